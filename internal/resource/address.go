@@ -1,0 +1,148 @@
+// Package resource is the vocabulary that the rest of cosplay speaks: the
+// address of a session, a GPU with its model and settings, a slice of it, what
+// runs in a slice, and the three views of all of it that are compared, Desired,
+// Prior and Live. It holds values only and touches nothing.
+package resource
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Address names one session: session.worker, session.worker[3] (count) or
+// session.worker["a"] (for_each). It is comparable and can be a map key.
+type Address struct {
+	Name string // the block's label
+	Key  Key
+}
+
+// Key tells the instances of one session block apart.
+type Key struct {
+	Kind  KeyKind
+	Index int    // with ByCount
+	Each  string // with ByEach
+}
+
+// KeyKind says how a session block is multiplied.
+type KeyKind uint8
+
+// The kinds of keys.
+const (
+	Single KeyKind = iota
+	ByCount
+	ByEach
+)
+
+// One returns the address of a session without count or for_each.
+func One(name string) Address { return Address{Name: name} }
+
+// Nth returns the address of instance i of a session with count.
+func Nth(name string, i int) Address {
+	return Address{Name: name, Key: Key{Kind: ByCount, Index: i}}
+}
+
+// Each returns the address of the instance with a key of for_each.
+func Each(name, key string) Address {
+	return Address{Name: name, Key: Key{Kind: ByEach, Each: key}}
+}
+
+// String is the full address: session.worker[3].
+func (a Address) String() string {
+	switch a.Key.Kind {
+	case ByCount:
+		return fmt.Sprintf("session.%s[%d]", a.Name, a.Key.Index)
+	case ByEach:
+		return fmt.Sprintf("session.%s[%s]", a.Name, strconv.Quote(a.Key.Each))
+	}
+	return "session." + a.Name
+}
+
+// Short is the address as people type it: worker-3.
+func (a Address) Short() string {
+	switch a.Key.Kind {
+	case ByCount:
+		return a.Name + "-" + strconv.Itoa(a.Key.Index)
+	case ByEach:
+		return a.Name + "-" + a.Key.Each
+	}
+	return a.Name
+}
+
+// Compare orders addresses by name, then by key, indexes as numbers.
+func (a Address) Compare(b Address) int {
+	if c := strings.Compare(a.Name, b.Name); c != 0 {
+		return c
+	}
+	if c := int(a.Key.Kind) - int(b.Key.Kind); c != 0 {
+		return c
+	}
+	if c := a.Key.Index - b.Key.Index; c != 0 {
+		return c
+	}
+	return strings.Compare(a.Key.Each, b.Key.Each)
+}
+
+// MarshalText writes the full address, so that JSON and maps show it.
+func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads a full address back.
+func (a *Address) UnmarshalText(text []byte) error {
+	parsed, err := ParseAddress(string(text))
+	if err != nil {
+		return err
+	}
+	*a = parsed
+	return nil
+}
+
+var addressPattern = regexp.MustCompile(`^session\.([\pL_][\pL\pN_-]*)(?:\[(?:(\d+)|("(?:[^"\\]|\\.)*"))\])?$`)
+
+// ParseAddress reads a full address as String writes it.
+func ParseAddress(text string) (Address, error) {
+	m := addressPattern.FindStringSubmatch(text)
+	if m == nil {
+		return Address{}, fmt.Errorf("%q is not the address of a session; write it like session.worker, session.worker[3] or session.worker[\"a\"]", text)
+	}
+	switch {
+	case m[2] != "":
+		index, err := strconv.Atoi(m[2])
+		if err != nil {
+			return Address{}, fmt.Errorf("the index in %q is too large", text)
+		}
+		return Nth(m[1], index), nil
+	case m[3] != "":
+		each, err := strconv.Unquote(m[3])
+		if err != nil {
+			return Address{}, fmt.Errorf("the key in %q is not a quoted string", text)
+		}
+		return Each(m[1], each), nil
+	}
+	return One(m[1]), nil
+}
+
+// Match finds the address that a person means among those that exist:
+// worker-3, worker[3] and session.worker[3] are the same, and with a single
+// session its name may be left out. The error says what there is.
+func Match(typed string, known []Address) (Address, error) {
+	if typed == "" && len(known) == 1 {
+		return known[0], nil
+	}
+	for _, a := range known {
+		if typed == a.Short() || typed == a.String() || typed == strings.TrimPrefix(a.String(), "session.") {
+			return a, nil
+		}
+	}
+	var names []string
+	for _, a := range known {
+		names = append(names, a.Short())
+	}
+	switch {
+	case len(known) == 0:
+		return Address{}, fmt.Errorf("there is no session yet; run cosplay apply first")
+	case typed == "":
+		return Address{}, fmt.Errorf("there are %d sessions; name one of %s", len(known), strings.Join(names, ", "))
+	}
+	return Address{}, fmt.Errorf("there is no session %q; there are %s", typed, strings.Join(names, ", "))
+}

@@ -1,0 +1,147 @@
+package resource
+
+import "slices"
+
+// Model is what one kind of GPU offers: read from NVML where there is hardware,
+// from the catalog for work without it.
+type Model struct {
+	Name              string  `json:"name"`               // as NVML prints it: "NVIDIA H200"
+	ComputeCapability string  `json:"compute_capability"` // "9.0"
+	SMs               int     `json:"sms"`
+	MemoryMiB         int     `json:"memory_mib"`
+	BandwidthGBs      float64 `json:"bandwidth_gbs"` // of the whole GPU, GB/s
+	L2MiB             float64 `json:"l2_mib"`
+	ClocksMHz         []int   `json:"clocks_mhz"` // lockable SM clocks, ascending
+
+	PowerMinMW     int `json:"power_min_mw"`
+	PowerDefaultMW int `json:"power_default_mw"`
+	PowerMaxMW     int `json:"power_max_mw"`
+
+	FP32PerSM   float64 `json:"fp32_per_sm"`   // FLOP per clock and SM
+	TensorPerSM float64 `json:"tensor_per_sm"` // dense FP16, FP32 accumulate, FLOP per clock and SM; 0 without tensor cores
+
+	MemorySlices  int       `json:"memory_slices,omitempty"`  // slots that placements count in; 0 without MIG
+	ComputeSlices int       `json:"compute_slices,omitempty"` // 7 on boards with 8 memory slices
+	Profiles      []Profile `json:"profiles,omitempty"`       // GPU instance profiles; none without MIG
+}
+
+// Profile is a GPU instance profile of a MIG-capable GPU.
+type Profile struct {
+	Name          string `json:"name"` // "1g.18gb"
+	ID            int    `json:"id"`   // as nvidia-smi counts them: 19; enumerate, never hard-code
+	SMs           int    `json:"sms"`
+	MemoryMiB     int    `json:"memory_mib"`
+	MemorySlices  int    `json:"memory_slices"`
+	ComputeSlices int    `json:"compute_slices"`
+	MaxInstances  int    `json:"max_instances"`
+	Starts        []int  `json:"starts"` // legal placements: their first slot
+}
+
+// MIG reports whether the GPU can be cut into GPU instances.
+func (m Model) MIG() bool { return m.MemorySlices > 0 }
+
+// MaxClockMHz is the highest lockable SM clock: what an unlocked GPU runs at.
+func (m Model) MaxClockMHz() int {
+	if len(m.ClocksMHz) == 0 {
+		return 0
+	}
+	return m.ClocksMHz[len(m.ClocksMHz)-1]
+}
+
+// Profile finds a profile by name.
+func (m Model) Profile(name string) (Profile, bool) {
+	for _, p := range m.Profiles {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Profile{}, false
+}
+
+// Settings are what cosplay may change on a physical GPU. A nil field is one
+// that nobody asked for, or that nobody can read: it is left alone.
+type Settings struct {
+	MIG         *bool `json:"mig,omitempty"`
+	Persistence *bool `json:"persistence,omitempty"`
+	ClockMHz    *int  `json:"clock_mhz,omitempty"` // the SM clock lock; 0 is unlocked
+	PowerMW     *int  `json:"power_mw,omitempty"`  // the power management limit
+}
+
+// GPU is one physical GPU as its host shows it.
+type GPU struct {
+	Host  string `json:"host"`
+	Index int    `json:"index"` // not stable: for people, never for keeping
+	UUID  string `json:"uuid"`
+	PCI   string `json:"pci"` // "00000000:84:00.0"
+	Model Model  `json:"model"`
+
+	MIG         bool `json:"mig"`         // MIG mode, current
+	MIGPending  bool `json:"mig_pending"` // MIG mode after the next reset
+	Persistence bool `json:"persistence"`
+	PowerMW     int  `json:"power_mw"` // power management limit
+
+	// A clock lock has no getter in NVML. What can be read is the SM clock now
+	// and whether the GPU has a reason to run below its lock.
+	SMClockMHz int  `json:"sm_clock_mhz"`
+	Held       bool `json:"held"` // idle, or throttled by power or heat: a low clock proves nothing
+
+	TemperatureC  int         `json:"temperature_c"`
+	DrawMW        int         `json:"draw_mw"`
+	MemoryUsedMiB int         `json:"memory_used_mib"`
+	Slices        []LiveSlice `json:"slices,omitempty"`
+	Processes     []Process   `json:"processes,omitempty"`
+}
+
+// Process is a program that holds the GPU.
+type Process struct {
+	PID       int    `json:"pid"`
+	Name      string `json:"name,omitempty"`
+	MemoryMiB int    `json:"memory_mib"`
+}
+
+// Slice is the part of a physical GPU that a session gets. It is named by what
+// stays true over restarts: GPU, profile and placement.
+type Slice struct {
+	Host    string `json:"host"`
+	GPU     string `json:"gpu"`               // UUID
+	Profile string `json:"profile,omitempty"` // "" is the whole GPU
+	Start   int    `json:"start"`             // first slot
+	Size    int    `json:"size"`              // slots taken; 0 for the whole GPU
+}
+
+// Whole reports whether the slice is a GPU without MIG.
+func (s Slice) Whole() bool { return s.Profile == "" }
+
+// Overlaps reports whether two slices take a common slot of the same GPU.
+func (s Slice) Overlaps(o Slice) bool {
+	if s.Host != o.Host || s.GPU != o.GPU {
+		return false
+	}
+	if s.Whole() || o.Whole() {
+		return true
+	}
+	return s.Start < o.Start+o.Size && o.Start < s.Start+s.Size
+}
+
+// Handle is how the driver knows a MIG slice. Ids are used again and the UUID
+// is new at every creation, so neither is an identity alone.
+type Handle struct {
+	GPUInstance     int    `json:"gpu_instance"`
+	ComputeInstance int    `json:"compute_instance"`
+	UUID            string `json:"uuid,omitempty"` // "" while there is no compute instance
+}
+
+// LiveSlice is a MIG slice that exists.
+type LiveSlice struct {
+	Slice
+	Handle
+}
+
+// FindSlice returns the slice at a placement of this GPU.
+func (g GPU) FindSlice(s Slice) (LiveSlice, bool) {
+	i := slices.IndexFunc(g.Slices, func(l LiveSlice) bool { return l.Slice == s })
+	if i < 0 {
+		return LiveSlice{}, false
+	}
+	return g.Slices[i], true
+}

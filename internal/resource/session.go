@@ -1,0 +1,184 @@
+package resource
+
+import "cmp"
+
+// Request is what decides where a session goes. As long as it is unchanged and
+// the session's slice is there, the session stays where it is.
+type Request struct {
+	Host   string     `json:"host"`
+	GPU    string     `json:"gpu,omitempty"` // UUID; "" leaves the choice to placement
+	Target string     `json:"target"`        // key of the catalog
+	Fit    FitOptions `json:"fit"`
+}
+
+// Equal compares two requests by value.
+func (r Request) Equal(o Request) bool {
+	if (r.Fit.MaxError == nil) != (o.Fit.MaxError == nil) {
+		return false
+	}
+	if r.Fit.MaxError != nil && *r.Fit.MaxError != *o.Fit.MaxError {
+		return false
+	}
+	r.Fit.MaxError, o.Fit.MaxError = nil, nil
+	return r == o
+}
+
+// Fit is how close a slice at a clock comes to a target.
+type Fit struct {
+	Profile  string   `json:"profile,omitempty"` // "" is the whole GPU
+	ClockMHz int      `json:"clock_mhz"`         // SM clock that the figures are for
+	Got      Envelope `json:"got"`
+	Want     Envelope `json:"want"`
+}
+
+// Session is one session with everything resolved: what prepare is fed, what
+// the state keeps. It is serialisable and the same on all sides.
+type Session struct {
+	Address Address `json:"address"`
+	ID      string  `json:"id"` // stable, names the session on its host over all changes
+	Target  Target  `json:"target"`
+	Request Request `json:"request"`
+	Slice   Slice   `json:"slice"`
+	Fit     Fit     `json:"fit"`
+
+	Runtime   string            `json:"runtime"` // "process"
+	Command   []string          `json:"command,omitempty"`
+	Workspace string            `json:"workspace"` // absolute
+	Env       map[string]string `json:"env,omitempty"`
+}
+
+// Container is where a session runs: a session folder of the process runtime
+// or, with Docker, a container.
+type Container struct {
+	ID      string `json:"id"`      // the runtime's own
+	Session string `json:"session"` // the session's ID
+	Host    string `json:"host"`
+	State   string `json:"state"` // Running, Stopped
+	Hash    string `json:"hash"`  // of the session that it was made from
+	SliceID string `json:"slice"` // UUID of the MIG slice or of the whole GPU that it was given
+}
+
+// States of a container.
+const (
+	Running = "running"
+	Stopped = "stopped"
+)
+
+// Desired is what the configuration asks for, all choices made.
+type Desired struct {
+	GPUs     []DesiredGPU `json:"gpus"`
+	Sessions []Session    `json:"sessions"`
+}
+
+// DesiredGPU is how a GPU that sessions sit on has to be set.
+type DesiredGPU struct {
+	Host     string   `json:"host"`
+	UUID     string   `json:"uuid"`
+	Settings Settings `json:"settings"`
+	Why      Why      `json:"why"`
+}
+
+// Why gives the reasons behind a GPU's settings, for people only.
+type Why struct {
+	Clock string `json:"clock,omitempty"`
+	Power string `json:"power,omitempty"`
+	MIG   string `json:"mig,omitempty"`
+}
+
+// Prior is what the state file remembers.
+type Prior struct {
+	Lineage  string            `json:"lineage"`
+	Serial   int               `json:"serial"`
+	BootIDs  map[string]string `json:"boot_ids,omitempty"` // by host: the boot in which the state was last true
+	GPUs     []PriorGPU        `json:"gpus,omitempty"`
+	Sessions []PriorSession    `json:"sessions,omitempty"`
+}
+
+// PriorGPU is a GPU that cosplay has in hand.
+type PriorGPU struct {
+	Host     string   `json:"host"`
+	UUID     string   `json:"uuid"`
+	Baseline Settings `json:"baseline"` // before cosplay first touched it; what destroy restores
+	Applied  Settings `json:"applied"`  // what cosplay set and still answers for
+}
+
+// PriorSession is a session that cosplay has made, wholly or in part.
+type PriorSession struct {
+	Session
+	Handle    *Handle    `json:"handle,omitempty"`    // of its MIG slice; nil while there is none, or on a whole GPU
+	Container *Container `json:"container,omitempty"` // nil while there is none
+}
+
+// Live is what the hosts show.
+type Live struct {
+	Hosts []Host `json:"hosts"`
+}
+
+// Host is a machine with GPUs, as read.
+type Host struct {
+	Name       string      `json:"name"`
+	Simulated  string      `json:"simulated,omitempty"` // what is simulated: "8 x h200"
+	Library    string      `json:"library"`             // the NVML library that was asked
+	Driver     string      `json:"driver"`              // driver version
+	BootID     string      `json:"boot_id"`
+	Runtime    string      `json:"runtime"` // where sessions run: "process"
+	GPUs       []GPU       `json:"gpus"`
+	Containers []Container `json:"containers,omitempty"`
+}
+
+// Host finds a host by name.
+func (l Live) Host(name string) (Host, bool) {
+	for _, h := range l.Hosts {
+		if h.Name == name {
+			return h, true
+		}
+	}
+	return Host{}, false
+}
+
+// GPU finds a GPU by its host's name and its UUID.
+func (l Live) GPU(host, uuid string) (GPU, bool) {
+	h, _ := l.Host(host)
+	for _, g := range h.GPUs {
+		if g.UUID == uuid {
+			return g, true
+		}
+	}
+	return GPU{}, false
+}
+
+// Container finds the container of a session by the session's ID.
+func (l Live) Container(host, session string) (Container, bool) {
+	h, _ := l.Host(host)
+	for _, c := range h.Containers {
+		if c.Session == session {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
+// GPU finds a GPU in hand.
+func (p Prior) GPU(host, uuid string) (PriorGPU, bool) {
+	for _, g := range p.GPUs {
+		if g.Host == host && g.UUID == uuid {
+			return g, true
+		}
+	}
+	return PriorGPU{}, false
+}
+
+// Session finds a session by address.
+func (p Prior) Session(a Address) (PriorSession, bool) {
+	for _, s := range p.Sessions {
+		if s.Address == a {
+			return s, true
+		}
+	}
+	return PriorSession{}, false
+}
+
+// CompareGPU orders GPUs by host and UUID.
+func CompareGPU(hostA, uuidA, hostB, uuidB string) int {
+	return cmp.Or(cmp.Compare(hostA, hostB), cmp.Compare(uuidA, uuidB))
+}

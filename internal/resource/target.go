@@ -1,0 +1,71 @@
+package resource
+
+// Target is a GPU to pass for: an entry of the catalog.
+type Target struct {
+	Key               string   `json:"key"`  // "rtx-2060"
+	Name              string   `json:"name"` // as NVML prints it: "NVIDIA GeForce RTX 2060"
+	Aliases           []string `json:"aliases,omitempty"`
+	Architecture      string   `json:"architecture"`       // "turing"
+	ComputeCapability string   `json:"compute_capability"` // "7.5"
+	SMs               int      `json:"sms"`
+	BoostMHz          int      `json:"boost_mhz"`
+	MemoryMiB         int      `json:"memory_mib"`
+	BusBits           int      `json:"bus_bits"`
+	BandwidthGBs      float64  `json:"bandwidth_gbs"`
+	L2MiB             float64  `json:"l2_mib"`
+	PowerW            int      `json:"power_w"` // board power
+	PCIeGeneration    int      `json:"pcie_generation"`
+	Year              int      `json:"year"`
+
+	FP32TFLOPS       float64  `json:"fp32_tflops"`
+	TensorFP16TFLOPS float64  `json:"tensor_fp16_tflops"` // dense, FP32 accumulate; 0 where there is none
+	TensorBF16TFLOPS float64  `json:"tensor_bf16_tflops"`
+	TensorFP8TFLOPS  float64  `json:"tensor_fp8_tflops"`
+	TensorINT8TOPS   float64  `json:"tensor_int8_tops"`
+	TensorTypes      []string `json:"tensor_types,omitempty"`
+	Source           string   `json:"source"` // of these figures
+}
+
+// ShortName is the name without the maker's: "RTX 2060".
+func (t Target) ShortName() string { return shortName(t.Name) }
+
+// Envelope is the throughput of a GPU or of a slice of one.
+type Envelope struct {
+	SMs          int     `json:"sms"`
+	FP32TFLOPS   float64 `json:"fp32_tflops"`
+	TensorTFLOPS float64 `json:"tensor_tflops"` // dense FP16, FP32 accumulate; 0 where there is none
+	BandwidthGBs float64 `json:"bandwidth_gbs"`
+	MemoryMiB    int     `json:"memory_mib"`
+}
+
+// Envelope gives the target's figures in the form that a fit is compared in.
+func (t Target) Envelope() Envelope {
+	return Envelope{
+		SMs:          t.SMs,
+		FP32TFLOPS:   t.FP32TFLOPS,
+		TensorTFLOPS: t.TensorFP16TFLOPS,
+		BandwidthGBs: t.BandwidthGBs,
+		MemoryMiB:    t.MemoryMiB,
+	}
+}
+
+// Preference says which figure a fit honours first.
+type Preference string
+
+// The preferences of a fit block.
+const (
+	PreferFP32      Preference = "fp32"
+	PreferBandwidth Preference = "bandwidth"
+	PreferBalanced  Preference = "balanced"
+)
+
+// FitOptions are the wishes of a session's fit block. Errors are ratios:
+// 0.1 is 10 %.
+type FitOptions struct {
+	Prefer    Preference `json:"prefer"`
+	Tolerance float64    `json:"tolerance"`           // take the smallest slice within it; 0 asks for the least error
+	MaxError  *float64   `json:"max_error,omitempty"` // a worse fit is refused
+}
+
+// DefaultFit is the fit of a session without a fit block.
+func DefaultFit() FitOptions { return FitOptions{Prefer: PreferFP32, Tolerance: 0.10} }

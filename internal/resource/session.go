@@ -1,6 +1,9 @@
 package resource
 
-import "cmp"
+import (
+	"cmp"
+	"math"
+)
 
 // Request is what decides where a session goes. As long as it is unchanged and
 // the session's slice is there, the session stays where it is.
@@ -29,6 +32,34 @@ type Fit struct {
 	ClockMHz int      `json:"clock_mhz"`         // SM clock that the figures are for
 	Got      Envelope `json:"got"`
 	Want     Envelope `json:"want"`
+}
+
+// FP32Ratio is the FP32 rate got over the one wanted: 1 is exact.
+func (f Fit) FP32Ratio() float64 { return f.Got.FP32TFLOPS / f.Want.FP32TFLOPS }
+
+// BandwidthRatio is the memory bandwidth got over the one wanted.
+func (f Fit) BandwidthRatio() float64 { return f.Got.BandwidthGBs / f.Want.BandwidthGBs }
+
+// TensorRatio is the tensor rate got over the one wanted; 0 where the target
+// has no tensor cores.
+func (f Fit) TensorRatio() float64 {
+	if f.Want.TensorTFLOPS == 0 {
+		return 0
+	}
+	return f.Got.TensorTFLOPS / f.Want.TensorTFLOPS
+}
+
+// Error is the figure that the preference asks to keep small: |ln ratio|, so
+// that half and double are equally wrong. 0.05 is about 5 %.
+func (f Fit) Error(prefer Preference) float64 {
+	fp32, bandwidth := math.Abs(math.Log(f.FP32Ratio())), math.Abs(math.Log(f.BandwidthRatio()))
+	switch prefer {
+	case PreferBandwidth:
+		return bandwidth
+	case PreferBalanced:
+		return (fp32 + bandwidth) / 2
+	}
+	return fp32
 }
 
 // Session is one session with everything resolved: what prepare is fed, what

@@ -1,0 +1,68 @@
+package catalog
+
+import "strings"
+
+// ClockGrid lists the SM clocks from min to max in steps (MHz), ascending. NVML
+// tells whole numbers, so 142.5 MHz is 142; max is there even off the grid.
+func ClockGrid(minMHz, maxMHz int, stepMHz float64) []int {
+	if stepMHz <= 0 {
+		return []int{maxMHz}
+	}
+	var grid []int
+	for i := 0; ; i++ {
+		clock := int(float64(minMHz) + float64(i)*stepMHz)
+		if clock >= maxMHz {
+			return append(grid, maxMHz)
+		}
+		grid = append(grid, clock)
+	}
+}
+
+// ratesPerSM gives an SM's FP32 and tensor rate in FLOP per clock, an FMA being
+// two, from the compute capability. The tensor rate is dense FP16 accumulating
+// in FP32, which most cards for games do at half rate.
+func ratesPerSM(name, computeCapability string) (fp32, tensor float64) {
+	switch computeCapability {
+	case "6.0":
+		return 128, 0
+	case "6.1":
+		return 256, 0
+	case "7.0":
+		return 128, 1024
+	case "7.5":
+		return 128, turingTensor(name)
+	case "8.0":
+		return 128, 2048
+	case "9.0":
+		if name == "NVIDIA H20" { // throttled for export
+			return 256, 960
+		}
+		return 256, 4096
+	case "10.0", "10.3":
+		return 256, 8192
+	case "8.6", "8.9", "12.0":
+		if halfRate(name) {
+			return 256, 512
+		}
+		return 256, 1024
+	}
+	return 256, 0 // 128 lanes are the rule since 2020; a tensor rate would be a guess
+}
+
+func turingTensor(name string) float64 {
+	switch {
+	case strings.Contains(name, "GTX"):
+		return 0
+	case strings.Contains(name, "GeForce"):
+		return 512
+	}
+	return 1024
+}
+
+func halfRate(name string) bool {
+	switch name {
+	case "NVIDIA A10G", "NVIDIA L20", "NVIDIA L40":
+		return true
+	}
+	return strings.Contains(name, "GeForce")
+}

@@ -94,9 +94,10 @@ type GPU struct {
 
 // Process is a program that holds the GPU.
 type Process struct {
-	PID       int    `json:"pid"`
-	Name      string `json:"name,omitempty"`
-	MemoryMiB int    `json:"memory_mib"`
+	PID         int    `json:"pid"`
+	Name        string `json:"name,omitempty"`
+	MemoryMiB   int    `json:"memory_mib"`
+	GPUInstance *int   `json:"gpu_instance,omitempty"` // the MIG slice that it runs in; nil on the whole GPU
 }
 
 // Slice is the part of a physical GPU that a session gets. It is named by what

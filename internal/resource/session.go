@@ -131,6 +131,10 @@ type PriorGPU struct {
 	UUID     string   `json:"uuid"`
 	Baseline Settings `json:"baseline"` // before cosplay first touched it; what destroy restores
 	Applied  Settings `json:"applied"`  // what cosplay set and still answers for
+
+	// ClockUnsure says that a run was cut off while it set or lifted the clock
+	// lock. NVML cannot tell which it was, so the next apply does it again.
+	ClockUnsure bool `json:"clock_unsure,omitempty"`
 }
 
 // PriorSession is a session that cosplay has made, wholly or in part.

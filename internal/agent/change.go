@@ -1,0 +1,228 @@
+package agent
+
+import (
+	"fmt"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"cosplay/internal/resource"
+)
+
+// Every change is read back where NVML has a getter: a driver that says yes and
+// does nothing must not pass for success.
+
+func (d device) notTaken(call, what string) error {
+	return &Error{Call: call, GPU: d.String(), Message: "the driver said yes, but " + what,
+		Hint: "Something else may hold or change this GPU. nvidia-smi -q shows it as it is."}
+}
+
+func enable(on bool) nvml.EnableState {
+	if on {
+		return nvml.FEATURE_ENABLED
+	}
+	return nvml.FEATURE_DISABLED
+}
+
+func (d device) setMIG(on bool) error {
+	const call = "nvmlDeviceSetMigMode"
+	wanted := int(enable(on))
+	var activation nvml.Return
+	if err := d.call(call, func() (ret nvml.Return) {
+		activation, ret = d.SetMigMode(wanted)
+		return ret
+	}); err != nil {
+		return err
+	}
+	var current int
+	if err := d.call("nvmlDeviceGetMigMode", func() (ret nvml.Return) {
+		current, _, ret = d.GetMigMode()
+		return ret
+	}); err != nil {
+		return err
+	}
+	if current == wanted {
+		return nil
+	}
+	// The mode is pending now and would switch at the next reset, at a time of
+	// nobody's choosing: take it back.
+	_ = d.call(call, func() (ret nvml.Return) {
+		_, ret = d.SetMigMode(current)
+		return ret
+	})
+	return &Error{Call: call, GPU: d.String(), Code: int(activation), Message: "MIG mode does not switch: " + activation.Error(),
+		Hint: "A process holds the GPU, or it needs a reset (nvidia-smi --gpu-reset). nvidia-smi lists the processes."}
+}
+
+func (d device) setPersistence(on bool) error {
+	const call = "nvmlDeviceSetPersistenceMode"
+	if err := d.call(call, func() nvml.Return { return d.SetPersistenceMode(enable(on)) }); err != nil {
+		return err
+	}
+	now, err := get(d, "nvmlDeviceGetPersistenceMode", d.GetPersistenceMode)
+	if err != nil {
+		return err
+	}
+	if now != enable(on) {
+		return d.notTaken(call, "persistence mode is as it was")
+	}
+	return nil
+}
+
+func (d device) setPower(mw int) error {
+	const call = "nvmlDeviceSetPowerManagementLimit"
+	if err := d.call(call, func() nvml.Return { return d.SetPowerManagementLimit(uint32(mw)) }); err != nil {
+		return err
+	}
+	now, err := get(d, "nvmlDeviceGetPowerManagementLimit", d.GetPowerManagementLimit)
+	if err != nil {
+		return err
+	}
+	if int(now) != mw {
+		return d.notTaken(call, fmt.Sprintf("the power limit is %d mW instead of %d", now, mw))
+	}
+	return nil
+}
+
+// lockClock pins the SM clock. NVML has no getter for a lock; what can be seen
+// is a clock above it.
+func (d device) lockClock(mhz int) error {
+	const call = "nvmlDeviceSetGpuLockedClocks"
+	if err := d.call(call, func() nvml.Return { return d.SetGpuLockedClocks(uint32(mhz), uint32(mhz)) }); err != nil {
+		return err
+	}
+	now, err := get(d, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })
+	if err != nil {
+		return err
+	}
+	if int(now) > mhz {
+		return d.notTaken(call, fmt.Sprintf("the SM clock is %d MHz, above the lock of %d", now, mhz))
+	}
+	return nil
+}
+
+func (d device) unlockClock() error {
+	return d.call("nvmlDeviceResetGpuLockedClocks", d.ResetGpuLockedClocks)
+}
+
+// createSlice makes a GPU instance at its placement and the one compute
+// instance that fills it; a failure in between leaves neither.
+func (d device) createSlice(want resource.Slice) (*resource.LiveSlice, error) {
+	profiles, err := d.profiles()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range profiles {
+		if p.Name != want.Profile {
+			continue
+		}
+		placement := nvml.GpuInstancePlacement{Start: uint32(want.Start), Size: uint32(p.size)}
+		instance, err := get(d, "nvmlDeviceCreateGpuInstanceWithPlacement", func() (nvml.GpuInstance, nvml.Return) {
+			return d.CreateGpuInstanceWithPlacement(&p.info, &placement)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := d.fill(instance, p.ComputeSlices); err != nil {
+			if undo := d.call("nvmlGpuInstanceDestroy", instance.Destroy); undo != nil {
+				return nil, fmt.Errorf("%w\n  and the empty GPU instance at slot %d is left: %w", err, want.Start, undo)
+			}
+			return nil, err
+		}
+		made, found, err := d.find(want)
+		if err != nil {
+			return nil, err
+		}
+		if !found || made.UUID == "" {
+			return nil, d.notTaken("nvmlGpuInstanceCreateComputeInstance", fmt.Sprintf("there is no %s slice at slot %d", want.Profile, want.Start))
+		}
+		return &made, nil
+	}
+	return nil, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(), Message: "no profile " + want.Profile,
+		Hint: "nvidia-smi mig -lgip lists what this GPU offers; run cosplay plan to fit anew."}
+}
+
+// fill makes the compute instance that takes the whole GPU instance.
+func (d device) fill(instance nvml.GpuInstance, computeSlices int) error {
+	for i := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {
+		info, err := get(d, "nvmlGpuInstanceGetComputeInstanceProfileInfo", func() (nvml.ComputeInstanceProfileInfo, nvml.Return) {
+			return instance.GetComputeInstanceProfileInfo(i, nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED)
+		})
+		if isCode(err, nvml.ERROR_NOT_SUPPORTED) || isCode(err, nvml.ERROR_INVALID_ARGUMENT) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if int(info.SliceCount) == computeSlices {
+			_, err := get(d, "nvmlGpuInstanceCreateComputeInstance", func() (nvml.ComputeInstance, nvml.Return) {
+				return instance.CreateComputeInstance(&info)
+			})
+			return err
+		}
+	}
+	return &Error{Call: "nvmlGpuInstanceGetComputeInstanceProfileInfo", GPU: d.String(),
+		Message: fmt.Sprintf("no compute instance profile of %d slices", computeSlices), Hint: "The driver offers no way to use the whole GPU instance; nvidia-smi mig -lcip shows what it does offer."}
+}
+
+// find looks for a slice by profile and first slot.
+func (d device) find(want resource.Slice) (resource.LiveSlice, bool, error) {
+	profiles, err := d.profiles()
+	if err != nil {
+		return resource.LiveSlice{}, false, err
+	}
+	all, err := d.slices(profiles)
+	if err != nil {
+		return resource.LiveSlice{}, false, err
+	}
+	for _, s := range all {
+		if s.Profile == want.Profile && s.Start == want.Start {
+			s.Host = want.Host
+			return s, true, nil
+		}
+	}
+	return resource.LiveSlice{}, false, nil
+}
+
+// destroySlice removes a slice that is still what it was when it was recorded:
+// ids are used again, so profile, placement and UUID must agree. One that is
+// gone already is fine.
+func (d device) destroySlice(s resource.LiveSlice) error {
+	const call = "nvmlGpuInstanceDestroy"
+	live, found, err := d.find(s.Slice)
+	if err != nil || !found {
+		return err
+	}
+	if live.UUID != s.UUID {
+		return &Error{Call: call, GPU: d.String(),
+			Message: fmt.Sprintf("the slice at slot %d is another one now (%s, not %s); it is left alone", s.Start, live.UUID, s.UUID),
+			Hint:    "Somebody made it anew. Run cosplay plan to see the GPU as it is."}
+	}
+	if err := d.remove(live); err != nil {
+		return err
+	}
+	if _, found, err = d.find(s.Slice); err == nil && found {
+		return d.notTaken(call, fmt.Sprintf("the slice at slot %d is still there", s.Start))
+	}
+	return err
+}
+
+func (d device) remove(s resource.LiveSlice) error {
+	instance, err := get(d, "nvmlDeviceGetGpuInstanceById", func() (nvml.GpuInstance, nvml.Return) {
+		return d.GetGpuInstanceById(s.GPUInstance)
+	})
+	if err != nil {
+		return err
+	}
+	if s.UUID != "" {
+		compute, err := get(d, "nvmlGpuInstanceGetComputeInstanceById", func() (nvml.ComputeInstance, nvml.Return) {
+			return instance.GetComputeInstanceById(s.ComputeInstance)
+		})
+		if err != nil {
+			return err
+		}
+		if err := d.call("nvmlComputeInstanceDestroy", compute.Destroy); err != nil {
+			return err
+		}
+	}
+	return d.call("nvmlGpuInstanceDestroy", instance.Destroy)
+}

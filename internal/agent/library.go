@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/dl"
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"cosplay/internal/resource"
+	"cosplay/internal/sim"
+)
+
+// systemLibrary is what the loader finds when no path is given.
+const systemLibrary = "libnvidia-ml.so.1"
+
+// nvmlLibrary is the one NVML library of this process.
+type nvmlLibrary struct {
+	nvml.Interface
+	path   string
+	broken error                // why it could not be opened
+	known  map[string]bool      // symbols that were looked up and found
+	now    atomic.Pointer[site] // the call under way, for the watchdog
+}
+
+// site is where a call is made: function and GPU.
+type site struct{ call, gpu string }
+
+// device is one GPU of the library.
+type device struct {
+	nvml.Device
+	lib   *nvmlLibrary
+	index int
+	uuid  string
+}
+
+func (d device) String() string { return fmt.Sprintf("GPU %d (%s)", d.index, d.uuid) }
+
+func open(path string) (*nvmlLibrary, error) {
+	if path == "" {
+		path = systemLibrary
+	}
+	l := &nvmlLibrary{path: path, known: map[string]bool{}}
+	// go-nvml loads and calls in one step, and a call of a missing symbol ends
+	// the process: so what Init needs is looked up first.
+	probe := dl.New(path, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
+	if err := probe.Open(); err != nil {
+		return l, &Error{Call: "dlopen", Message: strings.TrimSpace(err.Error()),
+			Hint: "No NVML library there. Install the NVIDIA driver, name a library with nvml = \"...\", or simulate a host: simulate = \"1 x h200\"."}
+	}
+	for _, symbol := range []string{"nvmlInit_v2", "nvmlShutdown", "nvmlErrorString"} {
+		if err := probe.Lookup(symbol); err != nil {
+			return l, missing(symbol, path)
+		}
+	}
+	l.Interface = nvml.New(nvml.WithLibraryPath(path))
+	l.now.Store(&site{call: "nvmlInit_v2"})
+	if ret := l.Init(); ret != nvml.SUCCESS {
+		return l, &Error{Call: "nvmlInit_v2", Code: int(ret), Message: ret.Error(),
+			Hint: "Is the driver loaded? nvidia-smi should list the GPUs."}
+	}
+	return l, nil
+}
+
+func (l *nvmlLibrary) close() {
+	if l.broken == nil && l.Interface != nil {
+		l.Shutdown()
+	}
+}
+
+// hung is the watchdog's answer: which call of which GPU does not come back.
+func (l *nvmlLibrary) hung(after time.Duration) *Error {
+	at := l.now.Load()
+	if at == nil {
+		at = &site{call: "dlopen"}
+	}
+	return &Error{Call: at.call, GPU: at.gpu, Message: fmt.Sprintf("no answer within %s", after),
+		Hint: "The driver hangs. Look at dmesg for Xid errors; the GPU may need a reset or the machine a reboot."}
+}
+
+func missing(symbol, path string) *Error {
+	return &Error{Call: symbol, Message: fmt.Sprintf("the library %s has no such function", path),
+		Hint: "It is not an NVML library, or of a driver older than cosplay can use (535)."}
+}
+
+// call makes one NVML call, after making sure that the library has it.
+func (l *nvmlLibrary) call(gpu, name string, f func() nvml.Return) error {
+	if !l.known[name] {
+		if err := l.Extensions().LookupSymbol(name); err != nil {
+			at := missing(name, l.path)
+			at.GPU = gpu
+			return at
+		}
+		l.known[name] = true
+	}
+	l.now.Store(&site{call: name, gpu: gpu})
+	if ret := f(); ret != nvml.SUCCESS {
+		return &Error{Call: name, GPU: gpu, Code: int(ret), Message: ret.Error()}
+	}
+	return nil
+}
+
+func (d device) call(name string, f func() nvml.Return) error {
+	return d.lib.call(d.String(), name, f)
+}
+
+// get is call for a function with one result.
+func get[T any](d device, name string, f func() (T, nvml.Return)) (value T, err error) {
+	err = d.call(name, func() (ret nvml.Return) {
+		value, ret = f()
+		return ret
+	})
+	return value, err
+}
+
+// optional is get for what a GPU may lack: NVML's NOT_SUPPORTED is the zero
+// value, any other failure stays one.
+func optional[T any](d device, name string, f func() (T, nvml.Return)) (T, error) {
+	value, err := get(d, name, f)
+	if isCode(err, nvml.ERROR_NOT_SUPPORTED) {
+		var zero T
+		return zero, nil
+	}
+	return value, err
+}
+
+func isCode(err error, code nvml.Return) bool {
+	e, ok := err.(*Error)
+	return ok && e.Code == int(code)
+}
+
+func (l *nvmlLibrary) devices() ([]device, error) {
+	var count int
+	if err := l.call("", "nvmlDeviceGetCount_v2", func() (ret nvml.Return) {
+		count, ret = l.DeviceGetCount()
+		return ret
+	}); err != nil {
+		return nil, err
+	}
+	devices := make([]device, count)
+	for i := range devices {
+		d := device{lib: l, index: i, uuid: "not read yet"}
+		if err := d.call("nvmlDeviceGetHandleByIndex_v2", func() (ret nvml.Return) {
+			d.Device, ret = l.DeviceGetHandleByIndex(i)
+			return ret
+		}); err != nil {
+			return nil, err
+		}
+		uuid, err := get(d, "nvmlDeviceGetUUID", d.GetUUID)
+		if err != nil {
+			return nil, err
+		}
+		d.uuid = uuid
+		devices[i] = d
+	}
+	return devices, nil
+}
+
+func (l *nvmlLibrary) device(uuid string) (device, error) {
+	devices, err := l.devices()
+	if err != nil {
+		return device{}, err
+	}
+	for _, d := range devices {
+		if d.uuid == uuid {
+			return d, nil
+		}
+	}
+	return device{}, &Error{Call: "nvmlDeviceGetHandleByIndex_v2", GPU: uuid, Message: "the GPU is gone",
+		Hint: "nvidia-smi -L lists those that are there."}
+}
+
+// read is one look at the whole host.
+func (l *nvmlLibrary) read() (*resource.Host, error) {
+	host := &resource.Host{Library: l.path}
+	if err := l.call("", "nvmlSystemGetDriverVersion", func() (ret nvml.Return) {
+		host.Driver, ret = l.SystemGetDriverVersion()
+		return ret
+	}); err != nil {
+		return nil, err
+	}
+	var err error
+	if host.BootID, err = bootID(l.path); err != nil {
+		return nil, err
+	}
+	devices, err := l.devices()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range devices {
+		gpu, err := d.read()
+		if err != nil {
+			return nil, err
+		}
+		host.GPUs = append(host.GPUs, gpu)
+	}
+	return host, nil
+}
+
+// bootID tells one boot of the host from the next: the driver forgets slices
+// and locks in between. A simulated host has a boot of its own.
+func bootID(library string) (string, error) {
+	if dir := filepath.Dir(library); sim.Is(dir) {
+		return sim.BootID(dir)
+	}
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("reading the boot id of this machine: %w", err)
+	}
+	return strings.TrimSpace(string(id)), nil
+}

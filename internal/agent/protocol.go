@@ -1,0 +1,68 @@
+// Package agent puts one NVML library behind a child process. go-nvml serves
+// one library per process, a hung NVML call cannot be cancelled, and changing
+// hardware needs root: so the library lives in `cosplay agent`, a child of our
+// own binary, that is spoken to over its standard input and output, one JSON
+// line a request and one an answer, with a closed list of operations.
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"cosplay/internal/resource"
+)
+
+// The operations, all that a child can be asked for.
+const (
+	opRead           = "read"
+	opSetMIG         = "set-mig"
+	opSetPersistence = "set-persistence"
+	opLockClock      = "lock-clock"
+	opUnlockClock    = "unlock-clock"
+	opSetPower       = "set-power"
+	opCreateSlice    = "create-slice"
+	opDestroySlice   = "destroy-slice"
+)
+
+// request is one line to the child.
+type request struct {
+	Op       string              `json:"op"`
+	Deadline time.Duration       `json:"deadline"` // the child gives up on a call past it
+	GPU      string              `json:"gpu,omitempty"`
+	On       bool                `json:"on,omitempty"`
+	Value    int                 `json:"value,omitempty"` // MHz or mW
+	Slice    *resource.LiveSlice `json:"slice,omitempty"`
+}
+
+// response is one line from the child.
+type response struct {
+	Host  *resource.Host      `json:"host,omitempty"`
+	Slice *resource.LiveSlice `json:"slice,omitempty"`
+	Error *Error              `json:"error,omitempty"`
+	Last  bool                `json:"last,omitempty"` // the child ends itself with this answer
+}
+
+// Error is a failure at the NVML library, with the code that it answered kept.
+type Error struct {
+	Call    string `json:"call"`           // the NVML function
+	GPU     string `json:"gpu,omitempty"`  // "GPU 0 (GPU-51a0...)"; empty for the library as a whole
+	Code    int    `json:"code,omitempty"` // NVML's, where the call answered
+	Message string `json:"message"`        // what happened
+	Hint    string `json:"hint,omitempty"` // what to do next
+}
+
+// Error tells call, GPU and code in one line, and the next step in another.
+func (e *Error) Error() string {
+	text := "NVML: " + e.Message
+	if e.Code != 0 {
+		text += fmt.Sprintf(" (%d)", e.Code)
+	}
+	text += " from " + e.Call
+	if e.GPU != "" {
+		text += " on " + e.GPU
+	}
+	if e.Hint != "" {
+		text += "\n  " + e.Hint
+	}
+	return text
+}

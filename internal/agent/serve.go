@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+// Serve is the child: it answers requests from in on out until in ends. A call
+// that hangs past its request's deadline is answered with an error, and the
+// process ends, since nothing else can stop it.
+func Serve(in io.Reader, out io.Writer, library string) error {
+	lib, err := open(library)
+	if err != nil {
+		// The first request gets the reason; a child that just dies tells nothing.
+		lib = &nvmlLibrary{broken: err}
+	}
+	defer lib.close()
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	encoder := json.NewEncoder(out)
+	for lines.Scan() {
+		var r request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return err
+		}
+		watchdog := time.AfterFunc(r.Deadline, func() {
+			_ = encoder.Encode(response{Error: lib.hung(r.Deadline), Last: true})
+			os.Exit(1)
+		})
+		answer := lib.handle(r)
+		if !watchdog.Stop() {
+			select {} // the watchdog is answering and ends the process
+		}
+		if err := encoder.Encode(answer); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// handle carries out one request.
+func (l *nvmlLibrary) handle(r request) response {
+	var (
+		answer response
+		err    = l.broken
+	)
+	if err == nil {
+		err = l.do(r, &answer)
+	}
+	if err != nil {
+		var known *Error
+		if !errors.As(err, &known) {
+			known = &Error{Call: r.Op, Message: err.Error()}
+		}
+		answer.Error = known
+	}
+	return answer
+}
+
+func (l *nvmlLibrary) do(r request, answer *response) (err error) {
+	if r.Op == opRead {
+		answer.Host, err = l.read()
+		return err
+	}
+	g, err := l.device(r.GPU)
+	if err != nil {
+		return err
+	}
+	switch r.Op {
+	case opSetMIG:
+		return g.setMIG(r.On)
+	case opSetPersistence:
+		return g.setPersistence(r.On)
+	case opLockClock:
+		return g.lockClock(r.Value)
+	case opUnlockClock:
+		return g.unlockClock()
+	case opSetPower:
+		return g.setPower(r.Value)
+	case opCreateSlice:
+		answer.Slice, err = g.createSlice(r.Slice.Slice)
+		return err
+	case opDestroySlice:
+		return g.destroySlice(*r.Slice)
+	}
+	return &Error{Call: r.Op, Message: "unknown operation"}
+}

@@ -1,0 +1,115 @@
+// Package diff compares the three views of the world. Drift is what the state
+// remembers against what is there; change is what the file wants against what
+// is there. They are computed apart and never mixed. Pure.
+package diff
+
+import (
+	"cosplay/internal/resource"
+)
+
+// Diff is the whole difference, sorted, the same for the same inputs.
+type Diff struct {
+	Drift    []Drift         `json:"drift"`
+	GPUs     []GPUChange     `json:"gpus"`
+	Sessions []SessionChange `json:"sessions"`
+}
+
+// Action is what happens to a session or a GPU.
+type Action string
+
+// The actions.
+const (
+	NoOp    Action = "no-op"
+	Create  Action = "create"
+	Update  Action = "update"
+	Replace Action = "replace"
+	Delete  Action = "delete"
+)
+
+// Field is one difference, with the reason where it is not plain.
+type Field struct {
+	Name   string `json:"name"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Reason string `json:"reason,omitempty"` // for people, never for decisions
+}
+
+// Part is what happens to a session's slice or to its container.
+type Part string
+
+// The fates of a part.
+const (
+	Keep   Part = "keep"
+	Make   Part = "make"   // it is not there
+	Remake Part = "remake" // the old one goes first
+	Remove Part = "remove"
+	Refit  Part = "refit" // it stays and gets new content
+)
+
+// SessionChange is what happens to one session.
+type SessionChange struct {
+	Address   resource.Address       `json:"address"`
+	Action    Action                 `json:"action"`
+	Reason    string                 `json:"reason,omitempty"`
+	Slice     Part                   `json:"slice"`
+	Container Part                   `json:"container"`
+	Record    bool                   `json:"record,omitempty"` // only what the state knows of it changes
+	Fields    []Field                `json:"fields,omitempty"`
+	Before    *resource.PriorSession `json:"before,omitempty"`
+	After     *resource.Session      `json:"after,omitempty"`
+}
+
+// GPUChange is what happens to one physical GPU that cosplay has, takes or
+// gives back.
+type GPUChange struct {
+	Host     string             `json:"host"`
+	UUID     string             `json:"uuid"`
+	Action   Action             `json:"action"`             // Create takes it, Delete gives it back
+	Baseline *resource.Settings `json:"baseline,omitempty"` // to be recorded, with Create
+	Holds    resource.Settings  `json:"holds"`              // wanted and so already, with Create
+	Settings resource.Settings  `json:"settings"`           // to be set now
+	Fields   []Field            `json:"fields,omitempty"`
+	Kept     []Field            `json:"kept,omitempty"` // not changed though one would expect it, with the reason
+}
+
+// Options tell what only the configuration knows about a host.
+type Options struct {
+	// BaselineClockMHz is, by host, a clock lock that was there before cosplay:
+	// it cannot be read.
+	BaselineClockMHz map[string]int
+}
+
+// Compare computes the difference.
+func Compare(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) Diff {
+	return Diff{
+		Drift:    drifts(prior, live),
+		GPUs:     gpuChanges(desired, prior, live, o),
+		Sessions: sessionChanges(desired, prior, live),
+	}
+}
+
+// Drifted reports whether something that cosplay answers for was changed
+// outside of it.
+func (d Diff) Drifted() bool {
+	for _, one := range d.Drift {
+		if !one.Told {
+			return true
+		}
+	}
+	return false
+}
+
+// Changes reports whether anything is to be done.
+func (d Diff) Changes() bool {
+	for _, g := range d.GPUs {
+		if g.Action != NoOp {
+			return true
+		}
+	}
+	for _, s := range d.Sessions {
+		if s.Action != NoOp {
+			return true
+		}
+	}
+	return false
+}

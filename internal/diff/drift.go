@@ -1,0 +1,209 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"cosplay/internal/resource"
+)
+
+// Class names a kind of drift.
+type Class string
+
+// The classes, each with its own words.
+const (
+	GPUGone          Class = "gpu-gone"
+	HostRebooted     Class = "host-rebooted"
+	MIGMode          Class = "mig-mode"
+	ClockLock        Class = "clock-lock"
+	PowerLimit       Class = "power-limit"
+	Persistence      Class = "persistence"
+	SliceGone        Class = "slice-gone"
+	SliceReplaced    Class = "slice-replaced"
+	ContainerGone    Class = "container-gone"
+	ContainerStopped Class = "container-stopped"
+	ContainerChanged Class = "container-changed"
+	ForeignSlice     Class = "foreign-slice"
+)
+
+// Drift is one thing that is not as the last apply left it.
+type Drift struct {
+	Class   Class             `json:"class"`
+	Host    string            `json:"host"`
+	GPU     string            `json:"gpu,omitempty"`     // UUID
+	Session *resource.Address `json:"session,omitempty"` // nil for drift of a GPU or host
+	Thing   string            `json:"thing"`
+	From    string            `json:"from"`
+	To      string            `json:"to"`
+	Cause   string            `json:"cause,omitempty"` // what does such a thing, for people
+	Told    bool              `json:"told,omitempty"`  // nobody's fault and never mended
+}
+
+func drifts(prior resource.Prior, live resource.Live) []Drift {
+	var all []Drift
+	all = append(all, rebooted(prior, live)...)
+	for _, g := range prior.GPUs {
+		all = append(all, gpuDrift(g, prior, live)...)
+	}
+	for _, s := range prior.Sessions {
+		all = append(all, sessionDrift(s, live)...)
+	}
+	slices.SortStableFunc(all, func(a, b Drift) int {
+		if (a.Session == nil) != (b.Session == nil) {
+			if a.Session == nil {
+				return -1
+			}
+			return 1
+		}
+		if a.Session != nil {
+			return a.Session.Compare(*b.Session)
+		}
+		return cmp.Compare(a.Host, b.Host)
+	})
+	return all
+}
+
+func rebooted(prior resource.Prior, live resource.Live) []Drift {
+	var all []Drift
+	for _, h := range live.Hosts {
+		if was := prior.BootIDs[h.Name]; was != "" && was != h.BootID {
+			all = append(all, Drift{Class: HostRebooted, Host: h.Name, Thing: "host", From: "up", To: "rebooted",
+				Cause: "the driver forgets slices, clock locks and power limits over a reboot"})
+		}
+	}
+	return all
+}
+
+// sameBoot reports whether the host has not been rebooted since the state was
+// written.
+func sameBoot(prior resource.Prior, live resource.Live, host string) bool {
+	h, _ := live.Host(host)
+	return prior.BootIDs[host] == h.BootID
+}
+
+func gpuDrift(was resource.PriorGPU, prior resource.Prior, live resource.Live) []Drift {
+	g, ok := live.GPU(was.Host, was.UUID)
+	if !ok {
+		return []Drift{{Class: GPUGone, Host: was.Host, GPU: was.UUID, Thing: "GPU", From: "there", To: "gone",
+			Cause: "pulled, fallen off the bus, or hidden by the driver; dmesg tells"}}
+	}
+	var all []Drift
+	add := func(class Class, thing, from, to, cause string) {
+		if from != to {
+			all = append(all, Drift{Class: class, Host: was.Host, GPU: was.UUID, Thing: thing, From: from, To: to, Cause: cause})
+		}
+	}
+	if on := was.Applied.MIG; on != nil {
+		add(MIGMode, "MIG mode", resource.OnOff(*on), resource.OnOff(g.MIG), "nvidia-smi -mig, or a reboot")
+	}
+	if on := was.Applied.Persistence; on != nil {
+		add(Persistence, "persistence mode", resource.OnOff(*on), resource.OnOff(g.Persistence), "nvidia-smi -pm, or a reboot")
+	}
+	if mw := was.Applied.PowerMW; mw != nil {
+		add(PowerLimit, "power limit", resource.Watts(*mw), resource.Watts(g.PowerMW), "nvidia-smi -pl, or a reboot of the driver")
+	}
+	if mhz := was.Applied.ClockMHz; mhz != nil && *mhz != 0 && !was.ClockUnsure && clockLost(was, g, sameBoot(prior, live, was.Host)) {
+		to := "lifted"
+		if g.SMClockMHz != g.Model.MaxClockMHz() && !g.Held {
+			to = "at " + resource.Clock(g.SMClockMHz)
+		}
+		add(ClockLock, "SM clock", resource.Clock(*mhz), to, "nvidia-smi -rgc or -lgc, or a reboot of the driver")
+	}
+	return append(all, foreignDrift(was, prior, g)...)
+}
+
+// clockLost tells whether the clock lock that was applied is known to be gone.
+func clockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
+	forgotten := !sameBoot || (was.Applied.Persistence != nil && *was.Applied.Persistence && !g.Persistence)
+	return forgotten || g.LockState(*was.Applied.ClockMHz) == resource.LockLifted
+}
+
+// foreignDrift tells of slices on a GPU in hand that are not ours. They are
+// planned around and never touched.
+func foreignDrift(was resource.PriorGPU, prior resource.Prior, g resource.GPU) []Drift {
+	var all []Drift
+	for _, s := range Foreign(g, prior) {
+		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, Thing: "foreign slice",
+			From: "-", To: fmt.Sprintf("%s, slot %d", s.Profile, s.Start), Cause: "somebody else's; it is left alone", Told: true})
+	}
+	return all
+}
+
+// Foreign lists the slices of a GPU that no session of ours holds.
+func Foreign(g resource.GPU, prior resource.Prior) []resource.LiveSlice {
+	var foreign []resource.LiveSlice
+	for _, s := range g.Slices {
+		ours := slices.ContainsFunc(prior.Sessions, func(p resource.PriorSession) bool {
+			_, there := OwnSlice(p, resource.Live{Hosts: []resource.Host{{Name: p.Slice.Host, GPUs: []resource.GPU{g}}}})
+			return there && p.Slice.GPU == g.UUID && p.Slice.Start == s.Start
+		})
+		if !ours {
+			foreign = append(foreign, s)
+		}
+	}
+	return foreign
+}
+
+func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
+	var all []Drift
+	add := func(class Class, thing, from, to, cause string) {
+		address := was.Address
+		all = append(all, Drift{Class: class, Host: was.Slice.Host, GPU: was.Slice.GPU, Session: &address,
+			Thing: thing, From: from, To: to, Cause: cause})
+	}
+	if was.Handle != nil {
+		if _, ok := OwnSlice(was, live); !ok {
+			g, _ := live.GPU(was.Slice.Host, was.Slice.GPU)
+			if taken := Overlapping(g, was.Slice); taken != nil {
+				add(SliceReplaced, "slice", was.Slice.String(), fmt.Sprintf("taken by another %s at slot %d", taken.Profile, taken.Start),
+					"destroyed and made anew outside of cosplay; the new one is not ours")
+			} else {
+				add(SliceGone, "slice", was.Slice.String(), "gone", "nvidia-smi mig -dgi, or a reboot")
+			}
+		}
+	}
+	if was.Container != nil {
+		c, ok := live.Container(was.Slice.Host, was.ID)
+		switch {
+		case !ok:
+			add(ContainerGone, resource.ContainerWord(was.Runtime), "there", "gone", "removed by hand")
+		case c.State == resource.Stopped:
+			add(ContainerStopped, resource.ContainerWord(was.Runtime), "running", "stopped", "stopped by hand, or its program ended")
+		case c.Hash != was.Container.Hash:
+			add(ContainerChanged, resource.ContainerWord(was.Runtime), "as applied", "changed", "edited or made anew outside of cosplay")
+		}
+	}
+	return all
+}
+
+// OwnSlice finds a session's MIG slice: placement and UUID must both agree,
+// since ids are used again. A slice whose compute instance went missing is
+// still ours by its GPU instance.
+func OwnSlice(s resource.PriorSession, live resource.Live) (resource.LiveSlice, bool) {
+	if s.Handle == nil {
+		return resource.LiveSlice{}, false
+	}
+	g, ok := live.GPU(s.Slice.Host, s.Slice.GPU)
+	if !ok {
+		return resource.LiveSlice{}, false
+	}
+	for _, l := range g.Slices {
+		if l.Profile != s.Slice.Profile || l.Start != s.Slice.Start {
+			continue
+		}
+		half := l.UUID == "" && l.GPUInstance == s.Handle.GPUInstance
+		return l, l.UUID == s.Handle.UUID || half
+	}
+	return resource.LiveSlice{}, false
+}
+
+// Overlapping finds what sits where a slice is wanted.
+func Overlapping(g resource.GPU, want resource.Slice) *resource.LiveSlice {
+	for _, l := range g.Slices {
+		if l.Start < want.Start+want.Size && want.Start < l.Start+l.Size {
+			return &l
+		}
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package diff
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cosplay/internal/resource"
+)
+
+// sessionChanges pairs the sessions that are wanted with those that were made.
+func sessionChanges(desired resource.Desired, prior resource.Prior, live resource.Live) []SessionChange {
+	var all []SessionChange
+	wanted := map[resource.Address]bool{}
+	made := map[resource.Address]resource.PriorSession{}
+	for _, p := range prior.Sessions {
+		made[p.Address] = p
+	}
+	for _, d := range desired.Sessions {
+		wanted[d.Address] = true
+		if was, ok := made[d.Address]; ok {
+			all = append(all, compare(was, d, live))
+		} else {
+			all = append(all, create(d))
+		}
+	}
+	for _, p := range prior.Sessions {
+		if !wanted[p.Address] {
+			all = append(all, remove(p, live))
+		}
+	}
+	slices.SortFunc(all, func(a, b SessionChange) int { return a.Address.Compare(b.Address) })
+	return all
+}
+
+func create(d resource.Session) SessionChange {
+	c := SessionChange{Address: d.Address, Action: Create, Slice: Make, Container: Make, After: &d}
+	if d.Slice.Whole() {
+		c.Slice = Keep
+	}
+	return c
+}
+
+func remove(was resource.PriorSession, live resource.Live) SessionChange {
+	c := SessionChange{Address: was.Address, Action: Delete, Reason: "not in the configuration",
+		Slice: Keep, Container: Keep, Before: &was}
+	if _, ok := OwnSlice(was, live); ok {
+		c.Slice = Remove
+	}
+	if _, ok := live.Container(was.Slice.Host, was.ID); ok {
+		c.Container = Remove
+	}
+	return c
+}
+
+// compare decides about a session that is both wanted and made.
+func compare(was resource.PriorSession, want resource.Session, live resource.Live) SessionChange {
+	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Container: Keep, Before: &was, After: &want}
+	c.Fields = fields(was.Session, want)
+	c.Slice = slicePart(was, want, live)
+	c.Container = containerPart(was, want, live)
+	if c.Slice != Keep && c.Container == Refit {
+		c.Container = Remake
+	}
+	if c.Slice != Keep && c.Container == Keep {
+		// What runs in a slice that goes cannot stay.
+		c.Container = Remake
+	}
+	switch {
+	case was.Slice != want.Slice:
+		c.Action = Replace
+	case c.Slice == Make:
+		c.Action, c.Reason = Create, "its slice is gone"
+	case c.Slice == Remake:
+		c.Action, c.Reason = Replace, "its slice was never finished"
+	case c.Container == Make:
+		c.Action, c.Reason = Create, "its "+resource.ContainerWord(want.Runtime)+" is gone; the slice stays"
+	case c.Container != Keep:
+		c.Action = Update
+		if len(c.Fields) == 0 {
+			c.Reason = "its " + resource.ContainerWord(want.Runtime) + " was changed outside of cosplay"
+		}
+	case len(c.Fields) > 0:
+		c.Action, c.Record = Update, true
+	}
+	return c
+}
+
+func slicePart(was resource.PriorSession, want resource.Session, live resource.Live) Part {
+	own, there := OwnSlice(was, live)
+	switch {
+	case was.Slice != want.Slice && there && want.Slice.Whole():
+		return Remove
+	case was.Slice != want.Slice && there:
+		return Remake
+	case want.Slice.Whole():
+		return Keep
+	case !there:
+		return Make
+	case own.UUID == "":
+		return Remake // a GPU instance without its compute instance
+	}
+	return Keep
+}
+
+func containerPart(was resource.PriorSession, want resource.Session, live resource.Live) Part {
+	now, there := live.Container(was.Slice.Host, was.ID)
+	switch {
+	case !there:
+		return Make
+	case was.Slice != want.Slice, was.Runtime != want.Runtime:
+		return Remake
+	case was.Container == nil, now.State != resource.Running, now.Hash != want.Hash(), was.Handle != nil && now.SliceID != was.Handle.UUID:
+		return Refit
+	}
+	return Keep
+}
+
+// fields lists what differs between the session as made and as wanted.
+func fields(was, want resource.Session) []Field {
+	var all []Field
+	add := func(name, from, to string) {
+		if from != to {
+			all = append(all, Field{Name: name, From: from, To: to})
+		}
+	}
+	add("target", was.Target.Key, want.Target.Key)
+	if was.Target.Key == want.Target.Key && was.Target.Envelope() != want.Target.Envelope() {
+		add("target's figures", "as applied", "the catalog's of now")
+	}
+	add("host", was.Request.Host, want.Request.Host)
+	if was.Slice.GPU != want.Slice.GPU {
+		add("GPU", was.Slice.GPU, want.Slice.GPU)
+	}
+	add("slice", was.Slice.String(), want.Slice.String())
+	add("clock of the fit", resource.Clock(was.Fit.ClockMHz), resource.Clock(want.Fit.ClockMHz))
+	add("fit.prefer", string(was.Request.Fit.Prefer), string(want.Request.Fit.Prefer))
+	add("fit.tolerance", percent(was.Request.Fit.Tolerance), percent(want.Request.Fit.Tolerance))
+	add("fit.max_error", limit(was.Request.Fit.MaxError), limit(want.Request.Fit.MaxError))
+	add("gpu", selector(was.Request.GPU), selector(want.Request.GPU))
+	add("runtime", was.Runtime, want.Runtime)
+	add("command", strings.Join(was.Command, " "), strings.Join(want.Command, " "))
+	add("workspace", was.Workspace, want.Workspace)
+	return append(all, envFields(was.Env, want.Env)...)
+}
+
+func envFields(was, want map[string]string) []Field {
+	var all []Field
+	names := maps.Clone(was)
+	if names == nil {
+		names = map[string]string{}
+	}
+	maps.Copy(names, want)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		from, had := was[name]
+		to, has := want[name]
+		if had != has || from != to {
+			all = append(all, Field{Name: "env." + name, From: quoted(from, had), To: quoted(to, has)})
+		}
+	}
+	return all
+}
+
+func quoted(value string, set bool) string {
+	if !set {
+		return "(none)"
+	}
+	return fmt.Sprintf("%q", value)
+}
+
+func percent(ratio float64) string { return fmt.Sprintf("%g %%", ratio*100) }
+
+func limit(ratio *float64) string {
+	if ratio == nil {
+		return "(none)"
+	}
+	return percent(*ratio)
+}
+
+func selector(gpu string) string {
+	if gpu == "" {
+		return "(any)"
+	}
+	return gpu
+}

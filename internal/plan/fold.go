@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"slices"
+
+	"cosplay/internal/resource"
+)
+
+// Made is what an operation brought into the world.
+type Made struct {
+	Handle    *resource.Handle    `json:"handle,omitempty"`
+	Container *resource.Container `json:"container,omitempty"`
+}
+
+// Fold returns what the state remembers once an operation is done. It is the
+// one place that knows: apply folds as it goes, recovery folds the journal.
+func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
+	p := prior.Clone()
+	switch op := op.(type) {
+	case TakeGPU:
+		if _, held := p.GPU(op.Host, op.GPU); !held { // a baseline is never overwritten
+			p.GPUs = append(p.GPUs, resource.PriorGPU{Host: op.Host, UUID: op.GPU, Baseline: op.Baseline, Applied: op.Holds})
+		}
+	case SetMIG:
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.MIG = &op.On })
+	case SetPersistence:
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.Persistence = &op.On })
+	case SetPower:
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.PowerMW = &op.MW })
+	case SetClock:
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.ClockMHz, g.ClockUnsure = &op.MHz, false })
+	case ReleaseGPU:
+		p.GPUs = slices.DeleteFunc(p.GPUs, func(g resource.PriorGPU) bool { return g.Host == op.Host && g.UUID == op.GPU })
+	case CreateSlice:
+		s := entry(p, op.Session.Address)
+		s.Session, s.Handle = op.Session, made.Handle
+		p = put(p, s)
+	case DestroySlice:
+		s := entry(p, op.Address)
+		s.Handle = nil
+		p = put(p, s)
+	case Prepare:
+		s := entry(p, op.Session.Address)
+		s.Session, s.Container = op.Session, made.Container
+		p = put(p, s)
+	case Unprepare:
+		s := entry(p, op.Address)
+		s.Container = nil
+		p = put(p, s)
+	case Record:
+		s := entry(p, op.Session.Address)
+		s.Session = op.Session
+		p = put(p, s)
+	case Forget:
+		p.Sessions = slices.DeleteFunc(p.Sessions, func(s resource.PriorSession) bool { return s.Address == op.Address })
+	}
+	slices.SortFunc(p.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
+	return p
+}
+
+// UnsureClock notes that a clock setting may or may not have been made.
+func UnsureClock(prior resource.Prior, op SetClock) resource.Prior {
+	p := prior.Clone()
+	onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.ClockMHz, g.ClockUnsure = &op.MHz, true })
+	return p
+}
+
+// onGPU changes a held GPU in a cloned prior.
+func onGPU(p resource.Prior, host, uuid string, change func(*resource.PriorGPU)) {
+	for i := range p.GPUs {
+		if p.GPUs[i].Host == host && p.GPUs[i].UUID == uuid {
+			change(&p.GPUs[i])
+		}
+	}
+}
+
+func entry(p resource.Prior, a resource.Address) resource.PriorSession {
+	s, ok := p.Session(a)
+	if !ok {
+		s.Address = a
+	}
+	return s
+}
+
+// put stores a session in its place, or drops one of which nothing is left;
+// Sessions stays sorted by address.
+func put(p resource.Prior, s resource.PriorSession) resource.Prior {
+	if s.Handle == nil && s.Container == nil {
+		return Fold(p, Forget{Address: s.Address}, Made{})
+	}
+	i, found := slices.BinarySearchFunc(p.Sessions, s, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
+	if found {
+		p.Sessions[i] = s
+	} else {
+		p.Sessions = slices.Insert(p.Sessions, i, s)
+	}
+	return p
+}

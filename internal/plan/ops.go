@@ -1,0 +1,161 @@
+// Package plan turns a difference into ordered steps, each with its undo, and
+// says what each step does to what the state remembers. A plan is a value: the
+// same inputs give the same bytes, and String is what tests compare. Pure.
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"cosplay/internal/resource"
+)
+
+// Op is one thing that apply does: one call at the edge, or one line in the
+// books. The set is closed.
+type Op interface {
+	kind() string
+}
+
+// The operations.
+type (
+	// TakeGPU writes down what a GPU is like before it is first touched, and
+	// which of the wanted settings it has already.
+	TakeGPU struct {
+		Host     string            `json:"host"`
+		GPU      string            `json:"gpu"`
+		Baseline resource.Settings `json:"baseline"`
+		Holds    resource.Settings `json:"holds"`
+	}
+	// SetMIG switches MIG mode.
+	SetMIG struct {
+		Host string `json:"host"`
+		GPU  string `json:"gpu"`
+		On   bool   `json:"on"`
+	}
+	// SetPersistence switches persistence mode.
+	SetPersistence struct {
+		Host string `json:"host"`
+		GPU  string `json:"gpu"`
+		On   bool   `json:"on"`
+	}
+	// SetPower sets the power limit, in mW.
+	SetPower struct {
+		Host string `json:"host"`
+		GPU  string `json:"gpu"`
+		MW   int    `json:"mw"`
+	}
+	// SetClock locks the SM clock, in MHz; 0 unlocks it.
+	SetClock struct {
+		Host string `json:"host"`
+		GPU  string `json:"gpu"`
+		MHz  int    `json:"mhz"`
+	}
+	// ReleaseGPU closes the book on a GPU that has its baseline back.
+	ReleaseGPU struct {
+		Host string `json:"host"`
+		GPU  string `json:"gpu"`
+	}
+	// CreateSlice makes the MIG slice of a session.
+	CreateSlice struct {
+		Session resource.Session `json:"session"`
+	}
+	// DestroySlice removes the MIG slice that the state holds for a session.
+	DestroySlice struct {
+		Address resource.Address `json:"address"`
+		Slice   resource.Slice   `json:"slice"`
+	}
+	// Prepare makes a session's container in its slice, or brings the one that
+	// is there up to date.
+	Prepare struct {
+		Session resource.Session `json:"session"`
+	}
+	// Unprepare removes a session's container.
+	Unprepare struct {
+		Address resource.Address `json:"address"`
+		Host    string           `json:"host"`
+		ID      string           `json:"id"` // the session's
+	}
+	// Record brings what the state knows of a session up to date.
+	Record struct {
+		Session resource.Session `json:"session"`
+	}
+	// Forget drops a session of which nothing is left.
+	Forget struct {
+		Address resource.Address `json:"address"`
+	}
+)
+
+func (TakeGPU) kind() string        { return "take-gpu" }
+func (SetMIG) kind() string         { return "set-mig" }
+func (SetPersistence) kind() string { return "set-persistence" }
+func (SetPower) kind() string       { return "set-power" }
+func (SetClock) kind() string       { return "set-clock" }
+func (ReleaseGPU) kind() string     { return "release-gpu" }
+func (CreateSlice) kind() string    { return "create-slice" }
+func (DestroySlice) kind() string   { return "destroy-slice" }
+func (Prepare) kind() string        { return "prepare" }
+func (Unprepare) kind() string      { return "unprepare" }
+func (Record) kind() string         { return "record" }
+func (Forget) kind() string         { return "forget" }
+
+// Bookkeeping reports whether an operation touches nothing but the state.
+func Bookkeeping(op Op) bool {
+	switch op.(type) {
+	case TakeGPU, ReleaseGPU, Record, Forget:
+		return true
+	}
+	return false
+}
+
+// OpJSON carries an operation through JSON, with its kind beside it.
+type OpJSON struct{ Op }
+
+// MarshalJSON writes {"kind": ..., "do": {...}}; no operation is null.
+func (o OpJSON) MarshalJSON() ([]byte, error) {
+	if o.Op == nil {
+		return []byte("null"), nil
+	}
+	return json.Marshal(struct {
+		Kind string `json:"kind"`
+		Do   Op     `json:"do"`
+	}{o.Op.kind(), o.Op})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes; an unknown kind is an error.
+func (o *OpJSON) UnmarshalJSON(data []byte) error {
+	var wire *struct {
+		Kind string          `json:"kind"`
+		Do   json.RawMessage `json:"do"`
+	}
+	if err := json.Unmarshal(data, &wire); err != nil || wire == nil {
+		return err
+	}
+	read, ok := readers[wire.Kind]
+	if !ok {
+		return fmt.Errorf("unknown operation %q; it was written by a newer cosplay", wire.Kind)
+	}
+	op, err := read(wire.Do)
+	o.Op = op
+	return err
+}
+
+var readers = map[string]func([]byte) (Op, error){
+	"take-gpu":        reader[TakeGPU],
+	"set-mig":         reader[SetMIG],
+	"set-persistence": reader[SetPersistence],
+	"set-power":       reader[SetPower],
+	"set-clock":       reader[SetClock],
+	"release-gpu":     reader[ReleaseGPU],
+	"create-slice":    reader[CreateSlice],
+	"destroy-slice":   reader[DestroySlice],
+	"prepare":         reader[Prepare],
+	"unprepare":       reader[Unprepare],
+	"record":          reader[Record],
+	"forget":          reader[Forget],
+}
+
+func reader[T Op](data []byte) (Op, error) {
+	var op T
+	err := json.Unmarshal(data, &op)
+	return op, err
+}

@@ -1,0 +1,265 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// FormatVersion is that of a saved plan.
+const FormatVersion = 1
+
+// Plan is what is going to be done, and on what view of the world it rests.
+type Plan struct {
+	FormatVersion int              `json:"format_version"`
+	Basis         Basis            `json:"basis"`
+	Diff          diff.Diff        `json:"diff"`
+	Desired       resource.Desired `json:"desired"`
+	Steps         []Step           `json:"steps"`
+}
+
+// Basis is what a plan rests on: a plan is stale when any of it has moved.
+type Basis struct {
+	Lineage string `json:"lineage"` // of the state; "" before the first apply
+	Serial  int    `json:"serial"`
+	Live    string `json:"live"` // fingerprint of the settings, slices and containers
+}
+
+// Step is one operation with what it waits for. It runs only when every step
+// that it needs has succeeded.
+type Step struct {
+	ID    string   `json:"id"`
+	Group string   `json:"group"` // what is undone together when one of its steps fails
+	Title string   `json:"title"`
+	Needs []string `json:"needs,omitempty"`
+	Do    OpJSON   `json:"do"`
+	Undo  OpJSON   `json:"undo"` // null where nothing can take it back
+}
+
+// Empty reports whether there is nothing to do.
+func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
+
+// Effects counts the steps that touch the world.
+func (p *Plan) Effects() int {
+	n := 0
+	for _, s := range p.Steps {
+		if !Bookkeeping(s.Do.Op) {
+			n++
+		}
+	}
+	return n
+}
+
+// String is one line a step: what golden tests compare.
+func (p *Plan) String() string {
+	var b strings.Builder
+	for _, s := range p.Steps {
+		fmt.Fprintf(&b, "%s: %s", s.ID, s.Title)
+		if len(s.Needs) > 0 {
+			fmt.Fprintf(&b, "  <- %s", strings.Join(s.Needs, ", "))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// NewBasis takes the fingerprint of what a plan rests on.
+func NewBasis(prior resource.Prior, live resource.Live) Basis {
+	return Basis{Lineage: prior.Lineage, Serial: prior.Serial, Live: fingerprint(live)}
+}
+
+// fingerprint hashes settings and identities, and nothing that moves by itself:
+// no temperature, no draw, no clock, no memory in use.
+func fingerprint(live resource.Live) string {
+	type gpu struct {
+		UUID                         string
+		MIG, MIGPending, Persistence bool
+		PowerMW                      int
+		Slices                       []resource.LiveSlice
+	}
+	type host struct {
+		Name, Driver, BootID string
+		GPUs                 []gpu
+		Containers           []resource.Container
+	}
+	var hosts []host
+	for _, h := range live.Hosts {
+		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: h.Containers}
+		for _, g := range h.GPUs {
+			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, g.PowerMW, g.Slices})
+		}
+		hosts = append(hosts, one)
+	}
+	content, err := json.Marshal(hosts)
+	if err != nil {
+		panic(err) // strings and numbers only: it cannot fail
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// Build orders the changes of a difference into steps.
+func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
+	b := builder{live: live, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
+	for _, s := range d.Sessions {
+		b.takeDown(s)
+	}
+	for _, g := range d.GPUs {
+		if g.Action == diff.Create || g.Action == diff.Update {
+			b.setUp(g)
+		}
+	}
+	for _, s := range d.Sessions {
+		b.bringUp(s)
+	}
+	for _, g := range d.GPUs {
+		if g.Action == diff.Delete {
+			b.giveBack(g)
+		}
+	}
+	return &Plan{FormatVersion: FormatVersion, Basis: NewBasis(prior, live), Diff: d, Desired: desired, Steps: b.steps}
+}
+
+type gpuKey struct{ host, uuid string }
+
+// builder collects steps in an order in which each follows all that it needs:
+// first what goes, then the GPUs, then what comes, then GPUs given back.
+type builder struct {
+	live  resource.Live
+	steps []Step
+	freed map[gpuKey][]string // steps that take sessions off a GPU
+	last  map[gpuKey][]string // the last step of a GPU's set-up
+}
+
+func (b *builder) add(s Step) string {
+	s.Needs = slices.Compact(slices.Sorted(slices.Values(s.Needs)))
+	b.steps = append(b.steps, s)
+	return s.ID
+}
+
+func (b *builder) takeDown(c diff.SessionChange) {
+	if c.Before == nil {
+		return
+	}
+	var (
+		id   = c.Address.String()
+		at   = gpuKey{c.Before.Slice.Host, c.Before.Slice.GPU}
+		last []string
+	)
+	if c.Container == diff.Remove || c.Container == diff.Remake {
+		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
+			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, ID: c.Before.ID}}})}
+	}
+	if c.Slice == diff.Remove || c.Slice == diff.Remake {
+		last = []string{b.add(Step{ID: id + "/destroy-slice", Group: id, Title: fmt.Sprintf("%s: destroy slice %s", id, c.Before.Slice),
+			Needs: last, Do: OpJSON{DestroySlice{Address: c.Address, Slice: c.Before.Slice}}})}
+	}
+	if c.Action == diff.Delete {
+		last = []string{b.add(Step{ID: id + "/forget", Group: id, Title: id + ": forget", Needs: last, Do: OpJSON{Forget{Address: c.Address}}})}
+	}
+	b.freed[at] = append(b.freed[at], last...)
+}
+
+func (b *builder) setUp(c diff.GPUChange) {
+	var (
+		at   = gpuKey{c.Host, c.UUID}
+		id   = c.UUID
+		name = b.name(at)
+		last = b.freed[at]
+	)
+	step := func(what, title string, do Op) {
+		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
+	}
+	if c.Baseline != nil {
+		step("take", "note its baseline", TakeGPU{Host: c.Host, GPU: c.UUID, Baseline: *c.Baseline, Holds: c.Holds})
+	}
+	s := c.Settings
+	// Persistence first: without it the driver forgets the limits and locks.
+	if s.Persistence != nil {
+		step("persistence", "persistence "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
+	}
+	if s.MIG != nil {
+		step("mig", "MIG mode "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
+	}
+	if s.PowerMW != nil {
+		step("power", "power limit "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})
+	}
+	if s.ClockMHz != nil {
+		step("clock", "SM clock "+resource.Clock(*s.ClockMHz), SetClock{c.Host, c.UUID, *s.ClockMHz})
+	}
+	b.last[at] = last
+}
+
+func (b *builder) bringUp(c diff.SessionChange) {
+	if c.After == nil {
+		return
+	}
+	var (
+		id   = c.Address.String()
+		at   = gpuKey{c.After.Slice.Host, c.After.Slice.GPU}
+		last = slices.Concat(b.last[at], b.freed[at])
+	)
+	if c.Before != nil {
+		last = append(last, b.freed[gpuKey{c.Before.Slice.Host, c.Before.Slice.GPU}]...)
+	}
+	if (c.Slice == diff.Make || c.Slice == diff.Remake) && !c.After.Slice.Whole() {
+		last = []string{b.add(Step{ID: id + "/slice", Group: id, Title: fmt.Sprintf("%s: slice %s", id, c.After.Slice), Needs: last,
+			Do: OpJSON{CreateSlice{Session: *c.After}}, Undo: OpJSON{DestroySlice{Address: c.Address, Slice: c.After.Slice}}})}
+	}
+	switch c.Container {
+	case diff.Make, diff.Remake:
+		b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": " + resource.ContainerWord(c.After.Runtime), Needs: last,
+			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, ID: c.After.ID}}})
+	case diff.Refit:
+		b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + resource.ContainerWord(c.After.Runtime) + " up to date", Needs: last,
+			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Prepare{Session: c.Before.Session}}})
+	}
+	if c.Record {
+		b.add(Step{ID: id + "/record", Group: id, Title: id + ": note its new fit", Needs: last, Do: OpJSON{Record{Session: *c.After}}})
+	}
+}
+
+func (b *builder) giveBack(c diff.GPUChange) {
+	var (
+		at   = gpuKey{c.Host, c.UUID}
+		id   = c.UUID
+		name = b.name(at)
+		last = b.freed[at]
+	)
+	step := func(what, title string, do Op) {
+		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
+	}
+	s := c.Settings
+	if s.ClockMHz != nil {
+		step("restore-clock", "SM clock back to "+resource.Clock(*s.ClockMHz), SetClock{c.Host, c.UUID, *s.ClockMHz})
+	}
+	if s.PowerMW != nil {
+		step("restore-power", "power limit back to "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})
+	}
+	if s.MIG != nil {
+		step("restore-mig", "MIG mode back to "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
+	}
+	// Persistence last: the driver forgets the rest when it goes off.
+	if s.Persistence != nil {
+		step("restore-persistence", "persistence back to "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
+	}
+	step("release", "as it was found", ReleaseGPU{c.Host, c.UUID})
+}
+
+// name is what people call a GPU: with its host where there are several.
+func (b *builder) name(at gpuKey) string {
+	index := "?"
+	if g, ok := b.live.GPU(at.host, at.uuid); ok {
+		index = fmt.Sprint(g.Index)
+	}
+	if len(b.live.Hosts) > 1 {
+		return at.host + " GPU " + index
+	}
+	return "GPU " + index
+}

@@ -1,0 +1,71 @@
+package resource
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+)
+
+// SessionID is the name of a new session on its host: its short address in
+// characters that a folder and a container may have.
+func SessionID(a Address) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, a.Short())
+}
+
+// Hash tells one content of a session's container from another: everything
+// that goes inside, and nothing that may change while it runs.
+func (s Session) Hash() string {
+	content, err := json.Marshal(struct {
+		Target    Target
+		Slice     Slice
+		Runtime   string
+		Command   []string
+		Workspace string
+		Env       map[string]string
+	}{s.Target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env})
+	if err != nil {
+		panic(err) // strings and numbers only: it cannot fail
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Clone copies a prior deeply enough for Fold-like code to change the copy.
+func (p Prior) Clone() Prior {
+	boots := make(map[string]string, len(p.BootIDs))
+	for host, id := range p.BootIDs {
+		boots[host] = id
+	}
+	p.BootIDs = boots
+	p.GPUs = append([]PriorGPU(nil), p.GPUs...)
+	p.Sessions = append([]PriorSession(nil), p.Sessions...)
+	return p
+}
+
+// Lock tells what the SM clock shows about a lock at mhz; 0 is no lock.
+type Lock int
+
+// What can be known of a clock lock, which has no getter.
+const (
+	LockUnknown Lock = iota // nothing speaks against it
+	LockLifted              // the clock is where the lock would not let it be
+)
+
+// LockState compares the SM clock with a lock: above it, or below it without a
+// reason to be low, the lock is not there. Anything else proves nothing.
+func (g GPU) LockState(mhz int) Lock {
+	if mhz == 0 {
+		mhz = g.Model.MaxClockMHz()
+	}
+	if g.SMClockMHz > mhz || (g.SMClockMHz < mhz && !g.Held) {
+		return LockLifted
+	}
+	return LockUnknown
+}

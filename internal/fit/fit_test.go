@@ -1,0 +1,370 @@
+package fit_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"cosplay/catalog"
+	"cosplay/internal/fit"
+	"cosplay/internal/resource"
+)
+
+var (
+	exact       = resource.FitOptions{Prefer: resource.PreferFP32}
+	preferences = []resource.Preference{resource.PreferFP32, resource.PreferBandwidth, resource.PreferBalanced}
+)
+
+func host(t testing.TB, name string) resource.Model {
+	t.Helper()
+	m, err := catalog.HostModel(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func target(t testing.TB, name string) resource.Target {
+	t.Helper()
+	found, err := catalog.Target(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// What the hardware allows at best: FP32 first, no tolerance.
+func TestReachableFP32Error(t *testing.T) {
+	want := []struct {
+		host             string
+		fitting, within5 int
+		median, p90, max string
+	}{
+		{"h200", 106, 95, "0.002", "0.09", "0.62"},
+		{"h100", 95, 87, "0.002", "0.01", "0.45"},
+		{"a100-40gb", 84, 50, "0.005", "0.92", "1.68"},
+		{"a100-80gb", 98, 54, "0.005", "1.23", "1.68"},
+		{"a30", 77, 27, "0.381", "1.45", "2.08"},
+	}
+	t.Logf("%-10s %8s %9s %7s %6s %6s", "host", "fitting", "within 5%", "median", "p90", "worst")
+	for _, w := range want {
+		m := host(t, w.host)
+		var reached []float64
+		within5 := 0
+		for _, gpu := range catalog.Targets() {
+			f, err := fit.Best(m, gpu, exact)
+			if err != nil {
+				continue
+			}
+			e := f.Error(resource.PreferFP32)
+			reached = append(reached, e)
+			if e <= 0.05 {
+				within5++
+			}
+		}
+		slices.Sort(reached)
+		n := len(reached)
+		got := w
+		got.fitting, got.within5 = n, within5
+		got.median = fmt.Sprintf("%.3f", (reached[(n-1)/2]+reached[n/2])/2)
+		got.p90 = fmt.Sprintf("%.2f", reached[n*9/10])
+		got.max = fmt.Sprintf("%.2f", reached[n-1])
+		t.Logf("%-10s %8d %9d %7s %6s %6s", got.host, got.fitting, got.within5, got.median, got.p90, got.max)
+		if got != w {
+			t.Errorf("%s: got %+v, want %+v", w.host, got, w)
+		}
+	}
+}
+
+func percentOff(ratio float64) string { return fmt.Sprintf("%+.1f", 100*(ratio-1)) }
+
+func TestExamples(t *testing.T) {
+	byDefault := resource.DefaultFit()
+	bandwidth := resource.FitOptions{Prefer: resource.PreferBandwidth, Tolerance: 0.10}
+	for _, c := range []struct {
+		target, host string
+		options      resource.FitOptions
+		profile      string
+		clock, sms   int
+		fp32, bw     string // got over wanted, in percent
+		tensor       string
+	}{
+		{"rtx-2060", "h200", byDefault, "1g.18gb", 1575, 16, "+0.0", "+78.6", "4.0"},
+		{"rtx-3090", "h200", byDefault, "4g.71gb", 1980, 64, "-8.8", "+156.4", "7.3"},
+		{"rtx-3090", "h200", exact, "7g.141gb", 1050, 132, "-0.3", "+330.8", "8.0"},
+		{"rtx-3090", "h200", bandwidth, "1g.35gb", 975, 26, "-81.8", "+0.0", "1.5"},
+		{"h200", "h200", byDefault, "", 1980, 132, "+0.0", "+0.0", "1.0"},
+		{"h100", "h200", byDefault, "7g.141gb", 1980, 132, "+0.0", "+43.2", "1.0"},
+		{"rtx-3090", "a100-40gb", exact, "", 1410, 108, "-45.2", "+66.1", "4.4"},
+		{"t4", "l4", byDefault, "", 540, 58, "-1.0", "-6.2", "0.5"},
+	} {
+		f, err := fit.Best(host(t, c.host), target(t, c.target), c.options)
+		if err != nil {
+			t.Errorf("%s on %s: %v", c.target, c.host, err)
+			continue
+		}
+		got := fmt.Sprintf("%q %d MHz %d SMs FP32 %s bandwidth %s tensor x%.1f", f.Profile, f.ClockMHz, f.Got.SMs, percentOff(f.FP32Ratio()), percentOff(f.BandwidthRatio()), f.TensorRatio())
+		want := fmt.Sprintf("%q %d MHz %d SMs FP32 %s bandwidth %s tensor x%s", c.profile, c.clock, c.sms, c.fp32, c.bw, c.tensor)
+		if got != want {
+			t.Errorf("%s on %s, %+v:\n got %s\nwant %s", c.target, c.host, c.options, got, want)
+		}
+	}
+}
+
+func TestAchieved(t *testing.T) {
+	for _, c := range []struct {
+		host, profile string
+		clock         int
+		want          resource.Envelope
+	}{
+		{"h200", "", 1980, resource.Envelope{SMs: 132, FP32TFLOPS: 66.91, TensorTFLOPS: 989.43, BandwidthGBs: 4800, MemoryMiB: 143771}},
+		{"h200", "7g.141gb", 1980, resource.Envelope{SMs: 132, FP32TFLOPS: 66.91, TensorTFLOPS: 989.43, BandwidthGBs: 4800, MemoryMiB: 143104}},
+		{"h200", "4g.71gb", 1980, resource.Envelope{SMs: 64, FP32TFLOPS: 32.44, TensorTFLOPS: 519.05, BandwidthGBs: 2400, MemoryMiB: 71168}},
+		{"h200", "4g.71gb", 990, resource.Envelope{SMs: 64, FP32TFLOPS: 16.22, TensorTFLOPS: 259.52, BandwidthGBs: 1900.8, MemoryMiB: 71168}},
+		{"a100-80gb", "3g.40gb", 1410, resource.Envelope{SMs: 42, FP32TFLOPS: 7.58, TensorTFLOPS: 121.28, BandwidthGBs: 1019.5, MemoryMiB: 40192}},
+		{"a30", "1g.6gb", 300, resource.Envelope{SMs: 14, FP32TFLOPS: 0.54, TensorTFLOPS: 8.6, BandwidthGBs: 172.8, MemoryMiB: 5952}},
+		{"t4", "", 300, resource.Envelope{SMs: 40, FP32TFLOPS: 1.54, TensorTFLOPS: 12.29, BandwidthGBs: 320, MemoryMiB: 15360}},
+		{"h200", "9g.900gb", 1980, resource.Envelope{}},
+	} {
+		got := fit.Achieved(host(t, c.host), c.profile, c.clock)
+		for _, figure := range []*float64{&got.FP32TFLOPS, &got.TensorTFLOPS, &got.BandwidthGBs} {
+			*figure = math.Round(*figure*100) / 100
+		}
+		if got != c.want {
+			t.Errorf("%s %s at %d MHz:\n got %+v\nwant %+v", c.host, c.profile, c.clock, got, c.want)
+		}
+	}
+}
+
+// Best is the optimum: nothing that an independent search over every slice and
+// clock comes upon is better by the rules.
+func TestBestIsTheOptimum(t *testing.T) {
+	tolerances := []float64{0, 0.10, 0.30}
+	checked := 0
+	for _, h := range catalog.Hosts() {
+		for _, gpu := range catalog.Targets() {
+			for _, prefer := range preferences {
+				slices := reachable(h.Model, gpu, prefer)
+				for _, tolerance := range tolerances {
+					o := resource.FitOptions{Prefer: prefer, Tolerance: tolerance}
+					best, err := fit.Best(h.Model, gpu, o)
+					if (err != nil) != (len(slices) == 0) {
+						t.Fatalf("%s on %s: %d slices, %v", gpu.Key, h.Key, len(slices), err)
+					}
+					if err == nil {
+						checked++
+						checkOptimum(t, h.Key, gpu.Key, o, best, slices)
+					}
+				}
+			}
+		}
+	}
+	if checked < 10_000 {
+		t.Errorf("only %d fits checked", checked)
+	}
+}
+
+// reach is the least error of a slice, and its rank by size.
+type reach struct {
+	profile string
+	size    int
+	err     float64
+}
+
+// reachable searches the plain way, with nothing but At.
+func reachable(m resource.Model, gpu resource.Target, prefer resource.Preference) []reach {
+	var found []reach
+	try := func(profile string, memoryMiB, size int) {
+		if memoryMiB < gpu.MemoryMiB {
+			return
+		}
+		r := reach{profile: profile, size: size, err: math.Inf(1)}
+		for _, clock := range m.ClocksMHz {
+			r.err = min(r.err, fit.At(m, gpu, profile, clock).Error(prefer))
+		}
+		found = append(found, r)
+	}
+	try("", m.MemoryMiB, 1000)
+	for _, p := range m.Profiles {
+		if !strings.Contains(p.Name, "+") && !strings.Contains(p.Name, "-") {
+			try(p.Name, p.MemoryMiB, 10*p.MemorySlices+p.ComputeSlices)
+		}
+	}
+	return found
+}
+
+func checkOptimum(t *testing.T, host, gpu string, o resource.FitOptions, best resource.Fit, found []reach) {
+	t.Helper()
+	const rounding = 1e-8
+	bestError := best.Error(o.Prefer)
+	own := found[slices.IndexFunc(found, func(r reach) bool { return r.profile == best.Profile })]
+	if bestError > own.err+rounding {
+		t.Errorf("%s on %s, %+v: %s has a better clock than %d MHz", gpu, host, o, best.Profile, best.ClockMHz)
+	}
+	for _, r := range found {
+		smaller := r.size < own.size && o.Tolerance > 0 && r.err <= o.Tolerance
+		closer := r.err < bestError-rounding && bestError > o.Tolerance
+		if smaller || closer {
+			t.Errorf("%s on %s, %+v: took %q with error %.4f, %q has %.4f", gpu, host, o, best.Profile, bestError, r.profile, r.err)
+		}
+	}
+}
+
+// Rates never fall as the clock rises, and errors never grow as more is allowed.
+func TestMonotonic(t *testing.T) {
+	for _, h := range catalog.Hosts() {
+		for _, profile := range append([]resource.Profile{{}}, h.Model.Profiles...) {
+			var last resource.Envelope
+			for _, clock := range h.Model.ClocksMHz {
+				e := fit.Achieved(h.Model, profile.Name, clock)
+				if e.FP32TFLOPS <= last.FP32TFLOPS || e.TensorTFLOPS < last.TensorTFLOPS || e.BandwidthGBs < last.BandwidthGBs {
+					t.Errorf("%s %s: %+v at %d MHz, %+v below", h.Key, profile.Name, e, clock, last)
+				}
+				last = e
+			}
+			if last.BandwidthGBs > h.Model.BandwidthGBs {
+				t.Errorf("%s %s: %g GB/s of %g", h.Key, profile.Name, last.BandwidthGBs, h.Model.BandwidthGBs)
+			}
+		}
+		for _, gpu := range catalog.Targets() {
+			all, err := fit.Best(h.Model, gpu, exact)
+			if err != nil {
+				continue
+			}
+			half := h.Model
+			half.ClocksMHz = half.ClocksMHz[:len(half.ClocksMHz)/2]
+			some, _ := fit.Best(half, gpu, exact)
+			tolerant, _ := fit.Best(h.Model, gpu, resource.DefaultFit())
+			least := all.Error(resource.PreferFP32) - 1e-9
+			if some.Error(resource.PreferFP32) < least || tolerant.Error(resource.PreferFP32) < least {
+				t.Errorf("%s on %s: a restriction made the fit better", gpu.Key, h.Key)
+			}
+		}
+	}
+}
+
+func TestCandidatesAreInOrder(t *testing.T) {
+	order := func(o resource.FitOptions) string {
+		var names []string
+		for _, f := range fit.Candidates(host(t, "h200"), target(t, "rtx-3090"), o) {
+			names = append(names, fmt.Sprintf("%s@%d", f.Profile, f.ClockMHz))
+		}
+		return strings.Join(names, " ")
+	}
+	for _, c := range []struct {
+		options resource.FitOptions
+		want    string
+	}{
+		{resource.DefaultFit(), "4g.71gb@1980 7g.141gb@1050 @1050 3g.71gb@1980 2g.35gb@1980 1g.35gb@1980"},
+		{exact, "7g.141gb@1050 @1050 4g.71gb@1980 3g.71gb@1980 2g.35gb@1980 1g.35gb@1980"},
+		{resource.FitOptions{Prefer: resource.PreferBandwidth, Tolerance: 0.10}, "1g.35gb@975 2g.35gb@975 3g.71gb@495 4g.71gb@495 7g.141gb@345 @345"},
+		{resource.FitOptions{Prefer: resource.PreferFP32, Tolerance: 0.20}, "3g.71gb@1980 4g.71gb@1980 7g.141gb@1050 @1050 2g.35gb@1980 1g.35gb@1980"},
+		{resource.FitOptions{Prefer: resource.PreferFP32, Tolerance: 0.20, MaxError: ptr(0.05)}, "7g.141gb@1050 @1050 4g.71gb@1980 3g.71gb@1980 2g.35gb@1980 1g.35gb@1980"},
+	} {
+		if got := order(c.options); got != c.want {
+			t.Errorf("%+v:\n got %s\nwant %s", c.options, got, c.want)
+		}
+	}
+}
+
+// Where a figure is the same at many clocks, the other one decides, and then
+// the higher clock.
+func TestEqualClocks(t *testing.T) {
+	m := host(t, "h200")
+	gpu := target(t, "rtx-3090")
+	gpu.BandwidthGBs = 600 // the most that 1g.18gb gives, from 1250 MHz on
+	f, _ := fit.BestClock(m, gpu, "1g.18gb", resource.PreferBandwidth, m.ClocksMHz)
+	if f.ClockMHz != 1980 {
+		t.Errorf("FP32 is too low at any clock, so take the highest; took %d MHz", f.ClockMHz)
+	}
+	gpu.FP32TFLOPS = 0.001
+	f, _ = fit.BestClock(m, gpu, "1g.18gb", resource.PreferBandwidth, m.ClocksMHz)
+	if f.ClockMHz != 1260 {
+		t.Errorf("FP32 is too high at any clock, so take the lowest that gives the bandwidth; took %d MHz", f.ClockMHz)
+	}
+}
+
+func TestBestClockAmongSome(t *testing.T) {
+	m, gpu := host(t, "h200"), target(t, "rtx-2060")
+	f, ok := fit.BestClock(m, gpu, "1g.18gb", resource.PreferFP32, []int{600, 1200, 1500, 1800})
+	if !ok || f.ClockMHz != 1500 || f != fit.At(m, gpu, "1g.18gb", 1500) {
+		t.Errorf("got %+v, %v", f, ok)
+	}
+	if _, ok := fit.BestClock(m, gpu, "1g.19gb", resource.PreferFP32, m.ClocksMHz); ok {
+		t.Error("a profile that is not there has a best clock")
+	}
+	if _, ok := fit.BestClock(m, gpu, "1g.18gb", resource.PreferFP32, nil); ok {
+		t.Error("no clock is a best clock")
+	}
+	among := fit.CandidatesAmong(m, gpu, resource.DefaultFit(), []int{1050})
+	if among[0].ClockMHz != 1050 || among[0].Profile != "1g.35gb" {
+		t.Errorf("at 1050 MHz an RTX 2060 wants 24 SMs and gets %+v", among[0])
+	}
+	if got := fit.CandidatesAmong(m, gpu, resource.DefaultFit(), nil); got != nil {
+		t.Errorf("without a clock: %+v", got)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	_, err := fit.Best(host(t, "h100"), target(t, "h200"), resource.DefaultFit())
+	var noRoom *fit.NoRoomError
+	if !errors.As(err, &noRoom) || noRoom.WantMiB != 143771 || noRoom.HaveMiB != 81559 {
+		t.Fatalf("H200 on H100: %v", err)
+	}
+	want := "H200 needs 143771 MiB and the largest slice of H100 80GB HBM3, the whole GPU, has 81559 MiB: take a smaller target or a larger GPU"
+	if err.Error() != want {
+		t.Errorf("got  %s\nwant %s", err, want)
+	}
+
+	o := resource.FitOptions{Prefer: resource.PreferFP32, Tolerance: 0.5, MaxError: ptr(0.25)}
+	_, err = fit.Best(host(t, "a100-40gb"), target(t, "rtx-3090"), o)
+	var tooFar *fit.TooFarError
+	if !errors.As(err, &tooFar) || tooFar.Best.Profile != "" || tooFar.Best.ClockMHz != 1410 {
+		t.Fatalf("RTX 3090 on A100: %v", err)
+	}
+	want = "the closest that A100-SXM4-40GB comes to RTX 3090 is the whole GPU at 1410 MHz, with an error in FP32 of 60.2 %, and fit.max_error allows 25.0 %: raise it, choose another fit.prefer or another GPU"
+	if err.Error() != want {
+		t.Errorf("got  %s\nwant %s", err, want)
+	}
+	o.MaxError = ptr(0.61)
+	if _, err = fit.Best(host(t, "a100-40gb"), target(t, "rtx-3090"), o); err != nil {
+		t.Errorf("within max_error: %v", err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for _, c := range []struct{ host, target, want string }{
+		{"h200", "rtx-3090", "FP8 and TMA work here and not on RTX 3090; compute capability 9.0 against 8.6; latency of HBM memory, not of GDDR; 50 MiB L2 of the whole GPU against 6"},
+		{"h200", "rtx-2060", "BF16, TF32, FP8 and TMA work here and not on RTX 2060; compute capability 9.0 against 7.5; latency of HBM memory, not of GDDR; 50 MiB L2 of the whole GPU against 3"},
+		{"h200", "gtx-1080", "tensor cores and TMA work here and not on GTX 1080; compute capability 9.0 against 6.1; latency of HBM memory, not of GDDR; 50 MiB L2 of the whole GPU against 2"},
+		{"a100-80gb", "rtx-4090", "no FP8 here, as RTX 4090 has; compute capability 8.0 against 8.9; latency of HBM memory, not of GDDR; 40 MiB L2 of the whole GPU against 72"},
+		{"h200", "rtx-5090", "no FP6 or FP4 here, as RTX 5090 has; compute capability 9.0 against 12.0; latency of HBM memory, not of GDDR; 50 MiB L2 of the whole GPU against 96"},
+		{"rtx-4090", "rtx-3060", "FP8 works here and not on RTX 3060; compute capability 8.9 against 8.6; 72 MiB L2 of the whole GPU against 3"},
+		{"h200", "h100", ""},
+	} {
+		if got := strings.Join(fit.Limits(host(t, c.host), target(t, c.target)), "; "); got != c.want {
+			t.Errorf("%s on %s:\n got %s\nwant %s", c.target, c.host, got, c.want)
+		}
+	}
+}
+
+func ptr(x float64) *float64 { return &x }
+
+func BenchmarkCandidates(b *testing.B) {
+	m, gpu, o := host(b, "h200"), target(b, "rtx-2060"), resource.DefaultFit()
+	b.ReportAllocs()
+	for b.Loop() {
+		fit.Candidates(m, gpu, o)
+	}
+}
+
+func BenchmarkAt(b *testing.B) {
+	m, gpu := host(b, "h200"), target(b, "rtx-2060")
+	b.ReportAllocs()
+	for b.Loop() {
+		fit.At(m, gpu, "4g.71gb", 1500)
+	}
+}

@@ -1,0 +1,108 @@
+package fit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cosplay/internal/resource"
+)
+
+// tensorTypes are the number formats worth telling apart, by the first compute
+// capability whose tensor cores have them.
+var tensorTypes = []struct {
+	name  string // as a target's TensorTypes have it, in lower case
+	since string
+}{
+	{"fp16", "7.0"},
+	{"int8", "7.5"},
+	{"bf16", "8.0"},
+	{"tf32", "8.0"},
+	{"fp8", "8.9"},
+	{"fp6", "10.0"},
+	{"fp4", "10.0"},
+}
+
+// Limits says in a few words each what a disguise as the target cannot hide on
+// a GPU: what works there and not on the target, what the other way round, and
+// what stays as it is.
+func Limits(m resource.Model, t resource.Target) []string {
+	var limits []string
+	if extra := extras(m, t); extra != "" {
+		limits = append(limits, fmt.Sprintf("%s here and not on %s", extra, t.ShortName()))
+	}
+	if missing := missingTypes(m, t); missing != nil {
+		limits = append(limits, fmt.Sprintf("no %s here, as %s has", list(missing, "or"), t.ShortName()))
+	}
+	if m.ComputeCapability != t.ComputeCapability {
+		limits = append(limits, fmt.Sprintf("compute capability %s against %s", m.ComputeCapability, t.ComputeCapability))
+	}
+	if here, there := memoryKind(m.ComputeCapability), memoryKind(t.ComputeCapability); here != there {
+		limits = append(limits, fmt.Sprintf("latency of %s memory, not of %s", here, there))
+	}
+	if m.L2MiB > 0 && m.L2MiB != t.L2MiB {
+		limits = append(limits, fmt.Sprintf("%g MiB L2 of the whole GPU against %g", m.L2MiB, t.L2MiB))
+	}
+	return limits
+}
+
+// extras tells what works on the GPU and not on the target: "BF16 and TMA work".
+func extras(m resource.Model, t resource.Target) string {
+	var extra []string
+	for _, typ := range tensorTypes {
+		if !before(m.ComputeCapability, typ.since) && !slices.Contains(t.TensorTypes, typ.name) {
+			extra = append(extra, strings.ToUpper(typ.name))
+		}
+	}
+	if len(t.TensorTypes) == 0 && len(extra) > 0 {
+		extra = []string{"tensor cores"}
+	}
+	if !before(m.ComputeCapability, "9.0") && before(t.ComputeCapability, "9.0") {
+		extra = append(extra, "TMA")
+	}
+	switch {
+	case len(extra) == 0:
+		return ""
+	case len(extra) == 1 && extra[0] != "tensor cores":
+		return extra[0] + " works"
+	}
+	return list(extra, "and") + " work"
+}
+
+// missingTypes are the number formats that the target's tensor cores have and
+// the GPU's do not.
+func missingTypes(m resource.Model, t resource.Target) []string {
+	var missing []string
+	for _, typ := range tensorTypes {
+		if before(m.ComputeCapability, typ.since) && slices.Contains(t.TensorTypes, typ.name) {
+			missing = append(missing, strings.ToUpper(typ.name))
+		}
+	}
+	return missing
+}
+
+// before reports whether a compute capability is lower: "8.9" is before "10.0".
+func before(a, b string) bool {
+	if len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return a < b
+}
+
+// memoryKind is how a GPU's memory is built: stacked on the big ones.
+func memoryKind(computeCapability string) string {
+	switch computeCapability {
+	case "6.0", "7.0", "8.0", "9.0", "10.0", "10.3":
+		return "HBM"
+	}
+	return "GDDR"
+}
+
+// list joins words: "BF16, FP8 and TMA".
+func list(words []string, joint string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " " + joint + " " + words[last]
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// maxAtOnePlace is how often one place of a file is complained about: an
+// expression that is wrong for each of 10,000 instances is one mistake.
+const maxAtOnePlace = 3
+
+// complain tells of a mistake. The subject is the very word that is wrong, the
+// context what should be shown around it.
+func (l *loader) complain(subject, context hcl.Range, summary, detail string, args ...any) {
+	l.report(&hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  summary,
+		Detail:   fmt.Sprintf(detail, args...),
+		Subject:  &subject,
+		Context:  &context,
+	})
+}
+
+// wrong tells of a value that is not what its attribute takes.
+func (l *loader) wrong(v value, summary, detail string, args ...any) {
+	subject, context := v.expr.Range(), v.attribute.whole
+	l.report(&hcl.Diagnostic{
+		Severity:    hcl.DiagError,
+		Summary:     summary,
+		Detail:      fmt.Sprintf(detail, args...),
+		Subject:     &subject,
+		Context:     &context,
+		Expression:  v.expr,
+		EvalContext: v.scope,
+	})
+}
+
+// report adds a diagnostic, of ours or of the HCL library, unless its place
+// has been complained about enough.
+func (l *loader) report(d *hcl.Diagnostic) {
+	d = inOurWords(d)
+	told := l.told[*d.Subject]
+	same := func(other *hcl.Diagnostic) bool { return other.Summary == d.Summary && other.Detail == d.Detail }
+	if len(told) == maxAtOnePlace || slices.ContainsFunc(told, same) {
+		return
+	}
+	l.told[*d.Subject] = append(told, d)
+	l.diags = append(l.diags, d)
+}
+
+// inOurWords makes a diagnostic of the HCL library one of ours.
+func inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
+	d.Summary = lower(d.Summary)
+	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
+	if !ok {
+		return d
+	}
+	name := call.CalledFunctionName()
+	if slices.Contains(notYet["function"], name) {
+		d.Summary = fmt.Sprintf("%s() is not yet part of cosplay", name)
+		d.Detail = "A later version will know this function. Write the value itself for now."
+		return d
+	}
+	d.Summary = fmt.Sprintf("unknown function %q", name)
+	if suggestion := didYouMean(name, functionNames()); suggestion != "" {
+		d.Detail = "There is no function of that name." + suggestion
+	} else {
+		d.Detail = "The functions are " + and(functionNames()) + "."
+	}
+	return d
+}
+
+// didYouMean is a sentence with the candidate closest to what was typed, or
+// nothing where none is close. It starts with a space.
+func didYouMean(typed string, candidates []string) string {
+	best, distance := "", 3
+	for _, c := range candidates {
+		if d := levenshtein.Distance(strings.ToLower(typed), strings.ToLower(c), nil); d < distance && d < len(c) {
+			best, distance = c, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" Did you mean %q?", best)
+}
+
+// and lists words: a, b and c.
+func and(words []string) string { return list(words, "and") }
+
+// or lists words: a, b or c.
+func or(words []string) string { return list(words, "or") }
+
+func list(words []string, last string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	end := len(words) - 1
+	return strings.Join(words[:end], ", ") + " " + last + " " + words[end]
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+
+// explain parts an error from outside into what is wrong and what to do about
+// it. Some know both; others get the summary given.
+func explain(err error, summary string) (string, string) {
+	var e interface {
+		Summary() string
+		Detail() string
+	}
+	if errors.As(err, &e) {
+		return e.Summary(), e.Detail()
+	}
+	return summary, sentence(err)
+}
+
+// sentence is an error's text as a sentence of a longer message.
+func sentence(err error) string {
+	text := strings.TrimRight(err.Error(), ". \n")
+	if text == "" {
+		return ""
+	}
+	if last := text[len(text)-1]; last == '?' || last == '!' {
+		return capital(text)
+	}
+	return capital(text) + "."
+}

@@ -1,0 +1,257 @@
+package config_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/catalog"
+	"cosplay/internal/config"
+	"cosplay/internal/resource"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// options have the catalog as it is and just enough of a simulator.
+func options() config.Options {
+	simulation := regexp.MustCompile(`^\d+ x [a-z0-9]+(, \d+ x [a-z0-9]+)*$`)
+	return config.Options{
+		Dir:    "/project",
+		Home:   "/home/ada",
+		Target: catalog.Target,
+		Simulate: func(spec string) error {
+			if !simulation.MatchString(spec) {
+				return fmt.Errorf("%q is not a number of GPUs of a kind", spec)
+			}
+			return nil
+		},
+	}
+}
+
+func load(t *testing.T, files map[string]string) (*config.Intent, hcl.Diagnostics) {
+	t.Helper()
+	contents := map[string][]byte{}
+	for name, text := range files {
+		contents[name] = []byte(text)
+	}
+	return config.Load(contents, options())
+}
+
+func TestWrongConfigurations(t *testing.T) {
+	names := glob(t, "testdata/wrong/*.hcl")
+	if len(names) < 35 {
+		t.Errorf("only %d wrong configurations", len(names))
+	}
+	for _, path := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".hcl"), func(t *testing.T) {
+			src := read(t, path)
+			intent, diags := load(t, map[string]string{filepath.Base(path): string(src)})
+			if !diags.HasErrors() {
+				t.Fatal("no mistake was found")
+			}
+			if intent.Hosts != nil || intent.Sessions != nil {
+				t.Error("a wrong configuration still gave hosts or sessions")
+			}
+			checkComplete(t, diags, map[string][]byte{filepath.Base(path): src})
+			golden(t, strings.TrimSuffix(path, ".hcl")+".golden", describe(t, intent.Files, diags))
+		})
+	}
+}
+
+// describe is the text of diagnostics, each led by the very word it is about.
+func describe(t *testing.T, files map[string]*hcl.File, diags hcl.Diagnostics) []byte {
+	var out bytes.Buffer
+	for _, d := range diags {
+		fmt.Fprintf(&out, "--- %s: %q\n", d.Subject, d.Subject.SliceBytes(files[d.Subject.Filename].Bytes))
+		if err := hcl.NewDiagnosticTextWriter(&out, files, 78, false).WriteDiagnostic(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+// checkComplete rejects a diagnostic that does not say what, where and why.
+func checkComplete(t *testing.T, diags hcl.Diagnostics, files map[string][]byte) {
+	t.Helper()
+	for _, d := range diags {
+		switch src, known := files[d.Subject.Filename]; {
+		case !known:
+			t.Errorf("%q is about a file that is not there: %q", d.Summary, d.Subject.Filename)
+		case d.Subject.Start.Line < 1 || d.Subject.End.Byte > len(src) || d.Subject.Start.Byte > d.Subject.End.Byte:
+			t.Errorf("%q points outside of its file: %s", d.Summary, d.Subject)
+		case d.Summary == "" || strings.TrimSpace(d.Detail) == "":
+			t.Errorf("a diagnostic at %s lacks its summary %q or its detail %q", d.Subject, d.Summary, d.Detail)
+		case strings.Contains(d.Summary+d.Detail, "%!"):
+			t.Errorf("a diagnostic at %s is badly formatted: %s: %s", d.Subject, d.Summary, d.Detail)
+		}
+	}
+}
+
+func TestRightConfigurations(t *testing.T) {
+	for _, path := range append(glob(t, "testdata/right/*.hcl"), glob(t, "../../examples/*.hcl")...) {
+		name := strings.TrimSuffix(filepath.Base(path), ".hcl")
+		t.Run(name, func(t *testing.T) {
+			intent, diags := load(t, map[string]string{filepath.Base(path): string(read(t, path))})
+			if len(diags) > 0 {
+				t.Fatalf("%s", describe(t, intent.Files, diags))
+			}
+			golden(t, filepath.Join("testdata/right", name+".json"), asJSON(t, intent))
+		})
+	}
+}
+
+// asJSON prints an intent with its targets cut down to their keys.
+func asJSON(t *testing.T, intent *config.Intent) []byte {
+	type session struct {
+		config.Session
+		Target string `json:"target"`
+	}
+	view := struct {
+		Hosts    []config.Host `json:"hosts"`
+		Sessions []session     `json:"sessions"`
+	}{Hosts: intent.Hosts}
+	for _, s := range intent.Sessions {
+		view.Sessions = append(view.Sessions, session{s, s.Target.Key})
+	}
+	out, err := json.MarshalIndent(view, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, '\n')
+}
+
+func TestMistakesOfAllFilesAreTold(t *testing.T) {
+	intent, diags := load(t, map[string]string{
+		"a.hcl": "session \"one\" {\n  target = \n}\n",
+		"b.hcl": "session \"two\" {\n  target = \"2600\"\n  host   = \"behind-the-mistake\"\n}\n",
+		"c.hcl": "session \"two\" {\n  target = \"2060\"\n}\nhost \"lab\" {\n  simulate = \"many\"\n}\n",
+	})
+	var got []string
+	for _, d := range diags {
+		got = append(got, fmt.Sprintf("%s:%d %s", d.Subject.Filename, d.Subject.Start.Line, d.Summary))
+	}
+	want := []string{
+		`a.hcl:2 invalid expression`,
+		`b.hcl:2 unknown target "2600"`,
+		`c.hcl:1 session "two" is there twice`,
+		`c.hcl:5 cannot simulate "many"`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("want -, got +:\n%s", d)
+	}
+	if len(intent.Files) != 3 {
+		t.Errorf("%d files are there for showing the source, want 3", len(intent.Files))
+	}
+}
+
+func TestSessionsOfSeveralFilesAreSorted(t *testing.T) {
+	intent, diags := load(t, map[string]string{
+		"a.hcl": "session \"worker\" {\n  count  = 11\n  target = \"2060\"\n}\n",
+		"b.hcl": "session \"alone\" {\n  target = \"3090\"\n}\n",
+	})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	var got []string
+	for _, s := range intent.Sessions {
+		got = append(got, s.Address.Short())
+		if s.Host != config.LocalHost || s.Workspace != "/project" {
+			t.Errorf("%s is on %q in %q", s.Address, s.Host, s.Workspace)
+		}
+	}
+	want := "alone worker-0 worker-1 worker-2 worker-3 worker-4 worker-5 worker-6 worker-7 worker-8 worker-9 worker-10"
+	if strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+func TestRangesPointAtTheValue(t *testing.T) {
+	src := "session \"worker\" {\n  target = \"2060\"\n  gpu    = 3\n  fit {\n    tolerance = \"5%\"\n  }\n}\nhost \"lab\" {\n  simulate = \"1 x h200\"\n  gpus = [0, 3]\n}\n"
+	intent, diags := load(t, map[string]string{"a.hcl": src})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	session, host := intent.Sessions[0], intent.Hosts[0]
+	for at, want := range map[hcl.Range]string{
+		session.Ranges.At("target"):        `"2060"`,
+		session.Ranges.At("fit.tolerance"): `"5%"`,
+		session.Ranges.At("workspace"):     `session "worker"`,
+		session.GPU.Range:                  `3`,
+		host.Ranges.At("simulate"):         `"1 x h200"`,
+		host.Ranges.At("nvml"):             `host "lab"`,
+		host.GPUs[1].Range:                 `3`,
+	} {
+		if got := string(at.SliceBytes([]byte(src))); got != want {
+			t.Errorf("%s is %s, want %s", at, got, want)
+		}
+	}
+}
+
+func TestGPUSelectorMatches(t *testing.T) {
+	gpu := resource.GPU{Index: 3, UUID: "GPU-8f2a0000-1111-2222-3333-444455556666", PCI: "00000000:8A:00.0"}
+	for selector, want := range map[string]bool{
+		`3`: true, `"3"`: true, `2`: false,
+		`"GPU-8f2a0000"`: true, `"gpu-8F2A0000-1111-2222-3333-444455556666"`: true, `"GPU-8f2b"`: false,
+		`"8a:00.0"`: true, `"0000:8A:00.0"`: true, `"00000000:8a:00.0"`: true, `"0001:8a:00.0"`: false,
+	} {
+		intent, diags := load(t, map[string]string{"a.hcl": "session \"a\" {\n  target = 2060\n  gpu = " + selector + "\n}\n"})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		if got := intent.Sessions[0].GPU.Matches(gpu); got != want {
+			t.Errorf("%s matches: %v, want %v", selector, got, want)
+		}
+	}
+}
+
+func TestReadFiles(t *testing.T) {
+	files, err := config.ReadFiles(fstest.MapFS{
+		"a.hcl": {Data: []byte("x")}, ".#a.hcl": {}, "b.txt": {}, "sub/c.hcl": {}, "d.hcl.json": {},
+	})
+	if err != nil || len(files) != 1 || string(files["a.hcl"]) != "x" {
+		t.Errorf("got %q, %v; want a.hcl alone", files, err)
+	}
+	if _, err := config.ReadFiles(fstest.MapFS{"a.hcl": {Mode: os.ModeDir}}); err == nil {
+		t.Error("a folder with the name of a file was read")
+	}
+}
+
+func glob(t testing.TB, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %d files, %v", pattern, len(names), err)
+	}
+	return names
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(string(read(t, path)), string(got)); d != "" {
+		t.Errorf("%s: want -, got + (go test -update accepts it):\n%s", path, d)
+	}
+}

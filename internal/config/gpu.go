@@ -1,0 +1,88 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"cosplay/internal/resource"
+)
+
+// GPUSelector names a physical GPU the way people do. One of Index, UUID and
+// PCI is set.
+type GPUSelector struct {
+	Index *int
+	UUID  string // "GPU-8f...", or as much of its start as was typed
+	PCI   string // as NVML writes it: "00000000:84:00.0"
+
+	Range hcl.Range // where it stands in the files
+}
+
+// String is the selector as people read it.
+func (s GPUSelector) String() string {
+	if s.Index != nil {
+		return strconv.Itoa(*s.Index)
+	}
+	return s.UUID + s.PCI
+}
+
+// MarshalText writes the selector as String does.
+func (s GPUSelector) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Matches reports whether the selector means this GPU of its host.
+func (s GPUSelector) Matches(g resource.GPU) bool {
+	switch {
+	case s.Index != nil:
+		return *s.Index == g.Index
+	case s.UUID != "":
+		return len(g.UUID) >= len(s.UUID) && strings.EqualFold(g.UUID[:len(s.UUID)], s.UUID)
+	}
+	return s.PCI != "" && strings.EqualFold(s.PCI, g.PCI)
+}
+
+const (
+	maxGPUIndex = 1023
+	gpuAdvice   = `Write its index (0), its UUID ("GPU-8f...") or its PCI address ("0000:84:00.0"); nvidia-smi -L lists them.`
+)
+
+var (
+	gpuUUID    = regexp.MustCompile(`^(?i:GPU)-([0-9a-fA-F][0-9a-fA-F-]{3,35})$`)
+	pciAddress = regexp.MustCompile(`^(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])$`)
+	digits     = regexp.MustCompile(`^\d+$`)
+)
+
+// selector reads an index, a UUID or a PCI address.
+func (l *loader) selector(v value) (GPUSelector, bool) {
+	s := GPUSelector{Range: v.expr.Range()}
+	if !l.given(v) {
+		return s, false
+	}
+	if v.Type() == cty.Number || v.Type() == cty.String && digits.MatchString(v.AsString()) {
+		index, ok := l.whole(v, 0, maxGPUIndex, "the index of a GPU, as nvidia-smi counts them,")
+		s.Index = &index
+		return s, ok
+	}
+	if v.Type() != cty.String {
+		l.wrong(v, fmt.Sprintf("%s does not name a GPU", v.name()), "This is %s. %s", v.kind(), gpuAdvice)
+		return s, false
+	}
+	typed := v.AsString()
+	if m := gpuUUID.FindStringSubmatch(typed); m != nil {
+		s.UUID = "GPU-" + strings.ToLower(m[1])
+		return s, true
+	}
+	if m := pciAddress.FindStringSubmatch(typed); m != nil {
+		s.PCI = strings.ToUpper(fmt.Sprintf("%08s:%s", m[1], m[2]))
+		return s, true
+	}
+	if strings.HasPrefix(typed, "MIG-") {
+		l.wrong(v, "a slice is not a GPU", "%q names a MIG slice. Name the physical GPU. %s", typed, gpuAdvice)
+		return s, false
+	}
+	l.wrong(v, fmt.Sprintf("%q does not name a GPU", typed), gpuAdvice)
+	return s, false
+}

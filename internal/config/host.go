@@ -1,0 +1,181 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// hostAttributes reads what a host block can say.
+var hostAttributes = map[string]func(*loader, *Host, value){
+	"simulate":        (*loader).hostSimulate,
+	"nvml":            (*loader).hostNVML,
+	"runtime":         (*loader).hostRuntime,
+	"gpus":            (*loader).hostGPUs,
+	"manage":          (*loader).hostManage,
+	"baseline_clock":  (*loader).hostBaselineClock,
+	"slow_neighbours": (*loader).hostSlowNeighbours,
+}
+
+func defaultHost(name string) Host {
+	return Host{Name: name, Runtime: RuntimeAuto, Manage: ManageAll()}
+}
+
+func (l *loader) readHost(b *hclsyntax.Block) {
+	name, named := l.declare(b)
+	attributes := l.attributes(b.Body, hostShape, "")
+	h := defaultHost(name)
+	h.Ranges = rangesOf(b, attributes)
+	for _, a := range attributes {
+		if _, ok := l.check(a, false); !ok {
+			continue
+		}
+		if v, ok := l.evaluate(a, l.scope.base); ok {
+			hostAttributes[a.path](l, &h, v)
+		}
+	}
+	l.checkReach(h)
+	if !named {
+		l.partial = true
+		return
+	}
+	l.hosts = append(l.hosts, h)
+}
+
+func rangesOf(b *hclsyntax.Block, attributes []attribute) Ranges {
+	r := Ranges{Decl: b.DefRange(), values: make(map[string]hcl.Range, len(attributes))}
+	for _, a := range attributes {
+		r.values[a.path] = a.expr.Range()
+	}
+	return r
+}
+
+// checkReach makes sure that a host is reached in one way, and by one name:
+// under two, the same slots would be given away twice.
+func (l *loader) checkReach(h Host) {
+	if h.Ranges.has("simulate") {
+		if h.Ranges.has("nvml") {
+			l.complain(h.Ranges.At("nvml"), h.Ranges.At("nvml"), `"simulate" and "nvml" exclude each other`,
+				"A simulated host brings an NVML library of its own. Keep one of the two.")
+		}
+		return
+	}
+	for _, other := range l.hosts {
+		if !other.Ranges.has("simulate") && other.NVML == h.NVML {
+			l.complain(h.Ranges.Decl, h.Ranges.Decl, fmt.Sprintf("this is the same machine as host %q", other.Name),
+				"Both are reached through the same NVML library, so each of their GPUs would be given away twice. Keep one of the two, or give one \"simulate\" or an \"nvml\" of its own.")
+			return
+		}
+	}
+}
+
+func (l *loader) hostSimulate(h *Host, v value) {
+	spec, ok := l.text(v)
+	if !ok {
+		return
+	}
+	if err := l.Simulate(spec); err != nil {
+		summary, detail := explain(err, fmt.Sprintf("cannot simulate %q", spec))
+		l.wrong(v, summary, "%s Write it like \"8 x h200\" or \"1 x h200, 2 x l40s\".", detail)
+		return
+	}
+	h.Simulate = spec
+}
+
+func (l *loader) hostNVML(h *Host, v value) {
+	h.NVML, _ = l.path(v)
+}
+
+func (l *loader) hostRuntime(h *Host, v value) {
+	if typed, ok := l.text(v); ok && typed == "docker" {
+		l.wrong(v, "the docker runtime is not yet part of cosplay", "A later version will start containers. Write \"process\", or leave runtime out.")
+		return
+	}
+	if runtime, ok := l.oneOf(v, []string{RuntimeAuto, RuntimeProcess}); ok {
+		h.Runtime = runtime
+	}
+}
+
+func (l *loader) hostGPUs(h *Host, v value) {
+	elements, ok := l.elements(v, `[0, "GPU-8f...", "0000:84:00.0"]`)
+	if !ok {
+		return
+	}
+	if len(elements) == 0 {
+		l.wrong(v, `"gpus" names no GPU`, "No session could ever be placed on this host. Name its GPUs, or leave gpus out for all of them.")
+	}
+	for _, e := range elements {
+		s, ok := l.selector(e)
+		if !ok {
+			continue
+		}
+		if slices.ContainsFunc(h.GPUs, func(o GPUSelector) bool { return o.String() == s.String() }) {
+			l.wrong(e, fmt.Sprintf("GPU %s is there twice", s), "Each GPU is named once. Remove this one.")
+			continue
+		}
+		h.GPUs = append(h.GPUs, s)
+	}
+}
+
+// manageWords are the words of "manage" and what each allows.
+var manageWords = map[string]func(*Manage){
+	"mig-mode":    func(m *Manage) { m.MIGMode = true },
+	"slices":      func(m *Manage) { m.Slices = true },
+	"clocks":      func(m *Manage) { m.Clocks = true },
+	"power":       func(m *Manage) { m.Power = true },
+	"persistence": func(m *Manage) { m.Persistence = true },
+}
+
+func (l *loader) hostManage(h *Host, v value) {
+	elements, ok := l.elements(v, `["slices", "clocks"]`)
+	if !ok {
+		return
+	}
+	h.Manage = Manage{}
+	for _, e := range elements {
+		if word, ok := l.oneOf(e, slices.Sorted(maps.Keys(manageWords))); ok {
+			manageWords[word](&h.Manage)
+		}
+	}
+}
+
+func (l *loader) hostBaselineClock(h *Host, v value) {
+	if mhz, ok := l.whole(v, 1, 10_000, "a clock in MHz"); ok {
+		h.BaselineClockMHz = &mhz
+	}
+}
+
+func (l *loader) hostSlowNeighbours(h *Host, v value) {
+	h.SlowNeighbours, _ = l.flag(v)
+}
+
+// path reads a path and makes it absolute: from the project's folder, or from
+// the user's home where it starts with ~.
+func (l *loader) path(v value) (string, bool) {
+	typed, ok := l.text(v)
+	if !ok {
+		return "", false
+	}
+	rest, home := strings.CutPrefix(typed, "~")
+	switch {
+	case typed == "":
+		l.wrong(v, fmt.Sprintf("%s is empty", v.name()), "Write a path, absolute or from the project's folder, or leave %s out.", v.attribute.path)
+		return "", false
+	case home && rest != "" && rest[0] != '/':
+		l.wrong(v, fmt.Sprintf("%s starts in the home of somebody else", v.name()), "Only ~/ is understood, your own home. Write the path in full, or ./%s for a folder of that name.", typed)
+		return "", false
+	case home && l.Home == "":
+		l.wrong(v, fmt.Sprintf("%s starts in a home that is not known", v.name()), "There is no home folder to put for ~. Write the path in full.")
+		return "", false
+	case home:
+		return filepath.Join(l.Home, rest), true
+	case filepath.IsAbs(typed):
+		return filepath.Clean(typed), true
+	}
+	return filepath.Join(l.Dir, typed), true
+}

@@ -1,0 +1,93 @@
+// Package config turns the text of a project's *.hcl files into an Intent: what
+// the user wrote, evaluated, with the place in the files that every value came
+// from. It reads no file, asks no environment and knows no hardware: what it
+// needs of them comes in through Options. Load tells all mistakes of all files at
+// once, each with its place and what to do about it.
+package config
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/resource"
+)
+
+// LocalHost is the host of a project that declares none: this machine.
+const LocalHost = "local"
+
+// Intent is what the files ask for.
+type Intent struct {
+	Hosts    []Host    `json:"hosts"`    // by name; never empty
+	Sessions []Session `json:"sessions"` // by address
+
+	Files map[string]*hcl.File `json:"-"` // as parsed, for those who show diagnostics with their source
+}
+
+// Host is a machine with GPUs, and what cosplay may do to it.
+type Host struct {
+	Name             string        `json:"name"`
+	Simulate         string        `json:"simulate,omitempty"` // what to simulate: "8 x h200"; "" is real hardware
+	NVML             string        `json:"nvml,omitempty"`     // absolute path of the NVML library; "" is the system's
+	Runtime          string        `json:"runtime"`            // RuntimeAuto, RuntimeProcess
+	GPUs             []GPUSelector `json:"gpus,omitempty"`     // these only; empty means all
+	Manage           Manage        `json:"manage"`
+	BaselineClockMHz *int          `json:"baseline_clock_mhz,omitempty"` // the clock lock from before cosplay, where told
+	SlowNeighbours   bool          `json:"slow_neighbours"`
+
+	Ranges Ranges `json:"-"` // empty for the implicit host
+}
+
+// Where sessions run.
+const (
+	RuntimeAuto    = "auto"
+	RuntimeProcess = "process"
+)
+
+// Manage says what cosplay may change on a host's GPUs.
+type Manage struct {
+	MIGMode     bool `json:"mig_mode"`
+	Slices      bool `json:"slices"`
+	Clocks      bool `json:"clocks"`
+	Power       bool `json:"power"`
+	Persistence bool `json:"persistence"`
+}
+
+// ManageAll is what a host without "manage" allows.
+func ManageAll() Manage {
+	return Manage{MIGMode: true, Slices: true, Clocks: true, Power: true, Persistence: true}
+}
+
+// Session is one instance of a session block. Instances of one block share
+// their Command and Env where these are the same: they are for reading only.
+type Session struct {
+	Address   resource.Address    `json:"address"`
+	Target    resource.Target     `json:"target"`
+	Host      string              `json:"host"`          // name of one of the Intent's hosts
+	GPU       *GPUSelector        `json:"gpu,omitempty"` // nil leaves the choice to placement
+	Command   []string            `json:"command,omitempty"`
+	Workspace string              `json:"workspace"` // absolute
+	Env       map[string]string   `json:"env,omitempty"`
+	Fit       resource.FitOptions `json:"fit"`
+
+	Ranges Ranges `json:"-"`
+}
+
+// Ranges tells where a block and its values stand in the files.
+type Ranges struct {
+	Decl   hcl.Range            // the block's header: session "worker"
+	values map[string]hcl.Range // by attribute: "target", "fit.tolerance"
+}
+
+// At is where an attribute's value stands, or the block's header where the
+// block leaves the attribute out.
+func (r Ranges) At(attribute string) hcl.Range {
+	if at, ok := r.values[attribute]; ok {
+		return at
+	}
+	return r.Decl
+}
+
+// has reports whether the block says anything about an attribute.
+func (r Ranges) has(attribute string) bool {
+	_, ok := r.values[attribute]
+	return ok
+}

@@ -1,0 +1,237 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"cosplay/internal/resource"
+)
+
+// Options are what the configuration needs to know of the world around it.
+type Options struct {
+	Dir  string // absolute path of the project's folder: relative paths start there
+	Home string // absolute path of the user's home: what ~ stands for; "" where there is none
+
+	// Target finds a GPU of the catalog by whatever name people give it, and
+	// Simulate says what is wrong with the text of "simulate", if anything.
+	// Their errors are shown to people; where they have the methods Summary and
+	// Detail, in these two parts.
+	Target   func(typed string) (resource.Target, error)
+	Simulate func(spec string) error
+}
+
+// ReadFiles returns the contents of every *.hcl file in the root of a file
+// system, by name, for Load. Hidden files are left out: editors keep their
+// unsaved copies there. The error is the file system's.
+func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
+	names, err := fs.Glob(fsys, "*.hcl")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, name := range names {
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		if files[name], err = fs.ReadFile(fsys, name); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// Load evaluates the files of a project, contents by name. The diagnostics are
+// all that is wrong, in the order of the files. With an error among them the
+// Intent holds Files only, so that nothing half understood is ever acted on.
+func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
+	l := newLoader(o)
+	blocks := map[string][]*hclsyntax.Block{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for _, b := range l.parse(name, files[name]) {
+			blocks[b.Type] = append(blocks[b.Type], b)
+		}
+	}
+	// Hosts come first: sessions refer to them.
+	for _, b := range blocks["host"] {
+		l.readHost(b)
+	}
+	for _, b := range blocks["session"] {
+		l.readSession(b)
+	}
+	l.checkNames()
+
+	slices.SortStableFunc(l.diags, compareDiagnostics)
+	if l.diags.HasErrors() {
+		return &Intent{Files: l.files}, l.diags
+	}
+	if len(l.hosts) == 0 {
+		l.hosts = []Host{defaultHost(LocalHost)}
+	}
+	slices.SortFunc(l.hosts, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(l.sessions, func(a, b Session) int { return a.Address.Compare(b.Address) })
+	return &Intent{Hosts: l.hosts, Sessions: l.sessions, Files: l.files}, l.diags
+}
+
+// loader is one Load in progress.
+type loader struct {
+	Options
+	scope    scope
+	files    map[string]*hcl.File
+	hosts    []Host
+	sessions []Session
+
+	declared map[string]hcl.Range // by block header, `host "lab"`: what is declared so far
+	partial  bool                 // some hosts may be missing for a mistake already told
+	targets  map[string]targetAnswer
+
+	diags hcl.Diagnostics
+	told  map[hcl.Range]hcl.Diagnostics // by subject
+}
+
+func newLoader(o Options) *loader {
+	return &loader{
+		Options:  o,
+		scope:    newScope(),
+		files:    map[string]*hcl.File{},
+		declared: map[string]hcl.Range{},
+		targets:  map[string]targetAnswer{},
+		told:     map[hcl.Range]hcl.Diagnostics{},
+	}
+}
+
+// parse reads one file and returns the blocks worth a look. Behind a syntax
+// error the parser guesses, and what it guesses wrong would be told as mistakes
+// that nobody made: there nothing is judged.
+func (l *loader) parse(name string, src []byte) []*hclsyntax.Block {
+	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	l.files[name] = file
+	body := file.Body.(*hclsyntax.Body)
+	sound := l.reportSyntax(diags, src)
+	for _, a := range body.Attributes {
+		if a.SrcRange.End.Byte <= sound {
+			l.unexpected("attribute", a.Name, fileShape, a.NameRange, a.SrcRange)
+		}
+	}
+	var known []*hclsyntax.Block
+	for _, b := range body.Blocks {
+		switch {
+		case b.Range().End.Byte > sound:
+		case fileShape.hasBlock(b.Type):
+			known = append(known, b)
+		default:
+			l.unexpected("block", b.Type, fileShape, b.TypeRange, b.DefRange())
+		}
+	}
+	return known
+}
+
+// Summaries of the parser's that call for more than being passed on.
+const (
+	attributeRedefined = "Attribute redefined"       // leaves the rest of the file well understood
+	quoteNotClosed     = "Invalid multi-line string" // turns the rest of the file inside out
+)
+
+// reportSyntax tells the parser's complaints about a file and returns how many
+// bytes at its start are beyond doubt.
+func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
+	sound = len(src)
+	for _, d := range diags {
+		if d.Summary == attributeRedefined {
+			d.Summary = fmt.Sprintf("%q is there twice", d.Subject.SliceBytes(src))
+			l.report(d)
+			continue
+		}
+		l.partial = true
+		sound = min(sound, d.Subject.Start.Byte)
+		if strings.HasPrefix(strings.TrimPrefix(string(d.Subject.SliceBytes(src)), "\r"), "\n") {
+			d.Subject.End = d.Subject.Start // the end of a line, not the start of the next
+		}
+		if d.Summary == quoteNotClosed {
+			l.complain(*d.Subject, *d.Subject, "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote.")
+			break
+		}
+		l.report(d)
+	}
+	return sound
+}
+
+// declare takes a block's label as its name. It fails, after telling why,
+// where the label cannot be one or another block of the kind has it.
+func (l *loader) declare(b *hclsyntax.Block) (string, bool) {
+	name, ok := l.label(b)
+	if !ok {
+		return "", false
+	}
+	header := fmt.Sprintf("%s %q", b.Type, name)
+	if first, taken := l.declared[header]; taken {
+		l.complain(b.LabelRanges[0], b.DefRange(), fmt.Sprintf("%s is there twice", header),
+			"Another %s is declared at %s line %d. Give this one a name of its own, or remove one of the two.", header, first.Filename, first.Start.Line)
+		return "", false
+	}
+	l.declared[header] = b.DefRange()
+	return name, true
+}
+
+// label returns a block's only label.
+func (l *loader) label(b *hclsyntax.Block) (string, bool) {
+	switch {
+	case len(b.Labels) == 0:
+		l.complain(b.TypeRange, b.DefRange(), fmt.Sprintf("%s without a name", b.Type),
+			"Write the name in quotes between the word and the brace: %s \"%s\" {", b.Type, fileShape.blocks[b.Type].sampleName)
+	case len(b.Labels) > 1:
+		l.complain(b.LabelRanges[1], b.DefRange(), fmt.Sprintf("%s with more than one name", b.Type),
+			"A %s has one name. Keep %q and remove what follows it.", b.Type, b.Labels[0])
+	case !isName(b.Labels[0]):
+		l.complain(b.LabelRanges[0], b.DefRange(), fmt.Sprintf("%q cannot be the name of a %s", b.Labels[0], b.Type),
+			"A name starts with a letter or _, goes on with letters of the English alphabet, digits, _ and -, and has at most %d characters, like %q.", maxName, fileShape.blocks[b.Type].sampleName)
+	default:
+		return b.Labels[0], true
+	}
+	return "", false
+}
+
+// maxName keeps cosplay-NAME-9999 within the 63 characters of a host name.
+const maxName = 50
+
+func isName(s string) bool {
+	for i, r := range s {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
+		if !letter && (i == 0 || r != '-' && (r < '0' || r > '9')) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxName
+}
+
+// checkNames finds sessions that are different in the file and would be the
+// same container.
+func (l *loader) checkNames() {
+	seen := make(map[string]Session, len(l.sessions))
+	for _, s := range l.sessions {
+		short := s.Address.Short()
+		other, taken := seen[short]
+		if !taken {
+			seen[short] = s
+			continue
+		}
+		l.complain(s.Ranges.Decl, s.Ranges.Decl, fmt.Sprintf("two sessions would be the container cosplay-%s", short),
+			"%s and %s, declared at %s line %d, have the same short name, %s. Rename one of the two.", s.Address, other.Address, other.Ranges.Decl.Filename, other.Ranges.Decl.Start.Line, short)
+	}
+}
+
+func compareDiagnostics(a, b *hcl.Diagnostic) int {
+	return cmp.Or(
+		cmp.Compare(a.Subject.Filename, b.Subject.Filename),
+		cmp.Compare(a.Subject.Start.Byte, b.Subject.Start.Byte),
+		cmp.Compare(a.Subject.End.Byte, b.Subject.End.Byte),
+		cmp.Compare(a.Summary, b.Summary),
+		cmp.Compare(a.Detail, b.Detail),
+	)
+}

@@ -1,0 +1,256 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"cosplay/internal/resource"
+)
+
+// sessionAttributes reads what a session block can say, besides count.
+var sessionAttributes = map[string]func(*loader, *Session, value){
+	"target":        (*loader).sessionTarget,
+	"host":          (*loader).sessionHost,
+	"gpu":           (*loader).sessionGPU,
+	"command":       (*loader).sessionCommand,
+	"workspace":     (*loader).sessionWorkspace,
+	"env":           (*loader).sessionEnv,
+	"fit.prefer":    (*loader).sessionPrefer,
+	"fit.tolerance": (*loader).sessionTolerance,
+	"fit.max_error": (*loader).sessionMaxError,
+}
+
+// maxCount bounds the sessions of one block.
+const maxCount = 10_000
+
+// readSession reads a session block into as many sessions as it asks for. What
+// is the same for all of them is evaluated once.
+func (l *loader) readSession(b *hclsyntax.Block) {
+	name, named := l.declare(b)
+	attributes := l.attributes(b.Body, sessionShape, "")
+	shared := Session{
+		Workspace: l.Dir,
+		Fit:       resource.DefaultFit(),
+		Ranges:    rangesOf(b, attributes),
+	}
+	count, counted := l.count(attributes)
+	fixed, varying := l.split(attributes, counted)
+	l.fill(&shared, fixed, l.scope.base)
+	l.checkGiven(&shared)
+
+	first := len(l.sessions)
+	for i := range count {
+		s := shared
+		s.Address = resource.One(name)
+		if counted {
+			s.Address = resource.Nth(name, i)
+			l.fill(&s, varying, l.scope.instance(i))
+		}
+		l.sessions = append(l.sessions, s)
+	}
+	if !named {
+		l.sessions = l.sessions[:first]
+	}
+}
+
+// count returns how many sessions a block asks for, and whether it says so. A
+// wrong count is told and taken for 1, so that the rest is looked at as well.
+func (l *loader) count(attributes []attribute) (n int, counted bool) {
+	i := slices.IndexFunc(attributes, func(a attribute) bool { return a.path == "count" })
+	if i < 0 {
+		return 1, false
+	}
+	if _, ok := l.check(attributes[i], false); !ok {
+		return 1, true
+	}
+	v, ok := l.evaluate(attributes[i], l.scope.base)
+	if !ok {
+		return 1, true
+	}
+	if n, ok = l.whole(v, 0, maxCount, "a number of sessions"); !ok {
+		return 1, true
+	}
+	return n, true
+}
+
+// split parts the attributes that are the same in all instances from those
+// that depend on count.index. Those that mention what does not exist are told
+// and left out.
+func (l *loader) split(attributes []attribute, counted bool) (fixed, varying []attribute) {
+	for _, a := range attributes {
+		if a.path == "count" {
+			continue
+		}
+		varies, ok := l.check(a, counted)
+		switch {
+		case !ok:
+		case varies:
+			varying = append(varying, a)
+		default:
+			fixed = append(fixed, a)
+		}
+	}
+	return fixed, varying
+}
+
+// fill evaluates attributes into a session.
+func (l *loader) fill(s *Session, attributes []attribute, scope *hcl.EvalContext) {
+	for _, a := range attributes {
+		if v, ok := l.evaluate(a, scope); ok {
+			sessionAttributes[a.path](l, s, v)
+		}
+	}
+}
+
+// checkGiven fills in the host that a session leaves out, and tells what it must
+// not leave out.
+func (l *loader) checkGiven(s *Session) {
+	decl := s.Ranges.Decl
+	if !s.Ranges.has("target") {
+		l.complain(decl, decl, `"target" is missing`,
+			"A session says which GPU to pass for. Add a line like: target = \"rtx-2060\"; `cosplay ls` lists all.")
+	}
+	if s.Ranges.has("host") || l.partial {
+		return
+	}
+	switch names := l.hostNames(); len(names) {
+	case 0:
+		s.Host = LocalHost
+	case 1:
+		s.Host = names[0]
+	default:
+		l.complain(decl, decl, `"host" is missing`,
+			"There are the hosts %s. Say which one this session is for, like: host = %q", and(names), names[0])
+	}
+}
+
+func (l *loader) hostNames() []string {
+	names := make([]string, len(l.hosts))
+	for i, h := range l.hosts {
+		names[i] = h.Name
+	}
+	return slices.Sorted(slices.Values(names))
+}
+
+// targetAnswer is what the catalog said to a name.
+type targetAnswer struct {
+	target resource.Target
+	err    error
+}
+
+func (l *loader) sessionTarget(s *Session, v value) {
+	typed, ok := l.text(v)
+	if !ok {
+		return
+	}
+	answer, asked := l.targets[typed]
+	if !asked {
+		answer.target, answer.err = l.Target(typed)
+		l.targets[typed] = answer
+	}
+	if answer.err != nil {
+		summary, detail := explain(answer.err, fmt.Sprintf("unknown target %q", typed))
+		l.wrong(v, summary, "%s", detail)
+	}
+	s.Target = answer.target
+}
+
+func (l *loader) sessionHost(s *Session, v value) {
+	name, ok := l.text(v)
+	if !ok {
+		return
+	}
+	s.Host = name
+	names := l.hostNames()
+	switch {
+	case l.partial || slices.Contains(names, name):
+	case len(names) > 0:
+		l.wrong(v, fmt.Sprintf("unknown host %q", name), "Declared: %s.%s Name a declared one, or add: host %q { ... }", and(quoted(names)), didYouMean(name, names), name)
+	case name != LocalHost:
+		l.wrong(v, fmt.Sprintf("unknown host %q", name), "No host is declared, so there is only %q, this machine. Leave host out, or add: host %q { ... }", LocalHost, name)
+	}
+}
+
+func (l *loader) sessionGPU(s *Session, v value) {
+	if selector, ok := l.selector(v); ok {
+		s.GPU = &selector
+	}
+}
+
+func (l *loader) sessionCommand(s *Session, v value) {
+	elements, ok := l.elements(v, `["python", "train.py"]`)
+	if !ok {
+		return
+	}
+	words := make([]string, 0, len(elements))
+	for _, e := range elements {
+		if word, ok := l.word(e); ok {
+			words = append(words, word)
+		}
+	}
+	if len(elements) == 0 || len(words) > 0 && words[0] == "" {
+		l.wrong(v, `"command" names no program`, "The first word is the program, like [\"python\", \"train.py\"]. Leave command out, and the session just stays up.")
+	}
+	s.Command = words
+}
+
+func (l *loader) sessionWorkspace(s *Session, v value) {
+	if dir, ok := l.path(v); ok {
+		s.Workspace = dir
+	}
+}
+
+func (l *loader) sessionEnv(s *Session, v value) {
+	pairs, ok := l.pairs(v, `{ SEED = 11 }`)
+	if !ok {
+		return
+	}
+	s.Env = make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		name := p.key.AsString()
+		if !isEnvName(name) {
+			l.wrong(p.key, fmt.Sprintf("%q cannot be the name of an environment variable", name),
+				"A name has at least one character, and no =, no space and no control character, like SEED.")
+			continue
+		}
+		if text, ok := l.word(p.value); ok {
+			s.Env[name] = text
+		}
+	}
+}
+
+func isEnvName(name string) bool {
+	forbidden := func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }
+	return name != "" && !strings.ContainsFunc(name, forbidden)
+}
+
+// preferences are the words of fit.prefer.
+var preferences = map[string]resource.Preference{
+	string(resource.PreferFP32):      resource.PreferFP32,
+	string(resource.PreferBandwidth): resource.PreferBandwidth,
+	string(resource.PreferBalanced):  resource.PreferBalanced,
+}
+
+func (l *loader) sessionPrefer(s *Session, v value) {
+	if word, ok := l.oneOf(v, slices.Sorted(maps.Keys(preferences))); ok {
+		s.Fit.Prefer = preferences[word]
+	}
+}
+
+func (l *loader) sessionTolerance(s *Session, v value) {
+	if share, ok := l.share(v); ok {
+		s.Fit.Tolerance = share
+	}
+}
+
+func (l *loader) sessionMaxError(s *Session, v value) {
+	if share, ok := l.share(v); ok {
+		s.Fit.MaxError = &share
+	}
+}

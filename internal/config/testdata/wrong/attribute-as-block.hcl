@@ -1,0 +1,6 @@
+session "worker" {
+  target = "rtx-2060"
+  env {
+    SEED = 11
+  }
+}

@@ -1,0 +1,5 @@
+target = "rtx-2060"
+
+session "worker" {
+  target = "rtx-2060"
+}

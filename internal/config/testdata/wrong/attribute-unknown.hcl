@@ -1,0 +1,5 @@
+session "worker" {
+  traget = "rtx-2060"
+  target = "rtx-2060"
+  colour = "green"
+}

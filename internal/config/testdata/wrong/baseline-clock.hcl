@@ -1,0 +1,4 @@
+host "local" {
+  baseline_clock = 0
+}
+

@@ -1,0 +1,11 @@
+variable "image" {
+  default = "cosplay:latest"
+}
+
+locals {
+  seeds = [11, 12]
+}
+
+output "ssh" {
+  value = 1
+}

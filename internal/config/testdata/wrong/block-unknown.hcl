@@ -1,0 +1,6 @@
+sesion "worker" {
+  target = "rtx-2060"
+}
+
+resource "gpu" "a" {
+}

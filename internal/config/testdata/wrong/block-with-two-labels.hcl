@@ -1,0 +1,3 @@
+session "worker" "second" {
+  target = "rtx-2060"
+}

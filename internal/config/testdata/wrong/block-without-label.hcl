@@ -1,0 +1,6 @@
+session {
+  target = "rtx-2060"
+}
+
+host {
+}

@@ -1,0 +1,4 @@
+session "worker" {
+  count  = 10001
+  target = "rtx-2060"
+}

@@ -1,0 +1,4 @@
+session "worker" {
+  count  = -1
+  target = "rtx-2060"
+}

@@ -1,0 +1,4 @@
+session "worker" {
+  count  = null
+  target = "rtx-2060"
+}

@@ -1,0 +1,4 @@
+session "worker" {
+  count  = count.index + 1
+  target = "rtx-2060"
+}

@@ -1,0 +1,4 @@
+session "worker" {
+  count  = "seven"
+  target = "rtx-2060"
+}

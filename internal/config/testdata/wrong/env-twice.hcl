@@ -1,0 +1,7 @@
+session "worker" {
+  target = "rtx-2060"
+  env = {
+    SEED = 11
+    SEED = 12
+  }
+}

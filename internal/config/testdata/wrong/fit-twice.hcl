@@ -1,0 +1,9 @@
+session "worker" {
+  target = "rtx-2060"
+  fit {
+    tolerance = "5%"
+  }
+  fit {
+    prefer = "fp32"
+  }
+}

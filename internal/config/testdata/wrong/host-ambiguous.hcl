@@ -1,0 +1,11 @@
+host "lab" {
+  simulate = "1 x h200"
+}
+
+host "attic" {
+  simulate = "1 x h200"
+}
+
+session "worker" {
+  target = "rtx-2060"
+}

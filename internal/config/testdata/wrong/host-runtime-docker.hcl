@@ -1,0 +1,4 @@
+host "lab" {
+  simulate = "8 x h200"
+  runtime  = "docker"
+}

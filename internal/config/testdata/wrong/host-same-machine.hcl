@@ -1,0 +1,5 @@
+host "lab" {
+}
+
+host "local" {
+}

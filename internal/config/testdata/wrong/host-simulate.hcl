@@ -1,0 +1,3 @@
+host "lab" {
+  simulate = "8 h200"
+}

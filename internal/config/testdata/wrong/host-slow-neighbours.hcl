@@ -1,0 +1,3 @@
+host "lab" {
+  slow_neighbours = "maybe"
+}

@@ -1,0 +1,6 @@
+session "worker" {
+  target    = null
+  workspace = null
+  command   = ["python", null]
+  env       = null
+}

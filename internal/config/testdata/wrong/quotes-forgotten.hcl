@@ -1,0 +1,3 @@
+session "worker" {
+  target = rtx2060
+}

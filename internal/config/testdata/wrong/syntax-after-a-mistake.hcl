@@ -1,0 +1,7 @@
+session "worker" {
+  target = "2600"
+}
+
+session "worker" {
+  target = 
+}

@@ -1,0 +1,3 @@
+session "worker" {
+  target = "rtx-2060
+}

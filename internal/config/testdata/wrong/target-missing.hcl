@@ -1,0 +1,3 @@
+session "worker" {
+  count = 7
+}

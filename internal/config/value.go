@@ -1,0 +1,279 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// value is an evaluated attribute, or an element of one, with all that a
+// complaint about it needs. The methods of loader that read one fail after
+// telling why.
+type value struct {
+	cty.Value
+	attribute attribute
+	expr      hcl.Expression // of the element, where it can be told apart
+	scope     *hcl.EvalContext
+}
+
+// name is how complaints call the value.
+func (v value) name() string { return strconv.Quote(v.attribute.path) }
+
+// kind is what people call the type of the value.
+func (v value) kind() string {
+	switch t := v.Type(); {
+	case t == cty.String:
+		return "a text"
+	case t == cty.Number:
+		return "a number"
+	case t == cty.Bool:
+		return "true or false"
+	case isList(t):
+		return "a list"
+	case isMap(t):
+		return "a map"
+	}
+	return "a " + v.Type().FriendlyName()
+}
+
+func isList(t cty.Type) bool { return t.IsTupleType() || t.IsListType() || t.IsSetType() }
+
+func isMap(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() }
+
+// given makes sure that there is a value at all.
+func (l *loader) given(v value) bool {
+	switch {
+	case v.IsNull():
+		l.wrong(v, fmt.Sprintf("%s is null", v.name()), "There is no value here. Write one, or leave it out.")
+	case !v.IsKnown():
+		l.wrong(v, fmt.Sprintf("%s is not known", v.name()), "The value is needed before anything is made. Write one that does not depend on what is made later.")
+	default:
+		return true
+	}
+	return false
+}
+
+// text reads a string; a number is taken as its digits.
+func (l *loader) text(v value) (string, bool) {
+	if !l.given(v) {
+		return "", false
+	}
+	if t := v.Type(); t != cty.String && t != cty.Number {
+		l.wrong(v, fmt.Sprintf("%s must be a text", v.name()), "This is %s. Write a text in quotes.", v.kind())
+		return "", false
+	}
+	return l.clean(v)
+}
+
+// word reads a string, number or truth value as the text that a program gets.
+func (l *loader) word(v value) (string, bool) {
+	if !l.given(v) {
+		return "", false
+	}
+	if !v.Type().IsPrimitiveType() {
+		l.wrong(v, fmt.Sprintf("each value in %s must be a text", v.name()), "This is %s. Write a text in quotes, a number, true or false.", v.kind())
+		return "", false
+	}
+	return l.clean(v)
+}
+
+func (l *loader) clean(v value) (string, bool) {
+	converted, err := convert.Convert(v.Value, cty.String)
+	if err != nil {
+		l.wrong(v, fmt.Sprintf("%s must be a text", v.name()), "%s. Write a text in quotes.", capital(err.Error()))
+		return "", false
+	}
+	s := converted.AsString()
+	if strings.ContainsRune(s, 0) {
+		l.wrong(v, fmt.Sprintf("%s contains a NUL character", v.name()), "No path, name or argument of a program can hold the character \\u0000. Remove it.")
+		return "", false
+	}
+	return s, true
+}
+
+// flag reads true or false.
+func (l *loader) flag(v value) (bool, bool) {
+	if !l.given(v) {
+		return false, false
+	}
+	converted, err := convert.Convert(v.Value, cty.Bool)
+	if err != nil {
+		l.wrong(v, fmt.Sprintf("%s must be true or false", v.name()), "This is %s. Write true or false, without quotes.", v.kind())
+		return false, false
+	}
+	return converted.True(), true
+}
+
+// whole reads a whole number between two bounds; what says what it stands for.
+func (l *loader) whole(v value, low, high int, what string) (int, bool) {
+	if !l.given(v) {
+		return 0, false
+	}
+	summary := fmt.Sprintf("%s must be a whole number", v.name())
+	advice := fmt.Sprintf("Write %s from %d to %d.", what, low, high)
+	converted, err := convert.Convert(v.Value, cty.Number)
+	if err != nil {
+		l.wrong(v, summary, "This is %s. %s", v.kind(), advice)
+		return 0, false
+	}
+	n := converted.AsBigFloat()
+	switch {
+	case !n.IsInt():
+		l.wrong(v, summary, "%s is not one. %s", n.Text('g', 10), advice)
+	case n.Cmp(big.NewFloat(float64(low))) < 0:
+		l.wrong(v, fmt.Sprintf("%s is too small", v.name()), "%s is below %d. %s", n.Text('g', 10), low, advice)
+	case n.Cmp(big.NewFloat(float64(high))) > 0:
+		l.wrong(v, fmt.Sprintf("%s is too large", v.name()), "%s is above %d. %s", n.Text('g', 10), high, advice)
+	default:
+		i, _ := n.Int64()
+		return int(i), true
+	}
+	return 0, false
+}
+
+var percentage = regexp.MustCompile(`^([+-]?\d+(?:\.\d+)?)\s*%$`)
+
+// share reads "10%" or 0.1. A number above 1 is refused: it is a forgotten
+// percent sign more often than a wish.
+func (l *loader) share(v value) (float64, bool) {
+	if !l.given(v) {
+		return 0, false
+	}
+	bad := func(detail string, args ...any) (float64, bool) {
+		l.wrong(v, fmt.Sprintf("%s is not a percentage", v.name()), detail, args...)
+		return 0, false
+	}
+	var share float64
+	var typed string
+	switch v.Type() {
+	case cty.Number:
+		typed = v.AsBigFloat().Text('g', 10)
+		share, _ = v.AsBigFloat().Float64()
+		switch {
+		case math.IsInf(share, 0):
+			return bad("It is beyond all numbers. Write it like \"10%%\" or 0.1.")
+		case share > 1:
+			return bad("As a plain number 1 is 100%%, so %s would be more. Did you mean \"%s%%\"?", typed, typed)
+		}
+	case cty.String:
+		typed = v.AsString()
+		m := percentage.FindStringSubmatch(typed)
+		if m == nil {
+			return bad("%q has no percent sign at its end, or no number before it. Write it like \"10%%\" or 0.1.", typed)
+		}
+		percent, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			return bad("%q is out of all proportion. Write it like \"10%%\" or 0.1.", typed)
+		}
+		share = percent / 100
+	default:
+		return bad("This is %s. Write it like \"10%%\" or 0.1.", v.kind())
+	}
+	if share < 0 {
+		l.wrong(v, fmt.Sprintf("%s is below zero", v.name()), "%s is less than no error at all. Write 0 or more, like \"10%%\".", typed)
+		return 0, false
+	}
+	return share, true
+}
+
+// elements reads a list; sample shows how one is written.
+func (l *loader) elements(v value, sample string) ([]value, bool) {
+	if !l.given(v) {
+		return nil, false
+	}
+	if !isList(v.Type()) {
+		l.wrong(v, fmt.Sprintf("%s must be a list", v.name()), "This is %s. Write a list, like %s.", v.kind(), sample)
+		return nil, false
+	}
+	written, _ := hcl.ExprList(v.expr)
+	all := make([]value, 0, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		element := v
+		_, element.Value = it.Element()
+		if len(written) == v.LengthInt() {
+			element.expr = written[len(all)]
+		}
+		all = append(all, element)
+	}
+	return all, true
+}
+
+// oneOf reads one of some words.
+func (l *loader) oneOf(v value, words []string) (string, bool) {
+	typed, ok := l.text(v)
+	if !ok {
+		return "", false
+	}
+	for _, w := range words {
+		if w == typed {
+			return w, true
+		}
+	}
+	l.wrong(v, fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write %s.%s", or(quoted(words)), didYouMean(typed, words))
+	return "", false
+}
+
+func quoted(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = strconv.Quote(w)
+	}
+	return out
+}
+
+// pair is one entry of a map: both sides as values, so that each can be
+// complained about.
+type pair struct{ key, value value }
+
+// pairs reads a map; sample shows how one is written. The order is that of the
+// keys.
+func (l *loader) pairs(v value, sample string) ([]pair, bool) {
+	if !l.given(v) {
+		return nil, false
+	}
+	if !isMap(v.Type()) {
+		l.wrong(v, fmt.Sprintf("%s must be a map", v.name()), "This is %s. Write a map, like %s.", v.kind(), sample)
+		return nil, false
+	}
+	written := writtenPairs(v)
+	all := make([]pair, 0, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		p := pair{key: v, value: v}
+		p.key.Value, p.value.Value = it.Element()
+		at := written[p.key.AsString()]
+		if len(at) > 0 {
+			last := at[len(at)-1] // the one that counts
+			p.key.expr, p.value.expr = last.Key, last.Value
+		}
+		if len(at) > 1 {
+			l.wrong(p.key, fmt.Sprintf("%s sets %q twice", v.name(), p.key.AsString()),
+				"It is set at line %d as well. Keep one of the two.", at[0].Key.Range().Start.Line)
+		}
+		all = append(all, p)
+	}
+	return all, true
+}
+
+// writtenPairs is where a map's entries stand, by key; nothing where the map is
+// not written out.
+func writtenPairs(v value) map[string][]hcl.KeyValuePair {
+	written, _ := hcl.ExprMap(v.expr)
+	at := make(map[string][]hcl.KeyValuePair, len(written))
+	for _, p := range written {
+		key, diags := p.Key.Value(v.scope)
+		if diags.HasErrors() || !key.IsWhollyKnown() || key.IsNull() {
+			continue
+		}
+		if text, err := convert.Convert(key, cty.String); err == nil {
+			at[text.AsString()] = append(at[text.AsString()], p)
+		}
+	}
+	return at
+}

@@ -23,7 +23,7 @@ target "rtx-4060" {
   tensor_int8_tops   = 121
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-4060-ti" {
@@ -48,7 +48,7 @@ target "rtx-4060-ti" {
   tensor_int8_tops   = 177
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-4060-ti-16gb" {
@@ -73,7 +73,7 @@ target "rtx-4060-ti-16gb" {
   tensor_int8_tops   = 177
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-4070" {
@@ -98,7 +98,7 @@ target "rtx-4070" {
   tensor_int8_tops   = 233
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-4070-super" {
@@ -123,7 +123,7 @@ target "rtx-4070-super" {
   tensor_int8_tops   = 284
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-4070-ti" {
@@ -148,7 +148,7 @@ target "rtx-4070-ti" {
   tensor_int8_tops   = 321
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-4070-ti-super" {
@@ -173,7 +173,7 @@ target "rtx-4070-ti-super" {
   tensor_int8_tops   = 353
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-4080" {
@@ -198,7 +198,7 @@ target "rtx-4080" {
   tensor_int8_tops   = 390
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-4080-super" {
@@ -223,7 +223,7 @@ target "rtx-4080-super" {
   tensor_int8_tops   = 418
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-4090-d" {
@@ -248,7 +248,7 @@ target "rtx-4090-d" {
   tensor_int8_tops   = 588
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-4090" {
@@ -273,7 +273,7 @@ target "rtx-4090" {
   tensor_int8_tops   = 660.6
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "the whitepaper has 330.3 TFLOPS of FP8 accumulating in FP32, 660.6 in FP16"
 }
 

@@ -166,7 +166,7 @@ target "rtx-3050-6gb" {
   tensor_int8_tops   = 54
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-3050" {
@@ -190,7 +190,7 @@ target "rtx-3050" {
   tensor_int8_tops   = 72.8
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-3060-8gb" {
@@ -214,7 +214,7 @@ target "rtx-3060-8gb" {
   tensor_int8_tops   = 102
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "NVML gives it the same name as the 12 GB card"
 }
 
@@ -239,7 +239,7 @@ target "rtx-3060" {
   tensor_int8_tops   = 102
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-3060-ti" {
@@ -263,7 +263,7 @@ target "rtx-3060-ti" {
   tensor_int8_tops   = 130
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "the variant with GDDR6X has 608 GB/s"
 }
 
@@ -288,7 +288,7 @@ target "rtx-3070" {
   tensor_int8_tops   = 162.6
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-3070-ti" {
@@ -312,7 +312,7 @@ target "rtx-3070-ti" {
   tensor_int8_tops   = 174
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-3080" {
@@ -336,7 +336,7 @@ target "rtx-3080" {
   tensor_int8_tops   = 238
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-3080-12gb" {
@@ -360,7 +360,7 @@ target "rtx-3080-12gb" {
   tensor_int8_tops   = 245
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-3080-ti" {
@@ -384,7 +384,7 @@ target "rtx-3080-ti" {
   tensor_int8_tops   = 273
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-3090" {
@@ -408,7 +408,7 @@ target "rtx-3090" {
   tensor_int8_tops   = 284
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "the whitepaper has 71 TFLOPS of tensor accumulating in FP32, 142 in FP16"
 }
 
@@ -433,7 +433,7 @@ target "rtx-3090-ti" {
   tensor_int8_tops   = 320
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-a2000" {
@@ -671,7 +671,7 @@ target "a10g" {
   tensor_int8_tops   = 140
   tensor_types       = ["fp16", "bf16", "tf32", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "made for AWS; NVIDIA's datasheet has 35 TFLOPS, 70 of tensor"
 }
 

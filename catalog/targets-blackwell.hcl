@@ -48,7 +48,7 @@ target "b200" {
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8", "fp64"]
 
   source = "NVIDIA datasheet, from memory"
-  note   = "148 SMs, 1965 MHz and 7680 bit as a driver reports them; the datasheet says 8 TB/s"
+  note   = "148 SMs, 1965 MHz and 7680 bit as a driver reports them; the datasheet says 8 TB/s; the tensor rates are quoted at about 1856 MHz"
 }
 
 target "gb200" {
@@ -73,7 +73,7 @@ target "gb200" {
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8", "fp64"]
 
   source = "NVIDIA datasheet, from memory"
-  note   = "some report a bus of 7680 bit"
+  note   = "some report a bus of 7680 bit; the tensor rates are quoted a little below boost"
 }
 
 target "b300" {
@@ -98,7 +98,7 @@ target "b300" {
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
 
   source = "NVIDIA datasheet, from memory"
-  note   = "148 SMs are unsure, 160 is said as well; INT8 and FP64 are cut; SMs x boost gives 77 TFLOPS"
+  note   = "148 SMs are unsure, 160 is said as well; INT8 and FP64 are cut; SMs x boost gives 77 TFLOPS; the tensor rates are quoted below boost"
 }
 
 target "rtx-5050" {
@@ -123,7 +123,7 @@ target "rtx-5050" {
   tensor_int8_tops   = 105.2
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "this is the one with GDDR6"
 }
 
@@ -149,7 +149,7 @@ target "rtx-5060" {
   tensor_int8_tops   = 153.6
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-5060-ti" {
@@ -174,7 +174,7 @@ target "rtx-5060-ti" {
   tensor_int8_tops   = 189.6
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-5060-ti-16gb" {
@@ -199,7 +199,7 @@ target "rtx-5060-ti-16gb" {
   tensor_int8_tops   = 189.6
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-5070" {
@@ -224,7 +224,7 @@ target "rtx-5070" {
   tensor_int8_tops   = 247
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-5070-ti" {
@@ -249,7 +249,7 @@ target "rtx-5070-ti" {
   tensor_int8_tops   = 352
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-5080" {
@@ -274,7 +274,7 @@ target "rtx-5080" {
   tensor_int8_tops   = 450
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-5090-d" {
@@ -295,7 +295,7 @@ target "rtx-5090-d" {
   fp32_tflops  = 104.75
   tensor_types = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "tensor rates are capped, 2375 AI TOPS against 3352 of the RTX 5090, and left out because no dense figure is known"
 }
 
@@ -321,7 +321,7 @@ target "rtx-5090" {
   tensor_int8_tops   = 838
   tensor_types       = ["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-pro-4000" {

@@ -18,7 +18,7 @@ target "gtx-1060-3gb" {
 
   fp32_tflops = 3.94
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "gtx-1060" {
@@ -38,7 +38,7 @@ target "gtx-1060" {
 
   fp32_tflops = 4.37
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "gtx-1070" {
@@ -58,7 +58,7 @@ target "gtx-1070" {
 
   fp32_tflops = 6.46
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "gtx-1070-ti" {
@@ -78,7 +78,7 @@ target "gtx-1070-ti" {
 
   fp32_tflops = 8.19
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "gtx-1080" {
@@ -98,7 +98,7 @@ target "gtx-1080" {
 
   fp32_tflops = 8.87
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "gtx-1080-ti" {
@@ -118,7 +118,7 @@ target "gtx-1080-ti" {
 
   fp32_tflops = 11.34
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "p4" {
@@ -138,7 +138,7 @@ target "p4" {
   fp32_tflops      = 5.44
   tensor_int8_tops = 22
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "the memory is with ECC on; boosts up to 1531 MHz when it can"
 }
 
@@ -159,7 +159,7 @@ target "p40" {
   fp32_tflops      = 11.76
   tensor_int8_tops = 47
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "22919 or 23040 MiB with ECC on"
 }
 
@@ -180,7 +180,7 @@ target "p100-pcie" {
 
   fp32_tflops = 9.34
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "old drivers show 16280 MiB"
 }
 
@@ -201,5 +201,5 @@ target "p100-sxm2" {
 
   fp32_tflops = 10.61
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }

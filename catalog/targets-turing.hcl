@@ -18,7 +18,7 @@ target "gtx-1650" {
 
   fp32_tflops = 2.98
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "this is the one with GDDR5; the GDDR6 revision has 1590 MHz and 192 GB/s"
 }
 
@@ -39,7 +39,7 @@ target "gtx-1650-super" {
 
   fp32_tflops = 4.42
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "gtx-1660" {
@@ -59,7 +59,7 @@ target "gtx-1660" {
 
   fp32_tflops = 5.03
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "gtx-1660-super" {
@@ -79,7 +79,7 @@ target "gtx-1660-super" {
 
   fp32_tflops = 5.03
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "gtx-1660-ti" {
@@ -99,7 +99,7 @@ target "gtx-1660-ti" {
 
   fp32_tflops = 5.44
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-2060" {
@@ -122,7 +122,7 @@ target "rtx-2060" {
   tensor_int8_tops   = 103
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-2060-12gb" {
@@ -145,7 +145,7 @@ target "rtx-2060-12gb" {
   tensor_int8_tops   = 115
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "NVML gives it the same name as the 6 GB card"
 }
 
@@ -169,7 +169,7 @@ target "rtx-2060-super" {
   tensor_int8_tops   = 115
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-2070" {
@@ -192,7 +192,7 @@ target "rtx-2070" {
   tensor_int8_tops   = 119
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "the Founders Edition boosts to 1710 MHz, 7.9 TFLOPS"
 }
 
@@ -216,7 +216,7 @@ target "rtx-2070-super" {
   tensor_int8_tops   = 145
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-2080" {
@@ -239,7 +239,7 @@ target "rtx-2080" {
   tensor_int8_tops   = 161
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "the Founders Edition has 1800 MHz and 225 W"
 }
 
@@ -263,7 +263,7 @@ target "rtx-2080-super" {
   tensor_int8_tops   = 178
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "rtx-2080-ti" {
@@ -286,7 +286,7 @@ target "rtx-2080-ti" {
   tensor_int8_tops   = 215
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "the Founders Edition has 1635 MHz, 14.2 TFLOPS, 56.9 of tensor and 260 W"
 }
 
@@ -309,7 +309,7 @@ target "titan-rtx" {
   tensor_int8_tops   = 261
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "tensor cores accumulate in FP32 at the full rate"
 }
 
@@ -332,7 +332,7 @@ target "quadro-rtx-5000" {
   tensor_int8_tops   = 178
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
 }
 
 target "quadro-rtx-6000" {
@@ -354,7 +354,7 @@ target "quadro-rtx-6000" {
   tensor_int8_tops   = 261
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "ECC lowers the memory"
 }
 
@@ -377,7 +377,7 @@ target "quadro-rtx-8000" {
   tensor_int8_tops   = 261
   tensor_types       = ["fp16", "int8", "int4"]
 
-  source = "NVIDIA product page or whitepaper, from memory; rates are SMs x boost x rate per SM"
+  source = "NVIDIA product page or whitepaper, from memory; rates follow from SMs, boost clock and the rate of an SM"
   note   = "46080 MiB with ECC on"
 }
 

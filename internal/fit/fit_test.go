@@ -287,6 +287,55 @@ func TestEqualClocks(t *testing.T) {
 	}
 }
 
+// Two clocks may miss by the same factor, one above and one below.
+func TestEquallyWrongClocks(t *testing.T) {
+	m, gpu := host(t, "h200"), target(t, "rtx-2060")
+	gpu.BandwidthGBs = 600
+	gpu.FP32TFLOPS = fit.Achieved(m, "1g.18gb", 1).FP32TFLOPS * math.Sqrt(1350*1950)
+	for _, prefer := range preferences {
+		f, _ := fit.BestClock(m, gpu, "1g.18gb", prefer, []int{1350, 1950})
+		if f.ClockMHz != 1950 {
+			t.Errorf("%s: took %d MHz, want the higher of two equals", prefer, f.ClockMHz)
+		}
+	}
+}
+
+// Without a tolerance the other figure comes before the size of the slice, also
+// where the error is nothing at all.
+func TestNoToleranceIsNotATolerance(t *testing.T) {
+	m, gpu := host(t, "h200"), target(t, "rtx-3090")
+	gpu.BandwidthGBs = 1200 // what 1g.35gb and 2g.35gb both have
+	for tolerance, want := range map[float64]string{0: "2g.35gb", 0.01: "1g.35gb"} {
+		f, err := fit.Best(m, gpu, resource.FitOptions{Prefer: resource.PreferBandwidth, Tolerance: tolerance})
+		if err != nil || f.Profile != want || f.BandwidthRatio() != 1 {
+			t.Errorf("tolerance %g: %+v, %v; want %s", tolerance, f, err, want)
+		}
+	}
+}
+
+// Profiles that differ in media engines alone are never chosen.
+func TestOnlyPlainProfiles(t *testing.T) {
+	for _, h := range catalog.Hosts() {
+		plain := 0
+		for _, p := range h.Model.Profiles {
+			if !strings.ContainsAny(p.Name, "+-") {
+				plain++
+			}
+		}
+		gpu := target(t, "rtx-2060")
+		gpu.MemoryMiB = 1
+		found := fit.Candidates(h.Model, gpu, resource.DefaultFit())
+		if len(found) != plain+1 {
+			t.Errorf("%s: %d candidates for %d plain profiles and the whole GPU", h.Key, len(found), plain)
+		}
+		for _, f := range found {
+			if strings.ContainsAny(f.Profile, "+-") {
+				t.Errorf("%s: %s is a candidate", h.Key, f.Profile)
+			}
+		}
+	}
+}
+
 func TestBestClockAmongSome(t *testing.T) {
 	m, gpu := host(t, "h200"), target(t, "rtx-2060")
 	f, ok := fit.BestClock(m, gpu, "1g.18gb", resource.PreferFP32, []int{600, 1200, 1500, 1800})

@@ -31,7 +31,7 @@ func options() config.Options {
 		Target: catalog.Target,
 		Simulate: func(spec string) error {
 			if !simulation.MatchString(spec) {
-				return fmt.Errorf("%q is not a number of GPUs of a kind", spec)
+				return fmt.Errorf("%q does not say which GPUs to simulate; write it like \"8 x h200\"", spec)
 			}
 			return nil
 		},

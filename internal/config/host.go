@@ -81,7 +81,7 @@ func (l *loader) hostSimulate(h *Host, v value) {
 	}
 	if err := l.Simulate(spec); err != nil {
 		summary, detail := explain(err, fmt.Sprintf("cannot simulate %q", spec))
-		l.wrong(v, summary, "%s Write it like \"8 x h200\" or \"1 x h200, 2 x l40s\".", detail)
+		l.wrong(v, summary, "%s", detail)
 		return
 	}
 	h.Simulate = spec

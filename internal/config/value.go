@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"regexp"
 	"strconv"
@@ -47,17 +46,28 @@ func isList(t cty.Type) bool { return t.IsTupleType() || t.IsListType() || t.IsS
 
 func isMap(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() }
 
-// given makes sure that there is a value at all.
+// maxExponent, of two, bounds numbers. Beyond it the digits of one take minutes
+// to write.
+const maxExponent = 1024
+
+// given makes sure that there is a value at all, one that can be written down.
 func (l *loader) given(v value) bool {
 	switch {
 	case v.IsNull():
 		l.wrong(v, fmt.Sprintf("%s is null", v.name()), "There is no value here. Write one, or leave it out.")
 	case !v.IsKnown():
 		l.wrong(v, fmt.Sprintf("%s is not known", v.name()), "The value is needed before anything is made. Write one that does not depend on what is made later.")
+	case v.Type() == cty.Number && isExtreme(v.AsBigFloat()):
+		l.wrong(v, fmt.Sprintf("%s is beyond all measure", v.name()), "The number is infinite, or has hundreds of digits. Write one that can be counted with.")
 	default:
 		return true
 	}
 	return false
+}
+
+func isExtreme(n *big.Float) bool {
+	exponent := n.MantExp(nil)
+	return n.IsInf() || exponent > maxExponent || exponent < -maxExponent
 }
 
 // text reads a string; a number is taken as its digits.
@@ -85,6 +95,9 @@ func (l *loader) word(v value) (string, bool) {
 }
 
 func (l *loader) clean(v value) (string, bool) {
+	if n, ok := smallNumber(v); ok {
+		return strconv.FormatInt(n, 10), true
+	}
 	converted, err := convert.Convert(v.Value, cty.String)
 	if err != nil {
 		l.wrong(v, fmt.Sprintf("%s must be a text", v.name()), "%s. Write a text in quotes.", capital(err.Error()))
@@ -96,6 +109,16 @@ func (l *loader) clean(v value) (string, bool) {
 		return "", false
 	}
 	return s, true
+}
+
+// smallNumber is the value where it is a whole number of the usual size, which
+// need not go through the slow road of the unusual ones.
+func smallNumber(v value) (int64, bool) {
+	if v.Type() != cty.Number {
+		return 0, false
+	}
+	n, accuracy := v.AsBigFloat().Int64()
+	return n, accuracy == big.Exact
 }
 
 // flag reads true or false.
@@ -121,6 +144,9 @@ func (l *loader) whole(v value, low, high int, what string) (int, bool) {
 	converted, err := convert.Convert(v.Value, cty.Number)
 	if err != nil {
 		l.wrong(v, summary, "This is %s. %s", v.kind(), advice)
+		return 0, false
+	}
+	if v.Value = converted; !l.given(v) {
 		return 0, false
 	}
 	n := converted.AsBigFloat()
@@ -156,10 +182,7 @@ func (l *loader) share(v value) (float64, bool) {
 	case cty.Number:
 		typed = v.AsBigFloat().Text('g', 10)
 		share, _ = v.AsBigFloat().Float64()
-		switch {
-		case math.IsInf(share, 0):
-			return bad("It is beyond all numbers. Write it like \"10%%\" or 0.1.")
-		case share > 1:
+		if share > 1 {
 			return bad("As a plain number 1 is 100%%, so %s would be more. Did you mean \"%s%%\"?", typed, typed)
 		}
 	case cty.String:

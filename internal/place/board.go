@@ -1,0 +1,160 @@
+package place
+
+import (
+	"math"
+	"slices"
+
+	"cosplay/internal/fit"
+	"cosplay/internal/resource"
+)
+
+const (
+	one        = 1_000_000_000       // an error of |ln ratio| = 1, in the unit that is counted in
+	impossible = math.MaxInt64 / one // an error or limit that nothing reaches, safe to add up
+	wholeSize  = 112                 // the size of a whole GPU: twice the common multiple of 7 and 8 slices
+)
+
+// A board is one model of GPU with the clocks that it may be set to: all that
+// errors depend on.
+type board struct {
+	model    resource.Model
+	clocks   []int              // MHz, descending: of equally good clocks the highest
+	profiles []resource.Profile // those to choose from, largest first
+	charts   map[*class]*chart
+	legal    map[room]layouts
+}
+
+// A chart holds the errors of a class on a board by profile and clock. The
+// row after the last profile is the whole GPU.
+type chart struct {
+	first  [][]int64 // of the figure that the class prefers; impossible where it cannot go
+	second [][]int64 // of the other figures
+}
+
+func newBoard(m resource.Model, fixedClockMHz *int) *board {
+	b := &board{model: m, profiles: distinctProfiles(m), charts: map[*class]*chart{}, legal: map[room]layouts{}}
+	if fixedClockMHz != nil {
+		b.clocks = []int{*fixedClockMHz}
+		return b
+	}
+	b.clocks = slices.Clone(m.ClocksMHz)
+	slices.Reverse(b.clocks)
+	return b
+}
+
+// is reports whether b is the board of a model with that fixed clock.
+func (b *board) is(m resource.Model, fixedClockMHz *int) bool {
+	if fixedClockMHz != nil {
+		return len(b.clocks) == 1 && b.clocks[0] == *fixedClockMHz && sameModel(b.model, m)
+	}
+	return len(b.clocks) == len(m.ClocksMHz) && sameModel(b.model, m)
+}
+
+// distinctProfiles leaves out the variants with media engines or graphics:
+// they have the figures of the plain profile and are scarcer.
+func distinctProfiles(m resource.Model) []resource.Profile {
+	var kept []resource.Profile
+	byLargest := slices.Clone(m.Profiles)
+	slices.SortStableFunc(byLargest, func(p, q resource.Profile) int {
+		if d := q.ComputeSlices + q.MemorySlices - p.ComputeSlices - p.MemorySlices; d != 0 {
+			return d
+		}
+		if d := q.MaxInstances - p.MaxInstances; d != 0 {
+			return d
+		}
+		return len(p.Name) - len(q.Name)
+	})
+	for _, p := range byLargest {
+		known := slices.ContainsFunc(kept, func(k resource.Profile) bool {
+			return k.ComputeSlices == p.ComputeSlices && k.MemorySlices == p.MemorySlices && k.SMs == p.SMs
+		})
+		if !known {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// whole is the row of the whole GPU.
+func (b *board) whole() int { return len(b.profiles) }
+
+func (b *board) profileName(row int) string {
+	if row == b.whole() {
+		return ""
+	}
+	return b.profiles[row].Name
+}
+
+// size is the share of the GPU that a profile takes. The whole GPU without MIG
+// is a little more than its largest slice, as it takes the mode along.
+func (b *board) size(row int) int64 {
+	if row == b.whole() {
+		return wholeSize + 1
+	}
+	p := b.profiles[row]
+	const half = wholeSize / 2
+	return int64(half*p.ComputeSlices/b.model.ComputeSlices + half*p.MemorySlices/b.model.MemorySlices)
+}
+
+func (b *board) chart(c *class) *chart {
+	if known, ok := b.charts[c]; ok {
+		return known
+	}
+	drawn := &chart{}
+	for row := range len(b.profiles) + 1 {
+		memory := b.model.MemoryMiB
+		if row < b.whole() {
+			memory = b.profiles[row].MemoryMiB
+		}
+		first, second := b.errors(c, b.profileName(row), memory)
+		drawn.first, drawn.second = append(drawn.first, first), append(drawn.second, second)
+	}
+	b.charts[c] = drawn
+	return drawn
+}
+
+// errors gives the errors of a class in one profile at each clock.
+func (b *board) errors(c *class, profile string, memoryMiB int) (first, second []int64) {
+	first, second = make([]int64, len(b.clocks)), make([]int64, len(b.clocks))
+	for i, clock := range b.clocks {
+		first[i] = impossible
+		if memoryMiB >= c.target.MemoryMiB {
+			first[i], second[i] = c.errors(b.at(c, profile, clock))
+		}
+	}
+	return first, second
+}
+
+// at is the fit of a class in a profile at a clock in MHz.
+func (b *board) at(c *class, profile string, clockMHz int) resource.Fit {
+	return fit.At(b.model, c.target, profile, clockMHz)
+}
+
+// cost of one session in one profile at one clock.
+func (b *board) cost(c *class, row, clock int) cost {
+	chart := b.chart(c)
+	return c.cost(chart.first[row][clock], chart.second[row][clock], b.size(row))
+}
+
+// layouts gives all sets of new slices for a room.
+func (b *board) layouts(r room) layouts {
+	known, ok := b.legal[r]
+	if !ok {
+		known = allLayouts(b.profiles, r)
+		b.legal[r] = known
+	}
+	return known
+}
+
+func sameModel(a, b resource.Model) bool {
+	sameProfile := func(p, q resource.Profile) bool {
+		return p.Name == q.Name && p.SMs == q.SMs && p.MemoryMiB == q.MemoryMiB &&
+			p.MemorySlices == q.MemorySlices && p.ComputeSlices == q.ComputeSlices &&
+			p.MaxInstances == q.MaxInstances && slices.Equal(p.Starts, q.Starts)
+	}
+	return a.Name == b.Name && a.SMs == b.SMs && a.MemoryMiB == b.MemoryMiB &&
+		a.BandwidthGBs == b.BandwidthGBs && a.L2MiB == b.L2MiB && a.FP32PerSM == b.FP32PerSM &&
+		a.PowerMinMW == b.PowerMinMW && a.PowerDefaultMW == b.PowerDefaultMW && a.PowerMaxMW == b.PowerMaxMW &&
+		a.MemorySlices == b.MemorySlices && a.ComputeSlices == b.ComputeSlices &&
+		slices.Equal(a.ClocksMHz, b.ClocksMHz) && slices.EqualFunc(a.Profiles, b.Profiles, sameProfile)
+}

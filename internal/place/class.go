@@ -1,0 +1,95 @@
+package place
+
+import (
+	"math"
+
+	"cosplay/internal/resource"
+)
+
+// A class is the sessions that placement cannot tell apart.
+type class struct {
+	id       int
+	host     string
+	gpu      string // UUID that it is pinned to, or ""
+	target   resource.Target
+	options  resource.FitOptions
+	waiting  []int // requests to be placed, by address
+	accepted int   // how many of them fit; the rest is refused
+
+	alone      resource.Fit // what one gets with the fleet to itself
+	aloneError int64        // its error; impossible if no GPU can hold one
+}
+
+// classKey is what makes sessions alike.
+type classKey struct {
+	host, gpu, key, name string
+	memoryMiB, powerW    int
+	fp32, bandwidth      float64
+	prefer               resource.Preference
+	tolerance, maxError  float64
+	limited              bool
+}
+
+func keyOf(r Request) classKey {
+	k := classKey{
+		host: r.Want.Host, gpu: r.Want.GPU, key: r.Target.Key, name: r.Target.Name,
+		memoryMiB: r.Target.MemoryMiB, powerW: r.Target.PowerW,
+		fp32: r.Target.FP32TFLOPS, bandwidth: r.Target.BandwidthGBs,
+		prefer: r.Want.Fit.Prefer, tolerance: r.Want.Fit.Tolerance,
+	}
+	if r.Want.Fit.MaxError != nil {
+		k.maxError, k.limited = *r.Want.Fit.MaxError, true
+	}
+	return k
+}
+
+// errors are those of a fit: of the preferred figure, then of the other. For the
+// balance of both the other is the worse of them.
+func (c *class) errors(f resource.Fit) (first, second int64) {
+	fp32, bandwidth := counted(f.Error(resource.PreferFP32)), counted(f.Error(resource.PreferBandwidth))
+	switch c.options.Prefer {
+	case resource.PreferBandwidth:
+		return bandwidth, fp32
+	case resource.PreferBalanced:
+		return counted(f.Error(resource.PreferBalanced)), max(fp32, bandwidth)
+	}
+	return fp32, bandwidth
+}
+
+// counted makes an error a whole number, so that sums do not depend on their
+// order. What is no error, as that of a rate of zero, is impossible.
+func counted(e float64) int64 {
+	if !(e < impossible/one) {
+		return impossible
+	}
+	return int64(math.Round(e * one))
+}
+
+// cost of one session with these errors in a slice of this size.
+func (c *class) cost(first, second, size int64) cost {
+	paid := cost{sumSize: size, worstError: first, sumError: first, sumSecond: second}
+	tolerance := counted(c.options.Tolerance)
+	if first > tolerance || tolerance == 0 {
+		paid[worstExcess], paid[sumExcess], paid[sumBeside] = first-tolerance, first-tolerance, second
+	}
+	return paid
+}
+
+// limit is the error that sharing may bring a session to, with slack on top of
+// its tolerance.
+func (c *class) limit(slack int64) int64 {
+	return min(c.maxError(), c.aloneError+counted(c.options.Tolerance)+slack)
+}
+
+// maxError is the hard limit of the fit block.
+func (c *class) maxError() int64 {
+	if c.options.MaxError == nil {
+		return impossible - 1
+	}
+	return min(counted(*c.options.MaxError), impossible-1)
+}
+
+// mayUse reports whether sessions of the class may go to a GPU at all.
+func (c *class) mayUse(card *card) bool {
+	return c.host == card.Host && (c.gpu == "" || c.gpu == card.UUID)
+}

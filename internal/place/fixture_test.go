@@ -1,0 +1,93 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"cosplay/catalog"
+	"cosplay/internal/resource"
+)
+
+func model(key string) resource.Model {
+	m, err := catalog.HostModel(key)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+func target(key string) resource.Target {
+	t, err := catalog.Target(key)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// rack makes a host with GPUs of these models, MIG off, nothing on them.
+func rack(host string, models ...string) []GPU {
+	var gpus []GPU
+	for i, key := range models {
+		gpus = append(gpus, GPU{GPU: resource.GPU{
+			Host: host, Index: i, UUID: fmt.Sprintf("GPU-%s%d", host, i), Model: model(key),
+		}})
+	}
+	return gpus
+}
+
+func times(n int, key string) []string { return slices.Repeat([]string{key}, n) }
+
+// ask makes n requests for a target on a host with the default fit.
+func ask(host, name string, n int, key string) []Request {
+	var all []Request
+	for i := range n {
+		all = append(all, Request{
+			Address: resource.Nth(name, i),
+			Want:    resource.Request{Host: host, Target: key, Fit: resource.DefaultFit()},
+			Target:  target(key),
+		})
+	}
+	return all
+}
+
+// keep gives requests the places that a result gave them, and GPUs the locks.
+func keep(gpus []GPU, requests []Request, r Result) ([]GPU, []Request) {
+	gpus, requests = slices.Clone(gpus), slices.Clone(requests)
+	placed, setups := map[resource.Address]*resource.Slice{}, map[string]Setup{}
+	for _, p := range r.Placed {
+		placed[p.Address] = &p.Slice
+	}
+	for _, s := range r.GPUs {
+		setups[s.UUID] = s
+	}
+	for i := range requests {
+		requests[i].Kept = placed[requests[i].Address]
+	}
+	for i := range gpus {
+		gpus[i].LockMHz = nil
+		if s, ok := setups[gpus[i].UUID]; ok {
+			gpus[i].LockMHz = s.Settings.ClockMHz
+			if s.Settings.MIG != nil {
+				gpus[i].MIG = *s.Settings.MIG
+			}
+		}
+	}
+	return gpus, requests
+}
+
+// foreign makes a slice of somebody else's on a GPU.
+func foreign(g GPU, profile string, start int) resource.LiveSlice {
+	p, ok := g.Model.Profile(profile)
+	if !ok {
+		panic(profile)
+	}
+	return resource.LiveSlice{Slice: resource.Slice{Host: g.Host, GPU: g.UUID, Profile: profile, Start: start, Size: p.MemorySlices}}
+}
+
+func check(t *testing.T, gpus []GPU, requests []Request, r Result) {
+	t.Helper()
+	for _, problem := range illegal(gpus, requests, r) {
+		t.Errorf("illegal: %s\n%s", problem, r)
+	}
+}

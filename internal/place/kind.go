@@ -1,0 +1,278 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A load is how many newcomers of each class a GPU takes.
+type load []uint8
+
+func (l load) sum() int {
+	n := 0
+	for _, count := range l {
+		n += int(count)
+	}
+	return n
+}
+
+// A kind is the GPUs that placement cannot tell apart: same board, same
+// sessions and slices on them, same rights.
+type kind struct {
+	cards   []*card // in their order
+	rank    int     // of the first
+	board   *board
+	sitting []sitting
+	slices  bool // takes slices
+	whole   bool // takes a session whole
+	price   int  // 0 if ours sit there already
+
+	clockOK  []bool // by clock: no one who sits there would suffer
+	standing []cost // by clock: of those who sit there
+	layouts  layouts
+	fits     map[string]bool
+	seated   map[string]seating
+}
+
+// A seating is the best way to take a load.
+type seating struct {
+	clock   int
+	choices []choice // by class
+	tally   tally
+	cost    cost
+}
+
+// A choice is the profile of one newcomer.
+type choice struct {
+	class *class
+	row   int
+}
+
+// kinds groups the cards. Cards that a class is pinned to stand alone.
+func (f *fleet) kinds() []*kind {
+	pinned := map[string]bool{}
+	for _, c := range f.classes {
+		if c.gpu != "" {
+			pinned[c.gpu] = true
+		}
+	}
+	known := map[string]*kind{}
+	var all []*kind
+	for rank, c := range f.cards {
+		mark := f.mark(c, pinned[c.UUID])
+		if known[mark] == nil {
+			known[mark] = newKind(c, rank)
+			all = append(all, known[mark])
+		}
+		known[mark].cards = append(known[mark].cards, c)
+	}
+	return all
+}
+
+// mark is the same for cards that placement cannot tell apart.
+func (f *fleet) mark(c *card, pinned bool) string {
+	mark := fmt.Appendf(nil, "%q %d %t %t %t", c.Host, slices.Index(f.boards, c.board), c.canTakeSlices(), c.canBeWhole(), c.shared())
+	for _, s := range c.sitting {
+		mark = fmt.Appendf(mark, " %d:%s@%d<%d", s.class.id, s.slice.Profile, s.slice.Start, s.limit)
+	}
+	for _, s := range c.Foreign {
+		mark = fmt.Appendf(mark, " %s@%d+%d", s.Profile, s.Start, s.Size)
+	}
+	if pinned {
+		mark = append(mark, c.UUID...)
+	}
+	return string(mark)
+}
+
+func newKind(c *card, rank int) *kind {
+	k := &kind{
+		rank: rank, board: c.board, sitting: c.sitting,
+		slices: c.canTakeSlices(), whole: c.canBeWhole() && len(c.sitting) == 0, price: 1,
+		fits: map[string]bool{}, seated: map[string]seating{},
+	}
+	if len(c.sitting) > 0 {
+		k.price = 0
+	}
+	k.layouts = layouts{0: make([][]int, len(c.board.profiles))}
+	if k.slices {
+		k.layouts = c.board.layouts(c.room())
+	}
+	k.standing, k.clockOK = c.standing(), make([]bool, len(c.board.clocks))
+	for i := range k.clockOK {
+		k.clockOK[i] = !slices.ContainsFunc(c.sitting, func(s sitting) bool {
+			first, _ := c.errorsOf(s)
+			return first[i] > s.limit
+		})
+	}
+	return k
+}
+
+// A want is the sessions of one class in a load, with the profiles that the
+// class may have at each clock, a bit for each row of its chart.
+type want struct {
+	class *class
+	count int
+	rows  []uint32
+}
+
+// fit reports whether a GPU of the kind can take a load within all limits.
+func (p *packer) fit(k *kind, l load) bool {
+	key := string(l)
+	if known, ok := k.fits[key]; ok {
+		return known
+	}
+	answer := p.tryFit(k, p.wants(k, l))
+	k.fits[key] = answer
+	return answer
+}
+
+func (p *packer) tryFit(k *kind, wants []want) bool {
+	var tried []uint32
+	for clock, ok := range k.clockOK {
+		if !ok {
+			continue
+		}
+		rows := rowsAt(wants, clock)
+		if slices.Equal(rows, tried) {
+			continue
+		}
+		tried = rows
+		if k.whole && len(wants) == 1 && wants[0].count == 1 && rows[0]>>k.board.whole()&1 == 1 {
+			return true
+		}
+		if k.packs(wants, rows, 0, 0, 0, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// packs reports whether slices can be found for the rest of the wants: `placed`
+// sessions of want i are in the tally already, in profiles up to `row`.
+func (k *kind) packs(wants []want, rows []uint32, i, placed, row int, t tally) bool {
+	if i == len(wants) {
+		return true
+	}
+	if placed == wants[i].count {
+		return k.packs(wants, rows, i+1, 0, 0, t)
+	}
+	for ; row < k.board.whole(); row++ {
+		if rows[i]>>row&1 == 0 {
+			continue
+		}
+		next := t.plus(row)
+		if _, legal := k.layouts[next]; legal && k.packs(wants, rows, i, placed+1, row, next) {
+			return true
+		}
+	}
+	return false
+}
+
+func rowsAt(wants []want, clock int) []uint32 {
+	rows := make([]uint32, len(wants))
+	for i, w := range wants {
+		rows[i] = w.rows[clock]
+	}
+	return rows
+}
+
+// seat finds the clock and the profiles that take a load at the least cost. The
+// load has to fit.
+func (p *packer) seat(k *kind, l load) seating {
+	key := string(l)
+	if known, ok := k.seated[key]; ok {
+		return known
+	}
+	wants := p.wants(k, l)
+	s := seeker{kind: k, wants: wants}
+	for clock, ok := range k.clockOK {
+		if ok {
+			s.try(clock)
+		}
+	}
+	s.best.cost[gpusUsed] = int64(k.price)
+	s.best.cost[sumRank] = int64(k.rank)
+	k.seated[key] = s.best
+	return s.best
+}
+
+// A seeker looks for the cheapest seating.
+type seeker struct {
+	kind  *kind
+	wants []want
+	clock int
+	now   []choice
+	found bool
+	best  seating
+}
+
+// try looks at one clock, unless even everyone's own best slice costs too much.
+func (s *seeker) try(clock int) {
+	s.clock = clock
+	start := s.kind.standing[clock]
+	bound := start
+	for _, w := range s.wants {
+		cheapest, ok := s.cheapest(w)
+		if !ok {
+			return
+		}
+		for range w.count {
+			bound = bound.plus(cheapest)
+		}
+	}
+	if s.found && bound.compare(s.best.cost) >= 0 {
+		return
+	}
+	w := s.wants[0]
+	if whole := s.kind.board.whole(); s.kind.whole && len(s.wants) == 1 && w.count == 1 && w.rows[clock]>>whole&1 == 1 {
+		s.keep([]choice{{w.class, whole}}, 0, start.plus(s.kind.board.cost(w.class, whole, clock)))
+	}
+	s.descend(0, 0, 0, 0, start)
+}
+
+// cheapest is a cost that a session of a class cannot go below at this clock.
+func (s *seeker) cheapest(w want) (lowest cost, ok bool) {
+	for row := range s.kind.board.whole() + 1 {
+		if w.rows[s.clock]>>row&1 == 0 {
+			continue
+		}
+		c := s.kind.board.cost(w.class, row, s.clock)
+		if ok {
+			c = c.atMost(lowest)
+		}
+		lowest, ok = c, true
+	}
+	return lowest, ok
+}
+
+func (s *seeker) descend(i, placed, row int, t tally, so cost) {
+	if s.found && so.compare(s.best.cost) >= 0 {
+		return
+	}
+	if i == len(s.wants) {
+		s.keep(s.now, t, so)
+		return
+	}
+	w := s.wants[i]
+	if placed == w.count {
+		s.descend(i+1, 0, 0, t, so)
+		return
+	}
+	for ; row < s.kind.board.whole(); row++ {
+		next := t.plus(row)
+		if _, legal := s.kind.layouts[next]; !legal || w.rows[s.clock]>>row&1 == 0 {
+			continue
+		}
+		s.now = append(s.now, choice{w.class, row})
+		s.descend(i, placed+1, row, next, so.plus(s.kind.board.cost(w.class, row, s.clock)))
+		s.now = s.now[:len(s.now)-1]
+	}
+}
+
+func (s *seeker) keep(choices []choice, t tally, c cost) {
+	if s.found && c.compare(s.best.cost) >= 0 {
+		return
+	}
+	s.found = true
+	s.best = seating{clock: s.clock, choices: slices.Clone(choices), tally: t, cost: c}
+}

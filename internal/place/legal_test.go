@@ -1,0 +1,149 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+
+	"cosplay/internal/resource"
+)
+
+// illegal judges a result by the rules alone, without the code under test.
+func illegal(gpus []GPU, requests []Request, r Result) []string {
+	var problems []string
+	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+
+	byAddress := map[resource.Address]Request{}
+	for _, q := range requests {
+		byAddress[q.Address] = q
+	}
+	seen := map[resource.Address]bool{}
+	for _, p := range r.Placed {
+		if seen[p.Address] {
+			complain("%s is placed twice", p.Address)
+		}
+		seen[p.Address] = true
+	}
+	for _, refusal := range r.Refused {
+		if refusal.Reason == "" || refusal.Remedy == "" {
+			complain("refusal of %v without reason or remedy", refusal.Addresses)
+		}
+		for _, a := range refusal.Addresses {
+			if seen[a] {
+				complain("%s is placed and refused", a)
+			}
+			seen[a] = true
+		}
+	}
+	for a := range byAddress {
+		if !seen[a] {
+			complain("%s is lost", a)
+		}
+	}
+	setups := 0
+	for _, g := range gpus {
+		var here []Placed
+		for _, p := range r.Placed {
+			if p.Slice.Host == g.Host && p.Slice.GPU == g.UUID {
+				here = append(here, p)
+			}
+		}
+		i := slices.IndexFunc(r.GPUs, func(s Setup) bool { return s.Host == g.Host && s.UUID == g.UUID })
+		if (i >= 0) != (len(here) > 0) {
+			complain("%s has %d sessions and set-up %v", g.UUID, len(here), i >= 0)
+		}
+		if i >= 0 {
+			setups++
+			problems = append(problems, illegalGPU(g, byAddress, here, r.GPUs[i].Settings)...)
+		}
+	}
+	if setups != len(r.GPUs) {
+		complain("%d set-ups for %d GPUs", len(r.GPUs), setups)
+	}
+	return problems
+}
+
+func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set resource.Settings) []string {
+	var problems []string
+	complain := func(format string, args ...any) {
+		problems = append(problems, g.UUID+": "+fmt.Sprintf(format, args...))
+	}
+	taken, compute, instances := map[int]string{}, 0, map[string]int{}
+	occupy := func(who string, s resource.Slice) {
+		p, ok := g.Model.Profile(s.Profile)
+		if !ok || !slices.Contains(p.Starts, s.Start) || p.MemorySlices != s.Size {
+			complain("%s has no legal slice: %+v", who, s)
+		}
+		for slot := s.Start; slot < s.Start+s.Size; slot++ {
+			if taken[slot] != "" || slot >= g.Model.MemorySlices {
+				complain("%s and %s in slot %d", who, taken[slot], slot)
+			}
+			taken[slot] = who
+		}
+		compute += p.ComputeSlices
+		if instances[s.Profile]++; instances[s.Profile] > p.MaxInstances {
+			complain("%d x %s", instances[s.Profile], s.Profile)
+		}
+	}
+	for _, s := range g.Foreign {
+		occupy("foreign", s.Slice)
+	}
+	mig := g.MIG
+	if set.MIG != nil {
+		mig = *set.MIG
+		if g.FixedMIG || g.Busy || len(g.Foreign) > 0 {
+			complain("MIG mode may not be set")
+		}
+	}
+	clock := g.Model.ClocksMHz[len(g.Model.ClocksMHz)-1]
+	switch {
+	case g.FixedClockMHz != nil && set.ClockMHz != nil:
+		complain("clock may not be set")
+	case g.FixedClockMHz != nil:
+		clock = *g.FixedClockMHz
+	case set.ClockMHz == nil:
+		complain("clock is not set")
+	case *set.ClockMHz != 0:
+		clock = *set.ClockMHz
+		if !slices.Contains(g.Model.ClocksMHz, clock) {
+			complain("no clock %d", clock)
+		}
+	}
+	if set.PowerMW != nil && (g.FixedPower || *set.PowerMW < g.Model.PowerMinMW || *set.PowerMW > g.Model.PowerDefaultMW) {
+		complain("power %d", *set.PowerMW)
+	}
+	for _, p := range here {
+		q := requests[p.Address]
+		if q.Want.Host != g.Host || q.Want.GPU != "" && q.Want.GPU != g.UUID {
+			complain("%s is on the wrong GPU", p.Address)
+		}
+		if q.Kept != nil && *q.Kept != p.Slice {
+			complain("%s was moved", p.Address)
+		}
+		if p.Fit.ClockMHz != clock || p.Fit.Profile != p.Slice.Profile {
+			complain("%s has the figures of %s at %d MHz", p.Address, p.Fit.Profile, p.Fit.ClockMHz)
+		}
+		if p.Fit.Got.MemoryMiB < q.Target.MemoryMiB {
+			complain("%s has %d MiB of %d", p.Address, p.Fit.Got.MemoryMiB, q.Target.MemoryMiB)
+		}
+		if q.Want.Fit.MaxError != nil && q.Kept == nil && p.Fit.Error(q.Want.Fit.Prefer) > *q.Want.Fit.MaxError+1e-8 {
+			complain("%s is too far off", p.Address)
+		}
+		if p.Slice.Whole() {
+			if len(here) > 1 || len(g.Foreign) > 0 || mig {
+				complain("%s is not alone", p.Address)
+			}
+			continue
+		}
+		if !mig {
+			complain("%s has a slice without MIG mode", p.Address)
+		}
+		if g.NoSlices && q.Kept == nil {
+			complain("%s needs a slice that may not be made", p.Address)
+		}
+		occupy(p.Address.String(), p.Slice)
+	}
+	if compute > g.Model.ComputeSlices {
+		complain("%d compute slices", compute)
+	}
+	return problems
+}

@@ -1,0 +1,216 @@
+package place
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"cosplay/catalog"
+	"cosplay/internal/fit"
+	"cosplay/internal/resource"
+)
+
+// limits are the errors that sharing may bring each request to.
+func limits(requests []Request, alone map[resource.Address]float64, slack float64) []float64 {
+	var all []float64
+	for _, q := range requests {
+		limit := alone[q.Address] + q.Want.Fit.Tolerance + slack
+		if q.Want.Fit.MaxError != nil {
+			limit = min(limit, *q.Want.Fit.MaxError)
+		}
+		all = append(all, limit+1e-8)
+	}
+	return all
+}
+
+// fitsTogether tries every clock, profile and start for these requests on an
+// empty GPU.
+func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
+	within := func(i int, profile string, clock int) bool {
+		return fit.At(m, requests[i].Target, profile, clock).Error(requests[i].Want.Fit.Prefer) <= limit[i]
+	}
+	for _, clock := range m.ClocksMHz {
+		if len(requests) == 1 && m.MemoryMiB >= requests[0].Target.MemoryMiB && within(0, "", clock) {
+			return true
+		}
+		used, instances := map[int]bool{}, map[string]int{}
+		var put func(i, compute int) bool
+		put = func(i, compute int) bool {
+			if i == len(requests) {
+				return true
+			}
+			for _, p := range m.Profiles {
+				if p.MemoryMiB < requests[i].Target.MemoryMiB || compute+p.ComputeSlices > m.ComputeSlices ||
+					instances[p.Name] == p.MaxInstances || !within(i, p.Name, clock) {
+					continue
+				}
+				for _, start := range p.Starts {
+					slots := []int{}
+					for s := start; s < start+p.MemorySlices; s++ {
+						slots = append(slots, s)
+					}
+					if slices.ContainsFunc(slots, func(s int) bool { return used[s] }) {
+						continue
+					}
+					for _, s := range slots {
+						used[s] = true
+					}
+					instances[p.Name]++
+					done := put(i+1, compute+p.ComputeSlices)
+					instances[p.Name]--
+					for _, s := range slots {
+						used[s] = false
+					}
+					if done {
+						return true
+					}
+				}
+			}
+			return false
+		}
+		if put(0, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// fewest is the least number of GPUs for all requests, by trying every way to
+// deal them out; 0 if they do not fit.
+func fewest(gpus []GPU, requests []Request, limit []float64) int {
+	known := map[string]bool{}
+	groups := make([][]int, len(gpus))
+	fits := func(g int) bool {
+		key := fmt.Sprint(gpus[g].Model.Name, groups[g])
+		if answer, ok := known[key]; ok {
+			return answer
+		}
+		var together []Request
+		var limits []float64
+		for _, i := range groups[g] {
+			together, limits = append(together, requests[i]), append(limits, limit[i])
+		}
+		known[key] = fitsTogether(gpus[g].Model, together, limits)
+		return known[key]
+	}
+	best := math.MaxInt
+	var deal func(i int)
+	deal = func(i int) {
+		used := 0
+		for _, group := range groups {
+			if len(group) > 0 {
+				used++
+			}
+		}
+		if used >= best {
+			return
+		}
+		if i == len(requests) {
+			best = used
+			return
+		}
+		for g := range gpus {
+			groups[g] = append(groups[g], i)
+			if fits(g) {
+				deal(i + 1)
+			}
+			groups[g] = groups[g][:len(groups[g])-1]
+		}
+	}
+	deal(0)
+	if best == math.MaxInt {
+		return 0
+	}
+	return best
+}
+
+func randomRequests(r *rand.Rand, n, kinds int) []Request {
+	targets := catalog.Targets()
+	var all []Request
+	for k := range kinds {
+		chosen := targets[r.IntN(len(targets))]
+		options := resource.DefaultFit()
+		switch r.IntN(6) {
+		case 0:
+			options.Tolerance = 0
+		case 1:
+			options.Tolerance = 0.3
+		case 2:
+			options.Prefer = resource.PreferBandwidth
+		case 3:
+			most := 0.5
+			options.MaxError = &most
+		}
+		for range 1 + r.IntN(n) {
+			all = append(all, Request{
+				Address: resource.Nth(string(rune('a'+k)), len(all)),
+				Want:    resource.Request{Host: "lab", Target: chosen.Key, Fit: options},
+				Target:  chosen,
+			})
+		}
+	}
+	return all[:min(len(all), n)]
+}
+
+// TestAsFewGPUsAsThereCanBe deals random sessions out by brute force.
+func TestAsFewGPUsAsThereCanBe(t *testing.T) {
+	racks := [][]string{{"h200", "h200", "h200"}, {"a100-80gb", "a100-80gb", "a100-80gb"}, {"a30", "a30", "a30"}, {"h200", "a30", "a100-80gb"}, {"h200", "l40s", "h200"}}
+	strict, relaxed, refused := 0, 0, 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		gpus := rack("lab", racks[r.IntN(len(racks))]...)
+		requests := randomRequests(r, 1+r.IntN(7), 1+r.IntN(4))
+		got := Place(gpus, requests)
+		check(t, gpus, requests, got)
+
+		alone := map[resource.Address]float64{}
+		for _, p := range got.Placed {
+			q := requests[slices.IndexFunc(requests, func(q Request) bool { return q.Address == p.Address })]
+			alone[p.Address] = p.Alone.Error(q.Want.Fit.Prefer)
+		}
+		if len(got.Refused) > 0 {
+			refused++
+			if n := fewest(gpus, requests, limits(requests, alone, 1000)); n > 0 {
+				t.Errorf("seed %d: %d GPUs take all\n%s", seed, n, got)
+			}
+			continue
+		}
+		switch n := fewest(gpus, requests, limits(requests, alone, 0)); n {
+		case 0:
+			relaxed++
+		case len(got.GPUs):
+			strict++
+		default:
+			t.Errorf("seed %d: %d GPUs, and %d do\n%s", seed, len(got.GPUs), n, got)
+		}
+	}
+	t.Logf("%d at the tolerances, %d beyond, %d refused", strict, relaxed, refused)
+	if strict < 100 || relaxed < 10 || refused < 10 {
+		t.Errorf("the instances are too alike")
+	}
+}
+
+// TestAloneIsTheBestFit compares with the search for one session.
+func TestAloneIsTheBestFit(t *testing.T) {
+	for _, host := range catalog.Hosts() {
+		for _, want := range catalog.Targets() {
+			for _, prefer := range []resource.Preference{resource.PreferFP32, resource.PreferBandwidth, resource.PreferBalanced} {
+				for _, tolerance := range []float64{0, 0.1} {
+					options := resource.FitOptions{Prefer: prefer, Tolerance: tolerance}
+					gpus := []GPU{{GPU: resource.GPU{Host: "lab", UUID: "GPU-0", Model: host.Model}}}
+					request := Request{Address: resource.One("a"), Want: resource.Request{Host: "lab", Target: want.Key, Fit: options}, Target: want}
+					got := Place(gpus, []Request{request})
+					best, err := fit.Best(host.Model, want, options)
+					switch {
+					case err != nil && len(got.Refused) == 1:
+					case err == nil && len(got.Placed) == 1 && got.Placed[0].Fit == best && got.Placed[0].Alone == best:
+					default:
+						t.Errorf("%s as %s, %+v: best is %+v, %v; got\n%s", host.Key, want.Key, options, best, err, got)
+					}
+				}
+			}
+		}
+	}
+}

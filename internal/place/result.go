@@ -1,0 +1,175 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"cosplay/internal/resource"
+)
+
+// result tells what was decided.
+func (f *fleet) result() Result {
+	cards := slices.Clone(f.cards)
+	slices.SortFunc(cards, func(a, b *card) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
+	})
+	r := Result{Warnings: f.warnings}
+	dear := newNotes()
+	for _, c := range cards {
+		if len(c.sitting) == 0 {
+			continue
+		}
+		slices.SortFunc(c.sitting, func(a, b sitting) int { return cmp.Compare(a.request, b.request) })
+		r.GPUs = append(r.GPUs, c.setup())
+		for _, s := range c.sitting {
+			address := f.requests[s.request].Address
+			p := Placed{Address: address, Slice: s.slice, Alone: s.class.alone, Fit: c.board.at(s.class, s.slice.Profile, c.clockMHz)}
+			if s.class.aloneError >= impossible {
+				p.Alone = p.Fit
+			}
+			r.Placed = append(r.Placed, p)
+			dear.add(f.price(c, s.class, p), address)
+		}
+		if c.Busy && c.isWhole() {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s has %s, which processes of others use too", f.requests[c.sitting[0].request].Address, f.label(c)))
+		}
+	}
+	slices.SortFunc(r.Placed, func(a, b Placed) int { return a.Address.Compare(b.Address) })
+	r.Warnings = append(r.Warnings, dear.list()...)
+	r.Refused = f.refusals()
+	return r
+}
+
+// price says what a session pays for its place beyond its tolerance, "" if
+// nothing that is worth a word.
+func (f *fleet) price(c *card, cl *class, p Placed) string {
+	got, _ := cl.errors(p.Fit)
+	worthAWord := counted(max(cl.options.Tolerance, resource.DefaultFit().Tolerance))
+	shared, far := got > cl.limit(0), cl.aloneError > worthAWord
+	if got <= worthAWord || !shared && !far {
+		return ""
+	}
+	off := fmt.Sprintf("%s as %s on %s at %d MHz is off by %s", cl.target.ShortName(), sliceName(p.Slice.Profile), f.label(c), p.Fit.ClockMHz, deviation(p.Fit, cl.options.Prefer))
+	alone := deviation(p.Alone, cl.options.Prefer)
+	switch {
+	case shared:
+		return off + "; alone it would be " + alone
+	case got > cl.aloneError:
+		return off + "; the closest there is would be " + alone
+	}
+	return off + ", the closest there is"
+}
+
+// setup is what a card's sessions need of it.
+func (c *card) setup() Setup {
+	s := Setup{Host: c.Host, UUID: c.UUID}
+	if c.Model.MIG() && !c.stuckMIG() {
+		s.Settings.MIG = new(!c.isWhole())
+		s.Why.MIG = "its sessions sit in slices"
+		if c.isWhole() {
+			s.Why.MIG = "its session needs the whole GPU"
+		}
+	}
+	if c.FixedClockMHz == nil && len(c.Model.ClocksMHz) > 0 {
+		lock := c.clockMHz
+		if lock == c.Model.MaxClockMHz() {
+			lock = 0
+		}
+		s.Settings.ClockMHz = &lock
+	}
+	s.Why.Clock = c.whyClock()
+	if !c.FixedPower && c.Model.PowerMaxMW > 0 {
+		power, why := c.power()
+		s.Settings.PowerMW, s.Why.Power = &power, why
+	}
+	if (s.Settings.ClockMHz != nil || s.Settings.PowerMW != nil) && !c.FixedPersistence {
+		s.Settings.Persistence = new(true)
+	}
+	return s
+}
+
+func (c *card) whyClock() string {
+	who := strings.Join(c.targets(), ", ")
+	switch {
+	case c.FixedClockMHz != nil:
+		return fmt.Sprintf("stays at %d MHz: it may not be changed here", c.clockMHz)
+	case len(c.targets()) > 1:
+		return fmt.Sprintf("the best for all of %s", who)
+	}
+	return fmt.Sprintf("the best for %s", who)
+}
+
+// targets are the names of those that a card passes for, each once.
+func (c *card) targets() []string {
+	var names []string
+	for _, s := range c.sitting {
+		if name := s.class.target.ShortName(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// power is the limit in mW: what the targets have together, not below what the
+// clock needs, within the card's range and never above its default.
+func (c *card) power() (limitMW int, why string) {
+	asked, sum := c.askedPower()
+	needed := c.neededPower()
+	least, most := c.Model.PowerMinMW, c.Model.PowerDefaultMW
+	switch {
+	case sum > most:
+		return most, fmt.Sprintf("%s is above the card's %d W", asked, watts(most))
+	case max(sum, needed) < least:
+		return least, fmt.Sprintf("%s is below the card's least, %d W", asked, watts(least))
+	case sum < needed:
+		return needed, fmt.Sprintf("%s, and the clock needs about %d W", asked, watts(needed))
+	}
+	return sum, asked
+}
+
+// askedPower sums up the board power of the targets: "2 x 160 W + 350 W".
+func (c *card) askedPower() (text string, sumMW int) {
+	var each, count []int
+	for _, s := range c.sitting {
+		sumMW += 1000 * s.class.target.PowerW
+		i := slices.Index(each, s.class.target.PowerW)
+		if i < 0 {
+			i, each, count = len(each), append(each, s.class.target.PowerW), append(count, 0)
+		}
+		count[i]++
+	}
+	var parts []string
+	for i, w := range each {
+		part := fmt.Sprintf("%d W", w)
+		if count[i] > 1 {
+			part = fmt.Sprintf("%d x %d W", count[i], w)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, " + "), sumMW
+}
+
+// neededPower estimates, in whole W given in mW, what the SMs in use draw at the
+// clock: a tenth of the default limit is taken for an idle card, and the rest
+// grows with SMs and clock. Nobody has measured it. Other people's slices count.
+func (c *card) neededPower() int {
+	sms := 0
+	for _, s := range c.taken() {
+		if s.Whole() {
+			sms = c.Model.SMs
+		}
+		p, _ := c.Model.Profile(s.Profile)
+		sms += p.SMs
+	}
+	share := float64(min(sms, c.Model.SMs)) / float64(c.Model.SMs)
+	if top := c.Model.MaxClockMHz(); top > 0 {
+		share *= min(1, float64(c.clockMHz)/float64(top))
+	}
+	needed := float64(c.Model.PowerDefaultMW) * (0.1 + 0.9*share)
+	return min(1000*int(math.Ceil(needed/1000)), c.Model.PowerDefaultMW)
+}
+
+func watts(mW int) int { return (mW + 500) / 1000 }

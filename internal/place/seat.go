@@ -1,0 +1,89 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+
+	"cosplay/internal/resource"
+)
+
+// seat gives the newcomers their slices, lower addresses on lower GPUs, and every
+// GPU its clock.
+func (f *fleet) seat(p *packer, loads map[*card]load) {
+	queues := make([][]int, len(f.classes))
+	for i, c := range f.classes {
+		queues[i] = c.waiting[:c.accepted]
+	}
+	kinds := map[*card]*kind{}
+	for _, k := range p.kinds {
+		for _, c := range k.cards {
+			kinds[c] = k
+		}
+	}
+	for _, c := range f.cards {
+		l, ok := loads[c]
+		if !ok {
+			c.clockMHz = c.restingClock()
+			continue
+		}
+		s := p.seat(kinds[c], l)
+		c.clockMHz = c.board.clocks[s.clock]
+		c.newcomer = true
+		f.fill(c, kinds[c], s, queues)
+	}
+}
+
+// newcomer is a session with its profile, on the way to a slice.
+type newcomer struct {
+	request int
+	choice
+}
+
+// fill gives each newcomer of a card the first slot of those for its profile.
+func (f *fleet) fill(c *card, k *kind, s seating, queues [][]int) {
+	var all []newcomer
+	for _, choice := range s.choices {
+		queue := &queues[choice.class.id]
+		all = append(all, newcomer{(*queue)[0], choice})
+		*queue = (*queue)[1:]
+	}
+	starts := cloneAll(k.layouts[s.tally])
+	slices.SortFunc(all, func(a, b newcomer) int { return cmp.Compare(a.request, b.request) })
+	for _, n := range all {
+		slice := resource.Slice{Host: c.Host, GPU: c.UUID}
+		if n.row < c.board.whole() {
+			p := c.board.profiles[n.row]
+			slice.Profile, slice.Start, slice.Size = p.Name, starts[n.row][0], p.MemorySlices
+			starts[n.row] = starts[n.row][1:]
+		}
+		c.sitting = append(c.sitting, sitting{request: n.request, class: n.class, slice: slice})
+	}
+}
+
+// restingClock is the clock of a GPU where nobody new came: the one it has, or
+// else the best for those who sit there.
+func (c *card) restingClock() int {
+	if clock, ok := c.clockNow(); ok || len(c.sitting) == 0 {
+		return clock
+	}
+	costs, best := c.standing(), -1
+	for _, slack := range slacks {
+		for i := range costs {
+			if c.suits(i, slack) && (best < 0 || costs[i].compare(costs[best]) < 0) {
+				best = i
+			}
+		}
+		if best >= 0 {
+			return c.board.clocks[best]
+		}
+	}
+	return 0
+}
+
+// suits reports whether a clock keeps all who sit here within their limits.
+func (c *card) suits(clock int, slack int64) bool {
+	return !slices.ContainsFunc(c.sitting, func(s sitting) bool {
+		first, _ := c.errorsOf(s)
+		return first[clock] > s.class.limit(slack)
+	})
+}

@@ -1,0 +1,118 @@
+package place
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+// randomFleet mixes models, rights, and slices of others.
+func randomFleet(r *rand.Rand) []GPU {
+	models := []string{"h200", "h200", "a100-80gb", "a30", "h100", "l40s"}
+	var keys []string
+	for range 1 + r.IntN(5) {
+		keys = append(keys, models[r.IntN(len(models))])
+	}
+	gpus := rack("lab", keys...)
+	for i := range gpus {
+		g := &gpus[i]
+		g.MIG = g.Model.MIG() && r.IntN(3) == 0
+		switch r.IntN(8) {
+		case 0:
+			clock := g.Model.ClocksMHz[r.IntN(len(g.Model.ClocksMHz))]
+			g.FixedClockMHz = &clock
+		case 1:
+			g.FixedMIG = true
+		case 2:
+			g.NoSlices = true
+		case 3:
+			g.Busy = true
+		case 4:
+			if g.MIG {
+				p := g.Model.Profiles[r.IntN(len(g.Model.Profiles))]
+				g.Foreign = []resource.LiveSlice{foreign(*g, p.Name, p.Starts[r.IntN(len(p.Starts))])}
+			}
+		}
+	}
+	return gpus
+}
+
+func shuffled[T any](r *rand.Rand, list []T) []T {
+	list = slices.Clone(list)
+	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+// TestOrderDoesNotMatter shuffles fleet and sessions.
+func TestOrderDoesNotMatter(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		gpus, requests := randomFleet(r), randomRequests(r, 1+r.IntN(12), 1+r.IntN(4))
+		want := Place(gpus, requests).String()
+		if got := Place(shuffled(r, gpus), shuffled(r, requests)).String(); got != want {
+			t.Fatalf("seed %d: got\n%s\nwant\n%s", seed, got, want)
+		}
+	}
+}
+
+// TestKeptIsKept feeds each placement back, then takes some sessions away and
+// adds others, over and over. What is placed never moves, and a placement fed
+// back is the same, settings and reasons included.
+func TestKeptIsKept(t *testing.T) {
+	steps, placed := 0, 0
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		gpus := randomFleet(r)
+		var requests []Request
+		for range 5 {
+			requests = slices.DeleteFunc(requests, func(Request) bool { return r.IntN(3) == 0 })
+			for _, q := range randomRequests(r, 1+r.IntN(6), 1+r.IntN(3)) {
+				q.Address = resource.Nth(q.Address.Name, 1000*steps+q.Address.Key.Index)
+				requests = append(requests, q)
+			}
+			steps++
+			first := Place(gpus, requests)
+			check(t, gpus, requests, first)
+			gpus, requests = keep(gpus, requests, first)
+			requests = slices.DeleteFunc(requests, func(q Request) bool { return q.Kept == nil })
+			first.Refused = nil
+			again := Place(shuffled(r, gpus), shuffled(r, requests))
+			check(t, gpus, requests, again)
+			if len(first.Warnings) == 0 && again.String() != first.String() || !same(first, again) {
+				t.Fatalf("seed %d: got\n%s\nwant\n%s", seed, again, first)
+			}
+			placed += len(first.Placed)
+		}
+	}
+	t.Logf("%d steps, %d sessions placed", steps, placed)
+}
+
+// same compares what is done to the machine.
+func same(a, b Result) bool {
+	return slices.EqualFunc(a.Placed, b.Placed, func(p, q Placed) bool {
+		return p.Address == q.Address && p.Slice == q.Slice && p.Fit == q.Fit
+	}) && slices.EqualFunc(a.GPUs, b.GPUs, func(p, q Setup) bool {
+		return p.UUID == q.UUID && settingsText(p.Settings) == settingsText(q.Settings) && p.Why == q.Why
+	})
+}
+
+// TestKeptWithoutItsLock finds the clock again where nobody remembers it.
+func TestKeptWithoutItsLock(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		gpus, requests := rack("lab", "h200", "a100-80gb", "a30"), randomRequests(r, 1+r.IntN(8), 1+r.IntN(3))
+		first := Place(gpus, requests)
+		if len(first.Refused) > 0 {
+			continue
+		}
+		gpus, requests = keep(gpus, requests, first)
+		for i := range gpus {
+			gpus[i].LockMHz = nil
+		}
+		if again := Place(gpus, requests); !same(first, again) {
+			t.Fatalf("seed %d: got\n%s\nwant\n%s", seed, again, first)
+		}
+	}
+}

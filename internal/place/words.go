@@ -1,0 +1,135 @@
+package place
+
+import (
+	"fmt"
+	"strings"
+
+	"cosplay/internal/resource"
+)
+
+// label names a GPU for people; its host is said where there are several.
+func (f *fleet) label(c *card) string {
+	if f.hosts > 1 {
+		return fmt.Sprintf("GPU %d of host %s", c.Index, c.Host)
+	}
+	return fmt.Sprintf("GPU %d", c.Index)
+}
+
+func sliceName(profile string) string {
+	if profile == "" {
+		return "the whole GPU"
+	}
+	return profile
+}
+
+// deviation gives the preferred figures against the target's: "FP32 -9 %".
+func deviation(f resource.Fit, prefer resource.Preference) string {
+	fp32 := fmt.Sprintf("FP32 %+.0f %%", 100*(f.FP32Ratio()-1))
+	bandwidth := fmt.Sprintf("bandwidth %+.0f %%", 100*(f.BandwidthRatio()-1))
+	switch prefer {
+	case resource.PreferBandwidth:
+		return bandwidth
+	case resource.PreferBalanced:
+		return fp32 + " and " + bandwidth
+	}
+	return fp32
+}
+
+// names lists addresses, the first few in full.
+func names(addresses []resource.Address) string {
+	const shown = 3
+	var parts []string
+	for _, a := range addresses[:min(shown, len(addresses))] {
+		parts = append(parts, a.String())
+	}
+	text := strings.Join(parts, ", ")
+	if more := len(addresses) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// notes gather the addresses that the same is to be said of.
+type notes struct {
+	order []string
+	about map[string][]resource.Address
+}
+
+func newNotes() *notes { return &notes{about: map[string][]resource.Address{}} }
+
+func (n *notes) add(text string, a resource.Address) {
+	if text == "" {
+		return
+	}
+	if n.about[text] == nil {
+		n.order = append(n.order, text)
+	}
+	n.about[text] = append(n.about[text], a)
+}
+
+func (n *notes) list() []string {
+	var lines []string
+	for _, text := range n.order {
+		lines = append(lines, names(n.about[text])+": "+text)
+	}
+	return lines
+}
+
+// String shows a placement, a line a session: for golden tests.
+func (r Result) String() string {
+	var b strings.Builder
+	for _, g := range r.GPUs {
+		fmt.Fprintf(&b, "%s/%s: %s\n", g.Host, g.UUID, settingsText(g.Settings))
+		for _, why := range []string{g.Why.MIG, g.Why.Clock, g.Why.Power} {
+			if why != "" {
+				fmt.Fprintf(&b, "  because %s\n", why)
+			}
+		}
+		for _, p := range r.Placed {
+			if p.Slice.Host == g.Host && p.Slice.GPU == g.UUID {
+				fmt.Fprintf(&b, "  %s\n", p)
+			}
+		}
+	}
+	for _, refusal := range r.Refused {
+		fmt.Fprintf(&b, "refused %s: %s\n  instead: %s\n", names(refusal.Addresses), refusal.Reason, refusal.Remedy)
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	return b.String()
+}
+
+// String is one line on a session's place.
+func (p Placed) String() string {
+	where := "the whole GPU"
+	if !p.Slice.Whole() {
+		where = fmt.Sprintf("%s at slot %d", p.Slice.Profile, p.Slice.Start)
+	}
+	return fmt.Sprintf("%s: %s, FP32 %+.1f %%, bandwidth %+.0f %%", p.Address, where, 100*(p.Fit.FP32Ratio()-1), 100*(p.Fit.BandwidthRatio()-1))
+}
+
+func settingsText(s resource.Settings) string {
+	var parts []string
+	onOff := map[bool]string{true: "on", false: "off"}
+	if s.MIG != nil {
+		parts = append(parts, "MIG "+onOff[*s.MIG])
+	}
+	if s.Persistence != nil {
+		parts = append(parts, "persistence "+onOff[*s.Persistence])
+	}
+	switch {
+	case s.ClockMHz == nil:
+	case *s.ClockMHz == 0:
+		parts = append(parts, "unlocked")
+	default:
+		parts = append(parts, fmt.Sprintf("%d MHz", *s.ClockMHz))
+	}
+	if s.PowerMW != nil {
+		parts = append(parts, fmt.Sprintf("%d W", watts(*s.PowerMW)))
+	}
+	if len(parts) == 0 {
+		return "as it is"
+	}
+	return strings.Join(parts, ", ")
+}

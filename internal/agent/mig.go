@@ -29,6 +29,7 @@ func (d device) readMIG(gpu *resource.GPU) error {
 	if err != nil {
 		return err
 	}
+	gpu.MIGCapable = true
 	gpu.MIG, gpu.MIGPending = current == nvml.DEVICE_MIG_ENABLE, pending == nvml.DEVICE_MIG_ENABLE
 	profiles, err := d.profiles()
 	if err != nil {

@@ -1,7 +1,5 @@
 package resource
 
-import "slices"
-
 // Model is what one kind of GPU offers: read from NVML where there is hardware,
 // from the catalog for work without it.
 type Model struct {
@@ -75,6 +73,7 @@ type GPU struct {
 	PCI   string `json:"pci"` // "00000000:84:00.0"
 	Model Model  `json:"model"`
 
+	MIGCapable  bool `json:"mig_capable"` // MIG mode can be asked for
 	MIG         bool `json:"mig"`         // MIG mode, current
 	MIGPending  bool `json:"mig_pending"` // MIG mode after the next reset
 	Persistence bool `json:"persistence"`
@@ -136,13 +135,4 @@ type Handle struct {
 type LiveSlice struct {
 	Slice
 	Handle
-}
-
-// FindSlice returns the slice at a placement of this GPU.
-func (g GPU) FindSlice(s Slice) (LiveSlice, bool) {
-	i := slices.IndexFunc(g.Slices, func(l LiveSlice) bool { return l.Slice == s })
-	if i < 0 {
-		return LiveSlice{}, false
-	}
-	return g.Slices[i], true
 }

@@ -1,0 +1,50 @@
+# make help lists what there is. Everything a newcomer needs is `make demo` and
+# `make test`.
+.DEFAULT_GOAL := build
+
+GO      ?= go
+PREFIX  ?= /usr/local
+BIN     := bin/cosplay
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
+LDFLAGS := -s -w -X cosplay/internal/cli.Version=$(VERSION)
+
+# Pinned, and run through the module proxy: nothing to install by hand.
+LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
+
+.PHONY: help build lib demo test check lint bench install clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: lib ## build bin/cosplay, with the C libraries inside
+	@mkdir -p bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/cosplay
+
+lib: ## build the C libraries that the binary carries
+	@$(MAKE) --no-print-directory -C driver
+
+demo: build ## the whole story on a simulated H200; needs no GPU, no Docker
+	@scripts/demo $(BIN)
+
+test: build ## all tests
+	$(GO) test -count=1 ./...
+
+check: lib ## what must pass before a commit: format, vet, lint, tests
+	@unformatted=$$(gofmt -l cmd internal catalog driver/*.go); \
+	  if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	@$(MAKE) --no-print-directory lint
+	$(GO) test ./...
+
+lint: lib ## golangci-lint, with the reasons in .golangci.yml
+	$(GO) run $(LINT) run ./...
+
+bench: build ## measure speed; prints ratios and CPU times
+	@scripts/bench $(BIN)
+
+install: build ## install into PREFIX, default /usr/local
+	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/cosplay
+
+clean: ## remove what was built
+	rm -rf bin
+	@$(MAKE) --no-print-directory -C driver clean

@@ -1,0 +1,191 @@
+// Package apply carries a plan out and decides nothing: it journals, acts,
+// undoes what a failure leaves half made, and stops when told to.
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+)
+
+// GPUs changes the GPUs of one host. Every change is read back by the one who
+// makes it.
+type GPUs interface {
+	SetMIG(ctx context.Context, gpu string, on bool) error
+	SetPersistence(ctx context.Context, gpu string, on bool) error
+	LockClock(ctx context.Context, gpu string, mhz int) error
+	UnlockClock(ctx context.Context, gpu string) error
+	SetPower(ctx context.Context, gpu string, mw int) error
+	CreateSlice(ctx context.Context, s resource.Slice) (resource.LiveSlice, error)
+	DestroySlice(ctx context.Context, s resource.LiveSlice) error
+}
+
+// Runtime makes and removes the containers of one host. Both are idempotent.
+type Runtime interface {
+	// Prepare makes the container of a session, or brings it up to date; sliceID
+	// is the UUID of its MIG slice or of its whole GPU.
+	Prepare(ctx context.Context, s resource.Session, sliceID string) (resource.Container, error)
+	// Unprepare removes it by the session's id; one that is gone is no error.
+	Unprepare(ctx context.Context, session string) error
+}
+
+// Host is what a run changes on one host.
+type Host struct {
+	GPUs    GPUs
+	Runtime Runtime
+}
+
+// Journal keeps entries through a crash: each is on disk when Write returns.
+type Journal interface{ Write(entry any) error }
+
+// Entry is one line of the journal of a run.
+type Entry struct {
+	Event string    `json:"event"`
+	Time  time.Time `json:"time"`
+
+	// With Begin: the state that the run started from, and what was there before.
+	Lineage string            `json:"lineage,omitempty"`
+	Serial  int               `json:"serial,omitempty"`
+	BootIDs map[string]string `json:"boot_ids,omitempty"`
+	Slices  []string          `json:"slices,omitempty"` // UUIDs of all MIG slices
+
+	// With Started and Done.
+	Step string       `json:"step,omitempty"`
+	Op   *plan.OpJSON `json:"op,omitempty"` // with Started, and with Done of mere bookkeeping
+	Made *plan.Made   `json:"made,omitempty"`
+
+	Error string `json:"error,omitempty"` // with Failed
+}
+
+// The events.
+const (
+	Begin   = "begin"
+	Started = "started"
+	Done    = "done"
+	Failed  = "failed"
+)
+
+// Event is progress, for people.
+type Event struct {
+	Kind   EventKind
+	Step   plan.Step
+	Number int // of the steps that touch the world, from 1
+	Total  int
+	Took   time.Duration
+	Err    error
+}
+
+// EventKind says what happened to a step.
+type EventKind int
+
+// The kinds of progress.
+const (
+	StepStarted EventKind = iota
+	StepDone
+	StepFailed
+	UndoDone
+	UndoFailed
+)
+
+// Run is one carrying out of a plan.
+type Run struct {
+	Hosts       map[string]Host
+	Journal     Journal
+	Progress    func(Event)
+	Parallelism int  // steps at a time; at least 1
+	KeepPartial bool // leave what a failed session has so far
+}
+
+// Result is what came of it. Prior is true however the run ended.
+type Result struct {
+	Prior       resource.Prior
+	Done        []string // ids of the steps that succeeded
+	Failures    []Failure
+	NotTried    []plan.Step
+	Interrupted bool
+}
+
+// Failure is a step that failed, and what its undo left.
+type Failure struct {
+	Step   plan.Step
+	Err    error
+	Undone bool  // nothing of its group is left
+	Left   error // why something is
+}
+
+func (f Failure) Error() string { return fmt.Sprintf("%s: %v", f.Step.Title, f.Err) }
+
+// act makes one operation happen. prior is the state so far: what is removed is
+// looked up there, for only what is ours is ever removed.
+func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior) (plan.Made, error) {
+	switch op := op.(type) {
+	case plan.SetMIG:
+		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.SetMIG(ctx, op.GPU, op.On) })
+	case plan.SetPersistence:
+		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.SetPersistence(ctx, op.GPU, op.On) })
+	case plan.SetPower:
+		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.SetPower(ctx, op.GPU, op.MW) })
+	case plan.SetClock:
+		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error {
+			if op.MHz == 0 {
+				return g.UnlockClock(ctx, op.GPU)
+			}
+			return g.LockClock(ctx, op.GPU, op.MHz)
+		})
+	case plan.CreateSlice:
+		var made resource.LiveSlice
+		err := r.gpus(op.Session.Slice.Host, func(g GPUs) (err error) {
+			made, err = g.CreateSlice(ctx, op.Session.Slice)
+			return err
+		})
+		return plan.Made{Handle: &made.Handle}, err
+	case plan.DestroySlice:
+		s, ok := prior.Session(op.Address)
+		if !ok || s.Handle == nil {
+			return plan.Made{}, nil
+		}
+		return plan.Made{}, r.gpus(op.Slice.Host, func(g GPUs) error {
+			return g.DestroySlice(ctx, resource.LiveSlice{Slice: op.Slice, Handle: *s.Handle})
+		})
+	case plan.Prepare:
+		host, err := r.host(op.Session.Slice.Host)
+		if err != nil {
+			return plan.Made{}, err
+		}
+		sliceID := op.Session.Slice.GPU
+		if s, ok := prior.Session(op.Session.Address); ok && s.Handle != nil {
+			sliceID = s.Handle.UUID
+		}
+		container, err := host.Runtime.Prepare(ctx, op.Session, sliceID)
+		return plan.Made{Container: &container}, err
+	case plan.Unprepare:
+		host, err := r.host(op.Host)
+		if err != nil {
+			return plan.Made{}, err
+		}
+		return plan.Made{}, host.Runtime.Unprepare(ctx, op.ID)
+	}
+	if plan.Bookkeeping(op) {
+		return plan.Made{}, nil
+	}
+	return plan.Made{}, fmt.Errorf("no way to carry out %T", op)
+}
+
+func (r *Run) gpus(host string, do func(GPUs) error) error {
+	h, err := r.host(host)
+	if err != nil {
+		return err
+	}
+	return do(h.GPUs)
+}
+
+func (r *Run) host(name string) (Host, error) {
+	h, ok := r.Hosts[name]
+	if !ok {
+		return Host{}, fmt.Errorf("host %q is not open; it is in the state but no longer in the configuration: put its block back until its sessions are destroyed", name)
+	}
+	return h, nil
+}

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/plan"
+	"cosplay/internal/project"
+	"cosplay/internal/render"
+	"cosplay/internal/resource"
+)
+
+type applyOptions struct {
+	planFile    string
+	destroy     bool
+	autoApprove bool
+	parallelism int
+	keepPartial bool
+	lockTimeout time.Duration
+}
+
+func (o *applyOptions) flags(f *pflag.FlagSet) {
+	f.BoolVar(&o.autoApprove, "auto-approve", false, "do not ask")
+	f.IntVar(&o.parallelism, "parallelism", 4, "`number` of steps at a time")
+	f.BoolVar(&o.keepPartial, "keep-partial", false, "leave what a failed session has so far, to look at it")
+	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
+}
+
+func (inv *invocation) apply() *cobra.Command {
+	var o applyOptions
+	cmd := &cobra.Command{
+		Use:   "apply [PLANFILE]",
+		Short: "Make it so: plan, ask, change",
+		Long: `Plan, ask, and carry the plan out, step by step with a journal; or carry out a saved plan, which is refused if anything has moved since.
+
+Ctrl-C once finishes the steps that run, saves and stops; twice stops at once, and the next command takes over what was done.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.planFile = args[0]
+			}
+			return inv.runApply(cmd.Context(), o)
+		},
+	}
+	o.flags(cmd.Flags())
+	return cmd
+}
+
+func (inv *invocation) destroy() *cobra.Command {
+	o := applyOptions{destroy: true}
+	cmd := &cobra.Command{
+		Use:   "destroy",
+		Short: "Remove everything that is ours and put the GPUs back as they were",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return inv.runApply(cmd.Context(), o) },
+	}
+	o.flags(cmd.Flags())
+	return cmd
+}
+
+func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
+	p, files, diags, err := inv.open()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if err := inv.mayAsk(o); err != nil {
+		return err
+	}
+	if err := p.Lock(ctx, commandName(o), o.lockTimeout); err != nil {
+		return err
+	}
+	var (
+		planned *plan.Plan
+		prior   resource.Prior
+		live    resource.Live
+	)
+	if o.planFile != "" {
+		if planned, err = loadPlan(o.planFile); err != nil {
+			return err
+		}
+		if prior, live, err = p.Fresh(ctx, planned); err != nil {
+			return err
+		}
+	} else {
+		outlook, view, err := inv.outlook(ctx, p, files, diags, o.destroy)
+		if err != nil {
+			return err
+		}
+		planned, prior, live = outlook.Plan, outlook.Prior, outlook.Live
+		view.Destroy = o.destroy
+		if !inv.json {
+			if err := inv.tellPlan(view); err != nil {
+				return err
+			}
+		}
+		if planned.Empty() && !inv.json {
+			return nil
+		}
+		if !o.autoApprove && !planned.Empty() {
+			if err := inv.ask(o); err != nil {
+				return err
+			}
+			// The answer may have taken its time.
+			if prior, live, err = p.Fresh(ctx, planned); err != nil {
+				return err
+			}
+		}
+	}
+	return inv.carryOut(ctx, p, planned, prior, live, o)
+}
+
+func commandName(o applyOptions) string {
+	if o.destroy {
+		return "destroy"
+	}
+	return "apply"
+}
+
+// carryOut applies, tells progress on standard error and the outcome on
+// standard output.
+func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
+	begun := time.Now()
+	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy}
+	if planned.Empty() {
+		view.Result.Prior = prior
+	} else {
+		ctx, stop := inv.interruptible(ctx)
+		progress := render.NewProgress(inv.Err, inv.style(inv.Err))
+		view.Result, view.Err = p.Apply(ctx, planned, prior, live, project.ApplyOptions{
+			Progress: func(e apply.Event) { progress.Event(e) }, Parallelism: o.parallelism, KeepPartial: o.keepPartial,
+		})
+		stop()
+	}
+	view.Took = time.Since(begun)
+	if inv.json {
+		if err := render.AppliedJSON(inv.Out, view); err != nil {
+			return err
+		}
+	} else {
+		render.Applied(inv.Out, inv.style(inv.Out), view)
+	}
+	if view.Err != nil {
+		return view.Err
+	}
+	if len(view.Result.Failures) > 0 || view.Result.Interrupted {
+		return exit(exitError)
+	}
+	return nil
+}
+
+// interruptible ends the context at the first SIGINT, SIGTERM or SIGHUP, and
+// the process at the second: the journal has the truth then.
+func (inv *invocation) interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		if _, ok := <-signals; !ok {
+			return
+		}
+		fmt.Fprintln(inv.Err, "Stopping: the steps that run are finished first. Once more stops at once.")
+		cancel()
+		if _, ok := <-signals; ok {
+			fmt.Fprintln(inv.Err, "Stopped. What was done is in the journal; the next command takes it over.")
+			os.Exit(exitError)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel()
+	}
+}
+
+// mayAsk refuses early what could only hang or surprise.
+func (inv *invocation) mayAsk(o applyOptions) error {
+	if o.autoApprove || o.planFile != "" {
+		return nil
+	}
+	if inv.json {
+		return errors.New("--json asks no questions: add --auto-approve, or apply a saved plan")
+	}
+	if inv.file == "-" {
+		return errors.New("standard input is the configuration, so nobody can be asked: add --auto-approve")
+	}
+	if f, ok := inv.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return fmt.Errorf("no terminal to ask on: add --auto-approve, or save a plan with cosplay plan --out FILE and apply that")
+	}
+	return nil
+}
+
+// ask wants the word yes.
+func (inv *invocation) ask(o applyOptions) error {
+	question := "Apply these changes?"
+	if o.destroy {
+		question = "Destroy all of this?"
+	}
+	fmt.Fprintf(inv.Out, "\n%s Only yes is taken for one: ", question)
+	line, err := bufio.NewReader(inv.In).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if strings.TrimSpace(line) != "yes" {
+		fmt.Fprintln(inv.Out, "Left as it is; nothing was touched.")
+		return exit(exitError)
+	}
+	return nil
+}

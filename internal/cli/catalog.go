@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cosplay/catalog"
+	"cosplay/internal/fit"
+	"cosplay/internal/project"
+	"cosplay/internal/render"
+	"cosplay/internal/resource"
+)
+
+type (
+	textView = func(io.Writer, render.Style, render.StatusView)
+	jsonView = func(io.Writer, render.StatusView) error
+)
+
+func (inv *invocation) ls() *cobra.Command {
+	var arch string
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List the GPUs that one can pass for",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			targets, err := ofArchitecture(catalog.Targets(), arch)
+			if err != nil {
+				return err
+			}
+			if inv.json {
+				return render.TargetsJSON(inv.Out, targets)
+			}
+			render.Targets(inv.Out, inv.style(inv.Out), targets)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&arch, "arch", "", "only this `architecture`: turing, ampere, ...")
+	return cmd
+}
+
+func ofArchitecture(targets []resource.Target, arch string) ([]resource.Target, error) {
+	if arch == "" {
+		return targets, nil
+	}
+	var (
+		some  []resource.Target
+		known []string
+	)
+	for _, t := range targets {
+		if !slices.Contains(known, t.Architecture) {
+			known = append(known, t.Architecture)
+		}
+		if strings.EqualFold(t.Architecture, arch) {
+			some = append(some, t)
+		}
+	}
+	if len(some) == 0 {
+		return nil, fmt.Errorf("there is no architecture %q in the catalog; there are %s", arch, strings.Join(known, ", "))
+	}
+	return some, nil
+}
+
+func (inv *invocation) info() *cobra.Command {
+	return &cobra.Command{
+		Use:   "info GPU",
+		Short: "Show the figures of one GPU of the catalog, with their source",
+		Args:  oneGPU,
+		RunE: func(_ *cobra.Command, args []string) error {
+			target, err := target(args)
+			if err != nil {
+				return err
+			}
+			if inv.json {
+				return render.TargetJSON(inv.Out, target)
+			}
+			render.Target(inv.Out, inv.style(inv.Out), target)
+			return nil
+		},
+	}
+}
+
+// oneGPU wants the name of a GPU, which may be several words.
+func oneGPU(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("which GPU? For example: cosplay %s 2060. cosplay ls lists them all", cmd.Name())
+	}
+	return nil
+}
+
+func target(words []string) (resource.Target, error) {
+	t, err := catalog.Target(strings.Join(words, " "))
+	if err != nil {
+		return t, explained(err)
+	}
+	return t, nil
+}
+
+// explained puts the two parts of a catalog error into one.
+func explained(err error) error {
+	if e, ok := err.(interface{ Detail() string }); ok {
+		return fmt.Errorf("%w\n%s", err, e.Detail())
+	}
+	return err
+}
+
+func (inv *invocation) fit() *cobra.Command {
+	var (
+		on      string
+		gpu     int
+		options = resource.DefaultFit()
+		prefer  = string(options.Prefer)
+	)
+	cmd := &cobra.Command{
+		Use:   "fit GPU",
+		Short: "Show how close a host's slices come to a GPU, without touching anything",
+		Long: `Show every slice that could hold the target, with the best clock for it and the error that remains.
+
+The host is the project's (or this machine); with --on it is one of the catalog.`,
+		Args: oneGPU,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := target(args)
+			if err != nil {
+				return err
+			}
+			options.Prefer = resource.Preference(prefer)
+			if !slices.Contains([]resource.Preference{resource.PreferFP32, resource.PreferBandwidth, resource.PreferBalanced}, options.Prefer) {
+				return fmt.Errorf("--prefer %s: it is fp32, bandwidth or balanced", prefer)
+			}
+			if options.Tolerance < 0 {
+				return fmt.Errorf("--tolerance %g: it is a ratio of 0 or more; 0.1 is 10 %%", options.Tolerance)
+			}
+			view, err := inv.fitView(cmd.Context(), t, options, on, gpu)
+			if err != nil {
+				return err
+			}
+			if inv.json {
+				return render.FitJSON(inv.Out, view)
+			}
+			render.Fit(inv.Out, inv.style(inv.Out), view)
+			if view.Err != nil {
+				return exit(exitError)
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&on, "on", "", "a `host` of the catalog instead of the project's: h200, a100-80gb, l40s, ...")
+	flags.IntVar(&gpu, "gpu", 0, "`index` of the GPU of the project's host")
+	flags.StringVar(&prefer, "prefer", prefer, "what comes first: fp32, bandwidth or balanced")
+	flags.Float64Var(&options.Tolerance, "tolerance", options.Tolerance, "take the smallest slice within this `ratio`; 0 asks for the least error")
+	return cmd
+}
+
+func (inv *invocation) fitView(ctx context.Context, t resource.Target, o resource.FitOptions, on string, gpu int) (render.FitView, error) {
+	view := render.FitView{Target: t, Options: o}
+	if on != "" {
+		model, err := catalog.HostModel(on)
+		if err != nil {
+			return view, explained(err)
+		}
+		view.Model, view.Where = model, "from the catalog"
+	} else {
+		g, err := inv.liveGPU(ctx, gpu)
+		if err != nil {
+			return view, err
+		}
+		view.Model, view.Where = g.Model, fmt.Sprintf("GPU %d of host %s", g.Index, g.Host)
+	}
+	view.Candidates = fit.Candidates(view.Model, t, o)
+	view.Limits = fit.Limits(view.Model, t)
+	_, view.Err = fit.Best(view.Model, t, o)
+	return view, nil
+}
+
+// liveGPU reads a GPU of the project's first host, or of this machine.
+func (inv *invocation) liveGPU(ctx context.Context, index int) (resource.GPU, error) {
+	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
+	if err != nil {
+		return resource.GPU{}, err
+	}
+	defer p.Close()
+	live, err := p.Observe(ctx)
+	if err != nil {
+		return resource.GPU{}, fmt.Errorf("%w\n  Without a host at hand, name one of the catalog: --on h200", err)
+	}
+	for _, h := range live.Hosts {
+		for _, g := range h.GPUs {
+			if g.Index == index {
+				return g, nil
+			}
+		}
+	}
+	return resource.GPU{}, fmt.Errorf("there is no GPU %d; cosplay status shows those that are there", index)
+}

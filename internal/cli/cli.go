@@ -1,0 +1,159 @@
+// Package cli is the command line: one file a command, each taking flags and
+// streams to an exit code. It decides nothing else.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+
+	"cosplay/internal/project"
+	"cosplay/internal/render"
+)
+
+// Exit codes.
+const (
+	exitFine    = 0
+	exitError   = 1
+	exitChanges = 2 // only with --detailed-exitcode, and from drift
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// invocation is one run of the command line: its streams and global flags.
+type invocation struct {
+	Streams
+	chdir, file, state string
+	noColor, json      bool
+}
+
+// exit ends a command with a code and no further words.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Main runs one command line and returns the exit code.
+func Main(args []string, streams Streams) int {
+	inv := &invocation{Streams: streams}
+	root := inv.root()
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	err := root.ExecuteContext(context.Background())
+	var code exit
+	switch {
+	case err == nil:
+		return exitFine
+	case errors.As(err, &code):
+		return int(code)
+	}
+	render.Error(streams.Err, inv.style(streams.Err), err)
+	return exitError
+}
+
+func (inv *invocation) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cosplay",
+		Short: "Make a big NVIDIA GPU pass for a smaller one, from a file",
+		Long: `cosplay makes a big NVIDIA GPU pass for smaller ones, from a file that you keep in git.
+
+  cosplay init 2060       write a starter cosplay.hcl
+  cosplay plan            what would change
+  cosplay apply           change it
+  cosplay drift           did somebody touch the machine? (exit code 2)
+  cosplay destroy         put the GPUs back as they were`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&inv.chdir, "chdir", "", "run in this `folder` instead of the current one")
+	flags.StringVar(&inv.file, "file", "", "read this configuration `file` alone; - is standard input")
+	flags.StringVar(&inv.state, "state", "", "`path` of the state file (default cosplay.state.json in the folder)")
+	flags.BoolVar(&inv.noColor, "no-color", false, "no colour (also: NO_COLOR; off a terminal it is off)")
+	flags.BoolVar(&inv.json, "json", false, "write JSON, with a format_version")
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"The main road:", []*cobra.Command{inv.init(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift()}},
+		{"What is there:", []*cobra.Command{inv.status(), inv.ps(), inv.slotMap(), inv.show(), inv.exec()}},
+		{"The catalog:", []*cobra.Command{inv.ls(), inv.info(), inv.fit()}},
+		{"The rest:", []*cobra.Command{inv.sim(), inv.version()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, c := range group.commands {
+			c.GroupID = group.title
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(agentCommand())
+	root.SetHelpCommandGroupID("The rest:")
+	root.SetCompletionCommandGroupID("The rest:")
+	return root
+}
+
+func (inv *invocation) style(w io.Writer) render.Style { return render.Detect(w, inv.noColor) }
+
+// open reads the project. Mistakes in its configuration are told here, all of
+// them, and end the command.
+func (inv *invocation) open() (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
+	return inv.openWith(project.Options{})
+}
+
+func (inv *invocation) openWith(o project.Options) (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
+	o.Dir, o.File, o.StatePath, o.Version = inv.chdir, inv.file, inv.state, Version
+	p, files, diags, err := project.Open(o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if diags.HasErrors() {
+		return nil, nil, nil, inv.refuse(diags, files)
+	}
+	return p, files, diags, nil
+}
+
+// refuse tells diagnostics that hold an error and ends the command.
+func (inv *invocation) refuse(diags hcl.Diagnostics, files map[string]*hcl.File) error {
+	if inv.json {
+		if err := render.DiagnosticsJSON(inv.Out, diags); err != nil {
+			return err
+		}
+	} else {
+		render.Diagnostics(inv.Err, inv.style(inv.Err), diags, files)
+	}
+	return exit(exitError)
+}
+
+// configName is what the configuration is called in a sentence.
+func (inv *invocation) configName(files map[string]*hcl.File) string {
+	if inv.file == "-" {
+		return "standard input"
+	}
+	if len(files) == 1 {
+		for name := range files {
+			return name
+		}
+	}
+	return "the configuration"
+}
+
+// noArgs refuses arguments with a hint instead of cobra's "unknown command".
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("cosplay %s takes no arguments, but got %q; see cosplay %s --help", cmd.Name(), args[0], cmd.Name())
+	}
+	return nil
+}
+
+// Stdio is the process's own streams.
+func Stdio() Streams { return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"cosplay/internal/render"
+)
+
+func (inv *invocation) status() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show hosts, GPUs and sessions as they are now",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inv.look(cmd.Context(), render.Status, render.StatusJSON)
+		},
+	}
+}
+
+func (inv *invocation) ps() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ps",
+		Short: "List the sessions as they are now",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inv.look(cmd.Context(), render.Sessions, render.SessionsJSON)
+		},
+	}
+}
+
+func (inv *invocation) slotMap() *cobra.Command {
+	return &cobra.Command{
+		Use:   "map",
+		Short: "Draw which slots of which GPU are taken",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inv.look(cmd.Context(), render.Map, render.StatusJSON)
+		},
+	}
+}
+
+func (inv *invocation) look(ctx context.Context, text textView, json jsonView) error {
+	p, _, _, err := inv.open()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	o, err := p.Look(ctx)
+	if err != nil {
+		return err
+	}
+	view := render.StatusView{Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift}
+	if inv.json {
+		return json(inv.Out, view)
+	}
+	text(inv.Out, inv.style(inv.Out), view)
+	return nil
+}
+
+func (inv *invocation) show() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show [PLANFILE]",
+		Short: "Show the state, or a saved plan",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, files, _, err := inv.open()
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			if len(args) == 0 {
+				prior, err := p.Store.Load()
+				if err != nil {
+					return err
+				}
+				if inv.json {
+					return render.StateJSON(inv.Out, prior)
+				}
+				render.State(inv.Out, inv.style(inv.Out), prior)
+				return nil
+			}
+			planned, err := loadPlan(args[0])
+			if err != nil {
+				return err
+			}
+			prior, live, err := p.Refresh(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return inv.tellPlan(render.PlanView{Config: inv.configName(files), Prior: prior, Live: live, Plan: planned, Saved: args[0]})
+		},
+	}
+}

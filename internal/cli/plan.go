@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/plan"
+	"cosplay/internal/project"
+	"cosplay/internal/render"
+)
+
+func (inv *invocation) plan() *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Show what apply would change, and what was changed behind its back",
+		Long: `Compare the configuration with the state and with what the hosts show.
+
+Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a change.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runPlan(cmd.Context(), o) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.out, "out", "", "save the plan to this `file`, for cosplay apply FILE")
+	flags.BoolVar(&o.destroy, "destroy", false, "plan to remove everything")
+	flags.BoolVar(&o.refreshOnly, "refresh-only", false, "only look for drift")
+	flags.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there is drift or a change")
+	return cmd
+}
+
+func (inv *invocation) drift() *cobra.Command {
+	return &cobra.Command{
+		Use:   "drift",
+		Short: "Tell what was changed outside of cosplay; silent when nothing was",
+		Long: `The same as plan --refresh-only --detailed-exitcode, and silent when there is nothing to tell: for cron.
+
+Exit codes: 0 nothing was changed, 1 error, 2 something was.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inv.runPlan(cmd.Context(), planOptions{refreshOnly: true, detailed: true, quiet: true})
+		},
+	}
+}
+
+type planOptions struct {
+	out                            string
+	destroy, refreshOnly, detailed bool
+	quiet                          bool
+}
+
+func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
+	p, files, diags, err := inv.open()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	outlook, view, err := inv.outlook(ctx, p, files, diags, o.destroy || o.refreshOnly)
+	if err != nil {
+		return err
+	}
+	view.Destroy = o.destroy
+	drifted := outlook.Plan.Diff.Drifted()
+	changed := outlook.Plan.Diff.Changes() && !o.refreshOnly
+	if o.refreshOnly {
+		if err := inv.tellDrift(view, o.quiet); err != nil {
+			return err
+		}
+	} else {
+		if o.out != "" {
+			if err := savePlan(o.out, outlook.Plan); err != nil {
+				return err
+			}
+			view.Saved = o.out
+		}
+		if err := inv.tellPlan(view); err != nil {
+			return err
+		}
+	}
+	if o.detailed && (drifted || changed) {
+		return exit(exitChanges)
+	}
+	return nil
+}
+
+// outlook makes the plan and what is shown of it. Sessions that find no place
+// end the command.
+func (inv *invocation) outlook(ctx context.Context, p *project.Project, files map[string]*hcl.File, warnings hcl.Diagnostics, nothing bool) (project.Outlook, render.PlanView, error) {
+	goal := project.AsConfigured
+	if nothing {
+		goal = project.NothingLeft
+	}
+	outlook, diags, err := p.Plan(ctx, goal)
+	if err != nil {
+		return outlook, render.PlanView{}, err
+	}
+	diags = append(warnings, diags...)
+	if diags.HasErrors() {
+		return outlook, render.PlanView{}, inv.refuse(diags, files)
+	}
+	return outlook, render.PlanView{
+		Config: inv.configName(files), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
+		Warnings: diags, Files: files, Notes: p.Notes,
+	}, nil
+}
+
+func (inv *invocation) tellPlan(view render.PlanView) error {
+	if inv.json {
+		return render.PlanJSON(inv.Out, view)
+	}
+	render.Plan(inv.Out, inv.style(inv.Out), view)
+	return nil
+}
+
+func (inv *invocation) tellDrift(view render.PlanView, quiet bool) error {
+	switch {
+	case inv.json:
+		return render.DriftJSON(inv.Out, view)
+	case !quiet && !view.Plan.Diff.Drifted():
+		fmt.Fprintln(inv.Out, "No drift: everything is as the last apply left it.")
+	default:
+		render.Drift(inv.Out, inv.style(inv.Out), view)
+	}
+	return nil
+}
+
+// savePlan writes a plan for a later apply. It may hold secrets of the
+// configuration, so it is the user's alone.
+func savePlan(path string, p *plan.Plan) error {
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(path, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("saving the plan: %w", err)
+	}
+	return nil
+}
+
+// loadPlan reads a saved plan.
+func loadPlan(path string) (*plan.Plan, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the plan: %w; cosplay plan --out %s makes one", err, path)
+	}
+	var p plan.Plan
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("%s is not a saved plan: %w; cosplay plan --out %s makes one", path, err, path)
+	}
+	if p.FormatVersion != plan.FormatVersion {
+		return nil, fmt.Errorf("%s has format version %d, this cosplay reads %d; make the plan anew: cosplay plan --out %s", path, p.FormatVersion, plan.FormatVersion, path)
+	}
+	return &p, nil
+}

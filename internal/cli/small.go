@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"cosplay/driver"
+	"cosplay/internal/agent"
+	"cosplay/internal/render"
+)
+
+// Version is set by the linker.
+var Version = "0.1.0-dev"
+
+func (inv *invocation) version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Show the version, and what this binary lacks",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			view := render.VersionView{Version: Version, Go: runtime.Version(), Lacks: lacking()}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" {
+						view.Revision = s.Value
+					}
+				}
+			}
+			if inv.json {
+				return render.VersionJSON(inv.Out, view)
+			}
+			render.Version(inv.Out, inv.style(inv.Out), view)
+			return nil
+		},
+	}
+}
+
+// lacking lists the C libraries that this binary was built without.
+func lacking() []string {
+	if _, err := driver.Library(driver.NVML); err != nil {
+		return []string{driver.NVML}
+	}
+	return nil
+}
+
+func (inv *invocation) validate() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate",
+		Short: "Check the configuration, without asking any host",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			p, files, diags, err := inv.open()
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			if inv.json {
+				return render.DiagnosticsJSON(inv.Out, diags)
+			}
+			render.Diagnostics(inv.Err, inv.style(inv.Err), diags, files)
+			fmt.Fprintf(inv.Out, "%s is valid: %s on %s.\n", capital(inv.configName(files)),
+				counted(len(p.Intent.Sessions), "session"), counted(len(p.Intent.Hosts), "host"))
+			return nil
+		},
+	}
+}
+
+func capital(s string) string {
+	if s == "the configuration" || s == "standard input" {
+		return string(s[0]-'a'+'A') + s[1:]
+	}
+	return s
+}
+
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// agentCommand is the child of our own that holds an NVML library.
+func agentCommand() *cobra.Command {
+	var library string
+	cmd := &cobra.Command{
+		Use:    "agent",
+		Short:  "Hold an NVML library for the parent process",
+		Hidden: true,
+		Args:   noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return agent.Serve(os.Stdin, os.Stdout, library)
+		},
+	}
+	cmd.Flags().StringVar(&library, "library", "", "path of the NVML library")
+	return cmd
+}

@@ -1,0 +1,72 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Journal is a file of JSON lines, each on disk before Write returns.
+type Journal struct{ file *os.File }
+
+// CreateJournal starts a journal; one that is there already is an error, for it
+// tells of an unfinished run.
+func CreateJournal(path string) (*Journal, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("starting the journal: %w", err)
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &Journal{file: file}, nil
+}
+
+// Write appends one entry.
+func (j *Journal) Write(entry any) error {
+	line, err := json.Marshal(entry)
+	if err != nil {
+		return err
+	}
+	if _, err := j.file.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("writing the journal: %w", err)
+	}
+	if err := j.file.Sync(); err != nil {
+		return fmt.Errorf("writing the journal: %w", err)
+	}
+	return nil
+}
+
+// Close closes the file and leaves it.
+func (j *Journal) Close() error { return j.file.Close() }
+
+// ReadJournal reads all entries; no file is no entries. A last line without its
+// end was being written when the process died: what it announced had not begun,
+// so it is left out.
+func ReadJournal[T any](path string) ([]T, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	var entries []T
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	for i, line := range lines {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
+		var entry T
+		if err := json.Unmarshal(line, &entry); err != nil {
+			return nil, fmt.Errorf("%s line %d is damaged: %w", path, i+1, err)
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}

@@ -1,0 +1,109 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock is an exclusive lock on a file. The kernel drops it when the last
+// process that has it open is gone, so a crash never leaves one behind.
+type Lock struct{ file *os.File }
+
+// Holder says who has a lock.
+type Holder struct {
+	User    string    `json:"user"`
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	Since   time.Time `json:"since"`
+}
+
+// HeldError is what Acquire gives up with.
+type HeldError struct {
+	Path string
+	By   *Holder // nil where the holder did not say
+}
+
+func (e *HeldError) Error() string {
+	if e.By == nil {
+		return fmt.Sprintf("%s is locked by another process; wait for it to finish", e.Path)
+	}
+	return fmt.Sprintf("the state is locked by %s (pid %d), who runs cosplay %s since %s; wait for it to finish",
+		e.By.User, e.By.PID, e.By.Command, e.By.Since.Format(time.TimeOnly))
+}
+
+// pollInterval is how often a waiting Acquire looks again.
+const pollInterval = 50 * time.Millisecond
+
+// Acquire takes the lock at path, waiting until the context ends; then the
+// error is a *HeldError. The file itself stays when the lock is let go.
+func Acquire(ctx context.Context, path, command string) (*Lock, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lock: %w", err)
+	}
+	for {
+		// Not gofrs/flock: the descriptor is handed to the agent, so that the lock
+		// outlives us while a step of ours still runs there.
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			file.Close()
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		}
+		select {
+		case <-ctx.Done():
+			defer file.Close()
+			return nil, &HeldError{Path: path, By: readHolder(file)}
+		case <-time.After(pollInterval):
+		}
+	}
+	lock := &Lock{file: file}
+	return lock, lock.sign(command)
+}
+
+// sign writes who we are into the file, for those who wait.
+func (l *Lock) sign(command string) error {
+	holder := Holder{PID: os.Getpid(), Command: command, Since: time.Now(), User: "uid " + fmt.Sprint(os.Getuid())}
+	if u, err := user.Current(); err == nil {
+		holder.User = u.Username
+	}
+	line, err := json.Marshal(holder)
+	if err != nil {
+		return err
+	}
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = l.file.WriteAt(line, 0)
+	return err
+}
+
+func readHolder(file *os.File) *Holder {
+	var h Holder
+	line := make([]byte, 4096)
+	n, _ := file.ReadAt(line, 0)
+	if json.Unmarshal(line[:n], &h) != nil {
+		return nil
+	}
+	return &h
+}
+
+// File is the open file that carries the lock.
+func (l *Lock) File() *os.File { return l.file }
+
+// Release lets the lock go.
+func (l *Lock) Release() error {
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	return l.file.Close()
+}

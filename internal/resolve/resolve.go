@@ -1,0 +1,272 @@
+// Package resolve decides what the configuration leaves open: which GPU, slice,
+// clock and power limit, for all sessions together, given what the state
+// remembers and what the hosts show. Pure.
+package resolve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/config"
+	"cosplay/internal/diff"
+	"cosplay/internal/place"
+	"cosplay/internal/resource"
+)
+
+// Desired turns an intent into what apply has to bring about. A session that
+// finds no place is an error at its line; what does fit is in the result all
+// the same, for display.
+func Desired(intent *config.Intent, prior resource.Prior, live resource.Live) (resource.Desired, hcl.Diagnostics) {
+	r := resolver{intent: intent, prior: prior, live: live}
+	r.gpus()
+	r.requests()
+	result := place.Place(r.cards, r.wanted)
+	r.refuse(result)
+	return r.desired(result), r.diags
+}
+
+type resolver struct {
+	intent *config.Intent
+	prior  resource.Prior
+	live   resource.Live
+	cards  []place.GPU
+	wanted []place.Request
+	diags  hcl.Diagnostics
+}
+
+// gpus collects what placement may use.
+func (r *resolver) gpus() {
+	for _, host := range r.intent.Hosts {
+		shown, _ := r.live.Host(host.Name)
+		allowed := map[string]bool{}
+		for _, selector := range host.GPUs {
+			if g, ok := r.find(shown, selector); ok {
+				allowed[g.UUID] = true
+			}
+		}
+		for _, g := range shown.GPUs {
+			if len(host.GPUs) == 0 || allowed[g.UUID] {
+				r.cards = append(r.cards, r.card(host, g))
+			}
+		}
+	}
+}
+
+// card says what placement may do with a GPU: what the host's block leaves to
+// us, and what neighbours forbid.
+func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
+	held, ours := r.prior.GPU(host.Name, g.UUID)
+	card := place.GPU{
+		GPU:              g,
+		Foreign:          diff.Foreign(g, r.prior),
+		FixedMIG:         !host.Manage.MIGMode || (!g.MIGCapable && g.Model.MIG()),
+		FixedPower:       !host.Manage.Power,
+		FixedPersistence: !host.Manage.Persistence,
+		NoSlices:         !host.Manage.Slices,
+		Busy:             r.foreignProcesses(g),
+	}
+	if ours && !held.ClockUnsure {
+		card.LockMHz = held.Applied.ClockMHz
+	}
+	neighbours := len(card.Foreign) > 0 || card.Busy
+	if neighbours && !host.SlowNeighbours {
+		card.FixedMIG, card.FixedPower = true, true
+	}
+	if !host.Manage.Clocks || (neighbours && !host.SlowNeighbours) {
+		now := clockAsItIs(held, g)
+		card.FixedClockMHz = &now
+	}
+	if host.Manage.Clocks && !ours && card.FixedClockMHz == nil && host.BaselineClockMHz == nil {
+		r.warnOfLock(host, g)
+	}
+	return card
+}
+
+// clockAsItIs is the SM clock that a session gets where it may not be changed:
+// our own lock, else what shows, else full clock.
+func clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
+	if ours := held.Applied.ClockMHz; ours != nil && *ours != 0 && !held.ClockUnsure {
+		return *ours
+	}
+	if !g.Held && slices.Contains(g.Model.ClocksMHz, g.SMClockMHz) {
+		return g.SMClockMHz
+	}
+	return g.Model.MaxClockMHz()
+}
+
+// warnOfLock warns where the SM clock looks as if it were locked already: the
+// lock cannot be read, so destroy could not bring it back.
+func (r *resolver) warnOfLock(host config.Host, g resource.GPU) {
+	clocks := g.Model.ClocksMHz
+	if len(clocks) == 0 || g.SMClockMHz == g.Model.MaxClockMHz() || (g.Held && g.SMClockMHz <= clocks[0]) {
+		return
+	}
+	r.diags = append(r.diags, &hcl.Diagnostic{
+		Severity: hcl.DiagWarning,
+		Summary:  fmt.Sprintf("GPU %d of host %q may have a clock lock already", g.Index, host.Name),
+		Detail: fmt.Sprintf("Its SM clock is %d MHz, neither idle nor full. NVML cannot read a lock, so destroy would lift it. If there is one, tell it: baseline_clock = %d in the host block.",
+			g.SMClockMHz, g.SMClockMHz),
+		Subject: rangeOf(host.Ranges, "baseline_clock"),
+	})
+}
+
+// foreignProcesses reports whether somebody else's program uses the GPU.
+func (r *resolver) foreignProcesses(g resource.GPU) bool {
+	for _, s := range r.prior.Sessions {
+		if s.Slice.Whole() && s.Slice.GPU == g.UUID {
+			return false // what runs on it is ours
+		}
+	}
+	return slices.ContainsFunc(g.Processes, func(p resource.Process) bool {
+		return p.GPUInstance == nil || !slices.ContainsFunc(r.prior.Sessions, func(s resource.PriorSession) bool {
+			return s.Slice.GPU == g.UUID && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance
+		})
+	})
+}
+
+// requests collects the sessions, those that run with the slice that they keep.
+func (r *resolver) requests() {
+	for _, s := range r.intent.Sessions {
+		want := resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit}
+		if s.GPU != nil {
+			host, _ := r.live.Host(s.Host)
+			g, ok := r.find(host, *s.GPU)
+			if !ok {
+				continue
+			}
+			want.GPU = g.UUID
+		}
+		request := place.Request{Address: s.Address, Want: want, Target: s.Target}
+		if was, ok := r.prior.Session(s.Address); ok && was.Request.Equal(want) && r.stays(was) {
+			request.Kept = &was.Slice
+		}
+		r.wanted = append(r.wanted, request)
+	}
+}
+
+// stays reports whether a session can have the slice that it had: it is there,
+// or its place is free to make it anew.
+func (r *resolver) stays(was resource.PriorSession) bool {
+	i := slices.IndexFunc(r.cards, func(c place.GPU) bool { return c.Host == was.Slice.Host && c.UUID == was.Slice.GPU })
+	if i < 0 {
+		return false
+	}
+	card := r.cards[i]
+	if was.Slice.Whole() {
+		return len(card.Slices) == 0 && (!card.MIG || !card.FixedMIG)
+	}
+	if _, there := diff.OwnSlice(was, r.live); there {
+		return true
+	}
+	_, offered := card.Model.Profile(was.Slice.Profile)
+	return offered && diff.Overlapping(card.GPU, was.Slice) == nil
+}
+
+// find looks up the GPU that a selector names.
+func (r *resolver) find(host resource.Host, s config.GPUSelector) (resource.GPU, bool) {
+	for _, g := range host.GPUs {
+		if s.Matches(g) {
+			return g, true
+		}
+	}
+	var there []string
+	for _, g := range host.GPUs {
+		there = append(there, fmt.Sprintf("%d (%s, %s)", g.Index, g.UUID, g.PCI))
+	}
+	subject := s.Range
+	r.diags = append(r.diags, &hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  fmt.Sprintf("host %q has no GPU %s", host.Name, s),
+		Detail:   "It has " + strings.Join(there, ", ") + ". Name one of these by index, UUID or PCI address.",
+		Subject:  &subject,
+	})
+	return resource.GPU{}, false
+}
+
+// refuse turns placement's refusals and warnings into diagnostics at the
+// sessions' lines.
+func (r *resolver) refuse(result place.Result) {
+	for _, refused := range result.Refused {
+		var names []string
+		for _, a := range refused.Addresses {
+			names = append(names, a.String())
+		}
+		summary := names[0] + " finds no place"
+		if len(names) > 1 {
+			summary = fmt.Sprintf("%d sessions find no place", len(names))
+		}
+		r.diags = append(r.diags, &hcl.Diagnostic{
+			Severity: hcl.DiagError,
+			Summary:  summary,
+			Detail:   sentence(refused.Reason) + "\n" + sentence(refused.Remedy),
+			Subject:  r.sessionRange(refused.Addresses[0]),
+		})
+	}
+	for _, warning := range result.Warnings {
+		r.diags = append(r.diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: warning, Subject: &hcl.Range{}})
+	}
+}
+
+func sentence(text string) string {
+	if text == "" || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}
+
+func (r *resolver) sessionRange(a resource.Address) *hcl.Range {
+	for _, s := range r.intent.Sessions {
+		if s.Address == a {
+			return rangeOf(s.Ranges, "target")
+		}
+	}
+	return nil
+}
+
+func rangeOf(ranges config.Ranges, attribute string) *hcl.Range {
+	at := ranges.At(attribute)
+	if at == (hcl.Range{}) {
+		return nil // a host that no file declares
+	}
+	return &at
+}
+
+// desired puts intent and placement together.
+func (r *resolver) desired(result place.Result) resource.Desired {
+	placed := map[resource.Address]place.Placed{}
+	for _, p := range result.Placed {
+		placed[p.Address] = p
+	}
+	requests := map[resource.Address]resource.Request{}
+	for _, w := range r.wanted {
+		requests[w.Address] = w.Want
+	}
+	var d resource.Desired
+	for _, setup := range result.GPUs {
+		d.GPUs = append(d.GPUs, resource.DesiredGPU(setup))
+	}
+	for _, s := range r.intent.Sessions {
+		at, ok := placed[s.Address]
+		if !ok {
+			continue
+		}
+		session := resource.Session{
+			Address: s.Address, ID: resource.SessionID(s.Address), Target: s.Target,
+			Request: requests[s.Address], Slice: at.Slice, Fit: at.Fit,
+			Runtime: r.runtime(s.Host), Command: s.Command, Workspace: s.Workspace, Env: s.Env,
+		}
+		if was, ok := r.prior.Session(s.Address); ok {
+			session.ID = was.ID // it keeps its name on the host
+		}
+		d.Sessions = append(d.Sessions, session)
+	}
+	return d
+}
+
+func (r *resolver) runtime(host string) string {
+	shown, _ := r.live.Host(host)
+	return shown.Runtime
+}

@@ -1,0 +1,186 @@
+// Package process runs sessions without Docker: a session is a folder with its
+// figures, and no standing process. Programs are started in it one at a time,
+// with the session's environment and libraries in front.
+package process
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cosplay/internal/disguise"
+	"cosplay/internal/durable"
+	"cosplay/internal/resource"
+)
+
+// Name is what the runtime is called in the configuration and the state.
+const Name = "process"
+
+const (
+	figuresFile = "session.json"
+	libraryDir  = "lib"
+)
+
+// Runtime keeps the session folders of one host of a project.
+type Runtime struct {
+	Base    string // the folder that holds them
+	Library string // NVML library that programs must find; "" is the system's
+}
+
+// figures is what a session's folder tells of it.
+type figures struct {
+	Session resource.Session `json:"session"`
+	Slice   string           `json:"slice"` // UUID of the MIG slice or of the whole GPU
+}
+
+// Prepare writes the session's folder, or brings it up to date, and makes its
+// workspace if it is missing.
+func (r Runtime) Prepare(_ context.Context, s resource.Session, sliceID string) (resource.Container, error) {
+	dir := filepath.Join(r.Base, s.ID)
+	if err := os.MkdirAll(filepath.Join(dir, libraryDir), 0o700); err != nil {
+		return resource.Container{}, fmt.Errorf("making the session folder: %w", err)
+	}
+	if err := os.MkdirAll(s.Workspace, 0o755); err != nil {
+		return resource.Container{}, fmt.Errorf("making the workspace: %w", err)
+	}
+	if err := r.linkLibrary(dir); err != nil {
+		return resource.Container{}, err
+	}
+	content, err := json.MarshalIndent(figures{Session: s, Slice: sliceID}, "", "  ")
+	if err != nil {
+		return resource.Container{}, err
+	}
+	// Last, since the folder counts as made once its figures are there.
+	if err := durable.WriteFile(filepath.Join(dir, figuresFile), append(content, '\n'), 0o400); err != nil {
+		return resource.Container{}, fmt.Errorf("writing the session's figures: %w", err)
+	}
+	return container(dir, s, sliceID), nil
+}
+
+func container(dir string, s resource.Session, sliceID string) resource.Container {
+	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, State: resource.Running, Hash: s.Hash(), SliceID: sliceID}
+}
+
+// linkLibrary puts the host's NVML library where the session's programs look
+// first.
+func (r Runtime) linkLibrary(dir string) error {
+	if r.Library == "" {
+		return nil
+	}
+	link := filepath.Join(dir, libraryDir, "libnvidia-ml.so.1")
+	if err := os.Symlink(r.Library, link); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("linking the NVML library: %w", err)
+	}
+	return nil
+}
+
+// Unprepare removes a session's folder, never its workspace.
+func (r Runtime) Unprepare(_ context.Context, session string) error {
+	if session == "" || session != filepath.Base(session) {
+		return fmt.Errorf("%q is not the id of a session", session)
+	}
+	// The figures first: what is left of a cut-off removal must not look whole.
+	if err := durable.Remove(filepath.Join(r.Base, session, figuresFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(r.Base, session)); err != nil {
+		return fmt.Errorf("removing the session folder: %w", err)
+	}
+	_ = os.Remove(r.Base) // the last one out; it stays while others are in it
+	return nil
+}
+
+// List tells which sessions have a folder. One whose figures were edited has
+// another hash than the state remembers.
+func (r Runtime) List(context.Context) ([]resource.Container, error) {
+	entries, err := os.ReadDir(r.Base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing the session folders: %w", err)
+	}
+	var all []resource.Container
+	for _, e := range entries {
+		dir := filepath.Join(r.Base, e.Name())
+		f, err := readFigures(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue // half made or half removed
+		case errors.Is(err, errDamaged):
+			all = append(all, resource.Container{ID: dir, Session: e.Name(), State: resource.Running, Hash: "damaged"})
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, container(dir, f.Session, f.Slice))
+		}
+	}
+	return all, nil
+}
+
+var errDamaged = errors.New("the session's figures are damaged; cosplay apply writes them anew")
+
+func readFigures(dir string) (figures, error) {
+	var f figures
+	data, err := os.ReadFile(filepath.Join(dir, figuresFile))
+	if err != nil {
+		return f, err
+	}
+	if json.Unmarshal(data, &f) != nil || f.Session.ID != filepath.Base(dir) {
+		return f, fmt.Errorf("%s: %w", dir, errDamaged)
+	}
+	return f, nil
+}
+
+// Command is a program to be run in a session: argv, or the session's own
+// command where argv is empty.
+func (r Runtime) Command(ctx context.Context, session string, argv []string) (*exec.Cmd, error) {
+	dir := filepath.Join(r.Base, session)
+	f, err := readFigures(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("its session folder is gone; cosplay apply makes it anew")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(argv) == 0 {
+		argv = f.Session.Command
+	}
+	if len(argv) == 0 {
+		return nil, fmt.Errorf("%s has no command of its own; say what to run: cosplay exec %s -- COMMAND", f.Session.Address, f.Session.Address.Short())
+	}
+	env := disguise.Environment(f.Session, f.Slice)
+	library := filepath.Join(dir, libraryDir)
+	if rest := cmp.Or(env["LD_LIBRARY_PATH"], os.Getenv("LD_LIBRARY_PATH")); rest != "" {
+		library += ":" + rest
+	}
+	env["LD_LIBRARY_PATH"] = library
+	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	command.Dir = f.Session.Workspace
+	command.Env = merged(os.Environ(), env)
+	return command, nil
+}
+
+// merged is an environment with some variables set anew.
+func merged(base []string, set map[string]string) []string {
+	var all []string
+	for _, variable := range base {
+		name, _, _ := strings.Cut(variable, "=")
+		if _, replaced := set[name]; !replaced {
+			all = append(all, variable)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		all = append(all, name+"="+set[name])
+	}
+	return all
+}

@@ -1,0 +1,117 @@
+// Package state keeps the project's state file: what cosplay made and what it
+// found before, with lineage and serial, and the journal of a run beside it.
+package state
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/resource"
+)
+
+// FileName is the state file's name in a project's folder.
+const FileName = "cosplay.state.json"
+
+// formatVersion is raised when a field changes its meaning; Load then has to
+// bring older files up to date.
+const formatVersion = 1
+
+// file is the state on disk. The tags of resource.Prior are the format.
+type file struct {
+	FormatVersion  int    `json:"format_version"`
+	CosplayVersion string `json:"cosplay_version"`
+	resource.Prior
+}
+
+// Store is one state file.
+type Store struct {
+	Path    string
+	Version string // of cosplay, noted in the file
+}
+
+// LockPath is where the state's lock lies.
+func (s Store) LockPath() string { return s.Path + ".lock" }
+
+// JournalPath is where the journal of a run lies: while it is there, the run
+// has not been folded into the state.
+func (s Store) JournalPath() string { return s.Path + ".journal" }
+
+// Load reads the state; no file is an empty one. A file that cannot be read for
+// what it is gives an error and stays untouched.
+func (s Store) Load() (resource.Prior, error) {
+	data, err := os.ReadFile(s.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return resource.Prior{}, nil
+	}
+	if err != nil {
+		return resource.Prior{}, fmt.Errorf("reading the state: %w", err)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return resource.Prior{}, s.damaged("it is empty")
+	}
+	var head struct {
+		FormatVersion int `json:"format_version"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return resource.Prior{}, s.damaged("it is cut off or not JSON: " + err.Error())
+	}
+	switch {
+	case head.FormatVersion == 0:
+		return resource.Prior{}, s.damaged("it has no format_version, so it is not a state of cosplay")
+	case head.FormatVersion > formatVersion:
+		return resource.Prior{}, fmt.Errorf("the state %s has format version %d and was written by a newer cosplay; this one reads up to %d. Use the newer one", s.Path, head.FormatVersion, formatVersion)
+	}
+	var f file
+	if err := json.Unmarshal(data, &f); err != nil {
+		return resource.Prior{}, s.damaged(err.Error())
+	}
+	if f.Lineage == "" {
+		return resource.Prior{}, s.damaged("it has no lineage")
+	}
+	return f.Prior, nil
+}
+
+func (s Store) damaged(what string) error {
+	return fmt.Errorf("the state %s cannot be used: %s. Nothing was touched. The state before the last run is in %s.backup: if it is good, copy it over", s.Path, what, s.Path)
+}
+
+// Save writes the state with the next serial, after keeping the one that was
+// there as .backup, and returns what it wrote.
+func (s Store) Save(p resource.Prior) (resource.Prior, error) {
+	p.Serial++
+	if p.Lineage == "" {
+		p.Lineage = NewLineage()
+	}
+	data, err := json.MarshalIndent(file{FormatVersion: formatVersion, CosplayVersion: s.Version, Prior: p}, "", "  ")
+	if err != nil {
+		return p, err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.Path), 0o755); err != nil {
+		return p, err
+	}
+	if old, err := os.ReadFile(s.Path); err == nil {
+		if err := durable.WriteFile(s.Path+".backup", old, 0o600); err != nil {
+			return p, fmt.Errorf("keeping a backup of the state: %w", err)
+		}
+	}
+	if err := durable.WriteFile(s.Path, append(data, '\n'), 0o600); err != nil {
+		return p, fmt.Errorf("writing the state: %w", err)
+	}
+	return p, nil
+}
+
+// NewLineage names a new line of states: two states with different lineages
+// have nothing to do with each other.
+func NewLineage() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails, says its documentation
+	return hex.EncodeToString(b[:])
+}

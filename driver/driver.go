@@ -1,0 +1,32 @@
+// Package driver carries the C libraries that cosplay writes out: the simulated
+// NVML driver. They are built by make from the sources beside this file and
+// embedded as they are.
+package driver
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed all:lib
+var built embed.FS
+
+//go:embed sim/names.txt
+var names string
+
+// NVML is the name of the simulated NVML library, as programs load it.
+const NVML = "libnvidia-ml.so.1"
+
+// Library returns the bytes of a library by its file name. The error tells how
+// to get a binary that has it.
+func Library(name string) ([]byte, error) {
+	data, err := built.ReadFile("lib/" + name)
+	if err != nil {
+		return nil, fmt.Errorf("this cosplay was built without %s; build it with make build, not with go build alone", name)
+	}
+	return data, nil
+}
+
+// Names lists the functions that the simulated NVML exports, in order.
+func Names() []string { return strings.Fields(names) }

@@ -1,0 +1,180 @@
+#include "base.h"
+
+#include <fcntl.h>
+#include <linux/time_types.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+static long call6(long n, long a, long b, long c, long d, long e, long f)
+{
+    long answer;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(answer)
+                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return answer;
+}
+#elif defined(__aarch64__)
+static long call6(long n, long a, long b, long c, long d, long e, long f)
+{
+    register long x8 __asm__("x8") = n;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+#else
+#error "the simulated driver knows x86-64 and arm64"
+#endif
+
+#define CALL3(n, a, b, c) call6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+
+/* The compiler calls these three by itself. */
+void *memset(void *to, int byte, size_t size)
+{
+    for (char *at = to; size > 0; size--)
+        *at++ = (char)byte;
+    return to;
+}
+
+void *memcpy(void *to, const void *from, size_t size)
+{
+    const char *source = from;
+    for (char *at = to; size > 0; size--)
+        *at++ = *source++;
+    return to;
+}
+
+int memcmp(const void *a, const void *b, size_t size)
+{
+    const unsigned char *x = a, *y = b;
+    for (; size > 0; size--, x++, y++)
+        if (*x != *y)
+            return *x - *y;
+    return 0;
+}
+
+size_t length(const char *text)
+{
+    size_t n = 0;
+    while (text[n])
+        n++;
+    return n;
+}
+
+int equal(const char *a, const char *b)
+{
+    size_t n = length(a);
+    return n == length(b) && memcmp(a, b, n) == 0;
+}
+
+int starts_with(const char *text, const char *prefix)
+{
+    for (; *prefix; text++, prefix++)
+        if (*text != *prefix)
+            return 0;
+    return 1;
+}
+
+void add(struct text *text, const char *piece)
+{
+    while (*piece && text->n + 1 < sizeof text->s)
+        text->s[text->n++] = *piece++;
+    text->s[text->n] = 0;
+}
+
+void add_number(struct text *text, uint64_t number, unsigned base, unsigned width)
+{
+    char digits[24] = {0};
+    unsigned at = sizeof digits - 1;
+    do {
+        digits[--at] = "0123456789ABCDEF"[number % base];
+        number /= base;
+    } while (number > 0 || sizeof digits - 1 - at < width);
+    add(text, digits + at);
+}
+
+long sys_open(const char *path, int flags)
+{
+    return CALL3(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
+}
+
+void sys_close(long fd) { CALL3(SYS_close, fd, 0, 0); }
+long sys_read(long fd, void *to, size_t size) { return CALL3(SYS_read, fd, to, size); }
+long sys_size(long fd) { return CALL3(SYS_lseek, fd, 0, SEEK_END); }
+
+void *sys_map(long fd, size_t size, int writable)
+{
+    int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    long at = call6(SYS_mmap, 0, (long)size, protection, MAP_SHARED, fd, 0);
+    return at < 0 && at > -4096 ? NULL : (void *)at;
+}
+
+void sys_unmap(void *at, size_t size) { CALL3(SYS_munmap, at, size, 0); }
+
+long sys_lock(long fd)
+{
+    long answer;
+    do
+        answer = CALL3(SYS_flock, fd, LOCK_EX, 0);
+    while (answer == -4); /* interrupted by a signal */
+    return answer;
+}
+
+void sys_unlock(long fd) { CALL3(SYS_flock, fd, LOCK_UN, 0); }
+uint32_t sys_pid(void) { return (uint32_t)CALL3(SYS_getpid, 0, 0, 0); }
+void sys_yield(void) { CALL3(SYS_sched_yield, 0, 0, 0); }
+
+void sys_sleep_ms(uint64_t ms)
+{
+    struct __kernel_timespec time = {(long long)(ms / 1000), (long long)(ms % 1000) * 1000000};
+    CALL3(SYS_nanosleep, &time, &time, 0);
+}
+
+int sys_random(void *to, size_t size)
+{
+    return CALL3(SYS_getrandom, to, size, 0) == (long)size;
+}
+
+uint64_t process_start(uint32_t pid)
+{
+    struct text path = {0};
+    add(&path, "/proc/");
+    add_number(&path, pid, 10, 1);
+    add(&path, "/stat");
+    long fd = sys_open(path.s, O_RDONLY);
+    if (fd < 0)
+        return 0;
+    char stat[1024];
+    long n = sys_read(fd, stat, sizeof stat - 1);
+    sys_close(fd);
+    if (n <= 0)
+        return 0;
+    stat[n] = 0;
+
+    /* Field 22; field 2 is the name in brackets, which may hold anything. */
+    const char *at = stat + n;
+    while (at > stat && *at != ')')
+        at--;
+    for (int field = 2; field < 22; at++) {
+        if (!*at)
+            return 0;
+        field += *at == ' ';
+    }
+    uint64_t ticks = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        ticks = ticks * 10 + (uint64_t)(*at - '0');
+    return ticks;
+}

@@ -1,0 +1,44 @@
+/*
+ * What the library needs of an operating system, without libc: no libc symbol
+ * means no symbol version, so one file loads under every glibc and musl.
+ */
+#ifndef COSPLAY_SIM_BASE_H
+#define COSPLAY_SIM_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *memset(void *to, int byte, size_t size);
+void *memcpy(void *to, const void *from, size_t size);
+int memcmp(const void *a, const void *b, size_t size);
+
+size_t length(const char *text);
+int equal(const char *a, const char *b);
+int starts_with(const char *text, const char *prefix);
+
+/* A text that is put together piece by piece and always ends in a zero. */
+struct text {
+    char s[128];
+    size_t n;
+};
+void add(struct text *text, const char *piece);
+void add_number(struct text *text, uint64_t number, unsigned base, unsigned width);
+
+/* System calls answer a negative errno when they fail. */
+long sys_open(const char *path, int flags);
+void sys_close(long fd);
+long sys_read(long fd, void *to, size_t size);
+long sys_size(long fd);
+void *sys_map(long fd, size_t size, int writable); /* NULL when it fails */
+void sys_unmap(void *at, size_t size);
+long sys_lock(long fd);
+void sys_unlock(long fd);
+uint32_t sys_pid(void);
+void sys_yield(void);
+void sys_sleep_ms(uint64_t ms);
+int sys_random(void *to, size_t size);
+
+/* The start time of a process in clock ticks; 0 when there is none. */
+uint64_t process_start(uint32_t pid);
+
+#endif

@@ -1,0 +1,114 @@
+/* What the source files of the simulated driver share. */
+#ifndef COSPLAY_SIM_H
+#define COSPLAY_SIM_H
+
+#include "base.h"
+#include "state.h"
+
+/* Functions of NVML are exported, all else is hidden. */
+#define NVML_NO_UNVERSIONED_FUNC_DEFS
+#pragma GCC visibility push(default)
+#include <nvml.h>
+#pragma GCC visibility pop
+
+/* state.c: the mapped file, and who uses it. */
+extern struct sim_host *host;
+nvmlReturn_t state_open(void); /* locks the file as well */
+void state_close(void);
+nvmlReturn_t state_lock(void);
+void state_unlock(void);
+int state_writable(void);
+
+/*
+ * A call of a client. Every function of NVML begins with one of the macros
+ * below: it answers for bad arguments, takes the lock, lets a fault strike,
+ * and finds out what the handle means. The lock is given back on return.
+ */
+struct call {
+    int locked;
+    nvmlReturn_t answer;
+    struct sim_gpu *gpu;
+    struct sim_gpu_instance *instance;    /* NULL for a physical GPU */
+    struct sim_compute_instance *compute; /* NULL but for a MIG device */
+};
+
+int enter_init(struct call *call, const char *function);
+int enter_host(struct call *call, const char *function);
+int enter_gpu(struct call *call, const char *function, nvmlDevice_t device);
+int enter_device(struct call *call, const char *function, nvmlDevice_t device);
+int enter_gpu_instance(struct call *call, const char *function, nvmlGpuInstance_t instance);
+int enter_compute_instance(struct call *call, const char *function, nvmlComputeInstance_t compute);
+void leave(struct call *call);
+
+#define CALL(valid, enter)                                        \
+    if (!(valid))                                                 \
+        return NVML_ERROR_INVALID_ARGUMENT;                       \
+    struct call call __attribute__((cleanup(leave))) = {0};       \
+    if (!(enter))                                                 \
+        return call.answer;                                       \
+    struct sim_gpu *gpu __attribute__((unused)) = call.gpu
+
+/* About the host; about a physical GPU; about that or a MIG device; about an instance. */
+#define HOST_CALL(valid) CALL(valid, enter_host(&call, __func__))
+#define GPU_CALL(device, valid) CALL(valid, enter_gpu(&call, __func__, device))
+#define DEVICE_CALL(device, valid) CALL(valid, enter_device(&call, __func__, device))
+#define GPU_INSTANCE_CALL(handle, valid) CALL(valid, enter_gpu_instance(&call, __func__, handle))
+#define COMPUTE_INSTANCE_CALL(handle, valid) CALL(valid, enter_compute_instance(&call, __func__, handle))
+
+/* After one of the above: this call changes the host. */
+#define WRITES                  \
+    if (!state_writable())      \
+        return NVML_ERROR_NO_PERMISSION
+
+/* call.c: handles. */
+nvmlDevice_t gpu_handle(const struct sim_gpu *gpu);
+nvmlGpuInstance_t gpu_instance_handle(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance);
+nvmlComputeInstance_t compute_instance_handle(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance,
+                                              const struct sim_compute_instance *compute);
+nvmlDevice_t mig_handle(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance,
+                        const struct sim_compute_instance *compute);
+unsigned gpu_index(const struct sim_gpu *gpu);
+unsigned instance_id(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance);
+unsigned compute_id(const struct sim_gpu_instance *instance, const struct sim_compute_instance *compute);
+
+/* Copies a text into a caller's buffer. */
+nvmlReturn_t give_text(char *to, unsigned size, const char *text);
+
+/* What an array of the caller holds, and how many entries there are for it. */
+nvmlReturn_t give_count(unsigned *count, unsigned have, const void *array);
+
+/* processes.c */
+int gpu_busy(const struct sim_gpu *gpu);
+int instance_busy(const struct sim_gpu *gpu, unsigned gpu_instance);
+int compute_busy(const struct call *call);
+
+/* clocks.c, power.c */
+unsigned sm_clock_mhz(const struct sim_gpu *gpu);
+unsigned power_draw_mw(const struct sim_gpu *gpu);
+
+/* instances.c */
+const struct sim_profile *profile_by_id(const struct sim_gpu *gpu, unsigned id);
+const struct sim_profile *profile_of(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance);
+
+/* compute.c: "1g.18gb", or "1c.3g.71gb" for a part of a GPU instance. */
+void add_compute_name(struct text *text, const struct sim_profile *profile, unsigned slices);
+/* SMs of a part of a GPU instance. */
+unsigned compute_sms(const struct sim_gpu *gpu, const struct sim_profile *profile, unsigned slices);
+
+/* mig.c: what comes with a profile besides SMs and memory. */
+struct engines {
+    unsigned copy, decoder, jpeg, ofa;
+};
+struct engines engines_of(const struct sim_gpu *gpu, const struct sim_profile *profile);
+
+#define FOR_INSTANCES(instance, gpu)                                            \
+    for (struct sim_gpu_instance *instance = (gpu)->instances;                  \
+         instance < (gpu)->instances + SIM_MAX_GPU_INSTANCES; instance++)           \
+        if (instance->used)
+
+#define FOR_COMPUTE(compute, instance)                                          \
+    for (struct sim_compute_instance *compute = (instance)->compute;            \
+         compute < (instance)->compute + SIM_MAX_COMPUTE_INSTANCES; compute++)          \
+        if (compute->used)
+
+#endif

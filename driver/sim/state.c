@@ -1,0 +1,101 @@
+#include "sim.h"
+
+#include <fcntl.h>
+
+/* Go writes the path of the state file over this mark. */
+__attribute__((used)) static volatile const char state_path[SIM_PATH_SIZE] = SIM_PATH_MARK;
+
+struct sim_host *host;
+
+static long file = -1;
+static size_t mapped;
+static int writable;
+static uint32_t owner;   /* pid that opened the file: a fork shares its lock, so it opens anew */
+static char thread_lock; /* flock does not hold between threads */
+
+static int open_file(void)
+{
+    const char *path = (const char *)state_path;
+    writable = 1;
+    file = sys_open(path, O_RDWR);
+    if (file < 0) {
+        writable = 0;
+        file = sys_open(path, O_RDONLY);
+    }
+    owner = sys_pid();
+    return file >= 0;
+}
+
+static int gpu_sound(const struct sim_gpu *gpu)
+{
+    if (gpu->profile_count > SIM_MAX_PROFILES || gpu->clock_count == 0 || gpu->clock_count > SIM_MAX_CLOCKS)
+        return 0;
+    for (unsigned i = 0; i < gpu->profile_count; i++)
+        if (gpu->profiles[i].start_count > SIM_MAX_STARTS)
+            return 0;
+    for (unsigned i = 0; i < SIM_MAX_GPU_INSTANCES; i++)
+        if (gpu->instances[i].used && gpu->instances[i].profile >= gpu->profile_count)
+            return 0;
+    return 1;
+}
+
+static int host_sound(void)
+{
+    if (mapped < sizeof *host || memcmp(host->magic, SIM_MAGIC, sizeof host->magic) != 0)
+        return 0;
+    if (host->version != SIM_VERSION || host->gpu_count > SIM_MAX_GPUS || host->size != mapped)
+        return 0;
+    if (mapped != sizeof *host + host->gpu_count * sizeof host->gpus[0])
+        return 0;
+    for (unsigned i = 0; i < host->gpu_count; i++)
+        if (!gpu_sound(&host->gpus[i]))
+            return 0;
+    return 1;
+}
+
+nvmlReturn_t state_open(void)
+{
+    if (host)
+        return NVML_SUCCESS;
+    if (!open_file())
+        return NVML_ERROR_DRIVER_NOT_LOADED;
+    sys_lock(file);
+    long size = sys_size(file);
+    mapped = size > 0 ? (size_t)size : 0;
+    host = mapped ? sys_map(file, mapped, writable) : NULL;
+    if (host && host_sound())
+        return NVML_SUCCESS;
+    state_close();
+    return NVML_ERROR_LIB_RM_VERSION_MISMATCH;
+}
+
+void state_close(void)
+{
+    if (host)
+        sys_unmap(host, mapped);
+    host = NULL;
+    sys_close(file);
+    file = -1;
+}
+
+nvmlReturn_t state_lock(void)
+{
+    if (owner && owner != sys_pid())
+        thread_lock = 0; /* held, if at all, by a thread that the fork left behind */
+    while (__atomic_test_and_set(&thread_lock, __ATOMIC_ACQUIRE))
+        sys_yield();
+    if (file >= 0 && owner != sys_pid()) {
+        sys_close(file);
+        open_file();
+    }
+    return file < 0 || sys_lock(file) == 0 ? NVML_SUCCESS : NVML_ERROR_OPERATING_SYSTEM;
+}
+
+void state_unlock(void)
+{
+    if (file >= 0)
+        sys_unlock(file);
+    __atomic_clear(&thread_lock, __ATOMIC_RELEASE);
+}
+
+int state_writable(void) { return writable; }

@@ -1,0 +1,149 @@
+/*
+ * The state of a simulated host: one file, mapped by every process that loads
+ * the simulated driver and by the Go package internal/sim, which includes this
+ * header. It is the only description of the layout.
+ *
+ * A free entry is all zero and there are no counters, so the file is the same,
+ * byte for byte, when a use of the host ends where it began.
+ */
+#ifndef COSPLAY_SIM_STATE_H
+#define COSPLAY_SIM_STATE_H
+
+#include <stdint.h>
+
+#define SIM_MAGIC "COSPSIM"
+#define SIM_VERSION 1
+
+/* Where the library keeps the path of its state file; Go writes it there. */
+#define SIM_PATH_MARK "cosplay-simulated-host-state-path"
+#define SIM_PATH_SIZE 4096
+
+enum {
+    SIM_MAX_GPUS = 2048,
+    SIM_MAX_CLIENTS = 1024,
+    SIM_MAX_FAULTS = 16,
+    SIM_MAX_CLOCKS = 512,
+    SIM_MAX_PROFILES = 16,
+    SIM_MAX_STARTS = 8,
+    SIM_MAX_GPU_INSTANCES = 16,
+    SIM_MAX_COMPUTE_INSTANCES = 8, /* of one GPU instance */
+    SIM_MAX_PROCESSES = 64,
+    SIM_WHOLE_GPU = -1, /* of a process that is in no GPU instance */
+};
+
+/* What happens to the call that a fault waits for. */
+enum {
+    SIM_FAULT_ANSWER = 1, /* the call does nothing and answers code */
+    SIM_FAULT_HANG = 2,   /* the call never comes back */
+    SIM_FAULT_IGNORE = 3, /* the call does nothing and answers success */
+};
+
+struct sim_fault {
+    char function[64]; /* "nvmlDeviceCreateGpuInstance"; empty is free */
+    uint32_t nth;      /* strikes at the nth call from now and is spent; 0 strikes at every call */
+    uint32_t action;
+    uint32_t code; /* an nvmlReturn_t */
+};
+
+/* A process that has the driver open. */
+struct sim_client {
+    uint32_t pid;  /* 0 is free */
+    uint32_t uses; /* copies of the library that it has initialised */
+    uint64_t start_time;
+};
+
+/* A program on the GPU. */
+struct sim_process {
+    uint32_t pid; /* 0 is free */
+    uint32_t memory_mib;
+    int32_t gpu_instance; /* id, or SIM_WHOLE_GPU */
+    int32_t compute_instance;
+};
+
+/* The id of an instance is its place in the array. */
+struct sim_compute_instance {
+    uint32_t used;
+    uint32_t start; /* compute slices within the GPU instance */
+    uint32_t size;
+    char uuid[48]; /* "MIG-..." */
+};
+
+struct sim_gpu_instance {
+    uint32_t used;
+    uint32_t profile; /* index into the GPU's profiles */
+    uint32_t start;   /* first memory slice */
+    struct sim_compute_instance compute[SIM_MAX_COMPUTE_INSTANCES];
+};
+
+struct sim_profile {
+    char name[32]; /* "1g.18gb" */
+    uint32_t id;   /* as nvidia-smi counts them */
+    uint32_t kind; /* NVML_GPU_INSTANCE_PROFILE_... */
+    uint32_t sms;
+    uint32_t memory_mib;
+    uint32_t memory_slices;
+    uint32_t compute_slices;
+    uint32_t max_instances;
+    uint32_t start_count;
+    uint32_t starts[SIM_MAX_STARTS];
+};
+
+struct sim_gpu {
+    /* What it is. */
+    char name[96];
+    char uuid[48]; /* "GPU-..." */
+    char serial[32];
+    uint32_t pci_domain;
+    uint32_t pci_bus;
+    uint32_t pci_device_id;
+    uint32_t brand;
+    uint32_t architecture;
+    uint32_t capability_major;
+    uint32_t capability_minor;
+    uint32_t ecc;
+    uint32_t sms;
+    uint32_t cores;
+    uint32_t memory_mib;
+    uint32_t memory_clock_mhz;
+    uint32_t bus_bits;
+    uint32_t power_min_mw;
+    uint32_t power_default_mw;
+    uint32_t power_max_mw;
+    uint32_t memory_slices; /* 0 without MIG */
+    uint32_t compute_slices;
+    uint32_t profile_count;
+    uint32_t clock_count;
+    struct sim_profile profiles[SIM_MAX_PROFILES];
+    uint32_t clocks_mhz[SIM_MAX_CLOCKS]; /* ascending */
+
+    /* How it is set. */
+    uint32_t mig;
+    uint32_t mig_pending;
+    uint32_t persistence;
+    uint32_t compute_mode;
+    uint32_t power_limit_mw;
+    uint32_t lock_min_mhz; /* the SM clock lock; both 0 is unlocked */
+    uint32_t lock_max_mhz;
+
+    /* What goes on there. */
+    uint32_t lost;
+    uint32_t temperature_c;
+    struct sim_gpu_instance instances[SIM_MAX_GPU_INSTANCES];
+    struct sim_process processes[SIM_MAX_PROCESSES];
+};
+
+struct sim_host {
+    char magic[8];
+    uint32_t version;
+    uint32_t gpu_count;
+    uint64_t size; /* of the file, bytes */
+    char simulates[256]; /* "8 x h200" */
+    char driver_version[80];
+    uint32_t cuda_version; /* 12040 is 12.4 */
+    char boot_id[44];
+    struct sim_client clients[SIM_MAX_CLIENTS];
+    struct sim_fault faults[SIM_MAX_FAULTS];
+    struct sim_gpu gpus[]; /* gpu_count */
+};
+
+#endif

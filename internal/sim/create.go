@@ -1,0 +1,313 @@
+package sim
+
+// #include "state.h"
+import "C"
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
+
+	"cosplay/driver"
+	"cosplay/internal/resource"
+)
+
+// MaxGPUs is the largest number of GPUs of one simulated host.
+const MaxGPUs = C.SIM_MAX_GPUS
+
+// Options say how a new host presents itself; the zero value will do.
+type Options struct {
+	Simulates string // what the user wrote, "8 x h200"; kept for show
+	Seed      string // the same seed gives the same UUIDs
+	Driver    string // version, default "550.163.01"
+	CUDA      int    // default 12040, which is 12.4
+}
+
+// Create makes a host with one GPU for each model in a folder, in place of the
+// one that may be there: the library and the state, MIG off, persistence off,
+// default power, unlocked.
+func Create(dir string, models []resource.Model, opts Options) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	library, err := patchedLibrary(filepath.Join(dir, stateName))
+	if err != nil {
+		return err
+	}
+	state, err := newState(models, opts)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	// Whoever may see a simulated host may change it, so its file is open to all.
+	if err := write(filepath.Join(dir, stateName), state, 0o666); err != nil {
+		return err
+	}
+	return write(LibraryPath(dir), library, 0o755)
+}
+
+func write(path string, data []byte, mode os.FileMode) error {
+	return renameio.WriteFile(path, data, mode, renameio.WithStaticPermissions(mode))
+}
+
+// patchedLibrary is the library with the path of its state in the place that
+// its source reserves for it.
+func patchedLibrary(state string) ([]byte, error) {
+	library, err := driver.Library(driver.NVML)
+	if err != nil {
+		return nil, err
+	}
+	if len(state) >= C.SIM_PATH_SIZE {
+		return nil, fmt.Errorf("the path of the simulated host is too long: %s", state)
+	}
+	mark := []byte(C.SIM_PATH_MARK + "\x00")
+	at := bytes.Index(library, mark)
+	if at < 0 || bytes.Count(library, mark) != 1 {
+		return nil, fmt.Errorf("the simulated driver in this binary has no place for its path; build cosplay anew with make build")
+	}
+	library = bytes.Clone(library)
+	place := library[at : at+C.SIM_PATH_SIZE]
+	clear(place)
+	copy(place, state)
+	return library, nil
+}
+
+func newState(models []resource.Model, opts Options) ([]byte, error) {
+	if len(models) == 0 || len(models) > MaxGPUs {
+		return nil, fmt.Errorf("a simulated host has 1 to %d GPUs, not %d", MaxGPUs, len(models))
+	}
+	size := stateSize(len(models))
+	words := make([]uint64, (size+7)/8) // aligned as C wants it
+	data := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
+	host := view(data)
+	host.version = C.SIM_VERSION
+	host.gpu_count = C.uint32_t(len(models))
+	host.size = C.uint64_t(len(data))
+	host.cuda_version = 12040
+	if opts.CUDA != 0 {
+		host.cuda_version = C.uint32_t(opts.CUDA)
+	}
+	version := opts.Driver
+	if version == "" {
+		version = "550.163.01"
+	}
+	boot := sha256.Sum256([]byte("boot\x00" + opts.Seed))
+	for _, field := range []struct {
+		to []C.char
+		s  string
+	}{
+		{host.magic[:], C.SIM_MAGIC},
+		{host.simulates[:], opts.Simulates},
+		{host.driver_version[:], version},
+		{host.boot_id[:], formatUUID(boot[:])},
+	} {
+		if err := put(field.to, field.s); err != nil {
+			return nil, err
+		}
+	}
+	for i, m := range models {
+		if err := setUp(&gpus(host)[i], m, i, opts.Seed); err != nil {
+			return nil, fmt.Errorf("cannot simulate GPU %d, %q: %w", i, m.Name, err)
+		}
+	}
+	return data, nil
+}
+
+// buses are where the GPUs of a board of eight usually sit.
+var buses = [8]C.uint32_t{0x19, 0x3B, 0x4C, 0x5D, 0x9B, 0xBB, 0xCB, 0xDB}
+
+func setUp(gpu *C.struct_sim_gpu, m resource.Model, index int, seed string) error {
+	id := sha256.Sum256(fmt.Appendf(nil, "gpu\x00%s\x00%d", seed, index))
+	serial := fmt.Sprintf("165%010d", binary.BigEndian.Uint64(id[16:])%1e10)
+	if err := put(gpu.name[:], m.Name); err != nil {
+		return err
+	}
+	if err := put(gpu.uuid[:], "GPU-"+formatUUID(id[:])); err != nil {
+		return err
+	}
+	if err := put(gpu.serial[:], serial); err != nil {
+		return err
+	}
+	major, minor, err := capability(m.ComputeCapability)
+	if err != nil {
+		return err
+	}
+	gpu.pci_domain = C.uint32_t(index / len(buses))
+	gpu.pci_bus = buses[index%len(buses)]
+	gpu.pci_device_id = C.uint32_t(deviceID(major, minor))<<16 | 0x10DE
+	gpu.capability_major, gpu.capability_minor = C.uint32_t(major), C.uint32_t(minor)
+	gpu.architecture = C.uint32_t(architecture(major, minor))
+	gpu.brand = C.uint32_t(brand(m.Name))
+	gpu.ecc = flag(!strings.Contains(m.Name, "GeForce"))
+
+	gpu.sms = C.uint32_t(m.SMs)
+	gpu.cores = C.uint32_t(float64(m.SMs) * m.FP32PerSM / 2) // an FMA is two operations of one lane
+	gpu.memory_mib = C.uint32_t(m.MemoryMiB)
+	bus := busBits(major, m.BandwidthGBs)
+	gpu.bus_bits = C.uint32_t(bus)
+	gpu.memory_clock_mhz = C.uint32_t(math.Round(m.BandwidthGBs * 1000 * 8 / float64(2*bus))) // two transfers a clock
+	gpu.power_min_mw = C.uint32_t(m.PowerMinMW)
+	gpu.power_default_mw = C.uint32_t(m.PowerDefaultMW)
+	gpu.power_max_mw = C.uint32_t(m.PowerMaxMW)
+	gpu.memory_slices = C.uint32_t(m.MemorySlices)
+	gpu.compute_slices = C.uint32_t(m.ComputeSlices)
+	gpu.temperature_c = 34
+	gpu.power_limit_mw = gpu.power_default_mw
+
+	if len(m.ClocksMHz) == 0 || len(m.ClocksMHz) > C.SIM_MAX_CLOCKS {
+		return fmt.Errorf("it has %d SM clocks; 1 to %d can be kept", len(m.ClocksMHz), C.SIM_MAX_CLOCKS)
+	}
+	gpu.clock_count = C.uint32_t(len(m.ClocksMHz))
+	for i, mhz := range m.ClocksMHz {
+		gpu.clocks_mhz[i] = C.uint32_t(mhz)
+	}
+	if len(m.Profiles) > C.SIM_MAX_PROFILES || m.MemorySlices > C.SIM_MAX_STARTS {
+		return fmt.Errorf("%d profiles of %d memory slices are more than can be kept", len(m.Profiles), m.MemorySlices)
+	}
+	gpu.profile_count = C.uint32_t(len(m.Profiles))
+	for i, p := range m.Profiles {
+		if err := setUpProfile(&gpu.profiles[i], p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func setUpProfile(profile *C.struct_sim_profile, p resource.Profile) error {
+	kind, err := profileKind(p)
+	if err != nil {
+		return err
+	}
+	if len(p.Starts) > C.SIM_MAX_STARTS {
+		return fmt.Errorf("profile %s has more than %d placements", p.Name, C.SIM_MAX_STARTS)
+	}
+	profile.id = C.uint32_t(p.ID)
+	profile.kind = C.uint32_t(kind)
+	profile.sms = C.uint32_t(p.SMs)
+	profile.memory_mib = C.uint32_t(p.MemoryMiB)
+	profile.memory_slices = C.uint32_t(p.MemorySlices)
+	profile.compute_slices = C.uint32_t(p.ComputeSlices)
+	profile.max_instances = C.uint32_t(p.MaxInstances)
+	profile.start_count = C.uint32_t(len(p.Starts))
+	for i, start := range p.Starts {
+		profile.starts[i] = C.uint32_t(start)
+	}
+	return put(profile.name[:], p.Name)
+}
+
+// kinds are NVML's numbers of GPU instance profiles by compute slices, for each
+// suffix of a name. A single slice with twice the memory is a kind of its own.
+var kinds = map[string]map[int]int{
+	"":        {1: 0, 2: 1, 3: 2, 4: 3, 7: 4, 8: 5, 6: 6},
+	"+me":     {1: 7, 2: 8},
+	"+gfx":    {1: 10, 2: 11, 4: 12},
+	"-me":     {1: 13, 2: 14},
+	"+me.all": {1: 15, 2: 16},
+}
+
+const doubleMemory = 9
+
+func profileKind(p resource.Profile) (int, error) {
+	suffix := ""
+	if at := strings.IndexAny(p.Name, "+-"); at >= 0 {
+		suffix = p.Name[at:]
+	}
+	if suffix == "" && p.ComputeSlices == 1 && p.MemorySlices == 2 {
+		return doubleMemory, nil
+	}
+	kind, ok := kinds[suffix][p.ComputeSlices]
+	if !ok {
+		return 0, fmt.Errorf("NVML knows no GPU instance profile like %s with %d compute slices", p.Name, p.ComputeSlices)
+	}
+	return kind, nil
+}
+
+func capability(s string) (major, minor int, err error) {
+	before, after, _ := strings.Cut(s, ".")
+	major, err1 := strconv.Atoi(before)
+	minor, err2 := strconv.Atoi(after)
+	if err1 != nil || err2 != nil {
+		return 0, 0, fmt.Errorf("%q is not a compute capability like 9.0", s)
+	}
+	return major, minor, nil
+}
+
+// architecture is NVML's number: 4 is Pascal, 10 is Blackwell.
+func architecture(major, minor int) int {
+	switch {
+	case major >= 10:
+		return 10
+	case major == 9:
+		return 9
+	case major == 8 && minor == 9:
+		return 8
+	case major == 8:
+		return 7
+	case major == 7 && minor == 5:
+		return 6
+	case major == 7:
+		return 5
+	}
+	return 4
+}
+
+// deviceID is the PCI id of a well-known board of the architecture.
+func deviceID(major, minor int) int {
+	return map[int]int{4: 0x15F8, 5: 0x1DB6, 6: 0x1EB8, 7: 0x20B2, 8: 0x26B9, 9: 0x2335, 10: 0x2901}[architecture(major, minor)]
+}
+
+// brand is NVML's number for the family that the name tells.
+func brand(name string) int {
+	switch {
+	case strings.Contains(name, "GeForce"):
+		return 5
+	case strings.Contains(name, "Tesla"):
+		return 2
+	case strings.Contains(name, "RTX"):
+		return 13
+	}
+	return 14
+}
+
+// busBits guesses the width of the memory bus: stacked memory by its bandwidth,
+// else that of a large board. The clock then follows from the bandwidth.
+func busBits(major int, bandwidthGBs float64) int {
+	switch {
+	case bandwidthGBs > 5500:
+		return 8192
+	case bandwidthGBs > 4050:
+		return 6144
+	case bandwidthGBs > 1300 && major != 12:
+		return 5120
+	case bandwidthGBs > 1300:
+		return 512
+	case major == 8 && bandwidthGBs > 920 && bandwidthGBs < 935:
+		return 3072
+	}
+	return 384
+}
+
+func formatUUID(b []byte) string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+func newUUID() (string, error) {
+	var b [16]byte
+	if _, err := unix.Getrandom(b[:], 0); err != nil {
+		return "", fmt.Errorf("no random numbers: %w", err)
+	}
+	return formatUUID(b[:]), nil
+}

@@ -1,0 +1,261 @@
+package sim
+
+// #include "state.h"
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// setting is what Set can change on a GPU.
+type setting struct {
+	key   string
+	value string // what it may be, for people
+	set   func(gpu *C.struct_sim_gpu, value string) error
+}
+
+var settings = []setting{
+	{"mig", "on or off", setMIG},
+	{"mig-pending", "on or off", setMIGPending},
+	{"persistence", "on or off", setPersistence},
+	{"power-limit", "watts", setPowerLimit},
+	{"clock-lock", "MHz or none", setClockLock},
+	{"process", "PID:MiB, PID:MiB:GPU-INSTANCE, PID:none or none", setProcess},
+	{"temperature", "degrees Celsius", setTemperature},
+	{"lost", "on or off", setLost},
+}
+
+// Keys lists what Set can change, each with the values that it takes.
+func Keys() []string {
+	var keys []string
+	for _, s := range settings {
+		keys = append(keys, s.key+" ("+s.value+")")
+	}
+	return keys
+}
+
+// Set changes one thing of a GPU behind the driver's back. An unknown key or a
+// value that the hardware would refuse is an error that says what would do.
+func (h *Host) Set(gpu int, key, value string) error {
+	at := slices.IndexFunc(settings, func(s setting) bool { return s.key == key })
+	if at < 0 {
+		return fmt.Errorf("there is no setting %q; there are %s", key, strings.Join(Keys(), ", "))
+	}
+	return h.onGPU(gpu, func(g *C.struct_sim_gpu) error {
+		if err := settings[at].set(g, value); err != nil {
+			return fmt.Errorf("GPU %d: %s = %q: %w", gpu, key, value, err)
+		}
+		return nil
+	})
+}
+
+func parseSwitch(value string) (C.uint32_t, error) {
+	switch strings.ToLower(value) {
+	case "on", "true", "1":
+		return 1, nil
+	case "off", "false", "0":
+		return 0, nil
+	}
+	return 0, fmt.Errorf("it is on or off")
+}
+
+func setMIG(gpu *C.struct_sim_gpu, value string) error {
+	on, err := parseSwitch(value)
+	if err != nil {
+		return err
+	}
+	switch {
+	case gpu.memory_slices == 0:
+		return fmt.Errorf("this GPU has no MIG")
+	case on == 0 && anyInstance(gpu):
+		return fmt.Errorf("there are slices; destroy them first")
+	case on != gpu.mig && anyProcess(gpu):
+		return fmt.Errorf("there are processes on it; remove them first, or set mig-pending")
+	}
+	gpu.mig, gpu.mig_pending = on, on
+	return nil
+}
+
+func setMIGPending(gpu *C.struct_sim_gpu, value string) error {
+	on, err := parseSwitch(value)
+	if err != nil {
+		return err
+	}
+	if gpu.memory_slices == 0 {
+		return fmt.Errorf("this GPU has no MIG")
+	}
+	gpu.mig_pending = on
+	return nil
+}
+
+func setPersistence(gpu *C.struct_sim_gpu, value string) (err error) {
+	on, err := parseSwitch(value)
+	if err == nil {
+		gpu.persistence = on
+	}
+	return err
+}
+
+func setLost(gpu *C.struct_sim_gpu, value string) error {
+	on, err := parseSwitch(value)
+	if err == nil {
+		gpu.lost = on
+	}
+	return err
+}
+
+func setPowerLimit(gpu *C.struct_sim_gpu, value string) error {
+	watts, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(value, "W")), 64)
+	low, high := float64(gpu.power_min_mw)/1000, float64(gpu.power_max_mw)/1000
+	if err != nil || !(watts >= low && watts <= high) {
+		return fmt.Errorf("it is between %g and %g W", low, high)
+	}
+	gpu.power_limit_mw = C.uint32_t(math.Round(watts * 1000))
+	return nil
+}
+
+func setClockLock(gpu *C.struct_sim_gpu, value string) error {
+	if value == "none" {
+		gpu.lock_min_mhz, gpu.lock_max_mhz = 0, 0
+		return nil
+	}
+	grid := gpu.clocks_mhz[:gpu.clock_count]
+	mhz, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(value, "MHz")), 10, 32)
+	if err != nil || !slices.Contains(grid, C.uint32_t(mhz)) {
+		return fmt.Errorf("it is none or a clock of the GPU, from %d to %d MHz in steps of %d",
+			grid[0], grid[len(grid)-1], step(grid))
+	}
+	gpu.lock_min_mhz, gpu.lock_max_mhz = C.uint32_t(mhz), C.uint32_t(mhz)
+	return nil
+}
+
+func step(grid []C.uint32_t) int {
+	if len(grid) < 2 {
+		return 0
+	}
+	return int(grid[1] - grid[0])
+}
+
+func setTemperature(gpu *C.struct_sim_gpu, value string) error {
+	degrees, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(value, "C")))
+	if err != nil || degrees < 0 || degrees > 150 {
+		return fmt.Errorf("it is between 0 and 150 C")
+	}
+	gpu.temperature_c = C.uint32_t(degrees)
+	return nil
+}
+
+// setProcess puts a program on the GPU, or takes one or all away.
+func setProcess(gpu *C.struct_sim_gpu, value string) error {
+	if value == "none" {
+		clear(gpu.processes[:])
+		return nil
+	}
+	fields := strings.Split(value, ":")
+	pid, err := strconv.ParseUint(fields[0], 10, 31)
+	if err != nil || pid == 0 || len(fields) < 2 || len(fields) > 3 {
+		return fmt.Errorf("it is written PID:MiB, with MIG on PID:MiB:GPU-INSTANCE; PID:none and none take it away")
+	}
+	if fields[1] == "none" {
+		removeProcess(gpu, C.uint32_t(pid))
+		return nil
+	}
+	mib, err := strconv.ParseUint(fields[1], 10, 31)
+	if err != nil {
+		return fmt.Errorf("%q is not a number of MiB", fields[1])
+	}
+	process := C.struct_sim_process{
+		pid:              C.uint32_t(pid),
+		memory_mib:       C.uint32_t(mib),
+		gpu_instance:     C.SIM_WHOLE_GPU,
+		compute_instance: C.SIM_WHOLE_GPU,
+	}
+	if gpu.mig != 0 || len(fields) == 3 {
+		if err := placeProcess(gpu, &process, fields[2:]); err != nil {
+			return err
+		}
+	}
+	return addProcess(gpu, process)
+}
+
+// placeProcess finds the compute instance that a program runs in: the first of
+// the GPU instance.
+func placeProcess(gpu *C.struct_sim_gpu, process *C.struct_sim_process, fields []string) error {
+	if len(fields) == 0 {
+		return fmt.Errorf("MIG is on: say in which GPU instance, as PID:MiB:GPU-INSTANCE")
+	}
+	id, err := strconv.Atoi(fields[0])
+	if err != nil || id < 0 || id >= len(gpu.instances) || gpu.instances[id].used == 0 {
+		return fmt.Errorf("there is no GPU instance %s", fields[0])
+	}
+	for i, c := range gpu.instances[id].compute {
+		if c.used != 0 {
+			process.gpu_instance, process.compute_instance = C.int32_t(id), C.int32_t(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("GPU instance %d has no compute instance to run in", id)
+}
+
+func addProcess(gpu *C.struct_sim_gpu, process C.struct_sim_process) error {
+	removeProcess(gpu, process.pid)
+	for i := range gpu.processes {
+		if gpu.processes[i].pid == 0 {
+			gpu.processes[i] = process
+			return nil
+		}
+	}
+	return fmt.Errorf("there is room for %d processes only", len(gpu.processes))
+}
+
+func removeProcess(gpu *C.struct_sim_gpu, pid C.uint32_t) {
+	for i := range gpu.processes {
+		if gpu.processes[i].pid == pid {
+			gpu.processes[i] = C.struct_sim_process{}
+		}
+	}
+}
+
+func anyProcess(gpu *C.struct_sim_gpu) bool {
+	return slices.ContainsFunc(gpu.processes[:], func(p C.struct_sim_process) bool { return p.pid != 0 })
+}
+
+func anyInstance(gpu *C.struct_sim_gpu) bool {
+	return slices.ContainsFunc(gpu.instances[:], func(i C.struct_sim_gpu_instance) bool { return i.used != 0 })
+}
+
+// Reboot does what a restart of the machine does: programs, slices, locks and
+// limits are gone, pending modes have come true, persistence is off. GA100
+// boards keep MIG mode, later ones forget it. Faults stay.
+func (h *Host) Reboot() error {
+	id, err := newUUID()
+	if err != nil {
+		return err
+	}
+	return h.locked(func(host *C.struct_sim_host) error {
+		clear(host.clients[:])
+		for i := range gpus(host) {
+			reboot(&gpus(host)[i])
+		}
+		return put(host.boot_id[:], id)
+	})
+}
+
+func reboot(gpu *C.struct_sim_gpu) {
+	keepsMIG := gpu.capability_major == 8
+	if !keepsMIG {
+		gpu.mig_pending = 0
+	}
+	gpu.mig = gpu.mig_pending
+	gpu.persistence = 0
+	gpu.compute_mode = 0
+	gpu.power_limit_mw = gpu.power_default_mw
+	gpu.lock_min_mhz, gpu.lock_max_mhz = 0, 0
+	gpu.lost = 0
+	clear(gpu.instances[:])
+	clear(gpu.processes[:])
+}

@@ -1,0 +1,122 @@
+package sim
+
+// #include "state.h"
+import "C"
+
+// Shown is a host as its hardware is, clock locks included, which NVML does not
+// tell. Processes that have the driver open are left out: they come and go.
+type Shown struct {
+	Simulates string     `json:"simulates"`
+	Driver    string     `json:"driver"`
+	CUDA      int        `json:"cuda"` // 12040 is 12.4
+	BootID    string     `json:"boot_id"`
+	GPUs      []ShownGPU `json:"gpus"`
+	Faults    []Fault    `json:"faults,omitempty"`
+}
+
+// ShownGPU is one GPU.
+type ShownGPU struct {
+	Index        int            `json:"index"`
+	UUID         string         `json:"uuid"`
+	Name         string         `json:"name"`
+	MIG          bool           `json:"mig"`
+	MIGPending   bool           `json:"mig_pending"`
+	Persistence  bool           `json:"persistence"`
+	PowerMW      int            `json:"power_mw"`       // power management limit
+	ClockLockMHz int            `json:"clock_lock_mhz"` // 0 is unlocked
+	TemperatureC int            `json:"temperature_c"`
+	Lost         bool           `json:"lost,omitempty"`
+	Slices       []ShownSlice   `json:"slices,omitempty"`
+	Processes    []ShownProcess `json:"processes,omitempty"`
+}
+
+// ShownSlice is a GPU instance.
+type ShownSlice struct {
+	GPUInstance int            `json:"gpu_instance"`
+	Profile     string         `json:"profile"`
+	Start       int            `json:"start"`
+	Size        int            `json:"size"` // memory slices
+	Compute     []ShownCompute `json:"compute,omitempty"`
+}
+
+// ShownCompute is a compute instance: a MIG device.
+type ShownCompute struct {
+	ComputeInstance int    `json:"compute_instance"`
+	Start           int    `json:"start"`
+	Size            int    `json:"size"` // compute slices
+	UUID            string `json:"uuid"`
+}
+
+// ShownProcess is a program on the GPU.
+type ShownProcess struct {
+	PID         int  `json:"pid"`
+	MemoryMiB   int  `json:"memory_mib"`
+	GPUInstance *int `json:"gpu_instance,omitempty"` // nil on a GPU without MIG
+}
+
+// Show reads the whole host.
+func (h *Host) Show() (Shown, error) {
+	var shown Shown
+	err := h.locked(func(host *C.struct_sim_host) error {
+		shown = Shown{
+			Simulates: text(host.simulates[:]),
+			Driver:    text(host.driver_version[:]),
+			CUDA:      int(host.cuda_version),
+			BootID:    text(host.boot_id[:]),
+			Faults:    faults(host),
+		}
+		for i := range gpus(host) {
+			shown.GPUs = append(shown.GPUs, showGPU(&gpus(host)[i], i))
+		}
+		return nil
+	})
+	return shown, err
+}
+
+func showGPU(gpu *C.struct_sim_gpu, index int) ShownGPU {
+	g := ShownGPU{
+		Index:        index,
+		UUID:         text(gpu.uuid[:]),
+		Name:         text(gpu.name[:]),
+		MIG:          gpu.mig != 0,
+		MIGPending:   gpu.mig_pending != 0,
+		Persistence:  gpu.persistence != 0,
+		PowerMW:      int(gpu.power_limit_mw),
+		ClockLockMHz: int(gpu.lock_max_mhz),
+		TemperatureC: int(gpu.temperature_c),
+		Lost:         gpu.lost != 0,
+	}
+	for id := range gpu.instances {
+		if gpu.instances[id].used != 0 {
+			g.Slices = append(g.Slices, showSlice(gpu, id))
+		}
+	}
+	for _, p := range gpu.processes {
+		if p.pid == 0 {
+			continue
+		}
+		shown := ShownProcess{PID: int(p.pid), MemoryMiB: int(p.memory_mib)}
+		if id := int(p.gpu_instance); id != C.SIM_WHOLE_GPU {
+			shown.GPUInstance = &id
+		}
+		g.Processes = append(g.Processes, shown)
+	}
+	return g
+}
+
+func showSlice(gpu *C.struct_sim_gpu, id int) ShownSlice {
+	instance := &gpu.instances[id]
+	profile := &gpu.profiles[instance.profile]
+	s := ShownSlice{
+		GPUInstance: id,
+		Profile:     text(profile.name[:]),
+		Start:       int(instance.start),
+		Size:        int(profile.memory_slices),
+	}
+	for i := range instance.compute {
+		if c := &instance.compute[i]; c.used != 0 {
+			s.Compute = append(s.Compute, ShownCompute{ComputeInstance: i, Start: int(c.start), Size: int(c.size), UUID: text(c.uuid[:])})
+		}
+	}
+	return s
+}

@@ -1,0 +1,197 @@
+// Package sim makes simulated hosts and handles their hardware behind the
+// tool's back. A host is a folder: the simulated NVML library and one file that
+// holds the state of all GPUs. Every process that loads the library maps that
+// file, and so does this package; its layout is the C header of the driver.
+package sim
+
+// #cgo CFLAGS: -I${SRCDIR}/../../driver/sim
+// #include "state.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"cosplay/driver"
+)
+
+const stateName = "host"
+
+// LibraryPath is where the NVML library of the host in a folder lies.
+func LibraryPath(dir string) string { return filepath.Join(dir, driver.NVML) }
+
+// Host is an open simulated host.
+type Host struct {
+	dir  string
+	file *os.File
+	data []byte
+}
+
+// Open opens the host in a folder. A file that is none, or that another version
+// of cosplay made, is an error.
+func Open(dir string) (*Host, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, stateName)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("there is no simulated host in %s; run cosplay plan or apply once, which makes it", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := mapState(file)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &Host{dir: dir, file: file, data: data}, nil
+}
+
+// Close releases the host; its state stays.
+func (h *Host) Close() error {
+	return errors.Join(unix.Munmap(h.data), h.file.Close())
+}
+
+// BootID tells the boots of the host in a folder apart.
+func BootID(dir string) (string, error) {
+	h, err := Open(dir)
+	if err != nil {
+		return "", err
+	}
+	defer h.Close()
+	var id string
+	err = h.locked(func(host *C.struct_sim_host) error {
+		id = text(host.boot_id[:])
+		return nil
+	})
+	return id, err
+}
+
+func mapState(file *os.File) ([]byte, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() < C.sizeof_struct_sim_host {
+		return nil, notAHost(file.Name())
+	}
+	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("cannot map %s: %w", file.Name(), err)
+	}
+	if err := check(file.Name(), data); err != nil {
+		unix.Munmap(data)
+		return nil, err
+	}
+	return data, nil
+}
+
+func check(path string, data []byte) error {
+	host := view(data)
+	if text(host.magic[:]) != C.SIM_MAGIC {
+		return notAHost(path)
+	}
+	if host.version != C.SIM_VERSION {
+		return fmt.Errorf("%s is a simulated host of another version of cosplay (%d, not %d); remove its folder to start it anew",
+			path, host.version, C.SIM_VERSION)
+	}
+	want := stateSize(int(host.gpu_count))
+	if host.gpu_count > C.SIM_MAX_GPUS || host.size != C.uint64_t(want) || len(data) != want {
+		return fmt.Errorf("%s is damaged: %d bytes where %d belong; remove its folder to start the host anew", path, len(data), want)
+	}
+	for i := range gpus(host) {
+		if !sound(&gpus(host)[i]) {
+			return fmt.Errorf("%s is damaged: GPU %d makes no sense; remove its folder to start the host anew", path, i)
+		}
+	}
+	return nil
+}
+
+func notAHost(path string) error {
+	return fmt.Errorf("%s is not a simulated host; remove it or name another folder", path)
+}
+
+// sound tells whether every index stays within its array.
+func sound(gpu *C.struct_sim_gpu) bool {
+	if gpu.clock_count == 0 || gpu.clock_count > C.SIM_MAX_CLOCKS || gpu.profile_count > C.SIM_MAX_PROFILES {
+		return false
+	}
+	for i := range gpu.instances {
+		if gpu.instances[i].used != 0 && gpu.instances[i].profile >= gpu.profile_count {
+			return false
+		}
+	}
+	return true
+}
+
+func stateSize(gpuCount int) int {
+	return C.sizeof_struct_sim_host + gpuCount*C.sizeof_struct_sim_gpu
+}
+
+func view(data []byte) *C.struct_sim_host {
+	return (*C.struct_sim_host)(unsafe.Pointer(unsafe.SliceData(data)))
+}
+
+// gpus is the open-ended array at the end of the host's struct.
+func gpus(host *C.struct_sim_host) []C.struct_sim_gpu {
+	first := (*C.struct_sim_gpu)(unsafe.Add(unsafe.Pointer(host), C.sizeof_struct_sim_host))
+	return unsafe.Slice(first, int(host.gpu_count))
+}
+
+// locked runs f while no call into the driver is under way.
+func (h *Host) locked(f func(*C.struct_sim_host) error) error {
+	if err := unix.Flock(int(h.file.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("cannot lock %s: %w", h.file.Name(), err)
+	}
+	defer unix.Flock(int(h.file.Fd()), unix.LOCK_UN)
+	return f(view(h.data))
+}
+
+// onGPU runs f on one GPU, locked.
+func (h *Host) onGPU(index int, f func(*C.struct_sim_gpu) error) error {
+	return h.locked(func(host *C.struct_sim_host) error {
+		if index < 0 || index >= int(host.gpu_count) {
+			return fmt.Errorf("there is no GPU %d; the host has GPUs 0 to %d", index, int(host.gpu_count)-1)
+		}
+		return f(&gpus(host)[index])
+	})
+}
+
+// text reads a zero-terminated array.
+func text(array []C.char) string {
+	var out []byte
+	for _, c := range array {
+		if c == 0 {
+			break
+		}
+		out = append(out, byte(c))
+	}
+	return string(out)
+}
+
+// put writes a text into an array, zeros after it. The error names the text.
+func put(array []C.char, s string) error {
+	if len(s) >= len(array) {
+		return fmt.Errorf("%q is too long: at most %d bytes", s, len(array)-1)
+	}
+	clear(array)
+	for i := range len(s) {
+		array[i] = C.char(s[i])
+	}
+	return nil
+}
+
+func flag(on bool) C.uint32_t {
+	if on {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,39 @@
+package sim
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Part is a number of equal GPUs of a simulated host.
+type Part struct {
+	Count int
+	Key   string // of the catalog's host: "h200"
+}
+
+var partPattern = regexp.MustCompile(`^(?:(\d+)\s*[xX*]?\s+|(\d+)\s*[xX*]\s*)?([A-Za-z][\w.+-]*)$`)
+
+// ParseSpec reads what a host simulates: "8 x h200", "1 x h200, 2 x l40s" or
+// "h200", which is one. Errors name the part that is wrong.
+func ParseSpec(spec string) ([]Part, error) {
+	var parts []Part
+	for _, piece := range strings.Split(spec, ",") {
+		piece = strings.TrimSpace(piece)
+		m := partPattern.FindStringSubmatch(piece)
+		if m == nil || strings.EqualFold(m[3], "x") {
+			return nil, fmt.Errorf("%q does not say which GPUs to simulate; write it like \"8 x h200\" or \"1 x h200, 2 x l40s\"", piece)
+		}
+		count := 1
+		if digits := m[1] + m[2]; digits != "" {
+			n, err := strconv.Atoi(digits)
+			if err != nil || n < 1 || n > MaxGPUs {
+				return nil, fmt.Errorf("%q: a host has 1 to %d GPUs, not %s", piece, MaxGPUs, digits)
+			}
+			count = n
+		}
+		parts = append(parts, Part{Count: count, Key: strings.ToLower(m[3])})
+	}
+	return parts, nil
+}

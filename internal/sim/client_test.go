@@ -136,9 +136,6 @@ func TestManyClientsAtOnce(t *testing.T) {
 
 // Where the state may only be read, getters serve and setters are refused.
 func TestReadOnly(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Fatal("this test changes user: run it as root")
-	}
 	folder, err := os.MkdirTemp("", "read-only-host")
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +158,10 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := exec.Command(other, clientArgument, folder, "name", "lock")
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := c.CombinedOutput()
+	if os.Getuid() == 0 { // whom no mode keeps from writing
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := c.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

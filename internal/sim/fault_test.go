@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -99,8 +98,8 @@ func TestHangingFault(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	c.Process.Kill()
-	if err := <-done; err == nil || err.(*exec.ExitError).Success() {
-		t.Errorf("the client ended well: %v", err)
+	if err := <-done; err == nil {
+		t.Error("the client ended well")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,7 @@ type Host struct {
 	dir  string
 	file *os.File
 	data []byte
+	turn sync.Mutex // the lock of the file does not hold within a process
 }
 
 // Open opens the host in a folder. A file that is none, or that another version
@@ -66,13 +68,12 @@ func BootID(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer h.Close()
 	var id string
 	err = h.locked(func(host *C.struct_sim_host) error {
 		id = text(host.boot_id[:])
 		return nil
 	})
-	return id, err
+	return id, errors.Join(err, h.Close())
 }
 
 func mapState(file *os.File) ([]byte, error) {
@@ -88,8 +89,7 @@ func mapState(file *os.File) ([]byte, error) {
 		return nil, fmt.Errorf("cannot map %s: %w", file.Name(), err)
 	}
 	if err := check(file.Name(), data); err != nil {
-		unix.Munmap(data)
-		return nil, err
+		return nil, errors.Join(err, unix.Munmap(data))
 	}
 	return data, nil
 }
@@ -124,6 +124,11 @@ func sound(gpu *C.struct_sim_gpu) bool {
 	if gpu.clock_count == 0 || gpu.clock_count > C.SIM_MAX_CLOCKS || gpu.profile_count > C.SIM_MAX_PROFILES {
 		return false
 	}
+	for i := range gpu.profile_count {
+		if gpu.profiles[i].start_count > C.SIM_MAX_STARTS {
+			return false
+		}
+	}
 	for i := range gpu.instances {
 		if gpu.instances[i].used != 0 && gpu.instances[i].profile >= gpu.profile_count {
 			return false
@@ -148,11 +153,13 @@ func gpus(host *C.struct_sim_host) []C.struct_sim_gpu {
 
 // locked runs f while no call into the driver is under way.
 func (h *Host) locked(f func(*C.struct_sim_host) error) error {
+	h.turn.Lock()
+	defer h.turn.Unlock()
 	if err := unix.Flock(int(h.file.Fd()), unix.LOCK_EX); err != nil {
 		return fmt.Errorf("cannot lock %s: %w", h.file.Name(), err)
 	}
-	defer unix.Flock(int(h.file.Fd()), unix.LOCK_UN)
-	return f(view(h.data))
+	err := f(view(h.data))
+	return errors.Join(err, unix.Flock(int(h.file.Fd()), unix.LOCK_UN))
 }
 
 // onGPU runs f on one GPU, locked.

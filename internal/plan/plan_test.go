@@ -1,0 +1,252 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+)
+
+const lab = `host "lab" {}
+`
+
+var fleets = []string{
+	lab + `session "worker" {
+  count  = 7
+  target = "2060"
+}`,
+	lab + `session "worker" {
+  count  = 3
+  target = "2060"
+  env    = { SEED = count.index }
+}`,
+	lab + `session "worker" {
+  count  = 3
+  target = "3060"
+}`,
+	lab + `session "big" { target = "3090" }
+session "small" {
+  count  = 2
+  target = "1660"
+}`,
+	lab + `session "big" {
+  target = "3090"
+  fit { tolerance = 0 }
+}`,
+	lab + `session "worker" {
+  count   = 2
+  target  = "2060"
+  command = ["python", "train.py"]
+  gpu     = 1
+}`,
+	"",
+}
+
+func TestPlanOfSevenWorkers(t *testing.T) {
+	w := newWorld(t, "h200")
+	p, diags := w.plan(fleets[0])
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	head, _, _ := strings.Cut(p.String(), "session.worker[1]/slice")
+	want := `GPU-0/take: GPU 0: note its baseline
+GPU-0/persistence: GPU 0: persistence on  <- GPU-0/take
+GPU-0/mig: GPU 0: MIG mode on  <- GPU-0/persistence
+GPU-0/clock: GPU 0: SM clock 1575 MHz  <- GPU-0/mig
+session.worker[0]/slice: session.worker[0]: slice 1g.18gb, slot 0  <- GPU-0/clock
+session.worker[0]/prepare: session.worker[0]: session folder  <- session.worker[0]/slice
+`
+	if d := cmp.Diff(want, head); d != "" {
+		t.Error(d)
+	}
+	if n := p.Effects(); n != 17 {
+		t.Errorf("%d steps touch the world, want 3 for the GPU and 2 for each of 7 sessions", n)
+	}
+}
+
+// TestWalk goes from any fleet to any other, with the world meddled with in
+// between: every plan must be possible, the one after it empty, and in the end
+// the world as it was.
+func TestWalk(t *testing.T) {
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		w := newWorld(t, "h200", "h200")
+		start := w.String()
+		for range 12 {
+			fleet := fleets[random.IntN(len(fleets))]
+			p, diags := w.plan(fleet)
+			if diags.HasErrors() {
+				t.Fatalf("seed %d: %v", seed, diags)
+			}
+			w.apply(p)
+			if again, _ := w.plan(fleet); !again.Empty() || again.Diff.Changes() || again.Diff.Drifted() {
+				t.Fatalf("seed %d: after apply there is still something to do:\n%sfor\n%s\non\n%s", seed, again, fleet, w)
+			}
+			w.meddle(random)
+			p, diags = w.plan(fleet)
+			if diags.HasErrors() {
+				t.Fatalf("seed %d: %v", seed, diags)
+			}
+			if p.Diff.Drifted() && fleet != "" && p.Empty() {
+				t.Fatalf("seed %d: drift, but nothing to mend it: %+v", seed, p.Diff.Drift)
+			}
+			w.apply(p)
+		}
+		p, _ := w.plan("")
+		w.apply(p)
+		if d := cmp.Diff(start, w.String()); d != "" {
+			t.Fatalf("seed %d: the world is not as it was:\n%s", seed, d)
+		}
+		if len(w.prior.GPUs)+len(w.prior.Sessions) > 0 {
+			t.Fatalf("seed %d: the state still has %+v", seed, w.prior)
+		}
+	}
+}
+
+// meddle does what somebody else might do to what is ours.
+func (w *world) meddle(random *rand.Rand) {
+	h := &w.live.Hosts[0]
+	g := &h.GPUs[random.IntN(len(h.GPUs))]
+	held, ours := w.prior.GPU("lab", g.UUID)
+	switch random.IntN(5) {
+	case 0:
+		if len(h.Containers) > 0 {
+			w.remove(h.Containers[random.IntN(len(h.Containers))].Session)
+		}
+	case 1:
+		if len(g.Slices) > 0 {
+			g.Slices = g.Slices[1:]
+		}
+	case 2:
+		if ours && held.Applied.PowerMW != nil {
+			g.PowerMW = g.Model.PowerMinMW
+		}
+	case 3:
+		if len(h.Containers) > 0 {
+			h.Containers[0].Hash = "edited"
+		}
+	case 4: // a reboot
+		h.BootID += "+"
+		for i := range h.GPUs {
+			g := &h.GPUs[i]
+			g.Slices, g.MIG, g.MIGPending, g.Persistence = nil, false, false, false
+			g.PowerMW, g.SMClockMHz = g.Model.PowerDefaultMW, g.Model.ClocksMHz[0]
+		}
+	}
+}
+
+func TestPlanIsTheSameEveryTime(t *testing.T) {
+	w := newWorld(t, "h200", "h200")
+	p, _ := w.plan(fleets[0])
+	w.apply(p)
+	for _, fleet := range fleets {
+		a, _ := w.plan(fleet)
+		first, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			b, _ := w.plan(fleet)
+			second, _ := json.Marshal(b)
+			if string(first) != string(second) {
+				t.Fatalf("two plans of the same differ:\n%s\n%s", first, second)
+			}
+		}
+	}
+}
+
+func TestPlanSurvivesJSON(t *testing.T) {
+	w := newWorld(t, "h200", "h200")
+	for _, fleet := range fleets {
+		p, _ := w.plan(fleet)
+		data, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back plan.Plan
+		if err := json.Unmarshal(data, &back); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(p.String(), back.String()); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff(p.Steps, back.Steps, cmp.Comparer(func(a, b plan.OpJSON) bool { return cmp.Equal(a.Op, b.Op) })); d != "" {
+			t.Error(d)
+		}
+		w.apply(p)
+	}
+}
+
+func TestUnknownOperationIsAnError(t *testing.T) {
+	var op plan.OpJSON
+	err := json.Unmarshal([]byte(`{"kind":"paint-gpu","do":{}}`), &op)
+	if err == nil || !strings.Contains(err.Error(), "paint-gpu") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSharedGPU: the power limit follows the sessions, and its reason is told.
+func TestSharedGPU(t *testing.T) {
+	for _, test := range []struct {
+		name, fleet string
+		watts       int
+		kept        string
+	}{
+		{"two", lab + `session "w" {
+  count  = 2
+  target = "2060"
+}`, 320, ""},
+		{"seven", fleets[0], 0, "7 x 160 W is above the card's 700 W"},
+		{"one", lab + `session "w" { target = "2060" }`, 200, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, "h200")
+			p, _ := w.plan(test.fleet)
+			g := p.Diff.GPUs[0]
+			if test.watts == 0 {
+				if g.Settings.PowerMW != nil || len(g.Kept) != 1 || g.Kept[0].Reason != test.kept {
+					t.Errorf("settings %+v, kept %+v", g.Settings, g.Kept)
+				}
+				return
+			}
+			if g.Settings.PowerMW == nil || *g.Settings.PowerMW != test.watts*1000 {
+				t.Errorf("power limit %v, want %d W", g.Settings.PowerMW, test.watts)
+			}
+		})
+	}
+}
+
+// TestForeignSlice: somebody else's slice is planned around, told, and left.
+func TestForeignSlice(t *testing.T) {
+	w := newWorld(t, "h200")
+	g := w.gpu("GPU-0")
+	g.MIG, g.MIGPending = true, true
+	w.create(resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "3g.71gb", Start: 4, Size: 4})
+	p, diags := w.plan(lab + `session "w" {
+  count  = 4
+  target = "2060"
+}`)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	w.apply(p)
+	after, _ := w.plan("")
+	told := 0
+	for _, d := range after.Diff.Drift {
+		if d.Told {
+			told++
+		}
+	}
+	if told != 1 || after.Diff.Drifted() {
+		t.Errorf("a foreign slice is to be told and is no drift: %+v", after.Diff.Drift)
+	}
+	w.apply(after)
+	if len(g.Slices) != 1 || g.Slices[0].Profile != "3g.71gb" || !g.MIG {
+		t.Errorf("the foreign slice was harmed: %s", w)
+	}
+}

@@ -1,0 +1,293 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/diff"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+)
+
+// AppliedView is what came of a run.
+type AppliedView struct {
+	Result  apply.Result
+	Plan    *plan.Plan
+	Live    resource.Live // as it was when the plan was made
+	Took    time.Duration
+	Destroy bool
+	Err     error // of the run itself: its journal or the state could not be written
+}
+
+// Applied shows what came of a run: each failure with what is left of it, then
+// the line that counts, then what to type next.
+func Applied(w io.Writer, s Style, v AppliedView) {
+	p := newPage(s)
+	for _, f := range v.Result.Failures {
+		p.gap()
+		p.failure(v, f)
+	}
+	if len(v.Result.Failures) > 0 {
+		p.standing(v)
+	}
+	p.gap()
+	if v.Err != nil {
+		first, rest, _ := strings.Cut(v.Err.Error(), "\n")
+		p.flow(0, 2, join(inked(removed, "Error:"), text(" "+first)))
+		p.paragraphs(0, rest)
+		p.gap()
+	}
+	p.outcome(v)
+	p.flush(w)
+}
+
+// failure shows one step that failed and what its undo left.
+func (p *page) failure(v AppliedView, f apply.Failure) {
+	first, rest, _ := strings.Cut(f.Error(), "\n")
+	p.flow(0, 2, join(inked(removed, p.cross()), text(" "+first)))
+	p.paragraphs(2, rest)
+	what, gpu := f.Step.Group, false
+	for _, g := range v.Plan.Diff.GPUs {
+		if g.UUID == f.Step.Group {
+			what, gpu = gpuName(v.Live, g.Host, g.UUID), true
+		}
+	}
+	switch {
+	case f.Left != nil:
+		p.flow(2, 4, join(inked(removed, "not undone:"), text(" "+sentence(strings.TrimPrefix(f.Left.Error(), "undoing "))+" What is left of "+what+" is in the state; cosplay destroy removes it.")))
+	case f.Undone && gpu:
+		p.flow(2, 4, text("nothing was changed on "+what+"."))
+	case f.Undone:
+		p.flow(2, 4, text("undone: nothing of "+what+" is left."))
+	case gpu:
+		p.flow(2, 4, text("what was set on "+what+" before stays and is in the state; cosplay destroy gives it back."))
+	default:
+		p.flow(2, 4, text("what there is of "+what+" is kept and in the state; the next apply goes on from there."))
+	}
+	if _, slice := f.Step.Do.Op.(plan.CreateSlice); slice {
+		p.flow(2, 2, text("Another process may have taken the slot since the plan: cosplay plan shows the GPU as it is."))
+	}
+}
+
+// standing says what is up in spite of the failures.
+func (p *page) standing(v AppliedView) {
+	up := 0
+	for _, s := range v.Result.Prior.Sessions {
+		if s.Container != nil {
+			up++
+		}
+	}
+	words := fmt.Sprintf("%d sessions are up and in the state", up)
+	if up == 1 {
+		words = "1 session is up and in the state"
+	}
+	if untouched, _ := untried(v); len(untouched) > 0 {
+		words += fmt.Sprintf("; %d not tried", len(untouched))
+	}
+	p.flow(2, 4, text(words+"."))
+}
+
+// untried lists the sessions and GPUs of which no step was begun, and those of
+// which some were when the run was stopped.
+func untried(v AppliedView) (untouched, unfinished []string) {
+	begun := map[string]bool{}
+	for _, id := range v.Result.Done {
+		for _, s := range v.Plan.Steps {
+			if s.ID == id {
+				begun[s.Group] = true
+			}
+		}
+	}
+	failed := map[string]bool{}
+	for _, f := range v.Result.Failures {
+		failed[f.Step.Group] = true
+	}
+	seen := map[string]bool{}
+	for _, s := range v.Result.NotTried {
+		if failed[s.Group] || seen[s.Group] {
+			continue
+		}
+		seen[s.Group] = true
+		if begun[s.Group] {
+			unfinished = append(unfinished, s.Group)
+		} else {
+			untouched = append(untouched, s.Group)
+		}
+	}
+	return untouched, unfinished
+}
+
+// achieved counts the changes of which every step was done.
+func achieved(v AppliedView) tally {
+	var (
+		t    tally
+		done = map[string]bool{}
+		open = map[string]bool{} // groups with a step that was not done
+	)
+	for _, id := range v.Result.Done {
+		done[id] = true
+	}
+	for _, s := range v.Plan.Steps {
+		if !done[s.ID] {
+			open[s.Group] = true
+		}
+	}
+	for _, c := range v.Plan.Diff.Sessions {
+		if !open[c.Address.String()] {
+			t.session(c.Action)
+		}
+	}
+	for _, c := range v.Plan.Diff.GPUs {
+		if !open[c.UUID] {
+			t.gpu(c.Action)
+		}
+	}
+	return t
+}
+
+// outcome is the line that counts.
+func (p *page) outcome(v AppliedView) {
+	t := achieved(v)
+	failed := len(v.Result.Failures)
+	untouched, unfinished := untried(v)
+	words := t.done(v.Destroy)
+	for _, left := range []struct {
+		n    int
+		what string
+	}{{failed, "failed"}, {len(unfinished), "unfinished"}, {len(untouched), "not tried"}} {
+		if left.n > 0 {
+			words = append(words, together(fmt.Sprintf("%d %s", left.n, left.what)))
+		}
+	}
+	if len(words) == 0 {
+		words = []string{"nothing was done"}
+	}
+	said := " " + strings.Join(words, ", ") + ", in " + together(seconds(v.Took)) + "."
+	again := "cosplay apply"
+	if v.Destroy {
+		again = "cosplay destroy"
+	}
+	switch {
+	case v.Err != nil:
+		p.flow(0, 2, join(inked(removed, "Stopped:"), text(said)))
+	case failed > 0:
+		p.flow(0, 2, join(inked(removed, "Not all done:"), text(said)))
+		p.next("cosplay plan")
+	case v.Result.Interrupted:
+		p.flow(0, 2, join(inked(changed, "Interrupted:"), text(said+" "+together("What was done is in the state."))))
+		p.next(again)
+	case v.Destroy:
+		p.leftAsItIs(v)
+		p.flow(0, 2, join(inked(added, "Destroyed:"), text(said+p.asFound(v))))
+	default:
+		p.flow(0, 2, join(inked(added, "Applied:"), text(said)))
+		p.nextAfterApply(v)
+	}
+}
+
+// done says in the past what a tally counts.
+func (t tally) done(destroy bool) []string {
+	var words []string
+	add := func(n int, what string) {
+		if n > 0 {
+			words = append(words, together(what))
+		}
+	}
+	add(t.Create, fmt.Sprintf("%d created", t.Create))
+	add(t.Change, fmt.Sprintf("%d changed", t.Change))
+	add(t.Replace, fmt.Sprintf("%d replaced", t.Replace))
+	if destroy {
+		add(t.Destroy, count(t.Destroy, "session"))
+	} else {
+		add(t.Destroy, fmt.Sprintf("%d destroyed", t.Destroy))
+	}
+	add(t.SetUp, count(t.SetUp, "GPU")+" set up")
+	add(t.GiveBack, count(t.GiveBack, "GPU")+" given back")
+	return words
+}
+
+// leftAsItIs tells of settings that were not restored.
+func (p *page) leftAsItIs(v AppliedView) {
+	for _, c := range v.Plan.Diff.GPUs {
+		for _, f := range c.Kept {
+			if c.Action == diff.Delete {
+				p.flow(0, 2, text(fmt.Sprintf("%s: %s stays %s: %s", gpuName(v.Live, c.Host, c.UUID), settingWord(f.Name), f.To, sentence(f.Reason))))
+			}
+		}
+	}
+}
+
+// asFound says that nothing of ours is left, where that is so.
+func (p *page) asFound(v AppliedView) string {
+	kept := slices.ContainsFunc(v.Plan.Diff.GPUs, func(c diff.GPUChange) bool { return len(c.Kept) > 0 })
+	if kept || len(v.Result.Prior.Sessions) > 0 || len(v.Result.Prior.GPUs) > 0 {
+		return ""
+	}
+	return " Everything is as it was found."
+}
+
+func (p *page) nextAfterApply(v AppliedView) {
+	for _, c := range v.Plan.Diff.Sessions {
+		if s, ok := v.Result.Prior.Session(c.Address); ok && c.After != nil && c.Action != diff.NoOp && s.Container != nil {
+			p.next("cosplay exec " + shellWord(c.Address.Short()) + " -- nvidia-smi")
+			return
+		}
+	}
+	p.next("cosplay status")
+}
+
+type failureJSON struct {
+	Step   string `json:"step"`
+	Title  string `json:"title"`
+	Error  string `json:"error"`
+	Undone bool   `json:"undone"`
+	Left   string `json:"left,omitempty"`
+}
+
+// AppliedJSON writes what came of a run as data.
+func AppliedJSON(w io.Writer, v AppliedView) error {
+	failures := []failureJSON{}
+	for _, f := range v.Result.Failures {
+		one := failureJSON{Step: f.Step.ID, Title: f.Step.Title, Error: f.Err.Error(), Undone: f.Undone}
+		if f.Left != nil {
+			one.Left = f.Left.Error()
+		}
+		failures = append(failures, one)
+	}
+	notTried := []string{}
+	for _, s := range v.Result.NotTried {
+		notTried = append(notTried, s.ID)
+	}
+	problem := ""
+	if v.Err != nil {
+		problem = v.Err.Error()
+	}
+	t := achieved(v)
+	return writeJSON(w, struct {
+		FormatVersion int           `json:"format_version"`
+		Destroy       bool          `json:"destroy"`
+		Summary       achievedJSON  `json:"summary"`
+		Done          []string      `json:"done"`
+		Failures      []failureJSON `json:"failures"`
+		NotTried      []string      `json:"not_tried"`
+		Interrupted   bool          `json:"interrupted"`
+		TookSeconds   float64       `json:"took_seconds"`
+		Serial        int           `json:"serial"`
+		Error         string        `json:"error,omitempty"`
+	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), failures, notTried,
+		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem})
+}
+
+// achievedJSON is a tally of what was done.
+type achievedJSON struct {
+	Create   int `json:"created"`
+	Change   int `json:"changed"`
+	Replace  int `json:"replaced"`
+	Destroy  int `json:"destroyed"`
+	SetUp    int `json:"gpus_set_up"`
+	GiveBack int `json:"gpus_given_back"`
+}

@@ -1,0 +1,182 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Diagnostics shows mistakes and warnings, each with its place in the source.
+func Diagnostics(w io.Writer, s Style, diags hcl.Diagnostics, files map[string]*hcl.File) {
+	p := newPage(s)
+	p.diagnostics(diags, files)
+	p.flush(w)
+}
+
+func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
+	for _, d := range diags {
+		p.gap()
+		lead := inked(removed, "Error:")
+		if d.Severity == hcl.DiagWarning {
+			lead = inked(changed, "Warning:")
+		}
+		p.flow(0, 2, join(lead, text(" "), inked(strong, d.Summary)))
+		if d.Subject != nil && *d.Subject != (hcl.Range{}) {
+			p.gap()
+			p.source(*d.Subject, files[d.Subject.Filename])
+			p.gap()
+		}
+		p.paragraphs(0, d.Detail)
+	}
+}
+
+// paragraphs keeps the line breaks that a text has and wraps its lines; those
+// that are indented are taken as they are.
+func (p *page) paragraphs(indent int, s string) {
+	if s == "" {
+		return
+	}
+	for _, l := range strings.Split(strings.TrimRight(s, "\n"), "\n") {
+		body := strings.TrimLeft(l, " ")
+		switch {
+		case body == "":
+			p.gap()
+		case body != l:
+			p.flow(indent+len(l)-len(body), indent+len(l)-len(body)+2, text(body))
+		default:
+			p.flow(indent, indent, text(body))
+		}
+	}
+}
+
+// source shows the line of a range with the range underlined.
+func (p *page) source(r hcl.Range, file *hcl.File) {
+	place := fmt.Sprintf("on %s line %d", r.Filename, r.Start.Line)
+	if where := enclosing(file, r.Start.Byte); where != "" {
+		place += ", in " + where
+	}
+	p.flow(2, 4, join(inked(dim, place), text(":")))
+	if file == nil || r.Start.Byte > len(file.Bytes) {
+		return
+	}
+	before, marked, after := cutLine(file.Bytes, r)
+	number := fmt.Sprintf("%4d: ", r.Start.Line)
+	room := p.width() - len(number)
+	before, marked, after = window(room, before, marked, after, p.dots())
+	p.print(0, line{{dim, number}, {plain, before}, {removed, marked}, {plain, after}})
+	p.print(len(number)+columns(before), inked(removed, strings.Repeat("^", max(1, columns(marked)))))
+}
+
+// enclosing names the block around a place: session "worker".
+func enclosing(file *hcl.File, at int) string {
+	if file == nil {
+		return ""
+	}
+	nav, ok := file.Nav.(interface{ ContextString(offset int) string })
+	if !ok {
+		return ""
+	}
+	return nav.ContextString(at)
+}
+
+// cutLine returns the line that a range begins in, in three parts: before, in
+// and after the range. Tabs become blanks.
+func cutLine(source []byte, r hcl.Range) (before, marked, after string) {
+	start := strings.LastIndexByte(string(source[:r.Start.Byte]), '\n') + 1
+	end := len(source)
+	if n := strings.IndexByte(string(source[r.Start.Byte:]), '\n'); n >= 0 {
+		end = r.Start.Byte + n
+	}
+	stop := max(r.Start.Byte, min(r.End.Byte, end))
+	plain := func(b []byte) string {
+		return strings.NewReplacer("\t", "    ", "\r", "").Replace(string(b))
+	}
+	return plain(source[start:r.Start.Byte]), plain(source[r.Start.Byte:stop]), plain(source[stop:end])
+}
+
+// window cuts a line that is longer than the room around what is marked.
+func window(room int, before, marked, after, dots string) (string, string, string) {
+	if columns(before+marked+after) <= room {
+		return before, marked, after
+	}
+	if marked = head(marked, room-2*columns(dots)); columns(before)+columns(marked)+columns(dots) > room {
+		kept := room / 4
+		if columns(marked)+kept+2*columns(dots) > room {
+			kept = 0
+		}
+		runes := []rune(before)
+		before = dots + string(runes[max(0, len(runes)-kept):])
+	}
+	if rest := room - columns(before) - columns(marked); columns(after) > rest {
+		after = head(after, max(0, rest-columns(dots))) + dots
+	}
+	return before, marked, after
+}
+
+// head is as much of the beginning of a text as fits.
+func head(s string, room int) string {
+	used := 0
+	for i, r := range s {
+		if used += runeColumns(r); used > room {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// Error shows an error that has no place in a source. Lines after its first are
+// kept, indents included.
+func Error(w io.Writer, s Style, err error) {
+	p := newPage(s)
+	first, rest, _ := strings.Cut(err.Error(), "\n")
+	p.flow(0, 2, join(inked(removed, "Error:"), text(" "+first)))
+	p.paragraphs(0, rest)
+	p.flush(w)
+}
+
+type diagnosticJSON struct {
+	Severity string     `json:"severity"`
+	Summary  string     `json:"summary"`
+	Detail   string     `json:"detail,omitempty"`
+	Range    *rangeJSON `json:"range,omitempty"`
+}
+
+type rangeJSON struct {
+	File  string  `json:"file"`
+	Start posJSON `json:"start"`
+	End   posJSON `json:"end"`
+}
+
+type posJSON struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+	Byte   int `json:"byte"`
+}
+
+// DiagnosticsJSON writes diagnostics as data.
+func DiagnosticsJSON(w io.Writer, diags hcl.Diagnostics) error {
+	return writeJSON(w, struct {
+		FormatVersion int              `json:"format_version"`
+		Valid         bool             `json:"valid"`
+		Diagnostics   []diagnosticJSON `json:"diagnostics"`
+	}{formatVersion, !diags.HasErrors(), diagnosticsJSON(diags)})
+}
+
+func diagnosticsJSON(diags hcl.Diagnostics) []diagnosticJSON {
+	all := []diagnosticJSON{}
+	for _, d := range diags {
+		one := diagnosticJSON{Severity: "error", Summary: d.Summary, Detail: d.Detail}
+		if d.Severity == hcl.DiagWarning {
+			one.Severity = "warning"
+		}
+		if r := d.Subject; r != nil && *r != (hcl.Range{}) {
+			one.Range = &rangeJSON{File: r.Filename,
+				Start: posJSON{r.Start.Line, r.Start.Column, r.Start.Byte},
+				End:   posJSON{r.End.Line, r.End.Column, r.End.Byte}}
+		}
+		all = append(all, one)
+	}
+	return all
+}

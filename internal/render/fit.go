@@ -1,0 +1,177 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"cosplay/internal/resource"
+)
+
+// FitView is one target on one kind of GPU.
+type FitView struct {
+	Target     resource.Target
+	Model      resource.Model
+	Options    resource.FitOptions
+	Candidates []resource.Fit // the best first
+	Err        error          // why cosplay would take none
+	Limits     []string       // what cannot be hidden
+	Where      string         // "from the catalog", "GPU 0 of this machine"
+}
+
+// Fit shows what every slice of a GPU is worth as a target, and which cosplay
+// would take.
+func Fit(w io.Writer, s Style, v FitView) {
+	p := newPage(s)
+	title := fmt.Sprintf(" on %s, tolerance %s %%, %s first", v.Model.Name, hundredths(v.Options.Tolerance), preferWords(v.Options.Prefer))
+	if v.Options.Prefer == resource.PreferBalanced {
+		title = strings.Replace(title, " first", "", 1)
+	}
+	if v.Options.MaxError != nil {
+		title += fmt.Sprintf(", at most %s %% off", hundredths(*v.Options.MaxError))
+	}
+	where := ""
+	if v.Where != "" {
+		where = "  (" + v.Where + ")"
+	}
+	p.flow(0, 2, join(inked(strong, v.Target.ShortName()), text(title), inked(dim, where)))
+	p.gap()
+	p.fitTable(v)
+	p.gap()
+	if len(v.Limits) > 0 {
+		p.flow(0, 2, join(inked(strong, "Cannot be hidden:"), text(" "+sentence(strings.Join(v.Limits, "; ")))))
+	}
+	if v.Err != nil {
+		p.flow(0, 2, join(inked(removed, "Error:"), text(" "+v.Err.Error())))
+	} else if len(v.Candidates) > 0 {
+		p.flow(0, 2, join(inked(added, ">"), text(" is what cosplay would take; fit.tolerance and fit.prefer choose another row.")))
+	}
+	p.flush(w)
+}
+
+// hundredths writes a ratio in percent, without the noise of binary fractions.
+func hundredths(ratio float64) string { return fmt.Sprintf("%.4g", 100*ratio) }
+
+func preferWords(prefer resource.Preference) string {
+	switch prefer {
+	case resource.PreferBandwidth:
+		return "bandwidth"
+	case resource.PreferBalanced:
+		return "FP32 and bandwidth alike"
+	}
+	return "FP32"
+}
+
+func (p *page) fitTable(v FitView) {
+	t := &table{gap: 2, columns: []column{{}, {title: "SLICE", tight: true}, {title: "SHARE"}, {title: "SMs", right: true}, {title: "CLOCK", right: true},
+		{title: "TFLOPS", right: true}, {title: "FP32", right: true}, {title: "GB/s", right: true}, {title: "BANDWIDTH", right: true},
+		{title: "TENSOR", right: true}, {prose: true}}}
+	fp32, bandwidth := leastError(v.Candidates, resource.PreferFP32), leastError(v.Candidates, resource.PreferBandwidth)
+	for i, f := range v.Candidates {
+		mark, ink := "", plain
+		if i == 0 && v.Err == nil {
+			mark, ink = ">", strong
+		}
+		t.add(inked(added, mark), inked(ink, sliceWord(f)), text(share(v.Model, f)), text(fmt.Sprint(f.Got.SMs)), text(clockWord(v.Model, f)),
+			text(fmt.Sprintf("%.1f", f.Got.FP32TFLOPS)), text(percent(f.FP32Ratio())),
+			text(fmt.Sprintf("%.0f", f.Got.BandwidthGBs)), text(percent(f.BandwidthRatio())),
+			text(times(f.TensorRatio())), inked(dim, leastWords(i == fp32, i == bandwidth)))
+	}
+	want := v.Target.Envelope()
+	t.add(nil, inked(dim, "target"), nil, text(fmt.Sprint(want.SMs)), nil, text(fmt.Sprintf("%.1f", want.FP32TFLOPS)), nil,
+		text(fmt.Sprintf("%.0f", want.BandwidthGBs)), nil, text(tensor(want.TensorTFLOPS)), nil)
+	p.table(t)
+}
+
+// leastWords marks the fits that are closest in one figure or in both.
+func leastWords(fp32, bandwidth bool) string {
+	switch {
+	case fp32 && bandwidth:
+		return "least error in both"
+	case fp32:
+		return "least error"
+	case bandwidth:
+		return "least bandwidth error"
+	}
+	return ""
+}
+
+func sliceWord(f resource.Fit) string {
+	if f.Profile == "" {
+		return "whole GPU"
+	}
+	return f.Profile
+}
+
+// share is the part of the GPU that a slice takes: compute slices of a MIG
+// profile.
+func share(m resource.Model, f resource.Fit) string {
+	if p, ok := m.Profile(f.Profile); ok && m.ComputeSlices > 0 {
+		return fmt.Sprintf("%d/%d", p.ComputeSlices, m.ComputeSlices)
+	}
+	return "all"
+}
+
+// clockWord names the clock of a fit; the highest needs no lock.
+func clockWord(m resource.Model, f resource.Fit) string {
+	if f.ClockMHz == m.MaxClockMHz() {
+		return "unlocked"
+	}
+	return resource.Clock(f.ClockMHz)
+}
+
+// leastError finds the fit with the least error; of equals the first.
+func leastError(fits []resource.Fit, prefer resource.Preference) int {
+	best := -1
+	for i, f := range fits {
+		if best < 0 || f.Error(prefer) < fits[best].Error(prefer) {
+			best = i
+		}
+	}
+	return best
+}
+
+// fitJSON is a fit in figures. Ratios are got over wanted; errors are
+// |ln ratio|.
+type fitJSON struct {
+	Profile        string            `json:"profile"` // "" is the whole GPU
+	ClockMHz       int               `json:"clock_mhz"`
+	Got            resource.Envelope `json:"got"`
+	Want           resource.Envelope `json:"want"`
+	FP32Ratio      *float64          `json:"fp32_ratio"`
+	FP32Error      *float64          `json:"fp32_error"`
+	BandwidthRatio *float64          `json:"bandwidth_ratio"`
+	BandwidthError *float64          `json:"bandwidth_error"`
+	TensorRatio    *float64          `json:"tensor_ratio"` // 0 where the target has no tensor cores
+}
+
+func newFitJSON(f resource.Fit) fitJSON {
+	return fitJSON{
+		Profile: f.Profile, ClockMHz: f.ClockMHz, Got: f.Got, Want: f.Want,
+		FP32Ratio: figure(f.FP32Ratio()), FP32Error: figure(f.Error(resource.PreferFP32)),
+		BandwidthRatio: figure(f.BandwidthRatio()), BandwidthError: figure(f.Error(resource.PreferBandwidth)),
+		TensorRatio: figure(f.TensorRatio()),
+	}
+}
+
+// FitJSON writes the fits as data.
+func FitJSON(w io.Writer, v FitView) error {
+	fits := []fitJSON{}
+	for _, f := range v.Candidates {
+		fits = append(fits, newFitJSON(f))
+	}
+	problem := ""
+	if v.Err != nil {
+		problem = v.Err.Error()
+	}
+	return writeJSON(w, struct {
+		FormatVersion int                 `json:"format_version"`
+		Target        resource.Target     `json:"target"`
+		Model         resource.Model      `json:"model"`
+		Where         string              `json:"where"`
+		Options       resource.FitOptions `json:"options"`
+		Candidates    []fitJSON           `json:"candidates"`
+		Limits        []string            `json:"limits"`
+		Error         string              `json:"error,omitempty"`
+	}{formatVersion, v.Target, v.Model, v.Where, v.Options, fits, list(v.Limits), problem})
+}

@@ -1,0 +1,40 @@
+package render
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+)
+
+// formatVersion is that of all JSON screens: it changes when a field goes or
+// gets another meaning, not when one is added.
+const formatVersion = 1
+
+// writeJSON writes a value the same way for the same value.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// list makes an empty list of none, so that readers find [] and not null.
+func list[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
+// figure rounds a ratio or an error to six decimals; one that does not exist is
+// null.
+func figure(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	x = math.Round(x*1e6) / 1e6
+	return &x
+}
+
+// watts turns mW into W.
+func watts(mw int) float64 { return float64(mw) / 1000 }

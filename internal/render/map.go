@@ -1,0 +1,57 @@
+package render
+
+import (
+	"fmt"
+	"io"
+
+	"cosplay/internal/resource"
+)
+
+// Map shows the slot maps alone, one GPU a line.
+func Map(w io.Writer, s Style, v StatusView) {
+	p := newPage(s)
+	var (
+		l    = v.labels()
+		maps []slotMap
+		name int
+	)
+	for _, h := range v.Live.Hosts {
+		for _, g := range h.GPUs {
+			maps = append(maps, v.slotMap(g, l))
+			name = max(name, columns(mapName(g))+2)
+		}
+	}
+	if len(maps) == 0 {
+		p.print(0, text("There is no GPU."))
+		p.flush(w)
+		return
+	}
+	g, rest := newGrid(maps, p.width()-name), maps
+	for _, h := range v.Live.Hosts {
+		p.gap()
+		if len(v.Live.Hosts) > 1 {
+			p.print(0, join(inked(strong, "host "), text(h.Name)))
+		}
+		p.mapHost(h, g, rest[:len(h.GPUs)], name)
+		rest = rest[len(h.GPUs):]
+	}
+	p.gap()
+	p.legendLines(0, p.Style.legend(l, maps...))
+	p.flush(w)
+}
+
+// mapHost draws the GPUs of one host, under a ruler for as long as they have as
+// many slots.
+func (p *page) mapHost(h resource.Host, g grid, maps []slotMap, name int) {
+	ruled := 0
+	for i, m := range maps {
+		if m.slots() != ruled {
+			ruled = m.slots()
+			p.print(0, join(line{pad(name)}, g.ruler(ruled)))
+		}
+		label := mapName(h.GPUs[i])
+		p.print(0, join(text(label), line{pad(name - columns(label))}, p.bar(g, m)))
+	}
+}
+
+func mapName(g resource.GPU) string { return fmt.Sprintf("GPU %d  %s", g.Index, g.Model.ShortModel()) }

@@ -1,0 +1,305 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/fit"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+)
+
+// PlanView is a plan with all that it rests on.
+type PlanView struct {
+	Config   string // the file or folder that was read; "" is cosplay.hcl, "-" standard input
+	Prior    resource.Prior
+	Live     resource.Live
+	Plan     *plan.Plan
+	Destroy  bool
+	Saved    string // the file that the plan was saved to; "" if it was not
+	Warnings hcl.Diagnostics
+	Files    map[string]*hcl.File
+	Notes    []string // what was found of a run that was cut off
+}
+
+// Plan shows what will happen: hosts, drift, then for each GPU its settings,
+// its slot map and its sessions, and last the line that counts.
+func Plan(w io.Writer, s Style, v PlanView) {
+	p := newPage(s)
+	p.heading(v)
+	p.notes(v)
+	if v.Plan.Diff.Drifted() {
+		p.gap()
+		p.drift(v)
+	}
+	if v.Plan.Diff.Changes() {
+		if v.Plan.Diff.Drifted() {
+			p.gap()
+			p.print(0, inked(strong, "Changes:"))
+		}
+		p.boards(v)
+		p.limits(v)
+	}
+	if len(v.Warnings) > 0 {
+		p.gap()
+		p.diagnostics(v.Warnings, v.Files)
+	}
+	p.gap()
+	p.summary(v)
+	p.flush(w)
+}
+
+// heading says what was read, what is remembered and what there is.
+func (p *page) heading(v PlanView) {
+	t := &table{columns: []column{{}, {prose: true}}}
+	t.add(inked(dim, "config"), text(configName(v.Config)))
+	t.add(inked(dim, "state"), text(stateWords(v.Prior)))
+	for _, h := range v.Live.Hosts {
+		t.add(inked(dim, "host"), text(hostWords(h)))
+	}
+	p.table(t)
+}
+
+func configName(config string) string {
+	switch config {
+	case "":
+		return defaultConfig
+	case "-":
+		return "standard input"
+	}
+	return config
+}
+
+const defaultConfig = "cosplay.hcl"
+
+func stateWords(prior resource.Prior) string {
+	switch {
+	case len(prior.Sessions) == 0 && len(prior.GPUs) == 0 && prior.Serial == 0:
+		return "nothing applied yet"
+	case len(prior.Sessions) == 0 && len(prior.GPUs) == 0:
+		return fmt.Sprintf("serial %d, nothing in it", prior.Serial)
+	}
+	return fmt.Sprintf("serial %d, %s on %s", prior.Serial, count(len(prior.Sessions), "session"), count(len(prior.GPUs), "GPU"))
+}
+
+// hostWords is "lab: 8 x NVIDIA H200 (simulated), driver 570.86, process runtime".
+func hostWords(h resource.Host) string {
+	var names []string
+	numbers := map[string]int{}
+	for _, g := range h.GPUs {
+		if numbers[g.Model.Name]++; numbers[g.Model.Name] == 1 {
+			names = append(names, g.Model.Name)
+		}
+	}
+	for i, name := range names {
+		names[i] = together(fmt.Sprintf("%d x %s", numbers[name], name))
+	}
+	words := h.Name + ": " + strings.Join(names, " + ")
+	if len(names) == 0 {
+		words = h.Name + ": no GPU"
+	}
+	if h.Simulated != "" {
+		words += " (simulated)"
+	}
+	if h.Driver != "" {
+		words += ", " + together("driver "+h.Driver)
+	}
+	if h.Runtime != "" {
+		words += ", " + together(h.Runtime+" runtime")
+	}
+	return words
+}
+
+func (p *page) notes(v PlanView) {
+	if len(v.Notes) == 0 {
+		return
+	}
+	p.gap()
+	p.flow(0, 2, join(inked(strong, "A run was cut off before its end. "), text("What it did was found and is in the state:")))
+	for _, n := range v.Notes {
+		p.flow(2, 4, text(withGPUNames(v.Live, n)))
+	}
+}
+
+// limits says once for each kind of disguise what it cannot hide.
+func (p *page) limits(v PlanView) {
+	var texts []string
+	about := map[string]string{}
+	for _, c := range v.Plan.Diff.Sessions {
+		if c.After == nil || c.Action == diff.NoOp {
+			continue
+		}
+		g, ok := v.Live.GPU(c.After.Slice.Host, c.After.Slice.GPU)
+		if !ok {
+			continue
+		}
+		limits := fit.Limits(g.Model, c.After.Target)
+		if len(limits) == 0 {
+			continue
+		}
+		of := fmt.Sprintf("%s on %s", c.After.Target.ShortName(), g.Model.ShortModel())
+		if about[of] == "" {
+			texts = append(texts, of)
+		}
+		about[of] = strings.Join(limits, "; ")
+	}
+	for i, of := range texts {
+		if i == 0 {
+			p.gap()
+		}
+		p.flow(0, 2, join(inked(strong, "Cannot be hidden"), text(" ("+together(of)+"): "+sentence(about[of]))))
+	}
+}
+
+// tally counts what a plan does.
+type tally struct {
+	Create   int `json:"create"`
+	Change   int `json:"change"`
+	Replace  int `json:"replace"`
+	Destroy  int `json:"destroy"`
+	SetUp    int `json:"gpus_to_set_up"`
+	GiveBack int `json:"gpus_to_give_back"`
+}
+
+func tallyOf(d diff.Diff) tally {
+	var t tally
+	for _, s := range d.Sessions {
+		t.session(s.Action)
+	}
+	for _, g := range d.GPUs {
+		t.gpu(g.Action)
+	}
+	return t
+}
+
+func (t *tally) session(a diff.Action) {
+	switch a {
+	case diff.Create:
+		t.Create++
+	case diff.Update:
+		t.Change++
+	case diff.Replace:
+		t.Replace++
+	case diff.Delete:
+		t.Destroy++
+	}
+}
+
+func (t *tally) gpu(a diff.Action) {
+	switch a {
+	case diff.Create, diff.Update:
+		t.SetUp++
+	case diff.Delete:
+		t.GiveBack++
+	}
+}
+
+func (t tally) sessions() int { return t.Create + t.Change + t.Replace + t.Destroy }
+
+// summary ends a plan: what it amounts to, and what to type next.
+func (p *page) summary(v PlanView) {
+	t := tallyOf(v.Plan.Diff)
+	switch {
+	case !v.Plan.Diff.Changes():
+		p.nothingToDo(v)
+		return
+	case t.sessions() == 0 && t.SetUp == 0:
+		p.flow(0, 2, join(inked(strong, "Plan:"), text(" no session changes; "), inked(removed, count(t.GiveBack, "GPU")+" to give back"), text(untouched)))
+	default:
+		p.flow(0, 2, join(inked(strong, "Plan: "), t.words(), text(untouched)))
+	}
+	next := "cosplay apply" + fileFlag(v.Config)
+	switch {
+	case v.Saved != "":
+		next = "cosplay apply " + shellWord(v.Saved)
+	case v.Destroy:
+		next = "cosplay destroy" + fileFlag(v.Config)
+	}
+	p.next(next)
+}
+
+// untouched ends a plan: a plan only says.
+var untouched = ". " + together("Nothing has been touched.")
+
+func (p *page) next(command string) {
+	p.flow(0, 6, join(inked(strong, "Next:"), text(" "+command)))
+}
+
+// words is "7 to create, 0 to change, 0 to destroy; 1 GPU to set up".
+func (t tally) words() line {
+	item := func(n int, what string, i ink) line {
+		if n == 0 {
+			i = plain
+		}
+		return inked(i, together(fmt.Sprintf("%d %s", n, what)))
+	}
+	words := join(item(t.Create, "to create", added), text(", "), item(t.Change, "to change", changed))
+	if t.Replace > 0 {
+		words = join(words, text(", "), item(t.Replace, "to replace", replaced))
+	}
+	words = join(words, text(", "), item(t.Destroy, "to destroy", removed))
+	if t.SetUp > 0 {
+		words = join(words, text("; "+together(count(t.SetUp, "GPU")+" to set up")))
+	}
+	if t.GiveBack > 0 {
+		words = join(words, text("; "+together(count(t.GiveBack, "GPU")+" to give back")))
+	}
+	return words
+}
+
+// nothingToDo says that all is well, and what of others is left alone.
+func (p *page) nothingToDo(v PlanView) {
+	said := "Everything is as " + configName(v.Config) + " says."
+	switch {
+	case v.Destroy:
+		said = "There is nothing of this project left to destroy."
+	case v.Plan.Diff.Drifted():
+		said = "What has drifted needs nothing done: the configuration does not ask for it."
+	}
+	p.flow(0, 2, join(inked(strong, "No changes. "), text(strings.TrimSpace(said+" "+foreignWords(v)))))
+}
+
+// foreignWords tells of slices of others on our GPUs.
+func foreignWords(v PlanView) string {
+	n := 0
+	var on []string
+	for _, d := range v.Plan.Diff.Drift {
+		if d.Class == diff.ForeignSlice {
+			n++
+			if name := gpuName(v.Live, d.Host, d.GPU); len(on) == 0 || on[len(on)-1] != name {
+				on = append(on, name)
+			}
+		}
+	}
+	switch {
+	case n == 0:
+		return ""
+	case len(on) > 3:
+		on = []string{count(len(on), "GPU")}
+	}
+	where := strings.Join(on, ", ")
+	if n == 1 {
+		return fmt.Sprintf("1 foreign slice on %s is left alone.", where)
+	}
+	return fmt.Sprintf("%d foreign slices on %s are left alone.", n, where)
+}
+
+// fileFlag repeats the --file that a plan was made with.
+func fileFlag(config string) string {
+	if config == "-" || strings.HasSuffix(config, ".hcl") && config != defaultConfig {
+		return " --file " + shellWord(config)
+	}
+	return ""
+}
+
+// shellWord quotes a word for a shell where it has to be.
+func shellWord(s string) string {
+	if !strings.ContainsAny(s, " \t\n'\"\\$`&|;<>()*?[]{}!#~") && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,102 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"cosplay/internal/apply"
+)
+
+// Progress shows a run while it goes: one line for each step that has ended
+// and, on a terminal, what is running now. It is told of one event at a time.
+type Progress struct {
+	w       io.Writer
+	style   Style
+	live    bool // the last line may be written over
+	running []apply.Event
+	shown   bool // a live line stands
+}
+
+// NewProgress makes a progress display for a run.
+func NewProgress(w io.Writer, s Style) *Progress {
+	_, isTerminal := terminal(w)
+	return &Progress{w: w, style: s, live: isTerminal && s.Color}
+}
+
+// Event shows what happened to a step.
+func (p *Progress) Event(e apply.Event) {
+	switch e.Kind {
+	case apply.StepStarted:
+		p.running = append(p.running, e)
+	case apply.StepDone:
+		p.ended(e, p.counter(e), seconds(e.Took))
+	case apply.StepFailed:
+		p.ended(e, p.counter(e), "failed, "+seconds(e.Took))
+	case apply.UndoDone:
+		p.print(inked(dim, "  undone: "+undoWords(e)))
+	case apply.UndoFailed:
+		p.print(join(inked(removed, p.style.cross()+" not undone: "), text(undoWords(e))))
+	}
+	p.refresh()
+}
+
+// undoWords says what an undo takes back.
+func undoWords(e apply.Event) string { return e.Step.Title }
+
+// counter is "[ 9/17]".
+func (p *Progress) counter(e apply.Event) string {
+	total := fmt.Sprint(e.Total)
+	return fmt.Sprintf("[%*d/%s]", len(total), e.Number, total)
+}
+
+func (p *Progress) ended(e apply.Event, counter, took string) {
+	p.running = slices.DeleteFunc(p.running, func(r apply.Event) bool { return r.Step.ID == e.Step.ID })
+	mark, sign := plain, "  "
+	if e.Kind == apply.StepFailed {
+		mark, sign = removed, p.style.cross()+" "
+	}
+	const lastColumn = 80 // times stand in one column also on a wide screen
+	before := line{{mark, sign}, {dim, counter}, {plain, " " + e.Step.Title}}
+	room := min(lastColumn, p.style.width()) - before.width() - columns(took)
+	p.print(join(before, line{pad(max(2, room))}, inked(markOr(mark, dim), took)))
+}
+
+func markOr(mark, other ink) ink {
+	if mark == plain {
+		return other
+	}
+	return mark
+}
+
+// print writes a line in place of the live one.
+func (p *Progress) print(l line) {
+	p.erase()
+	page := newPage(p.style)
+	page.print(0, l)
+	page.flush(p.w)
+}
+
+func (p *Progress) erase() {
+	if p.shown {
+		_, _ = io.WriteString(p.w, "\r\x1b[K")
+		p.shown = false
+	}
+}
+
+// refresh writes what is running, without an end of line.
+func (p *Progress) refresh() {
+	p.erase()
+	if !p.live || len(p.running) == 0 {
+		return
+	}
+	oldest := p.running[0]
+	what := "  " + p.counter(oldest) + " " + oldest.Step.Title + " " + p.style.dots()
+	if n := len(p.running) - 1; n > 0 {
+		what += fmt.Sprintf(" and %d more", n)
+	}
+	what = strings.ReplaceAll(head(what, p.style.width()-1), "\n", " ")
+	_, _ = io.WriteString(p.w, p.style.paint(dim, what))
+	p.shown = true
+}

@@ -1,0 +1,55 @@
+package render
+
+import (
+	"io"
+	"strings"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// Sessions shows the sessions alone.
+func Sessions(w io.Writer, s Style, v StatusView) {
+	p := newPage(s)
+	if len(v.Prior.Sessions) == 0 {
+		p.print(0, text("There is no session. cosplay apply makes those of the configuration."))
+	}
+	p.sessionTable(v)
+	p.flush(w)
+}
+
+// sessionTable lists the sessions of the state with how they are.
+func (p *page) sessionTable(v StatusView) {
+	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "STATE"}, {prose: true}}}
+	for _, s := range v.Prior.Sessions {
+		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(gpuName(v.Live, s.Slice.Host, s.Slice.GPU), "GPU ")), text(s.Slice.String()),
+			text(mib(s.Target.MemoryMiB)), p.stateCell(v, s), p.driftCell(v.sessionState(s), v.driftOf(s.Address)))
+	}
+	p.table(t)
+}
+
+func (p *page) stateCell(v StatusView, s resource.PriorSession) line {
+	state := v.sessionState(s)
+	switch state {
+	case resource.Running:
+		return inked(added, state)
+	case resource.Stopped, "unfinished":
+		return inked(changed, state)
+	}
+	return inked(removed, state)
+}
+
+// driftCell marks a session that drifted, with words where its state has none.
+func (p *page) driftCell(state string, drift []diff.Drift) line {
+	switch {
+	case len(drift) == 0:
+		return nil
+	case state != resource.Running:
+		return inked(drifted, p.mark())
+	}
+	var things []string
+	for _, d := range drift {
+		things = append(things, d.Thing+" "+d.To)
+	}
+	return join(inked(drifted, p.mark()), text(" "+strings.Join(things, ", ")))
+}

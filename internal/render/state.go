@@ -1,0 +1,101 @@
+package render
+
+import (
+	"fmt"
+	"io"
+
+	"cosplay/internal/resource"
+)
+
+// State shows what the state remembers: each GPU with what it was found with
+// and what was set, and the sessions on it.
+func State(w io.Writer, s Style, prior resource.Prior) {
+	p := newPage(s)
+	if prior.Lineage == "" {
+		p.print(0, text("The state is empty: nothing was applied yet."))
+		p.flush(w)
+		return
+	}
+	head := &table{columns: []column{{}, {prose: true}}}
+	head.add(inked(dim, "lineage"), text(prior.Lineage))
+	head.add(inked(dim, "serial"), text(fmt.Sprint(prior.Serial)))
+	p.table(head)
+	for _, g := range prior.GPUs {
+		p.gap()
+		p.print(0, join(inked(strong, g.UUID), text("  on "+g.Host)))
+		p.stateGPU(g)
+		p.gap()
+		p.stateSessions(prior, g)
+	}
+	p.gap()
+	p.print(0, text(capital(stateWords(prior))+"."))
+	p.flush(w)
+}
+
+// stateGPU shows what a GPU was found with and what cosplay set.
+func (p *page) stateGPU(g resource.PriorGPU) {
+	t := &table{indent: 2, columns: []column{{}, {title: "FOUND WITH"}, {title: "SET TO"}, {prose: true}}}
+	add := func(name, was, now, note string) {
+		if was != "" || now != "" {
+			t.add(text(name), text(was), text(now), inked(dim, note))
+		}
+	}
+	unsure := ""
+	if g.ClockUnsure {
+		unsure = "a run was cut off here: set again by the next apply"
+	}
+	found, set := settingWords(g.Baseline), settingWords(g.Applied)
+	add("MIG mode", found.mig, set.mig, "")
+	add("persistence mode", found.persistence, set.persistence, "")
+	add("SM clock", found.clock, set.clock, unsure)
+	add("power limit", found.power, set.power, "")
+	p.table(t)
+}
+
+type settingTexts struct{ mig, persistence, clock, power string }
+
+// settingWords writes settings out; what nobody asked for is empty.
+func settingWords(s resource.Settings) settingTexts {
+	var t settingTexts
+	if s.MIG != nil {
+		t.mig = resource.OnOff(*s.MIG)
+	}
+	if s.Persistence != nil {
+		t.persistence = resource.OnOff(*s.Persistence)
+	}
+	if s.ClockMHz != nil {
+		t.clock = resource.Clock(*s.ClockMHz)
+	}
+	if s.PowerMW != nil {
+		t.power = resource.Watts(*s.PowerMW)
+	}
+	return t
+}
+
+// stateSessions lists the sessions on a GPU, and what is missing of them.
+func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
+	t := &table{indent: 2, columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "SLICE"}, {title: "MIG UUID"}, {prose: true}}}
+	for _, s := range prior.Sessions {
+		if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID {
+			continue
+		}
+		uuid, missing := "", ""
+		if s.Handle != nil {
+			uuid = s.Handle.UUID
+		}
+		if s.Container == nil {
+			missing = "no " + resource.ContainerWord(s.Runtime) + " yet"
+		}
+		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.Slice.String()), text(uuid), inked(dim, missing))
+	}
+	p.table(t)
+}
+
+// StateJSON writes what the state remembers as data.
+func StateJSON(w io.Writer, prior resource.Prior) error {
+	prior.GPUs, prior.Sessions = list(prior.GPUs), list(prior.Sessions)
+	return writeJSON(w, struct {
+		FormatVersion int `json:"format_version"`
+		resource.Prior
+	}{formatVersion, prior})
+}

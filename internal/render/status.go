@@ -1,0 +1,145 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// Status shows what is there: hosts, GPUs with their slots, sessions, and what
+// is there that is not ours.
+func Status(w io.Writer, s Style, v StatusView) {
+	p := newPage(s)
+	l := v.labels()
+	for _, h := range v.Live.Hosts {
+		p.gap()
+		p.flow(0, 2, join(inked(strong, "host "), text(hostWords(h))))
+		for _, g := range h.GPUs {
+			p.gap()
+			p.statusGPU(v, g, l)
+		}
+	}
+	if len(v.Prior.Sessions) > 0 {
+		p.gap()
+		p.sessionTable(v)
+	}
+	p.orphans(v)
+	p.gap()
+	p.statusSummary(v)
+	p.flush(w)
+}
+
+// statusGPU shows a GPU's settings as they are, its slots and what has drifted.
+func (p *page) statusGPU(v StatusView, g resource.GPU, l labels) {
+	m := v.slotMap(g, l)
+	items := []string{p.clockWords(v.Prior, g), drawWords(g), fmt.Sprintf("%d C", g.TemperatureC),
+		fmt.Sprintf("%d of %s", g.MemoryUsedMiB, mib(g.Model.MemoryMiB)), m.computeWords()}
+	if g.Model.MIG() || g.MIGCapable {
+		items = append([]string{migWords(g)}, items...)
+	}
+	p.print(0, join(inked(strong, gpuName(v.Live, g.Host, g.UUID)), text("  "+g.Model.Name), inked(dim, "  "+shortUUID(g.UUID))))
+	items = slices.DeleteFunc(items, func(s string) bool { return s == "" })
+	for i := range items {
+		items[i] = together(items[i])
+	}
+	p.flow(4, 4, text(strings.Join(items, ", ")))
+	p.statusDrift(v, g)
+	if m.mig || len(m.taken) > 0 {
+		p.slotMap(4, m, l)
+	}
+}
+
+func migWords(g resource.GPU) string {
+	words := "MIG " + resource.OnOff(g.MIG)
+	if g.MIGPending != g.MIG {
+		words += " (" + resource.OnOff(g.MIGPending) + " after the next reset)"
+	}
+	return words
+}
+
+// clockWords tells the SM clock and, as far as it is known, its lock.
+func (p *page) clockWords(prior resource.Prior, g resource.GPU) string {
+	now := fmt.Sprintf("SM clock %d MHz", g.SMClockMHz)
+	held, ok := prior.GPU(g.Host, g.UUID)
+	if !ok || held.Applied.ClockMHz == nil || *held.Applied.ClockMHz == 0 {
+		return now
+	}
+	if lock := *held.Applied.ClockMHz; lock != g.SMClockMHz {
+		return now + fmt.Sprintf(" (lock %d MHz)", lock)
+	}
+	return now + " (locked)"
+}
+
+func drawWords(g resource.GPU) string {
+	return fmt.Sprintf("%.0f of %s", watts(g.DrawMW), resource.Watts(g.PowerMW))
+}
+
+// statusDrift marks what has drifted of the GPU itself.
+func (p *page) statusDrift(v StatusView, g resource.GPU) {
+	for _, d := range v.Drift {
+		if d.Session == nil && d.Host == g.Host && d.GPU == g.UUID && !d.Told {
+			p.flow(4, 6, join(inked(drifted, "drift:"), text(fmt.Sprintf(" %s %s %s %s", d.Thing, d.From, p.arrow(), d.To))))
+		}
+	}
+}
+
+// mark points at drift.
+func (p *page) mark() string { return p.pick("← drift", "<- drift") }
+
+// orphans lists containers that the state knows nothing of.
+func (p *page) orphans(v StatusView) {
+	t := &table{indent: 2, columns: []column{{}, {}, {}, {prose: true}}}
+	for _, h := range v.Live.Hosts {
+		for _, c := range v.orphans(h) {
+			t.add(text(c.Session), text(c.State), text("on "+h.Name), inked(dim, c.ID))
+		}
+	}
+	if len(t.rows) == 0 {
+		return
+	}
+	p.gap()
+	p.flow(0, 2, join(inked(strong, "Not in the state"), text(" of this project, and left alone:")))
+	p.table(t)
+}
+
+func (p *page) statusSummary(v StatusView) {
+	running := 0
+	for _, s := range v.Prior.Sessions {
+		if v.sessionState(s) == resource.Running {
+			running++
+		}
+	}
+	all := len(v.Prior.Sessions)
+	words := count(all, "session") + ", all running"
+	switch {
+	case all == 0:
+		words = "No session"
+	case running < all:
+		words = fmt.Sprintf("%s, %d running", count(all, "session"), running)
+	}
+	if foreign := foreignSlices(v); foreign > 0 {
+		words += "; " + count(foreign, "foreign slice")
+	}
+	n := v.counted()
+	if n == 0 {
+		p.flow(0, 2, text(words+"; no drift."))
+		return
+	}
+	p.flow(0, 2, join(text(words+"; "), inked(drifted, fmt.Sprintf("%d drifted", n)), text(".")))
+	p.next("cosplay plan")
+}
+
+// foreignSlices counts the slices of others on all GPUs.
+func foreignSlices(v StatusView) int {
+	n := 0
+	for _, h := range v.Live.Hosts {
+		for _, g := range h.GPUs {
+			n += len(diff.Foreign(g, v.Prior))
+		}
+	}
+	return n
+}

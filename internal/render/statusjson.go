@@ -1,0 +1,136 @@
+package render
+
+import (
+	"io"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+type statusJSON struct {
+	FormatVersion int                  `json:"format_version"`
+	Hosts         []hostJSON           `json:"hosts"`
+	Sessions      []sessionJSON        `json:"sessions"`
+	Drift         []diff.Drift         `json:"drift"`
+	Drifted       bool                 `json:"has_drift"`
+	Orphans       []resource.Container `json:"orphans"`
+}
+
+type hostJSON struct {
+	Name      string    `json:"name"`
+	Simulated string    `json:"simulated,omitempty"`
+	Library   string    `json:"library"`
+	Driver    string    `json:"driver"`
+	BootID    string    `json:"boot_id"`
+	Runtime   string    `json:"runtime"`
+	GPUs      []gpuJSON `json:"gpus"`
+}
+
+// gpuJSON is a GPU as NVML shows it. Power is in W.
+type gpuJSON struct {
+	UUID         string      `json:"uuid"`
+	Index        int         `json:"index"`
+	PCI          string      `json:"pci"`
+	Name         string      `json:"name"`
+	MIGCapable   bool        `json:"mig_capable"`
+	MIG          bool        `json:"mig"`
+	MIGPending   bool        `json:"mig_pending"`
+	Persistence  bool        `json:"persistence"`
+	PowerLimitW  float64     `json:"power_limit_w"`
+	PowerDrawW   float64     `json:"power_draw_w"`
+	SMClockMHz   int         `json:"sm_clock_mhz"`
+	ClockLockMHz *int        `json:"clock_lock_mhz"` // that cosplay holds, 0 for unlocked; null where it holds none
+	Temperature  int         `json:"temperature_c"`
+	MemoryMiB    int         `json:"memory_mib"`
+	MemoryUsed   int         `json:"memory_used_mib"`
+	InHand       bool        `json:"in_hand"` // cosplay answers for its settings
+	Slices       []sliceJSON `json:"slices"`
+	Processes    int         `json:"processes"`
+}
+
+type sliceJSON struct {
+	UUID            string            `json:"uuid"`
+	GPUInstance     int               `json:"gpu_instance"`
+	ComputeInstance int               `json:"compute_instance"`
+	Profile         string            `json:"profile"`
+	Start           int               `json:"start"`
+	Size            int               `json:"size"`
+	Ours            bool              `json:"ours"`
+	Session         *resource.Address `json:"session"`
+}
+
+// StatusJSON writes what is there as data.
+func StatusJSON(w io.Writer, v StatusView) error {
+	s := statusJSON{FormatVersion: formatVersion, Hosts: []hostJSON{}, Sessions: v.sessionsJSON(),
+		Drift: list(v.Drift), Drifted: v.counted() > 0, Orphans: []resource.Container{}}
+	for _, h := range v.Live.Hosts {
+		host := hostJSON{Name: h.Name, Simulated: h.Simulated, Library: h.Library, Driver: h.Driver, BootID: h.BootID, Runtime: h.Runtime, GPUs: []gpuJSON{}}
+		for _, g := range h.GPUs {
+			host.GPUs = append(host.GPUs, v.gpuJSON(g))
+		}
+		s.Hosts = append(s.Hosts, host)
+		s.Orphans = append(s.Orphans, v.orphans(h)...)
+	}
+	return writeJSON(w, s)
+}
+
+func (v StatusView) gpuJSON(g resource.GPU) gpuJSON {
+	held, inHand := v.Prior.GPU(g.Host, g.UUID)
+	out := gpuJSON{
+		UUID: g.UUID, Index: g.Index, PCI: g.PCI, Name: g.Model.Name,
+		MIGCapable: g.MIGCapable, MIG: g.MIG, MIGPending: g.MIGPending, Persistence: g.Persistence,
+		PowerLimitW: watts(g.PowerMW), PowerDrawW: watts(g.DrawMW), SMClockMHz: g.SMClockMHz,
+		ClockLockMHz: held.Applied.ClockMHz, Temperature: g.TemperatureC,
+		MemoryMiB: g.Model.MemoryMiB, MemoryUsed: g.MemoryUsedMiB, InHand: inHand,
+		Slices: []sliceJSON{}, Processes: len(g.Processes),
+	}
+	for _, s := range g.Slices {
+		one := sliceJSON{UUID: s.UUID, GPUInstance: s.GPUInstance, ComputeInstance: s.ComputeInstance, Profile: s.Profile, Start: s.Start, Size: s.Size}
+		if owner, ok := v.owner(s); ok {
+			one.Ours, one.Session = true, &owner.Address
+		}
+		out.Slices = append(out.Slices, one)
+	}
+	return out
+}
+
+type sessionJSON struct {
+	Address   resource.Address    `json:"address"`
+	Name      string              `json:"name"` // as people type it
+	ID        string              `json:"id"`
+	Target    string              `json:"target"`
+	Slice     resource.Slice      `json:"slice"`
+	SliceUUID string              `json:"slice_uuid"`
+	MemoryMiB int                 `json:"memory_mib"`
+	Fit       fitJSON             `json:"fit"`
+	Runtime   string              `json:"runtime"`
+	Workspace string              `json:"workspace"`
+	State     string              `json:"state"`
+	Container *resource.Container `json:"container"`
+	Drift     []diff.Drift        `json:"drift"`
+}
+
+func (v StatusView) sessionsJSON() []sessionJSON {
+	all := []sessionJSON{}
+	for _, s := range v.Prior.Sessions {
+		one := sessionJSON{Address: s.Address, Name: s.Address.Short(), ID: s.ID, Target: s.Target.Key, Slice: s.Slice,
+			MemoryMiB: s.Target.MemoryMiB, Fit: newFitJSON(s.Fit), Runtime: s.Runtime, Workspace: s.Workspace,
+			State: v.sessionState(s), Drift: list(v.driftOf(s.Address))}
+		if s.Handle != nil {
+			one.SliceUUID = s.Handle.UUID
+		}
+		if c, ok := v.Live.Container(s.Slice.Host, s.ID); ok {
+			one.Container = &c
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// SessionsJSON writes the sessions as data.
+func SessionsJSON(w io.Writer, v StatusView) error {
+	return writeJSON(w, struct {
+		FormatVersion int           `json:"format_version"`
+		Sessions      []sessionJSON `json:"sessions"`
+	}{formatVersion, v.sessionsJSON()})
+}

@@ -1,0 +1,184 @@
+package render
+
+import (
+	"cmp"
+	"strings"
+)
+
+// table aligns cells in columns. Where it is wider than the screen, its last
+// columns go to a second line under the first, as columns too: nothing is cut
+// and nothing is broken apart, but for a last column of prose, which wraps.
+type table struct {
+	indent  int
+	gap     int // blanks between columns; 0 is three
+	columns []column
+	rows    []row
+}
+
+// column is how the cells of one column are set.
+type column struct {
+	title string
+	right bool // figures
+	tight bool // one blank before it instead of the table's gap
+	prose bool // may wrap; the last column only
+}
+
+// row is a line of cells, or one line across all columns.
+type row struct {
+	cells  []line
+	across line
+	indent int // of across, from the table's
+}
+
+// leastProse is the room, in columns, below which prose goes to a line of its own.
+const leastProse = 24
+
+func (t *table) add(cells ...line) { t.rows = append(t.rows, row{cells: cells}) }
+
+func (t *table) across(indent int, l line) {
+	t.rows = append(t.rows, row{across: l, indent: indent})
+}
+
+// titled reports whether a column has a heading.
+func (t *table) titled() bool {
+	for _, c := range t.columns {
+		if c.title != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// table writes a table.
+func (p *page) table(t *table) {
+	if len(t.rows) == 0 {
+		return
+	}
+	rows := t.rows
+	if t.titled() {
+		head := row{}
+		for _, c := range t.columns {
+			head.cells = append(head.cells, inked(dim, c.title))
+		}
+		rows = append([]row{head}, rows...)
+	}
+	widths := t.widths(rows)
+	bands := t.bands(widths, p.width())
+	for _, r := range rows {
+		if r.cells == nil {
+			p.flow(t.indent+r.indent, t.indent+r.indent+2, r.across)
+			continue
+		}
+		for _, b := range bands {
+			p.band(t, b, r, widths)
+		}
+	}
+}
+
+// widths is the room of each column; a column in which nothing stands has none.
+func (t *table) widths(rows []row) []int {
+	widths := make([]int, len(t.columns))
+	for _, r := range rows {
+		for i, c := range r.cells {
+			widths[i] = max(widths[i], c.width())
+		}
+	}
+	for i, c := range t.columns {
+		if c.title != "" && !t.filled(i) {
+			widths[i] = 0
+		}
+	}
+	return widths
+}
+
+func (t *table) filled(column int) bool {
+	for _, r := range t.rows {
+		if column < len(r.cells) && r.cells[column].width() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// band is a run of columns that stand on one line.
+type band struct {
+	indent     int
+	start, end int
+}
+
+// bands cuts the columns into lines that the screen is wide enough for.
+func (t *table) bands(widths []int, screen int) []band {
+	all := []band{{indent: t.indent}}
+	used := t.indent
+	for i, w := range widths {
+		b := &all[len(all)-1]
+		need := w
+		if t.columns[i].prose {
+			need = min(w, leastProse)
+		}
+		if w > 0 && used > b.indent {
+			need += t.gapBefore(i)
+		}
+		signOnly := i > 0 && i-b.start == 1 && t.columns[i].tight
+		if i > b.start && w > 0 && used+need > screen && !signOnly {
+			all = append(all, band{indent: t.indent + 6, start: i, end: i})
+			b, used, need = &all[len(all)-1], t.indent+6, w
+		}
+		used += need
+		b.end = i + 1
+	}
+	return all
+}
+
+func (t *table) gapBefore(i int) int {
+	if t.columns[i].tight {
+		return 1
+	}
+	return cmp.Or(t.gap, 3)
+}
+
+// band writes the cells of one row that stand on one line.
+func (p *page) band(t *table, b band, r row, widths []int) {
+	var (
+		out  line
+		used int
+	)
+	for i := b.start; i < b.end && i < len(r.cells); i++ {
+		if widths[i] == 0 {
+			continue
+		}
+		if used > 0 {
+			out, used = append(out, pad(t.gapBefore(i))), used+t.gapBefore(i)
+		}
+		cell := r.cells[i]
+		room := p.width() - b.indent - used
+		if t.columns[i].prose && cell.width() > room {
+			p.prose(b.indent, used, out, cell)
+			return
+		}
+		fill := pad(widths[i] - cell.width())
+		if t.columns[i].right {
+			out = append(append(out, fill), cell...)
+		} else {
+			out = append(append(out, cell...), fill)
+		}
+		used += widths[i]
+	}
+	if trimmed(out) != nil {
+		p.print(b.indent, out)
+	}
+}
+
+// prose ends a row with a cell that takes several lines.
+func (p *page) prose(indent, used int, before, cell line) {
+	room := p.width() - indent - used
+	for i, l := range wrap(cell, room, room) {
+		if i == 0 {
+			p.print(indent, join(before, l))
+		} else {
+			p.print(indent+used, l)
+		}
+	}
+}
+
+func pad(n int) piece { return piece{plain, strings.Repeat(" ", max(0, n))} }

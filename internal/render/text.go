@@ -1,0 +1,170 @@
+package render
+
+import (
+	"io"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// piece is text in one ink; a line is a row of them.
+type piece struct {
+	ink  ink
+	text string
+}
+
+type line []piece
+
+func text(s string) line         { return line{{plain, s}} }
+func inked(i ink, s string) line { return line{{i, s}} }
+
+func join(parts ...line) line {
+	var all line
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+func (l line) width() int {
+	n := 0
+	for _, p := range l {
+		n += columns(p.text)
+	}
+	return n
+}
+
+// columns is the room that a text takes on a terminal.
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	switch {
+	case r < 0x80:
+		return 1
+	case unicode.Is(unicode.Mn, r):
+		return 0
+	}
+	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+		return 2
+	}
+	return 1
+}
+
+// hard is a space at which no line is broken.
+const hard = "\u00a0"
+
+// together makes a text that stays on one line.
+func together(s string) string { return strings.ReplaceAll(s, " ", hard) }
+
+// page collects a screen and writes it in one go.
+type page struct {
+	Style
+	out   strings.Builder
+	blank bool // the last line is empty, or there is none
+}
+
+func newPage(s Style) *page { return &page{Style: s, blank: true} }
+
+func (p *page) flush(w io.Writer) {
+	_, _ = io.WriteString(w, p.out.String()) // a reader that went away is no problem of the screen's
+}
+
+// gap leaves one empty line, never two and none at the top.
+func (p *page) gap() {
+	if !p.blank {
+		p.out.WriteByte('\n')
+		p.blank = true
+	}
+}
+
+// print writes one line at an indent, without blanks at its end.
+func (p *page) print(indent int, l line) {
+	l = trimmed(l)
+	if len(l) == 0 {
+		p.gap()
+		return
+	}
+	p.out.WriteString(strings.Repeat(" ", indent))
+	for _, one := range l {
+		p.out.WriteString(p.paint(one.ink, strings.ReplaceAll(one.text, hard, " ")))
+	}
+	p.out.WriteByte('\n')
+	p.blank = false
+}
+
+func trimmed(l line) line {
+	for len(l) > 0 {
+		last := l[len(l)-1]
+		if cut := strings.TrimRight(last.text, " "+hard); cut != "" {
+			return append(append(line{}, l[:len(l)-1]...), piece{last.ink, cut})
+		}
+		l = l[:len(l)-1]
+	}
+	return nil
+}
+
+// flow writes prose, broken at blanks; later lines hang at their own indent.
+func (p *page) flow(indent, hang int, l line) {
+	for i, one := range wrap(l, p.width()-indent, p.width()-hang) {
+		if i == 0 {
+			p.print(indent, one)
+		} else {
+			p.print(hang, one)
+		}
+	}
+}
+
+// wrap breaks a line into lines of at most so many columns. A word that is
+// longer than a line stays whole, so that it can be copied.
+func wrap(l line, first, rest int) []line {
+	var (
+		lines   []line
+		current line
+		used    int
+		room    = first
+	)
+	for _, w := range words(l) {
+		n := w.width()
+		switch {
+		case len(current) == 0:
+		case used+1+n > room:
+			lines, current, used, room = append(lines, current), nil, 0, rest
+		default:
+			current, used = append(current, piece{w[0].ink, " "}), used+1
+		}
+		current, used = append(current, w...), used+n
+	}
+	return append(lines, current)
+}
+
+// words splits at blanks; a word may be made of several inks.
+func words(l line) []line {
+	var (
+		all  []line
+		word line
+	)
+	end := func() {
+		if len(word) > 0 {
+			all, word = append(all, word), nil
+		}
+	}
+	for _, p := range l {
+		for i, part := range strings.Split(p.text, " ") {
+			if i > 0 {
+				end()
+			}
+			if part != "" {
+				word = append(word, piece{p.ink, part})
+			}
+		}
+	}
+	end()
+	return all
+}

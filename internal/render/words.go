@@ -1,0 +1,177 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// percent writes a ratio as the deviation from 1: "+0.0 %", "-8.9 %", "+79 %".
+func percent(ratio float64) string {
+	p := 100 * (ratio - 1)
+	if math.IsNaN(p) || math.IsInf(p, 0) {
+		return "?"
+	}
+	if math.Abs(p) < 9.95 {
+		p = math.Round(p*10)/10 + 0 // no -0.0
+		return fmt.Sprintf("%+.1f %%", p)
+	}
+	return fmt.Sprintf("%+.0f %%", p)
+}
+
+// times writes a tensor ratio: "x4.0"; nothing where the target has none.
+func times(ratio float64) string {
+	if ratio == 0 || math.IsNaN(ratio) || math.IsInf(ratio, 0) {
+		return "-"
+	}
+	return fmt.Sprintf("x%.1f", ratio)
+}
+
+func mib(n int) string { return strconv.Itoa(n) + " MiB" }
+
+// number writes a figure with no more decimals than it has.
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// count writes "1 GPU", "7 GPUs".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if strings.HasSuffix(thing, "s") {
+		return fmt.Sprintf("%d %ses", n, thing)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// seconds writes a duration as people tell it.
+func seconds(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// capital begins a sentence.
+func capital(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
+}
+
+// sentence ends a text with a full stop.
+func sentence(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}
+
+// gpuName is what people call a GPU: with its host where there are several.
+func gpuName(live resource.Live, host, uuid string) string {
+	name := shortUUID(uuid) // it is gone
+	if g, ok := live.GPU(host, uuid); ok {
+		name = fmt.Sprintf("GPU %d", g.Index)
+	}
+	if len(live.Hosts) > 1 {
+		return host + " " + name
+	}
+	return name
+}
+
+// shortUUID is enough of a UUID to tell two GPUs apart.
+func shortUUID(uuid string) string {
+	const enough = len("GPU-51a0c0de")
+	if len(uuid) > enough {
+		return uuid[:enough]
+	}
+	return uuid
+}
+
+var uuidPattern = regexp.MustCompile(`GPU-[0-9A-Za-z-]+`)
+
+// withGPUNames puts the names that people use in place of the UUIDs in a text.
+func withGPUNames(live resource.Live, s string) string {
+	return uuidPattern.ReplaceAllStringFunc(s, func(uuid string) string {
+		for _, h := range live.Hosts {
+			if _, ok := live.GPU(h.Name, uuid); ok {
+				return gpuName(live, h.Name, uuid)
+			}
+		}
+		return uuid
+	})
+}
+
+// settingWord is the word for one setting on all screens.
+func settingWord(name string) string {
+	if name == "persistence" {
+		return "persistence mode"
+	}
+	return name
+}
+
+// signs of the actions; the sign stands also without colour.
+var signs = map[diff.Action]struct {
+	sign string
+	ink  ink
+}{
+	diff.NoOp:    {"", dim},
+	diff.Create:  {"+", added},
+	diff.Update:  {"~", changed},
+	diff.Replace: {"-/+", replaced},
+	diff.Delete:  {"-", removed},
+}
+
+// sign is set to the right in three columns, so that all signs end alike.
+func sign(a diff.Action) line {
+	s := signs[a]
+	return inked(s.ink, fmt.Sprintf("%3s", s.sign))
+}
+
+// group is a run of things that read alike.
+type group[T any] struct {
+	shown  []T
+	hidden int
+}
+
+// alike gathers things with the same key, in the order of the first of each.
+// Of four and more two are shown. With verbose they all are, as they come.
+func alike[T any](all []T, key func(T) string, verbose bool) []group[T] {
+	if verbose {
+		return []group[T]{{shown: all}}
+	}
+	var (
+		order []string
+		found = map[string][]T{}
+	)
+	for _, one := range all {
+		k := key(one)
+		if found[k] == nil {
+			order = append(order, k)
+		}
+		found[k] = append(found[k], one)
+	}
+	var groups []group[T]
+	for _, k := range order {
+		g := group[T]{shown: found[k]}
+		if n := len(g.shown); n >= 4 {
+			g.shown, g.hidden = g.shown[:2], n-2
+		}
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+// more tells how many are not shown.
+func (s Style) more(n int) line {
+	return inked(dim, fmt.Sprintf("%s %d more like it (--verbose shows all)", s.dots(), n))
+}

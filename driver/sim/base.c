@@ -168,6 +168,8 @@ uint64_t process_start(uint32_t pid)
     const char *at = stat + n;
     while (at > stat && *at != ')')
         at--;
+    if (at + 2 < stat + n && (at[2] == 'Z' || at[2] == 'X'))
+        return 0; /* a zombie: ended, only not yet waited for */
     for (int field = 2; field < 22; at++) {
         if (!*at)
             return 0;

@@ -106,7 +106,7 @@ func (d device) unlockClock() error {
 
 // createSlice makes a GPU instance at its placement and the one compute
 // instance that fills it; a failure in between leaves neither.
-func (d device) createSlice(want resource.Slice) (*resource.LiveSlice, error) {
+func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.LiveSlice, error) {
 	profiles, err := d.profiles()
 	if err != nil {
 		return nil, err
@@ -114,6 +114,11 @@ func (d device) createSlice(want resource.Slice) (*resource.LiveSlice, error) {
 	for _, p := range profiles {
 		if p.Name != want.Profile {
 			continue
+		}
+		if p.SMs != need.SMs || p.MemoryMiB < need.MemoryMiB {
+			return nil, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(),
+				Message: fmt.Sprintf("the driver's %s has %d SMs and %d MiB, but the plan counted on %d SMs and needs %d MiB", p.Name, p.SMs, p.MemoryMiB, need.SMs, need.MemoryMiB),
+				Hint:    "Now that MIG mode is on, the driver tells its own table: run cosplay plan again."}
 		}
 		placement := nvml.GpuInstancePlacement{Start: uint32(want.Start), Size: uint32(p.size)}
 		instance, err := get(d, "nvmlDeviceCreateGpuInstanceWithPlacement", func() (nvml.GpuInstance, nvml.Return) {

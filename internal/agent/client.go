@@ -96,9 +96,10 @@ func (c *Client) SetPower(ctx context.Context, gpu string, mw int) error {
 }
 
 // CreateSlice makes a GPU instance at its placement with the compute instance
-// that fills it, or nothing.
-func (c *Client) CreateSlice(ctx context.Context, s resource.Slice) (resource.LiveSlice, error) {
-	answer, err := c.ask(ctx, request{Op: opCreateSlice, GPU: s.GPU, Slice: &resource.LiveSlice{Slice: s}}, changeDeadline)
+// that fills it, or nothing. A profile that is not what the plan counted on is
+// refused.
+func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resource.Need) (resource.LiveSlice, error) {
+	answer, err := c.ask(ctx, request{Op: opCreateSlice, GPU: s.GPU, Slice: &resource.LiveSlice{Slice: s}, Need: &need}, changeDeadline)
 	if err != nil {
 		return resource.LiveSlice{}, err
 	}

@@ -32,6 +32,7 @@ type request struct {
 	On       bool                `json:"on,omitempty"`
 	Value    int                 `json:"value,omitempty"` // MHz or mW
 	Slice    *resource.LiveSlice `json:"slice,omitempty"`
+	Need     *resource.Need      `json:"need,omitempty"`
 }
 
 // response is one line from the child.

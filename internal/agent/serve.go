@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 )
 
@@ -13,6 +15,9 @@ import (
 // that hangs past its request's deadline is answered with an error, and the
 // process ends, since nothing else can stop it.
 func Serve(in io.Reader, out io.Writer, library string) error {
+	// The parent may be gone before its answer is: that must not end us before
+	// the driver is closed.
+	signal.Ignore(syscall.SIGPIPE)
 	lib, err := open(library)
 	if err != nil {
 		// The first request gets the reason; a child that just dies tells nothing.
@@ -82,7 +87,7 @@ func (l *nvmlLibrary) do(r request, answer *response) (err error) {
 	case opSetPower:
 		return g.setPower(r.Value)
 	case opCreateSlice:
-		answer.Slice, err = g.createSlice(r.Slice.Slice)
+		answer.Slice, err = g.createSlice(r.Slice.Slice, *r.Need)
 		return err
 	case opDestroySlice:
 		return g.destroySlice(*r.Slice)

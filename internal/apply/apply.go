@@ -19,7 +19,7 @@ type GPUs interface {
 	LockClock(ctx context.Context, gpu string, mhz int) error
 	UnlockClock(ctx context.Context, gpu string) error
 	SetPower(ctx context.Context, gpu string, mw int) error
-	CreateSlice(ctx context.Context, s resource.Slice) (resource.LiveSlice, error)
+	CreateSlice(ctx context.Context, s resource.Slice, need resource.Need) (resource.LiveSlice, error)
 	DestroySlice(ctx context.Context, s resource.LiveSlice) error
 }
 
@@ -138,7 +138,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior) (plan.M
 	case plan.CreateSlice:
 		var made resource.LiveSlice
 		err := r.gpus(op.Session.Slice.Host, func(g GPUs) (err error) {
-			made, err = g.CreateSlice(ctx, op.Session.Slice)
+			made, err = g.CreateSlice(ctx, op.Session.Slice, resource.Need{SMs: op.Session.Fit.Got.SMs, MemoryMiB: op.Session.Target.MemoryMiB})
 			return err
 		})
 		return plan.Made{Handle: &made.Handle}, err

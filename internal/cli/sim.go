@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/project"
-	"cosplay/internal/render"
 	"cosplay/internal/sim"
 )
 
@@ -82,7 +82,9 @@ func (inv *invocation) simShow(on onSim) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return render.JSON(inv.Out, shown)
+				encoder := json.NewEncoder(inv.Out)
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(shown)
 			})
 		},
 	}

@@ -131,6 +131,14 @@ type Handle struct {
 	UUID            string `json:"uuid,omitempty"` // "" while there is no compute instance
 }
 
+// Need is what a slice must offer. The plan may have counted with the catalog's
+// table, since drivers hide theirs while MIG mode is off: so the driver's own is
+// held against it before the slice is made.
+type Need struct {
+	SMs       int `json:"sms"`        // exactly
+	MemoryMiB int `json:"memory_mib"` // at least
+}
+
 // LiveSlice is a MIG slice that exists.
 type LiveSlice struct {
 	Slice

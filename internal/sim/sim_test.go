@@ -24,6 +24,9 @@ func TestParseSpec(t *testing.T) {
 		"h200":               {{Count: 1, Key: "h200"}},
 		" h200 ,l40s":        {{Count: 1, Key: "h200"}, {Count: 1, Key: "l40s"}},
 		"4 l40s":             {{Count: 4, Key: "l40s"}},
+		"2 x 4090":           {{Count: 2, Key: "4090"}},
+		"4090":               {{Count: 1, Key: "4090"}},
+		"1 x NVIDIA H200":    {{Count: 1, Key: "nvidia h200"}},
 	}
 	for spec, expected := range good {
 		parts, err := sim.ParseSpec(spec)

@@ -13,16 +13,19 @@ type Part struct {
 	Key   string // of the catalog's host: "h200"
 }
 
-var partPattern = regexp.MustCompile(`^(?:(\d+)\s*[xX*]?\s+|(\d+)\s*[xX*]\s*)?([A-Za-z][\w.+-]*)$`)
+var partPattern = regexp.MustCompile(`^(?:(\d+)\s*[xX*]?\s+|(\d+)\s*[xX*]\s*)?([A-Za-z][\w .+-]*|\d{3,4})$`)
 
-// ParseSpec reads what a host simulates: "8 x h200", "1 x h200, 2 x l40s" or
-// "h200", which is one. Errors name the part that is wrong.
+// bareX is a part that begins with the sign between count and name.
+var bareX = regexp.MustCompile(`^[xX*](\s|$)`)
+
+// ParseSpec reads what a host simulates: "8 x h200", "1 x h200, 2 x l40s", "1 x 4090"
+// or "h200", which is one. Errors name the part that is wrong.
 func ParseSpec(spec string) ([]Part, error) {
 	var parts []Part
 	for _, piece := range strings.Split(spec, ",") {
 		piece = strings.TrimSpace(piece)
 		m := partPattern.FindStringSubmatch(piece)
-		if m == nil || strings.EqualFold(m[3], "x") {
+		if m == nil || bareX.MatchString(m[3]) {
 			return nil, fmt.Errorf("%q does not say which GPUs to simulate; write it like \"8 x h200\" or \"1 x h200, 2 x l40s\"", piece)
 		}
 		count := 1

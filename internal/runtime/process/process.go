@@ -114,8 +114,8 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 		dir := filepath.Join(r.Base, e.Name())
 		f, err := readFigures(dir)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue // half made or half removed
+		case errors.Is(err, fs.ErrNotExist): // half made or half removed
+			all = append(all, resource.Container{ID: dir, Session: e.Name(), State: resource.Stopped})
 		case errors.Is(err, errDamaged):
 			all = append(all, resource.Container{ID: dir, Session: e.Name(), State: resource.Running, Hash: "damaged"})
 		case err != nil:

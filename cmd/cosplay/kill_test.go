@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+const fleet = `
+host "lab" { simulate = "1 x h200" }
+session "worker" {
+  count  = 7
+  target = "2060"
+}
+`
+
+// project is a folder with a configuration, and the cosplay to run in it.
+type project struct {
+	t   *testing.T
+	dir string
+}
+
+func newProject(t *testing.T, text string) project {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "fleet.hcl"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return project{t, dir}
+}
+
+func (p project) command(args ...string) *exec.Cmd {
+	c := exec.Command("cosplay", args...)
+	c.Dir = p.dir
+	return c
+}
+
+// run must succeed.
+func (p project) run(args ...string) string {
+	p.t.Helper()
+	out, err := p.command(args...).CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("cosplay %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// hardware is the whole state of the simulated host.
+func (p project) hardware() []byte {
+	p.t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, ".cosplay/sim/lab/host"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return data
+}
+
+// kill runs a command and kills it with SIGKILL after a time.
+func (p project) kill(after time.Duration, args ...string) {
+	p.t.Helper()
+	c := p.command(args...)
+	if err := c.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	time.Sleep(after)
+	_ = c.Process.Kill()
+	_ = c.Wait()
+}
+
+// TestKill: whenever apply or destroy is killed, the next apply converges, and
+// the next destroy leaves the host as it was.
+func TestKill(t *testing.T) {
+	const moments = 20
+	p := newProject(t, fleet)
+	p.run("plan")
+	before := p.hardware()
+	begun := time.Now()
+	p.run("apply", "--auto-approve")
+	whole := time.Since(begun)
+	p.run("destroy", "--auto-approve")
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	moment := func() time.Duration { return time.Duration(random.Int64N(int64(whole * 5 / 4))) }
+
+	// A kill before the first step or after the last proves little: go on until
+	// enough have hit the middle.
+	interrupted, rounds := 0, 0
+	for ; interrupted < 3*moments && rounds < 10*moments; rounds++ {
+		p.kill(moment(), "apply", "--auto-approve")
+		interrupted += journals(t, p.dir)
+		p.run("apply", "--auto-approve")
+		p.run("plan", "--detailed-exitcode")
+
+		p.kill(moment(), "destroy", "--auto-approve")
+		interrupted += journals(t, p.dir)
+		p.run("destroy", "--auto-approve")
+		if !bytes.Equal(p.hardware(), before) {
+			t.Fatalf("the host is not as it was:\n%s", p.run("sim", "show"))
+		}
+
+		p.kill(moment(), "apply", "--auto-approve")
+		interrupted += journals(t, p.dir)
+		p.run("destroy", "--auto-approve")
+		if !bytes.Equal(p.hardware(), before) {
+			t.Fatalf("the host is not as it was:\n%s", p.run("sim", "show"))
+		}
+		if left, _ := filepath.Glob(filepath.Join(p.dir, ".cosplay/sessions/*/*")); len(left) > 0 {
+			t.Fatalf("session folders are left: %v", left)
+		}
+	}
+	t.Logf("%d commands killed within %s, %d of them in the middle of a run", 3*rounds, whole, interrupted)
+	if interrupted < moments {
+		t.Errorf("only %d of %d kills hit a run: the test proves too little", interrupted, 3*rounds)
+	}
+}
+
+// journals counts the journals that a cut-off run has left.
+func journals(t *testing.T, dir string) int {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*.journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(found)
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"cosplay/internal/cli"
+)
+
+// TestMain makes the test binary be cosplay where it is called so: in the
+// scripts, and when it starts itself as its own agent.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"cosplay": func() { os.Exit(cli.Main(os.Args[1:], cli.Stdio())) },
+	})
+}
+
+// TestScripts runs every user story in testdata/script.
+func TestScripts(t *testing.T) {
+	judge, noJudge := os.Getenv("COSPLAY_NVIDIA_SMI"), os.Getenv("COSPLAY_NO_NVIDIA_SMI") != ""
+	if judge == "" && !noJudge {
+		t.Fatal("there is no nvidia-smi to judge by: run make test, which gets it, or set COSPLAY_NO_NVIDIA_SMI=1 to go without")
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("NVIDIA_SMI", judge)
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			return name == "judge" && !noJudge, nil
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}

@@ -2,22 +2,22 @@ package place
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
 const (
-	maxLoads  = 3000   // loads of one kind beyond which they are no longer all listed
 	maxVisits = 20_000 // partial plans that the exact search looks at
+	maxFills  = 40     // loads made where there are too many to list
 	few       = 40     // sessions up to which a plan is also searched for its errors
 )
 
 // A cover is the search for the fewest GPUs that take a demand.
 type cover struct {
 	*packer
-	full     [][]load // by kind: the loads to which nothing can be added
-	complete bool     // full holds all of them
 	weights  []weights
+	holds    [][]float64 // by weights and kind: the most that a GPU takes
+	byWeight []int       // classes, the weightiest first
+	careful  bool        // few enough sessions to compare plans by all their costs
 
 	best   []use
 	cost   cost
@@ -31,23 +31,30 @@ func (p *packer) cover(demand []int) ([]use, bool) {
 	if total(demand) == 0 {
 		return nil, true
 	}
-	c := &cover{packer: p, complete: true, seen: map[string]cost{}}
-	for _, k := range p.kinds {
-		loads, all := p.loads(k, demand)
-		c.full = append(c.full, loads)
-		c.complete = c.complete && all
-	}
-	c.weigh(demand)
+	c := p.newCover(demand)
 	free := c.free()
 	least, possible := c.least(demand, free)
 	if !possible {
 		return nil, false
 	}
-	c.greedy(demand, slices.Clone(free))
-	if c.complete && (!c.found || c.cost[gpusUsed] > least || total(demand) <= few) {
+	rest := slices.Clone(demand)
+	plan, so := c.greedy(rest, slices.Clone(free))
+	if total(rest) == 0 {
+		c.best, c.cost, c.found = plan, so, true
+	}
+	if c.complete && (!c.found || c.cost[gpusUsed] > least) {
+		c.round(demand, slices.Clone(free))
+	}
+	if c.complete && (!c.found || c.cost[gpusUsed] > least || c.careful) {
 		c.search(demand, free, nil, cost{})
 	}
 	return c.best, c.found
+}
+
+func (p *packer) newCover(demand []int) *cover {
+	c := &cover{packer: p, careful: total(demand) <= few, seen: map[string]cost{}}
+	c.weigh(demand)
+	return c
 }
 
 // free counts the GPUs of each kind.
@@ -59,68 +66,84 @@ func (c *cover) free() []int {
 	return free
 }
 
-// loads lists the loads of a kind within demand to which nothing can be added,
-// and whether these are all.
-func (p *packer) loads(k *kind, demand []int) ([]load, bool) {
-	var full []load
-	tried, now := 0, make(load, len(demand))
-	var grow func(from int)
-	grow = func(from int) {
-		tried++
-		more := false
-		for c := range demand {
-			if int(now[c]) == demand[c] || tried > maxLoads {
-				continue
-			}
-			now[c]++
-			if p.fit(k, now) {
-				more = true
-				if c >= from {
-					grow(c)
-				}
-			}
-			now[c]--
-		}
-		if !more && now.sum() > 0 {
-			full = append(full, slices.Clone(now))
-		}
-	}
-	grow(0)
-	return full, tried <= maxLoads
-}
-
-// greedy takes the load worth most, as often as it goes, until all is placed.
-func (c *cover) greedy(demand, free []int) {
-	rest := slices.Clone(demand)
-	var plan []use
-	var so cost
-	for total(rest) > 0 {
-		kind, best := c.worthMost(rest, free)
+// greedy takes the load worth most, as often as it goes, until nothing that is
+// left goes anywhere.
+func (c *cover) greedy(rest, free []int) (plan []use, so cost) {
+	for {
+		k, best := c.worthMost(rest, free)
 		if best == nil {
-			return
+			return plan, so
 		}
-		times := free[kind]
+		times := free[k]
 		for i, n := range best {
 			if n > 0 {
 				times = min(times, rest[i]/int(n))
 			}
 		}
-		for i, n := range best {
-			rest[i] -= times * int(n)
+		for range times {
+			take(rest, best, 1)
+			so = so.plus(c.price(c.kinds[k], best))
 		}
-		free[kind] -= times
-		plan = append(plan, use{c.kinds[kind], best, times})
-		so[gpusUsed] += int64(times * c.kinds[kind].price)
+		free[k] -= times
+		plan = append(plan, use{c.kinds[k], best, times})
 	}
-	c.best, c.cost, c.found = plan, so, true
-	if total(demand) <= few {
-		for _, u := range plan {
-			for range u.times {
-				c.cost = c.cost.plus(c.seat(u.kind, u.load).cost)
-			}
+}
+
+// price is what a load costs: all figures, or with many sessions the GPU alone.
+func (c *cover) price(k *kind, l load) cost {
+	if c.careful {
+		return c.seat(k, l).cost
+	}
+	return cost{gpusUsed: int64(k.price)}
+}
+
+// round solves the demand as if GPUs could be had in parts, keeps the whole ones,
+// and searches for the rest.
+func (c *cover) round(demand, free []int) {
+	var loads []load
+	var kinds []int
+	for k := range c.kinds {
+		if c.kinds[k].price == 1 {
+			loads, kinds = append(loads, c.full[k]...), append(kinds, slices.Repeat([]int{k}, len(c.full[k]))...)
 		}
-		c.cost[gpusUsed] = so[gpusUsed]
 	}
+	rest, so := slices.Clone(demand), cost{}
+	plan := c.useUp(rest, free)
+	_, uses := dual(loads, rest)
+	for i, l := range loads {
+		k := kinds[i]
+		for n := min(free[k], int(uses[i]+tiny)); n > 0 && l.wanted(rest); n-- {
+			take(rest, l, 1)
+			free[k]--
+			plan = append(plan, use{c.kinds[k], l, 1})
+			so = so.plus(c.price(c.kinds[k], l))
+		}
+	}
+	c.search(rest, free, plan, so)
+	c.visits, c.seen = 0, map[string]cost{}
+}
+
+// useUp fills the GPUs in use, as far as that goes.
+func (c *cover) useUp(rest, free []int) (plan []use) {
+	for {
+		k, l := c.worthMost(rest, free)
+		if l == nil || c.kinds[k].price > 0 {
+			return plan
+		}
+		take(rest, l, 1)
+		free[k]--
+		plan = append(plan, use{c.kinds[k], l, 1})
+	}
+}
+
+// wanted reports whether there is demand for all of a load.
+func (l load) wanted(rest []int) bool {
+	for i, n := range l {
+		if int(n) > rest[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // worthMost picks the next GPU and its load: GPUs in use first, then where the
@@ -128,53 +151,83 @@ func (c *cover) greedy(demand, free []int) {
 func (c *cover) worthMost(rest, free []int) (kind int, best load) {
 	worth := 0.0
 	for k := range c.kinds {
-		if free[k] == 0 || best != nil && c.kinds[kind].price == 0 {
+		if free[k] == 0 {
 			continue
 		}
-		for _, l := range c.within(k, rest, -1) {
-			if w := c.weights[0].of(l); w > worth+tiny {
+		if best != nil && c.kinds[kind].price == 0 {
+			break
+		}
+		full := c.full[k]
+		if !c.complete {
+			full = c.fills(c.kinds[k], rest)
+		}
+		for _, l := range full {
+			if w := c.weights[0].of(l, rest); w > worth+tiny {
 				kind, best, worth = k, l, w
 			}
 		}
 	}
-	return kind, best
+	if best == nil {
+		return 0, nil
+	}
+	return kind, best.cut(rest)
 }
 
-// within cuts the full loads of a kind down to what is left to place, without
-// those that another holds too. Where the full loads are not all known it fills
-// one up, class by class. With a class, only loads that hold one of it count.
+// fills makes some loads of what is left: each begins with another class, then
+// takes what fits beside it, the classes first of which the fewest fit on a GPU.
+// They serve where there are too many loads to list.
+func (c *cover) fills(k *kind, rest []int) []load {
+	var loads []load
+	for _, first := range c.byWeight {
+		if rest[first] == 0 {
+			continue
+		}
+		l := make(load, len(rest))
+		c.fill(k, l, first, rest)
+		for _, i := range c.byWeight {
+			c.fill(k, l, i, rest)
+		}
+		if loads = append(loads, l); len(loads) == maxFills {
+			break
+		}
+	}
+	return loads
+}
+
+// fill adds as many of a class to a load as fit and are left.
+func (c *cover) fill(k *kind, l load, class int, rest []int) {
+	for int(l[class]) < min(rest[class], maxLoad) {
+		if l[class]++; !c.fit(k, l) {
+			l[class]--
+			return
+		}
+	}
+}
+
+// cut leaves of a load what there is demand for.
+func (l load) cut(rest []int) load {
+	l = slices.Clone(l)
+	for i := range l {
+		l[i] = uint8(min(int(l[i]), rest[i]))
+	}
+	return l
+}
+
+// within cuts the full loads of a kind down to what is left to place, those
+// that hold one of a class, without those that another holds too.
 func (c *cover) within(k int, rest []int, class int) []load {
 	var cut []load
 	for _, l := range c.full[k] {
-		l = slices.Clone(l)
-		for i := range l {
-			l[i] = uint8(min(int(l[i]), rest[i]))
-		}
-		if !c.complete {
-			c.fill(c.kinds[k], l, rest)
-		}
-		if l.sum() == 0 || class >= 0 && l[class] == 0 {
+		if l[class] == 0 {
 			continue
 		}
+		l = l.cut(rest)
 		if slices.ContainsFunc(cut, l.in) {
 			continue
 		}
 		cut = append(slices.DeleteFunc(cut, func(o load) bool { return o.in(l) }), l)
 	}
 	return cut
-}
-
-// fill adds what is left to a load while it fits.
-func (c *cover) fill(k *kind, l load, rest []int) {
-	for i := range rest {
-		for int(l[i]) < rest[i] {
-			l[i]++
-			if !c.fit(k, l) {
-				l[i]--
-				break
-			}
-		}
-	}
 }
 
 // in reports whether the other load holds all of this one.
@@ -212,11 +265,11 @@ func (c *cover) search(rest, free []int, plan []use, so cost) {
 			continue
 		}
 		loads := c.within(k, rest, class)
-		slices.SortStableFunc(loads, func(a, b load) int { return cmp.Compare(c.weights[0].of(b), c.weights[0].of(a)) })
+		slices.SortStableFunc(loads, func(a, b load) int { return cmp.Compare(c.weights[0].of(b, rest), c.weights[0].of(a, rest)) })
 		for _, l := range loads {
 			take(rest, l, 1)
 			free[k]--
-			c.search(rest, free, append(plan, use{c.kinds[k], l, 1}), so.plus(c.seat(c.kinds[k], l).cost))
+			c.search(rest, free, append(plan, use{c.kinds[k], l, 1}), so.plus(c.price(c.kinds[k], l)))
 			free[k]++
 			take(rest, l, -1)
 		}
@@ -252,89 +305,4 @@ func total(counts []int) int {
 		n += c
 	}
 	return n
-}
-
-const tiny = 1e-9
-
-// weights value a session of each class so that no new GPU takes more than 1:
-// what is worth more than n needs more than n GPUs.
-type weights []float64
-
-func (w weights) of(l load) float64 {
-	sum := 0.0
-	for i, n := range l {
-		sum += w[i] * float64(n)
-	}
-	return sum
-}
-
-// weigh makes weights for all classes together, then for each class alone.
-// Where not all loads are known it bounds nothing.
-func (c *cover) weigh(demand []int) {
-	most := make([]float64, len(demand))
-	for _, loads := range c.full {
-		for _, l := range loads {
-			for i, n := range l {
-				most[i] = max(most[i], float64(n))
-			}
-		}
-	}
-	all := make(weights, len(demand))
-	for i := range all {
-		alone := make(weights, len(demand))
-		if demand[i] > 0 && most[i] > 0 {
-			all[i], alone[i] = 1/most[i], 1/most[i]
-			c.weights = append(c.weights, alone)
-		}
-	}
-	c.weights = append([]weights{all}, c.weights...)
-	for _, w := range c.weights {
-		heaviest := 0.0
-		for k, loads := range c.full {
-			for _, l := range loads {
-				if c.kinds[k].price == 1 {
-					heaviest = max(heaviest, w.of(l))
-				}
-			}
-		}
-		for i := range w {
-			if heaviest > 0 {
-				w[i] /= heaviest
-			}
-		}
-	}
-}
-
-// least is a number of new GPUs below which the rest cannot be placed, and
-// whether there are as many.
-func (c *cover) least(rest, free []int) (gpus int64, possible bool) {
-	spare := int64(0)
-	for k := range c.kinds {
-		spare += int64(free[k] * c.kinds[k].price)
-	}
-	if !c.complete {
-		return 0, true
-	}
-	for _, w := range c.weights {
-		open := 0.0
-		for i, n := range rest {
-			open += w[i] * float64(n)
-		}
-		for k := range c.kinds {
-			if c.kinds[k].price == 0 && free[k] > 0 {
-				open -= float64(free[k]) * c.heaviest(k, w)
-			}
-		}
-		gpus = max(gpus, int64(math.Ceil(open-tiny)))
-	}
-	return gpus, gpus <= spare
-}
-
-// heaviest is the most that a GPU of a kind takes.
-func (c *cover) heaviest(k int, w weights) float64 {
-	most := 0.0
-	for _, l := range c.full[k] {
-		most = max(most, w.of(l))
-	}
-	return most
 }

@@ -25,8 +25,7 @@ type card struct {
 	GPU
 	board    *board
 	sitting  []sitting
-	newcomer bool // somebody was placed here who did not sit here before
-	clockMHz int  // chosen for all of them
+	clockMHz int // chosen for all of them
 }
 
 // sitting is a session on a card.

@@ -214,3 +214,63 @@ func TestAloneIsTheBestFit(t *testing.T) {
 		}
 	}
 }
+
+// TestNoGPUTooMany packs more sessions than brute force could deal out and asks
+// for a proof: as many GPUs as the bound says, or a search that came to its end.
+// Among many hundred sessions a single GPU may stay unproved.
+func TestNoGPUTooMany(t *testing.T) {
+	exact, searched, unproved := 0, 0, 0
+	for seed := range uint64(120) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		each := []int{4, 8, 40, 200}[seed%4]
+		gpus, requests := rack("lab", times(10*each, "h200")...), compatible(r, each)
+		f := newFleet(gpus, requests)
+		f.settle()
+		f.measure()
+		demand := make([]int, len(f.classes))
+		for i, c := range f.classes {
+			demand[i] = len(c.waiting)
+		}
+		c := f.newPacker(f.kinds(), 0).newCover(demand)
+		least, _ := c.least(demand, c.free())
+		got := int64(len(Place(gpus, requests).GPUs))
+		if got == least {
+			exact++
+			continue
+		}
+		c.best, c.found, c.cost = nil, true, cost{gpusUsed: got}
+		c.search(demand, c.free(), nil, cost{})
+		switch {
+		case c.best != nil || got > least+1 || c.visits > maxVisits && got < 100:
+			t.Errorf("seed %d: %d sessions on %d GPUs, %d may do", seed, len(requests), got, least)
+		case c.visits > maxVisits:
+			unproved++
+		default:
+			searched++
+		}
+	}
+	t.Logf("%d as the bound, %d proved by search, %d unproved", exact, searched, unproved)
+	if unproved > 2 {
+		t.Errorf("%d are unproved", unproved)
+	}
+}
+
+// compatible makes five kinds of session, made up so that many share a clock.
+func compatible(r *rand.Rand, each int) []Request {
+	var all []Request
+	for k := range 5 {
+		made := target("2060")
+		made.Key = string(rune('a' + k))
+		sms := []int{16, 26, 32, 60, 64, 132}[r.IntN(6)]
+		made.FP32TFLOPS = 0.256 * float64(sms) * (1.3 + 0.6*r.Float64())
+		made.MemoryMiB = []int{8000, 15000, 30000}[r.IntN(3)]
+		for i := range each + r.IntN(each) {
+			all = append(all, Request{
+				Address: resource.Nth(made.Key, i),
+				Want:    resource.Request{Host: "lab", Target: made.Key, Fit: resource.FitOptions{Prefer: resource.PreferFP32, Tolerance: 0.2}},
+				Target:  made,
+			})
+		}
+	}
+	return all
+}

@@ -11,11 +11,19 @@ type packer struct {
 	fleet *fleet
 	kinds []*kind
 	slack int64
-	rows  map[*board]map[*class][]uint32
+
+	full     [][]load // by kind: the loads to which nothing can be added
+	complete bool     // full holds all of them
+	rows     map[*board]map[*class][]uint32
 }
 
-// slacks are tried in order until everybody has a place.
-var slacks = []int64{0, one / 20, one / 10, one / 5, one / 3, one / 2, one, 2 * one, 4 * one, impossible}
+const (
+	maxLoad  = 15     // of one class on a GPU: a tally counts no further
+	maxTries = 20_000 // loads looked at before the listing of all is given up
+)
+
+// slacks are what is tried until everybody has a place: the least is taken.
+var slacks = []int64{0, one / 20, one / 10, one / 5, one / 3, one / 2, one, 2 * one, 4 * one}
 
 // A use is a number of GPUs of one kind that take the same load.
 type use struct {
@@ -32,19 +40,25 @@ func (f *fleet) pack() (*packer, map[*card]load) {
 		demand[i] = len(c.waiting)
 	}
 	kinds := f.kinds()
-	strict := f.newPacker(kinds, slacks[0])
-	plan, ok := strict.cover(demand)
-	for i := 1; !ok; i++ {
-		if i == 1 {
-			demand = f.newPacker(kinds, impossible).most(demand)
+	p := f.newPacker(kinds, slacks[0])
+	plan, ok := p.cover(demand)
+	if !ok {
+		p = f.newPacker(kinds, impossible)
+		plan, demand = p.most(demand)
+		for low, high := 0, len(slacks); low < high; {
+			middle := (low + high) / 2
+			tighter := f.newPacker(kinds, slacks[middle])
+			if found, ok := tighter.cover(demand); ok {
+				p, plan, high = tighter, found, middle
+			} else {
+				low = middle + 1
+			}
 		}
-		strict = f.newPacker(kinds, slacks[i])
-		plan, ok = strict.cover(demand)
 	}
 	for i, c := range f.classes {
 		c.accepted = demand[i]
 	}
-	return strict, assign(plan)
+	return p, assign(plan)
 }
 
 func (f *fleet) newPacker(kinds []*kind, slack int64) *packer {
@@ -56,6 +70,7 @@ func (f *fleet) newPacker(kinds []*kind, slack int64) *packer {
 			p.kinds = append(p.kinds, &fresh)
 		}
 	}
+	p.listLoads()
 	return p
 }
 
@@ -67,24 +82,67 @@ func (p *packer) takesOne(k *kind, c *class) bool {
 
 // most cuts demand down to what can be placed: class by class as many as fit
 // beside the classes before.
-func (p *packer) most(demand []int) []int {
-	if _, ok := p.cover(demand); ok {
-		return demand
+func (p *packer) most(demand []int) (plan []use, placed []int) {
+	if plan, ok := p.cover(demand); ok {
+		return plan, demand
 	}
-	placed := make([]int, len(demand))
+	if !p.complete {
+		c := p.newCover(demand)
+		rest := slices.Clone(demand)
+		plan, _ := c.greedy(rest, c.free())
+		for i := range rest {
+			rest[i] = demand[i] - rest[i]
+		}
+		return plan, rest
+	}
+	placed = make([]int, len(demand))
 	for i := range demand {
 		low, high := 0, demand[i]
 		for low < high {
 			placed[i] = (low + high + 1) / 2
-			if _, ok := p.cover(placed); ok {
-				low = placed[i]
+			if found, ok := p.cover(placed); ok {
+				low, plan = placed[i], found
 			} else {
 				high = placed[i] - 1
 			}
 		}
 		placed[i] = low
 	}
-	return placed
+	return plan, placed
+}
+
+// listLoads lists, by kind, the loads to which nothing can be added, if these
+// are not too many.
+func (p *packer) listLoads() {
+	most, tried, now := make([]int, len(p.fleet.classes)), 0, make(load, len(p.fleet.classes))
+	for i, c := range p.fleet.classes {
+		most[i] = min(len(c.waiting), maxLoad)
+	}
+	for i, k := range p.kinds {
+		p.full = append(p.full, nil)
+		var grow func(from int)
+		grow = func(from int) {
+			isFull := true
+			for c := range now {
+				if tried++; int(now[c]) == most[c] || tried > maxTries {
+					continue
+				}
+				now[c]++
+				if p.fit(k, now) {
+					isFull = false
+					if c >= from {
+						grow(c)
+					}
+				}
+				now[c]--
+			}
+			if isFull && now.sum() > 0 {
+				p.full[i] = append(p.full[i], slices.Clone(now))
+			}
+		}
+		grow(0)
+	}
+	p.complete = tried <= maxTries
 }
 
 // wants spells out a load.

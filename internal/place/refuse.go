@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -31,20 +32,17 @@ func (f *fleet) refusals() []Refusal {
 func (f *fleet) refusal(cl *class, addresses []resource.Address) (reason, remedy string) {
 	var order []string
 	blocked := map[string][]*card{}
-	full := false
+	cure, full := "", false
 	for _, c := range f.cards {
 		if !cl.mayUse(c) {
 			continue
 		}
-		why, cure := f.obstacle(c, cl)
+		why, first := f.obstacle(c, cl)
 		if blocked[why] == nil {
 			order = append(order, why)
 		}
 		blocked[why] = append(blocked[why], c)
-		full = full || cure == ""
-		if remedy == "" {
-			remedy = cure
-		}
+		cure, full = cmp.Or(cure, first), full || first == ""
 	}
 	if len(order) == 0 {
 		return f.nowhere(cl)
@@ -57,10 +55,16 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) (reason, remedy
 	if more := len(order) - shown; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more reasons on other GPUs", more))
 	}
-	if full {
-		remedy = f.moreRoom(cl, addresses)
+	ways := f.moreRoom(cl, addresses)
+	switch {
+	case full && cure != "":
+		ways = append(ways, cure)
+	case cure != "":
+		ways = append([]string{cure}, ways...)
+	case len(ways) == 0:
+		ways = []string{"a smaller target"}
 	}
-	return f.need(cl) + "; " + strings.Join(parts, "; "), remedy
+	return f.need(cl) + "; " + strings.Join(parts, "; "), strings.Join(ways, ", or ")
 }
 
 // nowhere is the refusal of a class that no GPU is open to.
@@ -97,21 +101,21 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		return "it reports no SM clock", "name its clock with baseline_clock"
 	}
 	holds := c.rowsFor(cl, impossible-1)
-	close := c.rowsFor(cl, cl.maxError())
+	near := c.rowsFor(cl, cl.maxError())
 	switch {
 	case len(holds) == 0:
 		most := c.largestMiB()
 		return fmt.Sprintf("its largest slice has %d MiB", most), fmt.Sprintf("a target of at most %d MiB, or a GPU with more memory", most)
-	case len(close) == 0:
+	case len(near) == 0:
 		closest := c.closest(cl, holds)
 		return fmt.Sprintf("it comes no closer than %d %%, and fit.max_error is %d %%", percentUp(closest), percentUp(cl.maxError())),
 			fmt.Sprintf("fit.max_error = \"%d%%\", or another target", percentUp(closest))
 	case c.isWhole():
 		return "one of ours has the whole of it", ""
 	}
-	smallest := close[len(close)-1]
-	if len(close) > 1 && smallest == c.board.whole() {
-		smallest = close[len(close)-2]
+	smallest := near[len(near)-1]
+	if len(near) > 1 && smallest == c.board.whole() {
+		smallest = near[len(near)-2]
 	}
 	if smallest == c.board.whole() {
 		return c.whyNotWhole(len(c.sitting)), ""
@@ -178,16 +182,19 @@ func (c *card) whyNoSlice(p resource.Profile, index int) (why, cure string) {
 		return fmt.Sprintf("no free slot for a %s, which starts at %s: %d of %d slots are taken (%s)",
 			p.Name, startsText(p.Starts), bits.OnesCount64(free.slots), c.Model.MemorySlices, c.holders()), ""
 	}
-	return "there is room, but no clock keeps everybody on it within fit.max_error", ""
+	return "there is room, but no clock keeps everybody on it within fit.max_error", "a higher fit.max_error"
 }
 
 // startsText lists slots: "0, 2 or 4".
 func startsText(starts []int) string {
-	text := ""
+	text, last := "", len(starts)-1
+	if last > 1 && starts[last]-starts[0] == last {
+		return fmt.Sprintf("%d to %d", starts[0], starts[last])
+	}
 	for i, s := range starts {
 		switch {
 		case i == 0:
-		case i == len(starts)-1:
+		case i == last:
 			text += " or "
 		default:
 			text += ", "
@@ -209,9 +216,8 @@ func (c *card) holders() string {
 	return fmt.Sprintf("%d ours, %d of others", ours, others)
 }
 
-// moreRoom is the smallest change where all room is taken.
-func (f *fleet) moreRoom(cl *class, refused []resource.Address) string {
-	var ways []string
+// moreRoom lists the smallest changes that make room.
+func (f *fleet) moreRoom(cl *class, refused []resource.Address) (ways []string) {
 	if first := refused[0]; first.Key.Kind == resource.ByCount {
 		placed := 0
 		for _, c := range f.cards {
@@ -230,10 +236,7 @@ func (f *fleet) moreRoom(cl *class, refused []resource.Address) string {
 	} else if model, each := f.capacity(cl); each > 0 {
 		ways = append(ways, fmt.Sprintf("%d more %s", (len(refused)+each-1)/each, model.ShortModel()))
 	}
-	if len(ways) == 0 {
-		return "a smaller target"
-	}
-	return strings.Join(ways, ", or ")
+	return ways
 }
 
 // capacity is how many of a class an empty GPU takes, on the best of the models.

@@ -28,7 +28,6 @@ func (f *fleet) seat(p *packer, loads map[*card]load) {
 		}
 		s := p.seat(kinds[c], l)
 		c.clockMHz = c.board.clocks[s.clock]
-		c.newcomer = true
 		f.fill(c, kinds[c], s, queues)
 	}
 }

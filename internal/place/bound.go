@@ -1,0 +1,237 @@
+package place
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const tiny = 1e-9
+
+// weights value a session of each class so that no new GPU takes more than 1:
+// what is worth more than n needs more than n GPUs.
+type weights []float64
+
+// of values a load, as far as there is demand for it.
+func (w weights) of(l load, demand []int) float64 {
+	sum := 0.0
+	for i, n := range l {
+		sum += w[i] * float64(min(int(n), demand[i]))
+	}
+	return sum
+}
+
+// weigh makes weights: first those that bound best, then those of each class
+// alone. Where the loads are not all known there is no bound, and the weights are
+// the shares of a GPU that a session takes.
+func (c *cover) weigh(demand []int) {
+	var fresh []load
+	for k, loads := range c.full {
+		if c.kinds[k].price == 1 {
+			fresh = append(fresh, loads...)
+		}
+	}
+	shares := make(weights, len(demand))
+	for i := range demand {
+		if most := c.mostOf(i); most > 0 {
+			shares[i] = 1 / float64(most)
+		}
+	}
+	c.byWeight = make([]int, len(demand))
+	for i := range c.byWeight {
+		c.byWeight[i] = i
+	}
+	slices.SortStableFunc(c.byWeight, func(i, j int) int { return cmp.Compare(shares[j], shares[i]) })
+	if !c.complete {
+		c.weights = []weights{shares}
+		return
+	}
+	best, _ := dual(fresh, demand)
+	for i := range demand {
+		if !slices.ContainsFunc(fresh, func(l load) bool { return l[i] > 0 }) {
+			best[i] = shares[i] // only GPUs in use take it
+		}
+	}
+	c.weights = append(c.weights, best.atMostOne(fresh, demand))
+	for i := range demand {
+		alone := make(weights, len(demand))
+		alone[i] = shares[i]
+		c.weights = append(c.weights, alone.atMostOne(fresh, demand))
+	}
+	for _, w := range c.weights {
+		holds := make([]float64, len(c.kinds))
+		for k, loads := range c.full {
+			holds[k] = w.heaviest(loads, demand)
+		}
+		c.holds = append(c.holds, holds)
+	}
+}
+
+// mostOf is how many of a class a GPU takes.
+func (c *cover) mostOf(class int) int {
+	most := 0
+	for _, k := range c.kinds {
+		l := make(load, len(c.fleet.classes))
+		for l[class] < maxLoad {
+			if l[class]++; !c.fit(k, l) {
+				break
+			}
+			most = max(most, int(l[class]))
+		}
+	}
+	return most
+}
+
+// atMostOne scales weights so that no load is worth more than 1.
+func (w weights) atMostOne(loads []load, demand []int) weights {
+	heaviest := w.heaviest(loads, demand)
+	for i := range w {
+		if heaviest > 0 {
+			w[i] /= heaviest
+		}
+	}
+	return w
+}
+
+func (w weights) heaviest(loads []load, demand []int) float64 {
+	most := 0.0
+	for _, l := range loads {
+		most = max(most, w.of(l, demand))
+	}
+	return most
+}
+
+// least is a number of new GPUs below which the rest cannot be placed, and
+// whether there are as many.
+func (c *cover) least(rest, free []int) (gpus int64, possible bool) {
+	spare := int64(0)
+	for k := range c.kinds {
+		spare += int64(free[k] * c.kinds[k].price)
+	}
+	if !c.complete {
+		return 0, true
+	}
+	for j, w := range c.weights {
+		open := 0.0
+		for i, n := range rest {
+			open += w[i] * float64(n)
+		}
+		for k := range c.kinds {
+			if c.kinds[k].price == 0 {
+				open -= float64(free[k]) * c.holds[j][k]
+			}
+		}
+		gpus = max(gpus, int64(math.Ceil(open-tiny)))
+	}
+	return gpus, gpus <= spare
+}
+
+// dual finds the weights under which no load is worth more than 1 and demand is
+// worth most, and with them how often each load would be used if GPUs could be
+// had in parts. It is the simplex method.
+func dual(loads []load, demand []int) (w weights, uses []float64) {
+	d := newDictionary(loads, demand)
+	for column := d.improving(); column >= 0; column = d.improving() {
+		row := d.tightest(column)
+		if row < 0 {
+			d.gain[column] = 0 // by rounding alone: every class is limited
+			continue
+		}
+		d.pivot(row, column)
+	}
+	w, uses = make(weights, len(demand)), make([]float64, len(loads))
+	for row, name := range d.inside {
+		if name < len(demand) {
+			w[name] = d.value[row]
+		}
+	}
+	for column, name := range d.outside {
+		if name >= len(demand) {
+			uses[name-len(demand)] = max(0, -d.gain[column])
+		}
+	}
+	return w, uses
+}
+
+// A dictionary writes the variables inside in terms of those outside, which are
+// zero: inside[r] = value[r] - sum of by[r][c] * outside[c]. Variables are the
+// weights, then what each load is short of 1.
+type dictionary struct {
+	inside, outside []int
+	value           []float64
+	by              [][]float64
+	gain            []float64 // of each variable outside
+}
+
+func newDictionary(loads []load, demand []int) *dictionary {
+	d := &dictionary{gain: make([]float64, len(demand))}
+	for c := range demand {
+		d.outside = append(d.outside, c)
+	}
+	for r, l := range loads {
+		d.inside, d.value = append(d.inside, len(demand)+r), append(d.value, 1)
+		row := make([]float64, len(demand))
+		for c, n := range l {
+			row[c] = float64(n)
+			if n > 0 {
+				d.gain[c] = float64(demand[c]) // a class that no load limits has no weight
+			}
+		}
+		d.by = append(d.by, row)
+	}
+	return d
+}
+
+// improving is the column of the first variable that is worth bringing in, -1 if
+// there is none. To take the first keeps the search from going in circles.
+func (d *dictionary) improving() int {
+	best := -1
+	for c, name := range d.outside {
+		if d.gain[c] > tiny && (best < 0 || name < d.outside[best]) {
+			best = c
+		}
+	}
+	return best
+}
+
+// tightest is the row that limits a column most.
+func (d *dictionary) tightest(column int) int {
+	best, least := -1, math.Inf(1)
+	for r, name := range d.inside {
+		if d.by[r][column] <= tiny {
+			continue
+		}
+		limit := d.value[r] / d.by[r][column]
+		if limit < least-tiny || limit < least+tiny && name < d.inside[best] {
+			best, least = r, limit
+		}
+	}
+	return best
+}
+
+// pivot swaps a variable inside with one outside.
+func (d *dictionary) pivot(row, column int) {
+	p := d.by[row][column]
+	d.value[row] /= p
+	for c := range d.outside {
+		d.by[row][c] /= p
+	}
+	d.by[row][column] = 1 / p
+	for r := range d.inside {
+		if r != row {
+			d.value[r] -= d.by[r][column] * d.value[row]
+			subtract(d.by[r], d.by[row], column)
+		}
+	}
+	subtract(d.gain, d.by[row], column)
+	d.inside[row], d.outside[column] = d.outside[column], d.inside[row]
+}
+
+// subtract clears a column of a line with the row that was solved for it.
+func subtract(line, solved []float64, column int) {
+	f := line[column]
+	line[column] = 0
+	for c := range line {
+		line[c] -= f * solved[c]
+	}
+}

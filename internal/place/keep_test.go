@@ -1,0 +1,137 @@
+package place
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+func at(g GPU, profile string, start int) *resource.Slice {
+	slice := foreign(g, profile, start).Slice
+	return &slice
+}
+
+func only(t *testing.T, r Result, name string) Placed {
+	t.Helper()
+	for _, p := range r.Placed {
+		if p.Address == resource.Nth(name, 0) {
+			return p
+		}
+	}
+	t.Fatalf("%s is not placed:\n%s", name, r)
+	return Placed{}
+}
+
+// TestKeptWhereItCannotStay moves only what has lost its slice, and says so.
+func TestKeptWhereItCannotStay(t *testing.T) {
+	gone := func([]GPU) *resource.Slice {
+		return &resource.Slice{Host: "lab", GPU: "GPU-gone", Profile: "1g.18gb", Size: 1}
+	}
+	cases := []struct {
+		name   string
+		change func(*GPU)
+		kept   func([]GPU) *resource.Slice
+		want   string
+	}{
+		{"the GPU is gone", func(*GPU) {}, gone, "its GPU is not there"},
+		{"others took the slot", func(g *GPU) {
+			g.MIG = true
+			g.Foreign = []resource.LiveSlice{foreign(*g, "4g.71gb", 0)}
+		}, func(gpus []GPU) *resource.Slice { return at(gpus[0], "1g.18gb", 2) }, "a slice of others, 4g.71gb at slot 0, is in it"},
+		{"MIG mode was switched off for good", func(g *GPU) { g.FixedMIG = true },
+			func(gpus []GPU) *resource.Slice { return at(gpus[0], "1g.18gb", 2) }, "GPU 0 is not in MIG mode"},
+		{"no such place", func(*GPU) {}, func(gpus []GPU) *resource.Slice {
+			s := at(gpus[0], "3g.71gb", 0)
+			s.Start = 1
+			return s
+		}, "no place for a 3g.71gb at slot 1"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			gpus, requests := rackWith(c.change, "h200", "h200"), ask("lab", "a", 1, "2060")
+			requests[0].Kept = c.kept(gpus)
+			r := Place(gpus, requests)
+			if p := only(t, r, "a"); p.Slice == *requests[0].Kept {
+				t.Errorf("it stays:\n%s", r)
+			}
+			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], c.want) {
+				t.Errorf("warnings %q, want %q", r.Warnings, c.want)
+			}
+		})
+	}
+}
+
+// TestNewcomersJoin fills a GPU in use before a fresh one.
+func TestNewcomersJoin(t *testing.T) {
+	gpus, requests := rack("lab", "h200", "h200", "h200"), ask("lab", "a", 7, "2060")
+	lock := 1575
+	gpus[2].MIG, gpus[2].LockMHz = true, &lock
+	requests[0].Kept = at(gpus[2], "1g.18gb", 3)
+	r := Place(gpus, requests)
+	check(t, gpus, requests, r)
+	if len(r.GPUs) != 1 || r.GPUs[0].UUID != "GPU-lab2" {
+		t.Errorf("not all on GPU 2:\n%s", r)
+	}
+}
+
+// TestNewcomersRespectTheSeated leaves a GPU whose clock they would have to move
+// too far, even where no other is free.
+func TestNewcomersRespectTheSeated(t *testing.T) {
+	gpus, requests := rack("lab", "h200", "h200"), join(ask("lab", "old", 1, "1660"), ask("lab", "new", 1, "3090"))
+	lock := 1230
+	gpus[0].MIG, gpus[0].LockMHz = true, &lock
+	requests[0].Kept = at(gpus[0], "1g.18gb", 6)
+	r := Place(gpus, requests)
+	if p := only(t, r, "new"); p.Slice.GPU != "GPU-lab1" {
+		t.Errorf("they share:\n%s", r)
+	}
+	alone := Place(gpus[:1], requests)
+	check(t, gpus[:1], requests, alone)
+	if old := only(t, alone, "old"); old.Fit.Error(resource.PreferFP32) > 0.11 {
+		t.Errorf("the seated one pays:\n%s", alone)
+	}
+}
+
+// TestTheLockStays even if those who are left would be better off without it.
+func TestTheLockStays(t *testing.T) {
+	gpus, requests := rack("lab", "h200"), ask("lab", "a", 1, "2060")
+	for _, lock := range []int{0, 1500} {
+		gpus[0].MIG, gpus[0].LockMHz = true, &lock
+		requests[0].Kept = at(gpus[0], "1g.18gb", 0)
+		if r := Place(gpus, requests); *r.GPUs[0].Settings.ClockMHz != lock {
+			t.Errorf("lock %d moves:\n%s", lock, r)
+		}
+	}
+}
+
+// TestFixedSlice uses a slice that an admin made.
+func TestFixedSlice(t *testing.T) {
+	gpus, requests := rack("lab", "h200"), ask("lab", "a", 2, "2060")
+	clock := 1980
+	gpus[0].MIG, gpus[0].NoSlices, gpus[0].FixedClockMHz, gpus[0].FixedPower = true, true, &clock, true
+	gpus[0].Foreign = []resource.LiveSlice{foreign(gpus[0], "1g.18gb+me", 4), foreign(gpus[0], "3g.71gb", 0)}
+	requests[0].Fixed = at(gpus[0], "1g.18gb+me", 4)
+	r := Place(gpus, requests)
+	if p := only(t, r, "a"); p.Slice != *requests[0].Fixed || p.Fit.ClockMHz != clock {
+		t.Errorf("not there:\n%s", r)
+	}
+	if len(r.Refused) != 1 || !slices.Equal(r.Refused[0].Addresses, []resource.Address{resource.Nth("a", 1)}) {
+		t.Errorf("the other is not refused:\n%s", r)
+	}
+}
+
+// TestUntouched writes nothing to GPUs on which nobody sits.
+func TestUntouched(t *testing.T) {
+	gpus := rack("lab", "h200", "h200", "l40s")
+	if r := Place(gpus, nil); r.String() != "" {
+		t.Errorf("an empty configuration does\n%s", r)
+	}
+	if r := Place(gpus, ask("lab", "a", 3, "2060")); len(r.GPUs) != 1 {
+		t.Errorf("more than one GPU is set up:\n%s", r)
+	}
+	if r := Place(nil, ask("lab", "a", 3, "2060")); len(r.Refused) != 1 || len(r.Refused[0].Addresses) != 3 {
+		t.Errorf("sessions without GPUs:\n%s", r)
+	}
+}

@@ -107,8 +107,8 @@ func (c *cover) round(demand, free []int) {
 			loads, kinds = append(loads, c.full[k]...), append(kinds, slices.Repeat([]int{k}, len(c.full[k]))...)
 		}
 	}
-	rest, so := slices.Clone(demand), cost{}
-	plan := c.useUp(rest, free)
+	rest := slices.Clone(demand)
+	plan, so := c.useUp(rest, free)
 	_, uses := dual(loads, rest)
 	for i, l := range loads {
 		k := kinds[i]
@@ -124,12 +124,13 @@ func (c *cover) round(demand, free []int) {
 }
 
 // useUp fills the GPUs in use, as far as that goes.
-func (c *cover) useUp(rest, free []int) (plan []use) {
+func (c *cover) useUp(rest, free []int) (plan []use, so cost) {
 	for {
 		k, l := c.worthMost(rest, free)
 		if l == nil || c.kinds[k].price > 0 {
-			return plan
+			return plan, so
 		}
+		so = so.plus(c.price(c.kinds[k], l))
 		take(rest, l, 1)
 		free[k]--
 		plan = append(plan, use{c.kinds[k], l, 1})

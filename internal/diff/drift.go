@@ -132,14 +132,11 @@ func foreignDrift(was resource.PriorGPU, prior resource.Prior, g resource.GPU) [
 
 // Foreign lists the slices of a GPU that no session of ours holds.
 func Foreign(g resource.GPU, prior resource.Prior) []resource.LiveSlice {
-	var foreign []resource.LiveSlice
-	for _, s := range g.Slices {
-		ours := slices.ContainsFunc(prior.Sessions, func(p resource.PriorSession) bool {
-			_, there := OwnSlice(p, resource.Live{Hosts: []resource.Host{{Name: p.Slice.Host, GPUs: []resource.GPU{g}}}})
-			return there && p.Slice.GPU == g.UUID && p.Slice.Start == s.Start
-		})
-		if !ours {
-			foreign = append(foreign, s)
+	foreign := slices.Clone(g.Slices)
+	for i := range prior.Sessions {
+		own := &prior.Sessions[i]
+		if own.Slice.GPU == g.UUID && own.Slice.Host == g.Host && own.Handle != nil {
+			foreign = slices.DeleteFunc(foreign, func(l resource.LiveSlice) bool { return is(l, own) })
 		}
 	}
 	return foreign
@@ -189,13 +186,20 @@ func OwnSlice(s resource.PriorSession, live resource.Live) (resource.LiveSlice, 
 		return resource.LiveSlice{}, false
 	}
 	for _, l := range g.Slices {
-		if l.Profile != s.Slice.Profile || l.Start != s.Slice.Start {
-			continue
+		if is(l, &s) {
+			return l, true
 		}
-		half := l.UUID == "" && l.GPUInstance == s.Handle.GPUInstance
-		return l, l.UUID == s.Handle.UUID || half
 	}
 	return resource.LiveSlice{}, false
+}
+
+// is tells whether a slice that exists is the one that a session was given.
+func is(l resource.LiveSlice, s *resource.PriorSession) bool {
+	if l.Profile != s.Slice.Profile || l.Start != s.Slice.Start {
+		return false
+	}
+	half := l.UUID == "" && l.GPUInstance == s.Handle.GPUInstance
+	return half || l.UUID == s.Handle.UUID
 }
 
 // Overlapping finds what sits where a slice is wanted.

@@ -72,6 +72,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 	for i := range containers {
 		containers[i].Host = source.Name
 	}
+	slices.SortFunc(containers, func(a, b resource.Container) int { return strings.Compare(a.Session, b.Session) })
 	host.Containers = containers
 	return host, nil
 }

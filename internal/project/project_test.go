@@ -19,16 +19,21 @@ session "worker" {
 `
 
 // newProject writes a configuration into a fresh folder.
-func newProject(t *testing.T, text string) string {
+func newProject(t testing.TB, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "cosplay.hcl"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, dir, text)
 	return dir
 }
 
-func openProject(t *testing.T, dir string) *Project {
+func write(t testing.TB, dir, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "cosplay.hcl"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openProject(t testing.TB, dir string) *Project {
 	t.Helper()
 	p, _, diags, err := Open(Options{Dir: dir, Version: "test"})
 	if err != nil {
@@ -42,7 +47,7 @@ func openProject(t *testing.T, dir string) *Project {
 }
 
 // makeSo plans and applies once, and returns the steps of the plan.
-func makeSo(t *testing.T, dir string, goal Goal) string {
+func makeSo(t testing.TB, dir string, goal Goal) string {
 	t.Helper()
 	p := openProject(t, dir)
 	defer p.Close()
@@ -70,7 +75,7 @@ func makeSo(t *testing.T, dir string, goal Goal) string {
 	return o.Plan.String()
 }
 
-func hardware(t *testing.T, dir string) string {
+func hardware(t testing.TB, dir string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, ScratchDir, "sim", "lab", "host"))
 	if err != nil {

@@ -3,6 +3,8 @@ package resource
 import (
 	"cmp"
 	"math"
+	"slices"
+	"strings"
 )
 
 // Request is what decides where a session goes. As long as it is unchanged and
@@ -122,7 +124,7 @@ type Prior struct {
 	Serial   int               `json:"serial"`
 	BootIDs  map[string]string `json:"boot_ids,omitempty"` // by host: the boot in which the state was last true
 	GPUs     []PriorGPU        `json:"gpus,omitempty"`
-	Sessions []PriorSession    `json:"sessions,omitempty"`
+	Sessions []PriorSession    `json:"sessions,omitempty"` // by address
 }
 
 // PriorGPU is a GPU that cosplay has in hand.
@@ -158,25 +160,33 @@ type Host struct {
 	BootID     string      `json:"boot_id"`
 	Runtime    string      `json:"runtime"` // where sessions run: "process"
 	GPUs       []GPU       `json:"gpus"`
-	Containers []Container `json:"containers,omitempty"`
+	Containers []Container `json:"containers,omitempty"` // by session
 }
 
 // Host finds a host by name.
 func (l Live) Host(name string) (Host, bool) {
-	for _, h := range l.Hosts {
-		if h.Name == name {
-			return h, true
-		}
+	if h := l.host(name); h != nil {
+		return *h, true
 	}
 	return Host{}, false
 }
 
+func (l Live) host(name string) *Host {
+	for i := range l.Hosts {
+		if l.Hosts[i].Name == name {
+			return &l.Hosts[i]
+		}
+	}
+	return nil
+}
+
 // GPU finds a GPU by its host's name and its UUID.
 func (l Live) GPU(host, uuid string) (GPU, bool) {
-	h, _ := l.Host(host)
-	for _, g := range h.GPUs {
-		if g.UUID == uuid {
-			return g, true
+	if h := l.host(host); h != nil {
+		for i := range h.GPUs {
+			if h.GPUs[i].UUID == uuid {
+				return h.GPUs[i], true
+			}
 		}
 	}
 	return GPU{}, false
@@ -184,10 +194,10 @@ func (l Live) GPU(host, uuid string) (GPU, bool) {
 
 // Container finds the container of a session by the session's ID.
 func (l Live) Container(host, session string) (Container, bool) {
-	h, _ := l.Host(host)
-	for _, c := range h.Containers {
-		if c.Session == session {
-			return c, true
+	if h := l.host(host); h != nil {
+		i, found := slices.BinarySearchFunc(h.Containers, session, func(c Container, id string) int { return strings.Compare(c.Session, id) })
+		if found {
+			return h.Containers[i], true
 		}
 	}
 	return Container{}, false
@@ -205,12 +215,11 @@ func (p Prior) GPU(host, uuid string) (PriorGPU, bool) {
 
 // Session finds a session by address.
 func (p Prior) Session(a Address) (PriorSession, bool) {
-	for _, s := range p.Sessions {
-		if s.Address == a {
-			return s, true
-		}
+	i, found := slices.BinarySearchFunc(p.Sessions, a, func(s PriorSession, a Address) int { return s.Address.Compare(a) })
+	if !found {
+		return PriorSession{}, false
 	}
-	return PriorSession{}, false
+	return p.Sessions[i], true
 }
 
 // CompareGPU orders GPUs by host and UUID.

@@ -57,23 +57,19 @@ func (s Store) Load() (resource.Prior, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return resource.Prior{}, s.damaged("it is empty")
 	}
-	var head struct {
-		FormatVersion int `json:"format_version"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return resource.Prior{}, s.damaged("it is cut off or not JSON: " + err.Error())
-	}
-	switch {
-	case head.FormatVersion == 0:
-		return resource.Prior{}, s.damaged("it has no format_version, so it is not a state of cosplay")
-	case head.FormatVersion > formatVersion:
-		return resource.Prior{}, fmt.Errorf("the state %s has format version %d and was written by a newer cosplay; this one reads up to %d. Use the newer one", s.Path, head.FormatVersion, formatVersion)
-	}
 	var f file
-	if err := json.Unmarshal(data, &f); err != nil {
-		return resource.Prior{}, s.damaged(err.Error())
-	}
-	if f.Lineage == "" {
+	misread := json.Unmarshal(data, &f)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(misread, &syntax):
+		return resource.Prior{}, s.damaged("it is cut off or not JSON: " + misread.Error())
+	case f.FormatVersion > formatVersion: // whatever else there is about it
+		return resource.Prior{}, fmt.Errorf("the state %s has format version %d and was written by a newer cosplay; this one reads up to %d. Use the newer one", s.Path, f.FormatVersion, formatVersion)
+	case misread != nil:
+		return resource.Prior{}, s.damaged(misread.Error())
+	case f.FormatVersion == 0:
+		return resource.Prior{}, s.damaged("it has no format_version, so it is not a state of cosplay")
+	case f.Lineage == "":
 		return resource.Prior{}, s.damaged("it has no lineage")
 	}
 	return f.Prior, nil

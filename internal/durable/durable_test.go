@@ -1,0 +1,121 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLockIsExclusiveAndSaysWhoHasIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := Acquire(context.Background(), path, "apply")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	_, err = Acquire(ctx, path, "destroy")
+	var held *HeldError
+	if !errors.As(err, &held) || held.By == nil || held.By.PID != os.Getpid() || !strings.Contains(err.Error(), "cosplay apply") {
+		t.Fatalf("got %v", err)
+	}
+	if err := first.Release(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Acquire(context.Background(), path, "destroy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Release()
+}
+
+func TestLockWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := Acquire(context.Background(), path, "apply")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error)
+	go func() {
+		second, err := Acquire(context.Background(), path, "apply")
+		if err == nil {
+			second.Release()
+		}
+		got <- err
+	}()
+	time.Sleep(2 * pollInterval)
+	first.Release()
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
+type entry struct{ N int }
+
+func TestJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	if all, err := ReadJournal[entry](path); err != nil || all != nil {
+		t.Fatalf("no journal: %v, %v", all, err)
+	}
+	j, err := CreateJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		if err := j.Write(entry{n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.Close()
+	if _, err := CreateJournal(path); err == nil {
+		t.Error("a second journal was started over the first")
+	}
+
+	// Cut at every byte: whole lines count, the torn last one does not.
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(whole) + 1 {
+		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := ReadJournal[entry](path)
+		if err != nil || len(all) != strings.Count(string(whole[:n]), "\n") {
+			t.Fatalf("cut at %d: %v, %v", n, all, err)
+		}
+	}
+
+	if err := os.WriteFile(path, []byte("{\"N\":1}\nrubbish\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadJournal[entry](path); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWriteFileReplacesWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for _, content := range []string{"first", "second, longer", ""} {
+		if err := WriteFile(path, []byte(content), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.ReadFile(path)
+		info, _ := os.Stat(path)
+		if err != nil || string(now) != content || info.Mode().Perm() != 0o640 {
+			t.Errorf("%q, mode %v, %v", now, info.Mode(), err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+	for range 2 {
+		if err := Remove(path); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package resource
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestAddressThereAndBack(t *testing.T) {
+	for text, a := range map[string]Address{
+		"session.worker":           One("worker"),
+		"session.worker[3]":        Nth("worker", 3),
+		`session.worker["a b\"c"]`: Each("worker", `a b"c`),
+		"session.lab-2_x":          One("lab-2_x"),
+	} {
+		if a.String() != text {
+			t.Errorf("%+v is written %s, want %s", a, a, text)
+		}
+		data, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Address
+		if err := json.Unmarshal(data, &back); err != nil || back != a {
+			t.Errorf("%s comes back as %+v, %v", data, back, err)
+		}
+	}
+	for _, wrong := range []string{"", "worker", "session.", "session.worker[", "session.worker[-1]", "session.worker[a]", "session.worker[99999999999999999999]", "gpu.0", "session.3"} {
+		if a, err := ParseAddress(wrong); err == nil {
+			t.Errorf("%q was read as %+v", wrong, a)
+		}
+	}
+}
+
+func TestAddressesAreOrderedByNumber(t *testing.T) {
+	all := []Address{Nth("w", 10), Nth("w", 2), One("v"), Each("w", "b"), Each("w", "a"), One("w")}
+	slices.SortFunc(all, Address.Compare)
+	want := []Address{One("v"), One("w"), Nth("w", 2), Nth("w", 10), Each("w", "a"), Each("w", "b")}
+	if !slices.Equal(all, want) {
+		t.Errorf("%v", all)
+	}
+}
+
+func TestMatch(t *testing.T) {
+	known := []Address{Nth("worker", 3), Nth("worker", 4), One("big")}
+	for _, typed := range []string{"worker-3", "worker[3]", "session.worker[3]"} {
+		if a, err := Match(typed, known); err != nil || a != known[0] {
+			t.Errorf("%s is %v, %v", typed, a, err)
+		}
+	}
+	for _, wrong := range []string{"worker", "worker-5", "", "Big"} {
+		if a, err := Match(wrong, known); err == nil {
+			t.Errorf("%q was taken for %v", wrong, a)
+		}
+	}
+	if a, err := Match("", known[2:]); err != nil || a != known[2] {
+		t.Errorf("a single session needs no name: %v, %v", a, err)
+	}
+	if _, err := Match("big", nil); err == nil {
+		t.Error("found one among none")
+	}
+}
+
+func TestSessionID(t *testing.T) {
+	for a, want := range map[Address]string{Nth("worker", 3): "worker-3", One("big"): "big", Each("w", "a/b c"): "w-a-b-c"} {
+		if id := SessionID(a); id != want {
+			t.Errorf("%v: %q, want %q", a, id, want)
+		}
+	}
+}
+
+// TestHash: what goes inside a session counts, what may change while it runs
+// does not.
+func TestHash(t *testing.T) {
+	s := Session{Target: Target{Key: "rtx-2060", MemoryMiB: 6144}, Slice: Slice{GPU: "GPU-0", Profile: "1g.18gb"}, Env: map[string]string{"A": "1", "B": "2"}}
+	same := s
+	same.Fit.ClockMHz, same.Request.Fit.Tolerance = 900, 0.3
+	same.Env = map[string]string{"B": "2", "A": "1"}
+	if s.Hash() != same.Hash() {
+		t.Error("a fit changes the hash")
+	}
+	for name, change := range map[string]func(*Session){
+		"target":    func(s *Session) { s.Target.MemoryMiB = 12288 },
+		"slice":     func(s *Session) { s.Slice.Start = 1 },
+		"command":   func(s *Session) { s.Command = []string{"true"} },
+		"workspace": func(s *Session) { s.Workspace = "/elsewhere" },
+		"env":       func(s *Session) { s.Env = map[string]string{"A": "2"} },
+	} {
+		other := s
+		change(&other)
+		if other.Hash() == s.Hash() {
+			t.Errorf("%s does not change the hash", name)
+		}
+	}
+}
+
+func TestLockState(t *testing.T) {
+	g := GPU{Model: Model{ClocksMHz: []int{345, 1575, 1980}}}
+	for _, test := range []struct {
+		lock, now int
+		held      bool
+		want      Lock
+	}{
+		{1575, 1575, false, LockUnknown},
+		{1575, 1980, false, LockLifted},
+		{1575, 1980, true, LockLifted},
+		{1575, 345, true, LockUnknown}, // idle
+		{1575, 345, false, LockLifted},
+		{0, 1980, false, LockUnknown},
+		{0, 1575, false, LockLifted}, // somebody has locked it
+		{0, 345, true, LockUnknown},
+	} {
+		g.SMClockMHz, g.Held = test.now, test.held
+		if got := g.LockState(test.lock); got != test.want {
+			t.Errorf("lock %d, clock %d, held %v: %v", test.lock, test.now, test.held, got)
+		}
+	}
+}
+
+func TestFitError(t *testing.T) {
+	f := Fit{Got: Envelope{FP32TFLOPS: 5, BandwidthGBs: 400}, Want: Envelope{FP32TFLOPS: 10, BandwidthGBs: 200}}
+	for prefer, want := range map[Preference]float64{PreferFP32: math.Ln2, PreferBandwidth: math.Ln2, PreferBalanced: math.Ln2} {
+		if got := f.Error(prefer); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s: %v", prefer, got)
+		}
+	}
+	if f.TensorRatio() != 0 {
+		t.Error("a target without tensor cores has no tensor ratio")
+	}
+}
+
+func TestRequestEqual(t *testing.T) {
+	a, b := 0.5, 0.5
+	r := Request{Host: "lab", Target: "rtx-2060", Fit: FitOptions{MaxError: &a}}
+	same := Request{Host: "lab", Target: "rtx-2060", Fit: FitOptions{MaxError: &b}}
+	if !r.Equal(same) {
+		t.Error("equal by value, not by pointer")
+	}
+	b = 0.4
+	if r.Equal(same) || r.Equal(Request{Host: "lab", Target: "rtx-2060"}) {
+		t.Error("another max_error is another request")
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	at := func(gpu string, start, size int) Slice {
+		return Slice{GPU: gpu, Profile: "p", Start: start, Size: size}
+	}
+	whole := Slice{GPU: "a"}
+	for _, test := range []struct {
+		x, y Slice
+		want bool
+	}{
+		{at("a", 0, 4), at("a", 4, 4), false},
+		{at("a", 0, 4), at("a", 3, 1), true},
+		{at("a", 0, 4), at("b", 0, 4), false},
+		{whole, at("a", 6, 1), true},
+	} {
+		if test.x.Overlaps(test.y) != test.want || test.y.Overlaps(test.x) != test.want {
+			t.Errorf("%v and %v: want %v", test.x, test.y, test.want)
+		}
+	}
+}

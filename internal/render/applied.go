@@ -178,7 +178,7 @@ func (p *page) outcome(v AppliedView) {
 		p.flow(0, 2, join(inked(removed, "Not all done:"), text(said)))
 		p.next("cosplay plan")
 	case v.Result.Interrupted:
-		p.flow(0, 2, join(inked(changed, "Interrupted:"), text(said+" "+together("What was done is in the state."))))
+		p.flow(0, 2, join(inked(strong, "Interrupted:"), text(said+" "+together("What was done is in the state."))))
 		p.next(again)
 	case v.Destroy:
 		p.leftAsItIs(v)

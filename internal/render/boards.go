@@ -19,7 +19,7 @@ type board struct {
 	sessions []diff.SessionChange // that sit on it, or did
 	leaving  []diff.SessionChange // that go to another GPU
 	slots    slotMap              // as it will be
-	foreign  int
+	key      string               // what it reads like
 }
 
 // boards shows the GPUs one after the other; those that nothing happens on in a
@@ -105,12 +105,23 @@ func (b *board) draw(v PlanView, l labels) {
 		}
 		address := c.Address
 		b.slots.mig = !c.After.Slice.Whole()
-		b.slots.taken = append(b.slots.taken, occupant{slice: c.After.Slice, session: &address, label: l.of(address), ink: signs[c.Action].ink})
+		b.slots.taken = append(b.slots.taken, occupant{slice: c.After.Slice, session: &address, label: l.of(address), ink: cellInk(c.Action)})
 	}
 	for _, f := range diff.Foreign(b.gpu, v.Prior) {
 		b.slots.taken = append(b.slots.taken, occupant{slice: f.Slice})
-		b.foreign++
 	}
+	b.key = b.reads()
+}
+
+// cellInk colours a session's cell by what happens to it.
+func cellInk(a diff.Action) ink {
+	switch a {
+	case diff.NoOp:
+		return plain
+	case diff.Update:
+		return strong
+	}
+	return signs[a].ink
 }
 
 func planAddresses(v PlanView) []resource.Address {
@@ -126,7 +137,7 @@ func runsOf(all []board, verbose bool) [][]board {
 	var runs [][]board
 	for _, b := range all {
 		last := len(runs) - 1
-		alike := last >= 0 && runs[last][0].host == b.host && runs[last][0].reads() == b.reads()
+		alike := last >= 0 && runs[last][0].host == b.host && runs[last][0].key == b.key
 		if alike && (!verbose || b.idle()) {
 			runs[last] = append(runs[last], b)
 		} else {
@@ -226,11 +237,13 @@ func (p *page) boardTitle(b board) {
 	if p.Verbose {
 		uuid = b.uuid
 	}
-	title := join(inked(strong, b.name), text("  "+b.gpu.Model.Name), inked(dim, "  "+uuid))
+	fate := ""
 	if b.change != nil && b.change.Action == diff.Delete {
-		title = join(title, text("  given back"))
+		fate = "given back"
 	}
-	p.print(0, title)
+	t := &table{gap: 2, columns: make([]column, 4)}
+	t.add(inked(strong, b.name), text(b.gpu.Model.Name), inked(dim, uuid), text(fate))
+	p.table(t)
 }
 
 // boardSettings lists what changes on a GPU and what stays though one would

@@ -77,7 +77,7 @@ func (p *page) sessionChange(t *table, v PlanView, c diff.SessionChange) {
 	}
 	t.add(cells...)
 	if c.Reason != "" && c.Action != diff.Delete {
-		t.across(6, inked(dim, c.Reason))
+		t.across(6, text(c.Reason))
 	}
 	name := 0
 	for _, f := range c.Fields {

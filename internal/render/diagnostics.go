@@ -18,14 +18,14 @@ func Diagnostics(w io.Writer, s Style, diags hcl.Diagnostics, files map[string]*
 func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
 	for _, d := range diags {
 		p.gap()
-		lead := inked(removed, "Error:")
+		mark, lead := removed, "Error:"
 		if d.Severity == hcl.DiagWarning {
-			lead = inked(changed, "Warning:")
+			mark, lead = strong, "Warning:"
 		}
-		p.flow(0, 2, join(lead, text(" "), inked(strong, d.Summary)))
+		p.flow(0, 2, join(inked(mark, lead), text(" "), inked(strong, d.Summary)))
 		if d.Subject != nil && *d.Subject != (hcl.Range{}) {
 			p.gap()
-			p.source(*d.Subject, files[d.Subject.Filename])
+			p.source(mark, *d.Subject, files[d.Subject.Filename])
 			p.gap()
 		}
 		p.paragraphs(0, d.Detail)
@@ -52,7 +52,7 @@ func (p *page) paragraphs(indent int, s string) {
 }
 
 // source shows the line of a range with the range underlined.
-func (p *page) source(r hcl.Range, file *hcl.File) {
+func (p *page) source(mark ink, r hcl.Range, file *hcl.File) {
 	place := fmt.Sprintf("on %s line %d", r.Filename, r.Start.Line)
 	if where := enclosing(file, r.Start.Byte); where != "" {
 		place += ", in " + where
@@ -65,8 +65,8 @@ func (p *page) source(r hcl.Range, file *hcl.File) {
 	number := fmt.Sprintf("%4d: ", r.Start.Line)
 	room := p.width() - len(number)
 	before, marked, after = window(room, before, marked, after, p.dots())
-	p.print(0, line{{dim, number}, {plain, before}, {removed, marked}, {plain, after}})
-	p.print(len(number)+columns(before), inked(removed, strings.Repeat("^", max(1, columns(marked)))))
+	p.print(0, line{{dim, number}, {plain, before}, {mark, marked}, {plain, after}})
+	p.print(len(number)+columns(before), inked(mark, strings.Repeat("^", max(1, columns(marked)))))
 }
 
 // enclosing names the block around a place: session "worker".

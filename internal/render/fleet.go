@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"slices"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
@@ -13,6 +12,36 @@ type StatusView struct {
 	Prior resource.Prior
 	Live  resource.Live
 	Drift []diff.Drift
+}
+
+// fleet is a view with what its screens look up again and again.
+type fleet struct {
+	StatusView
+	labels labels
+	owners map[resource.LiveSlice]resource.Address // of the slices that are ours
+	whole  map[[2]string]resource.Address          // by host and UUID: of the GPUs that are ours as a whole
+	drift  map[resource.Address][]diff.Drift
+}
+
+func look(v StatusView) fleet {
+	f := fleet{StatusView: v, owners: map[resource.LiveSlice]resource.Address{}, whole: map[[2]string]resource.Address{}, drift: map[resource.Address][]diff.Drift{}}
+	var all []resource.Address
+	for _, s := range v.Prior.Sessions {
+		all = append(all, s.Address)
+		if own, ok := diff.OwnSlice(s, v.Live); ok {
+			f.owners[own] = s.Address
+		}
+		if s.Slice.Whole() {
+			f.whole[[2]string{s.Slice.Host, s.Slice.GPU}] = s.Address
+		}
+	}
+	for _, d := range v.Drift {
+		if d.Session != nil {
+			f.drift[*d.Session] = append(f.drift[*d.Session], d)
+		}
+	}
+	f.labels = newLabels(all)
+	return f
 }
 
 // sessionState says in a word or two how a session is.
@@ -30,17 +59,6 @@ func (v StatusView) sessionState(s resource.PriorSession) string {
 	return c.State
 }
 
-// driftOf lists what has drifted of a session.
-func (v StatusView) driftOf(a resource.Address) []diff.Drift {
-	var all []diff.Drift
-	for _, d := range v.Drift {
-		if d.Session != nil && *d.Session == a {
-			all = append(all, d)
-		}
-	}
-	return all
-}
-
 // counted is how many things have drifted that count.
 func (v StatusView) counted() int {
 	n := 0
@@ -54,47 +72,31 @@ func (v StatusView) counted() int {
 
 // orphans are containers on a host that no session of the state has.
 func (v StatusView) orphans(h resource.Host) []resource.Container {
+	known := map[string]bool{}
+	for _, s := range v.Prior.Sessions {
+		known[s.ID] = known[s.ID] || s.Slice.Host == h.Name
+	}
 	var all []resource.Container
 	for _, c := range h.Containers {
-		if !slices.ContainsFunc(v.Prior.Sessions, func(s resource.PriorSession) bool { return s.Slice.Host == h.Name && s.ID == c.Session }) {
+		if !known[c.Session] {
 			all = append(all, c)
 		}
 	}
 	return all
 }
 
-// owner finds the session that a live slice belongs to.
-func (v StatusView) owner(live resource.LiveSlice) (resource.PriorSession, bool) {
-	for _, s := range v.Prior.Sessions {
-		if own, ok := diff.OwnSlice(s, v.Live); ok && own == live {
-			return s, true
-		}
-	}
-	return resource.PriorSession{}, false
-}
-
-func (v StatusView) labels() labels {
-	var all []resource.Address
-	for _, s := range v.Prior.Sessions {
-		all = append(all, s.Address)
-	}
-	return newLabels(all)
-}
-
 // slotMap is a GPU as it is now.
-func (v StatusView) slotMap(g resource.GPU, l labels) slotMap {
+func (f fleet) slotMap(g resource.GPU) slotMap {
 	m := slotMap{model: g.Model, mig: g.MIG && g.Model.MIG()}
 	for _, slice := range g.Slices {
 		o := occupant{slice: slice.Slice}
-		if s, ok := v.owner(slice); ok {
-			o.session, o.label = &s.Address, l.of(s.Address)
+		if owner, ok := f.owners[slice]; ok {
+			o.session, o.label = &owner, f.labels.of(owner)
 		}
 		m.taken = append(m.taken, o)
 	}
-	for _, s := range v.Prior.Sessions {
-		if s.Slice.Whole() && s.Slice.Host == g.Host && s.Slice.GPU == g.UUID {
-			m.taken = append(m.taken, occupant{slice: s.Slice, session: &s.Address, label: l.of(s.Address)})
-		}
+	if owner, ok := f.whole[[2]string{g.Host, g.UUID}]; ok {
+		m.taken = append(m.taken, occupant{session: &owner, label: f.labels.of(owner)})
 	}
 	return m
 }

@@ -11,13 +11,13 @@ import (
 func Map(w io.Writer, s Style, v StatusView) {
 	p := newPage(s)
 	var (
-		l    = v.labels()
+		f    = look(v)
 		maps []slotMap
 		name int
 	)
 	for _, h := range v.Live.Hosts {
 		for _, g := range h.GPUs {
-			maps = append(maps, v.slotMap(g, l))
+			maps = append(maps, f.slotMap(g))
 			name = max(name, columns(mapName(g))+2)
 		}
 	}
@@ -36,7 +36,7 @@ func Map(w io.Writer, s Style, v StatusView) {
 		rest = rest[len(h.GPUs):]
 	}
 	p.gap()
-	p.legendLines(0, p.Style.legend(l, maps...))
+	p.legendLines(0, p.Style.legend(f.labels, maps...))
 	p.flush(w)
 }
 

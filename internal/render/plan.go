@@ -237,7 +237,7 @@ func (t tally) words() line {
 		}
 		return inked(i, together(fmt.Sprintf("%d %s", n, what)))
 	}
-	words := join(item(t.Create, "to create", added), text(", "), item(t.Change, "to change", changed))
+	words := join(item(t.Create, "to create", added), text(", "), item(t.Change, "to change", strong))
 	if t.Replace > 0 {
 		words = join(words, text(", "), item(t.Replace, "to replace", replaced))
 	}

@@ -33,7 +33,7 @@ func (p *Progress) Event(e apply.Event) {
 	case apply.StepDone:
 		p.ended(e, p.counter(e), seconds(e.Took))
 	case apply.StepFailed:
-		p.ended(e, p.counter(e), "failed, "+seconds(e.Took))
+		p.ended(e, p.counter(e), "failed")
 	case apply.UndoDone:
 		p.print(inked(dim, "  undone: "+undoWords(e)))
 	case apply.UndoFailed:

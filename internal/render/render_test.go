@@ -77,12 +77,13 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // TestNothingWraps holds every line of every screen within its width.
 func TestNothingWraps(t *testing.T) {
 	for _, s := range screens() {
-		for _, width := range []int{80, 100, 120, 160} {
+		for _, width := range []int{60, 80, 100, 120, 160} {
 			for _, unicode := range []bool{false, true} {
 				for _, verbose := range []bool{false, true} {
 					text := shown(s, Style{Width: width, Unicode: unicode, Verbose: verbose})
 					for _, l := range strings.Split(text, "\n") {
-						if columns(l) > width {
+						// A word that is longer than the screen stays whole.
+						if columns(l) > width && (width > 60 || !strings.HasSuffix(s.name, "long-name")) {
 							t.Errorf("%s at %d columns, verbose %t: %d columns:\n%s", s.name, width, verbose, columns(l), l)
 						}
 					}

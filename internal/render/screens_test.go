@@ -21,8 +21,8 @@ type screen struct {
 	show func(w io.Writer, s Style)
 }
 
-func one() *world   { return (&world{}).host("lab", "h200").seven(0, 0, 0) }
-func fleet() *world { return wide(8, 6) }
+func one() *world  { return (&world{}).host("lab", "h200").seven(0, 0, 0) }
+func rack() *world { return wide(8, 6) }
 
 // wide is a host with GPUs of which some get seven workers each.
 func wide(gpus, used int) *world {
@@ -103,7 +103,7 @@ func planScreens() []screen {
 		show("plan-reboot", rebooted.view()),
 		show("plan-change", changed.view()),
 		show("plan-move", moved.view()),
-		show("plan-fleet", fleet().view()),
+		show("plan-fleet", rack().view()),
 		show("plan-fleet-grows", wideGrown().view()),
 		show("plan-mixed", mixed().view()),
 		show("plan-destroy", undone),

@@ -10,31 +10,31 @@ import (
 
 // Sessions shows the sessions alone.
 func Sessions(w io.Writer, s Style, v StatusView) {
-	p := newPage(s)
+	p, f := newPage(s), look(v)
 	if len(v.Prior.Sessions) == 0 {
-		p.print(0, text("There is no session. cosplay apply makes those of the configuration."))
+		p.flow(0, 0, text("There is no session. cosplay apply makes those of the configuration."))
 	}
-	p.sessionTable(v)
+	p.sessionTable(f)
 	p.flush(w)
 }
 
 // sessionTable lists the sessions of the state with how they are.
-func (p *page) sessionTable(v StatusView) {
+func (p *page) sessionTable(v fleet) {
 	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "STATE"}, {prose: true}}}
 	for _, s := range v.Prior.Sessions {
+		state := v.sessionState(s)
 		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(gpuName(v.Live, s.Slice.Host, s.Slice.GPU), "GPU ")), text(s.Slice.String()),
-			text(mib(s.Target.MemoryMiB)), p.stateCell(v, s), p.driftCell(v.sessionState(s), v.driftOf(s.Address)))
+			text(mib(s.Target.MemoryMiB)), stateCell(state), p.driftCell(state, v.drift[s.Address]))
 	}
 	p.table(t)
 }
 
-func (p *page) stateCell(v StatusView, s resource.PriorSession) line {
-	state := v.sessionState(s)
+func stateCell(state string) line {
 	switch state {
 	case resource.Running:
 		return inked(added, state)
 	case resource.Stopped, "unfinished":
-		return inked(changed, state)
+		return inked(strong, state)
 	}
 	return inked(removed, state)
 }

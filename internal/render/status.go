@@ -13,29 +13,28 @@ import (
 // Status shows what is there: hosts, GPUs with their slots, sessions, and what
 // is there that is not ours.
 func Status(w io.Writer, s Style, v StatusView) {
-	p := newPage(s)
-	l := v.labels()
+	p, f := newPage(s), look(v)
 	for _, h := range v.Live.Hosts {
 		p.gap()
 		p.flow(0, 2, join(inked(strong, "host "), text(hostWords(h))))
 		for _, g := range h.GPUs {
 			p.gap()
-			p.statusGPU(v, g, l)
+			p.statusGPU(f, g)
 		}
 	}
 	if len(v.Prior.Sessions) > 0 {
 		p.gap()
-		p.sessionTable(v)
+		p.sessionTable(f)
 	}
 	p.orphans(v)
 	p.gap()
-	p.statusSummary(v)
+	p.statusSummary(f)
 	p.flush(w)
 }
 
 // statusGPU shows a GPU's settings as they are, its slots and what has drifted.
-func (p *page) statusGPU(v StatusView, g resource.GPU, l labels) {
-	m := v.slotMap(g, l)
+func (p *page) statusGPU(v fleet, g resource.GPU) {
+	m := v.slotMap(g)
 	items := []string{p.clockWords(v.Prior, g), drawWords(g), fmt.Sprintf("%d C", g.TemperatureC),
 		fmt.Sprintf("%d of %s", g.MemoryUsedMiB, mib(g.Model.MemoryMiB)), m.computeWords()}
 	if g.Model.MIG() || g.MIGCapable {
@@ -47,9 +46,9 @@ func (p *page) statusGPU(v StatusView, g resource.GPU, l labels) {
 		items[i] = together(items[i])
 	}
 	p.flow(4, 4, text(strings.Join(items, ", ")))
-	p.statusDrift(v, g)
+	p.statusDrift(v.Drift, g)
 	if m.mig || len(m.taken) > 0 {
-		p.slotMap(4, m, l)
+		p.slotMap(4, m, v.labels)
 	}
 }
 
@@ -79,8 +78,8 @@ func drawWords(g resource.GPU) string {
 }
 
 // statusDrift marks what has drifted of the GPU itself.
-func (p *page) statusDrift(v StatusView, g resource.GPU) {
-	for _, d := range v.Drift {
+func (p *page) statusDrift(drift []diff.Drift, g resource.GPU) {
+	for _, d := range drift {
 		if d.Session == nil && d.Host == g.Host && d.GPU == g.UUID && !d.Told {
 			p.flow(4, 6, join(inked(drifted, "drift:"), text(fmt.Sprintf(" %s %s %s %s", d.Thing, d.From, p.arrow(), d.To))))
 		}
@@ -106,7 +105,7 @@ func (p *page) orphans(v StatusView) {
 	p.table(t)
 }
 
-func (p *page) statusSummary(v StatusView) {
+func (p *page) statusSummary(v fleet) {
 	running := 0
 	for _, s := range v.Prior.Sessions {
 		if v.sessionState(s) == resource.Running {
@@ -134,11 +133,11 @@ func (p *page) statusSummary(v StatusView) {
 }
 
 // foreignSlices counts the slices of others on all GPUs.
-func foreignSlices(v StatusView) int {
-	n := 0
-	for _, h := range v.Live.Hosts {
+func foreignSlices(f fleet) int {
+	n := -len(f.owners)
+	for _, h := range f.Live.Hosts {
 		for _, g := range h.GPUs {
-			n += len(diff.Foreign(g, v.Prior))
+			n += len(g.Slices)
 		}
 	}
 	return n

@@ -61,12 +61,13 @@ type sliceJSON struct {
 
 // StatusJSON writes what is there as data.
 func StatusJSON(w io.Writer, v StatusView) error {
-	s := statusJSON{FormatVersion: formatVersion, Hosts: []hostJSON{}, Sessions: v.sessionsJSON(),
+	f := look(v)
+	s := statusJSON{FormatVersion: formatVersion, Hosts: []hostJSON{}, Sessions: f.sessionsJSON(),
 		Drift: list(v.Drift), Drifted: v.counted() > 0, Orphans: []resource.Container{}}
 	for _, h := range v.Live.Hosts {
 		host := hostJSON{Name: h.Name, Simulated: h.Simulated, Library: h.Library, Driver: h.Driver, BootID: h.BootID, Runtime: h.Runtime, GPUs: []gpuJSON{}}
 		for _, g := range h.GPUs {
-			host.GPUs = append(host.GPUs, v.gpuJSON(g))
+			host.GPUs = append(host.GPUs, f.gpuJSON(g))
 		}
 		s.Hosts = append(s.Hosts, host)
 		s.Orphans = append(s.Orphans, v.orphans(h)...)
@@ -74,7 +75,7 @@ func StatusJSON(w io.Writer, v StatusView) error {
 	return writeJSON(w, s)
 }
 
-func (v StatusView) gpuJSON(g resource.GPU) gpuJSON {
+func (v fleet) gpuJSON(g resource.GPU) gpuJSON {
 	held, inHand := v.Prior.GPU(g.Host, g.UUID)
 	out := gpuJSON{
 		UUID: g.UUID, Index: g.Index, PCI: g.PCI, Name: g.Model.Name,
@@ -86,8 +87,8 @@ func (v StatusView) gpuJSON(g resource.GPU) gpuJSON {
 	}
 	for _, s := range g.Slices {
 		one := sliceJSON{UUID: s.UUID, GPUInstance: s.GPUInstance, ComputeInstance: s.ComputeInstance, Profile: s.Profile, Start: s.Start, Size: s.Size}
-		if owner, ok := v.owner(s); ok {
-			one.Ours, one.Session = true, &owner.Address
+		if owner, ok := v.owners[s]; ok {
+			one.Ours, one.Session = true, &owner
 		}
 		out.Slices = append(out.Slices, one)
 	}
@@ -110,12 +111,12 @@ type sessionJSON struct {
 	Drift     []diff.Drift        `json:"drift"`
 }
 
-func (v StatusView) sessionsJSON() []sessionJSON {
+func (v fleet) sessionsJSON() []sessionJSON {
 	all := []sessionJSON{}
 	for _, s := range v.Prior.Sessions {
 		one := sessionJSON{Address: s.Address, Name: s.Address.Short(), ID: s.ID, Target: s.Target.Key, Slice: s.Slice,
 			MemoryMiB: s.Target.MemoryMiB, Fit: newFitJSON(s.Fit), Runtime: s.Runtime, Workspace: s.Workspace,
-			State: v.sessionState(s), Drift: list(v.driftOf(s.Address))}
+			State: v.sessionState(s), Drift: list(v.drift[s.Address])}
 		if s.Handle != nil {
 			one.SliceUUID = s.Handle.UUID
 		}
@@ -132,5 +133,5 @@ func SessionsJSON(w io.Writer, v StatusView) error {
 	return writeJSON(w, struct {
 		FormatVersion int           `json:"format_version"`
 		Sessions      []sessionJSON `json:"sessions"`
-	}{formatVersion, v.sessionsJSON()})
+	}{formatVersion, look(v).sessionsJSON()})
 }

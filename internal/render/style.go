@@ -93,13 +93,14 @@ const (
 	drifted
 )
 
-// inks are kept to those that can be read on a dark and on a light background;
-// yellow is hard on white and therefore bold, and used for signs only.
+// inks are kept to those that can be read on a dark and on a light background.
+// Yellow is hard to read on white: it is for the sign of a change only, and
+// words that warn are strong.
 var inks = map[ink]*color.Color{
 	strong:   forced(color.Bold),
 	dim:      forced(color.Faint),
 	added:    forced(color.FgGreen),
-	changed:  forced(color.FgYellow, color.Bold),
+	changed:  forced(color.FgYellow),
 	removed:  forced(color.FgRed),
 	replaced: forced(color.FgMagenta),
 	drifted:  forced(color.FgCyan),

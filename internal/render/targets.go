@@ -12,7 +12,7 @@ import (
 func Targets(w io.Writer, s Style, targets []resource.Target) {
 	p := newPage(s)
 	if len(targets) == 0 {
-		p.print(0, text("There is no such target. cosplay ls without a filter lists all."))
+		p.flow(0, 0, text("There is no such target. cosplay ls without a filter lists all."))
 		p.flush(w)
 		return
 	}

@@ -22,7 +22,7 @@ func Version(w io.Writer, s Style, v VersionView) {
 	}
 	p.flow(0, 2, join(inked(strong, "cosplay "+v.Version), inked(dim, " ("+from+")")))
 	if len(v.Lacks) > 0 {
-		p.flow(0, 2, join(inked(changed, "This build lacks "+strings.Join(v.Lacks, ", ")), text(": build with make instead of go build.")))
+		p.flow(0, 2, join(inked(strong, "This build lacks "+strings.Join(v.Lacks, ", ")), text(": build with make instead of go build.")))
 	}
 	p.flush(w)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"cosplay/catalog"
@@ -178,6 +179,7 @@ func (w *world) container(host, id, hash string) *resource.Container {
 			}
 			c := resource.Container{ID: "/run/cosplay/" + id, Session: id, Host: host, State: resource.Running, Hash: hash, SliceID: uuid}
 			h.Containers = append(h.Containers, c)
+			slices.SortFunc(h.Containers, func(a, b resource.Container) int { return strings.Compare(a.Session, b.Session) })
 			return &c
 		}
 	}
@@ -235,7 +237,7 @@ func all(resource.Session) bool { return true }
 // TestWorldConverges guards the goldens: a world that is applied has nothing
 // left to do, so what they show is the screens' doing.
 func TestWorldConverges(t *testing.T) {
-	for name, w := range map[string]*world{"fleet": fleet().applied(), "mixed": mixed().applied()} {
+	for name, w := range map[string]*world{"fleet": rack().applied(), "mixed": mixed().applied()} {
 		if d := w.diff(); d.Changes() || len(d.Drift) > 0 {
 			t.Errorf("%s: after apply there are still changes:\n%s%v", name, w.plan(), d.Drift)
 		}

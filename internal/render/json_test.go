@@ -1,0 +1,194 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"regexp"
+	"testing"
+	"time"
+
+	"cosplay/catalog"
+	"cosplay/internal/apply"
+	"cosplay/internal/fit"
+	"cosplay/internal/resource"
+)
+
+// twins are the JSON screens, full and with nothing to tell.
+func twins() map[string]func(io.Writer) error {
+	drifted := one().applied().lose("worker-3", true).foreign(0, 0, "1g.18gb", 7)
+	w := mixed()
+	diags, _ := mistakes()
+	view := FitView{Target: targetOf("3090"), Model: modelOf("h200"), Options: resource.DefaultFit()}
+	view.Candidates = fit.Candidates(view.Model, view.Target, view.Options)
+	empty := (&world{}).host("lab", "l40s")
+	return map[string]func(io.Writer) error{
+		"plan":           func(o io.Writer) error { return PlanJSON(o, w.view()) },
+		"plan-drift":     func(o io.Writer) error { return PlanJSON(o, drifted.view()) },
+		"plan-empty":     func(o io.Writer) error { return PlanJSON(o, empty.view()) },
+		"drift":          func(o io.Writer) error { return DriftJSON(o, drifted.view()) },
+		"drift-none":     func(o io.Writer) error { return DriftJSON(o, empty.view()) },
+		"applied":        func(o io.Writer) error { return AppliedJSON(o, AppliedView{Plan: w.plan(), Took: time.Second}) },
+		"diagnostics":    func(o io.Writer) error { return DiagnosticsJSON(o, diags) },
+		"no-diagnostics": func(o io.Writer) error { return DiagnosticsJSON(o, nil) },
+		"status":         func(o io.Writer) error { return StatusJSON(o, drifted.status()) },
+		"status-empty":   func(o io.Writer) error { return StatusJSON(o, StatusView{}) },
+		"sessions":       func(o io.Writer) error { return SessionsJSON(o, drifted.status()) },
+		"state":          func(o io.Writer) error { return StateJSON(o, drifted.prior) },
+		"state-empty":    func(o io.Writer) error { return StateJSON(o, resource.Prior{}) },
+		"targets":        func(o io.Writer) error { return TargetsJSON(o, catalog.Targets()) },
+		"target":         func(o io.Writer) error { return TargetJSON(o, targetOf("2060")) },
+		"fit":            func(o io.Writer) error { return FitJSON(o, view) },
+		"version":        func(o io.Writer) error { return VersionJSON(o, VersionView{Version: "0.1.0", Go: "go1.26"}) },
+	}
+}
+
+var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
+// TestTwins holds every JSON screen to its version, to names in snake_case and
+// to the same bytes for the same inputs.
+func TestTwins(t *testing.T) {
+	again := twins()
+	for name, write := range twins() {
+		var a, b bytes.Buffer
+		if err := write(&a); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := again[name](&b); err != nil || !bytes.Equal(a.Bytes(), b.Bytes()) {
+			t.Errorf("%s: not the same bytes again (%v)", name, err)
+		}
+		var value map[string]any
+		if err := json.Unmarshal(a.Bytes(), &value); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if value["format_version"] != 1.0 {
+			t.Errorf("%s: format_version is %v", name, value["format_version"])
+		}
+		checkNames(t, name, value)
+		for key, v := range value {
+			if list, ok := v.([]any); v == nil && key != "error" && key != "sessions" || ok && list == nil {
+				t.Errorf("%s: %s is null", name, key)
+			}
+		}
+	}
+}
+
+// checkNames walks a value; the names of environment variables are the user's.
+func checkNames(t *testing.T, at string, value any) {
+	t.Helper()
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if key == "env" || key == "boot_ids" {
+				continue
+			}
+			if !snakeCase.MatchString(key) {
+				t.Errorf("%s: the name %q is not in snake_case", at, key)
+			}
+			checkNames(t, at+"."+key, inner)
+		}
+	case []any:
+		for _, inner := range v {
+			checkNames(t, at, inner)
+		}
+	}
+}
+
+// TestStatusJSON compares what the screen says with the world that it was
+// given, field by field, as a test against nvidia-smi would.
+func TestStatusJSON(t *testing.T) {
+	w := one().applied().lose("worker-3", true).foreign(0, 0, "1g.18gb", 7)
+	w.container("lab", "left-over", "")
+	var b bytes.Buffer
+	if err := StatusJSON(&b, w.status()); err != nil {
+		t.Fatal(err)
+	}
+	var got statusJSON
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	shown, real := got.Hosts[0].GPUs[0], w.gpu(0, 0)
+	if shown.UUID != real.UUID || shown.Name != "NVIDIA H200" || !shown.MIG || shown.PowerLimitW != 700 || *shown.ClockLockMHz != 1575 || !shown.InHand {
+		t.Errorf("the GPU is shown as %+v", shown)
+	}
+	if len(shown.Slices) != len(real.Slices) {
+		t.Fatalf("%d slices, want %d", len(shown.Slices), len(real.Slices))
+	}
+	ours := 0
+	for i, s := range shown.Slices {
+		if s.UUID != real.Slices[i].UUID || s.GPUInstance != real.Slices[i].GPUInstance || s.Start != real.Slices[i].Start || s.Profile != "1g.18gb" {
+			t.Errorf("slice %d is shown as %+v, and is %+v", i, s, real.Slices[i])
+		}
+		if s.Ours != (s.Session != nil) || s.Ours != (s.Start != 7) {
+			t.Errorf("slice at slot %d: ours %t, session %v", s.Start, s.Ours, s.Session)
+		}
+		if s.Ours {
+			ours++
+		}
+	}
+	if ours != 6 || got.Sessions[3].State != "slice gone" || got.Sessions[0].State != resource.Running || !got.Drifted {
+		t.Errorf("%d slices are ours; worker[3] is %q, worker[0] %q, drift %t", ours, got.Sessions[3].State, got.Sessions[0].State, got.Drifted)
+	}
+	if len(got.Orphans) != 1 || got.Orphans[0].Session != "left-over" {
+		t.Errorf("orphans: %+v", got.Orphans)
+	}
+}
+
+// TestPlanJSONFigures checks the ratios of an exact fit.
+func TestPlanJSONFigures(t *testing.T) {
+	var b bytes.Buffer
+	if err := PlanJSON(&b, one().view()); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Changes bool             `json:"has_changes"`
+		Summary map[string]int   `json:"summary"`
+		Steps   []map[string]any `json:"steps"`
+		Fits    []struct {
+			Session string  `json:"session"`
+			Profile string  `json:"profile"`
+			Ratio   float64 `json:"fp32_ratio"`
+			Error   float64 `json:"fp32_error"`
+			Tensor  float64 `json:"tensor_ratio"`
+		} `json:"fits"`
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	first := got.Fits[0]
+	if !got.Changes || got.Summary["create"] != 7 || got.Summary["gpus_to_set_up"] != 1 || len(got.Steps) != 18 || len(got.Fits) != 7 {
+		t.Errorf("has_changes %t, summary %v, %d steps, %d fits", got.Changes, got.Summary, len(got.Steps), len(got.Fits))
+	}
+	if first.Session != "session.worker[0]" || first.Profile != "1g.18gb" || first.Ratio < 0.999 || first.Ratio > 1.001 || first.Error > 0.001 || first.Tensor < 3.9 {
+		t.Errorf("the first fit is %+v", first)
+	}
+}
+
+// TestNothingCounts keeps drift silent where nothing counts: cron mails output.
+func TestNothingCounts(t *testing.T) {
+	var b bytes.Buffer
+	Drift(&b, Style{}, one().applied().foreign(0, 0, "1g.18gb", 7).view())
+	if b.Len() > 0 {
+		t.Errorf("a foreign slice alone is no drift, and yet:\n%s", &b)
+	}
+}
+
+// TestAchieved counts only what was done to the end.
+func TestAchieved(t *testing.T) {
+	p := one().plan()
+	v := AppliedView{Plan: p}
+	for n := range len(p.Steps) + 1 {
+		var done []string
+		for _, s := range p.Steps[:n] {
+			done = append(done, s.ID)
+		}
+		v.Result = apply.Result{Done: done, NotTried: p.Steps[n:]}
+		got := achieved(v)
+		created := max(0, (n-4)/2) // four steps set the GPU up, two make a session
+		if got.Create != created || (got.SetUp == 1) != (n >= 4) {
+			t.Errorf("after %d of %d steps: %+v", n, len(p.Steps), got)
+		}
+	}
+}

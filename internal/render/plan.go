@@ -20,6 +20,7 @@ type PlanView struct {
 	Live     resource.Live
 	Plan     *plan.Plan
 	Destroy  bool
+	Applying bool   // apply and destroy show it before they ask: what to type next is then their question
 	Saved    string // the file that the plan was saved to; "" if it was not
 	Warnings hcl.Diagnostics
 	Files    map[string]*hcl.File
@@ -208,9 +209,12 @@ func (p *page) summary(v PlanView) {
 		p.nothingToDo(v)
 		return
 	case t.sessions() == 0 && t.SetUp == 0:
-		p.flow(0, 2, join(inked(strong, "Plan:"), text(" no session changes; "), inked(removed, count(t.GiveBack, "GPU")+" to give back"), text(untouched)))
+		p.flow(0, 2, join(inked(strong, "Plan:"), text(" no session changes; "), inked(removed, count(t.GiveBack, "GPU")+" to give back"), text(untouched(v))))
 	default:
-		p.flow(0, 2, join(inked(strong, "Plan: "), t.words(), text(untouched)))
+		p.flow(0, 2, join(inked(strong, "Plan: "), t.words(), text(untouched(v))))
+	}
+	if v.Applying {
+		return
 	}
 	next := "cosplay apply" + fileFlag(v.Config)
 	switch {
@@ -222,8 +226,13 @@ func (p *page) summary(v PlanView) {
 	p.next(next)
 }
 
-// untouched ends a plan: a plan only says.
-var untouched = ". " + together("Nothing has been touched.")
+// untouched ends the sentence of a plan that is only shown.
+func untouched(v PlanView) string {
+	if v.Applying {
+		return "."
+	}
+	return ". " + together("Nothing has been touched.")
+}
 
 func (p *page) next(command string) {
 	p.flow(0, 6, join(inked(strong, "Next:"), text(" "+command)))

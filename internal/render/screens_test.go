@@ -60,6 +60,8 @@ func planScreens() []screen {
 	}
 	saved := one().view()
 	saved.Saved = "my fleet.plan"
+	applying := one().view()
+	applying.Applying = true
 	stdin := one().applied().view()
 	stdin.Config = "-"
 	recovered := one().applied().view()
@@ -94,6 +96,7 @@ func planScreens() []screen {
 	return []screen{
 		show("plan-first", one().view()),
 		show("plan-saved", saved),
+		show("plan-applying", applying),
 		show("plan-nothing", one().applied().view()),
 		show("plan-nothing-stdin", stdin),
 		show("plan-nothing-foreign", wide(2, 2).applied().foreign(0, 0, "1g.18gb", 7).foreign(0, 1, "1g.18gb", 7).view()),

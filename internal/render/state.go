@@ -45,6 +45,9 @@ func (p *page) stateGPU(g resource.PriorGPU) {
 		unsure = "a run was cut off here: set again by the next apply"
 	}
 	found, set := settingWords(g.Baseline), settingWords(g.Applied)
+	if found.clock == "" && set.clock != "" {
+		found.clock = "unknown" // NVML cannot read a lock
+	}
 	add("MIG mode", found.mig, set.mig, "")
 	add("persistence mode", found.persistence, set.persistence, "")
 	add("SM clock", found.clock, set.clock, unsure)

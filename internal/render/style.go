@@ -101,7 +101,7 @@ var inks = map[ink]*color.Color{
 	dim:      forced(color.Faint),
 	added:    forced(color.FgGreen),
 	changed:  forced(color.FgYellow),
-	removed:  forced(color.FgRed),
+	removed:  forced(color.FgRed, color.Bold),
 	replaced: forced(color.FgMagenta),
 	drifted:  forced(color.FgCyan),
 }

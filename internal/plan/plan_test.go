@@ -1,16 +1,50 @@
 package plan_test
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
 
+	"cosplay/internal/apply"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
+	"cosplay/internal/worldtest"
 )
+
+// world is a host in memory with what the state remembers of it.
+type world struct {
+	*worldtest.World
+	t     *testing.T
+	prior resource.Prior
+}
+
+func newWorld(t *testing.T, models ...string) *world {
+	return &world{World: worldtest.New(t, models...), t: t}
+}
+
+func (w *world) plan(text string) (*plan.Plan, hcl.Diagnostics) {
+	w.t.Helper()
+	return w.Plan(w.t, text, w.prior)
+}
+
+// apply carries a plan out.
+func (w *world) apply(p *plan.Plan) {
+	w.t.Helper()
+	run := apply.Run{Hosts: w.Hosts(), Journal: &worldtest.Journal{}, Parallelism: 3}
+	result, err := run.Execute(context.Background(), p, w.prior, w.Live)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range result.Failures {
+		w.t.Fatalf("%v\n%s", f, p)
+	}
+	w.prior = result.Prior
+}
 
 const lab = `host "lab" {}
 `
@@ -110,13 +144,13 @@ func TestWalk(t *testing.T) {
 
 // meddle does what somebody else might do to what is ours.
 func (w *world) meddle(random *rand.Rand) {
-	h := &w.live.Hosts[0]
+	h := w.Host()
 	g := &h.GPUs[random.IntN(len(h.GPUs))]
-	held, ours := w.prior.GPU("lab", g.UUID)
+	held, ours := w.prior.GPU(worldtest.HostName, g.UUID)
 	switch random.IntN(5) {
 	case 0:
 		if len(h.Containers) > 0 {
-			w.remove(h.Containers[random.IntN(len(h.Containers))].Session)
+			w.Remove(h.Containers[random.IntN(len(h.Containers))].Session)
 		}
 	case 1:
 		if len(g.Slices) > 0 {
@@ -130,13 +164,8 @@ func (w *world) meddle(random *rand.Rand) {
 		if len(h.Containers) > 0 {
 			h.Containers[0].Hash = "edited"
 		}
-	case 4: // a reboot
-		h.BootID += "+"
-		for i := range h.GPUs {
-			g := &h.GPUs[i]
-			g.Slices, g.MIG, g.MIGPending, g.Persistence = nil, false, false, false
-			g.PowerMW, g.SMClockMHz = g.Model.PowerDefaultMW, g.Model.ClocksMHz[0]
-		}
+	case 4:
+		w.Reboot()
 	}
 }
 
@@ -224,9 +253,11 @@ func TestSharedGPU(t *testing.T) {
 // TestForeignSlice: somebody else's slice is planned around, told, and left.
 func TestForeignSlice(t *testing.T) {
 	w := newWorld(t, "h200")
-	g := w.gpu("GPU-0")
+	g := w.GPU("GPU-0")
 	g.MIG, g.MIGPending = true, true
-	w.create(resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "3g.71gb", Start: 4, Size: 4})
+	if _, err := w.CreateSlice(context.Background(), resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "3g.71gb", Start: 4, Size: 4}, resource.Need{}); err != nil {
+		t.Fatal(err)
+	}
 	p, diags := w.plan(lab + `session "w" {
   count  = 4
   target = "2060"

@@ -1,0 +1,277 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+	"cosplay/internal/worldtest"
+)
+
+const three = `host "lab" {}
+session "worker" {
+  count  = 3
+  target = "2060"
+}`
+
+// run carries out what a configuration asks for, on a world that may misbehave.
+func run(t *testing.T, w *worldtest.World, j *worldtest.Journal, text string, prior resource.Prior, parallelism int) (apply.Result, error) {
+	t.Helper()
+	p, diags := w.Plan(t, text, prior)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	r := apply.Run{Hosts: w.Hosts(), Journal: j, Parallelism: parallelism}
+	return r.Execute(context.Background(), p, prior, w.Live)
+}
+
+// must carries it out without a failure.
+func must(t *testing.T, w *worldtest.World, text string, prior resource.Prior) resource.Prior {
+	t.Helper()
+	result, err := run(t, w, &worldtest.Journal{}, text, prior, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range result.Failures {
+		t.Fatal(f)
+	}
+	return result.Prior
+}
+
+var errRefused = errors.New("refused")
+
+// refuse makes the world refuse whatever begins so.
+func refuse(what string) func(string) error {
+	return func(now string) error {
+		if strings.HasPrefix(now, what) {
+			return errRefused
+		}
+		return nil
+	}
+}
+
+// TestFailureUndoesItsSessionAlone: what the failing session has is taken back,
+// the others stay, and the state tells the truth.
+func TestFailureUndoesItsSessionAlone(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	start := w.String()
+	w.Fault = refuse("prepare worker-1")
+	result, err := run(t, w, &worldtest.Journal{}, three, resource.Prior{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Failures) != 1 || !errors.Is(result.Failures[0].Err, errRefused) || !result.Failures[0].Undone {
+		t.Fatalf("failures: %+v", result.Failures)
+	}
+	if _, there := result.Prior.Session(resource.Nth("worker", 1)); there {
+		t.Error("the failed session is in the state")
+	}
+	if s, there := result.Prior.Session(resource.Nth("worker", 0)); !there || s.Container == nil {
+		t.Error("the session before it is not in the state")
+	}
+	if n := len(w.GPU("GPU-0").Slices); n != len(result.Prior.Sessions) {
+		t.Errorf("%d slices for %d sessions in the state", n, len(result.Prior.Sessions))
+	}
+	w.Fault = nil
+	prior := must(t, w, three, result.Prior)
+	if len(prior.Sessions) != 3 {
+		t.Errorf("%d sessions after the second apply", len(prior.Sessions))
+	}
+	must(t, w, "", prior)
+	if d := cmp.Diff(start, w.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestKeepPartial(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	w.Fault = refuse("prepare worker-0")
+	p, _ := w.Plan(t, three, resource.Prior{})
+	r := apply.Run{Hosts: w.Hosts(), Journal: &worldtest.Journal{}, Parallelism: 1, KeepPartial: true}
+	result, err := r.Execute(context.Background(), p, resource.Prior{}, w.Live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, there := result.Prior.Session(resource.Nth("worker", 0)); !there || s.Handle == nil || s.Container != nil {
+		t.Errorf("the half-made session is not kept: %+v", s)
+	}
+}
+
+// TestNothingRunsAfterWhatItNeedsFailed, in any order of events.
+func TestNothingRunsAfterWhatItNeedsFailed(t *testing.T) {
+	for _, parallelism := range []int{1, 2, 8} {
+		w := worldtest.New(t, "h200")
+		w.Fault = refuse("MIG mode on")
+		result, err := run(t, w, &worldtest.Journal{}, three, resource.Prior{}, parallelism)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.Failures) != 1 || len(w.GPU("GPU-0").Slices) != 0 || len(w.Host().Containers) != 0 {
+			t.Errorf("failures %v, world\n%s", result.Failures, w)
+		}
+		if result.Failures[0].Undone {
+			t.Error("the persistence that was set before counts as undone")
+		}
+		if held, ok := result.Prior.GPU(worldtest.HostName, "GPU-0"); !ok || held.Applied.Persistence == nil || held.Applied.MIG != nil {
+			t.Errorf("the state has %+v", held)
+		}
+	}
+}
+
+func TestUndoThatFailsIsTold(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	w.Fault = func(now string) error {
+		return errors.Join(refuse("prepare worker-0")(now), refuse("destroy ")(now))
+	}
+	result, err := run(t, w, &worldtest.Journal{}, three, resource.Prior{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := result.Failures[0]
+	if f.Undone || f.Left == nil {
+		t.Errorf("%+v", f)
+	}
+	if s, there := result.Prior.Session(resource.Nth("worker", 0)); !there || s.Handle == nil {
+		t.Error("the slice that is left is not in the state")
+	}
+}
+
+// TestInterruption: the step that runs is finished, nothing new is started, and
+// the next apply goes on from there.
+func TestInterruption(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	ctx, interrupt := context.WithCancel(context.Background())
+	w.Fault = func(now string) error {
+		if now == "prepare worker-1" {
+			interrupt()
+		}
+		return nil
+	}
+	p, _ := w.Plan(t, three, resource.Prior{})
+	r := apply.Run{Hosts: w.Hosts(), Journal: &worldtest.Journal{}, Parallelism: 1}
+	result, err := r.Execute(ctx, p, resource.Prior{}, w.Live)
+	if err != nil || !result.Interrupted || len(result.Failures) != 0 || len(result.NotTried) == 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if s, _ := result.Prior.Session(resource.Nth("worker", 1)); s.Container == nil {
+		t.Error("the step that ran was not finished")
+	}
+	prior := must(t, w, three, result.Prior)
+	if p, _ := w.Plan(t, three, prior); !p.Empty() {
+		t.Errorf("still to do:\n%s", p)
+	}
+}
+
+// errCrash is what everything answers once the process is dead.
+var errCrash = errors.New("crash")
+
+// crash makes world and journal stop dead at the n-th point, where the points
+// are each write of the journal and each change of the world, in order.
+func crash(w *worldtest.World, j *worldtest.Journal, n int64) *atomic.Int64 {
+	var points atomic.Int64
+	at := func() error {
+		if points.Add(1) > n {
+			return errCrash
+		}
+		return nil
+	}
+	w.Fault = func(string) error { return at() }
+	j.Fault = at
+	return &points
+}
+
+// TestCrashAtEveryPoint: a run is cut off right before each journal write and
+// each change, which is also right after the one before. After recovery apply
+// converges and destroy leaves the world as it was.
+func TestCrashAtEveryPoint(t *testing.T) {
+	const two = `host "lab" {}
+session "worker" {
+  count  = 2
+  target = "3060"
+}`
+	for _, story := range []struct{ name, before, then string }{
+		{"create", "", three},
+		{"destroy", three, ""},
+		{"replace", three, two},
+	} {
+		t.Run(story.name, func(t *testing.T) {
+			cut := 0
+			for n := int64(0); ; n++ {
+				w := worldtest.New(t, "h200")
+				start := w.String()
+				prior := must(t, w, story.before, resource.Prior{})
+				j := &worldtest.Journal{}
+				points := crash(w, j, n)
+				if _, err := run(t, w, j, story.then, prior, 1); err == nil && points.Load() <= n {
+					break // the run was through before
+				}
+				cut++
+				w.Fault = nil
+				recovered, _ := apply.Recover(prior, j.Entries, w.Live)
+
+				// One way on: the same again.
+				after := must(t, w, story.then, recovered)
+				if p, _ := w.Plan(t, story.then, after); !p.Empty() {
+					t.Fatalf("cut at %d: apply does not converge:\n%s", n, p)
+				}
+				if n := len(w.GPU("GPU-0").Slices); n != len(after.Sessions) {
+					t.Fatalf("cut at %d: %d slices for %d sessions", cut, n, len(after.Sessions))
+				}
+				// And back to nothing.
+				must(t, w, "", after)
+				if d := cmp.Diff(start, w.String()); d != "" {
+					t.Fatalf("cut at %d: the world is not as it was:\n%s", n, d)
+				}
+			}
+			t.Logf("%d points", cut)
+			if cut < 20 {
+				t.Errorf("only %d points: the test proves too little", cut)
+			}
+		})
+	}
+}
+
+// TestRecoveryLeavesNeighbours: a slice that was there before the run, or that
+// is not the one that was being made, is not taken over.
+func TestRecoveryLeavesNeighbours(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	j := &worldtest.Journal{}
+	begin := []apply.Entry{{Event: apply.Begin, Slices: []string{"MIG-before"}}}
+	p, _ := w.Plan(t, three, resource.Prior{})
+	var create plan.Step
+	for _, s := range p.Steps {
+		if strings.HasSuffix(s.ID, "[0]/slice") {
+			create = s
+		}
+	}
+	j.Entries = append(begin, apply.Entry{Event: apply.Started, Step: create.ID, Op: &create.Do})
+	want := create.Do.Op.(plan.CreateSlice).Session.Slice
+
+	for name, there := range map[string]resource.LiveSlice{
+		"there before":     {Slice: want, Handle: resource.Handle{UUID: "MIG-before"}},
+		"of another kind":  {Slice: resource.Slice{Host: want.Host, GPU: want.GPU, Profile: "2g.35gb", Start: want.Start, Size: 2}, Handle: resource.Handle{UUID: "MIG-new"}},
+		"in another place": {Slice: resource.Slice{Host: want.Host, GPU: want.GPU, Profile: want.Profile, Start: want.Start + 1, Size: 1}, Handle: resource.Handle{UUID: "MIG-new"}},
+	} {
+		w.GPU("GPU-0").Slices = []resource.LiveSlice{there}
+		got, notes := apply.Recover(resource.Prior{}, j.Entries, w.Live)
+		if len(got.Sessions) != 0 {
+			t.Errorf("a slice %s was taken over: %+v", name, got.Sessions)
+		}
+		if len(notes) != 1 {
+			t.Errorf("notes: %q", notes)
+		}
+	}
+
+	w.GPU("GPU-0").Slices = []resource.LiveSlice{{Slice: want, Handle: resource.Handle{UUID: "MIG-new"}}}
+	got, _ := apply.Recover(resource.Prior{}, j.Entries, w.Live)
+	if len(got.Sessions) != 1 || got.Sessions[0].Handle.UUID != "MIG-new" {
+		t.Errorf("our own slice was not taken over: %+v", got.Sessions)
+	}
+}

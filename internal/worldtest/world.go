@@ -1,0 +1,258 @@
+// Package worldtest is a host in memory for tests: plans are carried out on it,
+// it refuses what hardware refuses, and it prints itself.
+package worldtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/catalog"
+	"cosplay/internal/apply"
+	"cosplay/internal/config"
+	"cosplay/internal/diff"
+	"cosplay/internal/plan"
+	"cosplay/internal/resolve"
+	"cosplay/internal/resource"
+)
+
+// HostName is the one host's name.
+const HostName = "lab"
+
+// World is one host with its GPUs and containers. It is what apply writes to.
+type World struct {
+	Live resource.Live
+
+	// Fault, if set, is asked before every change and can refuse it.
+	Fault func(what string) error
+
+	mu   sync.Mutex
+	made int // slices so far: each has a UUID of its own
+}
+
+// New makes a world with GPUs of these models of the catalog.
+func New(t testing.TB, models ...string) *World {
+	t.Helper()
+	host := resource.Host{Name: HostName, BootID: "boot-1", Runtime: "process"}
+	for i, name := range models {
+		m, err := catalog.HostModel(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host.GPUs = append(host.GPUs, resource.GPU{Host: HostName, Index: i, UUID: fmt.Sprintf("GPU-%d", i), Model: m,
+			MIGCapable: m.MIG(), PowerMW: m.PowerDefaultMW, SMClockMHz: m.ClocksMHz[0], Held: true})
+	}
+	return &World{Live: resource.Live{Hosts: []resource.Host{host}}}
+}
+
+// Hosts is the world as apply wants it.
+func (w *World) Hosts() map[string]apply.Host {
+	return map[string]apply.Host{HostName: {GPUs: w, Runtime: w}}
+}
+
+// Host is the one host.
+func (w *World) Host() *resource.Host { return &w.Live.Hosts[0] }
+
+// GPU finds a GPU; one that is not there is a mistake of the test.
+func (w *World) GPU(uuid string) *resource.GPU {
+	for i := range w.Host().GPUs {
+		if w.Host().GPUs[i].UUID == uuid {
+			return &w.Host().GPUs[i]
+		}
+	}
+	panic("no GPU " + uuid)
+}
+
+// Plan works out what a configuration asks for; "" asks for nothing.
+func (w *World) Plan(t testing.TB, text string, prior resource.Prior) (*plan.Plan, hcl.Diagnostics) {
+	t.Helper()
+	var (
+		desired resource.Desired
+		diags   hcl.Diagnostics
+	)
+	if text != "" {
+		intent, wrong := config.Load(map[string][]byte{"fleet.hcl": []byte(text)}, config.Options{
+			Dir: "/project", Home: "/home/me", Target: catalog.Target, Simulate: func(string) error { return nil }})
+		if wrong.HasErrors() {
+			t.Fatalf("%v\n%s", wrong, text)
+		}
+		desired, diags = resolve.Desired(intent, prior, w.Live)
+	}
+	d := diff.Compare(desired, prior, w.Live, diff.Options{})
+	return plan.Build(d, desired, prior, w.Live), diags
+}
+
+// change makes one change, unless the fault or the hardware refuses it.
+func (w *World) change(what string, do func() error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.Fault != nil {
+		if err := w.Fault(what); err != nil {
+			return err
+		}
+	}
+	return do()
+}
+
+// SetMIG switches MIG mode; not while there are slices.
+func (w *World) SetMIG(_ context.Context, gpu string, on bool) error {
+	return w.change("MIG mode "+resource.OnOff(on), func() error {
+		g := w.GPU(gpu)
+		if len(g.Slices) > 0 {
+			return errors.New("MIG mode does not switch with slices on the GPU")
+		}
+		g.MIG, g.MIGPending = on, on
+		return nil
+	})
+}
+
+// SetPersistence switches persistence mode; off forgets limit and lock.
+func (w *World) SetPersistence(_ context.Context, gpu string, on bool) error {
+	return w.change("persistence "+resource.OnOff(on), func() error {
+		g := w.GPU(gpu)
+		g.Persistence = on
+		if !on {
+			g.PowerMW, g.SMClockMHz = g.Model.PowerDefaultMW, g.Model.ClocksMHz[0]
+		}
+		return nil
+	})
+}
+
+// LockClock locks the SM clock.
+func (w *World) LockClock(_ context.Context, gpu string, mhz int) error {
+	return w.change("clock", func() error {
+		g := w.GPU(gpu)
+		if !slices.Contains(g.Model.ClocksMHz, mhz) {
+			return fmt.Errorf("%d MHz is no clock of the GPU", mhz)
+		}
+		g.SMClockMHz = mhz
+		return nil
+	})
+}
+
+// UnlockClock lets the SM clock go; the GPU is idle.
+func (w *World) UnlockClock(_ context.Context, gpu string) error {
+	return w.change("clock", func() error {
+		g := w.GPU(gpu)
+		g.SMClockMHz = g.Model.ClocksMHz[0]
+		return nil
+	})
+}
+
+// SetPower sets the power limit within the card's range.
+func (w *World) SetPower(_ context.Context, gpu string, mw int) error {
+	return w.change("power", func() error {
+		g := w.GPU(gpu)
+		if mw < g.Model.PowerMinMW || mw > g.Model.PowerMaxMW {
+			return fmt.Errorf("a power limit of %d mW is out of range", mw)
+		}
+		g.PowerMW = mw
+		return nil
+	})
+}
+
+// CreateSlice makes a slice where there is room.
+func (w *World) CreateSlice(_ context.Context, s resource.Slice, _ resource.Need) (made resource.LiveSlice, err error) {
+	err = w.change("slice "+s.String(), func() error {
+		g := w.GPU(s.GPU)
+		if !g.MIG {
+			return errors.New("MIG mode is off")
+		}
+		if other := diff.Overlapping(*g, s); other != nil {
+			return fmt.Errorf("%s is taken by %s", s, other.Slice)
+		}
+		w.made++
+		made = resource.LiveSlice{Slice: s, Handle: resource.Handle{GPUInstance: w.made, UUID: fmt.Sprintf("MIG-%d", w.made)}}
+		g.Slices = append(g.Slices, made)
+		return nil
+	})
+	return made, err
+}
+
+// DestroySlice removes a slice by its UUID.
+func (w *World) DestroySlice(_ context.Context, s resource.LiveSlice) error {
+	return w.change("destroy "+s.String(), func() error {
+		g := w.GPU(s.GPU)
+		g.Slices = slices.DeleteFunc(g.Slices, func(l resource.LiveSlice) bool { return l.UUID == s.UUID })
+		return nil
+	})
+}
+
+// Prepare makes a session's container, or makes it anew.
+func (w *World) Prepare(_ context.Context, s resource.Session, sliceID string) (resource.Container, error) {
+	c := resource.Container{ID: s.ID, Session: s.ID, Host: HostName, State: resource.Running, Hash: s.Hash(), SliceID: sliceID}
+	return c, w.change("prepare "+s.ID, func() error {
+		w.Remove(s.ID)
+		h := w.Host()
+		h.Containers = append(h.Containers, c)
+		slices.SortFunc(h.Containers, func(a, b resource.Container) int { return strings.Compare(a.Session, b.Session) })
+		return nil
+	})
+}
+
+// Unprepare removes a session's container.
+func (w *World) Unprepare(_ context.Context, session string) error {
+	return w.change("unprepare "+session, func() error {
+		w.Remove(session)
+		return nil
+	})
+}
+
+// Remove takes a container away behind everybody's back.
+func (w *World) Remove(session string) {
+	h := w.Host()
+	h.Containers = slices.DeleteFunc(h.Containers, func(c resource.Container) bool { return c.Session == session })
+}
+
+// Reboot forgets what a driver forgets.
+func (w *World) Reboot() {
+	h := w.Host()
+	h.BootID += "+"
+	for i := range h.GPUs {
+		g := &h.GPUs[i]
+		g.Slices, g.MIG, g.MIGPending, g.Persistence = nil, false, false, false
+		g.PowerMW, g.SMClockMHz = g.Model.PowerDefaultMW, g.Model.ClocksMHz[0]
+	}
+}
+
+// String is what counts of the world: settings, slices, containers, whatever
+// way they came about.
+func (w *World) String() string {
+	var b strings.Builder
+	for _, g := range w.Host().GPUs {
+		fmt.Fprintf(&b, "%s mig=%v persistence=%v power=%d clock=%d\n", g.UUID, g.MIG, g.Persistence, g.PowerMW, g.SMClockMHz)
+		var lines []string
+		for _, s := range g.Slices {
+			lines = append(lines, "  "+s.Slice.String()+"\n")
+		}
+		slices.Sort(lines)
+		b.WriteString(strings.Join(lines, ""))
+	}
+	for _, c := range w.Host().Containers {
+		fmt.Fprintf(&b, "%s %s %s\n", c.Session, c.State, c.Hash)
+	}
+	return b.String()
+}
+
+// Journal keeps entries in memory.
+type Journal struct {
+	Entries []apply.Entry
+	Fault   func() error // asked before every write
+}
+
+// Write appends an entry.
+func (j *Journal) Write(entry any) error {
+	if j.Fault != nil {
+		if err := j.Fault(); err != nil {
+			return err
+		}
+	}
+	j.Entries = append(j.Entries, entry.(apply.Entry))
+	return nil
+}

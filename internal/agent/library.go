@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,7 +69,7 @@ func open(path string) (*nvmlLibrary, error) {
 
 func (l *nvmlLibrary) close() {
 	if l.broken == nil && l.Interface != nil {
-		l.Shutdown()
+		_ = l.Shutdown()
 	}
 }
 
@@ -129,8 +130,8 @@ func optional[T any](d device, name string, f func() (T, nvml.Return)) (T, error
 }
 
 func isCode(err error, code nvml.Return) bool {
-	e, ok := err.(*Error)
-	return ok && e.Code == int(code)
+	var e *Error
+	return errors.As(err, &e) && e.Code == int(code)
 }
 
 func (l *nvmlLibrary) devices() ([]device, error) {

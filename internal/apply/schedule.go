@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -216,8 +217,8 @@ func (s *schedule) undo(ctx context.Context) error {
 type undoFailure struct{ error }
 
 func isUndoFailure(err error) bool {
-	_, ok := err.(undoFailure)
-	return ok
+	var refused undoFailure
+	return errors.As(err, &refused)
 }
 
 func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
@@ -231,7 +232,7 @@ func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
 		if err := s.write(Entry{Event: Failed, Step: id, Error: err.Error()}); err != nil {
 			return err
 		}
-		return undoFailure{fmt.Errorf("undoing %s: %w", step.Title, err)}
+		return undoFailure{fmt.Errorf("%s: %w", step.Title, err)}
 	}
 	s.prior = plan.Fold(s.prior, op.Op, made)
 	s.tell(Event{Kind: UndoDone, Step: step})

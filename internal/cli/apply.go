@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"cosplay/internal/apply"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
@@ -101,7 +100,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 			return err
 		}
 		planned, prior, live = outlook.Plan, outlook.Prior, outlook.Live
-		view.Destroy = o.destroy
+		view.Destroy, view.Applying = o.destroy, true
 		if !inv.json {
 			if err := inv.tellPlan(view); err != nil {
 				return err
@@ -134,14 +133,14 @@ func commandName(o applyOptions) string {
 // standard output.
 func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
 	begun := time.Now()
-	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy}
+	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.given()}
 	if planned.Empty() {
 		view.Result.Prior = prior
 	} else {
-		ctx, stop := inv.interruptible(ctx)
 		progress := render.NewProgress(inv.Err, inv.style(inv.Err))
+		ctx, stop := interruptible(ctx, progress.Say)
 		view.Result, view.Err = p.Apply(ctx, planned, prior, live, project.ApplyOptions{
-			Progress: func(e apply.Event) { progress.Event(e) }, Parallelism: o.parallelism, KeepPartial: o.keepPartial,
+			Progress: progress.Event, Parallelism: o.parallelism, KeepPartial: o.keepPartial,
 		})
 		stop()
 	}
@@ -153,10 +152,7 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 	} else {
 		render.Applied(inv.Out, inv.style(inv.Out), view)
 	}
-	if view.Err != nil {
-		return view.Err
-	}
-	if len(view.Result.Failures) > 0 || view.Result.Interrupted {
+	if view.Err != nil || len(view.Result.Failures) > 0 || view.Result.Interrupted {
 		return exit(exitError)
 	}
 	return nil
@@ -164,7 +160,7 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 
 // interruptible ends the context at the first SIGINT, SIGTERM or SIGHUP, and
 // the process at the second: the journal has the truth then.
-func (inv *invocation) interruptible(ctx context.Context) (context.Context, func()) {
+func interruptible(ctx context.Context, say func(string)) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -172,10 +168,10 @@ func (inv *invocation) interruptible(ctx context.Context) (context.Context, func
 		if _, ok := <-signals; !ok {
 			return
 		}
-		fmt.Fprintln(inv.Err, "Stopping: the steps that run are finished first. Once more stops at once.")
+		say("Stopping: the steps that run are finished first. Once more stops at once.")
 		cancel()
 		if _, ok := <-signals; ok {
-			fmt.Fprintln(inv.Err, "Stopped. What was done is in the journal; the next command takes it over.")
+			say("Stopped. What was done is in the journal; the next command takes it over.")
 			os.Exit(exitError)
 		}
 	}()

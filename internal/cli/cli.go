@@ -34,6 +34,7 @@ type invocation struct {
 	Streams
 	chdir, file, state string
 	noColor, json      bool
+	verbose            bool
 }
 
 // exit ends a command with a code and no further words.
@@ -80,6 +81,7 @@ func (inv *invocation) root() *cobra.Command {
 	flags.StringVar(&inv.file, "file", "", "read this configuration `file` alone; - is standard input")
 	flags.StringVar(&inv.state, "state", "", "`path` of the state file (default cosplay.state.json in the folder)")
 	flags.BoolVar(&inv.noColor, "no-color", false, "no colour (also: NO_COLOR; off a terminal it is off)")
+	flags.BoolVarP(&inv.verbose, "verbose", "v", false, "show every session and GPU, also those like the one before")
 	flags.BoolVar(&inv.json, "json", false, "write JSON, with a format_version")
 	for _, group := range []struct {
 		title    string
@@ -102,7 +104,23 @@ func (inv *invocation) root() *cobra.Command {
 	return root
 }
 
-func (inv *invocation) style(w io.Writer) render.Style { return render.Detect(w, inv.noColor) }
+func (inv *invocation) style(w io.Writer) render.Style {
+	s := render.Detect(w, inv.noColor)
+	s.Verbose = inv.verbose
+	return s
+}
+
+// given repeats the global flags that say which project it is, for the commands
+// that are suggested.
+func (inv *invocation) given() []string {
+	var flags []string
+	for _, f := range []struct{ name, value string }{{"--chdir", inv.chdir}, {"--file", inv.file}, {"--state", inv.state}} {
+		if f.value != "" {
+			flags = append(flags, f.name, f.value)
+		}
+	}
+	return flags
+}
 
 // open reads the project. Mistakes in its configuration are told here, all of
 // them, and end the command.

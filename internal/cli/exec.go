@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ worker-3, worker[3] and session.worker[3] name the same session; with a single s
 				names, argv = args[:dash], args[dash:]
 			}
 			if len(names) > 1 {
-				return fmt.Errorf("one session at a time; write the command after --: cosplay exec %s -- %s ...", names[0], names[1])
+				return fmt.Errorf("one session at a time; write the command after --: cosplay exec %s -- %s", names[0], strings.Join(names[1:], " "))
 			}
 			name := ""
 			if len(names) == 1 {

@@ -89,7 +89,7 @@ func (inv *invocation) show() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return inv.tellPlan(render.PlanView{Config: inv.configName(files), Prior: prior, Live: live, Plan: planned, Saved: args[0]})
+			return inv.tellPlan(render.PlanView{Config: inv.configName(files), Flags: inv.given(), Prior: prior, Live: live, Plan: planned, Saved: args[0]})
 		},
 	}
 }

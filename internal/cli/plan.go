@@ -104,7 +104,7 @@ func (inv *invocation) outlook(ctx context.Context, p *project.Project, files ma
 		return outlook, render.PlanView{}, inv.refuse(diags, files)
 	}
 	return outlook, render.PlanView{
-		Config: inv.configName(files), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
+		Config: inv.configName(files), Flags: inv.given(), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
 		Warnings: diags, Files: files, Notes: p.Notes,
 	}, nil
 }

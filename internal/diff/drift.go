@@ -103,7 +103,7 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, live resource.Live) [
 	if mw := was.Applied.PowerMW; mw != nil {
 		add(PowerLimit, "power limit", resource.Watts(*mw), resource.Watts(g.PowerMW), "nvidia-smi -pl, or a reboot of the driver")
 	}
-	if mhz := was.Applied.ClockMHz; mhz != nil && *mhz != 0 && !was.ClockUnsure && clockLost(was, g, sameBoot(prior, live, was.Host)) {
+	if mhz := was.Applied.ClockMHz; !was.ClockUnsure && clockLost(was, g, sameBoot(prior, live, was.Host)) {
 		to := "lifted"
 		if g.SMClockMHz != g.Model.MaxClockMHz() && !g.Held {
 			to = "at " + resource.Clock(g.SMClockMHz)
@@ -115,6 +115,9 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, live resource.Live) [
 
 // clockLost tells whether the clock lock that was applied is known to be gone.
 func clockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
+	if was.Applied.ClockMHz == nil || *was.Applied.ClockMHz == 0 {
+		return false
+	}
 	forgotten := !sameBoot || (was.Applied.Persistence != nil && *was.Applied.Persistence && !g.Persistence)
 	return forgotten || g.LockState(*was.Applied.ClockMHz) == resource.LockLifted
 }

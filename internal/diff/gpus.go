@@ -34,7 +34,7 @@ func setUp(want resource.DesiredGPU, g resource.GPU, prior resource.Prior, live 
 	c.Holds = holds(want.Settings, g)
 	if on := want.Settings.Persistence; on != nil && *on != g.Persistence {
 		c.Settings.Persistence = on
-		c.Fields = append(c.Fields, Field{Name: "persistence", From: resource.OnOff(g.Persistence), To: resource.OnOff(*on), Reason: "without it the driver forgets limits and locks"})
+		c.Fields = append(c.Fields, Field{Name: "persistence mode", From: resource.OnOff(g.Persistence), To: resource.OnOff(*on), Reason: "without it the driver forgets limits and locks"})
 	}
 	if on := want.Settings.MIG; on != nil && *on != g.MIG {
 		c.Settings.MIG = on
@@ -49,9 +49,10 @@ func setUp(want resource.DesiredGPU, g resource.GPU, prior resource.Prior, live 
 			c.Kept = append(c.Kept, field)
 		}
 	}
-	if mhz := want.Settings.ClockMHz; mhz != nil && clockToSet(*mhz, held, g, ours && sameBoot(prior, live, want.Host)) {
+	lost := ours && clockLost(held, g, sameBoot(prior, live, want.Host))
+	if mhz := want.Settings.ClockMHz; mhz != nil && clockToSet(*mhz, held, lost) {
 		c.Settings.ClockMHz = mhz
-		c.Fields = append(c.Fields, Field{Name: "SM clock", From: clockNow(held, g), To: resource.Clock(*mhz), Reason: want.Why.Clock})
+		c.Fields = append(c.Fields, Field{Name: "SM clock", From: clockNow(held, lost), To: resource.Clock(*mhz), Reason: want.Why.Clock})
 	}
 	if ours && len(c.Fields) > 0 {
 		c.Action = Update
@@ -77,29 +78,28 @@ func holds(want resource.Settings, g resource.GPU) resource.Settings {
 	return want
 }
 
-// clockToSet decides about the one setting that cannot be read.
-func clockToSet(want int, held resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
+// clockToSet decides about the one setting that cannot be read. lost is what is
+// known of the lock that was applied.
+func clockToSet(want int, held resource.PriorGPU, lost bool) bool {
 	applied := held.Applied.ClockMHz
 	switch {
 	case held.ClockUnsure:
 		return true
 	case applied == nil || *applied == 0:
 		return want != 0
-	case *applied != want:
-		return true
 	}
-	return clockLost(held, g, sameBoot)
+	return lost || *applied != want
 }
 
 // clockNow names the lock as far as it is known.
-func clockNow(held resource.PriorGPU, g resource.GPU) string {
+func clockNow(held resource.PriorGPU, lost bool) string {
 	applied := held.Applied.ClockMHz
 	switch {
 	case held.ClockUnsure:
 		return "unknown"
 	case applied == nil || *applied == 0:
-		return "unlocked"
-	case g.LockState(*applied) == resource.LockLifted:
+		return resource.Clock(0)
+	case lost:
 		return "lifted"
 	}
 	return resource.Clock(*applied)
@@ -132,7 +132,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 		case from == to:
 			return false
 		case !stillOurs:
-			c.Kept = append(c.Kept, Field{Name: name, From: from, To: from, Reason: "changed by somebody since; left as it is"})
+			c.Kept = append(c.Kept, Field{Name: name, From: from, To: from, Reason: "changed by somebody since"})
 			return false
 		}
 		c.Fields = append(c.Fields, Field{Name: name, From: from, To: to})
@@ -148,7 +148,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 			to = *held.Baseline.ClockMHz
 		}
 		lost := !held.ClockUnsure && clockLost(held, g, sameBoot(prior, live, held.Host))
-		if restore("SM clock", clockNow(held, g), resource.Clock(to), !lost) {
+		if restore("SM clock", clockNow(held, lost), resource.Clock(to), !lost) {
 			c.Settings.ClockMHz = &to
 		}
 	}
@@ -160,7 +160,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 		}
 	}
 	if was, ours := held.Baseline.Persistence, held.Applied.Persistence; was != nil && ours != nil &&
-		restore("persistence", resource.OnOff(g.Persistence), resource.OnOff(*was), g.Persistence == *ours) {
+		restore("persistence mode", resource.OnOff(g.Persistence), resource.OnOff(*was), g.Persistence == *ours) {
 		c.Settings.Persistence = was
 	}
 	return c

@@ -237,7 +237,11 @@ func (b *builder) giveBack(c diff.GPUChange) {
 	}
 	s := c.Settings
 	if s.ClockMHz != nil {
-		step("restore-clock", "SM clock back to "+resource.Clock(*s.ClockMHz), SetClock{c.Host, c.UUID, *s.ClockMHz})
+		title := "SM clock back to " + resource.Clock(*s.ClockMHz)
+		if *s.ClockMHz == 0 {
+			title = "SM clock unlocked again"
+		}
+		step("restore-clock", title, SetClock{c.Host, c.UUID, *s.ClockMHz})
 	}
 	if s.PowerMW != nil {
 		step("restore-power", "power limit back to "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})

@@ -78,12 +78,7 @@ func (p *Project) Close() error {
 		_ = h.agent.Close()
 	}
 	p.hosts = map[string]*host{}
-	if p.lock == nil {
-		return nil
-	}
-	err := p.lock.Release()
-	p.lock = nil
-	return err
+	return p.unlock()
 }
 
 // Lock takes the state's lock for a command that changes things, waiting for at
@@ -120,15 +115,19 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 		if err := p.Lock(ctx, "recovery", 0); err != nil {
 			return prior, live, err
 		}
-		defer func() { p.lock = unlock(p.lock) }()
+		defer func() { _ = p.unlock() }()
 	}
 	prior, err = p.recover(live)
 	return prior, live, err
 }
 
-func unlock(l *durable.Lock) *durable.Lock {
-	_ = l.Release()
-	return nil
+func (p *Project) unlock() error {
+	if p.lock == nil {
+		return nil
+	}
+	lock := p.lock
+	p.lock = nil
+	return lock.Release()
 }
 
 // knowsHosts makes sure that every host with something of ours can be reached.

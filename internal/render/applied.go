@@ -20,7 +20,8 @@ type AppliedView struct {
 	Live    resource.Live // as it was when the plan was made
 	Took    time.Duration
 	Destroy bool
-	Err     error // of the run itself: its journal or the state could not be written
+	Flags   []string // global flags that were given, for the commands that are suggested
+	Err     error    // of the run itself: its journal or the state could not be written
 }
 
 // Applied shows what came of a run: each failure with what is left of it, then
@@ -58,7 +59,7 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	}
 	switch {
 	case f.Left != nil:
-		p.flow(2, 4, join(inked(removed, "not undone:"), text(" "+sentence(strings.TrimPrefix(f.Left.Error(), "undoing "))+" What is left of "+what+" is in the state; cosplay destroy removes it.")))
+		p.flow(2, 4, join(inked(removed, "not undone:"), text(" "+sentence(f.Left.Error())+" What is left of "+what+" is in the state; cosplay destroy removes it.")))
 	case f.Undone && gpu:
 		p.flow(2, 4, text("nothing was changed on "+what+"."))
 	case f.Undone:
@@ -167,19 +168,19 @@ func (p *page) outcome(v AppliedView) {
 		words = []string{"nothing was done"}
 	}
 	said := " " + strings.Join(words, ", ") + ", in " + together(seconds(v.Took)) + "."
-	again := "cosplay apply"
+	again := "apply"
 	if v.Destroy {
-		again = "cosplay destroy"
+		again = "destroy"
 	}
 	switch {
 	case v.Err != nil:
 		p.flow(0, 2, join(inked(removed, "Stopped:"), text(said)))
 	case failed > 0:
 		p.flow(0, 2, join(inked(removed, "Not all done:"), text(said)))
-		p.next("cosplay plan")
+		p.next(suggest("plan", v.Flags))
 	case v.Result.Interrupted:
 		p.flow(0, 2, join(inked(strong, "Interrupted:"), text(said+" "+together("What was done is in the state."))))
-		p.next(again)
+		p.next(suggest(again, v.Flags))
 	case v.Destroy:
 		p.leftAsItIs(v)
 		p.flow(0, 2, join(inked(added, "Destroyed:"), text(said+p.asFound(v))))
@@ -233,11 +234,11 @@ func (p *page) asFound(v AppliedView) string {
 func (p *page) nextAfterApply(v AppliedView) {
 	for _, c := range v.Plan.Diff.Sessions {
 		if s, ok := v.Result.Prior.Session(c.Address); ok && c.After != nil && c.Action != diff.NoOp && s.Container != nil {
-			p.next("cosplay exec " + shellWord(c.Address.Short()) + " -- nvidia-smi")
+			p.next(suggest("exec", append(slices.Clone(v.Flags), c.Address.Short())) + " -- nvidia-smi")
 			return
 		}
 	}
-	p.next("cosplay status")
+	p.next(suggest("status", v.Flags))
 }
 
 type failureJSON struct {

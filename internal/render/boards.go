@@ -262,7 +262,7 @@ func (p *page) boardSettings(b board) bool {
 	}
 	for _, f := range kept {
 		reason := f.Reason
-		if b.change.Action == diff.Delete && !strings.Contains(reason, "left as it is") && f.Name != "GPU" {
+		if b.change.Action == diff.Delete && f.Name != "GPU" {
 			reason = "left as it is: " + reason
 		}
 		t.add(sign(diff.NoOp), text(settingWord(f.Name)), text(f.From), nil, nil, inked(dim, reason))

@@ -17,7 +17,7 @@ func Drift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	p.drift(v)
 	p.gap()
-	p.next("cosplay plan" + fileFlag(v.Config))
+	p.next(suggest("plan", v.Flags))
 	p.flush(w)
 }
 

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -15,7 +16,8 @@ import (
 
 // PlanView is a plan with all that it rests on.
 type PlanView struct {
-	Config   string // the file or folder that was read; "" is cosplay.hcl, "-" standard input
+	Config   string   // what the configuration is called: its file, or "the configuration"
+	Flags    []string // global flags that were given, for the commands that are suggested
 	Prior    resource.Prior
 	Live     resource.Live
 	Plan     *plan.Plan
@@ -57,25 +59,13 @@ func Plan(w io.Writer, s Style, v PlanView) {
 // heading says what was read, what is remembered and what there is.
 func (p *page) heading(v PlanView) {
 	t := &table{columns: []column{{}, {prose: true}}}
-	t.add(inked(dim, "config"), text(configName(v.Config)))
+	t.add(inked(dim, "config"), text(v.Config))
 	t.add(inked(dim, "state"), text(stateWords(v.Prior)))
 	for _, h := range v.Live.Hosts {
 		t.add(inked(dim, "host"), text(hostWords(h)))
 	}
 	p.table(t)
 }
-
-func configName(config string) string {
-	switch config {
-	case "":
-		return defaultConfig
-	case "-":
-		return "standard input"
-	}
-	return config
-}
-
-const defaultConfig = "cosplay.hcl"
 
 func stateWords(prior resource.Prior) string {
 	switch {
@@ -216,12 +206,12 @@ func (p *page) summary(v PlanView) {
 	if v.Applying {
 		return
 	}
-	next := "cosplay apply" + fileFlag(v.Config)
+	next := suggest("apply", v.Flags)
 	switch {
 	case v.Saved != "":
-		next = "cosplay apply " + shellWord(v.Saved)
+		next = suggest("apply", append(slices.Clone(v.Flags), v.Saved))
 	case v.Destroy:
-		next = "cosplay destroy" + fileFlag(v.Config)
+		next = suggest("destroy", v.Flags)
 	}
 	p.next(next)
 }
@@ -262,7 +252,7 @@ func (t tally) words() line {
 
 // nothingToDo says that all is well, and what of others is left alone.
 func (p *page) nothingToDo(v PlanView) {
-	said := "Everything is as " + configName(v.Config) + " says."
+	said := "Everything is as " + v.Config + " says."
 	switch {
 	case v.Destroy:
 		said = "There is nothing of this project left to destroy."
@@ -297,12 +287,13 @@ func foreignWords(v PlanView) string {
 	return fmt.Sprintf("%d foreign slices on %s are left alone.", n, where)
 }
 
-// fileFlag repeats the --file that a plan was made with.
-func fileFlag(config string) string {
-	if config == "-" || strings.HasSuffix(config, ".hcl") && config != defaultConfig {
-		return " --file " + shellWord(config)
+// suggest is a command to type next.
+func suggest(command string, arguments []string) string {
+	words := []string{"cosplay", command}
+	for _, a := range arguments {
+		words = append(words, shellWord(a))
 	}
-	return ""
+	return strings.Join(words, " ")
 }
 
 // shellWord quotes a word for a shell where it has to be.

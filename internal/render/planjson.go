@@ -42,7 +42,7 @@ type fitOfJSON struct {
 func PlanJSON(w io.Writer, v PlanView) error {
 	d := v.Plan.Diff
 	return writeJSON(w, planJSON{
-		FormatVersion: formatVersion, Config: configName(v.Config), Destroy: v.Destroy, Saved: v.Saved,
+		FormatVersion: formatVersion, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved,
 		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(d),
 		Drift: list(d.Drift), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),

@@ -5,13 +5,15 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"cosplay/internal/apply"
 )
 
 // Progress shows a run while it goes: one line for each step that has ended
-// and, on a terminal, what is running now. It is told of one event at a time.
+// and, on a terminal, what is running now. It is safe for concurrent use.
 type Progress struct {
+	mu      sync.Mutex
 	w       io.Writer
 	style   Style
 	live    bool // the last line may be written over
@@ -27,6 +29,8 @@ func NewProgress(w io.Writer, s Style) *Progress {
 
 // Event shows what happened to a step.
 func (p *Progress) Event(e apply.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch e.Kind {
 	case apply.StepStarted:
 		p.running = append(p.running, e)
@@ -39,6 +43,14 @@ func (p *Progress) Event(e apply.Event) {
 	case apply.UndoFailed:
 		p.print(join(inked(removed, p.style.cross()+" not undone: "), text(undoWords(e))))
 	}
+	p.refresh()
+}
+
+// Say shows a message in between.
+func (p *Progress) Say(message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.print(text(message))
 	p.refresh()
 }
 

@@ -63,7 +63,7 @@ func planScreens() []screen {
 	applying := one().view()
 	applying.Applying = true
 	stdin := one().applied().view()
-	stdin.Config = "-"
+	stdin.Config, stdin.Flags = "standard input", []string{"--file", "-"}
 	recovered := one().applied().view()
 	recovered.Notes = []string{"session.worker[3]/slice: its slice is there and taken over", one().gpu(0, 0).UUID + "/clock: a clock lock cannot be read; it will be set again"}
 	warned := one().view()
@@ -139,7 +139,7 @@ func runScreens() []screen {
 		{Step: planned.Steps[failedAt], Err: errors.New("NVML: Insufficient Resources (23) on GPU 0"), Undone: true}}}
 	kept.Result = failed.Result
 	kept.Result.Failures = []apply.Failure{
-		{Step: planned.Steps[failedAt], Err: errors.New("NVML: Insufficient Resources (23) on GPU 0\n  it has 0 compute slices left"), Left: errors.New("undoing session.worker[5]: slice 1g.18gb, slot 5: NVML: In Use (19)")},
+		{Step: planned.Steps[failedAt], Err: errors.New("NVML: Insufficient Resources (23) on GPU 0\n  it has 0 compute slices left"), Left: errors.New("session.worker[5]: slice 1g.18gb, slot 5: NVML: In Use (19)")},
 		{Step: planned.Steps[4], Err: errors.New("NVML: No Permission (4): the SM clock needs root; cosplay doctor prints the line that gives it")}}
 	stopped.Result = apply.Result{Prior: short, Done: done[:failedAt+1], NotTried: planned.Steps[failedAt+1:], Interrupted: true}
 	journal.Err, journal.Result = errors.New("write /srv/exp/cosplay.state.json.journal: no space left on device; the run was stopped. What it did is found and taken over by the next command"), failed.Result

@@ -245,13 +245,11 @@ func (p *page) slotMap(indent int, m slotMap, l labels) {
 		g     = newGrid([]slotMap{m}, p.width()-indent-len(lead))
 		bar   = p.bar(g, m)
 		items = p.Style.legend(l, m)
-		first = lead
+		first = "whole  "
 	)
 	if m.mig {
 		p.print(indent, join(inked(dim, lead), g.ruler(m.slots())))
 		first = strings.Repeat(" ", len(lead))
-	} else {
-		first = "whole  "
 	}
 	row := join(inked(dim, first), bar)
 	beside := inked(dim, "   "+strings.Join(items, "   "))

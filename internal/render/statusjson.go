@@ -75,8 +75,8 @@ func StatusJSON(w io.Writer, v StatusView) error {
 	return writeJSON(w, s)
 }
 
-func (v fleet) gpuJSON(g resource.GPU) gpuJSON {
-	held, inHand := v.Prior.GPU(g.Host, g.UUID)
+func (f fleet) gpuJSON(g resource.GPU) gpuJSON {
+	held, inHand := f.Prior.GPU(g.Host, g.UUID)
 	out := gpuJSON{
 		UUID: g.UUID, Index: g.Index, PCI: g.PCI, Name: g.Model.Name,
 		MIGCapable: g.MIGCapable, MIG: g.MIG, MIGPending: g.MIGPending, Persistence: g.Persistence,
@@ -87,7 +87,7 @@ func (v fleet) gpuJSON(g resource.GPU) gpuJSON {
 	}
 	for _, s := range g.Slices {
 		one := sliceJSON{UUID: s.UUID, GPUInstance: s.GPUInstance, ComputeInstance: s.ComputeInstance, Profile: s.Profile, Start: s.Start, Size: s.Size}
-		if owner, ok := v.owners[s]; ok {
+		if owner, ok := f.owners[s]; ok {
 			one.Ours, one.Session = true, &owner
 		}
 		out.Slices = append(out.Slices, one)
@@ -111,16 +111,16 @@ type sessionJSON struct {
 	Drift     []diff.Drift        `json:"drift"`
 }
 
-func (v fleet) sessionsJSON() []sessionJSON {
+func (f fleet) sessionsJSON() []sessionJSON {
 	all := []sessionJSON{}
-	for _, s := range v.Prior.Sessions {
+	for _, s := range f.Prior.Sessions {
 		one := sessionJSON{Address: s.Address, Name: s.Address.Short(), ID: s.ID, Target: s.Target.Key, Slice: s.Slice,
 			MemoryMiB: s.Target.MemoryMiB, Fit: newFitJSON(s.Fit), Runtime: s.Runtime, Workspace: s.Workspace,
-			State: v.sessionState(s), Drift: list(v.drift[s.Address])}
+			State: f.sessionState(s), Drift: list(f.drift[s.Address])}
 		if s.Handle != nil {
 			one.SliceUUID = s.Handle.UUID
 		}
-		if c, ok := v.Live.Container(s.Slice.Host, s.ID); ok {
+		if c, ok := f.Live.Container(s.Slice.Host, s.ID); ok {
 			one.Container = &c
 		}
 		all = append(all, one)

@@ -98,7 +98,7 @@ func (w *world) diff() diff.Diff { return diff.Compare(w.desired, w.prior, w.liv
 func (w *world) plan() *plan.Plan { return plan.Build(w.diff(), w.desired, w.prior, w.live) }
 
 func (w *world) view() PlanView {
-	return PlanView{Config: "fleet.hcl", Prior: w.prior, Live: w.live, Plan: w.plan()}
+	return PlanView{Config: "fleet.hcl", Flags: []string{"--file", "fleet.hcl"}, Prior: w.prior, Live: w.live, Plan: w.plan()}
 }
 
 func (w *world) status() StatusView {

@@ -85,7 +85,7 @@ func (r Runtime) linkLibrary(dir string) error {
 
 // Unprepare removes a session's folder, never its workspace.
 func (r Runtime) Unprepare(_ context.Context, session string) error {
-	if session == "" || session != filepath.Base(session) {
+	if session == "." || session != filepath.Base(session) || !filepath.IsLocal(session) {
 		return fmt.Errorf("%q is not the id of a session", session)
 	}
 	// The figures first: what is left of a cut-off removal must not look whole.

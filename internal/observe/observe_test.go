@@ -1,0 +1,66 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+type reader struct {
+	host resource.Host
+	err  error
+}
+
+func (r reader) Read(context.Context) (resource.Host, error) { return r.host, r.err }
+
+type lister struct {
+	containers []resource.Container
+	err        error
+}
+
+func (l lister) List(context.Context) ([]resource.Container, error) { return l.containers, l.err }
+
+func same(g resource.GPU) resource.Model { return g.Model }
+
+func TestReadNamesAndSorts(t *testing.T) {
+	live, err := Read(context.Background(), []Source{
+		{Name: "b", Runtime: "process", GPUs: reader{}, Containers: lister{}},
+		{Name: "a", Simulated: "1 x h200", Runtime: "process",
+			GPUs:       reader{host: resource.Host{BootID: "boot", GPUs: []resource.GPU{{UUID: "GPU-0", Slices: []resource.LiveSlice{{}}}}}},
+			Containers: lister{containers: []resource.Container{{Session: "w-2"}, {Session: "w-10"}, {Session: "w-1"}}}},
+	}, func(g resource.GPU) resource.Model { return resource.Model{Name: "complete " + g.UUID} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live.Hosts[0].Name != "a" || live.Hosts[1].Name != "b" {
+		t.Errorf("hosts in the order %s, %s", live.Hosts[0].Name, live.Hosts[1].Name)
+	}
+	g, ok := live.GPU("a", "GPU-0")
+	if !ok || g.Host != "a" || g.Slices[0].Host != "a" || g.Model.Name != "complete GPU-0" {
+		t.Errorf("%+v", g)
+	}
+	for _, session := range []string{"w-1", "w-2", "w-10"} {
+		if c, ok := live.Container("a", session); !ok || c.Host != "a" {
+			t.Errorf("%s is not found: %+v", session, c)
+		}
+	}
+}
+
+// TestUnreadableIsAnError, all of them together, with the host's name.
+func TestUnreadableIsAnError(t *testing.T) {
+	_, err := Read(context.Background(), []Source{
+		{Name: "a", GPUs: reader{err: errors.New("no driver")}, Containers: lister{}},
+		{Name: "b", GPUs: reader{}, Containers: lister{err: errors.New("no folder")}},
+	}, same)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"host a: no driver", "host b: no folder"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q lacks %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package process
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+func worker(t *testing.T) (Runtime, resource.Session) {
+	t.Helper()
+	dir := t.TempDir()
+	s := resource.Session{
+		Address: resource.Nth("worker", 3), ID: "worker-3", Runtime: Name,
+		Target:    resource.Target{Key: "rtx-2060", Name: "NVIDIA GeForce RTX 2060", MemoryMiB: 6144, PowerW: 160},
+		Slice:     resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 3, Size: 1},
+		Command:   []string{"sh", "-c", "echo own"},
+		Workspace: filepath.Join(dir, "work", "deep"),
+		Env:       map[string]string{"SEED": "14", "GPU_COSPLAY_CARD": "mine"},
+	}
+	return Runtime{Base: filepath.Join(dir, "sessions"), Library: "/opt/lib/libnvidia-ml.so.1"}, s
+}
+
+func prepare(t *testing.T, r Runtime, s resource.Session) resource.Container {
+	t.Helper()
+	c, err := r.Prepare(context.Background(), s, "MIG-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func list(t *testing.T, r Runtime) []resource.Container {
+	t.Helper()
+	all, err := r.List(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestPrepareListUnprepare(t *testing.T) {
+	r, s := worker(t)
+	if all := list(t, r); all != nil {
+		t.Errorf("before anything there is %+v", all)
+	}
+	made := prepare(t, r, s)
+	if again := prepare(t, r, s); again != made {
+		t.Errorf("preparing twice gives %+v, then %+v", made, again)
+	}
+	all := list(t, r)
+	if len(all) != 1 || all[0] != made || made.Hash != s.Hash() || made.SliceID != "MIG-1" || made.State != resource.Running {
+		t.Errorf("listed %+v, made %+v", all, made)
+	}
+	keep := filepath.Join(s.Workspace, "result")
+	if err := os.WriteFile(keep, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := r.Unprepare(context.Background(), s.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all := list(t, r); len(all) != 0 {
+		t.Errorf("left: %+v", all)
+	}
+	if _, err := os.Stat(keep); err != nil {
+		t.Error("the workspace went too")
+	}
+	if _, err := os.Stat(r.Base); err == nil {
+		t.Error("the empty folder of the sessions stays")
+	}
+}
+
+func TestUnprepareKeepsToItsFolder(t *testing.T) {
+	r, s := worker(t)
+	prepare(t, r, s)
+	for _, wrong := range []string{"", ".", "..", "../sessions/worker-3", "/", "a/b"} {
+		if err := r.Unprepare(context.Background(), wrong); err == nil {
+			t.Errorf("%q was taken for the id of a session", wrong)
+		}
+	}
+	if len(list(t, r)) != 1 {
+		t.Error("the session is gone")
+	}
+}
+
+// TestTampering: figures that were edited, damaged or half removed are seen.
+func TestTampering(t *testing.T) {
+	r, s := worker(t)
+	made := prepare(t, r, s)
+	file := filepath.Join(made.ID, figuresFile)
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite := func(content string) {
+		t.Helper()
+		if err := os.Chmod(file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range map[string]string{
+		"edited":     strings.Replace(string(good), "6144", "12288", 1),
+		"cut off":    string(good[:100]),
+		"of another": strings.Replace(string(good), `"id": "worker-3"`, `"id": "worker-4"`, 1),
+	} {
+		rewrite(content)
+		if all := list(t, r); len(all) != 1 || all[0].Session != s.ID || all[0].Hash == made.Hash {
+			t.Errorf("%s: listed as %+v", name, all)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if all := list(t, r); len(all) != 1 || all[0].State != resource.Stopped {
+		t.Errorf("half removed: listed as %+v", all)
+	}
+	prepare(t, r, s)
+	if all := list(t, r); len(all) != 1 || all[0] != made {
+		t.Errorf("prepared anew: %+v", all)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	r, s := worker(t)
+	if _, err := r.Command(context.Background(), s.ID, nil); err == nil || !strings.Contains(err.Error(), "apply") {
+		t.Errorf("without a folder: %v", err)
+	}
+	made := prepare(t, r, s)
+	t.Setenv("LD_LIBRARY_PATH", "/theirs")
+	t.Setenv("SEED", "99")
+	run := func(argv ...string) string {
+		t.Helper()
+		c, err := r.Command(context.Background(), s.ID, argv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	if got := run(); got != "own" {
+		t.Errorf("the session's own command says %q", got)
+	}
+	for variable, want := range map[string]string{
+		"SEED":                 "14",
+		"GPU_COSPLAY_CARD":     "mine", // what the user asks for wins
+		"GPU_COSPLAY_PRETTY":   "NVIDIA GeForce RTX 2060",
+		"GPU_COSPLAY_VRAM_GB":  "6",
+		"GPU_COSPLAY_TDP_W":    "160",
+		"CUDA_VISIBLE_DEVICES": "MIG-1",
+		"LD_LIBRARY_PATH":      filepath.Join(made.ID, libraryDir) + ":/theirs",
+		"PWD":                  s.Workspace,
+	} {
+		if got := run("sh", "-c", "echo $"+variable); got != want {
+			t.Errorf("%s is %q, want %q", variable, got, want)
+		}
+	}
+	if to, err := os.Readlink(filepath.Join(made.ID, libraryDir, "libnvidia-ml.so.1")); err != nil || to != r.Library {
+		t.Errorf("the library in front is %q, %v", to, err)
+	}
+}

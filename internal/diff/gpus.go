@@ -148,7 +148,8 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 			to = *held.Baseline.ClockMHz
 		}
 		lost := !held.ClockUnsure && clockLost(held, g, sameBoot(prior, live, held.Host))
-		if restore("SM clock", clockNow(held, lost), resource.Clock(to), !lost) {
+		// A lock that is gone is as good as lifted, unless somebody has set another.
+		if free := lost && to == 0 && g.LockState(0) == resource.LockUnknown; !free && restore("SM clock", clockNow(held, lost), resource.Clock(to), !lost) {
 			c.Settings.ClockMHz = &to
 		}
 	}

@@ -1,0 +1,218 @@
+package diff_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+	"cosplay/internal/worldtest"
+)
+
+const two = `host "lab" {}
+session "worker" {
+  count  = 2
+  target = "2060"
+}`
+
+// applied is a world with two sessions on one H200, at slots 4 and 5.
+func applied(t *testing.T) (*worldtest.World, resource.Prior) {
+	t.Helper()
+	w := worldtest.New(t, "h200")
+	return w, bring(t, w, two, resource.Prior{})
+}
+
+func bring(t *testing.T, w *worldtest.World, text string, prior resource.Prior) resource.Prior {
+	t.Helper()
+	p, diags := w.Plan(t, text, prior)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	run := apply.Run{Hosts: w.Hosts(), Journal: &worldtest.Journal{}, Parallelism: 1}
+	result, err := run.Execute(context.Background(), p, prior, w.Live)
+	if err != nil || len(result.Failures) > 0 {
+		t.Fatal(err, result.Failures)
+	}
+	return result.Prior
+}
+
+func lines(all []diff.Drift) []string {
+	var out []string
+	for _, d := range all {
+		who := "GPU"
+		if d.Session != nil {
+			who = d.Session.Short()
+		}
+		line := fmt.Sprintf("%s %s: %s, %s -> %s", d.Class, who, d.Thing, d.From, d.To)
+		if d.Told {
+			line += " (told)"
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// TestDrift: each thing that can happen behind our back, and the words for it.
+func TestDrift(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		meddle func(*worldtest.World, *resource.GPU)
+		want   []string
+	}{
+		{"nothing", func(*worldtest.World, *resource.GPU) {}, nil},
+		{"power limit", func(_ *worldtest.World, g *resource.GPU) { g.PowerMW = 500_500 }, []string{"power-limit GPU: power limit, 320 W -> 500.5 W"}},
+		{"persistence", func(_ *worldtest.World, g *resource.GPU) { g.Persistence = false }, []string{
+			"persistence GPU: persistence mode, on -> off",
+			"clock-lock GPU: SM clock, 1575 MHz -> lifted"}},
+		{"clock above the lock", func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 1980, false }, []string{"clock-lock GPU: SM clock, 1575 MHz -> lifted"}},
+		{"clock below the lock without a reason", func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 900, false }, []string{"clock-lock GPU: SM clock, 1575 MHz -> at 900 MHz"}},
+		{"clock below the lock, idle: unknown is not drift", func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 345, true }, nil},
+		{"slice", func(_ *worldtest.World, g *resource.GPU) {
+			g.Slices = slices.DeleteFunc(g.Slices, func(s resource.LiveSlice) bool { return s.Start == 5 })
+		}, []string{"slice-gone worker-1: slice, 1g.18gb, slot 5 -> gone"}},
+		{"slice made anew by another", func(_ *worldtest.World, g *resource.GPU) { g.Slices[1].UUID = "MIG-other" }, []string{
+			"foreign-slice GPU: foreign slice, - -> 1g.18gb, slot 5 (told)",
+			"slice-replaced worker-1: slice, 1g.18gb, slot 5 -> taken by another 1g.18gb at slot 5"}},
+		{"container", func(w *worldtest.World, _ *resource.GPU) { w.Remove("worker-0") }, []string{"container-gone worker-0: session folder, there -> gone"}},
+		{"container stopped", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].State = resource.Stopped }, []string{"container-stopped worker-0: session folder, running -> stopped"}},
+		{"container edited", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Hash = "x" }, []string{"container-changed worker-0: session folder, as applied -> changed"}},
+		{"reboot", func(w *worldtest.World, _ *resource.GPU) { w.Reboot() }, []string{
+			"host-rebooted GPU: host, up -> rebooted",
+			"mig-mode GPU: MIG mode, on -> off",
+			"persistence GPU: persistence mode, on -> off",
+			"power-limit GPU: power limit, 320 W -> 700 W",
+			"clock-lock GPU: SM clock, 1575 MHz -> lifted",
+			"slice-gone worker-0: slice, 1g.18gb, slot 4 -> gone",
+			"slice-gone worker-1: slice, 1g.18gb, slot 5 -> gone"}},
+		{"GPU", func(w *worldtest.World, _ *resource.GPU) { w.Host().GPUs = nil }, []string{
+			"gpu-gone GPU: GPU, there -> gone",
+			"slice-gone worker-0: slice, 1g.18gb, slot 4 -> gone",
+			"slice-gone worker-1: slice, 1g.18gb, slot 5 -> gone"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, prior := applied(t)
+			test.meddle(w, w.GPU("GPU-0"))
+			d := diff.Compare(resource.Desired{}, prior, w.Live, diff.Options{})
+			if got := lines(d.Drift); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+			if counts := slices.ContainsFunc(d.Drift, func(d diff.Drift) bool { return !d.Told }); d.Drifted() != counts {
+				t.Errorf("Drifted is %v", d.Drifted())
+			}
+		})
+	}
+}
+
+// TestGiveBack: each setting is restored only where it is still ours, or
+// unknown.
+func TestGiveBack(t *testing.T) {
+	told := 1200
+	for _, test := range []struct {
+		name   string
+		before func(*resource.GPU)
+		meddle func(*worldtest.World, *resource.GPU)
+		told   *int
+		want   string
+		kept   string
+	}{
+		{name: "all of it", want: "clock=unlocked mig=off persistence=off power=700 W"},
+		{name: "a lock that was told", told: &told, want: "clock=1200 MHz mig=off persistence=off power=700 W"},
+		{name: "MIG and persistence were on", before: func(g *resource.GPU) { g.MIG, g.MIGPending, g.Persistence = true, true, true },
+			want: "clock=unlocked power=700 W"},
+		{name: "power changed since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.PowerMW = 500_000 },
+			want: "clock=unlocked mig=off persistence=off", kept: "power limit: changed by somebody since"},
+		{name: "persistence went off, and limits and lock with it", meddle: func(_ *worldtest.World, g *resource.GPU) {
+			g.Persistence, g.PowerMW, g.SMClockMHz = false, 700_000, 345
+		}, want: "mig=off"},
+		{name: "clock lock lifted since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 1980, false },
+			want: "mig=off persistence=off power=700 W"},
+		{name: "another lock since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 900, false },
+			want: "mig=off persistence=off power=700 W", kept: "SM clock: changed by somebody since"},
+		{name: "foreign slices", meddle: func(_ *worldtest.World, g *resource.GPU) {
+			g.Slices = append(g.Slices, resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-other"}})
+		}, want: "clock=unlocked persistence=off power=700 W", kept: "MIG mode: somebody else's slices are on it"},
+		{name: "after a reboot", meddle: func(w *worldtest.World, _ *resource.GPU) { w.Reboot() },
+			want: ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := worldtest.New(t, "h200")
+			g := w.GPU("GPU-0")
+			if test.before != nil {
+				test.before(g)
+			}
+			prior := bring(t, w, two, resource.Prior{})
+			prior.GPUs[0].Baseline.ClockMHz = test.told
+			if test.meddle != nil {
+				test.meddle(w, g)
+			}
+			d := diff.Compare(resource.Desired{}, prior, w.Live, diff.Options{})
+			if len(d.GPUs) != 1 || d.GPUs[0].Action != diff.Delete {
+				t.Fatalf("%+v", d.GPUs)
+			}
+			if got := settings(d.GPUs[0].Settings); got != test.want {
+				t.Errorf("restored %q, want %q", got, test.want)
+			}
+			var kept []string
+			for _, f := range d.GPUs[0].Kept {
+				kept = append(kept, f.Name+": "+f.Reason)
+			}
+			if got := strings.Join(kept, "; "); got != test.kept {
+				t.Errorf("kept %q, want %q", got, test.kept)
+			}
+		})
+	}
+}
+
+func settings(s resource.Settings) string {
+	var all []string
+	if s.ClockMHz != nil {
+		all = append(all, "clock="+resource.Clock(*s.ClockMHz))
+	}
+	if s.MIG != nil {
+		all = append(all, "mig="+resource.OnOff(*s.MIG))
+	}
+	if s.Persistence != nil {
+		all = append(all, "persistence="+resource.OnOff(*s.Persistence))
+	}
+	if s.PowerMW != nil {
+		all = append(all, "power="+resource.Watts(*s.PowerMW))
+	}
+	return strings.Join(all, " ")
+}
+
+// TestChange: what an edit of the file does to a session.
+func TestChange(t *testing.T) {
+	for _, test := range []struct {
+		name, attribute string
+		want            string
+	}{
+		{"nothing", "", "no-op keep keep"},
+		{"env", `env = { A = 1 }`, "update keep refit"},
+		{"command", `command = ["true"]`, "update keep refit"},
+		{"workspace", `workspace = "elsewhere"`, "update keep refit"},
+		{"a closer look at the same slice", `fit { tolerance = "11%" }`, "update keep keep"},
+		{"bandwidth first", `fit { prefer = "bandwidth" }`, "update keep keep"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, prior := applied(t)
+			text := strings.Replace(two, `target = "2060"`, "target = \"2060\"\n  "+test.attribute, 1)
+			p, diags := w.Plan(t, text, prior)
+			if diags.HasErrors() {
+				t.Fatal(diags)
+			}
+			for _, c := range p.Diff.Sessions {
+				if got := fmt.Sprint(c.Action, c.Slice, c.Container); strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(test.want, " ", "") {
+					t.Errorf("%s: %s, want %s: %+v", c.Address, got, test.want, c.Fields)
+				}
+			}
+			after := bring(t, w, text, prior)
+			if p, _ := w.Plan(t, text, after); p.Diff.Changes() || !p.Empty() {
+				t.Errorf("it does not converge: %s%+v", p, p.Diff.Sessions)
+			}
+		})
+	}
+}

@@ -74,10 +74,64 @@ type Session struct {
 	Slice   Slice   `json:"slice"`
 	Fit     Fit     `json:"fit"`
 
-	Runtime   string            `json:"runtime"` // "process"
+	Runtime   string            `json:"runtime"` // "process", "docker"
 	Command   []string          `json:"command,omitempty"`
 	Workspace string            `json:"workspace"` // absolute
 	Env       map[string]string `json:"env,omitempty"`
+	Box       *Box              `json:"box,omitempty"` // with Docker
+}
+
+// Box is what only a session in a container has.
+type Box struct {
+	Image   string   `json:"image"`
+	Pull    string   `json:"pull"` // PullMissing, PullNever, PullAlways
+	Volumes []Volume `json:"volumes,omitempty"`
+	SSH     SSH      `json:"ssh"`
+	Limits  Limits   `json:"limits"`
+	Sudo    bool     `json:"sudo"`
+	Restart string   `json:"restart"` // Docker's policy: "unless-stopped"
+	User    User     `json:"user"`    // who the session's user is inside
+}
+
+// When an image is pulled.
+const (
+	PullMissing = "missing"
+	PullNever   = "never"
+	PullAlways  = "always"
+)
+
+// Volume is a folder of the host, by absolute path, or a named volume.
+type Volume struct {
+	Source   string `json:"source"`
+	Target   string `json:"target"` // absolute, in the container
+	ReadOnly bool   `json:"read_only,omitempty"`
+}
+
+// Named reports whether the volume is a named one.
+func (v Volume) Named() bool { return !strings.HasPrefix(v.Source, "/") }
+
+// SSH is how one logs in.
+type SSH struct {
+	Enabled        bool     `json:"enabled"`
+	Port           int      `json:"port"` // on the host; 0 takes a free one and keeps it
+	Bind           string   `json:"bind"` // address on the host
+	AuthorizedKeys []string `json:"authorized_keys,omitempty"`
+}
+
+// Limits bound what a container may use of the machine; 0 is no limit.
+type Limits struct {
+	CPUs      float64 `json:"cpus,omitempty"`
+	MemoryMiB int     `json:"memory_mib,omitempty"`
+	ShmMiB    int     `json:"shm_mib,omitempty"`
+	PIDs      int     `json:"pids,omitempty"`
+}
+
+// User is the account of a session's user: the one who ran apply.
+type User struct {
+	Name  string `json:"name"`
+	UID   int    `json:"uid"`
+	GID   int    `json:"gid"`
+	Group string `json:"group"`
 }
 
 // Container is where a session runs: a session folder of the process runtime

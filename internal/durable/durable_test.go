@@ -12,21 +12,32 @@ import (
 
 func TestLockIsExclusiveAndSaysWhoHasIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := Acquire(context.Background(), path, "apply")
+	first, err := Acquire(context.Background(), path, "apply", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	_, err = Acquire(ctx, path, "destroy")
+	_, err = Acquire(ctx, path, "destroy", nil)
 	var held *HeldError
 	if !errors.As(err, &held) || held.By == nil || held.By.PID != os.Getpid() || !strings.Contains(err.Error(), "cosplay apply") {
 		t.Fatalf("got %v", err)
 	}
+	told := 0
+	ctx, cancel = context.WithTimeout(context.Background(), patience+5*pollInterval)
+	defer cancel()
+	if _, err := Acquire(ctx, path, "destroy", func(by *Holder) {
+		told++
+		if by == nil || by.Command != "apply" {
+			t.Errorf("waiting for %v", by)
+		}
+	}); err == nil || told != 1 {
+		t.Fatalf("told %d times, %v", told, err)
+	}
 	if err := first.Release(); err != nil {
 		t.Fatal(err)
 	}
-	second, err := Acquire(context.Background(), path, "destroy")
+	second, err := Acquire(context.Background(), path, "destroy", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +46,13 @@ func TestLockIsExclusiveAndSaysWhoHasIt(t *testing.T) {
 
 func TestLockWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := Acquire(context.Background(), path, "apply")
+	first, err := Acquire(context.Background(), path, "apply", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := make(chan error)
 	go func() {
-		second, err := Acquire(context.Background(), path, "apply")
+		second, err := Acquire(context.Background(), path, "apply", nil)
 		if err == nil {
 			second.Release()
 		}

@@ -4,6 +4,8 @@
 package durable
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,9 +16,18 @@ import (
 // new one, never a part.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	if err := renameio.WriteFile(path, data, mode, renameio.WithStaticPermissions(mode)); err != nil {
-		return err
+		return named(path, err)
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// named is an error about the file that was meant, not about a temporary one.
+func named(path string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return &fs.PathError{Op: "write", Path: path, Err: at.Err}
+	}
+	return err
 }
 
 // Remove deletes a file for good: after a crash it does not come back.

@@ -34,16 +34,26 @@ func (e *HeldError) Error() string {
 	if e.By == nil {
 		return fmt.Sprintf("%s is locked by another process; wait for it to finish", e.Path)
 	}
-	return fmt.Sprintf("the state is locked by %s (pid %d), who runs cosplay %s since %s; wait for it to finish",
-		e.By.User, e.By.PID, e.By.Command, e.By.Since.Format(time.TimeOnly))
+	return fmt.Sprintf("the state is locked by %s; wait for it to finish", e.By)
+}
+
+// String tells people who it is and what he does.
+func (h *Holder) String() string {
+	return fmt.Sprintf("%s (pid %d), who has been running cosplay %s since %s", h.User, h.PID, h.Command, h.Since.Format(time.TimeOnly))
 }
 
 // pollInterval is how often a waiting Acquire looks again.
 const pollInterval = 50 * time.Millisecond
 
+// patience is how long one waits for the lock without a word.
+const patience = time.Second
+
 // Acquire takes the lock at path, waiting until the context ends; then the
-// error is a *HeldError. The file itself stays when the lock is let go.
-func Acquire(ctx context.Context, path, command string) (*Lock, error) {
+// error is a *HeldError. When it takes longer than a second, waiting is called
+// once with the holder, nil where he did not say who he is; waiting may be nil.
+// The file itself stays when the lock is let go.
+func Acquire(ctx context.Context, path, command string, waiting func(*Holder)) (*Lock, error) {
+	tell := time.After(patience)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock: %w", err)
@@ -63,6 +73,10 @@ func Acquire(ctx context.Context, path, command string) (*Lock, error) {
 		case <-ctx.Done():
 			defer file.Close()
 			return nil, &HeldError{Path: path, By: readHolder(file)}
+		case <-tell:
+			if waiting != nil {
+				waiting(readHolder(file))
+			}
 		case <-time.After(pollInterval):
 		}
 	}

@@ -41,6 +41,8 @@ type Project struct {
 	Store  state.Store
 	Notes  []string // what recovery found of a run that was cut off
 
+	Waiting func(*durable.Holder) // told who holds the lock, when it takes long to get; may be nil
+
 	lock  *durable.Lock
 	hosts map[string]*host
 }
@@ -89,7 +91,7 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 	if err := os.MkdirAll(filepath.Dir(p.Store.Path), 0o755); err != nil {
 		return err
 	}
-	lock, err := durable.Acquire(ctx, p.Store.LockPath(), command)
+	lock, err := durable.Acquire(ctx, p.Store.LockPath(), command, p.Waiting)
 	p.lock = lock
 	return err
 }
@@ -275,7 +277,7 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	now := plan.NewBasis(prior, live)
 	switch {
 	case now.Lineage != planned.Basis.Lineage:
-		return prior, live, &StaleError{"the state is another one"}
+		return prior, live, &StaleError{"the state has been replaced"}
 	case now.Serial != planned.Basis.Serial:
 		return prior, live, &StaleError{fmt.Sprintf("the state has moved from serial %d to %d", planned.Basis.Serial, now.Serial)}
 	case now.Live != planned.Basis.Live:

@@ -270,14 +270,14 @@ func TestOwnNamesAreFound(t *testing.T) {
 
 func TestUnknownNames(t *testing.T) {
 	for typed, want := range map[string]string{
-		"2600":             "unknown target \"2600\": The catalog has no such GPU. Did you mean \"2060\"? `cosplay ls` lists all 111.",
-		"RTX 3009":         "unknown target \"RTX 3009\": The catalog has no such GPU. Did you mean \"3090\"? `cosplay ls` lists all 111.",
-		"4060 supr":        "unknown target \"4060 supr\": The catalog has no such GPU. Did you mean \"2060-super\"? `cosplay ls` lists all 111.",
-		"toaster":          "unknown target \"toaster\": The catalog has no such GPU. `cosplay ls` lists all 111.",
-		"":                 "unknown target \"\": The catalog has no such GPU. `cosplay ls` lists all 111.",
-		"RTX":              "unknown target \"RTX\": The catalog has no such GPU. `cosplay ls` lists all 111.",
-		"titan":            "ambiguous target \"titan\": Say which one: titan-v, titan-rtx.",
-		"rtx pro 6000 max": "unknown target \"rtx pro 6000 max\": The catalog has no such GPU. Did you mean \"rtx-pro-6000-max-q\"? `cosplay ls` lists all 111.",
+		"2600":             "unknown target \"2600\". The catalog has no such GPU. Did you mean \"2060\"? `cosplay ls` lists all 111.",
+		"RTX 3009":         "unknown target \"RTX 3009\". The catalog has no such GPU. Did you mean \"3090\"? `cosplay ls` lists all 111.",
+		"4060 supr":        "unknown target \"4060 supr\". The catalog has no such GPU. Did you mean \"2060-super\"? `cosplay ls` lists all 111.",
+		"toaster":          "unknown target \"toaster\". The catalog has no such GPU. `cosplay ls` lists all 111.",
+		"":                 "unknown target \"\". The catalog has no such GPU. `cosplay ls` lists all 111.",
+		"RTX":              "unknown target \"RTX\". The catalog has no such GPU. `cosplay ls` lists all 111.",
+		"titan":            "ambiguous target \"titan\". Say which one: titan-v, titan-rtx.",
+		"rtx pro 6000 max": "unknown target \"rtx pro 6000 max\". The catalog has no such GPU. Did you mean \"rtx-pro-6000-max-q\"? `cosplay ls` lists all 111.",
 	} {
 		_, err := Target(typed)
 		var unknown *UnknownError
@@ -290,7 +290,7 @@ func TestUnknownNames(t *testing.T) {
 		}
 	}
 	_, err := HostModel("h2000")
-	if want := `unknown GPU to run on "h2000": The catalog has no such GPU. Did you mean "h200"? It has v100, t4, `; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `unknown GPU to run on "h2000". The catalog has no such GPU. Did you mean "h200"? It has v100, t4, `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("HostModel(\"h2000\"): %v", err)
 	}
 }

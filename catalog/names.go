@@ -22,7 +22,7 @@ type UnknownError struct {
 // manyCandidates are too many to read: then the name says too little to choose.
 const manyCandidates = 9
 
-func (e *UnknownError) Error() string { return e.Summary() + ": " + e.Detail() }
+func (e *UnknownError) Error() string { return e.Summary() + ". " + e.Detail() }
 
 // Summary says what is wrong in a few words, for the head of a diagnostic.
 func (e *UnknownError) Summary() string {

@@ -49,7 +49,11 @@ func (d device) setMIG(on bool) error {
 		_, ret = d.SetMigMode(current)
 		return ret
 	})
-	return &Error{Call: call, GPU: d.String(), Code: int(activation), Message: "MIG mode does not switch: " + activation.Error(),
+	why := "the driver said yes, but MIG mode does not switch"
+	if activation != nvml.SUCCESS {
+		why = "MIG mode does not switch: " + activation.Error()
+	}
+	return &Error{Call: call, GPU: d.String(), Code: int(activation), Message: why,
 		Hint: "A process holds the GPU, or it needs a reset (nvidia-smi --gpu-reset). nvidia-smi lists the processes."}
 }
 

@@ -156,7 +156,7 @@ func (r Runtime) Command(ctx context.Context, session string, argv []string) (*e
 		argv = f.Session.Command
 	}
 	if len(argv) == 0 {
-		return nil, fmt.Errorf("%s has no command of its own; say what to run: cosplay exec %s -- COMMAND", f.Session.Address, f.Session.Address.Short())
+		return nil, fmt.Errorf("it has no command of its own; say what to run: cosplay exec %s -- COMMAND", f.Session.Address.Short())
 	}
 	env := disguise.Environment(f.Session, f.Slice)
 	library := filepath.Join(dir, libraryDir)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"cosplay/internal/durable"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
@@ -45,8 +46,10 @@ func (inv *invocation) apply() *cobra.Command {
 		Short: "Make it so: plan, ask, change",
 		Long: `Plan, ask, and carry the plan out, step by step with a journal; or carry out a saved plan, which is refused if anything has moved since.
 
-Ctrl-C once finishes the steps that run, saves and stops; twice stops at once, and the next command takes over what was done.`,
-		Args: cobra.MaximumNArgs(1),
+Ctrl-C once finishes the steps that run, saves and stops; twice stops at once, and the next command takes over what was done.
+
+Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,
+		Args: wants(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				o.planFile = args[0]
@@ -63,22 +66,26 @@ func (inv *invocation) destroy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "destroy",
 		Short: "Remove everything that is ours and put the GPUs back as they were",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return inv.runApply(cmd.Context(), o) },
+		Long: `Remove the sessions of this project and give each GPU the settings back that it was found with.
+
+Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runApply(cmd.Context(), o) },
 	}
 	o.flags(cmd.Flags())
 	return cmd
 }
 
 func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
+	if o.parallelism < 1 {
+		return fmt.Errorf("--parallelism %d: at least 1 step has to run at a time", o.parallelism)
+	}
 	p, files, diags, err := inv.open()
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	if err := inv.mayAsk(o); err != nil {
-		return err
-	}
+	p.Waiting = inv.tellWaiting
 	if err := p.Lock(ctx, commandName(o), o.lockTimeout); err != nil {
 		return err
 	}
@@ -100,6 +107,12 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 			return err
 		}
 		planned, prior, live = outlook.Plan, outlook.Prior, outlook.Live
+		asks := !o.autoApprove && !planned.Empty()
+		if asks {
+			if err := inv.mayAsk(); err != nil {
+				return err
+			}
+		}
 		view.Destroy, view.Applying = o.destroy, true
 		if !inv.json {
 			if err := inv.tellPlan(view); err != nil {
@@ -109,7 +122,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 		if planned.Empty() && !inv.json {
 			return nil
 		}
-		if !o.autoApprove && !planned.Empty() {
+		if asks {
 			if err := inv.ask(o); err != nil {
 				return err
 			}
@@ -120,6 +133,15 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 		}
 	}
 	return inv.carryOut(ctx, p, planned, prior, live, o)
+}
+
+// tellWaiting says who keeps a command waiting.
+func (inv *invocation) tellWaiting(by *durable.Holder) {
+	words := "Waiting for the lock of the state."
+	if by != nil {
+		words = fmt.Sprintf("Waiting for the lock held by %s.", by)
+	}
+	fmt.Fprintln(inv.Err, words)
 }
 
 func commandName(o applyOptions) string {
@@ -138,11 +160,12 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 		view.Result.Prior = prior
 	} else {
 		progress := render.NewProgress(inv.Err, inv.style(inv.Err))
-		ctx, stop := interruptible(ctx, progress.Say)
+		ctx, stop := interruptible(ctx, progress)
 		view.Result, view.Err = p.Apply(ctx, planned, prior, live, project.ApplyOptions{
 			Progress: progress.Event, Parallelism: o.parallelism, KeepPartial: o.keepPartial,
 		})
 		stop()
+		progress.Close()
 	}
 	view.Took = time.Since(begun)
 	if inv.json {
@@ -152,15 +175,18 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 	} else {
 		render.Applied(inv.Out, inv.style(inv.Out), view)
 	}
-	if view.Err != nil || len(view.Result.Failures) > 0 || view.Result.Interrupted {
+	switch {
+	case view.Err != nil || len(view.Result.Failures) > 0:
 		return exit(exitError)
+	case view.Result.Interrupted:
+		return exit(exitInterrupted)
 	}
 	return nil
 }
 
 // interruptible ends the context at the first SIGINT, SIGTERM or SIGHUP, and
 // the process at the second: the journal has the truth then.
-func interruptible(ctx context.Context, say func(string)) (context.Context, func()) {
+func interruptible(ctx context.Context, progress *render.Progress) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -168,11 +194,12 @@ func interruptible(ctx context.Context, say func(string)) (context.Context, func
 		if _, ok := <-signals; !ok {
 			return
 		}
-		say("Stopping: the steps that run are finished first. Once more stops at once.")
+		progress.Say("Stopping: the steps that run are finished first. Once more stops at once.")
 		cancel()
 		if _, ok := <-signals; ok {
-			say("Stopped. What was done is in the journal; the next command takes it over.")
-			os.Exit(exitError)
+			progress.Close()
+			progress.Say("Stopped. What was done is in the journal. One NVML call may still be running: the next cosplay apply waits for it and takes over.")
+			os.Exit(exitInterrupted)
 		}
 	}()
 	return ctx, func() {
@@ -183,10 +210,7 @@ func interruptible(ctx context.Context, say func(string)) (context.Context, func
 }
 
 // mayAsk refuses early what could only hang or surprise.
-func (inv *invocation) mayAsk(o applyOptions) error {
-	if o.autoApprove || o.planFile != "" {
-		return nil
-	}
+func (inv *invocation) mayAsk() error {
 	if inv.json {
 		return errors.New("--json asks no questions: add --auto-approve, or apply a saved plan")
 	}
@@ -194,7 +218,7 @@ func (inv *invocation) mayAsk(o applyOptions) error {
 		return errors.New("standard input is the configuration, so nobody can be asked: add --auto-approve")
 	}
 	if f, ok := inv.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return fmt.Errorf("no terminal to ask on: add --auto-approve, or save a plan with cosplay plan --out FILE and apply that")
+		return errors.New("no terminal to ask on: add --auto-approve, or save a plan with cosplay plan --out FILE and apply that")
 	}
 	return nil
 }
@@ -205,10 +229,13 @@ func (inv *invocation) ask(o applyOptions) error {
 	if o.destroy {
 		question = "Destroy all of this?"
 	}
-	fmt.Fprintf(inv.Out, "\n%s Only yes is taken for one: ", question)
+	fmt.Fprintf(inv.Out, "\n%s Only \"yes\" is accepted: ", question)
 	line, err := bufio.NewReader(inv.In).ReadString('\n')
 	if err != nil && err != io.EOF {
 		return err
+	}
+	if !strings.HasSuffix(line, "\n") {
+		fmt.Fprintln(inv.Out) // Ctrl-D leaves the cursor behind the question
 	}
 	if strings.TrimSpace(line) != "yes" {
 		fmt.Fprintln(inv.Out, "Left as it is; nothing was touched.")

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,27 +96,16 @@ func oneGPU(cmd *cobra.Command, args []string) error {
 }
 
 func target(words []string) (resource.Target, error) {
-	t, err := catalog.Target(strings.Join(words, " "))
-	if err != nil {
-		return t, explained(err)
-	}
-	return t, nil
-}
-
-// explained puts the two parts of a catalog error into one.
-func explained(err error) error {
-	if e, ok := err.(interface{ Detail() string }); ok {
-		return fmt.Errorf("%w\n%s", err, e.Detail())
-	}
-	return err
+	return catalog.Target(strings.Join(words, " "))
 }
 
 func (inv *invocation) fit() *cobra.Command {
 	var (
-		on      string
-		gpu     int
-		options = resource.DefaultFit()
-		prefer  = string(options.Prefer)
+		on        string
+		gpu       int
+		tolerance string
+		options   = resource.DefaultFit()
+		prefer    = string(options.Prefer)
 	)
 	cmd := &cobra.Command{
 		Use:   "fit GPU",
@@ -131,17 +123,20 @@ The host is the project's (or this machine); with --on it is one of the catalog.
 			if !slices.Contains([]resource.Preference{resource.PreferFP32, resource.PreferBandwidth, resource.PreferBalanced}, options.Prefer) {
 				return fmt.Errorf("--prefer %s: it is fp32, bandwidth or balanced", prefer)
 			}
-			if options.Tolerance < 0 {
-				return fmt.Errorf("--tolerance %g: it is a ratio of 0 or more; 0.1 is 10 %%", options.Tolerance)
+			if options.Tolerance, err = ratio(tolerance); err != nil {
+				return fmt.Errorf("--tolerance %s: %w", tolerance, err)
 			}
 			view, err := inv.fitView(cmd.Context(), t, options, on, gpu)
 			if err != nil {
 				return err
 			}
 			if inv.json {
-				return render.FitJSON(inv.Out, view)
+				if err := render.FitJSON(inv.Out, view); err != nil {
+					return err
+				}
+			} else {
+				render.Fit(inv.Out, inv.style(inv.Out), view)
 			}
-			render.Fit(inv.Out, inv.style(inv.Out), view)
 			if view.Err != nil {
 				return exit(exitError)
 			}
@@ -152,8 +147,21 @@ The host is the project's (or this machine); with --on it is one of the catalog.
 	flags.StringVar(&on, "on", "", "a `host` of the catalog instead of the project's: h200, a100-80gb, l40s, ...")
 	flags.IntVar(&gpu, "gpu", 0, "`index` of the GPU of the project's host")
 	flags.StringVar(&prefer, "prefer", prefer, "what comes first: fp32, bandwidth or balanced")
-	flags.Float64Var(&options.Tolerance, "tolerance", options.Tolerance, "take the smallest slice within this `ratio`; 0 asks for the least error")
+	flags.StringVar(&tolerance, "tolerance", "10%", "take the smallest slice within this `share`, 10% or 0.1; 0 asks for the least error")
 	return cmd
+}
+
+// ratio reads a share as the configuration has it: "10%" or 0.1.
+func ratio(typed string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(typed), "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
+		return 0, errors.New("it is a share of 0 or more, like 10% or 0.1")
+	}
+	if percent {
+		x /= 100
+	}
+	return x, nil
 }
 
 func (inv *invocation) fitView(ctx context.Context, t resource.Target, o resource.FitOptions, on string, gpu int) (render.FitView, error) {
@@ -161,7 +169,7 @@ func (inv *invocation) fitView(ctx context.Context, t resource.Target, o resourc
 	if on != "" {
 		model, err := catalog.HostModel(on)
 		if err != nil {
-			return view, explained(err)
+			return view, err
 		}
 		view.Model, view.Where = model, "from the catalog"
 	} else {

@@ -18,9 +18,12 @@ import (
 
 // Exit codes.
 const (
-	exitFine    = 0
-	exitError   = 1
-	exitChanges = 2 // only with --detailed-exitcode, and from drift
+	exitFine        = 0
+	exitError       = 1
+	exitChanges     = 2   // only with --detailed-exitcode, and from drift
+	exitCannotRun   = 126 // exec: the command is there and cannot be run
+	exitNoCommand   = 127 // exec: there is no such command
+	exitInterrupted = 130 // what shells say of a program that Ctrl-C ended
 )
 
 // Streams are what a command reads and writes.
@@ -32,9 +35,33 @@ type Streams struct {
 // invocation is one run of the command line: its streams and global flags.
 type invocation struct {
 	Streams
+	stdout             io.Writer // as it was given, for programs that write to it themselves
 	chdir, file, state string
 	noColor, json      bool
 	verbose            bool
+}
+
+// output is standard output. It remembers the first failure to write, which the
+// screens do not look at.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// Fd lets a terminal be known for one.
+func (o *output) Fd() uintptr {
+	if f, ok := o.Writer.(interface{ Fd() uintptr }); ok {
+		return f.Fd()
+	}
+	return ^uintptr(0)
 }
 
 // exit ends a command with a code and no further words.
@@ -44,21 +71,24 @@ func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // Main runs one command line and returns the exit code.
 func Main(args []string, streams Streams) int {
-	inv := &invocation{Streams: streams}
+	out := &output{Writer: streams.Out}
+	inv := &invocation{Streams: Streams{In: streams.In, Out: out, Err: streams.Err}, stdout: streams.Out}
 	root := inv.root()
 	root.SetArgs(args)
-	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.Err)
+	root.SetIn(inv.In)
+	root.SetOut(inv.Out)
+	root.SetErr(inv.Err)
 	err := root.ExecuteContext(context.Background())
 	var code exit
-	switch {
+	switch told := errors.As(err, &code); {
+	case out.err != nil && (err == nil || told):
+		err = fmt.Errorf("the answer could not be written: %w", out.err)
+	case told:
+		return int(code)
 	case err == nil:
 		return exitFine
-	case errors.As(err, &code):
-		return int(code)
 	}
-	render.Error(streams.Err, inv.style(streams.Err), err)
+	render.Error(inv.Err, inv.style(inv.Err), err)
 	return exitError
 }
 
@@ -73,9 +103,12 @@ func (inv *invocation) root() *cobra.Command {
   cosplay apply           change it
   cosplay drift           did somebody touch the machine? (exit code 2)
   cosplay destroy         put the GPUs back as they were`,
+		Version:       Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate("cosplay {{.Version}}\n")
+	root.SetFlagErrorFunc(flagMistake)
 	flags := root.PersistentFlags()
 	flags.StringVar(&inv.chdir, "chdir", "", "run in this `folder` instead of the current one")
 	flags.StringVar(&inv.file, "file", "", "read this configuration `file` alone; - is standard input")
@@ -99,8 +132,21 @@ func (inv *invocation) root() *cobra.Command {
 		}
 	}
 	root.AddCommand(agentCommand())
+	for _, name := range laterCommands {
+		root.AddCommand(later(name))
+	}
 	root.SetHelpCommandGroupID("The rest:")
 	root.SetCompletionCommandGroupID("The rest:")
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Run, c.RunE = nil, helpOn
+		case "completion":
+			group(c)
+		}
+	}
 	return root
 }
 
@@ -163,14 +209,6 @@ func (inv *invocation) configName(files map[string]*hcl.File) string {
 		}
 	}
 	return "the configuration"
-}
-
-// noArgs refuses arguments with a hint instead of cobra's "unknown command".
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("cosplay %s takes no arguments, but got %q; see cosplay %s --help", cmd.Name(), args[0], cmd.Name())
-	}
-	return nil
 }
 
 // Stdio is the process's own streams.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/render"
 	"cosplay/internal/resource"
 )
 
@@ -19,7 +21,7 @@ func (inv *invocation) exec() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exec [SESSION] [-- COMMAND...]",
 		Short: "Run a command in a session; without one, the session's own",
-		Long: `Run a command in a session: its GPU, its environment, its workspace. The exit code is the command's.
+		Long: `Run a command in a session: its GPU, its environment, its workspace. The exit code is the command's; 127 where there is no such command, 126 where it cannot be run.
 
 worker-3, worker[3] and session.worker[3] name the same session; with a single session the name may be left out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +57,7 @@ func (inv *invocation) runExec(ctx context.Context, name string, argv []string) 
 	}
 	address, err := resource.Match(name, known)
 	if err != nil {
-		return err
+		return oneOfSeveral(err, name, known)
 	}
 	session, _ := prior.Session(address)
 	runtime, err := p.Runtime(session.Slice.Host)
@@ -66,11 +68,49 @@ func (inv *invocation) runExec(ctx context.Context, name string, argv []string) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", address, err)
 	}
-	command.Stdin, command.Stdout, command.Stderr = inv.In, inv.Out, inv.Err
+	command.Stdin, command.Stdout, command.Stderr = inv.In, inv.stdout, inv.Err
 	// Ctrl-C is the command's affair: it gets it from the terminal by itself.
 	signal.Ignore(os.Interrupt, syscall.SIGQUIT)
 	defer signal.Reset(os.Interrupt, syscall.SIGQUIT)
-	return exitCode(command.Run())
+	err = command.Run()
+	if command.Process == nil {
+		return inv.notRun(session, command, err)
+	}
+	return exitCode(err)
+}
+
+// notRun tells why a command was not even started; the exit code is what shells
+// say of such a one.
+func (inv *invocation) notRun(session resource.PriorSession, command *exec.Cmd, err error) error {
+	code, why := exit(exitCannotRun), err
+	switch _, gone := os.Stat(session.Workspace); {
+	case gone != nil:
+		code, why = exitError, fmt.Errorf("its workspace %s is not there; cosplay apply makes it anew", session.Workspace)
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		code, why = exitNoCommand, fmt.Errorf("there is no command %q", command.Args[0])
+	case errors.Is(err, fs.ErrPermission):
+		why = fmt.Errorf("%q cannot be run: permission denied", command.Args[0])
+	}
+	render.Error(inv.Err, inv.style(inv.Err), fmt.Errorf("%s: %w", session.Address, why))
+	return code
+}
+
+// oneOfSeveral tells a name that is a whole block's from one that is nobody's.
+func oneOfSeveral(err error, name string, known []resource.Address) error {
+	var instances []string
+	for _, a := range known {
+		if a.Key.Kind != resource.Single && (name == a.Name || name == "session."+a.Name) {
+			instances = append(instances, a.Short())
+		}
+	}
+	if len(instances) == 0 {
+		return err
+	}
+	total := counted(len(instances), "session")
+	if len(instances) > 4 {
+		instances = append(instances[:2], "...", instances[len(instances)-1])
+	}
+	return fmt.Errorf("%s has %s; name one: %s", name, total, strings.Join(instances, ", "))
 }
 
 // exitCode makes a command's end ours; a signal's is 128 and its number, as

@@ -38,6 +38,14 @@ On a machine without NVIDIA's driver the host is simulated, so that everything c
 			if err != nil {
 				return err
 			}
+			for _, given := range []struct {
+				flag string
+				set  bool
+			}{{"--file", inv.file != ""}, {"--state", inv.state != ""}, {"--json", inv.json}} {
+				if given.set {
+					return fmt.Errorf("init takes no %s: it writes %s into the folder, and --chdir names another one", given.flag, starterFile)
+				}
+			}
 			if count < 1 {
 				return fmt.Errorf("--count %d: there is nothing to write for less than one session", count)
 			}
@@ -52,7 +60,7 @@ On a machine without NVIDIA's driver the host is simulated, so that everything c
 func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed string, count int, simulate string) error {
 	if simulate != "" {
 		if err := project.CheckSimulate(simulate); err != nil {
-			return explained(err)
+			return err
 		}
 	}
 	dir := inv.chdir

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/project"
 	"cosplay/internal/render"
 )
 
@@ -63,33 +66,43 @@ func (inv *invocation) show() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show [PLANFILE]",
 		Short: "Show the state, or a saved plan",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  wants(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, files, _, err := inv.open()
 			if err != nil {
 				return err
 			}
 			defer p.Close()
-			if len(args) == 0 {
-				prior, err := p.Store.Load()
-				if err != nil {
-					return err
-				}
-				if inv.json {
-					return render.StateJSON(inv.Out, prior)
-				}
-				render.State(inv.Out, inv.style(inv.Out), prior)
-				return nil
+			if len(args) == 1 {
+				return inv.showPlan(cmd.Context(), p, files, args[0])
 			}
-			planned, err := loadPlan(args[0])
+			prior, err := p.Store.Load()
 			if err != nil {
 				return err
 			}
-			prior, live, err := p.Refresh(cmd.Context())
-			if err != nil {
-				return err
+			if inv.json {
+				return render.StateJSON(inv.Out, prior)
 			}
-			return inv.tellPlan(render.PlanView{Config: inv.configName(files), Flags: inv.given(), Prior: prior, Live: live, Plan: planned, Saved: args[0]})
+			render.State(inv.Out, inv.style(inv.Out), prior)
+			return nil
 		},
 	}
+}
+
+// showPlan shows a saved plan and says when it no longer rests on the world as
+// it is.
+func (inv *invocation) showPlan(ctx context.Context, p *project.Project, files map[string]*hcl.File, path string) error {
+	planned, err := loadPlan(path)
+	if err != nil {
+		return err
+	}
+	view := render.PlanView{Config: inv.configName(files), Flags: inv.given(), Plan: planned, Saved: path}
+	var stale *project.StaleError
+	view.Prior, view.Live, err = p.Fresh(ctx, planned)
+	if errors.As(err, &stale) {
+		view.Stale = stale.What
+	} else if err != nil {
+		return err
+	}
+	return inv.tellPlan(view)
 }

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/hashicorp/hcl/v2"
@@ -55,6 +57,16 @@ type planOptions struct {
 }
 
 func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
+	switch {
+	case o.refreshOnly && o.destroy:
+		return errors.New("--refresh-only changes nothing, so there is no --destroy with it; leave one of them out")
+	case o.refreshOnly && o.out != "":
+		return errors.New("--refresh-only makes no plan that could be saved; leave --out or --refresh-only out")
+	case o.out != "":
+		if err := mayOverwrite(o.out); err != nil {
+			return err
+		}
+	}
 	p, files, diags, err := inv.open()
 	if err != nil {
 		return err
@@ -142,18 +154,35 @@ func savePlan(path string, p *plan.Plan) error {
 	return nil
 }
 
-// loadPlan reads a saved plan.
-func loadPlan(path string) (*plan.Plan, error) {
+// mayOverwrite keeps --out from destroying a file that is no saved plan.
+func mayOverwrite(path string) error {
 	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the plan: %w; cosplay plan --out %s makes one", err, path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
+		return nil
 	}
 	var p plan.Plan
-	if err := json.Unmarshal(data, &p); err != nil {
-		return nil, fmt.Errorf("%s is not a saved plan: %w; cosplay plan --out %s makes one", path, err, path)
+	if err != nil || json.Unmarshal(data, &p) != nil || p.FormatVersion == 0 {
+		return fmt.Errorf("%s is there and is no saved plan: it stays as it is. Name another file with --out", path)
+	}
+	return nil
+}
+
+// loadPlan reads a saved plan.
+func loadPlan(path string) (*plan.Plan, error) {
+	const makeOne = "make one with cosplay plan --out FILE"
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file %s; %s", path, makeOne)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the plan: %w; %s", err, makeOne)
+	}
+	var p plan.Plan
+	if err := json.Unmarshal(data, &p); err != nil || p.FormatVersion == 0 {
+		return nil, fmt.Errorf("%s is not a saved plan; %s", path, makeOne)
 	}
 	if p.FormatVersion != plan.FormatVersion {
-		return nil, fmt.Errorf("%s has format version %d, this cosplay reads %d; make the plan anew: cosplay plan --out %s", path, p.FormatVersion, plan.FormatVersion, path)
+		return nil, fmt.Errorf("%s has format version %d, this cosplay reads %d; %s", path, p.FormatVersion, plan.FormatVersion, makeOne)
 	}
 	return &p, nil
 }

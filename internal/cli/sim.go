@@ -13,19 +13,19 @@ import (
 )
 
 func (inv *invocation) sim() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "sim",
 		Short: "Handle the hardware of a simulated host behind cosplay's back",
 		Long: `Do to a simulated host what an admin with nvidia-smi, a reboot or a broken driver would do to a real one.
 
 The real nvidia-smi works on it too: LD_LIBRARY_PATH=.cosplay/sim/HOST nvidia-smi`,
-	}
+	})
 	var host string
 	cmd.PersistentFlags().StringVar(&host, "host", "", "the simulated `host`; needed where the configuration has several")
 	on := func(do func(*sim.Host) error) error {
 		return inv.onSimulated(host, do)
 	}
-	cmd.AddCommand(inv.simShow(on), simSet(on), simCreateSlice(on), simDestroySlice(on), simReboot(on), simFault(on))
+	cmd.AddCommand(inv.simShow(on), inv.simSet(on), simCreateSlice(on), simDestroySlice(on), simReboot(on), simFault(on))
 	return cmd
 }
 
@@ -84,33 +84,55 @@ func (inv *invocation) simShow(on onSim) *cobra.Command {
 				}
 				encoder := json.NewEncoder(inv.Out)
 				encoder.SetIndent("", "  ")
-				return encoder.Encode(shown)
+				return encoder.Encode(struct {
+					FormatVersion int `json:"format_version"`
+					sim.Shown
+				}{1, shown})
 			})
 		},
 	}
 }
 
-func simSet(on onSim) *cobra.Command {
+func (inv *invocation) simSet(on onSim) *cobra.Command {
 	return &cobra.Command{
 		Use:   "set GPU KEY VALUE",
 		Short: "Change a setting of a GPU, given by index",
 		Long:  "Change a setting of a GPU, given by index. The keys and their values:\n\n  " + strings.Join(sim.Keys(), "\n  "),
-		Args:  cobra.ExactArgs(3),
+		Args:  wants(3, 3),
 		RunE: func(_ *cobra.Command, args []string) error {
 			gpu, err := number("GPU", args[0])
 			if err != nil {
 				return err
 			}
-			return on(func(h *sim.Host) error { return h.Set(gpu, args[1], args[2]) })
+			return on(func(h *sim.Host) error {
+				if err := h.Set(gpu, args[1], args[2]); err != nil {
+					return err
+				}
+				return inv.tellForgetful(h, gpu, args[1])
+			})
 		},
 	}
+}
+
+// tellForgetful warns that what was set does not last: without persistence mode
+// the driver forgets it when the last program lets go of the GPU.
+func (inv *invocation) tellForgetful(h *sim.Host, gpu int, key string) error {
+	if key != "power-limit" && key != "clock-lock" {
+		return nil
+	}
+	shown, err := h.Show()
+	if err == nil && !shown.GPUs[gpu].Persistence {
+		fmt.Fprintf(inv.Err, "persistence is off on GPU %d: the driver forgets the %s at the next command. cosplay sim set %d persistence on keeps it.\n",
+			gpu, strings.ReplaceAll(key, "-", " "), gpu)
+	}
+	return err
 }
 
 func simCreateSlice(on onSim) *cobra.Command {
 	return &cobra.Command{
 		Use:   "create-slice GPU PROFILE SLOT",
 		Short: "Make a slice that is not cosplay's",
-		Args:  cobra.ExactArgs(3),
+		Args:  wants(3, 3),
 		RunE: func(_ *cobra.Command, args []string) error {
 			gpu, err := number("GPU", args[0])
 			if err != nil {
@@ -132,7 +154,7 @@ func simDestroySlice(on onSim) *cobra.Command {
 	return &cobra.Command{
 		Use:   "destroy-slice GPU GPU-INSTANCE",
 		Short: "Destroy a slice, given by the id of its GPU instance",
-		Args:  cobra.ExactArgs(2),
+		Args:  wants(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			gpu, err := number("GPU", args[0])
 			if err != nil {
@@ -167,7 +189,7 @@ WHAT is an NVML code by number or name (IN_USE), hang, or ignore.
   cosplay sim fault nvmlDeviceCreateGpuInstanceWithPlacement:3=INSUFFICIENT_RESOURCES
   cosplay sim fault nvmlDeviceGetMigMode=hang
   cosplay sim fault --clear`,
-		Args: cobra.MaximumNArgs(1),
+		Args: wants(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return on(func(h *sim.Host) error {
 				if clear {

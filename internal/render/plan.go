@@ -24,6 +24,7 @@ type PlanView struct {
 	Destroy  bool
 	Applying bool   // apply and destroy show it before they ask: what to type next is then their question
 	Saved    string // the file that the plan was saved to; "" if it was not
+	Stale    string // what has moved since a saved plan was made; "" if nothing has
 	Warnings hcl.Diagnostics
 	Files    map[string]*hcl.File
 	Notes    []string // what was found of a run that was cut off
@@ -195,6 +196,10 @@ func (t tally) sessions() int { return t.Create + t.Change + t.Replace + t.Destr
 func (p *page) summary(v PlanView) {
 	t := tallyOf(v.Plan.Diff)
 	switch {
+	case v.Stale != "":
+		p.flow(0, 2, join(inked(removed, "Stale:"), text(" "+v.Stale+" since this plan was made, so it will not be applied. Make it anew.")))
+		p.next(suggest("plan", append(slices.Clone(v.Flags), "--out", v.Saved)))
+		return
 	case !v.Plan.Diff.Changes():
 		p.nothingToDo(v)
 		return

@@ -13,6 +13,7 @@ type planJSON struct {
 	Config        string           `json:"config"`
 	Destroy       bool             `json:"destroy"`
 	Saved         string           `json:"saved,omitempty"`
+	Stale         string           `json:"stale,omitempty"` // what has moved since it was saved
 	Changes       bool             `json:"has_changes"`
 	Drifted       bool             `json:"has_drift"`
 	Summary       tally            `json:"summary"`
@@ -42,7 +43,7 @@ type fitOfJSON struct {
 func PlanJSON(w io.Writer, v PlanView) error {
 	d := v.Plan.Diff
 	return writeJSON(w, planJSON{
-		FormatVersion: formatVersion, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved,
+		FormatVersion: formatVersion, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
 		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(d),
 		Drift: list(d.Drift), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),

@@ -19,6 +19,7 @@ type Progress struct {
 	live    bool // the last line may be written over
 	running []apply.Event
 	shown   bool // a live line stands
+	closed  bool
 }
 
 // NewProgress makes a progress display for a run.
@@ -31,6 +32,9 @@ func NewProgress(w io.Writer, s Style) *Progress {
 func (p *Progress) Event(e apply.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
 	switch e.Kind {
 	case apply.StepStarted:
 		p.running = append(p.running, e)
@@ -50,8 +54,20 @@ func (p *Progress) Event(e apply.Event) {
 func (p *Progress) Say(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.print(text(message))
+	p.erase()
+	page := newPage(p.style)
+	page.flow(0, 0, text(message))
+	page.flush(p.w)
 	p.refresh()
+}
+
+// Close takes the live line away. Steps that end later are not shown; what is
+// said later still is.
+func (p *Progress) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	p.closed = true
 }
 
 // undoWords says what an undo takes back.
@@ -100,7 +116,7 @@ func (p *Progress) erase() {
 // refresh writes what is running, without an end of line.
 func (p *Progress) refresh() {
 	p.erase()
-	if !p.live || len(p.running) == 0 {
+	if !p.live || p.closed || len(p.running) == 0 {
 		return
 	}
 	oldest := p.running[0]

@@ -64,7 +64,7 @@ func inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	name := call.CalledFunctionName()
 	if slices.Contains(notYet["function"], name) {
 		d.Summary = fmt.Sprintf("%s() is not yet part of cosplay", name)
-		d.Detail = "A later version will know this function. Write the value itself for now."
+		d.Detail = "A later version will have it. Write the value itself for now."
 		return d
 	}
 	d.Summary = fmt.Sprintf("unknown function %q", name)

@@ -73,7 +73,7 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal) {
 			"count.index is the number of a session within a session block that has count. Add count to the block, or write a fixed value here.")
 	case slices.Contains(notYet["variable"], name):
 		l.complain(at, a.whole, fmt.Sprintf("%q is not yet part of cosplay", full),
-			"A later version will understand %s. Write the value itself for now.", name)
+			"A later version will have %s. Write the value itself for now.", name)
 	case len(mention) == 1:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", name),
 			"A word without quotes is the name of a variable, and there are only count.index and path.module. Put text in quotes: \"%s\".", name)

@@ -1,0 +1,44 @@
+/* What the source files that answer for NVML share. */
+#ifndef COSPLAY_FACADE_H
+#define COSPLAY_FACADE_H
+
+#include "driver.h"
+
+/* Functions of NVML are exported, all else is hidden. */
+#define NVML_NO_UNVERSIONED_FUNC_DEFS
+#pragma GCC visibility push(default)
+#include <nvml.h>
+#pragma GCC visibility pop
+
+/*
+ * The session's slice, to the driver: a MIG device, or a whole GPU. Looked up
+ * at every call, since the driver gives a slice that comes later the handle of
+ * one that is gone.
+ */
+nvmlReturn_t find_slice(const struct figures *target, nvmlDevice_t *slice);
+
+/* The physical GPU that it is on: the one handle that is given out. */
+nvmlReturn_t find_gpu(const struct figures *target, nvmlDevice_t *gpu);
+
+/* What the driver does not know of its GPU can still be told of the target. */
+static inline int can_tell(nvmlReturn_t answer)
+{
+    return answer == NVML_SUCCESS || answer == NVML_ERROR_NOT_SUPPORTED;
+}
+
+/*
+ * A getter of one number: the driver judges the call, the target gives the
+ * figure. expression may use target, and *value where the driver filled it in.
+ */
+#define FIGURE(name, type, expression)                  \
+    nvmlReturn_t name(nvmlDevice_t device, type *value) \
+    {                                                   \
+        DISGUISE(name, device, value);                  \
+        nvmlReturn_t answer = DRIVER(name)(device, value); \
+        if (!value || !can_tell(answer))                \
+            return answer;                              \
+        *value = (type)(expression);                    \
+        return NVML_SUCCESS;                            \
+    }
+
+#endif

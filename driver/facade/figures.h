@@ -1,0 +1,54 @@
+/*
+ * What a session shows of its GPU: one read-only file, written by the Go
+ * package internal/disguise, which includes this header, and mapped by the
+ * facade. It is the only description of the layout.
+ */
+#ifndef COSPLAY_FACADE_FIGURES_H
+#define COSPLAY_FACADE_FIGURES_H
+
+#include <stdint.h>
+
+#define FIGURES_MAGIC "COSPFIG"
+#define FIGURES_VERSION 1
+
+/*
+ * What Go writes over in the library. The first mark fills the library's one
+ * DT_NEEDED: the dynamic loader then opens the driver's library by that path.
+ * The other two mark room in the library's constants.
+ */
+#define FACADE_NEEDED_MARK "cosplay-facade-needs"
+#define FACADE_DRIVER_MARK "cosplay-facade-driver-path"
+#define FACADE_FIGURES_MARK "cosplay-facade-figures-path"
+#define FACADE_PATH_SIZE 4096
+
+struct figures {
+    char magic[8];
+    uint32_t version;
+    uint32_t size; /* of this struct, bytes */
+
+    char name[96];  /* "NVIDIA GeForce RTX 2060" */
+    char uuid[48];  /* as shown: "GPU-..." */
+    char slice[80]; /* as the driver knows it: "MIG-...", or "GPU-..." for a whole GPU */
+
+    uint32_t brand;        /* NVML_BRAND_... */
+    uint32_t architecture; /* NVML_DEVICE_ARCH_... */
+    uint32_t consumer;     /* a card for games: no ECC, no application clocks */
+    uint32_t memory_mib;
+    uint32_t bus_bits;
+    uint32_t sms;
+    uint32_t cores;
+    uint32_t pcie_generation;
+
+    uint32_t power_limit_mw;
+    uint32_t power_default_mw;
+    uint32_t power_min_mw;
+    uint32_t power_max_mw;
+
+    uint32_t clock_min_mhz; /* of the SMs */
+    uint32_t clock_max_mhz;
+    uint32_t memory_clock_mhz;
+
+    uint32_t process_slots; /* that follow this struct; none so far */
+};
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * What a session cannot do, and what its GPU does not have. These functions
+ * differ only in what they answer, so one shape serves all: NVML's arguments are
+ * numbers and pointers, at most six, and go through in registers as they came.
+ * That is why NVML's header, which knows better, is not read here.
+ */
+#include "driver.h"
+
+enum { NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6 };
+
+#define ANSWER(name, condition, answer)                                                               \
+    __attribute__((visibility("default"))) long name(long a, long b, long c, long d, long e, long f); \
+    long name(long a, long b, long c, long d, long e, long f)                                         \
+    {                                                                                                 \
+        DISGUISE(name, a, b, c, d, e, f);                                                             \
+        return (condition) ? answer : DRIVER(name)(a, b, c, d, e, f);                                 \
+    }
+
+/* What no target has, or what would tell of the GPU behind it. */
+#define HIDDEN(name) ANSWER(name, 1, NOT_SUPPORTED)
+
+/* What would change the physical GPU, which others share. */
+#define REFUSED(name) ANSWER(name, 1, NO_PERMISSION)
+
+/* What cards for games do not have. */
+#define PROFESSIONAL(name) ANSWER(name, target->consumer, NOT_SUPPORTED)
+
+/* MIG. */
+HIDDEN(nvmlDeviceGetMigMode)
+ANSWER(nvmlDeviceGetMigDeviceHandleByIndex, 1, NOT_FOUND)
+HIDDEN(nvmlDeviceGetGpuInstanceId)
+HIDDEN(nvmlDeviceGetComputeInstanceId)
+HIDDEN(nvmlDeviceGetAttributes)
+HIDDEN(nvmlDeviceGetAttributes_v2)
+HIDDEN(nvmlDeviceGetGpuInstanceProfileInfo)
+HIDDEN(nvmlDeviceGetGpuInstanceProfileInfoV)
+HIDDEN(nvmlDeviceGetGpuInstanceProfileInfoByIdV)
+HIDDEN(nvmlDeviceGetGpuInstancePossiblePlacements)
+HIDDEN(nvmlDeviceGetGpuInstancePossiblePlacements_v2)
+HIDDEN(nvmlDeviceGetGpuInstanceRemainingCapacity)
+HIDDEN(nvmlDeviceGetGpuInstances)
+HIDDEN(nvmlDeviceGetGpuInstanceById)
+REFUSED(nvmlDeviceSetMigMode)
+REFUSED(nvmlDeviceCreateGpuInstance)
+REFUSED(nvmlDeviceCreateGpuInstanceWithPlacement)
+
+/* The board, and the machine that it is built into. */
+HIDDEN(nvmlDeviceGetSerial)
+HIDDEN(nvmlDeviceGetBoardPartNumber)
+HIDDEN(nvmlDeviceGetModuleId)
+HIDDEN(nvmlDeviceGetPlatformInfo)
+HIDDEN(nvmlDeviceGetPgpuMetadataString)
+HIDDEN(nvmlDeviceGetSupportedVgpus)
+HIDDEN(nvmlDeviceGetCreatableVgpus)
+ANSWER(nvmlDeviceGetHandleBySerial, 1, NOT_FOUND)
+
+/* Other GPUs. */
+HIDDEN(nvmlDeviceGetTopologyNearestGpus)
+HIDDEN(nvmlSystemGetTopologyGpuSet)
+HIDDEN(nvmlDeviceGetGpuFabricInfo)
+HIDDEN(nvmlDeviceGetGpuFabricInfoV)
+HIDDEN(nvmlDeviceGetC2cModeInfoV)
+HIDDEN(nvmlDeviceGetNvLinkState)
+HIDDEN(nvmlDeviceGetNvLinkVersion)
+HIDDEN(nvmlDeviceGetNvLinkCapability)
+HIDDEN(nvmlDeviceGetNvLinkInfo)
+HIDDEN(nvmlDeviceGetNvLinkErrorCounter)
+HIDDEN(nvmlDeviceGetNvLinkRemoteDeviceType)
+HIDDEN(nvmlDeviceGetNvLinkRemotePciInfo)
+HIDDEN(nvmlDeviceGetNvLinkRemotePciInfo_v2)
+HIDDEN(nvmlDeviceGetNvlinkBwMode)
+HIDDEN(nvmlDeviceGetNvlinkSupportedBwModes)
+
+/* Clocks: ranges around those of the GPU behind. */
+HIDDEN(nvmlDeviceGetGpcClkVfOffset)
+HIDDEN(nvmlDeviceGetGpcClkMinMaxVfOffset)
+HIDDEN(nvmlDeviceGetMemClkVfOffset)
+HIDDEN(nvmlDeviceGetMemClkMinMaxVfOffset)
+HIDDEN(nvmlDeviceGetClockOffsets)
+HIDDEN(nvmlDeviceGetPerformanceModes)
+
+/* ECC, and what it found. */
+PROFESSIONAL(nvmlDeviceGetEccMode)
+PROFESSIONAL(nvmlDeviceGetDefaultEccMode)
+PROFESSIONAL(nvmlDeviceGetTotalEccErrors)
+PROFESSIONAL(nvmlDeviceGetDetailedEccErrors)
+PROFESSIONAL(nvmlDeviceGetMemoryErrorCounter)
+PROFESSIONAL(nvmlDeviceGetSramEccErrorStatus)
+PROFESSIONAL(nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts)
+PROFESSIONAL(nvmlDeviceGetRemappedRows)
+PROFESSIONAL(nvmlDeviceGetRowRemapperHistogram)
+PROFESSIONAL(nvmlDeviceGetRetiredPages)
+PROFESSIONAL(nvmlDeviceGetRetiredPages_v2)
+PROFESSIONAL(nvmlDeviceGetRetiredPagesPendingStatus)
+
+/* Settings. */
+REFUSED(nvmlDeviceSetPowerManagementLimit)
+REFUSED(nvmlDeviceSetPowerManagementLimit_v2)
+REFUSED(nvmlDeviceSetGpuLockedClocks)
+REFUSED(nvmlDeviceResetGpuLockedClocks)
+REFUSED(nvmlDeviceSetMemoryLockedClocks)
+REFUSED(nvmlDeviceResetMemoryLockedClocks)
+REFUSED(nvmlDeviceSetApplicationsClocks)
+REFUSED(nvmlDeviceResetApplicationsClocks)
+REFUSED(nvmlDeviceSetGpcClkVfOffset)
+REFUSED(nvmlDeviceSetMemClkVfOffset)
+REFUSED(nvmlDeviceSetClockOffsets)
+REFUSED(nvmlDeviceSetAutoBoostedClocksEnabled)
+REFUSED(nvmlDeviceSetDefaultAutoBoostedClocksEnabled)
+REFUSED(nvmlDeviceSetPersistenceMode)
+REFUSED(nvmlDeviceSetComputeMode)
+REFUSED(nvmlDeviceSetEccMode)
+REFUSED(nvmlDeviceClearEccErrorCounts)
+REFUSED(nvmlDeviceSetAPIRestriction)
+REFUSED(nvmlDeviceSetAccountingMode)
+REFUSED(nvmlDeviceClearAccountingPids)
+REFUSED(nvmlDeviceSetGpuOperationMode)
+REFUSED(nvmlDeviceSetTemperatureThreshold)
+REFUSED(nvmlDeviceSetVirtualizationMode)
+REFUSED(nvmlDeviceSetPowerMizerMode_v1)
+REFUSED(nvmlDevicePowerSmoothingActivatePresetProfile)
+REFUSED(nvmlDevicePowerSmoothingUpdatePresetProfileParam)
+REFUSED(nvmlDeviceWorkloadPowerProfileSetRequestedProfiles)
+REFUSED(nvmlDeviceWorkloadPowerProfileClearRequestedProfiles)
+REFUSED(nvmlDeviceModifyDrainState)
+REFUSED(nvmlDeviceRemoveGpu)
+REFUSED(nvmlDeviceRemoveGpu_v2)
+
+/*
+ * nvidia-smi takes functions without a name from the driver, process lists among
+ * them, that would tell the truth past us. Its table is handed out empty: the
+ * first word is its size in bytes, and nvidia-smi then uses the named functions.
+ * Tables that others ask for are passed through.
+ */
+__attribute__((visibility("default"))) int nvmlInternalGetExportTable(const void **table, const void *id);
+
+int nvmlInternalGetExportTable(const void **table, const void *id)
+{
+    static const unsigned char of_nvidia_smi[16] = {0xC4, 0xFE, 0x3E, 0x6C, 0xC9, 0x8F, 0x6C, 0x4E,
+                                                    0xA3, 0x27, 0xEE, 0x69, 0x6E, 0x12, 0xF7, 0xC4};
+    static const uint64_t empty = sizeof empty;
+    DISGUISE(nvmlInternalGetExportTable, table, id);
+    int answer = DRIVER(nvmlInternalGetExportTable)(table, id);
+    if (answer == 0 && id && memcmp(id, of_nvidia_smi, sizeof of_nvidia_smi) == 0)
+        *table = &empty;
+    return answer;
+}

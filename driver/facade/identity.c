@@ -1,0 +1,143 @@
+/* There is one GPU, and how it is called. */
+#include "facade.h"
+
+nvmlReturn_t find_slice(const struct figures *target, nvmlDevice_t *slice)
+{
+    nvmlReturn_t answer = DRIVER(nvmlDeviceGetHandleByUUID)(target->slice, slice);
+    return answer == NVML_ERROR_NOT_FOUND ? NVML_ERROR_GPU_IS_LOST : answer;
+}
+
+nvmlReturn_t find_gpu(const struct figures *target, nvmlDevice_t *gpu)
+{
+    nvmlDevice_t slice;
+    nvmlReturn_t answer = find_slice(target, &slice);
+    if (answer != NVML_SUCCESS)
+        return answer;
+    if (starts_with(target->slice, "MIG-"))
+        return DRIVER(nvmlDeviceGetDeviceHandleFromMigDeviceHandle)(slice, gpu);
+    *gpu = slice;
+    return NVML_SUCCESS;
+}
+
+#define COUNT(name)                                       \
+    nvmlReturn_t name(unsigned int *count)                \
+    {                                                     \
+        DISGUISE(name, count);                            \
+        nvmlReturn_t answer = DRIVER(name)(count);        \
+        if (answer == NVML_SUCCESS)                       \
+            *count = 1;                                   \
+        return answer;                                    \
+    }
+
+COUNT(nvmlDeviceGetCount)
+COUNT(nvmlDeviceGetCount_v2)
+
+#define BY_INDEX(name)                                         \
+    nvmlReturn_t name(unsigned int index, nvmlDevice_t *device) \
+    {                                                          \
+        DISGUISE(name, index, device);                         \
+        if (!device || index != 0)                             \
+            return NVML_ERROR_INVALID_ARGUMENT;                \
+        return find_gpu(target, device);                       \
+    }
+
+BY_INDEX(nvmlDeviceGetHandleByIndex)
+BY_INDEX(nvmlDeviceGetHandleByIndex_v2)
+
+/* By the name that is shown, or by that of the slice, which the environment tells. */
+static nvmlReturn_t by_uuid(const struct figures *target, const char *uuid, nvmlDevice_t *device)
+{
+    if (!equal(uuid, target->uuid) && !equal(uuid, target->slice))
+        return NVML_ERROR_NOT_FOUND;
+    return find_gpu(target, device);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
+{
+    DISGUISE(nvmlDeviceGetHandleByUUID, uuid, device);
+    if (!uuid || !device)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return by_uuid(target, uuid, device);
+}
+
+static unsigned hex(char digit) { return digit <= '9' ? (unsigned)(digit - '0') : (unsigned)((digit | 32) - 'a' + 10); }
+
+/* "GPU-" and 32 digits in groups, against 16 bytes. */
+static int is_binary(const char *uuid, const unsigned char *bytes)
+{
+    const char *at = uuid + 4;
+    for (unsigned i = 0; i < 16; i++) {
+        at += *at == '-';
+        if (!at[0] || !at[1] || (hex(at[0]) << 4 | hex(at[1])) != bytes[i])
+            return 0;
+        at += 2;
+    }
+    return 1;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *device)
+{
+    DISGUISE(nvmlDeviceGetHandleByUUIDV, uuid, device);
+    if (!uuid || !device)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (uuid->version != nvmlUUID_v1)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (uuid->type == NVML_UUID_TYPE_ASCII)
+        return by_uuid(target, uuid->value.str, device);
+    if (uuid->type != NVML_UUID_TYPE_BINARY)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return is_binary(target->uuid, uuid->value.bytes) ? find_gpu(target, device) : NVML_ERROR_NOT_FOUND;
+}
+
+/* The driver reads the address; only that of our GPU is there. */
+#define BY_BUS_ID(name)                                             \
+    nvmlReturn_t name(const char *bus_id, nvmlDevice_t *device)     \
+    {                                                               \
+        DISGUISE(name, bus_id, device);                             \
+        nvmlDevice_t asked, ours;                                   \
+        if (!device)                                                \
+            return NVML_ERROR_INVALID_ARGUMENT;                     \
+        nvmlReturn_t answer = DRIVER(name)(bus_id, &asked);         \
+        if (answer == NVML_SUCCESS)                                 \
+            answer = find_gpu(target, &ours);                       \
+        if (answer != NVML_SUCCESS)                                 \
+            return answer;                                          \
+        if (asked.handle != ours.handle)                            \
+            return NVML_ERROR_NOT_FOUND;                            \
+        *device = ours;                                             \
+        return NVML_SUCCESS;                                        \
+    }
+
+BY_BUS_ID(nvmlDeviceGetHandleByPciBusId)
+BY_BUS_ID(nvmlDeviceGetHandleByPciBusId_v2)
+
+static nvmlReturn_t give_text(char *to, unsigned size, const char *text)
+{
+    size_t n = length(text) + 1;
+    if (n > size)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    memcpy(to, text, n);
+    return NVML_SUCCESS;
+}
+
+/* The driver is asked with room of our own, so that only the target's text decides about the size. */
+#define TEXT(name, figure)                                                       \
+    nvmlReturn_t name(nvmlDevice_t device, char *text, unsigned int size)        \
+    {                                                                            \
+        DISGUISE(name, device, text, size);                                      \
+        char true_text[256];                                                     \
+        if (!text)                                                               \
+            return NVML_ERROR_INVALID_ARGUMENT;                                  \
+        nvmlReturn_t answer = DRIVER(name)(device, true_text, sizeof true_text); \
+        return answer == NVML_SUCCESS ? give_text(text, size, figure) : answer;  \
+    }
+
+TEXT(nvmlDeviceGetName, target->name)
+TEXT(nvmlDeviceGetUUID, target->uuid)
+
+FIGURE(nvmlDeviceGetIndex, unsigned int, 0)
+FIGURE(nvmlDeviceGetBrand, nvmlBrandType_t, target->brand)
+FIGURE(nvmlDeviceGetArchitecture, nvmlDeviceArchitecture_t, target->architecture)
+FIGURE(nvmlDeviceGetNumGpuCores, unsigned int, target->cores)
+FIGURE(nvmlDeviceIsMigDeviceHandle, unsigned int, 0)
+FIGURE(nvmlDeviceGetMaxMigDeviceCount, unsigned int, 0)

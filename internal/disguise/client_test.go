@@ -1,0 +1,188 @@
+package disguise_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// go-nvml serves one library a process, so the test binary is its own client:
+// called with one of these, a library and what to ask, it prints and ends.
+const (
+	clientArgument = "nvml-client"
+	timeArgument   = "nvml-timer"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == clientArgument {
+		os.Exit(runClient(os.Args[2], os.Args[3:]))
+	}
+	if len(os.Args) > 3 && os.Args[1] == timeArgument {
+		os.Exit(runTimer(os.Args[2], os.Args[3]))
+	}
+	os.Exit(m.Run())
+}
+
+// answers are what a client was told, by question; errors are NVML's numbers.
+type answers map[string]any
+
+// ask runs a client on a library. keys are UUIDs and PCI addresses that it
+// tries to find a device by.
+func ask(t *testing.T, library string, keys ...string) answers {
+	t.Helper()
+	out, err := exec.Command(os.Args[0], append([]string{clientArgument, library, ""}, keys...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	told := answers{}
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	decoder.UseNumber()
+	if err := decoder.Decode(&told); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return told
+}
+
+// expect compares what a client was told with what it should have been.
+func (told answers) expect(t *testing.T, want answers) {
+	t.Helper()
+	for question, answer := range want {
+		if got := fmt.Sprint(told[question]); got != fmt.Sprint(answer) {
+			t.Errorf("%s is %s, want %v", question, got, answer)
+		}
+	}
+}
+
+func runClient(library string, keys []string) int {
+	told := answers{}
+	l := nvml.New(nvml.WithLibraryPath(library))
+	told["init"] = l.Init()
+	told["count"] = outcome(l.DeviceGetCount())
+	_, second := l.DeviceGetHandleByIndex(1)
+	told["second"] = second
+	for _, key := range keys[1:] {
+		_, uuid := l.DeviceGetHandleByUUID(key)
+		_, bus := l.DeviceGetHandleByPciBusId(key)
+		_, serial := l.DeviceGetHandleBySerial(key)
+		told[key] = min(int(uuid), int(bus), int(serial))
+	}
+	told["driver"] = outcome(l.SystemGetDriverVersion())
+	d, ret := l.DeviceGetHandleByIndex(0)
+	told["first"] = ret
+	if ret == nvml.SUCCESS {
+		askDevice(told, d)
+	}
+	told["shutdown"] = l.Shutdown()
+	told["after"] = outcome(l.DeviceGetCount())
+	if err := json.NewEncoder(os.Stdout).Encode(told); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// outcome is the answer, or the number of the error.
+func outcome(value any, ret nvml.Return) any {
+	if ret != nvml.SUCCESS {
+		return "error " + strconv.Itoa(int(ret))
+	}
+	return value
+}
+
+func outcome2[A, B any](a A, b B, ret nvml.Return) any { return outcome([]any{a, b}, ret) }
+
+func askDevice(told answers, d nvml.Device) {
+	const sm, memory = nvml.CLOCK_SM, nvml.CLOCK_MEM
+	told["name"] = outcome(d.GetName())
+	told["uuid"] = outcome(d.GetUUID())
+	told["index"] = outcome(d.GetIndex())
+	told["serial"] = outcome(d.GetSerial())
+	told["brand"] = outcome(d.GetBrand())
+	told["architecture"] = outcome(d.GetArchitecture())
+	told["capability"] = outcome2(d.GetCudaComputeCapability())
+	told["cores"] = outcome(d.GetNumGpuCores())
+	told["bus"] = outcome(d.GetMemoryBusWidth())
+	told["pcie"] = outcome(d.GetMaxPcieLinkGeneration())
+	told["pcie now"] = outcome(d.GetCurrPcieLinkGeneration())
+	told["temperature"] = outcome(d.GetTemperature(nvml.TEMPERATURE_GPU))
+
+	told["memory"] = outcome(d.GetMemoryInfo())
+	told["memory v2"] = outcome(d.GetMemoryInfo_v2())
+	told["BAR1"] = outcome(d.GetBAR1MemoryInfo())
+	told["processes"] = outcome(d.GetComputeRunningProcesses())
+	told["graphics"] = outcome(d.GetGraphicsRunningProcesses())
+
+	told["power"] = outcome(d.GetPowerManagementLimit())
+	told["power enforced"] = outcome(d.GetEnforcedPowerLimit())
+	told["power default"] = outcome(d.GetPowerManagementDefaultLimit())
+	told["power range"] = outcome2(d.GetPowerManagementLimitConstraints())
+	told["draw"] = outcome(d.GetPowerUsage())
+	told["fields"] = fields(d)
+	told["clock"] = outcome(d.GetClockInfo(sm))
+	told["clock max"] = outcome(d.GetMaxClockInfo(sm))
+	told["memory clock max"] = outcome(d.GetMaxClockInfo(memory))
+	told["application clock"] = outcome(d.GetApplicationsClock(sm))
+	told["ECC"] = outcome2(d.GetEccMode())
+
+	told["MIG"] = outcome2(d.GetMigMode())
+	told["is MIG"] = outcome(d.IsMigDeviceHandle())
+	told["MIG devices"] = outcome(d.GetMaxMigDeviceCount())
+	told["MIG device"] = outcome(d.GetMigDeviceHandleByIndex(0))
+	told["GPU instance"] = outcome(d.GetGpuInstanceId())
+	told["attributes"] = outcome(d.GetAttributes())
+	told["profile"] = outcome(d.GetGpuInstanceProfileInfo(0))
+	told["set power"] = d.SetPowerManagementLimit(300_000)
+	told["set clock"] = d.SetGpuLockedClocks(900, 900)
+	told["set MIG"] = outcome(d.SetMigMode(0))
+	told["set persistence"] = d.SetPersistenceMode(nvml.FEATURE_ENABLED)
+}
+
+// fields reads power limits, an ECC figure and a link count by number.
+func fields(d nvml.Device) any {
+	ids := []uint32{nvml.FI_DEV_POWER_MIN_LIMIT, nvml.FI_DEV_POWER_MAX_LIMIT, nvml.FI_DEV_POWER_DEFAULT_LIMIT,
+		nvml.FI_DEV_POWER_CURRENT_LIMIT, nvml.FI_DEV_POWER_REQUESTED_LIMIT, nvml.FI_DEV_ECC_CURRENT, nvml.FI_DEV_NVLINK_LINK_COUNT}
+	values := make([]nvml.FieldValue, len(ids))
+	for i, id := range ids {
+		values[i].FieldId = id
+	}
+	ret := d.GetFieldValues(values)
+	var got []string
+	for _, v := range values {
+		if nvml.Return(v.NvmlReturn) != nvml.SUCCESS {
+			got = append(got, fmt.Sprint("error ", v.NvmlReturn))
+			continue
+		}
+		got = append(got, fmt.Sprint(uint32(v.Value[0])|uint32(v.Value[1])<<8|uint32(v.Value[2])<<16|uint32(v.Value[3])<<24))
+	}
+	return outcome(got, ret)
+}
+
+// runTimer prints how many ns a call takes.
+func runTimer(library, call string) int {
+	l := nvml.New(nvml.WithLibraryPath(library))
+	l.Init()
+	d, ret := l.DeviceGetHandleByIndex(0)
+	if ret != nvml.SUCCESS {
+		return 1
+	}
+	calls := map[string]func(){
+		"count":  func() { l.DeviceGetCount() },
+		"name":   func() { d.GetName() },
+		"power":  func() { d.GetPowerManagementLimit() },
+		"memory": func() { d.GetMemoryInfo_v2() },
+		"driver": func() { l.SystemGetDriverVersion() },
+	}
+	const rounds = 20_000
+	start := time.Now()
+	for range rounds {
+		calls[call]()
+	}
+	fmt.Println(time.Since(start).Nanoseconds() / rounds)
+	return 0
+}

@@ -1,0 +1,114 @@
+package disguise
+
+// #include "figures.h"
+import "C"
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"cosplay/driver"
+	"cosplay/internal/durable"
+	"cosplay/internal/resource"
+)
+
+// facadeLibrary is the facade among the libraries that the binary carries.
+const facadeLibrary = "libnvidia-ml-facade.so.1"
+
+// Where things are in a session's folder. Programs find only the facade: the
+// folder of the driver's own library is on no search path.
+const (
+	facadeFile  = "lib/" + driver.NVML
+	driverFile  = "real/" + driver.NVML
+	figuresFile = "figures"
+)
+
+// Install puts the disguise into a session's folder, or brings it up to date:
+// the facade in lib, the driver's library behind it, the figures that it shows.
+// sliceID is the UUID of the MIG slice or of the whole GPU; realLibrary is the
+// absolute path of the host's NVML library.
+func Install(dir string, s resource.Session, sliceID, realLibrary string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(realLibrary); err != nil || !filepath.IsAbs(realLibrary) {
+		return fmt.Errorf("there is no NVML library at %q; name the host's own by its absolute path", realLibrary)
+	}
+	for _, folder := range []string{"lib", "real"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			return fmt.Errorf("making the session's libraries: %w", err)
+		}
+	}
+	if err := renameio.Symlink(realLibrary, filepath.Join(dir, driverFile)); err != nil {
+		return fmt.Errorf("linking the NVML library: %w", err)
+	}
+	if err := WriteFigures(filepath.Join(dir, figuresFile), FiguresOf(s, sliceID)); err != nil {
+		return err
+	}
+	// Last: without what it needs it would not load, or show the GPU behind it.
+	return WriteFacade(filepath.Join(dir, facadeFile), filepath.Join(dir, driverFile), filepath.Join(dir, figuresFile))
+}
+
+// Remove takes the disguise out of a session's folder, the facade first.
+func Remove(dir string) error {
+	for _, file := range []string{facadeFile, driverFile, figuresFile} {
+		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("removing the session's libraries: %w", err)
+		}
+	}
+	for _, folder := range []string{"lib", "real"} {
+		_ = os.Remove(filepath.Join(dir, folder)) // it stays while others keep something there
+	}
+	return nil
+}
+
+// WriteFacade writes the facade to a file, whole or not at all, for programs
+// that find the driver's NVML library and the figures at these absolute paths.
+// They need not be there yet.
+func WriteFacade(path, realLibrary, figures string) error {
+	library, err := driver.Library(facadeLibrary)
+	if err != nil {
+		return err
+	}
+	library = bytes.Clone(library)
+	for mark, to := range map[string]string{
+		neededMark:            realLibrary,
+		C.FACADE_DRIVER_MARK:  realLibrary,
+		C.FACADE_FIGURES_MARK: figures,
+	} {
+		if !filepath.IsAbs(to) || len(to) >= C.FACADE_PATH_SIZE {
+			return fmt.Errorf("the facade cannot take the path %q: it must be absolute and below %d bytes", to, C.FACADE_PATH_SIZE)
+		}
+		if err := overwrite(library, mark, to); err != nil {
+			return err
+		}
+	}
+	if err := durable.WriteFile(path, library, 0o755); err != nil {
+		return fmt.Errorf("writing the NVML facade: %w", err)
+	}
+	return nil
+}
+
+// neededMark is the name of the one library that the facade needs, as built: a
+// mark and dots, as long as the longest path.
+var neededMark = C.FACADE_NEEDED_MARK + strings.Repeat(".", C.FACADE_PATH_SIZE-1-len(C.FACADE_NEEDED_MARK))
+
+// overwrite puts a path over the mark that reserves its room.
+func overwrite(library []byte, mark, path string) error {
+	place := []byte(mark + "\x00")
+	at := bytes.Index(library, place)
+	if at < 0 || bytes.Count(library, place) != 1 || at+C.FACADE_PATH_SIZE > len(library) {
+		return errors.New("the NVML facade in this binary has no place for its paths; build cosplay anew with make build")
+	}
+	room := library[at : at+C.FACADE_PATH_SIZE]
+	clear(room)
+	copy(room, path)
+	return nil
+}

@@ -1,0 +1,155 @@
+package disguise
+
+// #cgo CFLAGS: -I${SRCDIR}/../../driver/facade
+// #include "figures.h"
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unsafe"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/resource"
+)
+
+// Figures are what a session shows of its GPU.
+type Figures struct {
+	Name  string // "NVIDIA GeForce RTX 2060"
+	UUID  string // as shown: "GPU-..."
+	Slice string // as the driver knows it: "MIG-...", or "GPU-..." for a whole GPU
+
+	Brand          int  // NVML's number
+	Architecture   int  // NVML's number
+	Consumer       bool // a card for games: no ECC, no application clocks
+	MemoryMiB      int
+	BusBits        int
+	SMs            int
+	Cores          int // FP32 lanes
+	PCIeGeneration int
+
+	PowerLimitMW   int
+	PowerDefaultMW int
+	PowerMinMW     int
+	PowerMaxMW     int
+
+	ClockMinMHz    int // of the SMs
+	ClockMaxMHz    int
+	MemoryClockMHz int
+}
+
+const (
+	idleClockMHz = 300 // about what every card since 2016 idles at
+	laneGroup    = 64  // lanes of an SM come in multiples of it
+)
+
+// FiguresOf gives the figures of a session's target. sliceID is the UUID of the
+// MIG slice or of the whole GPU. What no catalog tells is what cards of the kind
+// have: power can be set down to half, memory moves twice a clock.
+func FiguresOf(s resource.Session, sliceID string) Figures {
+	t := s.Target
+	consumer := strings.Contains(t.Name, "GeForce") || strings.Contains(t.Name, "TITAN")
+	return Figures{
+		Name:  t.Name,
+		UUID:  "GPU-" + strings.TrimPrefix(strings.TrimPrefix(sliceID, "MIG-"), "GPU-"),
+		Slice: sliceID,
+
+		Brand:          brand(t.Name),
+		Architecture:   architectures[t.Architecture],
+		Consumer:       consumer,
+		MemoryMiB:      t.MemoryMiB,
+		BusBits:        t.BusBits,
+		SMs:            t.SMs,
+		Cores:          cores(t),
+		PCIeGeneration: t.PCIeGeneration,
+
+		PowerLimitMW:   t.PowerW * 1000,
+		PowerDefaultMW: t.PowerW * 1000,
+		PowerMinMW:     t.PowerW / 2 * 1000,
+		PowerMaxMW:     t.PowerW * 1000,
+
+		ClockMinMHz:    min(idleClockMHz, t.BoostMHz),
+		ClockMaxMHz:    t.BoostMHz,
+		MemoryClockMHz: memoryClockMHz(t),
+	}
+}
+
+// architectures are NVML's numbers.
+var architectures = map[string]int{
+	"pascal": 4, "volta": 5, "turing": 6, "ampere": 7, "ada": 8, "hopper": 9, "blackwell": 10,
+}
+
+// brand is NVML's number for the family that a name tells.
+func brand(name string) int {
+	for _, b := range []struct {
+		word   string
+		number int
+	}{{"GeForce", 5}, {"TITAN", 6}, {"Tesla", 2}, {"Quadro RTX", 12}, {"Quadro", 1}, {"NVIDIA RTX", 13}} {
+		if strings.Contains(name, b.word) {
+			return b.number
+		}
+	}
+	return 14 // NVIDIA
+}
+
+// cores are the lanes that the FP32 rate needs at the boost clock, two
+// operations a lane and clock.
+func cores(t resource.Target) int {
+	if t.SMs == 0 || t.BoostMHz == 0 {
+		return 0
+	}
+	perSM := t.FP32TFLOPS * 1e6 / float64(2*t.BoostMHz*t.SMs)
+	return t.SMs * laneGroup * max(1, int(math.Round(perSM/laneGroup)))
+}
+
+func memoryClockMHz(t resource.Target) int {
+	if t.BusBits == 0 {
+		return 0
+	}
+	return int(math.Round(t.BandwidthGBs * 1000 * 8 / float64(2*t.BusBits)))
+}
+
+// WriteFigures writes the file that the facade reads, whole or not at all. A
+// text that has no room there is an error.
+func WriteFigures(path string, f Figures) error {
+	var c C.struct_figures
+	for _, field := range []struct {
+		to []C.char
+		s  string
+	}{
+		{c.magic[:], C.FIGURES_MAGIC},
+		{c.name[:], f.Name},
+		{c.uuid[:], f.UUID},
+		{c.slice[:], f.Slice},
+	} {
+		if err := put(field.to, field.s); err != nil {
+			return fmt.Errorf("writing what the session shows of its GPU: %w", err)
+		}
+	}
+	if f.Consumer {
+		c.consumer = 1
+	}
+	c.version, c.size = C.FIGURES_VERSION, C.sizeof_struct_figures
+	c.brand, c.architecture = C.uint32_t(f.Brand), C.uint32_t(f.Architecture)
+	c.memory_mib, c.bus_bits = C.uint32_t(f.MemoryMiB), C.uint32_t(f.BusBits)
+	c.sms, c.cores = C.uint32_t(f.SMs), C.uint32_t(f.Cores)
+	c.pcie_generation = C.uint32_t(f.PCIeGeneration)
+	c.power_limit_mw, c.power_default_mw = C.uint32_t(f.PowerLimitMW), C.uint32_t(f.PowerDefaultMW)
+	c.power_min_mw, c.power_max_mw = C.uint32_t(f.PowerMinMW), C.uint32_t(f.PowerMaxMW)
+	c.clock_min_mhz, c.clock_max_mhz = C.uint32_t(f.ClockMinMHz), C.uint32_t(f.ClockMaxMHz)
+	c.memory_clock_mhz = C.uint32_t(f.MemoryClockMHz)
+	data := unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_figures)
+	return durable.WriteFile(path, data, 0o444)
+}
+
+// put writes a text into an array that it must not fill, a zero after it.
+func put(array []C.char, s string) error {
+	if len(s) >= len(array) {
+		return fmt.Errorf("%q is too long: at most %d bytes", s, len(array)-1)
+	}
+	for i := range len(s) {
+		array[i] = C.char(s[i])
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package disguise_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cosplay/catalog"
+	"cosplay/internal/disguise"
+	"cosplay/internal/resource"
+	"cosplay/internal/sim"
+)
+
+// machine is a simulated host with one GPU.
+type machine struct {
+	*sim.Host
+	dir string
+}
+
+func newMachine(t testing.TB, keys ...string) machine {
+	t.Helper()
+	var models []resource.Model
+	for _, key := range keys {
+		model, err := catalog.HostModel(key)
+		check(t, err)
+		models = append(models, model)
+	}
+	dir := t.TempDir()
+	check(t, sim.Create(dir, models, sim.Options{Simulates: strings.Join(keys, ", "), Seed: "test"}))
+	host, err := sim.Open(dir)
+	check(t, err)
+	t.Cleanup(func() { host.Close() })
+	return machine{host, dir}
+}
+
+func (m machine) library() string { return sim.LibraryPath(m.dir) }
+
+func (m machine) gpu(t testing.TB, index int) sim.ShownGPU {
+	t.Helper()
+	shown, err := m.Show()
+	check(t, err)
+	return shown.GPUs[index]
+}
+
+// slice makes a MIG slice and gives its UUID and the id of its GPU instance.
+func (m machine) slice(t testing.TB, gpu int, profile string, start int) (string, int) {
+	t.Helper()
+	m.set(t, gpu, "mig", "on")
+	id, err := m.CreateSlice(gpu, profile, start)
+	check(t, err)
+	for _, s := range m.gpu(t, gpu).Slices {
+		if s.GPUInstance == id {
+			return s.Compute[0].UUID, id
+		}
+	}
+	t.Fatalf("GPU instance %d is not there", id)
+	return "", 0
+}
+
+func (m machine) set(t testing.TB, gpu int, key, value string) {
+	t.Helper()
+	check(t, m.Set(gpu, key, value))
+}
+
+// install puts a target's disguise over a slice and gives the folder.
+func (m machine) install(t testing.TB, target, slice string) string {
+	t.Helper()
+	dir := t.TempDir()
+	check(t, disguise.Install(dir, session(t, target), slice, m.library()))
+	return dir
+}
+
+func session(t testing.TB, target string) resource.Session {
+	t.Helper()
+	found, err := catalog.Target(target)
+	check(t, err)
+	return resource.Session{Address: resource.One("worker"), Target: found}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// judge is NVIDIA's own nvidia-smi, which scripts/install-nvidia-smi fetches.
+func judge(t *testing.T) (path string, ok bool) {
+	t.Helper()
+	if path = os.Getenv("COSPLAY_NVIDIA_SMI"); path != "" {
+		return path, true
+	}
+	path, err := exec.LookPath("nvidia-smi")
+	if err == nil {
+		return path, true
+	}
+	if os.Getenv("COSPLAY_NO_NVIDIA_SMI") != "1" {
+		t.Fatal("there is no nvidia-smi to judge the facade: run scripts/install-nvidia-smi FOLDER and set " +
+			"COSPLAY_NVIDIA_SMI=FOLDER/nvidia-smi, or go without it by COSPLAY_NO_NVIDIA_SMI=1")
+	}
+	t.Log("no nvidia-smi here, so nothing was judged")
+	return "", false
+}
+
+// smi runs the judge with the NVML library in a folder, and tells what it
+// printed and how it ended.
+func smi(t *testing.T, path, library string, args ...string) (string, int) {
+	t.Helper()
+	c := exec.Command(path, args...)
+	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+library)
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+func lib(dir string) string { return filepath.Join(dir, "lib") }

@@ -88,8 +88,12 @@ func didYouMean(typed string, candidates []string) string {
 	if best == "" {
 		return ""
 	}
-	return fmt.Sprintf(" Did you mean %q?", best)
+	return meant(best)
 }
+
+// meant is the sentence that suggests what should have been typed. It starts with
+// a space.
+func meant(suggestion string) string { return fmt.Sprintf(" Did you mean %q?", suggestion) }
 
 // and lists words: a, b and c.
 func and(words []string) string { return list(words, "and") }

@@ -49,7 +49,7 @@ func load(t *testing.T, files map[string]string) (*config.Intent, hcl.Diagnostic
 
 func TestWrongConfigurations(t *testing.T) {
 	names := glob(t, "testdata/wrong/*.hcl")
-	if len(names) < 35 {
+	if len(names) < 95 {
 		t.Errorf("only %d wrong configurations", len(names))
 	}
 	for _, path := range names {
@@ -110,18 +110,39 @@ func TestRightConfigurations(t *testing.T) {
 	}
 }
 
-// asJSON prints an intent with its targets cut down to their keys.
+// Warnings let the configuration through.
+func TestWarnedConfigurations(t *testing.T) {
+	for _, path := range glob(t, "testdata/warned/*.hcl") {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".hcl"), func(t *testing.T) {
+			src := read(t, path)
+			intent, diags := load(t, map[string]string{filepath.Base(path): string(src)})
+			if diags.HasErrors() || len(diags) == 0 || len(intent.Sessions) == 0 {
+				t.Fatalf("%d sessions, and %v", len(intent.Sessions), diags)
+			}
+			checkComplete(t, diags, map[string][]byte{filepath.Base(path): src})
+			golden(t, strings.TrimSuffix(path, ".hcl")+".golden", describe(t, intent.Files, diags))
+		})
+	}
+}
+
+// asJSON prints an intent with its targets cut down to their keys, and without
+// the user, who is never in the files.
 func asJSON(t *testing.T, intent *config.Intent) []byte {
+	type box struct {
+		resource.Box
+		User string `json:"user,omitempty"`
+	}
 	type session struct {
 		config.Session
 		Target string `json:"target"`
+		Box    box    `json:"box"`
 	}
 	view := struct {
 		Hosts    []config.Host `json:"hosts"`
 		Sessions []session     `json:"sessions"`
 	}{Hosts: intent.Hosts}
 	for _, s := range intent.Sessions {
-		view.Sessions = append(view.Sessions, session{s, s.Target.Key})
+		view.Sessions = append(view.Sessions, session{s, s.Target.Key, box{Box: s.Box}})
 	}
 	out, err := json.MarshalIndent(view, "", "  ")
 	if err != nil {
@@ -193,6 +214,72 @@ func TestRangesPointAtTheValue(t *testing.T) {
 	} {
 		if got := string(at.SliceBytes([]byte(src))); got != want {
 			t.Errorf("%s is %s, want %s", at, got, want)
+		}
+	}
+}
+
+func TestRangesOfRepeatedBlocks(t *testing.T) {
+	src := "session \"worker\" {\n  target = \"2060\"\n  volume {\n    source = \"a1\"\n    target = \"/a\"\n  }\n" +
+		"  volume {\n    target = \"/b\"\n    source = \"b1\"\n  }\n  ssh {\n    port = 2200\n  }\n}\n"
+	intent, diags := load(t, map[string]string{"a.hcl": src})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	ranges := intent.Sessions[0].Ranges
+	for attribute, want := range map[string]string{
+		"volume[0].source": `"a1"`, "volume[1].target": `"/b"`, "volume[1].source": `"b1"`,
+		"volume": "volume", "ssh": "ssh", "ssh.port": "2200",
+		"volume[1].read_only": `session "worker"`, "limits": `session "worker"`,
+	} {
+		if got := string(ranges.At(attribute).SliceBytes([]byte(src))); got != want {
+			t.Errorf("%s is at %s, want %s", attribute, got, want)
+		}
+	}
+}
+
+// What varies in one instance must not show in another.
+func TestInstancesHaveVolumesOfTheirOwn(t *testing.T) {
+	intent, diags := load(t, map[string]string{"a.hcl": "session \"worker\" {\n  count = 3\n  target = 2060\n" +
+		"  volume {\n    source = \"same\"\n    target = \"/same\"\n  }\n" +
+		"  volume {\n    source = \"./${count.index}\"\n    target = \"/own\"\n    read_only = count.index == 1\n  }\n}\n"})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	for i, s := range intent.Sessions {
+		want := []resource.Volume{{Source: "same", Target: "/same"}, {Source: fmt.Sprintf("/project/%d", i), Target: "/own", ReadOnly: i == 1}}
+		if d := cmp.Diff(want, s.Box.Volumes); d != "" {
+			t.Errorf("%s: want -, got +:\n%s", s.Address, d)
+		}
+	}
+}
+
+// sudo is there by default as long as nobody can log in from another machine.
+func TestSudoByDefault(t *testing.T) {
+	for ssh, want := range map[string]bool{
+		``: true, `bind = "127.9.9.9"`: true, `bind = "::1"`: true, `bind = "::ffff:127.0.0.1"`: true,
+		`bind = "0.0.0.0"`: false, `bind = "::"`: false, `bind = "192.168.1.7"`: false,
+		"bind = \"0.0.0.0\"\n enabled = false": true,
+	} {
+		intent, diags := load(t, map[string]string{"a.hcl": "session \"a\" {\n target = 2060\n ssh {\n " + ssh + "\n }\n}\n"})
+		if len(diags) > 0 {
+			t.Fatal(diags)
+		}
+		if got := intent.Sessions[0].Box.Sudo; got != want {
+			t.Errorf("ssh { %s }: sudo is %v, want %v", ssh, got, want)
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for typed, want := range map[string]int{
+		"6MiB": 6, "512MiB": 512, "32GiB": 32_768, "1.5GiB": 1_536, "2 TiB": 2_097_152, "1024TiB": 1 << 30, "0.0625 GiB": 64,
+	} {
+		intent, diags := load(t, map[string]string{"a.hcl": "session \"a\" {\n target = 2060\n limits {\n memory = \"" + typed + "\"\n }\n}\n"})
+		if len(diags) > 0 {
+			t.Fatal(diags)
+		}
+		if got := intent.Sessions[0].Box.Limits.MemoryMiB; got != want {
+			t.Errorf("%s is %d MiB, want %d", typed, got, want)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package config_test
 
 import (
+	"fmt"
+	"net/netip"
+	"path"
+	"strings"
 	"testing"
 
 	"cosplay/internal/config"
@@ -9,7 +13,7 @@ import (
 // FuzzLoad feeds Load any two files: it must neither panic nor give an Intent
 // that breaks its promises, and each of its complaints must be complete.
 func FuzzLoad(f *testing.F) {
-	for _, pattern := range []string{"testdata/wrong/*.hcl", "testdata/right/*.hcl", "../../examples/*.hcl"} {
+	for _, pattern := range []string{"testdata/wrong/*.hcl", "testdata/right/*.hcl", "testdata/warned/*.hcl", "../../examples/*.hcl"} {
 		for _, path := range glob(f, pattern) {
 			f.Add(read(f, path), []byte("host \"lab\" {\n}\n"))
 		}
@@ -30,13 +34,15 @@ func FuzzLoad(f *testing.F) {
 
 // checkIntent makes sure of what Load promises about a valid configuration.
 func checkIntent(t *testing.T, intent *config.Intent) {
-	hosts, names := map[string]bool{}, map[string]bool{}
+	hosts, names, ports := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, h := range intent.Hosts {
-		hosts[h.Name] = true
+		hosts[h.Name] = h.Runtime != config.RuntimeProcess
 	}
 	for i, s := range intent.Sessions {
+		boxed, there := hosts[s.Host]
+		port := fmt.Sprintf("%s:%d", s.Host, s.Box.SSH.Port)
 		switch {
-		case !hosts[s.Host]:
+		case !there:
 			t.Errorf("%s is on a host %q that is not there", s.Address, s.Host)
 		case names[s.Address.Short()]:
 			t.Errorf("%s shares its container's name with another", s.Address)
@@ -48,7 +54,39 @@ func checkIntent(t *testing.T, intent *config.Intent) {
 			t.Errorf("%s has a fit below zero: %+v", s.Address, s.Fit)
 		case i > 0 && intent.Sessions[i-1].Address.Compare(s.Address) >= 0:
 			t.Errorf("%s is out of order", s.Address)
+		case boxed && s.Box.SSH.Enabled && s.Box.SSH.Port != 0 && ports[port]:
+			t.Errorf("%s shares the port %s with another", s.Address, port)
 		}
 		names[s.Address.Short()] = true
+		ports[port] = ports[port] || s.Box.SSH.Enabled
+		checkBox(t, s)
+	}
+}
+
+// checkBox makes sure of what Load promises about a container.
+func checkBox(t *testing.T, s config.Session) {
+	bind, err := netip.ParseAddr(s.Box.SSH.Bind)
+	limits := s.Box.Limits
+	switch {
+	case s.Box.Image == "" || s.Box.Pull == "" || s.Box.Restart == "":
+		t.Errorf("%s lacks an image or a policy: %+v", s.Address, s.Box)
+	case err != nil || s.Box.SSH.Port < 0 || s.Box.SSH.Port > 65_535:
+		t.Errorf("%s cannot listen there: %+v", s.Address, s.Box.SSH)
+	case s.Box.Sudo && s.Box.SSH.Enabled && !bind.IsLoopback():
+		t.Errorf("%s has sudo and listens at %s", s.Address, bind)
+	case limits.CPUs < 0 || limits.MemoryMiB < 0 || limits.ShmMiB < 0 || limits.PIDs < 0:
+		t.Errorf("%s has limits below zero: %+v", s.Address, limits)
+	}
+	targets := map[string]bool{"/": true, "/workspace": true, "/run/cosplay": true}
+	for _, v := range s.Box.Volumes {
+		if v.Source == "" || !path.IsAbs(v.Target) || targets[v.Target] {
+			t.Errorf("%s has the volume %+v", s.Address, v)
+		}
+		targets[v.Target] = true
+	}
+	for _, key := range s.Keys {
+		if strings.ContainsAny(key, "\r\n\x00") || !path.IsAbs(key) && !strings.Contains(key, " ") {
+			t.Errorf("%s has the key %q", s.Address, key)
+		}
 	}
 }

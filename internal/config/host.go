@@ -48,9 +48,14 @@ func (l *loader) readHost(b *hclsyntax.Block) {
 }
 
 func rangesOf(b *hclsyntax.Block, attributes []attribute) Ranges {
-	r := Ranges{Decl: b.DefRange(), values: make(map[string]hcl.Range, len(attributes))}
+	r := Ranges{Decl: b.DefRange(), values: make(map[string]hcl.Range, len(attributes)+len(b.Body.Blocks))}
 	for _, a := range attributes {
-		r.values[a.path] = a.expr.Range()
+		r.values[a.key()] = a.expr.Range()
+	}
+	for _, inner := range b.Body.Blocks {
+		if !r.has(inner.Type) {
+			r.values[inner.Type] = inner.TypeRange
+		}
 	}
 	return r
 }
@@ -92,11 +97,7 @@ func (l *loader) hostNVML(h *Host, v value) {
 }
 
 func (l *loader) hostRuntime(h *Host, v value) {
-	if typed, ok := l.text(v); ok && typed == "docker" {
-		l.wrong(v, "the docker runtime is not yet part of cosplay", "A later version will start containers. Write \"process\", or leave runtime out.")
-		return
-	}
-	if runtime, ok := l.oneOf(v, []string{RuntimeAuto, RuntimeProcess}); ok {
+	if runtime, ok := l.oneOf(v, []string{RuntimeAuto, RuntimeProcess, RuntimeDocker}); ok {
 		h.Runtime = runtime
 	}
 }

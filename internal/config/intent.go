@@ -27,7 +27,7 @@ type Host struct {
 	Name             string        `json:"name"`
 	Simulate         string        `json:"simulate,omitempty"` // what to simulate: "8 x h200"; "" is real hardware
 	NVML             string        `json:"nvml,omitempty"`     // absolute path of the NVML library; "" is the system's
-	Runtime          string        `json:"runtime"`            // RuntimeAuto, RuntimeProcess
+	Runtime          string        `json:"runtime"`            // RuntimeAuto, RuntimeProcess, RuntimeDocker
 	GPUs             []GPUSelector `json:"gpus,omitempty"`     // these only; empty means all
 	Manage           Manage        `json:"manage"`
 	BaselineClockMHz *int          `json:"baseline_clock_mhz,omitempty"` // the clock lock from before cosplay, where told
@@ -40,6 +40,7 @@ type Host struct {
 const (
 	RuntimeAuto    = "auto"
 	RuntimeProcess = "process"
+	RuntimeDocker  = "docker"
 )
 
 // Manage says what cosplay may change on a host's GPUs.
@@ -56,8 +57,12 @@ func ManageAll() Manage {
 	return Manage{MIGMode: true, Slices: true, Clocks: true, Power: true, Persistence: true}
 }
 
+// DefaultImage is the image of a session that names none.
+const DefaultImage = "cosplay:latest"
+
 // Session is one instance of a session block. Instances of one block share
-// their Command and Env where these are the same: they are for reading only.
+// their Command, Env and Keys where these are the same: they are for reading
+// only.
 type Session struct {
 	Address   resource.Address    `json:"address"`
 	Target    resource.Target     `json:"target"`
@@ -68,17 +73,26 @@ type Session struct {
 	Env       map[string]string   `json:"env,omitempty"`
 	Fit       resource.FitOptions `json:"fit"`
 
+	// Box is what counts where the session runs in a container. Its User and its
+	// SSH.AuthorizedKeys are empty: they take more than the files to know.
+	Box resource.Box `json:"box"`
+
+	// Keys are who may log in: absolute paths of .pub files, which start with /,
+	// and public keys as one line each. Without any the choice is cosplay's.
+	Keys []string `json:"authorized_keys,omitempty"`
+
 	Ranges Ranges `json:"-"`
 }
 
 // Ranges tells where a block and its values stand in the files.
 type Ranges struct {
 	Decl   hcl.Range            // the block's header: session "worker"
-	values map[string]hcl.Range // by attribute: "target", "fit.tolerance"
+	values map[string]hcl.Range // by attribute: "target", "fit.tolerance"; by block inside: "fit"
 }
 
-// At is where an attribute's value stands, or the block's header where the
-// block leaves the attribute out.
+// At is where an attribute's value stands, like "fit.tolerance" or, counted
+// from 0 where there can be several, "volume[0].source". For a block inside, like
+// "fit", it is the word itself. What the block leaves out is at its header.
 func (r Ranges) At(attribute string) hcl.Range {
 	if at, ok := r.values[attribute]; ok {
 		return at

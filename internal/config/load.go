@@ -62,10 +62,12 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	for _, b := range blocks["host"] {
 		l.readHost(b)
 	}
+	l.sessions = make([]Session, 0, len(blocks["session"]))
 	for _, b := range blocks["session"] {
 		l.readSession(b)
 	}
 	l.checkNames()
+	l.checkPorts()
 
 	slices.SortStableFunc(l.diags, compareDiagnostics)
 	if l.diags.HasErrors() {
@@ -213,8 +215,9 @@ func isName(s string) bool {
 // checkNames finds sessions that are different in the file and would be the
 // same container.
 func (l *loader) checkNames() {
-	seen := make(map[string]Session, len(l.sessions))
-	for _, s := range l.sessions {
+	seen := make(map[string]*Session, len(l.sessions))
+	for i := range l.sessions {
+		s := &l.sessions[i]
 		short := s.Address.Short()
 		other, taken := seen[short]
 		if !taken {

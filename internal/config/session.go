@@ -24,6 +24,22 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"fit.prefer":    (*loader).sessionPrefer,
 	"fit.tolerance": (*loader).sessionTolerance,
 	"fit.max_error": (*loader).sessionMaxError,
+
+	"image":               (*loader).sessionImage,
+	"pull":                (*loader).sessionPull,
+	"sudo":                (*loader).sessionSudo,
+	"restart":             (*loader).sessionRestart,
+	"volume.source":       (*loader).volumeSource,
+	"volume.target":       (*loader).volumeTarget,
+	"volume.read_only":    (*loader).volumeReadOnly,
+	"ssh.enabled":         (*loader).sshEnabled,
+	"ssh.port":            (*loader).sshPort,
+	"ssh.bind":            (*loader).sshBind,
+	"ssh.authorized_keys": (*loader).sshAuthorizedKeys,
+	"limits.cpus":         (*loader).limitsCPUs,
+	"limits.memory":       (*loader).limitsMemory,
+	"limits.shm_size":     (*loader).limitsShmSize,
+	"limits.pids":         (*loader).limitsPIDs,
 }
 
 // maxCount bounds the sessions of one block.
@@ -37,6 +53,7 @@ func (l *loader) readSession(b *hclsyntax.Block) {
 	shared := Session{
 		Workspace: l.Dir,
 		Fit:       resource.DefaultFit(),
+		Box:       defaultBox(),
 		Ranges:    rangesOf(b, attributes),
 	}
 	count, counted := l.count(attributes)
@@ -45,13 +62,16 @@ func (l *loader) readSession(b *hclsyntax.Block) {
 	l.checkGiven(&shared)
 
 	first := len(l.sessions)
+	l.sessions = slices.Grow(l.sessions, count)
 	for i := range count {
 		s := shared
 		s.Address = resource.One(name)
 		if counted {
 			s.Address = resource.Nth(name, i)
+			s.Box.Volumes = slices.Clone(s.Box.Volumes) // one part of a volume can vary alone
 			l.fill(&s, varying, l.scope.instance(i))
 		}
+		l.checkBox(&s)
 		l.sessions = append(l.sessions, s)
 	}
 	if !named {

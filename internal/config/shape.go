@@ -15,8 +15,10 @@ type shape struct {
 	what       string // "a session"
 	attributes []string
 	blocks     map[string]shape
-	notYet     []string // attributes and blocks
-	sampleName string   // for a block with a label
+	required   map[string]string // attributes that a block inside another must have, each with a sample
+	repeatable bool              // a block inside another that may be there several times
+	notYet     []string          // attributes and blocks
+	sampleName string            // for a block with a label
 }
 
 var (
@@ -33,7 +35,7 @@ var (
 	sessionShape = shape{
 		what:       "a session",
 		attributes: append(topLevel(sessionAttributes), "count"),
-		blocks:     map[string]shape{"fit": fitShape},
+		blocks:     map[string]shape{"fit": fitShape, "volume": volumeShape, "ssh": sshShape, "limits": limitsShape},
 		notYet:     notYet["session"],
 		sampleName: "worker",
 	}
@@ -41,16 +43,27 @@ var (
 		what:       "a fit block",
 		attributes: within("fit.", sessionAttributes),
 	}
+	volumeShape = shape{
+		what:       "a volume",
+		attributes: within("volume.", sessionAttributes),
+		required:   map[string]string{"source": `"./data"`, "target": `"/data"`},
+		repeatable: true,
+	}
+	sshShape = shape{
+		what:       "an ssh block",
+		attributes: within("ssh.", sessionAttributes),
+	}
+	limitsShape = shape{
+		what:       "a limits block",
+		attributes: within("limits.", sessionAttributes),
+	}
 )
 
 // notYet is all that the language knows and cosplay cannot do yet, by where it
 // stands. What can be done is taken out of here.
 var notYet = map[string][]string{
-	"file": {"cosplay", "variable", "locals", "target", "output", "check", "moved", "removed", "import"},
-	"session": {
-		"for_each", "slice", "sharing", "image", "pull", "volume", "ssh", "limits", "lifecycle",
-		"sudo", "strict", "cap", "restart", "ttl", "idle_timeout",
-	},
+	"file":     {"cosplay", "variable", "locals", "target", "output", "check", "moved", "removed", "import"},
+	"session":  {"for_each", "slice", "sharing", "lifecycle", "strict", "cap", "ttl", "idle_timeout"},
 	"variable": {"var", "local", "each", "session"},
 	"function": {"file", "env"},
 }
@@ -78,8 +91,18 @@ func (s shape) hasBlock(kind string) bool {
 // "target", "fit.tolerance".
 type attribute struct {
 	path  string
+	nth   int // which of the blocks that can be there several times it is in, from 1; else 0
 	expr  hcl.Expression
 	whole hcl.Range // from the name to the end of the value
+}
+
+// key tells an attribute from all others of its top-level block.
+func (a attribute) key() string {
+	if a.nth == 0 {
+		return a.path
+	}
+	block, name, _ := strings.Cut(a.path, ".")
+	return fmt.Sprintf("%s[%d].%s", block, a.nth-1, name)
 }
 
 // attributes returns what a block assigns, that of blocks inside it included,
@@ -95,17 +118,21 @@ func (l *loader) attributes(body *hclsyntax.Body, s shape, prefix string) []attr
 		all = append(all, attribute{path: prefix + a.Name, expr: a.Expr, whole: a.SrcRange})
 	}
 	seen := map[string]hcl.Range{}
+	nth := map[string]int{}
 	for _, b := range body.Blocks {
 		inner, known := s.blocks[b.Type]
 		first, again := seen[b.Type]
 		switch {
 		case !known:
 			l.unexpected("block", b.Type, s, b.TypeRange, b.DefRange())
-		case again:
+		case again && !inner.repeatable:
 			l.complain(b.TypeRange, b.DefRange(), fmt.Sprintf("second %s block", b.Type),
 				"%s has one %s block; the first is at line %d. Put everything into one.", capital(s.what), b.Type, first.Start.Line)
 		case len(b.Labels) > 0:
 			l.complain(b.LabelRanges[0], b.DefRange(), fmt.Sprintf("%s has no name", b.Type), "Write it as: %s {", b.Type)
+		case inner.repeatable:
+			nth[b.Type]++
+			all = append(all, l.nthAttributes(b, inner, nth[b.Type])...)
 		default:
 			all = append(all, l.attributes(b.Body, inner, b.Type+".")...)
 		}
@@ -113,6 +140,22 @@ func (l *loader) attributes(body *hclsyntax.Body, s shape, prefix string) []attr
 	}
 	slices.SortFunc(all, func(a, b attribute) int { return a.whole.Start.Byte - b.whole.Start.Byte })
 	return all
+}
+
+// nthAttributes are those of one of the blocks that can be there several times,
+// which has to be whole in itself.
+func (l *loader) nthAttributes(b *hclsyntax.Block, s shape, nth int) []attribute {
+	attributes := l.attributes(b.Body, s, b.Type+".")
+	for i := range attributes {
+		attributes[i].nth = nth
+	}
+	for name, sample := range s.required {
+		if _, ok := b.Body.Attributes[name]; !ok {
+			l.complain(b.TypeRange, b.DefRange(), fmt.Sprintf("%q of the %s is missing", name, b.Type),
+				"%s needs %s. Add a line like: %s = %s", capital(s.what), and(slices.Sorted(maps.Keys(s.required))), name, sample)
+		}
+	}
+	return attributes
 }
 
 // unexpected tells of an attribute or block that a shape has no room for.
@@ -123,7 +166,7 @@ func (l *loader) unexpected(kind, name string, s shape, at, context hcl.Range) {
 			"%s Put it into the one that it is meant for.", s.describe())
 	case slices.Contains(s.notYet, name):
 		l.complain(at, context, fmt.Sprintf("%q is not yet part of cosplay", name),
-			"A later version will understand it in %s. Remove it for now.", s.what)
+			"A later version will have it. Leave it out for now.")
 	case kind == "attribute" && s.hasBlock(name):
 		l.complain(at, context, fmt.Sprintf("%q is a block", name),
 			"Write it without the equals sign: %s.", s.blocks[name].sample(name))

@@ -136,33 +136,51 @@ func (l *loader) flag(v value) (bool, bool) {
 
 // whole reads a whole number between two bounds; what says what it stands for.
 func (l *loader) whole(v value, low, high int, what string) (int, bool) {
-	if !l.given(v) {
-		return 0, false
-	}
 	summary := fmt.Sprintf("%s must be a whole number", v.name())
 	advice := fmt.Sprintf("Write %s from %d to %d.", what, low, high)
+	n, ok := l.number(v, summary, advice)
+	if !ok {
+		return 0, false
+	}
+	if !n.IsInt() {
+		l.wrong(v, summary, "%s is not one. %s", n.Text('g', 10), advice)
+		return 0, false
+	}
+	i, _ := n.Int64()
+	return int(i), l.between(v, n, float64(low), float64(high), advice)
+}
+
+// number reads any number, for those who give it bounds.
+func (l *loader) number(v value, summary, advice string) (*big.Float, bool) {
+	if !l.given(v) {
+		return nil, false
+	}
 	converted, err := convert.Convert(v.Value, cty.Number)
 	if err != nil {
 		l.wrong(v, summary, "This is %s. %s", v.kind(), advice)
-		return 0, false
+		return nil, false
 	}
 	if v.Value = converted; !l.given(v) {
-		return 0, false
+		return nil, false
 	}
-	n := converted.AsBigFloat()
-	switch {
-	case !n.IsInt():
-		l.wrong(v, summary, "%s is not one. %s", n.Text('g', 10), advice)
-	case n.Cmp(big.NewFloat(float64(low))) < 0:
-		l.wrong(v, fmt.Sprintf("%s is too small", v.name()), "%s is below %d. %s", n.Text('g', 10), low, advice)
-	case n.Cmp(big.NewFloat(float64(high))) > 0:
-		l.wrong(v, fmt.Sprintf("%s is too large", v.name()), "%s is above %d. %s", n.Text('g', 10), high, advice)
-	default:
-		i, _ := n.Int64()
-		return int(i), true
-	}
-	return 0, false
+	return converted.AsBigFloat(), true
 }
+
+// between makes sure of a number's bounds.
+func (l *loader) between(v value, n *big.Float, low, high float64, advice string) bool {
+	switch {
+	case n.Cmp(big.NewFloat(low)) < 0:
+		l.wrong(v, fmt.Sprintf("%s is too small", v.name()), "%s is below %s. %s", n.Text('g', 10), plain(low), advice)
+	case n.Cmp(big.NewFloat(high)) > 0:
+		l.wrong(v, fmt.Sprintf("%s is too large", v.name()), "%s is above %s. %s", n.Text('g', 10), plain(high), advice)
+	default:
+		return true
+	}
+	return false
+}
+
+// plain writes a number without an exponent.
+func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 var percentage = regexp.MustCompile(`^([+-]?\d+(?:\.\d+)?)\s*%$`)
 

@@ -18,6 +18,13 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 		"share":    func(l *loader, v value) bool { _, ok := l.share(v); return ok },
 		"elements": func(l *loader, v value) bool { _, ok := l.elements(v, "[]"); return ok },
 		"pairs":    func(l *loader, v value) bool { _, ok := l.pairs(v, "{}"); return ok },
+		"size":     func(l *loader, v value) bool { _, ok := l.size(v, 1); return ok },
+		"key":      func(l *loader, v value) bool { _, ok := l.publicKey(v); return ok },
+		"port": func(l *loader, v value) bool {
+			var s Session
+			l.sshPort(&s, v)
+			return s.Box.SSH.Port != 0
+		},
 		"selector": func(l *loader, v value) bool { _, ok := l.selector(v); return ok },
 		"path":     func(l *loader, v value) bool { _, ok := l.path(v); return ok },
 	}

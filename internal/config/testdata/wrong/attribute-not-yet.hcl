@@ -1,10 +1,10 @@
 session "worker" {
-  image    = "cosplay:latest"
+  sharing  = "mig"
   target = "rtx-2060"
   for_each = { a = 1 }
   ttl      = "8h"
   
-  volume {
-    source = "/data"
+  lifecycle {
+    prevent_destroy = true
   }
 }

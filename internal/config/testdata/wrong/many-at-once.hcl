@@ -1,6 +1,6 @@
 host "lab" {
   simulate = "8 h200"
-  runtime  = "docker"
+  runtime  = "dokcer"
 }
 
 sesion "worker" {

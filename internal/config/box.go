@@ -1,0 +1,228 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/resource"
+)
+
+// boxWords are the attributes and blocks of a session that mean something in a
+// container only.
+var boxWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart"}
+
+func defaultBox() resource.Box {
+	return resource.Box{
+		Image:   DefaultImage,
+		Pull:    resource.PullMissing,
+		SSH:     resource.SSH{Enabled: true, Bind: "127.0.0.1"},
+		Restart: "unless-stopped",
+	}
+}
+
+// WithoutContainer warns of all that the session's block says in vain where its
+// host runs sessions as processes. It is the same for all instances of a block
+// on one host.
+func (s Session) WithoutContainer() hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, word := range boxWords {
+		if !s.Ranges.has(word) {
+			continue
+		}
+		at := s.Ranges.At(word)
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagWarning,
+			Summary:  fmt.Sprintf("%q has no effect on host %q", word, s.Host),
+			Detail:   "Sessions of this host run as processes, and this is for containers. Remove it, or give the host: runtime = \"docker\"",
+			Subject:  &at,
+			Context:  &at,
+		})
+	}
+	return diags
+}
+
+// checkBox settles what depends on several attributes of a session, and warns of
+// those that its host has no use for.
+func (l *loader) checkBox(s *Session) {
+	exposed := s.Box.SSH.Enabled && !isLoopback(s.Box.SSH.Bind)
+	switch {
+	case !s.Ranges.has("sudo"):
+		s.Box.Sudo = !exposed
+	case s.Box.Sudo && exposed:
+		at := s.Ranges.At("sudo")
+		l.complain(at, at, fmt.Sprintf("no sudo with ssh on %s", s.Box.SSH.Bind),
+			"Whoever logs in from another machine could be root in the container with nothing asked. Write sudo = false, or leave ssh on 127.0.0.1, which `ssh -L` and `ssh -J` reach from elsewhere.")
+	}
+	if !l.hasContainers(s.Host) {
+		for _, d := range s.WithoutContainer() {
+			l.report(d)
+		}
+	}
+}
+
+// hasContainers reports whether the sessions of a host may be in containers.
+func (l *loader) hasContainers(host string) bool {
+	return !slices.ContainsFunc(l.hosts, func(h Host) bool { return h.Name == host && h.Runtime == RuntimeProcess })
+}
+
+func isLoopback(address string) bool {
+	ip, err := netip.ParseAddr(address)
+	return err == nil && ip.IsLoopback()
+}
+
+// checkPorts finds sessions that want the same port of the same host.
+func (l *loader) checkPorts() {
+	type door struct {
+		host string
+		port int
+	}
+	seen := map[door]*Session{}
+	for i := range l.sessions {
+		s := &l.sessions[i]
+		d := door{s.Host, s.Box.SSH.Port}
+		if d.host == "" || d.port == 0 || !s.Box.SSH.Enabled || !l.hasContainers(s.Host) {
+			continue
+		}
+		other, taken := seen[d]
+		at := s.Ranges.At("ssh.port")
+		switch {
+		case !taken:
+			seen[d] = s
+		case other.Ranges.Decl == s.Ranges.Decl:
+			l.complain(at, at, fmt.Sprintf("port %d is for one session only", d.port),
+				"Each instance of this block needs a port of its own. Count them up, like: port = %d + count.index; or write \"auto\".", d.port)
+		default:
+			first := other.Ranges.At("ssh.port")
+			l.complain(at, at, fmt.Sprintf("port %d is there twice on host %q", d.port, d.host),
+				"%s has it, at %s line %d. Give %s another, or write \"auto\".", other.Address, first.Filename, first.Start.Line, s.Address)
+		}
+	}
+}
+
+var imageName = regexp.MustCompile(
+	`^(?:(?:[a-zA-Z0-9.-]+|\[[0-9a-fA-F:]+\])(?::\d+)?/)?` + // registry
+		`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*` + // path
+		`(?::[\w][\w.-]{0,127})?` + // tag
+		`(?:@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?$`) // digest
+
+func (l *loader) sessionImage(s *Session, v value) {
+	typed, ok := l.text(v)
+	if !ok {
+		return
+	}
+	if imageName.MatchString(typed) {
+		s.Box.Image = typed
+		return
+	}
+	suggestion := ""
+	if small := strings.ToLower(typed); imageName.MatchString(small) {
+		suggestion = meant(small)
+	}
+	l.wrong(v, fmt.Sprintf("%q is not the name of an image", typed),
+		"A name has small letters, no spaces, and a tag behind a colon, like %q.%s", DefaultImage, suggestion)
+}
+
+func (l *loader) sessionPull(s *Session, v value) {
+	if word, ok := l.oneOf(v, []string{resource.PullMissing, resource.PullNever, resource.PullAlways}); ok {
+		s.Box.Pull = word
+	}
+}
+
+func (l *loader) sessionSudo(s *Session, v value) {
+	s.Box.Sudo, _ = l.flag(v)
+}
+
+func (l *loader) sessionRestart(s *Session, v value) {
+	if word, ok := l.oneOf(v, []string{"no", "always", "on-failure", "unless-stopped"}); ok {
+		s.Box.Restart = word
+	}
+}
+
+// volume is the volume that an attribute is about.
+func (s *Session) volume(a attribute) *resource.Volume {
+	for len(s.Box.Volumes) < a.nth {
+		s.Box.Volumes = append(s.Box.Volumes, resource.Volume{})
+	}
+	return &s.Box.Volumes[a.nth-1]
+}
+
+var volumeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
+
+func (l *loader) volumeSource(s *Session, v value) {
+	typed, ok := l.text(v)
+	switch {
+	case !ok:
+	case typed != "" && strings.Contains("/.~", typed[:1]):
+		s.volume(v.attribute).Source, _ = l.path(v)
+	case volumeName.MatchString(typed):
+		s.volume(v.attribute).Source = typed
+	case strings.Contains(typed, "/"):
+		l.wrong(v, fmt.Sprintf("%q is neither a path nor a name", typed),
+			"A path starts with /, ./ or ~/, and the name of a volume has no slash.%s", meant("./"+typed))
+	default:
+		l.wrong(v, fmt.Sprintf("%q cannot be the name of a volume", typed),
+			"A name has at least two letters, digits, _, . or -, like \"data\". For a folder write a path that starts with /, ./ or ~/.")
+	}
+}
+
+const (
+	workspaceInside = "/workspace"   // where the session's folder is in the container
+	ownInside       = "/run/cosplay" // what cosplay itself puts into the container
+)
+
+func (l *loader) volumeTarget(s *Session, v value) {
+	typed, ok := l.text(v)
+	if !ok {
+		return
+	}
+	if !path.IsAbs(typed) {
+		l.wrong(v, `"volume.target" must be an absolute path`, "%q does not start with /. It is a place in the container, like \"/data\".", typed)
+		return
+	}
+	target := path.Clean(typed)
+	taken := slices.IndexFunc(s.Box.Volumes, func(o resource.Volume) bool { return o.Target == target })
+	switch {
+	case target == "/":
+		l.wrong(v, "a volume cannot be at /", "It would hide the whole image. Choose a folder, like \"/data\".")
+	case target == workspaceInside:
+		l.wrong(v, "/workspace is taken", "The session's own folder is there. Say which one with: workspace = \"./exp\"; or choose another target, like \"/data\".")
+	case target == ownInside || strings.HasPrefix(target, ownInside+"/"):
+		l.wrong(v, "/run/cosplay is taken", "It holds what cosplay itself brings into the container. Choose another target, like \"/data\".")
+	case taken >= 0:
+		first := s.Ranges.At(fmt.Sprintf("volume[%d].target", taken))
+		l.wrong(v, fmt.Sprintf("two volumes at %s", target), "The other is at line %d, and one would hide the other. Choose another target for one of them.", first.Start.Line)
+	default:
+		s.volume(v.attribute).Target = target
+	}
+}
+
+func (l *loader) volumeReadOnly(s *Session, v value) {
+	s.volume(v.attribute).ReadOnly, _ = l.flag(v)
+}
+
+func (l *loader) limitsCPUs(s *Session, v value) {
+	const low, high = 0.01, 10_000 // Docker's least; more than any machine has
+	advice := fmt.Sprintf("Write a number of CPUs from %s to %d, like 4 or 0.5.", plain(low), high)
+	n, ok := l.number(v, `"limits.cpus" must be a number`, advice)
+	if ok && l.between(v, n, low, high, advice) {
+		s.Box.Limits.CPUs, _ = n.Float64()
+	}
+}
+
+func (l *loader) limitsMemory(s *Session, v value) {
+	s.Box.Limits.MemoryMiB, _ = l.size(v, 6) // Docker's least
+}
+
+func (l *loader) limitsShmSize(s *Session, v value) {
+	s.Box.Limits.ShmMiB, _ = l.size(v, 1)
+}
+
+func (l *loader) limitsPIDs(s *Session, v value) {
+	s.Box.Limits.PIDs, _ = l.whole(v, 1, 1<<22, "a number of processes") // as many as Linux can count
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+func (l *loader) sshEnabled(s *Session, v value) {
+	s.Box.SSH.Enabled, _ = l.flag(v)
+}
+
+func (l *loader) sshPort(s *Session, v value) {
+	if !v.RawEquals(cty.StringVal("auto")) {
+		s.Box.SSH.Port, _ = l.whole(v, 1, 65_535, `"auto" or a port`)
+	}
+}
+
+func (l *loader) sshBind(s *Session, v value) {
+	typed, ok := l.text(v)
+	if !ok {
+		return
+	}
+	ip, err := netip.ParseAddr(typed)
+	if err != nil || ip.Zone() != "" {
+		l.wrong(v, fmt.Sprintf("%q is not an IP address", typed),
+			"Write the address that ssh listens at, without a port: \"127.0.0.1\" for this machine only, \"0.0.0.0\" for all its networks.")
+		return
+	}
+	s.Box.SSH.Bind = ip.Unmap().String()
+}
+
+func (l *loader) sshAuthorizedKeys(s *Session, v value) {
+	elements, ok := l.elements(v, `["~/.ssh/id_ed25519.pub"]`)
+	if !ok {
+		return
+	}
+	if len(elements) == 0 {
+		l.wrong(v, `"ssh.authorized_keys" names no key`, "Nobody could log in. Name a key, leave authorized_keys out for your own, or switch ssh off: enabled = false")
+	}
+	keys := make([]string, 0, len(elements))
+	for _, e := range elements {
+		if key, ok := l.publicKey(e); ok {
+			keys = append(keys, key)
+		}
+	}
+	s.Keys = keys
+}
+
+const keyAdvice = `Write the path of a .pub file, like "~/.ssh/id_ed25519.pub", or the line that is in it, like "ssh-ed25519 AAAA...".`
+
+var keyType = regexp.MustCompile(`^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+$`)
+
+// publicKey reads the path of a public key, or the key itself: one line, as in
+// the files of ssh.
+func (l *loader) publicKey(v value) (string, bool) {
+	typed, ok := l.text(v)
+	if !ok {
+		return "", false
+	}
+	typed = strings.TrimSpace(typed)
+	fields := strings.Fields(typed)
+	switch {
+	case strings.Contains(typed, "PRIVATE KEY"):
+		l.wrong(v, "a private key does not belong here", "Whoever sees this file could log in with it: make a new one. %s", keyAdvice)
+	case strings.ContainsAny(typed, "\r\n"):
+		l.wrong(v, "a public key has one line", "There are several lines here. Write each key as an element of the list of its own, like [\"ssh-ed25519 AAAA...\", \"~/.ssh/id_ed25519.pub\"].")
+	case len(fields) > 1 && keyType.MatchString(fields[0]):
+		if isKey(fields[0], fields[1]) {
+			return typed, true
+		}
+		l.wrong(v, "the public key is damaged", "What follows %s is mistyped or cut off. Copy the whole line of the .pub file, or write the file's path.", fields[0])
+	case strings.HasSuffix(typed, ".pub"):
+		return l.path(v)
+	default:
+		l.wrong(v, fmt.Sprintf("%q is not a public key", typed), "%s%s", keyAdvice, meantPublic(typed))
+	}
+	return "", false
+}
+
+// meantPublic guesses that the path of a private key was meant to be that of the
+// public one beside it.
+func meantPublic(typed string) string {
+	if !strings.Contains(typed, "/") || strings.Contains(typed, " ") {
+		return ""
+	}
+	return meant(typed + ".pub")
+}
+
+// isKey reports whether the text is a public key of a kind: base64 of fields
+// that each have their length before them, the first being the kind.
+func isKey(kind, text string) bool {
+	rest, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return false
+	}
+	var fields []string
+	for len(rest) >= 4 {
+		length := uint64(binary.BigEndian.Uint32(rest))
+		if rest = rest[4:]; length > uint64(len(rest)) {
+			return false
+		}
+		fields = append(fields, string(rest[:length]))
+		rest = rest[length:]
+	}
+	return len(rest) == 0 && len(fields) > 1 && fields[0] == kind
+}

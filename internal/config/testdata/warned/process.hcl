@@ -1,0 +1,44 @@
+host "lab" {
+  simulate = "8 x h200"
+  runtime  = "process"
+}
+
+host "docks" {
+  simulate = "8 x h100"
+  runtime  = "docker"
+}
+
+# Every word is told once, not for each instance; a port can be there twice
+# where nobody listens.
+session "worker" {
+  count   = 7
+  target  = "rtx-2060"
+  host    = "lab"
+  image   = "cosplay:latest"
+  pull    = "never"
+  sudo    = true
+  restart = "always"
+
+  volume {
+    source = "/data"
+    target = "/data"
+  }
+  volume {
+    source = "/other"
+    target = "/other"
+  }
+  ssh {
+    port = 2200
+  }
+  limits {
+    cpus = 4
+  }
+}
+
+# Only the instance on the host of processes is told of.
+session "mixed" {
+  count  = 2
+  target = "rtx-2060"
+  host   = ["lab", "docks"][count.index]
+  pull   = "never"
+}

@@ -1,4 +1,0 @@
-host "lab" {
-  simulate = "8 x h200"
-  runtime  = "docker"
-}

@@ -1,0 +1,7 @@
+session "worker" {
+  target = "rtx-2060"
+
+  limits {
+    cpu = 4
+  }
+}

@@ -1,0 +1,7 @@
+session "worker" {
+  target = "rtx-2060"
+
+  ssh {
+    port = 65536
+  }
+}

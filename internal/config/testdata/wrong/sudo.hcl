@@ -1,0 +1,4 @@
+session "worker" {
+  target = "rtx-2060"
+  sudo   = "yes"
+}

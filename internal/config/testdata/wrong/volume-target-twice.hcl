@@ -1,0 +1,16 @@
+session "worker" {
+  target = "rtx-2060"
+
+  volume {
+    source = "/data"
+    target = "/data"
+  }
+  volume {
+    source = "/scratch"
+    target = "/scratch"
+  }
+  volume {
+    source = "/other"
+    target = "/data/"
+  }
+}

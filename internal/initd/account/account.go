@@ -1,0 +1,187 @@
+// Package account makes the session's user known inside the container. It edits
+// the files of the accounts itself: an image may lack useradd, or any program.
+package account
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cosplay/internal/initd"
+)
+
+// Files are the account files of an image; nil is a file that is not there.
+type Files struct {
+	Passwd, Group, Shadow []byte
+}
+
+// Account is the session's user as the container knows him.
+type Account struct {
+	Name   string
+	UID    uint32
+	GID    uint32
+	Groups []uint32 // all of them, GID first
+	Home   string
+	Shell  string // "" where the image has none
+}
+
+// noShell stands in /etc/passwd where the image has no shell; an empty field
+// would mean /bin/sh.
+const noShell = "/sbin/nologin"
+
+// Fields of the lines of passwd and group.
+const (
+	fieldName    = 0
+	fieldID      = 2 // uid in passwd, gid in group
+	fieldMembers = 3 // group
+	fieldGecos   = 4 // passwd
+)
+
+// Enrol puts the user into the files, so that his name leads to his uid, the
+// uid to his name, and so the group. Lines of others stay: who has the same uid
+// becomes the second name of it. The notes say what the image had otherwise.
+// Enrolling twice changes nothing more.
+func Enrol(files Files, u initd.User, shell string) (Files, Account, []string) {
+	var notes []string
+	if files.Passwd == nil {
+		notes = append(notes, "the image has no /etc/passwd; made one")
+		files.Passwd = rootLine(u, shell)
+	}
+	if files.Group == nil {
+		files.Group = []byte("root:x:0:\n")
+	}
+	passwd, group, shadow := parse(files.Passwd), parse(files.Group), parse(files.Shadow)
+
+	notes = append(notes, passwd.clashes("uid", u.Name, u.UID)...)
+	notes = append(notes, group.clashes("gid", u.Group, u.GID)...)
+	field := shell
+	if shell == "" {
+		field = noShell
+	}
+	secret := "x"
+	if files.Shadow == nil {
+		secret = "*"
+	}
+	passwd.place(u.Name, u.UID, func(old []string) []string {
+		return []string{u.Name, secret, decimal(u.UID), decimal(u.GID), at(old, fieldGecos), u.Home, field}
+	})
+	group.place(u.Group, u.GID, func(old []string) []string {
+		return []string{u.Group, "x", decimal(u.GID), at(old, fieldMembers)}
+	})
+	out := Files{Passwd: passwd.bytes(), Group: group.bytes()}
+	if files.Shadow != nil {
+		shadow.unexpire(u.Name)
+		out.Shadow = shadow.bytes()
+	}
+	return out, Account{
+		Name: u.Name, UID: u.UID, GID: u.GID, Groups: group.of(u.Name, u.GID), Home: u.Home, Shell: shell,
+	}, notes
+}
+
+// rootLine begins a passwd file that was not there: files of root have an owner
+// with a name.
+func rootLine(u initd.User, shell string) []byte {
+	if u.UID == 0 {
+		return nil
+	}
+	if shell == "" {
+		shell = noShell
+	}
+	return []byte("root:*:0:0:root:/root:" + shell + "\n")
+}
+
+// table is a file of lines with fields between colons. Lines that are something
+// else (comments, NIS) are kept as one field.
+type table [][]string
+
+func parse(data []byte) *table {
+	t := table{}
+	for line := range strings.Lines(string(data)) {
+		t = append(t, strings.Split(strings.TrimSuffix(line, "\n"), ":"))
+	}
+	return &t
+}
+
+func (t *table) bytes() []byte {
+	var b strings.Builder
+	for _, line := range *t {
+		b.WriteString(strings.Join(line, ":") + "\n")
+	}
+	return []byte(b.String())
+}
+
+func (t *table) find(field int, value string) int {
+	return slices.IndexFunc(*t, func(line []string) bool { return at(line, field) == value })
+}
+
+// place writes one line for the name: where it was, but above the first other
+// line of that id, since the first one gives the id its name.
+func (t *table) place(name string, id uint32, line func(old []string) []string) {
+	spot := t.find(fieldName, name)
+	var old []string
+	if spot >= 0 {
+		old = (*t)[spot]
+	}
+	*t = slices.DeleteFunc(*t, func(l []string) bool { return l[fieldName] == name })
+	first := t.find(fieldID, decimal(id))
+	switch {
+	case spot < 0 && first < 0:
+		spot = len(*t)
+	case spot < 0 || (first >= 0 && first < spot):
+		spot = first
+	}
+	*t = slices.Insert(*t, spot, line(old))
+}
+
+// clashes says which lines of the image speak against the name or the id.
+func (t *table) clashes(kind, name string, id uint32) []string {
+	var notes []string
+	if i := t.find(fieldName, name); i >= 0 && at((*t)[i], fieldID) != decimal(id) {
+		notes = append(notes, fmt.Sprintf("%s had %s %s in the image; it is %d now", name, kind, at((*t)[i], fieldID), id))
+	}
+	if i := t.find(fieldID, decimal(id)); i >= 0 && (*t)[i][fieldName] != name {
+		notes = append(notes, fmt.Sprintf("%s %d was %s in the image; %s comes first now", kind, id, (*t)[i][fieldName], name))
+	}
+	return notes
+}
+
+// of lists the groups of a user, his own one first.
+func (t *table) of(name string, gid uint32) []uint32 {
+	groups := []uint32{gid}
+	for _, line := range *t {
+		id, err := strconv.ParseUint(at(line, fieldID), 10, 32)
+		if err != nil || !slices.Contains(strings.Split(at(line, fieldMembers), ","), name) {
+			continue
+		}
+		if !slices.Contains(groups, uint32(id)) {
+			groups = append(groups, uint32(id))
+		}
+	}
+	return groups
+}
+
+// unexpire gives the user a line without dates: sudo refuses who has none, or
+// one that ran out. A password of the image's stays; an empty one does not.
+func (t *table) unexpire(name string) {
+	secret := "*"
+	i := t.find(fieldName, name)
+	if i >= 0 && at((*t)[i], 1) != "" {
+		secret = (*t)[i][1]
+	}
+	line := []string{name, secret, "", "", "", "", "", "", ""}
+	if i < 0 {
+		*t = append(*t, line)
+		return
+	}
+	(*t)[i] = line
+}
+
+func at(line []string, field int) string {
+	if field < len(line) {
+		return line[field]
+	}
+	return ""
+}
+
+func decimal(id uint32) string { return strconv.FormatUint(uint64(id), 10) }

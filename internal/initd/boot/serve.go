@@ -1,0 +1,180 @@
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/initd"
+	"cosplay/internal/initd/account"
+	"cosplay/internal/initd/environ"
+	"cosplay/internal/initd/launch"
+	"cosplay/internal/initd/sshd"
+)
+
+// stopPatience is how long the command may take after SIGTERM. With what pid 1
+// gives the rest it stays below the 10 s of docker stop.
+const stopPatience = 5 * time.Second
+
+// serve makes the user, his environment and the ssh server, and runs the
+// command. Its exit code is the container's.
+func serve(config string) int {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, forwarded...)
+	c, err := initd.Load(config)
+	if err != nil {
+		return fail(codeFailed, err)
+	}
+	run, err := prepare(c)
+	if err != nil {
+		return fail(codeFailed, err)
+	}
+	if c.SSH.Enabled {
+		server, err := listen(c, run)
+		if err != nil {
+			return fail(codeFailed, err)
+		}
+		defer server.Close(time.Second)
+	}
+	if len(c.Command) == 0 {
+		say("no command: the session stays up until it is stopped")
+		idle(signals)
+		return 0
+	}
+	command, err := start(c.Command, run)
+	if err != nil {
+		return fail(startCode(err), err)
+	}
+	return attend(command, signals)
+}
+
+// prepare makes the inside of the container fit for the user.
+func prepare(c initd.Config) (*launch.Launcher, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("not started as root, so it cannot make the user; create the container with user 0")
+	}
+	who, notes, err := account.Setup("/", c.User)
+	if err != nil {
+		return nil, err
+	}
+	run := launcher(c, who)
+	notes = append(notes, environ.Install("/", run.Image, run.Session, c.User)...)
+	for _, note := range notes {
+		say("%s", note)
+	}
+	if _, err := os.Stat("/tmp"); err != nil {
+		if err := os.Mkdir("/tmp", 0o777); err != nil || os.Chmod("/tmp", 0o777|os.ModeSticky) != nil {
+			say("the image has no /tmp and takes none; mount one (tmpfs)")
+		}
+	}
+	run.OwnStreams()
+	shell := who.Shell
+	if shell == "" {
+		shell = "none in this image"
+	}
+	say("user %s (%d:%d), home %s, shell %s, starts in %s", who.Name, who.UID, who.GID, who.Home, shell, run.Dir())
+	return run, nil
+}
+
+// listen starts the ssh server.
+func listen(c initd.Config, run *launch.Launcher) (*sshd.Server, error) {
+	keys, notes := sshd.ParseKeys(c.AuthorizedKeys)
+	for _, note := range notes {
+		say("%s", note)
+	}
+	pem, err := os.ReadFile(c.SSH.HostKey)
+	if err != nil {
+		return nil, fmt.Errorf("no host key: %w; mount the session's at %s", err, c.SSH.HostKey)
+	}
+	hostKey, err := ssh.ParsePrivateKey(pem)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no private key (%w); replace the session to get a new one", c.SSH.HostKey, err)
+	}
+	l, err := net.Listen("tcp", ":"+strconv.Itoa(c.SSH.Port))
+	if err != nil {
+		return nil, fmt.Errorf("ssh: %w; choose another port for ssh, or let the container have a network of its own", err)
+	}
+	server := &sshd.Server{Launcher: run, Keys: keys, HostKey: hostKey}
+	go func() {
+		if err := server.Serve(l); err != nil {
+			say("ssh ended: %v", err)
+		}
+	}()
+	say("ssh on port %d for %s, keys: %d, host key %s", c.SSH.Port, run.Account.Name, len(keys), ssh.FingerprintSHA256(hostKey.PublicKey()))
+	if len(keys) == 0 {
+		say("no key can log in; set authorized_keys, or use cosplay exec")
+	}
+	return server, nil
+}
+
+// idle waits for a signal that means the end; the others have nobody to go to.
+func idle(signals <-chan os.Signal) {
+	for s := range signals {
+		switch s {
+		case syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT:
+			say("stopped by %v", s)
+			return
+		}
+	}
+}
+
+// start runs the session's command on the container's own streams.
+func start(argv []string, run *launch.Launcher) (*exec.Cmd, error) {
+	command, err := run.Command(run.Environ(nil, nil), argv...)
+	if err != nil {
+		return nil, fmt.Errorf("command: %w", err)
+	}
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil { // the container has a terminal: it is the command's
+		command.SysProcAttr.Setsid, command.SysProcAttr.Setpgid, command.SysProcAttr.Foreground = false, true, true
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("command: %w", err)
+	}
+	say("command %s runs as process %d", argv[0], command.Process.Pid)
+	return command, nil
+}
+
+// attend passes signals to the command until it ends. After SIGTERM it has a
+// while; then its whole process group is killed.
+func attend(command *exec.Cmd, signals <-chan os.Signal) int {
+	ended := make(chan struct{})
+	go func() {
+		_ = command.Wait() // the state says more than the error
+		close(ended)
+	}()
+	var late <-chan time.Time
+	for {
+		select {
+		case s := <-signals:
+			_ = command.Process.Signal(s) // an ended one is about to be seen
+			if s == syscall.SIGTERM && late == nil {
+				late = time.After(stopPatience)
+			}
+		case <-late:
+			say("the command did not end within %v of SIGTERM; killed", stopPatience)
+			_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+		case <-ended:
+			return report(command)
+		}
+	}
+}
+
+func report(command *exec.Cmd) int {
+	status := command.ProcessState.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		say("the command was ended by signal %d (%v)", status.Signal(), status.Signal())
+		return 128 + int(status.Signal())
+	}
+	say("the command ended with code %d", status.ExitStatus())
+	return status.ExitStatus()
+}

@@ -1,0 +1,136 @@
+// Package initd says what the container of a session is told at its start: the
+// file that the Docker runtime writes and that cosplay-init, pid 1 in there,
+// reads. The packages below are cosplay-init itself.
+package initd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+)
+
+// Where things lie inside the container. The runtime mounts them read-only.
+const (
+	Dir         = "/run/cosplay"
+	Program     = Dir + "/cosplay-init" // the program itself, mode 0755
+	ConfigPath  = Dir + "/init.json"    // a Config, mode 0600: it holds the user's environment
+	HostKeyPath = Dir + "/host_key"     // the session's ed25519 private key in PEM, mode 0600
+	WorkDir     = "/workspace"          // where commands start if the Config names no other folder
+	defaultPort = 22                    // TCP, inside the container
+)
+
+// Config is everything that cosplay-init is told.
+type Config struct {
+	User           User              `json:"user"`
+	AuthorizedKeys []string          `json:"authorized_keys,omitempty"` // lines as in ~/.ssh/authorized_keys, without options
+	SSH            SSH               `json:"ssh"`
+	Env            map[string]string `json:"env,omitempty"`       // wins over the image's own
+	Command        []string          `json:"command,omitempty"`   // run as the user; none: the container just stays up
+	Workspace      string            `json:"workspace,omitempty"` // absolute; "" is WorkDir
+}
+
+// User is who works in the session: the invoking user of the host.
+type User struct {
+	Name  string `json:"name"`
+	UID   uint32 `json:"uid"`
+	GID   uint32 `json:"gid"`
+	Group string `json:"group,omitempty"` // "" is a group of the user's name
+	Home  string `json:"home,omitempty"`  // "" is /home/NAME, /root for root
+	Shell string `json:"shell,omitempty"` // tried first; then bash, then sh
+	Sudo  bool   `json:"sudo,omitempty"`  // without a password, where the image has sudo
+}
+
+// SSH is how the session is reached.
+type SSH struct {
+	Enabled bool   `json:"enabled"`
+	Port    int    `json:"port,omitempty"`     // TCP, inside the container; 0 is 22
+	HostKey string `json:"host_key,omitempty"` // a path; "" is HostKeyPath
+}
+
+// Entrypoint is the container's entrypoint; its command is empty.
+func Entrypoint() []string { return []string{Program} }
+
+// Exec is what `docker exec` is to run, as root, so that argv runs as the
+// session's user, in his workspace and environment. No argv is a login shell.
+func Exec(argv ...string) []string { return append([]string{Program, "exec", "--"}, argv...) }
+
+// Load reads a Config, fills in what it leaves out and checks it. The error
+// says what to do.
+func Load(file string) (Config, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrPermission) {
+		return Config{}, fmt.Errorf("%w; run cosplay-init as root (docker exec --user 0)", err)
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("%w; cosplay mounts this file, so start the container by cosplay apply", err)
+	}
+	var c Config
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Config{}, fmt.Errorf("%s is not what this cosplay-init reads (%w); replace the session by the cosplay that made it", file, err)
+	}
+	c.fill()
+	if err := c.Validate(); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, nil
+}
+
+func (c *Config) fill() {
+	u := &c.User
+	if u.Group == "" {
+		u.Group = u.Name
+	}
+	if u.Home == "" {
+		u.Home = "/home/" + u.Name
+		if u.Name == "root" {
+			u.Home = "/root"
+		}
+	}
+	if c.SSH.Port == 0 {
+		c.SSH.Port = defaultPort
+	}
+	if c.SSH.HostKey == "" {
+		c.SSH.HostKey = HostKeyPath
+	}
+	if c.Workspace == "" {
+		c.Workspace = WorkDir
+	}
+}
+
+// Validate tells what cannot be: a name that would break /etc/passwd, a root
+// who is not uid 0, a relative path.
+func (c Config) Validate() error {
+	u := c.User
+	switch {
+	case !fitsLine(u.Name):
+		return fmt.Errorf("user name %q cannot be an account's name; give a name without colons, slashes and spaces", u.Name)
+	case u.Group != "" && !fitsLine(u.Group):
+		return fmt.Errorf("group name %q cannot be a group's name; leave it out to use the user's name", u.Group)
+	case u.Name == "root" && u.UID != 0:
+		return fmt.Errorf("the user is root with uid %d; root is uid 0, so give another name", u.UID)
+	case u.Group == "root" && u.GID != 0:
+		return fmt.Errorf("the group is root with gid %d; root is gid 0, so leave the group's name out", u.GID)
+	case len(c.Command) > 0 && c.Command[0] == "":
+		return errors.New("the command begins with an empty word; give a program, or no command at all")
+	case c.SSH.Port < 0 || c.SSH.Port > 65535:
+		return fmt.Errorf("ssh port %d is none; give 1 to 65535", c.SSH.Port)
+	}
+	for what, p := range map[string]string{"home": u.Home, "shell": u.Shell, "workspace": c.Workspace, "host key": c.SSH.HostKey} {
+		if p != "" && (!path.IsAbs(p) || strings.ContainsAny(p, ":\n\x00")) {
+			return fmt.Errorf("the %s %q is no path of the container; it begins with / and has no colon", what, p)
+		}
+	}
+	for name, value := range c.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return fmt.Errorf("%q cannot be an environment variable: its name has a = or it has a zero byte", name)
+		}
+	}
+	return nil
+}
+
+func fitsLine(name string) bool {
+	return name != "" && !strings.ContainsAny(name, ":/, \t\n\r\x00") && !strings.ContainsAny(name[:1], "-+#")
+}

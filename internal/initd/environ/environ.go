@@ -1,0 +1,79 @@
+// Package environ makes the one environment of a session: the image's, the
+// user's, the session's, the same over ssh, exec, a login shell, cron and sudo.
+package environ
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cosplay/internal/initd/account"
+)
+
+// DefaultPath is the PATH of an image that names none.
+const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Vars is an environment.
+type Vars map[string]string
+
+// Parse reads an environment as a process has it.
+func Parse(list []string) Vars {
+	v := Vars{}
+	for _, entry := range list {
+		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
+			v[name] = value
+		}
+	}
+	return v
+}
+
+// List is the environment as a process takes it, sorted.
+func (v Vars) List() []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		list = append(list, name+"="+v[name])
+	}
+	return list
+}
+
+// Build lays one environment over the other: the image's, what the ssh client
+// sent, who the user is, the session's own, and what belongs to one connection
+// (SSH_TTY and the like; nil for none).
+func Build(image, client Vars, a account.Account, session, connection Vars) Vars {
+	who := Vars{"HOME": a.Home, "USER": a.Name, "LOGNAME": a.Name}
+	v := Vars{"PATH": DefaultPath}
+	maps.Copy(v, image)
+	delete(v, "SHELL") // of whoever started the container
+	if a.Shell != "" {
+		who["SHELL"] = a.Shell
+	}
+	for _, layer := range []Vars{client, who, session, connection} {
+		maps.Copy(v, layer)
+	}
+	return v
+}
+
+// personal are variables that belong to one process or one user: not for files
+// that all users of the container read.
+var personal = []string{"HOME", "USER", "LOGNAME", "SHELL", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "TERM", "MAIL", "_"}
+
+var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Shared is the part of image and session that files can carry to every
+// program, and the names of what they cannot since no shell could name it.
+func Shared(image, session Vars) (shared Vars, unnamed []string) {
+	shared = Vars{"PATH": DefaultPath}
+	maps.Copy(shared, image)
+	maps.Copy(shared, session)
+	for _, name := range slices.Sorted(maps.Keys(shared)) {
+		switch {
+		case slices.Contains(personal, name):
+			delete(shared, name)
+		case !shellName.MatchString(name):
+			delete(shared, name)
+			unnamed = append(unnamed, name)
+		}
+	}
+	return shared, unnamed
+}

@@ -1,0 +1,122 @@
+// Package inittest helps the tests of cosplay-init, which need root and real
+// programs.
+package inittest
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Able tells whether this is root with the programs at hand. CI must be; on
+// another machine the test says what is wanting and is left out.
+func Able(t *testing.T, programs ...string) bool {
+	t.Helper()
+	wanting := ""
+	if os.Geteuid() != 0 {
+		wanting = "root"
+	}
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			wanting += " " + p
+		}
+	}
+	if wanting == "" {
+		return true
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("CI has to have: %s", wanting)
+	}
+	t.Logf("left out for want of: %s", wanting)
+	return false
+}
+
+// Dir is a temporary folder that any user may enter, as t.TempDir is not.
+func Dir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cosplay-init-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Key makes an ed25519 key, written to dir/name as OpenSSH wants it. line is its
+// public half, as in authorized_keys.
+func Key(t *testing.T, dir, name string) (private any, signer ssh.Signer, line string) {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(key, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if signer, err = ssh.NewSignerFromKey(key); err != nil {
+		t.Fatal(err)
+	}
+	return key, signer, string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
+}
+
+// Client is how the real ssh is told of a server.
+type Client struct {
+	Dir     string // holds the keys and known_hosts
+	User    string
+	Key     string // name of the key in Dir
+	Port    int
+	Options []string // before all others, so that they win
+}
+
+// NewClient writes known_hosts for a server.
+func NewClient(t *testing.T, dir, user, key string, port int, hostKey ssh.PublicKey) Client {
+	t.Helper()
+	line := fmt.Sprintf("[127.0.0.1]:%d %s", port, ssh.MarshalAuthorizedKey(hostKey))
+	if err := os.WriteFile(filepath.Join(dir, "known_hosts"), []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Client{Dir: dir, User: user, Key: key, Port: port}
+}
+
+// Flags are the options that ssh, scp and sftp share.
+func (c Client) Flags() []string {
+	return append(append([]string{}, c.Options...), "-F", "none",
+		"-o", "StrictHostKeyChecking=yes", "-o", "UserKnownHostsFile="+filepath.Join(c.Dir, "known_hosts"),
+		"-o", "IdentitiesOnly=yes", "-o", "IdentityFile="+filepath.Join(c.Dir, c.Key),
+		"-o", "LogLevel=ERROR", "-o", "ConnectTimeout=10", "-o", fmt.Sprintf("Port=%d", c.Port))
+}
+
+// Host is the server as ssh, scp and sftp name it.
+func (c Client) Host() string { return c.User + "@127.0.0.1" }
+
+// SSH is a real ssh that runs a command; flags go before the host's name.
+func (c Client) SSH(flags []string, command ...string) *exec.Cmd {
+	args := append(c.Flags(), flags...)
+	return exec.Command("ssh", append(append(args, c.Host()), command...)...)
+}
+
+// Soon waits until something holds.
+func Soon(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	t.Fatalf("not within 5 s: %s", what)
+}

@@ -1,0 +1,188 @@
+// Package launch starts programs as the session's user: one way for the
+// container's command, for ssh and for exec.
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/anmitsu/go-shlex"
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/initd/account"
+	"cosplay/internal/initd/environ"
+)
+
+// Launcher knows who runs programs, where and with which environment.
+type Launcher struct {
+	Account   account.Account
+	Image     environ.Vars // the container's own environment
+	Session   environ.Vars // wins over it
+	Workspace string       // where programs start, if it is there
+}
+
+// Environ is the environment of a program. client and connection are of one ssh
+// login, nil for none.
+func (l *Launcher) Environ(client, connection environ.Vars) environ.Vars {
+	return environ.Build(l.Image, client, l.Account, l.Session, connection)
+}
+
+// Dir is where programs start: the workspace, the home, the root, whichever
+// there is.
+func (l *Launcher) Dir() string {
+	for _, dir := range []string{l.Workspace, l.Account.Home} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return "/"
+}
+
+// Command prepares a program in a session of its own (setsid). The error says
+// that the image does not have it.
+func (l *Launcher) Command(env environ.Vars, argv ...string) (*exec.Cmd, error) {
+	file, err := Find(argv[0], l.Dir(), env["PATH"])
+	if err != nil {
+		return nil, err
+	}
+	return l.program(env, file, argv), nil
+}
+
+// Self prepares this very program with another task, as the user: work on files
+// in his name.
+func (l *Launcher) Self(env environ.Vars, task string) *exec.Cmd {
+	return l.program(env, "/proc/self/exe", []string{"cosplay-init", task})
+}
+
+// Line prepares a line as a user types it, for the shell. Without one, the line
+// is a program and its arguments, quoted as in a shell.
+func (l *Launcher) Line(env environ.Vars, line string) (*exec.Cmd, error) {
+	if l.Account.Shell != "" {
+		return l.program(env, l.Account.Shell, []string{filepath.Base(l.Account.Shell), "-c", line}), nil
+	}
+	argv, err := shlex.Split(line, true)
+	if err != nil || len(argv) == 0 {
+		return nil, fmt.Errorf("this image has no shell, and %q is no program with arguments", line)
+	}
+	return l.Command(env, argv...)
+}
+
+// ErrNoShell is what somebody hears who wants a shell where there is none.
+var ErrNoShell = errors.New("this image has no shell; give the path of a program of the image, as in: ssh SESSION /path/to/program")
+
+// Login prepares a login shell.
+func (l *Launcher) Login(env environ.Vars) (*exec.Cmd, error) {
+	if l.Account.Shell == "" {
+		return nil, ErrNoShell
+	}
+	return l.program(env, l.Account.Shell, []string{"-" + filepath.Base(l.Account.Shell)}), nil
+}
+
+func (l *Launcher) program(env environ.Vars, file string, argv []string) *exec.Cmd {
+	return &exec.Cmd{
+		Path:        file,
+		Args:        argv,
+		Env:         env.List(),
+		Dir:         l.Dir(),
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Credential: l.credential()},
+	}
+}
+
+// credential is nil where we are the user already and cannot be anybody else.
+func (l *Launcher) credential() *syscall.Credential {
+	if os.Geteuid() != 0 && os.Geteuid() == int(l.Account.UID) {
+		return nil
+	}
+	return &syscall.Credential{Uid: l.Account.UID, Gid: l.Account.GID, Groups: l.Account.Groups}
+}
+
+// Become makes this process the program, as the user. It returns only with an
+// error.
+func (l *Launcher) Become(argv []string) error {
+	env := l.Environ(nil, nil)
+	file, dir := l.Account.Shell, l.Dir()
+	if len(argv) > 0 {
+		var err error
+		if file, err = Find(argv[0], dir, env["PATH"]); err != nil {
+			return err
+		}
+	} else {
+		shell, err := l.Login(env)
+		if err != nil {
+			return err
+		}
+		argv = shell.Args
+	}
+	l.OwnStreams()
+	if l.credential() != nil {
+		groups := make([]int, len(l.Account.Groups))
+		for i, g := range l.Account.Groups {
+			groups[i] = int(g)
+		}
+		for _, err := range []error{
+			syscall.Setgroups(groups), syscall.Setgid(int(l.Account.GID)), syscall.Setuid(int(l.Account.UID)),
+		} {
+			if err != nil {
+				return fmt.Errorf("cannot become %s: %w; run cosplay-init as root (docker exec --user 0)", l.Account.Name, err)
+			}
+		}
+	}
+	if err := os.Chdir(dir); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, syscall.Exec(file, argv, env.List()))
+}
+
+// OwnStreams gives the pipes and terminals that this process came with to the
+// user, who could not open /dev/stdout or his terminal otherwise.
+func (l *Launcher) OwnStreams() {
+	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		info, err := f.Stat()
+		if err != nil {
+			continue
+		}
+		_, err = unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+		if err == nil || info.Mode()&os.ModeNamedPipe != 0 {
+			_ = f.Chown(int(l.Account.UID), -1) // a convenience: programs run without it
+		}
+	}
+}
+
+// Find looks a program up as a shell would: a name with a slash is a path from
+// dir, any other is searched in PATH.
+func Find(name, dir, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		if err := runnable(name); err != nil {
+			return "", fmt.Errorf("%s: %w; give a program that the image has", name, err)
+		}
+		return name, nil
+	}
+	folders := filepath.SplitList(path)
+	i := slices.IndexFunc(folders, func(folder string) bool {
+		return filepath.IsAbs(folder) && runnable(filepath.Join(folder, name)) == nil
+	})
+	if i < 0 {
+		return "", fmt.Errorf("%s is in no folder of PATH: %w; give a program that the image has", name, os.ErrNotExist)
+	}
+	return filepath.Join(folders[i], name), nil
+}
+
+func runnable(file string) error {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return os.ErrNotExist
+	case info.IsDir() || info.Mode()&0o111 == 0:
+		return os.ErrPermission
+	}
+	return nil
+}

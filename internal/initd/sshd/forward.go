@@ -1,0 +1,163 @@
+package sshd
+
+import (
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// dialPatience is how long a forwarded connection may take to be made.
+const dialPatience = 15 * time.Second
+
+// channelAddress goes with the opening of a forwarded channel.
+type channelAddress struct {
+	Host       string
+	Port       uint32
+	OriginHost string
+	OriginPort uint32
+}
+
+// direct connects one channel of ssh -L or -D with an address that the
+// container can reach.
+func direct(conn *ssh.ServerConn, offer ssh.NewChannel) {
+	var to channelAddress
+	if ssh.Unmarshal(offer.ExtraData(), &to) != nil {
+		_ = offer.Reject(ssh.ConnectionFailed, "no address")
+		return
+	}
+	out, err := net.DialTimeout("tcp", net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))), dialPatience)
+	if err != nil {
+		_ = offer.Reject(ssh.ConnectionFailed, err.Error())
+		return
+	}
+	ch, requests, err := offer.Accept()
+	if err != nil {
+		_ = out.Close()
+		return
+	}
+	join(ch, requests, out)
+}
+
+// halfCloser is a connection each direction of which ends by itself.
+type halfCloser interface {
+	io.ReadWriteCloser
+	CloseWrite() error
+}
+
+// join carries bytes both ways. One direction may end long before the other;
+// when the channel is closed both do. A side that is gone is no error here.
+func join(ch ssh.Channel, requests <-chan *ssh.Request, c net.Conn) {
+	defer ch.Close()
+	defer c.Close()
+	go func() {
+		ssh.DiscardRequests(requests) // until the channel is closed
+		_ = c.Close()
+	}()
+	var both sync.WaitGroup
+	carry := func(to halfCloser, from io.Reader) {
+		drop(io.Copy(to, from))
+		_ = to.CloseWrite()
+	}
+	both.Go(func() { carry(ch, c) })
+	both.Go(func() { carry(c.(halfCloser), ch) })
+	both.Wait()
+}
+
+// forwards are the ports of ssh -R of one connection.
+type forwards struct {
+	conn      *ssh.ServerConn
+	mu        sync.Mutex
+	closed    bool
+	listeners map[string]net.Listener // by address as the client named it, with the port given
+}
+
+type bindAddress struct {
+	Host string
+	Port uint32
+}
+
+func (a bindAddress) key() string { return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port))) }
+
+// serve answers the requests that concern the connection as a whole.
+func (f *forwards) serve(requests <-chan *ssh.Request) {
+	for r := range requests {
+		var address bindAddress
+		var ok bool
+		var answer []byte
+		known := ssh.Unmarshal(r.Payload, &address) == nil
+		switch {
+		case known && r.Type == "tcpip-forward":
+			ok, answer = f.listen(address)
+		case known && r.Type == "cancel-tcpip-forward":
+			ok = f.cancel(address)
+		}
+		if r.WantReply {
+			_ = r.Reply(ok, answer)
+		}
+	}
+}
+
+// listen opens a port on the loopback, whatever address was asked for: what a
+// user forwards is for his session. Port 0 takes any.
+func (f *forwards) listen(a bindAddress) (ok bool, answer []byte) {
+	l, err := net.Listen("tcp", net.JoinHostPort("localhost", strconv.Itoa(int(a.Port))))
+	if err != nil {
+		return false, nil
+	}
+	if a.Port == 0 {
+		a.Port = uint32(l.Addr().(*net.TCPAddr).Port)
+		answer = ssh.Marshal(struct{ Port uint32 }{a.Port})
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		_ = l.Close()
+		return false, nil
+	}
+	f.listeners[a.key()] = l
+	go f.accept(l, a)
+	return true, answer
+}
+
+func (f *forwards) accept(l net.Listener, a bindAddress) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			from := c.RemoteAddr().(*net.TCPAddr)
+			address := ssh.Marshal(channelAddress{a.Host, a.Port, from.IP.String(), uint32(from.Port)})
+			ch, requests, err := f.conn.OpenChannel("forwarded-tcpip", address)
+			if err != nil {
+				_ = c.Close()
+				return
+			}
+			join(ch, requests, c)
+		}()
+	}
+}
+
+func (f *forwards) cancel(a bindAddress) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l, ok := f.listeners[a.key()]
+	if ok {
+		_ = l.Close()
+		delete(f.listeners, a.key())
+	}
+	return ok
+}
+
+func (f *forwards) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for _, l := range f.listeners {
+		_ = l.Close()
+	}
+}

@@ -1,0 +1,198 @@
+// Package sshd serves ssh to the session's user and to nobody else, by public
+// key and by nothing else: shells, commands, files, forwarded ports and agents.
+//
+// It stands on golang.org/x/crypto/ssh itself. What lies between that and us in
+// gliderlabs/ssh would have to be replaced: it rewrites line ends of terminals,
+// drops the answers of half-closed connections and takes any variable.
+package sshd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"cosplay/internal/initd/launch"
+)
+
+// patience is how long a client may take to prove who it is.
+const patience = time.Minute
+
+// Server is the ssh server of one session.
+type Server struct {
+	Launcher *launch.Launcher
+	Keys     []ssh.PublicKey // who may come in
+	HostKey  ssh.Signer
+	Beat     time.Duration // between two signs of life asked of a client; 0 is 30 s
+
+	mu       sync.Mutex
+	closed   bool
+	open     map[interface{ Close() error }]bool // listener and connections
+	sessions sync.WaitGroup                      // of all connections
+}
+
+// ParseKeys reads lines as of authorized_keys. What it refuses is in the notes,
+// by number: a line with options would let in more than it says.
+func ParseKeys(lines []string) (keys []ssh.PublicKey, notes []string) {
+	for i, line := range lines {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		key, _, options, _, err := ssh.ParseAuthorizedKey([]byte(line))
+		switch {
+		case err != nil:
+			notes = append(notes, fmt.Sprintf("key %d is no public key and is left out (%v); give the line of a .pub file", i+1, err))
+		case len(options) > 0:
+			notes = append(notes, fmt.Sprintf("key %d has options, which hold nowhere here, and is left out; give the key alone", i+1))
+		default:
+			keys = append(keys, key)
+		}
+	}
+	return keys, notes
+}
+
+// Serve takes connections until Close; the error is nil then.
+func (s *Server) Serve(l net.Listener) error {
+	if !s.track(l) {
+		return l.Close()
+	}
+	defer s.forget(l)
+	for {
+		conn, err := l.Accept()
+		switch {
+		case err == nil:
+			go s.welcome(conn)
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		default: // out of file descriptors, or a client that is gone again
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+// Close ends all connections, which hangs up on their processes, and waits for
+// what these have to say, for a while.
+func (s *Server) Close(wait time.Duration) {
+	s.mu.Lock()
+	s.closed = true
+	for c := range s.open {
+		_ = c.Close() // it is to go away, and it is away
+	}
+	s.mu.Unlock()
+	gone := make(chan struct{})
+	go func() { s.sessions.Wait(); close(gone) }()
+	select {
+	case <-gone:
+	case <-time.After(wait):
+	}
+}
+
+func (s *Server) track(c interface{ Close() error }) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	if s.open == nil {
+		s.open = map[interface{ Close() error }]bool{}
+	}
+	s.open[c] = true
+	return true
+}
+
+func (s *Server) forget(c interface{ Close() error }) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+}
+
+func (s *Server) config() *ssh.ServerConfig {
+	config := &ssh.ServerConfig{
+		ServerVersion: "SSH-2.0-cosplay",
+		MaxAuthTries:  20, // an agent offers all its keys
+		PublicKeyCallback: func(who ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+			if who.User() == s.Launcher.Account.Name && s.knows(key) {
+				return nil, nil
+			}
+			return nil, errors.New("permission denied")
+		},
+	}
+	config.AddHostKey(s.HostKey)
+	return config
+}
+
+func (s *Server) knows(key ssh.PublicKey) bool {
+	wire := key.Marshal()
+	return slices.ContainsFunc(s.Keys, func(k ssh.PublicKey) bool { return bytes.Equal(k.Marshal(), wire) })
+}
+
+// welcome leads one connection from the handshake to its end.
+func (s *Server) welcome(raw net.Conn) {
+	defer raw.Close()
+	if !s.track(raw) {
+		return
+	}
+	defer s.forget(raw)
+	if raw.SetDeadline(time.Now().Add(patience)) != nil {
+		return
+	}
+	conn, channels, requests, err := ssh.NewServerConn(raw, s.config())
+	if err != nil || raw.SetDeadline(time.Time{}) != nil {
+		return
+	}
+	defer conn.Close()
+	forwards := &forwards{conn: conn, listeners: map[string]net.Listener{}}
+	defer forwards.close()
+	gone := make(chan struct{})
+	defer close(gone)
+	go s.keepAlive(conn, gone)
+	go forwards.serve(requests)
+	for c := range channels {
+		switch c.ChannelType() {
+		case "session":
+			s.sessions.Go(func() { s.session(conn, c) })
+		case "direct-tcpip":
+			go direct(conn, c)
+		default:
+			_ = c.Reject(ssh.UnknownChannelType, "not served here") // the client may be gone, so be it
+		}
+	}
+}
+
+// keepAlive asks the client for a sign of life at every beat, and ends the
+// connection when two more beats pass without an answer.
+func (s *Server) keepAlive(conn ssh.Conn, gone <-chan struct{}) {
+	beat := s.Beat
+	if beat == 0 {
+		beat = 30 * time.Second
+	}
+	for {
+		select {
+		case <-gone:
+			return
+		case <-time.After(beat):
+		}
+		answer := make(chan error, 1)
+		go func() {
+			_, _, err := conn.SendRequest("keepalive@openssh.com", true, nil)
+			answer <- err
+		}()
+		select {
+		case err := <-answer:
+			if err != nil {
+				return
+			}
+		case <-gone:
+			return
+		case <-time.After(2 * beat):
+			_ = conn.Close() // dead already
+			return
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package sshd
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/initd/environ"
+)
+
+// notFound is the exit code for a program that cannot be started, as in shells.
+const notFound = 127
+
+// session is one shell, command or subsystem of a connection. Its fields belong
+// to the loop over the client's requests, but for what finish does.
+type session struct {
+	server  *Server
+	conn    *ssh.ServerConn
+	ch      ssh.Channel
+	client  environ.Vars  // what the client wants in the environment
+	term    *terminal     // nil without one
+	agent   *agentSocket  // nil without one
+	cmd     *exec.Cmd     // nil before it was started
+	ours    []io.Closer   // our ends of its pipes
+	waited  chan struct{} // closed when the process is reaped
+	started bool
+}
+
+// session serves one channel until the client closes it or is gone.
+func (s *Server) session(conn *ssh.ServerConn, offer ssh.NewChannel) {
+	ch, requests, err := offer.Accept()
+	if err != nil {
+		return
+	}
+	one := &session{server: s, conn: conn, ch: ch, client: environ.Vars{}, waited: make(chan struct{})}
+	for r := range requests {
+		one.request(r)
+	}
+	one.hangUp()
+}
+
+func (s *session) request(r *ssh.Request) {
+	ok := false
+	switch r.Type {
+	case "shell", "exec", "subsystem":
+		s.start(r)
+		return
+	case "env":
+		ok = s.setenv(r.Payload)
+	case "pty-req":
+		ok = s.openTerminal(r.Payload)
+	case "window-change":
+		ok = s.term.resize(r.Payload)
+	case "signal":
+		ok = s.signal(r.Payload)
+	case "auth-agent-req@openssh.com":
+		ok = s.openAgent()
+	}
+	reply(r, ok)
+}
+
+func reply(r *ssh.Request, ok bool) {
+	if r.WantReply {
+		_ = r.Reply(ok, nil) // a client that is gone ends the loop over its requests
+	}
+}
+
+// setenv takes what the user's locale and cosplay need, as sshd's AcceptEnv
+// would; any other variable could change what programs do.
+func (s *session) setenv(payload []byte) bool {
+	var v struct{ Name, Value string }
+	if ssh.Unmarshal(payload, &v) != nil || strings.Contains(v.Name+v.Value, "\x00") || strings.Contains(v.Name, "=") {
+		return false
+	}
+	if v.Name != "LANG" && !strings.HasPrefix(v.Name, "LC_") && !strings.HasPrefix(v.Name, "GPU_COSPLAY_") {
+		return false
+	}
+	s.client[v.Name] = v.Value
+	return true
+}
+
+// start runs what was asked for, once in a session. The answer goes out before
+// the first byte of output.
+func (s *session) start(r *ssh.Request) {
+	var what struct{ Text string }
+	if r.Type != "shell" && ssh.Unmarshal(r.Payload, &what) != nil {
+		reply(r, false)
+		return
+	}
+	if s.started || (r.Type == "subsystem" && what.Text != "sftp") {
+		reply(r, false)
+		return
+	}
+	s.started = true
+	reply(r, true)
+	cmd, err := s.command(r.Type, what.Text)
+	if err == nil {
+		err = s.launch(cmd)
+	}
+	if err != nil {
+		fmt.Fprintf(s.ch.Stderr(), "cosplay: %v\r\n", err)
+		s.exit(notFound)
+	}
+}
+
+func (s *session) command(kind, text string) (*exec.Cmd, error) {
+	l := s.server.Launcher
+	env := l.Environ(s.client, s.connection())
+	switch kind {
+	case "subsystem":
+		return l.Self(env, "sftp"), nil
+	case "exec":
+		return l.Line(env, text)
+	}
+	return l.Login(env)
+}
+
+// connection is the environment that tells of this login.
+func (s *session) connection() environ.Vars {
+	fromHost, fromPort := split(s.conn.RemoteAddr())
+	toHost, toPort := split(s.conn.LocalAddr())
+	v := environ.Vars{
+		"SSH_CONNECTION": fmt.Sprintf("%s %s %s %s", fromHost, fromPort, toHost, toPort),
+		"SSH_CLIENT":     fmt.Sprintf("%s %s %s", fromHost, fromPort, toPort),
+	}
+	if s.term != nil {
+		v["TERM"], v["SSH_TTY"] = s.term.name, s.term.tty.Name()
+	}
+	if s.agent != nil {
+		v["SSH_AUTH_SOCK"] = s.agent.path
+	}
+	return v
+}
+
+func split(a net.Addr) (host, port string) {
+	host, port, _ = net.SplitHostPort(a.String()) // of a connection of the net package
+	return host, port
+}
+
+func (s *session) launch(cmd *exec.Cmd) error {
+	if s.term != nil {
+		return s.onTerminal(cmd)
+	}
+	return s.onPipes(cmd)
+}
+
+// onPipes runs a process on three pipes. The session lasts until the process
+// has ended and nobody holds its output any more, as with any sshd.
+func (s *session) onPipes(cmd *exec.Cmd) error {
+	var theirs []io.Closer
+	defer func() {
+		for _, c := range theirs {
+			_ = c.Close()
+		}
+	}()
+	pipe := func() (r, w *os.File, err error) {
+		if r, w, err = os.Pipe(); err != nil {
+			err = fmt.Errorf("%w; close some sessions or raise the limit of open files", err)
+		}
+		return r, w, err
+	}
+	inR, inW, err := pipe()
+	if err != nil {
+		return err
+	}
+	theirs, s.ours = append(theirs, inR), append(s.ours, inW)
+	outR, outW, err := pipe()
+	if err != nil {
+		return err
+	}
+	theirs, s.ours = append(theirs, outW), append(s.ours, outR)
+	errR, errW, err := pipe()
+	if err != nil {
+		return err
+	}
+	theirs, s.ours = append(theirs, errW), append(s.ours, errR)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.cmd = cmd
+	go func() {
+		_, _ = io.Copy(inW, s.ch) // the process need not read all
+		_ = inW.Close()
+	}()
+	var output sync.WaitGroup
+	output.Go(func() { drop(io.Copy(s.ch, outR)); _ = outR.Close() })
+	output.Go(func() { drop(io.Copy(s.ch.Stderr(), errR)); _ = errR.Close() })
+	go s.finish(&output)
+	return nil
+}
+
+// drop says that a copy may end early: a side that is gone wants no more.
+func drop(int64, error) {}
+
+// finish waits for the process and its output and tells the client how it went.
+func (s *session) finish(output *sync.WaitGroup) {
+	_ = s.cmd.Wait() // the state says more than the error
+	close(s.waited)
+	if s.term != nil {
+		s.term.drain()
+	}
+	output.Wait()
+	code := notFound
+	if status, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
+		code = status.ExitStatus()
+		if status.Signaled() {
+			code = 128 + int(status.Signal())
+		}
+	}
+	s.exit(code)
+}
+
+// exit tells the code and closes the channel. A signal is told as 128 + its
+// number, as docker exec does: OpenSSH would make 255 of all exit-signals.
+func (s *session) exit(code int) {
+	_ = s.ch.CloseWrite() // errors here are those of a client that is gone
+	_, _ = s.ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)}))
+	_ = s.ch.Close()
+}
+
+// signal passes one on to the whole process group.
+func (s *session) signal(payload []byte) bool {
+	var wanted struct{ Name string }
+	if ssh.Unmarshal(payload, &wanted) != nil {
+		return false
+	}
+	number := unix.SignalNum("SIG" + wanted.Name)
+	return number != 0 && s.kill(number)
+}
+
+// kill signals the process group while its leader is there: its number could
+// be another's later.
+func (s *session) kill(number syscall.Signal) bool {
+	if s.cmd == nil {
+		return false
+	}
+	select {
+	case <-s.waited:
+		return false
+	default:
+		return syscall.Kill(-s.cmd.Process.Pid, number) == nil
+	}
+}
+
+// hangUp ends what the session still has. A process that ignores SIGHUP, under
+// nohup or tmux, lives on.
+func (s *session) hangUp() {
+	_ = s.ch.Close()
+	if s.kill(syscall.SIGHUP) {
+		s.kill(syscall.SIGCONT)
+	}
+	for _, c := range s.ours {
+		_ = c.Close()
+	}
+	s.term.close()
+	s.agent.close()
+}

@@ -1,0 +1,563 @@
+package sshd_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/crypto/ssh"
+	sshagent "golang.org/x/crypto/ssh/agent"
+
+	"cosplay/internal/initd/account"
+	"cosplay/internal/initd/environ"
+	"cosplay/internal/initd/inittest"
+	"cosplay/internal/initd/launch"
+	"cosplay/internal/initd/sshd"
+)
+
+// The server starts its own program again to serve files: here, the test.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "sftp" {
+		if err := sshd.ServeFiles(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const odd = "two  words, it's \"quoted\"\nand a # second line "
+
+type world struct {
+	inittest.Client
+	workspace string
+	server    *sshd.Server
+	private   any
+}
+
+const uid = 4242
+
+// serve starts a server for jane; nil where this test cannot run.
+func serve(t *testing.T, beat time.Duration, programs ...string) *world {
+	t.Helper()
+	if !inittest.Able(t, append(programs, "ssh", "bash")...) {
+		return nil
+	}
+	dir := inittest.Dir(t)
+	home, workspace := filepath.Join(dir, "home"), filepath.Join(dir, "work")
+	for _, d := range []string{home, workspace} {
+		if err := errors.Join(os.Mkdir(d, 0o755), os.Chown(d, uid, uid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	private, _, line := inittest.Key(t, dir, "id")
+	_, hostKey, _ := inittest.Key(t, dir, "host_key")
+	inittest.Key(t, dir, "stranger")
+	keys, notes := sshd.ParseKeys([]string{line})
+	if len(notes) > 0 {
+		t.Fatal(notes)
+	}
+	server := &sshd.Server{
+		Keys: keys, HostKey: hostKey, Beat: beat,
+		Launcher: &launch.Launcher{
+			Account:   account.Account{Name: "jane", UID: uid, GID: uid, Groups: []uint32{uid, 44}, Home: home, Shell: "/bin/bash"},
+			Image:     environ.Vars{"PATH": "/opt/conda/bin:/usr/bin:/bin", "ODD": odd, "SEED": "image"},
+			Session:   environ.Vars{"SEED": "session", "LANG": "C.UTF-8"},
+			Workspace: workspace,
+		},
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close(time.Second) })
+	port := l.Addr().(*net.TCPAddr).Port
+	return &world{inittest.NewClient(t, dir, "jane", "id", port, hostKey.PublicKey()), workspace, server, private}
+}
+
+// run gives standard output, error and exit code of a command over ssh.
+func (w *world) run(t *testing.T, flags []string, command ...string) (string, string, int) {
+	t.Helper()
+	return outcome(t, w.SSH(flags, command...))
+}
+
+func outcome(t *testing.T, cmd *exec.Cmd) (string, string, int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestCommand(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	for _, c := range []struct {
+		what, command, out, err string
+		code                    int
+	}{
+		{"who and where", "id -u; id -g; id -G; pwd", fmt.Sprintf("4242\n4242\n4242 44\n%s\n", w.workspace), "", 0},
+		{"exit code", "echo out; echo err >&2; exit 7", "out\n", "err\n", 7},
+		{"signal", "kill -9 $$", "", "", 137},
+		{"image's variable", `printf %s "$ODD"`, odd, "", 0},
+		{"session wins", `echo $SEED $PATH`, "session /opt/conda/bin:/usr/bin:/bin\n", "", 0},
+		{"who in variables", `echo $USER $LOGNAME $HOME $SHELL`, "jane jane " + filepath.Dir(w.workspace) + "/home /bin/bash\n", "", 0},
+		{"login in variables", `set -- $SSH_CONNECTION; echo $1 $3 $4 ${SSH_TTY-none}`, fmt.Sprintf("127.0.0.1 127.0.0.1 %d none\n", w.Port), "", 0},
+		{"own session", `ps -o pid=,sid= -p $$ | { read a b; [ $a = $b ] && echo yes; }`, "yes\n", "", 0},
+		{"no such program", "/no/such/program 2>/dev/null", "", "", 127},
+	} {
+		out, errs, code := w.run(t, nil, c.command)
+		if out != c.out || errs != c.err || code != c.code {
+			t.Errorf("%s: out %q, err %q, code %d; want %q, %q, %d", c.what, out, errs, code, c.out, c.err, c.code)
+		}
+	}
+}
+
+func TestInputAndMuchOutput(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	data := bytes.Repeat([]byte("0123456789abcde\n"), 1<<18) // 4 MiB
+	cmd := w.SSH(nil, "cat")
+	cmd.Stdin = bytes.NewReader(data)
+	out, err := cmd.Output()
+	if err != nil || !bytes.Equal(out, data) {
+		t.Errorf("%d bytes of %d came back, %v", len(out), len(data), err)
+	}
+}
+
+// A background process that lets go of the streams does not hold the session.
+func TestBackground(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	begin := time.Now()
+	out, _, code := w.run(t, nil, "nohup sleep 30 >/dev/null 2>&1 </dev/null & echo $!")
+	if code != 0 || time.Since(begin) > 10*time.Second {
+		t.Errorf("code %d after %v", code, time.Since(begin))
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("the process in the background is gone: %v", err)
+	}
+}
+
+func TestClientVariables(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	flags := []string{"-o", "SetEnv=GPU_COSPLAY_X=mine LC_ALL=C LANG=de_DE EVIL=1 SEED=client"}
+	out, _, _ := w.run(t, flags, `echo $GPU_COSPLAY_X $LC_ALL $LANG ${EVIL-none} $SEED`)
+	if want := "mine C C.UTF-8 none session\n"; out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	stranger, root := w.Client, w.Client
+	stranger.Key, root.User = "stranger", "root"
+	password := w.Client
+	password.Options = []string{"-o", "PreferredAuthentications=password,keyboard-interactive", "-o", "NumberOfPasswordPrompts=1"}
+	for what, c := range map[string]inittest.Client{"a wrong key": stranger, "another user": root, "a password": password} {
+		out, errs, code := outcome(t, c.SSH([]string{"-o", "BatchMode=yes"}, "echo in"))
+		if code != 255 || out != "" || !strings.Contains(errs, "Permission denied (publickey)") {
+			t.Errorf("%s: out %q, err %q, code %d; want a refusal", what, out, errs, code)
+		}
+	}
+	if out, _, code := w.run(t, nil, "echo in"); code != 0 || out != "in\n" {
+		t.Errorf("the right key is refused too: %q, %d", out, code)
+	}
+}
+
+func TestTerminal(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	cmd := w.SSH([]string{"-tt"})
+	cmd.Env = append(os.Environ(), "TERM=vt220")
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	shown := &reader{}
+	go io.Copy(shown, screen)
+	expect := func(typed, want string) {
+		t.Helper()
+		fmt.Fprintln(screen, typed)
+		inittest.Soon(t, want+" in "+shown.String(), func() bool { return strings.Contains(shown.String(), want) })
+	}
+	expect("echo size=$(stty size)", "size=24 80")
+	expect("echo $TERM,$0,$PWD", "vt220,-bash,"+w.workspace)
+	expect("stat -c owner=%u $SSH_TTY", "owner=4242")
+	if err := pty.Setsize(screen, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	expect("sleep 0.2; echo size=$(stty size)", "size=40 100")
+	expect("stty raw -echo; printf 'a\\nb' | od -c >/dev/null; printf '<\\n>'; stty sane", "<\n>")
+	expect("sleep 60 & exit 3", "logout")
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("ended with %v, want code 3", err)
+	}
+}
+
+// Without a terminal on the client's side the end of its input ends the shell.
+func TestTerminalEndOfInput(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	cmd := w.SSH([]string{"-tt"}, "cat; tty; exit 5")
+	cmd.Stdin = strings.NewReader("hello\n")
+	out, _, code := outcome(t, cmd)
+	if code != 5 || !strings.Contains(out, "hello") || !strings.Contains(out, "/dev/pts/") {
+		t.Errorf("out %q, code %d", out, code)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	w := serve(t, 0, "scp", "sftp")
+	if w == nil {
+		return
+	}
+	local := filepath.Join(w.Dir, "local")
+	if err := os.WriteFile(local, []byte("content"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	copied := append(w.Flags(), local, w.Host()+":by-scp")
+	if _, errs, code := outcome(t, exec.Command("scp", copied...)); code != 0 {
+		t.Fatalf("scp: %s", errs)
+	}
+	batch := exec.Command("sftp", append(w.Flags(), "-b", "-", w.Host())...)
+	batch.Stdin = strings.NewReader(fmt.Sprintf("put %s by-sftp\nget by-scp %s.back\nmkdir d\n", local, local))
+	if _, errs, code := outcome(t, batch); code != 0 {
+		t.Fatalf("sftp: %s", errs)
+	}
+	for _, file := range []string{filepath.Join(w.workspace, "by-scp"), filepath.Join(w.workspace, "by-sftp"), local + ".back"} {
+		if data, err := os.ReadFile(file); string(data) != "content" {
+			t.Errorf("%s: %q, %v", file, data, err)
+		}
+	}
+	info, err := os.Stat(filepath.Join(w.workspace, "by-sftp"))
+	if err != nil || info.Sys().(*syscall.Stat_t).Uid != uid {
+		t.Errorf("the file is not the user's: %v, %v", info, err)
+	}
+	secret := exec.Command("sftp", append(w.Flags(), "-b", "-", w.Host())...)
+	secret.Stdin = strings.NewReader("get /etc/shadow " + local + ".shadow\n")
+	if _, errs, code := outcome(t, secret); code == 0 || !strings.Contains(errs, "ermission denied") {
+		t.Errorf("sftp reads root's files: %s", errs)
+	}
+}
+
+// answerer replies only when its client has ended its half of the connection.
+func answerer(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				question, _ := io.ReadAll(c)
+				fmt.Fprintf(c, "you said %s", question)
+			}()
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func ask(port int) string {
+	c, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
+	if err != nil {
+		return err.Error()
+	}
+	defer c.Close()
+	fmt.Fprint(c, "hello")
+	c.(*net.TCPConn).CloseWrite()
+	answer, _ := io.ReadAll(c)
+	return string(answer)
+}
+
+func TestForwarding(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	target := answerer(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	w.Options = []string{"-o", "LogLevel=INFO"}
+	cmd := w.SSH([]string{"-N", "-o", "ExitOnForwardFailure=yes",
+		"-L", fmt.Sprintf("127.0.0.1:%d:127.0.0.1:%d", local, target), "-R", fmt.Sprintf("0:127.0.0.1:%d", target)})
+	said := &reader{}
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	remote := 0
+	inittest.Soon(t, "a remote port", func() bool {
+		_, after, ok := strings.Cut(said.String(), "Allocated port ")
+		n, _ := fmt.Sscan(after, &remote)
+		return ok && n == 1
+	})
+	for what, port := range map[string]int{"-L": local, "-R": remote} {
+		inittest.Soon(t, what, func() bool { return ask(port) == "you said hello" })
+	}
+	cmd.Process.Kill()
+	inittest.Soon(t, "the remote port closed", func() bool { return strings.Contains(ask(remote), "refused") })
+}
+
+func TestAgent(t *testing.T) {
+	w := serve(t, 0, "ssh-add")
+	if w == nil {
+		return
+	}
+	keyring := sshagent.NewKeyring()
+	if err := keyring.Add(sshagent.AddedKey{PrivateKey: w.private, Comment: "from-afar"}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(w.Dir, "agent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go sshagent.ServeAgent(keyring, c)
+		}
+	}()
+	cmd := w.SSH([]string{"-A"}, "ssh-add -l; echo $SSH_AUTH_SOCK")
+	cmd.Env = append(os.Environ(), "SSH_AUTH_SOCK="+l.Addr().String())
+	out, errs, _ := outcome(t, cmd)
+	key, socket, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	if !strings.Contains(key, "from-afar") {
+		t.Fatalf("no key of the client: %q, %q", out, errs)
+	}
+	inittest.Soon(t, "the socket removed", func() bool { _, err := os.Stat(socket); return os.IsNotExist(err) })
+}
+
+// A client that goes away takes its processes with it.
+func TestDisconnect(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	for _, flags := range [][]string{nil, {"-tt"}} {
+		cmd := w.SSH(flags, "echo $$; sleep 300; true")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var pid int
+		if _, err := fmt.Fscan(out, &pid); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+		inittest.Soon(t, "the process group gone", func() bool { return syscall.Kill(-pid, 0) == syscall.ESRCH })
+	}
+}
+
+// dial logs in by the library, with the requests of the server unanswered.
+func (w *world) dial(t *testing.T) (ssh.Conn, <-chan *ssh.Request) {
+	t.Helper()
+	raw, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(w.Port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(w.private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, _, requests, err := ssh.NewClientConn(raw, raw.RemoteAddr().String(), &ssh.ClientConfig{
+		User: "jane", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.FixedHostKey(w.server.HostKey.PublicKey()),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn, requests
+}
+
+func TestKeepAlive(t *testing.T) {
+	const beat = 50 * time.Millisecond
+	w := serve(t, beat)
+	if w == nil {
+		return
+	}
+	alive, requests := w.dial(t)
+	go ssh.DiscardRequests(requests)
+	dead, _ := w.dial(t)
+	ended := func(c ssh.Conn) chan error {
+		end := make(chan error, 1)
+		go func() { end <- c.Wait() }()
+		return end
+	}
+	aliveEnd, deadEnd := ended(alive), ended(dead)
+	select {
+	case <-deadEnd:
+	case <-time.After(5 * time.Second):
+		t.Fatal("a dead client is kept")
+	}
+	select {
+	case err := <-aliveEnd:
+		t.Fatalf("a living client is dropped: %v", err)
+	case <-time.After(10 * beat):
+	}
+}
+
+// echo logs in by the library, each time over a new connection.
+func (w *world) echo(t *testing.T) string {
+	t.Helper()
+	signer, err := ssh.NewSignerFromKey(w.private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := ssh.Dial("tcp", "127.0.0.1:"+strconv.Itoa(w.Port), &ssh.ClientConfig{
+		User: "jane", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.FixedHostKey(w.server.HostKey.PublicKey()),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	session, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := session.CombinedOutput("echo in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// Every tenth of the hundred is the real ssh, whose start takes its time.
+func TestHundredLogins(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	login := func(i int) {
+		t.Helper()
+		out := ""
+		if i%10 == 0 {
+			out, _, _ = w.run(t, nil, "echo in")
+		} else {
+			out = w.echo(t)
+		}
+		if out != "in\n" {
+			t.Fatalf("login %d: %q", i, out)
+		}
+	}
+	login(0)
+	held := func() (fds, goroutines, children int) {
+		entries, _ := os.ReadDir("/proc/self/fd")
+		tasks, _ := filepath.Glob("/proc/self/task/*/children")
+		for _, task := range tasks {
+			data, _ := os.ReadFile(task)
+			children += len(strings.Fields(string(data)))
+		}
+		return len(entries), runtime.NumGoroutine(), children
+	}
+	time.Sleep(100 * time.Millisecond)
+	fds, goroutines, children := held()
+	for i := range 100 {
+		login(i)
+	}
+	inittest.Soon(t, fmt.Sprintf("back to %d file descriptors, %d goroutines, %d children", fds, goroutines, children), func() bool {
+		f, g, c := held()
+		return f <= fds && g <= goroutines && c <= children
+	})
+}
+
+func TestNoShell(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	w.server.Launcher.Account.Shell = ""
+	if out, _, code := w.run(t, nil, `/bin/echo 'a  b' c`); out != "a  b c\n" || code != 0 {
+		t.Errorf("a program by its path: %q, %d", out, code)
+	}
+	if _, errs, code := w.run(t, nil); code != 127 || !strings.Contains(errs, "no shell") {
+		t.Errorf("a login: %q, %d; want to hear that there is no shell", errs, code)
+	}
+}
+
+func TestParseKeys(t *testing.T) {
+	_, _, line := inittest.Key(t, t.TempDir(), "id")
+	keys, notes := sshd.ParseKeys([]string{"# mine", "", line, "ssh-ed25519 nonsense", `command="true" ` + line})
+	if len(keys) != 1 || len(notes) != 2 {
+		t.Errorf("%d keys, notes %q; want 1 and 2", len(keys), notes)
+	}
+}
+
+// reader collects what is written while others look.
+type reader struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (r *reader) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.data.Write(p)
+}
+
+func (r *reader) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.data.String()
+}

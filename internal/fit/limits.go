@@ -25,23 +25,23 @@ var tensorTypes = []struct {
 
 // Limits says in a few words each what a disguise as the target cannot hide on
 // a GPU: what works there and not on the target, what the other way round, and
-// what stays as it is.
+// what stays as it is. The target is not named: several may share a limit.
 func Limits(m resource.Model, t resource.Target) []string {
 	var limits []string
 	if extra := extras(m, t); extra != "" {
-		limits = append(limits, fmt.Sprintf("%s here and not on %s", extra, t.ShortName()))
+		limits = append(limits, extra+" here")
 	}
 	if missing := missingTypes(m, t); missing != nil {
-		limits = append(limits, fmt.Sprintf("no %s here, as %s has", list(missing, "or"), t.ShortName()))
+		limits = append(limits, "no "+list(missing, "or")+" here")
 	}
 	if m.ComputeCapability != t.ComputeCapability {
-		limits = append(limits, fmt.Sprintf("compute capability %s against %s", m.ComputeCapability, t.ComputeCapability))
+		limits = append(limits, fmt.Sprintf("compute capability %s, not %s", m.ComputeCapability, t.ComputeCapability))
 	}
 	if here, there := memoryKind(m.ComputeCapability), memoryKind(t.ComputeCapability); here != there {
 		limits = append(limits, fmt.Sprintf("latency of %s memory, not of %s", here, there))
 	}
 	if m.L2MiB > 0 && m.L2MiB != t.L2MiB {
-		limits = append(limits, fmt.Sprintf("%g MiB L2 of the whole GPU against %g", m.L2MiB, t.L2MiB))
+		limits = append(limits, fmt.Sprintf("%g MiB L2 of the whole GPU, not %g MiB", m.L2MiB, t.L2MiB))
 	}
 	return limits
 }

@@ -64,32 +64,31 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) (reason, remedy
 	case len(ways) == 0:
 		ways = []string{"a smaller target"}
 	}
-	return f.need(cl) + "; " + strings.Join(parts, "; "), strings.Join(ways, ", or ")
+	need := fmt.Sprintf("%s needs %d MiB", cl.target.ShortName(), cl.target.MemoryMiB)
+	if len(addresses) > 1 {
+		need = Names(addresses, 3) + ": " + need + " each"
+	}
+	return need + "; " + strings.Join(parts, "; "), whatHelps(ways...)
 }
+
+// whatHelps makes a sentence of the ways out.
+func whatHelps(ways ...string) string { return "What would help: " + strings.Join(ways, ", or ") }
 
 // nowhere is the refusal of a class that no GPU is open to.
 func (f *fleet) nowhere(cl *class) (reason, remedy string) {
 	if cl.gpu != "" {
-		return fmt.Sprintf("host %s has no GPU %s", cl.host, cl.gpu), "correct gpu, or leave it out"
+		return fmt.Sprintf("host %s has no GPU %s", cl.host, cl.gpu), whatHelps("the index, UUID or PCI address of a GPU that is there", "gpu left out")
 	}
-	return fmt.Sprintf("host %s has no GPU that may be used", cl.host), "name another host, or widen the host's gpus"
+	return fmt.Sprintf("host %s has no GPU that may be used", cl.host), whatHelps("another host", "more GPUs in the host's gpus list")
 }
 
-// need says what a session of a class takes.
-func (f *fleet) need(cl *class) string {
-	name := cl.target.ShortName()
-	switch {
-	case cl.aloneError >= impossible:
-		return fmt.Sprintf("%s needs %d MiB", name, cl.target.MemoryMiB)
-	case cl.alone.Profile == "":
-		return name + " needs a whole GPU"
-	}
-	return fmt.Sprintf("%s needs a %s slice", name, cl.alone.Profile)
-}
-
+// cardNames lists GPUs: "GPU 0", "GPU 0 and GPU 1", "GPU 0 and 7 more".
 func (f *fleet) cardNames(cards []*card) string {
-	if len(cards) == 1 {
+	switch len(cards) {
+	case 1:
 		return f.label(cards[0])
+	case 2:
+		return f.label(cards[0]) + " and " + f.label(cards[1])
 	}
 	return fmt.Sprintf("%s and %d more", f.label(cards[0]), len(cards)-1)
 }
@@ -98,7 +97,7 @@ func (f *fleet) cardNames(cards []*card) string {
 // not the lack of room, what would clear it.
 func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 	if len(c.board.clocks) == 0 {
-		return "it reports no SM clock", "name its clock with baseline_clock"
+		return "it reports no SM clock", "its clock told with baseline_clock"
 	}
 	holds := c.rowsFor(cl, impossible-1)
 	near := c.rowsFor(cl, cl.maxError())
@@ -111,7 +110,7 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		return fmt.Sprintf("it comes no closer than %d %%, and fit.max_error is %d %%", percentUp(closest), percentUp(cl.maxError())),
 			fmt.Sprintf("fit.max_error = \"%d%%\", or another target", percentUp(closest))
 	case c.isWhole():
-		return "one of ours has the whole of it", ""
+		return "a session of this plan has the whole of it", ""
 	}
 	smallest := near[len(near)-1]
 	if len(near) > 1 && smallest == c.board.whole() {
@@ -153,9 +152,9 @@ func (c *card) largestMiB() int {
 func (c *card) whyNotWhole(ours int) string {
 	switch {
 	case ours > 0:
-		return fmt.Sprintf("%d of ours in slices are on it", ours)
+		return fmt.Sprintf("it would take the whole of it, and this plan has slices there (%d)", ours)
 	case len(c.Foreign) > 0:
-		return "slices of others are on it"
+		return "it would take the whole of it, and others have slices there"
 	case !c.canBeWhole():
 		return "it is in MIG mode, which may not be changed"
 	}
@@ -168,21 +167,30 @@ func (c *card) whyNoSlice(p resource.Profile, index int) (why, cure string) {
 	started := slices.ContainsFunc(p.Starts, func(start int) bool { return free.takes(p, index, start) })
 	switch {
 	case !c.canBeSliced() && c.Busy:
-		return "it is not in MIG mode, which cannot be switched while processes of others use it", "end those processes"
+		return "it is not in MIG mode, which cannot be switched while processes of others use it", "an end of those processes"
 	case !c.canBeSliced():
-		return "it is not in MIG mode, and the host leaves the mode alone", `add "mig-mode" to the host's manage list`
+		return "it is not in MIG mode, and the host leaves the mode alone", `"mig-mode" in the host's manage list`
 	case c.NoSlices:
-		return "no slice may be made on it", `add "slices" to the host's manage list`
+		return "no slice may be made on it", `"slices" in the host's manage list`
 	case free.compute < p.ComputeSlices:
-		all := c.Model.ComputeSlices
-		return fmt.Sprintf("no free slot for a %s: %d of %d compute slices are taken (%s)", p.Name, all-free.compute, all, c.holders()), ""
+		return fmt.Sprintf("a %s takes %d of its %d compute slices, and %s free (%s)", p.Name, p.ComputeSlices, c.Model.ComputeSlices, stillFree(free.compute), c.holders()), ""
 	case free.left[index] == 0:
 		return fmt.Sprintf("no more than %d %s fit on it", p.MaxInstances, p.Name), ""
 	case !started:
-		return fmt.Sprintf("no free slot for a %s, which starts at %s: %d of %d slots are taken (%s)",
-			p.Name, startsText(p.Starts), bits.OnesCount64(free.slots), c.Model.MemorySlices, c.holders()), ""
+		return fmt.Sprintf("no place for a %s, which starts at slot %s and takes %d: %d of %d slots are taken (%s)",
+			p.Name, startsText(p.Starts), p.MemorySlices, bits.OnesCount64(free.slots), c.Model.MemorySlices, c.holders()), ""
 	}
 	return "there is room, but no clock keeps everybody on it within fit.max_error", "a higher fit.max_error"
+}
+
+func stillFree(n int) string {
+	switch n {
+	case 0:
+		return "none is"
+	case 1:
+		return "1 is"
+	}
+	return fmt.Sprintf("%d are", n)
 }
 
 // startsText lists slots: "0, 2 or 4".
@@ -204,16 +212,21 @@ func startsText(starts []int) string {
 	return text
 }
 
-// holders counts who has slices: "5 ours, 2 of others".
+// holders counts who has slices: "5 sessions of this plan, 2 slices of others".
 func (c *card) holders() string {
-	ours, others := len(c.sitting), len(c.taken())-len(c.sitting)
-	switch {
-	case others == 0:
-		return fmt.Sprintf("%d ours", ours)
-	case ours == 0:
-		return fmt.Sprintf("%d of others", others)
+	var who []string
+	for _, h := range []struct {
+		n          int
+		one, which string
+	}{{len(c.sitting), "session", "of this plan"}, {len(c.taken()) - len(c.sitting), "slice", "of others"}} {
+		switch {
+		case h.n == 1:
+			who = append(who, fmt.Sprintf("1 %s %s", h.one, h.which))
+		case h.n > 1:
+			who = append(who, fmt.Sprintf("%d %ss %s", h.n, h.one, h.which))
+		}
 	}
-	return fmt.Sprintf("%d ours, %d of others", ours, others)
+	return strings.Join(who, ", ")
 }
 
 // moreRoom lists the smallest changes that make room.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cosplay/internal/fit"
 	"cosplay/internal/resource"
 )
 
@@ -22,10 +23,10 @@ func sliceName(profile string) string {
 	return profile
 }
 
-// deviation gives the preferred figures against the target's: "FP32 -9 %".
+// deviation gives the preferred figures against the target's: "FP32 -8.9 %".
 func deviation(f resource.Fit, prefer resource.Preference) string {
-	fp32 := fmt.Sprintf("FP32 %+.0f %%", 100*(f.FP32Ratio()-1))
-	bandwidth := fmt.Sprintf("bandwidth %+.0f %%", 100*(f.BandwidthRatio()-1))
+	fp32 := "FP32 " + fit.Percent(f.FP32Ratio())
+	bandwidth := "bandwidth " + fit.Percent(f.BandwidthRatio())
 	switch prefer {
 	case resource.PreferBandwidth:
 		return bandwidth
@@ -33,20 +34,6 @@ func deviation(f resource.Fit, prefer resource.Preference) string {
 		return fp32 + " and " + bandwidth
 	}
 	return fp32
-}
-
-// names lists addresses, the first few in full.
-func names(addresses []resource.Address) string {
-	const shown = 3
-	var parts []string
-	for _, a := range addresses[:min(shown, len(addresses))] {
-		parts = append(parts, a.String())
-	}
-	text := strings.Join(parts, ", ")
-	if more := len(addresses) - shown; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // notes gather the addresses that the same is to be said of.
@@ -70,7 +57,7 @@ func (n *notes) add(text string, a resource.Address) {
 func (n *notes) list() []string {
 	var lines []string
 	for _, text := range n.order {
-		lines = append(lines, names(n.about[text])+": "+text)
+		lines = append(lines, Names(n.about[text], 3)+": "+text)
 	}
 	return lines
 }
@@ -92,7 +79,7 @@ func (r Result) String() string {
 		}
 	}
 	for _, refusal := range r.Refused {
-		fmt.Fprintf(&b, "refused %s: %s\n  instead: %s\n", names(refusal.Addresses), refusal.Reason, refusal.Remedy)
+		fmt.Fprintf(&b, "refused %s: %s\n  %s\n", Names(refusal.Addresses, 3), refusal.Reason, refusal.Remedy)
 	}
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", w)

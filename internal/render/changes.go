@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/fit"
 	"cosplay/internal/resource"
 )
 
@@ -110,8 +111,8 @@ func keepBlanks(l line) line {
 func figures(i ink, s resource.Session) []line {
 	return []line{
 		inked(i, mib(s.Target.MemoryMiB)),
-		inked(i, percent(s.Fit.FP32Ratio())),
-		inked(i, percent(s.Fit.BandwidthRatio())),
+		inked(i, fit.Percent(s.Fit.FP32Ratio())),
+		inked(i, fit.Percent(s.Fit.BandwidthRatio())),
 		inked(i, times(s.Fit.TensorRatio())),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"cosplay/internal/fit"
 	"cosplay/internal/resource"
 )
 
@@ -73,8 +74,8 @@ func (p *page) fitTable(v FitView) {
 			mark, ink = ">", strong
 		}
 		t.add(inked(added, mark), inked(ink, sliceWord(f)), text(share(v.Model, f)), text(fmt.Sprint(f.Got.SMs)), text(clockWord(v.Model, f)),
-			text(fmt.Sprintf("%.1f", f.Got.FP32TFLOPS)), text(percent(f.FP32Ratio())),
-			text(fmt.Sprintf("%.0f", f.Got.BandwidthGBs)), text(percent(f.BandwidthRatio())),
+			text(fmt.Sprintf("%.1f", f.Got.FP32TFLOPS)), text(fit.Percent(f.FP32Ratio())),
+			text(fmt.Sprintf("%.0f", f.Got.BandwidthGBs)), text(fit.Percent(f.BandwidthRatio())),
 			text(times(f.TensorRatio())), inked(dim, leastWords(i == fp32, i == bandwidth)))
 	}
 	want := v.Target.Envelope()

@@ -12,19 +12,6 @@ import (
 	"cosplay/internal/resource"
 )
 
-// percent writes a ratio as the deviation from 1: "+0.0 %", "-8.9 %", "+79 %".
-func percent(ratio float64) string {
-	p := 100 * (ratio - 1)
-	if math.IsNaN(p) || math.IsInf(p, 0) {
-		return "?"
-	}
-	if math.Abs(p) < 9.95 {
-		p = math.Round(p*10)/10 + 0 // no -0.0
-		return fmt.Sprintf("%+.1f %%", p)
-	}
-	return fmt.Sprintf("%+.0f %%", p)
-}
-
 // times writes a tensor ratio: "x4.0"; nothing where the target has none.
 func times(ratio float64) string {
 	if ratio == 0 || math.IsNaN(ratio) || math.IsInf(ratio, 0) {

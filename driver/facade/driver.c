@@ -9,9 +9,12 @@ __attribute__((used)) static volatile const char driver_path[FACADE_PATH_SIZE] =
 __attribute__((used)) static volatile const char figures_path[FACADE_PATH_SIZE] = FACADE_FIGURES_MARK;
 
 /*
- * All that is taken from libc. Not a header's declaration, and weak: the names
- * stay without a version, so that they bind to libdl before glibc 2.34 and to
- * libc since, and a program without either gets an error and not a crash.
+ * All that is taken from libc: what finds the driver's functions behind ours of
+ * the same name. They are declared here, not by a header, and weak, so that they
+ * stay without a version: they bind to libdl before glibc 2.34 and to libc since.
+ * The driver needs libdl itself, so it is there; a program without it would get
+ * an error from NVML and not fail to start. Under musl the facade loads as well,
+ * but NVIDIA's library does not: the loader then names what it misses.
  */
 struct dl_info {
     const char *file;

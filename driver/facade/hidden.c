@@ -71,6 +71,10 @@ HIDDEN(nvmlDeviceGetNvLinkRemotePciInfo_v2)
 HIDDEN(nvmlDeviceGetNvlinkBwMode)
 HIDDEN(nvmlDeviceGetNvlinkSupportedBwModes)
 
+/* Processes of others, by account. */
+HIDDEN(nvmlDeviceGetAccountingPids)
+HIDDEN(nvmlDeviceGetAccountingStats)
+
 /* Clocks: ranges around those of the GPU behind. */
 HIDDEN(nvmlDeviceGetGpcClkVfOffset)
 HIDDEN(nvmlDeviceGetGpcClkMinMaxVfOffset)

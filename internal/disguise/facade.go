@@ -56,6 +56,29 @@ func Install(dir string, s resource.Session, sliceID, realLibrary string) error 
 	return WriteFacade(filepath.Join(dir, facadeFile), filepath.Join(dir, driverFile), filepath.Join(dir, figuresFile))
 }
 
+// systemFolders are where distributions and NVIDIA's installer put the driver.
+var systemFolders = []string{
+	"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib64/nvidia", "/usr/lib", "/usr/lib/nvidia",
+	"/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/aarch64-linux-gnu/nvidia/current", "/usr/lib/wsl/lib", "/run/opengl-driver/lib",
+}
+
+// SystemLibrary finds the NVML library that programs of this machine use, for
+// hosts that name none.
+func SystemLibrary() (string, error) {
+	return libraryIn(append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), systemFolders...))
+}
+
+func libraryIn(folders []string) (string, error) {
+	for _, folder := range folders {
+		path := filepath.Join(folder, driver.NVML)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && filepath.IsAbs(path) {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is in none of %s; install the NVIDIA driver, or name the library in the host block: nvml = \"/path/%[1]s\"",
+		driver.NVML, strings.Join(folders, ", "))
+}
+
 // Remove takes the disguise out of a session's folder, the facade first.
 func Remove(dir string) error {
 	for _, file := range []string{facadeFile, driverFile, figuresFile} {

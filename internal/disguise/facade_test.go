@@ -214,11 +214,16 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// The folder is brought up to date, and emptied again.
+// The folder is brought up to date, also one with a link to the driver where the
+// facade goes, and emptied again.
 func TestInstallAndRemove(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, _ := m.slice(t, 0, "1g.18gb", 0)
-	dir := m.install(t, "rtx-2060", slice)
+	dir := t.TempDir()
+	check(t, os.Mkdir(lib(dir), 0o755))
+	check(t, os.Symlink(m.library(), lib(dir)+"/"+driver.NVML))
+	check(t, disguise.Install(dir, session(t, "rtx-2060"), slice, m.library()))
+	ask(t, m.library()).expect(t, answers{"name": "NVIDIA H200"})
 	check(t, disguise.Install(dir, session(t, "rtx-2080"), slice, m.library()))
 	ask(t, lib(dir)+"/"+driver.NVML).expect(t, answers{"name": "NVIDIA GeForce RTX 2080"})
 	for range 2 {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -42,6 +43,9 @@ func (d device) setMIG(on bool) error {
 	}
 	if current == wanted {
 		return nil
+	}
+	if activation == nvml.SUCCESS {
+		return d.notTaken(call, "MIG mode is as it was")
 	}
 	// The mode is pending now and would switch at the next reset, at a time of
 	// nobody's choosing: take it back.
@@ -109,44 +113,69 @@ func (d device) unlockClock() error {
 }
 
 // createSlice makes a GPU instance at its placement and the one compute
-// instance that fills it; a failure in between leaves neither.
+// instance that fills it. Its errors know what is left.
 func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.LiveSlice, error) {
+	p, err := d.offered(want.Profile, need)
+	if err != nil {
+		return nil, leaving(err, nil)
+	}
+	placement := nvml.GpuInstancePlacement{Start: uint32(want.Start), Size: uint32(p.size)}
+	instance, err := get(d, "nvmlDeviceCreateGpuInstanceWithPlacement", func() (nvml.GpuInstance, nvml.Return) {
+		return d.CreateGpuInstanceWithPlacement(&p.info, &placement)
+	})
+	if err != nil {
+		return nil, leaving(err, nil)
+	}
+	info, err := get(d, "nvmlGpuInstanceGetInfo", instance.GetInfo)
+	if err != nil {
+		return nil, err // which one it is only a look at the GPU can tell
+	}
+	id := int(info.Id)
+	d.lib.made.Store(&id)
+	defer d.lib.made.Store(nil)
+	if err := d.fill(instance, p.ComputeSlices); err != nil {
+		if d.call("nvmlGpuInstanceDestroy", instance.Destroy) == nil {
+			return nil, leaving(err, nil)
+		}
+		return nil, leaving(err, &id)
+	}
+	made, found, err := d.find(want)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found || made.UUID == "":
+		return nil, leaving(d.notTaken("nvmlGpuInstanceCreateComputeInstance", fmt.Sprintf("there is no %s slice at slot %d", want.Profile, want.Start)), &id)
+	}
+	return &made, nil
+}
+
+// leaving notes on an error which GPU instance is left; nil is none.
+func leaving(err error, instance *int) error {
+	var known *Error
+	if errors.As(err, &known) {
+		known.GPUInstance, known.Sure = instance, true
+	}
+	return err
+}
+
+// offered finds a profile and holds it against what the plan counted on.
+func (d device) offered(name string, need resource.Need) (gpuProfile, error) {
 	profiles, err := d.profiles()
 	if err != nil {
-		return nil, err
+		return gpuProfile{}, err
 	}
 	for _, p := range profiles {
-		if p.Name != want.Profile {
+		if p.Name != name {
 			continue
 		}
 		if p.SMs != need.SMs || p.MemoryMiB < need.MemoryMiB {
-			return nil, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(),
+			return p, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(),
 				Message: fmt.Sprintf("the driver's %s has %d SMs and %d MiB, but the plan counted on %d SMs and needs %d MiB", p.Name, p.SMs, p.MemoryMiB, need.SMs, need.MemoryMiB),
 				Hint:    "Now that MIG mode is on, the driver tells its own table: run cosplay plan again."}
 		}
-		placement := nvml.GpuInstancePlacement{Start: uint32(want.Start), Size: uint32(p.size)}
-		instance, err := get(d, "nvmlDeviceCreateGpuInstanceWithPlacement", func() (nvml.GpuInstance, nvml.Return) {
-			return d.CreateGpuInstanceWithPlacement(&p.info, &placement)
-		})
-		if err != nil {
-			return nil, err
-		}
-		if err := d.fill(instance, p.ComputeSlices); err != nil {
-			if undo := d.call("nvmlGpuInstanceDestroy", instance.Destroy); undo != nil {
-				return nil, fmt.Errorf("%w\n  and the empty GPU instance at slot %d is left: %w", err, want.Start, undo)
-			}
-			return nil, err
-		}
-		made, found, err := d.find(want)
-		if err != nil {
-			return nil, err
-		}
-		if !found || made.UUID == "" {
-			return nil, d.notTaken("nvmlGpuInstanceCreateComputeInstance", fmt.Sprintf("there is no %s slice at slot %d", want.Profile, want.Start))
-		}
-		return &made, nil
+		return p, nil
 	}
-	return nil, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(), Message: "no profile " + want.Profile,
+	return gpuProfile{}, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(), Message: "no profile " + name,
 		Hint: "nvidia-smi mig -lgip lists what this GPU offers; run cosplay plan to fit anew."}
 }
 
@@ -201,7 +230,8 @@ func (d device) destroySlice(s resource.LiveSlice) error {
 	if err != nil || !found {
 		return err
 	}
-	if live.UUID != s.UUID {
+	half := live.UUID == "" && live.GPUInstance == s.GPUInstance // its compute instance went before
+	if live.UUID != s.UUID && !half {
 		return &Error{Call: call, GPU: d.String(),
 			Message: fmt.Sprintf("the slice at slot %d is another one now (%s, not %s); it is left alone", s.Start, live.UUID, s.UUID),
 			Hint:    "Somebody made it anew. Run cosplay plan to see the GPU as it is."}

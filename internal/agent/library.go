@@ -26,6 +26,7 @@ type nvmlLibrary struct {
 	broken error                // why it could not be opened
 	known  map[string]bool      // symbols that were looked up and found
 	now    atomic.Pointer[site] // the call under way, for the watchdog
+	made   atomic.Pointer[int]  // the GPU instance of a slice that is being made, likewise
 }
 
 // site is where a call is made: function and GPU.
@@ -39,7 +40,12 @@ type device struct {
 	uuid  string
 }
 
-func (d device) String() string { return fmt.Sprintf("GPU %d (%s)", d.index, d.uuid) }
+func (d device) String() string {
+	if d.uuid == "" {
+		return fmt.Sprintf("GPU %d", d.index)
+	}
+	return fmt.Sprintf("GPU %d (%s)", d.index, d.uuid)
+}
 
 func open(path string) (*nvmlLibrary, error) {
 	if path == "" {
@@ -79,7 +85,8 @@ func (l *nvmlLibrary) hung(after time.Duration) *Error {
 	if at == nil {
 		at = &site{call: "dlopen"}
 	}
-	return &Error{Call: at.call, GPU: at.gpu, Message: fmt.Sprintf("no answer within %s", after),
+	made := l.made.Load()
+	return &Error{Call: at.call, GPU: at.gpu, Message: fmt.Sprintf("no answer within %s", after), GPUInstance: made, Sure: made != nil,
 		Hint: "The driver hangs. Look at dmesg for Xid errors; the GPU may need a reset or the machine a reboot."}
 }
 
@@ -134,35 +141,45 @@ func isCode(err error, code nvml.Return) bool {
 	return errors.As(err, &e) && e.Code == int(code)
 }
 
-func (l *nvmlLibrary) devices() ([]device, error) {
+// devices lists the GPUs that answer, and the indexes of those that are lost:
+// one that fell off the bus must not blind us to the others.
+func (l *nvmlLibrary) devices() (there []device, lost []int, err error) {
 	var count int
 	if err := l.call("", "nvmlDeviceGetCount_v2", func() (ret nvml.Return) {
 		count, ret = l.DeviceGetCount()
 		return ret
 	}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	devices := make([]device, count)
-	for i := range devices {
-		d := device{lib: l, index: i, uuid: "not read yet"}
-		if err := d.call("nvmlDeviceGetHandleByIndex_v2", func() (ret nvml.Return) {
-			d.Device, ret = l.DeviceGetHandleByIndex(i)
-			return ret
-		}); err != nil {
-			return nil, err
+	for i := range count {
+		d, err := l.at(i)
+		switch {
+		case isCode(err, nvml.ERROR_GPU_IS_LOST):
+			lost = append(lost, i)
+		case err != nil:
+			return nil, nil, err
+		default:
+			there = append(there, d)
 		}
-		uuid, err := get(d, "nvmlDeviceGetUUID", d.GetUUID)
-		if err != nil {
-			return nil, err
-		}
-		d.uuid = uuid
-		devices[i] = d
 	}
-	return devices, nil
+	return there, lost, nil
+}
+
+func (l *nvmlLibrary) at(index int) (device, error) {
+	d := device{lib: l, index: index}
+	if err := d.call("nvmlDeviceGetHandleByIndex_v2", func() (ret nvml.Return) {
+		d.Device, ret = l.DeviceGetHandleByIndex(index)
+		return ret
+	}); err != nil {
+		return d, err
+	}
+	uuid, err := get(d, "nvmlDeviceGetUUID", d.GetUUID)
+	d.uuid = uuid
+	return d, err
 }
 
 func (l *nvmlLibrary) device(uuid string) (device, error) {
-	devices, err := l.devices()
+	devices, _, err := l.devices()
 	if err != nil {
 		return device{}, err
 	}
@@ -188,16 +205,21 @@ func (l *nvmlLibrary) read() (*resource.Host, error) {
 	if host.BootID, err = bootID(l.path); err != nil {
 		return nil, err
 	}
-	devices, err := l.devices()
+	devices, lost, err := l.devices()
 	if err != nil {
 		return nil, err
 	}
+	host.Lost = lost
 	for _, d := range devices {
 		gpu, err := d.read()
-		if err != nil {
+		switch {
+		case isCode(err, nvml.ERROR_GPU_IS_LOST):
+			host.Lost = append(host.Lost, d.index)
+		case err != nil:
 			return nil, err
+		default:
+			host.GPUs = append(host.GPUs, gpu)
 		}
-		host.GPUs = append(host.GPUs, gpu)
 	}
 	return host, nil
 }

@@ -50,6 +50,19 @@ type Error struct {
 	Code    int    `json:"code,omitempty"` // NVML's, where the call answered
 	Message string `json:"message"`        // what happened
 	Hint    string `json:"hint,omitempty"` // what to do next
+
+	// Of a slice that was not made: the GPU instance that is left all the same,
+	// nil for none, and whether that is known.
+	GPUInstance *int `json:"gpu_instance,omitempty"`
+	Sure        bool `json:"sure,omitempty"`
+}
+
+// Left tells what a failed CreateSlice has left, and whether that is known.
+func (e *Error) Left() (left *resource.Handle, sure bool) {
+	if e.GPUInstance != nil {
+		left = &resource.Handle{GPUInstance: *e.GPUInstance}
+	}
+	return left, e.Sure
 }
 
 // Error tells call, GPU and code in one line, and the next step in another.

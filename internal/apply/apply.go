@@ -47,17 +47,25 @@ type Entry struct {
 	Time  time.Time `json:"time"`
 
 	// With Begin: the state that the run started from, and what was there before.
-	Lineage string            `json:"lineage,omitempty"`
-	Serial  int               `json:"serial,omitempty"`
-	BootIDs map[string]string `json:"boot_ids,omitempty"`
-	Slices  []string          `json:"slices,omitempty"` // UUIDs of all MIG slices
+	Lineage string               `json:"lineage,omitempty"`
+	Serial  int                  `json:"serial,omitempty"`
+	BootIDs map[string]string    `json:"boot_ids,omitempty"`
+	Slices  []resource.LiveSlice `json:"slices,omitempty"` // all MIG slices there were
 
 	// With Started and Done.
 	Step string       `json:"step,omitempty"`
 	Op   *plan.OpJSON `json:"op,omitempty"` // with Started, and with Done of mere bookkeeping
 	Made *plan.Made   `json:"made,omitempty"`
 
-	Error string `json:"error,omitempty"` // with Failed
+	// With Failed; Made is what is known to be left of a slice.
+	Error string `json:"error,omitempty"`
+	Sure  bool   `json:"sure,omitempty"` // what is left is known, even if it is nothing
+}
+
+// Partial is what an error of CreateSlice may know: the GPU instance that is
+// left, nil for none; and whether it knows at all.
+type Partial interface {
+	Left() (left *resource.Handle, sure bool)
 }
 
 // The events.
@@ -97,6 +105,10 @@ type Run struct {
 	Progress    func(Event)
 	Parallelism int  // steps at a time; at least 1
 	KeepPartial bool // leave what a failed session has so far
+
+	// Look looks at the world: after a failure only it can tell how far a step
+	// came.
+	Look func(context.Context) (resource.Live, error)
 }
 
 // Result is what came of it. Prior is true however the run ended.
@@ -112,8 +124,8 @@ type Result struct {
 type Failure struct {
 	Step   plan.Step
 	Err    error
-	Undone bool  // nothing of its group is left
-	Left   error // why something is
+	Undone bool  // nothing that its group did in this run is left
+	Left   error // why something is, where it should not
 }
 
 func (f Failure) Error() string { return fmt.Sprintf("%s: %v", f.Step.Title, f.Err) }
@@ -121,6 +133,11 @@ func (f Failure) Error() string { return fmt.Sprintf("%s: %v", f.Step.Title, f.E
 // act makes one operation happen. prior is the state so far: what is removed is
 // looked up there, for only what is ours is ever removed.
 func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior) (plan.Made, error) {
+	if host, gpu, sets := setsGPU(op); sets {
+		if _, held := prior.GPU(host, gpu); !held {
+			return plan.Made{}, fmt.Errorf("%s is to be changed, but its baseline was never noted: this plan was not made by cosplay. Make it anew: cosplay plan", gpu)
+		}
+	}
 	switch op := op.(type) {
 	case plan.SetMIG:
 		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.SetMIG(ctx, op.GPU, op.On) })
@@ -156,7 +173,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior) (plan.M
 			return plan.Made{}, err
 		}
 		sliceID := op.Session.Slice.GPU
-		if s, ok := prior.Session(op.Session.Address); ok && s.Handle != nil {
+		if s, ok := prior.Session(op.Session.Address); ok && s.Handle != nil && !op.Session.Slice.Whole() {
 			sliceID = s.Handle.UUID
 		}
 		container, err := host.Runtime.Prepare(ctx, op.Session, sliceID)
@@ -172,6 +189,21 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior) (plan.M
 		return plan.Made{}, nil
 	}
 	return plan.Made{}, fmt.Errorf("no way to carry out %T", op)
+}
+
+// setsGPU tells which GPU's settings an operation changes.
+func setsGPU(op plan.Op) (host, gpu string, sets bool) {
+	switch op := op.(type) {
+	case plan.SetMIG:
+		return op.Host, op.GPU, true
+	case plan.SetPersistence:
+		return op.Host, op.GPU, true
+	case plan.SetPower:
+		return op.Host, op.GPU, true
+	case plan.SetClock:
+		return op.Host, op.GPU, true
+	}
+	return "", "", false
 }
 
 func (r *Run) gpus(host string, do func(GPUs) error) error {

@@ -28,7 +28,7 @@ func run(t *testing.T, w *worldtest.World, j *worldtest.Journal, text string, pr
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	r := apply.Run{Hosts: w.Hosts(), Journal: j, Parallelism: parallelism}
+	r := w.Run(j, parallelism)
 	return r.Execute(context.Background(), p, prior, w.Live)
 }
 
@@ -94,7 +94,8 @@ func TestKeepPartial(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	w.Fault = refuse("prepare worker-0")
 	p, _ := w.Plan(t, three, resource.Prior{})
-	r := apply.Run{Hosts: w.Hosts(), Journal: &worldtest.Journal{}, Parallelism: 1, KeepPartial: true}
+	r := w.Run(&worldtest.Journal{}, 1)
+	r.KeepPartial = true
 	result, err := r.Execute(context.Background(), p, resource.Prior{}, w.Live)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +156,7 @@ func TestInterruption(t *testing.T) {
 		return nil
 	}
 	p, _ := w.Plan(t, three, resource.Prior{})
-	r := apply.Run{Hosts: w.Hosts(), Journal: &worldtest.Journal{}, Parallelism: 1}
+	r := w.Run(&worldtest.Journal{}, 1)
 	result, err := r.Execute(ctx, p, resource.Prior{}, w.Live)
 	if err != nil || !result.Interrupted || len(result.Failures) != 0 || len(result.NotTried) == 0 {
 		t.Fatalf("%+v, %v", result, err)
@@ -243,7 +244,6 @@ session "worker" {
 func TestRecoveryLeavesNeighbours(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	j := &worldtest.Journal{}
-	begin := []apply.Entry{{Event: apply.Begin, Slices: []string{"MIG-before"}}}
 	p, _ := w.Plan(t, three, resource.Prior{})
 	var create plan.Step
 	for _, s := range p.Steps {
@@ -251,27 +251,48 @@ func TestRecoveryLeavesNeighbours(t *testing.T) {
 			create = s
 		}
 	}
-	j.Entries = append(begin, apply.Entry{Event: apply.Started, Step: create.ID, Op: &create.Do})
 	want := create.Do.Op.(plan.CreateSlice).Session.Slice
+	before := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 7, UUID: "MIG-before"}}
+	half := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 7}}
+	made := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 8, UUID: "MIG-new"}}
+	begin := apply.Entry{Event: apply.Begin, BootIDs: map[string]string{"lab": "boot-1"}, Slices: []resource.LiveSlice{before, half}}
+	j.Entries = []apply.Entry{begin, {Event: apply.Started, Step: create.ID, Op: &create.Do}}
+	seven, eight := 7, 8
 
-	for name, there := range map[string]resource.LiveSlice{
-		"there before":     {Slice: want, Handle: resource.Handle{UUID: "MIG-before"}},
-		"of another kind":  {Slice: resource.Slice{Host: want.Host, GPU: want.GPU, Profile: "2g.35gb", Start: want.Start, Size: 2}, Handle: resource.Handle{UUID: "MIG-new"}},
-		"in another place": {Slice: resource.Slice{Host: want.Host, GPU: want.GPU, Profile: want.Profile, Start: want.Start + 1, Size: 1}, Handle: resource.Handle{UUID: "MIG-new"}},
+	for name, test := range map[string]struct {
+		there     resource.LiveSlice
+		processes []resource.Process
+		reboot    bool
+		failed    *apply.Entry
+		ours      bool
+	}{
+		"that was there before":               {there: before},
+		"that was there, half made, before":   {there: half},
+		"of another kind":                     {there: resource.LiveSlice{Slice: resource.Slice{Host: want.Host, GPU: want.GPU, Profile: "2g.35gb", Start: want.Start, Size: 2}, Handle: resource.Handle{UUID: "MIG-new"}}},
+		"in another place":                    {there: resource.LiveSlice{Slice: resource.Slice{Host: want.Host, GPU: want.GPU, Profile: want.Profile, Start: want.Start + 1, Size: 1}, Handle: resource.Handle{UUID: "MIG-new"}}},
+		"that somebody uses":                  {there: made, processes: []resource.Process{{PID: 1, GPUInstance: &eight}}},
+		"made after a reboot":                 {there: made, reboot: true},
+		"made by another, the driver said so": {there: made, failed: &apply.Entry{Event: apply.Failed, Step: create.ID, Sure: true}},
+		"that is new":                         {there: made, ours: true},
+		"that is new, others use their own":   {there: made, processes: []resource.Process{{PID: 1, GPUInstance: &seven}}, ours: true},
+		"that the driver said is left":        {there: half, failed: &apply.Entry{Event: apply.Failed, Step: create.ID, Sure: true, Made: &plan.Made{Handle: &half.Handle}}, ours: true},
 	} {
-		w.GPU("GPU-0").Slices = []resource.LiveSlice{there}
-		got, notes := apply.Recover(resource.Prior{}, j.Entries, w.Live)
-		if len(got.Sessions) != 0 {
-			t.Errorf("a slice %s was taken over: %+v", name, got.Sessions)
+		w := worldtest.New(t, "h200")
+		g := w.GPU("GPU-0")
+		g.Slices, g.Processes = []resource.LiveSlice{test.there}, test.processes
+		if test.reboot {
+			w.Host().BootID = "boot-2"
+		}
+		entries := j.Entries
+		if test.failed != nil {
+			entries = append(entries[:2:2], *test.failed)
+		}
+		got, notes := apply.Recover(resource.Prior{}, entries, w.Live)
+		if took := len(got.Sessions) == 1; took != test.ours {
+			t.Errorf("a slice %s: taken over %v, want %v (%q)", name, took, test.ours, notes)
 		}
 		if len(notes) != 1 {
-			t.Errorf("notes: %q", notes)
+			t.Errorf("a slice %s: notes %q", name, notes)
 		}
-	}
-
-	w.GPU("GPU-0").Slices = []resource.LiveSlice{{Slice: want, Handle: resource.Handle{UUID: "MIG-new"}}}
-	got, _ := apply.Recover(resource.Prior{}, j.Entries, w.Live)
-	if len(got.Sessions) != 1 || got.Sessions[0].Handle.UUID != "MIG-new" {
-		t.Errorf("our own slice was not taken over: %+v", got.Sessions)
 	}
 }

@@ -16,52 +16,61 @@ import (
 // found.
 func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resource.Prior, []string) {
 	var (
-		notes   []string
-		before  []string
-		started = map[string]Entry{}
-		order   []string
+		notes []string
+		begin Entry
+		open  = map[string]Entry{} // started, end unknown; or failed
+		op    = map[string]plan.Op{}
+		order []string
 	)
 	prior = prior.Clone()
 	for _, e := range entries {
 		switch e.Event {
 		case Begin:
-			before = e.Slices
-			prior.BootIDs = e.BootIDs
+			begin = e
 		case Started:
-			started[e.Step] = e
+			open[e.Step], op[e.Step] = e, e.Op.Op
 			order = append(order, e.Step)
+		case Failed:
+			open[e.Step] = e
 		case Done:
-			op := e.Op // of bookkeeping
-			if begun, ok := started[e.Step]; ok {
-				op = begun.Op
+			done := op[e.Step]
+			if e.Op != nil { // bookkeeping
+				done = e.Op.Op
 			}
 			made := plan.Made{}
 			if e.Made != nil {
 				made = *e.Made
 			}
-			prior = plan.Fold(prior, op.Op, made)
-			delete(started, e.Step)
+			prior = plan.Fold(prior, done, made)
+			delete(open, e.Step)
 		}
 	}
 	for _, id := range order {
-		e, open := started[id]
-		if !open {
+		e, unsettled := open[id]
+		if !unsettled {
 			continue
 		}
-		next, note := settle(prior, e.Op.Op, before, live)
-		prior, notes = next, append(notes, id+": "+note)
-		delete(started, id)
+		var note string
+		prior, note = settle(prior, op[id], e, begin, live)
+		notes = append(notes, id+": "+note)
+		delete(open, id)
 	}
 	return prior, notes
 }
 
-// settle looks at the world for an operation whose end is not known.
-func settle(prior resource.Prior, op plan.Op, before []string, live resource.Live) (resource.Prior, string) {
+const (
+	wasDone    = "it was done"
+	wasNotDone = "it was not done"
+)
+
+// settle looks at the world for an operation whose end is not known, or that
+// failed. e is what the journal last says of it.
+func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live) (resource.Prior, string) {
 	done := func(happened bool) (resource.Prior, string) {
 		if happened {
-			return plan.Fold(prior, op, plan.Made{}), "it was done"
+			return plan.Fold(prior, op, plan.Made{}), wasDone
 		}
-		return prior, "it was not done"
+		return prior, wasNotDone
 	}
 	switch op := op.(type) {
 	case plan.SetMIG:
@@ -76,49 +85,67 @@ func settle(prior resource.Prior, op plan.Op, before []string, live resource.Liv
 	case plan.SetClock:
 		return plan.UnsureClock(prior, op), "a clock lock cannot be read; it will be set again"
 	case plan.CreateSlice:
-		return settleCreate(prior, op, before, live)
+		return settleCreate(prior, op, e, begin, live)
 	case plan.DestroySlice:
 		return settleDestroy(prior, op, live)
 	case plan.Prepare:
 		if c, ok := live.Container(op.Session.Slice.Host, op.Session.ID); ok {
 			return plan.Fold(prior, op, plan.Made{Container: &c}), "its " + resource.ContainerWord(op.Session.Runtime) + " is there and taken over"
 		}
+		return prior, wasNotDone
 	case plan.Unprepare:
 		_, there := live.Container(op.Host, op.ID)
 		return done(!there)
 	}
-	return prior, "it was not done"
+	return prior, wasNotDone
 }
 
-// settleCreate looks for the slice that a cut-off run may have made. A slice
-// carries no label: it is ours if it has the profile and the placement, and was
-// not there before the run.
-func settleCreate(prior resource.Prior, op plan.CreateSlice, before []string, live resource.Live) (resource.Prior, string) {
+// settleCreate looks for the slice that a run may have made. A slice carries no
+// label. Where the driver's answer says what is left of it, that is so. Else it
+// is ours if it has the profile and the placement, was not there before the
+// run, the host is in the same boot, and nobody uses it yet: our own programs
+// come only after.
+func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, live resource.Live) (resource.Prior, string) {
 	want := op.Session.Slice
-	g, _ := live.GPU(want.Host, want.GPU)
-	for _, s := range g.Slices {
-		if s.Profile == want.Profile && s.Start == want.Start && !slices.Contains(before, s.UUID) {
-			return plan.Fold(prior, op, plan.Made{Handle: &s.Handle}), "its slice is there and taken over"
+	if e.Sure {
+		if e.Made == nil || e.Made.Handle == nil {
+			return prior, wasNotDone
 		}
+		return plan.Fold(prior, op, *e.Made), "its GPU instance is there and taken over"
 	}
-	if other := diff.Overlapping(g, want); other != nil {
+	host, _ := live.Host(want.Host)
+	if host.BootID != begin.BootIDs[want.Host] {
+		return prior, "the host was rebooted, so nothing is left of it"
+	}
+	g, _ := live.GPU(want.Host, want.GPU)
+	other := diff.Overlapping(g, want)
+	switch {
+	case other == nil:
+		return prior, wasNotDone
+	case other.Slice != want, slices.Contains(begin.Slices, *other):
 		return prior, fmt.Sprintf("it was not done; a %s slice that is not ours is at slot %d", other.Profile, other.Start)
+	case slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == other.GPUInstance }):
+		return prior, fmt.Sprintf("the %s slice at slot %d is in use, so it is taken for somebody else's and left alone; if it is not: nvidia-smi mig -dci and -dgi -gi %d",
+			other.Profile, other.Start, other.GPUInstance)
 	}
-	return prior, "it was not done"
+	return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), "its slice is there and taken over"
 }
 
 func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Live) (resource.Prior, string) {
 	s, ok := prior.Session(op.Address)
-	if !ok {
+	if !ok || s.Handle == nil {
 		return prior, "there is nothing of it left"
+	}
+	if _, readable := live.GPU(op.Slice.Host, op.Slice.GPU); !readable {
+		return prior, "its GPU is not there"
 	}
 	own, there := diff.OwnSlice(s, live)
 	if !there {
-		return plan.Fold(prior, op, plan.Made{}), "it was done"
+		return plan.Fold(prior, op, plan.Made{}), wasDone
 	}
 	if own.UUID == "" && s.Handle.UUID != "" {
 		// The compute instance went, the GPU instance is left: still ours.
 		return plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &own.Handle}), "it was half done"
 	}
-	return prior, "it was not done"
+	return prior, wasNotDone
 }

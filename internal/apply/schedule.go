@@ -2,8 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"cosplay/internal/plan"
@@ -34,7 +32,9 @@ type schedule struct {
 	steps    []plan.Step
 	outcomes []outcome
 	byID     map[string]int
-	prior    resource.Prior
+	before   resource.Prior // the state before the run
+	prior    resource.Prior // the state so far
+	begin    Entry
 	total    int
 	number   int
 	failures []Failure
@@ -47,25 +47,22 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 	prior = prior.Clone()
 	begin := Entry{Event: Begin, Lineage: prior.Lineage, Serial: prior.Serial, BootIDs: map[string]string{}}
 	for _, h := range live.Hosts {
-		prior.BootIDs[h.Name] = h.BootID
 		begin.BootIDs[h.Name] = h.BootID
 		for _, g := range h.GPUs {
-			for _, s := range g.Slices {
-				begin.Slices = append(begin.Slices, s.UUID)
-			}
+			begin.Slices = append(begin.Slices, g.Slices...)
 		}
 	}
 	if err := r.write(begin); err != nil {
 		return Result{Prior: prior}, err
 	}
 	s := &schedule{Run: r, steps: p.Steps, outcomes: make([]outcome, len(p.Steps)), byID: map[string]int{},
-		prior: prior, total: p.Effects(), reports: make(chan finished)}
+		before: prior, prior: prior, begin: begin, total: p.Effects(), reports: make(chan finished)}
 	for i, step := range p.Steps {
 		s.byID[step.ID] = i
 	}
 	err := s.loop(ctx)
-	if err == nil && !r.KeepPartial {
-		err = s.undo(context.WithoutCancel(ctx))
+	if err == nil && len(s.failures) > 0 {
+		err = s.cleanUp(context.WithoutCancel(ctx))
 	}
 	return s.result(ctx), err
 }
@@ -162,11 +159,8 @@ func (s *schedule) finish(f finished) error {
 	if f.err != nil {
 		s.outcomes[f.index] = failed
 		s.failures = append(s.failures, Failure{Step: step, Err: f.err})
-		if clock, ok := step.Do.Op.(plan.SetClock); ok {
-			s.prior = plan.UnsureClock(s.prior, clock)
-		}
 		s.tell(Event{Kind: StepFailed, Step: step, Number: number, Total: s.total, Took: f.took, Err: f.err})
-		return s.write(Entry{Event: Failed, Step: step.ID, Error: f.err.Error()})
+		return s.write(failure(step.ID, f.err))
 	}
 	s.outcomes[f.index] = succeeded
 	s.prior = plan.Fold(s.prior, step.Do.Op, f.made)
@@ -184,59 +178,6 @@ func (s *schedule) finishedNumber() int {
 		}
 	}
 	return n
-}
-
-// undo takes back, in reverse, what the groups that failed have made.
-func (s *schedule) undo(ctx context.Context) error {
-	for n := range s.failures {
-		f := &s.failures[n]
-		f.Undone = true
-		for i := len(s.steps) - 1; i >= 0; i-- {
-			step := s.steps[i]
-			if step.Group != f.Step.Group || s.outcomes[i] != succeeded || plan.Bookkeeping(step.Do.Op) {
-				continue
-			}
-			if step.Undo.Op == nil {
-				f.Undone = false // a GPU's setting: destroy restores it
-				continue
-			}
-			if err := s.undoStep(ctx, step); err != nil {
-				if f.Left = err; !isUndoFailure(err) {
-					return err
-				}
-				f.Undone = false
-				break
-			}
-		}
-	}
-	return nil
-}
-
-// undoFailure is an undo that the world refused; any other error of undoStep is
-// the journal's.
-type undoFailure struct{ error }
-
-func isUndoFailure(err error) bool {
-	var refused undoFailure
-	return errors.As(err, &refused)
-}
-
-func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
-	id, op := step.ID+"/undo", step.Undo
-	if err := s.write(Entry{Event: Started, Step: id, Op: &op}); err != nil {
-		return err
-	}
-	made, err := s.act(ctx, op.Op, s.prior)
-	if err != nil {
-		s.tell(Event{Kind: UndoFailed, Step: step, Err: err})
-		if err := s.write(Entry{Event: Failed, Step: id, Error: err.Error()}); err != nil {
-			return err
-		}
-		return undoFailure{fmt.Errorf("%s: %w", step.Title, err)}
-	}
-	s.prior = plan.Fold(s.prior, op.Op, made)
-	s.tell(Event{Kind: UndoDone, Step: step})
-	return s.write(Entry{Event: Done, Step: id, Made: &made})
 }
 
 func (s *schedule) result(ctx context.Context) Result {

@@ -64,9 +64,11 @@ type SessionChange struct {
 type GPUChange struct {
 	Host     string             `json:"host"`
 	UUID     string             `json:"uuid"`
-	Action   Action             `json:"action"`             // Create takes it, Delete gives it back
+	Action   Action             `json:"action"`             // Create takes it, Delete gives it back for good
 	Baseline *resource.Settings `json:"baseline,omitempty"` // to be recorded, with Create
-	Holds    resource.Settings  `json:"holds"`              // wanted and so already, with Create
+	Holds    resource.Settings  `json:"holds"`              // wanted and so already, not yet in the state
+	LockLost bool               `json:"lock_lost"`          // the clock lock that was applied is known to be gone
+	GiveBack bool               `json:"give_back"`          // nobody needs it any more
 	Settings resource.Settings  `json:"settings"`           // to be set now
 	Fields   []Field            `json:"fields,omitempty"`
 	Kept     []Field            `json:"kept,omitempty"` // not changed though one would expect it, with the reason

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"cosplay/internal/apply"
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
 	"cosplay/internal/worldtest"
@@ -32,7 +31,7 @@ func bring(t *testing.T, w *worldtest.World, text string, prior resource.Prior) 
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	run := apply.Run{Hosts: w.Hosts(), Journal: &worldtest.Journal{}, Parallelism: 1}
+	run := w.Run(&worldtest.Journal{}, 1)
 	result, err := run.Execute(context.Background(), p, prior, w.Live)
 	if err != nil || len(result.Failures) > 0 {
 		t.Fatal(err, result.Failures)
@@ -124,17 +123,17 @@ func TestGiveBack(t *testing.T) {
 		{name: "MIG and persistence were on", before: func(g *resource.GPU) { g.MIG, g.MIGPending, g.Persistence = true, true, true },
 			want: "clock=unlocked power=700 W"},
 		{name: "power changed since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.PowerMW = 500_000 },
-			want: "clock=unlocked mig=off persistence=off", kept: "power limit: changed by somebody since"},
+			want: "clock=unlocked mig=off persistence=off", kept: "power limit: changed since, by somebody or by a reboot"},
 		{name: "persistence went off, and limits and lock with it", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Persistence, g.PowerMW, g.SMClockMHz = false, 700_000, 345
 		}, want: "mig=off"},
 		{name: "clock lock lifted since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 1980, false },
 			want: "mig=off persistence=off power=700 W"},
 		{name: "another lock since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 900, false },
-			want: "mig=off persistence=off power=700 W", kept: "SM clock: changed by somebody since"},
+			want: "mig=off persistence=off power=700 W", kept: "SM clock: changed since, by somebody or by a reboot"},
 		{name: "foreign slices", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Slices = append(g.Slices, resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-other"}})
-		}, want: "clock=unlocked persistence=off power=700 W", kept: "MIG mode: somebody else's slices are on it"},
+		}, want: "clock=unlocked persistence=off power=700 W", kept: "MIG mode: somebody else's slices are on it; destroy again once they are gone"},
 		{name: "after a reboot", meddle: func(w *worldtest.World, _ *resource.GPU) { w.Reboot() },
 			want: ""},
 	} {
@@ -150,7 +149,7 @@ func TestGiveBack(t *testing.T) {
 				test.meddle(w, g)
 			}
 			d := diff.Compare(resource.Desired{}, prior, w.Live, diff.Options{})
-			if len(d.GPUs) != 1 || d.GPUs[0].Action != diff.Delete {
+			if len(d.GPUs) != 1 || !d.GPUs[0].GiveBack {
 				t.Fatalf("%+v", d.GPUs)
 			}
 			if got := settings(d.GPUs[0].Settings); got != test.want {

@@ -67,7 +67,7 @@ func drifts(prior resource.Prior, live resource.Live) []Drift {
 func rebooted(prior resource.Prior, live resource.Live) []Drift {
 	var all []Drift
 	for _, h := range live.Hosts {
-		if was := prior.BootIDs[h.Name]; was != "" && was != h.BootID {
+		if was := prior.BootIDs[h.Name]; was != "" && was != h.BootID && prior.Holds(h.Name) {
 			all = append(all, Drift{Class: HostRebooted, Host: h.Name, Thing: "host", From: "up", To: "rebooted",
 				Cause: "the driver forgets slices, clock locks and power limits over a reboot"})
 		}
@@ -95,7 +95,7 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, live resource.Live) [
 		}
 	}
 	if on := was.Applied.MIG; on != nil {
-		add(MIGMode, "MIG mode", resource.OnOff(*on), resource.OnOff(g.MIG), "nvidia-smi -mig, or a reboot")
+		add(MIGMode, "MIG mode", resource.OnOff(*on), migText(g), "nvidia-smi -mig, or a reboot")
 	}
 	if on := was.Applied.Persistence; on != nil {
 		add(Persistence, "persistence mode", resource.OnOff(*on), resource.OnOff(g.Persistence), "nvidia-smi -pm, or a reboot")
@@ -103,7 +103,7 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, live resource.Live) [
 	if mw := was.Applied.PowerMW; mw != nil {
 		add(PowerLimit, "power limit", resource.Watts(*mw), resource.Watts(g.PowerMW), "nvidia-smi -pl, or a reboot of the driver")
 	}
-	if mhz := was.Applied.ClockMHz; !was.ClockUnsure && clockLost(was, g, sameBoot(prior, live, was.Host)) {
+	if mhz := was.Applied.ClockMHz; !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
 		to := "lifted"
 		if g.SMClockMHz != g.Model.MaxClockMHz() && !g.Held {
 			to = "at " + resource.Clock(g.SMClockMHz)
@@ -113,13 +113,31 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, live resource.Live) [
 	return append(all, foreignDrift(was, prior, g)...)
 }
 
-// clockLost tells whether the clock lock that was applied is known to be gone.
-func clockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
+// LockLost tells whether the clock lock on a GPU in hand is known to be gone.
+func LockLost(held resource.PriorGPU, prior resource.Prior, live resource.Live) bool {
+	g, ok := live.GPU(held.Host, held.UUID)
+	return ok && lockLost(held, g, sameBoot(prior, live, held.Host))
+}
+
+func lockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
 	if was.Applied.ClockMHz == nil || *was.Applied.ClockMHz == 0 {
 		return false
 	}
 	forgotten := !sameBoot || (was.Applied.Persistence != nil && *was.Applied.Persistence && !g.Persistence)
 	return forgotten || g.LockState(*was.Applied.ClockMHz) == resource.LockLifted
+}
+
+// ForeignProcesses reports whether somebody else's program uses the GPU.
+func ForeignProcesses(g resource.GPU, prior resource.Prior) bool {
+	own := func(p resource.Process) bool {
+		return slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool {
+			if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID {
+				return false
+			}
+			return s.Slice.Whole() || (p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
+		})
+	}
+	return slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return !own(p) })
 }
 
 // foreignDrift tells of slices on a GPU in hand that are not ours. They are
@@ -153,7 +171,11 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 			Thing: thing, From: from, To: to, Cause: cause})
 	}
 	if was.Handle != nil {
-		if _, ok := OwnSlice(was, live); !ok {
+		own, ok := OwnSlice(was, live)
+		switch {
+		case ok && own.UUID == "" && was.Handle.UUID != "":
+			add(SliceGone, "slice", was.Slice.String(), "without its compute instance", "nvidia-smi mig -dci")
+		case !ok:
 			g, _ := live.GPU(was.Slice.Host, was.Slice.GPU)
 			if taken := Overlapping(g, was.Slice); taken != nil {
 				add(SliceReplaced, "slice", was.Slice.String(), fmt.Sprintf("taken by another %s at slot %d", taken.Profile, taken.Start),
@@ -201,8 +223,10 @@ func is(l resource.LiveSlice, s *resource.PriorSession) bool {
 	if l.Profile != s.Slice.Profile || l.Start != s.Slice.Start {
 		return false
 	}
-	half := l.UUID == "" && l.GPUInstance == s.Handle.GPUInstance
-	return half || l.UUID == s.Handle.UUID
+	if l.UUID == "" || s.Handle.UUID == "" {
+		return l.UUID == "" && l.GPUInstance == s.Handle.GPUInstance
+	}
+	return l.UUID == s.Handle.UUID
 }
 
 // Overlapping finds what sits where a slice is wanted.

@@ -31,33 +31,91 @@ func setUp(want resource.DesiredGPU, g resource.GPU, prior resource.Prior, live 
 	if !ours {
 		c.Action, c.Baseline = Create, baseline(g, o.BaselineClockMHz[want.Host])
 	}
-	c.Holds = holds(want.Settings, g)
-	if on := want.Settings.Persistence; on != nil && *on != g.Persistence {
-		c.Settings.Persistence = on
-		c.Fields = append(c.Fields, Field{Name: "persistence mode", From: resource.OnOff(g.Persistence), To: resource.OnOff(*on), Reason: "without it the driver forgets limits and locks"})
-	}
-	if on := want.Settings.MIG; on != nil && *on != g.MIG {
-		c.Settings.MIG = on
-		c.Fields = append(c.Fields, Field{Name: "MIG mode", From: resource.OnOff(g.MIG), To: resource.OnOff(*on), Reason: want.Why.MIG})
-	}
-	if mw := want.Settings.PowerMW; mw != nil {
-		field := Field{Name: "power limit", From: resource.Watts(g.PowerMW), To: resource.Watts(*mw), Reason: want.Why.Power}
-		if *mw != g.PowerMW {
-			c.Settings.PowerMW = mw
-			c.Fields = append(c.Fields, field)
-		} else if field.Reason != "" {
-			c.Kept = append(c.Kept, field)
-		}
-	}
-	lost := ours && clockLost(held, g, sameBoot(prior, live, want.Host))
-	if mhz := want.Settings.ClockMHz; mhz != nil && clockToSet(*mhz, held, lost) {
-		c.Settings.ClockMHz = mhz
-		c.Fields = append(c.Fields, Field{Name: "SM clock", From: clockNow(held, lost), To: resource.Clock(*mhz), Reason: want.Why.Clock})
-	}
+	c.LockLost = ours && lockLost(held, g, sameBoot(prior, live, want.Host))
+	c.setUpPersistence(want, g)
+	c.setUpMIG(want, g)
+	c.setUpPower(want, g)
+	c.setUpClock(want, g, held)
+	c.Holds = news(holds(want.Settings, g), held.Applied)
 	if ours && len(c.Fields) > 0 {
 		c.Action = Update
 	}
 	return c
+}
+
+func (c *GPUChange) setUpPersistence(want resource.DesiredGPU, g resource.GPU) {
+	if on := want.Settings.Persistence; on != nil && *on != g.Persistence {
+		c.Settings.Persistence = on
+		c.Fields = append(c.Fields, Field{Name: "persistence mode", From: resource.OnOff(g.Persistence), To: resource.OnOff(*on), Reason: "without it the driver forgets limits and locks"})
+	}
+}
+
+func (c *GPUChange) setUpMIG(want resource.DesiredGPU, g resource.GPU) {
+	if on := want.Settings.MIG; on != nil && (*on != g.MIG || *on != g.MIGPending) {
+		c.Settings.MIG = on
+		c.Fields = append(c.Fields, Field{Name: "MIG mode", From: migText(g), To: resource.OnOff(*on), Reason: want.Why.MIG})
+	}
+}
+
+// migText names MIG mode with what the next reset would make of it.
+func migText(g resource.GPU) string {
+	if g.MIG != g.MIGPending {
+		return resource.OnOff(g.MIG) + ", pending " + resource.OnOff(g.MIGPending)
+	}
+	return resource.OnOff(g.MIG)
+}
+
+func (c *GPUChange) setUpPower(want resource.DesiredGPU, g resource.GPU) {
+	mw := want.Settings.PowerMW
+	if mw != nil && *mw != g.PowerMW {
+		c.Settings.PowerMW = mw
+		c.Fields = append(c.Fields, Field{Name: "power limit", From: resource.Watts(g.PowerMW), To: resource.Watts(*mw), Reason: want.Why.Power})
+	} else if want.Why.Power != "" {
+		now := resource.Watts(g.PowerMW)
+		c.Kept = append(c.Kept, Field{Name: "power limit", From: now, To: now, Reason: want.Why.Power})
+	}
+}
+
+// setUpClock decides about the one setting that cannot be read. Where the GPU is
+// touched at all its lock is set again: it may have been lifted unseen.
+func (c *GPUChange) setUpClock(want resource.DesiredGPU, g resource.GPU, held resource.PriorGPU) {
+	mhz, applied := want.Settings.ClockMHz, held.Applied.ClockMHz
+	if mhz == nil {
+		if want.Why.Clock != "" {
+			now := resource.Clock(g.SMClockMHz)
+			c.Kept = append(c.Kept, Field{Name: "SM clock", From: now, To: now, Reason: want.Why.Clock})
+		}
+		return
+	}
+	reason := want.Why.Clock
+	switch {
+	case held.ClockUnsure, c.LockLost:
+	case applied == nil || *applied == 0:
+		if *mhz == 0 {
+			return
+		}
+	case *applied == *mhz:
+		if len(c.Fields) == 0 {
+			return
+		}
+		reason = "set again, since a lock cannot be read"
+	}
+	c.Settings.ClockMHz = mhz
+	c.Fields = append(c.Fields, Field{Name: "SM clock", From: clockNow(held, c.LockLost), To: resource.Clock(*mhz), Reason: reason})
+}
+
+// clockNow names the lock as far as it is known.
+func clockNow(held resource.PriorGPU, lost bool) string {
+	applied := held.Applied.ClockMHz
+	switch {
+	case held.ClockUnsure:
+		return "unknown"
+	case applied == nil || *applied == 0:
+		return resource.Clock(0)
+	case lost:
+		return "lifted"
+	}
+	return resource.Clock(*applied)
 }
 
 // holds picks the wanted settings that the GPU has already: cosplay answers for
@@ -78,32 +136,24 @@ func holds(want resource.Settings, g resource.GPU) resource.Settings {
 	return want
 }
 
-// clockToSet decides about the one setting that cannot be read. lost is what is
-// known of the lock that was applied.
-func clockToSet(want int, held resource.PriorGPU, lost bool) bool {
-	applied := held.Applied.ClockMHz
-	switch {
-	case held.ClockUnsure:
-		return true
-	case applied == nil || *applied == 0:
-		return want != 0
+// news picks the settings that the state does not know yet.
+func news(now, known resource.Settings) resource.Settings {
+	if same(now.MIG, known.MIG) {
+		now.MIG = nil
 	}
-	return lost || *applied != want
+	if same(now.Persistence, known.Persistence) {
+		now.Persistence = nil
+	}
+	if same(now.PowerMW, known.PowerMW) {
+		now.PowerMW = nil
+	}
+	if known.ClockMHz != nil { // a lock is only ever known by having been set
+		now.ClockMHz = nil
+	}
+	return now
 }
 
-// clockNow names the lock as far as it is known.
-func clockNow(held resource.PriorGPU, lost bool) string {
-	applied := held.Applied.ClockMHz
-	switch {
-	case held.ClockUnsure:
-		return "unknown"
-	case applied == nil || *applied == 0:
-		return resource.Clock(0)
-	case lost:
-		return "lifted"
-	}
-	return resource.Clock(*applied)
-}
+func same[T comparable](a, b *T) bool { return a != nil && b != nil && *a == *b }
 
 // baseline is what a GPU is like before cosplay touches it. A clock lock cannot
 // be read: it is what the configuration tells, or nothing.
@@ -116,53 +166,4 @@ func baseline(g resource.GPU, clockMHz int) *resource.Settings {
 		b.ClockMHz = &clockMHz
 	}
 	return b
-}
-
-// giveBack restores a GPU that nobody needs any more: each setting only where
-// its live value is still ours, or unknown.
-func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) GPUChange {
-	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete}
-	g, ok := live.GPU(held.Host, held.UUID)
-	if !ok {
-		c.Kept = append(c.Kept, Field{Name: "GPU", From: "gone", To: "gone", Reason: "it is not there; nothing can be restored"})
-		return c
-	}
-	restore := func(name, from, to string, stillOurs bool) bool {
-		switch {
-		case from == to:
-			return false
-		case !stillOurs:
-			c.Kept = append(c.Kept, Field{Name: name, From: from, To: from, Reason: "changed by somebody since"})
-			return false
-		}
-		c.Fields = append(c.Fields, Field{Name: name, From: from, To: to})
-		return true
-	}
-	if was, ours := held.Baseline.PowerMW, held.Applied.PowerMW; was != nil && ours != nil &&
-		restore("power limit", resource.Watts(g.PowerMW), resource.Watts(*was), g.PowerMW == *ours) {
-		c.Settings.PowerMW = was
-	}
-	if ours := held.Applied.ClockMHz; (ours != nil && *ours != 0) || held.ClockUnsure {
-		to := 0
-		if held.Baseline.ClockMHz != nil {
-			to = *held.Baseline.ClockMHz
-		}
-		lost := !held.ClockUnsure && clockLost(held, g, sameBoot(prior, live, held.Host))
-		// A lock that is gone is as good as lifted, unless somebody has set another.
-		if free := lost && to == 0 && g.LockState(0) == resource.LockUnknown; !free && restore("SM clock", clockNow(held, lost), resource.Clock(to), !lost) {
-			c.Settings.ClockMHz = &to
-		}
-	}
-	if was, ours := held.Baseline.MIG, held.Applied.MIG; was != nil && ours != nil {
-		if foreign := Foreign(g, prior); len(foreign) > 0 && !*was && g.MIG {
-			c.Kept = append(c.Kept, Field{Name: "MIG mode", From: "on", To: "on", Reason: "somebody else's slices are on it"})
-		} else if restore("MIG mode", resource.OnOff(g.MIG), resource.OnOff(*was), g.MIG == *ours) {
-			c.Settings.MIG = was
-		}
-	}
-	if was, ours := held.Baseline.Persistence, held.Applied.Persistence; was != nil && ours != nil &&
-		restore("persistence mode", resource.OnOff(g.Persistence), resource.OnOff(*was), g.Persistence == *ours) {
-		c.Settings.Persistence = was
-	}
-	return c
 }

@@ -51,12 +51,29 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	if _, ok := live.Container(was.Slice.Host, was.ID); ok {
 		c.Container = Remove
 	}
+	if gpuGone(was, live) {
+		c.Action, c.Reason = Update, "its GPU is not there; what is left of it is kept in the state until it is"
+		if c.Container == Keep {
+			c.Action = NoOp
+		}
+	}
 	return c
+}
+
+// gpuGone reports whether the GPU that a slice was made on is not there: lost,
+// or hidden by the driver. The slice may come back with it.
+func gpuGone(was resource.PriorSession, live resource.Live) bool {
+	_, there := live.GPU(was.Slice.Host, was.Slice.GPU)
+	return !there && was.Handle != nil
 }
 
 // compare decides about a session that is both wanted and made.
 func compare(was resource.PriorSession, want resource.Session, live resource.Live) SessionChange {
 	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Container: Keep, Before: &was, After: &want}
+	if gpuGone(was, live) {
+		c.Reason = "its GPU is not there; it is left as it is"
+		return c
+	}
 	c.Fields = fields(was.Session, want)
 	c.Slice = slicePart(was, want, live)
 	c.Container = containerPart(was, want, live)
@@ -72,8 +89,12 @@ func compare(was resource.PriorSession, want resource.Session, live resource.Liv
 		c.Action = Replace
 	case c.Slice == Make:
 		c.Action, c.Reason = Create, "its slice is gone"
+	case c.Slice == Remake && was.Handle.UUID == "":
+		c.Action, c.Reason = Replace, "its slice was not finished"
 	case c.Slice == Remake:
-		c.Action, c.Reason = Replace, "its slice was never finished"
+		c.Action, c.Reason = Replace, "its slice has lost its compute instance"
+	case c.Container == Make && was.Container == nil:
+		c.Action, c.Reason = Create, "its "+resource.ContainerWord(want.Runtime)+" was not made yet"
 	case c.Container == Make:
 		c.Action, c.Reason = Create, "its "+resource.ContainerWord(want.Runtime)+" is gone; the slice stays"
 	case c.Container != Keep:

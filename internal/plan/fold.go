@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"cosplay/internal/resource"
@@ -21,6 +22,12 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		if _, held := p.GPU(op.Host, op.GPU); !held { // a baseline is never overwritten
 			p.GPUs = append(p.GPUs, resource.PriorGPU{Host: op.Host, UUID: op.GPU, Baseline: op.Baseline, Applied: op.Holds})
 		}
+	case HoldGPU:
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied = over(g.Applied, op.Holds) })
+	case DoubtClock:
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.ClockUnsure = true })
+	case NoteBoot:
+		p.BootIDs[op.Host] = op.BootID
 	case SetMIG:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.MIG = &op.On })
 	case SetPersistence:
@@ -42,6 +49,9 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	case Prepare:
 		s := entry(p, op.Session.Address)
 		s.Session, s.Container = op.Session, made.Container
+		if s.Slice.Whole() {
+			s.Handle = nil // of a slice that it had before
+		}
 		p = put(p, s)
 	case Unprepare:
 		s := entry(p, op.Address)
@@ -56,6 +66,16 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	}
 	slices.SortFunc(p.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
 	return p
+}
+
+// over is settings with others put over them.
+func over(s, o resource.Settings) resource.Settings {
+	return resource.Settings{
+		MIG:         cmp.Or(o.MIG, s.MIG),
+		Persistence: cmp.Or(o.Persistence, s.Persistence),
+		ClockMHz:    cmp.Or(o.ClockMHz, s.ClockMHz),
+		PowerMW:     cmp.Or(o.PowerMW, s.PowerMW),
+	}
 }
 
 // UnsureClock notes that a clock setting may or may not have been made.

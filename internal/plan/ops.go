@@ -26,6 +26,23 @@ type (
 		Baseline resource.Settings `json:"baseline"`
 		Holds    resource.Settings `json:"holds"`
 	}
+	// HoldGPU notes wanted settings that a GPU in hand came to have already.
+	HoldGPU struct {
+		Host  string            `json:"host"`
+		GPU   string            `json:"gpu"`
+		Holds resource.Settings `json:"holds"`
+	}
+	// DoubtClock notes that the clock lock of a GPU in hand is gone: what shows it
+	// may be mended before the lock is.
+	DoubtClock struct {
+		Host string `json:"host"`
+		GPU  string `json:"gpu"`
+	}
+	// NoteBoot notes that all is well in a boot of a host.
+	NoteBoot struct {
+		Host   string `json:"host"`
+		BootID string `json:"boot_id"`
+	}
 	// SetMIG switches MIG mode.
 	SetMIG struct {
 		Host string `json:"host"`
@@ -86,6 +103,9 @@ type (
 )
 
 func (TakeGPU) kind() string        { return "take-gpu" }
+func (HoldGPU) kind() string        { return "hold-gpu" }
+func (DoubtClock) kind() string     { return "doubt-clock" }
+func (NoteBoot) kind() string       { return "note-boot" }
 func (SetMIG) kind() string         { return "set-mig" }
 func (SetPersistence) kind() string { return "set-persistence" }
 func (SetPower) kind() string       { return "set-power" }
@@ -101,7 +121,7 @@ func (Forget) kind() string         { return "forget" }
 // Bookkeeping reports whether an operation touches nothing but the state.
 func Bookkeeping(op Op) bool {
 	switch op.(type) {
-	case TakeGPU, ReleaseGPU, Record, Forget:
+	case TakeGPU, HoldGPU, DoubtClock, NoteBoot, ReleaseGPU, Record, Forget:
 		return true
 	}
 	return false
@@ -141,6 +161,9 @@ func (o *OpJSON) UnmarshalJSON(data []byte) error {
 
 var readers = map[string]func([]byte) (Op, error){
 	"take-gpu":        reader[TakeGPU],
+	"hold-gpu":        reader[HoldGPU],
+	"doubt-clock":     reader[DoubtClock],
+	"note-boot":       reader[NoteBoot],
 	"set-mig":         reader[SetMIG],
 	"set-persistence": reader[SetPersistence],
 	"set-power":       reader[SetPower],

@@ -26,9 +26,10 @@ type Plan struct {
 
 // Basis is what a plan rests on: a plan is stale when any of it has moved.
 type Basis struct {
+	State   string `json:"state"`   // where the state lies: a plan is for one project
 	Lineage string `json:"lineage"` // of the state; "" before the first apply
 	Serial  int    `json:"serial"`
-	Live    string `json:"live"` // fingerprint of the settings, slices and containers
+	Live    string `json:"live"` // fingerprint of settings, slices, containers and neighbours
 }
 
 // Step is one operation with what it waits for. It runs only when every step
@@ -71,15 +72,16 @@ func (p *Plan) String() string {
 
 // NewBasis takes the fingerprint of what a plan rests on.
 func NewBasis(prior resource.Prior, live resource.Live) Basis {
-	return Basis{Lineage: prior.Lineage, Serial: prior.Serial, Live: fingerprint(live)}
+	return Basis{Lineage: prior.Lineage, Serial: prior.Serial, Live: fingerprint(prior, live)}
 }
 
 // fingerprint hashes settings and identities, and nothing that moves by itself:
 // no temperature, no draw, no clock, no memory in use.
-func fingerprint(live resource.Live) string {
+func fingerprint(prior resource.Prior, live resource.Live) string {
 	type gpu struct {
 		UUID                         string
 		MIG, MIGPending, Persistence bool
+		Neighbours                   bool
 		PowerMW                      int
 		Slices                       []resource.LiveSlice
 	}
@@ -92,7 +94,7 @@ func fingerprint(live resource.Live) string {
 	for _, h := range live.Hosts {
 		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: h.Containers}
 		for _, g := range h.GPUs {
-			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, g.PowerMW, g.Slices})
+			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, diff.ForeignProcesses(g, prior), g.PowerMW, g.Slices})
 		}
 		hosts = append(hosts, one)
 	}
@@ -111,7 +113,7 @@ func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live res
 		b.takeDown(s)
 	}
 	for _, g := range d.GPUs {
-		if g.Action == diff.Create || g.Action == diff.Update {
+		if !g.GiveBack {
 			b.setUp(g)
 		}
 	}
@@ -119,11 +121,28 @@ func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live res
 		b.bringUp(s)
 	}
 	for _, g := range d.GPUs {
-		if g.Action == diff.Delete {
+		if g.GiveBack {
 			b.giveBack(g)
 		}
 	}
+	b.noteBoots(prior)
 	return &Plan{FormatVersion: FormatVersion, Basis: NewBasis(prior, live), Diff: d, Desired: desired, Steps: b.steps}
+}
+
+// noteBoots ends the plan with what is only true once all of it is done: that
+// things are as they should be in this boot of each host.
+func (b *builder) noteBoots(prior resource.Prior) {
+	var all []string
+	for _, s := range b.steps {
+		all = append(all, s.ID)
+	}
+	for _, h := range b.live.Hosts {
+		if prior.BootIDs[h.Name] == h.BootID || (len(all) == 0 && !prior.Holds(h.Name)) {
+			continue
+		}
+		id := "host." + h.Name
+		b.add(Step{ID: id + "/boot", Group: id, Title: h.Name + ": note this boot", Needs: all, Do: OpJSON{NoteBoot{Host: h.Name, BootID: h.BootID}}})
+	}
 }
 
 type gpuKey struct{ host, uuid string }
@@ -178,6 +197,12 @@ func (b *builder) setUp(c diff.GPUChange) {
 	}
 	if c.Baseline != nil {
 		step("take", "note its baseline", TakeGPU{Host: c.Host, GPU: c.UUID, Baseline: *c.Baseline, Holds: c.Holds})
+	}
+	if c.Baseline == nil && c.Holds != (resource.Settings{}) {
+		step("hold", "note what it has already", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})
+	}
+	if c.LockLost {
+		step("doubt", "note that its clock lock is gone", DoubtClock{Host: c.Host, GPU: c.UUID})
 	}
 	s := c.Settings
 	// Persistence first: without it the driver forgets the limits and locks.
@@ -253,7 +278,9 @@ func (b *builder) giveBack(c diff.GPUChange) {
 	if s.Persistence != nil {
 		step("restore-persistence", "persistence back to "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
 	}
-	step("release", "as it was found", ReleaseGPU{c.Host, c.UUID})
+	if c.Action == diff.Delete { // else something has to wait
+		step("release", "as it was found", ReleaseGPU{c.Host, c.UUID})
+	}
 }
 
 // name is what people call a GPU: with its host where there are several.

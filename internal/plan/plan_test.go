@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 
-	"cosplay/internal/apply"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/worldtest"
@@ -35,7 +34,7 @@ func (w *world) plan(text string) (*plan.Plan, hcl.Diagnostics) {
 // apply carries a plan out.
 func (w *world) apply(p *plan.Plan) {
 	w.t.Helper()
-	run := apply.Run{Hosts: w.Hosts(), Journal: &worldtest.Journal{}, Parallelism: 3}
+	run := w.Run(&worldtest.Journal{}, 3)
 	result, err := run.Execute(context.Background(), p, w.prior, w.Live)
 	if err != nil {
 		w.t.Fatal(err)

@@ -109,7 +109,7 @@ func untried(v AppliedView) (untouched, unfinished []string) {
 	}
 	seen := map[string]bool{}
 	for _, s := range v.Result.NotTried {
-		if failed[s.Group] || seen[s.Group] {
+		if failed[s.Group] || seen[s.Group] || plan.Bookkeeping(s.Do.Op) {
 			continue
 		}
 		seen[s.Group] = true
@@ -144,7 +144,7 @@ func achieved(v AppliedView) tally {
 	}
 	for _, c := range v.Plan.Diff.GPUs {
 		if !open[c.UUID] {
-			t.gpu(c.Action)
+			t.gpu(c)
 		}
 	}
 	return t
@@ -215,7 +215,7 @@ func (t tally) done(destroy bool) []string {
 func (p *page) leftAsItIs(v AppliedView) {
 	for _, c := range v.Plan.Diff.GPUs {
 		for _, f := range c.Kept {
-			if c.Action == diff.Delete {
+			if c.GiveBack {
 				p.flow(0, 2, text(fmt.Sprintf("%s: %s stays %s: %s", gpuName(v.Live, c.Host, c.UUID), settingWord(f.Name), f.To, sentence(f.Reason))))
 			}
 		}

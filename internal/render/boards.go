@@ -216,7 +216,7 @@ func (p *page) idle(run []board) {
 func (p *page) board(v PlanView, b board, l labels) {
 	p.boardTitle(b)
 	told := p.boardSettings(b)
-	if given := b.change != nil && b.change.Action == diff.Delete; b.gpu.UUID != "" && (!given || len(b.slots.taken) > 0) {
+	if given := b.change != nil && b.change.GiveBack; b.gpu.UUID != "" && (!given || len(b.slots.taken) > 0) {
 		if told {
 			p.gap()
 		}
@@ -238,7 +238,7 @@ func (p *page) boardTitle(b board) {
 		uuid = b.uuid
 	}
 	fate := ""
-	if b.change != nil && b.change.Action == diff.Delete {
+	if b.change != nil && b.change.GiveBack {
 		fate = "given back"
 	}
 	t := &table{gap: 2, columns: make([]column, 4)}
@@ -262,7 +262,7 @@ func (p *page) boardSettings(b board) bool {
 	}
 	for _, f := range kept {
 		reason := f.Reason
-		if b.change.Action == diff.Delete && f.Name != "GPU" {
+		if b.change.GiveBack && f.Name != "GPU" {
 			reason = "left as it is: " + reason
 		}
 		t.add(sign(diff.NoOp), text(settingWord(f.Name)), text(f.From), nil, nil, inked(dim, reason))

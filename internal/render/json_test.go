@@ -158,7 +158,7 @@ func TestPlanJSONFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := got.Fits[0]
-	if !got.Changes || got.Summary["create"] != 7 || got.Summary["gpus_to_set_up"] != 1 || len(got.Steps) != 18 || len(got.Fits) != 7 {
+	if !got.Changes || got.Summary["create"] != 7 || got.Summary["gpus_to_set_up"] != 1 || len(got.Steps) != 19 || len(got.Fits) != 7 {
 		t.Errorf("has_changes %t, summary %v, %d steps, %d fits", got.Changes, got.Summary, len(got.Steps), len(got.Fits))
 	}
 	if first.Session != "session.worker[0]" || first.Profile != "1g.18gb" || first.Ratio < 0.999 || first.Ratio > 1.001 || first.Error > 0.001 || first.Tensor < 3.9 {

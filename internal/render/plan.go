@@ -163,7 +163,7 @@ func tallyOf(d diff.Diff) tally {
 		t.session(s.Action)
 	}
 	for _, g := range d.GPUs {
-		t.gpu(g.Action)
+		t.gpu(g)
 	}
 	return t
 }
@@ -181,12 +181,13 @@ func (t *tally) session(a diff.Action) {
 	}
 }
 
-func (t *tally) gpu(a diff.Action) {
-	switch a {
-	case diff.Create, diff.Update:
-		t.SetUp++
-	case diff.Delete:
+func (t *tally) gpu(c diff.GPUChange) {
+	switch {
+	case c.Action == diff.NoOp:
+	case c.GiveBack:
 		t.GiveBack++
+	default:
+		t.SetUp++
 	}
 }
 

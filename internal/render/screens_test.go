@@ -131,7 +131,7 @@ func runScreens() []screen {
 	}
 	after := one().applied().prior
 	good := AppliedView{Result: apply.Result{Prior: after, Done: done}, Plan: planned, Live: before, Took: 3120 * time.Millisecond}
-	failedAt := len(planned.Steps) - 4
+	failedAt := len(planned.Steps) - 5
 	failed, kept, stopped, journal := good, good, good, good
 	short := after.Clone()
 	short.Sessions = short.Sessions[:5]

@@ -22,6 +22,7 @@ import (
 func Desired(intent *config.Intent, prior resource.Prior, live resource.Live) (resource.Desired, hcl.Diagnostics) {
 	r := resolver{intent: intent, prior: prior, live: live}
 	r.gpus()
+	r.warnOfLost()
 	r.requests()
 	result := place.Place(r.cards, r.wanted)
 	r.refuse(result)
@@ -34,7 +35,9 @@ type resolver struct {
 	live   resource.Live
 	cards  []place.GPU
 	wanted []place.Request
-	diags  hcl.Diagnostics
+
+	waiting []resource.Session // on GPUs that are not there
+	diags   hcl.Diagnostics
 }
 
 // gpus collects what placement may use.
@@ -55,6 +58,22 @@ func (r *resolver) gpus() {
 	}
 }
 
+// warnOfLost tells of GPUs that do not answer: nothing is placed there, and what
+// sits there is left as it is.
+func (r *resolver) warnOfLost() {
+	for _, host := range r.intent.Hosts {
+		shown, _ := r.live.Host(host.Name)
+		for _, index := range shown.Lost {
+			r.diags = append(r.diags, &hcl.Diagnostic{
+				Severity: hcl.DiagWarning,
+				Summary:  fmt.Sprintf("GPU %d of host %q does not answer", index, host.Name),
+				Detail:   "The driver has lost it. Nothing is placed there, and what sits there is left as it is. dmesg tells why; it takes a reset or a reboot to bring it back.",
+				Subject:  rangeOf(host.Ranges, "gpus"),
+			})
+		}
+	}
+}
+
 // card says what placement may do with a GPU: what the host's block leaves to
 // us, and what neighbours forbid.
 func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
@@ -66,17 +85,21 @@ func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
 		FixedPower:       !host.Manage.Power,
 		FixedPersistence: !host.Manage.Persistence,
 		NoSlices:         !host.Manage.Slices,
-		Busy:             r.foreignProcesses(g),
+		Busy:             diff.ForeignProcesses(g, r.prior),
 	}
 	if ours && !held.ClockUnsure {
 		card.LockMHz = held.Applied.ClockMHz
 	}
-	neighbours := len(card.Foreign) > 0 || card.Busy
-	if neighbours && !host.SlowNeighbours {
+	if r.neighboursForbid(host, card) {
 		card.FixedMIG, card.FixedPower = true, true
 	}
-	if !host.Manage.Clocks || (neighbours && !host.SlowNeighbours) {
-		now := clockAsItIs(held, g)
+	forgets := !host.Manage.Persistence && !g.Persistence
+	if forgets && (host.Manage.Clocks || host.Manage.Power) {
+		r.warnOfForgetting(host, g)
+		card.FixedPower = true
+	}
+	if !host.Manage.Clocks || forgets || r.neighboursForbid(host, card) {
+		now := clockAsItIs(held, g, diff.LockLost(held, r.prior, r.live))
 		card.FixedClockMHz = &now
 	}
 	if host.Manage.Clocks && !ours && card.FixedClockMHz == nil && host.BaselineClockMHz == nil {
@@ -85,10 +108,25 @@ func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
 	return card
 }
 
+// neighboursForbid reports whether others use the GPU and may not be slowed.
+func (r *resolver) neighboursForbid(host config.Host, card place.GPU) bool {
+	return (len(card.Foreign) > 0 || card.Busy) && !host.SlowNeighbours
+}
+
+// warnOfForgetting warns where limits and locks would not last.
+func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
+	r.diags = append(r.diags, &hcl.Diagnostic{
+		Severity: hcl.DiagWarning,
+		Summary:  fmt.Sprintf("clock and power of GPU %d of host %q are left as they are", g.Index, host.Name),
+		Detail:   "Persistence mode is off and manage leaves it out: the driver would forget a clock lock and a power limit at once. Add \"persistence\" to manage, or switch it on: nvidia-smi -pm 1.",
+		Subject:  rangeOf(host.Ranges, "manage"),
+	})
+}
+
 // clockAsItIs is the SM clock that a session gets where it may not be changed:
 // our own lock, else what shows, else full clock.
-func clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
-	if ours := held.Applied.ClockMHz; ours != nil && *ours != 0 && !held.ClockUnsure {
+func clockAsItIs(held resource.PriorGPU, g resource.GPU, lost bool) int {
+	if ours := held.Applied.ClockMHz; ours != nil && *ours != 0 && !held.ClockUnsure && !lost {
 		return *ours
 	}
 	if !g.Held && slices.Contains(g.Model.ClocksMHz, g.SMClockMHz) {
@@ -113,20 +151,6 @@ func (r *resolver) warnOfLock(host config.Host, g resource.GPU) {
 	})
 }
 
-// foreignProcesses reports whether somebody else's program uses the GPU.
-func (r *resolver) foreignProcesses(g resource.GPU) bool {
-	for _, s := range r.prior.Sessions {
-		if s.Slice.Whole() && s.Slice.GPU == g.UUID {
-			return false // what runs on it is ours
-		}
-	}
-	return slices.ContainsFunc(g.Processes, func(p resource.Process) bool {
-		return p.GPUInstance == nil || !slices.ContainsFunc(r.prior.Sessions, func(s resource.PriorSession) bool {
-			return s.Slice.GPU == g.UUID && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance
-		})
-	})
-}
-
 // requests collects the sessions, those that run with the slice that they keep.
 func (r *resolver) requests() {
 	for _, s := range r.intent.Sessions {
@@ -140,11 +164,22 @@ func (r *resolver) requests() {
 			want.GPU = g.UUID
 		}
 		request := place.Request{Address: s.Address, Want: want, Target: s.Target}
-		if was, ok := r.prior.Session(s.Address); ok && was.Request.Equal(want) && r.stays(was) {
+		was, made := r.prior.Session(s.Address)
+		if made && was.Handle != nil && !r.there(was.Slice) {
+			r.waiting = append(r.waiting, was.Session) // until its GPU is back
+			continue
+		}
+		if made && was.Request.Equal(want) && r.stays(was) {
 			request.Kept = &was.Slice
 		}
 		r.wanted = append(r.wanted, request)
 	}
+}
+
+// there reports whether the GPU of a slice is.
+func (r *resolver) there(s resource.Slice) bool {
+	_, ok := r.live.GPU(s.Host, s.GPU)
+	return ok
 }
 
 // stays reports whether a session can have the slice that it had: it is there,
@@ -244,9 +279,9 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 	for _, w := range r.wanted {
 		requests[w.Address] = w.Want
 	}
-	var d resource.Desired
+	d := resource.Desired{Sessions: r.waiting}
 	for _, setup := range result.GPUs {
-		d.GPUs = append(d.GPUs, resource.DesiredGPU(setup))
+		d.GPUs = append(d.GPUs, r.explained(resource.DesiredGPU(setup)))
 	}
 	for _, s := range r.intent.Sessions {
 		at, ok := placed[s.Address]
@@ -262,6 +297,22 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 			session.ID = was.ID // it keeps its name on the host
 		}
 		d.Sessions = append(d.Sessions, session)
+	}
+	slices.SortFunc(d.Sessions, func(a, b resource.Session) int { return a.Address.Compare(b.Address) })
+	return d
+}
+
+// explained adds why a GPU's clock and power are left as they are.
+func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
+	for _, card := range r.cards {
+		if card.Host != d.Host || card.UUID != d.UUID {
+			continue
+		}
+		i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == d.Host })
+		if r.neighboursForbid(r.intent.Hosts[i], card) {
+			const why = "somebody else uses this GPU; slow_neighbours = true in the host block allows to change it"
+			d.Why.Clock, d.Why.Power = why, why
+		}
 	}
 	return d
 }

@@ -214,6 +214,7 @@ type Host struct {
 	BootID     string      `json:"boot_id"`
 	Runtime    string      `json:"runtime"` // where sessions run: "process"
 	GPUs       []GPU       `json:"gpus"`
+	Lost       []int       `json:"lost,omitempty"`       // indexes of GPUs that do not answer any more
 	Containers []Container `json:"containers,omitempty"` // by session
 }
 
@@ -265,6 +266,12 @@ func (p Prior) GPU(host, uuid string) (PriorGPU, bool) {
 		}
 	}
 	return PriorGPU{}, false
+}
+
+// Holds reports whether there is anything of ours on a host.
+func (p Prior) Holds(host string) bool {
+	return slices.ContainsFunc(p.GPUs, func(g PriorGPU) bool { return g.Host == host }) ||
+		slices.ContainsFunc(p.Sessions, func(s PriorSession) bool { return s.Slice.Host == host })
 }
 
 // Session finds a session by address.

@@ -56,6 +56,23 @@ func (w *World) Hosts() map[string]apply.Host {
 	return map[string]apply.Host{HostName: {GPUs: w, Runtime: w}}
 }
 
+// Run is a run on this world.
+func (w *World) Run(j *Journal, parallelism int) *apply.Run {
+	return &apply.Run{Hosts: w.Hosts(), Journal: j, Parallelism: parallelism, Look: w.Look}
+}
+
+// Look is the world as it is now.
+func (w *World) Look(context.Context) (resource.Live, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	host := *w.Host()
+	host.GPUs, host.Containers = slices.Clone(host.GPUs), slices.Clone(host.Containers)
+	for i := range host.GPUs {
+		host.GPUs[i].Slices = slices.Clone(host.GPUs[i].Slices)
+	}
+	return resource.Live{Hosts: []resource.Host{host}}, nil
+}
+
 // Host is the one host.
 func (w *World) Host() *resource.Host { return &w.Live.Hosts[0] }
 

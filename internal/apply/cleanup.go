@@ -1,0 +1,136 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+)
+
+// failure is the journal's line about a step that failed.
+func failure(id string, err error) Entry {
+	e := Entry{Event: Failed, Step: id, Error: err.Error()}
+	var partial Partial
+	if errors.As(err, &partial) {
+		var left *resource.Handle
+		if left, e.Sure = partial.Left(); left != nil {
+			e.Made = &plan.Made{Handle: left}
+		}
+	}
+	return e
+}
+
+// cleanUp finds out how far each failed step came, and takes back what its
+// group did in this run.
+func (s *schedule) cleanUp(ctx context.Context) error {
+	if err := s.settleFailed(ctx); err != nil {
+		return err
+	}
+	if s.KeepPartial {
+		return nil
+	}
+	for n := range s.failures {
+		if err := s.undoGroup(ctx, &s.failures[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleFailed books what the failed steps did all the same. A world that
+// cannot be read leaves the journal for the next command to settle.
+func (s *schedule) settleFailed(ctx context.Context) error {
+	live, err := s.Look(ctx)
+	if err != nil {
+		return fmt.Errorf("after the failure of %q the host cannot be read: %w", s.failures[0].Step.Title, err)
+	}
+	for _, f := range s.failures {
+		s.prior, _ = settle(s.prior, f.Step.Do.Op, failure(f.Step.ID, f.Err), s.begin, live)
+	}
+	return nil
+}
+
+// undoGroup takes back, in reverse, what the group of a failed step has made,
+// the failed step's own remains included.
+func (s *schedule) undoGroup(ctx context.Context, f *Failure) error {
+	f.Undone = true
+	for i := len(s.steps) - 1; i >= 0; i-- {
+		step := s.steps[i]
+		if step.Group != f.Step.Group || (s.outcomes[i] != succeeded && s.outcomes[i] != failed) || plan.Bookkeeping(step.Do.Op) {
+			continue
+		}
+		if s.outcomes[i] == failed && !s.remains(step) {
+			continue
+		}
+		if step.Undo.Op == nil {
+			f.Undone = false // a GPU's setting, or a removal: there is no way back
+			continue
+		}
+		if err := s.undoStep(ctx, step); err != nil {
+			if f.Left, f.Undone = err, false; !isUndoFailure(err) {
+				return err
+			}
+			return s.settleUndo(ctx, step, err)
+		}
+	}
+	return nil
+}
+
+// remains reports whether a failed step has left something that the state now
+// knows of.
+func (s *schedule) remains(step plan.Step) bool {
+	if host, gpu, sets := setsGPU(step.Do.Op); sets {
+		was, _ := s.before.GPU(host, gpu)
+		now, _ := s.prior.GPU(host, gpu)
+		return !reflect.DeepEqual(was.Applied, now.Applied)
+	}
+	switch op := step.Do.Op.(type) {
+	case plan.CreateSlice:
+		now, there := s.prior.Session(op.Session.Address)
+		return there && now.Handle != nil
+	case plan.Prepare:
+		now, there := s.prior.Session(op.Session.Address)
+		return there && now.Container != nil
+	}
+	return true // a removal that failed
+}
+
+// undoFailure is an undo that the world refused; any other error of undoStep is
+// the journal's.
+type undoFailure struct{ error }
+
+func isUndoFailure(err error) bool {
+	var refused undoFailure
+	return errors.As(err, &refused)
+}
+
+func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
+	id, op := step.ID+"/undo", step.Undo
+	if err := s.write(Entry{Event: Started, Step: id, Op: &op}); err != nil {
+		return err
+	}
+	made, err := s.act(ctx, op.Op, s.prior)
+	if err != nil {
+		s.tell(Event{Kind: UndoFailed, Step: step, Err: err})
+		if err := s.write(failure(id, err)); err != nil {
+			return err
+		}
+		return undoFailure{fmt.Errorf("%s: %w", step.Title, err)}
+	}
+	s.prior = plan.Fold(s.prior, op.Op, made)
+	s.tell(Event{Kind: UndoDone, Step: step})
+	return s.write(Entry{Event: Done, Step: id, Made: &made})
+}
+
+// settleUndo books how far an undo came that failed.
+func (s *schedule) settleUndo(ctx context.Context, step plan.Step, cause error) error {
+	live, err := s.Look(ctx)
+	if err != nil {
+		return fmt.Errorf("after the failure of %q the host cannot be read: %w", step.Title, err)
+	}
+	s.prior, _ = settle(s.prior, step.Undo.Op, failure(step.ID+"/undo", cause), s.begin, live)
+	return nil
+}

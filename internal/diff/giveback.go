@@ -1,0 +1,89 @@
+package diff
+
+import "cosplay/internal/resource"
+
+// giveBack restores a GPU that nobody needs any more: each setting only where
+// its live value is still ours, or unknown. What cannot be restored yet keeps
+// the GPU in the state, so that a later destroy can.
+func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) GPUChange {
+	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete, GiveBack: true}
+	g, ok := live.GPU(held.Host, held.UUID)
+	if !ok {
+		c.Action = NoOp
+		c.Kept = append(c.Kept, Field{Name: "GPU", From: "gone", To: "gone", Reason: "it is not there; its baseline is kept until it is"})
+		return c
+	}
+	c.restorePower(held, g)
+	c.restoreClock(held, g, sameBoot(prior, live, held.Host))
+	waits := c.restoreMIG(held, g, prior)
+	c.restorePersistence(held, g)
+	if waits {
+		c.Action = NoOp
+		if len(c.Fields) > 0 {
+			c.Action = Update
+		}
+	}
+	return c
+}
+
+// restore notes one setting that goes back, or why it does not.
+func (c *GPUChange) restore(name, from, to string, stillOurs bool) bool {
+	switch {
+	case from == to:
+		return false
+	case !stillOurs:
+		c.Kept = append(c.Kept, Field{Name: name, From: from, To: from, Reason: "changed since, by somebody or by a reboot"})
+		return false
+	}
+	c.Fields = append(c.Fields, Field{Name: name, From: from, To: to})
+	return true
+}
+
+func (c *GPUChange) restorePower(held resource.PriorGPU, g resource.GPU) {
+	was, ours := held.Baseline.PowerMW, held.Applied.PowerMW
+	if was != nil && ours != nil && c.restore("power limit", resource.Watts(g.PowerMW), resource.Watts(*was), g.PowerMW == *ours) {
+		c.Settings.PowerMW = was
+	}
+}
+
+func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoot bool) {
+	ours := held.Applied.ClockMHz
+	if (ours == nil || *ours == 0) && !held.ClockUnsure {
+		return
+	}
+	to := 0
+	if held.Baseline.ClockMHz != nil {
+		to = *held.Baseline.ClockMHz
+	}
+	lost := !held.ClockUnsure && lockLost(held, g, sameBoot)
+	// A lock that is gone is as good as lifted, unless somebody has set another.
+	if lost && to == 0 && g.LockState(0) == resource.LockUnknown {
+		return
+	}
+	if c.restore("SM clock", clockNow(held, lost), resource.Clock(to), !lost) {
+		c.Settings.ClockMHz = &to
+	}
+}
+
+// restoreMIG reports whether MIG mode has to wait for somebody else's slices.
+func (c *GPUChange) restoreMIG(held resource.PriorGPU, g resource.GPU, prior resource.Prior) (waits bool) {
+	was, ours := held.Baseline.MIG, held.Applied.MIG
+	if was == nil || ours == nil {
+		return false
+	}
+	if !*was && g.MIG && *ours && len(Foreign(g, prior)) > 0 {
+		c.Kept = append(c.Kept, Field{Name: "MIG mode", From: "on", To: "on", Reason: "somebody else's slices are on it; destroy again once they are gone"})
+		return true
+	}
+	if c.restore("MIG mode", resource.OnOff(g.MIG), resource.OnOff(*was), g.MIG == *ours) {
+		c.Settings.MIG = was
+	}
+	return false
+}
+
+func (c *GPUChange) restorePersistence(held resource.PriorGPU, g resource.GPU) {
+	was, ours := held.Baseline.Persistence, held.Applied.Persistence
+	if was != nil && ours != nil && c.restore("persistence mode", resource.OnOff(g.Persistence), resource.OnOff(*was), g.Persistence == *ours) {
+		c.Settings.Persistence = was
+	}
+}

@@ -107,7 +107,7 @@ func TestKill(t *testing.T) {
 		if !bytes.Equal(p.hardware(), before) {
 			t.Fatalf("the host is not as it was:\n%s", p.run("sim", "show"))
 		}
-		if left, _ := filepath.Glob(filepath.Join(p.dir, ".cosplay/sessions/*/*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(p.dir, ".cosplay/sessions/*/*/*")); len(left) > 0 {
 			t.Fatalf("session folders are left: %v", left)
 		}
 	}

@@ -50,7 +50,7 @@ func (inv *invocation) look(ctx context.Context, text textView, json jsonView) e
 		return err
 	}
 	defer p.Close()
-	o, err := p.Look(ctx)
+	o, err := p.Peek(ctx)
 	if err != nil {
 		return err
 	}

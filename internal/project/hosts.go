@@ -1,6 +1,8 @@
 package project
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +16,7 @@ import (
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime/process"
 	"cosplay/internal/sim"
+	"cosplay/internal/state"
 )
 
 // ScratchDir is the project's own folder for what can be made anew: simulated
@@ -50,7 +53,7 @@ func (p *Project) open(c config.Host) (*host, error) {
 	}
 	h := &host{
 		agent:       agent.New(options),
-		runtime:     process.Runtime{Base: filepath.Join(p.Dir, ScratchDir, "sessions", c.Name), Library: library},
+		runtime:     process.Runtime{Base: filepath.Join(p.Dir, ScratchDir, "sessions", p.stateName(), c.Name), Library: library},
 		runtimeName: process.Name,
 	}
 	p.hosts[c.Name] = h
@@ -69,6 +72,15 @@ func (p *Project) Runtime(name string) (process.Runtime, error) {
 		}
 	}
 	return process.Runtime{}, fmt.Errorf("the configuration has no host %q; put its block back", name)
+}
+
+// stateName tells the session folders of one state in a folder from another's.
+func (p *Project) stateName() string {
+	if p.Store.Path == filepath.Join(p.Dir, state.FileName) {
+		return "default"
+	}
+	sum := sha256.Sum256([]byte(p.Store.Path))
+	return hex.EncodeToString(sum[:6])
 }
 
 // SimDir is the folder of a simulated host.

@@ -70,6 +70,9 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	if store.Path == "" {
 		store.Path = filepath.Join(dir, state.FileName)
 	}
+	if store.Path, err = filepath.Abs(store.Path); err != nil {
+		return nil, nil, nil, err
+	}
 	p := &Project{Dir: dir, Intent: intent, Store: store, hosts: map[string]*host{}}
 	return p, intent.Files, diags, nil
 }
@@ -96,31 +99,100 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 	return err
 }
 
-// Refresh loads the state and looks at all hosts. A journal that is still there
-// tells of a run that was cut off: it is folded into the state first.
+// recoveryWait is how long a command waits for a run under way to end, or for
+// the last step of one that was killed.
+const recoveryWait = 10 * time.Second
+
+// Refresh loads the state and looks at all hosts, so that both are of the same
+// moment. A journal that is there tells of a run under way, which is waited for,
+// or of one that was cut off, which is folded into the state.
 func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, error) {
-	prior, err := p.Store.Load()
-	if err != nil {
-		return prior, resource.Live{}, err
-	}
-	if err := p.knowsHosts(prior); err != nil {
-		return prior, resource.Live{}, err
-	}
-	live, err := p.Observe(ctx)
-	if err != nil {
-		return prior, live, err
-	}
-	if _, err := os.Stat(p.Store.JournalPath()); err != nil {
-		return prior, live, nil
-	}
 	if p.lock == nil {
-		if err := p.Lock(ctx, "recovery", 0); err != nil {
+		prior, live, quiet, err := p.glance(ctx)
+		if quiet || err != nil {
+			return prior, live, err
+		}
+		if err := p.Lock(ctx, "recovery", recoveryWait); err != nil {
 			return prior, live, err
 		}
 		defer func() { _ = p.unlock() }()
 	}
-	prior, err = p.recover(live)
+	prior, err := p.load()
+	if err != nil {
+		return prior, resource.Live{}, err
+	}
+	// Only now: what is seen must be what the cut-off run has left.
+	live, err := p.Observe(ctx)
+	if err != nil || !p.unfinished() {
+		return prior, live, err
+	}
+	prior, err = p.recover(prior, live)
 	return prior, live, err
+}
+
+// glance reads without the lock. It is quiet when no run was under way in the
+// meantime, so that state and world belong together.
+func (p *Project) glance(ctx context.Context) (prior resource.Prior, live resource.Live, quiet bool, err error) {
+	for range 3 {
+		if p.unfinished() {
+			return prior, live, false, nil
+		}
+		if prior, err = p.load(); err != nil {
+			return prior, live, false, err
+		}
+		if live, err = p.Observe(ctx); err != nil {
+			return prior, live, false, err
+		}
+		again, err := p.load()
+		if err != nil {
+			return prior, live, false, err
+		}
+		if !p.unfinished() && again.Serial == prior.Serial && again.Lineage == prior.Lineage {
+			return prior, live, true, nil
+		}
+	}
+	return prior, live, false, nil
+}
+
+// unfinished reports whether a run is under way or was cut off.
+func (p *Project) unfinished() bool {
+	_, err := os.Stat(p.Store.JournalPath())
+	return err == nil
+}
+
+// load loads the state and makes sure that all hosts in it can be reached.
+func (p *Project) load() (resource.Prior, error) {
+	prior, err := p.Store.Load()
+	if err != nil {
+		return prior, err
+	}
+	return prior, p.knowsHosts(prior)
+}
+
+// Peek looks without waiting for anybody: while a run is under way, at how far
+// it has come. Nothing is written.
+func (p *Project) Peek(ctx context.Context) (Outlook, error) {
+	prior, live, quiet, err := p.glance(ctx)
+	if err != nil {
+		return Outlook{}, err
+	}
+	if !quiet {
+		if prior, err = p.load(); err != nil {
+			return Outlook{}, err
+		}
+		if live, err = p.Observe(ctx); err != nil {
+			return Outlook{}, err
+		}
+		entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())
+		if err != nil {
+			return Outlook{}, err
+		}
+		if len(entries) > 0 && entries[0].Serial == prior.Serial {
+			prior, _ = apply.Recover(prior, entries, live)
+		}
+	}
+	d := diff.Compare(resource.Desired{}, prior, live, p.diffOptions())
+	return Outlook{Prior: prior, Live: live, Plan: plan.Build(d, resource.Desired{}, prior, live)}, nil
 }
 
 func (p *Project) unlock() error {
@@ -155,12 +227,7 @@ func (p *Project) knowsHosts(prior resource.Prior) error {
 }
 
 // recover folds the journal of a run that was cut off into the state.
-func (p *Project) recover(live resource.Live) (resource.Prior, error) {
-	// Loaded anew, under the lock: the run may have ended in between.
-	prior, err := p.Store.Load()
-	if err != nil {
-		return prior, err
-	}
+func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Prior, error) {
 	entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())
 	if err != nil {
 		return prior, err
@@ -242,13 +309,8 @@ func (p *Project) Plan(ctx context.Context, goal Goal) (Outlook, hcl.Diagnostics
 	}
 	d := diff.Compare(desired, o.Prior, o.Live, p.diffOptions())
 	o.Plan = plan.Build(d, desired, o.Prior, o.Live)
+	o.Plan.Basis.State = p.Store.Path
 	return o, diags, nil
-}
-
-// Look compares the state with the world, for those who only want to see.
-func (p *Project) Look(ctx context.Context) (Outlook, error) {
-	o, _, err := p.Plan(ctx, NothingLeft)
-	return o, err
 }
 
 func (p *Project) diffOptions() diff.Options {
@@ -276,6 +338,8 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	}
 	now := plan.NewBasis(prior, live)
 	switch {
+	case planned.Basis.State != p.Store.Path:
+		return prior, live, &StaleError{"it was made for another project, with its state in " + planned.Basis.State}
 	case now.Lineage != planned.Basis.Lineage:
 		return prior, live, &StaleError{"the state has been replaced"}
 	case now.Serial != planned.Basis.Serial:
@@ -297,7 +361,7 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 		return apply.Result{}, err
 	}
 	defer journal.Close()
-	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial}
+	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial, Look: p.Observe}
 	for name, h := range p.hosts {
 		run.Hosts[name] = apply.Host{GPUs: h.agent, Runtime: h.runtime}
 	}

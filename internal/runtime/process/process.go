@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"cosplay/internal/disguise"
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
@@ -77,7 +79,10 @@ func (r Runtime) linkLibrary(dir string) error {
 		return nil
 	}
 	link := filepath.Join(dir, libraryDir, "libnvidia-ml.so.1")
-	if err := os.Symlink(r.Library, link); err != nil && !errors.Is(err, fs.ErrExist) {
+	if to, err := os.Readlink(link); err == nil && to == r.Library {
+		return nil
+	}
+	if err := renameio.Symlink(r.Library, link); err != nil {
 		return fmt.Errorf("linking the NVML library: %w", err)
 	}
 	return nil

@@ -107,7 +107,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 			return err
 		}
 		planned, prior, live = outlook.Plan, outlook.Prior, outlook.Live
-		asks := !o.autoApprove && !planned.Empty()
+		asks := !o.autoApprove && planned.Diff.Changes()
 		if asks {
 			if err := inv.mayAsk(); err != nil {
 				return err
@@ -119,8 +119,8 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 				return err
 			}
 		}
-		if planned.Empty() && !inv.json {
-			return nil
+		if !planned.Diff.Changes() && !inv.json {
+			return inv.keepBooks(ctx, p, planned, prior, live)
 		}
 		if asks {
 			if err := inv.ask(o); err != nil {
@@ -149,6 +149,15 @@ func commandName(o applyOptions) string {
 		return "destroy"
 	}
 	return "apply"
+}
+
+// keepBooks brings the state up to date where the world needs nothing.
+func (inv *invocation) keepBooks(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live) error {
+	if planned.Empty() {
+		return nil
+	}
+	_, err := p.Apply(ctx, planned, prior, live, project.ApplyOptions{Parallelism: 1})
+	return err
 }
 
 // carryOut applies, tells progress on standard error and the outcome on

@@ -103,7 +103,16 @@ func (inv *invocation) root() *cobra.Command {
   cosplay apply           change it
   cosplay drift           did somebody touch the machine? (exit code 2)
   cosplay destroy         put the GPUs back as they were`,
-		Version:       Version,
+		Version: Version,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if inv.chdir == "" {
+				return nil
+			}
+			if err := os.Chdir(inv.chdir); err != nil {
+				return fmt.Errorf("--chdir: %w", err)
+			}
+			return nil
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -175,7 +184,7 @@ func (inv *invocation) open() (*project.Project, map[string]*hcl.File, hcl.Diagn
 }
 
 func (inv *invocation) openWith(o project.Options) (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
-	o.Dir, o.File, o.StatePath, o.Version = inv.chdir, inv.file, inv.state, Version
+	o.File, o.StatePath, o.Version = inv.file, inv.state, Version
 	p, files, diags, err := project.Open(o)
 	if err != nil {
 		return nil, nil, nil, err

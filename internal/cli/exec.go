@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/diff"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 )
@@ -47,10 +48,11 @@ func (inv *invocation) runExec(ctx context.Context, name string, argv []string) 
 		return err
 	}
 	defer p.Close()
-	prior, err := p.Store.Load()
+	now, err := p.Peek(ctx)
 	if err != nil {
 		return err
 	}
+	prior := now.Prior
 	var known []resource.Address
 	for _, s := range prior.Sessions {
 		known = append(known, s.Address)
@@ -60,6 +62,9 @@ func (inv *invocation) runExec(ctx context.Context, name string, argv []string) 
 		return oneOfSeveral(err, name, known)
 	}
 	session, _ := prior.Session(address)
+	if own, there := diff.OwnSlice(session, now.Live); session.Handle != nil && (!there || own.UUID == "") {
+		return fmt.Errorf("%s: its slice is gone, so there is no GPU to run on; cosplay apply makes it anew", address)
+	}
 	runtime, err := p.Runtime(session.Slice.Host)
 	if err != nil {
 		return err

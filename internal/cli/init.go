@@ -63,7 +63,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 			return err
 		}
 	}
-	dir := inv.chdir
+	dir := "."
 	if dir == "" {
 		dir = "."
 	}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/catalog"
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
@@ -25,6 +27,38 @@ const ScratchDir = ".cosplay"
 
 // StdinName is what a configuration from standard input is called in messages.
 const StdinName = "<stdin>"
+
+// notYetRunnable refuses a runtime that is not there, and warns of what has no
+// effect in the one that is.
+func notYetRunnable(intent *config.Intent) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	auto := map[string]bool{}
+	for _, h := range intent.Hosts {
+		auto[h.Name] = h.Runtime == config.RuntimeAuto
+		if h.Runtime == config.RuntimeDocker {
+			at := h.Ranges.At("runtime")
+			diags = append(diags, &hcl.Diagnostic{
+				Severity: hcl.DiagError,
+				Summary:  "sessions in Docker are not yet part of cosplay",
+				Detail:   "A later version will have them. Until then: runtime = \"process\", or leave it out.",
+				Subject:  &at,
+			})
+		}
+	}
+	told := map[hcl.Range]bool{}
+	for _, s := range intent.Sessions {
+		if !auto[s.Host] {
+			continue
+		}
+		for _, d := range s.WithoutContainer() {
+			if !told[*d.Subject] { // once a block, not once an instance
+				told[*d.Subject] = true
+				diags = append(diags, d)
+			}
+		}
+	}
+	return diags
+}
 
 // host is an open host.
 type host struct {

@@ -66,6 +66,9 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	if diags.HasErrors() {
 		return nil, intent.Files, diags, nil
 	}
+	if diags = append(diags, notYetRunnable(intent)...); diags.HasErrors() {
+		return nil, intent.Files, diags, nil
+	}
 	store := state.Store{Path: o.StatePath, Version: o.Version}
 	if store.Path == "" {
 		store.Path = filepath.Join(dir, state.FileName)

@@ -3,6 +3,7 @@
 package inittest
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -119,4 +121,22 @@ func Soon(t *testing.T, what string, holds func() bool) {
 		}
 	}
 	t.Fatalf("not within 5 s: %s", what)
+}
+
+// Output collects what a program writes while others look.
+type Output struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.data.Write(p)
+}
+
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.data.String()
 }

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -212,7 +211,7 @@ func TestTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer screen.Close()
-	shown := &reader{}
+	shown := &inittest.Output{}
 	go io.Copy(shown, screen)
 	expect := func(typed, want string) {
 		t.Helper()
@@ -332,7 +331,7 @@ func TestForwarding(t *testing.T) {
 	w.Options = []string{"-o", "LogLevel=INFO"}
 	cmd := w.SSH([]string{"-N", "-o", "ExitOnForwardFailure=yes",
 		"-L", fmt.Sprintf("127.0.0.1:%d:127.0.0.1:%d", local, target), "-R", fmt.Sprintf("0:127.0.0.1:%d", target)})
-	said := &reader{}
+	said := &inittest.Output{}
 	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -542,22 +541,4 @@ func TestParseKeys(t *testing.T) {
 	if len(keys) != 1 || len(notes) != 2 {
 		t.Errorf("%d keys, notes %q; want 1 and 2", len(keys), notes)
 	}
-}
-
-// reader collects what is written while others look.
-type reader struct {
-	mu   sync.Mutex
-	data bytes.Buffer
-}
-
-func (r *reader) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.data.Write(p)
-}
-
-func (r *reader) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.data.String()
 }

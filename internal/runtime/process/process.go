@@ -17,8 +17,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"cosplay/internal/disguise"
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
@@ -54,7 +52,7 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, sliceID string) 
 	if err := os.MkdirAll(s.Workspace, 0o755); err != nil {
 		return resource.Container{}, fmt.Errorf("making the workspace: %w", err)
 	}
-	if err := r.linkLibrary(dir); err != nil {
+	if err := r.install(dir, s, sliceID); err != nil {
 		return resource.Container{}, err
 	}
 	content, err := json.MarshalIndent(figures{Session: s, Slice: sliceID}, "", "  ")
@@ -72,20 +70,17 @@ func container(dir string, s resource.Session, sliceID string) resource.Containe
 	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, State: resource.Running, Hash: s.Hash(), SliceID: sliceID}
 }
 
-// linkLibrary puts the host's NVML library where the session's programs look
-// first.
-func (r Runtime) linkLibrary(dir string) error {
-	if r.Library == "" {
-		return nil
+// install puts the disguise in front of the host's NVML library, where the
+// session's programs look first.
+func (r Runtime) install(dir string, s resource.Session, sliceID string) error {
+	library := r.Library
+	if library == "" {
+		var err error
+		if library, err = disguise.SystemLibrary(); err != nil {
+			return err
+		}
 	}
-	link := filepath.Join(dir, libraryDir, "libnvidia-ml.so.1")
-	if to, err := os.Readlink(link); err == nil && to == r.Library {
-		return nil
-	}
-	if err := renameio.Symlink(r.Library, link); err != nil {
-		return fmt.Errorf("linking the NVML library: %w", err)
-	}
-	return nil
+	return disguise.Install(dir, s, sliceID, library)
 }
 
 // Unprepare removes a session's folder, never its workspace.

@@ -21,7 +21,11 @@ func worker(t *testing.T) (Runtime, resource.Session) {
 		Workspace: filepath.Join(dir, "work", "deep"),
 		Env:       map[string]string{"SEED": "14", "GPU_COSPLAY_CARD": "mine"},
 	}
-	return Runtime{Base: filepath.Join(dir, "sessions"), Library: "/opt/lib/libnvidia-ml.so.1"}, s
+	library := filepath.Join(dir, "libnvidia-ml.so.1")
+	if err := os.WriteFile(library, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return Runtime{Base: filepath.Join(dir, "sessions"), Library: library}, s
 }
 
 func prepare(t *testing.T, r Runtime, s resource.Session) resource.Container {
@@ -165,7 +169,10 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s is %q, want %q", variable, got, want)
 		}
 	}
-	if to, err := os.Readlink(filepath.Join(made.ID, libraryDir, "libnvidia-ml.so.1")); err != nil || to != r.Library {
-		t.Errorf("the library in front is %q, %v", to, err)
+	if to, err := os.Readlink(filepath.Join(made.ID, "real", "libnvidia-ml.so.1")); err != nil || to != r.Library {
+		t.Errorf("the library behind the disguise is %q, %v", to, err)
+	}
+	if info, err := os.Lstat(filepath.Join(made.ID, libraryDir, "libnvidia-ml.so.1")); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("the library in front: %v, %v", info, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"cosplay/internal/agent"
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
@@ -164,7 +166,8 @@ func (inv *invocation) keepBooks(ctx context.Context, p *project.Project, planne
 // standard output.
 func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
 	begun := time.Now()
-	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.given()}
+	_, noSMI := exec.LookPath("nvidia-smi")
+	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.given(), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode}
 	if planned.Empty() {
 		view.Result.Prior = prior
 	} else {
@@ -191,6 +194,15 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 		return exit(exitInterrupted)
 	}
 	return nil
+}
+
+// nvmlCode is what NVML answered; 0 where an error is not NVML's.
+func nvmlCode(err error) int {
+	var at *agent.Error
+	if errors.As(err, &at) {
+		return at.Code
+	}
+	return 0
 }
 
 // interruptible ends the context at the first SIGINT, SIGTERM or SIGHUP, and

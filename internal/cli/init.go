@@ -63,10 +63,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 			return err
 		}
 	}
-	dir := "."
-	if dir == "" {
-		dir = "."
-	}
+	const dir = "." // --chdir has been here
 	if have, err := filepath.Glob(filepath.Join(dir, "*.hcl")); err == nil && len(have) > 0 {
 		return fmt.Errorf("there is %s already; nothing was written. Edit it, or start in an empty folder", have[0])
 	}

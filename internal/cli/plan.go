@@ -134,7 +134,7 @@ func (inv *invocation) tellDrift(view render.PlanView, quiet bool) error {
 	case inv.json:
 		return render.DriftJSON(inv.Out, view)
 	case !quiet && !view.Plan.Diff.Drifted():
-		fmt.Fprintln(inv.Out, "No drift: everything is as the last apply left it.")
+		render.NoDrift(inv.Out, inv.style(inv.Out), view)
 	default:
 		render.Drift(inv.Out, inv.style(inv.Out), view)
 	}

@@ -21,7 +21,10 @@ type AppliedView struct {
 	Took    time.Duration
 	Destroy bool
 	Flags   []string // global flags that were given, for the commands that are suggested
-	Err     error    // of the run itself: its journal or the state could not be written
+
+	NvidiaSMI bool            // nvidia-smi is there to be run in a session
+	NVMLCode  func(error) int // what NVML answered; 0 where a failure is not NVML's
+	Err       error           // of the run itself: its journal or the state could not be written
 }
 
 // Applied shows what came of a run: each failure with what is left of it, then
@@ -231,9 +234,12 @@ func (p *page) asFound(v AppliedView) string {
 	return " Everything is as it was found."
 }
 
+// nextAfterApply is a look into the first session that was made, where there is
+// something to look with.
 func (p *page) nextAfterApply(v AppliedView) {
 	for _, c := range v.Plan.Diff.Sessions {
-		if s, ok := v.Result.Prior.Session(c.Address); ok && c.After != nil && c.Action != diff.NoOp && s.Container != nil {
+		s, ok := v.Result.Prior.Session(c.Address)
+		if v.NvidiaSMI && ok && c.After != nil && c.Action != diff.NoOp && s.Container != nil {
 			p.next(suggest("exec", append(slices.Clone(v.Flags), c.Address.Short())) + " -- nvidia-smi")
 			return
 		}
@@ -247,6 +253,28 @@ type failureJSON struct {
 	Error  string `json:"error"`
 	Undone bool   `json:"undone"`
 	Left   string `json:"left,omitempty"`
+	Code   int    `json:"nvml_code,omitempty"`
+}
+
+// madeJSON is a session as the state has it after a run.
+type madeJSON struct {
+	Address   resource.Address    `json:"address"`
+	Name      string              `json:"name"` // as people type it
+	Slice     resource.Slice      `json:"slice"`
+	SliceUUID string              `json:"slice_uuid"` // of its MIG device; "" on a whole GPU
+	Container *resource.Container `json:"container"`
+}
+
+func madeOf(prior resource.Prior) []madeJSON {
+	all := []madeJSON{}
+	for _, s := range prior.Sessions {
+		one := madeJSON{Address: s.Address, Name: s.Address.Short(), Slice: s.Slice, Container: s.Container}
+		if s.Handle != nil {
+			one.SliceUUID = s.Handle.UUID
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // AppliedJSON writes what came of a run as data.
@@ -254,6 +282,9 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 	failures := []failureJSON{}
 	for _, f := range v.Result.Failures {
 		one := failureJSON{Step: f.Step.ID, Title: f.Step.Title, Error: f.Err.Error(), Undone: f.Undone}
+		if v.NVMLCode != nil {
+			one.Code = v.NVMLCode(f.Err)
+		}
 		if f.Left != nil {
 			one.Left = f.Left.Error()
 		}
@@ -273,13 +304,14 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 		Destroy       bool          `json:"destroy"`
 		Summary       achievedJSON  `json:"summary"`
 		Done          []string      `json:"done"`
+		Sessions      []madeJSON    `json:"sessions"` // all of the project, also those that stayed
 		Failures      []failureJSON `json:"failures"`
 		NotTried      []string      `json:"not_tried"`
 		Interrupted   bool          `json:"interrupted"`
 		TookSeconds   float64       `json:"took_seconds"`
 		Serial        int           `json:"serial"`
 		Error         string        `json:"error,omitempty"`
-	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), failures, notTried,
+	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), failures, notTried,
 		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/place"
 	"cosplay/internal/resource"
 )
 
@@ -185,14 +186,23 @@ func runName(run []board) string {
 	return fmt.Sprintf("%s to %d", first.name, last.gpu.Index)
 }
 
-// sessionsOn is ", with 35 sessions".
+// sessionsOn is ", with 35 sessions"; those that go are named.
 func sessionsOn(run []board) string {
 	n := 0
+	var going []resource.Address
 	for _, b := range run {
 		n += len(b.sessions)
+		for _, c := range b.sessions {
+			if c.Action == diff.Delete || c.Action == diff.Replace {
+				going = append(going, c.Address)
+			}
+		}
 	}
-	if n == 0 {
+	switch {
+	case n == 0:
 		return ""
+	case len(going) > 0:
+		return ", with " + count(n, "session") + "; what goes or is replaced: " + place.Names(going, 0)
 	}
 	return ", with " + count(n, "session")
 }
@@ -246,15 +256,23 @@ func (p *page) boardTitle(b board) {
 	p.table(t)
 }
 
+// settingOrder is the order in which settings stand on a screen, whether they
+// change or stay.
+var settingOrder = []string{"persistence mode", "MIG mode", "power limit", "SM clock"}
+
 // boardSettings lists what changes on a GPU and what stays though one would
 // expect a change; it reports whether there is any.
 func (p *page) boardSettings(b board) bool {
 	if b.change == nil {
 		return false
 	}
-	t := &table{columns: []column{{}, {tight: true}, {}, {tight: true}, {tight: true}, {prose: true}}}
+	type setting struct {
+		diff.Field
+		cells []line
+	}
+	var all []setting
 	for _, f := range b.change.Fields {
-		t.add(sign(diff.Update), text(settingWord(f.Name)), text(f.From), inked(dim, p.arrow()), text(f.To), inked(dim, f.Reason))
+		all = append(all, setting{f, []line{sign(diff.Update), text(settingWord(f.Name)), text(f.From), inked(dim, p.arrow()), text(f.To), inked(dim, f.Reason)}})
 	}
 	kept := b.change.Kept
 	if b.change.Action == diff.NoOp && !p.Verbose {
@@ -265,7 +283,14 @@ func (p *page) boardSettings(b board) bool {
 		if b.change.GiveBack && f.Name != "GPU" {
 			reason = "left as it is: " + reason
 		}
-		t.add(sign(diff.NoOp), text(settingWord(f.Name)), text(f.From), nil, nil, inked(dim, reason))
+		all = append(all, setting{f, []line{sign(diff.NoOp), text(settingWord(f.Name)), text(f.From), nil, nil, inked(dim, reason)}})
+	}
+	slices.SortStableFunc(all, func(a, b setting) int {
+		return slices.Index(settingOrder, settingWord(a.Name)) - slices.Index(settingOrder, settingWord(b.Name))
+	})
+	t := &table{columns: []column{{}, {tight: true}, {}, {tight: true}, {tight: true}, {prose: true}}}
+	for _, one := range all {
+		t.add(one.cells...)
 	}
 	p.table(t)
 	return len(t.rows) > 0

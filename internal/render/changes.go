@@ -6,6 +6,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/fit"
+	"cosplay/internal/place"
 	"cosplay/internal/resource"
 )
 
@@ -35,19 +36,20 @@ func subject(c diff.SessionChange) resource.Session {
 // sessionChanges lists what happens to the sessions of one GPU, with the fit of
 // each; those that stay are counted.
 func (p *page) sessionChanges(v PlanView, b board) {
-	t := &table{columns: []column{{}, {title: "SESSION", tight: true}, {title: "TARGET"}, {title: "SLICE"}, {title: "VRAM", right: true},
-		{title: "FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}}}
+	t := &table{columns: []column{{}, {title: "SESSION", tight: true, brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "VRAM", right: true},
+		{title: "FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}},
+		spare: []string{"TENSOR", "VRAM"}}
 	staying := 0
 	for _, g := range alike(b.sessions, sessionReads, p.Verbose) {
 		if g.shown[0].Action == diff.NoOp && !p.Verbose {
-			staying += len(g.shown) + g.hidden
+			staying += len(g.shown) + len(g.hidden)
 			continue
 		}
 		for _, c := range g.shown {
 			p.sessionChange(t, v, c)
 		}
-		if g.hidden > 0 {
-			t.across(4, p.more(g.hidden))
+		if len(g.hidden) > 0 {
+			t.across(4, p.moreSessions(g.hidden))
 		}
 	}
 	for _, c := range b.leaving {
@@ -57,6 +59,26 @@ func (p *page) sessionChanges(v PlanView, b board) {
 		t.across(4, inked(dim, stayWords(staying)))
 	}
 	p.table(t)
+}
+
+// inBlock is a session's address without the word that all of them begin with.
+func inBlock(address string) string { return strings.TrimPrefix(address, "session.") }
+
+// moreSessions stands for sessions that read like those before them. What goes
+// is named all the same.
+func (s Style) moreSessions(hidden []diff.SessionChange) line {
+	if a := hidden[0].Action; a != diff.Delete && a != diff.Replace {
+		return s.more(len(hidden))
+	}
+	return join(inked(dim, s.dots()+" "), text("and "+place.Names(addressesOf(hidden), 0)), inked(dim, ", like them (--verbose shows all)"))
+}
+
+func addressesOf(changes []diff.SessionChange) []resource.Address {
+	var all []resource.Address
+	for _, c := range changes {
+		all = append(all, c.Address)
+	}
+	return all
 }
 
 func stayWords(n int) string {
@@ -80,15 +102,49 @@ func (p *page) sessionChange(t *table, v PlanView, c diff.SessionChange) {
 	if c.Reason != "" && c.Action != diff.Delete {
 		t.across(6, text(c.Reason))
 	}
+	fields := c.Fields
+	if c.Action == diff.Replace && c.Before != nil {
+		var was string
+		if was, fields = before(v.Live, c); was != "" {
+			t.across(6, inked(dim, "was "+was))
+		}
+	}
 	name := 0
-	for _, f := range c.Fields {
+	for _, f := range fields {
 		name = max(name, columns(f.Name))
 	}
-	for _, f := range c.Fields {
+	for _, f := range fields {
 		from, to := withGPUNames(v.Live, f.From), withGPUNames(v.Live, f.To)
 		change := join(text(f.Name), line{pad(name - columns(f.Name))}, text("   "+from+" "), inked(dim, p.arrow()), text(" "+to), inked(dim, reasonSuffix(f.Reason)))
 		t.across(6, keepBlanks(change))
 	}
+}
+
+// before says what a replaced session was, as far as its row tells what it will
+// be, and gives the other fields back.
+func before(live resource.Live, c diff.SessionChange) (was string, others []diff.Field) {
+	told := map[string]string{}
+	for _, f := range c.Fields {
+		switch f.Name {
+		case "target":
+			told[f.Name] = c.Before.Target.ShortName()
+		case "slice":
+			told[f.Name] = together(f.From)
+		case "GPU":
+			told[f.Name] = "on " + withGPUNames(live, f.From)
+		case "clock of the fit":
+			told[f.Name] = "at " + f.From
+		default:
+			others = append(others, f)
+		}
+	}
+	var parts []string
+	for _, name := range []string{"target", "slice", "GPU", "clock of the fit"} {
+		if told[name] != "" {
+			parts = append(parts, told[name])
+		}
+	}
+	return strings.Join(parts, ", "), others
 }
 
 func reasonSuffix(reason string) string {

@@ -16,8 +16,10 @@ func Diagnostics(w io.Writer, s Style, diags hcl.Diagnostics, files map[string]*
 }
 
 func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
-	for _, d := range diags {
-		p.gap()
+	for i, d := range diags {
+		if i == 0 || !oneLiner(d) || !oneLiner(diags[i-1]) {
+			p.gap()
+		}
 		mark, lead := removed, "Error:"
 		if d.Severity == hcl.DiagWarning {
 			mark, lead = strong, "Warning:"
@@ -30,6 +32,12 @@ func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
 		}
 		p.paragraphs(0, d.Detail)
 	}
+}
+
+// oneLiner reports whether a diagnostic is its summary alone; such ones stand
+// together.
+func oneLiner(d *hcl.Diagnostic) bool {
+	return d.Detail == "" && (d.Subject == nil || *d.Subject == (hcl.Range{}))
 }
 
 // paragraphs keeps the line breaks that a text has and wraps its lines; those

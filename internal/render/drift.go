@@ -8,6 +8,15 @@ import (
 	"cosplay/internal/resource"
 )
 
+// NoDrift says that nothing was changed outside of cosplay, and which slices of
+// others there are.
+func NoDrift(w io.Writer, s Style, v PlanView) {
+	p := newPage(s)
+	said := "No drift: everything is as the last apply left it. " + foreignWords(v)
+	p.flow(0, 2, text(said))
+	p.flush(w)
+}
+
 // Drift shows what was changed outside of cosplay, and writes nothing where
 // nothing was that counts.
 func Drift(w io.Writer, s Style, v PlanView) {
@@ -36,25 +45,29 @@ func (p *page) drift(v PlanView) {
 		were = " thing was"
 	}
 	p.flow(0, 2, join(inked(drifted, "Drift:"), text(fmt.Sprintf(" %d%s changed outside of cosplay since the last apply.", len(counts), were))))
-	p.driftTable(v.Live, counts, drifted)
+	t := &table{indent: 2, columns: []column{{brief: inBlock}, {}, {}, {tight: true}, {tight: true}, {prose: true}}}
+	p.driftRows(t, v.Live, counts, drifted)
 	if len(told) > 0 {
-		p.gap()
-		p.flow(0, 2, text("Not ours, and left alone:"))
-		p.driftTable(v.Live, told, plain)
-	}
-}
-
-func (p *page) driftTable(live resource.Live, all []diff.Drift, to ink) {
-	t := &table{indent: 2, columns: []column{{}, {}, {}, {tight: true}, {tight: true}, {prose: true}}}
-	for _, g := range alike(all, driftReads, p.Verbose) {
-		for _, d := range g.shown {
-			t.add(text(driftName(live, d)), text(d.Thing), text(d.From), inked(dim, p.arrow()), inked(to, d.To), inked(dim, d.Cause))
-		}
-		if g.hidden > 0 {
-			t.across(0, p.more(g.hidden))
-		}
+		t.across(0, nil)
+		t.across(-t.indent, text("Not ours, and left alone:"))
+		p.driftRows(t, v.Live, told, plain)
 	}
 	p.table(t)
+}
+
+func (p *page) driftRows(t *table, live resource.Live, all []diff.Drift, to ink) {
+	for _, g := range alike(all, driftReads, p.Verbose) {
+		for _, d := range g.shown {
+			cause := d.Cause
+			if d.Told {
+				cause = "" // the line above says it
+			}
+			t.add(text(driftName(live, d)), text(d.Thing), text(d.From), inked(dim, p.arrow()), inked(to, d.To), inked(dim, cause))
+		}
+		if len(g.hidden) > 0 {
+			t.across(0, p.more(len(g.hidden)))
+		}
+	}
 }
 
 // driftReads is what drifts that read alike have in common.

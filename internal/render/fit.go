@@ -38,6 +38,9 @@ func Fit(w io.Writer, s Style, v FitView) {
 	p.flow(0, 2, join(inked(strong, v.Target.ShortName()), text(title), inked(dim, where)))
 	p.gap()
 	p.fitTable(v)
+	if small := tooSmall(v); len(small) > 0 && len(v.Candidates) > 0 {
+		p.flow(2, 4, inked(dim, "too small: "+strings.Join(small, ", ")))
+	}
 	p.gap()
 	if len(v.Limits) > 0 {
 		p.flow(0, 2, join(inked(strong, "Cannot be hidden:"), text(" "+sentence(strings.Join(v.Limits, "; ")))))
@@ -48,6 +51,18 @@ func Fit(w io.Writer, s Style, v FitView) {
 		p.flow(0, 2, join(inked(added, ">"), text(" is what cosplay would take; fit.tolerance and fit.prefer choose another row.")))
 	}
 	p.flush(w)
+}
+
+// tooSmall lists the slices that do not hold the target's memory: "1g.18gb
+// (16384 MiB)". Variants of a profile are left out, as they are in the table.
+func tooSmall(v FitView) []string {
+	var small []string
+	for _, p := range v.Model.Profiles {
+		if p.MemoryMiB < v.Target.MemoryMiB && !strings.ContainsAny(p.Name, "+-") {
+			small = append(small, together(fmt.Sprintf("%s (%s)", p.Name, mib(p.MemoryMiB))))
+		}
+	}
+	return small
 }
 
 // hundredths writes a ratio in percent, without the noise of binary fractions.
@@ -66,7 +81,7 @@ func preferWords(prefer resource.Preference) string {
 func (p *page) fitTable(v FitView) {
 	t := &table{gap: 2, columns: []column{{}, {title: "SLICE", tight: true}, {title: "SHARE"}, {title: "SMs", right: true}, {title: "CLOCK", right: true},
 		{title: "TFLOPS", right: true}, {title: "FP32", right: true}, {title: "GB/s", right: true}, {title: "BANDWIDTH", right: true},
-		{title: "TENSOR", right: true}, {prose: true}}}
+		{title: "TENSOR", right: true}, {prose: true, brief: leastBrief}}, spare: []string{"SHARE", "SMs", "TENSOR"}}
 	fp32, bandwidth := leastError(v.Candidates, resource.PreferFP32), leastError(v.Candidates, resource.PreferBandwidth)
 	for i, f := range v.Candidates {
 		mark, ink := "", plain
@@ -96,6 +111,9 @@ func leastWords(fp32, bandwidth bool) string {
 	}
 	return ""
 }
+
+// leastBrief is the mark for a narrow screen.
+func leastBrief(words string) string { return strings.Replace(words, " error", "", 1) }
 
 func sliceWord(f resource.Fit) string {
 	if f.Profile == "" {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
@@ -12,6 +13,7 @@ type StatusView struct {
 	Prior resource.Prior
 	Live  resource.Live
 	Drift []diff.Drift
+	Flags []string // global flags that were given, for the commands that are suggested
 }
 
 // fleet is a view with what its screens look up again and again.
@@ -57,6 +59,37 @@ func (v StatusView) sessionState(s resource.PriorSession) string {
 		return "gone"
 	}
 	return c.State
+}
+
+// lock is what is believed of the clock lock that cosplay holds on a GPU, which
+// NVML cannot read.
+type lock string
+
+const (
+	noLock       lock = "none"     // cosplay has set none
+	lockHeld     lock = "held"     // nothing speaks against it
+	lockUnlocked lock = "unlocked" // cosplay has lifted it
+	lockLifted   lock = "lifted"   // by somebody else, or a reboot
+	lockUnknown  lock = "unknown"  // a run was cut off while it set or lifted it
+)
+
+// lock gives the clock in MHz too where a lock is held.
+func (v StatusView) lock(g resource.GPU) (lock, int) {
+	held, ok := v.Prior.GPU(g.Host, g.UUID)
+	lifted := slices.ContainsFunc(v.Drift, func(d diff.Drift) bool {
+		return d.Class == diff.ClockLock && d.Host == g.Host && d.GPU == g.UUID
+	})
+	switch {
+	case ok && held.ClockUnsure:
+		return lockUnknown, 0
+	case !ok || held.Applied.ClockMHz == nil:
+		return noLock, 0
+	case *held.Applied.ClockMHz == 0:
+		return lockUnlocked, 0
+	case lifted:
+		return lockLifted, 0
+	}
+	return lockHeld, *held.Applied.ClockMHz
 }
 
 // counted is how many things have drifted that count.

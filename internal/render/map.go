@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"cosplay/internal/resource"
 )
@@ -36,7 +37,7 @@ func Map(w io.Writer, s Style, v StatusView) {
 		rest = rest[len(h.GPUs):]
 	}
 	p.gap()
-	p.legendLines(0, p.Style.legend(f.labels, maps...))
+	p.legendLines(0, p.Style.legend(f.labels, slices.DeleteFunc(maps, slotMap.bare)...))
 	p.flush(w)
 }
 
@@ -45,13 +46,28 @@ func Map(w io.Writer, s Style, v StatusView) {
 func (p *page) mapHost(h resource.Host, g grid, maps []slotMap, name int) {
 	ruled := 0
 	for i, m := range maps {
-		if m.slots() != ruled {
+		label := mapName(h.GPUs[i])
+		if m.bare() {
+			p.print(0, join(text(label), line{pad(name - columns(label))}, inked(dim, uncutWords(h.GPUs[i]))))
+			continue
+		}
+		if m.mig && m.slots() != ruled {
 			ruled = m.slots()
 			p.print(0, join(line{pad(name)}, g.ruler(ruled)))
 		}
-		label := mapName(h.GPUs[i])
 		p.print(0, join(text(label), line{pad(name - columns(label))}, p.bar(g, m)))
 	}
+}
+
+// bare reports whether there is nothing to draw: no slots and nobody on it.
+func (m slotMap) bare() bool { return !m.mig && len(m.taken) == 0 }
+
+// uncutWords stand for the slots of a GPU that has none now.
+func uncutWords(g resource.GPU) string {
+	if g.Model.MIG() || g.MIGCapable {
+		return "MIG off, free"
+	}
+	return "free"
 }
 
 func mapName(g resource.GPU) string { return fmt.Sprintf("GPU %d  %s", g.Index, g.Model.ShortModel()) }

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/diff"
-	"cosplay/internal/fit"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 )
@@ -114,36 +113,6 @@ func (p *page) notes(v PlanView) {
 	p.flow(0, 2, join(inked(strong, "A run was cut off before its end. "), text("What it did was found and is in the state:")))
 	for _, n := range v.Notes {
 		p.flow(2, 4, text(withGPUNames(v.Live, n)))
-	}
-}
-
-// limits says once for each kind of disguise what it cannot hide.
-func (p *page) limits(v PlanView) {
-	var texts []string
-	about := map[string]string{}
-	for _, c := range v.Plan.Diff.Sessions {
-		if c.After == nil || c.Action == diff.NoOp {
-			continue
-		}
-		g, ok := v.Live.GPU(c.After.Slice.Host, c.After.Slice.GPU)
-		if !ok {
-			continue
-		}
-		limits := fit.Limits(g.Model, c.After.Target)
-		if len(limits) == 0 {
-			continue
-		}
-		of := fmt.Sprintf("%s on %s", c.After.Target.ShortName(), g.Model.ShortModel())
-		if about[of] == "" {
-			texts = append(texts, of)
-		}
-		about[of] = strings.Join(limits, "; ")
-	}
-	for i, of := range texts {
-		if i == 0 {
-			p.gap()
-		}
-		p.flow(0, 2, join(inked(strong, "Cannot be hidden"), text(" ("+together(of)+"): "+sentence(about[of]))))
 	}
 }
 
@@ -265,7 +234,10 @@ func (p *page) nothingToDo(v PlanView) {
 	case v.Plan.Diff.Drifted():
 		said = "What has drifted needs nothing done: the configuration does not ask for it."
 	}
-	p.flow(0, 2, join(inked(strong, "No changes. "), text(strings.TrimSpace(said+" "+foreignWords(v)))))
+	if !v.Plan.Diff.Drifted() { // then the drift has told them
+		said = strings.TrimSpace(said + " " + foreignWords(v))
+	}
+	p.flow(0, 2, join(inked(strong, "No changes. "), text(said)))
 }
 
 // foreignWords tells of slices of others on our GPUs.

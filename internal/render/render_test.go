@@ -21,6 +21,7 @@ var styles = []struct {
 	style Style
 }{
 	{"plain, 100 columns", Style{}},
+	{"plain, 80 columns", Style{Width: 80}},
 	{"plain, 60 columns", Style{Width: 60}},
 	{"coloured, UTF-8, 100 columns", Style{Color: true, Unicode: true, Width: 100}},
 	{"UTF-8, 160 columns", Style{Unicode: true, Width: 160}},

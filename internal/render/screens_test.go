@@ -60,6 +60,8 @@ func planScreens() []screen {
 	}
 	saved := one().view()
 	saved.Saved = "my fleet.plan"
+	stale := saved
+	stale.Stale = "the state has moved from serial 3 to 4"
 	applying := one().view()
 	applying.Applying = true
 	stdin := one().applied().view()
@@ -68,7 +70,7 @@ func planScreens() []screen {
 	recovered.Notes = []string{"session.worker[3]/slice: its slice is there and taken over", one().gpu(0, 0).UUID + "/clock: a clock lock cannot be read; it will be set again"}
 	warned := one().view()
 	warned.Warnings, warned.Files = mistakes()
-	warned.Warnings = warned.Warnings[3:]
+	warned.Warnings = append(warned.Warnings[3:], &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "session.big has GPU 1, which processes of others use too", Subject: &hcl.Range{}})
 	drifted := one().applied().lose("worker-3", false).foreign(0, 0, "1g.18gb", 7)
 	drifted.gpu(0, 0).SMClockMHz = 1980
 	rebooted := one().applied()
@@ -96,6 +98,7 @@ func planScreens() []screen {
 	return []screen{
 		show("plan-first", one().view()),
 		show("plan-saved", saved),
+		show("plan-stale", stale),
 		show("plan-applying", applying),
 		show("plan-nothing", one().applied().view()),
 		show("plan-nothing-stdin", stdin),
@@ -114,6 +117,8 @@ func planScreens() []screen {
 		show("plan-give-back", back.without(all).view()),
 		show("plan-gpu-gone", gone.view()),
 		{"plan-verbose", func(w io.Writer, s Style) { s.Verbose = true; Plan(w, s, changed.view()) }},
+		{"drift-none", func(w io.Writer, s Style) { NoDrift(w, s, one().applied().view()) }},
+		{"drift-foreign", func(w io.Writer, s Style) { NoDrift(w, s, one().applied().foreign(0, 0, "1g.18gb", 7).view()) }},
 		{"drift", func(w io.Writer, s Style) { Drift(w, s, drifted.view()) }},
 		{"drift-reboot", func(w io.Writer, s Style) { Drift(w, s, rebooted.view()) }},
 	}
@@ -130,7 +135,9 @@ func runScreens() []screen {
 		done = append(done, s.ID)
 	}
 	after := one().applied().prior
-	good := AppliedView{Result: apply.Result{Prior: after, Done: done}, Plan: planned, Live: before, Took: 3120 * time.Millisecond}
+	good := AppliedView{NvidiaSMI: true, Result: apply.Result{Prior: after, Done: done}, Plan: planned, Live: before, Took: 3120 * time.Millisecond}
+	blind := good
+	blind.NvidiaSMI = false
 	failedAt := len(planned.Steps) - 5
 	failed, kept, stopped, journal := good, good, good, good
 	short := after.Clone()
@@ -156,7 +163,7 @@ func runScreens() []screen {
 		return screen{name, func(w io.Writer, s Style) { Applied(w, s, v) }}
 	}
 	return []screen{
-		show("applied", good), show("applied-failed", failed), show("applied-left", kept), show("applied-interrupted", stopped),
+		show("applied", good), show("applied-no-smi", blind), show("applied-failed", failed), show("applied-left", kept), show("applied-interrupted", stopped),
 		show("applied-stopped", journal), show("destroyed", undo), show("destroyed-left", left),
 		{"progress", func(w io.Writer, s Style) {
 			p := NewProgress(w, s)
@@ -203,7 +210,7 @@ func mistakes() (hcl.Diagnostics, map[string]*hcl.File) {
 		{Severity: hcl.DiagError, Summary: "no such variable", Subject: find(8, "CC"), Detail: "There is no variable of that name. Variables are declared by a variable block:\n\n    variable \"image\" {\n    }\n\nand used as var.image."},
 		{Severity: hcl.DiagError, Summary: "no file", Detail: "The folder has no *.hcl file. cosplay init writes one."},
 		{Severity: hcl.DiagWarning, Summary: `GPU 0 of host "lab" may have a clock lock already`, Subject: find(6, "7"), Detail: "Its SM clock is 1200 MHz, neither idle nor full. NVML cannot read a lock, so destroy would lift it. If there is one, tell it: baseline_clock = 1200 in the host block."},
-		{Severity: hcl.DiagWarning, Summary: "session.worker[0], session.worker[1] and 5 more: RTX 2060 as 1g.18gb on GPU 0 at 1575 MHz is off by FP32 +12 %; alone it would be FP32 +0 %", Subject: &hcl.Range{}},
+		{Severity: hcl.DiagWarning, Summary: "session.worker[0], session.worker[1] and 5 more: RTX 2060 as 1g.18gb on GPU 0 at 1575 MHz is off by FP32 +12 %; alone it would be FP32 +0.0 %", Subject: &hcl.Range{}},
 	}, parser.Files()
 }
 
@@ -222,7 +229,7 @@ func liveScreens() []screen {
 		return screen{name, func(w io.Writer, s Style) { Status(w, s, v) }}
 	}
 	return []screen{
-		status("status", good), status("status-drift", w.status()), status("status-mixed", many.status()), status("status-empty", (&world{}).host("lab", "h200", "l40s").status()),
+		status("status", good), status("status-unsure", unsure.status()), status("status-drift", w.status()), status("status-mixed", many.status()), status("status-empty", (&world{}).host("lab", "h200", "l40s").status()),
 		status("status-long-name", named.applied().status()),
 		{"plan-long-name", func(w io.Writer, s Style) { Plan(w, s, (&world{desired: named.desired, live: named.live}).view()) }},
 		{"map", func(w io.Writer, s Style) { Map(w, s, many.status()) }},

@@ -20,7 +20,7 @@ func Sessions(w io.Writer, s Style, v StatusView) {
 
 // sessionTable lists the sessions of the state with how they are.
 func (p *page) sessionTable(v fleet) {
-	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "STATE"}, {prose: true}}}
+	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "STATE"}, {prose: true}}, spare: []string{"VRAM"}}
 	for _, s := range v.Prior.Sessions {
 		state := v.sessionState(s)
 		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(gpuName(v.Live, s.Slice.Host, s.Slice.GPU), "GPU ")), text(s.Slice.String()),

@@ -48,10 +48,10 @@ func (p *page) stateGPU(g resource.PriorGPU) {
 	if found.clock == "" && set.clock != "" {
 		found.clock = "unknown" // NVML cannot read a lock
 	}
-	add("MIG mode", found.mig, set.mig, "")
 	add("persistence mode", found.persistence, set.persistence, "")
-	add("SM clock", found.clock, set.clock, unsure)
+	add("MIG mode", found.mig, set.mig, "")
 	add("power limit", found.power, set.power, "")
+	add("SM clock", found.clock, set.clock, unsure)
 	p.table(t)
 }
 
@@ -77,7 +77,7 @@ func settingWords(s resource.Settings) settingTexts {
 
 // stateSessions lists the sessions on a GPU, and what is missing of them.
 func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
-	t := &table{indent: 2, columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "SLICE"}, {title: "MIG UUID"}, {prose: true}}}
+	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "MIG UUID"}, {prose: true}}}
 	for _, s := range prior.Sessions {
 		if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID {
 			continue

@@ -35,7 +35,7 @@ func Status(w io.Writer, s Style, v StatusView) {
 // statusGPU shows a GPU's settings as they are, its slots and what has drifted.
 func (p *page) statusGPU(v fleet, g resource.GPU) {
 	m := v.slotMap(g)
-	items := []string{p.clockWords(v.Prior, g), drawWords(g), fmt.Sprintf("%d C", g.TemperatureC),
+	items := []string{clockWords(v.StatusView, g), drawWords(g), fmt.Sprintf("%d C", g.TemperatureC),
 		fmt.Sprintf("%d of %s", g.MemoryUsedMiB, mib(g.Model.MemoryMiB)), m.computeWords()}
 	if g.Model.MIG() || g.MIGCapable {
 		items = append([]string{migWords(g)}, items...)
@@ -60,17 +60,18 @@ func migWords(g resource.GPU) string {
 	return words
 }
 
-// clockWords tells the SM clock and, as far as it is known, its lock.
-func (p *page) clockWords(prior resource.Prior, g resource.GPU) string {
+// clockWords tells the SM clock and what is believed of its lock.
+func clockWords(v StatusView, g resource.GPU) string {
 	now := fmt.Sprintf("SM clock %d MHz", g.SMClockMHz)
-	held, ok := prior.GPU(g.Host, g.UUID)
-	if !ok || held.Applied.ClockMHz == nil || *held.Applied.ClockMHz == 0 {
-		return now
+	switch state, mhz := v.lock(g); {
+	case state == lockLifted || state == lockUnknown:
+		return now + fmt.Sprintf(" (lock %s)", state)
+	case state == lockHeld && mhz == g.SMClockMHz:
+		return now + " (locked)"
+	case state == lockHeld:
+		return now + fmt.Sprintf(" (lock %d MHz)", mhz)
 	}
-	if lock := *held.Applied.ClockMHz; lock != g.SMClockMHz {
-		return now + fmt.Sprintf(" (lock %d MHz)", lock)
-	}
-	return now + " (locked)"
+	return now
 }
 
 func drawWords(g resource.GPU) string {
@@ -105,31 +106,38 @@ func (p *page) orphans(v StatusView) {
 	p.table(t)
 }
 
+// statusSummary is the line that counts, and what to type next.
 func (p *page) statusSummary(v fleet) {
-	running := 0
+	n := map[string]int{}
 	for _, s := range v.Prior.Sessions {
-		if v.sessionState(s) == resource.Running {
-			running++
-		}
+		n[v.sessionState(s)]++
 	}
 	all := len(v.Prior.Sessions)
 	words := count(all, "session") + ", all running"
 	switch {
 	case all == 0:
 		words = "No session"
-	case running < all:
-		words = fmt.Sprintf("%s, %d running", count(all, "session"), running)
+	case n[resource.Running] < all:
+		words = fmt.Sprintf("%s, %d running", count(all, "session"), n[resource.Running])
+	}
+	if unfinished := n["unfinished"]; unfinished > 0 {
+		words += fmt.Sprintf(", %d unfinished", unfinished)
 	}
 	if foreign := foreignSlices(v); foreign > 0 {
 		words += "; " + count(foreign, "foreign slice")
 	}
-	n := v.counted()
-	if n == 0 {
+	drift := v.counted()
+	if drift == 0 {
 		p.flow(0, 2, text(words+"; no drift."))
-		return
+	} else {
+		p.flow(0, 2, join(text(words+"; "), inked(drifted, fmt.Sprintf("%d drifted", drift)), text(".")))
 	}
-	p.flow(0, 2, join(text(words+"; "), inked(drifted, fmt.Sprintf("%d drifted", n)), text(".")))
-	p.next("cosplay plan")
+	switch {
+	case drift > 0:
+		p.next(suggest("plan", v.Flags))
+	case n["unfinished"] > 0:
+		p.next(suggest("apply", v.Flags))
+	}
 }
 
 // foreignSlices counts the slices of others on all GPUs.

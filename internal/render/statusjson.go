@@ -39,7 +39,8 @@ type gpuJSON struct {
 	PowerLimitW  float64     `json:"power_limit_w"`
 	PowerDrawW   float64     `json:"power_draw_w"`
 	SMClockMHz   int         `json:"sm_clock_mhz"`
-	ClockLockMHz *int        `json:"clock_lock_mhz"` // that cosplay holds, 0 for unlocked; null where it holds none
+	ClockLock    lock        `json:"clock_lock"`     // what is believed of cosplay's lock: none, held, unlocked, lifted, unknown
+	ClockLockMHz *int        `json:"clock_lock_mhz"` // with held; null else
 	Temperature  int         `json:"temperature_c"`
 	MemoryMiB    int         `json:"memory_mib"`
 	MemoryUsed   int         `json:"memory_used_mib"`
@@ -76,14 +77,18 @@ func StatusJSON(w io.Writer, v StatusView) error {
 }
 
 func (f fleet) gpuJSON(g resource.GPU) gpuJSON {
-	held, inHand := f.Prior.GPU(g.Host, g.UUID)
+	_, inHand := f.Prior.GPU(g.Host, g.UUID)
+	state, mhz := f.lock(g)
 	out := gpuJSON{
 		UUID: g.UUID, Index: g.Index, PCI: g.PCI, Name: g.Model.Name,
 		MIGCapable: g.MIGCapable, MIG: g.MIG, MIGPending: g.MIGPending, Persistence: g.Persistence,
-		PowerLimitW: watts(g.PowerMW), PowerDrawW: watts(g.DrawMW), SMClockMHz: g.SMClockMHz,
-		ClockLockMHz: held.Applied.ClockMHz, Temperature: g.TemperatureC,
-		MemoryMiB: g.Model.MemoryMiB, MemoryUsed: g.MemoryUsedMiB, InHand: inHand,
+		ClockLock: state, PowerLimitW: watts(g.PowerMW), PowerDrawW: watts(g.DrawMW), SMClockMHz: g.SMClockMHz,
+		Temperature: g.TemperatureC,
+		MemoryMiB:   g.Model.MemoryMiB, MemoryUsed: g.MemoryUsedMiB, InHand: inHand,
 		Slices: []sliceJSON{}, Processes: len(g.Processes),
+	}
+	if state == lockHeld {
+		out.ClockLockMHz = &mhz
 	}
 	for _, s := range g.Slices {
 		one := sliceJSON{UUID: s.UUID, GPUInstance: s.GPUInstance, ComputeInstance: s.ComputeInstance, Profile: s.Profile, Start: s.Start, Size: s.Size}

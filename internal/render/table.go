@@ -2,17 +2,20 @@ package render
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
-// table aligns cells in columns. Where it is wider than the screen, its last
-// columns go to a second line under the first, as columns too: nothing is cut
-// and nothing is broken apart, but for a last column of prose, which wraps.
+// table aligns cells in columns. Where it is wider than the screen it is squeezed
+// as far as that helps; where that does not suffice, its last columns go to a
+// second line under the first, as columns too: nothing is cut and nothing is
+// broken apart, but for a last column of prose, which wraps.
 type table struct {
 	indent  int
 	gap     int // blanks between columns; 0 is three
 	columns []column
 	rows    []row
+	spare   []string // titles of columns that a narrow screen can do without, the first to go first
 }
 
 // column is how the cells of one column are set.
@@ -21,6 +24,8 @@ type column struct {
 	right bool // figures
 	tight bool // one blank before it instead of the table's gap
 	prose bool // may wrap; the last column only
+
+	brief func(string) string // what its cells become on a narrow screen; nil leaves them
 }
 
 // row is a line of cells, or one line across all columns.
@@ -54,14 +59,8 @@ func (p *page) table(t *table) {
 	if len(t.rows) == 0 {
 		return
 	}
-	rows := t.rows
-	if t.titled() {
-		head := row{}
-		for _, c := range t.columns {
-			head.cells = append(head.cells, inked(dim, c.title))
-		}
-		rows = append([]row{head}, rows...)
-	}
+	t = t.squeezed(p.width())
+	rows := t.headed()
 	widths := t.widths(rows)
 	bands := t.bands(widths, p.width())
 	for _, r := range rows {
@@ -73,6 +72,69 @@ func (p *page) table(t *table) {
 			p.band(t, b, r, widths)
 		}
 	}
+}
+
+// headed is the rows with the headings before them.
+func (t *table) headed() []row {
+	if !t.titled() {
+		return t.rows
+	}
+	head := row{}
+	for _, c := range t.columns {
+		head.cells = append(head.cells, inked(dim, c.title))
+	}
+	return append([]row{head}, t.rows...)
+}
+
+// squeezed is the table with one line a row: where it is too wide its gaps
+// shrink and cells become brief, then the spare columns go. Where all that does
+// not help it is the table as it was.
+func (t *table) squeezed(screen int) *table {
+	if t.fits(screen) {
+		return t
+	}
+	narrow := t.narrow()
+	if narrow.fits(screen) {
+		return narrow
+	}
+	for _, title := range t.spare {
+		if narrow = narrow.without(title); narrow.fits(screen) {
+			return narrow
+		}
+	}
+	return t
+}
+
+func (t *table) fits(screen int) bool {
+	return len(t.bands(t.widths(t.headed()), screen)) == 1
+}
+
+// narrow is the table with small gaps and brief cells.
+func (t *table) narrow() *table {
+	out := &table{indent: t.indent, gap: 2, columns: t.columns}
+	for _, r := range t.rows {
+		r.cells = slices.Clone(r.cells)
+		for i, cell := range r.cells {
+			if brief := t.columns[i].brief; brief != nil && len(cell) > 0 {
+				r.cells[i] = inked(cell[0].ink, brief(cell.text()))
+			}
+		}
+		out.rows = append(out.rows, r)
+	}
+	return out
+}
+
+// without is the table without the column of a title.
+func (t *table) without(title string) *table {
+	at := slices.IndexFunc(t.columns, func(c column) bool { return c.title == title })
+	out := &table{indent: t.indent, gap: t.gap, columns: slices.Delete(slices.Clone(t.columns), at, at+1)}
+	for _, r := range t.rows {
+		if at < len(r.cells) {
+			r.cells = slices.Delete(slices.Clone(r.cells), at, at+1)
+		}
+		out.rows = append(out.rows, r)
+	}
+	return out
 }
 
 // widths is the room of each column; a column in which nothing stands has none.

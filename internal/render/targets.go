@@ -17,7 +17,8 @@ func Targets(w io.Writer, s Style, targets []resource.Target) {
 		return
 	}
 	t := &table{columns: []column{{title: "TARGET"}, {title: "SMs", right: true}, {title: "VRAM", right: true}, {title: "FP32 TFLOPS", right: true},
-		{title: "BANDWIDTH", right: true}, {title: "TENSOR TFLOPS", right: true}, {title: "POWER", right: true}, {title: "YEAR", right: true}}}
+		{title: "BANDWIDTH", right: true}, {title: "TENSOR TFLOPS", right: true}, {title: "POWER", right: true}, {title: "YEAR", right: true}},
+		spare: []string{"YEAR", "SMs"}}
 	for _, group := range byArchitecture(targets) {
 		t.across(0, inked(strong, capital(group[0].Architecture)))
 		for _, one := range group {
@@ -27,7 +28,8 @@ func Targets(w io.Writer, s Style, targets []resource.Target) {
 	}
 	p.table(t)
 	p.gap()
-	p.flow(0, 2, join(text(count(len(targets), "target")+". Tensor is dense FP16 with FP32 accumulate. "), inked(strong, "Next:"), text(" cosplay info "+targets[0].Key)))
+	p.flow(0, 2, text(count(len(targets), "target")+". Tensor is dense FP16 with FP32 accumulate."))
+	p.next("cosplay info " + targets[0].Key)
 	p.flush(w)
 }
 

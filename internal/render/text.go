@@ -2,6 +2,7 @@ package render
 
 import (
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -33,6 +34,15 @@ func (l line) width() int {
 		n += columns(p.text)
 	}
 	return n
+}
+
+// text is what a line says, without its inks.
+func (l line) text() string {
+	var b strings.Builder
+	for _, p := range l {
+		b.WriteString(p.text)
+	}
+	return b.String()
 }
 
 // columns is the room that a text takes on a terminal.
@@ -124,6 +134,7 @@ func (p *page) flow(indent, hang int, l line) {
 // wrap breaks a line into lines of at most so many columns. A word that is
 // longer than a line stays whole, so that it can be copied.
 func wrap(l line, first, rest int) []line {
+	l = unbroken(l)
 	var (
 		lines   []line
 		current line
@@ -142,6 +153,18 @@ func wrap(l line, first, rest int) []line {
 		current, used = append(current, w...), used+n
 	}
 	return append(lines, current)
+}
+
+// figurePattern is a number with its unit, or with what multiplies it: "7 x 160 W".
+var figurePattern = regexp.MustCompile(`\d (x \d|%|(W|MHz|MiB|GB/s|TFLOPS|SMs)\b)`)
+
+// unbroken keeps figures and their units on one line.
+func unbroken(l line) line {
+	out := make(line, len(l))
+	for i, one := range l {
+		out[i] = piece{one.ink, figurePattern.ReplaceAllStringFunc(one.text, together)}
+	}
+	return out
 }
 
 // words splits at blanks; a word may be made of several inks.

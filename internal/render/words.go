@@ -127,7 +127,7 @@ func sign(a diff.Action) line {
 // group is a run of things that read alike.
 type group[T any] struct {
 	shown  []T
-	hidden int
+	hidden []T
 }
 
 // alike gathers things with the same key, in the order of the first of each.
@@ -150,8 +150,8 @@ func alike[T any](all []T, key func(T) string, verbose bool) []group[T] {
 	var groups []group[T]
 	for _, k := range order {
 		g := group[T]{shown: found[k]}
-		if n := len(g.shown); n >= 4 {
-			g.shown, g.hidden = g.shown[:2], n-2
+		if len(g.shown) >= 4 {
+			g.shown, g.hidden = g.shown[:2], g.shown[2:]
 		}
 		groups = append(groups, g)
 	}

@@ -62,16 +62,17 @@ type SessionChange struct {
 // GPUChange is what happens to one physical GPU that cosplay has, takes or
 // gives back.
 type GPUChange struct {
-	Host     string             `json:"host"`
-	UUID     string             `json:"uuid"`
-	Action   Action             `json:"action"`             // Create takes it, Delete gives it back for good
-	Baseline *resource.Settings `json:"baseline,omitempty"` // to be recorded, with Create
-	Holds    resource.Settings  `json:"holds"`              // wanted and so already, not yet in the state
-	LockLost bool               `json:"lock_lost"`          // the clock lock that was applied is known to be gone
-	GiveBack bool               `json:"give_back"`          // nobody needs it any more
-	Settings resource.Settings  `json:"settings"`           // to be set now
-	Fields   []Field            `json:"fields,omitempty"`
-	Kept     []Field            `json:"kept,omitempty"` // not changed though one would expect it, with the reason
+	Host       string             `json:"host"`
+	UUID       string             `json:"uuid"`
+	Action     Action             `json:"action"`             // Create takes it, Delete gives it back for good
+	Baseline   *resource.Settings `json:"baseline,omitempty"` // to be recorded, with Create
+	Holds      resource.Settings  `json:"holds"`              // wanted and so already, not yet in the state
+	LockBefore bool               `json:"lock_before"`        // there seems to be a clock lock that nobody told, with Create
+	LockLost   bool               `json:"lock_lost"`          // the clock lock that was applied is known to be gone
+	GiveBack   bool               `json:"give_back"`          // nobody needs it any more
+	Settings   resource.Settings  `json:"settings"`           // to be set now
+	Fields     []Field            `json:"fields,omitempty"`
+	Kept       []Field            `json:"kept,omitempty"` // not changed though one would expect it, with the reason
 }
 
 // Options tell what only the configuration knows about a host.

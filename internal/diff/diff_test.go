@@ -120,6 +120,8 @@ func TestGiveBack(t *testing.T) {
 	}{
 		{name: "all of it", want: "clock=unlocked mig=off persistence=off power=700 W"},
 		{name: "a lock that was told", told: &told, want: "clock=1200 MHz mig=off persistence=off power=700 W"},
+		{name: "a lock before us that nobody told", before: func(g *resource.GPU) { g.SMClockMHz, g.Held = 1200, false },
+			want: "clock=unlocked mig=off persistence=off power=700 W", kept: "SM clock: a lock that seems to have been there before cannot be read, and so not be brought back"},
 		{name: "MIG and persistence were on", before: func(g *resource.GPU) { g.MIG, g.MIGPending, g.Persistence = true, true, true },
 			want: "clock=unlocked power=700 W"},
 		{name: "power changed since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.PowerMW = 500_000 },

@@ -55,6 +55,9 @@ func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoo
 	if held.Baseline.ClockMHz != nil {
 		to = *held.Baseline.ClockMHz
 	}
+	if held.LockBefore {
+		c.Kept = append(c.Kept, Field{Name: "SM clock", From: resource.Clock(0), To: resource.Clock(0), Reason: "a lock that seems to have been there before cannot be read, and so not be brought back"})
+	}
 	lost := !held.ClockUnsure && lockLost(held, g, sameBoot)
 	// A lock that is gone is as good as lifted, unless somebody has set another.
 	if lost && to == 0 && g.LockState(0) == resource.LockUnknown {

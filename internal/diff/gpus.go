@@ -29,7 +29,8 @@ func setUp(want resource.DesiredGPU, g resource.GPU, prior resource.Prior, live 
 	c := GPUChange{Host: want.Host, UUID: want.UUID, Action: NoOp}
 	held, ours := prior.GPU(want.Host, want.UUID)
 	if !ours {
-		c.Action, c.Baseline = Create, baseline(g, o.BaselineClockMHz[want.Host])
+		told := o.BaselineClockMHz[want.Host]
+		c.Action, c.Baseline, c.LockBefore = Create, baseline(g, told), told == 0 && g.LooksLocked()
 	}
 	c.LockLost = ours && lockLost(held, g, sameBoot(prior, live, want.Host))
 	c.setUpPersistence(want, g)
@@ -101,7 +102,14 @@ func (c *GPUChange) setUpClock(want resource.DesiredGPU, g resource.GPU, held re
 		reason = "set again, since a lock cannot be read"
 	}
 	c.Settings.ClockMHz = mhz
-	c.Fields = append(c.Fields, Field{Name: "SM clock", From: clockNow(held, c.LockLost), To: resource.Clock(*mhz), Reason: reason})
+	c.Fields = append(c.Fields, Field{Name: "SM clock", From: c.clockNow(held, g), To: resource.Clock(*mhz), Reason: reason})
+}
+
+func (c *GPUChange) clockNow(held resource.PriorGPU, g resource.GPU) string {
+	if c.LockBefore {
+		return resource.Clock(g.SMClockMHz) + "?"
+	}
+	return clockNow(held, c.LockLost)
 }
 
 // clockNow names the lock as far as it is known.

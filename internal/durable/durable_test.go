@@ -101,11 +101,20 @@ func TestJournal(t *testing.T) {
 		}
 	}
 
-	if err := os.WriteFile(path, []byte("{\"N\":1}\nrubbish\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadJournal[entry](path); err == nil || !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("got %v", err)
+	for content, want := range map[string]string{
+		"{\"N\":1}\nrubbish\n{\"N\":2}\n": "line 2",
+		"{\"N\":1}\n\x00\x00\x00\n":       "", // what a power cut leaves
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := ReadJournal[entry](path)
+		if want == "" && (err != nil || len(all) != 1) {
+			t.Errorf("%q: %v, %v", content, all, err)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v", content, err)
+		}
 	}
 }
 

@@ -46,8 +46,8 @@ func (j *Journal) Write(entry any) error {
 func (j *Journal) Close() error { return j.file.Close() }
 
 // ReadJournal reads all entries; no file is no entries. A last line without its
-// end was being written when the process died: what it announced had not begun,
-// so it is left out.
+// end, or of rubbish, was being written when the process died or the power went:
+// what it announced had not begun, so it is left out.
 func ReadJournal[T any](path string) ([]T, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,10 @@ func ReadJournal[T any](path string) ([]T, error) {
 		}
 		var entry T
 		if err := json.Unmarshal(line, &entry); err != nil {
-			return nil, fmt.Errorf("%s line %d is damaged: %w", path, i+1, err)
+			if last := len(bytes.Join(lines[i+1:], nil)) == 0; last {
+				break
+			}
+			return nil, fmt.Errorf("%s line %d is damaged: %w. Keep a copy, remove the damaged line, and run the command again: what the rest tells is taken over", path, i+1, err)
 		}
 		entries = append(entries, entry)
 	}

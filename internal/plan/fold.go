@@ -20,7 +20,7 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	switch op := op.(type) {
 	case TakeGPU:
 		if _, held := p.GPU(op.Host, op.GPU); !held { // a baseline is never overwritten
-			p.GPUs = append(p.GPUs, resource.PriorGPU{Host: op.Host, UUID: op.GPU, Baseline: op.Baseline, Applied: op.Holds})
+			p.GPUs = append(p.GPUs, resource.PriorGPU{Host: op.Host, UUID: op.GPU, Baseline: op.Baseline, Applied: op.Holds, LockBefore: op.LockBefore})
 		}
 	case HoldGPU:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied = over(g.Applied, op.Holds) })

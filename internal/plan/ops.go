@@ -21,10 +21,11 @@ type (
 	// TakeGPU writes down what a GPU is like before it is first touched, and
 	// which of the wanted settings it has already.
 	TakeGPU struct {
-		Host     string            `json:"host"`
-		GPU      string            `json:"gpu"`
-		Baseline resource.Settings `json:"baseline"`
-		Holds    resource.Settings `json:"holds"`
+		Host       string            `json:"host"`
+		GPU        string            `json:"gpu"`
+		Baseline   resource.Settings `json:"baseline"`
+		Holds      resource.Settings `json:"holds"`
+		LockBefore bool              `json:"lock_before,omitempty"`
 	}
 	// HoldGPU notes wanted settings that a GPU in hand came to have already.
 	HoldGPU struct {

@@ -196,7 +196,7 @@ func (b *builder) setUp(c diff.GPUChange) {
 		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
 	}
 	if c.Baseline != nil {
-		step("take", "note its baseline", TakeGPU{Host: c.Host, GPU: c.UUID, Baseline: *c.Baseline, Holds: c.Holds})
+		step("take", "note its baseline", TakeGPU{Host: c.Host, GPU: c.UUID, Baseline: *c.Baseline, Holds: c.Holds, LockBefore: c.LockBefore})
 	}
 	if c.Baseline == nil && c.Holds != (resource.Settings{}) {
 		step("hold", "note what it has already", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})

@@ -126,7 +126,10 @@ func (p *Project) SimDir(host string) string {
 // there is the one that the file describes.
 func ensureSimulated(dir string, c config.Host) error {
 	if sim.Is(dir) {
-		return sameSimulation(dir, c)
+		if err := sameSimulation(dir, c); err != nil {
+			return err
+		}
+		return sim.Relocate(dir)
 	}
 	models, err := simulatedModels(c.Simulate)
 	if err != nil {

@@ -138,8 +138,7 @@ func clockAsItIs(held resource.PriorGPU, g resource.GPU, lost bool) int {
 // warnOfLock warns where the SM clock looks as if it were locked already: the
 // lock cannot be read, so destroy could not bring it back.
 func (r *resolver) warnOfLock(host config.Host, g resource.GPU) {
-	clocks := g.Model.ClocksMHz
-	if len(clocks) == 0 || g.SMClockMHz == g.Model.MaxClockMHz() || (g.Held && g.SMClockMHz <= clocks[0]) {
+	if !g.LooksLocked() {
 		return
 	}
 	r.diags = append(r.diags, &hcl.Diagnostic{

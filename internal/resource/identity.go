@@ -58,6 +58,16 @@ const (
 	LockLifted              // the clock is where the lock would not let it be
 )
 
+// LooksLocked reports whether the SM clock is where an unlocked GPU would not
+// have it: below full with no reason to be, or above the lowest while idle.
+func (g GPU) LooksLocked() bool {
+	clocks := g.Model.ClocksMHz
+	if len(clocks) == 0 || g.SMClockMHz == g.Model.MaxClockMHz() {
+		return false
+	}
+	return !g.Held || g.SMClockMHz > clocks[0]
+}
+
 // LockState compares the SM clock with a lock: above it, or below it without a
 // reason to be low, the lock is not there. Anything else proves nothing.
 func (g GPU) LockState(mhz int) Lock {

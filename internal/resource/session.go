@@ -188,6 +188,10 @@ type PriorGPU struct {
 	Baseline Settings `json:"baseline"` // before cosplay first touched it; what destroy restores
 	Applied  Settings `json:"applied"`  // what cosplay set and still answers for
 
+	// LockBefore says that there seems to have been a clock lock before cosplay,
+	// which nobody told: it cannot be read, and so not be brought back.
+	LockBefore bool `json:"lock_before,omitempty"`
+
 	// ClockUnsure says that a run was cut off while it set or lifted the clock
 	// lock. NVML cannot tell which it was, so the next apply does it again.
 	ClockUnsure bool `json:"clock_unsure,omitempty"`

@@ -59,6 +59,23 @@ func Create(dir string, models []resource.Model, opts Options) error {
 	return write(LibraryPath(dir), library, 0o755)
 }
 
+// Relocate writes the library of the host in a folder anew if the folder was
+// moved: the library holds the path of its state.
+func Relocate(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	library, err := patchedLibrary(filepath.Join(dir, stateName))
+	if err != nil {
+		return err
+	}
+	if now, err := os.ReadFile(LibraryPath(dir)); err == nil && bytes.Equal(now, library) {
+		return nil
+	}
+	return write(LibraryPath(dir), library, 0o755)
+}
+
 func write(path string, data []byte, mode os.FileMode) error {
 	return renameio.WriteFile(path, data, mode, renameio.WithStaticPermissions(mode))
 }

@@ -98,7 +98,7 @@ func Replace(file string, data []byte, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name())
+	defer func() { _ = os.Remove(temp.Name()) }() // gone already if all went well
 	_, err = temp.Write(data)
 	err = errors.Join(err, temp.Chown(uid, gid), temp.Chmod(mode), temp.Close())
 	if err != nil {

@@ -112,6 +112,7 @@ func TestSudoers(t *testing.T) {
 	allowed := jane
 	allowed.Sudo = true
 	const head = "# Written by cosplay at the start of the session.\n"
+	const file = "Defaults env_file = \"/etc/environment\"\n"
 	for _, c := range []struct {
 		what string
 		vars environ.Vars
@@ -119,10 +120,10 @@ func TestSudoers(t *testing.T) {
 		want string
 	}{
 		{"may", environ.Vars{"B": "1", "A": "2", "PATH": "/opt/bin:/bin"}, allowed,
-			head + "Defaults env_keep += \"A\"\nDefaults env_keep += \"B\"\nDefaults secure_path = \"/opt/bin:/bin\"\n#1234 ALL=(ALL:ALL) NOPASSWD: ALL\n"},
-		{"may not", environ.Vars{"A": "2", "PATH": "/bin"}, jane, head + "Defaults env_keep += \"A\"\nDefaults secure_path = \"/bin\"\n"},
-		{"root needs no leave", environ.Vars{"PATH": "/bin"}, initd.User{Name: "root", Sudo: true}, head + "Defaults secure_path = \"/bin\"\n"},
-		{"a PATH that would break it", environ.Vars{"PATH": "/my \"bin\""}, jane, head},
+			head + "Defaults env_keep += \"A\"\nDefaults env_keep += \"B\"\n" + file + "Defaults secure_path = \"/opt/bin:/bin\"\n#1234 ALL=(ALL:ALL) NOPASSWD: ALL\n"},
+		{"may not", environ.Vars{"A": "2", "PATH": "/bin"}, jane, head + "Defaults env_keep += \"A\"\n" + file + "Defaults secure_path = \"/bin\"\n"},
+		{"root needs no leave", environ.Vars{"PATH": "/bin"}, initd.User{Name: "root", Sudo: true}, head + file + "Defaults secure_path = \"/bin\"\n"},
+		{"a PATH that would break it", environ.Vars{"PATH": "/my \"bin\""}, jane, head + file},
 	} {
 		if diff := cmp.Diff(c.want, string(environ.Sudoers(c.vars, c.user))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.what, diff)

@@ -43,7 +43,7 @@ func Install(root string, image, session Vars, u initd.User) (notes []string) {
 	}
 	pam, left := PAM(before, shared)
 	if len(left) > 0 {
-		notes = append(notes, pamFile+" cannot hold the values of "+strings.Join(left, " ")+"; cron and sudo do not see them")
+		notes = append(notes, pamFile+" cannot hold the values of "+strings.Join(left, " ")+"; programs of cron do not see them")
 	}
 	write(pamFile, pam, 0o644)
 	if there(root, profileDir) {
@@ -117,6 +117,7 @@ var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./:+@~-]+$`)
 
 // Sudoers keeps the variables through sudo, PATH too, and lets the user be root
 // without a password if he may. He is named by number: any name is right then.
+// The file brings back LD_LIBRARY_PATH, which libc takes from setuid programs.
 func Sudoers(vars Vars, u initd.User) []byte {
 	var b strings.Builder
 	b.WriteString("# Written by cosplay at the start of the session.\n")
@@ -125,6 +126,7 @@ func Sudoers(vars Vars, u initd.User) []byte {
 			fmt.Fprintf(&b, "Defaults env_keep += %q\n", name)
 		}
 	}
+	fmt.Fprintf(&b, "Defaults env_file = %q\n", pamFile)
 	if plainPath.MatchString(vars["PATH"]) {
 		fmt.Fprintf(&b, "Defaults secure_path = %q\n", vars["PATH"])
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"cosplay/internal/durable"
 )
 
 // Able tells whether this is root with the programs at hand. CI must be; on
@@ -48,7 +50,7 @@ func Dir(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func Key(t *testing.T, dir, name string) (private any, signer ssh.Signer, line s
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+	if err := durable.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if signer, err = ssh.NewSignerFromKey(key); err != nil {
@@ -89,7 +91,7 @@ type Client struct {
 func NewClient(t *testing.T, dir, user, key string, port int, hostKey ssh.PublicKey) Client {
 	t.Helper()
 	line := fmt.Sprintf("[127.0.0.1]:%d %s", port, ssh.MarshalAuthorizedKey(hostKey))
-	if err := os.WriteFile(filepath.Join(dir, "known_hosts"), []byte(line), 0o600); err != nil {
+	if err := durable.WriteFile(filepath.Join(dir, "known_hosts"), []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return Client{Dir: dir, User: user, Key: key, Port: port}

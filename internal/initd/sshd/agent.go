@@ -45,7 +45,7 @@ func (s *session) openAgent() bool {
 func (s *session) toAgent(c net.Conn) {
 	ch, requests, err := s.conn.OpenChannel("auth-agent@openssh.com", nil)
 	if err != nil {
-		_ = c.Close()
+		shut(c)
 		return
 	}
 	join(ch, requests, c)
@@ -53,7 +53,7 @@ func (s *session) toAgent(c net.Conn) {
 
 func (a *agentSocket) close() {
 	if a != nil {
-		_ = a.listener.Close()
+		shut(a.listener)
 		_ = os.RemoveAll(filepath.Dir(a.path))
 	}
 }

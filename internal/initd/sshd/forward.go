@@ -23,7 +23,7 @@ type channelAddress struct {
 
 // direct connects one channel of ssh -L or -D with an address that the
 // container can reach.
-func direct(conn *ssh.ServerConn, offer ssh.NewChannel) {
+func direct(offer ssh.NewChannel) {
 	var to channelAddress
 	if ssh.Unmarshal(offer.ExtraData(), &to) != nil {
 		_ = offer.Reject(ssh.ConnectionFailed, "no address")
@@ -36,7 +36,7 @@ func direct(conn *ssh.ServerConn, offer ssh.NewChannel) {
 	}
 	ch, requests, err := offer.Accept()
 	if err != nil {
-		_ = out.Close()
+		shut(out)
 		return
 	}
 	join(ch, requests, out)
@@ -51,11 +51,11 @@ type halfCloser interface {
 // join carries bytes both ways. One direction may end long before the other;
 // when the channel is closed both do. A side that is gone is no error here.
 func join(ch ssh.Channel, requests <-chan *ssh.Request, c net.Conn) {
-	defer ch.Close()
-	defer c.Close()
+	defer shut(ch)
+	defer shut(c)
 	go func() {
 		ssh.DiscardRequests(requests) // until the channel is closed
-		_ = c.Close()
+		shut(c)
 	}()
 	var both sync.WaitGroup
 	carry := func(to halfCloser, from io.Reader) {
@@ -115,7 +115,7 @@ func (f *forwards) listen(a bindAddress) (ok bool, answer []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		_ = l.Close()
+		shut(l)
 		return false, nil
 	}
 	f.listeners[a.key()] = l
@@ -134,7 +134,7 @@ func (f *forwards) accept(l net.Listener, a bindAddress) {
 			address := ssh.Marshal(channelAddress{a.Host, a.Port, from.IP.String(), uint32(from.Port)})
 			ch, requests, err := f.conn.OpenChannel("forwarded-tcpip", address)
 			if err != nil {
-				_ = c.Close()
+				shut(c)
 				return
 			}
 			join(ch, requests, c)
@@ -147,7 +147,7 @@ func (f *forwards) cancel(a bindAddress) bool {
 	defer f.mu.Unlock()
 	l, ok := f.listeners[a.key()]
 	if ok {
-		_ = l.Close()
+		shut(l)
 		delete(f.listeners, a.key())
 	}
 	return ok
@@ -158,6 +158,6 @@ func (f *forwards) close() {
 	defer f.mu.Unlock()
 	f.closed = true
 	for _, l := range f.listeners {
-		_ = l.Close()
+		shut(l)
 	}
 }

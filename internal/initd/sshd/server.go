@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -31,10 +32,10 @@ type Server struct {
 	HostKey  ssh.Signer
 	Beat     time.Duration // between two signs of life asked of a client; 0 is 30 s
 
-	mu       sync.Mutex
-	closed   bool
-	open     map[interface{ Close() error }]bool // listener and connections
-	sessions sync.WaitGroup                      // of all connections
+	mu     sync.Mutex
+	closed bool
+	open   map[io.Closer]bool // listener and connections
+	ended  sync.WaitGroup     // of all these; added to before closed
 }
 
 // ParseKeys reads lines as of authorized_keys. What it refuses is in the notes,
@@ -82,35 +83,40 @@ func (s *Server) Close(wait time.Duration) {
 	s.mu.Lock()
 	s.closed = true
 	for c := range s.open {
-		_ = c.Close() // it is to go away, and it is away
+		shut(c)
 	}
 	s.mu.Unlock()
 	gone := make(chan struct{})
-	go func() { s.sessions.Wait(); close(gone) }()
+	go func() { s.ended.Wait(); close(gone) }()
 	select {
 	case <-gone:
 	case <-time.After(wait):
 	}
 }
 
-func (s *Server) track(c interface{ Close() error }) bool {
+func (s *Server) track(c io.Closer) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
 	if s.open == nil {
-		s.open = map[interface{ Close() error }]bool{}
+		s.open = map[io.Closer]bool{}
 	}
 	s.open[c] = true
+	s.ended.Add(1)
 	return true
 }
 
-func (s *Server) forget(c interface{ Close() error }) {
+func (s *Server) forget(c io.Closer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, c)
+	s.ended.Done()
 }
+
+// shut closes what may be closed already, or was broken off by the other side.
+func shut(c io.Closer) { _ = c.Close() }
 
 func (s *Server) config() *ssh.ServerConfig {
 	config := &ssh.ServerConfig{
@@ -134,7 +140,7 @@ func (s *Server) knows(key ssh.PublicKey) bool {
 
 // welcome leads one connection from the handshake to its end.
 func (s *Server) welcome(raw net.Conn) {
-	defer raw.Close()
+	defer shut(raw)
 	if !s.track(raw) {
 		return
 	}
@@ -146,19 +152,21 @@ func (s *Server) welcome(raw net.Conn) {
 	if err != nil || raw.SetDeadline(time.Time{}) != nil {
 		return
 	}
-	defer conn.Close()
+	defer shut(conn)
 	forwards := &forwards{conn: conn, listeners: map[string]net.Listener{}}
 	defer forwards.close()
 	gone := make(chan struct{})
 	defer close(gone)
 	go s.keepAlive(conn, gone)
 	go forwards.serve(requests)
+	var sessions sync.WaitGroup
+	defer sessions.Wait()
 	for c := range channels {
 		switch c.ChannelType() {
 		case "session":
-			s.sessions.Go(func() { s.session(conn, c) })
+			sessions.Go(func() { s.session(conn, c) })
 		case "direct-tcpip":
-			go direct(conn, c)
+			go direct(c)
 		default:
 			_ = c.Reject(ssh.UnknownChannelType, "not served here") // the client may be gone, so be it
 		}
@@ -191,7 +199,7 @@ func (s *Server) keepAlive(conn ssh.Conn, gone <-chan struct{}) {
 		case <-gone:
 			return
 		case <-time.After(2 * beat):
-			_ = conn.Close() // dead already
+			shut(conn)
 			return
 		}
 	}

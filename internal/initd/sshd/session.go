@@ -158,7 +158,7 @@ func (s *session) onPipes(cmd *exec.Cmd) error {
 	var theirs []io.Closer
 	defer func() {
 		for _, c := range theirs {
-			_ = c.Close()
+			shut(c)
 		}
 	}()
 	pipe := func() (r, w *os.File, err error) {
@@ -189,11 +189,11 @@ func (s *session) onPipes(cmd *exec.Cmd) error {
 	s.cmd = cmd
 	go func() {
 		_, _ = io.Copy(inW, s.ch) // the process need not read all
-		_ = inW.Close()
+		shut(inW)
 	}()
 	var output sync.WaitGroup
-	output.Go(func() { drop(io.Copy(s.ch, outR)); _ = outR.Close() })
-	output.Go(func() { drop(io.Copy(s.ch.Stderr(), errR)); _ = errR.Close() })
+	output.Go(func() { drop(io.Copy(s.ch, outR)); shut(outR) })
+	output.Go(func() { drop(io.Copy(s.ch.Stderr(), errR)); shut(errR) })
 	go s.finish(&output)
 	return nil
 }
@@ -224,7 +224,7 @@ func (s *session) finish(output *sync.WaitGroup) {
 func (s *session) exit(code int) {
 	_ = s.ch.CloseWrite() // errors here are those of a client that is gone
 	_, _ = s.ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)}))
-	_ = s.ch.Close()
+	shut(s.ch)
 }
 
 // signal passes one on to the whole process group.
@@ -254,12 +254,12 @@ func (s *session) kill(number syscall.Signal) bool {
 // hangUp ends what the session still has. A process that ignores SIGHUP, under
 // nohup or tmux, lives on.
 func (s *session) hangUp() {
-	_ = s.ch.Close()
+	shut(s.ch)
 	if s.kill(syscall.SIGHUP) {
 		s.kill(syscall.SIGCONT)
 	}
 	for _, c := range s.ours {
-		_ = c.Close()
+		shut(c)
 	}
 	s.term.close()
 	s.agent.close()

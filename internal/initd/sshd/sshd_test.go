@@ -53,6 +53,11 @@ const uid = 4242
 // serve starts a server for jane; nil where this test cannot run.
 func serve(t *testing.T, beat time.Duration, programs ...string) *world {
 	t.Helper()
+	return serveShell(t, "/bin/bash", beat, programs...)
+}
+
+func serveShell(t *testing.T, shell string, beat time.Duration, programs ...string) *world {
+	t.Helper()
 	if !inittest.Able(t, append(programs, "ssh", "bash")...) {
 		return nil
 	}
@@ -73,7 +78,7 @@ func serve(t *testing.T, beat time.Duration, programs ...string) *world {
 	server := &sshd.Server{
 		Keys: keys, HostKey: hostKey, Beat: beat,
 		Launcher: &launch.Launcher{
-			Account:   account.Account{Name: "jane", UID: uid, GID: uid, Groups: []uint32{uid, 44}, Home: home, Shell: "/bin/bash"},
+			Account:   account.Account{Name: "jane", UID: uid, GID: uid, Groups: []uint32{uid, 44}, Home: home, Shell: shell},
 			Image:     environ.Vars{"PATH": "/opt/conda/bin:/usr/bin:/bin", "ODD": odd, "SEED": "image"},
 			Session:   environ.Vars{"SEED": "session", "LANG": "C.UTF-8"},
 			Workspace: workspace,
@@ -522,11 +527,10 @@ func TestHundredLogins(t *testing.T) {
 }
 
 func TestNoShell(t *testing.T) {
-	w := serve(t, 0)
+	w := serveShell(t, "", 0)
 	if w == nil {
 		return
 	}
-	w.server.Launcher.Account.Shell = ""
 	if out, _, code := w.run(t, nil, `/bin/echo 'a  b' c`); out != "a  b c\n" || code != 0 {
 		t.Errorf("a program by its path: %q, %d", out, code)
 	}

@@ -46,10 +46,10 @@ func (s *session) openTerminal(payload []byte) bool {
 		fmt.Fprintf(s.ch.Stderr(), "cosplay: no terminal: %v; is /dev/pts mounted?\r\n", err)
 		return false
 	}
-	defer master.Close()
+	defer shut(master)
 	polled, err := pollable(master)
 	if err != nil {
-		_ = tty.Close()
+		shut(tty)
 		return false
 	}
 	account := s.server.Launcher.Account
@@ -99,7 +99,7 @@ func (s *session) onTerminal(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	_ = t.tty.Close() // it is the process's now
+	shut(t.tty) // it is the process's now
 	s.cmd = cmd
 	go func() {
 		if _, err := io.Copy(t.master, s.ch); err == nil {
@@ -143,6 +143,7 @@ func (t *terminal) drain() {
 // close takes the terminal away, which hangs up on whoever is still on it.
 func (t *terminal) close() {
 	if t != nil {
-		_, _ = t.master.Close(), t.tty.Close()
+		shut(t.master)
+		shut(t.tty)
 	}
 }

@@ -2,12 +2,10 @@ package sshd_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -18,99 +16,10 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/crypto/ssh"
-	sshagent "golang.org/x/crypto/ssh/agent"
 
-	"cosplay/internal/initd/account"
-	"cosplay/internal/initd/environ"
 	"cosplay/internal/initd/inittest"
-	"cosplay/internal/initd/launch"
 	"cosplay/internal/initd/sshd"
 )
-
-// The server starts its own program again to serve files: here, the test.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "sftp" {
-		if err := sshd.ServeFiles(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-const odd = "two  words, it's \"quoted\"\nand a # second line "
-
-type world struct {
-	inittest.Client
-	workspace string
-	server    *sshd.Server
-	private   any
-}
-
-const uid = 4242
-
-// serve starts a server for jane; nil where this test cannot run.
-func serve(t *testing.T, beat time.Duration, programs ...string) *world {
-	t.Helper()
-	return serveShell(t, "/bin/bash", beat, programs...)
-}
-
-func serveShell(t *testing.T, shell string, beat time.Duration, programs ...string) *world {
-	t.Helper()
-	if !inittest.Able(t, append(programs, "ssh", "bash")...) {
-		return nil
-	}
-	dir := inittest.Dir(t)
-	home, workspace := filepath.Join(dir, "home"), filepath.Join(dir, "work")
-	for _, d := range []string{home, workspace} {
-		if err := errors.Join(os.Mkdir(d, 0o755), os.Chown(d, uid, uid)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	private, _, line := inittest.Key(t, dir, "id")
-	_, hostKey, _ := inittest.Key(t, dir, "host_key")
-	inittest.Key(t, dir, "stranger")
-	keys, notes := sshd.ParseKeys([]string{line})
-	if len(notes) > 0 {
-		t.Fatal(notes)
-	}
-	server := &sshd.Server{
-		Keys: keys, HostKey: hostKey, Beat: beat,
-		Launcher: &launch.Launcher{
-			Account:   account.Account{Name: "jane", UID: uid, GID: uid, Groups: []uint32{uid, 44}, Home: home, Shell: shell},
-			Image:     environ.Vars{"PATH": "/opt/conda/bin:/usr/bin:/bin", "ODD": odd, "SEED": "image"},
-			Session:   environ.Vars{"SEED": "session", "LANG": "C.UTF-8"},
-			Workspace: workspace,
-		},
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go server.Serve(l)
-	t.Cleanup(func() { server.Close(time.Second) })
-	port := l.Addr().(*net.TCPAddr).Port
-	return &world{inittest.NewClient(t, dir, "jane", "id", port, hostKey.PublicKey()), workspace, server, private}
-}
-
-// run gives standard output, error and exit code of a command over ssh.
-func (w *world) run(t *testing.T, flags []string, command ...string) (string, string, int) {
-	t.Helper()
-	return outcome(t, w.SSH(flags, command...))
-}
-
-func outcome(t *testing.T, cmd *exec.Cmd) (string, string, int) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
-}
 
 func TestCommand(t *testing.T) {
 	w := serve(t, 0)
@@ -128,7 +37,7 @@ func TestCommand(t *testing.T) {
 		{"session wins", `echo $SEED $PATH`, "session /opt/conda/bin:/usr/bin:/bin\n", "", 0},
 		{"who in variables", `echo $USER $LOGNAME $HOME $SHELL`, "jane jane " + filepath.Dir(w.workspace) + "/home /bin/bash\n", "", 0},
 		{"login in variables", `set -- $SSH_CONNECTION; echo $1 $3 $4 ${SSH_TTY-none}`, fmt.Sprintf("127.0.0.1 127.0.0.1 %d none\n", w.Port), "", 0},
-		{"own session", `ps -o pid=,sid= -p $$ | { read a b; [ $a = $b ] && echo yes; }`, "yes\n", "", 0},
+		{"own session", `read -r _ _ _ _ _ sid _ </proc/$$/stat; [ $sid = $$ ] && echo yes`, "yes\n", "", 0},
 		{"no such program", "/no/such/program 2>/dev/null", "", "", 127},
 	} {
 		out, errs, code := w.run(t, nil, c.command)
@@ -249,144 +158,6 @@ func TestTerminalEndOfInput(t *testing.T) {
 	if code != 5 || !strings.Contains(out, "hello") || !strings.Contains(out, "/dev/pts/") {
 		t.Errorf("out %q, code %d", out, code)
 	}
-}
-
-func TestFiles(t *testing.T) {
-	w := serve(t, 0, "scp", "sftp")
-	if w == nil {
-		return
-	}
-	local := filepath.Join(w.Dir, "local")
-	if err := os.WriteFile(local, []byte("content"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	copied := append(w.Flags(), local, w.Host()+":by-scp")
-	if _, errs, code := outcome(t, exec.Command("scp", copied...)); code != 0 {
-		t.Fatalf("scp: %s", errs)
-	}
-	batch := exec.Command("sftp", append(w.Flags(), "-b", "-", w.Host())...)
-	batch.Stdin = strings.NewReader(fmt.Sprintf("put %s by-sftp\nget by-scp %s.back\nmkdir d\n", local, local))
-	if _, errs, code := outcome(t, batch); code != 0 {
-		t.Fatalf("sftp: %s", errs)
-	}
-	for _, file := range []string{filepath.Join(w.workspace, "by-scp"), filepath.Join(w.workspace, "by-sftp"), local + ".back"} {
-		if data, err := os.ReadFile(file); string(data) != "content" {
-			t.Errorf("%s: %q, %v", file, data, err)
-		}
-	}
-	info, err := os.Stat(filepath.Join(w.workspace, "by-sftp"))
-	if err != nil || info.Sys().(*syscall.Stat_t).Uid != uid {
-		t.Errorf("the file is not the user's: %v, %v", info, err)
-	}
-	secret := exec.Command("sftp", append(w.Flags(), "-b", "-", w.Host())...)
-	secret.Stdin = strings.NewReader("get /etc/shadow " + local + ".shadow\n")
-	if _, errs, code := outcome(t, secret); code == 0 || !strings.Contains(errs, "ermission denied") {
-		t.Errorf("sftp reads root's files: %s", errs)
-	}
-}
-
-// answerer replies only when its client has ended its half of the connection.
-func answerer(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				question, _ := io.ReadAll(c)
-				fmt.Fprintf(c, "you said %s", question)
-			}()
-		}
-	}()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-func ask(port int) string {
-	c, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
-	if err != nil {
-		return err.Error()
-	}
-	defer c.Close()
-	fmt.Fprint(c, "hello")
-	c.(*net.TCPConn).CloseWrite()
-	answer, _ := io.ReadAll(c)
-	return string(answer)
-}
-
-func TestForwarding(t *testing.T) {
-	w := serve(t, 0)
-	if w == nil {
-		return
-	}
-	target := answerer(t)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	local := free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	w.Options = []string{"-o", "LogLevel=INFO"}
-	cmd := w.SSH([]string{"-N", "-o", "ExitOnForwardFailure=yes",
-		"-L", fmt.Sprintf("127.0.0.1:%d:127.0.0.1:%d", local, target), "-R", fmt.Sprintf("0:127.0.0.1:%d", target)})
-	said := &inittest.Output{}
-	cmd.Stderr = said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
-	remote := 0
-	inittest.Soon(t, "a remote port", func() bool {
-		_, after, ok := strings.Cut(said.String(), "Allocated port ")
-		n, _ := fmt.Sscan(after, &remote)
-		return ok && n == 1
-	})
-	for what, port := range map[string]int{"-L": local, "-R": remote} {
-		inittest.Soon(t, what, func() bool { return ask(port) == "you said hello" })
-	}
-	cmd.Process.Kill()
-	inittest.Soon(t, "the remote port closed", func() bool { return strings.Contains(ask(remote), "refused") })
-}
-
-func TestAgent(t *testing.T) {
-	w := serve(t, 0, "ssh-add")
-	if w == nil {
-		return
-	}
-	keyring := sshagent.NewKeyring()
-	if err := keyring.Add(sshagent.AddedKey{PrivateKey: w.private, Comment: "from-afar"}); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", filepath.Join(w.Dir, "agent"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go sshagent.ServeAgent(keyring, c)
-		}
-	}()
-	cmd := w.SSH([]string{"-A"}, "ssh-add -l; echo $SSH_AUTH_SOCK")
-	cmd.Env = append(os.Environ(), "SSH_AUTH_SOCK="+l.Addr().String())
-	out, errs, _ := outcome(t, cmd)
-	key, socket, _ := strings.Cut(strings.TrimSpace(out), "\n")
-	if !strings.Contains(key, "from-afar") {
-		t.Fatalf("no key of the client: %q, %q", out, errs)
-	}
-	inittest.Soon(t, "the socket removed", func() bool { _, err := os.Stat(socket); return os.IsNotExist(err) })
 }
 
 // A client that goes away takes its processes with it.

@@ -1,0 +1,104 @@
+package sshd_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"cosplay/internal/initd/account"
+	"cosplay/internal/initd/environ"
+	"cosplay/internal/initd/inittest"
+	"cosplay/internal/initd/launch"
+	"cosplay/internal/initd/sshd"
+)
+
+// The server starts its own program again to serve files: here, the test.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "sftp" {
+		if err := sshd.ServeFiles(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const odd = "two  words, it's \"quoted\"\nand a # second line "
+
+type world struct {
+	inittest.Client
+	workspace string
+	server    *sshd.Server
+	private   any
+}
+
+const uid = 4242
+
+// serve starts a server for jane; nil where this test cannot run.
+func serve(t *testing.T, beat time.Duration, programs ...string) *world {
+	t.Helper()
+	return serveShell(t, "/bin/bash", beat, programs...)
+}
+
+func serveShell(t *testing.T, shell string, beat time.Duration, programs ...string) *world {
+	t.Helper()
+	if !inittest.Able(t, append(programs, "ssh", "bash")...) {
+		return nil
+	}
+	dir := inittest.Dir(t)
+	home, workspace := filepath.Join(dir, "home"), filepath.Join(dir, "work")
+	for _, d := range []string{home, workspace} {
+		if err := errors.Join(os.Mkdir(d, 0o755), os.Chown(d, uid, uid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	private, _, line := inittest.Key(t, dir, "id")
+	_, hostKey, _ := inittest.Key(t, dir, "host_key")
+	inittest.Key(t, dir, "stranger")
+	keys, notes := sshd.ParseKeys([]string{line})
+	if len(notes) > 0 {
+		t.Fatal(notes)
+	}
+	server := &sshd.Server{
+		Keys: keys, HostKey: hostKey, Beat: beat,
+		Launcher: &launch.Launcher{
+			Account:   account.Account{Name: "jane", UID: uid, GID: uid, Groups: []uint32{uid, 44}, Home: home, Shell: shell},
+			Image:     environ.Vars{"PATH": "/opt/conda/bin:/usr/bin:/bin", "ODD": odd, "SEED": "image"},
+			Session:   environ.Vars{"SEED": "session", "LANG": "C.UTF-8"},
+			Workspace: workspace,
+		},
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close(time.Second) })
+	port := l.Addr().(*net.TCPAddr).Port
+	return &world{inittest.NewClient(t, dir, "jane", "id", port, hostKey.PublicKey()), workspace, server, private}
+}
+
+// run gives standard output, error and exit code of a command over ssh.
+func (w *world) run(t *testing.T, flags []string, command ...string) (string, string, int) {
+	t.Helper()
+	return outcome(t, w.SSH(flags, command...))
+}
+
+func outcome(t *testing.T, cmd *exec.Cmd) (string, string, int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}

@@ -1,6 +1,7 @@
-// Package driver carries the C libraries that cosplay writes out: the simulated
-// NVML driver. They are built by make from the sources beside this file and
-// embedded as they are.
+// Package driver carries what cosplay writes out: the simulated NVML driver, the
+// NVML facade that stands in front of a driver inside a session, and
+// cosplay-init, the first program of a session's container. They are built by
+// make and embedded as they are.
 package driver
 
 import (

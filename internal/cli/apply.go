@@ -87,7 +87,6 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 		return err
 	}
 	defer p.Close()
-	p.Waiting = inv.tellWaiting
 	if err := p.Lock(ctx, commandName(o), o.lockTimeout); err != nil {
 		return err
 	}
@@ -219,7 +218,7 @@ func interruptible(ctx context.Context, progress *render.Progress) (context.Cont
 		cancel()
 		if _, ok := <-signals; ok {
 			progress.Close()
-			progress.Say("Stopped. What was done is in the journal. One NVML call may still be running: the next cosplay apply waits for it and takes over.")
+			progress.Say("Stopped. What was done is in the journal. One NVML call may still be running: the next cosplay waits for it and takes over.")
 			os.Exit(exitInterrupted)
 		}
 	}()

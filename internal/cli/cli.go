@@ -192,6 +192,7 @@ func (inv *invocation) openWith(o project.Options) (*project.Project, map[string
 	if diags.HasErrors() {
 		return nil, nil, nil, inv.refuse(diags, files)
 	}
+	p.Waiting = inv.tellWaiting
 	return p, files, diags, nil
 }
 

@@ -2,22 +2,25 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"cosplay/catalog"
 	"cosplay/internal/durable"
+	"cosplay/internal/fit"
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
+	"cosplay/internal/sim"
 )
 
 // starterFile is what init writes.
 const starterFile = "cosplay.hcl"
+
+// starterHost is what it simulates where there is no driver.
+const starterHost = "1 x h200"
 
 func (inv *invocation) init() *cobra.Command {
 	var (
@@ -58,63 +61,118 @@ On a machine without NVIDIA's driver the host is simulated, so that everything c
 }
 
 func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed string, count int, simulate string) error {
+	var (
+		models []resource.Model
+		found  string
+		err    error
+	)
 	if simulate != "" {
-		if err := project.CheckSimulate(simulate); err != nil {
+		if models, err = simulatedModels(simulate); err != nil {
 			return err
 		}
 	}
-	const dir = "." // --chdir has been here
-	if have, err := filepath.Glob(filepath.Join(dir, "*.hcl")); err == nil && len(have) > 0 {
+	if have, err := filepath.Glob("*.hcl"); err == nil && len(have) > 0 {
 		return fmt.Errorf("there is %s already; nothing was written. Edit it, or start in an empty folder", have[0])
 	}
-	found := ""
 	if simulate == "" {
-		var err error
-		if found, err = inv.thisMachine(ctx); err != nil {
+		if models, err = inv.thisMachine(ctx); err != nil {
+			return err
+		}
+		found = modelWords(models)
+	}
+	if len(models) == 0 {
+		if models, err = simulatedModels(starterHost); err != nil {
 			return err
 		}
 	}
-	path := filepath.Join(dir, starterFile)
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is there already; nothing was written", path)
+	if err := durable.WriteFile(starterFile, []byte(starter(t, typed, count, simulate, found)), 0o644); err != nil {
+		return fmt.Errorf("writing %s: %w", starterFile, err)
 	}
-	if err := durable.WriteFile(path, []byte(starter(t, typed, count, simulate, found)), 0o644); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	fmt.Fprintf(inv.Out, "Wrote %s: %s with target %s.\n", path, counted(count, "session"), t.ShortName())
+	fmt.Fprintf(inv.Out, "Wrote %s: %s with target %s.\n", starterFile, counted(count, "session"), t.ShortName())
 	if found != "" {
 		fmt.Fprintf(inv.Out, "This machine has %s.\n", found)
 	} else if simulate == "" {
-		fmt.Fprintln(inv.Out, "This machine has no NVIDIA driver, so the file simulates a host: 1 x h200.")
+		fmt.Fprintf(inv.Out, "This machine has no NVIDIA driver, so the file simulates a host: %s.\n", starterHost)
+	}
+	if note := farOff(models, t); note != "" {
+		fmt.Fprintf(inv.Out, "%s cosplay fit %s shows every slice.\n", note, typed)
 	}
 	fmt.Fprintln(inv.Out, "Next: cosplay plan")
 	return nil
 }
 
-// thisMachine names the GPUs that are here; "" where there is no driver.
-func (inv *invocation) thisMachine(ctx context.Context) (string, error) {
+// simulatedModels lists the GPUs of a host to be simulated.
+func simulatedModels(spec string) ([]resource.Model, error) {
+	parts, err := sim.ParseSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	var models []resource.Model
+	for _, part := range parts {
+		model, err := catalog.HostModel(part.Key)
+		if err != nil {
+			return nil, err
+		}
+		models = append(models, model)
+	}
+	return models, nil
+}
+
+// farOff says that no GPU of a host comes within the tolerance of a target; ""
+// where one does.
+func farOff(models []resource.Model, t resource.Target) string {
+	var (
+		options = resource.DefaultFit()
+		closest resource.Fit
+		on      string
+	)
+	for _, m := range models {
+		for _, f := range fit.Candidates(m, t, options) {
+			if on == "" || f.Error(options.Prefer) < closest.Error(options.Prefer) {
+				closest, on = f, m.ShortModel()
+			}
+		}
+	}
+	switch {
+	case on == "":
+		return fmt.Sprintf("Note: no GPU of this host has the %d MiB of %s, so plan will refuse it.", t.MemoryMiB, t.ShortName())
+	case closest.Error(options.Prefer) > options.Tolerance:
+		return fmt.Sprintf("Note: the closest that %s comes to %s is FP32 %s.", on, t.ShortName(), fit.Percent(closest.FP32Ratio()))
+	}
+	return ""
+}
+
+// thisMachine lists the GPUs that are here; none where there is no driver.
+func (inv *invocation) thisMachine(ctx context.Context) ([]resource.Model, error) {
 	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer p.Close()
 	live, err := p.Observe(ctx)
 	if err != nil {
-		return "", nil // whatever keeps NVML from answering, the starter simulates
+		return nil, nil // whatever keeps NVML from answering, the starter simulates
 	}
-	models := map[string]int{}
-	var order []string
+	var models []resource.Model
 	for _, g := range live.Hosts[0].GPUs {
-		if models[g.Model.Name] == 0 {
-			order = append(order, g.Model.Name)
+		models = append(models, g.Model)
+	}
+	return models, nil
+}
+
+// modelWords is "2 x NVIDIA H200, 1 x NVIDIA L40S".
+func modelWords(models []resource.Model) string {
+	number := map[string]int{}
+	var order []string
+	for _, m := range models {
+		if number[m.Name]++; number[m.Name] == 1 {
+			order = append(order, m.Name)
 		}
-		models[g.Model.Name]++
 	}
-	var parts []string
-	for _, name := range order {
-		parts = append(parts, fmt.Sprintf("%d x %s", models[name], name))
+	for i, name := range order {
+		order[i] = fmt.Sprintf("%d x %s", number[name], name)
 	}
-	return strings.Join(parts, ", "), nil
+	return strings.Join(order, ", ")
 }
 
 func starter(t resource.Target, typed string, count int, simulate, found string) string {
@@ -125,7 +183,7 @@ func starter(t resource.Target, typed string, count int, simulate, found string)
 	switch {
 	case simulate != "" || found == "":
 		if simulate == "" {
-			simulate = "1 x h200"
+			simulate = starterHost
 		}
 		b.WriteString("# A simulated host: nothing here needs a GPU. Remove the block to use this\n# machine's own GPUs.\n")
 		fmt.Fprintf(&b, "host \"lab\" {\n  simulate = %q\n}\n\n", simulate)

@@ -136,6 +136,28 @@ func TestStatusJSON(t *testing.T) {
 	}
 }
 
+// TestLockIsBelieved keeps apart what is known of a clock lock and what is not.
+func TestLockIsBelieved(t *testing.T) {
+	for _, c := range []struct {
+		change func(w *world)
+		want   lock
+		mhz    int
+	}{
+		{func(*world) {}, lockHeld, 1575},
+		{func(w *world) { w.prior.GPUs[0].ClockUnsure = true }, lockUnknown, 0},
+		{func(w *world) { w.gpu(0, 0).SMClockMHz = 1980 }, lockLifted, 0},
+		{func(w *world) { w.prior.GPUs[0].Applied.ClockMHz = new(0) }, lockUnlocked, 0},
+		{func(w *world) { w.prior.GPUs[0].Applied.ClockMHz = nil }, noLock, 0},
+		{func(w *world) { w.prior.GPUs = nil }, noLock, 0},
+	} {
+		w := one().applied()
+		c.change(w)
+		if state, mhz := w.status().lock(*w.gpu(0, 0)); state != c.want || mhz != c.mhz {
+			t.Errorf("the lock is %s at %d MHz, want %s at %d", state, mhz, c.want, c.mhz)
+		}
+	}
+}
+
 // TestPlanJSONFigures checks the ratios of an exact fit.
 func TestPlanJSONFigures(t *testing.T) {
 	var b bytes.Buffer

@@ -227,3 +227,18 @@ func TestLiveProgress(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// TestClosedProgress leaves nothing on the live line, whatever ends later.
+func TestClosedProgress(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, Style{Width: 60})
+	p.live = true
+	step := plan.Step{ID: "1", Title: "first"}
+	p.Event(apply.Event{Kind: apply.StepStarted, Step: step, Number: 1, Total: 1})
+	p.Close()
+	p.Event(apply.Event{Kind: apply.StepDone, Step: step, Number: 1, Total: 1})
+	p.Say("Stopped.")
+	if got, want := b.String(), "  [1/1] first ...\r\x1b[KStopped.\n"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}

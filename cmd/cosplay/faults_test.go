@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -74,7 +75,7 @@ func faultCase(t *testing.T, text, fault, phase string) (struck bool) {
 	out, err := p.command(phase, "--auto-approve").CombinedOutput()
 	struck = err != nil
 	if struck {
-		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 {
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 			t.Errorf("%s, %s: %v\n%s", phase, fault, err, out)
 		}
 		if text := strings.Join(strings.Fields(string(out)), " "); !strings.Contains(text, "GPU 0") || (strings.HasSuffix(fault, "999") && !strings.Contains(text, "999")) {

@@ -45,7 +45,7 @@ func (w *world) host(name string, models ...string) *world {
 		m := modelOf(key)
 		h.GPUs = append(h.GPUs, resource.GPU{
 			Host: name, Index: i, UUID: fmt.Sprintf("GPU-51a%d%dc0d-94b6-4b2f-a1f0-%012d", len(w.live.Hosts), i, i), PCI: fmt.Sprintf("00000000:%02X:00.0", 0x84+i), Model: m,
-			MIGCapable: m.MIG(), PowerMW: m.PowerDefaultMW, SMClockMHz: 345, Held: true, TemperatureC: 41, DrawMW: 76_400, MemoryUsedMiB: 512,
+			MIGCapable: m.MIG(), PowerMW: m.PowerDefaultMW, SMClockMHz: m.ClocksMHz[0], Held: true, TemperatureC: 41, DrawMW: 76_400, MemoryUsedMiB: 512,
 		})
 	}
 	w.live.Hosts = append(w.live.Hosts, h)

@@ -2,17 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
-	"cosplay/internal/durable"
-	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 )
@@ -139,50 +133,4 @@ func (inv *invocation) tellDrift(view render.PlanView, quiet bool) error {
 		render.Drift(inv.Out, inv.style(inv.Out), view)
 	}
 	return nil
-}
-
-// savePlan writes a plan for a later apply. It may hold secrets of the
-// configuration, so it is the user's alone.
-func savePlan(path string, p *plan.Plan) error {
-	data, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(path, append(data, '\n'), 0o600); err != nil {
-		return fmt.Errorf("saving the plan: %w", err)
-	}
-	return nil
-}
-
-// mayOverwrite keeps --out from destroying a file that is no saved plan.
-func mayOverwrite(path string) error {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
-		return nil
-	}
-	var p plan.Plan
-	if err != nil || json.Unmarshal(data, &p) != nil || p.FormatVersion == 0 {
-		return fmt.Errorf("%s is there and is no saved plan: it stays as it is. Name another file with --out", path)
-	}
-	return nil
-}
-
-// loadPlan reads a saved plan.
-func loadPlan(path string) (*plan.Plan, error) {
-	const makeOne = "make one with cosplay plan --out FILE"
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s; %s", path, makeOne)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the plan: %w; %s", err, makeOne)
-	}
-	var p plan.Plan
-	if err := json.Unmarshal(data, &p); err != nil || p.FormatVersion == 0 {
-		return nil, fmt.Errorf("%s is not a saved plan; %s", path, makeOne)
-	}
-	if p.FormatVersion != plan.FormatVersion {
-		return nil, fmt.Errorf("%s has format version %d, this cosplay reads %d; %s", path, p.FormatVersion, plan.FormatVersion, makeOne)
-	}
-	return &p, nil
 }

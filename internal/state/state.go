@@ -76,7 +76,7 @@ func (s Store) Load() (resource.Prior, error) {
 }
 
 func (s Store) damaged(what string) error {
-	return fmt.Errorf("the state %s cannot be used: %s. Nothing was touched. The state before the last run is in %s.backup: if it is good, copy it over", s.Path, what, s.Path)
+	return fmt.Errorf("the state %s cannot be used: %s. Nothing was touched. The state before the last run is in %s.backup: if it is good, copy it over; slices that the last run made are then no longer known, and have to be removed by hand (nvidia-smi mig -lgi)", s.Path, what, s.Path)
 }
 
 // Save writes the state with the next serial, after keeping the one that was

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"cosplay/internal/diff"
@@ -45,9 +46,7 @@ func (p *page) sessionChanges(v PlanView, b board) {
 			staying += len(g.shown) + len(g.hidden)
 			continue
 		}
-		for _, c := range g.shown {
-			p.sessionChange(t, v, c)
-		}
+		p.sessionRows(t, v.Live, g.shown)
 		if len(g.hidden) > 0 {
 			t.across(4, p.moreSessions(g.hidden))
 		}
@@ -88,7 +87,29 @@ func stayWords(n int) string {
 	return fmt.Sprintf("%d sessions stay as they are", n)
 }
 
-func (p *page) sessionChange(t *table, v PlanView, c diff.SessionChange) {
+// sessionRows lists sessions, each with what there is to say of it; what is the
+// same of several in a row is said once, after the last of them.
+func (p *page) sessionRows(t *table, live resource.Live, changes []diff.SessionChange) {
+	first := 0
+	for i, c := range changes {
+		t.add(sessionCells(c)...)
+		details := p.sessionDetails(live, c)
+		if i+1 < len(changes) && slices.EqualFunc(details, p.sessionDetails(live, changes[i+1]), slices.Equal[line]) {
+			continue
+		}
+		lead := ""
+		if i > first {
+			lead = "each: "
+		}
+		for _, d := range details {
+			t.across(6, join(text(lead), d))
+			lead = strings.Repeat(hard, len(lead))
+		}
+		first = i + 1
+	}
+}
+
+func sessionCells(c diff.SessionChange) []line {
 	s := subject(c)
 	words := plain
 	if c.Action == diff.NoOp {
@@ -98,15 +119,21 @@ func (p *page) sessionChange(t *table, v PlanView, c diff.SessionChange) {
 	if c.Action != diff.Delete {
 		cells = append(cells, figures(words, s)...)
 	}
-	t.add(cells...)
+	return cells
+}
+
+// sessionDetails says why a session changes, what it was and what else becomes
+// different.
+func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
+	var details []line
 	if c.Reason != "" && c.Action != diff.Delete {
-		t.across(6, text(c.Reason))
+		details = append(details, text(c.Reason))
 	}
 	fields := c.Fields
 	if c.Action == diff.Replace && c.Before != nil {
 		var was string
-		if was, fields = before(v.Live, c); was != "" {
-			t.across(6, inked(dim, "was "+was))
+		if was, fields = before(live, c); was != "" {
+			details = append(details, inked(dim, "was "+was))
 		}
 	}
 	name := 0
@@ -114,10 +141,11 @@ func (p *page) sessionChange(t *table, v PlanView, c diff.SessionChange) {
 		name = max(name, columns(f.Name))
 	}
 	for _, f := range fields {
-		from, to := withGPUNames(v.Live, f.From), withGPUNames(v.Live, f.To)
-		change := join(text(f.Name), line{pad(name - columns(f.Name))}, text("   "+from+" "), inked(dim, p.arrow()), text(" "+to), inked(dim, reasonSuffix(f.Reason)))
-		t.across(6, keepBlanks(change))
+		from, to := withGPUNames(live, f.From), withGPUNames(live, f.To)
+		details = append(details, keepBlanks(join(text(f.Name), line{pad(name - columns(f.Name))}, text("   "+from+" "),
+			inked(dim, p.arrow()), text(" "+to), inked(dim, reasonSuffix(f.Reason)))))
 	}
+	return details
 }
 
 // before says what a replaced session was, as far as its row tells what it will
@@ -129,7 +157,7 @@ func before(live resource.Live, c diff.SessionChange) (was string, others []diff
 		case "target":
 			told[f.Name] = c.Before.Target.ShortName()
 		case "slice":
-			told[f.Name] = together(f.From)
+			told[f.Name] = together(slicesApart(c))
 		case "GPU":
 			told[f.Name] = "on " + withGPUNames(live, f.From)
 		case "clock of the fit":
@@ -145,6 +173,16 @@ func before(live resource.Live, c diff.SessionChange) (was string, others []diff
 		}
 	}
 	return strings.Join(parts, ", "), others
+}
+
+// slicesApart names the slice that a session had; the slot only where that alone
+// is another one.
+func slicesApart(c diff.SessionChange) string {
+	was := c.Before.Slice
+	if c.After != nil && was.Profile != c.After.Slice.Profile && !was.Whole() {
+		return was.Profile
+	}
+	return was.String()
 }
 
 func reasonSuffix(reason string) string {

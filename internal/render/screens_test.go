@@ -224,12 +224,15 @@ func liveScreens() []screen {
 	wideMap := wide(24, 20).applied()
 	unsure := one().applied()
 	unsure.prior.GPUs[0].ClockUnsure, unsure.prior.Sessions[6].Container, unsure.prior.Sessions[6].Handle = true, nil, &resource.Handle{GPUInstance: 3}
+	halfway := one().applied()
+	halfway.prior.Sessions[5].Container, halfway.prior.Sessions[6].Container = nil, nil
+	halfway.live.Hosts[0].Containers = halfway.live.Hosts[0].Containers[:5]
 	named := (&world{}).host("lab", "l40s").seat(resource.One("a_name_that_somebody_thought_would_tell_everything_about_it_"), "3090", 0, 0, "", 0)
 	status := func(name string, v StatusView) screen {
 		return screen{name, func(w io.Writer, s Style) { Status(w, s, v) }}
 	}
 	return []screen{
-		status("status", good), status("status-unsure", unsure.status()), status("status-drift", w.status()), status("status-mixed", many.status()), status("status-empty", (&world{}).host("lab", "h200", "l40s").status()),
+		status("status", good), status("status-unsure", unsure.status()), status("status-unfinished", halfway.status()), status("status-drift", w.status()), status("status-mixed", many.status()), status("status-empty", (&world{}).host("lab", "h200", "l40s").status()),
 		status("status-long-name", named.applied().status()),
 		{"plan-long-name", func(w io.Writer, s Style) { Plan(w, s, (&world{desired: named.desired, live: named.live}).view()) }},
 		{"map", func(w io.Writer, s Style) { Map(w, s, many.status()) }},

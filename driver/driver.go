@@ -16,8 +16,23 @@ var built embed.FS
 //go:embed sim/names.txt
 var names string
 
-// NVML is the name of the simulated NVML library, as programs load it.
-const NVML = "libnvidia-ml.so.1"
+// What make builds.
+const (
+	NVML   = "libnvidia-ml.so.1"        // the simulated NVML library, by the name that programs load
+	Facade = "libnvidia-ml-facade.so.1" // what stands in front of one inside a session
+	Init   = "cosplay-init"             // the first program of a container
+)
+
+// Missing lists what this binary was built without.
+func Missing() []string {
+	var missing []string
+	for _, name := range []string{NVML, Facade, Init} {
+		if _, err := Library(name); err != nil {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
 
 // Library returns the bytes of a library by its file name. The error tells how
 // to get a binary that has it.

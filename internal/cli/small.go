@@ -22,7 +22,7 @@ func (inv *invocation) version() *cobra.Command {
 		Short: "Show the version, and what this binary lacks",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			view := render.VersionView{Version: Version, Go: runtime.Version(), Lacks: lacking()}
+			view := render.VersionView{Version: Version, Go: runtime.Version(), Lacks: driver.Missing()}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
 					if s.Key == "vcs.revision" {
@@ -37,14 +37,6 @@ func (inv *invocation) version() *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// lacking lists the C libraries that this binary was built without.
-func lacking() []string {
-	if _, err := driver.Library(driver.NVML); err != nil {
-		return []string{driver.NVML}
-	}
-	return nil
 }
 
 func (inv *invocation) validate() *cobra.Command {

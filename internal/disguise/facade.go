@@ -18,9 +18,6 @@ import (
 	"cosplay/internal/resource"
 )
 
-// facadeLibrary is the facade among the libraries that the binary carries.
-const facadeLibrary = "libnvidia-ml-facade.so.1"
-
 // Where things are in a session's folder. Programs find only the facade: the
 // folder of the driver's own library is on no search path.
 const (
@@ -96,7 +93,7 @@ func Remove(dir string) error {
 // that find the driver's NVML library and the figures at these absolute paths.
 // They need not be there yet.
 func WriteFacade(path, realLibrary, figures string) error {
-	library, err := driver.Library(facadeLibrary)
+	library, err := driver.Library(driver.Facade)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ package driver
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -27,7 +28,7 @@ const (
 func Missing() []string {
 	var missing []string
 	for _, name := range []string{NVML, Facade, Init} {
-		if _, err := Library(name); err != nil {
+		if _, err := fs.Stat(built, "lib/"+name); err != nil {
 			missing = append(missing, name)
 		}
 	}

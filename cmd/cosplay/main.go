@@ -3,8 +3,14 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 
 	"cosplay/internal/cli"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], cli.Stdio())) }
+func main() {
+	// A command lives for milliseconds: collecting its garbage early costs a fifth
+	// of its CPU time and saves memory that nobody misses.
+	debug.SetGCPercent(400)
+	os.Exit(cli.Main(os.Args[1:], cli.Stdio()))
+}

@@ -17,7 +17,6 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/durable"
-	"cosplay/internal/observe"
 	"cosplay/internal/plan"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
@@ -102,102 +101,6 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 	return err
 }
 
-// recoveryWait is how long a command waits for a run under way to end, or for
-// the last step of one that was killed.
-const recoveryWait = 10 * time.Second
-
-// Refresh loads the state and looks at all hosts, so that both are of the same
-// moment. A journal that is there tells of a run under way, which is waited for,
-// or of one that was cut off, which is folded into the state.
-func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, error) {
-	if p.lock == nil {
-		prior, live, quiet, err := p.glance(ctx)
-		if quiet || err != nil {
-			return prior, live, err
-		}
-		if err := p.Lock(ctx, "recovery", recoveryWait); err != nil {
-			return prior, live, err
-		}
-		defer func() { _ = p.unlock() }()
-	}
-	prior, err := p.load()
-	if err != nil {
-		return prior, resource.Live{}, err
-	}
-	// Only now: what is seen must be what the cut-off run has left.
-	live, err := p.Observe(ctx)
-	if err != nil || !p.unfinished() {
-		return prior, live, err
-	}
-	prior, err = p.recover(prior, live)
-	return prior, live, err
-}
-
-// glance reads without the lock. It is quiet when no run was under way in the
-// meantime, so that state and world belong together.
-func (p *Project) glance(ctx context.Context) (prior resource.Prior, live resource.Live, quiet bool, err error) {
-	for range 3 {
-		if p.unfinished() {
-			return prior, live, false, nil
-		}
-		if prior, err = p.load(); err != nil {
-			return prior, live, false, err
-		}
-		if live, err = p.Observe(ctx); err != nil {
-			return prior, live, false, err
-		}
-		again, err := p.load()
-		if err != nil {
-			return prior, live, false, err
-		}
-		if !p.unfinished() && again.Serial == prior.Serial && again.Lineage == prior.Lineage {
-			return prior, live, true, nil
-		}
-	}
-	return prior, live, false, nil
-}
-
-// unfinished reports whether a run is under way or was cut off.
-func (p *Project) unfinished() bool {
-	_, err := os.Stat(p.Store.JournalPath())
-	return err == nil
-}
-
-// load loads the state and makes sure that all hosts in it can be reached.
-func (p *Project) load() (resource.Prior, error) {
-	prior, err := p.Store.Load()
-	if err != nil {
-		return prior, err
-	}
-	return prior, p.knowsHosts(prior)
-}
-
-// Peek looks without waiting for anybody: while a run is under way, at how far
-// it has come. Nothing is written.
-func (p *Project) Peek(ctx context.Context) (Outlook, error) {
-	prior, live, quiet, err := p.glance(ctx)
-	if err != nil {
-		return Outlook{}, err
-	}
-	if !quiet {
-		if prior, err = p.load(); err != nil {
-			return Outlook{}, err
-		}
-		if live, err = p.Observe(ctx); err != nil {
-			return Outlook{}, err
-		}
-		entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())
-		if err != nil {
-			return Outlook{}, err
-		}
-		if len(entries) > 0 && entries[0].Serial == prior.Serial {
-			prior, _ = apply.Recover(prior, entries, live)
-		}
-	}
-	d := diff.Compare(resource.Desired{}, prior, live, p.diffOptions())
-	return Outlook{Prior: prior, Live: live, Plan: plan.Build(d, resource.Desired{}, prior, live)}, nil
-}
-
 func (p *Project) unlock() error {
 	if p.lock == nil {
 		return nil
@@ -205,78 +108,6 @@ func (p *Project) unlock() error {
 	lock := p.lock
 	p.lock = nil
 	return lock.Release()
-}
-
-// knowsHosts makes sure that every host with something of ours can be reached.
-func (p *Project) knowsHosts(prior resource.Prior) error {
-	known := map[string]bool{}
-	for _, h := range p.Intent.Hosts {
-		known[h.Name] = true
-	}
-	missing := func(host, what string) error {
-		return fmt.Errorf("the state has %s on host %q, which the configuration no longer names: put its host block back, run cosplay destroy, and remove it then", what, host)
-	}
-	for _, s := range prior.Sessions {
-		if !known[s.Slice.Host] {
-			return missing(s.Slice.Host, s.Address.String())
-		}
-	}
-	for _, g := range prior.GPUs {
-		if !known[g.Host] {
-			return missing(g.Host, g.UUID)
-		}
-	}
-	return nil
-}
-
-// recover folds the journal of a run that was cut off into the state.
-func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Prior, error) {
-	entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())
-	if err != nil {
-		return prior, err
-	}
-	if len(entries) == 0 {
-		return prior, durable.Remove(p.Store.JournalPath())
-	}
-	begin := entries[0]
-	switch {
-	case prior.Lineage == begin.Lineage && prior.Serial == begin.Serial+1:
-		// The state was written, only the journal was not yet removed.
-	case prior.Serial == begin.Serial && (prior.Lineage == begin.Lineage || prior.Lineage == ""):
-		prior.Lineage = begin.Lineage
-		next, notes := apply.Recover(prior, entries, live)
-		p.Notes = append(p.Notes, notes...)
-		if prior, err = p.Store.Save(next); err != nil {
-			return prior, err
-		}
-	default:
-		return prior, fmt.Errorf("the journal %s belongs to another state (lineage %s, serial %d) than %s (lineage %s, serial %d); bring back the state that it belongs to",
-			p.Store.JournalPath(), begin.Lineage, begin.Serial, p.Store.Path, prior.Lineage, prior.Serial)
-	}
-	return prior, durable.Remove(p.Store.JournalPath())
-}
-
-// Observe looks at all hosts.
-func (p *Project) Observe(ctx context.Context) (resource.Live, error) {
-	var sources []observe.Source
-	for _, h := range p.Intent.Hosts {
-		open, err := p.open(h)
-		if err != nil {
-			return resource.Live{}, err
-		}
-		sources = append(sources, observe.Source{Name: h.Name, Simulated: h.Simulate, Runtime: open.runtimeName,
-			GPUs: open.agent, Containers: open.runtime})
-	}
-	return observe.Read(ctx, sources, complete)
-}
-
-// complete adds to a model what only the catalog knows.
-func complete(g resource.GPU) resource.Model {
-	m, _ := catalog.Complete(g.Model)
-	if product, ok := catalog.Product(m.Name); ok && g.MIGCapable && len(m.Profiles) == 0 {
-		m.Profiles, m.MemorySlices, m.ComputeSlices = product.Model.Profiles, product.Model.MemorySlices, product.Model.ComputeSlices
-	}
-	return m
 }
 
 // Goal says what a plan is to reach.

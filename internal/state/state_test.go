@@ -41,10 +41,18 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 
+	stamp := s.Stamp()
+	if s.Stamp() != stamp || stamp == "" {
+		t.Errorf("the stamp of the same file: %q, then %q", stamp, s.Stamp())
+	}
+
 	// The next save keeps lineage, raises the serial, and leaves the old one.
 	again, err := s.Save(back)
 	if err != nil || again.Serial != 2 || again.Lineage != saved.Lineage {
 		t.Errorf("saved again as %+v, %v", again, err)
+	}
+	if s.Stamp() == stamp {
+		t.Error("a new state has the old one's stamp")
 	}
 	old, err := Store{Path: s.Path + ".backup"}.Load()
 	if err != nil {

@@ -134,7 +134,8 @@ func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.
 	d.lib.made.Store(&id)
 	defer d.lib.made.Store(nil)
 	if err := d.fill(instance, p.ComputeSlices); err != nil {
-		if d.call("nvmlGpuInstanceDestroy", instance.Destroy) == nil {
+		_ = d.call("nvmlGpuInstanceDestroy", instance.Destroy)
+		if _, still, lookErr := d.find(want); lookErr == nil && !still {
 			return nil, leaving(err, nil)
 		}
 		return nil, leaving(err, &id)

@@ -50,7 +50,7 @@ type Entry struct {
 	Lineage string               `json:"lineage,omitempty"`
 	Serial  int                  `json:"serial,omitempty"`
 	BootIDs map[string]string    `json:"boot_ids,omitempty"`
-	Slices  []resource.LiveSlice `json:"slices,omitempty"` // all MIG slices there were
+	Slices  []resource.LiveSlice `json:"slices,omitempty"` // the MIG slices there were that are not ours
 
 	// With Started and Done.
 	Step string       `json:"step,omitempty"`

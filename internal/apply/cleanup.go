@@ -76,7 +76,22 @@ func (s *schedule) undoGroup(ctx context.Context, f *Failure) error {
 			return s.settleUndo(ctx, step, err)
 		}
 	}
+	// Where something was removed before, there is no way back; but then nothing
+	// may be left to go back from.
+	if s.gone(f.Step) {
+		f.Undone = true
+	}
 	return nil
+}
+
+// gone reports whether nothing is left of the session that a step belongs to.
+func (s *schedule) gone(step plan.Step) bool {
+	address, err := resource.ParseAddress(step.Group)
+	if err != nil {
+		return false // a GPU's
+	}
+	_, there := s.prior.Session(address)
+	return !there
 }
 
 // remains reports whether a failed step has left something that the state now

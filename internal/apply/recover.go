@@ -107,12 +107,6 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 // come only after.
 func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, live resource.Live) (resource.Prior, string) {
 	want := op.Session.Slice
-	if e.Sure {
-		if e.Made == nil || e.Made.Handle == nil {
-			return prior, wasNotDone
-		}
-		return plan.Fold(prior, op, *e.Made), "its GPU instance is there and taken over"
-	}
 	host, _ := live.Host(want.Host)
 	if host.BootID != begin.BootIDs[want.Host] {
 		return prior, "the host was rebooted, so nothing is left of it"
@@ -122,6 +116,10 @@ func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, liv
 	switch {
 	case other == nil:
 		return prior, wasNotDone
+	case e.Sure && (e.Made == nil || e.Made.Handle == nil):
+		return prior, wasNotDone
+	case e.Sure && other.Slice == want && other.GPUInstance == e.Made.Handle.GPUInstance:
+		return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), "its GPU instance is there and taken over"
 	case other.Slice != want, slices.Contains(begin.Slices, *other):
 		return prior, fmt.Sprintf("it was not done; a %s slice that is not ours is at slot %d", other.Profile, other.Start)
 	case slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == other.GPUInstance }):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 )
@@ -49,7 +50,7 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 	for _, h := range live.Hosts {
 		begin.BootIDs[h.Name] = h.BootID
 		for _, g := range h.GPUs {
-			begin.Slices = append(begin.Slices, g.Slices...)
+			begin.Slices = append(begin.Slices, diff.Foreign(g, prior)...)
 		}
 	}
 	if err := r.write(begin); err != nil {

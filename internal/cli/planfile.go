@@ -85,6 +85,9 @@ func loadPlan(path string) (*plan.Plan, error) {
 	if p.FormatVersion != plan.FormatVersion {
 		return nil, fmt.Errorf("%s has format version %d, this cosplay reads %d; %s", path, p.FormatVersion, plan.FormatVersion, makeOne)
 	}
+	if err == nil {
+		err = p.Check()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; %s", path, err, makeOne)
 	}

@@ -51,7 +51,7 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	if _, ok := live.Container(was.Slice.Host, was.ID); ok {
 		c.Container = Remove
 	}
-	if gpuGone(was, live) {
+	if gpuGone(was, live) && was.Handle != nil {
 		c.Action, c.Reason = Update, "its GPU is not there; what is left of it is kept in the state until it is"
 		if c.Container == Keep {
 			c.Action = NoOp
@@ -64,7 +64,7 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 // or hidden by the driver. The slice may come back with it.
 func gpuGone(was resource.PriorSession, live resource.Live) bool {
 	_, there := live.GPU(was.Slice.Host, was.Slice.GPU)
-	return !there && was.Handle != nil
+	return !there
 }
 
 // compare decides about a session that is both wanted and made.

@@ -46,6 +46,24 @@ type Step struct {
 // Empty reports whether there is nothing to do.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
 
+// Check makes sure that the steps can be carried out in their order: each has a
+// name of its own and needs only what comes before it.
+func (p *Plan) Check() error {
+	known := map[string]bool{}
+	for _, s := range p.Steps {
+		for _, need := range s.Needs {
+			if !known[need] {
+				return fmt.Errorf("step %s needs %q, which does not come before it", s.ID, need)
+			}
+		}
+		if known[s.ID] || s.Do.Op == nil {
+			return fmt.Errorf("step %q is there twice or does nothing", s.ID)
+		}
+		known[s.ID] = true
+	}
+	return nil
+}
+
 // Effects counts the steps that touch the world.
 func (p *Plan) Effects() int {
 	n := 0
@@ -109,6 +127,7 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 // Build orders the changes of a difference into steps.
 func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
 	b := builder{live: live, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
+	b.noteFirstBoots(prior, d)
 	for _, s := range d.Sessions {
 		b.takeDown(s)
 	}
@@ -137,12 +156,25 @@ func (b *builder) noteBoots(prior resource.Prior) {
 		all = append(all, s.ID)
 	}
 	for _, h := range b.live.Hosts {
-		if prior.BootIDs[h.Name] == h.BootID || (len(all) == 0 && !prior.Holds(h.Name)) {
-			continue
+		if prior.BootIDs[h.Name] != h.BootID && prior.Holds(h.Name) {
+			b.noteBoot(h, all)
 		}
-		id := "host." + h.Name
-		b.add(Step{ID: id + "/boot", Group: id, Title: h.Name + ": note this boot", Needs: all, Do: OpJSON{NoteBoot{Host: h.Name, BootID: h.BootID}}})
 	}
+}
+
+// noteFirstBoots notes the boot of hosts on which there is nothing of ours yet:
+// whatever becomes of the run, what it makes is of this boot.
+func (b *builder) noteFirstBoots(prior resource.Prior, d diff.Diff) {
+	for _, h := range b.live.Hosts {
+		if prior.BootIDs[h.Name] != h.BootID && !prior.Holds(h.Name) && d.Changes() {
+			b.noteBoot(h, nil)
+		}
+	}
+}
+
+func (b *builder) noteBoot(h resource.Host, needs []string) {
+	id := "host." + h.Name
+	b.add(Step{ID: id + "/boot", Group: id, Title: h.Name + ": note this boot", Needs: needs, Do: OpJSON{NoteBoot{Host: h.Name, BootID: h.BootID}}})
 }
 
 type gpuKey struct{ host, uuid string }

@@ -87,7 +87,8 @@ func TestPlanOfSevenWorkers(t *testing.T) {
 		t.Fatal(diags)
 	}
 	head, _, _ := strings.Cut(p.String(), "session.worker[1]/slice")
-	want := `GPU-0/take: GPU 0: note its baseline
+	want := `host.lab/boot: lab: note this boot
+GPU-0/take: GPU 0: note its baseline
 GPU-0/persistence: GPU 0: persistence on  <- GPU-0/take
 GPU-0/mig: GPU 0: MIG mode on  <- GPU-0/persistence
 GPU-0/clock: GPU 0: SM clock 1575 MHz  <- GPU-0/mig
@@ -207,6 +208,27 @@ func TestPlanSurvivesJSON(t *testing.T) {
 			t.Error(d)
 		}
 		w.apply(p)
+	}
+}
+
+// TestCheck: plans as Build makes them are in order, others are refused.
+func TestCheck(t *testing.T) {
+	w := newWorld(t, "h200")
+	p, _ := w.plan(fleets[0])
+	if err := p.Check(); err != nil {
+		t.Error(err)
+	}
+	for name, spoil := range map[string]func([]plan.Step){
+		"twice":   func(s []plan.Step) { s[3].ID = s[2].ID },
+		"later":   func(s []plan.Step) { s[2].Needs = []string{s[5].ID} },
+		"unknown": func(s []plan.Step) { s[2].Needs = []string{"nothing"} },
+		"empty":   func(s []plan.Step) { s[2].Do = plan.OpJSON{} },
+	} {
+		p, _ := w.plan(fleets[0])
+		spoil(p.Steps)
+		if p.Check() == nil {
+			t.Errorf("%s: taken for a plan", name)
+		}
 	}
 }
 

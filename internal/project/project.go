@@ -161,7 +161,7 @@ func (p *Project) diffOptions() diff.Options {
 type StaleError struct{ What string }
 
 func (e *StaleError) Error() string {
-	return "the plan is stale: " + e.What + " since it was made. Nothing was touched. Run cosplay plan again"
+	return "the plan is stale: " + e.What + ". Nothing was touched. Run cosplay plan again"
 }
 
 // Fresh looks again and compares with what a plan rests on.
@@ -175,11 +175,11 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	case planned.Basis.State != p.Store.Path:
 		return prior, live, &StaleError{"it was made for another project, with its state in " + planned.Basis.State}
 	case now.Lineage != planned.Basis.Lineage:
-		return prior, live, &StaleError{"the state has been replaced"}
+		return prior, live, &StaleError{"the state has been replaced since it was made"}
 	case now.Serial != planned.Basis.Serial:
-		return prior, live, &StaleError{fmt.Sprintf("the state has moved from serial %d to %d", planned.Basis.Serial, now.Serial)}
+		return prior, live, &StaleError{fmt.Sprintf("the state has moved from serial %d to %d since it was made", planned.Basis.Serial, now.Serial)}
 	case now.Live != planned.Basis.Live:
-		return prior, live, &StaleError{"GPUs, slices or sessions have been changed"}
+		return prior, live, &StaleError{"GPUs, slices or sessions have been changed since it was made"}
 	}
 	return prior, live, nil
 }

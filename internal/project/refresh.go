@@ -58,6 +58,9 @@ func (p *Project) glance(ctx context.Context) (prior resource.Prior, live resour
 			return prior, live, false, err
 		}
 		if live, err = p.Observe(ctx); err != nil {
+			if p.unfinished() || p.Store.Stamp() != stamp {
+				continue // it was being changed
+			}
 			return prior, live, false, err
 		}
 		if !p.unfinished() && p.Store.Stamp() == stamp {
@@ -82,6 +85,18 @@ func (p *Project) load() (resource.Prior, error) {
 	return prior, p.knowsHosts(prior)
 }
 
+// observeMoving looks at hosts that a run is changing: what goes between two
+// calls of the driver is looked at again.
+func (p *Project) observeMoving(ctx context.Context) (live resource.Live, err error) {
+	for range 5 {
+		if live, err = p.Observe(ctx); err == nil {
+			return live, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return live, err
+}
+
 // Peek looks without waiting for anybody: while a run is under way, at how far
 // it has come. Nothing is written.
 func (p *Project) Peek(ctx context.Context) (Outlook, error) {
@@ -93,7 +108,7 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 		if prior, err = p.load(); err != nil {
 			return Outlook{}, err
 		}
-		if live, err = p.Observe(ctx); err != nil {
+		if live, err = p.observeMoving(ctx); err != nil {
 			return Outlook{}, err
 		}
 		entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())

@@ -180,7 +180,10 @@ func (p *page) outcome(v AppliedView) {
 		p.flow(0, 2, join(inked(removed, "Stopped:"), text(said)))
 	case failed > 0:
 		p.flow(0, 2, join(inked(removed, "Not all done:"), text(said)))
-		p.next(suggest("plan", v.Flags))
+		if again == "apply" {
+			again = "plan"
+		}
+		p.next(suggest(again, v.Flags))
 	case v.Result.Interrupted:
 		p.flow(0, 2, join(inked(strong, "Interrupted:"), text(said+" "+together("What was done is in the state."))))
 		p.next(suggest(again, v.Flags))

@@ -208,8 +208,8 @@ func TestAchieved(t *testing.T) {
 		}
 		v.Result = apply.Result{Done: done, NotTried: p.Steps[n:]}
 		got := achieved(v)
-		created := max(0, (n-4)/2) // four steps set the GPU up, two make a session
-		if got.Create != created || (got.SetUp == 1) != (n >= 4) {
+		created := max(0, (n-5)/2) // one notes the boot, four set the GPU up, two make a session
+		if got.Create != created || (got.SetUp == 1) != (n >= 5) {
 			t.Errorf("after %d of %d steps: %+v", n, len(p.Steps), got)
 		}
 	}

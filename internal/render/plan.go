@@ -232,7 +232,7 @@ func (p *page) nothingToDo(v PlanView) {
 	case v.Destroy:
 		said = "There is nothing of this project left to destroy."
 	case v.Plan.Diff.Drifted():
-		said = "What has drifted needs nothing done: the configuration does not ask for it."
+		said = "What has drifted is left as it is: neighbours or the manage line forbid a change, or nothing asks for it (--verbose shows the settings)."
 	}
 	if !v.Plan.Diff.Drifted() { // then the drift has told them
 		said = strings.TrimSpace(said + " " + foreignWords(v))

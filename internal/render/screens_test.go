@@ -138,7 +138,7 @@ func runScreens() []screen {
 	good := AppliedView{NvidiaSMI: true, Result: apply.Result{Prior: after, Done: done}, Plan: planned, Live: before, Took: 3120 * time.Millisecond}
 	blind := good
 	blind.NvidiaSMI = false
-	failedAt := len(planned.Steps) - 5
+	failedAt := len(planned.Steps) - 4
 	failed, kept, stopped, journal := good, good, good, good
 	short := after.Clone()
 	short.Sessions = short.Sessions[:5]
@@ -147,7 +147,7 @@ func runScreens() []screen {
 	kept.Result = failed.Result
 	kept.Result.Failures = []apply.Failure{
 		{Step: planned.Steps[failedAt], Err: errors.New("NVML: Insufficient Resources (23) on GPU 0\n  it has 0 compute slices left"), Left: errors.New("session.worker[5]: slice 1g.18gb, slot 5: NVML: In Use (19)")},
-		{Step: planned.Steps[4], Err: errors.New("NVML: No Permission (4): the SM clock needs root; cosplay doctor prints the line that gives it")}}
+		{Step: planned.Steps[5], Err: errors.New("NVML: No Permission (4): the SM clock needs root; cosplay doctor prints the line that gives it")}}
 	stopped.Result = apply.Result{Prior: short, Done: done[:failedAt+1], NotTried: planned.Steps[failedAt+1:], Interrupted: true}
 	journal.Err, journal.Result = errors.New("write /srv/exp/cosplay.state.json.journal: no space left on device; the run was stopped. What it did is found and taken over by the next command"), failed.Result
 	journal.Result.Failures = nil
@@ -167,7 +167,7 @@ func runScreens() []screen {
 		show("applied-stopped", journal), show("destroyed", undo), show("destroyed-left", left),
 		{"progress", func(w io.Writer, s Style) {
 			p := NewProgress(w, s)
-			for i, step := range planned.Steps[1:] {
+			for i, step := range planned.Steps[2:] {
 				e := apply.Event{Step: step, Number: i + 1, Total: planned.Effects(), Took: time.Duration(i*137) * time.Millisecond}
 				p.Event(e)
 				if e.Kind = apply.StepDone; i == 9 {
@@ -175,8 +175,8 @@ func runScreens() []screen {
 				}
 				p.Event(e)
 			}
-			p.Event(apply.Event{Kind: apply.UndoDone, Step: planned.Steps[9]})
-			p.Event(apply.Event{Kind: apply.UndoFailed, Step: planned.Steps[8], Err: errors.New("NVML: In Use (19)")})
+			p.Event(apply.Event{Kind: apply.UndoDone, Step: planned.Steps[10]})
+			p.Event(apply.Event{Kind: apply.UndoFailed, Step: planned.Steps[9], Err: errors.New("NVML: In Use (19)")})
 		}},
 		{"mistakes", func(w io.Writer, s Style) { diags, files := mistakes(); Diagnostics(w, s, diags, files) }},
 		{"error", func(w io.Writer, s Style) {

@@ -4,6 +4,7 @@
 package resolve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
 		NoSlices:         !host.Manage.Slices,
 		Busy:             diff.ForeignProcesses(g, r.prior),
 	}
-	if ours && !held.ClockUnsure {
+	if ours && !held.ClockUnsure && r.fittedAt(g, held.Applied.ClockMHz) {
 		card.LockMHz = held.Applied.ClockMHz
 	}
 	if r.neighboursForbid(host, card) {
@@ -106,6 +107,18 @@ func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
 		r.warnOfLock(host, g)
 	}
 	return card
+}
+
+// fittedAt reports whether the sessions on a GPU were fitted at the lock that it
+// has: after an update that failed they were not.
+func (r *resolver) fittedAt(g resource.GPU, lock *int) bool {
+	if lock == nil {
+		return false
+	}
+	at := cmp.Or(*lock, g.Model.MaxClockMHz())
+	return !slices.ContainsFunc(r.prior.Sessions, func(s resource.PriorSession) bool {
+		return s.Slice.Host == g.Host && s.Slice.GPU == g.UUID && s.Fit.ClockMHz != at
+	})
 }
 
 // neighboursForbid reports whether others use the GPU and may not be slowed.
@@ -153,6 +166,11 @@ func (r *resolver) warnOfLock(host config.Host, g resource.GPU) {
 // requests collects the sessions, those that run with the slice that they keep.
 func (r *resolver) requests() {
 	for _, s := range r.intent.Sessions {
+		was, made := r.prior.Session(s.Address)
+		if made && !r.there(was.Slice) {
+			r.waiting = append(r.waiting, was.Session) // until its GPU is back
+			continue
+		}
 		want := resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit}
 		if s.GPU != nil {
 			host, _ := r.live.Host(s.Host)
@@ -163,11 +181,6 @@ func (r *resolver) requests() {
 			want.GPU = g.UUID
 		}
 		request := place.Request{Address: s.Address, Want: want, Target: s.Target}
-		was, made := r.prior.Session(s.Address)
-		if made && was.Handle != nil && !r.there(was.Slice) {
-			r.waiting = append(r.waiting, was.Session) // until its GPU is back
-			continue
-		}
 		if made && was.Request.Equal(want) && r.stays(was) {
 			request.Kept = &was.Slice
 		}

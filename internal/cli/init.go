@@ -8,12 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cosplay/catalog"
 	"cosplay/internal/durable"
 	"cosplay/internal/fit"
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
-	"cosplay/internal/sim"
 )
 
 // starterFile is what init writes.
@@ -67,7 +65,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 		err    error
 	)
 	if simulate != "" {
-		if models, err = simulatedModels(simulate); err != nil {
+		if models, err = project.SimulatedModels(simulate); err != nil {
 			return err
 		}
 	}
@@ -81,7 +79,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 		found = modelWords(models)
 	}
 	if len(models) == 0 {
-		if models, err = simulatedModels(starterHost); err != nil {
+		if models, err = project.SimulatedModels(starterHost); err != nil {
 			return err
 		}
 	}
@@ -99,23 +97,6 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 	}
 	fmt.Fprintln(inv.Out, "Next: cosplay plan")
 	return nil
-}
-
-// simulatedModels lists the GPUs of a host to be simulated.
-func simulatedModels(spec string) ([]resource.Model, error) {
-	parts, err := sim.ParseSpec(spec)
-	if err != nil {
-		return nil, err
-	}
-	var models []resource.Model
-	for _, part := range parts {
-		model, err := catalog.HostModel(part.Key)
-		if err != nil {
-			return nil, err
-		}
-		models = append(models, model)
-	}
-	return models, nil
 }
 
 // farOff says that no GPU of a host comes within the tolerance of a target; ""

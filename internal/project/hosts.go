@@ -131,7 +131,7 @@ func ensureSimulated(dir string, c config.Host) error {
 		}
 		return sim.Relocate(dir)
 	}
-	models, err := simulatedModels(c.Simulate)
+	models, err := SimulatedModels(c.Simulate)
 	if err != nil {
 		return err
 	}
@@ -157,8 +157,8 @@ func sameSimulation(dir string, c config.Host) error {
 	return nil
 }
 
-// simulatedModels lists the GPUs of a simulated host: "1 x h200, 2 x l40s".
-func simulatedModels(spec string) ([]resource.Model, error) {
+// SimulatedModels lists the GPUs of a simulated host: "1 x h200, 2 x l40s".
+func SimulatedModels(spec string) ([]resource.Model, error) {
 	parts, err := sim.ParseSpec(spec)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func simulatedModels(spec string) ([]resource.Model, error) {
 
 // CheckSimulate says what is wrong with the text of "simulate".
 func CheckSimulate(spec string) error {
-	_, err := simulatedModels(spec)
+	_, err := SimulatedModels(spec)
 	return err
 }
 

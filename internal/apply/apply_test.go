@@ -90,6 +90,67 @@ func TestFailureUndoesItsSessionAlone(t *testing.T) {
 	}
 }
 
+// TestLostLockIsSetAgain: the failure comes after what showed that the lock was
+// gone has been mended; the next apply sets the lock all the same.
+func TestLostLockIsSetAgain(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	prior := must(t, w, three, resource.Prior{})
+	locked := w.String()
+	if err := w.SetPersistence(context.Background(), "GPU-0", false); err != nil {
+		t.Fatal(err)
+	}
+	w.Fault = refuse("power")
+	result, err := run(t, w, &worldtest.Journal{}, three, prior, 1)
+	if err != nil || len(result.Failures) != 1 || !w.GPU("GPU-0").Persistence {
+		t.Fatalf("%+v, %v", result.Failures, err)
+	}
+	w.Fault = nil
+	must(t, w, three, result.Prior)
+	if d := cmp.Diff(locked, w.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestClockOfFailedUpdate: a clock that was set for an update that failed does
+// not stay when the update is taken back.
+func TestClockOfFailedUpdate(t *testing.T) {
+	one := func(target string) string {
+		return "host \"lab\" {}\nsession \"w\" { target = \"" + target + "\" }"
+	}
+	w := worldtest.New(t, "h200")
+	prior := must(t, w, one("2060"), resource.Prior{})
+	before := w.GPU("GPU-0").SMClockMHz
+	w.Fault = refuse("prepare")
+	result, err := run(t, w, &worldtest.Journal{}, one("2070"), prior, 1)
+	if err != nil || len(result.Failures) == 0 || w.GPU("GPU-0").SMClockMHz == before {
+		t.Fatalf("%+v, %v, clock %d", result.Failures, err, w.GPU("GPU-0").SMClockMHz)
+	}
+	w.Fault = nil
+	must(t, w, one("2060"), result.Prior)
+	if now := w.GPU("GPU-0").SMClockMHz; now != before {
+		t.Errorf("the clock is %d MHz, was %d", now, before)
+	}
+}
+
+// TestMoveToWholeGPU: a session whose slice was taken away and that moves to a
+// whole GPU gets that GPU, and remembers no slice.
+func TestMoveToWholeGPU(t *testing.T) {
+	w := worldtest.New(t, "h200", "v100")
+	at := func(gpu string) string {
+		return "host \"lab\" {}\nsession \"w\" {\n  target = \"2060\"\n  gpu = " + gpu + "\n}"
+	}
+	prior := must(t, w, at("0"), resource.Prior{})
+	w.GPU("GPU-0").Slices = nil
+	prior = must(t, w, at("1"), prior)
+	s, _ := prior.Session(resource.One("w"))
+	if s.Handle != nil || s.Container == nil || s.Container.SliceID != "GPU-1" {
+		t.Errorf("handle %+v, container %+v", s.Handle, s.Container)
+	}
+	if p, _ := w.Plan(t, at("1"), prior); !p.Empty() || p.Diff.Drifted() {
+		t.Errorf("still to do:\n%s%+v", p, p.Diff.Drift)
+	}
+}
+
 func TestKeepPartial(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	w.Fault = refuse("prepare worker-0")

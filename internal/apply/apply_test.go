@@ -307,6 +307,24 @@ session "worker" {
 	}
 }
 
+// TestJournalNamesOthersSlices: only what is not ours proves that a slice is not
+// ours; one of our own may come back just as it was.
+func TestJournalNamesOthersSlices(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	prior := must(t, w, three, resource.Prior{})
+	theirs := resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{GPUInstance: 7, UUID: "MIG-theirs"}}
+	g := w.GPU("GPU-0")
+	g.Slices = append(g.Slices, theirs)
+	w.Remove("worker-0")
+	j := &worldtest.Journal{}
+	if _, err := run(t, w, j, three, prior, 1); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]resource.LiveSlice{theirs}, j.Entries[0].Slices); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestRecoveryLeavesNeighbours: a slice that was there before the run, or that
 // is not the one that was being made, is not taken over.
 func TestRecoveryLeavesNeighbours(t *testing.T) {

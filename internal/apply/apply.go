@@ -25,17 +25,24 @@ type GPUs interface {
 
 // Runtime makes and removes the containers of one host. Both are idempotent.
 type Runtime interface {
-	// Prepare makes the container of a session, or brings it up to date; sliceID
-	// is the UUID of its MIG slice or of its whole GPU.
-	Prepare(ctx context.Context, s resource.Session, sliceID string) (resource.Container, error)
+	// Prepare makes the container of a session, or brings it up to date. given is
+	// its MIG slice; of a whole GPU it has the UUID alone.
+	Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Container, error)
 	// Unprepare removes it by the session's id; one that is gone is no error.
 	Unprepare(ctx context.Context, session string) error
 }
 
+// Images gets the images that containers are made from.
+type Images interface {
+	// Ensure pulls an image, or builds cosplay's own, and tells how far it is.
+	Ensure(ctx context.Context, image string, how plan.ImageSource, say func(string)) error
+}
+
 // Host is what a run changes on one host.
 type Host struct {
-	GPUs    GPUs
-	Runtime Runtime
+	GPUs     GPUs
+	Runtimes map[string]Runtime // by name
+	Images   Images             // nil without containers
 }
 
 // Journal keeps entries through a crash: each is on disk when Write returns.
@@ -48,6 +55,7 @@ type Entry struct {
 
 	// With Begin: the state that the run started from, and what was there before.
 	Lineage string               `json:"lineage,omitempty"`
+	Key     string               `json:"key,omitempty"`
 	Serial  int                  `json:"serial,omitempty"`
 	BootIDs map[string]string    `json:"boot_ids,omitempty"`
 	Slices  []resource.LiveSlice `json:"slices,omitempty"` // the MIG slices there were that are not ours
@@ -84,6 +92,7 @@ type Event struct {
 	Total  int
 	Took   time.Duration
 	Err    error
+	Text   string // with StepSays: how far it is
 }
 
 // EventKind says what happened to a step.
@@ -92,6 +101,7 @@ type EventKind int
 // The kinds of progress.
 const (
 	StepStarted EventKind = iota
+	StepSays
 	StepDone
 	StepFailed
 	UndoDone
@@ -130,9 +140,10 @@ type Failure struct {
 
 func (f Failure) Error() string { return fmt.Sprintf("%s: %v", f.Step.Title, f.Err) }
 
-// act makes one operation happen. prior is the state so far: what is removed is
-// looked up there, for only what is ours is ever removed.
-func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior) (plan.Made, error) {
+// act makes one operation happen and says how far it is where that takes long.
+// prior is the state so far: what is removed is looked up there, for only what is
+// ours is ever removed.
+func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (plan.Made, error) {
 	if host, gpu, sets := setsGPU(op); sets {
 		if _, held := prior.GPU(host, gpu); !held {
 			return plan.Made{}, fmt.Errorf("%s is to be changed, but its baseline was never noted: this plan was not made by cosplay. Make it anew: cosplay plan", gpu)
@@ -167,23 +178,29 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior) (plan.M
 		return plan.Made{}, r.gpus(op.Slice.Host, func(g GPUs) error {
 			return g.DestroySlice(ctx, resource.LiveSlice{Slice: op.Slice, Handle: *s.Handle})
 		})
-	case plan.Prepare:
-		host, err := r.host(op.Session.Slice.Host)
-		if err != nil {
-			return plan.Made{}, err
-		}
-		sliceID := op.Session.Slice.GPU
-		if s, ok := prior.Session(op.Session.Address); ok && s.Handle != nil && !op.Session.Slice.Whole() {
-			sliceID = s.Handle.UUID
-		}
-		container, err := host.Runtime.Prepare(ctx, op.Session, sliceID)
-		return plan.Made{Container: &container}, err
-	case plan.Unprepare:
+	case plan.EnsureImage:
 		host, err := r.host(op.Host)
 		if err != nil {
 			return plan.Made{}, err
 		}
-		return plan.Made{}, host.Runtime.Unprepare(ctx, op.ID)
+		return plan.Made{}, host.Images.Ensure(ctx, op.Image, op.How, say)
+	case plan.Prepare:
+		runtime, err := r.runtime(op.Session.Slice.Host, op.Session.Runtime)
+		if err != nil {
+			return plan.Made{}, err
+		}
+		given := resource.Handle{UUID: op.Session.Slice.GPU}
+		if s, ok := prior.Session(op.Session.Address); ok && s.Handle != nil && !op.Session.Slice.Whole() {
+			given = *s.Handle
+		}
+		container, err := runtime.Prepare(ctx, op.Session, given)
+		return plan.Made{Container: &container}, err
+	case plan.Unprepare:
+		runtime, err := r.runtime(op.Host, op.Runtime)
+		if err != nil {
+			return plan.Made{}, err
+		}
+		return plan.Made{}, runtime.Unprepare(ctx, op.ID)
 	}
 	if plan.Bookkeeping(op) {
 		return plan.Made{}, nil
@@ -212,6 +229,18 @@ func (r *Run) gpus(host string, do func(GPUs) error) error {
 		return err
 	}
 	return do(h.GPUs)
+}
+
+func (r *Run) runtime(host, name string) (Runtime, error) {
+	h, err := r.host(host)
+	if err != nil {
+		return nil, err
+	}
+	runtime, ok := h.Runtimes[name]
+	if !ok {
+		return nil, fmt.Errorf("host %s has no runtime %q; make the plan anew: cosplay plan", host, name)
+	}
+	return runtime, nil
 }
 
 func (r *Run) host(name string) (Host, error) {

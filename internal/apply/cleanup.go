@@ -109,6 +109,8 @@ func (s *schedule) remains(step plan.Step) bool {
 	case plan.Prepare:
 		now, there := s.prior.Session(op.Session.Address)
 		return there && now.Container != nil
+	case plan.EnsureImage:
+		return false
 	}
 	return true // a removal that failed
 }
@@ -127,7 +129,7 @@ func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
 	if err := s.write(Entry{Event: Started, Step: id, Op: &op}); err != nil {
 		return err
 	}
-	made, err := s.act(ctx, op.Op, s.prior)
+	made, err := s.act(ctx, op.Op, s.prior, s.says(step))
 	if err != nil {
 		s.tell(Event{Kind: UndoFailed, Step: step, Err: err})
 		if err := s.write(failure(id, err)); err != nil {

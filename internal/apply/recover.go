@@ -89,12 +89,12 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 	case plan.DestroySlice:
 		return settleDestroy(prior, op, live)
 	case plan.Prepare:
-		if c, ok := live.Container(op.Session.Slice.Host, op.Session.ID); ok {
+		if c, ok := live.Container(op.Session.Slice.Host, op.Session.Runtime, op.Session.ID); ok {
 			return plan.Fold(prior, op, plan.Made{Container: &c}), "its " + resource.ContainerWord(op.Session.Runtime) + " is there and taken over"
 		}
 		return prior, wasNotDone
 	case plan.Unprepare:
-		_, there := live.Container(op.Host, op.ID)
+		_, there := live.Container(op.Host, op.Runtime, op.ID)
 		return done(!there)
 	}
 	return prior, wasNotDone

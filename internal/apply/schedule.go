@@ -46,7 +46,7 @@ type schedule struct {
 // the steps that run are finished. live is what the plan was made on.
 func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, live resource.Live) (Result, error) {
 	prior = prior.Clone()
-	begin := Entry{Event: Begin, Lineage: prior.Lineage, Serial: prior.Serial, BootIDs: map[string]string{}}
+	begin := Entry{Event: Begin, Lineage: prior.Lineage, Key: prior.Key, Serial: prior.Serial, BootIDs: map[string]string{}}
 	for _, h := range live.Hosts {
 		begin.BootIDs[h.Name] = h.BootID
 		for _, g := range h.GPUs {
@@ -144,10 +144,10 @@ func (s *schedule) start(ctx context.Context, i int) (bool, error) {
 	s.outcomes[i] = running
 	s.number++
 	s.tell(Event{Kind: StepStarted, Step: step, Number: s.number, Total: s.total})
-	prior := s.prior
+	prior, say := s.prior, s.says(step)
 	go func() {
 		begun := time.Now()
-		made, err := s.act(ctx, op.Op, prior)
+		made, err := s.act(ctx, op.Op, prior, say)
 		s.reports <- finished{index: i, made: made, err: err, took: time.Since(begun)}
 	}()
 	return true, nil
@@ -198,6 +198,12 @@ func (r *Run) tell(e Event) {
 	if r.Progress != nil {
 		r.Progress(e)
 	}
+}
+
+// says gives a step a voice of its own, for the goroutine that runs it.
+func (s *schedule) says(step plan.Step) func(string) {
+	number, total := s.number, s.total
+	return func(text string) { s.tell(Event{Kind: StepSays, Step: step, Number: number, Total: total, Text: text}) }
 }
 
 func (r *Run) write(e Entry) error {

@@ -192,7 +192,7 @@ func (inv *invocation) liveGPU(ctx context.Context, index int) (resource.GPU, er
 		return resource.GPU{}, err
 	}
 	defer p.Close()
-	live, err := p.Observe(ctx)
+	live, err := p.Hardware(ctx)
 	if err != nil {
 		return resource.GPU{}, fmt.Errorf("%w\n  Without a host at hand, name one of the catalog: --on h200", err)
 	}

@@ -130,7 +130,7 @@ func (inv *invocation) thisMachine(ctx context.Context) ([]resource.Model, error
 		return nil, err
 	}
 	defer p.Close()
-	live, err := p.Observe(ctx)
+	live, err := p.Hardware(ctx)
 	if err != nil {
 		return nil, nil // whatever keeps NVML from answering, the starter simulates
 	}

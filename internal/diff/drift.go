@@ -186,7 +186,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		}
 	}
 	if was.Container != nil {
-		c, ok := live.Container(was.Slice.Host, was.ID)
+		c, ok := live.Container(was.Slice.Host, was.Runtime, was.ID)
 		switch {
 		case !ok:
 			add(ContainerGone, resource.ContainerWord(was.Runtime), "there", "gone", "removed by hand")

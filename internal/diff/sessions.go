@@ -20,7 +20,7 @@ func sessionChanges(desired resource.Desired, prior resource.Prior, live resourc
 	for _, d := range desired.Sessions {
 		wanted[d.Address] = true
 		if was, ok := made[d.Address]; ok {
-			all = append(all, compare(was, d, live))
+			all = append(all, compare(was, d, prior.Key, live))
 		} else {
 			all = append(all, create(d))
 		}
@@ -48,7 +48,7 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	if _, ok := OwnSlice(was, live); ok {
 		c.Slice = Remove
 	}
-	if _, ok := live.Container(was.Slice.Host, was.ID); ok {
+	if _, ok := live.Container(was.Slice.Host, was.Runtime, was.ID); ok {
 		c.Container = Remove
 	}
 	if gpuGone(was, live) && was.Handle != nil {
@@ -68,7 +68,7 @@ func gpuGone(was resource.PriorSession, live resource.Live) bool {
 }
 
 // compare decides about a session that is both wanted and made.
-func compare(was resource.PriorSession, want resource.Session, live resource.Live) SessionChange {
+func compare(was resource.PriorSession, want resource.Session, key string, live resource.Live) SessionChange {
 	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Container: Keep, Before: &was, After: &want}
 	if gpuGone(was, live) {
 		c.Reason = "its GPU is not there; it is left as it is"
@@ -76,7 +76,7 @@ func compare(was resource.PriorSession, want resource.Session, live resource.Liv
 	}
 	c.Fields = fields(was.Session, want)
 	c.Slice = slicePart(was, want, live)
-	c.Container = containerPart(was, want, live)
+	c.Container = containerPart(was, want, key, live)
 	if c.Slice != Keep && c.Container == Refit {
 		c.Container = Remake
 	}
@@ -125,14 +125,14 @@ func slicePart(was resource.PriorSession, want resource.Session, live resource.L
 	return Keep
 }
 
-func containerPart(was resource.PriorSession, want resource.Session, live resource.Live) Part {
-	now, there := live.Container(was.Slice.Host, was.ID)
+func containerPart(was resource.PriorSession, want resource.Session, key string, live resource.Live) Part {
+	now, there := live.Container(was.Slice.Host, was.Runtime, was.ID)
 	switch {
 	case !there:
 		return Make
 	case was.Slice != want.Slice, was.Runtime != want.Runtime:
 		return Remake
-	case was.Container == nil, now.State != resource.Running, now.Hash != want.Hash(), was.Handle != nil && now.SliceID != was.Handle.UUID:
+	case was.Container == nil, now.State != resource.Running, now.Hash != want.Hash(key), was.Handle != nil && now.SliceID != was.Handle.UUID:
 		return Refit
 	}
 	return Keep

@@ -24,13 +24,19 @@ type ContainerLister interface {
 	List(ctx context.Context) ([]resource.Container, error)
 }
 
+// EngineReader looks at a container engine.
+type EngineReader interface {
+	Look(ctx context.Context) (resource.Engine, error)
+}
+
 // Source is where one host is read.
 type Source struct {
 	Name       string
 	Simulated  string // what is simulated; "" for hardware
-	Runtime    string // "process"
+	Runtime    string // where new sessions run: "process", "docker"
 	GPUs       GPUReader
-	Containers ContainerLister
+	Containers []ContainerLister
+	Engine     EngineReader // nil where no session needs one
 }
 
 // Completer fills in what NVML does not tell of a GPU: always its rates, and the
@@ -65,14 +71,23 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 			g.Slices[n].Host = source.Name
 		}
 	}
-	containers, err := source.Containers.List(ctx)
-	if err != nil {
-		return host, fmt.Errorf("host %s: %w", source.Name, err)
+	if source.Engine != nil {
+		engine, err := source.Engine.Look(ctx)
+		if err != nil {
+			return host, fmt.Errorf("host %s: %w", source.Name, err)
+		}
+		host.Engine = &engine
 	}
-	for i := range containers {
-		containers[i].Host = source.Name
+	for _, lister := range source.Containers {
+		containers, err := lister.List(ctx)
+		if err != nil {
+			return host, fmt.Errorf("host %s: %w", source.Name, err)
+		}
+		for i := range containers {
+			containers[i].Host = source.Name
+		}
+		host.Containers = append(host.Containers, containers...)
 	}
-	slices.SortFunc(containers, func(a, b resource.Container) int { return strings.Compare(a.Session, b.Session) })
-	host.Containers = containers
+	slices.SortFunc(host.Containers, resource.Container.Compare)
 	return host, nil
 }

@@ -27,10 +27,10 @@ func same(g resource.GPU) resource.Model { return g.Model }
 
 func TestReadNamesAndSorts(t *testing.T) {
 	live, err := Read(context.Background(), []Source{
-		{Name: "b", Runtime: "process", GPUs: reader{}, Containers: lister{}},
+		{Name: "b", Runtime: "process", GPUs: reader{}, Containers: []ContainerLister{lister{}}},
 		{Name: "a", Simulated: "1 x h200", Runtime: "process",
 			GPUs:       reader{host: resource.Host{BootID: "boot", GPUs: []resource.GPU{{UUID: "GPU-0", Slices: []resource.LiveSlice{{}}}}}},
-			Containers: lister{containers: []resource.Container{{Session: "w-2"}, {Session: "w-10"}, {Session: "w-1"}}}},
+			Containers: []ContainerLister{lister{containers: []resource.Container{{Session: "w-2"}, {Session: "w-10"}, {Session: "w-1"}}}}},
 	}, func(g resource.GPU) resource.Model { return resource.Model{Name: "complete " + g.UUID} })
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestReadNamesAndSorts(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	for _, session := range []string{"w-1", "w-2", "w-10"} {
-		if c, ok := live.Container("a", session); !ok || c.Host != "a" {
+		if c, ok := live.Container("a", "", session); !ok || c.Host != "a" {
 			t.Errorf("%s is not found: %+v", session, c)
 		}
 	}
@@ -52,8 +52,8 @@ func TestReadNamesAndSorts(t *testing.T) {
 // TestUnreadableIsAnError, all of them together, with the host's name.
 func TestUnreadableIsAnError(t *testing.T) {
 	_, err := Read(context.Background(), []Source{
-		{Name: "a", GPUs: reader{err: errors.New("no driver")}, Containers: lister{}},
-		{Name: "b", GPUs: reader{}, Containers: lister{err: errors.New("no folder")}},
+		{Name: "a", GPUs: reader{err: errors.New("no driver")}, Containers: []ContainerLister{lister{}}},
+		{Name: "b", GPUs: reader{}, Containers: []ContainerLister{lister{err: errors.New("no folder")}}},
 	}, same)
 	if err == nil {
 		t.Fatal("no error")

@@ -52,6 +52,7 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		if s.Slice.Whole() {
 			s.Handle = nil // of a slice that it had before
 		}
+		s.Session = keepPort(s.Session, made.Container)
 		p = put(p, s)
 	case Unprepare:
 		s := entry(p, op.Address)
@@ -66,6 +67,17 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	}
 	slices.SortFunc(p.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
 	return p
+}
+
+// keepPort notes the free port that a container took, for the one after it.
+func keepPort(s resource.Session, made *resource.Container) resource.Session {
+	if s.Box == nil || made == nil || s.Box.SSH.Port != 0 {
+		return s
+	}
+	box := *s.Box
+	box.SSH.Kept = made.SSHPort
+	s.Box = &box
+	return s
 }
 
 // over is settings with others put over them.

@@ -82,6 +82,12 @@ type (
 		Address resource.Address `json:"address"`
 		Slice   resource.Slice   `json:"slice"`
 	}
+	// EnsureImage gets an image that containers are made from.
+	EnsureImage struct {
+		Host  string      `json:"host"`
+		Image string      `json:"image"`
+		How   ImageSource `json:"how"`
+	}
 	// Prepare makes a session's container in its slice, or brings the one that
 	// is there up to date.
 	Prepare struct {
@@ -91,6 +97,7 @@ type (
 	Unprepare struct {
 		Address resource.Address `json:"address"`
 		Host    string           `json:"host"`
+		Runtime string           `json:"runtime"`
 		ID      string           `json:"id"` // the session's
 	}
 	// Record brings what the state knows of a session up to date.
@@ -101,6 +108,15 @@ type (
 	Forget struct {
 		Address resource.Address `json:"address"`
 	}
+)
+
+// ImageSource is where an image comes from.
+type ImageSource string
+
+// The sources.
+const (
+	PullImage  ImageSource = "pull"
+	BuildImage ImageSource = "build"
 )
 
 func (TakeGPU) kind() string        { return "take-gpu" }
@@ -114,6 +130,7 @@ func (SetClock) kind() string       { return "set-clock" }
 func (ReleaseGPU) kind() string     { return "release-gpu" }
 func (CreateSlice) kind() string    { return "create-slice" }
 func (DestroySlice) kind() string   { return "destroy-slice" }
+func (EnsureImage) kind() string    { return "ensure-image" }
 func (Prepare) kind() string        { return "prepare" }
 func (Unprepare) kind() string      { return "unprepare" }
 func (Record) kind() string         { return "record" }
@@ -172,6 +189,7 @@ var readers = map[string]func([]byte) (Op, error){
 	"release-gpu":     reader[ReleaseGPU],
 	"create-slice":    reader[CreateSlice],
 	"destroy-slice":   reader[DestroySlice],
+	"ensure-image":    reader[EnsureImage],
 	"prepare":         reader[Prepare],
 	"unprepare":       reader[Unprepare],
 	"record":          reader[Record],

@@ -205,7 +205,7 @@ func (b *builder) takeDown(c diff.SessionChange) {
 	)
 	if c.Container == diff.Remove || c.Container == diff.Remake {
 		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
-			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, ID: c.Before.ID}}})}
+			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
 	}
 	if c.Slice == diff.Remove || c.Slice == diff.Remake {
 		last = []string{b.add(Step{ID: id + "/destroy-slice", Group: id, Title: fmt.Sprintf("%s: destroy slice %s", id, c.Before.Slice),
@@ -272,7 +272,7 @@ func (b *builder) bringUp(c diff.SessionChange) {
 	switch c.Container {
 	case diff.Make, diff.Remake:
 		b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": " + resource.ContainerWord(c.After.Runtime), Needs: last,
-			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, ID: c.After.ID}}})
+			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.After.Runtime, ID: c.After.ID}}})
 	case diff.Refit:
 		b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + resource.ContainerWord(c.After.Runtime) + " up to date", Needs: last,
 			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Prepare{Session: c.Before.Session}}})

@@ -3,18 +3,15 @@ package project
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
 
-	"cosplay/catalog"
 	"cosplay/internal/agent"
+	"cosplay/internal/apply"
 	"cosplay/internal/config"
+	"cosplay/internal/observe"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime/process"
 	"cosplay/internal/sim"
@@ -60,11 +57,17 @@ func notYetRunnable(intent *config.Intent) hcl.Diagnostics {
 	return diags
 }
 
+// Runtime is a place where the sessions of a host run.
+type Runtime interface {
+	apply.Runtime
+	observe.ContainerLister
+}
+
 // host is an open host.
 type host struct {
-	agent       *agent.Client
-	runtime     process.Runtime
-	runtimeName string
+	agent    *agent.Client
+	runtime  string // of new sessions
+	sessions process.Runtime
 }
 
 // open connects to a host; its agent starts with the first question. A
@@ -86,12 +89,37 @@ func (p *Project) open(c config.Host) (*host, error) {
 		options.Hold = p.lock.File()
 	}
 	h := &host{
-		agent:       agent.New(options),
-		runtime:     process.Runtime{Base: filepath.Join(p.Dir, ScratchDir, "sessions", p.stateName(), c.Name), Library: library},
-		runtimeName: process.Name,
+		agent:    agent.New(options),
+		runtime:  resource.RuntimeProcess,
+		sessions: process.Runtime{Base: filepath.Join(p.Dir, ScratchDir, "sessions", p.stateName(), c.Name), Library: library},
 	}
 	p.hosts[c.Name] = h
 	return h, nil
+}
+
+// runtimes are where an owner's sessions run on the host.
+func (h *host) runtimes(owner resource.Owner) map[string]Runtime {
+	folders := h.sessions
+	folders.Key = owner.Key
+	return map[string]Runtime{resource.RuntimeProcess: folders}
+}
+
+// source is what there is to look at.
+func (h *host) source(c config.Host, owner resource.Owner) observe.Source {
+	s := observe.Source{Name: c.Name, Simulated: c.Simulate, Runtime: h.runtime, GPUs: h.agent}
+	for _, runtime := range h.runtimes(owner) {
+		s.Containers = append(s.Containers, runtime)
+	}
+	return s
+}
+
+// forApply is what there is to change.
+func (h *host) forApply(owner resource.Owner) apply.Host {
+	a := apply.Host{GPUs: h.agent, Runtimes: map[string]apply.Runtime{}}
+	for name, runtime := range h.runtimes(owner) {
+		a.Runtimes[name] = runtime
+	}
+	return a
 }
 
 // Runtime gives the runtime of a host, for commands that go into a session.
@@ -102,7 +130,7 @@ func (p *Project) Runtime(name string) (process.Runtime, error) {
 			if err != nil {
 				return process.Runtime{}, err
 			}
-			return h.runtime, nil
+			return h.sessions, nil
 		}
 	}
 	return process.Runtime{}, fmt.Errorf("the configuration has no host %q; put its block back", name)
@@ -115,96 +143,4 @@ func (p *Project) stateName() string {
 	}
 	sum := sha256.Sum256([]byte(p.Store.Path))
 	return hex.EncodeToString(sum[:6])
-}
-
-// SimDir is the folder of a simulated host.
-func (p *Project) SimDir(host string) string {
-	return filepath.Join(p.Dir, ScratchDir, "sim", host)
-}
-
-// ensureSimulated makes a simulated host, or makes sure that the one that is
-// there is the one that the file describes.
-func ensureSimulated(dir string, c config.Host) error {
-	if sim.Is(dir) {
-		if err := sameSimulation(dir, c); err != nil {
-			return err
-		}
-		return sim.Relocate(dir)
-	}
-	models, err := SimulatedModels(c.Simulate)
-	if err != nil {
-		return err
-	}
-	if err := sim.Create(dir, models, sim.Options{Seed: c.Name, Simulates: c.Simulate}); err != nil {
-		return fmt.Errorf("host %s: %w", c.Name, err)
-	}
-	return nil
-}
-
-func sameSimulation(dir string, c config.Host) error {
-	h, err := sim.Open(dir)
-	if err != nil {
-		return fmt.Errorf("host %s: %w", c.Name, err)
-	}
-	defer h.Close()
-	shown, err := h.Show()
-	if err != nil {
-		return fmt.Errorf("host %s: %w", c.Name, err)
-	}
-	if shown.Simulates != c.Simulate {
-		return fmt.Errorf("host %s is simulated as %q, but the configuration says %q; run cosplay destroy with the old line, then remove %s and it is made anew", c.Name, shown.Simulates, c.Simulate, dir)
-	}
-	return nil
-}
-
-// SimulatedModels lists the GPUs of a simulated host: "1 x h200, 2 x l40s".
-func SimulatedModels(spec string) ([]resource.Model, error) {
-	parts, err := sim.ParseSpec(spec)
-	if err != nil {
-		return nil, err
-	}
-	var models []resource.Model
-	for _, part := range parts {
-		model, err := catalog.HostModel(part.Key)
-		if err != nil {
-			return nil, err
-		}
-		for range part.Count {
-			models = append(models, model)
-		}
-	}
-	return models, nil
-}
-
-// CheckSimulate says what is wrong with the text of "simulate".
-func CheckSimulate(spec string) error {
-	_, err := SimulatedModels(spec)
-	return err
-}
-
-// readFiles reads what the configuration is made of.
-func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
-	switch file {
-	case "":
-		files, err := config.ReadFiles(os.DirFS(dir))
-		if err != nil {
-			return nil, fmt.Errorf("reading the configuration: %w", err)
-		}
-		if len(files) == 0 && !mayBeEmpty {
-			return nil, fmt.Errorf("there is no *.hcl file in %s; cosplay init writes one", dir)
-		}
-		return files, nil
-	case "-":
-		data, err := io.ReadAll(os.Stdin)
-		return map[string][]byte{StdinName: data}, err
-	}
-	path := file
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, file)
-	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s", path)
-	}
-	return map[string][]byte{file: data}, err
 }

@@ -5,7 +5,10 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -188,16 +191,17 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 // saves what came of it. The result is true also with an error.
 func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.Prior, live resource.Live, o ApplyOptions) (apply.Result, error) {
 	if prior.Lineage == "" {
-		prior.Lineage = state.NewLineage()
+		prior.Lineage, prior.Key = state.NewLineage(), state.NewKey()
 	}
 	journal, err := durable.CreateJournal(p.Store.JournalPath())
 	if err != nil {
 		return apply.Result{}, err
 	}
 	defer journal.Close()
-	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial, Look: p.Observe}
+	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial,
+		Look: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
 	for name, h := range p.hosts {
-		run.Hosts[name] = apply.Host{GPUs: h.agent, Runtime: h.runtime}
+		run.Hosts[name] = h.forApply(prior.Owner())
 	}
 	result, err := run.Execute(ctx, planned, prior, live)
 	if err != nil {
@@ -214,4 +218,31 @@ type ApplyOptions struct {
 	Progress    func(apply.Event)
 	Parallelism int
 	KeepPartial bool
+}
+
+// readFiles reads what the configuration is made of.
+func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
+	switch file {
+	case "":
+		files, err := config.ReadFiles(os.DirFS(dir))
+		if err != nil {
+			return nil, fmt.Errorf("reading the configuration: %w", err)
+		}
+		if len(files) == 0 && !mayBeEmpty {
+			return nil, fmt.Errorf("there is no *.hcl file in %s; cosplay init writes one", dir)
+		}
+		return files, nil
+	case "-":
+		data, err := io.ReadAll(os.Stdin)
+		return map[string][]byte{StdinName: data}, err
+	}
+	path := file
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, file)
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file %s", path)
+	}
+	return map[string][]byte{file: data}, err
 }

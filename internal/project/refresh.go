@@ -38,7 +38,7 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 		return prior, resource.Live{}, err
 	}
 	// Only now: what is seen must be what the cut-off run has left.
-	live, err := p.Observe(ctx)
+	live, err := p.observe(ctx, prior)
 	if err != nil || !p.unfinished() {
 		return prior, live, err
 	}
@@ -57,7 +57,7 @@ func (p *Project) glance(ctx context.Context) (prior resource.Prior, live resour
 		if prior, err = p.load(); err != nil {
 			return prior, live, false, err
 		}
-		if live, err = p.Observe(ctx); err != nil {
+		if live, err = p.observe(ctx, prior); err != nil {
 			if p.unfinished() || p.Store.Stamp() != stamp {
 				continue // it was being changed
 			}
@@ -87,9 +87,9 @@ func (p *Project) load() (resource.Prior, error) {
 
 // observeMoving looks at hosts that a run is changing: what goes between two
 // calls of the driver is looked at again.
-func (p *Project) observeMoving(ctx context.Context) (live resource.Live, err error) {
+func (p *Project) observeMoving(ctx context.Context, prior resource.Prior) (live resource.Live, err error) {
 	for range 5 {
-		if live, err = p.Observe(ctx); err == nil {
+		if live, err = p.observe(ctx, prior); err == nil {
 			return live, nil
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -108,7 +108,7 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 		if prior, err = p.load(); err != nil {
 			return Outlook{}, err
 		}
-		if live, err = p.observeMoving(ctx); err != nil {
+		if live, err = p.observeMoving(ctx, prior); err != nil {
 			return Outlook{}, err
 		}
 		entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())
@@ -159,7 +159,7 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 	case prior.Lineage == begin.Lineage && prior.Serial == begin.Serial+1:
 		// The state was written, only the journal was not yet removed.
 	case prior.Serial == begin.Serial && (prior.Lineage == begin.Lineage || prior.Lineage == ""):
-		prior.Lineage = begin.Lineage
+		prior.Lineage, prior.Key = begin.Lineage, begin.Key
 		next, notes := apply.Recover(prior, entries, live)
 		p.Notes = append(p.Notes, notes...)
 		if prior, err = p.Store.Save(next); err != nil {
@@ -172,16 +172,45 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 	return prior, durable.Remove(p.Store.JournalPath())
 }
 
-// Observe looks at all hosts.
-func (p *Project) Observe(ctx context.Context) (resource.Live, error) {
+// owner is whose containers are looked for: the state's, or before it was first
+// written that of the run that was cut off.
+func (p *Project) owner(prior resource.Prior) (resource.Owner, error) {
+	if prior.Lineage != "" || !p.unfinished() {
+		return prior.Owner(), nil
+	}
+	entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())
+	if err != nil || len(entries) == 0 {
+		return resource.Owner{}, err
+	}
+	return resource.Owner{Lineage: entries[0].Lineage, Key: entries[0].Key}, nil
+}
+
+// observe looks at all hosts, at what a state has made there.
+func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.Live, error) {
+	owner, err := p.owner(prior)
+	if err != nil {
+		return resource.Live{}, err
+	}
 	var sources []observe.Source
 	for _, h := range p.Intent.Hosts {
 		open, err := p.open(h)
 		if err != nil {
 			return resource.Live{}, err
 		}
-		sources = append(sources, observe.Source{Name: h.Name, Simulated: h.Simulate, Runtime: open.runtimeName,
-			GPUs: open.agent, Containers: open.runtime})
+		sources = append(sources, open.source(h, owner))
+	}
+	return observe.Read(ctx, sources, complete)
+}
+
+// Hardware looks at the GPUs of all hosts and at nothing else.
+func (p *Project) Hardware(ctx context.Context) (resource.Live, error) {
+	var sources []observe.Source
+	for _, h := range p.Intent.Hosts {
+		open, err := p.open(h)
+		if err != nil {
+			return resource.Live{}, err
+		}
+		sources = append(sources, observe.Source{Name: h.Name, Simulated: h.Simulate, Runtime: open.runtime, GPUs: open.agent})
 	}
 	return observe.Read(ctx, sources, complete)
 }

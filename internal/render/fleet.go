@@ -54,7 +54,7 @@ func (v StatusView) sessionState(s resource.PriorSession) string {
 	if s.Container == nil {
 		return "unfinished"
 	}
-	c, there := v.Live.Container(s.Slice.Host, s.ID)
+	c, there := v.Live.Container(s.Slice.Host, s.Runtime, s.ID)
 	if !there {
 		return "gone"
 	}

@@ -125,7 +125,7 @@ func (f fleet) sessionsJSON() []sessionJSON {
 		if s.Handle != nil {
 			one.SliceUUID = s.Handle.UUID
 		}
-		if c, ok := f.Live.Container(s.Slice.Host, s.ID); ok {
+		if c, ok := f.Live.Container(s.Slice.Host, s.Runtime, s.ID); ok {
 			one.Container = &c
 		}
 		all = append(all, one)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"cosplay/catalog"
@@ -147,7 +146,7 @@ func (w *world) do(op plan.Op) plan.Made {
 	case plan.CreateSlice:
 		return plan.Made{Handle: w.slice(op.Session.Slice)}
 	case plan.Prepare:
-		return plan.Made{Container: w.container(op.Session.Slice.Host, op.Session.ID, op.Session.Hash())}
+		return plan.Made{Container: w.container(op.Session.Slice.Host, op.Session.ID, op.Session.Hash(""))}
 	}
 	return plan.Made{}
 }
@@ -177,9 +176,9 @@ func (w *world) container(host, id, hash string) *resource.Container {
 			if s, ok := w.ofID(id); ok && s.Handle != nil {
 				uuid = s.Handle.UUID
 			}
-			c := resource.Container{ID: "/run/cosplay/" + id, Session: id, Host: host, State: resource.Running, Hash: hash, SliceID: uuid}
+			c := resource.Container{ID: "/run/cosplay/" + id, Session: id, Host: host, Runtime: resource.RuntimeProcess, State: resource.Running, Hash: hash, SliceID: uuid}
 			h.Containers = append(h.Containers, c)
-			slices.SortFunc(h.Containers, func(a, b resource.Container) int { return strings.Compare(a.Session, b.Session) })
+			slices.SortFunc(h.Containers, resource.Container.Compare)
 			return &c
 		}
 	}

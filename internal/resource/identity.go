@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -20,8 +21,15 @@ func SessionID(a Address) string {
 }
 
 // Hash tells one content of a session's container from another: everything
-// that goes inside, and nothing that may change while it runs.
-func (s Session) Hash() string {
+// that goes inside, and nothing that may change while it runs. It may lie open:
+// without the key nobody can try out what the content is.
+func (s Session) Hash(key string) string {
+	var box *Box
+	if s.Box != nil {
+		inside := *s.Box
+		inside.Pull, inside.SSH.Kept = "", 0 // how an image is had; what is chosen, not asked for
+		box = &inside
+	}
 	content, err := json.Marshal(struct {
 		Target    Target
 		Slice     Slice
@@ -29,12 +37,14 @@ func (s Session) Hash() string {
 		Command   []string
 		Workspace string
 		Env       map[string]string
-	}{s.Target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env})
+		Box       *Box
+	}{s.Target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, box})
 	if err != nil {
 		panic(err) // strings and numbers only: it cannot fail
 	}
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:8])
+	sum := hmac.New(sha256.New, []byte(key))
+	sum.Write(content)
+	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // Clone copies a prior deeply enough for Fold-like code to change the copy.

@@ -77,7 +77,7 @@ func TestHash(t *testing.T) {
 	same := s
 	same.Fit.ClockMHz, same.Request.Fit.Tolerance = 900, 0.3
 	same.Env = map[string]string{"B": "2", "A": "1"}
-	if s.Hash() != same.Hash() {
+	if s.Hash("key") != same.Hash("key") {
 		t.Error("a fit changes the hash")
 	}
 	for name, change := range map[string]func(*Session){
@@ -89,7 +89,7 @@ func TestHash(t *testing.T) {
 	} {
 		other := s
 		change(&other)
-		if other.Hash() == s.Hash() {
+		if other.Hash("key") == s.Hash("key") {
 			t.Errorf("%s does not change the hash", name)
 		}
 	}

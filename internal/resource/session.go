@@ -113,8 +113,9 @@ func (v Volume) Named() bool { return !strings.HasPrefix(v.Source, "/") }
 // SSH is how one logs in.
 type SSH struct {
 	Enabled        bool     `json:"enabled"`
-	Port           int      `json:"port"` // on the host; 0 takes a free one and keeps it
-	Bind           string   `json:"bind"` // address on the host
+	Port           int      `json:"port"`           // on the host; 0 takes a free one and keeps it
+	Kept           int      `json:"kept,omitempty"` // the free one that was taken
+	Bind           string   `json:"bind"`           // address on the host
 	AuthorizedKeys []string `json:"authorized_keys,omitempty"`
 }
 
@@ -140,10 +141,19 @@ type Container struct {
 	ID      string `json:"id"`      // the runtime's own
 	Session string `json:"session"` // the session's ID
 	Host    string `json:"host"`
-	State   string `json:"state"` // Running, Stopped
-	Hash    string `json:"hash"`  // of the session that it was made from
-	SliceID string `json:"slice"` // UUID of the MIG slice or of the whole GPU that it was given
+	Runtime string `json:"runtime"`            // "process", "docker"
+	State   string `json:"state"`              // Running, Stopped
+	Hash    string `json:"hash"`               // of the session that it was made from
+	SliceID string `json:"slice"`              // UUID of the MIG slice or of the whole GPU that it was given
+	Image   string `json:"image,omitempty"`    // ID of the image that it runs
+	SSHPort int    `json:"ssh_port,omitempty"` // on the host; 0 without ssh
 }
+
+// Runtimes, by the names that the configuration and the state use.
+const (
+	RuntimeProcess = "process"
+	RuntimeDocker  = "docker"
+)
 
 // States of a container.
 const (
@@ -175,6 +185,7 @@ type Why struct {
 // Prior is what the state file remembers.
 type Prior struct {
 	Lineage  string            `json:"lineage"`
+	Key      string            `json:"key,omitempty"` // secret; hashes that others can read are made with it
 	Serial   int               `json:"serial"`
 	BootIDs  map[string]string `json:"boot_ids,omitempty"` // by host: the boot in which the state was last true
 	GPUs     []PriorGPU        `json:"gpus,omitempty"`
@@ -216,10 +227,18 @@ type Host struct {
 	Library    string      `json:"library"`             // the NVML library that was asked
 	Driver     string      `json:"driver"`              // driver version
 	BootID     string      `json:"boot_id"`
-	Runtime    string      `json:"runtime"` // where sessions run: "process"
+	Runtime    string      `json:"runtime"`          // where new sessions run: "process", "docker"
+	Engine     *Engine     `json:"engine,omitempty"` // nil where no session needs one
 	GPUs       []GPU       `json:"gpus"`
 	Lost       []int       `json:"lost,omitempty"`       // indexes of GPUs that do not answer any more
 	Containers []Container `json:"containers,omitempty"` // by session
+}
+
+// Engine is a container engine.
+type Engine struct {
+	Name   string            `json:"name"`             // "Docker 20.10.24"
+	Access string            `json:"access"`           // how a slice comes into a container, in words: "CDI by NVIDIA's runtime"
+	Images map[string]string `json:"images,omitempty"` // by name with tag: their IDs
 }
 
 // Host finds a host by name.
@@ -251,16 +270,31 @@ func (l Live) GPU(host, uuid string) (GPU, bool) {
 	return GPU{}, false
 }
 
-// Container finds the container of a session by the session's ID.
-func (l Live) Container(host, session string) (Container, bool) {
+// Container finds the container of a session by runtime and the session's ID.
+func (l Live) Container(host, runtime, session string) (Container, bool) {
 	if h := l.host(host); h != nil {
-		i, found := slices.BinarySearchFunc(h.Containers, session, func(c Container, id string) int { return strings.Compare(c.Session, id) })
+		i, found := slices.BinarySearchFunc(h.Containers, Container{Runtime: runtime, Session: session}, Container.Compare)
 		if found {
 			return h.Containers[i], true
 		}
 	}
 	return Container{}, false
 }
+
+// Compare orders the containers of a host by session, then by runtime.
+func (c Container) Compare(o Container) int {
+	return cmp.Or(cmp.Compare(c.Session, o.Session), cmp.Compare(c.Runtime, o.Runtime))
+}
+
+// Owner is whose things are looked for: what a state has made carries its
+// lineage, and hashes that only its key can make.
+type Owner struct {
+	Lineage string
+	Key     string
+}
+
+// Owner is the state's own.
+func (p Prior) Owner() Owner { return Owner{Lineage: p.Lineage, Key: p.Key} }
 
 // GPU finds a GPU in hand.
 func (p Prior) GPU(host, uuid string) (PriorGPU, bool) {

@@ -38,7 +38,7 @@ func (s Slice) String() string {
 
 // ContainerWord is what a runtime's container is called.
 func ContainerWord(runtime string) string {
-	if runtime == "process" {
+	if runtime == RuntimeProcess {
 		return "session folder"
 	}
 	return "container"

@@ -95,7 +95,7 @@ func (s Store) damaged(what string) error {
 func (s Store) Save(p resource.Prior) (resource.Prior, error) {
 	p.Serial++
 	if p.Lineage == "" {
-		p.Lineage = NewLineage()
+		p.Lineage, p.Key = NewLineage(), NewKey()
 	}
 	data, err := json.MarshalIndent(file{FormatVersion: formatVersion, CosplayVersion: s.Version, Prior: p}, "", "  ")
 	if err != nil {
@@ -117,8 +117,13 @@ func (s Store) Save(p resource.Prior) (resource.Prior, error) {
 
 // NewLineage names a new line of states: two states with different lineages
 // have nothing to do with each other.
-func NewLineage() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, says its documentation
-	return hex.EncodeToString(b[:])
+func NewLineage() string { return random(16) }
+
+// NewKey makes a state's secret.
+func NewKey() string { return random(32) }
+
+func random(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // never fails, says its documentation
+	return hex.EncodeToString(b)
 }

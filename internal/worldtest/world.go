@@ -39,7 +39,7 @@ type World struct {
 // New makes a world with GPUs of these models of the catalog.
 func New(t testing.TB, models ...string) *World {
 	t.Helper()
-	host := resource.Host{Name: HostName, BootID: "boot-1", Runtime: "process"}
+	host := resource.Host{Name: HostName, BootID: "boot-1", Runtime: resource.RuntimeProcess}
 	for i, name := range models {
 		m, err := catalog.HostModel(name)
 		if err != nil {
@@ -53,7 +53,7 @@ func New(t testing.TB, models ...string) *World {
 
 // Hosts is the world as apply wants it.
 func (w *World) Hosts() map[string]apply.Host {
-	return map[string]apply.Host{HostName: {GPUs: w, Runtime: w}}
+	return map[string]apply.Host{HostName: {GPUs: w, Runtimes: map[string]apply.Runtime{resource.RuntimeProcess: w}}}
 }
 
 // Run is a run on this world.
@@ -202,13 +202,13 @@ func (w *World) DestroySlice(_ context.Context, s resource.LiveSlice) error {
 }
 
 // Prepare makes a session's container, or makes it anew.
-func (w *World) Prepare(_ context.Context, s resource.Session, sliceID string) (resource.Container, error) {
-	c := resource.Container{ID: s.ID, Session: s.ID, Host: HostName, State: resource.Running, Hash: s.Hash(), SliceID: sliceID}
+func (w *World) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
+	c := resource.Container{ID: s.ID, Session: s.ID, Host: HostName, Runtime: s.Runtime, State: resource.Running, Hash: s.Hash(""), SliceID: given.UUID}
 	return c, w.change("prepare "+s.ID, func() error {
 		w.Remove(s.ID)
 		h := w.Host()
 		h.Containers = append(h.Containers, c)
-		slices.SortFunc(h.Containers, func(a, b resource.Container) int { return strings.Compare(a.Session, b.Session) })
+		slices.SortFunc(h.Containers, resource.Container.Compare)
 		return nil
 	})
 }

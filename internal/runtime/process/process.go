@@ -22,9 +22,6 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Name is what the runtime is called in the configuration and the state.
-const Name = "process"
-
 const (
 	figuresFile = "session.json"
 	libraryDir  = "lib"
@@ -34,6 +31,7 @@ const (
 type Runtime struct {
 	Base    string // the folder that holds them
 	Library string // NVML library that programs must find; "" is the system's
+	Key     string // of the state, for hashes
 }
 
 // figures is what a session's folder tells of it.
@@ -44,7 +42,7 @@ type figures struct {
 
 // Prepare writes the session's folder, or brings it up to date, and makes its
 // workspace if it is missing.
-func (r Runtime) Prepare(_ context.Context, s resource.Session, sliceID string) (resource.Container, error) {
+func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
 	dir := filepath.Join(r.Base, s.ID)
 	if err := os.MkdirAll(filepath.Join(dir, libraryDir), 0o700); err != nil {
 		return resource.Container{}, fmt.Errorf("making the session folder: %w", err)
@@ -52,10 +50,10 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, sliceID string) 
 	if err := os.MkdirAll(s.Workspace, 0o755); err != nil {
 		return resource.Container{}, fmt.Errorf("making the workspace: %w", err)
 	}
-	if err := r.install(dir, s, sliceID); err != nil {
+	if err := r.install(dir, s, given.UUID); err != nil {
 		return resource.Container{}, err
 	}
-	content, err := json.MarshalIndent(figures{Session: s, Slice: sliceID}, "", "  ")
+	content, err := json.MarshalIndent(figures{Session: s, Slice: given.UUID}, "", "  ")
 	if err != nil {
 		return resource.Container{}, err
 	}
@@ -63,11 +61,11 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, sliceID string) 
 	if err := durable.WriteFile(filepath.Join(dir, figuresFile), append(content, '\n'), 0o400); err != nil {
 		return resource.Container{}, fmt.Errorf("writing the session's figures: %w", err)
 	}
-	return container(dir, s, sliceID), nil
+	return r.container(dir, s, given.UUID), nil
 }
 
-func container(dir string, s resource.Session, sliceID string) resource.Container {
-	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, State: resource.Running, Hash: s.Hash(), SliceID: sliceID}
+func (r Runtime) container(dir string, s resource.Session, sliceID string) resource.Container {
+	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: resource.RuntimeProcess, State: resource.Running, Hash: s.Hash(r.Key), SliceID: sliceID}
 }
 
 // install puts the disguise in front of the host's NVML library, where the
@@ -115,13 +113,13 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 		f, err := readFigures(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // half made or half removed
-			all = append(all, resource.Container{ID: dir, Session: e.Name(), State: resource.Stopped})
+			all = append(all, resource.Container{ID: dir, Session: e.Name(), Runtime: resource.RuntimeProcess, State: resource.Stopped})
 		case errors.Is(err, errDamaged):
-			all = append(all, resource.Container{ID: dir, Session: e.Name(), State: resource.Running, Hash: "damaged"})
+			all = append(all, resource.Container{ID: dir, Session: e.Name(), Runtime: resource.RuntimeProcess, State: resource.Running, Hash: "damaged"})
 		case err != nil:
 			return nil, err
 		default:
-			all = append(all, container(dir, f.Session, f.Slice))
+			all = append(all, r.container(dir, f.Session, f.Slice))
 		}
 	}
 	return all, nil

@@ -14,7 +14,7 @@ func worker(t *testing.T) (Runtime, resource.Session) {
 	t.Helper()
 	dir := t.TempDir()
 	s := resource.Session{
-		Address: resource.Nth("worker", 3), ID: "worker-3", Runtime: Name,
+		Address: resource.Nth("worker", 3), ID: "worker-3", Runtime: resource.RuntimeProcess,
 		Target:    resource.Target{Key: "rtx-2060", Name: "NVIDIA GeForce RTX 2060", MemoryMiB: 6144, PowerW: 160},
 		Slice:     resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 3, Size: 1},
 		Command:   []string{"sh", "-c", "echo own"},
@@ -25,12 +25,12 @@ func worker(t *testing.T) (Runtime, resource.Session) {
 	if err := os.WriteFile(library, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return Runtime{Base: filepath.Join(dir, "sessions"), Library: library}, s
+	return Runtime{Base: filepath.Join(dir, "sessions"), Library: library, Key: "key"}, s
 }
 
 func prepare(t *testing.T, r Runtime, s resource.Session) resource.Container {
 	t.Helper()
-	c, err := r.Prepare(context.Background(), s, "MIG-1")
+	c, err := r.Prepare(context.Background(), s, resource.Handle{UUID: "MIG-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestPrepareListUnprepare(t *testing.T) {
 		t.Errorf("preparing twice gives %+v, then %+v", made, again)
 	}
 	all := list(t, r)
-	if len(all) != 1 || all[0] != made || made.Hash != s.Hash() || made.SliceID != "MIG-1" || made.State != resource.Running {
+	if len(all) != 1 || all[0] != made || made.Hash != s.Hash("key") || made.SliceID != "MIG-1" || made.State != resource.Running {
 		t.Errorf("listed %+v, made %+v", all, made)
 	}
 	keep := filepath.Join(s.Workspace, "result")

@@ -1,0 +1,86 @@
+// Package image knows which images an engine has, and how to get one: pulled
+// from a registry, or built from files that are part of the binary.
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
+	"github.com/docker/docker/pkg/jsonmessage"
+)
+
+// Engine is what is asked of a Docker engine; a *client.Client is one.
+type Engine interface {
+	DaemonHost() string
+	Ping(ctx context.Context) (types.Ping, error)
+	ImageList(ctx context.Context, o image.ListOptions) ([]image.Summary, error)
+	ImageInspect(ctx context.Context, ref string, o ...client.ImageInspectOption) (image.InspectResponse, error)
+	ImagePull(ctx context.Context, ref string, o image.PullOptions) (io.ReadCloser, error)
+	ImageBuild(ctx context.Context, files io.Reader, o build.ImageBuildOptions) (build.ImageBuildResponse, error)
+}
+
+var _ Engine = (*client.Client)(nil)
+
+// Tags maps every name that an image of the engine has, in the form of Normal,
+// to the image's ID. It is one call.
+func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
+	images, err := engine.ImageList(ctx, image.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the engine's images: %w", err)
+	}
+	tags := map[string]string{}
+	for _, i := range images {
+		for _, names := range [][]string{i.RepoTags, i.RepoDigests} {
+			for _, name := range names {
+				// What has no name is <none>, which is no reference.
+				if name, err := Normal(name); err == nil {
+					tags[name] = i.ID
+				}
+			}
+		}
+	}
+	return tags, nil
+}
+
+// Normal is an image's name as Docker shows it: without docker.io/library, and
+// with a tag or digest. debian becomes debian:latest.
+func Normal(ref string) (string, error) {
+	named, err := parse(ref)
+	if err != nil {
+		return "", err
+	}
+	return reference.FamiliarString(named), nil
+}
+
+func parse(ref string) (reference.Named, error) {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not the name of an image (%w); a name is like debian:12 or registry.example.com/team/image:tag", ref, err)
+	}
+	return reference.TagNameOnly(named), nil
+}
+
+// messages reads what an engine tells while it works. An error among it is
+// returned as one.
+func messages(r io.Reader, each func(jsonmessage.JSONMessage)) error {
+	for decoder := json.NewDecoder(r); ; {
+		var m jsonmessage.JSONMessage
+		switch err := decoder.Decode(&m); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("the engine's answer broke off: %w", err)
+		case m.Error != nil:
+			return m.Error
+		}
+		each(m)
+	}
+}

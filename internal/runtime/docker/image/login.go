@@ -1,0 +1,56 @@
+package image
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/cpuguy83/dockercfg"
+	"github.com/docker/docker/api/types/registry"
+)
+
+// login is who pulls; without credentials it is empty and nobody.
+type login struct {
+	user   string
+	header string // as the engine wants it
+}
+
+// loginFor asks the user's docker configuration, with its credential helpers.
+func loginFor(host string) (login, error) {
+	host = dockercfg.ResolveRegistryHost(host)
+	user, secret, err := dockercfg.GetRegistryCredentials(host)
+	if err != nil || secret == "" {
+		return login{}, err
+	}
+	auth := registry.AuthConfig{ServerAddress: host, Username: user, Password: secret}
+	if user == "" {
+		auth = registry.AuthConfig{ServerAddress: host, IdentityToken: secret}
+		user = "an identity token"
+	}
+	header, err := registry.EncodeAuthConfig(auth)
+	return login{user, header}, err
+}
+
+// proxies are the build arguments by which programs in a build find the user's
+// proxy. The docker command passes them by itself, the engine's API does not.
+func proxies(engineHost string) (map[string]*string, error) {
+	config, err := dockercfg.LoadDefaultConfig()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	proxy, ok := config.Proxies[engineHost]
+	if !ok {
+		proxy = config.Proxies["default"]
+	}
+	args := map[string]*string{}
+	for name, value := range map[string]string{
+		"http_proxy": proxy.HTTPProxy, "https_proxy": proxy.HTTPSProxy, "ftp_proxy": proxy.FTPProxy, "no_proxy": proxy.NoProxy,
+	} {
+		if value != "" {
+			args[name] = &value
+		}
+	}
+	return args, nil
+}

@@ -1,0 +1,123 @@
+package image
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/pkg/jsonmessage"
+	"github.com/docker/go-units"
+)
+
+// Pull fetches an image from its registry, with the credentials that the user's
+// docker configuration has for it. How far it is goes to say, a line at a time.
+func Pull(ctx context.Context, engine Engine, ref string, say func(string)) error {
+	named, err := parse(ref)
+	if err != nil {
+		return err
+	}
+	name, registry := reference.FamiliarString(named), reference.Domain(named)
+	login, err := loginFor(registry)
+	if err != nil {
+		// As docker does: the image may well be public.
+		say(fmt.Sprintf("%s: without a login, since the credentials for %s cannot be had: %v", name, registry, err))
+	}
+	say(name + ": pulling")
+	stream, err := engine.ImagePull(ctx, name, image.PullOptions{RegistryAuth: login.header})
+	if err != nil {
+		return notPulled(ctx, name, registry, login.user, err)
+	}
+	defer stream.Close()
+	p := pulling{name: name, say: say, layers: map[string]*layer{}}
+	if err := messages(stream, p.hear); err != nil {
+		return notPulled(ctx, name, registry, login.user, err)
+	}
+	say(name + ": pulled")
+	return nil
+}
+
+// A line is said for each layer, and in between after so much more.
+const (
+	percentStep = 5
+	byteStep    = 200e6
+)
+
+// pulling is how far a pull is.
+type pulling struct {
+	name   string
+	say    func(string)
+	layers map[string]*layer
+	said   [3]int64 // layers done, steps of percent, steps of bytes: when the last line was said
+}
+
+// layer is how far one layer is: first fetched, then unpacked. In bytes.
+type layer struct {
+	fetched, unpacked int64
+	total             int64 // 0: not known yet
+	done              bool
+}
+
+func (p *pulling) hear(m jsonmessage.JSONMessage) {
+	l := p.layers[m.ID]
+	if l == nil {
+		l = &layer{}
+	}
+	var current int64
+	// With an image store of containerd, unpacking is told in seconds.
+	if m.Progress != nil && m.Progress.Units == "" {
+		current = m.Progress.Current
+		l.total = max(l.total, m.Progress.Total)
+	}
+	speak := true
+	switch m.Status {
+	case "Pulling fs layer", "Waiting":
+		speak = false // the layers are told one by one, so their number is not known yet
+	case "Already exists":
+		l.done, speak = true, false
+	case "Downloading":
+		l.fetched = current
+	case "Verifying Checksum", "Download complete":
+		l.fetched = l.total
+	case "Extracting":
+		l.fetched, l.unpacked = l.total, current
+	case "Pull complete":
+		l.fetched, l.unpacked, l.done = l.total, l.total, true
+	default:
+		return
+	}
+	p.layers[m.ID] = l
+	if speak {
+		p.tell()
+	}
+}
+
+// tell says how far the pull is, if that is more than what was said last. There
+// is no percentage before the size of every layer is known: a layer that waits
+// may be the largest.
+func (p *pulling) tell() {
+	var done, fetched, work, total int64
+	known := true
+	for _, l := range p.layers {
+		if l.done {
+			done++
+		}
+		known = known && (l.done || l.total > 0)
+		fetched += l.fetched
+		work += l.fetched + l.unpacked
+		total += 2 * l.total
+	}
+	now, amount := [3]int64{done, 0, 0}, ""
+	switch {
+	case known && total > 0:
+		percent := 100 * work / total
+		now[1], amount = percent/percentStep, fmt.Sprintf("%d %%", percent)
+	case fetched > 0:
+		now[2], amount = fetched/byteStep, units.HumanSize(float64(fetched))+" fetched"
+	}
+	if now == p.said || amount == "" {
+		return
+	}
+	p.said = now
+	p.say(fmt.Sprintf("%s: %d of %d layers, %s", p.name, done, len(p.layers), amount))
+}

@@ -1,0 +1,298 @@
+// Package enginetest gives a test a Docker engine of its own: another dockerd in
+// namespaces of its own, with what the test wants of it, and nothing left of it
+// afterwards. It also has what an engine asks of NVIDIA: a hook that pretends,
+// and NVIDIA's own container runtime.
+package enginetest
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
+
+	"cosplay/internal/durable"
+)
+
+// Options are what a test wants of its engine.
+type Options struct {
+	Path     []string          // folders where programs are looked for before all others
+	Env      []string          // added to this process's own
+	Runtimes map[string]string // programs by the name under which they are registered
+	SpecDirs []string          // folders of CDI specifications, for engines that take them: from 25
+}
+
+// Engine is a running engine without a network: containers have only "none", and
+// "host", which is a network of the engine's own.
+type Engine struct {
+	Host   string // unix:///...
+	client *client.Client
+	name   string
+	dir    string
+	ended  chan struct{}
+	cmd    *exec.Cmd
+}
+
+// How long an engine may take, in the worst case, to come up and to go.
+const (
+	upTime   = 2 * time.Minute
+	downTime = 20 * time.Second
+)
+
+// inside is what runs in the namespaces, as the first process there: when it
+// dies, so does all it started, and the mounts go with them. /run is its own, so
+// that no containerd of the machine is found and a new one is started.
+const inside = `set -e
+mount --make-rslave /
+mount -t proc proc /proc
+mount -t tmpfs tmpfs /run
+dockerd --config-file "$1" &
+trap 'kill -TERM $!' TERM
+while kill -0 $! 2>/dev/null; do wait $! || true; done
+`
+
+// Start starts an engine, which ends with the test. Where there can be none, the
+// test is skipped, and fails if COSPLAY_DOCKER is 1.
+func Start(t testing.TB, o Options) *Engine {
+	t.Helper()
+	need(t, "dockerd", "containerd", "runc", "mount")
+	dir, err := os.MkdirTemp("", "cosplay-engine-") // a short path: a socket's may have 107 bytes
+	check(t, err)
+	e := &Engine{Host: "unix://" + dir + "/engine.sock", name: filepath.Base(dir), dir: dir, ended: make(chan struct{})}
+	t.Cleanup(func() { e.remove(t) })
+	check(t, e.configure(o))
+	log, err := os.Create(e.path("log"))
+	check(t, err)
+	defer log.Close()
+	e.cmd = exec.Command("/bin/sh", "-c", inside, "sh", e.path("config.json"))
+	e.cmd.Env = append(os.Environ(), o.Env...)
+	e.cmd.Env = append(e.cmd.Env, "PATH="+strings.Join(append(slices.Clone(o.Path), os.Getenv("PATH")), ":"))
+	e.cmd.Stdout, e.cmd.Stderr = log, log
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET,
+		Pdeathsig:  syscall.SIGKILL,
+		Setpgid:    true,
+	}
+	check(t, e.cmd.Start())
+	go func() { _ = e.cmd.Wait(); close(e.ended) }()
+	e.client, err = client.NewClientWithOpts(client.WithHost(e.Host), client.WithAPIVersionNegotiation())
+	check(t, err)
+	t.Cleanup(func() { e.stop(t) })
+	e.await(t)
+	return e
+}
+
+// Client speaks to the engine.
+func (e *Engine) Client() *client.Client { return e.client }
+
+func (e *Engine) path(name string) string { return filepath.Join(e.dir, name) }
+
+func (e *Engine) configure(o Options) error {
+	runtimes := map[string]any{}
+	for name, path := range o.Runtimes {
+		runtimes[name] = map[string]string{"path": path}
+	}
+	config := map[string]any{
+		"hosts":         []string{e.Host},
+		"data-root":     e.path("data"),
+		"exec-root":     e.path("exec"),
+		"pidfile":       e.path("pid"),
+		"bridge":        "none",
+		"iptables":      false,
+		"ip-forward":    false,
+		"cgroup-parent": "/" + e.name,
+		"exec-opts":     []string{"native.cgroupdriver=cgroupfs"},
+		"runtimes":      runtimes,
+	}
+	if len(o.SpecDirs) > 0 {
+		config["cdi-spec-dirs"], config["features"] = o.SpecDirs, map[string]bool{"cdi": true}
+	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(e.path("config.json"), data, 0o600)
+}
+
+// await waits until the engine answers.
+func (e *Engine) await(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), upTime)
+	defer cancel()
+	for {
+		if _, err := e.client.Ping(ctx); err == nil {
+			return
+		}
+		select {
+		case <-e.ended:
+			t.Fatalf("the engine ended at once:\n%s", e.log())
+		case <-ctx.Done():
+			t.Fatalf("the engine did not answer in %v:\n%s", upTime, e.log())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// log is the end of what the engine wrote.
+func (e *Engine) log() string {
+	data, err := os.ReadFile(e.path("log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(data[max(0, len(data)-4000):])
+}
+
+// stop removes the containers, asks the engine to end and, if it does not, ends
+// it with all its processes.
+func (e *Engine) stop(t testing.TB) {
+	ctx, cancel := context.WithTimeout(context.Background(), downTime)
+	defer cancel()
+	left, err := e.client.ContainerList(ctx, container.ListOptions{All: true})
+	if err != nil {
+		t.Errorf("listing what is to be removed: %v\n%s", err, e.log())
+	}
+	for _, c := range left {
+		if err := e.client.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true}); err != nil {
+			t.Errorf("removing a container of the test: %v", err)
+		}
+	}
+	e.client.Close()
+	_ = e.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-e.ended:
+	case <-ctx.Done():
+		t.Errorf("the engine did not end by itself:\n%s", e.log())
+		_ = e.cmd.Process.Kill()
+		<-e.ended
+	}
+}
+
+// remove takes away the engine's folder and its control groups.
+func (e *Engine) remove(t testing.TB) {
+	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		groups, err := filepath.Glob(pattern + e.name)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, group := range groups {
+			removeGroup(t, group)
+		}
+	}
+	if err := os.RemoveAll(e.dir); err != nil {
+		t.Errorf("removing the engine's folder: %v", err)
+	}
+}
+
+// removeGroup removes a control group and those in it, the innermost first. The
+// kernel may hold one for a moment after its last process.
+func removeGroup(t testing.TB, group string) {
+	var all []string
+	err := filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			all = append(all, path)
+		}
+		return nil // a group that has just gone
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, dir := range slices.Backward(all) {
+		for range 100 {
+			if err = os.Remove(dir); err == nil || errors.Is(err, fs.ErrNotExist) {
+				err = nil
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err != nil {
+			t.Errorf("removing a control group: %v", err)
+		}
+	}
+}
+
+// Load makes an image with a shell, ls, cat and the like, out of the static
+// busybox of this machine.
+func (e *Engine) Load(t testing.TB, name string) {
+	t.Helper()
+	need(t, "busybox")
+	source := image.ImportSource{Source: bytes.NewReader(busybox(t)), SourceName: "-"}
+	answer, err := e.client.ImageImport(context.Background(), source, name, image.ImportOptions{Changes: []string{"ENV PATH=/bin"}})
+	check(t, err)
+	defer answer.Close()
+	var said bytes.Buffer
+	if _, err := said.ReadFrom(answer); err != nil || strings.Contains(said.String(), "errorDetail") {
+		t.Fatalf("importing an image: %v %s", err, said.String())
+	}
+}
+
+// applets are the programs in the image.
+var applets = []string{"sh", "ls", "cat", "cmp", "env", "find", "sleep", "stat", "true"}
+
+func busybox(t testing.TB) []byte {
+	t.Helper()
+	path, err := exec.LookPath("busybox")
+	check(t, err)
+	program, err := os.ReadFile(path)
+	check(t, err)
+	var buffer bytes.Buffer
+	w := tar.NewWriter(&buffer)
+	add := func(h tar.Header, content []byte) {
+		h.Size = int64(len(content))
+		check(t, w.WriteHeader(&h))
+		_, err := w.Write(content)
+		check(t, err)
+	}
+	add(tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755}, program)
+	for _, name := range applets {
+		add(tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "busybox", Mode: 0o777}, nil)
+	}
+	check(t, w.Close())
+	return buffer.Bytes()
+}
+
+// need skips the test where this is not root with the programs at hand.
+func need(t testing.TB, programs ...string) {
+	t.Helper()
+	var wanting []string
+	if os.Geteuid() != 0 {
+		wanting = append(wanting, "root")
+	}
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			wanting = append(wanting, program)
+		}
+	}
+	if len(wanting) > 0 {
+		leaveOut(t, "an engine of the test's own needs "+strings.Join(wanting, ", "))
+	}
+}
+
+// leaveOut skips the test, but not where the engine's tests are asked for.
+func leaveOut(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv("COSPLAY_DOCKER") == "1" {
+		t.Fatalf("COSPLAY_DOCKER is 1, but %s", reason)
+	}
+	t.Skip(reason)
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(fmt.Errorf("a test's own engine: %w", err))
+	}
+}

@@ -1,0 +1,113 @@
+package enginetest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+)
+
+// run starts a container of the image "tiny", waits for its end and gives what
+// it printed.
+func run(t *testing.T, e *Engine, host container.HostConfig, command ...string) (string, error) {
+	t.Helper()
+	ctx, c := context.Background(), e.Client()
+	host.NetworkMode = "none"
+	created, err := c.ContainerCreate(ctx, &container.Config{Image: "tiny", Cmd: command}, &host, nil, nil, "")
+	check(t, err)
+	ended, failed := c.ContainerWait(ctx, created.ID, container.WaitConditionNextExit)
+	if err := c.ContainerStart(ctx, created.ID, container.StartOptions{}); err != nil {
+		return "", err
+	}
+	select {
+	case <-ended:
+	case err := <-failed:
+		t.Fatal(err)
+	}
+	logs, err := c.ContainerLogs(ctx, created.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+	check(t, err)
+	defer logs.Close()
+	var out bytes.Buffer
+	_, err = stdcopy.StdCopy(&out, &out, logs)
+	check(t, err)
+	return out.String(), nil
+}
+
+func gpu(ids ...string) container.HostConfig {
+	request := container.DeviceRequest{Driver: "nvidia", DeviceIDs: ids, Capabilities: [][]string{{"gpu"}}}
+	return container.HostConfig{Resources: container.Resources{DeviceRequests: []container.DeviceRequest{request}}}
+}
+
+// TestNothingIsLeft runs an engine, leaves a container running, and looks after
+// the end for whatever bears the engine's name.
+func TestNothingIsLeft(t *testing.T) {
+	var e *Engine
+	hook := RecordingHook(t)
+	ran := t.Run("engine", func(t *testing.T) {
+		e = Start(t, Options{Path: []string{hook.Dir}, Env: []string{"SEEN=yes"}})
+		e.Load(t, "tiny")
+		for _, ids := range [][]string{{"MIG-a"}, {"MIG-b", "MIG-c"}} {
+			if out, err := run(t, e, gpu(ids...), "env"); err != nil || !strings.Contains(out, "NVIDIA_VISIBLE_DEVICES="+strings.Join(ids, ",")) {
+				t.Errorf("%v: %v\n%s", ids, err, out)
+			}
+		}
+		if got := hook.Requests(t); !slices.Equal(got, []string{"MIG-a", "MIG-b,MIG-c"}) {
+			t.Errorf("the hook was asked for %q", got)
+		}
+		ctx := context.Background()
+		created, err := e.Client().ContainerCreate(ctx, &container.Config{Image: "tiny", Cmd: []string{"sleep", "1000"}}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "")
+		check(t, err)
+		check(t, e.Client().ContainerStart(ctx, created.ID, container.StartOptions{}))
+		if groups := named(t, "/sys/fs/cgroup/*", e.name); len(groups) == 0 {
+			t.Error("no control group bears the engine's name, so looking for one afterwards would prove nothing")
+		}
+	})
+	if e == nil {
+		t.Skip("no engine")
+	}
+	if !ran {
+		t.FailNow()
+	}
+	for _, place := range []string{os.TempDir(), "/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+		if left := named(t, place, e.name); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	check(t, err)
+	if strings.Contains(string(mounts), e.name) {
+		t.Errorf("mounts are left:\n%s", mounts)
+	}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	check(t, err)
+	for _, path := range lines {
+		if line, err := os.ReadFile(path); err == nil && strings.Contains(string(line), e.name) {
+			t.Errorf("a process is left: %q", line)
+		}
+	}
+}
+
+func named(t *testing.T, folder, name string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(folder, name))
+	check(t, err)
+	return found
+}
+
+func TestFailingHook(t *testing.T) {
+	e := Start(t, Options{Path: []string{FailingHook(t, "MIG-x").Dir}})
+	e.Load(t, "tiny")
+	_, err := run(t, e, gpu("MIG-x"), "true")
+	if err == nil || !strings.Contains(err.Error(), "nvidia-container-cli: device error: MIG-x: unknown device") {
+		t.Errorf("got %v", err)
+	}
+	if out, err := run(t, e, container.HostConfig{}, "true"); err != nil {
+		t.Errorf("without a GPU: %v %s", err, out)
+	}
+}

@@ -19,7 +19,7 @@ var boxWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "res
 
 func defaultBox() resource.Box {
 	return resource.Box{
-		Image:   DefaultImage,
+		Image:   resource.DefaultImage,
 		Pull:    resource.PullMissing,
 		SSH:     resource.SSH{Enabled: true, Bind: "127.0.0.1"},
 		Restart: "unless-stopped",
@@ -125,7 +125,7 @@ func (l *loader) sessionImage(s *Session, v value) {
 		suggestion = meant(small)
 	}
 	l.wrong(v, fmt.Sprintf("%q is not the name of an image", typed),
-		"A name has small letters, no spaces, and a tag behind a colon, like %q.%s", DefaultImage, suggestion)
+		"A name has small letters, no spaces, and a tag behind a colon, like %q.%s", resource.DefaultImage, suggestion)
 }
 
 func (l *loader) sessionPull(s *Session, v value) {

@@ -57,9 +57,6 @@ func ManageAll() Manage {
 	return Manage{MIGMode: true, Slices: true, Clocks: true, Power: true, Persistence: true}
 }
 
-// DefaultImage is the image of a session that names none.
-const DefaultImage = "cosplay:latest"
-
 // Session is one instance of a session block. Instances of one block share
 // their Command, Env and Keys where these are the same: they are for reading
 // only.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"cosplay/internal/resource"
 )
@@ -13,18 +14,20 @@ type Class string
 
 // The classes, each with its own words.
 const (
-	GPUGone          Class = "gpu-gone"
-	HostRebooted     Class = "host-rebooted"
-	MIGMode          Class = "mig-mode"
-	ClockLock        Class = "clock-lock"
-	PowerLimit       Class = "power-limit"
-	Persistence      Class = "persistence"
-	SliceGone        Class = "slice-gone"
-	SliceReplaced    Class = "slice-replaced"
-	ContainerGone    Class = "container-gone"
-	ContainerStopped Class = "container-stopped"
-	ContainerChanged Class = "container-changed"
-	ForeignSlice     Class = "foreign-slice"
+	GPUGone           Class = "gpu-gone"
+	HostRebooted      Class = "host-rebooted"
+	MIGMode           Class = "mig-mode"
+	ClockLock         Class = "clock-lock"
+	PowerLimit        Class = "power-limit"
+	Persistence       Class = "persistence"
+	SliceGone         Class = "slice-gone"
+	SliceReplaced     Class = "slice-replaced"
+	ContainerGone     Class = "container-gone"
+	ContainerStopped  Class = "container-stopped"
+	ContainerChanged  Class = "container-changed"
+	ContainerReplaced Class = "container-replaced"
+	ImageMoved        Class = "image-moved"
+	ForeignSlice      Class = "foreign-slice"
 )
 
 // Drift is one thing that is not as the last apply left it.
@@ -146,7 +149,7 @@ func foreignDrift(was resource.PriorGPU, prior resource.Prior, g resource.GPU) [
 	var all []Drift
 	for _, s := range Foreign(g, prior) {
 		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, Thing: "foreign slice",
-			From: "-", To: fmt.Sprintf("%s, slot %d", s.Profile, s.Start), Cause: "somebody else's; it is left alone", Told: true})
+			From: "-", To: fmt.Sprintf("%s, slot %d", s.Profile, s.Start), Cause: "somebody else's", Told: true})
 	}
 	return all
 }
@@ -194,9 +197,34 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 			add(ContainerStopped, resource.ContainerWord(was.Runtime), "running", "stopped", "stopped by hand, or its program ended")
 		case c.Hash != was.Container.Hash:
 			add(ContainerChanged, resource.ContainerWord(was.Runtime), "as applied", "changed", "edited or made anew outside of cosplay")
+		case c.ID != was.Container.ID:
+			add(ContainerReplaced, resource.ContainerWord(was.Runtime), shortID(was.Container.ID), shortID(c.ID), "removed and made anew outside of cosplay")
 		}
+		all = append(all, imageDrift(was, c, live)...)
 	}
 	return all
+}
+
+// imageDrift tells of an image's name that has come to mean another image. The
+// container goes on with the one that it was made from, so it is only told.
+func imageDrift(was resource.PriorSession, c resource.Container, live resource.Live) []Drift {
+	host, _ := live.Host(was.Slice.Host)
+	if was.Box == nil || host.Engine == nil || c.Image == "" {
+		return nil
+	}
+	now := host.Engine.Images[was.Box.Image]
+	if now == "" || now == c.Image {
+		return nil
+	}
+	address := was.Address
+	return []Drift{{Class: ImageMoved, Host: host.Name, Session: &address, Thing: "image " + was.Box.Image, From: shortID(c.Image), To: shortID(now),
+		Cause: "built or pulled anew; the session keeps the one that it was made from until it is replaced", Told: true}}
+}
+
+// shortID is an id as Docker's own commands print it.
+func shortID(id string) string {
+	id = strings.TrimPrefix(id, "sha256:")
+	return id[:min(12, len(id))]
 }
 
 // OwnSlice finds a session's MIG slice: placement and UUID must both agree,

@@ -97,6 +97,10 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		c.Action, c.Reason = Create, "its "+resource.ContainerWord(want.Runtime)+" was not made yet"
 	case c.Container == Make:
 		c.Action, c.Reason = Create, "its "+resource.ContainerWord(want.Runtime)+" is gone; the slice stays"
+	case c.Container == Remake && c.Slice == Keep:
+		c.Action, c.Reason = Replace, "its "+resource.ContainerWord(want.Runtime)+" is made anew; the slice stays"
+	case c.Container == Refit && want.Runtime == resource.RuntimeDocker && len(c.Fields) == 0:
+		c.Action, c.Reason = Update, "its container does not run; it is started again"
 	case c.Container != Keep:
 		c.Action = Update
 		if len(c.Fields) == 0 {
@@ -132,7 +136,12 @@ func containerPart(was resource.PriorSession, want resource.Session, key string,
 		return Make
 	case was.Slice != want.Slice, was.Runtime != want.Runtime:
 		return Remake
-	case was.Container == nil, now.State != resource.Running, now.Hash != want.Hash(key), was.Handle != nil && now.SliceID != was.Handle.UUID:
+	case now.Hash != want.Hash(key), was.Handle != nil && now.SliceID != was.Handle.UUID:
+		if want.Runtime == resource.RuntimeDocker {
+			return Remake // a container cannot be changed inside
+		}
+		return Refit
+	case was.Container == nil, now.State != resource.Running:
 		return Refit
 	}
 	return Keep
@@ -163,6 +172,7 @@ func fields(was, want resource.Session) []Field {
 	add("runtime", was.Runtime, want.Runtime)
 	add("command", strings.Join(was.Command, " "), strings.Join(want.Command, " "))
 	add("workspace", was.Workspace, want.Workspace)
+	all = append(all, boxFields(was.Box, want.Box)...)
 	return append(all, envFields(was.Env, want.Env)...)
 }
 

@@ -126,7 +126,7 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 
 // Build orders the changes of a difference into steps.
 func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
-	b := builder{live: live, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
+	b := builder{live: live, images: map[imageKey]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
 	b.noteFirstBoots(prior, d)
 	for _, s := range d.Sessions {
 		b.takeDown(s)
@@ -179,13 +179,16 @@ func (b *builder) noteBoot(h resource.Host, needs []string) {
 
 type gpuKey struct{ host, uuid string }
 
+type imageKey struct{ host, name string }
+
 // builder collects steps in an order in which each follows all that it needs:
 // first what goes, then the GPUs, then what comes, then GPUs given back.
 type builder struct {
-	live  resource.Live
-	steps []Step
-	freed map[gpuKey][]string // steps that take sessions off a GPU
-	last  map[gpuKey][]string // the last step of a GPU's set-up
+	live   resource.Live
+	steps  []Step
+	images map[imageKey]string // steps that get one
+	freed  map[gpuKey][]string // steps that take sessions off a GPU
+	last   map[gpuKey][]string // the last step of a GPU's set-up
 }
 
 func (b *builder) add(s Step) string {
@@ -271,15 +274,49 @@ func (b *builder) bringUp(c diff.SessionChange) {
 	}
 	switch c.Container {
 	case diff.Make, diff.Remake:
+		last = append(last, b.image(*c.After)...)
 		b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": " + resource.ContainerWord(c.After.Runtime), Needs: last,
 			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.After.Runtime, ID: c.After.ID}}})
 	case diff.Refit:
-		b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + resource.ContainerWord(c.After.Runtime) + " up to date", Needs: last,
-			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Prepare{Session: c.Before.Session}}})
+		step := Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + resource.ContainerWord(c.After.Runtime) + " up to date", Needs: last,
+			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Prepare{Session: c.Before.Session}}}
+		if c.After.Runtime == resource.RuntimeDocker {
+			step.Title, step.Undo = id+": start its container", OpJSON{}
+		}
+		b.add(step)
 	}
 	if c.Record {
 		b.add(Step{ID: id + "/record", Group: id, Title: id + ": note its new fit", Needs: last, Do: OpJSON{Record{Session: *c.After}}})
 	}
+}
+
+// image gets what a session's container is made from, once for all that are.
+func (b *builder) image(s resource.Session) []string {
+	host, _ := b.live.Host(s.Slice.Host)
+	if s.Box == nil || host.Engine == nil {
+		return nil
+	}
+	var (
+		missing = host.Engine.Images[s.Box.Image] == ""
+		at      = imageKey{host.Name, s.Box.Image}
+		how     = PullImage
+	)
+	if s.Box.Image == resource.DefaultImage && missing {
+		how = BuildImage
+	}
+	if id, planned := b.images[at]; planned {
+		return []string{id}
+	}
+	if !missing && s.Box.Pull != resource.PullAlways {
+		return nil
+	}
+	name := "image " + s.Box.Image
+	if len(b.live.Hosts) > 1 {
+		name = host.Name + " " + name
+	}
+	id := "image." + host.Name + "." + s.Box.Image
+	b.images[at] = b.add(Step{ID: id, Group: id, Title: name + ": " + string(how), Do: OpJSON{EnsureImage{Host: host.Name, Image: s.Box.Image, How: how}}})
+	return []string{id}
 }
 
 func (b *builder) giveBack(c diff.GPUChange) {

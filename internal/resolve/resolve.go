@@ -20,8 +20,8 @@ import (
 // Desired turns an intent into what apply has to bring about. A session that
 // finds no place is an error at its line; what does fit is in the result all
 // the same, for display.
-func Desired(intent *config.Intent, prior resource.Prior, live resource.Live) (resource.Desired, hcl.Diagnostics) {
-	r := resolver{intent: intent, prior: prior, live: live}
+func Desired(intent *config.Intent, person Person, prior resource.Prior, live resource.Live) (resource.Desired, hcl.Diagnostics) {
+	r := resolver{intent: intent, person: person, prior: prior, live: live}
 	r.gpus()
 	r.warnOfLost()
 	r.requests()
@@ -32,6 +32,7 @@ func Desired(intent *config.Intent, prior resource.Prior, live resource.Live) (r
 
 type resolver struct {
 	intent *config.Intent
+	person Person
 	prior  resource.Prior
 	live   resource.Live
 	cards  []place.GPU
@@ -308,6 +309,7 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 		if was, ok := r.prior.Session(s.Address); ok {
 			session.ID = was.ID // it keeps its name on the host
 		}
+		r.box(s, &session)
 		d.Sessions = append(d.Sessions, session)
 	}
 	slices.SortFunc(d.Sessions, func(a, b resource.Session) int { return a.Address.Compare(b.Address) })

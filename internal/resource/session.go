@@ -93,6 +93,10 @@ type Box struct {
 	User    User     `json:"user"`    // who the session's user is inside
 }
 
+// DefaultImage is the image of a session that names none: cosplay's own, which
+// is built where it is missing.
+const DefaultImage = "cosplay:latest"
+
 // When an image is pulled.
 const (
 	PullMissing = "missing"

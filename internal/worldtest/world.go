@@ -3,6 +3,7 @@
 package worldtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,8 @@ const HostName = "lab"
 
 // World is one host with its GPUs and containers. It is what apply writes to.
 type World struct {
-	Live resource.Live
+	Live   resource.Live
+	Person resolve.Person // who runs cosplay
 
 	// Fault, if set, is asked before every change and can refuse it.
 	Fault func(what string) error
@@ -35,6 +37,9 @@ type World struct {
 	mu   sync.Mutex
 	made int // slices so far: each has a UUID of its own
 }
+
+// freePort is the first port that is taken where the choice is left open.
+const freePort = 32801
 
 // New makes a world with GPUs of these models of the catalog.
 func New(t testing.TB, models ...string) *World {
@@ -48,12 +53,32 @@ func New(t testing.TB, models ...string) *World {
 		host.GPUs = append(host.GPUs, resource.GPU{Host: HostName, Index: i, UUID: fmt.Sprintf("GPU-%d", i), Model: m,
 			MIGCapable: m.MIG(), PowerMW: m.PowerDefaultMW, SMClockMHz: m.ClocksMHz[0], Held: true})
 	}
-	return &World{Live: resource.Live{Hosts: []resource.Host{host}}}
+	return &World{Live: resource.Live{Hosts: []resource.Host{host}}, Person: resolve.Person{
+		User: resource.User{Name: "ann", UID: 1000, GID: 1000, Group: "ann"}, Keys: []string{"ssh-ed25519 AAAA ann@desk"}}}
+}
+
+// WithDocker lets sessions run in containers, of images that are there.
+func (w *World) WithDocker(images ...string) *World {
+	h := w.Host()
+	h.Runtime, h.Engine = resource.RuntimeDocker, &resource.Engine{Name: "Docker 20.10.24", Access: "simulated library by mount", Images: map[string]string{}}
+	for _, image := range images {
+		h.Engine.Images[image] = "sha256:" + image
+	}
+	return w
+}
+
+// Ensure gets an image.
+func (w *World) Ensure(_ context.Context, image string, how plan.ImageSource, say func(string)) error {
+	return w.change(string(how)+" "+image, func() error {
+		say("half of " + image)
+		w.Host().Engine.Images[image] = "sha256:" + image
+		return nil
+	})
 }
 
 // Hosts is the world as apply wants it.
 func (w *World) Hosts() map[string]apply.Host {
-	return map[string]apply.Host{HostName: {GPUs: w, Runtimes: map[string]apply.Runtime{resource.RuntimeProcess: w}}}
+	return map[string]apply.Host{HostName: {GPUs: w, Images: w, Runtimes: map[string]apply.Runtime{resource.RuntimeProcess: w, resource.RuntimeDocker: w}}}
 }
 
 // Run is a run on this world.
@@ -99,7 +124,7 @@ func (w *World) Plan(t testing.TB, text string, prior resource.Prior) (*plan.Pla
 		if wrong.HasErrors() {
 			t.Fatalf("%v\n%s", wrong, text)
 		}
-		desired, diags = resolve.Desired(intent, prior, w.Live)
+		desired, diags = resolve.Desired(intent, w.Person, prior, w.Live)
 	}
 	d := diff.Compare(desired, prior, w.Live, diff.Options{})
 	return plan.Build(d, desired, prior, w.Live), diags
@@ -204,6 +229,10 @@ func (w *World) DestroySlice(_ context.Context, s resource.LiveSlice) error {
 // Prepare makes a session's container, or makes it anew.
 func (w *World) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
 	c := resource.Container{ID: s.ID, Session: s.ID, Host: HostName, Runtime: s.Runtime, State: resource.Running, Hash: s.Hash(""), SliceID: given.UUID}
+	if s.Box != nil {
+		c.SSHPort = cmp.Or(s.Box.SSH.Port, s.Box.SSH.Kept, freePort+len(w.Host().Containers))
+		c.Image = w.Host().Engine.Images[s.Box.Image]
+	}
 	return c, w.change("prepare "+s.ID, func() error {
 		w.Remove(s.ID)
 		h := w.Host()

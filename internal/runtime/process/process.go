@@ -4,18 +4,13 @@
 package process
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"cosplay/internal/disguise"
 	"cosplay/internal/durable"
@@ -137,48 +132,4 @@ func readFigures(dir string) (figures, error) {
 		return f, fmt.Errorf("%s: %w", dir, errDamaged)
 	}
 	return f, nil
-}
-
-// Command is a program to be run in a session: argv, or the session's own
-// command where argv is empty.
-func (r Runtime) Command(ctx context.Context, session string, argv []string) (*exec.Cmd, error) {
-	dir := filepath.Join(r.Base, session)
-	f, err := readFigures(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("its session folder is gone; cosplay apply makes it anew")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(argv) == 0 {
-		argv = f.Session.Command
-	}
-	if len(argv) == 0 {
-		return nil, fmt.Errorf("it has no command of its own; say what to run: cosplay exec %s -- COMMAND", f.Session.Address.Short())
-	}
-	env := disguise.Environment(f.Session, f.Slice)
-	library := filepath.Join(dir, libraryDir)
-	if rest := cmp.Or(env["LD_LIBRARY_PATH"], os.Getenv("LD_LIBRARY_PATH")); rest != "" {
-		library += ":" + rest
-	}
-	env["LD_LIBRARY_PATH"] = library
-	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	command.Dir = f.Session.Workspace
-	command.Env = merged(os.Environ(), env)
-	return command, nil
-}
-
-// merged is an environment with some variables set anew.
-func merged(base []string, set map[string]string) []string {
-	var all []string
-	for _, variable := range base {
-		name, _, _ := strings.Cut(variable, "=")
-		if _, replaced := set[name]; !replaced {
-			all = append(all, variable)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		all = append(all, name+"="+set[name])
-	}
-	return all
 }

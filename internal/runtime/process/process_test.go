@@ -134,7 +134,7 @@ func TestTampering(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	r, s := worker(t)
-	if _, err := r.Command(context.Background(), s.ID, nil); err == nil || !strings.Contains(err.Error(), "apply") {
+	if _, err := r.command(context.Background(), s.ID, nil); err == nil || !strings.Contains(err.Error(), "apply") {
 		t.Errorf("without a folder: %v", err)
 	}
 	made := prepare(t, r, s)
@@ -142,7 +142,7 @@ func TestCommand(t *testing.T) {
 	t.Setenv("SEED", "99")
 	run := func(argv ...string) string {
 		t.Helper()
-		c, err := r.Command(context.Background(), s.ID, argv)
+		c, err := r.command(context.Background(), s.ID, argv)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,141 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+	"cosplay/internal/worldtest"
+)
+
+const two = `host "lab" { runtime = "docker" }
+session "w" {
+  count  = 2
+  target = "2060"
+}`
+
+// dockerWorld is one whose sessions run in containers.
+func dockerWorld(t *testing.T, images ...string) *world {
+	w := newWorld(t, "h200")
+	w.WithDocker(images...)
+	return w
+}
+
+// applied plans a configuration and carries it out.
+func (w *world) applied(text string) *plan.Plan {
+	w.t.Helper()
+	p, diags := w.plan(text)
+	if diags.HasErrors() {
+		w.t.Fatal(diags)
+	}
+	w.apply(p)
+	return p
+}
+
+// steps are the lines of a plan that are about images and containers.
+func steps(p *plan.Plan) string {
+	var lines []string
+	for line := range strings.Lines(p.String()) {
+		if strings.HasPrefix(line, "image.") || strings.Contains(line, "prepare: ") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// TestImages: an image is got once for all that need it, before any container.
+func TestImages(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		there      string
+		want       string
+	}{
+		{"cosplay's own is built", two, "", `image.lab.cosplay:latest: image cosplay:latest: build
+session.w[0]/prepare: session.w[0]: container  <- image.lab.cosplay:latest, session.w[0]/slice
+session.w[1]/prepare: session.w[1]: container  <- image.lab.cosplay:latest, session.w[1]/slice
+`},
+		{"another is pulled", strings.Replace(two, "count", "image = \"debian:12\"\n  count", 1), "", `image.lab.debian:12: image debian:12: pull
+session.w[0]/prepare: session.w[0]: container  <- image.lab.debian:12, session.w[0]/slice
+session.w[1]/prepare: session.w[1]: container  <- image.lab.debian:12, session.w[1]/slice
+`},
+		{"it is there", two, "cosplay:latest", `session.w[0]/prepare: session.w[0]: container  <- session.w[0]/slice
+session.w[1]/prepare: session.w[1]: container  <- session.w[1]/slice
+`},
+		{"always", strings.Replace(two, "count", "pull = \"always\"\n  image = \"debian:12\"\n  count", 1), "debian:12", `image.lab.debian:12: image debian:12: pull
+session.w[0]/prepare: session.w[0]: container  <- image.lab.debian:12, session.w[0]/slice
+session.w[1]/prepare: session.w[1]: container  <- image.lab.debian:12, session.w[1]/slice
+`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := dockerWorld(t, test.there)
+			p := w.applied(test.text)
+			if got := steps(p); got != test.want {
+				t.Errorf("got\n%swant\n%s", got, test.want)
+			}
+			if again, _ := w.plan(test.text); !again.Empty() {
+				t.Errorf("a second apply would do\n%s", again)
+			}
+		})
+	}
+}
+
+// TestContainerChanges: what cannot be changed inside is made anew, with the
+// slice kept and no other session touched.
+func TestContainerChanges(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		text   string // instead of two
+		touch  func(*worldtest.World)
+		action diff.Action
+		steps  string
+	}{
+		{"removed by hand", two, func(w *worldtest.World) { w.Remove("w-1") }, diff.Create,
+			"session.w[1]/prepare: session.w[1]: container\n"},
+		{"stopped", two, func(w *worldtest.World) { w.Host().Containers[1].State = resource.Stopped }, diff.Update,
+			"session.w[1]/prepare: session.w[1]: start its container\n"},
+		{"its content differs", strings.Replace(two, "count", "env = { SEED = count.index == 1 ? 2 : 1 }\n  count", 1), func(*worldtest.World) {}, diff.Replace, `session.w[0]/unprepare: session.w[0]: remove its container
+session.w[1]/unprepare: session.w[1]: remove its container
+session.w[0]/prepare: session.w[0]: container  <- session.w[0]/unprepare, session.w[1]/unprepare
+session.w[1]/prepare: session.w[1]: container  <- session.w[0]/unprepare, session.w[1]/unprepare
+`},
+		{"how it is pulled", strings.Replace(two, "count", "pull = \"always\"\n  count", 1), func(*worldtest.World) {}, diff.Update, ""},
+		{"in no container any more", strings.Replace(two, `"docker"`, `"process"`, 1), func(w *worldtest.World) { w.Host().Runtime = resource.RuntimeProcess }, diff.Replace, `session.w[0]/unprepare: session.w[0]: remove its container
+session.w[1]/unprepare: session.w[1]: remove its container
+session.w[0]/prepare: session.w[0]: session folder  <- session.w[0]/unprepare, session.w[1]/unprepare
+session.w[1]/prepare: session.w[1]: session folder  <- session.w[0]/unprepare, session.w[1]/unprepare
+`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := dockerWorld(t, resource.DefaultImage)
+			w.applied(two)
+			test.touch(w.World)
+			p := w.applied(test.text)
+			if got := steps(p); got != test.steps {
+				t.Errorf("got\n%swant\n%s", got, test.steps)
+			}
+			if got := p.Diff.Sessions[1].Action; got != test.action {
+				t.Errorf("it is %v, want %v", got, test.action)
+			}
+			if again, _ := w.plan(test.text); !again.Empty() {
+				t.Errorf("a second apply would do\n%s", again)
+			}
+		})
+	}
+}
+
+// TestImageMoved: a name that has come to mean another image is told, and nothing
+// is done about it.
+func TestImageMoved(t *testing.T) {
+	w := dockerWorld(t, resource.DefaultImage)
+	w.applied(two)
+	w.Host().Engine.Images["cosplay:latest"] = "sha256:0123456789abcdef"
+	p, _ := w.plan(two)
+	if !p.Empty() || p.Diff.Drifted() {
+		t.Errorf("something is to be done:\n%s", p)
+	}
+	if len(p.Diff.Drift) != 2 || p.Diff.Drift[0].Class != diff.ImageMoved || p.Diff.Drift[0].To != "0123456789ab" || !p.Diff.Drift[0].Told {
+		t.Errorf("%+v", p.Diff.Drift)
+	}
+}

@@ -1,0 +1,154 @@
+package resolve_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/resolve"
+	"cosplay/internal/resource"
+	"cosplay/internal/worldtest"
+)
+
+const image = "debian:12"
+
+func inDocker(t *testing.T) *worldtest.World {
+	t.Helper()
+	return worldtest.New(t, "h200").WithDocker(image)
+}
+
+// applied plans a configuration and carries it out.
+func applied(t *testing.T, w *worldtest.World, text string, prior resource.Prior) resource.Prior {
+	t.Helper()
+	p, diags := w.Plan(t, text, prior)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	live, err := w.Look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := w.Run(&worldtest.Journal{}, 1).Execute(t.Context(), p, prior, live)
+	if err != nil || len(result.Failures) > 0 {
+		t.Fatal(err, result.Failures)
+	}
+	return result.Prior
+}
+
+func box(t *testing.T, w *worldtest.World, text string, prior resource.Prior) resource.Box {
+	t.Helper()
+	p, diags := w.Plan(t, text, prior)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return *p.Desired.Sessions[0].Box
+}
+
+const docker = `host "lab" { runtime = "docker" }
+session "w" {
+  target = "2060"
+  image  = "debian:12"
+  env    = { SEED = "1" }
+}`
+
+// TestWhoIsDecidedOnce: cron and another user find the session as it was made;
+// replaced, it takes after who does that.
+func TestWhoIsDecidedOnce(t *testing.T) {
+	w := inDocker(t)
+	first := box(t, w, docker, resource.Prior{})
+	if first.User.Name != "ann" || len(first.SSH.AuthorizedKeys) != 1 || first.SSH.Kept != 0 {
+		t.Errorf("made for %+v", first)
+	}
+	prior := applied(t, w, docker, resource.Prior{})
+	port := prior.Sessions[0].Container.SSHPort
+	w.Person = resolve.Person{User: resource.User{Name: "bob", UID: 1001}, Keys: []string{"ssh-ed25519 BBBB bob"}}
+	p, _ := w.Plan(t, docker, prior)
+	if p.Diff.Changes() {
+		t.Errorf("bob changes ann's session:\n%s", p)
+	}
+	w.Person.Files = map[string]resolve.KeyFile{"/keys/new.pub": {Keys: []string{"ssh-ed25519 CCCC new"}}}
+	for name, changed := range map[string]string{
+		"env":  strings.Replace(docker, "1", "2", 1),
+		"keys": strings.Replace(docker, "env ", "ssh { authorized_keys = [\"/keys/new.pub\"] }\n  env ", 1),
+	} {
+		now := box(t, w, changed, prior)
+		if now.User.Name != "bob" || now.SSH.Kept != port {
+			t.Errorf("%s changed: user %+v, port %d; want bob and the port %d that it had", name, now.User, now.SSH.Kept, port)
+		}
+	}
+}
+
+func TestPortIsKeptWhenTheContainerIsGone(t *testing.T) {
+	w := inDocker(t)
+	prior := applied(t, w, docker, resource.Prior{})
+	port := prior.Sessions[0].Container.SSHPort
+	w.Remove("w")
+	prior = applied(t, w, docker, prior)
+	if got := prior.Sessions[0].Container.SSHPort; got != port || port == 0 {
+		t.Errorf("the port was %d and is %d", port, got)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	const seven = "host \"lab\" { runtime = \"docker\" }\nsession \"w\" {\n  count  = 3\n  target = \"2060\"\n  image  = \"debian:12\"\n"
+	for _, test := range []struct {
+		name, text string
+		before     func(*worldtest.World)
+		want       string // "" is none
+	}{
+		{"image that may not be pulled", seven + "  pull = \"never\"\n}", func(w *worldtest.World) { delete(w.Host().Engine.Images, image) }, "there is no image debian:12"},
+		{"image that is there", seven + "  pull = \"never\"\n}", func(*worldtest.World) {}, ""},
+		{"cosplay's own is built", strings.Replace(seven, image, "cosplay:latest", 1) + "  pull = \"never\"\n}", func(*worldtest.World) {}, ""},
+		{"nobody could log in", seven + "}", func(w *worldtest.World) { w.Person.Keys = nil }, "there is no key to log in with"},
+		{"nobody needs to", seven + "  ssh { enabled = false }\n}", func(w *worldtest.World) { w.Person.Keys = nil }, ""},
+		{"key file missing", seven + "  ssh { authorized_keys = [\"/keys/a.pub\"] }\n}", func(w *worldtest.World) {
+			w.Person.Files = map[string]resolve.KeyFile{"/keys/a.pub": {Err: errors.New("no such file")}}
+		}, "the public key /keys/a.pub cannot be used"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := inDocker(t)
+			test.before(w)
+			_, diags := w.Plan(t, test.text, resource.Prior{})
+			if test.want == "" {
+				if diags.HasErrors() {
+					t.Error(diags)
+				}
+				return
+			}
+			if len(diags) != 1 || !strings.HasPrefix(diags[0].Summary, test.want) || diags[0].Subject.Start.Line < 2 {
+				t.Errorf("%d diagnostics: %v; want one at its line: %s", len(diags), diags, test.want)
+			}
+		})
+	}
+}
+
+// TestRunningSessionOutlivesItsImage: an image that is gone is needed again only
+// for a container made anew.
+func TestRunningSessionOutlivesItsImage(t *testing.T) {
+	w := inDocker(t)
+	never := strings.Replace(docker, "env ", "pull = \"never\"\n  env ", 1)
+	prior := applied(t, w, never, resource.Prior{})
+	delete(w.Host().Engine.Images, image)
+	if p, diags := w.Plan(t, never, prior); diags.HasErrors() || p.Diff.Changes() {
+		t.Errorf("%v\n%s", diags, p)
+	}
+	w.Remove("w")
+	if _, diags := w.Plan(t, never, prior); !diags.HasErrors() {
+		t.Error("a container is to be made of no image")
+	}
+}
+
+func TestWordsForContainersOnly(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	text := "host \"lab\" {}\nsession \"w\" {\n  count = 3\n  target = \"2060\"\n  image = \"debian:12\"\n}"
+	p, diags := w.Plan(t, text, resource.Prior{})
+	if len(diags) != 1 || diags.HasErrors() || diags[0].Subject.Start.Line != 5 {
+		t.Errorf("%v; want one warning at line 5", diags)
+	}
+	if p.Desired.Sessions[0].Box != nil {
+		t.Error("a process has a box")
+	}
+}
+
+var _ apply.Images = (*worldtest.World)(nil)

@@ -1,0 +1,101 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"cosplay/internal/disguise"
+	"cosplay/internal/runtime"
+)
+
+// Exec runs argv in a session, or the session's own command where argv is empty,
+// and returns its exit code; a signal's is 128 and its number, as shells have it.
+// What could not be started is an error with the code that shells give it.
+func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runtime.Streams) (int, error) {
+	command, err := r.command(ctx, session, argv)
+	if err != nil {
+		return 1, err
+	}
+	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
+	// Ctrl-C is the command's affair: it gets it from the terminal by itself.
+	signal.Ignore(os.Interrupt, syscall.SIGQUIT)
+	defer signal.Reset(os.Interrupt, syscall.SIGQUIT)
+	err = command.Run()
+	if command.Process == nil {
+		return notRun(command, err)
+	}
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) {
+		return 0, err
+	}
+	if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return ended.ExitCode(), nil
+}
+
+// notRun tells why a command was not even started.
+func notRun(command *exec.Cmd, err error) (int, error) {
+	switch _, gone := os.Stat(command.Dir); {
+	case gone != nil:
+		return 1, fmt.Errorf("its workspace %s is not there; cosplay apply makes it anew", command.Dir)
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return runtime.NotFound, fmt.Errorf("there is no command %q", command.Args[0])
+	case errors.Is(err, fs.ErrPermission):
+		return runtime.CannotRun, fmt.Errorf("%q cannot be run: permission denied", command.Args[0])
+	}
+	return runtime.CannotRun, err
+}
+
+func (r Runtime) command(ctx context.Context, session string, argv []string) (*exec.Cmd, error) {
+	dir := filepath.Join(r.Base, session)
+	f, err := readFigures(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("its session folder is gone; cosplay apply makes it anew")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(argv) == 0 {
+		argv = f.Session.Command
+	}
+	if len(argv) == 0 {
+		return nil, fmt.Errorf("it has no command of its own; say what to run: cosplay exec %s -- COMMAND", f.Session.Address.Short())
+	}
+	env := disguise.Environment(f.Session, f.Slice)
+	library := filepath.Join(dir, libraryDir)
+	if rest := cmp.Or(env["LD_LIBRARY_PATH"], os.Getenv("LD_LIBRARY_PATH")); rest != "" {
+		library += ":" + rest
+	}
+	env["LD_LIBRARY_PATH"] = library
+	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	command.Dir = f.Session.Workspace
+	command.Env = merged(os.Environ(), env)
+	return command, nil
+}
+
+// merged is an environment with some variables set anew.
+func merged(base []string, set map[string]string) []string {
+	var all []string
+	for _, variable := range base {
+		name, _, _ := strings.Cut(variable, "=")
+		if _, replaced := set[name]; !replaced {
+			all = append(all, variable)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		all = append(all, name+"="+set[name])
+	}
+	return all
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/distribution/reference"
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/resource"
@@ -105,24 +106,22 @@ func (l *loader) checkPorts() {
 	}
 }
 
-var imageName = regexp.MustCompile(
-	`^(?:(?:[a-zA-Z0-9.-]+|\[[0-9a-fA-F:]+\])(?::\d+)?/)?` + // registry
-		`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*` + // path
-		`(?::[\w][\w.-]{0,127})?` + // tag
-		`(?:@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?$`) // digest
-
+// sessionImage reads the name of an image. It is kept in the form that engines
+// list, with its tag: "debian" is debian:latest.
 func (l *loader) sessionImage(s *Session, v value) {
 	typed, ok := l.text(v)
 	if !ok {
 		return
 	}
-	if imageName.MatchString(typed) {
-		s.Box.Image = typed
+	if name, err := reference.ParseNormalizedNamed(typed); err == nil {
+		s.Box.Image = reference.FamiliarString(reference.TagNameOnly(name))
 		return
 	}
 	suggestion := ""
-	if small := strings.ToLower(typed); imageName.MatchString(small) {
-		suggestion = meant(small)
+	if small := strings.ToLower(typed); small != typed {
+		if _, err := reference.ParseNormalizedNamed(small); err == nil {
+			suggestion = meant(small)
+		}
 	}
 	l.wrong(v, fmt.Sprintf("%q is not the name of an image", typed),
 		"A name has small letters, no spaces, and a tag behind a colon, like %q.%s", resource.DefaultImage, suggestion)

@@ -1,12 +1,11 @@
 // Package enginetest gives a test a Docker engine of its own: another dockerd in
 // namespaces of its own, with what the test wants of it, and nothing left of it
-// afterwards. It also has what an engine asks of NVIDIA: a hook that pretends,
+// afterwards; of a test that is killed, a folder and empty control groups. It
+// also has what an engine asks of NVIDIA: a hook that pretends,
 // and NVIDIA's own container runtime.
 package enginetest
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +21,6 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 
 	"cosplay/internal/durable"
@@ -33,7 +31,7 @@ type Options struct {
 	Path     []string          // folders where programs are looked for before all others
 	Env      []string          // added to this process's own
 	Runtimes map[string]string // programs by the name under which they are registered
-	SpecDirs []string          // folders of CDI specifications, for engines that take them: from 25
+	SpecDirs []string          // folders of CDI specifications; engines before 25 know nothing of them
 }
 
 // Engine is a running engine without a network: containers have only "none", and
@@ -118,7 +116,7 @@ func (e *Engine) configure(o Options) error {
 		"exec-opts":     []string{"native.cgroupdriver=cgroupfs"},
 		"runtimes":      runtimes,
 	}
-	if len(o.SpecDirs) > 0 {
+	if len(o.SpecDirs) > 0 && takesCDI() {
 		config["cdi-spec-dirs"], config["features"] = o.SpecDirs, map[string]bool{"cdi": true}
 	}
 	data, err := json.Marshal(config)
@@ -126,6 +124,12 @@ func (e *Engine) configure(o Options) error {
 		return err
 	}
 	return durable.WriteFile(e.path("config.json"), data, 0o600)
+}
+
+// takesCDI tells whether the engine knows of CDI: older ones refuse the option.
+func takesCDI() bool {
+	help, err := exec.Command("dockerd", "--help").CombinedOutput()
+	return err == nil && strings.Contains(string(help), "--cdi-spec-dir ")
 }
 
 // await waits until the engine answers.
@@ -170,7 +174,7 @@ func (e *Engine) stop(t testing.TB) {
 			t.Errorf("removing a container of the test: %v", err)
 		}
 	}
-	e.client.Close()
+	_ = e.client.Close()
 	_ = e.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-e.ended:
@@ -222,46 +226,6 @@ func removeGroup(t testing.TB, group string) {
 			t.Errorf("removing a control group: %v", err)
 		}
 	}
-}
-
-// Load makes an image with a shell, ls, cat and the like, out of the static
-// busybox of this machine.
-func (e *Engine) Load(t testing.TB, name string) {
-	t.Helper()
-	need(t, "busybox")
-	source := image.ImportSource{Source: bytes.NewReader(busybox(t)), SourceName: "-"}
-	answer, err := e.client.ImageImport(context.Background(), source, name, image.ImportOptions{Changes: []string{"ENV PATH=/bin"}})
-	check(t, err)
-	defer answer.Close()
-	var said bytes.Buffer
-	if _, err := said.ReadFrom(answer); err != nil || strings.Contains(said.String(), "errorDetail") {
-		t.Fatalf("importing an image: %v %s", err, said.String())
-	}
-}
-
-// applets are the programs in the image.
-var applets = []string{"sh", "ls", "cat", "cmp", "env", "find", "sleep", "stat", "true"}
-
-func busybox(t testing.TB) []byte {
-	t.Helper()
-	path, err := exec.LookPath("busybox")
-	check(t, err)
-	program, err := os.ReadFile(path)
-	check(t, err)
-	var buffer bytes.Buffer
-	w := tar.NewWriter(&buffer)
-	add := func(h tar.Header, content []byte) {
-		h.Size = int64(len(content))
-		check(t, w.WriteHeader(&h))
-		_, err := w.Write(content)
-		check(t, err)
-	}
-	add(tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755}, program)
-	for _, name := range applets {
-		add(tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "busybox", Mode: 0o777}, nil)
-	}
-	check(t, w.Close())
-	return buffer.Bytes()
 }
 
 // need skips the test where this is not root with the programs at hand.

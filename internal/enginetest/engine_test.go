@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -10,33 +9,10 @@ import (
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// run starts a container of the image "tiny", waits for its end and gives what
-// it printed.
-func run(t *testing.T, e *Engine, host container.HostConfig, command ...string) (string, error) {
-	t.Helper()
-	ctx, c := context.Background(), e.Client()
-	host.NetworkMode = "none"
-	created, err := c.ContainerCreate(ctx, &container.Config{Image: "tiny", Cmd: command}, &host, nil, nil, "")
-	check(t, err)
-	ended, failed := c.ContainerWait(ctx, created.ID, container.WaitConditionNextExit)
-	if err := c.ContainerStart(ctx, created.ID, container.StartOptions{}); err != nil {
-		return "", err
-	}
-	select {
-	case <-ended:
-	case err := <-failed:
-		t.Fatal(err)
-	}
-	logs, err := c.ContainerLogs(ctx, created.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
-	check(t, err)
-	defer logs.Close()
-	var out bytes.Buffer
-	_, err = stdcopy.StdCopy(&out, &out, logs)
-	check(t, err)
-	return out.String(), nil
+func tiny(command ...string) container.Config {
+	return container.Config{Image: "tiny", Cmd: command}
 }
 
 func gpu(ids ...string) container.HostConfig {
@@ -53,7 +29,7 @@ func TestNothingIsLeft(t *testing.T) {
 		e = Start(t, Options{Path: []string{hook.Dir}, Env: []string{"SEEN=yes"}})
 		e.Load(t, "tiny")
 		for _, ids := range [][]string{{"MIG-a"}, {"MIG-b", "MIG-c"}} {
-			if out, err := run(t, e, gpu(ids...), "env"); err != nil || !strings.Contains(out, "NVIDIA_VISIBLE_DEVICES="+strings.Join(ids, ",")) {
+			if out, err := e.Run(t, tiny("env"), gpu(ids...)); err != nil || !strings.Contains(out, "NVIDIA_VISIBLE_DEVICES="+strings.Join(ids, ",")) {
 				t.Errorf("%v: %v\n%s", ids, err, out)
 			}
 		}
@@ -103,11 +79,11 @@ func named(t *testing.T, folder, name string) []string {
 func TestFailingHook(t *testing.T) {
 	e := Start(t, Options{Path: []string{FailingHook(t, "MIG-x").Dir}})
 	e.Load(t, "tiny")
-	_, err := run(t, e, gpu("MIG-x"), "true")
+	_, err := e.Run(t, tiny("true"), gpu("MIG-x"))
 	if err == nil || !strings.Contains(err.Error(), "nvidia-container-cli: device error: MIG-x: unknown device") {
 		t.Errorf("got %v", err)
 	}
-	if out, err := run(t, e, container.HostConfig{}, "true"); err != nil {
+	if out, err := e.Run(t, tiny("true"), container.HostConfig{}); err != nil {
 		t.Errorf("without a GPU: %v %s", err, out)
 	}
 }

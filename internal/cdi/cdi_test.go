@@ -1,0 +1,144 @@
+package cdi
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	library "tags.cncf.io/container-device-interface/pkg/cdi"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// edits is all that a session's container gets.
+func edits(t *testing.T, d Driver, s Slice) Edits {
+	t.Helper()
+	nodes, err := d.Nodes(s)
+	check(t, err)
+	libraries := []Library{{"/usr/lib/libcuda.so." + version, "libcuda.so.1"}, {"/usr/lib/libnvidia-ml.so." + version, "libnvidia-ml.so.1"}}
+	mounts := append(Mounts(libraries, map[string]string{"libnvidia-ml.so.1": "/session/lib/libnvidia-ml.so.1"}), d.Tools()...)
+	mounts = append(mounts, Mount{Host: "/session/use", Container: "/run/cosplay/use", Writable: true})
+	return Edits{Nodes: nodes, Env: map[string]string{"GPU_COSPLAY_CARD": "rtx-2060", "CUDA_VISIBLE_DEVICES": "MIG-1", "NVIDIA_VISIBLE_DEVICES": "MIG-1"}, Mounts: mounts}
+}
+
+func TestGolden(t *testing.T) {
+	if slices.Compare(LoaderFolders(), loaderFolders("amd64")) != 0 {
+		t.Skip("the golden files show the folders of amd64")
+	}
+	for name, slice := range map[string]Slice{"mig": mig(9, 0), "whole": {PCI: "00000000:84:00.0"}} {
+		d, dir := machine(t), t.TempDir()
+		path, err := Write(dir, "worker-3", edits(t, d, slice))
+		check(t, err)
+		data, err := os.ReadFile(path)
+		check(t, err)
+		data = bytes.ReplaceAll(data, []byte(d.Root), []byte("/ROOT"))
+		golden := filepath.Join("testdata", name+".json")
+		if *update {
+			check(t, os.WriteFile(golden, data, 0o644))
+		}
+		want, err := os.ReadFile(golden)
+		check(t, err)
+		if !bytes.Equal(data, want) {
+			t.Errorf("%s differs; go test -update writes it anew. Got:\n%s", golden, data)
+		}
+	}
+}
+
+// TestWriteAndRemove has the interface's own library find the device.
+func TestWriteAndRemove(t *testing.T) {
+	d, dir := machine(t), filepath.Join(t.TempDir(), "run", "cdi")
+	e := edits(t, d, mig(9, 0))
+	path, err := Write(dir, "worker-3", e)
+	check(t, err)
+	first, err := os.ReadFile(path)
+	check(t, err)
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o644 || filepath.Dir(path) != dir {
+		t.Errorf("%s: %v, %v", path, info, err)
+	}
+	slices.Reverse(e.Nodes)
+	slices.Reverse(e.Mounts)
+	again, err := Write(dir, "worker-3", e)
+	check(t, err)
+	if second, err := os.ReadFile(again); err != nil || again != path || !bytes.Equal(first, second) {
+		t.Errorf("in another order: %s, %v\n%s", again, err, second)
+	}
+	_, err = Write(dir, "worker-4", e)
+	check(t, err)
+	if got := devices(t, dir); !slices.Equal(got, []string{"cosplay/session=worker-3", "cosplay/session=worker-4"}) {
+		t.Errorf("found: %q", got)
+	}
+	for range 2 {
+		check(t, Remove(dir, "worker-3"))
+	}
+	if got := devices(t, dir); !slices.Equal(got, []string{Qualified("worker-4")}) {
+		t.Errorf("after the removal: %q", got)
+	}
+	if err := Remove(dir, "../worker-4"); err == nil {
+		t.Error("a path was taken for a name")
+	}
+}
+
+func devices(t *testing.T, dir string) []string {
+	t.Helper()
+	cache, err := library.NewCache(library.WithSpecDirs(dir), library.WithAutoRefresh(false))
+	check(t, err)
+	for path, errs := range cache.GetErrors() {
+		t.Errorf("%s: %v", path, errs)
+	}
+	return cache.ListDevices()
+}
+
+func TestRefused(t *testing.T) {
+	at := func(path string) Mount { return Mount{Host: path, Container: path} }
+	for name, c := range map[string]struct {
+		name  string
+		edits Edits
+		want  string
+	}{
+		"a name with brackets":  {"worker[3]", Edits{}, "letters and digits"},
+		"no name":               {"", Edits{}, "empty"},
+		"a relative mount":      {"w", Edits{Mounts: []Mount{{Host: "lib", Container: "/lib"}}}, "clean absolute path"},
+		"a way out":             {"w", Edits{Mounts: []Mount{at("/run/../etc/passwd")}}, "clean absolute path"},
+		"two in one place":      {"w", Edits{Mounts: []Mount{at("/a"), {Host: "/b", Container: "/a"}}}, "two things would be at /a"},
+		"a node under a mount":  {"w", Edits{Mounts: []Mount{at("/dev/null")}, Nodes: []Node{{"/dev/null", "/dev/null"}}}, "two things"},
+		"a variable with no =":  {"w", Edits{Env: map[string]string{"": "x"}}, "environment variable"},
+		"a node without a host": {"w", Edits{Nodes: []Node{{"", "/dev/null"}}}, "clean absolute path"},
+	} {
+		dir := t.TempDir()
+		if path, err := Write(dir, c.name, c.edits); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %q, %v; want %q", name, path, err, c.want)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+			t.Errorf("%s: left %v", name, left)
+		}
+	}
+}
+
+// TestVoid makes sure that nothing said of NVIDIA_VISIBLE_DEVICES reaches a
+// runtime that would bring in more.
+func TestVoid(t *testing.T) {
+	for _, vars := range []map[string]string{nil, {"NVIDIA_VISIBLE_DEVICES": "all"}} {
+		if got := environment(vars); !slices.Equal(got, []string{"NVIDIA_VISIBLE_DEVICES=void"}) {
+			t.Errorf("%v: got %q", vars, got)
+		}
+		if vars["NVIDIA_VISIBLE_DEVICES"] == "void" {
+			t.Error("the caller's own were changed")
+		}
+	}
+}
+
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	check(t, os.WriteFile(file, nil, 0o600))
+	for path, want := range map[string]bool{dir: true, filepath.Join(dir, "not", "yet"): true, file: false, filepath.Join(file, "cdi"): false} {
+		if got := Writable(path); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}

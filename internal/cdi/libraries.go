@@ -1,0 +1,152 @@
+package cdi
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Behind is the folder, in a container, of the driver's own libraries that a
+// facade stands in front of. No loader looks there.
+const Behind = "/run/cosplay/driver"
+
+// Library is a file of the driver's user space.
+type Library struct {
+	Path   string // on the host
+	Soname string // the name by which programs and its fellows load it
+}
+
+// LoaderFolders are where the loader of any glibc image looks without being
+// told: the first in images of Debian's kind, the second in Red Hat's.
+func LoaderFolders() []string { return loaderFolders(runtime.GOARCH) }
+
+func loaderFolders(architecture string) []string {
+	triplet := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[architecture]
+	if triplet == "" {
+		return []string{"/usr/lib64"}
+	}
+	return []string{"/usr/lib/" + triplet, "/usr/lib64"}
+}
+
+// needless are the libraries, after libnvidia-, that draw, encode, show or look
+// after switches. All others come along: a driver to come may split what libcuda
+// loads in yet another way, and a library too many does no harm.
+var needless = []string{"api", "egl", "encode", "fbc", "gl", "gtk", "ifr", "ngx", "nscq", "opticalflow", "present", "rtcore", "tls", "vksc", "vulkan", "wayland"}
+
+// Libraries lists the driver's libraries for computing and for NVML, which lie
+// beside the NVML library and bear the driver's version, as NVML tells it.
+func Libraries(nvml, version string) ([]Library, error) {
+	resolved, err := filepath.EvalSymlinks(nvml)
+	if err != nil {
+		return nil, fmt.Errorf("looking for the driver's libraries: %w", err)
+	}
+	found := map[string]Library{}
+	for _, folder := range []string{filepath.Dir(resolved), filepath.Dir(nvml)} {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return nil, fmt.Errorf("looking for the driver's libraries: %w", err)
+		}
+		for _, entry := range entries {
+			name := entry.Name()
+			if _, ok := found[name]; ok || !wanted(name, version) {
+				continue
+			}
+			if found[name], err = read(filepath.Join(folder, name)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, needed := range []string{"libcuda.so.", "libnvidia-ml.so."} {
+		if _, ok := found[needed+version]; !ok {
+			return nil, fmt.Errorf("there is no %s%s beside %s; install the libraries of the running driver, all of one version", needed, version, nvml)
+		}
+	}
+	var all []Library
+	for _, l := range found {
+		all = append(all, l)
+	}
+	return sorted(all, func(l Library) string { return l.Soname }), nil
+}
+
+// wanted knows a library by its file's name. One compiler of drivers before 535
+// bears a version of its own.
+func wanted(name, version string) bool {
+	if name == "libnvidia-nvvm70.so.4" {
+		return true
+	}
+	stem, ok := strings.CutSuffix(name, ".so."+version)
+	if !ok || version == "" {
+		return false
+	}
+	if rest, ok := strings.CutPrefix(stem, "libnvidia-"); ok {
+		return !slices.ContainsFunc(needless, func(n string) bool { return strings.HasPrefix(rest, n) })
+	}
+	return strings.HasPrefix(stem, "libcuda")
+}
+
+func read(path string) (Library, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return Library{}, err
+	}
+	file, err := elf.Open(path)
+	if err != nil {
+		return Library{}, fmt.Errorf("reading the driver's library %s: %w", path, err)
+	}
+	defer func() { _ = file.Close() }()
+	names, err := file.DynString(elf.DT_SONAME)
+	if err != nil || len(names) != 1 || names[0] != filepath.Base(names[0]) {
+		return Library{}, fmt.Errorf("the driver's library %s does not tell its own name; install the driver anew", path)
+	}
+	return Library{Path: path, Soname: names[0]}, nil
+}
+
+// Mounts places libraries in a container so that any glibc program finds them by
+// name, with no ldconfig and no environment: each file under its soname in both
+// loader folders. fronts are facades by soname; there the facade takes these
+// places, and the driver's own file goes to Behind.
+func Mounts(libraries []Library, fronts map[string]string) []Mount {
+	var mounts []Mount
+	for _, l := range libraries {
+		shown := l.Path
+		if front, ok := fronts[l.Soname]; ok {
+			shown = front
+			mounts = append(mounts, Mount{Host: l.Path, Container: filepath.Join(Behind, l.Soname)})
+		}
+		for _, folder := range LoaderFolders() {
+			for _, name := range names(l.Soname) {
+				mounts = append(mounts, Mount{Host: shown, Container: filepath.Join(folder, name)})
+			}
+		}
+	}
+	return mounts
+}
+
+// names are a library's soname and, for the two that programs also open without
+// a number, that: numba and nvtop try it first.
+func names(soname string) []string {
+	if soname == "libcuda.so.1" || soname == "libnvidia-ml.so.1" {
+		return []string{soname, strings.TrimSuffix(soname, ".1")}
+	}
+	return []string{soname}
+}
+
+// Tools mounts the driver's programs that a session's user may call, as far as
+// this machine has them.
+func (d Driver) Tools() []Mount {
+	var mounts []Mount
+	for _, name := range []string{"nvidia-smi", "nvidia-debugdump"} {
+		for _, folder := range []string{"/usr/bin", "/usr/local/bin", "/bin", "/opt/bin", "/run/current-system/sw/bin"} {
+			path, err := filepath.EvalSymlinks(d.host(filepath.Join(folder, name)))
+			if err == nil {
+				mounts = append(mounts, Mount{Host: path, Container: filepath.Join("/usr/bin", name)})
+				break
+			}
+		}
+	}
+	return mounts
+}

@@ -1,0 +1,2 @@
+/* Stands for a library of the driver. */
+const char *behind(void) { return "driver"; }

@@ -21,8 +21,6 @@ const (
 	exitFine        = 0
 	exitError       = 1
 	exitChanges     = 2   // only with --detailed-exitcode, and from drift
-	exitCannotRun   = 126 // exec: the command is there and cannot be run
-	exitNoCommand   = 127 // exec: there is no such command
 	exitInterrupted = 130 // what shells say of a program that Ctrl-C ended
 )
 
@@ -130,9 +128,10 @@ func (inv *invocation) root() *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"The main road:", []*cobra.Command{inv.init(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift()}},
-		{"What is there:", []*cobra.Command{inv.status(), inv.ps(), inv.slotMap(), inv.show(), inv.exec()}},
+		{"What is there:", []*cobra.Command{inv.status(), inv.ps(), inv.slotMap(), inv.show()}},
+		{"Into a session:", []*cobra.Command{inv.ssh(), inv.exec(), inv.logs(), inv.sshConfig()}},
 		{"The catalog:", []*cobra.Command{inv.ls(), inv.info(), inv.fit()}},
-		{"The rest:", []*cobra.Command{inv.sim(), inv.version()}},
+		{"The rest:", []*cobra.Command{inv.doctor(), inv.build(), inv.sim(), inv.version()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, c := range group.commands {

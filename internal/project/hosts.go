@@ -1,18 +1,20 @@
 package project
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-
-	"github.com/hashicorp/hcl/v2"
+	"slices"
 
 	"cosplay/internal/agent"
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
 	"cosplay/internal/observe"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+	"cosplay/internal/runtime/docker"
 	"cosplay/internal/runtime/process"
 	"cosplay/internal/sim"
 	"cosplay/internal/state"
@@ -25,49 +27,24 @@ const ScratchDir = ".cosplay"
 // StdinName is what a configuration from standard input is called in messages.
 const StdinName = "<stdin>"
 
-// notYetRunnable refuses a runtime that is not there, and warns of what has no
-// effect in the one that is.
-func notYetRunnable(intent *config.Intent) hcl.Diagnostics {
-	var diags hcl.Diagnostics
-	auto := map[string]bool{}
-	for _, h := range intent.Hosts {
-		auto[h.Name] = h.Runtime == config.RuntimeAuto
-		if h.Runtime == config.RuntimeDocker {
-			at := h.Ranges.At("runtime")
-			diags = append(diags, &hcl.Diagnostic{
-				Severity: hcl.DiagError,
-				Summary:  "sessions in Docker are not yet part of cosplay",
-				Detail:   "A later version will have them. Until then: runtime = \"process\", or leave it out.",
-				Subject:  &at,
-			})
-		}
-	}
-	told := map[hcl.Range]bool{}
-	for _, s := range intent.Sessions {
-		if !auto[s.Host] {
-			continue
-		}
-		for _, d := range s.WithoutContainer() {
-			if !told[*d.Subject] { // once a block, not once an instance
-				told[*d.Subject] = true
-				diags = append(diags, d)
-			}
-		}
-	}
-	return diags
-}
-
 // Runtime is a place where the sessions of a host run.
 type Runtime interface {
 	apply.Runtime
 	observe.ContainerLister
+	// Exec runs a command in a session with the given streams, a terminal where
+	// they are one, and returns its exit code.
+	Exec(ctx context.Context, session string, argv []string, streams runtime.Streams) (int, error)
 }
 
 // host is an open host.
 type host struct {
-	agent    *agent.Client
-	runtime  string // of new sessions
-	sessions process.Runtime
+	config  config.Host
+	agent   *agent.Client
+	library string         // NVML's; "" is the system's
+	simDir  string         // of a simulated host
+	folders string         // where the sessions' folders are, by runtime
+	runtime string         // of new sessions
+	engine  *docker.Engine // nil where no session needs one
 }
 
 // open connects to a host; its agent starts with the first question. A
@@ -76,39 +53,87 @@ func (p *Project) open(c config.Host) (*host, error) {
 	if h, ok := p.hosts[c.Name]; ok {
 		return h, nil
 	}
-	library := c.NVML
+	h := &host{config: c, library: c.NVML, folders: filepath.Join(p.Dir, ScratchDir, "sessions", p.stateName(), c.Name)}
 	if c.Simulate != "" {
-		dir := p.SimDir(c.Name)
-		if err := ensureSimulated(dir, c); err != nil {
+		h.simDir = p.SimDir(c.Name)
+		if err := ensureSimulated(h.simDir, c); err != nil {
 			return nil, err
 		}
-		library = sim.LibraryPath(dir)
+		h.library = sim.LibraryPath(h.simDir)
 	}
-	options := agent.Options{Library: library}
+	options := agent.Options{Library: h.library}
 	if p.lock != nil {
 		options.Hold = p.lock.File()
 	}
-	h := &host{
-		agent:    agent.New(options),
-		runtime:  resource.RuntimeProcess,
-		sessions: process.Runtime{Base: filepath.Join(p.Dir, ScratchDir, "sessions", p.stateName(), c.Name), Library: library},
-	}
+	h.agent = agent.New(options)
 	p.hosts[c.Name] = h
 	return h, nil
 }
 
+// connect opens a host with the engine that its sessions need, and settles where
+// new ones run.
+func (p *Project) connect(ctx context.Context, c config.Host, prior resource.Prior) (*host, error) {
+	h, err := p.open(c)
+	if err != nil || h.runtime != "" {
+		return h, err
+	}
+	held := p.heldRuntimes(c.Name, prior)
+	switch {
+	case c.Runtime != config.RuntimeAuto:
+		h.runtime = c.Runtime
+	case len(held) > 0: // decided once, and kept
+		h.runtime = held[0]
+	case c.Simulate != "" || !docker.Installed():
+		h.runtime = resource.RuntimeProcess
+	default:
+		h.runtime = resource.RuntimeDocker
+	}
+	if h.runtime != resource.RuntimeDocker && !slices.Contains(held, resource.RuntimeDocker) {
+		return h, nil
+	}
+	if p.engine == nil {
+		if p.engine, err = docker.Connect(ctx); err != nil {
+			h.runtime = ""
+			return nil, fmt.Errorf("host %s: %w", c.Name, err)
+		}
+	}
+	h.engine = p.engine
+	return h, nil
+}
+
+// heldRuntimes are those that sessions of a host run in, Docker first.
+func (p *Project) heldRuntimes(host string, prior resource.Prior) []string {
+	var held []string
+	for _, s := range prior.Sessions {
+		if s.Slice.Host == host && !slices.Contains(held, s.Runtime) {
+			held = append(held, s.Runtime)
+		}
+	}
+	slices.Sort(held)
+	return held
+}
+
 // runtimes are where an owner's sessions run on the host.
 func (h *host) runtimes(owner resource.Owner) map[string]Runtime {
-	folders := h.sessions
-	folders.Key = owner.Key
-	return map[string]Runtime{resource.RuntimeProcess: folders}
+	all := map[string]Runtime{resource.RuntimeProcess: process.Runtime{Base: h.folders, Library: h.library, Key: owner.Key}}
+	if h.engine != nil {
+		all[resource.RuntimeDocker] = h.docker(owner)
+	}
+	return all
+}
+
+func (h *host) docker(owner resource.Owner) docker.Runtime {
+	return docker.Runtime{Engine: h.engine, Base: h.folders + ".containers", Host: h.config.Name, Owner: owner, Library: h.library, SimDir: h.simDir}
 }
 
 // source is what there is to look at.
-func (h *host) source(c config.Host, owner resource.Owner) observe.Source {
-	s := observe.Source{Name: c.Name, Simulated: c.Simulate, Runtime: h.runtime, GPUs: h.agent}
+func (h *host) source(owner resource.Owner) observe.Source {
+	s := observe.Source{Name: h.config.Name, Simulated: h.config.Simulate, Runtime: h.runtime, GPUs: h.agent}
 	for _, runtime := range h.runtimes(owner) {
 		s.Containers = append(s.Containers, runtime)
+	}
+	if h.engine != nil {
+		s.Engine = h.docker(owner)
 	}
 	return s
 }
@@ -119,21 +144,47 @@ func (h *host) forApply(owner resource.Owner) apply.Host {
 	for name, runtime := range h.runtimes(owner) {
 		a.Runtimes[name] = runtime
 	}
+	if h.engine != nil {
+		a.Images = h.docker(owner)
+	}
 	return a
 }
 
-// Runtime gives the runtime of a host, for commands that go into a session.
-func (p *Project) Runtime(name string) (process.Runtime, error) {
+// hostOf finds the block of a host.
+func (p *Project) hostOf(name string) (config.Host, error) {
 	for _, c := range p.Intent.Hosts {
 		if c.Name == name {
-			h, err := p.open(c)
-			if err != nil {
-				return process.Runtime{}, err
-			}
-			return h.sessions, nil
+			return c, nil
 		}
 	}
-	return process.Runtime{}, fmt.Errorf("the configuration has no host %q; put its block back", name)
+	return config.Host{}, fmt.Errorf("the configuration has no host %q; put its block back", name)
+}
+
+// Runtime gives the runtime that a session is in, for commands that go into it.
+func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior resource.Prior) (Runtime, error) {
+	c, err := p.hostOf(s.Slice.Host)
+	if err != nil {
+		return nil, err
+	}
+	h, err := p.connect(ctx, c, prior)
+	if err != nil {
+		return nil, err
+	}
+	return h.runtimes(prior.Owner())[s.Runtime], nil
+}
+
+// Containers gives the Docker runtime that a session is in; one that runs as a
+// process is an error.
+func (p *Project) Containers(ctx context.Context, s resource.PriorSession, prior resource.Prior) (docker.Runtime, error) {
+	runtime, err := p.Runtime(ctx, s, prior)
+	if err != nil {
+		return docker.Runtime{}, err
+	}
+	containers, ok := runtime.(docker.Runtime)
+	if !ok {
+		return docker.Runtime{}, fmt.Errorf("%s runs as a process of this machine, not in a container; cosplay exec %s -- COMMAND runs something in it", s.Address, s.Address.Short())
+	}
+	return containers, nil
 }
 
 // stateName tells the session folders of one state in a folder from another's.

@@ -23,6 +23,7 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime/docker"
 	"cosplay/internal/state"
 )
 
@@ -45,8 +46,9 @@ type Project struct {
 
 	Waiting func(*durable.Holder) // told who holds the lock, when it takes long to get; may be nil
 
-	lock  *durable.Lock
-	hosts map[string]*host
+	lock   *durable.Lock
+	hosts  map[string]*host
+	engine *docker.Engine // nil until a host needs it
 }
 
 // Open reads and checks the configuration; no host is asked and nothing is
@@ -63,12 +65,8 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	home, _ := os.UserHomeDir() // without one, ~ is told as a mistake where it is used
-	intent, diags := config.Load(files, config.Options{Dir: dir, Home: home, Target: catalog.Target, Simulate: CheckSimulate})
+	intent, diags := config.Load(files, config.Options{Dir: dir, Home: HomeDir(), Target: catalog.Target, Simulate: CheckSimulate})
 	if diags.HasErrors() {
-		return nil, intent.Files, diags, nil
-	}
-	if diags = append(diags, notYetRunnable(intent)...); diags.HasErrors() {
 		return nil, intent.Files, diags, nil
 	}
 	store := state.Store{Path: o.StatePath, Version: o.Version}
@@ -88,6 +86,10 @@ func (p *Project) Close() error {
 		_ = h.agent.Close()
 	}
 	p.hosts = map[string]*host{}
+	if p.engine != nil {
+		_ = p.engine.Close()
+		p.engine = nil
+	}
 	return p.unlock()
 }
 
@@ -142,7 +144,11 @@ func (p *Project) Plan(ctx context.Context, goal Goal) (Outlook, hcl.Diagnostics
 	}
 	var desired resource.Desired
 	if goal == AsConfigured {
-		desired, diags = resolve.Desired(p.Intent, o.Prior, o.Live)
+		who, err := person(p.Intent)
+		if err != nil {
+			return o, nil, err
+		}
+		desired, diags = resolve.Desired(p.Intent, who, o.Prior, o.Live)
 	}
 	d := diff.Compare(desired, o.Prior, o.Live, p.diffOptions())
 	o.Plan = plan.Build(d, desired, o.Prior, o.Live)

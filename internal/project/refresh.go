@@ -193,11 +193,11 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 	}
 	var sources []observe.Source
 	for _, h := range p.Intent.Hosts {
-		open, err := p.open(h)
+		open, err := p.connect(ctx, h, prior)
 		if err != nil {
 			return resource.Live{}, err
 		}
-		sources = append(sources, open.source(h, owner))
+		sources = append(sources, open.source(owner))
 	}
 	return observe.Read(ctx, sources, complete)
 }
@@ -210,7 +210,7 @@ func (p *Project) Hardware(ctx context.Context) (resource.Live, error) {
 		if err != nil {
 			return resource.Live{}, err
 		}
-		sources = append(sources, observe.Source{Name: h.Name, Simulated: h.Simulate, Runtime: open.runtime, GPUs: open.agent})
+		sources = append(sources, observe.Source{Name: h.Name, Simulated: h.Simulate, Runtime: resource.RuntimeProcess, GPUs: open.agent})
 	}
 	return observe.Read(ctx, sources, complete)
 }

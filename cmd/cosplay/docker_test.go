@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"cosplay/internal/state"
+)
+
+// needEngine skips a test where there is no Docker engine with the test images;
+// in CI that fails it.
+func needEngine(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("docker", "image", "inspect", "cosplay-test/debian", "cosplay-test/scratch", "cosplay-test/uid", "cosplay-test/sshd").CombinedOutput()
+	switch {
+	case err == nil:
+	case os.Getenv("COSPLAY_DOCKER") == "1":
+		t.Fatalf("there is no Docker engine with the test images: %v\n%s", err, out)
+	default:
+		t.Skip("there is no Docker engine with the test images: run scripts/test-images")
+	}
+}
+
+// TestDocker runs the user stories with containers, in testdata/docker.
+func TestDocker(t *testing.T) {
+	needEngine(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/docker",
+		Setup: func(env *testscript.Env) error {
+			cosplay, err := exec.LookPath("cosplay")
+			if err != nil {
+				return err
+			}
+			// Stories of other users go through folders that are made for one.
+			for _, path := range []string{env.WorkDir, filepath.Dir(cosplay)} {
+				open(path)
+			}
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("COSPLAY", cosplay)
+			env.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
+			env.Defer(func() { removeContainers(t, env.WorkDir) })
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "account" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			u, err := user.Lookup("cosplay-test")
+			if wanted := os.Getenv("COSPLAY_DOCKER") == "1"; wanted && (err != nil || u.Uid != "1234") {
+				return false, fmt.Errorf("there is no account cosplay-test of uid 1234: useradd -u 1234 -G docker cosplay-test")
+			}
+			return err == nil && u.Uid == "1234" && os.Geteuid() == 0, nil
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// open lets everybody pass through the folders above a file of the tests.
+func open(path string) {
+	for dir := path; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		_ = os.Chmod(dir, 0o755) // what is not ours to open is open
+	}
+}
+
+// removeContainers takes away what a story that failed has left.
+func removeContainers(t *testing.T, dir string) {
+	prior, err := state.Store{Path: filepath.Join(dir, state.FileName)}.Load()
+	if err != nil || prior.Lineage == "" {
+		return
+	}
+	out, err := exec.Command("docker", "ps", "-aq", "--filter", "label=cosplay.lineage="+prior.Lineage).Output()
+	if ids := strings.Fields(string(out)); err == nil && len(ids) > 0 {
+		out, err := exec.Command("docker", append([]string{"rm", "-f"}, ids...)...).CombinedOutput()
+		t.Logf("removed %d containers that a story left: %s %v", len(ids), out, err)
+	}
+}

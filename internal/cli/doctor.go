@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"cosplay/internal/project"
+	"cosplay/internal/render"
+)
+
+func (inv *invocation) doctor() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check everything a host needs, and say what mends it",
+		Long: `Check everything that the hosts and sessions of the project need, or this machine where there is no project, and say what is missing and how it is mended. Nothing is changed.
+
+Exit codes: 0 nothing is missing; 1 something is.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			var view render.DoctorView
+			for _, f := range p.Checkup(cmd.Context()) {
+				view.Findings = append(view.Findings, render.Finding{Host: f.Host, Thing: f.Thing, Found: f.Found, Grade: string(f.Grade), Fix: f.Fix})
+			}
+			if inv.json {
+				err = render.DoctorJSON(inv.Out, view)
+			} else {
+				render.Doctor(inv.Out, inv.style(inv.Out), view)
+			}
+			if err == nil && view.Missing() > 0 {
+				return exit(exitError)
+			}
+			return err
+		},
+	}
+}

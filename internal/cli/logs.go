@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cosplay/internal/runtime/docker"
+)
+
+func (inv *invocation) logs() *cobra.Command {
+	var o docker.LogOptions
+	cmd := &cobra.Command{
+		Use:   "logs [SESSION]",
+		Short: "Show what a session's container has printed",
+		Args:  wants(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := ""
+			if len(args) == 1 {
+				name = args[0]
+			}
+			return inv.runLogs(cmd.Context(), name, o)
+		},
+	}
+	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with what comes")
+	cmd.Flags().StringVarP(&o.Tail, "tail", "n", "all", "only the last `number` of lines")
+	cmd.Flags().BoolVarP(&o.Timestamps, "timestamps", "t", false, "show when each line was printed")
+	return cmd
+}
+
+func (inv *invocation) runLogs(ctx context.Context, name string, o docker.LogOptions) error {
+	in, err := inv.enter(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	containers, err := in.Containers(ctx, in.session, in.Prior)
+	if err != nil {
+		return err
+	}
+	if err := containers.Logs(ctx, in.session.ID, o, inv.Out, inv.Err); err != nil {
+		return fmt.Errorf("%s: %w", in.session.Address, err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package project
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"cosplay/driver"
+	"cosplay/internal/config"
+	"cosplay/internal/resource"
+)
+
+// Finding is one thing that a host needs, as it was found.
+type Finding struct {
+	Host  string `json:"host,omitempty"` // "" is this machine whatever its hosts
+	Thing string `json:"thing"`          // "NVML", "Docker", "ssh keys"
+	Found string `json:"found"`          // in words
+	Grade Grade  `json:"grade"`
+	Fix   string `json:"fix,omitempty"` // the command, or the line, that mends it
+}
+
+// Grade is how bad a finding is.
+type Grade string
+
+// The grades.
+const (
+	Good    Grade = "good"
+	Notice  Grade = "notice"  // works, with a restriction
+	Missing Grade = "missing" // sessions cannot be had without it
+)
+
+// Checkup looks for everything that the hosts and sessions of the project need,
+// and changes nothing.
+func (p *Project) Checkup(ctx context.Context) []Finding {
+	var c checkup
+	if lacks := driver.Missing(); len(lacks) > 0 {
+		c.add("", "cosplay", "built without "+strings.Join(lacks, ", "), Missing, "make build")
+	}
+	prior, err := p.Store.Load()
+	if err != nil {
+		c.add("", "state", err.Error(), Missing, "")
+	}
+	for _, host := range p.Intent.Hosts {
+		c.hardware(ctx, p, host)
+		c.sessions(ctx, p, host, prior)
+	}
+	return c.found
+}
+
+type checkup struct{ found []Finding }
+
+func (c *checkup) add(host, thing, found string, grade Grade, fix string) {
+	c.found = append(c.found, Finding{host, thing, found, grade, fix})
+}
+
+// hardware looks at the GPUs and at what may be done to them.
+func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) {
+	h, err := p.open(host)
+	if err != nil {
+		c.add(host.Name, "host", err.Error(), Missing, "")
+		return
+	}
+	live, err := h.agent.Read(ctx)
+	if err != nil {
+		c.add(host.Name, "NVML", err.Error(), Missing, "install NVIDIA's driver, or name its library: nvml = \"/path/libnvidia-ml.so.1\"")
+		return
+	}
+	what := "driver " + live.Driver
+	if host.Simulate != "" {
+		what = "simulated, " + what
+	}
+	c.add(host.Name, "NVML", fmt.Sprintf("%s, %s", what, cmp.Or(h.library, "the system's library")), Good, "")
+	for _, g := range live.GPUs {
+		words := fmt.Sprintf("%s, MIG mode %s", g.Model.Name, resource.OnOff(g.MIG))
+		if !g.MIGCapable {
+			words = g.Model.Name + ", no MIG: one session takes the whole GPU"
+		}
+		c.add(host.Name, fmt.Sprintf("GPU %d", g.Index), words, Good, "")
+	}
+	for _, index := range live.Lost {
+		c.add(host.Name, fmt.Sprintf("GPU %d", index), "the driver has lost it", Missing, "dmesg tells why; nvidia-smi --gpu-reset or a reboot brings it back")
+	}
+	if host.Simulate == "" && os.Geteuid() != 0 && host.Manage != (config.Manage{}) {
+		c.add(host.Name, "privilege", "settings and slices of a GPU can be changed by root alone", Notice, "sudo cosplay apply, or manage = [] to change nothing")
+	}
+}
+
+// sessions looks at where sessions run, and at what they need there.
+func (c *checkup) sessions(ctx context.Context, p *Project, host config.Host, prior resource.Prior) {
+	h, err := p.connect(ctx, host, prior)
+	if err != nil {
+		c.add(host.Name, "Docker", errors.Unwrap(err).Error(), Missing, "")
+		return
+	}
+	if h.engine == nil {
+		why := "sessions run as processes"
+		if host.Runtime == config.RuntimeAuto && host.Simulate == "" {
+			why += ", since there is no Docker here"
+		}
+		c.add(host.Name, "runtime", why, Good, "")
+		return
+	}
+	engine, err := h.docker(prior.Owner()).Look(ctx)
+	if err != nil {
+		c.add(host.Name, "Docker", err.Error(), Missing, "")
+		return
+	}
+	c.add(host.Name, "Docker", engine.Name, Good, "")
+	if err := h.docker(prior.Owner()).Reaches(); err != nil {
+		c.add(host.Name, "slices", err.Error(), Missing, "")
+	} else {
+		c.add(host.Name, "slices", engine.Access, Good, "")
+	}
+	c.images(p, host.Name, engine)
+	c.login(p, host.Name)
+}
+
+// images tells which images of the sessions are not there yet.
+func (c *checkup) images(p *Project, host string, engine resource.Engine) {
+	told := map[string]bool{}
+	for _, s := range p.Intent.Sessions {
+		image := s.Box.Image
+		if s.Host != host || told[image] {
+			continue
+		}
+		told[image] = true
+		switch {
+		case engine.Images[image] != "":
+			c.add(host, "image", image, Good, "")
+		case image == resource.DefaultImage:
+			c.add(host, "image", image+" is not there; the next apply builds it", Notice, "cosplay build")
+		case s.Box.Pull == resource.PullNever:
+			c.add(host, "image", image+" is not there, and pull = \"never\"", Missing, "docker load, or docker build -t "+image+" .")
+		default:
+			c.add(host, "image", image+" is not there; the next apply pulls it", Notice, "docker pull "+image)
+		}
+	}
+}
+
+// login looks for what one needs to log into sessions.
+func (c *checkup) login(p *Project, host string) {
+	wanted, named := false, true
+	for _, s := range p.Intent.Sessions {
+		if s.Host == host && s.Box.SSH.Enabled {
+			wanted, named = true, named && len(s.Keys) > 0
+		}
+	}
+	if !wanted {
+		return
+	}
+	if _, err := exec.LookPath("ssh"); err != nil {
+		c.add(host, "ssh client", "there is none on this machine", Notice, "apt-get install openssh-client")
+	}
+	who, err := person(p.Intent)
+	switch {
+	case err != nil:
+		c.add(host, "user", err.Error(), Missing, "")
+	case len(who.Keys) == 0 && !named:
+		c.add(host, "ssh keys", who.User.Name+" has none", Missing, "ssh-keygen -t ed25519")
+	case named:
+		c.add(host, "user", fmt.Sprintf("%s (%d:%d), the configuration names the keys", who.User.Name, who.User.UID, who.User.GID), Good, "")
+	default:
+		c.add(host, "user", fmt.Sprintf("%s (%d:%d), public keys: %d", who.User.Name, who.User.UID, who.User.GID, len(who.Keys)), Good, "")
+	}
+	for path, file := range who.Files {
+		if file.Err != nil {
+			c.add(host, "ssh keys", cmp.Or(file.Err.Error(), path), Missing, "ssh-keygen -t ed25519")
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package project
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"cosplay/internal/config"
+	"cosplay/internal/resolve"
+	"cosplay/internal/resource"
+)
+
+// person finds out who runs cosplay, with the keys that he can show. Under sudo
+// it is the one who called it.
+func person(intent *config.Intent) (resolve.Person, error) {
+	account, err := invoker()
+	if err != nil {
+		return resolve.Person{}, err
+	}
+	p := resolve.Person{User: account.User, Files: map[string]resolve.KeyFile{}}
+	for _, s := range intent.Sessions {
+		for _, key := range s.Keys {
+			if strings.HasPrefix(key, "/") && p.Files[key].Keys == nil {
+				keys, err := publicKeys(key)
+				p.Files[key] = resolve.KeyFile{Keys: keys, Err: err}
+			}
+		}
+	}
+	p.Keys = distinct(append(agentKeys(), ownKeys(filepath.Join(account.home, ".ssh"))...))
+	return p, nil
+}
+
+// account is a user of this machine.
+type account struct {
+	resource.User
+	home string
+}
+
+// invoker is who typed the command.
+func invoker() (account, error) {
+	u, err := user.Current()
+	if name := os.Getenv("SUDO_USER"); err == nil && os.Geteuid() == 0 && name != "" {
+		u, err = user.Lookup(name)
+	}
+	if err != nil {
+		return account{}, fmt.Errorf("finding out who you are, since sessions run as you: %w", err)
+	}
+	uid, uidErr := strconv.Atoi(u.Uid)
+	gid, gidErr := strconv.Atoi(u.Gid)
+	if err := cmp.Or(uidErr, gidErr); err != nil {
+		return account{}, fmt.Errorf("finding out who you are: %w", err)
+	}
+	group := u.Username
+	if g, err := user.LookupGroupId(u.Gid); err == nil {
+		group = g.Name
+	}
+	return account{User: resource.User{Name: u.Username, UID: uid, GID: gid, Group: group}, home: u.HomeDir}, nil
+}
+
+// HomeDir is the home of who typed the command, also where cron or sudo hide it.
+func HomeDir() string {
+	if os.Getenv("SUDO_USER") == "" || os.Geteuid() != 0 {
+		if home, err := os.UserHomeDir(); err == nil {
+			return home
+		}
+	}
+	who, _ := invoker() // nobody has no home
+	return who.home
+}
+
+// agentKeys are the keys that the user's ssh agent holds; no agent has none.
+func agentKeys() []string {
+	socket := os.Getenv("SSH_AUTH_SOCK")
+	if socket == "" {
+		return nil
+	}
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return nil
+	}
+	defer conn.Close()
+	held, err := agent.NewClient(conn).List()
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, key := range held {
+		all = append(all, key.String())
+	}
+	return all
+}
+
+// ownKeys are the public keys in a folder that have their private one beside
+// them: with others one could not log in from here.
+func ownKeys(dir string) []string {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.pub"))
+	slices.Sort(files)
+	var all []string
+	for _, file := range files {
+		if _, err := os.Stat(strings.TrimSuffix(file, ".pub")); err != nil {
+			continue
+		}
+		if keys, err := publicKeys(file); err == nil {
+			all = append(all, keys...)
+		}
+	}
+	return all
+}
+
+// publicKeys reads a file of public keys, one a line. A file without any is an
+// error.
+func publicKeys(file string) ([]string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for len(bytes.TrimSpace(data)) > 0 {
+		key, comment, _, rest, err := ssh.ParseAuthorizedKey(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s holds no public key", file)
+		}
+		all = append(all, strings.TrimSpace(strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))+" "+comment))
+		data = rest
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s is empty", file)
+	}
+	return all, nil
+}
+
+// distinct drops keys that are there twice under whatever comment.
+func distinct(keys []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(keys, func(line string) bool {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || seen[fields[1]] {
+			return true
+		}
+		seen[fields[1]] = true
+		return false
+	})
+}

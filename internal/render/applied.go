@@ -60,7 +60,10 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 			what, gpu = gpuName(v.Live, g.Host, g.UUID), true
 		}
 	}
+	_, image := f.Step.Do.Op.(plan.EnsureImage)
 	switch {
+	case image:
+		p.flow(2, 4, text("no session was made from it; what the engine has got of it is kept for the next try."))
 	case f.Left != nil:
 		p.flow(2, 4, join(inked(removed, "not undone:"), text(" "+sentence(f.Left.Error())+" What is left of "+what+" is in the state; cosplay destroy removes it.")))
 	case f.Undone && gpu:
@@ -86,17 +89,24 @@ func (p *page) standing(v AppliedView) {
 		}
 	}
 	words := fmt.Sprintf("%d sessions are up and in the state", up)
-	if up == 1 {
+	switch up {
+	case 0:
+		words = "no session is up"
+	case 1:
 		words = "1 session is up and in the state"
 	}
-	if untouched, _ := untried(v); len(untouched) > 0 {
+	untouched, unfinished := untried(v)
+	if len(unfinished) > 0 {
+		words += fmt.Sprintf("; %d unfinished, which the next apply goes on with", len(unfinished))
+	}
+	if len(untouched) > 0 {
 		words += fmt.Sprintf("; %d not tried", len(untouched))
 	}
 	p.flow(2, 4, text(words+"."))
 }
 
 // untried lists the sessions and GPUs of which no step was begun, and those of
-// which some were when the run was stopped.
+// which some were when the run was stopped. Images are nobody's aim.
 func untried(v AppliedView) (untouched, unfinished []string) {
 	begun := map[string]bool{}
 	for _, id := range v.Result.Done {
@@ -112,7 +122,8 @@ func untried(v AppliedView) (untouched, unfinished []string) {
 	}
 	seen := map[string]bool{}
 	for _, s := range v.Result.NotTried {
-		if failed[s.Group] || seen[s.Group] || plan.Bookkeeping(s.Do.Op) {
+		_, image := s.Do.Op.(plan.EnsureImage)
+		if failed[s.Group] || seen[s.Group] || image || plan.Bookkeeping(s.Do.Op) {
 			continue
 		}
 		seen[s.Group] = true
@@ -136,7 +147,9 @@ func achieved(v AppliedView) tally {
 		done[id] = true
 	}
 	for _, s := range v.Plan.Steps {
-		if !done[s.ID] {
+		if done[s.ID] {
+			t.image(s.Do.Op)
+		} else {
 			open[s.Group] = true
 		}
 	}
@@ -214,6 +227,8 @@ func (t tally) done(destroy bool) []string {
 	}
 	add(t.SetUp, count(t.SetUp, "GPU")+" set up")
 	add(t.GiveBack, count(t.GiveBack, "GPU")+" given back")
+	add(t.Build, count(t.Build, "image")+" built")
+	add(t.Pull, count(t.Pull, "image")+" pulled")
 	return words
 }
 
@@ -237,93 +252,40 @@ func (p *page) asFound(v AppliedView) string {
 	return " Everything is as it was found."
 }
 
-// nextAfterApply is a look into the first session that was made, where there is
-// something to look with.
+// nextAfterApply is the way into the first session that was made: by ssh where
+// it has that, else by a look at its GPU where there is something to look with.
 func (p *page) nextAfterApply(v AppliedView) {
+	made := madeBy(v)
+	if len(made) == 0 {
+		p.next(suggest("status", v.Flags))
+		return
+	}
+	with := func(flags []string, a resource.Address) []string { return append(slices.Clone(flags), a.Short()) }
+	if i := slices.IndexFunc(made, func(s resource.PriorSession) bool { return sshOf(s.Session, s.Container) != nil }); i >= 0 {
+		p.flow(0, 6, join(inked(strong, "Next:"), text(" "+suggest("ssh", with(v.Flags, made[i].Address))),
+			inked(dim, hard+hard+" (or: "+suggest("ssh-config", v.Flags)+" >> ~/.ssh/config)")))
+		return
+	}
+	switch first := made[0]; {
+	case first.Box != nil && len(first.Command) > 0:
+		p.next(suggest("logs", with(v.Flags, first.Address)))
+	case first.Box != nil:
+		p.next(suggest("exec", with(v.Flags, first.Address)))
+	case v.NvidiaSMI:
+		p.next(suggest("exec", with(v.Flags, first.Address)) + " -- nvidia-smi")
+	default:
+		p.next(suggest("status", v.Flags))
+	}
+}
+
+// madeBy lists the sessions that a run made or changed and that are up.
+func madeBy(v AppliedView) []resource.PriorSession {
+	var made []resource.PriorSession
 	for _, c := range v.Plan.Diff.Sessions {
 		s, ok := v.Result.Prior.Session(c.Address)
-		if v.NvidiaSMI && ok && c.After != nil && c.Action != diff.NoOp && s.Container != nil {
-			p.next(suggest("exec", append(slices.Clone(v.Flags), c.Address.Short())) + " -- nvidia-smi")
-			return
+		if ok && c.After != nil && c.Action != diff.NoOp && s.Container != nil {
+			made = append(made, s)
 		}
 	}
-	p.next(suggest("status", v.Flags))
-}
-
-type failureJSON struct {
-	Step   string `json:"step"`
-	Title  string `json:"title"`
-	Error  string `json:"error"`
-	Undone bool   `json:"undone"`
-	Left   string `json:"left,omitempty"`
-	Code   int    `json:"nvml_code,omitempty"`
-}
-
-// madeJSON is a session as the state has it after a run.
-type madeJSON struct {
-	Address   resource.Address    `json:"address"`
-	Name      string              `json:"name"` // as people type it
-	Slice     resource.Slice      `json:"slice"`
-	SliceUUID string              `json:"slice_uuid"` // of its MIG device; "" on a whole GPU
-	Container *resource.Container `json:"container"`
-}
-
-func madeOf(prior resource.Prior) []madeJSON {
-	all := []madeJSON{}
-	for _, s := range prior.Sessions {
-		one := madeJSON{Address: s.Address, Name: s.Address.Short(), Slice: s.Slice, Container: s.Container}
-		if s.Handle != nil {
-			one.SliceUUID = s.Handle.UUID
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
-// AppliedJSON writes what came of a run as data.
-func AppliedJSON(w io.Writer, v AppliedView) error {
-	failures := []failureJSON{}
-	for _, f := range v.Result.Failures {
-		one := failureJSON{Step: f.Step.ID, Title: f.Step.Title, Error: f.Err.Error(), Undone: f.Undone}
-		if v.NVMLCode != nil {
-			one.Code = v.NVMLCode(f.Err)
-		}
-		if f.Left != nil {
-			one.Left = f.Left.Error()
-		}
-		failures = append(failures, one)
-	}
-	notTried := []string{}
-	for _, s := range v.Result.NotTried {
-		notTried = append(notTried, s.ID)
-	}
-	problem := ""
-	if v.Err != nil {
-		problem = v.Err.Error()
-	}
-	t := achieved(v)
-	return writeJSON(w, struct {
-		FormatVersion int           `json:"format_version"`
-		Destroy       bool          `json:"destroy"`
-		Summary       achievedJSON  `json:"summary"`
-		Done          []string      `json:"done"`
-		Sessions      []madeJSON    `json:"sessions"` // all of the project, also those that stayed
-		Failures      []failureJSON `json:"failures"`
-		NotTried      []string      `json:"not_tried"`
-		Interrupted   bool          `json:"interrupted"`
-		TookSeconds   float64       `json:"took_seconds"`
-		Serial        int           `json:"serial"`
-		Error         string        `json:"error,omitempty"`
-	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), failures, notTried,
-		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem})
-}
-
-// achievedJSON is a tally of what was done.
-type achievedJSON struct {
-	Create   int `json:"created"`
-	Change   int `json:"changed"`
-	Replace  int `json:"replaced"`
-	Destroy  int `json:"destroyed"`
-	SetUp    int `json:"gpus_set_up"`
-	GiveBack int `json:"gpus_given_back"`
+	return made
 }

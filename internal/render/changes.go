@@ -12,17 +12,17 @@ import (
 )
 
 // sessionReads is what two changes that read alike have in common: all but the
-// instance and its slot.
+// instance, its slot and its port.
 func sessionReads(c diff.SessionChange) string {
 	s := subject(c)
 	fields := ""
 	for _, f := range c.Fields {
 		fields += f.Name + "\x00"
-		if !strings.HasPrefix(f.Name, "env.") && f.Name != "slice" {
+		if !strings.HasPrefix(f.Name, "env.") && f.Name != "slice" && f.Name != "ssh.port" {
 			fields += f.From + "\x00" + f.To + "\x00"
 		}
 	}
-	return fmt.Sprint(c.Address.Name, c.Action, c.Reason, s.Target.Key, s.Slice.Profile, s.Fit, fields)
+	return fmt.Sprint(c.Address.Name, c.Action, c.Reason, s.Target.Key, s.Slice.Profile, s.Fit, fields, boxReads(c))
 }
 
 // subject is the session that a change is about: the new one, or the one that
@@ -41,16 +41,20 @@ func (p *page) sessionChanges(v PlanView, b board) {
 		{title: "FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}},
 		spare: []string{"TENSOR", "VRAM"}}
 	staying := 0
+	var rows []diff.SessionChange
 	for _, g := range alike(b.sessions, sessionReads, p.Verbose) {
 		if g.shown[0].Action == diff.NoOp && !p.Verbose {
 			staying += len(g.shown) + len(g.hidden)
 			continue
 		}
-		p.sessionRows(t, v.Live, g.shown)
+		rows = append(rows, g.shown...)
 		if len(g.hidden) > 0 {
+			p.sessionRows(t, v.Live, rows)
 			t.across(4, p.moreSessions(g.hidden))
+			rows = nil
 		}
 	}
+	p.sessionRows(t, v.Live, rows)
 	for _, c := range b.leaving {
 		t.across(4, inked(dim, c.Address.String()+" leaves for "+gpuName(v.Live, c.After.Slice.Host, c.After.Slice.GPU)))
 	}
@@ -103,7 +107,7 @@ func (p *page) sessionRows(t *table, live resource.Live, changes []diff.SessionC
 		}
 		for _, d := range details {
 			t.across(6, join(text(lead), d))
-			lead = strings.Repeat(hard, len(lead))
+			lead = strings.Repeat(hard, columns(lead))
 		}
 		first = i + 1
 	}
@@ -135,6 +139,9 @@ func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 		if was, fields = before(live, c); was != "" {
 			details = append(details, inked(dim, "was "+was))
 		}
+	}
+	if boxIsNew(c) {
+		details = append(details, text(boxWords(*c.After.Box)))
 	}
 	name := 0
 	for _, f := range fields {

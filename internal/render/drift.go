@@ -8,11 +8,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// NoDrift says that nothing was changed outside of cosplay, and which slices of
-// others there are.
+// NoDrift says that nothing was changed outside of cosplay, and what is there
+// that is left alone.
 func NoDrift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
-	said := "No drift: everything is as the last apply left it. " + foreignWords(v)
+	said := "No drift: everything is as the last apply left it. " + toldWords(v)
 	p.flow(0, 2, text(said))
 	p.flush(w)
 }
@@ -30,7 +30,7 @@ func Drift(w io.Writer, s Style, v PlanView) {
 	p.flush(w)
 }
 
-// drift lists what counts; slices of others follow, told and no more.
+// drift lists what counts; what is told and no more follows.
 func (p *page) drift(v PlanView) {
 	var counts, told []diff.Drift
 	for _, d := range v.Plan.Diff.Drift {
@@ -45,30 +45,39 @@ func (p *page) drift(v PlanView) {
 		were = " thing was"
 	}
 	p.flow(0, 2, join(inked(drifted, "Drift:"), text(fmt.Sprintf(" %d%s changed outside of cosplay since the last apply.", len(counts), were))))
-	t := &table{indent: 2, columns: []column{{brief: inBlock}, {}, {}, {tight: true}, {tight: true}, {prose: true}}}
-	p.driftRows(t, v.Live, counts, drifted)
+	p.driftTable(v.Live, counts, drifted)
 	if len(told) > 0 {
-		t.across(0, nil)
-		t.across(-t.indent, text("Not ours, and left alone:"))
-		p.driftRows(t, v.Live, told, plain)
+		p.gap()
+		p.print(0, text("Left alone:"))
+		p.driftTable(v.Live, told, plain)
 	}
-	p.table(t)
 }
 
-func (p *page) driftRows(t *table, live resource.Live, all []diff.Drift, to ink) {
+func (p *page) driftTable(live resource.Live, all []diff.Drift, to ink) {
+	t := &table{indent: 2, columns: []column{{brief: inBlock}, {}, {}, {tight: true}, {tight: true}, {prose: true}}}
 	for _, g := range alike(all, driftReads, p.Verbose) {
-		for _, d := range g.shown {
+		for i, d := range g.shown {
+			above := i > 0 && likewise(g.shown[i-1], d)
+			below := i+1 < len(g.shown) && likewise(d, g.shown[i+1])
 			cause := d.Cause
-			if d.Told {
-				cause = "" // the line above says it
+			if above || below {
+				cause = ""
 			}
 			t.add(text(driftName(live, d)), text(d.Thing), text(d.From), inked(dim, p.arrow()), inked(to, d.To), inked(dim, cause))
+			if above && !below {
+				t.across(4, inked(dim, "each: "+d.Cause))
+			}
 		}
 		if len(g.hidden) > 0 {
 			t.across(0, p.more(len(g.hidden)))
 		}
 	}
+	p.table(t)
 }
+
+// likewise reports whether two things that are told and no more came about
+// alike: that takes a sentence, which is said once.
+func likewise(a, b diff.Drift) bool { return a.Told && b.Told && a.Cause == b.Cause }
 
 // driftReads is what drifts that read alike have in common.
 func driftReads(d diff.Drift) string {

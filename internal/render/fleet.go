@@ -23,6 +23,7 @@ type fleet struct {
 	owners map[resource.LiveSlice]resource.Address // of the slices that are ours
 	whole  map[[2]string]resource.Address          // by host and UUID: of the GPUs that are ours as a whole
 	drift  map[resource.Address][]diff.Drift
+	ssh    bool // there is a session with ssh
 }
 
 func look(v StatusView) fleet {
@@ -30,6 +31,7 @@ func look(v StatusView) fleet {
 	var all []resource.Address
 	for _, s := range v.Prior.Sessions {
 		all = append(all, s.Address)
+		f.ssh = f.ssh || s.Box != nil && s.Box.SSH.Enabled
 		if own, ok := diff.OwnSlice(s, v.Live); ok {
 			f.owners[own] = s.Address
 		}

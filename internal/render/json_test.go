@@ -22,6 +22,7 @@ func twins() map[string]func(io.Writer) error {
 	view := FitView{Target: targetOf("3090"), Model: modelOf("h200"), Options: resource.DefaultFit()}
 	view.Candidates = fit.Candidates(view.Model, view.Target, view.Options)
 	empty := (&world{}).host("lab", "l40s")
+	boxes := blocks().applied().keepPorts()
 	return map[string]func(io.Writer) error{
 		"plan":           func(o io.Writer) error { return PlanJSON(o, w.view()) },
 		"plan-drift":     func(o io.Writer) error { return PlanJSON(o, drifted.view()) },
@@ -36,6 +37,12 @@ func twins() map[string]func(io.Writer) error {
 		"sessions":       func(o io.Writer) error { return SessionsJSON(o, drifted.status()) },
 		"state":          func(o io.Writer) error { return StateJSON(o, drifted.prior) },
 		"state-empty":    func(o io.Writer) error { return StateJSON(o, resource.Prior{}) },
+		"plan-boxes":     func(o io.Writer) error { return PlanJSON(o, blocks().view()) },
+		"applied-boxes":  func(o io.Writer) error { return AppliedJSON(o, run(blocks(), no, no)) },
+		"status-boxes":   func(o io.Writer) error { return StatusJSON(o, boxes.status()) },
+		"sessions-boxes": func(o io.Writer) error { return SessionsJSON(o, boxes.status()) },
+		"state-boxes":    func(o io.Writer) error { return StateJSON(o, boxes.prior) },
+		"ssh-config":     func(o io.Writer) error { return SSHConfigJSON(o, hostBlocks()) },
 		"targets":        func(o io.Writer) error { return TargetsJSON(o, catalog.Targets()) },
 		"target":         func(o io.Writer) error { return TargetJSON(o, targetOf("2060")) },
 		"fit":            func(o io.Writer) error { return FitJSON(o, view) },

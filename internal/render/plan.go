@@ -44,6 +44,7 @@ func Plan(w io.Writer, s Style, v PlanView) {
 			p.gap()
 			p.print(0, inked(strong, "Changes:"))
 		}
+		p.images(v)
 		p.boards(v)
 		p.limits(v)
 	}
@@ -77,7 +78,8 @@ func stateWords(prior resource.Prior) string {
 	return fmt.Sprintf("serial %d, %s on %s", prior.Serial, count(len(prior.Sessions), "session"), count(len(prior.GPUs), "GPU"))
 }
 
-// hostWords is "lab: 8 x NVIDIA H200 (simulated), driver 570.86, process runtime".
+// hostWords is "lab: 8 x NVIDIA H200 (simulated), driver 570.86, Docker 20.10.24,
+// slices through CDI".
 func hostWords(h resource.Host) string {
 	var names []string
 	numbers := map[string]int{}
@@ -99,8 +101,8 @@ func hostWords(h resource.Host) string {
 	if h.Driver != "" {
 		words += ", " + together("driver "+h.Driver)
 	}
-	if h.Runtime != "" {
-		words += ", " + together(h.Runtime+" runtime")
+	if runtime := runtimeWords(h); runtime != "" {
+		words += ", " + runtime
 	}
 	return words
 }
@@ -124,17 +126,31 @@ type tally struct {
 	Destroy  int `json:"destroy"`
 	SetUp    int `json:"gpus_to_set_up"`
 	GiveBack int `json:"gpus_to_give_back"`
+	Build    int `json:"images_to_build"`
+	Pull     int `json:"images_to_pull"`
 }
 
-func tallyOf(d diff.Diff) tally {
+func tallyOf(p *plan.Plan) tally {
 	var t tally
-	for _, s := range d.Sessions {
+	for _, s := range p.Diff.Sessions {
 		t.session(s.Action)
 	}
-	for _, g := range d.GPUs {
+	for _, g := range p.Diff.GPUs {
 		t.gpu(g)
 	}
+	for _, s := range p.Steps {
+		t.image(s.Do.Op)
+	}
 	return t
+}
+
+func (t *tally) image(op plan.Op) {
+	switch op, _ := op.(plan.EnsureImage); op.How {
+	case plan.BuildImage:
+		t.Build++
+	case plan.PullImage:
+		t.Pull++
+	}
 }
 
 func (t *tally) session(a diff.Action) {
@@ -164,7 +180,7 @@ func (t tally) sessions() int { return t.Create + t.Change + t.Replace + t.Destr
 
 // summary ends a plan: what it amounts to, and what to type next.
 func (p *page) summary(v PlanView) {
-	t := tallyOf(v.Plan.Diff)
+	t := tallyOf(v.Plan)
 	switch {
 	case v.Stale != "":
 		p.flow(0, 2, join(inked(removed, "Stale:"), text(" "+v.Stale+" since this plan was made, so it will not be applied. Make it anew.")))
@@ -203,7 +219,7 @@ func (p *page) next(command string) {
 	p.flow(0, 6, join(inked(strong, "Next:"), text(" "+command)))
 }
 
-// words is "7 to create, 0 to change, 0 to destroy; 1 GPU to set up".
+// words is "7 to create, 0 to change, 0 to destroy; 1 GPU to set up; 1 image to build".
 func (t tally) words() line {
 	item := func(n int, what string, i ink) line {
 		if n == 0 {
@@ -216,16 +232,18 @@ func (t tally) words() line {
 		words = join(words, text(", "), item(t.Replace, "to replace", replaced))
 	}
 	words = join(words, text(", "), item(t.Destroy, "to destroy", removed))
-	if t.SetUp > 0 {
-		words = join(words, text("; "+together(count(t.SetUp, "GPU")+" to set up")))
-	}
-	if t.GiveBack > 0 {
-		words = join(words, text("; "+together(count(t.GiveBack, "GPU")+" to give back")))
+	for _, more := range []struct {
+		n           int
+		thing, fate string
+	}{{t.SetUp, "GPU", " to set up"}, {t.GiveBack, "GPU", " to give back"}, {t.Build, "image", " to build"}, {t.Pull, "image", " to pull"}} {
+		if more.n > 0 {
+			words = join(words, text("; "+together(count(more.n, more.thing)+more.fate)))
+		}
 	}
 	return words
 }
 
-// nothingToDo says that all is well, and what of others is left alone.
+// nothingToDo says that all is well, and what is left alone.
 func (p *page) nothingToDo(v PlanView) {
 	said := "Everything is as " + v.Config + " says."
 	switch {
@@ -235,9 +253,14 @@ func (p *page) nothingToDo(v PlanView) {
 		said = "What has drifted is left as it is: neighbours or the manage line forbid a change, or nothing asks for it (--verbose shows the settings)."
 	}
 	if !v.Plan.Diff.Drifted() { // then the drift has told them
-		said = strings.TrimSpace(said + " " + foreignWords(v))
+		said = strings.TrimSpace(said + " " + toldWords(v))
 	}
 	p.flow(0, 2, join(inked(strong, "No changes. "), text(said)))
+}
+
+// toldWords tells what is not as it was, and is left alone.
+func toldWords(v PlanView) string {
+	return strings.TrimSpace(foreignWords(v) + " " + movedWords(v.Plan.Diff.Drift))
 }
 
 // foreignWords tells of slices of others on our GPUs.

@@ -17,12 +17,23 @@ type planJSON struct {
 	Changes       bool             `json:"has_changes"`
 	Drifted       bool             `json:"has_drift"`
 	Summary       tally            `json:"summary"`
+	Hosts         []planHostJSON   `json:"hosts"`
 	Drift         []diff.Drift     `json:"drift"`
+	Images        []imageChange    `json:"images"` // that are pulled or built
 	Diff          changesJSON      `json:"changes"`
 	Steps         []plan.Step      `json:"steps"`
 	Fits          []fitOfJSON      `json:"fits"`
 	Warnings      []diagnosticJSON `json:"warnings"`
 	Notes         []string         `json:"notes"`
+}
+
+// planHostJSON is where the sessions of a plan run.
+type planHostJSON struct {
+	Name      string      `json:"name"`
+	Simulated string      `json:"simulated,omitempty"`
+	Driver    string      `json:"driver"`
+	Runtime   string      `json:"runtime"`
+	Engine    *engineJSON `json:"engine"`
 }
 
 type changesJSON struct {
@@ -44,11 +55,19 @@ func PlanJSON(w io.Writer, v PlanView) error {
 	d := v.Plan.Diff
 	return writeJSON(w, planJSON{
 		FormatVersion: formatVersion, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
-		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(d),
-		Drift: list(d.Drift), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions)},
+		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(v.Plan),
+		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),
 		Warnings: diagnosticsJSON(v.Warnings), Notes: list(v.Notes),
 	})
+}
+
+func planHostsOf(live resource.Live) []planHostJSON {
+	all := []planHostJSON{}
+	for _, h := range live.Hosts {
+		all = append(all, planHostJSON{Name: h.Name, Simulated: h.Simulated, Driver: h.Driver, Runtime: h.Runtime, Engine: engineOf(h)})
+	}
+	return all
 }
 
 func fitsOf(sessions []resource.Session) []fitOfJSON {

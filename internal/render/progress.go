@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+	"unicode"
 
 	"cosplay/internal/apply"
+	"cosplay/internal/plan"
 )
 
 // Progress shows a run while it goes: one line for each step that has ended
@@ -18,14 +21,21 @@ type Progress struct {
 	style   Style
 	live    bool // the last line may be written over
 	running []apply.Event
-	shown   bool // a live line stands
+	shown   string // the live line that stands
 	closed  bool
+
+	now   func() time.Time
+	heard map[string]time.Time // by step: when a line was last spent on what it says
 }
+
+// quiet is how long a step may talk before a line is spent on it again where
+// lines stay: in logs.
+const quiet = 10 * time.Second
 
 // NewProgress makes a progress display for a run.
 func NewProgress(w io.Writer, s Style) *Progress {
 	_, isTerminal := terminal(w)
-	return &Progress{w: w, style: s, live: isTerminal && s.Color}
+	return &Progress{w: w, style: s, live: isTerminal && s.Color, now: time.Now, heard: map[string]time.Time{}}
 }
 
 // Event shows what happened to a step.
@@ -38,6 +48,8 @@ func (p *Progress) Event(e apply.Event) {
 	switch e.Kind {
 	case apply.StepStarted:
 		p.running = append(p.running, e)
+	case apply.StepSays:
+		p.says(e)
 	case apply.StepDone:
 		p.ended(e, p.counter(e), seconds(e.Took))
 	case apply.StepFailed:
@@ -48,6 +60,37 @@ func (p *Progress) Event(e apply.Event) {
 		p.print(join(inked(removed, p.style.cross()+" not undone: "), text(undoWords(e))))
 	}
 	p.refresh()
+}
+
+// says takes down how far a step is: for the live line or, where there is none,
+// as a line of its own, the first time and then now and then.
+func (p *Progress) says(e apply.Event) {
+	i := slices.IndexFunc(p.running, func(r apply.Event) bool { return r.Step.ID == e.Step.ID })
+	if e.Text = saidOf(e); i < 0 || e.Text == "" || e.Text == p.running[i].Text {
+		return
+	}
+	p.running[i].Text = e.Text
+	last, spoke := p.heard[e.Step.ID]
+	if now := p.now(); !p.live && (!spoke || now.Sub(last) >= quiet) {
+		p.heard[e.Step.ID] = now
+		p.print(inked(dim, head(p.telling(p.running[i], 0), p.style.width())))
+	}
+}
+
+// saidOf is what a step says on one line, without what its title tells already
+// and without what would move a terminal's cursor.
+func saidOf(e apply.Event) string {
+	words := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, e.Text)
+	words = strings.Join(strings.Fields(words), " ")
+	if op, ok := e.Step.Do.Op.(plan.EnsureImage); ok {
+		words = strings.TrimPrefix(words, op.Image+": ")
+	}
+	return words
 }
 
 // Say shows a message in between.
@@ -107,24 +150,38 @@ func (p *Progress) print(l line) {
 }
 
 func (p *Progress) erase() {
-	if p.shown {
+	if p.shown != "" {
 		_, _ = io.WriteString(p.w, "\r\x1b[K")
-		p.shown = false
+		p.shown = ""
 	}
 }
 
-// refresh writes what is running, without an end of line.
+// refresh writes what is running, without an end of line: the step that began
+// first of those that say how far they are, else of all.
 func (p *Progress) refresh() {
-	p.erase()
 	if !p.live || p.closed || len(p.running) == 0 {
+		p.erase()
 		return
 	}
-	oldest := p.running[0]
-	what := "  " + p.counter(oldest) + " " + oldest.Step.Title + " " + p.style.dots()
-	if n := len(p.running) - 1; n > 0 {
-		what += fmt.Sprintf(" and %d more", n)
+	first := p.running[max(0, slices.IndexFunc(p.running, func(e apply.Event) bool { return e.Text != "" }))]
+	what := p.telling(first, len(p.running)-1)
+	if what == p.shown {
+		return
 	}
-	what = strings.ReplaceAll(head(what, p.style.width()-1), "\n", " ")
+	p.erase()
 	_, _ = io.WriteString(p.w, p.style.paint(dim, what))
-	p.shown = true
+	p.shown = what
+}
+
+// telling is a running step with how far it is, on one line. What does not fit
+// of that is cut off, not how many others there are.
+func (p *Progress) telling(e apply.Event, others int) string {
+	what, more := "  "+p.counter(e)+" "+e.Step.Title+" "+p.style.dots(), ""
+	if e.Text != "" {
+		what += " " + e.Text
+	}
+	if others > 0 {
+		more = fmt.Sprintf(" and %d more", others)
+	}
+	return head(strings.ReplaceAll(what, "\n", " "), p.style.width()-1-columns(more)) + more
 }

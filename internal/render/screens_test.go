@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -51,7 +52,7 @@ func mixed() *world {
 }
 
 func screens() []screen {
-	return append(append(append(planScreens(), runScreens()...), liveScreens()...), catalogScreens()...)
+	return slices.Concat(planScreens(), runScreens(), liveScreens(), catalogScreens(), boxScreens())
 }
 
 func planScreens() []screen {

@@ -20,13 +20,29 @@ func Sessions(w io.Writer, s Style, v StatusView) {
 
 // sessionTable lists the sessions of the state with how they are.
 func (p *page) sessionTable(v fleet) {
-	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "STATE"}, {prose: true}}, spare: []string{"VRAM"}}
+	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "STATE"}, {title: "SSH"}, {prose: true}}, spare: []string{"VRAM"}}
 	for _, s := range v.Prior.Sessions {
 		state := v.sessionState(s)
 		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(gpuName(v.Live, s.Slice.Host, s.Slice.GPU), "GPU ")), text(s.Slice.String()),
-			text(mib(s.Target.MemoryMiB)), stateCell(state), p.driftCell(state, v.drift[s.Address]))
+			text(mib(s.Target.MemoryMiB)), stateCell(state), v.sshCell(s), p.driftCell(state, v.drift[s.Address]))
 	}
 	p.table(t)
+}
+
+// sshCell is where one logs in; empty where no session has ssh, so that there is
+// no column of it.
+func (f fleet) sshCell(s resource.PriorSession) line {
+	c, there := f.Live.Container(s.Slice.Host, s.Runtime, s.ID)
+	if !there {
+		c.State = ""
+	}
+	switch at := sshOf(s.Session, &c); {
+	case at != nil:
+		return text(endpoint(at.Host, at.Port))
+	case f.ssh:
+		return inked(dim, "-")
+	}
+	return nil
 }
 
 func stateCell(state string) line {
@@ -40,16 +56,24 @@ func stateCell(state string) line {
 }
 
 // driftCell marks a session that drifted, with words where its state has none.
+// An image that has moved is told and no more: it has no mark.
 func (p *page) driftCell(state string, drift []diff.Drift) line {
+	var things, told []string
+	for _, d := range drift {
+		switch {
+		case d.Class == diff.ImageMoved:
+			told = append(told, "image moved")
+		case d.Class == diff.ContainerReplaced:
+			things = append(things, d.Thing+" replaced")
+		default:
+			things = append(things, d.Thing+" "+d.To)
+		}
+	}
 	switch {
-	case len(drift) == 0:
-		return nil
+	case len(things) == 0:
+		return inked(dim, strings.Join(told, ", "))
 	case state != resource.Running:
 		return inked(drifted, p.mark())
 	}
-	var things []string
-	for _, d := range drift {
-		things = append(things, d.Thing+" "+d.To)
-	}
-	return join(inked(drifted, p.mark()), text(" "+strings.Join(things, ", ")))
+	return join(inked(drifted, p.mark()+":"), text(" "+strings.Join(things, ", ")))
 }

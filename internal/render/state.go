@@ -26,6 +26,7 @@ func State(w io.Writer, s Style, prior resource.Prior) {
 		p.stateGPU(g)
 		p.gap()
 		p.stateSessions(prior, g)
+		p.stateBoxes(prior, g)
 	}
 	p.gap()
 	p.print(0, text(capital(stateWords(prior))+"."))
@@ -94,9 +95,34 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 	p.table(t)
 }
 
+// stateBoxes lists what the sessions on a GPU that run in containers are made
+// from, and where one logs in.
+func (p *page) stateBoxes(prior resource.Prior, g resource.PriorGPU) {
+	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "IMAGE"}, {title: "SSH"}, {title: "USER"}, {title: "CONTAINER"}},
+		spare: []string{"CONTAINER"}}
+	for _, s := range prior.Sessions {
+		if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID || s.Box == nil {
+			continue
+		}
+		ssh, container := "-", "-"
+		if s.Container != nil {
+			container = shortID(*s.Container)
+			if s.Box.SSH.Enabled {
+				ssh = endpoint(s.Box.SSH.Bind, s.Container.SSHPort)
+			}
+		}
+		t.add(text(s.Address.String()), text(s.Box.Image), text(ssh), text(s.Box.User.Name), inked(dim, container))
+	}
+	if len(t.rows) > 0 {
+		p.gap()
+		p.table(t)
+	}
+}
+
 // StateJSON writes what the state remembers as data.
 func StateJSON(w io.Writer, prior resource.Prior) error {
 	prior.GPUs, prior.Sessions = list(prior.GPUs), list(prior.Sessions)
+	prior.Key = "" // with it the hashes that lie open could be tried out
 	return writeJSON(w, struct {
 		FormatVersion int `json:"format_version"`
 		resource.Prior

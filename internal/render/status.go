@@ -95,7 +95,7 @@ func (p *page) orphans(v StatusView) {
 	t := &table{indent: 2, columns: []column{{}, {}, {}, {prose: true}}}
 	for _, h := range v.Live.Hosts {
 		for _, c := range v.orphans(h) {
-			t.add(text(c.Session), text(c.State), text("on "+h.Name), inked(dim, c.ID))
+			t.add(text(c.Session), text(c.State), text("on "+h.Name), inked(dim, shortID(c)))
 		}
 	}
 	if len(t.rows) == 0 {

@@ -17,13 +17,28 @@ type statusJSON struct {
 }
 
 type hostJSON struct {
-	Name      string    `json:"name"`
-	Simulated string    `json:"simulated,omitempty"`
-	Library   string    `json:"library"`
-	Driver    string    `json:"driver"`
-	BootID    string    `json:"boot_id"`
-	Runtime   string    `json:"runtime"`
-	GPUs      []gpuJSON `json:"gpus"`
+	Name      string      `json:"name"`
+	Simulated string      `json:"simulated,omitempty"`
+	Library   string      `json:"library"`
+	Driver    string      `json:"driver"`
+	BootID    string      `json:"boot_id"`
+	Runtime   string      `json:"runtime"` // where new sessions run
+	Engine    *engineJSON `json:"engine"`  // null where no session needs one
+	GPUs      []gpuJSON   `json:"gpus"`
+}
+
+// engineJSON is a container engine, and in words how slices come into its
+// containers.
+type engineJSON struct {
+	Name   string `json:"name"`
+	Access string `json:"access"`
+}
+
+func engineOf(h resource.Host) *engineJSON {
+	if h.Engine == nil {
+		return nil
+	}
+	return &engineJSON{Name: h.Engine.Name, Access: h.Engine.Access}
 }
 
 // gpuJSON is a GPU as NVML shows it. Power is in W.
@@ -66,7 +81,7 @@ func StatusJSON(w io.Writer, v StatusView) error {
 	s := statusJSON{FormatVersion: formatVersion, Hosts: []hostJSON{}, Sessions: f.sessionsJSON(),
 		Drift: list(v.Drift), Drifted: v.counted() > 0, Orphans: []resource.Container{}}
 	for _, h := range v.Live.Hosts {
-		host := hostJSON{Name: h.Name, Simulated: h.Simulated, Library: h.Library, Driver: h.Driver, BootID: h.BootID, Runtime: h.Runtime, GPUs: []gpuJSON{}}
+		host := hostJSON{Name: h.Name, Simulated: h.Simulated, Library: h.Library, Driver: h.Driver, BootID: h.BootID, Runtime: h.Runtime, Engine: engineOf(h), GPUs: []gpuJSON{}}
 		for _, g := range h.GPUs {
 			host.GPUs = append(host.GPUs, f.gpuJSON(g))
 		}
@@ -110,9 +125,11 @@ type sessionJSON struct {
 	MemoryMiB int                 `json:"memory_mib"`
 	Fit       fitJSON             `json:"fit"`
 	Runtime   string              `json:"runtime"`
+	Image     string              `json:"image,omitempty"` // in a container
 	Workspace string              `json:"workspace"`
 	State     string              `json:"state"`
 	Container *resource.Container `json:"container"`
+	SSH       *sshJSON            `json:"ssh"` // null where nobody can log in
 	Drift     []diff.Drift        `json:"drift"`
 }
 
@@ -120,13 +137,13 @@ func (f fleet) sessionsJSON() []sessionJSON {
 	all := []sessionJSON{}
 	for _, s := range f.Prior.Sessions {
 		one := sessionJSON{Address: s.Address, Name: s.Address.Short(), ID: s.ID, Target: s.Target.Key, Slice: s.Slice,
-			MemoryMiB: s.Target.MemoryMiB, Fit: newFitJSON(s.Fit), Runtime: s.Runtime, Workspace: s.Workspace,
+			MemoryMiB: s.Target.MemoryMiB, Fit: newFitJSON(s.Fit), Runtime: s.Runtime, Image: imageOf(s.Session), Workspace: s.Workspace,
 			State: f.sessionState(s), Drift: list(f.drift[s.Address])}
 		if s.Handle != nil {
 			one.SliceUUID = s.Handle.UUID
 		}
 		if c, ok := f.Live.Container(s.Slice.Host, s.Runtime, s.ID); ok {
-			one.Container = &c
+			one.Container, one.SSH = &c, sshOf(s.Session, &c)
 		}
 		all = append(all, one)
 	}

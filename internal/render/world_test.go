@@ -64,7 +64,7 @@ func (w *world) seat(a resource.Address, target string, host, index int, profile
 	w.desired.Sessions = append(w.desired.Sessions, resource.Session{
 		Address: a, ID: resource.SessionID(a), Target: t, Request: resource.Request{Host: g.Host, Target: t.Key, Fit: resource.DefaultFit()},
 		Slice: resource.Slice{Host: g.Host, GPU: g.UUID, Profile: profile, Start: start, Size: p.MemorySlices},
-		Fit:   f, Runtime: "process", Workspace: "/home/ann/exp", Env: map[string]string{"SEED": "11"},
+		Fit:   f, Runtime: w.live.Hosts[host].Runtime, Workspace: "/home/ann/exp", Env: map[string]string{"SEED": "11"}, Box: w.box(host),
 	})
 	slices.SortFunc(w.desired.Sessions, func(a, b resource.Session) int { return a.Address.Compare(b.Address) })
 	return w.setUp(g, t, profile != "", f.ClockMHz)
@@ -107,7 +107,7 @@ func (w *world) status() StatusView {
 // applied makes all that is planned true, in the state and in the world.
 func (w *world) applied() *world {
 	next := w.prior.Clone()
-	next.Lineage, next.Serial = "6f3c1e0a-2b7d-4c5e", w.prior.Serial+1
+	next.Lineage, next.Key, next.Serial = "6f3c1e0a-2b7d-4c5e", stateKey, w.prior.Serial+1
 	for _, h := range w.live.Hosts {
 		next.BootIDs[h.Name] = h.BootID
 	}
@@ -117,6 +117,9 @@ func (w *world) applied() *world {
 	w.prior = next
 	return w
 }
+
+// stateKey is the secret of the state: no screen may show it.
+const stateKey = "c2VjcmV0IG9mIHRoZSBzdGF0ZQ"
 
 func (w *world) at(host, uuid string) *resource.GPU {
 	for i := range w.live.Hosts {
@@ -146,7 +149,12 @@ func (w *world) do(op plan.Op) plan.Made {
 	case plan.CreateSlice:
 		return plan.Made{Handle: w.slice(op.Session.Slice)}
 	case plan.Prepare:
-		return plan.Made{Container: w.container(op.Session.Slice.Host, op.Session.ID, op.Session.Hash(""))}
+		if op.Session.Box != nil {
+			return plan.Made{Container: w.boxed(op.Session)}
+		}
+		return plan.Made{Container: w.container(op.Session.Slice.Host, op.Session.ID, op.Session.Hash(stateKey))}
+	case plan.EnsureImage:
+		w.image(op.Image, "sha256:9f1c5e0a7b3d"+op.Image)
 	}
 	return plan.Made{}
 }

@@ -1,0 +1,91 @@
+package render
+
+import (
+	"io"
+
+	"cosplay/internal/resource"
+)
+
+type failureJSON struct {
+	Step   string `json:"step"`
+	Title  string `json:"title"`
+	Error  string `json:"error"`
+	Undone bool   `json:"undone"`
+	Left   string `json:"left,omitempty"`
+	Code   int    `json:"nvml_code,omitempty"`
+}
+
+// madeJSON is a session as the state has it after a run.
+type madeJSON struct {
+	Address   resource.Address    `json:"address"`
+	Name      string              `json:"name"` // as people type it
+	Slice     resource.Slice      `json:"slice"`
+	SliceUUID string              `json:"slice_uuid"` // of its MIG device; "" on a whole GPU
+	Runtime   string              `json:"runtime"`
+	Image     string              `json:"image,omitempty"` // in a container
+	Container *resource.Container `json:"container"`
+	SSH       *sshJSON            `json:"ssh"` // null where nobody can log in
+}
+
+func madeOf(prior resource.Prior) []madeJSON {
+	all := []madeJSON{}
+	for _, s := range prior.Sessions {
+		one := madeJSON{Address: s.Address, Name: s.Address.Short(), Slice: s.Slice, Runtime: s.Runtime, Image: imageOf(s.Session),
+			Container: s.Container, SSH: sshOf(s.Session, s.Container)}
+		if s.Handle != nil {
+			one.SliceUUID = s.Handle.UUID
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// AppliedJSON writes what came of a run as data.
+func AppliedJSON(w io.Writer, v AppliedView) error {
+	failures := []failureJSON{}
+	for _, f := range v.Result.Failures {
+		one := failureJSON{Step: f.Step.ID, Title: f.Step.Title, Error: f.Err.Error(), Undone: f.Undone}
+		if v.NVMLCode != nil {
+			one.Code = v.NVMLCode(f.Err)
+		}
+		if f.Left != nil {
+			one.Left = f.Left.Error()
+		}
+		failures = append(failures, one)
+	}
+	notTried := []string{}
+	for _, s := range v.Result.NotTried {
+		notTried = append(notTried, s.ID)
+	}
+	problem := ""
+	if v.Err != nil {
+		problem = v.Err.Error()
+	}
+	t := achieved(v)
+	return writeJSON(w, struct {
+		FormatVersion int           `json:"format_version"`
+		Destroy       bool          `json:"destroy"`
+		Summary       achievedJSON  `json:"summary"`
+		Done          []string      `json:"done"`
+		Sessions      []madeJSON    `json:"sessions"` // all of the project, also those that stayed
+		Failures      []failureJSON `json:"failures"`
+		NotTried      []string      `json:"not_tried"`
+		Interrupted   bool          `json:"interrupted"`
+		TookSeconds   float64       `json:"took_seconds"`
+		Serial        int           `json:"serial"`
+		Error         string        `json:"error,omitempty"`
+	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), failures, notTried,
+		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem})
+}
+
+// achievedJSON is a tally of what was done.
+type achievedJSON struct {
+	Create   int `json:"created"`
+	Change   int `json:"changed"`
+	Replace  int `json:"replaced"`
+	Destroy  int `json:"destroyed"`
+	SetUp    int `json:"gpus_set_up"`
+	GiveBack int `json:"gpus_given_back"`
+	Build    int `json:"images_built"`
+	Pull     int `json:"images_pulled"`
+}

@@ -1,0 +1,180 @@
+package render
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/place"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+)
+
+// runtimeWords says where the sessions of a host run and, with an engine, how
+// slices come into its containers.
+func runtimeWords(h resource.Host) string {
+	process := h.Runtime == resource.RuntimeProcess
+	switch {
+	case h.Runtime == "":
+		return ""
+	case h.Engine == nil:
+		return together(h.Runtime + " runtime")
+	case process:
+		return together("process runtime") + " for new sessions, " + together(h.Engine.Name) + " for those in it"
+	case h.Engine.Access == "":
+		return together(h.Engine.Name)
+	}
+	return together(h.Engine.Name) + ", slices through " + h.Engine.Access
+}
+
+// imageChange is an image that a plan gets.
+type imageChange struct {
+	Host  string           `json:"host"`
+	Image string           `json:"image"`
+	How   plan.ImageSource `json:"how"`   // "build" or "pull"
+	There bool             `json:"there"` // one of that name is there already
+}
+
+func imagesOf(v PlanView) []imageChange {
+	all := []imageChange{}
+	for _, s := range v.Plan.Steps {
+		op, ok := s.Do.Op.(plan.EnsureImage)
+		if !ok {
+			continue
+		}
+		one := imageChange{Host: op.Host, Image: op.Image, How: op.How}
+		if h, ok := v.Live.Host(op.Host); ok && h.Engine != nil {
+			one.There = h.Engine.Images[op.Image] != ""
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// images lists the images that are pulled or built before sessions are made.
+func (p *page) images(v PlanView) {
+	all := imagesOf(v)
+	if len(all) == 0 {
+		return
+	}
+	p.gap()
+	t := &table{columns: []column{{}, {tight: true}, {prose: true}}}
+	for _, one := range all {
+		mark, fate := sign(diff.Create), fmt.Sprintf("to be %s: it is not there yet", pulledOrBuilt(one.How))
+		if one.There {
+			mark, fate = sign(diff.Update), `to be pulled anew: pull is "always"`
+		}
+		name := "image " + one.Image
+		if len(v.Live.Hosts) > 1 {
+			name = one.Host + " " + name
+		}
+		t.add(mark, text(name), inked(dim, fate))
+	}
+	p.table(t)
+}
+
+func pulledOrBuilt(how plan.ImageSource) string {
+	if how == plan.BuildImage {
+		return "built"
+	}
+	return "pulled"
+}
+
+// boxIsNew reports whether a change makes a container where there was none:
+// then what it is made of is told.
+func boxIsNew(c diff.SessionChange) bool {
+	return c.After != nil && c.After.Box != nil && (c.Action == diff.Create || c.Before == nil || c.Before.Box == nil)
+}
+
+// boxWords is what a container is made from, where one will log in, and as whom.
+func boxWords(b resource.Box) string {
+	parts := []string{"image " + b.Image, "no ssh", "user " + b.User.Name}
+	switch {
+	case !b.SSH.Enabled:
+	case b.SSH.Port != 0:
+		parts[1] = "ssh " + endpoint(b.SSH.Bind, b.SSH.Port)
+	case b.SSH.Kept != 0:
+		parts[1] = "ssh " + endpoint(b.SSH.Bind, b.SSH.Kept) + " as before"
+	default:
+		parts[1] = "ssh " + b.SSH.Bind + ", port chosen at start"
+	}
+	for i := range parts {
+		parts[i] = together(parts[i])
+	}
+	return strings.Join(parts, hard+hard+" ")
+}
+
+// boxReads is what containers that read alike have in common: all but the
+// number of the port.
+func boxReads(c diff.SessionChange) string {
+	if !boxIsNew(c) {
+		return ""
+	}
+	b := c.After.Box
+	return fmt.Sprint(b.Image, b.SSH.Enabled, b.SSH.Bind, b.SSH.Port == 0, b.SSH.Kept == 0, b.User.Name)
+}
+
+// endpoint is an address with its port: "127.0.0.1:32801", "[::1]:32801".
+func endpoint(bind string, port int) string { return net.JoinHostPort(bind, strconv.Itoa(port)) }
+
+// sshJSON is where one can log in now, and as whom. Host is the address that
+// is listened on.
+type sshJSON struct {
+	Host string `json:"host"`
+	Port int    `json:"port"`
+	User string `json:"user"`
+}
+
+// sshOf gives nil where nobody can log in.
+func sshOf(s resource.Session, c *resource.Container) *sshJSON {
+	if c == nil || c.State != resource.Running || s.Box == nil || !s.Box.SSH.Enabled || c.SSHPort == 0 {
+		return nil
+	}
+	return &sshJSON{Host: s.Box.SSH.Bind, Port: c.SSHPort, User: s.Box.User.Name}
+}
+
+// imageOf is what a session's container is made from; "" without one.
+func imageOf(s resource.Session) string {
+	if s.Box == nil {
+		return ""
+	}
+	return s.Box.Image
+}
+
+// shortID is a container's id as Docker's own commands print it; a folder of the
+// process runtime stays whole.
+func shortID(c resource.Container) string {
+	const enough = 12
+	if c.Runtime != resource.RuntimeDocker || len(c.ID) <= enough {
+		return c.ID
+	}
+	return c.ID[:enough]
+}
+
+// movedWords tells of sessions whose image's name has come to mean another
+// image, by image.
+func movedWords(drift []diff.Drift) string {
+	var (
+		things []string
+		on     = map[string][]resource.Address{}
+	)
+	for _, d := range drift {
+		if d.Class != diff.ImageMoved || d.Session == nil {
+			continue
+		}
+		if on[d.Thing] == nil {
+			things = append(things, d.Thing)
+		}
+		on[d.Thing] = append(on[d.Thing], *d.Session)
+	}
+	for i, thing := range things {
+		keep := " keep the "
+		if len(on[thing]) == 1 {
+			keep = " keeps the "
+		}
+		things[i] = place.Names(on[thing], 3) + keep + thing + " of before; there is another one now."
+	}
+	return strings.Join(things, " ")
+}

@@ -1,0 +1,210 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+// docker makes sessions of the first host run in Docker from now on; images are
+// those that the engine has.
+func (w *world) docker(images ...string) *world {
+	w.live.Hosts[0].Runtime = resource.RuntimeDocker
+	w.live.Hosts[0].Engine = &resource.Engine{Name: "Docker 20.10.24", Access: "CDI by NVIDIA's runtime", Images: map[string]string{}}
+	for _, name := range images {
+		w.image(name, "sha256:4e2d8c10b6a9"+name)
+	}
+	return w
+}
+
+func (w *world) image(name, id string) *world {
+	e := *w.live.Hosts[0].Engine
+	e.Images = maps.Clone(e.Images)
+	e.Images[name] = id
+	w.live.Hosts[0].Engine = &e
+	return w
+}
+
+// box is what a session on a host with an engine gets unless told otherwise.
+func (w *world) box(host int) *resource.Box {
+	if w.live.Hosts[host].Runtime != resource.RuntimeDocker {
+		return nil
+	}
+	return &resource.Box{Image: resource.DefaultImage, Pull: resource.PullMissing, Restart: "unless-stopped", Sudo: true,
+		SSH:  resource.SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB0sGmT1 ann@lab"}},
+		User: resource.User{Name: "ann", UID: 1234, GID: 1234, Group: "ann"}}
+}
+
+// boxes changes the containers of the wanted sessions of a block.
+func (w *world) boxes(block string, change func(i int, b *resource.Box)) *world {
+	for i := range w.desired.Sessions {
+		s := &w.desired.Sessions[i]
+		if s.Address.Name == block {
+			b := *s.Box
+			change(s.Address.Key.Index, &b)
+			s.Box = &b
+		}
+	}
+	return w
+}
+
+// boxed makes the container of a session.
+func (w *world) boxed(s resource.Session) *resource.Container {
+	h := &w.live.Hosts[0]
+	h.Containers = slices.DeleteFunc(h.Containers, func(c resource.Container) bool { return c.Session == s.ID })
+	c := w.container(h.Name, s.ID, s.Hash(stateKey))
+	c.Runtime, c.ID = resource.RuntimeDocker, fmt.Sprintf("3f2a9c%02x41d86bb1c7", len(h.Containers))
+	c.Image = h.Engine.Images[s.Box.Image]
+	if s.Box.SSH.Enabled {
+		c.SSHPort = max(s.Box.SSH.Port, s.Box.SSH.Kept)
+		if c.SSHPort == 0 {
+			c.SSHPort = 32800 + len(h.Containers)
+		}
+	}
+	i := slices.IndexFunc(h.Containers, func(o resource.Container) bool { return o.Session == s.ID })
+	h.Containers[i] = *c
+	return c
+}
+
+// inside gives the container of a session, to be changed behind our back.
+func (w *world) inside(id string) *resource.Container {
+	h := &w.live.Hosts[0]
+	return &h.Containers[slices.IndexFunc(h.Containers, func(c resource.Container) bool { return c.Session == id })]
+}
+
+// keepPorts does what resolving does: a port that was chosen once is kept.
+func (w *world) keepPorts() *world {
+	for i := range w.desired.Sessions {
+		if was, ok := w.prior.Session(w.desired.Sessions[i].Address); ok && was.Container != nil && was.Box != nil {
+			b := *w.desired.Sessions[i].Box
+			b.SSH.Kept = was.Container.SSHPort
+			w.desired.Sessions[i].Box = &b
+		}
+	}
+	return w
+}
+
+// fresh is seven workers in Docker, on an engine that has these images.
+func fresh(images ...string) *world {
+	return (&world{}).host("lab", "h200").docker(images...).seven(0, 0, 0)
+}
+
+// blocks are sessions of several kinds in Docker, with images and ports of their
+// own.
+func blocks() *world {
+	w := (&world{}).host("lab", "h200", "h200").docker("pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime")
+	for i := range 5 {
+		w.seat(resource.Nth("worker", i), "2060", 0, 0, "1g.18gb", i)
+	}
+	w.seat(resource.One("big"), "3060", 0, 0, "2g.35gb", 5).
+		seat(resource.One("train"), "4090", 0, 1, "", 0)
+	w.boxes("worker", func(i int, b *resource.Box) { b.SSH.Port, b.SSH.Bind = 2200+i, "0.0.0.0" })
+	w.boxes("big", func(_ int, b *resource.Box) {
+		b.Image, b.Pull = "pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime", resource.PullAlways
+	})
+	return w.boxes("train", func(_ int, b *resource.Box) { b.Image, b.SSH.Enabled = "registry.example.com/team/train:1.2", false })
+}
+
+func boxScreens() []screen {
+	show := func(name string, w *world) screen {
+		return screen{name, func(o io.Writer, s Style) { Plan(o, s, w.view()) }}
+	}
+	live := func(name string, w *world) []screen {
+		return []screen{
+			{name, func(o io.Writer, s Style) { Status(o, s, w.status()) }},
+			{name + "-ps", func(o io.Writer, s Style) { Sessions(o, s, w.status()) }},
+		}
+	}
+	lost := fresh().applied().keepPorts().lose("worker-3", false)
+	changed := fresh().applied().keepPorts()
+	changed.boxes("worker", func(_ int, b *resource.Box) {
+		b.Image = "debian:12"
+		b.Volumes = []resource.Volume{{Source: "/data", Target: "/data", ReadOnly: true}, {Source: "cache", Target: "/home/ann/.cache"}}
+		b.SSH.Bind, b.Limits, b.Sudo, b.Restart = "0.0.0.0", resource.Limits{CPUs: 4, MemoryMiB: 32768}, false, "no"
+		b.User = resource.User{Name: "bob", UID: 1235, GID: 1235, Group: "bob"}
+	})
+	ports := fresh().applied().keepPorts().boxes("worker", func(i int, b *resource.Box) { b.SSH.Port = 2200 + i })
+	drifted := fresh().applied().keepPorts().lose("worker-3", false)
+	drifted.inside("worker-1").State = resource.Stopped
+	drifted.inside("worker-2").ID = "77b01c2d9e8f41d86bb1c7"
+	drifted.image(resource.DefaultImage, "sha256:b00c5e0a7b3d99")
+	moved := fresh().applied().keepPorts().image(resource.DefaultImage, "sha256:b00c5e0a7b3d99")
+	both := fresh().applied().keepPorts()
+	both.live.Hosts[0].Runtime = resource.RuntimeProcess
+	left := fresh().applied().keepPorts()
+	left.prior.Sessions = left.prior.Sessions[:6]
+	all := []screen{
+		show("docker-plan", fresh()), show("docker-plan-there", fresh(resource.DefaultImage)), show("docker-plan-blocks", blocks()),
+		show("docker-plan-lost", lost), show("docker-plan-changed", changed), show("docker-plan-ports", ports), show("docker-plan-drifted", drifted),
+		show("docker-plan-nothing", moved), show("docker-plan-both", both),
+		{"docker-drift", func(o io.Writer, s Style) { Drift(o, s, drifted.view()) }},
+		{"docker-drift-moved", func(o io.Writer, s Style) { NoDrift(o, s, moved.view()) }},
+		{"docker-show", func(o io.Writer, s Style) { State(o, s, blocks().applied().prior) }},
+	}
+	all = append(all, live("docker-status", blocks().applied())...)
+	all = append(all, live("docker-status-drifted", drifted)...)
+	return append(append(all, live("docker-status-orphan", left)...), boxRunScreens()...)
+}
+
+// TestKeyStaysSecret looks for the state's secret on all screens.
+func TestKeyStaysSecret(t *testing.T) {
+	for _, s := range screens() {
+		if strings.Contains(shown(s, Style{Verbose: true}), stateKey) {
+			t.Errorf("%s shows the state's secret", s.name)
+		}
+	}
+	for name, write := range twins() {
+		var b bytes.Buffer
+		if err := write(&b); err != nil || strings.Contains(b.String(), stateKey) {
+			t.Errorf("%s in JSON shows the state's secret (%v)", name, err)
+		}
+	}
+}
+
+// TestSSHInJSON tells where one can log in, and null where nobody can.
+func TestSSHInJSON(t *testing.T) {
+	w := blocks().applied().keepPorts()
+	w.inside("worker-2").State = resource.Stopped
+	var b bytes.Buffer
+	if err := SessionsJSON(&b, w.status()); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Sessions []sessionJSON }
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]*sshJSON{"big": {"127.0.0.1", 32801, "ann"}, "train": nil, "worker-0": {"0.0.0.0", 2200, "ann"}, "worker-2": nil}
+	for _, s := range got.Sessions {
+		if s.Runtime != resource.RuntimeDocker || s.Image == "" || s.Container == nil {
+			t.Errorf("%s: runtime %q, image %q, container %v", s.Name, s.Runtime, s.Image, s.Container)
+		}
+		if at, asked := want[s.Name]; asked && (at == nil) != (s.SSH == nil) || at != nil && *at != *s.SSH {
+			t.Errorf("%s: ssh is %v, want %v", s.Name, s.SSH, at)
+		}
+	}
+}
+
+// TestBoxWords holds each way to log in to its words.
+func TestBoxWords(t *testing.T) {
+	for _, c := range []struct {
+		ssh  resource.SSH
+		want string
+	}{
+		{resource.SSH{}, "no ssh"},
+		{resource.SSH{Enabled: true, Bind: "127.0.0.1"}, "ssh 127.0.0.1, port chosen at start"},
+		{resource.SSH{Enabled: true, Bind: "127.0.0.1", Kept: 32801}, "ssh 127.0.0.1:32801 as before"},
+		{resource.SSH{Enabled: true, Bind: "::1", Port: 2200, Kept: 32801}, "ssh [::1]:2200"},
+	} {
+		got := strings.ReplaceAll(boxWords(resource.Box{Image: "a:b", User: resource.User{Name: "ann"}, SSH: c.ssh}), hard, " ")
+		if want := "image a:b   " + c.want + "   user ann"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

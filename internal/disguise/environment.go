@@ -27,6 +27,7 @@ func Environment(s resource.Session, sliceID string) map[string]string {
 		"GPU_COSPLAY_PHYS_VRAM_MIB":  strconv.Itoa(s.Fit.Got.MemoryMiB),
 		"CUDA_VISIBLE_DEVICES":       sliceID,
 		"NVIDIA_VISIBLE_DEVICES":     sliceID,
+		"PIP_BREAK_SYSTEM_PACKAGES":  "1", // a session is an environment of its own
 	}
 	maps.Copy(env, s.Env)
 	return env

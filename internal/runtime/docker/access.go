@@ -1,0 +1,238 @@
+package docker
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"golang.org/x/sys/unix"
+
+	"cosplay/driver"
+	"cosplay/internal/cdi"
+	"cosplay/internal/disguise"
+	"cosplay/internal/resource"
+)
+
+// way is how a slice comes into a container.
+type way int
+
+const (
+	noWay way = iota
+	byMount
+	byEngine  // a CDI device, injected by the engine
+	byRuntime // a CDI device, injected by NVIDIA's container runtime
+	byHook    // what docker run --gpus does
+)
+
+// access is the way that is taken, in words that plan and doctor show.
+type access struct {
+	way   way
+	words string
+}
+
+// nvidiaRuntime is the name under which NVIDIA's toolkit registers its runtime.
+const nvidiaRuntime = "nvidia"
+
+// access decides how slices come into containers. A device of our own is
+// preferred: a container that has it lives on when the driver is updated or the
+// machine started anew, since only the device's specification is written again.
+func (r Runtime) access() access {
+	e := r.Engine
+	_, registered := e.info.Runtimes[nvidiaRuntime]
+	switch {
+	case r.SimDir != "":
+		return access{byMount, "simulated library by mount"}
+	case e.injects() && cdi.Writable(e.specs):
+		return access{byEngine, "CDI by the engine"}
+	case registered && cdi.Writable(e.specs):
+		return access{byRuntime, "CDI by NVIDIA's runtime"}
+	case hookInstalled():
+		return access{byHook, "--gpus (NVIDIA's hook)"}
+	case (registered || len(e.info.CDISpecDirs) > 0) && !cdi.Writable(e.specs):
+		return access{noWay, "none: " + e.specs + " cannot be written"}
+	}
+	return access{noWay, "none: NVIDIA's container toolkit is not installed"}
+}
+
+// injects tells whether the engine looks for devices where we write ours.
+func (e *Engine) injects() bool {
+	for _, dir := range e.info.CDISpecDirs {
+		if sameFolder(dir, e.specs) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameFolder compares paths of folders that need not be there: /var/run is a
+// link to /run.
+func sameFolder(a, b string) bool {
+	resolve := func(path string) string {
+		if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			return filepath.Join(parent, filepath.Base(path))
+		}
+		return filepath.Clean(path)
+	}
+	return resolve(a) == resolve(b)
+}
+
+// hookInstalled tells whether the toolkit is on this machine; an engine that was
+// started before that does not know of it yet, and says so.
+func hookInstalled() bool {
+	_, err := exec.LookPath("nvidia-container-runtime-hook")
+	return err == nil
+}
+
+// usable is an error in words where there is no way.
+func (a access) usable() error {
+	switch {
+	case a.way != noWay:
+		return nil
+	case strings.Contains(a.words, "cannot be written"):
+		return fmt.Errorf("no slice comes into a container here (%s); run cosplay as root, or let the hook of NVIDIA's container toolkit do it: apt-get install nvidia-container-toolkit", a.words)
+	}
+	return errors.New("no slice comes into a container here (" + a.words + "): " + installToolkit)
+}
+
+// grant is what a container is created with for its slice.
+type grant struct {
+	mounts  []mount.Mount
+	env     map[string]string // of the container alone: cosplay-init gives programs the session's
+	runtime string            // "" is the engine's default
+	devices []container.DeviceRequest
+}
+
+// grant makes what a slice needs outside of the container, which is a CDI
+// device's specification, and tells what the container is created with.
+func (r Runtime) grant(a access, s resource.Session, given resource.Handle) (grant, error) {
+	// Where NVIDIA's runtime is the engine's own choice it would inject whatever
+	// the image or we say in this variable; void is its word for nothing.
+	g := grant{env: map[string]string{"NVIDIA_VISIBLE_DEVICES": "void"}}
+	library, err := r.library()
+	if err != nil {
+		return g, err
+	}
+	front := map[string]string{driver.NVML: filepath.Join(r.inside(s.ID), facadeFile)}
+	switch a.way {
+	case byEngine, byRuntime:
+		device := cdi.Qualified(Name(s.ID))
+		if err := r.writeDevice(s, given, library, front); err != nil {
+			return g, err
+		}
+		if a.way == byRuntime {
+			g.runtime, g.env["NVIDIA_VISIBLE_DEVICES"] = nvidiaRuntime, device
+			return g, nil
+		}
+		g.devices = []container.DeviceRequest{{Driver: "cdi", DeviceIDs: []string{device}}}
+		return g, nil
+	case byHook:
+		g.env["NVIDIA_VISIBLE_DEVICES"] = given.UUID
+		g.devices = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: []string{given.UUID}, Capabilities: [][]string{{"gpu", "compute", "utility"}}}}
+	}
+	if library, err = filepath.EvalSymlinks(library); err != nil {
+		return g, fmt.Errorf("the host's NVML library: %w", err)
+	}
+	for _, m := range cdi.Mounts([]cdi.Library{{Path: library, Soname: driver.NVML}}, front) {
+		g.mounts = append(g.mounts, bind(m.Host, m.Container, true))
+	}
+	if r.SimDir != "" {
+		dir, err := filepath.Abs(r.SimDir)
+		if err != nil {
+			return g, err
+		}
+		g.mounts = append(g.mounts, bind(dir, dir, true))
+	}
+	return g, nil
+}
+
+func (r Runtime) library() (string, error) {
+	if r.Library == "" {
+		return disguise.SystemLibrary()
+	}
+	return r.Library, nil
+}
+
+func bind(source, target string, readOnly bool) mount.Mount {
+	return mount.Mount{Type: mount.TypeBind, Source: source, Target: target, ReadOnly: readOnly}
+}
+
+// writeDevice writes the specification of the session's CDI device: the nodes of
+// its slice, the driver's libraries with our facades in front, its programs.
+func (r Runtime) writeDevice(s resource.Session, given resource.Handle, library string, fronts map[string]string) error {
+	d := r.Engine.driver
+	pci, err := pciAddress(d.Root, s.Slice.GPU)
+	if err != nil {
+		return err
+	}
+	slice := cdi.Slice{PCI: pci}
+	if !s.Slice.Whole() {
+		slice.GPUInstance, slice.ComputeInstance = &given.GPUInstance, &given.ComputeInstance
+	}
+	nodes, err := d.Nodes(slice)
+	if err != nil {
+		return err
+	}
+	version, err := driverVersion(d.Root, library)
+	if err != nil {
+		return err
+	}
+	libraries, err := cdi.Libraries(library, version)
+	if err != nil {
+		return err
+	}
+	_, err = cdi.Write(r.Engine.specs, Name(s.ID), cdi.Edits{Nodes: nodes, Mounts: append(cdi.Mounts(libraries, fronts), d.Tools()...)})
+	return err
+}
+
+// removeDevice removes the specification of a session's device, if there is one.
+func (r Runtime) removeDevice(session string) error {
+	if r.SimDir != "" {
+		return nil
+	}
+	if err := unix.Access(r.Engine.specs, unix.F_OK); err != nil {
+		return nil
+	}
+	return cdi.Remove(r.Engine.specs, Name(session))
+}
+
+// pciAddress finds a GPU among those that the driver shows in the kernel's files.
+func pciAddress(root, uuid string) (string, error) {
+	files, err := filepath.Glob(filepath.Join("/", root, "proc/driver/nvidia/gpus/*/information"))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("looking for GPU %s: %w", uuid, err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if key, value, _ := strings.Cut(line, ":"); key == "GPU UUID" && strings.TrimSpace(value) == uuid {
+				return filepath.Base(filepath.Dir(file)), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("the NVIDIA driver shows no GPU %s in /proc/driver/nvidia/gpus; look with nvidia-smi -L", uuid)
+}
+
+// driverVersion is in the name of the NVML library's file or, where that is
+// bare, in the kernel's.
+func driverVersion(root, library string) (string, error) {
+	if resolved, err := filepath.EvalSymlinks(library); err == nil {
+		version := strings.TrimPrefix(filepath.Base(resolved), strings.TrimSuffix(driver.NVML, "1"))
+		if strings.Contains(version, ".") {
+			return version, nil
+		}
+	}
+	data, err := os.ReadFile(filepath.Join("/", root, "sys/module/nvidia/version"))
+	if err != nil {
+		return "", fmt.Errorf("which version the NVIDIA driver is cannot be told: %w; see that the driver is loaded (nvidia-smi)", err)
+	}
+	return cmp.Or(strings.TrimSpace(string(data)), "unknown"), nil
+}

@@ -1,0 +1,155 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/versions"
+	"github.com/docker/docker/client"
+
+	"cosplay/internal/cdi"
+)
+
+// oldest is the API of Docker 20.10, below which nothing is tried out.
+const oldest = "1.41"
+
+// Engine is a Docker engine, with what it tells of itself. It can be used by
+// many at once.
+type Engine struct {
+	client *client.Client
+	info   system.Info
+
+	specs  string     // the folder of CDI specifications
+	driver cdi.Driver // NVIDIA's, of this machine
+}
+
+// endpoint is where an engine listens, and who says so.
+type endpoint struct {
+	host string
+	from string // "DOCKER_HOST", "the docker context lab", "" for the default
+	tls  string // a folder with ca.pem, cert.pem and key.pem; "" is none
+}
+
+// Connect finds the engine as the docker command does: DOCKER_HOST, else the
+// current context, else the default socket. It has to answer and to be recent
+// enough.
+func Connect(ctx context.Context) (*Engine, error) {
+	at, err := find()
+	if err != nil {
+		return nil, err
+	}
+	return connect(ctx, at)
+}
+
+func connect(ctx context.Context, at endpoint) (*Engine, error) {
+	scheme, _, _ := strings.Cut(at.host, "://")
+	if scheme != "unix" && scheme != "tcp" && scheme != "http" {
+		return nil, fmt.Errorf("%s names the engine %s, which cannot be used: sessions mount folders of this machine, so their engine must be here; set DOCKER_HOST=%s or run cosplay over there",
+			at.from, at.host, client.DefaultDockerHost)
+	}
+	options := []client.Opt{client.WithTLSClientConfigFromEnv(), client.WithHost(at.host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation()}
+	if at.tls != "" {
+		options = append(options, client.WithTLSClientConfig(filepath.Join(at.tls, "ca.pem"), filepath.Join(at.tls, "cert.pem"), filepath.Join(at.tls, "key.pem")))
+	}
+	c, err := client.NewClientWithOpts(options...)
+	if err != nil {
+		return nil, fmt.Errorf("the Docker engine %s (%s): %w", at.host, cmp.Or(at.from, "the default"), err)
+	}
+	info, err := c.Info(ctx)
+	if err != nil {
+		err = explain("asking the Docker engine at "+at.host, err, subject{})
+	} else if versions.LessThan(c.ClientVersion(), oldest) {
+		err = fmt.Errorf("the Docker engine at %s is %s with API %s; cosplay needs API %s: install Docker 20.10 or later", at.host, info.ServerVersion, c.ClientVersion(), oldest)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return &Engine{client: c, info: info, specs: cdi.Dir}, nil
+}
+
+// Close lets the connections to the engine go.
+func (e *Engine) Close() error { return e.client.Close() }
+
+// Client speaks to the engine.
+func (e *Engine) Client() *client.Client { return e.client }
+
+// Name is the engine's, with its version: "Docker 20.10.24".
+func (e *Engine) Name() string {
+	version, _, _ := strings.Cut(e.info.ServerVersion, "+") // what a distribution adds
+	return "Docker " + version
+}
+
+func find() (endpoint, error) {
+	if host := os.Getenv(client.EnvOverrideHost); host != "" {
+		return endpoint{host: host, from: client.EnvOverrideHost}, nil
+	}
+	folder := os.Getenv("DOCKER_CONFIG")
+	if folder == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return endpoint{host: client.DefaultDockerHost}, nil // nobody's configuration
+		}
+		folder = filepath.Join(home, ".docker")
+	}
+	name := os.Getenv("DOCKER_CONTEXT")
+	if name == "" {
+		var config struct {
+			CurrentContext string `json:"currentContext"`
+		}
+		if err := readJSON(filepath.Join(folder, "config.json"), &config); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return endpoint{}, err
+		}
+		name = config.CurrentContext
+	}
+	if name == "" || name == "default" {
+		return endpoint{host: client.DefaultDockerHost}, nil
+	}
+	return contextEndpoint(folder, name)
+}
+
+// contextEndpoint looks up a context of the docker command. Its folders are
+// named after a hash of its name.
+func contextEndpoint(folder, name string) (endpoint, error) {
+	sum := sha256.Sum256([]byte(name))
+	id := hex.EncodeToString(sum[:])
+	var meta struct {
+		Endpoints map[string]struct{ Host string }
+	}
+	err := readJSON(filepath.Join(folder, "contexts", "meta", id, "meta.json"), &meta)
+	if errors.Is(err, fs.ErrNotExist) {
+		return endpoint{}, fmt.Errorf("there is no docker context %q; list them by docker context ls, choose one by docker context use NAME", name)
+	}
+	if err != nil {
+		return endpoint{}, err
+	}
+	at := endpoint{host: meta.Endpoints["docker"].Host, from: "the docker context " + name}
+	if at.host == "" {
+		return endpoint{}, fmt.Errorf("the docker context %q names no Docker engine; choose another by docker context use NAME", name)
+	}
+	tls := filepath.Join(folder, "contexts", "tls", id, "docker")
+	if _, err := os.Stat(filepath.Join(tls, "cert.pem")); err == nil {
+		at.tls = tls
+	}
+	return at, nil
+}
+
+func readJSON(path string, into any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%s is damaged (%w); mend it, or name the engine by DOCKER_HOST", path, err)
+	}
+	return nil
+}

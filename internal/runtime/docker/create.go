@@ -1,0 +1,165 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/go-connections/nat"
+
+	"cosplay/internal/initd"
+	"cosplay/internal/resource"
+)
+
+const (
+	sshPort     = 22 // TCP, in the container
+	mib         = 1 << 20
+	stopSeconds = 8 // cosplay-init gives the command 5 and the rest 2
+	longestHost = 63
+)
+
+// sshNAT is that port in the engine's words.
+var sshNAT = nat.Port(strconv.Itoa(sshPort) + "/tcp")
+
+// create makes the container of a session and does not start it. port is the one
+// for ssh on the host.
+func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g grant, port int) (id string, err error) {
+	config := &container.Config{
+		Image:       s.Box.Image,
+		Hostname:    hostname(s.ID),
+		User:        "0:0",
+		Entrypoint:  initd.Entrypoint(),
+		Cmd:         []string{},
+		Env:         r.environment(s, slice, g),
+		Labels:      r.labels(s, slice),
+		StopSignal:  "SIGTERM",
+		StopTimeout: new(int),
+	}
+	*config.StopTimeout = stopSeconds
+	host := &container.HostConfig{
+		Mounts:        append(r.mounts(s), g.mounts...),
+		Runtime:       g.runtime,
+		ShmSize:       int64(s.Box.Limits.ShmMiB) * mib,
+		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyMode(s.Box.Restart)},
+		Resources: container.Resources{
+			NanoCPUs:       int64(s.Box.Limits.CPUs * 1e9),
+			Memory:         int64(s.Box.Limits.MemoryMiB) * mib,
+			DeviceRequests: g.devices,
+		},
+	}
+	if pids := int64(s.Box.Limits.PIDs); pids > 0 {
+		host.PidsLimit = &pids
+	}
+	if !s.Box.Sudo { // else nobody could become root
+		host.SecurityOpt = []string{"no-new-privileges"}
+	}
+	if s.Box.SSH.Enabled {
+		config.ExposedPorts = nat.PortSet{sshNAT: {}}
+		host.PortBindings = nat.PortMap{sshNAT: {{HostIP: s.Box.SSH.Bind, HostPort: strconv.Itoa(port)}}}
+	}
+	made, err := r.Engine.client.ContainerCreate(ctx, config, host, nil, nil, Name(s.ID))
+	if err != nil {
+		return "", explain("creating the container "+Name(s.ID), err, about(s, port))
+	}
+	return made.ID, nil
+}
+
+func about(s resource.Session, port int) subject {
+	return subject{name: Name(s.ID), image: s.Box.Image, bind: s.Box.SSH.Bind, port: port}
+}
+
+// environment is that of the container itself: what docker exec by hand finds.
+func (r Runtime) environment(s resource.Session, slice string, g grant) []string {
+	env := r.config(s, slice).Env
+	maps.Copy(env, g.env)
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
+}
+
+// mounts are what every session has, and its volumes. Mounts, not binds: with
+// these the engine would make what is missing, as root.
+func (r Runtime) mounts(s resource.Session) []mount.Mount {
+	all := []mount.Mount{
+		bind(r.inside(s.ID), initd.Dir, true),
+		bind(s.Workspace, initd.WorkDir, false),
+	}
+	for _, v := range s.Box.Volumes {
+		kind := mount.TypeBind
+		if v.Named() {
+			kind = mount.TypeVolume
+		}
+		all = append(all, mount.Mount{Type: kind, Source: v.Source, Target: v.Target, ReadOnly: v.ReadOnly})
+	}
+	return all
+}
+
+// hostname is a session's ID in the characters that a machine's name may have.
+func hostname(session string) string {
+	name := strings.NewReplacer("_", "-", ".", "-").Replace(session)
+	return strings.Trim(name[:min(longestHost, len(name))], "-")
+}
+
+// freePort is a port that nobody listens on: preferred, if it is so. The engine
+// may still find it taken a moment later.
+func freePort(bind string, preferred int) (int, error) {
+	listen := func(port int) (net.Listener, error) {
+		return net.Listen("tcp", net.JoinHostPort(bind, strconv.Itoa(port)))
+	}
+	l, err := listen(preferred)
+	if err != nil && preferred != 0 {
+		l, err = listen(0)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("finding a free port on %s: %w; mend bind in the ssh block", bind, err)
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// publishedPort is the port on the host that a container has for ssh; 0 is none.
+func publishedPort(there *container.InspectResponse) int {
+	if there.HostConfig == nil {
+		return 0
+	}
+	for _, binding := range there.HostConfig.PortBindings[sshNAT] {
+		if port, err := strconv.Atoi(binding.HostPort); err == nil {
+			return port
+		}
+	}
+	return 0
+}
+
+// holder is the container that has a port of this machine; "" where none is found.
+func (r Runtime) holder(ctx context.Context, port int) string {
+	running, err := r.Engine.client.ContainerList(ctx, container.ListOptions{})
+	if err != nil {
+		return ""
+	}
+	for _, c := range running {
+		for _, p := range c.Ports {
+			if int(p.PublicPort) == port && len(c.Names) > 0 {
+				return "the container " + strings.TrimPrefix(c.Names[0], "/")
+			}
+		}
+	}
+	return ""
+}
+
+// loopbackFor is where something that listens on an address is reached from here.
+func loopbackFor(bind string) string {
+	switch bind {
+	case "", "0.0.0.0":
+		return "127.0.0.1"
+	case "::":
+		return "::1"
+	}
+	return bind
+}

@@ -1,0 +1,230 @@
+package docker
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+)
+
+func TestLifecycle(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	if all := w.list(t); len(all) != 0 {
+		t.Errorf("before anything there is %+v", all)
+	}
+	made := w.prepare(t)
+	if made.Session != w.s.ID || made.Host != hostName || made.Runtime != resource.RuntimeDocker || made.State != resource.Running ||
+		made.Hash != w.s.Hash("key") || made.SliceID != w.given.UUID || !strings.HasPrefix(made.Image, "sha256:") || made.SSHPort == 0 {
+		t.Errorf("made %+v", made)
+	}
+	if all := w.list(t); len(all) != 1 || all[0] != made {
+		t.Errorf("listed %+v, made %+v", all, made)
+	}
+	if info, err := os.Stat(w.s.Workspace); err != nil || info.Sys().(*syscall.Stat_t).Uid != 1234 {
+		t.Errorf("the workspace: %v, %v", info, err)
+	}
+	if again := w.prepare(t); again != made {
+		t.Errorf("preparing twice gives %+v, then %+v", made, again)
+	}
+
+	seconds := 1
+	check(t, w.Engine.client.ContainerStop(ctx, made.ID, container.StopOptions{Timeout: &seconds}))
+	stopped := made
+	stopped.State = resource.Stopped
+	if all := w.list(t); len(all) != 1 || all[0] != stopped {
+		t.Errorf("stopped: %+v", all)
+	}
+	if again := w.prepare(t); again != made {
+		t.Errorf("after a stop: %+v, was %+v", again, made)
+	}
+	check(t, w.Engine.client.ContainerPause(ctx, made.ID))
+	if all := w.list(t); len(all) != 1 || all[0].State != resource.Stopped {
+		t.Errorf("paused: %+v", all)
+	}
+	if again := w.prepare(t); again != made {
+		t.Errorf("after a pause: %+v, was %+v", again, made)
+	}
+
+	w.s.Env["SEED"] = "15"
+	changed := w.prepare(t)
+	if changed.ID == made.ID || changed.SSHPort != made.SSHPort || changed.Hash == made.Hash {
+		t.Errorf("after a change: %+v, was %+v", changed, made)
+	}
+	w.s.Box.SSH.Kept = changed.SSHPort
+	w.kill(t, changed.ID)
+	if all := w.list(t); len(all) != 0 {
+		t.Errorf("after docker rm: %+v", all)
+	}
+	anew := w.prepare(t)
+	if anew.ID == changed.ID || anew.SSHPort != changed.SSHPort || anew.Hash != changed.Hash {
+		t.Errorf("after docker rm: %+v, was %+v", anew, changed)
+	}
+
+	keep := filepath.Join(w.s.Workspace, "result")
+	check(t, os.WriteFile(keep, nil, 0o644))
+	for range 2 {
+		check(t, w.Unprepare(ctx, w.s.ID))
+	}
+	if all := w.labelled(t); len(all) != 0 {
+		t.Errorf("left: %+v", all)
+	}
+	if _, err := os.Stat(w.Base); err == nil {
+		t.Error("the folder of the sessions stays")
+	}
+	if _, err := os.Stat(keep); err != nil {
+		t.Error("the workspace went too")
+	}
+}
+
+// TestManyAtOnce prepares sessions side by side; each keeps its own port and
+// they share the large files.
+func TestManyAtOnce(t *testing.T) {
+	w := newWorld(t)
+	const count = 3
+	var (
+		sessions [count]resource.Session
+		made     [count]resource.Container
+		errs     [count]error
+		group    sync.WaitGroup
+	)
+	for i := range count {
+		sessions[i] = w.session(t, "many")
+		group.Go(func() { made[i], errs[i] = w.Prepare(context.Background(), sessions[i], w.given) })
+	}
+	group.Wait()
+	ports, inodes := map[int]bool{}, map[uint64]bool{}
+	for i := range count {
+		check(t, errs[i])
+		ports[made[i].SSHPort] = true
+		for _, file := range []string{"cosplay-init", facadeFile} {
+			info, err := os.Stat(filepath.Join(w.inside(sessions[i].ID), file))
+			check(t, err)
+			inodes[info.Sys().(*syscall.Stat_t).Ino] = true
+		}
+	}
+	if len(ports) != count || len(w.list(t)) != count {
+		t.Errorf("%d ports, listed %+v", len(ports), w.list(t))
+	}
+	if len(inodes) != 2 {
+		t.Errorf("%d files for two contents", len(inodes))
+	}
+	for i := range count {
+		group.Go(func() { errs[i] = w.Unprepare(context.Background(), sessions[i].ID) })
+	}
+	group.Wait()
+	for _, err := range errs {
+		check(t, err)
+	}
+	if _, err := os.Stat(w.Base); err == nil {
+		t.Error("the folder of the sessions stays")
+	}
+}
+
+// TestForeign: what is not ours is neither listed nor touched, whatever it says.
+func TestForeign(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	made := w.prepare(t)
+	there, err := w.inspect(ctx, w.s.ID)
+	check(t, err)
+	// The labels of ours under another name, and with another content under ours.
+	copied := w.foreign(t, "cosplay-copy-"+random(), container.Config{Labels: there.Config.Labels}, nil)
+	if all := w.list(t); len(all) != 1 || all[0] != made {
+		t.Errorf("with a copy of the labels: %+v", all)
+	}
+	w.kill(t, copied)
+	w.kill(t, made.ID)
+	forged := w.labels(w.s, w.given.UUID)
+	forged[labelHash] = "0123"
+	for name, labels := range map[string]map[string]string{"without labels": nil, "with a hash of its own": forged} {
+		id := w.foreign(t, Name(w.s.ID), container.Config{Labels: labels}, nil)
+		if all := w.list(t); len(all) != 0 {
+			t.Errorf("%s: listed %+v", name, all)
+		}
+		_, err := w.Prepare(ctx, w.s, w.given)
+		if err == nil || !strings.Contains(err.Error(), "the name "+Name(w.s.ID)+" is taken by the container "+id[:12]) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := w.Exec(ctx, w.s.ID, nil, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "is taken by") {
+			t.Errorf("%s: %v", name, err)
+		}
+		check(t, w.Unprepare(ctx, w.s.ID))
+		if there, err := w.inspect(ctx, w.s.ID); err != nil || there == nil || there.ID != id {
+			t.Errorf("%s: it was touched: %v, %v", name, there, err)
+		}
+		w.kill(t, id)
+	}
+	other := w.Runtime
+	w.prepare(t)
+	for name, owner := range map[string]resource.Owner{"another key": {Lineage: w.Owner.Lineage, Key: "other"}, "another lineage": {Lineage: "other", Key: "key"}, "no lineage": {Key: "key"}} {
+		other.Owner = owner
+		if all, err := other.List(ctx); err != nil || len(all) != 0 {
+			t.Errorf("%s: %+v, %v", name, all, err)
+		}
+	}
+	other = w.Runtime
+	other.Host = "elsewhere"
+	if all, err := other.List(ctx); err != nil || len(all) != 0 {
+		t.Errorf("another host: %+v, %v", all, err)
+	}
+}
+
+func TestUnprepareKeepsToItsFolder(t *testing.T) {
+	r := Runtime{Base: t.TempDir()}
+	for _, wrong := range []string{"", ".", "..", "../sessions/worker-3", "/", "a/b"} {
+		if err := r.Unprepare(context.Background(), wrong); err == nil {
+			t.Errorf("%q was taken for the id of a session", wrong)
+		}
+	}
+}
+
+// TestCutOff: what a Prepare that was cut off has left is taken up, or removed.
+func TestCutOff(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	leave := func() string {
+		t.Helper()
+		check(t, w.furnish(w.s, w.given.UUID))
+		check(t, makeWorkspace(w.s.Workspace, w.s.Box.User))
+		g, err := w.grant(w.access(), w.s, w.given)
+		check(t, err)
+		port, err := freePort("127.0.0.1", 0)
+		check(t, err)
+		id, err := w.create(ctx, w.s, w.given.UUID, g, port)
+		check(t, err)
+		check(t, os.Remove(filepath.Join(w.inside(w.s.ID), "init.json")))
+		return id
+	}
+	id := leave()
+	if c := w.prepare(t); c.ID != id || c.State != resource.Running {
+		t.Errorf("taken up as %+v, not %s", c, id)
+	}
+	check(t, w.Unprepare(ctx, w.s.ID))
+	leave()
+	check(t, w.Unprepare(ctx, w.s.ID))
+	if all := w.labelled(t); len(all) != 0 {
+		t.Errorf("left: %+v", all)
+	}
+}
+
+func TestLook(t *testing.T) {
+	w := newWorld(t)
+	e, err := w.Look(context.Background())
+	check(t, err)
+	if !strings.HasPrefix(e.Name, "Docker ") || strings.Contains(e.Name, "+") || e.Access != "simulated library by mount" || e.Images[tiny] == "" {
+		t.Errorf("got %+v", e)
+	}
+	if err := w.Ensure(context.Background(), "not a name", plan.PullImage, func(string) {}); err == nil {
+		t.Error("an image without a name was pulled")
+	}
+}

@@ -1,0 +1,219 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+	"github.com/docker/docker/pkg/stdcopy"
+	"golang.org/x/term"
+
+	"cosplay/internal/initd"
+	"cosplay/internal/runtime"
+)
+
+// Exec runs a program in a session, as its user and in its environment, and
+// gives its exit code: 127 where there is no such program, 126 where it cannot
+// be run. No argv is a login shell.
+//
+// With a terminal, Ctrl-C is a byte like any other, for the program to act upon.
+// Without one, signals of this process (interrupt, terminate, hang up) are sent
+// on to the program. Engines offer no way for that, so it is done by the kernel's:
+// it needs the program's user or root on the engine's own machine. Where that
+// fails, Exec leaves the program to itself and ends with the signal's code.
+func (r Runtime) Exec(ctx context.Context, session string, argv []string, streams runtime.Streams) (code int, err error) {
+	there, err := r.inhabited(ctx, session)
+	if err != nil {
+		return 0, err
+	}
+	if !there.State.Running || there.State.Paused || there.State.Restarting {
+		return 0, fmt.Errorf("its container %s does not run (%s); cosplay apply starts it, cosplay logs tells why it ended", Name(session), there.State.Status)
+	}
+	x := execution{client: r.Engine.client, container: there.ID, streams: streams}
+	x.in, x.out = terminal(streams.In), terminal(streams.Out)
+	if code, err = x.run(ctx, argv); err != nil {
+		return 0, explain("running a program in "+Name(session), err, subject{name: Name(session)})
+	}
+	return code, nil
+}
+
+// execution is one program that runs.
+type execution struct {
+	client    *client.Client
+	container string
+	id        string
+	streams   runtime.Streams
+	in, out   *os.File // terminals; nil where they are none
+}
+
+func terminal(stream any) *os.File {
+	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}
+
+func (x *execution) tty() bool { return x.in != nil && x.out != nil }
+
+func (x *execution) run(ctx context.Context, argv []string) (int, error) {
+	options := container.ExecOptions{User: "0", Tty: x.tty(), AttachStdin: x.streams.In != nil, AttachStdout: true, AttachStderr: true, Cmd: initd.Exec(argv...)}
+	attach := container.ExecAttachOptions{Tty: x.tty()}
+	if x.tty() {
+		if kind := os.Getenv("TERM"); kind != "" {
+			options.Env = []string{"TERM=" + kind}
+		}
+		if width, height, err := term.GetSize(int(x.out.Fd())); err == nil {
+			options.Cmd = initd.ExecSized(height, width, argv...)
+		}
+	}
+	created, err := x.client.ContainerExecCreate(ctx, x.container, options)
+	if err != nil {
+		return 0, err
+	}
+	x.id = created.ID
+	if x.tty() {
+		restore, err := raw(x.in)
+		if err != nil {
+			return 0, err
+		}
+		defer restore()
+	}
+	connection, err := x.client.ContainerExecAttach(ctx, x.id, attach)
+	if err != nil {
+		return 0, err
+	}
+	defer connection.Close()
+	if x.tty() {
+		defer x.followSize(ctx)()
+	}
+	if code, done, err := x.converse(ctx, connection); done || err != nil {
+		return code, err
+	}
+	return x.exitCode(ctx)
+}
+
+// converse carries the streams until the program's output ends. done says that
+// the program was left to itself, with the code to end with.
+func (x *execution) converse(ctx context.Context, connection types.HijackedResponse) (code int, done bool, err error) {
+	if x.streams.In != nil {
+		go func() { // ends with the connection or, from a terminal, with this process
+			_, _ = io.Copy(connection.Conn, x.streams.In)
+			_ = connection.CloseWrite()
+		}()
+	}
+	output := make(chan error, 1)
+	go func() {
+		var err error
+		if x.tty() {
+			_, err = io.Copy(x.streams.Out, connection.Reader)
+		} else {
+			_, err = stdcopy.StdCopy(x.streams.Out, x.streams.Err, connection.Reader)
+		}
+		output <- err
+	}()
+	signals := make(chan os.Signal, 4)
+	if !x.tty() {
+		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		defer signal.Stop(signals)
+	}
+	for {
+		select {
+		case err := <-output:
+			return 0, false, err
+		case <-ctx.Done():
+			_ = x.pass(context.WithoutCancel(ctx), syscall.SIGTERM) // as far as it can be
+			return 0, true, context.Cause(ctx)
+		case s := <-signals:
+			if err := x.pass(ctx, s.(syscall.Signal)); err != nil {
+				return 128 + int(s.(syscall.Signal)), true, nil
+			}
+		}
+	}
+}
+
+// pass sends a signal to the program, after a look at whether the process with
+// its number is in the container at all: an engine elsewhere counts its own.
+func (x *execution) pass(ctx context.Context, s syscall.Signal) error {
+	state, err := x.client.ContainerExecInspect(ctx, x.id)
+	if err != nil || !state.Running || state.Pid <= 0 {
+		return errors.Join(err, errors.New("the program has no number"))
+	}
+	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(state.Pid), "cgroup"))
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(groups), x.container) {
+		return fmt.Errorf("process %d is another's", state.Pid)
+	}
+	return syscall.Kill(state.Pid, s)
+}
+
+// exitCode waits for the program's end, which may come after that of its output.
+func (x *execution) exitCode(ctx context.Context) (int, error) {
+	for wait := pollFirst; ; wait = min(2*wait, time.Second) {
+		state, err := x.client.ContainerExecInspect(ctx, x.id)
+		if err != nil {
+			return 0, err
+		}
+		if !state.Running {
+			return state.ExitCode, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// raw lets every key through to the program.
+func raw(in *os.File) (restore func(), err error) {
+	before, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("setting the terminal: %w", err)
+	}
+	return func() { _ = term.Restore(int(in.Fd()), before) }, nil
+}
+
+// followSize keeps the program's terminal as large as ours. A resize may come
+// before the program is there, so the first is tried a few times.
+func (x *execution) followSize(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	changes := make(chan os.Signal, 1)
+	signal.Notify(changes, syscall.SIGWINCH)
+	resize := func() error {
+		width, height, err := term.GetSize(int(x.out.Fd()))
+		if err != nil {
+			return nil // nothing to tell
+		}
+		return x.client.ContainerExecResize(ctx, x.id, container.ResizeOptions{Width: uint(width), Height: uint(height)})
+	}
+	go func() {
+		for wait := pollFirst; resize() != nil && wait < time.Second && ctx.Err() == nil; wait *= 2 {
+			time.Sleep(wait)
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changes:
+				_ = resize() // the next change tells again
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(changes)
+		cancel()
+	}
+}

@@ -1,0 +1,284 @@
+package docker
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"cosplay/driver"
+	"cosplay/internal/cdi"
+	"cosplay/internal/disguise"
+	"cosplay/internal/initd"
+	"cosplay/internal/resource"
+)
+
+// What lies in a session's folder: what the container sees under initd.Dir, and
+// beside it the line by which ssh knows the session.
+const (
+	insideDir      = "inside"
+	knownHostsFile = "known_hosts"
+	figuresFile    = "figures"
+	facadeFile     = "lib/" + driver.NVML
+)
+
+// driverFile is where the facade finds the host's NVML library. It is a mount on
+// an empty file of the folder.
+var driverFile = strings.TrimPrefix(cdi.Behind, initd.Dir+"/") + "/" + driver.NVML
+
+// sharedDir is beside the session folders; no session has a name with a dot in
+// front.
+const sharedDir = ".shared"
+
+func (r Runtime) folder(session string) string { return filepath.Join(r.Base, session) }
+func (r Runtime) inside(session string) string { return filepath.Join(r.folder(session), insideDir) }
+
+// furnish writes a session's folder, or brings it up to date. A crash may leave
+// any of it half written: it is derived, and written again before every start.
+func (r Runtime) furnish(s resource.Session, slice string) error {
+	inside := r.inside(s.ID)
+	for dir, mode := range map[string]os.FileMode{
+		r.folder(s.ID): 0o700, inside: 0o755,
+		filepath.Dir(filepath.Join(inside, facadeFile)): 0o755, filepath.Dir(filepath.Join(inside, driverFile)): 0o755,
+	} {
+		if err := errors.Join(os.MkdirAll(dir, mode), os.Chmod(dir, mode)); err != nil {
+			return fmt.Errorf("making the session folder: %w", err)
+		}
+	}
+	config, err := json.Marshal(r.config(s, slice))
+	if err != nil {
+		return err
+	}
+	key, err := ssh.MarshalPrivateKey(r.hostKey(s.ID), "")
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		r.share(filepath.Join(inside, filepath.Base(initd.Program)), initProgram),
+		r.share(filepath.Join(inside, facadeFile), facade),
+		replace(filepath.Join(inside, filepath.Base(initd.ConfigPath)), config, 0o600),
+		replace(filepath.Join(inside, filepath.Base(initd.HostKeyPath)), pem.EncodeToMemory(key), 0o600),
+		replace(filepath.Join(inside, driverFile), nil, 0o644),
+		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.FiguresOf(s, slice)),
+	)
+}
+
+// config is what cosplay-init is told.
+func (r Runtime) config(s resource.Session, slice string) initd.Config {
+	env := map[string]string{
+		"HOST_USER":                  s.Box.User.Name,
+		"HOST_UID":                   strconv.Itoa(s.Box.User.UID),
+		"HOST_GID":                   strconv.Itoa(s.Box.User.GID),
+		"NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
+	}
+	maps.Copy(env, disguise.Environment(s, slice))
+	user := s.Box.User
+	return initd.Config{
+		User:           initd.User{Name: user.Name, UID: uint32(user.UID), GID: uint32(user.GID), Group: user.Group, Sudo: s.Box.Sudo},
+		AuthorizedKeys: s.Box.SSH.AuthorizedKeys,
+		SSH:            initd.SSH{Enabled: s.Box.SSH.Enabled},
+		Env:            env,
+		Command:        s.Command,
+	}
+}
+
+// hostKey is the session's own. It is derived, not kept: so it stays the same
+// when the container is replaced, and known_hosts follows from the state alone.
+func (r Runtime) hostKey(session string) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(r.mac("host key", r.Host, session))
+}
+
+// HostKey is the public half of a session's host key, as in authorized_keys.
+func (r Runtime) HostKey(session string) string {
+	public, err := ssh.NewPublicKey(r.hostKey(session).Public())
+	if err != nil {
+		panic(err) // an ed25519 key is one
+	}
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
+}
+
+// KnownHosts is the line by which an ssh client knows a session, by the name of
+// its container (HostKeyAlias) as well as by address and port.
+func (r Runtime) KnownHosts(session string, s resource.SSH, port int) string {
+	return fmt.Sprintf("%s,[%s]:%d %s\n", Name(session), loopbackFor(s.Bind), port, r.HostKey(session))
+}
+
+// KnownHostsFile is where that line lies.
+func (r Runtime) KnownHostsFile(session string) string {
+	return filepath.Join(r.folder(session), knownHostsFile)
+}
+
+// shared is a file that all sessions have alike, named by its content.
+type shared struct {
+	name  string
+	write func(path string) error
+}
+
+// initProgram is cosplay-init. It is not synced to disk, which would take longer
+// than to start a container; so what is there is compared before this process
+// first uses it.
+var initProgram = sync.OnceValues(func() (shared, error) {
+	program, err := driver.Library(driver.Init)
+	if err != nil {
+		return shared{}, err
+	}
+	var known sync.Map // paths
+	return shared{driver.Init + "-" + hash(program), func(path string) error {
+		if _, ok := known.Load(path); ok && present(path) {
+			return nil
+		}
+		known.Store(path, true)
+		return replace(path, program, 0o755)
+	}}, nil
+})
+
+// facade is the NVML facade for the paths inside of a container.
+var facade = sync.OnceValues(func() (shared, error) {
+	library, err := driver.Library(driver.Facade)
+	if err != nil {
+		return shared{}, err
+	}
+	real, figures := initd.Dir+"/"+driverFile, initd.Dir+"/"+figuresFile
+	return shared{driver.NVML + "-" + hash(library, []byte(real), []byte(figures)), func(path string) error {
+		if present(path) {
+			return nil // whole, since it is synced when it is written
+		}
+		return disguise.WriteFacade(path, real, figures)
+	}}, nil
+})
+
+func present(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func hash(parts ...[]byte) string {
+	sum := sha256.Sum256(bytes.Join(parts, []byte{0}))
+	return hex.EncodeToString(sum[:8])
+}
+
+// sharing keeps sessions that are prepared at once from each writing the large
+// files.
+var sharing sync.Mutex
+
+// share puts a shared file into a session's folder by a hard link, or as a copy
+// where the file system has no links.
+func (r Runtime) share(path string, file func() (shared, error)) error {
+	f, err := file()
+	if err != nil {
+		return err
+	}
+	source := filepath.Join(r.Base, sharedDir, f.name)
+	sharing.Lock()
+	defer sharing.Unlock()
+	for range 3 { // the end of another last session may take the shared folder away in between
+		if err = os.MkdirAll(filepath.Dir(source), 0o755); err != nil {
+			break
+		}
+		if err = f.write(source); err == nil {
+			err = link(source, path)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err != nil {
+		err = f.write(path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the session folder: %w", err)
+	}
+	return nil
+}
+
+// link makes path another name of source, in one step. Two names of one file are
+// left alone: renaming one to the other would do nothing and leave both.
+func link(source, path string) error {
+	from, err := os.Stat(source)
+	if err != nil {
+		return err
+	}
+	if to, err := os.Stat(path); err == nil && os.SameFile(from, to) {
+		return nil
+	}
+	fresh := path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Link(source, fresh); err != nil {
+		return err
+	}
+	return os.Rename(fresh, path)
+}
+
+// replace writes a file in one step, unless it is there already. It is not
+// synced to disk.
+func replace(path string, content []byte, mode os.FileMode) error {
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm() == mode && info.Size() == int64(len(content)) {
+		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
+			return nil
+		}
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = fresh.Write(content)
+	err = errors.Join(err, fresh.Chmod(mode), fresh.Close())
+	if err == nil {
+		err = os.Rename(fresh.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(fresh.Name())
+	}
+	return err
+}
+
+// makeWorkspace makes the folder of the session's work where it is missing. Made
+// by root, it is the user's.
+func makeWorkspace(path string, user resource.User) error {
+	var missing []string
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append(missing, dir)
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return fmt.Errorf("making the workspace: %w", err)
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	for _, dir := range missing {
+		if err := os.Chown(dir, user.UID, user.GID); err != nil {
+			return fmt.Errorf("giving the workspace to %s: %w", user.Name, err)
+		}
+	}
+	return nil
+}
+
+// clear removes a session's folder, and the shared one with the last of them.
+func (r Runtime) clear(session string) error {
+	if err := os.RemoveAll(r.folder(session)); err != nil {
+		return fmt.Errorf("removing the session folder: %w", err)
+	}
+	if entries, err := os.ReadDir(r.Base); err == nil && len(entries) == 1 && entries[0].Name() == sharedDir {
+		_ = os.RemoveAll(filepath.Join(r.Base, sharedDir)) // whoever needs it makes it anew
+	}
+	_ = os.Remove(r.Base) // the last one out; it stays while others are in it
+	return nil
+}

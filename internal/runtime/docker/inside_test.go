@@ -1,0 +1,154 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cosplay/internal/initd"
+	"cosplay/internal/resource"
+)
+
+// TestInside looks at a session from the inside, by exec and by ssh.
+func TestInside(t *testing.T) {
+	w := newWorld(t)
+	w.s.Box.Volumes = []resource.Volume{{Source: t.TempDir(), Target: "/data", ReadOnly: true}}
+	made := w.prepare(t)
+	ways := map[string]func(...string) string{
+		"exec": func(argv ...string) string { out, _, _ := w.exec(t, nil, argv...); return strings.TrimSpace(out) },
+		"ssh":  func(argv ...string) string { return w.ssh(t, made.SSHPort, argv...) },
+	}
+	for name, run := range ways {
+		if got := run("id"); !strings.Contains(got, "uid=1234(jane) gid=1235(people)") {
+			t.Errorf("%s: %s", name, got)
+		}
+		env := strings.Split(run("env"), "\n")
+		for _, want := range []string{"SEED=14", "FROM_IMAGE=yes", "GPU_COSPLAY_CARD=rtx-2060", "PIP_BREAK_SYSTEM_PACKAGES=1", "HOST_USER=jane", "HOST_UID=1234", "HOST_GID=1235",
+			"NVIDIA_DRIVER_CAPABILITIES=compute,utility", "NVIDIA_VISIBLE_DEVICES=" + w.given.UUID, "CUDA_VISIBLE_DEVICES=" + w.given.UUID, "HOME=/home/jane"} {
+			if !slices.Contains(env, want) {
+				t.Errorf("%s: no %s in %q", name, want, env)
+			}
+		}
+		run("touch", "/workspace/by-"+name)
+		if info, err := os.Stat(filepath.Join(w.s.Workspace, "by-"+name)); err != nil || !strings.Contains(run("ls", "-ln", "/workspace/by-"+name), "1234") {
+			t.Errorf("%s: a file of the workspace: %v, %v", name, info, err)
+		}
+	}
+	in := ways["exec"]
+	for _, folder := range []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/aarch64-linux-gnu"} {
+		got := in("sh", "-c", "ls "+folder+"/libnvidia-ml.so.1 2>/dev/null")
+		if got == "" && folder == "/usr/lib64" {
+			t.Errorf("no library in %s", folder)
+		}
+	}
+	for _, path := range []string{initd.Dir + "/new", initd.Dir + "/figures", "/usr/lib64/libnvidia-ml.so.1", w.SimDir + "/host", "/data/new"} {
+		if _, _, code := w.exec(t, nil, "sh", "-c", "echo x >>"+path); code == 0 {
+			t.Errorf("%s can be written to", path)
+		}
+	}
+	for _, secret := range []string{initd.ConfigPath, initd.HostKeyPath} {
+		if _, _, code := w.exec(t, nil, "cat", secret); code == 0 {
+			t.Errorf("the user can read %s", secret)
+		}
+	}
+	if got := in("sh", "-c", "ls "+w.SimDir+"; stat -c %s "+initd.Dir+"/"+driverFile); !strings.Contains(got, "host") || strings.HasSuffix(got, "\n0") {
+		t.Errorf("the simulated driver: %s", got)
+	}
+}
+
+// TestHostKey: the key stays the same over a replacement, and is each session's
+// and each state's own.
+func TestHostKey(t *testing.T) {
+	r := Runtime{Host: hostName, Owner: resource.Owner{Lineage: "l", Key: "key"}}
+	key := r.HostKey("worker-0")
+	other := r
+	other.Owner.Key = "other"
+	elsewhere := r
+	elsewhere.Host = "elsewhere"
+	if key != r.HostKey("worker-0") || !strings.HasPrefix(key, "ssh-ed25519 ") {
+		t.Errorf("the key is %q, then %q", key, r.HostKey("worker-0"))
+	}
+	for name, different := range map[string]string{"session": r.HostKey("worker-1"), "state": other.HostKey("worker-0"), "host": elsewhere.HostKey("worker-0")} {
+		if different == key {
+			t.Errorf("another %s has the same key", name)
+		}
+	}
+	if line := r.KnownHosts("worker-0", resource.SSH{Bind: "0.0.0.0"}, 2222); line != "cosplay-worker-0,[127.0.0.1]:2222 "+key+"\n" {
+		t.Errorf("the line is %q", line)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	w := &world{Runtime: Runtime{Base: filepath.Join(t.TempDir(), "sessions"), Host: hostName, Owner: resource.Owner{Lineage: "l", Key: "key"}}}
+	s := w.session(t, "one")
+	s.Env["NVIDIA_DRIVER_CAPABILITIES"] = "all"
+	s.Command = []string{"sleep", "1"}
+	for range 2 { // again over what is there
+		check(t, w.furnish(s, "MIG-1"))
+	}
+	modes := map[string]os.FileMode{".": 0o700, insideDir: 0o755, "inside/init.json": 0o600, "inside/host_key": 0o600, "inside/cosplay-init": 0o755, "inside/figures": 0o444, "inside/" + facadeFile: 0o755, "inside/" + driverFile: 0o644}
+	for path, mode := range modes {
+		if info, err := os.Stat(filepath.Join(w.folder(s.ID), path)); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(w.inside(s.ID), "init.json"))
+	check(t, err)
+	var c initd.Config
+	check(t, json.Unmarshal(data, &c))
+	if err := c.Validate(); err != nil || c.User.Name != "jane" || !c.User.Sudo || !c.SSH.Enabled || !slices.Equal(c.Command, s.Command) || c.Env["NVIDIA_DRIVER_CAPABILITIES"] != "all" {
+		t.Errorf("cosplay-init is told %+v, %v", c, err)
+	}
+	// A program that a crash has left half written is mended by the next process.
+	program, err := filepath.Glob(filepath.Join(w.Base, sharedDir, "cosplay-init-*"))
+	check(t, err)
+	if len(program) != 1 {
+		t.Fatalf("shared programs: %v", program)
+	}
+	entries, err := os.ReadDir(w.inside(s.ID))
+	check(t, err)
+	if len(entries) != 6 {
+		t.Errorf("in the folder: %v", entries)
+	}
+	check(t, w.clear(s.ID))
+	if _, err := os.Stat(w.Base); err == nil {
+		t.Error("the shared folder stays")
+	}
+}
+
+func TestReplaceMends(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for _, before := range []string{"", "damaged", "exactly"} {
+		check(t, os.WriteFile(path, []byte(before), 0o600))
+		check(t, replace(path, []byte("content"), 0o755))
+		data, err := os.ReadFile(path)
+		info, _ := os.Stat(path)
+		if err != nil || string(data) != "content" || info.Mode().Perm() != 0o755 {
+			t.Errorf("over %q: %q, %v, %v", before, data, info.Mode(), err)
+		}
+	}
+}
+
+// TestWithoutSSH: a session without ssh has no port and comes up all the same.
+func TestWithoutSSH(t *testing.T) {
+	w := newWorld(t)
+	w.s.Box.SSH.Enabled = false
+	w.s.Command = []string{"sh", "-c", "echo out; echo err >&2; exec sleep 1000"}
+	if c := w.prepare(t); c.SSHPort != 0 || c.State != resource.Running {
+		t.Errorf("made %+v", c)
+	}
+	var out, failed strings.Builder
+	check(t, w.Logs(context.Background(), w.s.ID, LogOptions{}, &out, &failed))
+	if out.String() != "out\n" || !strings.Contains(failed.String(), "err\n") || !strings.Contains(failed.String(), "cosplay-init: ") {
+		t.Errorf("the log: %q, %q", out.String(), failed.String())
+	}
+	var last, none strings.Builder
+	check(t, w.Logs(context.Background(), w.s.ID, LogOptions{Tail: "1", Timestamps: true}, &last, &none))
+	if all := last.String() + none.String(); strings.Count(all, "\n") != 1 || !strings.HasPrefix(all, "20") {
+		t.Errorf("the last line: %q", all)
+	}
+}

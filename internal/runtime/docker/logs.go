@@ -1,0 +1,36 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+)
+
+// LogOptions say which part of a session's log is wanted.
+type LogOptions struct {
+	Follow     bool   // until the container ends or the context does
+	Tail       string // the number of lines from the end; "" is all
+	Timestamps bool
+}
+
+// Logs writes what the container of a session has printed: cosplay-init's own
+// lines and the session's command.
+func (r Runtime) Logs(ctx context.Context, session string, o LogOptions, out, err io.Writer) error {
+	there, failed := r.inhabited(ctx, session)
+	if failed != nil {
+		return failed
+	}
+	log, failed := r.Engine.client.ContainerLogs(ctx, there.ID, container.LogsOptions{
+		ShowStdout: true, ShowStderr: true, Follow: o.Follow, Tail: o.Tail, Timestamps: o.Timestamps})
+	if failed != nil {
+		return explain("reading the log of "+Name(session), failed, subject{name: Name(session)})
+	}
+	defer log.Close()
+	if _, failed = stdcopy.StdCopy(out, err, log); errors.Is(failed, context.Canceled) {
+		return nil // whoever follows has seen enough
+	}
+	return failed
+}

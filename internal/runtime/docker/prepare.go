@@ -1,0 +1,247 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+
+	"cosplay/internal/resource"
+)
+
+// How long things may take on a machine that is busy with many at once.
+const (
+	startTime  = 3 * time.Minute
+	readyTime  = time.Minute
+	removeTime = time.Minute
+)
+
+// portTries is how many free ports are tried: between the look at one and the
+// start, anybody can take it.
+const portTries = 8
+
+// lastLines of a container's log are shown when it fails.
+const lastLines = 8
+
+// Prepare makes the container of a session, or brings it up to date: one of ours
+// with the same content keeps, is started if it has to be, and is waited for.
+func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
+	if err := checkID(s.ID); err != nil {
+		return resource.Container{}, err
+	}
+	if s.Box == nil {
+		return resource.Container{}, fmt.Errorf("session %s has no container to be made; make the plan anew: cosplay plan", s.Address)
+	}
+	access := r.access()
+	err := access.usable()
+	if err == nil {
+		r.Base, err = filepath.Abs(r.Base) // what is mounted has to be absolute
+	}
+	if err != nil {
+		return resource.Container{}, err
+	}
+	there, err := r.inspect(ctx, s.ID)
+	if err != nil {
+		return resource.Container{}, err
+	}
+	if there != nil && !r.owns(there) {
+		return resource.Container{}, notOurs(there)
+	}
+	made, err := r.prepare(ctx, access, s, given, there)
+	if err != nil && there == nil {
+		// Nothing is left of what was not there before; a container is gone already.
+		err = errors.Join(err, r.removeDevice(s.ID), r.clear(s.ID))
+	}
+	return made, err
+}
+
+func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (resource.Container, error) {
+	if err := r.furnish(s, given.UUID); err != nil {
+		return resource.Container{}, err
+	}
+	if err := makeWorkspace(s.Workspace, s.Box.User); err != nil {
+		return resource.Container{}, err
+	}
+	granted, err := r.grant(access, s, given)
+	if err != nil {
+		return resource.Container{}, err
+	}
+	kept := s.Box.SSH.Kept
+	if there != nil {
+		if r.same(there, s, given) {
+			made, err := r.revive(ctx, s, there)
+			if !portTaken(err) || s.Box.SSH.Port != 0 {
+				return made, err
+			}
+		}
+		if kept == 0 {
+			kept = publishedPort(there)
+		}
+		if err := r.remove(ctx, there.ID); err != nil {
+			return resource.Container{}, err
+		}
+	}
+	return r.make(ctx, s, given.UUID, granted, kept)
+}
+
+// same tells whether a container is what the session asks for.
+func (r Runtime) same(there *container.InspectResponse, s resource.Session, given resource.Handle) bool {
+	l := there.Config.Labels
+	return l[labelHash] == s.Hash(r.Owner.Key) && l[labelSlice] == given.UUID && !there.State.Dead && there.State.Status != container.StateRemoving
+}
+
+// revive brings a container up that is there already.
+func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (resource.Container, error) {
+	port := publishedPort(there)
+	if there.State.Paused {
+		if err := r.Engine.client.ContainerUnpause(ctx, there.ID); err != nil {
+			return resource.Container{}, explain("waking the container "+Name(s.ID), err, about(s, port))
+		}
+	}
+	if err := r.up(ctx, s, there.ID, port, there.State.Running); err != nil {
+		return resource.Container{}, err
+	}
+	return r.made(ctx, s, there.ID)
+}
+
+// make creates a container and starts it. If that fails, none is left.
+func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g grant, kept int) (resource.Container, error) {
+	for try := 1; ; try++ {
+		port, err := choosePort(s.Box.SSH, kept)
+		if err != nil {
+			return resource.Container{}, err
+		}
+		id, err := r.create(ctx, s, slice, g, port)
+		if err != nil {
+			return resource.Container{}, err
+		}
+		made := resource.Container{}
+		if err = r.up(ctx, s, id, port, false); err == nil {
+			made, err = r.made(ctx, s, id)
+		}
+		if err == nil {
+			return made, nil
+		}
+		if left := r.remove(context.WithoutCancel(ctx), id); left != nil {
+			return resource.Container{}, errors.Join(err, left)
+		}
+		if !portTaken(err) || s.Box.SSH.Port != 0 || try == portTries {
+			return resource.Container{}, err
+		}
+		kept = 0
+	}
+}
+
+// choosePort is the port for ssh on the host: the one that is asked for, else
+// the one of last time, else any that is free.
+func choosePort(s resource.SSH, kept int) (int, error) {
+	if !s.Enabled || s.Port != 0 {
+		return s.Port, nil
+	}
+	return freePort(s.Bind, kept)
+}
+
+// up starts a container and waits until its session can be used.
+func (r Runtime) up(ctx context.Context, s resource.Session, id string, port int, running bool) error {
+	if !running {
+		starting, cancel := context.WithTimeout(ctx, startTime)
+		err := r.Engine.client.ContainerStart(starting, id, container.StartOptions{})
+		cancel()
+		if err != nil {
+			what := about(s, port)
+			if portTaken(err) {
+				what.taken = r.holder(ctx, port)
+			}
+			return explain("starting the container "+Name(s.ID), err, what)
+		}
+	}
+	if err := r.await(ctx, id, s.Box.SSH, port); err != nil {
+		return fmt.Errorf("container %s: %w%s", Name(s.ID), err, r.lastWords(ctx, id))
+	}
+	return nil
+}
+
+// made is what a container has become: the engine alone knows its image's ID.
+func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resource.Container, error) {
+	there, err := r.Engine.client.ContainerInspect(ctx, id)
+	if err != nil {
+		return resource.Container{}, explain("looking at the container "+Name(s.ID), err, about(s, 0))
+	}
+	c := r.container(there.ID, there.Image, there.State.Status, there.Config.Labels)
+	c.SSHPort = publishedPort(&there)
+	if c.SSHPort != 0 {
+		line := r.KnownHosts(s.ID, s.Box.SSH, c.SSHPort)
+		if err := replace(r.KnownHostsFile(s.ID), []byte(line), 0o644); err != nil {
+			return resource.Container{}, fmt.Errorf("writing the session folder: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// lastWords are the last lines of a container's log, to be added to an error.
+func (r Runtime) lastWords(ctx context.Context, id string) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	log, err := r.Engine.client.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(lastLines)})
+	if err != nil {
+		return ""
+	}
+	defer log.Close()
+	var said bytes.Buffer
+	if _, err := stdcopy.StdCopy(&said, &said, log); err != nil || said.Len() == 0 {
+		return ""
+	}
+	return ". Its last words:\n  " + strings.ReplaceAll(strings.TrimSpace(said.String()), "\n", "\n  ")
+}
+
+// Unprepare removes the container of a session, its device and its folder; never
+// its workspace, nor a container of anybody else's.
+func (r Runtime) Unprepare(ctx context.Context, session string) error {
+	if err := checkID(session); err != nil {
+		return err
+	}
+	there, err := r.inspect(ctx, session)
+	if err != nil {
+		return err
+	}
+	switch {
+	case there == nil:
+		err = r.removeDevice(session)
+	case r.owns(there):
+		if err = r.remove(ctx, there.ID); err == nil {
+			err = r.removeDevice(session)
+		}
+	} // else container and device are somebody else's
+	if err != nil {
+		return err
+	}
+	return r.clear(session)
+}
+
+// remove removes a container of ours, with the volumes that have no name. It
+// returns when the container is gone, whoever removed it.
+func (r Runtime) remove(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	defer cancel()
+	for wait := time.Duration(0); ; wait = min(wait+10*time.Millisecond, 200*time.Millisecond) {
+		err := r.Engine.client.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		switch {
+		case err == nil, errdefs.IsNotFound(err):
+			return nil
+		case !errdefs.IsConflict(err) || !strings.Contains(err.Error(), "already in progress"):
+			return explain("removing the container "+id[:min(12, len(id))], err, subject{})
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("removing the container %s: the engine has been at it for too long; see docker ps -a: %w", id[:12], context.Cause(ctx))
+		case <-time.After(wait):
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"cosplay/internal/resource"
+)
+
+const (
+	pollFirst  = 2 * time.Millisecond
+	pollLast   = 50 * time.Millisecond
+	settleTime = 200 * time.Millisecond // a session without ssh that has not ended by then is taken to run
+	greeting   = "SSH-"
+)
+
+// await waits until a session can be used: until its ssh server greets or,
+// without one, until it has not ended for a while.
+func (r Runtime) await(ctx context.Context, id string, s resource.SSH, port int) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	ended, failed := r.Engine.client.ContainerWait(ctx, id, container.WaitConditionNotRunning)
+	ready := make(chan error, 1)
+	go func() { ready <- answers(ctx, s, port) }()
+	select {
+	case end := <-ended:
+		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one", end.StatusCode)
+	case err := <-ready:
+		return err
+	case err := <-failed:
+		if ctx.Err() != nil {
+			return <-ready
+		}
+		return explain("waiting for it", err, subject{})
+	}
+}
+
+// answers returns when the session does.
+func answers(ctx context.Context, s resource.SSH, port int) error {
+	if !s.Enabled {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(settleTime):
+			return nil
+		}
+	}
+	address := net.JoinHostPort(loopbackFor(s.Bind), strconv.Itoa(port))
+	for wait := pollFirst; ; wait = min(wait*3/2, pollLast) {
+		err := greets(ctx, address)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("its ssh server does not answer on %s (%w): %w; see whether a firewall is between, and cosplay logs", address, err, context.Cause(ctx))
+		case <-time.After(wait):
+		}
+	}
+}
+
+// greets asks a server for its banner. That it takes a connection proves
+// nothing: the engine's proxy does so before anybody listens behind it.
+func greets(ctx context.Context, address string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return err
+	}
+	banner := make([]byte, len(greeting))
+	if _, err := io.ReadFull(conn, banner); err != nil {
+		return err
+	}
+	if string(banner) != greeting {
+		return fmt.Errorf("what answers is no ssh server: %q", banner)
+	}
+	return nil
+}

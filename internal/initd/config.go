@@ -57,6 +57,12 @@ func Entrypoint() []string { return []string{Program} }
 // session's user, in his workspace and environment. No argv is a login shell.
 func Exec(argv ...string) []string { return append([]string{Program, "exec", "--"}, argv...) }
 
+// ExecSized is Exec with a terminal of a size. Engines tell a terminal its size
+// only once the program runs, which is too late for those that ask at once.
+func ExecSized(rows, columns int, argv ...string) []string {
+	return append([]string{Program, "exec", fmt.Sprintf("--size=%dx%d", rows, columns), "--"}, argv...)
+}
+
 // Load reads a Config, fills in what it leaves out and checks it. The error
 // says what to do.
 func Load(file string) (Config, error) {

@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"cosplay/internal/initd"
 	"cosplay/internal/initd/account"
@@ -27,7 +30,8 @@ const (
 const usage = `cosplay-init is pid 1 in the container of a cosplay session.
 
   cosplay-init [--config FILE]                    start the session; FILE is ` + initd.ConfigPath + `
-  cosplay-init [--config FILE] exec [--] [CMD..]  run CMD, or a login shell, as the session's user
+  cosplay-init [--config FILE] exec [--size=RxC] [--] [CMD..]
+                                                run CMD, or a login shell, as the session's user
 `
 
 // Main runs one of the tasks and returns the exit code.
@@ -63,6 +67,10 @@ func Main(args []string) int {
 
 // execute is for docker exec: it becomes the command.
 func execute(config string, argv []string) int {
+	if len(argv) > 0 && strings.HasPrefix(argv[0], "--size=") {
+		setSize(strings.TrimPrefix(argv[0], "--size="))
+		argv = argv[1:]
+	}
 	if len(argv) > 0 && argv[0] == "--" {
 		argv = argv[1:]
 	}
@@ -76,6 +84,15 @@ func execute(config string, argv []string) int {
 	}
 	err = launcher(c, who).Become(argv)
 	return fail(startCode(err), err)
+}
+
+// setSize gives the terminal on standard input its size, "ROWSxCOLUMNS". Without
+// one the program does as well.
+func setSize(text string) {
+	var size unix.Winsize
+	if _, err := fmt.Sscanf(text, "%dx%d", &size.Row, &size.Col); err == nil {
+		_ = unix.IoctlSetWinsize(0, unix.TIOCSWINSZ, &size)
+	}
 }
 
 func launcher(c initd.Config, who account.Account) *launch.Launcher {

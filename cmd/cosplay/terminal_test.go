@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bufio"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// TestTerminal: over ssh and by exec, a program in a container has a terminal as
+// wide as the one here, also after that has changed, and its exit code comes out.
+func TestTerminal(t *testing.T) {
+	needEngine(t)
+	p := newProject(t, `
+host "lab" {
+  simulate = "1 x h200"
+  runtime  = "docker"
+}
+session "terminal" {
+  target = "2060"
+  image  = "cosplay-test/debian"
+  ssh {
+    authorized_keys = ["./key.pub"]
+  }
+}
+`)
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(p.dir, "key")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Cleanup(func() { removeContainers(t, p.dir) })
+	p.run("apply", "--auto-approve")
+	const script = `stty size; trap 'stty size; exit 7' WINCH; echo ready; while :; do sleep 0.05; done`
+	for name, args := range map[string][]string{
+		"ssh":  {"ssh", "-t", "terminal", "--", script},
+		"exec": {"exec", "terminal", "--", "sh", "-c", script},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := p.command(args...)
+			terminal, err := pty.StartWithSize(command, &pty.Winsize{Rows: 33, Cols: 111})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer terminal.Close()
+			stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+			defer stuck.Stop()
+			lines := bufio.NewScanner(terminal)
+			var seen []string
+			for lines.Scan() {
+				line := strings.TrimSpace(lines.Text())
+				if strings.HasPrefix(line, "Connection to ") {
+					continue // ssh takes its leave
+				}
+				if line == "ready" {
+					if err := pty.Setsize(terminal, &pty.Winsize{Rows: 44, Cols: 122}); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				seen = append(seen, line)
+			}
+			err = command.Wait() // reading ends with an error once the program has
+			if got := strings.Join(seen, ", "); got != "33 111, 44 122" {
+				t.Errorf("the sizes are %s", got)
+			}
+			if code := command.ProcessState.ExitCode(); code != 7 {
+				t.Errorf("the exit code is %d, %v", code, err)
+			}
+		})
+	}
+	p.run("destroy", "--auto-approve")
+}

@@ -44,6 +44,7 @@ func TestDocker(t *testing.T) {
 			}
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("COSPLAY", cosplay)
+			env.Setenv("GONVML", filepath.Join(filepath.Dir(cosplay), "gonvml"))
 			env.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 			env.Defer(func() { removeContainers(t, env.WorkDir) })
 			return nil

@@ -14,6 +14,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"cosplay": func() { os.Exit(cli.Main(os.Args[1:], cli.Stdio())) },
+		"gonvml":  askNVML,
 	})
 }
 

@@ -218,7 +218,7 @@ func imageDrift(was resource.PriorSession, c resource.Container, live resource.L
 	}
 	address := was.Address
 	return []Drift{{Class: ImageMoved, Host: host.Name, Session: &address, Thing: "image " + was.Box.Image, From: shortID(c.Image), To: shortID(now),
-		Cause: "built or pulled anew; the session keeps the one that it was made from until it is replaced", Told: true}}
+		Cause: "built or pulled anew; each keeps its own until it is replaced", Told: true}}
 }
 
 // shortID is an id as Docker's own commands print it.

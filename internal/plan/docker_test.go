@@ -95,6 +95,9 @@ func TestContainerChanges(t *testing.T) {
 			"session.w[1]/prepare: session.w[1]: container\n"},
 		{"stopped", two, func(w *worldtest.World) { w.Host().Containers[1].State = resource.Stopped }, diff.Update,
 			"session.w[1]/prepare: session.w[1]: start its container\n"},
+		{"another in its place", two, func(w *worldtest.World) { w.Host().Containers[1].ID = "other" }, diff.Replace, `session.w[1]/unprepare: session.w[1]: remove its container
+session.w[1]/prepare: session.w[1]: container  <- session.w[1]/unprepare
+`},
 		{"its content differs", strings.Replace(two, "count", "env = { SEED = count.index == 1 ? 2 : 1 }\n  count", 1), func(*worldtest.World) {}, diff.Replace, `session.w[0]/unprepare: session.w[0]: remove its container
 session.w[1]/unprepare: session.w[1]: remove its container
 session.w[0]/prepare: session.w[0]: container  <- session.w[0]/unprepare, session.w[1]/unprepare

@@ -1,0 +1,82 @@
+package render
+
+import (
+	"fmt"
+	"io"
+)
+
+// DoctorView is what a check of the hosts found.
+type DoctorView struct{ Findings []Finding }
+
+// Finding is one thing that is needed.
+type Finding struct {
+	Host  string `json:"host,omitempty"`
+	Thing string `json:"thing"`
+	Found string `json:"found"`
+	Grade string `json:"grade"` // "good", "notice", "missing"
+	Fix   string `json:"fix,omitempty"`
+}
+
+// Missing counts what sessions cannot be had without.
+func (v DoctorView) Missing() int { return v.count("missing") }
+
+func (v DoctorView) count(grade string) int {
+	n := 0
+	for _, f := range v.Findings {
+		if f.Grade == grade {
+			n++
+		}
+	}
+	return n
+}
+
+// Doctor shows what was found, host by host, and what mends it.
+func Doctor(w io.Writer, s Style, v DoctorView) {
+	p := newPage(s)
+	host := ""
+	t := &table{indent: 2, columns: []column{{}, {tight: true}, {prose: true}}}
+	for _, f := range v.Findings {
+		if f.Host != host {
+			p.table(t)
+			p.gap()
+			host, t.rows = f.Host, nil
+			p.flow(0, 2, join(inked(dim, "host "), inked(strong, host)))
+		}
+		t.add(s.graded(f.Grade), text(f.Thing), text(f.Found))
+		if f.Fix != "" {
+			t.add(text(""), text(""), join(inked(dim, s.arrow()+" "), text(f.Fix)))
+		}
+	}
+	p.table(t)
+	p.gap()
+	missing, notices := v.Missing(), v.count("notice")
+	switch {
+	case missing > 0:
+		p.flow(0, 2, inked(removed, fmt.Sprintf("%d missing: sessions cannot be had before that is mended.", missing)))
+	case notices > 0:
+		p.flow(0, 2, inked(strong, "Nothing is missing; what is marked ! is good to know."))
+	default:
+		p.flow(0, 2, inked(added, "Nothing is missing."))
+	}
+	p.flush(w)
+}
+
+// graded is the sign of a grade.
+func (s Style) graded(grade string) line {
+	switch grade {
+	case "missing":
+		return inked(removed, s.cross())
+	case "notice":
+		return inked(changed, "!")
+	}
+	return inked(added, s.pick("✓", "+"))
+}
+
+// DoctorJSON writes what was found as data.
+func DoctorJSON(w io.Writer, v DoctorView) error {
+	return writeJSON(w, struct {
+		FormatVersion int       `json:"format_version"`
+		Missing       int       `json:"missing"`
+		Findings      []Finding `json:"findings"`
+	}{formatVersion, v.Missing(), list(v.Findings)})
+}

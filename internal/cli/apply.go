@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -36,10 +37,14 @@ type applyOptions struct {
 
 func (o *applyOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.autoApprove, "auto-approve", false, "do not ask")
-	f.IntVar(&o.parallelism, "parallelism", 4, "`number` of steps at a time")
+	f.IntVar(&o.parallelism, "parallelism", defaultParallelism(), "`number` of steps at a time")
 	f.BoolVar(&o.keepPartial, "keep-partial", false, "leave what a failed session has so far, to look at it")
 	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
 }
+
+// defaultParallelism is where more containers at once take longer, not shorter:
+// an engine is busy with network and cgroups then.
+func defaultParallelism() int { return max(4, 2*runtime.NumCPU()) }
 
 func (inv *invocation) apply() *cobra.Command {
 	var o applyOptions

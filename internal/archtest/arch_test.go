@@ -20,7 +20,8 @@ var effects = []string{
 	"os", "os/exec", "os/user", "os/signal", "net", "net/http", "log", "log/slog", "time", "syscall",
 	"github.com/NVIDIA/go-nvml/pkg/nvml", "github.com/docker/docker/client", "github.com/fatih/color",
 	module + "internal/agent", module + "internal/observe", module + "internal/apply", module + "internal/durable",
-	module + "internal/sim", module + "internal/runtime/process", module + "driver",
+	module + "internal/sim", module + "internal/runtime/process", module + "internal/runtime/docker",
+	module + "internal/runtime/docker/image", module + "internal/cdi", module + "driver",
 }
 
 // forbidden lists, by package, what it may not import, with the reason.
@@ -35,8 +36,8 @@ var forbidden = map[string]struct {
 	"internal/diff":     {effects, "a function of values"},
 	"internal/plan":     {effects, "a function of values"},
 	"internal/config":   {[]string{"os", "os/exec", "net", "log", module + "internal/agent", module + "internal/sim"}, "files and names come in through Options"},
-	"internal/apply":    {[]string{module + "internal/agent", module + "internal/runtime/process", module + "internal/config", "github.com/fatih/color"}, "it declares what it writes to and decides nothing"},
-	"internal/observe":  {[]string{module + "internal/agent", module + "internal/runtime/process", "github.com/fatih/color"}, "it declares what it reads from"},
+	"internal/apply":    {[]string{module + "internal/agent", module + "internal/runtime/process", module + "internal/runtime/docker", module + "internal/config", "github.com/fatih/color"}, "it declares what it writes to and decides nothing"},
+	"internal/observe":  {[]string{module + "internal/agent", module + "internal/runtime/process", module + "internal/runtime/docker", "github.com/fatih/color"}, "it declares what it reads from"},
 	"internal/render":   {[]string{module + "internal/agent", module + "internal/project", module + "internal/sim", module + "internal/state"}, "it is given values and writes text"},
 }
 

@@ -61,12 +61,15 @@ func names(t *testing.T, e *enginetest.Engine) []string {
 	return names
 }
 
+// oneLine undoes the wrapping of words.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // TestHookIsAskedForTheSlice: without CDI, the slice that a session was given is
 // what NVIDIA's hook is asked for.
 func TestHookIsAskedForTheSlice(t *testing.T) {
 	hook := enginetest.RecordingHook(t)
 	p, engine := gpuProject(t, hook)
-	if plan := p.run("plan"); !strings.Contains(plan, "--gpus (NVIDIA's hook)") {
+	if plan := p.run("plan"); !strings.Contains(oneLine(plan), "slices through --gpus (NVIDIA's hook)") {
 		t.Errorf("the plan does not tell how slices come into containers:\n%s", plan)
 	}
 	p.run("apply", "--auto-approve")
@@ -101,8 +104,7 @@ func TestHookThatFails(t *testing.T) {
 	if code := c.ProcessState.ExitCode(); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	said := strings.Join(strings.Fields(string(out)), " ") // whatever the lines
-	if !strings.Contains(said, "NVIDIA's hook refuses the slice (device error: MIG-x: unknown device") {
+	if !strings.Contains(oneLine(string(out)), "NVIDIA's hook refuses the slice (device error: MIG-x: unknown device") {
 		t.Errorf("it says\n%s", out)
 	}
 	if got := names(t, engine); len(got) != 0 {

@@ -103,8 +103,8 @@ func (a access) usable() error {
 // grant is what a container is created with for its slice.
 type grant struct {
 	mounts  []mount.Mount
-	env     map[string]string // of the container alone: cosplay-init gives programs the session's
-	runtime string            // "" is the engine's default
+	visible string // NVIDIA_VISIBLE_DEVICES of the container itself; "" leaves it to the engine
+	runtime string // "" is the engine's default
 	devices []container.DeviceRequest
 }
 
@@ -112,8 +112,8 @@ type grant struct {
 // device's specification, and tells what the container is created with.
 func (r Runtime) grant(a access, s resource.Session, given resource.Handle) (grant, error) {
 	// Where NVIDIA's runtime is the engine's own choice it would inject whatever
-	// the image or we say in this variable; void is its word for nothing.
-	g := grant{env: map[string]string{"NVIDIA_VISIBLE_DEVICES": "void"}}
+	// the image says in this variable; void is its word for nothing.
+	g := grant{visible: "void"}
 	library, err := r.library()
 	if err != nil {
 		return g, err
@@ -126,13 +126,13 @@ func (r Runtime) grant(a access, s resource.Session, given resource.Handle) (gra
 			return g, err
 		}
 		if a.way == byRuntime {
-			g.runtime, g.env["NVIDIA_VISIBLE_DEVICES"] = nvidiaRuntime, device
+			g.runtime, g.visible = nvidiaRuntime, device
 			return g, nil
 		}
 		g.devices = []container.DeviceRequest{{Driver: "cdi", DeviceIDs: []string{device}}}
 		return g, nil
 	case byHook:
-		g.env["NVIDIA_VISIBLE_DEVICES"] = given.UUID
+		g.visible = ""
 		g.devices = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: []string{given.UUID}, Capabilities: [][]string{{"gpu", "compute", "utility"}}}}
 	}
 	if library, err = filepath.EvalSymlinks(library); err != nil {

@@ -74,10 +74,17 @@ func about(s resource.Session, port int) subject {
 	return subject{name: Name(s.ID), image: s.Box.Image, bind: s.Box.SSH.Bind, port: port}
 }
 
+// visibleDevices is what NVIDIA's runtime and hook look at; programs get it from
+// cosplay-init.
+const visibleDevices = "NVIDIA_VISIBLE_DEVICES"
+
 // environment is that of the container itself: what docker exec by hand finds.
 func (r Runtime) environment(s resource.Session, slice string, g grant) []string {
 	env := r.config(s, slice).Env
-	maps.Copy(env, g.env)
+	delete(env, visibleDevices)
+	if g.visible != "" {
+		env[visibleDevices] = g.visible
+	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])

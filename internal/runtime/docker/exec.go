@@ -130,10 +130,12 @@ func (x *execution) converse(ctx context.Context, connection types.HijackedRespo
 	for {
 		select {
 		case err := <-output:
-			return 0, false, err
+			if ctx.Err() == nil {
+				return 0, false, err
+			}
+			return 0, true, x.giveUp(ctx) // which may end the connection first
 		case <-ctx.Done():
-			_ = x.pass(context.WithoutCancel(ctx), syscall.SIGTERM) // as far as it can be
-			return 0, true, context.Cause(ctx)
+			return 0, true, x.giveUp(ctx)
 		case s := <-signals:
 			if err := x.pass(ctx, s.(syscall.Signal)); err != nil {
 				return 128 + int(s.(syscall.Signal)), true, nil
@@ -142,21 +144,40 @@ func (x *execution) converse(ctx context.Context, connection types.HijackedRespo
 	}
 }
 
+// giveUp asks a program to end whose caller waits no longer.
+func (x *execution) giveUp(ctx context.Context) error {
+	_ = x.pass(context.WithoutCancel(ctx), syscall.SIGTERM) // as far as it can be done
+	return context.Cause(ctx)
+}
+
 // pass sends a signal to the program, after a look at whether the process with
 // its number is in the container at all: an engine elsewhere counts its own.
 func (x *execution) pass(ctx context.Context, s syscall.Signal) error {
-	state, err := x.client.ContainerExecInspect(ctx, x.id)
-	if err != nil || !state.Running || state.Pid <= 0 {
-		return errors.Join(err, errors.New("the program has no number"))
+	pid, err := x.pid(ctx)
+	if err != nil {
+		return err
 	}
-	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(state.Pid), "cgroup"))
+	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
 	if err != nil {
 		return err
 	}
 	if !strings.Contains(string(groups), x.container) {
-		return fmt.Errorf("process %d is another's", state.Pid)
+		return fmt.Errorf("process %d is another's", pid)
 	}
-	return syscall.Kill(state.Pid, s)
+	return syscall.Kill(pid, s)
+}
+
+// pid is the program's number on the engine's machine. The program may be heard
+// of before the engine tells it.
+func (x *execution) pid(ctx context.Context) (int, error) {
+	for wait := pollFirst; wait < time.Second; wait *= 2 {
+		state, err := x.client.ContainerExecInspect(ctx, x.id)
+		if err != nil || state.Pid > 0 {
+			return state.Pid, err
+		}
+		time.Sleep(wait)
+	}
+	return 0, errors.New("the engine does not tell the program's number")
 }
 
 // exitCode waits for the program's end, which may come after that of its output.

@@ -1,0 +1,212 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/system"
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/cdi"
+	"cosplay/internal/enginetest"
+	"cosplay/internal/resource"
+)
+
+func TestAccess(t *testing.T) {
+	writable, locked := t.TempDir(), "/dev/null/cdi"
+	registered := system.Info{Runtimes: map[string]system.RuntimeWithStatus{nvidiaRuntime: {}}}
+	hook := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(hook, "nvidia-container-runtime-hook"), nil, 0o755))
+	for _, c := range []struct {
+		name   string
+		info   system.Info
+		specs  string
+		path   string
+		simDir string
+		way    way
+		words  string
+		next   string // of the error
+	}{
+		{"simulated", registered, writable, hook, "/sim", byMount, "simulated library by mount", ""},
+		{"engine", system.Info{CDISpecDirs: []string{"/etc/cdi", writable}, Runtimes: registered.Runtimes}, writable, hook, "", byEngine, "CDI by the engine", ""},
+		{"engine that looks elsewhere", system.Info{CDISpecDirs: []string{"/etc/cdi"}}, writable, hook, "", byHook, "--gpus (NVIDIA's hook)", ""},
+		{"runtime", registered, writable, hook, "", byRuntime, "CDI by NVIDIA's runtime", ""},
+		{"runtime and no right to write", registered, locked, hook, "", byHook, "--gpus (NVIDIA's hook)", ""},
+		{"runtime alone and no right to write", registered, locked, "", "", noWay, "none: /dev/null/cdi cannot be written", "run cosplay as root"},
+		{"hook", system.Info{}, writable, hook, "", byHook, "--gpus (NVIDIA's hook)", ""},
+		{"nothing", system.Info{}, writable, "", "", noWay, "none: NVIDIA's container toolkit is not installed", "nvidia-ctk runtime configure"},
+	} {
+		t.Setenv("PATH", c.path)
+		r := Runtime{Engine: &Engine{info: c.info, specs: c.specs}, SimDir: c.simDir}
+		got := r.access()
+		if got.way != c.way || got.words != c.words {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+		if err := got.usable(); (err == nil) != (c.next == "") || (err != nil && !strings.Contains(err.Error(), c.next)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if !sameFolder("/var/run/cdi", "/run/cdi") || sameFolder("/var/run/cdi", "/etc/cdi") {
+		t.Error("folders are not told apart")
+	}
+}
+
+const driverRelease = "550.163.01"
+
+// hardware is a runtime on an engine of its own, on a machine that looks like one
+// with a GPU and a MIG slice on it.
+func hardware(t *testing.T, e *enginetest.Engine, specs string) *world {
+	t.Helper()
+	e.Load(t, "tiny")
+	connected, err := connect(context.Background(), endpoint{host: e.Host})
+	check(t, err)
+	t.Cleanup(func() { connected.Close() })
+	dir := t.TempDir()
+	connected.specs, connected.driver = specs, cdi.Driver{Root: filepath.Join(dir, "root")}
+	w := &world{Runtime: Runtime{
+		Engine: connected, Base: filepath.Join(dir, "sessions"), Host: hostName, Owner: resource.Owner{Lineage: random(), Key: "key"},
+		Library: install(t, filepath.Join(dir, "lib")),
+	}}
+	t.Cleanup(func() { w.sweep(t) })
+	const gpu, caps = "proc/driver/nvidia/gpus/0000:84:00.0/information", "proc/driver/nvidia/capabilities/gpu1/mig/gi9/"
+	for path, text := range map[string]string{
+		gpu:                 "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-0\nDevice Minor: \t 1\n",
+		caps + "access":     "DeviceFileMinor: 84\n",
+		caps + "ci0/access": "DeviceFileMinor: 85\n",
+	} {
+		path = filepath.Join(connected.driver.Root, path)
+		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	for _, node := range []string{"nvidiactl", "nvidia-uvm", "nvidia1", "nvidia-caps/nvidia-cap84", "nvidia-caps/nvidia-cap85"} {
+		path := filepath.Join(connected.driver.Root, "dev", node)
+		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3)))) // as /dev/null
+	}
+	w.s = w.session(t, "one")
+	w.s.Box.Image, w.s.Box.SSH.Enabled = "tiny", false
+	w.given = resource.Handle{GPUInstance: 9, ComputeInstance: 0, UUID: "MIG-1"}
+	return w
+}
+
+// install makes a driver's libraries and gives the path of NVML's.
+func install(t *testing.T, folder string) string {
+	t.Helper()
+	check(t, os.MkdirAll(folder, 0o755))
+	for _, name := range []string{"libcuda", "libnvidia-ml"} {
+		out, err := exec.Command("gcc", "-nostdlib", "-shared", "-Wl,-soname="+name+".so.1", "-x", "c", "/dev/null", "-o", filepath.Join(folder, name+".so."+driverRelease)).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	link := filepath.Join(folder, "libnvidia-ml.so.1")
+	check(t, os.Symlink("libnvidia-ml.so."+driverRelease, link))
+	return link
+}
+
+// TestDevice: NVIDIA's own runtime gives a container its slice by our device; it
+// lives on when the device's specification was lost, and the last goes with it.
+func TestDevice(t *testing.T) {
+	specs := t.TempDir()
+	e := enginetest.Start(t, enginetest.Options{Runtimes: map[string]string{nvidiaRuntime: enginetest.NVIDIARuntime(t, "cdi", specs)}})
+	w := hardware(t, e, specs)
+	made := w.prepare(t)
+	look := func() {
+		t.Helper()
+		out, failed, code := w.exec(t, nil, "sh", "-c", `ls /dev/nvidia* /dev/nvidia-caps; for f in /usr/lib64 /usr/lib/x86_64-linux-gnu; do cmp $f/libnvidia-ml.so.1 /run/cosplay/lib/libnvidia-ml.so.1; done; ls /usr/lib64; stat -c %s /run/cosplay/driver/libnvidia-ml.so.1; env`)
+		if code != 0 || failed != "" {
+			t.Errorf("%d, %s", code, failed)
+		}
+		real, err := os.Stat(w.Library)
+		check(t, err)
+		lines := strings.Fields(out)
+		for _, want := range []string{"/dev/nvidiactl", "/dev/nvidia1", "nvidia-cap84", "nvidia-cap85", "libcuda.so.1", "NVIDIA_VISIBLE_DEVICES=MIG-1", fmt.Sprint(real.Size())} {
+			if !slices.Contains(lines, want) {
+				t.Errorf("no %s in %s", want, out)
+			}
+		}
+	}
+	look()
+	files, err := filepath.Glob(filepath.Join(specs, "*"))
+	if err != nil || len(files) != 1 || !strings.Contains(files[0], Name(w.s.ID)) {
+		t.Fatalf("specifications: %v, %v", files, err)
+	}
+	check(t, w.Engine.client.ContainerKill(context.Background(), made.ID, "KILL"))
+	check(t, os.Remove(files[0]))
+	if again := w.prepare(t); again != made {
+		t.Errorf("after the loss of the specification: %+v, was %+v", again, made)
+	}
+	look()
+	check(t, w.Unprepare(context.Background(), w.s.ID))
+	if left, _ := filepath.Glob(filepath.Join(specs, "*")); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+
+	// An engine that injects devices itself is asked for the same one.
+	g, err := w.grant(access{way: byEngine}, w.s, w.given)
+	check(t, err)
+	if len(g.devices) != 1 || g.devices[0].Driver != "cdi" || !slices.Equal(g.devices[0].DeviceIDs, []string{cdi.Qualified(Name(w.s.ID))}) || g.runtime != "" || len(g.mounts) != 0 {
+		t.Errorf("granted: %+v", g)
+	}
+	check(t, w.removeDevice(w.s.ID))
+
+	w.s.Slice.GPU = "GPU-elsewhere"
+	_, err = w.Prepare(context.Background(), w.s, w.given)
+	if err == nil || !strings.Contains(err.Error(), "shows no GPU GPU-elsewhere") || len(w.labelled(t)) != 0 {
+		t.Errorf("a GPU that is not there: %v", err)
+	}
+}
+
+// TestHook: without devices NVIDIA's hook is asked, as docker run --gpus does.
+func TestHook(t *testing.T) {
+	hook := enginetest.RecordingHook(t)
+	e := enginetest.Start(t, enginetest.Options{Path: []string{hook.Dir}})
+	t.Setenv("PATH", hook.Dir+":"+os.Getenv("PATH"))
+	w := hardware(t, e, "/dev/null/cdi")
+	w.prepare(t)
+	if got := hook.Requests(t); !slices.Equal(got, []string{"MIG-1"}) {
+		t.Errorf("the hook was asked for %q", got)
+	}
+	if _, failed, code := w.exec(t, nil, "cmp", "/usr/lib64/libnvidia-ml.so.1", "/run/cosplay/lib/libnvidia-ml.so.1"); code != 0 {
+		t.Errorf("the facade: %s", failed)
+	}
+}
+
+func TestHookThatFails(t *testing.T) {
+	hook := enginetest.FailingHook(t, "MIG-1")
+	e := enginetest.Start(t, enginetest.Options{Path: []string{hook.Dir}})
+	t.Setenv("PATH", hook.Dir+":"+os.Getenv("PATH"))
+	w := hardware(t, e, "/dev/null/cdi")
+	_, err := w.Prepare(context.Background(), w.s, w.given)
+	if err == nil || !strings.Contains(err.Error(), "NVIDIA's hook refuses the slice (device error: MIG-1: unknown device") || len(w.labelled(t)) != 0 {
+		t.Errorf("%v, left %v", err, w.labelled(t))
+	}
+}
+
+// TestNoDriver: an engine that was started before the toolkit was there.
+func TestNoDriver(t *testing.T) {
+	w := newWorld(t)
+	e := w.Engine
+	hook := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(hook, "nvidia-container-runtime-hook"), nil, 0o755))
+	t.Setenv("PATH", hook+":"+os.Getenv("PATH"))
+	if _, knows := e.info.Runtimes[nvidiaRuntime]; knows {
+		t.Skip("this machine has NVIDIA's toolkit")
+	}
+	w.SimDir, w.Engine.specs = "", "/dev/null/cdi"
+	_, err := w.Prepare(context.Background(), w.s, w.given)
+	if err == nil || !strings.Contains(err.Error(), "no way to give a container a GPU") || len(w.labelled(t)) != 0 {
+		t.Errorf("%v, left %v", err, w.labelled(t))
+	}
+	w.Engine.info.Runtimes[nvidiaRuntime], w.Engine.specs = system.RuntimeWithStatus{}, t.TempDir()
+	w.Engine.driver.Root = t.TempDir()
+	if _, err := w.Prepare(context.Background(), w.s, w.given); err == nil || !strings.Contains(err.Error(), "the NVIDIA driver shows no GPU") {
+		t.Errorf("without a driver: %v", err)
+	}
+}

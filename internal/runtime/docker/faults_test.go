@@ -1,0 +1,188 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/go-connections/nat"
+
+	"cosplay/internal/resource"
+)
+
+// TestWords: what engines of several versions say, and what we make of it.
+func TestWords(t *testing.T) {
+	about := subject{name: "cosplay-worker-3", image: "debian:12", bind: "127.0.0.1", port: 2222}
+	for _, c := range []struct{ says, words, next string }{
+		{`permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Get "http://%2Fvar%2Frun%2Fdocker.sock/v1.51/info": dial unix /var/run/docker.sock: connect: permission denied`,
+			"you may not use the engine's socket", "sudo usermod -aG docker $USER"},
+		{"Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", "the engine does not answer", "sudo systemctl start docker"},
+		{`Error response from daemon: Conflict. The container name "/cosplay-worker-3" is already in use by container "0123456789abcdef". You have to remove (or rename) that container to be able to reuse that name.`,
+			"cosplay-worker-3 is taken by the container 0123456789ab", "docker rename"},
+		{"Error response from daemon: Invalid container name (cosplay-a b), only [a-zA-Z0-9][a-zA-Z0-9_.-] are allowed", "cosplay-a b cannot be the name of a container", "letters, digits"},
+		{"Error response from daemon: No such image: nope:latest", "there is no image nope:latest", `pull = "missing"`},
+		{"Error response from daemon: invalid mount config for type \"bind\": bind source path does not exist: /data/x", "there is no /data/x to mount", "mkdir -p"},
+		{`failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: error mounting "/usr/lib/libnvidia-ml.so.550" to rootfs at "/run/cosplay/driver/libnvidia-ml.so.1": mount /usr/lib/libnvidia-ml.so.550: no such file or directory: unknown`,
+			"/usr/lib/libnvidia-ml.so.550 cannot be mounted", "mend the path"},
+		{"invalid mount config for type \"bind\": invalid mount path: 'data' mount path must be absolute", "the path data of a volume is not absolute", "with a / at the front"},
+		{"Duplicate mount point: /workspace", "two things would be mounted at /workspace", "another target"},
+		{`create a$b: "a$b" includes invalid characters for a local volume name, only "[a-zA-Z0-9][a-zA-Z0-9_.-]" are allowed`, "a$b cannot be the name of a volume", "absolute path"},
+		{"driver failed programming external connectivity on endpoint x: Bind for 127.0.0.1:2222 failed: port is already allocated", "port 2222 on 127.0.0.1 is taken", `port = "auto"`},
+		{"driver failed programming external connectivity on endpoint x: Error starting userland proxy: listen tcp4 127.0.0.1:2222: bind: address already in use", "port 2222 on 127.0.0.1 is taken by another program", "ss -ltnp"},
+		{"failed to set up container networking: driver failed programming external connectivity on endpoint x: failed to bind host port for 127.0.0.1:2222:172.17.0.2:22/tcp: address already in use", "port 2222 on 127.0.0.1 is taken", `port = "auto"`},
+		{"Error starting userland proxy: listen tcp4 10.9.9.9:2222: bind: cannot assign requested address", "127.0.0.1 is no address of this machine", "mend bind"},
+		{"error while calling PortManager.AddPort(): cannot expose privileged port 22, you can add 'net.ipv4.ip_unprivileged_port_start=22'", "the engine may not open port 2222", "from 1024"},
+		{`exec /run/cosplay/cosplay-init: exec format error`, "debian:12 is for another kind of processor", "--platform"},
+		{`OCI runtime create failed: runc create failed: unable to start container process: exec: "/run/cosplay/cosplay-init": stat /run/cosplay/cosplay-init: no such file or directory: unknown`, "/run/cosplay/cosplay-init cannot be started", "cosplay apply"},
+		{`could not select device driver "nvidia" with capabilities: [[gpu]]`, "no way to give a container a GPU", "nvidia-ctk runtime configure"},
+		{"Unknown runtime specified nvidia", "does not know the runtime nvidia", "nvidia-ctk runtime configure"},
+		{"unknown or invalid runtime name: nvidia", "does not know the runtime nvidia", `runtime = "process"`},
+		{"OCI runtime create failed: failed to inject CDI devices: unresolvable CDI devices cosplay/session=cosplay-worker-3: unknown", "device cosplay/session=cosplay-worker-3 is not to be found", "cosplay apply"},
+		{"error during container init: error running hook #0: error running hook: exit status 1, stdout: , stderr: nvidia-container-cli: device error: MIG-x: unknown device: unknown", "refuses the slice (device error: MIG-x: unknown device", "nvidia-smi -L"},
+		{"error running prestart hook #0: exit status 1", "a hook of the engine failed", "journalctl -u docker"},
+		{"write /var/lib/docker/x: no space left on device", "disk of the engine or of the session folder is full", "docker system df"},
+		{"Range of CPUs is from 0.01 to 2.00, as there are only 2 CPUs available", "cannot keep the limits", "limits block"},
+		{"Container 0123 is not running", "the container does not run", "cosplay apply"},
+		{"No such container: cosplay-worker-3", "the container is gone", "cosplay apply"},
+	} {
+		cause := errors.New(c.says)
+		err := explain("creating the container", cause, about)
+		if !strings.HasPrefix(err.Error(), "creating the container: ") || !strings.Contains(err.Error(), c.words) || !strings.Contains(err.Error(), c.next) ||
+			!strings.Contains(err.Error(), "(the engine says: ") || !errors.Is(err, cause) {
+			t.Errorf("of %q is made\n%v\nwithout %q or %q", c.says, err, c.words, c.next)
+		}
+		for _, left := range []string{"NAME", "IMAGE", "BIND", "PORT", "HOLDER", "$1", "$$"} {
+			if strings.Contains(err.(*engineError).words, left) {
+				t.Errorf("of %q is made %v, with %s in it", c.says, err, left)
+			}
+		}
+	}
+	long := explain("x", errors.New("no space left on device: "+strings.Repeat("and so on ", 200)+"at last"), about).Error()
+	if len(long) > 600 || !strings.Contains(long, "at last)") {
+		t.Errorf("%d bytes: %s", len(long), long)
+	}
+	if err := explain("starting", fmt.Errorf("post: %w", context.DeadlineExceeded), about); !strings.Contains(err.Error(), "--parallelism") || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("late: %v", err)
+	}
+	if err := explain("starting", context.Canceled, about); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+}
+
+// TestFaults provokes what can be: each is told in words, and nothing is left.
+func TestFaults(t *testing.T) {
+	w := newWorld(t)
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer busy.Close()
+	taken := busy.Addr().(*net.TCPAddr).Port
+	heldPort, err := freePort("127.0.0.1", 0)
+	check(t, err)
+	binding := nat.PortMap{"80/tcp": {{HostIP: "127.0.0.1", HostPort: strconv.Itoa(heldPort)}}}
+	name := "cosplay-test-" + random()
+	held := w.foreign(t, name, container.Config{ExposedPorts: nat.PortSet{"80/tcp": {}}}, &container.HostConfig{PortBindings: binding})
+	check(t, w.Engine.client.ContainerStart(context.Background(), held, container.StartOptions{}))
+
+	whole := w.s
+	for _, c := range []struct {
+		name   string
+		change func(*resource.Session, *Runtime)
+		words  string
+	}{
+		{"image missing", func(s *resource.Session, _ *Runtime) { s.Box.Image = "cosplay-test/nope:1" }, "there is no image cosplay-test/nope:1"},
+		{"volume source missing", func(s *resource.Session, _ *Runtime) {
+			s.Box.Volumes = []resource.Volume{{Source: "/nowhere/at/all", Target: "/data"}}
+		}, "there is no /nowhere/at/all to mount"},
+		{"volume over the workspace", func(s *resource.Session, _ *Runtime) {
+			s.Box.Volumes = []resource.Volume{{Source: "/tmp", Target: "/workspace"}}
+		}, "two things would be mounted at /workspace"},
+		{"volume without a name", func(s *resource.Session, _ *Runtime) {
+			s.Box.Volumes = []resource.Volume{{Source: "a$b", Target: "/data"}}
+		}, "a$b cannot be the name of a volume"},
+		{"port taken by a program", func(s *resource.Session, _ *Runtime) { s.Box.SSH.Port = taken }, fmt.Sprintf("port %d on 127.0.0.1 is taken by another program", taken)},
+		{"port taken by a container", func(s *resource.Session, _ *Runtime) { s.Box.SSH.Port = heldPort }, fmt.Sprintf("port %d on 127.0.0.1 is taken by the container %s", heldPort, name)},
+		{"bind elsewhere", func(s *resource.Session, _ *Runtime) { s.Box.SSH.Bind, s.Box.SSH.Port = "192.0.2.1", 2222 }, "192.0.2.1 is no address of this machine"},
+		{"bind elsewhere, any port", func(s *resource.Session, _ *Runtime) { s.Box.SSH.Bind = "192.0.2.1" }, "mend bind in the ssh block"},
+		{"command not there", func(s *resource.Session, _ *Runtime) { s.Command = []string{"nowhere"} }, "it ended at once, with code 127"},
+		{"command that ends", func(s *resource.Session, _ *Runtime) {
+			s.Box.SSH.Enabled, s.Command = false, []string{"sh", "-c", "echo my last words; exit 3"}
+		}, "my last words"},
+		{"too many processors", func(s *resource.Session, _ *Runtime) { s.Box.Limits.CPUs = 1e4 }, "cannot keep the limits"},
+		{"a bad name", func(s *resource.Session, _ *Runtime) { s.ID = "a b" }, "cosplay-a b cannot be the name of a container"},
+		{"library gone", func(_ *resource.Session, r *Runtime) { r.Library = "/nowhere/libnvidia-ml.so.1" }, "the host's NVML library"},
+		{"state gone", func(_ *resource.Session, r *Runtime) { r.SimDir = "/nowhere" }, "there is no /nowhere to mount"},
+		{"workspace is a file", func(s *resource.Session, r *Runtime) { s.Workspace = r.Library }, "making the workspace"},
+	} {
+		s, r, box := whole, w.Runtime, *whole.Box
+		s.Box = &box
+		c.change(&s, &r)
+		_, err := r.Prepare(context.Background(), s, w.given)
+		if err == nil || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if all := w.labelled(t); len(all) != 0 {
+			t.Errorf("%s: left %v", c.name, all[0].Names)
+		}
+		if left, err := filepath.Glob(filepath.Join(r.Base, "*")); err != nil || len(left) != 0 {
+			t.Errorf("%s: left %v, %v", c.name, left, err)
+		}
+	}
+	// A replacement that fails leaves nothing that runs with the old content.
+	w.prepare(t)
+	w.s.Box.Image = "cosplay-test/nope:1"
+	_, err = w.Prepare(context.Background(), w.s, w.given)
+	if !errdefs.IsNotFound(err) || len(w.labelled(t)) != 0 {
+		t.Errorf("a replacement without an image: %v, left %v", err, w.labelled(t))
+	}
+}
+
+// TestPortTakenMeanwhile: a stopped session whose port is lost gets another one,
+// if any will do.
+func TestPortTakenMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	made := w.prepare(t)
+	check(t, w.Engine.client.ContainerKill(context.Background(), made.ID, "KILL"))
+	busy, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", made.SSHPort))
+	check(t, err)
+	defer busy.Close()
+	again := w.prepare(t)
+	if again.ID == made.ID || again.SSHPort == made.SSHPort || again.State != resource.Running {
+		t.Errorf("made %+v, then %+v", made, again)
+	}
+	w.ssh(t, again.SSHPort, "true")
+	if len(w.labelled(t)) != 1 {
+		t.Errorf("there are %v", w.labelled(t))
+	}
+}
+
+func TestNoDaemon(t *testing.T) {
+	for name, host := range map[string]string{
+		"no socket":   "unix://" + filepath.Join(t.TempDir(), "none.sock"),
+		"nobody home": "tcp://127.0.0.1:1",
+	} {
+		t.Setenv("DOCKER_HOST", host)
+		if _, err := Connect(context.Background()); err == nil || !strings.Contains(err.Error(), "the engine does not answer; start it") || !strings.Contains(err.Error(), host) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if os.Geteuid() == 0 {
+		return // root may use any socket
+	}
+	path := filepath.Join(t.TempDir(), "closed.sock")
+	l, err := net.Listen("unix", path)
+	check(t, err)
+	defer l.Close()
+	check(t, os.Chmod(path, 0))
+	t.Setenv("DOCKER_HOST", "unix://"+path)
+	if _, err := Connect(context.Background()); err == nil || !strings.Contains(err.Error(), "usermod -aG docker") {
+		t.Errorf("a closed socket: %v", err)
+	}
+}

@@ -40,7 +40,7 @@ func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
 	for _, i := range images {
 		for _, names := range [][]string{i.RepoTags, i.RepoDigests} {
 			for _, name := range names {
-				// What has no name is <none>, which is no reference.
+				// What has no name is <none>.
 				if name, err := Normal(name); err == nil {
 					tags[name] = i.ID
 				}

@@ -111,13 +111,13 @@ func (p *pulling) tell() {
 	switch {
 	case known && total > 0:
 		percent := 100 * work / total
-		now[1], amount = percent/percentStep, fmt.Sprintf("%d %%", percent)
+		now[1], amount = percent/percentStep, fmt.Sprintf(", %d %%", percent)
 	case fetched > 0:
-		now[2], amount = fetched/byteStep, units.HumanSize(float64(fetched))+" fetched"
+		now[2], amount = fetched/byteStep, ", "+units.HumanSize(float64(fetched))+" fetched"
 	}
-	if now == p.said || amount == "" {
+	if now == p.said {
 		return
 	}
 	p.said = now
-	p.say(fmt.Sprintf("%s: %d of %d layers, %s", p.name, done, len(p.layers), amount))
+	p.say(fmt.Sprintf("%s: %d of %d layers%s", p.name, done, len(p.layers), amount))
 }

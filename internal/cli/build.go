@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"cosplay/internal/runtime/docker"
+	"cosplay/internal/runtime/docker/image"
+)
+
+func (inv *invocation) build() *cobra.Command {
+	o := image.BuildOptions{Version: Version}
+	cmd := &cobra.Command{
+		Use:   "build",
+		Short: "Build the image that sessions run in by default",
+		Long: `Build the session image from files that are part of this binary: a base with ssh, sudo, git, Python, a compiler and the like put on top. A session needs none of it: any image works as it is.
+
+The engine's classic builder builds; DOCKER_BUILDKIT=1 asks for BuildKit, which needs the docker command.
+
+Exit codes: 0 built; 1 error; 130 stopped by Ctrl-C.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inv.runBuild(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.Base, "base", "", "`image` to build upon, Debian or Ubuntu (default "+image.DefaultBase+")")
+	flags.StringVar(&o.CUDATag, "cuda-tag", "", "build upon nvidia/cuda:`TAG` instead")
+	flags.StringVar(&o.Tag, "tag", image.DefaultTag, "`name` of what is built")
+	flags.BoolVar(&o.NoCache, "no-cache", false, "build every step anew")
+	return cmd
+}
+
+func (inv *invocation) runBuild(ctx context.Context, o image.BuildOptions) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	var err error
+	if o.Tag, err = image.Normal(o.Tag); err != nil {
+		return fmt.Errorf("--tag: %w", err)
+	}
+	id, err := inv.buildImage(ctx, o)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		fmt.Fprintln(inv.Err, "Stopped. The steps that were built are kept: the next build goes on from there.")
+		return exit(exitInterrupted)
+	case err != nil:
+		return err
+	case inv.json:
+		encoder := json.NewEncoder(inv.Out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(struct {
+			FormatVersion int    `json:"format_version"`
+			Image         string `json:"image"`
+			ID            string `json:"id"`
+		}{1, o.Tag, id})
+	}
+	fmt.Fprintf(inv.Out, "Built %s (%s). For a session to run in it, write in cosplay.hcl:\n\n  image = %q\n", o.Tag, id, o.Tag)
+	return nil
+}
+
+// buildImage builds, with progress on standard error, and finds the ID of what
+// was built.
+func (inv *invocation) buildImage(ctx context.Context, o image.BuildOptions) (string, error) {
+	engine, err := docker.Connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = engine.Close() }()
+	if err := image.Build(ctx, engine.Client(), o, func(line string) { fmt.Fprintln(inv.Err, line) }); err != nil {
+		return "", err
+	}
+	tags, err := image.Tags(ctx, engine.Client())
+	if err != nil {
+		return "", err
+	}
+	id, ok := tags[o.Tag]
+	if !ok {
+		return "", errors.New(o.Tag + " was built, but is gone already; was it removed by somebody?")
+	}
+	return id, nil
+}

@@ -56,9 +56,7 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 	if pids := int64(s.Box.Limits.PIDs); pids > 0 {
 		host.PidsLimit = &pids
 	}
-	if !s.Box.Sudo { // else nobody could become root
-		host.SecurityOpt = []string{"no-new-privileges"}
-	}
+	r.Engine.isolate(host, s.Box.Sudo)
 	if s.Box.SSH.Enabled {
 		config.ExposedPorts = nat.PortSet{sshNAT: {}}
 		host.PortBindings = nat.PortMap{sshNAT: {{HostIP: s.Box.SSH.Bind, HostPort: strconv.Itoa(port)}}}
@@ -68,6 +66,22 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 		return "", explain("creating the container "+Name(s.ID), err, about(s, port))
 	}
 	return made.ID, nil
+}
+
+// isolate fits a container to the ways in which the engine shuts containers off:
+// what is mounted must be readable inside, and files of the workspace the user's.
+func (e *Engine) isolate(host *container.HostConfig, sudo bool) {
+	if !sudo { // else nobody could become root
+		host.SecurityOpt = append(host.SecurityOpt, "no-new-privileges")
+	}
+	for _, option := range e.info.SecurityOptions {
+		switch name, _, _ := strings.Cut(option, ","); name {
+		case "name=selinux":
+			host.SecurityOpt = append(host.SecurityOpt, "label=disable")
+		case "name=userns":
+			host.UsernsMode = "host"
+		}
+	}
 }
 
 func about(s resource.Session, port int) subject {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/system"
 
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
@@ -226,5 +227,27 @@ func TestLook(t *testing.T) {
 	}
 	if err := w.Ensure(context.Background(), "not a name", plan.PullImage, func(string) {}); err == nil {
 		t.Error("an image without a name was pulled")
+	}
+}
+
+func TestIsolate(t *testing.T) {
+	for _, c := range []struct {
+		options []string
+		sudo    bool
+		want    string
+	}{
+		{[]string{"name=seccomp,profile=default"}, true, " "},
+		{[]string{"name=apparmor"}, false, "no-new-privileges "},
+		{[]string{"name=selinux", "name=userns"}, false, "no-new-privileges label=disable host"},
+	} {
+		e := Engine{info: system.Info{SecurityOptions: c.options}}
+		var host container.HostConfig
+		e.isolate(&host, c.sudo)
+		if got := strings.Join(host.SecurityOpt, " ") + " " + string(host.UsernsMode); got != c.want {
+			t.Errorf("%v: %q, want %q", c.options, got, c.want)
+		}
+	}
+	if got := hostname("Big_one.a-" + strings.Repeat("x", 80)); len(got) != longestHost || !strings.HasPrefix(got, "Big-one-a-x") {
+		t.Errorf("the host's name is %q", got)
 	}
 }

@@ -59,8 +59,12 @@ func TestWords(t *testing.T) {
 			!strings.Contains(err.Error(), "(the engine says: ") || !errors.Is(err, cause) {
 			t.Errorf("of %q is made\n%v\nwithout %q or %q", c.says, err, c.words, c.next)
 		}
+		var told *engineError
+		if !errors.As(err, &told) {
+			t.Fatalf("of %q is made %v", c.says, err)
+		}
 		for _, left := range []string{"NAME", "IMAGE", "BIND", "PORT", "HOLDER", "$1", "$$"} {
-			if strings.Contains(err.(*engineError).words, left) {
+			if strings.Contains(told.words, left) {
 				t.Errorf("of %q is made %v, with %s in it", c.says, err, left)
 			}
 		}

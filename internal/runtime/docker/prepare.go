@@ -175,6 +175,9 @@ func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resou
 		return resource.Container{}, explain("looking at the container "+Name(s.ID), err, about(s, 0))
 	}
 	c := r.container(there.ID, there.Image, there.State.Status, there.Config.Labels)
+	if c.State != resource.Running {
+		return resource.Container{}, fmt.Errorf("container %s: it ended at once, with code %d%s", Name(s.ID), there.State.ExitCode, r.lastWords(ctx, id))
+	}
 	c.SSHPort = publishedPort(&there)
 	if c.SSHPort != 0 {
 		line := r.KnownHosts(s.ID, s.Box.SSH, c.SSHPort)

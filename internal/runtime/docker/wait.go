@@ -72,9 +72,9 @@ func greets(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
+	shut := func() { _ = conn.Close() } // nothing was written to it
+	defer shut()
+	defer context.AfterFunc(ctx, shut)()
 	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 // TestMain lets the test binary be the child that it tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "agent" {
-		if err := Serve(os.Stdin, os.Stdout, os.Args[3]); err != nil {
+		if err := Serve(os.Stdin, os.Stdout, os.Args[3], ""); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -283,7 +283,7 @@ func TestNoLibrary(t *testing.T) {
 func TestChildDies(t *testing.T) {
 	_, client := newHost(t, Options{}, "h200")
 	read(t, client)
-	if err := client.child.Process.Kill(); err != nil {
+	if err := client.process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.Read(context.Background()); err == nil || !strings.Contains(err.Error(), "agent process is gone") {

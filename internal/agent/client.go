@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 )
 
@@ -26,6 +27,7 @@ const (
 // Options say how the child is started.
 type Options struct {
 	Library  string        // path of the NVML library; "" is the system's
+	Ledger   string        // folder of the host's ledger; "" keeps none
 	Command  []string      // the child; default: this binary's hidden agent command
 	Deadline time.Duration // of every request; default: 20 s to read, 60 s to change
 	Hold     *os.File      // kept open by the child: a lock that must outlast us while it works
@@ -35,28 +37,37 @@ type Options struct {
 // again after one that was lost. It is safe for concurrent use; requests go one
 // at a time.
 type Client struct {
+	*child
+	holder resource.Holder // on whose behalf changes are made
+}
+
+// child is the other side, for all that speak to it.
+type child struct {
 	options Options
 
-	mu     sync.Mutex
-	child  *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
-	stderr *bytes.Buffer
+	mu      sync.Mutex
+	process *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+	stderr  *bytes.Buffer
 }
 
 // New makes a client; nothing is started yet.
-func New(o Options) *Client { return &Client{options: o} }
+func New(o Options) *Client { return &Client{child: &child{options: o}} }
+
+// For gives a client of the same child that changes things on behalf of a holder.
+func (c *Client) For(h resource.Holder) *Client { return &Client{child: c.child, holder: h} }
 
 // Close ends the child: it finishes what it is doing.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.child == nil {
+	if c.process == nil {
 		return nil
 	}
 	_ = c.in.Close()
-	err := c.child.Wait()
-	c.child = nil
+	err := c.process.Wait()
+	c.process = nil
 	return err
 }
 
@@ -106,6 +117,23 @@ func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resourc
 	return *answer.Slice, nil
 }
 
+// Take takes a GPU in hand, in the ledger of the host. A holder that the plan did
+// not count on refuses it.
+func (c *Client) Take(ctx context.Context, gpu string, t ledger.Take) error {
+	return c.change(ctx, request{Op: opTake, GPU: gpu, Take: &t})
+}
+
+// Leave announces that the baseline of a GPU is restored: from now on no other
+// project can take it until it is released.
+func (c *Client) Leave(ctx context.Context, gpu string) error {
+	return c.change(ctx, request{Op: opLeave, GPU: gpu})
+}
+
+// Release lets a GPU go.
+func (c *Client) Release(ctx context.Context, gpu string) error {
+	return c.change(ctx, request{Op: opRelease, GPU: gpu})
+}
+
 // DestroySlice removes a slice that is still the recorded one; one that is gone
 // already is no error, another one in its place is.
 func (c *Client) DestroySlice(ctx context.Context, s resource.LiveSlice) error {
@@ -129,11 +157,11 @@ func (c *Client) ask(ctx context.Context, r request, deadline time.Duration) (re
 	if c.options.Deadline != 0 {
 		deadline = c.options.Deadline
 	}
-	r.Deadline = deadline
+	r.Deadline, r.Holder = deadline, c.holder
 	if err := c.start(); err != nil {
 		return response{}, err
 	}
-	late := time.AfterFunc(deadline+grace, func() { _ = c.child.Process.Kill() })
+	late := time.AfterFunc(deadline+grace, func() { _ = c.process.Process.Kill() })
 	defer late.Stop()
 	line, err := c.exchange(r)
 	if err != nil {
@@ -152,7 +180,7 @@ func (c *Client) ask(ctx context.Context, r request, deadline time.Duration) (re
 	return answer, nil
 }
 
-func (c *Client) exchange(r request) ([]byte, error) {
+func (c *child) exchange(r request) ([]byte, error) {
 	if err := json.NewEncoder(c.in).Encode(r); err != nil {
 		return nil, err
 	}
@@ -160,7 +188,7 @@ func (c *Client) exchange(r request) ([]byte, error) {
 }
 
 // lost puts an end to a child that does not answer.
-func (c *Client) lost(r request, cause error) error {
+func (c *child) lost(r request, cause error) error {
 	c.end()
 	said := strings.TrimSpace(c.stderr.String())
 	if said == "" {
@@ -171,16 +199,16 @@ func (c *Client) lost(r request, cause error) error {
 }
 
 // end stops the child, whatever it does.
-func (c *Client) end() {
-	_ = c.child.Process.Kill()
+func (c *child) end() {
+	_ = c.process.Process.Kill()
 	_ = c.in.Close()
-	_ = c.child.Wait()
-	c.child = nil
+	_ = c.process.Wait()
+	c.process = nil
 }
 
 // start runs the child if there is none.
-func (c *Client) start() error {
-	if c.child != nil {
+func (c *child) start() error {
+	if c.process != nil {
 		return nil
 	}
 	command := c.options.Command
@@ -194,24 +222,27 @@ func (c *Client) start() error {
 	if c.options.Library != "" {
 		command = append(command[:len(command):len(command)], "--library", c.options.Library)
 	}
-	child := exec.Command(command[0], command[1:]...)
-	in, err := child.StdinPipe()
+	if c.options.Ledger != "" {
+		command = append(command[:len(command):len(command)], "--ledger", c.options.Ledger)
+	}
+	process := exec.Command(command[0], command[1:]...)
+	in, err := process.StdinPipe()
 	if err != nil {
 		return err
 	}
-	out, err := child.StdoutPipe()
+	out, err := process.StdoutPipe()
 	if err != nil {
 		return err
 	}
 	c.stderr = &bytes.Buffer{}
-	child.Stderr = c.stderr
+	process.Stderr = c.stderr
 	if c.options.Hold != nil {
-		child.ExtraFiles = []*os.File{c.options.Hold}
+		process.ExtraFiles = []*os.File{c.options.Hold}
 	}
-	detach(child)
-	if err := child.Start(); err != nil {
+	detach(process)
+	if err := process.Start(); err != nil {
 		return fmt.Errorf("starting the agent: %w", err)
 	}
-	c.child, c.in, c.out = child, in, bufio.NewReader(out)
+	c.process, c.in, c.out = process, in, bufio.NewReader(out)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/dl"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 )
@@ -23,6 +24,7 @@ const systemLibrary = "libnvidia-ml.so.1"
 type nvmlLibrary struct {
 	nvml.Interface
 	path   string
+	book   ledger.Book          // of the host; without a folder none is kept
 	broken error                // why it could not be opened
 	known  map[string]bool      // symbols that were looked up and found
 	now    atomic.Pointer[site] // the call under way, for the watchdog
@@ -204,6 +206,11 @@ func (l *nvmlLibrary) read() (*resource.Host, error) {
 	var err error
 	if host.BootID, err = bootID(l.path); err != nil {
 		return nil, err
+	}
+	if l.book.Dir != "" {
+		if host.Ledger, err = l.book.Read(); err != nil {
+			return nil, err
+		}
 	}
 	devices, lost, err := l.devices()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 )
 
@@ -22,6 +23,9 @@ const (
 	opSetPower       = "set-power"
 	opCreateSlice    = "create-slice"
 	opDestroySlice   = "destroy-slice"
+	opTake           = "take"
+	opLeave          = "leave"
+	opRelease        = "release"
 )
 
 // request is one line to the child.
@@ -33,6 +37,8 @@ type request struct {
 	Value    int                 `json:"value,omitempty"` // MHz or mW
 	Slice    *resource.LiveSlice `json:"slice,omitempty"`
 	Need     *resource.Need      `json:"need,omitempty"`
+	Holder   resource.Holder     `json:"holder"` // on whose behalf
+	Take     *ledger.Take        `json:"take,omitempty"`
 }
 
 // response is one line from the child.

@@ -9,12 +9,17 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"cosplay/internal/ledger"
 )
 
 // Serve is the child: it answers requests from in on out until in ends. A call
 // that hangs past its request's deadline is answered with an error, and the
 // process ends, since nothing else can stop it.
-func Serve(in io.Reader, out io.Writer, library string) error {
+//
+// ledgerDir is the folder of the host's ledger, against which every change is
+// held; "" keeps none.
+func Serve(in io.Reader, out io.Writer, library, ledgerDir string) error {
 	// The parent may be gone before its answer is: that must not end us before
 	// the driver is closed.
 	signal.Ignore(syscall.SIGPIPE)
@@ -24,6 +29,7 @@ func Serve(in io.Reader, out io.Writer, library string) error {
 		lib = &nvmlLibrary{broken: err}
 	}
 	defer lib.close()
+	lib.book = ledger.Book{Dir: ledgerDir}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	encoder := json.NewEncoder(out)
@@ -67,14 +73,26 @@ func (l *nvmlLibrary) handle(r request) response {
 }
 
 func (l *nvmlLibrary) do(r request, answer *response) (err error) {
-	if r.Op == opRead {
+	switch r.Op {
+	case opRead:
 		answer.Host, err = l.read()
 		return err
+	case opTake, opLeave, opRelease:
+		return l.keepBooks(r)
 	}
 	g, err := l.device(r.GPU)
 	if err != nil {
 		return err
 	}
+	if err := l.allowed(r); err != nil {
+		return err
+	}
+	err = g.change(r, answer)
+	return l.noted(r, answer, err)
+}
+
+// change changes one GPU.
+func (g device) change(r request, answer *response) (err error) {
 	switch r.Op {
 	case opSetMIG:
 		return g.setMIG(r.On)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"cosplay/internal/ledger"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 )
@@ -14,6 +15,12 @@ import (
 // GPUs changes the GPUs of one host. Every change is read back by the one who
 // makes it.
 type GPUs interface {
+	// Take, Leave and Release keep the host's ledger: who holds the GPU, with
+	// what it was like before.
+	Take(ctx context.Context, gpu string, t ledger.Take) error
+	Leave(ctx context.Context, gpu string) error
+	Release(ctx context.Context, gpu string) error
+
 	SetMIG(ctx context.Context, gpu string, on bool) error
 	SetPersistence(ctx context.Context, gpu string, on bool) error
 	LockClock(ctx context.Context, gpu string, mhz int) error
@@ -150,6 +157,14 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		}
 	}
 	switch op := op.(type) {
+	case plan.TakeGPU:
+		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error {
+			return g.Take(ctx, op.GPU, ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, Whole: op.Whole, Others: op.Others})
+		})
+	case plan.LeaveGPU:
+		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) })
+	case plan.ReleaseGPU:
+		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU) })
 	case plan.SetMIG:
 		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.SetMIG(ctx, op.GPU, op.On) })
 	case plan.SetPersistence:

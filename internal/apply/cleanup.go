@@ -103,6 +103,8 @@ func (s *schedule) remains(step plan.Step) bool {
 		return !reflect.DeepEqual(was.Applied, now.Applied)
 	}
 	switch op := step.Do.Op.(type) {
+	case plan.TakeGPU, plan.LeaveGPU:
+		return false // nothing was changed yet
 	case plan.CreateSlice:
 		now, there := s.prior.Session(op.Session.Address)
 		return there && now.Handle != nil

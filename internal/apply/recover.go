@@ -73,6 +73,12 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return prior, wasNotDone
 	}
 	switch op := op.(type) {
+	case plan.TakeGPU:
+		return done(holds(live, op.Host, op.GPU, begin.Lineage))
+	case plan.LeaveGPU:
+		return done(true) // the state knows nothing of it, and doing it again is once
+	case plan.ReleaseGPU:
+		return done(!holds(live, op.Host, op.GPU, begin.Lineage))
 	case plan.SetMIG:
 		g, ok := live.GPU(op.Host, op.GPU)
 		return done(ok && g.MIG == op.On)
@@ -98,6 +104,14 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return done(!there)
 	}
 	return prior, wasNotDone
+}
+
+// holds reports whether the host's ledger has a project among those who hold a
+// GPU.
+func holds(live resource.Live, host, gpu, lineage string) bool {
+	held, _ := live.Held(host, gpu)
+	_, holds := held.Holder(lineage)
+	return holds
 }
 
 // settleCreate looks for the slice that a run may have made. A slice carries no

@@ -77,16 +77,17 @@ func counted(n int, word string) string {
 
 // agentCommand is the child of our own that holds an NVML library.
 func agentCommand() *cobra.Command {
-	var library string
+	var library, ledger string
 	cmd := &cobra.Command{
 		Use:    "agent",
 		Short:  "Hold an NVML library for the parent process",
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return agent.Serve(os.Stdin, os.Stdout, library)
+			return agent.Serve(os.Stdin, os.Stdout, library, ledger)
 		},
 	}
 	cmd.Flags().StringVar(&library, "library", "", "path of the NVML library")
+	cmd.Flags().StringVar(&ledger, "ledger", "", "folder of the host's ledger")
 	return cmd
 }

@@ -69,7 +69,10 @@ type GPUChange struct {
 	Holds      resource.Settings  `json:"holds"`              // wanted and so already, not yet in the state
 	LockBefore bool               `json:"lock_before"`        // there seems to be a clock lock that nobody told, with Create
 	LockLost   bool               `json:"lock_lost"`          // the clock lock that was applied is known to be gone
-	GiveBack   bool               `json:"give_back"`          // nobody needs it any more
+	Take       bool               `json:"take"`               // the host's ledger does not have us as a holder
+	Whole      bool               `json:"whole"`              // wanted without MIG, so for us alone
+	Others     []resource.Holder  `json:"others,omitempty"`   // who holds it as well
+	GiveBack   bool               `json:"give_back"`          // we do not need it any more
 	Settings   resource.Settings  `json:"settings"`           // to be set now
 	Fields     []Field            `json:"fields,omitempty"`
 	Kept       []Field            `json:"kept,omitempty"` // not changed though one would expect it, with the reason

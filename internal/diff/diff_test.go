@@ -146,7 +146,7 @@ func TestGiveBack(t *testing.T) {
 				test.before(g)
 			}
 			prior := bring(t, w, two, resource.Prior{})
-			prior.GPUs[0].Baseline.ClockMHz = test.told
+			prior.GPUs[0].Baseline.ClockMHz, w.Host().Ledger[0].Baseline.ClockMHz = test.told, test.told
 			if test.meddle != nil {
 				test.meddle(w, g)
 			}

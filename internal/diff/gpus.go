@@ -11,7 +11,7 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 	var all []GPUChange
 	for _, want := range desired.GPUs {
 		if g, ok := live.GPU(want.Host, want.UUID); ok {
-			all = append(all, setUp(want, g, prior, live, o))
+			all = append(all, setUp(want, desired, g, prior, live, o))
 		}
 	}
 	for _, held := range prior.GPUs {
@@ -25,13 +25,21 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 }
 
 // setUp brings a GPU to what its sessions need.
-func setUp(want resource.DesiredGPU, g resource.GPU, prior resource.Prior, live resource.Live, o Options) GPUChange {
+func setUp(want resource.DesiredGPU, desired resource.Desired, g resource.GPU, prior resource.Prior, live resource.Live, o Options) GPUChange {
 	c := GPUChange{Host: want.Host, UUID: want.UUID, Action: NoOp}
 	held, ours := prior.GPU(want.Host, want.UUID)
-	if !ours {
+	book, inHand := live.Held(want.Host, want.UUID)
+	switch {
+	case ours:
+	case inHand: // by others: they know what it was like
+		c.Action, c.Baseline, c.LockBefore = Create, &book.Baseline, book.LockBefore
+	default:
 		told := o.BaselineClockMHz[want.Host]
 		c.Action, c.Baseline, c.LockBefore = Create, baseline(g, told), told == 0 && g.LooksLocked()
 	}
+	us, known := book.Holder(prior.Lineage)
+	c.Others, c.Whole = book.Others(prior.Lineage), wantsWhole(want, desired)
+	c.Take = !known || book.Leaving != "" || us.Whole != c.Whole
 	c.LockLost = ours && lockLost(held, g, sameBoot(prior, live, want.Host))
 	c.setUpPersistence(want, g)
 	c.setUpMIG(want, g)
@@ -42,6 +50,13 @@ func setUp(want resource.DesiredGPU, g resource.GPU, prior resource.Prior, live 
 		c.Action = Update
 	}
 	return c
+}
+
+// wantsWhole reports whether a session wants the GPU without MIG.
+func wantsWhole(want resource.DesiredGPU, desired resource.Desired) bool {
+	return slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool {
+		return s.Slice.Host == want.Host && s.Slice.GPU == want.UUID && s.Slice.Whole()
+	})
 }
 
 func (c *GPUChange) setUpPersistence(want resource.DesiredGPU, g resource.GPU) {

@@ -21,6 +21,25 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return syncDir(filepath.Dir(path))
 }
 
+// ReplaceFile replaces a file in one step as far as processes go: whatever dies,
+// it is the old one or the new one. It does not wait for the disk.
+func ReplaceFile(path string, data []byte, mode os.FileMode) error {
+	fresh, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return named(path, err)
+	}
+	_, err = fresh.Write(data)
+	err = errors.Join(err, fresh.Chmod(mode), fresh.Close())
+	if err == nil {
+		err = os.Rename(fresh.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(fresh.Name())
+		return named(path, err)
+	}
+	return nil
+}
+
 // named is an error about the file that was meant, not about a temporary one.
 func named(path string, err error) error {
 	var at *fs.PathError

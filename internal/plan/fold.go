@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 
 	"cosplay/internal/resource"
@@ -23,7 +22,7 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 			p.GPUs = append(p.GPUs, resource.PriorGPU{Host: op.Host, UUID: op.GPU, Baseline: op.Baseline, Applied: op.Holds, LockBefore: op.LockBefore})
 		}
 	case HoldGPU:
-		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied = over(g.Applied, op.Holds) })
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied = g.Applied.With(op.Holds) })
 	case DoubtClock:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.ClockUnsure = true })
 	case NoteBoot:
@@ -78,16 +77,6 @@ func keepPort(s resource.Session, made *resource.Container) resource.Session {
 	box.SSH.Kept = made.SSHPort
 	s.Box = &box
 	return s
-}
-
-// over is settings with others put over them.
-func over(s, o resource.Settings) resource.Settings {
-	return resource.Settings{
-		MIG:         cmp.Or(o.MIG, s.MIG),
-		Persistence: cmp.Or(o.Persistence, s.Persistence),
-		ClockMHz:    cmp.Or(o.ClockMHz, s.ClockMHz),
-		PowerMW:     cmp.Or(o.PowerMW, s.PowerMW),
-	}
 }
 
 // UnsureClock notes that a clock setting may or may not have been made.

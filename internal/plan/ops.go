@@ -18,14 +18,17 @@ type Op interface {
 
 // The operations.
 type (
-	// TakeGPU writes down what a GPU is like before it is first touched, and
-	// which of the wanted settings it has already.
+	// TakeGPU takes a GPU in hand, in the host's ledger and in the state: what it
+	// is like before cosplay first touches it, and which of the wanted settings it
+	// has already.
 	TakeGPU struct {
 		Host       string            `json:"host"`
 		GPU        string            `json:"gpu"`
 		Baseline   resource.Settings `json:"baseline"`
 		Holds      resource.Settings `json:"holds"`
 		LockBefore bool              `json:"lock_before,omitempty"`
+		Whole      bool              `json:"whole,omitempty"`  // without MIG: nobody else has room
+		Others     []string          `json:"others,omitempty"` // lineages that hold it as well
 	}
 	// HoldGPU notes wanted settings that a GPU in hand came to have already.
 	HoldGPU struct {
@@ -68,7 +71,13 @@ type (
 		GPU  string `json:"gpu"`
 		MHz  int    `json:"mhz"`
 	}
-	// ReleaseGPU closes the book on a GPU that has its baseline back.
+	// LeaveGPU announces in the host's ledger that a GPU gets its baseline back.
+	LeaveGPU struct {
+		Host string `json:"host"`
+		GPU  string `json:"gpu"`
+	}
+	// ReleaseGPU lets go of a GPU that has its baseline back, or that others hold
+	// on to.
 	ReleaseGPU struct {
 		Host string `json:"host"`
 		GPU  string `json:"gpu"`
@@ -127,6 +136,7 @@ func (SetMIG) kind() string         { return "set-mig" }
 func (SetPersistence) kind() string { return "set-persistence" }
 func (SetPower) kind() string       { return "set-power" }
 func (SetClock) kind() string       { return "set-clock" }
+func (LeaveGPU) kind() string       { return "leave-gpu" }
 func (ReleaseGPU) kind() string     { return "release-gpu" }
 func (CreateSlice) kind() string    { return "create-slice" }
 func (DestroySlice) kind() string   { return "destroy-slice" }
@@ -139,7 +149,7 @@ func (Forget) kind() string         { return "forget" }
 // Bookkeeping reports whether an operation touches nothing but the state.
 func Bookkeeping(op Op) bool {
 	switch op.(type) {
-	case TakeGPU, HoldGPU, DoubtClock, NoteBoot, ReleaseGPU, Record, Forget:
+	case HoldGPU, DoubtClock, NoteBoot, Record, Forget:
 		return true
 	}
 	return false
@@ -186,6 +196,7 @@ var readers = map[string]func([]byte) (Op, error){
 	"set-persistence": reader[SetPersistence],
 	"set-power":       reader[SetPower],
 	"set-clock":       reader[SetClock],
+	"leave-gpu":       reader[LeaveGPU],
 	"release-gpu":     reader[ReleaseGPU],
 	"create-slice":    reader[CreateSlice],
 	"destroy-slice":   reader[DestroySlice],

@@ -126,7 +126,7 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 
 // Build orders the changes of a difference into steps.
 func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
-	b := builder{live: live, images: map[imageKey]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
+	b := builder{live: live, prior: prior, images: map[imageKey]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
 	b.noteFirstBoots(prior, d)
 	for _, s := range d.Sessions {
 		b.takeDown(s)
@@ -185,6 +185,7 @@ type imageKey struct{ host, name string }
 // first what goes, then the GPUs, then what comes, then GPUs given back.
 type builder struct {
 	live   resource.Live
+	prior  resource.Prior
 	steps  []Step
 	images map[imageKey]string // steps that get one
 	freed  map[gpuKey][]string // steps that take sessions off a GPU
@@ -230,8 +231,11 @@ func (b *builder) setUp(c diff.GPUChange) {
 	step := func(what, title string, do Op) {
 		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
 	}
-	if c.Baseline != nil {
-		step("take", "note its baseline", TakeGPU{Host: c.Host, GPU: c.UUID, Baseline: *c.Baseline, Holds: c.Holds, LockBefore: c.LockBefore})
+	switch {
+	case c.Baseline != nil:
+		step("take", "note its baseline", b.take(c))
+	case c.Take:
+		step("take", "note who holds it", b.take(c))
 	}
 	if c.Baseline == nil && c.Holds != (resource.Settings{}) {
 		step("hold", "note what it has already", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})
@@ -319,6 +323,21 @@ func (b *builder) image(s resource.Session) []string {
 	return []string{id}
 }
 
+// take is what the host's ledger is told. A GPU that the state has already keeps
+// the baseline that is there.
+func (b *builder) take(c diff.GPUChange) TakeGPU {
+	op := TakeGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds, LockBefore: c.LockBefore, Whole: c.Whole}
+	if c.Baseline != nil {
+		op.Baseline = *c.Baseline
+	} else if held, ok := b.prior.GPU(c.Host, c.UUID); ok {
+		op.Baseline, op.LockBefore = held.Baseline, held.LockBefore
+	}
+	for _, o := range c.Others {
+		op.Others = append(op.Others, o.Lineage)
+	}
+	return op
+}
+
 func (b *builder) giveBack(c diff.GPUChange) {
 	var (
 		at   = gpuKey{c.Host, c.UUID}
@@ -330,6 +349,12 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
 	}
 	s := c.Settings
+	if c.Take && (s != resource.Settings{}) {
+		step("take", "note who holds it", b.take(c))
+	}
+	if s != (resource.Settings{}) {
+		step("leave", "announce that it is given back", LeaveGPU{c.Host, c.UUID})
+	}
 	if s.ClockMHz != nil {
 		title := "SM clock back to " + resource.Clock(*s.ClockMHz)
 		if *s.ClockMHz == 0 {
@@ -348,7 +373,11 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		step("restore-persistence", "persistence back to "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
 	}
 	if c.Action == diff.Delete { // else something has to wait
-		step("release", "as it was found", ReleaseGPU{c.Host, c.UUID})
+		title := "as it was found"
+		if len(c.Others) > 0 {
+			title = "left to the other project"
+		}
+		step("release", title, ReleaseGPU{c.Host, c.UUID})
 	}
 }
 

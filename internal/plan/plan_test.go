@@ -98,8 +98,8 @@ session.worker[0]/prepare: session.worker[0]: session folder  <- session.worker[
 	if d := cmp.Diff(want, head); d != "" {
 		t.Error(d)
 	}
-	if n := p.Effects(); n != 17 {
-		t.Errorf("%d steps touch the world, want 3 for the GPU and 2 for each of 7 sessions", n)
+	if n := p.Effects(); n != 18 {
+		t.Errorf("%d steps touch the world, want 4 for the GPU and 2 for each of 7 sessions", n)
 	}
 }
 
@@ -276,9 +276,7 @@ func TestForeignSlice(t *testing.T) {
 	w := newWorld(t, "h200")
 	g := w.GPU("GPU-0")
 	g.MIG, g.MIGPending = true, true
-	if _, err := w.CreateSlice(context.Background(), resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "3g.71gb", Start: 4, Size: 4}, resource.Need{}); err != nil {
-		t.Fatal(err)
-	}
+	g.Slices = []resource.LiveSlice{{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "3g.71gb", Start: 4, Size: 4}, Handle: resource.Handle{GPUInstance: 99, UUID: "MIG-theirs"}}}
 	p, diags := w.plan(lab + `session "w" {
   count  = 4
   target = "2060"

@@ -53,7 +53,7 @@ func (r *resolver) gpus() {
 			}
 		}
 		for _, g := range shown.GPUs {
-			if len(host.GPUs) == 0 || allowed[g.UUID] {
+			if (len(host.GPUs) == 0 || allowed[g.UUID]) && !r.takenWhole(g) {
 				r.cards = append(r.cards, r.card(host, g))
 			}
 		}
@@ -92,7 +92,8 @@ func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
 	if ours && !held.ClockUnsure && r.fittedAt(g, held.Applied.ClockMHz) {
 		card.LockMHz = held.Applied.ClockMHz
 	}
-	if r.neighboursForbid(host, card) {
+	forbidden := r.neighboursForbid(host, card) || len(r.others(g)) > 0
+	if forbidden {
 		card.FixedMIG, card.FixedPower = true, true
 	}
 	forgets := !host.Manage.Persistence && !g.Persistence
@@ -100,8 +101,8 @@ func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
 		r.warnOfForgetting(host, g)
 		card.FixedPower = true
 	}
-	if !host.Manage.Clocks || forgets || r.neighboursForbid(host, card) {
-		now := clockAsItIs(held, g, diff.LockLost(held, r.prior, r.live))
+	if !host.Manage.Clocks || forgets || forbidden {
+		now := r.clockAsItIs(held, g)
 		card.FixedClockMHz = &now
 	}
 	if host.Manage.Clocks && !ours && card.FixedClockMHz == nil && host.BaselineClockMHz == nil {
@@ -137,11 +138,27 @@ func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
 	})
 }
 
+// others are the projects besides this one that hold a GPU.
+func (r *resolver) others(g resource.GPU) []resource.Holder {
+	book, _ := r.live.Held(g.Host, g.UUID)
+	return book.Others(r.prior.Lineage)
+}
+
+// takenWhole reports whether another project has a GPU for itself alone.
+func (r *resolver) takenWhole(g resource.GPU) bool {
+	return slices.ContainsFunc(r.others(g), func(h resource.Holder) bool { return h.Whole })
+}
+
 // clockAsItIs is the SM clock that a session gets where it may not be changed:
-// our own lock, else what shows, else full clock.
-func clockAsItIs(held resource.PriorGPU, g resource.GPU, lost bool) int {
+// our own lock or that of another project, else what shows, else full clock.
+func (r *resolver) clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
+	lost := diff.LockLost(held, r.prior, r.live)
 	if ours := held.Applied.ClockMHz; ours != nil && *ours != 0 && !held.ClockUnsure && !lost {
 		return *ours
+	}
+	book, _ := r.live.Held(g.Host, g.UUID)
+	if theirs := book.Set.ClockMHz; theirs != nil && *theirs != 0 && len(r.others(g)) > 0 && g.LockState(*theirs) == resource.LockUnknown {
+		return *theirs
 	}
 	if !g.Held && slices.Contains(g.Model.ClocksMHz, g.SMClockMHz) {
 		return g.SMClockMHz
@@ -323,7 +340,10 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 			continue
 		}
 		i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == d.Host })
-		if r.neighboursForbid(r.intent.Hosts[i], card) {
+		if others := r.others(card.GPU); len(others) > 0 {
+			why := "held by another project too: " + others[0].State
+			d.Why.Clock, d.Why.Power = why, why
+		} else if r.neighboursForbid(r.intent.Hosts[i], card) {
 			const why = "somebody else uses this GPU; slow_neighbours = true in the host block allows to change it"
 			d.Why.Clock, d.Why.Power = why, why
 		}

@@ -1,5 +1,7 @@
 package resource
 
+import "cmp"
+
 // Model is what one kind of GPU offers: read from NVML where there is hardware,
 // from the catalog for work without it.
 type Model struct {
@@ -63,6 +65,16 @@ type Settings struct {
 	Persistence *bool `json:"persistence,omitempty"`
 	ClockMHz    *int  `json:"clock_mhz,omitempty"` // the SM clock lock; 0 is unlocked
 	PowerMW     *int  `json:"power_mw,omitempty"`  // the power management limit
+}
+
+// With is the settings with others put over them.
+func (s Settings) With(o Settings) Settings {
+	return Settings{
+		MIG:         cmp.Or(o.MIG, s.MIG),
+		Persistence: cmp.Or(o.Persistence, s.Persistence),
+		ClockMHz:    cmp.Or(o.ClockMHz, s.ClockMHz),
+		PowerMW:     cmp.Or(o.PowerMW, s.PowerMW),
+	}
 }
 
 // GPU is one physical GPU as its host shows it.

@@ -235,6 +235,7 @@ type Host struct {
 	Engine     *Engine     `json:"engine,omitempty"` // nil where no session needs one
 	GPUs       []GPU       `json:"gpus"`
 	Lost       []int       `json:"lost,omitempty"`       // indexes of GPUs that do not answer any more
+	Ledger     []Held      `json:"ledger,omitempty"`     // GPUs that projects hold
 	Containers []Container `json:"containers,omitempty"` // by session
 }
 

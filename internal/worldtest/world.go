@@ -18,6 +18,7 @@ import (
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
+	"cosplay/internal/ledger"
 	"cosplay/internal/plan"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
@@ -28,8 +29,9 @@ const HostName = "lab"
 
 // World is one host with its GPUs and containers. It is what apply writes to.
 type World struct {
-	Live   resource.Live
-	Person resolve.Person // who runs cosplay
+	Live    resource.Live
+	Person  resolve.Person // who runs cosplay
+	Lineage string         // of the project whose turn it is
 
 	// Fault, if set, is asked before every change and can refuse it.
 	Fault func(what string) error
@@ -149,6 +151,9 @@ func (w *World) SetMIG(_ context.Context, gpu string, on bool) error {
 		if len(g.Slices) > 0 {
 			return errors.New("MIG mode does not switch with slices on the GPU")
 		}
+		if err := w.setting(gpu, resource.Settings{MIG: &on}); err != nil {
+			return err
+		}
 		g.MIG, g.MIGPending = on, on
 		return nil
 	})
@@ -158,6 +163,9 @@ func (w *World) SetMIG(_ context.Context, gpu string, on bool) error {
 func (w *World) SetPersistence(_ context.Context, gpu string, on bool) error {
 	return w.change("persistence "+resource.OnOff(on), func() error {
 		g := w.GPU(gpu)
+		if err := w.setting(gpu, resource.Settings{Persistence: &on}); err != nil {
+			return err
+		}
 		g.Persistence = on
 		if !on {
 			g.PowerMW, g.SMClockMHz = g.Model.PowerDefaultMW, g.Model.ClocksMHz[0]
@@ -173,6 +181,9 @@ func (w *World) LockClock(_ context.Context, gpu string, mhz int) error {
 		if !slices.Contains(g.Model.ClocksMHz, mhz) {
 			return fmt.Errorf("%d MHz is no clock of the GPU", mhz)
 		}
+		if err := w.setting(gpu, resource.Settings{ClockMHz: &mhz}); err != nil {
+			return err
+		}
 		g.SMClockMHz = mhz
 		return nil
 	})
@@ -181,7 +192,10 @@ func (w *World) LockClock(_ context.Context, gpu string, mhz int) error {
 // UnlockClock lets the SM clock go; the GPU is idle.
 func (w *World) UnlockClock(_ context.Context, gpu string) error {
 	return w.change("clock", func() error {
-		g := w.GPU(gpu)
+		g, none := w.GPU(gpu), 0
+		if err := w.setting(gpu, resource.Settings{ClockMHz: &none}); err != nil {
+			return err
+		}
 		g.SMClockMHz = g.Model.ClocksMHz[0]
 		return nil
 	})
@@ -193,6 +207,9 @@ func (w *World) SetPower(_ context.Context, gpu string, mw int) error {
 		g := w.GPU(gpu)
 		if mw < g.Model.PowerMinMW || mw > g.Model.PowerMaxMW {
 			return fmt.Errorf("a power limit of %d mW is out of range", mw)
+		}
+		if err := w.setting(gpu, resource.Settings{PowerMW: &mw}); err != nil {
+			return err
 		}
 		g.PowerMW = mw
 		return nil
@@ -209,6 +226,11 @@ func (w *World) CreateSlice(_ context.Context, s resource.Slice, _ resource.Need
 		if other := diff.Overlapping(*g, s); other != nil {
 			return fmt.Errorf("%s is taken by %s", s, other.Slice)
 		}
+		if err := w.book(s.GPU, func(g *resource.Held) error {
+			return ledger.NoteSlice(g, w.Lineage, resource.LiveSlice{Slice: s})
+		}); err != nil {
+			return err
+		}
 		w.made++
 		made = resource.LiveSlice{Slice: s, Handle: resource.Handle{GPUInstance: w.made, UUID: fmt.Sprintf("MIG-%d", w.made)}}
 		g.Slices = append(g.Slices, made)
@@ -221,6 +243,15 @@ func (w *World) CreateSlice(_ context.Context, s resource.Slice, _ resource.Need
 func (w *World) DestroySlice(_ context.Context, s resource.LiveSlice) error {
 	return w.change("destroy "+s.String(), func() error {
 		g := w.GPU(s.GPU)
+		if err := w.book(s.GPU, func(g *resource.Held) error {
+			if err := ledger.MayDestroy(g, w.Lineage, s); err != nil {
+				return err
+			}
+			ledger.DropSlice(g, w.Lineage, s)
+			return nil
+		}); err != nil {
+			return err
+		}
 		g.Slices = slices.DeleteFunc(g.Slices, func(l resource.LiveSlice) bool { return l.UUID == s.UUID })
 		return nil
 	})
@@ -282,6 +313,11 @@ func (w *World) String() string {
 	}
 	for _, c := range w.Host().Containers {
 		fmt.Fprintf(&b, "%s %s %s\n", c.Session, c.State, c.Hash)
+	}
+	for _, g := range w.Host().Ledger {
+		for _, h := range g.Holders {
+			fmt.Fprintf(&b, "%s is held by %q with %d slices\n", g.UUID, h.Lineage, len(h.Slices))
+		}
 	}
 	return b.String()
 }

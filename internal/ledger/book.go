@@ -1,0 +1,196 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/resource"
+)
+
+// SystemDir is where the ledger of a host with hardware lies.
+const SystemDir = "/var/lib/cosplay"
+
+// formatVersion is raised when a field changes its meaning.
+const formatVersion = 1
+
+// lockWait is how long one change waits for another to be written.
+const lockWait = 10 * time.Second
+
+// Book is the ledger of one host: a folder with a file for each GPU in hand.
+type Book struct{ Dir string }
+
+type page struct {
+	FormatVersion int `json:"format_version"`
+	resource.Held
+}
+
+func (b Book) folder() string          { return filepath.Join(b.Dir, "ledger") }
+func (b Book) path(uuid string) string { return filepath.Join(b.folder(), uuid+".json") }
+
+// Read gives all GPUs in hand, by UUID. No book is nobody's.
+func (b Book) Read() ([]resource.Held, error) {
+	entries, err := os.ReadDir(b.folder())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the host's ledger: %w", err)
+	}
+	var all []resource.Held
+	for _, e := range entries {
+		uuid, isPage := strings.CutSuffix(e.Name(), ".json")
+		if !isPage || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		g, err := b.read(uuid)
+		if err != nil {
+			return nil, err
+		}
+		if len(g.Holders) > 0 { // else it was given back since the listing
+			all = append(all, g)
+		}
+	}
+	slices.SortFunc(all, func(a, b resource.Held) int { return strings.Compare(a.UUID, b.UUID) })
+	return all, nil
+}
+
+func (b Book) read(uuid string) (resource.Held, error) {
+	data, err := os.ReadFile(b.path(uuid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return resource.Held{UUID: uuid}, nil
+	}
+	if err != nil {
+		return resource.Held{}, fmt.Errorf("reading the host's ledger: %w", err)
+	}
+	var p page
+	switch err := json.Unmarshal(data, &p); {
+	case err != nil:
+		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger is damaged (%w). It holds the baseline of the GPU: mend it by hand, or, once nobody holds the GPU, remove it", b.path(uuid), err)
+	case p.FormatVersion > formatVersion:
+		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger was written by a newer cosplay (format %d); use that one", b.path(uuid), p.FormatVersion)
+	case p.UUID != uuid:
+		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger is about %q; somebody moved it", b.path(uuid), p.UUID)
+	}
+	return p.Held, nil
+}
+
+// fate is what a page has to live through.
+type fate bool
+
+const (
+	powerLoss fate = true  // baselines and settings: some outlive it
+	ourDeath  fate = false // slices: the driver forgets them with the power
+)
+
+// change changes the page of a GPU, behind the host's lock.
+func (b Book) change(uuid string, survives fate, do func(*resource.Held) error) error {
+	if uuid == "" || uuid != filepath.Base(uuid) || !filepath.IsLocal(uuid) {
+		return refuse("%q is not the UUID of a GPU", uuid)
+	}
+	if err := os.MkdirAll(b.folder(), 0o755); err != nil {
+		return fmt.Errorf("the host's ledger cannot be written: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	lock, err := durable.Acquire(ctx, filepath.Join(b.Dir, "ledger.lock"), "agent", nil)
+	if err != nil {
+		return fmt.Errorf("the host's ledger: %w", err)
+	}
+	defer func() { _ = lock.Release() }()
+	g, err := b.read(uuid)
+	if err != nil {
+		return err
+	}
+	if err := do(&g); err != nil {
+		return err
+	}
+	if len(g.Holders) == 0 {
+		return durable.Remove(b.path(uuid))
+	}
+	data, err := json.MarshalIndent(page{formatVersion, g}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if survives == ourDeath {
+		return durable.ReplaceFile(b.path(uuid), append(data, '\n'), 0o644)
+	}
+	return durable.WriteFile(b.path(uuid), append(data, '\n'), 0o644)
+}
+
+// Entry is a GPU in the book, for one holder.
+type Entry struct {
+	Book   Book
+	GPU    string // UUID
+	Holder resource.Holder
+	BootID string
+}
+
+// Take takes the GPU in hand; taking it twice is once.
+func (e Entry) Take(t Take) error {
+	return e.Book.change(e.GPU, powerLoss, func(g *resource.Held) error {
+		g.BootID = e.BootID
+		return Hold(g, e.Holder, t)
+	})
+}
+
+// Leave announces that the holder, the last one, restores the baseline.
+func (e Entry) Leave() error {
+	return e.Book.change(e.GPU, powerLoss, func(g *resource.Held) error { return Leave(g, e.Holder.Lineage) })
+}
+
+// Release lets the GPU go; one that is not held is no error.
+func (e Entry) Release() error {
+	return e.Book.change(e.GPU, powerLoss, func(g *resource.Held) error {
+		Release(g, e.Holder.Lineage)
+		return nil
+	})
+}
+
+// Setting allows a change of settings, and notes it before it is made.
+func (e Entry) Setting(s resource.Settings) error {
+	return e.Book.change(e.GPU, powerLoss, func(g *resource.Held) error {
+		if err := MaySet(g, e.Holder.Lineage, s); err != nil {
+			return err
+		}
+		if g.Leaving == "" { // what is restored is not ours any more
+			NoteSet(g, s)
+		}
+		g.BootID = e.BootID
+		return nil
+	})
+}
+
+// Making notes a slice before it is made, and Made what it became.
+func (e Entry) Making(s resource.Slice) error {
+	return e.Made(resource.LiveSlice{Slice: s})
+}
+
+// Made notes a slice that was made.
+func (e Entry) Made(s resource.LiveSlice) error {
+	return e.Book.change(e.GPU, ourDeath, func(g *resource.Held) error {
+		g.BootID = e.BootID
+		return NoteSlice(g, e.Holder.Lineage, s)
+	})
+}
+
+// Destroying allows to destroy a slice.
+func (e Entry) Destroying(s resource.LiveSlice) error {
+	return e.Book.change(e.GPU, ourDeath, func(g *resource.Held) error { return MayDestroy(g, e.Holder.Lineage, s) })
+}
+
+// Destroyed notes that a slice is gone.
+func (e Entry) Destroyed(s resource.LiveSlice) error {
+	return e.Book.change(e.GPU, ourDeath, func(g *resource.Held) error {
+		DropSlice(g, e.Holder.Lineage, s)
+		return nil
+	})
+}

@@ -1,0 +1,172 @@
+// Package ledger is a host's own book: what each GPU was like before cosplay
+// first touched it, and who holds it, across all projects and users. Only the
+// agent writes it; whoever can see the host can read it.
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"cosplay/internal/resource"
+)
+
+// RefusedError is a change that the ledger does not allow.
+type RefusedError struct{ What string }
+
+func (e *RefusedError) Error() string { return e.What }
+
+func refuse(format string, args ...any) error {
+	return &RefusedError{fmt.Sprintf(format, args...)}
+}
+
+const planAgain = "run cosplay plan again to see the GPU as it is now"
+
+// Take is what a project says when it takes a GPU in hand.
+type Take struct {
+	Baseline   resource.Settings `json:"baseline"` // as it finds the GPU; kept only by the first
+	LockBefore bool              `json:"lock_before,omitempty"`
+	Whole      bool              `json:"whole,omitempty"` // without MIG
+	Others     []string          `json:"others"`          // lineages of the holders that its plan counted on
+}
+
+// Hold adds a holder. What its plan did not know of refuses it: another holder
+// would be harmed, or harm.
+func Hold(g *resource.Held, who resource.Holder, t Take) error {
+	if g.Leaving != "" && g.Leaving != who.Lineage {
+		return refuse("another project is putting the GPU back to its baseline right now (%s); try again in a moment", describe(g.Holders))
+	}
+	for _, o := range g.Others(who.Lineage) {
+		if !slices.Contains(t.Others, o.Lineage) {
+			return refuse("%s has taken the GPU since the plan was made; %s", describe([]resource.Holder{o}), planAgain)
+		}
+		if o.Whole || t.Whole {
+			return refuse("%s holds the GPU, and one without MIG has room for one project only; %s", describe([]resource.Holder{o}), planAgain)
+		}
+	}
+	g.Leaving = ""
+	if len(g.Holders) == 0 {
+		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
+	}
+	if i := slices.IndexFunc(g.Holders, func(o resource.Holder) bool { return o.Lineage == who.Lineage }); i >= 0 {
+		who.Since, who.Slices = g.Holders[i].Since, g.Holders[i].Slices
+		who.Whole = t.Whole
+		g.Holders[i] = who
+		return nil
+	}
+	who.Whole = t.Whole
+	g.Holders = append(g.Holders, who)
+	return nil
+}
+
+// Leave announces that the last holder restores the baseline: until it is done,
+// nobody else may take the GPU.
+func Leave(g *resource.Held, lineage string) error {
+	if _, holds := g.Holder(lineage); !holds {
+		return notHeld()
+	}
+	if others := g.Others(lineage); len(others) > 0 {
+		return refuse("%s has taken the GPU since the plan was made, so its settings stay; %s", describe(others), planAgain)
+	}
+	g.Leaving = lineage
+	return nil
+}
+
+// Release removes a holder; a GPU that nobody holds leaves the book.
+func Release(g *resource.Held, lineage string) {
+	g.Holders = g.Others(lineage)
+	if g.Leaving == lineage {
+		g.Leaving = ""
+	}
+}
+
+func notHeld() error {
+	return refuse("the project does not hold the GPU in the host's ledger; %s", planAgain)
+}
+
+// MaySet allows a setting to the only holder, and to any who repairs what was
+// set before.
+func MaySet(g *resource.Held, lineage string, s resource.Settings) error {
+	if _, holds := g.Holder(lineage); !holds {
+		return notHeld()
+	}
+	others := g.Others(lineage)
+	if len(others) == 0 || within(s, g.Set) {
+		return nil
+	}
+	return refuse("%s holds the GPU too, and would be changed with it; %s", describe(others), planAgain)
+}
+
+// within reports whether every setting that is given is the same in the other.
+func within(s, o resource.Settings) bool {
+	return same(s.MIG, o.MIG) && same(s.Persistence, o.Persistence) && same(s.ClockMHz, o.ClockMHz) && same(s.PowerMW, o.PowerMW)
+}
+
+func same[T comparable](given, other *T) bool {
+	return given == nil || (other != nil && *given == *other)
+}
+
+// NoteSet remembers what is set. It is noted before it is done: what may have
+// been done has to be undone.
+func NoteSet(g *resource.Held, s resource.Settings) {
+	if s.MIG != nil {
+		g.Set.MIG = s.MIG
+	}
+	if s.Persistence != nil {
+		g.Set.Persistence = s.Persistence
+	}
+	if s.ClockMHz != nil {
+		g.Set.ClockMHz = s.ClockMHz
+	}
+	if s.PowerMW != nil {
+		g.Set.PowerMW = s.PowerMW
+	}
+}
+
+// NoteSlice remembers a slice of a holder, or knows it better than before.
+func NoteSlice(g *resource.Held, lineage string, s resource.LiveSlice) error {
+	for i := range g.Holders {
+		h := &g.Holders[i]
+		if h.Lineage != lineage {
+			continue
+		}
+		h.Slices = slices.DeleteFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Slice == s.Slice })
+		h.Slices = append(h.Slices, s)
+		return nil
+	}
+	return notHeld()
+}
+
+// MayDestroy allows to destroy a slice to the holder that made it.
+func MayDestroy(g *resource.Held, lineage string, s resource.LiveSlice) error {
+	h, holds := g.Holder(lineage)
+	if !holds {
+		return notHeld()
+	}
+	for _, own := range h.Slices {
+		if own.Slice == s.Slice && (own.UUID == s.UUID || own.UUID == "" || s.UUID == "") {
+			return nil
+		}
+	}
+	return refuse("the ledger knows of no %s slice at slot %d that this project made, so it is left alone; %s", s.Profile, s.Start, planAgain)
+}
+
+// DropSlice forgets a slice that is gone.
+func DropSlice(g *resource.Held, lineage string, s resource.LiveSlice) {
+	for i := range g.Holders {
+		if h := &g.Holders[i]; h.Lineage == lineage {
+			h.Slices = slices.DeleteFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Slice == s.Slice })
+		}
+	}
+}
+
+// describe names holders for people.
+func describe(holders []resource.Holder) string {
+	if len(holders) == 0 {
+		return "nobody"
+	}
+	words := fmt.Sprintf("the project of %s with its state in %s", holders[0].User, holders[0].State)
+	if more := len(holders) - 1; more > 0 {
+		words += fmt.Sprintf(" and %d more", more)
+	}
+	return words
+}

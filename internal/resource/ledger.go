@@ -1,0 +1,50 @@
+package resource
+
+import "slices"
+
+// Held is a GPU that somebody has in hand, as its host's ledger has it: the one
+// book of all projects and users there.
+type Held struct {
+	UUID       string   `json:"uuid"`
+	Baseline   Settings `json:"baseline"`              // before cosplay first touched it
+	LockBefore bool     `json:"lock_before,omitempty"` // as in PriorGPU
+	Set        Settings `json:"set"`                   // what cosplay set, whichever project did
+	BootID     string   `json:"boot_id,omitempty"`     // the boot in which it was last changed
+	Holders    []Holder `json:"holders"`
+	Leaving    string   `json:"leaving,omitempty"` // lineage of the last holder, while it restores the baseline
+}
+
+// Holder is a project that has sessions on a GPU.
+type Holder struct {
+	Lineage string      `json:"lineage"`
+	State   string      `json:"state"` // path of its state file
+	User    string      `json:"user"`
+	Since   string      `json:"since"`            // RFC 3339
+	Whole   bool        `json:"whole,omitempty"`  // it has the GPU without MIG
+	Slices  []LiveSlice `json:"slices,omitempty"` // that it has made; without a UUID while one is being made
+}
+
+// Holder finds a holder by its lineage.
+func (h Held) Holder(lineage string) (Holder, bool) {
+	i := slices.IndexFunc(h.Holders, func(o Holder) bool { return o.Lineage == lineage })
+	if i < 0 {
+		return Holder{}, false
+	}
+	return h.Holders[i], true
+}
+
+// Others are the holders but for one.
+func (h Held) Others(lineage string) []Holder {
+	return slices.DeleteFunc(slices.Clone(h.Holders), func(o Holder) bool { return o.Lineage == lineage })
+}
+
+// Held finds a GPU in a host's ledger.
+func (l Live) Held(host, uuid string) (Held, bool) {
+	if h := l.host(host); h != nil {
+		i := slices.IndexFunc(h.Ledger, func(e Held) bool { return e.UUID == uuid })
+		if i >= 0 {
+			return h.Ledger[i], true
+		}
+	}
+	return Held{}, false
+}

@@ -1,0 +1,74 @@
+package worldtest
+
+import (
+	"context"
+	"slices"
+
+	"cosplay/internal/ledger"
+	"cosplay/internal/resource"
+)
+
+// Take, Leave and Release keep the host's ledger for the project whose turn it is.
+
+// Take takes a GPU in hand.
+func (w *World) Take(_ context.Context, gpu string, t ledger.Take) error {
+	return w.change("take "+gpu, func() error {
+		return w.book(gpu, func(g *resource.Held) error {
+			return ledger.Hold(g, resource.Holder{Lineage: w.Lineage, State: "/state/" + w.Lineage, User: "ann"}, t)
+		})
+	})
+}
+
+// Leave announces that a GPU gets its baseline back.
+func (w *World) Leave(_ context.Context, gpu string) error {
+	return w.change("leave "+gpu, func() error {
+		return w.book(gpu, func(g *resource.Held) error { return ledger.Leave(g, w.Lineage) })
+	})
+}
+
+// Release lets a GPU go.
+func (w *World) Release(_ context.Context, gpu string) error {
+	return w.change("release "+gpu, func() error {
+		return w.book(gpu, func(g *resource.Held) error {
+			ledger.Release(g, w.Lineage)
+			return nil
+		})
+	})
+}
+
+// setting holds a change against the ledger, as the agent does.
+func (w *World) setting(gpu string, s resource.Settings) error {
+	return w.book(gpu, func(g *resource.Held) error {
+		if err := ledger.MaySet(g, w.Lineage, s); err != nil {
+			return err
+		}
+		if g.Leaving == "" {
+			ledger.NoteSet(g, s)
+		}
+		return nil
+	})
+}
+
+// book changes a GPU's page of the ledger.
+func (w *World) book(gpu string, do func(*resource.Held) error) error {
+	h := w.Host()
+	all := slices.Clone(h.Ledger)
+	i := slices.IndexFunc(all, func(e resource.Held) bool { return e.UUID == gpu })
+	page := resource.Held{UUID: gpu}
+	if i >= 0 {
+		page = all[i]
+		page.Holders = slices.Clone(page.Holders)
+		for n := range page.Holders {
+			page.Holders[n].Slices = slices.Clone(page.Holders[n].Slices)
+		}
+		all = slices.Delete(all, i, i+1)
+	}
+	if err := do(&page); err != nil {
+		return err
+	}
+	if len(page.Holders) > 0 {
+		all = append(all, page)
+	}
+	h.Ledger = all
+	return nil
+}

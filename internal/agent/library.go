@@ -207,7 +207,8 @@ func (l *nvmlLibrary) read() (*resource.Host, error) {
 	if host.BootID, err = bootID(l.path); err != nil {
 		return nil, err
 	}
-	if l.book.Dir != "" {
+	host.Unbooked = l.book.Dir == ""
+	if !host.Unbooked {
 		if host.Ledger, err = l.book.Read(); err != nil {
 			return nil, err
 		}

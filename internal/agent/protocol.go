@@ -51,7 +51,7 @@ type response struct {
 
 // Error is a failure at the NVML library, with the code that it answered kept.
 type Error struct {
-	Call    string `json:"call"`           // the NVML function
+	Call    string `json:"call,omitempty"` // the NVML function; empty where none was called
 	GPU     string `json:"gpu,omitempty"`  // "GPU 0 (GPU-51a0...)"; empty for the library as a whole
 	Code    int    `json:"code,omitempty"` // NVML's, where the call answered
 	Message string `json:"message"`        // what happened
@@ -73,6 +73,9 @@ func (e *Error) Left() (left *resource.Handle, sure bool) {
 
 // Error tells call, GPU and code in one line, and the next step in another.
 func (e *Error) Error() string {
+	if e.Call == "" {
+		return e.Message
+	}
 	text := "NVML: " + e.Message
 	if e.Code != 0 {
 		text += fmt.Sprintf(" (%d)", e.Code)

@@ -65,7 +65,7 @@ func (l *nvmlLibrary) handle(r request) response {
 	if err != nil {
 		var known *Error
 		if !errors.As(err, &known) {
-			known = &Error{Call: r.Op, Message: err.Error()}
+			known = &Error{GPU: r.GPU, Message: err.Error()} // not NVML's: the ledger's
 		}
 		answer.Error = known
 	}

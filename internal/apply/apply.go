@@ -159,7 +159,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 	switch op := op.(type) {
 	case plan.TakeGPU:
 		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error {
-			return g.Take(ctx, op.GPU, ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, Whole: op.Whole, Others: op.Others})
+			return g.Take(ctx, op.GPU, ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, Whole: op.Whole, Others: op.Others, Slices: op.Slices})
 		})
 	case plan.LeaveGPU:
 		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) })

@@ -9,13 +9,13 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete, GiveBack: true}
 	book, inHand := live.Held(held.Host, held.UUID)
 	_, holds := book.Holder(prior.Lineage)
-	c.Take, c.Others = !holds, book.Others(prior.Lineage)
+	c.Take, c.Others = !holds && booked(live, held.Host), book.Others(prior.Lineage)
 	if len(c.Others) > 0 {
 		c.Kept = append(c.Kept, Field{Name: "settings", From: "as set", To: "as set", Reason: "another project holds the GPU too; the last one puts it back"})
 		return c
 	}
 	if inHand { // whoever set it
-		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, held.Applied.With(book.Set)
+		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, book.Set.With(held.Applied)
 	}
 	g, ok := live.GPU(held.Host, held.UUID)
 	if !ok {

@@ -39,7 +39,7 @@ func setUp(want resource.DesiredGPU, desired resource.Desired, g resource.GPU, p
 	}
 	us, known := book.Holder(prior.Lineage)
 	c.Others, c.Whole = book.Others(prior.Lineage), wantsWhole(want, desired)
-	c.Take = !known || book.Leaving != "" || us.Whole != c.Whole
+	c.Take = (!known || book.Leaving != "" || us.Whole != c.Whole) && booked(live, want.Host)
 	c.LockLost = ours && lockLost(held, g, sameBoot(prior, live, want.Host))
 	c.setUpPersistence(want, g)
 	c.setUpMIG(want, g)
@@ -50,6 +50,12 @@ func setUp(want resource.DesiredGPU, desired resource.Desired, g resource.GPU, p
 		c.Action = Update
 	}
 	return c
+}
+
+// booked reports whether a host keeps a ledger.
+func booked(live resource.Live, host string) bool {
+	h, _ := live.Host(host)
+	return !h.Unbooked
 }
 
 // wantsWhole reports whether a session wants the GPU without MIG.

@@ -97,7 +97,7 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Held) error) 
 		return refuse("%q is not the UUID of a GPU", uuid)
 	}
 	if err := os.MkdirAll(b.folder(), 0o755); err != nil {
-		return fmt.Errorf("the host's ledger cannot be written: %w", err)
+		return fmt.Errorf("the host's ledger cannot be written: %w; changes to a GPU take root: sudo cosplay apply", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()

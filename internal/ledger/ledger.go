@@ -27,6 +27,10 @@ type Take struct {
 	LockBefore bool              `json:"lock_before,omitempty"`
 	Whole      bool              `json:"whole,omitempty"` // without MIG
 	Others     []string          `json:"others"`          // lineages of the holders that its plan counted on
+
+	// Slices are those that the project's state knows it has made. The book has
+	// them too, unless it was lost.
+	Slices []resource.LiveSlice `json:"slices,omitempty"`
 }
 
 // Hold adds a holder. What its plan did not know of refuses it: another holder
@@ -47,15 +51,25 @@ func Hold(g *resource.Held, who resource.Holder, t Take) error {
 	if len(g.Holders) == 0 {
 		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
 	}
+	who.Whole = t.Whole
 	if i := slices.IndexFunc(g.Holders, func(o resource.Holder) bool { return o.Lineage == who.Lineage }); i >= 0 {
 		who.Since, who.Slices = g.Holders[i].Since, g.Holders[i].Slices
-		who.Whole = t.Whole
-		g.Holders[i] = who
-		return nil
+		g.Holders = slices.Delete(g.Holders, i, i+1)
 	}
-	who.Whole = t.Whole
+	for _, s := range t.Slices {
+		if !noted(*g, who, s.Slice) {
+			who.Slices = append(who.Slices, s)
+		}
+	}
 	g.Holders = append(g.Holders, who)
 	return nil
+}
+
+// noted reports whether somebody is known to have made a slice.
+func noted(g resource.Held, who resource.Holder, s resource.Slice) bool {
+	return slices.ContainsFunc(append(g.Others(who.Lineage), who), func(h resource.Holder) bool {
+		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Slice == s })
+	})
 }
 
 // Leave announces that the last holder restores the baseline: until it is done,

@@ -29,6 +29,8 @@ type (
 		LockBefore bool              `json:"lock_before,omitempty"`
 		Whole      bool              `json:"whole,omitempty"`  // without MIG: nobody else has room
 		Others     []string          `json:"others,omitempty"` // lineages that hold it as well
+
+		Slices []resource.LiveSlice `json:"slices,omitempty"` // that the state has on it
 	}
 	// HoldGPU notes wanted settings that a GPU in hand came to have already.
 	HoldGPU struct {

@@ -126,8 +126,11 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 
 // Build orders the changes of a difference into steps.
 func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
-	b := builder{live: live, prior: prior, images: map[imageKey]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
+	b := builder{live: live, prior: prior, images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
 	b.noteFirstBoots(prior, d)
+	for _, g := range d.GPUs {
+		b.takeAgain(g)
+	}
 	for _, s := range d.Sessions {
 		b.takeDown(s)
 	}
@@ -188,6 +191,7 @@ type builder struct {
 	prior  resource.Prior
 	steps  []Step
 	images map[imageKey]string // steps that get one
+	taken  map[gpuKey][]string // steps that put a GPU back into the ledger
 	freed  map[gpuKey][]string // steps that take sessions off a GPU
 	last   map[gpuKey][]string // the last step of a GPU's set-up
 }
@@ -196,6 +200,17 @@ func (b *builder) add(s Step) string {
 	s.Needs = slices.Compact(slices.Sorted(slices.Values(s.Needs)))
 	b.steps = append(b.steps, s)
 	return s.ID
+}
+
+// takeAgain puts a GPU that the state has back into the host's ledger, before
+// anything on it is changed.
+func (b *builder) takeAgain(c diff.GPUChange) {
+	if !c.Take || c.Baseline != nil {
+		return
+	}
+	at := gpuKey{c.Host, c.UUID}
+	b.taken[at] = []string{b.add(Step{ID: c.UUID + "/take", Group: c.UUID, Title: b.name(at) + ": note who holds it", Do: OpJSON{b.take(c)}})}
+	b.freed[at] = b.taken[at]
 }
 
 func (b *builder) takeDown(c diff.SessionChange) {
@@ -208,12 +223,12 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		last []string
 	)
 	if c.Container == diff.Remove || c.Container == diff.Remake {
-		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
+		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: b.taken[at], Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
 			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
 	}
 	if c.Slice == diff.Remove || c.Slice == diff.Remake {
 		last = []string{b.add(Step{ID: id + "/destroy-slice", Group: id, Title: fmt.Sprintf("%s: destroy slice %s", id, c.Before.Slice),
-			Needs: last, Do: OpJSON{DestroySlice{Address: c.Address, Slice: c.Before.Slice}}})}
+			Needs: append(last, b.taken[at]...), Do: OpJSON{DestroySlice{Address: c.Address, Slice: c.Before.Slice}}})}
 	}
 	if c.Action == diff.Delete {
 		last = []string{b.add(Step{ID: id + "/forget", Group: id, Title: id + ": forget", Needs: last, Do: OpJSON{Forget{Address: c.Address}}})}
@@ -232,10 +247,10 @@ func (b *builder) setUp(c diff.GPUChange) {
 		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
 	}
 	switch {
+	case c.Baseline != nil && len(c.Others) > 0:
+		step("take", "join the project that holds it", b.take(c))
 	case c.Baseline != nil:
 		step("take", "note its baseline", b.take(c))
-	case c.Take:
-		step("take", "note who holds it", b.take(c))
 	}
 	if c.Baseline == nil && c.Holds != (resource.Settings{}) {
 		step("hold", "note what it has already", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})
@@ -335,6 +350,11 @@ func (b *builder) take(c diff.GPUChange) TakeGPU {
 	for _, o := range c.Others {
 		op.Others = append(op.Others, o.Lineage)
 	}
+	for _, s := range b.prior.Sessions {
+		if s.Handle != nil && s.Slice.Host == c.Host && s.Slice.GPU == c.UUID {
+			op.Slices = append(op.Slices, resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle})
+		}
+	}
 	return op
 }
 
@@ -349,9 +369,6 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
 	}
 	s := c.Settings
-	if c.Take && (s != resource.Settings{}) {
-		step("take", "note who holds it", b.take(c))
-	}
 	if s != (resource.Settings{}) {
 		step("leave", "announce that it is given back", LeaveGPU{c.Host, c.UUID})
 	}

@@ -11,6 +11,7 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
+	"cosplay/internal/ledger"
 	"cosplay/internal/observe"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -61,13 +62,25 @@ func (p *Project) open(c config.Host) (*host, error) {
 		}
 		h.library = sim.LibraryPath(h.simDir)
 	}
-	options := agent.Options{Library: h.library}
+	options := agent.Options{Library: h.library, Ledger: ledgerDir(c, h.library)}
 	if p.lock != nil {
 		options.Hold = p.lock.File()
 	}
 	h.agent = agent.New(options)
 	p.hosts[c.Name] = h
 	return h, nil
+}
+
+// ledgerDir is where the ledger of a host lies: with a simulated host its own
+// folder. A host of which nothing may be changed needs none.
+func ledgerDir(c config.Host, library string) string {
+	if dir := filepath.Dir(library); library != "" && sim.Is(dir) {
+		return dir
+	}
+	if c.Manage == (config.Manage{}) {
+		return ""
+	}
+	return ledger.SystemDir
 }
 
 // connect opens a host with the engine that its sessions need, and settles where
@@ -139,8 +152,8 @@ func (h *host) source(owner resource.Owner) observe.Source {
 }
 
 // forApply is what there is to change.
-func (h *host) forApply(owner resource.Owner) apply.Host {
-	a := apply.Host{GPUs: h.agent, Runtimes: map[string]apply.Runtime{}}
+func (h *host) forApply(owner resource.Owner, holder resource.Holder) apply.Host {
+	a := apply.Host{GPUs: h.agent.For(holder), Runtimes: map[string]apply.Runtime{}}
 	for name, runtime := range h.runtimes(owner) {
 		a.Runtimes[name] = runtime
 	}

@@ -67,6 +67,15 @@ func invoker() (account, error) {
 	return account{User: resource.User{Name: u.Username, UID: uid, GID: gid, Group: group}, home: u.HomeDir}, nil
 }
 
+// userName is who typed the command, for others to read.
+func userName() string {
+	who, err := invoker()
+	if err != nil {
+		return fmt.Sprintf("uid %d", os.Getuid())
+	}
+	return who.Name
+}
+
 // HomeDir is the home of who typed the command, also where cron or sudo hide it.
 func HomeDir() string {
 	if os.Getenv("SUDO_USER") == "" || os.Geteuid() != 0 {

@@ -206,8 +206,9 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	defer journal.Close()
 	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial,
 		Look: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
+	holder := resource.Holder{Lineage: prior.Lineage, State: p.Store.Path, User: userName(), Since: time.Now().UTC().Format(time.RFC3339)}
 	for name, h := range p.hosts {
-		run.Hosts[name] = h.forApply(prior.Owner())
+		run.Hosts[name] = h.forApply(prior.Owner(), holder)
 	}
 	result, err := run.Execute(ctx, planned, prior, live)
 	if err != nil {

@@ -340,8 +340,8 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 			continue
 		}
 		i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == d.Host })
-		if others := r.others(card.GPU); len(others) > 0 {
-			why := "held by another project too: " + others[0].State
+		if len(r.others(card.GPU)) > 0 {
+			const why = "another project holds the GPU too"
 			d.Why.Clock, d.Why.Power = why, why
 		} else if r.neighboursForbid(r.intent.Hosts[i], card) {
 			const why = "somebody else uses this GPU; slow_neighbours = true in the host block allows to change it"

@@ -236,6 +236,7 @@ type Host struct {
 	GPUs       []GPU       `json:"gpus"`
 	Lost       []int       `json:"lost,omitempty"`       // indexes of GPUs that do not answer any more
 	Ledger     []Held      `json:"ledger,omitempty"`     // GPUs that projects hold
+	Unbooked   bool        `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
 	Containers []Container `json:"containers,omitempty"` // by session
 }
 

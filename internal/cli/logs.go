@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,9 @@ func (inv *invocation) logs() *cobra.Command {
 }
 
 func (inv *invocation) runLogs(ctx context.Context, name string, o docker.LogOptions) error {
+	if n, err := strconv.Atoi(o.Tail); o.Tail != "all" && (err != nil || n < 0) {
+		return fmt.Errorf("--tail %s: it takes a number of lines, or all", o.Tail)
+	}
 	in, err := inv.enter(ctx, name)
 	if err != nil {
 		return err

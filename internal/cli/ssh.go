@@ -124,6 +124,10 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 			continue
 		}
 		door, err := in.door(ctx, s)
+		if err != nil && len(names) == 0 {
+			fmt.Fprintf(inv.Err, "Left out: %v\n", err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -153,17 +157,21 @@ func (d door) options() []render.SSHOption {
 		{Name: "Port", Value: strconv.Itoa(d.port)},
 		{Name: "User", Value: d.user},
 		{Name: "HostKeyAlias", Value: d.alias},
-		{Name: "UserKnownHostsFile", Value: `"` + d.knownHosts + `"`},
+		{Name: "UserKnownHostsFile", Value: sshPath(d.knownHosts)},
 		{Name: "GlobalKnownHostsFile", Value: "/dev/null"},
 		{Name: "StrictHostKeyChecking", Value: "yes"},
 		{Name: "PasswordAuthentication", Value: "no"},
 		{Name: "ServerAliveInterval", Value: "30"},
 	}
 	for _, file := range d.identities {
-		all = append(all, render.SSHOption{Name: "IdentityFile", Value: `"` + file + `"`})
+		all = append(all, render.SSHOption{Name: "IdentityFile", Value: sshPath(file)})
 	}
 	return all
 }
+
+// sshPath writes a path for ssh_config, in which blanks part and % means
+// something.
+func sshPath(path string) string { return `"` + strings.ReplaceAll(path, "%", "%%") + `"` }
 
 // door finds the way into a session that runs.
 func (in *inside) door(ctx context.Context, s resource.PriorSession) (door, error) {

@@ -83,6 +83,8 @@ func limits(l resource.Limits) string {
 	return orNone(words)
 }
 
-func user(u resource.User) string { return fmt.Sprintf("%s (%d:%d)", u.Name, u.UID, u.GID) }
+func user(u resource.User) string {
+	return fmt.Sprintf("%s (%d:%d), group %s", u.Name, u.UID, u.GID, u.Group)
+}
 
 func orNone(words []string) string { return cmp.Or(strings.Join(words, ", "), "(none)") }

@@ -48,7 +48,8 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	if _, ok := OwnSlice(was, live); ok {
 		c.Slice = Remove
 	}
-	if _, ok := live.Container(was.Slice.Host, was.Runtime, was.ID); ok {
+	// A container that is gone has left its folder all the same.
+	if _, ok := live.Container(was.Slice.Host, was.Runtime, was.ID); ok || was.Container != nil {
 		c.Container = Remove
 	}
 	if gpuGone(was, live) && was.Handle != nil {

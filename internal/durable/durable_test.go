@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +64,46 @@ func TestLockWaits(t *testing.T) {
 	first.Release()
 	if err := <-got; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestInspect: held, by whom, and through which processes, is what the kernel
+// says; a note that a dead holder left is told as such.
+func TestInspect(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if seen, err := Inspect(path); err != nil || seen.Held || seen.By != nil {
+		t.Errorf("without a file: %+v, %v", seen, err)
+	}
+	lock, err := Acquire(context.Background(), path, "apply", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command("sleep", "60") // as the agent does
+	child.ExtraFiles = []*os.File{lock.File()}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = child.Process.Kill() }()
+	for range 2 { // the second time we are gone and the child is not
+		seen, err := Inspect(path)
+		if err != nil || !seen.Held || seen.By == nil || seen.By.Command != "apply" || !slices.Equal(seen.Open, []int{child.Process.Pid}) {
+			t.Errorf("held: %+v, %v", seen, err)
+		}
+		lock.File().Close() // without a word, as one who dies
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	seen, err := Inspect(path)
+	if err != nil || seen.Held || seen.By == nil || seen.By.PID != os.Getpid() {
+		t.Errorf("left by a dead one: %+v, %v", seen, err)
+	}
+	next, err := Acquire(context.Background(), path, "destroy", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Release()
+	if seen, err := Inspect(path); err != nil || seen.Held || seen.By != nil {
+		t.Errorf("let go: %+v, %v", seen, err)
 	}
 }
 

@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,7 +44,11 @@ func (e *HeldError) Error() string {
 
 // String tells people who it is and what he does.
 func (h *Holder) String() string {
-	return fmt.Sprintf("%s (pid %d), who has been running cosplay %s since %s", h.User, h.PID, h.Command, h.Since.Format(time.TimeOnly))
+	since := h.Since.Format(time.TimeOnly)
+	if time.Since(h.Since) > 12*time.Hour {
+		since = h.Since.Format(time.DateTime)
+	}
+	return fmt.Sprintf("%s (pid %d), who has been running cosplay %s since %s", h.User, h.PID, h.Command, since)
 }
 
 // pollInterval is how often a waiting Acquire looks again.
@@ -109,6 +118,57 @@ func readHolder(file *os.File) *Holder {
 		return nil
 	}
 	return &h
+}
+
+// Inspection is what can be known of a lock without taking it.
+type Inspection struct {
+	Held bool
+	By   *Holder // who noted himself; where the lock is not held, one who died. nil without a note
+	Open []int   // the processes that have the lock's file open, as far as one may see
+}
+
+// Inspect looks at the lock at path. Neither the file nor a note in it makes a
+// lock: the kernel knows whether somebody has it.
+func Inspect(path string) (Inspection, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Inspection{}, nil
+	}
+	if err != nil {
+		return Inspection{}, fmt.Errorf("looking at the lock: %w", err)
+	}
+	defer file.Close()
+	seen := Inspection{By: readHolder(file)}
+	// A shared lock for a moment: it is had unless somebody has the lock for
+	// himself, and goes when the file is closed.
+	switch err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		seen.Held, seen.Open = true, openers(file)
+	case err != nil:
+		return seen, fmt.Errorf("looking at the lock %s: %w", path, err)
+	}
+	return seen, nil
+}
+
+// openers finds the other processes that have a file open. They are told by the
+// kernel's name for it: looking at the files themselves could hang.
+func openers(file *os.File) []int {
+	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, link := range links {
+		pid, err := strconv.Atoi(strings.Split(link, "/")[2])
+		if err != nil || pid == os.Getpid() || slices.Contains(pids, pid) {
+			continue
+		}
+		if target, err := os.Readlink(link); err == nil && target == name {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // File is the open file that carries the lock.

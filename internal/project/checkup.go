@@ -3,7 +3,6 @@ package project
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,8 +44,9 @@ func (p *Project) Checkup(ctx context.Context) []Finding {
 		c.add("", "state", err.Error(), Missing, "")
 	}
 	for _, host := range p.Intent.Hosts {
-		c.hardware(ctx, p, host)
-		c.sessions(ctx, p, host, prior)
+		if c.hardware(ctx, p, host) {
+			c.sessions(ctx, p, host, prior)
+		}
 	}
 	return c.found
 }
@@ -57,17 +57,18 @@ func (c *checkup) add(host, thing, found string, grade Grade, fix string) {
 	c.found = append(c.found, Finding{host, thing, found, grade, fix})
 }
 
-// hardware looks at the GPUs and at what may be done to them.
-func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) {
+// hardware looks at the GPUs and at what may be done to them. It reports whether
+// the host could be opened at all.
+func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) bool {
 	h, err := p.open(host)
 	if err != nil {
 		c.add(host.Name, "host", err.Error(), Missing, "")
-		return
+		return false
 	}
 	live, err := h.agent.Read(ctx)
 	if err != nil {
 		c.add(host.Name, "NVML", err.Error(), Missing, "install NVIDIA's driver, or name its library: nvml = \"/path/libnvidia-ml.so.1\"")
-		return
+		return true
 	}
 	what := "driver " + live.Driver
 	if host.Simulate != "" {
@@ -87,13 +88,14 @@ func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) {
 	if host.Simulate == "" && os.Geteuid() != 0 && host.Manage != (config.Manage{}) {
 		c.add(host.Name, "privilege", "settings and slices of a GPU can be changed by root alone", Notice, "sudo cosplay apply, or manage = [] to change nothing")
 	}
+	return true
 }
 
 // sessions looks at where sessions run, and at what they need there.
 func (c *checkup) sessions(ctx context.Context, p *Project, host config.Host, prior resource.Prior) {
 	h, err := p.connect(ctx, host, prior)
 	if err != nil {
-		c.add(host.Name, "Docker", errors.Unwrap(err).Error(), Missing, "")
+		c.add(host.Name, "Docker", strings.TrimPrefix(err.Error(), "host "+host.Name+": "), Missing, "")
 		return
 	}
 	if h.engine == nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -87,17 +88,23 @@ func HomeDir() string {
 	return who.home
 }
 
+// agentPatience is how long an ssh agent may take: a forwarded one may be dead.
+const agentPatience = 2 * time.Second
+
 // agentKeys are the keys that the user's ssh agent holds; no agent has none.
 func agentKeys() []string {
 	socket := os.Getenv("SSH_AUTH_SOCK")
 	if socket == "" {
 		return nil
 	}
-	conn, err := net.Dial("unix", socket)
+	conn, err := net.DialTimeout("unix", socket, agentPatience)
 	if err != nil {
 		return nil
 	}
 	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(agentPatience)); err != nil {
+		return nil
+	}
 	held, err := agent.NewClient(conn).List()
 	if err != nil {
 		return nil

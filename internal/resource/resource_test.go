@@ -73,12 +73,14 @@ func TestSessionID(t *testing.T) {
 // TestHash: what goes inside a session counts, what may change while it runs
 // does not.
 func TestHash(t *testing.T) {
-	s := Session{Target: Target{Key: "rtx-2060", MemoryMiB: 6144}, Slice: Slice{GPU: "GPU-0", Profile: "1g.18gb"}, Env: map[string]string{"A": "1", "B": "2"}}
+	s := Session{Target: Target{Key: "rtx-2060", MemoryMiB: 6144}, Slice: Slice{GPU: "GPU-0", Profile: "1g.18gb"}, Env: map[string]string{"A": "1", "B": "2"},
+		Box: &Box{Image: "debian:12", SSH: SSH{Enabled: true}}}
 	same := s
 	same.Fit.ClockMHz, same.Request.Fit.Tolerance = 900, 0.3
+	same.Box = &Box{Image: "debian:12", Pull: PullAlways, SSH: SSH{Enabled: true, Kept: 32801}}
 	same.Env = map[string]string{"B": "2", "A": "1"}
 	if s.Hash("key") != same.Hash("key") {
-		t.Error("a fit changes the hash")
+		t.Error("a fit, how an image is had, or the port that was taken changes the hash")
 	}
 	for name, change := range map[string]func(*Session){
 		"target":    func(s *Session) { s.Target.MemoryMiB = 12288 },
@@ -86,12 +88,25 @@ func TestHash(t *testing.T) {
 		"command":   func(s *Session) { s.Command = []string{"true"} },
 		"workspace": func(s *Session) { s.Workspace = "/elsewhere" },
 		"env":       func(s *Session) { s.Env = map[string]string{"A": "2"} },
+		"image":     func(s *Session) { s.Box.Image = "debian:13" },
+		"user":      func(s *Session) { s.Box.User.UID = 1234 },
+		"group":     func(s *Session) { s.Box.User.Group = "lab" },
+		"keys":      func(s *Session) { s.Box.SSH.AuthorizedKeys = []string{"ssh-ed25519 AAAA"} },
+		"port":      func(s *Session) { s.Box.SSH.Port = 22222 },
+		"limits":    func(s *Session) { s.Box.Limits.PIDs = 1 },
+		"sudo":      func(s *Session) { s.Box.Sudo = true },
+		"restart":   func(s *Session) { s.Box.Restart = "no" },
+		"volumes":   func(s *Session) { s.Box.Volumes = []Volume{{Source: "data", Target: "/data"}} },
 	} {
-		other := s
+		other, box := s, *s.Box
+		other.Box = &box
 		change(&other)
 		if other.Hash("key") == s.Hash("key") {
 			t.Errorf("%s does not change the hash", name)
 		}
+	}
+	if s.Hash("key") == s.Hash("another") {
+		t.Error("the key does not count")
 	}
 }
 

@@ -3,7 +3,6 @@ package state
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,7 +53,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if s.Stamp() == stamp {
 		t.Error("a new state has the old one's stamp")
 	}
-	old, err := Store{Path: s.Path + ".backup"}.Load()
+	old, err := Store{Path: s.BackupPath()}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,37 +62,55 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-// TestDamage: each kind of damage is told apart, and the file left as it is.
-func TestDamage(t *testing.T) {
-	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
-	if _, err := s.Save(resource.Prior{}); err != nil {
-		t.Fatal(err)
-	}
-	good, err := os.ReadFile(s.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, test := range map[string]struct{ content, want string }{
-		"empty":         {"", "it is empty"},
-		"blank":         {" \n", "it is empty"},
-		"cut off":       {string(good[:len(good)/2]), "cut off"},
-		"not ours":      {`{"version": 4, "terraform_version": "1.9"}`, "not a state of cosplay"},
-		"newer":         {strings.Replace(string(good), `"format_version": 1`, `"format_version": 99`, 1), "newer cosplay"},
-		"newer and odd": {`{"format_version": 99, "serial": "a"}`, "newer cosplay"},
-		"wrong type":    {strings.Replace(string(good), `"serial": 1`, `"serial": "one"`, 1), "serial"},
-		"no lineage":    {`{"format_version": 1}`, "no lineage"},
+// TestSaveOverItsOwnOnly: a state that was damaged or put there since is never
+// written over.
+func TestSaveOverItsOwnOnly(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(t *testing.T, s Store, mine resource.Prior)
+		fault     Fault
+	}{
+		"another lineage": {func(t *testing.T, s Store, _ resource.Prior) {
+			save(t, Store{Path: s.Path + ".other"}, resource.Prior{})
+			rename(t, s.Path+".other", s.Path)
+		}, Foreign},
+		"another serial": {func(t *testing.T, s Store, mine resource.Prior) { save(t, s, mine) }, Moved},
+		"damage": {func(t *testing.T, s Store, _ resource.Prior) {
+			write(t, s.Path, nil)
+		}, Empty},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(s.Path, []byte(test.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			_, err := s.Load()
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), s.Path) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-			if now, _ := os.ReadFile(s.Path); string(now) != test.content {
-				t.Error("the file was touched")
+			s := Store{Path: filepath.Join(t.TempDir(), FileName)}
+			mine := save(t, s, resource.Prior{})
+			test.meanwhile(t, s, mine)
+			before := read(t, s.Path)
+			_, err := s.Save(mine)
+			wantFault(t, err, test.fault)
+			if after := read(t, s.Path); after != before {
+				t.Error("the file was written over")
 			}
 		})
 	}
+
+	// A first run finds a state where there was none; a state that was removed
+	// meanwhile is written anew.
+	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
+	mine := save(t, s, resource.Prior{})
+	_, err := s.Save(resource.Prior{})
+	wantFault(t, err, Foreign)
+	if err := os.Remove(s.Path); err != nil {
+		t.Fatal(err)
+	}
+	if again := save(t, s, mine); again.Serial != 2 {
+		t.Errorf("serial %d", again.Serial)
+	}
+}
+
+// TestExpect: a journal and a saved plan know whose state it has to be.
+func TestExpect(t *testing.T) {
+	s := Store{Path: "state"}
+	if err := s.Expect(resource.Prior{Lineage: "a"}, "a", "the plan"); err != nil {
+		t.Error(err)
+	}
+	wantFault(t, s.Expect(resource.Prior{Lineage: "b"}, "a", "the plan"), Foreign)
+	wantFault(t, s.Expect(resource.Prior{}, "a", "the plan"), Foreign)
 }

@@ -1,0 +1,175 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cosplay/internal/resource"
+)
+
+// Selection is what an address means in a state.
+type Selection struct {
+	Sessions []resource.PriorSession
+	GPUs     []resource.PriorGPU
+	Block    bool // the name of a session block: all its instances are meant
+}
+
+// Find looks up one session, all sessions of a block, or a GPU by its UUID. An
+// address that could be two things is refused.
+func Find(prior resource.Prior, typed string) (Selection, error) {
+	var exact, block Selection
+	for _, s := range prior.Sessions {
+		full := s.Address.String()
+		if slices.Contains([]string{full, strings.TrimPrefix(full, "session."), s.Address.Short()}, typed) {
+			exact.Sessions = append(exact.Sessions, s)
+		}
+		if s.Address.Name == strings.TrimPrefix(typed, "session.") {
+			block.Sessions = append(block.Sessions, s)
+		}
+	}
+	for _, g := range prior.GPUs {
+		if g.UUID == typed {
+			exact.GPUs = append(exact.GPUs, g)
+		}
+	}
+	switch {
+	case len(exact.Sessions) > 1:
+		return exact, fmt.Errorf("%q could be %s or %s; write it in full", typed, exact.Sessions[0].Address, exact.Sessions[1].Address)
+	case len(exact.Sessions)+len(exact.GPUs) > 0:
+		return exact, nil
+	case len(block.Sessions) > 0:
+		block.Block = true
+		return block, nil
+	}
+	return exact, fmt.Errorf("the state has no %q; cosplay state list tells what there is", typed)
+}
+
+// Renamed is a session that got another address.
+type Renamed struct{ From, To resource.Address }
+
+// Move gives a session another address, or all sessions of a block another
+// block's name. Slice and container stay what they are: they are known by the
+// session's ID, which stays too. configured are the sessions of the
+// configuration, by which a short new address is understood.
+func Move(prior resource.Prior, from, to string, configured []resource.Address) (resource.Prior, []Renamed, error) {
+	found, err := Find(prior, from)
+	switch {
+	case err != nil:
+		return prior, nil, err
+	case len(found.GPUs) > 0:
+		return prior, nil, fmt.Errorf("%s is a GPU, which keeps its UUID; only sessions can be moved", from)
+	}
+	known := slices.Clone(configured)
+	for _, s := range prior.Sessions {
+		known = append(known, s.Address)
+	}
+	target, err := newAddress(to, found.Block, known)
+	if err != nil {
+		return prior, nil, err
+	}
+	var (
+		moves   []Renamed
+		renamed = map[resource.Address]resource.Address{}
+	)
+	for _, s := range found.Sessions {
+		move := Renamed{From: s.Address, To: target}
+		if found.Block {
+			move.To.Key = s.Address.Key
+		}
+		if _, taken := prior.Session(move.To); taken {
+			return prior, nil, fmt.Errorf("%s is in the state already; move or remove that one first", move.To)
+		}
+		moves, renamed[move.From] = append(moves, move), move.To
+	}
+	prior = prior.Clone()
+	for i, s := range prior.Sessions {
+		if to, moved := renamed[s.Address]; moved {
+			prior.Sessions[i].Address = to
+		}
+	}
+	slices.SortFunc(prior.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
+	return prior, moves, nil
+}
+
+// counted is a short address that may be the instance of a block as well as a
+// name of its own.
+var counted = regexp.MustCompile(`-\d+$`)
+
+// newAddress reads an address that the state need not have yet; a short one is
+// understood by those that are known.
+func newAddress(typed string, block bool, known []resource.Address) (resource.Address, error) {
+	full := "session." + strings.TrimPrefix(typed, "session.")
+	a, err := resource.ParseAddress(full)
+	switch {
+	case err != nil:
+		return a, err
+	case block && a.Key.Kind != resource.Single:
+		return a, fmt.Errorf("all sessions of a block are to be moved, and %q is a single one; name another block", typed)
+	case typed == full || block:
+		return a, nil
+	}
+	if i := slices.IndexFunc(known, func(k resource.Address) bool { return k.Short() == typed }); i >= 0 {
+		return known[i], nil
+	}
+	if counted.MatchString(typed) {
+		dash := strings.LastIndex(typed, "-")
+		return a, fmt.Errorf("%q could be session.%s[%s] or session.%s; write it in full", typed, typed[:dash], typed[dash+1:], typed)
+	}
+	return a, nil
+}
+
+// Forgotten is what a state no longer has.
+type Forgotten struct {
+	Sessions []resource.PriorSession
+	GPUs     []resource.PriorGPU
+}
+
+// Forget drops sessions, and the GPUs on which no session is left with them;
+// and GPUs that are named and hold none. A GPU's baseline goes with it.
+func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, error) {
+	var (
+		gone     Forgotten
+		problems []error
+		drop     = map[resource.Address]bool{}
+		named    = map[string]bool{}
+		touched  = map[string]bool{} // GPUs that lose a session
+	)
+	for _, one := range typed {
+		found, err := Find(prior, one)
+		problems = append(problems, err)
+		for _, s := range found.Sessions {
+			drop[s.Address], touched[s.Slice.GPU] = true, true
+		}
+		for _, g := range found.GPUs {
+			named[g.UUID] = true
+		}
+	}
+	next := prior.Clone()
+	next.Sessions = slices.DeleteFunc(next.Sessions, func(s resource.PriorSession) bool { return drop[s.Address] })
+	next.GPUs = slices.DeleteFunc(next.GPUs, func(g resource.PriorGPU) bool {
+		i := slices.IndexFunc(next.Sessions, func(s resource.PriorSession) bool { return s.Slice.Host == g.Host && s.Slice.GPU == g.UUID })
+		if i >= 0 && named[g.UUID] {
+			problems = append(problems, fmt.Errorf("%s cannot be forgotten while %s is on it; name that one too", g.UUID, next.Sessions[i].Address))
+		}
+		return i < 0 && (named[g.UUID] || touched[g.UUID])
+	})
+	if err := errors.Join(problems...); err != nil {
+		return prior, gone, err
+	}
+	maps.DeleteFunc(next.BootIDs, func(host, _ string) bool { return !next.Holds(host) })
+	for _, s := range prior.Sessions {
+		if drop[s.Address] {
+			gone.Sessions = append(gone.Sessions, s)
+		}
+	}
+	for _, g := range prior.GPUs {
+		if _, kept := next.GPU(g.Host, g.UUID); !kept {
+			gone.GPUs = append(gone.GPUs, g)
+		}
+	}
+	return next, gone, nil
+}

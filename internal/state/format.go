@@ -1,0 +1,148 @@
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"cosplay/internal/resource"
+)
+
+// formatVersion is raised when a field changes its meaning; migrations then
+// needs a way from the one before.
+const formatVersion = 2
+
+// head is what every version of the format has and keeps: by it a file is told
+// to be whole, and too new. Version 1 had no checksum.
+type head struct {
+	FormatVersion  int    `json:"format_version"`
+	CosplayVersion string `json:"cosplay_version"`
+	Checksum       string `json:"checksum"` // of the file's bytes with this value left out
+}
+
+// file is the state on disk. The tags of resource.Prior are the format.
+type file struct {
+	head
+	resource.Prior
+}
+
+// document is a state file of any version, by its fields.
+type document map[string]json.RawMessage
+
+// migrations bring a file of the version that is their key to the next one.
+var migrations = map[int]func(document) error{
+	1: func(document) error { return nil }, // it had no checksum; all that it holds means the same
+}
+
+const sumPrefix = "sha256:"
+
+// encode writes a state in the current format.
+func encode(p resource.Prior, version string) ([]byte, error) {
+	data, err := json.MarshalIndent(file{head{FormatVersion: formatVersion, CosplayVersion: version}, p}, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	data = append(data, '\n')
+	return bytes.Replace(data, []byte(`"checksum": ""`), []byte(`"checksum": "`+checksum(data, "")+`"`), 1), nil
+}
+
+// checksum is that of a file which has the given one written in it.
+func checksum(data []byte, written string) string {
+	before, after, _ := bytes.Cut(data, []byte(written))
+	sum := sha256.New()
+	sum.Write(before)
+	sum.Write(after)
+	return sumPrefix + hex.EncodeToString(sum.Sum(nil))
+}
+
+// decode reads a state of any version up to the current one.
+func decode(data []byte) (resource.Prior, *Refusal) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return resource.Prior{}, &Refusal{Fault: Empty, What: "it is empty"}
+	}
+	var f file
+	misread := json.Unmarshal(data, &f)
+	var syntax *json.SyntaxError
+	if errors.As(misread, &syntax) {
+		return resource.Prior{}, broken(data, syntax)
+	}
+	if misread != nil {
+		_ = json.Unmarshal(data, &f.head) // reading may have stopped before it
+	}
+	if refusal := f.head.judge(data); refusal != nil {
+		return resource.Prior{}, refusal
+	}
+	if f.FormatVersion < formatVersion {
+		f, misread = migrate(data, f.FormatVersion)
+	}
+	switch {
+	case misread != nil:
+		return resource.Prior{}, &Refusal{Fault: Altered, What: "it was changed by something other than cosplay: " + misread.Error()}
+	case f.Lineage == "":
+		return resource.Prior{}, &Refusal{Fault: NoLineage, What: "it has no lineage, so nobody can tell whose state it is"}
+	}
+	return f.Prior, orderly(f.Prior)
+}
+
+// broken tells a file that ends too soon from one that is no JSON at all.
+func broken(data []byte, syntax *json.SyntaxError) *Refusal {
+	var any json.RawMessage
+	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&any); errors.Is(err, io.ErrUnexpectedEOF) {
+		return &Refusal{Fault: CutOff, What: fmt.Sprintf("it is cut off after %d bytes", len(data))}
+	}
+	return &Refusal{Fault: NotJSON, What: fmt.Sprintf("it is not JSON: byte %d: %v", syntax.Offset, syntax)}
+}
+
+// judge tells whether the file is one that this cosplay can read, and whole.
+func (h head) judge(data []byte) *Refusal {
+	summed := len(h.Checksum) == len(sumPrefix)+2*sha256.Size
+	fits := summed && checksum(data, h.Checksum) == h.Checksum
+	switch {
+	case h.FormatVersion > formatVersion && summed && !fits:
+		return &Refusal{Fault: Altered, What: fmt.Sprintf("it has format version %d, which only a newer cosplay writes, but its checksum does not fit: it was damaged", h.FormatVersion)}
+	case h.FormatVersion > formatVersion:
+		return &Refusal{Fault: Newer, What: fmt.Sprintf("it has format version %d and was written by a newer cosplay (%s); this one reads up to %d", h.FormatVersion, h.CosplayVersion, formatVersion)}
+	case summed && !fits:
+		return &Refusal{Fault: Altered, What: "its checksum does not fit: a part of it was changed since it was written"}
+	case h.FormatVersion < 1:
+		return &Refusal{Fault: NotAState, What: "it has no format_version, so it is not a state of cosplay"}
+	case h.FormatVersion > 1 && !summed:
+		return &Refusal{Fault: Altered, What: "its checksum is missing: it was changed since it was written"}
+	}
+	return nil
+}
+
+// migrate reads a file of an older version.
+func migrate(data []byte, version int) (file, error) {
+	var (
+		f   file
+		doc document
+	)
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return f, err
+	}
+	for ; version < formatVersion; version++ {
+		if err := migrations[version](doc); err != nil {
+			return f, fmt.Errorf("bringing it from format version %d to %d: %w", version, version+1, err)
+		}
+	}
+	now, err := json.Marshal(doc)
+	if err != nil {
+		return f, err
+	}
+	return f, json.Unmarshal(now, &f)
+}
+
+// orderly makes sure of what everybody counts on who looks a session up.
+func orderly(p resource.Prior) *Refusal {
+	for i := 1; i < len(p.Sessions); i++ {
+		if p.Sessions[i-1].Address.Compare(p.Sessions[i].Address) >= 0 {
+			return &Refusal{Fault: Altered, What: fmt.Sprintf("it was changed by something other than cosplay: %s is twice in it, or in the wrong place", p.Sessions[i].Address)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package state
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cosplay/internal/resource"
+)
+
+// TestDamage: each kind of damage is told apart, in words of its own, by reading
+// and by writing, and the file stays as it is.
+func TestDamage(t *testing.T) {
+	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
+	save(t, s, save(t, s, some())) // so that there is a backup
+	good := read(t, s.Path)
+	backup := read(t, s.BackupPath())
+	resealed := func(old, new string) string { return reseal(strings.Replace(good, old, new, 1)) }
+	told := map[string]string{}
+	for name, test := range map[string]struct {
+		content string
+		fault   Fault
+		want    string
+	}{
+		"empty":               {"", Empty, "it is empty"},
+		"blank":               {" \n", Empty, "it is empty"},
+		"cut in half":         {good[:len(good)/2], CutOff, "cut off after"},
+		"a bit turned":        {strings.Replace(good, `"lab"`, `"lac"`, 1), Altered, "checksum does not fit"},
+		"a bit turned, newer": {strings.Replace(good, `"format_version": 2`, `"format_version": 3`, 1), Altered, "newer cosplay writes, but its checksum does not fit"},
+		"no checksum":         {strings.Replace(good, `"checksum"`, `"chocksum"`, 1), Altered, "checksum is missing"},
+		"zeros":               {strings.Repeat("\x00", 100), NotJSON, "not JSON: byte 1"},
+		"a conflict of git":   {"<<<<<<< HEAD\n" + good, NotJSON, "not JSON: byte 1"},
+		"two in one":          {good + good, NotJSON, "after top-level value"},
+		"another tool's":      {`{"version": 4, "terraform_version": "1.9"}`, NotAState, "not a state of cosplay"},
+		"a list":              {`[1, 2]`, NotAState, "not a state of cosplay"},
+		"newer":               {resealed(`"format_version": 2`, `"format_version": 99`), Newer, "newer cosplay"},
+		"newer and odd":       {`{"format_version": 99, "serial": "a", "sessions": [{"address": 7}]}`, Newer, "newer cosplay"},
+		"wrong type":          {`{"format_version": 1, "lineage": "a", "serial": "one"}`, Altered, "serial"},
+		"no lineage":          {`{"format_version": 1}`, NoLineage, "no lineage"},
+		"no lineage, now":     {resealed(`"lineage"`, `"lin"`), NoLineage, "no lineage"},
+		"a session twice":     {resealed(`session.worker[1]`, `session.worker[0]`), Altered, "session.worker[0] is twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(t, s.Path, []byte(test.content))
+			_, err := s.Load()
+			wantFault(t, err, test.fault)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			_, err = s.Save(resource.Prior{Lineage: "mine"})
+			wantFault(t, err, test.fault)
+			if read(t, s.Path) != test.content || read(t, s.BackupPath()) != backup {
+				t.Error("a file was touched")
+			}
+			told[test.want] = string(test.fault)
+		})
+	}
+	if len(told) < 10 {
+		t.Errorf("only %d kinds of words", len(told))
+	}
+}
+
+// reseal writes the checksum of a file that was changed.
+func reseal(content string) string {
+	i := strings.Index(content, sumPrefix)
+	old := content[i : i+len(sumPrefix)+64]
+	return strings.Replace(content, old, checksum([]byte(content), old), 1)
+}
+
+// TestNextStep: the backup is recommended only where it is good.
+func TestNextStep(t *testing.T) {
+	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
+	write(t, s.Path, nil)
+	for _, test := range []struct{ backup, want string }{
+		{"", "no good backup"},
+		{"rubbish", "no good backup"},
+		{string(must(encode(resource.Prior{Lineage: "a", Serial: 41}, ""))), "serial 41, is whole: cp " + s.BackupPath() + " " + s.Path},
+	} {
+		if test.backup != "" {
+			write(t, s.BackupPath(), []byte(test.backup))
+		}
+		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want %q", err, test.want)
+		}
+	}
+}
+
+func must(data []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// TestEveryBit turns every single bit of a small state, some of a larger one, and
+// cuts them at every byte: none of it may be read as a state.
+func TestEveryBit(t *testing.T) {
+	small := some()
+	small.Lineage, small.Key, small.Serial, small.Sessions = "f00d", "5ec4e7", 9, nil
+	larger := some()
+	larger.Lineage, larger.Serial = "f00d", 9
+	turned := 0
+	for step, p := range map[int]resource.Prior{1: small, 97: larger} {
+		data := must(encode(p, "1.2.3"))
+		if back, refusal := decode(data); refusal != nil || cmp.Diff(p, back) != "" {
+			t.Fatalf("the whole state: %v", refusal)
+		}
+		for bit := 0; bit < 8*len(data); bit += step {
+			data[bit/8] ^= 1 << (bit % 8)
+			if _, refusal := decode(data); refusal == nil {
+				t.Fatalf("bit %d turned, and the state is read:\n%s", bit, data)
+			}
+			data[bit/8] ^= 1 << (bit % 8)
+			turned++
+		}
+		for cut := 0; cut < len(data); cut += step {
+			if _, refusal := decode(data[:cut]); refusal == nil {
+				t.Fatalf("cut at byte %d, and the state is read", cut)
+			}
+		}
+	}
+	t.Logf("%d bits turned", turned)
+}
+
+// TestManyBits turns several bits at once, and exchanges, doubles and drops
+// pieces, at random places of a large state: what is read is the state as it was
+// or nothing.
+func TestManyBits(t *testing.T) {
+	p := resource.Prior{Lineage: "f00d", Serial: 9}
+	for i := range 300 {
+		p.Sessions = append(p.Sessions, resource.PriorSession{Session: resource.Session{Address: resource.Nth("w", i), ID: fmt.Sprint("w-", i)}})
+	}
+	whole := must(encode(p, "1.2.3"))
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for round := range 300 {
+		data := append([]byte(nil), whole...)
+		at, other, n := random.IntN(len(data)-64), random.IntN(len(data)-64), 1+random.IntN(64)
+		switch round % 4 {
+		case 0:
+			for range n {
+				data[random.IntN(len(data))] ^= 1 << random.IntN(8)
+			}
+		case 1:
+			copy(data[at:at+n], whole[other:other+n])
+		case 2:
+			data = append(data[:at:at], whole[at+n:]...)
+		case 3:
+			data = append(data[:at:at], whole[max(0, at-n):]...)
+		}
+		back, refusal := decode(data)
+		if same := string(data) == string(whole); refusal == nil && (!same || cmp.Diff(p, back) != "") {
+			t.Fatalf("seed %d, round %d: another state is read", seed, round)
+		}
+	}
+}
+
+// TestVersion1 reads a file as the first cosplay wrote it, and writes it in the
+// format of now.
+func TestVersion1(t *testing.T) {
+	old, err := os.ReadFile("testdata/version1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
+	write(t, s.Path, old)
+	p, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	off, on, clock, found, set := false, true, 1575, 700000, 320000
+	if d := cmp.Diff([]resource.PriorGPU{{Host: "lab", UUID: "GPU-4973ad69-b083-cfe1-e855-a6bb200f3157",
+		Baseline: resource.Settings{MIG: &off, Persistence: &off, PowerMW: &found},
+		Applied:  resource.Settings{MIG: &on, Persistence: &on, ClockMHz: &clock, PowerMW: &set}}}, p.GPUs); d != "" {
+		t.Error(d)
+	}
+	last, ok := p.Session(resource.Nth("worker", 1))
+	if p.Serial != 1 || p.Key == "" || p.Lineage == "" || len(p.Sessions) != 2 || !ok || last.Env["SEED"] != "1" || last.Handle.UUID == "" || last.Container.Hash == "" {
+		t.Errorf("read as %+v", p)
+	}
+	saved := save(t, s, p)
+	if now := read(t, s.Path); !strings.Contains(now, `"format_version": 2`) || !strings.Contains(now, sumPrefix) {
+		t.Errorf("written as\n%.200s", now)
+	}
+	if read(t, s.BackupPath()) != string(old) {
+		t.Error("the backup is not the file of before")
+	}
+	back, err := s.Load()
+	if err != nil || cmp.Diff(saved, back) != "" {
+		t.Errorf("comes back as %+v, %v", back, err)
+	}
+}
+
+// TestMigrations: there is a way from every version to the one of now, and one
+// that fails is a refusal.
+func TestMigrations(t *testing.T) {
+	for version := 1; version < formatVersion; version++ {
+		if migrations[version] == nil {
+			t.Errorf("no way from version %d", version)
+		}
+	}
+	if len(migrations) != formatVersion-1 {
+		t.Errorf("%d migrations to version %d", len(migrations), formatVersion)
+	}
+	noChange := migrations[1]
+	defer func() { migrations[1] = noChange }()
+	migrations[1] = func(d document) error {
+		if _, there := d["odd"]; there {
+			return fmt.Errorf("odd")
+		}
+		d["serial"] = []byte("70")
+		return nil
+	}
+	if p, refusal := decode([]byte(`{"format_version": 1, "lineage": "a", "serial": 7}`)); refusal != nil || p.Serial != 70 {
+		t.Errorf("%+v, %v", p, refusal)
+	}
+	if _, refusal := decode([]byte(`{"format_version": 1, "lineage": "a", "odd": 7}`)); refusal == nil || !strings.Contains(refusal.What, "from format version 1 to 2: odd") {
+		t.Errorf("%v", refusal)
+	}
+}
+
+// FuzzDecode: no bytes make it panic, and what is read can be written and read
+// again.
+func FuzzDecode(f *testing.F) {
+	f.Add(must(encode(some(), "1")))
+	f.Add([]byte(`{"format_version": 1, "lineage": "a"}`))
+	f.Add([]byte(`{"format_version": 2, "checksum": "` + sumPrefix + strings.Repeat("0", 64) + `", "lineage": "a"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, refusal := decode(data)
+		if refusal != nil {
+			if refusal.What == "" || refusal.Fault == "" {
+				t.Errorf("incomplete: %+v", refusal)
+			}
+			return
+		}
+		again := must(encode(p, ""))
+		back, refusal := decode(again)
+		if refusal != nil || string(must(encode(back, ""))) != string(again) {
+			t.Errorf("%q is read, written and not read again: %v", data, refusal)
+		}
+	})
+}

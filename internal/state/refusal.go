@@ -1,0 +1,92 @@
+package state
+
+import (
+	"fmt"
+
+	"cosplay/internal/resource"
+)
+
+// Fault is what is wrong with a state file.
+type Fault string
+
+// The faults, each with words of its own.
+const (
+	Empty     Fault = "empty"
+	CutOff    Fault = "cut off"
+	NotJSON   Fault = "not JSON"
+	NotAState Fault = "not a state"
+	Newer     Fault = "newer"
+	Altered   Fault = "altered" // its checksum or its content does not hold
+	NoLineage Fault = "no lineage"
+	Foreign   Fault = "foreign" // of another lineage than was expected
+	Moved     Fault = "moved"   // of another serial than was expected
+)
+
+// Refusal is the error for a state file that cannot be used as it is. The file
+// was not touched.
+type Refusal struct {
+	Path  string
+	Fault Fault
+	What  string // what is wrong with it
+	Next  string // what to do about it
+}
+
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("the state %s cannot be used: %s. It was left as it is. %s", r.Path, r.What, r.Next)
+}
+
+// refuse completes a refusal with the file and the next step.
+func (s Store) refuse(r *Refusal) error {
+	r.Path, r.Next = s.Path, s.next(r.Fault)
+	return r
+}
+
+// byHand is how one finds what a lost state knew.
+const byHand = "have to be found and removed by hand: nvidia-smi mig -lgi lists slices, docker ps -a containers"
+
+func (s Store) next(f Fault) string {
+	switch f {
+	case Newer:
+		return "Use the newer cosplay"
+	case NotAState:
+		return "Name the right file with --state, or move this one away"
+	case Foreign:
+		return "Put the state back that belongs here"
+	case Moved:
+		return "Run the command again"
+	}
+	backup, err := Store{Path: s.BackupPath()}.Load()
+	if err != nil || backup.Lineage == "" {
+		return fmt.Sprintf("There is no good backup beside it. Put a copy back if you have one; else move it away (mv %s %s.bad): the sessions that it knew %s", s.Path, s.Path, byHand)
+	}
+	return fmt.Sprintf("The state before it, serial %d, is whole: cp %s %s goes back to it. Slices and containers made since %s", backup.Serial, s.BackupPath(), s.Path, byHand)
+}
+
+// Expect refuses a state of another lineage than the one that something else,
+// a journal or a saved plan, was made with.
+func (s Store) Expect(p resource.Prior, lineage, whose string) error {
+	if p.Lineage == lineage {
+		return nil
+	}
+	return s.refuse(foreign(p.Lineage, fmt.Sprintf("%s was made with lineage %s", whose, lineage)))
+}
+
+func foreign(lineage, expected string) *Refusal {
+	if lineage == "" {
+		lineage = "none, for there is no such file"
+	}
+	return &Refusal{Fault: Foreign, What: fmt.Sprintf("it belongs to another project or was begun anew: its lineage is %s, but %s", lineage, expected)}
+}
+
+// succeeds refuses to write p over a state that it was not made from.
+func succeeds(p, there resource.Prior) *Refusal {
+	switch {
+	case p.Lineage != there.Lineage && p.Lineage == "":
+		return foreign(there.Lineage, "this run began without a state")
+	case p.Lineage != there.Lineage:
+		return foreign(there.Lineage, "this run began with lineage "+p.Lineage)
+	case p.Serial != there.Serial:
+		return &Refusal{Fault: Moved, What: fmt.Sprintf("it was changed meanwhile: its serial is %d, but this run began with %d", there.Serial, p.Serial)}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a run writes, roughly, in bytes.
+const (
+	roomPerStep = 8 << 10 // a session twice in the journal, once in the state
+	roomAtLeast = 1 << 20
+	block       = 64 << 10
+)
+
+// Writable finds out, before anything is changed, whether a run with so many
+// steps will be able to write its journal, the backup and the state.
+func (s Store) Writable(steps int) error {
+	dir := filepath.Dir(s.Path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return s.unwritable(err)
+	}
+	room := int64(roomAtLeast + steps*roomPerStep)
+	for _, path := range []string{s.Path, s.BackupPath(), s.JournalPath()} {
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return s.unwritable(err)
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s is in the way of the state: it is no plain file. Nothing was changed. Move it away, or put the state elsewhere with --state", path)
+		case path == s.Path:
+			room += 2 * info.Size() // the next one, and the backup
+		}
+	}
+	trial, err := os.CreateTemp(dir, "."+filepath.Base(s.Path)+".room*")
+	if err != nil {
+		return s.unwritable(err)
+	}
+	defer trial.Close()
+	if err := os.Remove(trial.Name()); err != nil { // its room is given back however we end
+		return s.unwritable(err)
+	}
+	if err := fill(trial, room); err != nil {
+		return fmt.Errorf("there is no room for state and journal in %s, about %d KiB: %w. Nothing was changed. Make room, or put the state elsewhere with --state", dir, room>>10, plainly(err))
+	}
+	return nil
+}
+
+func (s Store) unwritable(err error) error {
+	return fmt.Errorf("the state %s could not be written: %w. Nothing was changed. Make its folder writable, or put the state elsewhere with --state", s.Path, plainly(err))
+}
+
+// plainly leaves out the name of a file that people never see.
+func plainly(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// fill takes so many bytes of the disk, by writing where the file system cannot
+// simply set them aside.
+func fill(file *os.File, bytes int64) error {
+	err := unix.Fallocate(int(file.Fd()), 0, 0, bytes)
+	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
+		return err
+	}
+	zeros := make([]byte, block)
+	for ; bytes > 0; bytes -= block {
+		if _, err := file.Write(zeros); err != nil {
+			return err
+		}
+	}
+	return file.Sync()
+}

@@ -206,8 +206,11 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		at   = gpuKey{c.Before.Slice.Host, c.Before.Slice.GPU}
 		last []string
 	)
+	if c.Container == diff.Remake && c.After != nil {
+		last = b.image(*c.After) // what runs goes only once there is something to come
+	}
 	if c.Container == diff.Remove || c.Container == diff.Remake {
-		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
+		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: last, Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
 			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
 	}
 	if c.Slice == diff.Remove || c.Slice == diff.Remake {

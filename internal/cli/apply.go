@@ -49,8 +49,9 @@ func defaultParallelism() int { return max(4, 2*runtime.NumCPU()) }
 func (inv *invocation) apply() *cobra.Command {
 	var o applyOptions
 	cmd := &cobra.Command{
-		Use:   "apply [PLANFILE]",
-		Short: "Make it so: plan, ask, change",
+		Use:        "apply [PLANFILE]",
+		SuggestFor: []string{"up", "start", "create"},
+		Short:      "Make it so: plan, ask, change",
 		Long: `Plan, ask, and carry the plan out, step by step with a journal; or carry out a saved plan, which is refused if anything has moved since.
 
 Ctrl-C once finishes the steps that run, saves and stops; twice stops at once, and the next command takes over what was done.
@@ -71,8 +72,9 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 func (inv *invocation) destroy() *cobra.Command {
 	o := applyOptions{destroy: true}
 	cmd := &cobra.Command{
-		Use:   "destroy",
-		Short: "Remove everything that is ours and put the GPUs back as they were",
+		Use:        "destroy",
+		SuggestFor: []string{"down", "stop", "rm", "delete"},
+		Short:      "Remove everything that is ours and put the GPUs back as they were",
 		Long: `Remove the sessions of this project and give each GPU the settings back that it was found with.
 
 Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,

@@ -27,6 +27,11 @@ The engine's classic builder builds; DOCKER_BUILDKIT=1 asks for BuildKit, which 
 Exit codes: 0 built; 1 error; 130 stopped by Ctrl-C.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range []string{"base", "cuda-tag", "tag"} {
+				if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+					return fmt.Errorf("--%s is empty; leave it out for the default", name)
+				}
+			}
 			return inv.runBuild(cmd.Context(), o)
 		},
 	}

@@ -30,6 +30,7 @@ func (inv *invocation) enter(ctx context.Context, name string) (*inside, error) 
 		_ = p.Close()
 		return nil, err
 	}
+	p.Rest()
 	return in, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -71,26 +70,22 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 		args = append(args, "-L", f)
 	}
 	args = append(append(args, "--", door.host), argv...)
-	command := exec.CommandContext(ctx, client, args...)
-	command.Stdin, command.Stdout, command.Stderr = inv.In, inv.stdout, inv.Err
-	// Ctrl-C is for the session.
-	signal.Ignore(os.Interrupt, syscall.SIGQUIT)
-	defer signal.Reset(os.Interrupt, syscall.SIGQUIT)
-	err = command.Run()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
-		return exit(max(ended.ExitCode(), exitError))
+	// From here on this process is ssh: signals and the terminal are its own, and
+	// no agent waits behind a login that lasts for days.
+	if err := in.Close(); err != nil {
+		return err
 	}
-	return err
+	return syscall.Exec(client, append([]string{"ssh"}, args...), os.Environ())
 }
 
 func (inv *invocation) sshConfig() *cobra.Command {
 	return &cobra.Command{
 		Use:   "ssh-config [SESSION...]",
 		Short: "Write what ssh, scp, rsync and editors need to reach the sessions",
-		Long: `Write a Host block for each session, for ~/.ssh/config:
+		Long: `Write a Host block for each session, for a file that ~/.ssh/config includes:
 
-  cosplay ssh-config >> ~/.ssh/config
+  cosplay ssh-config > ~/.ssh/cosplay     # again after each apply: ports may change
+  sed -i '1i Include cosplay' ~/.ssh/config     # once
   ssh cosplay-worker-0`,
 		RunE: func(cmd *cobra.Command, args []string) error { return inv.runSSHConfig(cmd.Context(), args) },
 	}

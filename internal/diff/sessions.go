@@ -100,6 +100,9 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		c.Action, c.Reason = Create, "its "+resource.ContainerWord(want.Runtime)+" is gone; the slice stays"
 	case c.Container == Remake && c.Slice == Keep:
 		c.Action, c.Reason = Replace, "its "+resource.ContainerWord(want.Runtime)+" is made anew; the slice stays"
+		if was.Runtime == resource.RuntimeDocker {
+			c.Reason = "its container is made anew: what runs in it ends, what is neither in the workspace nor in a volume goes; the slice stays"
+		}
 	case c.Container == Refit && want.Runtime == resource.RuntimeDocker && len(c.Fields) == 0:
 		c.Action, c.Reason = Update, "its container does not run; it is started again"
 	case c.Container != Keep:

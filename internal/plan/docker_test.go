@@ -128,6 +128,20 @@ session.w[1]/prepare: session.w[1]: session folder  <- session.w[0]/unprepare, s
 	}
 }
 
+// TestNothingGoesBeforeItsImageIsThere: an image that cannot be had costs no
+// session that runs.
+func TestNothingGoesBeforeItsImageIsThere(t *testing.T) {
+	w := dockerWorld(t, resource.DefaultImage)
+	w.applied(two)
+	p, _ := w.plan(strings.Replace(two, "count", "image = \"debian:12\"\n  count", 1))
+	want := `image.lab.debian:12: image debian:12: pull
+session.w[0]/unprepare: session.w[0]: remove its container  <- image.lab.debian:12
+`
+	if !strings.HasPrefix(p.String(), want) {
+		t.Errorf("the plan is\n%s", p)
+	}
+}
+
 // TestImageMoved: a name that has come to mean another image is told, and nothing
 // is done about it.
 func TestImageMoved(t *testing.T) {

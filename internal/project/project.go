@@ -80,6 +80,14 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	return p, intent.Files, diags, nil
 }
 
+// Rest ends the agents until they are needed again: a command that goes into a
+// session may stay there for days.
+func (p *Project) Rest() {
+	for _, h := range p.hosts {
+		_ = h.agent.Close()
+	}
+}
+
 // Close ends the agents and lets the lock go.
 func (p *Project) Close() error {
 	for _, h := range p.hosts {

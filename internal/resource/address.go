@@ -122,6 +122,9 @@ func ParseAddress(text string) (Address, error) {
 	return One(m[1]), nil
 }
 
+// ContainerPrefix is before a session's ID in its container's name.
+const ContainerPrefix = "cosplay-"
+
 // Match finds the address that a person means among those that exist:
 // worker-3, worker[3] and session.worker[3] are the same, and with a single
 // session its name may be left out. The error says what there is.
@@ -130,7 +133,7 @@ func Match(typed string, known []Address) (Address, error) {
 		return known[0], nil
 	}
 	for _, a := range known {
-		if typed == a.Short() || typed == a.String() || typed == strings.TrimPrefix(a.String(), "session.") {
+		if typed == a.Short() || typed == ContainerPrefix+SessionID(a) || typed == a.String() || typed == strings.TrimPrefix(a.String(), "session.") {
 			return a, nil
 		}
 	}

@@ -139,9 +139,12 @@ func migrate(data []byte, version int) (file, error) {
 
 // orderly makes sure of what everybody counts on who looks a session up.
 func orderly(p resource.Prior) *Refusal {
-	for i := 1; i < len(p.Sessions); i++ {
-		if p.Sessions[i-1].Address.Compare(p.Sessions[i].Address) >= 0 {
-			return &Refusal{Fault: Altered, What: fmt.Sprintf("it was changed by something other than cosplay: %s is twice in it, or in the wrong place", p.Sessions[i].Address)}
+	for i, s := range p.Sessions {
+		switch {
+		case s.Address.Name == "":
+			return &Refusal{Fault: Altered, What: fmt.Sprintf("it was changed by something other than cosplay: session %d in it has no address", i+1)}
+		case i > 0 && p.Sessions[i-1].Address.Compare(s.Address) >= 0:
+			return &Refusal{Fault: Altered, What: fmt.Sprintf("it was changed by something other than cosplay: %s is twice in it, or in the wrong place", s.Address)}
 		}
 	}
 	return nil

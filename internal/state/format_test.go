@@ -43,6 +43,7 @@ func TestDamage(t *testing.T) {
 		"wrong type":          {`{"format_version": 1, "lineage": "a", "serial": "one"}`, Altered, "serial"},
 		"no lineage":          {`{"format_version": 1}`, NoLineage, "no lineage"},
 		"no lineage, now":     {resealed(`"lineage"`, `"lin"`), NoLineage, "no lineage"},
+		"a nameless session":  {`{"format_version": 1, "lineage": "a", "sessions": [{"id": "a"}]}`, Altered, "session 1 in it has no address"},
 		"a session twice":     {resealed(`session.worker[1]`, `session.worker[0]`), Altered, "session.worker[0] is twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,8 +228,9 @@ func TestMigrations(t *testing.T) {
 // FuzzDecode: no bytes make it panic, and what is read can be written and read
 // again.
 func FuzzDecode(f *testing.F) {
-	f.Add(must(encode(some(), "1")))
-	f.Add([]byte(`{"format_version": 1, "lineage": "a"}`))
+	f.Add(must(encode(resource.Prior{Lineage: "a", GPUs: some().GPUs[:1]}, "1")))
+	f.Add([]byte(`{"format_version": 1, "lineage": "a", "boot_ids": {"lab": "b"}, "gpus": [{"host": "lab", "uuid": "GPU-0", "baseline": {"mig": true}}],
+		"sessions": [{"address": "session.a[1]", "id": "a-1", "slice": {"start": 3}, "handle": {"uuid": "MIG-0"}, "container": {"id": "c"}}, {"address": "session.b[\"x\"]"}]}`))
 	f.Add([]byte(`{"format_version": 2, "checksum": "` + sumPrefix + strings.Repeat("0", 64) + `", "lineage": "a"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, refusal := decode(data)

@@ -1,0 +1,207 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+const gpu = "GPU-51a0c0de"
+
+func who(lineage string) resource.Holder {
+	return resource.Holder{Lineage: lineage, State: "/home/" + lineage + "/cosplay.state.json", User: lineage}
+}
+
+func settings(mhz int) resource.Settings { return resource.Settings{ClockMHz: &mhz} }
+
+// TestWalk: whoever comes and goes in whatever order, the baseline is the one
+// that the first found, and nobody's setting is changed under another.
+func TestWalk(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		g := resource.Held{UUID: gpu}
+		found := 0 // what the GPU is like when nobody holds it
+		for range 60 {
+			lineage := fmt.Sprint("p", random.IntN(3))
+			_, holds := g.Holder(lineage)
+			others := g.Others(lineage)
+			var lineages []string
+			for _, o := range others {
+				lineages = append(lineages, o.Lineage)
+			}
+			switch random.IntN(5) {
+			case 0:
+				if len(g.Holders) == 0 {
+					found = random.IntN(2000)
+				}
+				err := Hold(&g, who(lineage), Take{Baseline: settings(found), Others: lineages})
+				if busy := g.Leaving != "" && g.Leaving != lineage; (err != nil) != busy {
+					t.Fatalf("seed %d: %s takes it: %v, %+v", seed, lineage, err, g)
+				}
+			case 1: // a plan that knew of nobody
+				err := Hold(&g, who(lineage), Take{Baseline: settings(1)})
+				if len(others) > 0 && err == nil {
+					t.Fatalf("seed %d: %s took it under %v", seed, lineage, lineages)
+				}
+				if len(others) == 0 && !holds {
+					found = 1
+				}
+			case 2:
+				mhz := random.IntN(2000)
+				before := g.Set.ClockMHz
+				err := MaySet(&g, lineage, settings(mhz))
+				allowed := holds && (len(others) == 0 || before != nil && *before == mhz)
+				if (err == nil) != allowed {
+					t.Fatalf("seed %d: %s sets %d: %v, %+v", seed, lineage, mhz, err, g)
+				}
+				if err == nil {
+					NoteSet(&g, settings(mhz))
+				}
+			case 3:
+				if err := Leave(&g, lineage); (err == nil) != (holds && len(others) == 0) {
+					t.Fatalf("seed %d: %s leaves: %v, %+v", seed, lineage, err, g)
+				}
+			case 4:
+				Release(&g, lineage)
+				if len(g.Holders) == 0 {
+					g = resource.Held{UUID: gpu}
+				}
+			}
+			if len(g.Holders) > 0 && *g.Baseline.ClockMHz != found {
+				t.Fatalf("seed %d: the baseline is %d, was %d", seed, *g.Baseline.ClockMHz, found)
+			}
+		}
+	}
+}
+
+func TestWholeGPUHasRoomForOne(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		g := resource.Held{UUID: gpu}
+		if err := Hold(&g, who("a"), Take{Whole: first}); err != nil {
+			t.Fatal(err)
+		}
+		err := Hold(&g, who("b"), Take{Whole: !first, Others: []string{"a"}})
+		var refused *RefusedError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "/home/a/cosplay.state.json") {
+			t.Errorf("a whole %v, b whole %v: %v", first, !first, err)
+		}
+	}
+}
+
+// TestSlices: only the one who made a slice may destroy it, and a slice that is
+// noted for another cannot be claimed.
+func TestSlices(t *testing.T) {
+	at := func(start int, uuid string) resource.LiveSlice {
+		return resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: start, Size: 1}, Handle: resource.Handle{UUID: uuid}}
+	}
+	g := resource.Held{UUID: gpu}
+	if err := NoteSlice(&g, "a", at(0, "MIG-a")); err == nil {
+		t.Error("who holds nothing makes a slice")
+	}
+	if err := Hold(&g, who("a"), Take{Slices: []resource.LiveSlice{at(0, "MIG-a")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Hold(&g, who("b"), Take{Others: []string{"a"}, Slices: []resource.LiveSlice{at(0, "MIG-a"), at(1, "MIG-b")}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		lineage string
+		slice   resource.LiveSlice
+		allowed bool
+	}{
+		{"a", at(0, "MIG-a"), true},
+		{"a", at(0, "MIG-other"), false},
+		{"a", at(1, "MIG-b"), false},
+		{"b", at(0, "MIG-a"), false},
+		{"b", at(1, "MIG-b"), true},
+		{"c", at(2, "MIG-c"), false},
+	} {
+		if err := MayDestroy(&g, test.lineage, test.slice); (err == nil) != test.allowed {
+			t.Errorf("%s destroys %s: %v", test.lineage, test.slice.UUID, err)
+		}
+	}
+	DropSlice(&g, "b", at(1, "MIG-b"))
+	if err := MayDestroy(&g, "b", at(1, "MIG-b")); err == nil {
+		t.Error("a slice that is gone is destroyed again")
+	}
+}
+
+// TestBook: many at once, and nothing is lost; with the last holder the page goes.
+func TestBook(t *testing.T) {
+	book := Book{Dir: t.TempDir()}
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			e := Entry{Book: book, GPU: fmt.Sprint("GPU-", i%2), Holder: who(fmt.Sprint("p", i))}
+			var others []string
+			for o := range 8 {
+				others = append(others, fmt.Sprint("p", o))
+			}
+			if err := e.Take(Take{Baseline: settings(i), Others: others}); err != nil {
+				t.Error(err)
+			}
+			for start := range 5 {
+				if err := e.Making(resource.Slice{GPU: e.GPU, Profile: "1g.18gb", Start: start, Size: 1}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	all, err := book.Read()
+	if err != nil || len(all) != 2 || len(all[0].Holders) != 4 || len(all[1].Holders) != 4 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, h := range all[0].Holders {
+		if len(h.Slices) != 5 {
+			t.Errorf("%s has %d slices", h.Lineage, len(h.Slices))
+		}
+	}
+	for i := range 8 {
+		e := Entry{Book: book, GPU: fmt.Sprint("GPU-", i%2), Holder: who(fmt.Sprint("p", i))}
+		for range 2 { // again is once
+			if err := e.Release(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(book.Dir, "ledger", "*")); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestDamagedPages(t *testing.T) {
+	for content, want := range map[string]string{
+		"":                         "damaged",
+		`{"format_version": 1, "u`: "damaged",
+		`{"format_version": 9, "uuid": "` + gpu + `"}`: "newer cosplay",
+		`{"format_version": 1, "uuid": "GPU-other"}`:   "moved",
+	} {
+		book := Book{Dir: t.TempDir()}
+		if err := os.MkdirAll(book.folder(), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(book.path(gpu), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := book.Read(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", content, err)
+		}
+		if err := (Entry{Book: book, GPU: gpu, Holder: who("a")}).Take(Take{}); err == nil {
+			t.Errorf("%q was written over", content)
+		}
+		if now, _ := os.ReadFile(book.path(gpu)); string(now) != content {
+			t.Errorf("%q became %q", content, now)
+		}
+	}
+	if err := (Entry{Book: Book{Dir: t.TempDir()}, GPU: "../x"}).Release(); err == nil {
+		t.Error("a page outside of the book")
+	}
+}

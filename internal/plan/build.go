@@ -1,0 +1,298 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// Build orders the changes of a difference into steps.
+func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
+	b := builder{live: live, prior: prior, images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
+	b.noteFirstBoots(prior, d)
+	for _, g := range d.GPUs {
+		b.takeAgain(g)
+	}
+	for _, s := range d.Sessions {
+		b.takeDown(s)
+	}
+	for _, g := range d.GPUs {
+		if !g.GiveBack {
+			b.setUp(g)
+		}
+	}
+	for _, s := range d.Sessions {
+		b.bringUp(s)
+	}
+	for _, g := range d.GPUs {
+		if g.GiveBack {
+			b.giveBack(g)
+		}
+	}
+	b.noteBoots(prior)
+	return &Plan{FormatVersion: FormatVersion, Basis: NewBasis(prior, live), Diff: d, Desired: desired, Steps: b.steps}
+}
+
+// noteBoots ends the plan with what is only true once all of it is done: that
+// things are as they should be in this boot of each host.
+func (b *builder) noteBoots(prior resource.Prior) {
+	var all []string
+	for _, s := range b.steps {
+		all = append(all, s.ID)
+	}
+	for _, h := range b.live.Hosts {
+		if prior.BootIDs[h.Name] != h.BootID && prior.Holds(h.Name) {
+			b.noteBoot(h, all)
+		}
+	}
+}
+
+// noteFirstBoots notes the boot of hosts on which there is nothing of ours yet:
+// whatever becomes of the run, what it makes is of this boot.
+func (b *builder) noteFirstBoots(prior resource.Prior, d diff.Diff) {
+	for _, h := range b.live.Hosts {
+		if prior.BootIDs[h.Name] != h.BootID && !prior.Holds(h.Name) && d.Changes() {
+			b.noteBoot(h, nil)
+		}
+	}
+}
+
+func (b *builder) noteBoot(h resource.Host, needs []string) {
+	id := "host." + h.Name
+	b.add(Step{ID: id + "/boot", Group: id, Title: h.Name + ": note this boot", Needs: needs, Do: OpJSON{NoteBoot{Host: h.Name, BootID: h.BootID}}})
+}
+
+type gpuKey struct{ host, uuid string }
+
+type imageKey struct{ host, name string }
+
+// builder collects steps in an order in which each follows all that it needs:
+// first what goes, then the GPUs, then what comes, then GPUs given back.
+type builder struct {
+	live   resource.Live
+	prior  resource.Prior
+	steps  []Step
+	images map[imageKey]string // steps that get one
+	taken  map[gpuKey][]string // steps that put a GPU back into the ledger
+	freed  map[gpuKey][]string // steps that take sessions off a GPU
+	last   map[gpuKey][]string // the last step of a GPU's set-up
+}
+
+func (b *builder) add(s Step) string {
+	s.Needs = slices.Compact(slices.Sorted(slices.Values(s.Needs)))
+	b.steps = append(b.steps, s)
+	return s.ID
+}
+
+// takeAgain puts a GPU that the state has back into the host's ledger, before
+// anything on it is changed.
+func (b *builder) takeAgain(c diff.GPUChange) {
+	if !c.Take || c.Baseline != nil {
+		return
+	}
+	at := gpuKey{c.Host, c.UUID}
+	b.taken[at] = []string{b.add(Step{ID: c.UUID + "/take", Group: c.UUID, Title: b.name(at) + ": note who holds it", Do: OpJSON{b.take(c)}})}
+	b.freed[at] = b.taken[at]
+}
+
+func (b *builder) takeDown(c diff.SessionChange) {
+	if c.Before == nil {
+		return
+	}
+	var (
+		id   = c.Address.String()
+		at   = gpuKey{c.Before.Slice.Host, c.Before.Slice.GPU}
+		last []string
+	)
+	if c.Container == diff.Remake && c.After != nil {
+		last = b.image(*c.After) // what runs goes only once there is something to come
+	}
+	if c.Container == diff.Remove || c.Container == diff.Remake {
+		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last), Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
+			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
+	}
+	if c.Slice == diff.Remove || c.Slice == diff.Remake {
+		last = []string{b.add(Step{ID: id + "/destroy-slice", Group: id, Title: fmt.Sprintf("%s: destroy slice %s", id, c.Before.Slice),
+			Needs: slices.Concat(last, b.taken[at]), Do: OpJSON{DestroySlice{Address: c.Address, Slice: c.Before.Slice}}})}
+	}
+	if c.Action == diff.Delete {
+		last = []string{b.add(Step{ID: id + "/forget", Group: id, Title: id + ": forget", Needs: last, Do: OpJSON{Forget{Address: c.Address}}})}
+	}
+	b.freed[at] = append(b.freed[at], last...)
+}
+
+func (b *builder) setUp(c diff.GPUChange) {
+	var (
+		at   = gpuKey{c.Host, c.UUID}
+		id   = c.UUID
+		name = b.name(at)
+		last = b.freed[at]
+	)
+	step := func(what, title string, do Op) {
+		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
+	}
+	switch {
+	case c.Baseline != nil && len(c.Others) > 0:
+		step("take", "join the project that holds it", b.take(c))
+	case c.Baseline != nil:
+		step("take", "note its baseline", b.take(c))
+	}
+	if c.Baseline == nil && c.Holds != (resource.Settings{}) {
+		step("hold", "note what it has already", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})
+	}
+	if c.LockLost {
+		step("doubt", "note that its clock lock is gone", DoubtClock{Host: c.Host, GPU: c.UUID})
+	}
+	s := c.Settings
+	// Persistence first: without it the driver forgets the limits and locks.
+	if s.Persistence != nil {
+		step("persistence", "persistence "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
+	}
+	if s.MIG != nil {
+		step("mig", "MIG mode "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
+	}
+	if s.PowerMW != nil {
+		step("power", "power limit "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})
+	}
+	if s.ClockMHz != nil {
+		step("clock", "SM clock "+resource.Clock(*s.ClockMHz), SetClock{c.Host, c.UUID, *s.ClockMHz})
+	}
+	b.last[at] = last
+}
+
+func (b *builder) bringUp(c diff.SessionChange) {
+	if c.After == nil {
+		return
+	}
+	var (
+		id   = c.Address.String()
+		at   = gpuKey{c.After.Slice.Host, c.After.Slice.GPU}
+		last = slices.Concat(b.last[at], b.freed[at])
+	)
+	if c.Before != nil {
+		last = append(last, b.freed[gpuKey{c.Before.Slice.Host, c.Before.Slice.GPU}]...)
+	}
+	if (c.Slice == diff.Make || c.Slice == diff.Remake) && !c.After.Slice.Whole() {
+		last = []string{b.add(Step{ID: id + "/slice", Group: id, Title: fmt.Sprintf("%s: slice %s", id, c.After.Slice), Needs: last,
+			Do: OpJSON{CreateSlice{Session: *c.After}}, Undo: OpJSON{DestroySlice{Address: c.Address, Slice: c.After.Slice}}})}
+	}
+	switch c.Container {
+	case diff.Make, diff.Remake:
+		last = append(last, b.image(*c.After)...)
+		b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": " + resource.ContainerWord(c.After.Runtime), Needs: last,
+			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.After.Runtime, ID: c.After.ID}}})
+	case diff.Refit:
+		step := Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + resource.ContainerWord(c.After.Runtime) + " up to date", Needs: last,
+			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Prepare{Session: c.Before.Session}}}
+		if c.After.Runtime == resource.RuntimeDocker {
+			step.Title, step.Undo = id+": start its container", OpJSON{}
+		}
+		b.add(step)
+	}
+	if c.Record {
+		b.add(Step{ID: id + "/record", Group: id, Title: id + ": note its new fit", Needs: last, Do: OpJSON{Record{Session: *c.After}}})
+	}
+}
+
+// image gets what a session's container is made from, once for all that are.
+func (b *builder) image(s resource.Session) []string {
+	host, _ := b.live.Host(s.Slice.Host)
+	if s.Box == nil || host.Engine == nil {
+		return nil
+	}
+	var (
+		missing = host.Engine.Images[s.Box.Image] == ""
+		at      = imageKey{host.Name, s.Box.Image}
+		how     = PullImage
+	)
+	if s.Box.Image == resource.DefaultImage && missing {
+		how = BuildImage
+	}
+	if id, planned := b.images[at]; planned {
+		return []string{id}
+	}
+	if !missing && s.Box.Pull != resource.PullAlways {
+		return nil
+	}
+	name := "image " + s.Box.Image
+	if len(b.live.Hosts) > 1 {
+		name = host.Name + " " + name
+	}
+	id := "image." + host.Name + "." + s.Box.Image
+	b.images[at] = b.add(Step{ID: id, Group: id, Title: name + ": " + string(how), Do: OpJSON{EnsureImage{Host: host.Name, Image: s.Box.Image, How: how}}})
+	return []string{id}
+}
+
+// take is what the host's ledger is told. A GPU that the state has already keeps
+// the baseline that is there.
+func (b *builder) take(c diff.GPUChange) TakeGPU {
+	op := TakeGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds, LockBefore: c.LockBefore, Whole: c.Whole}
+	if c.Baseline != nil {
+		op.Baseline = *c.Baseline
+	} else if held, ok := b.prior.GPU(c.Host, c.UUID); ok {
+		op.Baseline, op.LockBefore = held.Baseline, held.LockBefore
+	}
+	for _, o := range c.Others {
+		op.Others = append(op.Others, o.Lineage)
+	}
+	for _, s := range b.prior.Sessions {
+		if s.Handle != nil && s.Slice.Host == c.Host && s.Slice.GPU == c.UUID {
+			op.Slices = append(op.Slices, resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle})
+		}
+	}
+	return op
+}
+
+func (b *builder) giveBack(c diff.GPUChange) {
+	var (
+		at   = gpuKey{c.Host, c.UUID}
+		id   = c.UUID
+		name = b.name(at)
+		last = b.freed[at]
+	)
+	step := func(what, title string, do Op) {
+		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
+	}
+	s := c.Settings
+	if s != (resource.Settings{}) {
+		step("leave", "announce that it is given back", LeaveGPU{c.Host, c.UUID})
+	}
+	if s.ClockMHz != nil {
+		title := "SM clock back to " + resource.Clock(*s.ClockMHz)
+		if *s.ClockMHz == 0 {
+			title = "SM clock unlocked again"
+		}
+		step("restore-clock", title, SetClock{c.Host, c.UUID, *s.ClockMHz})
+	}
+	if s.PowerMW != nil {
+		step("restore-power", "power limit back to "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})
+	}
+	if s.MIG != nil {
+		step("restore-mig", "MIG mode back to "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
+	}
+	// Persistence last: the driver forgets the rest when it goes off.
+	if s.Persistence != nil {
+		step("restore-persistence", "persistence back to "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
+	}
+	if c.Action == diff.Delete { // else something has to wait
+		title := "as it was found"
+		if len(c.Others) > 0 {
+			title = "left to the other project"
+		}
+		step("release", title, ReleaseGPU{c.Host, c.UUID})
+	}
+}
+
+// name is what people call a GPU: with its host where there are several.
+func (b *builder) name(at gpuKey) string {
+	index := "?"
+	if g, ok := b.live.GPU(at.host, at.uuid); ok {
+		index = fmt.Sprint(g.Index)
+	}
+	if len(b.live.Hosts) > 1 {
+		return at.host + " GPU " + index
+	}
+	return "GPU " + index
+}

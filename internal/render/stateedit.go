@@ -1,0 +1,224 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"cosplay/internal/resource"
+)
+
+// MovedView is a change of addresses in the state.
+type MovedView struct {
+	Moves      []Move
+	DryRun     bool
+	Serial     int                // of the state now
+	Configured []resource.Address // the sessions of the configuration
+}
+
+// Move is a session that got another address.
+type Move struct {
+	From resource.Address `json:"from"`
+	To   resource.Address `json:"to"`
+}
+
+// Moved tells what was moved, and where the configuration does not follow.
+func Moved(w io.Writer, s Style, v MovedView) {
+	p := newPage(s)
+	var old, missing []resource.Address
+	t := &table{gap: 1, columns: []column{{}, {}, {}}}
+	for _, m := range v.Moves {
+		t.add(text(m.From.String()), text(s.arrow()), text(m.To.String()))
+		if slices.Contains(v.Configured, m.From) {
+			old = append(old, m.From)
+		}
+		if !slices.Contains(v.Configured, m.To) {
+			missing = append(missing, m.To)
+		}
+	}
+	p.table(t)
+	if len(missing) > 0 {
+		p.flow(0, 2, text(fmt.Sprintf("The configuration has no %s: the next apply removes what is not in it. Write it there first.", others(missing))))
+	}
+	if len(old) > 0 {
+		p.flow(0, 2, text(fmt.Sprintf("The configuration still has %s: the next apply makes it anew.", others(old))))
+	}
+	moved := count(len(v.Moves), "session")
+	if v.DryRun {
+		p.flow(0, 2, join(inked(strong, moved+" would be moved. "), text("This was a dry run: nothing was changed.")))
+	} else {
+		p.flow(0, 2, join(inked(strong, "Moved "+moved+". "), text("Slices and containers are as they were; inside, GPU_COSPLAY_SESSION keeps the old name until they are made anew.")))
+	}
+	p.flush(w)
+}
+
+// others names the first of some addresses.
+func others(all []resource.Address) string {
+	if len(all) == 1 {
+		return all[0].String()
+	}
+	return fmt.Sprintf("%s and %d more", all[0], len(all)-1)
+}
+
+// MovedJSON writes the same as data.
+func MovedJSON(w io.Writer, v MovedView) error {
+	return writeJSON(w, struct {
+		FormatVersion int    `json:"format_version"`
+		DryRun        bool   `json:"dry_run"`
+		Serial        int    `json:"serial"`
+		Moved         []Move `json:"moved"`
+	}{formatVersion, v.DryRun, v.Serial, list(v.Moves)})
+}
+
+// ForgottenView is what the state forgets, and what stays of it in the world.
+type ForgottenView struct {
+	StatePart
+	DryRun  bool
+	SimDirs map[string]string // folders of the simulated hosts
+}
+
+// Forgotten shows what is left behind, and how it is removed by hand.
+func Forgotten(w io.Writer, s Style, v ForgottenView) {
+	p := newPage(s)
+	var commands []string
+	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "MIG UUID"}}}
+	for _, one := range v.Sessions {
+		uuid := "-"
+		if one.Handle != nil {
+			uuid = one.Handle.UUID
+		}
+		t.add(text(one.Address.String()), text(one.Slice.String()), text(shortUUID(one.Slice.GPU)), text(uuid))
+		commands = append(commands, v.removal(one)...)
+	}
+	if len(t.rows) > 0 {
+		p.flow(0, 2, text("What these sessions have stays as it is, and cosplay will no longer know it:"))
+		p.table(t)
+	}
+	p.commands("To remove it by hand:", commands)
+	for _, g := range v.GPUs {
+		p.gap()
+		p.print(0, join(inked(strong, g.UUID), text("  on "+g.Host)))
+		p.flow(2, 2, text("No session of the state is left on it: it is forgotten too, and its settings stay."))
+		p.stateGPU(g)
+		p.commands("To put them back by hand, once nothing is left on it:", v.restoring(g))
+	}
+	p.gap()
+	p.flush(w)
+}
+
+// ForgottenDone is the last line.
+func ForgottenDone(w io.Writer, s Style, v ForgottenView) {
+	p := newPage(s)
+	things := count(len(v.Sessions), "session")
+	if n := len(v.GPUs); n > 0 {
+		things += " and " + count(n, "GPU")
+	}
+	if v.DryRun {
+		p.flow(0, 2, join(inked(strong, things+" would be forgotten. "), text("This was a dry run: nothing was changed.")))
+	} else {
+		p.flow(0, 2, join(inked(strong, "Forgotten: "+things+". "), text(fmt.Sprintf("The state before is kept beside it as .backup, serial %d.", v.Serial-1))))
+	}
+	p.flush(w)
+}
+
+// commands lists what to type, each in one piece.
+func (p *page) commands(title string, all []string) {
+	if len(all) == 0 {
+		return
+	}
+	p.print(0, text(title))
+	for _, c := range all {
+		p.print(2, text(c))
+	}
+}
+
+// removal is how one removes by hand what a session has.
+func (v ForgottenView) removal(s resource.PriorSession) []string {
+	var all []string
+	switch {
+	case s.Container == nil:
+	case s.Container.Runtime == resource.RuntimeDocker:
+		all = append(all, "docker rm -f "+shortID(*s.Container))
+	default:
+		all = append(all, "rm -r "+shellWord(s.Container.ID))
+	}
+	if h := s.Handle; h != nil {
+		smi := v.smi(s.Slice.Host)
+		if h.UUID != "" {
+			all = append(all, fmt.Sprintf("%s mig -i %s -dci -gi %d -ci %d", smi, s.Slice.GPU, h.GPUInstance, h.ComputeInstance))
+		}
+		all = append(all, fmt.Sprintf("%s mig -i %s -dgi -gi %d", smi, s.Slice.GPU, h.GPUInstance))
+	}
+	return all
+}
+
+// restoring is how one gives a GPU the settings back that it was found with:
+// those that persistence mode keeps come before it.
+func (v ForgottenView) restoring(g resource.PriorGPU) []string {
+	var all []string
+	add := func(format string, a ...any) {
+		all = append(all, fmt.Sprintf("%s -i %s "+format, append([]any{v.smi(g.Host), g.UUID}, a...)...))
+	}
+	was, set := g.Baseline, g.Applied
+	if was.PowerMW != nil && set.PowerMW != nil && *was.PowerMW != *set.PowerMW {
+		add("-pl %s", number(watts(*was.PowerMW)))
+	}
+	switch {
+	case (set.ClockMHz == nil || *set.ClockMHz == 0) && !g.ClockUnsure:
+	case was.ClockMHz != nil && *was.ClockMHz != 0:
+		add("-lgc %d,%d", *was.ClockMHz, *was.ClockMHz)
+	default:
+		add("-rgc")
+	}
+	if was.MIG != nil && set.MIG != nil && *was.MIG != *set.MIG {
+		add("-mig %d", bit(*was.MIG))
+	}
+	if was.Persistence != nil && set.Persistence != nil && *was.Persistence != *set.Persistence {
+		add("-pm %d", bit(*was.Persistence))
+	}
+	return all
+}
+
+func bit(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// smi is how nvidia-smi is called for a host.
+func (v ForgottenView) smi(host string) string {
+	if dir := v.SimDirs[host]; dir != "" {
+		return "LD_LIBRARY_PATH=" + shellWord(dir) + " nvidia-smi"
+	}
+	return "nvidia-smi"
+}
+
+// ForgottenJSON writes the same as data.
+func ForgottenJSON(w io.Writer, v ForgottenView) error {
+	type session struct {
+		Address   resource.Address    `json:"address"`
+		Slice     resource.Slice      `json:"slice"`
+		Handle    *resource.Handle    `json:"handle"`
+		Container *resource.Container `json:"container"`
+		Removal   []string            `json:"removal"` // commands that remove what it has
+	}
+	type gpu struct {
+		resource.PriorGPU
+		Restoring []string `json:"restoring"` // commands that put its settings back
+	}
+	sessions, gpus := []session{}, []gpu{}
+	for _, s := range v.Sessions {
+		sessions = append(sessions, session{s.Address, s.Slice, s.Handle, s.Container, list(v.removal(s))})
+	}
+	for _, g := range v.GPUs {
+		gpus = append(gpus, gpu{g, list(v.restoring(g))})
+	}
+	return writeJSON(w, struct {
+		FormatVersion int       `json:"format_version"`
+		DryRun        bool      `json:"dry_run"`
+		Serial        int       `json:"serial"`
+		Sessions      []session `json:"sessions"`
+		GPUs          []gpu     `json:"gpus"`
+	}{formatVersion, v.DryRun, v.Serial, sessions, gpus})
+}

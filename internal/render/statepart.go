@@ -1,0 +1,161 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"cosplay/internal/fit"
+	"cosplay/internal/resource"
+)
+
+// StatePart is a part of what a state remembers.
+type StatePart struct {
+	Lineage  string
+	Serial   int
+	Sessions []resource.PriorSession
+	GPUs     []resource.PriorGPU
+}
+
+// StateList writes the address of each session and the UUID of each GPU, one a
+// line, for people and for scripts.
+func StateList(w io.Writer, v StatePart) {
+	for _, s := range v.Sessions {
+		fmt.Fprintln(w, s.Address)
+	}
+	for _, g := range v.GPUs {
+		fmt.Fprintln(w, g.UUID)
+	}
+}
+
+// StateListJSON writes the same as data.
+func StateListJSON(w io.Writer, v StatePart) error {
+	addresses, uuids := []resource.Address{}, []string{}
+	for _, s := range v.Sessions {
+		addresses = append(addresses, s.Address)
+	}
+	for _, g := range v.GPUs {
+		uuids = append(uuids, g.UUID)
+	}
+	return writeJSON(w, struct {
+		FormatVersion int                `json:"format_version"`
+		Lineage       string             `json:"lineage"`
+		Serial        int                `json:"serial"`
+		Sessions      []resource.Address `json:"sessions"`
+		GPUs          []string           `json:"gpus"`
+	}{formatVersion, v.Lineage, v.Serial, addresses, uuids})
+}
+
+// StateShow shows all that the state remembers of one session, or of one GPU
+// with the sessions on it.
+func StateShow(w io.Writer, s Style, prior resource.Prior, v StatePart) {
+	p := newPage(s)
+	for _, one := range v.Sessions {
+		p.stateSession(one)
+	}
+	for _, g := range v.GPUs {
+		p.print(0, join(inked(strong, g.UUID), text("  on "+g.Host)))
+		p.stateGPU(g)
+		p.gap()
+		p.stateSessions(prior, g)
+	}
+	p.flush(w)
+}
+
+// StateShowJSON writes the same as data.
+func StateShowJSON(w io.Writer, v StatePart) error {
+	out := struct {
+		FormatVersion int                    `json:"format_version"`
+		Session       *resource.PriorSession `json:"session"` // null for a GPU
+		GPU           *resource.PriorGPU     `json:"gpu"`     // null for a session
+	}{FormatVersion: formatVersion}
+	if len(v.Sessions) > 0 {
+		out.Session = &v.Sessions[0]
+	} else if len(v.GPUs) > 0 {
+		out.GPU = &v.GPUs[0]
+	}
+	return writeJSON(w, out)
+}
+
+// stateSession is a session with every attribute that the state has.
+func (p *page) stateSession(s resource.PriorSession) {
+	p.print(0, inked(strong, s.Address.String()))
+	t := &table{indent: 2, columns: []column{{}, {prose: true}}}
+	add := func(name, value string) {
+		if value != "" {
+			t.add(inked(dim, name), text(value))
+		}
+	}
+	add("id", s.ID)
+	add("target", fmt.Sprintf("%s (%s), %s", s.Target.ShortName(), s.Target.Key, together(mib(s.Target.MemoryMiB))))
+	add("host", s.Slice.Host)
+	add("GPU", s.Slice.GPU)
+	add("slice", s.Slice.String())
+	if s.Handle != nil {
+		add("MIG UUID", fmt.Sprintf("%s (GPU instance %d, compute instance %d)", s.Handle.UUID, s.Handle.GPUInstance, s.Handle.ComputeInstance))
+	}
+	add("fit", fmt.Sprintf("at %s: FP32 %s, bandwidth %s, tensor %s", resource.Clock(s.Fit.ClockMHz),
+		fit.Percent(s.Fit.FP32Ratio()), fit.Percent(s.Fit.BandwidthRatio()), times(s.Fit.TensorRatio())))
+	add("runtime", s.Runtime)
+	add(resource.ContainerWord(s.Runtime), containerWords(s))
+	add("workspace", s.Workspace)
+	add("command", strings.Join(s.Command, " "))
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		add("env."+name, fmt.Sprintf("%q", s.Env[name]))
+	}
+	if s.Box != nil {
+		addBox(add, *s.Box)
+	}
+	p.table(t)
+}
+
+func containerWords(s resource.PriorSession) string {
+	if s.Container == nil {
+		return "not made yet"
+	}
+	return shortID(*s.Container)
+}
+
+func addBox(add func(name, value string), b resource.Box) {
+	add("image", b.Image+", pull "+b.Pull)
+	add("user", fmt.Sprintf("%s (uid %d, gid %d)", b.User.Name, b.User.UID, b.User.GID))
+	if b.SSH.Enabled {
+		port := "any port"
+		if number := max(b.SSH.Port, b.SSH.Kept); number != 0 {
+			port = fmt.Sprintf("port %d", number)
+		}
+		add("ssh", fmt.Sprintf("%s, %s, %s", b.SSH.Bind, port, count(len(b.SSH.AuthorizedKeys), "key")))
+	}
+	for _, v := range b.Volumes {
+		words := v.Source + " at " + v.Target
+		if v.ReadOnly {
+			words += ", read only"
+		}
+		add("volume", words)
+	}
+	add("limits", limitWords(b.Limits))
+	if b.Sudo {
+		add("sudo", "without a password")
+	}
+	add("restart", b.Restart)
+}
+
+func limitWords(l resource.Limits) string {
+	var all []string
+	for _, one := range []struct {
+		set  bool
+		word string
+	}{
+		{l.CPUs != 0, number(l.CPUs) + " CPUs"},
+		{l.MemoryMiB != 0, mib(l.MemoryMiB) + " of memory"},
+		{l.ShmMiB != 0, mib(l.ShmMiB) + " of shared memory"},
+		{l.PIDs != 0, fmt.Sprintf("%d processes", l.PIDs)},
+	} {
+		if one.set {
+			all = append(all, one.word)
+		}
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,52 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"cosplay/internal/durable"
+)
+
+// UnlockView is a lock that nobody has, and what those who had it left.
+type UnlockView struct {
+	State   string          // path of the state
+	Note    *durable.Holder // of one who died with the lock; nil without
+	Removed bool            // the note was removed
+	CutOff  *CutOff         // a run that waits for recovery; nil without
+}
+
+// CutOff is a run that did not come to its end.
+type CutOff struct {
+	Begun time.Time `json:"begun"`
+	Done  int       `json:"done"` // steps
+	Open  int       `json:"open"` // steps of which nobody knows how far they came
+}
+
+// Unlock tells that there is nothing to unlock, and what there is to do.
+func Unlock(w io.Writer, s Style, v UnlockView, flags []string) {
+	p := newPage(s)
+	p.flow(0, 2, join(inked(strong, "There is nothing to unlock. "),
+		text(fmt.Sprintf("Nobody holds the lock of %s: it goes with the process that has it.", v.State))))
+	if v.Removed {
+		p.flow(0, 2, text(fmt.Sprintf("Removed the note of %s, and is gone.", v.Note)))
+	}
+	if v.CutOff != nil {
+		p.flow(0, 2, text(fmt.Sprintf("A run that began at %s was cut off, with %s done and %d open. The next command that looks at the hosts takes over what it did.",
+			v.CutOff.Begun.Local().Format(time.DateTime), count(v.CutOff.Done, "step"), v.CutOff.Open)))
+		p.next(suggest("plan", flags))
+	}
+	p.flush(w)
+}
+
+// UnlockJSON writes the same as data.
+func UnlockJSON(w io.Writer, v UnlockView) error {
+	return writeJSON(w, struct {
+		FormatVersion int             `json:"format_version"`
+		State         string          `json:"state"`
+		Locked        bool            `json:"locked"` // always false: a lock that is held is an error
+		Note          *durable.Holder `json:"note"`
+		Removed       bool            `json:"removed"`
+		CutOff        *CutOff         `json:"cut_off"`
+	}{formatVersion, v.State, false, v.Note, v.Removed, v.CutOff})
+}

@@ -18,13 +18,13 @@ type Selection struct {
 	Block    bool // the name of a session block: all its instances are meant
 }
 
-// Find looks up one session, all sessions of a block, or a GPU by its UUID. An
-// address that could be two things is refused.
+// Find looks up one session by address or by its container's name, all sessions
+// of a block, or a GPU by its UUID. What could be two things is refused.
 func Find(prior resource.Prior, typed string) (Selection, error) {
 	var exact, block Selection
 	for _, s := range prior.Sessions {
 		full := s.Address.String()
-		if slices.Contains([]string{full, strings.TrimPrefix(full, "session."), s.Address.Short()}, typed) {
+		if slices.Contains([]string{full, strings.TrimPrefix(full, "session."), s.Address.Short(), resource.ContainerPrefix + s.ID}, typed) {
 			exact.Sessions = append(exact.Sessions, s)
 		}
 		if s.Address.Name == strings.TrimPrefix(typed, "session.") {

@@ -34,6 +34,7 @@ func TestFind(t *testing.T) {
 		"worker-1":              "session.worker[1]=worker-1",
 		"worker[1]":             "session.worker[1]=worker-1",
 		"session.worker[1]":     "session.worker[1]=worker-1",
+		"cosplay-worker-1":      "session.worker[1]=worker-1",
 		`session.worker["a"]`:   "session.worker[\"a\"]=worker-a",
 		"worker":                "session.worker[0]=worker-0 session.worker[1]=worker-1 session.worker[\"a\"]=worker-a",
 		"session.worker":        "session.worker[0]=worker-0 session.worker[1]=worker-1 session.worker[\"a\"]=worker-a",

@@ -171,6 +171,37 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// TestGreetedOnlyByWhatRuns: nobody is greeted by ssh before the command runs, so
+// a greeting proves that there is one.
+func TestGreetedOnlyByWhatRuns(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		command []string
+		code    int
+		greets  bool
+	}{
+		{"not there", []string{"nowhere"}, 127, false},
+		{"not runnable", []string{"/etc/passwd"}, 126, false},
+		{"no program after all", []string{"/bin/broken"}, 126, false},
+		{"one that ends", []string{"true"}, 0, true},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			broken := small
+			broken.programs = map[string]string{"/bin/broken": "no program"}
+			box := start(t, broken, func(config *initd.Config) { config.Command = c.command })
+			if box == nil {
+				return
+			}
+			code, said := box.code(t), box.stderr.String()
+			runs, greets := strings.Index(said, " runs as process "), strings.Index(said, "ssh on port ")
+			if code != c.code || greets >= 0 != c.greets || (c.greets && greets < runs) {
+				t.Errorf("code %d, it said %s", code, said)
+			}
+		})
+	}
+}
+
 func TestStopWithoutCommand(t *testing.T) {
 	t.Parallel()
 	box := start(t, small, nil)

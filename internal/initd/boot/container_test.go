@@ -50,9 +50,10 @@ const (
 
 // image is what a container starts from.
 type image struct {
-	applets []string          // programs of busybox
-	files   map[string]string // by path
-	env     []string
+	applets  []string          // programs of busybox
+	files    map[string]string // by path
+	programs map[string]string // as files, but mode 0755
+	env      []string
 }
 
 var small = image{
@@ -84,6 +85,11 @@ func (i image) unpack(t *testing.T, root string) {
 	for path, content := range files {
 		path = filepath.Join(root, path)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, content := range i.programs {
+		if err := os.WriteFile(filepath.Join(root, path), []byte(content), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

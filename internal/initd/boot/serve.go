@@ -38,22 +38,33 @@ func serve(config string) int {
 	if err != nil {
 		return fail(codeFailed, err)
 	}
+	// Whoever is greeted by ssh may take the session to run. So the command is
+	// found before anything else, and runs before anybody is greeted.
+	var command *exec.Cmd
+	if len(c.Command) > 0 {
+		if command, err = find(c.Command, run); err != nil {
+			return fail(startCode(err), err)
+		}
+	}
+	greet := func() {}
 	if c.SSH.Enabled {
-		server, err := listen(c, run)
+		server, serve, err := listen(c, run)
 		if err != nil {
 			return fail(codeFailed, err)
 		}
 		defer server.Close(time.Second)
+		greet = serve
 	}
-	if len(c.Command) == 0 {
+	if command == nil {
+		greet()
 		say("no command: the session stays up until it is stopped")
 		idle(signals)
 		return 0
 	}
-	command, err := start(c.Command, run)
-	if err != nil {
+	if err := start(command); err != nil {
 		return fail(startCode(err), err)
 	}
+	greet()
 	return attend(command, signals)
 }
 
@@ -85,35 +96,36 @@ func prepare(c initd.Config) (*launch.Launcher, error) {
 	return run, nil
 }
 
-// listen starts the ssh server.
-func listen(c initd.Config, run *launch.Launcher) (*sshd.Server, error) {
+// listen makes the ssh server, on a port of its own; serve lets it greet.
+func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve func(), err error) {
 	keys, notes := sshd.ParseKeys(c.AuthorizedKeys)
 	for _, note := range notes {
 		say("%s", note)
 	}
 	pem, err := os.ReadFile(c.SSH.HostKey)
 	if err != nil {
-		return nil, fmt.Errorf("no host key: %w; mount the session's at %s", err, c.SSH.HostKey)
+		return nil, nil, fmt.Errorf("no host key: %w; mount the session's at %s", err, c.SSH.HostKey)
 	}
 	hostKey, err := ssh.ParsePrivateKey(pem)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no private key (%w); replace the session to get a new one", c.SSH.HostKey, err)
+		return nil, nil, fmt.Errorf("%s is no private key (%w); replace the session to get a new one", c.SSH.HostKey, err)
 	}
 	l, err := net.Listen("tcp", ":"+strconv.Itoa(c.SSH.Port))
 	if err != nil {
-		return nil, fmt.Errorf("ssh: %w; choose another port for ssh, or let the container have a network of its own", err)
+		return nil, nil, fmt.Errorf("ssh: %w; choose another port for ssh, or let the container have a network of its own", err)
 	}
-	server := &sshd.Server{Launcher: run, Keys: keys, HostKey: hostKey}
-	go func() {
-		if err := server.Serve(l); err != nil {
-			say("ssh ended: %v", err)
+	server = &sshd.Server{Launcher: run, Keys: keys, HostKey: hostKey}
+	return server, func() {
+		go func() {
+			if err := server.Serve(l); err != nil {
+				say("ssh ended: %v", err)
+			}
+		}()
+		say("ssh on port %d for %s, keys: %d, host key %s", c.SSH.Port, run.Account.Name, len(keys), ssh.FingerprintSHA256(hostKey.PublicKey()))
+		if len(keys) == 0 {
+			say("no key can log in; set authorized_keys, or use cosplay exec")
 		}
-	}()
-	say("ssh on port %d for %s, keys: %d, host key %s", c.SSH.Port, run.Account.Name, len(keys), ssh.FingerprintSHA256(hostKey.PublicKey()))
-	if len(keys) == 0 {
-		say("no key can log in; set authorized_keys, or use cosplay exec")
-	}
-	return server, nil
+	}, nil
 }
 
 // idle waits for a signal that means the end; the others have nobody to go to.
@@ -127,8 +139,8 @@ func idle(signals <-chan os.Signal) {
 	}
 }
 
-// start runs the session's command on the container's own streams.
-func start(argv []string, run *launch.Launcher) (*exec.Cmd, error) {
+// find prepares the session's command, on the container's own streams.
+func find(argv []string, run *launch.Launcher) (*exec.Cmd, error) {
 	command, err := run.Command(run.Environ(nil, nil), argv...)
 	if err != nil {
 		return nil, fmt.Errorf("command: %w", err)
@@ -137,11 +149,15 @@ func start(argv []string, run *launch.Launcher) (*exec.Cmd, error) {
 	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil { // the container has a terminal: it is the command's
 		command.SysProcAttr.Setsid, command.SysProcAttr.Setpgid, command.SysProcAttr.Foreground = false, true, true
 	}
-	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("command: %w", err)
-	}
-	say("command %s runs as process %d", argv[0], command.Process.Pid)
 	return command, nil
+}
+
+func start(command *exec.Cmd) error {
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("command: %w", err)
+	}
+	say("command %s runs as process %d", command.Args[0], command.Process.Pid)
+	return nil
 }
 
 // attend passes signals to the command until it ends. After SIGTERM it has a

@@ -106,7 +106,7 @@ func (p *Project) Close() error {
 func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if err := os.MkdirAll(filepath.Dir(p.Store.Path), 0o755); err != nil {
+	if err := p.Store.Writable(0); err != nil {
 		return err
 	}
 	lock, err := durable.Acquire(ctx, p.Store.LockPath(), command, p.Waiting)
@@ -206,6 +206,9 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.Prior, live resource.Live, o ApplyOptions) (apply.Result, error) {
 	if prior.Lineage == "" {
 		prior.Lineage, prior.Key = state.NewLineage(), state.NewKey()
+	}
+	if err := p.Store.Writable(len(planned.Steps)); err != nil {
+		return apply.Result{Prior: prior}, err
 	}
 	journal, err := durable.CreateJournal(p.Store.JournalPath())
 	if err != nil {

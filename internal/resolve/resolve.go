@@ -310,6 +310,10 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 		requests[w.Address] = w.Want
 	}
 	d := resource.Desired{Sessions: r.waiting}
+	taken := map[string]bool{} // IDs; a session that was moved may be called after another's address
+	for _, s := range r.prior.Sessions {
+		taken[s.ID] = true
+	}
 	for _, setup := range result.GPUs {
 		d.GPUs = append(d.GPUs, r.explained(resource.DesiredGPU(setup)))
 	}
@@ -319,18 +323,31 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 			continue
 		}
 		session := resource.Session{
-			Address: s.Address, ID: resource.SessionID(s.Address), Target: s.Target,
+			Address: s.Address, Target: s.Target,
 			Request: requests[s.Address], Slice: at.Slice, Fit: at.Fit,
 			Runtime: r.runtime(s.Host), Command: s.Command, Workspace: s.Workspace, Env: s.Env,
 		}
 		if was, ok := r.prior.Session(s.Address); ok {
 			session.ID = was.ID // it keeps its name on the host
+		} else {
+			session.ID = freeID(s.Address, taken)
 		}
 		r.box(s, &session)
 		d.Sessions = append(d.Sessions, session)
 	}
 	slices.SortFunc(d.Sessions, func(a, b resource.Session) int { return a.Address.Compare(b.Address) })
 	return d
+}
+
+// freeID is what a new session is called on its host: after its address, with a
+// number behind it where another is called so.
+func freeID(a resource.Address, taken map[string]bool) string {
+	id := resource.SessionID(a)
+	for n := 2; taken[id]; n++ {
+		id = fmt.Sprintf("%s-%d", resource.SessionID(a), n)
+	}
+	taken[id] = true
+	return id
 }
 
 // explained adds why a GPU's clock and power are left as they are.

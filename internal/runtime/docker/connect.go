@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
@@ -22,6 +23,17 @@ import (
 
 // oldest is the API of Docker 20.10, below which nothing is tried out.
 const oldest = "1.41"
+
+// How long an engine may take to tell something, and to create a container: one
+// that is stuck takes connections and says nothing. Variables, for tests.
+var (
+	readTime   = 30 * time.Second
+	createTime = 3 * time.Minute
+)
+
+func soon(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, readTime)
+}
 
 // Engine is a Docker engine, with what it tells of itself. It can be used by
 // many at once.
@@ -65,7 +77,9 @@ func connect(ctx context.Context, at endpoint) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Docker engine %s (%s): %w", at.host, cmp.Or(at.from, "the default"), err)
 	}
-	info, err := c.Info(ctx)
+	asking, cancel := soon(ctx)
+	defer cancel()
+	info, err := c.Info(asking)
 	if err != nil {
 		err = explain("asking the Docker engine at "+at.host, err, subject{})
 	} else if versions.LessThan(c.ClientVersion(), oldest) {

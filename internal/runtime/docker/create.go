@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/go-connections/nat"
@@ -61,7 +63,12 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 		config.ExposedPorts = nat.PortSet{sshNAT: {}}
 		host.PortBindings = nat.PortMap{sshNAT: {{HostIP: s.Box.SSH.Bind, HostPort: strconv.Itoa(port)}}}
 	}
-	made, err := r.Engine.client.ContainerCreate(ctx, config, host, nil, nil, Name(s.ID))
+	creating, cancel := context.WithTimeout(ctx, createTime)
+	defer cancel()
+	made, err := r.Engine.client.ContainerCreate(creating, config, host, nil, nil, Name(s.ID))
+	if errdefs.IsConflict(err) {
+		err = cmp.Or(r.nameTaken(ctx, s.ID), err)
+	}
 	if err != nil {
 		return "", explain("creating the container "+Name(s.ID), err, about(s, port))
 	}
@@ -160,6 +167,8 @@ func publishedPort(there *container.InspectResponse) int {
 
 // holder is the container that has a port of this machine; "" where none is found.
 func (r Runtime) holder(ctx context.Context, port int) string {
+	ctx, cancel := soon(ctx)
+	defer cancel()
 	running, err := r.Engine.client.ContainerList(ctx, container.ListOptions{})
 	if err != nil {
 		return ""

@@ -136,7 +136,7 @@ func TestForeign(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	made := w.prepare(t)
-	there, err := w.inspect(ctx, w.s.ID)
+	there, err := w.inspect(ctx, Name(w.s.ID))
 	check(t, err)
 	// The labels of ours under another name, and with another content under ours.
 	copied := w.foreign(t, "cosplay-copy-"+random(), container.Config{Labels: there.Config.Labels}, nil)
@@ -160,7 +160,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		check(t, w.Unprepare(ctx, w.s.ID))
-		if there, err := w.inspect(ctx, w.s.ID); err != nil || there == nil || there.ID != id {
+		if there, err := w.inspect(ctx, Name(w.s.ID)); err != nil || there == nil || there.ID != id {
 			t.Errorf("%s: it was touched: %v, %v", name, there, err)
 		}
 		w.kill(t, id)
@@ -193,25 +193,12 @@ func TestUnprepareKeepsToItsFolder(t *testing.T) {
 func TestCutOff(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
-	leave := func() string {
-		t.Helper()
-		check(t, w.furnish(w.s, w.given.UUID))
-		check(t, makeWorkspace(w.s.Workspace, w.s.Box.User))
-		g, err := w.grant(w.access(), w.s, w.given)
-		check(t, err)
-		port, err := freePort("127.0.0.1", 0)
-		check(t, err)
-		id, err := w.create(ctx, w.s, w.given.UUID, g, port)
-		check(t, err)
-		check(t, os.Remove(filepath.Join(w.inside(w.s.ID), "init.json")))
-		return id
-	}
-	id := leave()
+	id := w.leave(t)
 	if c := w.prepare(t); c.ID != id || c.State != resource.Running {
 		t.Errorf("taken up as %+v, not %s", c, id)
 	}
 	check(t, w.Unprepare(ctx, w.s.ID))
-	leave()
+	w.leave(t)
 	check(t, w.Unprepare(ctx, w.s.ID))
 	if all := w.labelled(t); len(all) != 0 {
 		t.Errorf("left: %+v", all)

@@ -145,7 +145,7 @@ func TestSignal(t *testing.T) {
 
 func (w *world) pid(t *testing.T) int {
 	t.Helper()
-	there, err := w.inspect(context.Background(), w.s.ID)
+	there, err := w.inspect(context.Background(), Name(w.s.ID))
 	check(t, err)
 	return there.State.Pid
 }

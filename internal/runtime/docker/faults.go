@@ -137,7 +137,7 @@ func brief(err error) string {
 
 // notOurs says whose container has a session's name.
 func notOurs(there *container.InspectResponse) error {
-	name, id := strings.TrimPrefix(there.Name, "/"), there.ID[:min(12, len(there.ID))]
+	name, id := strings.TrimPrefix(there.Name, "/"), short(there.ID)
 	if address := there.Config.Labels[labelAddress]; there.Config.Labels[labelLineage] != "" {
 		return fmt.Errorf("the name %s is taken by the container %s of %s in another cosplay project, or in this one with another state; run cosplay destroy there, or give the session block here another name", name, id, address)
 	}

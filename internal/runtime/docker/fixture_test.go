@@ -8,6 +8,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -173,6 +177,42 @@ func (w *world) foreign(t *testing.T, name string, config container.Config, host
 		_ = w.Engine.client.ContainerRemove(context.Background(), made.ID, container.RemoveOptions{Force: true})
 	})
 	return made.ID
+}
+
+// leave makes what a Prepare that is cut off leaves, and gives the container's ID.
+func (w *world) leave(t *testing.T) string {
+	t.Helper()
+	check(t, w.furnish(w.s, w.given.UUID))
+	check(t, makeWorkspace(w.s.Workspace, w.s.Box.User))
+	g, err := w.grant(w.access(), w.s, w.given)
+	check(t, err)
+	port, err := freePort("127.0.0.1", 0)
+	check(t, err)
+	id, err := w.create(context.Background(), w.s, w.given.UUID, g, port)
+	check(t, err)
+	check(t, os.Remove(filepath.Join(w.inside(w.s.ID), "init.json")))
+	return id
+}
+
+// through is the same engine behind a proxy, which answers some requests itself.
+func (w *world) through(t *testing.T, answers func(http.ResponseWriter, *http.Request) bool) *Engine {
+	t.Helper()
+	target := w.Engine
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "engine" },
+		Transport:     &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return target.client.Dialer()(ctx) }},
+		FlushInterval: -1,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if !answers(out, r) {
+			proxy.ServeHTTP(out, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	e, err := connect(context.Background(), endpoint{host: "tcp://" + server.Listener.Addr().String()})
+	check(t, err)
+	t.Cleanup(func() { e.Close() })
+	return e
 }
 
 func (w *world) kill(t *testing.T, id string) {

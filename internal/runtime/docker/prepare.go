@@ -47,19 +47,27 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 	if err != nil {
 		return resource.Container{}, err
 	}
-	there, err := r.inspect(ctx, s.ID)
+	there, err := r.find(ctx, s.ID)
+	if err == nil && there != nil {
+		err = r.rename(ctx, s.ID, there)
+	}
 	if err != nil {
 		return resource.Container{}, err
 	}
-	if there != nil && !r.owns(there) {
-		return resource.Container{}, notOurs(there)
-	}
 	made, err := r.prepare(ctx, access, s, given, there)
-	if err != nil && there == nil {
-		// Nothing is left of what was not there before; a container is gone already.
-		err = errors.Join(err, r.removeDevice(s.ID), r.clear(s.ID))
+	if err != nil {
+		err = errors.Join(err, r.tidy(context.WithoutCancel(ctx), s.ID))
 	}
 	return made, err
+}
+
+// tidy leaves nothing of a session that could not be prepared, unless it has a
+// container: that starts from the folder. Whether it has one must be certain.
+func (r Runtime) tidy(ctx context.Context, session string) error {
+	if there, err := r.find(ctx, session); err != nil || there != nil {
+		return nil // which the first error has told of
+	}
+	return errors.Join(r.removeDevice(session), r.clear(session))
 }
 
 func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (resource.Container, error) {
@@ -170,15 +178,18 @@ func (r Runtime) up(ctx context.Context, s resource.Session, id string, port int
 
 // made is what a container has become: the engine alone knows its image's ID.
 func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resource.Container, error) {
-	there, err := r.Engine.client.ContainerInspect(ctx, id)
+	there, err := r.inspect(ctx, id)
 	if err != nil {
-		return resource.Container{}, explain("looking at the container "+Name(s.ID), err, about(s, 0))
+		return resource.Container{}, err
+	}
+	if there == nil {
+		return resource.Container{}, fmt.Errorf("container %s: somebody removed it at once; cosplay apply makes it anew", Name(s.ID))
 	}
 	c := r.container(there.ID, there.Image, there.State.Status, there.Config.Labels)
 	if c.State != resource.Running {
 		return resource.Container{}, fmt.Errorf("container %s: it ended at once, with code %d%s", Name(s.ID), there.State.ExitCode, r.lastWords(ctx, id))
 	}
-	c.SSHPort = publishedPort(&there)
+	c.SSHPort = publishedPort(there)
 	if c.SSHPort != 0 {
 		line := r.KnownHosts(s.ID, s.Box.SSH, c.SSHPort)
 		if err := replace(r.KnownHostsFile(s.ID), []byte(line), 0o644); err != nil {
@@ -210,19 +221,14 @@ func (r Runtime) Unprepare(ctx context.Context, session string) error {
 	if err := checkID(session); err != nil {
 		return err
 	}
-	there, err := r.inspect(ctx, session)
+	there, err := r.find(ctx, session)
+	if err == nil && there != nil {
+		err = r.remove(ctx, there.ID)
+	}
 	if err != nil {
 		return err
 	}
-	switch {
-	case there == nil:
-		err = r.removeDevice(session)
-	case r.owns(there):
-		if err = r.remove(ctx, there.ID); err == nil {
-			err = r.removeDevice(session)
-		}
-	} // else container and device are somebody else's
-	if err != nil {
+	if err := r.removeDevice(session); err != nil {
 		return err
 	}
 	return r.clear(session)
@@ -239,11 +245,11 @@ func (r Runtime) remove(ctx context.Context, id string) error {
 		case err == nil, errdefs.IsNotFound(err):
 			return nil
 		case !errdefs.IsConflict(err) || !strings.Contains(err.Error(), "already in progress"):
-			return explain("removing the container "+id[:min(12, len(id))], err, subject{})
+			return explain("removing the container "+short(id), err, subject{})
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("removing the container %s: the engine has been at it for too long; see docker ps -a: %w", id[:12], context.Cause(ctx))
+			return fmt.Errorf("removing the container %s: the engine has been at it for too long; see docker ps -a: %w", short(id), context.Cause(ctx))
 		case <-time.After(wait):
 		}
 	}

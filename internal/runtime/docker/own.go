@@ -1,0 +1,181 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+
+	"cosplay/internal/initd"
+	"cosplay/internal/resource"
+)
+
+// Labels of our containers.
+const (
+	labelLineage = "cosplay.lineage"
+	labelHost    = "cosplay.host"
+	labelSession = "cosplay.session" // the session's ID
+	labelAddress = "cosplay.address"
+	labelHash    = "cosplay.hash"
+	labelGPU     = "cosplay.gpu"   // UUID
+	labelSlice   = "cosplay.slice" // UUID of the MIG slice or of the whole GPU
+	labelSeal    = "cosplay.seal"
+)
+
+// Name is what the container of a session is called.
+func Name(session string) string { return "cosplay-" + session }
+
+// mac is what only the owner of the state can make out of some words.
+func (r Runtime) mac(words ...string) []byte {
+	content, err := json.Marshal(words)
+	if err != nil {
+		panic(err) // strings only: it cannot fail
+	}
+	sum := hmac.New(sha256.New, []byte(r.Owner.Key))
+	sum.Write(content)
+	return sum.Sum(nil)
+}
+
+func (r Runtime) labels(s resource.Session, slice string) map[string]string {
+	l := map[string]string{
+		labelLineage: r.Owner.Lineage,
+		labelHost:    r.Host,
+		labelSession: s.ID,
+		labelAddress: s.Address.String(),
+		labelHash:    s.Hash(r.Owner.Key),
+		labelGPU:     s.Slice.GPU,
+		labelSlice:   slice,
+	}
+	l[labelSeal] = r.seal(l)
+	return l
+}
+
+func (r Runtime) seal(l map[string]string) string {
+	return hex.EncodeToString(r.mac("seal", l[labelLineage], l[labelHost], l[labelSession], l[labelHash], l[labelSlice]))
+}
+
+// owns tells whether a container is one of this state and host. Labels can be
+// made up, so they are sealed. They can be copied too, as docker commit does; so
+// the container has the session's name or, if that was changed, its folder.
+func (r Runtime) owns(c container.Summary) bool {
+	l := c.Labels
+	return r.Owner.Lineage != "" && l[labelLineage] == r.Owner.Lineage && l[labelHost] == r.Host &&
+		hmac.Equal([]byte(l[labelSeal]), []byte(r.seal(l))) && (named(c) || furnished(c))
+}
+
+// named looks at all names: to whom another is linked has one more for each.
+func named(c container.Summary) bool {
+	return slices.Contains(c.Names, "/"+Name(c.Labels[labelSession]))
+}
+
+// furnished leaves open where the session folders are: a project may be moved.
+func furnished(c container.Summary) bool {
+	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool {
+		return m.Destination == initd.Dir && strings.HasSuffix(m.Source, string(filepath.Separator)+filepath.Join(c.Labels[labelSession], insideDir))
+	})
+}
+
+// ours are the containers of this state and host, which may have further labels.
+func (r Runtime) ours(ctx context.Context, labels ...string) ([]container.Summary, error) {
+	if r.Owner.Lineage == "" {
+		return nil, nil
+	}
+	wanted := filters.NewArgs()
+	for _, label := range append(labels, labelLineage+"="+r.Owner.Lineage, labelHost+"="+r.Host) {
+		wanted.Add("label", label)
+	}
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	found, err := r.Engine.client.ContainerList(ctx, container.ListOptions{All: true, Filters: wanted})
+	if err != nil {
+		return nil, explain("listing the sessions' containers", err, subject{})
+	}
+	return slices.DeleteFunc(found, func(c container.Summary) bool { return !r.owns(c) }), nil
+}
+
+// pick chooses a session's container among one or more of ours: the one with its
+// name, else the only one. The error says that there is no telling.
+func pick(session string, found []container.Summary) (container.Summary, error) {
+	if i := slices.IndexFunc(found, named); i >= 0 {
+		return found[i], nil
+	}
+	slices.SortFunc(found, func(a, b container.Summary) int { return cmp.Compare(a.ID, b.ID) })
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	var names []string
+	for _, c := range found {
+		names = append(names, fmt.Sprintf("%s (%s)", strings.TrimPrefix(strings.Join(c.Names, " "), "/"), short(c.ID)))
+	}
+	return found[0], fmt.Errorf("session %s has %d containers and none is called %s: %s; give one that name (docker rename) or remove those that are not to stay (docker rm -f)",
+		session, len(found), Name(session), strings.Join(names, ", "))
+}
+
+// find looks for a session's container, whatever it is called now; nil is none.
+func (r Runtime) find(ctx context.Context, session string) (*container.InspectResponse, error) {
+	found, err := r.ours(ctx, labelSession+"="+session)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	one, err := pick(session, found)
+	if err != nil {
+		return nil, err
+	}
+	return r.inspect(ctx, one.ID)
+}
+
+// inspect looks at a container by ID or name; nil is none.
+func (r Runtime) inspect(ctx context.Context, ref string) (*container.InspectResponse, error) {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	there, err := r.Engine.client.ContainerInspect(ctx, ref)
+	switch {
+	case errdefs.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, explain("looking at the container "+ref, err, subject{name: ref})
+	}
+	return &there, nil
+}
+
+// nameTaken is an error in words where somebody else's container bears the name
+// of a session's.
+func (r Runtime) nameTaken(ctx context.Context, session string) error {
+	there, err := r.inspect(ctx, Name(session))
+	if err != nil || there == nil || there.Name != "/"+Name(session) { // the engine also takes the beginning of an ID
+		return err
+	}
+	if l := there.Config.Labels; hmac.Equal([]byte(l[labelSeal]), []byte(r.seal(l))) && l[labelSession] == session {
+		return nil // ours, made meanwhile
+	}
+	return notOurs(there)
+}
+
+// rename gives a container of ours its name back.
+func (r Runtime) rename(ctx context.Context, session string, there *container.InspectResponse) error {
+	if there.Name == "/"+Name(session) {
+		return nil
+	}
+	if err := r.nameTaken(ctx, session); err != nil {
+		return err
+	}
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	if err := r.Engine.client.ContainerRename(ctx, there.ID, Name(session)); err != nil {
+		return explain("giving the container "+strings.TrimPrefix(there.Name, "/")+" its name "+Name(session)+" back", err, subject{name: Name(session)})
+	}
+	return nil
+}
+
+// short is an ID as the docker command prints it.
+func short(id string) string { return id[:min(12, len(id))] }

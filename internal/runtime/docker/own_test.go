@@ -1,0 +1,154 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"cosplay/internal/resource"
+)
+
+// TestLinked: a container to which another is linked has a name for each.
+func TestLinked(t *testing.T) {
+	w := newWorld(t)
+	made := w.prepare(t)
+	w.foreign(t, "a-cosplay-test-"+random(), container.Config{}, &container.HostConfig{Links: []string{Name(w.s.ID) + ":db"}})
+	if all := w.list(t); len(all) != 1 || all[0] != made {
+		t.Errorf("listed %+v, made %+v", all, made)
+	}
+	for _, first := range []string{"/a-client/db", "/" + Name(w.s.ID)} {
+		c := container.Summary{Names: []string{first, "/a-client/db", "/" + Name(w.s.ID)}, Labels: w.labels(w.s, w.given.UUID)}
+		if !w.owns(c) {
+			t.Errorf("with %s as the first of its names it is not ours", first)
+		}
+	}
+}
+
+// TestRenamed: a container of ours that was given another name stays ours.
+func TestRenamed(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	made := w.prepare(t)
+	away := func() {
+		t.Helper()
+		check(t, w.Engine.client.ContainerRename(ctx, made.ID, "cosplay-test-"+random()))
+	}
+	away()
+	if all := w.list(t); len(all) != 1 || all[0] != made {
+		t.Errorf("under another name: %+v, made %+v", all, made)
+	}
+	if out, _, _ := w.exec(t, nil, "echo", "in"); out != "in\n" {
+		t.Errorf("in it: %q", out)
+	}
+	if again := w.prepare(t); again != made {
+		t.Errorf("prepared: %+v, was %+v", again, made)
+	}
+	if there, err := w.inspect(ctx, Name(w.s.ID)); err != nil || there == nil || there.ID != made.ID {
+		t.Errorf("it has not its name back: %v", err)
+	}
+
+	away()
+	squatter := w.foreign(t, Name(w.s.ID), container.Config{}, nil)
+	if _, err := w.Prepare(ctx, w.s, w.given); err == nil || !strings.Contains(err.Error(), "the name "+Name(w.s.ID)+" is taken by the container "+squatter[:12]) {
+		t.Errorf("with the name taken: %v", err)
+	}
+	if all := w.list(t); len(all) != 1 || all[0] != made {
+		t.Errorf("with the name taken: %+v, made %+v", all, made)
+	}
+	check(t, w.Unprepare(ctx, w.s.ID))
+	if all := w.labelled(t); len(all) != 0 {
+		t.Errorf("left: %+v", all)
+	}
+	if there, err := w.inspect(ctx, squatter); err != nil || there == nil {
+		t.Errorf("somebody else's container was touched: %v", err)
+	}
+	if _, err := os.Stat(w.folder(w.s.ID)); err == nil {
+		t.Error("the session folder stays")
+	}
+}
+
+// TestCopies: labels that were copied, as docker commit does, make nobody ours.
+func TestCopies(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	made := w.prepare(t)
+	there, err := w.inspect(ctx, made.ID)
+	check(t, err)
+	copied := w.foreign(t, "cosplay-test-"+random(), container.Config{Labels: there.Config.Labels}, nil)
+	w.kill(t, made.ID)
+	if all := w.list(t); len(all) != 0 {
+		t.Errorf("a copy of the labels is listed: %+v", all)
+	}
+	check(t, w.Unprepare(ctx, w.s.ID))
+	if left, err := w.inspect(ctx, copied); err != nil || left == nil {
+		t.Fatalf("a copy was touched: %v", err)
+	}
+	w.kill(t, copied)
+
+	// With the folder copied too there is no telling: nothing is touched.
+	made = w.prepare(t)
+	check(t, w.Engine.client.ContainerRename(ctx, made.ID, "cosplay-test-"+random()))
+	copied = w.foreign(t, "cosplay-test-"+random(), container.Config{Labels: there.Config.Labels}, &container.HostConfig{Mounts: []mount.Mount{bind(w.inside(w.s.ID), "/run/cosplay", true)}})
+	_, err = w.Prepare(ctx, w.s, w.given)
+	for doing, err := range map[string]error{"Prepare": err, "Unprepare": w.Unprepare(ctx, w.s.ID)} {
+		if err == nil || !strings.Contains(err.Error(), "has 2 containers and none is called "+Name(w.s.ID)) || !strings.Contains(err.Error(), made.ID[:12]) || !strings.Contains(err.Error(), copied[:12]) {
+			t.Errorf("%s: %v", doing, err)
+		}
+	}
+	if all := w.labelled(t); len(all) != 2 || len(w.list(t)) != 1 {
+		t.Errorf("there are %+v, listed %+v", all, w.list(t))
+	}
+	// The name decides.
+	check(t, w.Engine.client.ContainerRename(ctx, made.ID, Name(w.s.ID)))
+	if again := w.prepare(t); again != made {
+		t.Errorf("prepared: %+v, was %+v", again, made)
+	}
+	w.kill(t, copied)
+}
+
+// TestLatecomer: a container whose creation was under way when its maker died
+// appears after all is cleared; it can still be removed by the session's ID.
+func TestLatecomer(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	w.leave(t)
+	check(t, os.RemoveAll(w.Base))
+	if all := w.list(t); len(all) != 1 || all[0].Session != w.s.ID || all[0].State != resource.Stopped {
+		t.Errorf("listed: %+v", all)
+	}
+	check(t, w.Unprepare(ctx, w.s.ID))
+	if all := w.labelled(t); len(all) != 0 {
+		t.Errorf("left: %+v", all)
+	}
+}
+
+// TestFailedRemoval: as long as there is a container, its folder stays.
+func TestFailedRemoval(t *testing.T) {
+	w := newWorld(t)
+	direct := w.Engine
+	w.s.Command = []string{"nowhere"}
+	w.Engine = w.through(t, func(out http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodDelete {
+			return false
+		}
+		out.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(out, `{"message": "the disk is on fire"}`)
+		return true
+	})
+	_, err := w.Prepare(context.Background(), w.s, w.given)
+	if err == nil || !strings.Contains(err.Error(), "with code 127") || !strings.Contains(err.Error(), "the disk is on fire") {
+		t.Errorf("it says %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.inside(w.s.ID), "cosplay-init")); err != nil || len(w.labelled(t)) != 1 {
+		t.Errorf("there are %v, its folder: %v", w.labelled(t), err)
+	}
+	w.Engine = direct
+	check(t, w.Unprepare(context.Background(), w.s.ID))
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,8 +14,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/client"
+
+	"cosplay/internal/resource"
 )
 
 // TestFind: the engine is found as the docker command finds it.
@@ -96,4 +101,70 @@ func TestTooOld(t *testing.T) {
 	if e.Name() != "Docker 19.03.15" {
 		t.Errorf("it is called %s", e.Name())
 	}
+}
+
+// TestSilentEngine: an engine that takes connections and says nothing, or falls
+// silent later, holds nobody up for ever.
+func TestSilentEngine(t *testing.T) {
+	before := [2]time.Duration{readTime, createTime}
+	t.Cleanup(func() { readTime, createTime = before[0], before[1] })
+	readTime, createTime = 50*time.Millisecond, 50*time.Millisecond
+	ctx := context.Background()
+	late := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the engine takes too long") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer l.Close()
+	_, err = connect(ctx, endpoint{host: "tcp://" + l.Addr().String()})
+	late("connecting", err)
+
+	e := answering(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not noticed
+		<-r.Context().Done()
+	})
+	r := Runtime{Engine: e, Base: t.TempDir(), Host: hostName, SimDir: t.TempDir()}
+	_, err = r.List(ctx)
+	late("asking whether it is there", err)
+	r.Owner = resource.Owner{Lineage: "l", Key: "key"}
+	_, err = r.List(ctx)
+	late("listing", err)
+	_, err = r.Look(ctx)
+	late("looking at the images", err)
+	_, err = r.inspect(ctx, "x")
+	late("looking at a container", err)
+	w := world{Runtime: r}
+	_, err = r.create(ctx, w.session(t, "one"), "MIG-1", grant{}, 0)
+	late("creating", err)
+	if got := r.holder(ctx, 1); got != "" {
+		t.Errorf("a port is held by %q", got)
+	}
+}
+
+// answering is an engine that tells of itself what it must, and else what the
+// test wants.
+func answering(t *testing.T, answer http.HandlerFunc) *Engine {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Api-Version", "1.41")
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/_ping") && r.Method == http.MethodHead:
+		case strings.HasSuffix(r.URL.Path, "/info"):
+			fmt.Fprint(w, `{"ServerVersion": "20.10.24"}`)
+		default:
+			answer(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	before := readTime
+	readTime = time.Minute
+	defer func() { readTime = before }()
+	e, err := connect(context.Background(), endpoint{host: "tcp://" + server.Listener.Addr().String()})
+	check(t, err)
+	t.Cleanup(func() { e.Close() })
+	return e
 }

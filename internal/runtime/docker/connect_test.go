@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,19 +145,19 @@ func TestSilentEngine(t *testing.T) {
 	}
 }
 
-// answering is an engine that tells of itself what it must, and else what the
-// test wants.
+// answering is an engine that tells of itself what it must to be connected, and
+// from then on what the test wants.
 func answering(t *testing.T, answer http.HandlerFunc) *Engine {
 	t.Helper()
+	var connected atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Api-Version", "1.41")
 		w.Header().Set("Content-Type", "application/json")
 		switch {
-		case strings.HasSuffix(r.URL.Path, "/_ping") && r.Method == http.MethodHead:
+		case connected.Load():
+			answer(w, r)
 		case strings.HasSuffix(r.URL.Path, "/info"):
 			fmt.Fprint(w, `{"ServerVersion": "20.10.24"}`)
-		default:
-			answer(w, r)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -166,5 +167,6 @@ func answering(t *testing.T, answer http.HandlerFunc) *Engine {
 	e, err := connect(context.Background(), endpoint{host: "tcp://" + server.Listener.Addr().String()})
 	check(t, err)
 	t.Cleanup(func() { e.Close() })
+	connected.Store(true)
 	return e
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -43,6 +44,19 @@ type Engine struct {
 
 	specs  string     // the folder of CDI specifications
 	driver cdi.Driver // NVIDIA's, of this machine
+
+	turns chan struct{} // of those who prepare sessions
+}
+
+// turn waits until the engine has few enough sessions in work: beyond that number
+// each only takes longer, up to more than it may.
+func (e *Engine) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case e.turns <- struct{}{}:
+		return func() { <-e.turns }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // endpoint is where an engine listens, and who says so.
@@ -88,7 +102,7 @@ func connect(ctx context.Context, at endpoint) (*Engine, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &Engine{client: c, info: info, specs: cdi.Dir}, nil
+	return &Engine{client: c, info: info, specs: cdi.Dir, turns: make(chan struct{}, max(4, 2*runtime.NumCPU()))}, nil
 }
 
 // Close lets the connections to the engine go.

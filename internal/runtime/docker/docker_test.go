@@ -2,16 +2,21 @@ package docker
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
+	stdruntime "runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/system"
 
+	"cosplay/internal/initd/inittest"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -128,6 +133,112 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if _, err := os.Stat(w.Base); err == nil {
 		t.Error("the folder of the sessions stays")
+	}
+}
+
+// TestTurns: however many want to be prepared, the engine has few in work.
+func TestTurns(t *testing.T) {
+	limit := max(4, 2*stdruntime.NumCPU())
+	var mu sync.Mutex
+	var now, most int
+	full, release := make(chan struct{}), make(chan struct{})
+	e := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		if now++; now == limit {
+			close(full)
+		}
+		most = max(most, now)
+		mu.Unlock()
+		<-release
+		mu.Lock()
+		now--
+		mu.Unlock()
+		http.Error(w, "{}", http.StatusInternalServerError)
+	})
+	w := world{Runtime: Runtime{Engine: e, Base: t.TempDir(), Host: hostName, SimDir: t.TempDir(), Owner: resource.Owner{Lineage: "l", Key: "key"}}}
+	var group sync.WaitGroup
+	for range 3 * limit {
+		s := w.session(t, "many")
+		group.Go(func() {
+			if _, err := w.Prepare(context.Background(), s, w.given); err == nil {
+				t.Error("prepared by an engine that only fails")
+			}
+		})
+	}
+	<-full
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := e.turn(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("whoever gives up is told %v", err)
+	}
+	time.Sleep(100 * time.Millisecond) // for those who do not wait for their turn
+	close(release)
+	group.Wait()
+	if most != limit {
+		t.Errorf("%d at once, not %d", most, limit)
+	}
+}
+
+// TestGrace: a command is asked to end before its container goes; a session that
+// only stays up is removed at once.
+func TestGrace(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	stops := 0
+	w.through(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/stop") {
+			stops++
+		}
+		return false
+	})
+	w.s.Box.SSH.Enabled = false
+	w.s.Command = []string{"sh", "-c", `trap 'echo saved >>result; exit' TERM; touch ready; while :; do sleep 0.05; done`}
+	saved := func(times int) {
+		t.Helper()
+		data, err := os.ReadFile(filepath.Join(w.s.Workspace, "result"))
+		if err != nil || strings.Count(string(data), "saved") != times || stops != times {
+			t.Errorf("saved %q, %v; stopped %d times, not %d", data, err, stops, times)
+		}
+	}
+	ready := filepath.Join(w.s.Workspace, "ready")
+	began := func() bool { _, err := os.Stat(ready); return err == nil }
+	w.prepare(t)
+	inittest.Soon(t, "the command", began)
+	check(t, os.Remove(ready))
+	w.s.Env["SEED"] = "15"
+	w.prepare(t)
+	saved(1)
+	inittest.Soon(t, "the command", began)
+	check(t, w.Unprepare(ctx, w.s.ID))
+	saved(2)
+	w.s.Command = nil
+	w.prepare(t)
+	check(t, w.Unprepare(ctx, w.s.ID))
+	saved(2)
+}
+
+// TestSame: the same content in another slice is another container.
+func TestSame(t *testing.T) {
+	w := world{Runtime: Runtime{Owner: resource.Owner{Lineage: "l", Key: "key"}}, given: resource.Handle{UUID: "MIG-1"}}
+	s := w.session(t, "one")
+	there := func(change func(*container.InspectResponse)) *container.InspectResponse {
+		c := &container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{State: &container.State{Status: container.StateExited}}, Config: &container.Config{Labels: w.labels(s, "MIG-1")}}
+		change(c)
+		return c
+	}
+	for name, c := range map[string]struct {
+		change func(*container.InspectResponse)
+		want   bool
+	}{
+		"nothing":       {func(*container.InspectResponse) {}, true},
+		"another slice": {func(c *container.InspectResponse) { c.Config.Labels = w.labels(s, "MIG-2") }, false},
+		"another hash":  {func(c *container.InspectResponse) { c.Config.Labels[labelHash] = "0123" }, false},
+		"dead":          {func(c *container.InspectResponse) { c.State.Dead = true }, false},
+		"being removed": {func(c *container.InspectResponse) { c.State.Status = container.StateRemoving }, false},
+	} {
+		if got := w.same(there(c.change), s, w.given); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
 	}
 }
 

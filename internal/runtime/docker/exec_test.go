@@ -3,8 +3,11 @@ package docker
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -141,6 +144,20 @@ func TestSignal(t *testing.T) {
 	cancel()
 	<-done
 	inittest.Soon(t, "its end", func() bool { out, _, _ := w.exec(t, nil, "ps"); return !strings.Contains(out, "sleep 999") })
+}
+
+// TestSignalKeepsOut: a process that has the program's number here, but is not in
+// the container, is another's.
+func TestSignalKeepsOut(t *testing.T) {
+	other := exec.Command("sleep", "1000")
+	check(t, other.Start())
+	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
+	e := answering(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"Pid": %d}`, other.Process.Pid) })
+	x := execution{client: e.client, container: strings.Repeat("0", 64), id: "1"}
+	// Signal 0 asks only whether one could be sent.
+	if err := x.pass(context.Background(), 0); err == nil || !strings.Contains(err.Error(), "is another's") {
+		t.Errorf("it says %v", err)
+	}
 }
 
 func (w *world) pid(t *testing.T) int {

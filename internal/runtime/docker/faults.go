@@ -119,9 +119,13 @@ func (s subject) fill(words string) string {
 
 var portSigns = regexp.MustCompile(`port is already allocated|address already in use`)
 
-// portTaken tells whether a start failed for the port alone. Engines tell it by
-// text only.
-func portTaken(err error) bool { return err != nil && portSigns.MatchString(err.Error()) }
+// portError is the failure of a start for the port alone. Engines tell it by text
+// only, and so may a program in the container: who asks must know who spoke.
+type portError struct{ error }
+
+func (e portError) Unwrap() error { return e.error }
+
+func portTaken(err error) bool { return errors.As(err, new(portError)) }
 
 // Of the engine's words this much is shown: the beginning says where, the end why.
 const headLength, tailLength = 70, 200

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -95,6 +96,9 @@ func TestFaults(t *testing.T) {
 	held := w.foreign(t, name, container.Config{ExposedPorts: nat.PortSet{"80/tcp": {}}}, &container.HostConfig{PortBindings: binding})
 	check(t, w.Engine.client.ContainerStart(context.Background(), held, container.StartOptions{}))
 
+	// Whatever the load: a session that ends must be seen to end.
+	settle := settleTime
+	settleTime = readyTime
 	whole := w.s
 	for _, c := range []struct {
 		name   string
@@ -119,6 +123,7 @@ func TestFaults(t *testing.T) {
 		{"command that ends", func(s *resource.Session, _ *Runtime) {
 			s.Box.SSH.Enabled, s.Command = false, []string{"sh", "-c", "echo my last words; exit 3"}
 		}, "my last words"},
+		{"command that ends, with ssh", func(s *resource.Session, _ *Runtime) { s.Command = []string{"false"} }, "it ended at once, with code 1"},
 		{"too many processors", func(s *resource.Session, _ *Runtime) { s.Box.Limits.CPUs = 1e4 }, "cannot keep the limits"},
 		{"a bad name", func(s *resource.Session, _ *Runtime) { s.ID = "a b" }, "cosplay-a b cannot be the name of a container"},
 		{"library gone", func(_ *resource.Session, r *Runtime) { r.Library = "/nowhere/libnvidia-ml.so.1" }, "the host's NVML library"},
@@ -139,12 +144,32 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: left %v, %v", c.name, left, err)
 		}
 	}
+	settleTime = settle
 	// A replacement that fails leaves nothing that runs with the old content.
 	w.prepare(t)
 	w.s.Box.Image = "cosplay-test/nope:1"
 	_, err = w.Prepare(context.Background(), w.s, w.given)
-	if !errdefs.IsNotFound(err) || len(w.labelled(t)) != 0 {
+	if _, left := os.Stat(w.Base); !errdefs.IsNotFound(err) || len(w.labelled(t)) != 0 || left == nil {
 		t.Errorf("a replacement without an image: %v, left %v", err, w.labelled(t))
+	}
+}
+
+// TestSaysPortTaken: a program that speaks of ports is not the engine; its
+// container stays.
+func TestSaysPortTaken(t *testing.T) {
+	w := newWorld(t)
+	defer func(before time.Duration) { settleTime = before }(settleTime)
+	w.s.Command = []string{"sh", "-c", "[ ! -e fails ] || { echo address already in use; exit 1; }; exec sleep 1000"}
+	made := w.prepare(t)
+	check(t, w.Engine.client.ContainerKill(context.Background(), made.ID, "KILL"))
+	check(t, os.WriteFile(filepath.Join(w.s.Workspace, "fails"), nil, 0o644))
+	settleTime = readyTime
+	_, err := w.Prepare(context.Background(), w.s, w.given)
+	if err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("it says %v", err)
+	}
+	if all := w.labelled(t); len(all) != 1 || all[0].ID != made.ID {
+		t.Errorf("there is %+v, was %+v", all, made)
 	}
 }
 

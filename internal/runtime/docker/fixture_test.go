@@ -194,8 +194,9 @@ func (w *world) leave(t *testing.T) string {
 	return id
 }
 
-// through is the same engine behind a proxy, which answers some requests itself.
-func (w *world) through(t *testing.T, answers func(http.ResponseWriter, *http.Request) bool) *Engine {
+// through puts a proxy before the engine, which answers some requests itself, and
+// gives a way back.
+func (w *world) through(t *testing.T, answers func(http.ResponseWriter, *http.Request) bool) (back func()) {
 	t.Helper()
 	target := w.Engine
 	proxy := &httputil.ReverseProxy{
@@ -208,11 +209,11 @@ func (w *world) through(t *testing.T, answers func(http.ResponseWriter, *http.Re
 			proxy.ServeHTTP(out, r)
 		}
 	}))
-	t.Cleanup(server.Close)
 	e, err := connect(context.Background(), endpoint{host: "tcp://" + server.Listener.Addr().String()})
 	check(t, err)
-	t.Cleanup(func() { e.Close() })
-	return e
+	w.Engine, back = e, func() { w.Engine = target }
+	t.Cleanup(func() { back(); e.Close(); server.Close() })
+	return back
 }
 
 func (w *world) kill(t *testing.T, id string) {

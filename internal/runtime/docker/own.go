@@ -30,6 +30,7 @@ const (
 	labelGPU     = "cosplay.gpu"   // UUID
 	labelSlice   = "cosplay.slice" // UUID of the MIG slice or of the whole GPU
 	labelSeal    = "cosplay.seal"
+	labelCommand = "cosplay.command" // "yes" where the session has a command of its own
 )
 
 // Name is what the container of a session is called.
@@ -55,6 +56,9 @@ func (r Runtime) labels(s resource.Session, slice string) map[string]string {
 		labelHash:    s.Hash(r.Owner.Key),
 		labelGPU:     s.Slice.GPU,
 		labelSlice:   slice,
+	}
+	if len(s.Command) > 0 {
+		l[labelCommand] = "yes"
 	}
 	l[labelSeal] = r.seal(l)
 	return l

@@ -132,9 +132,8 @@ func TestLatecomer(t *testing.T) {
 // TestFailedRemoval: as long as there is a container, its folder stays.
 func TestFailedRemoval(t *testing.T) {
 	w := newWorld(t)
-	direct := w.Engine
 	w.s.Command = []string{"nowhere"}
-	w.Engine = w.through(t, func(out http.ResponseWriter, r *http.Request) bool {
+	back := w.through(t, func(out http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodDelete {
 			return false
 		}
@@ -149,6 +148,6 @@ func TestFailedRemoval(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(w.inside(w.s.ID), "cosplay-init")); err != nil || len(w.labelled(t)) != 1 {
 		t.Errorf("there are %v, its folder: %v", w.labelled(t), err)
 	}
-	w.Engine = direct
+	back()
 	check(t, w.Unprepare(context.Background(), w.s.ID))
 }

@@ -47,6 +47,11 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 	if err != nil {
 		return resource.Container{}, err
 	}
+	done, err := r.Engine.turn(ctx)
+	if err != nil {
+		return resource.Container{}, err
+	}
+	defer done()
 	there, err := r.find(ctx, s.ID)
 	if err == nil && there != nil {
 		err = r.rename(ctx, s.ID, there)
@@ -92,7 +97,7 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 		if kept == 0 {
 			kept = publishedPort(there)
 		}
-		if err := r.remove(ctx, there.ID); err != nil {
+		if err := r.dismiss(ctx, there); err != nil {
 			return resource.Container{}, err
 		}
 	}
@@ -163,14 +168,17 @@ func (r Runtime) up(ctx context.Context, s resource.Session, id string, port int
 		err := r.Engine.client.ContainerStart(starting, id, container.StartOptions{})
 		cancel()
 		if err != nil {
-			what := about(s, port)
-			if portTaken(err) {
+			what, taken := about(s, port), s.Box.SSH.Enabled && portSigns.MatchString(err.Error())
+			if taken {
 				what.taken = r.holder(ctx, port)
 			}
-			return explain("starting the container "+Name(s.ID), err, what)
+			if err = explain("starting the container "+Name(s.ID), err, what); taken {
+				err = portError{err}
+			}
+			return err
 		}
 	}
-	if err := r.await(ctx, id, s.Box.SSH, port); err != nil {
+	if err := r.await(ctx, id, s, port); err != nil {
 		return fmt.Errorf("container %s: %w%s", Name(s.ID), err, r.lastWords(ctx, id))
 	}
 	return nil
@@ -223,7 +231,7 @@ func (r Runtime) Unprepare(ctx context.Context, session string) error {
 	}
 	there, err := r.find(ctx, session)
 	if err == nil && there != nil {
-		err = r.remove(ctx, there.ID)
+		err = r.dismiss(ctx, there)
 	}
 	if err != nil {
 		return err
@@ -232,6 +240,16 @@ func (r Runtime) Unprepare(ctx context.Context, session string) error {
 		return err
 	}
 	return r.clear(session)
+}
+
+// dismiss removes a container of ours. Where a command of the user's runs in it,
+// that is asked to end first; cosplay-init gives it a while.
+func (r Runtime) dismiss(ctx context.Context, there *container.InspectResponse) error {
+	if there.State.Running && there.Config.Labels[labelCommand] != "" {
+		// What this cannot end is removed all the same.
+		_ = r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{})
+	}
+	return r.remove(ctx, there.ID)
 }
 
 // remove removes a container of ours, with the volumes that have no name. It

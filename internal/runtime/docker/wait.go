@@ -14,20 +14,23 @@ import (
 )
 
 const (
-	pollFirst  = 2 * time.Millisecond
-	pollLast   = 50 * time.Millisecond
-	settleTime = 200 * time.Millisecond // a session without ssh that has not ended by then is taken to run
-	greeting   = "SSH-"
+	pollFirst = 2 * time.Millisecond
+	pollLast  = 50 * time.Millisecond
+	greeting  = "SSH-"
 )
 
-// await waits until a session can be used: until its ssh server greets or,
-// without one, until it has not ended for a while.
-func (r Runtime) await(ctx context.Context, id string, s resource.SSH, port int) error {
+// settleTime is how long a session with a command, or without ssh, must not end
+// to be taken to run. A variable, for tests.
+var settleTime = 300 * time.Millisecond
+
+// await waits until a session can be used: until its ssh server greets, which it
+// does once the command runs, and until the command has not ended for a while.
+func (r Runtime) await(ctx context.Context, id string, s resource.Session, port int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
 	ended, failed := r.Engine.client.ContainerWait(ctx, id, container.WaitConditionNotRunning)
 	ready := make(chan error, 1)
-	go func() { ready <- answers(ctx, s, port) }()
+	go func() { ready <- settles(ctx, s, port) }()
 	select {
 	case end := <-ended:
 		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one", end.StatusCode)
@@ -41,16 +44,24 @@ func (r Runtime) await(ctx context.Context, id string, s resource.SSH, port int)
 	}
 }
 
-// answers returns when the session does.
-func answers(ctx context.Context, s resource.SSH, port int) error {
-	if !s.Enabled {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(settleTime):
-			return nil
+// settles returns when a session answers and, where it may end by itself, has had
+// the time to.
+func settles(ctx context.Context, s resource.Session, port int) error {
+	if s.Box.SSH.Enabled {
+		if err := answers(ctx, s.Box.SSH, port); err != nil || len(s.Command) == 0 {
+			return err
 		}
 	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(settleTime):
+		return nil
+	}
+}
+
+// answers returns when the session's ssh server greets.
+func answers(ctx context.Context, s resource.SSH, port int) error {
 	address := net.JoinHostPort(loopbackFor(s.Bind), strconv.Itoa(port))
 	for wait := pollFirst; ; wait = min(wait*3/2, pollLast) {
 		err := greets(ctx, address)

@@ -11,10 +11,10 @@ LDFLAGS := -s -w -X cosplay/internal/cli.Version=$(VERSION)
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build lib demo test check lint bench install clean
+.PHONY: help build lib demo test check check-long lint bench install clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: lib ## build bin/cosplay, with the C libraries inside
 	@mkdir -p bin
@@ -48,6 +48,12 @@ check: lib ## what must pass before a commit: format, vet, lint, tests
 	$(GO) vet ./...
 	@$(MAKE) --no-print-directory lint
 	@$(with_judge); $(with_images); $(GO) test -timeout 20m ./...
+
+check-long: lib ## the fuzzers, a minute each
+	@for fuzzer in internal/config:FuzzLoad internal/state:FuzzDecode internal/apply:FuzzRecover internal/ledger:FuzzPage; do \
+	  echo "$$fuzzer"; \
+	  $(GO) test ./$${fuzzer%%:*} -run '^$$' -fuzz "^$${fuzzer#*:}$$" -fuzztime 60s -fuzzminimizetime 20x || exit 1; \
+	done
 
 lint: lib ## golangci-lint, with the reasons in .golangci.yml
 	$(GO) run $(LINT) run ./...

@@ -9,11 +9,41 @@ import (
 	"cosplay/internal/resource"
 )
 
+// CheckJournal makes sure that a journal tells a story: it begins with a
+// beginning, and nothing ends that was not started. The error says which line is
+// wrong.
+func CheckJournal(entries []Entry) error {
+	started := map[string]bool{}
+	for n, e := range entries {
+		wrong := ""
+		switch {
+		case (n == 0) != (e.Event == Begin):
+			wrong = "a run begins once, with its first line"
+		case e.Event == Begin:
+		case e.Step == "":
+			wrong = "it names no step"
+		case e.Event == Started && (e.Op == nil || e.Op.Op == nil):
+			wrong = "it does not say what was started"
+		case e.Event == Started:
+			started[e.Step] = true
+		case e.Event == Done && e.Op != nil && e.Op.Op != nil: // bookkeeping, which is done at once
+		case e.Event != Done && e.Event != Failed:
+			wrong = fmt.Sprintf("%q is no event", e.Event)
+		case !started[e.Step]:
+			wrong = fmt.Sprintf("%s ends, but never began", e.Step)
+		}
+		if wrong != "" {
+			return fmt.Errorf("line %d cannot be: %s", n+1, wrong)
+		}
+	}
+	return nil
+}
+
 // Recover works out, from the journal of a run that was cut off and a look at
 // the world, what the state has to remember: what is done is folded, and of a
 // step that was started but not finished the world tells how far it came. It
 // changes nothing; the next apply converges from there. The notes say what was
-// found.
+// found. The journal must be one that CheckJournal accepts.
 func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resource.Prior, []string) {
 	var (
 		notes []string
@@ -34,7 +64,7 @@ func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resourc
 			open[e.Step] = e
 		case Done:
 			done := op[e.Step]
-			if e.Op != nil { // bookkeeping
+			if e.Op != nil && e.Op.Op != nil { // bookkeeping
 				done = e.Op.Op
 			}
 			made := plan.Made{}

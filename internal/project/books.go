@@ -71,7 +71,7 @@ func (p *Project) CutOff() (*CutOff, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())
+	entries, err := p.journal()
 	if err != nil {
 		return nil, err
 	}

@@ -70,6 +70,19 @@ func (p *Project) glance(ctx context.Context) (prior resource.Prior, live resour
 	return prior, live, false, nil
 }
 
+// journal reads what a run under way, or one that was cut off, has written.
+func (p *Project) journal() ([]apply.Entry, error) {
+	path := p.Store.JournalPath()
+	entries, err := durable.ReadJournal[apply.Entry](path)
+	if err == nil && len(entries) > 0 {
+		err = apply.CheckJournal(entries)
+		if err != nil {
+			err = fmt.Errorf("the journal %s is damaged: %w. Nothing was touched. Keep a copy, and bring back the file as it was; without it, cosplay reset puts the host back", path, err)
+		}
+	}
+	return entries, err
+}
+
 // unfinished reports whether a run is under way or was cut off.
 func (p *Project) unfinished() bool {
 	_, err := os.Stat(p.Store.JournalPath())
@@ -111,7 +124,7 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 		if live, err = p.observeMoving(ctx, prior); err != nil {
 			return Outlook{}, err
 		}
-		entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())
+		entries, err := p.journal()
 		if err != nil {
 			return Outlook{}, err
 		}
@@ -147,7 +160,7 @@ func (p *Project) knowsHosts(prior resource.Prior) error {
 
 // recover folds the journal of a run that was cut off into the state.
 func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Prior, error) {
-	entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())
+	entries, err := p.journal()
 	if err != nil {
 		return prior, err
 	}
@@ -178,7 +191,7 @@ func (p *Project) owner(prior resource.Prior) (resource.Owner, error) {
 	if prior.Lineage != "" || !p.unfinished() {
 		return prior.Owner(), nil
 	}
-	entries, err := durable.ReadJournal[apply.Entry](p.Store.JournalPath())
+	entries, err := p.journal()
 	if err != nil || len(entries) == 0 {
 		return resource.Owner{}, err
 	}

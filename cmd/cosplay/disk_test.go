@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFullDisk: with less and less room on a small disk, apply and destroy say
+// that it is full or come through; with room again they converge, and nothing is
+// lost.
+func TestFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a small disk")
+	}
+	disk := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk).CombinedOutput(); err != nil {
+		t.Skipf("there is no small disk to be had: %v %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", disk).Run() })
+	if err := os.WriteFile(filepath.Join(disk, "fleet.hcl"), []byte(fleet), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := project{t, disk}
+	p.run("plan")
+	before := p.hardware()
+	told := 0
+	for _, room := range []int{0, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512} {
+		for _, verb := range []string{"apply", "destroy"} {
+			full := p.fill(room)
+			out, err := p.command(verb, "--auto-approve").CombinedOutput()
+			if err != nil {
+				told++
+				if said := oneLine(string(out)); !strings.Contains(said, "no space left") && !strings.Contains(said, "full") && !strings.Contains(said, "room") {
+					t.Errorf("%s with %d KiB: it does not say that the disk is full:\n%s", verb, room, out)
+				}
+			}
+			if err := os.Remove(full); err != nil {
+				t.Fatal(err)
+			}
+			p.run(verb, "--auto-approve")
+		}
+		if !bytes.Equal(p.hardware(), before) {
+			t.Fatalf("with %d KiB: the host is not as it was", room)
+		}
+	}
+	if told < 5 {
+		t.Errorf("the disk was full %d times: the test proves too little", told)
+	}
+	t.Logf("the disk was full %d times", told)
+}
+
+// fill leaves so many KiB of the disk free.
+func (p project) fill(room int) string {
+	p.t.Helper()
+	path := filepath.Join(p.dir, "filler")
+	script := fmt.Sprintf(`free=$(df -k --output=avail %q | tail -1); [ "$free" -le %[2]d ] || dd if=/dev/zero of=%[3]q bs=1k count=$((free - %[2]d)) status=none; touch %[3]q || : >%[3]q`, p.dir, room, path)
+	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
+		p.t.Fatalf("%v %s", err, out)
+	}
+	return path
+}

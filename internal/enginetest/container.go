@@ -15,12 +15,12 @@ import (
 )
 
 // Load makes an image with a shell, ls, cat and the like, out of the static
-// busybox of this machine.
-func (e *Engine) Load(t testing.TB, name string) {
+// busybox of this machine. changes are lines as of a Dockerfile.
+func (e *Engine) Load(t testing.TB, name string, changes ...string) {
 	t.Helper()
 	need(t, "busybox")
 	source := image.ImportSource{Source: bytes.NewReader(busybox(t)), SourceName: "-"}
-	answer, err := e.client.ImageImport(context.Background(), source, name, image.ImportOptions{Changes: []string{"ENV PATH=/bin"}})
+	answer, err := e.client.ImageImport(context.Background(), source, name, image.ImportOptions{Changes: append([]string{"ENV PATH=/bin"}, changes...)})
 	check(t, err)
 	defer answer.Close()
 	var said bytes.Buffer

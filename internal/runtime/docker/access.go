@@ -2,13 +2,16 @@ package docker
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"golang.org/x/sys/unix"
@@ -16,6 +19,7 @@ import (
 	"cosplay/driver"
 	"cosplay/internal/cdi"
 	"cosplay/internal/disguise"
+	"cosplay/internal/initd"
 	"cosplay/internal/resource"
 )
 
@@ -53,7 +57,7 @@ func (r Runtime) access() access {
 	case registered && cdi.Writable(e.specs):
 		return access{byRuntime, "CDI by NVIDIA's runtime"}
 	case hookInstalled():
-		return access{byHook, "--gpus (NVIDIA's hook)"}
+		return access{byHook, "--gpus (NVIDIA's hook), disguised by LD_LIBRARY_PATH"}
 	case (registered || len(e.info.CDISpecDirs) > 0) && !cdi.Writable(e.specs):
 		return access{noWay, "none: " + e.specs + " cannot be written"}
 	}
@@ -106,11 +110,12 @@ type grant struct {
 	visible string // NVIDIA_VISIBLE_DEVICES of the container itself; "" leaves it to the engine
 	runtime string // "" is the engine's default
 	devices []container.DeviceRequest
+	env     map[string]string // for every program of the session
 }
 
 // grant makes what a slice needs outside of the container, which is a CDI
 // device's specification, and tells what the container is created with.
-func (r Runtime) grant(a access, s resource.Session, given resource.Handle) (grant, error) {
+func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given resource.Handle) (grant, error) {
 	// Where NVIDIA's runtime is the engine's own choice it would inject whatever
 	// the image says in this variable; void is its word for nothing.
 	g := grant{visible: "void"}
@@ -121,7 +126,7 @@ func (r Runtime) grant(a access, s resource.Session, given resource.Handle) (gra
 	front := map[string]string{driver.NVML: filepath.Join(r.inside(s.ID), facadeFile)}
 	switch a.way {
 	case byEngine, byRuntime:
-		device := cdi.Qualified(Name(s.ID))
+		device := cdi.Qualified(r.device(s.ID))
 		if err := r.writeDevice(s, given, library, front); err != nil {
 			return g, err
 		}
@@ -134,6 +139,12 @@ func (r Runtime) grant(a access, s resource.Session, given resource.Handle) (gra
 	case byHook:
 		g.visible = ""
 		g.devices = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: []string{given.UUID}, Capabilities: [][]string{{"gpu", "compute", "utility"}}}}
+		// The hook mounts the driver's libraries over what is mounted here.
+		path, err := r.libraryPath(ctx, s)
+		if err != nil {
+			return g, err
+		}
+		g.env = map[string]string{loaderPath: path}
 	}
 	if library, err = filepath.EvalSymlinks(library); err != nil {
 		return g, fmt.Errorf("the host's NVML library: %w", err)
@@ -151,6 +162,35 @@ func (r Runtime) grant(a access, s resource.Session, given resource.Handle) (gra
 	return g, nil
 }
 
+// loaderPath is the variable with the folders where the loader looks first.
+const loaderPath = "LD_LIBRARY_PATH"
+
+// libraryPath has the facade's folder in front of what the user, or else the
+// image, has in that variable. A missing image is told when it is made use of.
+func (r Runtime) libraryPath(ctx context.Context, s resource.Session) (string, error) {
+	facades := initd.Dir + "/" + path.Dir(facadeFile)
+	rest, ok := s.Env[loaderPath]
+	if !ok {
+		ctx, cancel := soon(ctx)
+		defer cancel()
+		made, err := r.Engine.client.ImageInspect(ctx, s.Box.Image)
+		if err != nil && !errdefs.IsNotFound(err) {
+			return "", explain("looking at the image "+s.Box.Image, err, about(s, 0))
+		}
+		if made.Config != nil {
+			for _, variable := range made.Config.Env {
+				if value, is := strings.CutPrefix(variable, loaderPath+"="); is {
+					rest = value
+				}
+			}
+		}
+	}
+	if rest == "" { // an empty part would be the folder that a program is in
+		return facades, nil
+	}
+	return facades + ":" + rest, nil
+}
+
 func (r Runtime) library() (string, error) {
 	if r.Library == "" {
 		return disguise.SystemLibrary()
@@ -160,6 +200,12 @@ func (r Runtime) library() (string, error) {
 
 func bind(source, target string, readOnly bool) mount.Mount {
 	return mount.Mount{Type: mount.TypeBind, Source: source, Target: target, ReadOnly: readOnly}
+}
+
+// device is what the CDI device of a session is called. All projects of a machine
+// share the folder of specifications, and may have sessions of one name.
+func (r Runtime) device(session string) string {
+	return Name(session) + "-" + short(r.Owner.Lineage)
 }
 
 // writeDevice writes the specification of the session's CDI device: the nodes of
@@ -186,7 +232,7 @@ func (r Runtime) writeDevice(s resource.Session, given resource.Handle, library 
 	if err != nil {
 		return err
 	}
-	_, err = cdi.Write(r.Engine.specs, Name(s.ID), cdi.Edits{Nodes: nodes, Mounts: append(cdi.Mounts(libraries, fronts), d.Tools()...)})
+	_, err = cdi.Write(r.Engine.specs, r.device(s.ID), cdi.Edits{Nodes: nodes, Mounts: append(cdi.Mounts(libraries, fronts), d.Tools()...)})
 	return err
 }
 
@@ -198,7 +244,7 @@ func (r Runtime) removeDevice(session string) error {
 	if err := unix.Access(r.Engine.specs, unix.F_OK); err != nil {
 		return nil
 	}
-	return cdi.Remove(r.Engine.specs, Name(session))
+	return cdi.Remove(r.Engine.specs, r.device(session))
 }
 
 // pciAddress finds a GPU among those that the driver shows in the kernel's files.

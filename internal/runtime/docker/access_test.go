@@ -35,11 +35,11 @@ func TestAccess(t *testing.T) {
 	}{
 		{"simulated", registered, writable, hook, "/sim", byMount, "simulated library by mount", ""},
 		{"engine", system.Info{CDISpecDirs: []string{"/etc/cdi", writable}, Runtimes: registered.Runtimes}, writable, hook, "", byEngine, "CDI by the engine", ""},
-		{"engine that looks elsewhere", system.Info{CDISpecDirs: []string{"/etc/cdi"}}, writable, hook, "", byHook, "--gpus (NVIDIA's hook)", ""},
+		{"engine that looks elsewhere", system.Info{CDISpecDirs: []string{"/etc/cdi"}}, writable, hook, "", byHook, "--gpus (NVIDIA's hook), disguised by LD_LIBRARY_PATH", ""},
 		{"runtime", registered, writable, hook, "", byRuntime, "CDI by NVIDIA's runtime", ""},
-		{"runtime and no right to write", registered, locked, hook, "", byHook, "--gpus (NVIDIA's hook)", ""},
+		{"runtime and no right to write", registered, locked, hook, "", byHook, "--gpus (NVIDIA's hook), disguised by LD_LIBRARY_PATH", ""},
 		{"runtime alone and no right to write", registered, locked, "", "", noWay, "none: /dev/null/cdi cannot be written", "run cosplay as root"},
-		{"hook", system.Info{}, writable, hook, "", byHook, "--gpus (NVIDIA's hook)", ""},
+		{"hook", system.Info{}, writable, hook, "", byHook, "--gpus (NVIDIA's hook), disguised by LD_LIBRARY_PATH", ""},
 		{"nothing", system.Info{}, writable, "", "", noWay, "none: NVIDIA's container toolkit is not installed", "nvidia-ctk runtime configure"},
 	} {
 		t.Setenv("PATH", c.path)
@@ -149,10 +149,23 @@ func TestDevice(t *testing.T) {
 	}
 
 	// An engine that injects devices itself is asked for the same one.
-	g, err := w.grant(access{way: byEngine}, w.s, w.given)
+	g, err := w.grant(context.Background(), access{way: byEngine}, w.s, w.given)
 	check(t, err)
-	if len(g.devices) != 1 || g.devices[0].Driver != "cdi" || !slices.Equal(g.devices[0].DeviceIDs, []string{cdi.Qualified(Name(w.s.ID))}) || g.runtime != "" || len(g.mounts) != 0 {
+	if len(g.devices) != 1 || g.devices[0].Driver != "cdi" || !slices.Equal(g.devices[0].DeviceIDs, []string{cdi.Qualified(w.device(w.s.ID))}) || g.runtime != "" || len(g.mounts) != 0 {
 		t.Errorf("granted: %+v", g)
+	}
+
+	// Another project's session of the same name has a device of its own.
+	other := w.Runtime
+	other.Owner.Lineage = "0123456789abcdef"
+	_, err = other.grant(context.Background(), access{way: byEngine}, w.s, w.given)
+	check(t, err)
+	if files, _ := filepath.Glob(filepath.Join(specs, "*-0123456789ab.json")); len(files) != 1 {
+		t.Errorf("another project's is not there")
+	}
+	check(t, other.removeDevice(w.s.ID))
+	if files, _ := filepath.Glob(filepath.Join(specs, "*")); len(files) != 1 || !strings.Contains(files[0], w.Owner.Lineage) {
+		t.Errorf("there are %v", files)
 	}
 	check(t, w.removeDevice(w.s.ID))
 
@@ -175,6 +188,34 @@ func TestHook(t *testing.T) {
 	}
 	if _, failed, code := w.exec(t, nil, "cmp", "/usr/lib64/libnvidia-ml.so.1", "/run/cosplay/lib/libnvidia-ml.so.1"); code != 0 {
 		t.Errorf("the facade: %s", failed)
+	}
+	// What NVIDIA's own hook mounts lies over that; so the loader is told.
+	path := func() string {
+		t.Helper()
+		out, _, _ := w.exec(t, nil, "sh", "-c", "echo $LD_LIBRARY_PATH; ls ${LD_LIBRARY_PATH%%:*}")
+		path, files, _ := strings.Cut(strings.TrimSpace(out), "\n")
+		if files != "libnvidia-ml.so.1" {
+			t.Errorf("in the first folder of %s: %s", path, files)
+		}
+		return path
+	}
+	if got := path(); got != "/run/cosplay/lib" {
+		t.Errorf("neither image nor user has one: %s", got)
+	}
+	e.Load(t, "pathed", "ENV LD_LIBRARY_PATH=/image")
+	w.s.Box.Image = "pathed"
+	w.prepare(t)
+	if got := path(); got != "/run/cosplay/lib:/image" {
+		t.Errorf("the image has one: %s", got)
+	}
+	w.s.Env[loaderPath] = "/mine"
+	w.prepare(t)
+	if got := path(); got != "/run/cosplay/lib:/mine" {
+		t.Errorf("the user has one: %s", got)
+	}
+	w.s.Env, w.s.Box.Image = nil, "nowhere"
+	if _, err := w.Prepare(context.Background(), w.s, w.given); err == nil || !strings.Contains(err.Error(), "there is no image nowhere") {
+		t.Errorf("no image: %v", err)
 	}
 }
 

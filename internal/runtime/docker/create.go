@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,7 +103,7 @@ const visibleDevices = "NVIDIA_VISIBLE_DEVICES"
 
 // environment is that of the container itself: what docker exec by hand finds.
 func (r Runtime) environment(s resource.Session, slice string, g grant) []string {
-	env := r.config(s, slice).Env
+	env := r.config(s, slice, g.env).Env
 	delete(env, visibleDevices)
 	if g.visible != "" {
 		env[visibleDevices] = g.visible
@@ -120,6 +122,10 @@ func (r Runtime) mounts(s resource.Session) []mount.Mount {
 		bind(r.inside(s.ID), initd.Dir, true),
 		bind(s.Workspace, initd.WorkDir, false),
 	}
+	if own := r.ownFolder(s.Workspace); own != "" {
+		all = append(all, mount.Mount{Type: mount.TypeTmpfs, Target: path.Join(initd.WorkDir, filepath.ToSlash(own)), ReadOnly: true,
+			TmpfsOptions: &mount.TmpfsOptions{Mode: 0o555}})
+	}
 	for _, v := range s.Box.Volumes {
 		kind := mount.TypeBind
 		if v.Named() {
@@ -128,6 +134,27 @@ func (r Runtime) mounts(s resource.Session) []mount.Mount {
 		all = append(all, mount.Mount{Type: kind, Source: v.Source, Target: v.Target, ReadOnly: v.ReadOnly})
 	}
 	return all
+}
+
+// scratch is the folder in which a project keeps its simulated hosts, the session
+// folders with their keys, and more.
+const scratch = ".cosplay"
+
+// ownFolder is where that of this project is in a workspace, "" where it is not:
+// no session is to change it by accident.
+func (r Runtime) ownFolder(workspace string) string {
+	resolved := func(path string) string {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
+		}
+		return path
+	}
+	inside, err := filepath.Rel(resolved(workspace), resolved(r.Base))
+	if err != nil || !filepath.IsLocal(inside) {
+		return ""
+	}
+	parts := strings.Split(inside, string(filepath.Separator))
+	return filepath.Join(parts[:slices.Index(parts, scratch)+1]...)
 }
 
 // hostname is a session's ID in the characters that a machine's name may have.

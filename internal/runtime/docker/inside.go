@@ -48,7 +48,8 @@ func (r Runtime) inside(session string) string { return filepath.Join(r.folder(s
 
 // furnish writes a session's folder, or brings it up to date. A crash may leave
 // any of it half written: it is derived, and written again before every start.
-func (r Runtime) furnish(s resource.Session, slice string) error {
+// granted is what the session's environment needs for its slice.
+func (r Runtime) furnish(s resource.Session, slice string, granted map[string]string) error {
 	inside := r.inside(s.ID)
 	for dir, mode := range map[string]os.FileMode{
 		r.folder(s.ID): 0o700, inside: 0o755,
@@ -58,7 +59,7 @@ func (r Runtime) furnish(s resource.Session, slice string) error {
 			return fmt.Errorf("making the session folder: %w", err)
 		}
 	}
-	config, err := json.Marshal(r.config(s, slice))
+	config, err := json.Marshal(r.config(s, slice, granted))
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (r Runtime) furnish(s resource.Session, slice string) error {
 }
 
 // config is what cosplay-init is told.
-func (r Runtime) config(s resource.Session, slice string) initd.Config {
+func (r Runtime) config(s resource.Session, slice string, granted map[string]string) initd.Config {
 	env := map[string]string{
 		"HOST_USER":                  s.Box.User.Name,
 		"HOST_UID":                   strconv.Itoa(s.Box.User.UID),
@@ -85,6 +86,7 @@ func (r Runtime) config(s resource.Session, slice string) initd.Config {
 		"NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
 	}
 	maps.Copy(env, disguise.Environment(s, slice))
+	maps.Copy(env, granted)
 	user := s.Box.User
 	return initd.Config{
 		User:           initd.User{Name: user.Name, UID: uint32(user.UID), GID: uint32(user.GID), Group: user.Group, Sudo: s.Box.Sudo},

@@ -60,6 +60,37 @@ func TestInside(t *testing.T) {
 	}
 }
 
+// TestOwnFolder: a session in whose workspace the project lies finds an empty
+// folder in the place of the project's own, and cannot write there.
+func TestOwnFolder(t *testing.T) {
+	for _, c := range []struct{ workspace, base, want string }{
+		{"/p", "/p/.cosplay/sessions/default/lab.containers", ".cosplay"},
+		{"/home/jane", "/home/jane/p/.cosplay/sessions/default/lab.containers", "p/.cosplay"},
+		{"/", "/p/.cosplay/sessions", "p/.cosplay"},
+		{"/p/work", "/p/.cosplay/sessions", ""},
+		{"/p/.cosplay/work", "/p/.cosplay/sessions", ""},
+		{"/home/jane", "/home/jane/sessions", ""},
+		{"/p", "/p2/.cosplay/sessions", ""},
+	} {
+		if got := (Runtime{Base: c.base}).ownFolder(c.workspace); got != c.want {
+			t.Errorf("of %s in %s: %q, want %q", c.base, c.workspace, got, c.want)
+		}
+	}
+	w := newWorld(t)
+	project := w.s.Workspace
+	check(t, makeWorkspace(project, w.s.Box.User))
+	w.Base = filepath.Join(project, scratch, "sessions")
+	w.s.Box.SSH.Enabled = false
+	w.prepare(t)
+	out, failed, code := w.exec(t, nil, "sh", "-c", "ls -a /workspace/.cosplay; touch /workspace/file; touch /workspace/.cosplay/file")
+	if out != ".\n..\n" || !strings.Contains(failed, "Read-only file system") || code == 0 {
+		t.Errorf("inside: %q, %q, %d", out, failed, code)
+	}
+	if _, err := os.Stat(filepath.Join(project, "file")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHostKey: the key stays the same over a replacement, and is each session's
 // and each state's own.
 func TestHostKey(t *testing.T) {
@@ -88,7 +119,7 @@ func TestFolder(t *testing.T) {
 	s.Env["NVIDIA_DRIVER_CAPABILITIES"] = "all"
 	s.Command = []string{"sleep", "1"}
 	for range 2 { // again over what is there
-		check(t, w.furnish(s, "MIG-1"))
+		check(t, w.furnish(s, "MIG-1", map[string]string{"LD_LIBRARY_PATH": "/first"}))
 	}
 	modes := map[string]os.FileMode{".": 0o700, insideDir: 0o755, "inside/init.json": 0o600, "inside/host_key": 0o600, "inside/cosplay-init": 0o755, "inside/figures": 0o444, "inside/" + facadeFile: 0o755, "inside/" + driverFile: 0o644}
 	for path, mode := range modes {
@@ -100,7 +131,7 @@ func TestFolder(t *testing.T) {
 	check(t, err)
 	var c initd.Config
 	check(t, json.Unmarshal(data, &c))
-	if err := c.Validate(); err != nil || c.User.Name != "jane" || !c.User.Sudo || !c.SSH.Enabled || !slices.Equal(c.Command, s.Command) || c.Env["NVIDIA_DRIVER_CAPABILITIES"] != "all" {
+	if err := c.Validate(); err != nil || c.User.Name != "jane" || !c.User.Sudo || !c.SSH.Enabled || !slices.Equal(c.Command, s.Command) || c.Env["NVIDIA_DRIVER_CAPABILITIES"] != "all" || c.Env["LD_LIBRARY_PATH"] != "/first" {
 		t.Errorf("cosplay-init is told %+v, %v", c, err)
 	}
 	// A program that a crash has left half written is mended by the next process.

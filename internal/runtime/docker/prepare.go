@@ -76,13 +76,13 @@ func (r Runtime) tidy(ctx context.Context, session string) error {
 }
 
 func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (resource.Container, error) {
-	if err := r.furnish(s, given.UUID); err != nil {
-		return resource.Container{}, err
+	granted, err := r.grant(ctx, access, s, given)
+	if err == nil {
+		err = r.furnish(s, given.UUID, granted.env)
 	}
-	if err := makeWorkspace(s.Workspace, s.Box.User); err != nil {
-		return resource.Container{}, err
+	if err == nil {
+		err = makeWorkspace(s.Workspace, s.Box.User)
 	}
-	granted, err := r.grant(access, s, given)
 	if err != nil {
 		return resource.Container{}, err
 	}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strings"
 
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types"
@@ -29,8 +31,15 @@ type Engine interface {
 
 var _ Engine = (*client.Client)(nil)
 
-// Tags maps every name that an image of the engine has, in the form of Normal,
-// to the image's ID. It is one call.
+// idLength is how many digits of an image's ID the docker command shows.
+const idLength = 12
+
+// bareID is a name that may as well be such an ID.
+var bareID = regexp.MustCompile("^[0-9a-f]{12}$")
+
+// Tags maps every name that an image of the engine has to the image's ID. Names
+// are in the form of Normal: name:tag and name@digest. An image is there under its
+// ID too, whole (sha256:...) and in its first 12 digits. It is one call.
 func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
 	images, err := engine.ImageList(ctx, image.ListOptions{})
 	if err != nil {
@@ -38,11 +47,21 @@ func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
 	}
 	tags := map[string]string{}
 	for _, i := range images {
+		tags[i.ID] = i.ID
+		if _, digits, _ := strings.Cut(i.ID, ":"); len(digits) >= idLength {
+			tags[digits[:idLength]] = i.ID
+		}
+	}
+	for _, i := range images {
 		for _, names := range [][]string{i.RepoTags, i.RepoDigests} {
 			for _, name := range names {
 				// What has no name is <none>.
 				if name, err := Normal(name); err == nil {
 					tags[name] = i.ID
+					// To the engine, a name goes before an ID that looks like it.
+					if bare := strings.TrimSuffix(name, ":latest"); bareID.MatchString(bare) {
+						tags[bare] = i.ID
+					}
 				}
 			}
 		}
@@ -51,7 +70,8 @@ func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
 }
 
 // Normal is an image's name as Docker shows it: without docker.io/library, and
-// with a tag or digest. debian becomes debian:latest.
+// with a tag or a digest. debian becomes debian:latest, and debian:12@sha256:...
+// debian@sha256:..., since engines look at the digest alone.
 func Normal(ref string) (string, error) {
 	named, err := parse(ref)
 	if err != nil {
@@ -64,6 +84,9 @@ func parse(ref string) (reference.Named, error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
 		return nil, fmt.Errorf("%q is not the name of an image (%w); a name is like debian:12 or registry.example.com/team/image:tag", ref, err)
+	}
+	if digested, ok := named.(reference.Digested); ok {
+		return reference.WithDigest(reference.TrimNamed(named), digested.Digest())
 	}
 	return reference.TagNameOnly(named), nil
 }

@@ -74,7 +74,7 @@ func TestNormal(t *testing.T) {
 		"registry.example.com:5000/team/x:1": "registry.example.com:5000/team/x:1",
 		"localhost/x":                        "localhost/x:latest",
 		"debian@" + digest:                   "debian@" + digest,
-		"debian:12@" + digest:                "debian:12@" + digest,
+		"debian:12@" + digest:                "debian@" + digest,
 	} {
 		if got, err := Normal(ref); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", ref, got, err, want)
@@ -87,11 +87,14 @@ func TestNormal(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
+	id := func(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
+	one, two, three := id("1"), id("2"), id("3")
+	digest := "sha256:" + strings.Repeat("0a", 32)
 	engine := newFakeEngine(t, func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode([]image.Summary{
-			{ID: "one", RepoTags: []string{"debian:12", "docker.io/library/debian:bookworm"}, RepoDigests: []string{"debian@sha256:" + strings.Repeat("0a", 32)}},
-			{ID: "two", RepoTags: []string{"<none>:<none>"}, RepoDigests: []string{"<none>@<none>"}},
-			{ID: "three", RepoTags: []string{"localhost:5000/x:1"}},
+			{ID: one, RepoTags: []string{"debian:12", "docker.io/library/debian:bookworm"}, RepoDigests: []string{"debian@" + digest}},
+			{ID: two, RepoTags: []string{"<none>:<none>"}, RepoDigests: []string{"<none>@<none>"}},
+			{ID: three, RepoTags: []string{"localhost:5000/x:1", strings.Repeat("2", 12) + ":latest"}},
 		})
 	})
 	tags, err := Tags(t.Context(), engine)
@@ -99,10 +102,18 @@ func TestTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"debian:12": "one", "debian:bookworm": "one", "debian@sha256:" + strings.Repeat("0a", 32): "one", "localhost:5000/x:1": "three",
+		"debian:12": one, "debian:bookworm": one, "debian@" + digest: one, "localhost:5000/x:1": three,
+		one: one, two: two, three: three, strings.Repeat("1", 12): one, strings.Repeat("3", 12): three,
+		// A name goes before the ID of another image.
+		"222222222222:latest": three, "222222222222": three,
 	}
 	if diff := cmp.Diff(want, tags); diff != "" {
 		t.Error(diff)
+	}
+	for typed, want := range map[string]string{"debian:12@" + digest: one, "debian:other@" + digest: one, "docker.io/library/debian@" + digest: one, two: two} {
+		if name, err := Normal(typed); err != nil || tags[name] != want {
+			t.Errorf("%s is looked up as %s, %v: %s", typed, name, err, tags[name])
+		}
 	}
 	if n := len(engine.requests); n != 1 {
 		t.Errorf("%d calls instead of 1", n)

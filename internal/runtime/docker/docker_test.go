@@ -259,12 +259,16 @@ func TestForeign(t *testing.T) {
 	forged := w.labels(w.s, w.given.UUID)
 	forged[labelHash] = "0123"
 	for name, labels := range map[string]map[string]string{"without labels": nil, "with a hash of its own": forged} {
+		whose := "which cosplay did not make"
+		if labels != nil {
+			whose = "in another cosplay project"
+		}
 		id := w.foreign(t, Name(w.s.ID), container.Config{Labels: labels}, nil)
 		if all := w.list(t); len(all) != 0 {
 			t.Errorf("%s: listed %+v", name, all)
 		}
 		_, err := w.Prepare(ctx, w.s, w.given)
-		if err == nil || !strings.Contains(err.Error(), "the name "+Name(w.s.ID)+" is taken by the container "+id[:12]) {
+		if err == nil || !strings.Contains(err.Error(), "the name "+Name(w.s.ID)+" is taken by the container "+id[:12]) || !strings.Contains(err.Error(), whose) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := w.Exec(ctx, w.s.ID, nil, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "is taken by") {

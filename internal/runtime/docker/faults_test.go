@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -151,6 +152,27 @@ func TestFaults(t *testing.T) {
 	_, err = w.Prepare(context.Background(), w.s, w.given)
 	if _, left := os.Stat(w.Base); !errdefs.IsNotFound(err) || len(w.labelled(t)) != 0 || left == nil {
 		t.Errorf("a replacement without an image: %v, left %v", err, w.labelled(t))
+	}
+}
+
+// TestExitCode: of a container that starts again the engine tells 0 now and then,
+// which is asked once more.
+func TestExitCode(t *testing.T) {
+	codes := []int{0, 127, 1}
+	e := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"StatusCode": %d}`, codes[0])
+		codes = codes[1:]
+	})
+	for _, c := range []struct {
+		restart    string
+		told, want int64
+	}{{"no", 0, 0}, {"on-failure", 0, 0}, {"always", 3, 3}, {"unless-stopped", 0, 127}} {
+		if got := (Runtime{Engine: e}).exitCode(context.Background(), "1", c.restart, c.told); got != c.want {
+			t.Errorf("%s: %d, want %d", c.restart, got, c.want)
+		}
+	}
+	if len(codes) != 1 {
+		t.Errorf("asked %d times, not 2", 3-len(codes))
 	}
 }
 

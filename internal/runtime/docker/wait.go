@@ -33,7 +33,7 @@ func (r Runtime) await(ctx context.Context, id string, s resource.Session, port 
 	go func() { ready <- settles(ctx, s, port) }()
 	select {
 	case end := <-ended:
-		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one", end.StatusCode)
+		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one", r.exitCode(ctx, id, s.Box.Restart, end.StatusCode))
 	case err := <-ready:
 		return err
 	case err := <-failed:
@@ -42,6 +42,29 @@ func (r Runtime) await(ctx context.Context, id string, s resource.Session, port 
 		}
 		return explain("waiting for it", err, subject{})
 	}
+}
+
+// exitCode is what a container ended with. Of one that it starts again at once,
+// the engine may tell the 0 of the fresh start; the next ends tell the truth.
+func (r Runtime) exitCode(ctx context.Context, id, restart string, told int64) int64 {
+	if restart != string(container.RestartPolicyAlways) && restart != string(container.RestartPolicyUnlessStopped) {
+		return told
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for range 3 {
+		if told != 0 {
+			break
+		}
+		ended, failed := r.Engine.client.ContainerWait(ctx, id, container.WaitConditionNextExit)
+		select {
+		case end := <-ended:
+			told = end.StatusCode
+		case <-failed:
+			return told
+		}
+	}
+	return told
 }
 
 // settles returns when a session answers and, where it may end by itself, has had

@@ -28,6 +28,7 @@ const stopPatience = 5 * time.Second
 // serve makes the user, his environment and the ssh server, and runs the
 // command. Its exit code is the container's.
 func serve(config string) int {
+	_ = os.WriteFile("/proc/self/comm", []byte("cosplay-init"), 0) // where it cannot be, top shows "exe"
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded...)
 	c, err := initd.Load(config)

@@ -120,7 +120,8 @@ func shut(c io.Closer) { _ = c.Close() }
 
 func (s *Server) config() *ssh.ServerConfig {
 	config := &ssh.ServerConfig{
-		ServerVersion: "SSH-2.0-cosplay",
+		// OpenSSH tells only its like when nobody reads a program's output any more.
+		ServerVersion: "SSH-2.0-OpenSSH_cosplay",
 		MaxAuthTries:  20, // an agent offers all its keys
 		PublicKeyCallback: func(who ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			if who.User() == s.Launcher.Account.Name && s.knows(key) {

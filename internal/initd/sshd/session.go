@@ -30,6 +30,7 @@ type session struct {
 	agent   *agentSocket  // nil without one
 	cmd     *exec.Cmd     // nil before it was started
 	ours    []io.Closer   // our ends of its pipes
+	output  *os.File      // the one that its output comes from; nil with a terminal
 	waited  chan struct{} // closed when the process is reaped
 	started bool
 }
@@ -61,6 +62,10 @@ func (s *session) request(r *ssh.Request) {
 		ok = s.term.resize(r.Payload)
 	case "signal":
 		ok = s.signal(r.Payload)
+	case "eow@openssh.com": // nobody reads the output any more, as behind | head
+		if s.output != nil {
+			shut(s.output) // the process gets SIGPIPE with what it writes next
+		}
 	case "auth-agent-req@openssh.com":
 		ok = s.openAgent()
 	}
@@ -186,7 +191,7 @@ func (s *session) onPipes(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	s.cmd = cmd
+	s.cmd, s.output = cmd, outR
 	go func() {
 		_, _ = io.Copy(inW, s.ch) // the process need not read all
 		shut(inW)

@@ -61,6 +61,41 @@ func TestInputAndMuchOutput(t *testing.T) {
 	}
 }
 
+// TestNobodyReads: a program whose output nobody reads any more ends, as it would
+// behind a pipe here.
+func TestNobodyReads(t *testing.T) {
+	w := serve(t, 0)
+	if w == nil {
+		return
+	}
+	line := fmt.Sprint("nobody-reads-", time.Now().UnixNano())
+	cmd := w.SSH(nil, "exec yes "+line)
+	stdin, err := cmd.StdinPipe() // open, so that nothing else ends the session
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stuck := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	defer stuck.Stop()
+	if _, err := output.Read(make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := output.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 141 { // 128 and SIGPIPE's number
+		t.Errorf("it ended with %d", code)
+	}
+}
+
 // A background process that lets go of the streams does not hold the session.
 func TestBackground(t *testing.T) {
 	w := serve(t, 0)

@@ -10,10 +10,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -106,7 +108,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 		if planned, err = loadPlan(o.planFile); err != nil {
 			return err
 		}
-		if prior, live, err = p.Fresh(ctx, planned); err != nil {
+		if prior, live, err = inv.stillGood(ctx, p, files, planned); err != nil {
 			return err
 		}
 	} else {
@@ -135,12 +137,27 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 				return err
 			}
 			// The answer may have taken its time.
-			if prior, live, err = p.Fresh(ctx, planned); err != nil {
+			if prior, live, err = inv.stillGood(ctx, p, files, planned); err != nil {
 				return err
 			}
 		}
 	}
 	return inv.carryOut(ctx, p, planned, prior, live, o)
+}
+
+// stillGood looks again whether a plan that was shown earlier can be carried
+// out. Its warnings have been told.
+func (inv *invocation) stillGood(ctx context.Context, p *project.Project, files map[string]*hcl.File, planned *plan.Plan) (resource.Prior, resource.Live, error) {
+	prior, live, err := p.Fresh(ctx, planned)
+	if err != nil {
+		return prior, live, err
+	}
+	diags, err := p.Check(ctx, planned, prior, live)
+	if err == nil && diags.HasErrors() {
+		diags = slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity != hcl.DiagError })
+		err = inv.refuse(diags, files)
+	}
+	return prior, live, err
 }
 
 // tellWaiting says who keeps a command waiting.

@@ -130,8 +130,8 @@ func lockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
 	return forgotten || g.LockState(*was.Applied.ClockMHz) == resource.LockLifted
 }
 
-// ForeignProcesses reports whether somebody else's program uses the GPU.
-func ForeignProcesses(g resource.GPU, prior resource.Prior) bool {
+// ForeignProcesses are somebody else's programs that use the GPU.
+func ForeignProcesses(g resource.GPU, prior resource.Prior) []resource.Process {
 	own := func(p resource.Process) bool {
 		return slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool {
 			if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID {
@@ -140,7 +140,7 @@ func ForeignProcesses(g resource.GPU, prior resource.Prior) bool {
 			return s.Slice.Whole() || (p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
 		})
 	}
-	return slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return !own(p) })
+	return slices.DeleteFunc(slices.Clone(g.Processes), own)
 }
 
 // foreignDrift tells of slices on a GPU in hand that are not ours. They are

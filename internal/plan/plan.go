@@ -111,7 +111,7 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 	for _, h := range live.Hosts {
 		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: h.Containers}
 		for _, g := range h.GPUs {
-			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, diff.ForeignProcesses(g, prior), g.PowerMW, g.Slices})
+			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, len(diff.ForeignProcesses(g, prior)) > 0, g.PowerMW, g.Slices})
 		}
 		hosts = append(hosts, one)
 	}

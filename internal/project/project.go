@@ -140,7 +140,7 @@ type Outlook struct {
 }
 
 // Plan works out what there is to do. Diagnostics hold warnings, and errors
-// where sessions find no place.
+// where sessions find no place or something would refuse the plan.
 func (p *Project) Plan(ctx context.Context, goal Goal) (Outlook, hcl.Diagnostics, error) {
 	var (
 		o     Outlook
@@ -161,7 +161,11 @@ func (p *Project) Plan(ctx context.Context, goal Goal) (Outlook, hcl.Diagnostics
 	d := diff.Compare(desired, o.Prior, o.Live, p.diffOptions())
 	o.Plan = plan.Build(d, desired, o.Prior, o.Live)
 	o.Plan.Basis.State = p.Store.Path
-	return o, diags, nil
+	if diags.HasErrors() {
+		return o, diags, nil // what finds no place is not checked
+	}
+	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
+	return o, append(diags, found...), err
 }
 
 func (p *Project) diffOptions() diff.Options {

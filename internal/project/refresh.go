@@ -212,7 +212,9 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 		}
 		sources = append(sources, open.source(owner))
 	}
-	return observe.Read(ctx, sources, complete)
+	live, err := observe.Read(ctx, sources, complete)
+	nameProcesses(live)
+	return live, err
 }
 
 // Hardware looks at the GPUs of all hosts and at nothing else.

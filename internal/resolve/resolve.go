@@ -87,7 +87,7 @@ func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
 		FixedPower:       !host.Manage.Power,
 		FixedPersistence: !host.Manage.Persistence,
 		NoSlices:         !host.Manage.Slices,
-		Busy:             diff.ForeignProcesses(g, r.prior),
+		Busy:             len(diff.ForeignProcesses(g, r.prior)) > 0,
 	}
 	if ours && !held.ClockUnsure && r.fittedAt(g, held.Applied.ClockMHz) {
 		card.LockMHz = held.Applied.ClockMHz
@@ -266,13 +266,28 @@ func (r *resolver) refuse(result place.Result) {
 		r.diags = append(r.diags, &hcl.Diagnostic{
 			Severity: hcl.DiagError,
 			Summary:  summary,
-			Detail:   sentence(refused.Reason) + "\n" + sentence(refused.Remedy),
+			Detail:   sentence(refused.Reason) + r.inTheWay(refused.Addresses[0]) + "\n" + sentence(refused.Remedy),
 			Subject:  r.sessionRange(refused.Addresses[0]),
 		})
 	}
 	for _, warning := range result.Warnings {
 		r.diags = append(r.diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: warning, Subject: &hcl.Range{}})
 	}
+}
+
+// inTheWay names the programs that keep GPUs which a session could have from
+// switching to MIG mode.
+func (r *resolver) inTheWay(a resource.Address) string {
+	i := slices.IndexFunc(r.wanted, func(w place.Request) bool { return w.Address == a })
+	words := ""
+	for _, card := range r.cards {
+		want := r.wanted[i].Want
+		mine := card.Host == want.Host && (want.GPU == "" || want.GPU == card.UUID)
+		if mine && card.Busy && card.Model.MIG() && !card.MIG {
+			words += fmt.Sprintf("\nGPU %d is used by %s.", card.Index, resource.ProcessNames(diff.ForeignProcesses(card.GPU, r.prior)))
+		}
+	}
+	return words
 }
 
 func sentence(text string) string {

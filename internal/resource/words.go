@@ -1,6 +1,10 @@
 package resource
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
 
 // The words for values, the same wherever a person reads them.
 
@@ -42,4 +46,20 @@ func ContainerWord(runtime string) string {
 		return "session folder"
 	}
 	return "container"
+}
+
+// ProcessNames lists programs: "python (pid 4711, 1024 MiB) and 2 more".
+func ProcessNames(processes []Process) string {
+	const shown = 4
+	var names []string
+	for _, p := range processes[:min(shown, len(processes))] {
+		names = append(names, fmt.Sprintf("%s (pid %d, %d MiB)", cmp.Or(p.Name, "a program"), p.PID, p.MemoryMiB))
+	}
+	if more := len(processes) - shown; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	if last := len(names) - 1; last > 0 {
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	return strings.Join(names, "")
 }

@@ -1,0 +1,39 @@
+package durable
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCanWriteIn: what is there or can be made; else the one thing that is in
+// the way is named, and nothing is made.
+func TestCanWriteIn(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, err := range []error{
+		os.WriteFile(at("file"), nil, 0o644), os.Symlink("nowhere", at("link")), os.Mkdir(at("shut"), 0o555), os.Symlink(".", at("here")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ path, words string }{
+		{"", ""}, {"new/and/deep", ""}, {"here/new", ""},
+		{"file", "/file is a file"}, {"file/in/it", "/file is a file"},
+		{"link", "/link is a link to what is not there"}, {"link/in", "/link is a link to what is not there"},
+		{"shut", "/shut cannot be written into: permission denied"}, {"shut/in/it", "/shut cannot be written into: permission denied"},
+	} {
+		if strings.HasPrefix(c.path, "shut") && os.Geteuid() == 0 {
+			continue // to root nothing is
+		}
+		err := CanWriteIn(at(c.path))
+		if (err == nil) != (c.words == "") || err != nil && !strings.Contains(err.Error(), dir+c.words) {
+			t.Errorf("%q: %v, want %q", c.path, err, c.words)
+		}
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 4 {
+		t.Errorf("there are %v now, %v", all, err)
+	}
+}

@@ -1,0 +1,186 @@
+package preflight_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/catalog"
+	"cosplay/internal/config"
+	"cosplay/internal/diff"
+	"cosplay/internal/plan"
+	"cosplay/internal/preflight"
+	"cosplay/internal/resource"
+)
+
+const gpu = "GPU-0"
+
+// flight is a plan with one GPU and one session that was made in its slice.
+func flight(t *testing.T, runtime string) *preflight.Flight {
+	t.Helper()
+	intent, diags := config.Load(map[string][]byte{"fleet.hcl": []byte(`
+host "lab" {
+  gpus = [0]
+}
+session "w" {
+  target = "2060"
+  image  = "here"
+}`)}, config.Options{Dir: "/project", Home: "/home/me", Target: catalog.Target})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	slice := resource.Slice{Host: "lab", GPU: gpu, Profile: "1g.18gb", Size: 1}
+	session := resource.Session{Address: resource.One("w"), ID: "w", Slice: slice, Runtime: runtime}
+	if runtime == resource.RuntimeDocker {
+		session.Box = &resource.Box{Image: "here:latest"}
+	}
+	was := resource.PriorSession{Session: session, Handle: &resource.Handle{GPUInstance: 7, UUID: "MIG-0"}, Container: &resource.Container{ID: "box-w"}}
+	return &preflight.Flight{
+		Intent: intent,
+		Prior:  resource.Prior{Sessions: []resource.PriorSession{was}},
+		Live: resource.Live{Hosts: []resource.Host{{Name: "lab",
+			Engine:     &resource.Engine{Images: map[string]string{"here:latest": "sha256:1"}},
+			GPUs:       []resource.GPU{{Host: "lab", UUID: gpu}},
+			Containers: []resource.Container{{ID: "box-w", Session: "w", Runtime: runtime}}}}},
+		Plan: &plan.Plan{
+			Desired: resource.Desired{Sessions: []resource.Session{session}},
+			Diff: diff.Diff{
+				GPUs:     []diff.GPUChange{{Host: "lab", UUID: gpu, Action: diff.Create}},
+				Sessions: []diff.SessionChange{{Address: session.Address, Action: diff.NoOp, Slice: diff.Keep, Container: diff.Keep, Before: &was, After: &session}},
+			},
+		},
+	}
+}
+
+func on(b bool) *bool { return &b }
+
+// told writes diagnostics as severity, line and summary.
+func told(diags hcl.Diagnostics) string {
+	var all []string
+	for _, d := range diags {
+		word := "error"
+		if d.Severity == hcl.DiagWarning {
+			word = "warning"
+		}
+		all = append(all, fmt.Sprintf("%s %d %s", word, d.Subject.Start.Line, d.Summary))
+	}
+	return strings.Join(all, "; ")
+}
+
+// TestGPUs: what would refuse is told at its line, and what would not is not.
+func TestGPUs(t *testing.T) {
+	seven, eight := 7, 8
+	const stuck = "3 MIG mode of GPU 0 cannot be switched on"
+	for _, c := range []struct {
+		name   string
+		before func(f *preflight.Flight, g *resource.GPU, c *diff.GPUChange, s *diff.SessionChange)
+		docker bool
+		want   string
+	}{
+		{"nobody is there", func(_ *preflight.Flight, _ *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+			c.Settings.MIG = on(true)
+		}, false, ""},
+		{"somebody is there", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+			g.Processes, c.Settings.MIG = []resource.Process{{PID: 1}}, on(true)
+		}, false, "error " + stuck},
+		{"somebody is there, and the mode stays", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+			g.Processes, c.Settings.MIG = []resource.Process{{PID: 1}}, on(false)
+		}, false, ""},
+		{"somebody is there at the end", func(f *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+			g.Processes, c.Settings.MIG, f.Plan.Desired = []resource.Process{{PID: 1}}, on(true), resource.Desired{}
+		}, false, "warning " + stuck},
+		{"pending, and set by us", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+			g.MIGPending, c.Settings.MIG = true, on(true)
+		}, false, "warning 3 MIG mode of GPU 0 is about to change"},
+		{"pending, and not ours to set", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+			g.MIGPending, c.Action = true, diff.Update
+		}, false, "warning 3 MIG mode of GPU 0 is about to change"},
+		{"pending on a GPU of ours that is put right", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+			g.MIG, c.Action, c.Settings.MIG = true, diff.Update, on(true)
+		}, false, ""},
+		{"pending, and nothing is done there", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+			g.MIGPending, c.Action = true, diff.NoOp
+		}, false, ""},
+		{"a program in a slice that goes", func(_ *preflight.Flight, g *resource.GPU, _ *diff.GPUChange, s *diff.SessionChange) {
+			g.Processes, s.Slice = []resource.Process{{PID: 1, GPUInstance: &seven}}, diff.Remake
+		}, false, "error 6 the slice of session.w is in use"},
+		{"a program in another slice", func(_ *preflight.Flight, g *resource.GPU, _ *diff.GPUChange, s *diff.SessionChange) {
+			g.Processes, s.Slice = []resource.Process{{PID: 1, GPUInstance: &eight}}, diff.Remake
+		}, false, ""},
+		{"a program in a slice that stays", func(_ *preflight.Flight, g *resource.GPU, _ *diff.GPUChange, _ *diff.SessionChange) {
+			g.Processes = []resource.Process{{PID: 1, GPUInstance: &seven}}
+		}, false, ""},
+		{"a program that ends with its container", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, s *diff.SessionChange) {
+			g.Processes, s.Slice, s.Container = []resource.Process{{PID: 1, GPUInstance: &seven}}, diff.Remove, diff.Remove
+			c.Settings.MIG = on(true)
+		}, true, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			runtime := resource.RuntimeProcess
+			if c.docker {
+				runtime = resource.RuntimeDocker
+			}
+			f := flight(t, runtime)
+			c.before(f, &f.Live.Hosts[0].GPUs[0], &f.Plan.Diff.GPUs[0], &f.Plan.Diff.Sessions[0])
+			f.GPUs()
+			if got := told(f.Diagnostics()); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestImages: an image that went since the plan was made, unless a step gets it.
+func TestImages(t *testing.T) {
+	f := flight(t, resource.RuntimeDocker)
+	f.Plan.Diff.Sessions[0].Container = diff.Remake
+	f.Images()
+	f.Live.Hosts[0].Engine.Images = nil
+	f.Plan.Steps = []plan.Step{{Do: plan.OpJSON{Op: plan.EnsureImage{Host: "lab", Image: "here:latest"}}}}
+	f.Images()
+	if got := told(f.Diagnostics()); got != "" {
+		t.Errorf("got %q", got)
+	}
+	f.Plan.Steps = nil
+	f.Images()
+	if got := told(f.Diagnostics()); got != `error 7 there is no image here:latest on host "lab"` {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestMadeAndGone: who is checked, and whose container is out of the way by
+// then. Of a container on another GPU nobody knows when it goes.
+func TestMadeAndGone(t *testing.T) {
+	f := flight(t, resource.RuntimeDocker)
+	if made := f.Made("lab"); len(made) != 0 {
+		t.Errorf("without changes %d are made", len(made))
+	}
+	f.Plan.Diff.Sessions[0].Container = diff.Remake
+	made := f.Made("lab")
+	if len(made) != 1 || len(f.Made("den")) != 0 {
+		t.Fatalf("made: %+v", made)
+	}
+	for _, other := range []struct{ name, gpu string }{{"near", gpu}, {"far", "GPU-1"}} {
+		was := *f.Plan.Diff.Sessions[0].Before
+		was.ID, was.Slice.GPU = other.name, other.gpu
+		f.Plan.Diff.Sessions = append(f.Plan.Diff.Sessions, diff.SessionChange{Address: resource.One(other.name), Container: diff.Remove, Before: &was})
+		f.Live.Hosts[0].Containers = append([]resource.Container{{ID: "box-" + other.name, Session: other.name, Runtime: resource.RuntimeDocker}}, f.Live.Hosts[0].Containers...)
+	}
+	if gone := f.Gone(made[0]); len(gone) != 2 || !gone["box-w"] || !gone["box-near"] {
+		t.Errorf("gone: %v", gone)
+	}
+}
+
+// TestOncePerBlock: the same at the same line is told once, another value twice.
+func TestOncePerBlock(t *testing.T) {
+	f := flight(t, resource.RuntimeProcess)
+	for _, summary := range []string{"a", "a", "b"} {
+		f.Session(resource.One("w"), preflight.Problem{Attribute: "workspace", Summary: summary})
+	}
+	f.Session(resource.One("unknown"), preflight.Problem{Summary: "a"})
+	if n := len(f.Diagnostics()); n != 3 {
+		t.Errorf("%d are told, want 3", n)
+	}
+}

@@ -1,0 +1,142 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/plan"
+	"cosplay/internal/preflight"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+	"cosplay/internal/sim"
+)
+
+// Check looks for everything that would refuse a plan once it is under way, and
+// changes nothing. What the world may still come to allow, like the user's
+// rights, is a warning until the state is locked for an apply.
+func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.Prior, live resource.Live) (hcl.Diagnostics, error) {
+	if !planned.Diff.Changes() {
+		return nil, nil
+	}
+	flight := &preflight.Flight{Intent: p.Intent, Plan: planned, Prior: prior, Live: live}
+	if err := p.checkRoom(flight, len(planned.Steps)); err != nil {
+		return nil, err
+	}
+	flight.GPUs()
+	flight.Images()
+	for _, c := range p.Intent.Hosts {
+		h, err := p.connect(ctx, c, prior)
+		if err != nil {
+			return nil, err
+		}
+		p.checkRights(flight, h, os.Geteuid())
+		if err := h.checkSessions(ctx, flight, prior.Owner()); err != nil {
+			return nil, err
+		}
+	}
+	return flight.Diagnostics(), nil
+}
+
+// applies reports whether the plan is about to be carried out: then the caller
+// has the lock.
+func (p *Project) applies() bool { return p.lock != nil }
+
+// checkRoom looks whether journal and state can be written. Plan itself writes
+// neither.
+func (p *Project) checkRoom(f *preflight.Flight, steps int) error {
+	if p.applies() {
+		return p.Store.Writable(steps)
+	}
+	dir := filepath.Dir(p.Store.Path)
+	err := durable.CanWriteIn(dir)
+	if info, there := os.Stat(dir); err == nil && there == nil && info.IsDir() {
+		err = p.Store.Writable(steps)
+	}
+	if err != nil {
+		f.Host("", preflight.Problem{Warning: true, Summary: "apply could not write its state", Detail: preflight.Sentence(err)})
+	}
+	return nil
+}
+
+// checkRights looks whether the GPUs of a host may be changed, and whether that
+// can be written into its ledger.
+func (p *Project) checkRights(f *preflight.Flight, h *host, uid int) {
+	if !f.Changes(h.config.Name) {
+		return
+	}
+	if !h.mayChange(uid) {
+		f.Host(h.config.Name, preflight.Problem{Attribute: "manage", Warning: !p.applies(),
+			Summary: fmt.Sprintf("the GPUs of host %q can be changed by root alone", h.config.Name),
+			Detail:  "This plan changes settings or slices, and you are not root. Use sudo cosplay apply; or have an admin make the slices, and write manage = [] to change nothing."})
+		return
+	}
+	if dir := ledgerDir(h.config, h.library); dir != "" {
+		if err := durable.CanWriteIn(filepath.Join(dir, "ledger")); err != nil {
+			f.Host(h.config.Name, preflight.Problem{Warning: !p.applies(),
+				Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.config.Name),
+				Detail:  preflight.Sentence(err) + fmt.Sprintf(" The baselines of its GPUs are kept there, so nothing is changed without. Make %s writable.", dir)})
+		}
+	}
+}
+
+// mayChange reports whether a user can have the host's GPUs changed: hardware
+// takes root.
+func (h *host) mayChange(uid int) bool {
+	simulated := h.library != "" && sim.Is(filepath.Dir(h.library))
+	return simulated || uid == 0
+}
+
+// checkSessions looks at what the sessions need whose containers are to be made.
+// Where there are none, nobody is asked.
+func (h *host) checkSessions(ctx context.Context, f *preflight.Flight, owner resource.Owner) error {
+	made := f.Made(h.config.Name)
+	if len(made) == 0 {
+		return nil
+	}
+	if err := durable.CanWriteIn(filepath.Dir(h.folders)); err != nil {
+		f.Host(h.config.Name, preflight.Problem{
+			Summary: "the session folders cannot be made",
+			Detail:  preflight.Sentence(err) + " Make way for them, or use another project folder (--chdir)."})
+	}
+	if h.engine == nil {
+		for _, c := range made {
+			f.Session(c.Address, runtime.CheckWorkspace(c.After.Workspace)...)
+		}
+		return nil
+	}
+	if err := h.docker(owner).Reaches(); err != nil {
+		f.Host(h.config.Name, preflight.Problem{Attribute: "runtime", Summary: fmt.Sprintf("slices do not reach containers on host %q", h.config.Name), Detail: preflight.Sentence(err)})
+	}
+	survey, err := h.docker(owner).Survey(ctx)
+	if err != nil {
+		return fmt.Errorf("host %s: %w", h.config.Name, err)
+	}
+	for _, c := range made {
+		if c.After.Runtime != resource.RuntimeDocker {
+			f.Session(c.Address, runtime.CheckWorkspace(c.After.Workspace)...)
+			continue
+		}
+		f.Session(c.Address, survey.Check(ctx, *c.After, f.Gone(c))...)
+	}
+	return nil
+}
+
+// nameProcesses adds what the programs on the GPUs are called.
+func nameProcesses(live resource.Live) {
+	for _, h := range live.Hosts {
+		for _, g := range h.GPUs {
+			for i := range g.Processes {
+				name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", g.Processes[i].PID))
+				if err == nil { // it may have ended, or run where we cannot look
+					g.Processes[i].Name = strings.TrimSpace(string(name))
+				}
+			}
+		}
+	}
+}

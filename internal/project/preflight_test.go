@@ -1,0 +1,87 @@
+package project
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/preflight"
+	"cosplay/internal/resource"
+)
+
+// TestRights: hardware is changed by root, a simulated host by whoever has it.
+// Until the lock is taken it is a warning: a plan may be for somebody else.
+func TestRights(t *testing.T) {
+	dir := newProject(t, sevenWorkers)
+	p := openProject(t, dir)
+	ctx := context.Background()
+	o, diags, err := p.Plan(ctx, AsConfigured)
+	if err != nil || len(diags) > 0 {
+		t.Fatal(diags, err)
+	}
+	rights := func(library string, uid int) hcl.Diagnostics {
+		f := &preflight.Flight{Intent: p.Intent, Plan: o.Plan, Prior: o.Prior, Live: o.Live}
+		c := p.Intent.Hosts[0]
+		if library != p.hosts["lab"].library {
+			c.Simulate, c.Manage.Slices = "", false
+		}
+		p.checkRights(f, &host{config: c, library: library}, uid)
+		return f.Diagnostics()
+	}
+	if found := rights(p.hosts["lab"].library, 1000); len(found) > 0 {
+		t.Errorf("simulated: %v", found)
+	}
+	found := rights("/usr/lib/libnvidia-ml.so.1", 1000)
+	if len(found) != 1 || found[0].Severity != hcl.DiagWarning || !strings.Contains(found[0].Detail, "sudo cosplay apply") || found[0].Subject.Start.Line != 2 {
+		t.Errorf("hardware, to look at: %v", found)
+	}
+	if err := p.Lock(ctx, "test", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if found := rights("/usr/lib/libnvidia-ml.so.1", 1000); !found.HasErrors() {
+		t.Errorf("hardware, to be changed: %v", found)
+	}
+}
+
+// TestLedgerInTheWay: where the ledger cannot be, nothing is changed.
+func TestLedgerInTheWay(t *testing.T) {
+	dir := newProject(t, sevenWorkers)
+	p := openProject(t, dir)
+	ctx := context.Background()
+	if _, diags, err := p.Plan(ctx, NothingLeft); err != nil || len(diags) > 0 {
+		t.Fatal(diags, err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(p.SimDir("lab"), "ledger")); err != nil {
+		t.Fatal(err)
+	}
+	before := hardware(t, dir)
+	if _, diags, err := p.Plan(ctx, AsConfigured); err != nil || diags.HasErrors() || len(diags) != 1 {
+		t.Errorf("to look at: %v, %v", diags, err)
+	}
+	if err := p.Lock(ctx, "test", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, diags, err := p.Plan(ctx, AsConfigured); err != nil || !diags.HasErrors() || !strings.Contains(diags[0].Summary, "ledger") {
+		t.Errorf("to be changed: %v, %v", diags, err)
+	}
+	if hardware(t, dir) != before {
+		t.Error("the host was touched")
+	}
+}
+
+func TestNameProcesses(t *testing.T) {
+	live := resource.Live{Hosts: []resource.Host{{GPUs: []resource.GPU{{Processes: []resource.Process{{PID: os.Getpid()}, {PID: 1 << 30}}}}}}}
+	nameProcesses(live)
+	comm, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := live.Hosts[0].GPUs[0].Processes; got[0].Name != strings.TrimSpace(string(comm)) || got[1].Name != "" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,211 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/preflight"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+)
+
+// Survey is one look at all containers of an engine, for the checks of many
+// sessions.
+type Survey struct {
+	runtime    Runtime
+	containers []container.Summary
+}
+
+// Survey looks at all containers of the engine, whoever's they are.
+func (r Runtime) Survey(ctx context.Context) (Survey, error) {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	all, err := r.Engine.client.ContainerList(ctx, container.ListOptions{All: true})
+	if err != nil {
+		return Survey{}, explain("listing the containers", err, subject{})
+	}
+	return Survey{r, all}, nil
+}
+
+// Check tells what would refuse the container of a session once others are gone:
+// those with these IDs go before it is made.
+func (s Survey) Check(ctx context.Context, session resource.Session, gone map[string]bool) []preflight.Problem {
+	if session.Box == nil {
+		return nil
+	}
+	problems := s.checkName(ctx, session, gone)
+	problems = append(problems, runtime.CheckWorkspace(session.Workspace)...)
+	problems = append(problems, checkVolumes(session)...)
+	problems = append(problems, s.runtime.Engine.checkLimits(session.Box.Limits)...)
+	if session.Box.SSH.Enabled {
+		problems = append(problems, s.checkSSH(session, gone)...)
+	}
+	return problems
+}
+
+// checkSSH looks whether address and port can be had: the port that is asked
+// for, or the one that the session had before.
+func (s Survey) checkSSH(session resource.Session, gone map[string]bool) []preflight.Problem {
+	ssh := session.Box.SSH
+	if err := listen(ssh.Bind, 0); err != nil {
+		return []preflight.Problem{{Attribute: "ssh.bind", Summary: fmt.Sprintf("ssh cannot listen on %s", ssh.Bind), Detail: bindWords(ssh.Bind, err)}}
+	}
+	port := cmp.Or(ssh.Port, ssh.Kept)
+	if port == 0 {
+		return nil
+	}
+	holder := s.publisher(ssh.Bind, port, gone)
+	if holder == "" && s.publisher(ssh.Bind, port, nil) == "" && errors.Is(listen(ssh.Bind, port), unix.EADDRINUSE) {
+		holder = fmt.Sprintf("a program that is no container's (ss -ltnp 'sport = :%d' shows which)", port)
+	}
+	if holder == "" {
+		return nil
+	}
+	return []preflight.Problem{portProblem(session, port, holder)}
+}
+
+func bindWords(bind string, err error) string {
+	if errors.Is(err, unix.EADDRNOTAVAIL) {
+		return fmt.Sprintf("%s is no address of this machine (ip addr lists them). Mend bind: 127.0.0.1 is for this machine only, 0.0.0.0 for all its networks.", bind)
+	}
+	return preflight.Sentence(err) + " Mend bind: 127.0.0.1 is for this machine only, 0.0.0.0 for all its networks."
+}
+
+// portProblem tells who has a port. One that the session only had before is
+// replaced by another.
+func portProblem(session resource.Session, port int, holder string) preflight.Problem {
+	bind := session.Box.SSH.Bind
+	if session.Box.SSH.Port == 0 {
+		return preflight.Problem{Attribute: "ssh", Warning: true,
+			Summary: fmt.Sprintf("%s gets another port for ssh", session.Address),
+			Detail:  fmt.Sprintf("Port %d on %s, which it had, is taken by %s. Another one that is free is chosen; cosplay ssh finds it.", port, bind, holder)}
+	}
+	return preflight.Problem{Attribute: "ssh.port",
+		Summary: fmt.Sprintf("port %d on %s is taken", port, bind),
+		Detail:  fmt.Sprintf("%s has it. Choose another port (port = \"auto\" takes a free one), or free it.", strings.ToUpper(holder[:1])+holder[1:])}
+}
+
+// publisher is the container that has a port and does not go, in words; "" is
+// none.
+func (s Survey) publisher(bind string, port int, gone map[string]bool) string {
+	for _, c := range s.containers {
+		if !gone[c.ID] && publishes(c, bind, port) {
+			return "the container " + nameOf(c)
+		}
+	}
+	return ""
+}
+
+func nameOf(c container.Summary) string {
+	if len(c.Names) == 0 {
+		return short(c.ID)
+	}
+	return strings.TrimPrefix(c.Names[0], "/")
+}
+
+// publishes tells whether a container that runs has a port on an address.
+func publishes(c container.Summary, bind string, port int) bool {
+	return slices.ContainsFunc(c.Ports, func(p container.Port) bool {
+		return p.Type == "tcp" && int(p.PublicPort) == port && overlap(p.IP, bind)
+	})
+}
+
+// overlap tells whether one cannot listen on both addresses at the same port.
+func overlap(a, b string) bool {
+	one, err := netip.ParseAddr(a)
+	other, otherErr := netip.ParseAddr(b)
+	if err != nil || otherErr != nil {
+		return true // an engine that says nothing means all of them
+	}
+	return one == other || one.Is4() == other.Is4() && (one.IsUnspecified() || other.IsUnspecified())
+}
+
+// listen tells whether one could listen on an address; port 0 is any.
+func listen(bind string, port int) error {
+	l, err := net.Listen("tcp", net.JoinHostPort(bind, strconv.Itoa(port)))
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// checkName looks for somebody else's container under the session's name, and
+// for several of ours of which none has it.
+func (s Survey) checkName(ctx context.Context, session resource.Session, gone map[string]bool) []preflight.Problem {
+	var own []container.Summary
+	for _, c := range s.containers {
+		if s.runtime.owns(c) {
+			if c.Labels[labelSession] == session.ID {
+				own = append(own, c)
+			}
+			continue
+		}
+		if gone[c.ID] || !slices.Contains(c.Names, "/"+Name(session.ID)) {
+			continue
+		}
+		if err := s.runtime.nameTaken(ctx, session.ID); err != nil {
+			return nameProblem(session, err)
+		}
+	}
+	if len(own) > 0 {
+		if _, err := pick(session.ID, own); err != nil {
+			return nameProblem(session, err)
+		}
+	}
+	return nil
+}
+
+func nameProblem(session resource.Session, err error) []preflight.Problem {
+	return []preflight.Problem{{Summary: fmt.Sprintf("%s cannot have the container %s", session.Address, Name(session.ID)), Detail: preflight.Sentence(err)}}
+}
+
+// checkVolumes looks for the folders of the host that are to be mounted. What
+// only root may look at is left to the engine.
+func checkVolumes(session resource.Session) []preflight.Problem {
+	var problems []preflight.Problem
+	for i, v := range session.Box.Volumes {
+		if v.Named() || holds(v.Source, session.Workspace) {
+			continue
+		}
+		if _, err := os.Stat(v.Source); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+			problems = append(problems, preflight.Problem{Attribute: fmt.Sprintf("volume[%d].source", i),
+				Summary: fmt.Sprintf("there is no %s to mount", v.Source),
+				Detail:  "Make it (mkdir -p), or mend the path. A name without a slash is a volume that Docker makes by itself."})
+		}
+	}
+	return problems
+}
+
+// holds tells whether a folder is there once the workspace has been made.
+func holds(folder, workspace string) bool {
+	rel, err := filepath.Rel(folder, workspace)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+func (e *Engine) checkLimits(l resource.Limits) []preflight.Problem {
+	var problems []preflight.Problem
+	if there := e.info.NCPU; there > 0 && l.CPUs > float64(there) {
+		problems = append(problems, preflight.Problem{Attribute: "limits.cpus",
+			Summary: fmt.Sprintf("the machine has %d CPUs, not %g", there, l.CPUs),
+			Detail:  fmt.Sprintf("The engine refuses a limit that is above. Write at most %d, or leave cpus out for no limit.", there)})
+	}
+	if there := e.info.MemTotal / mib; there > 0 && int64(l.MemoryMiB) > there {
+		problems = append(problems, preflight.Problem{Attribute: "limits.memory", Warning: true,
+			Summary: fmt.Sprintf("the machine has %d MiB of memory, not %d", there, l.MemoryMiB),
+			Detail:  "A limit above that limits nothing: the machine runs out of memory before. Write less, or leave memory out."})
+	}
+	return problems
+}

@@ -62,7 +62,8 @@ func (f *Flight) Made(host string) []diff.SessionChange {
 // not say when they go.
 func (f *Flight) Gone(session diff.SessionChange) map[string]bool {
 	gone := map[string]bool{}
-	for _, c := range f.Plan.Diff.Sessions {
+	for i := range f.Plan.Diff.Sessions {
+		c := &f.Plan.Diff.Sessions[i]
 		if c.Before == nil || session.After == nil {
 			continue
 		}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// TestCheckedAgainAfterYes: what comes in the way while the question stands is
+// found before the first write, and nobody is asked twice.
+func TestCheckedAgainAfterYes(t *testing.T) {
+	p := newProject(t, `
+host "lab" { simulate = "1 x h200" }
+session "w" {
+  target    = "2060"
+  workspace = "./w"
+}
+`)
+	p.run("plan")
+	before := p.hardware()
+	command := p.command("apply")
+	command.Env = append(command.Environ(), "NO_COLOR=1")
+	terminal, err := pty.Start(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+	defer stuck.Stop()
+	var said strings.Builder
+	buffer := make([]byte, 4096)
+	for {
+		n, err := terminal.Read(buffer)
+		if err != nil {
+			break // the program has ended
+		}
+		said.Write(buffer[:n])
+		if strings.HasSuffix(said.String(), "accepted: ") {
+			if err := os.WriteFile(filepath.Join(p.dir, "w"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := terminal.WriteString("yes\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = command.Wait()
+	if code := command.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if n := strings.Count(said.String(), "Apply these changes?"); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	if !strings.Contains(said.String(), "cannot be made") || !bytes.Equal(p.hardware(), before) {
+		t.Errorf("it went on:\n%s", said.String())
+	}
+}

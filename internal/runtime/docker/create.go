@@ -123,8 +123,7 @@ func (r Runtime) mounts(s resource.Session) []mount.Mount {
 		bind(s.Workspace, initd.WorkDir, false),
 	}
 	if own := r.ownFolder(s.Workspace); own != "" {
-		all = append(all, mount.Mount{Type: mount.TypeTmpfs, Target: path.Join(initd.WorkDir, filepath.ToSlash(own)), ReadOnly: true,
-			TmpfsOptions: &mount.TmpfsOptions{Mode: 0o555}})
+		all = append(all, mount.Mount{Type: mount.TypeTmpfs, Target: path.Join(initd.WorkDir, filepath.ToSlash(own)), ReadOnly: true})
 	}
 	for _, v := range s.Box.Volumes {
 		kind := mount.TypeBind

@@ -79,6 +79,7 @@ func TestOwnFolder(t *testing.T) {
 	w := newWorld(t)
 	project := w.s.Workspace
 	check(t, makeWorkspace(project, w.s.Box.User))
+	check(t, os.Mkdir(filepath.Join(project, scratch), 0o755)) // what hides it has its mode
 	w.Base = filepath.Join(project, scratch, "sessions")
 	w.s.Box.SSH.Enabled = false
 	w.prepare(t)

@@ -60,8 +60,10 @@ func (r Runtime) exitCode(ctx context.Context, id, restart string, told int64) i
 		select {
 		case end := <-ended:
 			told = end.StatusCode
-		case <-failed:
-			return told
+		case err := <-failed:
+			if err != nil {
+				return told
+			}
 		}
 	}
 	return told

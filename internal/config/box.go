@@ -113,8 +113,12 @@ func (l *loader) sessionImage(s *Session, v value) {
 	if !ok {
 		return
 	}
+	if id, ok := imageID(typed); ok {
+		s.Box.Image = id
+		return
+	}
 	if name, err := reference.ParseNormalizedNamed(typed); err == nil {
-		s.Box.Image = reference.FamiliarString(reference.TagNameOnly(name))
+		s.Box.Image = familiar(name)
 		return
 	}
 	suggestion := ""
@@ -125,6 +129,27 @@ func (l *loader) sessionImage(s *Session, v value) {
 	}
 	l.wrong(v, fmt.Sprintf("%q is not the name of an image", typed),
 		"A name has small letters, no spaces, and a tag behind a colon, like %q.%s", resource.DefaultImage, suggestion)
+}
+
+var bareID = regexp.MustCompile(`^(?:[0-9a-f]{12}|(?:sha256:)?[0-9a-f]{64})$`)
+
+// imageID reads the ID of an image, short as docker image ls prints it, or whole.
+func imageID(typed string) (id string, ok bool) {
+	if len(typed) == 64 {
+		return "sha256:" + typed, bareID.MatchString(typed)
+	}
+	return typed, bareID.MatchString(typed)
+}
+
+// familiar is a name as engines list it: with its tag or, where it has a digest,
+// with that alone.
+func familiar(name reference.Named) string {
+	if d, ok := name.(reference.Digested); ok {
+		if pinned, err := reference.WithDigest(reference.TrimNamed(name), d.Digest()); err == nil {
+			name = pinned
+		}
+	}
+	return reference.FamiliarString(reference.TagNameOnly(name))
 }
 
 func (l *loader) sessionPull(s *Session, v value) {

@@ -25,10 +25,18 @@ import (
 // gives the rest it stays below the 10 s of docker stop.
 const stopPatience = 5 * time.Second
 
+// nameProcess is for top and ps, which would show "exe".
+func nameProcess(name string) {
+	if comm, err := os.OpenFile("/proc/self/comm", os.O_WRONLY, 0); err == nil {
+		_, _ = comm.WriteString(name)
+		_ = comm.Close()
+	}
+}
+
 // serve makes the user, his environment and the ssh server, and runs the
 // command. Its exit code is the container's.
 func serve(config string) int {
-	_ = os.WriteFile("/proc/self/comm", []byte("cosplay-init"), 0) // where it cannot be, top shows "exe"
+	nameProcess("cosplay-init")
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded...)
 	c, err := initd.Load(config)

@@ -6,7 +6,7 @@ import (
 )
 
 // TestImageNames: names are kept as engines list them.
-func TestImageNames(t *testing.T) {
+func TestImageForms(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0f", 32)
 	for typed, want := range map[string]string{
 		"debian":                     "debian:latest",

@@ -120,7 +120,7 @@ type Run struct {
 	Hosts       map[string]Host
 	Journal     Journal
 	Progress    func(Event)
-	Parallelism int  // steps at a time; at least 1
+	Parallelism int  // steps at a time, on GPUs and in containers each; 1 is one in all
 	KeepPartial bool // leave what a failed session has so far
 
 	// Look looks at the world: after a failure only it can tell how far a step

@@ -73,7 +73,7 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 func (s *schedule) loop(ctx context.Context) error {
 	active := 0
 	for {
-		for active < max(1, s.Parallelism) && len(s.failures) == 0 && ctx.Err() == nil {
+		for len(s.failures) == 0 && ctx.Err() == nil {
 			i, ok := s.ready()
 			if !ok {
 				break
@@ -109,10 +109,28 @@ func (s *schedule) drain(active int, cause error) error {
 	return cause
 }
 
-// ready finds the first step that waits for nothing any more.
+// lane is what keeps a step waiting: GPUs are quick and take turns, containers
+// take long. So that neither waits for the other, each kind has its own room.
+func (s *schedule) lane(op plan.Op) int {
+	if s.Parallelism > 1 {
+		switch op.(type) {
+		case plan.Prepare, plan.Unprepare, plan.EnsureImage:
+			return 1
+		}
+	}
+	return 0
+}
+
+// ready finds the first step that waits for nothing any more and has room.
 func (s *schedule) ready() (int, bool) {
+	var busy [2]int
 	for i, step := range s.steps {
-		if s.outcomes[i] != pending {
+		if s.outcomes[i] == running {
+			busy[s.lane(step.Do.Op)]++
+		}
+	}
+	for i, step := range s.steps {
+		if s.outcomes[i] != pending || busy[s.lane(step.Do.Op)] >= max(1, s.Parallelism) {
 			continue
 		}
 		free := true

@@ -92,23 +92,23 @@ func (l *nvmlLibrary) do(r request, answer *response) (err error) {
 }
 
 // change changes one GPU.
-func (g device) change(r request, answer *response) (err error) {
+func (d device) change(r request, answer *response) (err error) {
 	switch r.Op {
 	case opSetMIG:
-		return g.setMIG(r.On)
+		return d.setMIG(r.On)
 	case opSetPersistence:
-		return g.setPersistence(r.On)
+		return d.setPersistence(r.On)
 	case opLockClock:
-		return g.lockClock(r.Value)
+		return d.lockClock(r.Value)
 	case opUnlockClock:
-		return g.unlockClock()
+		return d.unlockClock()
 	case opSetPower:
-		return g.setPower(r.Value)
+		return d.setPower(r.Value)
 	case opCreateSlice:
-		answer.Slice, err = g.createSlice(r.Slice.Slice, *r.Need)
+		answer.Slice, err = d.createSlice(r.Slice.Slice, *r.Need)
 		return err
 	case opDestroySlice:
-		return g.destroySlice(*r.Slice)
+		return d.destroySlice(*r.Slice)
 	}
 	return &Error{Call: r.Op, Message: "unknown operation"}
 }

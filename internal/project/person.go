@@ -101,7 +101,7 @@ func agentKeys() []string {
 	if err != nil {
 		return nil
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(agentPatience)); err != nil {
 		return nil
 	}

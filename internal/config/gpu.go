@@ -55,6 +55,28 @@ var (
 	digits     = regexp.MustCompile(`^\d+$`)
 )
 
+// ParseGPU reads a selector as it is typed on the command line.
+func ParseGPU(typed string) (GPUSelector, error) {
+	if index, err := strconv.Atoi(typed); err == nil && index >= 0 {
+		return GPUSelector{Index: &index}, nil
+	}
+	if s, ok := readGPU(typed); ok {
+		return s, nil
+	}
+	return GPUSelector{}, fmt.Errorf("%q does not name a GPU. %s", typed, gpuAdvice)
+}
+
+// readGPU reads a UUID or a PCI address.
+func readGPU(typed string) (GPUSelector, bool) {
+	if m := gpuUUID.FindStringSubmatch(typed); m != nil {
+		return GPUSelector{UUID: "GPU-" + strings.ToLower(m[1])}, true
+	}
+	if m := pciAddress.FindStringSubmatch(typed); m != nil {
+		return GPUSelector{PCI: strings.ToUpper(fmt.Sprintf("%08s:%s", m[1], m[2]))}, true
+	}
+	return GPUSelector{}, false
+}
+
 // selector reads an index, a UUID or a PCI address.
 func (l *loader) selector(v value) (GPUSelector, bool) {
 	s := GPUSelector{Range: v.expr.Range()}
@@ -71,13 +93,9 @@ func (l *loader) selector(v value) (GPUSelector, bool) {
 		return s, false
 	}
 	typed := v.AsString()
-	if m := gpuUUID.FindStringSubmatch(typed); m != nil {
-		s.UUID = "GPU-" + strings.ToLower(m[1])
-		return s, true
-	}
-	if m := pciAddress.FindStringSubmatch(typed); m != nil {
-		s.PCI = strings.ToUpper(fmt.Sprintf("%08s:%s", m[1], m[2]))
-		return s, true
+	if read, ok := readGPU(typed); ok {
+		read.Range = s.Range
+		return read, true
 	}
 	if strings.HasPrefix(typed, "MIG-") {
 		l.wrong(v, "a slice is not a GPU", "%q names a MIG slice. Name the physical GPU. %s", typed, gpuAdvice)

@@ -81,6 +81,26 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	return &Intent{Hosts: l.hosts, Sessions: l.sessions, Files: l.files}, l.diags
 }
 
+// Hosts reads the host blocks alone, those in which nothing is wrong, by name:
+// what was made on a host can be taken away though the rest is not valid.
+func Hosts(files map[string][]byte, o Options) []Host {
+	var sound []Host
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		l := newLoader(o)
+		for _, b := range l.parse(name, files[name]) {
+			l.hosts, l.diags = nil, nil
+			if b.Type == "host" {
+				l.readHost(b)
+			}
+			if !l.diags.HasErrors() {
+				sound = append(sound, l.hosts...)
+			}
+		}
+	}
+	slices.SortFunc(sound, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
+	return sound
+}
+
 // loader is one Load in progress.
 type loader struct {
 	Options

@@ -41,9 +41,6 @@ func (s Store) refuse(r *Refusal) error {
 	return r
 }
 
-// byHand is how one finds what a lost state knew.
-const byHand = "have to be found and removed by hand: nvidia-smi mig -lgi lists slices, docker ps -a containers"
-
 func (s Store) next(f Fault) string {
 	switch f {
 	case Newer:
@@ -51,15 +48,16 @@ func (s Store) next(f Fault) string {
 	case NotAState:
 		return "Name the right file with --state, or move this one away"
 	case Foreign:
-		return "Put the state back that belongs here"
+		return "Put the state back that belongs here, or make it anew: cosplay state rebuild"
 	case Moved:
 		return "Run the command again"
 	}
+	const anew = "cosplay state rebuild makes it anew from the hosts' ledgers and labels, cosplay reset takes all of it away"
 	backup, err := Store{Path: s.BackupPath()}.Load()
 	if err != nil || backup.Lineage == "" {
-		return fmt.Sprintf("There is no good backup beside it. Put a copy back if you have one; else move it away (mv %s %s.bad): the sessions that it knew %s", s.Path, s.Path, byHand)
+		return "There is no good backup beside it. Put a copy back if you have one; else " + anew
 	}
-	return fmt.Sprintf("The state before it, serial %d, is whole: cp %s %s goes back to it. Slices and containers made since %s", backup.Serial, s.BackupPath(), s.Path, byHand)
+	return fmt.Sprintf("The state before it, serial %d, is whole: cp %s %s goes back to it, if nothing was made since. Else %s", backup.Serial, s.BackupPath(), s.Path, anew)
 }
 
 // Expect refuses a state of another lineage than the one that something else,

@@ -1,0 +1,89 @@
+package state
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"cosplay/internal/durable"
+)
+
+// Salvaged are the words by which the things of a state are known, as they can
+// be read from files that need not be whole. None of them is certain: a bit may
+// be turned in each, so whoever uses them tries them against the world.
+type Salvaged struct {
+	Lineages []string
+	Keys     []string
+	Serial   int // the highest
+}
+
+var (
+	lineagePattern = regexp.MustCompile(`"lineage":\s*"([0-9a-f]{32})"`)
+	keyPattern     = regexp.MustCompile(`"key":\s*"([0-9a-f]{64})"`)
+	serialPattern  = regexp.MustCompile(`"serial":\s*(\d{1,9})\b`)
+)
+
+// Salvage reads them from the state, its backup and the journal, whatever has
+// become of these.
+func (s Store) Salvage() Salvaged {
+	var found Salvaged
+	for _, path := range []string{s.Path, s.BackupPath(), s.JournalPath()} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		found.Lineages = collect(found.Lineages, lineagePattern, data)
+		found.Keys = collect(found.Keys, keyPattern, data)
+		if m := serialPattern.FindSubmatch(data); m != nil {
+			serial, _ := strconv.Atoi(string(m[1])) // digits
+			found.Serial = max(found.Serial, serial)
+		}
+	}
+	return found
+}
+
+// collect adds what a pattern finds, each once.
+func collect(all []string, pattern *regexp.Regexp, data []byte) []string {
+	for _, m := range pattern.FindAllSubmatch(data, -1) {
+		if word := string(m[1]); !slices.Contains(all, word) {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// SetAside gives state, backup and journal other names, with a word and a number
+// that are new to all of them: state.json.reset-1. It returns the new paths of
+// those that were there.
+func (s Store) SetAside(word string) ([]string, error) {
+	var moved []string
+	paths := []string{s.Path, s.BackupPath(), s.JournalPath()}
+	suffix := freeSuffix(paths, word)
+	for _, path := range paths {
+		err := os.Rename(path, path+suffix)
+		switch {
+		case os.IsNotExist(err):
+		case err != nil:
+			return moved, fmt.Errorf("moving the state aside: %w", err)
+		default:
+			moved = append(moved, path+suffix)
+		}
+	}
+	return moved, durable.SyncDir(filepath.Dir(s.Path))
+}
+
+func freeSuffix(paths []string, word string) string {
+	for n := 1; ; n++ {
+		suffix := fmt.Sprintf(".%s-%d", word, n)
+		taken := slices.ContainsFunc(paths, func(path string) bool {
+			_, err := os.Lstat(path + suffix)
+			return err == nil
+		})
+		if !taken {
+			return suffix
+		}
+	}
+}

@@ -65,10 +65,16 @@ func Hold(g *resource.Held, who resource.Holder, t Take) error {
 	return nil
 }
 
+// at is a slice without the name of its host: each project has its own for it.
+func at(s resource.Slice) resource.Slice {
+	s.Host = ""
+	return s
+}
+
 // noted reports whether somebody is known to have made a slice.
 func noted(g resource.Held, who resource.Holder, s resource.Slice) bool {
 	return slices.ContainsFunc(append(g.Others(who.Lineage), who), func(h resource.Holder) bool {
-		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Slice == s })
+		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return at(o.Slice) == at(s) })
 	})
 }
 
@@ -143,7 +149,7 @@ func NoteSlice(g *resource.Held, lineage string, s resource.LiveSlice) error {
 		if h.Lineage != lineage {
 			continue
 		}
-		h.Slices = slices.DeleteFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Slice == s.Slice })
+		h.Slices = slices.DeleteFunc(h.Slices, func(o resource.LiveSlice) bool { return at(o.Slice) == at(s.Slice) })
 		h.Slices = append(h.Slices, s)
 		return nil
 	}
@@ -157,7 +163,7 @@ func MayDestroy(g *resource.Held, lineage string, s resource.LiveSlice) error {
 		return notHeld()
 	}
 	for _, own := range h.Slices {
-		if own.Slice == s.Slice && (own.UUID == s.UUID || own.UUID == "" || s.UUID == "") {
+		if at(own.Slice) == at(s.Slice) && (own.UUID == s.UUID || own.UUID == "" || s.UUID == "") {
 			return nil
 		}
 	}
@@ -168,7 +174,7 @@ func MayDestroy(g *resource.Held, lineage string, s resource.LiveSlice) error {
 func DropSlice(g *resource.Held, lineage string, s resource.LiveSlice) {
 	for i := range g.Holders {
 		if h := &g.Holders[i]; h.Lineage == lineage {
-			h.Slices = slices.DeleteFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Slice == s.Slice })
+			h.Slices = slices.DeleteFunc(h.Slices, func(o resource.LiveSlice) bool { return at(o.Slice) == at(s.Slice) })
 		}
 	}
 }

@@ -205,3 +205,27 @@ func TestDamagedPages(t *testing.T) {
 		t.Error("a page outside of the book")
 	}
 }
+
+// TestHostNames: a host has one ledger, whatever each project calls it.
+func TestHostNames(t *testing.T) {
+	g := resource.Held{UUID: gpu}
+	if err := Hold(&g, who("a"), Take{}); err != nil {
+		t.Fatal(err)
+	}
+	made := resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: gpu, Profile: "1g.18gb", Start: 1, Size: 1}, Handle: resource.Handle{UUID: "MIG-1"}}
+	if err := NoteSlice(&g, "a", made); err != nil {
+		t.Fatal(err)
+	}
+	made.Host = "local"
+	if err := MayDestroy(&g, "a", made); err != nil {
+		t.Error(err)
+	}
+	elsewhere := made
+	elsewhere.Start = 2
+	if MayDestroy(&g, "a", elsewhere) == nil {
+		t.Error("a slice that it has not made may be destroyed")
+	}
+	if DropSlice(&g, "a", made); len(g.Holders[0].Slices) != 0 {
+		t.Errorf("%+v", g.Holders)
+	}
+}

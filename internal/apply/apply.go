@@ -122,6 +122,7 @@ type Run struct {
 	Progress    func(Event)
 	Parallelism int  // steps at a time, on GPUs and in containers each; 1 is one in all
 	KeepPartial bool // leave what a failed session has so far
+	GoOn        bool // after a failure, with every step that does not need the failed one
 
 	// Look looks at the world: after a failure only it can tell how far a step
 	// came.

@@ -69,11 +69,12 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 }
 
 // loop starts every step whose needs have succeeded, until none is left, one
-// fails, or the context ends; then it waits for those that run.
+// fails unless it is to go on, or the context ends; then it waits for those that
+// run.
 func (s *schedule) loop(ctx context.Context) error {
 	active := 0
 	for {
-		for len(s.failures) == 0 && ctx.Err() == nil {
+		for (s.GoOn || len(s.failures) == 0) && ctx.Err() == nil {
 			i, ok := s.ready()
 			if !ok {
 				break

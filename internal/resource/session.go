@@ -293,14 +293,23 @@ func (c Container) Compare(o Container) int {
 }
 
 // Owner is whose things are looked for: what a state has made carries its
-// lineage, and hashes that only its key can make.
+// lineage, and hashes that only its key can make; or the state has its ID.
 type Owner struct {
-	Lineage string
-	Key     string
+	Lineage    string
+	Key        string
+	Containers []string // IDs of containers that the state has
 }
 
 // Owner is the state's own.
-func (p Prior) Owner() Owner { return Owner{Lineage: p.Lineage, Key: p.Key} }
+func (p Prior) Owner() Owner {
+	o := Owner{Lineage: p.Lineage, Key: p.Key}
+	for _, s := range p.Sessions {
+		if s.Container != nil {
+			o.Containers = append(o.Containers, s.Container.ID)
+		}
+	}
+	return o
+}
 
 // GPU finds a GPU in hand.
 func (p Prior) GPU(host, uuid string) (PriorGPU, bool) {

@@ -27,9 +27,11 @@ import (
 )
 
 // What lies in a session's folder: what the container sees under initd.Dir, and
-// beside it the line by which ssh knows the session.
+// beside it the session itself, should the state be lost, and the line by which
+// ssh knows it.
 const (
 	insideDir      = "inside"
+	sessionFile    = "session.json"
 	knownHostsFile = "known_hosts"
 	figuresFile    = "figures"
 	facadeFile     = "lib/" + driver.NVML
@@ -67,7 +69,12 @@ func (r Runtime) furnish(s resource.Session, slice string, granted map[string]st
 	if err != nil {
 		return err
 	}
+	session, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
 	return errors.Join(
+		replace(filepath.Join(r.folder(s.ID), sessionFile), session, 0o600),
 		r.share(filepath.Join(inside, filepath.Base(initd.Program)), initProgram),
 		r.share(filepath.Join(inside, facadeFile), facade),
 		replace(filepath.Join(inside, filepath.Base(initd.ConfigPath)), config, 0o600),

@@ -69,12 +69,23 @@ func (r Runtime) seal(l map[string]string) string {
 }
 
 // owns tells whether a container is one of this state and host. Labels can be
-// made up, so they are sealed. They can be copied too, as docker commit does; so
-// the container has the session's name or, if that was changed, its folder.
+// made up, so they are sealed; or the state has the container's ID, for the seal
+// of a state that was lost may be of another key. Labels can be copied too, as
+// docker commit does; so the container has the session's name or, if that was
+// changed, its folder.
 func (r Runtime) owns(c container.Summary) bool {
+	return r.claims(c) && (r.sealed(c) || slices.Contains(r.Owner.Containers, c.ID))
+}
+
+// claims tells whether a container says that it is of this state and host.
+func (r Runtime) claims(c container.Summary) bool {
 	l := c.Labels
-	return r.Owner.Lineage != "" && l[labelLineage] == r.Owner.Lineage && l[labelHost] == r.Host &&
-		hmac.Equal([]byte(l[labelSeal]), []byte(r.seal(l))) && (named(c) || furnished(c))
+	return r.Owner.Lineage != "" && l[labelLineage] == r.Owner.Lineage && l[labelHost] == r.Host && (named(c) || furnished(c))
+}
+
+// sealed tells whether the owner of the key has made a container's labels.
+func (r Runtime) sealed(c container.Summary) bool {
+	return r.Owner.Key != "" && hmac.Equal([]byte(c.Labels[labelSeal]), []byte(r.seal(c.Labels)))
 }
 
 // named looks at all names: to whom another is linked has one more for each.
@@ -91,6 +102,12 @@ func furnished(c container.Summary) bool {
 
 // ours are the containers of this state and host, which may have further labels.
 func (r Runtime) ours(ctx context.Context, labels ...string) ([]container.Summary, error) {
+	found, err := r.claimed(ctx, labels...)
+	return slices.DeleteFunc(found, func(c container.Summary) bool { return !r.owns(c) }), err
+}
+
+// claimed are the containers that say so.
+func (r Runtime) claimed(ctx context.Context, labels ...string) ([]container.Summary, error) {
 	if r.Owner.Lineage == "" {
 		return nil, nil
 	}
@@ -104,7 +121,7 @@ func (r Runtime) ours(ctx context.Context, labels ...string) ([]container.Summar
 	if err != nil {
 		return nil, explain("listing the sessions' containers", err, subject{})
 	}
-	return slices.DeleteFunc(found, func(c container.Summary) bool { return !r.owns(c) }), nil
+	return slices.DeleteFunc(found, func(c container.Summary) bool { return !r.claims(c) }), nil
 }
 
 // pick chooses a session's container among one or more of ours: the one with its

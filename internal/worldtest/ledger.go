@@ -66,6 +66,7 @@ func (w *World) book(gpu string, do func(*resource.Held) error) error {
 	if err := do(&page); err != nil {
 		return err
 	}
+	page.BootID = h.BootID
 	if len(page.Holders) > 0 {
 		all = append(all, page)
 	}

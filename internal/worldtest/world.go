@@ -234,7 +234,7 @@ func (w *World) CreateSlice(_ context.Context, s resource.Slice, _ resource.Need
 		w.made++
 		made = resource.LiveSlice{Slice: s, Handle: resource.Handle{GPUInstance: w.made, UUID: fmt.Sprintf("MIG-%d", w.made)}}
 		g.Slices = append(g.Slices, made)
-		return nil
+		return w.book(s.GPU, func(g *resource.Held) error { return ledger.NoteSlice(g, w.Lineage, made) })
 	})
 	return made, err
 }

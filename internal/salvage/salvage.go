@@ -1,0 +1,178 @@
+// Package salvage makes the memory of a project anew from what the world tells:
+// the hosts' ledgers, the GPUs, and what sessions have left where they ran. Pure.
+package salvage
+
+import (
+	"fmt"
+	"slices"
+
+	"cosplay/internal/resource"
+)
+
+// Sources are what is known of one project.
+type Sources struct {
+	Lineage string
+	Key     string
+	Known   resource.Prior // its state, where that can be read; else empty
+	Live    resource.Live  // the hosts with their ledgers
+	Remains []resource.Remains
+	CutOff  bool // a run of the project did not come to its end
+}
+
+// LostBlock is the block of sessions of which nothing is left but their slice.
+const LostBlock = "lost"
+
+// Prior puts together what the project has: what the state knows, and beyond it
+// what the ledgers say that it has made. A slice is its own only if a ledger or
+// the state has it. The notes tell what was left out.
+func Prior(s Sources) (resource.Prior, []string) {
+	b := builder{Sources: s, prior: s.Known.Clone(), taken: map[resource.Address]bool{}}
+	b.prior.Lineage, b.prior.Key = s.Lineage, s.Key
+	for _, session := range b.prior.Sessions {
+		b.taken[session.Address] = true
+	}
+	for i := range s.Remains {
+		b.attach(&s.Remains[i])
+	}
+	for _, host := range s.Live.Hosts {
+		for _, page := range host.Ledger {
+			if holder, holds := page.Holder(s.Lineage); holds {
+				b.gpu(host, page)
+				for _, slice := range holder.Slices {
+					b.slice(host, page, slice)
+				}
+			}
+		}
+	}
+	slices.SortFunc(b.prior.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
+	slices.SortFunc(b.prior.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
+	return b.prior, b.notes
+}
+
+type builder struct {
+	Sources
+	prior resource.Prior
+	taken map[resource.Address]bool
+	notes []string
+}
+
+func (b *builder) note(format string, args ...any) {
+	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+}
+
+// attach finds the session of something that is left, or makes it one.
+func (b *builder) attach(r *resource.Remains) {
+	container := r.Container
+	for i := range b.prior.Sessions {
+		known := &b.prior.Sessions[i]
+		if known.ID == container.Session && known.Runtime == container.Runtime && known.Slice.Host == container.Host {
+			if known.Container == nil {
+				known.Container = &container
+			}
+			return
+		}
+	}
+	s := resource.PriorSession{Session: r.Session, Container: &container}
+	s.ID, s.Runtime, s.Slice.Host = container.Session, container.Runtime, container.Host
+	if s.Address.Name == "" || b.taken[s.Address] {
+		s.Address = b.freeAddress()
+	}
+	b.add(s)
+}
+
+func (b *builder) add(s resource.PriorSession) {
+	b.taken[s.Address] = true
+	b.prior.Sessions = append(b.prior.Sessions, s)
+}
+
+func (b *builder) freeAddress() resource.Address {
+	for i := 0; ; i++ {
+		if a := resource.Nth(LostBlock, i); !b.taken[a] {
+			return a
+		}
+	}
+}
+
+// gpu takes up a GPU that the project holds. What the ledger says was set is
+// newer than what the state says, if a run was cut off.
+func (b *builder) gpu(host resource.Host, page resource.Held) {
+	i := slices.IndexFunc(b.prior.GPUs, func(g resource.PriorGPU) bool { return g.Host == host.Name && g.UUID == page.UUID })
+	if i < 0 {
+		i = len(b.prior.GPUs)
+		b.prior.GPUs = append(b.prior.GPUs, resource.PriorGPU{Host: host.Name, UUID: page.UUID})
+	}
+	g := &b.prior.GPUs[i]
+	g.Baseline, g.LockBefore, g.Applied = page.Baseline, page.LockBefore, g.Applied.With(page.Set)
+	g.ClockUnsure = g.ClockUnsure || b.CutOff && page.Set.ClockMHz != nil
+	// One GPU that was last changed before a reboot tells that there was one.
+	if boot, known := b.prior.BootIDs[host.Name]; !known || boot == host.BootID {
+		b.prior.BootIDs[host.Name] = page.BootID
+	}
+}
+
+// slice gives a slice that the ledger has for the project to its session.
+func (b *builder) slice(host resource.Host, page resource.Held, made resource.LiveSlice) {
+	made.Host = host.Name
+	live, there := find(b.Live, made)
+	if !there || made.UUID == "" && !b.mayBeOurs(host, page, live) {
+		return // what else is left of its session goes by itself
+	}
+	if s := b.sessionOf(live); s != nil {
+		s.Slice, s.Handle = live.Slice, &live.Handle
+		return
+	}
+	a := b.freeAddress()
+	b.add(resource.PriorSession{Session: resource.Session{Address: a, ID: resource.SessionID(a), Runtime: host.Runtime, Slice: live.Slice}, Handle: &live.Handle})
+}
+
+// find looks for a slice that the ledger has among those that are there.
+func find(live resource.Live, made resource.LiveSlice) (resource.LiveSlice, bool) {
+	g, _ := live.GPU(made.Host, made.GPU)
+	i := slices.IndexFunc(g.Slices, func(l resource.LiveSlice) bool {
+		return l.Profile == made.Profile && l.Start == made.Start && (made.UUID == "" || l.UUID == "" || l.UUID == made.UUID)
+	})
+	if i < 0 || made.UUID != "" && g.Slices[i].UUID == "" && g.Slices[i].GPUInstance != made.GPUInstance {
+		return resource.LiveSlice{}, false
+	}
+	return g.Slices[i], true
+}
+
+// mayBeOurs decides about a slice of which the ledger only knows that it was
+// going to be made: it is ours if the host is in the same boot and nobody uses
+// it or is known to have made it.
+func (b *builder) mayBeOurs(host resource.Host, page resource.Held, live resource.LiveSlice) bool {
+	g, _ := b.Live.GPU(host.Name, page.UUID)
+	inUse := slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == live.GPUInstance })
+	others := slices.ContainsFunc(page.Others(b.Lineage), func(h resource.Holder) bool {
+		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool {
+			return o.UUID == live.UUID || o.Profile == live.Profile && o.Start == live.Start
+		})
+	})
+	known := slices.ContainsFunc(b.prior.Sessions, func(s resource.PriorSession) bool { return s.Handle != nil && s.Handle.UUID == live.UUID })
+	switch {
+	case known:
+		return true
+	case page.BootID != host.BootID:
+		b.note("a %s slice was going to be made before the host was rebooted; the one at slot %d of %s is another one and left alone", live.Profile, live.Start, page.UUID)
+	case inUse:
+		b.note("the %s slice at slot %d of %s may have been made by a run that was cut off, but somebody uses it: it is left alone; if it is not needed: nvidia-smi mig -dci and -dgi -gi %d", live.Profile, live.Start, page.UUID, live.GPUInstance)
+	case others:
+		b.note("the %s slice at slot %d of %s is another project's and left alone", live.Profile, live.Start, page.UUID)
+	default:
+		return true
+	}
+	return false
+}
+
+// sessionOf finds the session that was given a slice, or that was going to be.
+func (b *builder) sessionOf(live resource.LiveSlice) *resource.PriorSession {
+	for i := range b.prior.Sessions {
+		s := &b.prior.Sessions[i]
+		byHandle := s.Handle != nil && s.Slice == live.Slice && (s.Handle.UUID == live.UUID || s.Handle.GPUInstance == live.GPUInstance)
+		byContainer := s.Handle == nil && s.Container != nil && s.Container.SliceID == live.UUID && live.UUID != ""
+		if byHandle || byContainer {
+			return s
+		}
+	}
+	return nil
+}

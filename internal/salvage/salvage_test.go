@@ -1,0 +1,205 @@
+package salvage_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+	"cosplay/internal/salvage"
+	"cosplay/internal/worldtest"
+)
+
+const (
+	lineage = "ours"
+	three   = `host "lab" {}
+session "worker" {
+  count  = 3
+  target = "2060"
+}`
+)
+
+var errCut = errors.New("cut off")
+
+// remains are what the containers of a world tell.
+func remains(w *worldtest.World) []resource.Remains {
+	var all []resource.Remains
+	for _, c := range w.Host().Containers {
+		all = append(all, resource.Remains{Session: resource.Session{ID: c.Session, Runtime: c.Runtime}, Container: c, Proven: true})
+	}
+	return all
+}
+
+// bring makes the world so, or as far as it comes.
+func bring(t *testing.T, w *worldtest.World, text string, prior resource.Prior) (resource.Prior, error) {
+	t.Helper()
+	p, diags := w.Plan(t, text, prior)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	result, err := w.Run(&worldtest.Journal{}, 1).Execute(context.Background(), p, prior, w.Live)
+	for _, f := range result.Failures {
+		err = errors.Join(err, f)
+	}
+	return result.Prior, err
+}
+
+// TestCutAnywhere: wherever apply or destroy is cut off, and though nothing is
+// left of state and journal, what it made is found and taken away, and the
+// baseline comes back.
+func TestCutAnywhere(t *testing.T) {
+	for _, story := range []struct{ name, before, then string }{{"apply", "", three}, {"destroy", three, ""}} {
+		t.Run(story.name, func(t *testing.T) {
+			points := 0
+			for n := 0; ; n++ {
+				w := worldtest.New(t, "h200")
+				w.Lineage = lineage
+				start := w.String()
+				prior, err := bring(t, w, story.before, resource.Prior{Lineage: lineage})
+				if err != nil {
+					t.Fatal(err)
+				}
+				changes := 0
+				w.Fault = func(string) error {
+					if changes++; changes > n {
+						return errCut
+					}
+					return nil
+				}
+				run := w.Run(&worldtest.Journal{}, 1)
+				run.KeepPartial = true
+				p, _ := w.Plan(t, story.then, prior)
+				if _, err := run.Execute(context.Background(), p, prior, w.Live); err != nil {
+					t.Fatal(err)
+				}
+				w.Fault = nil
+				if changes <= n {
+					break // it came through
+				}
+				points++
+				found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: remains(w), CutOff: true})
+				if len(notes) > 0 {
+					t.Errorf("cut at %d: %v", n, notes)
+				}
+				left, err := bring(t, w, "", found)
+				if err != nil || len(left.Sessions)+len(left.GPUs) > 0 {
+					t.Fatalf("cut at %d: %v, %+v", n, err, left)
+				}
+				if d := cmp.Diff(start, w.String()); d != "" {
+					t.Fatalf("cut at %d: the world is not as it was:\n%s", n, d)
+				}
+			}
+			if t.Logf("%d points", points); points < 10 {
+				t.Errorf("only %d points: the test proves too little", points)
+			}
+		})
+	}
+}
+
+// TestMaking: a slice that was going to be made is ours only if nothing speaks
+// against it.
+func TestMaking(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		meddle func(*resource.Host)
+		ours   bool
+		told   string
+	}{
+		{"nothing against it", func(*resource.Host) {}, true, ""},
+		{"in use", func(h *resource.Host) {
+			h.GPUs[0].Processes = []resource.Process{{PID: 1, GPUInstance: &h.GPUs[0].Slices[0].GPUInstance}}
+		}, false, "somebody uses it"},
+		{"after a reboot", func(h *resource.Host) { h.BootID = "boot-2" }, false, "before the host was rebooted"},
+		{"another project's", func(h *resource.Host) {
+			h.Ledger[0].Holders = append(h.Ledger[0].Holders, resource.Holder{Lineage: "other", Slices: []resource.LiveSlice{h.GPUs[0].Slices[0]}})
+		}, false, "another project's"},
+		{"of another profile", func(h *resource.Host) { h.GPUs[0].Slices[0].Profile = "2g.35gb" }, false, ""},
+		{"elsewhere", func(h *resource.Host) { h.GPUs[0].Slices[0].Start = 2 }, false, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			slice := resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 4, Size: 1}, Handle: resource.Handle{GPUInstance: 9, UUID: "MIG-9"}}
+			host := resource.Host{Name: "lab", BootID: "boot-1",
+				GPUs: []resource.GPU{{Host: "lab", UUID: "GPU-0", MIG: true, Slices: []resource.LiveSlice{slice}}},
+				Ledger: []resource.Held{{UUID: "GPU-0", BootID: "boot-1", Holders: []resource.Holder{
+					{Lineage: lineage, Slices: []resource.LiveSlice{{Slice: slice.Slice}}}}}}}
+			test.meddle(&host)
+			live := resource.Live{Hosts: []resource.Host{host}}
+			found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: live})
+			if ours := len(found.Sessions) == 1; ours != test.ours {
+				t.Errorf("ours is %v", ours)
+			}
+			if got := strings.Join(notes, "; "); !strings.Contains(got, test.told) || (got == "") != (test.told == "") {
+				t.Errorf("told %q, want %q", got, test.told)
+			}
+			if !test.ours && len(diff.Foreign(host.GPUs[0], found)) != 1 {
+				t.Error("the slice is not left to its owner")
+			}
+		})
+	}
+}
+
+// TestRebuilt: what is put together is what the state had, but for what only it
+// can know.
+func TestRebuilt(t *testing.T) {
+	w := worldtest.New(t, "h200", "h200")
+	w.Lineage = lineage
+	prior, err := bring(t, w, three, resource.Prior{Lineage: lineage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []resource.Remains
+	for _, s := range prior.Sessions {
+		told = append(told, resource.Remains{Session: s.Session, Container: *s.Container, Proven: true})
+	}
+	slices.Reverse(told)
+	// Another project's things are nobody's business.
+	h := w.Host()
+	h.Ledger = append(h.Ledger, resource.Held{UUID: "GPU-1", Holders: []resource.Holder{{Lineage: "other"}}})
+	found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: told})
+	if d := cmp.Diff(prior.Sessions, found.Sessions); d != "" || len(notes) > 0 {
+		t.Errorf("sessions: %s\n%v", d, notes)
+	}
+	if len(found.GPUs) != 1 || found.GPUs[0].UUID != prior.GPUs[0].UUID || cmp.Diff(prior.GPUs[0].Baseline, found.GPUs[0].Baseline) != "" {
+		t.Errorf("GPUs: %+v", found.GPUs)
+	}
+	p, diags := w.Plan(t, three, found)
+	if diags.HasErrors() || p.Diff.Changes() || p.Diff.Drifted() {
+		t.Errorf("the next plan changes something:\n%s", p)
+	}
+	for _, s := range p.Steps {
+		if !plan.Bookkeeping(s.Do.Op) {
+			t.Errorf("%s touches the world", s.ID)
+		}
+	}
+
+	// With the state at hand the same comes out, and nothing twice.
+	again, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Known: prior, Live: w.Live, Remains: told})
+	if d := cmp.Diff(prior.Sessions, again.Sessions); d != "" || len(again.GPUs) != 1 {
+		t.Errorf("with the state: %s\n%+v", d, again.GPUs)
+	}
+}
+
+// TestNothingProven: without a ledger no slice is ours, whatever sessions say.
+func TestNothingProven(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	w.Lineage = lineage
+	prior, err := bring(t, w, three, resource.Prior{Lineage: lineage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Host().Ledger = nil
+	var told []resource.Remains
+	for _, s := range prior.Sessions {
+		told = append(told, resource.Remains{Session: s.Session, Container: *s.Container})
+	}
+	found, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: told})
+	if len(found.Sessions) != 3 || len(found.GPUs) != 0 || len(diff.Foreign(w.Host().GPUs[0], found)) != 3 {
+		t.Errorf("%+v", found)
+	}
+}

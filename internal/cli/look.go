@@ -54,7 +54,7 @@ func (inv *invocation) look(ctx context.Context, text textView, json jsonView) e
 	if err != nil {
 		return err
 	}
-	view := render.StatusView{Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.given()}
+	view := render.StatusView{Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.given(), Gone: p.Gone(o.Live)}
 	if inv.json {
 		return json(inv.Out, view)
 	}

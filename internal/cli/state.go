@@ -28,7 +28,7 @@ func (inv *invocation) stateCommands() *cobra.Command {
 
 An ADDRESS is session.worker[3], or worker-3 for short; worker alone means all sessions of the block. A GPU is named by its UUID.`,
 	})
-	cmd.AddCommand(inv.stateList(), inv.stateShow(), inv.stateMove(), inv.stateRemove())
+	cmd.AddCommand(inv.stateList(), inv.stateShow(), inv.stateMove(), inv.stateRemove(), inv.stateRebuild())
 	return cmd
 }
 

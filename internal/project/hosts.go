@@ -32,10 +32,16 @@ const StdinName = "<stdin>"
 type Runtime interface {
 	apply.Runtime
 	observe.ContainerLister
+	// Remains tells what its sessions have left, for a state that was lost.
+	Remains(ctx context.Context) ([]resource.Remains, error)
 	// Exec runs a command in a session with the given streams, a terminal where
 	// they are one, and returns its exit code.
 	Exec(ctx context.Context, session string, argv []string, streams runtime.Streams) (int, error)
 }
+
+// containersSuffix ends the name of the folder of those sessions that run in
+// containers.
+const containersSuffix = ".containers"
 
 // host is an open host.
 type host struct {
@@ -54,7 +60,7 @@ func (p *Project) open(c config.Host) (*host, error) {
 	if h, ok := p.hosts[c.Name]; ok {
 		return h, nil
 	}
-	h := &host{config: c, library: c.NVML, folders: filepath.Join(p.Dir, ScratchDir, "sessions", p.stateName(), c.Name)}
+	h := &host{config: c, library: c.NVML, folders: foldersOf(p.Dir, p.Store.Path, c.Name)}
 	if c.Simulate != "" {
 		h.simDir = p.SimDir(c.Name)
 		if err := ensureSimulated(h.simDir, c); err != nil {
@@ -104,14 +110,22 @@ func (p *Project) connect(ctx context.Context, c config.Host, prior resource.Pri
 	if h.runtime != resource.RuntimeDocker && !slices.Contains(held, resource.RuntimeDocker) {
 		return h, nil
 	}
+	if err := p.connectEngine(ctx, h); err != nil {
+		h.runtime = ""
+		return nil, err
+	}
+	return h, nil
+}
+
+// connectEngine gives a host the engine that its containers run in.
+func (p *Project) connectEngine(ctx context.Context, h *host) (err error) {
 	if p.engine == nil {
 		if p.engine, err = docker.Connect(ctx); err != nil {
-			h.runtime = ""
-			return nil, fmt.Errorf("host %s: %w", c.Name, err)
+			return fmt.Errorf("host %s: %w", h.config.Name, err)
 		}
 	}
 	h.engine = p.engine
-	return h, nil
+	return nil
 }
 
 // heldRuntimes are those that sessions of a host run in, Docker first.
@@ -136,7 +150,7 @@ func (h *host) runtimes(owner resource.Owner) map[string]Runtime {
 }
 
 func (h *host) docker(owner resource.Owner) docker.Runtime {
-	return docker.Runtime{Engine: h.engine, Base: h.folders + ".containers", Host: h.config.Name, Owner: owner, Library: h.library, SimDir: h.simDir}
+	return docker.Runtime{Engine: h.engine, Base: h.folders + containersSuffix, Host: h.config.Name, Owner: owner, Library: h.library, SimDir: h.simDir}
 }
 
 // source is what there is to look at.
@@ -200,11 +214,13 @@ func (p *Project) Containers(ctx context.Context, s resource.PriorSession, prior
 	return containers, nil
 }
 
-// stateName tells the session folders of one state in a folder from another's.
-func (p *Project) stateName() string {
-	if p.Store.Path == filepath.Join(p.Dir, state.FileName) {
-		return "default"
+// foldersOf is where the session folders of a state on a host are, in the
+// project's folder: those of one state apart from another's.
+func foldersOf(dir, statePath, host string) string {
+	name := "default"
+	if statePath != filepath.Join(dir, state.FileName) {
+		sum := sha256.Sum256([]byte(statePath))
+		name = hex.EncodeToString(sum[:6])
 	}
-	sum := sha256.Sum256([]byte(p.Store.Path))
-	return hex.EncodeToString(sum[:6])
+	return filepath.Join(dir, ScratchDir, "sessions", name, host)
 }

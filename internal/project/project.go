@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -46,38 +47,52 @@ type Project struct {
 
 	Waiting func(*durable.Holder) // told who holds the lock, when it takes long to get; may be nil
 
-	lock   *durable.Lock
-	hosts  map[string]*host
-	engine *docker.Engine // nil until a host needs it
+	lock    *durable.Lock
+	hosts   map[string]*host
+	engine  *docker.Engine // nil until a host needs it
+	unnamed string         // the host that no configuration names, with OpenAnyhow
 }
 
 // Open reads and checks the configuration; no host is asked and nothing is
 // written. Diagnostics tell every mistake; with errors there is no project.
 func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
-	dir, err := filepath.Abs(o.Dir)
+	p, err := locate(o)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, nil, nil, fmt.Errorf("%s is not a folder; --chdir wants the project's", dir)
-	}
-	files, err := readFiles(dir, o.File, o.MayBeEmpty)
+	files, err := readFiles(p.Dir, o.File, o.MayBeEmpty)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	intent, diags := config.Load(files, config.Options{Dir: dir, Home: HomeDir(), Target: catalog.Target, Simulate: CheckSimulate})
+	intent, diags := config.Load(files, p.reading())
 	if diags.HasErrors() {
 		return nil, intent.Files, diags, nil
+	}
+	p.Intent = intent
+	return p, intent.Files, diags, nil
+}
+
+// locate finds the project's folder and state, without its configuration.
+func locate(o Options) (*Project, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder; --chdir wants the project's", dir)
 	}
 	store := state.Store{Path: o.StatePath, Version: o.Version}
 	if store.Path == "" {
 		store.Path = filepath.Join(dir, state.FileName)
 	}
 	if store.Path, err = filepath.Abs(store.Path); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	p := &Project{Dir: dir, Intent: intent, Store: store, hosts: map[string]*host{}}
-	return p, intent.Files, diags, nil
+	return &Project{Dir: dir, Store: store, hosts: map[string]*host{}}, nil
+}
+
+func (p *Project) reading() config.Options {
+	return config.Options{Dir: p.Dir, Home: HomeDir(), Target: catalog.Target, Simulate: CheckSimulate}
 }
 
 // Rest ends the agents until they are needed again: a command that goes into a
@@ -165,7 +180,7 @@ func (p *Project) Plan(ctx context.Context, goal Goal) (Outlook, hcl.Diagnostics
 		return o, diags, nil // what finds no place is not checked
 	}
 	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
-	return o, append(diags, found...), err
+	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live), found), err
 }
 
 func (p *Project) diffOptions() diff.Options {
@@ -221,7 +236,7 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	defer journal.Close()
 	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial,
 		Look: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
-	holder := resource.Holder{Lineage: prior.Lineage, State: p.Store.Path, User: userName(), Since: time.Now().UTC().Format(time.RFC3339)}
+	holder := p.holder(prior.Lineage)
 	for name, h := range p.hosts {
 		run.Hosts[name] = h.forApply(prior.Owner(), holder)
 	}

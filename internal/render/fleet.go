@@ -13,7 +13,8 @@ type StatusView struct {
 	Prior resource.Prior
 	Live  resource.Live
 	Drift []diff.Drift
-	Flags []string // global flags that were given, for the commands that are suggested
+	Flags []string        // global flags that were given, for the commands that are suggested
+	Gone  map[string]bool // lineages of projects that hold a GPU and are no more
 }
 
 // fleet is a view with what its screens look up again and again.

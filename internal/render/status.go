@@ -47,6 +47,7 @@ func (p *page) statusGPU(v fleet, g resource.GPU) {
 	}
 	p.flow(4, 4, text(strings.Join(items, ", ")))
 	p.statusDrift(v.Drift, g)
+	p.holders(v, g)
 	if m.mig || len(m.taken) > 0 {
 		p.slotMap(4, m, v.labels)
 	}

@@ -62,6 +62,8 @@ type gpuJSON struct {
 	InHand       bool        `json:"in_hand"` // cosplay answers for its settings
 	Slices       []sliceJSON `json:"slices"`
 	Processes    int         `json:"processes"`
+
+	Holders []holderJSON `json:"holders"` // projects that have it in hand, this one left out
 }
 
 type sliceJSON struct {
@@ -101,6 +103,7 @@ func (f fleet) gpuJSON(g resource.GPU) gpuJSON {
 		Temperature: g.TemperatureC,
 		MemoryMiB:   g.Model.MemoryMiB, MemoryUsed: g.MemoryUsedMiB, InHand: inHand,
 		Slices: []sliceJSON{}, Processes: len(g.Processes),
+		Holders: f.holdersJSON(g),
 	}
 	if state == lockHeld {
 		out.ClockLockMHz = &mhz

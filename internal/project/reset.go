@@ -1,0 +1,310 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/config"
+	"cosplay/internal/diff"
+	"cosplay/internal/durable"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+	"cosplay/internal/state"
+)
+
+// ResetOptions say what is to be reset.
+type ResetOptions struct {
+	GPU         string // index, UUID or PCI address; "" is all
+	Host        string // "" is all
+	Holder      string // the beginning of the lineage of a project that is gone; "" is this project
+	AllProjects bool   // also the others of the user; with root, of all
+}
+
+// Reset is what there is to take away, project by project.
+type Reset struct {
+	State    StateView
+	Rounds   []Round
+	Failures []error // what could not be looked at
+
+	options ResetOptions
+}
+
+// Round is one project's part of a reset.
+type Round struct {
+	Holder   resource.Holder
+	Own      bool
+	Plan     *plan.Plan
+	Prior    resource.Prior // what the project has, as far as the reset goes
+	Live     resource.Live
+	Unproven []resource.Container // which only labels say are its own
+	Notes    []string
+
+	party party
+	rest  resource.Prior // what the reset leaves
+}
+
+// PlanReset finds out what there is to take away, without needing the state.
+func (p *Project) PlanReset(ctx context.Context, o ResetOptions) (*Reset, error) {
+	r := &Reset{options: o}
+	live, failures := p.survey(ctx)
+	r.Failures = failures
+	r.State = p.stateView(live)
+	chosen, err := p.chooser(o, live)
+	if err != nil {
+		return nil, err
+	}
+	parties, err := p.parties(r.State, live, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range parties {
+		round, failed := p.round(ctx, one, live, chosen, nil)
+		r.Failures = append(r.Failures, failed...)
+		r.Rounds = append(r.Rounds, round)
+		live = after(live, round)
+	}
+	r.Failures = distinctErrors(r.Failures)
+	return r, nil
+}
+
+// parties are the projects that are asked for, this one last: what they leave of
+// a GPU's settings is then its own to restore.
+func (p *Project) parties(v StateView, live resource.Live, o ResetOptions) ([]party, error) {
+	if o.Holder != "" {
+		h, err := pickHolder(holders(live), o.Holder)
+		switch {
+		case err != nil:
+			return nil, err
+		case !isGone(h):
+			return nil, fmt.Errorf("the project of %s is not gone: its state is %s. Take its sessions away from there: cosplay --state %s destroy", h.User, h.State, h.State)
+		}
+		return []party{otherParty(h)}, mayRelease(h)
+	}
+	own := p.ownParties(v, live)
+	var all []party
+	for _, h := range holders(live) {
+		ours := slices.ContainsFunc(own, func(o party) bool { return o.holder.Lineage == h.Lineage })
+		if o.AllProjects && !ours && mayRelease(h) == nil {
+			all = append(all, otherParty(h))
+		}
+	}
+	return append(all, own...), nil
+}
+
+// chooser tells which GPUs are meant.
+func (p *Project) chooser(o ResetOptions, live resource.Live) (func(host, gpu string) bool, error) {
+	onHost := func(host string) bool { return o.Host == "" || o.Host == host }
+	if o.Host != "" {
+		if _, err := p.hostOf(o.Host); err != nil {
+			return nil, fmt.Errorf("there is no host %q that could be reset", o.Host)
+		}
+	}
+	if o.GPU == "" {
+		return func(host, _ string) bool { return onHost(host) }, nil
+	}
+	selector, err := config.ParseGPU(o.GPU)
+	if err != nil {
+		return nil, err
+	}
+	var found []resource.GPU
+	for _, h := range live.Hosts {
+		for _, g := range h.GPUs {
+			if onHost(h.Name) && selector.Matches(g) {
+				found = append(found, g)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("there is no GPU %s; cosplay status lists those that there are", o.GPU)
+	case 1:
+		return func(host, gpu string) bool { return host == found[0].Host && gpu == found[0].UUID }, nil
+	}
+	return nil, fmt.Errorf("GPU %s could be that of %s or of %s; name the host with --host, or the GPU by its UUID", o.GPU, found[0].Host, found[1].Host)
+}
+
+// round works out what there is to take away for one project: as destroy does,
+// from what the world tells of it.
+func (p *Project) round(ctx context.Context, o party, live resource.Live, chosen func(host, gpu string) bool, agreed []string) (Round, []error) {
+	has, failures := p.recoverParty(ctx, o, live, agreed)
+	r := Round{Holder: o.holder, Own: o.own, Live: has.live, Notes: has.notes, party: o}
+	r.Prior, r.rest = split(has.prior, func(host, gpu string) bool {
+		_, readable := live.Host(host)
+		return readable && chosen(host, gpu)
+	})
+	for _, c := range has.unproven {
+		if slices.Contains(r.Prior.Owner().Containers, c.ID) {
+			r.Unproven = append(r.Unproven, c)
+		}
+	}
+	d := diff.Compare(resource.Desired{}, r.Prior, has.live, p.diffOptions())
+	r.Plan = plan.Build(d, resource.Desired{}, r.Prior, has.live)
+	return r, failures
+}
+
+// split parts what a project has by GPU.
+func split(prior resource.Prior, chosen func(host, gpu string) bool) (part, rest resource.Prior) {
+	part, rest = prior.Clone(), prior.Clone()
+	part.GPUs = slices.DeleteFunc(part.GPUs, func(g resource.PriorGPU) bool { return !chosen(g.Host, g.UUID) })
+	rest.GPUs = slices.DeleteFunc(rest.GPUs, func(g resource.PriorGPU) bool { return chosen(g.Host, g.UUID) })
+	part.Sessions = slices.DeleteFunc(part.Sessions, func(s resource.PriorSession) bool { return !chosen(s.Slice.Host, s.Slice.GPU) })
+	rest.Sessions = slices.DeleteFunc(rest.Sessions, func(s resource.PriorSession) bool { return chosen(s.Slice.Host, s.Slice.GPU) })
+	return part, rest
+}
+
+// join puts back together what was split.
+func join(part, rest resource.Prior) resource.Prior {
+	all := part.Clone()
+	all.GPUs, all.Sessions = append(all.GPUs, rest.GPUs...), append(all.Sessions, rest.Sessions...)
+	slices.SortFunc(all.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
+	slices.SortFunc(all.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
+	return all
+}
+
+// after is the world as it will be once a round is done, for the plan of the
+// next one.
+func after(live resource.Live, r Round) resource.Live {
+	hosts := slices.Clone(live.Hosts)
+	for i := range hosts {
+		h := &hosts[i]
+		h.GPUs, h.Ledger = slices.Clone(h.GPUs), slices.Clone(h.Ledger)
+		for n := range h.GPUs {
+			g := &h.GPUs[n]
+			foreign := diff.Foreign(*g, r.Prior)
+			g.Slices = foreign
+		}
+		for n := range h.Ledger {
+			page := &h.Ledger[n]
+			if _, taken := r.Prior.GPU(h.Name, page.UUID); taken {
+				page.Holders = page.Others(r.Holder.Lineage)
+			}
+		}
+		h.Ledger = slices.DeleteFunc(h.Ledger, func(page resource.Held) bool { return len(page.Holders) == 0 })
+	}
+	return resource.Live{Hosts: hosts}
+}
+
+// Idle reports whether there is nothing to take away and nothing to move aside.
+func (p *Project) Idle(r *Reset) bool {
+	for _, path := range []string{p.Store.Path, p.Store.BackupPath(), p.Store.JournalPath()} {
+		if _, err := os.Lstat(path); err == nil && r.options.Holder == "" {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(r.Rounds, func(one Round) bool { return one.Plan.Effects() > 0 })
+}
+
+// Done is what came of a round.
+type Done struct {
+	Round  Round
+	Result apply.Result
+	Err    error
+}
+
+// CarryOut takes away what was shown, and no container that was not.
+func (p *Project) CarryOut(ctx context.Context, r *Reset, progress func(apply.Event), parallelism int) []Done {
+	var all []Done
+	for _, shown := range r.Rounds {
+		done := Done{Round: shown, Result: apply.Result{Prior: shown.Prior}}
+		if ctx.Err() == nil {
+			done.Round, done.Result, done.Err = p.carryOut(ctx, shown, r.options, progress, parallelism)
+		}
+		all = append(all, done)
+	}
+	return all
+}
+
+func (p *Project) carryOut(ctx context.Context, shown Round, o ResetOptions, progress func(apply.Event), parallelism int) (Round, apply.Result, error) {
+	fail := func(err error) (Round, apply.Result, error) { return shown, apply.Result{Prior: shown.Prior}, err }
+	if !shown.Own {
+		lock, err := lockOther(ctx, shown.Holder)
+		if err != nil {
+			return fail(err)
+		}
+		if lock != nil {
+			defer func() { _ = lock.Release() }()
+		}
+	}
+	live, _ := p.survey(ctx)
+	chosen, err := p.chooser(o, live)
+	if err != nil {
+		return fail(err)
+	}
+	agreed := []string{}
+	for _, c := range shown.Unproven {
+		agreed = append(agreed, c.ID)
+	}
+	now, failures := p.round(ctx, shown.party, live, chosen, agreed)
+	if len(now.Plan.Steps) == 0 {
+		return now, apply.Result{Prior: now.Prior}, errors.Join(failures...)
+	}
+	owner := now.Prior.Owner()
+	run := apply.Run{Hosts: p.hands(now.party, live, owner), Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true,
+		Look: func(ctx context.Context) (resource.Live, error) {
+			live, failures := p.survey(ctx)
+			remains, _, more := p.remains(ctx, now.party, live)
+			return withContainers(live, remains), errors.Join(append(failures, more...)...)
+		}}
+	result, err := run.Execute(ctx, now.Plan, now.Prior, now.Live)
+	return now, result, errors.Join(append(failures, err)...)
+}
+
+// noJournal keeps nothing: a reset that is cut off is found out by the next one
+// in the same way, from the ledger and the world.
+type noJournal struct{}
+
+func (noJournal) Write(any) error { return nil }
+
+// lockOther keeps another project from changing what is being taken away; one
+// that is gone has no lock.
+func lockOther(ctx context.Context, h resource.Holder) (*durable.Lock, error) {
+	store := state.Store{Path: h.State}
+	if _, err := os.Stat(store.Path); err != nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recoveryWait)
+	defer cancel()
+	return durable.Acquire(ctx, store.LockPath(), "reset", nil)
+}
+
+// Settle leaves this project with a state that is true: what there was is moved
+// aside, and what was not taken away is written anew. It returns the paths of
+// what was moved, and whether there is a state now.
+func (p *Project) Settle(r *Reset, all []Done) (aside []string, left bool, err error) {
+	if r.options.Holder != "" || r.State.unclear && len(r.Failures) > 0 {
+		return nil, false, nil
+	}
+	main := all[len(all)-1]
+	remaining := join(main.Result.Prior, main.Round.rest)
+	if aside, err = p.Store.SetAside("reset"); err != nil {
+		return aside, false, err
+	}
+	if len(remaining.GPUs) == 0 && len(remaining.Sessions) == 0 {
+		return aside, false, nil
+	}
+	_, err = p.write(remaining, r.State)
+	return aside, true, err
+}
+
+// write writes a state that was put together where there is none.
+func (p *Project) write(prior resource.Prior, v StateView) (resource.Prior, error) {
+	prior.Serial = max(prior.Serial, v.words.Serial)
+	if prior.Lineage == "" {
+		prior.Lineage = state.NewLineage()
+	}
+	return p.Store.Save(prior)
+}
+
+// distinctErrors drops what was told before.
+func distinctErrors(all []error) []error {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(err error) bool {
+		again := seen[err.Error()]
+		seen[err.Error()] = true
+		return again
+	})
+}

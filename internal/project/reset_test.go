@@ -1,0 +1,214 @@
+package project
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cosplay/internal/resource"
+	"cosplay/internal/state"
+)
+
+// bookOf is a world in whose ledger these holders have a GPU.
+func bookOf(holders ...resource.Holder) resource.Live {
+	for i := range holders {
+		holders[i].User = userName()
+	}
+	return resource.Live{Hosts: []resource.Host{{Name: "lab", Ledger: []resource.Held{{UUID: "GPU-0", Holders: holders}}}}}
+}
+
+// written is a state of a lineage at a path.
+func written(t *testing.T, path, lineage string) resource.Prior {
+	t.Helper()
+	prior, err := state.Store{Path: path}.Save(resource.Prior{Lineage: lineage, Key: state.NewKey()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prior
+}
+
+// TestWhoseState: which lineages are this project's, whatever lies in the place
+// of its state.
+func TestWhoseState(t *testing.T) {
+	mine, theirs, old := state.NewLineage(), state.NewLineage(), state.NewLineage()
+	for _, test := range []struct {
+		name   string
+		here   string // lineage of the state; "" for none
+		damage bool
+		there  string // lineage of the other project's state
+		held   func(here, there string) []resource.Holder
+		own    []string
+		fault  string
+	}{
+		{"as it should be", mine, false, theirs, func(here, there string) []resource.Holder {
+			return []resource.Holder{{Lineage: mine, State: here}, {Lineage: theirs, State: there}}
+		}, []string{mine}, ""},
+		{"lost", "", false, theirs, func(here, there string) []resource.Holder {
+			return []resource.Holder{{Lineage: mine, State: here}, {Lineage: theirs, State: there}}
+		}, []string{mine}, ""},
+		{"damaged", mine, true, theirs, func(here, there string) []resource.Holder {
+			return []resource.Holder{{Lineage: mine, State: here}, {Lineage: theirs, State: there}}
+		}, []string{mine}, "checksum"},
+		{"another's", theirs, false, theirs, func(here, there string) []resource.Holder {
+			return []resource.Holder{{Lineage: theirs, State: there}, {Lineage: mine, State: here}}
+		}, []string{mine}, "copy of another project's"},
+		{"another's, which is not on this host", theirs, false, "", func(here, _ string) []resource.Holder {
+			return []resource.Holder{{Lineage: mine, State: here}}
+		}, []string{mine}, "belongs to another project"},
+		{"another's, and nothing of ours", theirs, false, theirs, func(_, there string) []resource.Holder {
+			return []resource.Holder{{Lineage: theirs, State: there}}
+		}, []string{""}, "copy of another project's"},
+		{"moved here", mine, false, "", func(_, there string) []resource.Holder {
+			return []resource.Holder{{Lineage: mine, State: there}}
+		}, []string{mine}, ""},
+		{"moved here, and damaged", mine, true, "", func(_, there string) []resource.Holder {
+			return []resource.Holder{{Lineage: mine, State: there}}
+		}, []string{mine}, "checksum"},
+		{"begun anew", mine, false, "", func(here, _ string) []resource.Holder {
+			return []resource.Holder{{Lineage: mine, State: here, Since: "2026-02-02"}, {Lineage: old, State: here, Since: "2026-01-01"}}
+		}, []string{old, mine}, ""},
+		{"begun anew and lost", "", false, "", func(here, _ string) []resource.Holder {
+			return []resource.Holder{{Lineage: mine, State: here, Since: "2026-02-02"}, {Lineage: old, State: here, Since: "2026-01-01"}}
+		}, []string{old, mine}, ""},
+		{"ledger lost", mine, false, "", func(string, string) []resource.Holder { return nil }, []string{mine}, ""},
+		{"nothing at all", "", false, "", func(string, string) []resource.Holder { return nil }, []string{""}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			here, there := filepath.Join(t.TempDir(), state.FileName), filepath.Join(t.TempDir(), state.FileName)
+			if test.here != "" {
+				written(t, here, test.here)
+			}
+			if test.there != "" {
+				written(t, there, test.there)
+			}
+			if test.damage {
+				data, err := os.ReadFile(here)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(here, []byte(strings.Replace(string(data), `"serial": 1`, `"serial": 3`, 1)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p := &Project{Dir: filepath.Dir(here), Store: state.Store{Path: here}}
+			live := bookOf(test.held(here, there)...)
+			v := p.stateView(live)
+			if !strings.Contains(v.Fault, test.fault) || (v.Fault == "") != (test.fault == "") {
+				t.Errorf("the fault is %q, want %q", v.Fault, test.fault)
+			}
+			var own []string
+			for _, h := range p.ownHolders(v, live) {
+				own = append(own, h.Lineage)
+			}
+			if got, want := strings.Join(own, " "), strings.Join(test.own, " "); got != want {
+				t.Errorf("own are %q, want %q (mine %s, theirs %s)", got, want, mine, theirs)
+			}
+		})
+	}
+}
+
+// TestGone: a project is gone if its state is, or another's is in its place; not
+// if it cannot be read.
+func TestGone(t *testing.T) {
+	dir := t.TempDir()
+	mine, other := state.NewLineage(), state.NewLineage()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	written(t, path("mine"), mine)
+	written(t, path("other"), other)
+	if err := os.WriteFile(path("damaged"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, gone := range map[string]bool{"mine": false, "other": true, "missing": true, "no/folder": true, "damaged": false, "mine/not-a-folder": false} {
+		if got := isGone(resource.Holder{Lineage: mine, State: path(name)}); got != gone {
+			t.Errorf("%s: gone is %v", name, got)
+		}
+	}
+}
+
+// TestResetOneHost: a host that cannot be read is told, the others are reset, and
+// what is on it is kept in the state.
+func TestResetOneHost(t *testing.T) {
+	const two = `host "a" { simulate = "1 x h200" }
+host "b" { simulate = "1 x h200" }
+session "on_a" {
+  target = "2060"
+  host   = "a"
+}
+session "on_b" {
+  target = "2060"
+  host   = "b"
+}`
+	dir := newProject(t, two)
+	makeSo(t, dir, AsConfigured)
+	lost := filepath.Join(dir, ScratchDir, "sim", "b", "host")
+	data, err := os.ReadFile(lost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(lost, []byte("rubbish"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := func(want int) []string {
+		t.Helper()
+		p, complaint, err := OpenAnyhow(Options{Dir: dir})
+		if err != nil || complaint != nil {
+			t.Fatal(err, complaint)
+		}
+		defer p.Close()
+		r, err := p.PlanReset(context.Background(), ResetOptions{})
+		if err != nil || len(r.Failures) != want {
+			t.Fatalf("%v, failures %v", err, r.Failures)
+		}
+		results := p.CarryOut(context.Background(), r, nil, 1)
+		for _, d := range results {
+			if d.Err != nil || len(d.Result.Failures) > 0 {
+				t.Fatal(d.Err, d.Result.Failures)
+			}
+		}
+		if _, _, err := p.Settle(r, results); err != nil {
+			t.Fatal(err)
+		}
+		prior, err := p.Store.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for _, s := range prior.Sessions {
+			left = append(left, s.Address.Short())
+		}
+		return left
+	}
+	if left := done(1); len(left) != 1 || left[0] != "on_b" {
+		t.Fatalf("left are %v", left)
+	}
+	if err := os.WriteFile(lost, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if left := done(0); len(left) != 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
+// TestRenamed: where no configuration names this machine, what the state has on
+// its GPUs is on it, by whatever name.
+func TestRenamed(t *testing.T) {
+	on := func(host, gpu string) resource.Prior {
+		return resource.Prior{GPUs: []resource.PriorGPU{{Host: host, UUID: gpu}},
+			Sessions: []resource.PriorSession{{Session: resource.Session{Slice: resource.Slice{Host: host, GPU: gpu}}}}}
+	}
+	live := resource.Live{Hosts: []resource.Host{{Name: "local", GPUs: []resource.GPU{{Host: "local", UUID: "GPU-0"}}}, {Name: "sim"}}}
+	for _, test := range []struct{ unnamed, host, gpu, want string }{
+		{"local", "lab", "GPU-0", "local"},
+		{"local", "lab", "GPU-1", "lab"},
+		{"local", "sim", "GPU-0", "sim"},
+		{"", "lab", "GPU-0", "lab"},
+	} {
+		before := on(test.host, test.gpu)
+		got := (&Project{unnamed: test.unnamed}).renamed(before, live)
+		if got.GPUs[0].Host != test.want || got.Sessions[0].Slice.Host != test.want || before.GPUs[0].Host != test.host {
+			t.Errorf("%+v: %+v", test, got)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package render
+
+import "cosplay/internal/resource"
+
+// enoughLineage is as much of a lineage as people need to type.
+const enoughLineage = 8
+
+func shortLineage(lineage string) string { return lineage[:min(enoughLineage, len(lineage))] }
+
+// others are the holders of a GPU but for this project.
+func (v StatusView) others(g resource.GPU) []resource.Holder {
+	page, _ := v.Live.Held(g.Host, g.UUID)
+	return page.Others(v.Prior.Lineage)
+}
+
+// holders lists the other projects that have a GPU in hand. One that is gone can
+// be released.
+func (p *page) holders(v fleet, g resource.GPU) {
+	for _, h := range v.others(g) {
+		words := "held by a project of " + h.User
+		if n := len(h.Slices); n > 0 {
+			words += " with " + count(n, "slice")
+		}
+		words += ", state " + h.State
+		if !v.Gone[h.Lineage] {
+			p.flow(4, 6, text(words))
+			continue
+		}
+		p.flow(4, 6, join(text(words+" "), inked(drifted, "(gone)")))
+		p.flow(6, 8, text("to release it: "+suggest("reset", []string{"--holder", shortLineage(h.Lineage)})))
+	}
+}
+
+// holderJSON is a project that has a GPU in hand.
+type holderJSON struct {
+	Lineage string `json:"lineage"`
+	User    string `json:"user"`
+	State   string `json:"state"`
+	Since   string `json:"since"`
+	Slices  int    `json:"slices"`
+	Gone    bool   `json:"gone"`
+}
+
+func (f fleet) holdersJSON(g resource.GPU) []holderJSON {
+	all := []holderJSON{}
+	for _, h := range f.others(g) {
+		all = append(all, holderJSON{Lineage: h.Lineage, User: h.User, State: h.State, Since: h.Since, Slices: len(h.Slices), Gone: f.Gone[h.Lineage]})
+	}
+	return all
+}

@@ -1,0 +1,83 @@
+package render
+
+import (
+	"fmt"
+	"io"
+
+	"cosplay/internal/resource"
+)
+
+// RebuiltView is a state that was made anew.
+type RebuiltView struct {
+	State    string
+	Fault    string // what was wrong with the old one; "" where there was none
+	Prior    resource.Prior
+	Live     resource.Live
+	Unproven []resource.Container // which the next apply replaces
+	Notes    []string
+	Aside    []string // where what there was of the state was moved
+	Flags    []string
+}
+
+// Rebuilt shows what the new state would know.
+func Rebuilt(w io.Writer, s Style, v RebuiltView) {
+	p := newPage(s)
+	if v.Fault != "" {
+		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+sentence(v.Fault))))
+	} else {
+		p.flow(0, 2, text("There is no state "+v.State+"."))
+	}
+	p.flow(0, 2, text(fmt.Sprintf("Made anew from ledgers, labels and hardware, with lineage %s, it knows %s on %s:",
+		shortLineage(v.Prior.Lineage), count(len(v.Prior.Sessions), "session"), count(len(v.Prior.GPUs), "GPU"))))
+	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "RUNS IN", prose: true}}}
+	for _, one := range v.Prior.Sessions {
+		runs := "-"
+		if one.Container != nil {
+			runs = resource.ContainerWord(one.Runtime)
+		}
+		t.add(text(one.Address.String()), text(one.Slice.String()), text(gpuName(v.Live, one.Slice.Host, one.Slice.GPU)), text(runs))
+	}
+	p.table(t)
+	p.unproven(v.Unproven)
+	if len(v.Unproven) > 0 {
+		p.flow(2, 4, text(fmt.Sprintf("The next apply replaces %s: what runs in there ends.", count(len(v.Unproven), "container"))))
+	}
+	for _, n := range v.Notes {
+		p.flow(2, 4, text("note: "+withGPUNames(v.Live, sentence(n))))
+	}
+	p.flush(w)
+}
+
+// RebuiltDone is the last line.
+func RebuiltDone(w io.Writer, s Style, v RebuiltView) {
+	p := newPage(s)
+	p.flow(0, 2, join(inked(strong, "Rebuilt: "), text(fmt.Sprintf("%s has serial %d. No GPU, slice or container was touched.", v.State, v.Prior.Serial))))
+	for _, path := range v.Aside {
+		p.flow(0, 2, text("moved aside: "+path))
+	}
+	p.next(suggest("plan", v.Flags))
+	p.flush(w)
+}
+
+// RebuiltJSON writes the same as data.
+func RebuiltJSON(w io.Writer, v RebuiltView) error {
+	sessions, gpus := []resource.Address{}, []string{}
+	for _, one := range v.Prior.Sessions {
+		sessions = append(sessions, one.Address)
+	}
+	for _, g := range v.Prior.GPUs {
+		gpus = append(gpus, g.UUID)
+	}
+	return writeJSON(w, struct {
+		FormatVersion int                  `json:"format_version"`
+		State         string               `json:"state"`
+		Fault         string               `json:"fault"`
+		Lineage       string               `json:"lineage"`
+		Serial        int                  `json:"serial"`
+		Sessions      []resource.Address   `json:"sessions"`
+		GPUs          []string             `json:"gpus"`
+		Unproven      []resource.Container `json:"unproven"` // which the next apply replaces
+		Notes         []string             `json:"notes"`
+		Aside         []string             `json:"moved_aside"`
+	}{formatVersion, v.State, v.Fault, v.Prior.Lineage, v.Prior.Serial, sessions, gpus, list(v.Unproven), list(v.Notes), list(v.Aside)})
+}

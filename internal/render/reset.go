@@ -1,0 +1,221 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/diff"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+)
+
+// ResetView is what a reset takes away, project by project.
+type ResetView struct {
+	State     string // path of this project's state
+	Fault     string // what is wrong with it; "" for nothing
+	Complaint string // what is wrong with the configuration; "" for nothing
+	Rounds    []ResetRound
+	Failures  []error // what could not be looked at
+	Flags     []string
+}
+
+// ResetRound is one project's part.
+type ResetRound struct {
+	Holder   resource.Holder
+	Own      bool
+	Plan     *plan.Plan
+	Prior    resource.Prior
+	Live     resource.Live
+	Unproven []resource.Container // which only labels say are its own
+	Notes    []string
+}
+
+// ResetDoneView is what came of it.
+type ResetDoneView struct {
+	ResetView
+	Results []ResetResult
+	Aside   []string // where what there was of the state was moved
+	Left    bool     // something is left, and a state was written that knows it
+	Err     error    // the state could not be moved or written
+}
+
+// ResetResult is what came of one project's part.
+type ResetResult struct {
+	Round  ResetRound
+	Result apply.Result
+	Err    error
+}
+
+// Empty reports whether there is nothing to take away.
+func (v ResetView) Empty() bool {
+	return !slices.ContainsFunc(v.Rounds, func(r ResetRound) bool { return r.Plan.Effects() > 0 })
+}
+
+// Reset shows what would be taken away.
+func Reset(w io.Writer, s Style, v ResetView) {
+	p := newPage(s)
+	if v.Complaint != "" {
+		p.flow(0, 2, text(sentence(capital(v.Complaint))+" Hosts are taken from what of it is in order, and from the folders of simulated ones."))
+	}
+	if v.Fault != "" {
+		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+sentence(v.Fault)+" What is this project's is told by the hosts' ledgers, by labels and by session folders.")))
+	}
+	for _, r := range v.Rounds {
+		p.gap()
+		p.resetRound(r)
+	}
+	p.lookFailures(v.Failures)
+	p.gap()
+	switch t := v.tally(); {
+	case v.Empty():
+		p.flow(0, 2, join(inked(strong, "There is nothing to take away. "), text(v.asideWords())))
+	default:
+		p.flow(0, 2, join(inked(strong, "Reset: "), inked(removed, count(t.Destroy, "session")+" to remove"), text("; "+count(t.GiveBack, "GPU")+" to give back. "+v.asideWords())))
+	}
+	p.flush(w)
+}
+
+// asideWords say what becomes of the state.
+func (v ResetView) asideWords() string {
+	if !slices.ContainsFunc(v.Rounds, func(r ResetRound) bool { return r.Own }) {
+		return ""
+	}
+	return "State, backup and journal are moved aside, not deleted."
+}
+
+func (v ResetView) tally() tally {
+	var t tally
+	for _, r := range v.Rounds {
+		one := tallyOf(r.Plan)
+		t.Destroy, t.GiveBack = t.Destroy+one.Destroy+one.Change, t.GiveBack+one.GiveBack
+	}
+	return t
+}
+
+// resetRound shows one project: its GPUs, each with what is taken off it and
+// what its settings become.
+func (p *page) resetRound(r ResetRound) {
+	whose := "this project"
+	if !r.Own {
+		whose = fmt.Sprintf("the project of %s with its state in %s", r.Holder.User, r.Holder.State)
+	}
+	lineage := ""
+	if r.Holder.Lineage != "" {
+		lineage = ", lineage " + shortLineage(r.Holder.Lineage)
+	}
+	p.flow(0, 2, join(inked(strong, capital(whose)), inked(dim, lineage)))
+	if len(r.Plan.Diff.GPUs)+len(r.Plan.Diff.Sessions) == 0 {
+		p.flow(2, 4, text("holds nothing here."))
+	}
+	shown := map[resource.Address]bool{}
+	for _, g := range r.Plan.Diff.GPUs {
+		p.print(2, text(gpuName(r.Live, g.Host, g.UUID)+"  "+shortUUID(g.UUID)))
+		t := &table{indent: 4, gap: 2, columns: []column{{}, {}, {}, {prose: true}}}
+		for _, c := range r.Plan.Diff.Sessions {
+			if c.Before.Slice.Host == g.Host && c.Before.Slice.GPU == g.UUID {
+				shown[c.Address] = true
+				r.addSession(t, c)
+			}
+		}
+		p.table(t)
+		p.resetSettings(g)
+	}
+	t := &table{indent: 2, gap: 2, columns: []column{{}, {}, {}, {prose: true}}}
+	for _, c := range r.Plan.Diff.Sessions {
+		if !shown[c.Address] {
+			r.addSession(t, c)
+		}
+	}
+	p.table(t)
+	p.unproven(r.Unproven)
+	for _, n := range r.Notes {
+		p.flow(2, 4, text("note: "+withGPUNames(r.Live, sentence(n))))
+	}
+}
+
+// addSession shows what goes with a session: its slice, its container.
+func (r ResetRound) addSession(t *table, c diff.SessionChange) {
+	slice, container := "-", "-"
+	if c.Slice == diff.Remove {
+		slice = "slice " + c.Before.Slice.String()
+	}
+	if c.Container == diff.Remove {
+		container = resource.ContainerWord(c.Before.Runtime)
+		if c.Before.Container != nil && c.Before.Runtime == resource.RuntimeDocker {
+			container += " " + shortID(*c.Before.Container)
+		}
+	}
+	t.add(inked(removed, "-"), text(c.Address.String()), text(slice), text(container))
+}
+
+// resetSettings shows what a GPU's settings become, and which stay.
+func (p *page) resetSettings(g diff.GPUChange) {
+	t := &table{indent: 4, gap: 2, columns: []column{{}, {}, {}, {}, {prose: true}}}
+	for _, f := range g.Fields {
+		t.add(inked(replaced, "~"), text(f.Name), text(f.From), text(p.arrow()), text(f.To))
+	}
+	p.table(t)
+	for _, f := range g.Kept {
+		p.flow(4, 6, text(fmt.Sprintf("left as it is: %s (%s); %s", f.Name, f.From, sentence(f.Reason))))
+	}
+}
+
+// unproven names the containers that a person has to agree to.
+func (p *page) unproven(all []resource.Container) {
+	if len(all) == 0 {
+		return
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, together(resource.ContainerPrefix+c.Session+" ("+shortID(c)+")"))
+	}
+	p.flow(2, 4, join(inked(drifted, "Not proven: "), text(fmt.Sprintf("the key of the state is lost, so only their labels and names say that these are the project's: %s. Look at them if somebody else makes containers here: docker inspect.", strings.Join(names, ", ")))))
+}
+
+func (p *page) lookFailures(all []error) {
+	for _, err := range all {
+		first, rest, _ := strings.Cut(err.Error(), "\n")
+		p.gap()
+		p.flow(0, 2, join(inked(removed, p.cross()), text(" "+first)))
+		p.paragraphs(2, rest)
+	}
+}
+
+// ResetDone tells each failure, and then what came of it all.
+func ResetDone(w io.Writer, s Style, v ResetDoneView) {
+	p := newPage(s)
+	failed, removedSessions, back := 0, 0, 0
+	for _, r := range v.Results {
+		for _, f := range r.Result.Failures {
+			failed++
+			p.lookFailures([]error{f})
+		}
+		if r.Err != nil {
+			failed++
+			p.lookFailures([]error{r.Err})
+		}
+		removedSessions += len(r.Round.Prior.Sessions) - len(r.Result.Prior.Sessions)
+		back += len(r.Round.Prior.GPUs) - len(r.Result.Prior.GPUs)
+	}
+	if v.Err != nil {
+		failed++
+		p.lookFailures([]error{v.Err})
+	}
+	p.gap()
+	words := fmt.Sprintf("%s removed, %s given back", count(removedSessions, "session"), count(back, "GPU"))
+	if failed += len(v.Failures); failed > 0 {
+		p.flow(0, 2, join(inked(removed, fmt.Sprintf("Reset with %s: ", count(failed, "failure"))), text(words+". What is left is tried again by the next cosplay reset.")))
+	} else {
+		p.flow(0, 2, join(inked(strong, "Reset: "), text(words+".")))
+	}
+	for _, path := range v.Aside {
+		p.flow(0, 2, text("moved aside: "+path))
+	}
+	if v.Left {
+		p.flow(0, 2, text("What this project still has is in a new state: "+v.State))
+	}
+	p.flush(w)
+}

@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestLockIsExclusiveAndSaysWhoHasIt(t *testing.T) {
@@ -104,6 +107,74 @@ func TestInspect(t *testing.T) {
 	next.Release()
 	if seen, err := Inspect(path); err != nil || seen.Held || seen.By != nil {
 		t.Errorf("let go: %+v, %v", seen, err)
+	}
+}
+
+// TestAnnounce: a change is seen while it goes on, whoever holds what lock on the
+// traces of one that is over; and a trace that a dead process left is no change.
+func TestAnnounce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "moving")
+	moving := func() bool {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		err := Quiet(ctx, dir)
+		var at *MovingError
+		if err != nil && (!errors.As(err, &at) || !slices.Equal(at.PIDs, []string{fmt.Sprint(os.Getpid())})) {
+			t.Fatal(err)
+		}
+		return err != nil
+	}
+	if moving() {
+		t.Error("moving without a folder")
+	}
+	done, err := Announce(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, fmt.Sprint(os.Getpid()))
+	reader, err := os.Open(path) // one who may only read, and means no good
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if !moving() {
+		t.Error("a change that nobody sees")
+	}
+	done()
+	if moving() {
+		t.Error("a change that is over")
+	}
+	if err := unix.Flock(int(reader.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if done, err = Announce(dir); err != nil || !moving() {
+		t.Fatalf("with a stranger's lock on the last one: %v", err)
+	}
+	waited := make(chan error)
+	go func() { waited <- Quiet(context.Background(), dir) }()
+	select {
+	case <-waited:
+		t.Error("it did not wait")
+	case <-time.After(3 * pollInterval):
+	}
+	done()
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+
+	left := filepath.Join(dir, "4711") // of one that was killed
+	if err := os.WriteFile(left, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if moving() {
+		t.Error("a dead one's change")
+	}
+	if done, err = Announce(dir); err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if names, _ := os.ReadDir(dir); len(names) != 0 {
+		t.Errorf("left: %v", names)
 	}
 }
 

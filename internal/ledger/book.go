@@ -33,6 +33,33 @@ type page struct {
 	resource.Held
 }
 
+// Announce tells all who look at the host that it is being changed, until done is
+// called or the process is gone.
+func (b Book) Announce() (done func(), err error) {
+	if b.Dir == "" {
+		return func() {}, nil
+	}
+	if done, err = durable.Announce(b.moving()); err != nil {
+		return nil, unwritable(err)
+	}
+	return done, nil
+}
+
+// Quiet waits until nothing changes the host, for at most the given time.
+func (b Book) Quiet(wait time.Duration) error {
+	if b.Dir == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	return durable.Quiet(ctx, b.moving())
+}
+
+func unwritable(err error) error {
+	return fmt.Errorf("the host's ledger cannot be written: %w; changes to a GPU take root: sudo cosplay apply", err)
+}
+
+func (b Book) moving() string          { return filepath.Join(b.Dir, "moving") }
 func (b Book) folder() string          { return filepath.Join(b.Dir, "ledger") }
 func (b Book) path(uuid string) string { return filepath.Join(b.folder(), uuid+".json") }
 
@@ -97,7 +124,7 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Held) error) 
 		return refuse("%q is not the UUID of a GPU", uuid)
 	}
 	if err := os.MkdirAll(b.folder(), 0o755); err != nil {
-		return fmt.Errorf("the host's ledger cannot be written: %w; changes to a GPU take root: sudo cosplay apply", err)
+		return unwritable(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
@@ -134,9 +161,21 @@ type Entry struct {
 	BootID string
 }
 
+func (e Entry) change(survives fate, do func(*resource.Held) error) error {
+	return e.Book.change(e.GPU, survives, func(g *resource.Held) error {
+		if err := MayActFor(g, e.Holder); err != nil {
+			return err
+		}
+		return do(g)
+	})
+}
+
+// Page gives the GPU as the book has it.
+func (e Entry) Page() (resource.Held, error) { return e.Book.read(e.GPU) }
+
 // Take takes the GPU in hand; taking it twice is once.
 func (e Entry) Take(t Take) error {
-	return e.Book.change(e.GPU, powerLoss, func(g *resource.Held) error {
+	return e.change(powerLoss, func(g *resource.Held) error {
 		g.BootID = e.BootID
 		return Hold(g, e.Holder, t)
 	})
@@ -144,12 +183,12 @@ func (e Entry) Take(t Take) error {
 
 // Leave announces that the holder, the last one, restores the baseline.
 func (e Entry) Leave() error {
-	return e.Book.change(e.GPU, powerLoss, func(g *resource.Held) error { return Leave(g, e.Holder.Lineage) })
+	return e.change(powerLoss, func(g *resource.Held) error { return Leave(g, e.Holder.Lineage) })
 }
 
 // Release lets the GPU go; one that is not held is no error.
 func (e Entry) Release() error {
-	return e.Book.change(e.GPU, powerLoss, func(g *resource.Held) error {
+	return e.change(powerLoss, func(g *resource.Held) error {
 		Release(g, e.Holder.Lineage)
 		return nil
 	})
@@ -157,7 +196,7 @@ func (e Entry) Release() error {
 
 // Setting allows a change of settings, and notes it before it is made.
 func (e Entry) Setting(s resource.Settings) error {
-	return e.Book.change(e.GPU, powerLoss, func(g *resource.Held) error {
+	return e.change(powerLoss, func(g *resource.Held) error {
 		if err := MaySet(g, e.Holder.Lineage, s); err != nil {
 			return err
 		}
@@ -176,7 +215,7 @@ func (e Entry) Making(s resource.Slice) error {
 
 // Made notes a slice that was made.
 func (e Entry) Made(s resource.LiveSlice) error {
-	return e.Book.change(e.GPU, ourDeath, func(g *resource.Held) error {
+	return e.change(ourDeath, func(g *resource.Held) error {
 		g.BootID = e.BootID
 		return NoteSlice(g, e.Holder.Lineage, s)
 	})
@@ -184,12 +223,12 @@ func (e Entry) Made(s resource.LiveSlice) error {
 
 // Destroying allows to destroy a slice.
 func (e Entry) Destroying(s resource.LiveSlice) error {
-	return e.Book.change(e.GPU, ourDeath, func(g *resource.Held) error { return MayDestroy(g, e.Holder.Lineage, s) })
+	return e.change(ourDeath, func(g *resource.Held) error { return MayDestroy(g, e.Holder.Lineage, s) })
 }
 
 // Destroyed notes that a slice is gone.
 func (e Entry) Destroyed(s resource.LiveSlice) error {
-	return e.Book.change(e.GPU, ourDeath, func(g *resource.Held) error {
+	return e.change(ourDeath, func(g *resource.Held) error {
 		DropSlice(g, e.Holder.Lineage, s)
 		return nil
 	})

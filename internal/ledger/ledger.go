@@ -54,6 +54,9 @@ func Hold(g *resource.Held, who resource.Holder, t Take) error {
 	who.Whole = t.Whole
 	if i := slices.IndexFunc(g.Holders, func(o resource.Holder) bool { return o.Lineage == who.Lineage }); i >= 0 {
 		who.Since, who.Slices = g.Holders[i].Since, g.Holders[i].Slices
+		if first := g.Holders[i]; first.UID != nil { // root on his behalf is still he
+			who.User, who.UID = first.User, first.UID
+		}
 		g.Holders = slices.Delete(g.Holders, i, i+1)
 	}
 	for _, s := range t.Slices {
@@ -69,6 +72,16 @@ func Hold(g *resource.Held, who resource.Holder, t Take) error {
 func at(s resource.Slice) resource.Slice {
 	s.Host = ""
 	return s
+}
+
+// MayActFor refuses one user to act for the project of another. Root may, and so
+// may who does not say who he is: on a host where that is not asked.
+func MayActFor(g *resource.Held, who resource.Holder) error {
+	first, holds := g.Holder(who.Lineage)
+	if !holds || who.UID == nil || *who.UID == 0 || (first.UID != nil && *first.UID == *who.UID) {
+		return nil
+	}
+	return refuse("it is %s that holds the GPU, and %s is another user; root can act for both: sudo cosplay apply", describe([]resource.Holder{first}), who.User)
 }
 
 // noted reports whether somebody is known to have made a slice.
@@ -161,6 +174,11 @@ func MayDestroy(g *resource.Held, lineage string, s resource.LiveSlice) error {
 	h, holds := g.Holder(lineage)
 	if !holds {
 		return notHeld()
+	}
+	for _, o := range g.Others(lineage) {
+		if slices.ContainsFunc(o.Slices, func(theirs resource.LiveSlice) bool { return theirs.UUID != "" && theirs.UUID == s.UUID }) {
+			return refuse("the slice %s was made by %s; it is left alone; %s", s.UUID, describe([]resource.Holder{o}), planAgain)
+		}
 	}
 	for _, own := range h.Slices {
 		if at(own.Slice) == at(s.Slice) && (own.UUID == s.UUID || own.UUID == "" || s.UUID == "") {

@@ -133,6 +133,58 @@ func TestSlices(t *testing.T) {
 	}
 }
 
+// TestOnlyTheFirstUserActs for a project, and root, who stays in his shadow.
+func TestOnlyTheFirstUserActs(t *testing.T) {
+	book := Book{Dir: t.TempDir()}
+	as := func(uid int) Entry {
+		h := who("a")
+		h.User, h.UID = fmt.Sprint("user", uid), &uid
+		return Entry{Book: book, GPU: gpu, Holder: h}
+	}
+	slice := resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}}
+	all := map[string]func(Entry) error{
+		"take":    func(e Entry) error { return e.Take(Take{}) },
+		"set":     func(e Entry) error { return e.Setting(settings(1200)) },
+		"make":    func(e Entry) error { return e.Making(slice.Slice) },
+		"destroy": func(e Entry) error { return e.Destroying(slice) },
+		"leave":   Entry.Leave,
+		"release": Entry.Release,
+	}
+	for _, user := range []struct {
+		uid     int
+		allowed bool
+	}{{1000, true}, {1001, false}, {0, true}, {1000, true}} {
+		for _, name := range []string{"take", "set", "make", "destroy", "leave", "release"} {
+			if name == "release" && user.allowed {
+				continue
+			}
+			if err := all[name](as(user.uid)); (err == nil) != user.allowed {
+				t.Errorf("uid %d, %s: %v", user.uid, name, err)
+			}
+		}
+		page, err := as(0).Page()
+		if err != nil || len(page.Holders) != 1 || *page.Holders[0].UID != 1000 || page.Holders[0].User != "user1000" {
+			t.Errorf("after uid %d: %+v, %v", user.uid, page.Holders, err)
+		}
+	}
+}
+
+// TestHalfKnownSlice: a slice that was being made when its maker died has no UUID
+// in the book. What another project has made in its place since is not meant.
+func TestHalfKnownSlice(t *testing.T) {
+	at := resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 3, Size: 1}
+	g := resource.Held{UUID: gpu, Holders: []resource.Holder{who("a"), who("b")}}
+	g.Holders[0].Slices = []resource.LiveSlice{{Slice: at}}
+	theirs := resource.LiveSlice{Slice: at, Handle: resource.Handle{UUID: "MIG-b"}}
+	if err := MayDestroy(&g, "a", theirs); err != nil {
+		t.Errorf("what may be its own: %v", err)
+	}
+	g.Holders[1].Slices = []resource.LiveSlice{theirs}
+	if err := MayDestroy(&g, "a", theirs); err == nil {
+		t.Error("another's slice may be destroyed")
+	}
+}
+
 // TestBook: many at once, and nothing is lost; with the last holder the page goes.
 func TestBook(t *testing.T) {
 	book := Book{Dir: t.TempDir()}

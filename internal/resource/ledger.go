@@ -19,6 +19,7 @@ type Holder struct {
 	Lineage string      `json:"lineage"`
 	State   string      `json:"state"` // path of its state file
 	User    string      `json:"user"`
+	UID     *int        `json:"uid,omitempty"`    // of the user, who alone may act for the project; root may, too
 	Since   string      `json:"since"`            // RFC 3339
 	Whole   bool        `json:"whole,omitempty"`  // it has the GPU without MIG
 	Slices  []LiveSlice `json:"slices,omitempty"` // that it has made; without a UUID while one is being made

@@ -18,8 +18,12 @@ import (
 
 // TestMain lets the test binary be the child that it tests.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == "agent" {
-		if err := Serve(os.Stdin, os.Stdout, os.Args[3], ""); err != nil {
+	if len(os.Args) >= 4 && os.Args[1] == "agent" {
+		ledger := ""
+		if len(os.Args) == 6 {
+			ledger = os.Args[5]
+		}
+		if err := Serve(os.Stdin, os.Stdout, os.Args[3], ledger); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -283,9 +287,7 @@ func TestNoLibrary(t *testing.T) {
 func TestChildDies(t *testing.T) {
 	_, client := newHost(t, Options{}, "h200")
 	read(t, client)
-	if err := client.process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	client.reads.line.kill()
 	if _, err := client.Read(context.Background()); err == nil || !strings.Contains(err.Error(), "agent process is gone") {
 		t.Errorf("got %v", err)
 	}

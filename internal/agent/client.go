@@ -1,16 +1,14 @@
 package agent
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"cosplay/internal/ledger"
@@ -28,52 +26,73 @@ const (
 type Options struct {
 	Library  string        // path of the NVML library; "" is the system's
 	Ledger   string        // folder of the host's ledger; "" keeps none
-	Command  []string      // the child; default: this binary's hidden agent command
 	Deadline time.Duration // of every request; default: 20 s to read, 60 s to change
 	Hold     *os.File      // kept open by the child: a lock that must outlast us while it works
+
+	// Privileged lets changes go to a second child, which root runs: by the admin's
+	// socket or by sudo. It keeps the ledger of the system, whatever Ledger says.
+	Privileged bool
+	User       string // who asks sudo
 }
 
-// Client is the parent's side. It starts the child with the first request and
-// again after one that was lost. It is safe for concurrent use; requests go one
-// at a time.
+// Client is the parent's side. It starts a child with the first request and
+// again after one that was lost. It is safe for concurrent use; requests to one
+// child go one at a time.
 type Client struct {
-	*child
-	holder resource.Holder // on whose behalf changes are made
+	reads, changes *child          // one child for both, but where changes take root
+	holder         resource.Holder // on whose behalf changes are made
 }
 
 // child is the other side, for all that speak to it.
 type child struct {
-	options Options
+	options    Options
+	privileged bool
 
-	mu      sync.Mutex
-	process *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
-	stderr  *bytes.Buffer
+	mu   sync.Mutex
+	line *line // nil while none runs
 }
 
 // New makes a client; nothing is started yet.
-func New(o Options) *Client { return &Client{child: &child{options: o}} }
+func New(o Options) *Client {
+	reads := &child{options: o}
+	c := &Client{reads: reads, changes: reads}
+	if o.Privileged {
+		c.changes = &child{options: o, privileged: true}
+	}
+	return c
+}
 
-// For gives a client of the same child that changes things on behalf of a holder.
-func (c *Client) For(h resource.Holder) *Client { return &Client{child: c.child, holder: h} }
+// For gives a client of the same children that changes things on behalf of a
+// holder.
+func (c *Client) For(h resource.Holder) *Client {
+	return &Client{reads: c.reads, changes: c.changes, holder: h}
+}
 
-// Close ends the child: it finishes what it is doing.
+// Close ends the children: they finish what they are doing.
 func (c *Client) Close() error {
+	return errors.Join(c.reads.close(), c.changes.close())
+}
+
+func (c *child) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.process == nil {
+	if c.line == nil {
 		return nil
 	}
-	_ = c.in.Close()
-	err := c.process.Wait()
-	c.process = nil
+	err := c.line.close()
+	c.line = nil
+	return err
+}
+
+// MayChange finds out whether changes can be made at all, and makes none.
+func (c *Client) MayChange(ctx context.Context) error {
+	_, err := c.changes.ask(ctx, request{Op: opRead}, readDeadline)
 	return err
 }
 
 // Read looks at the host: GPUs, their settings, slices and processes.
 func (c *Client) Read(ctx context.Context) (resource.Host, error) {
-	answer, err := c.ask(ctx, request{Op: opRead}, readDeadline)
+	answer, err := c.reads.ask(ctx, request{Op: opRead}, readDeadline)
 	if err != nil {
 		return resource.Host{}, err
 	}
@@ -110,7 +129,7 @@ func (c *Client) SetPower(ctx context.Context, gpu string, mw int) error {
 // that fills it, or nothing. A profile that is not what the plan counted on is
 // refused.
 func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resource.Need) (resource.LiveSlice, error) {
-	answer, err := c.ask(ctx, request{Op: opCreateSlice, GPU: s.GPU, Slice: &resource.LiveSlice{Slice: s}, Need: &need}, changeDeadline)
+	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opCreateSlice, GPU: s.GPU, Slice: &resource.LiveSlice{Slice: s}, Need: &need}, changeDeadline)
 	if err != nil {
 		return resource.LiveSlice{}, err
 	}
@@ -141,14 +160,15 @@ func (c *Client) DestroySlice(ctx context.Context, s resource.LiveSlice) error {
 }
 
 func (c *Client) change(ctx context.Context, r request) error {
-	_, err := c.ask(ctx, r, changeDeadline)
+	r.Holder = c.holder
+	_, err := c.changes.ask(ctx, r, changeDeadline)
 	return err
 }
 
 // grace is how long the child may be late with its own report of a hung call.
 const grace = 2 * time.Second
 
-func (c *Client) ask(ctx context.Context, r request, deadline time.Duration) (response, error) {
+func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -157,19 +177,20 @@ func (c *Client) ask(ctx context.Context, r request, deadline time.Duration) (re
 	if c.options.Deadline != 0 {
 		deadline = c.options.Deadline
 	}
-	r.Deadline, r.Holder = deadline, c.holder
+	r.Deadline = deadline
+	fresh := c.line == nil
 	if err := c.start(); err != nil {
 		return response{}, err
 	}
-	late := time.AfterFunc(deadline+grace, func() { _ = c.process.Process.Kill() })
+	late := time.AfterFunc(deadline+grace, c.line.kill)
 	defer late.Stop()
-	line, err := c.exchange(r)
+	said, err := c.exchange(r)
 	if err != nil {
-		return response{}, c.lost(r, err)
+		return response{}, c.lost(r, err, fresh)
 	}
 	var answer response
-	if err := json.Unmarshal(line, &answer); err != nil {
-		return response{}, c.lost(r, fmt.Errorf("an answer that is not ours: %q", line))
+	if err := json.Unmarshal(said, &answer); err != nil {
+		return response{}, c.lost(r, fmt.Errorf("an answer that is not ours: %q", said), fresh)
 	}
 	if answer.Last {
 		c.end()
@@ -181,16 +202,18 @@ func (c *Client) ask(ctx context.Context, r request, deadline time.Duration) (re
 }
 
 func (c *child) exchange(r request) ([]byte, error) {
-	if err := json.NewEncoder(c.in).Encode(r); err != nil {
+	if err := json.NewEncoder(c.line).Encode(r); err != nil {
 		return nil, err
 	}
-	return c.out.ReadBytes('\n')
+	return c.line.answers.ReadBytes('\n')
 }
 
-// lost puts an end to a child that does not answer.
-func (c *child) lost(r request, cause error) error {
-	c.end()
-	said := strings.TrimSpace(c.stderr.String())
+// lost puts an end to a child that does not answer, and says why it does not.
+func (c *child) lost(r request, cause error, fresh bool) error {
+	said := c.end()
+	if why, refused := strings.CutPrefix(said, "sudo: "); refused && fresh && c.privileged {
+		return c.options.refused(why)
+	}
 	if said == "" {
 		said = cause.Error()
 	}
@@ -198,51 +221,43 @@ func (c *child) lost(r request, cause error) error {
 		Hint: "The library or the driver ended it. Run the command again; if it stays so, try nvidia-smi and look at dmesg."}
 }
 
-// end stops the child, whatever it does.
-func (c *child) end() {
-	_ = c.process.Process.Kill()
-	_ = c.in.Close()
-	_ = c.process.Wait()
-	c.process = nil
+// end stops the child, whatever it does, and tells what it said.
+func (c *child) end() string {
+	c.line.kill()
+	said := c.line.epitaph()
+	c.line = nil
+	return said
 }
 
 // start runs the child if there is none.
-func (c *child) start() error {
-	if c.process != nil {
+func (c *child) start() (err error) {
+	if c.line != nil {
 		return nil
 	}
-	command := c.options.Command
-	if len(command) == 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("finding the cosplay binary to start its agent: %w", err)
-		}
-		command = []string{self, "agent"}
+	if c.privileged {
+		c.line, err = c.options.privilegedLine()
+	} else {
+		c.line, err = c.options.ownLine()
 	}
-	if c.options.Library != "" {
-		command = append(command[:len(command):len(command)], "--library", c.options.Library)
-	}
-	if c.options.Ledger != "" {
-		command = append(command[:len(command):len(command)], "--ledger", c.options.Ledger)
-	}
-	process := exec.Command(command[0], command[1:]...)
-	in, err := process.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := process.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	c.stderr = &bytes.Buffer{}
-	process.Stderr = c.stderr
-	if c.options.Hold != nil {
-		process.ExtraFiles = []*os.File{c.options.Hold}
-	}
-	detach(process)
-	if err := process.Start(); err != nil {
+	var refused *SudoError
+	if err != nil && !errors.As(err, &refused) {
 		return fmt.Errorf("starting the agent: %w", err)
 	}
-	c.process, c.in, c.out = process, in, bufio.NewReader(out)
-	return nil
+	return err
+}
+
+// ownLine starts a child that is what we are.
+func (o Options) ownLine() (*line, error) {
+	self, err := self()
+	if err != nil {
+		return nil, err
+	}
+	command := []string{self, "agent"}
+	if o.Library != "" {
+		command = append(command, "--library", o.Library)
+	}
+	if o.Ledger != "" {
+		command = append(command, "--ledger", o.Ledger)
+	}
+	return spawn(command, &syscall.SysProcAttr{Setpgid: true}, o.Hold)
 }

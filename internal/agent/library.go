@@ -25,6 +25,7 @@ type nvmlLibrary struct {
 	nvml.Interface
 	path   string
 	book   ledger.Book          // of the host; without a folder none is kept
+	guard  *guard               // of a child that works as root for others; else nil
 	broken error                // why it could not be opened
 	known  map[string]bool      // symbols that were looked up and found
 	now    atomic.Pointer[site] // the call under way, for the watchdog

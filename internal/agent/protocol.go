@@ -41,6 +41,35 @@ type request struct {
 	Take     *ledger.Take        `json:"take,omitempty"`
 }
 
+// check refuses what is no request that a child knows how to carry out.
+func (r request) check() error {
+	bad := func(what string) error {
+		return &Error{GPU: r.GPU, Message: fmt.Sprintf("the agent refuses %q: %s", r.Op, what)}
+	}
+	switch r.Op {
+	case opRead:
+		return nil
+	case opSetMIG, opSetPersistence, opLockClock, opUnlockClock, opSetPower, opLeave, opRelease:
+	case opTake:
+		if r.Take == nil {
+			return bad("it does not say what is taken")
+		}
+	case opCreateSlice, opDestroySlice:
+		switch {
+		case r.Slice == nil, r.Op == opCreateSlice && r.Need == nil:
+			return bad("it does not say which slice")
+		case r.Slice.GPU != r.GPU:
+			return bad("its slice is on another GPU")
+		}
+	default:
+		return bad("there is no such operation")
+	}
+	if r.GPU == "" {
+		return bad("it names no GPU")
+	}
+	return nil
+}
+
 // response is one line from the child.
 type response struct {
 	Host  *resource.Host      `json:"host,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -13,6 +14,9 @@ import (
 	"cosplay/internal/ledger"
 )
 
+// maxRequest bounds the length of one request, in bytes.
+const maxRequest = 1 << 20
+
 // Serve is the child: it answers requests from in on out until in ends. A call
 // that hangs past its request's deadline is answered with an error, and the
 // process ends, since nothing else can stop it.
@@ -20,29 +24,39 @@ import (
 // ledgerDir is the folder of the host's ledger, against which every change is
 // held; "" keeps none.
 func Serve(in io.Reader, out io.Writer, library, ledgerDir string) error {
-	// The parent may be gone before its answer is: that must not end us before
-	// the driver is closed.
-	signal.Ignore(syscall.SIGPIPE)
 	lib, err := open(library)
 	if err != nil {
 		// The first request gets the reason; a child that just dies tells nothing.
 		lib = &nvmlLibrary{broken: err}
 	}
-	defer lib.close()
 	lib.book = ledger.Book{Dir: ledgerDir}
+	return lib.serve(in, out)
+}
+
+func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
+	// The parent may be gone before its answer is: that must not end us before
+	// the driver is closed.
+	signal.Ignore(syscall.SIGPIPE)
+	defer l.close()
 	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, maxRequest)
 	encoder := json.NewEncoder(out)
 	for lines.Scan() {
 		var r request
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return err
+			err = fmt.Errorf("a request that is not one: %w", err)
+			return errors.Join(err, encoder.Encode(response{Error: &Error{Message: err.Error()}, Last: true}))
 		}
-		watchdog := time.AfterFunc(r.Deadline, func() {
-			_ = encoder.Encode(response{Error: lib.hung(r.Deadline), Last: true})
+		deadline := r.Deadline
+		// Who could cut root off in the middle of a step would leave what he likes.
+		if l.guard != nil || deadline <= 0 || deadline > changeDeadline {
+			deadline = changeDeadline
+		}
+		watchdog := time.AfterFunc(deadline, func() {
+			_ = encoder.Encode(response{Error: l.hung(deadline), Last: true})
 			os.Exit(1)
 		})
-		answer := lib.handle(r)
+		answer := l.handle(r, deadline)
 		if !watchdog.Stop() {
 			select {} // the watchdog is answering and ends the process
 		}
@@ -50,17 +64,32 @@ func Serve(in io.Reader, out io.Writer, library, ledgerDir string) error {
 			return err
 		}
 	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("a request without an end: %d bytes are too many", maxRequest)
+		return errors.Join(err, encoder.Encode(response{Error: &Error{Message: err.Error()}, Last: true}))
+	}
 	return lines.Err()
 }
 
 // handle carries out one request.
-func (l *nvmlLibrary) handle(r request) response {
+func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	var (
 		answer response
 		err    = l.broken
 	)
 	if err == nil {
-		err = l.do(r, &answer)
+		err = r.check()
+	}
+	switch {
+	case err != nil:
+	case r.Op == opRead:
+		// Somebody's agent may be in the middle of a step, and its parent dead: what
+		// would be seen now is not what will be.
+		if err = l.book.Quiet(min(deadline, readDeadline) / 2); err == nil {
+			answer.Host, err = l.read()
+		}
+	default:
+		err = l.alter(r, &answer)
 	}
 	if err != nil {
 		var known *Error
@@ -72,11 +101,19 @@ func (l *nvmlLibrary) handle(r request) response {
 	return answer
 }
 
-func (l *nvmlLibrary) do(r request, answer *response) (err error) {
-	switch r.Op {
-	case opRead:
-		answer.Host, err = l.read()
+// alter carries out a request that leaves something different.
+func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
+	done, err := l.book.Announce()
+	if err != nil {
 		return err
+	}
+	defer done()
+	if l.guard != nil {
+		if r, err = l.guard.admit(l, r); err != nil {
+			return err
+		}
+	}
+	switch r.Op {
 	case opTake, opLeave, opRelease:
 		return l.keepBooks(r)
 	}
@@ -85,6 +122,9 @@ func (l *nvmlLibrary) do(r request, answer *response) (err error) {
 		return err
 	}
 	if err := l.allowed(r); err != nil {
+		if l.guard != nil {
+			err = explain(r, err)
+		}
 		return err
 	}
 	err = g.change(r, answer)
@@ -110,5 +150,5 @@ func (d device) change(r request, answer *response) (err error) {
 	case opDestroySlice:
 		return d.destroySlice(*r.Slice)
 	}
-	return &Error{Call: r.Op, Message: "unknown operation"}
+	return errors.New("no such operation")
 }

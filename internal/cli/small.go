@@ -78,16 +78,22 @@ func counted(n int, word string) string {
 // agentCommand is the child of our own that holds an NVML library.
 func agentCommand() *cobra.Command {
 	var library, ledger string
+	var privileged bool
 	cmd := &cobra.Command{
 		Use:    "agent",
 		Short:  "Hold an NVML library for the parent process",
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if privileged {
+				return agent.ServePrivileged(library)
+			}
 			return agent.Serve(os.Stdin, os.Stdout, library, ledger)
 		},
 	}
 	cmd.Flags().StringVar(&library, "library", "", "path of the NVML library")
 	cmd.Flags().StringVar(&ledger, "ledger", "", "folder of the host's ledger")
+	cmd.Flags().BoolVar(&privileged, "privileged", false, "change GPUs as root on behalf of whom sudo or a socket names")
+	cmd.MarkFlagsMutuallyExclusive("privileged", "ledger")
 	return cmd
 }

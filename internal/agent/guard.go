@@ -1,0 +1,211 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/ledger"
+	"cosplay/internal/resource"
+)
+
+// allowedGPUs is where the admin of a host can say which GPUs its users may have
+// changed: a UUID a line. Without the file it is all.
+const allowedGPUs = "/etc/cosplay/gpus"
+
+// guard stands between a user and the root that works for him. It believes
+// nothing of a request but what it asks for.
+type guard struct {
+	uid  int
+	user string
+	gpus string // the file of the GPUs that may be changed
+	in   int    // where requests come from: a file descriptor, -1 for none
+}
+
+// Forms of what users may put into the ledger, which others read, on terminals too.
+var (
+	lineageForm = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
+	pathForm    = regexp.MustCompile(`^/[^\p{C}]*$`)
+	nameForm    = regexp.MustCompile(`^[[:graph:]]{0,64}$`)
+)
+
+// Bounds of it.
+const (
+	maxPath   = 4096 // bytes
+	maxOthers = 256
+)
+
+// admit holds a request against what its user may do, and gives it back with his
+// true name on it.
+func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
+	if !lineageForm.MatchString(r.Holder.Lineage) || !pathForm.MatchString(r.Holder.State) || len(r.Holder.State) > maxPath {
+		return r, errors.New("the request does not say for which project it is")
+	}
+	r.Holder = resource.Holder{Lineage: r.Holder.Lineage, State: r.Holder.State, User: g.user, UID: &g.uid,
+		Since: time.Now().UTC().Format(time.RFC3339)}
+	if g.abandoned() {
+		return r, errors.New("who asked for it is gone")
+	}
+	if g.uid == 0 { // he may do it all by hand as well
+		return r, nil
+	}
+	if err := g.mayTouch(l, r); err != nil {
+		return r, err
+	}
+	return r, inReason(l, &r)
+}
+
+// abandoned reports whether the parent is gone: what he asked for last may still
+// be in the pipe, but the next command looks at the host already. What is
+// announced before this is asked cannot be overlooked.
+func (g *guard) abandoned() bool {
+	if g.in < 0 {
+		return false
+	}
+	fds := []unix.PollFd{{Fd: int32(g.in), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0
+}
+
+// mayTouch refuses a GPU that the admin keeps from users. What was begun before
+// he did can be ended.
+func (g *guard) mayTouch(l *nvmlLibrary, r request) error {
+	switch r.Op {
+	case opLeave, opRelease, opDestroySlice:
+		return nil
+	}
+	allowed, all, err := readGPUs(g.gpus)
+	if err != nil || all || slices.Contains(allowed, r.GPU) {
+		return err
+	}
+	if page, err := l.entry(r).Page(); err == nil && page.Leaving == r.Holder.Lineage && r.Op != opTake && r.Op != opCreateSlice {
+		return nil // it is being put back
+	}
+	return fmt.Errorf("%s is not one of the GPUs that users of this host may have changed; its admin lists them in %s. Leave it out of gpus in the host block", r.GPU, g.gpus)
+}
+
+func readGPUs(path string) (uuids []string, all bool, err error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, true, nil
+	}
+	real, err := trustedFile(path)
+	if err != nil {
+		return nil, false, fmt.Errorf("the list of GPUs that may be changed cannot be relied on: %w", err)
+	}
+	text, err := os.ReadFile(real)
+	if err != nil {
+		return nil, false, err
+	}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		if uuid := strings.TrimSpace(line); uuid != "" {
+			uuids = append(uuids, uuid)
+		}
+	}
+	return uuids, false, nil
+}
+
+// inReason refuses values that the GPU does not have, before they reach the
+// ledger or the driver.
+func inReason(l *nvmlLibrary, r *request) error {
+	if r.Op == opLeave || r.Op == opRelease { // these must go also with the GPU gone
+		return nil
+	}
+	d, err := l.device(r.GPU)
+	if err != nil {
+		return err
+	}
+	switch r.Op {
+	case opSetPower:
+		return d.powerInReason(&r.Value)
+	case opLockClock:
+		return d.clockInReason(&r.Value)
+	case opTake:
+		// Which slices a project has made is for the book to say: a user could name
+		// those of somebody who is not in it.
+		r.Take.Slices = nil
+		if len(r.Take.Others) > maxOthers {
+			return fmt.Errorf("%d other holders are too many", len(r.Take.Others))
+		}
+		return errors.Join(d.powerInReason(r.Take.Baseline.PowerMW), d.clockInReason(r.Take.Baseline.ClockMHz))
+	case opCreateSlice:
+		return d.placeInReason(r.Slice.Slice, *r.Need)
+	}
+	return nil
+}
+
+// explain adds to the ledger's refusal of a slice the way out where the ledger
+// was lost: then only root can claim what is the project's.
+func explain(r request, err error) error {
+	var refused *ledger.RefusedError
+	if r.Op == opDestroySlice && errors.As(err, &refused) {
+		return fmt.Errorf("%w. If it is the project's and the host's ledger was lost, root can remove it: sudo cosplay destroy", err)
+	}
+	return err
+}
+
+func (d device) powerInReason(mw *int) error {
+	if mw == nil {
+		return nil
+	}
+	var low, high uint32
+	if err := d.call("nvmlDeviceGetPowerManagementLimitConstraints", func() (ret nvml.Return) {
+		low, high, ret = d.GetPowerManagementLimitConstraints()
+		return ret
+	}); err != nil {
+		return err
+	}
+	if *mw < int(low) || *mw > int(high) {
+		return fmt.Errorf("%s: a power limit of %d mW is out of its range, %d to %d", d, *mw, low, high)
+	}
+	return nil
+}
+
+func (d device) clockInReason(mhz *int) error {
+	if mhz == nil || *mhz == 0 { // 0 is no lock
+		return nil
+	}
+	memory, err := get(d, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) { return d.GetMaxClockInfo(nvml.CLOCK_MEM) })
+	if err != nil {
+		return err
+	}
+	clocks, err := get(d, "nvmlDeviceGetSupportedGraphicsClocks", func() ([]int, nvml.Return) {
+		return supportedClocks(d.lib.path, d.uuid, memory)
+	})
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(clocks, *mhz) {
+		return fmt.Errorf("%s: it has no SM clock of %d MHz; nvidia-smi -q -d SUPPORTED_CLOCKS lists what it has", d, *mhz)
+	}
+	return nil
+}
+
+// placeInReason refuses a slice that cannot be, and one where there is one
+// already: the book would say that it is to be this user's.
+func (d device) placeInReason(s resource.Slice, need resource.Need) error {
+	if !nameForm.MatchString(s.Host) {
+		return leaving(&Error{GPU: d.String(), Message: "the slice's host has no name that can be written down"}, nil)
+	}
+	p, err := d.offered(s.Profile, need)
+	if err != nil {
+		return leaving(err, nil)
+	}
+	if !slices.Contains(p.Starts, s.Start) || s.Size != p.size {
+		return leaving(&Error{GPU: d.String(), Message: fmt.Sprintf("%s: there is no %s of %d slots at slot %d", d, s.Profile, s.Size, s.Start)}, nil)
+	}
+	_, found, err := d.find(s)
+	if err == nil && found {
+		err = &Error{Code: int(nvml.ERROR_INSUFFICIENT_RESOURCES), Call: "nvmlDeviceCreateGpuInstanceWithPlacement", GPU: d.String(),
+			Message: fmt.Sprintf("there is a %s slice at slot %d already", s.Profile, s.Start), Hint: "Run cosplay plan to see the GPU as it is now."}
+	}
+	return leaving(err, nil)
+}

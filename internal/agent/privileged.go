@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"os/user"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/ledger"
+)
+
+// ServePrivileged is the child that root runs for a user, started by sudo or by
+// systemd for a connection to its socket: see Serve. It answers to standard
+// input and output. The ledger is the system's, and a library, if not the
+// system's own, is one that root alone can change.
+func ServePrivileged(library string) error {
+	lib, err := openPrivileged(library)
+	if err != nil {
+		lib = &nvmlLibrary{broken: fmt.Errorf("the agent does not work as root: %w", err)}
+	}
+	// Only what ends with its parent is to end before its step is done.
+	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGTERM)
+	return lib.serve(os.Stdin, os.Stdout)
+}
+
+func openPrivileged(library string) (*nvmlLibrary, error) {
+	g, err := newGuard(os.Environ(), os.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	if library != "" {
+		if library, err = trustedFile(library); err != nil {
+			return nil, fmt.Errorf("its NVML library must be root's: %w", err)
+		}
+	}
+	if _, err := Trusted(ledger.SystemDir); err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("the host's ledger must be root's: %w", err)
+	}
+	// Nothing that the user left behind on the way here counts any more.
+	os.Clearenv()
+	syscall.Umask(0o022)
+	for _, limit := range []int{unix.RLIMIT_CPU, unix.RLIMIT_FSIZE} { // by which he could end us in the middle of a step
+		_ = unix.Setrlimit(limit, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY})
+	}
+	if err := os.Chdir("/"); err != nil {
+		return nil, err
+	}
+	lib, err := open(library)
+	if err != nil {
+		return nil, err
+	}
+	lib.guard, lib.book = g, ledger.Book{Dir: ledger.SystemDir}
+	return lib, nil
+}
+
+// newGuard finds out for whom we work.
+func newGuard(environ []string, in io.Reader) (*guard, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("it was not started by root")
+	}
+	said := map[string]string{}
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		said[name] = value
+		// The loader has followed it already.
+		if strings.HasPrefix(name, "LD_") {
+			return nil, fmt.Errorf("%s is set: a rule for sudo must not let it through", name)
+		}
+	}
+	uid, err := caller(said["SUDO_UID"], in)
+	if err != nil {
+		return nil, err
+	}
+	g := &guard{uid: uid, user: fmt.Sprintf("uid %d", uid), gpus: allowedGPUs, in: 0}
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		g.user = u.Username
+	}
+	return g, nil
+}
+
+// caller is the user on the other side: as sudo says, or for a socket the kernel.
+// Under sudo the socket does not count: it may be one that somebody else made.
+func caller(sudoUID string, in io.Reader) (int, error) {
+	if sudoUID != "" {
+		uid, err := strconv.ParseUint(sudoUID, 10, 31)
+		if err != nil {
+			return 0, fmt.Errorf("SUDO_UID is %q", sudoUID)
+		}
+		return int(uid), nil
+	}
+	if file, ok := in.(*os.File); ok {
+		if peer, err := unix.GetsockoptUcred(int(file.Fd()), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && peer.Pid != 0 {
+			return int(peer.Uid), nil
+		}
+	}
+	return 0, errors.New("it cannot tell for whom: it wants to be started by sudo, or by systemd for a socket")
+}

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// Socket is where an agent can be had without sudo, if the host's admin has set
+// one up for the system's NVML library.
+const Socket = "/run/cosplay/agent.sock"
+
+// RootCommand is the command line that sudo has to allow for changes through an
+// NVML library; "" is the system's.
+func RootCommand(binary, library string) []string {
+	command := []string{binary, "agent", "--privileged"}
+	if library != "" {
+		command = append(command, "--library", library)
+	}
+	return command
+}
+
+// SudoersLine is the one line that lets a user's cosplay change GPUs. It has no
+// wildcard: what it allows is this command and no other.
+func SudoersLine(user, binary, library string) string {
+	words := RootCommand(binary, library)
+	for i, word := range words {
+		words[i] = sudoersEscape.Replace(word)
+	}
+	return fmt.Sprintf("%s ALL=(root) NOPASSWD: %s", sudoersEscape.Replace(user), strings.Join(words, " "))
+}
+
+// sudoersEscape hides what means something to sudo, in a line and in a pattern.
+var sudoersEscape = strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`, "=", `\=`, " ", `\ `, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "!", `\!`, `"`, `\"`, "#", `\#`)
+
+// SystemdUnits are the two units of a host whose admin prefers a socket to sudo:
+// systemd starts an agent for each connection, and the kernel tells it whose
+// it is.
+func SystemdUnits(binary string) string {
+	return fmt.Sprintf(`# /etc/systemd/system/cosplay-agent.socket
+[Unit]
+Description=cosplay: changes to GPUs, for the users in the group cosplay
+
+[Socket]
+ListenStream=%s
+SocketGroup=cosplay
+SocketMode=0660
+DirectoryMode=0755
+Accept=yes
+
+[Install]
+WantedBy=sockets.target
+
+# /etc/systemd/system/cosplay-agent@.service
+[Unit]
+Description=cosplay: changes to GPUs, for one user
+CollectMode=inactive-or-failed
+
+[Service]
+ExecStart=%s agent --privileged
+StandardInput=socket
+StandardOutput=socket
+StandardError=journal
+
+# Then: groupadd --system cosplay; usermod -aG cosplay USER
+#       systemctl daemon-reload; systemctl enable --now cosplay-agent.socket
+`, Socket, binary)
+}
+
+// privilegedLine reaches a child that may change GPUs: by the admin's socket, or
+// else by sudo, which asks nothing and fails where no rule lets it.
+func (o Options) privilegedLine() (*line, error) {
+	if o.Library == "" {
+		if line, err := dial(Socket); err == nil {
+			return line, nil
+		}
+	}
+	self, err := self()
+	if err != nil {
+		return nil, err
+	}
+	sudo, err := exec.LookPath("sudo")
+	if err != nil {
+		return nil, o.refused("there is no sudo on this machine")
+	}
+	// A session of its own: sudo neither asks the terminal nor passes on what is
+	// typed there. Our lock cannot come along, sudo closes it: see Announce.
+	return spawn(append([]string{sudo, "-n", "--"}, RootCommand(self, o.Library)...), &syscall.SysProcAttr{Setsid: true}, nil)
+}
+
+func self() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding the cosplay binary to start its agent: %w", err)
+	}
+	return path, nil
+}
+
+// Installed is where a binary lies that a rule of sudo may name.
+const Installed = "/usr/local/bin/cosplay"
+
+// SudoError is what a change fails with where sudo does not let us.
+type SudoError struct {
+	Why   string // in sudo's words
+	First string // a command to be run before, if any
+	Line  string // of sudoers that would let us
+}
+
+func (e *SudoError) Error() string {
+	text := "changing a GPU takes root, and sudo does not give it to cosplay: " + e.Why
+	if e.First != "" {
+		text += "\n  Install cosplay where root alone can change it:\n    " + e.First
+	}
+	return text + "\n  Let an admin add one line with visudo -f /etc/sudoers.d/cosplay:\n    " + e.Line +
+		"\n  cosplay doctor checks it. Or run sudo cosplay apply"
+}
+
+func (o Options) refused(why string) error {
+	self, err := self()
+	if err != nil {
+		return err
+	}
+	refused := &SudoError{Why: why}
+	if _, err := Trusted(self); err != nil { // a rule for it would make root of whoever can change it
+		refused.First = fmt.Sprintf("sudo install -m 0755 %s %s", self, Installed)
+		self = Installed
+	}
+	refused.Line = SudoersLine(o.User, self, o.Library)
+	return refused
+}

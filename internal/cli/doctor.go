@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/project"
@@ -8,7 +10,8 @@ import (
 )
 
 func (inv *invocation) doctor() *cobra.Command {
-	return &cobra.Command{
+	var systemd bool
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check everything a host needs, and say what mends it",
 		Long: `Check everything that the hosts and sessions of the project need, or this machine where there is no project, and say what is missing and how it is mended. Nothing is changed.
@@ -16,6 +19,10 @@ func (inv *invocation) doctor() *cobra.Command {
 Exit codes: 0 nothing is missing; 1 something is.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if systemd {
+				_, err := io.WriteString(inv.Out, project.SystemdUnits())
+				return err
+			}
 			p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
 			if err != nil {
 				return err
@@ -23,7 +30,7 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 			defer p.Close()
 			var view render.DoctorView
 			for _, f := range p.Checkup(cmd.Context()) {
-				view.Findings = append(view.Findings, render.Finding{Host: f.Host, Thing: f.Thing, Found: f.Found, Grade: string(f.Grade), Fix: f.Fix})
+				view.Findings = append(view.Findings, render.Finding{Host: f.Host, Thing: f.Thing, Found: f.Found, Grade: string(f.Grade), Fix: f.Fix, Line: f.Line})
 			}
 			if inv.json {
 				err = render.DoctorJSON(inv.Out, view)
@@ -36,4 +43,6 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&systemd, "systemd", false, "print units for systemd instead: a socket by which users have GPUs changed, without sudo")
+	return cmd
 }

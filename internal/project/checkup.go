@@ -3,12 +3,14 @@ package project
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 
 	"cosplay/driver"
+	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/resource"
 )
@@ -19,7 +21,8 @@ type Finding struct {
 	Thing string `json:"thing"`          // "NVML", "Docker", "ssh keys"
 	Found string `json:"found"`          // in words
 	Grade Grade  `json:"grade"`
-	Fix   string `json:"fix,omitempty"` // the command, or the line, that mends it
+	Fix   string `json:"fix,omitempty"`  // the command that mends it
+	Line  string `json:"line,omitempty"` // that a file needs for it, as it is
 }
 
 // Grade is how bad a finding is.
@@ -54,7 +57,7 @@ func (p *Project) Checkup(ctx context.Context) []Finding {
 type checkup struct{ found []Finding }
 
 func (c *checkup) add(host, thing, found string, grade Grade, fix string) {
-	c.found = append(c.found, Finding{host, thing, found, grade, fix})
+	c.found = append(c.found, Finding{Host: host, Thing: thing, Found: found, Grade: grade, Fix: fix})
 }
 
 // hardware looks at the GPUs and at what may be done to them. It reports whether
@@ -85,11 +88,40 @@ func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) bo
 	for _, index := range live.Lost {
 		c.add(host.Name, fmt.Sprintf("GPU %d", index), "the driver has lost it", Missing, "dmesg tells why; nvidia-smi --gpu-reset or a reboot brings it back")
 	}
-	if host.Simulate == "" && os.Geteuid() != 0 && host.Manage != (config.Manage{}) {
-		c.add(host.Name, "privilege", "settings and slices of a GPU can be changed by root alone", Notice, "sudo cosplay apply, or manage = [] to change nothing")
+	if h.rooted {
+		c.privilege(ctx, host.Name, h)
 	}
 	return true
 }
+
+// privilege finds out whether who runs us can have GPUs changed.
+func (c *checkup) privilege(ctx context.Context, host string, h *host) {
+	const thing = "privilege"
+	user := userName()
+	if binary, err := os.Executable(); err == nil {
+		if _, err := agent.Trusted(binary); err != nil {
+			c.add(host, "cosplay", err.Error()+"; a rule of sudo for this binary would make root of whoever can change it", Notice, fmt.Sprintf("sudo install -m 0755 %s %s", binary, agent.Installed))
+		}
+	}
+	err := h.agent.MayChange(ctx)
+	var refused *agent.SudoError
+	switch {
+	case err == nil:
+		c.add(host, thing, user+" may have GPUs changed", Good, "")
+	case errors.As(err, &refused):
+		fix := "run visudo -f /etc/sudoers.d/cosplay and add the line below; or run sudo cosplay apply"
+		if h.library == "" { // a socket serves the system's
+			fix += "; or set up a socket instead: cosplay doctor --systemd"
+		}
+		c.found = append(c.found, Finding{Host: host, Thing: thing, Grade: Notice, Fix: fix, Line: refused.Line,
+			Found: fmt.Sprintf("GPUs are changed by root alone, and sudo does not let %s: %s", user, refused.Why)})
+	default:
+		c.add(host, thing, err.Error(), Missing, "")
+	}
+}
+
+// SystemdUnits are for a host whose admin prefers a socket to a rule of sudo.
+func SystemdUnits() string { return agent.SystemdUnits(agent.Installed) }
 
 // sessions looks at where sessions run, and at what they need there.
 func (c *checkup) sessions(ctx context.Context, p *Project, host config.Host, prior resource.Prior) {

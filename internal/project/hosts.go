@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -49,6 +50,7 @@ type host struct {
 	agent   *agent.Client
 	library string         // NVML's; "" is the system's
 	simDir  string         // of a simulated host
+	rooted  bool           // changed by root alone, and we are not root
 	folders string         // where the sessions' folders are, by runtime
 	runtime string         // of new sessions
 	engine  *docker.Engine // nil where no session needs one
@@ -69,6 +71,9 @@ func (p *Project) open(c config.Host) (*host, error) {
 		h.library = sim.LibraryPath(h.simDir)
 	}
 	options := agent.Options{Library: h.library, Ledger: ledgerDir(c, h.library)}
+	options.User = userName()
+	h.rooted = options.Ledger == ledger.SystemDir && os.Geteuid() != 0
+	options.Privileged = h.rooted
 	if p.lock != nil {
 		options.Hold = p.lock.File()
 	}

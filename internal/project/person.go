@@ -77,6 +77,15 @@ func userName() string {
 	return who.Name
 }
 
+// userID is his number.
+func userID() *int {
+	who, err := invoker()
+	if err != nil {
+		who.UID = os.Getuid()
+	}
+	return &who.UID
+}
+
 // HomeDir is the home of who typed the command, also where cron or sudo hide it.
 func HomeDir() string {
 	if os.Getenv("SUDO_USER") == "" || os.Geteuid() != 0 {

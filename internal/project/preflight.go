@@ -14,7 +14,6 @@ import (
 	"cosplay/internal/preflight"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
-	"cosplay/internal/sim"
 )
 
 // Check looks for everything that would refuse a plan once it is under way, and
@@ -35,7 +34,7 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 		if err != nil {
 			return nil, err
 		}
-		p.checkRights(flight, h, os.Geteuid())
+		p.checkRights(ctx, flight, h)
 		if err := h.checkSessions(ctx, flight, prior.Owner()); err != nil {
 			return nil, err
 		}
@@ -66,15 +65,17 @@ func (p *Project) checkRoom(f *preflight.Flight, steps int) error {
 
 // checkRights looks whether the GPUs of a host may be changed, and whether that
 // can be written into its ledger.
-func (p *Project) checkRights(f *preflight.Flight, h *host, uid int) {
+func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *host) {
 	if !f.Changes(h.config.Name) {
 		return
 	}
-	if !h.mayChange(uid) {
-		f.Host(h.config.Name, preflight.Problem{Attribute: "manage", Warning: !p.applies(),
-			Summary: fmt.Sprintf("the GPUs of host %q can be changed by root alone", h.config.Name),
-			Detail:  "This plan changes settings or slices, and you are not root. Use sudo cosplay apply; or have an admin make the slices, and write manage = [] to change nothing."})
-		return
+	if h.rooted {
+		if err := h.agent.MayChange(ctx); err != nil {
+			f.Host(h.config.Name, preflight.Problem{Attribute: "manage", Warning: !p.applies(),
+				Summary: fmt.Sprintf("you cannot have the GPUs of host %q changed", h.config.Name),
+				Detail:  err.Error() + ". Or have an admin make the slices, and write manage = [] to change nothing."})
+		}
+		return // root's agent keeps the ledger
 	}
 	if dir := ledgerDir(h.config, h.library); dir != "" {
 		if err := durable.CanWriteIn(filepath.Join(dir, "ledger")); err != nil {
@@ -83,13 +84,6 @@ func (p *Project) checkRights(f *preflight.Flight, h *host, uid int) {
 				Detail:  preflight.Sentence(err) + fmt.Sprintf(" The baselines of its GPUs are kept there, so nothing is changed without. Make %s writable.", dir)})
 		}
 	}
-}
-
-// mayChange reports whether a user can have the host's GPUs changed: hardware
-// takes root.
-func (h *host) mayChange(uid int) bool {
-	simulated := h.library != "" && sim.Is(filepath.Dir(h.library))
-	return simulated || uid == 0
 }
 
 // checkSessions looks at what the sessions need whose containers are to be made.

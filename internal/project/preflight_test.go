@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"cosplay/internal/agent"
 	"cosplay/internal/preflight"
 	"cosplay/internal/resource"
 )
@@ -24,26 +25,27 @@ func TestRights(t *testing.T) {
 	if err != nil || len(diags) > 0 {
 		t.Fatal(diags, err)
 	}
-	rights := func(library string, uid int) hcl.Diagnostics {
+	rights := func(h *host) hcl.Diagnostics {
 		f := &preflight.Flight{Intent: p.Intent, Plan: o.Plan, Prior: o.Prior, Live: o.Live}
-		c := p.Intent.Hosts[0]
-		if library != p.hosts["lab"].library {
-			c.Simulate, c.Manage.Slices = "", false
-		}
-		p.checkRights(f, &host{config: c, library: library}, uid)
+		p.checkRights(ctx, f, h)
 		return f.Diagnostics()
 	}
-	if found := rights(p.hosts["lab"].library, 1000); len(found) > 0 {
+	if found := rights(p.hosts["lab"]); len(found) > 0 {
 		t.Errorf("simulated: %v", found)
 	}
-	found := rights("/usr/lib/libnvidia-ml.so.1", 1000)
-	if len(found) != 1 || found[0].Severity != hcl.DiagWarning || !strings.Contains(found[0].Detail, "sudo cosplay apply") || found[0].Subject.Start.Line != 2 {
+	t.Setenv("PATH", t.TempDir()) // without sudo
+	const library = "/usr/lib/libnvidia-ml.so.1"
+	c := p.Intent.Hosts[0]
+	c.Simulate, c.Manage.Slices = "", false
+	hardware := &host{config: c, library: library, rooted: true, agent: agent.New(agent.Options{Library: library, Privileged: true, User: "ann"})}
+	found := rights(hardware)
+	if len(found) != 1 || found[0].Severity != hcl.DiagWarning || !strings.Contains(found[0].Detail, "ann ALL=(root) NOPASSWD:") || found[0].Subject.Start.Line != 2 {
 		t.Errorf("hardware, to look at: %v", found)
 	}
 	if err := p.Lock(ctx, "test", time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if found := rights("/usr/lib/libnvidia-ml.so.1", 1000); !found.HasErrors() {
+	if found := rights(hardware); !found.HasErrors() {
 		t.Errorf("hardware, to be changed: %v", found)
 	}
 }

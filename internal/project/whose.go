@@ -118,5 +118,5 @@ func (p *Project) ownHolders(v StateView, live resource.Live) []resource.Holder 
 
 // holder is this project, as the ledgers are told of it.
 func (p *Project) holder(lineage string) resource.Holder {
-	return resource.Holder{Lineage: lineage, State: p.Store.Path, User: userName(), Since: time.Now().UTC().Format(time.RFC3339)}
+	return resource.Holder{Lineage: lineage, State: p.Store.Path, User: userName(), UID: userID(), Since: time.Now().UTC().Format(time.RFC3339)}
 }

@@ -40,8 +40,8 @@ func oneLiner(d *hcl.Diagnostic) bool {
 	return d.Detail == "" && (d.Subject == nil || *d.Subject == (hcl.Range{}))
 }
 
-// paragraphs keeps the line breaks that a text has and wraps its lines; those
-// that are indented are taken as they are.
+// paragraphs keeps the line breaks and indents that a text has and wraps its
+// lines; one that stands in by four or more is there to be copied, and stays whole.
 func (p *page) paragraphs(indent int, s string) {
 	if s == "" {
 		return
@@ -51,6 +51,8 @@ func (p *page) paragraphs(indent int, s string) {
 		switch {
 		case body == "":
 			p.gap()
+		case len(l)-len(body) >= 4:
+			p.print(indent+len(l)-len(body), text(body))
 		case body != l:
 			p.flow(indent+len(l)-len(body), indent+len(l)-len(body)+2, text(body))
 		default:

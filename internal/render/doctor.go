@@ -15,6 +15,7 @@ type Finding struct {
 	Found string `json:"found"`
 	Grade string `json:"grade"` // "good", "notice", "missing"
 	Fix   string `json:"fix,omitempty"`
+	Line  string `json:"line,omitempty"` // to be copied into a file as it is
 }
 
 // Missing counts what sessions cannot be had without.
@@ -45,6 +46,9 @@ func Doctor(w io.Writer, s Style, v DoctorView) {
 		t.add(s.graded(f.Grade), text(f.Thing), text(f.Found))
 		if f.Fix != "" {
 			t.add(text(""), text(""), join(inked(dim, s.arrow()+" "), text(f.Fix)))
+		}
+		if f.Line != "" {
+			t.across(4, text(together(f.Line)))
 		}
 	}
 	p.table(t)

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"cosplay/internal/ledger"
+	"cosplay/internal/resource"
+)
+
+// machine is a machine of its own, as far as files go: a mount namespace with its
+// own /etc, /opt, /home, /run and /var/lib. Nothing that happens there is left on
+// the machine that the tests run on, however they end. It has two users, ann and
+// bob, and a host that passes for hardware: a simulated library that does not lie
+// with its simulation, both root's.
+type machine struct {
+	t    *testing.T
+	pid  string // of the process that holds the namespace
+	root string // its files, seen from outside
+}
+
+const (
+	ann = 1234
+	bob = 1235
+
+	installed = "/opt/bin/cosplay"
+	hardware  = "/opt/nvml/libnvidia-ml.so.1"
+)
+
+const makeMachine = `set -e
+mount -t tmpfs -o mode=755 tmpfs /mnt
+cp -a /etc /mnt/etc
+mount --bind /mnt/etc /etc
+for folder in /opt /home /run /var/lib; do mount -t tmpfs -o mode=755 tmpfs $folder; done
+for user in ann:1234 bob:1235; do
+	name=${user%:*} id=${user#*:}
+	sed -i "/^[^:]*:[^:]*:$id:/d" /etc/passwd
+	echo "$name:x:$id:$id::/home/$name:/bin/sh" >>/etc/passwd
+	echo "$name:*:19000:0:99999:7:::" >>/etc/shadow
+	install -d -o $id -g $id /home/$name
+done
+rm -f /etc/sudoers.d/*
+mkdir -p /opt/bin /opt/nvml /opt/lab /var/lib/sudo /run/cosplay
+install -m 755 "$0" /opt/bin/cosplay
+echo 'host "lab" { simulate = "2 x h200" }' >/opt/lab/lab.hcl
+cd /opt/lab
+/opt/bin/cosplay plan >/dev/null
+cp .cosplay/sim/lab/libnvidia-ml.so.1 /opt/nvml/
+chmod 644 .cosplay/sim/lab/host
+echo ready
+exec cat`
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	cosplay, err := exec.LookPath("cosplay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent := func(why string) {
+		if os.Getenv("COSPLAY_DOCKER") == "1" { // CI, which has it all
+			t.Fatal(why)
+		}
+		t.Skip(why)
+	}
+	if _, err := exec.LookPath("sudo"); err != nil || os.Geteuid() != 0 {
+		absent("it takes root, and sudo")
+	}
+	holder := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", makeMachine, cosplay)
+	holder.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	said := &strings.Builder{}
+	holder.Stderr = said
+	in, _ := holder.StdinPipe()
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		absent(err.Error())
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = holder.Wait()
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
+		_ = holder.Wait()
+		absent("no mount namespace can be had: " + said.String())
+	}
+	pid := fmt.Sprint(holder.Process.Pid)
+	return &machine{t, pid, "/proc/" + pid + "/root"}
+}
+
+// as prepares a command of a user, in a folder.
+func (m *machine) as(uid int, folder string, words ...string) *exec.Cmd {
+	name := map[int]string{0: "root", ann: "ann", bob: "bob"}[uid]
+	enter := []string{"-t", m.pid, "-m", "-S", fmt.Sprint(uid), "-G", fmt.Sprint(uid), "--",
+		"env", "-i", "PATH=/opt/bin:/usr/sbin:/usr/bin:/sbin:/bin", "USER=" + name, "HOME=/home/" + name,
+		"sh", "-c", `cd "$0" && exec "$@"`, folder}
+	return exec.Command("nsenter", append(enter, words...)...)
+}
+
+func (m *machine) run(uid int, folder string, words ...string) string {
+	m.t.Helper()
+	out, err := m.as(uid, folder, words...).CombinedOutput()
+	if err != nil {
+		m.t.Fatalf("%v: %v\n%s", words, err, out)
+	}
+	return string(out)
+}
+
+// fails runs what must fail and say certain things.
+func (m *machine) fails(uid int, folder string, words []string, want ...string) string {
+	m.t.Helper()
+	out, err := m.as(uid, folder, words...).CombinedOutput()
+	if err == nil {
+		m.t.Errorf("%v: no error\n%s", words, out)
+	}
+	for _, w := range want {
+		if !strings.Contains(string(out), w) {
+			m.t.Errorf("%v does not say %q:\n%s", words, w, out)
+		}
+	}
+	return string(out)
+}
+
+func (m *machine) write(path, text string, uid int) {
+	m.t.Helper()
+	at := filepath.Join(m.root, path)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+		m.t.Fatal(err)
+	}
+	for _, p := range []string{at, filepath.Dir(at)} {
+		if strings.HasPrefix(path, "/home/") {
+			if err := os.Chown(p, uid, uid); err != nil {
+				m.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// allow adds a line to the rules of sudo, as an admin would.
+func (m *machine) allow(line string) {
+	m.t.Helper()
+	at := filepath.Join(m.root, "etc/sudoers.d/cosplay")
+	old, _ := os.ReadFile(at)
+	m.write("/etc/sudoers.d/cosplay", string(old)+line+"\n", 0)
+	_ = os.Chmod(at, 0o440)
+	m.run(0, "/", "visudo", "-c", "-q")
+}
+
+// gpus are the GPUs as the driver shows them.
+func (m *machine) gpus() []resource.GPU {
+	m.t.Helper()
+	c := m.as(0, "/", installed, "agent", "--library", hardware)
+	c.Stdin = strings.NewReader(`{"op": "read"}` + "\n")
+	out, err := c.Output()
+	var answer struct {
+		Host resource.Host `json:"host"`
+	}
+	if err := errors.Join(err, json.Unmarshal(out, &answer)); err != nil {
+		m.t.Fatalf("%v: %s", err, out)
+	}
+	return answer.Host.GPUs
+}
+
+// state is the simulated hardware, bit by bit.
+func (m *machine) state() string {
+	m.t.Helper()
+	data, err := os.ReadFile(filepath.Join(m.root, "opt/lab/.cosplay/sim/lab/host"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return string(data)
+}
+
+func (m *machine) book() []resource.Held {
+	m.t.Helper()
+	all, err := ledger.Book{Dir: filepath.Join(m.root, ledger.SystemDir)}.Read()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return all
+}
+
+// wire speaks to a privileged agent by hand.
+type wire struct {
+	t   *testing.T
+	in  io.WriteCloser
+	out *bufio.Reader
+	cmd *exec.Cmd
+}
+
+func (m *machine) wire(uid int, library string) *wire {
+	m.t.Helper()
+	words := []string{"sudo", "-n", installed, "agent", "--privileged"}
+	if library != "" {
+		words = append(words, "--library", library)
+	}
+	c := m.as(uid, "/", words...)
+	c.Stderr = os.Stderr
+	in, _ := c.StdinPipe()
+	out, err := c.StdoutPipe()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	w := &wire{m.t, in, bufio.NewReader(out), c}
+	m.t.Cleanup(w.close)
+	return w
+}
+
+func (w *wire) close() {
+	w.in.Close()
+	_ = w.cmd.Wait()
+}
+
+// ask sends a request, which may be no JSON, and gives the error in the answer.
+func (w *wire) ask(request any) string {
+	w.t.Helper()
+	text, raw := request.(string)
+	if !raw {
+		data, err := json.Marshal(request)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		text = string(data)
+	}
+	if _, err := io.WriteString(w.in, text+"\n"); err != nil {
+		w.t.Fatal(err)
+	}
+	line, err := w.out.ReadBytes('\n')
+	if err != nil {
+		w.t.Fatalf("%s: %v", text, err)
+	}
+	var answer struct {
+		Error *struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(line, &answer); err != nil {
+		w.t.Fatalf("%q: %v", line, err)
+	}
+	if answer.Error == nil {
+		return ""
+	}
+	return answer.Error.Message
+}
+
+// refused asks for what must be refused in certain words.
+func (w *wire) refused(want string, request any) {
+	w.t.Helper()
+	if said := w.ask(request); !strings.Contains(said, want) || said == "" {
+		w.t.Errorf("%v: %q, want %q", request, said, want)
+	}
+}
+
+// granted asks for what must be done.
+func (w *wire) granted(request any) {
+	w.t.Helper()
+	if said := w.ask(request); said != "" {
+		w.t.Errorf("%v: %s", request, said)
+	}
+}

@@ -1,0 +1,469 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cosplay/internal/resource"
+)
+
+// workers is a project on the machine's hardware.
+func workers(gpu, count int) string {
+	return fmt.Sprintf(`
+host "lab" {
+  nvml    = %q
+  runtime = "process"
+}
+session "worker" {
+  count  = %d
+  target = "2060"
+  gpu    = %d
+}
+`, hardware, count, gpu)
+}
+
+type finding struct{ Thing, Found, Grade, Fix, Line string }
+
+func (m *machine) doctor(uid int, folder string) map[string]finding {
+	m.t.Helper()
+	out, _ := m.as(uid, folder, installed, "doctor", "--json").Output()
+	var shown struct{ Findings []finding }
+	if err := json.Unmarshal(out, &shown); err != nil {
+		m.t.Fatalf("%v: %s", err, out)
+	}
+	all := map[string]finding{}
+	for _, f := range shown.Findings {
+		all[f.Thing] = f
+	}
+	return all
+}
+
+func (m *machine) lineage(folder string) string {
+	m.t.Helper()
+	data, err := os.ReadFile(filepath.Join(m.root, folder, "cosplay.state.json"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	var state struct{ Lineage string }
+	if err := json.Unmarshal(data, &state); err != nil || state.Lineage == "" {
+		m.t.Fatalf("%v: %s", err, data)
+	}
+	return state.Lineage
+}
+
+// TestPrivileged is a user without root on a host whose GPUs need it, from the
+// first refusal to the last trace, with another user who means no good.
+func TestPrivileged(t *testing.T) {
+	m := newMachine(t)
+	const project = "/home/ann/fleet"
+	m.write(project+"/fleet.hcl", workers(0, 2), ann)
+	before := m.state()
+	apply := []string{installed, "apply", "--auto-approve"}
+
+	// Without a rule nothing is done, and the rule that is missing is told.
+	rule := "ann ALL=(root) NOPASSWD: " + installed + " agent --privileged --library " + hardware
+	m.fails(ann, project, apply, "takes root", rule, "cosplay doctor")
+	if f := m.doctor(ann, project)["privilege"]; f.Grade != "notice" || f.Line != rule {
+		t.Errorf("doctor says %+v", f)
+	}
+	if m.state() != before || len(m.book()) > 0 {
+		t.Fatal("something was changed")
+	}
+	m.allow(rule)
+	if f := m.doctor(ann, project)["privilege"]; f.Grade != "good" || f.Line != "" {
+		t.Errorf("doctor says %+v", f)
+	}
+
+	m.run(ann, project, apply...)
+	gpu := m.gpus()[0]
+	if !gpu.MIG || len(gpu.Slices) != 2 {
+		t.Fatalf("MIG %v, slices %+v", gpu.MIG, gpu.Slices)
+	}
+	m.run(ann, project, installed, "plan", "--detailed-exitcode")
+	book := m.book()
+	if len(book) != 1 || book[0].UUID != gpu.UUID || len(book[0].Holders) != 1 {
+		t.Fatalf("the ledger has %+v", book)
+	}
+	if h := book[0].Holders[0]; h.User != "ann" || h.UID == nil || *h.UID != ann || len(h.Slices) != 2 || h.Lineage != m.lineage(project) {
+		t.Errorf("the holder is %+v", h)
+	}
+	for _, path := range []string{"var/lib/cosplay", "var/lib/cosplay/ledger", "var/lib/cosplay/ledger/" + gpu.UUID + ".json"} {
+		info, err := os.Lstat(filepath.Join(m.root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 || info.Mode().Perm()&^0o111 != 0o644 {
+			t.Errorf("%s is of uid %d, mode %v", path, owner, info.Mode())
+		}
+	}
+
+	m.oddLibrary()
+	m.anotherUser(project)
+	m.foreignLibraries()
+	m.listOfGPUs() // what is there can be ended with it
+
+	m.run(ann, project, installed, "destroy", "--auto-approve")
+	if book := m.book(); len(book) > 0 {
+		t.Errorf("left in the ledger: %+v", book)
+	}
+	if gpu := m.gpus()[0]; gpu.MIG || gpu.Persistence || len(gpu.Slices) > 0 {
+		t.Errorf("the GPU is not as it was: %+v", gpu)
+	}
+}
+
+// oddLibrary: the line that doctor prints lets its command through, whatever
+// letters are in it.
+func (m *machine) oddLibrary() {
+	const library, project = "/opt/nvml/a b,c:d=e*[f]#g/libnvidia-ml.so.1", "/home/ann/odd"
+	m.run(0, "/", "install", "-D", hardware, library)
+	m.write(project+"/fleet.hcl", strings.ReplaceAll(workers(0, 1), hardware, library), ann)
+	m.allow(m.doctor(ann, project)["privilege"].Line)
+	if f := m.doctor(ann, project)["privilege"]; f.Grade != "good" {
+		m.t.Errorf("doctor says %+v", f)
+	}
+	m.fails(ann, project, []string{"sudo", "-n", installed, "agent", "--privileged", "--library", strings.Replace(library, "*", "x", 1)}, "sudo:")
+}
+
+// order is a request as an attacker would write it.
+type order map[string]any
+
+func (o order) with(more order) order {
+	all := order{}
+	for _, from := range []order{o, more} {
+		for k, v := range from {
+			all[k] = v
+		}
+	}
+	return all
+}
+
+// anotherUser goes around cosplay's own client and speaks to the agent himself.
+func (m *machine) anotherUser(project string) {
+	m.allow("bob ALL=(root) NOPASSWD: " + installed + " agent --privileged --library " + hardware)
+	gpus := m.gpus()
+	hers, free := gpus[0], gpus[1]
+	w := m.wire(bob, hardware)
+	asAnn := order{"gpu": hers.UUID, "holder": order{"lineage": m.lineage(project), "state": project + "/cosplay.state.json", "user": "ann", "uid": ann}}
+	asBob := order{"gpu": hers.UUID, "holder": order{"lineage": "b0b", "state": "/home/bob/s.json", "user": "root", "uid": 0}}
+
+	// In her name.
+	for _, more := range []order{
+		{"op": "destroy-slice", "slice": hers.Slices[0]},
+		{"op": "take", "take": order{"others": []string{}}},
+		{"op": "set-mig", "on": false},
+		{"op": "set-power", "value": hers.Model.PowerMinMW},
+		{"op": "leave"}, {"op": "release"},
+	} {
+		w.refused("another user", asAnn.with(more))
+	}
+	// In his own, beside her: he may have a place of his own, and no more.
+	w.refused("has taken the GPU since the plan", asBob.with(order{"op": "take", "take": order{"others": []string{}}}))
+	w.refused("room for one project only", asBob.with(order{"op": "take", "take": order{"others": []string{m.lineage(project)}, "whole": true}}))
+	w.granted(asBob.with(order{"op": "take", "take": order{"others": []string{m.lineage(project)}, "slices": hers.Slices}}))
+	w.refused("made by the project of ann", asBob.with(order{"op": "destroy-slice", "slice": hers.Slices[0]}))
+	w.refused("already", asBob.with(order{"op": "create-slice", "slice": hers.Slices[0], "need": order{"sms": 16}}))
+	w.refused("made by the project of ann", asBob.with(order{"op": "destroy-slice", "slice": hers.Slices[0]}))
+	for _, more := range []order{{"op": "set-mig", "on": false}, {"op": "set-power", "value": hers.Model.PowerMinMW}, {"op": "unlock-clock"}, {"op": "leave"}} {
+		w.refused("", asBob.with(more))
+	}
+	held, _ := resource.Live{Hosts: []resource.Host{{Ledger: m.book()}}}.Held("", hers.UUID)
+	if h, ok := held.Holder("b0b"); !ok || h.User != "bob" || h.UID == nil || *h.UID != bob || len(h.Slices) > 0 {
+		m.t.Errorf("the ledger has %+v", held.Holders)
+	}
+	w.granted(asBob.with(order{"op": "release"}))
+
+	// On a GPU of his own: what it does not have, and what nobody knows of.
+	mine := asBob.with(order{"gpu": free.UUID})
+	w.refused("does not hold", mine.with(order{"op": "set-mig", "on": true}))
+	w.refused("out of its range", mine.with(order{"op": "take", "take": order{"baseline": order{"power_mw": 1}}}))
+	w.granted(mine.with(order{"op": "take", "take": order{"slices": []any{order{"gpu": free.UUID, "profile": "1g.18gb", "start": 0, "size": 1, "uuid": "MIG-x"}}}}))
+	w.granted(mine.with(order{"op": "set-mig", "on": true}))
+	for _, bad := range []struct {
+		want string
+		more order
+	}{
+		{"out of its range", order{"op": "set-power", "value": free.Model.PowerMaxMW + 1}},
+		{"no SM clock of 1 MHz", order{"op": "lock-clock", "value": 1}},
+		{"no profile", order{"op": "create-slice", "slice": order{"gpu": free.UUID, "profile": "9g.1gb"}, "need": order{}}},
+		{"there is no 1g.18gb", order{"op": "create-slice", "slice": order{"gpu": free.UUID, "profile": "1g.18gb", "start": 77, "size": 1}, "need": order{"sms": 16}}},
+		{"on another GPU", order{"op": "destroy-slice", "slice": hers.Slices[0]}},
+		{"sudo cosplay destroy", order{"op": "destroy-slice", "slice": order{"gpu": free.UUID, "profile": "1g.18gb", "start": 0, "size": 1, "uuid": "MIG-x"}}},
+		{"which slice", order{"op": "create-slice"}},
+		{"no such operation", order{"op": "reset"}},
+		{"no such operation", order{"op": ""}},
+		{"which project", order{"op": "release", "holder": order{"lineage": "../x", "state": "/s"}}},
+		{"which project", order{"op": "release", "holder": order{"lineage": "x", "state": "/s\x1b[2J"}}},
+		{"gone", order{"op": "set-mig", "gpu": "../../etc/passwd"}},
+		{"not the UUID", order{"op": "release", "gpu": "../../etc/passwd"}},
+	} {
+		w.refused(bad.want, mine.with(bad.more))
+	}
+	// A slice that no ledger has: somebody made it by hand, here root with a ledger
+	// of his own.
+	m.write("/opt/lab/lab.hcl", `
+host "lab" { simulate = "2 x h200" }
+session "byhand" {
+  target = "2060"
+  gpu    = 1
+}
+`, 0)
+	m.run(0, "/opt/lab", installed, "apply", "--auto-approve")
+	foreign := m.gpus()[1].Slices[0]
+	at := mine.with(order{"slice": foreign, "need": order{"sms": 16}})
+	w.refused("knows of no", at.with(order{"op": "destroy-slice"}))
+	w.granted(mine.with(order{"op": "take", "take": order{"slices": []any{foreign}}}))
+	w.refused("knows of no", at.with(order{"op": "destroy-slice"}))
+	w.refused("already", at.with(order{"op": "create-slice", "deadline": 1}))
+	w.refused("knows of no", at.with(order{"op": "destroy-slice"}))
+	if now := m.gpus()[1].Slices; len(now) != 1 || now[0] != foreign {
+		m.t.Errorf("the foreign slice is %+v", now)
+	}
+	m.run(0, "/opt/lab", installed, "destroy", "--auto-approve")
+	w.granted(mine.with(order{"op": "set-mig", "on": false}))
+	w.granted(mine.with(order{"op": "release"}))
+	if after := m.gpus(); fmt.Sprint(after[0].Slices) != fmt.Sprint(hers.Slices) || after[1].PowerMW != free.PowerMW || after[1].MIG != free.MIG {
+		m.t.Errorf("the GPUs are %+v", after)
+	}
+
+	for _, nonsense := range []struct{ want, text string }{
+		{"not one", "rubbish"},
+		{"not one", `{"op": 5}`},
+		{"without an end", strings.Repeat("x", 1<<20+10)},
+	} {
+		w := m.wire(bob, hardware)
+		w.refused(nonsense.want, nonsense.text)
+	}
+}
+
+// foreignLibraries: whatever the rule of sudo allows, root loads what is root's,
+// and writes the ledger of the system.
+func (m *machine) foreignLibraries() {
+	t := m.t
+	m.allow("bob ALL=(root) NOPASSWD: " + installed + " agent --privileged *")
+	source := filepath.Join(t.TempDir(), "evil.c")
+	if err := os.WriteFile(source, []byte(`#include <fcntl.h>
+__attribute__((constructor)) static void run(void) { open("/run/owned", O_CREAT | O_WRONLY, 0600); }`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m.write("/home/bob/lib/readme", "", bob)
+	evil := filepath.Join(m.root, "home/bob/lib/evil.so")
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", evil, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	read := order{"op": "read"}
+	m.wire(bob, "/home/bob/lib/evil.so").refused("not root's: chown", read) // the file is root's, its folder is not
+	m.wire(bob, "home/bob/lib/evil.so").refused("not an absolute path", read)
+	m.run(0, "/", "ln", "-s", "/home/bob/lib/evil.so", "/opt/nvml/link.so")
+	m.wire(bob, "/opt/nvml/link.so").refused("not root's: chown", read)
+	m.run(0, "/", "install", "-m", "666", "/home/bob/lib/evil.so", "/opt/nvml/open.so")
+	m.wire(bob, "/opt/nvml/open.so").refused("chmod go-w", read)
+	m.fails(bob, "/", []string{"sudo", "-n", installed, "agent", "--privileged", "--ledger", "/home/bob"}, "privileged")
+	m.fails(bob, "/", []string{"sudo", "-n", installed, "agent"}, "sudo:")
+	m.allow("Defaults:bob setenv")
+	if out, err := m.as(bob, "/", "sh", "-c", `echo '{"op": "read"}' | sudo -n LD_PRELOAD=/opt/nvml/nothing.so `+installed+" agent --privileged --library "+hardware).CombinedOutput(); err == nil && !strings.Contains(string(out), "LD_PRELOAD is set") {
+		t.Errorf("with LD_PRELOAD: %s", out)
+	}
+	if _, err := os.Lstat(filepath.Join(m.root, "run/owned")); err == nil {
+		t.Error("bob's library ran as root")
+	}
+	// By hand, as no user can.
+	c := m.as(ann, "/", installed, "agent", "--privileged")
+	c.Stdin = strings.NewReader(`{"op": "read"}` + "\n")
+	if out, _ := c.Output(); !strings.Contains(string(out), "not started by root") {
+		t.Errorf("without sudo: %s", out)
+	}
+}
+
+// listOfGPUs: an admin can keep GPUs from users. It leaves a list without any.
+func (m *machine) listOfGPUs() {
+	t := m.t
+	free := m.gpus()[1].UUID
+	take := order{"op": "take", "gpu": free, "take": order{}, "holder": order{"lineage": "b0b", "state": "/home/bob/s.json"}}
+	m.write("/etc/cosplay/gpus", "# none but this\n"+m.gpus()[0].UUID+" # of the lab\n", 0)
+	w := m.wire(bob, hardware)
+	w.refused("not one of the GPUs that users", take)
+	m.write("/etc/cosplay/gpus", free+"\n", 0)
+	w.granted(take)
+	w.granted(take.with(order{"op": "release"}))
+	m.write("/etc/cosplay/gpus", "", 0)
+	if err := os.Chmod(filepath.Join(m.root, "etc/cosplay/gpus"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	w.refused("cannot be relied on", take)
+	if err := os.Chmod(filepath.Join(m.root, "etc/cosplay/gpus"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPrivilegedKill: cosplay is killed while root's agent is in the middle of a
+// change, which nobody can stop. The next command waits for its end, and takes
+// over what it finds.
+func TestPrivilegedKill(t *testing.T) {
+	m := newMachine(t)
+	const project = "/home/ann/fleet"
+	m.write(project+"/fleet.hcl", workers(0, 3), ann)
+	m.allow("ann ALL=(root) NOPASSWD: " + installed + " agent --privileged --library " + hardware)
+	before := m.state()
+	apply := []string{installed, "apply", "--auto-approve"}
+
+	var (
+		first *exec.Cmd
+		agent int
+		lock  *os.File
+	)
+	for try := 0; agent == 0; try++ {
+		if try == 20 {
+			t.Fatal("every run was over before it could be stopped")
+		}
+		m.run(ann, project, installed, "destroy", "--auto-approve")
+		first = m.as(ann, project, apply...)
+		if err := first.Start(); err != nil {
+			t.Fatal(err)
+		}
+		agent, lock = m.hold(func() bool { return gone(first.Process.Pid) })
+		if agent == 0 {
+			_ = first.Wait()
+		}
+	}
+	defer lock.Close()
+	time.Sleep(50 * time.Millisecond) // it has asked whether we live
+	_ = first.Process.Kill()          // nsenter became env, sh, and then cosplay
+	_ = first.Wait()
+	if journals(t, filepath.Join(m.root, project)) != 1 {
+		t.Fatal("no run was cut off: the test proves nothing")
+	}
+
+	ended := make(chan error, 1)
+	var said []byte
+	go func() {
+		var err error
+		said, err = m.as(ann, project, installed, "plan").CombinedOutput()
+		ended <- err
+	}()
+	select {
+	case <-ended:
+		t.Fatalf("the next command did not wait:\n%s", said)
+	case <-time.After(500 * time.Millisecond):
+	}
+	lock.Close()
+	if err := <-ended; err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	m.run(ann, project, apply...)
+	m.run(ann, project, installed, "plan", "--detailed-exitcode")
+	if slices := m.gpus()[0].Slices; len(slices) != 3 {
+		t.Errorf("slices: %+v", slices)
+	}
+	m.run(ann, project, installed, "destroy", "--auto-approve")
+	if m.state() != before || len(m.book()) > 0 {
+		t.Errorf("the host is not as it was: %+v, %+v", m.gpus()[0], m.book())
+	}
+	wait(t, "the agent to end", func() bool { return gone(agent) })
+}
+
+// hold makes root's agent stand in the middle of making a slice: those are noted
+// in the ledger first, so it is enough to have the ledger's lock. Without an agent
+// the run was over before.
+func (m *machine) hold(over func() bool) (agent int, lock *os.File) {
+	m.t.Helper()
+	wait(m.t, "the clock to be locked", func() bool {
+		book := m.book()
+		return over() || len(book) == 1 && book[0].Set.ClockMHz != nil
+	})
+	lock, err := os.OpenFile(filepath.Join(m.root, "var/lib/cosplay/ledger.lock"), os.O_RDWR, 0)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		m.t.Fatal(err)
+	}
+	wait(m.t, "a change under way", func() bool {
+		found, _ := filepath.Glob(filepath.Join(m.root, "var/lib/cosplay/moving/[0-9]*"))
+		if len(found) == 0 {
+			return over()
+		}
+		_, err := fmt.Sscan(filepath.Base(found[0]), &agent)
+		return err == nil
+	})
+	if agent == 0 {
+		lock.Close()
+	}
+	return agent, lock
+}
+
+func wait(t *testing.T, what string, until func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !until(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// gone reports whether a process has ended, seen off or not.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
+
+// TestPrivilegedSocket: the admin's socket instead of sudo. systemd starts an
+// agent for each connection; the kernel says whose it is.
+func TestPrivilegedSocket(t *testing.T) {
+	m := newMachine(t)
+	const project = "/home/ann/fleet"
+	// The socket serves the system's library, where the loader finds it.
+	const system = "/run/opengl-driver/lib"
+	m.run(0, "/", "install", "-D", "-t", system, hardware)
+	m.write("/etc/ld.so.conf.d/cosplay.conf", system+"\n", 0)
+	m.run(0, "/", "ldconfig")
+	m.write(project+"/fleet.hcl", strings.ReplaceAll(workers(0, 2), fmt.Sprintf("nvml    = %q", hardware), ""), ann)
+	socket, err := net.Listen("unix", filepath.Join(m.root, "run/cosplay/agent.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	if err := os.Chmod(filepath.Join(m.root, "run/cosplay/agent.sock"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // as systemd does with Accept=yes
+		for {
+			conn, err := socket.Accept()
+			if err != nil {
+				return
+			}
+			file, err := conn.(*net.UnixConn).File()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c := m.as(0, "/", installed, "agent", "--privileged")
+			c.Stdin, c.Stdout = file, file
+			if err := c.Start(); err != nil {
+				t.Error(err)
+			}
+			go func() { _ = c.Wait() }()
+			file.Close()
+			conn.Close()
+		}
+	}()
+	before := m.state()
+	if f := m.doctor(ann, project)["privilege"]; f.Grade != "good" {
+		t.Errorf("doctor says %+v", f)
+	}
+	m.run(ann, project, installed, "apply", "--auto-approve")
+	if book := m.book(); len(book) != 1 || *book[0].Holders[0].UID != ann || book[0].Holders[0].User != "ann" {
+		t.Errorf("the ledger has %+v", book)
+	}
+	m.run(ann, project, installed, "destroy", "--auto-approve")
+	if m.state() != before {
+		t.Error("the host is not as it was")
+	}
+}

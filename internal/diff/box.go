@@ -72,15 +72,23 @@ func limits(l resource.Limits) string {
 		words = append(words, fmt.Sprintf("%g CPUs", l.CPUs))
 	}
 	if l.MemoryMiB != 0 {
-		words = append(words, fmt.Sprintf("%d MiB", l.MemoryMiB))
+		words = append(words, size(l.MemoryMiB)+" of memory")
 	}
 	if l.ShmMiB != 0 {
-		words = append(words, fmt.Sprintf("%d MiB of shared memory", l.ShmMiB))
+		words = append(words, size(l.ShmMiB)+" of shared memory")
 	}
 	if l.PIDs != 0 {
 		words = append(words, fmt.Sprintf("%d processes", l.PIDs))
 	}
 	return orNone(words)
+}
+
+// size writes MiB as people do.
+func size(mib int) string {
+	if mib%1024 == 0 {
+		return fmt.Sprintf("%d GiB", mib/1024)
+	}
+	return fmt.Sprintf("%d MiB", mib)
 }
 
 func user(u resource.User) string {

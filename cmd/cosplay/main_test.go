@@ -13,7 +13,10 @@ import (
 // scripts, and when it starts itself as its own agent.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"cosplay": func() { os.Exit(cli.Main(os.Args[1:], cli.Stdio())) },
+		"cosplay": func() {
+			followMoments()
+			os.Exit(cli.Main(os.Args[1:], cli.Stdio()))
+		},
 		"gonvml":  askNVML,
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"cosplay/internal/durable"
 	"cosplay/internal/ledger"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
@@ -147,6 +148,14 @@ type Failure struct {
 }
 
 func (f Failure) Error() string { return fmt.Sprintf("%s: %v", f.Step.Title, f.Err) }
+
+// effect is act, between two moments at which a crash must do no harm.
+func (r *Run) effect(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (plan.Made, error) {
+	durable.Moment("before effect %T", op)
+	made, err := r.act(ctx, op, prior, say)
+	durable.Moment("after effect %T", op)
+	return made, err
+}
 
 // act makes one operation happen and says how far it is where that takes long.
 // prior is the state so far: what is removed is looked up there, for only what is

@@ -131,7 +131,7 @@ func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
 	if err := s.write(Entry{Event: Started, Step: id, Op: &op}); err != nil {
 		return err
 	}
-	made, err := s.act(ctx, op.Op, s.prior, s.says(step))
+	made, err := s.effect(ctx, op.Op, s.prior, s.says(step))
 	if err != nil {
 		s.tell(Event{Kind: UndoFailed, Step: step, Err: err})
 		if err := s.write(failure(id, err)); err != nil {

@@ -166,7 +166,7 @@ func (s *schedule) start(ctx context.Context, i int) (bool, error) {
 	prior, say := s.prior, s.says(step)
 	go func() {
 		begun := time.Now()
-		made, err := s.act(ctx, op.Op, prior, say)
+		made, err := s.effect(ctx, op.Op, prior, say)
 		s.reports <- finished{index: i, made: made, err: err, took: time.Since(begun)}
 	}()
 	return true, nil

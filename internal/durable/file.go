@@ -15,6 +15,8 @@ import (
 // WriteFile replaces a file in one step: after a crash it is the old one or the
 // new one, never a part.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
+	Moment("before %s", path)
+	defer Moment("after %s", path)
 	if err := renameio.WriteFile(path, data, mode, renameio.WithStaticPermissions(mode)); err != nil {
 		return named(path, err)
 	}
@@ -24,6 +26,8 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 // ReplaceFile replaces a file in one step as far as processes go: whatever dies,
 // it is the old one or the new one. It does not wait for the disk.
 func ReplaceFile(path string, data []byte, mode os.FileMode) error {
+	Moment("before %s", path)
+	defer Moment("after %s", path)
 	fresh, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return named(path, err)
@@ -51,6 +55,8 @@ func named(path string, err error) error {
 
 // Remove deletes a file for good: after a crash it does not come back.
 func Remove(path string) error {
+	Moment("before removal of %s", path)
+	defer Moment("after removal of %s", path)
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return err
 	}

@@ -16,6 +16,8 @@ type Journal struct{ file *os.File }
 // CreateJournal starts a journal; one that is there already is an error, for it
 // tells of an unfinished run.
 func CreateJournal(path string) (*Journal, error) {
+	Moment("before %s", path)
+	defer Moment("after %s", path)
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("starting the journal: %w", err)
@@ -33,6 +35,8 @@ func (j *Journal) Write(entry any) error {
 	if err != nil {
 		return err
 	}
+	Moment("before journal %s", line)
+	defer Moment("after journal %s", line)
 	if _, err := j.file.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("writing the journal: %w", err)
 	}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// every says that no moment is left out, however long it takes.
+var every = os.Getenv("COSPLAY_EVERY") == "1"
+
+// chosen are the moments of a command that are tried: all, or with a stride that
+// is no multiple of those that a step has, the first and the last.
+func chosen(n int) []int {
+	stride := 1
+	if !every {
+		stride = max(1, n/17)
+	}
+	var all []int
+	for i := 1; i < n; i += stride {
+		all = append(all, i)
+	}
+	return append(all, n)
+}
+
+// TestEveryMoment: a cosplay that is killed with SIGKILL right before or right
+// after any write to disk or effect leaves nothing that apply does not bring to
+// its end, without a slice too many, and nothing that destroy does not remove.
+func TestEveryMoment(t *testing.T) {
+	for _, o := range [][]string{{"apply", "--parallelism=1"}, {"apply"}, {"destroy", "--parallelism=1"}, {"destroy"}} {
+		t.Run(strings.Join(o, " "), func(t *testing.T) {
+			t.Parallel()
+			newProject(t, fleet).everyMoment(7, append(o, "--auto-approve")...)
+		})
+	}
+}
+
+// everyMoment kills a command of a project with so many slices at its moments.
+func (p project) everyMoment(slices int, args ...string) {
+	t := p.t
+	p.run("plan")
+	before := p.hardware()
+	fresh := p.copyOf()
+	if args[0] == "destroy" {
+		p.run("apply", "--auto-approve")
+		fresh = p.copyOf()
+	}
+	listed := p.moments(args...)
+	tried, failed := 0, 0
+	for _, n := range chosen(len(listed)) {
+		fresh()
+		if !p.dies(n, args...) {
+			t.Errorf("%v has no moment %d", args, n)
+			continue
+		}
+		tried++
+		killed := p.copyOf()
+		wrong := p.converges(slices)
+		wrong = append(wrong, p.goes(before)...)
+		killed()
+		wrong = append(wrong, p.goes(before)...)
+		if len(wrong) > 0 {
+			failed++
+			t.Errorf("killed at moment %d, %s:\n%s", n, inShort(listed[n-1]), strings.Join(wrong, "\n"))
+		}
+	}
+	t.Logf("%v: %s; killed at %d of them, %d failures", args, count(listed), tried, failed)
+}
+
+// converges applies and tells what is not as the configuration wants it.
+func (p project) converges(slices int) (wrong []string) {
+	for _, args := range [][]string{{"apply", "--auto-approve"}, {"plan", "--detailed-exitcode"}} {
+		if out, err := p.command(args...).CombinedOutput(); err != nil {
+			wrong = append(wrong, fmt.Sprintf("%v: %v\n%s", args, err, out))
+		}
+	}
+	if n := p.slices(); n != slices {
+		wrong = append(wrong, fmt.Sprintf("there are %d slices, not %d", n, slices))
+	}
+	return wrong
+}
+
+// goes destroys and tells what is left.
+func (p project) goes(before []byte) (wrong []string) {
+	if out, err := p.command("destroy", "--auto-approve").CombinedOutput(); err != nil {
+		wrong = append(wrong, fmt.Sprintf("destroy: %v\n%s", err, out))
+	}
+	return append(wrong, p.traces(before)...)
+}
+
+var line = regexp.MustCompile(`^(\w+ journal) .*?"event":"(\w+)".*?(?:"step":"([^"]*)"|$)`)
+
+// inShort names a moment.
+func inShort(moment string) string {
+	if m := line.FindStringSubmatch(moment); m != nil {
+		return strings.TrimSpace(m[1] + ": " + m[2] + " " + m[3])
+	}
+	return moment
+}
+
+// count tells what moments there are.
+func count(listed []string) string {
+	journal, effects := 0, 0
+	for _, m := range listed {
+		switch {
+		case strings.Contains(m, " effect "):
+			effects++
+		case strings.Contains(m, " journal "):
+			journal++
+		}
+	}
+	return fmt.Sprintf("%d moments, of them 2 x %d around journal writes and 2 x %d around effects", len(listed), journal/2, effects/2)
+}

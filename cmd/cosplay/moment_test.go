@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/sim"
+	"cosplay/internal/state"
+)
+
+// The tests' cosplay dies by SIGKILL at the moment of this number, counted from
+// 1; so does its agent, which counts its own; or it lists its moments in a file.
+const (
+	diesAt      = "COSPLAY_TEST_DIES_AT"
+	agentDiesAt = "COSPLAY_TEST_AGENT_DIES_AT"
+	listsIn     = "COSPLAY_TEST_MOMENTS"
+)
+
+// followMoments makes this process do what the variables above say.
+func followMoments() {
+	agent := len(os.Args) > 1 && os.Args[1] == "agent"
+	which := diesAt
+	if agent {
+		which = agentDiesAt
+	}
+	last, _ := strconv.ParseInt(os.Getenv(which), 10, 64)
+	list := os.Getenv(listsIn)
+	if agent {
+		list = ""
+	}
+	if last == 0 && list == "" {
+		return
+	}
+	var count atomic.Int64
+	durable.OnMoment = func(what string) {
+		if list != "" {
+			note(list, what)
+		}
+		if count.Add(1) == last {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+}
+
+func note(path, line string) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	fmt.Fprintln(file, line)
+}
+
+// with runs a command with one variable more.
+func (p project) with(variable string, value any, args ...string) (string, error) {
+	c := p.command(args...)
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%v", variable, value))
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+// moments runs a command and lists the moments at which it can be killed.
+func (p project) moments(args ...string) []string {
+	p.t.Helper()
+	list := filepath.Join(p.t.TempDir(), "moments")
+	if out, err := p.with(listsIn, list, args...); err != nil {
+		p.t.Fatalf("cosplay %v: %v\n%s", args, err, out)
+	}
+	text, err := os.ReadFile(list)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// dies runs a command that is killed at its nth moment, and waits until its agent
+// has let go of everything. It reports whether there was such a moment.
+func (p project) dies(n int, args ...string) bool {
+	p.t.Helper()
+	out, err := p.with(diesAt, n, args...)
+	var exit *exec.ExitError
+	killed := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+	if err != nil && !killed {
+		p.t.Fatalf("cosplay %v, to be killed at moment %d: %v\n%s", args, n, err, out)
+	}
+	p.quiet()
+	return killed
+}
+
+// quiet waits until no process of cosplay's has the state's lock.
+func (p project) quiet() {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	locks, _ := filepath.Glob(filepath.Join(p.dir, "*.lock"))
+	for _, path := range locks {
+		lock, err := durable.Acquire(ctx, path, "test", nil)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		_ = lock.Release()
+	}
+}
+
+// copyOf keeps a folder as it is now; restore brings it back.
+func (p project) copyOf() (restore func()) {
+	p.t.Helper()
+	kept := filepath.Join(p.t.TempDir(), "kept")
+	copyTree := func(from, to string) {
+		p.t.Helper()
+		if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+			p.t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	copyTree(p.dir, kept)
+	return func() {
+		p.t.Helper()
+		if err := os.RemoveAll(p.dir); err != nil {
+			p.t.Fatal(err)
+		}
+		copyTree(kept, p.dir)
+	}
+}
+
+// shown is the simulated host as its hardware is.
+func (p project) shown() sim.Shown {
+	p.t.Helper()
+	host, err := sim.Open(filepath.Join(p.dir, ".cosplay/sim/lab"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer host.Close()
+	shown, err := host.Show()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return shown
+}
+
+// slices counts those of all GPUs.
+func (p project) slices() int {
+	n := 0
+	for _, g := range p.shown().GPUs {
+		n += len(g.Slices)
+	}
+	return n
+}
+
+// traces lists what is left on a host that was given back: before is what it was.
+func (p project) traces(before []byte) []string {
+	p.t.Helper()
+	var left []string
+	if !bytes.Equal(p.hardware(), before) {
+		left = append(left, fmt.Sprintf("hardware that is not as it was: %+v", p.shown().GPUs))
+	}
+	for _, pattern := range []string{".cosplay/sessions/*/*/*", ".cosplay/sim/lab/ledger/*", "*.journal"} {
+		found, err := filepath.Glob(filepath.Join(p.dir, pattern))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		left = append(left, found...)
+	}
+	states, _ := filepath.Glob(filepath.Join(p.dir, "*.json"))
+	for _, path := range states {
+		prior, err := state.Store{Path: path}.Load()
+		if err != nil || len(prior.Sessions)+len(prior.GPUs) > 0 {
+			left = append(left, fmt.Sprintf("in the state: %+v %+v %v", prior.Sessions, prior.GPUs, err))
+		}
+	}
+	return left
+}

@@ -325,8 +325,9 @@ func TestJournalNamesOthersSlices(t *testing.T) {
 	}
 }
 
-// TestRecoveryLeavesNeighbours: a slice that was there before the run, or that
-// is not the one that was being made, is not taken over.
+// TestRecoveryLeavesNeighbours: a slice that was there before the run, that the
+// ledger does not know as ours, or that is not the one that was being made, is
+// not taken over.
 func TestRecoveryLeavesNeighbours(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	j := &worldtest.Journal{}
@@ -341,12 +342,13 @@ func TestRecoveryLeavesNeighbours(t *testing.T) {
 	before := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 7, UUID: "MIG-before"}}
 	half := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 7}}
 	made := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 8, UUID: "MIG-new"}}
-	begin := apply.Entry{Event: apply.Begin, BootIDs: map[string]string{"lab": "boot-1"}, Slices: []resource.LiveSlice{before, half}}
+	begin := apply.Entry{Event: apply.Begin, Lineage: "us", BootIDs: map[string]string{"lab": "boot-1"}, Slices: []resource.LiveSlice{before, half}}
 	j.Entries = []apply.Entry{begin, {Event: apply.Started, Step: create.ID, Op: &create.Do}}
 	seven, eight := 7, 8
 
 	for name, test := range map[string]struct {
 		there     resource.LiveSlice
+		noted     resource.LiveSlice // in the ledger
 		processes []resource.Process
 		reboot    bool
 		failed    *apply.Entry
@@ -356,16 +358,20 @@ func TestRecoveryLeavesNeighbours(t *testing.T) {
 		"that was there, half made, before":   {there: half},
 		"of another kind":                     {there: resource.LiveSlice{Slice: resource.Slice{Host: want.Host, GPU: want.GPU, Profile: "2g.35gb", Start: want.Start, Size: 2}, Handle: resource.Handle{UUID: "MIG-new"}}},
 		"in another place":                    {there: resource.LiveSlice{Slice: resource.Slice{Host: want.Host, GPU: want.GPU, Profile: want.Profile, Start: want.Start + 1, Size: 1}, Handle: resource.Handle{UUID: "MIG-new"}}},
-		"that somebody uses":                  {there: made, processes: []resource.Process{{PID: 1, GPUInstance: &eight}}},
-		"made after a reboot":                 {there: made, reboot: true},
-		"made by another, the driver said so": {there: made, failed: &apply.Entry{Event: apply.Failed, Step: create.ID, Sure: true}},
-		"that is new":                         {there: made, ours: true},
-		"that is new, others use their own":   {there: made, processes: []resource.Process{{PID: 1, GPUInstance: &seven}}, ours: true},
+		"that the ledger does not know":       {there: made},
+		"that the ledger knows as another":    {there: made, noted: before},
+		"that somebody uses":                  {there: made, noted: made, processes: []resource.Process{{PID: 1, GPUInstance: &eight}}},
+		"made after a reboot":                 {there: made, noted: made, reboot: true},
+		"made by another, the driver said so": {there: made, noted: made, failed: &apply.Entry{Event: apply.Failed, Step: create.ID, Sure: true}},
+		"that is new":                         {there: made, noted: resource.LiveSlice{Slice: want}, ours: true},
+		"that is new and known":               {there: made, noted: made, ours: true},
+		"that is new, others use their own":   {there: made, noted: made, processes: []resource.Process{{PID: 1, GPUInstance: &seven}}, ours: true},
 		"that the driver said is left":        {there: half, failed: &apply.Entry{Event: apply.Failed, Step: create.ID, Sure: true, Made: &plan.Made{Handle: &half.Handle}}, ours: true},
 	} {
 		w := worldtest.New(t, "h200")
 		g := w.GPU("GPU-0")
 		g.Slices, g.Processes = []resource.LiveSlice{test.there}, test.processes
+		w.Host().Ledger = []resource.Held{{UUID: "GPU-0", Holders: []resource.Holder{{Lineage: "us", Slices: []resource.LiveSlice{test.noted}}}}}
 		if test.reboot {
 			w.Host().BootID = "boot-2"
 		}

@@ -144,11 +144,21 @@ func holds(live resource.Live, host, gpu, lineage string) bool {
 	return holds
 }
 
+// noted reports whether the host's ledger has a slice among a project's. It is
+// noted there before it is made, without the UUID that it has from then on.
+func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
+	held, _ := live.Held(s.Host, s.GPU)
+	us, _ := held.Holder(lineage)
+	return slices.ContainsFunc(us.Slices, func(o resource.LiveSlice) bool {
+		return o.Slice == s.Slice && (o.UUID == "" || o.UUID == s.UUID)
+	})
+}
+
 // settleCreate looks for the slice that a run may have made. A slice carries no
 // label. Where the driver's answer says what is left of it, that is so. Else it
 // is ours if it has the profile and the placement, was not there before the
-// run, the host is in the same boot, and nobody uses it yet: our own programs
-// come only after.
+// run, is noted in the ledger, the host is in the same boot, and nobody uses it
+// yet: our own programs come only after.
 func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, live resource.Live) (resource.Prior, string) {
 	want := op.Session.Slice
 	host, _ := live.Host(want.Host)
@@ -164,7 +174,7 @@ func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, liv
 		return prior, wasNotDone
 	case e.Sure && other.Slice == want && other.GPUInstance == e.Made.Handle.GPUInstance:
 		return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), "its GPU instance is there and taken over"
-	case other.Slice != want, slices.Contains(begin.Slices, *other):
+	case other.Slice != want, slices.Contains(begin.Slices, *other), !host.Unbooked && !noted(live, begin.Lineage, *other):
 		return prior, fmt.Sprintf("it was not done; a %s slice that is not ours is at slot %d", other.Profile, other.Start)
 	case slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == other.GPUInstance }):
 		return prior, fmt.Sprintf("the %s slice at slot %d is in use, so it is taken for somebody else's and left alone; if it is not: nvidia-smi mig -dci and -dgi -gi %d",

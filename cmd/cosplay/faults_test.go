@@ -1,98 +1,182 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"cosplay/driver"
+	"cosplay/internal/sim"
 )
 
-// TestFaults: each NVML call fails, or says yes and does nothing, at each of its
-// occurrences during apply and destroy. The command says so and exits with 1;
-// the next apply converges, and the next destroy leaves the host as it was.
-func TestFaults(t *testing.T) {
-	const text = `
+const trio = `
 host "lab" { simulate = "1 x h200" }
 session "worker" {
   count  = 3
   target = "2060"
 }
 `
-	calls := map[string]int{ // how often in apply and destroy, at most
-		"nvmlDeviceSetMigMode":                       1,
-		"nvmlDeviceSetPersistenceMode":               1,
-		"nvmlDeviceSetPowerManagementLimit":          1,
-		"nvmlDeviceSetGpuLockedClocks":               1,
-		"nvmlDeviceResetGpuLockedClocks":             1,
-		"nvmlDeviceCreateGpuInstanceWithPlacement":   3,
-		"nvmlGpuInstanceCreateComputeInstance":       3,
-		"nvmlComputeInstanceDestroy":                 3,
-		"nvmlGpuInstanceDestroy":                     3,
-		"nvmlDeviceGetGpuInstances":                  12,
-		"nvmlDeviceGetMigMode":                       4,
-		"nvmlDeviceGetPowerManagementLimit":          4,
-		"nvmlGpuInstanceGetInfo":                     4,
-		"nvmlDeviceGetMigDeviceHandleByIndex":        4,
-		"nvmlDeviceGetGpuInstancePossiblePlacements": 4,
-	}
-	cases, struck := 0, 0
-	for function, occurrences := range calls {
-		for n := 1; n <= occurrences; n++ {
-			kinds := []string{"999", "ignore"}
-			if strings.Contains(function, "Get") {
-				kinds = kinds[:1] // a getter that lies cannot be found out
+
+// TestFaults: each NVML call fails, or says yes and does nothing, at each of its
+// occurrences during apply and destroy. The command says so and exits with 1,
+// the state tells the truth, the next apply converges, and the next destroy
+// leaves the host as it was.
+func TestFaults(t *testing.T) {
+	for _, phase := range []string{"apply", "destroy"} {
+		t.Run(phase, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, trio)
+			p.run("plan")
+			p.run("sim", "set", "0", "persistence", "on")
+			p.run("sim", "set", "0", "power-limit", "500")
+			c := faultCases{project: p, phase: phase, before: p.hardware(), fresh: p.copyOf()}
+			if phase == "destroy" {
+				p.run("apply", "--auto-approve", "--parallelism", "1")
+				c.fresh = p.copyOf()
 			}
-			for _, what := range kinds {
-				for _, phase := range []string{"apply", "destroy"} {
-					cases++
-					if faultCase(t, text, fmt.Sprintf("%s:%d=%s", function, n, what), phase) {
-						struck++
-					}
-				}
-			}
-		}
-	}
-	t.Logf("%d cases, in %d of them the fault struck", cases, struck)
-	if struck < cases/3 {
-		t.Error("too few faults struck: the test proves too little")
+			c.all()
+		})
 	}
 }
 
-// faultCase reports whether the fault made the command fail.
-func faultCase(t *testing.T, text, fault, phase string) (struck bool) {
-	t.Helper()
-	p := newProject(t, text)
-	p.run("plan")
-	p.run("sim", "set", "0", "persistence", "on")
-	p.run("sim", "set", "0", "power-limit", "500")
-	before := p.hardware()
-	if phase == "destroy" {
-		p.run("apply", "--auto-approve")
-	}
-	p.run("sim", "fault", fault)
-	out, err := p.command(phase, "--auto-approve").CombinedOutput()
-	struck = err != nil
-	if struck {
-		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-			t.Errorf("%s, %s: %v\n%s", phase, fault, err, out)
+// faultCases are those of one command.
+type faultCases struct {
+	project
+	phase  string
+	before []byte // the host as it was found
+	fresh  func() // the project as it is before the command
+
+	tried, struck int
+}
+
+func (c *faultCases) all() {
+	calls := c.calls()
+	total := 0
+	for _, function := range slices.Sorted(maps.Keys(calls)) {
+		times := calls[function]
+		total += times
+		getter := strings.Contains(function, "Get")
+		for _, n := range occurrences(times, getter) {
+			c.one(sim.Fault{Function: function, Nth: n, Action: sim.Answer, Code: 999})
+			if !getter { // one that lies cannot be found out
+				c.one(sim.Fault{Function: function, Nth: n, Action: sim.Ignore})
+			}
 		}
-		if text := strings.Join(strings.Fields(string(out)), " "); !strings.Contains(text, "GPU 0") || (strings.HasSuffix(fault, "999") && !strings.Contains(text, "999")) {
-			t.Errorf("%s, %s: the message names no GPU or no code:\n%s", phase, fault, out)
+	}
+	c.t.Logf("%s: %d calls of %d functions; %d faults, of which %d made the command fail", c.phase, total, len(calls), c.tried, c.struck)
+	if c.struck < c.tried*3/4 {
+		c.t.Error("too few faults struck: the test proves too little")
+	}
+}
+
+// occurrences are the calls of a function that are tried: all of what changes
+// something, and of what only looks the first, the last and one between.
+func occurrences(times int, getter bool) []int {
+	var all []int
+	for n := range times {
+		all = append(all, n+1)
+	}
+	if every || !getter {
+		return all
+	}
+	return slices.Compact([]int{1, (times + 1) / 2, times})
+}
+
+// calls counts how often the command calls each function of NVML: faults that
+// wait for a call that never comes tell how far they were counted down.
+func (c *faultCases) calls() map[string]int {
+	const never = 1 << 20
+	all := driver.Names()
+	counts := map[string]int{}
+	var batch []string
+	flush := func() {
+		c.fresh()
+		for _, function := range batch {
+			c.fault(sim.Fault{Function: function, Nth: never, Action: sim.Hang})
+		}
+		c.run(c.phase, "--auto-approve", "--parallelism", "1")
+		for _, f := range c.shown().Faults {
+			if f.Nth < never {
+				counts[f.Function] = never - f.Nth
+			}
+		}
+		batch = nil
+	}
+	for _, name := range all {
+		// A fault of nvmlInit is one of nvmlInit_v2 too.
+		if base, _, versioned := strings.Cut(name, "_v"); versioned && slices.Contains(all, base) {
+			continue
+		}
+		if batch = append(batch, name); len(batch) == 16 {
+			flush()
 		}
 	}
-	p.run("sim", "fault", "--clear")
-	p.run("apply", "--auto-approve")
-	if out, err := p.command("plan", "--detailed-exitcode").CombinedOutput(); err != nil {
-		t.Errorf("%s, %s: apply does not converge: %v\n%s", phase, fault, err, out)
+	flush()
+	return counts
+}
+
+func (p project) fault(f sim.Fault) {
+	p.t.Helper()
+	host, err := sim.Open(filepath.Join(p.dir, ".cosplay/sim/lab"))
+	if err != nil {
+		p.t.Fatal(err)
 	}
-	if shown := p.run("sim", "show"); strings.Count(shown, `"profile"`) != 3 {
-		t.Errorf("%s, %s: not three slices:\n%s", phase, fault, shown)
+	defer host.Close()
+	if err := host.SetFault(f); err != nil {
+		p.t.Fatal(err)
 	}
-	p.run("destroy", "--auto-approve")
-	if !bytes.Equal(p.hardware(), before) {
-		t.Errorf("%s, %s: the host is not as it was:\n%s", phase, fault, p.run("sim", "show"))
+}
+
+// one lets the command run into a fault.
+func (c *faultCases) one(f sim.Fault) {
+	c.t.Helper()
+	c.fresh()
+	c.fault(f)
+	c.tried++
+	out, err := c.command(c.phase, "--auto-approve", "--parallelism", "1").CombinedOutput()
+	var wrong []string
+	if err != nil {
+		c.struck++
+		wrong = told(f, string(out), err)
 	}
-	return struck
+	c.run("sim", "fault", "--clear")
+	if out, err := c.command("drift").CombinedOutput(); err != nil {
+		wrong = append(wrong, fmt.Sprintf("the state is not true: %v\n%s", err, out))
+	}
+	wrong = append(wrong, c.converges(3)...)
+	wrong = append(wrong, c.goes(c.before)...)
+	if len(wrong) > 0 {
+		c.t.Errorf("%s, %s (%v):\n%s", c.phase, f, err, strings.Join(wrong, "\n"))
+	}
+}
+
+// told holds what a command said against the fault that it ran into.
+func told(f sim.Fault, out string, err error) (wrong []string) {
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		wrong = append(wrong, fmt.Sprintf("it is no exit code 1: %v", err))
+	}
+	words := oneLine(out)
+	if !ofHost(f.Function) && !strings.Contains(words, "GPU 0") {
+		wrong = append(wrong, "the message names no GPU")
+	}
+	if f.Action == sim.Answer && !strings.Contains(words, "999") {
+		wrong = append(wrong, "the message has no code")
+	}
+	if strings.Contains(words, "Not all done") && !strings.Contains(words, "✗ [") {
+		wrong = append(wrong, "the message names no step")
+	}
+	if len(wrong) > 0 {
+		wrong = append(wrong, out)
+	}
+	return wrong
+}
+
+// ofHost reports whether a function is about no GPU.
+func ofHost(function string) bool {
+	return strings.HasPrefix(function, "nvmlInit") || strings.HasPrefix(function, "nvmlSystem") || strings.HasPrefix(function, "nvmlDeviceGetCount")
 }

@@ -73,7 +73,11 @@ func open(path string) {
 
 // removeContainers takes away what a story that failed has left.
 func removeContainers(t *testing.T, dir string) {
-	prior, err := state.Store{Path: filepath.Join(dir, state.FileName)}.Load()
+	removeContainersOf(t, filepath.Join(dir, state.FileName))
+}
+
+func removeContainersOf(t *testing.T, path string) {
+	prior, err := state.Store{Path: path}.Load()
 	if err != nil || prior.Lineage == "" {
 		return
 	}

@@ -165,22 +165,50 @@ func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, liv
 	if host.BootID != begin.BootIDs[want.Host] {
 		return prior, "the host was rebooted, so nothing is left of it"
 	}
-	g, _ := live.GPU(want.Host, want.GPU)
+	g, readable := live.GPU(want.Host, want.GPU)
 	other := diff.Overlapping(g, want)
 	switch {
-	case other == nil:
-		return prior, wasNotDone
 	case e.Sure && (e.Made == nil || e.Made.Handle == nil):
+		return prior, wasNotDone
+	case !readable:
+		return plan.Fold(prior, op, plan.Made{Handle: &resource.Handle{GPUInstance: resource.Unseen}}), "its GPU is not there; what became of it shows when it is"
+	case other == nil:
 		return prior, wasNotDone
 	case e.Sure && other.Slice == want && other.GPUInstance == e.Made.Handle.GPUInstance:
 		return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), "its GPU instance is there and taken over"
 	case other.Slice != want, slices.Contains(begin.Slices, *other), !host.Unbooked && !noted(live, begin.Lineage, *other):
 		return prior, fmt.Sprintf("it was not done; a %s slice that is not ours is at slot %d", other.Profile, other.Start)
-	case slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == other.GPUInstance }):
+	case inUse(g, *other):
 		return prior, fmt.Sprintf("the %s slice at slot %d is in use, so it is taken for somebody else's and left alone; if it is not: nvidia-smi mig -dci and -dgi -gi %d",
 			other.Profile, other.Start, other.GPUInstance)
 	}
 	return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), "its slice is there and taken over"
+}
+
+func inUse(g resource.GPU, s resource.LiveSlice) bool {
+	return slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == s.GPUInstance })
+}
+
+// Reconsider looks for the slices that nobody could look for when they were
+// settled, once their GPU is back.
+func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
+	for _, s := range prior.Sessions {
+		if s.Handle == nil || s.Handle.GPUInstance != resource.Unseen {
+			continue
+		}
+		g, readable := live.GPU(s.Slice.Host, s.Slice.GPU)
+		if !readable {
+			continue
+		}
+		host, _ := live.Host(s.Slice.Host)
+		l := diff.Overlapping(g, s.Slice)
+		if l != nil && l.Slice == s.Slice && host.BootID == prior.BootIDs[host.Name] && noted(live, prior.Lineage, *l) && !inUse(g, *l) {
+			prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &l.Handle})
+		} else {
+			prior = plan.Fold(prior, plan.DestroySlice{Address: s.Address}, plan.Made{})
+		}
+	}
+	return prior
 }
 
 func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Live) (resource.Prior, string) {

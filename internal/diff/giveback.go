@@ -10,18 +10,18 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 	book, inHand := live.Held(held.Host, held.UUID)
 	_, holds := book.Holder(prior.Lineage)
 	c.Take, c.Others = !holds && booked(live, held.Host), book.Others(prior.Lineage)
+	g, ok := live.GPU(held.Host, held.UUID)
+	if !ok { // nor is it left to others: what we have there may come back with it
+		c.Action = NoOp
+		c.Kept = append(c.Kept, Field{Name: "GPU", From: "gone", To: "gone", Reason: "it is not there; its baseline is kept until it is"})
+		return c
+	}
 	if len(c.Others) > 0 {
 		c.Kept = append(c.Kept, Field{Name: "settings", From: "as set", To: "as set", Reason: "another project holds the GPU too; the last one puts it back"})
 		return c
 	}
 	if inHand { // whoever set it
 		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, book.Set.With(held.Applied)
-	}
-	g, ok := live.GPU(held.Host, held.UUID)
-	if !ok {
-		c.Action = NoOp
-		c.Kept = append(c.Kept, Field{Name: "GPU", From: "gone", To: "gone", Reason: "it is not there; its baseline is kept until it is"})
-		return c
 	}
 	c.restorePower(held, g)
 	c.restoreClock(held, g, sameBoot(prior, live, held.Host))

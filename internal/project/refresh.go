@@ -39,11 +39,13 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 	}
 	// Only now: what is seen must be what the cut-off run has left.
 	live, err := p.observe(ctx, prior)
-	if err != nil || !p.unfinished() {
+	if err != nil {
 		return prior, live, err
 	}
-	prior, err = p.recover(prior, live)
-	return prior, live, err
+	if p.unfinished() {
+		prior, err = p.recover(prior, live)
+	}
+	return apply.Reconsider(prior, live), live, err
 }
 
 // glance reads without the lock. It is quiet when no run was under way in the
@@ -64,7 +66,7 @@ func (p *Project) glance(ctx context.Context) (prior resource.Prior, live resour
 			return prior, live, false, err
 		}
 		if !p.unfinished() && p.Store.Stamp() == stamp {
-			return prior, live, true, nil
+			return apply.Reconsider(prior, live), live, true, nil
 		}
 	}
 	return prior, live, false, nil

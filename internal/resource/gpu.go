@@ -138,10 +138,14 @@ func (s Slice) Overlaps(o Slice) bool {
 // Handle is how the driver knows a MIG slice. Ids are used again and the UUID
 // is new at every creation, so neither is an identity alone.
 type Handle struct {
-	GPUInstance     int    `json:"gpu_instance"`
+	GPUInstance     int    `json:"gpu_instance"` // or Unseen
 	ComputeInstance int    `json:"compute_instance"`
 	UUID            string `json:"uuid,omitempty"` // "" while there is no compute instance
 }
+
+// Unseen stands for the GPU instance of a slice that was about to be made when
+// its GPU was lost: nobody knows yet whether there is one.
+const Unseen = -1
 
 // Need is what a slice must offer. The plan may have counted with the catalog's
 // table, since drivers hide theirs while MIG mode is off: so the driver's own is

@@ -1,0 +1,468 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cosplay/internal/ledger"
+	"cosplay/internal/resource"
+	"cosplay/internal/sim"
+	"cosplay/internal/state"
+)
+
+var (
+	chaosRounds = flag.Int("rounds", 50, "how many rounds of chaos")
+	chaosSeed   = flag.Uint64("seed", 0, "the seed of the chaos; 0 is a new one")
+	chaosDocker = flag.Bool("docker", false, "chaos with containers")
+)
+
+// chaosStory is how many rounds a host lives through, from its making until both
+// projects are destroyed.
+const chaosStory = 25
+
+// TestChaos: applies, changes of the configuration, destroys, kills, faults, a
+// second project, neighbours and reboots, in any order. Nothing foreign is ever
+// harmed, no baseline is lost, and in the end the host is what it was.
+func TestChaos(t *testing.T) {
+	seed := *chaosSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano()) % 1e9
+	}
+	if *chaosDocker {
+		needEngine(t)
+	}
+	stories := (*chaosRounds + chaosStory - 1) / chaosStory
+	t.Logf("seed %d, %d stories of %d rounds; story N is seed %d+N alone: make chaos SEED=... ROUNDS=%d", seed, stories, chaosStory, seed, chaosStory)
+	for i := range stories {
+		t.Run(strconv.FormatUint(seed+uint64(i), 10), func(t *testing.T) {
+			if !*chaosDocker { // the names of containers are the engine's
+				t.Parallel()
+			}
+			newChaos(t, seed+uint64(i)).run()
+		})
+	}
+}
+
+// chaos is one story: a simulated host, two projects in one folder, and an admin
+// who does what he likes.
+type chaos struct {
+	project
+	random *rand.Rand
+	gpus   int
+	before []byte
+	start  sim.Shown
+
+	reboots bool               // they forget a baseline that is not the driver's own
+	foreign map[string]foreign // slices of the admin's, by UUID
+	forged  string             // a container that has the labels of one of ours
+	log     []string
+	tally   map[string]int
+}
+
+// foreign is where a slice of the admin's is.
+type foreign struct {
+	gpu, instance, start int
+	stays                bool // it was there before all
+}
+
+func newChaos(t *testing.T, seed uint64) *chaos {
+	c := &chaos{project: newProject(t, ""), random: rand.New(rand.NewPCG(seed, 1)), foreign: map[string]foreign{}, tally: map[string]int{}}
+	c.gpus = 1 + c.random.IntN(2)
+	os.Remove(filepath.Join(c.dir, "fleet.hcl"))
+	c.configure("a")
+	c.configure("b")
+	c.project.run("--file", "a.hcl", "--state", "a.json", "plan")
+	switch c.random.IntN(3) {
+	case 0:
+		c.reboots = true
+	case 1:
+		c.sim("set", "0", "persistence", "on")
+		c.sim("set", "0", "power-limit", "500")
+	case 2:
+		c.sim("set", "0", "power-limit", "500")
+		c.sim("set", "0", "persistence", "on")
+		c.sim("set", "0", "mig", "on")
+		c.sim("create-slice", "0", "2g.35gb", "2")
+		c.meet(0, 2, true)
+	}
+	c.start, c.before = c.shown(), c.hardware()
+	return c
+}
+
+func (c *chaos) run() {
+	defer func() {
+		if c.forged != "" {
+			_ = exec.Command("docker", "rm", "-f", c.forged).Run()
+		}
+		if c.t.Failed() {
+			for _, project := range []string{"a", "b"} {
+				removeContainersOf(c.t, filepath.Join(c.dir, project+".json"))
+			}
+			c.t.Logf("the story:\n%s", strings.Join(c.log, "\n"))
+		}
+	}()
+	for round := range chaosStory {
+		c.round()
+		for _, g := range c.held() {
+			c.note("  round %d %s: %v", round+1, g.UUID[:8], g.Holders)
+		}
+		for _, wrong := range c.wrong() {
+			c.t.Errorf("round %d: %s", round+1, wrong)
+		}
+		if c.t.Failed() {
+			return
+		}
+	}
+	c.end()
+	c.t.Logf("%v\n%s", c.tally, strings.Join(c.log, "\n"))
+}
+
+// round does one thing to the world.
+func (c *chaos) round() {
+	who := []string{"a", "b"}[c.random.IntN(2)]
+	switch n := c.random.IntN(100); {
+	case n < 15:
+		c.configure(who)
+		c.apply(who)
+	case n < 25:
+		c.apply(who)
+	case n < 32:
+		c.destroy(who)
+	case n < 52:
+		c.killed(who)
+	case n < 70:
+		c.faulty(who)
+	default:
+		c.admin()
+	}
+}
+
+// configure writes a project's configuration anew.
+func (c *chaos) configure(who string) {
+	targets := []string{"2060", "3060", "rtx-3070", "rtx-2080-ti"}
+	runtime, more := "process", ""
+	if *chaosDocker {
+		runtime, more = "docker", "  image = \"cosplay-test/scratch\"\n  pull = \"never\"\n  command = [\"/busybox\", \"sleep\", \"3600\"]\n  ssh {\n    enabled = false\n  }\n"
+	}
+	if c.random.IntN(3) == 0 {
+		more += fmt.Sprintf("  gpu = %d\n", c.random.IntN(c.gpus))
+	}
+	count, target := []int{0, 1, 2, 3, 4, 5, 3, 4}[c.random.IntN(8)], targets[c.random.IntN(len(targets))]
+	text := fmt.Sprintf("host \"lab\" {\n  simulate = \"%d x h200\"\n  runtime = %q\n}\nsession \"chaos%s\" {\n  count = %d\n  target = %q\n  env = { N = %d }\n%s}\n",
+		c.gpus, runtime, who, count, target, c.random.IntN(3), more)
+	if err := os.WriteFile(filepath.Join(c.dir, who+".hcl"), []byte(text), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+	c.note("%s wants %d x %s%s", who, count, target, strings.Join(strings.Fields(more), " "))
+}
+
+func (c *chaos) note(format string, args ...any) { c.log = append(c.log, fmt.Sprintf(format, args...)) }
+
+// try runs a command of a project; the variables are for the moments.
+func (c *chaos) try(who string, variables []string, args ...string) (string, error) {
+	args = append([]string{"--file", who + ".hcl", "--state", who + ".json"}, args...)
+	if slices.Contains([]string{"apply", "destroy"}, args[4]) {
+		args = append(args, "--auto-approve", "--parallelism", "1", "--lock-timeout", "1m")
+	}
+	command := c.command(args...)
+	command.Env = append(os.Environ(), variables...)
+	out, err := command.CombinedOutput()
+	c.note("%s: %s %v: %v", who, strings.Join(args[4:], " "), variables, err)
+	c.quiet()
+	return string(out), err
+}
+
+func (c *chaos) apply(who string) {
+	out, err := c.try(who, nil, "apply")
+	if err != nil {
+		c.tally["apply refused"]++
+		c.note("%s", lastLines(out))
+		return
+	}
+	c.tally["applied"]++
+	if c.anyLost() {
+		return
+	}
+	if out, err := c.try(who, nil, "plan", "--detailed-exitcode"); err != nil {
+		c.t.Errorf("after apply there is still something to do for %s: %v\n%s", who, err, out)
+	}
+}
+
+func (c *chaos) destroy(who string) {
+	c.tally["destroyed"]++
+	out, err := c.try(who, nil, "destroy")
+	if err != nil && !c.anyLost() {
+		c.t.Errorf("%s cannot be destroyed: %v\n%s", who, err, out)
+	}
+}
+
+// something is a command that has something to do, most of the time.
+func (c *chaos) something(who string) string {
+	if c.random.IntN(4) == 0 {
+		return "destroy"
+	}
+	if c.random.IntN(4) > 0 {
+		c.configure(who)
+	}
+	return "apply"
+}
+
+// killed has a command die at some moment, or its agent.
+func (c *chaos) killed(who string) {
+	what, variable, n := c.something(who), diesAt, 1+c.random.IntN(60)
+	if c.random.IntN(3) == 0 {
+		variable, n = agentDiesAt, 1+c.random.IntN(15)
+	}
+	_, err := c.try(who, []string{fmt.Sprintf("%s=%d", variable, n)}, what)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled() {
+		c.tally["killed"]++
+	} else if err != nil {
+		c.tally["agent killed or refused"]++
+	}
+}
+
+// faulty lets NVML calls of a command fail.
+func (c *chaos) faulty(who string) {
+	functions := []string{"nvmlDeviceSetMigMode", "nvmlDeviceSetPersistenceMode", "nvmlDeviceSetPowerManagementLimit", "nvmlDeviceSetGpuLockedClocks",
+		"nvmlDeviceResetGpuLockedClocks", "nvmlDeviceCreateGpuInstanceWithPlacement", "nvmlGpuInstanceCreateComputeInstance", "nvmlComputeInstanceDestroy",
+		"nvmlGpuInstanceDestroy", "nvmlDeviceGetGpuInstances", "nvmlDeviceGetMigMode", "nvmlDeviceGetPersistenceMode", "nvmlDeviceGetGpuInstanceById",
+		"nvmlGpuInstanceGetInfo", "nvmlDeviceGetUUID", "nvmlDeviceGetHandleByIndex", "nvmlInit", "nvmlDeviceGetMigDeviceHandleByIndex"}
+	what := c.something(who)
+	for range 1 + c.random.IntN(3) {
+		f := sim.Fault{Function: functions[c.random.IntN(len(functions))], Nth: c.random.IntN(6), Action: sim.Answer, Code: []int{999, 19, 4, 15}[c.random.IntN(4)]}
+		if strings.Contains(f.Function, "Get") {
+			f.Nth *= 8
+		} else if c.random.IntN(3) == 0 {
+			f.Action, f.Code = sim.Ignore, 0
+		}
+		c.note("fault %s", f)
+		c.fault(f)
+	}
+	if _, err := c.try(who, nil, what); err != nil {
+		c.tally["faults struck"]++
+	}
+	c.sim("fault", "--clear")
+}
+
+// admin does what only he may.
+func (c *chaos) admin() {
+	gpu := c.random.IntN(c.gpus)
+	switch n := c.random.IntN(100); {
+	case n < 35:
+		c.settleIn(gpu)
+	case n < 55:
+		c.removeForeign()
+	case n < 65: // a slice of ours goes, behind our back
+		for _, s := range c.shown().GPUs[gpu].Slices {
+			if len(s.Compute) > 0 && !c.knows(s.Compute[0].UUID) {
+				c.maybe("destroy-slice", strconv.Itoa(gpu), strconv.Itoa(s.GPUInstance))
+				break
+			}
+		}
+	case n < 75:
+		c.maybe("set", strconv.Itoa(gpu), "process", "4711:100")
+	case n < 80:
+		c.sim("set", strconv.Itoa(gpu), "process", "none")
+	case n < 85:
+		c.sim("set", strconv.Itoa(gpu), "lost", []string{"on", "off", "off"}[c.random.IntN(3)])
+	case *chaosDocker && n < 90:
+		c.forge()
+	case c.reboots:
+		c.sim("reboot")
+		clear(c.foreign)
+		c.tally["reboots"]++
+	}
+}
+
+func (c *chaos) sim(args ...string) {
+	c.t.Helper()
+	if !c.maybe(args...) {
+		c.t.Fatalf("sim %v failed", args)
+	}
+}
+
+func (c *chaos) maybe(args ...string) bool {
+	out, err := c.command(append([]string{"--file", "a.hcl", "--state", "a.json", "sim"}, args...)...).CombinedOutput()
+	c.note("admin: %s: %v %s", strings.Join(args, " "), err, lastLines(string(out)))
+	return err == nil
+}
+
+// settleIn makes a slice of the admin's, where there is MIG and room.
+func (c *chaos) settleIn(gpu int) {
+	for range 6 {
+		profile, slot := []string{"1g.18gb", "1g.18gb", "2g.35gb", "3g.71gb"}[c.random.IntN(4)], c.random.IntN(8)
+		if c.shown().GPUs[gpu].MIG && c.maybe("create-slice", strconv.Itoa(gpu), profile, strconv.Itoa(slot)) {
+			c.meet(gpu, slot, false)
+			c.tally["foreign slices"]++
+			return
+		}
+	}
+}
+
+// meet notes the slice that the admin has made.
+func (c *chaos) meet(gpu, start int, stays bool) {
+	for _, s := range c.shown().GPUs[gpu].Slices {
+		if s.Start == start {
+			c.foreign[s.Compute[0].UUID] = foreign{gpu, s.GPUInstance, start, stays}
+		}
+	}
+}
+
+func (c *chaos) knows(uuid string) bool {
+	_, known := c.foreign[uuid]
+	return known
+}
+
+// removeForeign removes the slices of the admin's that came during the story,
+// and the programs in them.
+func (c *chaos) removeForeign() {
+	for gpu := range c.gpus {
+		c.sim("set", strconv.Itoa(gpu), "process", "none")
+	}
+	for uuid, f := range c.foreign {
+		if !f.stays {
+			c.sim("destroy-slice", strconv.Itoa(f.gpu), strconv.Itoa(f.instance))
+			delete(c.foreign, uuid)
+		}
+	}
+}
+
+// forge makes a container with the labels of one of ours.
+func (c *chaos) forge() {
+	ours := c.containers()
+	if c.forged != "" || len(ours) == 0 {
+		return
+	}
+	out, err := exec.Command("docker", "inspect", "-f", `{{range $k, $v := .Config.Labels}}{{$k}}={{$v}}{{"\n"}}{{end}}`, ours[0]).Output()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	args := []string{"create"}
+	for _, label := range strings.Fields(string(out)) {
+		args = append(args, "--label", label)
+	}
+	id, err := exec.Command("docker", append(args, "cosplay-test/scratch", "/busybox", "true")...).Output()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.forged = strings.TrimSpace(string(id))
+	c.note("admin: a container with the labels of %s", ours[0])
+	c.tally["forged containers"]++
+}
+
+// containers are those of both projects, as labels tell.
+func (c *chaos) containers() []string {
+	if !*chaosDocker {
+		return nil
+	}
+	var all []string
+	for _, who := range []string{"a", "b"} {
+		prior, err := state.Store{Path: filepath.Join(c.dir, who+".json")}.Load()
+		if err != nil || prior.Lineage == "" {
+			continue
+		}
+		out, err := exec.Command("docker", "ps", "-aq", "--no-trunc", "--filter", "label=cosplay.lineage="+prior.Lineage).Output()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		all = append(all, strings.Fields(string(out))...)
+	}
+	return slices.DeleteFunc(all, func(id string) bool { return id == c.forged })
+}
+
+func (c *chaos) anyLost() bool {
+	return slices.ContainsFunc(c.shown().GPUs, func(g sim.ShownGPU) bool { return g.Lost })
+}
+
+// ledger is the host's, by GPU.
+func (c *chaos) held() map[string]resource.Held {
+	book, err := ledger.Book{Dir: filepath.Join(c.dir, ".cosplay/sim/lab")}.Read()
+	if err != nil {
+		c.t.Errorf("the ledger cannot be read: %v", err)
+	}
+	held := map[string]resource.Held{}
+	for _, g := range book {
+		held[g.UUID] = g
+	}
+	return held
+}
+
+// wrong lists what must not be, after any round.
+func (c *chaos) wrong() (wrong []string) {
+	shown, books := c.shown(), c.held()
+	seen := map[string]bool{}
+	for i, g := range shown.GPUs {
+		held, inHand := books[g.UUID]
+		was := c.start.GPUs[i]
+		for _, s := range g.Slices {
+			if len(s.Compute) > 0 && c.knows(s.Compute[0].UUID) {
+				seen[s.Compute[0].UUID] = true
+			} else if !notedIn(held, s) {
+				wrong = append(wrong, fmt.Sprintf("GPU %d: nobody's slice: %+v", i, s))
+			}
+		}
+		if !inHand && (g.MIG != was.MIG || g.Persistence != was.Persistence || g.PowerMW != was.PowerMW || g.ClockLockMHz != was.ClockLockMHz) {
+			wrong = append(wrong, fmt.Sprintf("GPU %d is in nobody's hand and not as it was: %+v, not %+v", i, g, was))
+		}
+		if b := held.Baseline; inHand && (*b.MIG != was.MIG || *b.Persistence != was.Persistence || *b.PowerMW != was.PowerMW) {
+			wrong = append(wrong, fmt.Sprintf("GPU %d: the baseline is %v %v %v, but it was %+v", i, *b.MIG, *b.Persistence, *b.PowerMW, was))
+		}
+	}
+	for uuid, f := range c.foreign {
+		if !seen[uuid] {
+			wrong = append(wrong, fmt.Sprintf("the foreign slice %s %+v is gone", uuid, f))
+		}
+	}
+	for _, who := range []string{"a", "b"} {
+		if _, err := (state.Store{Path: filepath.Join(c.dir, who+".json")}).Load(); err != nil {
+			wrong = append(wrong, err.Error())
+		}
+	}
+	if c.forged != "" && exec.Command("docker", "inspect", c.forged).Run() != nil {
+		wrong = append(wrong, "the forged container is gone")
+	}
+	return wrong
+}
+
+func notedIn(held resource.Held, s sim.ShownSlice) bool {
+	return slices.ContainsFunc(held.Holders, func(h resource.Holder) bool {
+		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Profile == s.Profile && o.Start == s.Start })
+	})
+}
+
+// end destroys both projects and looks for what is left.
+func (c *chaos) end() {
+	for gpu := range c.gpus {
+		c.sim("set", strconv.Itoa(gpu), "lost", "off")
+	}
+	c.removeForeign()
+	c.destroy("a")
+	c.destroy("b")
+	now := bytes.Replace(c.hardware(), []byte(c.shown().BootID), []byte(c.start.BootID), 1)
+	left := c.traces(c.hardware()) // all but the hardware
+	if !bytes.Equal(now, c.before) {
+		left = append(left, fmt.Sprintf("the host is not as it was: %+v, not %+v", c.shown(), c.start))
+	}
+	left = append(left, c.containers()...)
+	if len(left) > 0 {
+		c.t.Errorf("in the end there is left:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+// lastLines are where a command says what went wrong.
+func lastLines(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return strings.Join(lines[max(0, len(lines)-6):], "\n")
+}

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -116,7 +119,8 @@ func (c *chaos) run() {
 	for round := range chaosStory {
 		c.round()
 		for _, g := range c.held() {
-			c.note("  round %d %s: %v", round+1, g.UUID[:8], g.Holders)
+			set, _ := json.Marshal(g.Set)
+			c.note("  round %d %s: %s leaving %q holders %d, lock %d", round+1, g.UUID[:8], set, g.Leaving, len(g.Holders), c.shown().GPUs[0].ClockLockMHz)
 		}
 		for _, wrong := range c.wrong() {
 			c.t.Errorf("round %d: %s", round+1, wrong)
@@ -271,8 +275,10 @@ func (c *chaos) admin() {
 				break
 			}
 		}
-	case n < 75:
-		c.maybe("set", strconv.Itoa(gpu), "process", "4711:100")
+	case n < 75: // a program in a slice of the admin's
+		for _, f := range c.inOrder() {
+			c.maybe("set", strconv.Itoa(f.gpu), "process", fmt.Sprintf("4711:100:%d", f.instance))
+		}
 	case n < 80:
 		c.sim("set", strconv.Itoa(gpu), "process", "none")
 	case n < 85:
@@ -325,18 +331,28 @@ func (c *chaos) knows(uuid string) bool {
 	return known
 }
 
+// inOrder are the slices of the admin's, the same in every replay.
+func (c *chaos) inOrder() []foreign {
+	all := slices.Collect(maps.Values(c.foreign))
+	slices.SortFunc(all, func(a, b foreign) int { return cmp.Or(cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.start, b.start)) })
+	return all
+}
+
 // removeForeign removes the slices of the admin's that came during the story,
 // and the programs in them.
 func (c *chaos) removeForeign() {
+	if c.anyLost() {
+		return
+	}
 	for gpu := range c.gpus {
 		c.sim("set", strconv.Itoa(gpu), "process", "none")
 	}
-	for uuid, f := range c.foreign {
+	for _, f := range c.inOrder() {
 		if !f.stays {
 			c.sim("destroy-slice", strconv.Itoa(f.gpu), strconv.Itoa(f.instance))
-			delete(c.foreign, uuid)
 		}
 	}
+	maps.DeleteFunc(c.foreign, func(_ string, f foreign) bool { return !f.stays })
 }
 
 // forge makes a container with the labels of one of ours.

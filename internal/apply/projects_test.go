@@ -88,3 +88,31 @@ func inTurns(t *testing.T, order []turn) {
 		t.Fatalf("not as it was found after\n%s\n%s", strings.Join(story, "\n"), d)
 	}
 }
+
+// TestLockLeftBehind: the clock lock of a project that has gone is lifted by the
+// one that stays, when it wants none; and by its destroy.
+func TestLockLeftBehind(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	start := w.String()
+	unlocked := w.GPU("GPU-0").SMClockMHz
+	states := map[string]resource.Prior{"a": {Lineage: "a"}, "b": {Lineage: "b"}}
+	turns := func(turns ...turn) {
+		for _, o := range turns {
+			w.Lineage = o.project
+			states[o.project] = must(t, w, o.text, states[o.project])
+		}
+	}
+	const locked, full = "host \"lab\" {}\nsession \"other\" { target = \"2060\" }", "host \"lab\" {}\nsession \"other\" { target = \"2080-ti\" }"
+	turns(turn{"a", three}, turn{"b", locked}, turn{"a", ""})
+	if w.GPU("GPU-0").SMClockMHz == unlocked {
+		t.Fatal("the lock went with a, though b counts on it")
+	}
+	turns(turn{"b", full})
+	if now := w.GPU("GPU-0").SMClockMHz; now != unlocked {
+		t.Errorf("b wants no lock, and the clock is %d MHz", now)
+	}
+	turns(turn{"b", ""}, turn{"a", three}, turn{"b", locked}, turn{"a", ""}, turn{"b", ""})
+	if d := cmp.Diff(start, w.String()); d != "" {
+		t.Error(d)
+	}
+}

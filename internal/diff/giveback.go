@@ -21,6 +21,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 		return c
 	}
 	if inHand { // whoever set it
+		held = informed(held, book)
 		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, book.Set.With(held.Applied)
 	}
 	c.restorePower(held, g)

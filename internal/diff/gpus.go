@@ -31,6 +31,7 @@ func setUp(want resource.DesiredGPU, desired resource.Desired, g resource.GPU, p
 	book, inHand := live.Held(want.Host, want.UUID)
 	switch {
 	case ours:
+		held = informed(held, book)
 	case inHand: // by others: they know what it was like
 		c.Action, c.Baseline, c.LockBefore = Create, &book.Baseline, book.LockBefore
 	default:
@@ -50,6 +51,19 @@ func setUp(want resource.DesiredGPU, desired resource.Desired, g resource.GPU, p
 		c.Action = Update
 	}
 	return c
+}
+
+// informed adds to what the state knows of a GPU the clock lock that another
+// project has set meanwhile, and has left to us: it stands until it is set anew.
+func informed(held resource.PriorGPU, book resource.Held) resource.PriorGPU {
+	set, known := book.Set.ClockMHz, 0
+	if held.Applied.ClockMHz != nil {
+		known = *held.Applied.ClockMHz
+	}
+	if set != nil && *set != known {
+		held.Applied.ClockMHz, held.ClockUnsure = set, true
+	}
+	return held
 }
 
 // booked reports whether a host keeps a ledger.

@@ -11,7 +11,7 @@ LDFLAGS := -s -w -X cosplay/internal/cli.Version=$(VERSION)
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build lib demo test check check-long lint bench install clean
+.PHONY: help build lib demo test check check-long chaos lint bench install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,13 @@ check-long: lib ## the fuzzers, a minute each
 	  echo "$$fuzzer"; \
 	  $(GO) test ./$${fuzzer%%:*} -run '^$$' -fuzz "^$${fuzzer#*:}$$" -fuzztime 60s -fuzzminimizetime 20x || exit 1; \
 	done
+
+# Random stories, with the seed printed: SEED=... tells the same ones again.
+ROUNDS ?= 1000
+SEED   ?= 0
+chaos: lib ## random applies, kills, faults and neighbours; ROUNDS=1000 SEED=... DOCKER=1
+	@if [ -n "$(DOCKER)" ]; then scripts/test-images; fi
+	@cd cmd/cosplay && $(GO) test -timeout 2h -count=1 -run '^TestChaos$$' -rounds $(ROUNDS) -seed $(SEED) $(if $(DOCKER),-docker)
 
 lint: lib ## golangci-lint, with the reasons in .golangci.yml
 	$(GO) run $(LINT) run ./...

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -47,15 +47,30 @@ func TestChaos(t *testing.T) {
 		needEngine(t)
 	}
 	stories := (*chaosRounds + chaosStory - 1) / chaosStory
-	t.Logf("seed %d, %d stories of %d rounds; story N is seed %d+N alone: make chaos SEED=... ROUNDS=%d", seed, stories, chaosStory, seed, chaosStory)
-	for i := range stories {
-		t.Run(strconv.FormatUint(seed+uint64(i), 10), func(t *testing.T) {
-			if !*chaosDocker { // the names of containers are the engine's
-				t.Parallel()
-			}
-			newChaos(t, seed+uint64(i)).run()
-		})
-	}
+	fmt.Printf("chaos: seed %d, %d stories of %d rounds; one alone: make chaos ROUNDS=%d SEED=, the seed of its name\n", seed, stories, chaosStory, chaosStory)
+	var (
+		all     = map[string]int{}
+		writing sync.Mutex
+	)
+	t.Run("seed", func(t *testing.T) {
+		for i := range stories {
+			t.Run(strconv.FormatUint(seed+uint64(i), 10), func(t *testing.T) {
+				if !*chaosDocker { // the names of containers are the engine's
+					t.Parallel()
+				}
+				c := newChaos(t, seed+uint64(i))
+				defer func() {
+					writing.Lock()
+					defer writing.Unlock()
+					for what, n := range c.tally {
+						all[what] += n
+					}
+				}()
+				c.run()
+			})
+		}
+	})
+	fmt.Printf("chaos: %v\n", all)
 }
 
 // chaos is one story: a simulated host, two projects in one folder, and an admin
@@ -118,10 +133,8 @@ func (c *chaos) run() {
 	}()
 	for round := range chaosStory {
 		c.round()
-		for _, g := range c.held() {
-			set, _ := json.Marshal(g.Set)
-			c.note("  round %d %s: %s leaving %q holders %d, lock %d", round+1, g.UUID[:8], set, g.Leaving, len(g.Holders), c.shown().GPUs[0].ClockLockMHz)
-		}
+		c.tally["rounds"]++
+		c.note("-- end of round %d, %d GPUs in hand", round+1, len(c.held()))
 		for _, wrong := range c.wrong() {
 			c.t.Errorf("round %d: %s", round+1, wrong)
 		}
@@ -130,7 +143,6 @@ func (c *chaos) run() {
 		}
 	}
 	c.end()
-	c.t.Logf("%v\n%s", c.tally, strings.Join(c.log, "\n"))
 }
 
 // round does one thing to the world.
@@ -254,7 +266,8 @@ func (c *chaos) faulty(who string) {
 		c.note("fault %s", f)
 		c.fault(f)
 	}
-	if _, err := c.try(who, nil, what); err != nil {
+	if out, err := c.try(who, nil, what); err != nil {
+		c.note("%s", lastLines(out))
 		c.tally["faults struck"]++
 	}
 	c.sim("fault", "--clear")
@@ -480,5 +493,5 @@ func (c *chaos) end() {
 // lastLines are where a command says what went wrong.
 func lastLines(out string) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	return strings.Join(lines[max(0, len(lines)-6):], "\n")
+	return strings.Join(lines[max(0, len(lines)-12):], "\n")
 }

@@ -212,6 +212,7 @@ func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
 }
 
 func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Live) (resource.Prior, string) {
+	prior = Reconsider(prior, live)
 	s, ok := prior.Session(op.Address)
 	if !ok || s.Handle == nil {
 		return prior, "there is nothing of it left"

@@ -1,6 +1,9 @@
 package apply_test
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,4 +70,44 @@ func TestUnseenSlice(t *testing.T) {
 			t.Errorf("%s: it is known by %+v", name, got.Sessions[0].Handle)
 		}
 	}
+}
+
+// TestUndoOfUnseenSlice: a GPU that is lost for a moment only, just when the run
+// looks how far a failed step came, leaves nothing behind that nobody knows of.
+func TestUndoOfUnseenSlice(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	w.Lineage = "us"
+	w.Fault = func(what string) error {
+		if strings.HasPrefix(what, "destroy ") {
+			return errors.New("the driver does not want to")
+		}
+		return nil
+	}
+	p, _ := w.Plan(t, three, resource.Prior{Lineage: "us"})
+	looks := 0
+	r := apply.Run{Hosts: map[string]apply.Host{"lab": {GPUs: refusing{w}, Runtimes: map[string]apply.Runtime{"process": w}}},
+		Journal: &worldtest.Journal{}, Parallelism: 1,
+		Look: func(context.Context) (resource.Live, error) {
+			live := w.Live
+			if looks++; looks == 1 {
+				live = resource.Live{Hosts: slices.Clone(w.Live.Hosts)}
+				live.Hosts[0].GPUs = nil
+			}
+			return live, nil
+		}}
+	result, err := r.Execute(context.Background(), p, resource.Prior{Lineage: "us"}, w.Live)
+	if err != nil || len(result.Failures) == 0 {
+		t.Fatalf("%v, %+v", err, result)
+	}
+	if got := len(w.GPU("GPU-0").Slices); got != 1 || len(result.Prior.Sessions) != got {
+		t.Errorf("there are %d slices, and the state knows of %+v", got, result.Prior.Sessions)
+	}
+}
+
+// refusing makes slices and says that it could not.
+type refusing struct{ *worldtest.World }
+
+func (r refusing) CreateSlice(ctx context.Context, s resource.Slice, n resource.Need) (resource.LiveSlice, error) {
+	made, _ := r.World.CreateSlice(ctx, s, n)
+	return made, errors.New("no answer")
 }

@@ -21,7 +21,9 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 		return c
 	}
 	if inHand { // whoever set it
-		held = informed(held, book)
+		if book.Leaving == "" { // else the book tells no longer what is set
+			held = informed(held, book)
+		}
 		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, book.Set.With(held.Applied)
 	}
 	c.restorePower(held, g)

@@ -55,13 +55,12 @@ func setUp(want resource.DesiredGPU, desired resource.Desired, g resource.GPU, p
 
 // informed adds to what the state knows of a GPU the clock lock that another
 // project has set meanwhile, and has left to us: it stands until it is set anew.
-// What is set while the baseline is restored only the state knows.
 func informed(held resource.PriorGPU, book resource.Held) resource.PriorGPU {
 	set, known := book.Set.ClockMHz, 0
 	if held.Applied.ClockMHz != nil {
 		known = *held.Applied.ClockMHz
 	}
-	if set != nil && *set != known && book.Leaving == "" {
+	if set != nil && *set != known {
 		held.Applied.ClockMHz, held.ClockUnsure = set, true
 	}
 	return held

@@ -3,20 +3,24 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"cosplay/internal/state"
 )
 
 // every says that no moment is left out, however long it takes.
 var every = os.Getenv("COSPLAY_EVERY") == "1"
 
-// chosen are the moments of a command that are tried: all, or with a stride that
-// is no multiple of those that a step has, the first and the last.
-func chosen(n int) []int {
+// chosen are the moments of a command that are tried: all, or so many and the
+// last.
+func chosen(n, parts int) []int {
 	stride := 1
 	if !every {
-		stride = max(1, n/17)
+		stride = max(1, n/parts)
 	}
 	var all []int
 	for i := 1; i < n; i += stride {
@@ -49,7 +53,7 @@ func (p project) everyMoment(slices int, args ...string) {
 	}
 	listed := p.moments(args...)
 	tried, failed := 0, 0
-	for _, n := range chosen(len(listed)) {
+	for _, n := range chosen(len(listed), 17) {
 		fresh()
 		if !p.dies(n, args...) {
 			t.Errorf("%v has no moment %d", args, n)
@@ -112,4 +116,74 @@ func count(listed []string) string {
 		}
 	}
 	return fmt.Sprintf("%d moments, of them 2 x %d around journal writes and 2 x %d around effects", len(listed), journal/2, effects/2)
+}
+
+// TestEveryMomentDocker: the same with containers, each moment twice, since an
+// engine cannot be copied.
+func TestEveryMomentDocker(t *testing.T) {
+	needEngine(t)
+	p := newProject(t, `
+host "lab" {
+  simulate = "1 x h200"
+  runtime  = "docker"
+}
+session "moment" {
+  count   = 3
+  target  = "2060"
+  image   = "cosplay-test/scratch"
+  pull    = "never"
+  command = ["/busybox", "sleep", "3600"]
+  ssh {
+    enabled = false
+  }
+}
+`)
+	defer removeContainers(t, p.dir)
+	p.run("plan")
+	before := p.hardware()
+	for _, command := range []string{"apply", "destroy"} {
+		args := []string{command, "--auto-approve", "--parallelism", "1"}
+		ready := func() {
+			if command == "destroy" {
+				p.run("apply", "--auto-approve")
+			}
+		}
+		ready()
+		listed := p.moments(args...)
+		tried, failed := 0, 0
+		for _, n := range chosen(len(listed), 7) {
+			var wrong []string
+			for _, finish := range []bool{true, false} {
+				wrong = append(wrong, p.goes(before)...)
+				ready()
+				p.dies(n, args...)
+				if finish {
+					wrong = append(wrong, p.converges(3)...)
+				}
+				wrong = append(wrong, p.goes(before)...)
+				wrong = append(wrong, p.containers()...)
+			}
+			tried++
+			if len(wrong) > 0 {
+				failed++
+				t.Errorf("killed at moment %d, %s:\n%s", n, inShort(listed[n-1]), strings.Join(wrong, "\n"))
+			}
+		}
+		t.Logf("%v: %s; killed at %d of them, %d failures", args, count(listed), tried, failed)
+		p.goes(before)
+	}
+}
+
+// containers lists those of the project that there are.
+func (p project) containers() []string {
+	p.t.Helper()
+	prior, err := state.Store{Path: filepath.Join(p.dir, state.FileName)}.Load()
+	if err != nil || prior.Lineage == "" {
+		return nil
+	}
+	out, err := exec.Command("docker", "ps", "-a", "--filter", "label=cosplay.lineage="+prior.Lineage, "--format", "container {{.Names}}").Output()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.Fields(string(out))
 }

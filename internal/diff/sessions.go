@@ -48,8 +48,9 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	if _, ok := OwnSlice(was, live); ok {
 		c.Slice = Remove
 	}
-	// A container that is gone has left its folder all the same.
-	if _, ok := live.Container(was.Slice.Host, was.Runtime, was.ID); ok || was.Container != nil {
+	// A container that is gone, or that was about to be made when all was cut off,
+	// has left its folder all the same.
+	if _, ok := live.Container(was.Slice.Host, was.Runtime, was.ID); ok || was.Container != nil || was.Runtime == resource.RuntimeDocker {
 		c.Container = Remove
 	}
 	if gpuGone(was, live) && was.Handle != nil {

@@ -150,6 +150,7 @@ func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
 	held, _ := live.Held(s.Host, s.GPU)
 	us, _ := held.Holder(lineage)
 	return slices.ContainsFunc(us.Slices, func(o resource.LiveSlice) bool {
+		o.Host = s.Host // whatever it was called when it was noted
 		return o.Slice == s.Slice && (o.UUID == "" || o.UUID == s.UUID)
 	})
 }

@@ -1,81 +1,20 @@
 #include "driver.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 
-/* Go writes paths over these marks. */
-__attribute__((used)) static volatile const char driver_path[FACADE_PATH_SIZE] = FACADE_DRIVER_MARK;
-__attribute__((used)) static volatile const char figures_path[FACADE_PATH_SIZE] = FACADE_FIGURES_MARK;
-
-/*
- * All that is taken from libc: what finds the driver's functions behind ours of
- * the same name. They are declared here, not by a header, and weak, so that they
- * stay without a version: they bind to libdl before glibc 2.34 and to libc since.
- * The driver needs libdl itself, so it is there; a program without it would get
- * an error from NVML and not fail to start. Under musl the facade loads as well,
- * but NVIDIA's library does not: the loader then names what it misses.
- */
+/* Of libc, like those of front.c. */
 struct dl_info {
     const char *file;
     const void *base;
     const char *symbol;
     const void *address;
 };
-__attribute__((weak)) void *dlopen(const char *path, int flags);
-__attribute__((weak)) void *dlsym(void *library, const char *name);
 __attribute__((weak)) int dladdr(const void *address, struct dl_info *info);
-enum { LAZY = 1, ALREADY_LOADED = 4 };
 
 /* NVML's errors that the facade itself answers. */
 static int library_not_found(void) { return 12; }
 static int function_not_found(void) { return 13; }
 static int version_mismatch(void) { return 18; }
-
-static const struct figures unreadable; /* stands for figures that make no sense */
-
-static int sound(const struct figures *f, size_t size)
-{
-    if (size < sizeof *f || memcmp(f->magic, FIGURES_MAGIC, sizeof f->magic) != 0)
-        return 0;
-    if (f->version != FIGURES_VERSION || f->size != sizeof *f || f->clock_min_mhz > f->clock_max_mhz)
-        return 0;
-    return !f->name[sizeof f->name - 1] && !f->uuid[sizeof f->uuid - 1] && !f->slice[sizeof f->slice - 1];
-}
-
-/* NULL when there are none. What is there and cannot be read is no reason to show the truth. */
-static const struct figures *read_figures(void)
-{
-    long fd = sys_open((const char *)figures_path, O_RDONLY);
-    if (fd == -ENOENT || fd == -ENOTDIR)
-        return NULL;
-    long size = fd < 0 ? 0 : sys_size(fd);
-    const struct figures *figures = size > 0 ? sys_map(fd, (size_t)size, 0) : NULL;
-    if (fd >= 0)
-        sys_close(fd);
-    return figures && sound(figures, (size_t)size) ? figures : &unreadable;
-}
-
-/* Read once: a program sees the same GPU from its start to its end. */
-static const struct figures *the_figures(void)
-{
-    static const struct figures *known;
-    static int read;
-    if (!__atomic_load_n(&read, __ATOMIC_ACQUIRE)) {
-        __atomic_store_n(&known, read_figures(), __ATOMIC_RELAXED);
-        __atomic_store_n(&read, 1, __ATOMIC_RELEASE);
-    }
-    return __atomic_load_n(&known, __ATOMIC_RELAXED);
-}
-
-/* Already loaded, since we need it; by path, since its soname is also ours. */
-static void *driver(void)
-{
-    static void *library;
-    if (!library && dlopen && dlsym)
-        library = dlopen((const char *)driver_path, LAZY | ALREADY_LOADED);
-    return library;
-}
 
 void *driver_function(void **found, const char *name)
 {
@@ -84,9 +23,9 @@ void *driver_function(void **found, const char *name)
         return function;
     if (the_figures() == &unreadable)
         return version_mismatch;
-    if (!driver())
+    if (!driver_is_there())
         return library_not_found;
-    function = dlsym(driver(), name);
+    function = driver_symbol(name);
     if (!function)
         function = function_not_found;
     __atomic_store_n(found, function, __ATOMIC_RELAXED);
@@ -112,7 +51,7 @@ static struct range range_of(const void *base)
 static struct range driver_range(void)
 {
     struct dl_info info = {0};
-    void *function = driver() ? dlsym(driver(), "nvmlInit_v2") : NULL;
+    void *function = driver_symbol("nvmlInit_v2");
     if (!function || !dladdr || !dladdr(function, &info) || !info.base)
         return (struct range){0};
     return range_of(info.base);

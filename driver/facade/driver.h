@@ -2,8 +2,7 @@
 #ifndef COSPLAY_FACADE_DRIVER_H
 #define COSPLAY_FACADE_DRIVER_H
 
-#include "figures.h"
-#include "sim/base.h"
+#include "front.h"
 
 /*
  * The driver's own function. Where it has none, one that answers so. Calls to

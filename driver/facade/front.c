@@ -1,0 +1,67 @@
+#include "front.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* Go writes paths over these marks. */
+__attribute__((used)) static volatile const char driver_path[FACADE_PATH_SIZE] = FACADE_DRIVER_MARK;
+__attribute__((used)) static volatile const char figures_path[FACADE_PATH_SIZE] = FACADE_FIGURES_MARK;
+
+/*
+ * What is taken from libc: what finds the driver's functions behind ours of the
+ * same name. They are declared here, not by a header, and weak, so that they
+ * stay without a version: they bind to libdl before glibc 2.34 and to libc since.
+ * The driver needs libdl itself, so it is there; a program without it would get
+ * an error and not fail to start. Under musl a facade loads as well, but
+ * NVIDIA's library does not: the loader then names what it misses.
+ */
+__attribute__((weak)) void *dlopen(const char *path, int flags);
+__attribute__((weak)) void *dlsym(void *library, const char *name);
+enum { LAZY = 1, ALREADY_LOADED = 4 };
+
+const struct figures unreadable;
+
+static int sound(const struct figures *f, size_t size)
+{
+    if (size < sizeof *f || memcmp(f->magic, FIGURES_MAGIC, sizeof f->magic) != 0)
+        return 0;
+    if (f->version != FIGURES_VERSION || f->size != sizeof *f || f->clock_min_mhz > f->clock_max_mhz)
+        return 0;
+    return !f->name[sizeof f->name - 1] && !f->uuid[sizeof f->uuid - 1] && !f->slice[sizeof f->slice - 1];
+}
+
+static const struct figures *read_figures(void)
+{
+    long fd = sys_open((const char *)figures_path, O_RDONLY);
+    if (fd == -ENOENT || fd == -ENOTDIR)
+        return NULL;
+    long size = fd < 0 ? 0 : sys_size(fd);
+    const struct figures *figures = size > 0 ? sys_map(fd, (size_t)size, 0) : NULL;
+    if (fd >= 0)
+        sys_close(fd);
+    return figures && sound(figures, (size_t)size) ? figures : &unreadable;
+}
+
+const struct figures *the_figures(void)
+{
+    static const struct figures *known;
+    static int read;
+    if (!__atomic_load_n(&read, __ATOMIC_ACQUIRE)) {
+        __atomic_store_n(&known, read_figures(), __ATOMIC_RELAXED);
+        __atomic_store_n(&read, 1, __ATOMIC_RELEASE);
+    }
+    return __atomic_load_n(&known, __ATOMIC_RELAXED);
+}
+
+/* Already loaded, since we need it; by path, since its soname is also ours. */
+static void *driver(void)
+{
+    static void *library;
+    if (!library && dlopen && dlsym)
+        library = dlopen((const char *)driver_path, LAZY | ALREADY_LOADED);
+    return library;
+}
+
+int driver_is_there(void) { return driver() != NULL; }
+
+void *driver_symbol(const char *name) { return driver() ? dlsym(driver(), name) : NULL; }

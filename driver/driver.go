@@ -1,5 +1,6 @@
-// Package driver carries what cosplay writes out: the simulated NVML driver, the
-// NVML facade that stands in front of a driver inside a session, and
+// Package driver carries what cosplay writes out: the simulated NVML and CUDA
+// drivers, the NVML
+// facade that stands in front of a driver inside a session, and
 // cosplay-init, the first program of a session's container. They are built by
 // make and embedded as they are.
 package driver
@@ -17,17 +18,21 @@ var built embed.FS
 //go:embed sim/names.txt
 var names string
 
+//go:embed cuda/names.txt
+var cudaNames string
+
 // What make builds.
 const (
 	NVML   = "libnvidia-ml.so.1"        // the simulated NVML library, by the name that programs load
 	Facade = "libnvidia-ml-facade.so.1" // what stands in front of one inside a session
+	CUDA   = "libcuda.so.1"             // the simulated CUDA driver, by the name that programs load
 	Init   = "cosplay-init"             // the first program of a container
 )
 
 // Missing lists what this binary was built without.
 func Missing() []string {
 	var missing []string
-	for _, name := range []string{NVML, Facade, Init} {
+	for _, name := range []string{NVML, Facade, CUDA, Init} {
 		if _, err := fs.Stat(built, "lib/"+name); err != nil {
 			missing = append(missing, name)
 		}
@@ -47,3 +52,15 @@ func Library(name string) ([]byte, error) {
 
 // Names lists the functions that the simulated NVML exports, in order.
 func Names() []string { return strings.Fields(names) }
+
+// CUDANames lists the functions that NVIDIA's CUDA driver exports, in order: the
+// simulated one has them all.
+func CUDANames() []string {
+	var list []string
+	for line := range strings.Lines(cudaNames) {
+		if name, _, ok := strings.Cut(line, " "); ok && name != "#" {
+			list = append(list, name)
+		}
+	}
+	return list
+}

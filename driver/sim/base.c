@@ -1,5 +1,7 @@
+#define _GNU_SOURCE 1 /* byte locks of open files */
 #include "base.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/time_types.h>
 #include <sys/file.h>
@@ -122,6 +124,31 @@ void *sys_map(long fd, size_t size, int writable)
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 
+static void *memory_at(uintptr_t at, size_t size, int flags)
+{
+    flags |= MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    long got = call6(SYS_mmap, (long)at, (long)size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return got < 0 && got > -4096 ? NULL : (void *)got;
+}
+
+void *sys_memory(size_t size) { return memory_at(0, size, 0); }
+
+/* An old kernel takes the address for a wish. */
+void *sys_memory_below_4g(size_t size)
+{
+    const uintptr_t step = 32 << 20, end = 1ULL << 32;
+    for (uintptr_t at = step; size < end && at + size <= end; at += step) {
+        void *got = memory_at(at, size, MAP_FIXED_NOREPLACE);
+        if (got == (void *)at)
+            return got;
+        if (got)
+            sys_unmap(got, size);
+    }
+    return NULL;
+}
+
+int sys_wiped_on_fork(void *at, size_t size) { return CALL3(SYS_madvise, at, size, MADV_WIPEONFORK) == 0; }
+
 void sys_unmap(void *at, size_t size) { CALL3(SYS_munmap, at, size, 0); }
 
 long sys_lock(long fd)
@@ -134,7 +161,29 @@ long sys_lock(long fd)
 }
 
 void sys_unlock(long fd) { CALL3(SYS_flock, fd, LOCK_UN, 0); }
+/* Of the open file, not of the process: NVML's own use of the same file leaves them alone. */
+static long byte_lock(long fd, int command, int64_t byte, short *type)
+{
+    struct flock lock = {.l_type = *type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    long answer = CALL3(SYS_fcntl, fd, command, &lock);
+    *type = lock.l_type;
+    return answer;
+}
+
+int sys_lock_byte(long fd, int64_t byte)
+{
+    short type = F_WRLCK;
+    return byte_lock(fd, F_OFD_SETLK, byte, &type) == 0;
+}
+
+int sys_byte_locked(long fd, int64_t byte)
+{
+    short type = F_WRLCK;
+    return byte_lock(fd, F_OFD_GETLK, byte, &type) != 0 || type != F_UNLCK;
+}
+
 uint32_t sys_pid(void) { return (uint32_t)CALL3(SYS_getpid, 0, 0, 0); }
+uint32_t sys_thread(void) { return (uint32_t)CALL3(SYS_gettid, 0, 0, 0); }
 void sys_yield(void) { CALL3(SYS_sched_yield, 0, 0, 0); }
 
 void sys_sleep_ms(uint64_t ms)
@@ -146,6 +195,24 @@ void sys_sleep_ms(uint64_t ms)
 int sys_random(void *to, size_t size)
 {
     return CALL3(SYS_getrandom, to, size, 0) == (long)size;
+}
+
+static uint64_t number(const char *digits)
+{
+    uint64_t n = 0;
+    for (; *digits >= '0' && *digits <= '9'; digits++)
+        n = n * 10 + (uint64_t)(*digits - '0');
+    return n;
+}
+
+/* Fields of /proc/PID/stat, as proc(5) counts them. */
+enum { THREADS = 20, START = 22 };
+
+static const char *field(const char *at, int from, int to)
+{
+    for (; *at && from < to; at++)
+        from += *at == ' ';
+    return at;
 }
 
 uint64_t process_start(uint32_t pid)
@@ -168,15 +235,28 @@ uint64_t process_start(uint32_t pid)
     const char *at = stat + n;
     while (at > stat && *at != ')')
         at--;
-    if (at + 2 < stat + n && (at[2] == 'Z' || at[2] == 'X'))
-        return 0; /* a zombie: ended, only not yet waited for */
-    for (int field = 2; field < 22; at++) {
-        if (!*at)
-            return 0;
-        field += *at == ' ';
-    }
-    uint64_t ticks = 0;
-    for (; *at >= '0' && *at <= '9'; at++)
-        ticks = ticks * 10 + (uint64_t)(*at - '0');
-    return ticks;
+    if (at == stat || at + 2 >= stat + n)
+        return 0;
+    int ended = at[2] == 'Z' || at[2] == 'X';
+    at = field(at, 2, THREADS);
+    if (ended && number(at) <= 1)
+        return 0; /* a zombie: only not yet waited for. With more threads, just the first has ended */
+    return number(field(at, THREADS, START));
 }
+
+int process_is_anothers(uint32_t pid) { return CALL3(SYS_kill, pid, 0, 0) == -EPERM; }
+
+uint64_t pid_namespace(void)
+{
+    char name[64] = {0}; /* "pid:[4026531836]" */
+    long n = call6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)name, sizeof name - 1, 0, 0);
+    return n > 5 ? number(name + 5) : 0;
+}
+
+void lock_threads(char *lock)
+{
+    while (__atomic_test_and_set(lock, __ATOMIC_ACQUIRE))
+        sys_yield();
+}
+
+void unlock_threads(char *lock) { __atomic_clear(lock, __ATOMIC_RELEASE); }

@@ -30,15 +30,33 @@ void sys_close(long fd);
 long sys_read(long fd, void *to, size_t size);
 long sys_size(long fd);
 void *sys_map(long fd, size_t size, int writable); /* NULL when it fails */
+void *sys_memory(size_t size); /* private, zero, backed page by page when touched; NULL when it fails */
+void *sys_memory_below_4g(size_t size);
+int sys_wiped_on_fork(void *at, size_t size); /* whether a fork's child will find zeros there */
 void sys_unmap(void *at, size_t size);
 long sys_lock(long fd);
 void sys_unlock(long fd);
 uint32_t sys_pid(void);
+uint32_t sys_thread(void);
 void sys_yield(void);
 void sys_sleep_ms(uint64_t ms);
 int sys_random(void *to, size_t size);
 
+/* Byte locks end with the process, whatever its end; they hold between files opened apart. */
+int sys_lock_byte(long fd, int64_t byte);
+int sys_byte_locked(long fd, int64_t byte);
+
 /* The start time of a process in clock ticks; 0 when there is none. */
 uint64_t process_start(uint32_t pid);
+
+/* A process of another user, whose start time /proc may hide. */
+int process_is_anothers(uint32_t pid);
+
+/* The number of this process's pid namespace; 0 when it cannot be read. */
+uint64_t pid_namespace(void);
+
+/* A lock between the threads of a process. */
+void lock_threads(char *lock);
+void unlock_threads(char *lock);
 
 #endif

@@ -157,6 +157,7 @@ static int enter(struct call *call, const char *function, const void *handle)
         return refuse(call, NVML_ERROR_INVALID_ARGUMENT);
     if (call->gpu->lost)
         return refuse(call, NVML_ERROR_GPU_IS_LOST);
+    sweep_processes(call->gpu);
     return 1;
 }
 

@@ -18,6 +18,9 @@ void state_close(void);
 nvmlReturn_t state_lock(void);
 void state_unlock(void);
 int state_writable(void);
+long state_file(void);
+int64_t process_byte(const struct sim_gpu *gpu, const struct sim_process *process);
+void sweep_processes(struct sim_gpu *gpu); /* removes those that ended without a word */
 
 /*
  * A call of a client. Every function of NVML begins with one of the macros

@@ -99,3 +99,18 @@ void state_unlock(void)
 }
 
 int state_writable(void) { return writable; }
+
+long state_file(void) { return file; }
+
+int64_t process_byte(const struct sim_gpu *gpu, const struct sim_process *process)
+{
+    return SIM_PROCESS_LOCKS + (gpu - host->gpus) * SIM_MAX_PROCESSES + (process - gpu->processes);
+}
+
+/* Its own entries a process sees unlocked. */
+void sweep_processes(struct sim_gpu *gpu)
+{
+    for (struct sim_process *p = gpu->processes; writable && p < gpu->processes + SIM_MAX_PROCESSES; p++)
+        if (p->by_driver && p->pid != sys_pid() && !sys_byte_locked(file, process_byte(gpu, p)))
+            memset(p, 0, sizeof *p);
+}

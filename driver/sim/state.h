@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define SIM_MAGIC "COSPSIM"
-#define SIM_VERSION 1
+#define SIM_VERSION 2
 
 /* Where the library keeps the path of its state file; Go writes it there. */
 #define SIM_PATH_MARK "cosplay-simulated-host-state-path"
@@ -30,6 +30,13 @@ enum {
     SIM_MAX_PROCESSES = 64,
     SIM_WHOLE_GPU = -1, /* of a process that is in no GPU instance */
 };
+
+/*
+ * A process on a GPU holds a lock on a byte of this file, far behind its end:
+ * this and SIM_MAX_PROCESSES for each GPU, its place in the GPU's array. Other
+ * than its number, that tells in every container whether it is still there.
+ */
+#define SIM_PROCESS_LOCKS (1LL << 40)
 
 /* What happens to the call that a fault waits for. */
 enum {
@@ -58,6 +65,7 @@ struct sim_process {
     uint32_t memory_mib;
     int32_t gpu_instance; /* id, or SIM_WHOLE_GPU */
     int32_t compute_instance;
+    uint32_t by_driver; /* entered by the simulated CUDA driver, and gone when its byte is not locked */
 };
 
 /* The id of an instance is its place in the array. */

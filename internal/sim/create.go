@@ -34,18 +34,18 @@ type Options struct {
 }
 
 // Create makes a host with one GPU for each model in a folder, in place of the
-// one that may be there: the library and the state, MIG off, persistence off,
+// one that may be there: the libraries and the state, MIG off, persistence off,
 // default power, unlocked.
 func Create(dir string, models []resource.Model, opts Options) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	library, err := patchedLibrary(filepath.Join(dir, stateName))
+	state, err := newState(models, opts)
 	if err != nil {
 		return err
 	}
-	state, err := newState(models, opts)
+	libraries, err := patchedLibraries(dir)
 	if err != nil {
 		return err
 	}
@@ -56,34 +56,57 @@ func Create(dir string, models []resource.Model, opts Options) error {
 	if err := write(filepath.Join(dir, stateName), state, 0o666); err != nil {
 		return err
 	}
-	return write(LibraryPath(dir), library, 0o755)
+	for path, library := range libraries {
+		if err := write(path, library, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// Relocate writes the library of the host in a folder anew if the folder was
-// moved: the library holds the path of its state.
+// Relocate writes the libraries of the host in a folder anew if the folder was
+// moved: they hold the path of its state.
 func Relocate(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	library, err := patchedLibrary(filepath.Join(dir, stateName))
+	libraries, err := patchedLibraries(dir)
 	if err != nil {
 		return err
 	}
-	if now, err := os.ReadFile(LibraryPath(dir)); err == nil && bytes.Equal(now, library) {
-		return nil
+	for path, library := range libraries {
+		if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, library) {
+			continue
+		}
+		if err := write(path, library, 0o755); err != nil {
+			return err
+		}
 	}
-	return write(LibraryPath(dir), library, 0o755)
+	return nil
 }
 
 func write(path string, data []byte, mode os.FileMode) error {
 	return renameio.WriteFile(path, data, mode, renameio.WithStaticPermissions(mode))
 }
 
-// patchedLibrary is the library with the path of its state in the place that
-// its source reserves for it.
-func patchedLibrary(state string) ([]byte, error) {
-	library, err := driver.Library(driver.NVML)
+// patchedLibraries are the libraries of the host in a folder, by their paths.
+func patchedLibraries(dir string) (map[string][]byte, error) {
+	libraries := map[string][]byte{}
+	for _, name := range []string{driver.NVML, driver.CUDA} {
+		library, err := patchedLibrary(name, filepath.Join(dir, stateName))
+		if err != nil {
+			return nil, err
+		}
+		libraries[filepath.Join(dir, name)] = library
+	}
+	return libraries, nil
+}
+
+// patchedLibrary is a library with the path of its state in the place that its
+// source reserves for it.
+func patchedLibrary(name, state string) ([]byte, error) {
+	library, err := driver.Library(name)
 	if err != nil {
 		return nil, err
 	}

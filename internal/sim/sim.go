@@ -1,7 +1,8 @@
 // Package sim makes simulated hosts and handles their hardware behind the
-// tool's back. A host is a folder: the simulated NVML library and one file that
-// holds the state of all GPUs. Every process that loads the library maps that
-// file, and so does this package; its layout is the C header of the driver.
+// tool's back. A host is a folder: the simulated NVML library, the simulated CUDA
+// driver and one file that holds the state of all GPUs. Every process that loads
+// a library maps that file, and so does this package; its layout is the C header
+// of the driver.
 package sim
 
 // #cgo CFLAGS: -I${SRCDIR}/../../driver/sim
@@ -25,6 +26,9 @@ const stateName = "host"
 
 // LibraryPath is where the NVML library of the host in a folder lies.
 func LibraryPath(dir string) string { return filepath.Join(dir, driver.NVML) }
+
+// CUDAPath is where the CUDA driver of the host in a folder lies.
+func CUDAPath(dir string) string { return filepath.Join(dir, driver.CUDA) }
 
 // Host is an open simulated host.
 type Host struct {

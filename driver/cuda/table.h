@@ -1,0 +1,35 @@
+/* What a process remembers of its memory, by address or handle: a hash table. */
+#ifndef COSPLAY_CUDA_TABLE_H
+#define COSPLAY_CUDA_TABLE_H
+
+#include "sim/base.h"
+
+struct entry {
+    uint64_t key; /* 0 is free */
+    uint64_t size;
+    uint64_t owner;
+    uint64_t uses;
+};
+
+struct table {
+    struct entry *entries;
+    size_t room; /* a power of two, or 0 */
+    size_t count;
+};
+
+struct entry *table_find(const struct table *table, uint64_t key);
+
+/* The entry of a key, new if it was not there; NULL when there is no memory. Entries move. */
+struct entry *table_add(struct table *table, uint64_t key);
+
+/* Takes a key out, and tells what was there; all zero when nothing was. */
+struct entry table_take(struct table *table, uint64_t key);
+
+/* Takes out all that an owner has, and tells their sizes together. */
+uint64_t table_take_all_of(struct table *table, uint64_t owner);
+
+#define FOR_ENTRIES(each, table)                                                                    \
+    for (struct entry *each = (table)->entries; each < (table)->entries + (table)->room; each++) \
+        if (each->key)
+
+#endif

@@ -1,0 +1,143 @@
+/* Physical memory and its mapping into addresses. It goes when neither a handle nor a mapping is left. */
+#include "cudasim.h"
+
+static struct table handles;  /* owner: the device; uses: handles and mappings together */
+static struct table mappings; /* owner: the handle */
+static uint64_t last_handle = 0x1000;
+
+CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *properties, int option)
+{
+    (void)option;
+    DRIVER_CALL(bytes && properties);
+    *bytes = PAGE_MIB * MIB;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *properties,
+                     uint64_t flags)
+{
+    DRIVER_CALL(handle && properties && !flags && size && size % (PAGE_MIB * MIB) == 0);
+    int on_device = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    unsigned id = (unsigned)properties->location.id;
+    if (on_device && id >= (unsigned)device_count)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (on_device && !charge(&devices[id], size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct entry *entry = table_add(&handles, ++last_handle);
+    if (!entry)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    entry->size = size;
+    entry->owner = on_device ? id : MAX_DEVICES;
+    entry->uses = 1;
+    *handle = entry->key;
+    return CUDA_SUCCESS;
+}
+
+static void drop(uint64_t handle)
+{
+    struct entry *entry = table_find(&handles, handle);
+    if (!entry || --entry->uses > 0)
+        return;
+    if (entry->owner < MAX_DEVICES)
+        discharge(&devices[entry->owner], entry->size);
+    table_take(&handles, handle);
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    DRIVER_CALL(table_find(&handles, handle));
+    drop(handle);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
+{
+    DRIVER_CALL(handle);
+    struct entry *mapping = table_find(&mappings, (uintptr_t)address);
+    if (!mapping)
+        return CUDA_ERROR_INVALID_VALUE;
+    *handle = mapping->owner;
+    table_find(&handles, mapping->owner)->uses++;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr wish, uint64_t flags)
+{
+    (void)alignment, (void)wish, (void)flags;
+    DRIVER_CALL(address && size);
+    *address = (uintptr_t)sys_memory(size);
+    return *address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr address, size_t size)
+{
+    DRIVER_CALL(address);
+    sys_unmap((void *)(uintptr_t)address, size);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle, uint64_t flags)
+{
+    DRIVER_CALL(address && size && !offset && !flags);
+    struct entry *physical = table_find(&handles, handle);
+    if (!physical || size > physical->size || table_find(&mappings, address))
+        return CUDA_ERROR_INVALID_VALUE;
+    physical->uses++;
+    struct entry *mapping = table_add(&mappings, address);
+    mapping->size = size;
+    mapping->owner = handle;
+    return CUDA_SUCCESS;
+}
+
+static uint64_t mapped_in(CUdeviceptr address, size_t size)
+{
+    FOR_ENTRIES(mapping, &mappings)
+        if (mapping->key >= address && mapping->key < address + size)
+            return mapping->key;
+    return 0;
+}
+
+CUresult cuMemUnmap(CUdeviceptr address, size_t size)
+{
+    DRIVER_CALL(mapped_in(address, size));
+    for (uint64_t at = mapped_in(address, size); at; at = mapped_in(address, size))
+        drop(table_take(&mappings, at).owner);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *access, size_t count)
+{
+    DRIVER_CALL(address && size && access && count);
+    return CUDA_SUCCESS;
+}
+
+/* Tiles of an array: by array and offset, one each. */
+static CUresult map_tile(const CUarrayMapInfo *tile)
+{
+    uint64_t key = (uintptr_t)tile->resource + tile->subresource.level[2] + 1;
+    if (tile->operation == CU_MEM_OPERATION_TYPE_UNMAP) {
+        drop(table_take(&mappings, key).owner);
+        return CUDA_SUCCESS;
+    }
+    struct entry *physical = table_find(&handles, tile->handle);
+    if (!physical)
+        return CUDA_ERROR_INVALID_VALUE;
+    physical->uses++;
+    table_add(&mappings, key)->owner = tile->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned count, CUstream stream)
+{
+    (void)stream;
+    DRIVER_CALL(list && count);
+    CUresult answer = CUDA_SUCCESS;
+    for (unsigned i = 0; i < count && answer == CUDA_SUCCESS; i++)
+        answer = map_tile(&list[i]);
+    return answer;
+}
+
+CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo *list, unsigned count, CUstream stream)
+{
+    return cuMemMapArrayAsync(list, count, stream);
+}

@@ -1,0 +1,120 @@
+/* cuGetProcAddress: from a plain name and a version of CUDA to the function that it meant then. */
+#include "cudasim.h"
+#include "stub.h"
+
+extern const struct named every_name[]; /* all exports, in order, from names.txt; the last is empty */
+
+/* Most second versions came with CUDA 3.2, when sizes became 64 bits. These came otherwise. */
+static const struct {
+    const char *name;
+    int since;
+} later[] = {
+    {"cuGetProcAddress_v2", 12000},         {"cuDeviceGetUuid_v2", 11040},           {"cuDevicePrimaryCtxRelease_v2", 11000},
+    {"cuDevicePrimaryCtxReset_v2", 11000},  {"cuCtxCreate_v3", 11040},               {"cuGraphInstantiate_v2", 11000},
+    {"cuGraphAddNode_v2", 12030},           {"cuStreamBeginCapture_v2", 10010},      {"cuMemPrefetchAsync_v2", 12020},
+    {"cuMemAdvise_v2", 12020},              {"cuGraphKernelNodeGetParams_v2", 12000}, {"cuGraphKernelNodeSetParams_v2", 12000},
+    {"cuStreamGetCaptureInfo_v2", 11030},   {"cuStreamGetCaptureInfo_v3", 12030},    {"cuIpcOpenMemHandle_v2", 11000},
+};
+
+static int since(const char *name)
+{
+    for (unsigned i = 0; i < sizeof later / sizeof *later; i++)
+        if (equal(later[i].name, name))
+            return later[i].since;
+    return 3020;
+}
+
+static void *find(const char *name)
+{
+    for (const struct named *n = every_name; n->name; n++)
+        if (equal(n->name, name))
+            return n->function;
+    return NULL;
+}
+
+static void *find_joined(const char *base, const char *version, const char *stream)
+{
+    struct text name = {0};
+    add(&name, base);
+    add(&name, version);
+    add(&name, stream);
+    return find(name.s);
+}
+
+static void *find_for(const char *symbol, int version, uint64_t flags)
+{
+    enum { PER_THREAD_STREAM = 2 };
+    static const char *const versions[] = {"_v4", "_v3", "_v2", ""};
+    for (unsigned i = 0; i < sizeof versions / sizeof *versions; i++) {
+        struct text name = {0};
+        add(&name, symbol);
+        add(&name, versions[i]);
+        if (*versions[i] && (!find(name.s) || version < since(name.s)))
+            continue;
+        void *function = flags & PER_THREAD_STREAM ? find_joined(symbol, versions[i], "_ptsz") : NULL;
+        if (!function && flags & PER_THREAD_STREAM)
+            function = find_joined(symbol, versions[i], "_ptds");
+        if (!function)
+            function = find(name.s);
+        if (function)
+            return function;
+    }
+    return NULL;
+}
+
+CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status)
+{
+    if (!symbol || !function)
+        return CUDA_ERROR_INVALID_VALUE;
+    *function = find_for(symbol, version, flags);
+    if (status)
+        *status = !*function; /* 1 is: not found */
+    return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
+{
+    return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+}
+
+/* NVIDIA's runtime would want tables that nobody documents: programs of the driver interface do without. */
+CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+    if (!table || !id)
+        return CUDA_ERROR_INVALID_VALUE;
+    *table = NULL;
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+static const struct {
+    CUresult error;
+    const char *name, *text;
+} errors[] = {
+    {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+    {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {CUDA_ERROR_OPERATING_SYSTEM, "CUDA_ERROR_OPERATING_SYSTEM", "OS call failed or operation not supported on this OS"},
+    {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+     "system has unsupported display driver / cuda driver combination"},
+};
+
+static CUresult describe(CUresult error, const char **text, int name)
+{
+    if (!text)
+        return CUDA_ERROR_INVALID_VALUE;
+    *text = NULL;
+    for (unsigned i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].error == error)
+            *text = name ? errors[i].name : errors[i].text;
+    return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **text) { return describe(error, text, 1); }
+CUresult cuGetErrorString(CUresult error, const char **text) { return describe(error, text, 0); }

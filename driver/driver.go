@@ -1,6 +1,5 @@
 // Package driver carries what cosplay writes out: the simulated NVML and CUDA
-// drivers, the NVML
-// facade that stands in front of a driver inside a session, and
+// drivers, the facades that stand in front of a driver inside a session, and
 // cosplay-init, the first program of a session's container. They are built by
 // make and embedded as they are.
 package driver
@@ -23,16 +22,17 @@ var cudaNames string
 
 // What make builds.
 const (
-	NVML   = "libnvidia-ml.so.1"        // the simulated NVML library, by the name that programs load
-	Facade = "libnvidia-ml-facade.so.1" // what stands in front of one inside a session
-	CUDA   = "libcuda.so.1"             // the simulated CUDA driver, by the name that programs load
-	Init   = "cosplay-init"             // the first program of a container
+	NVML       = "libnvidia-ml.so.1"        // the simulated NVML library, by the name that programs load
+	Facade     = "libnvidia-ml-facade.so.1" // what stands in front of one inside a session
+	CUDA       = "libcuda.so.1"             // the simulated CUDA driver, by the name that programs load
+	CUDAFacade = "libcuda-facade.so.1"      // what stands in front of one inside a session
+	Init       = "cosplay-init"             // the first program of a container
 )
 
 // Missing lists what this binary was built without.
 func Missing() []string {
 	var missing []string
-	for _, name := range []string{NVML, Facade, CUDA, Init} {
+	for _, name := range []string{NVML, Facade, CUDA, CUDAFacade, Init} {
 		if _, err := fs.Stat(built, "lib/"+name); err != nil {
 			missing = append(missing, name)
 		}

@@ -14,11 +14,12 @@
 /*
  * What Go writes over in the library. The first mark fills the library's one
  * DT_NEEDED: the dynamic loader then opens the driver's library by that path.
- * The other two mark room in the library's constants.
+ * The others mark room in the library's constants.
  */
 #define FACADE_NEEDED_MARK "cosplay-facade-needs"
 #define FACADE_DRIVER_MARK "cosplay-facade-driver-path"
 #define FACADE_FIGURES_MARK "cosplay-facade-figures-path"
+#define FACADE_USAGE_MARK "cosplay-facade-usage-path"
 #define FACADE_PATH_SIZE 4096
 
 struct figures {
@@ -48,7 +49,7 @@ struct figures {
     uint32_t clock_max_mhz;
     uint32_t memory_clock_mhz;
 
-    uint32_t process_slots; /* that follow this struct; none so far */
+    uint32_t own_slice; /* nobody else is on it: what the driver says is in use is the session's */
 };
 
 #endif

@@ -21,9 +21,12 @@ import (
 // Where things are in a session's folder. Programs find only the facade: the
 // folder of the driver's own library is on no search path.
 const (
-	facadeFile  = "lib/" + driver.NVML
-	driverFile  = "real/" + driver.NVML
-	figuresFile = "figures"
+	facadeFile     = "lib/" + driver.NVML
+	driverFile     = "real/" + driver.NVML
+	cudaFacadeFile = "lib/" + driver.CUDA
+	cudaDriverFile = "real/" + driver.CUDA
+	figuresFile    = "figures"
+	usageFile      = "usage"
 )
 
 // Install puts the disguise into a session's folder, or brings it up to date:
@@ -76,9 +79,9 @@ func libraryIn(folders []string) (string, error) {
 		driver.NVML, strings.Join(folders, ", "))
 }
 
-// Remove takes the disguise out of a session's folder, the facade first.
+// Remove takes the disguise out of a session's folder, the facades first.
 func Remove(dir string) error {
-	for _, file := range []string{facadeFile, driverFile, figuresFile} {
+	for _, file := range []string{cudaFacadeFile, facadeFile, cudaDriverFile, driverFile, figuresFile, usageFile} {
 		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("removing the session's libraries: %w", err)
 		}
@@ -89,20 +92,29 @@ func Remove(dir string) error {
 	return nil
 }
 
-// WriteFacade writes the facade to a file, whole or not at all, for programs
+// WriteFacade writes the NVML facade to a file, whole or not at all, for programs
 // that find the driver's NVML library and the figures at these absolute paths.
 // They need not be there yet.
 func WriteFacade(path, realLibrary, figures string) error {
-	library, err := driver.Library(driver.Facade)
+	return writeLibrary(path, driver.Facade, map[string]string{
+		neededMark:            realLibrary,
+		C.FACADE_DRIVER_MARK:  realLibrary,
+		C.FACADE_FIGURES_MARK: figures,
+	})
+}
+
+// neededMark is the name of the one library that a facade needs, as built: a
+// mark and dots, as long as the longest path.
+var neededMark = C.FACADE_NEEDED_MARK + strings.Repeat(".", C.FACADE_PATH_SIZE-1-len(C.FACADE_NEEDED_MARK))
+
+// writeLibrary writes a facade with paths over its marks.
+func writeLibrary(path, name string, paths map[string]string) error {
+	library, err := driver.Library(name)
 	if err != nil {
 		return err
 	}
 	library = bytes.Clone(library)
-	for mark, to := range map[string]string{
-		neededMark:            realLibrary,
-		C.FACADE_DRIVER_MARK:  realLibrary,
-		C.FACADE_FIGURES_MARK: figures,
-	} {
+	for mark, to := range paths {
 		if !filepath.IsAbs(to) || len(to) >= C.FACADE_PATH_SIZE {
 			return fmt.Errorf("the facade cannot take the path %q: it must be absolute and below %d bytes", to, C.FACADE_PATH_SIZE)
 		}
@@ -111,21 +123,17 @@ func WriteFacade(path, realLibrary, figures string) error {
 		}
 	}
 	if err := durable.WriteFile(path, library, 0o755); err != nil {
-		return fmt.Errorf("writing the NVML facade: %w", err)
+		return fmt.Errorf("writing the facade: %w", err)
 	}
 	return nil
 }
-
-// neededMark is the name of the one library that the facade needs, as built: a
-// mark and dots, as long as the longest path.
-var neededMark = C.FACADE_NEEDED_MARK + strings.Repeat(".", C.FACADE_PATH_SIZE-1-len(C.FACADE_NEEDED_MARK))
 
 // overwrite puts a path over the mark that reserves its room.
 func overwrite(library []byte, mark, path string) error {
 	place := []byte(mark + "\x00")
 	at := bytes.Index(library, place)
 	if at < 0 || bytes.Count(library, place) != 1 || at+C.FACADE_PATH_SIZE > len(library) {
-		return errors.New("the NVML facade in this binary has no place for its paths; build cosplay anew with make build")
+		return errors.New("a facade in this binary has no place for its paths; build cosplay anew with make build")
 	}
 	room := library[at : at+C.FACADE_PATH_SIZE]
 	clear(room)

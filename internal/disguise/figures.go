@@ -37,6 +37,8 @@ type Figures struct {
 	ClockMinMHz    int // of the SMs
 	ClockMaxMHz    int
 	MemoryClockMHz int
+
+	OwnSlice bool // nobody else uses the slice: all that the driver says is in use counts
 }
 
 const (
@@ -72,6 +74,8 @@ func FiguresOf(s resource.Session, sliceID string) Figures {
 		ClockMinMHz:    min(idleClockMHz, t.BoostMHz),
 		ClockMaxMHz:    t.BoostMHz,
 		MemoryClockMHz: memoryClockMHz(t),
+
+		OwnSlice: true, // a session shares its slice with nobody
 	}
 }
 
@@ -129,6 +133,9 @@ func WriteFigures(path string, f Figures) error {
 	}
 	if f.Consumer {
 		c.consumer = 1
+	}
+	if f.OwnSlice {
+		c.own_slice = 1
 	}
 	c.version, c.size = C.FIGURES_VERSION, C.sizeof_struct_figures
 	c.brand, c.architecture = C.uint32_t(f.Brand), C.uint32_t(f.Architecture)

@@ -1,0 +1,58 @@
+#include "facade.h"
+
+/* CUDA's errors that the facade itself answers. */
+static CUresult library_not_found(void) { return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED; }
+static CUresult function_not_found(void) { return CUDA_ERROR_NOT_FOUND; }
+static CUresult version_mismatch(void) { return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH; }
+
+void *driver_function(void **found, const char *name)
+{
+    void *function = __atomic_load_n(found, __ATOMIC_RELAXED);
+    if (function)
+        return function;
+    if (the_figures() == &unreadable)
+        return version_mismatch;
+    if (!driver_is_there())
+        return library_not_found;
+    function = driver_symbol(name);
+    if (!function)
+        function = function_not_found;
+    __atomic_store_n(found, function, __ATOMIC_RELAXED);
+    return function;
+}
+
+/* Nothing works before it, so figures that make no sense need be told only here. */
+CUresult cuInit(unsigned flags) { return DRIVER(cuInit)(flags); }
+
+static struct process *new_process(void)
+{
+    struct process *fresh = sys_memory(sizeof *fresh);
+    if (fresh && !sys_wiped_on_fork(fresh, sizeof *fresh))
+        fresh->pid = sys_pid();
+    return fresh;
+}
+
+/* An old kernel wipes nothing: there the pid tells a fork's child. */
+static struct process *unless_forked(struct process *process)
+{
+    if (process->pid && process->pid != sys_pid()) {
+        memset(process, 0, sizeof *process);
+        process->pid = sys_pid();
+    }
+    return process;
+}
+
+struct process *this_process(void)
+{
+    static struct process *known;
+    struct process *process = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    if (process)
+        return unless_forked(process);
+    struct process *fresh = new_process();
+    if (!fresh)
+        return NULL;
+    if (__atomic_compare_exchange_n(&known, &process, fresh, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return fresh;
+    sys_unmap(fresh, sizeof *fresh); /* another thread was first */
+    return process;
+}

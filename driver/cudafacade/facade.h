@@ -1,0 +1,78 @@
+/* What the source files of the CUDA facade share. */
+#ifndef COSPLAY_CUDAFACADE_H
+#define COSPLAY_CUDAFACADE_H
+
+#include "cuda/cuda.h"
+#include "cuda/table.h"
+#include "facade/front.h"
+
+#define MIB (1024ULL * 1024ULL)
+
+/*
+ * The driver's own function. Where it has none, one that answers so. Calls to
+ * the driver from here always go this way, never through our own exports.
+ */
+void *driver_function(void **found, const char *name);
+
+#define DRIVER(name)                                             \
+    ({                                                           \
+        static void *found;                                      \
+        (__typeof__(&name))driver_function(&found, #name);       \
+    })
+
+/* The figures to show; NULL when the session has none, and all goes through. */
+static inline const struct figures *figures_shown(void)
+{
+    const struct figures *figures = the_figures();
+    return figures == &unreadable ? NULL : figures;
+}
+
+/* Every function begins with this. */
+#define DISGUISE(name, ...)                          \
+    const struct figures *target = figures_shown();  \
+    if (!target)                                     \
+        return DRIVER(name)(__VA_ARGS__)
+
+/*
+ * What this process has. A fork's child finds zeros here: CUDA does not survive
+ * a fork, so it has nothing.
+ */
+struct process {
+    struct usage *usage; /* the session's, or one of its own where that cannot be had */
+    struct usage_slot *slot;
+    char lock;      /* of the tables */
+    char pool_lock; /* held over calls of the driver, which the other never is */
+    char attaching;
+    uint32_t pid;
+    uint64_t pids;
+    struct table blocks;   /* linear memory and arrays; owner: the context */
+    struct table handles;  /* of physical memory; uses: handles and mappings together */
+    struct table mappings; /* of physical memory; owner: the handle */
+    struct table pools;    /* size: what is counted of the pool */
+    uint64_t graphs;       /* counted of the memory that graphs share */
+    uint64_t primary;      /* the primary context */
+};
+struct process *this_process(void); /* NULL when there is no memory */
+
+/* account.c: bytes are taken before the driver is asked for them, and given back after it let go of them. */
+int take(const struct figures *target, uint64_t bytes);
+int take_without_trimming(const struct figures *target, uint64_t bytes);
+int take_if_there_is_room(const struct figures *target, uint64_t bytes);
+uint64_t take_what_fits(const struct figures *target, uint64_t bytes);
+void give(uint64_t bytes);
+
+/* Whether it would fit, for what is only announced. */
+int would_fit(const struct figures *target, uint64_t bytes);
+
+/* In use by the session, those that ended not counted: at most what the target has. */
+uint64_t in_use(const struct figures *target);
+
+/* Looks at what contexts and code take, where the driver's word on that is the session's own. */
+void look_at_overhead(const struct figures *target);
+
+/* pools.c: brings the counts to what pools and graphs hold now. */
+void settle_pools(const struct figures *target);
+void settle_graphs(const struct figures *target);
+void trim_pools(const struct figures *target);
+
+#endif

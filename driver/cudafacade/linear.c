@@ -1,0 +1,142 @@
+/* Linear memory and arrays: what was taken for each address is remembered, and its context. */
+#include "facade.h"
+
+static uint64_t current_context(void)
+{
+    CUcontext context = NULL;
+    return DRIVER(cuCtxGetCurrent)(&context) == CUDA_SUCCESS ? (uintptr_t)context : 0;
+}
+
+/* Without memory to remember in, it stays counted until the process ends. */
+static void remember(uint64_t key, uint64_t bytes)
+{
+    struct process *me = this_process();
+    uint64_t context = current_context();
+    lock_threads(&me->lock);
+    struct entry *entry = table_add(&me->blocks, key);
+    if (entry) {
+        entry->size = bytes;
+        entry->owner = context;
+    }
+    unlock_threads(&me->lock);
+}
+
+/*
+ * Taken out before the driver frees it: once it is free, another thread may be
+ * given the same address. What is not known has no bytes, and nothing is given.
+ */
+static struct entry forget(uint64_t key)
+{
+    struct process *me = this_process();
+    if (!me || !me->blocks.count)
+        return (struct entry){0};
+    lock_threads(&me->lock);
+    struct entry entry = table_take(&me->blocks, key);
+    unlock_threads(&me->lock);
+    return entry;
+}
+
+/* The end of every allocation: it is remembered, or what was taken for it given back. */
+static CUresult allocated(CUresult answer, uint64_t key, uint64_t bytes)
+{
+    if (answer == CUDA_SUCCESS)
+        remember(key, bytes);
+    else
+        give(bytes);
+    return answer;
+}
+
+static CUresult freed(const struct figures *target, CUresult answer, struct entry entry)
+{
+    if (answer == CUDA_SUCCESS && entry.key)
+        give(entry.size);
+    else if (answer == CUDA_SUCCESS)
+        settle_pools(target); /* it may have been a pool's */
+    else if (entry.key)
+        remember(entry.key, entry.size);
+    return answer;
+}
+
+/* The whole of a function that allocates as many bytes as it says. */
+#define ALLOCATION(name, bytes, key, ...)                                \
+    {                                                                    \
+        DISGUISE(name, __VA_ARGS__);                                     \
+        uint64_t need = (bytes);                                         \
+        if (!take(target, need))                                         \
+            return CUDA_ERROR_OUT_OF_MEMORY;                             \
+        CUresult answer = DRIVER(name)(__VA_ARGS__);                     \
+        return allocated(answer, answer ? 0 : (uint64_t)(key), need);    \
+    }
+
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) ALLOCATION(cuMemAlloc_v2, size, *address, address, size)
+CUresult cuMemAlloc(CUdeviceptr_v1 *address, uint32_t size) ALLOCATION(cuMemAlloc, size, *address, address, size)
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags)
+    ALLOCATION(cuMemAllocManaged, size, *address, address, size, flags)
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? ~0ULL : product;
+}
+
+/* The pitch is the driver's to choose: what it adds is taken afterwards, or all given back. */
+#define PITCHED(name, free, address_type, size_type)                                                              \
+    CUresult name(address_type *address, size_type *pitch, size_type width, size_type height, unsigned element)   \
+    {                                                                                                             \
+        DISGUISE(name, address, pitch, width, height, element);                                                   \
+        uint64_t need = times(width, height);                                                                     \
+        if (!take(target, need))                                                                                  \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                                                      \
+        CUresult answer = DRIVER(name)(address, pitch, width, height, element);                                   \
+        uint64_t all = answer ? need : times(*pitch, height);                                                     \
+        if (all > need && !take(target, all - need)) {                                                            \
+            DRIVER(free)(*address);                                                                               \
+            answer = CUDA_ERROR_OUT_OF_MEMORY;                                                                    \
+            all = need;                                                                                           \
+        }                                                                                                         \
+        return allocated(answer, answer ? 0 : *address, all);                                                     \
+    }
+
+PITCHED(cuMemAllocPitch_v2, cuMemFree_v2, CUdeviceptr, size_t)
+PITCHED(cuMemAllocPitch, cuMemFree, CUdeviceptr_v1, uint32_t)
+
+/* Arrays whose memory is mapped into them later hold none themselves. */
+static uint64_t bytes_of(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
+{
+    return d->flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING) ? 0 : array_bytes(d, levels);
+}
+
+static uint64_t flat(size_t width, size_t height, uint32_t format, uint32_t channels)
+{
+    return array_bytes(&(CUDA_ARRAY3D_DESCRIPTOR){width, height, 0, format, channels, 0}, 1);
+}
+
+static uint64_t deep(const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
+{
+    return bytes_of(&(CUDA_ARRAY3D_DESCRIPTOR){d->width, d->height, d->depth, d->format, d->channels, d->flags}, 1);
+}
+
+/* The driver judges a description that is not there. */
+CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d)
+    ALLOCATION(cuArrayCreate_v2, d ? flat(d->width, d->height, d->format, d->channels) : 0, (uintptr_t)*array, array, d)
+CUresult cuArrayCreate(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
+    ALLOCATION(cuArrayCreate, d ? flat(d->width, d->height, d->format, d->channels) : 0, (uintptr_t)*array, array, d)
+CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
+    ALLOCATION(cuArray3DCreate_v2, d ? bytes_of(d, 1) : 0, (uintptr_t)*array, array, d)
+CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
+    ALLOCATION(cuArray3DCreate, d ? deep(d) : 0, (uintptr_t)*array, array, d)
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
+    ALLOCATION(cuMipmappedArrayCreate, d ? bytes_of(d, levels) : 0, (uintptr_t)*array, array, d, levels)
+
+#define FREEING(name, type)                                           \
+    CUresult name(type what)                                          \
+    {                                                                 \
+        DISGUISE(name, what);                                         \
+        struct entry entry = forget((uint64_t)(uintptr_t)what);       \
+        return freed(target, DRIVER(name)(what), entry);              \
+    }
+
+FREEING(cuMemFree_v2, CUdeviceptr)
+FREEING(cuMemFree, CUdeviceptr_v1)
+FREEING(cuArrayDestroy, CUarray)
+FREEING(cuMipmappedArrayDestroy, CUmipmappedArray)

@@ -1,0 +1,216 @@
+/*
+ * Memory in the order of a stream comes from pools, which take it by the chunk
+ * and keep it a while. So pools are counted, not what is allocated from them: by
+ * what the driver says that they hold. A chunk may go past the cap by the part
+ * that nobody asked for; of that no more is counted than there is room.
+ */
+#include "facade.h"
+
+static uint64_t attribute(CUmemoryPool pool, int which)
+{
+    uint64_t bytes = 0;
+    return DRIVER(cuMemPoolGetAttribute)(pool, which, &bytes) == CUDA_SUCCESS ? bytes : 0;
+}
+
+static uint64_t settled(const struct figures *target, uint64_t counted, uint64_t now)
+{
+    if (now >= counted)
+        return counted + (now > counted ? take_what_fits(target, now - counted) : 0);
+    give(counted - now);
+    return now;
+}
+
+static CUmemoryPool pool_of(const struct entry *entry) { return (CUmemoryPool)(uintptr_t)entry->key; }
+
+enum { NOT_OF_THE_GPU = 1 }; /* owner of a pool whose memory is the host's */
+
+static void settle(const struct figures *target, struct entry *pool)
+{
+    if (pool->owner != NOT_OF_THE_GPU)
+        pool->size = settled(target, pool->size, attribute(pool_of(pool), CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT));
+}
+
+static struct process *with_pools(void)
+{
+    struct process *me = this_process();
+    return me && __atomic_load_n(&me->pools.count, __ATOMIC_RELAXED) ? me : NULL;
+}
+
+void settle_pools(const struct figures *target)
+{
+    struct process *me = with_pools();
+    if (!me)
+        return;
+    lock_threads(&me->pool_lock);
+    FOR_ENTRIES(pool, &me->pools)
+        settle(target, pool);
+    unlock_threads(&me->pool_lock);
+}
+
+/* What is kept and not in use goes before anything is refused, as the driver would do on a full GPU. */
+static void trim(const struct figures *target, struct process *me)
+{
+    FOR_ENTRIES(pool, &me->pools) {
+        if (pool->owner == NOT_OF_THE_GPU)
+            continue;
+        DRIVER(cuMemPoolTrimTo)(pool_of(pool), 0);
+        settle(target, pool);
+    }
+}
+
+void trim_pools(const struct figures *target)
+{
+    struct process *me = with_pools();
+    if (!me)
+        return;
+    lock_threads(&me->pool_lock);
+    trim(target, me);
+    unlock_threads(&me->pool_lock);
+}
+
+/* What the pool must take at least to serve so much. */
+static uint64_t growth(CUmemoryPool pool, uint64_t size)
+{
+    uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    uint64_t used = attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+    uint64_t kept = reserved > used ? reserved - used : 0;
+    return size > kept ? size - kept : 0;
+}
+
+/* Room for so much, counted to the pool. */
+static int make_room(const struct figures *target, struct process *me, CUmemoryPool pool, uint64_t size)
+{
+    struct entry *entry = table_add(&me->pools, (uintptr_t)pool);
+    if (!entry)
+        return 0;
+    settle(target, entry);
+    uint64_t need = entry->owner == NOT_OF_THE_GPU ? 0 : growth(pool, size);
+    if (!take_if_there_is_room(target, need)) {
+        trim(target, me);
+        need = growth(pool, size);
+        if (!take_without_trimming(target, need))
+            return 0;
+    }
+    entry->size += need;
+    return 1;
+}
+
+/* A stream that captures takes nothing yet: that is the graph's to do. */
+#define FROM_POOL(name, capturing, the_pool, ...)                                             \
+    {                                                                                         \
+        DISGUISE(name, __VA_ARGS__);                                                          \
+        struct process *me = this_process();                                                  \
+        int graphs = capturing(stream);                                                       \
+        if (graphs && !would_fit(target, size))                                               \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                                  \
+        CUmemoryPool from = graphs ? NULL : the_pool;                                         \
+        if (!me || !from)                                                                     \
+            return DRIVER(name)(__VA_ARGS__);                                                 \
+        lock_threads(&me->pool_lock);                                                         \
+        CUresult answer = CUDA_ERROR_OUT_OF_MEMORY;                                           \
+        if (make_room(target, me, from, size)) {                                              \
+            answer = DRIVER(name)(__VA_ARGS__);                                               \
+            settle(target, table_find(&me->pools, (uintptr_t)from));                          \
+        }                                                                                     \
+        unlock_threads(&me->pool_lock);                                                       \
+        return answer;                                                                        \
+    }
+
+/* The legacy default stream, 0 or 1, never captures. */
+static int captures(CUstream stream)
+{
+    int status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return (uintptr_t)stream > 1 && DRIVER(cuStreamIsCapturing)(stream, &status) == CUDA_SUCCESS &&
+           status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+/* Here 0 is the thread's own stream. */
+static int captures_ptsz(CUstream stream)
+{
+    int status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return (uintptr_t)stream != 1 && DRIVER(cuStreamIsCapturing_ptsz)(stream, &status) == CUDA_SUCCESS &&
+           status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+static CUmemoryPool current_pool(void)
+{
+    CUdevice device;
+    CUmemoryPool pool = NULL;
+    if (DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS)
+        DRIVER(cuDeviceGetMemPool)(&pool, device);
+    return pool;
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, CUstream stream)
+    FROM_POOL(cuMemAllocAsync, captures, current_pool(), address, size, stream)
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t size, CUstream stream)
+    FROM_POOL(cuMemAllocAsync_ptsz, captures_ptsz, current_pool(), address, size, stream)
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size, CUmemoryPool pool, CUstream stream)
+    FROM_POOL(cuMemAllocFromPoolAsync, captures, pool, address, size, pool, stream)
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t size, CUmemoryPool pool, CUstream stream)
+    FROM_POOL(cuMemAllocFromPoolAsync_ptsz, captures_ptsz, pool, address, size, pool, stream)
+
+/* After these a pool may hold less. */
+#define SETTLING(name, ...)                                  \
+    {                                                        \
+        DISGUISE(name, __VA_ARGS__);                         \
+        CUresult answer = DRIVER(name)(__VA_ARGS__);         \
+        settle_pools(target);                                \
+        return answer;                                       \
+    }
+
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) SETTLING(cuMemFreeAsync, address, stream)
+CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) SETTLING(cuMemFreeAsync_ptsz, address, stream)
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) SETTLING(cuMemPoolTrimTo, pool, keep)
+CUresult cuCtxSynchronize(void) SETTLING(cuCtxSynchronize)
+CUresult cuEventSynchronize(CUevent event) SETTLING(cuEventSynchronize, event)
+CUresult cuStreamSynchronize(CUstream stream) SETTLING(cuStreamSynchronize, stream)
+CUresult cuStreamSynchronize_ptsz(CUstream stream) SETTLING(cuStreamSynchronize_ptsz, stream)
+
+/* Of a pool of the host's memory nothing is counted. */
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
+{
+    DISGUISE(cuMemPoolCreate, pool, properties);
+    CUresult answer = DRIVER(cuMemPoolCreate)(pool, properties);
+    struct process *me = this_process();
+    if (answer != CUDA_SUCCESS || !me)
+        return answer;
+    lock_threads(&me->pool_lock);
+    struct entry *entry = table_add(&me->pools, (uintptr_t)*pool);
+    if (entry && properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        entry->owner = NOT_OF_THE_GPU;
+    unlock_threads(&me->pool_lock);
+    return answer;
+}
+
+/* What is still in use of it cannot be asked about any more; the driver's word on all that is used tells it. */
+CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+    const struct figures *target = figures_shown();
+    struct process *me = target ? this_process() : NULL;
+    if (!me)
+        return DRIVER(cuMemPoolDestroy)(pool);
+    lock_threads(&me->pool_lock);
+    CUresult answer = DRIVER(cuMemPoolDestroy)(pool);
+    if (answer == CUDA_SUCCESS)
+        give(table_take(&me->pools, (uintptr_t)pool).size);
+    unlock_threads(&me->pool_lock);
+    return answer;
+}
+
+/* Graphs of a device share one pool, which has no handle. */
+void settle_graphs(const struct figures *target)
+{
+    struct process *me = this_process();
+    CUdevice device;
+    uint64_t now = 0;
+    if (!me || DRIVER(cuCtxGetDevice)(&device) != CUDA_SUCCESS)
+        return;
+    if (DRIVER(cuDeviceGetGraphMemAttribute)(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &now) != CUDA_SUCCESS)
+        return;
+    if (now == me->graphs)
+        return;
+    lock_threads(&me->pool_lock);
+    me->graphs = settled(target, me->graphs, now);
+    unlock_threads(&me->pool_lock);
+}

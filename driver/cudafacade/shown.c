@@ -1,0 +1,147 @@
+/* What a program is told of its GPU: the target, except where that would break what it computes. */
+#include "facade.h"
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t total(const struct figures *target) { return target->memory_mib * MIB; }
+
+/* The driver judges the call, with places of our own: a program may want only one of the two. */
+CUresult cuMemGetInfo_v2(size_t *free, size_t *all)
+{
+    DISGUISE(cuMemGetInfo_v2, free, all);
+    size_t true_free, true_all;
+    CUresult answer = DRIVER(cuMemGetInfo_v2)(&true_free, &true_all);
+    if (answer != CUDA_SUCCESS)
+        return answer;
+    if (free)
+        *free = least(total(target) - in_use(target), true_free);
+    if (all)
+        *all = total(target);
+    return CUDA_SUCCESS;
+}
+
+/* 32 bits hold no more. */
+CUresult cuMemGetInfo(uint32_t *free, uint32_t *all)
+{
+    DISGUISE(cuMemGetInfo, free, all);
+    uint32_t true_free, true_all;
+    CUresult answer = DRIVER(cuMemGetInfo)(&true_free, &true_all);
+    if (answer != CUDA_SUCCESS)
+        return answer;
+    if (free)
+        *free = (uint32_t)least(total(target) - in_use(target), true_free);
+    if (all)
+        *all = (uint32_t)least(total(target), UINT32_MAX);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+    DISGUISE(cuDeviceTotalMem_v2, bytes, device);
+    CUresult answer = DRIVER(cuDeviceTotalMem_v2)(bytes, device);
+    if (answer == CUDA_SUCCESS)
+        *bytes = total(target);
+    return answer;
+}
+
+CUresult cuDeviceTotalMem(uint32_t *bytes, CUdevice device)
+{
+    DISGUISE(cuDeviceTotalMem, bytes, device);
+    CUresult answer = DRIVER(cuDeviceTotalMem)(bytes, device);
+    if (answer == CUDA_SUCCESS)
+        *bytes = (uint32_t)least(total(target), UINT32_MAX);
+    return answer;
+}
+
+CUresult cuDeviceGetName(char *name, int size, CUdevice device)
+{
+    DISGUISE(cuDeviceGetName, name, size, device);
+    CUresult answer = DRIVER(cuDeviceGetName)(name, size, device);
+    if (answer != CUDA_SUCCESS || !name || size <= 0)
+        return answer;
+    size_t n = least(length(target->name), (size_t)size - 1);
+    memcpy(name, target->name, n);
+    name[n] = 0;
+    return CUDA_SUCCESS;
+}
+
+static int hex(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    digit |= 32;
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* "GPU-" and 32 digits in groups; 0 when it is something else. */
+static int parse_uuid(CUuuid *uuid, const char *text)
+{
+    unsigned n = 0;
+    if (!starts_with(text, "GPU-"))
+        return 0;
+    for (const char *at = text + 4; *at; at++) {
+        if (*at == '-')
+            continue;
+        int digit = hex(*at);
+        if (digit < 0 || n == 32)
+            return 0;
+        uuid->bytes[n / 2] = (char)(n % 2 ? uuid->bytes[n / 2] | digit : digit << 4);
+        n++;
+    }
+    return n == 32;
+}
+
+/* The same that NVML shows. */
+#define SHOWN_UUID(name)                                       \
+    CUresult name(CUuuid *uuid, CUdevice device)               \
+    {                                                          \
+        DISGUISE(name, uuid, device);                          \
+        CUuuid shown;                                          \
+        CUresult answer = DRIVER(name)(uuid, device);          \
+        if (answer == CUDA_SUCCESS && parse_uuid(&shown, target->uuid)) \
+            *uuid = shown;                                     \
+        return answer;                                         \
+    }
+
+SHOWN_UUID(cuDeviceGetUuid)
+SHOWN_UUID(cuDeviceGetUuid_v2)
+
+/*
+ * Compute capability, shared memory and threads stay true, or kernels break. Of
+ * SMs the fewer are told: a program that reckons with more than there are may wait
+ * for ever.
+ */
+static int attribute(const struct figures *target, int which, int real)
+{
+    switch (which) {
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        return target->sms && (int)target->sms < real ? (int)target->sms : real;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+        return target->clock_max_mhz ? (int)target->clock_max_mhz * 1000 : real;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+        return target->memory_clock_mhz ? (int)target->memory_clock_mhz * 1000 : real;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+        return target->bus_bits ? (int)target->bus_bits : real;
+    case CU_DEVICE_ATTRIBUTE_ECC_ENABLED:
+        return target->consumer ? 0 : real;
+    default:
+        return real;
+    }
+}
+
+CUresult cuDeviceGetAttribute(int *value, int which, CUdevice device)
+{
+    DISGUISE(cuDeviceGetAttribute, value, which, device);
+    CUresult answer = DRIVER(cuDeviceGetAttribute)(value, which, device);
+    if (answer == CUDA_SUCCESS)
+        *value = attribute(target, which, *value);
+    return answer;
+}
+
+CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
+{
+    DISGUISE(cuDeviceGetProperties, properties, device);
+    CUresult answer = DRIVER(cuDeviceGetProperties)(properties, device);
+    if (answer == CUDA_SUCCESS)
+        properties->clock_khz = attribute(target, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, properties->clock_khz);
+    return answer;
+}

@@ -1,0 +1,164 @@
+#include "usage.h"
+
+#include <fcntl.h>
+
+__attribute__((used)) static volatile const char usage_path[FACADE_PATH_SIZE] = FACADE_USAGE_MARK;
+
+#define LOAD(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+#define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELEASE)
+#define SWAP(field, from, to) __atomic_compare_exchange_n(&(field), &(from), to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+
+static struct usage *map_shared(void)
+{
+    long fd = sys_open((const char *)usage_path, O_RDWR);
+    if (fd < 0)
+        return NULL;
+    struct usage *usage = sys_size(fd) == (long)sizeof *usage ? sys_map(fd, sizeof *usage, 1) : NULL;
+    sys_close(fd);
+    if (usage && memcmp(usage->magic, USAGE_MAGIC, sizeof usage->magic) == 0 && usage->version == USAGE_VERSION &&
+        usage->size == sizeof *usage)
+        return usage;
+    if (usage)
+        sys_unmap(usage, sizeof *usage);
+    return NULL;
+}
+
+/* Mapped once; a fork's child goes on with it. Without the file the cap still holds for each process. */
+static struct usage *the_usage(struct process *process)
+{
+    static struct usage *shared;
+    if (!shared)
+        shared = map_shared();
+    return shared ? shared : process->usage ? process->usage : sys_memory(sizeof *shared);
+}
+
+static uint32_t pid_of(uint64_t process) { return (uint32_t)(process & ((1 << USAGE_PID_BITS) - 1)); }
+static uint64_t start_of(uint64_t process) { return process >> USAGE_PID_BITS; }
+
+/* Only who sees the same pids can tell; and nobody where /proc is not to be read. */
+static int ended(const struct process *me, const struct usage_slot *slot)
+{
+    uint64_t process = LOAD(slot->process);
+    if (!process || slot == me->slot || !me->pids || LOAD(slot->pids) != me->pids)
+        return 0;
+    uint64_t start = process_start(pid_of(process));
+    return start != start_of(process) && (start || !process_is_anothers(pid_of(process)));
+}
+
+/* A slot for whom it may be: the one that it left when it became another program, a free one, a dead one's. */
+static struct usage_slot *find_slot(struct process *me, uint64_t process)
+{
+    struct usage_slot *slots = me->usage->slots;
+    for (int i = 0; i < USAGE_SLOTS; i++)
+        if (LOAD(slots[i].process) == process && LOAD(slots[i].pids) == me->pids)
+            return &slots[i];
+    for (int i = 0; i < USAGE_SLOTS; i++) {
+        uint64_t none = 0;
+        if (SWAP(slots[i].process, none, process))
+            return &slots[i];
+    }
+    for (int i = 0; i < USAGE_SLOTS; i++) {
+        uint64_t dead = LOAD(slots[i].process);
+        if (ended(me, &slots[i]) && SWAP(slots[i].process, dead, process))
+            return &slots[i];
+    }
+    return NULL;
+}
+
+static void attach(struct process *me)
+{
+    uint32_t pid = sys_pid();
+    uint64_t start = process_start(pid);
+    me->pids = start ? pid_namespace() : 0;
+    me->usage = the_usage(me);
+    if (!me->usage)
+        return;
+    uint64_t process = start << USAGE_PID_BITS | pid;
+    struct usage_slot *slot = find_slot(me, process);
+    if (!slot) { /* all taken: it counts for itself */
+        me->usage = sys_memory(sizeof *me->usage);
+        slot = me->usage ? find_slot(me, process) : NULL;
+    }
+    if (!slot)
+        return;
+    STORE(slot->pids, me->pids);
+    STORE(me->slot, slot);
+    uint64_t held = lock_usage(me);
+    slot->bytes = 0;
+    sweep(me);
+    unlock_usage(me, held);
+}
+
+struct process *attached(void)
+{
+    struct process *me = this_process();
+    if (!me || LOAD(me->slot))
+        return me;
+    lock_threads(&me->attaching);
+    if (!me->slot)
+        attach(me);
+    unlock_threads(&me->attaching);
+    return me->slot ? me : NULL;
+}
+
+enum { HOLDER = 0xFFFF, ONE_MORE = 0x10000, SPINS = 64, NAPS_TO_DOUBT = 10, NAPS_TO_FORCE = 3000 };
+
+/* Whether the holder died with the lock. Of one in another pid namespace only time can tell. */
+static int abandoned(const struct process *me, uint64_t lock, unsigned naps)
+{
+    const struct usage_slot *slot = &me->usage->slots[(lock & HOLDER) - 1];
+    if ((lock & HOLDER) > USAGE_SLOTS || !LOAD(slot->process) || ended(me, slot))
+        return 1;
+    return naps > NAPS_TO_FORCE && LOAD(slot->pids) != me->pids;
+}
+
+/* Until the lock changes hands, or its holder turns out to be dead: then it may be taken from him. */
+static int may_be_taken(const struct process *me, uint64_t lock)
+{
+    if (!(lock & HOLDER))
+        return 1;
+    for (unsigned i = 0; i < SPINS; i++) {
+        if (LOAD(me->usage->lock) != lock)
+            return 0;
+        sys_yield();
+    }
+    for (unsigned naps = 1; LOAD(me->usage->lock) == lock; naps++) {
+        if (naps % NAPS_TO_DOUBT == 0 && abandoned(me, lock, naps))
+            return 1;
+        sys_sleep_ms(1);
+    }
+    return 0;
+}
+
+uint64_t lock_usage(struct process *me)
+{
+    uint64_t number = (uint64_t)(me->slot - me->usage->slots) + 1;
+    for (;;) {
+        uint64_t lock = LOAD(me->usage->lock);
+        if (!may_be_taken(me, lock))
+            continue;
+        uint64_t held = ((lock & ~(uint64_t)HOLDER) + ONE_MORE) | number;
+        int inherited = (lock & HOLDER) != 0;
+        if (!SWAP(me->usage->lock, lock, held))
+            continue;
+        if (inherited)
+            sweep(me); /* who died may have been half through */
+        return held;
+    }
+}
+
+/* It is not ours any more if we were taken for dead. */
+void unlock_usage(struct process *me, uint64_t held) { (void)SWAP(me->usage->lock, held, held & ~(uint64_t)HOLDER); }
+
+void sweep(struct process *me)
+{
+    uint64_t total = 0;
+    for (struct usage_slot *slot = me->usage->slots; slot < me->usage->slots + USAGE_SLOTS; slot++) {
+        uint64_t process = LOAD(slot->process);
+        if (process && ended(me, slot) && SWAP(slot->process, process, (uint64_t)0))
+            slot->bytes = 0;
+        if (LOAD(slot->process))
+            total += slot->bytes;
+    }
+    me->usage->total = total;
+}

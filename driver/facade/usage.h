@@ -1,0 +1,42 @@
+/*
+ * What the programs of a session use of their GPU's memory: one file, made by
+ * the Go package internal/disguise, which includes this header, and mapped by
+ * every process that loads the CUDA facade. It is the only description of the
+ * layout.
+ *
+ * Whoever changes it holds the lock, and writes its own slot first: the total
+ * can be had again from the slots at any time.
+ */
+#ifndef COSPLAY_FACADE_USAGE_H
+#define COSPLAY_FACADE_USAGE_H
+
+#include <stdint.h>
+
+#define USAGE_MAGIC "COSPUSE"
+#define USAGE_VERSION 1
+enum { USAGE_SLOTS = 512 };
+
+/* A process: its pid in the lowest bits, above them its start time in clock ticks. 0 is free. */
+enum { USAGE_PID_BITS = 22 };
+
+struct usage_slot {
+    uint64_t process;
+    uint64_t pids; /* the number of the pid namespace in which that is so */
+    uint64_t bytes;
+};
+
+struct usage {
+    char magic[8];
+    uint32_t version;
+    uint32_t size; /* of this struct, bytes */
+
+    uint64_t lock;     /* a count that grows, and in the lowest 16 bits the holder's slot, from 1 */
+    uint64_t total;    /* bytes, of all slots */
+    uint64_t overhead; /* bytes in use besides: contexts, code; as last seen. 0 where others use the GPU too */
+    uint64_t peak;     /* of the two together */
+    uint64_t refused;  /* allocations that did not fit */
+
+    struct usage_slot slots[USAGE_SLOTS];
+};
+
+#endif

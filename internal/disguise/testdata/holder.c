@@ -1,0 +1,67 @@
+/*
+ * Does as it is told, line by line, and answers each line with one:
+ * holder LIBRARY. "take MIB" and "bytes N" allocate, "free" frees the last,
+ * "info" tells MIB free and total, "fork" allocates 1 MiB in a child, "exec"
+ * begins anew as another program of the same pid, "reset" resets the context.
+ */
+#include "cuda.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static CUdeviceptr last;
+
+/* The child of a fork has no CUDA, but frees and asks: nothing of the parent's may be counted off. */
+static int child(void)
+{
+    size_t free;
+    pid_t pid = fork();
+    if (pid == 0) {
+        CU(cuMemFree_v2)(last);
+        CU(cuMemAlloc_v2)(&last, MIB);
+        _exit(CU(cuMemGetInfo_v2)(&free, NULL));
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+static int reset(void)
+{
+    CUcontext context;
+    MUST(CU(cuDevicePrimaryCtxReset_v2)(0));
+    MUST(CU(cuDevicePrimaryCtxRetain)(&context, 0));
+    return CU(cuCtxSetCurrent)(context);
+}
+
+static void obey(const char *line, char **arguments)
+{
+    size_t number = 0, free, total;
+    if (sscanf(line, "take %zu", &number) == 1)
+        printf("%d\n", CU(cuMemAlloc_v2)(&last, number * MIB));
+    else if (sscanf(line, "bytes %zu", &number) == 1)
+        printf("%d\n", CU(cuMemAlloc_v2)(&last, number));
+    else if (strcmp(line, "free\n") == 0)
+        printf("%d\n", CU(cuMemFree_v2)(last));
+    else if (strcmp(line, "fork\n") == 0)
+        printf("%d\n", child());
+    else if (strcmp(line, "reset\n") == 0)
+        printf("%d\n", reset());
+    else if (strcmp(line, "exec\n") == 0)
+        execv(arguments[0], arguments);
+    else if (CU(cuMemGetInfo_v2)(&free, &total) == CUDA_SUCCESS)
+        printf("%zu of %zu\n", free / MIB, total / MIB);
+}
+
+int main(int count, char **arguments)
+{
+    char line[64];
+    (void)count;
+    setvbuf(stdin, NULL, _IONBF, 0); /* what follows "exec" is for the one that comes */
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    start(arguments[1]);
+    printf("ready\n");
+    while (fgets(line, sizeof line, stdin))
+        obey(line, arguments);
+    return 0;
+}

@@ -1,0 +1,269 @@
+package disguise_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cosplay/internal/disguise"
+)
+
+// holder is a program that allocates as it is told.
+type holder struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	input  io.Writer
+	output *bufio.Reader
+}
+
+func (s cudaSession) hold(t *testing.T, program string) *holder {
+	t.Helper()
+	c := s.command(program, s.facade())
+	input, err := c.StdinPipe()
+	check(t, err)
+	output, err := c.StdoutPipe()
+	check(t, err)
+	check(t, c.Start())
+	h := &holder{t, c, input, bufio.NewReader(output)}
+	t.Cleanup(h.kill)
+	h.expect("ready")
+	return h
+}
+
+func (h *holder) expect(want string) {
+	h.t.Helper()
+	got, err := h.output.ReadString('\n')
+	if got = strings.TrimSpace(got); got != want {
+		h.t.Fatalf("it says %q (%v), want %q", got, err, want)
+	}
+}
+
+func (h *holder) tell(order, want string) {
+	h.t.Helper()
+	_, err := io.WriteString(h.input, order+"\n")
+	check(h.t, err)
+	h.expect(want)
+}
+
+func (h *holder) kill() {
+	_ = h.cmd.Process.Kill() // it may have ended by itself
+	_ = h.cmd.Wait()
+}
+
+const outOfMemory = "2"
+
+// newSession is an RTX 2060 on the smallest slice of an H200.
+func newSession(t *testing.T) cudaSession {
+	t.Helper()
+	m := newMachine(t, "h200")
+	slice, _ := m.slice(t, 0, "1g.18gb", 0)
+	return m.installCUDA(t, "rtx-2060", slice)
+}
+
+func (s cudaSession) wantUsage(t *testing.T, want string) {
+	t.Helper()
+	u := s.usage()
+	got := fmt.Sprintf("total %d overhead %d peak %d refused %d processes %d", u.Total/mib, u.Overhead/mib, u.Peak/mib, u.Refused, len(u.Processes))
+	if got != want {
+		t.Errorf("the usage in MiB is %s, want %s", got, want)
+	}
+}
+
+// Two programs share the cap; what a killed one had is free for the other at
+// once, also where it only asks.
+func TestProcessesShareTheCap(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	first, second := s.hold(t, program), s.hold(t, program)
+	first.tell("take 4000", "0")
+	second.tell("info", "2144 of 6144")
+	second.tell("take 2145", outOfMemory)
+	second.tell("take 2144", "0")
+	second.tell("bytes 1", outOfMemory)
+	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 2 processes 2")
+	first.kill()
+	second.tell("info", "4000 of 6144")
+	s.wantUsage(t, "total 2144 overhead 0 peak 6144 refused 2 processes 1")
+	third := s.hold(t, program)
+	third.tell("take 4000", "0")
+	second.kill()
+	third.tell("take 2144", "0")
+	third.kill()
+	s.hold(t, program).tell("take 6144", "0")
+	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 2 processes 1")
+}
+
+// A context takes of the target's memory what it takes of the slice.
+func TestOverheadCounts(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t)
+	first := s.hold(t, program)
+	first.tell("info", "5844 of 6144")
+	second := s.hold(t, program)
+	first.tell("info", "5544 of 6144")
+	second.tell("take 5545", outOfMemory)
+	second.tell("take 5544", "0")
+	first.kill()
+	second.tell("take 300", "0")
+	second.tell("bytes 1", outOfMemory)
+	s.wantUsage(t, "total 5844 overhead 300 peak 6144 refused 2 processes 1")
+}
+
+// A fork's child owns nothing and frees nothing; the program that takes a
+// process over begins with nothing; a context that is reset leaves nothing.
+func TestForkExecReset(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	h := s.hold(t, program)
+	h.tell("take 1000", "0")
+	h.tell("fork", "3")                                                     // not initialised
+	s.wantUsage(t, "total 1000 overhead 0 peak 1001 refused 0 processes 1") // 1 for as long as the driver thought about it
+	h.tell("reset", "0")
+	s.wantUsage(t, "total 0 overhead 0 peak 1001 refused 0 processes 0")
+	h.tell("take 2000", "0")
+	h.tell("exec", "ready")
+	h.tell("take 3000", "0")
+	s.wantUsage(t, "total 3000 overhead 0 peak 3000 refused 0 processes 1")
+	h.tell("free", "0")
+	h.tell("free", "1") // as the driver says
+	s.wantUsage(t, "total 0 overhead 0 peak 3000 refused 0 processes 0")
+}
+
+// Eight programs race for the cap and half of them are killed, again and again.
+func TestRace(t *testing.T) {
+	program, holders := compiled(t, "racer"), compiled(t, "holder")
+	s := newSession(t).shared()
+	highest := make(chan int64)
+	stop := make(chan struct{})
+	go func() { highest <- s.watch(stop) }()
+	for round := range 3 {
+		var racers sync.WaitGroup
+		for i := range 8 {
+			racers.Go(func() { s.race(t, program, 8*round+i) })
+		}
+		racers.Wait()
+	}
+	close(stop)
+	if most := <-highest; most > 6144*mib || most < 4096*mib {
+		t.Errorf("the highest total is %d MiB, want it at the cap of 6144", most/mib)
+	}
+	u := s.usage()
+	var sum int64
+	for _, p := range u.Processes {
+		sum += p.Bytes
+	}
+	if sum != u.Total {
+		t.Errorf("the slots add up to %d, and the total says %d", sum, u.Total)
+	}
+	if u.Peak > 6144*mib || u.Refused == 0 {
+		t.Errorf("the peak is %d bytes with %d refusals, want a race at the cap of %d", u.Peak, u.Refused, 6144*mib)
+	}
+	s.hold(t, holders).tell("take 6144", "0")
+	s.wantUsage(t, fmt.Sprintf("total 6144 overhead 0 peak 6144 refused %d processes 1", u.Refused))
+	if p := s.usage().Processes[0]; p.Bytes != 6144*mib {
+		t.Errorf("process %d has %d bytes, and the total says %d", p.PID, p.Bytes, 6144*mib)
+	}
+}
+
+// watch tells the highest total that was ever written.
+func (s cudaSession) watch(stop chan struct{}) int64 {
+	var most int64
+	for {
+		select {
+		case <-stop:
+			return most
+		default:
+			most = max(most, s.usage().Total)
+		}
+	}
+}
+
+// race runs a program for a moment. One of two is killed wherever it is.
+func (s cudaSession) race(t *testing.T, program string, seed int) {
+	c := s.command(program, s.facade(), strconv.Itoa(seed))
+	enough, err := c.StdinPipe()
+	if err != nil || c.Start() != nil {
+		t.Error("a racer does not start")
+		return
+	}
+	time.Sleep(time.Duration(200+rand.IntN(200)) * time.Millisecond)
+	if seed%2 == 0 {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		return
+	}
+	enough.Close()
+	if err := c.Wait(); err != nil {
+		t.Errorf("racer %d: %v", seed, err)
+	}
+}
+
+// A program that is killed while it counts leaves the lock behind, and a total
+// that no slots make up: the next one mends both.
+func TestDeathWithTheLock(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	first, second := s.hold(t, program), s.hold(t, program)
+	first.tell("take 1000", "0") // in the first slot
+	second.tell("take 1", "0")
+	first.kill()
+	const lock, total = 16, 24 // as driver/facade/usage.h lays them out
+	file, err := os.OpenFile(filepath.Join(s.dir, "usage"), os.O_RDWR, 0)
+	check(t, err)
+	defer file.Close()
+	for at, value := range map[int64]uint64{lock: 7<<16 | 1, total: 6144 * mib} {
+		_, err := file.WriteAt(binary.NativeEndian.AppendUint64(nil, value), at)
+		check(t, err)
+	}
+	second.tell("take 6143", "0")
+	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 0 processes 1")
+}
+
+// The file is kept while it is sound, and open to all users of the session.
+func TestMakeUsage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "usage")
+	check(t, disguise.MakeUsage(path))
+	before, err := os.Stat(path)
+	check(t, err)
+	if before.Mode().Perm() != 0o666 {
+		t.Errorf("its mode is %v", before.Mode())
+	}
+	check(t, disguise.MakeUsage(path))
+	after, err := os.Stat(path)
+	check(t, err)
+	if !os.SameFile(before, after) {
+		t.Error("a sound file was replaced")
+	}
+	check(t, os.WriteFile(path, []byte("nonsense"), 0o666))
+	if _, err := disguise.ReadUsage(path); err == nil || !strings.Contains(err.Error(), "replace the session") {
+		t.Errorf("of nonsense the error is %v", err)
+	}
+	check(t, disguise.MakeUsage(path))
+	if u, err := disguise.ReadUsage(path); err != nil || u.Total != 0 {
+		t.Errorf("a new file tells %+v, %v", u, err)
+	}
+}
+
+// Without the file the cap still holds, for each program alone.
+func TestWithoutUsage(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	check(t, os.Remove(filepath.Join(s.dir, "usage")))
+	first, second := s.hold(t, program), s.hold(t, program)
+	for _, h := range []*holder{first, second} {
+		h.tell("take 6144", "0")
+		h.tell("bytes 1", outOfMemory)
+		h.tell("free", "0")
+		h.tell("info", "6144 of 6144")
+	}
+}

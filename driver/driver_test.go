@@ -10,9 +10,9 @@ import (
 	"cosplay/driver"
 )
 
-func nvml(t *testing.T) *elf.File {
+func open(t *testing.T, name string) *elf.File {
 	t.Helper()
-	data, err := driver.Library(driver.NVML)
+	data, err := driver.Library(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,54 +23,66 @@ func nvml(t *testing.T) *elf.File {
 	return file
 }
 
-// Every name of NVML is there and nothing else, or lazily binding programs die.
+// Every name is there and nothing else, or lazily binding programs die. Of libc
+// at most one function is taken, where there is one, of whatever version.
 func TestExports(t *testing.T) {
-	symbols, err := nvml(t).DynamicSymbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var exported []string
-	for _, s := range symbols {
-		exported = append(exported, s.Name)
-		if s.Section == elf.SHN_UNDEF {
-			t.Errorf("%s is undefined: the library would need libc", s.Name)
+	for _, c := range []struct {
+		library string
+		names   []string
+		count   int
+		needs   string
+	}{{driver.NVML, driver.Names(), 398, ""}, {driver.CUDA, driver.CUDANames(), 656, "getenv"}} {
+		symbols, err := open(t, c.library).DynamicSymbols()
+		if err != nil {
+			t.Fatal(err)
 		}
-		if s.HasVersion && s.VersionIndex.Index() > 1 {
-			t.Errorf("%s has the version %s", s.Name, s.Version)
+		var exported []string
+		for _, s := range symbols {
+			if s.HasVersion && s.VersionIndex.Index() > 1 {
+				t.Errorf("%s has the version %s", s.Name, s.Version)
+			}
+			if s.Section == elf.SHN_UNDEF {
+				if s.Name != c.needs || elf.ST_BIND(s.Info) != elf.STB_WEAK {
+					t.Errorf("%s is undefined: %s would need libc", s.Name, c.library)
+				}
+				continue
+			}
+			exported = append(exported, s.Name)
 		}
-	}
-	slices.Sort(exported)
-	names := driver.Names()
-	if len(names) != 398 || !slices.IsSorted(names) {
-		t.Errorf("names.txt has %d names, sorted: %v; want 398 in order", len(names), slices.IsSorted(names))
-	}
-	if !slices.Equal(exported, names) {
-		t.Errorf("the library exports %d names that are not the %d of names.txt", len(exported), len(names))
+		slices.Sort(exported)
+		if len(c.names) != c.count || !slices.IsSorted(c.names) {
+			t.Errorf("of %s there are %d names, sorted: %v; want %d in order", c.library, len(c.names), slices.IsSorted(c.names), c.count)
+		}
+		if !slices.Equal(exported, c.names) {
+			t.Errorf("%s exports %d names that are not the %d of names.txt", c.library, len(exported), len(c.names))
+		}
 	}
 }
 
 // What ties a library to one libc: needed files, versions, TLS, constructors.
 func TestLoadsEverywhere(t *testing.T) {
-	file := nvml(t)
-	soname, err := file.DynString(elf.DT_SONAME)
-	if err != nil || !slices.Equal(soname, []string{driver.NVML}) {
-		t.Errorf("the soname is %v, %v", soname, err)
-	}
-	needed, err := file.DynString(elf.DT_NEEDED)
-	if err != nil || len(needed) != 0 {
-		t.Errorf("it needs %v, %v", needed, err)
-	}
-	for _, tag := range []elf.DynTag{elf.DT_VERNEED, elf.DT_INIT, elf.DT_INIT_ARRAY, elf.DT_FINI, elf.DT_FINI_ARRAY, elf.DT_TEXTREL} {
-		if values, err := file.DynValue(tag); err != nil || len(values) != 0 {
-			t.Errorf("it has %v: %v, %v", tag, values, err)
+	for _, name := range []string{driver.NVML, driver.CUDA} {
+		file := open(t, name)
+		soname, err := file.DynString(elf.DT_SONAME)
+		if err != nil || !slices.Equal(soname, []string{name}) {
+			t.Errorf("the soname is %v, %v", soname, err)
 		}
-	}
-	for _, p := range file.Progs {
-		if p.Type == elf.PT_TLS {
-			t.Error("it has thread-local storage")
+		needed, err := file.DynString(elf.DT_NEEDED)
+		if err != nil || len(needed) != 0 {
+			t.Errorf("%s needs %v, %v", name, needed, err)
 		}
-		if p.Type == elf.PT_GNU_STACK && p.Flags&elf.PF_X != 0 {
-			t.Error("its stack is executable")
+		for _, tag := range []elf.DynTag{elf.DT_VERNEED, elf.DT_INIT, elf.DT_INIT_ARRAY, elf.DT_FINI, elf.DT_FINI_ARRAY, elf.DT_TEXTREL} {
+			if values, err := file.DynValue(tag); err != nil || len(values) != 0 {
+				t.Errorf("%s has %v: %v, %v", name, tag, values, err)
+			}
+		}
+		for _, p := range file.Progs {
+			if p.Type == elf.PT_TLS {
+				t.Errorf("%s has thread-local storage", name)
+			}
+			if p.Type == elf.PT_GNU_STACK && p.Flags&elf.PF_X != 0 {
+				t.Errorf("the stack of %s is executable", name)
+			}
 		}
 	}
 }

@@ -2,7 +2,8 @@
 #include "cudasim.h"
 #include "stub.h"
 
-extern const struct named every_name[]; /* all exports, in order, from names.txt; the last is empty */
+extern const struct named every_name[]; /* all exports, in order, from names.txt */
+extern const size_t every_name_count;
 
 /* Most second versions came with CUDA 3.2, when sizes became 64 bits. These came otherwise. */
 static const struct {
@@ -24,11 +25,26 @@ static int since(const char *name)
     return 3020;
 }
 
+static int order(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return (unsigned char)*a - (unsigned char)*b;
+}
+
 static void *find(const char *name)
 {
-    for (const struct named *n = every_name; n->name; n++)
-        if (equal(n->name, name))
-            return n->function;
+    size_t from = 0, to = every_name_count;
+    while (from < to) {
+        size_t middle = (from + to) / 2;
+        int side = order(name, every_name[middle].name);
+        if (side == 0)
+            return every_name[middle].function;
+        if (side < 0)
+            to = middle;
+        else
+            from = middle + 1;
+    }
     return NULL;
 }
 

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"debug/elf"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -30,7 +32,7 @@ func compiled(t testing.TB, name string) string {
 	return program
 }
 
-// session is a slice in the disguise of a target, with the CUDA facade.
+// cudaSession is a slice in the disguise of a target, with the CUDA facade.
 type cudaSession struct {
 	t     testing.TB
 	dir   string
@@ -176,4 +178,142 @@ func TestEntryPoints(t *testing.T) {
 			}
 		})
 	}
+}
+
+// told are the lines that a program printed, by their first word.
+func told(out string) answers {
+	lines := answers{}
+	for line := range strings.Lines(out) {
+		question, answer, _ := strings.Cut(strings.TrimSpace(line), " ")
+		lines[question] = answer
+	}
+	return lines
+}
+
+// What a program sees through the facade, and through one that has no figures.
+func TestShown(t *testing.T) {
+	program := compiled(t, "shown")
+	m := newMachine(t, "h200", "h200")
+	slice, _ := m.slice(t, 1, "1g.18gb", 0)
+	s := m.installCUDA(t, "rtx-2060", slice)
+	truth := told(s.run(program, m.cuda()))
+	digits := strings.ReplaceAll(strings.TrimPrefix(slice, "MIG-"), "-", "")
+	truth.expect(t, answers{"count": 1, "name": "NVIDIA H200 MIG 1g.18gb", "sms": 16, "uuid2": "0 " + digits, "ecc": 1, "capability": "9.0"})
+	told(s.run(program, s.facade())).expect(t, answers{
+		"count": 1, "name": "NVIDIA GeForce RTX 2060", "short": "NVIDIA", "total": 6144, "total32": 1<<32 - 1,
+		"uuid": "0 " + digits, "uuid2": "0 " + digits, "capability": "9.0", "threads": 1024,
+		"sms": 16, "clock": 1680000, "memory-clock": 7000000, "bus": 192, "ecc": 0, "properties": 1680000,
+		"free": 6144 - 300 - 100, "of": 6144, "free32": 1<<32 - 1, "of32": 1<<32 - 1,
+		"no-device": 101, "no-name": 1, "unknown": 1, "null": 0, "none": 1, "no-handle": 1, "no-array": 400, "lost": 1, "no-context": 201,
+	})
+	check(t, os.Remove(filepath.Join(s.dir, "figures")))
+	if got := told(s.run(program, s.facade())); !maps.Equal(got, truth) {
+		t.Errorf("without figures it tells %v, want the truth: %v", got, truth)
+	}
+}
+
+// Figures that make no sense are no reason to show the GPU behind.
+func TestDamagedFiguresOfCUDA(t *testing.T) {
+	program := compiled(t, "shown")
+	m := newMachine(t, "h200")
+	slice, _ := m.slice(t, 0, "1g.18gb", 0)
+	s := m.installCUDA(t, "rtx-2060", slice)
+	check(t, os.Remove(filepath.Join(s.dir, "figures")))
+	check(t, os.WriteFile(filepath.Join(s.dir, "figures"), []byte("nonsense"), 0o444))
+	out, err := s.command(program, s.facade()).CombinedOutput()
+	if err == nil || string(out) != "CU(cuInit)(0) answers 803\n" {
+		t.Errorf("it says %q, %v", out, err)
+	}
+}
+
+// baseNames are the names that a program asks for, without version and stream.
+func baseNames() []string {
+	var names []string
+	for _, name := range driver.CUDANames() {
+		for _, suffix := range []string{"_ptsz", "_ptds", "_v2", "_v3", "_v4"} {
+			name = strings.TrimSuffix(name, suffix)
+		}
+		if !strings.HasPrefix(name, "cudbg") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// cuGetProcAddress gives the facade's function wherever it gives the driver's.
+func TestResolve(t *testing.T) {
+	program := compiled(t, "resolve")
+	m := newMachine(t, "h200")
+	slice, _ := m.slice(t, 0, "1g.18gb", 0)
+	s := m.installCUDA(t, "rtx-2060", slice)
+	args := append([]string{s.facade(), m.cuda()}, baseNames()...)
+	var asked, swapped int
+	if _, err := fmt.Sscanf(s.run(program, args...), "asked %d, swapped %d", &asked, &swapped); err != nil {
+		t.Fatal(err)
+	}
+	if asked < 20_000 || swapped < 2000 || swapped > asked/4 {
+		t.Errorf("of %d functions %d were the facade's", asked, swapped)
+	}
+}
+
+// One needed library, at the private path, two weak functions of libc, and
+// nothing that ties it to one of them.
+func TestCUDALoadsEverywhere(t *testing.T) {
+	m := newMachine(t, "h200")
+	slice, _ := m.slice(t, 0, "1g.18gb", 0)
+	s := m.installCUDA(t, "rtx-2060", slice)
+	file, err := elf.Open(s.facade())
+	check(t, err)
+	defer file.Close()
+	loadsEverywhere(t, file, driver.CUDA, filepath.Join(s.dir, "real", driver.CUDA))
+	symbols, err := file.DynamicSymbols()
+	check(t, err)
+	var needs []string
+	for _, symbol := range symbols {
+		if symbol.HasVersion && symbol.VersionIndex.Index() > 1 {
+			t.Errorf("%s has the version %s", symbol.Name, symbol.Version)
+		}
+		if symbol.Section == elf.SHN_UNDEF {
+			needs = append(needs, symbol.Name)
+			if elf.ST_BIND(symbol.Info) != elf.STB_WEAK {
+				t.Errorf("%s is not weak", symbol.Name)
+			}
+		}
+	}
+	slices.Sort(needs)
+	if !slices.Equal(needs, []string{"dlopen", "dlsym"}) {
+		t.Errorf("it needs %v", needs)
+	}
+}
+
+func TestInstallCUDARefuses(t *testing.T) {
+	for path, says := range map[string]string{"/nowhere/libcuda.so.1": "no CUDA driver at", "libcuda.so.1": "absolute path"} {
+		if err := disguise.InstallCUDA(t.TempDir(), path); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v, want one that says %q", err, says)
+		}
+	}
+}
+
+// The folder is brought up to date with what is used kept, and emptied again.
+func TestInstallAndRemoveCUDA(t *testing.T) {
+	s := newSession(t).shared()
+	h := s.hold(t, compiled(t, "holder"))
+	h.tell("take 1000", "0")
+	check(t, disguise.InstallCUDA(s.dir, mustRead(t, filepath.Join(s.dir, "real", driver.CUDA))))
+	h.tell("take 1000", "0")
+	s.wantUsage(t, "total 2000 overhead 0 peak 2000 refused 0 processes 1")
+	for range 2 {
+		check(t, disguise.Remove(s.dir))
+		if left, err := os.ReadDir(s.dir); err != nil || len(left) != 0 {
+			t.Fatalf("it leaves %v, %v", left, err)
+		}
+	}
+}
+
+func mustRead(t *testing.T, link string) string {
+	t.Helper()
+	path, err := os.Readlink(link)
+	check(t, err)
+	return path
 }

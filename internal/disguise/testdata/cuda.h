@@ -33,7 +33,7 @@ static void must(CUresult answer, const char *what)
 }
 #define MUST(call) must(call, #call)
 
-static void start(const char *path)
+__attribute__((unused)) static void start(const char *path)
 {
     CUcontext context;
     library = dlopen(path, RTLD_NOW);
@@ -46,7 +46,7 @@ static void start(const char *path)
     MUST(CU(cuCtxSetCurrent)(context));
 }
 
-static size_t free_bytes(void)
+__attribute__((unused)) static size_t free_bytes(void)
 {
     size_t free, total;
     MUST(CU(cuMemGetInfo_v2)(&free, &total));

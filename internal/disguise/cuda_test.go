@@ -317,3 +317,38 @@ func mustRead(t *testing.T, link string) string {
 	check(t, err)
 	return path
 }
+
+// What the CUDA facade costs, in ns: to load it, for an allocation and its free,
+// for a query. The instant driver takes no time of its own; the promise is under
+// 500 ns for an allocation beyond the driver's.
+func BenchmarkCUDA(b *testing.B) {
+	program := compiled(b, "cost")
+	m := newMachine(b, "h200")
+	slice, _ := m.slice(b, 0, "1g.18gb", 0)
+	instant := filepath.Join(b.TempDir(), "instant.so")
+	out, err := exec.Command("cc", "-O2", "-shared", "-fPIC", "-I../../driver", "-o", instant, "testdata/instant.c").CombinedOutput()
+	if err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	for _, d := range []struct{ name, path string }{{"simulated", m.cuda()}, {"instant", instant}} {
+		s := m.installCUDA(b, "rtx-2060", slice)
+		check(b, disguise.InstallCUDA(s.dir, d.path))
+		for _, call := range []string{"load", "pair", "query"} {
+			for _, l := range []struct{ name, path string }{{"plain", d.path}, {"disguised", s.facade()}} {
+				b.Run(d.name+"/"+call+"/"+l.name, func(b *testing.B) {
+					var best float64
+					for range b.N {
+						var ns float64
+						if _, err := fmt.Sscan(s.run(program, l.path, call), &ns); err != nil {
+							b.Fatal(err)
+						}
+						if best == 0 || ns < best {
+							best = ns
+						}
+					}
+					b.ReportMetric(best, "ns/call")
+				})
+			}
+		}
+	}
+}

@@ -28,7 +28,11 @@ type holder struct {
 
 func (s cudaSession) hold(t *testing.T, program string) *holder {
 	t.Helper()
-	c := s.command(program, s.facade())
+	return holdOn(t, s.command(program, s.facade()))
+}
+
+func holdOn(t *testing.T, c *exec.Cmd) *holder {
+	t.Helper()
 	input, err := c.StdinPipe()
 	check(t, err)
 	output, err := c.StdoutPipe()

@@ -12,6 +12,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -162,8 +163,29 @@ func (h *Host) locked(f func(*C.struct_sim_host) error) error {
 	if err := unix.Flock(int(h.file.Fd()), unix.LOCK_EX); err != nil {
 		return fmt.Errorf("cannot lock %s: %w", h.file.Name(), err)
 	}
+	h.sweep(view(h.data))
 	err := f(view(h.data))
 	return errors.Join(err, unix.Flock(int(h.file.Fd()), unix.LOCK_UN))
+}
+
+// sweep removes programs that ended without a word, as the drivers do.
+func (h *Host) sweep(host *C.struct_sim_host) {
+	for g := range gpus(host) {
+		processes := gpus(host)[g].processes[:]
+		for i := range processes {
+			byte := C.SIM_PROCESS_LOCKS + int64(g*len(processes)+i)
+			if processes[i].by_driver != 0 && !h.byteLocked(byte) {
+				processes[i] = C.struct_sim_process{}
+			}
+		}
+	}
+}
+
+// byteLocked tells whether another than us holds a byte of the file.
+func (h *Host) byteLocked(byte int64) bool {
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: byte, Len: 1}
+	err := unix.FcntlFlock(h.file.Fd(), unix.F_OFD_GETLK, &lock)
+	return err != nil || lock.Type != unix.F_UNLCK
 }
 
 // onGPU runs f on one GPU, locked.

@@ -1,0 +1,87 @@
+package disguise_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// alone runs a program on the simulated driver itself, with no facade.
+func (m machine) alone(t *testing.T, program, visible string) *holder {
+	t.Helper()
+	return holdOn(t, cudaSession{t: t, slice: visible}.command(program, m.cuda()))
+}
+
+// What a simulated slice has is shared by all its programs, contexts included,
+// and NVML tells who has how much. Who is killed is gone.
+func TestSimulatedSlice(t *testing.T) {
+	program := compiled(t, "holder")
+	m := newMachine(t, "h200")
+	slice, instance := m.slice(t, 0, "1g.18gb", 0)
+	other, _ := m.slice(t, 0, "1g.18gb", 1)
+	const has = 16384 // MiB, by the profile
+	first, second, neighbour := m.alone(t, program, slice), m.alone(t, program, slice), m.alone(t, program, other)
+	first.tell("info", fmt.Sprintf("%d of %d", has-600, has))
+	first.tell("take 10000", "0")
+	second.tell(fmt.Sprintf("take %d", has-600-10000+1), outOfMemory)
+	second.tell(fmt.Sprintf("take %d", has-600-10000), "0")
+	second.tell("bytes 1", outOfMemory)
+	neighbour.tell("info", fmt.Sprintf("%d of %d", has-300, has))
+	listed := fmt.Sprint(ask(t, m.library())["processes"])
+	for pid, mib64 := range map[int]int{first.cmd.Process.Pid: 10300, second.cmd.Process.Pid: has - 10300, neighbour.cmd.Process.Pid: 300} {
+		if want := fmt.Sprintf("Pid:%d UsedGpuMemory:%d]", pid, mib64*mib); !strings.Contains(listed, want) {
+			t.Errorf("NVML lists %s, want %s in it", listed, want)
+		}
+	}
+	if err := m.DestroySlice(0, instance); err == nil {
+		t.Error("a slice that is in use was destroyed")
+	}
+	first.kill()
+	second.tell("take 10300", "0")
+	second.kill()
+	check(t, m.DestroySlice(0, instance))
+	neighbour.kill()
+	ask(t, m.library()).expect(t, answers{"processes": "[]"})
+}
+
+// CUDA's ways of naming devices, and what is none.
+func TestSimulatedDevices(t *testing.T) {
+	program := compiled(t, "shown")
+	m := newMachine(t, "h200", "l40s")
+	slice, _ := m.slice(t, 0, "3g.71gb", 0)
+	whole := m.gpu(t, 1).UUID
+	for visible, want := range map[string]answers{
+		slice:               {"count": 1, "name": "NVIDIA H200 MIG 3g.71gb", "sms": 60},
+		"0":                 {"count": 1, "name": "NVIDIA H200 MIG 3g.71gb"}, // with MIG on, a GPU is its first slice
+		"1,0":               {"count": 2, "name": "NVIDIA L40S"},
+		whole[:12]:          {"count": 1, "name": "NVIDIA L40S"},
+		whole + ",9," + "0": {"count": 1, "name": "NVIDIA L40S"}, // up to the first that is none
+	} {
+		told(cudaSession{t: t, slice: visible}.run(program, m.cuda())).expect(t, want)
+		if t.Failed() {
+			t.Fatalf("with CUDA_VISIBLE_DEVICES=%s", visible)
+		}
+	}
+	for _, visible := range []string{"", "2", "MIG-0"} {
+		out, err := cudaSession{t: t, slice: visible}.command(program, m.cuda()).CombinedOutput()
+		if err == nil || string(out) != "CU(cuInit)(0) answers 100\n" {
+			t.Errorf("with CUDA_VISIBLE_DEVICES=%q it says %q, %v", visible, out, err)
+		}
+	}
+}
+
+// Memory of a simulated GPU costs none of the machine's until it is touched.
+func TestSimulatedMemoryIsLazy(t *testing.T) {
+	m := newMachine(t, "h200")
+	h := m.alone(t, compiled(t, "holder"), "0")
+	for range 5 {
+		h.tell(fmt.Sprintf("take %d", 24<<10), "0")
+	}
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", h.cmd.Process.Pid))
+	check(t, err)
+	var size, resident int
+	if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil || size*os.Getpagesize() < 120<<30 || resident*os.Getpagesize() > 64<<20 {
+		t.Errorf("of %d pages %d are resident (%v), want 120 GiB and hardly any", size, resident, err)
+	}
+}

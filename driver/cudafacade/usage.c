@@ -1,48 +1,21 @@
 #include "usage.h"
 
-#include <fcntl.h>
-
-__attribute__((used)) static volatile const char usage_path[FACADE_PATH_SIZE] = FACADE_USAGE_MARK;
-
 #define LOAD(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 #define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELEASE)
 #define SWAP(field, from, to) __atomic_compare_exchange_n(&(field), &(from), to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
-
-static struct usage *map_shared(void)
-{
-    long fd = sys_open((const char *)usage_path, O_RDWR);
-    if (fd < 0)
-        return NULL;
-    struct usage *usage = sys_size(fd) == (long)sizeof *usage ? sys_map(fd, sizeof *usage, 1) : NULL;
-    sys_close(fd);
-    if (usage && memcmp(usage->magic, USAGE_MAGIC, sizeof usage->magic) == 0 && usage->version == USAGE_VERSION &&
-        usage->size == sizeof *usage)
-        return usage;
-    if (usage)
-        sys_unmap(usage, sizeof *usage);
-    return NULL;
-}
 
 /* Mapped once; a fork's child goes on with it. Without the file the cap still holds for each process. */
 static struct usage *the_usage(struct process *process)
 {
     static struct usage *shared;
     if (!shared)
-        shared = map_shared();
+        shared = map_usage(1);
     return shared ? shared : process->usage ? process->usage : sys_memory(sizeof *shared);
 }
 
-static uint32_t pid_of(uint64_t process) { return (uint32_t)(process & ((1 << USAGE_PID_BITS) - 1)); }
-static uint64_t start_of(uint64_t process) { return process >> USAGE_PID_BITS; }
-
-/* Only who sees the same pids can tell; and nobody where /proc is not to be read. */
 static int ended(const struct process *me, const struct usage_slot *slot)
 {
-    uint64_t process = LOAD(slot->process);
-    if (!process || slot == me->slot || !me->pids || LOAD(slot->pids) != me->pids)
-        return 0;
-    uint64_t start = process_start(pid_of(process));
-    return start != start_of(process) && (start || !process_is_anothers(pid_of(process)));
+    return slot != me->slot && slot_ended(slot, me->pids);
 }
 
 /* A slot for whom it may be: the one that it left when it became another program, a free one, a dead one's. */

@@ -3,7 +3,7 @@
 #define COSPLAY_CUDAFACADE_USAGE_H
 
 #include "facade.h"
-#include "facade/usage.h"
+#include "facade/slots.h"
 
 /* Gives the process a slot, if it has none yet; NULL when there is no memory. */
 struct process *attached(void);

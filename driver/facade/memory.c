@@ -1,5 +1,6 @@
 /* Memory and processes: those of the slice, in the frame of the target. */
 #include "facade.h"
+#include "slots.h"
 
 #define MIB (1024ULL * 1024ULL)
 
@@ -13,6 +14,31 @@ static nvmlReturn_t check_and_find(const struct figures *target, nvmlDevice_t de
     return answer == NVML_SUCCESS ? find_slice(target, slice) : answer;
 }
 
+/* What the session's programs count; NULL where they do not, and the driver's word stands. */
+static const struct usage *counted(void)
+{
+    static const struct usage *known;
+    if (!known)
+        known = map_usage(0);
+    return known;
+}
+
+static int lives(const struct usage_slot *slot, uint64_t pids) { return slot->process && !slot_ended(slot, pids); }
+
+/* As the CUDA facade reckons: what is counted, or all that is used where that is the session's own. */
+static unsigned long long used_by_session(const struct figures *target, unsigned long long drivers)
+{
+    const struct usage *usage = counted();
+    if (!usage)
+        return drivers;
+    unsigned long long sum = 0;
+    uint64_t pids = pid_namespace();
+    for (const struct usage_slot *slot = usage->slots; slot < usage->slots + USAGE_SLOTS; slot++)
+        if (lives(slot, pids))
+            sum += slot->bytes;
+    return target->own_slice && drivers > sum ? drivers : sum;
+}
+
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
     DISGUISE(nvmlDeviceGetMemoryInfo, device, memory);
@@ -23,7 +49,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
     if (answer != NVML_SUCCESS)
         return answer;
     memory->total = target->memory_mib * MIB;
-    memory->used = least(memory->used, memory->total);
+    memory->used = least(used_by_session(target, memory->used), memory->total);
     memory->free = memory->total - memory->used;
     return NVML_SUCCESS;
 }
@@ -39,7 +65,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
         return answer;
     memory->total = target->memory_mib * MIB;
     memory->reserved = least(memory->reserved, memory->total);
-    memory->used = least(memory->used, memory->total - memory->reserved);
+    memory->used = least(used_by_session(target, memory->used), memory->total - memory->reserved);
     memory->free = memory->total - memory->reserved - memory->used;
     return NVML_SUCCESS;
 }
@@ -89,15 +115,61 @@ static void keep(nvmlProcessInfo_v1_t *processes, unsigned count) { (void)proces
         return answer;                                                                        \
     }
 
-PROCESSES(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t, keep)
 PROCESSES(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t, keep)
 PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t, keep)
-PROCESSES(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, forget_instances)
 PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t, forget_instances)
 PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, forget_instances)
-PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_t, forget_instances)
 PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t, forget_instances)
 PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t, forget_instances)
+
+/* The processes that count, by the pids that they know each other by; contexts are shared out evenly. */
+static unsigned list_counted(const struct usage *usage, nvmlProcessInfo_t *processes)
+{
+    unsigned n = 0;
+    uint64_t pids = pid_namespace();
+    for (const struct usage_slot *slot = usage->slots; slot < usage->slots + USAGE_SLOTS; slot++)
+        if (lives(slot, pids))
+            processes[n++] = (nvmlProcessInfo_t){slot_pid(slot->process), slot->bytes, (unsigned)NO_INSTANCE,
+                                                 (unsigned)NO_INSTANCE};
+    for (unsigned i = 0; i < n; i++)
+        processes[i].usedGpuMemory += usage->overhead / n;
+    return n;
+}
+
+static void put_v1(nvmlProcessInfo_v1_t *to, nvmlProcessInfo_t from)
+{
+    *to = (nvmlProcessInfo_v1_t){from.pid, from.usedGpuMemory};
+}
+
+static void put_v2(nvmlProcessInfo_v2_t *to, nvmlProcessInfo_t from) { *to = from; }
+
+/* Where nothing is counted, the driver's own list; else that of the slots. */
+#define COMPUTE_PROCESSES(name, info, treat, put)                                             \
+    nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, info *processes)              \
+    {                                                                                         \
+        DISGUISE(name, device, count, processes);                                             \
+        nvmlDevice_t slice;                                                                   \
+        nvmlReturn_t answer = check_and_find(target, device, &slice);                         \
+        const struct usage *usage = counted();                                                \
+        if (answer == NVML_SUCCESS && (!usage || !count))                                     \
+            answer = DRIVER(name)(slice, count, processes);                                   \
+        if (answer != NVML_SUCCESS)                                                           \
+            return answer;                                                                    \
+        if (!usage) {                                                                         \
+            treat(processes, processes ? *count : 0);                                         \
+            return answer;                                                                    \
+        }                                                                                     \
+        nvmlProcessInfo_t listed[USAGE_SLOTS];                                                \
+        unsigned have = list_counted(usage, listed), room = processes ? *count : 0;           \
+        *count = have;                                                                        \
+        for (unsigned i = 0; i < have && i < room; i++)                                       \
+            put(&processes[i], listed[i]);                                                    \
+        return have > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;                     \
+    }
+
+COMPUTE_PROCESSES(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t, keep, put_v1)
+COMPUTE_PROCESSES(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, forget_instances, put_v2)
+COMPUTE_PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_t, forget_instances, put_v2)
 
 nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *list)
 {

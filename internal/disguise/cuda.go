@@ -1,16 +1,11 @@
 package disguise
 
-// #include "figures.h"
-import "C"
-
 import (
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
-
-	"cosplay/driver"
 )
 
 // InstallCUDA puts the CUDA facade beside the NVML facade that Install put into
@@ -34,22 +29,9 @@ func InstallCUDA(dir, realLibrary string) error {
 	if err := renameio.Symlink(realLibrary, filepath.Join(dir, cudaDriverFile)); err != nil {
 		return fmt.Errorf("linking the CUDA driver: %w", err)
 	}
-	usage := filepath.Join(dir, usageFile)
-	if err := MakeUsage(usage); err != nil {
+	if err := MakeUsage(filepath.Join(dir, usageFile)); err != nil {
 		return err
 	}
 	// Last: without what it needs it would not load, or show the GPU behind it.
-	return WriteCUDAFacade(filepath.Join(dir, cudaFacadeFile), filepath.Join(dir, cudaDriverFile), filepath.Join(dir, figuresFile), usage)
-}
-
-// WriteCUDAFacade writes the CUDA facade to a file, whole or not at all, for
-// programs that find the CUDA driver, the figures and the file of what is used
-// at these absolute paths. They need not be there yet.
-func WriteCUDAFacade(path, realLibrary, figures, usage string) error {
-	return writeLibrary(path, driver.CUDAFacade, map[string]string{
-		neededMark:            realLibrary,
-		C.FACADE_DRIVER_MARK:  realLibrary,
-		C.FACADE_FIGURES_MARK: figures,
-		C.FACADE_USAGE_MARK:   usage,
-	})
+	return WriteCUDAFacade(filepath.Join(dir, cudaFacadeFile), filepath.Join(dir, cudaDriverFile), filepath.Join(dir, figuresFile))
 }

@@ -63,7 +63,7 @@ func TestSimulatedDevices(t *testing.T) {
 			t.Fatalf("with CUDA_VISIBLE_DEVICES=%s", visible)
 		}
 	}
-	for _, visible := range []string{"", "2", "MIG-0"} {
+	for _, visible := range []string{"", "2", "MIG-none"} {
 		out, err := cudaSession{t: t, slice: visible}.command(program, m.cuda()).CombinedOutput()
 		if err == nil || string(out) != "CU(cuInit)(0) answers 100\n" {
 			t.Errorf("with CUDA_VISIBLE_DEVICES=%q it says %q, %v", visible, out, err)

@@ -93,28 +93,33 @@ func Remove(dir string) error {
 }
 
 // WriteFacade writes the NVML facade to a file, whole or not at all, for programs
-// that find the driver's NVML library and the figures at these absolute paths.
-// They need not be there yet.
+// that find the driver's NVML library and the figures at these absolute paths,
+// and beside the figures the file of what is used. They need not be there yet.
 func WriteFacade(path, realLibrary, figures string) error {
-	return writeLibrary(path, driver.Facade, map[string]string{
-		neededMark:            realLibrary,
-		C.FACADE_DRIVER_MARK:  realLibrary,
-		C.FACADE_FIGURES_MARK: figures,
-	})
+	return writeLibrary(path, driver.Facade, realLibrary, figures)
+}
+
+// WriteCUDAFacade does the same for the CUDA facade and the CUDA driver.
+func WriteCUDAFacade(path, realLibrary, figures string) error {
+	return writeLibrary(path, driver.CUDAFacade, realLibrary, figures)
 }
 
 // neededMark is the name of the one library that a facade needs, as built: a
 // mark and dots, as long as the longest path.
 var neededMark = C.FACADE_NEEDED_MARK + strings.Repeat(".", C.FACADE_PATH_SIZE-1-len(C.FACADE_NEEDED_MARK))
 
-// writeLibrary writes a facade with paths over its marks.
-func writeLibrary(path, name string, paths map[string]string) error {
+func writeLibrary(path, name, realLibrary, figures string) error {
 	library, err := driver.Library(name)
 	if err != nil {
 		return err
 	}
 	library = bytes.Clone(library)
-	for mark, to := range paths {
+	for mark, to := range map[string]string{
+		neededMark:            realLibrary,
+		C.FACADE_DRIVER_MARK:  realLibrary,
+		C.FACADE_FIGURES_MARK: figures,
+		C.FACADE_USAGE_MARK:   filepath.Join(filepath.Dir(figures), usageFile),
+	} {
 		if !filepath.IsAbs(to) || len(to) >= C.FACADE_PATH_SIZE {
 			return fmt.Errorf("the facade cannot take the path %q: it must be absolute and below %d bytes", to, C.FACADE_PATH_SIZE)
 		}

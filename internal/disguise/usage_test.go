@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"cosplay/driver"
 	"cosplay/internal/disguise"
 )
 
@@ -269,5 +270,36 @@ func TestWithoutUsage(t *testing.T) {
 		h.tell("bytes 1", outOfMemory)
 		h.tell("free", "0")
 		h.tell("info", "6144 of 6144")
+	}
+}
+
+// NVML tells the same of memory as CUDA does, and of who has it.
+func TestNVMLAgrees(t *testing.T) {
+	program := compiled(t, "holder")
+	own := newSession(t)
+	for name, c := range map[string]struct {
+		session cudaSession
+		context int // MiB that each program's context is told to take
+	}{"own slice": {own, 300}, "shared": {newSession(t).shared(), 0}} {
+		t.Run(name, func(t *testing.T) {
+			first, second := c.session.hold(t, program), c.session.hold(t, program)
+			first.tell("take 1000", "0")
+			second.tell("take 2000", "0")
+			used := 3000 + 2*c.context
+			first.tell("info", fmt.Sprintf("%d of 6144", 6144-used))
+			process := func(pid, size int) string {
+				return fmt.Sprintf("map[ComputeInstanceId:4294967295 GpuInstanceId:4294967295 Pid:%d UsedGpuMemory:%d]", pid, (size+c.context)*mib)
+			}
+			nvml := filepath.Join(lib(c.session.dir), driver.NVML)
+			ask(t, nvml).expect(t, answers{
+				"memory":    memory("Free", 6144-used, "Total", 6144, "Used", used),
+				"processes": "[" + process(first.cmd.Process.Pid, 1000) + " " + process(second.cmd.Process.Pid, 2000) + "]",
+			})
+			first.kill()
+			used -= 1000 + c.context
+			ask(t, nvml).expect(t, answers{"memory": memory("Free", 6144-used, "Total", 6144, "Used", used)})
+			second.tell("info", fmt.Sprintf("%d of 6144", 6144-used))
+			ask(t, nvml).expect(t, answers{"processes": "[" + process(second.cmd.Process.Pid, 2000) + "]"})
+		})
 	}
 }

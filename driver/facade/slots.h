@@ -1,0 +1,19 @@
+/* The session's file of what is used, as both facades read it. */
+#ifndef COSPLAY_FACADE_SLOTS_H
+#define COSPLAY_FACADE_SLOTS_H
+
+#include "sim/base.h"
+#include "usage.h"
+
+/* NULL when there is none that makes sense. */
+struct usage *map_usage(int writable);
+
+static inline uint32_t slot_pid(uint64_t process) { return (uint32_t)(process & ((1 << USAGE_PID_BITS) - 1)); }
+
+/*
+ * Whether the process of a slot has ended. Only who sees the same pids can tell,
+ * pids being the number of that namespace; to all others it goes on.
+ */
+int slot_ended(const struct usage_slot *slot, uint64_t pids);
+
+#endif

@@ -22,11 +22,14 @@ static void count(struct process *me, uint64_t bytes)
     note_peak(me->usage, me->usage->total + me->usage->overhead);
 }
 
+/* The first time, the process has its context already, and nobody has looked yet at what that takes. */
 static int attempt(const struct figures *target, uint64_t bytes, int keep)
 {
     struct process *me = attached();
     if (!me)
         return 0;
+    if (!__atomic_test_and_set(&me->has_taken, __ATOMIC_RELAXED))
+        look_at_overhead(target);
     uint64_t held = lock_usage(me);
     int fits = bytes <= room(target, me->usage);
     if (fits && keep)
@@ -125,6 +128,9 @@ int take(const struct figures *target, uint64_t bytes)
 
 int would_fit(const struct figures *target, uint64_t bytes)
 {
+    struct process *me = attached();
+    if (me)
+        __atomic_store_n(&me->has_graphs, 1, __ATOMIC_RELAXED);
     if (attempt(target, bytes, 0))
         return 1;
     trim_pools(target);

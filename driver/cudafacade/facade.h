@@ -43,6 +43,8 @@ struct process {
     char lock;      /* of the tables */
     char pool_lock; /* held over calls of the driver, which the other never is */
     char attaching;
+    char has_taken;  /* or tried to */
+    char has_graphs; /* with memory of their own */
     uint32_t pid;
     uint64_t pids;
     struct table blocks;   /* linear memory and arrays; owner: the context */
@@ -61,7 +63,7 @@ int take_if_there_is_room(const struct figures *target, uint64_t bytes);
 uint64_t take_what_fits(const struct figures *target, uint64_t bytes);
 void give(uint64_t bytes);
 
-/* Whether it would fit, for what is only announced. */
+/* Whether it would fit: a graph takes it later. */
 int would_fit(const struct figures *target, uint64_t bytes);
 
 /* In use by the session, those that ended not counted: at most what the target has. */

@@ -204,7 +204,7 @@ void settle_graphs(const struct figures *target)
     struct process *me = this_process();
     CUdevice device;
     uint64_t now = 0;
-    if (!me || DRIVER(cuCtxGetDevice)(&device) != CUDA_SUCCESS)
+    if (!me || !__atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) || DRIVER(cuCtxGetDevice)(&device) != CUDA_SUCCESS)
         return;
     if (DRIVER(cuDeviceGetGraphMemAttribute)(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &now) != CUDA_SUCCESS)
         return;

@@ -113,6 +113,7 @@ func TestOverheadCounts(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t)
 	first := s.hold(t, program)
+	first.tell("take 5845", outOfMemory)
 	first.tell("info", "5844 of 6144")
 	second := s.hold(t, program)
 	first.tell("info", "5544 of 6144")
@@ -121,7 +122,7 @@ func TestOverheadCounts(t *testing.T) {
 	first.kill()
 	second.tell("take 300", "0")
 	second.tell("bytes 1", outOfMemory)
-	s.wantUsage(t, "total 5844 overhead 300 peak 6144 refused 2 processes 1")
+	s.wantUsage(t, "total 5844 overhead 300 peak 6144 refused 3 processes 1")
 }
 
 // A fork's child owns nothing and frees nothing; the program that takes a

@@ -227,12 +227,13 @@ func TestDeathWithTheLock(t *testing.T) {
 	file, err := os.OpenFile(filepath.Join(s.dir, "usage"), os.O_RDWR, 0)
 	check(t, err)
 	defer file.Close()
-	for at, value := range map[int64]uint64{lock: 7<<16 | 1, total: 6144 * mib} {
+	for at, value := range map[int64]uint64{lock: 7<<16 | 1, total: 0} {
 		_, err := file.WriteAt(binary.NativeEndian.AppendUint64(nil, value), at)
 		check(t, err)
 	}
+	second.tell("take 6144", outOfMemory)
 	second.tell("take 6143", "0")
-	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 0 processes 1")
+	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 1 processes 1")
 }
 
 // The file is kept while it is sound, and open to all users of the session.

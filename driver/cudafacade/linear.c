@@ -8,10 +8,9 @@ static uint64_t current_context(void)
 }
 
 /* Without memory to remember in, it stays counted until the process ends. */
-static void remember(uint64_t key, uint64_t bytes)
+static void remember(uint64_t key, uint64_t bytes, uint64_t context)
 {
     struct process *me = this_process();
-    uint64_t context = current_context();
     lock_threads(&me->lock);
     struct entry *entry = table_add(&me->blocks, key);
     if (entry) {
@@ -40,7 +39,7 @@ static struct entry forget(uint64_t key)
 static CUresult allocated(CUresult answer, uint64_t key, uint64_t bytes)
 {
     if (answer == CUDA_SUCCESS)
-        remember(key, bytes);
+        remember(key, bytes, current_context());
     else
         give(bytes);
     return answer;
@@ -53,7 +52,7 @@ static CUresult freed(const struct figures *target, CUresult answer, struct entr
     else if (answer == CUDA_SUCCESS)
         settle_pools(target); /* it may have been a pool's */
     else if (entry.key)
-        remember(entry.key, entry.size);
+        remember(entry.key, entry.size, entry.owner);
     return answer;
 }
 

@@ -134,6 +134,8 @@ func TestForkExecReset(t *testing.T) {
 	h.tell("take 1000", "0")
 	h.tell("fork", "3")                                                     // not initialised
 	s.wantUsage(t, "total 1000 overhead 0 peak 1001 refused 0 processes 1") // 1 for as long as the driver thought about it
+	h.tell("stray", "201")
+	s.wantUsage(t, "total 1000 overhead 0 peak 1001 refused 0 processes 1")
 	h.tell("reset", "0")
 	s.wantUsage(t, "total 0 overhead 0 peak 1001 refused 0 processes 0")
 	h.tell("take 2000", "0")

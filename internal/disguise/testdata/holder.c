@@ -2,7 +2,8 @@
  * Does as it is told, line by line, and answers each line with one:
  * holder LIBRARY. "take MIB" and "bytes N" allocate, "free" frees the last,
  * "info" tells MIB free and total, "fork" allocates 1 MiB in a child, "exec"
- * begins anew as another program of the same pid, "reset" resets the context.
+ * begins anew as another program of the same pid, "reset" resets the context,
+ * "stray" frees where it cannot.
  */
 #include "cuda.h"
 
@@ -34,6 +35,17 @@ static int reset(void)
     return CU(cuCtxSetCurrent)(context);
 }
 
+/* Without a context nothing can be freed. */
+static int stray(void)
+{
+    CUcontext context;
+    MUST(CU(cuCtxGetCurrent)(&context));
+    MUST(CU(cuCtxSetCurrent)(NULL));
+    int answer = CU(cuMemFree_v2)(last);
+    MUST(CU(cuCtxSetCurrent)(context));
+    return answer;
+}
+
 static void obey(const char *line, char **arguments)
 {
     size_t number = 0, free, total;
@@ -45,6 +57,8 @@ static void obey(const char *line, char **arguments)
         printf("%d\n", CU(cuMemFree_v2)(last));
     else if (strcmp(line, "fork\n") == 0)
         printf("%d\n", child());
+    else if (strcmp(line, "stray\n") == 0)
+        printf("%d\n", stray());
     else if (strcmp(line, "reset\n") == 0)
         printf("%d\n", reset());
     else if (strcmp(line, "exec\n") == 0)

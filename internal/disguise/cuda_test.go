@@ -156,7 +156,7 @@ func TestEntryPoints(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, _ := m.slice(t, 0, "1g.18gb", 0)
 	how := treatment(t)
-	want := []string{"capture"}
+	want := []string{"capture", "tiles"}
 	for _, name := range driver.CUDANames() {
 		if treated, _ := how(name); treated == "counted" {
 			want = append(want, name)

@@ -126,8 +126,9 @@ func TestOverheadCounts(t *testing.T) {
 }
 
 // A fork's child owns nothing and frees nothing; the program that takes a
-// process over begins with nothing; a context that is reset leaves nothing.
-func TestForkExecReset(t *testing.T) {
+// process over begins with nothing; a context that ends leaves nothing; memory of
+// the host is none of the GPU's.
+func TestWhatEnds(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
 	h := s.hold(t, program)
@@ -138,13 +139,17 @@ func TestForkExecReset(t *testing.T) {
 	s.wantUsage(t, "total 1000 overhead 0 peak 1001 refused 0 processes 1")
 	h.tell("reset", "0")
 	s.wantUsage(t, "total 0 overhead 0 peak 1001 refused 0 processes 0")
+	h.tell("context 1500", "0")
+	h.tell("context 7000", outOfMemory)
+	h.tell("host 7000", "0")
+	s.wantUsage(t, "total 0 overhead 0 peak 1500 refused 1 processes 0")
 	h.tell("take 2000", "0")
 	h.tell("exec", "ready")
 	h.tell("take 3000", "0")
-	s.wantUsage(t, "total 3000 overhead 0 peak 3000 refused 0 processes 1")
+	s.wantUsage(t, "total 3000 overhead 0 peak 3000 refused 1 processes 1")
 	h.tell("free", "0")
 	h.tell("free", "1") // as the driver says
-	s.wantUsage(t, "total 0 overhead 0 peak 3000 refused 0 processes 0")
+	s.wantUsage(t, "total 0 overhead 0 peak 3000 refused 1 processes 0")
 }
 
 // Eight programs race for the cap and half of them are killed, again and again.

@@ -34,7 +34,7 @@ static CUresult pitched_low(size_t size)
     return CU(cuMemAllocPitch)(&low_address, &pitch, 513, (uint32_t)size / 1024, 4);
 }
 
-enum { BYTES = 0x01, FLOATS = 0x20, SPARSE_TILE = 64 << 10 };
+enum { BYTES = 0x01, FLOATS = 0x20 };
 
 static CUresult flat(size_t size)
 {
@@ -90,6 +90,29 @@ static CUresult physical(size_t size)
 }
 
 static CUresult physical_free(void) { return CU(cuMemUnmap)(address, 1); }
+
+/* Mapped into an array, which itself holds nothing. */
+static CUarrayMapInfo tile;
+
+static CUresult tiled(size_t size)
+{
+    CUDA_ARRAY3D_DESCRIPTOR d = {size, 0, 0, BYTES, 1, CUDA_ARRAY3D_SPARSE};
+    CUresult answer = CU(cuMemCreate)(&handle, size, &on_gpu, 0);
+    if (answer != CUDA_SUCCESS)
+        return answer;
+    MUST(CU(cuArray3DCreate_v2)(&array, &d));
+    tile = (CUarrayMapInfo){.resource = array, .operation = CU_MEM_OPERATION_TYPE_MAP, .handle = handle};
+    MUST(CU(cuMemMapArrayAsync)(&tile, 1, NULL));
+    return CU(cuMemRelease)(handle);
+}
+
+static CUresult tiled_free(void)
+{
+    tile.operation = CU_MEM_OPERATION_TYPE_UNMAP;
+    tile.handle = 0;
+    MUST(CU(cuMemMapArrayAsync_ptsz)(&tile, 1, NULL));
+    return CU(cuArrayDestroy)(array);
+}
 
 static void properties(CUmemPoolProps *p)
 {
@@ -218,6 +241,7 @@ static const struct entry_point {
     {"cuArray3DCreate_v2", deep, array_free, 1 << 8, NULL},
     {"cuMipmappedArrayCreate", levels, levels_free, 3, NULL},
     {"cuMemCreate", physical, physical_free, 2 * MIB, NULL},
+    {"tiles", tiled, tiled_free, 2 * MIB, NULL},
     {"cuMemAllocAsync", ordered, ordered_free, 1, NULL},
     {"cuMemAllocAsync_ptsz", ordered_ptsz, ordered_free_ptsz, 1, NULL},
     {"cuMemAllocFromPoolAsync", from_pool, pool_free, 1, none_free},

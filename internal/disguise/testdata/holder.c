@@ -3,7 +3,8 @@
  * holder LIBRARY. "take MIB" and "bytes N" allocate, "free" frees the last,
  * "info" tells MIB free and total, "fork" allocates 1 MiB in a child, "exec"
  * begins anew as another program of the same pid, "reset" resets the context,
- * "stray" frees where it cannot.
+ * "stray" frees where it cannot, "context MIB" allocates in one that it destroys,
+ * "host MIB" makes physical memory of the host.
  */
 #include "cuda.h"
 
@@ -46,6 +47,26 @@ static int stray(void)
     return answer;
 }
 
+/* What is in a context ends with it. */
+static int in_context(size_t mib)
+{
+    CUcontext context;
+    CUdeviceptr block;
+    MUST(CU(cuCtxCreate_v2)(&context, 0, 0));
+    int answer = CU(cuMemAlloc_v2)(&block, mib * MIB);
+    MUST(CU(cuCtxDestroy_v2)(context));
+    return answer;
+}
+
+static int on_host(size_t mib)
+{
+    enum { HOST = 2 };
+    CUmemGenericAllocationHandle handle;
+    CUmemAllocationProp p = {.type = 1, .location = {HOST, 0}};
+    MUST(CU(cuMemCreate)(&handle, mib * MIB, &p, 0));
+    return CU(cuMemRelease)(handle);
+}
+
 static void obey(const char *line, char **arguments)
 {
     size_t number = 0, free, total;
@@ -53,6 +74,10 @@ static void obey(const char *line, char **arguments)
         printf("%d\n", CU(cuMemAlloc_v2)(&last, number * MIB));
     else if (sscanf(line, "bytes %zu", &number) == 1)
         printf("%d\n", CU(cuMemAlloc_v2)(&last, number));
+    else if (sscanf(line, "context %zu", &number) == 1)
+        printf("%d\n", in_context(number));
+    else if (sscanf(line, "host %zu", &number) == 1)
+        printf("%d\n", on_host(number));
     else if (strcmp(line, "free\n") == 0)
         printf("%d\n", CU(cuMemFree_v2)(last));
     else if (strcmp(line, "fork\n") == 0)

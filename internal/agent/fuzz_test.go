@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"io"
 	"testing"
 
@@ -15,7 +16,12 @@ import (
 )
 
 // FuzzProtocol: whatever comes in, it is answered or refused, and nothing panics.
+// A process has one NVML library, and other tests have theirs: so it runs alone,
+// in make check-long.
 func FuzzProtocol(f *testing.F) {
+	if flag.Lookup("test.fuzz").Value.String() == "" {
+		f.Skip("not asked to fuzz")
+	}
 	dir := f.TempDir()
 	model, err := catalog.HostModel("h200")
 	if err != nil {

@@ -4,6 +4,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,12 +58,25 @@ func Read(ctx context.Context, sources []Source, complete Completer) (resource.L
 	return resource.Live{Hosts: hosts}, errors.Join(errs...)
 }
 
+// readHost asks the driver and the engine of a host at once.
 func readHost(ctx context.Context, source Source, complete Completer) (resource.Host, error) {
-	host, err := source.GPUs.Read(ctx)
-	if err != nil {
+	var (
+		host                       resource.Host
+		engine                     *resource.Engine
+		containers                 []resource.Container
+		group                      sync.WaitGroup
+		hostErr, engineErr, runErr error
+	)
+	group.Go(func() { host, hostErr = source.GPUs.Read(ctx) })
+	group.Go(func() { engine, engineErr = look(ctx, source) })
+	group.Go(func() { containers, runErr = list(ctx, source) })
+	group.Wait()
+	// One of them is enough to say, the hardware first.
+	if err := cmp.Or(hostErr, engineErr, runErr); err != nil {
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}
 	host.Name, host.Simulated, host.Runtime = source.Name, source.Simulated, source.Runtime
+	host.Engine, host.Containers = engine, containers
 	for i := range host.GPUs {
 		g := &host.GPUs[i]
 		g.Host = source.Name
@@ -71,23 +85,29 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 			g.Slices[n].Host = source.Name
 		}
 	}
-	if source.Engine != nil {
-		engine, err := source.Engine.Look(ctx)
-		if err != nil {
-			return host, fmt.Errorf("host %s: %w", source.Name, err)
-		}
-		host.Engine = &engine
-	}
-	for _, lister := range source.Containers {
-		containers, err := lister.List(ctx)
-		if err != nil {
-			return host, fmt.Errorf("host %s: %w", source.Name, err)
-		}
-		for i := range containers {
-			containers[i].Host = source.Name
-		}
-		host.Containers = append(host.Containers, containers...)
-	}
-	slices.SortFunc(host.Containers, resource.Container.Compare)
 	return host, nil
+}
+
+func look(ctx context.Context, source Source) (*resource.Engine, error) {
+	if source.Engine == nil {
+		return nil, nil
+	}
+	engine, err := source.Engine.Look(ctx)
+	return &engine, err
+}
+
+func list(ctx context.Context, source Source) ([]resource.Container, error) {
+	var all []resource.Container
+	for _, lister := range source.Containers {
+		some, err := lister.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	for i := range all {
+		all[i].Host = source.Name
+	}
+	slices.SortFunc(all, resource.Container.Compare)
+	return all, nil
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/system"
@@ -46,6 +47,21 @@ type Engine struct {
 	driver cdi.Driver // NVIDIA's, of this machine
 
 	turns chan struct{} // of those who prepare sessions
+
+	images sync.Map // IDs by the names that sessions use, once they are made from
+}
+
+// imageID is that of an image that sessions are made from.
+func (e *Engine) imageID(ctx context.Context, name string) (string, error) {
+	if id, known := e.images.Load(name); known {
+		return id.(string), nil
+	}
+	there, err := e.client.ImageInspect(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	e.images.Store(name, there.ID)
+	return there.ID, nil
 }
 
 // turn waits until the engine has few enough sessions in work: beyond that number

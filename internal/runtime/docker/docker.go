@@ -110,6 +110,7 @@ func (r Runtime) Look(ctx context.Context) (resource.Engine, error) {
 
 // Ensure pulls an image, or builds cosplay's own.
 func (r Runtime) Ensure(ctx context.Context, name string, how plan.ImageSource, say func(string)) error {
+	defer r.Engine.images.Delete(name) // it may mean another one now
 	if how == plan.BuildImage {
 		return image.Build(ctx, r.Engine.client, image.BuildOptions{Tag: name}, say)
 	}

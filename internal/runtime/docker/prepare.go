@@ -137,7 +137,7 @@ func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g g
 		}
 		made := resource.Container{}
 		if err = r.up(ctx, s, id, port, false); err == nil {
-			made, err = r.made(ctx, s, id)
+			made, err = r.fresh(ctx, s, slice, id, port)
 		}
 		if err == nil {
 			return made, nil
@@ -203,6 +203,21 @@ func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resou
 		if err := replace(r.KnownHostsFile(s.ID), []byte(line), 0o644); err != nil {
 			return resource.Container{}, fmt.Errorf("writing the session folder: %w", err)
 		}
+	}
+	return c, nil
+}
+
+// fresh is what a container has become that was just made and answers. One that
+// runs a command of its own is looked at once more: it may have ended since.
+func (r Runtime) fresh(ctx context.Context, s resource.Session, slice, id string, port int) (resource.Container, error) {
+	image, err := r.Engine.imageID(ctx, s.Box.Image)
+	if err != nil || len(s.Command) > 0 || !s.Box.SSH.Enabled {
+		return r.made(ctx, s, id)
+	}
+	c := r.container(id, image, container.StateRunning, r.labels(s, slice))
+	c.SSHPort = port
+	if err := replace(r.KnownHostsFile(s.ID), []byte(r.KnownHosts(s.ID, s.Box.SSH, port)), 0o644); err != nil {
+		return resource.Container{}, fmt.Errorf("writing the session folder: %w", err)
 	}
 	return c, nil
 }

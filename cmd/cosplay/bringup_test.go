@@ -22,6 +22,7 @@ import (
 const (
 	bringUpSessions = 7
 	bringUpRounds   = 9
+	rest            = time.Second // for the engine, which goes on tidying up after a removal
 	bringUpFleet    = `
 host "lab" {
   simulate = "1 x h200"
@@ -72,7 +73,9 @@ func BenchmarkBringUp(b *testing.B) {
 	cosplay("destroy", "--auto-approve")
 	var ours, theirs []time.Duration
 	for range bringUpRounds {
+		time.Sleep(rest)
 		theirs = append(theirs, bringUp(b, engine, raw))
+		time.Sleep(rest)
 		ours = append(ours, cosplay("apply", "--auto-approve"))
 		cosplay("destroy", "--auto-approve")
 	}

@@ -1,24 +1,20 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"cosplay/internal/agent"
 	"cosplay/internal/durable"
@@ -119,7 +115,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 		planned, prior, live = outlook.Plan, outlook.Prior, outlook.Live
 		asks := !o.autoApprove && planned.Diff.Changes()
 		if asks {
-			if err := inv.mayAsk(); err != nil {
+			if err := inv.mayAsk(", or save a plan with cosplay plan --out FILE and apply that"); err != nil {
 				return err
 			}
 		}
@@ -133,7 +129,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 			return inv.keepBooks(ctx, p, planned, prior, live)
 		}
 		if asks {
-			if err := inv.ask(o); err != nil {
+			if err := inv.ask(o.question()); err != nil {
 				return err
 			}
 			// The answer may have taken its time.
@@ -167,6 +163,13 @@ func (inv *invocation) tellWaiting(by *durable.Holder) {
 		words = fmt.Sprintf("Waiting for the lock held by %s.", by)
 	}
 	fmt.Fprintln(inv.Err, words)
+}
+
+func (o applyOptions) question() string {
+	if o.destroy {
+		return "Destroy all of this?"
+	}
+	return "Apply these changes?"
 }
 
 func commandName(o applyOptions) string {
@@ -251,39 +254,4 @@ func interruptible(ctx context.Context, progress *render.Progress) (context.Cont
 		close(signals)
 		cancel()
 	}
-}
-
-// mayAsk refuses early what could only hang or surprise.
-func (inv *invocation) mayAsk() error {
-	if inv.json {
-		return errors.New("--json asks no questions: add --auto-approve, or apply a saved plan")
-	}
-	if inv.file == "-" {
-		return errors.New("standard input is the configuration, so nobody can be asked: add --auto-approve")
-	}
-	if f, ok := inv.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return errors.New("no terminal to ask on: add --auto-approve, or save a plan with cosplay plan --out FILE and apply that")
-	}
-	return nil
-}
-
-// ask wants the word yes.
-func (inv *invocation) ask(o applyOptions) error {
-	question := "Apply these changes?"
-	if o.destroy {
-		question = "Destroy all of this?"
-	}
-	fmt.Fprintf(inv.Out, "\n%s Only \"yes\" is accepted: ", question)
-	line, err := bufio.NewReader(inv.In).ReadString('\n')
-	if err != nil && err != io.EOF {
-		return err
-	}
-	if !strings.HasSuffix(line, "\n") {
-		fmt.Fprintln(inv.Out) // Ctrl-D leaves the cursor behind the question
-	}
-	if strings.TrimSpace(line) != "yes" {
-		fmt.Fprintln(inv.Out, "Left as it is; nothing was touched.")
-		return exit(exitError)
-	}
-	return nil
 }

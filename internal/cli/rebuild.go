@@ -35,7 +35,7 @@ Where the state's key cannot be found in what is left of it, containers cannot b
 
 func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
 	if !o.autoApprove {
-		if err := inv.mayConfirm(); err != nil {
+		if err := inv.mayAsk(""); err != nil {
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
 		render.Rebuilt(inv.Out, inv.style(inv.Out), view)
 	}
 	if !o.autoApprove {
-		if err := inv.confirm("Write this state?"); err != nil {
+		if err := inv.ask("Write this state?"); err != nil {
 			return err
 		}
 	}

@@ -56,7 +56,7 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 		return fmt.Errorf("--parallelism %d: at least 1 step has to run at a time", o.parallelism)
 	}
 	if !o.autoApprove {
-		if err := inv.mayConfirm(); err != nil {
+		if err := inv.mayAsk(""); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 		return nil
 	}
 	if !o.autoApprove {
-		if err := inv.confirm("Take all of this away?"); err != nil {
+		if err := inv.ask("Take all of this away?"); err != nil {
 			return err
 		}
 	}

@@ -1,18 +1,12 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"cosplay/internal/project"
 	"cosplay/internal/render"
@@ -217,7 +211,7 @@ func (inv *invocation) runRemove(ctx context.Context, typed []string, autoApprov
 	}
 	asks := !autoApprove && !o.dryRun
 	if asks {
-		if err := inv.mayConfirm(); err != nil {
+		if err := inv.mayAsk(""); err != nil {
 			return err
 		}
 	}
@@ -227,7 +221,7 @@ func (inv *invocation) runRemove(ctx context.Context, typed []string, autoApprov
 		render.Forgotten(inv.Out, inv.style(inv.Out), view)
 	}
 	if asks {
-		if err := inv.confirm("Forget this?"); err != nil {
+		if err := inv.ask("Forget this?"); err != nil {
 			return err
 		}
 	}
@@ -241,36 +235,5 @@ func (inv *invocation) runRemove(ctx context.Context, typed []string, autoApprov
 		return render.ForgottenJSON(inv.Out, view)
 	}
 	render.ForgottenDone(inv.Out, inv.style(inv.Out), view)
-	return nil
-}
-
-// mayConfirm refuses early what could only hang or surprise.
-func (inv *invocation) mayConfirm() error {
-	if inv.json {
-		return errors.New("--json asks no questions: add --auto-approve")
-	}
-	if inv.file == "-" {
-		return errors.New("standard input is the configuration, so nobody can be asked: add --auto-approve")
-	}
-	if f, ok := inv.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return errors.New("no terminal to ask on: add --auto-approve")
-	}
-	return nil
-}
-
-// confirm wants the word yes.
-func (inv *invocation) confirm(question string) error {
-	fmt.Fprintf(inv.Out, "%s Only \"yes\" is accepted: ", question)
-	line, err := bufio.NewReader(inv.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if !strings.HasSuffix(line, "\n") {
-		fmt.Fprintln(inv.Out) // Ctrl-D leaves the cursor behind the question
-	}
-	if strings.TrimSpace(line) != "yes" {
-		fmt.Fprintln(inv.Out, "Left as it is; nothing was changed.")
-		return exit(exitError)
-	}
 	return nil
 }

@@ -70,11 +70,11 @@ func (inv *invocation) confirmNote(by *durable.Holder, autoApprove bool) error {
 	if autoApprove {
 		return nil
 	}
-	if err := inv.mayConfirm(); err != nil {
+	if err := inv.mayAsk(""); err != nil {
 		return err
 	}
 	fmt.Fprintf(inv.Out, "A note is left of %s; that process is gone.\n", by)
-	return inv.confirm("Remove the note?")
+	return inv.ask("Remove the note?")
 }
 
 // heldWords refuse to take a lock from the living.

@@ -59,7 +59,7 @@ func boxRunScreens() []screen {
 	silent := run(fresh().boxes("worker", func(_ int, b *resource.Box) { b.SSH.Enabled = false }), no, no)
 	image := run(fresh(), id("image.lab.cosplay:latest"), prepares)
 	image.Result.Failures[0].Err = errors.New("building cosplay:latest upon debian:12 failed in step 3/7: RUN apt-get update: exit code 100\n" +
-		"  Err:1 http://deb.debian.org/debian bookworm InRelease\n    Temporary failure resolving 'deb.debian.org'\n" +
+		"  Err:1 http://mirror.example/debian bookworm InRelease\n    Temporary failure resolving 'mirror.example'\n" +
 		"The build cannot reach the mirror of the base's packages: check the network and DNS of the engine's machine; a proxy belongs under proxies in ~/.docker/config.json.")
 	pull := run(blocks(), id("image.lab.registry.example.com/team/train:1.2"), id("session.train/prepare"))
 	pull.Result.Failures[0].Err = errors.New("pulling registry.example.com/team/train:1.2: registry.example.com refuses anyone without a login; log in as somebody who may pull it: docker login registry.example.com (the engine says: unauthorized)")
@@ -109,7 +109,7 @@ func drive(p *Progress, each func()) {
 	event(apply.StepSays, image, 1, "cosplay:latest: building upon debian:12")
 	event(apply.StepStarted, slice, 2, "")
 	for _, says := range []string{"Step 1/7: FROM debian:12", "Step 2/7: ENV DEBIAN_FRONTEND=noninteractive", "Step 3/7: RUN apt-get update && apt-get install -y --no-install-recommends ca-cer...",
-		"  Get:50 http://deb.debian.org/debian bookworm/main amd64 \x1b[2Jlibc6", "  Get:100 http://deb.debian.org/debian bookworm/main amd64 python3", "  Setting up git (1:2.39.5-0+deb12u2) ...", "  Setting up git (1:2.39.5-0+deb12u2) ..."} {
+		"  Get:50 http://mirror.example/debian bookworm/main amd64 \x1b[2Jlibc6", "  Get:100 http://mirror.example/debian bookworm/main amd64 python3", "  Setting up git (1:2.39.5-0+deb12u2) ...", "  Setting up git (1:2.39.5-0+deb12u2) ..."} {
 		clock = clock.Add(4 * time.Second)
 		event(apply.StepSays, image, 1, says)
 		if says[0] == 'S' && says[5] == '3' {

@@ -75,7 +75,7 @@ func TestReportOfAFailure(t *testing.T) {
 		"classic":         {false, classicWords, classicEnd, []string{"failed in step 3/3: RUN apt-get update && apt-get install tini: exit code 100\n  Reading package lists...\n  E: Unable to locate package tini\nSee the lines above"}},
 		"BuildKit":        {true, buildKitWordsOfIt, errors.New("exit code: 100"), []string{"failed in step 2/2: RUN apt-get update && apt-get install tini: exit code 100\n  Reading package lists...\n  E: Unable to locate package tini\nSee the lines above"}},
 		"before any step": {false, "", errors.New("the moon is full"), []string{"building cosplay:latest upon debian:12 failed: the moon is full\nSee"}},
-		"no mirror": {false, "Step 1/1 : RUN x\nErr:1 http://deb.debian.org Temporary failure resolving 'deb.debian.org'\n", classicEnd,
+		"no mirror": {false, "Step 1/1 : RUN x\nErr:1 http://mirror.example Temporary failure resolving 'mirror.example'\n", classicEnd,
 			[]string{"exit code 100", "cannot reach the mirror", "proxies in ~/.docker/config.json"}},
 		"no shell": {false, "", errors.New(`runc create failed: exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown`),
 			[]string{"debian:12 cannot be built upon: it has no apt-get", "cosplay build --base IMAGE", `image = "debian:12"`}},

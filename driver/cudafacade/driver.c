@@ -1,25 +1,10 @@
 #include "facade.h"
 
-/* CUDA's errors that the facade itself answers. */
-static CUresult library_not_found(void) { return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED; }
-static CUresult function_not_found(void) { return CUDA_ERROR_NOT_FOUND; }
-static CUresult version_mismatch(void) { return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH; }
-
-void *driver_function(void **found, const char *name)
-{
-    void *function = __atomic_load_n(found, __ATOMIC_RELAXED);
-    if (function)
-        return function;
-    if (the_figures() == &unreadable)
-        return version_mismatch;
-    if (!driver_is_there())
-        return library_not_found;
-    function = driver_symbol(name);
-    if (!function)
-        function = function_not_found;
-    __atomic_store_n(found, function, __ATOMIC_RELAXED);
-    return function;
-}
+const struct refusals refusals = {
+    .library_not_found = CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
+    .function_not_found = CUDA_ERROR_NOT_FOUND,
+    .version_mismatch = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+};
 
 /* Nothing works before it, so figures that make no sense need be told only here. */
 CUresult cuInit(unsigned flags) { return DRIVER(cuInit)(flags); }

@@ -8,18 +8,6 @@
 
 #define MIB (1024ULL * 1024ULL)
 
-/*
- * The driver's own function. Where it has none, one that answers so. Calls to
- * the driver from here always go this way, never through our own exports.
- */
-void *driver_function(void **found, const char *name);
-
-#define DRIVER(name)                                             \
-    ({                                                           \
-        static void *found;                                      \
-        (__typeof__(&name))driver_function(&found, #name);       \
-    })
-
 /* The figures to show; NULL when the session has none, and all goes through. */
 static inline const struct figures *figures_shown(void)
 {

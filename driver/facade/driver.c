@@ -11,26 +11,8 @@ struct dl_info {
 };
 __attribute__((weak)) int dladdr(const void *address, struct dl_info *info);
 
-/* NVML's errors that the facade itself answers. */
-static int library_not_found(void) { return 12; }
-static int function_not_found(void) { return 13; }
-static int version_mismatch(void) { return 18; }
-
-void *driver_function(void **found, const char *name)
-{
-    void *function = __atomic_load_n(found, __ATOMIC_RELAXED);
-    if (function)
-        return function;
-    if (the_figures() == &unreadable)
-        return version_mismatch;
-    if (!driver_is_there())
-        return library_not_found;
-    function = driver_symbol(name);
-    if (!function)
-        function = function_not_found;
-    __atomic_store_n(found, function, __ATOMIC_RELAXED);
-    return function;
-}
+/* NVML_ERROR_LIBRARY_NOT_FOUND, _FUNCTION_NOT_FOUND, _LIB_RM_VERSION_MISMATCH */
+const struct refusals refusals = {.library_not_found = 12, .function_not_found = 13, .version_mismatch = 18};
 
 struct range {
     uintptr_t from, to;

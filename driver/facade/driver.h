@@ -5,18 +5,6 @@
 #include "front.h"
 
 /*
- * The driver's own function. Where it has none, one that answers so. Calls to
- * the driver from here always go this way, never through our own exports.
- */
-void *driver_function(void **found, const char *name);
-
-#define DRIVER(name)                                                    \
-    ({                                                                  \
-        static void *found;                                             \
-        (__typeof__(&name))driver_function(&found, #name);              \
-    })
-
-/*
  * What to show to the code that a function returns to; NULL where the driver's
  * answer goes through unchanged: when the session has no figures, and when it is
  * the driver that asks. NVML calls its own exports, and must find what it made.

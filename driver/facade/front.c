@@ -65,3 +65,23 @@ static void *driver(void)
 int driver_is_there(void) { return driver() != NULL; }
 
 void *driver_symbol(const char *name) { return driver() ? dlsym(driver(), name) : NULL; }
+
+static int library_not_found(void) { return refusals.library_not_found; }
+static int function_not_found(void) { return refusals.function_not_found; }
+static int version_mismatch(void) { return refusals.version_mismatch; }
+
+void *driver_function(void **found, const char *name)
+{
+    void *function = __atomic_load_n(found, __ATOMIC_RELAXED);
+    if (function)
+        return function;
+    if (the_figures() == &unreadable)
+        return version_mismatch;
+    if (!driver_is_there())
+        return library_not_found;
+    function = driver_symbol(name);
+    if (!function)
+        function = function_not_found;
+    __atomic_store_n(found, function, __ATOMIC_RELAXED);
+    return function;
+}

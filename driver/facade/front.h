@@ -18,4 +18,21 @@ const struct figures *the_figures(void);
 void *driver_symbol(const char *name);
 int driver_is_there(void);
 
+/*
+ * The driver's own function. Where it has none, one that answers so. Calls to
+ * the driver from here always go this way, never through our own exports.
+ */
+void *driver_function(void **found, const char *name);
+
+#define DRIVER(name)                                                    \
+    ({                                                                  \
+        static void *found;                                             \
+        (__typeof__(&name))driver_function(&found, #name);              \
+    })
+
+/* What the facade answers itself, by codes that each library has of its own. */
+extern const struct refusals {
+    int library_not_found, function_not_found, version_mismatch;
+} refusals;
+
 #endif

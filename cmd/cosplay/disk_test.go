@@ -8,18 +8,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cosplay/internal/need"
 )
 
 // TestFullDisk: with less and less room on a small disk, apply and destroy say
 // that it is full or come through; with room again they converge, and nothing is
 // lost.
 func TestFullDisk(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make a small disk")
-	}
+	need.Root(t, "mount")
 	disk := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk).CombinedOutput(); err != nil {
-		t.Skipf("there is no small disk to be had: %v %s", err, out)
+		need.Lacking(t, "there is no small disk to be had: %v %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", disk).Run() })
 	if err := os.WriteFile(filepath.Join(disk, "fleet.hcl"), []byte(fleet), 0o644); err != nil {

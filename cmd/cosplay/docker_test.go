@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"cosplay/internal/need"
 	"cosplay/internal/state"
 )
 
@@ -19,12 +20,8 @@ import (
 func needEngine(t *testing.T) {
 	t.Helper()
 	out, err := exec.Command("docker", "image", "inspect", "cosplay-test/debian", "cosplay-test/scratch", "cosplay-test/uid", "cosplay-test/sshd").CombinedOutput()
-	switch {
-	case err == nil:
-	case os.Getenv("COSPLAY_DOCKER") == "1":
-		t.Fatalf("there is no Docker engine with the test images: %v\n%s", err, out)
-	default:
-		t.Skip("there is no Docker engine with the test images: run scripts/test-images")
+	if err != nil {
+		need.Lacking(t, "there is no Docker engine with the test images; run scripts/test-images: %v\n%s", err, out)
 	}
 }
 
@@ -54,7 +51,7 @@ func TestDocker(t *testing.T) {
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
 			u, err := user.Lookup("cosplay-test")
-			if wanted := os.Getenv("COSPLAY_DOCKER") == "1"; wanted && (err != nil || u.Uid != "1234") {
+			if need.Everything() && (err != nil || u.Uid != "1234") {
 				return false, fmt.Errorf("there is no account cosplay-test of uid 1234: useradd -u 1234 -G docker cosplay-test")
 			}
 			return err == nil && u.Uid == "1234" && os.Geteuid() == 0, nil

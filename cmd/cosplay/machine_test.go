@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/need"
 	"cosplay/internal/resource"
 )
 
@@ -65,15 +66,7 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	absent := func(why string) {
-		if os.Getenv("COSPLAY_DOCKER") == "1" { // CI, which has it all
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
-	if _, err := exec.LookPath("sudo"); err != nil || os.Geteuid() != 0 {
-		absent("it takes root, and sudo")
-	}
+	need.Root(t, "sudo")
 	holder := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", makeMachine, cosplay)
 	holder.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	said := &strings.Builder{}
@@ -84,7 +77,7 @@ func newMachine(t *testing.T) *machine {
 		t.Fatal(err)
 	}
 	if err := holder.Start(); err != nil {
-		absent(err.Error())
+		need.Lacking(t, "%v", err)
 	}
 	t.Cleanup(func() {
 		in.Close()
@@ -92,7 +85,7 @@ func newMachine(t *testing.T) *machine {
 	})
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
 		_ = holder.Wait()
-		absent("no mount namespace can be had: " + said.String())
+		need.Lacking(t, "no mount namespace can be had: %s", said)
 	}
 	pid := fmt.Sprint(holder.Process.Pid)
 	return &machine{t, pid, "/proc/" + pid + "/root"}

@@ -11,37 +11,30 @@ import (
 	"testing"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/need"
 	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 )
-
-// needRoot skips what changes owners.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("it takes root")
-	}
-}
 
 // rootsDir is a folder whose way is root's alone: no temporary one is.
 func rootsDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/usr/local/lib", "cosplay-test-")
 	if err != nil {
-		t.Skip(err)
+		need.Lacking(t, "%v", err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Trusted(dir); err != nil {
-		t.Skipf("no folder here is root's alone: %v", err)
+		need.Lacking(t, "no folder here is root's alone: %v", err)
 	}
 	return dir
 }
 
 func TestTrusted(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	dir := rootsDir(t)
 	file, sub := filepath.Join(dir, "sub", "file"), filepath.Join(dir, "sub")
 	set := func(path string, mode os.FileMode, uid, gid int) {
@@ -115,7 +108,7 @@ func TestTrusted(t *testing.T) {
 }
 
 func TestCaller(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	files := make([]*os.File, 2)
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -224,7 +217,7 @@ func TestSudoersLine(t *testing.T) {
 func TestRefused(t *testing.T) {
 	if binary, err := os.Executable(); err == nil {
 		if _, err := Trusted(binary); err == nil {
-			t.Skip("this test is root's alone")
+			need.Lacking(t, "the test's own program is root's alone: run it by go test, which puts it into a temporary folder")
 		}
 	}
 	t.Setenv("PATH", t.TempDir()) // without sudo

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"cosplay/internal/need"
+
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/pkg/stdcopy"
@@ -18,7 +20,7 @@ import (
 // busybox of this machine. changes are lines as of a Dockerfile.
 func (e *Engine) Load(t testing.TB, name string, changes ...string) {
 	t.Helper()
-	need(t, "busybox")
+	need.Root(t, "busybox")
 	source := image.ImportSource{Source: bytes.NewReader(busybox(t)), SourceName: "-"}
 	answer, err := e.client.ImageImport(context.Background(), source, name, image.ImportOptions{Changes: append([]string{"ENV PATH=/bin"}, changes...)})
 	check(t, err)

@@ -24,6 +24,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"cosplay/internal/durable"
+	"cosplay/internal/need"
 )
 
 // Options are what a test wants of its engine.
@@ -67,7 +68,7 @@ while kill -0 $! 2>/dev/null; do wait $! || true; done
 // test is skipped, and fails if COSPLAY_DOCKER is 1.
 func Start(t testing.TB, o Options) *Engine {
 	t.Helper()
-	need(t, "dockerd", "containerd", "runc", "mount")
+	need.Root(t, "dockerd", "containerd", "runc", "mount")
 	dir, err := os.MkdirTemp("", "cosplay-engine-") // a short path: a socket's may have 107 bytes
 	check(t, err)
 	e := &Engine{Host: "unix://" + dir + "/engine.sock", name: filepath.Base(dir), dir: dir, ended: make(chan struct{})}
@@ -226,32 +227,6 @@ func removeGroup(t testing.TB, group string) {
 			t.Errorf("removing a control group: %v", err)
 		}
 	}
-}
-
-// need skips the test where this is not root with the programs at hand.
-func need(t testing.TB, programs ...string) {
-	t.Helper()
-	var wanting []string
-	if os.Geteuid() != 0 {
-		wanting = append(wanting, "root")
-	}
-	for _, program := range programs {
-		if _, err := exec.LookPath(program); err != nil {
-			wanting = append(wanting, program)
-		}
-	}
-	if len(wanting) > 0 {
-		leaveOut(t, "an engine of the test's own needs "+strings.Join(wanting, ", "))
-	}
-}
-
-// leaveOut skips the test, but not where the engine's tests are asked for.
-func leaveOut(t testing.TB, reason string) {
-	t.Helper()
-	if os.Getenv("COSPLAY_DOCKER") == "1" {
-		t.Fatalf("COSPLAY_DOCKER is 1, but %s", reason)
-	}
-	t.Skip(reason)
 }
 
 func check(t testing.TB, err error) {

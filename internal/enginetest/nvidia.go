@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cosplay/internal/durable"
+	"cosplay/internal/need"
 )
 
 // Hook is a pretended hook of NVIDIA's. An engine that finds its folder on the
@@ -78,7 +79,7 @@ func NVIDIARuntime(t testing.TB, mode, specDir string) string {
 	t.Helper()
 	program, err := builtRuntime()
 	if err != nil {
-		leaveOut(t, "NVIDIA's container runtime cannot be built: "+err.Error())
+		need.Lacking(t, "NVIDIA's container runtime cannot be built: %v", err)
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "nvidia-container-runtime", "config.toml")

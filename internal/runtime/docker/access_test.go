@@ -15,6 +15,7 @@ import (
 
 	"cosplay/internal/cdi"
 	"cosplay/internal/enginetest"
+	"cosplay/internal/need"
 	"cosplay/internal/resource"
 )
 
@@ -238,7 +239,7 @@ func TestNoDriver(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(hook, "nvidia-container-runtime-hook"), nil, 0o755))
 	t.Setenv("PATH", hook+":"+os.Getenv("PATH"))
 	if _, knows := e.info.Runtimes[nvidiaRuntime]; knows {
-		t.Skip("this machine has NVIDIA's toolkit")
+		need.Lacking(t, "this machine has NVIDIA's toolkit")
 	}
 	w.SimDir, w.Engine.specs = "", "/dev/null/cdi"
 	_, err := w.Prepare(context.Background(), w.s, w.given)

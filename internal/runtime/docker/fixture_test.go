@@ -26,6 +26,7 @@ import (
 	"cosplay/catalog"
 	"cosplay/internal/apply"
 	"cosplay/internal/initd/inittest"
+	"cosplay/internal/need"
 	"cosplay/internal/observe"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -45,10 +46,7 @@ func engine(t *testing.T) *Engine {
 	t.Helper()
 	e, err := Connect(context.Background())
 	if err != nil {
-		if os.Getenv("COSPLAY_DOCKER") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		need.Lacking(t, "%v", err)
 	}
 	t.Cleanup(func() { e.Close() })
 	return e
@@ -265,7 +263,7 @@ func busybox(t *testing.T, e *Engine) {
 	}
 	path, err := exec.LookPath("busybox")
 	if err != nil {
-		t.Skip("no busybox to make an image of")
+		need.Lacking(t, "there is no busybox to make an image of")
 	}
 	program, err := os.ReadFile(path)
 	check(t, err)

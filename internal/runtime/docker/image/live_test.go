@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"cosplay/internal/need"
+
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -30,19 +32,10 @@ func liveEngine(t *testing.T) *client.Client {
 		_, err = engine.Ping(t.Context())
 	}
 	if err != nil {
-		lacks(t, "a Docker engine: %v", err)
+		need.Lacking(t, "there is not a Docker engine: %v", err)
 	}
 	t.Cleanup(func() { engine.Close() })
 	return engine
-}
-
-// lacks skips a test for want of something, or fails it where all must be there.
-func lacks(t *testing.T, format string, a ...any) {
-	t.Helper()
-	if os.Getenv("COSPLAY_DOCKER") == "1" {
-		t.Fatalf("COSPLAY_DOCKER=1, but there is not "+format, a...)
-	}
-	t.Skipf("there is not "+format, a...)
 }
 
 // What apt-get does on a base of a test.
@@ -62,7 +55,7 @@ func base(t *testing.T, engine *client.Client, aptGet string) string {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
-		lacks(t, "busybox (of busybox-static)")
+		need.Lacking(t, "there is not busybox (of busybox-static)")
 	}
 	program, err := os.ReadFile(busybox)
 	if err != nil {
@@ -158,7 +151,7 @@ func useBuildKit(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", path)
-	lacks(t, "a docker command with BuildKit (of docker.io before 23, or with docker-buildx)")
+	need.Lacking(t, "there is not a docker command with BuildKit (of docker.io before 23, or with docker-buildx)")
 }
 
 func TestBuild(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -15,12 +17,24 @@ import (
 	"cosplay/internal/sim"
 )
 
+// seedsAlone marks a process that tries the fuzzer's seeds and nothing else.
+const seedsAlone = "COSPLAY_SEEDS_ALONE"
+
+// TestProtocol tries the seeds of FuzzProtocol. A process has one NVML library,
+// and other tests have theirs: so they have a process of their own.
+func TestProtocol(t *testing.T) {
+	seeds := exec.Command(os.Args[0], "-test.run=^FuzzProtocol$", "-test.v")
+	seeds.Env = append(os.Environ(), seedsAlone+"=1")
+	out, err := seeds.CombinedOutput()
+	if passed := bytes.Count(out, []byte("--- PASS: FuzzProtocol/seed#")); err != nil || passed != len(seedRequests("")) {
+		t.Errorf("%d seeds passed, %v\n%s", passed, err, out)
+	}
+}
+
 // FuzzProtocol: whatever comes in, it is answered or refused, and nothing panics.
-// A process has one NVML library, and other tests have theirs: so it runs alone,
-// in make check-long.
 func FuzzProtocol(f *testing.F) {
-	if flag.Lookup("test.fuzz").Value.String() == "" {
-		f.Skip("not asked to fuzz")
+	if flag.Lookup("test.fuzz").Value.String() == "" && os.Getenv(seedsAlone) == "" {
+		f.Skip("TestProtocol runs it")
 	}
 	dir := f.TempDir()
 	model, err := catalog.HostModel("h200")
@@ -39,18 +53,7 @@ func FuzzProtocol(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	gpu := host.GPUs[0].UUID
-	slice := &resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 0, Size: 1}}
-	for _, r := range []request{
-		{Op: opRead},
-		{Op: opTake, GPU: gpu, Take: &ledger.Take{}, Holder: resource.Holder{Lineage: "a"}},
-		{Op: opSetMIG, GPU: gpu, On: true, Holder: resource.Holder{Lineage: "a"}},
-		{Op: opLockClock, GPU: gpu, Value: 1575, Holder: resource.Holder{Lineage: "a"}},
-		{Op: opCreateSlice, GPU: gpu, Slice: slice, Need: &resource.Need{SMs: 16}, Holder: resource.Holder{Lineage: "a"}},
-		{Op: opDestroySlice, GPU: gpu, Slice: slice, Holder: resource.Holder{Lineage: "a"}},
-		{Op: opRelease, GPU: gpu},
-		{Op: "rubbish"},
-	} {
+	for _, r := range seedRequests(host.GPUs[0].UUID) {
 		line, err := json.Marshal(r)
 		if err != nil {
 			f.Fatal(err)
@@ -66,4 +69,20 @@ func FuzzProtocol(f *testing.F) {
 		}
 		_ = lib.serve(bytes.NewReader(line), io.Discard)
 	})
+}
+
+// seedRequests are one of each kind.
+func seedRequests(gpu string) []request {
+	us := resource.Holder{Lineage: "a"}
+	slice := &resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 0, Size: 1}}
+	return []request{
+		{Op: opRead},
+		{Op: opTake, GPU: gpu, Take: &ledger.Take{}, Holder: us},
+		{Op: opSetMIG, GPU: gpu, On: true, Holder: us},
+		{Op: opLockClock, GPU: gpu, Value: 1575, Holder: us},
+		{Op: opCreateSlice, GPU: gpu, Slice: slice, Need: &resource.Need{SMs: 16}, Holder: us},
+		{Op: opDestroySlice, GPU: gpu, Slice: slice, Holder: us},
+		{Op: opRelease, GPU: gpu},
+		{Op: "rubbish"},
+	}
 }

@@ -325,20 +325,26 @@ func TestJournalNamesOthersSlices(t *testing.T) {
 	}
 }
 
+// firstSlice is the step that makes the slice of the first of three.
+func firstSlice(t *testing.T, w *worldtest.World) (plan.Step, resource.Slice) {
+	t.Helper()
+	p, _ := w.Plan(t, three, resource.Prior{})
+	for _, s := range p.Steps {
+		if strings.HasSuffix(s.ID, "[0]/slice") {
+			return s, s.Do.Op.(plan.CreateSlice).Session.Slice
+		}
+	}
+	t.Fatalf("no such step in\n%s", p)
+	return plan.Step{}, resource.Slice{}
+}
+
 // TestRecoveryLeavesNeighbours: a slice that was there before the run, that the
 // ledger does not know as ours, or that is not the one that was being made, is
 // not taken over.
 func TestRecoveryLeavesNeighbours(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	j := &worldtest.Journal{}
-	p, _ := w.Plan(t, three, resource.Prior{})
-	var create plan.Step
-	for _, s := range p.Steps {
-		if strings.HasSuffix(s.ID, "[0]/slice") {
-			create = s
-		}
-	}
-	want := create.Do.Op.(plan.CreateSlice).Session.Slice
+	create, want := firstSlice(t, w)
 	before := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 7, UUID: "MIG-before"}}
 	half := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 7}}
 	made := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 8, UUID: "MIG-new"}}

@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,35 @@ func pow(base, n int) int {
 		all *= base
 	}
 	return all
+}
+
+// TestWhoWaitsKeepsNobodyWaiting: while a project waits for somebody else's slice
+// before it can give MIG mode back, another may come, and the last one out puts
+// it all back.
+func TestWhoWaitsKeepsNobodyWaiting(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	start := w.String()
+	w.Lineage = "a"
+	a := must(t, w, three, resource.Prior{Lineage: "a"})
+	g := w.GPU("GPU-0")
+	g.Slices = append(g.Slices, resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{GPUInstance: 99, UUID: "MIG-theirs"}})
+	a = must(t, w, "", a)
+	if held, _ := w.Live.Held("lab", "GPU-0"); !g.MIG || len(a.GPUs) != 1 || held.Leaving != "" {
+		t.Fatalf("MIG mode does not wait: %s, %+v", w, held)
+	}
+	w.Lineage = "b"
+	b := must(t, w, wanted["b"][0], resource.Prior{Lineage: "b"})
+	g.Slices = slices.DeleteFunc(g.Slices, func(s resource.LiveSlice) bool { return s.UUID == "MIG-theirs" })
+	w.Lineage = "a"
+	must(t, w, "", a)
+	if !g.MIG {
+		t.Error("MIG mode went off under the other project")
+	}
+	w.Lineage = "b"
+	must(t, w, "", b)
+	if d := cmp.Diff(start, w.String()); d != "" {
+		t.Error(d)
+	}
 }
 
 func inTurns(t *testing.T, order []turn) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"cosplay/internal/apply"
-	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/worldtest"
 )
@@ -18,14 +17,7 @@ import (
 // tell.
 func TestUnseenSlice(t *testing.T) {
 	w := worldtest.New(t, "h200")
-	p, _ := w.Plan(t, three, resource.Prior{})
-	var create plan.Step
-	for _, s := range p.Steps {
-		if strings.HasSuffix(s.ID, "[0]/slice") {
-			create = s
-		}
-	}
-	want := create.Do.Op.(plan.CreateSlice).Session.Slice
+	create, want := firstSlice(t, w)
 	made := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 8, UUID: "MIG-new"}}
 	half := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 8}}
 	theirs := resource.LiveSlice{Slice: want, Handle: resource.Handle{GPUInstance: 9, UUID: "MIG-theirs"}}

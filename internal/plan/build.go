@@ -123,43 +123,52 @@ func (b *builder) takeDown(c diff.SessionChange) {
 	b.freed[at] = append(b.freed[at], last...)
 }
 
+// chain is the steps of one GPU, each after the one before.
+type chain struct {
+	*builder
+	at    gpuKey
+	after []string
+}
+
+func (c *chain) step(what, title string, do Op) {
+	c.after = []string{c.add(Step{ID: c.at.uuid + "/" + what, Group: c.at.uuid, Title: c.name(c.at) + ": " + title, Needs: c.after, Do: OpJSON{do}})}
+}
+
+// onGPU begins a chain once sessions are off the GPU that have to be.
+func (b *builder) onGPU(change diff.GPUChange) *chain {
+	at := gpuKey{change.Host, change.UUID}
+	return &chain{builder: b, at: at, after: b.freed[at]}
+}
+
 func (b *builder) setUp(c diff.GPUChange) {
-	var (
-		at   = gpuKey{c.Host, c.UUID}
-		id   = c.UUID
-		name = b.name(at)
-		last = b.freed[at]
-	)
-	step := func(what, title string, do Op) {
-		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
-	}
+	gpu := b.onGPU(c)
 	switch {
 	case c.Baseline != nil && len(c.Others) > 0:
-		step("take", "join the project that holds it", b.take(c))
+		gpu.step("take", "join the project that holds it", b.take(c))
 	case c.Baseline != nil:
-		step("take", "note its baseline", b.take(c))
+		gpu.step("take", "note its baseline", b.take(c))
 	}
 	if c.Baseline == nil && c.Holds != (resource.Settings{}) {
-		step("hold", "note what it has already", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})
+		gpu.step("hold", "note what it has already", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})
 	}
 	if c.LockLost {
-		step("doubt", "note that its clock lock is gone", DoubtClock{Host: c.Host, GPU: c.UUID})
+		gpu.step("doubt", "note that its clock lock is gone", DoubtClock{Host: c.Host, GPU: c.UUID})
 	}
 	s := c.Settings
 	// Persistence first: without it the driver forgets the limits and locks.
 	if s.Persistence != nil {
-		step("persistence", "persistence "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
+		gpu.step("persistence", "persistence "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
 	}
 	if s.MIG != nil {
-		step("mig", "MIG mode "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
+		gpu.step("mig", "MIG mode "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
 	}
 	if s.PowerMW != nil {
-		step("power", "power limit "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})
+		gpu.step("power", "power limit "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})
 	}
 	if s.ClockMHz != nil {
-		step("clock", "SM clock "+resource.Clock(*s.ClockMHz), SetClock{c.Host, c.UUID, *s.ClockMHz})
+		gpu.step("clock", "SM clock "+resource.Clock(*s.ClockMHz), SetClock{c.Host, c.UUID, *s.ClockMHz})
 	}
-	b.last[at] = last
+	b.last[gpu.at] = gpu.after
 }
 
 func (b *builder) bringUp(c diff.SessionChange) {
@@ -246,42 +255,34 @@ func (b *builder) take(c diff.GPUChange) TakeGPU {
 }
 
 func (b *builder) giveBack(c diff.GPUChange) {
-	var (
-		at   = gpuKey{c.Host, c.UUID}
-		id   = c.UUID
-		name = b.name(at)
-		last = b.freed[at]
-	)
-	step := func(what, title string, do Op) {
-		last = []string{b.add(Step{ID: id + "/" + what, Group: id, Title: name + ": " + title, Needs: last, Do: OpJSON{do}})}
-	}
-	s := c.Settings
-	if s != (resource.Settings{}) {
-		step("leave", "announce that it is given back", LeaveGPU{c.Host, c.UUID})
+	gpu, s := b.onGPU(c), c.Settings
+	// Who has to wait for others with the rest must not keep others waiting.
+	if c.Action == diff.Delete && s != (resource.Settings{}) {
+		gpu.step("leave", "announce that it is given back", LeaveGPU{c.Host, c.UUID})
 	}
 	if s.ClockMHz != nil {
 		title := "SM clock back to " + resource.Clock(*s.ClockMHz)
 		if *s.ClockMHz == 0 {
 			title = "SM clock unlocked again"
 		}
-		step("restore-clock", title, SetClock{c.Host, c.UUID, *s.ClockMHz})
+		gpu.step("restore-clock", title, SetClock{c.Host, c.UUID, *s.ClockMHz})
 	}
 	if s.PowerMW != nil {
-		step("restore-power", "power limit back to "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})
+		gpu.step("restore-power", "power limit back to "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})
 	}
 	if s.MIG != nil {
-		step("restore-mig", "MIG mode back to "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
+		gpu.step("restore-mig", "MIG mode back to "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
 	}
 	// Persistence last: the driver forgets the rest when it goes off.
 	if s.Persistence != nil {
-		step("restore-persistence", "persistence back to "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
+		gpu.step("restore-persistence", "persistence back to "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
 	}
 	if c.Action == diff.Delete { // else something has to wait
 		title := "as it was found"
 		if len(c.Others) > 0 {
 			title = "left to the other project"
 		}
-		step("release", title, ReleaseGPU{c.Host, c.UUID})
+		gpu.step("release", title, ReleaseGPU{c.Host, c.UUID})
 	}
 }
 

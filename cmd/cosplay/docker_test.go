@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,6 +23,27 @@ func needEngine(t *testing.T) {
 	out, err := exec.Command("docker", "image", "inspect", "cosplay-test/debian", "cosplay-test/scratch", "cosplay-test/uid", "cosplay-test/sshd").CombinedOutput()
 	if err != nil {
 		need.Lacking(t, "there is no Docker engine with the test images; run scripts/test-images: %v\n%s", err, out)
+	}
+	sweepOnce.Do(func() { sweep(t) })
+}
+
+var sweepOnce sync.Once
+
+// sweep removes the containers of test runs that were killed: they hold the
+// names that this run wants. They are told by their workspace, a test's folder.
+func sweep(t *testing.T) {
+	out, err := exec.Command("docker", "ps", "-a", "--no-trunc", "--filter", "label=cosplay.lineage", "--format", "{{.ID}} {{.Mounts}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		id, mounts, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.Contains(mounts, filepath.Join(os.TempDir(), "go-test-script")) && !strings.Contains(mounts, filepath.Join(os.TempDir(), "Test")) {
+			continue
+		}
+		if out, err := exec.Command("docker", "rm", "-f", id).CombinedOutput(); err != nil {
+			t.Fatalf("the container %s of an earlier test run: %v\n%s", id, err, out)
+		}
 	}
 }
 

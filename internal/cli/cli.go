@@ -127,7 +127,7 @@ func (inv *invocation) root() *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"The main road:", []*cobra.Command{inv.init(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift()}},
+		{"The main road:", []*cobra.Command{inv.init(), inv.fmt(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift()}},
 		{"What is there:", []*cobra.Command{inv.status(), inv.ps(), inv.slotMap(), inv.show(), inv.stateCommands()}},
 		{"Into a session:", []*cobra.Command{inv.ssh(), inv.exec(), inv.logs(), inv.sshConfig()}},
 		{"The catalog:", []*cobra.Command{inv.ls(), inv.info(), inv.fit()}},

@@ -14,7 +14,7 @@ import (
 // laterCommands and laterFlags have their place in cosplay and are not there
 // yet: they are refused by name instead of as unknown.
 var (
-	laterCommands = []string{"fmt", "output", "run", "watch", "verify", "console",
+	laterCommands = []string{"output", "run", "watch", "verify", "console",
 		"graph", "schema", "top", "cp", "import", "host"}
 	laterFlags = []string{"target", "exclude", "replace", "markdown", "var", "var-file", "log-level"}
 )

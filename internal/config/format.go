@@ -1,0 +1,35 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+)
+
+// settles is how often a text is formatted at most: the library needs a second
+// look at few texts, and a third at none that anybody has found.
+const settles = 8
+
+// Format lays out a file in the canonical way, which is its own fixed point. A
+// file with a syntax error comes back as it was, with what is wrong.
+func Format(name string, src []byte) ([]byte, *hcl.File, hcl.Diagnostics) {
+	l := newLoader(Options{})
+	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	if l.reportSyntax(diags, src); l.diags.HasErrors() {
+		return src, file, l.diags
+	}
+	laid := src
+	for range settles {
+		next := hclwrite.Format(laid)
+		if bytes.Equal(next, laid) {
+			return laid, file, nil
+		}
+		laid = next
+	}
+	all := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.InitialPos}
+	l.complain(all, all, fmt.Sprintf("%s cannot be laid out", name), "Each pass over it gives another layout, so it is left as it is. Simplify how its comments and line breaks stand.")
+	return src, file, l.diags
+}

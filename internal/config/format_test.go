@@ -1,0 +1,74 @@
+package config_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"cosplay/internal/config"
+)
+
+func TestFormat(t *testing.T) {
+	const untidy = "session   \"worker\" {\ncount=7\n    target = \"2060\" # cheap\n  env={A=1}\n}\n"
+	const tidy = "session \"worker\" {\n  count  = 7\n  target = \"2060\" # cheap\n  env    = { A = 1 }\n}\n"
+	laid, _, diags := config.Format("fleet.hcl", []byte(untidy))
+	if len(diags) > 0 || string(laid) != tidy {
+		t.Errorf("%v\n%s", diags, laid)
+	}
+	broken := []byte("session \"worker\" {\n  count=7\n")
+	laid, _, diags = config.Format("fleet.hcl", broken)
+	if !diags.HasErrors() || !bytes.Equal(laid, broken) {
+		t.Errorf("a file with a syntax error: %v\n%s", diags, laid)
+	}
+	checkComplete(t, diags, map[string][]byte{"fleet.hcl": broken})
+}
+
+// TestExamplesAreTidy: what newcomers copy is laid out as fmt lays it out.
+func TestExamplesAreTidy(t *testing.T) {
+	for _, path := range glob(t, "../../examples/*.hcl") {
+		src := read(t, path)
+		if laid, _, diags := config.Format(path, src); len(diags) > 0 || !bytes.Equal(laid, src) {
+			t.Errorf("%s: %v; cosplay fmt examples mends it", path, diags)
+		}
+	}
+}
+
+// FuzzFormat: laying out is done after once, keeps every word in its order, and
+// leaves what cannot be read alone.
+func FuzzFormat(f *testing.F) {
+	for _, pattern := range []string{"testdata/wrong/*.hcl", "testdata/right/*.hcl", "testdata/warned/*.hcl", "../../examples/*.hcl"} {
+		for _, path := range glob(f, pattern) {
+			f.Add(read(f, path))
+		}
+	}
+	f.Add([]byte("a = [ # one\n1,\n\n2]\r\nb {}\n"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		once, _, diags := config.Format("one.hcl", src)
+		if diags.HasErrors() {
+			if !bytes.Equal(once, src) {
+				t.Error("a file that is refused was changed")
+			}
+			return
+		}
+		twice, _, diags := config.Format("one.hcl", once)
+		if diags.HasErrors() || !bytes.Equal(once, twice) {
+			t.Errorf("%v\nonce:\n%s\ntwice:\n%s", diags, once, twice)
+		}
+		if before, after := words(t, src), words(t, once); before != after {
+			t.Errorf("other words\nbefore: %s\nafter:  %s", before, after)
+		}
+	})
+}
+
+// words are the tokens of a file without the blanks between them.
+func words(t *testing.T, src []byte) string {
+	tokens, _ := hclsyntax.LexConfig(src, "one.hcl", hcl.InitialPos)
+	var all bytes.Buffer
+	for _, token := range tokens {
+		all.Write(bytes.TrimRight(token.Bytes, " \t"))
+		all.WriteByte(0)
+	}
+	return all.String()
+}

@@ -153,7 +153,7 @@ func familiar(name reference.Named) string {
 }
 
 func (l *loader) sessionPull(s *Session, v value) {
-	if word, ok := l.oneOf(v, []string{resource.PullMissing, resource.PullNever, resource.PullAlways}); ok {
+	if word, ok := l.oneOf(v); ok {
 		s.Box.Pull = word
 	}
 }
@@ -163,7 +163,7 @@ func (l *loader) sessionSudo(s *Session, v value) {
 }
 
 func (l *loader) sessionRestart(s *Session, v value) {
-	if word, ok := l.oneOf(v, []string{"no", "always", "on-failure", "unless-stopped"}); ok {
+	if word, ok := l.oneOf(v); ok {
 		s.Box.Restart = word
 	}
 }

@@ -62,7 +62,7 @@ func inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 		return d
 	}
 	name := call.CalledFunctionName()
-	if slices.Contains(notYet["function"], name) {
+	if slices.Contains(laterFunctions, name) {
 		d.Summary = fmt.Sprintf("%s() is not yet part of cosplay", name)
 		d.Detail = "A later version will have it. Write the value itself for now."
 		return d

@@ -48,12 +48,12 @@ func load(t *testing.T, files map[string]string) (*config.Intent, hcl.Diagnostic
 }
 
 func TestWrongConfigurations(t *testing.T) {
-	names := glob(t, "testdata/wrong/*.hcl")
+	names := append(glob(t, "testdata/wrong/*.hcl"), glob(t, "testdata/wrong/*.hcl.json")...)
 	if len(names) < 95 {
 		t.Errorf("only %d wrong configurations", len(names))
 	}
 	for _, path := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".hcl"), func(t *testing.T) {
+		t.Run(nameOf(path), func(t *testing.T) {
 			src := read(t, path)
 			intent, diags := load(t, map[string]string{filepath.Base(path): string(src)})
 			if !diags.HasErrors() {
@@ -63,9 +63,15 @@ func TestWrongConfigurations(t *testing.T) {
 				t.Error("a wrong configuration still gave hosts or sessions")
 			}
 			checkComplete(t, diags, map[string][]byte{filepath.Base(path): src})
-			golden(t, strings.TrimSuffix(path, ".hcl")+".golden", describe(t, intent.Files, diags))
+			golden(t, filepath.Join("testdata/wrong", nameOf(path)+".golden"), describe(t, intent.Files, diags))
 		})
 	}
+}
+
+// nameOf is what a case is called: its file without what tells the syntax.
+func nameOf(path string) string {
+	name, _, _ := strings.Cut(filepath.Base(path), ".hcl")
+	return name
 }
 
 // describe is the text of diagnostics, each led by the very word it is about.
@@ -149,6 +155,31 @@ func asJSON(t *testing.T, intent *config.Intent) []byte {
 		t.Fatal(err)
 	}
 	return append(out, '\n')
+}
+
+// A project in JSON is the same as its twin in HCL's own syntax.
+func TestJSONIsTheSame(t *testing.T) {
+	for _, path := range glob(t, "testdata/right/*.hcl.json") {
+		t.Run(nameOf(path), func(t *testing.T) {
+			intent, diags := load(t, map[string]string{filepath.Base(path): string(read(t, path))})
+			if len(diags) > 0 {
+				t.Fatalf("%s", describe(t, intent.Files, diags))
+			}
+			if d := cmp.Diff(string(read(t, filepath.Join("testdata/right", nameOf(path)+".json"))), string(asJSON(t, intent))); d != "" {
+				t.Errorf("HCL -, JSON +:\n%s", d)
+			}
+		})
+	}
+}
+
+// What comes without a name, by standard input, tells its syntax itself.
+func TestSyntaxOfStandardInput(t *testing.T) {
+	for name, src := range map[string]string{"standard input": " {\"session\": {\"a\": {\"target\": \"2060\"}}}", "a": "session \"a\" {\n  target = \"2060\"\n}\n"} {
+		intent, diags := load(t, map[string]string{name: src})
+		if len(diags) > 0 || len(intent.Sessions) != 1 {
+			t.Errorf("%s: %d sessions, %v", name, len(intent.Sessions), diags)
+		}
+	}
 }
 
 func TestMistakesOfAllFilesAreTold(t *testing.T) {
@@ -258,8 +289,8 @@ func TestReadFiles(t *testing.T) {
 	files, err := config.ReadFiles(fstest.MapFS{
 		"a.hcl": {Data: []byte("x")}, ".#a.hcl": {}, "b.txt": {}, "sub/c.hcl": {}, "d.hcl.json": {},
 	})
-	if err != nil || len(files) != 1 || string(files["a.hcl"]) != "x" {
-		t.Errorf("got %q, %v; want a.hcl alone", files, err)
+	if err != nil || len(files) != 2 || string(files["a.hcl"]) != "x" || files["d.hcl.json"] == nil {
+		t.Errorf("got %q, %v; want a.hcl and d.hcl.json", files, err)
 	}
 	if _, err := config.ReadFiles(fstest.MapFS{"a.hcl": {Mode: os.ModeDir}}); err == nil {
 		t.Error("a folder with the name of a file was read")

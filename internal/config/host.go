@@ -2,13 +2,9 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
 // hostAttributes reads what a host block can say.
@@ -26,12 +22,12 @@ func defaultHost(name string) Host {
 	return Host{Name: name, Runtime: RuntimeAuto, Manage: ManageAll()}
 }
 
-func (l *loader) readHost(b *hclsyntax.Block) {
+func (l *loader) readHost(b block) {
 	name, named := l.declare(b)
-	attributes := l.attributes(b.Body, hostShape, "")
+	said := l.read(b, &hostSchema)
 	h := defaultHost(name)
-	h.Ranges = rangesOf(b, attributes)
-	for _, a := range attributes {
+	h.Ranges = said.ranges(b.header)
+	for _, a := range said.attributes {
 		if _, ok := l.check(a, false); !ok {
 			continue
 		}
@@ -45,19 +41,6 @@ func (l *loader) readHost(b *hclsyntax.Block) {
 		return
 	}
 	l.hosts = append(l.hosts, h)
-}
-
-func rangesOf(b *hclsyntax.Block, attributes []attribute) Ranges {
-	r := Ranges{Decl: b.DefRange(), values: make(map[string]hcl.Range, len(attributes)+len(b.Body.Blocks))}
-	for _, a := range attributes {
-		r.values[a.key()] = a.expr.Range()
-	}
-	for _, inner := range b.Body.Blocks {
-		if !r.has(inner.Type) {
-			r.values[inner.Type] = inner.TypeRange
-		}
-	}
-	return r
 }
 
 // checkReach makes sure that a host is reached in one way, and by one name:
@@ -97,7 +80,7 @@ func (l *loader) hostNVML(h *Host, v value) {
 }
 
 func (l *loader) hostRuntime(h *Host, v value) {
-	if runtime, ok := l.oneOf(v, []string{RuntimeAuto, RuntimeProcess, RuntimeDocker}); ok {
+	if runtime, ok := l.oneOf(v); ok {
 		h.Runtime = runtime
 	}
 }
@@ -139,7 +122,7 @@ func (l *loader) hostManage(h *Host, v value) {
 	}
 	h.Manage = Manage{}
 	for _, e := range elements {
-		if word, ok := l.oneOf(e, slices.Sorted(maps.Keys(manageWords))); ok {
+		if word, ok := l.oneOf(e); ok {
 			manageWords[word](&h.Manage)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"cosplay/internal/resource"
 )
@@ -27,17 +26,18 @@ type Options struct {
 	Simulate func(spec string) error
 }
 
-// ReadFiles returns the contents of every *.hcl file in the root of a file
-// system, by name, for Load. Hidden files are left out: editors keep their
+// ReadFiles returns the contents of every *.hcl and *.hcl.json file in the root
+// of a file system, by name, for Load. Hidden files are left out: editors keep their
 // unsaved copies there. The error is the file system's.
 func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
-	names, err := fs.Glob(fsys, "*.hcl")
+	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for _, name := range names {
-		if strings.HasPrefix(name, ".") {
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".hcl.json") || strings.HasPrefix(name, ".") {
 			continue
 		}
 		if files[name], err = fs.ReadFile(fsys, name); err != nil {
@@ -52,10 +52,10 @@ func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
 // Intent holds Files only, so that nothing half understood is ever acted on.
 func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l := newLoader(o)
-	blocks := map[string][]*hclsyntax.Block{}
+	blocks := map[string][]block{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		for _, b := range l.parse(name, files[name]) {
-			blocks[b.Type] = append(blocks[b.Type], b)
+			blocks[b.kind] = append(blocks[b.kind], b)
 		}
 	}
 	// Hosts come first: sessions refer to them.
@@ -89,7 +89,7 @@ func Hosts(files map[string][]byte, o Options) []Host {
 		l := newLoader(o)
 		for _, b := range l.parse(name, files[name]) {
 			l.hosts, l.diags = nil, nil
-			if b.Type == "host" {
+			if b.kind == "host" {
 				l.readHost(b)
 			}
 			if !l.diags.HasErrors() {
@@ -109,7 +109,7 @@ type loader struct {
 	hosts    []Host
 	sessions []Session
 
-	declared map[string]hcl.Range // by block header, `host "lab"`: what is declared so far
+	declared map[string]hcl.Range // by kind and name, `host "lab"`: what is declared so far
 	partial  bool                 // some hosts may be missing for a mistake already told
 	targets  map[string]targetAnswer
 
@@ -128,93 +128,38 @@ func newLoader(o Options) *loader {
 	}
 }
 
-// parse reads one file and returns the blocks worth a look. Behind a syntax
-// error the parser guesses, and what it guesses wrong would be told as mistakes
-// that nobody made: there nothing is judged.
-func (l *loader) parse(name string, src []byte) []*hclsyntax.Block {
-	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
-	l.files[name] = file
-	body := file.Body.(*hclsyntax.Body)
-	sound := l.reportSyntax(diags, src)
-	for _, a := range body.Attributes {
-		if a.SrcRange.End.Byte <= sound {
-			l.unexpected("attribute", a.Name, fileShape, a.NameRange, a.SrcRange)
-		}
-	}
-	var known []*hclsyntax.Block
-	for _, b := range body.Blocks {
-		switch {
-		case b.Range().End.Byte > sound:
-		case fileShape.hasBlock(b.Type):
-			known = append(known, b)
-		default:
-			l.unexpected("block", b.Type, fileShape, b.TypeRange, b.DefRange())
-		}
-	}
-	return known
-}
-
-// Summaries of the parser's that call for more than being passed on.
-const (
-	attributeRedefined = "Attribute redefined"       // leaves the rest of the file well understood
-	quoteNotClosed     = "Invalid multi-line string" // turns the rest of the file inside out
-)
-
-// reportSyntax tells the parser's complaints about a file and returns how many
-// bytes at its start are beyond doubt.
-func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
-	sound = len(src)
-	for _, d := range diags {
-		if d.Summary == attributeRedefined {
-			d.Summary = fmt.Sprintf("%q is there twice", d.Subject.SliceBytes(src))
-			l.report(d)
-			continue
-		}
-		l.partial = true
-		sound = min(sound, d.Subject.Start.Byte)
-		if strings.HasPrefix(strings.TrimPrefix(string(d.Subject.SliceBytes(src)), "\r"), "\n") {
-			d.Subject.End = d.Subject.Start // the end of a line, not the start of the next
-		}
-		if d.Summary == quoteNotClosed {
-			l.complain(*d.Subject, *d.Subject, "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote.")
-			break
-		}
-		l.report(d)
-	}
-	return sound
-}
-
 // declare takes a block's label as its name. It fails, after telling why,
 // where the label cannot be one or another block of the kind has it.
-func (l *loader) declare(b *hclsyntax.Block) (string, bool) {
+func (l *loader) declare(b block) (string, bool) {
 	name, ok := l.label(b)
 	if !ok {
 		return "", false
 	}
-	header := fmt.Sprintf("%s %q", b.Type, name)
-	if first, taken := l.declared[header]; taken {
-		l.complain(b.LabelRanges[0], b.DefRange(), fmt.Sprintf("%s is there twice", header),
-			"Another %s is declared at %s line %d. Give this one a name of its own, or remove one of the two.", header, first.Filename, first.Start.Line)
+	id := fmt.Sprintf("%s %q", b.kind, name)
+	if first, taken := l.declared[id]; taken {
+		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s is there twice", id),
+			"Another %s is declared at %s line %d. Give this one a name of its own, or remove one of the two.", id, first.Filename, first.Start.Line)
 		return "", false
 	}
-	l.declared[header] = b.DefRange()
+	l.declared[id] = b.header
 	return name, true
 }
 
 // label returns a block's only label.
-func (l *loader) label(b *hclsyntax.Block) (string, bool) {
+func (l *loader) label(b block) (string, bool) {
+	sample := fileSchema.block(b.kind).Label
 	switch {
-	case len(b.Labels) == 0:
-		l.complain(b.TypeRange, b.DefRange(), fmt.Sprintf("%s without a name", b.Type),
-			"Write the name in quotes between the word and the brace: %s \"%s\" {", b.Type, fileShape.blocks[b.Type].sampleName)
-	case len(b.Labels) > 1:
-		l.complain(b.LabelRanges[1], b.DefRange(), fmt.Sprintf("%s with more than one name", b.Type),
-			"A %s has one name. Keep %q and remove what follows it.", b.Type, b.Labels[0])
-	case !isName(b.Labels[0]):
-		l.complain(b.LabelRanges[0], b.DefRange(), fmt.Sprintf("%q cannot be the name of a %s", b.Labels[0], b.Type),
-			"A name starts with a letter or _, goes on with letters of the English alphabet, digits, _ and -, and has at most %d characters, like %q.", maxName, fileShape.blocks[b.Type].sampleName)
+	case len(b.labels) == 0:
+		l.complain(b.kindRange, b.header, fmt.Sprintf("%s without a name", b.kind),
+			"Write the name in quotes between the word and the brace: %s \"%s\" {", b.kind, sample)
+	case len(b.labels) > 1:
+		l.complain(b.labelRanges[1], b.header, fmt.Sprintf("%s with more than one name", b.kind),
+			"A %s has one name. Keep %q and remove what follows it.", b.kind, b.labels[0])
+	case !isName(b.labels[0]):
+		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%q cannot be the name of a %s", b.labels[0], b.kind),
+			"A name starts with a letter or _, goes on with letters of the English alphabet, digits, _ and -, and has at most %d characters, like %q.", maxName, sample)
 	default:
-		return b.Labels[0], true
+		return b.labels[0], true
 	}
 	return "", false
 }

@@ -8,6 +8,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
+// laterVariables and laterFunctions are what expressions cannot use yet.
+var (
+	laterVariables = []string{"var", "local", "each", "session"}
+	laterFunctions = []string{"file", "env"}
+)
+
 // scope makes what expressions may mention. Whatever joins count.index and
 // path.module joins them here.
 type scope struct {
@@ -71,7 +77,7 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal) {
 	case full == "count.index":
 		l.complain(at, a.whole, "count.index without count",
 			"count.index is the number of a session within a session block that has count. Add count to the block, or write a fixed value here.")
-	case slices.Contains(notYet["variable"], name):
+	case slices.Contains(laterVariables, name):
 		l.complain(at, a.whole, fmt.Sprintf("%q is not yet part of cosplay", full),
 			"A later version will have %s. Write the value itself for now.", name)
 	case len(mention) == 1:

@@ -2,13 +2,11 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"cosplay/internal/resource"
 )
@@ -47,17 +45,17 @@ const maxCount = 10_000
 
 // readSession reads a session block into as many sessions as it asks for. What
 // is the same for all of them is evaluated once.
-func (l *loader) readSession(b *hclsyntax.Block) {
+func (l *loader) readSession(b block) {
 	name, named := l.declare(b)
-	attributes := l.attributes(b.Body, sessionShape, "")
+	said := l.read(b, &sessionSchema)
 	shared := Session{
 		Workspace: l.Dir,
 		Fit:       resource.DefaultFit(),
 		Box:       defaultBox(),
-		Ranges:    rangesOf(b, attributes),
+		Ranges:    said.ranges(b.header),
 	}
-	count, counted := l.count(attributes)
-	fixed, varying := l.split(attributes, counted)
+	count, counted := l.count(said)
+	fixed, varying := l.split(said.attributes, counted)
 	l.fill(&shared, fixed, l.scope.base)
 	l.checkGiven(&shared)
 
@@ -81,15 +79,15 @@ func (l *loader) readSession(b *hclsyntax.Block) {
 
 // count returns how many sessions a block asks for, and whether it says so. A
 // wrong count is told and taken for 1, so that the rest is looked at as well.
-func (l *loader) count(attributes []attribute) (n int, counted bool) {
-	i := slices.IndexFunc(attributes, func(a attribute) bool { return a.path == "count" })
-	if i < 0 {
+func (l *loader) count(said content) (n int, counted bool) {
+	a := said.find("count")
+	if a == nil {
 		return 1, false
 	}
-	if _, ok := l.check(attributes[i], false); !ok {
+	if _, ok := l.check(*a, false); !ok {
 		return 1, true
 	}
-	v, ok := l.evaluate(attributes[i], l.scope.base)
+	v, ok := l.evaluate(*a, l.scope.base)
 	if !ok {
 		return 1, true
 	}
@@ -250,16 +248,9 @@ func isEnvName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, forbidden)
 }
 
-// preferences are the words of fit.prefer.
-var preferences = map[string]resource.Preference{
-	string(resource.PreferFP32):      resource.PreferFP32,
-	string(resource.PreferBandwidth): resource.PreferBandwidth,
-	string(resource.PreferBalanced):  resource.PreferBalanced,
-}
-
 func (l *loader) sessionPrefer(s *Session, v value) {
-	if word, ok := l.oneOf(v, slices.Sorted(maps.Keys(preferences))); ok {
-		s.Fit.Prefer = preferences[word]
+	if word, ok := l.oneOf(v); ok {
+		s.Fit.Prefer = resource.Preference(word)
 	}
 }
 

@@ -2,98 +2,20 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// shape says what may stand in a file or block.
-type shape struct {
-	what       string // "a session"
-	attributes []string
-	blocks     map[string]shape
-	required   map[string]string // attributes that a block inside another must have, each with a sample
-	repeatable bool              // a block inside another that may be there several times
-	notYet     []string          // attributes and blocks
-	sampleName string            // for a block with a label
-}
-
-var (
-	fileShape = shape{
-		what:   "a file",
-		blocks: map[string]shape{"host": hostShape, "session": sessionShape},
-		notYet: notYet["file"],
-	}
-	hostShape = shape{
-		what:       "a host",
-		attributes: slices.Sorted(maps.Keys(hostAttributes)),
-		sampleName: "lab",
-	}
-	sessionShape = shape{
-		what:       "a session",
-		attributes: append(topLevel(sessionAttributes), "count"),
-		blocks:     map[string]shape{"fit": fitShape, "volume": volumeShape, "ssh": sshShape, "limits": limitsShape},
-		notYet:     notYet["session"],
-		sampleName: "worker",
-	}
-	fitShape = shape{
-		what:       "a fit block",
-		attributes: within("fit.", sessionAttributes),
-	}
-	volumeShape = shape{
-		what:       "a volume",
-		attributes: within("volume.", sessionAttributes),
-		required:   map[string]string{"source": `"./data"`, "target": `"/data"`},
-		repeatable: true,
-	}
-	sshShape = shape{
-		what:       "an ssh block",
-		attributes: within("ssh.", sessionAttributes),
-	}
-	limitsShape = shape{
-		what:       "a limits block",
-		attributes: within("limits.", sessionAttributes),
-	}
-)
-
-// notYet is all that the language knows and cosplay cannot do yet, by where it
-// stands. What can be done is taken out of here.
-var notYet = map[string][]string{
-	"file":     {"cosplay", "variable", "locals", "target", "output", "check", "moved", "removed", "import"},
-	"session":  {"for_each", "slice", "sharing", "lifecycle", "strict", "cap", "ttl", "idle_timeout"},
-	"variable": {"var", "local", "each", "session"},
-	"function": {"file", "env"},
-}
-
-func topLevel[T any](table map[string]T) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(table)), func(path string) bool { return strings.Contains(path, ".") })
-}
-
-func within[T any](prefix string, table map[string]T) []string {
-	var names []string
-	for _, path := range slices.Sorted(maps.Keys(table)) {
-		if name, ok := strings.CutPrefix(path, prefix); ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func (s shape) hasBlock(kind string) bool {
-	_, ok := s.blocks[kind]
-	return ok
-}
-
-// attribute is one assignment. Its path names it inside its top-level block:
-// "target", "fit.tolerance".
+// attribute is one assignment that belongs where it stands. Its path names it
+// inside its top-level block: "target", "fit.tolerance".
 type attribute struct {
-	path  string
-	nth   int // which of the blocks that can be there several times it is in, from 1; else 0
-	expr  hcl.Expression
-	whole hcl.Range // from the name to the end of the value
+	path   string
+	schema *Attribute
+	nth    int // which of the blocks that can be there several times it is in, from 1; else 0
+	expr   hcl.Expression
+	whole  hcl.Range // from the name to the end of the value
 }
 
 // key tells an attribute from all others of its top-level block.
@@ -105,100 +27,143 @@ func (a attribute) key() string {
 	return fmt.Sprintf("%s[%d].%s", block, a.nth-1, name)
 }
 
-// attributes returns what a block assigns, that of blocks inside it included,
-// in the order of the file, and tells what does not belong there. It is the one
-// place that knows in which of its syntaxes HCL was written.
-func (l *loader) attributes(body *hclsyntax.Body, s shape, prefix string) []attribute {
-	all := make([]attribute, 0, len(body.Attributes))
-	for _, a := range body.Attributes {
-		if !slices.Contains(s.attributes, a.Name) {
-			l.unexpected("attribute", a.Name, s, a.NameRange, a.SrcRange)
+// content is what a top-level block says.
+type content struct {
+	attributes []attribute // that of blocks inside it included, in the order of the file
+	blocks     []block     // inside it, in the order of the file
+}
+
+// find returns an attribute by its path; nil where the block does not have it.
+func (c content) find(path string) *attribute {
+	for i := range c.attributes {
+		if c.attributes[i].path == path {
+			return &c.attributes[i]
+		}
+	}
+	return nil
+}
+
+// ranges tells where all of it stands.
+func (c content) ranges(header hcl.Range) Ranges {
+	r := Ranges{Decl: header, values: make(map[string]hcl.Range, len(c.attributes)+len(c.blocks))}
+	for _, a := range c.attributes {
+		r.values[a.key()] = a.expr.Range()
+	}
+	for _, inner := range c.blocks {
+		if !r.has(inner.kind) {
+			r.values[inner.kind] = inner.kindRange
+		}
+	}
+	return r
+}
+
+// read returns what a block says, and tells what does not belong there and what
+// is missing.
+func (l *loader) read(b block, schema *Block) content {
+	c := l.readInto(b, schema, "")
+	slices.SortFunc(c.attributes, func(a, b attribute) int { return a.whole.Start.Byte - b.whole.Start.Byte })
+	return c
+}
+
+func (l *loader) readInto(b block, schema *Block, prefix string) content {
+	assigned, blocks := b.body.read(l, schema)
+	c := content{attributes: make([]attribute, 0, len(assigned)), blocks: blocks}
+	for _, a := range assigned {
+		known := schema.attribute(a.name)
+		if known == nil && schema.Free == "" {
+			l.unexpected("attribute", a.name, schema, a.at, a.whole)
 			continue
 		}
-		all = append(all, attribute{path: prefix + a.Name, expr: a.Expr, whole: a.SrcRange})
+		c.attributes = append(c.attributes, attribute{path: prefix + a.name, schema: known, expr: a.expr, whole: a.whole})
 	}
-	seen := map[string]hcl.Range{}
-	nth := map[string]int{}
-	for _, b := range body.Blocks {
-		inner, known := s.blocks[b.Type]
-		first, again := seen[b.Type]
+	var nth map[string]int
+	for i, inner := range blocks {
+		known := schema.block(inner.kind)
+		first := slices.IndexFunc(blocks[:i], func(o block) bool { return o.kind == inner.kind })
 		switch {
-		case !known:
-			l.unexpected("block", b.Type, s, b.TypeRange, b.DefRange())
-		case again && !inner.repeatable:
-			l.complain(b.TypeRange, b.DefRange(), fmt.Sprintf("second %s block", b.Type),
-				"%s has one %s block; the first is at line %d. Put everything into one.", capital(s.what), b.Type, first.Start.Line)
-		case len(b.Labels) > 0:
-			l.complain(b.LabelRanges[0], b.DefRange(), fmt.Sprintf("%s has no name", b.Type), "Write it as: %s {", b.Type)
-		case inner.repeatable:
-			nth[b.Type]++
-			all = append(all, l.nthAttributes(b, inner, nth[b.Type])...)
+		case known == nil:
+			l.unexpected("block", inner.kind, schema, inner.kindRange, inner.header)
+		case first >= 0 && !known.Repeatable:
+			l.complain(inner.kindRange, inner.header, fmt.Sprintf("second %s block", inner.kind),
+				"%s has one %s block; the first is at line %d. Put everything into one.", capital(schema.what), inner.kind, blocks[first].header.Start.Line)
+		case len(inner.labels) > 0:
+			l.complain(inner.labelRanges[0], inner.header, fmt.Sprintf("%s has no name", inner.kind), "Write it as: %s {", inner.kind)
 		default:
-			all = append(all, l.attributes(b.Body, inner, b.Type+".")...)
-		}
-		seen[b.Type] = b.DefRange()
-	}
-	slices.SortFunc(all, func(a, b attribute) int { return a.whole.Start.Byte - b.whole.Start.Byte })
-	return all
-}
-
-// nthAttributes are those of one of the blocks that can be there several times,
-// which has to be whole in itself.
-func (l *loader) nthAttributes(b *hclsyntax.Block, s shape, nth int) []attribute {
-	attributes := l.attributes(b.Body, s, b.Type+".")
-	for i := range attributes {
-		attributes[i].nth = nth
-	}
-	for name, sample := range s.required {
-		if _, ok := b.Body.Attributes[name]; !ok {
-			l.complain(b.TypeRange, b.DefRange(), fmt.Sprintf("%q of the %s is missing", name, b.Type),
-				"%s needs %s. Add a line like: %s = %s", capital(s.what), and(slices.Sorted(maps.Keys(s.required))), name, sample)
+			inside := l.readInto(inner, known, prefix+inner.kind+".")
+			if known.Repeatable {
+				if nth == nil {
+					nth = map[string]int{}
+				}
+				nth[inner.kind]++
+				for i := range inside.attributes {
+					inside.attributes[i].nth = nth[inner.kind]
+				}
+			}
+			c.attributes = append(c.attributes, inside.attributes...)
+			l.checkWhole(inner, known, prefix+inner.kind+".", inside)
 		}
 	}
-	return attributes
+	return c
 }
 
-// unexpected tells of an attribute or block that a shape has no room for.
-func (l *loader) unexpected(kind, name string, s shape, at, context hcl.Range) {
+// checkWhole tells what a block inside another must have and leaves out.
+func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
+	var names []string
+	required := schema.required()
+	for _, a := range required {
+		names = append(names, a.Name)
+	}
+	for _, a := range required {
+		if c.find(prefix+a.Name) == nil {
+			l.complain(b.kindRange, b.header, fmt.Sprintf("%q of the %s is missing", a.Name, b.kind),
+				"%s needs %s. Add a line like: %s = %s", capital(schema.what), and(names), a.Name, a.Example)
+		}
+	}
+}
+
+// unexpected tells of an attribute or block that a schema has no room for.
+func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Range) {
+	inner := schema.block(name)
 	switch {
-	case kind == "attribute" && len(s.attributes) == 0 && !s.hasBlock(name):
+	case kind == "attribute" && len(schema.Attributes) == 0 && inner == nil:
 		l.complain(at, context, fmt.Sprintf("%q stands outside of any block", name),
-			"%s Put it into the one that it is meant for.", s.describe())
-	case slices.Contains(s.notYet, name):
+			"%s Put it into the one that it is meant for.%s", schema.describe(), didYouMean(name, schema.blockNames()))
+	case slices.Contains(schema.later, name):
 		l.complain(at, context, fmt.Sprintf("%q is not yet part of cosplay", name),
 			"A later version will have it. Leave it out for now.")
-	case kind == "attribute" && s.hasBlock(name):
+	case kind == "attribute" && inner != nil:
 		l.complain(at, context, fmt.Sprintf("%q is a block", name),
-			"Write it without the equals sign: %s.", s.blocks[name].sample(name))
-	case kind == "block" && slices.Contains(s.attributes, name):
+			"Write it without the equals sign: %s.", inner.header())
+	case kind == "block" && schema.attribute(name) != nil:
 		l.complain(at, context, fmt.Sprintf("%q is an attribute", name),
 			"Write it with an equals sign: %s = ...", name)
 	default:
-		candidates := slices.Concat(s.attributes, slices.Sorted(maps.Keys(s.blocks)), s.notYet)
+		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
 		l.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name),
-			"%s%s", s.describe(), didYouMean(name, candidates))
+			"%s%s", schema.describe(), didYouMean(name, candidates))
 	}
 }
 
-func (s shape) sample(name string) string {
-	if s.sampleName != "" {
-		name = fmt.Sprintf("%s %q", name, s.sampleName)
+// header is how a block begins, and that it goes on.
+func (b *Block) header() string {
+	if b.Label == "" {
+		return b.Name + " { ... }"
 	}
-	return name + " { ... }"
+	return fmt.Sprintf("%s %q { ... }", b.Name, b.Label)
 }
 
-// describe lists what a shape has room for.
-func (s shape) describe() string {
+// describe lists what a block has room for.
+func (b *Block) describe() string {
 	var has []string
-	if len(s.attributes) > 0 {
-		has = append(has, "the attributes "+and(slices.Sorted(slices.Values(s.attributes))))
+	if len(b.Attributes) > 0 {
+		has = append(has, "the attributes "+and(b.attributeNames()))
 	}
-	switch names := slices.Sorted(maps.Keys(s.blocks)); len(names) {
+	switch names := b.blockNames(); len(names) {
 	case 0:
 	case 1:
 		has = append(has, "the block "+names[0])
 	default:
 		has = append(has, "the blocks "+and(names))
 	}
-	return capital(s.what) + " has " + strings.Join(has, ", and ") + "."
+	return capital(b.what) + " has " + strings.Join(has, ", and ") + "."
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -246,16 +247,15 @@ func (l *loader) elements(v value, sample string) ([]value, bool) {
 	return all, true
 }
 
-// oneOf reads one of some words.
-func (l *loader) oneOf(v value, words []string) (string, bool) {
+// oneOf reads one of the words that the attribute can be.
+func (l *loader) oneOf(v value) (string, bool) {
+	words := v.attribute.schema.Words
 	typed, ok := l.text(v)
 	if !ok {
 		return "", false
 	}
-	for _, w := range words {
-		if w == typed {
-			return w, true
-		}
+	if slices.Contains(words, typed) {
+		return typed, true
 	}
 	l.wrong(v, fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write %s.%s", or(quoted(words)), didYouMean(typed, words))
 	return "", false

@@ -1,0 +1,227 @@
+package config
+
+import "slices"
+
+// Block is a kind of block of the language: what it is for and what may stand
+// in it. All that is told about the language, in complaints, in the reference
+// and in the schema for editors, is told from here.
+type Block struct {
+	Name        string      // "session"
+	Label       string      // what stands behind it in quotes, by an example: "worker"; "" for nothing
+	Description string      // one line
+	Repeatable  bool        // there may be several of it, beside those of other names
+	Free        string      // what each attribute is where their names are free, as in locals; else ""
+	Attributes  []Attribute // in the order in which they are explained
+	Blocks      []Block     // that may stand inside
+
+	what  string   // "a session"
+	later []string // attributes and blocks that the language knows and cosplay cannot do yet
+}
+
+// Attribute is one assignment that a block can have.
+type Attribute struct {
+	Name        string
+	Type        Type
+	Words       []string // all that a word can be
+	Unit        string   // "MHz"; "" for none
+	Default     string   // as it would be written, or in words within parentheses; "" where it is required
+	Required    bool
+	PerInstance bool   // may differ between the instances of a block with count or for_each
+	Change      Change // what comes of changing it alone
+	Description string // one line
+	Example     string // a value as it is written
+}
+
+// Type is what an attribute's value has to be.
+type Type string
+
+// The types.
+const (
+	Text       Type = "text"
+	Word       Type = "word" // one of a few
+	Texts      Type = "list of texts"
+	TextMap    Type = "map of texts"
+	Number     Type = "number"
+	Whole      Type = "whole number"
+	Flag       Type = "true or false"
+	Size       Type = "size"       // "32GiB"
+	Percentage Type = "percentage" // "10%"
+	Path       Type = "path"       // absolute, from the project's folder, or from ~
+	GPUName    Type = "GPU"        // index, UUID or PCI address
+	GPUNames   Type = "list of GPUs"
+	Port       Type = "port or \"auto\""
+	MapOrSet   Type = "map or set of texts"
+	Sessions   Type = "list of sessions" // session.a, without quotes
+	TypeName   Type = "type"             // string, list(number)
+	Anything   Type = "any value"
+)
+
+// Change is what becomes of a session when an attribute is changed.
+type Change string
+
+// What can come of a change.
+const (
+	Nothing  Change = ""         // no session by itself
+	Update   Change = "update"   // what runs goes on running
+	Replace  Change = "replace"  // the container is made anew, in the same slice; a process session is updated
+	Replaces Change = "replaces" // container and slice are made anew, if the slice that fits is another
+)
+
+// Schema is the whole language: a block without a name, in which the blocks of
+// a file stand. It is for reading only.
+func Schema() Block { return fileSchema }
+
+// attribute finds an attribute by name.
+func (b *Block) attribute(name string) *Attribute {
+	for i := range b.Attributes {
+		if b.Attributes[i].Name == name {
+			return &b.Attributes[i]
+		}
+	}
+	return nil
+}
+
+// block finds a block inside by name.
+func (b *Block) block(name string) *Block {
+	for i := range b.Blocks {
+		if b.Blocks[i].Name == name {
+			return &b.Blocks[i]
+		}
+	}
+	return nil
+}
+
+func (b *Block) attributeNames() []string {
+	names := make([]string, len(b.Attributes))
+	for i, a := range b.Attributes {
+		names[i] = a.Name
+	}
+	return slices.Sorted(slices.Values(names))
+}
+
+func (b *Block) blockNames() []string {
+	names := make([]string, len(b.Blocks))
+	for i, inner := range b.Blocks {
+		names[i] = inner.Name
+	}
+	return slices.Sorted(slices.Values(names))
+}
+
+// required are the attributes that may not be left out.
+func (b *Block) required() []Attribute {
+	return slices.DeleteFunc(slices.Clone(b.Attributes), func(a Attribute) bool { return !a.Required })
+}
+
+var fileSchema = Block{
+	what:   "a file",
+	Blocks: []Block{hostSchema, sessionSchema},
+	later:  []string{"cosplay", "variable", "locals", "target", "output", "check", "moved", "removed", "import"},
+}
+
+var hostSchema = Block{
+	Name: "host", Label: "lab", Repeatable: true, what: "a host",
+	Description: "A machine with GPUs, and what cosplay may do to it. Without any there is host \"local\", this machine.",
+	Attributes: []Attribute{
+		{Name: "simulate", Type: Text, Default: "(real hardware)", Example: `"8 x h200"`,
+			Description: "A simulated host: how many GPUs of which model."},
+		{Name: "nvml", Type: Path, Default: "(the system's)", Example: `"/opt/lib/libnvidia-ml.so.1"`,
+			Description: "Another NVML library than the system's. Not together with simulate."},
+		{Name: "runtime", Type: Word, Words: []string{RuntimeAuto, RuntimeProcess, RuntimeDocker}, Default: `"auto"`, Example: `"docker"`,
+			Description: "Where sessions run: in containers or as processes. \"auto\" takes Docker where it is installed, and processes on a simulated host."},
+		{Name: "gpus", Type: GPUNames, Default: "(all)", Example: `[0, "GPU-8f2a0000", "0000:84:00.0"]`,
+			Description: "The GPUs to use, by index, UUID or PCI address. All others are never written to."},
+		{Name: "manage", Type: Texts, Words: []string{"mig-mode", "slices", "clocks", "power", "persistence"}, Default: `["mig-mode", "slices", "clocks", "power", "persistence"]`, Example: `["slices", "clocks"]`,
+			Description: "What may be changed on the GPUs; [] is nothing."},
+		{Name: "baseline_clock", Type: Whole, Unit: "MHz", Default: "(none)", Example: "1200",
+			Description: "The clock lock from before cosplay, which cannot be read: destroy brings it back."},
+		{Name: "slow_neighbours", Type: Flag, Default: "false", Example: "true",
+			Description: "Whether clock and power may be changed though others use the GPU."},
+	},
+}
+
+var sessionSchema = Block{
+	Name: "session", Label: "worker", Repeatable: true, what: "a session",
+	Description: "One container or process environment, or several alike, in which the disguise holds.",
+	Attributes: []Attribute{
+		{Name: "count", Type: Whole, Default: "(one session)", Example: "7",
+			Description: "How many sessions of this block there are; count.index is each one's number, from 0."},
+		{Name: "target", Type: Text, Required: true, PerInstance: true, Change: Replaces, Example: `"rtx-2060"`,
+			Description: "The GPU to pass for, by whatever name people give it; cosplay ls lists all."},
+		{Name: "host", Type: Text, Default: "(the only one)", PerInstance: true, Change: Replaces, Example: `"lab"`,
+			Description: "The host that it is on. Needed where there are several."},
+		{Name: "gpu", Type: GPUName, Default: "(placed by cosplay)", PerInstance: true, Change: Replaces, Example: "0",
+			Description: "The GPU that it is on, by index, UUID or PCI address."},
+		{Name: "image", Type: Text, Default: `"cosplay:latest"`, PerInstance: true, Change: Replace, Example: `"pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime"`,
+			Description: "The image of the container. cosplay:latest is built where it is missing."},
+		{Name: "pull", Type: Word, Words: []string{"missing", "never", "always"}, Default: `"missing"`, PerInstance: true, Change: Update, Example: `"always"`,
+			Description: "When the image is pulled."},
+		{Name: "command", Type: Texts, Default: "(the session just stays up)", PerInstance: true, Change: Replace, Example: `["python", "train.py"]`,
+			Description: "The program that runs, and its arguments."},
+		{Name: "workspace", Type: Path, Default: "(the project's folder)", PerInstance: true, Change: Replace, Example: `"./exp/${count.index}"`,
+			Description: "The folder at /workspace. Made if missing, never deleted."},
+		{Name: "env", Type: TextMap, Default: "{}", PerInstance: true, Change: Replace, Example: `{ SEED = 11 }`,
+			Description: "Environment variables."},
+		{Name: "sudo", Type: Flag, Default: "(true with ssh on loopback, else false)", PerInstance: true, Change: Replace, Example: "false",
+			Description: "Passwordless sudo inside."},
+		{Name: "restart", Type: Word, Words: []string{"no", "always", "on-failure", "unless-stopped"}, Default: `"unless-stopped"`, PerInstance: true, Change: Replace, Example: `"no"`,
+			Description: "When the engine starts the container again."},
+	},
+	Blocks: []Block{fitSchema, volumeSchema, sshSchema, limitsSchema},
+	later:  []string{"for_each", "slice", "sharing", "lifecycle", "strict", "cap", "ttl", "idle_timeout"},
+}
+
+var fitSchema = Block{
+	Name: "fit", what: "a fit block",
+	Description: "How the slice is chosen.",
+	Attributes: []Attribute{
+		{Name: "prefer", Type: Word, Words: []string{"fp32", "bandwidth", "balanced"}, Default: `"fp32"`, PerInstance: true, Change: Update, Example: `"bandwidth"`,
+			Description: "Which figure of the target is to be met first."},
+		{Name: "tolerance", Type: Percentage, Default: `"10%"`, PerInstance: true, Change: Update, Example: `"5%"`,
+			Description: "The smallest slice whose error is within it is taken; 0 asks for the least error at any cost."},
+		{Name: "max_error", Type: Percentage, Default: "(none)", PerInstance: true, Change: Update, Example: `"50%"`,
+			Description: "A worse fit is refused."},
+	},
+}
+
+var volumeSchema = Block{
+	Name: "volume", Repeatable: true, what: "a volume",
+	Description: "A folder of the host, or a named volume, in the container.",
+	Attributes: []Attribute{
+		{Name: "source", Type: Path, Required: true, PerInstance: true, Change: Replace, Example: `"./data"`,
+			Description: "A path that starts with /, ./ or ~/; a bare name is a named volume."},
+		{Name: "target", Type: Text, Required: true, PerInstance: true, Change: Replace, Example: `"/data"`,
+			Description: "Where it is in the container: an absolute path."},
+		{Name: "read_only", Type: Flag, Default: "false", PerInstance: true, Change: Replace, Example: "true",
+			Description: "Whether it can only be read."},
+	},
+}
+
+var sshSchema = Block{
+	Name: "ssh", what: "an ssh block",
+	Description: "How one logs in.",
+	Attributes: []Attribute{
+		{Name: "enabled", Type: Flag, Default: "true", PerInstance: true, Change: Replace, Example: "false",
+			Description: "Whether there is ssh at all."},
+		{Name: "port", Type: Port, Default: `"auto"`, PerInstance: true, Change: Replace, Example: "2200",
+			Description: "The port on the host. \"auto\" takes a free one and keeps it."},
+		{Name: "bind", Type: Text, Default: `"127.0.0.1"`, PerInstance: true, Change: Replace, Example: `"0.0.0.0"`,
+			Description: "The IP address of the host that ssh listens at."},
+		{Name: "authorized_keys", Type: Texts, Default: "(the agent's keys, and each X.pub beside its private X)", PerInstance: true, Change: Replace, Example: `["~/.ssh/id_ed25519.pub"]`,
+			Description: "Who may log in: paths of .pub files, or public keys as one line each."},
+	},
+}
+
+var limitsSchema = Block{
+	Name: "limits", what: "a limits block",
+	Description: "What the container may use of the machine.",
+	Attributes: []Attribute{
+		{Name: "cpus", Type: Number, Unit: "CPUs", Default: "(no limit)", PerInstance: true, Change: Replace, Example: "4",
+			Description: "Processor time, in CPUs."},
+		{Name: "memory", Type: Size, Unit: "MiB", Default: "(no limit)", PerInstance: true, Change: Replace, Example: `"32GiB"`,
+			Description: "Memory of the machine, not of the GPU."},
+		{Name: "shm_size", Type: Size, Unit: "MiB", Default: "(the engine's, 64 MiB)", PerInstance: true, Change: Replace, Example: `"8GiB"`,
+			Description: "Size of /dev/shm, which data loaders share."},
+		{Name: "pids", Type: Whole, Unit: "processes", Default: "(no limit)", PerInstance: true, Change: Replace, Example: "4096",
+			Description: "How many processes there may be."},
+	},
+}

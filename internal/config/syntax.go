@@ -1,0 +1,183 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+)
+
+// block is one block as it was written, in whichever syntax.
+type block struct {
+	kind        string
+	labels      []string
+	kindRange   hcl.Range
+	labelRanges []hcl.Range
+	header      hcl.Range // from the kind to the last label
+	body        body
+}
+
+// written is one assignment as it was written.
+type written struct {
+	name  string
+	at    hcl.Range // of the name
+	whole hcl.Range // from the name to the end of the value
+	expr  hcl.Expression
+}
+
+// body is what stands in a file or block. Which syntax it was written in only
+// its implementations know.
+type body interface {
+	// read returns all that stands there, what the schema does not know included.
+	// In JSON only the schema tells a block from an attribute.
+	read(l *loader, schema *Block) ([]written, []block)
+}
+
+// nativeBody is a body in HCL's own syntax. What is behind the bytes that are
+// beyond doubt is left out.
+type nativeBody struct {
+	*hclsyntax.Body
+	sound int
+}
+
+func (b nativeBody) read(*loader, *Block) ([]written, []block) {
+	attributes := make([]written, 0, len(b.Attributes))
+	for _, a := range b.Attributes {
+		if a.SrcRange.End.Byte <= b.sound {
+			attributes = append(attributes, written{name: a.Name, at: a.NameRange, whole: a.SrcRange, expr: a.Expr})
+		}
+	}
+	slices.SortFunc(attributes, compareWritten)
+	blocks := make([]block, 0, len(b.Blocks))
+	for _, inner := range b.Blocks {
+		if inner.Range().End.Byte <= b.sound {
+			blocks = append(blocks, block{kind: inner.Type, labels: inner.Labels, kindRange: inner.TypeRange, labelRanges: inner.LabelRanges,
+				header: inner.DefRange(), body: nativeBody{inner.Body, b.sound}})
+		}
+	}
+	return attributes, blocks
+}
+
+// jsonBody is a body in HCL's JSON syntax.
+type jsonBody struct{ hcl.Body }
+
+func (b jsonBody) read(l *loader, schema *Block) ([]written, []block) {
+	var (
+		wanted hcl.BodySchema
+		blocks []block
+	)
+	for _, inner := range schema.Blocks {
+		header := hcl.BlockHeaderSchema{Type: inner.Name}
+		if inner.Label != "" {
+			header.LabelNames = []string{"name"}
+		}
+		wanted.Blocks = append(wanted.Blocks, header)
+	}
+	content, rest, diags := b.PartialContent(&wanted)
+	attributes, more := rest.JustAttributes()
+	for _, d := range slices.Concat(diags, more) {
+		l.report(d)
+	}
+	for _, inner := range content.Blocks {
+		header := inner.TypeRange
+		if len(inner.LabelRanges) > 0 {
+			header = inner.LabelRanges[0]
+		}
+		blocks = append(blocks, block{kind: inner.Type, labels: inner.Labels, kindRange: inner.TypeRange, labelRanges: inner.LabelRanges,
+			header: header, body: jsonBody{inner.Body}})
+	}
+	all := make([]written, 0, len(attributes))
+	for _, a := range attributes {
+		all = append(all, written{name: a.Name, at: a.NameRange, whole: a.Range, expr: a.Expr})
+	}
+	slices.SortFunc(all, compareWritten)
+	return all, blocks
+}
+
+func compareWritten(a, b written) int { return cmp.Compare(a.whole.Start.Byte, b.whole.Start.Byte) }
+
+// parse reads one file, in the syntax that its name tells, and returns the
+// blocks worth a look. Behind a syntax error the parser guesses, and what it
+// guesses wrong would be told as mistakes that nobody made: there nothing is
+// judged.
+func (l *loader) parse(name string, src []byte) []block {
+	all := l.parseBody(name, src)
+	if all == nil {
+		return nil
+	}
+	attributes, blocks := all.read(l, &fileSchema)
+	for _, a := range attributes {
+		l.unexpected("attribute", a.name, &fileSchema, a.at, a.whole)
+	}
+	return slices.DeleteFunc(blocks, func(b block) bool {
+		known := fileSchema.block(b.kind) != nil
+		if !known {
+			l.unexpected("block", b.kind, &fileSchema, b.kindRange, b.header)
+		}
+		return !known
+	})
+}
+
+// parseBody returns what stands in a file; nil where that cannot be told.
+func (l *loader) parseBody(name string, src []byte) body {
+	if !isJSON(name, src) {
+		file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+		l.files[name] = file
+		return nativeBody{file.Body.(*hclsyntax.Body), l.reportSyntax(diags, src)}
+	}
+	file, diags := json.Parse(src, name)
+	if file == nil {
+		file = &hcl.File{Bytes: src}
+	}
+	l.files[name] = file
+	for _, d := range diags {
+		l.report(d)
+	}
+	if diags.HasErrors() {
+		l.partial = true
+		return nil
+	}
+	return jsonBody{file.Body}
+}
+
+// isJSON tells the syntax by the file's name; what has no name that tells, like
+// standard input, by its first character, which in HCL's own syntax is no brace.
+func isJSON(name string, src []byte) bool {
+	telling := strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".hcl")
+	return strings.HasSuffix(name, ".json") || !telling && bytes.HasPrefix(bytes.TrimSpace(src), []byte("{"))
+}
+
+// Summaries of the parser's that call for more than being passed on.
+const (
+	attributeRedefined = "Attribute redefined"       // leaves the rest of the file well understood
+	quoteNotClosed     = "Invalid multi-line string" // turns the rest of the file inside out
+)
+
+// reportSyntax tells the parser's complaints about a file and returns how many
+// bytes at its start are beyond doubt.
+func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
+	sound = len(src)
+	for _, d := range diags {
+		if d.Summary == attributeRedefined {
+			d.Summary = fmt.Sprintf("%q is there twice", d.Subject.SliceBytes(src))
+			l.report(d)
+			continue
+		}
+		l.partial = true
+		sound = min(sound, d.Subject.Start.Byte)
+		if strings.HasPrefix(strings.TrimPrefix(string(d.Subject.SliceBytes(src)), "\r"), "\n") {
+			d.Subject.End = d.Subject.Start // the end of a line, not the start of the next
+		}
+		if d.Summary == quoteNotClosed {
+			l.complain(*d.Subject, *d.Subject, "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote.")
+			break
+		}
+		l.report(d)
+	}
+	return sound
+}

@@ -1,7 +1,7 @@
 // Package driver carries what cosplay writes out: the simulated NVML and CUDA
-// drivers, the facades that stand in front of a driver inside a session, and
-// cosplay-init, the first program of a session's container. They are built by
-// make and embedded as they are.
+// drivers, the facades that stand in front of a driver inside a session,
+// cosplay-init, the first program of a session's container, and what verify runs
+// in a session. They are built by make and embedded as they are.
 package driver
 
 import (
@@ -27,12 +27,14 @@ const (
 	CUDA       = "libcuda.so.1"             // the simulated CUDA driver, by the name that programs load
 	CUDAFacade = "libcuda-facade.so.1"      // what stands in front of one inside a session
 	Init       = "cosplay-init"             // the first program of a container
+	Who        = "cosplay-who"              // tells who a program of a session is, and its environment
+	Probe      = "cosplay-probe"            // asks NVML and CUDA as a program of a session does
 )
 
 // Missing lists what this binary was built without.
 func Missing() []string {
 	var missing []string
-	for _, name := range []string{NVML, Facade, CUDA, CUDAFacade, Init} {
+	for _, name := range []string{NVML, Facade, CUDA, CUDAFacade, Init, Who, Probe} {
 		if _, err := fs.Stat(built, "lib/"+name); err != nil {
 			missing = append(missing, name)
 		}

@@ -93,3 +93,35 @@ func TestMissingLibrary(t *testing.T) {
 		t.Errorf("the error is %v, want one that says make build", err)
 	}
 }
+
+// What verify runs in a session runs in any image: the one is linked to nothing,
+// the other loads under every glibc, since what it takes of it has no version.
+func TestProbes(t *testing.T) {
+	who := open(t, driver.Who)
+	if interp := who.Section(".interp"); interp != nil {
+		t.Errorf("%s needs a loader", driver.Who)
+	}
+	probe := open(t, driver.Probe)
+	if probe.Section(".interp") == nil {
+		t.Errorf("%s has no loader", driver.Probe)
+	}
+	needed, err := probe.ImportedLibraries()
+	if err != nil || !slices.Equal(needed, []string{"libc.so.6", "libdl.so.2"}) {
+		t.Errorf("it needs %v, %v", needed, err)
+	}
+	symbols, err := probe.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taken []string
+	for _, s := range symbols {
+		if s.HasVersion {
+			t.Errorf("%s has the version %s", s.Name, s.Version)
+		}
+		taken = append(taken, s.Name)
+	}
+	slices.Sort(taken)
+	if want := []string{"__libc_start_main", "dlerror", "dlopen", "dlsym"}; !slices.Equal(taken, want) {
+		t.Errorf("it takes %v, want %v", taken, want)
+	}
+}

@@ -1,0 +1,190 @@
+#include "library.h"
+
+#include "cuda/cuda.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+enum { MISSING = CUDA_ERROR_NOT_FOUND };
+
+/*
+ * What is left below the cap, since a driver allocates in steps; and in a session
+ * whose own programs use the GPU only a little is taken, lest they find none.
+ */
+static const uint64_t margin = 32 * MIB, step = 2 * MIB;
+enum { GENTLY = 16 };
+
+static void *library;
+static CUdevice device;
+static uint64_t total; /* as CUDA tells it */
+
+#define CUDA(name, ...) ASK(library, MISSING, name, __VA_ARGS__)
+
+/* Opens the driver and the GPU's own context; 0 when it cannot be had. */
+static int open_cuda(const char *loaded, const char *begun)
+{
+    library = load(loaded, "libcuda.so.1");
+    if (!library)
+        return 0;
+    int code = CUDA(cuInit, 0);
+    CUcontext context;
+    if (!code)
+        code = CUDA(cuDeviceGet, &device, 0);
+    if (!code)
+        code = CUDA(cuDevicePrimaryCtxRetain, &context, device);
+    if (!code)
+        code = CUDA(cuCtxSetCurrent, context);
+    if (code)
+        tell_error(begun, (uint64_t)code);
+    else
+        tell(begun, "ok");
+    return !code;
+}
+
+static void tell_uuid(void)
+{
+    CUuuid uuid;
+    int code = CUDA(cuDeviceGetUuid, &uuid, device);
+    if (code) {
+        tell_error("cuda.uuid", (uint64_t)code);
+        return;
+    }
+    struct text text = {0};
+    add(&text, "GPU");
+    for (unsigned i = 0; i < 16; i++) {
+        if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10)
+            add(&text, "-");
+        add_number(&text, (uint8_t)uuid.bytes[i], 16, 2);
+    }
+    for (char *at = text.s + 3; *at; at++)
+        *at |= 32; /* digits and dashes stay */
+    tell("cuda.uuid", text.s);
+}
+
+static void tell_identity(void)
+{
+    int count = 0;
+    char name[256] = "";
+    size_t bytes = 0;
+    int code = CUDA(cuDeviceGetCount, &count);
+    code ? tell_error("cuda.count", (uint64_t)code) : tell_number("cuda.count", (uint64_t)count);
+    code = CUDA(cuDeviceGetName, name, sizeof name, device);
+    code ? tell_error("cuda.name", (uint64_t)code) : tell("cuda.name", name);
+    code = CUDA(cuDeviceTotalMem_v2, &bytes, device);
+    code ? tell_error("cuda.total", (uint64_t)code) : tell_number("cuda.total", bytes);
+    tell_uuid();
+}
+
+static uint64_t free_now(void)
+{
+    size_t free = 0, all = 0;
+    if (CUDA(cuMemGetInfo_v2, &free, &all))
+        return 0;
+    total = all;
+    return free;
+}
+
+/* Tries to allocate and tells "KEY BYTES CODE"; 0 when it was refused. */
+static CUdeviceptr try(const char *key, uint64_t bytes)
+{
+    CUdeviceptr block = 0;
+    int code = CUDA(cuMemAlloc_v2, &block, bytes);
+    tell_numbers(key, (uint64_t[]){bytes, (uint64_t)code}, 2);
+    return code ? 0 : block;
+}
+
+static void drop(CUdeviceptr block)
+{
+    if (block)
+        CUDA(cuMemFree_v2, block);
+}
+
+/* Above the cap, then below it; what was allocated is given. */
+static CUdeviceptr both_sides(const char *above, const char *below, uint64_t over, uint64_t take)
+{
+    drop(try(above, over));
+    return try(below, take);
+}
+
+static uint64_t just_below(uint64_t free, int busy)
+{
+    uint64_t bytes = busy ? free / GENTLY : free > margin ? free - margin : 0;
+    return bytes / step * step;
+}
+
+/* Used by NVML's word, free by NVML's, free by CUDA's, and who is listed with how much. */
+static void tell_books(const char *key, uint32_t me, uint32_t other)
+{
+    uint64_t memory[2] = {0};
+    if (!nvml_memory(memory))
+        return;
+    uint64_t mine = (uint64_t)(listed(me) + 1), theirs = other ? (uint64_t)(listed(other) + 1) : 0;
+    tell_numbers(key, (uint64_t[]){memory[0], memory[1], free_now(), mine, theirs}, 5);
+}
+
+/* A process of its own, and not a fork: CUDA does not survive that. It is spoken to through its standard input. */
+static long begin_second(char **environment, int busy, int *line)
+{
+    int ends[2];
+    char *arguments[] = {"cosplay-probe", "beside", busy ? "gently" : NULL, NULL};
+    long failed = system_call(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, (long)ends);
+    if (failed < 0)
+        return failed;
+    tell_all();
+    *line = ends[0];
+    long pid = system_call(SYS_clone, SIGCHLD, 0, 0, 0);
+    if (pid != 0) {
+        sys_close(ends[1]);
+        return pid;
+    }
+    system_call(SYS_dup3, ends[1], 0, 0, 0);
+    system_call(SYS_execve, (long)"/proc/self/exe", (long)arguments, (long)environment, 0);
+    leave(127);
+}
+
+static void with_a_second(char **environment, int busy)
+{
+    int line = -1, status;
+    char ready;
+    uint64_t free = free_now();
+    CUdeviceptr half = try("two.first", busy ? just_below(free, 1) : free / 2 / step * step);
+    long pid = begin_second(environment, busy, &line);
+    if (pid > 0) {
+        sys_read(line, &ready, 1); /* it holds what it could get, or has ended */
+        tell_books("two.books", sys_pid(), (uint32_t)pid);
+        sys_close(line);
+        system_call(SYS_wait4, pid, (long)&status, 0, 0);
+    }
+    drop(half);
+    tell_books("after.books", sys_pid(), pid > 0 ? (uint32_t)pid : 0);
+}
+
+void probe_cuda(char **environment)
+{
+    if (!open_cuda("cuda.load", "cuda.init"))
+        return;
+    tell_identity();
+    uint64_t before = free_now();
+    tell_numbers("cuda.info", (uint64_t[]){total, before}, 2);
+    int busy = others(sys_pid()) > 0;
+    tell_number("busy", (uint64_t)busy);
+    tell_books("before.books", sys_pid(), 0);
+    CUdeviceptr block = both_sides("one.above", "one.below", busy ? total + step : before + step, just_below(before, busy));
+    tell_books("one.books", sys_pid(), 0);
+    drop(block);
+    with_a_second(environment, busy);
+}
+
+void probe_cuda_beside(int busy)
+{
+    if (!open_cuda("two.load", "two.init"))
+        return;
+    char wait = '.';
+    uint64_t free = free_now();
+    CUdeviceptr block = both_sides("two.above", "two.below", busy ? total + step : free + step, just_below(free, busy));
+    tell_all();
+    system_call(SYS_write, 0, (long)&wait, 1, 0);
+    sys_read(0, &wait, 1);
+    drop(block);
+}

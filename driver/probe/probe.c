@@ -1,0 +1,55 @@
+/*
+ * Asks NVML and CUDA as a program of the session would, tries the cap from both
+ * sides, alone and beside a second process, and tells in records what it heard.
+ */
+#include "library.h"
+
+enum { LAZY = 1 };
+
+int __libc_start_main(int (*run)(int, char **, char **), int count, char **arguments, void (*init)(void),
+                      void (*fini)(void), void (*loader)(void), void *stack);
+
+#if defined(__x86_64__)
+__asm__(".globl _start\n_start:\n xor %ebp, %ebp\n mov %rsp, %rdi\n mov %rdx, %rsi\n and $-16, %rsp\n call begin\n hlt\n");
+#else
+__asm__(".globl _start\n_start:\n mov x29, #0\n mov x30, #0\n mov x1, x0\n mov x0, sp\n bl begin\n");
+#endif
+
+void *load(const char *key, const char *name)
+{
+    void *library = dlopen(name, LAZY);
+    if (library) {
+        tell(key, "ok");
+        return library;
+    }
+    const char *why = dlerror();
+    tell(key, why ? why : "it cannot be loaded");
+    return NULL;
+}
+
+void tell_error(const char *key, uint64_t code)
+{
+    struct text line = {0};
+    add(&line, "error ");
+    add_number(&line, code, 10, 1);
+    tell(key, line.s);
+}
+
+static int run(int count, char **arguments, char **environment)
+{
+    if (count > 1 && equal(arguments[1], "beside")) {
+        probe_cuda_beside(count > 2);
+    } else {
+        probe_nvml();
+        probe_cuda(environment);
+    }
+    tell_all();
+    return 0;
+}
+
+/* As the C library's own start files do it, so that the library is set up for what the driver asks of it. */
+__attribute__((used)) _Noreturn void begin(long *stack, void (*loader)(void))
+{
+    __libc_start_main(run, (int)stack[0], (char **)(stack + 1), NULL, NULL, loader, stack);
+    leave(127);
+}

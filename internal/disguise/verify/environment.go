@@ -1,0 +1,86 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+const entryName = "entry"
+
+// enter tells whether programs could be run in a session at all.
+func enter(w Wanted, in Inside) Result {
+	const expected = "programs can be run"
+	c := check[Inside]{name: entryName, class: Entry,
+		expected: func(Wanted) string { return expected },
+		found: func(w Wanted, in Inside) answer {
+			if in.Barred != "" {
+				return found(in.Barred)
+			}
+			if _, told := in.records(askWho).first("uid"); !told {
+				return found(in.Answers[askWho].ended())
+			}
+			return found(expected)
+		},
+		hint: "cosplay status shows whether the session runs, cosplay logs why it ended; cosplay apply brings it back",
+	}
+	if in.Way == SSH {
+		c.hint = "the private key of one that is authorised must be yours or in your agent (ssh-add -l); cosplay ssh tells more, --no-ssh leaves this way out"
+	}
+	return c.run(w, in, in.Way)
+}
+
+func (in Inside) records(question string) records { return parse(in.Answers[question].Text) }
+
+var environmentChecks = []check[Inside]{
+	{name: "environment", class: Environment, expected: variables, found: foundVariables,
+		hint: "something in the image or in the user's shell files sets them; cosplay apply puts the session's own right where its files were changed"},
+	{name: "identity", class: Environment, applies: func(w Wanted) bool { return w.User != nil },
+		expected: func(w Wanted) string {
+			return fmt.Sprintf("%s, uid %d, gid %d, HOME as in the account", w.User.Name, w.User.UID, w.User.GID)
+		},
+		found: foundIdentity,
+		hint:  "an account was changed in the container; to make it anew: docker rm -f its container, then cosplay apply"},
+}
+
+func variables(w Wanted) string { return fmt.Sprintf("%d variables as applied", len(w.Env)) }
+
+func foundVariables(w Wanted, in Inside) answer {
+	has := map[string]string{}
+	for _, variable := range in.records(askWho)["env"] {
+		name, value, _ := strings.Cut(variable, "=")
+		has[name] = value
+	}
+	var wrong []string
+	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
+		value, set := has[name]
+		switch {
+		case !set:
+			wrong = append(wrong, name+" is not set")
+		case value != w.Env[name] && w.Private[name]:
+			wrong = append(wrong, name+" is another")
+		case value != w.Env[name]:
+			wrong = append(wrong, fmt.Sprintf("%s is %q, not %q", name, value, w.Env[name]))
+		}
+	}
+	if len(wrong) > 0 {
+		return found(strings.Join(wrong, "; "))
+	}
+	return found(variables(w))
+}
+
+func foundIdentity(_ Wanted, in Inside) answer {
+	told := in.records(askWho)
+	name, _ := told.first("name")
+	uid, _ := told.first("uid")
+	gid, _ := told.first("gid")
+	home, _ := told.first("home")
+	words := fmt.Sprintf("%s, uid %s, gid %s, HOME as in the account", name, uid, gid)
+	for _, variable := range told["env"] {
+		if value, is := strings.CutPrefix(variable, "HOME="); is && value != home {
+			return found(fmt.Sprintf("%s, uid %s, gid %s, HOME %s and %s in the account", name, uid, gid, value, home))
+		}
+	}
+	return found(words)
+}

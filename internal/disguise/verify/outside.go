@@ -1,0 +1,102 @@
+package verify
+
+import (
+	"fmt"
+
+	"cosplay/internal/resource"
+)
+
+var sliceChecks = []check[Inside]{
+	{name: "slice.inside", class: Slice, expected: func(w Wanted) string { return w.Slice },
+		found: func(_ Wanted, in Inside) answer {
+			for _, variable := range in.records(askWho)["env"] {
+				if len(variable) > len(visible) && variable[:len(visible)] == visible {
+					return found(variable[len(visible):])
+				}
+			}
+			return found("no CUDA_VISIBLE_DEVICES")
+		},
+		hint: "the session's programs would use another GPU than the state says: cosplay apply puts its environment right"},
+}
+
+const visible = "CUDA_VISIBLE_DEVICES="
+
+var settingsChecks = []check[Observed]{
+	{name: "slice.outside", class: Slice, expected: func(w Wanted) string { return w.Slice + ", " + w.Place },
+		found: func(w Wanted, o Observed) answer {
+			if o.SliceUUID == "" {
+				return found("nothing where " + w.Place + " should be")
+			}
+			return found(o.SliceUUID + ", " + w.Place)
+		},
+		hint: "cosplay plan shows the GPU as it is; cosplay apply makes the slice anew"},
+	{name: "settings.mig", class: Settings, applies: func(w Wanted) bool { return w.Applied.MIG != nil },
+		expected: func(w Wanted) string { return resource.OnOff(*w.Applied.MIG) },
+		found:    live(func(g resource.GPU) string { return resource.OnOff(g.MIG) }), hint: settingsHint},
+	{name: "settings.persistence", class: Settings, applies: func(w Wanted) bool { return w.Applied.Persistence != nil },
+		expected: func(w Wanted) string { return resource.OnOff(*w.Applied.Persistence) },
+		found:    live(func(g resource.GPU) string { return resource.OnOff(g.Persistence) }), hint: settingsHint},
+	{name: "settings.power", class: Settings, applies: func(w Wanted) bool { return w.Applied.PowerMW != nil },
+		expected: func(w Wanted) string { return resource.Watts(*w.Applied.PowerMW) },
+		found:    live(func(g resource.GPU) string { return resource.Watts(g.PowerMW) }), hint: settingsHint},
+	{name: "settings.clock", class: Settings, applies: func(w Wanted) bool { return w.Applied.ClockMHz != nil && *w.Applied.ClockMHz != 0 },
+		expected: func(w Wanted) string { return resource.Clock(*w.Applied.ClockMHz) }, found: clock, hint: settingsHint},
+}
+
+const settingsHint = "somebody set the GPU otherwise (nvidia-smi, another tool); cosplay apply sets it again"
+
+const gpuGone = "the GPU is gone"
+
+// live looks at the GPU as its host shows it.
+func live(look func(resource.GPU) string) func(Wanted, Observed) answer {
+	return func(_ Wanted, o Observed) answer {
+		if o.Live == nil {
+			return found(gpuGone)
+		}
+		return found(look(*o.Live))
+	}
+}
+
+// clock infers the lock, for which NVML has no getter.
+func clock(w Wanted, o Observed) answer {
+	locked := resource.Clock(*w.Applied.ClockMHz)
+	switch {
+	case o.Live == nil:
+		return found(gpuGone)
+	case o.LockLost:
+		return found(fmt.Sprintf("%d MHz now: the lock was lifted", o.Live.SMClockMHz))
+	case o.Live.SMClockMHz == *w.Applied.ClockMHz:
+		return found(locked)
+	}
+	return skip(fmt.Sprintf("NVML cannot be asked for a clock lock, and that the GPU, idle or held down, is at %d MHz proves nothing", o.Live.SMClockMHz))
+}
+
+// The checks of files, by name.
+const (
+	FacadesCheck = "files.facades"
+	FiguresCheck = "files.figures"
+	UsageCheck   = "files.usage"
+	DriverCheck  = "files.driver"
+	MountsCheck  = "files.mounts"
+)
+
+const asWritten = "as when the session was prepared"
+
+var filesChecks = []check[Observed]{
+	file(FacadesCheck, nil, "cosplay apply writes the session's files anew"),
+	file(FiguresCheck, nil, "cosplay apply writes the session's files anew"),
+	file(UsageCheck, func(w Wanted) bool { return w.CUDA }, "without it each process counts for itself, and together they get past the cap; cosplay apply makes it anew"),
+	file(DriverCheck, nil, "if the driver was updated, make the session anew; if nobody did, reinstall it: cosplay never changes its files"),
+	file(MountsCheck, func(w Wanted) bool { return w.Container }, "the container is not as cosplay made it: remove it (docker rm -f), then cosplay apply"),
+}
+
+func file(name string, applies func(Wanted) bool, hint string) check[Observed] {
+	return check[Observed]{name: name, class: Files, applies: applies, hint: hint,
+		expected: func(Wanted) string { return asWritten },
+		found: func(_ Wanted, o Observed) answer {
+			if altered := o.Altered[name]; altered != "" {
+				return found(altered)
+			}
+			return found(asWritten)
+		}}
+}

@@ -1,0 +1,85 @@
+package verify
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// script is what Python is given to run.
+//
+//go:embed script.py
+var script string
+
+// Follow is what is asked last, of Python: where the session's own programs use
+// the GPU, as the probe has told, only a little of its memory is taken.
+func Follow(answers map[string]Output) Question {
+	q := Question{Key: askPython, Argv: []string{"python3", "-"}, Stdin: script}
+	if busy, _ := parse(answers[askProbe].Text).first("busy"); busy == "1" {
+		q.Argv = append(q.Argv, "gently")
+	}
+	return q
+}
+
+const pythonHint = "something in the session's Python goes around the disguise: see the checks of cuda and nvml, and what PYTHONPATH and the packages set"
+
+// python looks at what Python said of a module; "" is of Python itself.
+func python(module, key string, words func(string) string) func(Wanted, Inside) answer {
+	return func(_ Wanted, in Inside) answer {
+		out := in.Answers[askPython]
+		told := parse(out.Text)
+		missing, lacks := told.first(module + ".missing")
+		broken, fails := told.first(module + ".broken")
+		value, said := told.first(key)
+		switch {
+		case out.Code == notFound || out.Code == cannotRun:
+			return skip("there is no python3 in the session")
+		case lacks:
+			return skip(missing)
+		case fails:
+			return found(broken)
+		case !said:
+			return found(out.ended())
+		case words != nil:
+			return found(words(value))
+		}
+		return found(value)
+	}
+}
+
+// memoryWords writes a count of bytes; what is none stays.
+func memoryWords(bytes string) string {
+	if n, err := strconv.ParseUint(bytes, 10, 64); err == nil {
+		return inMiB(n)
+	}
+	return bytes
+}
+
+func propertyWords(both string) string {
+	if i := strings.LastIndex(both, ", "); i >= 0 {
+		return both[:i+2] + memoryWords(both[i+2:])
+	}
+	return both
+}
+
+func wantsName(w Wanted) string   { return w.Name }
+func wantsMemory(w Wanted) string { return fmt.Sprintf("%d MiB", w.MemoryMiB) }
+
+var pythonChecks = []check[Inside]{
+	{name: "python.part", class: Python, applies: func(w Wanted) bool { return w.PythonIn != "" },
+		expected: func(w Wanted) string { return "sitecustomize of " + w.PythonIn },
+		found:    python("python", "python.part", func(dir string) string { return "sitecustomize of " + dir }),
+		hint:     "PYTHONPATH is set anew in the session, or Python is run with -I or -S; keep the session's own folder first in it"},
+	{name: "torch.name", class: Python, hint: pythonHint, expected: wantsName, found: python("torch", "torch.name", nil)},
+	{name: "torch.memory", class: Python, hint: pythonHint, expected: wantsMemory, found: python("torch", "torch.memory", memoryWords)},
+	{name: "torch.properties", class: Python, hint: pythonHint, expected: func(w Wanted) string { return w.Name + ", " + wantsMemory(w) },
+		found: python("torch", "torch.properties", propertyWords)},
+	{name: "torch.below", class: Python, hint: capHint, expected: func(Wanted) string { return "granted" }, found: python("torch", "torch.below", nil)},
+	{name: "torch.above", class: Python, hint: capHint, expected: func(Wanted) string { return "out of memory" }, found: python("torch", "torch.above", nil)},
+	{name: "torch.tf32", class: Python, applies: func(w Wanted) bool { return w.LacksTF32 }, hint: "the target has no TF32: the program or its packages switch it on again",
+		expected: func(Wanted) string { return "off" }, found: python("torch", "torch.tf32", nil)},
+	{name: "torch.fork", class: Python, hint: pythonHint, expected: func(Wanted) string { return "a child has the GPU" }, found: python("torch", "torch.fork", nil)},
+	{name: "pynvml.name", class: Python, hint: pythonHint, expected: wantsName, found: python("pynvml", "pynvml.name", nil)},
+	{name: "pynvml.memory", class: Python, hint: pythonHint, expected: wantsMemory, found: python("pynvml", "pynvml.memory", memoryWords)},
+}

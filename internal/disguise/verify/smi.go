@@ -1,0 +1,160 @@
+package verify
+
+import (
+	"encoding/xml"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// views are those of nvidia-smi that are looked at.
+var views = []struct {
+	key  string
+	args []string
+}{
+	{"smi.table", nil},
+	{"smi.list", []string{"-L"}},
+	{"smi.full", []string{"-q"}},
+	{"smi.xml", []string{"-q", "-x"}},
+	{"smi.query", []string{"--query-gpu=name,memory.total,power.max_limit", "--format=csv,noheader"}},
+}
+
+const smiHint = "a library or an nvidia-smi in the session goes around the disguise: see which one (type -a nvidia-smi, ldconfig -p) and take it out of the image"
+
+var smiChecks = []check[Inside]{
+	{name: "smi.table", class: SMI, hint: smiHint, expected: func(w Wanted) string { return shows(tableWords(w)) },
+		found: view("smi.table", func(w Wanted, text string) string {
+			return looked(text, tableWords(w), append(w.behind(), `MIG devices:`))
+		})},
+	{name: "smi.list", class: SMI, hint: smiHint, expected: func(w Wanted) string { return fmt.Sprintf("GPU 0: %s (UUID: %s)", w.Name, w.UUID) },
+		found: view("smi.list", func(_ Wanted, text string) string { return strings.Join(lines(text), "; ") })},
+	{name: "smi.full", class: SMI, hint: smiHint, expected: func(w Wanted) string { return shows(fullWords(w)) },
+		found: view("smi.full", func(w Wanted, text string) string {
+			return looked(blanks.ReplaceAllString(text, " : "), fullWords(w), append(w.behind(), "MIG Device"))
+		})},
+	{name: "smi.xml", class: SMI, hint: smiHint, expected: xmlWanted, found: view("smi.xml", xmlFound)},
+	{name: "smi.name", class: SMI, hint: smiHint, expected: func(w Wanted) string { return w.Name }, found: column(0)},
+	{name: "smi.memory", class: SMI, hint: smiHint, expected: func(w Wanted) string { return fmt.Sprintf("%d MiB", w.MemoryMiB) }, found: column(1)},
+	{name: "smi.power", class: SMI, hint: smiHint, expected: func(w Wanted) string { return watts(w.Power.Max) }, found: column(2)},
+}
+
+// view looks at what one view of nvidia-smi says.
+func view(key string, look func(Wanted, string) string) func(Wanted, Inside) answer {
+	return func(w Wanted, in Inside) answer {
+		out := in.Answers[key]
+		switch {
+		case out.Code == notFound || out.Code == cannotRun:
+			return skip("there is no nvidia-smi in the session")
+		case out.Code != 0 || out.Text == "":
+			return found(out.ended())
+		}
+		return found(look(w, out.Text))
+	}
+}
+
+// column is one of the figures that are asked for by name.
+func column(n int) func(Wanted, Inside) answer {
+	return view("smi.query", func(_ Wanted, text string) string {
+		all := lines(text)
+		if len(all) != 1 {
+			return fmt.Sprintf("%d GPUs", len(all))
+		}
+		fields := strings.Split(all[0], ", ")
+		if n >= len(fields) {
+			return all[0]
+		}
+		return fields[n]
+	})
+}
+
+func watts(mw int) string { return fmt.Sprintf("%.2f W", float64(mw)/1000) }
+
+func lines(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// behind is what would tell of the GPU behind; nothing where the target is of
+// the same name.
+func (w Wanted) behind() []string {
+	name := strings.TrimPrefix(w.Host, "NVIDIA ")
+	if name == "" || strings.Contains(w.Name, name) {
+		return nil
+	}
+	return []string{name}
+}
+
+// nameRoom is how much of a name the table shows for certain.
+const nameRoom = 20
+
+func tableWords(w Wanted) []string {
+	return []string{w.Name[:min(nameRoom, len(w.Name))], fmt.Sprintf("%dMiB", w.MemoryMiB), fmt.Sprintf("%dW", w.Power.Limit/1000)}
+}
+
+var blanks = regexp.MustCompile(` +: `)
+
+func fullWords(w Wanted) []string {
+	return []string{"Product Name : " + w.Name, "GPU UUID : " + w.UUID, fmt.Sprintf("Total : %d MiB", w.MemoryMiB), "Max Power Limit : " + watts(w.Power.Max)}
+}
+
+func shows(words []string) string {
+	return strings.Join(words, ", ") + "; no MIG, nothing of the GPU behind"
+}
+
+// looked tells what is missing in a text, and what it should not show.
+func looked(text string, want, hide []string) string {
+	var wrong []string
+	for _, word := range want {
+		if !strings.Contains(text, word) {
+			wrong = append(wrong, fmt.Sprintf("no %q in it", word))
+		}
+	}
+	for _, word := range hide {
+		if strings.Contains(text, word) {
+			wrong = append(wrong, fmt.Sprintf("it shows %q", strings.TrimSuffix(word, ":")))
+		}
+	}
+	if len(wrong) > 0 {
+		return strings.Join(wrong, "; ")
+	}
+	return shows(want)
+}
+
+// smiXML is what is looked at of nvidia-smi's XML.
+type smiXML struct {
+	GPUs []struct {
+		Name   string `xml:"product_name"`
+		UUID   string `xml:"uuid"`
+		MIG    string `xml:"mig_mode>current_mig"`
+		Slices struct {
+			All []struct{} `xml:"mig_device"`
+		} `xml:"mig_devices"`
+		Memory string `xml:"fb_memory_usage>total"`
+	} `xml:"gpu"`
+}
+
+func xmlWanted(w Wanted) string {
+	return fmt.Sprintf("%s, %s, %d MiB, MIG N/A", w.Name, w.UUID, w.MemoryMiB)
+}
+
+func xmlFound(_ Wanted, text string) string {
+	var log smiXML
+	decoder := xml.NewDecoder(strings.NewReader(text))
+	if err := decoder.Decode(&log); err != nil {
+		return "no XML: " + err.Error()
+	}
+	if len(log.GPUs) != 1 {
+		return fmt.Sprintf("%d GPUs", len(log.GPUs))
+	}
+	gpu := log.GPUs[0]
+	words := fmt.Sprintf("%s, %s, %s, MIG %s", gpu.Name, gpu.UUID, gpu.Memory, gpu.MIG)
+	if n := len(gpu.Slices.All); n > 0 {
+		words += fmt.Sprintf(", %d MIG devices", n)
+	}
+	return words
+}

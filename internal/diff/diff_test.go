@@ -79,6 +79,7 @@ func TestDrift(t *testing.T) {
 		{"container", func(w *worldtest.World, _ *resource.GPU) { w.Remove("worker-0") }, []string{"container-gone worker-0: session folder, there -> gone"}},
 		{"container stopped", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].State = resource.Stopped }, []string{"container-stopped worker-0: session folder, running -> stopped"}},
 		{"container edited", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Hash = "x" }, []string{"container-changed worker-0: session folder, as applied -> changed"}},
+		{"disguise damaged", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Damaged = "figures was changed" }, []string{"disguise-broken worker-0: disguise, whole -> figures was changed"}},
 		{"reboot", func(w *worldtest.World, _ *resource.GPU) { w.Reboot() }, []string{
 			"host-rebooted GPU: host, up -> rebooted",
 			"mig-mode GPU: MIG mode, on -> off",
@@ -183,6 +184,19 @@ func settings(s resource.Settings) string {
 		all = append(all, "power="+resource.Watts(*s.PowerMW))
 	}
 	return strings.Join(all, " ")
+}
+
+// TestDisguiseBroken: what is damaged is written anew, in a container with that.
+func TestDisguiseBroken(t *testing.T) {
+	w, prior := applied(t)
+	w.Host().Containers[0].Damaged = "figures was changed"
+	p, _ := w.Plan(t, two, prior)
+	if c := p.Diff.Sessions[0]; c.Action != diff.Update || c.Container != diff.Refit || c.Slice != diff.Keep {
+		t.Errorf("a session folder: %s, container %s, slice %s", c.Action, c.Container, c.Slice)
+	}
+	if c := p.Diff.Sessions[1]; c.Action != diff.NoOp {
+		t.Errorf("the other one: %s", c.Action)
+	}
 }
 
 // TestChange: what an edit of the file does to a session.

@@ -28,6 +28,7 @@ const (
 	ContainerReplaced Class = "container-replaced"
 	ImageMoved        Class = "image-moved"
 	ForeignSlice      Class = "foreign-slice"
+	DisguiseBroken    Class = "disguise-broken"
 )
 
 // Drift is one thing that is not as the last apply left it.
@@ -199,6 +200,9 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 			add(ContainerChanged, resource.ContainerWord(was.Runtime), "as applied", "changed", "edited or made anew outside of cosplay")
 		case c.ID != was.Container.ID:
 			add(ContainerReplaced, resource.ContainerWord(was.Runtime), shortID(was.Container.ID), shortID(c.ID), "removed and made anew outside of cosplay")
+		}
+		if c.Damaged != "" {
+			add(DisguiseBroken, "disguise", "whole", c.Damaged, "files of the session's folder were changed outside of cosplay")
 		}
 		all = append(all, imageDrift(was, c, live)...)
 	}

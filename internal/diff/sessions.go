@@ -141,7 +141,7 @@ func containerPart(was resource.PriorSession, want resource.Session, key string,
 		return Make
 	case was.Slice != want.Slice, was.Runtime != want.Runtime:
 		return Remake
-	case now.Hash != want.Hash(key), was.Handle != nil && now.SliceID != was.Handle.UUID, was.Container != nil && now.ID != was.Container.ID:
+	case now.Hash != want.Hash(key), now.Damaged != "", was.Handle != nil && now.SliceID != was.Handle.UUID, was.Container != nil && now.ID != was.Container.ID:
 		if want.Runtime == resource.RuntimeDocker {
 			return Remake // a container cannot be changed inside
 		}

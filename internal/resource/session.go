@@ -151,6 +151,7 @@ type Container struct {
 	SliceID string `json:"slice"`              // UUID of the MIG slice or of the whole GPU that it was given
 	Image   string `json:"image,omitempty"`    // ID of the image that it runs
 	SSHPort int    `json:"ssh_port,omitempty"` // on the host; 0 without ssh
+	Damaged string `json:"damaged,omitempty"`  // what of the disguise is not as it was written, in words; as seen
 }
 
 // Runtimes, by the names that the configuration and the state use.

@@ -1,0 +1,83 @@
+package disguise_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cosplay/internal/disguise"
+)
+
+// sealed is a folder with a file, one that may change, a link, and a driver.
+func sealed(t *testing.T) (dir, driver string) {
+	t.Helper()
+	dir, driver = t.TempDir(), filepath.Join(t.TempDir(), "libcuda.so.1")
+	for path, content := range map[string]string{filepath.Join(dir, "figures"): "one", filepath.Join(dir, "usage"): "two", driver: "three"} {
+		check(t, os.WriteFile(path, []byte(content), 0o600))
+	}
+	check(t, os.Symlink(driver, filepath.Join(dir, "real")))
+	check(t, disguise.Seal(dir, []string{"figures", "real"}, []string{"usage"}, []string{driver}))
+	return dir, driver
+}
+
+func TestSeal(t *testing.T) {
+	write := func(path, content string, keepTime bool) {
+		t.Helper()
+		info, err := os.Stat(path)
+		check(t, err)
+		check(t, os.WriteFile(path, []byte(content), 0o600))
+		when := info.ModTime()
+		if !keepTime {
+			when = when.Add(time.Second)
+		}
+		check(t, os.Chtimes(path, when, when))
+	}
+	for name, c := range map[string]struct {
+		change          func(dir, driver string)
+		glance, examine string
+	}{
+		"nothing":            {func(string, string) {}, "[]", "[]"},
+		"touched":            {func(dir, _ string) { write(dir+"/figures", "one", false) }, "[]", "[]"},
+		"changed":            {func(dir, _ string) { write(dir+"/figures", "ONE", false) }, "[figures was changed]", "[figures was changed]"},
+		"longer":             {func(dir, _ string) { write(dir+"/figures", "longer", true) }, "[figures was changed]", "[figures was changed]"},
+		"changed and hidden": {func(dir, _ string) { write(dir+"/figures", "ONE", true) }, "[]", "[figures was changed]"},
+		"removed":            {func(dir, _ string) { os.Remove(dir + "/figures") }, "[figures is gone]", "[figures is gone]"},
+		"counted":            {func(dir, _ string) { write(dir+"/usage", "TWO", false) }, "[]", "[]"},
+		"cut":                {func(dir, _ string) { write(dir+"/usage", "", false) }, "[usage was changed]", "[usage was changed]"},
+		"linked elsewhere": {func(dir, driver string) {
+			os.Remove(dir + "/real")
+			check(t, os.Symlink(filepath.Dir(driver)+"/libCUDA.so.1", dir+"/real"))
+		}, "[real was changed]", "[real was changed]"},
+		"driver": {func(_, driver string) { write(driver, "THREE", false) }, "[]", "[DRIVER was changed]"},
+	} {
+		dir, driver := sealed(t)
+		c.change(dir, driver)
+		look := func(want string, look func(string) ([]disguise.Damage, error)) {
+			all, err := look(dir)
+			if got := strings.ReplaceAll(fmt.Sprint(all), driver, "DRIVER"); err != nil || got != want {
+				t.Errorf("%s: %s, %v; want %s", name, got, err, want)
+			}
+		}
+		look(c.glance, disguise.Glance)
+		look(c.examine, disguise.Examine)
+	}
+}
+
+// Without a seal nothing is known to be broken, and a thorough look says so.
+func TestNoSeal(t *testing.T) {
+	dir := t.TempDir()
+	if all, err := disguise.Glance(dir); err != nil || len(all) > 0 {
+		t.Errorf("a glance tells %v, %v", all, err)
+	}
+	if _, err := disguise.Examine(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an examination tells %v", err)
+	}
+	if err := disguise.Seal(dir, []string{"figures"}, nil, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there is sealed: %v", err)
+	}
+}

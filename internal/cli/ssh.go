@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/project"
 	"cosplay/internal/render"
-	"cosplay/internal/resource"
 	"cosplay/internal/runtime/docker"
 )
 
@@ -55,12 +51,12 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 		return err
 	}
 	defer in.Close()
-	door, err := in.door(ctx, in.session)
+	door, err := in.Door(ctx, in.session, in.Prior, in.Live)
 	if err != nil {
 		return err
 	}
 	var args []string
-	for _, option := range door.options() {
+	for _, option := range door.Options() {
 		args = append(args, "-o", option.Name+"="+option.Value)
 	}
 	if o.terminal {
@@ -69,7 +65,7 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 	for _, f := range o.forward {
 		args = append(args, "-L", f)
 	}
-	args = append(append(args, "--", door.host), argv...)
+	args = append(append(args, "--", door.Host), argv...)
 	// From here on this process is ssh: signals and the terminal are its own, and
 	// no agent waits behind a login that lasts for days.
 	if err := in.Close(); err != nil {
@@ -101,7 +97,6 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	in := &inside{Project: p, Outlook: now}
 	wanted := now.Prior.Sessions
 	if len(names) > 0 {
 		wanted = nil
@@ -118,7 +113,7 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 		if len(names) == 0 && (s.Box == nil || !s.Box.SSH.Enabled) {
 			continue
 		}
-		door, err := in.door(ctx, s)
+		door, err := p.Door(ctx, s, now.Prior, now.Live)
 		if err != nil && len(names) == 0 {
 			fmt.Fprintf(inv.Err, "Left out: %v\n", err)
 			continue
@@ -127,7 +122,7 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 			return err
 		}
 		hosts = append(hosts, render.SSHHost{Name: docker.Name(s.ID), Session: s.Address.String(),
-			Options: append([]render.SSHOption{{Name: "HostName", Value: door.host}}, door.options()...)})
+			Options: append([]render.SSHOption{{Name: "HostName", Value: door.Host}}, sshOptionsOf(door)...)})
 	}
 	if len(hosts) == 0 {
 		return errors.New("there is no session to log into: they run as processes, or without ssh")
@@ -139,87 +134,10 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 	return nil
 }
 
-// door is where and how one logs into a session.
-type door struct {
-	host, user, alias, knownHosts string
-	port                          int
-	identities                    []string
-}
-
-// options are as in ssh_config. Only the session's own host key will do.
-func (d door) options() []render.SSHOption {
-	all := []render.SSHOption{
-		{Name: "Port", Value: strconv.Itoa(d.port)},
-		{Name: "User", Value: d.user},
-		{Name: "HostKeyAlias", Value: d.alias},
-		{Name: "UserKnownHostsFile", Value: sshPath(d.knownHosts)},
-		{Name: "GlobalKnownHostsFile", Value: "/dev/null"},
-		{Name: "StrictHostKeyChecking", Value: "yes"},
-		{Name: "PasswordAuthentication", Value: "no"},
-		{Name: "ServerAliveInterval", Value: "30"},
-	}
-	for _, file := range d.identities {
-		all = append(all, render.SSHOption{Name: "IdentityFile", Value: sshPath(file)})
+func sshOptionsOf(door project.Door) []render.SSHOption {
+	var all []render.SSHOption
+	for _, o := range door.Options() {
+		all = append(all, render.SSHOption(o))
 	}
 	return all
-}
-
-// sshPath writes a path for ssh_config, in which blanks part and % means
-// something.
-func sshPath(path string) string { return `"` + strings.ReplaceAll(path, "%", "%%") + `"` }
-
-// door finds the way into a session that runs.
-func (in *inside) door(ctx context.Context, s resource.PriorSession) (door, error) {
-	containers, err := in.Containers(ctx, s, in.Prior)
-	if err != nil {
-		return door{}, err
-	}
-	if !s.Box.SSH.Enabled {
-		return door{}, fmt.Errorf("%s was made without ssh; cosplay exec %s -- COMMAND works, and ssh { enabled = true } makes it anew with it", s.Address, s.Address.Short())
-	}
-	c, there := in.Live.Container(s.Slice.Host, s.Runtime, s.ID)
-	switch {
-	case !there:
-		return door{}, fmt.Errorf("%s: its container is gone; cosplay apply makes it anew", s.Address)
-	case c.State != resource.Running:
-		return door{}, fmt.Errorf("%s: its container does not run; cosplay logs %s tells why, cosplay apply starts it", s.Address, s.Address.Short())
-	}
-	known, err := containers.Know(s.ID, s.Box.SSH, c.SSHPort)
-	if err != nil {
-		return door{}, err
-	}
-	return door{
-		host: reachable(s.Box.SSH.Bind), port: c.SSHPort, user: s.Box.User.Name, alias: docker.Name(s.ID), knownHosts: known,
-		identities: in.identities(s.Address),
-	}, nil
-}
-
-// identities are the private keys beside the public ones that the configuration
-// names: ssh tries only those of usual names by itself.
-func (in *inside) identities(a resource.Address) []string {
-	var all []string
-	for _, s := range in.Intent.Sessions {
-		if s.Address != a {
-			continue
-		}
-		for _, key := range s.Keys {
-			private := strings.TrimSuffix(key, ".pub")
-			if _, err := os.Stat(private); strings.HasPrefix(key, "/") && private != key && err == nil {
-				all = append(all, private)
-			}
-		}
-	}
-	return all
-}
-
-// reachable is the address at which a listener is found from this machine.
-func reachable(bind string) string {
-	ip, err := netip.ParseAddr(bind)
-	switch {
-	case err != nil || !ip.IsUnspecified():
-		return bind
-	case ip.Is6():
-		return net.IPv6loopback.String()
-	}
-	return "127.0.0.1"
 }

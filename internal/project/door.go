@@ -1,0 +1,103 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime/docker"
+)
+
+// Door is where and how one logs into a session.
+type Door struct {
+	Host                    string
+	user, alias, knownHosts string
+	port                    int // TCP, on the host
+	identities              []string
+}
+
+// SSHOption is one setting, as in ssh_config.
+type SSHOption struct{ Name, Value string }
+
+// Options are as in ssh_config. Only the session's own host key will do.
+func (d Door) Options() []SSHOption {
+	all := []SSHOption{
+		{Name: "Port", Value: strconv.Itoa(d.port)},
+		{Name: "User", Value: d.user},
+		{Name: "HostKeyAlias", Value: d.alias},
+		{Name: "UserKnownHostsFile", Value: sshPath(d.knownHosts)},
+		{Name: "GlobalKnownHostsFile", Value: "/dev/null"},
+		{Name: "StrictHostKeyChecking", Value: "yes"},
+		{Name: "PasswordAuthentication", Value: "no"},
+		{Name: "ServerAliveInterval", Value: "30"},
+	}
+	for _, file := range d.identities {
+		all = append(all, SSHOption{Name: "IdentityFile", Value: sshPath(file)})
+	}
+	return all
+}
+
+// sshPath writes a path for ssh_config, in which blanks part and % means
+// something.
+func sshPath(path string) string { return `"` + strings.ReplaceAll(path, "%", "%%") + `"` }
+
+// Door finds the way into a session that runs.
+func (p *Project) Door(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) (Door, error) {
+	containers, err := p.Containers(ctx, s, prior)
+	if err != nil {
+		return Door{}, err
+	}
+	if !s.Box.SSH.Enabled {
+		return Door{}, fmt.Errorf("%s was made without ssh; cosplay exec %s -- COMMAND works, and ssh { enabled = true } makes it anew with it", s.Address, s.Address.Short())
+	}
+	c, there := live.Container(s.Slice.Host, s.Runtime, s.ID)
+	switch {
+	case !there:
+		return Door{}, fmt.Errorf("%s: its container is gone; cosplay apply makes it anew", s.Address)
+	case c.State != resource.Running:
+		return Door{}, fmt.Errorf("%s: its container does not run; cosplay logs %s tells why, cosplay apply starts it", s.Address, s.Address.Short())
+	}
+	known, err := containers.Know(s.ID, s.Box.SSH, c.SSHPort)
+	if err != nil {
+		return Door{}, err
+	}
+	return Door{
+		Host: reachable(s.Box.SSH.Bind), port: c.SSHPort, user: s.Box.User.Name, alias: docker.Name(s.ID), knownHosts: known,
+		identities: p.identities(s.Address),
+	}, nil
+}
+
+// identities are the private keys beside the public ones that the configuration
+// names: ssh tries only those of usual names by itself.
+func (p *Project) identities(a resource.Address) []string {
+	var all []string
+	for _, s := range p.Intent.Sessions {
+		if s.Address != a {
+			continue
+		}
+		for _, key := range s.Keys {
+			private := strings.TrimSuffix(key, ".pub")
+			if _, err := os.Stat(private); strings.HasPrefix(key, "/") && private != key && err == nil {
+				all = append(all, private)
+			}
+		}
+	}
+	return all
+}
+
+// reachable is the address at which a listener is found from this machine.
+func reachable(bind string) string {
+	ip, err := netip.ParseAddr(bind)
+	switch {
+	case err != nil || !ip.IsUnspecified():
+		return bind
+	case ip.Is6():
+		return net.IPv6loopback.String()
+	}
+	return "127.0.0.1"
+}

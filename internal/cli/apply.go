@@ -87,7 +87,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if o.parallelism < 1 {
 		return fmt.Errorf("--parallelism %d: at least 1 step has to run at a time", o.parallelism)
 	}
-	p, files, diags, err := inv.open()
+	p, files, diags, err := inv.openWith(project.Options{HostsOnly: o.destroy})
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (inv *invocation) keepBooks(ctx context.Context, p *project.Project, planne
 func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
 	begun := time.Now()
 	_, noSMI := exec.LookPath("nvidia-smi")
-	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.given(), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode}
+	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.flags(), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode}
 	if planned.Empty() {
 		view.Result.Prior = prior
 	} else {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/config"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 )
@@ -35,6 +36,8 @@ type invocation struct {
 	Streams
 	stdout             io.Writer // as it was given, for programs that write to it themselves
 	chdir, file, state string
+	given              givenValues       // to variables
+	variables          []config.Variable // of the project, once it is open
 	noColor, json      bool
 	verbose            bool
 }
@@ -120,6 +123,8 @@ func (inv *invocation) root() *cobra.Command {
 	flags.StringVar(&inv.chdir, "chdir", "", "run in this `folder` instead of the current one")
 	flags.StringVar(&inv.file, "file", "", "read this configuration `file` alone; - is standard input")
 	flags.StringVar(&inv.state, "state", "", "`path` of the state file (default cosplay.state.json in the folder)")
+	flags.Var(valueFlag{&inv.given}, "var", "give a variable a value; any number of times")
+	flags.Var(fileFlag{&inv.given}, "var-file", "read values of variables from a file; any number of times")
 	flags.BoolVar(&inv.noColor, "no-color", false, "no colour (also: NO_COLOR; off a terminal it is off)")
 	flags.BoolVarP(&inv.verbose, "verbose", "v", false, "show every session and GPU, also those like the one before")
 	flags.BoolVar(&inv.json, "json", false, "write JSON, with a format_version")
@@ -164,16 +169,22 @@ func (inv *invocation) style(w io.Writer) render.Style {
 	return s
 }
 
-// given repeats the global flags that say which project it is, for the commands
+// flags repeats the global flags that say which project it is, for the commands
 // that are suggested.
-func (inv *invocation) given() []string {
+func (inv *invocation) flags() []string {
 	var flags []string
 	for _, f := range []struct{ name, value string }{{"--chdir", inv.chdir}, {"--file", inv.file}, {"--state", inv.state}} {
 		if f.value != "" {
 			flags = append(flags, f.name, f.value)
 		}
 	}
-	return flags
+	return append(flags, inv.variableFlags()...)
+}
+
+// openHosts reads the project for a command that asks for no sessions of the
+// configuration: its variables may be without values.
+func (inv *invocation) openHosts() (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
+	return inv.openWith(project.Options{HostsOnly: true})
 }
 
 // open reads the project. Mistakes in its configuration are told here, all of
@@ -183,7 +194,7 @@ func (inv *invocation) open() (*project.Project, map[string]*hcl.File, hcl.Diagn
 }
 
 func (inv *invocation) openWith(o project.Options) (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
-	o.File, o.StatePath, o.Version = inv.file, inv.state, Version
+	o.File, o.StatePath, o.Version, o.Given = inv.file, inv.state, Version, inv.given
 	p, files, diags, err := project.Open(o)
 	if err != nil {
 		return nil, nil, nil, err
@@ -191,7 +202,7 @@ func (inv *invocation) openWith(o project.Options) (*project.Project, map[string
 	if diags.HasErrors() {
 		return nil, nil, nil, inv.refuse(diags, files)
 	}
-	p.Waiting = inv.tellWaiting
+	p.Waiting, inv.variables = inv.tellWaiting, p.Intent.Variables
 	return p, files, diags, nil
 }
 

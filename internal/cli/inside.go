@@ -18,7 +18,7 @@ type inside struct {
 
 // enter finds the session that a person means. The caller closes the project.
 func (inv *invocation) enter(ctx context.Context, name string) (*inside, error) {
-	p, _, _, err := inv.open()
+	p, _, _, err := inv.openHosts()
 	if err != nil {
 		return nil, err
 	}

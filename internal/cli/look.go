@@ -45,7 +45,7 @@ func (inv *invocation) slotMap() *cobra.Command {
 }
 
 func (inv *invocation) look(ctx context.Context, text textView, json jsonView) error {
-	p, _, _, err := inv.open()
+	p, _, _, err := inv.openHosts()
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (inv *invocation) look(ctx context.Context, text textView, json jsonView) e
 	if err != nil {
 		return err
 	}
-	view := render.StatusView{Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.given(), Gone: p.Gone(o.Live)}
+	view := render.StatusView{Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.flags(), Gone: p.Gone(o.Live)}
 	if inv.json {
 		return json(inv.Out, view)
 	}
@@ -68,7 +68,7 @@ func (inv *invocation) show() *cobra.Command {
 		Short: "Show the state, or a saved plan",
 		Args:  wants(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, files, _, err := inv.open()
+			p, files, _, err := inv.openHosts()
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func (inv *invocation) showPlan(ctx context.Context, p *project.Project, files m
 	if err != nil {
 		return err
 	}
-	view := render.PlanView{Config: inv.configName(files), Flags: inv.given(), Plan: planned, Saved: path}
+	view := render.PlanView{Config: inv.configName(files), Flags: inv.flags(), Plan: planned, Saved: path}
 	var stale *project.StaleError
 	view.Prior, view.Live, err = p.Fresh(ctx, planned)
 	if errors.As(err, &stale) {

@@ -16,7 +16,7 @@ import (
 var (
 	laterCommands = []string{"output", "run", "watch", "verify", "console",
 		"graph", "schema", "top", "cp", "import", "host"}
-	laterFlags = []string{"target", "exclude", "replace", "markdown", "var", "var-file", "log-level"}
+	laterFlags = []string{"target", "exclude", "replace", "markdown", "log-level"}
 )
 
 // later is a command that is not there yet.
@@ -113,6 +113,8 @@ func valueWord(kind string) string {
 		return "a whole number"
 	case "bool":
 		return "true or false"
+	case "NAME=VALUE":
+		return "a name and a value, like --var image=cosplay:latest"
 	case "duration":
 		return "a time like 30s or 5m"
 	}

@@ -61,7 +61,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 			return err
 		}
 	}
-	p, files, diags, err := inv.open()
+	p, files, diags, err := inv.openWith(project.Options{HostsOnly: o.destroy || o.refreshOnly})
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (inv *invocation) outlook(ctx context.Context, p *project.Project, files ma
 		return outlook, render.PlanView{}, inv.refuse(diags, files)
 	}
 	return outlook, render.PlanView{
-		Config: inv.configName(files), Flags: inv.given(), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
+		Config: inv.configName(files), Flags: inv.flags(), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
 		Warnings: diags, Files: files, Notes: p.Notes,
 	}, nil
 }

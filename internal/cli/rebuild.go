@@ -51,7 +51,7 @@ func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
 	if err != nil {
 		return err
 	}
-	view := render.RebuiltView{State: r.State.Path, Fault: r.State.Fault, Prior: r.Prior, Live: r.Live, Unproven: r.Unproven, Notes: r.Notes, Flags: inv.given()}
+	view := render.RebuiltView{State: r.State.Path, Fault: r.State.Fault, Prior: r.Prior, Live: r.Live, Unproven: r.Unproven, Notes: r.Notes, Flags: inv.flags()}
 	if !inv.json {
 		render.Rebuilt(inv.Out, inv.style(inv.Out), view)
 	}

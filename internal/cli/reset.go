@@ -73,7 +73,7 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 		return err
 	}
 	view := resetView(r, complaint)
-	view.Flags = inv.given()
+	view.Flags = inv.flags()
 	if !inv.json {
 		render.Reset(inv.Out, inv.style(inv.Out), view)
 	}
@@ -138,7 +138,7 @@ func resetRound(r project.Round) render.ResetRound {
 
 // openAnyhow opens the project whatever its configuration is like.
 func (inv *invocation) openAnyhow() (p *project.Project, complaint, err error) {
-	p, complaint, err = project.OpenAnyhow(project.Options{File: inv.file, StatePath: inv.state, Version: Version})
+	p, complaint, err = project.OpenAnyhow(project.Options{Given: inv.given, File: inv.file, StatePath: inv.state, Version: Version})
 	if err == nil {
 		p.Waiting = inv.tellWaiting
 	}

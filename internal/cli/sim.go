@@ -33,7 +33,7 @@ The real nvidia-smi works on it too: LD_LIBRARY_PATH=.cosplay/sim/HOST nvidia-sm
 type onSim = func(do func(*sim.Host) error) error
 
 func (inv *invocation) onSimulated(name string, do func(*sim.Host) error) error {
-	p, _, _, err := inv.open()
+	p, _, _, err := inv.openHosts()
 	if err != nil {
 		return err
 	}

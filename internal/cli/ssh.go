@@ -88,7 +88,7 @@ func (inv *invocation) sshConfig() *cobra.Command {
 }
 
 func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
-	p, _, _, err := inv.open()
+	p, _, _, err := inv.openHosts()
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (inv *invocation) remembered(typed []string) (resource.Prior, render.StateP
 // openBooks opens the project for its state alone: a folder whose configuration
 // is gone may still have one.
 func (inv *invocation) openBooks() (*project.Project, error) {
-	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
+	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, HostsOnly: true})
 	return p, err
 }
 

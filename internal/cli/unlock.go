@@ -62,7 +62,7 @@ func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) err
 	if inv.json {
 		return render.UnlockJSON(inv.Out, view)
 	}
-	render.Unlock(inv.Out, inv.style(inv.Out), view, inv.given())
+	render.Unlock(inv.Out, inv.style(inv.Out), view, inv.flags())
 	return nil
 }
 

@@ -62,11 +62,6 @@ func inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 		return d
 	}
 	name := call.CalledFunctionName()
-	if slices.Contains(laterFunctions, name) {
-		d.Summary = fmt.Sprintf("%s() is not yet part of cosplay", name)
-		d.Detail = "A later version will have it. Write the value itself for now."
-		return d
-	}
 	d.Summary = fmt.Sprintf("unknown function %q", name)
 	if suggestion := didYouMean(name, functionNames()); suggestion != "" {
 		d.Detail = "There is no function of that name." + suggestion

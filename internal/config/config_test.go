@@ -38,6 +38,23 @@ func options() config.Options {
 	}
 }
 
+// loadCase reads a file of testdata, with the values of the .hclvars file beside
+// it, if there is one.
+func loadCase(t *testing.T, path string) (*config.Intent, hcl.Diagnostics, map[string][]byte) {
+	t.Helper()
+	sources := map[string][]byte{filepath.Base(path): read(t, path)}
+	o := options()
+	values := filepath.Join(filepath.Dir(path), nameOf(path)+".hclvars")
+	if data, err := os.ReadFile(values); err == nil {
+		o.Inputs = []config.Input{{From: filepath.Base(values), File: data}}
+	}
+	intent, diags := config.Load(sources, o)
+	if o.Inputs != nil {
+		sources[o.Inputs[0].From] = o.Inputs[0].File
+	}
+	return intent, diags, sources
+}
+
 func load(t *testing.T, files map[string]string) (*config.Intent, hcl.Diagnostics) {
 	t.Helper()
 	contents := map[string][]byte{}
@@ -54,15 +71,14 @@ func TestWrongConfigurations(t *testing.T) {
 	}
 	for _, path := range names {
 		t.Run(nameOf(path), func(t *testing.T) {
-			src := read(t, path)
-			intent, diags := load(t, map[string]string{filepath.Base(path): string(src)})
+			intent, diags, sources := loadCase(t, path)
 			if !diags.HasErrors() {
 				t.Fatal("no mistake was found")
 			}
 			if intent.Hosts != nil || intent.Sessions != nil {
 				t.Error("a wrong configuration still gave hosts or sessions")
 			}
-			checkComplete(t, diags, map[string][]byte{filepath.Base(path): src})
+			checkComplete(t, diags, sources)
 			golden(t, filepath.Join("testdata/wrong", nameOf(path)+".golden"), describe(t, intent.Files, diags))
 		})
 	}
@@ -107,7 +123,7 @@ func TestRightConfigurations(t *testing.T) {
 	for _, path := range append(glob(t, "testdata/right/*.hcl"), glob(t, "../../examples/*.hcl")...) {
 		name := strings.TrimSuffix(filepath.Base(path), ".hcl")
 		t.Run(name, func(t *testing.T) {
-			intent, diags := load(t, map[string]string{filepath.Base(path): string(read(t, path))})
+			intent, diags, _ := loadCase(t, path)
 			if len(diags) > 0 {
 				t.Fatalf("%s", describe(t, intent.Files, diags))
 			}
@@ -120,12 +136,11 @@ func TestRightConfigurations(t *testing.T) {
 func TestWarnedConfigurations(t *testing.T) {
 	for _, path := range glob(t, "testdata/warned/*.hcl") {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".hcl"), func(t *testing.T) {
-			src := read(t, path)
-			intent, diags := load(t, map[string]string{filepath.Base(path): string(src)})
+			intent, diags, sources := loadCase(t, path)
 			if diags.HasErrors() || len(diags) == 0 || len(intent.Sessions) == 0 {
 				t.Fatalf("%d sessions, and %v", len(intent.Sessions), diags)
 			}
-			checkComplete(t, diags, map[string][]byte{filepath.Base(path): src})
+			checkComplete(t, diags, sources)
 			golden(t, strings.TrimSuffix(path, ".hcl")+".golden", describe(t, intent.Files, diags))
 		})
 	}

@@ -28,10 +28,11 @@ func (l *loader) readHost(b block) {
 	h := defaultHost(name)
 	h.Ranges = said.ranges(b.header)
 	for _, a := range said.attributes {
-		if _, ok := l.check(a, false); !ok {
-			continue
+		v, ok := l.work(&a)
+		if ok && v.ContainsMarked() {
+			ok = l.neededByHost(v)
 		}
-		if v, ok := l.evaluate(a, l.scope.base); ok {
+		if ok {
 			hostAttributes[a.path](l, &h, v)
 		}
 	}
@@ -41,6 +42,18 @@ func (l *loader) readHost(b block) {
 		return
 	}
 	l.hosts = append(l.hosts, h)
+}
+
+// neededByHost tells of the variables that may be without a value, but not here.
+func (l *loader) neededByHost(v value) bool {
+	_, marks := v.UnmarkDeep()
+	if _, missed := marks[told]; !missed {
+		return true // what else is wrong is told by who reads it
+	}
+	for _, missed := range l.missed {
+		l.missing(missed)
+	}
+	return false
 }
 
 // checkReach makes sure that a host is reached in one way, and by one name:

@@ -19,6 +19,8 @@ type Intent struct {
 	Hosts    []Host    `json:"hosts"`    // by name; never empty
 	Sessions []Session `json:"sessions"` // by address
 
+	Variables []Variable `json:"-"` // by name
+
 	Files map[string]*hcl.File `json:"-"` // as parsed, for those who show diagnostics with their source
 }
 

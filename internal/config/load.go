@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty/function"
 
 	"cosplay/internal/resource"
 )
@@ -17,6 +18,13 @@ import (
 type Options struct {
 	Dir  string // absolute path of the project's folder: relative paths start there
 	Home string // absolute path of the user's home: what ~ stands for; "" where there is none
+
+	// Inputs give values to variables, later ones before earlier ones.
+	Inputs []Input
+
+	// MayMiss lets variables be without a value, for those who want to know the
+	// hosts alone: nothing that such a variable is part of is judged, but for hosts.
+	MayMiss bool
 
 	// Target finds a GPU of the catalog by whatever name people give it, and
 	// Simulate says what is wrong with the text of "simulate", if anything.
@@ -52,12 +60,9 @@ func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
 // Intent holds Files only, so that nothing half understood is ever acted on.
 func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l := newLoader(o)
-	blocks := map[string][]block{}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		for _, b := range l.parse(name, files[name]) {
-			blocks[b.kind] = append(blocks[b.kind], b)
-		}
-	}
+	blocks := l.prepare(files)
+	l.settleAll()
+	l.validate()
 	// Hosts come first: sessions refer to them.
 	for _, b := range blocks["host"] {
 		l.readHost(b)
@@ -78,23 +83,20 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	}
 	slices.SortFunc(l.hosts, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.sessions, func(a, b Session) int { return a.Address.Compare(b.Address) })
-	return &Intent{Hosts: l.hosts, Sessions: l.sessions, Files: l.files}, l.diags
+	return &Intent{Hosts: l.hosts, Sessions: l.sessions, Variables: l.values(), Files: l.files}, l.diags
 }
 
 // Hosts reads the host blocks alone, those in which nothing is wrong, by name:
 // what was made on a host can be taken away though the rest is not valid.
 func Hosts(files map[string][]byte, o Options) []Host {
+	l := newLoader(o)
+	blocks := l.prepare(files)
 	var sound []Host
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		l := newLoader(o)
-		for _, b := range l.parse(name, files[name]) {
-			l.hosts, l.diags = nil, nil
-			if b.kind == "host" {
-				l.readHost(b)
-			}
-			if !l.diags.HasErrors() {
-				sound = append(sound, l.hosts...)
-			}
+	for _, b := range blocks["host"] {
+		l.hosts, l.diags = nil, nil
+		l.readHost(b)
+		if !l.diags.HasErrors() {
+			sound = append(sound, l.hosts...)
 		}
 	}
 	slices.SortFunc(sound, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
@@ -104,10 +106,15 @@ func Hosts(files map[string][]byte, o Options) []Host {
 // loader is one Load in progress.
 type loader struct {
 	Options
-	scope    scope
-	files    map[string]*hcl.File
-	hosts    []Host
-	sessions []Session
+	base      *hcl.EvalContext // what all expressions share
+	functions map[string]function.Function
+	nodes     map[string]*node // by name, "var.image"
+	chain     []*node          // under way, each for the one before
+	variables map[string]*variable
+	missed    []*variable // that have no value and may have none
+	files     map[string]*hcl.File
+	hosts     []Host
+	sessions  []Session
 
 	declared map[string]hcl.Range // by kind and name, `host "lab"`: what is declared so far
 	partial  bool                 // some hosts may be missing for a mistake already told
@@ -118,14 +125,37 @@ type loader struct {
 }
 
 func newLoader(o Options) *loader {
-	return &loader{
-		Options:  o,
-		scope:    newScope(),
-		files:    map[string]*hcl.File{},
-		declared: map[string]hcl.Range{},
-		targets:  map[string]targetAnswer{},
-		told:     map[hcl.Range]hcl.Diagnostics{},
+	l := &loader{
+		Options:   o,
+		functions: functions,
+		nodes:     map[string]*node{},
+		variables: map[string]*variable{},
+		files:     map[string]*hcl.File{},
+		declared:  map[string]hcl.Range{},
+		targets:   map[string]targetAnswer{},
+		told:      map[hcl.Range]hcl.Diagnostics{},
 	}
+	l.base = l.baseScope()
+	return l
+}
+
+// prepare parses all files and takes in what the rest may refer to. It returns
+// the blocks by kind.
+func (l *loader) prepare(files map[string][]byte) map[string][]block {
+	blocks := map[string][]block{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for _, b := range l.parse(name, files[name]) {
+			blocks[b.kind] = append(blocks[b.kind], b)
+		}
+	}
+	for _, b := range blocks["variable"] {
+		l.readVariable(b)
+	}
+	l.takeInputs()
+	for _, b := range blocks["locals"] {
+		l.readLocals(b)
+	}
+	return blocks
 }
 
 // declare takes a block's label as its name. It fails, after telling why,

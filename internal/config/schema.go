@@ -114,8 +114,42 @@ func (b *Block) required() []Attribute {
 
 var fileSchema = Block{
 	what:   "a file",
-	Blocks: []Block{hostSchema, sessionSchema},
-	later:  []string{"cosplay", "variable", "locals", "target", "output", "check", "moved", "removed", "import"},
+	Blocks: []Block{variableSchema, localsSchema, hostSchema, sessionSchema},
+	later:  []string{"cosplay", "target", "output", "check", "moved", "removed", "import"},
+}
+
+var variableSchema = Block{
+	Name: "variable", Label: "image", Repeatable: true, what: "a variable",
+	Description: "A value that is given from outside, as var.image.",
+	Attributes: []Attribute{
+		{Name: "type", Type: TypeName, Default: "any", Example: "list(number)",
+			Description: "What the value has to be; attributes of an object can be optional(type, default)."},
+		{Name: "default", Type: Anything, Default: "(one has to be given)", Example: `"cosplay:latest"`,
+			Description: "The value where none is given."},
+		{Name: "description", Type: Text, Default: `""`, Example: `"image of every worker"`,
+			Description: "What it is for."},
+		{Name: "sensitive", Type: Flag, Default: "false", Example: "true",
+			Description: "Whether its value is kept out of all that is shown."},
+		{Name: "nullable", Type: Flag, Default: "true", Example: "false",
+			Description: "Whether null is a value; else the default takes its place."},
+	},
+	Blocks: []Block{validationSchema},
+}
+
+var validationSchema = Block{
+	Name: "validation", Repeatable: true, what: "a validation block",
+	Description: "A rule that the value has to obey.",
+	Attributes: []Attribute{
+		{Name: "condition", Type: Flag, Required: true, Example: "var.workers > 0",
+			Description: "What has to be true."},
+		{Name: "error_message", Type: Text, Required: true, Example: `"at least one worker is needed"`,
+			Description: "What people are told where it is not."},
+	},
+}
+
+var localsSchema = Block{
+	Name: "locals", Repeatable: true, what: "a locals block", Free: "any value, as local.NAME",
+	Description: "Values with a name, for all files of the project.",
 }
 
 var hostSchema = Block{
@@ -145,6 +179,8 @@ var sessionSchema = Block{
 	Attributes: []Attribute{
 		{Name: "count", Type: Whole, Default: "(one session)", Example: "7",
 			Description: "How many sessions of this block there are; count.index is each one's number, from 0."},
+		{Name: "for_each", Type: MapOrSet, Default: "(one session)", Example: `{ a = 11, b = 12 }`,
+			Description: "A session for each element; each.key and each.value are its own. Not together with count."},
 		{Name: "target", Type: Text, Required: true, PerInstance: true, Change: Replaces, Example: `"rtx-2060"`,
 			Description: "The GPU to pass for, by whatever name people give it; cosplay ls lists all."},
 		{Name: "host", Type: Text, Default: "(the only one)", PerInstance: true, Change: Replaces, Example: `"lab"`,
@@ -167,7 +203,7 @@ var sessionSchema = Block{
 			Description: "When the engine starts the container again."},
 	},
 	Blocks: []Block{fitSchema, volumeSchema, sshSchema, limitsSchema},
-	later:  []string{"for_each", "slice", "sharing", "lifecycle", "strict", "cap", "ttl", "idle_timeout"},
+	later:  []string{"slice", "sharing", "lifecycle", "strict", "cap", "ttl", "idle_timeout"},
 }
 
 var fitSchema = Block{

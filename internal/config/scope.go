@@ -2,56 +2,92 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 )
 
-// laterVariables and laterFunctions are what expressions cannot use yet.
-var (
-	laterVariables = []string{"var", "local", "each", "session"}
-	laterFunctions = []string{"file", "env"}
+// node is a value that expressions mention by name, var.image or local.seeds,
+// and that may depend on others. It is worked out when it is first needed, so
+// that the order in the files does not matter.
+type node struct {
+	name  string                   // "local.seeds"
+	at    hcl.Range                // where it is declared
+	work  func() (cty.Value, bool) // fails after telling why
+	state nodeState
+	value cty.Value
+	ok    bool // else why not has been told
+}
+
+type nodeState int
+
+const (
+	untouched nodeState = iota
+	underWay
+	settled
 )
 
-// scope makes what expressions may mention. Whatever joins count.index and
-// path.module joins them here.
-type scope struct {
-	base *hcl.EvalContext
-}
-
-func newScope() scope {
-	return scope{base: &hcl.EvalContext{
-		Variables: map[string]cty.Value{
-			// As in Terraform, relative to the folder that cosplay runs in.
-			"path": cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(".")}),
-		},
-		Functions: functions,
-	}}
-}
-
-// instance is the scope inside instance i of a block with count.
-func (s scope) instance(i int) *hcl.EvalContext {
-	inner := s.base.NewChild()
-	inner.Variables = map[string]cty.Value{
-		"count": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i))}),
+// settle works a node out, with all that it depends on.
+func (l *loader) settle(n *node) bool {
+	switch n.state {
+	case settled:
+		return n.ok
+	case underWay:
+		l.tellCycle(n)
+		return false
 	}
-	return inner
+	n.state = underWay
+	l.chain = append(l.chain, n)
+	n.value, n.ok = n.work()
+	l.chain = l.chain[:len(l.chain)-1]
+	n.state = settled
+	return n.ok
 }
+
+// tellCycle draws the way from a node to itself.
+func (l *loader) tellCycle(n *node) {
+	ring := l.chain[slices.Index(l.chain, n):]
+	var drawn, places []string
+	for _, one := range ring {
+		drawn = append(drawn, one.name)
+		places = append(places, fmt.Sprintf("%s at %s line %d", one.name, one.at.Filename, one.at.Start.Line))
+	}
+	drawn = append(drawn, n.name)
+	if len(ring) == 1 {
+		l.complain(n.at, n.at, fmt.Sprintf("%s depends on itself", n.name), "To know it, it would have to be known. Write a value that does not mention %s.", n.name)
+		return
+	}
+	l.complain(n.at, n.at, fmt.Sprintf("%s depends on itself", n.name),
+		"%s: each waits for the next. Break the ring at one of %s.", strings.Join(drawn, " -> "), and(places))
+}
+
+// reach is what an expression may mention besides what is the same everywhere.
+type reach struct {
+	count, each bool // the instance of a block with count or for_each
+}
+
+// nowhere is the reach of an expression that is the same for all.
+var nowhere = reach{}
 
 // check looks at what an expression mentions, before it is evaluated: whether
-// all of it exists, and whether it varies between the instances of a block
-// with count. What does not exist is told.
-func (l *loader) check(a attribute, counted bool) (varies, ok bool) {
+// all of it exists, which it then works out, and whether it varies between the
+// instances of a block. What does not exist is told.
+func (l *loader) check(a *attribute, r reach) (varies, ok bool) {
 	ok = true
-	for _, mention := range a.expr.Variables() {
+	a.mentions = a.expr.Variables()
+	for _, mention := range a.mentions {
 		switch name := variableName(mention); {
-		case name == "path" || name == "path.module":
-		case counted && (name == "count" || name == "count.index"):
+		case name == "path.module":
+		case r.count && name == "count.index", r.each && (name == "each.key" || name == "each.value"):
 			varies = true
+		case l.nodes[name] != nil:
+			ok = l.settle(l.nodes[name]) && ok
 		default:
 			ok = false
-			l.unknownVariable(a, mention)
+			l.unknownVariable(*a, mention, r)
 		}
 	}
 	return varies, ok
@@ -67,26 +103,106 @@ func variableName(mention hcl.Traversal) string {
 	return mention.RootName()
 }
 
-func (l *loader) unknownVariable(a attribute, mention hcl.Traversal) {
+// whereNamesBelong says of the roots of names what stands behind them.
+var whereNamesBelong = map[string]string{
+	"var":     "a declared variable, like var.image",
+	"local":   "a name that a locals block declares, like local.seeds",
+	"path":    "path.module, the project's folder",
+	"count":   "count.index, the number of a session",
+	"each":    "each.key or each.value, of an element of for_each",
+	"cosplay": "cosplay.catalog, the GPUs to pass for",
+}
+
+func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 	name, at := mention.RootName(), mention.SourceRange()
 	full := variableName(mention)
+	belongs, knownRoot := whereNamesBelong[name]
 	switch {
 	case full == "count.index" && a.path == "count":
 		l.complain(at, a.whole, "count depends on itself",
 			"count.index is known once count is. Write the number of sessions, like 7.")
+	case name == "each" && a.path == "for_each":
+		l.complain(at, a.whole, "for_each depends on itself",
+			"each.key and each.value are known once for_each is. Write a map or a set, like toset([\"a\", \"b\"]).")
 	case full == "count.index":
 		l.complain(at, a.whole, "count.index without count",
 			"count.index is the number of a session within a session block that has count. Add count to the block, or write a fixed value here.")
-	case slices.Contains(laterVariables, name):
-		l.complain(at, a.whole, fmt.Sprintf("%q is not yet part of cosplay", full),
-			"A later version will have %s. Write the value itself for now.", name)
+	case full == "each.key" || full == "each.value":
+		l.complain(at, a.whole, fmt.Sprintf("%s without for_each", full),
+			"%s is of the element that a session is made for, within a session block that has for_each. Add for_each to the block, or write a fixed value here.", full)
+	case name == "session":
+		l.complain(at, a.whole, "sessions are not known yet",
+			"What a session turns out to be is known after apply, and can be mentioned in output and check blocks only. Put what both need into a local.")
+	case knownRoot && full == name:
+		l.complain(at, a.whole, fmt.Sprintf("%q is not a value by itself", name),
+			"Behind it goes a dot and %s.", belongs)
+	case name == "var" || name == "local":
+		l.undeclared(a, mention, full)
 	case len(mention) == 1:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", name),
-			"A word without quotes is the name of a variable, and there are only count.index and path.module. Put text in quotes: \"%s\".", name)
+			"A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".", or(l.namesInReach(r)), name)
 	default:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full),
-			"Expressions can use count.index and path.module.%s", didYouMean(full, []string{"count.index", "path.module"}))
+			"There are %s.%s", and(l.namesInReach(r)), didYouMean(full, l.namesInReach(r)))
 	}
+}
+
+// undeclared tells of a variable or local that no block declares.
+func (l *loader) undeclared(a attribute, mention hcl.Traversal, full string) {
+	root, name, _ := strings.Cut(full, ".")
+	declare := fmt.Sprintf("Declare it: variable %q { ... }", name)
+	if root == "local" {
+		declare = fmt.Sprintf("Declare it: locals { %s = ... }", name)
+	}
+	l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown variable %q", full),
+		"Nothing declares it. %s%s", declare, didYouMean(full, l.namesInReach(nowhere)))
+}
+
+// namesInReach are the names that an expression could mention.
+func (l *loader) namesInReach(r reach) []string {
+	names := slices.Collect(maps.Keys(l.nodes))
+	names = append(names, "path.module")
+	if r.count || !r.each {
+		names = append(names, "count.index")
+	}
+	if r.each {
+		names = append(names, "each.key", "each.value")
+	}
+	return slices.Sorted(slices.Values(names))
+}
+
+// baseScope is what all expressions share.
+func (l *loader) baseScope() *hcl.EvalContext {
+	return &hcl.EvalContext{
+		Variables: map[string]cty.Value{
+			// As in Terraform, relative to the folder that cosplay runs in.
+			"path": cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(".")}),
+		},
+		Functions: l.functions,
+	}
+}
+
+// scopeOf is the scope of expressions with mentions that have been checked.
+func (l *loader) scopeOf(mentions []hcl.Traversal) *hcl.EvalContext {
+	if len(mentions) == 0 {
+		return l.base
+	}
+	roots := map[string]map[string]cty.Value{}
+	for _, mention := range mentions {
+		if n := l.nodes[variableName(mention)]; n != nil {
+			root, name, _ := strings.Cut(n.name, ".")
+			if roots[root] == nil {
+				roots[root] = map[string]cty.Value{}
+			}
+			roots[root][name] = n.value
+		}
+	}
+	scope := l.base.NewChild()
+	scope.Variables = map[string]cty.Value{}
+	for root, values := range roots {
+		scope.Variables[root] = cty.ObjectVal(values)
+	}
+	return scope
 }
 
 // evaluate works out an attribute's value in a scope. It fails, after telling
@@ -94,7 +210,15 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal) {
 func (l *loader) evaluate(a attribute, scope *hcl.EvalContext) (value, bool) {
 	result, diags := a.expr.Value(scope)
 	for _, d := range diags {
-		l.report(d)
+		l.report(redacted(d))
 	}
 	return value{Value: result, attribute: a, expr: a.expr, scope: scope}, !diags.HasErrors()
+}
+
+// work checks and evaluates an attribute that is the same everywhere.
+func (l *loader) work(a *attribute) (value, bool) {
+	if _, ok := l.check(a, nowhere); !ok {
+		return value{}, false
+	}
+	return l.evaluate(*a, l.scopeOf(a.mentions))
 }

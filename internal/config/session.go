@@ -11,7 +11,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// sessionAttributes reads what a session block can say, besides count.
+// sessionAttributes reads what a session block can say, besides what
+// is about the block: count, for_each.
 var sessionAttributes = map[string]func(*loader, *Session, value){
 	"target":        (*loader).sessionTarget,
 	"host":          (*loader).sessionHost,
@@ -40,9 +41,6 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"limits.pids":         (*loader).limitsPIDs,
 }
 
-// maxCount bounds the sessions of one block.
-const maxCount = 10_000
-
 // readSession reads a session block into as many sessions as it asks for. What
 // is the same for all of them is evaluated once.
 func (l *loader) readSession(b block) {
@@ -54,20 +52,26 @@ func (l *loader) readSession(b block) {
 		Box:       defaultBox(),
 		Ranges:    said.ranges(b.header),
 	}
-	count, counted := l.count(said)
-	fixed, varying := l.split(said.attributes, counted)
-	l.fill(&shared, fixed, l.scope.base)
+	all := l.instances(name, said)
+	fixed, varying := l.split(said.attributes, all.reach)
+	for _, a := range fixed {
+		l.fill(&shared, a, l.scopeOf(a.mentions))
+	}
 	l.checkGiven(&shared)
 
 	first := len(l.sessions)
-	l.sessions = slices.Grow(l.sessions, count)
-	for i := range count {
+	l.sessions = slices.Grow(l.sessions, len(all.list))
+	scope := l.scopeOf(mentionsOf(varying))
+	for _, one := range all.list {
 		s := shared
-		s.Address = resource.One(name)
-		if counted {
-			s.Address = resource.Nth(name, i)
+		s.Address = one.address
+		if all.reach != nowhere {
 			s.Box.Volumes = slices.Clone(s.Box.Volumes) // one part of a volume can vary alone
-			l.fill(&s, varying, l.scope.instance(i))
+			inside := scope.NewChild()
+			inside.Variables = one.variables
+			for _, a := range varying {
+				l.fill(&s, a, inside)
+			}
 		}
 		l.checkBox(&s)
 		l.sessions = append(l.sessions, s)
@@ -77,35 +81,22 @@ func (l *loader) readSession(b block) {
 	}
 }
 
-// count returns how many sessions a block asks for, and whether it says so. A
-// wrong count is told and taken for 1, so that the rest is looked at as well.
-func (l *loader) count(said content) (n int, counted bool) {
-	a := said.find("count")
-	if a == nil {
-		return 1, false
+func mentionsOf(attributes []attribute) []hcl.Traversal {
+	var all []hcl.Traversal
+	for _, a := range attributes {
+		all = append(all, a.mentions...)
 	}
-	if _, ok := l.check(*a, false); !ok {
-		return 1, true
-	}
-	v, ok := l.evaluate(*a, l.scope.base)
-	if !ok {
-		return 1, true
-	}
-	if n, ok = l.whole(v, 0, maxCount, "a number of sessions"); !ok {
-		return 1, true
-	}
-	return n, true
+	return all
 }
 
 // split parts the attributes that are the same in all instances from those
-// that depend on count.index. Those that mention what does not exist are told
-// and left out.
-func (l *loader) split(attributes []attribute, counted bool) (fixed, varying []attribute) {
+// that vary. Those that mention what does not exist are told and left out.
+func (l *loader) split(attributes []attribute, r reach) (fixed, varying []attribute) {
 	for _, a := range attributes {
-		if a.path == "count" {
-			continue
+		if sessionAttributes[a.path] == nil {
+			continue // it is about the block
 		}
-		varies, ok := l.check(a, counted)
+		varies, ok := l.check(&a, r)
 		switch {
 		case !ok:
 		case varies:
@@ -117,12 +108,10 @@ func (l *loader) split(attributes []attribute, counted bool) (fixed, varying []a
 	return fixed, varying
 }
 
-// fill evaluates attributes into a session.
-func (l *loader) fill(s *Session, attributes []attribute, scope *hcl.EvalContext) {
-	for _, a := range attributes {
-		if v, ok := l.evaluate(a, scope); ok {
-			sessionAttributes[a.path](l, s, v)
-		}
+// fill evaluates an attribute into a session.
+func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
+	if v, ok := l.evaluate(a, scope); ok {
+		sessionAttributes[a.path](l, s, v)
 	}
 }
 

@@ -16,6 +16,8 @@ type attribute struct {
 	nth    int // which of the blocks that can be there several times it is in, from 1; else 0
 	expr   hcl.Expression
 	whole  hcl.Range // from the name to the end of the value
+
+	mentions []hcl.Traversal // once checked
 }
 
 // key tells an attribute from all others of its top-level block.

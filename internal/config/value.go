@@ -54,6 +54,9 @@ const maxExponent = 1024
 // given makes sure that there is a value at all, one that can be written down.
 func (l *loader) given(v value) bool {
 	switch {
+	case v.HasMark(told):
+	case v.IsMarked():
+		l.wrong(v, fmt.Sprintf("%s would show a sensitive value", v.name()), "Plans and the state show it. A sensitive value can be used in env, where it is kept hidden; or wrap it in nonsensitive(...) if it may be shown.")
 	case v.IsNull():
 		l.wrong(v, fmt.Sprintf("%s is null", v.name()), "There is no value here. Write one, or leave it out.")
 	case !v.IsKnown():
@@ -309,6 +312,7 @@ func writtenPairs(v value) map[string][]hcl.KeyValuePair {
 	at := make(map[string][]hcl.KeyValuePair, len(written))
 	for _, p := range written {
 		key, diags := p.Key.Value(v.scope)
+		key, _ = key.UnmarkDeep()
 		if diags.HasErrors() || !key.IsWhollyKnown() || key.IsNull() {
 			continue
 		}

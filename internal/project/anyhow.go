@@ -22,6 +22,10 @@ func OpenAnyhow(o Options) (p *Project, complaint, err error) {
 	if p, err = locate(o); err != nil {
 		return nil, nil, err
 	}
+	p.mayMiss = true
+	if p.inputs, err = inputs(p.Dir, os.Environ(), o.Given); err != nil {
+		return nil, nil, err
+	}
 	files, complaint := readFiles(p.Dir, o.File, true)
 	intent, diags := config.Load(files, p.reading())
 	if complaint == nil && diags.HasErrors() {

@@ -35,6 +35,9 @@ type Options struct {
 	StatePath string // default: cosplay.state.json in the folder
 	Version   string // of cosplay, noted in the state
 
+	Given     []Given // to variables, by flags; later ones count
+	HostsOnly bool    // sessions are not asked for, so that variables may be without a value
+
 	MayBeEmpty bool // a folder without configuration is this machine alone
 }
 
@@ -48,6 +51,8 @@ type Project struct {
 	Waiting func(*durable.Holder) // told who holds the lock, when it takes long to get; may be nil
 
 	lock    *durable.Lock
+	inputs  []config.Input // values of variables
+	mayMiss bool
 	hosts   map[string]*host
 	engine  *docker.Engine // nil until a host needs it
 	unnamed string         // the host that no configuration names, with OpenAnyhow
@@ -58,6 +63,10 @@ type Project struct {
 func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	p, err := locate(o)
 	if err != nil {
+		return nil, nil, nil, err
+	}
+	p.mayMiss = o.HostsOnly
+	if p.inputs, err = inputs(p.Dir, os.Environ(), o.Given); err != nil {
 		return nil, nil, nil, err
 	}
 	files, err := readFiles(p.Dir, o.File, o.MayBeEmpty)
@@ -92,7 +101,7 @@ func locate(o Options) (*Project, error) {
 }
 
 func (p *Project) reading() config.Options {
-	return config.Options{Dir: p.Dir, Home: HomeDir(), Target: catalog.Target, Simulate: CheckSimulate}
+	return config.Options{Dir: p.Dir, Home: HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, Target: catalog.Target, Simulate: CheckSimulate}
 }
 
 // Rest ends the agents until they are needed again: a command that goes into a

@@ -1,9 +1,5 @@
-variable "image" {
-  default = "cosplay:latest"
-}
-
-locals {
-  seeds = [11, 12]
+cosplay {
+  required_version = ">= 0.1"
 }
 
 output "ssh" {

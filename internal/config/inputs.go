@@ -1,0 +1,148 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// EnvPrefix is before a variable's name in the environment.
+const EnvPrefix = "COSPLAY_VAR_"
+
+// Input gives values to variables: to one as it was typed, to several in a file,
+// or to one as a value.
+type Input struct {
+	From string // where it comes from, for people: "--var", "the environment", a file's name
+
+	Name string // of the variable; "" for a file
+	Text string // as typed
+	File []byte // a file's contents, in HCL or, by its name, in JSON
+
+	Value *cty.Value // instead of Text
+
+	MayBeStray bool // a name that no block declares is nobody's mistake
+}
+
+// given is one value that a variable is given.
+type given struct {
+	from string
+	at   hcl.Range
+	expr hcl.Expression // in a file
+	text string         // as typed
+	set  *cty.Value
+}
+
+// typed reports whether a value was typed, and so is read by its variable's type.
+func (g given) typed() bool { return g.expr == nil && g.set == nil }
+
+// takeInputs hands what is given to the variables; later ones overrule.
+func (l *loader) takeInputs() {
+	for _, in := range l.Inputs {
+		switch {
+		case in.Name == "" && in.File != nil:
+			l.takeFile(in)
+		case l.variables[in.Name] != nil:
+			v := l.variables[in.Name]
+			v.given = append(v.given, given{from: in.From, at: inputRange(in), text: in.Text, set: in.Value})
+		case !in.MayBeStray:
+			at := inputRange(in)
+			l.files[in.From] = &hcl.File{Bytes: []byte(in.Name)} // the value may be a secret
+			at.End = hcl.Pos{Line: 1, Column: len(in.Name) + 1, Byte: len(in.Name)}
+			l.complain(at, at, fmt.Sprintf("unknown variable %q", in.Name), "It gets a value, and no block declares it. Add: variable %q { ... }%s",
+				in.Name, didYouMean(in.Name, sortedKeys(l.variables)))
+		}
+	}
+}
+
+// inputRange is the place of what was typed: a file of its own.
+func inputRange(in Input) hcl.Range {
+	end := hcl.Pos{Line: 1, Column: len(in.Text) + 1, Byte: len(in.Text)}
+	return hcl.Range{Filename: in.From, Start: hcl.InitialPos, End: end}
+}
+
+// show makes what was typed part of the source, so that it can be shown.
+func (l *loader) show(v *variable, g given) {
+	if g.typed() && !v.sensitive {
+		l.files[g.at.Filename] = &hcl.File{Bytes: []byte(g.text)}
+	}
+}
+
+// takeFile reads a file of values.
+func (l *loader) takeFile(in Input) {
+	all := l.parseBody(in.From, in.File)
+	if all == nil {
+		return
+	}
+	attributes, blocks := all.read(l, &Block{Free: "a value"})
+	for _, b := range blocks {
+		l.complain(b.kindRange, b.header, fmt.Sprintf("%q cannot be in a file of values", b.kind),
+			"It has lines like: image = \"cosplay:latest\". Put blocks into a file that ends with .hcl.")
+	}
+	for _, a := range attributes {
+		v := l.variables[a.name]
+		if v != nil {
+			v.given = append(v.given, given{from: in.From, at: a.expr.Range(), expr: a.expr})
+			continue
+		}
+		subject, context := a.at, a.whole
+		l.report(&hcl.Diagnostic{
+			Severity: hcl.DiagWarning,
+			Summary:  fmt.Sprintf("unknown variable %q", a.name),
+			Detail:   fmt.Sprintf("It gets a value here, and no block declares it. Add: variable %q { ... }; or remove the line.%s", a.name, didYouMean(a.name, sortedKeys(l.variables))),
+			Subject:  &subject,
+			Context:  &context,
+		})
+	}
+}
+
+// raw is a given value before it is made one of its variable's type.
+func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
+	switch {
+	case g.set != nil:
+		return *g.set, true
+	case g.typed() && (v.constraint.IsPrimitiveType() || v.constraint == cty.DynamicPseudoType):
+		return cty.StringVal(g.text), true
+	case g.typed():
+		expr, diags := hclsyntax.ParseExpression([]byte(g.text), g.at.Filename, hcl.InitialPos)
+		if diags.HasErrors() {
+			l.show(v, g)
+			l.complain(l.subject(v, g.at), l.subject(v, g.at), fmt.Sprintf("the value of variable %q cannot be read", v.name),
+				"%s. A value that is no single text or number is written as in a file, like: %s", v.explain(diags[0]), `'["a", "b"]'`)
+			return cty.DynamicVal, false
+		}
+		g.expr = expr
+	}
+	if mentions := g.expr.Variables(); len(mentions) > 0 {
+		l.show(v, g)
+		l.complain(l.subject(v, mentions[0].SourceRange()), l.subject(v, g.at), fmt.Sprintf("the value of variable %q cannot depend on anything", v.name),
+			"What is given from outside is written out. Put text in quotes.")
+		return cty.DynamicVal, false
+	}
+	result, diags := g.expr.Value(l.base)
+	for _, d := range diags {
+		l.show(v, g)
+		if v.sensitive {
+			d.Subject, d.Detail, d.Expression = &v.header, "What is wrong with its value is not shown, since the variable is sensitive.", nil
+		}
+		l.report(d)
+	}
+	return result, !diags.HasErrors()
+}
+
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+// sentenceOf is a text as a sentence.
+func sentenceOf(text string) string {
+	if text = strings.TrimSpace(text); text == "" {
+		return "The rule says no more."
+	}
+	if strings.ContainsAny(text[len(text)-1:], ".!?") {
+		return capital(text)
+	}
+	return capital(text) + "."
+}

@@ -1,0 +1,129 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"cosplay/internal/resource"
+)
+
+const (
+	maxCount = 10_000 // sessions of one block
+	maxKey   = 100    // characters of a key of for_each, which becomes part of names
+)
+
+// instance is one of the sessions that a block asks for.
+type instance struct {
+	address   resource.Address
+	variables map[string]cty.Value // what its expressions can mention of it
+}
+
+// instances are the sessions that a block asks for.
+type instances struct {
+	list  []instance
+	reach reach // of the expressions in the block
+}
+
+// instances returns the sessions that a block asks for. A wrong count or for_each
+// is told and taken for one session, so that the rest is looked at as well.
+func (l *loader) instances(name string, said content) instances {
+	count, each := said.find("count"), said.find("for_each")
+	switch {
+	case count != nil && each != nil:
+		l.complain(each.whole, each.whole, `"count" and "for_each" exclude each other`,
+			"Each says how many sessions there are. Keep one of the two.")
+		return l.byCount(name, count)
+	case count != nil:
+		return l.byCount(name, count)
+	case each != nil:
+		return l.byEach(name, each)
+	}
+	return instances{list: []instance{{address: resource.One(name)}}}
+}
+
+func (l *loader) byCount(name string, a *attribute) instances {
+	n := 1
+	if v, ok := l.work(a); ok {
+		if whole, ok := l.whole(v, 0, maxCount, "a number of sessions"); ok {
+			n = whole
+		}
+	}
+	all := instances{list: make([]instance, n), reach: reach{count: true}}
+	for i := range all.list {
+		all.list[i] = instance{resource.Nth(name, i), map[string]cty.Value{
+			"count": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i))}),
+		}}
+	}
+	return all
+}
+
+func (l *loader) byEach(name string, a *attribute) instances {
+	all := instances{reach: reach{each: true}}
+	v, ok := l.work(a)
+	if !ok || !l.hasKeys(v) {
+		all.list = []instance{unknownElement(name)}
+		return all
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		key, element := it.Element()
+		if v.Type().IsSetType() {
+			key = element
+		}
+		if l.isKey(v, key) {
+			all.list = append(all.list, instance{resource.Each(name, key.AsString()), map[string]cty.Value{
+				"each": cty.ObjectVal(map[string]cty.Value{"key": key, "value": element}),
+			}})
+		}
+	}
+	return all
+}
+
+// hasKeys makes sure that sessions can be made for the elements of a value.
+func (l *loader) hasKeys(v value) bool {
+	if !l.given(v) {
+		return false
+	}
+	const summary = `"for_each" must be a map or a set of texts`
+	switch t := v.Type(); {
+	case t.IsSetType() && t.ElementType() != cty.String:
+		l.wrong(v, summary, "The elements of this set are no texts. Write them in quotes, like toset([\"1\", \"2\"]).")
+	case isList(t) && !t.IsSetType():
+		l.wrong(v, summary, "This is %s, whose elements have no names that stay. Write a map, or make it a set: toset([\"a\", \"b\"]).", v.kind())
+	case !isList(t) && !isMap(t):
+		l.wrong(v, summary, "This is %s. Write a map, like { a = 11, b = 12 }, or a set, like toset([\"a\", \"b\"]).", v.kind())
+	case v.LengthInt() > maxCount:
+		l.wrong(v, `"for_each" is too large`, "It has %d elements. Write at most %d.", v.LengthInt(), maxCount)
+	default:
+		return true
+	}
+	return false
+}
+
+// unknownElement stands for the elements of a for_each that is wrong: nothing
+// that mentions it is judged.
+func unknownElement(name string) instance {
+	return instance{resource.One(name), map[string]cty.Value{
+		"each": cty.ObjectVal(map[string]cty.Value{"key": cty.UnknownVal(cty.String).Mark(told), "value": cty.DynamicVal.Mark(told)}),
+	}}
+}
+
+// isKey makes sure that a key of for_each can be part of a session's names.
+func (l *loader) isKey(v value, key cty.Value) bool {
+	if key.IsNull() {
+		l.wrong(v, `"for_each" has a null in it`, "Each element is the name of a session. Remove the null.")
+		return false
+	}
+	typed := key.AsString()
+	switch {
+	case strings.TrimSpace(typed) == "":
+		l.wrong(v, `"for_each" has an empty key`, "The key tells a session from the others of its block. Give each one a name, like \"a\".")
+	case len(typed) > maxKey || strings.ContainsFunc(typed, unicode.IsControl):
+		l.wrong(v, fmt.Sprintf("%q cannot be the key of a session", typed), "It becomes part of names: at most %d characters, and no control characters. Choose another.", maxKey)
+	default:
+		return true
+	}
+	return false
+}

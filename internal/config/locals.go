@@ -1,0 +1,42 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// readLocals takes the names of a locals block in. Their values are worked out
+// when they are needed.
+func (l *loader) readLocals(b block) {
+	if len(b.labels) > 0 {
+		l.complain(b.labelRanges[0], b.header, "locals has no name", "Write it as: locals {")
+	}
+	said := l.read(b, &localsSchema)
+	for i := range said.attributes {
+		a := &said.attributes[i]
+		name := "local." + a.path
+		if !hclsyntax.ValidIdentifier(a.path) {
+			l.complain(a.whole, a.whole, fmt.Sprintf("%q cannot be the name of a local", a.path), "A name starts with a letter and goes on with letters, digits, _ and -, like seeds.")
+			continue
+		}
+		if first := l.nodes[name]; first != nil {
+			l.complain(a.whole, a.whole, fmt.Sprintf("%s is there twice", name),
+				"It is declared at %s line %d as well. Give this one a name of its own, or remove one of the two.", first.at.Filename, first.at.Start.Line)
+			continue
+		}
+		l.nodes[name] = &node{name: name, at: a.whole, work: func() (cty.Value, bool) {
+			v, ok := l.work(a)
+			return v.Value, ok
+		}}
+	}
+}
+
+// settleAll works out every variable and local, so that a mistake in one that
+// nothing mentions is told as well.
+func (l *loader) settleAll() {
+	for _, name := range sortedKeys(l.nodes) {
+		l.settle(l.nodes[name])
+	}
+}

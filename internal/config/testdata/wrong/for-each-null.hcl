@@ -1,0 +1,4 @@
+session "a" {
+  target = "2060"
+  for_each = null
+}

@@ -1,0 +1,7 @@
+locals {
+  seeds = [1]
+}
+
+locals {
+  seeds = [2]
+}

@@ -1,0 +1,3 @@
+locals "seeds" {
+  a = 1
+}

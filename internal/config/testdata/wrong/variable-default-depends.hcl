@@ -1,0 +1,7 @@
+variable "a" {
+  default = 1
+}
+
+variable "b" {
+  default = var.a + 1
+}

@@ -1,0 +1,5 @@
+variable "image" {
+  type     = string
+  nullable = false
+  default  = null
+}

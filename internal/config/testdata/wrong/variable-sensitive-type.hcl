@@ -1,0 +1,11 @@
+variable "port" {
+  type      = number
+  sensitive = true
+}
+
+session "a" {
+  target = "2060"
+  ssh {
+    port = var.port
+  }
+}

@@ -1,0 +1,7 @@
+variable "image" {
+  default = "a"
+}
+
+variable "image" {
+  default = "b"
+}

@@ -1,0 +1,4 @@
+variable "image" {
+  type    = string
+  default = "debian"
+}

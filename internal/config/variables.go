@@ -1,0 +1,320 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// Variable is a variable block with the value that counts.
+type Variable struct {
+	Name        string
+	Description string
+	Sensitive   bool
+	Given       bool      // else the value is the block's default
+	Value       cty.Value // without the mark of what is sensitive
+}
+
+// variable is one variable block being read.
+type variable struct {
+	name        string
+	description string
+	header      hcl.Range
+	constraint  cty.Type
+	defaults    *typeexpr.Defaults // of optional attributes; nil without any
+	standard    *cty.Value         // the block's default; nil where it has none
+	sensitive   bool
+	nullable    bool
+	given       []given // in the order in which they overrule each other
+	rules       []rule
+	sound       bool // else what is wrong with the block has been told
+}
+
+// rule is a validation block.
+type rule struct {
+	header             hcl.Range
+	condition, message attribute
+}
+
+// readVariable takes a variable block in, without its value.
+func (l *loader) readVariable(b block) {
+	name, named := l.declare(b)
+	mistakes := len(l.diags)
+	said := l.read(b, &variableSchema)
+	if !named {
+		return
+	}
+	v := &variable{name: name, header: b.header, constraint: cty.DynamicPseudoType, nullable: true, sound: mistakes == len(l.diags)}
+	for i := range said.attributes {
+		v.sound = l.readVariableAttribute(v, &said.attributes[i]) && v.sound
+	}
+	v.rules = rules(said)
+	l.setStandard(v, said.find("default"))
+	l.variables[name] = v
+	l.nodes["var."+name] = &node{name: "var." + name, at: b.header, work: func() (cty.Value, bool) { return l.valueOf(v) }}
+}
+
+// rules are the validation blocks that are whole.
+func rules(said content) []rule {
+	var all []rule
+	for _, b := range said.blocks {
+		if b.kind == "validation" {
+			all = append(all, rule{header: b.kindRange})
+		}
+	}
+	for _, a := range said.attributes {
+		switch a.path {
+		case "validation.condition":
+			all[a.nth-1].condition = a
+		case "validation.error_message":
+			all[a.nth-1].message = a
+		}
+	}
+	return slices.DeleteFunc(all, func(r rule) bool { return r.condition.expr == nil || r.message.expr == nil })
+}
+
+func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
+	switch a.path {
+	case "type":
+		constraint, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.expr)
+		for _, d := range diags {
+			d.Detail += " Types are string, number, bool, list(...), set(...), map(...), object({ ... }), tuple([...]) and any."
+			l.report(d)
+		}
+		v.constraint, v.defaults = constraint, defaults
+		return !diags.HasErrors()
+	case "description":
+		text, ok := constant(l, a, l.text)
+		v.description = text
+		return ok
+	case "sensitive":
+		on, ok := constant(l, a, l.flag)
+		v.sensitive = on
+		return ok
+	case "nullable":
+		on, ok := constant(l, a, l.flag)
+		v.nullable = on || !ok
+		return ok
+	}
+	return true
+}
+
+// constant reads an attribute that cannot depend on anything.
+func constant[T any](l *loader, a *attribute, read func(value) (T, bool)) (T, bool) {
+	v, ok := l.fixed(a)
+	if !ok {
+		var none T
+		return none, false
+	}
+	return read(v)
+}
+
+// fixed evaluates what has to be written out.
+func (l *loader) fixed(a *attribute) (value, bool) {
+	if mentions := a.expr.Variables(); len(mentions) > 0 {
+		l.complain(mentions[0].SourceRange(), a.whole, fmt.Sprintf("%q cannot depend on anything", a.path),
+			"It has to be known before anything else. Write the value itself, or compute it in a locals block.")
+		return value{}, false
+	}
+	return l.evaluate(*a, l.base)
+}
+
+// setStandard reads the default of a variable.
+func (l *loader) setStandard(v *variable, a *attribute) {
+	if a == nil || !v.sound {
+		return
+	}
+	read, ok := l.fixed(a)
+	if !ok {
+		v.sound = false
+		return
+	}
+	if read.IsNull() && !v.nullable {
+		l.wrong(read, fmt.Sprintf("the default of variable %q is null", v.name), "nullable = false forbids that. Write a value, or leave default out, so that one has to be given.")
+		v.sound = false
+		return
+	}
+	standard, err := v.fit(read.Value)
+	if err != nil {
+		l.complain(l.subject(v, read.expr.Range()), v.header, fmt.Sprintf("the default of variable %q does not fit its type", v.name),
+			"%s. It has to be %s. Write another default, or another type.", v.explain(err), typeexpr.TypeString(v.constraint))
+		v.sound = false
+		return
+	}
+	v.standard = &standard
+}
+
+// fit turns a value into the variable's type.
+func (v *variable) fit(raw cty.Value) (cty.Value, error) {
+	if v.defaults != nil && !raw.IsNull() {
+		raw = v.defaults.Apply(raw)
+	}
+	return convert.Convert(raw, v.constraint)
+}
+
+// explain is what is wrong with a value, as far as it may be shown.
+func (v *variable) explain(err error) string {
+	if v.sensitive {
+		return "It cannot be shown what is wrong, since the variable is sensitive"
+	}
+	text := strings.TrimRight(err.Error(), ". ")
+	if path, ok := err.(cty.PathError); ok && len(path.Path) > 0 { //nolint:errorlint // convert returns it as it is
+		text = pathText(path.Path) + ": " + text
+	}
+	return capital(text)
+}
+
+// subject is where a mistake in a variable's value is shown: at the value, but
+// for one that is not to be shown.
+func (l *loader) subject(v *variable, at hcl.Range) hcl.Range {
+	if v.sensitive {
+		return v.header
+	}
+	return at
+}
+
+func pathText(path cty.Path) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case cty.GetAttrStep:
+			b.WriteString("." + step.Name)
+		case cty.IndexStep:
+			if step.Key.Type() == cty.String {
+				fmt.Fprintf(&b, "[%q]", step.Key.AsString())
+			} else {
+				fmt.Fprintf(&b, "[%s]", step.Key.AsBigFloat().Text('f', -1))
+			}
+		}
+	}
+	return strings.TrimPrefix(b.String(), ".")
+}
+
+// valueOf is the value of a variable: the last that was given, else its default.
+func (l *loader) valueOf(v *variable) (cty.Value, bool) {
+	if !v.sound {
+		return cty.DynamicVal, false
+	}
+	result, ok := l.chosen(v)
+	if ok && v.sensitive {
+		result = result.Mark(sensitive)
+	}
+	return result, ok
+}
+
+func (l *loader) chosen(v *variable) (cty.Value, bool) {
+	if len(v.given) == 0 {
+		if v.standard == nil && l.MayMiss {
+			l.missed = append(l.missed, v)
+			return cty.UnknownVal(v.constraint).Mark(told), true
+		}
+		if v.standard == nil {
+			l.missing(v)
+			return cty.DynamicVal, false
+		}
+		return *v.standard, true
+	}
+	last := v.given[len(v.given)-1]
+	raw, ok := l.raw(v, last)
+	if !ok {
+		return cty.DynamicVal, false
+	}
+	fitting, err := v.fit(raw)
+	switch {
+	case err != nil:
+		l.show(v, last)
+		l.complain(l.subject(v, last.at), l.subject(v, last.at), fmt.Sprintf("variable %q cannot have this value", v.name),
+			"%s. It comes from %s, and has to be %s.", v.explain(err), last.from, typeexpr.TypeString(v.constraint))
+		return cty.DynamicVal, false
+	case fitting.IsNull() && !v.nullable && v.standard != nil:
+		return *v.standard, true
+	case fitting.IsNull() && !v.nullable:
+		l.show(v, last)
+		l.complain(l.subject(v, last.at), l.subject(v, last.at), fmt.Sprintf("variable %q cannot be null", v.name),
+			"It comes from %s, and nullable = false forbids it. Give a value.", last.from)
+		return cty.DynamicVal, false
+	}
+	return fitting, true
+}
+
+// missing tells of a variable that has neither value nor default.
+func (l *loader) missing(v *variable) {
+	l.complain(v.header, v.header, fmt.Sprintf("variable %q has no value", v.name),
+		"Nothing gives it one, and it has no default. Give it with --var '%s=...', in a file with --var-file FILE, in cosplay.hclvars, or as %s%s in the environment; or add a default to its block.", v.name, EnvPrefix, v.name)
+}
+
+// validate holds the values of variables against the rules of their blocks.
+func (l *loader) validate() {
+	for _, name := range sortedKeys(l.variables) {
+		v := l.variables[name]
+		n := l.nodes["var."+name]
+		if !n.ok {
+			continue
+		}
+		for i := range v.rules {
+			n.ok = l.obeys(v, &v.rules[i]) && n.ok
+		}
+	}
+}
+
+// obeys holds a variable's value against one rule.
+func (l *loader) obeys(v *variable, r *rule) bool {
+	good, ok := l.condition(&r.condition)
+	if !ok || good {
+		return ok
+	}
+	message, ok := l.message(&r.message)
+	if !ok {
+		return false
+	}
+	at, from := v.header, "its default"
+	if len(v.given) > 0 {
+		last := v.given[len(v.given)-1]
+		l.show(v, last)
+		at, from = l.subject(v, last.at), last.from
+	}
+	l.complain(at, at, fmt.Sprintf("variable %q cannot have this value", v.name),
+		"%s\nIt comes from %s; the rule is at %s line %d.", sentenceOf(message), from, r.header.Filename, r.header.Start.Line)
+	return false
+}
+
+// condition evaluates what has to be true.
+func (l *loader) condition(a *attribute) (good, ok bool) {
+	v, ok := l.work(a)
+	if !ok {
+		return false, false
+	}
+	if v.HasMark(told) {
+		return false, false
+	}
+	v.Value, _ = v.Unmark() // whether it is true is told anyway
+	return l.flag(v)
+}
+
+// message evaluates what people are told where a condition is false.
+func (l *loader) message(a *attribute) (string, bool) {
+	v, ok := l.work(a)
+	if !ok {
+		return "", false
+	}
+	if v.IsMarked() {
+		return "What is wrong is not shown, since it holds a sensitive value.", true
+	}
+	return l.text(v)
+}
+
+// values are all variables with the values that count, by name.
+func (l *loader) values() []Variable {
+	all := make([]Variable, 0, len(l.variables))
+	for _, name := range sortedKeys(l.variables) {
+		v := l.variables[name]
+		bare, _ := l.nodes["var."+name].value.UnmarkDeep()
+		all = append(all, Variable{Name: name, Description: v.description, Sensitive: v.sensitive, Given: len(v.given) > 0, Value: bare})
+	}
+	return all
+}

@@ -1,0 +1,91 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cosplay/internal/config"
+)
+
+// Given is what one flag gives to variables: a value to one of them, or a file
+// with values.
+type Given struct {
+	Name, Value string
+	File        string // instead
+}
+
+// Files of values that are read without being named.
+const (
+	valuesFile = "cosplay.hclvars"
+	autoSuffix = ".auto.hclvars"
+	jsonSuffix = ".json"
+)
+
+// inputs gathers what gives values to variables, in the order in which they
+// overrule each other, as in Terraform: the environment, cosplay.hclvars, its
+// JSON form, *.auto.hclvars by name, and flags in their order.
+func inputs(dir string, environ []string, flags []Given) ([]config.Input, error) {
+	all := fromEnvironment(environ)
+	names, err := valuesFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, fmt.Errorf("reading the values of variables: %w", err)
+		}
+		all = append(all, config.Input{From: name, File: data})
+	}
+	for _, f := range flags {
+		if f.File == "" {
+			all = append(all, config.Input{From: "--var " + f.Name, Name: f.Name, Text: f.Value})
+			continue
+		}
+		data, err := os.ReadFile(f.File)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("--var-file: there is no file %s", f.File)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--var-file: %w", err)
+		}
+		all = append(all, config.Input{From: f.File, File: data})
+	}
+	return all, nil
+}
+
+// fromEnvironment are the values of the environment. What no block declares is
+// for another project.
+func fromEnvironment(environ []string) []config.Input {
+	var all []config.Input
+	for _, one := range slices.Sorted(slices.Values(environ)) {
+		name, value, _ := strings.Cut(one, "=")
+		if short, ok := strings.CutPrefix(name, config.EnvPrefix); ok && short != "" {
+			all = append(all, config.Input{From: name, Name: short, Text: value, MayBeStray: true})
+		}
+	}
+	return all
+}
+
+// valuesFiles are the files of values that are read without being named.
+func valuesFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir) // by name
+	if err != nil {
+		return nil, err
+	}
+	var first, auto []string
+	for _, e := range entries {
+		switch bare := strings.TrimSuffix(e.Name(), jsonSuffix); {
+		case bare == valuesFile:
+			first = append(first, e.Name())
+		case strings.HasSuffix(bare, autoSuffix) && !strings.HasPrefix(bare, "."):
+			auto = append(auto, e.Name())
+		}
+	}
+	return append(first, auto...), nil
+}

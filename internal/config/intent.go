@@ -70,6 +70,7 @@ type Session struct {
 	Command   []string            `json:"command,omitempty"`
 	Workspace string              `json:"workspace"` // absolute
 	Env       map[string]string   `json:"env,omitempty"`
+	Strict    bool                `json:"strict,omitempty"` // number formats that the target lacks are errors
 	Fit       resource.FitOptions `json:"fit"`
 
 	// Box is what counts where the session runs in a container. Its User and its

@@ -199,11 +199,13 @@ var sessionSchema = Block{
 			Description: "Environment variables."},
 		{Name: "sudo", Type: Flag, Default: "(true with ssh on loopback, else false)", PerInstance: true, Change: Replace, Example: "false",
 			Description: "Passwordless sudo inside."},
+		{Name: "strict", Type: Flag, Default: "false", PerInstance: true, Change: Replace, Example: "true",
+			Description: "Whether PyTorch raises an error for tensors of a dtype that the target lacks, like bfloat16 before Ampere."},
 		{Name: "restart", Type: Word, Words: []string{"no", "always", "on-failure", "unless-stopped"}, Default: `"unless-stopped"`, PerInstance: true, Change: Replace, Example: `"no"`,
 			Description: "When the engine starts the container again."},
 	},
 	Blocks: []Block{fitSchema, volumeSchema, sshSchema, limitsSchema},
-	later:  []string{"slice", "sharing", "lifecycle", "strict", "cap", "ttl", "idle_timeout"},
+	later:  []string{"slice", "sharing", "lifecycle", "cap", "ttl", "idle_timeout"},
 }
 
 var fitSchema = Block{

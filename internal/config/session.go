@@ -20,6 +20,7 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"command":       (*loader).sessionCommand,
 	"workspace":     (*loader).sessionWorkspace,
 	"env":           (*loader).sessionEnv,
+	"strict":        (*loader).sessionStrict,
 	"fit.prefer":    (*loader).sessionPrefer,
 	"fit.tolerance": (*loader).sessionTolerance,
 	"fit.max_error": (*loader).sessionMaxError,
@@ -235,6 +236,10 @@ func (l *loader) sessionEnv(s *Session, v value) {
 func isEnvName(name string) bool {
 	forbidden := func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }
 	return name != "" && !strings.ContainsFunc(name, forbidden)
+}
+
+func (l *loader) sessionStrict(s *Session, v value) {
+	s.Strict, _ = l.flag(v)
 }
 
 func (l *loader) sessionPrefer(s *Session, v value) {

@@ -209,6 +209,7 @@ func TestChange(t *testing.T) {
 		{"env", `env = { A = 1 }`, "update keep refit"},
 		{"command", `command = ["true"]`, "update keep refit"},
 		{"workspace", `workspace = "elsewhere"`, "update keep refit"},
+		{"strict", `strict = true`, "update keep refit"},
 		{"a closer look at the same slice", `fit { tolerance = "11%" }`, "update keep keep"},
 		{"bandwidth first", `fit { prefer = "bandwidth" }`, "update keep keep"},
 	} {

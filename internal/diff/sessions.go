@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cosplay/internal/resource"
@@ -177,9 +178,13 @@ func fields(was, want resource.Session) []Field {
 	add("runtime", was.Runtime, want.Runtime)
 	add("command", strings.Join(was.Command, " "), strings.Join(want.Command, " "))
 	add("workspace", was.Workspace, want.Workspace)
+	add("strict", strict(was), strict(want))
 	all = append(all, boxFields(was.Box, want.Box)...)
 	return append(all, envFields(was.Env, want.Env)...)
 }
+
+// strict is told as it is written.
+func strict(s resource.Session) string { return strconv.FormatBool(s.Strict) }
 
 func envFields(was, want map[string]string) []Field {
 	var all []Field

@@ -102,6 +102,9 @@ func (p *page) stateSession(s resource.PriorSession) {
 	add(resource.ContainerWord(s.Runtime), containerWords(s))
 	add("workspace", s.Workspace)
 	add("command", strings.Join(s.Command, " "))
+	if s.Strict {
+		add("strict", "true")
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		add("env."+name, fmt.Sprintf("%q", s.Env[name]))
 	}

@@ -340,7 +340,7 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 		session := resource.Session{
 			Address: s.Address, Target: s.Target,
 			Request: requests[s.Address], Slice: at.Slice, Fit: at.Fit,
-			Runtime: r.runtime(s.Host), Command: s.Command, Workspace: s.Workspace, Env: s.Env,
+			Runtime: r.runtime(s.Host), Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict,
 		}
 		if was, ok := r.prior.Session(s.Address); ok {
 			session.ID = was.ID // it keeps its name on the host

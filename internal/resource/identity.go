@@ -37,8 +37,9 @@ func (s Session) Hash(key string) string {
 		Command   []string
 		Workspace string
 		Env       map[string]string
+		Strict    bool `json:",omitempty"` // what is not strict hashes as it did before there was the word
 		Box       *Box
-	}{s.Target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, box})
+	}{s.Target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, box})
 	if err != nil {
 		panic(err) // strings and numbers only: it cannot fail
 	}

@@ -88,6 +88,7 @@ func TestHash(t *testing.T) {
 		"command":   func(s *Session) { s.Command = []string{"true"} },
 		"workspace": func(s *Session) { s.Workspace = "/elsewhere" },
 		"env":       func(s *Session) { s.Env = map[string]string{"A": "2"} },
+		"strict":    func(s *Session) { s.Strict = true },
 		"image":     func(s *Session) { s.Box.Image = "debian:13" },
 		"user":      func(s *Session) { s.Box.User.UID = 1234 },
 		"group":     func(s *Session) { s.Box.User.Group = "lab" },

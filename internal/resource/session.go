@@ -78,7 +78,8 @@ type Session struct {
 	Command   []string          `json:"command,omitempty"`
 	Workspace string            `json:"workspace"` // absolute
 	Env       map[string]string `json:"env,omitempty"`
-	Box       *Box              `json:"box,omitempty"` // with Docker
+	Strict    bool              `json:"strict,omitempty"` // frameworks refuse number formats that the target lacks
+	Box       *Box              `json:"box,omitempty"`    // with Docker
 }
 
 // Box is what only a session in a container has.

@@ -19,6 +19,7 @@ session "worker" {
   command   = ["python", "train.py"]
   workspace = "~/exp/../runs"
   env       = { SEED = 11, DEBUG = true, RATE = 0.5, EMPTY = "" }
+  strict    = true
 
   fit {
     prefer    = "balanced"

@@ -4,6 +4,7 @@ package disguise
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	"cosplay/internal/resource"
@@ -28,6 +29,9 @@ func Environment(s resource.Session, sliceID string) map[string]string {
 		"CUDA_VISIBLE_DEVICES":       sliceID,
 		"NVIDIA_VISIBLE_DEVICES":     sliceID,
 		"PIP_BREAK_SYSTEM_PACKAGES":  "1", // a session is an environment of its own
+	}
+	if slices.Contains(t.Lacks(), "tf32") {
+		maps.Copy(env, withoutTF32)
 	}
 	maps.Copy(env, s.Env)
 	return env

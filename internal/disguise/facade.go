@@ -49,6 +49,9 @@ func Install(dir string, s resource.Session, sliceID, realLibrary string) error 
 	if err := renameio.Symlink(realLibrary, filepath.Join(dir, driverFile)); err != nil {
 		return fmt.Errorf("linking the NVML library: %w", err)
 	}
+	if err := InstallPython(dir, s); err != nil {
+		return err
+	}
 	if err := WriteFigures(filepath.Join(dir, figuresFile), FiguresOf(s, sliceID)); err != nil {
 		return err
 	}
@@ -85,6 +88,9 @@ func Remove(dir string) error {
 		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("removing the session's libraries: %w", err)
 		}
+	}
+	if err := os.RemoveAll(filepath.Join(dir, PythonDir)); err != nil {
+		return fmt.Errorf("removing the session's part for Python: %w", err)
 	}
 	for _, folder := range []string{"lib", "real"} {
 		_ = os.Remove(filepath.Join(dir, folder)) // it stays while others keep something there

@@ -1,5 +1,7 @@
 package resource
 
+import "slices"
+
 // Target is a GPU to pass for: an entry of the catalog.
 type Target struct {
 	Key               string   `json:"key"`  // "rtx-2060"
@@ -28,6 +30,16 @@ type Target struct {
 
 // ShortName is the name without the maker's: "RTX 2060".
 func (t Target) ShortName() string { return shortName(t.Name) }
+
+// newFormats are the number formats that came with a later generation of tensor
+// cores, so that a GPU without those has them nowhere.
+var newFormats = []string{"bf16", "tf32", "fp8", "fp6", "fp4"}
+
+// Lacks lists the number formats that some GPUs have and the target does not, as
+// TensorTypes names them. Formats that any core can compute in are never missing.
+func (t Target) Lacks() []string {
+	return slices.DeleteFunc(slices.Clone(newFormats), func(f string) bool { return slices.Contains(t.TensorTypes, f) })
+}
 
 // Envelope is the throughput of a GPU or of a slice of one.
 type Envelope struct {

@@ -79,6 +79,7 @@ func (r Runtime) command(ctx context.Context, session string, argv []string) (*e
 		library += ":" + rest
 	}
 	env["LD_LIBRARY_PATH"] = library
+	maps.Copy(env, disguise.PythonPath(f.Session, dir, os.Getenv(disguise.PythonVariable)))
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	command.Dir = f.Session.Workspace
 	command.Env = merged(os.Environ(), env)

@@ -140,6 +140,7 @@ func TestCommand(t *testing.T) {
 	made := prepare(t, r, s)
 	t.Setenv("LD_LIBRARY_PATH", "/theirs")
 	t.Setenv("SEED", "99")
+	t.Setenv("PYTHONPATH", "/mine")
 	run := func(argv ...string) string {
 		t.Helper()
 		c, err := r.command(context.Background(), s.ID, argv)
@@ -163,6 +164,8 @@ func TestCommand(t *testing.T) {
 		"GPU_COSPLAY_TDP_W":    "160",
 		"CUDA_VISIBLE_DEVICES": "MIG-1",
 		"LD_LIBRARY_PATH":      filepath.Join(made.ID, libraryDir) + ":/theirs",
+		"PYTHONPATH":           filepath.Join(made.ID, "python") + ":/mine",
+		"NVIDIA_TF32_OVERRIDE": "0",
 		"PWD":                  s.Workspace,
 	} {
 		if got := run("sh", "-c", "echo $"+variable); got != want {

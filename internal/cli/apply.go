@@ -25,6 +25,7 @@ import (
 )
 
 type applyOptions struct {
+	aim         project.Aim
 	planFile    string
 	destroy     bool
 	autoApprove bool
@@ -34,6 +35,7 @@ type applyOptions struct {
 }
 
 func (o *applyOptions) flags(f *pflag.FlagSet) {
+	aimFlags(f, &o.aim)
 	f.BoolVar(&o.autoApprove, "auto-approve", false, "do not ask")
 	f.IntVar(&o.parallelism, "parallelism", defaultParallelism(), "`number` of steps at a time")
 	f.BoolVar(&o.keepPartial, "keep-partial", false, "leave what a failed session has so far, to look at it")
@@ -68,7 +70,7 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 }
 
 func (inv *invocation) destroy() *cobra.Command {
-	o := applyOptions{destroy: true}
+	o := applyOptions{destroy: true, aim: project.Aim{Goal: project.NothingLeft}}
 	cmd := &cobra.Command{
 		Use:        "destroy",
 		SuggestFor: []string{"down", "stop", "rm", "delete"},
@@ -86,6 +88,12 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if o.parallelism < 1 {
 		return fmt.Errorf("--parallelism %d: at least 1 step has to run at a time", o.parallelism)
+	}
+	if err := checkAim(o.aim); err != nil {
+		return err
+	}
+	if o.planFile != "" && len(o.aim.Target)+len(o.aim.Exclude)+len(o.aim.Replace) > 0 {
+		return errors.New("a saved plan is carried out as it is; give --target, --exclude and --replace to the plan that makes it")
 	}
 	p, files, diags, err := inv.openWith(project.Options{HostsOnly: o.destroy})
 	if err != nil {
@@ -108,7 +116,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 			return err
 		}
 	} else {
-		outlook, view, err := inv.outlook(ctx, p, files, diags, o.destroy)
+		outlook, view, err := inv.outlook(ctx, p, files, diags, o.aim)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 var (
 	laterCommands = []string{"output", "run", "watch", "verify", "console",
 		"graph", "schema", "top", "cp", "import", "host"}
-	laterFlags = []string{"target", "exclude", "replace", "markdown", "log-level"}
+	laterFlags = []string{"markdown", "log-level"}
 )
 
 // later is a command that is not there yet.

@@ -26,6 +26,7 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 	flags.StringVar(&o.out, "out", "", "save the plan to this `file`, for cosplay apply FILE")
 	flags.BoolVar(&o.destroy, "destroy", false, "plan to remove everything")
 	flags.BoolVar(&o.refreshOnly, "refresh-only", false, "only look for drift")
+	aimFlags(flags, &o.aim)
 	flags.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there is drift or a change")
 	return cmd
 }
@@ -45,6 +46,7 @@ Exit codes: 0 nothing was changed, 1 error, 2 something was.`,
 }
 
 type planOptions struct {
+	aim                            project.Aim
 	out                            string
 	destroy, refreshOnly, detailed bool
 	quiet                          bool
@@ -61,12 +63,21 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 			return err
 		}
 	}
+	switch {
+	case o.destroy:
+		o.aim.Goal = project.NothingLeft
+	case o.refreshOnly:
+		o.aim.Goal = project.OnlyLook
+	}
+	if err := checkAim(o.aim); err != nil {
+		return err
+	}
 	p, files, diags, err := inv.openWith(project.Options{HostsOnly: o.destroy || o.refreshOnly})
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	outlook, view, err := inv.outlook(ctx, p, files, diags, o.destroy || o.refreshOnly)
+	outlook, view, err := inv.outlook(ctx, p, files, diags, o.aim)
 	if err != nil {
 		return err
 	}
@@ -96,12 +107,8 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 
 // outlook makes the plan and what is shown of it. Sessions that find no place
 // end the command.
-func (inv *invocation) outlook(ctx context.Context, p *project.Project, files map[string]*hcl.File, warnings hcl.Diagnostics, nothing bool) (project.Outlook, render.PlanView, error) {
-	goal := project.AsConfigured
-	if nothing {
-		goal = project.NothingLeft
-	}
-	outlook, diags, err := p.Plan(ctx, goal)
+func (inv *invocation) outlook(ctx context.Context, p *project.Project, files map[string]*hcl.File, warnings hcl.Diagnostics, aim project.Aim) (project.Outlook, render.PlanView, error) {
+	outlook, diags, err := p.Plan(ctx, aim)
 	if err != nil {
 		return outlook, render.PlanView{}, err
 	}

@@ -161,7 +161,10 @@ func asJSON(t *testing.T, intent *config.Intent) []byte {
 	view := struct {
 		Hosts    []config.Host `json:"hosts"`
 		Sessions []session     `json:"sessions"`
-	}{Hosts: intent.Hosts}
+
+		Moves    []config.Move    `json:"moves,omitempty"`
+		Removals []config.Removal `json:"removals,omitempty"`
+	}{Hosts: intent.Hosts, Moves: intent.Moves, Removals: intent.Removals}
 	for _, s := range intent.Sessions {
 		view.Sessions = append(view.Sessions, session{s, s.Target.Key, box{Box: s.Box}})
 	}

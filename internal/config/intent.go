@@ -19,7 +19,9 @@ type Intent struct {
 	Hosts    []Host    `json:"hosts"`    // by name; never empty
 	Sessions []Session `json:"sessions"` // by address
 
-	Variables []Variable `json:"-"` // by name
+	Variables []Variable `json:"-"`                  // by name
+	Moves     []Move     `json:"moves,omitempty"`    // without a cycle, no two from or to the same
+	Removals  []Removal  `json:"removals,omitempty"` // of sessions that are not there
 
 	Files map[string]*hcl.File `json:"-"` // as parsed, for those who show diagnostics with their source
 }
@@ -80,6 +82,8 @@ type Session struct {
 	// Keys are who may log in: absolute paths of .pub files, which start with /,
 	// and public keys as one line each. Without any the choice is cosplay's.
 	Keys []string `json:"authorized_keys,omitempty"`
+
+	Lifecycle Lifecycle `json:"lifecycle,omitzero"`
 
 	Ranges Ranges `json:"-"`
 }

@@ -71,8 +71,16 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	for _, b := range blocks["session"] {
 		l.readSession(b)
 	}
+	for _, b := range blocks["moved"] {
+		l.readMoved(b)
+	}
+	for _, b := range blocks["removed"] {
+		l.readRemoved(b)
+	}
 	l.checkNames()
 	l.checkPorts()
+	l.checkGone()
+	l.checkTriggers()
 
 	slices.SortStableFunc(l.diags, compareDiagnostics)
 	if l.diags.HasErrors() {
@@ -83,7 +91,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	}
 	slices.SortFunc(l.hosts, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.sessions, func(a, b Session) int { return a.Address.Compare(b.Address) })
-	return &Intent{Hosts: l.hosts, Sessions: l.sessions, Variables: l.values(), Files: l.files}, l.diags
+	return &Intent{Hosts: l.hosts, Sessions: l.sessions, Moves: l.moves, Removals: l.removals, Variables: l.values(), Files: l.files}, l.diags
 }
 
 // Hosts reads the host blocks alone, those in which nothing is wrong, by name:
@@ -115,6 +123,8 @@ type loader struct {
 	files     map[string]*hcl.File
 	hosts     []Host
 	sessions  []Session
+	moves     []Move
+	removals  []Removal
 
 	declared map[string]hcl.Range // by kind and name, `host "lab"`: what is declared so far
 	partial  bool                 // some hosts may be missing for a mistake already told

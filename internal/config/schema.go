@@ -54,6 +54,10 @@ const (
 	Sessions   Type = "list of sessions" // session.a, without quotes
 	TypeName   Type = "type"             // string, list(number)
 	Anything   Type = "any value"
+
+	SessionName Type = "session"                    // session.a, session.a[0]: without quotes
+	Attributes  Type = "list of attributes, or all" // env, fit.tolerance: without quotes
+	References  Type = "list of sessions and values"
 )
 
 // Change is what becomes of a session when an attribute is changed.
@@ -114,8 +118,8 @@ func (b *Block) required() []Attribute {
 
 var fileSchema = Block{
 	what:   "a file",
-	Blocks: []Block{variableSchema, localsSchema, hostSchema, sessionSchema},
-	later:  []string{"cosplay", "target", "output", "check", "moved", "removed", "import"},
+	Blocks: []Block{variableSchema, localsSchema, hostSchema, sessionSchema, movedSchema, removedSchema},
+	later:  []string{"cosplay", "target", "output", "check", "import"},
 }
 
 var variableSchema = Block{
@@ -204,8 +208,8 @@ var sessionSchema = Block{
 		{Name: "restart", Type: Word, Words: []string{"no", "always", "on-failure", "unless-stopped"}, Default: `"unless-stopped"`, PerInstance: true, Change: Replace, Example: `"no"`,
 			Description: "When the engine starts the container again."},
 	},
-	Blocks: []Block{fitSchema, volumeSchema, sshSchema, limitsSchema},
-	later:  []string{"slice", "sharing", "lifecycle", "cap", "ttl", "idle_timeout"},
+	Blocks: []Block{fitSchema, volumeSchema, sshSchema, limitsSchema, lifecycleSchema},
+	later:  []string{"slice", "sharing", "cap", "ttl", "idle_timeout"},
 }
 
 var fitSchema = Block{

@@ -11,7 +11,7 @@ import (
 func TestSchemaAndReadersAgree(t *testing.T) {
 	for kind, readers := range map[string][]string{
 		"host":    slices.Collect(maps.Keys(hostAttributes)),
-		"session": slices.Concat(slices.Collect(maps.Keys(sessionAttributes)), []string{"count", "for_each"}),
+		"session": slices.Concat(slices.Collect(maps.Keys(sessionAttributes)), slices.Collect(maps.Keys(sessionReferences)), []string{"count", "for_each"}),
 	} {
 		var told []string
 		walkSchema(*fileSchema.block(kind), "", func(path string, _ Attribute) { told = append(told, path) })

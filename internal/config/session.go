@@ -40,6 +40,8 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"limits.memory":       (*loader).limitsMemory,
 	"limits.shm_size":     (*loader).limitsShmSize,
 	"limits.pids":         (*loader).limitsPIDs,
+
+	"lifecycle.prevent_destroy": (*loader).preventDestroy,
 }
 
 // readSession reads a session block into as many sessions as it asks for. What
@@ -94,10 +96,14 @@ func mentionsOf(attributes []attribute) []hcl.Traversal {
 // that vary. Those that mention what does not exist are told and left out.
 func (l *loader) split(attributes []attribute, r reach) (fixed, varying []attribute) {
 	for _, a := range attributes {
-		if sessionAttributes[a.path] == nil {
+		if sessionAttributes[a.path] == nil && sessionReferences[a.path] == nil {
 			continue // it is about the block
 		}
-		varies, ok := l.check(&a, r)
+		check := l.check
+		if sessionReferences[a.path] != nil {
+			check = l.checkReferences
+		}
+		varies, ok := check(&a, r)
 		switch {
 		case !ok:
 		case varies:
@@ -111,7 +117,9 @@ func (l *loader) split(attributes []attribute, r reach) (fixed, varying []attrib
 
 // fill evaluates an attribute into a session.
 func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
-	if v, ok := l.evaluate(a, scope); ok {
+	if refer := sessionReferences[a.path]; refer != nil {
+		refer(l, s, a, scope)
+	} else if v, ok := l.evaluate(a, scope); ok {
 		sessionAttributes[a.path](l, s, v)
 	}
 }
@@ -219,7 +227,10 @@ func (l *loader) sessionEnv(s *Session, v value) {
 	if !ok {
 		return
 	}
-	s.Env = make(map[string]string, len(pairs))
+	s.Env = nil // nothing in it is the same as none
+	if len(pairs) > 0 {
+		s.Env = make(map[string]string, len(pairs))
+	}
 	for _, p := range pairs {
 		name := p.key.AsString()
 		if !isEnvName(name) {

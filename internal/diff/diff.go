@@ -24,6 +24,8 @@ const (
 	Update  Action = "update"
 	Replace Action = "replace"
 	Delete  Action = "delete"
+	Move    Action = "move"   // another address, and nothing else
+	Forget  Action = "forget" // it is left as it is, and the state no longer has it
 )
 
 // Field is one difference, with the reason where it is not plain.
@@ -49,6 +51,7 @@ const (
 // SessionChange is what happens to one session.
 type SessionChange struct {
 	Address   resource.Address       `json:"address"`
+	MovedFrom *resource.Address      `json:"moved_from,omitempty"` // the address that the state still has
 	Action    Action                 `json:"action"`
 	Reason    string                 `json:"reason,omitempty"`
 	Slice     Part                   `json:"slice"`
@@ -78,19 +81,37 @@ type GPUChange struct {
 	Kept       []Field            `json:"kept,omitempty"` // not changed though one would expect it, with the reason
 }
 
-// Options tell what only the configuration knows about a host.
+// Options tell what only the configuration and the command line know.
 type Options struct {
 	// BaselineClockMHz is, by host, a clock lock that was there before cosplay:
 	// it cannot be read.
 	BaselineClockMHz map[string]int
+
+	Moved    map[resource.Address]resource.Address // by the address now: the one that the state still has
+	Forgets  map[resource.Address]bool             // the state is to forget them; the world stays
+	Left     map[resource.Address]bool             // this plan does not touch them
+	Replace  map[resource.Address]string           // to be made anew, with the reason
+	Triggers map[resource.Address][]Trigger        // what else replaces a session
 }
 
-// Compare computes the difference.
+// Trigger is a change of another session that replaces one.
+type Trigger struct {
+	Of        resource.Reference `json:"of"`
+	Attribute string             `json:"attribute,omitempty"` // "" is any
+}
+
+// Compare computes the difference. The prior has its sessions at the addresses
+// that they have now.
 func Compare(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) Diff {
+	sessions := sessionChanges(desired, prior, live, o)
+	kept := prior
+	if len(o.Forgets) > 0 {
+		kept = prior.Without(o.Forgets) // their slices are somebody else's from now on
+	}
 	return Diff{
 		Drift:    drifts(prior, live),
-		GPUs:     gpuChanges(desired, prior, live, o),
-		Sessions: sessionChanges(desired, prior, live),
+		GPUs:     touched(gpuChanges(desired, kept, live, o), sessions, o),
+		Sessions: sessions,
 	}
 }
 

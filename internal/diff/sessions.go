@@ -11,7 +11,7 @@ import (
 )
 
 // sessionChanges pairs the sessions that are wanted with those that were made.
-func sessionChanges(desired resource.Desired, prior resource.Prior, live resource.Live) []SessionChange {
+func sessionChanges(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) []SessionChange {
 	var all []SessionChange
 	wanted := map[resource.Address]bool{}
 	made := map[resource.Address]resource.PriorSession{}
@@ -20,18 +20,29 @@ func sessionChanges(desired resource.Desired, prior resource.Prior, live resourc
 	}
 	for _, d := range desired.Sessions {
 		wanted[d.Address] = true
-		if was, ok := made[d.Address]; ok {
+		switch was, ok := made[d.Address]; {
+		case o.Left[d.Address]:
+			all = append(all, leave(was))
+		case ok:
 			all = append(all, compare(was, d, prior.Key, live))
-		} else {
+		default:
 			all = append(all, create(d))
 		}
 	}
 	for _, p := range prior.Sessions {
-		if !wanted[p.Address] {
+		switch {
+		case wanted[p.Address]:
+		case o.Left[p.Address]:
+			all = append(all, leave(p))
+		case o.Forgets[p.Address]:
+			all = append(all, forget(p))
+		default:
 			all = append(all, remove(p, live))
 		}
 	}
 	slices.SortFunc(all, func(a, b SessionChange) int { return a.Address.Compare(b.Address) })
+	replace(all, live, o)
+	noteMoves(all, o.Moved)
 	return all
 }
 
@@ -179,6 +190,10 @@ func fields(was, want resource.Session) []Field {
 	add("command", strings.Join(was.Command, " "), strings.Join(want.Command, " "))
 	add("workspace", was.Workspace, want.Workspace)
 	add("strict", strict(was), strict(want))
+	add("prevent_destroy", fmt.Sprint(was.PreventDestroy), fmt.Sprint(want.PreventDestroy))
+	if was.Trigger != want.Trigger {
+		add("replace_triggered_by", "the values as applied", "those of now")
+	}
 	all = append(all, boxFields(was.Box, want.Box)...)
 	return append(all, envFields(was.Env, want.Env)...)
 }

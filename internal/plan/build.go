@@ -8,9 +8,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Build orders the changes of a difference into steps.
+// Build orders the changes of a difference into steps. The prior has its
+// sessions at the addresses that they have now.
 func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
 	b := builder{live: live, prior: prior, images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
+	b.moveSessions(d)
 	b.noteFirstBoots(prior, d)
 	for _, g := range d.GPUs {
 		b.takeAgain(g)
@@ -73,6 +75,7 @@ type imageKey struct{ host, name string }
 type builder struct {
 	live   resource.Live
 	prior  resource.Prior
+	moved  string // the step that all others wait for; "" if nothing moves
 	steps  []Step
 	images map[imageKey]string // steps that get one
 	taken  map[gpuKey][]string // steps that put a GPU back into the ledger
@@ -81,9 +84,26 @@ type builder struct {
 }
 
 func (b *builder) add(s Step) string {
+	if len(s.Needs) == 0 && b.moved != "" {
+		s.Needs = []string{b.moved}
+	}
 	s.Needs = slices.Compact(slices.Sorted(slices.Values(s.Needs)))
 	b.steps = append(b.steps, s)
 	return s.ID
+}
+
+// moveSessions gives sessions their new addresses before anything is done to
+// them under these.
+func (b *builder) moveSessions(d diff.Diff) {
+	var moves []resource.Renamed
+	for _, c := range d.Sessions {
+		if c.MovedFrom != nil {
+			moves = append(moves, resource.Renamed{From: *c.MovedFrom, To: c.Address})
+		}
+	}
+	if len(moves) > 0 {
+		b.moved = b.add(Step{ID: "state/move", Group: "state", Title: "state: note the new addresses", Do: OpJSON{MoveSessions{Moves: moves}}})
+	}
 }
 
 // takeAgain puts a GPU that the state has back into the host's ledger, before
@@ -117,7 +137,7 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		last = []string{b.add(Step{ID: id + "/destroy-slice", Group: id, Title: fmt.Sprintf("%s: destroy slice %s", id, c.Before.Slice),
 			Needs: slices.Concat(last, b.taken[at]), Do: OpJSON{DestroySlice{Address: c.Address, Slice: c.Before.Slice}}})}
 	}
-	if c.Action == diff.Delete {
+	if c.Action == diff.Delete || c.Action == diff.Forget {
 		last = []string{b.add(Step{ID: id + "/forget", Group: id, Title: id + ": forget", Needs: last, Do: OpJSON{Forget{Address: c.Address}}})}
 	}
 	b.freed[at] = append(b.freed[at], last...)
@@ -201,8 +221,16 @@ func (b *builder) bringUp(c diff.SessionChange) {
 		b.add(step)
 	}
 	if c.Record {
-		b.add(Step{ID: id + "/record", Group: id, Title: id + ": note its new fit", Needs: last, Do: OpJSON{Record{Session: *c.After}}})
+		b.add(Step{ID: id + "/record", Group: id, Title: id + ": note " + news(c), Needs: last, Do: OpJSON{Record{Session: *c.After}}})
 	}
+}
+
+// news is what the state is told of a session that stays as it is.
+func news(c diff.SessionChange) string {
+	if c.Before.Fit == c.After.Fit && c.Before.Request.Equal(c.After.Request) {
+		return "what its block says now"
+	}
+	return "its new fit"
 }
 
 // image gets what a session's container is made from, once for all that are.

@@ -61,6 +61,8 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		s := entry(p, op.Session.Address)
 		s.Session = op.Session
 		p = put(p, s)
+	case MoveSessions:
+		p = p.Rename(op.Moves)
 	case Forget:
 		p.Sessions = slices.DeleteFunc(p.Sessions, func(s resource.PriorSession) bool { return s.Address == op.Address })
 	}

@@ -115,9 +115,14 @@ type (
 	Record struct {
 		Session resource.Session `json:"session"`
 	}
-	// Forget drops a session of which nothing is left.
+	// Forget drops a session of which nothing is left, or that is cosplay's no
+	// longer.
 	Forget struct {
 		Address resource.Address `json:"address"`
+	}
+	// MoveSessions gives sessions other addresses, all at once.
+	MoveSessions struct {
+		Moves []resource.Renamed `json:"moves"`
 	}
 )
 
@@ -147,11 +152,12 @@ func (Prepare) kind() string        { return "prepare" }
 func (Unprepare) kind() string      { return "unprepare" }
 func (Record) kind() string         { return "record" }
 func (Forget) kind() string         { return "forget" }
+func (MoveSessions) kind() string   { return "move-sessions" }
 
 // Bookkeeping reports whether an operation touches nothing but the state.
 func Bookkeeping(op Op) bool {
 	switch op.(type) {
-	case HoldGPU, DoubtClock, NoteBoot, Record, Forget:
+	case HoldGPU, DoubtClock, NoteBoot, Record, Forget, MoveSessions:
 		return true
 	}
 	return false
@@ -207,6 +213,7 @@ var readers = map[string]func([]byte) (Op, error){
 	"unprepare":       reader[Unprepare],
 	"record":          reader[Record],
 	"forget":          reader[Forget],
+	"move-sessions":   reader[MoveSessions],
 }
 
 func reader[T Op](data []byte) (Op, error) {

@@ -19,6 +19,7 @@ type Plan struct {
 	FormatVersion int              `json:"format_version"`
 	Basis         Basis            `json:"basis"`
 	Diff          diff.Diff        `json:"diff"`
+	Partial       bool             `json:"partial,omitempty"` // some sessions were left out of it
 	Desired       resource.Desired `json:"desired"`
 	Steps         []Step           `json:"steps"`
 }

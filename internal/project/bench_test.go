@@ -21,7 +21,7 @@ func BenchmarkPlanNothingToDo(b *testing.B) {
 				if err := p.Lock(context.Background(), "bench", time.Second); err != nil {
 					b.Fatal(err)
 				}
-				o, _, err := p.Plan(context.Background(), AsConfigured)
+				o, _, err := p.Plan(context.Background(), Aim{})
 				if err != nil {
 					b.Fatal(err)
 				}

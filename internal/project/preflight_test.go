@@ -21,7 +21,7 @@ func TestRights(t *testing.T) {
 	dir := newProject(t, sevenWorkers)
 	p := openProject(t, dir)
 	ctx := context.Background()
-	o, diags, err := p.Plan(ctx, AsConfigured)
+	o, diags, err := p.Plan(ctx, Aim{})
 	if err != nil || len(diags) > 0 {
 		t.Fatal(diags, err)
 	}
@@ -55,20 +55,20 @@ func TestLedgerInTheWay(t *testing.T) {
 	dir := newProject(t, sevenWorkers)
 	p := openProject(t, dir)
 	ctx := context.Background()
-	if _, diags, err := p.Plan(ctx, NothingLeft); err != nil || len(diags) > 0 {
+	if _, diags, err := p.Plan(ctx, Aim{Goal: NothingLeft}); err != nil || len(diags) > 0 {
 		t.Fatal(diags, err)
 	}
 	if err := os.Symlink("nowhere", filepath.Join(p.SimDir("lab"), "ledger")); err != nil {
 		t.Fatal(err)
 	}
 	before := hardware(t, dir)
-	if _, diags, err := p.Plan(ctx, AsConfigured); err != nil || diags.HasErrors() || len(diags) != 1 {
+	if _, diags, err := p.Plan(ctx, Aim{}); err != nil || diags.HasErrors() || len(diags) != 1 {
 		t.Errorf("to look at: %v, %v", diags, err)
 	}
 	if err := p.Lock(ctx, "test", time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if _, diags, err := p.Plan(ctx, AsConfigured); err != nil || !diags.HasErrors() || !strings.Contains(diags[0].Summary, "ledger") {
+	if _, diags, err := p.Plan(ctx, Aim{}); err != nil || !diags.HasErrors() || !strings.Contains(diags[0].Summary, "ledger") {
 		t.Errorf("to be changed: %v, %v", diags, err)
 	}
 	if hardware(t, dir) != before {

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -19,10 +18,8 @@ import (
 	"cosplay/catalog"
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
-	"cosplay/internal/diff"
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
-	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime/docker"
 	"cosplay/internal/state"
@@ -145,61 +142,6 @@ func (p *Project) unlock() error {
 	lock := p.lock
 	p.lock = nil
 	return lock.Release()
-}
-
-// Goal says what a plan is to reach.
-type Goal int
-
-// The goals.
-const (
-	AsConfigured Goal = iota
-	NothingLeft       // destroy
-)
-
-// Outlook is a plan with the view of the world that it was made on.
-type Outlook struct {
-	Prior resource.Prior
-	Live  resource.Live
-	Plan  *plan.Plan
-}
-
-// Plan works out what there is to do. Diagnostics hold warnings, and errors
-// where sessions find no place or something would refuse the plan.
-func (p *Project) Plan(ctx context.Context, goal Goal) (Outlook, hcl.Diagnostics, error) {
-	var (
-		o     Outlook
-		diags hcl.Diagnostics
-		err   error
-	)
-	if o.Prior, o.Live, err = p.Refresh(ctx); err != nil {
-		return o, nil, err
-	}
-	var desired resource.Desired
-	if goal == AsConfigured {
-		who, err := person(p.Intent)
-		if err != nil {
-			return o, nil, err
-		}
-		desired, diags = resolve.Desired(p.Intent, who, o.Prior, o.Live)
-	}
-	d := diff.Compare(desired, o.Prior, o.Live, p.diffOptions())
-	o.Plan = plan.Build(d, desired, o.Prior, o.Live)
-	o.Plan.Basis.State = p.Store.Path
-	if diags.HasErrors() {
-		return o, diags, nil // what finds no place is not checked
-	}
-	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
-	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live), found), err
-}
-
-func (p *Project) diffOptions() diff.Options {
-	told := map[string]int{}
-	for _, h := range p.Intent.Hosts {
-		if h.BaselineClockMHz != nil {
-			told[h.Name] = *h.BaselineClockMHz
-		}
-	}
-	return diff.Options{BaselineClockMHz: told}
 }
 
 // StaleError refuses a plan that no longer rests on the world as it is.

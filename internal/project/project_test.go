@@ -55,7 +55,7 @@ func makeSo(t testing.TB, dir string, goal Goal) string {
 	if err := p.Lock(ctx, "test", time.Second); err != nil {
 		t.Fatal(err)
 	}
-	o, diags, err := p.Plan(ctx, goal)
+	o, diags, err := p.Plan(ctx, Aim{Goal: goal})
 	if err != nil {
 		t.Fatal(err)
 	}

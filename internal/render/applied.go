@@ -45,6 +45,9 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 		p.paragraphs(0, rest)
 		p.gap()
 	}
+	if v.Plan.Partial {
+		p.flow(0, 2, inked(dim, "The plan was limited by --target or --exclude: cosplay plan tells whether anything is left to do."))
+	}
 	p.outcome(v)
 	p.flush(w)
 }
@@ -225,6 +228,8 @@ func (t tally) done(destroy bool) []string {
 	} else {
 		add(t.Destroy, fmt.Sprintf("%d destroyed", t.Destroy))
 	}
+	add(t.Move, fmt.Sprintf("%d moved", t.Move))
+	add(t.Forget, fmt.Sprintf("%d forgotten", t.Forget))
 	add(t.SetUp, count(t.SetUp, "GPU")+" set up")
 	add(t.GiveBack, count(t.GiveBack, "GPU")+" given back")
 	add(t.Build, count(t.Build, "image")+" built")

@@ -84,6 +84,8 @@ type achievedJSON struct {
 	Change   int `json:"changed"`
 	Replace  int `json:"replaced"`
 	Destroy  int `json:"destroyed"`
+	Move     int `json:"moved"`
+	Forget   int `json:"forgotten"`
 	SetUp    int `json:"gpus_set_up"`
 	GiveBack int `json:"gpus_given_back"`
 	Build    int `json:"images_built"`

@@ -101,6 +101,9 @@ func (b *board) draw(v PlanView, l labels) {
 		b.slots.mig = *b.change.Settings.MIG
 	}
 	for _, c := range b.sessions {
+		if c.Action == diff.Forget {
+			b.slots.taken = append(b.slots.taken, occupant{slice: c.Before.Slice})
+		}
 		if c.After == nil {
 			continue
 		}

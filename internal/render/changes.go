@@ -22,6 +22,9 @@ func sessionReads(c diff.SessionChange) string {
 			fields += f.From + "\x00" + f.To + "\x00"
 		}
 	}
+	if c.MovedFrom != nil {
+		fields += "moved from " + c.MovedFrom.Name
+	}
 	return fmt.Sprint(c.Address.Name, c.Action, c.Reason, s.Target.Key, s.Slice.Profile, s.Fit, fields, boxReads(c))
 }
 
@@ -130,6 +133,9 @@ func sessionCells(c diff.SessionChange) []line {
 // different.
 func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 	var details []line
+	if c.MovedFrom != nil {
+		details = append(details, text(movedWord(c)))
+	}
 	if c.Reason != "" && c.Action != diff.Delete {
 		details = append(details, text(c.Reason))
 	}
@@ -153,6 +159,15 @@ func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 			inked(dim, p.arrow()), text(" "+to), inked(dim, reasonSuffix(f.Reason)))))
 	}
 	return details
+}
+
+// movedWord says where a session was in the state, and what stays with it.
+func movedWord(c diff.SessionChange) string {
+	words := "was " + c.MovedFrom.String()
+	if c.Before.Runtime == resource.RuntimeDocker {
+		words += "; its container is still called " + resource.ContainerPrefix + c.Before.ID
+	}
+	return words
 }
 
 // before says what a replaced session was, as far as its row tells what it will

@@ -124,6 +124,8 @@ type tally struct {
 	Change   int `json:"change"`
 	Replace  int `json:"replace"`
 	Destroy  int `json:"destroy"`
+	Move     int `json:"move"`
+	Forget   int `json:"forget"`
 	SetUp    int `json:"gpus_to_set_up"`
 	GiveBack int `json:"gpus_to_give_back"`
 	Build    int `json:"images_to_build"`
@@ -163,6 +165,10 @@ func (t *tally) session(a diff.Action) {
 		t.Replace++
 	case diff.Delete:
 		t.Destroy++
+	case diff.Move:
+		t.Move++
+	case diff.Forget:
+		t.Forget++
 	}
 }
 
@@ -176,7 +182,7 @@ func (t *tally) gpu(c diff.GPUChange) {
 	}
 }
 
-func (t tally) sessions() int { return t.Create + t.Change + t.Replace + t.Destroy }
+func (t tally) sessions() int { return t.Create + t.Change + t.Replace + t.Destroy + t.Move + t.Forget }
 
 // summary ends a plan: what it amounts to, and what to type next.
 func (p *page) summary(v PlanView) {
@@ -232,6 +238,12 @@ func (t tally) words() line {
 		words = join(words, text(", "), item(t.Replace, "to replace", replaced))
 	}
 	words = join(words, text(", "), item(t.Destroy, "to destroy", removed))
+	if t.Move > 0 {
+		words = join(words, text(", "), item(t.Move, "to move", changed))
+	}
+	if t.Forget > 0 {
+		words = join(words, text(", "), item(t.Forget, "to forget", replaced))
+	}
 	for _, more := range []struct {
 		n           int
 		thing, fate string
@@ -247,6 +259,8 @@ func (t tally) words() line {
 func (p *page) nothingToDo(v PlanView) {
 	said := "Everything is as " + v.Config + " says."
 	switch {
+	case v.Plan.Partial:
+		said = "What is not left out is as " + v.Config + " says."
 	case v.Destroy:
 		said = "There is nothing of this project left to destroy."
 	case v.Plan.Diff.Drifted():

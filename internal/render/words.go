@@ -116,6 +116,8 @@ var signs = map[diff.Action]struct {
 	diff.Update:  {"~", changed},
 	diff.Replace: {"-/+", replaced},
 	diff.Delete:  {"-", removed},
+	diff.Move:    {">", changed},
+	diff.Forget:  {".", replaced},
 }
 
 // sign is set to the right in three columns, so that all signs end alike.

@@ -20,8 +20,8 @@ import (
 // Desired turns an intent into what apply has to bring about. A session that
 // finds no place is an error at its line; what does fit is in the result all
 // the same, for display.
-func Desired(intent *config.Intent, person Person, prior resource.Prior, live resource.Live) (resource.Desired, hcl.Diagnostics) {
-	r := resolver{intent: intent, person: person, prior: prior, live: live}
+func Desired(intent *config.Intent, person Person, prior resource.Prior, live resource.Live, scope Scope) (resource.Desired, hcl.Diagnostics) {
+	r := resolver{intent: intent, person: person, prior: prior, live: live, scope: scope}
 	r.gpus()
 	r.warnOfLost()
 	r.requests()
@@ -30,15 +30,22 @@ func Desired(intent *config.Intent, person Person, prior resource.Prior, live re
 	return r.desired(result), r.diags
 }
 
+// Scope is what a plan is about, where it is not all of it.
+type Scope struct {
+	Left  map[resource.Address]bool   // sessions that it does not touch
+	Fresh map[resource.Address]string // sessions that are made anew though they need not be, with the reason
+}
+
 type resolver struct {
 	intent *config.Intent
 	person Person
 	prior  resource.Prior
 	live   resource.Live
+	scope  Scope
 	cards  []place.GPU
 	wanted []place.Request
 
-	waiting []resource.Session // on GPUs that are not there
+	waiting []resource.Session // on GPUs that are not there, or left out of the plan
 	diags   hcl.Diagnostics
 }
 
@@ -183,8 +190,15 @@ func (r *resolver) warnOfLock(host config.Host, g resource.GPU) {
 
 // requests collects the sessions, those that run with the slice that they keep.
 func (r *resolver) requests() {
+	r.leave()
 	for _, s := range r.intent.Sessions {
+		if r.scope.Left[s.Address] {
+			continue
+		}
 		was, made := r.prior.Session(s.Address)
+		if made {
+			s = ignoring(s, was)
+		}
 		if made && !r.there(was.Slice) {
 			r.waiting = append(r.waiting, was.Session) // until its GPU is back
 			continue
@@ -203,6 +217,20 @@ func (r *resolver) requests() {
 			request.Kept = &was.Slice
 		}
 		r.wanted = append(r.wanted, request)
+	}
+}
+
+// leave keeps the sessions that the plan does not touch, and the room that they
+// take.
+func (r *resolver) leave() {
+	for _, was := range r.prior.Sessions {
+		if !r.scope.Left[was.Address] {
+			continue
+		}
+		r.waiting = append(r.waiting, was.Session)
+		if r.there(was.Slice) && r.stays(was) {
+			r.wanted = append(r.wanted, place.Request{Address: was.Address, Want: was.Request, Target: was.Target, Kept: &was.Slice})
+		}
 	}
 }
 
@@ -334,24 +362,40 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 	}
 	for _, s := range r.intent.Sessions {
 		at, ok := placed[s.Address]
-		if !ok {
+		if !ok || r.scope.Left[s.Address] {
 			continue
 		}
-		session := resource.Session{
-			Address: s.Address, Target: s.Target,
-			Request: requests[s.Address], Slice: at.Slice, Fit: at.Fit,
-			Runtime: r.runtime(s.Host), Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict,
-		}
-		if was, ok := r.prior.Session(s.Address); ok {
-			session.ID = was.ID // it keeps its name on the host
-		} else {
-			session.ID = freeID(s.Address, taken)
-		}
-		r.box(s, &session)
-		d.Sessions = append(d.Sessions, session)
+		d.Sessions = append(d.Sessions, r.session(s, at, requests[s.Address], taken))
 	}
 	slices.SortFunc(d.Sessions, func(a, b resource.Session) int { return a.Address.Compare(b.Address) })
 	return d
+}
+
+// session settles all of one session. taken are the IDs that there are.
+func (r *resolver) session(s config.Session, at place.Placed, request resource.Request, taken map[string]bool) resource.Session {
+	was, made := r.prior.Session(s.Address)
+	session := resource.Session{Address: s.Address, Request: request, Slice: at.Slice, Fit: at.Fit,
+		PreventDestroy: s.Lifecycle.PreventDestroy, Trigger: s.Lifecycle.Digest}
+	if !made {
+		session.ID = freeID(s.Address, taken)
+		r.fill(s, &session)
+		return session
+	}
+	session.ID = was.ID // it keeps its name on the host
+	kept := ignoring(s, was)
+	r.fill(kept, &session)
+	if session.Runtime == resource.RuntimeDocker && session.Hash(r.prior.Key) != was.Hash(r.prior.Key) {
+		s.Target, s.Host = kept.Target, kept.Host
+		r.fill(s, &session) // it is made anew, and so nothing is ignored
+	}
+	return session
+}
+
+// fill takes over what the block says of what is inside.
+func (r *resolver) fill(s config.Session, session *resource.Session) {
+	session.Target, session.Runtime = s.Target, r.runtime(s.Host)
+	session.Command, session.Workspace, session.Env, session.Strict, session.Box = s.Command, s.Workspace, s.Env, s.Strict, nil
+	r.box(s, session)
 }
 
 // freeID is what a new session is called on its host: after its address, with a

@@ -80,6 +80,12 @@ type Session struct {
 	Env       map[string]string `json:"env,omitempty"`
 	Strict    bool              `json:"strict,omitempty"` // frameworks refuse number formats that the target lacks
 	Box       *Box              `json:"box,omitempty"`    // with Docker
+
+	// PreventDestroy is remembered, so that it holds after the block is gone.
+	PreventDestroy bool `json:"prevent_destroy,omitempty"`
+	// Trigger is a digest of the values whose change replaces the session; "" for
+	// none.
+	Trigger string `json:"trigger,omitempty"`
 }
 
 // Box is what only a session in a container has.

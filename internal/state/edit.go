@@ -23,8 +23,7 @@ type Selection struct {
 func Find(prior resource.Prior, typed string) (Selection, error) {
 	var exact, block Selection
 	for _, s := range prior.Sessions {
-		full := s.Address.String()
-		if slices.Contains([]string{full, strings.TrimPrefix(full, "session."), s.Address.Short(), resource.ContainerPrefix + s.ID}, typed) {
+		if names(typed, s.Address) || typed == resource.ContainerPrefix+s.ID {
 			exact.Sessions = append(exact.Sessions, s)
 		}
 		if s.Address.Name == strings.TrimPrefix(typed, "session.") {
@@ -48,14 +47,40 @@ func Find(prior resource.Prior, typed string) (Selection, error) {
 	return exact, fmt.Errorf("the state has no %q; cosplay state list tells what there is", typed)
 }
 
-// Renamed is a session that got another address.
-type Renamed struct{ From, To resource.Address }
+// names reports whether an address is what somebody typed: worker-3, worker[3]
+// and session.worker[3] are the same.
+func names(typed string, a resource.Address) bool {
+	full := a.String()
+	return typed == full || typed == strings.TrimPrefix(full, "session.") || typed == a.Short()
+}
+
+// Matching finds the one address that is meant among others, or all of a block.
+func Matching(typed string, all []resource.Address) ([]resource.Address, error) {
+	var exact, block []resource.Address
+	for _, a := range all {
+		if names(typed, a) {
+			exact = append(exact, a)
+		}
+		if a.Name == strings.TrimPrefix(typed, "session.") {
+			block = append(block, a)
+		}
+	}
+	switch {
+	case len(exact) > 1:
+		return nil, fmt.Errorf("%q could be %s or %s; write it in full", typed, exact[0], exact[1])
+	case len(exact) > 0:
+		return exact, nil
+	case len(block) > 0:
+		return block, nil
+	}
+	return nil, fmt.Errorf("there is no session %q, neither in the configuration nor in the state; cosplay state list and the session blocks tell which there are", typed)
+}
 
 // Move gives a session another address, or all sessions of a block another
 // block's name. Slice and container stay what they are: they are known by the
 // session's ID, which stays too. configured are the sessions of the
 // configuration, by which a short new address is understood.
-func Move(prior resource.Prior, from, to string, configured []resource.Address) (resource.Prior, []Renamed, error) {
+func Move(prior resource.Prior, from, to string, configured []resource.Address) (resource.Prior, []resource.Renamed, error) {
 	found, err := Find(prior, from)
 	switch {
 	case err != nil:
@@ -71,28 +96,18 @@ func Move(prior resource.Prior, from, to string, configured []resource.Address) 
 	if err != nil {
 		return prior, nil, err
 	}
-	var (
-		moves   []Renamed
-		renamed = map[resource.Address]resource.Address{}
-	)
+	var moves []resource.Renamed
 	for _, s := range found.Sessions {
-		move := Renamed{From: s.Address, To: target}
+		move := resource.Renamed{From: s.Address, To: target}
 		if found.Block {
 			move.To.Key = s.Address.Key
 		}
 		if _, taken := prior.Session(move.To); taken {
 			return prior, nil, fmt.Errorf("%s is in the state already; move or remove that one first", move.To)
 		}
-		moves, renamed[move.From] = append(moves, move), move.To
+		moves = append(moves, move)
 	}
-	prior = prior.Clone()
-	for i, s := range prior.Sessions {
-		if to, moved := renamed[s.Address]; moved {
-			prior.Sessions[i].Address = to
-		}
-	}
-	slices.SortFunc(prior.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
-	return prior, moves, nil
+	return prior.Rename(moves), moves, nil
 }
 
 // counted is a short address that may be the instance of a block as well as a

@@ -126,7 +126,7 @@ func (w *World) Plan(t testing.TB, text string, prior resource.Prior) (*plan.Pla
 		if wrong.HasErrors() {
 			t.Fatalf("%v\n%s", wrong, text)
 		}
-		desired, diags = resolve.Desired(intent, w.Person, prior, w.Live)
+		desired, diags = resolve.Desired(intent, w.Person, prior, w.Live, resolve.Scope{})
 	}
 	d := diff.Compare(desired, prior, w.Live, diff.Options{})
 	return plan.Build(d, desired, prior, w.Live), diags

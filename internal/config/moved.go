@@ -1,0 +1,185 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"cosplay/internal/resource"
+)
+
+var movedSchema = Block{
+	Name: "moved", Repeatable: true, what: "a moved block",
+	Description: "Sessions used to have another address: they keep their slices and containers under the new one. A block without a key means all its instances.",
+	Attributes: []Attribute{
+		{Name: "from", Type: SessionName, Required: true, Example: "session.a", Description: "The address that they had, which no block has any more."},
+		{Name: "to", Type: SessionName, Required: true, Example: "session.b", Description: "The address that they have now."},
+	},
+}
+
+var removedSchema = Block{
+	Name: "removed", Repeatable: true, what: "a removed block",
+	Description: "What becomes of sessions whose block is gone.",
+	Attributes: []Attribute{
+		{Name: "from", Type: SessionName, Required: true, Example: "session.old", Description: "The address that they had, which no block has any more."},
+		{Name: "destroy", Type: Flag, Default: "true", Example: "false", Description: "false leaves them as they are, and takes them out of the state."},
+	},
+	Blocks: []Block{{
+		Name: "lifecycle", what: "a lifecycle block of removed",
+		Description: "The same, as Terraform writes it.",
+		Attributes: []Attribute{
+			{Name: "destroy", Type: Flag, Default: "true", Example: "false", Description: "As in the block around it, which is the shorter way."},
+		},
+	}},
+}
+
+func (l *loader) readMoved(b block) {
+	l.unnamed(b)
+	said := l.read(b, &movedSchema)
+	from, to := said.find("from"), said.find("to")
+	if from == nil || to == nil {
+		l.complain(b.kindRange, b.header, "moved does not say from where to where", "It needs both, each on a line of its own, like: from = session.a and to = session.b")
+		return
+	}
+	move := Move{Range: from.expr.Range()}
+	var fromOK, toOK bool
+	move.From, fromOK = l.wholeReference(*from)
+	move.To, toOK = l.wholeReference(*to)
+	if !fromOK || !toOK {
+		return
+	}
+	// With a key on either side a name alone is a session without one.
+	move.From.Block = move.From.Block && move.To.Block
+	move.To.Block = move.From.Block
+	if move.From == move.To {
+		l.complain(to.expr.Range(), b.header, fmt.Sprintf("%s is moved to itself", move.From), "Both addresses are the same, so nothing moves. Write the new address behind to, or remove the block.")
+		return
+	}
+	l.moves = append(l.moves, move)
+}
+
+// unnamed tells of a name at a block that has none.
+func (l *loader) unnamed(b block) {
+	if len(b.labels) > 0 {
+		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s has no name", b.kind), "Write it as: %s {", b.kind)
+	}
+}
+
+// wholeReference reads the address of a session, or of all of a block.
+func (l *loader) wholeReference(a attribute) (resource.Reference, bool) {
+	ref, attribute, ok := l.reference(a, a.expr, l.base)
+	if ok && attribute != "" {
+		l.complain(a.expr.Range(), a.whole, fmt.Sprintf("%s.%s is no session", ref, attribute), "Whole sessions are meant here, not one of their attributes. Write: %s", ref)
+		return ref, false
+	}
+	return ref, ok
+}
+
+func (l *loader) readRemoved(b block) {
+	l.unnamed(b)
+	said := l.read(b, &removedSchema)
+	removal := Removal{Destroy: true}
+	for _, path := range []string{"destroy", "lifecycle.destroy"} {
+		if a := said.find(path); a != nil {
+			if v, ok := l.constant(*a); ok {
+				removal.Destroy, _ = l.flag(v)
+			}
+		}
+	}
+	if one, two := said.find("destroy"), said.find("lifecycle.destroy"); one != nil && two != nil {
+		l.complain(two.expr.Range(), two.whole, `"destroy" is there twice`, "It is set at line %d as well. Keep one of the two.", one.whole.Start.Line)
+	}
+	from := said.find("from")
+	if from == nil {
+		l.complain(b.kindRange, b.header, "removed does not say what", "Name the session whose block is gone, like: from = session.old")
+		return
+	}
+	removal.Range = from.expr.Range()
+	var ok bool
+	if removal.From, ok = l.wholeReference(*from); ok {
+		l.removals = append(l.removals, removal)
+	}
+}
+
+// constant evaluates an attribute that depends on no instance.
+func (l *loader) constant(a attribute) (value, bool) {
+	if _, ok := l.check(&a, nowhere); !ok {
+		return value{}, false
+	}
+	return l.evaluate(a, l.scopeOf(a.mentions))
+}
+
+// checkGone tells of moved and removed blocks that contradict the sessions there
+// are, or each other.
+func (l *loader) checkGone() {
+	for _, m := range l.moves {
+		if l.isDeclared(m.From) {
+			l.complain(m.Range, m.Range, fmt.Sprintf("%s is still declared", m.From),
+				"What is moved from there would leave nothing to it. Rename its block to %s, or remove the moved block.", m.To)
+		}
+	}
+	for i, m := range l.moves {
+		j := slices.IndexFunc(l.moves[:i], func(o Move) bool { return o.From == m.From || o.To == m.To })
+		if j < 0 {
+			continue
+		}
+		same, word := m.From, "from"
+		if m.From != l.moves[j].From {
+			same, word = m.To, "to"
+		}
+		l.complain(m.Range, m.Range, fmt.Sprintf("two moves %s %s", word, same), "The other is at %s line %d. Keep the one that is right.", l.moves[j].Range.Filename, l.moves[j].Range.Start.Line)
+	}
+	l.checkCircles()
+	for _, r := range l.removals {
+		if l.isDeclared(r.From) {
+			l.complain(r.Range, r.Range, fmt.Sprintf("%s is still declared", r.From), "Remove its session block, or this removed block.")
+		}
+	}
+}
+
+// isDeclared reports whether a block or, with a key, an instance is there.
+func (l *loader) isDeclared(r resource.Reference) bool {
+	if r.Block {
+		_, declared := l.declared[fmt.Sprintf("session %q", r.Address.Name)]
+		return declared
+	}
+	return slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == r.Address })
+}
+
+// checkCircles tells of moves that lead back to where they began.
+func (l *loader) checkCircles() {
+	for i, m := range l.moves {
+		way := m.From.String()
+		at := m
+		for range l.moves {
+			way += " -> " + at.To.String()
+			if at.To == m.From {
+				if first := slices.IndexFunc(l.moves, func(o Move) bool { return o.From == at.To }); first == i && !l.inCircleBefore(i) {
+					l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.", way)
+				}
+				break
+			}
+			next := slices.IndexFunc(l.moves, func(o Move) bool { return o.From == at.To })
+			if next < 0 {
+				break
+			}
+			at = l.moves[next]
+		}
+	}
+}
+
+// inCircleBefore reports whether an earlier move is in the same circle, which
+// has been told then.
+func (l *loader) inCircleBefore(i int) bool {
+	at := l.moves[i]
+	for range l.moves {
+		next := slices.IndexFunc(l.moves, func(o Move) bool { return o.From == at.To })
+		switch {
+		case next < 0 || next == i:
+			return false
+		case next < i:
+			return true
+		}
+		at = l.moves[next]
+	}
+	return false
+}

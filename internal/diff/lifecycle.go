@@ -1,0 +1,138 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cosplay/internal/resource"
+)
+
+// leave is what becomes of a session that the plan does not touch, whatever it
+// is like.
+func leave(was resource.PriorSession) SessionChange {
+	return SessionChange{Address: was.Address, Action: NoOp, Reason: "left out of this plan", Slice: Keep, Container: Keep, Before: &was, After: &was.Session}
+}
+
+// forget is what becomes of a session that is not cosplay's any more.
+func forget(was resource.PriorSession) SessionChange {
+	stays := resource.ContainerWord(was.Runtime)
+	if !was.Slice.Whole() {
+		stays = "slice and " + stays
+	}
+	return SessionChange{Address: was.Address, Action: Forget, Reason: "its " + stays + " stay behind: cosplay no longer knows them", Slice: Keep, Container: Keep, Before: &was}
+}
+
+// noteMoves tells of each session by which address the state still has it.
+func noteMoves(all []SessionChange, moved map[resource.Address]resource.Address) {
+	for i := range all {
+		c := &all[i]
+		from, ok := moved[c.Address]
+		if !ok {
+			continue
+		}
+		c.MovedFrom = &from
+		if c.Action == NoOp {
+			c.Action = Move
+		}
+	}
+}
+
+// replace makes sessions anew that would be kept otherwise: those that were
+// asked for, and those that a change of others or of a value triggers.
+func replace(all []SessionChange, live resource.Live, o Options) {
+	for i := range all {
+		c := &all[i]
+		if reason := o.Replace[c.Address]; reason != "" {
+			c.makeAnew(live, reason)
+		}
+		if c.Before != nil && c.After != nil && c.Before.Trigger != "" && c.After.Trigger != "" && c.Before.Trigger != c.After.Trigger {
+			c.makeAnew(live, "a value of replace_triggered_by has changed")
+		}
+	}
+	if len(o.Triggers) == 0 {
+		return
+	}
+	blocks := map[string][]*SessionChange{}
+	for i := range all {
+		blocks[all[i].Address.Name] = append(blocks[all[i].Address.Name], &all[i])
+	}
+	for again := true; again; { // one may trigger the next
+		again = false
+		for i := range all {
+			c := &all[i]
+			if c.Action == Replace || o.Left[c.Address] {
+				continue
+			}
+			for _, t := range o.Triggers[c.Address] {
+				if by := t.firedBy(blocks[t.Of.Address.Name]); by != nil && c.makeAnew(live, fmt.Sprintf("replace_triggered_by: %s changes", by.Address)) {
+					again = true
+					break
+				}
+			}
+		}
+	}
+}
+
+// makeAnew replaces a session that is there, slice and all. It fails where there
+// is nothing to replace.
+func (c *SessionChange) makeAnew(live resource.Live, reason string) bool {
+	if c.Before == nil || c.After == nil || gpuGone(*c.Before, live) || c.Action == Replace {
+		return false
+	}
+	c.Action, c.Reason, c.Record = Replace, reason, false
+	if c.Slice == Keep && !c.After.Slice.Whole() {
+		c.Slice = Remake
+	}
+	if c.Container == Keep || c.Container == Refit {
+		c.Container = Remake
+	}
+	return true
+}
+
+// firedBy finds a change among those of a block that sets the trigger off.
+func (t Trigger) firedBy(block []*SessionChange) *SessionChange {
+	for _, c := range block {
+		happens := c.Action == Replace || c.Action == Update && !c.Record || c.Action == Create && c.Before != nil
+		if happens && t.Of.Covers(c.Address) && t.concerns(c.Fields) {
+			return c
+		}
+	}
+	return nil
+}
+
+// concerns reports whether the attribute is among the fields that change. Some
+// attributes share a field.
+func (t Trigger) concerns(fields []Field) bool {
+	name, _, inside := strings.Cut(t.Attribute, ".")
+	switch {
+	case t.Attribute == "":
+		return true
+	case name == "volume":
+		name = "volumes"
+	case inside && name != "limits" && t.Attribute != "ssh.enabled":
+		name = t.Attribute
+	}
+	return slices.ContainsFunc(fields, func(f Field) bool { return f.Name == name || strings.HasPrefix(f.Name, name+".") })
+}
+
+// touched leaves out the changes of GPUs on which the plan touches no session.
+func touched(gpus []GPUChange, sessions []SessionChange, o Options) []GPUChange {
+	if len(o.Left) == 0 {
+		return gpus
+	}
+	type key struct{ host, uuid string }
+	on := map[key]bool{}
+	for _, c := range sessions {
+		if o.Left[c.Address] {
+			continue
+		}
+		if c.Before != nil {
+			on[key{c.Before.Slice.Host, c.Before.Slice.GPU}] = true
+		}
+		if c.After != nil {
+			on[key{c.After.Slice.Host, c.After.Slice.GPU}] = true
+		}
+	}
+	return slices.DeleteFunc(gpus, func(g GPUChange) bool { return !on[key{g.Host, g.UUID}] })
+}

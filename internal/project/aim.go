@@ -1,0 +1,191 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/config"
+	"cosplay/internal/diff"
+	"cosplay/internal/plan"
+	"cosplay/internal/resolve"
+	"cosplay/internal/resource"
+	"cosplay/internal/state"
+)
+
+// Goal says what a plan is to reach.
+type Goal int
+
+// The goals.
+const (
+	AsConfigured Goal = iota
+	NothingLeft       // destroy
+	OnlyLook          // drift
+)
+
+// Aim is what a plan is about. Addresses are as people type them; a block's name
+// means all its sessions.
+type Aim struct {
+	Goal    Goal
+	Target  []string // these sessions alone; all without any
+	Exclude []string // all but these
+	Replace []string // made anew though they need not be
+}
+
+func (a Aim) partial() bool { return len(a.Target)+len(a.Exclude) > 0 }
+
+// Outlook is a plan with the view of the world that it was made on.
+type Outlook struct {
+	Prior resource.Prior
+	Live  resource.Live
+	Plan  *plan.Plan
+}
+
+// Plan works out what there is to do. Diagnostics hold warnings, and errors
+// where sessions find no place or something would refuse the plan.
+func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, error) {
+	var (
+		o       Outlook
+		desired resource.Desired
+		err     error
+	)
+	if o.Prior, o.Live, err = p.Refresh(ctx); err != nil {
+		return o, nil, err
+	}
+	if aim.Goal == OnlyLook {
+		o.Plan = p.build(resource.Desired{}, o.Prior, o, p.diffOptions())
+		return o, p.lostStates(o.Prior, o.Live), nil
+	}
+	prior, moved, diags := resolve.Moved(p.Intent, o.Prior)
+	options := p.diffOptions()
+	options.Moved, options.Forgets = moved, resolve.Forgotten(p.Intent, prior)
+	scope, err := p.scope(aim, prior)
+	if err != nil {
+		return o, nil, err
+	}
+	options.Left, options.Replace = scope.Left, scope.Fresh
+	intent := p.Intent
+	if aim.Goal == NothingLeft {
+		intent = &config.Intent{Hosts: p.Intent.Hosts, Files: p.Intent.Files}
+	} else {
+		options.Triggers = triggers(p.Intent)
+	}
+	if aim.Goal == AsConfigured || len(scope.Left) > 0 {
+		who, err := person(intent)
+		if err != nil {
+			return o, nil, err
+		}
+		var wrong hcl.Diagnostics
+		desired, wrong = resolve.Desired(intent, who, prior.Without(options.Forgets), o.Live, scope)
+		diags = append(diags, wrong...)
+	}
+	o.Plan = p.build(desired, prior, o, options)
+	o.Plan.Partial = aim.partial()
+	diags = slices.Concat(diags, resolve.Guarded(p.Intent, o.Plan.Diff.Sessions), resolve.Renames(intent, o.Plan.Diff.Sessions), aim.warning())
+	if diags.HasErrors() {
+		return o, diags, nil // what finds no place is not checked
+	}
+	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
+	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live), found), err
+}
+
+// build compares and orders. The prior has its sessions where they are now; the
+// outlook's is that of the state.
+func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outlook, options diff.Options) *plan.Plan {
+	built := plan.Build(diff.Compare(desired, prior, o.Live, options), desired, prior, o.Live)
+	built.Basis.State = p.Store.Path
+	return built
+}
+
+func (p *Project) diffOptions() diff.Options {
+	told := map[string]int{}
+	for _, h := range p.Intent.Hosts {
+		if h.BaselineClockMHz != nil {
+			told[h.Name] = *h.BaselineClockMHz
+		}
+	}
+	return diff.Options{BaselineClockMHz: told}
+}
+
+// triggers are the sessions' own words of what else replaces them.
+func triggers(intent *config.Intent) map[resource.Address][]diff.Trigger {
+	all := map[resource.Address][]diff.Trigger{}
+	for _, s := range intent.Sessions {
+		for _, t := range s.Lifecycle.Triggers {
+			all[s.Address] = append(all[s.Address], diff.Trigger{Of: t.Of, Attribute: t.Attribute})
+		}
+	}
+	return all
+}
+
+// scope finds the sessions that an aim names, among those that the configuration
+// and the state have.
+func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
+	known := map[resource.Address]bool{}
+	for _, a := range p.Addresses() {
+		known[a] = true
+	}
+	for _, s := range prior.Sessions {
+		known[s.Address] = true
+	}
+	all := slices.SortedFunc(maps.Keys(known), resource.Address.Compare)
+	targeted, err := meant(all, "--target", aim.Target)
+	if err != nil {
+		return resolve.Scope{}, err
+	}
+	excluded, err := meant(all, "--exclude", aim.Exclude)
+	if err != nil {
+		return resolve.Scope{}, err
+	}
+	replaced, err := meant(all, "--replace", aim.Replace)
+	if err != nil {
+		return resolve.Scope{}, err
+	}
+	scope := resolve.Scope{Left: map[resource.Address]bool{}, Fresh: map[resource.Address]string{}}
+	for _, a := range all {
+		if len(aim.Target) > 0 && !targeted[a] || excluded[a] {
+			scope.Left[a] = true
+		}
+	}
+	for a := range replaced {
+		if _, made := prior.Session(a); !made {
+			continue // it is made anyway
+		}
+		if scope.Left[a] {
+			return scope, fmt.Errorf("%s is to be replaced and is left out of the plan; name it with --target too, or leave --replace out", a)
+		}
+		scope.Fresh[a] = "asked for with --replace"
+	}
+	return scope, nil
+}
+
+// meant are the sessions that a flag's values name.
+func meant(all []resource.Address, flag string, typed []string) (map[resource.Address]bool, error) {
+	found := map[resource.Address]bool{}
+	for _, one := range typed {
+		matches, err := state.Matching(one, all)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		for _, a := range matches {
+			found[a] = true
+		}
+	}
+	return found, nil
+}
+
+// warning says, as Terraform does, that the plan is not all there is.
+func (a Aim) warning() hcl.Diagnostics {
+	if !a.partial() {
+		return nil
+	}
+	flag := "--target"
+	if len(a.Target) == 0 {
+		flag = "--exclude"
+	}
+	return hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: flag + " is in effect", Subject: &hcl.Range{},
+		Detail: "The plan may not have all that the configuration asks for. This is for exceptional cases: to recover from mistakes, or where an error message suggests it. Run plan without it afterwards."}}
+}

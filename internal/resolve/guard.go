@@ -1,0 +1,125 @@
+package resolve
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/config"
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// Guarded refuses to destroy or replace sessions that are kept from it, by their
+// blocks or, where these are gone, by the state.
+func Guarded(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostics {
+	blocks := map[resource.Address]config.Session{}
+	for _, s := range intent.Sessions {
+		blocks[s.Address] = s
+	}
+	var diags hcl.Diagnostics
+	for _, c := range changes {
+		if c.Action != diff.Delete && c.Action != diff.Replace {
+			continue
+		}
+		s, there := blocks[c.Address]
+		verb, why := "destroyed", ""
+		if c.Action == diff.Replace {
+			verb, why = "replaced", ": "+reasons(c)
+		}
+		d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: fmt.Sprintf("%s may not be %s", c.Address, verb)}
+		switch {
+		case there && s.Lifecycle.PreventDestroy:
+			at := s.Ranges.At("lifecycle.prevent_destroy")
+			d.Subject = &at
+			d.Detail = fmt.Sprintf("prevent_destroy keeps it, and the plan would have it %s%s. Undo that change, leave the session out with --exclude %s, or write prevent_destroy = false and apply that first.", verb, why, c.Address.Short())
+		case !there && c.Before.PreventDestroy:
+			d.Subject = &hcl.Range{}
+			d.Detail = fmt.Sprintf("Its block is gone, but the state remembers its prevent_destroy. Put the block back; or with prevent_destroy = false, and apply that first; or let it go and leave it as it is: removed { from = %s, destroy = false }, each on a line of its own.", c.Address)
+		default:
+			continue
+		}
+		diags = append(diags, d)
+	}
+	return diags
+}
+
+// reasons says in a few words why a session is replaced.
+func reasons(c diff.SessionChange) string {
+	words := c.Reason
+	for i, f := range c.Fields {
+		switch {
+		case i == 0 && words == "":
+			words = f.Name
+		case i == 0:
+			words += " (" + f.Name
+		default:
+			words += ", " + f.Name
+		}
+	}
+	if c.Reason != "" && len(c.Fields) > 0 {
+		words += ")"
+	}
+	return words
+}
+
+// Renames warns where a session is destroyed and one just like it is created:
+// its block may have been renamed, and could keep what it has.
+func Renames(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostics {
+	var gone, made []diff.SessionChange
+	for _, c := range changes {
+		switch c.Action {
+		case diff.Delete:
+			gone = append(gone, c)
+		case diff.Create:
+			if c.Before == nil {
+				made = append(made, c)
+			}
+		}
+	}
+	type names struct{ from, to string }
+	pairs := map[names][]resource.Renamed{}
+	for _, old := range gone {
+		i := slices.IndexFunc(made, func(c diff.SessionChange) bool { return twins(*old.Before, *c.After) })
+		if i < 0 {
+			continue
+		}
+		pair := names{old.Address.Name, made[i].Address.Name}
+		pairs[pair] = append(pairs[pair], resource.Renamed{From: old.Address, To: made[i].Address})
+		made = slices.Delete(made, i, i+1)
+	}
+	var diags hcl.Diagnostics
+	for _, pair := range slices.SortedFunc(maps.Keys(pairs), func(a, b names) int { return slices.Compare([]string{a.from, a.to}, []string{b.from, b.to}) }) {
+		diags = append(diags, renameHint(intent, pairs[pair]))
+	}
+	return diags
+}
+
+// twins reports whether one session could go on as the other.
+func twins(was resource.PriorSession, want resource.Session) bool {
+	sameBox := (was.Box == nil) == (want.Box == nil) && (was.Box == nil || was.Box.Image == want.Box.Image)
+	return was.Request.Equal(want.Request) && sameBox && was.Runtime == want.Runtime &&
+		slices.Equal(was.Command, want.Command) && was.Workspace == want.Workspace && maps.Equal(was.Env, want.Env)
+}
+
+func renameHint(intent *config.Intent, pairs []resource.Renamed) *hcl.Diagnostic {
+	from, to := pairs[0].From.String(), pairs[0].To.String()
+	sameKeys := !slices.ContainsFunc(pairs, func(r resource.Renamed) bool { return r.From.Key != r.To.Key })
+	if sameKeys && pairs[0].From.Name != pairs[0].To.Name {
+		from, to = "session."+pairs[0].From.Name, "session."+pairs[0].To.Name
+	}
+	more := ""
+	if !sameKeys && len(pairs) > 1 {
+		more = fmt.Sprintf("\nThe same goes for %d more, each with a moved block of its own.", len(pairs)-1)
+	}
+	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s is destroyed, and %s created just like it", from, to), Subject: &hcl.Range{},
+		Detail: fmt.Sprintf("If it was only renamed, it can keep its slice and what runs in it. Write:\nmoved {\n  from = %s\n  to   = %s\n}%s", from, to, more)}
+	for _, s := range intent.Sessions {
+		if s.Address == pairs[0].To {
+			d.Subject = &s.Ranges.Decl
+		}
+	}
+	return d
+}

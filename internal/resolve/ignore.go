@@ -1,0 +1,91 @@
+package resolve
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"cosplay/internal/config"
+	"cosplay/internal/resource"
+)
+
+// ignoring gives the attributes that lifecycle.ignore_changes names the values
+// that the session was made with.
+func ignoring(s config.Session, was resource.PriorSession) config.Session {
+	all := slices.Contains(s.Lifecycle.Ignore, config.IgnoreAll)
+	for path, keep := range keepers {
+		block, _, _ := strings.Cut(path, ".")
+		if all || slices.Contains(s.Lifecycle.Ignore, path) || slices.Contains(s.Lifecycle.Ignore, block) {
+			keep(&s, was)
+		}
+	}
+	for _, path := range s.Lifecycle.Ignore {
+		if name, inside := strings.CutPrefix(path, "env."); inside {
+			keepVariable(&s, was, name)
+		}
+	}
+	return s
+}
+
+// keepVariable keeps one variable of the environment as it was, or out of it.
+func keepVariable(s *config.Session, was resource.PriorSession, name string) {
+	env := maps.Clone(s.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	if old, had := was.Env[name]; had {
+		env[name] = old
+	} else {
+		delete(env, name)
+	}
+	if s.Env = env; len(env) == 0 {
+		s.Env = nil
+	}
+}
+
+// keepers put the value that a session was made with in the place of the one
+// that its block has now, by attribute.
+var keepers = map[string]func(*config.Session, resource.PriorSession){
+	"target": func(s *config.Session, was resource.PriorSession) { s.Target = was.Target },
+	"host":   func(s *config.Session, was resource.PriorSession) { s.Host = was.Request.Host },
+	"gpu": func(s *config.Session, was resource.PriorSession) {
+		s.GPU = nil
+		if was.Request.GPU != "" {
+			s.GPU = &config.GPUSelector{UUID: was.Request.GPU}
+		}
+	},
+	"fit.prefer":    func(s *config.Session, was resource.PriorSession) { s.Fit.Prefer = was.Request.Fit.Prefer },
+	"fit.tolerance": func(s *config.Session, was resource.PriorSession) { s.Fit.Tolerance = was.Request.Fit.Tolerance },
+	"fit.max_error": func(s *config.Session, was resource.PriorSession) { s.Fit.MaxError = was.Request.Fit.MaxError },
+	"command":       func(s *config.Session, was resource.PriorSession) { s.Command = was.Command },
+	"workspace":     func(s *config.Session, was resource.PriorSession) { s.Workspace = was.Workspace },
+	"env":           func(s *config.Session, was resource.PriorSession) { s.Env = was.Env },
+	"strict":        func(s *config.Session, was resource.PriorSession) { s.Strict = was.Strict },
+
+	"image":           inBox(func(s *config.Session, was resource.Box) { s.Box.Image = was.Image }),
+	"pull":            inBox(func(s *config.Session, was resource.Box) { s.Box.Pull = was.Pull }),
+	"volume":          inBox(func(s *config.Session, was resource.Box) { s.Box.Volumes = was.Volumes }),
+	"ssh.enabled":     inBox(func(s *config.Session, was resource.Box) { s.Box.SSH.Enabled = was.SSH.Enabled }),
+	"ssh.port":        inBox(func(s *config.Session, was resource.Box) { s.Box.SSH.Port = was.SSH.Port }),
+	"ssh.bind":        inBox(func(s *config.Session, was resource.Box) { s.Box.SSH.Bind = was.SSH.Bind }),
+	"limits.cpus":     inBox(func(s *config.Session, was resource.Box) { s.Box.Limits.CPUs = was.Limits.CPUs }),
+	"limits.memory":   inBox(func(s *config.Session, was resource.Box) { s.Box.Limits.MemoryMiB = was.Limits.MemoryMiB }),
+	"limits.shm_size": inBox(func(s *config.Session, was resource.Box) { s.Box.Limits.ShmMiB = was.Limits.ShmMiB }),
+	"limits.pids":     inBox(func(s *config.Session, was resource.Box) { s.Box.Limits.PIDs = was.Limits.PIDs }),
+	"sudo":            inBox(func(s *config.Session, was resource.Box) { s.Box.Sudo = was.Sudo }),
+	"restart":         inBox(func(s *config.Session, was resource.Box) { s.Box.Restart = was.Restart }),
+	"ssh.authorized_keys": inBox(func(s *config.Session, was resource.Box) {
+		if was.SSH.Enabled {
+			s.Keys = was.SSH.AuthorizedKeys
+		}
+	}),
+}
+
+// inBox keeps something that only a session in a container has.
+func inBox(keep func(*config.Session, resource.Box)) func(*config.Session, resource.PriorSession) {
+	return func(s *config.Session, was resource.PriorSession) {
+		if was.Box != nil {
+			keep(s, *was.Box)
+		}
+	}
+}

@@ -32,6 +32,11 @@ func askNVML() {
 		fail("GetPowerManagementLimitConstraints", code)
 		_, _, mig := device.GetMigMode()
 		fmt.Printf("%d: %s, %d MiB, %d MiB, %d W, MIG %s\n", i, name, memory.Total>>20, second.Total>>20, power/1000, nvml.ErrorString(mig))
+		processes, code := device.GetComputeRunningProcesses()
+		fail("GetComputeRunningProcesses", code)
+		for _, p := range processes {
+			fmt.Printf("  process %d: %d MiB\n", p.Pid, p.UsedGpuMemory>>20)
+		}
 		if memory.Free+memory.Used != memory.Total {
 			fail("free and used are not the total", nvml.ERROR_UNKNOWN)
 		}

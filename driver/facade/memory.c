@@ -122,17 +122,31 @@ PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, forg
 PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t, forget_instances)
 PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t, forget_instances)
 
+/* What is in use besides, where the slice is the session's own. */
+static unsigned long long uncounted(const struct figures *target, nvmlDevice_t slice, unsigned long long counted)
+{
+    nvmlMemory_v2_t memory = {.version = nvmlMemory_v2};
+    if (!target->own_slice || DRIVER(nvmlDeviceGetMemoryInfo_v2)(slice, &memory) != NVML_SUCCESS)
+        return 0;
+    return memory.used > counted ? memory.used - counted : 0;
+}
+
 /* The processes that count, by the pids that they know each other by; contexts are shared out evenly. */
-static unsigned list_counted(const struct usage *usage, nvmlProcessInfo_t *processes)
+static unsigned list_counted(const struct figures *target, nvmlDevice_t slice, const struct usage *usage,
+                             nvmlProcessInfo_t *processes)
 {
     unsigned n = 0;
+    unsigned long long sum = 0;
     uint64_t pids = pid_namespace();
     for (const struct usage_slot *slot = usage->slots; slot < usage->slots + USAGE_SLOTS; slot++)
-        if (lives(slot, pids))
+        if (lives(slot, pids)) {
+            sum += slot->bytes;
             processes[n++] = (nvmlProcessInfo_t){slot_pid(slot->process), slot->bytes, (unsigned)NO_INSTANCE,
                                                  (unsigned)NO_INSTANCE};
+        }
+    unsigned long long besides = n ? uncounted(target, slice, sum) : 0;
     for (unsigned i = 0; i < n; i++)
-        processes[i].usedGpuMemory += usage->overhead / n;
+        processes[i].usedGpuMemory += besides / n;
     return n;
 }
 
@@ -160,7 +174,7 @@ static void put_v2(nvmlProcessInfo_v2_t *to, nvmlProcessInfo_t from) { *to = fro
             return answer;                                                                    \
         }                                                                                     \
         nvmlProcessInfo_t listed[USAGE_SLOTS];                                                \
-        unsigned have = list_counted(usage, listed), room = processes ? *count : 0;           \
+        unsigned have = list_counted(target, slice, usage, listed), room = processes ? *count : 0;           \
         *count = have;                                                                        \
         for (unsigned i = 0; i < have && i < room; i++)                                       \
             put(&processes[i], listed[i]);                                                    \

@@ -6,7 +6,40 @@ import (
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
+
+	"cosplay/driver"
 )
+
+// CUDALibrary finds the CUDA driver that goes with an NVML library: beside it, or
+// else where programs of this machine look. "" says that there is none: a session
+// then has the disguise of NVML alone, and nothing holds its cap.
+func CUDALibrary(nvml string) string {
+	folders := []string{filepath.Dir(nvml)}
+	if resolved, err := filepath.EvalSymlinks(nvml); err == nil {
+		folders = append(folders, filepath.Dir(resolved))
+	}
+	return libraryIn(append(folders, searched()...), driver.CUDA)
+}
+
+// Check tells what of the disguise in a session's folder is gone or damaged. What
+// an older cosplay wrote will do.
+func Check(dir string, cuda bool) error {
+	files := []string{facadeFile, figuresFile}
+	if cuda {
+		files = append(files, cudaFacadeFile)
+		if _, err := ReadUsage(filepath.Join(dir, UsageFile)); err != nil {
+			return err
+		}
+	}
+	for _, file := range files {
+		if info, err := os.Stat(filepath.Join(dir, file)); err != nil {
+			return err
+		} else if info.Size() == 0 {
+			return fmt.Errorf("%s is empty", filepath.Join(dir, file))
+		}
+	}
+	return nil
+}
 
 // InstallCUDA puts the CUDA facade beside the NVML facade that Install put into
 // a session's folder, or brings it up to date: the facade in lib, the CUDA driver
@@ -29,7 +62,7 @@ func InstallCUDA(dir, realLibrary string) error {
 	if err := renameio.Symlink(realLibrary, filepath.Join(dir, cudaDriverFile)); err != nil {
 		return fmt.Errorf("linking the CUDA driver: %w", err)
 	}
-	if err := MakeUsage(filepath.Join(dir, usageFile)); err != nil {
+	if err := MakeUsage(filepath.Join(dir, UsageFile)); err != nil {
 		return err
 	}
 	// Last: without what it needs it would not load, or show the GPU behind it.

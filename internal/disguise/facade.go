@@ -26,8 +26,11 @@ const (
 	cudaFacadeFile = "lib/" + driver.CUDA
 	cudaDriverFile = "real/" + driver.CUDA
 	figuresFile    = "figures"
-	usageFile      = "usage"
 )
+
+// UsageFile is the name of the file in which a session's programs count what they
+// use, beside the figures.
+const UsageFile = "usage"
 
 // Install puts the disguise into a session's folder, or brings it up to date:
 // the facade in lib, the driver's library behind it, the figures that it shows.
@@ -67,24 +70,36 @@ var systemFolders = []string{
 
 // SystemLibrary finds the NVML library that programs of this machine use, for
 // hosts that name none.
-func SystemLibrary() (string, error) {
-	return libraryIn(append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), systemFolders...))
-}
+func SystemLibrary() (string, error) { return nvmlIn(searched()) }
 
-func libraryIn(folders []string) (string, error) {
-	for _, folder := range folders {
-		path := filepath.Join(folder, driver.NVML)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && filepath.IsAbs(path) {
-			return path, nil
-		}
+func nvmlIn(folders []string) (string, error) {
+	if path := libraryIn(folders, driver.NVML); path != "" {
+		return path, nil
 	}
 	return "", fmt.Errorf("%s is in none of %s; install the NVIDIA driver, or name the library in the host block: nvml = \"/path/%[1]s\"",
 		driver.NVML, strings.Join(folders, ", "))
 }
 
+// searched are the folders where programs of this machine look for the driver.
+func searched() []string {
+	return append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), systemFolders...)
+}
+
+// libraryIn is the path of a library in the first folder that has it; "" where
+// none does.
+func libraryIn(folders []string, name string) string {
+	for _, folder := range folders {
+		path := filepath.Join(folder, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && filepath.IsAbs(path) {
+			return path
+		}
+	}
+	return ""
+}
+
 // Remove takes the disguise out of a session's folder, the facades first.
 func Remove(dir string) error {
-	for _, file := range []string{cudaFacadeFile, facadeFile, cudaDriverFile, driverFile, figuresFile, usageFile} {
+	for _, file := range []string{cudaFacadeFile, facadeFile, cudaDriverFile, driverFile, figuresFile, UsageFile} {
 		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("removing the session's libraries: %w", err)
 		}
@@ -124,7 +139,7 @@ func writeLibrary(path, name, realLibrary, figures string) error {
 		neededMark:            realLibrary,
 		C.FACADE_DRIVER_MARK:  realLibrary,
 		C.FACADE_FIGURES_MARK: figures,
-		C.FACADE_USAGE_MARK:   filepath.Join(filepath.Dir(figures), usageFile),
+		C.FACADE_USAGE_MARK:   filepath.Join(filepath.Dir(figures), UsageFile),
 	} {
 		if !filepath.IsAbs(to) || len(to) >= C.FACADE_PATH_SIZE {
 			return fmt.Errorf("the facade cannot take the path %q: it must be absolute and below %d bytes", to, C.FACADE_PATH_SIZE)

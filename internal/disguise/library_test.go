@@ -22,7 +22,31 @@ func TestSystemLibrary(t *testing.T) {
 	if got, err := SystemLibrary(); err != nil || got != want {
 		t.Errorf("it is %q, %v; want %q", got, err, want)
 	}
-	if got, err := libraryIn([]string{empty}); err == nil || !strings.Contains(err.Error(), "name the library") {
+	if got, err := nvmlIn([]string{empty}); err == nil || !strings.Contains(err.Error(), "name the library") {
 		t.Errorf("in an empty folder it is %q, %v", got, err)
+	}
+}
+
+// The CUDA driver is looked for beside the NVML library, beside the file that it
+// is a link to, and then where programs look.
+func TestCUDALibrary(t *testing.T) {
+	beside, elsewhere, searched := t.TempDir(), t.TempDir(), t.TempDir()
+	nvml := filepath.Join(beside, driver.NVML)
+	if err := os.Symlink(filepath.Join(elsewhere, driver.NVML), nvml); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LD_LIBRARY_PATH", searched)
+	for _, folder := range []string{searched, elsewhere, beside} { // the better place last
+		for _, name := range []string{driver.NVML, driver.CUDA} {
+			if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := CUDALibrary(nvml), filepath.Join(folder, driver.CUDA); got != want {
+			t.Errorf("it is %q, want %q", got, want)
+		}
+	}
+	if got := libraryIn([]string{t.TempDir()}, driver.CUDA); got != "" {
+		t.Errorf("in an empty folder it is %q", got)
 	}
 }

@@ -78,6 +78,11 @@ func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) bo
 		what = "simulated, " + what
 	}
 	c.add(host.Name, "NVML", fmt.Sprintf("%s, %s", what, cmp.Or(h.library, "the system's library")), Good, "")
+	if path := h.cuda(); path != "" {
+		c.add(host.Name, "CUDA", path, Good, "")
+	} else {
+		c.add(host.Name, "CUDA", noCUDA, Notice, "install libcuda.so.1 of the same driver: apt-get install libcuda1")
+	}
 	for _, g := range live.GPUs {
 		words := fmt.Sprintf("%s, MIG mode %s", g.Model.Name, resource.OnOff(g.MIG))
 		if !g.MIGCapable {

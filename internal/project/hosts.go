@@ -12,6 +12,7 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
+	"cosplay/internal/disguise"
 	"cosplay/internal/ledger"
 	"cosplay/internal/observe"
 	"cosplay/internal/resource"
@@ -38,6 +39,9 @@ type Runtime interface {
 	// Exec runs a command in a session with the given streams, a terminal where
 	// they are one, and returns its exit code.
 	Exec(ctx context.Context, session string, argv []string, streams runtime.Streams) (int, error)
+	// Usage is what the programs of a session use of its GPU's memory, or
+	// fs.ErrNotExist where they do not count.
+	Usage(session string) (disguise.Usage, error)
 }
 
 // containersSuffix ends the name of the folder of those sessions that run in
@@ -157,6 +161,18 @@ func (h *host) runtimes(owner resource.Owner) map[string]Runtime {
 func (h *host) docker(owner resource.Owner) docker.Runtime {
 	return docker.Runtime{Engine: h.engine, Base: h.folders + containersSuffix, Host: h.config.Name, Owner: owner, Library: h.library, SimDir: h.simDir}
 }
+
+// cuda is the path of the host's CUDA driver; "" is none.
+func (h *host) cuda() string {
+	library := h.library
+	if library == "" {
+		library, _ = disguise.SystemLibrary() // without it CUDA's may still be there
+	}
+	return disguise.CUDALibrary(library)
+}
+
+// noCUDA is what is missing where it is not there.
+const noCUDA = "there is no libcuda.so.1: sessions show their target to NVML alone, and nothing holds their VRAM cap"
 
 // source is what there is to look at.
 func (h *host) source(owner resource.Owner) observe.Source {

@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -97,6 +98,11 @@ func (h *host) checkSessions(ctx context.Context, f *preflight.Flight, owner res
 		f.Host(h.config.Name, preflight.Problem{
 			Summary: "the session folders cannot be made",
 			Detail:  preflight.Sentence(err) + " Make way for them, or use another project folder (--chdir)."})
+	}
+	if h.cuda() == "" {
+		f.Host(h.config.Name, preflight.Problem{Attribute: "nvml", Warning: true,
+			Summary: fmt.Sprintf("host %q has no CUDA driver", h.config.Name),
+			Detail:  preflight.Sentence(errors.New(noCUDA)) + " Install that of the same driver (apt-get install libcuda1)."})
 	}
 	if h.engine == nil {
 		for _, c := range made {

@@ -53,7 +53,7 @@ func Create(dir string, models []resource.Model, opts Options) error {
 		return err
 	}
 	// Whoever may see a simulated host may change it, so its file is open to all.
-	if err := write(filepath.Join(dir, stateName), state, 0o666); err != nil {
+	if err := write(StatePath(dir), state, 0o666); err != nil {
 		return err
 	}
 	for path, library := range libraries {
@@ -94,7 +94,7 @@ func write(path string, data []byte, mode os.FileMode) error {
 func patchedLibraries(dir string) (map[string][]byte, error) {
 	libraries := map[string][]byte{}
 	for _, name := range []string{driver.NVML, driver.CUDA} {
-		library, err := patchedLibrary(name, filepath.Join(dir, stateName))
+		library, err := patchedLibrary(name, StatePath(dir))
 		if err != nil {
 			return nil, err
 		}

@@ -2,11 +2,10 @@ package sim
 
 import (
 	"os"
-	"path/filepath"
 )
 
 // Is reports whether a folder holds a simulated host.
 func Is(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, stateName))
+	_, err := os.Stat(StatePath(dir))
 	return err == nil
 }

@@ -28,6 +28,9 @@ const stateName = "host"
 // LibraryPath is where the NVML library of the host in a folder lies.
 func LibraryPath(dir string) string { return filepath.Join(dir, driver.NVML) }
 
+// StatePath is where the state of the host in a folder lies, for programs to write.
+func StatePath(dir string) string { return filepath.Join(dir, stateName) }
+
 // CUDAPath is where the CUDA driver of the host in a folder lies.
 func CUDAPath(dir string) string { return filepath.Join(dir, driver.CUDA) }
 

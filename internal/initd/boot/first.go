@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cosplay/internal/initd"
 )
 
 // forwarded are the signals that pid 1 passes on.
@@ -25,6 +27,9 @@ const strayPatience = 2 * time.Second
 func first(config string) int {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		say("orphans are not reaped unless this is pid 1: %v", err)
+	}
+	if err := initd.ForgetUse(initd.UsagePath); err != nil {
+		say("the use of the GPU cannot be counted: %v", err)
 	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded...)

@@ -21,6 +21,7 @@ import (
 	"cosplay/internal/disguise"
 	"cosplay/internal/initd"
 	"cosplay/internal/resource"
+	"cosplay/internal/sim"
 )
 
 // way is how a slice comes into a container.
@@ -111,11 +112,13 @@ type grant struct {
 	runtime string // "" is the engine's default
 	devices []container.DeviceRequest
 	env     map[string]string // for every program of the session
+	cuda    bool              // the CUDA driver comes, too, and gets a facade in front
 }
 
 // grant makes what a slice needs outside of the container, which is a CDI
-// device's specification, and tells what the container is created with.
-func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given resource.Handle) (grant, error) {
+// device's specification, and tells what the container is created with. cuda asks
+// for the disguise of CUDA, where there is a driver of it.
+func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given resource.Handle, cuda bool) (grant, error) {
 	// Where NVIDIA's runtime is the engine's own choice it would inject whatever
 	// the image says in this variable; void is its word for nothing.
 	g := grant{visible: "void"}
@@ -123,13 +126,17 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 	if err != nil {
 		return g, err
 	}
-	front := map[string]string{driver.NVML: filepath.Join(r.inside(s.ID), facadeFile)}
+	fronts := map[string]string{driver.NVML: filepath.Join(r.inside(s.ID), facadeFile)}
+	if cuda {
+		fronts[driver.CUDA] = filepath.Join(r.inside(s.ID), cudaFacadeFile)
+	}
 	switch a.way {
 	case byEngine, byRuntime:
 		device := cdi.Qualified(r.device(s.ID))
-		if err := r.writeDevice(s, given, library, front); err != nil {
+		if err := r.writeDevice(s, given, library, fronts); err != nil {
 			return g, err
 		}
+		g.cuda = cuda
 		if a.way == byRuntime {
 			g.runtime, g.visible = nvidiaRuntime, device
 			return g, nil
@@ -146,10 +153,17 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 		}
 		g.env = map[string]string{loaderPath: path}
 	}
-	if library, err = filepath.EvalSymlinks(library); err != nil {
-		return g, fmt.Errorf("the host's NVML library: %w", err)
+	libraries := []cdi.Library{{Path: library, Soname: driver.NVML}}
+	if path := disguise.CUDALibrary(library); cuda && path != "" {
+		g.cuda = true
+		libraries = append(libraries, cdi.Library{Path: path, Soname: driver.CUDA})
 	}
-	for _, m := range cdi.Mounts([]cdi.Library{{Path: library, Soname: driver.NVML}}, front) {
+	for i, l := range libraries {
+		if libraries[i].Path, err = filepath.EvalSymlinks(l.Path); err != nil {
+			return g, fmt.Errorf("the host's %s: %w", l.Soname, err)
+		}
+	}
+	for _, m := range cdi.Mounts(libraries, fronts) {
 		g.mounts = append(g.mounts, bind(m.Host, m.Container, true))
 	}
 	if r.SimDir != "" {
@@ -157,7 +171,8 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 		if err != nil {
 			return g, err
 		}
-		g.mounts = append(g.mounts, bind(dir, dir, true))
+		// Programs enter there what they use; the libraries stay as they are.
+		g.mounts = append(g.mounts, bind(dir, dir, true), bind(sim.StatePath(dir), sim.StatePath(dir), false))
 	}
 	return g, nil
 }

@@ -150,7 +150,7 @@ func TestDevice(t *testing.T) {
 	}
 
 	// An engine that injects devices itself is asked for the same one.
-	g, err := w.grant(context.Background(), access{way: byEngine}, w.s, w.given)
+	g, err := w.grant(context.Background(), access{way: byEngine}, w.s, w.given, true)
 	check(t, err)
 	if len(g.devices) != 1 || g.devices[0].Driver != "cdi" || !slices.Equal(g.devices[0].DeviceIDs, []string{cdi.Qualified(w.device(w.s.ID))}) || g.runtime != "" || len(g.mounts) != 0 {
 		t.Errorf("granted: %+v", g)
@@ -159,7 +159,7 @@ func TestDevice(t *testing.T) {
 	// Another project's session of the same name has a device of its own.
 	other := w.Runtime
 	other.Owner.Lineage = "0123456789abcdef"
-	_, err = other.grant(context.Background(), access{way: byEngine}, w.s, w.given)
+	_, err = other.grant(context.Background(), access{way: byEngine}, w.s, w.given, true)
 	check(t, err)
 	if files, _ := filepath.Glob(filepath.Join(specs, "*-0123456789ab.json")); len(files) != 1 {
 		t.Errorf("another project's is not there")

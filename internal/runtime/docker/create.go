@@ -47,7 +47,7 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 	}
 	*config.StopTimeout = stopSeconds
 	host := &container.HostConfig{
-		Mounts:        append(r.mounts(s), g.mounts...),
+		Mounts:        append(r.mounts(s, g), g.mounts...),
 		Runtime:       g.runtime,
 		ShmSize:       int64(s.Box.Limits.ShmMiB) * mib,
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyMode(s.Box.Restart)},
@@ -117,10 +117,13 @@ func (r Runtime) environment(s resource.Session, slice string, g grant) []string
 
 // mounts are what every session has, and its volumes. Mounts, not binds: with
 // these the engine would make what is missing, as root.
-func (r Runtime) mounts(s resource.Session) []mount.Mount {
+func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 	all := []mount.Mount{
 		bind(r.inside(s.ID), initd.Dir, true),
 		bind(s.Workspace, initd.WorkDir, false),
+	}
+	if g.cuda {
+		all = append(all, bind(filepath.Join(r.inside(s.ID), usageFile), inContainer(usageFile), false))
 	}
 	if own := r.ownFolder(s.Workspace); own != "" {
 		all = append(all, mount.Mount{Type: mount.TypeTmpfs, Target: path.Join(initd.WorkDir, filepath.ToSlash(own)), ReadOnly: true})

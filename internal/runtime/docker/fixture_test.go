@@ -180,9 +180,9 @@ func (w *world) foreign(t *testing.T, name string, config container.Config, host
 // leave makes what a Prepare that is cut off leaves, and gives the container's ID.
 func (w *world) leave(t *testing.T) string {
 	t.Helper()
-	g, err := w.grant(context.Background(), w.access(), w.s, w.given)
+	g, err := w.grant(context.Background(), w.access(), w.s, w.given, true)
 	check(t, err)
-	check(t, w.furnish(w.s, w.given.UUID, g.env))
+	check(t, w.furnish(w.s, w.given.UUID, g))
 	check(t, makeWorkspace(w.s.Workspace, w.s.Box.User))
 	port, err := freePort("127.0.0.1", 0)
 	check(t, err)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -34,12 +35,23 @@ const (
 	sessionFile    = "session.json"
 	knownHostsFile = "known_hosts"
 	figuresFile    = "figures"
+	usageFile      = disguise.UsageFile // writable inside, unlike all else
 	facadeFile     = "lib/" + driver.NVML
+	cudaFacadeFile = "lib/" + driver.CUDA
 )
 
-// driverFile is where the facade finds the host's NVML library. It is a mount on
-// an empty file of the folder.
-var driverFile = strings.TrimPrefix(cdi.Behind, initd.Dir+"/") + "/" + driver.NVML
+// Where the facades find the host's own libraries: mounts on empty files of the
+// folder.
+var (
+	driverFile     = behind(driver.NVML)
+	cudaDriverFile = behind(driver.CUDA)
+)
+
+func inContainer(file string) string { return path.Join(initd.Dir, file) }
+
+func behind(library string) string {
+	return strings.TrimPrefix(cdi.Behind, initd.Dir+"/") + "/" + library
+}
 
 // sharedDir is beside the session folders; no session has a name with a dot in
 // front.
@@ -49,9 +61,9 @@ func (r Runtime) folder(session string) string { return filepath.Join(r.Base, se
 func (r Runtime) inside(session string) string { return filepath.Join(r.folder(session), insideDir) }
 
 // furnish writes a session's folder, or brings it up to date. A crash may leave
-// any of it half written: it is derived, and written again before every start.
-// granted is what the session's environment needs for its slice.
-func (r Runtime) furnish(s resource.Session, slice string, granted map[string]string) error {
+// any of it half written: it is derived, and written again before every start; but
+// what programs count in is theirs, and stays. g is what comes with its slice.
+func (r Runtime) furnish(s resource.Session, slice string, g grant) error {
 	inside := r.inside(s.ID)
 	for dir, mode := range map[string]os.FileMode{
 		r.folder(s.ID): 0o700, inside: 0o755,
@@ -61,7 +73,7 @@ func (r Runtime) furnish(s resource.Session, slice string, granted map[string]st
 			return fmt.Errorf("making the session folder: %w", err)
 		}
 	}
-	config, err := json.Marshal(r.config(s, slice, granted))
+	config, err := json.Marshal(r.config(s, slice, g.env))
 	if err != nil {
 		return err
 	}
@@ -73,7 +85,7 @@ func (r Runtime) furnish(s resource.Session, slice string, granted map[string]st
 	if err != nil {
 		return err
 	}
-	return errors.Join(
+	err = errors.Join(
 		replace(filepath.Join(r.folder(s.ID), sessionFile), session, 0o600),
 		r.share(filepath.Join(inside, filepath.Base(initd.Program)), initProgram),
 		r.share(filepath.Join(inside, facadeFile), facade),
@@ -82,6 +94,20 @@ func (r Runtime) furnish(s resource.Session, slice string, granted map[string]st
 		replace(filepath.Join(inside, driverFile), nil, 0o644),
 		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.FiguresOf(s, slice)),
 	)
+	if err != nil || !g.cuda {
+		return err
+	}
+	return errors.Join(
+		r.share(filepath.Join(inside, cudaFacadeFile), cudaFacade),
+		replace(filepath.Join(inside, cudaDriverFile), nil, 0o644),
+		disguise.MakeUsage(filepath.Join(inside, usageFile)),
+	)
+}
+
+// Usage is what the programs of a session use of its GPU's memory. That of a
+// session without the disguise of CUDA is fs.ErrNotExist.
+func (r Runtime) Usage(session string) (disguise.Usage, error) {
+	return disguise.ReadUsage(filepath.Join(r.inside(session), usageFile))
 }
 
 // config is what cosplay-init is told.
@@ -154,20 +180,27 @@ var initProgram = sync.OnceValues(func() (shared, error) {
 	}}, nil
 })
 
-// facade is the NVML facade for the paths inside of a container.
-var facade = sync.OnceValues(func() (shared, error) {
-	library, err := driver.Library(driver.Facade)
-	if err != nil {
-		return shared{}, err
-	}
-	real, figures := initd.Dir+"/"+driverFile, initd.Dir+"/"+figuresFile
-	return shared{driver.NVML + "-" + hash(library, []byte(real), []byte(figures)), func(path string) error {
-		if present(path) {
-			return nil // whole, since it is synced when it is written
+// The facades for the paths inside of a container.
+var (
+	facade     = sharedFacade(driver.Facade, driver.NVML, disguise.WriteFacade)
+	cudaFacade = sharedFacade(driver.CUDAFacade, driver.CUDA, disguise.WriteCUDAFacade)
+)
+
+func sharedFacade(built, name string, write func(path, real, figures string) error) func() (shared, error) {
+	return sync.OnceValues(func() (shared, error) {
+		library, err := driver.Library(built)
+		if err != nil {
+			return shared{}, err
 		}
-		return disguise.WriteFacade(path, real, figures)
-	}}, nil
-})
+		real, figures := inContainer(behind(name)), inContainer(figuresFile)
+		return shared{name + "-" + hash(library, []byte(real), []byte(figures)), func(path string) error {
+			if present(path) {
+				return nil // whole, since it is synced when it is written
+			}
+			return write(path, real, figures)
+		}}, nil
+	})
+}
 
 func present(path string) bool {
 	_, err := os.Stat(path)

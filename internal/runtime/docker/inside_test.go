@@ -3,6 +3,8 @@ package docker
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,11 +43,11 @@ func TestInside(t *testing.T) {
 	}
 	in := ways["exec"]
 	for _, folder := range cdi.LoaderFolders() {
-		if got := in("ls", folder); got != "libnvidia-ml.so\nlibnvidia-ml.so.1" {
+		if got := in("ls", folder); got != "libcuda.so\nlibcuda.so.1\nlibnvidia-ml.so\nlibnvidia-ml.so.1" {
 			t.Errorf("in %s is %q", folder, got)
 		}
 	}
-	for _, path := range []string{initd.Dir + "/new", initd.Dir + "/figures", "/usr/lib64/libnvidia-ml.so.1", w.SimDir + "/host", "/data/new"} {
+	for _, path := range []string{initd.Dir + "/new", initd.Dir + "/figures", "/usr/lib64/libnvidia-ml.so.1", "/usr/lib64/libcuda.so.1", w.SimDir + "/libcuda.so.1", "/data/new"} {
 		if _, _, code := w.exec(t, nil, "sh", "-c", "echo x >>"+path); code == 0 {
 			t.Errorf("%s can be written to", path)
 		}
@@ -120,7 +122,7 @@ func TestFolder(t *testing.T) {
 	s.Env["NVIDIA_DRIVER_CAPABILITIES"] = "all"
 	s.Command = []string{"sleep", "1"}
 	for range 2 { // again over what is there
-		check(t, w.furnish(s, "MIG-1", map[string]string{"LD_LIBRARY_PATH": "/first"}))
+		check(t, w.furnish(s, "MIG-1", grant{env: map[string]string{"LD_LIBRARY_PATH": "/first"}}))
 	}
 	modes := map[string]os.FileMode{".": 0o700, insideDir: 0o755, "inside/init.json": 0o600, "inside/host_key": 0o600, "inside/cosplay-init": 0o755, "inside/figures": 0o444, "inside/" + facadeFile: 0o755, "inside/" + driverFile: 0o644}
 	for path, mode := range modes {
@@ -182,5 +184,29 @@ func TestWithoutSSH(t *testing.T) {
 	check(t, w.Logs(context.Background(), w.s.ID, LogOptions{Tail: "1", Timestamps: true}, &last, &none))
 	if all := last.String() + none.String(); strings.Count(all, "\n") != 1 || !strings.HasPrefix(all, "20") {
 		t.Errorf("the last line: %q", all)
+	}
+}
+
+// TestOlderContainer: one that an older cosplay made has no disguise of CUDA. It
+// is kept, started again, and goes on without.
+func TestOlderContainer(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	g, err := w.grant(ctx, w.access(), w.s, w.given, false)
+	check(t, err)
+	check(t, w.furnish(w.s, w.given.UUID, g))
+	check(t, makeWorkspace(w.s.Workspace, w.s.Box.User))
+	port, err := freePort("127.0.0.1", 0)
+	check(t, err)
+	id, err := w.create(ctx, w.s, w.given.UUID, g, port)
+	check(t, err)
+	if made := w.prepare(t); made.ID != id {
+		t.Errorf("it was made anew: %s, was %s", made.ID, id)
+	}
+	if out, _, _ := w.exec(t, nil, "sh", "-c", "ls /usr/lib64 /run/cosplay /run/cosplay/lib"); strings.Contains(out, "libcuda") || strings.Contains(out, usageFile) {
+		t.Errorf("it has %s", out)
+	}
+	if _, err := w.Usage(w.s.ID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what it uses: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,9 +77,10 @@ func (r Runtime) tidy(ctx context.Context, session string) error {
 }
 
 func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (resource.Container, error) {
-	granted, err := r.grant(ctx, access, s, given)
+	keeps := there != nil && r.same(there, s, given)
+	granted, err := r.grant(ctx, access, s, given, !keeps || counts(there))
 	if err == nil {
-		err = r.furnish(s, given.UUID, granted.env)
+		err = r.furnish(s, given.UUID, granted)
 	}
 	if err == nil {
 		err = makeWorkspace(s.Workspace, s.Box.User)
@@ -88,7 +90,7 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 	}
 	kept := s.Box.SSH.Kept
 	if there != nil {
-		if r.same(there, s, given) {
+		if keeps {
 			made, err := r.revive(ctx, s, there)
 			if !portTaken(err) || s.Box.SSH.Port != 0 {
 				return made, err
@@ -108,6 +110,12 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 func (r Runtime) same(there *container.InspectResponse, s resource.Session, given resource.Handle) bool {
 	l := there.Config.Labels
 	return l[labelHash] == s.Hash(r.Owner.Key) && l[labelSlice] == given.UUID && !there.State.Dead && there.State.Status != container.StateRemoving
+}
+
+// counts tells whether a container has the file in which programs count. One
+// that an older cosplay made has not, and goes on without the disguise of CUDA.
+func counts(there *container.InspectResponse) bool {
+	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool { return m.Destination == inContainer(usageFile) })
 }
 
 // revive brings a container up that is there already.

@@ -32,7 +32,8 @@ type Runtime struct {
 // figures is what a session's folder tells of it.
 type figures struct {
 	Session resource.Session `json:"session"`
-	Slice   string           `json:"slice"` // UUID of the MIG slice or of the whole GPU
+	Slice   string           `json:"slice"`          // UUID of the MIG slice or of the whole GPU
+	CUDA    bool             `json:"cuda,omitempty"` // whether the CUDA driver is disguised, too
 }
 
 // Prepare writes the session's folder, or brings it up to date, and makes its
@@ -45,10 +46,11 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 	if err := os.MkdirAll(s.Workspace, 0o755); err != nil {
 		return resource.Container{}, fmt.Errorf("making the workspace: %w", err)
 	}
-	if err := r.install(dir, s, given.UUID); err != nil {
+	cuda, err := r.install(dir, s, given.UUID)
+	if err != nil {
 		return resource.Container{}, err
 	}
-	content, err := json.MarshalIndent(figures{Session: s, Slice: given.UUID}, "", "  ")
+	content, err := json.MarshalIndent(figures{Session: s, Slice: given.UUID, CUDA: cuda}, "", "  ")
 	if err != nil {
 		return resource.Container{}, err
 	}
@@ -63,17 +65,29 @@ func (r Runtime) container(dir string, s resource.Session, sliceID string) resou
 	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: resource.RuntimeProcess, State: resource.Running, Hash: s.Hash(r.Key), SliceID: sliceID}
 }
 
-// install puts the disguise in front of the host's NVML library, where the
-// session's programs look first.
-func (r Runtime) install(dir string, s resource.Session, sliceID string) error {
+// install puts the disguise in front of the host's NVML library and CUDA driver,
+// where the session's programs look first. It reports whether there is the latter.
+func (r Runtime) install(dir string, s resource.Session, sliceID string) (cuda bool, err error) {
 	library := r.Library
 	if library == "" {
-		var err error
 		if library, err = disguise.SystemLibrary(); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return disguise.Install(dir, s, sliceID, library)
+	if err := disguise.Install(dir, s, sliceID, library); err != nil {
+		return false, err
+	}
+	driver := disguise.CUDALibrary(library)
+	if driver == "" {
+		return false, nil
+	}
+	return true, disguise.InstallCUDA(dir, driver)
+}
+
+// Usage is what the programs of a session use of its GPU's memory. That of a
+// session without the disguise of CUDA is fs.ErrNotExist.
+func (r Runtime) Usage(session string) (disguise.Usage, error) {
+	return disguise.ReadUsage(filepath.Join(r.Base, session, disguise.UsageFile))
 }
 
 // Unprepare removes a session's folder, never its workspace.
@@ -92,8 +106,8 @@ func (r Runtime) Unprepare(_ context.Context, session string) error {
 	return nil
 }
 
-// List tells which sessions have a folder. One whose figures were edited has
-// another hash than the state remembers.
+// List tells which sessions have a folder. One whose figures were edited, or
+// whose disguise is damaged, has another hash than the state remembers.
 func (r Runtime) List(context.Context) ([]resource.Container, error) {
 	entries, err := os.ReadDir(r.Base)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,6 +127,10 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 			all = append(all, resource.Container{ID: dir, Session: e.Name(), Runtime: resource.RuntimeProcess, State: resource.Running, Hash: "damaged"})
 		case err != nil:
 			return nil, err
+		case disguise.Check(dir, f.CUDA) != nil:
+			c := r.container(dir, f.Session, f.Slice)
+			c.Hash = "damaged"
+			all = append(all, c)
 		default:
 			all = append(all, r.container(dir, f.Session, f.Slice))
 		}

@@ -2,6 +2,8 @@ package process
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,8 +24,10 @@ func worker(t *testing.T) (Runtime, resource.Session) {
 		Env:       map[string]string{"SEED": "14", "GPU_COSPLAY_CARD": "mine"},
 	}
 	library := filepath.Join(dir, "libnvidia-ml.so.1")
-	if err := os.WriteFile(library, nil, 0o755); err != nil {
-		t.Fatal(err)
+	for _, path := range []string{library, filepath.Join(dir, "libcuda.so.1")} {
+		if err := os.WriteFile(path, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return Runtime{Base: filepath.Join(dir, "sessions"), Library: library, Key: "key"}, s
 }
@@ -177,5 +181,64 @@ func TestCommand(t *testing.T) {
 	}
 	if info, err := os.Lstat(filepath.Join(made.ID, libraryDir, "libnvidia-ml.so.1")); err != nil || !info.Mode().IsRegular() {
 		t.Errorf("the library in front: %v, %v", info, err)
+	}
+}
+
+// TestBrokenDisguise: a file of the disguise that is gone or damaged is seen, and
+// put back; what programs count in stays as long as it is sound.
+func TestBrokenDisguise(t *testing.T) {
+	r, s := worker(t)
+	made := prepare(t, r, s)
+	for _, c := range []struct {
+		file  string
+		spoil func(string) error
+	}{
+		{"lib/libcuda.so.1", os.Remove},
+		{"lib/libcuda.so.1", func(path string) error { return os.Truncate(path, 0) }},
+		{"lib/libnvidia-ml.so.1", os.Remove},
+		{"figures", os.Remove},
+		{"usage", os.Remove},
+		{"usage", func(path string) error { return os.Truncate(path, 100) }},
+	} {
+		if err := c.spoil(filepath.Join(made.ID, c.file)); err != nil {
+			t.Fatal(err)
+		}
+		if all := list(t, r); len(all) != 1 || all[0].State != resource.Running || all[0].Hash == made.Hash {
+			t.Errorf("with a spoilt %s it lists %+v", c.file, all)
+		}
+		prepare(t, r, s)
+		if all := list(t, r); len(all) != 1 || all[0] != made {
+			t.Errorf("prepared anew: %+v", all)
+		}
+	}
+	if u, err := r.Usage(s.ID); err != nil || u.Total != 0 {
+		t.Errorf("it uses %+v, %v", u, err)
+	}
+}
+
+// TestOlderSession: a session that an older cosplay made has no disguise of CUDA,
+// and goes on without.
+func TestOlderSession(t *testing.T) {
+	r, s := worker(t)
+	made := prepare(t, r, s)
+	file := filepath.Join(made.ID, figuresFile)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := strings.Replace(string(data), ",\n  \"cuda\": true", "", 1)
+	if older == string(data) || os.Remove(file) != nil || os.WriteFile(file, []byte(older), 0o400) != nil {
+		t.Fatalf("it cannot be made older: %s", data)
+	}
+	for _, name := range []string{"lib/libcuda.so.1", "real/libcuda.so.1", "usage"} {
+		if err := os.Remove(filepath.Join(made.ID, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all := list(t, r); len(all) != 1 || all[0] != made {
+		t.Errorf("it lists %+v", all)
+	}
+	if _, err := r.Usage(s.ID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what it uses: %v", err)
 	}
 }

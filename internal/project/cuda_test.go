@@ -1,0 +1,62 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"cosplay/internal/disguise"
+	"cosplay/internal/sim"
+)
+
+// TestNoCUDA: a host without a CUDA driver gets the disguise of NVML alone, and
+// doctor and plan say so.
+func TestNoCUDA(t *testing.T) {
+	if path := disguise.CUDALibrary("/nowhere/libnvidia-ml.so.1"); path != "" {
+		t.Skipf("this machine has one: %s", path)
+	}
+	models, err := SimulatedModels("1 x h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := t.TempDir()
+	if err := sim.Create(host, models, sim.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	dir := newProject(t, fmt.Sprintf("host \"lab\" {\n  runtime = \"process\"\n  nvml    = %q\n}\nsession \"worker\" { target = \"2060\" }\n", sim.LibraryPath(host)))
+	says := func() (doctor, plan string) {
+		p := openProject(t, dir)
+		defer p.Close()
+		for _, f := range p.Checkup(context.Background()) {
+			if f.Thing == "CUDA" {
+				doctor = string(f.Grade) + ": " + f.Found
+			}
+		}
+		_, diags, err := p.Plan(context.Background(), AsConfigured)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return doctor, diags.Error()
+	}
+	if doctor, plan := says(); doctor != "good: "+sim.CUDAPath(host) || strings.Contains(plan, "CUDA") {
+		t.Errorf("with one doctor says %q, plan %q", doctor, plan)
+	}
+	if err := os.Remove(sim.CUDAPath(host)); err != nil {
+		t.Fatal(err)
+	}
+	doctor, plan := says()
+	if !strings.HasPrefix(doctor, "notice: there is no libcuda.so.1: ") {
+		t.Errorf("doctor says %q", doctor)
+	}
+	if !strings.Contains(plan, `cosplay.hcl:3`) || !strings.Contains(plan, `host "lab" has no CUDA driver; There is no libcuda.so.1`) {
+		t.Errorf("plan says %q", plan)
+	}
+	if steps := makeSo(t, dir, AsConfigured); !strings.Contains(steps, "session.worker/prepare") {
+		t.Errorf("apply did %s", steps)
+	}
+	if steps := makeSo(t, dir, AsConfigured); steps != "" {
+		t.Errorf("apply did %s the second time", steps)
+	}
+}

@@ -34,7 +34,7 @@ func TestNoCUDA(t *testing.T) {
 				doctor = string(f.Grade) + ": " + f.Found
 			}
 		}
-		_, diags, err := p.Plan(context.Background(), AsConfigured)
+		_, diags, err := p.Plan(context.Background(), Aim{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func (l *loader) wrong(v value, summary, detail string, args ...any) {
 // report adds a diagnostic, of ours or of the HCL library, unless its place
 // has been complained about enough.
 func (l *loader) report(d *hcl.Diagnostic) {
-	d = inOurWords(d)
+	d = l.inOurWords(d)
 	told := l.told[*d.Subject]
 	same := func(other *hcl.Diagnostic) bool { return other.Summary == d.Summary && other.Detail == d.Detail }
 	if len(told) == maxAtOnePlace || slices.ContainsFunc(told, same) {
@@ -55,7 +55,7 @@ func (l *loader) report(d *hcl.Diagnostic) {
 }
 
 // inOurWords makes a diagnostic of the HCL library one of ours.
-func inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
+func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	d.Summary = lower(d.Summary)
 	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
 	if !ok {
@@ -63,10 +63,9 @@ func inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	}
 	name := call.CalledFunctionName()
 	d.Summary = fmt.Sprintf("unknown function %q", name)
-	if suggestion := didYouMean(name, functionNames()); suggestion != "" {
+	d.Detail = "There is no function of that name; those that there are have the names and do the work that they have in Terraform."
+	if suggestion := didYouMean(name, sortedKeys(l.functions)); suggestion != "" {
 		d.Detail = "There is no function of that name." + suggestion
-	} else {
-		d.Detail = "The functions are " + and(functionNames()) + "."
 	}
 	return d
 }

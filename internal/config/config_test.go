@@ -26,9 +26,24 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func options() config.Options {
 	simulation := regexp.MustCompile(`^\d+ x [a-z0-9]+(, \d+ x [a-z0-9]+)*$`)
 	return config.Options{
-		Dir:    "/project",
-		Home:   "/home/ada",
-		Target: catalog.Target,
+		Dir:  "/project",
+		Home: "/home/ada",
+		Files: fstest.MapFS{
+			"project/motd.txt":        {Data: []byte("hello\n")},
+			"project/greeting.tftpl":  {Data: []byte("hello ${name}%{ if loud }!%{ endif }")},
+			"project/wrong.tftpl":     {Data: []byte("hello ${nobody}")},
+			"project/broken.tftpl":    {Data: []byte("hello ${")},
+			"project/data/a.txt":      {Data: []byte("a")},
+			"project/data/sub/b.txt":  {Data: []byte("b")},
+			"project/noise.bin":       {Data: []byte{0xff, 0xfe}},
+			"home/ada/.config/secret": {Data: []byte("x")},
+		},
+		Env: func(name string) (string, bool) {
+			value, set := map[string]string{"USER": "ada", "EMPTY": ""}[name]
+			return value, set
+		},
+		Target:  catalog.Target,
+		Catalog: catalog.Targets,
 		Simulate: func(spec string) error {
 			if !simulation.MatchString(spec) {
 				return fmt.Errorf("%q does not say which GPUs to simulate; write it like \"8 x h200\"", spec)

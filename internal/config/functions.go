@@ -2,40 +2,52 @@ package config
 
 import (
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	ctyyaml "github.com/zclconf/go-cty-yaml"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// functions are those that expressions can call, under the names that they have
-// in Terraform.
-var functions = map[string]function.Function{
+// valueFunctions are the functions that need no more than their arguments, under the
+// names that they have in Terraform.
+var valueFunctions = map[string]function.Function{
 	"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc,
 	"max": stdlib.MaxFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc,
-	"signum": stdlib.SignumFunc,
+	"signum": stdlib.SignumFunc, "sum": sum,
 
-	"chomp": stdlib.ChompFunc, "format": stdlib.FormatFunc, "formatlist": stdlib.FormatListFunc,
+	"chomp": stdlib.ChompFunc, "endswith": endsWith, "format": stdlib.FormatFunc, "formatlist": stdlib.FormatListFunc,
 	"indent": stdlib.IndentFunc, "join": stdlib.JoinFunc, "lower": stdlib.LowerFunc, "regex": stdlib.RegexFunc,
-	"regexall": stdlib.RegexAllFunc, "replace": replace, "split": stdlib.SplitFunc, "strrev": stdlib.ReverseFunc,
-	"substr": stdlib.SubstrFunc, "title": stdlib.TitleFunc, "trim": stdlib.TrimFunc,
-	"trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc, "trimsuffix": stdlib.TrimSuffixFunc,
-	"upper": stdlib.UpperFunc,
+	"regexall": stdlib.RegexAllFunc, "replace": replace, "split": stdlib.SplitFunc, "startswith": startsWith,
+	"strcontains": strContains, "strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc, "title": stdlib.TitleFunc,
+	"trim": stdlib.TrimFunc, "trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc,
+	"trimsuffix": stdlib.TrimSuffixFunc, "upper": stdlib.UpperFunc,
 
-	"chunklist": stdlib.ChunklistFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc,
-	"concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc, "distinct": stdlib.DistinctFunc,
-	"element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc, "keys": stdlib.KeysFunc, "length": length,
-	"lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc, "range": stdlib.RangeFunc,
-	"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc,
+	"alltrue": allTrue, "anytrue": anyTrue, "chunklist": stdlib.ChunklistFunc, "coalesce": coalesce,
+	"coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc,
+	"contains": stdlib.ContainsFunc, "distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc,
+	"flatten": stdlib.FlattenFunc, "index": indexOf, "keys": stdlib.KeysFunc, "length": length,
+	"lookup": stdlib.LookupFunc, "matchkeys": matchKeys, "merge": stdlib.MergeFunc, "one": one,
+	"range": stdlib.RangeFunc, "reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc,
 	"setproduct": stdlib.SetProductFunc, "setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc,
-	"slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
+	"slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "transpose": transpose, "values": stdlib.ValuesFunc,
+	"zipmap": stdlib.ZipmapFunc,
 
-	"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc,
+	"base64decode": base64Decode, "base64encode": base64Encode, "csvdecode": stdlib.CSVDecodeFunc,
+	"jsondecode": stdlib.JSONDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc, "urlencode": urlEncode,
+	"yamldecode": ctyyaml.YAMLDecodeFunc, "yamlencode": ctyyaml.YAMLEncodeFunc,
+
+	"base64sha256": digestOf(sha256Sum, inBase64), "base64sha512": digestOf(sha512Sum, inBase64),
+	"md5": digestOf(md5Sum, inHex), "sha1": digestOf(sha1Sum, inHex), "sha256": digestOf(sha256Sum, inHex),
+	"sha512": digestOf(sha512Sum, inHex),
+
+	"formatdate": stdlib.FormatDateFunc, "timeadd": stdlib.TimeAddFunc,
+
+	"basename": baseName, "dirname": dirName,
 
 	"can": tryfunc.CanFunc, "try": tryfunc.TryFunc,
+	"issensitive": isSensitiveFunc, "nonsensitive": nonSensitive, "sensitive": makeSensitive,
 	"tobool":   stdlib.MakeToFunc(cty.Bool),
 	"tolist":   stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
 	"tomap":    stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
@@ -44,33 +56,23 @@ var functions = map[string]function.Function{
 	"tostring": stdlib.MakeToFunc(cty.String),
 }
 
-func functionNames() []string { return slices.Sorted(maps.Keys(functions)) }
+// Functions are those that expressions can call, by name.
+func Functions(o Options) map[string]function.Function {
+	all := maps.Clone(valueFunctions)
+	w := world{o}
+	maps.Copy(all, map[string]function.Function{
+		"abspath":    w.path(),
+		"env":        w.env(),
+		"file":       w.file(),
+		"fileexists": w.fileExists(),
+		"fileset":    w.fileSet(),
+		"pathexpand": w.pathExpand(),
 
-// length counts the elements of a collection or, as in Terraform, the
-// characters of a text.
-var length = function.New(&function.Spec{
-	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true}},
-	Type:   function.StaticReturnType(cty.Number),
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		if args[0].Type() == cty.String {
-			return stdlib.Strlen(args[0])
-		}
-		return stdlib.Length(args[0])
-	},
-})
-
-// replace takes, as in Terraform, a pattern between slashes for a regular
-// expression.
-var replace = function.New(&function.Spec{
-	Params: []function.Parameter{
-		{Name: "str", Type: cty.String}, {Name: "substr", Type: cty.String}, {Name: "replace", Type: cty.String},
-	},
-	Type: function.StaticReturnType(cty.String),
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		pattern := args[1].AsString()
-		if len(pattern) > 1 && strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/") {
-			return stdlib.RegexReplace(args[0], cty.StringVal(pattern[1:len(pattern)-1]), args[2])
-		}
-		return stdlib.Replace(args[0], args[1], args[2])
-	},
-})
+		"filebase64":       w.fileDigest(func(data []byte) []byte { return data }, inBase64),
+		"filebase64sha256": w.fileDigest(sha256Sum, inBase64), "filebase64sha512": w.fileDigest(sha512Sum, inBase64),
+		"filemd5": w.fileDigest(md5Sum, inHex), "filesha1": w.fileDigest(sha1Sum, inHex),
+		"filesha256": w.fileDigest(sha256Sum, inHex), "filesha512": w.fileDigest(sha512Sum, inHex),
+	})
+	all["templatefile"] = w.templateFile(maps.Clone(all)) // which a template itself does not have
+	return all
+}

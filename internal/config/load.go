@@ -19,6 +19,9 @@ type Options struct {
 	Dir  string // absolute path of the project's folder: relative paths start there
 	Home string // absolute path of the user's home: what ~ stands for; "" where there is none
 
+	Files fs.FS                                   // from the root, for file(); nil reads none
+	Env   func(name string) (set string, is bool) // for env(); nil has none
+
 	// Inputs give values to variables, later ones before earlier ones.
 	Inputs []Input
 
@@ -31,6 +34,7 @@ type Options struct {
 	// Their errors are shown to people; where they have the methods Summary and
 	// Detail, in these two parts.
 	Target   func(typed string) (resource.Target, error)
+	Catalog  func() []resource.Target // all of them; nil has none
 	Simulate func(spec string) error
 }
 
@@ -129,6 +133,7 @@ type loader struct {
 	declared map[string]hcl.Range // by kind and name, `host "lab"`: what is declared so far
 	partial  bool                 // some hosts may be missing for a mistake already told
 	targets  map[string]targetAnswer
+	own      map[string]*ownTarget // by folded name
 
 	diags hcl.Diagnostics
 	told  map[hcl.Range]hcl.Diagnostics // by subject
@@ -137,12 +142,13 @@ type loader struct {
 func newLoader(o Options) *loader {
 	l := &loader{
 		Options:   o,
-		functions: functions,
+		functions: Functions(o),
 		nodes:     map[string]*node{},
 		variables: map[string]*variable{},
 		files:     map[string]*hcl.File{},
 		declared:  map[string]hcl.Range{},
 		targets:   map[string]targetAnswer{},
+		own:       map[string]*ownTarget{},
 		told:      map[hcl.Range]hcl.Diagnostics{},
 	}
 	l.base = l.baseScope()
@@ -165,6 +171,10 @@ func (l *loader) prepare(files map[string][]byte) map[string][]block {
 	for _, b := range blocks["locals"] {
 		l.readLocals(b)
 	}
+	for _, b := range blocks["target"] {
+		l.readTarget(b)
+	}
+	l.declareCatalog()
 	return blocks
 }
 

@@ -37,6 +37,8 @@ func (l *loader) readLocals(b block) {
 // nothing mentions is told as well.
 func (l *loader) settleAll() {
 	for _, name := range sortedKeys(l.nodes) {
-		l.settle(l.nodes[name])
+		if name != catalogName { // which is right, and large
+			l.settle(l.nodes[name])
+		}
 	}
 }

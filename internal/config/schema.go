@@ -118,8 +118,8 @@ func (b *Block) required() []Attribute {
 
 var fileSchema = Block{
 	what:   "a file",
-	Blocks: []Block{variableSchema, localsSchema, hostSchema, sessionSchema, movedSchema, removedSchema},
-	later:  []string{"cosplay", "target", "output", "check", "import"},
+	Blocks: []Block{variableSchema, localsSchema, targetSchema, hostSchema, sessionSchema, movedSchema, removedSchema},
+	later:  []string{"cosplay", "output", "check", "import"},
 }
 
 var variableSchema = Block{
@@ -154,6 +154,39 @@ var validationSchema = Block{
 var localsSchema = Block{
 	Name: "locals", Repeatable: true, what: "a locals block", Free: "any value, as local.NAME",
 	Description: "Values with a name, for all files of the project.",
+}
+
+var targetSchema = Block{
+	Name: "target", Label: "lab-card", Repeatable: true, what: "a target",
+	Description: "A GPU to pass for that the catalog does not have: one that it has, with other figures.",
+	Attributes: []Attribute{
+		{Name: "base", Type: Text, Required: true, Example: `"rtx-3090"`,
+			Description: "The GPU that it starts from, by whatever name people give it."},
+		{Name: "name", Type: Text, Default: "(the base's)", Example: `"NVIDIA GeForce RTX 3090"`,
+			Description: "What nvidia-smi calls it."},
+		{Name: "vram", Type: Size, Unit: "MiB", Default: "(the base's)", Example: `"20GiB"`,
+			Description: "Its memory."},
+		{Name: "sms", Type: Whole, Default: "(the base's)", Example: "72",
+			Description: "How many SMs it has. The rates that the block leaves out follow from SMs and clock."},
+		{Name: "boost_mhz", Type: Whole, Unit: "MHz", Default: "(the base's)", Example: "1500",
+			Description: "Its SM clock at full speed."},
+		{Name: "bandwidth_gbs", Type: Number, Unit: "GB/s", Default: "(the base's)", Example: "760",
+			Description: "The bandwidth of its memory."},
+		{Name: "l2_mib", Type: Number, Unit: "MiB", Default: "(the base's)", Example: "5",
+			Description: "The size of its L2 cache."},
+		{Name: "power_w", Type: Whole, Unit: "W", Default: "(the base's)", Example: "300",
+			Description: "Its board power, which nvidia-smi shows as its limit."},
+		{Name: "fp32_tflops", Type: Number, Unit: "TFLOPS", Default: "(by SMs and clock)", Example: "30",
+			Description: "Its FP32 rate."},
+		{Name: "tensor_fp16_tflops", Type: Number, Unit: "TFLOPS", Default: "(by SMs and clock)", Example: "60",
+			Description: "Its tensor rate for dense FP16 with FP32 accumulation; 0 for none."},
+		{Name: "tensor_bf16_tflops", Type: Number, Unit: "TFLOPS", Default: "(by SMs and clock)", Example: "60",
+			Description: "Its tensor rate for dense BF16; 0 for none."},
+		{Name: "tensor_fp8_tflops", Type: Number, Unit: "TFLOPS", Default: "(by SMs and clock)", Example: "0",
+			Description: "Its tensor rate for dense FP8; 0 for none."},
+		{Name: "tensor_int8_tops", Type: Number, Unit: "TOPS", Default: "(by SMs and clock)", Example: "240",
+			Description: "Its tensor rate for dense INT8; 0 for none."},
+	},
 }
 
 var hostSchema = Block{

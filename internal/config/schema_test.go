@@ -10,6 +10,7 @@ import (
 // round.
 func TestSchemaAndReadersAgree(t *testing.T) {
 	for kind, readers := range map[string][]string{
+		"target":  append(slices.Collect(maps.Keys(figures)), "base", "name", "vram"),
 		"host":    slices.Collect(maps.Keys(hostAttributes)),
 		"session": slices.Concat(slices.Collect(maps.Keys(sessionAttributes)), slices.Collect(maps.Keys(sessionReferences)), []string{"count", "for_each"}),
 	} {

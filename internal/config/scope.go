@@ -50,10 +50,16 @@ func (l *loader) settle(n *node) bool {
 // tellCycle draws the way from a node to itself.
 func (l *loader) tellCycle(n *node) {
 	ring := l.chain[slices.Index(l.chain, n):]
+	if n.name == catalogName { // which stands nowhere
+		ring = append(slices.Clone(ring[1:]), n)
+		n = ring[0]
+	}
 	var drawn, places []string
 	for _, one := range ring {
 		drawn = append(drawn, one.name)
-		places = append(places, fmt.Sprintf("%s at %s line %d", one.name, one.at.Filename, one.at.Start.Line))
+		if one.name != catalogName {
+			places = append(places, fmt.Sprintf("%s at %s line %d", one.name, one.at.Filename, one.at.Start.Line))
+		}
 	}
 	drawn = append(drawn, n.name)
 	if len(ring) == 1 {
@@ -85,6 +91,9 @@ func (l *loader) check(a *attribute, r reach) (varies, ok bool) {
 			varies = true
 		case l.nodes[name] != nil:
 			ok = l.settle(l.nodes[name]) && ok
+			if name == catalogName {
+				l.askable(a)
+			}
 		default:
 			ok = false
 			l.unknownVariable(*a, mention, r)
@@ -111,6 +120,7 @@ var whereNamesBelong = map[string]string{
 	"count":   "count.index, the number of a session",
 	"each":    "each.key or each.value, of an element of for_each",
 	"cosplay": "cosplay.catalog, the GPUs to pass for",
+	"target":  "the name of a target block, like target.lab-card",
 }
 
 func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {

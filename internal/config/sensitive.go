@@ -3,6 +3,7 @@ package config
 import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 )
 
 // mark is what values carry with them through all that is made of them.
@@ -34,3 +35,29 @@ func redacted(d *hcl.Diagnostic) *hcl.Diagnostic {
 	}
 	return d
 }
+
+// marking makes one of the functions that are about what is sensitive.
+func marking(description string, result func(cty.Value) cty.Value, t func(cty.Value) cty.Type) function.Function {
+	return function.New(&function.Spec{
+		Description: description,
+		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType,
+			AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true}},
+		Type: func(args []cty.Value) (cty.Type, error) { return t(args[0]), nil },
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return result(args[0]), nil },
+	})
+}
+
+func typeOf(v cty.Value) cty.Type { return v.Type() }
+
+var (
+	makeSensitive = marking("A value that is kept out of all that is shown.", func(v cty.Value) cty.Value { return v.Mark(sensitive) }, typeOf)
+
+	nonSensitive = marking("A sensitive value that may be shown after all.", func(v cty.Value) cty.Value {
+		bare, marks := v.Unmark()
+		delete(marks, sensitive)
+		return bare.WithMarks(marks)
+	}, typeOf)
+
+	isSensitiveFunc = marking("Tells whether a value is sensitive.", func(v cty.Value) cty.Value { return cty.BoolVal(v.HasMark(sensitive)) },
+		func(cty.Value) cty.Type { return cty.Bool })
+)

@@ -154,27 +154,8 @@ func (l *loader) hostNames() []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-// targetAnswer is what the catalog said to a name.
-type targetAnswer struct {
-	target resource.Target
-	err    error
-}
-
 func (l *loader) sessionTarget(s *Session, v value) {
-	typed, ok := l.text(v)
-	if !ok {
-		return
-	}
-	answer, asked := l.targets[typed]
-	if !asked {
-		answer.target, answer.err = l.Target(typed)
-		l.targets[typed] = answer
-	}
-	if answer.err != nil {
-		summary, detail := explain(answer.err, fmt.Sprintf("unknown target %q", typed))
-		l.wrong(v, summary, "%s", detail)
-	}
-	s.Target = answer.target
+	s.Target, _ = l.target(v)
 }
 
 func (l *loader) sessionHost(s *Session, v value) {

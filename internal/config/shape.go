@@ -127,6 +127,9 @@ func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
 func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Range) {
 	inner := schema.block(name)
 	switch {
+	case kind == "attribute" && schema.homes(name) != nil:
+		l.complain(at, context, fmt.Sprintf("%q stands outside of any block", name),
+			"Put it into the block that it is meant for: %s.", or(schema.homes(name)))
 	case kind == "attribute" && len(schema.Attributes) == 0 && inner == nil:
 		l.complain(at, context, fmt.Sprintf("%q stands outside of any block", name),
 			"%s Put it into the one that it is meant for.%s", schema.describe(), didYouMean(name, schema.blockNames()))
@@ -144,6 +147,17 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 		l.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name),
 			"%s%s", schema.describe(), didYouMean(name, candidates))
 	}
+}
+
+// homes are the blocks inside that have an attribute.
+func (b *Block) homes(name string) []string {
+	var all []string
+	for i := range b.Blocks {
+		if b.Blocks[i].attribute(name) != nil {
+			all = append(all, b.Blocks[i].Name)
+		}
+	}
+	return all
 }
 
 // header is how a block begins, and that it goes on.

@@ -98,7 +98,8 @@ func locate(o Options) (*Project, error) {
 }
 
 func (p *Project) reading() config.Options {
-	return config.Options{Dir: p.Dir, Home: HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, Target: catalog.Target, Simulate: CheckSimulate}
+	return config.Options{Dir: p.Dir, Home: HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss,
+		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Simulate: CheckSimulate}
 }
 
 // Rest ends the agents until they are needed again: a command that goes into a

@@ -1,0 +1,146 @@
+package config
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"cosplay/internal/resource"
+)
+
+const catalogName = "cosplay.catalog"
+
+// declareCatalog makes the catalog a value: all GPUs by key, those of target
+// blocks among them.
+func (l *loader) declareCatalog() {
+	l.nodes[catalogName] = &node{name: catalogName, work: func() (cty.Value, bool) {
+		all := map[string]cty.Value{}
+		if l.Catalog != nil {
+			for _, t := range l.Catalog() {
+				all[t.Key] = targetValue(t)
+			}
+		}
+		for _, key := range sortedKeys(l.own) {
+			own := l.own[key]
+			if !l.settle(own.node) {
+				return cty.DynamicVal, false
+			}
+			all[own.name] = own.node.value
+		}
+		if len(all) == 0 {
+			return cty.MapValEmpty(targetValue(resource.Target{}).Type()), true
+		}
+		return cty.MapVal(all), true
+	}}
+}
+
+// targetValue is a GPU as expressions see it.
+func targetValue(t resource.Target) cty.Value {
+	types := cty.ListValEmpty(cty.String)
+	if len(t.TensorTypes) > 0 {
+		words := make([]cty.Value, len(t.TensorTypes))
+		for i, word := range t.TensorTypes {
+			words[i] = cty.StringVal(word)
+		}
+		types = cty.ListVal(words)
+	}
+	whole := func(n int) cty.Value { return cty.NumberIntVal(int64(n)) }
+	return cty.ObjectVal(map[string]cty.Value{
+		"key": cty.StringVal(t.Key), "name": cty.StringVal(t.Name), "short_name": cty.StringVal(t.ShortName()),
+		"architecture": cty.StringVal(t.Architecture), "compute_capability": cty.StringVal(t.ComputeCapability),
+		"sms": whole(t.SMs), "boost_mhz": whole(t.BoostMHz), "vram_mib": whole(t.MemoryMiB), "bus_bits": whole(t.BusBits),
+		"bandwidth_gbs": cty.NumberFloatVal(t.BandwidthGBs), "l2_mib": cty.NumberFloatVal(t.L2MiB), "power_w": whole(t.PowerW),
+		"pcie_generation": whole(t.PCIeGeneration), "year": whole(t.Year),
+		"fp32_tflops":        cty.NumberFloatVal(t.FP32TFLOPS),
+		"tensor_fp16_tflops": cty.NumberFloatVal(t.TensorFP16TFLOPS), "tensor_bf16_tflops": cty.NumberFloatVal(t.TensorBF16TFLOPS),
+		"tensor_fp8_tflops": cty.NumberFloatVal(t.TensorFP8TFLOPS), "tensor_int8_tops": cty.NumberFloatVal(t.TensorINT8TOPS),
+		"tensor_types": types,
+	})
+}
+
+// catalogExpr is an expression in which the catalog can be asked by whatever name
+// people give a GPU: what is named joins the catalog under that name while the
+// expression is evaluated.
+type catalogExpr struct {
+	hcl.Expression
+	l *loader
+}
+
+// UnwrapExpression lets those through who look at how the expression is written.
+func (e catalogExpr) UnwrapExpression() hcl.Expression { return e.Expression }
+
+// Value implements hcl.Expression.
+func (e catalogExpr) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	all := e.l.nodes[catalogName].value.AsValueMap()
+	if all == nil {
+		return e.Expression.Value(scope)
+	}
+	var diags hcl.Diagnostics
+	for _, asked := range e.asked(scope) {
+		if _, there := all[asked.name]; there {
+			continue
+		}
+		answer, ok := e.l.find(asked.name)
+		switch {
+		case answer.err != nil:
+			summary, detail := e.l.explainTarget(asked.name, answer.err)
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &asked.at, Context: &asked.at})
+		case ok:
+			all[asked.name] = targetValue(answer.target)
+		}
+	}
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	inner := scope.NewChild()
+	inner.Variables = map[string]cty.Value{"cosplay": cty.ObjectVal(map[string]cty.Value{"catalog": cty.MapVal(all)})}
+	return e.Expression.Value(inner)
+}
+
+// asked is a name in brackets behind the catalog.
+type asked struct {
+	name string
+	at   hcl.Range
+}
+
+// asked finds the names that the catalog is asked for, as far as they are known
+// before the expression is evaluated.
+func (e catalogExpr) asked(scope *hcl.EvalContext) []asked {
+	var all []asked
+	add := func(key cty.Value, at hcl.Range) {
+		if key, marks := key.Unmark(); len(marks) == 0 && key.Type() == cty.String && key.IsKnown() && !key.IsNull() {
+			all = append(all, asked{key.AsString(), at})
+		}
+	}
+	for _, mention := range e.Variables() {
+		if len(mention) > 2 && variableName(mention) == catalogName {
+			if index, ok := mention[2].(hcl.TraverseIndex); ok {
+				add(index.Key, index.SrcRange)
+			}
+		}
+	}
+	written, native := e.Expression.(hclsyntax.Node)
+	if !native {
+		return all
+	}
+	_ = hclsyntax.VisitAll(written, func(n hclsyntax.Node) hcl.Diagnostics {
+		index, ok := n.(*hclsyntax.IndexExpr)
+		if !ok {
+			return nil
+		}
+		if of, ok := index.Collection.(*hclsyntax.ScopeTraversalExpr); ok && variableName(of.Traversal) == catalogName {
+			if key, diags := index.Key.Value(scope); !diags.HasErrors() {
+				add(key, index.Key.Range())
+			}
+		}
+		return nil
+	})
+	return all
+}
+
+// askable lets an expression ask the catalog by any name.
+func (l *loader) askable(a *attribute) {
+	if _, already := a.expr.(catalogExpr); !already {
+		a.expr = catalogExpr{a.expr, l}
+	}
+}

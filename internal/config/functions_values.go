@@ -1,0 +1,279 @@
+package config
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+// textFunction makes a function of texts.
+func textFunction(description string, do func(texts []string) (cty.Value, error), result cty.Type, params ...string) function.Function {
+	spec := &function.Spec{Description: description, Type: function.StaticReturnType(result)}
+	for _, name := range params {
+		spec.Params = append(spec.Params, function.Parameter{Name: name, Type: cty.String})
+	}
+	spec.Impl = func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		texts := make([]string, len(args))
+		for i, a := range args {
+			texts[i] = a.AsString()
+		}
+		return do(texts)
+	}
+	return function.New(spec)
+}
+
+// predicate makes a function that tells something of two texts.
+func predicate(description string, is func(s, part string) bool, params ...string) function.Function {
+	return textFunction(description, func(t []string) (cty.Value, error) { return cty.BoolVal(is(t[0], t[1])), nil }, cty.Bool, params...)
+}
+
+// mapping makes a function from text to text.
+func mapping(description string, do func(string) (string, error), param string) function.Function {
+	return textFunction(description, func(t []string) (cty.Value, error) {
+		s, err := do(t[0])
+		return cty.StringVal(s), err
+	}, cty.String, param)
+}
+
+var (
+	startsWith  = predicate("Tells whether a text starts with another.", strings.HasPrefix, "str", "prefix")
+	endsWith    = predicate("Tells whether a text ends with another.", strings.HasSuffix, "str", "suffix")
+	strContains = predicate("Tells whether a text contains another.", strings.Contains, "str", "substr")
+
+	baseName  = mapping("The last part of a path.", func(p string) (string, error) { return path.Base(p), nil }, "path")
+	dirName   = mapping("A path without its last part.", func(p string) (string, error) { return path.Dir(p), nil }, "path")
+	urlEncode = mapping("A text as part of a URL.", func(s string) (string, error) { return url.QueryEscape(s), nil }, "str")
+
+	base64Encode = mapping("A text in Base64.", func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }, "str")
+	base64Decode = mapping("The text that is written in Base64.", func(s string) (string, error) {
+		data, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			return "", errors.New("this is not Base64")
+		}
+		if !utf8.Valid(data) {
+			return "", errors.New("what is in this Base64 is not text in UTF-8")
+		}
+		return string(data), nil
+	}, "str")
+)
+
+// length counts the elements of a collection or, as in Terraform, the
+// characters of a text.
+var length = function.New(&function.Spec{
+	Description: "Counts the elements of a collection or the characters of a text.",
+	Params:      []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true}},
+	Type:        function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if args[0].Type() == cty.String {
+			return stdlib.Strlen(args[0])
+		}
+		return stdlib.Length(args[0])
+	},
+})
+
+// replace takes, as in Terraform, a pattern between slashes for a regular
+// expression.
+var replace = function.New(&function.Spec{
+	Description: "Replaces a part of a text wherever it occurs; /.../ is a regular expression.",
+	Params: []function.Parameter{
+		{Name: "str", Type: cty.String}, {Name: "substr", Type: cty.String}, {Name: "replace", Type: cty.String},
+	},
+	Type: function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		pattern := args[1].AsString()
+		if len(pattern) > 1 && strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/") {
+			return stdlib.RegexReplace(args[0], cty.StringVal(pattern[1:len(pattern)-1]), args[2])
+		}
+		return stdlib.Replace(args[0], args[1], args[2])
+	},
+})
+
+// coalesce skips, as in Terraform, empty texts too.
+var coalesce = function.New(&function.Spec{
+	Description: "The first of its arguments that is neither null nor an empty text.",
+	VarParam:    &function.Parameter{Name: "vals", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		types := make([]cty.Type, len(args))
+		for i, a := range args {
+			types[i] = a.Type()
+		}
+		common, _ := convert.UnifyUnsafe(types)
+		if common == cty.NilType {
+			return cty.NilType, errors.New("all arguments must have the same type")
+		}
+		return common, nil
+	},
+	Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
+		for _, a := range args {
+			a, err := convert.Convert(a, result)
+			switch {
+			case err != nil:
+				return cty.NilVal, err
+			case !a.IsKnown():
+				return cty.UnknownVal(result), nil
+			case a.IsNull() || result == cty.String && a.AsString() == "":
+				continue
+			}
+			return a, nil
+		}
+		return cty.NilVal, errors.New("no argument is other than null or empty")
+	},
+})
+
+// flags makes a function of a list of truth values.
+func flags(description string, decides bool) function.Function {
+	return function.New(&function.Spec{
+		Description: description,
+		Params:      []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
+		Type:        function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			unknown := false
+			for it := args[0].ElementIterator(); it.Next(); {
+				_, v := it.Element()
+				switch {
+				case !v.IsKnown():
+					unknown = true
+				case !v.IsNull() && v.True() == decides:
+					return cty.BoolVal(decides), nil
+				case v.IsNull() && !decides:
+					return cty.False, nil
+				}
+			}
+			if unknown {
+				return cty.UnknownVal(cty.Bool), nil
+			}
+			return cty.BoolVal(!decides), nil
+		},
+	})
+}
+
+var (
+	allTrue = flags("Tells whether all elements of a list are true.", false)
+	anyTrue = flags("Tells whether any element of a list is true.", true)
+)
+
+var sum = function.New(&function.Spec{
+	Description: "The sum of a list of numbers.",
+	Params:      []function.Parameter{{Name: "list", Type: cty.List(cty.Number)}},
+	Type:        function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if args[0].LengthInt() == 0 {
+			return cty.NilVal, function.NewArgErrorf(0, "the list is empty")
+		}
+		total := cty.Zero
+		for it := args[0].ElementIterator(); it.Next(); {
+			_, v := it.Element()
+			if v.IsNull() {
+				return cty.NilVal, function.NewArgErrorf(0, "the list has a null in it")
+			}
+			total = total.Add(v)
+		}
+		return total, nil
+	},
+})
+
+var one = function.New(&function.Spec{
+	Description: "The only element of a list or set; null where it is empty.",
+	Params:      []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		switch t := args[0].Type(); {
+		case t.IsListType() || t.IsSetType():
+			return t.ElementType(), nil
+		case t.IsTupleType() && t.Length() == 0:
+			return cty.DynamicPseudoType, nil
+		case t.IsTupleType() && t.Length() == 1:
+			return t.TupleElementType(0), nil
+		}
+		return cty.NilType, function.NewArgErrorf(0, "a list or set with at most one element is wanted")
+	},
+	Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
+		switch args[0].LengthInt() {
+		case 0:
+			return cty.NullVal(result), nil
+		case 1:
+			it := args[0].ElementIterator()
+			it.Next()
+			_, v := it.Element()
+			return v, nil
+		}
+		return cty.NilVal, function.NewArgErrorf(0, "it has %d elements, and at most one is wanted", args[0].LengthInt())
+	},
+})
+
+var indexOf = function.New(&function.Spec{
+	Description: "The number of the first element of a list that equals a value, from 0.",
+	Params:      []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}, {Name: "value", Type: cty.DynamicPseudoType}},
+	Type:        function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if t := args[0].Type(); !t.IsListType() && !t.IsTupleType() {
+			return cty.NilVal, function.NewArgErrorf(0, "a list is wanted")
+		}
+		for it := args[0].ElementIterator(); it.Next(); {
+			i, v := it.Element()
+			if equal, err := stdlib.Equal(v, args[1]); err == nil && equal.IsKnown() && equal.True() {
+				return i, nil
+			}
+		}
+		return cty.NilVal, errors.New("the list has no such element")
+	},
+})
+
+var matchKeys = function.New(&function.Spec{
+	Description: "The elements of one list whose counterparts in a second are in a third.",
+	Params: []function.Parameter{{Name: "values", Type: cty.List(cty.DynamicPseudoType)},
+		{Name: "keys", Type: cty.List(cty.DynamicPseudoType)}, {Name: "searchset", Type: cty.List(cty.DynamicPseudoType)}},
+	Type: func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
+	Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
+		values, keys, wanted := args[0].AsValueSlice(), args[1].AsValueSlice(), args[2].AsValueSlice()
+		if len(values) != len(keys) {
+			return cty.NilVal, fmt.Errorf("there are %d values and %d keys; as many are wanted", len(values), len(keys))
+		}
+		var matched []cty.Value
+		for i, key := range keys {
+			if slices.ContainsFunc(wanted, func(w cty.Value) bool { return w.RawEquals(key) }) {
+				matched = append(matched, values[i])
+			}
+		}
+		if len(matched) == 0 {
+			return cty.ListValEmpty(result.ElementType()), nil
+		}
+		return cty.ListVal(matched), nil
+	},
+})
+
+var transpose = function.New(&function.Spec{
+	Description: "Turns a map of lists of texts round: each text with the keys that had it.",
+	Params:      []function.Parameter{{Name: "values", Type: cty.Map(cty.List(cty.String))}},
+	Type:        function.StaticReturnType(cty.Map(cty.List(cty.String))),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		turned := map[string][]cty.Value{}
+		for it := args[0].ElementIterator(); it.Next(); { // by key
+			key, list := it.Element()
+			for inner := list.ElementIterator(); inner.Next(); {
+				_, v := inner.Element()
+				if v.IsNull() {
+					return cty.NilVal, function.NewArgErrorf(0, "there is a null in it")
+				}
+				turned[v.AsString()] = append(turned[v.AsString()], key)
+			}
+		}
+		if len(turned) == 0 {
+			return cty.MapValEmpty(cty.List(cty.String)), nil
+		}
+		result := map[string]cty.Value{}
+		for text, keys := range turned {
+			result[text] = cty.ListVal(keys)
+		}
+		return cty.MapVal(result), nil
+	},
+})

@@ -1,0 +1,218 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// world makes the functions that ask for files and the environment, as the
+// options let them.
+type world struct{ Options }
+
+// place is a path as the file system of the options knows it.
+func (w world) place(typed string) (string, error) {
+	full := typed
+	if rest, home := strings.CutPrefix(typed, "~/"); home && w.Home != "" {
+		full = filepath.Join(w.Home, rest)
+	}
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(w.Dir, full)
+	}
+	inside := strings.TrimPrefix(filepath.Clean(full), "/")
+	switch {
+	case typed == "":
+		return "", errors.New("the path is empty")
+	case w.Files == nil || !fs.ValidPath(inside) && inside != "":
+		return "", fmt.Errorf("%q cannot be read from here", typed)
+	case inside == "":
+		return ".", nil
+	}
+	return inside, nil
+}
+
+func (w world) read(typed string) ([]byte, error) {
+	at, err := w.place(typed)
+	if err != nil {
+		return nil, err
+	}
+	data, err := fs.ReadFile(w.Files, at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no file %q; paths start in the project's folder", typed)
+	case err != nil:
+		return nil, fmt.Errorf("%q cannot be read: %w", typed, errors.Unwrap(err))
+	}
+	return data, nil
+}
+
+func (w world) readText(typed string) (string, error) {
+	data, err := w.read(typed)
+	if err == nil && !utf8.Valid(data) {
+		err = fmt.Errorf("%q is not text in UTF-8; filebase64 reads it", typed)
+	}
+	return string(data), err
+}
+
+func (w world) file() function.Function {
+	return mapping("The contents of a file, which has to be text.", w.readText, "path")
+}
+
+func (w world) fileDigest(sum func([]byte) []byte, write func([]byte) string) function.Function {
+	return mapping("The contents or the checksum of a file.", func(typed string) (string, error) {
+		data, err := w.read(typed)
+		return write(sum(data)), err
+	}, "path")
+}
+
+func (w world) fileExists() function.Function {
+	return textFunction("Tells whether there is a file.", func(t []string) (cty.Value, error) {
+		at, err := w.place(t[0])
+		if err != nil {
+			return cty.NilVal, err
+		}
+		info, err := fs.Stat(w.Files, at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return cty.False, nil
+		case err != nil:
+			return cty.NilVal, fmt.Errorf("%q cannot be looked at: %w", t[0], errors.Unwrap(err))
+		case !info.Mode().IsRegular():
+			return cty.NilVal, fmt.Errorf("%q is there, and is no file", t[0])
+		}
+		return cty.True, nil
+	}, cty.Bool, "path")
+}
+
+func (w world) fileSet() function.Function {
+	return textFunction("The files of a folder whose paths in it match a pattern, with * and **.", func(t []string) (cty.Value, error) {
+		at, err := w.place(t[0])
+		if err != nil {
+			return cty.NilVal, err
+		}
+		folder, err := fs.Sub(w.Files, at)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		names, err := doublestar.Glob(folder, t[1], doublestar.WithFilesOnly(), doublestar.WithFailOnPatternNotExist())
+		if err != nil && !errors.Is(err, doublestar.ErrPatternNotExist) {
+			return cty.NilVal, fmt.Errorf("the pattern %q: %w", t[1], err)
+		}
+		if len(names) == 0 {
+			return cty.SetValEmpty(cty.String), nil
+		}
+		all := make([]cty.Value, len(names))
+		for i, name := range names {
+			all[i] = cty.StringVal(name)
+		}
+		return cty.SetVal(all), nil
+	}, cty.Set(cty.String), "path", "pattern")
+}
+
+func (w world) path() function.Function {
+	return mapping("A path from the root, of one from the project's folder.", func(typed string) (string, error) {
+		if filepath.IsAbs(typed) {
+			return filepath.Clean(typed), nil
+		}
+		return filepath.Join(w.Dir, typed), nil
+	}, "path")
+}
+
+func (w world) pathExpand() function.Function {
+	return mapping("A path with ~ at its start replaced by the user's home.", func(typed string) (string, error) {
+		rest, home := strings.CutPrefix(typed, "~")
+		switch {
+		case !home || rest != "" && rest[0] != '/':
+			return typed, nil
+		case w.Home == "":
+			return "", errors.New("there is no home folder to put for ~")
+		}
+		return filepath.Join(w.Home, rest), nil
+	}, "path")
+}
+
+// env reads the environment that cosplay runs in.
+func (w world) env() function.Function {
+	return function.New(&function.Spec{
+		Description: "A variable of the environment that cosplay runs in, or a text to take where it is not set.",
+		Params:      []function.Parameter{{Name: "name", Type: cty.String}},
+		VarParam:    &function.Parameter{Name: "default", Type: cty.String, AllowNull: true},
+		Type:        function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			name := args[0].AsString()
+			if w.Env != nil {
+				if set, there := w.Env(name); there {
+					return cty.StringVal(set), nil
+				}
+			}
+			switch len(args) {
+			case 1:
+				return cty.NilVal, fmt.Errorf("%s is not set in the environment; set it, or say what to take then: env(%q, \"...\")", name, name)
+			case 2:
+				return args[1], nil
+			}
+			return cty.NilVal, errors.New("it takes a name and what to take where it is not set")
+		},
+	})
+}
+
+// templateFile fills a template in. In it are the given values alone.
+func (w world) templateFile(functions map[string]function.Function) function.Function {
+	render := func(args []cty.Value) (cty.Value, error) {
+		values := args[1]
+		if t := values.Type(); !isMap(t) {
+			return cty.NilVal, function.NewArgErrorf(1, "a map of values is wanted, like { name = \"a\" }")
+		}
+		text, err := w.readText(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		expr, diags := hclsyntax.ParseTemplate([]byte(text), args[0].AsString(), hcl.InitialPos)
+		if diags.HasErrors() {
+			return cty.NilVal, templateError(diags)
+		}
+		scope := &hcl.EvalContext{Variables: values.AsValueMap(), Functions: functions}
+		for _, mention := range expr.Variables() {
+			if _, there := scope.Variables[mention.RootName()]; !there {
+				return cty.NilVal, fmt.Errorf("%s mentions %s, which is not among its values; the second argument gives them", mention.SourceRange(), mention.RootName())
+			}
+		}
+		result, diags := expr.Value(scope)
+		if diags.HasErrors() {
+			return cty.NilVal, templateError(diags)
+		}
+		return result, nil
+	}
+	return function.New(&function.Spec{
+		Description: "A file as a template, filled in with values.",
+		Params:      []function.Parameter{{Name: "path", Type: cty.String}, {Name: "vars", Type: cty.DynamicPseudoType}},
+		Type: func(args []cty.Value) (cty.Type, error) {
+			if !args[0].IsKnown() || !args[1].IsWhollyKnown() {
+				return cty.DynamicPseudoType, nil
+			}
+			result, err := render(args)
+			if err != nil {
+				return cty.NilType, err
+			}
+			return result.Type(), nil
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return render(args) },
+	})
+}
+
+func templateError(diags hcl.Diagnostics) error {
+	d := diags[0]
+	if d.Subject == nil {
+		return fmt.Errorf("%s: %s", lower(d.Summary), d.Detail)
+	}
+	return fmt.Errorf("%s: %s: %s", d.Subject, lower(d.Summary), d.Detail)
+}

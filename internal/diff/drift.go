@@ -213,7 +213,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 // container goes on with the one that it was made from, so it is only told.
 func imageDrift(was resource.PriorSession, c resource.Container, live resource.Live) []Drift {
 	host, _ := live.Host(was.Slice.Host)
-	if was.Box == nil || host.Engine == nil || c.Image == "" {
+	if was.Box == nil || host.Engine == nil || c.Image == "" || was.Container.Foreign {
 		return nil
 	}
 	now := host.Engine.Images[was.Box.Image]

@@ -36,7 +36,8 @@ func setUp(want resource.DesiredGPU, desired resource.Desired, g resource.GPU, p
 		c.Action, c.Baseline, c.LockBefore = Create, &book.Baseline, book.LockBefore
 	default:
 		told := o.BaselineClockMHz[want.Host]
-		c.Action, c.Baseline, c.LockBefore = Create, baseline(g, told), told == 0 && g.LooksLocked()
+		c.Action = Create
+		c.Baseline, c.LockBefore = Baseline(g, told)
 	}
 	us, known := book.Holder(prior.Lineage)
 	c.Others, c.Whole = book.Others(prior.Lineage), wantsWhole(want, desired)
@@ -198,15 +199,16 @@ func news(now, known resource.Settings) resource.Settings {
 
 func same[T comparable](a, b *T) bool { return a != nil && b != nil && *a == *b }
 
-// baseline is what a GPU is like before cosplay touches it. A clock lock cannot
-// be read: it is what the configuration tells, or nothing.
-func baseline(g resource.GPU, clockMHz int) *resource.Settings {
-	b := &resource.Settings{Persistence: &g.Persistence, PowerMW: &g.PowerMW}
+// Baseline is what a GPU is like before cosplay touches it. A clock lock cannot
+// be read: it is what the configuration tells, in MHz, or nothing; lockBefore
+// says that there seems to be one all the same.
+func Baseline(g resource.GPU, toldMHz int) (b *resource.Settings, lockBefore bool) {
+	b = &resource.Settings{Persistence: &g.Persistence, PowerMW: &g.PowerMW}
 	if g.Model.MIG() {
 		b.MIG = &g.MIG
 	}
-	if clockMHz != 0 {
-		b.ClockMHz = &clockMHz
+	if toldMHz != 0 {
+		b.ClockMHz = &toldMHz
 	}
-	return b
+	return b, toldMHz == 0 && g.LooksLocked()
 }

@@ -99,6 +99,8 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		c.Container = Remake
 	}
 	switch {
+	case was.Container != nil && was.Container.Foreign && c.Container == Remake:
+		c.Action, c.Reason = Replace, "its container was imported and not made by cosplay: it is made anew, what runs in it ends"
 	case was.Slice != want.Slice:
 		c.Action = Replace
 	case c.Slice == Make:

@@ -63,6 +63,13 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		p = put(p, s)
 	case MoveSessions:
 		p = p.Rename(op.Moves)
+	case Adopt:
+		if g := op.GPU; g != nil {
+			if _, held := p.GPU(g.Host, g.UUID); !held {
+				p.GPUs = append(p.GPUs, *g)
+			}
+		}
+		p = put(p, op.Session)
 	case Forget:
 		p.Sessions = slices.DeleteFunc(p.Sessions, func(s resource.PriorSession) bool { return s.Address == op.Address })
 	}

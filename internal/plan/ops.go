@@ -115,6 +115,12 @@ type (
 	Record struct {
 		Session resource.Session `json:"session"`
 	}
+	// Adopt takes what is there already into the state: as the slice or container of
+	// a session, with its GPU.
+	Adopt struct {
+		Session resource.PriorSession `json:"session"`
+		GPU     *resource.PriorGPU    `json:"gpu,omitempty"` // nil where the state has it, or it is not in hand
+	}
 	// Forget drops a session of which nothing is left, or that is cosplay's no
 	// longer.
 	Forget struct {
@@ -151,13 +157,14 @@ func (EnsureImage) kind() string    { return "ensure-image" }
 func (Prepare) kind() string        { return "prepare" }
 func (Unprepare) kind() string      { return "unprepare" }
 func (Record) kind() string         { return "record" }
+func (Adopt) kind() string          { return "adopt" }
 func (Forget) kind() string         { return "forget" }
 func (MoveSessions) kind() string   { return "move-sessions" }
 
 // Bookkeeping reports whether an operation touches nothing but the state.
 func Bookkeeping(op Op) bool {
 	switch op.(type) {
-	case HoldGPU, DoubtClock, NoteBoot, Record, Forget, MoveSessions:
+	case HoldGPU, DoubtClock, NoteBoot, Record, Adopt, Forget, MoveSessions:
 		return true
 	}
 	return false
@@ -212,6 +219,7 @@ var readers = map[string]func([]byte) (Op, error){
 	"prepare":         reader[Prepare],
 	"unprepare":       reader[Unprepare],
 	"record":          reader[Record],
+	"adopt":           reader[Adopt],
 	"forget":          reader[Forget],
 	"move-sessions":   reader[MoveSessions],
 }

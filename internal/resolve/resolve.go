@@ -203,14 +203,9 @@ func (r *resolver) requests() {
 			r.waiting = append(r.waiting, was.Session) // until its GPU is back
 			continue
 		}
-		want := resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit}
-		if s.GPU != nil {
-			host, _ := r.live.Host(s.Host)
-			g, ok := r.find(host, *s.GPU)
-			if !ok {
-				continue
-			}
-			want.GPU = g.UUID
+		want, ok := r.request(s)
+		if !ok {
+			continue
 		}
 		request := place.Request{Address: s.Address, Want: want, Target: s.Target}
 		if made && was.Request.Equal(want) && r.stays(was) {
@@ -232,6 +227,25 @@ func (r *resolver) leave() {
 			r.wanted = append(r.wanted, place.Request{Address: was.Address, Want: was.Request, Target: was.Target, Kept: &was.Slice})
 		}
 	}
+}
+
+// request is what decides where a session goes, unless its GPU cannot be found.
+func (r *resolver) request(s config.Session) (want resource.Request, ok bool) {
+	want = resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit}
+	if s.GPU == nil {
+		return want, true
+	}
+	host, _ := r.live.Host(s.Host)
+	g, ok := r.find(host, *s.GPU)
+	want.GPU = g.UUID
+	return want, ok
+}
+
+// Request is what a session of the configuration asks of placement.
+func Request(s config.Session, live resource.Live) (resource.Request, hcl.Diagnostics) {
+	r := resolver{live: live}
+	want, _ := r.request(s)
+	return want, r.diags
 }
 
 // there reports whether the GPU of a slice is.
@@ -353,10 +367,7 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 		requests[w.Address] = w.Want
 	}
 	d := resource.Desired{Sessions: r.waiting}
-	taken := map[string]bool{} // IDs; a session that was moved may be called after another's address
-	for _, s := range r.prior.Sessions {
-		taken[s.ID] = true
-	}
+	taken := takenIDs(r.prior)
 	for _, setup := range result.GPUs {
 		d.GPUs = append(d.GPUs, r.explained(resource.DesiredGPU(setup)))
 	}
@@ -397,6 +408,19 @@ func (r *resolver) fill(s config.Session, session *resource.Session) {
 	session.Command, session.Workspace, session.Env, session.Strict, session.Box = s.Command, s.Workspace, s.Env, s.Strict, nil
 	r.box(s, session)
 }
+
+// takenIDs are the names that sessions have on their hosts: one that was moved
+// may be called after another's address.
+func takenIDs(prior resource.Prior) map[string]bool {
+	taken := map[string]bool{}
+	for _, s := range prior.Sessions {
+		taken[s.ID] = true
+	}
+	return taken
+}
+
+// SessionID is what a session that is new to a state is called on its host.
+func SessionID(a resource.Address, prior resource.Prior) string { return freeID(a, takenIDs(prior)) }
 
 // freeID is what a new session is called on its host: after its address, with a
 // number behind it where another is called so.

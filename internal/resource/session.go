@@ -159,6 +159,7 @@ type Container struct {
 	Image   string `json:"image,omitempty"`    // ID of the image that it runs
 	SSHPort int    `json:"ssh_port,omitempty"` // on the host; 0 without ssh
 	Damaged string `json:"damaged,omitempty"`  // what of the disguise is not as it was written, in words; as seen
+	Foreign bool   `json:"foreign,omitempty"`  // imported: cosplay did not make it, and knows it by its ID alone
 }
 
 // Runtimes, by the names that the configuration and the state use.
@@ -305,15 +306,20 @@ func (c Container) Compare(o Container) int {
 type Owner struct {
 	Lineage    string
 	Key        string
-	Containers []string // IDs of containers that the state has
+	Containers []string    // IDs of containers that the state has
+	Imported   []Container // that cosplay did not make, and that the state has all the same
 }
 
 // Owner is the state's own.
 func (p Prior) Owner() Owner {
 	o := Owner{Lineage: p.Lineage, Key: p.Key}
 	for _, s := range p.Sessions {
-		if s.Container != nil {
-			o.Containers = append(o.Containers, s.Container.ID)
+		if s.Container == nil {
+			continue
+		}
+		o.Containers = append(o.Containers, s.Container.ID)
+		if s.Container.Foreign {
+			o.Imported = append(o.Imported, *s.Container)
 		}
 	}
 	return o

@@ -39,7 +39,7 @@ func (r Runtime) List(ctx context.Context) ([]resource.Container, error) {
 		}
 		return nil, nil
 	}
-	found, err := r.ours(ctx)
+	found, err := r.ours(ctx, "")
 	if err != nil {
 		return nil, err
 	}

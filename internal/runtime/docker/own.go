@@ -100,10 +100,43 @@ func furnished(c container.Summary) bool {
 	})
 }
 
-// ours are the containers of this state and host, which may have further labels.
-func (r Runtime) ours(ctx context.Context, labels ...string) ([]container.Summary, error) {
+// ours are the containers of this state and host, of one session or of all.
+func (r Runtime) ours(ctx context.Context, session string) ([]container.Summary, error) {
+	var labels []string
+	if session != "" {
+		labels = append(labels, labelSession+"="+session)
+	}
 	found, err := r.claimed(ctx, labels...)
-	return slices.DeleteFunc(found, func(c container.Summary) bool { return !r.owns(c) }), err
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(c container.Summary) bool { return !r.owns(c) })
+	for _, c := range r.Owner.Imported {
+		if c.Host != r.Host || session != "" && c.Session != session {
+			continue
+		}
+		imported, err := r.imported(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, imported...)
+	}
+	return found, nil
+}
+
+// imported is a container that cosplay did not make, with the labels by which
+// its session finds it. What it was made from nobody knows.
+func (r Runtime) imported(ctx context.Context, c resource.Container) ([]container.Summary, error) {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	found, err := r.Engine.client.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("id", c.ID))})
+	if err != nil {
+		return nil, explain("looking for the container "+short(c.ID), err, subject{})
+	}
+	for i := range found {
+		found[i].Labels = map[string]string{labelLineage: r.Owner.Lineage, labelHost: r.Host, labelSession: c.Session}
+	}
+	return found, nil
 }
 
 // claimed are the containers that say so.
@@ -144,7 +177,7 @@ func pick(session string, found []container.Summary) (container.Summary, error) 
 
 // find looks for a session's container, whatever it is called now; nil is none.
 func (r Runtime) find(ctx context.Context, session string) (*container.InspectResponse, error) {
-	found, err := r.ours(ctx, labelSession+"="+session)
+	found, err := r.ours(ctx, session)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -167,6 +200,22 @@ func (r Runtime) inspect(ctx context.Context, ref string) (*container.InspectRes
 		return nil, explain("looking at the container "+ref, err, subject{name: ref})
 	}
 	return &there, nil
+}
+
+// Stranger is a container by whatever name or ID, for who is to be its owner from
+// now on, with the lineage and the host that its labels name. nil is none.
+func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Container, name, lineage, host string, err error) {
+	there, err := r.inspect(ctx, ref)
+	if err != nil || there == nil {
+		return nil, "", "", "", err
+	}
+	state := resource.Stopped
+	if there.State.Running {
+		state = resource.Running
+	}
+	l := there.Config.Labels
+	return &resource.Container{ID: there.ID, Host: r.Host, Runtime: resource.RuntimeDocker, State: state, Image: there.Image, Foreign: true},
+		strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
 }
 
 // nameTaken is an error in words where somebody else's container bears the name

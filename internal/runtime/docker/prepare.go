@@ -266,9 +266,10 @@ func (r Runtime) Unprepare(ctx context.Context, session string) error {
 }
 
 // dismiss removes a container of ours. Where a command of the user's runs in it,
-// that is asked to end first; cosplay-init gives it a while.
+// that is asked to end first; cosplay-init gives it a while. So is what runs in
+// one that was imported.
 func (r Runtime) dismiss(ctx context.Context, there *container.InspectResponse) error {
-	if there.State.Running && there.Config.Labels[labelCommand] != "" {
+	if l := there.Config.Labels; there.State.Running && (l[labelCommand] != "" || l[labelSeal] == "") {
 		// What this cannot end is removed all the same.
 		_ = r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{})
 	}

@@ -1,0 +1,310 @@
+package project
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/config"
+	"cosplay/internal/diff"
+	"cosplay/internal/plan"
+	"cosplay/internal/resolve"
+	"cosplay/internal/resource"
+)
+
+// finder looks for what is to be imported.
+type finder struct {
+	*Project
+	prior  resource.Prior
+	live   resource.Live
+	wanted config.Session
+	id     string
+}
+
+// find tries what the project has made, then slices, then containers.
+func (f *finder) find(ctx context.Context) (*Import, error) {
+	v := f.stateView(f.live)
+	if v.Fault != "" {
+		return nil, fmt.Errorf("the state %s cannot be added to: %s. cosplay state rebuild makes it anew", v.Path, v.Fault)
+	}
+	parties := f.ownParties(v, f.live)
+	own := parties[len(parties)-1]
+	has, failures := f.recoverParty(ctx, own, f.live, nil)
+	if len(failures) > 0 {
+		return nil, errors.Join(failures...)
+	}
+	for _, s := range has.prior.Sessions {
+		if !f.means(s) {
+			continue
+		}
+		if known, there := f.prior.Session(s.Address); there && known.ID == s.ID {
+			return nil, fmt.Errorf("%s is in the state already, as %s; cosplay state mv gives it another address", f.id, s.Address)
+		}
+		return f.ours(s, has)
+	}
+	if found, err := f.slice(own.holder.Lineage); found != nil || err != nil {
+		return found, err
+	}
+	if found, err := f.container(ctx, own.holder.Lineage); found != nil || err != nil {
+		return found, err
+	}
+	if strings.HasPrefix(f.id, "GPU-") {
+		return nil, fmt.Errorf("%s is a whole GPU, of which there is nothing to import: a session takes it with cosplay apply", f.id)
+	}
+	return nil, fmt.Errorf("host %q has no %q to import: name a MIG slice by its UUID (nvidia-smi -L), a container by its name or ID (docker ps -a), or what is left of a session by its name", f.wanted.Host, f.id)
+}
+
+// means tells whether a session of the project's is what is asked for.
+func (f *finder) means(s resource.PriorSession) bool {
+	if s.Handle != nil && s.Handle.UUID == f.id || s.ID == f.id {
+		return true
+	}
+	c := s.Container
+	switch {
+	case c == nil:
+		return false
+	case c.Runtime == resource.RuntimeProcess:
+		path, err := filepath.Abs(f.id)
+		return err == nil && path == c.ID
+	}
+	return f.id == resource.ContainerPrefix+s.ID || f.id == c.ID || len(f.id) >= shortest && strings.HasPrefix(c.ID, f.id)
+}
+
+// shortest is the least of a container's ID that stands for it.
+const shortest = 12
+
+// ours is what the project has made itself, and its state does not have.
+func (f *finder) ours(s resource.PriorSession, has recovered) (*Import, error) {
+	if err := f.onItsHost(s.Slice.Host, s.Slice.GPU); err != nil {
+		return nil, err
+	}
+	if s.Target.Key == "" { // nothing tells what it was to be
+		whole, err := f.resolved(s.ID, s.Slice, s.Handle)
+		if err != nil {
+			return nil, err
+		}
+		s.Session = whole
+	}
+	s.Address = f.wanted.Address
+	if f.prior.Lineage == "" {
+		f.prior.Lineage, f.prior.Key = has.prior.Lineage, has.prior.Key
+	}
+	found := &Import{ID: f.id, Session: s, Notes: has.notes}
+	found.GPU, _ = f.live.GPU(s.Slice.Host, s.Slice.GPU)
+	if s.Container != nil && s.Runtime == resource.RuntimeDocker {
+		found.Name = resource.ContainerPrefix + s.ID
+		found.Unproven = slices.ContainsFunc(has.unproven, func(c resource.Container) bool { return c.ID == s.Container.ID })
+	}
+	var gpu *resource.PriorGPU
+	if g, held := has.prior.GPU(s.Slice.Host, s.Slice.GPU); held {
+		gpu = &g
+	}
+	found.steps = adopting(f.prior, has.prior.BootIDs[s.Slice.Host], s, gpu, nil)
+	return found, nil
+}
+
+// slice is a MIG slice that somebody made by hand.
+func (f *finder) slice(lineage string) (*Import, error) {
+	made, there := f.liveSlice()
+	if !there {
+		return nil, nil
+	}
+	page, inHand := f.live.Held(made.Host, made.GPU)
+	for _, o := range page.Others(lineage) {
+		if slices.ContainsFunc(o.Slices, func(s resource.LiveSlice) bool { return s.UUID == made.UUID || s.UUID == "" && s.Start == made.Start }) {
+			return nil, fmt.Errorf("the slice %s belongs to another project, with its state in %s: take it out there first, cosplay --state %s state rm, or destroy it there", made.UUID, o.State, o.State)
+		}
+	}
+	if err := f.mayHave(made); err != nil {
+		return nil, err
+	}
+	session, err := f.resolved("", made.Slice, &made.Handle)
+	if err != nil {
+		return nil, err
+	}
+	found := &Import{ID: f.id, Foreign: true, Session: resource.PriorSession{Session: session, Handle: &made.Handle}}
+	found.GPU, _ = f.live.GPU(made.Host, made.GPU)
+	for _, p := range found.GPU.Processes {
+		if p.GPUInstance != nil && *p.GPUInstance == made.GPUInstance {
+			found.Users = append(found.Users, p)
+		}
+	}
+	take := plan.TakeGPU{Host: made.Host, GPU: made.GPU, Slices: []resource.LiveSlice{made}}
+	for _, o := range page.Others(lineage) {
+		take.Others = append(take.Others, o.Lineage)
+	}
+	switch held, ours := f.prior.GPU(made.Host, made.GPU); {
+	case ours:
+		take.Baseline, take.LockBefore = held.Baseline, held.LockBefore
+	case inHand:
+		take.Baseline, take.LockBefore = page.Baseline, page.LockBefore
+	default:
+		baseline, lockBefore := diff.Baseline(found.GPU, f.diffOptions().BaselineClockMHz[made.Host])
+		take.Baseline, take.LockBefore = *baseline, lockBefore
+	}
+	host, _ := f.live.Host(made.Host)
+	found.steps = adopting(f.prior, host.BootID, found.Session, nil, &take)
+	return found, nil
+}
+
+// liveSlice finds the slice with the UUID on any host.
+func (f *finder) liveSlice() (resource.LiveSlice, bool) {
+	for _, host := range f.live.Hosts {
+		for _, g := range host.GPUs {
+			for _, s := range g.Slices {
+				if s.UUID == f.id && s.UUID != "" {
+					s.Host = host.Name
+					return s, true
+				}
+			}
+		}
+	}
+	return resource.LiveSlice{}, false
+}
+
+// mayHave holds a foreign slice against what the configuration says of its host
+// and its session.
+func (f *finder) mayHave(s resource.LiveSlice) error {
+	if err := f.onItsHost(s.Host, s.GPU); err != nil {
+		return err
+	}
+	host, err := f.hostOf(s.Host)
+	if err != nil {
+		return err
+	}
+	if !host.Manage.Slices {
+		return fmt.Errorf("host %q leaves slices out of manage, so one that is imported could never be removed: add \"slices\" to manage", s.Host)
+	}
+	g, _ := f.live.GPU(s.Host, s.GPU)
+	if len(host.GPUs) > 0 && !slices.ContainsFunc(host.GPUs, func(o config.GPUSelector) bool { return o.Matches(g) }) {
+		return fmt.Errorf("GPU %d is not among the gpus of host %q, and is not touched: add it there", g.Index, s.Host)
+	}
+	if h := f.hosts[s.Host]; h.rooted {
+		return fmt.Errorf("that a slice which cosplay did not make is this project's from now on, the host's ledger believes root alone: sudo cosplay import %s %s", f.wanted.Address, f.id)
+	}
+	if p, _ := g.Model.Profile(s.Profile); p.MemoryMiB < f.wanted.Target.MemoryMiB {
+		return fmt.Errorf("%s needs %d MiB, and the slice %s (%s) has %d: import a larger one, or choose a smaller target", f.wanted.Address, f.wanted.Target.MemoryMiB, s.UUID, s.Profile, p.MemoryMiB)
+	}
+	return nil
+}
+
+// onItsHost refuses what is not where the configuration wants the session.
+func (f *finder) onItsHost(host, gpu string) error {
+	if host != f.wanted.Host {
+		return fmt.Errorf("%s is on host %q, but the configuration wants %s on %q: mend its host", f.id, host, f.wanted.Address, f.wanted.Host)
+	}
+	g, there := f.live.GPU(host, gpu)
+	if f.wanted.GPU != nil && there && !f.wanted.GPU.Matches(g) {
+		return fmt.Errorf("%s is on GPU %d, but the configuration wants %s on GPU %s: mend its gpu, or leave that out", f.id, g.Index, f.wanted.Address, f.wanted.GPU)
+	}
+	return nil
+}
+
+// resolved is the session as the configuration wants it, in a slice that is
+// there. id is what it is called on its host; "" leaves that open.
+func (f *finder) resolved(id string, slice resource.Slice, handle *resource.Handle) (resource.Session, error) {
+	request, diags := resolve.Request(f.wanted, f.live)
+	if diags.HasErrors() {
+		return resource.Session{}, inWords(diags)
+	}
+	id = cmp.Or(id, resolve.SessionID(f.wanted.Address, f.prior))
+	w := f.wanted
+	begun := resource.PriorSession{Handle: handle, Session: resource.Session{Address: w.Address, ID: id, Target: w.Target, Request: request, Slice: slice,
+		Command: w.Command, Workspace: w.Workspace, Env: w.Env, Strict: w.Strict}}
+	s, err := f.placed(plan.Fold(f.prior, plan.Adopt{Session: begun}, plan.Made{}))
+	if err == nil && s.Slice != slice {
+		err = fmt.Errorf("%s cannot have the slice at slot %d, %s: cosplay fit %s tells what suits it", f.wanted.Address, slice.Start, slice.Profile, f.wanted.Target.Key)
+	}
+	return s, err
+}
+
+// placed is the session as a plan for all of them would have it.
+func (f *finder) placed(prior resource.Prior) (resource.Session, error) {
+	who, err := person(f.Intent)
+	if err != nil {
+		return resource.Session{}, err
+	}
+	desired, diags := resolve.Desired(f.Intent, who, prior, f.live, resolve.Scope{})
+	for _, s := range desired.Sessions {
+		if s.Address == f.wanted.Address {
+			return s, nil
+		}
+	}
+	return resource.Session{}, inWords(diags)
+}
+
+// inWords are the errors among diagnostics, for who has no place in a file to
+// show.
+func inWords(diags hcl.Diagnostics) error {
+	var all []error
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			all = append(all, fmt.Errorf("%s. %s", d.Summary, d.Detail))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// container is a container in Docker that cosplay did not make.
+func (f *finder) container(ctx context.Context, lineage string) (*Import, error) {
+	h, err := f.openHost(ctx)
+	if err != nil || h.engine == nil {
+		return nil, err
+	}
+	c, name, of, host, err := h.docker(f.prior.Owner()).Stranger(ctx, f.id)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	switch {
+	case h.runtime != resource.RuntimeDocker:
+		return nil, fmt.Errorf("%s is a container, and sessions of host %q run as processes: write runtime = \"docker\" in its block", name, h.config.Name)
+	case of != "" && of != lineage:
+		return nil, fmt.Errorf("the container %s belongs to another project, with lineage %s%s", name, of, f.whereabouts(of))
+	case of != "" && host != h.config.Name:
+		return nil, fmt.Errorf("the container %s is of host %q, and %s is wanted on %q", name, host, f.wanted.Address, h.config.Name)
+	}
+	for _, s := range f.prior.Sessions {
+		if s.Container != nil && s.Container.ID == c.ID {
+			return nil, fmt.Errorf("%s is in the state already, as %s; cosplay state mv gives it another address", f.id, s.Address)
+		}
+	}
+	session, err := f.placed(f.prior)
+	if err != nil {
+		return nil, err
+	}
+	c.Session = session.ID
+	found := &Import{ID: f.id, Foreign: true, Name: name, Session: resource.PriorSession{Session: session, Container: c}}
+	live, _ := f.live.Host(h.config.Name)
+	found.steps = adopting(f.prior, live.BootID, found.Session, nil, nil)
+	return found, nil
+}
+
+func (f *finder) openHost(ctx context.Context) (*host, error) {
+	c, err := f.hostOf(f.wanted.Host)
+	if err != nil {
+		return nil, err
+	}
+	return f.connect(ctx, c, f.prior)
+}
+
+// whereabouts tells where the state of a lineage is, as far as ledgers know.
+func (f *finder) whereabouts(lineage string) string {
+	for _, h := range holders(f.live) {
+		switch {
+		case h.Lineage != lineage:
+		case at(h, f.Store.Path):
+			return ": that of a state which was here before. cosplay state rebuild --lineage makes it anew, cosplay reset --holder takes it away"
+		case isGone(h):
+			return fmt.Sprintf(", whose state %s is gone: cosplay reset --holder %s takes away what it left", h.State, lineage[:min(8, len(lineage))])
+		default:
+			return fmt.Sprintf(", whose state is %s: take it out there first", h.State)
+		}
+	}
+	return ": its own state alone can give it away"
+}

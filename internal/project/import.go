@@ -1,0 +1,120 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"cosplay/internal/config"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+)
+
+// Import is something that exists and is to be in the state from now on.
+type Import struct {
+	ID       string // as it was asked for
+	Session  resource.PriorSession
+	GPU      resource.GPU       // that it is on; without a UUID where there is none yet
+	Name     string             // of a container in Docker
+	Foreign  bool               // cosplay did not make it, but removes it from now on
+	Unproven bool               // only labels say that cosplay made it
+	Users    []resource.Process // that run in a foreign slice
+	Notes    []string
+
+	steps []plan.Step
+}
+
+// Steps are what makes it so. They come before all others of a plan.
+func (i *Import) Steps() []plan.Step { return slices.Clone(i.steps) }
+
+// Into is a state as it will be with it.
+func (i *Import) Into(prior resource.Prior) resource.Prior {
+	for _, s := range i.steps {
+		prior = plan.Fold(prior, s.Do.Op, plan.Made{})
+	}
+	return prior
+}
+
+// PlanImport finds what an ID means, for a session that is in the configuration
+// and not in the state: the UUID of a MIG slice, the name or ID of a container,
+// or the name of a session on its host. Nothing is changed, but that a state
+// which was lost gets the lineage and the key back that prove what was found:
+// the prior that is returned is the one to go on with.
+func (p *Project) PlanImport(ctx context.Context, prior resource.Prior, live resource.Live, to resource.Address, id string) (*Import, resource.Prior, error) {
+	f := finder{Project: p, prior: prior, live: live, id: id}
+	i := slices.IndexFunc(p.Intent.Sessions, func(s config.Session) bool { return s.Address == to })
+	if i < 0 {
+		return nil, prior, fmt.Errorf("the configuration has no %s: write its block there first, for what is in the state alone is removed by the next apply", to)
+	}
+	f.wanted = p.Intent.Sessions[i]
+	if was, there := prior.Session(to); there {
+		return nil, prior, fmt.Errorf("%s is in the state already, with %s. To give it another, forget it first: cosplay state rm %s", to, things(was), to.Short())
+	}
+	found, err := f.find(ctx)
+	if err != nil {
+		return nil, prior, err
+	}
+	return found, f.prior, nil
+}
+
+// things are what a session has, in words.
+func things(s resource.PriorSession) string {
+	switch {
+	case s.Handle != nil && s.Handle.UUID != "":
+		return "the slice " + s.Handle.UUID
+	case s.Container != nil:
+		return "a " + resource.ContainerWord(s.Runtime)
+	}
+	return "something of its own"
+}
+
+// BeginImport looks at the world for an import, under the lock that the caller
+// has taken.
+func (p *Project) BeginImport(ctx context.Context, to resource.Address, id string) (*Import, Outlook, error) {
+	var (
+		o   Outlook
+		err error
+	)
+	if o.Prior, o.Live, err = p.Refresh(ctx); err != nil {
+		return nil, o, err
+	}
+	var found *Import
+	found, o.Prior, err = p.PlanImport(ctx, o.Prior, o.Live, to, id)
+	return found, o, err
+}
+
+// CarryOutImport takes it into the state and, where that did not have it, into
+// the host's ledger.
+func (p *Project) CarryOutImport(ctx context.Context, i *Import, o Outlook) (resource.Prior, error) {
+	todo := &plan.Plan{FormatVersion: plan.FormatVersion, Basis: plan.NewBasis(o.Prior, o.Live), Steps: i.steps}
+	result, err := p.Apply(ctx, todo, o.Prior, o.Live, ApplyOptions{Parallelism: 1})
+	for _, f := range result.Failures {
+		err = errors.Join(err, f.Err)
+	}
+	if err == nil && len(result.NotTried) > 0 {
+		err = fmt.Errorf("it was stopped before it was done; cosplay import does it again")
+	}
+	return result.Prior, err
+}
+
+// adopting are the steps that take a session with what it has into the state.
+// take is what the host's ledger has to be told first; nil for nothing.
+func adopting(prior resource.Prior, boot string, s resource.PriorSession, gpu *resource.PriorGPU, take *plan.TakeGPU) []plan.Step {
+	var (
+		steps []plan.Step
+		needs []string
+	)
+	add := func(id, group, title string, op plan.Op) {
+		steps = append(steps, plan.Step{ID: id, Group: group, Title: title, Needs: slices.Clone(needs), Do: plan.OpJSON{Op: op}})
+		needs = append(needs, id)
+	}
+	if host := s.Slice.Host; !prior.Holds(host) && prior.BootIDs[host] != boot {
+		add("import/host."+host+"/boot", "host."+host, host+": note this boot", plan.NoteBoot{Host: host, BootID: boot})
+	}
+	if take != nil {
+		add("import/"+s.Address.String()+"/take", take.GPU, fmt.Sprintf("note that slice %s is of %s", s.Slice, s.Address), *take)
+	}
+	add("import/"+s.Address.String(), s.Address.String(), s.Address.String()+": take it into the state", plan.Adopt{Session: s, GPU: gpu})
+	return steps
+}

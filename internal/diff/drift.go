@@ -131,14 +131,15 @@ func lockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
 	return forgotten || g.LockState(*was.Applied.ClockMHz) == resource.LockLifted
 }
 
-// ForeignProcesses are somebody else's programs that use the GPU.
+// ForeignProcesses are somebody else's programs that use the GPU. A slice is its
+// session's alone; a whole GPU anybody can use.
 func ForeignProcesses(g resource.GPU, prior resource.Prior) []resource.Process {
 	own := func(p resource.Process) bool {
 		return slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool {
 			if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID {
 				return false
 			}
-			return s.Slice.Whole() || (p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
+			return s.Slice.Whole() && p.Session == s.ID || (p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
 		})
 	}
 	return slices.DeleteFunc(slices.Clone(g.Processes), own)

@@ -49,7 +49,7 @@ func (f *Flight) switching(c diff.GPUChange, g resource.GPU) {
 func (f *Flight) sessionOf(g resource.GPU, p resource.Process) (resource.PriorSession, bool) {
 	i := slices.IndexFunc(f.Prior.Sessions, func(s resource.PriorSession) bool {
 		return s.Slice.Host == g.Host && s.Slice.GPU == g.UUID &&
-			(s.Slice.Whole() || p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
+			(s.Slice.Whole() && p.Session == s.ID || p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
 	})
 	if i < 0 {
 		return resource.PriorSession{}, false

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -125,18 +124,4 @@ func (h *host) checkSessions(ctx context.Context, f *preflight.Flight, owner res
 		f.Session(c.Address, survey.Check(ctx, *c.After, f.Gone(c))...)
 	}
 	return nil
-}
-
-// nameProcesses adds what the programs on the GPUs are called.
-func nameProcesses(live resource.Live) {
-	for _, h := range live.Hosts {
-		for _, g := range h.GPUs {
-			for i := range g.Processes {
-				name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", g.Processes[i].PID))
-				if err == nil { // it may have ended, or run where we cannot look
-					g.Processes[i].Name = strings.TrimSpace(string(name))
-				}
-			}
-		}
-	}
 }

@@ -78,7 +78,7 @@ func TestLedgerInTheWay(t *testing.T) {
 
 func TestNameProcesses(t *testing.T) {
 	live := resource.Live{Hosts: []resource.Host{{GPUs: []resource.GPU{{Processes: []resource.Process{{PID: os.Getpid()}, {PID: 1 << 30}}}}}}}
-	nameProcesses(live)
+	nameProcesses(live, resource.Prior{})
 	comm, err := os.ReadFile("/proc/self/comm")
 	if err != nil {
 		t.Fatal(err)

@@ -215,7 +215,7 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 		sources = append(sources, open.source(owner))
 	}
 	live, err := observe.Read(ctx, sources, complete)
-	nameProcesses(live)
+	nameProcesses(live, prior)
 	return live, err
 }
 

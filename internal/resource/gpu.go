@@ -109,6 +109,7 @@ type Process struct {
 	Name        string `json:"name,omitempty"`
 	MemoryMiB   int    `json:"memory_mib"`
 	GPUInstance *int   `json:"gpu_instance,omitempty"` // the MIG slice that it runs in; nil on the whole GPU
+	Session     string `json:"session,omitempty"`      // ID of the project's session that it is known to run in; on a whole GPU alone
 }
 
 // Slice is the part of a physical GPU that a session gets. It is named by what

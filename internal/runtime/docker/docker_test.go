@@ -353,3 +353,21 @@ func TestIsolate(t *testing.T) {
 		t.Errorf("the host's name is %q", got)
 	}
 }
+
+// TestRuns: what runs in a container is known by the kernel's word.
+func TestRuns(t *testing.T) {
+	w := newWorld(t)
+	made := w.prepare(t)
+	there, err := w.inspect(context.Background(), made.ID)
+	if err != nil || there == nil {
+		t.Fatal(there, err)
+	}
+	for pid, want := range map[int]bool{there.State.Pid: true, os.Getpid(): false, 1 << 30: false} {
+		if Runs(pid, made) != want {
+			t.Errorf("pid %d in the container: %v", pid, !want)
+		}
+	}
+	if Runs(os.Getpid(), resource.Container{}) {
+		t.Error("everything runs in a container without an ID")
+	}
+}

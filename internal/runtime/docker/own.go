@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -245,6 +246,13 @@ func (r Runtime) rename(ctx context.Context, session string, there *container.In
 		return explain("giving the container "+strings.TrimPrefix(there.Name, "/")+" its name "+Name(session)+" back", err, subject{name: Name(session)})
 	}
 	return nil
+}
+
+// Runs tells whether a program runs in a container: the kernel has it in the
+// container's control group, which bears its ID.
+func Runs(pid int, c resource.Container) bool {
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	return err == nil && c.ID != "" && strings.Contains(string(groups), c.ID)
 }
 
 // short is an ID as the docker command prints it.

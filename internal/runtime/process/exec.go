@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,10 +13,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"cosplay/internal/disguise"
+	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
 
@@ -99,4 +102,44 @@ func merged(base []string, set map[string]string) []string {
 		all = append(all, name+"="+set[name])
 	}
 	return all
+}
+
+// generations is how far up it is looked for who started a program.
+const generations = 64
+
+// Runs tells whether a program runs in a session: it or one of its ancestors was
+// started there, and looks for libraries in the session's folder first. Other
+// users' programs cannot be looked into, and are not ours.
+func Runs(pid int, c resource.Container) bool {
+	mark := []byte("LD_LIBRARY_PATH=" + filepath.Join(c.ID, libraryDir))
+	for range generations {
+		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil {
+			return false
+		}
+		for variable := range bytes.SplitSeq(environment, []byte{0}) {
+			if rest, marked := bytes.CutPrefix(variable, mark); marked && (len(rest) == 0 || rest[0] == ':') {
+				return true
+			}
+		}
+		if pid = parent(pid); pid <= 1 {
+			return false
+		}
+	}
+	return false
+}
+
+// parent is who started a program; 0 where nobody can tell.
+func parent(pid int) int {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// Its name stands in brackets, and may hold some itself: "12 (a) b) S 11 ...".
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0
+	}
+	id, _ := strconv.Atoi(string(fields[1])) // 0 is nobody
+	return id
 }

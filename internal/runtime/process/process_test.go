@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -240,5 +241,43 @@ func TestOlderSession(t *testing.T) {
 	}
 	if _, err := r.Usage(s.ID); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what it uses: %v", err)
+	}
+}
+
+// TestRuns: what was started in a session runs there, with what it starts itself
+// in whatever environment; nothing else does.
+func TestRuns(t *testing.T) {
+	r, s := worker(t)
+	made := prepare(t, r, s)
+	c, err := r.command(context.Background(), s.ID, []string{"sh", "-c", "env -i sh -c 'echo $$; read wait'; echo done"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, _ := c.StdinPipe()
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	child := 0
+	if _, err := fmt.Fscan(out, &child); err != nil {
+		t.Fatal(err)
+	}
+	other := made
+	other.ID = strings.TrimSuffix(made.ID, "3")
+	for _, test := range []struct {
+		pid  int
+		in   resource.Container
+		want bool
+	}{{c.Process.Pid, made, true}, {child, made, true}, {child, other, false}, {os.Getpid(), made, false}, {1, made, false}, {1 << 30, made, false}} {
+		if got := Runs(test.pid, test.in); got != test.want {
+			t.Errorf("%d runs in %s: %v", test.pid, test.in.ID, got)
+		}
+	}
+	in.Close()
+	if err := c.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -52,7 +52,17 @@ func sweep(dir string) {
 		}
 		file.Close()
 	}
+	unnamed, _ := filepath.Glob(filepath.Join(dir, ".*"))
+	for _, path := range unnamed {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > nameless {
+			_ = os.Remove(path)
+		}
+	}
 }
+
+// nameless is how long an announcement may be without its name, while it is being
+// made.
+const nameless = time.Minute
 
 func announcements(dir string) []string {
 	entries, _ := os.ReadDir(dir) // without a folder there is none

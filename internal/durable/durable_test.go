@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -162,8 +163,13 @@ func TestAnnounce(t *testing.T) {
 		t.Error(err)
 	}
 
-	left := filepath.Join(dir, "4711") // of one that was killed
-	if err := os.WriteFile(left, nil, 0o644); err != nil {
+	left, unnamed := filepath.Join(dir, "4711"), filepath.Join(dir, ".123") // of those that were killed
+	for _, path := range []string{left, unnamed} {
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(unnamed, time.Time{}, time.Now().Add(-2*nameless)); err != nil {
 		t.Fatal(err)
 	}
 	if moving() {
@@ -251,4 +257,41 @@ func TestWriteFileReplacesWhole(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestSweep: what a killed writer leaves beside a file goes; all else stays.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "state.json")
+	var left []string
+	for _, of := range []string{path, path + ".backup"} {
+		pending, err := renameio.NewPendingFile(of, renameio.WithTempDir(dir)) // and never replaced
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, pending.Name())
+		pending.Close()
+	}
+	fresh, err := os.CreateTemp(dir, ".state.json.*") // as ReplaceFile does
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh.Close()
+	left = append(left, fresh.Name())
+	stay := []string{"state.json", "state.json.backup", "state.json.journal", ".state.json", ".state.jsonx1", ".other.json123", "state.json123", ".state.json1.txt"}
+	for _, name := range stay {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Sweep(path)
+	for _, gone := range left {
+		if _, err := os.Lstat(gone); err == nil {
+			t.Errorf("%s is left", gone)
+		}
+	}
+	if all, _ := os.ReadDir(dir); len(all) != len(stay) {
+		t.Errorf("there are %v, not %v", all, stay)
+	}
+	Sweep(filepath.Join(dir, "nowhere", "state.json"))
 }

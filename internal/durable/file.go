@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/google/renameio/v2"
 )
@@ -17,10 +18,24 @@ import (
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	Moment("before %s", path)
 	defer Moment("after %s", path)
-	if err := renameio.WriteFile(path, data, mode, renameio.WithStaticPermissions(mode)); err != nil {
+	beside := renameio.WithTempDir(filepath.Dir(path)) // where Sweep looks
+	if err := renameio.WriteFile(path, data, mode, renameio.WithStaticPermissions(mode), beside); err != nil {
 		return named(path, err)
 	}
 	return SyncDir(filepath.Dir(path))
+}
+
+// Sweep removes what writers of a file, or of those whose names go on after its
+// own, have left beside it when they were killed. It is for who has the lock:
+// nobody else may be writing.
+func Sweep(path string) {
+	left := regexp.MustCompile(`^\.` + regexp.QuoteMeta(filepath.Base(path)) + `(\.[a-z]*)?\d+$`)
+	entries, _ := os.ReadDir(filepath.Dir(path)) // without a folder there is nothing
+	for _, e := range entries {
+		if left.MatchString(e.Name()) {
+			_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name())) // else the next one does
+		}
+	}
 }
 
 // ReplaceFile replaces a file in one step as far as processes go: whatever dies,

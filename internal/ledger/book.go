@@ -133,6 +133,7 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Held) error) 
 		return fmt.Errorf("the host's ledger: %w", err)
 	}
 	defer func() { _ = lock.Release() }()
+	durable.Sweep(b.path(uuid))
 	g, err := b.read(uuid)
 	if err != nil {
 		return err

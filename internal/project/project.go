@@ -132,8 +132,12 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 		return err
 	}
 	lock, err := durable.Acquire(ctx, p.Store.LockPath(), command, p.Waiting)
+	if err != nil {
+		return err
+	}
 	p.lock = lock
-	return err
+	durable.Sweep(p.Store.Path)
+	return nil
 }
 
 func (p *Project) unlock() error {

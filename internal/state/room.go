@@ -42,7 +42,7 @@ func (s Store) Writable(steps int) error {
 		return s.unwritable(err)
 	}
 	defer trial.Close()
-	if err := os.Remove(trial.Name()); err != nil { // its room is given back however we end
+	if err := os.Remove(trial.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) { // its room is given back however we end
 		return s.unwritable(err)
 	}
 	if err := fill(trial, room); err != nil {

@@ -16,7 +16,7 @@ import (
 var (
 	laterCommands = []string{"output", "run", "watch", "verify", "console",
 		"graph", "schema", "top", "cp", "host"}
-	laterFlags = []string{"markdown", "log-level"}
+	laterFlags = []string{"log-level"}
 )
 
 // later is a command that is not there yet.

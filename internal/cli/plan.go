@@ -24,6 +24,7 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.out, "out", "", "save the plan to this `file`, for cosplay apply FILE")
+	flags.BoolVar(&o.markdown, "markdown", false, "write Markdown, for a pull request")
 	flags.BoolVar(&o.destroy, "destroy", false, "plan to remove everything")
 	flags.BoolVar(&o.refreshOnly, "refresh-only", false, "only look for drift")
 	aimFlags(flags, &o.aim)
@@ -49,7 +50,7 @@ type planOptions struct {
 	aim                            project.Aim
 	out                            string
 	destroy, refreshOnly, detailed bool
-	quiet                          bool
+	quiet, markdown                bool
 }
 
 func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
@@ -58,6 +59,10 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		return errors.New("--refresh-only changes nothing, so there is no --destroy with it; leave one of them out")
 	case o.refreshOnly && o.out != "":
 		return errors.New("--refresh-only makes no plan that could be saved; leave --out or --refresh-only out")
+	case o.refreshOnly && o.markdown:
+		return errors.New("--markdown shows the plan, drift and all; leave --refresh-only out")
+	case inv.json && o.markdown:
+		return errors.New("--json and --markdown are two forms of the same; leave one of them out")
 	case o.out != "":
 		if err := mayOverwrite(o.out); err != nil {
 			return err
@@ -95,7 +100,11 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 			}
 			view.Saved = o.out
 		}
-		if err := inv.tellPlan(view); err != nil {
+		tell := inv.tellPlan
+		if o.markdown {
+			tell = func(view render.PlanView) error { return render.PlanMarkdown(inv.Out, inv.style(inv.Out), view) }
+		}
+		if err := tell(view); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ func Guarded(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostic
 			d.Detail = fmt.Sprintf("prevent_destroy keeps it, and the plan would have it %s%s. Undo that change, leave the session out with --exclude %s, or write prevent_destroy = false and apply that first.", verb, why, c.Address.Short())
 		case !there && c.Before.PreventDestroy:
 			d.Subject = &hcl.Range{}
-			d.Detail = fmt.Sprintf("Its block is gone, but the state remembers its prevent_destroy. Put the block back; or with prevent_destroy = false, and apply that first; or let it go and leave it as it is: removed { from = %s, destroy = false }, each on a line of its own.", c.Address)
+			d.Detail = fmt.Sprintf("Its block is gone, but the state remembers its prevent_destroy. Put the block back; or with prevent_destroy = false, and apply that first; or let it go and leave it as it is:\n    removed {\n      from    = %s\n      destroy = false\n    }", c.Address)
 		default:
 			continue
 		}
@@ -115,7 +115,7 @@ func renameHint(intent *config.Intent, pairs []resource.Renamed) *hcl.Diagnostic
 		more = fmt.Sprintf("\nThe same goes for %d more, each with a moved block of its own.", len(pairs)-1)
 	}
 	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s is destroyed, and %s created just like it", from, to), Subject: &hcl.Range{},
-		Detail: fmt.Sprintf("If it was only renamed, it can keep its slice and what runs in it. Write:\nmoved {\n  from = %s\n  to   = %s\n}%s", from, to, more)}
+		Detail: fmt.Sprintf("If it was only renamed, it can keep its slice and what runs in it. Write:\n    moved {\n      from = %s\n      to   = %s\n    }%s", from, to, more)}
 	for _, s := range intent.Sessions {
 		if s.Address == pairs[0].To {
 			d.Subject = &s.Ranges.Decl

@@ -1,0 +1,275 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/place"
+)
+
+// PlanMarkdown writes a plan for a pull request: the line that counts first, then
+// drift, the sessions with their fit, what changes in fences that are coloured
+// as differences, and what cannot be hidden. It has no width.
+func PlanMarkdown(w io.Writer, s Style, v PlanView) error {
+	m := &markdown{PlanView: v, verbose: s.Verbose}
+	m.summary()
+	m.warnings()
+	m.drift()
+	if v.Plan.Diff.Changes() {
+		m.sessions()
+		m.changes()
+		m.limits()
+	}
+	_, err := io.WriteString(w, m.text.String())
+	return err
+}
+
+// markdown is a page of Markdown as GitHub and others read it.
+type markdown struct {
+	PlanView
+	verbose bool
+	text    strings.Builder
+}
+
+// block adds a paragraph, list or table, apart from what is before it.
+func (m *markdown) block(lines ...string) {
+	if len(lines) == 0 {
+		return
+	}
+	if m.text.Len() > 0 {
+		m.text.WriteByte('\n')
+	}
+	for _, l := range lines {
+		m.text.WriteString(l + "\n")
+	}
+}
+
+// eaten are the characters that Markdown, or the HTML in it, would take for its
+// own.
+const eaten = "\\`*_{}[]()<>#+-.!|&~$@:"
+
+// plainText is a text that Markdown shows as it is.
+func plainText(s string) string {
+	var b strings.Builder
+	for _, r := range oneLine(s) {
+		switch {
+		case !strings.ContainsRune(eaten, r):
+			b.WriteRune(r)
+		case strings.ContainsRune("+-.!:()#", r):
+			b.WriteRune(r) // these mean something at the start of a line only, where no text begins
+		default:
+			fmt.Fprintf(&b, "&#%d;", r)
+		}
+	}
+	return b.String()
+}
+
+// code is a name that stands for itself.
+func code(s string) string {
+	if s = oneLine(s); strings.ContainsAny(s, "`|") {
+		return "<code>" + plainText(s) + "</code>"
+	}
+	return "`" + s + "`"
+}
+
+// oneLine keeps a text within its line and its place.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// fence puts lines into a fence that none of them can close.
+func (m *markdown) fence(language string, lines []string) {
+	ticks := "```"
+	for _, l := range lines {
+		for strings.Contains(l, ticks) {
+			ticks += "`"
+		}
+	}
+	m.block(slices.Concat([]string{ticks + language}, lines, []string{ticks})...)
+}
+
+// summary is the line that counts, and what it is about.
+func (m *markdown) summary() {
+	words := "no changes"
+	switch t := tallyOf(m.Plan); {
+	case m.Stale != "":
+		words = "stale: " + m.Stale + " since this plan was made"
+	case m.Plan.Diff.Changes():
+		words = plainSpaces(t.words().text())
+	}
+	m.block("### cosplay plan: " + plainText(words))
+	about := []string{code(m.Config), plainText(stateWords(m.Prior))}
+	for _, h := range m.Live.Hosts {
+		about = append(about, plainText(plainSpaces(hostWords(h))))
+	}
+	m.block(strings.Join(about, " · "))
+}
+
+// plainSpaces puts common blanks in the place of those that keep words together
+// on a screen.
+func plainSpaces(s string) string { return strings.ReplaceAll(s, hard, " ") }
+
+func (m *markdown) warnings() {
+	for _, n := range m.Notes {
+		m.block("> **A run was cut off before its end.** " + plainText(withGPUNames(m.Live, n)))
+	}
+	for _, d := range m.Warnings {
+		where := ""
+		if d.Subject != nil && *d.Subject != (hcl.Range{}) {
+			where = fmt.Sprintf(" (%s)", code(fmt.Sprintf("%s:%d", d.Subject.Filename, d.Subject.Start.Line)))
+		}
+		lines := []string{fmt.Sprintf("> **Warning:** %s%s  ", plainText(d.Summary), where)}
+		for _, l := range strings.Split(d.Detail, "\n") {
+			if strings.TrimSpace(l) != "" {
+				lines = append(lines, "> "+strings.ReplaceAll(plainText(l), "  ", "&nbsp; ")+"  ")
+			}
+		}
+		m.block(lines...)
+	}
+}
+
+func (m *markdown) drift() {
+	var lines []string
+	for _, g := range alike(m.Plan.Diff.Drift, driftReads, m.verbose) {
+		for _, d := range g.shown {
+			sign := "!"
+			if d.Told {
+				sign = " "
+			}
+			line := fmt.Sprintf("%s %s: %s: %s -> %s", sign, driftName(m.Live, d), d.Thing, d.From, d.To)
+			if d.Cause != "" {
+				line += "   # " + d.Cause
+			}
+			lines = append(lines, oneLine(line))
+		}
+		if len(g.hidden) > 0 {
+			lines = append(lines, fmt.Sprintf("  and %d more like it", len(g.hidden)))
+		}
+	}
+	if len(lines) > 0 {
+		m.block("**Drift:** changed outside of cosplay since the last apply.")
+		m.fence("diff", lines)
+	}
+}
+
+// markdownWords are the actions in words: a table has no colour.
+var markdownWords = map[diff.Action]string{
+	diff.NoOp: "stays", diff.Create: "create", diff.Update: "change", diff.Replace: "replace", diff.Delete: "destroy", diff.Move: "move", diff.Forget: "forget",
+}
+
+// sessions is the table of all that happens to sessions, with their fit.
+func (m *markdown) sessions() {
+	rows := []string{"| | Session | Target | GPU | Slice | VRAM | FP32 | Bandwidth | Tensor |", "|---|---|---|---|---|--:|--:|--:|--:|"}
+	staying := 0
+	for _, g := range alike(m.Plan.Diff.Sessions, sessionReads, m.verbose) {
+		if g.shown[0].Action == diff.NoOp && !m.verbose {
+			staying += len(g.shown) + len(g.hidden)
+			continue
+		}
+		for _, c := range g.shown {
+			rows = append(rows, m.row(c))
+		}
+		if len(g.hidden) > 0 {
+			rows = append(rows, fmt.Sprintf("| %s | and %d more like it: %s | | | | | | | |", markdownWords[g.hidden[0].Action], len(g.hidden), plainText(place.Names(addressesOf(g.hidden), 0))))
+		}
+	}
+	if len(rows) > 2 {
+		m.block(rows...)
+	}
+	if staying > 0 {
+		m.block(plainText(capital(stayWords(staying))) + ".")
+	}
+}
+
+func (m *markdown) row(c diff.SessionChange) string {
+	s := subject(c)
+	cells := []string{markdownWords[c.Action], code(c.Address.String()), plainText(s.Target.ShortName()), plainText(gpuName(m.Live, s.Slice.Host, s.Slice.GPU)), plainText(s.Slice.String())}
+	if c.Action == diff.Delete {
+		cells = append(cells, "", "", "", "")
+	} else {
+		for _, figure := range figures(plain, s) {
+			cells = append(cells, plainText(figure.text()))
+		}
+	}
+	return "| " + strings.Join(cells, " | ") + " |"
+}
+
+// changes are what becomes different, line by line. In a fence for differences
+// green is +, red is - and orange is !.
+func (m *markdown) changes() {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, oneLine(fmt.Sprintf(format, args...))) }
+	for _, image := range imagesOf(m.PlanView) {
+		add("+ image %s on %s: to be %s", image.Image, image.Host, pulledOrBuilt(image.How))
+	}
+	for _, c := range m.Plan.Diff.GPUs {
+		fate := ""
+		if c.GiveBack && c.Action != diff.NoOp {
+			fate = "   # given back"
+		}
+		for _, f := range c.Fields {
+			add("! %s: %s: %s -> %s%s", gpuName(m.Live, c.Host, c.UUID), settingWord(f.Name), f.From, f.To, fate)
+		}
+	}
+	for _, g := range alike(m.Plan.Diff.Sessions, sessionReads, m.verbose) {
+		for _, c := range g.shown {
+			lines = append(lines, m.change(c)...)
+		}
+		if len(g.hidden) > 0 && g.hidden[0].Action != diff.NoOp {
+			add("  and %d more like it", len(g.hidden))
+		}
+	}
+	if len(lines) > 0 {
+		m.fence("diff", lines)
+	}
+}
+
+var fenceSigns = map[diff.Action]string{diff.Create: "+", diff.Update: "!", diff.Replace: "!", diff.Delete: "-", diff.Move: "!", diff.Forget: "-"}
+
+func (m *markdown) change(c diff.SessionChange) []string {
+	if c.Action == diff.NoOp {
+		return nil
+	}
+	sign := fenceSigns[c.Action]
+	var words []string
+	if c.MovedFrom != nil {
+		words = append(words, movedWord(c))
+	}
+	if c.Reason != "" {
+		words = append(words, withGPUNames(m.Live, c.Reason))
+	}
+	head := fmt.Sprintf("%s %s", sign, c.Address)
+	if len(words) > 0 {
+		head += "   # " + strings.Join(words, "; ")
+	}
+	lines := []string{oneLine(head)}
+	for _, f := range c.Fields {
+		line := fmt.Sprintf("%s     %s: %s -> %s", sign, f.Name, withGPUNames(m.Live, f.From), withGPUNames(m.Live, f.To))
+		lines = append(lines, oneLine(line+reasonSuffix(f.Reason)))
+	}
+	return lines
+}
+
+func (m *markdown) limits() {
+	var lines []string
+	for _, d := range disguises(m.PlanView) {
+		lines = append(lines, fmt.Sprintf("- %s: %s", plainText(d.of), plainText(sentence(strings.Join(d.limits, "; ")))))
+	}
+	if len(lines) > 0 {
+		m.block("<details><summary>Cannot be hidden</summary>")
+		m.block(lines...)
+		m.block("</details>")
+	}
+}
+

@@ -1,0 +1,80 @@
+package render
+
+import (
+	"bytes"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+func inMarkdown(t *testing.T, v PlanView, s Style) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := PlanMarkdown(&b, s, v); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestMarkdown(t *testing.T) {
+	drifted := one().applied().lose("worker-3", false).foreign(0, 0, "1g.18gb", 7)
+	drifted.gpu(0, 0).SMClockMHz = 1980
+	changed := one().applied().env(resource.Nth("worker", 2), "SEED", "13").without(func(s resource.Session) bool { return s.Address.Key.Index > 4 })
+	changed.seat(resource.Each("odd", "a|b`c*_d"), "3060", 0, 0, "2g.35gb", 4)
+	nasty := one().applied().env(resource.Nth("worker", 1), "NOTE", "a ``` b\n# title | <b>")
+	warned := one().view()
+	warned.Warnings, warned.Files = mistakes()
+	warned.Notes = []string{"session.worker[3]/slice: it was done"}
+	for name, v := range map[string]PlanView{
+		"first": one().view(), "nothing": one().applied().view(), "drift": drifted.view(), "change": changed.view(),
+		"nasty": nasty.view(), "warned": warned, "fleet": rack().view(), "docker": blocks().view(),
+	} {
+		got := inMarkdown(t, v, Style{})
+		compare(t, filepath.Join("testdata", "markdown", name+".md"), got)
+		for _, s := range []Style{{Color: true}, {Width: 40}, {Unicode: true}} {
+			if other := inMarkdown(t, v, s); other != got {
+				t.Errorf("%s: %+v gives other Markdown", name, s)
+			}
+		}
+		checkMarkdown(t, name, got)
+	}
+}
+
+// checkMarkdown makes sure that fences close, and that rows have as many cells
+// as their table.
+func checkMarkdown(t *testing.T, name, text string) {
+	t.Helper()
+	fence := ""
+	cells := 0
+	bar := regexp.MustCompile(`\|`)
+	for _, l := range strings.Split(text, "\n") {
+		ticks := l[:len(l)-len(strings.TrimLeft(l, "`"))]
+		switch {
+		case fence == "" && len(ticks) >= 3:
+			fence = ticks
+		case fence != "" && strings.TrimSpace(l) == fence:
+			fence = ""
+		case fence != "":
+			if len(ticks) >= len(fence) {
+				t.Errorf("%s: a line closes its fence: %q", name, l)
+			}
+		case strings.HasPrefix(l, "|"):
+			if n := len(bar.FindAllString(l, -1)); cells == 0 {
+				cells = n
+			} else if n != cells {
+				t.Errorf("%s: %d bars instead of %d: %s", name, n, cells, l)
+			}
+		default:
+			cells = 0
+		}
+		if strings.ContainsAny(l, "\x1b\r"+hard) {
+			t.Errorf("%s: colour or odd blanks in %q", name, l)
+		}
+	}
+	if fence != "" {
+		t.Errorf("%s: a fence is not closed", name)
+	}
+}

@@ -136,7 +136,7 @@ func (inv *invocation) root() *cobra.Command {
 		{"What is there:", []*cobra.Command{inv.status(), inv.ps(), inv.slotMap(), inv.show(), inv.stateCommands(), inv.importThings()}},
 		{"Into a session:", []*cobra.Command{inv.ssh(), inv.exec(), inv.logs(), inv.sshConfig()}},
 		{"The catalog:", []*cobra.Command{inv.ls(), inv.info(), inv.fit()}},
-		{"The rest:", []*cobra.Command{inv.doctor(), inv.build(), inv.forceUnlock(), inv.reset(), inv.sim(), inv.version()}},
+		{"The rest:", []*cobra.Command{inv.doctor(), inv.build(), inv.schema(), inv.forceUnlock(), inv.reset(), inv.sim(), inv.version()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, c := range group.commands {

@@ -22,7 +22,7 @@ var lifecycleSchema = Block{
 			Description: "Refuses plans that would destroy or replace it. Kept in the state, so that it holds after the block is gone."},
 		{Name: "ignore_changes", Type: Attributes, Default: "[]", Example: "[env, fit.tolerance]",
 			Description: "Attributes and blocks whose changes are left alone until the session is replaced for another reason; all stands for all of them."},
-		{Name: "replace_triggered_by", Type: References, Default: "[]", PerInstance: true, Example: "[session.server, session.data.image]",
+		{Name: "replace_triggered_by", Type: References, Default: "[]", PerInstance: true, Change: Update, Example: "[session.server, session.data.image]",
 			Description: "Other sessions, attributes of them, or values: when one changes, the session is replaced."},
 	},
 }

@@ -249,11 +249,11 @@ var fitSchema = Block{
 	Name: "fit", what: "a fit block",
 	Description: "How the slice is chosen.",
 	Attributes: []Attribute{
-		{Name: "prefer", Type: Word, Words: []string{"fp32", "bandwidth", "balanced"}, Default: `"fp32"`, PerInstance: true, Change: Update, Example: `"bandwidth"`,
+		{Name: "prefer", Type: Word, Words: []string{"fp32", "bandwidth", "balanced"}, Default: `"fp32"`, PerInstance: true, Change: Replaces, Example: `"bandwidth"`,
 			Description: "Which figure of the target is to be met first."},
-		{Name: "tolerance", Type: Percentage, Default: `"10%"`, PerInstance: true, Change: Update, Example: `"5%"`,
+		{Name: "tolerance", Type: Percentage, Default: `"10%"`, PerInstance: true, Change: Replaces, Example: `"5%"`,
 			Description: "The smallest slice whose error is within it is taken; 0 asks for the least error at any cost."},
-		{Name: "max_error", Type: Percentage, Default: "(none)", PerInstance: true, Change: Update, Example: `"50%"`,
+		{Name: "max_error", Type: Percentage, Default: "(none)", PerInstance: true, Change: Replaces, Example: `"50%"`,
 			Description: "A worse fit is refused."},
 	},
 }

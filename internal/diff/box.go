@@ -25,7 +25,9 @@ func boxFields(was, want *resource.Box) []Field {
 	add("ssh", onOff(was.SSH.Enabled), onOff(want.SSH.Enabled))
 	add("ssh.port", port(was.SSH.Port), port(want.SSH.Port))
 	add("ssh.bind", was.SSH.Bind, want.SSH.Bind)
-	add("ssh.authorized_keys", keys(was.SSH.AuthorizedKeys), keys(want.SSH.AuthorizedKeys))
+	if was.SSH.Enabled && want.SSH.Enabled {
+		add("ssh.authorized_keys", keys(was.SSH.AuthorizedKeys), keys(want.SSH.AuthorizedKeys))
+	}
 	add("limits", limits(was.Limits), limits(want.Limits))
 	add("sudo", onOff(was.Sudo), onOff(want.Sudo))
 	add("restart", was.Restart, want.Restart)

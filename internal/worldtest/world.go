@@ -119,6 +119,7 @@ func (w *World) Plan(t testing.TB, text string, prior resource.Prior) (*plan.Pla
 	var (
 		desired resource.Desired
 		diags   hcl.Diagnostics
+		o       diff.Options
 	)
 	if text != "" {
 		intent, wrong := config.Load(map[string][]byte{"fleet.hcl": []byte(text)}, config.Options{
@@ -126,9 +127,12 @@ func (w *World) Plan(t testing.TB, text string, prior resource.Prior) (*plan.Pla
 		if wrong.HasErrors() {
 			t.Fatalf("%v\n%s", wrong, text)
 		}
-		desired, diags = resolve.Desired(intent, w.Person, prior, w.Live, resolve.Scope{})
+		prior, o.Moved, diags = resolve.Moved(intent, prior)
+		var more hcl.Diagnostics
+		desired, more = resolve.Desired(intent, w.Person, prior, w.Live, resolve.Scope{})
+		diags = append(diags, more...)
 	}
-	d := diff.Compare(desired, prior, w.Live, diff.Options{})
+	d := diff.Compare(desired, prior, w.Live, o)
 	return plan.Build(d, desired, prior, w.Live), diags
 }
 

@@ -15,7 +15,7 @@ import (
 // yet: they are refused by name instead of as unknown.
 var (
 	laterCommands = []string{"output", "run", "watch", "verify", "console",
-		"graph", "top", "cp", "host"}
+		"top", "cp", "host"}
 	laterFlags = []string{"log-level"}
 )
 

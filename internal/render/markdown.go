@@ -272,4 +272,3 @@ func (m *markdown) limits() {
 		m.block("</details>")
 	}
 }
-

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cosplay/internal/project"
+	"cosplay/internal/render"
+	"cosplay/internal/resource"
+)
+
+func (inv *invocation) graph() *cobra.Command {
+	var steps bool
+	cmd := &cobra.Command{
+		Use:   "graph",
+		Short: "Draw what depends on what, for Graphviz",
+		Long: `Write a graph in the DOT language: the sessions with the hosts that they are on, the GPUs that they have, and the sessions whose changes replace them; or, with --steps, the steps of the plan, each pointing at those that it waits for.
+
+  cosplay graph | dot -Tsvg > fleet.svg`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runGraph(cmd.Context(), steps) },
+	}
+	cmd.Flags().BoolVar(&steps, "steps", false, "the steps of the plan instead of the sessions")
+	return cmd
+}
+
+func (inv *invocation) runGraph(ctx context.Context, steps bool) error {
+	p, files, diags, err := inv.open()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var g render.Graph
+	if steps {
+		outlook, _, err := inv.outlook(ctx, p, files, diags, project.Aim{})
+		if err != nil {
+			return err
+		}
+		g = render.StepGraph(outlook.Plan, outlook.Live)
+	} else {
+		prior, _, err := p.Remembered()
+		if err != nil {
+			return err
+		}
+		g = fleetGraph(p, prior)
+	}
+	if inv.json {
+		return render.GraphJSON(inv.Out, g)
+	}
+	return render.GraphDOT(inv.Out, g)
+}
+
+// fleetGraph draws the sessions of the configuration, as far as the state knows
+// where they are.
+func fleetGraph(p *project.Project, prior resource.Prior) render.Graph {
+	var g render.Graph
+	for _, h := range p.Intent.Hosts {
+		label := h.Name
+		if h.Simulate != "" {
+			label += "\n" + h.Simulate
+		}
+		g.Add(render.Node{ID: "host." + h.Name, Kind: render.HostNode, Label: label})
+	}
+	for _, s := range p.Intent.Sessions {
+		id, host := s.Address.String(), "host."+s.Host
+		g.Add(render.Node{ID: id, Kind: render.SessionNode, Label: strings.TrimPrefix(id, "session.") + "\n" + s.Target.ShortName()})
+		was, made := prior.Session(s.Address)
+		if !made {
+			g.Need(id, host, "")
+			continue
+		}
+		gpu := was.Slice.GPU
+		g.Add(render.Node{ID: gpu, Kind: render.GPUNode, Label: gpu})
+		g.Need(id, gpu, was.Slice.String())
+		g.Need(gpu, host, "")
+	}
+	for _, s := range p.Intent.Sessions {
+		for _, t := range s.Lifecycle.Triggers {
+			for _, of := range p.Intent.Sessions {
+				if t.Of.Covers(of.Address) {
+					g.Need(s.Address.String(), of.Address.String(), "replace_triggered_by")
+				}
+			}
+		}
+	}
+	return g
+}

@@ -95,7 +95,11 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if o.planFile != "" && len(o.aim.Target)+len(o.aim.Exclude)+len(o.aim.Replace) > 0 {
 		return errors.New("a saved plan is carried out as it is; give --target, --exclude and --replace to the plan that makes it")
 	}
-	p, files, diags, err := inv.openWith(project.Options{HostsOnly: o.destroy})
+	planned, reading, err := o.reading()
+	if err != nil {
+		return err
+	}
+	p, files, diags, err := inv.openWith(reading)
 	if err != nil {
 		return err
 	}
@@ -104,14 +108,10 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 		return err
 	}
 	var (
-		planned *plan.Plan
-		prior   resource.Prior
-		live    resource.Live
+		prior resource.Prior
+		live  resource.Live
 	)
-	if o.planFile != "" {
-		if planned, err = loadPlan(o.planFile); err != nil {
-			return err
-		}
+	if planned != nil {
 		if prior, live, err = inv.stillGood(ctx, p, files, planned); err != nil {
 			return err
 		}
@@ -147,6 +147,19 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 		}
 	}
 	return inv.carryOut(ctx, p, planned, prior, live, o)
+}
+
+// reading says how the project is read: for a saved plan with its values, and
+// of the sessions only what it does not have itself.
+func (o applyOptions) reading() (*plan.Plan, project.Options, error) {
+	if o.planFile == "" {
+		return nil, project.Options{HostsOnly: o.destroy}, nil
+	}
+	planned, err := loadPlan(o.planFile)
+	if err != nil {
+		return nil, project.Options{}, err
+	}
+	return planned, project.Options{Saved: planned.Variables, HostsOnly: !planned.Secrets()}, nil
 }
 
 // stillGood looks again whether a plan that was shown earlier can be carried

@@ -260,6 +260,31 @@ func TestSessionsOfSeveralFilesAreSorted(t *testing.T) {
 	}
 }
 
+// What is sensitive of an environment is apart from the rest of it, however it
+// came to be so.
+func TestSecrets(t *testing.T) {
+	const declared = "variable \"token\" {\n  default   = \"hunter2\"\n  sensitive = true\n}\nvariable \"all\" {\n  type      = map(string)\n  default   = { A = \"1\", B = \"2\" }\n  sensitive = true\n}\n"
+	for env, want := range map[string][2]map[string]string{
+		`{ PLAIN = 1, TOKEN = var.token }`:                        {{"PLAIN": "1"}, {"TOKEN": "hunter2"}},
+		`{ TOKEN = "x-${upper(var.token)}" }`:                     {{}, {"TOKEN": "x-HUNTER2"}},
+		`var.all`:                                                 {{}, {"A": "1", "B": "2"}},
+		`{ for k, v in { T = var.token, P = "p" } : k => v }`:     {{"P": "p"}, {"T": "hunter2"}},
+		`{ TOKEN = nonsensitive(var.token), S = sensitive("s") }`: {{"TOKEN": "hunter2"}, {"S": "s"}},
+		`{ LENGTH = length(var.token) }`:                          {{}, {"LENGTH": "7"}},
+		`{ WHICH = var.token == "hunter2" ? "right" : "wrong" }`:  {{}, {"WHICH": "right"}},
+	} {
+		intent, diags := load(t, map[string]string{"a.hcl": declared + "session \"a\" {\n  target = \"2060\"\n  env = " + env + "\n}\n"})
+		if diags.HasErrors() {
+			t.Errorf("%s: %v", env, diags)
+			continue
+		}
+		got := [2]map[string]string{intent.Sessions[0].Env, intent.Sessions[0].Secret}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: want -, got +:\n%s", env, d)
+		}
+	}
+}
+
 func TestRangesPointAtTheValue(t *testing.T) {
 	src := "session \"worker\" {\n  target = \"2060\"\n  gpu    = 3\n  fit {\n    tolerance = \"5%\"\n  }\n}\nhost \"lab\" {\n  simulate = \"1 x h200\"\n  gpus = [0, 3]\n}\n"
 	intent, diags := load(t, map[string]string{"a.hcl": src})

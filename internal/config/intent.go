@@ -75,6 +75,11 @@ type Session struct {
 	Strict    bool                `json:"strict,omitempty"` // number formats that the target lacks are errors
 	Fit       resource.FitOptions `json:"fit"`
 
+	// Secret is the part of the environment that is not to be shown, by name.
+	// Where Sealed has its hash, that counts when it is compared.
+	Secret map[string]string `json:"-"`
+	Sealed map[string]string `json:"-"`
+
 	// Box is what counts where the session runs in a container. Its User and its
 	// SSH.AuthorizedKeys are empty: they take more than the files to know.
 	Box resource.Box `json:"box"`

@@ -187,6 +187,10 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 	if !ok {
 		return nil, false
 	}
+	if isSensitive(v.Value) {
+		l.complain(e.Range(), a.whole, "a sensitive value cannot replace a session", "What is kept of it could be guessed at. Name the session's own attribute: a sensitive value in env replaces its container when it changes.")
+		return nil, false
+	}
 	plain, _ := v.Value.UnmarkDeep()
 	if !plain.IsWhollyKnown() {
 		l.complain(e.Range(), a.whole, "this is not known yet", "Name a session as session.worker, or a value that is known beforehand.")

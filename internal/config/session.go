@@ -204,14 +204,18 @@ func (l *loader) sessionWorkspace(s *Session, v value) {
 }
 
 func (l *loader) sessionEnv(s *Session, v value) {
+	all := v.HasMark(sensitive) && !v.HasMark(told)
+	if all {
+		v.Value, _ = v.Unmark()
+		if l.hasSecretName(v) {
+			return
+		}
+	}
 	pairs, ok := l.pairs(v, `{ SEED = 11 }`)
 	if !ok {
 		return
 	}
-	s.Env = nil // nothing in it is the same as none
-	if len(pairs) > 0 {
-		s.Env = make(map[string]string, len(pairs))
-	}
+	s.Env, s.Secret = make(map[string]string, len(pairs)), nil
 	for _, p := range pairs {
 		name := p.key.AsString()
 		if !isEnvName(name) {
@@ -219,10 +223,34 @@ func (l *loader) sessionEnv(s *Session, v value) {
 				"A name has at least one character, and no =, no space and no control character, like SEED.")
 			continue
 		}
-		if text, ok := l.word(p.value); ok {
+		secret := all || p.value.HasMark(sensitive) && !p.value.HasMark(told)
+		if secret {
+			p.value.Value, _ = p.value.UnmarkDeep()
+		}
+		text, ok := l.word(p.value)
+		switch {
+		case !ok:
+		case secret && s.Secret == nil:
+			s.Secret = map[string]string{name: text}
+		case secret:
+			s.Secret[name] = text
+		default:
 			s.Env[name] = text
 		}
 	}
+}
+
+// hasSecretName refuses a sensitive value as a name, since names are shown.
+func (l *loader) hasSecretName(v value) bool {
+	written, _ := hcl.ExprMap(v.expr)
+	for _, p := range written {
+		if key, diags := p.Key.Value(v.scope); !diags.HasErrors() && isSensitive(key) {
+			l.complain(p.Key.Range(), v.attribute.whole, "the name of an environment variable would show a sensitive value",
+				"Names are shown in plans and in the state, values that are sensitive are not. Write the name itself, like TOKEN.")
+			return true
+		}
+	}
+	return false
 }
 
 func isEnvName(name string) bool {

@@ -197,27 +197,46 @@ func fields(was, want resource.Session) []Field {
 		add("replace_triggered_by", "the values as applied", "those of now")
 	}
 	all = append(all, boxFields(was.Box, want.Box)...)
-	return append(all, envFields(was.Env, want.Env)...)
+	return append(all, envFields(was, want)...)
 }
 
 // strict is told as it is written.
 func strict(s resource.Session) string { return strconv.FormatBool(s.Strict) }
 
-func envFields(was, want map[string]string) []Field {
-	var all []Field
-	names := maps.Clone(was)
-	if names == nil {
-		names = map[string]string{}
+// hidden stands for a value that is not to be shown.
+const hidden = "(sensitive)"
+
+// envFields lists what differs of the environment. A variable that is or was
+// sensitive shows neither value.
+func envFields(was, want resource.Session) []Field {
+	names := map[string]bool{}
+	for _, env := range []map[string]string{was.Env, was.Sealed, want.Env, want.Sealed} {
+		for name := range env {
+			names[name] = true
+		}
 	}
-	maps.Copy(names, want)
+	var all []Field
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		from, had := was[name]
-		to, has := want[name]
-		if had != has || from != to {
+		from, had := was.Env[name]
+		to, has := want.Env[name]
+		sealed, hadSecret := was.Sealed[name]
+		seal, hasSecret := want.Sealed[name]
+		switch {
+		case hadSecret && hasSecret && sealed == seal:
+		case hadSecret || hasSecret:
+			all = append(all, Field{Name: "env." + name, From: masked(had || hadSecret), To: masked(has || hasSecret)})
+		case had != has || from != to:
 			all = append(all, Field{Name: "env." + name, From: quoted(from, had), To: quoted(to, has)})
 		}
 	}
 	return all
+}
+
+func masked(set bool) string {
+	if !set {
+		return "(none)"
+	}
+	return hidden
 }
 
 func quoted(value string, set bool) string {

@@ -33,7 +33,7 @@ func Environment(s resource.Session, sliceID string) map[string]string {
 	if slices.Contains(t.Lacks(), "tf32") {
 		maps.Copy(env, withoutTF32)
 	}
-	maps.Copy(env, s.Env)
+	maps.Copy(env, s.Environ())
 	return env
 }
 

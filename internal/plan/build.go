@@ -215,6 +215,9 @@ func (b *builder) bringUp(c diff.SessionChange) {
 	case diff.Refit:
 		step := Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + resource.ContainerWord(c.After.Runtime) + " up to date", Needs: last,
 			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Prepare{Session: c.Before.Session}}}
+		if len(c.Before.Sealed) > 0 {
+			step.Undo = OpJSON{} // what the secrets were is not known
+		}
 		if c.After.Runtime == resource.RuntimeDocker {
 			step.Title, step.Undo = id+": start its container", OpJSON{}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cosplay/internal/diff"
@@ -22,6 +23,10 @@ type Plan struct {
 	Partial       bool             `json:"partial,omitempty"` // some sessions were left out of it
 	Desired       resource.Desired `json:"desired"`
 	Steps         []Step           `json:"steps"`
+
+	// Variables are the values of the configuration's variables, but for sensitive
+	// ones: it is read with the same when the plan is carried out.
+	Variables map[string]json.RawMessage `json:"variables,omitempty"`
 }
 
 // Basis is what a plan rests on: a plan is stale when any of it has moved.
@@ -62,6 +67,38 @@ func (p *Plan) Check() error {
 		known[s.ID] = true
 	}
 	return nil
+}
+
+// WithSessions is the plan with each session that its steps make replaced by what
+// the function makes of it.
+func (p *Plan) WithSessions(change func(resource.Session) (resource.Session, error)) (*Plan, error) {
+	changed := *p
+	changed.Steps = slices.Clone(p.Steps)
+	for i := range changed.Steps {
+		var err error
+		step := &changed.Steps[i]
+		switch op := step.Do.Op.(type) {
+		case CreateSlice:
+			op.Session, err = change(op.Session)
+			step.Do.Op = op
+		case Prepare:
+			op.Session, err = change(op.Session)
+			step.Do.Op = op
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &changed, nil
+}
+
+// Secrets reports whether a step makes a session with sensitive values, which a
+// saved plan does not hold.
+func (p *Plan) Secrets() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+		op, makes := s.Do.Op.(Prepare)
+		return makes && len(op.Session.Sealed) > 0
+	})
 }
 
 // Effects counts the steps that touch the world.

@@ -96,7 +96,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 // outlook's is that of the state.
 func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outlook, options diff.Options) *plan.Plan {
 	built := plan.Build(diff.Compare(desired, prior, o.Live, options), desired, prior, o.Live)
-	built.Basis.State = p.Store.Path
+	built.Basis.State, built.Variables = p.Store.Path, p.Intent.Saved()
 	return built
 }
 

@@ -23,7 +23,7 @@ func OpenAnyhow(o Options) (p *Project, complaint, err error) {
 		return nil, nil, err
 	}
 	p.mayMiss = true
-	if p.inputs, err = inputs(p.Dir, os.Environ(), o.Given); err != nil {
+	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
 		return nil, nil, err
 	}
 	files, complaint := readFiles(p.Dir, o.File, true)

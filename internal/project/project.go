@@ -5,6 +5,7 @@ package project
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,8 +33,9 @@ type Options struct {
 	StatePath string // default: cosplay.state.json in the folder
 	Version   string // of cosplay, noted in the state
 
-	Given     []Given // to variables, by flags; later ones count
-	HostsOnly bool    // sessions are not asked for, so that variables may be without a value
+	Given     []Given                    // to variables, by flags; later ones count
+	Saved     map[string]json.RawMessage // values of a saved plan, before all others
+	HostsOnly bool                       // sessions are not asked for, so that variables may be without a value
 
 	MayBeEmpty bool // a folder without configuration is this machine alone
 }
@@ -63,7 +65,7 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 		return nil, nil, nil, err
 	}
 	p.mayMiss = o.HostsOnly
-	if p.inputs, err = inputs(p.Dir, os.Environ(), o.Given); err != nil {
+	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
 		return nil, nil, nil, err
 	}
 	files, err := readFiles(p.Dir, o.File, o.MayBeEmpty)
@@ -181,6 +183,10 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.Prior, live resource.Live, o ApplyOptions) (apply.Result, error) {
 	if prior.Lineage == "" {
 		prior.Lineage, prior.Key = state.NewLineage(), state.NewKey()
+	}
+	planned, err := p.unseal(planned, prior.Key)
+	if err != nil {
+		return apply.Result{Prior: prior}, err
 	}
 	if err := p.Store.Writable(len(planned.Steps)); err != nil {
 		return apply.Result{Prior: prior}, err

@@ -28,8 +28,8 @@ const (
 
 // inputs gathers what gives values to variables, in the order in which they
 // overrule each other, as in Terraform: the environment, cosplay.hclvars, its
-// JSON form, *.auto.hclvars by name, and flags in their order.
-func inputs(dir string, environ []string, flags []Given) ([]config.Input, error) {
+// JSON form, *.auto.hclvars by name, and flags in their order. A saved plan comes with its own.
+func inputs(dir string, environ []string, o Options) ([]config.Input, error) {
 	all := fromEnvironment(environ)
 	names, err := valuesFiles(dir)
 	if err != nil {
@@ -42,7 +42,7 @@ func inputs(dir string, environ []string, flags []Given) ([]config.Input, error)
 		}
 		all = append(all, config.Input{From: name, File: data})
 	}
-	for _, f := range flags {
+	for _, f := range o.Given {
 		if f.File == "" {
 			all = append(all, config.Input{From: "--var " + f.Name, Name: f.Name, Text: f.Value})
 			continue
@@ -56,7 +56,8 @@ func inputs(dir string, environ []string, flags []Given) ([]config.Input, error)
 		}
 		all = append(all, config.Input{From: f.File, File: data})
 	}
-	return all, nil
+	saved, err := config.FromSaved(o.Saved)
+	return append(all, saved...), err
 }
 
 // fromEnvironment are the values of the environment. What no block declares is

@@ -108,6 +108,9 @@ func (p *page) stateSession(s resource.PriorSession) {
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		add("env."+name, fmt.Sprintf("%q", s.Env[name]))
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Sealed)) {
+		add("env."+name, "(sensitive)")
+	}
 	if s.Box != nil {
 		addBox(add, *s.Box)
 	}

@@ -29,18 +29,42 @@ func ignoring(s config.Session, was resource.PriorSession) config.Session {
 
 // keepVariable keeps one variable of the environment as it was, or out of it.
 func keepVariable(s *config.Session, was resource.PriorSession, name string) {
-	env := maps.Clone(s.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
+	env, secret, sealed := copied(s.Env), copied(s.Secret), copied(s.Sealed)
+	delete(env, name)
 	if old, had := was.Env[name]; had {
 		env[name] = old
+	}
+	seal, had := was.Sealed[name]
+	if _, has := secret[name]; had && has {
+		sealed[name] = seal // as long as it is not made anew, for what it was is not known
 	} else {
-		delete(env, name)
+		delete(secret, name)
 	}
-	if s.Env = env; len(env) == 0 {
-		s.Env = nil
+	s.Env, s.Secret, s.Sealed = orNil(env), orNil(secret), orNil(sealed)
+}
+
+// keepEnv keeps the whole environment as it was.
+func keepEnv(s *config.Session, was resource.PriorSession) {
+	names := copied(s.Env)
+	for _, more := range []map[string]string{s.Secret, was.Env, was.Sealed} {
+		maps.Copy(names, more)
 	}
+	for name := range names {
+		keepVariable(s, was, name)
+	}
+}
+
+func copied(m map[string]string) map[string]string {
+	out := make(map[string]string, len(m))
+	maps.Copy(out, m)
+	return out
+}
+
+func orNil(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
 }
 
 // keepers put the value that a session was made with in the place of the one
@@ -59,7 +83,7 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 	"fit.max_error": func(s *config.Session, was resource.PriorSession) { s.Fit.MaxError = was.Request.Fit.MaxError },
 	"command":       func(s *config.Session, was resource.PriorSession) { s.Command = was.Command },
 	"workspace":     func(s *config.Session, was resource.PriorSession) { s.Workspace = was.Workspace },
-	"env":           func(s *config.Session, was resource.PriorSession) { s.Env = was.Env },
+	"env":           keepEnv,
 	"strict":        func(s *config.Session, was resource.PriorSession) { s.Strict = was.Strict },
 
 	"image":           inBox(func(s *config.Session, was resource.Box) { s.Box.Image = was.Image }),

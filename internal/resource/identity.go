@@ -39,7 +39,8 @@ func (s Session) Hash(key string) string {
 		Env       map[string]string
 		Strict    bool `json:",omitempty"` // what is not strict hashes as it did before there was the word
 		Box       *Box
-	}{s.Target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, box})
+		Sealed    map[string]string `json:",omitempty"`
+	}{s.Target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, box, s.Sealed})
 	if err != nil {
 		panic(err) // strings and numbers only: it cannot fail
 	}

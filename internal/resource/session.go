@@ -81,6 +81,12 @@ type Session struct {
 	Strict    bool              `json:"strict,omitempty"` // frameworks refuse number formats that the target lacks
 	Box       *Box              `json:"box,omitempty"`    // with Docker
 
+	// Secret is the part of the environment that is not to be shown, by name. It is
+	// never written with the session: Sealed is what is kept of it, hashes that
+	// only the state's key can make.
+	Secret map[string]string `json:"-"`
+	Sealed map[string]string `json:"sealed_env,omitempty"`
+
 	// PreventDestroy is remembered, so that it holds after the block is gone.
 	PreventDestroy bool `json:"prevent_destroy,omitempty"`
 	// Trigger is a digest of the values whose change replaces the session; "" for

@@ -184,7 +184,7 @@ const loaderPath = "LD_LIBRARY_PATH"
 // image, has in that variable. A missing image is told when it is made use of.
 func (r Runtime) libraryPath(ctx context.Context, s resource.Session) (string, error) {
 	facades := initd.Dir + "/" + path.Dir(facadeFile)
-	rest, ok := s.Env[loaderPath]
+	rest, ok := s.Environ()[loaderPath]
 	if !ok {
 		ctx, cancel := soon(ctx)
 		defer cancel()

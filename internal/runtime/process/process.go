@@ -34,6 +34,8 @@ type figures struct {
 	Session resource.Session `json:"session"`
 	Slice   string           `json:"slice"`          // UUID of the MIG slice or of the whole GPU
 	CUDA    bool             `json:"cuda,omitempty"` // whether the CUDA driver is disguised, too
+
+	Secret map[string]string `json:"secret_env,omitempty"` // which the session leaves out
 }
 
 // Prepare writes the session's folder, or brings it up to date, and makes its
@@ -50,7 +52,7 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 	if err != nil {
 		return resource.Container{}, err
 	}
-	content, err := json.MarshalIndent(figures{Session: s, Slice: given.UUID, CUDA: cuda}, "", "  ")
+	content, err := json.MarshalIndent(figures{Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret}, "", "  ")
 	if err != nil {
 		return resource.Container{}, err
 	}
@@ -62,7 +64,7 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 }
 
 func (r Runtime) container(dir string, s resource.Session, sliceID string) resource.Container {
-	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: resource.RuntimeProcess, State: resource.Running, Hash: s.Hash(r.Key), SliceID: sliceID}
+	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: resource.RuntimeProcess, State: resource.Running, Hash: s.Seal(r.Key).Hash(r.Key), SliceID: sliceID}
 }
 
 // install puts the disguise in front of the host's NVML library and CUDA driver,
@@ -149,5 +151,6 @@ func readFigures(dir string) (figures, error) {
 	if json.Unmarshal(data, &f) != nil || f.Session.ID != filepath.Base(dir) {
 		return f, fmt.Errorf("%s: %w", dir, errDamaged)
 	}
+	f.Session.Secret = f.Secret
 	return f, nil
 }

@@ -1,0 +1,37 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+// Saved are the values that the variables have, for a plan that is to be applied
+// with them. Those that are sensitive are left out: they have to be given again.
+func (i *Intent) Saved() map[string]json.RawMessage {
+	saved := map[string]json.RawMessage{}
+	for _, v := range i.Variables {
+		if v.Sensitive || !v.Value.IsWhollyKnown() {
+			continue
+		}
+		if written, err := ctyjson.Marshal(v.Value, cty.DynamicPseudoType); err == nil { // it always is: variables hold no capsules
+			saved[v.Name] = written
+		}
+	}
+	return saved
+}
+
+// FromSaved gives variables the values that Saved wrote.
+func FromSaved(saved map[string]json.RawMessage) ([]Input, error) {
+	var all []Input
+	for _, name := range sortedKeys(saved) {
+		v, err := ctyjson.Unmarshal(saved[name], cty.DynamicPseudoType)
+		if err != nil {
+			return nil, fmt.Errorf("variable %q: %w", name, err)
+		}
+		all = append(all, Input{From: "the saved plan", Name: name, Value: &v, MayBeStray: true})
+	}
+	return all, nil
+}

@@ -179,7 +179,8 @@ func asJSON(t *testing.T, intent *config.Intent) []byte {
 
 		Moves    []config.Move    `json:"moves,omitempty"`
 		Removals []config.Removal `json:"removals,omitempty"`
-	}{Hosts: intent.Hosts, Moves: intent.Moves, Removals: intent.Removals}
+		Imports  []config.Import  `json:"imports,omitempty"`
+	}{Hosts: intent.Hosts, Moves: intent.Moves, Removals: intent.Removals, Imports: intent.Imports}
 	for _, s := range intent.Sessions {
 		view.Sessions = append(view.Sessions, session{s, s.Target.Key, box{Box: s.Box}})
 	}

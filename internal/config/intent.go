@@ -22,6 +22,7 @@ type Intent struct {
 	Variables []Variable `json:"-"`                  // by name
 	Moves     []Move     `json:"moves,omitempty"`    // without a cycle, no two from or to the same
 	Removals  []Removal  `json:"removals,omitempty"` // of sessions that are not there
+	Imports   []Import   `json:"imports,omitempty"`  // into sessions that are there
 
 	Files map[string]*hcl.File `json:"-"` // as parsed, for those who show diagnostics with their source
 }

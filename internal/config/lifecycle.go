@@ -53,6 +53,14 @@ type Move struct {
 	Range hcl.Range          `json:"-"` // of "from"
 }
 
+// Import is something that exists and is to become a session's.
+type Import struct {
+	To      resource.Address `json:"to"`
+	ID      string           `json:"id"` // of a slice or a container, or the name of a session on its host
+	Range   hcl.Range        `json:"-"`  // of "to"
+	IDRange hcl.Range        `json:"-"`
+}
+
 // Removal says what becomes of sessions whose block is gone.
 type Removal struct {
 	From    resource.Reference `json:"from"`

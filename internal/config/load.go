@@ -78,12 +78,16 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	for _, b := range blocks["moved"] {
 		l.readMoved(b)
 	}
+	for _, b := range blocks["import"] {
+		l.readImport(b)
+	}
 	for _, b := range blocks["removed"] {
 		l.readRemoved(b)
 	}
 	l.checkNames()
 	l.checkPorts()
 	l.checkGone()
+	l.checkImports()
 	l.checkTriggers()
 
 	slices.SortStableFunc(l.diags, compareDiagnostics)
@@ -95,7 +99,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	}
 	slices.SortFunc(l.hosts, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.sessions, func(a, b Session) int { return a.Address.Compare(b.Address) })
-	return &Intent{Hosts: l.hosts, Sessions: l.sessions, Moves: l.moves, Removals: l.removals, Variables: l.values(), Files: l.files}, l.diags
+	return &Intent{Hosts: l.hosts, Sessions: l.sessions, Moves: l.moves, Removals: l.removals, Imports: l.imports, Variables: l.values(), Files: l.files}, l.diags
 }
 
 // Hosts reads the host blocks alone, those in which nothing is wrong, by name:
@@ -129,6 +133,7 @@ type loader struct {
 	sessions  []Session
 	moves     []Move
 	removals  []Removal
+	imports   []Import
 
 	declared map[string]hcl.Range // by kind and name, `host "lab"`: what is declared so far
 	partial  bool                 // some hosts may be missing for a mistake already told

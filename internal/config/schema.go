@@ -118,8 +118,8 @@ func (b *Block) required() []Attribute {
 
 var fileSchema = Block{
 	what:   "a file",
-	Blocks: []Block{variableSchema, localsSchema, targetSchema, hostSchema, sessionSchema, movedSchema, removedSchema},
-	later:  []string{"cosplay", "output", "check", "import"},
+	Blocks: []Block{variableSchema, localsSchema, targetSchema, hostSchema, sessionSchema, movedSchema, removedSchema, importSchema},
+	later:  []string{"cosplay", "output", "check"},
 }
 
 var variableSchema = Block{

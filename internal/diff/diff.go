@@ -25,6 +25,7 @@ const (
 	Replace Action = "replace"
 	Delete  Action = "delete"
 	Move    Action = "move"   // another address, and nothing else
+	Import  Action = "import" // what exists becomes a session's, and nothing else
 	Forget  Action = "forget" // it is left as it is, and the state no longer has it
 )
 
@@ -52,6 +53,7 @@ const (
 type SessionChange struct {
 	Address   resource.Address       `json:"address"`
 	MovedFrom *resource.Address      `json:"moved_from,omitempty"` // the address that the state still has
+	Imported  string                 `json:"imported,omitempty"`   // what becomes its own, by the ID that was asked for
 	Action    Action                 `json:"action"`
 	Reason    string                 `json:"reason,omitempty"`
 	Slice     Part                   `json:"slice"`
@@ -88,6 +90,7 @@ type Options struct {
 	BaselineClockMHz map[string]int
 
 	Moved    map[resource.Address]resource.Address // by the address now: the one that the state still has
+	Imported map[resource.Address]string           // what becomes theirs
 	Forgets  map[resource.Address]bool             // the state is to forget them; the world stays
 	Left     map[resource.Address]bool             // this plan does not touch them
 	Replace  map[resource.Address]string           // to be made anew, with the reason

@@ -23,11 +23,15 @@ func forget(was resource.PriorSession) SessionChange {
 	return SessionChange{Address: was.Address, Action: Forget, Reason: "its " + stays + " stay behind: cosplay no longer knows them", Slice: Keep, Container: Keep, Before: &was}
 }
 
-// noteMoves tells of each session by which address the state still has it.
-func noteMoves(all []SessionChange, moved map[resource.Address]resource.Address) {
+// noteMoves tells of each session by which address the state still has it, or
+// that the state does not have it yet.
+func noteMoves(all []SessionChange, o Options) {
 	for i := range all {
 		c := &all[i]
-		from, ok := moved[c.Address]
+		if c.Imported = o.Imported[c.Address]; c.Imported != "" && c.Action == NoOp {
+			c.Action = Import
+		}
+		from, ok := o.Moved[c.Address]
 		if !ok {
 			continue
 		}

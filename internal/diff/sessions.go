@@ -42,7 +42,7 @@ func sessionChanges(desired resource.Desired, prior resource.Prior, live resourc
 	}
 	slices.SortFunc(all, func(a, b SessionChange) int { return a.Address.Compare(b.Address) })
 	replace(all, live, o)
-	noteMoves(all, o.Moved)
+	noteMoves(all, o)
 	return all
 }
 

@@ -48,6 +48,20 @@ type Step struct {
 	Undo  OpJSON   `json:"undo"` // null where nothing can take it back
 }
 
+// Begin puts steps before all others, which wait for them.
+func (p *Plan) Begin(steps []Step) {
+	var first []string
+	for _, s := range steps {
+		first = append(first, s.ID)
+	}
+	for i := range p.Steps {
+		if len(p.Steps[i].Needs) == 0 {
+			p.Steps[i].Needs = first
+		}
+	}
+	p.Steps = append(slices.Clone(steps), p.Steps...)
+}
+
 // Empty reports whether there is nothing to do.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
 

@@ -11,6 +11,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
+	"cosplay/internal/preflight"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
@@ -67,6 +68,12 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		return o, nil, err
 	}
 	options.Left, options.Replace = scope.Left, scope.Fresh
+	var begin []plan.Step
+	if aim.Goal == AsConfigured {
+		var wrong hcl.Diagnostics
+		prior, begin, wrong = p.imports(ctx, prior, o.Live, &options)
+		diags = append(diags, wrong...)
+	}
 	intent := p.Intent
 	if aim.Goal == NothingLeft {
 		intent = &config.Intent{Hosts: p.Intent.Hosts, Files: p.Intent.Files}
@@ -84,6 +91,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	}
 	o.Plan = p.build(desired, prior, o, options)
 	o.Plan.Partial = aim.partial()
+	o.Plan.Begin(begin)
 	diags = slices.Concat(diags, resolve.Guarded(p.Intent, o.Plan.Diff.Sessions), resolve.Renames(intent, o.Plan.Diff.Sessions), aim.warning())
 	if diags.HasErrors() {
 		return o, diags, nil // what finds no place is not checked
@@ -96,8 +104,52 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 // outlook's is that of the state.
 func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outlook, options diff.Options) *plan.Plan {
 	built := plan.Build(diff.Compare(desired, prior, o.Live, options), desired, prior, o.Live)
+	built.Basis = plan.NewBasis(o.Prior, o.Live)
 	built.Basis.State, built.Variables = p.Store.Path, p.Intent.Saved()
 	return built
+}
+
+// imports finds what import blocks name, for sessions that the state does not
+// have; the prior has them from then on. The steps make it so.
+func (p *Project) imports(ctx context.Context, prior resource.Prior, live resource.Live, o *diff.Options) (resource.Prior, []plan.Step, hcl.Diagnostics) {
+	var (
+		steps []plan.Step
+		diags hcl.Diagnostics
+	)
+	o.Imported = map[resource.Address]string{}
+	for _, one := range p.Intent.Imports {
+		if _, there := prior.Session(one.To); there || o.Left[one.To] {
+			continue
+		}
+		found, next, err := p.PlanImport(ctx, prior, live, one.To, one.ID)
+		if err == nil && next.Lineage != prior.Lineage {
+			err = fmt.Errorf("the state was lost; bring it back first: cosplay state rebuild")
+		}
+		if err != nil {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: fmt.Sprintf("%s cannot be imported", one.ID), Detail: preflight.Sentence(err), Subject: &one.IDRange})
+			continue
+		}
+		if found.Foreign || found.Unproven {
+			diags = append(diags, foreignImport(one, found))
+		}
+		prior = found.Into(next)
+		steps = append(steps, found.Steps()...)
+		o.Imported[one.To] = one.ID
+	}
+	return prior, steps, diags
+}
+
+// foreignImport warns of what cosplay did not make, as far as it can know.
+func foreignImport(one config.Import, found *Import) *hcl.Diagnostic {
+	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s was not made by cosplay", one.ID), Subject: &one.IDRange,
+		Detail: "It is cosplay's once this is applied: a change may replace it, and destroy removes it."}
+	if !found.Foreign {
+		d.Summary = fmt.Sprintf("only labels say that cosplay made %s", one.ID)
+	}
+	if len(found.Users) > 0 {
+		d.Detail += " It is used by " + resource.ProcessNames(found.Users) + "."
+	}
+	return d
 }
 
 func (p *Project) diffOptions() diff.Options {

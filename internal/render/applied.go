@@ -230,6 +230,7 @@ func (t tally) done(destroy bool) []string {
 	}
 	add(t.Move, fmt.Sprintf("%d moved", t.Move))
 	add(t.Forget, fmt.Sprintf("%d forgotten", t.Forget))
+	add(t.Import, fmt.Sprintf("%d imported", t.Import))
 	add(t.SetUp, count(t.SetUp, "GPU")+" set up")
 	add(t.GiveBack, count(t.GiveBack, "GPU")+" given back")
 	add(t.Build, count(t.Build, "image")+" built")

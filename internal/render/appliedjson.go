@@ -86,6 +86,7 @@ type achievedJSON struct {
 	Destroy  int `json:"destroyed"`
 	Move     int `json:"moved"`
 	Forget   int `json:"forgotten"`
+	Import   int `json:"imported"`
 	SetUp    int `json:"gpus_set_up"`
 	GiveBack int `json:"gpus_given_back"`
 	Build    int `json:"images_built"`

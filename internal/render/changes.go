@@ -136,6 +136,9 @@ func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 	if c.MovedFrom != nil {
 		details = append(details, text(movedWord(c)))
 	}
+	if c.Imported != "" {
+		details = append(details, text("will be imported: "+c.Imported))
+	}
 	if c.Reason != "" && c.Action != diff.Delete {
 		details = append(details, text(c.Reason))
 	}

@@ -165,7 +165,7 @@ func (m *markdown) drift() {
 
 // markdownWords are the actions in words: a table has no colour.
 var markdownWords = map[diff.Action]string{
-	diff.NoOp: "stays", diff.Create: "create", diff.Update: "change", diff.Replace: "replace", diff.Delete: "destroy", diff.Move: "move", diff.Forget: "forget",
+	diff.NoOp: "stays", diff.Create: "create", diff.Update: "change", diff.Replace: "replace", diff.Delete: "destroy", diff.Move: "move", diff.Import: "import", diff.Forget: "forget",
 }
 
 // sessions is the table of all that happens to sessions, with their fit.
@@ -235,7 +235,7 @@ func (m *markdown) changes() {
 	}
 }
 
-var fenceSigns = map[diff.Action]string{diff.Create: "+", diff.Update: "!", diff.Replace: "!", diff.Delete: "-", diff.Move: "!", diff.Forget: "-"}
+var fenceSigns = map[diff.Action]string{diff.Create: "+", diff.Update: "!", diff.Replace: "!", diff.Delete: "-", diff.Move: "!", diff.Import: "+", diff.Forget: "-"}
 
 func (m *markdown) change(c diff.SessionChange) []string {
 	if c.Action == diff.NoOp {
@@ -245,6 +245,9 @@ func (m *markdown) change(c diff.SessionChange) []string {
 	var words []string
 	if c.MovedFrom != nil {
 		words = append(words, movedWord(c))
+	}
+	if c.Imported != "" {
+		words = append(words, "will be imported: "+c.Imported)
 	}
 	if c.Reason != "" {
 		words = append(words, withGPUNames(m.Live, c.Reason))

@@ -126,6 +126,7 @@ type tally struct {
 	Destroy  int `json:"destroy"`
 	Move     int `json:"move"`
 	Forget   int `json:"forget"`
+	Import   int `json:"import"`
 	SetUp    int `json:"gpus_to_set_up"`
 	GiveBack int `json:"gpus_to_give_back"`
 	Build    int `json:"images_to_build"`
@@ -169,6 +170,8 @@ func (t *tally) session(a diff.Action) {
 		t.Move++
 	case diff.Forget:
 		t.Forget++
+	case diff.Import:
+		t.Import++
 	}
 }
 
@@ -182,7 +185,9 @@ func (t *tally) gpu(c diff.GPUChange) {
 	}
 }
 
-func (t tally) sessions() int { return t.Create + t.Change + t.Replace + t.Destroy + t.Move + t.Forget }
+func (t tally) sessions() int {
+	return t.Create + t.Change + t.Replace + t.Destroy + t.Move + t.Forget + t.Import
+}
 
 // summary ends a plan: what it amounts to, and what to type next.
 func (p *page) summary(v PlanView) {
@@ -243,6 +248,9 @@ func (t tally) words() line {
 	}
 	if t.Forget > 0 {
 		words = join(words, text(", "), item(t.Forget, "to forget", replaced))
+	}
+	if t.Import > 0 {
+		words = join(words, text(", "), item(t.Import, "to import", added))
 	}
 	for _, more := range []struct {
 		n           int

@@ -117,6 +117,7 @@ var signs = map[diff.Action]struct {
 	diff.Replace: {"-/+", replaced},
 	diff.Delete:  {"-", removed},
 	diff.Move:    {">", changed},
+	diff.Import:  {"<", added},
 	diff.Forget:  {".", replaced},
 }
 

@@ -51,3 +51,8 @@ removed {
     destroy = false
   }
 }
+
+import {
+  to = session.one
+  id = "cosplay-${path.module}"
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+var importSchema = Block{
+	Name: "import", Repeatable: true, what: "an import block",
+	Description: "Something that exists already becomes a session's with the next apply, as cosplay import does it. Once it is in the state, the block does nothing.",
+	Attributes: []Attribute{
+		{Name: "to", Type: SessionName, Required: true, Example: "session.x", Description: "The session that it becomes a part of."},
+		{Name: "id", Type: Text, Required: true, Example: `"MIG-41c2f0a8-90d6-5a3c-8a15-2f0d0b8f5a11"`, Description: "The UUID of a MIG slice, the name or ID of a container, or the name of a session on its host."},
+	},
+}
+
+func (l *loader) readImport(b block) {
+	l.unnamed(b)
+	said := l.read(b, &importSchema)
+	to, id := said.find("to"), said.find("id")
+	if to == nil || id == nil {
+		l.complain(b.kindRange, b.header, "import does not say what becomes what", "It needs both, each on a line of its own, like: to = session.x and id = \"MIG-...\"")
+		return
+	}
+	one := Import{Range: to.expr.Range(), IDRange: id.expr.Range()}
+	ref, isSession := l.wholeReference(*to)
+	v, known := l.constant(*id)
+	if !isSession || !known {
+		return
+	}
+	var ok bool
+	if one.ID, ok = l.text(v); ok {
+		one.To = ref.Address
+		l.imports = append(l.imports, one)
+	}
+}
+
+// checkImports tells of imports into sessions that are not there, or twice.
+func (l *loader) checkImports() {
+	for i, one := range l.imports {
+		there := slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == one.To })
+		twice := slices.IndexFunc(l.imports[:i], func(o Import) bool { return o.To == one.To || o.ID == one.ID })
+		switch {
+		case !there:
+			var names []string
+			for _, s := range l.sessions {
+				names = append(names, s.Address.String())
+			}
+			l.complain(one.Range, one.Range, fmt.Sprintf("there is no %s", one.To), "Write its session block first: what no block has would be removed again.%s", didYouMean(one.To.String(), names))
+		case twice >= 0:
+			l.complain(one.Range, one.Range, "two imports of the same", "The other is at %s line %d. A session has one slice and one container, and each of these one session.", l.imports[twice].Range.Filename, l.imports[twice].Range.Start.Line)
+		}
+	}
+}

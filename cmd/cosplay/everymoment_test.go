@@ -118,18 +118,16 @@ func count(listed []string) string {
 	return fmt.Sprintf("%d moments, of them 2 x %d around journal writes and 2 x %d around effects", len(listed), journal/2, effects/2)
 }
 
-// TestEveryMomentDocker: the same with containers, each moment twice, since an
-// engine cannot be copied.
-func TestEveryMomentDocker(t *testing.T) {
-	needEngine(t)
-	p := newProject(t, `
+// inDocker are sessions in containers that come up at once.
+const inDocker = `
 host "lab" {
   simulate = "1 x h200"
   runtime  = "docker"
+  manage   = ["%s", "slices", "clocks", "power", "persistence"]
 }
 session "moment" {
-  count   = 3
-  target  = "2060"
+  count   = %d
+  target  = "%s"
   image   = "cosplay-test/scratch"
   pull    = "never"
   command = ["/busybox", "sleep", "3600"]
@@ -137,41 +135,68 @@ session "moment" {
     enabled = false
   }
 }
-`)
+`
+
+// TestEveryMomentDocker: the same with containers, each moment twice, since an
+// engine cannot be copied. Of the seven sessions all are there only where no
+// moment is left out: an engine takes its time.
+func TestEveryMomentDocker(t *testing.T) {
+	sessions := 3
+	if every {
+		sessions = 7
+	}
+	for _, command := range []string{"apply", "destroy"} {
+		t.Run(command, func(t *testing.T) {
+			everyMomentDocker(t, fmt.Sprintf(inDocker, "mig-mode", sessions, "2060"), command, sessions)
+		})
+	}
+}
+
+// TestEveryMomentWhole: likewise with a GPU as a whole, where a session has no
+// slice that would tell of it.
+func TestEveryMomentWhole(t *testing.T) {
+	for _, command := range []string{"apply", "destroy"} {
+		t.Run(command, func(t *testing.T) {
+			everyMomentDocker(t, fmt.Sprintf(inDocker, "clocks", 1, "a100"), command, 0)
+		})
+	}
+}
+
+func everyMomentDocker(t *testing.T, text, command string, slices int) {
+	needEngine(t)
+	p := newProject(t, text)
 	defer removeContainers(t, p.dir)
 	p.run("plan")
 	before := p.hardware()
-	for _, command := range []string{"apply", "destroy"} {
-		args := []string{command, "--auto-approve", "--parallelism", "1"}
-		ready := func() {
-			if command == "destroy" {
-				p.run("apply", "--auto-approve")
-			}
+	args := []string{command, "--auto-approve", "--parallelism", "1"}
+	ready := func() {
+		if command == "destroy" {
+			p.run("apply", "--auto-approve")
 		}
-		ready()
-		listed := p.moments(args...)
-		tried, failed := 0, 0
-		for _, n := range chosen(len(listed), 7) {
-			var wrong []string
-			for _, finish := range []bool{true, false} {
-				wrong = append(wrong, p.goes(before)...)
-				ready()
-				p.dies(n, args...)
-				if finish {
-					wrong = append(wrong, p.converges(3)...)
-				}
-				wrong = append(wrong, p.goes(before)...)
-				wrong = append(wrong, p.containers()...)
-			}
-			tried++
-			if len(wrong) > 0 {
-				failed++
-				t.Errorf("killed at moment %d, %s:\n%s", n, inShort(listed[n-1]), strings.Join(wrong, "\n"))
-			}
-		}
-		t.Logf("%v: %s; killed at %d of them, %d failures", args, count(listed), tried, failed)
-		p.goes(before)
 	}
+	ready()
+	listed := p.moments(args...)
+	tried, failed := 0, 0
+	for _, n := range chosen(len(listed), 7) {
+		var wrong []string
+		for _, finish := range []bool{true, false} {
+			wrong = append(wrong, p.goes(before)...)
+			ready()
+			p.dies(n, args...)
+			if finish {
+				wrong = append(wrong, p.converges(slices)...)
+			}
+			wrong = append(wrong, p.goes(before)...)
+			wrong = append(wrong, p.containers()...)
+		}
+		tried++
+		if len(wrong) > 0 {
+			failed++
+			t.Errorf("killed at moment %d, %s:\n%s", n, inShort(listed[n-1]), strings.Join(wrong, "\n"))
+		}
+	}
+	t.Logf("%v: %s; killed at %d of them, %d failures", args, count(listed), tried, failed)
+	p.goes(before)
 }
 
 // containers lists those of the project that there are.

@@ -87,7 +87,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		return err
 	}
 	view.Destroy = o.destroy
-	drifted := outlook.Plan.Diff.Drifted()
+	drifted := outlook.Plan.Diff.Astray()
 	changed := outlook.Plan.Diff.Changes() && !o.refreshOnly
 	if o.refreshOnly {
 		if err := inv.tellDrift(view, o.quiet); err != nil {
@@ -143,7 +143,7 @@ func (inv *invocation) tellDrift(view render.PlanView, quiet bool) error {
 	switch {
 	case inv.json:
 		return render.DriftJSON(inv.Out, view)
-	case !quiet && !view.Plan.Diff.Drifted():
+	case !quiet && !view.Plan.Diff.Astray():
 		render.NoDrift(inv.Out, inv.style(inv.Out), view)
 	default:
 		render.Drift(inv.Out, inv.style(inv.Out), view)

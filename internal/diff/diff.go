@@ -4,6 +4,8 @@
 package diff
 
 import (
+	"slices"
+
 	"cosplay/internal/resource"
 )
 
@@ -12,6 +14,14 @@ type Diff struct {
 	Drift    []Drift         `json:"drift"`
 	GPUs     []GPUChange     `json:"gpus"`
 	Sessions []SessionChange `json:"sessions"`
+
+	// Unfinished are sessions of the state that have a slice alone: an apply or a
+	// destroy failed, or is yet to come.
+	Unfinished []resource.Address `json:"unfinished,omitempty"`
+
+	// Strays are what runs that were cut off have left of sessions that nobody
+	// knows: it is removed.
+	Strays []resource.Container `json:"strays,omitempty"`
 }
 
 // Action is what happens to a session or a GPU.
@@ -115,7 +125,37 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 		Drift:    drifts(prior, live),
 		GPUs:     touched(gpuChanges(desired, kept, live, o), sessions, o),
 		Sessions: sessions,
+		Strays:   strays(desired, live, o),
+
+		Unfinished: unfinished(prior),
 	}
+}
+
+func unfinished(prior resource.Prior) []resource.Address {
+	var all []resource.Address
+	for _, s := range prior.Sessions {
+		if s.Container == nil {
+			all = append(all, s.Address)
+		}
+	}
+	return all
+}
+
+// strays are those of sessions that are not about to be made, which make use of
+// them. A plan of a part leaves them to one of the whole.
+func strays(desired resource.Desired, live resource.Live, o Options) []resource.Container {
+	var all []resource.Container
+	if len(o.Left) > 0 {
+		return nil
+	}
+	for _, h := range live.Hosts {
+		for _, c := range h.Strays {
+			if !slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Slice.Host == h.Name && s.ID == c.Session }) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
 }
 
 // Drifted reports whether something that cosplay answers for was changed
@@ -129,6 +169,10 @@ func (d Diff) Drifted() bool {
 	return false
 }
 
+// Astray reports whether the world is not as the last apply was to leave it,
+// whoever's doing that is.
+func (d Diff) Astray() bool { return d.Drifted() || len(d.Unfinished) > 0 }
+
 // Changes reports whether anything is to be done.
 func (d Diff) Changes() bool {
 	for _, g := range d.GPUs {
@@ -141,5 +185,5 @@ func (d Diff) Changes() bool {
 			return true
 		}
 	}
-	return false
+	return len(d.Strays) > 0
 }

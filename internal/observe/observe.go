@@ -25,6 +25,13 @@ type ContainerLister interface {
 	List(ctx context.Context) ([]resource.Container, error)
 }
 
+// StrayLister finds what runs that were cut off have left, and no state knows of.
+type StrayLister interface {
+	// Strays looks among the containers that were listed, and for folders that
+	// none of them has; known are the sessions of the state.
+	Strays(ctx context.Context, listed []resource.Container, known []string) ([]resource.Container, error)
+}
+
 // EngineReader looks at a container engine.
 type EngineReader interface {
 	Look(ctx context.Context) (resource.Engine, error)
@@ -38,6 +45,8 @@ type Source struct {
 	GPUs       GPUReader
 	Containers []ContainerLister
 	Engine     EngineReader // nil where no session needs one
+	Strays     StrayLister  // nil likewise
+	Known      []string     // IDs of the sessions that the state has there
 }
 
 // Completer fills in what NVML does not tell of a GPU: always its rates, and the
@@ -63,20 +72,24 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 	var (
 		host                       resource.Host
 		engine                     *resource.Engine
-		containers                 []resource.Container
+		containers, strays         []resource.Container
 		group                      sync.WaitGroup
 		hostErr, engineErr, runErr error
 	)
 	group.Go(func() { host, hostErr = source.GPUs.Read(ctx) })
 	group.Go(func() { engine, engineErr = look(ctx, source) })
-	group.Go(func() { containers, runErr = list(ctx, source) })
+	group.Go(func() {
+		if containers, runErr = list(ctx, source); runErr == nil && source.Strays != nil {
+			strays, runErr = source.Strays.Strays(ctx, containers, source.Known)
+		}
+	})
 	group.Wait()
 	// One of them is enough to say, the hardware first.
 	if err := cmp.Or(hostErr, engineErr, runErr); err != nil {
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}
 	host.Name, host.Simulated, host.Runtime = source.Name, source.Simulated, source.Runtime
-	host.Engine, host.Containers = engine, containers
+	host.Engine, host.Containers, host.Strays = engine, containers, strays
 	for i := range host.GPUs {
 		g := &host.GPUs[i]
 		g.Host = source.Name

@@ -17,6 +17,9 @@ func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live res
 	for _, g := range d.GPUs {
 		b.takeAgain(g)
 	}
+	for _, c := range d.Strays {
+		b.sweep(c)
+	}
 	for _, s := range d.Sessions {
 		b.takeDown(s)
 	}
@@ -115,6 +118,17 @@ func (b *builder) takeAgain(c diff.GPUChange) {
 	at := gpuKey{c.Host, c.UUID}
 	b.taken[at] = []string{b.add(Step{ID: c.UUID + "/take", Group: c.UUID, Title: b.name(at) + ": note who holds it", Do: OpJSON{b.take(c)}})}
 	b.freed[at] = b.taken[at]
+}
+
+// StrayGroup begins the groups of what is left of runs that were cut off.
+const StrayGroup = "stray."
+
+// sweep removes what a run that was cut off has left of a session that the state
+// does not know: so it has no address but one that no block can have.
+func (b *builder) sweep(c resource.Container) {
+	id := StrayGroup + c.Host + "." + c.Session
+	b.add(Step{ID: id + "/unprepare", Group: id, Title: fmt.Sprintf("%s: remove what a run that was cut off has left of it", resource.ContainerPrefix+c.Session),
+		Do: OpJSON{Unprepare{Address: resource.Each("_", c.Session), Host: c.Host, Runtime: c.Runtime, ID: c.Session}}})
 }
 
 func (b *builder) takeDown(c diff.SessionChange) {

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -154,5 +155,35 @@ func TestImageMoved(t *testing.T) {
 	}
 	if len(p.Diff.Drift) != 2 || p.Diff.Drift[0].Class != diff.ImageMoved || p.Diff.Drift[0].To != "0123456789ab" || !p.Diff.Drift[0].Told {
 		t.Errorf("%+v", p.Diff.Drift)
+	}
+}
+
+// TestStrays: what is left of sessions that nobody knows is removed, unless it is
+// about to be of use.
+func TestStrays(t *testing.T) {
+	w := dockerWorld(t, "cosplay:latest")
+	w.applied(two)
+	w.Host().Strays = []resource.Container{
+		{ID: "late", Session: "gone-1", Host: "lab", Runtime: resource.RuntimeDocker},
+		{Session: "w-2", Host: "lab", Runtime: resource.RuntimeDocker},
+	}
+	three := strings.Replace(two, "2\n", "3\n", 1)
+	for _, test := range []struct{ text, want string }{
+		{two, "stray.lab.gone-1/unprepare: cosplay-gone-1: remove what a run that was cut off has left of it\nstray.lab.w-2/unprepare: cosplay-w-2: remove what a run that was cut off has left of it\n"},
+		{three, "stray.lab.gone-1/unprepare: cosplay-gone-1: remove what a run that was cut off has left of it\n"},
+	} {
+		p, diags := w.plan(test.text)
+		got := ""
+		for line := range strings.Lines(p.String()) {
+			if strings.HasPrefix(line, plan.StrayGroup) {
+				got += line
+			}
+		}
+		if diags.HasErrors() || got != test.want || !p.Diff.Changes() {
+			t.Errorf("%v\n%s", diags, p)
+		}
+		if again, err := json.Marshal(p); err != nil || json.Unmarshal(again, &plan.Plan{}) != nil {
+			t.Errorf("such a plan cannot be kept: %v", err)
+		}
 	}
 }

@@ -175,13 +175,18 @@ func (h *host) cuda() string {
 const noCUDA = "there is no libcuda.so.1: sessions show their target to NVML alone, and nothing holds their VRAM cap"
 
 // source is what there is to look at.
-func (h *host) source(owner resource.Owner) observe.Source {
+func (h *host) source(owner resource.Owner, prior resource.Prior) observe.Source {
 	s := observe.Source{Name: h.config.Name, Simulated: h.config.Simulate, Runtime: h.runtime, GPUs: h.agent}
 	for _, runtime := range h.runtimes(owner) {
 		s.Containers = append(s.Containers, runtime)
 	}
 	if h.engine != nil {
-		s.Engine = h.docker(owner)
+		s.Engine, s.Strays = h.docker(owner), h.docker(owner)
+	}
+	for _, one := range prior.Sessions {
+		if one.Slice.Host == h.config.Name {
+			s.Known = append(s.Known, one.ID)
+		}
 	}
 	return s
 }

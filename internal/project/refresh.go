@@ -212,7 +212,7 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 		if err != nil {
 			return resource.Live{}, err
 		}
-		sources = append(sources, open.source(owner))
+		sources = append(sources, open.source(owner, prior))
 	}
 	live, err := observe.Read(ctx, sources, complete)
 	nameProcesses(live, prior)

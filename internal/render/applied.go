@@ -152,6 +152,9 @@ func achieved(v AppliedView) tally {
 	for _, s := range v.Plan.Steps {
 		if done[s.ID] {
 			t.image(s.Do.Op)
+			if strings.HasPrefix(s.Group, plan.StrayGroup) {
+				t.Sweep++
+			}
 		} else {
 			open[s.Group] = true
 		}
@@ -235,6 +238,7 @@ func (t tally) done(destroy bool) []string {
 	add(t.GiveBack, count(t.GiveBack, "GPU")+" given back")
 	add(t.Build, count(t.Build, "image")+" built")
 	add(t.Pull, count(t.Pull, "image")+" pulled")
+	add(t.Sweep, count(t.Sweep, "leftover")+" removed")
 	return words
 }
 

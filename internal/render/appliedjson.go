@@ -91,4 +91,5 @@ type achievedJSON struct {
 	GiveBack int `json:"gpus_given_back"`
 	Build    int `json:"images_built"`
 	Pull     int `json:"images_pulled"`
+	Sweep    int `json:"leftovers_removed"`
 }

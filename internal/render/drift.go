@@ -18,14 +18,24 @@ func NoDrift(w io.Writer, s Style, v PlanView) {
 }
 
 // Drift shows what was changed outside of cosplay, and writes nothing where
-// nothing was that counts.
+// nothing was that counts. What an apply has left unfinished counts too.
 func Drift(w io.Writer, s Style, v PlanView) {
-	if !v.Plan.Diff.Drifted() {
+	if !v.Plan.Diff.Astray() {
 		return
 	}
 	p := newPage(s)
-	p.drift(v)
-	p.gap()
+	if v.Plan.Diff.Drifted() {
+		p.drift(v)
+		p.gap()
+	}
+	if begun := v.Plan.Diff.Unfinished; len(begun) > 0 {
+		have := " has"
+		if len(begun) > 1 {
+			have = " have"
+		}
+		p.flow(0, 2, join(inked(drifted, "Unfinished:"), text(fmt.Sprintf(" %s%s a slice and nothing that runs in it: an apply or a destroy failed, or is yet to come.", others(begun), have))))
+		p.gap()
+	}
 	p.next(suggest("plan", v.Flags))
 	p.flush(w)
 }

@@ -47,6 +47,7 @@ func Plan(w io.Writer, s Style, v PlanView) {
 		p.images(v)
 		p.boards(v)
 		p.limits(v)
+		p.strays(v)
 	}
 	if len(v.Warnings) > 0 {
 		p.gap()
@@ -131,6 +132,7 @@ type tally struct {
 	GiveBack int `json:"gpus_to_give_back"`
 	Build    int `json:"images_to_build"`
 	Pull     int `json:"images_to_pull"`
+	Sweep    int `json:"leftovers_to_remove"`
 }
 
 func tallyOf(p *plan.Plan) tally {
@@ -144,7 +146,26 @@ func tallyOf(p *plan.Plan) tally {
 	for _, s := range p.Steps {
 		t.image(s.Do.Op)
 	}
+	t.Sweep = len(p.Diff.Strays)
 	return t
+}
+
+// strays lists what runs that were cut off have left.
+func (p *page) strays(v PlanView) {
+	if len(v.Plan.Diff.Strays) == 0 {
+		return
+	}
+	t := &table{indent: 2, columns: []column{{}, {}, {prose: true}}}
+	for _, c := range v.Plan.Diff.Strays {
+		what := "a container that never ran"
+		if c.ID == "" {
+			what = "a session folder that no container has"
+		}
+		t.add(inked(removed, "-"), text(resource.ContainerPrefix+c.Session), inked(dim, what))
+	}
+	p.gap()
+	p.flow(0, 2, text("Left by runs that were cut off, of sessions that the state does not know:"))
+	p.table(t)
 }
 
 func (t *tally) image(op plan.Op) {
@@ -200,7 +221,7 @@ func (p *page) summary(v PlanView) {
 	case !v.Plan.Diff.Changes():
 		p.nothingToDo(v)
 		return
-	case t.sessions() == 0 && t.SetUp == 0:
+	case t.sessions() == 0 && t.SetUp == 0 && t.GiveBack > 0:
 		p.flow(0, 2, join(inked(strong, "Plan:"), text(" no session changes; "), inked(removed, count(t.GiveBack, "GPU")+" to give back"), text(untouched(v))))
 	default:
 		p.flow(0, 2, join(inked(strong, "Plan: "), t.words(), text(untouched(v))))
@@ -255,7 +276,7 @@ func (t tally) words() line {
 	for _, more := range []struct {
 		n           int
 		thing, fate string
-	}{{t.SetUp, "GPU", " to set up"}, {t.GiveBack, "GPU", " to give back"}, {t.Build, "image", " to build"}, {t.Pull, "image", " to pull"}} {
+	}{{t.SetUp, "GPU", " to set up"}, {t.GiveBack, "GPU", " to give back"}, {t.Build, "image", " to build"}, {t.Pull, "image", " to pull"}, {t.Sweep, "leftover", " to remove"}} {
 		if more.n > 0 {
 			words = join(words, text("; "+together(count(more.n, more.thing)+more.fate)))
 		}

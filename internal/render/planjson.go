@@ -81,8 +81,9 @@ func fitsOf(sessions []resource.Session) []fitOfJSON {
 // DriftJSON writes drift as data: also that which is only told.
 func DriftJSON(w io.Writer, v PlanView) error {
 	return writeJSON(w, struct {
-		FormatVersion int          `json:"format_version"`
-		Drifted       bool         `json:"has_drift"`
-		Drift         []diff.Drift `json:"drift"`
-	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift)})
+		FormatVersion int                `json:"format_version"`
+		Drifted       bool               `json:"has_drift"`
+		Drift         []diff.Drift       `json:"drift"`
+		Unfinished    []resource.Address `json:"unfinished"` // sessions with a slice alone: an apply or a destroy failed, or is yet to come
+	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished)})
 }

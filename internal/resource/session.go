@@ -253,6 +253,7 @@ type Host struct {
 	Ledger     []Held      `json:"ledger,omitempty"`     // GPUs that projects hold
 	Unbooked   bool        `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
 	Containers []Container `json:"containers,omitempty"` // by session
+	Strays     []Container `json:"strays,omitempty"`     // that runs which were cut off have left: containers that never ran, or without an ID their folders
 }
 
 // Engine is a container engine.

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
 
+	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 )
 
@@ -139,10 +140,12 @@ func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g g
 		if err != nil {
 			return resource.Container{}, err
 		}
+		durable.Moment("before the container of %s is made", s.ID)
 		id, err := r.create(ctx, s, slice, g, port)
 		if err != nil {
 			return resource.Container{}, err
 		}
+		durable.Moment("before the container of %s is started", s.ID)
 		made := resource.Container{}
 		if err = r.up(ctx, s, id, port, false); err == nil {
 			made, err = r.fresh(ctx, s, slice, id, port)

@@ -1,0 +1,80 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+
+	"cosplay/internal/initd"
+	"cosplay/internal/resource"
+)
+
+// Strays are what runs that were killed have left of sessions which the state
+// does not know. The engine may finish a container long after nobody waits for it
+// any more: one of ours that has never run. And a run that was killed before it
+// had a container leaves the session's folder.
+func (r Runtime) Strays(ctx context.Context, listed []resource.Container, known []string) ([]resource.Container, error) {
+	var all []resource.Container
+	for _, c := range listed {
+		if c.Runtime != resource.RuntimeDocker || slices.Contains(known, c.Session) {
+			continue
+		}
+		there, err := r.inspect(ctx, c.ID)
+		if err != nil {
+			return nil, err
+		}
+		if there != nil && there.State.Status == container.StateCreated && r.furnishes(there, c.Session) {
+			all = append(all, c)
+		}
+	}
+	folders, err := r.abandoned(ctx, known)
+	return append(all, folders...), err
+}
+
+// abandoned are the session folders that the state does not know and no container
+// has, whoever's it may be.
+func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Container, error) {
+	entries, err := os.ReadDir(r.Base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool {
+		return strings.HasPrefix(e.Name(), ".") || slices.Contains(known, e.Name())
+	})
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	survey, err := r.Survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []resource.Container
+	for _, e := range entries {
+		if !slices.ContainsFunc(survey.containers, func(c container.Summary) bool { return r.uses(c, e.Name()) }) {
+			all = append(all, resource.Container{Session: e.Name(), Host: r.Host, Runtime: resource.RuntimeDocker, State: resource.Stopped})
+		}
+	}
+	return all, nil
+}
+
+// furnishes tells whether it is the session's folder of this very state that a
+// container has.
+func (r Runtime) furnishes(there *container.InspectResponse, session string) bool {
+	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool {
+		return m.Destination == initd.Dir && filepath.Clean(m.Source) == r.inside(session)
+	})
+}
+
+// uses tells whether a container mounts anything of a session's folder.
+func (r Runtime) uses(c container.Summary, session string) bool {
+	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return holds(r.folder(session), m.Source) })
+}

@@ -84,7 +84,7 @@ type chaos struct {
 
 	reboots bool               // they forget a baseline that is not the driver's own
 	foreign map[string]foreign // slices of the admin's, by UUID
-	forged  string             // a container that has the labels of one of ours
+	forged  []string           // containers that have the labels of one of ours
 	log     []string
 	tally   map[string]int
 }
@@ -121,8 +121,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 
 func (c *chaos) run() {
 	defer func() {
-		if c.forged != "" {
-			_ = exec.Command("docker", "rm", "-f", c.forged).Run()
+		for _, id := range c.forged {
+			_ = exec.Command("docker", "rm", "-f", id).Run()
 		}
 		if c.t.Failed() {
 			for _, project := range []string{"a", "b"} {
@@ -148,6 +148,9 @@ func (c *chaos) run() {
 // round does one thing to the world.
 func (c *chaos) round() {
 	who := []string{"a", "b"}[c.random.IntN(2)]
+	if *chaosDocker && c.random.IntN(4) == 0 {
+		c.forge()
+	}
 	switch n := c.random.IntN(100); {
 	case n < 15:
 		c.configure(who)
@@ -249,13 +252,13 @@ func (c *chaos) killed(who string) {
 	}
 }
 
-// faulty lets NVML calls of a command fail.
+// faulty lets NVML calls of a command fail, lie or hang.
 func (c *chaos) faulty(who string) {
 	functions := []string{"nvmlDeviceSetMigMode", "nvmlDeviceSetPersistenceMode", "nvmlDeviceSetPowerManagementLimit", "nvmlDeviceSetGpuLockedClocks",
 		"nvmlDeviceResetGpuLockedClocks", "nvmlDeviceCreateGpuInstanceWithPlacement", "nvmlGpuInstanceCreateComputeInstance", "nvmlComputeInstanceDestroy",
 		"nvmlGpuInstanceDestroy", "nvmlDeviceGetGpuInstances", "nvmlDeviceGetMigMode", "nvmlDeviceGetPersistenceMode", "nvmlDeviceGetGpuInstanceById",
 		"nvmlGpuInstanceGetInfo", "nvmlDeviceGetUUID", "nvmlDeviceGetHandleByIndex", "nvmlInit", "nvmlDeviceGetMigDeviceHandleByIndex"}
-	what := c.something(who)
+	what, hangs := c.something(who), 0
 	for range 1 + c.random.IntN(3) {
 		f := sim.Fault{Function: functions[c.random.IntN(len(functions))], Nth: c.random.IntN(6), Action: sim.Answer, Code: []int{999, 19, 4, 15}[c.random.IntN(4)]}
 		if strings.Contains(f.Function, "Get") {
@@ -263,12 +266,24 @@ func (c *chaos) faulty(who string) {
 		} else if c.random.IntN(3) == 0 {
 			f.Action, f.Code = sim.Ignore, 0
 		}
+		if c.random.IntN(8) == 0 {
+			f.Action, f.Code = sim.Hang, 0
+			hangs++
+		}
 		c.note("fault %s", f)
 		c.fault(f)
 	}
-	if out, err := c.try(who, nil, what); err != nil {
+	var variables []string
+	if hangs > 0 { // or it would wait for as long as people have to
+		variables = []string{patience + "=2s"}
+		c.tally["calls made to hang"] += hangs
+	}
+	if out, err := c.try(who, variables, what); err != nil {
 		c.note("%s", lastLines(out))
 		c.tally["faults struck"]++
+		if hangs > 0 && strings.Contains(oneLine(out), "2s") {
+			c.tally["hung calls struck"]++
+		}
 	}
 	c.sim("fault", "--clear")
 }
@@ -296,8 +311,6 @@ func (c *chaos) admin() {
 		c.sim("set", strconv.Itoa(gpu), "process", "none")
 	case n < 85:
 		c.sim("set", strconv.Itoa(gpu), "lost", []string{"on", "off", "off"}[c.random.IntN(3)])
-	case *chaosDocker && n < 90:
-		c.forge()
 	case c.reboots:
 		c.sim("reboot")
 		clear(c.foreign)
@@ -368,28 +381,42 @@ func (c *chaos) removeForeign() {
 	maps.DeleteFunc(c.foreign, func(_ string, f foreign) bool { return !f.stays })
 }
 
-// forge makes a container with the labels of one of ours.
+// forge makes a container with the labels of one of ours: one that never runs,
+// or one that does; and when there are enough takes one away again.
 func (c *chaos) forge() {
 	ours := c.containers()
-	if c.forged != "" || len(ours) == 0 {
+	if len(c.forged) == maxForged {
+		if err := exec.Command("docker", "rm", "-f", c.forged[0]).Run(); err != nil {
+			c.t.Errorf("a forged container cannot be removed: %v", err)
+		}
+		c.forged = c.forged[1:]
+	}
+	if len(ours) == 0 {
 		return
 	}
-	out, err := exec.Command("docker", "inspect", "-f", `{{range $k, $v := .Config.Labels}}{{$k}}={{$v}}{{"\n"}}{{end}}`, ours[0]).Output()
+	of := ours[c.random.IntN(len(ours))]
+	out, err := exec.Command("docker", "inspect", "-f", `{{range $k, $v := .Config.Labels}}{{$k}}={{$v}}{{"\n"}}{{end}}`, of).Output()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	args := []string{"create"}
+	args := []string{[]string{"create", "run"}[c.random.IntN(2)]}
+	if args[0] == "run" {
+		args = append(args, "-d")
+	}
 	for _, label := range strings.Fields(string(out)) {
 		args = append(args, "--label", label)
 	}
-	id, err := exec.Command("docker", append(args, "cosplay-test/scratch", "/busybox", "true")...).Output()
+	id, err := exec.Command("docker", append(args, "cosplay-test/scratch", "/busybox", "sleep", "3600")...).Output()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.forged = strings.TrimSpace(string(id))
-	c.note("admin: a container with the labels of %s", ours[0])
+	c.forged = append(c.forged, strings.TrimSpace(string(id)))
+	c.note("admin: a container with the labels of %s", of)
 	c.tally["forged containers"]++
 }
+
+// maxForged is how many forged containers there are at a time.
+const maxForged = 3
 
 // containers are those of both projects, as labels tell.
 func (c *chaos) containers() []string {
@@ -408,7 +435,7 @@ func (c *chaos) containers() []string {
 		}
 		all = append(all, strings.Fields(string(out))...)
 	}
-	return slices.DeleteFunc(all, func(id string) bool { return id == c.forged })
+	return slices.DeleteFunc(all, func(id string) bool { return slices.Contains(c.forged, id) })
 }
 
 func (c *chaos) anyLost() bool {
@@ -459,8 +486,10 @@ func (c *chaos) wrong() (wrong []string) {
 			wrong = append(wrong, err.Error())
 		}
 	}
-	if c.forged != "" && exec.Command("docker", "inspect", c.forged).Run() != nil {
-		wrong = append(wrong, "the forged container is gone")
+	for _, id := range c.forged {
+		if exec.Command("docker", "inspect", id).Run() != nil {
+			wrong = append(wrong, "the forged container "+id+" is gone")
+		}
 	}
 	return wrong
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"cosplay/internal/agent"
 	"cosplay/internal/durable"
 	"cosplay/internal/sim"
 	"cosplay/internal/state"
@@ -25,18 +26,23 @@ const (
 	diesAt      = "COSPLAY_TEST_DIES_AT"
 	agentDiesAt = "COSPLAY_TEST_AGENT_DIES_AT"
 	listsIn     = "COSPLAY_TEST_MOMENTS"
+
+	patience = "COSPLAY_TEST_PATIENCE" // how long it waits for a call of NVML
 )
 
 // followMoments makes this process do what the variables above say.
 func followMoments() {
-	agent := len(os.Args) > 1 && os.Args[1] == "agent"
+	if d, err := time.ParseDuration(os.Getenv(patience)); err == nil {
+		agent.Patience = d
+	}
+	isAgent := len(os.Args) > 1 && os.Args[1] == "agent"
 	which := diesAt
-	if agent {
+	if isAgent {
 		which = agentDiesAt
 	}
 	last, _ := strconv.ParseInt(os.Getenv(which), 10, 64)
 	list := os.Getenv(listsIn)
-	if agent {
+	if isAgent {
 		list = ""
 	}
 	if last == 0 && list == "" {

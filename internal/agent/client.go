@@ -52,8 +52,16 @@ type child struct {
 	line *line // nil while none runs
 }
 
+// Patience is the deadline of the requests of clients that are given none. Only
+// tests set it, which have calls hang; a cosplay that people run has no switch for
+// it.
+var Patience time.Duration
+
 // New makes a client; nothing is started yet.
 func New(o Options) *Client {
+	if o.Deadline == 0 {
+		o.Deadline = Patience
+	}
 	reads := &child{options: o}
 	c := &Client{reads: reads, changes: reads}
 	if o.Privileged {

@@ -238,6 +238,9 @@ func (l *loader) sessionEnv(s *Session, v value) {
 			s.Env[name] = text
 		}
 	}
+	if len(s.Env) == 0 {
+		s.Env = nil // which is the same as none
+	}
 }
 
 // hasSecretName refuses a sensitive value as a name, since names are shown.

@@ -14,7 +14,7 @@ import (
 // laterCommands and laterFlags have their place in cosplay and are not there
 // yet: they are refused by name instead of as unknown.
 var (
-	laterCommands = []string{"output", "run", "watch", "verify", "console",
+	laterCommands = []string{"output", "run", "watch", "console",
 		"top", "cp", "host"}
 	laterFlags = []string{"log-level"}
 )

@@ -42,6 +42,12 @@ type Runtime interface {
 	// Usage is what the programs of a session use of its GPU's memory, or
 	// fs.ErrNotExist where they do not count.
 	Usage(session string) (disguise.Usage, error)
+	// Interior is what a session's programs are to find, by what the state says.
+	// What asks them is put where they can run it.
+	Interior(s resource.PriorSession) (runtime.Interior, error)
+	// Altered tells, by check of files, what of a session's disguise is not as it
+	// was written.
+	Altered(ctx context.Context, s resource.PriorSession) (map[string]string, error)
 }
 
 // containersSuffix ends the name of the folder of those sessions that run in

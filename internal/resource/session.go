@@ -152,6 +152,14 @@ type User struct {
 	Group string `json:"group"`
 }
 
+// SliceID is the UUID of the session's MIG slice or of its whole GPU.
+func (s PriorSession) SliceID() string {
+	if s.Handle != nil {
+		return s.Handle.UUID
+	}
+	return s.Slice.GPU
+}
+
 // Container is where a session runs: a session folder of the process runtime
 // or, with Docker, a container.
 type Container struct {

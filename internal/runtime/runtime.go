@@ -14,3 +14,13 @@ const (
 	CannotRun = 126
 	NotFound  = 127
 )
+
+// Interior is what the programs of a session are to find, and where the files of
+// its disguise lie.
+type Interior struct {
+	Env       map[string]string // what the session sets for every program
+	Who       string            // path of cosplay-who, as the session sees it
+	Probe     string            // path of cosplay-probe, as the session sees it
+	UsageFile string            // path on the host of what its programs count in; "" where they do not
+	PythonIn  string            // folder of the disguise's Python part, as the session sees it; "" without
+}

@@ -76,17 +76,22 @@ func (r Runtime) command(ctx context.Context, session string, argv []string) (*e
 	if len(argv) == 0 {
 		return nil, fmt.Errorf("it has no command of its own; say what to run: cosplay exec %s -- COMMAND", f.Session.Address.Short())
 	}
-	env := disguise.Environment(f.Session, f.Slice)
+	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	command.Dir = f.Session.Workspace
+	command.Env = merged(os.Environ(), environment(dir, f.Session, f.Slice))
+	return command, nil
+}
+
+// environment is what is set for the programs of a session in a folder.
+func environment(dir string, s resource.Session, sliceID string) map[string]string {
+	env := disguise.Environment(s, sliceID)
 	library := filepath.Join(dir, libraryDir)
 	if rest := cmp.Or(env["LD_LIBRARY_PATH"], os.Getenv("LD_LIBRARY_PATH")); rest != "" {
 		library += ":" + rest
 	}
 	env["LD_LIBRARY_PATH"] = library
-	maps.Copy(env, disguise.PythonPath(f.Session, dir, os.Getenv(disguise.PythonVariable)))
-	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	command.Dir = f.Session.Workspace
-	command.Env = merged(os.Environ(), env)
-	return command, nil
+	maps.Copy(env, disguise.PythonPath(s, dir, os.Getenv(disguise.PythonVariable)))
+	return env
 }
 
 // merged is an environment with some variables set anew.

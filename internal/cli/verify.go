@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"cosplay/internal/project"
+	"cosplay/internal/render"
+	"cosplay/internal/resource"
+)
+
+func (inv *invocation) verify() *cobra.Command {
+	var o project.VerifyOptions
+	cmd := &cobra.Command{
+		Use:        "verify [SESSION...]",
+		SuggestFor: []string{"test", "check", "selftest"},
+		Short:      "Test the disguise from inside the sessions: what programs see there, and whether the cap holds",
+		Long: `Test the disguise in sessions, in all of them or in those that are named: programs are run in each, by exec and by ssh, that look at the environment, nvidia-smi, NVML, CUDA and Python, and allocate memory up to the cap and past it, alone and two at once; from outside the slice, the settings of the GPU and the files are looked at. Where a session's own programs use the GPU, only a little memory is taken, and only for a moment.
+
+  cosplay verify                  all sessions, a line for each
+  cosplay verify worker-3 -v      one, with every check
+  cosplay verify --json           for programs: check, way, outcome, expected, found
+  cosplay verify --no-ssh         by exec only, where the keys are somebody else's
+
+A check is skipped only where the image, Python or the driver lacks what it looks at, and says so.
+
+Exit codes: 0 all that could be checked holds; 1 error, or a check failed.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return inv.runVerify(cmd.Context(), args, o) },
+	}
+	cmd.Flags().BoolVar(&o.NoSSH, "no-ssh", false, "do not log in by ssh")
+	return cmd
+}
+
+func (inv *invocation) runVerify(ctx context.Context, names []string, o project.VerifyOptions) error {
+	p, _, _, err := inv.open()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	now, err := p.Peek(ctx)
+	if err != nil {
+		return err
+	}
+	sessions := now.Prior.Sessions
+	if len(names) > 0 {
+		sessions = nil
+	}
+	for _, name := range names {
+		s, err := named(now.Prior, name)
+		if err != nil {
+			return err
+		}
+		sessions = append(sessions, s)
+	}
+	view, err := inv.verified(ctx, p, now.Prior, now.Live, sessions, o)
+	if err != nil {
+		return err
+	}
+	if inv.json {
+		err = render.VerifyJSON(inv.Out, view)
+	} else {
+		render.Verify(inv.Out, inv.style(inv.Out), view)
+	}
+	if err == nil && view.Failed() > 0 {
+		return exit(exitError)
+	}
+	return err
+}
+
+// verified runs the self-test, for whichever command asks for it.
+func (inv *invocation) verified(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o project.VerifyOptions) (render.VerifyView, error) {
+	all, err := p.Verify(ctx, prior, live, sessions, o)
+	view := render.VerifyView{Flags: inv.given()}
+	for _, v := range all {
+		view.Sessions = append(view.Sessions, render.VerifiedSession{Session: v.Session.Session, Results: v.Results})
+	}
+	return view, err
+}

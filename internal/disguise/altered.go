@@ -1,0 +1,43 @@
+package disguise
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"cosplay/internal/disguise/verify"
+)
+
+// Altered tells what of the files of a session's disguise, and of the driver's
+// behind them, is not as it was sealed in its folder: in words, by the check that
+// looks at such files.
+func Altered(dir string) (map[string]string, error) {
+	damages, err := Examine(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		const words = "nobody knows: the session was made by an older cosplay, or the seal of its folder was removed"
+		return map[string]string{verify.FacadesCheck: words, verify.FiguresCheck: words, verify.DriverCheck: words}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for _, d := range damages {
+		check := checkOf(d.File)
+		all[check] = strings.TrimPrefix(all[check]+"; "+d.String(), "; ")
+	}
+	return all, nil
+}
+
+// checkOf is the check that a file belongs to.
+func checkOf(file string) string {
+	switch {
+	case filepath.IsAbs(file):
+		return verify.DriverCheck
+	case filepath.Base(file) == UsageFile:
+		return verify.UsageCheck
+	case strings.HasPrefix(file, "lib/"), strings.HasPrefix(file, "real/"), strings.Contains(file, "/lib/"):
+		return verify.FacadesCheck
+	}
+	return verify.FiguresCheck
+}

@@ -1,0 +1,246 @@
+package project
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/disguise"
+	"cosplay/internal/disguise/verify"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+)
+
+// Verified is what came of the checks of one session.
+type Verified struct {
+	Session resource.PriorSession
+	Results []verify.Result
+}
+
+// Failed counts the checks that failed.
+func (v Verified) Failed() int {
+	n := 0
+	for _, r := range v.Results {
+		if r.Outcome == verify.Failed {
+			n++
+		}
+	}
+	return n
+}
+
+// VerifyOptions steer the self-test.
+type VerifyOptions struct {
+	NoSSH bool // only by exec
+}
+
+const (
+	verifyAtOnce = 4               // sessions
+	questionTime = 2 * time.Minute // for the import of a large Python module from a cold disk
+)
+
+// Verify runs the self-test of the disguise in sessions, by exec and by ssh, and
+// gives what came of it in their order. The sessions are looked at with the view
+// of the world that the caller has.
+func (p *Project) Verify(ctx context.Context, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o VerifyOptions) ([]Verified, error) {
+	var (
+		all   = make([]Verified, len(sessions))
+		errs  = make([]error, len(sessions))
+		turns = make(chan struct{}, verifyAtOnce)
+		group sync.WaitGroup
+	)
+	for i, s := range sessions {
+		place, err := p.Runtime(ctx, s, prior) // opens hosts, which is not for many at once
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Address, err)
+		}
+		turns <- struct{}{}
+		group.Go(func() {
+			defer func() { <-turns }()
+			all[i].Session = s
+			if all[i].Results, err = p.verifySession(ctx, place, s, prior, live, o); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", s.Address, err)
+			}
+		})
+	}
+	group.Wait()
+	return all, errors.Join(errs...)
+}
+
+func (p *Project) verifySession(ctx context.Context, place Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live, o VerifyOptions) ([]verify.Result, error) {
+	interior, err := place.Interior(s)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := p.wanted(s, interior, prior, live)
+	if err != nil {
+		return nil, err
+	}
+	observed, err := lookFromOutside(ctx, place, s, prior, live)
+	if err != nil {
+		return nil, err
+	}
+	undo := rememberUse(interior.UsageFile)
+	// One after the other: they try the cap, and would find the other's memory taken.
+	inside := []verify.Inside{ask(verify.Exec, interior, execute(ctx, place, s.ID))}
+	if s.Box != nil && s.Box.SSH.Enabled && !o.NoSSH {
+		inside = append(inside, p.askBySSH(ctx, s, interior, prior, live))
+	}
+	return verify.Judge(wanted, inside, observed), undo()
+}
+
+// rememberUse makes the end of the self-test leave what the session came to.
+func rememberUse(path string) (undo func() error) {
+	before, err := disguise.ReadUsage(path)
+	if err != nil { // which is told by its own check
+		return func() error { return nil }
+	}
+	return func() error {
+		if err := disguise.RestoreUsage(path, before); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+}
+
+// wanted is what a session should show, by what the state says of it.
+func (p *Project) wanted(s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) (verify.Wanted, error) {
+	f := disguise.FiguresOf(s.Session, s.SliceID())
+	w := verify.Wanted{
+		Name: f.Name, UUID: f.UUID, Slice: s.SliceID(), MemoryMiB: f.MemoryMiB,
+		Power:     verify.Power{Limit: f.PowerLimitMW, Default: f.PowerDefaultMW, Min: f.PowerMinMW, Max: f.PowerMaxMW},
+		LacksTF32: !slices.Contains(s.Target.TensorTypes, "tf32"),
+		Env:       interior.Env, Private: map[string]bool{}, Container: s.Runtime == resource.RuntimeDocker,
+		CUDA: interior.UsageFile != "", Place: s.Slice.String(), PythonIn: interior.PythonIn,
+	}
+	for name := range s.Env {
+		w.Private[name] = true
+	}
+	if g, ok := live.GPU(s.Slice.Host, s.Slice.GPU); ok {
+		w.Host = g.Model.Name
+	}
+	if g, ok := prior.GPU(s.Slice.Host, s.Slice.GPU); ok {
+		w.Applied = g.Applied
+	}
+	if s.Box != nil {
+		w.User = &s.Box.User
+		return w, nil
+	}
+	who, err := invoker()
+	w.User = &who.User
+	return w, err
+}
+
+// lookFromOutside is what the host and the session's folder show.
+func lookFromOutside(ctx context.Context, place Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live) (verify.Observed, error) {
+	var o verify.Observed
+	if g, ok := live.GPU(s.Slice.Host, s.Slice.GPU); ok {
+		o.Live = &g
+		if own, there := diff.OwnSlice(s, live); there {
+			o.SliceUUID = own.UUID
+		} else if s.Slice.Whole() {
+			o.SliceUUID = g.UUID
+		} else if other := diff.Overlapping(g, s.Slice); other != nil {
+			o.SliceUUID = other.UUID
+		}
+	}
+	if held, ok := prior.GPU(s.Slice.Host, s.Slice.GPU); ok {
+		o.LockLost = diff.LockLost(held, prior, live)
+	}
+	var err error
+	o.Altered, err = place.Altered(ctx, s)
+	return o, err
+}
+
+// run is a way of running a program in a session.
+type run func(argv []string, stdin io.Reader) (verify.Output, error)
+
+// ask asks everything that there is to ask in one way, which is barred where
+// already the first cannot be asked.
+func ask(way verify.Way, interior runtime.Interior, run run) verify.Inside {
+	in := verify.Inside{Way: way, Answers: map[string]verify.Output{}}
+	put := func(q verify.Question) {
+		answer, err := run(q.Argv, strings.NewReader(q.Stdin))
+		if err != nil && len(in.Answers) == 0 {
+			in.Barred = err.Error()
+		}
+		if err != nil {
+			answer = verify.Output{Code: 1, Error: err.Error()}
+		}
+		in.Answers[q.Key] = answer
+	}
+	for _, q := range verify.Questions(interior.Who, interior.Probe) {
+		if in.Barred == "" {
+			put(q)
+		}
+	}
+	if in.Barred == "" {
+		put(verify.Follow(in.Answers))
+	}
+	return in
+}
+
+// execute is the way by exec.
+func execute(ctx context.Context, place Runtime, session string) run {
+	return func(argv []string, stdin io.Reader) (verify.Output, error) {
+		ctx, cancel := context.WithTimeout(ctx, questionTime)
+		defer cancel()
+		var out, said bytes.Buffer
+		code, err := place.Exec(ctx, session, argv, runtime.Streams{In: stdin, Out: &out, Err: &said})
+		if err != nil && code != runtime.NotFound && code != runtime.CannotRun {
+			return verify.Output{}, err
+		}
+		if err != nil {
+			said.WriteString(err.Error())
+		}
+		return verify.Output{Text: out.String(), Error: said.String(), Code: code}, nil
+	}
+}
+
+// sshFailed is the exit code of ssh itself, where it got nowhere.
+const sshFailed = 255
+
+// askBySSH logs in as the session's user does, with the client of this machine.
+func (p *Project) askBySSH(ctx context.Context, s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) verify.Inside {
+	door, err := p.Door(ctx, s, prior, live)
+	if err != nil {
+		return verify.Inside{Way: verify.SSH, Barred: err.Error()}
+	}
+	options := []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "LogLevel=ERROR"}
+	for _, option := range door.Options() {
+		options = append(options, "-o", option.Name+"="+option.Value)
+	}
+	return ask(verify.SSH, interior, func(argv []string, stdin io.Reader) (verify.Output, error) {
+		ctx, cancel := context.WithTimeout(ctx, questionTime)
+		defer cancel()
+		client := exec.CommandContext(ctx, "ssh", append(options, "--", door.Host, quoted(argv))...)
+		var out, said bytes.Buffer
+		client.Stdin, client.Stdout, client.Stderr = stdin, &out, &said
+		err := client.Run()
+		var ended *exec.ExitError
+		switch {
+		case err != nil && !errors.As(err, &ended):
+			return verify.Output{}, fmt.Errorf("ssh: %w", err)
+		case client.ProcessState.ExitCode() == sshFailed:
+			return verify.Output{}, errors.New(strings.Join(strings.Fields(said.String()), " "))
+		}
+		return verify.Output{Text: out.String(), Error: said.String(), Code: client.ProcessState.ExitCode()}, nil
+	})
+}
+
+// quoted is a command line for a shell.
+func quoted(argv []string) string {
+	var words []string
+	for _, word := range argv {
+		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,217 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"cosplay/internal/disguise/verify"
+	"cosplay/internal/resource"
+)
+
+// VerifyView is what came of the self-test of sessions.
+type VerifyView struct {
+	Sessions []VerifiedSession
+	Flags    []string // global flags to repeat in suggestions
+}
+
+// VerifiedSession is one of them.
+type VerifiedSession struct {
+	Session resource.Session
+	Results []verify.Result
+}
+
+// Failed counts the checks that failed, of all sessions.
+func (v VerifyView) Failed() int {
+	return v.count(verify.Failed)
+}
+
+func (v VerifyView) count(outcome verify.Outcome) int {
+	n := 0
+	for _, s := range v.Sessions {
+		n += s.count(outcome, "")
+	}
+	return n
+}
+
+// count counts results of an outcome; of one class, or of all with "".
+func (s VerifiedSession) count(outcome verify.Outcome, class verify.Class) int {
+	n := 0
+	for _, r := range s.Results {
+		if r.Outcome == outcome && (class == "" || r.Class == class) {
+			n++
+		}
+	}
+	return n
+}
+
+// classes in the order of the columns.
+var classes = []verify.Class{verify.Entry, verify.Environment, verify.SMI, verify.NVML, verify.CUDA, verify.Python, verify.Slice, verify.Settings, verify.Files}
+
+// Verify shows a line for each session, then what failed and what was skipped.
+// Verbose shows every check.
+func Verify(w io.Writer, s Style, v VerifyView) {
+	p := newPage(s)
+	p.verified(v)
+	p.flush(w)
+}
+
+func (p *page) verified(v VerifyView) {
+	if len(v.Sessions) == 0 {
+		p.print(0, text("There is no session to verify."))
+		p.next(suggest("apply", v.Flags))
+		return
+	}
+	if p.Verbose {
+		p.everyCheck(v)
+	} else {
+		p.verifyTable(v)
+	}
+	for _, s := range v.Sessions {
+		p.failedChecks(s)
+	}
+	p.skippedChecks(v)
+	p.gap()
+	passed, failed, skipped := v.count(verify.Passed), v.Failed(), v.count(verify.Skipped)
+	words := fmt.Sprintf("%s, %s passed", count(len(v.Sessions), "session"), count(passed, "check"))
+	if skipped > 0 {
+		words += fmt.Sprintf(", %d skipped", skipped)
+	}
+	if failed == 0 {
+		p.flow(0, 2, join(inked(added, "The disguise holds:"), text(" "+words+".")))
+		return
+	}
+	p.flow(0, 2, join(inked(removed, "The disguise is broken:"), text(fmt.Sprintf(" %s, %d failed.", words, failed))))
+}
+
+// verifyTable has a row for each session and a column for each class.
+func (p *page) verifyTable(v VerifyView) {
+	t := &table{gap: 2, columns: []column{{title: "SESSION"}}}
+	for _, class := range classes {
+		t.columns = append(t.columns, column{title: string(class)})
+	}
+	for _, s := range v.Sessions {
+		cells := []line{text(s.Session.Address.Short())}
+		for _, class := range classes {
+			cells = append(cells, p.tally(s, class))
+		}
+		t.add(cells...)
+	}
+	p.table(t)
+}
+
+// tally is how many checks of a class passed; nothing where there are none, a
+// dash where none could be run.
+func (p *page) tally(s VerifiedSession, class verify.Class) line {
+	passed, failed, skipped := s.count(verify.Passed, class), s.count(verify.Failed, class), s.count(verify.Skipped, class)
+	switch {
+	case failed > 0:
+		return inked(removed, fmt.Sprintf("%s %d of %d", p.cross(), failed, passed+failed))
+	case passed > 0:
+		return join(p.graded("good"), text(fmt.Sprintf(" %d", passed)))
+	case skipped > 0:
+		return inked(dim, "-")
+	}
+	return nil
+}
+
+// everyCheck lists them all, session by session.
+func (p *page) everyCheck(v VerifyView) {
+	for _, s := range v.Sessions {
+		p.gap()
+		p.print(0, inked(strong, s.Session.Address.String()))
+		t := &table{indent: 2, gap: 2, columns: []column{{}, {tight: true}, {}, {prose: true}}}
+		for _, r := range s.Results {
+			t.add(p.outcomeSign(r.Outcome), text(r.Check), inked(dim, string(r.Way)), text(said(r)))
+		}
+		p.table(t)
+	}
+}
+
+func said(r verify.Result) string {
+	if r.Outcome == verify.Skipped {
+		return "skipped: " + r.Why
+	}
+	return r.Found
+}
+
+func (p *page) outcomeSign(o verify.Outcome) line {
+	switch o {
+	case verify.Failed:
+		return p.graded("missing")
+	case verify.Skipped:
+		return inked(dim, "-")
+	}
+	return p.graded("good")
+}
+
+// failedChecks tells what was expected and found, and what to do. What failed
+// alike by exec and by ssh is told once.
+func (p *page) failedChecks(s VerifiedSession) {
+	var told []int
+	for i, r := range s.Results {
+		if r.Outcome != verify.Failed || slices.Contains(told, i) {
+			continue
+		}
+		ways := string(r.Way)
+		for j := i + 1; j < len(s.Results); j++ {
+			if o := s.Results[j]; o.Check == r.Check && o.Outcome == verify.Failed && o.Found == r.Found {
+				ways, told = ways+" and "+string(o.Way), append(told, j)
+			}
+		}
+		p.gap()
+		p.flow(0, 2, join(inked(removed, p.cross()+" "), inked(strong, s.Session.Address.String()), text(" "+r.Check), inked(dim, " ("+ways+")")))
+		p.flow(4, 14, join(inked(dim, "expected  "), text(r.Expected)))
+		p.flow(4, 14, join(inked(dim, "found     "), text(r.Found)))
+		p.flow(4, 6, join(inked(dim, p.arrow()+" "), text(r.Hint)))
+	}
+}
+
+// skippedChecks tells the reasons, each once.
+func (p *page) skippedChecks(v VerifyView) {
+	var reasons []string
+	counts := map[string]int{}
+	for _, s := range v.Sessions {
+		for _, r := range s.Results {
+			if r.Outcome != verify.Skipped {
+				continue
+			}
+			if counts[r.Why] == 0 {
+				reasons = append(reasons, r.Why)
+			}
+			counts[r.Why]++
+		}
+	}
+	p.gap()
+	for _, why := range reasons {
+		p.flow(0, 2, join(inked(dim, fmt.Sprintf("%s skipped: ", count(counts[why], "check"))), text(why+".")))
+	}
+}
+
+// verifiedJSON is a session with its checks.
+type verifiedJSON struct {
+	Address resource.Address `json:"address"`
+	Name    string           `json:"name"` // as people type it
+	Passed  int              `json:"passed"`
+	Failed  int              `json:"failed"`
+	Skipped int              `json:"skipped"`
+	Checks  []verify.Result  `json:"checks"`
+}
+
+func (v VerifyView) json() []verifiedJSON {
+	all := []verifiedJSON{}
+	for _, s := range v.Sessions {
+		all = append(all, verifiedJSON{Address: s.Session.Address, Name: s.Session.Address.Short(),
+			Passed: s.count(verify.Passed, ""), Failed: s.count(verify.Failed, ""), Skipped: s.count(verify.Skipped, ""), Checks: list(s.Results)})
+	}
+	return all
+}
+
+// VerifyJSON writes the same as data.
+func VerifyJSON(w io.Writer, v VerifyView) error {
+	return writeJSON(w, struct {
+		FormatVersion int            `json:"format_version"`
+		Holds         bool           `json:"holds"` // no check failed
+		Sessions      []verifiedJSON `json:"sessions"`
+	}{formatVersion, v.Failed() == 0, v.json()})
+}

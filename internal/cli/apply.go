@@ -32,6 +32,7 @@ type applyOptions struct {
 	parallelism int
 	keepPartial bool
 	lockTimeout time.Duration
+	verify      bool
 }
 
 func (o *applyOptions) flags(f *pflag.FlagSet) {
@@ -66,6 +67,7 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 		},
 	}
 	o.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.verify, "verify", false, "test the disguise of all sessions afterwards, as cosplay verify does; exit with 1 where it does not hold")
 	return cmd
 }
 
@@ -134,7 +136,10 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 			}
 		}
 		if !planned.Diff.Changes() && !inv.json {
-			return inv.keepBooks(ctx, p, planned, prior, live)
+			if err := inv.keepBooks(ctx, p, planned, prior, live); err != nil || !o.verify {
+				return err
+			}
+			return inv.verifyAll(ctx, p)
 		}
 		if asks {
 			if err := inv.ask(o.question()); err != nil {
@@ -227,6 +232,12 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 		progress.Close()
 	}
 	view.Took = time.Since(begun)
+	if o.verify && view.Err == nil && len(view.Result.Failures) == 0 && !view.Result.Interrupted {
+		var found render.VerifyView
+		if found, view.Err = inv.verifyNow(ctx, p); view.Err == nil {
+			view.Verify = &found
+		}
+	}
 	if inv.json {
 		if err := render.AppliedJSON(inv.Out, view); err != nil {
 			return err
@@ -235,7 +246,7 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 		render.Applied(inv.Out, inv.style(inv.Out), view)
 	}
 	switch {
-	case view.Err != nil || len(view.Result.Failures) > 0:
+	case view.Err != nil || len(view.Result.Failures) > 0, view.Verify != nil && view.Verify.Failed() > 0:
 		return exit(exitError)
 	case view.Result.Interrupted:
 		return exit(exitInterrupted)

@@ -33,24 +33,27 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 }
 
 func (inv *invocation) drift() *cobra.Command {
-	return &cobra.Command{
+	o := planOptions{refreshOnly: true, detailed: true, quiet: true}
+	cmd := &cobra.Command{
 		Use:   "drift",
 		Short: "Tell what was changed outside of cosplay; silent when nothing was",
 		Long: `The same as plan --refresh-only --detailed-exitcode, and silent when there is nothing to tell: for cron.
 
+Of a session's disguise a look at its files is taken. --verify runs the whole self-test in every session, which takes seconds: see cosplay verify.
+
 Exit codes: 0 nothing was changed, 1 error, 2 something was.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return inv.runPlan(cmd.Context(), planOptions{refreshOnly: true, detailed: true, quiet: true})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runPlan(cmd.Context(), o) },
 	}
+	cmd.Flags().BoolVar(&o.verify, "verify", false, "also test the disguise from inside every session")
+	return cmd
 }
 
 type planOptions struct {
 	aim                            project.Aim
 	out                            string
 	destroy, refreshOnly, detailed bool
-	quiet, markdown                bool
+	quiet, markdown, verify        bool
 }
 
 func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
@@ -85,6 +88,13 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	outlook, view, err := inv.outlook(ctx, p, files, diags, o.aim)
 	if err != nil {
 		return err
+	}
+	if o.verify {
+		verified, err := p.Verify(ctx, outlook.Prior, outlook.Live, outlook.Prior.Sessions, project.VerifyOptions{})
+		if err != nil {
+			return err
+		}
+		outlook.Plan.Diff.Drift = project.WithBroken(outlook.Plan.Diff.Drift, verified)
 	}
 	view.Destroy = o.destroy
 	drifted := outlook.Plan.Diff.Astray()

@@ -57,6 +57,11 @@ func (inv *invocation) runVerify(ctx context.Context, names []string, o project.
 	if err != nil {
 		return err
 	}
+	return inv.tellVerified(view)
+}
+
+func (inv *invocation) tellVerified(view render.VerifyView) error {
+	var err error
 	if inv.json {
 		err = render.VerifyJSON(inv.Out, view)
 	} else {
@@ -66,6 +71,24 @@ func (inv *invocation) runVerify(ctx context.Context, names []string, o project.
 		return exit(exitError)
 	}
 	return err
+}
+
+// verifyAll is verify at the end of an apply that had nothing to do.
+func (inv *invocation) verifyAll(ctx context.Context, p *project.Project) error {
+	view, err := inv.verifyNow(ctx, p)
+	if err != nil {
+		return err
+	}
+	return inv.tellVerified(view)
+}
+
+// verifyNow tests all sessions as they are now.
+func (inv *invocation) verifyNow(ctx context.Context, p *project.Project) (render.VerifyView, error) {
+	prior, live, err := p.Refresh(ctx)
+	if err != nil {
+		return render.VerifyView{}, err
+	}
+	return inv.verified(ctx, p, prior, live, prior.Sessions, project.VerifyOptions{})
 }
 
 // verified runs the self-test, for whichever command asks for it.

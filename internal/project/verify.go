@@ -37,6 +37,26 @@ func (v Verified) Failed() int {
 	return n
 }
 
+// WithBroken adds to the drift that was seen what only the self-test sees.
+func WithBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
+	seen := func(a resource.Address, class diff.Class) bool {
+		return slices.ContainsFunc(drift, func(d diff.Drift) bool { return d.Class == class && d.Session != nil && *d.Session == a })
+	}
+	for _, v := range verified {
+		known := seen(v.Session.Address, diff.DisguiseBroken)
+		for _, r := range v.Results {
+			// Slices and settings are looked at anyway, and so are most files.
+			if r.Outcome != verify.Failed || r.Class == verify.Settings || (r.Way == verify.Outside && (r.Class == verify.Slice || known)) {
+				continue
+			}
+			address := v.Session.Address
+			drift = append(drift, diff.Drift{Class: diff.DisguiseBroken, Host: v.Session.Slice.Host, GPU: v.Session.Slice.GPU, Session: &address,
+				Thing: fmt.Sprintf("%s by %s", r.Check, r.Way), From: r.Expected, To: r.Found, Cause: r.Hint})
+		}
+	}
+	return drift
+}
+
 // VerifyOptions steer the self-test.
 type VerifyOptions struct {
 	NoSSH bool // only by exec

@@ -25,6 +25,8 @@ type AppliedView struct {
 	NvidiaSMI bool            // nvidia-smi is there to be run in a session
 	NVMLCode  func(error) int // what NVML answered; 0 where a failure is not NVML's
 	Err       error           // of the run itself: its journal or the state could not be written
+
+	Verify *VerifyView // what the self-test found afterwards; nil where it was not asked for
 }
 
 // Applied shows what came of a run: each failure with what is left of it, then
@@ -49,6 +51,10 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 		p.flow(0, 2, inked(dim, "The plan was limited by --target or --exclude: cosplay plan tells whether anything is left to do."))
 	}
 	p.outcome(v)
+	if v.Verify != nil {
+		p.gap()
+		p.verified(*v.Verify)
+	}
 	p.flush(w)
 }
 

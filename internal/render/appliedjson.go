@@ -61,6 +61,10 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 	if v.Err != nil {
 		problem = v.Err.Error()
 	}
+	var verified *verifyJSON
+	if v.Verify != nil {
+		verified = v.Verify.json()
+	}
 	t := achieved(v)
 	return writeJSON(w, struct {
 		FormatVersion int           `json:"format_version"`
@@ -74,8 +78,9 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 		TookSeconds   float64       `json:"took_seconds"`
 		Serial        int           `json:"serial"`
 		Error         string        `json:"error,omitempty"`
+		Verify        *verifyJSON   `json:"verify,omitempty"` // with --verify
 	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), failures, notTried,
-		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem})
+		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem, verified})
 }
 
 // achievedJSON is a tally of what was done.

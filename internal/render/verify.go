@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/resource"
@@ -67,8 +68,8 @@ func (p *page) verified(v VerifyView) {
 	} else {
 		p.verifyTable(v)
 	}
-	for _, s := range v.Sessions {
-		p.failedChecks(s)
+	for _, f := range v.failures() {
+		p.failed(f)
 	}
 	p.skippedChecks(v)
 	p.gap()
@@ -145,26 +146,53 @@ func (p *page) outcomeSign(o verify.Outcome) line {
 	return p.graded("good")
 }
 
-// failedChecks tells what was expected and found, and what to do. What failed
-// alike by exec and by ssh is told once.
-func (p *page) failedChecks(s VerifiedSession) {
-	var told []int
-	for i, r := range s.Results {
-		if r.Outcome != verify.Failed || slices.Contains(told, i) {
-			continue
-		}
-		ways := string(r.Way)
-		for j := i + 1; j < len(s.Results); j++ {
-			if o := s.Results[j]; o.Check == r.Check && o.Outcome == verify.Failed && o.Found == r.Found {
-				ways, told = ways+" and "+string(o.Way), append(told, j)
+// failure is one thing that is wrong, in whichever sessions and ways.
+type failure struct {
+	verify.Result
+	sessions, ways []string
+}
+
+// failures gathers what failed alike, in the order of the first of each.
+func (v VerifyView) failures() []*failure {
+	var all []*failure
+	for _, s := range v.Sessions {
+		for _, r := range s.Results {
+			if r.Outcome != verify.Failed {
+				continue
 			}
+			i := slices.IndexFunc(all, func(f *failure) bool { return f.Check == r.Check && f.Expected == r.Expected && f.Found == r.Found })
+			if i < 0 {
+				i, all = len(all), append(all, &failure{Result: r})
+			}
+			all[i].sessions = once(all[i].sessions, s.Session.Address.String())
+			all[i].ways = once(all[i].ways, string(r.Way))
 		}
-		p.gap()
-		p.flow(0, 2, join(inked(removed, p.cross()+" "), inked(strong, s.Session.Address.String()), text(" "+r.Check), inked(dim, " ("+ways+")")))
-		p.flow(4, 14, join(inked(dim, "expected  "), text(r.Expected)))
-		p.flow(4, 14, join(inked(dim, "found     "), text(r.Found)))
-		p.flow(4, 6, join(inked(dim, p.arrow()+" "), text(r.Hint)))
 	}
+	return all
+}
+
+func once(all []string, one string) []string {
+	if slices.Contains(all, one) {
+		return all
+	}
+	return append(all, one)
+}
+
+// failed tells what was expected and found, and what to do.
+func (p *page) failed(f *failure) {
+	who := f.sessions[0]
+	if more := len(f.sessions) - 1; more > 0 {
+		who += fmt.Sprintf(" and %d more", more)
+	}
+	const hang = len("expected  ")
+	field := func(name, value string) {
+		p.flow(2, 2+hang, join(inked(dim, together(fmt.Sprintf("%-*s", hang, name))), text(value)))
+	}
+	p.gap()
+	p.flow(0, 2, join(inked(removed, p.cross()+hard), inked(strong, f.Check), text(" "+who), inked(dim, " ("+strings.Join(f.ways, " and ")+")")))
+	field("expected", f.Expected)
+	field("found", f.Found)
+	field("mend it", f.Hint)
 }
 
 // skippedChecks tells the reasons, each once.
@@ -198,20 +226,25 @@ type verifiedJSON struct {
 	Checks  []verify.Result  `json:"checks"`
 }
 
-func (v VerifyView) json() []verifiedJSON {
-	all := []verifiedJSON{}
+// verifyJSON is the self-test as data.
+type verifyJSON struct {
+	Holds    bool           `json:"holds"` // no check failed
+	Sessions []verifiedJSON `json:"sessions"`
+}
+
+func (v VerifyView) json() *verifyJSON {
+	out := &verifyJSON{Holds: v.Failed() == 0, Sessions: []verifiedJSON{}}
 	for _, s := range v.Sessions {
-		all = append(all, verifiedJSON{Address: s.Session.Address, Name: s.Session.Address.Short(),
+		out.Sessions = append(out.Sessions, verifiedJSON{Address: s.Session.Address, Name: s.Session.Address.Short(),
 			Passed: s.count(verify.Passed, ""), Failed: s.count(verify.Failed, ""), Skipped: s.count(verify.Skipped, ""), Checks: list(s.Results)})
 	}
-	return all
+	return out
 }
 
 // VerifyJSON writes the same as data.
 func VerifyJSON(w io.Writer, v VerifyView) error {
 	return writeJSON(w, struct {
-		FormatVersion int            `json:"format_version"`
-		Holds         bool           `json:"holds"` // no check failed
-		Sessions      []verifiedJSON `json:"sessions"`
-	}{formatVersion, v.Failed() == 0, v.json()})
+		FormatVersion int `json:"format_version"`
+		*verifyJSON
+	}{formatVersion, v.json()})
 }

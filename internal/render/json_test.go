@@ -23,6 +23,7 @@ func twins() map[string]func(io.Writer) error {
 	view.Candidates = fit.Candidates(view.Model, view.Target, view.Options)
 	empty := (&world{}).host("lab", "l40s")
 	boxes := blocks().applied().keepPorts()
+	_, broken := verifiedViews()
 	return map[string]func(io.Writer) error{
 		"plan":           func(o io.Writer) error { return PlanJSON(o, w.view()) },
 		"plan-drift":     func(o io.Writer) error { return PlanJSON(o, drifted.view()) },
@@ -46,6 +47,8 @@ func twins() map[string]func(io.Writer) error {
 		"targets":        func(o io.Writer) error { return TargetsJSON(o, catalog.Targets()) },
 		"target":         func(o io.Writer) error { return TargetJSON(o, targetOf("2060")) },
 		"fit":            func(o io.Writer) error { return FitJSON(o, view) },
+		"verify":         func(o io.Writer) error { return VerifyJSON(o, broken) },
+		"verify-none":    func(o io.Writer) error { return VerifyJSON(o, VerifyView{}) },
 		"version":        func(o io.Writer) error { return VersionJSON(o, VersionView{Version: "0.1.0", Go: "go1.26"}) },
 	}
 }

@@ -52,7 +52,7 @@ func mixed() *world {
 }
 
 func screens() []screen {
-	return slices.Concat(planScreens(), runScreens(), liveScreens(), catalogScreens(), boxScreens(), resetScreens())
+	return slices.Concat(planScreens(), runScreens(), liveScreens(), catalogScreens(), boxScreens(), resetScreens(), verifyScreens())
 }
 
 func planScreens() []screen {

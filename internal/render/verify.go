@@ -46,8 +46,14 @@ func (s VerifiedSession) count(outcome verify.Outcome, class verify.Class) int {
 	return n
 }
 
-// classes in the order of the columns.
-var classes = []verify.Class{verify.Entry, verify.Environment, verify.SMI, verify.NVML, verify.CUDA, verify.Python, verify.Slice, verify.Settings, verify.Files}
+// classes in the order of the columns, with titles that leave room for all.
+var classes = []struct {
+	class verify.Class
+	title string
+}{
+	{verify.Entry, "entry"}, {verify.Environment, "env"}, {verify.SMI, "smi"}, {verify.NVML, "NVML"}, {verify.CUDA, "CUDA"},
+	{verify.Python, "Python"}, {verify.Slice, "slice"}, {verify.Settings, "GPU"}, {verify.Files, "files"},
+}
 
 // Verify shows a line for each session, then what failed and what was skipped.
 // Verbose shows every check.
@@ -87,14 +93,14 @@ func (p *page) verified(v VerifyView) {
 
 // verifyTable has a row for each session and a column for each class.
 func (p *page) verifyTable(v VerifyView) {
-	t := &table{gap: 2, columns: []column{{title: "SESSION"}}}
-	for _, class := range classes {
-		t.columns = append(t.columns, column{title: string(class)})
+	t := &table{columns: []column{{title: "SESSION"}}}
+	for _, c := range classes {
+		t.columns = append(t.columns, column{title: c.title})
 	}
 	for _, s := range v.Sessions {
 		cells := []line{text(s.Session.Address.Short())}
-		for _, class := range classes {
-			cells = append(cells, p.tally(s, class))
+		for _, c := range classes {
+			cells = append(cells, p.tally(s, c.class))
 		}
 		t.add(cells...)
 	}
@@ -107,7 +113,7 @@ func (p *page) tally(s VerifiedSession, class verify.Class) line {
 	passed, failed, skipped := s.count(verify.Passed, class), s.count(verify.Failed, class), s.count(verify.Skipped, class)
 	switch {
 	case failed > 0:
-		return inked(removed, fmt.Sprintf("%s %d of %d", p.cross(), failed, passed+failed))
+		return inked(removed, fmt.Sprintf("%s %d/%d", p.cross(), failed, passed+failed))
 	case passed > 0:
 		return join(p.graded("good"), text(fmt.Sprintf(" %d", passed)))
 	case skipped > 0:

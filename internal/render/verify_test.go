@@ -1,0 +1,68 @@
+package render
+
+import (
+	"io"
+
+	"cosplay/internal/disguise/verify"
+	"cosplay/internal/resource"
+)
+
+// tested is a session with so many passed checks of each class, those of Python
+// skipped for want of PyTorch.
+func tested(a resource.Address, changes ...func(*verify.Result)) VerifiedSession {
+	s := VerifiedSession{Session: resource.Session{Address: a}}
+	for _, way := range []verify.Way{verify.Exec, verify.SSH} {
+		for _, c := range []struct {
+			class verify.Class
+			name  string
+		}{{verify.Entry, "entry"}, {verify.Environment, "environment"}, {verify.Environment, "identity"}, {verify.SMI, "smi.list"}, {verify.SMI, "smi.memory"},
+			{verify.NVML, "nvml.name"}, {verify.NVML, "nvml.memory"}, {verify.CUDA, "cuda.below"}, {verify.CUDA, "cuda.above"}, {verify.Slice, "slice.inside"}} {
+			s.Results = append(s.Results, verify.Result{Check: c.name, Class: c.class, Way: way, Outcome: verify.Passed, Expected: "as it is", Found: "as it is"})
+		}
+		s.Results = append(s.Results, verify.Result{Check: "torch.name", Class: verify.Python, Way: way, Outcome: verify.Skipped, Expected: "NVIDIA GeForce RTX 2060",
+			Why: "there is no Python module torch in the session"})
+	}
+	for _, name := range []string{"settings.power", "settings.clock"} {
+		s.Results = append(s.Results, verify.Result{Check: name, Class: verify.Settings, Way: verify.Outside, Outcome: verify.Passed, Expected: "700 W", Found: "700 W"})
+	}
+	for _, name := range []string{verify.FacadesCheck, verify.FiguresCheck} {
+		s.Results = append(s.Results, verify.Result{Check: name, Class: verify.Files, Way: verify.Outside, Outcome: verify.Passed, Expected: "as written", Found: "as written"})
+	}
+	for i := range s.Results {
+		for _, change := range changes {
+			change(&s.Results[i])
+		}
+	}
+	return s
+}
+
+func fails(check, expected, found, hint string) func(*verify.Result) {
+	return func(r *verify.Result) {
+		if r.Check == check {
+			r.Outcome, r.Expected, r.Found, r.Hint = verify.Failed, expected, found, hint
+		}
+	}
+}
+
+func verifiedViews() (holds, broken VerifyView) {
+	memory := fails("nvml.memory", "6144 MiB by both layouts", "143771 MiB by both layouts", "a library in the session goes around the disguise: libnvidia-ml.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)")
+	figures := fails(verify.FiguresCheck, "as when the session was prepared", "figures was changed", "cosplay apply writes the session's files anew")
+	nth := func(i int) resource.Address { return resource.Nth("worker", i) }
+	holds.Sessions = []VerifiedSession{tested(nth(0)), tested(nth(1)), tested(resource.One("big"))}
+	broken.Sessions = []VerifiedSession{tested(nth(0), memory), tested(nth(1), memory), tested(nth(2)), tested(resource.One("big"), figures)}
+	return holds, broken
+}
+
+func verifyScreens() []screen {
+	holds, broken := verifiedViews()
+	single := VerifyView{Sessions: broken.Sessions[:1]}
+	applied := run(one(), no, no)
+	applied.Verify = &single
+	return []screen{
+		{"verify-holds", func(w io.Writer, s Style) { Verify(w, s, holds) }},
+		{"verify-broken", func(w io.Writer, s Style) { Verify(w, s, broken) }},
+		{"verify-none", func(w io.Writer, s Style) { Verify(w, s, VerifyView{}) }},
+		{"verify-verbose", func(w io.Writer, s Style) { s.Verbose = true; Verify(w, s, single) }},
+		{"applied-verify", func(w io.Writer, s Style) { Applied(w, s, applied) }},
+	}
+}

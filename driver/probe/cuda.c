@@ -113,14 +113,14 @@ static uint64_t just_below(uint64_t free, int busy)
     return bytes / step * step;
 }
 
-/* Used by NVML's word, free by NVML's, free by CUDA's, and who is listed with how much. */
+/* Used by NVML's word, free by NVML's, free by CUDA's, and what the two are listed with, one more than the bytes: 0 is not listed. */
 static void tell_books(const char *key, uint32_t me, uint32_t other)
 {
-    uint64_t memory[2] = {0};
+    uint64_t memory[2] = {0}, free = free_now(); /* first: to ask is to look anew at what contexts take */
     if (!nvml_memory(memory))
         return;
     uint64_t mine = (uint64_t)(listed(me) + 1), theirs = other ? (uint64_t)(listed(other) + 1) : 0;
-    tell_numbers(key, (uint64_t[]){memory[0], memory[1], free_now(), mine, theirs}, 5);
+    tell_numbers(key, (uint64_t[]){memory[0], memory[1], free, mine, theirs}, 5);
 }
 
 /* A process of its own, and not a fork: CUDA does not survive that. It is spoken to through its standard input. */

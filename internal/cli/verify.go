@@ -94,7 +94,7 @@ func (inv *invocation) verifyNow(ctx context.Context, p *project.Project) (rende
 // verified runs the self-test, for whichever command asks for it.
 func (inv *invocation) verified(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o project.VerifyOptions) (render.VerifyView, error) {
 	all, err := p.Verify(ctx, prior, live, sessions, o)
-	view := render.VerifyView{Flags: inv.given()}
+	view := render.VerifyView{Flags: inv.flags()}
 	for _, v := range all {
 		view.Sessions = append(view.Sessions, render.VerifiedSession{Session: v.Session.Session, Results: v.Results})
 	}

@@ -21,26 +21,6 @@ func CUDALibrary(nvml string) string {
 	return libraryIn(append(folders, searched()...), driver.CUDA)
 }
 
-// Check tells what of the disguise in a session's folder is gone or damaged. What
-// an older cosplay wrote will do.
-func Check(dir string, cuda bool) error {
-	files := []string{facadeFile, figuresFile}
-	if cuda {
-		files = append(files, cudaFacadeFile)
-		if _, err := ReadUsage(filepath.Join(dir, UsageFile)); err != nil {
-			return err
-		}
-	}
-	for _, file := range files {
-		if info, err := os.Stat(filepath.Join(dir, file)); err != nil {
-			return err
-		} else if info.Size() == 0 {
-			return fmt.Errorf("%s is empty", filepath.Join(dir, file))
-		}
-	}
-	return nil
-}
-
 // InstallCUDA puts the CUDA facade beside the NVML facade that Install put into
 // a session's folder, or brings it up to date: the facade in lib, the CUDA driver
 // behind it, the file of what is used. That file stays as it is while it is of
@@ -66,5 +46,5 @@ func InstallCUDA(dir, realLibrary string) error {
 		return err
 	}
 	// Last: without what it needs it would not load, or show the GPU behind it.
-	return WriteCUDAFacade(filepath.Join(dir, cudaFacadeFile), filepath.Join(dir, cudaDriverFile), filepath.Join(dir, figuresFile))
+	return WriteCUDAFacade(filepath.Join(dir, cudaFacadeFile), filepath.Join(dir, cudaDriverFile), filepath.Join(dir, FiguresFile))
 }

@@ -25,8 +25,10 @@ const (
 	driverFile     = "real/" + driver.NVML
 	cudaFacadeFile = "lib/" + driver.CUDA
 	cudaDriverFile = "real/" + driver.CUDA
-	figuresFile    = "figures"
 )
+
+// FiguresFile is the name of the file of what the session shows.
+const FiguresFile = "figures"
 
 // UsageFile is the name of the file in which a session's programs count what they
 // use, beside the figures.
@@ -55,11 +57,11 @@ func Install(dir string, s resource.Session, sliceID, realLibrary string) error 
 	if err := InstallPython(dir, s); err != nil {
 		return err
 	}
-	if err := WriteFigures(filepath.Join(dir, figuresFile), FiguresOf(s, sliceID)); err != nil {
+	if err := WriteFigures(filepath.Join(dir, FiguresFile), FiguresOf(s, sliceID)); err != nil {
 		return err
 	}
 	// Last: without what it needs it would not load, or show the GPU behind it.
-	return WriteFacade(filepath.Join(dir, facadeFile), filepath.Join(dir, driverFile), filepath.Join(dir, figuresFile))
+	return WriteFacade(filepath.Join(dir, facadeFile), filepath.Join(dir, driverFile), filepath.Join(dir, FiguresFile))
 }
 
 // systemFolders are where distributions and NVIDIA's installer put the driver.
@@ -99,7 +101,7 @@ func libraryIn(folders []string, name string) string {
 
 // Remove takes the disguise out of a session's folder, the facades first.
 func Remove(dir string) error {
-	for _, file := range []string{cudaFacadeFile, facadeFile, cudaDriverFile, driverFile, figuresFile, UsageFile} {
+	for _, file := range []string{cudaFacadeFile, facadeFile, cudaDriverFile, driverFile, FiguresFile, UsageFile} {
 		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("removing the session's libraries: %w", err)
 		}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"cosplay/internal/durable"
 )
 
 // sealFile is in a session's folder, out of its programs' reach: what the files
@@ -46,16 +48,7 @@ func Seal(dir string, files, free, driver []string) error {
 		}
 		fmt.Fprintf(&lines, "%s %d %d %s\n", m.digest, m.size, m.time, file)
 	}
-	fresh, err := os.CreateTemp(dir, sealFile+".*")
-	if err != nil {
-		return fmt.Errorf("noting what the session's files are: %w", err)
-	}
-	_, err = fresh.Write(lines.Bytes())
-	if err = errors.Join(err, fresh.Close()); err == nil {
-		err = os.Rename(fresh.Name(), filepath.Join(dir, sealFile))
-	}
-	if err != nil {
-		_ = os.Remove(fresh.Name())
+	if err := durable.ReplaceFile(filepath.Join(dir, sealFile), lines.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("noting what the session's files are: %w", err)
 	}
 	return nil
@@ -76,9 +69,21 @@ type Damage struct {
 
 func (d Damage) String() string { return d.File + " " + d.How }
 
-// Glance tells what of a session's own files is damaged. It costs no more than a
-// look at each: the content is read only of what has another size or time.
-func Glance(dir string) ([]Damage, error) { return examine(dir, false) }
+// Glance tells what of a session's own files is damaged, in words; "" is nothing.
+// It costs no more than a look at each: the content is read only of what has
+// another size or time.
+func Glance(dir string) (string, error) {
+	all, err := examine(dir, false)
+	return inWords(all), err
+}
+
+func inWords(all []Damage) string {
+	var words []string
+	for _, d := range all {
+		words = append(words, d.String())
+	}
+	return strings.Join(words, ", ")
+}
 
 // Examine tells what is damaged of a session's files and of the driver's behind
 // them, by their content. fs.ErrNotExist says that there is no seal.

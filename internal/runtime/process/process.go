@@ -52,6 +52,9 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 	if err != nil {
 		return resource.Container{}, err
 	}
+	if err := r.seal(dir, cuda); err != nil {
+		return resource.Container{}, err
+	}
 	content, err := json.MarshalIndent(figures{Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret}, "", "  ")
 	if err != nil {
 		return resource.Container{}, err
@@ -108,8 +111,8 @@ func (r Runtime) Unprepare(_ context.Context, session string) error {
 	return nil
 }
 
-// List tells which sessions have a folder. One whose figures were edited, or
-// whose disguise is damaged, has another hash than the state remembers.
+// List tells which sessions have a folder. One whose figures were edited has
+// another hash than the state remembers.
 func (r Runtime) List(context.Context) ([]resource.Container, error) {
 	entries, err := os.ReadDir(r.Base)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,12 +132,12 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 			all = append(all, resource.Container{ID: dir, Session: e.Name(), Runtime: resource.RuntimeProcess, State: resource.Running, Hash: "damaged"})
 		case err != nil:
 			return nil, err
-		case disguise.Check(dir, f.CUDA) != nil:
-			c := r.container(dir, f.Session, f.Slice)
-			c.Hash = "damaged"
-			all = append(all, c)
 		default:
-			all = append(all, r.container(dir, f.Session, f.Slice))
+			c := r.container(dir, f.Session, f.Slice)
+			if c.Damaged, err = disguise.Glance(dir); err != nil {
+				return nil, err
+			}
+			all = append(all, c)
 		}
 	}
 	return all, nil

@@ -21,10 +21,46 @@ func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 	if err := disguise.WriteProbes(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec tells that the folder is gone
 		return runtime.Interior{}, err
 	}
-	return runtime.Interior{
+	interior := runtime.Interior{
 		Env: environment(dir, s.Session, s.SliceID()),
 		Who: filepath.Join(dir, driver.Who), Probe: filepath.Join(dir, driver.Probe),
-	}, nil
+	}
+	if cudaIsDisguised(dir) {
+		interior.UsageFile = filepath.Join(dir, disguise.UsageFile)
+	}
+	if disguise.NeedsPython(s.Session) {
+		interior.PythonIn = filepath.Join(dir, disguise.PythonDir)
+	}
+	return interior, nil
+}
+
+// cudaIsDisguised tells what the session was made with; its files may be gone.
+func cudaIsDisguised(dir string) bool {
+	f, err := readFigures(dir)
+	return err == nil && f.CUDA
+}
+
+// seal notes what the files of the session's disguise are.
+func (r Runtime) seal(dir string, cuda bool) error {
+	libraries := []string{driver.NVML}
+	var counted []string
+	if cuda {
+		libraries, counted = append(libraries, driver.CUDA), []string{disguise.UsageFile}
+	}
+	files, drivers := []string{disguise.FiguresFile}, []string{}
+	for _, library := range libraries {
+		link := filepath.Join("real", library)
+		behind, err := filepath.EvalSymlinks(filepath.Join(dir, link))
+		if err != nil {
+			return err
+		}
+		files, drivers = append(files, filepath.Join(libraryDir, library), link), append(drivers, behind)
+	}
+	python, err := filepath.Glob(filepath.Join(dir, disguise.PythonDir, "*"))
+	for _, file := range python {
+		files = append(files, filepath.Join(disguise.PythonDir, filepath.Base(file)))
+	}
+	return errors.Join(err, disguise.Seal(dir, files, counted, drivers))
 }
 
 // Altered tells what of the session's folder, and of the driver behind it, is not

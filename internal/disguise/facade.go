@@ -119,22 +119,44 @@ func Remove(dir string) error {
 // that find the driver's NVML library and the figures at these absolute paths,
 // and beside the figures the file of what is used. They need not be there yet.
 func WriteFacade(path, realLibrary, figures string) error {
-	return writeLibrary(path, driver.Facade, realLibrary, figures)
+	library, err := Facade(realLibrary, figures)
+	return write(path, library, err)
 }
 
 // WriteCUDAFacade does the same for the CUDA facade and the CUDA driver.
 func WriteCUDAFacade(path, realLibrary, figures string) error {
-	return writeLibrary(path, driver.CUDAFacade, realLibrary, figures)
+	library, err := CUDAFacade(realLibrary, figures)
+	return write(path, library, err)
+}
+
+func write(path string, library []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(path, library, 0o755); err != nil {
+		return fmt.Errorf("writing the facade: %w", err)
+	}
+	return nil
+}
+
+// Facade is the NVML facade for these paths.
+func Facade(realLibrary, figures string) ([]byte, error) {
+	return patched(driver.Facade, realLibrary, figures)
+}
+
+// CUDAFacade is the CUDA facade for these paths.
+func CUDAFacade(realLibrary, figures string) ([]byte, error) {
+	return patched(driver.CUDAFacade, realLibrary, figures)
 }
 
 // neededMark is the name of the one library that a facade needs, as built: a
 // mark and dots, as long as the longest path.
 var neededMark = C.FACADE_NEEDED_MARK + strings.Repeat(".", C.FACADE_PATH_SIZE-1-len(C.FACADE_NEEDED_MARK))
 
-func writeLibrary(path, name, realLibrary, figures string) error {
+func patched(name, realLibrary, figures string) ([]byte, error) {
 	library, err := driver.Library(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	library = bytes.Clone(library)
 	for mark, to := range map[string]string{
@@ -144,16 +166,13 @@ func writeLibrary(path, name, realLibrary, figures string) error {
 		C.FACADE_USAGE_MARK:   filepath.Join(filepath.Dir(figures), UsageFile),
 	} {
 		if !filepath.IsAbs(to) || len(to) >= C.FACADE_PATH_SIZE {
-			return fmt.Errorf("the facade cannot take the path %q: it must be absolute and below %d bytes", to, C.FACADE_PATH_SIZE)
+			return nil, fmt.Errorf("the facade cannot take the path %q: it must be absolute and below %d bytes", to, C.FACADE_PATH_SIZE)
 		}
 		if err := overwrite(library, mark, to); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := durable.WriteFile(path, library, 0o755); err != nil {
-		return fmt.Errorf("writing the facade: %w", err)
-	}
-	return nil
+	return library, nil
 }
 
 // overwrite puts a path over the mark that reserves its room.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"cosplay/internal/disguise"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime/docker/image"
@@ -53,6 +54,11 @@ func (r Runtime) List(ctx context.Context) ([]resource.Container, error) {
 		// Where nobody can say which is the one, any tells that there is one.
 		f, _ := pick(id, sessions[id])
 		c := r.container(f.ID, f.ImageID, f.State, f.Labels)
+		if c.State == resource.Running { // else its files are written anew when it starts
+			if c.Damaged, err = disguise.Glance(r.folder(id)); err != nil {
+				return nil, err
+			}
+		}
 		for _, port := range f.Ports {
 			if port.Type == "tcp" && port.PrivatePort == sshPort {
 				c.SSHPort = int(port.PublicPort)

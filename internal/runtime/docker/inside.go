@@ -94,14 +94,17 @@ func (r Runtime) furnish(s resource.Session, slice string, g grant) error {
 		replace(filepath.Join(inside, driverFile), nil, 0o644),
 		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.FiguresOf(s, slice)),
 	)
-	if err != nil || !g.cuda {
+	if err == nil && g.cuda {
+		err = errors.Join(
+			r.share(filepath.Join(inside, cudaFacadeFile), cudaFacade),
+			replace(filepath.Join(inside, cudaDriverFile), nil, 0o644),
+			disguise.MakeUsage(filepath.Join(inside, usageFile)),
+		)
+	}
+	if err != nil {
 		return err
 	}
-	return errors.Join(
-		r.share(filepath.Join(inside, cudaFacadeFile), cudaFacade),
-		replace(filepath.Join(inside, cudaDriverFile), nil, 0o644),
-		disguise.MakeUsage(filepath.Join(inside, usageFile)),
-	)
+	return r.sealFiles(s.ID, g.cuda)
 }
 
 // Usage is what the programs of a session use of its GPU's memory. That of a
@@ -162,44 +165,48 @@ type shared struct {
 	write func(path string) error
 }
 
-// initProgram is cosplay-init. It is not synced to disk, which would take longer
-// than to start a container; so what is there is compared before this process
-// first uses it.
-var initProgram = sync.OnceValues(func() (shared, error) {
-	program, err := driver.Library(driver.Init)
-	if err != nil {
-		return shared{}, err
-	}
-	var known sync.Map // paths
-	return shared{driver.Init + "-" + hash(program), func(path string) error {
-		if _, ok := known.Load(path); ok && present(path) {
-			return nil
-		}
-		known.Store(path, true)
-		return replace(path, program, 0o755)
-	}}, nil
-})
-
-// The facades for the paths inside of a container.
+// What all sessions have alike: cosplay-init, and the facades for the paths inside
+// of a container.
 var (
-	facade     = sharedFacade(driver.Facade, driver.NVML, disguise.WriteFacade)
-	cudaFacade = sharedFacade(driver.CUDAFacade, driver.CUDA, disguise.WriteCUDAFacade)
+	initProgram = sharedFile(driver.Init, func() ([]byte, error) { return driver.Library(driver.Init) })
+	facade      = sharedFacade(driver.NVML, disguise.Facade)
+	cudaFacade  = sharedFacade(driver.CUDA, disguise.CUDAFacade)
 )
 
-func sharedFacade(built, name string, write func(path, real, figures string) error) func() (shared, error) {
+func sharedFacade(name string, build func(real, figures string) ([]byte, error)) func() (shared, error) {
+	return sharedFile(name, func() ([]byte, error) {
+		return build(inContainer(behind(name)), inContainer(figuresFile))
+	})
+}
+
+// sharedFile is not synced to disk, which would take longer than to start a
+// container; so what is there is compared before this process first uses it, and whenever it
+// has another time.
+func sharedFile(name string, build func() ([]byte, error)) func() (shared, error) {
 	return sync.OnceValues(func() (shared, error) {
-		library, err := driver.Library(built)
+		content, err := build()
 		if err != nil {
 			return shared{}, err
 		}
-		real, figures := inContainer(behind(name)), inContainer(figuresFile)
-		return shared{name + "-" + hash(library, []byte(real), []byte(figures)), func(path string) error {
-			if present(path) {
-				return nil // whole, since it is synced when it is written
+		var known sync.Map // when the files were last changed, by path
+		return shared{name + "-" + hash(content), func(path string) error {
+			if time, ok := known.Load(path); ok && time == changed(path) {
+				return nil
 			}
-			return write(path, real, figures)
+			err := replace(path, content, 0o755)
+			known.Store(path, changed(path))
+			return err
 		}}, nil
 	})
+}
+
+// changed is when a file was last changed, in ns; 0 where there is none.
+func changed(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.ModTime().UnixNano()
 }
 
 func present(path string) bool {

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
 
+	"cosplay/internal/disguise"
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 )
@@ -78,7 +79,11 @@ func (r Runtime) tidy(ctx context.Context, session string) error {
 }
 
 func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (resource.Container, error) {
-	keeps := there != nil && r.same(there, s, given)
+	damaged, err := disguise.Glance(r.folder(s.ID))
+	if err != nil {
+		return resource.Container{}, err
+	}
+	keeps := there != nil && r.same(there, s, given) && (damaged == "" || !there.State.Running)
 	granted, err := r.grant(ctx, access, s, given, !keeps || counts(there))
 	if err == nil {
 		err = r.furnish(s, given.UUID, granted)

@@ -6,8 +6,13 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 
 	"cosplay/driver"
+	"cosplay/internal/cdi"
 	"cosplay/internal/disguise"
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/initd"
@@ -15,15 +20,62 @@ import (
 	"cosplay/internal/runtime"
 )
 
+// sealFiles notes what the files of the session's disguise are.
+func (r Runtime) sealFiles(session string, cuda bool) error {
+	files := []string{facadeFile, figuresFile, filepath.Base(initd.ConfigPath)}
+	var counted []string
+	if cuda {
+		files, counted = append(files, cudaFacadeFile), []string{filepath.Join(insideDir, usageFile)}
+	}
+	python, err := filepath.Glob(filepath.Join(r.inside(session), disguise.PythonDir, "*"))
+	if err != nil {
+		return err
+	}
+	for _, file := range python {
+		files = append(files, filepath.Join(disguise.PythonDir, filepath.Base(file)))
+	}
+	for i := range files {
+		files[i] = filepath.Join(insideDir, files[i])
+	}
+	return disguise.Seal(r.folder(session), files, counted, r.drivers(cuda))
+}
+
+// drivers are the files of the driver behind the facades.
+func (r Runtime) drivers(cuda bool) []string {
+	nvml, err := r.library()
+	if err != nil {
+		return nil // it is told where it is needed
+	}
+	libraries := []string{nvml}
+	if cuda {
+		libraries = append(libraries, disguise.CUDALibrary(nvml))
+	}
+	var all []string
+	for _, library := range libraries {
+		if path, err := filepath.EvalSymlinks(library); err == nil && library != "" {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
 // Interior is what the session's programs are to find.
 func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
-	if err := disguise.WriteProbes(r.inside(s.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec tells that the container is gone
+	inside := r.inside(s.ID)
+	if err := disguise.WriteProbes(inside); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec tells that the container is gone
 		return runtime.Interior{}, err
 	}
-	return runtime.Interior{
+	interior := runtime.Interior{
 		Env: r.config(s.Session, s.SliceID(), nil).Env,
 		Who: path.Join(initd.Dir, driver.Who), Probe: path.Join(initd.Dir, driver.Probe),
-	}, nil
+	}
+	if present(filepath.Join(inside, cudaFacadeFile)) {
+		interior.UsageFile = filepath.Join(inside, usageFile)
+	}
+	if disguise.NeedsPython(s.Session) {
+		interior.PythonIn = inContainer(disguise.PythonDir)
+	}
+	return interior, nil
 }
 
 // Altered tells what of the session's folder, of the driver behind it and of the
@@ -33,8 +85,59 @@ func (r Runtime) Altered(ctx context.Context, s resource.PriorSession) (map[stri
 	if err != nil {
 		return nil, err
 	}
+	there, err := r.find(ctx, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	if there == nil {
+		all[verify.MountsCheck] = "there is no container"
+		return all, nil
+	}
+	if wrong := misplaced(there.Mounts, r.sealedMounts(s.Session, there)); len(wrong) > 0 {
+		all[verify.MountsCheck] = strings.Join(wrong, "; ")
+	}
 	return all, nil
 }
 
-var _ = filepath.Join
-var _ = verify.MountsCheck
+// sealedMounts are those binds that the disguise and the user's work rest on.
+func (r Runtime) sealedMounts(s resource.Session, there *container.InspectResponse) []mount.Mount {
+	fronts := map[string]string{driver.NVML: facadeFile}
+	cuda := counts(there)
+	if cuda {
+		fronts[driver.CUDA] = cudaFacadeFile
+	}
+	all := r.mounts(s, grant{cuda: cuda})
+	if way := r.access().way; way != byMount && way != byHook {
+		return all // the engine does not list what comes with a device
+	}
+	for soname, file := range fronts {
+		for _, folder := range cdi.LoaderFolders() {
+			all = append(all, bind(filepath.Join(r.inside(s.ID), file), path.Join(folder, soname), true))
+		}
+	}
+	return all
+}
+
+// misplaced tells which mounts a container lacks or has otherwise.
+func misplaced(there []container.MountPoint, wanted []mount.Mount) []string {
+	has := map[string]container.MountPoint{}
+	for _, m := range there {
+		has[m.Destination] = m
+	}
+	var wrong []string
+	for _, w := range wanted {
+		m, is := has[w.Target]
+		switch {
+		case w.Type != mount.TypeBind:
+		case !is:
+			wrong = append(wrong, w.Target+" is not mounted")
+		case m.Source != w.Source:
+			wrong = append(wrong, w.Target+" comes from "+m.Source)
+		case m.RW == w.ReadOnly && w.ReadOnly:
+			wrong = append(wrong, w.Target+" can be written to")
+		case m.RW == w.ReadOnly:
+			wrong = append(wrong, w.Target+" cannot be written to")
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,78 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"cosplay/internal/disguise"
+	"cosplay/internal/disguise/verify"
+	"cosplay/internal/resource"
+)
+
+// TestDamaged: what is damaged of a session's files is seen by a glance, named by
+// the check that it belongs to, and made anew with the container; a file that
+// many sessions share is not given out damaged again.
+func TestDamaged(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	made := w.prepare(t)
+	session := resource.PriorSession{Session: w.s, Handle: &w.given, Container: &made}
+	for file, check_ := range map[string]string{
+		facadeFile: verify.FacadesCheck, cudaFacadeFile: verify.FacadesCheck, figuresFile: verify.FiguresCheck, "init.json": verify.FiguresCheck, usageFile: verify.UsageCheck,
+	} {
+		path := filepath.Join(w.inside(w.s.ID), file)
+		check(t, os.Chmod(path, 0o600))
+		appended, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		check(t, err)
+		_, err = appended.WriteString("x")
+		check(t, err)
+		check(t, appended.Close())
+		all, err := w.List(ctx)
+		if err != nil || len(all) != 1 || all[0].Damaged != "inside/"+file+" was changed" {
+			t.Errorf("with %s damaged it lists %+v, %v", file, all, err)
+		}
+		altered, err := w.Altered(ctx, session)
+		if err != nil || len(altered) != 1 || altered[check_] != "inside/"+file+" was changed" {
+			t.Errorf("with %s damaged, altered is %v, %v", file, altered, err)
+		}
+		anew := w.prepare(t)
+		if anew.ID == made.ID {
+			t.Errorf("with %s damaged the container stays", file)
+		}
+		made = anew
+		if altered, err := w.Altered(ctx, session); err != nil || len(altered) != 0 {
+			t.Errorf("made anew, altered is %v, %v", altered, err)
+		}
+		want, err := disguise.CUDAFacade(inContainer(cudaDriverFile), inContainer(figuresFile))
+		check(t, err)
+		if got, err := os.ReadFile(filepath.Join(w.inside(w.s.ID), cudaFacadeFile)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("the CUDA facade is damaged still, %v", err)
+		}
+	}
+}
+
+func TestMisplaced(t *testing.T) {
+	wanted := []mount.Mount{bind("/a", "/run/cosplay", true), bind("/w", "/workspace", false), {Type: mount.TypeTmpfs, Target: "/tmp"}}
+	good := []container.MountPoint{{Destination: "/run/cosplay", Source: "/a"}, {Destination: "/workspace", Source: "/w", RW: true}}
+	if wrong := misplaced(good, wanted); len(wrong) != 0 {
+		t.Errorf("good mounts are %v", wrong)
+	}
+	for words, mounts := range map[string][]container.MountPoint{
+		"/workspace is not mounted":                              good[:1],
+		"/run/cosplay can be written to":                         {{Destination: "/run/cosplay", Source: "/a", RW: true}, good[1]},
+		"/workspace cannot be written to":                        {good[0], {Destination: "/workspace", Source: "/w"}},
+		"/run/cosplay comes from /b":                             {{Destination: "/run/cosplay", Source: "/b"}, good[1]},
+		"/run/cosplay is not mounted; /workspace is not mounted": nil,
+	} {
+		if got := strings.Join(misplaced(mounts, wanted), "; "); got != words {
+			t.Errorf("it says %q, want %q", got, words)
+		}
+	}
+}

@@ -54,6 +54,21 @@ func Seal(dir string, files, free, driver []string) error {
 	return nil
 }
 
+// PythonPart lists the files of Python's part in a folder, by their paths in it.
+func PythonPart(dir string) ([]string, error) {
+	var all []string
+	for _, kind := range []string{"*.py", "*.json"} { // and not what Python keeps of them
+		files, err := filepath.Glob(filepath.Join(dir, PythonDir, kind))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			all = append(all, filepath.Join(PythonDir, filepath.Base(file)))
+		}
+	}
+	return all, nil
+}
+
 func within(dir, file string) string {
 	if filepath.IsAbs(file) {
 		return file

@@ -27,13 +27,11 @@ func (r Runtime) sealFiles(session string, cuda bool) error {
 	if cuda {
 		files, counted = append(files, cudaFacadeFile), []string{filepath.Join(insideDir, usageFile)}
 	}
-	python, err := filepath.Glob(filepath.Join(r.inside(session), disguise.PythonDir, "*"))
+	python, err := disguise.PythonPart(r.inside(session))
 	if err != nil {
 		return err
 	}
-	for _, file := range python {
-		files = append(files, filepath.Join(disguise.PythonDir, filepath.Base(file)))
-	}
+	files = append(files, python...)
 	for i := range files {
 		files[i] = filepath.Join(insideDir, files[i])
 	}

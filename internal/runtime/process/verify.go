@@ -56,11 +56,11 @@ func (r Runtime) seal(dir string, cuda bool) error {
 		}
 		files, drivers = append(files, filepath.Join(libraryDir, library), link), append(drivers, behind)
 	}
-	python, err := filepath.Glob(filepath.Join(dir, disguise.PythonDir, "*"))
-	for _, file := range python {
-		files = append(files, filepath.Join(disguise.PythonDir, filepath.Base(file)))
+	python, err := disguise.PythonPart(dir)
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, disguise.Seal(dir, files, counted, drivers))
+	return disguise.Seal(dir, append(files, python...), counted, drivers)
 }
 
 // Altered tells what of the session's folder, and of the driver behind it, is not

@@ -138,11 +138,14 @@ func (p *Project) wanted(s resource.PriorSession, interior runtime.Interior, pri
 		Name: f.Name, UUID: f.UUID, Slice: s.SliceID(), MemoryMiB: f.MemoryMiB,
 		Power:     verify.Power{Limit: f.PowerLimitMW, Default: f.PowerDefaultMW, Min: f.PowerMinMW, Max: f.PowerMaxMW},
 		LacksTF32: !slices.Contains(s.Target.TensorTypes, "tf32"),
-		Env:       interior.Env, Private: map[string]bool{}, Container: s.Runtime == resource.RuntimeDocker,
+		Env:       interior.Env, Private: map[string]bool{}, Secret: map[string]func(string) bool{}, Container: s.Runtime == resource.RuntimeDocker,
 		CUDA: interior.UsageFile != "", Place: s.Slice.String(), PythonIn: interior.PythonIn,
 	}
 	for name := range s.Env {
 		w.Private[name] = true
+	}
+	for name := range s.Sealed {
+		w.Secret[name] = func(value string) bool { return s.IsSecret(prior.Key, name, value) }
 	}
 	if g, ok := live.GPU(s.Slice.Host, s.Slice.GPU); ok {
 		w.Host = g.Model.Name

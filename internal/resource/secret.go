@@ -33,6 +33,11 @@ func seal(key, name, value string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
+// IsSecret tells whether a value is the one that was sealed.
+func (s Session) IsSecret(key, name, value string) bool {
+	return hmac.Equal([]byte(s.Sealed[name]), []byte(seal(key, name, value)))
+}
+
 // Environ is the whole environment that the session's programs are given.
 func (s Session) Environ() map[string]string {
 	env := maps.Clone(s.Env)

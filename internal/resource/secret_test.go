@@ -47,3 +47,15 @@ func TestSealedSessionHashesAsItself(t *testing.T) {
 		t.Errorf("programs are given A = %q", got)
 	}
 }
+
+func TestIsSecret(t *testing.T) {
+	s := Session{Secret: map[string]string{"TOKEN": "abc"}}.Seal("key")
+	for value, want := range map[string]bool{"abc": true, "abd": false, "": false} {
+		if got := s.IsSecret("key", "TOKEN", value); got != want {
+			t.Errorf("%q is the secret: %v", value, got)
+		}
+	}
+	if s.IsSecret("key", "OTHER", "abc") || s.IsSecret("other", "TOKEN", "abc") {
+		t.Error("it is one by another name, or by another key")
+	}
+}

@@ -44,7 +44,9 @@ var environmentChecks = []check[Inside]{
 		hint:  "an account was changed in the container; to make it anew: docker rm -f its container, then cosplay apply"},
 }
 
-func variables(w Wanted) string { return fmt.Sprintf("%d variables as applied", len(w.Env)) }
+func variables(w Wanted) string {
+	return fmt.Sprintf("%d variables as applied", len(w.Env)+len(w.Secret))
+}
 
 func foundVariables(w Wanted, in Inside) answer {
 	has := map[string]string{}
@@ -62,6 +64,15 @@ func foundVariables(w Wanted, in Inside) answer {
 			wrong = append(wrong, name+" is another")
 		case value != w.Env[name]:
 			wrong = append(wrong, fmt.Sprintf("%s is %q, not %q", name, value, w.Env[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Secret)) {
+		value, set := has[name]
+		switch {
+		case !set:
+			wrong = append(wrong, name+" is not set")
+		case !w.Secret[name](value):
+			wrong = append(wrong, name+" is another")
 		}
 	}
 	if len(wrong) > 0 {

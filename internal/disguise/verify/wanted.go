@@ -18,8 +18,9 @@ type Wanted struct {
 	LacksTF32 bool
 
 	Env       map[string]string
-	Private   map[string]bool // variables whose values are the user's affair
-	User      *resource.User  // nil: nobody in particular
+	Private   map[string]bool                    // variables whose values are the user's affair
+	Secret    map[string]func(value string) bool // variables of which it is only known whether a value is theirs
+	User      *resource.User                     // nil: nobody in particular
 	Container bool
 	CUDA      bool // the CUDA driver is disguised, too
 

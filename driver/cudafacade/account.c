@@ -54,14 +54,16 @@ uint64_t take_what_fits(const struct figures *target, uint64_t bytes)
     return bytes;
 }
 
-/* Never below zero: a count that is in doubt is had again from the slots. */
+/* Never below zero, and never more than the slot has: a count that is in doubt is had again from the slots. */
 void give(uint64_t bytes)
 {
     struct process *me = bytes ? attached() : NULL;
     if (!me)
         return;
     uint64_t held = lock_usage(me);
-    me->slot->bytes -= bytes < me->slot->bytes ? bytes : me->slot->bytes;
+    if (bytes > me->slot->bytes)
+        bytes = me->slot->bytes;
+    me->slot->bytes -= bytes;
     if (bytes <= me->usage->total)
         me->usage->total -= bytes;
     else
@@ -101,6 +103,13 @@ static void count_refusal(void)
     struct process *me = attached();
     if (me)
         __atomic_fetch_add(&me->usage->refused, 1, __ATOMIC_RELAXED);
+}
+
+CUresult noted(CUresult answer)
+{
+    if (answer == CUDA_ERROR_OUT_OF_MEMORY)
+        count_refusal();
+    return answer;
 }
 
 /* Only who is refused pays for a look at the world. */

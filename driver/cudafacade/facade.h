@@ -27,10 +27,11 @@ static inline const struct figures *figures_shown(void)
  */
 struct process {
     struct usage *usage; /* the session's, or one of its own where that cannot be had */
-    struct usage_slot *slot;
+    struct usage_slot *slot; /* for others than usage.c there once it is attached */
     char lock;      /* of the tables */
     char pool_lock; /* held over calls of the driver, which the other never is */
     char attaching;
+    char attached;
     char has_taken;  /* or tried to */
     char has_graphs; /* with memory of their own */
     uint32_t pid;
@@ -50,6 +51,9 @@ int take_without_trimming(const struct figures *target, uint64_t bytes);
 int take_if_there_is_room(const struct figures *target, uint64_t bytes);
 uint64_t take_what_fits(const struct figures *target, uint64_t bytes);
 void give(uint64_t bytes);
+
+/* The driver's answer to an allocation: when its own memory is out, that counts as well. */
+CUresult noted(CUresult answer);
 
 /* Whether it would fit: a graph takes it later. */
 int would_fit(const struct figures *target, uint64_t bytes);

@@ -63,7 +63,7 @@ static CUresult freed(const struct figures *target, CUresult answer, struct entr
         uint64_t need = (bytes);                                         \
         if (!take(target, need))                                         \
             return CUDA_ERROR_OUT_OF_MEMORY;                             \
-        CUresult answer = DRIVER(name)(__VA_ARGS__);                     \
+        CUresult answer = noted(DRIVER(name)(__VA_ARGS__));              \
         return allocated(answer, answer ? 0 : (uint64_t)(key), need);    \
     }
 
@@ -86,7 +86,7 @@ static uint64_t times(uint64_t a, uint64_t b)
         uint64_t need = times(width, height);                                                                     \
         if (!take(target, need))                                                                                  \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                                      \
-        CUresult answer = DRIVER(name)(address, pitch, width, height, element);                                   \
+        CUresult answer = noted(DRIVER(name)(address, pitch, width, height, element));                            \
         uint64_t all = answer ? need : times(*pitch, height);                                                     \
         if (all > need && !take(target, all - need)) {                                                            \
             DRIVER(free)(*address);                                                                               \

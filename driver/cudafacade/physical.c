@@ -42,7 +42,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
         return DRIVER(cuMemCreate)(handle, size, properties, flags);
     if (!take(target, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult answer = DRIVER(cuMemCreate)(handle, size, properties, flags);
+    CUresult answer = noted(DRIVER(cuMemCreate)(handle, size, properties, flags));
     if (answer == CUDA_SUCCESS)
         remember(*handle, size);
     else

@@ -109,7 +109,7 @@ static int make_room(const struct figures *target, struct process *me, CUmemoryP
         lock_threads(&me->pool_lock);                                                         \
         CUresult answer = CUDA_ERROR_OUT_OF_MEMORY;                                           \
         if (make_room(target, me, from, size)) {                                              \
-            answer = DRIVER(name)(__VA_ARGS__);                                               \
+            answer = noted(DRIVER(name)(__VA_ARGS__));                                        \
             settle(target, table_find(&me->pools, (uintptr_t)from));                          \
         }                                                                                     \
         unlock_threads(&me->pool_lock);                                                       \

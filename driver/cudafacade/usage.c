@@ -18,6 +18,11 @@ static int ended(const struct process *me, const struct usage_slot *slot)
     return slot != me->slot && slot_ended(slot, me->pids);
 }
 
+enum { HOLDER = 0xFFFF, ONE_MORE = 0x10000, SPINS = 64, NAPS_TO_DOUBT = 10, NAPS_TO_FORCE = 3000 };
+
+/* How the lock names a process: by its slot, from 1. */
+static uint64_t number_of(const struct process *me) { return (uint64_t)(me->slot - me->usage->slots) + 1; }
+
 /* A slot for whom it may be: the one that it left when it became another program, a free one, a dead one's. */
 static struct usage_slot *find_slot(struct process *me, uint64_t process)
 {
@@ -55,26 +60,25 @@ static void attach(struct process *me)
     if (!slot)
         return;
     STORE(slot->pids, me->pids);
-    STORE(me->slot, slot);
+    me->slot = slot;
     uint64_t held = lock_usage(me);
     slot->bytes = 0;
     sweep(me);
     unlock_usage(me, held);
+    STORE(me->attached, 1); /* not before: other threads must not count into what is about to be cleared */
 }
 
 struct process *attached(void)
 {
     struct process *me = this_process();
-    if (!me || LOAD(me->slot))
+    if (!me || LOAD(me->attached))
         return me;
     lock_threads(&me->attaching);
-    if (!me->slot)
+    if (!me->attached)
         attach(me);
     unlock_threads(&me->attaching);
-    return me->slot ? me : NULL;
+    return me->attached ? me : NULL;
 }
-
-enum { HOLDER = 0xFFFF, ONE_MORE = 0x10000, SPINS = 64, NAPS_TO_DOUBT = 10, NAPS_TO_FORCE = 3000 };
 
 /* Whether the holder died with the lock. Of one in another pid namespace only time can tell. */
 static int abandoned(const struct process *me, uint64_t lock, unsigned naps)
@@ -85,10 +89,14 @@ static int abandoned(const struct process *me, uint64_t lock, unsigned naps)
     return naps > NAPS_TO_FORCE && LOAD(slot->pids) != me->pids;
 }
 
-/* Until the lock changes hands, or its holder turns out to be dead: then it may be taken from him. */
+/*
+ * Until the lock changes hands, or its holder turns out to be dead: then it may be
+ * taken from him. So may that of who had the slot before, which may be the program
+ * that this process was.
+ */
 static int may_be_taken(const struct process *me, uint64_t lock)
 {
-    if (!(lock & HOLDER))
+    if (!(lock & HOLDER) || (!LOAD(me->attached) && (lock & HOLDER) == number_of(me)))
         return 1;
     for (unsigned i = 0; i < SPINS; i++) {
         if (LOAD(me->usage->lock) != lock)
@@ -105,7 +113,7 @@ static int may_be_taken(const struct process *me, uint64_t lock)
 
 uint64_t lock_usage(struct process *me)
 {
-    uint64_t number = (uint64_t)(me->slot - me->usage->slots) + 1;
+    uint64_t number = number_of(me);
     for (;;) {
         uint64_t lock = LOAD(me->usage->lock);
         if (!may_be_taken(me, lock))
@@ -128,8 +136,10 @@ void sweep(struct process *me)
     uint64_t total = 0;
     for (struct usage_slot *slot = me->usage->slots; slot < me->usage->slots + USAGE_SLOTS; slot++) {
         uint64_t process = LOAD(slot->process);
-        if (process && ended(me, slot) && SWAP(slot->process, process, (uint64_t)0))
-            slot->bytes = 0;
+        if (process && ended(me, slot)) {
+            STORE(slot->bytes, 0); /* first: what is free is empty, should we die here */
+            (void)SWAP(slot->process, process, (uint64_t)0);
+        }
         if (LOAD(slot->process))
             total += slot->bytes;
     }

@@ -2,7 +2,6 @@ package disguise_test
 
 import (
 	"bufio"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -17,7 +16,6 @@ import (
 
 	"cosplay/driver"
 	"cosplay/internal/disguise"
-	"cosplay/internal/initd"
 )
 
 // holder is a program that allocates as it is told.
@@ -222,28 +220,6 @@ func (s cudaSession) race(t *testing.T, program string, seed int) {
 	}
 }
 
-// A program that is killed while it counts leaves the lock behind, and a total
-// that no slots make up: the next one mends both.
-func TestDeathWithTheLock(t *testing.T) {
-	program := compiled(t, "holder")
-	s := newSession(t).shared()
-	first, second := s.hold(t, program), s.hold(t, program)
-	first.tell("take 1000", "0") // in the first slot
-	second.tell("take 1", "0")
-	first.kill()
-	const lock, total = 16, 24 // as driver/facade/usage.h lays them out
-	file, err := os.OpenFile(filepath.Join(s.dir, "usage"), os.O_RDWR, 0)
-	check(t, err)
-	defer file.Close()
-	for at, value := range map[int64]uint64{lock: 7<<16 | 1, total: 0} {
-		_, err := file.WriteAt(binary.NativeEndian.AppendUint64(nil, value), at)
-		check(t, err)
-	}
-	second.tell("take 6144", outOfMemory)
-	second.tell("take 6143", "0")
-	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 1 processes 1")
-}
-
 // The file is kept while it is sound, and open to all users of the session.
 func TestMakeUsage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "usage")
@@ -311,37 +287,5 @@ func TestNVMLAgrees(t *testing.T) {
 			second.tell("info", fmt.Sprintf("%d of 6144", 6144-used))
 			ask(t, nvml).expect(t, answers{"processes": "[" + process(second.cmd.Process.Pid, 2000) + "]"})
 		})
-	}
-}
-
-// When a container starts anew, what its programs counted is forgotten: their
-// pids, of a numbering that is gone, tell nothing. The rest of the file stays.
-func TestForgetUse(t *testing.T) {
-	program := compiled(t, "holder")
-	s := newSession(t).shared()
-	path := filepath.Join(s.dir, disguise.UsageFile)
-	first := s.hold(t, program)
-	first.tell("take 4000", "0")
-	first.tell("take 4000", outOfMemory)
-	first.kill()
-	const namespace = 56 + 8 // of the first slot, as driver/facade/usage.h lays it out
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	check(t, err)
-	defer file.Close()
-	_, err = file.WriteAt(binary.NativeEndian.AppendUint64(nil, 1), namespace)
-	check(t, err)
-	second := s.hold(t, program)
-	second.tell("take 4000", outOfMemory) // nobody can tell that the other has ended
-	second.kill()
-	check(t, initd.ForgetUse(path))
-	s.wantUsage(t, "total 0 overhead 0 peak 4000 refused 2 processes 0")
-	s.hold(t, program).tell("take 6144", "0")
-	check(t, initd.ForgetUse(filepath.Join(s.dir, "nothing")))
-	check(t, os.WriteFile(path, []byte("nonsense, and no file of what is used"), 0o666))
-	if err := initd.ForgetUse(path); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("of nonsense the error is %v", err)
-	}
-	if now, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(now), "nonsense") {
-		t.Errorf("nonsense has become %q, %v", now, err)
 	}
 }

@@ -1,0 +1,123 @@
+package disguise_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cosplay/internal/disguise"
+	"cosplay/internal/initd"
+)
+
+// Threads that begin at one moment, while others are at the file, share one slot,
+// and none of them is forgotten.
+func TestThreadsBeginTogether(t *testing.T) {
+	program := compiled(t, "together")
+	s := newSession(t).shared()
+	for range 2 {
+		holdOn(t, s.command(program, s.facade(), "hammer"))
+	}
+	for range 60 {
+		h := s.hold(t, program)
+		u := s.usage()
+		at := slices.IndexFunc(u.Processes, func(p disguise.Process) bool { return p.PID == h.cmd.Process.Pid })
+		if at < 0 || u.Processes[at].Bytes != 8*mib {
+			t.Fatalf("eight threads of process %d have 1 MiB each, and the usage is %+v", h.cmd.Process.Pid, u)
+		}
+		h.kill()
+	}
+}
+
+// A program that is killed while it counts leaves the lock behind, and a total
+// that no slots make up: the next one mends both.
+func TestDeathWithTheLock(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	first, second := s.hold(t, program), s.hold(t, program)
+	first.tell("take 1000", "0") // in the first slot
+	second.tell("take 1", "0")
+	first.kill()
+	s.write(t, map[int64]uint64{atLock: 7<<16 | 1, atTotal: 0})
+	second.tell("take 6144", outOfMemory)
+	second.tell("take 6143", "0")
+	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 1 processes 1")
+}
+
+// A program that becomes another one while one of its threads counts leaves the
+// lock to itself.
+func TestBecomingAnotherWithTheLock(t *testing.T) {
+	s := newSession(t).shared()
+	h := s.hold(t, compiled(t, "holder"))
+	h.tell("take 1000", "0")
+	s.write(t, map[int64]uint64{atLock: 7<<16 | 1})
+	h.tell("exec", "ready")
+	h.tell("take 6144", "0")
+	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 0 processes 1")
+}
+
+// All places are taken by the dead, one of whom has the lock: there is still
+// place, and the lock is had again.
+func TestPlacesOfTheDead(t *testing.T) {
+	s := newSession(t).shared()
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	check(t, err)
+	var pids uint64
+	if _, err := fmt.Sscanf(namespace, "pid:[%d]", &pids); err != nil {
+		t.Fatal(err)
+	}
+	dead := map[int64]uint64{atLock: 7<<16 | 1, atTotal: 512 * mib}
+	for i := range int64(512) {
+		at := atSlots + i*slotSize
+		dead[at], dead[at+8], dead[at+16] = 1<<22|(1<<22-1), pids, mib // a pid that is none, with a start
+	}
+	s.write(t, dead)
+	h := s.hold(t, compiled(t, "holder"))
+	h.tell("take 6144", "0")
+	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 0 processes 1")
+}
+
+// Where things are in the file, as driver/facade/usage.h lays them out.
+const atLock, atTotal, atSlots, slotSize = 16, 24, 56, 24
+
+// write changes numbers of the file behind the programs' backs.
+func (s cudaSession) write(t *testing.T, numbers map[int64]uint64) {
+	t.Helper()
+	file, err := os.OpenFile(filepath.Join(s.dir, disguise.UsageFile), os.O_RDWR, 0)
+	check(t, err)
+	defer file.Close()
+	for at, number := range numbers {
+		_, err := file.WriteAt(binary.NativeEndian.AppendUint64(nil, number), at)
+		check(t, err)
+	}
+}
+
+// When a container starts anew, what its programs counted is forgotten: their
+// pids, of a numbering that is gone, tell nothing. The rest of the file stays.
+func TestForgetUse(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	path := filepath.Join(s.dir, disguise.UsageFile)
+	first := s.hold(t, program)
+	first.tell("take 4000", "0")
+	first.tell("take 4000", outOfMemory)
+	first.kill()
+	s.write(t, map[int64]uint64{atSlots + 8: 1}) // pids that only others know
+	second := s.hold(t, program)
+	second.tell("take 4000", outOfMemory) // nobody can tell that the other has ended
+	second.kill()
+	check(t, initd.ForgetUse(path))
+	s.wantUsage(t, "total 0 overhead 0 peak 4000 refused 2 processes 0")
+	s.hold(t, program).tell("take 6144", "0")
+	check(t, initd.ForgetUse(filepath.Join(s.dir, "nothing")))
+	check(t, os.WriteFile(path, []byte("nonsense, and no file of what is used"), 0o666))
+	if err := initd.ForgetUse(path); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("of nonsense the error is %v", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(now), "nonsense") {
+		t.Errorf("nonsense has become %q, %v", now, err)
+	}
+}

@@ -6,8 +6,42 @@ const struct refusals refusals = {
     .version_mismatch = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
 };
 
+/* Of libc, weak like those of facade/front.c. */
+__attribute__((weak)) char *getenv(const char *name);
+__attribute__((weak)) int setenv(const char *name, const char *value, int overwrite);
+
+/* The first name of a list, as a program in the session may call its one GPU. CUDA takes the beginning of a UUID for it. */
+static int names_the_gpu(const struct figures *target, const char *list)
+{
+    struct text name = {0};
+    for (; *list && *list != ','; list++)
+        add(&name, (char[]){*list, 0});
+    if (equal(name.s, "0"))
+        return 1;
+    return name.n > length("GPU-") && (starts_with(target->slice, name.s) || starts_with(target->uuid, name.s));
+}
+
+/*
+ * The driver may see more GPUs than the session has, and knows the slice by its
+ * own name. A program that has lost the variable, or numbers its GPU, gets the
+ * slice; one that names none, or another, gets none.
+ */
+static void show_slice(const struct figures *target)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (visible && equal(visible, target->slice))
+        return;
+    setenv("CUDA_VISIBLE_DEVICES", !visible || names_the_gpu(target, visible) ? target->slice : "", 1);
+}
+
 /* Nothing works before it, so figures that make no sense need be told only here. */
-CUresult cuInit(unsigned flags) { return DRIVER(cuInit)(flags); }
+CUresult cuInit(unsigned flags)
+{
+    const struct figures *target = figures_shown();
+    if (target && getenv && setenv)
+        show_slice(target);
+    return DRIVER(cuInit)(flags);
+}
 
 static struct process *new_process(void)
 {

@@ -212,6 +212,41 @@ func TestShown(t *testing.T) {
 	}
 }
 
+// Whatever a program is told of devices, it has the session's own, or none.
+func TestVisibleDevices(t *testing.T) {
+	program, holder := compiled(t, "shown"), compiled(t, "holder")
+	m := newMachine(t, "h200")
+	first, _ := m.slice(t, 0, "1g.18gb", 0)
+	slice, _ := m.slice(t, 0, "1g.18gb", 1)
+	m.alone(t, holder, first).tell("take 1000", "0")
+	s := m.installCUDA(t, "rtx-2060", slice)
+	run := func(visible ...string) (string, error) {
+		c := exec.Command(program, s.facade())
+		c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CUDA_VISIBLE_DEVICES=") }), visible...)
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	uuid := "GPU-" + strings.TrimPrefix(slice, "MIG-")
+	for _, visible := range [][]string{nil, {"0"}, {"0,1"}, {slice}, {slice + ",1"}, {slice[:12]}, {uuid}, {uuid[:12]}} {
+		for i := range visible {
+			visible[i] = "CUDA_VISIBLE_DEVICES=" + visible[i]
+		}
+		out, err := run(visible...)
+		if err != nil {
+			t.Fatalf("with %q: %v: %s", visible, err, out)
+		}
+		told(out).expect(t, answers{"count": 1, "name": "NVIDIA GeForce RTX 2060", "free": 6144 - 300 - 100})
+		if t.Failed() {
+			t.Fatalf("with %q", visible)
+		}
+	}
+	for _, visible := range []string{"", "-1", "1", "1,0", "00", "GPU-", first, m.gpu(t, 0).UUID} {
+		if out, err := run("CUDA_VISIBLE_DEVICES=" + visible); err == nil || out != "CU(cuInit)(0) answers 100\n" {
+			t.Errorf("with %q it says %q, %v", visible, out, err)
+		}
+	}
+}
+
 // Figures that make no sense are no reason to show the GPU behind.
 func TestDamagedFiguresOfCUDA(t *testing.T) {
 	program := compiled(t, "shown")
@@ -257,7 +292,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// One needed library, at the private path, two weak functions of libc, and
+// One needed library, at the private path, four weak functions of libc, and
 // nothing that ties it to one of them.
 func TestCUDALoadsEverywhere(t *testing.T) {
 	m := newMachine(t, "h200")
@@ -282,7 +317,7 @@ func TestCUDALoadsEverywhere(t *testing.T) {
 		}
 	}
 	slices.Sort(needs)
-	if !slices.Equal(needs, []string{"dlopen", "dlsym"}) {
+	if !slices.Equal(needs, []string{"dlopen", "dlsym", "getenv", "setenv"}) {
 		t.Errorf("it needs %v", needs)
 	}
 }

@@ -4,14 +4,18 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"cosplay/catalog"
+	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/fit"
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime/docker"
 )
 
 // starterFile is what init writes.
@@ -28,16 +32,16 @@ func (inv *invocation) init() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [GPU]",
 		Short: "Write a starter cosplay.hcl for this machine",
-		Long: `Write a commented cosplay.hcl with sessions that pass for a GPU (default: 2060).
+		Long: `Write a commented cosplay.hcl with sessions that pass for a GPU; without one named, for one that the GPUs of this machine come close to.
 
 On a machine without NVIDIA's driver the host is simulated, so that everything can be tried; with --simulate it is too.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				args = []string{"2060"}
-			}
-			t, err := target(args)
-			if err != nil {
-				return err
+			var t resource.Target
+			if len(args) > 0 {
+				var err error
+				if t, err = target(args); err != nil {
+					return err
+				}
 			}
 			for _, given := range []struct {
 				flag string
@@ -69,8 +73,10 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 			return err
 		}
 	}
-	if have, err := filepath.Glob("*.hcl"); err == nil && len(have) > 0 {
-		return fmt.Errorf("there is %s already; nothing was written. Edit it, or start in an empty folder", have[0])
+	for _, pattern := range []string{"*.hcl", "*.hcl.json"} {
+		if have, err := filepath.Glob(pattern); err == nil && len(have) > 0 {
+			return fmt.Errorf("there is %s already; nothing was written. Edit it, or start in an empty folder", have[0])
+		}
 	}
 	if simulate == "" {
 		if models, err = inv.thisMachine(ctx); err != nil {
@@ -83,7 +89,15 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 			return err
 		}
 	}
-	if err := durable.WriteFile(starterFile, []byte(starter(t, typed, count, simulate, found)), 0o644); err != nil {
+	if typed == "" {
+		t = suited(models)
+		typed = strings.ToLower(strings.TrimPrefix(t.ShortName(), "RTX "))
+		if again, err := catalog.Target(typed); err != nil || again.Key != t.Key {
+			typed = t.Key
+		}
+	}
+	text, _, _ := config.Format(starterFile, []byte(starter(t, typed, count, simulate, found, docker.Installed())))
+	if err := durable.WriteFile(starterFile, text, 0o644); err != nil {
 		return fmt.Errorf("writing %s: %w", starterFile, err)
 	}
 	fmt.Fprintf(inv.Out, "Wrote %s: %s with target %s.\n", starterFile, counted(count, "session"), t.ShortName())
@@ -97,6 +111,27 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 	}
 	fmt.Fprintln(inv.Out, "Next: cosplay plan")
 	return nil
+}
+
+// starterTargets are what init takes where no GPU is named, the first that comes
+// close on the machine's GPUs.
+var starterTargets = []string{"2060", "3060", "3070", "3080", "3090", "4060", "4070", "4090", "t4", "a10"}
+
+// suited is a GPU that those of a host come close to; of all in the catalog where
+// none of the usual ones does.
+func suited(models []resource.Model) resource.Target {
+	var usual []resource.Target
+	for _, name := range starterTargets {
+		if t, err := catalog.Target(name); err == nil {
+			usual = append(usual, t)
+		}
+	}
+	for _, t := range slices.Concat(usual, catalog.Targets()) {
+		if farOff(models, t) == "" {
+			return t
+		}
+	}
+	return usual[0]
 }
 
 // farOff says that no GPU of a host comes within the tolerance of a target; ""
@@ -156,7 +191,7 @@ func modelWords(models []resource.Model) string {
 	return strings.Join(order, ", ")
 }
 
-func starter(t resource.Target, typed string, count int, simulate, found string) string {
+func starter(t resource.Target, typed string, count int, simulate, found string, containers bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s with target %s.\n", counted(count, "session"), t.ShortName())
 	b.WriteString("#   cosplay plan      what would change      cosplay drift     was it touched since?\n")
@@ -167,7 +202,11 @@ func starter(t resource.Target, typed string, count int, simulate, found string)
 			simulate = starterHost
 		}
 		b.WriteString("# A simulated host: nothing here needs a GPU. Remove the block to use this\n# machine's own GPUs.\n")
-		fmt.Fprintf(&b, "host \"lab\" {\n  simulate = %q\n}\n\n", simulate)
+		fmt.Fprintf(&b, "host \"lab\" {\n  simulate = %q\n", simulate)
+		if containers {
+			b.WriteString("  # runtime  = \"docker\"  # sessions are containers; else they are processes\n")
+		}
+		b.WriteString("}\n\n")
 	default:
 		fmt.Fprintf(&b, "# This machine has %s. Without a host block all of them may be used.\n", found)
 		b.WriteString("# To leave some alone, or to allow less:\n")
@@ -181,6 +220,10 @@ func starter(t resource.Target, typed string, count int, simulate, found string)
 	b.WriteString("  # command   = [\"python\", \"train.py\"]  # what cosplay exec runs when it is given nothing else\n")
 	b.WriteString("  # workspace = \"./exp\"                 # where programs start; default: this folder\n")
 	b.WriteString("  # env       = { SEED = 1 }\n\n")
+	if containers && found != "" {
+		b.WriteString("  # image     = \"pytorch/pytorch:latest\" # any image; left out: cosplay:latest, built when it is missing\n")
+		b.WriteString("  # limits {\n  #   memory = \"32GiB\"\n  # }\n\n")
+	}
 	b.WriteString("  # fit {\n  #   tolerance = \"10%\"   # take the smallest slice whose error is within it\n  # }\n}\n")
 	return b.String()
 }

@@ -12,10 +12,9 @@ import (
 	"cosplay/internal/need"
 )
 
-// TestFullDisk: with less and less room on a small disk, apply and destroy say
-// that it is full or come through; with room again they converge, and nothing is
-// lost.
-func TestFullDisk(t *testing.T) {
+// smallDisk is a project on a disk of 4 MiB.
+func smallDisk(t *testing.T) project {
+	t.Helper()
 	need.Root(t, "mount")
 	disk := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk).CombinedOutput(); err != nil {
@@ -27,6 +26,68 @@ func TestFullDisk(t *testing.T) {
 	}
 	p := project{t, disk}
 	p.run("plan")
+	return p
+}
+
+// saysFull tells whether a command says what it lacks.
+func saysFull(out string) bool {
+	said := oneLine(out)
+	return strings.Contains(said, "no space left") || strings.Contains(said, "full") || strings.Contains(said, "room")
+}
+
+// TestFullDiskAtEveryWrite: the disk becomes full right before a write, whichever
+// it is. That is told, nothing is lost, and with room again the next apply
+// converges, or the next destroy leaves the host as it was.
+func TestFullDiskAtEveryWrite(t *testing.T) {
+	p := smallDisk(t)
+	before := p.hardware()
+	for _, verb := range []string{"apply", "destroy"} {
+		args := []string{verb, "--auto-approve", "--parallelism", "1"}
+		ready := func() {
+			p.run("destroy", "--auto-approve")
+			if verb == "destroy" {
+				p.run("apply", "--auto-approve")
+			}
+		}
+		ready()
+		listed := p.moments(args...)
+		tried, told := 0, 0
+		for _, n := range chosen(len(listed), 17) {
+			var wrong []string
+			for _, finish := range []bool{true, false} {
+				ready()
+				out, err := p.with(fullAt, n, args...)
+				if tried++; err != nil {
+					told++
+					if !saysFull(out) {
+						wrong = append(wrong, "it does not say that the disk is full:\n"+out)
+					}
+				}
+				if err := os.Remove(filepath.Join(p.dir, "filler")); err != nil {
+					t.Fatal(err)
+				}
+				if finish {
+					wrong = append(wrong, p.converges(7)...)
+				}
+				wrong = append(wrong, p.goes(before)...)
+			}
+			if len(wrong) > 0 {
+				t.Errorf("%s, full at moment %d, %s:\n%s", verb, n, inShort(listed[n-1]), strings.Join(wrong, "\n"))
+			}
+		}
+		t.Logf("%s: full at %d of %d moments, told %d times of %d", verb, tried/2, len(listed), told, tried)
+		if told < tried/5 { // what destroy removes makes room
+			t.Errorf("%s: the disk was full %d times of %d: the test proves too little", verb, told, tried)
+		}
+		p.run("destroy", "--auto-approve")
+	}
+}
+
+// TestFullDisk: with less and less room on a small disk, apply and destroy say
+// that it is full or come through; with room again they converge, and nothing is
+// lost.
+func TestFullDisk(t *testing.T) {
+	p := smallDisk(t)
 	before := p.hardware()
 	told := 0
 	for _, room := range []int{0, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512} {
@@ -35,7 +96,7 @@ func TestFullDisk(t *testing.T) {
 			out, err := p.command(verb, "--auto-approve").CombinedOutput()
 			if err != nil {
 				told++
-				if said := oneLine(string(out)); !strings.Contains(said, "no space left") && !strings.Contains(said, "full") && !strings.Contains(said, "room") {
+				if !saysFull(string(out)) {
 					t.Errorf("%s with %d KiB: it does not say that the disk is full:\n%s", verb, room, out)
 				}
 			}

@@ -20,11 +20,14 @@ import (
 	"cosplay/internal/state"
 )
 
-// The tests' cosplay dies by SIGKILL at the moment of this number, counted from
-// 1; so does its agent, which counts its own; or it lists its moments in a file.
+// At the moment of a number, counted from 1, the tests' cosplay dies by SIGKILL,
+// gets signals, or finds its disk full; so does its agent, which counts its own,
+// but it only dies. Or the moments are listed in a file.
 const (
 	diesAt      = "COSPLAY_TEST_DIES_AT"
 	agentDiesAt = "COSPLAY_TEST_AGENT_DIES_AT"
+	signalsAt   = "COSPLAY_TEST_SIGNALS_AT" // "20 INT" or, for one after the other, "20 INT TERM"
+	fullAt      = "COSPLAY_TEST_FULL_AT"
 	listsIn     = "COSPLAY_TEST_MOMENTS"
 
 	patience = "COSPLAY_TEST_PATIENCE" // how long it waits for a call of NVML
@@ -35,27 +38,59 @@ func followMoments() {
 	if d, err := time.ParseDuration(os.Getenv(patience)); err == nil {
 		agent.Patience = d
 	}
-	isAgent := len(os.Args) > 1 && os.Args[1] == "agent"
-	which := diesAt
-	if isAgent {
-		which = agentDiesAt
+	happens := map[string]func(words []string){
+		diesAt:    func([]string) { die() },
+		signalsAt: signalled,
+		fullAt:    func([]string) { fillDisk() },
 	}
-	last, _ := strconv.ParseInt(os.Getenv(which), 10, 64)
-	list := os.Getenv(listsIn)
-	if isAgent {
-		list = ""
+	if len(os.Args) > 1 && os.Args[1] == "agent" {
+		happens = map[string]func([]string){agentDiesAt: happens[diesAt]}
+	} else if list := os.Getenv(listsIn); list != "" {
+		durable.OnMoment = func(what string) { note(list, what) }
 	}
-	if last == 0 && list == "" {
-		return
-	}
-	var count atomic.Int64
-	durable.OnMoment = func(what string) {
-		if list != "" {
-			note(list, what)
+	for variable, do := range happens {
+		number, rest, _ := strings.Cut(os.Getenv(variable), " ")
+		last, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			continue
 		}
-		if count.Add(1) == last {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
+		var count atomic.Int64
+		durable.OnMoment = func(string) {
+			if count.Add(1) == last {
+				do(strings.Fields(rest))
+			}
+		}
+	}
+}
+
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// signalled sends signals to this process, one after the other, with time to hear
+// of each; after the second there is none.
+func signalled(names []string) {
+	for _, name := range names {
+		signal := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[name]
+		_ = syscall.Kill(os.Getpid(), signal)
+		time.Sleep(200 * time.Millisecond)
+	}
+	if len(names) > 1 {
+		select {}
+	}
+}
+
+// fillDisk leaves no room on the disk of the project's folder.
+func fillDisk() {
+	file, err := os.Create("filler")
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	for size := 1 << 20; size > 0; {
+		if _, err := file.Write(make([]byte, size)); err != nil {
+			size /= 2
 		}
 	}
 }

@@ -128,17 +128,9 @@ func (c *card) power() (limitMW int, why string) {
 		return needed, fmt.Sprintf("%s, and the clock needs about %d W", asked, watts(needed))
 	}
 	if len(c.sitting) == 1 {
-		return sum, "what " + withArticle(c.targets()[0]) + " draws"
+		return sum, "what " + resource.WithArticle(c.targets()[0]) + " draws"
 	}
 	return sum, asked
-}
-
-// withArticle is "an RTX 2060", "a GTX 1660".
-func withArticle(name string) string {
-	if strings.IndexAny(name, "AHLMR") == 0 {
-		return "an " + name
-	}
-	return "a " + name
 }
 
 // askedPower sums up the board power of the targets: "2 x 160 W + 350 W".

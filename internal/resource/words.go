@@ -48,6 +48,15 @@ func ContainerWord(runtime string) string {
 	return "container"
 }
 
+// WithArticle is "an RTX 2060", "a GTX 1660", "an H200": names of GPUs begin with
+// letters that are spelt, or with a word that begins like them.
+func WithArticle(name string) string {
+	if strings.IndexAny(name, "AEFHILMNORSX") == 0 {
+		return "an " + name
+	}
+	return "a " + name
+}
+
 // ProcessNames lists programs: "python (pid 4711, 1024 MiB) and 2 more".
 func ProcessNames(processes []Process) string {
 	const shown = 4

@@ -37,6 +37,7 @@ var forbidden = map[string]struct {
 	"internal/plan":            {effects, "a function of values"},
 	"internal/preflight":       {effects, "a function of values: what it takes to be asked is asked by project"},
 	"internal/salvage":         {effects, "a function of values"},
+	"internal/verdict":         {effects, "a function of values"},
 	"internal/disguise/verify": {effects, "a function of values: who asks is project"},
 	"internal/config":          {[]string{"os", "os/exec", "net", "log", module + "internal/agent", module + "internal/sim"}, "files and names come in through Options"},
 	"internal/apply":           {[]string{module + "internal/agent", module + "internal/runtime/process", module + "internal/runtime/docker", module + "internal/config", "github.com/fatih/color"}, "it declares what it writes to and decides nothing"},

@@ -160,6 +160,12 @@ func (s PriorSession) SliceID() string {
 	return s.Slice.GPU
 }
 
+// Use is what the programs of a session used of its GPU's memory so far.
+type Use struct {
+	PeakMiB     int `json:"peak_mib"`
+	OutOfMemory int `json:"out_of_memory"` // how often they asked for more than there was
+}
+
 // Container is where a session runs: a session folder of the process runtime
 // or, with Docker, a container.
 type Container struct {

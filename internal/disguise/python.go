@@ -81,7 +81,7 @@ func PythonPath(s resource.Session, dir, otherwise string) map[string]string {
 	if !NeedsPython(s) {
 		return nil
 	}
-	rest, asked := s.Env[PythonVariable]
+	rest, asked := s.Environ()[PythonVariable]
 	if !asked {
 		rest = otherwise
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -123,6 +124,9 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 	// the image says in this variable; void is its word for nothing.
 	g := grant{visible: "void"}
 	library, err := r.library()
+	if err == nil {
+		g.env, err = r.python(ctx, s)
+	}
 	if err != nil {
 		return g, err
 	}
@@ -151,7 +155,7 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 		if err != nil {
 			return g, err
 		}
-		g.env = map[string]string{loaderPath: path}
+		g.env[loaderPath] = path
 	}
 	libraries := []cdi.Library{{Path: library, Soname: driver.NVML}}
 	if path := disguise.CUDALibrary(library); cuda && path != "" {
@@ -181,29 +185,47 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 const loaderPath = "LD_LIBRARY_PATH"
 
 // libraryPath has the facade's folder in front of what the user, or else the
-// image, has in that variable. A missing image is told when it is made use of.
+// image, has in that variable.
 func (r Runtime) libraryPath(ctx context.Context, s resource.Session) (string, error) {
-	facades := initd.Dir + "/" + path.Dir(facadeFile)
-	rest, ok := s.Environ()[loaderPath]
-	if !ok {
-		ctx, cancel := soon(ctx)
-		defer cancel()
-		made, err := r.Engine.client.ImageInspect(ctx, s.Box.Image)
-		if err != nil && !errdefs.IsNotFound(err) {
-			return "", explain("looking at the image "+s.Box.Image, err, about(s, 0))
-		}
-		if made.Config != nil {
-			for _, variable := range made.Config.Env {
-				if value, is := strings.CutPrefix(variable, loaderPath+"="); is {
-					rest = value
-				}
-			}
-		}
-	}
-	if rest == "" { // an empty part would be the folder that a program is in
-		return facades, nil
+	facades := inContainer(path.Dir(facadeFile))
+	rest, err := r.otherwise(ctx, s, loaderPath)
+	if err != nil || rest == "" { // an empty part would be the folder that a program is in
+		return facades, err
 	}
 	return facades + ":" + rest, nil
+}
+
+// otherwise is what a variable would be without us: what the user says, or else
+// the image. A missing image is told when it is made use of.
+func (r Runtime) otherwise(ctx context.Context, s resource.Session, variable string) (string, error) {
+	if value, asked := s.Environ()[variable]; asked {
+		return value, nil
+	}
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	image, err := r.Engine.image(ctx, s.Box.Image)
+	if err != nil && !errdefs.IsNotFound(err) {
+		return "", explain("looking at the image "+s.Box.Image, err, about(s, 0))
+	}
+	value := ""
+	for _, set := range image.env {
+		if v, is := strings.CutPrefix(set, variable+"="); is {
+			value = v
+		}
+	}
+	return value, nil
+}
+
+// python is what it takes for Python to find its part of the disguise, where the
+// session has one.
+func (r Runtime) python(ctx context.Context, s resource.Session) (map[string]string, error) {
+	env := map[string]string{}
+	if !disguise.NeedsPython(s) {
+		return env, nil
+	}
+	otherwise, err := r.otherwise(ctx, s, disguise.PythonVariable)
+	maps.Copy(env, disguise.PythonPath(s, initd.Dir, otherwise))
+	return env, err
 }
 
 func (r Runtime) library() (string, error) {

@@ -48,20 +48,29 @@ type Engine struct {
 
 	turns chan struct{} // of those who prepare sessions
 
-	images sync.Map // IDs by the names that sessions use, once they are made from
+	images sync.Map // by the names that sessions use, once they are made from
 }
 
-// imageID is that of an image that sessions are made from.
-func (e *Engine) imageID(ctx context.Context, name string) (string, error) {
-	if id, known := e.images.Load(name); known {
-		return id.(string), nil
+// madeFrom is an image that sessions are made from.
+type madeFrom struct {
+	id  string
+	env []string // NAME=value
+}
+
+func (e *Engine) image(ctx context.Context, name string) (madeFrom, error) {
+	if image, known := e.images.Load(name); known {
+		return image.(madeFrom), nil
 	}
 	there, err := e.client.ImageInspect(ctx, name)
 	if err != nil {
-		return "", err
+		return madeFrom{}, err
 	}
-	e.images.Store(name, there.ID)
-	return there.ID, nil
+	image := madeFrom{id: there.ID}
+	if there.Config != nil {
+		image.env = there.Config.Env
+	}
+	e.images.Store(name, image)
+	return image, nil
 }
 
 // turn waits until the engine has few enough sessions in work: beyond that number

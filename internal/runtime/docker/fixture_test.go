@@ -247,7 +247,7 @@ func (w *world) ssh(t *testing.T, port int, command ...string) string {
 
 // tiny is the image of all tests: the static busybox of this machine. The number
 // is its content's; it stays for the next run.
-const tiny = "cosplay-test/busybox:1"
+const tiny = "cosplay-test/busybox:2"
 
 var applets = []string{"sh", "cat", "echo", "env", "false", "id", "ls", "sleep", "stat", "stty", "touch", "true", "sed", "head", "ps", "readlink"}
 
@@ -277,7 +277,7 @@ func busybox(t *testing.T, e *Engine) {
 	}
 	check(t, w.Close())
 	answer, err := e.client.ImageImport(ctx, image.ImportSource{Source: &archive, SourceName: "-"}, tiny,
-		image.ImportOptions{Changes: []string{"ENV PATH=/bin", "ENV FROM_IMAGE=yes", `ENTRYPOINT ["/bin/false"]`}})
+		image.ImportOptions{Changes: []string{"ENV PATH=/bin", "ENV FROM_IMAGE=yes", "ENV PYTHONPATH=/of/the/image", `ENTRYPOINT ["/bin/false"]`}})
 	check(t, err)
 	defer answer.Close()
 	if said, err := io.ReadAll(answer); err != nil || strings.Contains(string(said), "errorDetail") {

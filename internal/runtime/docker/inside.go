@@ -93,6 +93,7 @@ func (r Runtime) furnish(s resource.Session, slice string, g grant) error {
 		replace(filepath.Join(inside, filepath.Base(initd.HostKeyPath)), pem.EncodeToMemory(key), 0o600),
 		replace(filepath.Join(inside, driverFile), nil, 0o644),
 		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.FiguresOf(s, slice)),
+		disguise.InstallPython(inside, s),
 	)
 	if err == nil && g.cuda {
 		err = errors.Join(

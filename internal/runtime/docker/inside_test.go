@@ -31,7 +31,8 @@ func TestInside(t *testing.T) {
 		}
 		env := strings.Split(run("env"), "\n")
 		for _, want := range []string{"SEED=14", "FROM_IMAGE=yes", "GPU_COSPLAY_CARD=rtx-2060", "PIP_BREAK_SYSTEM_PACKAGES=1", "HOST_USER=jane", "HOST_UID=1234", "HOST_GID=1235",
-			"NVIDIA_DRIVER_CAPABILITIES=compute,utility", "NVIDIA_VISIBLE_DEVICES=" + w.given.UUID, "CUDA_VISIBLE_DEVICES=" + w.given.UUID, "HOME=/home/jane"} {
+			"NVIDIA_DRIVER_CAPABILITIES=compute,utility", "NVIDIA_VISIBLE_DEVICES=" + w.given.UUID, "CUDA_VISIBLE_DEVICES=" + w.given.UUID, "HOME=/home/jane",
+			"NVIDIA_TF32_OVERRIDE=0", "PYTHONPATH=" + initd.Dir + "/python:/of/the/image"} {
 			if !slices.Contains(env, want) {
 				t.Errorf("%s: no %s in %q", name, want, env)
 			}
@@ -47,7 +48,7 @@ func TestInside(t *testing.T) {
 			t.Errorf("in %s is %q", folder, got)
 		}
 	}
-	for _, path := range []string{initd.Dir + "/new", initd.Dir + "/figures", "/usr/lib64/libnvidia-ml.so.1", "/usr/lib64/libcuda.so.1", w.SimDir + "/libcuda.so.1", "/data/new"} {
+	for _, path := range []string{initd.Dir + "/new", initd.Dir + "/figures", initd.Dir + "/python/sitecustomize.py", "/usr/lib64/libnvidia-ml.so.1", "/usr/lib64/libcuda.so.1", w.SimDir + "/libcuda.so.1", "/data/new"} {
 		if _, _, code := w.exec(t, nil, "sh", "-c", "echo x >>"+path); code == 0 {
 			t.Errorf("%s can be written to", path)
 		}
@@ -145,7 +146,7 @@ func TestFolder(t *testing.T) {
 	}
 	entries, err := os.ReadDir(w.inside(s.ID))
 	check(t, err)
-	if len(entries) != 6 {
+	if len(entries) != 7 {
 		t.Errorf("in the folder: %v", entries)
 	}
 	check(t, w.clear(s.ID))

@@ -226,11 +226,11 @@ func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resou
 // fresh is what a container has become that was just made and answers. One that
 // runs a command of its own is looked at once more: it may have ended since.
 func (r Runtime) fresh(ctx context.Context, s resource.Session, slice, id string, port int) (resource.Container, error) {
-	image, err := r.Engine.imageID(ctx, s.Box.Image)
+	image, err := r.Engine.image(ctx, s.Box.Image)
 	if err != nil || len(s.Command) > 0 || !s.Box.SSH.Enabled {
 		return r.made(ctx, s, id)
 	}
-	c := r.container(id, image, container.StateRunning, r.labels(s, slice))
+	c := r.container(id, image.id, container.StateRunning, r.labels(s, slice))
 	c.SSHPort = port
 	if err := replace(r.KnownHostsFile(s.ID), []byte(r.KnownHosts(s.ID, s.Box.SSH, port)), 0o644); err != nil {
 		return resource.Container{}, fmt.Errorf("writing the session folder: %w", err)

@@ -36,8 +36,9 @@ type Runtime interface {
 	// Prepare makes the container of a session, or brings it up to date. given is
 	// its MIG slice; of a whole GPU it has the UUID alone.
 	Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Container, error)
-	// Unprepare removes it by the session's id; one that is gone is no error.
-	Unprepare(ctx context.Context, session string) error
+	// Unprepare removes it by the session's id, and tells what it used, which goes
+	// with it; one that is gone is no error, and used nothing.
+	Unprepare(ctx context.Context, session string) (resource.Use, error)
 }
 
 // Images gets the images that containers are made from.
@@ -137,6 +138,7 @@ type Result struct {
 	Failures    []Failure
 	NotTried    []plan.Step
 	Interrupted bool
+	Used        map[resource.Address]resource.Use // what the sessions used that have ended
 }
 
 // Failure is a step that failed, and what its undo left.
@@ -225,7 +227,8 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		if err != nil {
 			return plan.Made{}, err
 		}
-		return plan.Made{}, runtime.Unprepare(ctx, op.ID)
+		used, err := runtime.Unprepare(ctx, op.ID)
+		return plan.Made{Used: &used}, err
 	}
 	if plan.Bookkeeping(op) {
 		return plan.Made{}, nil

@@ -394,3 +394,18 @@ func TestRecoveryLeavesNeighbours(t *testing.T) {
 		}
 	}
 }
+
+// TestUsed: what a session used is told when it ends, and of no other.
+func TestUsed(t *testing.T) {
+	w := worldtest.New(t, "h200")
+	w.Used = map[string]resource.Use{"worker-1": {PeakMiB: 5812, OutOfMemory: 2}, "worker-2": {PeakMiB: 7}}
+	prior := must(t, w, three, resource.Prior{})
+	result, err := run(t, w, &worldtest.Journal{}, strings.Replace(three, "3", "2", 1), prior, 4)
+	if want := map[resource.Address]resource.Use{resource.Nth("worker", 2): {PeakMiB: 7}}; err != nil || !cmp.Equal(result.Used, want) {
+		t.Errorf("used are %v, %v, want %v", result.Used, err, want)
+	}
+	result, err = run(t, w, &worldtest.Journal{}, `host "lab" {}`, result.Prior, 4)
+	if want := map[resource.Address]resource.Use{resource.Nth("worker", 0): {}, resource.Nth("worker", 1): w.Used["worker-1"]}; err != nil || !cmp.Equal(result.Used, want) {
+		t.Errorf("used are %v, %v, want %v", result.Used, err, want)
+	}
+}

@@ -39,6 +39,7 @@ type schedule struct {
 	total    int
 	number   int
 	failures []Failure
+	used     map[resource.Address]resource.Use
 	reports  chan finished
 }
 
@@ -56,7 +57,7 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 	if err := r.write(begin); err != nil {
 		return Result{Prior: prior}, err
 	}
-	s := &schedule{Run: r, steps: p.Steps, outcomes: make([]outcome, len(p.Steps)), byID: map[string]int{},
+	s := &schedule{Run: r, steps: p.Steps, outcomes: make([]outcome, len(p.Steps)), byID: map[string]int{}, used: map[resource.Address]resource.Use{},
 		before: prior, prior: prior, begin: begin, total: p.Effects(), reports: make(chan finished)}
 	for i, step := range p.Steps {
 		s.byID[step.ID] = i
@@ -184,6 +185,9 @@ func (s *schedule) finish(f finished) error {
 	}
 	s.outcomes[f.index] = succeeded
 	s.prior = plan.Fold(s.prior, step.Do.Op, f.made)
+	if op, ended := step.Do.Op.(plan.Unprepare); ended && f.made.Used != nil {
+		s.used[op.Address] = *f.made.Used
+	}
 	s.tell(Event{Kind: StepDone, Step: step, Number: number, Total: s.total, Took: f.took})
 	return s.write(Entry{Event: Done, Step: step.ID, Made: &f.made})
 }
@@ -201,7 +205,7 @@ func (s *schedule) finishedNumber() int {
 }
 
 func (s *schedule) result(ctx context.Context) Result {
-	r := Result{Prior: s.prior, Failures: s.failures, Interrupted: ctx.Err() != nil}
+	r := Result{Prior: s.prior, Failures: s.failures, Interrupted: ctx.Err() != nil, Used: s.used}
 	for i, step := range s.steps {
 		switch s.outcomes[i] {
 		case succeeded:

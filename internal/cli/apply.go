@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"cosplay/catalog"
 	"cosplay/internal/agent"
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
@@ -219,7 +220,7 @@ func (inv *invocation) keepBooks(ctx context.Context, p *project.Project, planne
 func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
 	begun := time.Now()
 	_, noSMI := exec.LookPath("nvidia-smi")
-	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.flags(), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode}
+	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.flags(), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode, Targets: catalog.Targets}
 	if planned.Empty() {
 		view.Result.Prior = prior
 	} else {

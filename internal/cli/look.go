@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
+	"cosplay/catalog"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 )
@@ -54,7 +55,8 @@ func (inv *invocation) look(ctx context.Context, text textView, json jsonView) e
 	if err != nil {
 		return err
 	}
-	view := render.StatusView{Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.flags(), Gone: p.Gone(o.Live)}
+	view := render.StatusView{Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.flags(), Gone: p.Gone(o.Live),
+		Used: p.Used(o.Prior), Targets: catalog.Targets}
 	if inv.json {
 		return json(inv.Out, view)
 	}

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"cosplay/internal/durable"
+	"cosplay/internal/resource"
 )
 
 // Usage is what the programs of a session use of their GPU's memory, as the CUDA
@@ -52,6 +53,22 @@ func MakeUsage(path string) error {
 		return fmt.Errorf("writing the file of what the session uses: %w", err)
 	}
 	return nil
+}
+
+// Use is what the programs came to so far, the peak in whole MiB upwards.
+func (u Usage) Use() resource.Use {
+	const mib = 1 << 20
+	return resource.Use{PeakMiB: int((u.Peak + mib - 1) / mib), OutOfMemory: int(u.Refused)}
+}
+
+// LastUse is what the programs of a session came to that is about to end; nothing
+// where that cannot be told, since it must keep nobody from ending it.
+func LastUse(path string) resource.Use {
+	u, err := ReadUsage(path)
+	if err != nil {
+		return resource.Use{}
+	}
+	return u.Use()
 }
 
 // unsoundError is about a file of which nothing can be told.

@@ -16,6 +16,7 @@ import (
 
 	"cosplay/driver"
 	"cosplay/internal/disguise"
+	"cosplay/internal/resource"
 )
 
 // holder is a program that allocates as it is told.
@@ -287,5 +288,28 @@ func TestNVMLAgrees(t *testing.T) {
 			second.tell("info", fmt.Sprintf("%d of 6144", 6144-used))
 			ask(t, nvml).expect(t, answers{"processes": "[" + process(second.cmd.Process.Pid, 2000) + "]"})
 		})
+	}
+}
+
+// What a session came to is told in whole MiB, and nothing of a file that cannot
+// be read.
+func TestLastUse(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	h := s.hold(t, program)
+	h.tell("take 5812", "0")
+	h.tell("bytes 1", "0")
+	h.tell("take 1000", outOfMemory)
+	h.tell("take 2000", outOfMemory)
+	h.kill()
+	path := filepath.Join(s.dir, "usage")
+	if used, want := disguise.LastUse(path), (resource.Use{PeakMiB: 5813, OutOfMemory: 2}); used != want {
+		t.Errorf("it used %+v, want %+v", used, want)
+	}
+	check(t, os.Truncate(path, 100))
+	for _, path := range []string{path, path + ".none"} {
+		if used := disguise.LastUse(path); used != (resource.Use{}) {
+			t.Errorf("of %s it tells %+v", path, used)
+		}
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Made is what an operation brought into the world.
+// Made is what an operation brought into the world, or what is known at last of
+// what it took out of it.
 type Made struct {
 	Handle    *resource.Handle    `json:"handle,omitempty"`
 	Container *resource.Container `json:"container,omitempty"`
+	Used      *resource.Use       `json:"used,omitempty"` // by the session whose container went
 }
 
 // Fold returns what the state remembers once an operation is done. It is the

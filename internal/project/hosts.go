@@ -232,6 +232,26 @@ func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior re
 	return h.runtimes(prior.Owner())[s.Runtime], nil
 }
 
+// Used tells what each session used of its GPU's memory so far, as far as that can
+// be told: not of one that does not count.
+func (p *Project) Used(prior resource.Prior) map[resource.Address]resource.Use {
+	all := map[resource.Address]resource.Use{}
+	for _, s := range prior.Sessions {
+		h, open := p.hosts[s.Slice.Host]
+		if !open {
+			continue
+		}
+		runtime, there := h.runtimes(prior.Owner())[s.Runtime]
+		if !there {
+			continue
+		}
+		if usage, err := runtime.Usage(s.ID); err == nil {
+			all[s.Address] = usage.Use()
+		}
+	}
+	return all
+}
+
 // Containers gives the Docker runtime that a session is in; one that runs as a
 // process is an error.
 func (p *Project) Containers(ctx context.Context, s resource.PriorSession, prior resource.Prior) (docker.Runtime, error) {

@@ -22,6 +22,8 @@ type AppliedView struct {
 	Destroy bool
 	Flags   []string // global flags that were given, for the commands that are suggested
 
+	Targets func() []resource.Target // the catalog's, for the verdict on sessions that ended
+
 	NvidiaSMI bool            // nvidia-smi is there to be run in a session
 	NVMLCode  func(error) int // what NVML answered; 0 where a failure is not NVML's
 	Err       error           // of the run itself: its journal or the state could not be written
@@ -41,6 +43,7 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 		p.standing(v)
 	}
 	p.gap()
+	p.verdicts(v.ended())
 	if v.Err != nil {
 		first, rest, _ := strings.Cut(v.Err.Error(), "\n")
 		p.flow(0, 2, join(inked(removed, "Error:"), text(" "+first)))

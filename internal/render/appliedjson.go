@@ -72,6 +72,7 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 		Summary       achievedJSON  `json:"summary"`
 		Done          []string      `json:"done"`
 		Sessions      []madeJSON    `json:"sessions"` // all of the project, also those that stayed
+		Ended         []endedJSON   `json:"ended"`    // those that used something of what they had
 		Failures      []failureJSON `json:"failures"`
 		NotTried      []string      `json:"not_tried"`
 		Interrupted   bool          `json:"interrupted"`
@@ -79,7 +80,7 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 		Serial        int           `json:"serial"`
 		Error         string        `json:"error,omitempty"`
 		Verify        *verifyJSON   `json:"verify,omitempty"` // with --verify
-	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), failures, notTried,
+	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), endedOf(v), failures, notTried,
 		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem, verified})
 }
 

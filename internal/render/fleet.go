@@ -15,6 +15,9 @@ type StatusView struct {
 	Drift []diff.Drift
 	Flags []string        // global flags that were given, for the commands that are suggested
 	Gone  map[string]bool // lineages of projects that hold a GPU and are no more
+
+	Used    map[resource.Address]resource.Use // of each session that counts
+	Targets func() []resource.Target          // the catalog's, for the verdict on what was used
 }
 
 // fleet is a view with what its screens look up again and again.

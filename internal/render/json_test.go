@@ -3,8 +3,10 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +26,12 @@ func twins() map[string]func(io.Writer) error {
 	empty := (&world{}).host("lab", "l40s")
 	boxes := blocks().applied().keepPorts()
 	_, broken := verifiedViews()
+	used, ended := w.applied().status(), AppliedView{Plan: one().applied().without(all).plan(), Targets: catalog.Targets}
+	used.Targets, used.Used = catalog.Targets, usedByTwo
+	ended.Result.Used = usedByTwo
 	return map[string]func(io.Writer) error{
+		"status-used":    func(o io.Writer) error { return StatusJSON(o, used) },
+		"applied-ended":  func(o io.Writer) error { return AppliedJSON(o, ended) },
 		"plan":           func(o io.Writer) error { return PlanJSON(o, w.view()) },
 		"plan-drift":     func(o io.Writer) error { return PlanJSON(o, drifted.view()) },
 		"plan-empty":     func(o io.Writer) error { return PlanJSON(o, empty.view()) },
@@ -221,6 +228,39 @@ func TestAchieved(t *testing.T) {
 		created := max(0, (n-5)/2) // one notes the boot, four set the GPU up, two make a session
 		if got.Create != created || (got.SetUp == 1) != (n >= 5) {
 			t.Errorf("after %d of %d steps: %+v", n, len(p.Steps), got)
+		}
+	}
+}
+
+var usedByTwo = map[resource.Address]resource.Use{resource.Nth("worker", 0): {PeakMiB: 5812}, resource.Nth("worker", 1): {PeakMiB: 6144, OutOfMemory: 3}}
+
+// TestUsedJSON: what a session used, and what would have been enough, are told of
+// sessions that are there and of those that ended.
+func TestUsedJSON(t *testing.T) {
+	w, down := one().applied(), one().applied().without(all)
+	there := w.status()
+	there.Used, there.Targets = usedByTwo, catalog.Targets
+	var status, applied bytes.Buffer
+	if err := errors.Join(StatusJSON(&status, there), AppliedJSON(&applied, AppliedView{Plan: down.plan(), Result: apply.Result{Used: usedByTwo}, Targets: catalog.Targets})); err != nil {
+		t.Fatal(err)
+	}
+	const first = `"peak_mib":5812,"out_of_memory":0,"fits":"rtx-2060","does_not_fit":"gtx-1650-super","words":"peaked at 5812 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"}`
+	const second = `"peak_mib":6144,"out_of_memory":3,"does_not_fit":"rtx-2060","next_larger":"rtx-2060-super","words":"ran out of memory 3 times: 6144 MiB are not enough; an RTX 2060 SUPER (8192 MiB) is the next larger"}`
+	for _, test := range []struct {
+		json string
+		want []string
+	}{
+		{status.String(), []string{`"used":{` + first, `"used":{` + second, `"used":null`}},
+		{applied.String(), []string{`"ended":[{"address":"session.worker[0]","name":"worker-0",` + first + `,{"address":"session.worker[1]","name":"worker-1",` + second + `]`}},
+	} {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(test.json)); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(compact.String(), want) {
+				t.Errorf("no %s in\n%s", want, compact.String())
+			}
 		}
 	}
 }

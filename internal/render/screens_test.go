@@ -157,6 +157,9 @@ func runScreens() []screen {
 	for _, s := range undo.Plan.Steps {
 		undo.Result.Done = append(undo.Result.Done, s.ID)
 	}
+	judged := undo
+	judged.Targets = catalog.Targets
+	judged.Result.Used = map[resource.Address]resource.Use{resource.Nth("worker", 0): {PeakMiB: 5812}, resource.Nth("worker", 1): {PeakMiB: 6144, OutOfMemory: 3}, resource.Nth("worker", 2): {PeakMiB: 3000}, resource.Nth("worker", 3): {}}
 	down.foreign(0, 0, "1g.18gb", 7)
 	left := undo
 	left.Plan = down.plan()
@@ -165,7 +168,7 @@ func runScreens() []screen {
 	}
 	return []screen{
 		show("applied", good), show("applied-no-smi", blind), show("applied-failed", failed), show("applied-left", kept), show("applied-interrupted", stopped),
-		show("applied-stopped", journal), show("destroyed", undo), show("destroyed-left", left),
+		show("applied-stopped", journal), show("destroyed", undo), show("destroyed-left", left), show("destroyed-judged", judged),
 		{"progress", func(w io.Writer, s Style) {
 			p := NewProgress(w, s)
 			for i, step := range planned.Steps[2:] {
@@ -229,11 +232,19 @@ func liveScreens() []screen {
 	halfway.prior.Sessions[5].Container, halfway.prior.Sessions[6].Container = nil, nil
 	halfway.live.Hosts[0].Containers = halfway.live.Hosts[0].Containers[:5]
 	named := (&world{}).host("lab", "l40s").seat(resource.One("a_name_that_somebody_thought_would_tell_everything_about_it_"), "3090", 0, 0, "", 0)
+	used, much := one().applied().status(), wide(2, 2).applied().status()
+	used.Targets, used.Used = catalog.Targets, map[resource.Address]resource.Use{resource.Nth("worker", 0): {PeakMiB: 5812}, resource.Nth("worker", 3): {PeakMiB: 6144, OutOfMemory: 3}, resource.Nth("worker", 4): {}}
+	much.Targets, much.Used = catalog.Targets, map[resource.Address]resource.Use{}
+	for _, s := range much.Prior.Sessions {
+		much.Used[s.Address] = resource.Use{PeakMiB: 300}
+	}
+	much.Used[resource.Nth("worker", 12)] = resource.Use{PeakMiB: 6000, OutOfMemory: 1}
 	status := func(name string, v StatusView) screen {
 		return screen{name, func(w io.Writer, s Style) { Status(w, s, v) }}
 	}
 	return []screen{
 		status("status", good), status("status-unsure", unsure.status()), status("status-unfinished", halfway.status()), status("status-drift", w.status()), status("status-mixed", many.status()), status("status-empty", (&world{}).host("lab", "h200", "l40s").status()),
+		status("status-used", used), status("status-much-used", much), {"ps-used", func(w io.Writer, s Style) { Sessions(w, s, used) }},
 		status("status-long-name", named.applied().status()),
 		{"plan-long-name", func(w io.Writer, s Style) { Plan(w, s, (&world{desired: named.desired, live: named.live}).view()) }},
 		{"map", func(w io.Writer, s Style) { Map(w, s, many.status()) }},

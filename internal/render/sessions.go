@@ -20,13 +20,25 @@ func Sessions(w io.Writer, s Style, v StatusView) {
 
 // sessionTable lists the sessions of the state with how they are.
 func (p *page) sessionTable(v fleet) {
-	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "STATE"}, {title: "SSH"}, {prose: true}}, spare: []string{"VRAM"}}
+	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "PEAK", right: true}, {title: "STATE"}, {title: "SSH"}, {prose: true}}, spare: []string{"VRAM"}}
 	for _, s := range v.Prior.Sessions {
 		state := v.sessionState(s)
 		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(gpuName(v.Live, s.Slice.Host, s.Slice.GPU), "GPU ")), text(s.Slice.String()),
-			text(mib(s.Target.MemoryMiB)), stateCell(state), v.sshCell(s), p.driftCell(state, v.drift[s.Address]))
+			text(mib(s.Target.MemoryMiB)), peakCell(v.Used[s.Address]), stateCell(state), v.sshCell(s), p.driftCell(state, v.drift[s.Address]))
 	}
 	p.table(t)
+}
+
+// peakCell is empty where nothing was used, so that there is no column of it
+// before any session has used anything.
+func peakCell(use resource.Use) line {
+	switch {
+	case use.OutOfMemory > 0:
+		return inked(removed, "ran out")
+	case use.PeakMiB > 0:
+		return text(mib(use.PeakMiB))
+	}
+	return nil
 }
 
 // sshCell is where one logs in; empty where no session has ssh, so that there is

@@ -25,6 +25,7 @@ func Status(w io.Writer, s Style, v StatusView) {
 	if len(v.Prior.Sessions) > 0 {
 		p.gap()
 		p.sessionTable(f)
+		p.verdicts(v.verdicts())
 	}
 	p.orphans(v)
 	p.gap()

@@ -132,16 +132,18 @@ type sessionJSON struct {
 	Workspace string              `json:"workspace"`
 	State     string              `json:"state"`
 	Container *resource.Container `json:"container"`
-	SSH       *sshJSON            `json:"ssh"` // null where nobody can log in
+	SSH       *sshJSON            `json:"ssh"`  // null where nobody can log in
+	Used      *verdictJSON        `json:"used"` // null where it is not counted, or nothing was used
 	Drift     []diff.Drift        `json:"drift"`
 }
 
 func (f fleet) sessionsJSON() []sessionJSON {
 	all := []sessionJSON{}
+	used := byAddress(f.verdicts())
 	for _, s := range f.Prior.Sessions {
 		one := sessionJSON{Address: s.Address, Name: s.Address.Short(), ID: s.ID, Target: s.Target.Key, Slice: s.Slice,
 			MemoryMiB: s.Target.MemoryMiB, Fit: newFitJSON(s.Fit), Runtime: s.Runtime, Image: imageOf(s.Session), Workspace: s.Workspace,
-			State: f.sessionState(s), Drift: list(f.drift[s.Address])}
+			State: f.sessionState(s), Used: used[s.Address], Drift: list(f.drift[s.Address])}
 		if s.Handle != nil {
 			one.SliceUUID = s.Handle.UUID
 		}

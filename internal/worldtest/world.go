@@ -30,8 +30,9 @@ const HostName = "lab"
 // World is one host with its GPUs and containers. It is what apply writes to.
 type World struct {
 	Live    resource.Live
-	Person  resolve.Person // who runs cosplay
-	Lineage string         // of the project whose turn it is
+	Person  resolve.Person          // who runs cosplay
+	Lineage string                  // of the project whose turn it is
+	Used    map[string]resource.Use // by session: what its programs come to
 
 	// Fault, if set, is asked before every change and can refuse it.
 	Fault func(what string) error
@@ -278,8 +279,8 @@ func (w *World) Prepare(_ context.Context, s resource.Session, given resource.Ha
 }
 
 // Unprepare removes a session's container.
-func (w *World) Unprepare(_ context.Context, session string) error {
-	return w.change("unprepare "+session, func() error {
+func (w *World) Unprepare(_ context.Context, session string) (resource.Use, error) {
+	return w.Used[session], w.change("unprepare "+session, func() error {
 		w.Remove(session)
 		return nil
 	})

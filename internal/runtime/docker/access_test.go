@@ -144,7 +144,7 @@ func TestDevice(t *testing.T) {
 		t.Errorf("after the loss of the specification: %+v, was %+v", again, made)
 	}
 	look()
-	check(t, w.Unprepare(context.Background(), w.s.ID))
+	check(t, unprepare(context.Background(), w.Runtime, w.s.ID))
 	if left, _ := filepath.Glob(filepath.Join(specs, "*")); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}

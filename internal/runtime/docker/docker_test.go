@@ -79,7 +79,7 @@ func TestLifecycle(t *testing.T) {
 	keep := filepath.Join(w.s.Workspace, "result")
 	check(t, os.WriteFile(keep, nil, 0o644))
 	for range 2 {
-		check(t, w.Unprepare(ctx, w.s.ID))
+		check(t, unprepare(ctx, w.Runtime, w.s.ID))
 	}
 	if all := w.labelled(t); len(all) != 0 {
 		t.Errorf("left: %+v", all)
@@ -125,7 +125,7 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("%d files for two contents", len(inodes))
 	}
 	for i := range count {
-		group.Go(func() { errs[i] = w.Unprepare(context.Background(), sessions[i].ID) })
+		group.Go(func() { errs[i] = unprepare(context.Background(), w.Runtime, sessions[i].ID) })
 	}
 	group.Wait()
 	for _, err := range errs {
@@ -209,11 +209,11 @@ func TestGrace(t *testing.T) {
 	w.prepare(t)
 	saved(1)
 	inittest.Soon(t, "the command", began)
-	check(t, w.Unprepare(ctx, w.s.ID))
+	check(t, unprepare(ctx, w.Runtime, w.s.ID))
 	saved(2)
 	w.s.Command = nil
 	w.prepare(t)
-	check(t, w.Unprepare(ctx, w.s.ID))
+	check(t, unprepare(ctx, w.Runtime, w.s.ID))
 	saved(2)
 }
 
@@ -274,7 +274,7 @@ func TestForeign(t *testing.T) {
 		if _, err := w.Exec(ctx, w.s.ID, nil, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "is taken by") {
 			t.Errorf("%s: %v", name, err)
 		}
-		check(t, w.Unprepare(ctx, w.s.ID))
+		check(t, unprepare(ctx, w.Runtime, w.s.ID))
 		if there, err := w.inspect(ctx, Name(w.s.ID)); err != nil || there == nil || there.ID != id {
 			t.Errorf("%s: it was touched: %v, %v", name, there, err)
 		}
@@ -298,7 +298,7 @@ func TestForeign(t *testing.T) {
 func TestUnprepareKeepsToItsFolder(t *testing.T) {
 	r := Runtime{Base: t.TempDir()}
 	for _, wrong := range []string{"", ".", "..", "../sessions/worker-3", "/", "a/b"} {
-		if err := r.Unprepare(context.Background(), wrong); err == nil {
+		if err := unprepare(context.Background(), r, wrong); err == nil {
 			t.Errorf("%q was taken for the id of a session", wrong)
 		}
 	}
@@ -312,9 +312,9 @@ func TestCutOff(t *testing.T) {
 	if c := w.prepare(t); c.ID != id || c.State != resource.Running {
 		t.Errorf("taken up as %+v, not %s", c, id)
 	}
-	check(t, w.Unprepare(ctx, w.s.ID))
+	check(t, unprepare(ctx, w.Runtime, w.s.ID))
 	w.leave(t)
-	check(t, w.Unprepare(ctx, w.s.ID))
+	check(t, unprepare(ctx, w.Runtime, w.s.ID))
 	if all := w.labelled(t); len(all) != 0 {
 		t.Errorf("left: %+v", all)
 	}

@@ -155,7 +155,7 @@ func (w *world) labelled(t *testing.T) []container.Summary {
 // sweep removes what the test has left, the way a user would.
 func (w *world) sweep(t *testing.T) {
 	for _, c := range w.list(t) {
-		if err := w.Unprepare(context.Background(), c.Session); err != nil {
+		if err := unprepare(context.Background(), w.Runtime, c.Session); err != nil {
 			t.Error(err)
 		}
 	}
@@ -243,6 +243,12 @@ func (w *world) ssh(t *testing.T, port int, command ...string) string {
 		t.Fatalf("ssh: %v: %s", err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// unprepare ends a session, whatever it used.
+func unprepare(ctx context.Context, r Runtime, session string) error {
+	_, err := r.Unprepare(ctx, session)
+	return err
 }
 
 // tiny is the image of all tests: the static busybox of this machine. The number

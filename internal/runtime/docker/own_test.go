@@ -62,7 +62,7 @@ func TestRenamed(t *testing.T) {
 	if all := w.list(t); len(all) != 1 || all[0] != made {
 		t.Errorf("with the name taken: %+v, made %+v", all, made)
 	}
-	check(t, w.Unprepare(ctx, w.s.ID))
+	check(t, unprepare(ctx, w.Runtime, w.s.ID))
 	if all := w.labelled(t); len(all) != 0 {
 		t.Errorf("left: %+v", all)
 	}
@@ -86,7 +86,7 @@ func TestCopies(t *testing.T) {
 	if all := w.list(t); len(all) != 0 {
 		t.Errorf("a copy of the labels is listed: %+v", all)
 	}
-	check(t, w.Unprepare(ctx, w.s.ID))
+	check(t, unprepare(ctx, w.Runtime, w.s.ID))
 	if left, err := w.inspect(ctx, copied); err != nil || left == nil {
 		t.Fatalf("a copy was touched: %v", err)
 	}
@@ -97,7 +97,7 @@ func TestCopies(t *testing.T) {
 	check(t, w.Engine.client.ContainerRename(ctx, made.ID, "cosplay-test-"+random()))
 	copied = w.foreign(t, "cosplay-test-"+random(), container.Config{Labels: there.Config.Labels}, &container.HostConfig{Mounts: []mount.Mount{bind(w.inside(w.s.ID), "/run/cosplay", true)}})
 	_, err = w.Prepare(ctx, w.s, w.given)
-	for doing, err := range map[string]error{"Prepare": err, "Unprepare": w.Unprepare(ctx, w.s.ID)} {
+	for doing, err := range map[string]error{"Prepare": err, "Unprepare": unprepare(ctx, w.Runtime, w.s.ID)} {
 		if err == nil || !strings.Contains(err.Error(), "has 2 containers and none is called "+Name(w.s.ID)) || !strings.Contains(err.Error(), made.ID[:12]) || !strings.Contains(err.Error(), copied[:12]) {
 			t.Errorf("%s: %v", doing, err)
 		}
@@ -123,7 +123,7 @@ func TestLatecomer(t *testing.T) {
 	if all := w.list(t); len(all) != 1 || all[0].Session != w.s.ID || all[0].State != resource.Stopped {
 		t.Errorf("listed: %+v", all)
 	}
-	check(t, w.Unprepare(ctx, w.s.ID))
+	check(t, unprepare(ctx, w.Runtime, w.s.ID))
 	if all := w.labelled(t); len(all) != 0 {
 		t.Errorf("left: %+v", all)
 	}
@@ -149,5 +149,5 @@ func TestFailedRemoval(t *testing.T) {
 		t.Errorf("there are %v, its folder: %v", w.labelled(t), err)
 	}
 	back()
-	check(t, w.Unprepare(context.Background(), w.s.ID))
+	check(t, unprepare(context.Background(), w.Runtime, w.s.ID))
 }

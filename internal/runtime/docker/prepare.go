@@ -255,22 +255,23 @@ func (r Runtime) lastWords(ctx context.Context, id string) string {
 }
 
 // Unprepare removes the container of a session, its device and its folder; never
-// its workspace, nor a container of anybody else's.
-func (r Runtime) Unprepare(ctx context.Context, session string) error {
+// its workspace, nor a container of anybody else's. It tells what its programs
+// used once they have ended.
+func (r Runtime) Unprepare(ctx context.Context, session string) (used resource.Use, err error) {
 	if err := checkID(session); err != nil {
-		return err
+		return used, err
 	}
 	there, err := r.find(ctx, session)
 	if err == nil && there != nil {
 		err = r.dismiss(ctx, there)
 	}
 	if err != nil {
-		return err
+		return used, err
 	}
 	if err := r.removeDevice(session); err != nil {
-		return err
+		return used, err
 	}
-	return r.clear(session)
+	return disguise.LastUse(filepath.Join(r.inside(session), usageFile)), r.clear(session)
 }
 
 // dismiss removes a container of ours. Where a command of the user's runs in it,

@@ -48,7 +48,7 @@ func TestRemains(t *testing.T) {
 		if got := only(lost); got.Proven {
 			t.Errorf("%s proves it", name)
 		}
-		check(t, lost.Unprepare(ctx, w.s.ID))
+		check(t, unprepare(ctx, lost, w.s.ID))
 		if all := w.labelled(t); len(all) != 1 {
 			t.Fatalf("%s: a container that nothing proves to be ours was removed", name)
 		}
@@ -58,7 +58,7 @@ func TestRemains(t *testing.T) {
 	if all, err := known.List(ctx); err != nil || len(all) != 1 || all[0].ID != made.ID {
 		t.Errorf("%+v, %v", all, err)
 	}
-	check(t, known.Unprepare(ctx, w.s.ID))
+	check(t, unprepare(ctx, known, w.s.ID))
 	if all := w.labelled(t); len(all) != 0 {
 		t.Error("a container that the state has was not removed")
 	}

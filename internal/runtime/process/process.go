@@ -95,20 +95,23 @@ func (r Runtime) Usage(session string) (disguise.Usage, error) {
 	return disguise.ReadUsage(filepath.Join(r.Base, session, disguise.UsageFile))
 }
 
-// Unprepare removes a session's folder, never its workspace.
-func (r Runtime) Unprepare(_ context.Context, session string) error {
+// Unprepare removes a session's folder, never its workspace, and tells what its
+// programs used.
+func (r Runtime) Unprepare(_ context.Context, session string) (resource.Use, error) {
 	if session == "." || session != filepath.Base(session) || !filepath.IsLocal(session) {
-		return fmt.Errorf("%q is not the id of a session", session)
+		return resource.Use{}, fmt.Errorf("%q is not the id of a session", session)
 	}
+	dir := filepath.Join(r.Base, session)
 	// The figures first: what is left of a cut-off removal must not look whole.
-	if err := durable.Remove(filepath.Join(r.Base, session, figuresFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err := durable.Remove(filepath.Join(dir, figuresFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return resource.Use{}, err
 	}
-	if err := os.RemoveAll(filepath.Join(r.Base, session)); err != nil {
-		return fmt.Errorf("removing the session folder: %w", err)
+	used := disguise.LastUse(filepath.Join(dir, disguise.UsageFile))
+	if err := os.RemoveAll(dir); err != nil {
+		return used, fmt.Errorf("removing the session folder: %w", err)
 	}
 	_ = os.Remove(r.Base) // the last one out; it stays while others are in it
-	return nil
+	return used, nil
 }
 
 // List tells which sessions have a folder. One whose figures were edited has

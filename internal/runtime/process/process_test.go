@@ -69,7 +69,7 @@ func TestPrepareListUnprepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := r.Unprepare(context.Background(), s.ID); err != nil {
+		if _, err := r.Unprepare(context.Background(), s.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestUnprepareKeepsToItsFolder(t *testing.T) {
 	r, s := worker(t)
 	prepare(t, r, s)
 	for _, wrong := range []string{"", ".", "..", "../sessions/worker-3", "/", "a/b"} {
-		if err := r.Unprepare(context.Background(), wrong); err == nil {
+		if _, err := r.Unprepare(context.Background(), wrong); err == nil {
 			t.Errorf("%q was taken for the id of a session", wrong)
 		}
 	}

@@ -1,0 +1,119 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"cosplay/internal/resource"
+	"cosplay/internal/verdict"
+)
+
+// judged is the verdict on what one session used.
+type judged struct {
+	address resource.Address
+	verdict verdict.Verdict
+}
+
+// judge gives the verdicts on sessions that used something, by address. The
+// catalog is asked for only if there are any.
+func judge(used map[resource.Address]resource.Use, own func(resource.Address) (resource.Target, bool), all func() []resource.Target) []judged {
+	var verdicts []judged
+	var targets []resource.Target
+	for _, a := range slices.SortedFunc(maps.Keys(used), resource.Address.Compare) {
+		target, known := own(a)
+		if !known || used[a] == (resource.Use{}) {
+			continue
+		}
+		if targets == nil && all != nil {
+			targets = all()
+		}
+		v, _ := verdict.Of(used[a], target, targets)
+		verdicts = append(verdicts, judged{a, v})
+	}
+	return verdicts
+}
+
+// verdicts are on the sessions that there are.
+func (v StatusView) verdicts() []judged {
+	return judge(v.Used, func(a resource.Address) (resource.Target, bool) {
+		s, ok := v.Prior.Session(a)
+		return s.Target, ok
+	}, v.Targets)
+}
+
+// ended are the verdicts on the sessions whose containers a run took away.
+func (v AppliedView) ended() []judged {
+	return judge(v.Result.Used, func(a resource.Address) (resource.Target, bool) {
+		for _, c := range v.Plan.Diff.Sessions {
+			if c.Address == a && c.Before != nil {
+				return c.Before.Target, true
+			}
+		}
+		return resource.Target{}, false
+	}, v.Targets)
+}
+
+// mostVerdicts are as many as one reads.
+const mostVerdicts = 10
+
+// verdicts says of each session what would have been enough for it. Where they
+// are too many, those that had too little come first.
+func (p *page) verdicts(all []judged) {
+	if len(all) == 0 {
+		return
+	}
+	p.gap()
+	if len(all) > mostVerdicts {
+		slices.SortStableFunc(all, func(a, b judged) int { return min(1, b.verdict.OutOfMemory) - min(1, a.verdict.OutOfMemory) })
+	}
+	for _, j := range all[:min(mostVerdicts, len(all))] {
+		p.flow(0, 2, join(inked(strong, j.address.Short()), text(" "+j.verdict.String()+".")))
+	}
+	if more := len(all) - mostVerdicts; more > 0 {
+		p.flow(0, 2, text(fmt.Sprintf("... and of %d more, which --json tells.", more)))
+	}
+	p.gap()
+}
+
+// verdictJSON is what a session used. Targets are keys of the catalog.
+type verdictJSON struct {
+	resource.Use
+	Fits       string `json:"fits,omitempty"`         // a smallest that has room for the peak
+	DoesNotFit string `json:"does_not_fit,omitempty"` // a largest that has not
+	NextLarger string `json:"next_larger,omitempty"`  // once memory ran out
+	Words      string `json:"words"`
+}
+
+type endedJSON struct {
+	Address resource.Address `json:"address"`
+	Name    string           `json:"name"` // as people type it
+	verdictJSON
+}
+
+func (j judged) json() verdictJSON {
+	key := func(t *resource.Target) string {
+		if t == nil {
+			return ""
+		}
+		return t.Key
+	}
+	v := j.verdict
+	return verdictJSON{Use: v.Use, Fits: key(v.Fits), DoesNotFit: key(v.DoesNotFit), NextLarger: key(v.NextLarger), Words: v.String()}
+}
+
+func byAddress(all []judged) map[resource.Address]*verdictJSON {
+	found := map[resource.Address]*verdictJSON{}
+	for _, j := range all {
+		found[j.address] = new(j.json())
+	}
+	return found
+}
+
+func endedOf(v AppliedView) []endedJSON {
+	all := []endedJSON{}
+	for _, j := range v.ended() {
+		all = append(all, endedJSON{j.address, j.address.Short(), j.json()})
+	}
+	return all
+}

@@ -57,7 +57,7 @@ func TestStrays(t *testing.T) {
 	if all, err := forger.Strays(ctx, w.list(t)[:0], nil); err != nil || len(all) != 0 {
 		t.Errorf("with another key: %+v, %v", all, err)
 	}
-	check(t, w.Unprepare(ctx, w.s.ID))
+	check(t, unprepare(ctx, w.Runtime, w.s.ID))
 	if _, err := os.Stat(w.folder(w.s.ID)); err == nil || len(strays()) != 0 || len(w.labelled(t)) != 0 {
 		t.Errorf("it was not swept: %+v", strays())
 	}

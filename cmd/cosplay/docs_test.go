@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,16 +28,74 @@ func TestExamples(t *testing.T) {
 			if !strings.Contains(string(text), "\n  simulate = ") {
 				return // for the GPUs of the machine
 			}
-			p.run("plan")
-			before := p.hardware()
-			p.run("apply", "--auto-approve")
-			p.run("plan", "--detailed-exitcode")
-			p.run("destroy", "--auto-approve")
-			if !bytes.Equal(p.hardware(), before) {
-				t.Error("the host is not as it was")
+			if strings.Contains(string(text), "prevent_destroy = true") {
+				p.through()
+				return
+			}
+			p.thereAndBack()
+		})
+	}
+}
+
+// TestExampleFolders: the same for those that are more than a file, in the ways
+// in which they want to be used.
+func TestExampleFolders(t *testing.T) {
+	const secret = "hunter2-of-the-ci"
+	for _, use := range []struct {
+		folder, sessions string
+		env, flags       []string
+	}{
+		{"branches", "3 to create", nil, nil},
+		{"branches", "4 to create", nil, []string{"--var-file", "large.hclvars"}},
+		{"branches", "1 to create", []string{"COSPLAY_VAR_branch=mine"}, []string{"--var", "seeds=[7]"}},
+		{"ci", "1 to create", []string{"COSPLAY_VAR_token=" + secret}, nil},
+	} {
+		t.Run(use.folder+strings.Join(use.flags, ""), func(t *testing.T) {
+			p := project{t, t.TempDir()}
+			if err := os.CopyFS(p.dir, os.DirFS(filepath.Join("../../examples", use.folder))); err != nil {
+				t.Fatal(err)
+			}
+			for _, variable := range use.env {
+				name, value, _ := strings.Cut(variable, "=")
+				t.Setenv(name, value)
+			}
+			p.run("fmt", "--check")
+			if plan := p.run(slices.Concat([]string{"plan"}, use.flags)...); !strings.Contains(plan, use.sessions) {
+				t.Errorf("no %q in\n%s", use.sessions, plan)
+			}
+			told := p.run(slices.Concat([]string{"plan", "--markdown"}, use.flags)...) + p.thereAndBack(use.flags...)
+			if strings.Contains(told, secret) {
+				t.Error("the secret is told")
 			}
 		})
 	}
+}
+
+// thereAndBack applies a project, finds it unchanged, and destroys it without a
+// trace. It returns all that was told, and what the state was.
+func (p project) thereAndBack(flags ...string) string {
+	p.t.Helper()
+	before, told := p.through(flags...)
+	told += p.run(slices.Concat([]string{"destroy", "--auto-approve"}, flags)...)
+	if !bytes.Equal(p.hardware(), before) {
+		p.t.Error("the host is not as it was")
+	}
+	return told
+}
+
+// through plans and applies a project, and finds it unchanged. It returns what the
+// hosts were before, all that was told, and what the state is.
+func (p project) through(flags ...string) ([]byte, string) {
+	p.t.Helper()
+	with := func(args ...string) []string { return slices.Concat(args, flags) }
+	told := p.run(with("plan")...)
+	before := p.hardware()
+	told += p.run(with("apply", "--auto-approve")...) + p.run(with("plan", "--detailed-exitcode")...)
+	state, err := os.ReadFile(filepath.Join(p.dir, "cosplay.state.json"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return before, told + string(state)
 }
 
 // TestFences: every piece of configuration in the documents is valid.

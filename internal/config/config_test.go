@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // options have the catalog as it is and just enough of a simulator.
 func options() config.Options {
-	simulation := regexp.MustCompile(`^\d+ x [a-z0-9]+(, \d+ x [a-z0-9]+)*$`)
+	simulation := regexp.MustCompile(`^\d+ x [a-z0-9-]+(, \d+ x [a-z0-9-]+)*$`)
 	return config.Options{
 		Dir:  "/project",
 		Home: "/home/ada",

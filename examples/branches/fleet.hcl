@@ -1,0 +1,37 @@
+# A fleet that differs by branch: the branch has the files of values, this file is
+# the same everywhere.
+#
+#   cosplay plan                                  with cosplay.hclvars
+#   cosplay plan --var-file large.hclvars         an experiment, in its own words
+#   cosplay plan --var seeds='[1,2,3]'            or just for once
+
+variable "target" {
+  type        = string
+  description = "GPU that every worker passes for"
+}
+
+variable "seeds" {
+  type        = list(number)
+  description = "one worker for each"
+
+  validation {
+    condition     = length(var.seeds) > 0
+    error_message = "without a seed there is no worker"
+  }
+}
+
+variable "branch" {
+  type    = string
+  default = "main"
+}
+
+host "lab" {
+  simulate = "1 x h200"
+}
+
+session "worker" {
+  for_each = toset([for seed in var.seeds : tostring(seed)])
+
+  target = var.target
+  env    = { SEED = each.key, BRANCH = var.branch }
+}

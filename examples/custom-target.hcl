@@ -1,0 +1,20 @@
+# A GPU that is not in the catalog: an RTX 3090 with less memory and a lower
+# power limit, as it sits in a colleague's machine.
+
+target "lab-card" {
+  base    = "rtx-3090"
+  vram    = "20GiB"
+  power_w = 300
+}
+
+host "lab" {
+  simulate = "1 x h200"
+}
+
+session "reference" {
+  target = "lab-card"
+
+  lifecycle {
+    prevent_destroy = true # its results are cited: whoever replaces it has to say so first
+  }
+}

@@ -137,7 +137,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 			}
 		}
 		if !planned.Diff.Changes() && !inv.json {
-			if err := inv.keepBooks(ctx, p, planned, prior, live); err != nil || !o.verify {
+			if err := inv.keepBooks(ctx, p, planned, prior, live, o); err != nil || !o.verify {
 				return err
 			}
 			return inv.verifyAll(ctx, p)
@@ -207,12 +207,23 @@ func commandName(o applyOptions) string {
 }
 
 // keepBooks brings the state up to date where the world needs nothing.
-func (inv *invocation) keepBooks(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live) error {
-	if planned.Empty() {
+func (inv *invocation) keepBooks(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
+	if !planned.Empty() {
+		result, err := p.Apply(ctx, planned, prior, live, project.ApplyOptions{Parallelism: 1})
+		if prior = result.Prior; err != nil {
+			return err
+		}
+	}
+	if o.destroy {
 		return nil
 	}
-	_, err := p.Apply(ctx, planned, prior, live, project.ApplyOptions{Parallelism: 1})
-	return err
+	prior, err := p.KeepOutputs(prior, live)
+	if err != nil {
+		return err
+	}
+	outputs, _ := p.Outputs(prior, live)
+	render.Outputs(inv.Out, inv.style(inv.Out), outputs)
+	return nil
 }
 
 // carryOut applies, tells progress on standard error and the outcome on
@@ -221,9 +232,12 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 	begun := time.Now()
 	_, noSMI := exec.LookPath("nvidia-smi")
 	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.flags(), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode, Targets: catalog.Targets}
-	if planned.Empty() {
+	switch {
+	case planned.Empty() && o.destroy:
 		view.Result.Prior = prior
-	} else {
+	case planned.Empty():
+		view.Result.Prior, view.Err = p.KeepOutputs(prior, live)
+	default:
 		progress := render.NewProgress(inv.Err, inv.style(inv.Err))
 		ctx, stop := interruptible(ctx, progress)
 		view.Result, view.Err = p.Apply(ctx, planned, prior, live, project.ApplyOptions{
@@ -233,6 +247,10 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 		progress.Close()
 	}
 	view.Took = time.Since(begun)
+	if !o.destroy {
+		view.Outputs, _ = p.Outputs(view.Result.Prior, live)
+		view.Checks, view.Files = p.Checks(view.Result.Prior, live), p.Intent.Files
+	}
 	if o.verify && view.Err == nil && len(view.Result.Failures) == 0 && !view.Result.Interrupted {
 		var found render.VerifyView
 		if found, view.Err = inv.verifyNow(ctx, p); view.Err == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/agext/levenshtein"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // maxAtOnePlace is how often one place of a file is complained about: an
@@ -56,18 +57,61 @@ func (l *loader) report(d *hcl.Diagnostic) {
 
 // inOurWords makes a diagnostic of the HCL library one of ours.
 func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
+	call, unknown := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
+	switch {
+	case unknown:
+		name := call.CalledFunctionName()
+		d.Summary = fmt.Sprintf("unknown function %q", name)
+		d.Detail = "There is no function of that name; those that there are have the names and do the work that they have in Terraform."
+		if suggestion := didYouMean(name, sortedKeys(l.functions)); suggestion != "" {
+			d.Detail = "There is no function of that name." + suggestion
+		}
+	case d.Summary == unsupportedAttribute:
+		d.Detail += attributesThere(d)
+	}
 	d.Summary = lower(d.Summary)
-	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
-	if !ok {
-		return d
-	}
-	name := call.CalledFunctionName()
-	d.Summary = fmt.Sprintf("unknown function %q", name)
-	d.Detail = "There is no function of that name; those that there are have the names and do the work that they have in Terraform."
-	if suggestion := didYouMean(name, sortedKeys(l.functions)); suggestion != "" {
-		d.Detail = "There is no function of that name." + suggestion
-	}
 	return d
+}
+
+// unsupportedAttribute is a summary of the HCL library's whose detail leaves out
+// what there is instead.
+const unsupportedAttribute = "Unsupported attribute"
+
+// attributesThere lists what an object has of which an expression wants something
+// else. It starts with a space.
+func attributesThere(d *hcl.Diagnostic) string {
+	var (
+		steps hcl.Traversal
+		at    cty.Value
+	)
+	switch e := d.Expression.(type) {
+	case *hclsyntax.ScopeTraversalExpr:
+		root, diags := e.Traversal[:1].TraverseAbs(d.EvalContext)
+		if diags.HasErrors() {
+			return ""
+		}
+		at, steps = root, e.Traversal[1:]
+	case *hclsyntax.RelativeTraversalExpr:
+		source, diags := e.Source.Value(d.EvalContext)
+		if diags.HasErrors() {
+			return ""
+		}
+		at, steps = source, e.Traversal
+	}
+	for _, step := range steps {
+		next, diags := step.TraversalStep(at)
+		if !diags.HasErrors() {
+			at = next
+			continue
+		}
+		wanted, ok := step.(hcl.TraverseAttr)
+		if !ok || !at.Type().IsObjectType() {
+			return ""
+		}
+		names := sortedKeys(at.Type().AttributeTypes())
+		return fmt.Sprintf(" It has %s.%s", and(names), didYouMean(wanted.Name, names))
+	}
+	return ""
 }
 
 // didYouMean is a sentence with the candidate closest to what was typed, or

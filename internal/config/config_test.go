@@ -26,8 +26,9 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func options() config.Options {
 	simulation := regexp.MustCompile(`^\d+ x [a-z0-9-]+(, \d+ x [a-z0-9-]+)*$`)
 	return config.Options{
-		Dir:  "/project",
-		Home: "/home/ada",
+		Dir:     "/project",
+		Home:    "/home/ada",
+		Version: "0.1.0-dev",
 		Files: fstest.MapFS{
 			"project/motd.txt":        {Data: []byte("hello\n")},
 			"project/greeting.tftpl":  {Data: []byte("hello ${name}%{ if loud }!%{ endif }")},

@@ -25,6 +25,8 @@ type instance struct {
 type instances struct {
 	list  []instance
 	reach reach // of the expressions in the block
+
+	guessed bool // how many there are is not known, for a mistake that was told
 }
 
 // instances returns the sessions that a block asks for. A wrong count or for_each
@@ -45,13 +47,13 @@ func (l *loader) instances(name string, said content) instances {
 }
 
 func (l *loader) byCount(name string, a *attribute) instances {
-	n := 1
+	n, known := 1, false
 	if v, ok := l.work(a); ok {
 		if whole, ok := l.whole(v, 0, maxCount, "a number of sessions"); ok {
-			n = whole
+			n, known = whole, true
 		}
 	}
-	all := instances{list: make([]instance, n), reach: reach{count: true}}
+	all := instances{list: make([]instance, n), reach: reach{count: true}, guessed: !known}
 	for i := range all.list {
 		all.list[i] = instance{resource.Nth(name, i), map[string]cty.Value{
 			"count": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i))}),
@@ -64,7 +66,7 @@ func (l *loader) byEach(name string, a *attribute) instances {
 	all := instances{reach: reach{each: true}}
 	v, ok := l.work(a)
 	if !ok || !l.hasKeys(v) {
-		all.list = []instance{unknownElement(name)}
+		all.list, all.guessed = []instance{unknownElement(name)}, true
 		return all
 	}
 	for it := v.ElementIterator(); it.Next(); {

@@ -16,8 +16,9 @@ const LocalHost = "local"
 
 // Intent is what the files ask for.
 type Intent struct {
-	Hosts    []Host    `json:"hosts"`    // by name; never empty
-	Sessions []Session `json:"sessions"` // by address
+	State    string    `json:"state,omitempty"` // absolute path of the state file; "" where the files say nothing of it
+	Hosts    []Host    `json:"hosts"`           // by name; never empty
+	Sessions []Session `json:"sessions"`        // by address
 
 	Variables []Variable `json:"-"`                  // by name
 	Moves     []Move     `json:"moves,omitempty"`    // without a cycle, no two from or to the same
@@ -25,6 +26,8 @@ type Intent struct {
 	Imports   []Import   `json:"imports,omitempty"`  // into sessions that are there
 
 	Files map[string]*hcl.File `json:"-"` // as parsed, for those who show diagnostics with their source
+
+	l *loader // evaluates outputs and checks, once there are sessions
 }
 
 // Host is a machine with GPUs, and what cosplay may do to it.

@@ -22,6 +22,8 @@ type Options struct {
 	Files fs.FS                                   // from the root, for file(); nil reads none
 	Env   func(name string) (set string, is bool) // for env(); nil has none
 
+	Version string // of cosplay, for required_version
+
 	// Inputs give values to variables, later ones before earlier ones.
 	Inputs []Input
 
@@ -84,6 +86,12 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	for _, b := range blocks["removed"] {
 		l.readRemoved(b)
 	}
+	for _, b := range blocks["output"] {
+		l.readOutput(b)
+	}
+	for _, b := range blocks["check"] {
+		l.readCheck(b)
+	}
 	l.checkNames()
 	l.checkPorts()
 	l.checkGone()
@@ -99,7 +107,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	}
 	slices.SortFunc(l.hosts, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.sessions, func(a, b Session) int { return a.Address.Compare(b.Address) })
-	return &Intent{Hosts: l.hosts, Sessions: l.sessions, Moves: l.moves, Removals: l.removals, Imports: l.imports, Variables: l.values(), Files: l.files}, l.diags
+	return &Intent{State: l.state, l: l, Hosts: l.hosts, Sessions: l.sessions, Moves: l.moves, Removals: l.removals, Imports: l.imports, Variables: l.values(), Files: l.files}, l.diags
 }
 
 // Hosts reads the host blocks alone, those in which nothing is wrong, by name:
@@ -131,6 +139,11 @@ type loader struct {
 	files     map[string]*hcl.File
 	hosts     []Host
 	sessions  []Session
+	outputs   []output
+	checks    []check
+	state     string           // what the cosplay block says
+	reaches   map[string]reach // of the expressions in each session block
+	guessed   map[string]bool  // session blocks whose instances are not known, for a mistake that was told
 	moves     []Move
 	removals  []Removal
 	imports   []Import
@@ -149,6 +162,8 @@ func newLoader(o Options) *loader {
 		Options:   o,
 		functions: Functions(o),
 		nodes:     map[string]*node{},
+		reaches:   map[string]reach{},
+		guessed:   map[string]bool{},
 		variables: map[string]*variable{},
 		files:     map[string]*hcl.File{},
 		declared:  map[string]hcl.Range{},
@@ -169,6 +184,7 @@ func (l *loader) prepare(files map[string][]byte) map[string][]block {
 			blocks[b.kind] = append(blocks[b.kind], b)
 		}
 	}
+	l.readSettings(blocks["cosplay"])
 	for _, b := range blocks["variable"] {
 		l.readVariable(b)
 	}

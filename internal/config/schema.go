@@ -118,8 +118,18 @@ func (b *Block) required() []Attribute {
 
 var fileSchema = Block{
 	what:   "a file",
-	Blocks: []Block{variableSchema, localsSchema, targetSchema, hostSchema, sessionSchema, movedSchema, removedSchema, importSchema},
-	later:  []string{"cosplay", "output", "check"},
+	Blocks: []Block{cosplaySchema, variableSchema, localsSchema, targetSchema, hostSchema, sessionSchema, outputSchema, checkSchema, movedSchema, removedSchema, importSchema},
+}
+
+var cosplaySchema = Block{
+	Name: "cosplay", what: "a cosplay block",
+	Description: "What the project asks of cosplay itself.",
+	Attributes: []Attribute{
+		{Name: "required_version", Type: Text, Default: "(any)", Example: `">= 0.1"`,
+			Description: "Which versions of cosplay will do."},
+		{Name: "state", Type: Path, Default: `"cosplay.state.json"`, Example: `"../fleet.state.json"`,
+			Description: "Where the state file lies; --state comes first."},
+	},
 }
 
 var variableSchema = Block{
@@ -243,6 +253,40 @@ var sessionSchema = Block{
 	},
 	Blocks: []Block{fitSchema, volumeSchema, sshSchema, limitsSchema, lifecycleSchema},
 	later:  []string{"slice", "sharing", "cap", "ttl", "idle_timeout"},
+}
+
+var outputSchema = Block{
+	Name: "output", Label: "ssh", Repeatable: true, what: "an output",
+	Description: "A value that is shown after apply and kept in the state. It can mention what sessions turned out to be.",
+	Attributes: []Attribute{
+		{Name: "value", Type: Anything, Required: true, Example: "[for s in session.worker : s.ssh_command]",
+			Description: "The value."},
+		{Name: "description", Type: Text, Default: `""`, Example: `"how to log in"`,
+			Description: "What it is for."},
+		{Name: "sensitive", Type: Flag, Default: "false", Example: "true",
+			Description: "Whether it is kept out of all that is shown, and out of the state."},
+	},
+}
+
+var checkSchema = Block{
+	Name: "check", Label: "fast_enough", Repeatable: true, what: "a check",
+	Description: "What should be true after plan and apply; else there is a warning. It can mention what sessions turned out to be.",
+	Attributes: []Attribute{
+		{Name: "condition", Type: Flag, Default: "(in assert blocks)", Example: "session.worker[0].fit.fp32_error < 0.1",
+			Description: "What should be true."},
+		{Name: "error_message", Type: Text, Default: "(in assert blocks)", Example: `"the workers are too slow"`,
+			Description: "What people are told where it is not."},
+	},
+	Blocks: []Block{{
+		Name: "assert", Repeatable: true, what: "an assert block",
+		Description: "The same for several conditions, as Terraform writes it.",
+		Attributes: []Attribute{
+			{Name: "condition", Type: Flag, Required: true, Example: "length(session.worker) > 0",
+				Description: "What should be true."},
+			{Name: "error_message", Type: Text, Required: true, Example: `"there is no worker"`,
+				Description: "What people are told where it is not."},
+		},
+	}},
 }
 
 var fitSchema = Block{

@@ -73,6 +73,7 @@ func (l *loader) tellCycle(n *node) {
 // reach is what an expression may mention besides what is the same everywhere.
 type reach struct {
 	count, each bool // the instance of a block with count or for_each
+	live        bool // what sessions turn out to be
 }
 
 // nowhere is the reach of an expression that is the same for all.
@@ -89,6 +90,8 @@ func (l *loader) check(a *attribute, r reach) (varies, ok bool) {
 		case name == "path.module":
 		case r.count && name == "count.index", r.each && (name == "each.key" || name == "each.value"):
 			varies = true
+		case r.live && mention.RootName() == "session":
+			ok = l.checkLive(*a, mention) && ok
 		case l.nodes[name] != nil:
 			ok = l.settle(l.nodes[name]) && ok
 			if name == catalogName {

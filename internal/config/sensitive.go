@@ -30,6 +30,7 @@ func redacted(d *hcl.Diagnostic) *hcl.Diagnostic {
 	for _, mention := range d.Expression.Variables() {
 		if v, diags := mention.TraverseAbs(d.EvalContext); !diags.HasErrors() && isSensitive(v) {
 			d.Detail = "What is wrong is not shown, since the expression works on a sensitive value. Try it out with one that may be shown."
+			d.Expression = nil
 			return d
 		}
 	}

@@ -56,6 +56,7 @@ func (l *loader) readSession(b block) {
 		Ranges:    said.ranges(b.header),
 	}
 	all := l.instances(name, said)
+	l.reaches[name], l.guessed[name] = all.reach, all.guessed
 	fixed, varying := l.split(said.attributes, all.reach)
 	for _, a := range fixed {
 		l.fill(&shared, a, l.scopeOf(a.mentions))

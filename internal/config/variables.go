@@ -53,25 +53,25 @@ func (l *loader) readVariable(b block) {
 	for i := range said.attributes {
 		v.sound = l.readVariableAttribute(v, &said.attributes[i]) && v.sound
 	}
-	v.rules = rules(said)
+	v.rules = rulesOf(said, "validation")
 	l.setStandard(v, said.find("default"))
 	l.variables[name] = v
 	l.nodes["var."+name] = &node{name: "var." + name, at: b.header, work: func() (cty.Value, bool) { return l.valueOf(v) }}
 }
 
-// rules are the validation blocks that are whole.
-func rules(said content) []rule {
+// rulesOf are the blocks of a kind that have a condition and a message.
+func rulesOf(said content, kind string) []rule {
 	var all []rule
 	for _, b := range said.blocks {
-		if b.kind == "validation" {
+		if b.kind == kind {
 			all = append(all, rule{header: b.kindRange})
 		}
 	}
 	for _, a := range said.attributes {
 		switch a.path {
-		case "validation.condition":
+		case kind + ".condition":
 			all[a.nth-1].condition = a
-		case "validation.error_message":
+		case kind + ".error_message":
 			all[a.nth-1].message = a
 		}
 	}
@@ -118,7 +118,7 @@ func constant[T any](l *loader, a *attribute, read func(value) (T, bool)) (T, bo
 func (l *loader) fixed(a *attribute) (value, bool) {
 	if mentions := a.expr.Variables(); len(mentions) > 0 {
 		l.complain(mentions[0].SourceRange(), a.whole, fmt.Sprintf("%q cannot depend on anything", a.path),
-			"It has to be known before anything else. Write the value itself, or compute it in a locals block.")
+			"It has to be known before anything else, so only the value itself can stand here.")
 		return value{}, false
 	}
 	return l.evaluate(*a, l.base)

@@ -97,7 +97,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		return o, diags, nil // what finds no place is not checked
 	}
 	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
-	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live), found), err
+	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live), found, intent.EvalChecks(planned(o.Plan, o.Live))), err
 }
 
 // build compares and orders. The prior has its sessions where they are now; the

@@ -41,6 +41,9 @@ func OpenAnyhow(o Options) (p *Project, complaint, err error) {
 		p.unnamed = config.LocalHost
 	}
 	p.Intent = intent
+	if o.StatePath == "" && intent.State != "" {
+		p.Store.Path = intent.State
+	}
 	return p, complaint, p.takeSimulated()
 }
 

@@ -77,6 +77,9 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 		return nil, intent.Files, diags, nil
 	}
 	p.Intent = intent
+	if o.StatePath == "" && intent.State != "" {
+		p.Store.Path = intent.State
+	}
 	return p, intent.Files, diags, nil
 }
 
@@ -100,7 +103,7 @@ func locate(o Options) (*Project, error) {
 }
 
 func (p *Project) reading() config.Options {
-	return config.Options{Dir: p.Dir, Home: HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss,
+	return config.Options{Dir: p.Dir, Home: HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, Version: p.Store.Version,
 		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Simulate: CheckSimulate}
 }
 
@@ -205,6 +208,11 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	result, err := run.Execute(ctx, planned, prior, live)
 	if err != nil {
 		return result, fmt.Errorf("%w; the run was stopped. What it did is found and taken over by the next command", err)
+	}
+	if len(result.Prior.Sessions)+len(planned.Desired.Sessions) > 0 {
+		result.Prior = p.noteOutputs(result.Prior, live)
+	} else {
+		result.Prior.Outputs = nil
 	}
 	if result.Prior, err = p.Store.Save(result.Prior); err != nil {
 		return result, fmt.Errorf("%w; what was done is in %s and is taken over by the next command", err, p.Store.JournalPath())

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/internal/apply"
+	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
@@ -26,7 +29,10 @@ type AppliedView struct {
 
 	NvidiaSMI bool            // nvidia-smi is there to be run in a session
 	NVMLCode  func(error) int // what NVML answered; 0 where a failure is not NVML's
-	Err       error           // of the run itself: its journal or the state could not be written
+	Outputs   []config.Output
+	Checks    hcl.Diagnostics // those that failed
+	Files     map[string]*hcl.File
+	Err       error // of the run itself: its journal or the state could not be written
 
 	Verify *VerifyView // what the self-test found afterwards; nil where it was not asked for
 }
@@ -58,7 +64,9 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 		p.gap()
 		p.verified(*v.Verify)
 	}
+	p.diagnostics(v.Checks, v.Files)
 	p.flush(w)
+	Outputs(w, s, v.Outputs)
 }
 
 // failure shows one step that failed and what its undo left.

@@ -80,8 +80,11 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 		Serial        int           `json:"serial"`
 		Error         string        `json:"error,omitempty"`
 		Verify        *verifyJSON   `json:"verify,omitempty"` // with --verify
+
+		Outputs     []outputJSON     `json:"outputs"`
+		Diagnostics []diagnosticJSON `json:"diagnostics"` // checks that failed
 	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), endedOf(v), failures, notTried,
-		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem, verified})
+		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem, verified, outputsJSON(v.Outputs), diagnosticsJSON(v.Checks)})
 }
 
 // achievedJSON is a tally of what was done.

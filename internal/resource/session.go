@@ -2,6 +2,7 @@ package resource
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -223,6 +224,15 @@ type Prior struct {
 	BootIDs  map[string]string `json:"boot_ids,omitempty"` // by host: the boot in which the state was last true
 	GPUs     []PriorGPU        `json:"gpus,omitempty"`
 	Sessions []PriorSession    `json:"sessions,omitempty"` // by address
+	Outputs  []Output          `json:"outputs,omitempty"`  // by name
+}
+
+// Output is the value of an output block as the last apply left it.
+type Output struct {
+	Name      string          `json:"name"`
+	Sensitive bool            `json:"sensitive,omitempty"`
+	Value     json.RawMessage `json:"value,omitempty"`  // with its type; nothing of a sensitive one
+	Sealed    string          `json:"sealed,omitempty"` // of a sensitive one: a hash that only the state's key can make
 }
 
 // PriorGPU is a GPU that cosplay has in hand.

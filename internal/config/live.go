@@ -1,0 +1,231 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"cosplay/internal/resource"
+)
+
+// LiveSession is what became of a session, or will: what is not known before it
+// is made is left empty.
+type LiveSession struct {
+	resource.Session
+	GPUIndex  *int
+	SliceUUID string // of its MIG device
+	State     string // resource.Running, resource.Stopped
+	Container string // its container's name
+	SSHPort   int    // on the host
+}
+
+// LiveAttribute is what output and check blocks can mention of a session.
+type LiveAttribute struct {
+	Name        string // "fit.fp32_error"
+	Type        string // "text", "number"
+	Unit        string
+	Description string // one line
+
+	value func(LiveSession) cty.Value
+}
+
+// LiveAttributes are all of them, in the order in which they are explained.
+func LiveAttributes() []LiveAttribute { return liveAttributes }
+
+var liveAttributes = []LiveAttribute{
+	liveText("address", "Its address: session.worker[3].", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.String()) }),
+	liveText("name", "Its address as people type it: worker-3.", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.Short()) }),
+	liveText("container", "The name of its container: cosplay-worker-3; null without one.", func(s LiveSession) cty.Value { return ofBox(s, cty.StringVal(s.Container)) }),
+	liveText("state", "Whether it runs: running or stopped.", func(s LiveSession) cty.Value { return textOrUnknown(s.State) }),
+	liveText("host", "The host that it is on.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.Host) }),
+	liveText("runtime", "Where it runs: docker or process.", func(s LiveSession) cty.Value { return cty.StringVal(s.Runtime) }),
+	liveText("target", "The key in the catalog of the GPU that it passes for.", func(s LiveSession) cty.Value { return cty.StringVal(s.Target.Key) }),
+	liveNumber("vram_mib", "MiB", "The memory that it shows.", func(s LiveSession) cty.Value { return number(s.Target.MemoryMiB) }),
+	liveText("gpu", "The UUID of the physical GPU that it is on.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.GPU) }),
+	liveNumber("gpu_index", "", "The index of that GPU, as nvidia-smi counts.", func(s LiveSession) cty.Value {
+		if s.GPUIndex == nil {
+			return cty.UnknownVal(cty.Number)
+		}
+		return number(*s.GPUIndex)
+	}),
+	liveText("slice", "The profile of its MIG slice: 1g.18gb; null for a whole GPU.", func(s LiveSession) cty.Value { return ofSlice(s, cty.StringVal(s.Slice.Profile)) }),
+	liveNumber("slot", "", "Where on the GPU its slice starts; null for a whole GPU.", func(s LiveSession) cty.Value { return ofSlice(s, number(s.Slice.Start)) }),
+	liveText("slice_uuid", "The UUID of its MIG device, or of the whole GPU.", func(s LiveSession) cty.Value {
+		if s.Slice.Whole() {
+			return cty.StringVal(s.Slice.GPU)
+		}
+		return textOrUnknown(s.SliceUUID)
+	}),
+	liveText("image", "The image of its container; null without one.", func(s LiveSession) cty.Value {
+		if s.Box == nil {
+			return cty.NullVal(cty.String)
+		}
+		return cty.StringVal(s.Box.Image)
+	}),
+	liveText("workspace", "The folder of the host that is its workspace.", func(s LiveSession) cty.Value { return cty.StringVal(s.Workspace) }),
+	liveText("user", "Its user inside; null without a container.", func(s LiveSession) cty.Value {
+		if s.Box == nil {
+			return cty.NullVal(cty.String)
+		}
+		return cty.StringVal(s.Box.User.Name)
+	}),
+	liveNumber("port", "", "The port on the host where ssh listens; null without ssh.", sshPort),
+	liveText("ssh_command", "How to log in from the host: ssh -p 32801 ada@127.0.0.1; null without ssh.", func(s LiveSession) cty.Value {
+		port := sshPort(s)
+		if port.IsNull() {
+			return cty.NullVal(cty.String)
+		}
+		if !port.IsKnown() {
+			return cty.UnknownVal(cty.String)
+		}
+		return cty.StringVal(fmt.Sprintf("ssh -p %s %s@%s", port.AsBigFloat().Text('f', -1), s.Box.User.Name, s.Box.SSH.Bind))
+	}),
+	liveNumber("fit.clock_mhz", "MHz", "The SM clock that the figures of the fit are for.", func(s LiveSession) cty.Value { return number(s.Fit.ClockMHz) }),
+	liveNumber("fit.fp32_error", "", "How far its FP32 rate is from the target's: |ln ratio|, 0.05 is about 5 %.", func(s LiveSession) cty.Value { return figure(s.Fit.Error(resource.PreferFP32)) }),
+	liveNumber("fit.bandwidth_error", "", "The same of the memory's bandwidth.", func(s LiveSession) cty.Value { return figure(s.Fit.Error(resource.PreferBandwidth)) }),
+	liveNumber("fit.fp32_tflops", "TFLOPS", "The FP32 rate that it has.", func(s LiveSession) cty.Value { return figure(s.Fit.Got.FP32TFLOPS) }),
+	liveNumber("fit.bandwidth_gbs", "GB/s", "The bandwidth that it has.", func(s LiveSession) cty.Value { return figure(s.Fit.Got.BandwidthGBs) }),
+	liveNumber("fit.tensor_ratio", "", "The tensor rate that it has over the target's; 0 where the target has none.", func(s LiveSession) cty.Value { return figure(s.Fit.TensorRatio()) }),
+}
+
+func liveText(name, description string, value func(LiveSession) cty.Value) LiveAttribute {
+	return LiveAttribute{Name: name, Type: "text", Description: description, value: value}
+}
+
+func liveNumber(name, unit, description string, value func(LiveSession) cty.Value) LiveAttribute {
+	return LiveAttribute{Name: name, Type: "number", Unit: unit, Description: description, value: value}
+}
+
+func (a LiveAttribute) ctyType() cty.Type {
+	if a.Type == "number" {
+		return cty.Number
+	}
+	return cty.String
+}
+
+func number(n int) cty.Value { return cty.NumberIntVal(int64(n)) }
+
+// figure is a number; null where there is none, as of a session whose fit is lost.
+func figure(f float64) cty.Value {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return cty.NullVal(cty.Number)
+	}
+	return cty.NumberFloatVal(f)
+}
+
+func textOrUnknown(s string) cty.Value {
+	if s == "" {
+		return cty.UnknownVal(cty.String)
+	}
+	return cty.StringVal(s)
+}
+
+// ofBox is a value that only a session in a container has.
+func ofBox(s LiveSession, v cty.Value) cty.Value {
+	if s.Box == nil {
+		return cty.NullVal(v.Type())
+	}
+	return v
+}
+
+// ofSlice is a value that only a session in a MIG slice has.
+func ofSlice(s LiveSession, v cty.Value) cty.Value {
+	if s.Slice.Whole() {
+		return cty.NullVal(v.Type())
+	}
+	return v
+}
+
+func sshPort(s LiveSession) cty.Value {
+	switch {
+	case s.Box == nil || !s.Box.SSH.Enabled:
+		return cty.NullVal(cty.Number)
+	case s.SSHPort != 0:
+		return number(s.SSHPort)
+	case s.Box.SSH.Port != 0:
+		return number(s.Box.SSH.Port)
+	}
+	return cty.UnknownVal(cty.Number)
+}
+
+// liveValue is a session as output and check blocks see it; nil is one of which
+// nothing is known.
+func liveValue(s *LiveSession) cty.Value {
+	flat, fit := map[string]cty.Value{}, map[string]cty.Value{}
+	for _, a := range liveAttributes {
+		v := cty.UnknownVal(a.ctyType())
+		if s != nil {
+			v = a.value(*s)
+		}
+		if name, inside := strings.CutPrefix(a.Name, "fit."); inside {
+			fit[name] = v
+		} else {
+			flat[a.Name] = v
+		}
+	}
+	flat["fit"] = cty.ObjectVal(fit)
+	return cty.ObjectVal(flat)
+}
+
+// liveScope is what output and check blocks can mention of sessions, by block.
+func (l *loader) liveScope(live map[resource.Address]LiveSession) cty.Value {
+	nothing := liveValue(nil)
+	of := func(a resource.Address) cty.Value {
+		if s, known := live[a]; known {
+			return liveValue(&s)
+		}
+		return nothing
+	}
+	blocks := map[string]cty.Value{}
+	lists := map[string][]cty.Value{}
+	maps := map[string]map[string]cty.Value{}
+	for name, r := range l.reaches {
+		switch {
+		case r.count:
+			lists[name] = []cty.Value{}
+		case r.each:
+			maps[name] = map[string]cty.Value{}
+		}
+	}
+	for i := range l.sessions { // the instances of a block in their order
+		a := l.sessions[i].Address
+		switch a.Key.Kind {
+		case resource.ByCount:
+			lists[a.Name] = append(lists[a.Name], of(a))
+		case resource.ByEach:
+			maps[a.Name][a.Key.Each] = of(a)
+		default:
+			blocks[a.Name] = of(a)
+		}
+	}
+	for name, list := range lists {
+		blocks[name] = cty.TupleVal(list)
+	}
+	for name, m := range maps {
+		blocks[name] = cty.ObjectVal(m)
+	}
+	for name, guessed := range l.guessed {
+		if guessed {
+			blocks[name] = cty.DynamicVal.Mark(told)
+		}
+	}
+	return cty.ObjectVal(blocks)
+}
+
+// checkLive makes sure that a session which an expression mentions is there.
+func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
+	full := variableName(mention)
+	name := strings.TrimPrefix(full, "session.")
+	switch _, declared := l.reaches[name]; {
+	case full == "session":
+		l.complain(mention.SourceRange(), a.whole, `"session" is not a value by itself`, "Behind it goes a dot and the name of a session block, like session.worker.")
+	case !declared:
+		l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown session %q", name), "No block declares it. Name one that is there, or add: session %q { ... }%s", name, didYouMean(name, sortedKeys(l.reaches)))
+	default:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"cosplay/internal/resource"
+)
+
+// output is an output block.
+type output struct {
+	name, description string
+	sensitive         bool
+	value             attribute
+	header            hcl.Range
+}
+
+// check is a check block.
+type check struct {
+	name   string
+	header hcl.Range
+	rules  []rule
+}
+
+// Output is the value of an output block.
+type Output struct {
+	Name        string
+	Description string
+	Sensitive   bool
+	Value       cty.Value // unknown as long as sessions that it mentions are not made
+}
+
+// readOutput takes an output block in, and makes sure that it can be evaluated
+// once there are sessions.
+func (l *loader) readOutput(b block) {
+	name, named := l.declare(b)
+	said := l.read(b, &outputSchema)
+	o := output{name: name, header: b.header}
+	a := said.find("value")
+	if a == nil {
+		l.complain(b.header, b.header, `"value" is missing`, "An output is a value that is shown after apply. Add a line like: value = session.worker[0].ssh_command")
+	}
+	if d := said.find("description"); d != nil {
+		o.description, _ = constant(l, d, l.text)
+	}
+	if s := said.find("sensitive"); s != nil {
+		o.sensitive, _ = constant(l, s, l.flag)
+	}
+	if a == nil || !named {
+		return
+	}
+	o.value = *a
+	v, ok := l.outlook(&o.value)
+	if ok && isSensitive(v.Value) && !o.sensitive {
+		l.wrong(v, fmt.Sprintf("output %q would show a sensitive value", name), "Write sensitive = true into its block, and it is kept hidden; or wrap the value in nonsensitive(...) if it may be shown.")
+	}
+	l.outputs = append(l.outputs, o)
+}
+
+// outlook evaluates an expression as far as it can be before anything is made.
+func (l *loader) outlook(a *attribute) (value, bool) {
+	if _, ok := l.check(a, reach{live: true}); !ok {
+		return value{}, false
+	}
+	return l.evaluate(*a, l.liveContext(*a, nil))
+}
+
+// liveContext is the scope of an expression that may mention sessions.
+func (l *loader) liveContext(a attribute, live map[resource.Address]LiveSession) *hcl.EvalContext {
+	scope := l.scopeOf(a.mentions)
+	if !slices.ContainsFunc(a.mentions, func(m hcl.Traversal) bool { return m.RootName() == "session" }) {
+		return scope
+	}
+	inner := scope.NewChild()
+	inner.Variables = map[string]cty.Value{"session": l.liveScope(live)}
+	return inner
+}
+
+// readCheck takes a check block in.
+func (l *loader) readCheck(b block) {
+	name, named := l.declare(b)
+	said := l.read(b, &checkSchema)
+	c := check{name: name, header: b.header, rules: rulesOf(said, "assert")}
+	condition, message := said.find("condition"), said.find("error_message")
+	switch {
+	case condition != nil && message != nil:
+		c.rules = append(c.rules, rule{header: condition.whole, condition: *condition, message: *message})
+	case condition != nil:
+		l.complain(condition.whole, b.header, `"error_message" is missing`, "Say what is wrong when the condition is false. Add a line like: error_message = \"the workers are too slow\"")
+	case message != nil || len(said.blocks) == 0:
+		l.complain(b.header, b.header, `"condition" is missing`, "A check is a condition that is true when all is well. Add a line like: condition = session.worker[0].fit.fp32_error < 0.1")
+	}
+	for i := range c.rules {
+		l.tryRule(&c.rules[i])
+	}
+	if named {
+		l.checks = append(l.checks, c)
+	}
+}
+
+// tryRule makes sure that a rule can be evaluated once there are sessions.
+func (l *loader) tryRule(r *rule) {
+	if v, ok := l.outlook(&r.condition); ok && v.IsKnown() {
+		v.Value, _ = v.Unmark()
+		l.flag(v)
+	} else if ok && v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType {
+		l.wrong(v, fmt.Sprintf("%s must be true or false", v.name()), "This is %s. Write a comparison, like session.worker[0].fit.fp32_error < 0.1.", v.kind())
+	}
+	if v, ok := l.outlook(&r.message); ok && v.IsKnown() && !v.IsMarked() {
+		l.text(v)
+	}
+}
+
+// EvalOutputs works the outputs out, by name, with what is known of sessions.
+func (i *Intent) EvalOutputs(live map[resource.Address]LiveSession) ([]Output, hcl.Diagnostics) {
+	if i.l == nil {
+		return nil, nil
+	}
+	l := i.l
+	l.forget()
+	all := make([]Output, 0, len(l.outputs))
+	for _, o := range l.outputs {
+		if v, ok := l.evaluate(o.value, l.liveContext(o.value, live)); ok {
+			bare, _ := v.UnmarkDeep()
+			all = append(all, Output{Name: o.name, Description: o.description, Sensitive: o.sensitive, Value: bare})
+		}
+	}
+	slices.SortFunc(all, func(a, b Output) int { return strings.Compare(a.Name, b.Name) })
+	return all, l.diags
+}
+
+// EvalChecks holds the checks against what is known of sessions. What fails is a
+// warning; what cannot be told yet is none.
+func (i *Intent) EvalChecks(live map[resource.Address]LiveSession) hcl.Diagnostics {
+	if i.l == nil {
+		return nil
+	}
+	l := i.l
+	l.forget()
+	for _, c := range l.checks {
+		for _, r := range c.rules {
+			l.assert(c, r, live)
+		}
+	}
+	warnings := l.diags
+	for _, d := range warnings {
+		d.Severity = hcl.DiagWarning
+	}
+	return warnings
+}
+
+// assert holds one rule of a check against what is known.
+func (l *loader) assert(c check, r rule, live map[resource.Address]LiveSession) {
+	v, ok := l.evaluate(r.condition, l.liveContext(r.condition, live))
+	if !ok || !v.IsKnown() {
+		return
+	}
+	v.Value, _ = v.Unmark()
+	if good, ok := l.flag(v); good || !ok {
+		return
+	}
+	words := "What is wrong is not shown, since it holds a sensitive value."
+	if m, ok := l.evaluate(r.message, l.liveContext(r.message, live)); ok && m.IsKnown() && !m.IsMarked() {
+		words, _ = l.text(m)
+	}
+	l.complain(r.condition.expr.Range(), r.condition.whole, fmt.Sprintf("check %q failed", c.name), "%s", sentenceOf(words))
+}
+
+// forget drops what was told, so that the same can be told again.
+func (l *loader) forget() { l.diags, l.told = nil, map[hcl.Range]hcl.Diagnostics{} }

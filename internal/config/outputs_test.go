@@ -1,0 +1,140 @@
+package config_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"cosplay/internal/config"
+	"cosplay/internal/resource"
+)
+
+// made is a session as it turns out, in a container that listens at a port.
+func made(s config.Session, port int) config.LiveSession {
+	box := s.Box
+	box.User.Name = "ada"
+	return config.LiveSession{
+		Session: resource.Session{Address: s.Address, Target: s.Target, Runtime: resource.RuntimeDocker, Box: &box,
+			Slice: resource.Slice{Host: "local", GPU: "GPU-1", Profile: "1g.18gb", Start: 3},
+			Fit:   resource.Fit{Got: resource.Envelope{FP32TFLOPS: 6.8, BandwidthGBs: 600}, Want: s.Target.Envelope()}},
+		SliceUUID: "MIG-1", State: resource.Running, SSHPort: port,
+	}
+}
+
+func outputs(t *testing.T, intent *config.Intent, live map[resource.Address]config.LiveSession) map[string]string {
+	t.Helper()
+	all, diags := intent.EvalOutputs(live)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	got := map[string]string{}
+	for _, o := range all {
+		got[o.Name] = "(unknown)"
+		if o.Value.IsWhollyKnown() {
+			text, err := json.Marshal(ctyjson.SimpleJSONValue{Value: o.Value})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[o.Name] = string(text)
+		}
+	}
+	return got
+}
+
+func TestOutputs(t *testing.T) {
+	intent, diags, _ := loadCase(t, "testdata/right/outputs.hcl")
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	live := map[resource.Address]config.LiveSession{}
+	if d := cmp.Diff(map[string]string{"ssh": "(unknown)", "gpus": "(unknown)", "first": "(unknown)", "token": `"x-hunter2"`, "mixed": "(unknown)"}, outputs(t, intent, live)); d != "" {
+		t.Errorf("before anything is made: want -, got +:\n%s", d)
+	}
+	if warnings := intent.EvalChecks(live); len(warnings) != 1 || !strings.Contains(warnings[0].Detail, "not shown") {
+		t.Errorf("before anything is made: %v, want a warning of the token alone", warnings)
+	}
+	for i, s := range intent.Sessions {
+		live[s.Address] = made(s, 2200+i)
+	}
+	want := map[string]string{
+		"ssh":   `["ssh -p 2203 ada@127.0.0.1","ssh -p 2204 ada@127.0.0.1"]`,
+		"gpus":  `{"a":"GPU-1/1g.18gb","b":"GPU-1/1g.18gb"}`,
+		"first": "0.0528424813",
+		"token": `"x-hunter2"`,
+		"mixed": `["single",0,null,[2203,2204]]`,
+	}
+	got := outputs(t, intent, live)
+	got["first"] = got["first"][:min(12, len(got["first"]))]
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("want -, got +:\n%s", d)
+	}
+	if intent.State != "/project/fleet.state.json" {
+		t.Errorf("the state is at %q", intent.State)
+	}
+	if all, _ := intent.EvalOutputs(live); !all[4].Sensitive || all[0].Sensitive || all[3].Description != "how to log in" {
+		t.Errorf("outputs are %+v", all)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	src := "session \"a\" {\n  target = \"2060\"\n}\ncheck \"fast\" {\n  condition     = session.a.fit.fp32_error < 0.1\n  error_message = \"${session.a.name} is ${session.a.state}\"\n}\n"
+	intent, diags := load(t, map[string]string{"a.hcl": src})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	live := map[resource.Address]config.LiveSession{}
+	if warnings := intent.EvalChecks(live); len(warnings) > 0 {
+		t.Errorf("what is not known yet is told as wrong: %v", warnings)
+	}
+	s := made(intent.Sessions[0], 0)
+	live[s.Address] = s
+	if warnings := intent.EvalChecks(live); len(warnings) > 0 {
+		t.Errorf("what is right is told as wrong: %v", warnings)
+	}
+	s.Fit.Got.FP32TFLOPS = 3
+	live[s.Address] = s
+	for range 2 { // the same, however often it is asked
+		warnings := intent.EvalChecks(live)
+		if len(warnings) != 1 || warnings[0].Severity != hcl.DiagWarning || warnings[0].Summary != `check "fast" failed` || warnings[0].Detail != "A is running." {
+			t.Fatalf("got %v", warnings)
+		}
+		if at := string(warnings[0].Subject.SliceBytes([]byte(src))); at != "session.a.fit.fp32_error < 0.1" {
+			t.Errorf("it points at %s", at)
+		}
+	}
+}
+
+// Each attribute has a value of its type, known or not, in a container or not, in
+// a slice or on a whole GPU.
+func TestLiveAttributes(t *testing.T) {
+	var mentions []string
+	for _, a := range config.LiveAttributes() {
+		mentions = append(mentions, "session.a."+a.Name)
+	}
+	intent, diags := load(t, map[string]string{"a.hcl": "session \"a\" {\n  target = \"2060\"\n}\noutput \"all\" {\n  value = [" + strings.Join(mentions, ", ") + "]\n}\n"})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	boxed := made(intent.Sessions[0], 2200)
+	index := 0
+	boxed.GPUIndex = &index
+	bare := boxed
+	bare.Box, bare.Slice.Profile = nil, ""
+	for _, s := range []config.LiveSession{{}, boxed, bare} {
+		all, diags := intent.EvalOutputs(map[resource.Address]config.LiveSession{intent.Sessions[0].Address: s})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		for i, a := range config.LiveAttributes() {
+			v := all[0].Value.Index(cty.NumberIntVal(int64(i)))
+			if want := map[string]cty.Type{"text": cty.String, "number": cty.Number}[a.Type]; v.Type() != want || a.Description == "" {
+				t.Errorf("%s is %#v, and is told as a %s: %q", a.Name, v, a.Type, a.Description)
+			}
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/go-version"
+)
+
+// readSettings reads the cosplay block: what the project asks of cosplay itself.
+func (l *loader) readSettings(all []block) {
+	for i, b := range all {
+		l.unnamed(b)
+		said := l.read(b, &cosplaySchema)
+		if i > 0 {
+			first := all[0].header
+			l.complain(b.kindRange, b.header, "second cosplay block", "A project has one cosplay block; the first is at %s line %d. Put everything into one.", first.Filename, first.Start.Line)
+			continue
+		}
+		if a := said.find("required_version"); a != nil {
+			l.checkVersion(a)
+		}
+		if a := said.find("state"); a != nil {
+			l.state, _ = constant(l, a, l.path)
+		}
+	}
+}
+
+// checkVersion makes sure that this cosplay is one that the project wants.
+func (l *loader) checkVersion(a *attribute) {
+	v, ok := l.fixed(a)
+	if !ok {
+		return
+	}
+	typed, ok := l.text(v)
+	if !ok {
+		return
+	}
+	wanted, err := version.NewConstraint(typed)
+	if err != nil {
+		l.wrong(v, fmt.Sprintf("%q is not a version", typed), "Write what the version has to be, like \">= 0.1\" or \"~> 1.2, != 1.2.3\".")
+		return
+	}
+	is, err := version.NewVersion(l.Version)
+	if err != nil {
+		return // a build without a version
+	}
+	// One before a release is as good as it: the project can do with what it has.
+	if !wanted.Check(is.Core()) {
+		l.wrong(v, fmt.Sprintf("this is cosplay %s", l.Version), "The project wants %s. Get a version that fits, or change required_version if this one will do.", typed)
+	}
+}

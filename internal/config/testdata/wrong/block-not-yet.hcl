@@ -1,7 +1,0 @@
-cosplay {
-  required_version = ">= 0.1"
-}
-
-output "ssh" {
-  value = 1
-}

@@ -1,0 +1,3 @@
+cosplay "x" {
+  required_version = "newest"
+}

@@ -219,6 +219,8 @@ session "byhand" {
 	foreign := m.gpus()[1].Slices[0]
 	at := mine.with(order{"slice": foreign, "need": order{"sms": 16}})
 	w.refused("knows of no", at.with(order{"op": "destroy-slice"}))
+	m.write("/home/ann/wants/fleet.hcl", workers(1, 1), ann)
+	m.fails(ann, "/home/ann/wants", []string{installed, "import", "worker-0", foreign.UUID, "--auto-approve"}, "believes root", "sudo cosplay import")
 	w.granted(mine.with(order{"op": "take", "take": order{"slices": []any{foreign}}}))
 	w.refused("knows of no", at.with(order{"op": "destroy-slice"}))
 	w.refused("already", at.with(order{"op": "create-slice", "deadline": 1}))

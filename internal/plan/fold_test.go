@@ -15,6 +15,11 @@ func TestBaselineIsNeverOverwritten(t *testing.T) {
 	}
 	p := plan.Fold(resource.Prior{}, take(&first), plan.Made{})
 	p = plan.Fold(p, take(&second), plan.Made{})
+	session := resource.PriorSession{Session: resource.Session{Address: resource.One("x")}, Handle: &resource.Handle{UUID: "MIG-1"}}
+	p = plan.Fold(p, plan.Adopt{Session: session, GPU: &resource.PriorGPU{Host: "lab", UUID: "GPU-0", Baseline: resource.Settings{PowerMW: &second}}}, plan.Made{})
+	if s, there := p.Session(resource.One("x")); !there || s.Handle.UUID != "MIG-1" {
+		t.Errorf("what was adopted is not there: %+v", p.Sessions)
+	}
 	if len(p.GPUs) != 1 || *p.GPUs[0].Baseline.PowerMW != first {
 		t.Errorf("the state has %+v", p.GPUs)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,7 +33,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NVIDIA_SMI", judge)
-			return nil
+			scripts, err := filepath.Abs("../../scripts")
+			env.Setenv("SCRIPTS", scripts)
+			return err
 		},
 		Condition: func(name string) (bool, error) {
 			return name == "judge" && !noJudge, nil

@@ -211,6 +211,7 @@ func TestOtherSitecustomize(t *testing.T) {
 		}
 		write("import sys\nsys.user = __file__\n")
 		p.says(filepath.Join(theirs, "sitecustomize.py")+" True", "-c", "import sys, sitecustomize; print(sys.user, sitecustomize.__file__ == sys.user)")
+		p.says(filepath.Join(p.dir, "python"), "-c", "import sys; print(next(f.cosplay_part for f in sys.meta_path if hasattr(f, 'cosplay_part')))")
 		write("raise ValueError('theirs')\n")
 		_, ours := p.run("-c", "")
 		p.env["PYTHONPATH"] = theirs

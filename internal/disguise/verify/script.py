@@ -104,7 +104,8 @@ def look_at_pynvml(pynvml):
 
 
 tell("python.version", "%d.%d.%d" % sys.version_info[:3])
-tell("python.part", os.path.dirname(getattr(sys.modules.get("sitecustomize"), "__file__", None) or ""))
+# By the finder: the module of that name is the system's own where there is one.
+tell("python.part", next((finder.cosplay_part for finder in sys.meta_path if hasattr(finder, "cosplay_part")), ""))
 for name, look in (("torch", look_at_torch), ("pynvml", look_at_pynvml)):
     found = module(name)
     if found is not None:

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -209,5 +210,22 @@ func TestOlderContainer(t *testing.T) {
 	}
 	if _, err := w.Usage(w.s.ID); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what it uses: %v", err)
+	}
+}
+
+// TestUsed: what the programs of a session came to is told when it ends, and
+// nothing where it has ended already.
+func TestUsed(t *testing.T) {
+	w := newWorld(t)
+	w.s.Box.SSH.Enabled = false
+	w.prepare(t)
+	file, err := os.OpenFile(filepath.Join(w.inside(w.s.ID), usageFile), os.O_WRONLY, 0)
+	check(t, err)
+	_, err = file.WriteAt(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, 5812<<20), 3), 40) // peak, refused: driver/facade/usage.h
+	check(t, errors.Join(err, file.Close()))
+	for _, want := range []resource.Use{{PeakMiB: 5812, OutOfMemory: 3}, {}} {
+		if used, err := w.Unprepare(context.Background(), w.s.ID); err != nil || used != want {
+			t.Errorf("it used %+v, %v, want %+v", used, err, want)
+		}
 	}
 }

@@ -48,7 +48,12 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 	if err := os.MkdirAll(s.Workspace, 0o755); err != nil {
 		return resource.Container{}, fmt.Errorf("making the workspace: %w", err)
 	}
+	was, before := readFigures(dir)
 	cuda, err := r.install(dir, s, given.UUID)
+	if err == nil && cuda && before == nil && was.Session.Target.MemoryMiB != s.Target.MemoryMiB {
+		// What it came to on another GPU says nothing of this one.
+		err = disguise.ForgetPeak(filepath.Join(dir, disguise.UsageFile))
+	}
 	if err != nil {
 		return resource.Container{}, err
 	}

@@ -92,6 +92,9 @@ type Session struct {
 	// and public keys as one line each. Without any the choice is cosplay's.
 	Keys []string `json:"authorized_keys,omitempty"`
 
+	// DependsOn are names of other session blocks, in order, without a cycle.
+	DependsOn []string `json:"depends_on,omitempty"`
+
 	Lifecycle Lifecycle `json:"lifecycle,omitzero"`
 
 	Ranges Ranges `json:"-"`

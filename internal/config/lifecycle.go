@@ -71,6 +71,7 @@ type Removal struct {
 // sessionReferences reads those attributes of a session whose words are not
 // values.
 var sessionReferences = map[string]func(*loader, *Session, attribute, *hcl.EvalContext){
+	"depends_on":                     (*loader).dependsOn,
 	"lifecycle.ignore_changes":       (*loader).ignoreChanges,
 	"lifecycle.replace_triggered_by": (*loader).replaceTriggeredBy,
 }

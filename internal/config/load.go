@@ -97,6 +97,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l.checkGone()
 	l.checkImports()
 	l.checkTriggers()
+	l.checkDepends()
 
 	slices.SortStableFunc(l.diags, compareDiagnostics)
 	if l.diags.HasErrors() {
@@ -141,7 +142,8 @@ type loader struct {
 	sessions  []Session
 	outputs   []output
 	checks    []check
-	state     string           // what the cosplay block says
+	state     string // what the cosplay block says
+	depends   []dependence
 	reaches   map[string]reach // of the expressions in each session block
 	guessed   map[string]bool  // session blocks whose instances are not known, for a mistake that was told
 	moves     []Move

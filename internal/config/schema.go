@@ -228,6 +228,8 @@ var sessionSchema = Block{
 			Description: "How many sessions of this block there are; count.index is each one's number, from 0."},
 		{Name: "for_each", Type: MapOrSet, Default: "(one session)", Example: `{ a = 11, b = 12 }`,
 			Description: "A session for each element; each.key and each.value are its own. Not together with count."},
+		{Name: "depends_on", Type: Sessions, Default: "[]", Change: Update, Example: "[session.server]",
+			Description: "Session blocks that are brought up before this one, and taken down after it."},
 		{Name: "target", Type: Text, Required: true, PerInstance: true, Change: Replaces, Example: `"rtx-2060"`,
 			Description: "The GPU to pass for, by whatever name people give it; cosplay ls lists all."},
 		{Name: "host", Type: Text, Default: "(the only one)", PerInstance: true, Change: Replaces, Example: `"lab"`,

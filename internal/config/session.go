@@ -50,6 +50,7 @@ func (l *loader) readSession(b block) {
 	name, named := l.declare(b)
 	said := l.read(b, &sessionSchema)
 	shared := Session{
+		Address:   resource.One(name),
 		Workspace: l.Dir,
 		Fit:       resource.DefaultFit(),
 		Box:       defaultBox(),

@@ -191,6 +191,7 @@ func fields(was, want resource.Session) []Field {
 	add("runtime", was.Runtime, want.Runtime)
 	add("command", strings.Join(was.Command, " "), strings.Join(want.Command, " "))
 	add("workspace", was.Workspace, want.Workspace)
+	add("depends_on", orNone(was.DependsOn), orNone(want.DependsOn))
 	add("strict", strict(was), strict(want))
 	add("prevent_destroy", fmt.Sprint(was.PreventDestroy), fmt.Sprint(want.PreventDestroy))
 	if was.Trigger != want.Trigger {

@@ -16,19 +16,20 @@ import (
 // values are, for each attribute of a session, two values that it can have.
 // The first is what the others are changed with; "" leaves the attribute out.
 var values = map[string][2]string{
-	"count":     {"", "1"}, // the lone session becomes the first
-	"for_each":  {"", ""},  // another address: a moved block is for that
-	"target":    {`"2060"`, `"1660"`},
-	"host":      {"", `"lab"`},
-	"gpu":       {"", "0"},
-	"image":     {`"one"`, `"two"`},
-	"pull":      {`"never"`, `"missing"`},
-	"command":   {"", `["sleep", "1"]`},
-	"workspace": {"", `"/elsewhere"`},
-	"env":       {"", `{ SEED = 1 }`},
-	"strict":    {"", "true"},
-	"sudo":      {"", "false"},
-	"restart":   {"", `"no"`},
+	"count":      {"", "1"}, // the lone session becomes the first
+	"depends_on": {"", "[session.none]"},
+	"for_each":   {"", ""}, // another address: a moved block is for that
+	"target":     {`"2060"`, `"1660"`},
+	"host":       {"", `"lab"`},
+	"gpu":        {"", "0"},
+	"image":      {`"one"`, `"two"`},
+	"pull":       {`"never"`, `"missing"`},
+	"command":    {"", `["sleep", "1"]`},
+	"workspace":  {"", `"/elsewhere"`},
+	"env":        {"", `{ SEED = 1 }`},
+	"strict":     {"", "true"},
+	"sudo":       {"", "false"},
+	"restart":    {"", `"no"`},
 
 	"fit.prefer":    {"", `"balanced"`},
 	"fit.tolerance": {"", `"11%"`},
@@ -56,7 +57,7 @@ var values = map[string][2]string{
 // fleet writes a session with these values, by path.
 func fleetOf(with map[string]string) string {
 	var b strings.Builder
-	b.WriteString(lab + "session \"worker\" {\n")
+	b.WriteString(lab + "session \"none\" {\n  count  = 0\n  target = \"2060\"\n}\nsession \"worker\" {\n")
 	blocks := map[string][]string{}
 	for _, path := range slices.Sorted(maps.Keys(with)) {
 		block, name, inside := strings.Cut(path, ".")

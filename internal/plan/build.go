@@ -11,7 +11,8 @@ import (
 // Build orders the changes of a difference into steps. The prior has its
 // sessions at the addresses that they have now.
 func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
-	b := builder{live: live, prior: prior, images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}}
+	b := builder{live: live, prior: prior, images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{},
+		up: map[string][]string{}, down: map[string][]string{}}
 	b.moveSessions(d)
 	b.noteFirstBoots(prior, d)
 	for _, g := range d.GPUs {
@@ -20,7 +21,7 @@ func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live res
 	for _, c := range d.Strays {
 		b.sweep(c)
 	}
-	for _, s := range d.Sessions {
+	for _, s := range goingDown(d.Sessions) {
 		b.takeDown(s)
 	}
 	for _, g := range d.GPUs {
@@ -28,7 +29,7 @@ func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live res
 			b.setUp(g)
 		}
 	}
-	for _, s := range d.Sessions {
+	for _, s := range comingUp(d.Sessions) {
 		b.bringUp(s)
 	}
 	for _, g := range d.GPUs {
@@ -84,6 +85,8 @@ type builder struct {
 	taken  map[gpuKey][]string // steps that put a GPU back into the ledger
 	freed  map[gpuKey][]string // steps that take sessions off a GPU
 	last   map[gpuKey][]string // the last step of a GPU's set-up
+	up     map[string][]string // steps that bring the sessions of a block up
+	down   map[string][]string // steps that take down what depends on a block
 }
 
 func (b *builder) add(s Step) string {
@@ -144,8 +147,11 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		last = b.image(*c.After) // what runs goes only once there is something to come
 	}
 	if c.Container == diff.Remove || c.Container == diff.Remake {
-		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last), Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
+		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last, b.down[c.Address.Name]), Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
 			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
+		for _, name := range c.Before.DependsOn {
+			b.down[name] = append(b.down[name], last...)
+		}
 	}
 	if c.Slice == diff.Remove || c.Slice == diff.Remake {
 		last = []string{b.add(Step{ID: id + "/destroy-slice", Group: id, Title: fmt.Sprintf("%s: destroy slice %s", id, c.Before.Slice),
@@ -221,13 +227,27 @@ func (b *builder) bringUp(c diff.SessionChange) {
 		last = []string{b.add(Step{ID: id + "/slice", Group: id, Title: fmt.Sprintf("%s: slice %s", id, c.After.Slice), Needs: last,
 			Do: OpJSON{CreateSlice{Session: *c.After}}, Undo: OpJSON{DestroySlice{Address: c.Address, Slice: c.After.Slice}}})}
 	}
+	b.prepare(c, at, last)
+	if c.Record {
+		b.add(Step{ID: id + "/record", Group: id, Title: id + ": note " + news(c), Needs: last, Do: OpJSON{Record{Session: *c.After}}})
+	}
+}
+
+// prepare makes a session's container, or brings it up to date, once all that it
+// depends on is there.
+func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
+	id := c.Address.String()
+	for _, name := range c.After.DependsOn {
+		needs = slices.Concat(needs, b.up[name])
+	}
+	var made string
 	switch c.Container {
 	case diff.Make, diff.Remake:
-		last = append(last, b.image(*c.After)...)
-		b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": " + resource.ContainerWord(c.After.Runtime), Needs: last,
+		needs = append(needs, b.image(*c.After)...)
+		made = b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": " + resource.ContainerWord(c.After.Runtime), Needs: needs,
 			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.After.Runtime, ID: c.After.ID}}})
 	case diff.Refit:
-		step := Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + resource.ContainerWord(c.After.Runtime) + " up to date", Needs: last,
+		step := Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + resource.ContainerWord(c.After.Runtime) + " up to date", Needs: needs,
 			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Prepare{Session: c.Before.Session}}}
 		if len(c.Before.Sealed) > 0 {
 			step.Undo = OpJSON{} // what the secrets were is not known
@@ -235,11 +255,11 @@ func (b *builder) bringUp(c diff.SessionChange) {
 		if c.After.Runtime == resource.RuntimeDocker {
 			step.Title, step.Undo = id+": start its container", OpJSON{}
 		}
-		b.add(step)
+		made = b.add(step)
+	default:
+		return
 	}
-	if c.Record {
-		b.add(Step{ID: id + "/record", Group: id, Title: id + ": note " + news(c), Needs: last, Do: OpJSON{Record{Session: *c.After}}})
-	}
+	b.up[c.Address.Name] = append(b.up[c.Address.Name], made)
 }
 
 // news is what the state is told of a session that stays as it is.

@@ -84,6 +84,7 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 	"command":       func(s *config.Session, was resource.PriorSession) { s.Command = was.Command },
 	"workspace":     func(s *config.Session, was resource.PriorSession) { s.Workspace = was.Workspace },
 	"env":           keepEnv,
+	"depends_on":    func(s *config.Session, was resource.PriorSession) { s.DependsOn = was.DependsOn },
 	"strict":        func(s *config.Session, was resource.PriorSession) { s.Strict = was.Strict },
 
 	"image":           inBox(func(s *config.Session, was resource.Box) { s.Box.Image = was.Image }),

@@ -88,6 +88,10 @@ type Session struct {
 	Secret map[string]string `json:"-"`
 	Sealed map[string]string `json:"sealed_env,omitempty"`
 
+	// DependsOn are the names of blocks whose sessions are brought up before this
+	// one, and taken down after it.
+	DependsOn []string `json:"depends_on,omitempty"`
+
 	// PreventDestroy is remembered, so that it holds after the block is gone.
 	PreventDestroy bool `json:"prevent_destroy,omitempty"`
 	// Trigger is a digest of the values whose change replaces the session; "" for

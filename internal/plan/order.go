@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// ranks tell of each block how many others have to be there before it, one
+// behind the other. What depends on itself, which no configuration may, is taken
+// for depending on nothing.
+func ranks(sessions []resource.Session) map[string]int {
+	needs := map[string][]string{}
+	for _, s := range sessions {
+		needs[s.Address.Name] = s.DependsOn // the same for all of a block, but while it is being changed
+	}
+	rank := map[string]int{}
+	var of func(name string) int
+	of = func(name string) int {
+		if r, known := rank[name]; known {
+			return r
+		}
+		rank[name] = 0
+		highest := 0
+		for _, need := range needs[name] {
+			highest = max(highest, of(need)+1)
+		}
+		rank[name] = highest
+		return highest
+	}
+	for name := range needs {
+		of(name)
+	}
+	return rank
+}
+
+// comingUp orders changes so that each session follows those that it depends on.
+func comingUp(changes []diff.SessionChange) []diff.SessionChange {
+	var all []resource.Session
+	for _, c := range changes {
+		if c.After != nil {
+			all = append(all, *c.After)
+		}
+	}
+	rank := ranks(all)
+	return sortedBy(changes, func(c diff.SessionChange) int { return rank[c.Address.Name] })
+}
+
+// goingDown orders changes so that each session follows those that depend on it.
+func goingDown(changes []diff.SessionChange) []diff.SessionChange {
+	var all []resource.Session
+	for _, c := range changes {
+		if c.Before != nil {
+			all = append(all, c.Before.Session)
+		}
+	}
+	rank := ranks(all)
+	return sortedBy(changes, func(c diff.SessionChange) int { return -rank[c.Address.Name] })
+}
+
+func sortedBy(changes []diff.SessionChange, key func(diff.SessionChange) int) []diff.SessionChange {
+	return slices.SortedStableFunc(slices.Values(changes), func(a, b diff.SessionChange) int { return cmp.Compare(key(a), key(b)) })
+}

@@ -118,7 +118,7 @@ func (f *finder) slice(lineage string) (*Import, error) {
 	page, inHand := f.live.Held(made.Host, made.GPU)
 	for _, o := range page.Others(lineage) {
 		if slices.ContainsFunc(o.Slices, func(s resource.LiveSlice) bool { return s.UUID == made.UUID || s.UUID == "" && s.Start == made.Start }) {
-			return nil, fmt.Errorf("the slice %s belongs to another project, with its state in %s: take it out there first, cosplay --state %s state rm, or destroy it there", made.UUID, o.State, o.State)
+			return nil, fmt.Errorf("the slice %s belongs to another project, with lineage %s%s", made.UUID, o.Lineage, f.whereabouts(o.Lineage))
 		}
 	}
 	if err := f.mayHave(made); err != nil {
@@ -299,11 +299,11 @@ func (f *finder) whereabouts(lineage string) string {
 		switch {
 		case h.Lineage != lineage:
 		case at(h, f.Store.Path):
-			return ": that of a state which was here before. cosplay state rebuild --lineage makes it anew, cosplay reset --holder takes it away"
+			return fmt.Sprintf(": that of a state which was here before. cosplay reset --holder %s takes away what it left", lineage[:min(8, len(lineage))])
 		case isGone(h):
 			return fmt.Sprintf(", whose state %s is gone: cosplay reset --holder %s takes away what it left", h.State, lineage[:min(8, len(lineage))])
 		default:
-			return fmt.Sprintf(", whose state is %s: take it out there first", h.State)
+			return fmt.Sprintf(", whose state is %s: destroy it there first", h.State)
 		}
 	}
 	return ": its own state alone can give it away"

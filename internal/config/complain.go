@@ -42,10 +42,22 @@ func (l *loader) wrong(v value, summary, detail string, args ...any) {
 	})
 }
 
+// inOrder mends the place of what the file ends in the middle of: the HCL library
+// gives it no end.
+func inOrder(r *hcl.Range) *hcl.Range {
+	if r == nil || r.End.Byte >= r.Start.Byte {
+		return r
+	}
+	mended := *r
+	mended.End = mended.Start
+	return &mended
+}
+
 // report adds a diagnostic, of ours or of the HCL library, unless its place
 // has been complained about enough.
 func (l *loader) report(d *hcl.Diagnostic) {
 	d = l.inOurWords(d)
+	d.Subject, d.Context = inOrder(d.Subject), inOrder(d.Context)
 	told := l.told[*d.Subject]
 	same := func(other *hcl.Diagnostic) bool { return other.Summary == d.Summary && other.Detail == d.Detail }
 	if len(told) == maxAtOnePlace || slices.ContainsFunc(told, same) {

@@ -209,7 +209,7 @@ func (inv *invocation) openWith(o project.Options) (*project.Project, map[string
 // refuse tells diagnostics that hold an error and ends the command.
 func (inv *invocation) refuse(diags hcl.Diagnostics, files map[string]*hcl.File) error {
 	if inv.json {
-		if err := render.DiagnosticsJSON(inv.Out, diags); err != nil {
+		if err := render.DiagnosticsJSON(inv.Out, diags, files); err != nil {
 			return err
 		}
 	} else {

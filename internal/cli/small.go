@@ -51,7 +51,7 @@ func (inv *invocation) validate() *cobra.Command {
 			}
 			defer p.Close()
 			if inv.json {
-				return render.DiagnosticsJSON(inv.Out, diags)
+				return render.DiagnosticsJSON(inv.Out, diags, files)
 			}
 			render.Diagnostics(inv.Err, inv.style(inv.Err), diags, files)
 			fmt.Fprintf(inv.Out, "%s is valid: %s on %s.\n", capital(inv.configName(files)),

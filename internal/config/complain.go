@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,15 +75,34 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	case unknown:
 		name := call.CalledFunctionName()
 		d.Summary = fmt.Sprintf("unknown function %q", name)
-		d.Detail = "There is no function of that name; those that there are have the names and do the work that they have in Terraform."
+		d.Detail = "There is no function of that name; those that there are have the names and do the work that they have in Terraform. Write one of these."
 		if suggestion := didYouMean(name, sortedKeys(l.functions)); suggestion != "" {
 			d.Detail = "There is no function of that name." + suggestion
 		}
 	case d.Summary == unsupportedAttribute:
-		d.Detail += attributesThere(d)
+		d.Detail += cmp.Or(attributesThere(d), " Leave out what is behind the dot.")
 	}
+	d.Detail += nextSteps[d.Summary]
 	d.Summary = lower(d.Summary)
 	return d
+}
+
+// nextSteps are what to do about those mistakes that the HCL library tells without
+// saying so, by its summaries. Each starts with a space.
+var nextSteps = map[string]string{
+	"Duplicate argument":             " Remove one of the two.",
+	"Duplicate attribute definition": " Remove one of the two.",
+	"Error in function call":         " Change what it is given.",
+	"Incorrect JSON value type":      " Write braces with attributes in them: { ... }",
+	"Invalid expression":             " Write a value here, like \"text\" or 7.",
+	"Invalid function argument":      " Give it one of the kind that it wants.",
+	"Invalid index":                  " Name one that is there; length(...) and keys(...) tell which are.",
+	"Invalid operand":                " Write a value of that kind; tonumber(...) and tostring(...) convert.",
+	"Missing block label":            " Write the name as a property: { \"lab\": { ... } }",
+	"Not enough function arguments":  " Add what is missing.",
+	"Too many function arguments":    " Remove what is too much.",
+	"Trailing comma in object":       " Remove it.",
+	"Unclosed configuration block":   " Add the closing brace.",
 }
 
 // unsupportedAttribute is a summary of the HCL library's whose detail leaves out
@@ -121,7 +141,7 @@ func attributesThere(d *hcl.Diagnostic) string {
 			return ""
 		}
 		names := sortedKeys(at.Type().AttributeTypes())
-		return fmt.Sprintf(" It has %s.%s", and(names), didYouMean(wanted.Name, names))
+		return fmt.Sprintf(" Write one of %s.%s", and(names), didYouMean(wanted.Name, names))
 	}
 	return ""
 }

@@ -17,6 +17,7 @@ import (
 
 	"cosplay/catalog"
 	"cosplay/internal/config"
+	"cosplay/internal/render"
 	"cosplay/internal/resource"
 )
 
@@ -95,10 +96,23 @@ func TestWrongConfigurations(t *testing.T) {
 				t.Error("a wrong configuration still gave hosts or sessions")
 			}
 			checkComplete(t, diags, sources)
+			for _, d := range diags {
+				if !nextStep.MatchString(d.Detail) {
+					t.Errorf("%q does not say what to do: %s", d.Summary, d.Detail)
+				}
+			}
 			golden(t, filepath.Join("testdata/wrong", nameOf(path)+".golden"), describe(t, intent.Files, diags))
+			var data bytes.Buffer
+			if err := render.DiagnosticsJSON(&data, diags, intent.Files); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata/wrong", nameOf(path)+".golden.json"), data.Bytes())
 		})
 	}
 }
+
+// nextStep is how people are told what to do: to do something, or by an example.
+var nextStep = regexp.MustCompile(`\b(Add|Break|Change|Choose|Copy|Count|Declare|Did you mean|Get|Give|Keep|Leave|Make|Name|Put|Remove|Rename|Say|Try|Write|like|write)\b|Behind it goes|It needs|can be used in env|alone means|has one slice`)
 
 // nameOf is what a case is called: its file without what tells the syntax.
 func nameOf(path string) string {
@@ -129,6 +143,8 @@ func checkComplete(t *testing.T, diags hcl.Diagnostics, files map[string][]byte)
 			t.Errorf("%q points outside of its file: %s", d.Summary, d.Subject)
 		case d.Summary == "" || strings.TrimSpace(d.Detail) == "":
 			t.Errorf("a diagnostic at %s lacks its summary %q or its detail %q", d.Subject, d.Summary, d.Detail)
+		case d.Subject.Empty() && d.Subject.Start.Byte < len(src) && src[d.Subject.Start.Byte] != '\n' && src[d.Subject.Start.Byte] != '\r':
+			t.Errorf("%q at %s points at no word", d.Summary, d.Subject)
 		case strings.Contains(d.Summary+d.Detail, "%!"):
 			t.Errorf("a diagnostic at %s is badly formatted: %s: %s", d.Subject, d.Summary, d.Detail)
 		}

@@ -137,7 +137,7 @@ func (l *loader) ignorable(a attribute, e hcl.Expression) (string, bool) {
 	if slices.Contains(known, path) || names[0] == "env" && len(names) == 2 && names[1] != "" {
 		return path, true
 	}
-	l.complain(e.Range(), a.whole, fmt.Sprintf("a session has no attribute %q that could be ignored", path), "It has %s.%s", and(known), didYouMean(path, known))
+	l.complain(e.Range(), a.whole, fmt.Sprintf("a session has no attribute %q that could be ignored", path), "Write one of %s.%s", and(known), didYouMean(path, known))
 	return "", false
 }
 

@@ -156,7 +156,7 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 			"A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".", or(l.namesInReach(r)), name)
 	default:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full),
-			"There are %s.%s", and(l.namesInReach(r)), didYouMean(full, l.namesInReach(r)))
+			"Write one of %s.%s", and(l.namesInReach(r)), didYouMean(full, l.namesInReach(r)))
 	}
 }
 

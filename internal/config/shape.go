@@ -144,8 +144,11 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 			"Write it with an equals sign: %s = ...", name)
 	default:
 		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
-		l.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name),
-			"%s%s", schema.describe(), didYouMean(name, candidates))
+		next := didYouMean(name, candidates)
+		if next == "" {
+			next = " Remove it, or write one of these."
+		}
+		l.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name), "%s%s", schema.describe(), next)
 	}
 }
 

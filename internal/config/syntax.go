@@ -165,6 +165,7 @@ func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 	for _, d := range diags {
 		if d.Summary == attributeRedefined {
 			d.Summary = fmt.Sprintf("%q is there twice", d.Subject.SliceBytes(src))
+			d.Detail += " Remove one of the two."
 			l.report(d)
 			continue
 		}

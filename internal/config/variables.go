@@ -83,7 +83,7 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 	case "type":
 		constraint, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.expr)
 		for _, d := range diags {
-			d.Detail += " Types are string, number, bool, list(...), set(...), map(...), object({ ... }), tuple([...]) and any."
+			d.Detail += " Write one of string, number, bool, list(...), set(...), map(...), object({ ... }), tuple([...]) and any."
 			l.report(d)
 		}
 		v.constraint, v.defaults = constraint, defaults
@@ -118,7 +118,7 @@ func constant[T any](l *loader, a *attribute, read func(value) (T, bool)) (T, bo
 func (l *loader) fixed(a *attribute) (value, bool) {
 	if mentions := a.expr.Variables(); len(mentions) > 0 {
 		l.complain(mentions[0].SourceRange(), a.whole, fmt.Sprintf("%q cannot depend on anything", a.path),
-			"It has to be known before anything else, so only the value itself can stand here.")
+			"It has to be known before anything else. Write the value itself.")
 		return value{}, false
 	}
 	return l.evaluate(*a, l.base)
@@ -229,7 +229,7 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 	case err != nil:
 		l.show(v, last)
 		l.complain(l.subject(v, last.at), l.subject(v, last.at), fmt.Sprintf("variable %q cannot have this value", v.name),
-			"%s. It comes from %s, and has to be %s.", v.explain(err), last.from, typeexpr.TypeString(v.constraint))
+			"%s. Give it another than that of %s, one of the type %s.", v.explain(err), last.from, typeexpr.TypeString(v.constraint))
 		return cty.DynamicVal, false
 	case fitting.IsNull() && !v.nullable && v.standard != nil:
 		return *v.standard, true
@@ -279,7 +279,7 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 		at, from = l.subject(v, last.at), last.from
 	}
 	l.complain(at, at, fmt.Sprintf("variable %q cannot have this value", v.name),
-		"%s\nIt comes from %s; the rule is at %s line %d.", sentenceOf(message), from, r.header.Filename, r.header.Start.Line)
+		"%s\nGive it another value than that of %s; the rule is at %s line %d.", sentenceOf(message), from, r.header.Filename, r.header.Start.Line)
 	return false
 }
 

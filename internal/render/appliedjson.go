@@ -84,7 +84,7 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 		Outputs     []outputJSON     `json:"outputs"`
 		Diagnostics []diagnosticJSON `json:"diagnostics"` // checks that failed
 	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), endedOf(v), failures, notTried,
-		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem, verified, outputsJSON(v.Outputs), diagnosticsJSON(v.Checks)})
+		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem, verified, outputsJSON(v.Outputs), diagnosticsJSON(v.Checks, v.Files)})
 }
 
 // achievedJSON is a tally of what was done.

@@ -20,7 +20,7 @@ import (
 func twins() map[string]func(io.Writer) error {
 	drifted := one().applied().lose("worker-3", true).foreign(0, 0, "1g.18gb", 7)
 	w := mixed()
-	diags, _ := mistakes()
+	diags, sources := mistakes()
 	view := FitView{Target: targetOf("3090"), Model: modelOf("h200"), Options: resource.DefaultFit()}
 	view.Candidates = fit.Candidates(view.Model, view.Target, view.Options)
 	empty := (&world{}).host("lab", "l40s")
@@ -38,8 +38,8 @@ func twins() map[string]func(io.Writer) error {
 		"drift":          func(o io.Writer) error { return DriftJSON(o, drifted.view()) },
 		"drift-none":     func(o io.Writer) error { return DriftJSON(o, empty.view()) },
 		"applied":        func(o io.Writer) error { return AppliedJSON(o, AppliedView{Plan: w.plan(), Took: time.Second}) },
-		"diagnostics":    func(o io.Writer) error { return DiagnosticsJSON(o, diags) },
-		"no-diagnostics": func(o io.Writer) error { return DiagnosticsJSON(o, nil) },
+		"diagnostics":    func(o io.Writer) error { return DiagnosticsJSON(o, diags, sources) },
+		"no-diagnostics": func(o io.Writer) error { return DiagnosticsJSON(o, nil, nil) },
 		"status":         func(o io.Writer) error { return StatusJSON(o, drifted.status()) },
 		"status-empty":   func(o io.Writer) error { return StatusJSON(o, StatusView{}) },
 		"sessions":       func(o io.Writer) error { return SessionsJSON(o, drifted.status()) },

@@ -58,7 +58,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(v.Plan),
 		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),
-		Warnings: diagnosticsJSON(v.Warnings), Notes: list(v.Notes),
+		Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: list(v.Notes),
 	})
 }
 

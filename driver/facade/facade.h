@@ -41,4 +41,7 @@ static inline int can_tell(nvmlReturn_t answer)
         return NVML_SUCCESS;                            \
     }
 
+/* memory.c: the processes that count, at most USAGE_SLOTS. Not supported where none counts. */
+nvmlReturn_t processes_of_session(const struct figures *target, nvmlProcessInfo_t *list, unsigned *count);
+
 #endif

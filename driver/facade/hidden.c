@@ -129,23 +129,3 @@ REFUSED(nvmlDeviceWorkloadPowerProfileClearRequestedProfiles)
 REFUSED(nvmlDeviceModifyDrainState)
 REFUSED(nvmlDeviceRemoveGpu)
 REFUSED(nvmlDeviceRemoveGpu_v2)
-
-/*
- * nvidia-smi takes functions without a name from the driver, process lists among
- * them, that would tell the truth past us. Its table is handed out empty: the
- * first word is its size in bytes, and nvidia-smi then uses the named functions.
- * Tables that others ask for are passed through.
- */
-__attribute__((visibility("default"))) int nvmlInternalGetExportTable(const void **table, const void *id);
-
-int nvmlInternalGetExportTable(const void **table, const void *id)
-{
-    static const unsigned char of_nvidia_smi[16] = {0xC4, 0xFE, 0x3E, 0x6C, 0xC9, 0x8F, 0x6C, 0x4E,
-                                                    0xA3, 0x27, 0xEE, 0x69, 0x6E, 0x12, 0xF7, 0xC4};
-    static const uint64_t empty = sizeof empty;
-    DISGUISE(nvmlInternalGetExportTable, table, id);
-    int answer = DRIVER(nvmlInternalGetExportTable)(table, id);
-    if (answer == 0 && id && memcmp(id, of_nvidia_smi, sizeof of_nvidia_smi) == 0)
-        *table = &empty;
-    return answer;
-}

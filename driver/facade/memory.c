@@ -150,6 +150,16 @@ static unsigned list_counted(const struct figures *target, nvmlDevice_t slice, c
     return n;
 }
 
+nvmlReturn_t processes_of_session(const struct figures *target, nvmlProcessInfo_t *list, unsigned *count)
+{
+    nvmlDevice_t slice;
+    const struct usage *usage = counted();
+    nvmlReturn_t answer = usage ? find_slice(target, &slice) : NVML_ERROR_NOT_SUPPORTED;
+    if (answer == NVML_SUCCESS)
+        *count = list_counted(target, slice, usage, list);
+    return answer;
+}
+
 static void put_v1(nvmlProcessInfo_v1_t *to, nvmlProcessInfo_t from)
 {
     *to = (nvmlProcessInfo_v1_t){from.pid, from.usedGpuMemory};

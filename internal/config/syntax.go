@@ -48,7 +48,7 @@ type nativeBody struct {
 func (b nativeBody) read(*loader, *Block) ([]written, []block) {
 	attributes := make([]written, 0, len(b.Attributes))
 	for _, a := range b.Attributes {
-		if unread := a.Expr.Range().Empty(); a.SrcRange.End.Byte <= b.sound && !unread {
+		if r := a.Expr.Range(); a.SrcRange.End.Byte <= b.sound && r.Start.Byte < r.End.Byte {
 			attributes = append(attributes, written{name: a.Name, at: a.NameRange, whole: a.SrcRange, expr: a.Expr})
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // for each new address which one it was. A move to an address that is taken is
 // warned of, and not made.
 func Moved(intent *config.Intent, prior resource.Prior) (next resource.Prior, moved map[resource.Address]resource.Address, diags hcl.Diagnostics) {
-	m := mover{intent: intent, prior: prior, to: map[resource.Address]resource.Address{}, by: map[resource.Address]config.Move{}, wanted: map[resource.Address]bool{}}
+	m := mover{intent: intent, prior: prior, to: map[resource.Address]resource.Address{}, by: map[resource.Address]config.Move{}, hops: map[resource.Address]int{}, wanted: map[resource.Address]bool{}}
 	for _, s := range intent.Sessions {
 		m.wanted[s.Address] = true
 	}
@@ -44,6 +44,7 @@ type mover struct {
 	wanted map[resource.Address]bool             // the configuration's
 	to     map[resource.Address]resource.Address // by the address in the state
 	by     map[resource.Address]config.Move      // the block that moves it, by the address in the state
+	hops   map[resource.Address]int              // how many blocks did
 	diags  hcl.Diagnostics
 }
 
@@ -60,6 +61,7 @@ func (m *mover) destination(a resource.Address) resource.Address {
 		}
 		move := m.intent.Moves[i]
 		m.by[a] = move
+		m.hops[a]++
 		if key := at.Key; move.From.Block {
 			at = resource.Address{Name: move.To.Address.Name, Key: key}
 		} else {
@@ -89,8 +91,8 @@ func (m *mover) implied(a resource.Address) resource.Address {
 	return other
 }
 
-// settle takes back one move to an address that another session has or gets; it
-// fails when there is none.
+// settle takes back one move to an address that another session has or gets, by
+// fewer moves; it fails when there is none.
 func (m *mover) settle() bool {
 	has := map[resource.Address]resource.Address{}
 	for _, s := range m.prior.Sessions {
@@ -98,7 +100,8 @@ func (m *mover) settle() bool {
 			has[s.Address] = s.Address
 		}
 	}
-	for _, s := range m.prior.Sessions {
+	nearest := slices.SortedStableFunc(slices.Values(m.prior.Sessions), func(a, b resource.PriorSession) int { return m.hops[a.Address] - m.hops[b.Address] })
+	for _, s := range nearest {
 		to := m.to[s.Address]
 		other, taken := has[to]
 		has[to] = s.Address

@@ -14,9 +14,8 @@ import (
 // laterCommands and laterFlags have their place in cosplay and are not there
 // yet: they are refused by name instead of as unknown.
 var (
-	laterCommands = []string{"output", "run", "watch", "console",
-		"top", "cp", "host"}
-	laterFlags = []string{"log-level"}
+	laterCommands = []string{"run", "watch", "top", "cp", "host"}
+	laterFlags    = []string{"log-level"}
 )
 
 // later is a command that is not there yet.

@@ -2,11 +2,14 @@ package render
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"cosplay/internal/config"
@@ -24,18 +27,23 @@ func Outputs(w io.Writer, s Style, all []config.Output) {
 	p.gap()
 	p.flow(0, 2, inked(strong, "Outputs:"))
 	p.gap()
+	p.outputs(2, all)
+	p.flush(w)
+}
+
+// outputs lists them, with their values beside each other.
+func (p *page) outputs(indent int, all []config.Output) {
 	wide := 0
 	for _, o := range all {
 		wide = max(wide, columns(o.Name))
 	}
 	for _, o := range all {
 		lines := strings.Split(OutputText(o), "\n")
-		p.print(2, text(o.Name+strings.Repeat(" ", wide-columns(o.Name))+" = "+lines[0]))
+		p.print(indent, text(o.Name+strings.Repeat(" ", wide-columns(o.Name))+" = "+lines[0]))
 		for _, more := range lines[1:] {
-			p.print(2, text(more))
+			p.print(indent, text(more))
 		}
 	}
-	p.flush(w)
 }
 
 // OutputText is an output's value as it would be written in a configuration.
@@ -74,4 +82,45 @@ func typeAndValue(v cty.Value) (kind, value json.RawMessage) {
 	kind, _ = ctyjson.MarshalType(v.Type())
 	value, _ = ctyjson.Marshal(v, v.Type())
 	return kind, value
+}
+
+// OutputList shows outputs, and nothing else.
+func OutputList(w io.Writer, s Style, all []config.Output) {
+	p := newPage(s)
+	p.outputs(0, all)
+	p.flush(w)
+}
+
+// OutputsJSON writes outputs as data, by name.
+func OutputsJSON(w io.Writer, all []config.Output) error {
+	return writeJSON(w, struct {
+		FormatVersion int          `json:"format_version"`
+		Outputs       []outputJSON `json:"outputs"`
+	}{formatVersion, outputsJSON(all)})
+}
+
+// OutputJSON writes one value alone; one that is not to be shown, or not known,
+// is null.
+func OutputJSON(w io.Writer, o config.Output) error {
+	value := json.RawMessage("null")
+	if !o.Sensitive && o.Value.IsWhollyKnown() {
+		_, value = typeAndValue(o.Value)
+	}
+	return writeJSON(w, value)
+}
+
+// RawText is a text, number or truth value as a shell takes it. The error says
+// what else it is.
+func RawText(v cty.Value) (string, error) {
+	if v.IsKnown() && v.IsNull() {
+		return "", errors.New("null")
+	}
+	if !v.IsWhollyKnown() || !v.Type().IsPrimitiveType() {
+		return "", fmt.Errorf("a %s", v.Type().FriendlyName())
+	}
+	text, err := convert.Convert(v, cty.String)
+	if err != nil {
+		return "", err
+	}
+	return text.AsString(), nil
 }

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"cosplay/internal/config"
+	"cosplay/internal/project"
+	"cosplay/internal/render"
+	"cosplay/internal/resource"
+)
+
+func (inv *invocation) output() *cobra.Command {
+	var raw bool
+	cmd := &cobra.Command{
+		Use:   "output [NAME]",
+		Short: "Show the outputs as the last apply left them",
+		Long: `Show the values of output blocks as the last apply left them in the state; or one of them. A sensitive one is shown only by its name: its value is not in the state, and worked out anew.
+
+With a name, --json writes the value alone, and --raw a text as it is, for scripts.`,
+		Args: wants(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if raw && len(args) == 0 {
+				return errors.New("--raw is for one value; name the output")
+			}
+			if raw && inv.json {
+				return errors.New("--json and --raw are two forms of the same; leave one of them out")
+			}
+			return inv.runOutput(strings.Join(args, ""), raw)
+		},
+	}
+	cmd.Flags().BoolVar(&raw, "raw", false, "write the text as it is, without quotes or a line end")
+	return cmd
+}
+
+func (inv *invocation) runOutput(name string, raw bool) error {
+	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, HostsOnly: name == ""})
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	prior, _, err := p.Remembered()
+	if err != nil {
+		return err
+	}
+	all, err := remembered(prior.Outputs)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		return inv.tellOutputs(all)
+	}
+	one, err := outputNamed(p, prior, all, name)
+	switch {
+	case err != nil:
+		return err
+	case raw:
+		return inv.tellRaw(one)
+	case inv.json:
+		return render.OutputJSON(inv.Out, one)
+	}
+	fmt.Fprintln(inv.Out, render.OutputText(one))
+	return nil
+}
+
+func (inv *invocation) tellOutputs(all []config.Output) error {
+	if inv.json {
+		return render.OutputsJSON(inv.Out, all)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(inv.Err, "The state has no outputs. An output block and cosplay apply make one.")
+		return nil
+	}
+	render.OutputList(inv.Out, inv.style(inv.Out), all)
+	return nil
+}
+
+// tellRaw writes what a shell can take: a text, a number, true or false.
+func (inv *invocation) tellRaw(one config.Output) error {
+	text, err := render.RawText(one.Value)
+	if err != nil {
+		return fmt.Errorf("output %s is %w; --json writes any value", one.Name, err)
+	}
+	fmt.Fprint(inv.Out, text)
+	return nil
+}
+
+// remembered reads outputs as the state has them; of a sensitive one it has no
+// value.
+func remembered(noted []resource.Output) ([]config.Output, error) {
+	all := make([]config.Output, 0, len(noted))
+	for _, o := range noted {
+		one := config.Output{Name: o.Name, Sensitive: o.Sensitive, Value: cty.DynamicVal}
+		if !o.Sensitive {
+			var err error
+			if one.Value, err = ctyjson.Unmarshal(o.Value, cty.DynamicPseudoType); err != nil {
+				return nil, fmt.Errorf("output %s in the state cannot be read: %w; cosplay apply writes it anew", o.Name, err)
+			}
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// outputNamed finds one output. Who names a sensitive one wants to see it.
+func outputNamed(p *project.Project, prior resource.Prior, all []config.Output, name string) (config.Output, error) {
+	i := slices.IndexFunc(all, func(o config.Output) bool { return o.Name == name })
+	if i < 0 {
+		var names []string
+		for _, o := range all {
+			names = append(names, o.Name)
+		}
+		if len(names) == 0 {
+			return config.Output{}, fmt.Errorf("the state has no output %q, nor any other; an output block and cosplay apply make one", name)
+		}
+		return config.Output{}, fmt.Errorf("the state has no output %q; it has %s", name, strings.Join(names, ", "))
+	}
+	if !all[i].Sensitive {
+		return all[i], nil
+	}
+	now, diags := p.Outputs(prior, resource.Live{})
+	j := slices.IndexFunc(now, func(o config.Output) bool { return o.Name == name })
+	if diags.HasErrors() || j < 0 || !now[j].Value.IsWhollyKnown() {
+		return config.Output{}, fmt.Errorf("output %s is sensitive, so the state does not have its value, and the configuration does not tell it any more; run cosplay apply", name)
+	}
+	now[j].Sensitive = false
+	return now[j], nil
+}

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/config"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
@@ -77,11 +79,15 @@ func fleetGraph(p *project.Project, prior resource.Prior) render.Graph {
 		g.Need(gpu, host, "")
 	}
 	for _, s := range p.Intent.Sessions {
-		for _, t := range s.Lifecycle.Triggers {
-			for _, of := range p.Intent.Sessions {
-				if t.Of.Covers(of.Address) {
-					g.Need(s.Address.String(), of.Address.String(), "replace_triggered_by")
-				}
+		if len(s.DependsOn)+len(s.Lifecycle.Triggers) == 0 {
+			continue
+		}
+		for _, of := range p.Intent.Sessions {
+			if slices.Contains(s.DependsOn, of.Address.Name) {
+				g.Need(s.Address.String(), of.Address.String(), "depends_on")
+			}
+			if slices.ContainsFunc(s.Lifecycle.Triggers, func(t config.Trigger) bool { return t.Of.Covers(of.Address) }) {
+				g.Need(s.Address.String(), of.Address.String(), "replace_triggered_by")
 			}
 		}
 	}

@@ -196,6 +196,12 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	if err != nil {
 		return resolve.Scope{}, err
 	}
+	needs := p.needs(prior)
+	if aim.Goal == NothingLeft { // what goes takes along what depends on it
+		needs = turned(needs)
+	}
+	follow(targeted, all, needs)
+	follow(excluded, all, turned(needs))
 	scope := resolve.Scope{Left: map[resource.Address]bool{}, Fresh: map[resource.Address]string{}}
 	for _, a := range all {
 		if len(aim.Target) > 0 && !targeted[a] || excluded[a] {
@@ -212,6 +218,53 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 		scope.Fresh[a] = "asked for with --replace"
 	}
 	return scope, nil
+}
+
+// needs are the blocks that each block's sessions depend on.
+func (p *Project) needs(prior resource.Prior) map[string][]string {
+	needs := map[string][]string{}
+	for _, s := range prior.Sessions {
+		needs[s.Address.Name] = s.DependsOn
+	}
+	for _, s := range p.Intent.Sessions {
+		needs[s.Address.Name] = s.DependsOn
+	}
+	return needs
+}
+
+// turned is a relation seen from its other end.
+func turned(needs map[string][]string) map[string][]string {
+	by := map[string][]string{}
+	for from, all := range needs {
+		for _, to := range all {
+			by[to] = append(by[to], from)
+		}
+	}
+	return by
+}
+
+// follow adds to sessions those of the blocks that theirs lead to.
+func follow(picked map[resource.Address]bool, all []resource.Address, to map[string][]string) {
+	var names []string
+	for a := range picked {
+		names = append(names, a.Name)
+	}
+	seen := map[string]bool{}
+	for len(names) > 0 {
+		next := to[names[0]]
+		names = names[1:]
+		for _, name := range next {
+			if !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	for _, a := range all {
+		if seen[a.Name] {
+			picked[a] = true
+		}
+	}
 }
 
 // meant are the sessions that a flag's values name.

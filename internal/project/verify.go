@@ -51,7 +51,7 @@ func WithBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
 			}
 			address := v.Session.Address
 			drift = append(drift, diff.Drift{Class: diff.DisguiseBroken, Host: v.Session.Slice.Host, GPU: v.Session.Slice.GPU, Session: &address,
-				Thing: fmt.Sprintf("%s by %s", r.Check, r.Way), From: r.Expected, To: r.Found, Cause: r.Hint})
+				Thing: fmt.Sprintf("%s by %s", r.Check, r.Way), From: r.Expected, To: r.Found, Cause: "cosplay verify says what to do"})
 		}
 	}
 	return drift

@@ -37,11 +37,9 @@ var environmentChecks = []check[Inside]{
 	{name: "environment", class: Environment, expected: variables, found: foundVariables,
 		hint: "something in the image or in the user's shell files sets them; cosplay apply puts the session's own right where its files were changed"},
 	{name: "identity", class: Environment, applies: func(w Wanted) bool { return w.User != nil },
-		expected: func(w Wanted) string {
-			return fmt.Sprintf("%s, uid %d, gid %d, HOME as in the account", w.User.Name, w.User.UID, w.User.GID)
-		},
-		found: foundIdentity,
-		hint:  "an account was changed in the container; to make it anew: docker rm -f its container, then cosplay apply"},
+		expected: func(w Wanted) string { return identityWords(w, w.User.Name, w.User.UID, w.User.GID) },
+		found:    foundIdentity,
+		hint:     "an account was changed in the container; to make it anew: docker rm -f its container, then cosplay apply"},
 }
 
 func variables(w Wanted) string {
@@ -81,15 +79,28 @@ func foundVariables(w Wanted, in Inside) answer {
 	return found(variables(w))
 }
 
-func foundIdentity(_ Wanted, in Inside) answer {
+// identityWords name the user. Where his home is, is the session's affair in a
+// container alone.
+func identityWords[N int | string](w Wanted, name string, uid, gid N) string {
+	words := fmt.Sprintf("%s, uid %v, gid %v", name, uid, gid)
+	if w.Container {
+		words += ", HOME as in the account"
+	}
+	return words
+}
+
+func foundIdentity(w Wanted, in Inside) answer {
 	told := in.records(askWho)
-	name, _ := told.first("name")
+	name, listed := told.first("name")
+	if !listed && !w.Container {
+		name = w.User.Name // an account of the machine's that /etc/passwd does not list
+	}
 	uid, _ := told.first("uid")
 	gid, _ := told.first("gid")
 	home, _ := told.first("home")
-	words := fmt.Sprintf("%s, uid %s, gid %s, HOME as in the account", name, uid, gid)
+	words := identityWords(w, name, uid, gid)
 	for _, variable := range told["env"] {
-		if value, is := strings.CutPrefix(variable, "HOME="); is && value != home {
+		if value, is := strings.CutPrefix(variable, "HOME="); is && w.Container && value != home {
 			return found(fmt.Sprintf("%s, uid %s, gid %s, HOME %s and %s in the account", name, uid, gid, value, home))
 		}
 	}

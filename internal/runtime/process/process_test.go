@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"cosplay/internal/disguise/verify"
 	"cosplay/internal/resource"
 )
 
@@ -279,5 +280,50 @@ func TestRuns(t *testing.T) {
 	in.Close()
 	if err := c.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAltered: what is damaged is named by the check that it belongs to; also the
+// driver's own files, which no glance looks at.
+func TestAltered(t *testing.T) {
+	r, s := worker(t)
+	made := prepare(t, r, s)
+	session := resource.PriorSession{Session: s}
+	altered := func() map[string]string {
+		t.Helper()
+		all, err := r.Altered(context.Background(), session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if all := altered(); len(all) != 0 {
+		t.Errorf("at first %v", all)
+	}
+	for path, check := range map[string]string{
+		filepath.Join(made.ID, "figures"): verify.FiguresCheck, filepath.Join(made.ID, "usage"): verify.UsageCheck,
+		filepath.Join(made.ID, "real", "libcuda.so.1"): verify.FacadesCheck, r.Library: verify.DriverCheck,
+	} {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if all := altered(); len(all) != 1 || !strings.Contains(all[check], filepath.Base(path)+" is gone") {
+			t.Errorf("without %s: %v", path, all)
+		}
+		if check == verify.DriverCheck {
+			if err := os.WriteFile(path, []byte("updated"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if all := altered(); !strings.Contains(all[check], path+" was changed") || list(t, r)[0].Damaged != "" {
+				t.Errorf("with another driver: %v, %q", all, list(t, r)[0].Damaged)
+			}
+		}
+		prepare(t, r, s)
+	}
+	if err := os.Remove(filepath.Join(made.ID, "seal")); err != nil {
+		t.Fatal(err)
+	}
+	if all := altered(); len(all) != 3 || !strings.Contains(all[verify.DriverCheck], "nobody knows") {
+		t.Errorf("without a seal: %v", all)
 	}
 }

@@ -313,3 +313,42 @@ func TestLastUse(t *testing.T) {
 		}
 	}
 }
+
+// What was only tried leaves no trace: the peak and the refusals are as before.
+// A program that has memory now counts all the same.
+func TestRestoreUsage(t *testing.T) {
+	program := compiled(t, "holder")
+	m := newMachine(t, "h200")
+	slice, _ := m.slice(t, 0, "1g.18gb", 0)
+	s := m.installCUDA(t, "rtx-2060", slice)
+	first := holdOn(t, s.command(program, s.facade()))
+	first.tell("take 1000", "0")
+	first.tell("take 9000", outOfMemory)
+	first.kill()
+	before := s.usage()
+	if before.Peak == 0 || before.Refused != 1 {
+		t.Fatalf("before it is %+v", before)
+	}
+	path := filepath.Join(s.dir, disguise.UsageFile)
+	probed := s.command("../../driver/lib/cosplay-probe")
+	probed.Env = append(probed.Env, "LD_LIBRARY_PATH="+lib(s.dir))
+	out, err := probed.CombinedOutput()
+	if tried := s.usage(); err != nil || tried.Peak <= before.Peak || tried.Refused <= before.Refused {
+		t.Fatalf("the probe left %+v, %v: %q", tried, err, out)
+	}
+	check(t, disguise.RestoreUsage(path, before))
+	if after := s.usage(); after.Peak != before.Peak || after.Refused != before.Refused || after.Overhead != 0 {
+		t.Errorf("it left %+v, want %+v", after, before)
+	}
+	second := holdOn(t, s.command(program, s.facade()))
+	second.tell("take 3000", "0")
+	check(t, disguise.RestoreUsage(path, before))
+	if after := s.usage(); after.Peak < 3000<<20 || after.Total != 3000<<20 {
+		t.Errorf("with a program that has memory it is %+v", after)
+	}
+	second.kill()
+	check(t, os.Truncate(path, 100))
+	if err := disguise.RestoreUsage(path, before); err == nil {
+		t.Error("a damaged file is restored")
+	}
+}

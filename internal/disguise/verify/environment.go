@@ -18,7 +18,7 @@ func enter(w Wanted, in Inside) Result {
 			if in.Barred != "" {
 				return found(in.Barred)
 			}
-			if _, told := in.records(askWho).first("uid"); !told {
+			if _, told := in.who().first("uid"); !told {
 				return found(in.Answers[askWho].ended())
 			}
 			return found(expected)
@@ -31,7 +31,8 @@ func enter(w Wanted, in Inside) Result {
 	return c.run(w, in, in.Way)
 }
 
-func (in Inside) records(question string) records { return parse(in.Answers[question].Text) }
+// who is what the program said that tells of user and environment.
+func (in Inside) who() records { return parse(in.Answers[askWho].Text) }
 
 var environmentChecks = []check[Inside]{
 	{name: "environment", class: Environment, expected: variables, found: foundVariables,
@@ -48,7 +49,7 @@ func variables(w Wanted) string {
 
 func foundVariables(w Wanted, in Inside) answer {
 	has := map[string]string{}
-	for _, variable := range in.records(askWho)["env"] {
+	for _, variable := range in.who()["env"] {
 		name, value, _ := strings.Cut(variable, "=")
 		has[name] = value
 	}
@@ -90,7 +91,7 @@ func identityWords[N int | string](w Wanted, name string, uid, gid N) string {
 }
 
 func foundIdentity(w Wanted, in Inside) answer {
-	told := in.records(askWho)
+	told := in.who()
 	name, listed := told.first("name")
 	if !listed && !w.Container {
 		name = w.User.Name // an account of the machine's that /etc/passwd does not list

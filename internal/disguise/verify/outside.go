@@ -9,7 +9,7 @@ import (
 var sliceChecks = []check[Inside]{
 	{name: "slice.inside", class: Slice, expected: func(w Wanted) string { return w.Slice },
 		found: func(_ Wanted, in Inside) answer {
-			for _, variable := range in.records(askWho)["env"] {
+			for _, variable := range in.who()["env"] {
 				if len(variable) > len(visible) && variable[:len(visible)] == visible {
 					return found(variable[len(visible):])
 				}

@@ -74,7 +74,7 @@ const (
 )
 
 func granted(keys ...string) func(Wanted, records) (string, bool) {
-	return func(_ Wanted, told records) (string, bool) {
+	return func(w Wanted, told records) (string, bool) {
 		for _, key := range keys {
 			tried, ok := told.numbers(key, 2)
 			switch {
@@ -84,6 +84,8 @@ func granted(keys ...string) func(Wanted, records) (string, bool) {
 				return "no memory is free", true
 			case tried[1] != success:
 				return fmt.Sprintf("just below the cap: %s refused with error %d", inMiB(tried[0]), tried[1]), true
+			case tried[0] > w.memory():
+				return fmt.Sprintf("far above the cap: %s granted", inMiB(tried[0])), true
 			}
 		}
 		return "just below the cap: granted", true
@@ -91,7 +93,7 @@ func granted(keys ...string) func(Wanted, records) (string, bool) {
 }
 
 func refused(key string) func(Wanted, records) (string, bool) {
-	return func(_ Wanted, told records) (string, bool) {
+	return func(w Wanted, told records) (string, bool) {
 		tried, ok := told.numbers(key, 2)
 		switch {
 		case !ok:
@@ -100,6 +102,8 @@ func refused(key string) func(Wanted, records) (string, bool) {
 			return fmt.Sprintf("above the cap: %s granted", inMiB(tried[0])), true
 		case tried[1] != outOfMemory:
 			return fmt.Sprintf("above the cap: error %d", tried[1]), true
+		case tried[0] > w.memory()+w.slack():
+			return fmt.Sprintf("out of memory no sooner than at %s", inMiB(tried[0])), true
 		}
 		return "above the cap: out of memory", true
 	}

@@ -170,6 +170,11 @@ var sabotages = []struct {
 	{"cuda.below", "5812 MiB refused with error 2", func(s *world) { s.probe["one.below"], s.probe["one.books"] = "6094323712 2", s.probe["before.books"] }},
 	{"cuda.above", "5846 MiB granted", put(probes, "one.above", "6129975296 0")},
 	{"cuda.above", "error 999", put(probes, "one.above", "6129975296 999")},
+	{"cuda.above", "out of memory no sooner than at 32726 MiB", put(probes, "one.above", "34315698176 2")},
+	{"cuda.above-two", "out of memory no sooner than at 32726 MiB", put(probes, "two.above", "34315698176 2")},
+	{"cuda.below", "far above the cap: 32692 MiB granted", func(s *world) {
+		s.probe["one.below"], s.probe["one.books"] = "34280046592 0", "6408896512 33554432 33554432 34594619393 0"
+	}},
 	{"cuda.below-two", "2590 MiB refused with error 2", func(s *world) {
 		s.probe["two.below"], s.probe["two.books"] = "2715811840 2", "3693084672 2749366272 2749366272 3378511873 314572801"
 	}},

@@ -2,24 +2,26 @@
 
 static uint64_t cap(const struct figures *target) { return target->memory_mib * MIB; }
 
-/* What is left below the cap. The lock is held. */
+/* What is left below the cap: for certain, where the lock is held. */
 static uint64_t room(const struct figures *target, const struct usage *usage)
 {
-    uint64_t used = usage->total + usage->overhead;
+    uint64_t used = __atomic_load_n(&usage->total, __ATOMIC_RELAXED) + __atomic_load_n(&usage->overhead, __ATOMIC_RELAXED);
     return used < cap(target) ? cap(target) - used : 0;
 }
 
-static void note_peak(struct usage *usage, uint64_t used)
+/* At most what the target has. It takes no lock. */
+static void note_peak(const struct figures *target, struct usage *usage)
 {
-    if (used > usage->peak)
-        usage->peak = used;
+    uint64_t used = cap(target) - room(target, usage);
+    uint64_t peak = __atomic_load_n(&usage->peak, __ATOMIC_RELAXED);
+    while (used > peak && !__atomic_compare_exchange_n(&usage->peak, &peak, used, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
 }
 
 static void count(struct process *me, uint64_t bytes)
 {
     me->slot->bytes += bytes;
     me->usage->total += bytes;
-    note_peak(me->usage, me->usage->total + me->usage->overhead);
 }
 
 /* The first time, the process has its context already, and nobody has looked yet at what that takes. */
@@ -50,6 +52,7 @@ uint64_t take_what_fits(const struct figures *target, uint64_t bytes)
     if (bytes > most)
         bytes = most;
     count(me, bytes);
+    note_peak(target, me->usage);
     unlock_usage(me, held);
     return bytes;
 }
@@ -84,7 +87,7 @@ void look_at_overhead(const struct figures *target)
     uint64_t held = lock_usage(me);
     uint64_t counted = me->usage->total > before ? me->usage->total : before;
     me->usage->overhead = all - free > counted ? all - free - counted : 0;
-    note_peak(me->usage, cap(target) - room(target, me->usage)); /* the driver may take more than was asked for */
+    note_peak(target, me->usage); /* the driver may take more than was asked for */
     unlock_usage(me, held);
 }
 
@@ -107,6 +110,10 @@ static void count_refusal(void)
 
 CUresult noted(CUresult answer)
 {
+    const struct figures *target = figures_shown();
+    struct process *me = answer == CUDA_SUCCESS && target ? attached() : NULL;
+    if (me)
+        note_peak(target, me->usage);
     if (answer == CUDA_ERROR_OUT_OF_MEMORY)
         count_refusal();
     return answer;

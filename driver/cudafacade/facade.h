@@ -52,7 +52,7 @@ int take_if_there_is_room(const struct figures *target, uint64_t bytes);
 uint64_t take_what_fits(const struct figures *target, uint64_t bytes);
 void give(uint64_t bytes);
 
-/* The driver's answer to an allocation: when its own memory is out, that counts as well. */
+/* The driver's answer to an allocation. Only what it gave makes a peak, and when its own memory is out, that counts. */
 CUresult noted(CUresult answer);
 
 /* Whether it would fit: a graph takes it later. */

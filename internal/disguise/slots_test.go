@@ -121,3 +121,26 @@ func TestForgetUse(t *testing.T) {
 		t.Errorf("nonsense has become %q, %v", now, err)
 	}
 }
+
+// A count that is in doubt never falls below zero, nor takes from others' counts.
+func TestNeverBelowZero(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	first, second := s.hold(t, program), s.hold(t, program)
+	first.tell("take 1000", "0") // in the first slot
+	second.tell("take 1000", "0")
+	s.write(t, map[int64]uint64{atSlots + 16: 400 * mib, atTotal: 1400 * mib})
+	first.tell("free", "0")
+	s.wantUsage(t, "total 1000 overhead 0 peak 2000 refused 0 processes 1")
+}
+
+// What the driver itself has no memory for counts as refused, too.
+func TestDriverRefuses(t *testing.T) {
+	m := newMachine(t, "h200")
+	slice, _ := m.slice(t, 0, "1g.18gb", 0) // has 16384 MiB
+	s := m.installCUDA(t, "rtx-3090", slice)
+	h := s.hold(t, compiled(t, "holder"))
+	h.tell("take 16385", outOfMemory)
+	h.tell("take 16084", "0")
+	s.wantUsage(t, "total 16084 overhead 300 peak 16384 refused 1 processes 1")
+}

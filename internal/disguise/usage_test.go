@@ -133,12 +133,12 @@ func TestWhatEnds(t *testing.T) {
 	s := newSession(t).shared()
 	h := s.hold(t, program)
 	h.tell("take 1000", "0")
-	h.tell("fork", "3")                                                     // not initialised
-	s.wantUsage(t, "total 1000 overhead 0 peak 1001 refused 0 processes 1") // 1 for as long as the driver thought about it
+	h.tell("fork", "3") // not initialised
+	s.wantUsage(t, "total 1000 overhead 0 peak 1000 refused 0 processes 1")
 	h.tell("stray", "201")
-	s.wantUsage(t, "total 1000 overhead 0 peak 1001 refused 0 processes 1")
+	s.wantUsage(t, "total 1000 overhead 0 peak 1000 refused 0 processes 1")
 	h.tell("reset", "0")
-	s.wantUsage(t, "total 0 overhead 0 peak 1001 refused 0 processes 0")
+	s.wantUsage(t, "total 0 overhead 0 peak 1000 refused 0 processes 0")
 	h.tell("context 1500", "0")
 	h.tell("context 7000", outOfMemory)
 	h.tell("host 7000", "0")
@@ -282,6 +282,13 @@ func TestNVMLAgrees(t *testing.T) {
 				"memory":    memory("Free", 6144-used, "Total", 6144, "Used", used),
 				"processes": "[" + process(first.cmd.Process.Pid, 1000) + " " + process(second.cmd.Process.Pid, 2000) + "]",
 			})
+			if path, ok := judge(t); ok {
+				out, code := smi(t, path, lib(c.session.dir), "--query-compute-apps=pid,used_memory", "--format=csv,noheader")
+				want := fmt.Sprintf("%d, %d MiB\n%d, %d MiB\n", first.cmd.Process.Pid, 1000+c.context, second.cmd.Process.Pid, 2000+c.context)
+				if code != 0 || out != want {
+					t.Errorf("nvidia-smi lists %q (%d), want %q", out, code, want)
+				}
+			}
 			first.kill()
 			used -= 1000 + c.context
 			ask(t, nvml).expect(t, answers{"memory": memory("Free", 6144-used, "Total", 6144, "Used", used)})

@@ -3,11 +3,15 @@ package config_test
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"path"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/internal/config"
+	"cosplay/internal/resource"
 )
 
 // FuzzLoad feeds Load any two files: it must neither panic nor give an Intent
@@ -89,4 +93,46 @@ func checkBox(t *testing.T, s config.Session) {
 			t.Errorf("%s has the key %q", s.Address, key)
 		}
 	}
+}
+
+// FuzzValues feeds Load a file in either syntax and values for its variables, and
+// evaluates what there is of outputs and checks.
+func FuzzValues(f *testing.F) {
+	for _, pattern := range []string{"testdata/wrong/*.hcl", "testdata/right/*.hcl", "testdata/*/*.hcl.json"} {
+		for _, path := range glob(f, pattern) {
+			values, _ := os.ReadFile(strings.TrimSuffix(path, ".hcl") + ".hclvars")
+			f.Add(read(f, path), values, "image", "[1, {}]")
+		}
+	}
+	f.Fuzz(func(t *testing.T, src, values []byte, name, typed string) {
+		o := options()
+		o.Inputs = []config.Input{{From: "a.hclvars", File: values}, {From: "--var", Name: name, Text: typed, MayBeStray: name == ""}}
+		sources := map[string][]byte{"standard input": src}
+		intent, diags := config.Load(sources, o)
+		sources["a.hclvars"] = values
+		for _, d := range diags {
+			if d.Subject.Filename == "--var" {
+				sources["--var"] = intent.Files["--var"].Bytes
+			}
+		}
+		checkComplete(t, diags, sources)
+		if diags.HasErrors() {
+			return
+		}
+		checkIntent(t, intent)
+		live := map[resource.Address]config.LiveSession{}
+		for range 2 {
+			if _, diags := intent.EvalOutputs(live); len(live) == 0 && diags.HasErrors() {
+				t.Errorf("an output that validates cannot be evaluated: %v", diags)
+			}
+			for _, d := range intent.EvalChecks(live) {
+				if d.Severity != hcl.DiagWarning {
+					t.Errorf("a check is more than a warning: %v", d)
+				}
+			}
+			for i, s := range intent.Sessions {
+				live[s.Address] = made(s, i)
+			}
+		}
+	})
 }

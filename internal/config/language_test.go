@@ -23,7 +23,7 @@ func TestLanguageReference(t *testing.T) {
 		describeBlock(&blocks, b, "")
 	}
 	functions := "`" + strings.Join(sortedKeys(Functions(Options{})), "`, `") + "`."
-	text := strings.NewReplacer("@FUNCTIONS@", wrap(functions, 118), "@BLOCKS@", strings.TrimSpace(blocks.String())).Replace(string(template))
+	text := strings.NewReplacer("@FUNCTIONS@", wrap(functions, 118), "@LIVE@", strings.TrimSpace(liveTable()), "@BLOCKS@", strings.TrimSpace(blocks.String())).Replace(string(template))
 	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -32,6 +32,19 @@ func TestLanguageReference(t *testing.T) {
 	if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, []byte(text)) {
 		t.Errorf("%s is not what the tables say (%v); go test ./internal/config -update writes it anew", path, err)
 	}
+}
+
+func liveTable() string {
+	var w strings.Builder
+	w.WriteString("| attribute | type | what it is |\n|---|---|---|\n")
+	for _, a := range LiveAttributes() {
+		kind := a.Type
+		if a.Unit != "" {
+			kind += ", " + a.Unit
+		}
+		fmt.Fprintf(&w, "| `%s` | %s | %s |\n", a.Name, kind, bars(a.Description))
+	}
+	return w.String()
 }
 
 // describeBlock writes a section of the reference, and one for each block inside.

@@ -45,6 +45,9 @@ func InstallCUDA(dir, realLibrary string) error {
 	if err := MakeUsage(filepath.Join(dir, UsageFile)); err != nil {
 		return err
 	}
+	if err := linkShort(dir, cudaFacadeFile); err != nil {
+		return err
+	}
 	// Last: without what it needs it would not load, or show the GPU behind it.
 	return WriteCUDAFacade(filepath.Join(dir, cudaFacadeFile), filepath.Join(dir, cudaDriverFile), filepath.Join(dir, FiguresFile))
 }

@@ -338,6 +338,9 @@ func TestInstallAndRemoveCUDA(t *testing.T) {
 	check(t, disguise.InstallCUDA(s.dir, mustRead(t, filepath.Join(s.dir, "real", driver.CUDA))))
 	h.tell("take 1000", "0")
 	s.wantUsage(t, "total 2000 overhead 0 peak 2000 refused 0 processes 1")
+	short := holdOn(t, s.command(compiled(t, "holder"), filepath.Join(s.dir, "lib/libcuda.so")))
+	short.tell("take 4145", outOfMemory)
+	short.tell("take 4144", "0")
 	for range 2 {
 		check(t, disguise.Remove(s.dir))
 		if left, err := os.ReadDir(s.dir); err != nil || len(left) != 0 {

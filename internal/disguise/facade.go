@@ -60,8 +60,23 @@ func Install(dir string, s resource.Session, sliceID, realLibrary string) error 
 	if err := WriteFigures(filepath.Join(dir, FiguresFile), FiguresOf(s, sliceID)); err != nil {
 		return err
 	}
+	if err := linkShort(dir, facadeFile); err != nil {
+		return err
+	}
 	// Last: without what it needs it would not load, or show the GPU behind it.
 	return WriteFacade(filepath.Join(dir, facadeFile), filepath.Join(dir, driverFile), filepath.Join(dir, FiguresFile))
+}
+
+// Short is the name of a library without its version, or its path. Some programs
+// ask for that first, and would find the driver's own: numba, nvtop.
+func Short(library string) string { return strings.TrimSuffix(library, ".1") }
+
+// linkShort gives a facade in a session's folder its short name.
+func linkShort(dir, file string) error {
+	if err := renameio.Symlink(filepath.Base(file), filepath.Join(dir, Short(file))); err != nil {
+		return fmt.Errorf("linking the facade: %w", err)
+	}
+	return nil
 }
 
 // systemFolders are where distributions and NVIDIA's installer put the driver.
@@ -101,7 +116,7 @@ func libraryIn(folders []string, name string) string {
 
 // Remove takes the disguise out of a session's folder, the facades first.
 func Remove(dir string) error {
-	for _, file := range []string{cudaFacadeFile, facadeFile, cudaDriverFile, driverFile, FiguresFile, UsageFile} {
+	for _, file := range []string{Short(cudaFacadeFile), cudaFacadeFile, Short(facadeFile), facadeFile, cudaDriverFile, driverFile, FiguresFile, UsageFile} {
 		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("removing the session's libraries: %w", err)
 		}

@@ -227,7 +227,9 @@ func TestInstallAndRemove(t *testing.T) {
 	check(t, disguise.Install(dir, session(t, "rtx-2060"), slice, m.library()))
 	ask(t, m.library()).expect(t, answers{"name": "NVIDIA H200"})
 	check(t, disguise.Install(dir, session(t, "rtx-2080"), slice, m.library()))
-	ask(t, lib(dir)+"/"+driver.NVML).expect(t, answers{"name": "NVIDIA GeForce RTX 2080"})
+	for _, name := range []string{driver.NVML, "libnvidia-ml.so"} {
+		ask(t, lib(dir)+"/"+name).expect(t, answers{"name": "NVIDIA GeForce RTX 2080"})
+	}
 	for range 2 {
 		check(t, disguise.Remove(dir))
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {

@@ -54,7 +54,8 @@ func (r Runtime) seal(dir string, cuda bool) error {
 		if err != nil {
 			return err
 		}
-		files, drivers = append(files, filepath.Join(libraryDir, library), link), append(drivers, behind)
+		files = append(files, filepath.Join(libraryDir, library), filepath.Join(libraryDir, disguise.Short(library)), link)
+		drivers = append(drivers, behind)
 	}
 	python, err := disguise.PythonPart(dir)
 	if err != nil {

@@ -80,13 +80,17 @@ struct process *attached(void)
     return me->attached ? me : NULL;
 }
 
-/* Whether the holder died with the lock. Of one in another pid namespace only time can tell. */
+/*
+ * Whether the holder died with the lock. Of one in another pid namespace only time
+ * can tell, and of one whose thread ended with it, or that was stopped: nobody
+ * needs the lock for so long, and who comes back finds that it was taken.
+ */
 static int abandoned(const struct process *me, uint64_t lock, unsigned naps)
 {
     const struct usage_slot *slot = &me->usage->slots[(lock & HOLDER) - 1];
     if ((lock & HOLDER) > USAGE_SLOTS || !LOAD(slot->process) || ended(me, slot))
         return 1;
-    return naps > NAPS_TO_FORCE && LOAD(slot->pids) != me->pids;
+    return naps > NAPS_TO_FORCE;
 }
 
 /*

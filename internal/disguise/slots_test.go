@@ -59,6 +59,21 @@ func TestBecomingAnotherWithTheLock(t *testing.T) {
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 0 processes 1")
 }
 
+// A program that goes on without the thread that counted keeps the lock from the
+// others for a while only: one that became a program without CUDA, or was stopped.
+func TestLifeWithTheLock(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	first, second := s.hold(t, program), s.hold(t, program)
+	first.tell("take 1000", "0") // in the first slot
+	second.tell("take 1", "0")
+	s.write(t, map[int64]uint64{atLock: 7<<16 | 1})
+	second.tell("take 5144", outOfMemory)
+	second.tell("take 5143", "0")
+	first.tell("take 1", outOfMemory)
+	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 2 processes 2")
+}
+
 // All places are taken by the dead, one of whom has the lock: there is still
 // place, and the lock is had again.
 func TestPlacesOfTheDead(t *testing.T) {

@@ -78,6 +78,9 @@ func (e unsoundError) Error() string {
 	return e.path + " does not tell what the session uses: it is damaged, or of another version of cosplay; replace the session"
 }
 
+// mostBytes is more than any GPU has.
+const mostBytes = 1 << 50
+
 // ReadUsage reads what the programs of a session use. It takes no lock: a
 // program may be about to change it, but each number is one that was true.
 func ReadUsage(path string) (Usage, error) {
@@ -94,6 +97,9 @@ func ReadUsage(path string) (Usage, error) {
 		return Usage{}, unsoundError{path}
 	}
 	u := Usage{Total: int64(c.total), Overhead: int64(c.overhead), Peak: int64(c.peak), Refused: int64(c.refused)}
+	if min(u.Total, u.Overhead, u.Peak, u.Refused) < 0 || max(u.Total, u.Overhead, u.Peak) > mostBytes {
+		return Usage{}, unsoundError{path} // the session's programs can write what they like
+	}
 	for _, slot := range c.slots {
 		if slot.process == 0 || slot.bytes == 0 {
 			continue

@@ -246,6 +246,26 @@ func TestMakeUsage(t *testing.T) {
 	}
 }
 
+// A program of the session can write what it likes: numbers that cannot be are
+// told of, and none of them is believed.
+func TestSpoiledUsage(t *testing.T) {
+	s := newSession(t).shared()
+	path := filepath.Join(s.dir, disguise.UsageFile)
+	for at := range int64(4) { // total, overhead, peak, refused
+		s.write(t, map[int64]uint64{atTotal + 8*at: 1<<64 - 5})
+		if _, err := disguise.ReadUsage(path); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("of number %d the error is %v", at, err)
+		}
+		if use := disguise.LastUse(path); use != (resource.Use{}) {
+			t.Errorf("number %d makes a use of %+v", at, use)
+		}
+		check(t, disguise.MakeUsage(path))
+		if _, err := disguise.ReadUsage(path); err != nil {
+			t.Errorf("number %d is not mended: %v", at, err)
+		}
+	}
+}
+
 // Without the file the cap still holds, for each program alone.
 func TestWithoutUsage(t *testing.T) {
 	program := compiled(t, "holder")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +52,9 @@ func (inv *invocation) runVerify(ctx context.Context, names []string, o project.
 		if err != nil {
 			return err
 		}
-		sessions = append(sessions, s)
+		if !slices.ContainsFunc(sessions, func(o resource.PriorSession) bool { return o.Address == s.Address }) {
+			sessions = append(sessions, s)
+		}
 	}
 	view, err := inv.verified(ctx, p, now.Prior, now.Live, sessions, o)
 	if err != nil {

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"cosplay/internal/diff"
@@ -108,6 +111,11 @@ func (p *Project) verifySession(ctx context.Context, place Runtime, s resource.P
 	if err != nil {
 		return nil, err
 	}
+	leave, err := enterAlone(ctx, interior.UsageFile)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	undo := rememberUse(interior.UsageFile)
 	// One after the other: they try the cap, and would find the other's memory taken.
 	inside := []verify.Inside{ask(verify.Exec, interior, execute(ctx, place, s.ID))}
@@ -115,6 +123,36 @@ func (p *Project) verifySession(ctx context.Context, place Runtime, s resource.P
 		inside = append(inside, p.askBySSH(ctx, s, interior, prior, live))
 	}
 	return verify.Judge(wanted, inside, observed), undo()
+}
+
+const (
+	turnTime = 5 * time.Minute
+	turnNap  = 100 * time.Millisecond
+)
+
+// enterAlone waits until no other cosplay tests the session whose file of what is
+// used is in a folder: two would find each other's memory taken. The folder itself
+// is locked, which leaves no trace; one that cannot be opened is told of elsewhere.
+func enterAlone(ctx context.Context, usage string) (leave func(), err error) {
+	leave = func() {}
+	if usage == "" {
+		return leave, nil
+	}
+	folder, err := os.Open(filepath.Dir(usage))
+	if err != nil {
+		return leave, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, turnTime)
+	defer cancel()
+	for syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		select {
+		case <-ctx.Done():
+			_ = folder.Close()
+			return nil, errors.New("another cosplay tests it and does not end; try again later")
+		case <-time.After(turnNap):
+		}
+	}
+	return func() { _ = folder.Close() }, nil
 }
 
 // rememberUse makes the end of the self-test leave what the session came to.

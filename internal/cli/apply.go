@@ -214,11 +214,8 @@ func (inv *invocation) keepBooks(ctx context.Context, p *project.Project, planne
 			return err
 		}
 	}
-	if o.destroy {
-		return nil
-	}
-	prior, err := p.KeepOutputs(prior, live)
-	if err != nil {
+	prior, err := p.KeepOutputs(planned, prior, live)
+	if err != nil || o.destroy {
 		return err
 	}
 	outputs, _ := p.Outputs(prior, live)
@@ -233,10 +230,8 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 	_, noSMI := exec.LookPath("nvidia-smi")
 	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.flags(), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode, Targets: catalog.Targets}
 	switch {
-	case planned.Empty() && o.destroy:
-		view.Result.Prior = prior
 	case planned.Empty():
-		view.Result.Prior, view.Err = p.KeepOutputs(prior, live)
+		view.Result.Prior, view.Err = p.KeepOutputs(planned, prior, live)
 	default:
 		progress := render.NewProgress(inv.Err, inv.style(inv.Err))
 		ctx, stop := interruptible(ctx, progress)

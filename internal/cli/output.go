@@ -40,7 +40,7 @@ With a name, --json writes the value alone, and --raw a text as it is, for scrip
 }
 
 func (inv *invocation) runOutput(name string, raw bool) error {
-	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, HostsOnly: name == ""})
+	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, HostsOnly: true})
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,10 @@ func (inv *invocation) runOutput(name string, raw bool) error {
 	if name == "" {
 		return inv.tellOutputs(all)
 	}
-	one, err := outputNamed(p, prior, all, name)
+	one, err := outputNamed(all, name)
+	if err == nil && one.Sensitive {
+		one, err = inv.revealed(prior, one.Name)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -108,8 +111,7 @@ func remembered(noted []resource.Output) ([]config.Output, error) {
 	return all, nil
 }
 
-// outputNamed finds one output. Who names a sensitive one wants to see it.
-func outputNamed(p *project.Project, prior resource.Prior, all []config.Output, name string) (config.Output, error) {
+func outputNamed(all []config.Output, name string) (config.Output, error) {
 	i := slices.IndexFunc(all, func(o config.Output) bool { return o.Name == name })
 	if i < 0 {
 		var names []string
@@ -121,9 +123,17 @@ func outputNamed(p *project.Project, prior resource.Prior, all []config.Output, 
 		}
 		return config.Output{}, fmt.Errorf("the state has no output %q; it has %s", name, strings.Join(names, ", "))
 	}
-	if !all[i].Sensitive {
-		return all[i], nil
+	return all[i], nil
+}
+
+// revealed works a sensitive output out: who names it wants to see it. Its
+// variables have to be given for that.
+func (inv *invocation) revealed(prior resource.Prior, name string) (config.Output, error) {
+	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
+	if err != nil {
+		return config.Output{}, err
 	}
+	defer p.Close()
 	now, diags := p.Outputs(prior, resource.Live{})
 	j := slices.IndexFunc(now, func(o config.Output) bool { return o.Name == name })
 	if diags.HasErrors() || j < 0 || !now[j].Value.IsWhollyKnown() {

@@ -98,7 +98,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	}
 	view.Destroy = o.destroy
 	drifted := outlook.Plan.Diff.Astray()
-	changed := outlook.Plan.Diff.Changes() && !o.refreshOnly
+	changed := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
 	if o.refreshOnly {
 		if err := inv.tellDrift(view, o.quiet); err != nil {
 			return err

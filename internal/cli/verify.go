@@ -34,7 +34,7 @@ Exit codes: 0 all that could be checked holds; 1 error, or a check failed.`,
 }
 
 func (inv *invocation) runVerify(ctx context.Context, names []string, o project.VerifyOptions) error {
-	p, _, _, err := inv.open()
+	p, _, _, err := inv.openHosts()
 	if err != nil {
 		return err
 	}

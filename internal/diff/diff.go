@@ -15,6 +15,10 @@ type Diff struct {
 	GPUs     []GPUChange     `json:"gpus"`
 	Sessions []SessionChange `json:"sessions"`
 
+	// Outputs are those that will have other values; nothing is done for them but
+	// to write the state.
+	Outputs []OutputChange `json:"outputs,omitempty"`
+
 	// Unfinished are sessions of the state that have a slice alone: an apply or a
 	// destroy failed, or is yet to come.
 	Unfinished []resource.Address `json:"unfinished,omitempty"`

@@ -20,9 +20,14 @@ type Plan struct {
 	FormatVersion int              `json:"format_version"`
 	Basis         Basis            `json:"basis"`
 	Diff          diff.Diff        `json:"diff"`
-	Partial       bool             `json:"partial,omitempty"` // some sessions were left out of it
+	Partial       bool             `json:"partial,omitempty"`  // some sessions were left out of it
+	Destroys      bool             `json:"destroys,omitempty"` // nothing is to be left
 	Desired       resource.Desired `json:"desired"`
 	Steps         []Step           `json:"steps"`
+
+	// Key is what sensitive values were sealed with where there was no state yet,
+	// whose key it becomes.
+	Key string `json:"key,omitempty"`
 
 	// Variables are the values of the configuration's variables, but for sensitive
 	// ones: it is read with the same when the plan is carried out.

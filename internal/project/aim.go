@@ -51,6 +51,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	var (
 		o       Outlook
 		desired resource.Desired
+		key     string // of a state that is yet to be
 		err     error
 	)
 	if o.Prior, o.Live, err = p.Refresh(ctx); err != nil {
@@ -86,15 +87,24 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 			return o, nil, err
 		}
 		var wrong hcl.Diagnostics
-		desired, wrong = resolve.Desired(intent, who, prior.Without(options.Forgets), o.Live, scope)
+		known := prior.Without(options.Forgets)
+		if known.Key == "" && slices.ContainsFunc(intent.Sessions, func(s config.Session) bool { return len(s.Secret) > 0 }) {
+			key = state.NewKey()
+			known.Key = key
+		}
+		desired, wrong = resolve.Desired(intent, who, known, o.Live, scope)
 		diags = append(diags, wrong...)
 	}
 	o.Plan = p.build(desired, prior, o, options)
-	o.Plan.Partial = aim.partial()
+	o.Plan.Key = key
+	o.Plan.Partial, o.Plan.Destroys = aim.partial(), aim.Goal == NothingLeft
 	o.Plan.Begin(begin)
 	diags = slices.Concat(diags, resolve.Guarded(p.Intent, o.Plan.Diff.Sessions), resolve.Renames(intent, o.Plan.Diff.Sessions), aim.warning())
 	if diags.HasErrors() {
 		return o, diags, nil // what finds no place is not checked
+	}
+	if aim.Goal == AsConfigured {
+		o.Plan.Diff.Outputs = p.outputChanges(o)
 	}
 	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
 	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live), found, intent.EvalChecks(planned(o.Plan, o.Live))), err

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"reflect"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime/docker"
+	"cosplay/internal/state"
 )
 
 // planned is what is known of the sessions before a plan is carried out: all that
@@ -80,53 +81,60 @@ func (p *Project) Checks(prior resource.Prior, live resource.Live) hcl.Diagnosti
 }
 
 // noteOutputs puts the outputs into a state. One that is not known, for a session
-// that is not there, is left out; of a sensitive one there is a hash alone.
-func (p *Project) noteOutputs(prior resource.Prior, live resource.Live) resource.Prior {
+// that is not there, is left out; of a sensitive one there is a hash alone. With
+// the last session that is destroyed they go.
+func (p *Project) noteOutputs(planned *plan.Plan, prior resource.Prior, live resource.Live) resource.Prior {
+	if planned.Destroys && len(prior.Sessions) == 0 {
+		prior.Outputs = nil
+		return prior
+	}
 	all, _ := p.Outputs(prior, live)
-	prior.Outputs = nil
+	prior.Outputs, _ = noted(all, prior.Key)
+	return prior
+}
+
+// noted are outputs as a state has them, and apart those that are not known.
+func noted(all []config.Output, key string) (known, unknown []resource.Output) {
 	for _, o := range all {
 		if !o.Value.IsWhollyKnown() {
+			unknown = append(unknown, resource.Output{Name: o.Name, Sensitive: o.Sensitive})
 			continue
 		}
 		written, err := ctyjson.Marshal(o.Value, cty.DynamicPseudoType)
 		if err != nil {
 			continue // it is a capsule, which no expression can make
 		}
-		noted := resource.Output{Name: o.Name, Sensitive: o.Sensitive}
+		one := resource.Output{Name: o.Name, Sensitive: o.Sensitive}
 		if o.Sensitive {
-			sum := hmac.New(sha256.New, []byte(prior.Key))
+			sum := hmac.New(sha256.New, []byte(key))
 			sum.Write([]byte("output\x00" + o.Name + "\x00"))
 			sum.Write(written)
-			noted.Sealed = hex.EncodeToString(sum.Sum(nil)[:16])
+			one.Sealed = hex.EncodeToString(sum.Sum(nil)[:16])
 		} else {
-			noted.Value = json.RawMessage(written)
+			one.Value = json.RawMessage(written)
 		}
-		prior.Outputs = append(prior.Outputs, noted)
+		known = append(known, one)
 	}
-	return prior
+	return known, unknown
+}
+
+// outputChanges says which outputs a plan gives other values than the state has.
+func (p *Project) outputChanges(o Outlook) []diff.OutputChange {
+	all, _ := p.Intent.EvalOutputs(planned(o.Plan, o.Live))
+	known, unknown := noted(all, o.Prior.Key)
+	return diff.Outputs(o.Prior.Outputs, known, unknown, o.Plan.Diff.Changes())
 }
 
 // KeepOutputs brings the outputs in the state up to date where there is nothing
 // else to do. The caller has the lock.
-func (p *Project) KeepOutputs(prior resource.Prior, live resource.Live) (resource.Prior, error) {
-	next := p.noteOutputs(prior, live)
-	if prior.Lineage == "" || sameOutputs(prior.Outputs, next.Outputs) {
+func (p *Project) KeepOutputs(planned *plan.Plan, prior resource.Prior, live resource.Live) (resource.Prior, error) {
+	next := prior
+	if next.Lineage == "" {
+		next.Lineage, next.Key = state.NewLineage(), state.NewKey()
+	}
+	next = p.noteOutputs(planned, next, live)
+	if slices.EqualFunc(prior.Outputs, next.Outputs, diff.SameOutput) {
 		return prior, nil
 	}
 	return p.Store.Save(next)
-}
-
-func sameOutputs(a, b []resource.Output) bool {
-	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(plainOutputs(a), plainOutputs(b)))
-}
-
-// plainOutputs have their values as values, however they are laid out.
-func plainOutputs(all []resource.Output) []any {
-	var plain []any
-	for _, o := range all {
-		var v any
-		_ = json.Unmarshal(o.Value, &v)
-		plain = append(plain, []any{o.Name, o.Sensitive, o.Sealed, v})
-	}
-	return plain
 }

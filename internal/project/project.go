@@ -4,6 +4,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -185,7 +186,7 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 // saves what came of it. The result is true also with an error.
 func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.Prior, live resource.Live, o ApplyOptions) (apply.Result, error) {
 	if prior.Lineage == "" {
-		prior.Lineage, prior.Key = state.NewLineage(), state.NewKey()
+		prior.Lineage, prior.Key = state.NewLineage(), cmp.Or(planned.Key, state.NewKey())
 	}
 	planned, err := p.unseal(planned, prior.Key)
 	if err != nil {
@@ -209,11 +210,7 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	if err != nil {
 		return result, fmt.Errorf("%w; the run was stopped. What it did is found and taken over by the next command", err)
 	}
-	if len(result.Prior.Sessions)+len(planned.Desired.Sessions) > 0 {
-		result.Prior = p.noteOutputs(result.Prior, live)
-	} else {
-		result.Prior.Outputs = nil
-	}
+	result.Prior = p.noteOutputs(planned, result.Prior, live)
 	if result.Prior, err = p.Store.Save(result.Prior); err != nil {
 		return result, fmt.Errorf("%w; what was done is in %s and is taken over by the next command", err, p.Store.JournalPath())
 	}

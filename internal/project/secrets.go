@@ -12,8 +12,8 @@ import (
 
 // unseal gives the sessions of a plan their sensitive values: a plan that was
 // saved has only what is kept of them, so that they are taken from the
-// configuration. They are sealed with the state's key, which before the first
-// apply nobody had.
+// configuration. They are sealed with the state's key, and before the first apply
+// with the one that the state will have.
 func (p *Project) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
 	return planned.WithSessions(func(s resource.Session) (resource.Session, error) {
 		if len(s.Sealed) == 0 {

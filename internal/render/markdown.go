@@ -26,6 +26,7 @@ func PlanMarkdown(w io.Writer, s Style, v PlanView) error {
 		m.changes()
 		m.limits()
 	}
+	m.outputs()
 	_, err := io.WriteString(w, m.text.String())
 	return err
 }
@@ -105,6 +106,8 @@ func (m *markdown) summary() {
 	switch t := tallyOf(m.Plan); {
 	case m.Stale != "":
 		words = "stale: " + m.Stale + " since this plan was made"
+	case !m.Plan.Diff.Changes() && len(m.Plan.Diff.Outputs) > 0:
+		words = "outputs alone change"
 	case m.Plan.Diff.Changes():
 		words = plainSpaces(t.words().text())
 	}

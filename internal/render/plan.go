@@ -49,6 +49,7 @@ func Plan(w io.Writer, s Style, v PlanView) {
 		p.limits(v)
 		p.strays(v)
 	}
+	p.outputChanges(v.Plan.Diff.Outputs)
 	if len(v.Warnings) > 0 {
 		p.gap()
 		p.diagnostics(v.Warnings, v.Files)
@@ -229,14 +230,18 @@ func (p *page) summary(v PlanView) {
 	if v.Applying {
 		return
 	}
-	next := suggest("apply", v.Flags)
+	p.next(applyNext(v))
+}
+
+// applyNext is the command that carries a plan out.
+func applyNext(v PlanView) string {
 	switch {
 	case v.Saved != "":
-		next = suggest("apply", append(slices.Clone(v.Flags), v.Saved))
+		return suggest("apply", append(slices.Clone(v.Flags), v.Saved))
 	case v.Destroy:
-		next = suggest("destroy", v.Flags)
+		return suggest("destroy", v.Flags)
 	}
-	p.next(next)
+	return suggest("apply", v.Flags)
 }
 
 // untouched ends the sentence of a plan that is only shown.
@@ -298,7 +303,14 @@ func (p *page) nothingToDo(v PlanView) {
 	if !v.Plan.Diff.Drifted() { // then the drift has told them
 		said = strings.TrimSpace(said + " " + toldWords(v))
 	}
-	p.flow(0, 2, join(inked(strong, "No changes. "), text(said)))
+	if len(v.Plan.Diff.Outputs) == 0 {
+		p.flow(0, 2, join(inked(strong, "No changes. "), text(said)))
+		return
+	}
+	p.flow(0, 2, join(inked(strong, "Plan: "), text("outputs alone change. "+said)))
+	if !v.Applying {
+		p.next(applyNext(v))
+	}
 }
 
 // toldWords tells what is not as it was, and is left alone.

@@ -39,6 +39,7 @@ type planHostJSON struct {
 type changesJSON struct {
 	GPUs     []diff.GPUChange     `json:"gpus"`
 	Sessions []diff.SessionChange `json:"sessions"`
+	Outputs  []diff.OutputChange  `json:"outputs"`
 }
 
 // fitOfJSON is the fit of one session. Ratios are got over wanted, errors are
@@ -56,7 +57,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 	return writeJSON(w, planJSON{
 		FormatVersion: formatVersion, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
 		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(v.Plan),
-		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions)},
+		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions), Outputs: list(d.Outputs)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),
 		Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: list(v.Notes),
 	})

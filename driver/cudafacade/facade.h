@@ -41,6 +41,7 @@ struct process {
     struct table mappings; /* of physical memory; owner: the handle */
     struct table pools;    /* size: what is counted of the pool */
     uint64_t graphs;       /* counted of the memory that graphs share */
+    struct table graphs_known; /* launched before */
     uint64_t primary;      /* the primary context */
 };
 struct process *this_process(void); /* NULL when there is no memory */
@@ -68,5 +69,8 @@ void look_at_overhead(const struct figures *target);
 void settle_pools(const struct figures *target);
 void settle_graphs(const struct figures *target);
 void trim_pools(const struct figures *target);
+int graphs_are_beyond(void); /* whether they use more than could be counted */
+int captures(CUstream stream);
+int captures_ptsz(CUstream stream);
 
 #endif

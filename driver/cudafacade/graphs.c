@@ -1,7 +1,7 @@
 /*
  * Graphs hold memory from their first launch. A node that could never fit is
- * refused when it is added; what the graphs hold together is counted after each
- * call that may change it.
+ * refused when it is added, and a launch when the graphs together do not; what
+ * they hold is counted after each call that may change it.
  */
 #include "facade.h"
 
@@ -52,9 +52,61 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, void *pa
     SETTLING(cuGraphInstantiateWithParams, exec, graph, params)
 CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph, void *params)
     SETTLING(cuGraphInstantiateWithParams_ptsz, exec, graph, params)
-CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) SETTLING(cuGraphLaunch, exec, stream)
-CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) SETTLING(cuGraphLaunch_ptsz, exec, stream)
-CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) SETTLING(cuGraphUpload, exec, stream)
-CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream) SETTLING(cuGraphUpload_ptsz, exec, stream)
-CUresult cuGraphExecDestroy(CUgraphExec exec) SETTLING(cuGraphExecDestroy, exec)
+
+static int is_known(struct process *me, CUgraphExec exec)
+{
+    lock_threads(&me->lock);
+    int known = table_find(&me->graphs_known, (uintptr_t)exec) != NULL;
+    unlock_threads(&me->lock);
+    return known;
+}
+
+static void know(struct process *me, CUgraphExec exec)
+{
+    lock_threads(&me->lock);
+    table_add(&me->graphs_known, (uintptr_t)exec);
+    unlock_threads(&me->lock);
+}
+
+/*
+ * The first time, a graph is given its memory before it is launched: one that went
+ * past the cap is not, and what it was given nobody can reach.
+ */
+#define LAUNCHING(name, upload, capturing)                                           \
+    CUresult name(CUgraphExec exec, CUstream stream)                                 \
+    {                                                                                \
+        DISGUISE(name, exec, stream);                                                \
+        struct process *me = this_process();                                         \
+        int new = me && __atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) && exec && \
+                  !is_known(me, exec) && !capturing(stream);                         \
+        if (new && DRIVER(upload)(exec, stream) == CUDA_SUCCESS) {                   \
+            settle_graphs(target);                                                   \
+            if (graphs_are_beyond())                                                 \
+                return noted(CUDA_ERROR_OUT_OF_MEMORY);                              \
+            know(me, exec);                                                          \
+        }                                                                            \
+        CUresult answer = DRIVER(name)(exec, stream);                                \
+        settle_graphs(target);                                                       \
+        return answer;                                                               \
+    }
+
+LAUNCHING(cuGraphLaunch, cuGraphUpload, captures)
+LAUNCHING(cuGraphLaunch_ptsz, cuGraphUpload_ptsz, captures_ptsz)
+LAUNCHING(cuGraphUpload, cuGraphUpload, captures)
+LAUNCHING(cuGraphUpload_ptsz, cuGraphUpload_ptsz, captures_ptsz)
+
+CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+    DISGUISE(cuGraphExecDestroy, exec);
+    struct process *me = this_process();
+    if (me) {
+        lock_threads(&me->lock);
+        table_take(&me->graphs_known, (uintptr_t)exec);
+        unlock_threads(&me->lock);
+    }
+    CUresult answer = DRIVER(cuGraphExecDestroy)(exec);
+    settle_graphs(target);
+    return answer;
+}
+
 CUresult cuDeviceGraphMemTrim(CUdevice device) SETTLING(cuDeviceGraphMemTrim, device)

@@ -117,7 +117,7 @@ static int make_room(const struct figures *target, struct process *me, CUmemoryP
     }
 
 /* The legacy default stream, 0 or 1, never captures. */
-static int captures(CUstream stream)
+int captures(CUstream stream)
 {
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     return (uintptr_t)stream > 1 && DRIVER(cuStreamIsCapturing)(stream, &status) == CUDA_SUCCESS &&
@@ -125,7 +125,7 @@ static int captures(CUstream stream)
 }
 
 /* Here 0 is the thread's own stream. */
-static int captures_ptsz(CUstream stream)
+int captures_ptsz(CUstream stream)
 {
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     return (uintptr_t)stream != 1 && DRIVER(cuStreamIsCapturing_ptsz)(stream, &status) == CUDA_SUCCESS &&
@@ -213,4 +213,15 @@ void settle_graphs(const struct figures *target)
     lock_threads(&me->pool_lock);
     me->graphs = settled(target, me->graphs, now);
     unlock_threads(&me->pool_lock);
+}
+
+/* By what they use, not by the chunks in which they take it. */
+int graphs_are_beyond(void)
+{
+    struct process *me = this_process();
+    CUdevice device;
+    uint64_t used = 0;
+    return me && DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS &&
+           DRIVER(cuDeviceGetGraphMemAttribute)(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used) == CUDA_SUCCESS &&
+           used > __atomic_load_n(&me->graphs, __ATOMIC_RELAXED);
 }

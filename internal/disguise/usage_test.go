@@ -152,6 +152,18 @@ func TestWhatEnds(t *testing.T) {
 	s.wantUsage(t, "total 0 overhead 0 peak 3000 refused 1 processes 0")
 }
 
+// A graph whose memory would have fitted when its node was added is not launched
+// where it does not any more.
+func TestGraphsShareTheCap(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	first, second := s.hold(t, program), s.hold(t, program)
+	first.tell("graphs 2500", "000 000 222")
+	second.tell("take 1145", outOfMemory)
+	second.tell("take 1144", "0")
+	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 4 processes 2")
+}
+
 // Eight programs race for the cap and half of them are killed, again and again.
 func TestRace(t *testing.T) {
 	program, holders := compiled(t, "racer"), compiled(t, "holder")

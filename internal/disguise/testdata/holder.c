@@ -67,6 +67,27 @@ static int on_host(size_t mib)
     return CU(cuMemRelease)(handle);
 }
 
+/* Three graphs that keep their memory, launched when all are made; who may not is tried again, and destroyed. */
+static void graphs(size_t mib)
+{
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec execs[3];
+    for (int i = 0; i < 3; i++) {
+        CUDA_MEM_ALLOC_NODE_PARAMS p = {.pool = {.type = 1, .location = {1, 0}}, .size = mib * MIB};
+        MUST(CU(cuGraphCreate)(&graph, 0));
+        MUST(CU(cuGraphAddMemAllocNode)(&node, graph, NULL, 0, &p));
+        MUST(CU(cuGraphInstantiateWithFlags)(&execs[i], graph, 0));
+    }
+    for (int i = 0; i < 3; i++) {
+        int answers[] = {CU(cuGraphLaunch)(execs[i], NULL), CU(cuGraphUpload)(execs[i], NULL), CU(cuGraphLaunch)(execs[i], NULL)};
+        printf("%d%d%d%s", answers[0], answers[1], answers[2], i < 2 ? " " : "\n");
+        if (answers[2])
+            MUST(CU(cuGraphExecDestroy)(execs[i]));
+    }
+    MUST(CU(cuDeviceGraphMemTrim)(0));
+}
+
 static void obey(const char *line, char **arguments)
 {
     size_t number = 0, free, total;
@@ -78,6 +99,8 @@ static void obey(const char *line, char **arguments)
         printf("%d\n", in_context(number));
     else if (sscanf(line, "host %zu", &number) == 1)
         printf("%d\n", on_host(number));
+    else if (sscanf(line, "graphs %zu", &number) == 1)
+        graphs(number);
     else if (strcmp(line, "free\n") == 0)
         printf("%d\n", CU(cuMemFree_v2)(last));
     else if (strcmp(line, "fork\n") == 0)

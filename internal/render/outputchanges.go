@@ -21,7 +21,7 @@ func (p *page) outputChanges(all []diff.OutputChange) {
 	wide := outputsWidth(all)
 	for _, c := range all {
 		sign := map[diff.Action]line{diff.Create: inked(added, "+"), diff.Update: inked(changed, "~"), diff.Delete: inked(removed, "-")}[c.Action]
-		lines := outputChangeLines(c, wide)
+		lines := outputChangeLines(c, wide, p.arrow())
 		p.print(2, join(sign, text(" "+lines[0])))
 		for _, more := range lines[1:] {
 			p.print(4, text(more))
@@ -34,7 +34,7 @@ func (m *markdown) outputs() {
 	var lines []string
 	wide := outputsWidth(m.Plan.Diff.Outputs)
 	for _, c := range m.Plan.Diff.Outputs {
-		for i, l := range outputChangeLines(c, wide) {
+		for i, l := range outputChangeLines(c, wide, "->") {
 			sign := fenceSigns[c.Action]
 			if i > 0 {
 				sign = " "
@@ -56,12 +56,12 @@ func outputsWidth(all []diff.OutputChange) int {
 	return wide
 }
 
-// outputChangeLines are "name = old → new"; a value can take several lines.
-func outputChangeLines(c diff.OutputChange, wide int) []string {
+// outputChangeLines are "name = old -> new"; a value can take several lines.
+func outputChangeLines(c diff.OutputChange, wide int, arrow string) []string {
 	words := outputValue(c, c.After)
 	switch c.Action {
 	case diff.Update:
-		words = outputValue(c, c.Before) + " → " + words
+		words = outputValue(c, c.Before) + " " + arrow + " " + words
 	case diff.Delete:
 		words = outputValue(c, c.Before)
 	}

@@ -23,8 +23,8 @@ func Outputs(w io.Writer, s Style, all []config.Output) {
 	if len(all) == 0 {
 		return
 	}
+	fmt.Fprintln(w) // apart from what was shown before
 	p := newPage(s)
-	p.gap()
 	p.flow(0, 2, inked(strong, "Outputs:"))
 	p.gap()
 	p.outputs(2, all)

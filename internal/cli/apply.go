@@ -102,6 +102,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if err != nil {
 		return err
 	}
+	inv.asks = true
 	p, files, diags, err := inv.openWith(reading)
 	if err != nil {
 		return err

@@ -8,7 +8,11 @@ import (
 	"os"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/term"
+
+	"cosplay/internal/config"
+	"cosplay/internal/project"
 )
 
 // mayAsk refuses early what could only hang or surprise. instead is what one can
@@ -41,4 +45,48 @@ func (inv *invocation) ask(question string) error {
 		return exit(exitError)
 	}
 	return nil
+}
+
+// missingAlone are the variables without a value, where nothing else is wrong.
+func missingAlone(diags hcl.Diagnostics) []config.Missing {
+	var all []config.Missing
+	for _, d := range diags {
+		missing, is := d.Extra.(config.Missing)
+		switch {
+		case is:
+			all = append(all, missing)
+		case d.Severity == hcl.DiagError:
+			return nil
+		}
+	}
+	return all
+}
+
+// askFor asks for values of variables, as if they were given by --var. What is
+// sensitive is not echoed.
+func (inv *invocation) askFor(missing []config.Missing) error {
+	typed := bufio.NewReader(inv.In)
+	for _, v := range missing {
+		if v.Description != "" {
+			fmt.Fprintf(inv.Err, "%s\n", v.Description)
+		}
+		fmt.Fprintf(inv.Err, "var.%s: ", v.Name)
+		value, err := inv.typedValue(typed, v.Sensitive)
+		if err != nil {
+			fmt.Fprintln(inv.Err)
+			return fmt.Errorf("variable %q was given no value; nothing was touched", v.Name)
+		}
+		inv.given = append(inv.given, project.Given{Name: v.Name, Value: value})
+	}
+	return nil
+}
+
+func (inv *invocation) typedValue(typed *bufio.Reader, hide bool) (string, error) {
+	if f, is := inv.In.(*os.File); is && hide {
+		value, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(inv.Err)
+		return string(value), err
+	}
+	line, err := typed.ReadString('\n')
+	return strings.TrimRight(line, "\r\n"), err
 }

@@ -38,6 +38,7 @@ type invocation struct {
 	chdir, file, state string
 	given              givenValues       // to variables
 	variables          []config.Variable // of the project, once it is open
+	asks               bool              // people at a terminal for values of variables
 	noColor, json      bool
 	verbose            bool
 }
@@ -198,6 +199,12 @@ func (inv *invocation) openWith(o project.Options) (*project.Project, map[string
 	p, files, diags, err := project.Open(o)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if missing := missingAlone(diags); len(missing) > 0 && inv.asks && inv.mayAsk("") == nil {
+		if err := inv.askFor(missing); err != nil {
+			return nil, nil, nil, err
+		}
+		return inv.openWith(o)
 	}
 	if diags.HasErrors() {
 		return nil, nil, nil, inv.refuse(diags, files)

@@ -80,6 +80,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	if err := checkAim(o.aim); err != nil {
 		return err
 	}
+	inv.asks = true
 	p, files, diags, err := inv.openWith(project.Options{HostsOnly: o.destroy || o.refreshOnly})
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ func (v *variable) explain(err error) string {
 	}
 	text := strings.TrimRight(err.Error(), ". ")
 	if path, ok := err.(cty.PathError); ok && len(path.Path) > 0 { //nolint:errorlint // convert returns it as it is
-		text = pathText(path.Path) + ": " + text
+		return pathText(path.Path) + ": " + text // the path as it is written
 	}
 	return capital(text)
 }
@@ -244,8 +244,21 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 
 // missing tells of a variable that has neither value nor default.
 func (l *loader) missing(v *variable) {
-	l.complain(v.header, v.header, fmt.Sprintf("variable %q has no value", v.name),
-		"Nothing gives it one, and it has no default. Give it with --var '%s=...', in a file with --var-file FILE, in cosplay.hclvars, or as %s%s in the environment; or add a default to its block.", v.name, EnvPrefix, v.name)
+	l.report(&hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  fmt.Sprintf("variable %q has no value", v.name),
+		Detail:   fmt.Sprintf("Nothing gives it one, and it has no default. Give it with --var '%s=...', in a file with --var-file FILE, in cosplay.hclvars, or as %s%s in the environment; or add a default to its block.", v.name, EnvPrefix, v.name),
+		Subject:  v.header.Ptr(),
+		Context:  v.header.Ptr(),
+		Extra:    Missing{Name: v.name, Description: v.description, Sensitive: v.sensitive},
+	})
+}
+
+// Missing is what a diagnostic is about that tells of a variable without a value:
+// who sits at a terminal can be asked for it.
+type Missing struct {
+	Name, Description string
+	Sensitive         bool
 }
 
 // validate holds the values of variables against the rules of their blocks.

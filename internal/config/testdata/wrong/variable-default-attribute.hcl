@@ -1,0 +1,4 @@
+variable "box" {
+  type    = object({ pids = number })
+  default = { pids = "many" }
+}

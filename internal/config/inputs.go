@@ -102,6 +102,7 @@ func (l *loader) takeFile(in Input) {
 
 // raw is a given value before it is made one of its variable's type.
 func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
+	asGiven := g
 	switch {
 	case g.set != nil:
 		return *g.set, true
@@ -110,7 +111,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	case g.typed():
 		expr, diags := hclsyntax.ParseExpression([]byte(g.text), g.at.Filename, hcl.InitialPos)
 		if diags.HasErrors() {
-			l.show(v, g)
+			l.show(v, asGiven)
 			l.complain(l.subject(v, g.at), l.subject(v, g.at), fmt.Sprintf("the value of variable %q cannot be read", v.name),
 				"%s. A value that is no single text or number is written as in a file, like: %s", v.explain(diags[0]), `'["a", "b"]'`)
 			return cty.DynamicVal, false
@@ -118,14 +119,14 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 		g.expr = expr
 	}
 	if mentions := g.expr.Variables(); len(mentions) > 0 {
-		l.show(v, g)
+		l.show(v, asGiven)
 		l.complain(l.subject(v, mentions[0].SourceRange()), l.subject(v, g.at), fmt.Sprintf("the value of variable %q cannot depend on anything", v.name),
 			"What is given from outside is written out. Put text in quotes.")
 		return cty.DynamicVal, false
 	}
 	result, diags := g.expr.Value(l.base)
 	for _, d := range diags {
-		l.show(v, g)
+		l.show(v, asGiven)
 		if v.sensitive {
 			d.Subject, d.Detail, d.Expression = &v.header, "What is wrong with its value is not shown, since the variable is sensitive.", nil
 		}

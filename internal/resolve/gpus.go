@@ -1,0 +1,153 @@
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/config"
+	"cosplay/internal/diff"
+	"cosplay/internal/place"
+	"cosplay/internal/resource"
+)
+
+// gpus collects what placement may use.
+func (r *resolver) gpus() {
+	for _, host := range r.intent.Hosts {
+		shown, _ := r.live.Host(host.Name)
+		allowed := map[string]bool{}
+		for _, selector := range host.GPUs {
+			if g, ok := r.find(shown, selector); ok {
+				allowed[g.UUID] = true
+			}
+		}
+		for _, g := range shown.GPUs {
+			if (len(host.GPUs) == 0 || allowed[g.UUID]) && !r.takenWhole(g) {
+				r.cards = append(r.cards, r.card(host, g))
+			}
+		}
+	}
+}
+
+// warnOfLost tells of GPUs that do not answer: nothing is placed there, and what
+// sits there is left as it is.
+func (r *resolver) warnOfLost() {
+	for _, host := range r.intent.Hosts {
+		shown, _ := r.live.Host(host.Name)
+		for _, index := range shown.Lost {
+			r.diags = append(r.diags, &hcl.Diagnostic{
+				Severity: hcl.DiagWarning,
+				Summary:  fmt.Sprintf("GPU %d of host %q does not answer", index, host.Name),
+				Detail:   "The driver has lost it. Nothing is placed there, and what sits there is left as it is. dmesg tells why; it takes a reset or a reboot to bring it back.",
+				Subject:  rangeOf(host.Ranges, "gpus"),
+			})
+		}
+	}
+}
+
+// card says what placement may do with a GPU: what the host's block leaves to
+// us, and what neighbours forbid.
+func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
+	held, ours := r.prior.GPU(host.Name, g.UUID)
+	card := place.GPU{
+		GPU:              g,
+		Foreign:          diff.Foreign(g, r.prior),
+		FixedMIG:         !host.Manage.MIGMode || (!g.MIGCapable && g.Model.MIG()),
+		FixedPower:       !host.Manage.Power,
+		FixedPersistence: !host.Manage.Persistence,
+		NoSlices:         !host.Manage.Slices,
+		Busy:             len(diff.ForeignProcesses(g, r.prior)) > 0,
+	}
+	if ours && !held.ClockUnsure && r.fittedAt(g, held.Applied.ClockMHz) {
+		card.LockMHz = held.Applied.ClockMHz
+	}
+	forbidden := r.neighboursForbid(host, card) || len(r.others(g)) > 0
+	if forbidden {
+		card.FixedMIG, card.FixedPower = true, true
+	}
+	forgets := !host.Manage.Persistence && !g.Persistence
+	if forgets && (host.Manage.Clocks || host.Manage.Power) {
+		r.warnOfForgetting(host, g)
+		card.FixedPower = true
+	}
+	if !host.Manage.Clocks || forgets || forbidden {
+		now := r.clockAsItIs(held, g)
+		card.FixedClockMHz = &now
+	}
+	if host.Manage.Clocks && !ours && card.FixedClockMHz == nil && host.BaselineClockMHz == nil {
+		r.warnOfLock(host, g)
+	}
+	return card
+}
+
+// fittedAt reports whether the sessions on a GPU were fitted at the lock that it
+// has: after an update that failed they were not.
+func (r *resolver) fittedAt(g resource.GPU, lock *int) bool {
+	if lock == nil {
+		return false
+	}
+	at := cmp.Or(*lock, g.Model.MaxClockMHz())
+	return !slices.ContainsFunc(r.prior.Sessions, func(s resource.PriorSession) bool {
+		return s.Slice.Host == g.Host && s.Slice.GPU == g.UUID && s.Fit.ClockMHz != at
+	})
+}
+
+// neighboursForbid reports whether others use the GPU and may not be slowed.
+func (r *resolver) neighboursForbid(host config.Host, card place.GPU) bool {
+	return (len(card.Foreign) > 0 || card.Busy) && !host.SlowNeighbours
+}
+
+// warnOfForgetting warns where limits and locks would not last.
+func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
+	r.diags = append(r.diags, &hcl.Diagnostic{
+		Severity: hcl.DiagWarning,
+		Summary:  fmt.Sprintf("clock and power of GPU %d of host %q are left as they are", g.Index, host.Name),
+		Detail:   "Persistence mode is off and manage leaves it out: the driver would forget a clock lock and a power limit at once. Add \"persistence\" to manage, or switch it on: nvidia-smi -pm 1.",
+		Subject:  rangeOf(host.Ranges, "manage"),
+	})
+}
+
+// others are the projects besides this one that hold a GPU.
+func (r *resolver) others(g resource.GPU) []resource.Holder {
+	book, _ := r.live.Held(g.Host, g.UUID)
+	return book.Others(r.prior.Lineage)
+}
+
+// takenWhole reports whether another project has a GPU for itself alone.
+func (r *resolver) takenWhole(g resource.GPU) bool {
+	return slices.ContainsFunc(r.others(g), func(h resource.Holder) bool { return h.Whole })
+}
+
+// clockAsItIs is the SM clock that a session gets where it may not be changed:
+// our own lock or that of another project, else what shows, else full clock.
+func (r *resolver) clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
+	lost := diff.LockLost(held, r.prior, r.live)
+	if ours := held.Applied.ClockMHz; ours != nil && *ours != 0 && !held.ClockUnsure && !lost {
+		return *ours
+	}
+	book, _ := r.live.Held(g.Host, g.UUID)
+	if theirs := book.Set.ClockMHz; theirs != nil && *theirs != 0 && len(r.others(g)) > 0 && g.LockState(*theirs) == resource.LockUnknown {
+		return *theirs
+	}
+	if !g.Held && slices.Contains(g.Model.ClocksMHz, g.SMClockMHz) {
+		return g.SMClockMHz
+	}
+	return g.Model.MaxClockMHz()
+}
+
+// warnOfLock warns where the SM clock looks as if it were locked already: the
+// lock cannot be read, so destroy could not bring it back.
+func (r *resolver) warnOfLock(host config.Host, g resource.GPU) {
+	if !g.LooksLocked() {
+		return
+	}
+	r.diags = append(r.diags, &hcl.Diagnostic{
+		Severity: hcl.DiagWarning,
+		Summary:  fmt.Sprintf("GPU %d of host %q may have a clock lock already", g.Index, host.Name),
+		Detail: fmt.Sprintf("Its SM clock is %d MHz, neither idle nor full. NVML cannot read a lock, so destroy would lift it. If there is one, tell it: baseline_clock = %d in the host block.",
+			g.SMClockMHz, g.SMClockMHz),
+		Subject: rangeOf(host.Ranges, "baseline_clock"),
+	})
+}

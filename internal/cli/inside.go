@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cosplay/internal/project"
@@ -46,6 +47,25 @@ func named(prior resource.Prior, name string) (resource.PriorSession, error) {
 	}
 	session, _ := prior.Session(address)
 	return session, nil
+}
+
+// chosen finds the sessions of some names, each once, or all where there are
+// none.
+func chosen(prior resource.Prior, names []string) ([]resource.PriorSession, error) {
+	if len(names) == 0 {
+		return prior.Sessions, nil
+	}
+	var sessions []resource.PriorSession
+	for _, name := range names {
+		s, err := named(prior, name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(sessions, func(o resource.PriorSession) bool { return o.Address == s.Address }) {
+			sessions = append(sessions, s)
+		}
+	}
+	return sessions, nil
 }
 
 // oneOfSeveral tells a name that is a whole block's from one that is nobody's.

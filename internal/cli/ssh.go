@@ -97,16 +97,9 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	wanted := now.Prior.Sessions
-	if len(names) > 0 {
-		wanted = nil
-		for _, name := range names {
-			s, err := named(now.Prior, name)
-			if err != nil {
-				return err
-			}
-			wanted = append(wanted, s)
-		}
+	wanted, err := chosen(now.Prior, names)
+	if err != nil {
+		return err
 	}
 	var hosts []render.SSHHost
 	for _, s := range wanted {

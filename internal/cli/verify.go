@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -43,18 +42,9 @@ func (inv *invocation) runVerify(ctx context.Context, names []string, o project.
 	if err != nil {
 		return err
 	}
-	sessions := now.Prior.Sessions
-	if len(names) > 0 {
-		sessions = nil
-	}
-	for _, name := range names {
-		s, err := named(now.Prior, name)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(sessions, func(o resource.PriorSession) bool { return o.Address == s.Address }) {
-			sessions = append(sessions, s)
-		}
+	sessions, err := chosen(now.Prior, names)
+	if err != nil {
+		return err
 	}
 	view, err := inv.verified(ctx, p, now.Prior, now.Live, sessions, o)
 	if err != nil {

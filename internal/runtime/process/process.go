@@ -5,7 +5,6 @@ package process
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,15 +26,6 @@ type Runtime struct {
 	Base    string // the folder that holds them
 	Library string // NVML library that programs must find; "" is the system's
 	Key     string // of the state, for hashes
-}
-
-// figures is what a session's folder tells of it.
-type figures struct {
-	Session resource.Session `json:"session"`
-	Slice   string           `json:"slice"`          // UUID of the MIG slice or of the whole GPU
-	CUDA    bool             `json:"cuda,omitempty"` // whether the CUDA driver is disguised, too
-
-	Secret map[string]string `json:"secret_env,omitempty"` // which the session leaves out
 }
 
 // Prepare writes the session's folder, or brings it up to date, and makes its
@@ -60,15 +50,9 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 	if err := r.seal(dir, cuda); err != nil {
 		return resource.Container{}, err
 	}
-	content, err := json.MarshalIndent(figures{Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret}, "", "  ")
-	if err != nil {
-		return resource.Container{}, err
-	}
+	made := r.container(dir, s, given.UUID)
 	// Last, since the folder counts as made once its figures are there.
-	if err := durable.WriteFile(filepath.Join(dir, figuresFile), append(content, '\n'), 0o400); err != nil {
-		return resource.Container{}, fmt.Errorf("writing the session's figures: %w", err)
-	}
-	return r.container(dir, s, given.UUID), nil
+	return made, r.writeFigures(dir, figures{Container: &made, Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret})
 }
 
 func (r Runtime) container(dir string, s resource.Session, sliceID string) resource.Container {
@@ -132,7 +116,7 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 	var all []resource.Container
 	for _, e := range entries {
 		dir := filepath.Join(r.Base, e.Name())
-		f, err := readFigures(dir)
+		c, err := r.listed(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // half made or half removed
 			all = append(all, resource.Container{ID: dir, Session: e.Name(), Runtime: resource.RuntimeProcess, State: resource.Stopped})
@@ -141,7 +125,6 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 		case err != nil:
 			return nil, err
 		default:
-			c := r.container(dir, f.Session, f.Slice)
 			if c.Damaged, err = disguise.Glance(dir); err != nil {
 				return nil, err
 			}
@@ -149,19 +132,4 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 		}
 	}
 	return all, nil
-}
-
-var errDamaged = errors.New("the session's figures are damaged; cosplay apply writes them anew")
-
-func readFigures(dir string) (figures, error) {
-	var f figures
-	data, err := os.ReadFile(filepath.Join(dir, figuresFile))
-	if err != nil {
-		return f, err
-	}
-	if json.Unmarshal(data, &f) != nil || f.Session.ID != filepath.Base(dir) {
-		return f, fmt.Errorf("%s: %w", dir, errDamaged)
-	}
-	f.Session.Secret = f.Secret
-	return f, nil
 }

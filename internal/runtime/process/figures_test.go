@@ -1,0 +1,74 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestUntouched: what a file says of its container is believed as long as no byte
+// of it is another, and of no other key; else the session in it is.
+func TestUntouched(t *testing.T) {
+	r, s := worker(t)
+	s.Secret = map[string]string{"TOKEN": "hunter2"}
+	made := prepare(t, r, s)
+	file := filepath.Join(made.ID, figuresFile)
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := r.untouched(good); !ok || c != made {
+		t.Errorf("as written it is %+v, %v; want %+v", c, ok, made)
+	}
+	if c, ok := (Runtime{Key: "another"}).untouched(good); ok {
+		t.Errorf("with another key it is believed: %+v", c)
+	}
+	for i := range good {
+		bad := []byte(string(good))
+		bad[i] ^= 1
+		if c, ok := r.untouched(bad); ok {
+			t.Fatalf("with byte %d changed it is believed: %+v", i, c)
+		}
+	}
+
+	// Whatever it says of its container, the session of a touched file counts.
+	if err := os.Chmod(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := string(good)
+	for name, touched := range map[string]string{
+		"of an older cosplay": "{\n  " + text[strings.Index(text, `"session": {`):],
+		"a forged hash":       strings.Replace(text, made.Hash, strings.Repeat("0", len(made.Hash)), 1),
+		"no sum":              "{" + text[strings.Index(text, ",")+1:],
+	} {
+		if touched == text {
+			t.Fatalf("%s: it was not touched", name)
+		}
+		if err := os.WriteFile(file, []byte(touched), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if all := list(t, r); len(all) != 1 || all[0] != made {
+			t.Errorf("%s: %+v, want %+v\n%s", name, all, made, touched)
+		}
+	}
+
+	// A project that was moved has its sessions where it is now.
+	prepare(t, r, s)
+	moved := r
+	moved.Base += "-moved"
+	if err := os.Rename(r.Base, moved.Base); err != nil {
+		t.Fatal(err)
+	}
+	if all := list(t, moved); len(all) != 1 || all[0].ID != filepath.Join(moved.Base, s.ID) || all[0].Hash != made.Hash {
+		t.Errorf("moved: %+v", all)
+	}
+
+	// Nor is a folder another session's because it is called so.
+	if err := os.Rename(filepath.Join(moved.Base, s.ID), filepath.Join(moved.Base, "worker-4")); err != nil {
+		t.Fatal(err)
+	}
+	if all := list(t, moved); len(all) != 1 || all[0].Session != "worker-4" || all[0].Hash != "damaged" {
+		t.Errorf("called otherwise: %+v", all)
+	}
+}

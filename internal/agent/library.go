@@ -41,14 +41,10 @@ type device struct {
 	lib   *nvmlLibrary
 	index int
 	uuid  string
+	name  string // "GPU 0 (GPU-51a0...)", made once for the many calls
 }
 
-func (d device) String() string {
-	if d.uuid == "" {
-		return fmt.Sprintf("GPU %d", d.index)
-	}
-	return fmt.Sprintf("GPU %d (%s)", d.index, d.uuid)
-}
+func (d device) String() string { return d.name }
 
 func open(path string) (*nvmlLibrary, error) {
 	if path == "" {
@@ -169,7 +165,7 @@ func (l *nvmlLibrary) devices() (there []device, lost []int, err error) {
 }
 
 func (l *nvmlLibrary) at(index int) (device, error) {
-	d := device{lib: l, index: index}
+	d := device{lib: l, index: index, name: fmt.Sprintf("GPU %d", index)}
 	if err := d.call("nvmlDeviceGetHandleByIndex_v2", func() (ret nvml.Return) {
 		d.Device, ret = l.DeviceGetHandleByIndex(index)
 		return ret
@@ -177,7 +173,7 @@ func (l *nvmlLibrary) at(index int) (device, error) {
 		return d, err
 	}
 	uuid, err := get(d, "nvmlDeviceGetUUID", d.GetUUID)
-	d.uuid = uuid
+	d.uuid, d.name = uuid, fmt.Sprintf("GPU %d (%s)", index, uuid)
 	return d, err
 }
 

@@ -75,9 +75,12 @@ func booked(live resource.Live, host string) bool {
 
 // wantsWhole reports whether a session wants the GPU without MIG.
 func wantsWhole(want resource.DesiredGPU, desired resource.Desired) bool {
-	return slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool {
-		return s.Slice.Host == want.Host && s.Slice.GPU == want.UUID && s.Slice.Whole()
-	})
+	for i := range desired.Sessions { // each is large: looked at, not copied
+		if at := &desired.Sessions[i].Slice; at.GPU == want.UUID && at.Host == want.Host && at.Whole() {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *GPUChange) setUpPersistence(want resource.DesiredGPU, g resource.GPU) {

@@ -89,9 +89,12 @@ func (r *resolver) fittedAt(g resource.GPU, lock *int) bool {
 		return false
 	}
 	at := cmp.Or(*lock, g.Model.MaxClockMHz())
-	return !slices.ContainsFunc(r.prior.Sessions, func(s resource.PriorSession) bool {
-		return s.Slice.Host == g.Host && s.Slice.GPU == g.UUID && s.Fit.ClockMHz != at
-	})
+	for i := range r.prior.Sessions { // each is large: looked at, not copied
+		if s := &r.prior.Sessions[i]; s.Slice.GPU == g.UUID && s.Slice.Host == g.Host && s.Fit.ClockMHz != at {
+			return false
+		}
+	}
+	return true
 }
 
 // neighboursForbid reports whether others use the GPU and may not be slowed.

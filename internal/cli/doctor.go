@@ -23,7 +23,7 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 				_, err := io.WriteString(inv.Out, project.SystemdUnits())
 				return err
 			}
-			p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
+			p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, LookOnly: true})
 			if err != nil {
 				return err
 			}

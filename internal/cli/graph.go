@@ -29,7 +29,8 @@ func (inv *invocation) graph() *cobra.Command {
 }
 
 func (inv *invocation) runGraph(ctx context.Context, steps bool) error {
-	p, files, diags, err := inv.open()
+	inv.asks = true
+	p, files, diags, err := inv.openWith(project.Options{LookOnly: !steps})
 	if err != nil {
 		return err
 	}
@@ -66,11 +67,17 @@ func fleetGraph(p *project.Project, prior resource.Prior) render.Graph {
 		g.Add(render.Node{ID: "host." + h.Name, Kind: render.HostNode, Label: label})
 	}
 	for _, s := range p.Intent.Sessions {
-		id, host := s.Address.String(), "host."+s.Host
-		g.Add(render.Node{ID: id, Kind: render.SessionNode, Label: strings.TrimPrefix(id, "session.") + "\n" + s.Target.ShortName()})
+		id, host := graphID(s), "host."+s.Host
+		label := strings.TrimPrefix(id, "session.")
+		if s.Target.Key != "" {
+			label += "\n" + s.Target.ShortName()
+		}
+		g.Add(render.Node{ID: id, Kind: render.SessionNode, Label: label})
 		was, made := prior.Session(s.Address)
 		if !made {
-			g.Need(id, host, "")
+			if s.Host != "" {
+				g.Need(id, host, "")
+			}
 			continue
 		}
 		gpu := was.Slice.GPU
@@ -84,12 +91,21 @@ func fleetGraph(p *project.Project, prior resource.Prior) render.Graph {
 		}
 		for _, of := range p.Intent.Sessions {
 			if slices.Contains(s.DependsOn, of.Address.Name) {
-				g.Need(s.Address.String(), of.Address.String(), "depends_on")
+				g.Need(graphID(s), graphID(of), "depends_on")
 			}
 			if slices.ContainsFunc(s.Lifecycle.Triggers, func(t config.Trigger) bool { return t.Of.Covers(of.Address) }) {
-				g.Need(s.Address.String(), of.Address.String(), "replace_triggered_by")
+				g.Need(graphID(s), graphID(of), "replace_triggered_by")
 			}
 		}
 	}
 	return g
+}
+
+// graphID is a session's address; of a block that has as many as a variable
+// without a value says, that of all.
+func graphID(s config.Session) string {
+	if slices.Contains(s.Open, "count") {
+		return "session." + s.Address.Name + "[...]"
+	}
+	return s.Address.String()
 }

@@ -5,11 +5,13 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cosplay/driver"
 	"cosplay/internal/agent"
+	"cosplay/internal/project"
 	"cosplay/internal/render"
 )
 
@@ -45,7 +47,7 @@ func (inv *invocation) validate() *cobra.Command {
 		Short: "Check the configuration, without asking any host",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			p, files, diags, err := inv.open()
+			p, files, diags, err := inv.openWith(project.Options{LookOnly: true})
 			if err != nil {
 				return err
 			}
@@ -54,8 +56,11 @@ func (inv *invocation) validate() *cobra.Command {
 				return render.DiagnosticsJSON(inv.Out, diags, files)
 			}
 			render.Diagnostics(inv.Err, inv.style(inv.Err), diags, files)
-			fmt.Fprintf(inv.Out, "%s is valid: %s on %s.\n", capital(inv.configName(files)),
-				counted(len(p.Intent.Sessions), "session"), counted(len(p.Intent.Hosts), "host"))
+			what := fmt.Sprintf(": %s on %s", counted(len(p.Intent.Sessions), "session"), counted(len(p.Intent.Hosts), "host"))
+			if missed := p.Intent.Missed; len(missed) > 0 {
+				what = fmt.Sprintf(", as far as one can tell without a value for var.%s", strings.Join(missed, ", var."))
+			}
+			fmt.Fprintf(inv.Out, "%s is valid%s.\n", capital(inv.configName(files)), what)
 			return nil
 		},
 	}

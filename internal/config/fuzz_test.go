@@ -33,6 +33,11 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		checkIntent(t, intent)
+		o := options()
+		o.MayMiss, o.HostsMayMiss = true, true
+		if _, diags := config.Load(files, o); diags.HasErrors() {
+			t.Errorf("valid with all values, and not where some may miss: %v", diags)
+		}
 	})
 }
 

@@ -80,17 +80,13 @@ func readGPU(typed string) (GPUSelector, bool) {
 // selector reads an index, a UUID or a PCI address.
 func (l *loader) selector(v value) (GPUSelector, bool) {
 	s := GPUSelector{Range: v.expr.Range()}
-	if !l.given(v) {
+	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), fmt.Sprintf("%s does not name a GPU", v.name()), "This is %s. %s", v.kind(), gpuAdvice) {
 		return s, false
 	}
 	if v.Type() == cty.Number || v.Type() == cty.String && digits.MatchString(v.AsString()) {
 		index, ok := l.whole(v, 0, maxGPUIndex, "the index of a GPU, as nvidia-smi counts them,")
 		s.Index = &index
 		return s, ok
-	}
-	if v.Type() != cty.String {
-		l.wrong(v, fmt.Sprintf("%s does not name a GPU", v.name()), "This is %s. %s", v.kind(), gpuAdvice)
-		return s, false
 	}
 	typed := v.AsString()
 	if read, ok := readGPU(typed); ok {

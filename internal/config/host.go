@@ -29,8 +29,9 @@ func (l *loader) readHost(b block) {
 	h.Ranges = said.ranges(b.header)
 	for _, a := range said.attributes {
 		v, ok := l.work(&a)
-		if ok && v.ContainsMarked() {
-			ok = l.neededByHost(v)
+		if ok && !v.IsWhollyKnown() {
+			h.Open = append(h.Open, a.path)
+			ok = l.mayBeOpen()
 		}
 		if ok {
 			hostAttributes[a.path](l, &h, v)
@@ -44,16 +45,16 @@ func (l *loader) readHost(b block) {
 	l.hosts = append(l.hosts, h)
 }
 
-// neededByHost tells of the variables that may be without a value, but not here.
-func (l *loader) neededByHost(v value) bool {
-	_, marks := v.UnmarkDeep()
-	if _, missed := marks[told]; !missed {
-		return true // what else is wrong is told by who reads it
+// mayBeOpen tells of the variables that may be without a value, but not in a host
+// block.
+func (l *loader) mayBeOpen() bool {
+	if l.HostsMayMiss {
+		return true
 	}
 	for _, missed := range l.missed {
 		l.missing(missed)
 	}
-	return false
+	return len(l.missed) == 0
 }
 
 // checkReach makes sure that a host is reached in one way, and by one name:
@@ -66,8 +67,11 @@ func (l *loader) checkReach(h Host) {
 		}
 		return
 	}
+	if slices.Contains(h.Open, "nvml") {
+		return
+	}
 	for _, other := range l.hosts {
-		if !other.Ranges.has("simulate") && other.NVML == h.NVML {
+		if !slices.Contains(other.Open, "nvml") && !other.Ranges.has("simulate") && other.NVML == h.NVML {
 			l.complain(h.Ranges.Decl, h.Ranges.Decl, fmt.Sprintf("this is the same machine as host %q", other.Name),
 				"Both are reached through the same NVML library, so each of their GPUs would be given away twice. Keep one of the two, or give one \"simulate\" or an \"nvml\" of its own.")
 			return

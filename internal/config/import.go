@@ -29,7 +29,7 @@ func (l *loader) readImport(b block) {
 		return
 	}
 	var ok bool
-	if one.ID, ok = l.text(v); ok {
+	if one.ID, ok = l.text(v); ok || l.isOpen(v) {
 		one.To = ref.Address
 		l.imports = append(l.imports, one)
 	}
@@ -38,8 +38,8 @@ func (l *loader) readImport(b block) {
 // checkImports tells of imports into sessions that are not there, or twice.
 func (l *loader) checkImports() {
 	for i, one := range l.imports {
-		there := slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == one.To })
-		twice := slices.IndexFunc(l.imports[:i], func(o Import) bool { return o.To == one.To || o.ID == one.ID })
+		there := l.guessed[one.To.Name] || slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == one.To })
+		twice := slices.IndexFunc(l.imports[:i], func(o Import) bool { return o.To == one.To || o.ID == one.ID && o.ID != "" })
 		switch {
 		case !there:
 			var names []string

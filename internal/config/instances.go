@@ -66,7 +66,7 @@ func (l *loader) byEach(name string, a *attribute) instances {
 	all := instances{reach: reach{each: true}}
 	v, ok := l.work(a)
 	if !ok || !l.hasKeys(v) {
-		all.list, all.guessed = []instance{unknownElement(name)}, true
+		all.list, all.guessed = []instance{unknownElement(name, v)}, true
 		return all
 	}
 	for it := v.ElementIterator(); it.Next(); {
@@ -85,17 +85,18 @@ func (l *loader) byEach(name string, a *attribute) instances {
 
 // hasKeys makes sure that sessions can be made for the elements of a value.
 func (l *loader) hasKeys(v value) bool {
-	if !l.given(v) {
+	if !l.isOpen(v) && !l.given(v) {
 		return false
 	}
 	const summary = `"for_each" must be a map or a set of texts`
 	switch t := v.Type(); {
-	case t.IsSetType() && t.ElementType() != cty.String:
+	case t.IsSetType() && t.ElementType() != cty.String && t.ElementType() != cty.DynamicPseudoType:
 		l.wrong(v, summary, "The elements of this set are no texts. Write them in quotes, like toset([\"1\", \"2\"]).")
 	case isList(t) && !t.IsSetType():
 		l.wrong(v, summary, "This is %s, whose elements have no names that stay. Write a map, or make it a set: toset([\"a\", \"b\"]).", v.kind())
-	case !isList(t) && !isMap(t):
+	case !isList(t) && !isMap(t) && t != cty.DynamicPseudoType:
 		l.wrong(v, summary, "This is %s. Write a map, like { a = 11, b = 12 }, or a set, like toset([\"a\", \"b\"]).", v.kind())
+	case l.isOpen(v):
 	case v.LengthInt() > maxCount:
 		l.wrong(v, `"for_each" is too large`, "It has %d elements. Write at most %d.", v.LengthInt(), maxCount)
 	default:
@@ -104,11 +105,15 @@ func (l *loader) hasKeys(v value) bool {
 	return false
 }
 
-// unknownElement stands for the elements of a for_each that is wrong: nothing
-// that mentions it is judged.
-func unknownElement(name string) instance {
+// unknownElement stands for the elements of a for_each that is wrong or open: of
+// what mentions it the type alone is judged, as far as that is known.
+func unknownElement(name string, v value) instance {
+	element := cty.DynamicPseudoType
+	if v.Value != cty.NilVal && v.Type().IsCollectionType() {
+		element = v.Type().ElementType()
+	}
 	return instance{resource.One(name), map[string]cty.Value{
-		"each": cty.ObjectVal(map[string]cty.Value{"key": cty.UnknownVal(cty.String).Mark(told), "value": cty.DynamicVal.Mark(told)}),
+		"each": cty.ObjectVal(map[string]cty.Value{"key": cty.UnknownVal(cty.String).Mark(told), "value": cty.UnknownVal(element).Mark(told)}),
 	}}
 }
 

@@ -21,6 +21,7 @@ type Intent struct {
 	Sessions []Session `json:"sessions"`        // by address
 
 	Variables []Variable `json:"-"`                  // by name
+	Missed    []string   `json:"-"`                  // variables without a value, by name
 	Moves     []Move     `json:"moves,omitempty"`    // without a cycle, no two from or to the same
 	Removals  []Removal  `json:"removals,omitempty"` // of sessions that are not there
 	Imports   []Import   `json:"imports,omitempty"`  // into sessions that are there
@@ -40,6 +41,8 @@ type Host struct {
 	Manage           Manage        `json:"manage"`
 	BaselineClockMHz *int          `json:"baseline_clock_mhz,omitempty"` // the clock lock from before cosplay, where told
 	SlowNeighbours   bool          `json:"slow_neighbours"`
+
+	Open []string `json:"-"` // attributes whose value is not known, for a variable without one
 
 	Ranges Ranges `json:"-"` // empty for the implicit host
 }
@@ -96,6 +99,8 @@ type Session struct {
 	DependsOn []string `json:"depends_on,omitempty"`
 
 	Lifecycle Lifecycle `json:"lifecycle,omitzero"`
+
+	Open []string `json:"-"` // attributes whose value is not known, for a variable without one
 
 	Ranges Ranges `json:"-"`
 }

@@ -196,11 +196,14 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 	if !ok {
 		return nil, false
 	}
+	plain, marks := v.Value.UnmarkDeep()
+	if _, open := marks[told]; open || l.MayMiss && !plain.IsWhollyKnown() {
+		return nil, false
+	}
 	if isSensitive(v.Value) {
 		l.complain(e.Range(), a.whole, "a sensitive value cannot replace a session", "What is kept of it could be guessed at. Name the session's own attribute: a sensitive value in env replaces its container when it changes.")
 		return nil, false
 	}
-	plain, _ := v.Value.UnmarkDeep()
 	if !plain.IsWhollyKnown() {
 		l.complain(e.Range(), a.whole, "this is not known yet", "Name a session as session.worker, or a value that is known beforehand.")
 		return nil, false
@@ -230,7 +233,7 @@ func (l *loader) checkTriggers() {
 			switch {
 			case !names[t.Of.Address.Name]:
 				l.complain(t.Range, t.Range, fmt.Sprintf("there is no session %q", t.Of.Address.Name), "Name one of the sessions of this configuration.%s", didYouMean(t.Of.Address.Name, sortedKeys(names)))
-			case !t.Of.Block && !instances[t.Of.Address]:
+			case !t.Of.Block && !instances[t.Of.Address] && !l.guessed[t.Of.Address.Name]:
 				l.complain(t.Range, t.Range, fmt.Sprintf("there is no %s", t.Of), "session.%s alone means all instances of the block.", t.Of.Address.Name)
 			case t.Of.Covers(session.Address):
 				l.complain(t.Range, t.Range, fmt.Sprintf("%s would be replaced by itself", session.Address), "Name another session, or leave this one out.")

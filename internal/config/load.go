@@ -27,9 +27,9 @@ type Options struct {
 	// Inputs give values to variables, later ones before earlier ones.
 	Inputs []Input
 
-	// MayMiss lets variables be without a value, for those who want to know the
-	// hosts alone: nothing that such a variable is part of is judged, but for hosts.
-	MayMiss bool
+	// MayMiss lets variables be without a value: of what such a variable is part of
+	// the type alone is judged. HostsMayMiss lets them be so in host blocks, too.
+	MayMiss, HostsMayMiss bool
 
 	// Target finds a GPU of the catalog by whatever name people give it, and
 	// Simulate says what is wrong with the text of "simulate", if anything.
@@ -108,7 +108,9 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	}
 	slices.SortFunc(l.hosts, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.sessions, func(a, b Session) int { return a.Address.Compare(b.Address) })
-	return &Intent{State: l.state, l: l, Hosts: l.hosts, Sessions: l.sessions, Moves: l.moves, Removals: l.removals, Imports: l.imports, Variables: l.values(), Files: l.files}, l.diags
+	l.imports = slices.DeleteFunc(l.imports, func(i Import) bool { return i.ID == "" })
+	return &Intent{State: l.state, l: l, Hosts: l.hosts, Sessions: l.sessions, Moves: l.moves, Removals: l.removals, Imports: l.imports,
+		Variables: l.values(), Missed: l.missedNames(), Files: l.files}, l.diags
 }
 
 // Hosts reads the host blocks alone, those in which nothing is wrong, by name:

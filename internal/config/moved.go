@@ -142,7 +142,7 @@ func (l *loader) isDeclared(r resource.Reference) bool {
 		_, declared := l.declared[fmt.Sprintf("session %q", r.Address.Name)]
 		return declared
 	}
-	return slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == r.Address })
+	return !l.guessed[r.Address.Name] && slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == r.Address })
 }
 
 // checkCircles tells of moves that lead back to where they began.

@@ -32,7 +32,11 @@ func (l *loader) reference(a attribute, expr hcl.Expression, scope *hcl.EvalCont
 	ref = resource.Reference{Address: resource.One(steps[1].name), Block: true}
 	rest := steps[2:]
 	if len(rest) > 0 && rest[0].name == "" {
-		key, ok := keyOf(rest[0].index)
+		index := value{Value: rest[0].index}
+		key, ok := keyOf(index.Value)
+		if !ok && index.Value != cty.NilVal && l.isOpen(index) {
+			return resource.Reference{}, "", false
+		}
 		if !ok {
 			return no("this is no key of a session", "The instances of a block with count have the keys 0, 1, 2 and so on; those of one with for_each have texts. %s", referenceAdvice)
 		}

@@ -58,6 +58,9 @@ func (l *loader) readSession(b block) {
 	}
 	all := l.instances(name, said)
 	l.reaches[name], l.guessed[name] = all.reach, all.guessed
+	if all.guessed {
+		shared.Open = []string{"count"} // or for_each, which is one, too
+	}
 	fixed, varying := l.split(said.attributes, all.reach)
 	for _, a := range fixed {
 		l.fill(&shared, a, l.scopeOf(a.mentions))
@@ -123,6 +126,9 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 		refer(l, s, a, scope)
 	} else if v, ok := l.evaluate(a, scope); ok {
 		sessionAttributes[a.path](l, s, v)
+		if !v.IsWhollyKnown() {
+			s.Open = append(slices.Clip(s.Open), a.path)
+		}
 	}
 }
 

@@ -51,10 +51,30 @@ func isMap(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() }
 // to write.
 const maxExponent = 1024
 
+// isOpen reports whether what a value is cannot be told: for a mistake that has
+// been, or for a variable without a value.
+func (l *loader) isOpen(v value) bool { return v.HasMark(told) || l.MayMiss && !v.IsKnown() }
+
+// typed makes sure that there is a value, and of a type that fits. Of one that is
+// open the type alone is judged.
+func (l *loader) typed(v value, fits bool, summary, detail string, args ...any) bool {
+	open := l.isOpen(v)
+	switch {
+	case !open && !l.given(v):
+		return false
+	case !fits && v.Type() != cty.DynamicPseudoType:
+		l.wrong(v, summary, detail, args...)
+		return false
+	}
+	return !open
+}
+
+func isOneOf(t cty.Type, types ...cty.Type) bool { return slices.Contains(types, t) }
+
 // given makes sure that there is a value at all, one that can be written down.
 func (l *loader) given(v value) bool {
 	switch {
-	case v.HasMark(told):
+	case l.isOpen(v):
 	case v.IsMarked():
 		l.wrong(v, fmt.Sprintf("%s would show a sensitive value", v.name()), "Plans and the state show it. A sensitive value can be used in env, where it is kept hidden; or wrap it in nonsensitive(...) if it may be shown.")
 	case v.IsNull():
@@ -76,11 +96,7 @@ func isExtreme(n *big.Float) bool {
 
 // text reads a string; a number is taken as its digits.
 func (l *loader) text(v value) (string, bool) {
-	if !l.given(v) {
-		return "", false
-	}
-	if t := v.Type(); t != cty.String && t != cty.Number {
-		l.wrong(v, fmt.Sprintf("%s must be a text", v.name()), "This is %s. Write a text in quotes.", v.kind())
+	if !l.typed(v, isOneOf(v.Type(), cty.String, cty.Number), fmt.Sprintf("%s must be a text", v.name()), "This is %s. Write a text in quotes.", v.kind()) {
 		return "", false
 	}
 	return l.clean(v)
@@ -88,11 +104,7 @@ func (l *loader) text(v value) (string, bool) {
 
 // word reads a string, number or truth value as the text that a program gets.
 func (l *loader) word(v value) (string, bool) {
-	if !l.given(v) {
-		return "", false
-	}
-	if !v.Type().IsPrimitiveType() {
-		l.wrong(v, fmt.Sprintf("each value in %s must be a text", v.name()), "This is %s. Write a text in quotes, a number, true or false.", v.kind())
+	if !l.typed(v, v.Type().IsPrimitiveType(), fmt.Sprintf("each value in %s must be a text", v.name()), "This is %s. Write a text in quotes, a number, true or false.", v.kind()) {
 		return "", false
 	}
 	return l.clean(v)
@@ -127,12 +139,13 @@ func smallNumber(v value) (int64, bool) {
 
 // flag reads true or false.
 func (l *loader) flag(v value) (bool, bool) {
-	if !l.given(v) {
+	summary, detail := fmt.Sprintf("%s must be true or false", v.name()), fmt.Sprintf("This is %s. Write true or false, without quotes.", v.kind())
+	if !l.typed(v, isOneOf(v.Type(), cty.Bool, cty.String), summary, "%s", detail) {
 		return false, false
 	}
 	converted, err := convert.Convert(v.Value, cty.Bool)
 	if err != nil {
-		l.wrong(v, fmt.Sprintf("%s must be true or false", v.name()), "This is %s. Write true or false, without quotes.", v.kind())
+		l.wrong(v, summary, "%s", detail)
 		return false, false
 	}
 	return converted.True(), true
@@ -156,7 +169,7 @@ func (l *loader) whole(v value, low, high int, what string) (int, bool) {
 
 // number reads any number, for those who give it bounds.
 func (l *loader) number(v value, summary, advice string) (*big.Float, bool) {
-	if !l.given(v) {
+	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. %s", v.kind(), advice) {
 		return nil, false
 	}
 	converted, err := convert.Convert(v.Value, cty.Number)
@@ -191,11 +204,12 @@ var percentage = regexp.MustCompile(`^([+-]?\d+(?:\.\d+)?)\s*%$`)
 // share reads "10%" or 0.1. A number above 1 is refused: it is a forgotten
 // percent sign more often than a wish.
 func (l *loader) share(v value) (float64, bool) {
-	if !l.given(v) {
+	summary := fmt.Sprintf("%s is not a percentage", v.name())
+	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. Write it like \"10%%\" or 0.1.", v.kind()) {
 		return 0, false
 	}
 	bad := func(detail string, args ...any) (float64, bool) {
-		l.wrong(v, fmt.Sprintf("%s is not a percentage", v.name()), detail, args...)
+		l.wrong(v, summary, detail, args...)
 		return 0, false
 	}
 	var share float64
@@ -218,8 +232,6 @@ func (l *loader) share(v value) (float64, bool) {
 			return bad("%q is out of all proportion. Write it like \"10%%\" or 0.1.", typed)
 		}
 		share = percent / 100
-	default:
-		return bad("This is %s. Write it like \"10%%\" or 0.1.", v.kind())
 	}
 	if share < 0 {
 		l.wrong(v, fmt.Sprintf("%s is below zero", v.name()), "%s is less than no error at all. Write 0 or more, like \"10%%\".", typed)
@@ -230,11 +242,7 @@ func (l *loader) share(v value) (float64, bool) {
 
 // elements reads a list; sample shows how one is written.
 func (l *loader) elements(v value, sample string) ([]value, bool) {
-	if !l.given(v) {
-		return nil, false
-	}
-	if !isList(v.Type()) {
-		l.wrong(v, fmt.Sprintf("%s must be a list", v.name()), "This is %s. Write a list, like %s.", v.kind(), sample)
+	if !l.typed(v, isList(v.Type()), fmt.Sprintf("%s must be a list", v.name()), "This is %s. Write a list, like %s.", v.kind(), sample) {
 		return nil, false
 	}
 	written, _ := hcl.ExprList(v.expr)
@@ -279,11 +287,7 @@ type pair struct{ key, value value }
 // pairs reads a map; sample shows how one is written. The order is that of the
 // keys.
 func (l *loader) pairs(v value, sample string) ([]pair, bool) {
-	if !l.given(v) {
-		return nil, false
-	}
-	if !isMap(v.Type()) {
-		l.wrong(v, fmt.Sprintf("%s must be a map", v.name()), "This is %s. Write a map, like %s.", v.kind(), sample)
+	if !l.typed(v, isMap(v.Type()), fmt.Sprintf("%s must be a map", v.name()), "This is %s. Write a map, like %s.", v.kind(), sample) {
 		return nil, false
 	}
 	written := writtenPairs(v)

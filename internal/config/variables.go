@@ -211,7 +211,7 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 	if len(v.given) == 0 {
 		if v.standard == nil && l.MayMiss {
 			l.missed = append(l.missed, v)
-			return cty.UnknownVal(v.constraint).Mark(told), true
+			return cty.UnknownVal(v.constraint.WithoutOptionalAttributesDeep()).Mark(told), true
 		}
 		if v.standard == nil {
 			l.missing(v)
@@ -277,9 +277,16 @@ func (l *loader) validate() {
 
 // obeys holds a variable's value against one rule.
 func (l *loader) obeys(v *variable, r *rule) bool {
-	good, ok := l.condition(&r.condition)
-	if !ok || good {
-		return ok
+	c, ok := l.work(&r.condition)
+	if !ok {
+		return false
+	}
+	open := l.isOpen(c)
+	if !open {
+		c.Value, _ = c.Unmark() // whether it is true is told anyway
+	}
+	if good, ok := l.flag(c); good || !ok {
+		return good || open
 	}
 	message, ok := l.message(&r.message)
 	if !ok {
@@ -294,19 +301,6 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 	l.complain(at, at, fmt.Sprintf("variable %q cannot have this value", v.name),
 		"%s\nGive it another value than that of %s; the rule is at %s line %d.", sentenceOf(message), from, r.header.Filename, r.header.Start.Line)
 	return false
-}
-
-// condition evaluates what has to be true.
-func (l *loader) condition(a *attribute) (good, ok bool) {
-	v, ok := l.work(a)
-	if !ok {
-		return false, false
-	}
-	if v.HasMark(told) {
-		return false, false
-	}
-	v.Value, _ = v.Unmark() // whether it is true is told anyway
-	return l.flag(v)
 }
 
 // message evaluates what people are told where a condition is false.
@@ -330,4 +324,13 @@ func (l *loader) values() []Variable {
 		all = append(all, Variable{Name: name, Description: v.description, Sensitive: v.sensitive, Given: len(v.given) > 0, Value: bare})
 	}
 	return all
+}
+
+// missedNames are the variables that have no value.
+func (l *loader) missedNames() []string {
+	var names []string
+	for _, v := range l.missed {
+		names = append(names, v.name)
+	}
+	return slices.Sorted(slices.Values(names))
 }

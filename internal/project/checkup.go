@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"cosplay/driver"
@@ -47,6 +48,11 @@ func (p *Project) Checkup(ctx context.Context) []Finding {
 		c.add("", "state", err.Error(), Missing, "")
 	}
 	for _, host := range p.Intent.Hosts {
+		if slices.Contains(host.Open, "simulate") || slices.Contains(host.Open, "nvml") {
+			missed := p.Intent.Missed
+			c.add(host.Name, "host", "its block needs a value for var."+strings.Join(missed, ", var."), Notice, fmt.Sprintf("cosplay doctor --var '%s=...'", strings.Join(missed, "=...' --var '")))
+			continue
+		}
 		if c.hardware(ctx, p, host) {
 			c.sessions(ctx, p, host, prior)
 		}
@@ -163,7 +169,7 @@ func (c *checkup) images(p *Project, host string, engine resource.Engine) {
 	told := map[string]bool{}
 	for _, s := range p.Intent.Sessions {
 		image := s.Box.Image
-		if s.Host != host || told[image] {
+		if s.Host != host || told[image] || slices.Contains(s.Open, "image") {
 			continue
 		}
 		told[image] = true
@@ -185,7 +191,7 @@ func (c *checkup) login(p *Project, host string) {
 	wanted, named := false, true
 	for _, s := range p.Intent.Sessions {
 		if s.Host == host && s.Box.SSH.Enabled {
-			wanted, named = true, named && len(s.Keys) > 0
+			wanted, named = true, named && (len(s.Keys) > 0 || slices.Contains(s.Open, "ssh.authorized_keys"))
 		}
 	}
 	if !wanted {

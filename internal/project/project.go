@@ -37,6 +37,7 @@ type Options struct {
 	Given     []Given                    // to variables, by flags; later ones count
 	Saved     map[string]json.RawMessage // values of a saved plan, before all others
 	HostsOnly bool                       // sessions are not asked for, so that variables may be without a value
+	LookOnly  bool                       // nor are hosts: nothing is planned
 
 	MayBeEmpty bool // a folder without configuration is this machine alone
 }
@@ -52,10 +53,11 @@ type Project struct {
 
 	lock    *durable.Lock
 	inputs  []config.Input // values of variables
-	mayMiss bool
 	hosts   map[string]*host
 	engine  *docker.Engine // nil until a host needs it
 	unnamed string         // the host that no configuration names, with OpenAnyhow
+
+	mayMiss, hostsMayMiss bool // variables may be without a value, also where hosts need them
 }
 
 // Open reads and checks the configuration; no host is asked and nothing is
@@ -65,7 +67,7 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	p.mayMiss = o.HostsOnly
+	p.mayMiss, p.hostsMayMiss = o.HostsOnly || o.LookOnly, o.LookOnly
 	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
 		return nil, nil, nil, err
 	}
@@ -104,7 +106,7 @@ func locate(o Options) (*Project, error) {
 }
 
 func (p *Project) reading() config.Options {
-	return config.Options{Dir: p.Dir, Home: HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, Version: p.Store.Version,
+	return config.Options{Dir: p.Dir, Home: HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, HostsMayMiss: p.hostsMayMiss, Version: p.Store.Version,
 		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Simulate: CheckSimulate}
 }
 

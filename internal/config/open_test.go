@@ -1,0 +1,105 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/config"
+)
+
+// open are options with which variables may be without a value.
+func open() config.Options {
+	o := options()
+	o.MayMiss, o.HostsMayMiss = true, true
+	return o
+}
+
+var defaultLine = regexp.MustCompile(`(?m)^  default +=.*(\n    .*|\n  [\])}].*)*$`)
+
+// What is right with values is right without them.
+func TestRightWithoutValues(t *testing.T) {
+	missed := 0
+	for _, path := range append(glob(t, "testdata/right/*.hcl"), glob(t, "../../examples/*.hcl")...) {
+		src := read(t, path)
+		if filepath.Base(path) == "variables.hcl" {
+			src = defaultLine.ReplaceAll(src, nil)
+		}
+		intent, diags := config.Load(map[string][]byte{"a.hcl": src}, open())
+		if len(diags) > 0 {
+			t.Errorf("%s:\n%s", path, describe(t, intent.Files, diags))
+		}
+		missed += len(intent.Missed)
+	}
+	if missed < 3 {
+		t.Errorf("only %d variables were without a value", missed)
+	}
+}
+
+// Where no variable lacks a value it makes no difference that it may.
+func TestWrongIsWrongWhereValuesMayMiss(t *testing.T) {
+	for _, path := range glob(t, "testdata/wrong/*.hcl") {
+		_, want, _ := loadCase(t, path)
+		if slices.ContainsFunc(want, func(d *hcl.Diagnostic) bool { return strings.Contains(d.Summary, "has no value") }) || strings.Contains(path, "open-") {
+			continue
+		}
+		o := open()
+		values := strings.TrimSuffix(path, ".hcl") + ".hclvars"
+		if data, err := os.ReadFile(values); err == nil {
+			o.Inputs = []config.Input{{From: filepath.Base(values), File: data}}
+		}
+		_, got := config.Load(map[string][]byte{filepath.Base(path): read(t, path)}, o)
+		if d := cmp.Diff(allWords(want), allWords(got)); d != "" {
+			t.Errorf("%s: values have to be there -, may miss +:\n%s", path, d)
+		}
+	}
+}
+
+// What depends on a variable without a value is said of each session and host.
+func TestWhatIsOpenIsSaid(t *testing.T) {
+	src := `
+variable "n" { type = number }
+variable "spec" { type = string }
+variable "image" { type = string }
+host "lab" { simulate = var.spec }
+session "many" {
+  count  = var.n
+  target = "2060"
+}
+session "one" {
+  target = "2060"
+  image  = try(var.image, "x")
+}
+`
+	intent, diags := config.Load(map[string][]byte{"a.hcl": []byte(src)}, open())
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	got := map[string][]string{"lab": intent.Hosts[0].Open, "missed": intent.Missed}
+	for _, s := range intent.Sessions {
+		got[s.Address.Name] = s.Open
+	}
+	want := map[string][]string{"lab": {"simulate"}, "missed": {"image", "n", "spec"}, "many": {"count"}, "one": {"image"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("want -, got +:\n%s", d)
+	}
+	o := open()
+	o.HostsMayMiss = false
+	if _, diags := config.Load(map[string][]byte{"a.hcl": []byte(src)}, o); !diags.HasErrors() {
+		t.Error("a host may do without what it needs")
+	}
+}
+
+func allWords(diags hcl.Diagnostics) []string {
+	var all []string
+	for _, d := range diags {
+		all = append(all, d.Subject.String()+" "+d.Summary+": "+d.Detail)
+	}
+	return all
+}

@@ -90,19 +90,29 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 // nextSteps are what to do about those mistakes that the HCL library tells without
 // saying so, by its summaries. Each starts with a space.
 var nextSteps = map[string]string{
-	"Duplicate argument":             " Remove one of the two.",
-	"Duplicate attribute definition": " Remove one of the two.",
-	"Error in function call":         " Change what it is given.",
-	"Incorrect JSON value type":      " Write braces with attributes in them: { ... }",
-	"Invalid expression":             " Write a value here, like \"text\" or 7.",
-	"Invalid function argument":      " Give it one of the kind that it wants.",
-	"Invalid index":                  " Name one that is there; length(...) and keys(...) tell which are.",
-	"Invalid operand":                " Write a value of that kind; tonumber(...) and tostring(...) convert.",
-	"Missing block label":            " Write the name as a property: { \"lab\": { ... } }",
-	"Not enough function arguments":  " Add what is missing.",
-	"Too many function arguments":    " Remove what is too much.",
-	"Trailing comma in object":       " Remove it.",
-	"Unclosed configuration block":   " Add the closing brace.",
+	"Duplicate argument":                              " Remove one of the two.",
+	"Duplicate attribute definition":                  " Remove one of the two.",
+	"Error in function call":                          " Change what it is given.",
+	"Incorrect JSON value type":                       " Write braces with attributes in them: { ... }",
+	"Invalid expression":                              " Write a value here, like \"text\" or 7.",
+	"Invalid function argument":                       " Give it one of the kind that it wants.",
+	"Invalid index":                                   " Name one that is there; length(...) and keys(...) tell which are.",
+	"Invalid operand":                                 " Write a value of that kind; tonumber(...) and tostring(...) convert.",
+	"Argument or block definition required":           " Write a name, an equals sign and a value; or the word of a block, its name in quotes, and a brace.",
+	"Extra characters after expression":               " Remove them, or put an operator or a comma before.",
+	"Extra characters after interpolation expression": " Write $${ for a ${ that stands for itself.",
+	"Invalid 'for' expression":                        " Write [for x in list : x], or { for k, v in map : k => v }.",
+	"Invalid block definition":                        " Write it like: session \"worker\" {",
+	"Invalid single-argument block definition":        " Write each attribute on a line of its own, and the closing brace after them.",
+	"Missing attribute separator":                     " Add a comma before it, or write it on a line of its own.",
+	"Missing item separator":                          " Add it.",
+	"Missing newline after argument":                  " Write what follows on a line of its own; text goes in double quotes.",
+	"Unterminated template string":                    " Add the quote, or the word that ends the heredoc on a line of its own.",
+	"Missing block label":                             " Write the name as a property: { \"lab\": { ... } }",
+	"Not enough function arguments":                   " Add what is missing.",
+	"Too many function arguments":                     " Remove what is too much.",
+	"Trailing comma in object":                        " Remove it.",
+	"Unclosed configuration block":                    " Add the closing brace.",
 }
 
 // unsupportedAttribute is a summary of the HCL library's whose detail leaves out
@@ -149,16 +159,21 @@ func attributesThere(d *hcl.Diagnostic) string {
 // didYouMean is a sentence with the candidate closest to what was typed, or
 // nothing where none is close. It starts with a space.
 func didYouMean(typed string, candidates []string) string {
+	if best := nearest(typed, candidates); best != "" {
+		return meant(best)
+	}
+	return ""
+}
+
+// nearest is the candidate closest to what was typed; "" where none is close.
+func nearest(typed string, candidates []string) string {
 	best, distance := "", 3
 	for _, c := range candidates {
-		if d := levenshtein.Distance(strings.ToLower(typed), strings.ToLower(c), nil); d < distance && d < len(c) {
+		if d := levenshtein.Distance(strings.ToLower(typed), strings.ToLower(c), nil); d < distance && (d < len(c) || d < len(typed) && d == 1) {
 			best, distance = c, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return meant(best)
+	return best
 }
 
 // meant is the sentence that suggests what should have been typed. It starts with

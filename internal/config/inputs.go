@@ -54,9 +54,24 @@ func (l *loader) takeInputs() {
 			l.files[in.From] = &hcl.File{Bytes: []byte(in.Name)} // the value may be a secret
 			at.End = hcl.Pos{Line: 1, Column: len(in.Name) + 1, Byte: len(in.Name)}
 			l.complain(at, at, fmt.Sprintf("unknown variable %q", in.Name), "It gets a value, and no block declares it. Add: variable %q { ... }%s",
-				in.Name, didYouMean(in.Name, sortedKeys(l.variables)))
+				in.Name, l.variableMeant(in.Name))
+		default:
+			l.strays = append(l.strays, in.From)
 		}
 	}
+}
+
+// maxListed is how many names a sentence can list.
+const maxListed = 8
+
+// variableMeant says which variable may have been meant or, where none is near,
+// which there are. It starts with a space.
+func (l *loader) variableMeant(typed string) string {
+	names := sortedKeys(l.variables)
+	if suggestion := didYouMean(typed, names); suggestion != "" || len(names) == 0 || len(names) > maxListed {
+		return suggestion
+	}
+	return fmt.Sprintf(" Declared: %s.", and(names))
 }
 
 // inputRange is the place of what was typed: a file of its own.
@@ -93,7 +108,7 @@ func (l *loader) takeFile(in Input) {
 		l.report(&hcl.Diagnostic{
 			Severity: hcl.DiagWarning,
 			Summary:  fmt.Sprintf("unknown variable %q", a.name),
-			Detail:   fmt.Sprintf("It gets a value here, and no block declares it. Add: variable %q { ... }; or remove the line.%s", a.name, didYouMean(a.name, sortedKeys(l.variables))),
+			Detail:   fmt.Sprintf("It gets a value here, and no block declares it. Add: variable %q { ... }; or remove the line.%s", a.name, l.variableMeant(a.name)),
 			Subject:  &subject,
 			Context:  &context,
 		})

@@ -139,6 +139,7 @@ type loader struct {
 	chain     []*node          // under way, each for the one before
 	variables map[string]*variable
 	missed    []*variable // that have no value and may have none
+	strays    []string    // places of the environment that give values to nothing
 	files     map[string]*hcl.File
 	hosts     []Host
 	sessions  []Session

@@ -87,7 +87,7 @@ func (l *loader) check(a *attribute, r reach) (varies, ok bool) {
 	a.mentions = a.expr.Variables()
 	for _, mention := range a.mentions {
 		switch name := variableName(mention); {
-		case name == "path.module":
+		case name == "path.module", name == "path.root", name == "path.cwd":
 		case r.count && name == "count.index", r.each && (name == "each.key" || name == "each.value"):
 			varies = true
 		case r.live && mention.RootName() == "session":
@@ -130,7 +130,10 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 	name, at := mention.RootName(), mention.SourceRange()
 	full := variableName(mention)
 	belongs, knownRoot := whereNamesBelong[name]
+	instead, terraforms := terraformValues[name]
 	switch {
+	case terraforms:
+		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full), "%s", instead)
 	case full == "count.index" && a.path == "count":
 		l.complain(at, a.whole, "count depends on itself",
 			"count.index is known once count is. Write the number of sessions, like 7.")
@@ -188,8 +191,8 @@ func (l *loader) namesInReach(r reach) []string {
 func (l *loader) baseScope() *hcl.EvalContext {
 	return &hcl.EvalContext{
 		Variables: map[string]cty.Value{
-			// As in Terraform, relative to the folder that cosplay runs in.
-			"path": cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(".")}),
+			// As in Terraform, the first two relative to the folder that cosplay runs in.
+			"path": cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal("."), "root": cty.StringVal("."), "cwd": cty.StringVal(l.Dir)}),
 		},
 		Functions: l.functions,
 	}

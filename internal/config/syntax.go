@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -80,6 +81,9 @@ func (b jsonBody) read(l *loader, schema *Block) ([]written, []block) {
 	}
 	content, rest, diags := b.PartialContent(&wanted)
 	attributes, more := rest.JustAttributes()
+	if diags.HasErrors() {
+		more = nil // they are the same once more
+	}
 	for _, d := range slices.Concat(diags, more) {
 		l.report(d)
 	}
@@ -130,12 +134,17 @@ func (l *loader) parseBody(name string, src []byte) body {
 		l.files[name] = file
 		return nativeBody{file.Body.(*hclsyntax.Body), l.reportSyntax(diags, src)}
 	}
+	if wrong := jsonSyntax(src); wrong != nil {
+		l.files[name], l.partial = &hcl.File{Bytes: src}, true
+		l.complainJSON(name, src, wrong)
+		return nil
+	}
 	file, diags := json.Parse(src, name)
 	if file == nil {
 		file = &hcl.File{Bytes: src}
 	}
 	l.files[name] = file
-	for _, d := range diags {
+	for _, d := range diags[:min(1, len(diags))] { // what follows from it is no news
 		l.report(d)
 	}
 	if diags.HasErrors() {
@@ -156,12 +165,29 @@ func isJSON(name string, src []byte) bool {
 const (
 	attributeRedefined = "Attribute redefined"       // leaves the rest of the file well understood
 	quoteNotClosed     = "Invalid multi-line string" // turns the rest of the file inside out
+	wrongCharacter     = "Invalid character"         // and so is what follows on its line
 )
+
+// otherQuotes are what people put around a text instead of double quotes.
+var otherQuotes = regexp.MustCompile("^(?:'([^'\n]*)'?|`([^`\n]*)`?|[“”„]([^“”\n]*)[“”]?|‘([^’\n]*)’?)")
+
+// tellCharacter tells of a character that the language does not have.
+func (l *loader) tellCharacter(d *hcl.Diagnostic, src []byte) {
+	m := otherQuotes.FindSubmatch(src[d.Subject.Start.Byte:])
+	if m == nil {
+		d.Detail += " Remove it."
+		l.report(d)
+		return
+	}
+	text := bytes.Join(m[1:], nil) // one of them
+	l.complain(*d.Subject, *d.Subject, "a text is in double quotes", "Write: %q", text)
+}
 
 // reportSyntax tells the parser's complaints about a file and returns how many
 // bytes at its start are beyond doubt.
 func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 	sound = len(src)
+	wrongLines := map[int]bool{} // with a wrong character, of which the rest follows
 	for _, d := range diags {
 		if d.Summary == attributeRedefined {
 			d.Summary = fmt.Sprintf("%q is there twice", d.Subject.SliceBytes(src))
@@ -173,6 +199,15 @@ func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 		sound = min(sound, d.Subject.Start.Byte)
 		if strings.HasPrefix(strings.TrimPrefix(string(d.Subject.SliceBytes(src)), "\r"), "\n") {
 			d.Subject.End = d.Subject.Start // the end of a line, not the start of the next
+		}
+		line := d.Subject.Start.Line
+		if wrongLines[line] {
+			continue
+		}
+		if d.Summary == wrongCharacter || otherQuotes.Match(src[d.Subject.Start.Byte:]) {
+			wrongLines[line] = true
+			l.tellCharacter(d, src)
+			continue
 		}
 		if d.Summary == quoteNotClosed {
 			l.complain(*d.Subject, *d.Subject, "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote.")

@@ -247,11 +247,21 @@ func (l *loader) missing(v *variable) {
 	l.report(&hcl.Diagnostic{
 		Severity: hcl.DiagError,
 		Summary:  fmt.Sprintf("variable %q has no value", v.name),
-		Detail:   fmt.Sprintf("Nothing gives it one, and it has no default. Give it with --var '%s=...', in a file with --var-file FILE, in cosplay.hclvars, or as %s%s in the environment; or add a default to its block.", v.name, EnvPrefix, v.name),
+		Detail:   fmt.Sprintf("Nothing gives it one, and it has no default. Give it with --var '%s=...', in a file with --var-file FILE, in cosplay.hclvars, or as %s%s in the environment; or add a default to its block.%s", v.name, EnvPrefix, v.name, l.strayMeant(v.name)),
 		Subject:  v.header.Ptr(),
 		Context:  v.header.Ptr(),
 		Extra:    Missing{Name: v.name, Description: v.description, Sensitive: v.sensitive},
 	})
+}
+
+// strayMeant points at what the environment gives to a name close to a variable's.
+// It starts with a space.
+func (l *loader) strayMeant(name string) string {
+	stray := nearest(EnvPrefix+name, l.strays)
+	if stray == "" {
+		return ""
+	}
+	return fmt.Sprintf(" %s is in the environment, and nothing is called so. Rename it, if that is what it is for.", stray)
 }
 
 // Missing is what a diagnostic is about that tells of a variable without a value:

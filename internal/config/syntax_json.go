@@ -1,0 +1,131 @@
+package config
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// jsonMistakes are what can be wrong with a file that is no JSON, by what the
+// standard library says of it; the first that fits counts.
+var jsonMistakes = []struct{ says, summary, detail string }{
+	{"unexpected end", "the file ends too early", "Something that was begun is not closed. Add the quote, bracket or brace that is missing."},
+	{"in string literal", "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote; a line end within a text is written as \\n."},
+	{"in string escape", "no such escape", `Behind \ goes one of " \ / b f n r t u. Write \\ for a \ itself.`},
+	{"in \\u", "no such escape", "Behind \\u go four digits of base 16. Write it like \\u00e9."},
+	{"'}' looking for beginning of object key", "comma without a property behind it", "The last property has no comma. Remove it."},
+	{"']' looking for beginning of value", "comma without a value behind it", "The last value has no comma. Remove it."},
+	{"beginning of object key", "this is no name", "In JSON the name of a property is in double quotes. Write it like \"target\": \"rtx-2060\"."},
+	{"after object key:value", "no comma before this", "Between two properties goes a comma. Add it, or the quote that is missing before."},
+	{"after object key", "no colon before this", "Between a property's name and its value goes a colon. Write it like \"target\": \"rtx-2060\"."},
+	{"after array element", "no comma before this", "Between two values goes a comma. Add it, or the quote that is missing before."},
+	{"after top-level", "something stands behind the end", "The file is one object in braces, which ends before this. Remove what is too much, or a brace before it."},
+	{"", "this is no value", "In JSON a value is a \"text\", a number, true, false, null, [ ... ] or { ... }. Write one of these."},
+}
+
+// complainJSON tells why a file is no JSON: the first thing that is wrong, since
+// what follows from it would be told as mistakes that nobody made.
+func (l *loader) complainJSON(name string, src []byte, err *stdjson.SyntaxError) {
+	at := max(0, min(int(err.Offset)-1, len(src)))
+	if strings.HasPrefix(err.Error(), "unexpected end") {
+		at = len(bytes.TrimRight(src, " \t\r\n"))
+	}
+	summary, detail := jsonMistake(err.Error())
+	switch before := bytes.TrimRight(src[:at], " \t\r\n"); {
+	case len(bytes.TrimSpace(src)) == 0:
+		summary, detail = "the file is empty", "JSON has at least an object. Write { }, or remove the file."
+	case len(before) == 0:
+		summary, detail = "this is no JSON", "A file whose name ends with .json begins with a brace. Write { ... }; or name it so that it ends with .hcl, if it is HCL."
+	case strings.HasPrefix(summary, "comma without"):
+		at = len(before) - 1
+	case strings.Contains(err.Error(), "in literal"):
+		at = 1 + bytes.LastIndexAny(src[:at], "{[:, \t\r\n") // where it began
+	}
+	l.files[name].Nav = jsonPlace(src[:at])
+	subject := oneCharacter(name, src, at)
+	l.complain(subject, subject, summary, "%s", detail)
+}
+
+func jsonMistake(says string) (summary, detail string) {
+	for _, m := range jsonMistakes {
+		if strings.Contains(says, m.says) {
+			return m.summary, m.detail
+		}
+	}
+	return "", ""
+}
+
+// oneCharacter is the place of the character at an offset; of nothing at the end.
+func oneCharacter(name string, src []byte, at int) hcl.Range {
+	start := hcl.Pos{Line: 1 + bytes.Count(src[:at], []byte("\n")), Byte: at}
+	start.Column = 1 + utf8.RuneCount(src[bytes.LastIndexByte(src[:at], '\n')+1:at])
+	end := start
+	if _, size := utf8.DecodeRune(src[at:]); size > 0 && src[at] != '\n' && src[at] != '\r' {
+		end.Byte, end.Column = at+size, start.Column+1
+	}
+	return hcl.Range{Filename: name, Start: start, End: end}
+}
+
+// jsonNav says in which block all of a file that is no JSON is: that of its first
+// mistake.
+type jsonNav string
+
+// ContextString is what those ask who show diagnostics.
+func (n jsonNav) ContextString(int) string { return string(n) }
+
+// jsonPlace is the block that JSON which breaks off is in: session "worker".
+func jsonPlace(begun []byte) jsonNav {
+	type level struct {
+		isObject, begun bool // begun is a property whose value is not whole
+		name            string
+	}
+	var levels []level
+	tokens := stdjson.NewDecoder(bytes.NewReader(begun))
+	for {
+		token, err := tokens.Token()
+		if err != nil {
+			break
+		}
+		text, isText := token.(string)
+		switch {
+		case token == stdjson.Delim('{') || token == stdjson.Delim('['):
+			levels = append(levels, level{isObject: token == stdjson.Delim('{')})
+			continue
+		case token == stdjson.Delim('}') || token == stdjson.Delim(']'):
+			levels = levels[:len(levels)-1]
+		case isText && len(levels) > 0 && levels[len(levels)-1].isObject && !levels[len(levels)-1].begun:
+			levels[len(levels)-1] = level{isObject: true, begun: true, name: text}
+			continue
+		}
+		if len(levels) > 0 {
+			levels[len(levels)-1].begun = false
+		}
+	}
+	var names []string
+	for _, l := range levels {
+		if l.begun {
+			names = append(names, l.name)
+		}
+	}
+	switch block := fileSchema.block(strings.Join(names[:min(1, len(names))], "")); {
+	case block == nil:
+		return ""
+	case len(names) > 1 && block.Label != "":
+		return jsonNav(fmt.Sprintf("%s %q", names[0], names[1]))
+	}
+	return jsonNav(names[0])
+}
+
+// jsonSyntax is what the standard library finds wrong with JSON; nil where it finds
+// nothing.
+func jsonSyntax(src []byte) *stdjson.SyntaxError {
+	var whole stdjson.RawMessage
+	var syntax *stdjson.SyntaxError
+	errors.As(stdjson.Unmarshal(src, &whole), &syntax)
+	return syntax
+}

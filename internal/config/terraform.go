@@ -1,0 +1,33 @@
+package config
+
+// terraforms are the words of Terraform's that cosplay has no use for, each with
+// what there is instead. Where one is written it is told so, instead of all that
+// could be written.
+var terraforms = map[string]string{
+	"action":             "There are no actions. Remove it; cosplay exec runs programs in a session.",
+	"backend":            "The state is a file. Say where it lies with: cosplay { state = \"../fleet.state.json\" }",
+	"cloud":              "The state is a file. Say where it lies with: cosplay { state = \"../fleet.state.json\" }",
+	"connection":         "cosplay ssh logs in by itself. Remove it; who may log in, and where, goes into an ssh block.",
+	"data":               "There are no data sources. Remove it; file(...), env(...) and cosplay.catalog[\"3090\"] tell what is there already.",
+	"dynamic":            "Blocks cannot be made by an expression. Write each one out; its attributes can be expressions, also with each.value and count.index.",
+	"ephemeral":          "Nothing is ephemeral. Leave it out; a variable with sensitive = true is shown and kept nowhere.",
+	"module":             "There are no modules. Put the blocks into this folder, of which every *.hcl file is read; for_each makes many sessions of one block.",
+	"postcondition":      "What has to be true of sessions is said in a check block. Write: check \"NAME\" { condition = ... }",
+	"precondition":       "What has to be true of variables is said in their validation block, and of sessions in a check block. Write one of these instead.",
+	"provider":           "There are no providers. Remove it; the machine is described in a host block, without which it is this one.",
+	"provisioner":        "There are no provisioners. Remove it; the program of a session is its command, and what it needs is in its image.",
+	"required_providers": "There are no providers. Remove it; the machine is described in a host block, without which it is this one.",
+	"resource":           "There is one kind of resource, the session. Write: session \"worker\" { target = \"rtx-2060\" }",
+	"terraform":          "What a project asks of cosplay itself is in a cosplay block. Write: cosplay { required_version = \">= 0.1\" }",
+
+	"create_before_destroy": "A session that is replaced gives its slice to the one that takes its place, so it goes first. Leave it out.",
+}
+
+// terraformValues are the same for names that expressions mention.
+var terraformValues = map[string]string{
+	"data":      terraforms["data"],
+	"module":    terraforms["module"],
+	"resource":  "What sessions turn out to be can be mentioned in output and check blocks. Write session.worker without resource before it.",
+	"self":      "A block cannot mention what it is about. Write the value itself, or put it into a local that both can mention.",
+	"terraform": "There are no workspaces. Write a variable instead, and give each workspace a folder, or a state of its own with --state.",
+}

@@ -1,0 +1,3 @@
+session "a" {
+  target = '3090'
+}

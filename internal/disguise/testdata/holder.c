@@ -81,11 +81,12 @@ static void graphs(size_t mib)
     }
     for (int i = 0; i < 3; i++) {
         int answers[] = {CU(cuGraphLaunch)(execs[i], NULL), CU(cuGraphUpload)(execs[i], NULL), CU(cuGraphLaunch)(execs[i], NULL)};
-        printf("%d%d%d%s", answers[0], answers[1], answers[2], i < 2 ? " " : "\n");
+        printf("%d%d%d%s", answers[0], answers[1], answers[2], i < 2 ? " " : "");
         if (answers[2])
             MUST(CU(cuGraphExecDestroy)(execs[i]));
     }
     MUST(CU(cuDeviceGraphMemTrim)(0));
+    printf("\n"); /* an answer is one when all is done */
 }
 
 static void obey(const char *line, char **arguments)

@@ -2,20 +2,38 @@
 
 static uint64_t cap(const struct figures *target) { return target->memory_mib * MIB; }
 
-/* What is left below the cap: for certain, where the lock is held. */
-static uint64_t room(const struct figures *target, const struct usage *usage)
+static uint64_t *overhead_of(struct process *me) { return me->on_trial ? &me->overhead_on_trial : &me->usage->overhead; }
+
+static uint64_t used(struct process *me)
 {
-    uint64_t used = __atomic_load_n(&usage->total, __ATOMIC_RELAXED) + __atomic_load_n(&usage->overhead, __ATOMIC_RELAXED);
-    return used < cap(target) ? cap(target) - used : 0;
+    return __atomic_load_n(&me->usage->total, __ATOMIC_RELAXED) + __atomic_load_n(overhead_of(me), __ATOMIC_RELAXED);
 }
 
-/* At most what the target has. It takes no lock. */
-static void note_peak(const struct figures *target, struct usage *usage)
+/* What is left below the cap: for certain, where the lock is held. */
+static uint64_t room(const struct figures *target, struct process *me)
 {
-    uint64_t used = cap(target) - room(target, usage);
-    uint64_t peak = __atomic_load_n(&usage->peak, __ATOMIC_RELAXED);
-    while (used > peak && !__atomic_compare_exchange_n(&usage->peak, &peak, used, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
+    uint64_t in_use = used(me);
+    return in_use < cap(target) ? cap(target) - in_use : 0;
+}
+
+/* Without what programs only try. The lock is held. */
+static uint64_t used_in_earnest(struct process *me)
+{
+    uint64_t all = used(me), tried = used_on_trial(me);
+    return all > tried ? all - tried : 0;
+}
+
+static uint64_t at_most_the_cap(const struct figures *target, uint64_t bytes)
+{
+    return bytes < cap(target) ? bytes : cap(target);
+}
+
+/* The lock is held. */
+static void note_peak(const struct figures *target, struct process *me)
+{
+    uint64_t most = me->on_trial ? 0 : at_most_the_cap(target, used_in_earnest(me));
+    if (most > me->usage->peak)
+        __atomic_store_n(&me->usage->peak, most, __ATOMIC_RELAXED);
 }
 
 static void count(struct process *me, uint64_t bytes)
@@ -33,7 +51,7 @@ static int attempt(const struct figures *target, uint64_t bytes, int keep)
     if (!__atomic_test_and_set(&me->has_taken, __ATOMIC_RELAXED))
         look_at_overhead(target);
     uint64_t held = lock_usage(me);
-    int fits = bytes <= room(target, me->usage);
+    int fits = bytes <= room(target, me);
     if (fits && keep)
         count(me, bytes);
     unlock_usage(me, held);
@@ -48,11 +66,11 @@ uint64_t take_what_fits(const struct figures *target, uint64_t bytes)
     if (!me)
         return 0;
     uint64_t held = lock_usage(me);
-    uint64_t most = room(target, me->usage);
+    uint64_t most = room(target, me);
     if (bytes > most)
         bytes = most;
     count(me, bytes);
-    note_peak(target, me->usage);
+    note_peak(target, me);
     unlock_usage(me, held);
     return bytes;
 }
@@ -74,6 +92,16 @@ void give(uint64_t bytes)
     unlock_usage(me, held);
 }
 
+/* The driver does not say whose context takes what. Beside one that only tries it is not known, and is looked at again. */
+static void set_overhead(struct process *me, uint64_t bytes, int known)
+{
+    uint64_t *overhead = overhead_of(me);
+    if (known || bytes < *overhead)
+        __atomic_store_n(overhead, bytes, __ATOMIC_RELAXED);
+    if (!known)
+        __atomic_clear(&me->has_taken, __ATOMIC_RELAXED);
+}
+
 /* Counts of others are read before and after, since they allocate at the same time: theirs is no overhead. */
 void look_at_overhead(const struct figures *target)
 {
@@ -81,13 +109,15 @@ void look_at_overhead(const struct figures *target)
     if (!me)
         return;
     size_t free, all;
+    int known = me->on_trial || !beside_a_trial(me);
     uint64_t before = __atomic_load_n(&me->usage->total, __ATOMIC_RELAXED);
     if (DRIVER(cuMemGetInfo_v2)(&free, &all) != CUDA_SUCCESS || free > all)
         return;
+    known &= me->on_trial || !beside_a_trial(me); /* it may have begun meanwhile, as it may have ended */
     uint64_t held = lock_usage(me);
     uint64_t counted = me->usage->total > before ? me->usage->total : before;
-    me->usage->overhead = all - free > counted ? all - free - counted : 0;
-    note_peak(target, me->usage); /* the driver may take more than was asked for */
+    set_overhead(me, all - free > counted ? all - free - counted : 0, known);
+    note_peak(target, me); /* the driver may take more than was asked for */
     unlock_usage(me, held);
 }
 
@@ -101,21 +131,30 @@ static void sweep_now(void)
     unlock_usage(me, held);
 }
 
-static void count_refusal(void)
+/* Not where it would have fitted without what others only try. */
+static void count_refusal(const struct figures *target, uint64_t bytes)
 {
     struct process *me = attached();
-    if (me)
+    if (!me || me->on_trial)
+        return;
+    uint64_t held = lock_usage(me);
+    if (bytes > cap(target) || used_in_earnest(me) > cap(target) - bytes || !used_on_trial(me))
         __atomic_fetch_add(&me->usage->refused, 1, __ATOMIC_RELAXED);
+    unlock_usage(me, held);
 }
 
+/* Most allocations make no peak, and cost no lock for it. */
 CUresult noted(CUresult answer)
 {
     const struct figures *target = figures_shown();
-    struct process *me = answer == CUDA_SUCCESS && target ? attached() : NULL;
-    if (me)
-        note_peak(target, me->usage);
-    if (answer == CUDA_ERROR_OUT_OF_MEMORY)
-        count_refusal();
+    struct process *me = target ? attached() : NULL;
+    if (me && answer == CUDA_ERROR_OUT_OF_MEMORY)
+        count_refusal(target, 0);
+    if (me && answer == CUDA_SUCCESS && at_most_the_cap(target, used(me)) > __atomic_load_n(&me->usage->peak, __ATOMIC_RELAXED)) {
+        uint64_t held = lock_usage(me);
+        note_peak(target, me);
+        unlock_usage(me, held);
+    }
     return answer;
 }
 
@@ -128,7 +167,7 @@ static int insist(const struct figures *target, uint64_t bytes, int keep)
         if (attempt(target, bytes, keep))
             return 1;
     }
-    count_refusal();
+    count_refusal(target, bytes);
     return 0;
 }
 
@@ -163,7 +202,7 @@ uint64_t in_use(const struct figures *target)
     sweep_now();
     look_at_overhead(target);
     uint64_t held = lock_usage(me);
-    uint64_t used = cap(target) - room(target, me->usage);
+    uint64_t used = cap(target) - room(target, me);
     unlock_usage(me, held);
     return used;
 }

@@ -1,14 +1,12 @@
 #include "facade.h"
 
+#include "usage.h"
+
 const struct refusals refusals = {
     .library_not_found = CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
     .function_not_found = CUDA_ERROR_NOT_FOUND,
     .version_mismatch = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
 };
-
-/* Of libc, weak like those of facade/front.c. */
-__attribute__((weak)) char *getenv(const char *name);
-__attribute__((weak)) int setenv(const char *name, const char *value, int overwrite);
 
 /* The first name of a list, as a program in the session may call its one GPU. CUDA takes the beginning of a UUID for it. */
 static int names_the_gpu(const struct figures *target, const char *list)
@@ -40,6 +38,8 @@ CUresult cuInit(unsigned flags)
     const struct figures *target = figures_shown();
     if (target && getenv && setenv)
         show_slice(target);
+    if (target && getenv && getenv(USAGE_TRIAL_VARIABLE))
+        (void)attached(); /* before its context takes memory, which others would take for theirs */
     return DRIVER(cuInit)(flags);
 }
 

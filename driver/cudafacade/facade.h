@@ -8,6 +8,10 @@
 
 #define MIB (1024ULL * 1024ULL)
 
+/* Of libc, weak like those of facade/front.c. */
+__attribute__((weak)) char *getenv(const char *name);
+__attribute__((weak)) int setenv(const char *name, const char *value, int overwrite);
+
 /* The figures to show; NULL when the session has none, and all goes through. */
 static inline const struct figures *figures_shown(void)
 {
@@ -34,8 +38,10 @@ struct process {
     char attached;
     char has_taken;  /* or tried to */
     char has_graphs; /* with memory of their own */
+    char on_trial;   /* it only tries what it would get */
     uint32_t pid;
     uint64_t pids;
+    uint64_t overhead_on_trial; /* in place of the session's: what such a program's context takes ends with it */
     struct table blocks;   /* linear memory and arrays; owner: the context */
     struct table handles;  /* of physical memory; uses: handles and mappings together */
     struct table mappings; /* of physical memory; owner: the handle */

@@ -28,12 +28,13 @@ static struct usage_slot *find_slot(struct process *me, uint64_t process)
 {
     struct usage_slot *slots = me->usage->slots;
     for (int i = 0; i < USAGE_SLOTS; i++)
-        if (LOAD(slots[i].process) == process && LOAD(slots[i].pids) == me->pids)
+        if (LOAD(slots[i].process) == process && slot_pids(&slots[i]) == me->pids)
             return &slots[i];
     for (int i = 0; i < USAGE_SLOTS; i++) {
         uint64_t none = 0;
-        if (SWAP(slots[i].process, none, process))
-            return &slots[i];
+        struct usage_slot *slot = &slots[me->on_trial ? USAGE_SLOTS - 1 - i : i];
+        if (SWAP(slot->process, none, process))
+            return slot;
     }
     for (int i = 0; i < USAGE_SLOTS; i++) {
         uint64_t dead = LOAD(slots[i].process);
@@ -51,6 +52,7 @@ static void attach(struct process *me)
     me->usage = the_usage(me);
     if (!me->usage)
         return;
+    me->on_trial = getenv && getenv(USAGE_TRIAL_VARIABLE);
     uint64_t process = start << USAGE_PID_BITS | pid;
     struct usage_slot *slot = find_slot(me, process);
     if (!slot) { /* all taken: it counts for itself */
@@ -59,7 +61,7 @@ static void attach(struct process *me)
     }
     if (!slot)
         return;
-    STORE(slot->pids, me->pids);
+    STORE(slot->pids, me->pids | (me->on_trial ? USAGE_TRIAL : 0));
     me->slot = slot;
     uint64_t held = lock_usage(me);
     slot->bytes = 0;
@@ -148,4 +150,41 @@ void sweep(struct process *me)
             total += slot->bytes;
     }
     me->usage->total = total;
+}
+
+/* The next of the programs that only try, from the last slot down to one that nobody ever had; NULL after all. */
+static const struct usage_slot *next_on_trial(const struct process *me, const struct usage_slot *slot)
+{
+    while (slot > me->usage->slots && LOAD(slot[-1].pids)) {
+        slot--;
+        if (LOAD(slot->pids) & USAGE_TRIAL && LOAD(slot->process))
+            return slot;
+    }
+    return NULL;
+}
+
+uint64_t used_on_trial(const struct process *me)
+{
+    uint64_t total = 0;
+    for (const struct usage_slot *slot = me->usage->slots + USAGE_SLOTS; (slot = next_on_trial(me, slot));)
+        total += slot->bytes;
+    return total;
+}
+
+static int is_beside_a_trial(const struct process *me)
+{
+    for (const struct usage_slot *slot = me->usage->slots + USAGE_SLOTS; (slot = next_on_trial(me, slot));)
+        if (slot_pids(slot) == me->pids)
+            return 1;
+    return 0;
+}
+
+int beside_a_trial(struct process *me)
+{
+    if (!is_beside_a_trial(me))
+        return 0;
+    uint64_t held = lock_usage(me);
+    sweep(me);
+    unlock_usage(me, held);
+    return is_beside_a_trial(me);
 }

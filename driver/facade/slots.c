@@ -25,7 +25,7 @@ struct usage *map_usage(int writable)
 int slot_ended(const struct usage_slot *slot, uint64_t pids)
 {
     uint64_t process = __atomic_load_n(&slot->process, __ATOMIC_ACQUIRE);
-    if (!process || !pids || __atomic_load_n(&slot->pids, __ATOMIC_ACQUIRE) != pids)
+    if (!process || !pids || slot_pids(slot) != pids)
         return 0;
     uint64_t start = process_start(slot_pid(process));
     return start != process >> USAGE_PID_BITS && (start || !process_is_anothers(slot_pid(process)));

@@ -10,6 +10,11 @@ struct usage *map_usage(int writable);
 
 static inline uint32_t slot_pid(uint64_t process) { return (uint32_t)(process & ((1 << USAGE_PID_BITS) - 1)); }
 
+static inline uint64_t slot_pids(const struct usage_slot *slot)
+{
+    return __atomic_load_n(&slot->pids, __ATOMIC_ACQUIRE) & ~USAGE_TRIAL;
+}
+
 /*
  * Whether the process of a slot has ended. Only who sees the same pids can tell,
  * pids being the number of that namespace; to all others it goes on.

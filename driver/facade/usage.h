@@ -19,6 +19,15 @@ enum { USAGE_SLOTS = 512 };
 /* A process: its pid in the lowest bits, above them its start time in clock ticks. 0 is free. */
 enum { USAGE_PID_BITS = 22 };
 
+/*
+ * The program says of itself, in its environment, that it only tries what it would
+ * get, as those of cosplay verify do. The cap holds for it, and what it takes is
+ * counted, but makes no peak, and that it is refused says nothing of the session.
+ * Such programs take the last slots, so that nobody has to look far for them.
+ */
+#define USAGE_TRIAL_VARIABLE "COSPLAY_TRIAL"
+#define USAGE_TRIAL (1ULL << 63) /* in pids */
+
 struct usage_slot {
     uint64_t process;
     uint64_t pids; /* the number of the pid namespace in which that is so */

@@ -71,6 +71,21 @@ func LastUse(path string) resource.Use {
 	return u.Use()
 }
 
+// ForgetPeak begins anew with what a session comes to, as it does with another
+// GPU to pass for.
+func ForgetPeak(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		var c C.struct_usage // the refusals come after the peak
+		_, err = file.WriteAt(make([]byte, unsafe.Offsetof(c.slots)-unsafe.Offsetof(c.peak)), int64(unsafe.Offsetof(c.peak)))
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("writing the file of what the session uses: %w", err)
+	}
+	return nil
+}
+
 // unsoundError is about a file of which nothing can be told.
 type unsoundError struct{ path string }
 
@@ -106,7 +121,7 @@ func ReadUsage(path string) (Usage, error) {
 		}
 		u.Processes = append(u.Processes, Process{
 			PID:       int(slot.process & (1<<C.USAGE_PID_BITS - 1)),
-			Namespace: uint64(slot.pids),
+			Namespace: uint64(slot.pids) &^ C.USAGE_TRIAL,
 			Bytes:     int64(slot.bytes),
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,13 +115,12 @@ func (p *Project) verifySession(ctx context.Context, place Runtime, s resource.P
 		return nil, err
 	}
 	defer leave()
-	undo := rememberUse(interior.UsageFile)
 	// One after the other: they try the cap, and would find the other's memory taken.
 	inside := []verify.Inside{ask(verify.Exec, interior, execute(ctx, place, s.ID))}
 	if s.Box != nil && s.Box.SSH.Enabled && !o.NoSSH {
 		inside = append(inside, p.askBySSH(ctx, s, interior, prior, live))
 	}
-	return verify.Judge(wanted, inside, observed), undo()
+	return verify.Judge(wanted, inside, observed), nil
 }
 
 const (
@@ -153,20 +151,6 @@ func enterAlone(ctx context.Context, usage string) (leave func(), err error) {
 		}
 	}
 	return func() { _ = folder.Close() }, nil
-}
-
-// rememberUse makes the end of the self-test leave what the session came to.
-func rememberUse(path string) (undo func() error) {
-	before, err := disguise.ReadUsage(path)
-	if err != nil { // which is told by its own check
-		return func() error { return nil }
-	}
-	return func() error {
-		if err := disguise.RestoreUsage(path, before); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
 }
 
 // wanted is what a session should show, by what the state says of it.

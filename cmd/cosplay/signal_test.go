@@ -1,12 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/creack/pty"
 )
 
 // TestSignals: Ctrl-C once, and what else ends programs, finishes the step that
@@ -49,4 +55,94 @@ func TestSignals(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestExecSignals: a program in a session gets each signal once, whether it was
+// typed on the terminal or sent to cosplay.
+func TestExecSignals(t *testing.T) {
+	p := newProject(t, fleet)
+	p.run("apply", "--auto-approve")
+	// A shell cannot trap what it was born ignoring. Signals that come together
+	// would be told as one, so each is waited for.
+	const script = `for s in INT QUIT TERM HUP; do trap "echo got $s" $s; done; trap 'exit 5' USR1; echo up $$; while :; do sleep 0.05; done`
+	start := func(t *testing.T) (*exec.Cmd, *os.File, *bufio.Scanner, int) {
+		command := p.command("exec", "worker-0", "--", "sh", "-c", script)
+		terminal, err := pty.Start(command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+		t.Cleanup(func() { stuck.Stop(); terminal.Close() })
+		lines := bufio.NewScanner(terminal)
+		pid, err := strconv.Atoi(strings.TrimPrefix(nextLine(lines), "up "))
+		if err != nil {
+			t.Fatal("the program does not say its number: ", err)
+		}
+		return command, terminal, lines, pid
+	}
+	ends := func(t *testing.T, command *exec.Cmd, lines *bufio.Scanner, pid int, want string) {
+		time.Sleep(200 * time.Millisecond) // for what may come twice
+		if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := nextLine(lines); line != ""; line = nextLine(lines) {
+			got = append(got, line)
+		}
+		_ = command.Wait()
+		if code := command.ProcessState.ExitCode(); code != 5 {
+			t.Errorf("the exit code is %d", code)
+		}
+		if all := strings.Join(got, ", "); all != want {
+			t.Errorf("it says %q, not %q", all, want)
+		}
+	}
+	for key, want := range map[string]string{"\x03": "^Cgot INT", "\x1c": `^\got QUIT`} {
+		t.Run("typed "+want, func(t *testing.T) {
+			command, terminal, lines, pid := start(t)
+			if _, err := terminal.WriteString(key); err != nil {
+				t.Fatal(err)
+			}
+			ends(t, command, lines, pid, want)
+		})
+	}
+	for signal, want := range map[syscall.Signal]string{syscall.SIGTERM: "got TERM", syscall.SIGHUP: "got HUP"} {
+		t.Run("sent "+want, func(t *testing.T) {
+			command, _, lines, pid := start(t)
+			if err := command.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			ends(t, command, lines, pid, want)
+		})
+	}
+	t.Run("sent without a terminal", func(t *testing.T) {
+		command := p.command("exec", "worker-0", "--", "sh", "-c", "trap 'exit 5' INT; echo up; while :; do sleep 0.05; done")
+		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		out, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+		defer stuck.Stop()
+		nextLine(bufio.NewScanner(out))
+		if err := command.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if _ = command.Wait(); command.ProcessState.ExitCode() != 5 {
+			t.Errorf("the exit code is %d", command.ProcessState.ExitCode())
+		}
+	})
+}
+
+// nextLine is the next that is not empty; "" is the end.
+func nextLine(lines *bufio.Scanner) string {
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" {
+			return line
+		}
+	}
+	return ""
 }

@@ -16,6 +16,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cosplay/internal/disguise"
 	"cosplay/internal/resource"
@@ -24,20 +27,37 @@ import (
 
 // Exec runs argv in a session, or the session's own command where argv is empty,
 // and returns its exit code; a signal's is 128 and its number, as shells have it.
-// What could not be started is an error with the code that shells give it.
+// Signals that end programs are the command's affair: those that a terminal
+// sends reach it by themselves, others are passed on. A context that ends asks it
+// to end. What could not be started is an error with the code that shells give it.
 func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runtime.Streams) (int, error) {
 	command, err := r.command(ctx, session, argv)
 	if err != nil {
 		return 1, err
 	}
 	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
-	// Ctrl-C is the command's affair: it gets it from the terminal by itself.
-	signal.Ignore(os.Interrupt, syscall.SIGQUIT)
-	defer signal.Reset(os.Interrupt, syscall.SIGQUIT)
-	err = command.Run()
-	if command.Process == nil {
+	// Caught and not ignored: what we ignore, the command would be born ignoring.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	if err := command.Start(); err != nil {
 		return notRun(command, err)
 	}
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case s := <-signals:
+				if !typed(s) {
+					_ = command.Process.Signal(s) // which may have ended
+				}
+			}
+		}
+	}()
+	err = command.Wait()
+	close(done)
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) {
 		return 0, err
@@ -47,6 +67,24 @@ func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runt
 	}
 	return ended.ExitCode(), nil
 }
+
+// typed reports whether a signal may have come from the keys of a terminal, which
+// sends it to all programs in its foreground.
+func typed(s os.Signal) bool {
+	if s != os.Interrupt && s != syscall.SIGQUIT {
+		return false
+	}
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer terminal.Close()
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == syscall.Getpgrp()
+}
+
+// patience is how long a command may take to end that was asked to.
+const patience = 10 * time.Second
 
 // notRun tells why a command was not even started.
 func notRun(command *exec.Cmd, err error) (int, error) {
@@ -77,6 +115,8 @@ func (r Runtime) command(ctx context.Context, session string, argv []string) (*e
 		return nil, fmt.Errorf("it has no command of its own; say what to run: cosplay exec %s -- COMMAND", f.Session.Address.Short())
 	}
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = patience
 	command.Dir = f.Session.Workspace
 	command.Env = merged(os.Environ(), environment(dir, f.Session, f.Slice))
 	return command, nil

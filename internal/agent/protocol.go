@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
 	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 )
@@ -86,10 +88,18 @@ type Error struct {
 	Message string `json:"message"`        // what happened
 	Hint    string `json:"hint,omitempty"` // what to do next
 
+	Refused bool `json:"refused,omitempty"` // by the ledger, for what another project did since the plan was made
+
 	// Of a slice that was not made: the GPU instance that is left all the same,
 	// nil for none, and whether that is known.
 	GPUInstance *int `json:"gpu_instance,omitempty"`
 	Sure        bool `json:"sure,omitempty"`
+}
+
+// Overtaken reports whether somebody else was faster, so that a new plan may do
+// better.
+func (e *Error) Overtaken() bool {
+	return e.Refused || e.Code == int(nvml.ERROR_INSUFFICIENT_RESOURCES)
 }
 
 // Left tells what a failed CreateSlice has left, and whether that is known.

@@ -94,7 +94,9 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	if err != nil {
 		var known *Error
 		if !errors.As(err, &known) {
+			var refused *ledger.RefusedError
 			known = &Error{GPU: r.GPU, Message: err.Error()} // not NVML's: the ledger's
+			known.Refused = errors.As(err, &refused) && refused.Overtaken
 		}
 		answer.Error = known
 	}

@@ -135,7 +135,7 @@ func (inv *invocation) root() *cobra.Command {
 	}{
 		{"The main road:", []*cobra.Command{inv.init(), inv.fmt(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift()}},
 		{"What is there:", []*cobra.Command{inv.status(), inv.ps(), inv.slotMap(), inv.show(), inv.output(), inv.console(), inv.graph(), inv.stateCommands(), inv.importThings()}},
-		{"Into a session:", []*cobra.Command{inv.ssh(), inv.exec(), inv.logs(), inv.sshConfig(), inv.verify()}},
+		{"Into a session:", []*cobra.Command{inv.run(), inv.ssh(), inv.exec(), inv.logs(), inv.sshConfig(), inv.verify()}},
 		{"The catalog:", []*cobra.Command{inv.ls(), inv.info(), inv.fit()}},
 		{"The rest:", []*cobra.Command{inv.doctor(), inv.build(), inv.schema(), inv.forceUnlock(), inv.reset(), inv.sim(), inv.version()}},
 	} {

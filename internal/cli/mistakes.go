@@ -14,7 +14,7 @@ import (
 // laterCommands and laterFlags have their place in cosplay and are not there
 // yet: they are refused by name instead of as unknown.
 var (
-	laterCommands = []string{"run", "watch", "top", "cp", "host"}
+	laterCommands = []string{"watch", "top", "cp", "host"}
 	laterFlags    = []string{"log-level"}
 )
 
@@ -133,8 +133,11 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 		return fmt.Errorf("--%s is not yet part of cosplay; %s --help lists what is", name, cmd.CommandPath())
 	}
 	hint := cmd.CommandPath() + " --help lists those that there are"
-	if near := nearestFlag(cmd.Flags(), name); near != "" {
+	switch near := nearestFlag(cmd.Flags(), name); {
+	case near != "":
 		hint = "did you mean --" + near + "?"
+	case strings.Contains(cmd.Use, "-- COMMAND"):
+		hint = "a command with its own flags is written after --"
 	}
 	return fmt.Errorf("unknown flag %s for %s; %s", typed, cmd.CommandPath(), hint)
 }

@@ -31,6 +31,10 @@ type Options struct {
 	// the type alone is judged. HostsMayMiss lets them be so in host blocks, too.
 	MayMiss, HostsMayMiss bool
 
+	// OnlyUnwritten lets the sessions of the file Unwritten alone count. Of the
+	// others the hosts, targets, variables and locals do.
+	OnlyUnwritten bool
+
 	// Target finds a GPU of the catalog by whatever name people give it, and
 	// Simulate says what is wrong with the text of "simulate", if anything.
 	// Their errors are shown to people; where they have the methods Summary and
@@ -39,6 +43,10 @@ type Options struct {
 	Catalog  func() []resource.Target // all of them; nil has none
 	Simulate func(spec string) error
 }
+
+// Unwritten is the name of a file that nobody wrote: no place in it means
+// anything to people.
+const Unwritten = ""
 
 // ReadFiles returns the contents of every *.hcl and *.hcl.json file in the root
 // of a file system, by name, for Load. Hidden files are left out: editors keep their
@@ -67,6 +75,9 @@ func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
 func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l := newLoader(o)
 	blocks := l.prepare(files)
+	if o.OnlyUnwritten {
+		keepUnwritten(blocks)
+	}
 	l.settleAll()
 	l.validate()
 	// Hosts come first: sessions refer to them.
@@ -111,6 +122,13 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l.imports = slices.DeleteFunc(l.imports, func(i Import) bool { return i.ID == "" })
 	return &Intent{State: l.state, l: l, Hosts: l.hosts, Sessions: l.sessions, Moves: l.moves, Removals: l.removals, Imports: l.imports,
 		Variables: l.values(), Missed: l.missedNames(), Files: l.files}, l.diags
+}
+
+// keepUnwritten drops what files that people wrote say of sessions.
+func keepUnwritten(blocks map[string][]block) {
+	for _, kind := range []string{"session", "moved", "import", "removed", "output", "check"} {
+		blocks[kind] = slices.DeleteFunc(blocks[kind], func(b block) bool { return b.header.Filename != Unwritten })
+	}
 }
 
 // Hosts reads the host blocks alone, those in which nothing is wrong, by name:

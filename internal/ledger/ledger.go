@@ -11,12 +11,19 @@ import (
 )
 
 // RefusedError is a change that the ledger does not allow.
-type RefusedError struct{ What string }
+type RefusedError struct {
+	What      string
+	Overtaken bool // by another project since the plan was made: a new plan may be allowed
+}
 
 func (e *RefusedError) Error() string { return e.What }
 
 func refuse(format string, args ...any) error {
-	return &RefusedError{fmt.Sprintf(format, args...)}
+	return &RefusedError{What: fmt.Sprintf(format, args...)}
+}
+
+func overtaken(format string, args ...any) error {
+	return &RefusedError{What: fmt.Sprintf(format, args...), Overtaken: true}
 }
 
 const planAgain = "run cosplay plan again to see the GPU as it is now"
@@ -37,14 +44,14 @@ type Take struct {
 // would be harmed, or harm.
 func Hold(g *resource.Held, who resource.Holder, t Take) error {
 	if g.Leaving != "" && g.Leaving != who.Lineage {
-		return refuse("another project is putting the GPU back to its baseline right now (%s); try again in a moment", describe(g.Holders))
+		return overtaken("another project is putting the GPU back to its baseline right now (%s); try again in a moment", describe(g.Holders))
 	}
 	for _, o := range g.Others(who.Lineage) {
 		if !slices.Contains(t.Others, o.Lineage) {
-			return refuse("%s has taken the GPU since the plan was made; %s", describe([]resource.Holder{o}), planAgain)
+			return overtaken("%s has taken the GPU since the plan was made; %s", describe([]resource.Holder{o}), planAgain)
 		}
 		if o.Whole || t.Whole {
-			return refuse("%s holds the GPU, and one without MIG has room for one project only; %s", describe([]resource.Holder{o}), planAgain)
+			return overtaken("%s holds the GPU, and one without MIG has room for one project only; %s", describe([]resource.Holder{o}), planAgain)
 		}
 	}
 	g.Leaving = ""
@@ -98,7 +105,7 @@ func Leave(g *resource.Held, lineage string) error {
 		return notHeld()
 	}
 	if others := g.Others(lineage); len(others) > 0 {
-		return refuse("%s has taken the GPU since the plan was made, so its settings stay; %s", describe(others), planAgain)
+		return overtaken("%s has taken the GPU since the plan was made, so its settings stay; %s", describe(others), planAgain)
 	}
 	g.Leaving = lineage
 	return nil
@@ -126,7 +133,7 @@ func MaySet(g *resource.Held, lineage string, s resource.Settings) error {
 	if len(others) == 0 || within(s, g.Set) {
 		return nil
 	}
-	return refuse("%s holds the GPU too, and would be changed with it; %s", describe(others), planAgain)
+	return overtaken("%s holds the GPU too, and would be changed with it; %s", describe(others), planAgain)
 }
 
 // within reports whether every setting that is given is the same in the other.

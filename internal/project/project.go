@@ -56,6 +56,7 @@ type Project struct {
 	hosts   map[string]*host
 	engine  *docker.Engine // nil until a host needs it
 	unnamed string         // the host that no configuration names, with OpenAnyhow
+	once    bool           // its folder is made for it alone
 
 	mayMiss, hostsMayMiss bool // variables may be without a value, also where hosts need them
 }
@@ -63,15 +64,7 @@ type Project struct {
 // Open reads and checks the configuration; no host is asked and nothing is
 // written. Diagnostics tell every mistake; with errors there is no project.
 func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
-	p, err := locate(o)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	p.mayMiss, p.hostsMayMiss = o.HostsOnly || o.LookOnly, o.LookOnly
-	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
-		return nil, nil, nil, err
-	}
-	files, err := readFiles(p.Dir, o.File, o.MayBeEmpty)
+	p, files, err := prepare(o)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -84,6 +77,20 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 		p.Store.Path = intent.State
 	}
 	return p, intent.Files, diags, nil
+}
+
+// prepare finds a project and reads its files, and what is given to variables.
+func prepare(o Options) (*Project, map[string][]byte, error) {
+	p, err := locate(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.mayMiss, p.hostsMayMiss = o.HostsOnly || o.LookOnly, o.LookOnly
+	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
+		return nil, nil, err
+	}
+	files, err := readFiles(p.Dir, o.File, o.MayBeEmpty)
+	return p, files, err
 }
 
 // locate finds the project's folder and state, without its configuration.
@@ -136,6 +143,11 @@ func (p *Project) Close() error {
 func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	if p.once {
+		if err := os.MkdirAll(filepath.Dir(p.Store.Path), 0o700); err != nil {
+			return fmt.Errorf("making a folder for the state: %w; --chdir names another folder to run in", err)
+		}
+	}
 	if err := p.Store.Writable(0); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/config"
 )
 
 // Diagnostics shows mistakes and warnings, each with its place in the source.
@@ -25,7 +27,7 @@ func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
 			mark, lead = strong, "Warning:"
 		}
 		p.flow(0, 2, join(inked(mark, lead), text(" "), inked(strong, d.Summary)))
-		if d.Subject != nil && *d.Subject != (hcl.Range{}) {
+		if placed(d) {
 			p.gap()
 			p.source(mark, *d.Subject, files[d.Subject.Filename])
 			p.gap()
@@ -37,7 +39,12 @@ func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
 // oneLiner reports whether a diagnostic is its summary alone; such ones stand
 // together.
 func oneLiner(d *hcl.Diagnostic) bool {
-	return d.Detail == "" && (d.Subject == nil || *d.Subject == (hcl.Range{}))
+	return d.Detail == "" && !placed(d)
+}
+
+// placed reports whether a diagnostic is about a place in a file.
+func placed(d *hcl.Diagnostic) bool {
+	return d.Subject != nil && d.Subject.Filename != config.Unwritten
 }
 
 // paragraphs keeps the line breaks and indents that a text has and wraps its

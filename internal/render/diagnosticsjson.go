@@ -62,7 +62,7 @@ func diagnosticsJSON(diags hcl.Diagnostics, files map[string]*hcl.File) []diagno
 		if d.Severity == hcl.DiagWarning {
 			one.Severity = "warning"
 		}
-		if r := d.Subject; r != nil && *r != (hcl.Range{}) {
+		if r := d.Subject; placed(d) {
 			one.Range = &rangeJSON{File: r.Filename,
 				Start: posJSON{r.Start.Line, r.Start.Column, r.Start.Byte},
 				End:   posJSON{r.End.Line, r.End.Column, r.End.Byte}}

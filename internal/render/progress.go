@@ -16,6 +16,8 @@ import (
 // Progress shows a run while it goes: one line for each step that has ended
 // and, on a terminal, what is running now. It is safe for concurrent use.
 type Progress struct {
+	Brief bool // only what goes on now is shown; set before the first event
+
 	mu      sync.Mutex
 	w       io.Writer
 	style   Style
@@ -55,9 +57,9 @@ func (p *Progress) Event(e apply.Event) {
 	case apply.StepFailed:
 		p.ended(e, p.counter(e), "failed")
 	case apply.UndoDone:
-		p.print(inked(dim, "  undone: "+undoWords(e)))
+		p.record(inked(dim, "  undone: "+undoWords(e)))
 	case apply.UndoFailed:
-		p.print(join(inked(removed, p.style.cross()+" not undone: "), text(undoWords(e))))
+		p.record(join(inked(removed, p.style.cross()+" not undone: "), text(undoWords(e))))
 	}
 	p.refresh()
 }
@@ -131,7 +133,14 @@ func (p *Progress) ended(e apply.Event, counter, took string) {
 	const lastColumn = 80 // times stand in one column also on a wide screen
 	before := line{{mark, sign}, {dim, counter}, {plain, " " + e.Step.Title}}
 	room := min(lastColumn, p.style.width()) - before.width() - columns(took)
-	p.print(join(before, line{pad(max(2, room))}, inked(markOr(mark, dim), took)))
+	p.record(join(before, line{pad(max(2, room))}, inked(markOr(mark, dim), took)))
+}
+
+// record writes a line of what has happened.
+func (p *Progress) record(l line) {
+	if !p.Brief {
+		p.print(l)
+	}
 }
 
 func markOr(mark, other ink) ink {

@@ -27,11 +27,11 @@ import (
 // gives its exit code: 127 where there is no such program, 126 where it cannot
 // be run. No argv is a login shell.
 //
-// With a terminal, Ctrl-C is a byte like any other, for the program to act upon.
-// Without one, signals of this process (interrupt, terminate, hang up) are sent
-// on to the program. Engines offer no way for that, so it is done by the kernel's:
-// it needs the program's user or root on the engine's own machine. Where that
-// fails, Exec leaves the program to itself and ends with the signal's code.
+// Signals of this process (interrupt, terminate, hang up) are sent on to the
+// program; with a terminal, Ctrl-C is no signal but a byte like any other. Engines
+// offer no way for that, so it is done by the kernel's: it needs the program's
+// user or root on the engine's own machine. Where that fails, Exec leaves the
+// program to itself and ends with the signal's code.
 func (r Runtime) Exec(ctx context.Context, session string, argv []string, streams runtime.Streams) (code int, err error) {
 	there, err := r.inhabited(ctx, session)
 	if err != nil {
@@ -123,10 +123,8 @@ func (x *execution) converse(ctx context.Context, connection types.HijackedRespo
 		output <- err
 	}()
 	signals := make(chan os.Signal, 4)
-	if !x.tty() {
-		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-		defer signal.Stop(signals)
-	}
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
 	for {
 		select {
 		case err := <-output:

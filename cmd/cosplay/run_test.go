@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// justHost is a project without sessions of its own.
+const justHost = `host "lab" { simulate = "1 x h200" }`
+
+// runnable is such a project, with what its hardware is like before anything.
+func runnable(t *testing.T) (project, []byte) {
+	p := newProject(t, justHost)
+	p.run("run", "2060", "--", "true")
+	return p, p.hardware()
+}
+
+// nothingLeft tells what a run has left.
+func (p project) nothingLeft(before []byte) []string {
+	left := p.traces(before)
+	if _, err := os.Stat(filepath.Join(p.dir, ".cosplay/runs")); err == nil {
+		left = append(left, "the folder of runs")
+	}
+	return left
+}
+
+// TestRunKilled: what a run has left that was killed at any moment, the next one
+// takes down.
+func TestRunKilled(t *testing.T) {
+	p, before := runnable(t)
+	fresh := p.copyOf()
+	run := []string{"run", "2060", "--", "true"}
+	listed := p.moments(run...)
+	tried := chosen(len(listed), 30)
+	for _, n := range tried {
+		fresh()
+		if !p.dies(n, run...) {
+			t.Errorf("there is no moment %d", n)
+			continue
+		}
+		// What was killed before it had anything is not told from what begins.
+		begun, _ := filepath.Glob(filepath.Join(p.dir, ".cosplay/runs/*"))
+		for _, dir := range begun {
+			if err := os.Chtimes(dir, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := p.run(run...)
+		if left := p.nothingLeft(before); len(left) > 0 {
+			t.Errorf("killed at moment %d, %s: left are %s\n%s", n, inShort(listed[n-1]), left, out)
+		}
+	}
+	t.Logf("%d moments, killed at %d", len(listed), len(tried))
+}
+
+// TestRunsAtOnce: as many as there are slices find room at the same time, in one
+// folder. One more is refused.
+func TestRunsAtOnce(t *testing.T) {
+	p, before := runnable(t)
+	const script = `echo up; read end`
+	var (
+		ends   []func()
+		starts sync.WaitGroup
+	)
+	for range 7 {
+		c := p.command("run", "2060", "--", "sh", "-c", script)
+		var said strings.Builder
+		c.Stderr = &said
+		in, err1 := c.StdinPipe()
+		out, err2 := c.StdoutPipe()
+		if err := errors.Join(err1, err2, c.Start()); err != nil {
+			t.Fatal(err)
+		}
+		starts.Go(func() { nextLine(bufio.NewScanner(out)) })
+		ends = append(ends, func() {
+			_, _ = in.Write([]byte("\n"))
+			if err := c.Wait(); err != nil {
+				t.Errorf("%v\n%s", err, said.String())
+			}
+		})
+	}
+	starts.Wait()
+	if n := p.slices(); n != 7 {
+		t.Errorf("there are %d slices", n)
+	}
+	if out, err := p.command("run", "2060", "--", "true").CombinedOutput(); err == nil || strings.Contains(string(out), "Taken down") {
+		t.Errorf("an eighth: %v\n%s", err, out)
+	}
+	for _, end := range ends {
+		end()
+	}
+	if left := p.nothingLeft(before); len(left) > 0 {
+		t.Errorf("left are %s", left)
+	}
+}
+
+// TestRunSignals: a signal ends the command, or the way to it, and the session is
+// taken down.
+func TestRunSignals(t *testing.T) {
+	p, before := runnable(t)
+	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		c := p.command("run", "2060", "--", "sh", "-c", "echo up; exec sleep 100")
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without a terminal
+		out, err := c.StdoutPipe()
+		if err := errors.Join(err, c.Start()); err != nil {
+			t.Fatal(err)
+		}
+		nextLine(bufio.NewScanner(out))
+		if err := c.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if _ = c.Wait(); c.ProcessState.ExitCode() != code {
+			t.Errorf("%s: the exit code is %d", signal, c.ProcessState.ExitCode())
+		}
+		if left := p.nothingLeft(before); len(left) > 0 {
+			t.Errorf("%s: left are %s", signal, left)
+		}
+	}
+	listed := p.moments("run", "2060", "--", "true")
+	for _, part := range []int{1, 2} { // on the way to the command
+		n := len(listed) * part / 6
+		out, err := p.with(signalsAt, strconv.Itoa(n)+" TERM", "run", "2060", "--", "touch", "ran")
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+			t.Errorf("TERM at moment %d, %s: %v\n%s", n, inShort(listed[n-1]), err, out)
+		}
+		if _, err := os.Stat(filepath.Join(p.dir, "ran")); err == nil {
+			t.Errorf("TERM at moment %d, %s: the command was run", n, inShort(listed[n-1]))
+		}
+		if left := p.nothingLeft(before); len(left) > 0 {
+			t.Errorf("TERM at moment %d, %s: left are %s", n, inShort(listed[n-1]), left)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package project
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"cosplay/internal/config"
+	"cosplay/internal/resource"
+	"cosplay/internal/state"
+)
+
+// Once is a session that no configuration has, for one command, beside those of
+// the project. What is said of it is as people type it; what is empty is left to
+// cosplay.
+type Once struct {
+	Target    string
+	Host, GPU string
+	Image     string
+	Workspace string
+	Volumes   []OnceVolume
+	Env       map[string]string // told to nobody: it may hold tokens
+
+	// For a folder whose configuration names no host.
+	Simulate string
+	Runtime  string
+
+	name string
+}
+
+// OnceVolume is one --volume.
+type OnceVolume struct {
+	Source, Target string
+	ReadOnly       bool
+}
+
+// runsDir holds, in the project's scratch folder, a folder with a state for each
+// such session: it is a project of its own, that knows this one's hosts.
+const runsDir = "runs"
+
+// begin gives it a name that no other has.
+func (o *Once) begin() error {
+	id := make([]byte, 3)
+	if _, err := rand.Read(id); err != nil {
+		return err
+	}
+	o.name = "run-" + hex.EncodeToString(id)
+	return nil
+}
+
+func (p *Project) runs() string { return filepath.Join(p.Dir, ScratchDir, runsDir) }
+
+// text is its configuration.
+func (o *Once) text() []byte {
+	file := hclwrite.NewEmptyFile()
+	session := file.Body().AppendNewBlock("session", []string{o.name}).Body()
+	for _, a := range []struct{ name, value string }{
+		{"target", o.Target}, {"host", o.Host}, {"image", o.Image}, {"workspace", o.Workspace},
+	} {
+		if a.value != "" {
+			session.SetAttributeValue(a.name, cty.StringVal(a.value))
+		}
+	}
+	if index, err := strconv.ParseInt(o.GPU, 10, 32); err == nil {
+		session.SetAttributeValue("gpu", cty.NumberIntVal(index))
+	} else if o.GPU != "" {
+		session.SetAttributeValue("gpu", cty.StringVal(o.GPU))
+	}
+	if len(o.Env) > 0 {
+		var pairs []hclwrite.ObjectAttrTokens
+		for _, name := range slices.Sorted(maps.Keys(o.Env)) {
+			pairs = append(pairs, hclwrite.ObjectAttrTokens{
+				Name:  hclwrite.TokensForValue(cty.StringVal(name)),
+				Value: hclwrite.TokensForFunctionCall("sensitive", hclwrite.TokensForValue(cty.StringVal(o.Env[name]))),
+			})
+		}
+		session.SetAttributeRaw("env", hclwrite.TokensForObject(pairs))
+	}
+	for _, v := range o.Volumes {
+		volume := session.AppendNewBlock("volume", nil).Body()
+		volume.SetAttributeValue("source", cty.StringVal(v.Source))
+		volume.SetAttributeValue("target", cty.StringVal(v.Target))
+		volume.SetAttributeValue("read_only", cty.BoolVal(v.ReadOnly))
+	}
+	return file.Bytes()
+}
+
+// OpenOnce opens a project of its own for one session, on the hosts and with the
+// targets of the folder's configuration, if there is one. Its state is in a folder
+// of its own.
+func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
+	o.HostsOnly, o.MayBeEmpty = true, true
+	p, files, err := prepare(o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := once.begin(); err != nil {
+		return nil, nil, nil, err
+	}
+	p.Store.Path, p.once = filepath.Join(p.runs(), once.name, state.FileName), true
+	files[config.Unwritten] = once.text()
+	reading := p.reading()
+	reading.OnlyUnwritten = true
+	intent, diags := config.Load(files, reading)
+	if diags.HasErrors() {
+		return nil, intent.Files, diags, nil
+	}
+	if err := once.settle(intent); err != nil {
+		return nil, nil, nil, err
+	}
+	p.Intent = intent
+	return p, intent.Files, diags, nil
+}
+
+// settle gives the session what only cosplay says of it: nobody else knows its
+// name, so nobody logs in, and a container does not outlive a reboot. The machine
+// that no configuration names is what the flags say.
+func (o *Once) settle(intent *config.Intent) error {
+	session := &intent.Sessions[0]
+	session.Box.SSH.Enabled, session.Box.Restart = false, "no"
+	if o.Simulate == "" && o.Runtime == "" {
+		return nil
+	}
+	host := &intent.Hosts[0]
+	if host.Ranges.Decl != (hcl.Range{}) {
+		return fmt.Errorf("the configuration here says what host %q is like; leave --simulate and --runtime out, or run cosplay in another folder", host.Name)
+	}
+	if o.Simulate != "" {
+		if err := CheckSimulate(o.Simulate); err != nil {
+			return fmt.Errorf("--simulate: %w", err)
+		}
+		host.Simulate = o.Simulate
+	}
+	switch o.Runtime {
+	case "":
+	case config.RuntimeAuto, config.RuntimeProcess, config.RuntimeDocker:
+		host.Runtime = o.Runtime
+	default:
+		return fmt.Errorf("--runtime %s: it is docker, process or auto", o.Runtime)
+	}
+	return nil
+}
+
+// Discard removes the books of a session that was for once, when nothing of it is
+// left. The caller has the lock.
+func (p *Project) Discard(prior resource.Prior) error {
+	if len(prior.Sessions)+len(prior.GPUs) > 0 || p.unfinished() {
+		return fmt.Errorf("not everything could be taken down; cosplay destroy --state %s tries again", p.Store.Path)
+	}
+	for _, h := range p.hosts {
+		for _, dir := range []string{h.folders, h.folders + containersSuffix, filepath.Dir(h.folders), filepath.Dir(filepath.Dir(h.folders))} {
+			_ = os.Remove(dir) // unless there is something in it
+		}
+	}
+	if err := os.RemoveAll(filepath.Dir(p.Store.Path)); err != nil {
+		return err
+	}
+	_ = os.Remove(p.runs())
+	_ = os.Remove(filepath.Join(p.Dir, ScratchDir))
+	return nil
+}
+
+// Abandoned opens what commands for once have left in a folder that were killed.
+// The projects are locked; the caller closes them.
+func Abandoned(ctx context.Context, o Options) ([]*Project, error) {
+	here, err := locate(o)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(here.runs())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []*Project
+	for _, e := range entries {
+		one := o
+		one.StatePath = filepath.Join(here.runs(), e.Name(), state.FileName)
+		p, _, err := OpenAnyhow(one)
+		if err != nil {
+			return all, err
+		}
+		if p.Store.Stamp() == "" && !p.unfinished() { // it has only just begun, or not come far
+			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
+				_ = os.RemoveAll(filepath.Dir(p.Store.Path))
+			}
+			continue
+		}
+		p.once = true
+		if p.Lock(ctx, "run", 0) == nil { // else it is alive, or nobody's of ours
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,51 @@
+package render
+
+import (
+	"fmt"
+	"io"
+
+	"cosplay/internal/fit"
+	"cosplay/internal/resource"
+)
+
+// Running says what the one session of cosplay run is going to be.
+func Running(w io.Writer, s Style, v PlanView) {
+	p := newPage(s)
+	for _, one := range v.Plan.Desired.Sessions {
+		p.flow(0, 2, join(inked(strong, one.Target.ShortName()), text(fmt.Sprintf(" as %s of %s: %s, FP32 %s, bandwidth %s",
+			one.Slice, together(gpuName(v.Live, one.Slice.Host, one.Slice.GPU)), together(mib(one.Target.MemoryMiB)),
+			together(fit.Percent(one.Fit.FP32Ratio())), together(fit.Percent(one.Fit.BandwidthRatio()))))))
+	}
+	p.flush(w)
+}
+
+// NotRunning tells why it could not be made, and what is left of it.
+func NotRunning(w io.Writer, s Style, v AppliedView) {
+	p := newPage(s)
+	for _, f := range v.Result.Failures {
+		p.failure(v, f)
+	}
+	p.flush(w)
+}
+
+// RanView is a session of cosplay run that was taken down.
+type RanView struct {
+	AppliedView // of the run that took it down
+	Target      resource.Target
+	Used        map[resource.Address]resource.Use // by the session
+}
+
+// Ran says what its command used, and that the session is gone.
+func Ran(w io.Writer, s Style, v RanView) {
+	p := newPage(s)
+	for _, j := range judge(v.Used, func(resource.Address) (resource.Target, bool) { return v.Target, true }, v.Targets) {
+		p.flow(0, 2, inked(strong, sentence(capital(j.verdict.String()))))
+	}
+	for _, f := range v.Result.Failures {
+		p.failure(v.AppliedView, f)
+	}
+	if len(v.Result.Failures) == 0 {
+		p.flow(0, 2, inked(dim, "Taken down in "+together(seconds(v.Took))+"."+p.asFound(v.AppliedView)))
+	}
+	p.flush(w)
+}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -31,11 +32,16 @@ type guard struct {
 }
 
 // Forms of what users may put into the ledger, which others read, on terminals too.
+// A child that changes nothing needs none of them, so they are compiled when one is.
 var (
-	lineageForm = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
-	pathForm    = regexp.MustCompile(`^/[^\p{C}]*$`)
-	nameForm    = regexp.MustCompile(`^[[:graph:]]{0,64}$`)
+	lineageForm = form(`^[0-9A-Za-z-]{1,64}$`)
+	pathForm    = form(`^/[^\p{C}]*$`)
+	nameForm    = form(`^[[:graph:]]{0,64}$`)
 )
+
+func form(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // Bounds of it.
 const (
@@ -46,7 +52,7 @@ const (
 // admit holds a request against what its user may do, and gives it back with his
 // true name on it.
 func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
-	if !lineageForm.MatchString(r.Holder.Lineage) || !pathForm.MatchString(r.Holder.State) || len(r.Holder.State) > maxPath {
+	if !lineageForm().MatchString(r.Holder.Lineage) || !pathForm().MatchString(r.Holder.State) || len(r.Holder.State) > maxPath {
 		return r, errors.New("the request does not say for which project it is")
 	}
 	r.Holder = resource.Holder{Lineage: r.Holder.Lineage, State: r.Holder.State, User: g.user, UID: &g.uid,
@@ -192,7 +198,7 @@ func (d device) clockInReason(mhz *int) error {
 // placeInReason refuses a slice that cannot be, and one where there is one
 // already: the book would say that it is to be this user's.
 func (d device) placeInReason(s resource.Slice, need resource.Need) error {
-	if !nameForm.MatchString(s.Host) {
+	if !nameForm().MatchString(s.Host) {
 		return leaving(&Error{GPU: d.String(), Message: "the slice's host has no name that can be written down"}, nil)
 	}
 	p, err := d.offered(s.Profile, need)

@@ -6,9 +6,9 @@ package resource
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Address names one session: session.worker, session.worker[3] (count) or
@@ -97,30 +97,41 @@ func (a *Address) UnmarshalText(text []byte) error {
 	return nil
 }
 
-var addressPattern = regexp.MustCompile(`^session\.([\pL_][\pL\pN_-]*)(?:\[(?:(\d+)|("(?:[^"\\]|\\.)*"))\])?$`)
-
 // ParseAddress reads a full address as String writes it.
 func ParseAddress(text string) (Address, error) {
-	m := addressPattern.FindStringSubmatch(text)
-	if m == nil {
-		return Address{}, fmt.Errorf("%q is not the address of a session; write it like session.worker, session.worker[3] or session.worker[\"a\"]", text)
-	}
+	rest, session := strings.CutPrefix(text, "session.")
+	name, key, keyed := strings.Cut(rest, "[")
+	key, closed := strings.CutSuffix(key, "]")
+	quoted := strings.HasPrefix(key, `"`)
 	switch {
-	case m[2] != "":
-		index, err := strconv.Atoi(m[2])
-		if err != nil {
-			return Address{}, fmt.Errorf("the index in %q is too large", text)
-		}
-		return Nth(m[1], index), nil
-	case m[3] != "":
-		each, err := strconv.Unquote(m[3])
+	case !session, !isName(name), closed != keyed, keyed && !quoted && !isNumber(key):
+		return Address{}, fmt.Errorf("%q is not the address of a session; write it like session.worker, session.worker[3] or session.worker[\"a\"]", text)
+	case !keyed:
+		return One(name), nil
+	case quoted:
+		each, err := strconv.Unquote(key)
 		if err != nil {
 			return Address{}, fmt.Errorf("the key in %q is not a quoted string", text)
 		}
-		return Each(m[1], each), nil
+		return Each(name, each), nil
 	}
-	return One(m[1]), nil
+	index, err := strconv.Atoi(key)
+	if err != nil {
+		return Address{}, fmt.Errorf("the index in %q is too large", text)
+	}
+	return Nth(name, index), nil
 }
+
+func isName(s string) bool {
+	for i, c := range s {
+		if c != '_' && !unicode.IsLetter(c) && (i == 0 || c != '-' && !unicode.IsNumber(c)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // ContainerPrefix is before a session's ID in its container's name.
 const ContainerPrefix = "cosplay-"

@@ -23,8 +23,8 @@ type subject struct {
 
 // fault is a way for an engine to fail, and what it means to the user.
 type fault struct {
-	sign  *regexp.Regexp // in the engine's words
-	words string         // $1 is what the sign caught; NAME, IMAGE, BIND, PORT, HOLDER are the subject's
+	sign  string // in the engine's words, a regular expression: compiled when something fails
+	words string // $1 is what the sign caught; NAME, IMAGE, BIND, PORT, HOLDER are the subject's
 }
 
 const (
@@ -35,46 +35,46 @@ const (
 
 // faults are in the order in which they are looked for: what says more, first.
 var faults = []fault{
-	{regexp.MustCompile(`(?i)permission denied.*(?:docker (?:API|daemon)|\.sock)`),
+	{`(?i)permission denied.*(?:docker (?:API|daemon)|\.sock)`,
 		"you may not use the engine's socket; sudo usermod -aG docker $$USER, then log in anew"},
-	{regexp.MustCompile(`(?i)cannot connect to the docker daemon|error during connect|connection refused|no such host`),
+	{`(?i)cannot connect to the docker daemon|error during connect|connection refused|no such host`,
 		`the engine does not answer; start it (sudo systemctl start docker), or do without: runtime = "process" in the host block`},
 
-	{regexp.MustCompile(`The container name "/?([^"]+)" is already in use by container "?(\w{12})`),
+	{`The container name "/?([^"]+)" is already in use by container "?(\w{12})`,
 		"the name $1 is taken by the container $2, which was made meanwhile; remove it (docker rm -f $1) or give it another name (docker rename)"},
-	{regexp.MustCompile(`Invalid container name \(/?([^)]*)\)`),
+	{`Invalid container name \(/?([^)]*)\)`,
 		"$1 cannot be the name of a container; let the name of the session block have letters, digits, - and _ only"},
-	{regexp.MustCompile(`No such image: (\S+)`),
+	{`No such image: (\S+)`,
 		`there is no image $1; get it by docker pull or docker build, or let pull = "missing" in the session block get it`},
 
-	{regexp.MustCompile(`bind source path does not exist: (\S+)`), "there is no $1 to mount" + mendVolume},
-	{regexp.MustCompile(`error mounting "([^"]+)" to rootfs at "[^"]+".*(?:no such file|not a directory)`),
+	{`bind source path does not exist: (\S+)`, "there is no $1 to mount" + mendVolume},
+	{`error mounting "([^"]+)" to rootfs at "[^"]+".*(?:no such file|not a directory)`,
 		"$1 cannot be mounted: it is gone, or a file where the image has a folder" + mendVolume},
-	{regexp.MustCompile(`invalid mount path: '([^']*)'`), "the path $1 of a volume is not absolute; write it with a / at the front, or a bare name for a named volume"},
-	{regexp.MustCompile(`Duplicate mount point: (\S+)`), "two things would be mounted at $1; give the volume another target. /workspace and /run/cosplay are the session's own"},
-	{regexp.MustCompile(`"([^"]+)" includes invalid characters for a local volume name`), "$1 cannot be the name of a volume; it has letters, digits, - _ . or is an absolute path"},
+	{`invalid mount path: '([^']*)'`, "the path $1 of a volume is not absolute; write it with a / at the front, or a bare name for a named volume"},
+	{`Duplicate mount point: (\S+)`, "two things would be mounted at $1; give the volume another target. /workspace and /run/cosplay are the session's own"},
+	{`"([^"]+)" includes invalid characters for a local volume name`, "$1 cannot be the name of a volume; it has letters, digits, - _ . or is an absolute path"},
 
-	{regexp.MustCompile(`port is already allocated|bind: address already in use|failed to bind host port.*address already in use`),
+	{`port is already allocated|bind: address already in use|failed to bind host port.*address already in use`,
 		`port PORT on BIND is taken by HOLDER; choose another in the ssh block (port = "auto" takes a free one), or free it`},
-	{regexp.MustCompile(`cannot assign requested address`), "BIND is no address of this machine; mend bind in the ssh block"},
-	{regexp.MustCompile(`(?:bind|listen).*permission denied|cannot expose privileged port`), "the engine may not open port PORT; choose one from 1024 in the ssh block"},
+	{`cannot assign requested address`, "BIND is no address of this machine; mend bind in the ssh block"},
+	{`(?:bind|listen).*permission denied|cannot expose privileged port`, "the engine may not open port PORT; choose one from 1024 in the ssh block"},
 
-	{regexp.MustCompile(`exec format error|does not match the (?:detected|specified) (?:host )?platform`),
+	{`exec format error|does not match the (?:detected|specified) (?:host )?platform`,
 		"the image IMAGE is for another kind of processor; get the one for this machine: docker pull --platform"},
-	{regexp.MustCompile(`exec: \\?"([^"\\]+)\\?".*(?:no such file|permission denied|not found)`),
+	{`exec: \\?"([^"\\]+)\\?".*(?:no such file|permission denied|not found)`,
 		"$1 cannot be started in a container of IMAGE; cosplay apply writes the session folder anew. It must not lie on a file system mounted noexec"},
 
-	{regexp.MustCompile(`could not select device driver`), "the engine has no way to give a container a GPU: " + installToolkit},
-	{regexp.MustCompile(`(?i)unknown or invalid runtime name: (\S+)|unknown runtime specified (\S+)`), "the engine does not know the runtime $1$2: " + installToolkit},
-	{regexp.MustCompile(`unresolvable CDI devices? ([^\s:]+)`),
+	{`could not select device driver`, "the engine has no way to give a container a GPU: " + installToolkit},
+	{`(?i)unknown or invalid runtime name: (\S+)|unknown runtime specified (\S+)`, "the engine does not know the runtime $1$2: " + installToolkit},
+	{`unresolvable CDI devices? ([^\s:]+)`,
 		"the slice's device $1 is not to be found; cosplay apply writes it anew. Engine and NVIDIA's runtime must look for devices in /var/run/cdi"},
-	{regexp.MustCompile(`nvidia-container-cli: (.*)`), "NVIDIA's hook refuses the slice ($1); see whether it is there: nvidia-smi -L, cosplay plan"},
-	{regexp.MustCompile(`error running (?:prestart )?hook`), "a hook of the engine failed, which is NVIDIA's more often than not; see nvidia-smi -L, and journalctl -u docker"},
+	{`nvidia-container-cli: (.*)`, "NVIDIA's hook refuses the slice ($1); see whether it is there: nvidia-smi -L, cosplay plan"},
+	{`error running (?:prestart )?hook`, "a hook of the engine failed, which is NVIDIA's more often than not; see nvidia-smi -L, and journalctl -u docker"},
 
-	{regexp.MustCompile(`no space left on device`), "the disk of the engine or of the session folder is full; docker system df shows what takes the space"},
-	{regexp.MustCompile(`(?i)minimum memory limit allowed|range of CPUs is from`), "the machine cannot keep the limits; mend the limits block"},
-	{regexp.MustCompile(`[Cc]ontainer (\S+) is not running`), "the container does not run; cosplay apply starts it"},
-	{regexp.MustCompile(`No such container`), "the container is gone; cosplay apply makes it anew"},
+	{`no space left on device`, "the disk of the engine or of the session folder is full; docker system df shows what takes the space"},
+	{`(?i)minimum memory limit allowed|range of CPUs is from`, "the machine cannot keep the limits; mend the limits block"},
+	{`[Cc]ontainer (\S+) is not running`, "the container does not run; cosplay apply starts it"},
+	{`No such container`, "the container is gone; cosplay apply makes it anew"},
 }
 
 // engineError is a fault in words. It wraps what the engine said.
@@ -96,11 +96,12 @@ func explain(doing string, err error, about subject) error {
 		return &engineError{doing + ": the engine takes too long; see how it is (docker ps, journalctl -u docker) and try again, with a lower --parallelism if it is busy", err}
 	}
 	for _, f := range faults {
-		caught := f.sign.FindStringSubmatchIndex(said)
+		sign := regexp.MustCompile(f.sign)
+		caught := sign.FindStringSubmatchIndex(said)
 		if caught == nil {
 			continue
 		}
-		words := string(f.sign.ExpandString(nil, f.words, said, caught))
+		words := string(sign.ExpandString(nil, f.words, said, caught))
 		return &engineError{doing + ": " + about.fill(words), err}
 	}
 	if client.IsErrConnectionFailed(err) {

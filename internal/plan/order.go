@@ -61,5 +61,9 @@ func goingDown(changes []diff.SessionChange) []diff.SessionChange {
 }
 
 func sortedBy(changes []diff.SessionChange, key func(diff.SessionChange) int) []diff.SessionChange {
-	return slices.SortedStableFunc(slices.Values(changes), func(a, b diff.SessionChange) int { return cmp.Compare(key(a), key(b)) })
+	compare := func(a, b diff.SessionChange) int { return cmp.Compare(key(a), key(b)) }
+	if slices.IsSortedFunc(changes, compare) { // as where nothing depends on anything
+		return changes
+	}
+	return slices.SortedStableFunc(slices.Values(changes), compare)
 }

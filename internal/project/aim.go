@@ -103,11 +103,12 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	if diags.HasErrors() {
 		return o, diags, nil // what finds no place is not checked
 	}
+	facts := planned(o.Plan, o.Live)
 	if aim.Goal == AsConfigured {
-		o.Plan.Diff.Outputs = p.outputChanges(o)
+		o.Plan.Diff.Outputs = p.outputChanges(o, facts)
 	}
 	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
-	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live), found, intent.EvalChecks(planned(o.Plan, o.Live))), err
+	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live), found, intent.EvalChecks(facts)), err
 }
 
 // build compares and orders. The prior has its sessions where they are now; the

@@ -49,7 +49,8 @@ func made(prior resource.Prior, live resource.Live) map[resource.Address]config.
 func factsOf(s resource.Session, live resource.Live) config.LiveSession {
 	facts := config.LiveSession{Session: s}
 	if g, there := live.GPU(s.Slice.Host, s.Slice.GPU); there {
-		facts.GPUIndex = &g.Index
+		index := g.Index // alone: the rest of a GPU is large
+		facts.GPUIndex = &index
 	}
 	if s.Box != nil {
 		facts.Container = docker.Name(s.ID)
@@ -119,8 +120,8 @@ func noted(all []config.Output, key string) (known, unknown []resource.Output) {
 }
 
 // outputChanges says which outputs a plan gives other values than the state has.
-func (p *Project) outputChanges(o Outlook) []diff.OutputChange {
-	all, _ := p.Intent.EvalOutputs(planned(o.Plan, o.Live))
+func (p *Project) outputChanges(o Outlook, facts map[resource.Address]config.LiveSession) []diff.OutputChange {
+	all, _ := p.Intent.EvalOutputs(facts)
 	known, unknown := noted(all, o.Prior.Key)
 	return diff.Outputs(o.Prior.Outputs, known, unknown, o.Plan.Diff.Changes())
 }

@@ -19,8 +19,13 @@ func Moved(intent *config.Intent, prior resource.Prior) (next resource.Prior, mo
 	for _, s := range intent.Sessions {
 		m.wanted[s.Address] = true
 	}
+	astir := false
 	for _, s := range prior.Sessions {
 		m.to[s.Address] = m.destination(s.Address)
+		astir = astir || m.to[s.Address] != s.Address
+	}
+	if !astir {
+		return prior, nil, nil
 	}
 	for m.settle() {
 	}

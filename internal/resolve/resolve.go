@@ -118,11 +118,10 @@ func (r *resolver) there(s resource.Slice) bool {
 // stays reports whether a session can have the slice that it had: it is there,
 // or its place is free to make it anew.
 func (r *resolver) stays(was resource.PriorSession) bool {
-	i := slices.IndexFunc(r.cards, func(c place.GPU) bool { return c.Host == was.Slice.Host && c.UUID == was.Slice.GPU })
-	if i < 0 {
+	card := r.cardOf(was.Slice)
+	if card == nil {
 		return false
 	}
-	card := r.cards[i]
 	if was.Slice.Whole() {
 		return len(card.Slices) == 0 && (!card.MIG || !card.FixedMIG)
 	}
@@ -131,6 +130,16 @@ func (r *resolver) stays(was resource.PriorSession) bool {
 	}
 	_, offered := card.Model.Profile(was.Slice.Profile)
 	return offered && diff.Overlapping(card.GPU, was.Slice) == nil
+}
+
+// cardOf is the GPU of a slice; nil where placement may not use it.
+func (r *resolver) cardOf(s resource.Slice) *place.GPU {
+	for i := range r.cards { // each is large: looked at, not copied
+		if c := &r.cards[i]; c.UUID == s.GPU && c.Host == s.Host {
+			return c
+		}
+	}
+	return nil
 }
 
 // find looks up the GPU that a selector names.

@@ -159,10 +159,17 @@ func (m *machine) gpus() []resource.GPU {
 	c.Stdin = strings.NewReader(`{"op": "read"}` + "\n")
 	out, err := c.Output()
 	var answer struct {
-		Host resource.Host `json:"host"`
+		Host struct {
+			resource.Host
+			Models []resource.Model
+			Kinds  []int
+		}
 	}
 	if err := errors.Join(err, json.Unmarshal(out, &answer)); err != nil {
 		m.t.Fatalf("%v: %s", err, out)
+	}
+	for i, kind := range answer.Host.Kinds {
+		answer.Host.GPUs[i].Model = answer.Host.Models[kind]
 	}
 	return answer.Host.GPUs
 }

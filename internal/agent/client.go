@@ -104,7 +104,7 @@ func (c *Client) Read(ctx context.Context) (resource.Host, error) {
 	if err != nil {
 		return resource.Host{}, err
 	}
-	return *answer.Host, nil
+	return answer.Host.unpacked(), nil
 }
 
 // SetMIG switches MIG mode; a switch that would only be pending is taken back

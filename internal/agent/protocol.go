@@ -74,7 +74,7 @@ func (r request) check() error {
 
 // response is one line from the child.
 type response struct {
-	Host  *resource.Host      `json:"host,omitempty"`
+	Host  *reading            `json:"host,omitempty"`
 	Slice *resource.LiveSlice `json:"slice,omitempty"`
 	Error *Error              `json:"error,omitempty"`
 	Last  bool                `json:"last,omitempty"` // the child ends itself with this answer

@@ -86,7 +86,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		// Somebody's agent may be in the middle of a step, and its parent dead: what
 		// would be seen now is not what will be.
 		if err = l.book.Quiet(min(deadline, readDeadline) / 2); err == nil {
-			answer.Host, err = l.read()
+			answer.Host, err = packed(l.read())
 		}
 	default:
 		err = l.alter(r, &answer)

@@ -83,7 +83,7 @@ type GPU struct {
 	Index int    `json:"index"` // not stable: for people, never for keeping
 	UUID  string `json:"uuid"`
 	PCI   string `json:"pci"` // "00000000:84:00.0"
-	Model Model  `json:"model"`
+	Model Model  `json:"model,omitzero"`
 
 	MIGCapable  bool `json:"mig_capable"` // MIG mode can be asked for
 	MIG         bool `json:"mig"`         // MIG mode, current

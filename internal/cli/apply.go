@@ -116,44 +116,45 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 		live  resource.Live
 	)
 	if planned != nil {
-		if prior, live, err = inv.stillGood(ctx, p, files, planned); err != nil {
-			return err
-		}
+		prior, live, err = inv.stillGood(ctx, p, files, planned)
 	} else {
-		outlook, view, err := inv.outlook(ctx, p, files, diags, o.aim)
-		if err != nil {
-			return err
-		}
-		planned, prior, live = outlook.Plan, outlook.Prior, outlook.Live
-		asks := !o.autoApprove && planned.Diff.Changes()
-		if asks {
-			if err := inv.mayAsk(", or save a plan with cosplay plan --out FILE and apply that"); err != nil {
-				return err
-			}
-		}
-		view.Destroy, view.Applying = o.destroy, true
-		if !inv.json {
-			if err := inv.tellPlan(view); err != nil {
-				return err
-			}
-		}
-		if !planned.Diff.Changes() && !inv.json {
-			if err := inv.keepBooks(ctx, p, planned, prior, live, o); err != nil || !o.verify {
-				return err
-			}
-			return inv.verifyAll(ctx, p)
-		}
-		if asks {
-			if err := inv.ask(o.question()); err != nil {
-				return err
-			}
-			// The answer may have taken its time.
-			if prior, live, err = inv.stillGood(ctx, p, files, planned); err != nil {
-				return err
-			}
-		}
+		planned, prior, live, err = inv.approved(ctx, p, files, diags, o)
 	}
-	return inv.carryOut(ctx, p, planned, prior, live, o)
+	switch {
+	case err != nil:
+		return err
+	case o.planFile != "" || inv.json || planned.Diff.Changes():
+		return inv.carryOut(ctx, p, planned, prior, live, o)
+	}
+	if err := inv.keepBooks(ctx, p, planned, prior, live, o); err != nil || !o.verify {
+		return err
+	}
+	return inv.verifyAll(ctx, p)
+}
+
+// approved makes the plan, shows it, and asks where it changes anything.
+func (inv *invocation) approved(ctx context.Context, p *project.Project, files map[string]*hcl.File, diags hcl.Diagnostics, o applyOptions) (*plan.Plan, resource.Prior, resource.Live, error) {
+	outlook, view, err := inv.outlook(ctx, p, files, diags, o.aim)
+	planned := outlook.Plan
+	if err != nil {
+		return nil, outlook.Prior, outlook.Live, err
+	}
+	asks := !o.autoApprove && (planned.Diff.Changes() || len(planned.Diff.Outputs) > 0)
+	if asks {
+		err = inv.mayAsk(", or save a plan with cosplay plan --out FILE and apply that")
+	}
+	if view.Destroy, view.Applying = o.destroy, true; err == nil && !inv.json {
+		err = inv.tellPlan(view)
+	}
+	if err == nil && asks {
+		err = inv.ask(o.question())
+	}
+	if err != nil || !asks {
+		return planned, outlook.Prior, outlook.Live, err
+	}
+	// The answer may have taken its time.
+	prior, live, err := inv.stillGood(ctx, p, files, planned)
+	return planned, prior, live, err
 }
 
 // reading says how the project is read: for a saved plan with its values, and

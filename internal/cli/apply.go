@@ -174,6 +174,9 @@ func (o applyOptions) reading() (*plan.Plan, project.Options, error) {
 // out. Its warnings have been told.
 func (inv *invocation) stillGood(ctx context.Context, p *project.Project, files map[string]*hcl.File, planned *plan.Plan) (resource.Prior, resource.Live, error) {
 	prior, live, err := p.Fresh(ctx, planned)
+	if err == nil {
+		err = p.CheckOutputs(planned, prior, live)
+	}
 	if err != nil {
 		return prior, live, err
 	}

@@ -32,6 +32,7 @@ type Output struct {
 	Description string
 	Sensitive   bool
 	Value       cty.Value // unknown as long as sessions that it mentions are not made
+	Open        bool      // and since a variable has no value that it depends on
 }
 
 // readOutput takes an output block in, and makes sure that it can be evaluated
@@ -125,8 +126,9 @@ func (i *Intent) EvalOutputs(live map[resource.Address]LiveSession) ([]Output, h
 	all := make([]Output, 0, len(l.outputs))
 	for _, o := range l.outputs {
 		if v, ok := l.evaluate(o.value, l.liveContext(o.value, live)); ok {
-			bare, _ := v.UnmarkDeep()
-			all = append(all, Output{Name: o.name, Description: o.description, Sensitive: o.sensitive, Value: bare})
+			bare, marks := v.UnmarkDeep()
+			_, open := marks[told]
+			all = append(all, Output{Name: o.name, Description: o.description, Sensitive: o.sensitive, Value: bare, Open: open && !bare.IsWhollyKnown()})
 		}
 	}
 	slices.SortFunc(all, func(a, b Output) int { return strings.Compare(a.Name, b.Name) })

@@ -16,6 +16,7 @@ type OutputChange struct {
 	Sensitive bool            `json:"sensitive,omitempty"` // then there is neither value
 	Before    json.RawMessage `json:"before,omitempty"`    // with its type
 	After     json.RawMessage `json:"after,omitempty"`     // not there when it is known after apply
+	Sealed    string          `json:"sealed,omitempty"`    // what the state keeps of a sensitive one; not there when it is known after apply
 }
 
 // Outputs compares those of the state with those to be, by name. Those that are
@@ -24,7 +25,7 @@ type OutputChange struct {
 func Outputs(was, next, unknown []resource.Output, changes bool) []OutputChange {
 	var all []OutputChange
 	for _, o := range next {
-		c := OutputChange{Name: o.Name, Action: Create, Sensitive: o.Sensitive, After: o.Value}
+		c := OutputChange{Name: o.Name, Action: Create, Sensitive: o.Sensitive, After: o.Value, Sealed: o.Sealed}
 		if i := outputNamed(was, o.Name); i >= 0 {
 			if SameOutput(was[i], o) {
 				continue

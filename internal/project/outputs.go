@@ -1,11 +1,14 @@
 package project
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -90,8 +93,60 @@ func (p *Project) noteOutputs(planned *plan.Plan, prior resource.Prior, live res
 		return prior
 	}
 	all, _ := p.Outputs(prior, live)
-	prior.Outputs, _ = noted(all, prior.Key)
+	known, _ := noted(all, prior.Key)
+	for _, o := range all {
+		if kept := keptOutput(planned, prior, o.Name); o.Open && kept != nil {
+			known = append(known, *kept)
+		}
+	}
+	slices.SortFunc(known, func(a, b resource.Output) int { return strings.Compare(a.Name, b.Name) })
+	prior.Outputs = known
 	return prior
+}
+
+// keptOutput is what a plan or else the state holds of an output that cannot be
+// worked out, for a variable without a value; nil where neither has it.
+func keptOutput(planned *plan.Plan, prior resource.Prior, name string) *resource.Output {
+	i := slices.IndexFunc(planned.Diff.Outputs, func(c diff.OutputChange) bool { return c.Name == name })
+	if i >= 0 {
+		if c := planned.Diff.Outputs[i]; c.After != nil || c.Sealed != "" {
+			return &resource.Output{Name: name, Sensitive: c.Sensitive, Value: c.After, Sealed: c.Sealed}
+		}
+		return nil
+	}
+	j := slices.IndexFunc(prior.Outputs, func(o resource.Output) bool { return o.Name == name })
+	if j < 0 {
+		return nil
+	}
+	return &prior.Outputs[j]
+}
+
+// CheckOutputs makes sure that the outputs of a saved plan can be worked out or are
+// in it: of what is sensitive it holds a hash alone.
+func (p *Project) CheckOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
+	all, _ := p.Intent.EvalOutputs(planned(saved, live))
+	for _, o := range all {
+		changes := slices.ContainsFunc(saved.Diff.Outputs, func(c diff.OutputChange) bool { return c.Name == o.Name })
+		if o.Open && changes && keptOutput(saved, prior, o.Name) == nil {
+			return fmt.Errorf("output %s is known once its sessions are there, and for that needs var.%s, of which a saved plan holds no value. Nothing was touched. Give the value to apply, too: by --var or in the environment",
+				o.Name, strings.Join(p.Intent.Missed, " or var."))
+		}
+	}
+	return nil
+}
+
+// sameOutputs makes sure that sensitive outputs have the values that a plan was
+// made with, as far as they are known.
+func (p *Project) sameOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
+	all, _ := p.Intent.EvalOutputs(planned(saved, live))
+	known, _ := noted(all, cmp.Or(prior.Key, saved.Key))
+	for _, c := range saved.Diff.Outputs {
+		i := slices.IndexFunc(known, func(o resource.Output) bool { return o.Name == c.Name })
+		if i >= 0 && c.Sealed != "" && known[i].Sealed != c.Sealed {
+			return &StaleError{fmt.Sprintf("the sensitive output %s has another value now; a saved plan is applied with the values that it was made with", c.Name)}
+		}
+	}
+	return nil
 }
 
 // noted are outputs as a state has them, and apart those that are not known.
@@ -122,7 +177,10 @@ func noted(all []config.Output, key string) (known, unknown []resource.Output) {
 // outputChanges says which outputs a plan gives other values than the state has.
 func (p *Project) outputChanges(o Outlook, facts map[resource.Address]config.LiveSession) []diff.OutputChange {
 	all, _ := p.Intent.EvalOutputs(facts)
-	known, unknown := noted(all, o.Prior.Key)
+	if o.Prior.Key == "" && o.Plan.Key == "" && slices.ContainsFunc(all, func(o config.Output) bool { return o.Sensitive }) {
+		o.Plan.Key = state.NewKey()
+	}
+	known, unknown := noted(all, cmp.Or(o.Prior.Key, o.Plan.Key))
 	return diff.Outputs(o.Prior.Outputs, known, unknown, o.Plan.Diff.Changes())
 }
 
@@ -131,7 +189,7 @@ func (p *Project) outputChanges(o Outlook, facts map[resource.Address]config.Liv
 func (p *Project) KeepOutputs(planned *plan.Plan, prior resource.Prior, live resource.Live) (resource.Prior, error) {
 	next := prior
 	if next.Lineage == "" {
-		next.Lineage, next.Key = state.NewLineage(), state.NewKey()
+		next.Lineage, next.Key = state.NewLineage(), cmp.Or(planned.Key, state.NewKey())
 	}
 	next = p.noteOutputs(planned, next, live)
 	if slices.EqualFunc(prior.Outputs, next.Outputs, diff.SameOutput) {

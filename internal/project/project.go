@@ -193,7 +193,7 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	case now.Live != planned.Basis.Live:
 		return prior, live, &StaleError{"GPUs, slices or sessions have been changed since it was made"}
 	}
-	return prior, live, nil
+	return prior, live, p.sameOutputs(planned, prior, live)
 }
 
 // Apply carries a plan out, under the lock that the caller took with Lock, and

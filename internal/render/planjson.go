@@ -2,6 +2,7 @@ package render
 
 import (
 	"io"
+	"slices"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
@@ -57,7 +58,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 	return writeJSON(w, planJSON{
 		FormatVersion: formatVersion, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
 		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(v.Plan),
-		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions), Outputs: list(d.Outputs)},
+		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions), Outputs: outputsOf(d)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),
 		Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: list(v.Notes),
 	})
@@ -87,4 +88,13 @@ func DriftJSON(w io.Writer, v PlanView) error {
 		Drift         []diff.Drift       `json:"drift"`
 		Unfinished    []resource.Address `json:"unfinished"` // sessions with a slice alone: an apply or a destroy failed, or is yet to come
 	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished)})
+}
+
+// outputsOf are the changes of outputs without what only the state has a use for.
+func outputsOf(d diff.Diff) []diff.OutputChange {
+	all := list(slices.Clone(d.Outputs))
+	for i := range all {
+		all[i].Sealed = ""
+	}
+	return all
 }

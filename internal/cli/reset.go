@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 type resetOptions struct {
 	project.ResetOptions
 	autoApprove bool
+	force       bool
 	parallelism int
 	lockTimeout time.Duration
 }
@@ -26,7 +28,7 @@ func (inv *invocation) reset() *cobra.Command {
 		Short: "The way back when the state is lost: take away all that is ours",
 		Long: `Take away what this project has made, and give the GPUs back as they were found, without needing the state: it may be lost, damaged or another project's. What is ours is told by the state where it can be read, by the ledgers of the hosts, by labels and by session folders. Slices, containers and settings of others stay as they are.
 
-State, backup and journal are moved aside, not deleted. The configuration need not be valid.
+State, backup and journal are moved aside, not deleted. The configuration need not be valid. Sessions that prevent_destroy keeps are taken away with --force only.
 
   cosplay reset                      this project
   cosplay reset --gpu 0              this project, on one GPU
@@ -43,6 +45,7 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 	f.StringVar(&o.Holder, "holder", "", "instead of this project one that is gone, by the beginning of its `lineage`")
 	f.BoolVar(&o.AllProjects, "all-projects", false, "also your other projects; with root, everybody's")
 	f.BoolVarP(&o.autoApprove, "auto-approve", "y", false, "do not ask")
+	f.BoolVar(&o.force, "force", false, "also take away what prevent_destroy keeps")
 	f.IntVar(&o.parallelism, "parallelism", defaultParallelism(), "`number` of steps at a time")
 	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
 	return cmd
@@ -71,6 +74,9 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 	r, err := p.PlanReset(ctx, o.ResetOptions)
 	if err != nil {
 		return err
+	}
+	if len(r.Guarded) > 0 && !o.force {
+		return fmt.Errorf("prevent_destroy keeps %s. Nothing was touched. Leave out its GPU by naming another with --gpu, or take it away all the same with --force", strings.Join(r.Guarded, ", "))
 	}
 	view := resetView(r, complaint)
 	view.Flags = inv.flags()

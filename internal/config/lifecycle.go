@@ -19,7 +19,7 @@ var lifecycleSchema = Block{
 	Description: "How the session may change.",
 	Attributes: []Attribute{
 		{Name: "prevent_destroy", Type: Flag, Default: "false", PerInstance: true, Change: Update, Example: "true",
-			Description: "Refuses plans that would destroy or replace it. Kept in the state, so that it holds after the block is gone."},
+			Description: "Refuses plans that would destroy or replace it. Kept in the state, so that it holds after the block is gone; cosplay reset then wants --force."},
 		{Name: "ignore_changes", Type: Attributes, Default: "[]", Example: "[env, fit.tolerance]",
 			Description: "Attributes and blocks whose changes are left alone until the session is replaced for another reason; all stands for all of them."},
 		{Name: "replace_triggered_by", Type: References, Default: "[]", PerInstance: true, Change: Update, Example: "[session.server, session.data.image]",

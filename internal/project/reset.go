@@ -28,7 +28,8 @@ type ResetOptions struct {
 type Reset struct {
 	State    StateView
 	Rounds   []Round
-	Failures []error // what could not be looked at
+	Guarded  []string // names of sessions that prevent_destroy keeps
+	Failures []error  // what could not be looked at
 
 	options ResetOptions
 }
@@ -65,10 +66,28 @@ func (p *Project) PlanReset(ctx context.Context, o ResetOptions) (*Reset, error)
 		round, failed := p.round(ctx, one, live, chosen, nil)
 		r.Failures = append(r.Failures, failed...)
 		r.Rounds = append(r.Rounds, round)
+		r.Guarded = append(r.Guarded, p.guarded(round)...)
 		live = after(live, round)
 	}
 	r.Failures = distinctErrors(r.Failures)
 	return r, nil
+}
+
+// guarded are the sessions of a round that prevent_destroy keeps: by their blocks,
+// and where these are gone or another project's, by what is remembered.
+func (p *Project) guarded(r Round) []string {
+	var names []string
+	for _, c := range r.Plan.Diff.Sessions {
+		keeps := c.Before != nil && c.Before.PreventDestroy
+		i := slices.IndexFunc(p.Intent.Sessions, func(s config.Session) bool { return s.Address == c.Address })
+		if r.Own && i >= 0 {
+			keeps = p.Intent.Sessions[i].Lifecycle.PreventDestroy
+		}
+		if c.Action == diff.Delete && keeps {
+			names = append(names, c.Address.String())
+		}
+	}
+	return names
 }
 
 // parties are the projects that are asked for, this one last: what they leave of

@@ -16,11 +16,12 @@ func leave(was resource.PriorSession) SessionChange {
 
 // forget is what becomes of a session that is not cosplay's any more.
 func forget(was resource.PriorSession) SessionChange {
-	stays := resource.ContainerWord(was.Runtime)
+	what := resource.ContainerWord(was.Runtime)
+	stays := fmt.Sprintf("its %s stays behind: cosplay no longer knows it", what)
 	if !was.Slice.Whole() {
-		stays = "slice and " + stays
+		stays = fmt.Sprintf("its slice and %s stay behind: cosplay no longer knows them", what)
 	}
-	return SessionChange{Address: was.Address, Action: Forget, Reason: "its " + stays + " stay behind: cosplay no longer knows them", Slice: Keep, Container: Keep, Before: &was}
+	return SessionChange{Address: was.Address, Action: Forget, Reason: stays, Slice: Keep, Container: Keep, Before: &was}
 }
 
 // noteMoves tells of each session by which address the state still has it, or

@@ -124,6 +124,9 @@ func keptOutput(planned *plan.Plan, prior resource.Prior, name string) *resource
 // CheckOutputs makes sure that the outputs of a saved plan can be worked out or are
 // in it: of what is sensitive it holds a hash alone.
 func (p *Project) CheckOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
+	if len(saved.Diff.Outputs) == 0 {
+		return nil
+	}
 	all, _ := p.Intent.EvalOutputs(planned(saved, live))
 	for _, o := range all {
 		changes := slices.ContainsFunc(saved.Diff.Outputs, func(c diff.OutputChange) bool { return c.Name == o.Name })
@@ -138,6 +141,9 @@ func (p *Project) CheckOutputs(saved *plan.Plan, prior resource.Prior, live reso
 // sameOutputs makes sure that sensitive outputs have the values that a plan was
 // made with, as far as they are known.
 func (p *Project) sameOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
+	if len(saved.Diff.Outputs) == 0 {
+		return nil
+	}
 	all, _ := p.Intent.EvalOutputs(planned(saved, live))
 	known, _ := noted(all, cmp.Or(prior.Key, saved.Key))
 	for _, c := range saved.Diff.Outputs {

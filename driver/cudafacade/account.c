@@ -131,16 +131,18 @@ static void sweep_now(void)
     unlock_usage(me, held);
 }
 
-/* Not where it would have fitted without what others only try. */
+/* Not where it would have fitted without what others only try. Who has no slot is refused for certain. */
 static void count_refusal(const struct figures *target, uint64_t bytes)
 {
-    struct process *me = attached();
-    if (!me || me->on_trial)
+    struct process *me = this_process();
+    int counts = attached() != NULL;
+    if (!me || !me->usage || me->on_trial)
         return;
-    uint64_t held = lock_usage(me);
-    if (bytes > cap(target) || used_in_earnest(me) > cap(target) - bytes || !used_on_trial(me))
+    uint64_t held = counts ? lock_usage(me) : 0;
+    if (!counts || bytes > cap(target) || used_in_earnest(me) > cap(target) - bytes || !used_on_trial(me))
         __atomic_fetch_add(&me->usage->refused, 1, __ATOMIC_RELAXED);
-    unlock_usage(me, held);
+    if (counts)
+        unlock_usage(me, held);
 }
 
 /* Most allocations make no peak, and cost no lock for it. */
@@ -148,7 +150,7 @@ CUresult noted(CUresult answer)
 {
     const struct figures *target = figures_shown();
     struct process *me = target ? attached() : NULL;
-    if (me && answer == CUDA_ERROR_OUT_OF_MEMORY)
+    if (target && answer == CUDA_ERROR_OUT_OF_MEMORY)
         count_refusal(target, 0);
     if (me && answer == CUDA_SUCCESS && at_most_the_cap(target, used(me)) > __atomic_load_n(&me->usage->peak, __ATOMIC_RELAXED)) {
         uint64_t held = lock_usage(me);
@@ -196,7 +198,7 @@ uint64_t in_use(const struct figures *target)
 {
     struct process *me = attached();
     if (!me)
-        return 0;
+        return cap(target); /* nothing is left for who cannot be counted */
     settle_pools(target);
     settle_graphs(target);
     sweep_now();

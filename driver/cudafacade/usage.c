@@ -55,12 +55,8 @@ static void attach(struct process *me)
     me->on_trial = getenv && getenv(USAGE_TRIAL_VARIABLE);
     uint64_t process = start << USAGE_PID_BITS | pid;
     struct usage_slot *slot = find_slot(me, process);
-    if (!slot) { /* all taken: it counts for itself */
-        me->usage = sys_memory(sizeof *me->usage);
-        slot = me->usage ? find_slot(me, process) : NULL;
-    }
     if (!slot)
-        return;
+        return; /* all taken by the living: who cannot be counted gets nothing, and may ask again */
     STORE(slot->pids, me->pids | (me->on_trial ? USAGE_TRIAL : 0));
     me->slot = slot;
     uint64_t held = lock_usage(me);

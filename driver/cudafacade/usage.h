@@ -5,7 +5,7 @@
 #include "facade.h"
 #include "facade/slots.h"
 
-/* Gives the process a slot, if it has none yet; NULL when there is no memory. */
+/* Gives the process a slot, if it has none yet; NULL when there is none to be had, or no memory. */
 struct process *attached(void);
 
 /* lock_usage gives what unlock_usage wants. */

@@ -356,6 +356,17 @@ func mustRead(t *testing.T, link string) string {
 	return path
 }
 
+// instantDriver builds a driver that takes no time and has memory without end.
+func instantDriver(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "instant.so")
+	out, err := exec.Command("cc", "-O2", "-shared", "-fPIC", "-I../../driver", "-o", path, "testdata/instant.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
 // What the CUDA facade costs, in ns: to load it, for an allocation and its free,
 // for a query. The instant driver takes no time of its own; the promise is under
 // 500 ns for an allocation beyond the driver's.
@@ -363,11 +374,7 @@ func BenchmarkCUDA(b *testing.B) {
 	program := compiled(b, "cost")
 	m := newMachine(b, "h200")
 	slice, _ := m.slice(b, 0, "1g.18gb", 0)
-	instant := filepath.Join(b.TempDir(), "instant.so")
-	out, err := exec.Command("cc", "-O2", "-shared", "-fPIC", "-I../../driver", "-o", instant, "testdata/instant.c").CombinedOutput()
-	if err != nil {
-		b.Fatalf("%v: %s", err, out)
-	}
+	instant := instantDriver(b)
 	for _, d := range []struct{ name, path string }{{"simulated", m.cuda()}, {"instant", instant}} {
 		s := m.installCUDA(b, "rtx-2060", slice)
 		check(b, disguise.InstallCUDA(s.dir, d.path))

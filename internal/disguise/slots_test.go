@@ -1,12 +1,14 @@
 package disguise_test
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"cosplay/internal/disguise"
@@ -93,6 +95,36 @@ func TestPlacesOfTheDead(t *testing.T) {
 	h := s.hold(t, compiled(t, "holder"))
 	h.tell("take 6144", "0")
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 0 processes 1")
+}
+
+// Who comes when all places are taken by the living cannot be counted, and gets
+// nothing: the cap holds over any number of programs. Places of those that end are
+// free for others.
+func TestMoreProgramsThanPlaces(t *testing.T) {
+	s := newSession(t).shared()
+	check(t, disguise.InstallCUDA(s.dir, instantDriver(t)))
+	c := s.command(compiled(t, "crowd"), s.facade(), "600", "11")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	end, err := c.StdinPipe()
+	check(t, err)
+	out, err := c.StdoutPipe()
+	check(t, err)
+	check(t, c.Start())
+	t.Cleanup(func() {
+		end.Close()
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // its own group
+		_ = c.Wait()
+	})
+	if got, err := bufio.NewReader(out).ReadString('\n'); got != "512, then 100\n" {
+		t.Fatalf("of 600 programs, and of 100 that came later, there got memory: %q, %v", got, err)
+	}
+	u := s.usage()
+	if u.Total != 512*11*mib || u.Peak != u.Total || u.Refused != 88 || len(u.Processes) != 512 {
+		t.Errorf("the usage is %d MiB, a peak of %d, %d refusals, %d processes", u.Total/mib, u.Peak/mib, u.Refused, len(u.Processes))
+	}
+	late := s.hold(t, compiled(t, "holder"))
+	late.tell("info", "0 of 6144")
+	late.tell("take 1", outOfMemory)
 }
 
 // Where things are in the file, as driver/facade/usage.h lays them out.

@@ -47,7 +47,8 @@ struct process {
     struct table mappings; /* of physical memory; owner: the handle */
     struct table pools;    /* size: what is counted of the pool */
     uint64_t graphs;       /* counted of the memory that graphs share */
-    struct table graphs_known; /* launched before */
+    struct table graphs_known; /* uses: the turn in which it was launched */
+    uint64_t graphs_turn;      /* grows when graphs may be without their memory */
     uint64_t primary;      /* the primary context */
 };
 struct process *this_process(void); /* NULL when there is no memory */

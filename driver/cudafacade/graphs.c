@@ -1,7 +1,8 @@
 /*
- * Graphs hold memory from their first launch. A node that could never fit is
- * refused when it is added, and a launch when the graphs together do not; what
- * they hold is counted after each call that may change it.
+ * Graphs hold memory from their first launch, and what they free they keep until
+ * it is trimmed. A node that could never fit is refused when it is added, and a
+ * launch when the graphs together do not; what they hold is counted after each
+ * call that may change it.
  */
 #include "facade.h"
 
@@ -34,29 +35,49 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
                                 : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-#define SETTLING(name, ...)                           \
-    {                                                 \
-        DISGUISE(name, __VA_ARGS__);                  \
-        CUresult answer = DRIVER(name)(__VA_ARGS__);  \
-        settle_graphs(target);                        \
-        return answer;                                \
+/* What no launch uses is given back. Any graph may be without its memory then, and is judged anew. */
+static void trim_graphs(const struct figures *target, struct process *me)
+{
+    CUdevice device;
+    if (DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS)
+        DRIVER(cuDeviceGraphMemTrim)(device);
+    __atomic_fetch_add(&me->graphs_turn, 1, __ATOMIC_RELAXED);
+    settle_graphs(target);
+}
+
+/* One that is made with its memory, and too much of it, gets it at its launch, if at all. */
+static CUresult instantiated(const struct figures *target, CUresult answer)
+{
+    struct process *me = this_process();
+    settle_graphs(target);
+    if (answer == CUDA_SUCCESS && me && graphs_are_beyond())
+        trim_graphs(target, me);
+    return answer;
+}
+
+#define INSTANTIATING(name, ...)                                   \
+    {                                                              \
+        DISGUISE(name, __VA_ARGS__);                               \
+        return instantiated(target, DRIVER(name)(__VA_ARGS__));    \
     }
 
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
-    SETTLING(cuGraphInstantiate, exec, graph, node, log, size)
+    INSTANTIATING(cuGraphInstantiate, exec, graph, node, log, size)
 CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
-    SETTLING(cuGraphInstantiate_v2, exec, graph, node, log, size)
+    INSTANTIATING(cuGraphInstantiate_v2, exec, graph, node, log, size)
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, uint64_t flags)
-    SETTLING(cuGraphInstantiateWithFlags, exec, graph, flags)
+    INSTANTIATING(cuGraphInstantiateWithFlags, exec, graph, flags)
 CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, void *params)
-    SETTLING(cuGraphInstantiateWithParams, exec, graph, params)
+    INSTANTIATING(cuGraphInstantiateWithParams, exec, graph, params)
 CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph, void *params)
-    SETTLING(cuGraphInstantiateWithParams_ptsz, exec, graph, params)
+    INSTANTIATING(cuGraphInstantiateWithParams_ptsz, exec, graph, params)
 
+/* Launched since the last trimming: it has its memory. */
 static int is_known(struct process *me, CUgraphExec exec)
 {
     lock_threads(&me->lock);
-    int known = table_find(&me->graphs_known, (uintptr_t)exec) != NULL;
+    const struct entry *entry = table_find(&me->graphs_known, (uintptr_t)exec);
+    int known = entry && entry->uses == __atomic_load_n(&me->graphs_turn, __ATOMIC_RELAXED);
     unlock_threads(&me->lock);
     return known;
 }
@@ -64,36 +85,61 @@ static int is_known(struct process *me, CUgraphExec exec)
 static void know(struct process *me, CUgraphExec exec)
 {
     lock_threads(&me->lock);
-    table_add(&me->graphs_known, (uintptr_t)exec);
+    struct entry *entry = table_add(&me->graphs_known, (uintptr_t)exec);
+    if (entry)
+        entry->uses = __atomic_load_n(&me->graphs_turn, __ATOMIC_RELAXED);
     unlock_threads(&me->lock);
 }
 
+typedef CUresult (*on_stream)(CUstream stream);
+typedef CUresult (*on_graph)(CUgraphExec exec, CUstream stream);
+
 /*
- * The first time, a graph is given its memory before it is launched: one that went
- * past the cap is not, and what it was given nobody can reach.
+ * A graph is given its memory before it is launched. One that went past the cap
+ * gives it back, with all that other graphs only keep, and has a second chance.
  */
-#define LAUNCHING(name, upload, capturing)                                           \
-    CUresult name(CUgraphExec exec, CUstream stream)                                 \
-    {                                                                                \
-        DISGUISE(name, exec, stream);                                                \
-        struct process *me = this_process();                                         \
-        int new = me && __atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) && exec && \
-                  !is_known(me, exec) && !capturing(stream);                         \
-        if (new && DRIVER(upload)(exec, stream) == CUDA_SUCCESS) {                   \
-            settle_graphs(target);                                                   \
-            if (graphs_are_beyond())                                                 \
-                return noted(CUDA_ERROR_OUT_OF_MEMORY);                              \
-            know(me, exec);                                                          \
-        }                                                                            \
-        CUresult answer = DRIVER(name)(exec, stream);                                \
-        settle_graphs(target);                                                       \
-        return answer;                                                               \
+static int fits_with_others(const struct figures *target, struct process *me, CUgraphExec exec, CUstream stream,
+                            on_graph upload, on_stream synchronize)
+{
+    for (int chances = 2; chances > 0; chances--) {
+        if (upload(exec, stream) != CUDA_SUCCESS)
+            return 1; /* the driver says what is wrong, when it is launched */
+        settle_graphs(target);
+        if (!graphs_are_beyond()) {
+            know(me, exec);
+            return 1;
+        }
+        synchronize(stream); /* what is still on its way is in use */
+        trim_graphs(target, me);
+    }
+    return 0;
+}
+
+/* Graphs that share memory need more once they run side by side: then all are judged anew. */
+static CUresult launched(const struct figures *target, struct process *me, CUresult answer)
+{
+    settle_graphs(target);
+    if (me && graphs_are_beyond())
+        __atomic_fetch_add(&me->graphs_turn, 1, __ATOMIC_RELAXED);
+    return answer;
+}
+
+#define LAUNCHING(name, upload, capturing, synchronize)                                        \
+    CUresult name(CUgraphExec exec, CUstream stream)                                           \
+    {                                                                                          \
+        DISGUISE(name, exec, stream);                                                          \
+        struct process *me = this_process();                                                   \
+        int new = me && __atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) && exec &&          \
+                  !is_known(me, exec) && !capturing(stream);                                   \
+        if (new && !fits_with_others(target, me, exec, stream, DRIVER(upload), DRIVER(synchronize))) \
+            return noted(CUDA_ERROR_OUT_OF_MEMORY);                                            \
+        return launched(target, me, DRIVER(name)(exec, stream));                               \
     }
 
-LAUNCHING(cuGraphLaunch, cuGraphUpload, captures)
-LAUNCHING(cuGraphLaunch_ptsz, cuGraphUpload_ptsz, captures_ptsz)
-LAUNCHING(cuGraphUpload, cuGraphUpload, captures)
-LAUNCHING(cuGraphUpload_ptsz, cuGraphUpload_ptsz, captures_ptsz)
+LAUNCHING(cuGraphLaunch, cuGraphUpload, captures, cuStreamSynchronize)
+LAUNCHING(cuGraphLaunch_ptsz, cuGraphUpload_ptsz, captures_ptsz, cuStreamSynchronize_ptsz)
+LAUNCHING(cuGraphUpload, cuGraphUpload, captures, cuStreamSynchronize)
+LAUNCHING(cuGraphUpload_ptsz, cuGraphUpload_ptsz, captures_ptsz, cuStreamSynchronize_ptsz)
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
@@ -109,4 +155,13 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
     return answer;
 }
 
-CUresult cuDeviceGraphMemTrim(CUdevice device) SETTLING(cuDeviceGraphMemTrim, device)
+CUresult cuDeviceGraphMemTrim(CUdevice device)
+{
+    DISGUISE(cuDeviceGraphMemTrim, device);
+    struct process *me = this_process();
+    CUresult answer = DRIVER(cuDeviceGraphMemTrim)(device);
+    if (me)
+        __atomic_fetch_add(&me->graphs_turn, 1, __ATOMIC_RELAXED);
+    settle_graphs(target);
+    return answer;
+}

@@ -221,7 +221,7 @@ int graphs_are_beyond(void)
     struct process *me = this_process();
     CUdevice device;
     uint64_t used = 0;
-    return me && DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS &&
+    return me && __atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) && DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS &&
            DRIVER(cuDeviceGetGraphMemAttribute)(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used) == CUDA_SUCCESS &&
            used > __atomic_load_n(&me->graphs, __ATOMIC_RELAXED);
 }

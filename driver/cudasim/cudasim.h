@@ -86,7 +86,7 @@ int free_from_pool(struct visit *visit, uint64_t address);
 
 /* graph.c */
 struct CUgraph_st {
-    uint64_t bytes;
+    uint64_t bytes, freed;
 };
 struct CUstream_st {
     CUgraph capture; /* NULL when it is not capturing */

@@ -3,8 +3,12 @@
 
 struct CUgraphExec_st {
     uint64_t bytes; /* that it needs */
-    int backed;
+    uint64_t kept;  /* of these, what is not freed again within the graph */
+    struct device *backed_on;
+    int in_use; /* launched, and some is kept */
 };
+static struct table execs;
+static struct table nodes; /* of memory, by its address; size: its bytes */
 
 CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
 {
@@ -28,8 +32,22 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphN
     if (params->size > memory_of(&devices[0]))
         return CUDA_ERROR_OUT_OF_MEMORY;
     params->address = (uintptr_t)sys_memory(params->size);
+    struct entry *added = table_add(&nodes, params->address);
+    if (!added)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    added->size = params->size;
     graph->bytes += params->size;
     *node = (CUgraphNode)(uintptr_t)params->address;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
+                               CUdeviceptr address)
+{
+    (void)after, (void)count;
+    DRIVER_CALL(node && graph && table_find(&nodes, address));
+    graph->freed += table_take(&nodes, address).size;
+    *node = (CUgraphNode)(uintptr_t)address;
     return CUDA_SUCCESS;
 }
 
@@ -55,7 +73,10 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, uint64_t 
     *exec = sys_memory(sizeof **exec);
     if (!*exec)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!table_add(&execs, (uintptr_t)*exec))
+        return CUDA_ERROR_OUT_OF_MEMORY;
     (*exec)->bytes = up(graph->bytes, PAGE_MIB * MIB);
+    (*exec)->kept = graph->bytes - graph->freed;
     return CUDA_SUCCESS;
 }
 
@@ -80,12 +101,9 @@ CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph, voi
     return cuGraphInstantiateWithParams(exec, graph, params);
 }
 
-CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
+static CUresult back(CUgraphExec exec, struct device *device)
 {
-    (void)stream;
-    CONTEXT_CALL(exec);
-    struct device *device = visit.device;
-    if (exec->backed)
+    if (exec->backed_on)
         return CUDA_SUCCESS;
     uint64_t need = device->graph_used + exec->bytes;
     if (need > device->graph_reserved) {
@@ -94,19 +112,41 @@ CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
         device->graph_reserved = need;
     }
     device->graph_used = need;
-    exec->backed = 1;
+    exec->backed_on = device;
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) { return cuGraphUpload(exec, stream); }
-CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) { return cuGraphUpload(exec, stream); }
+static void unback(CUgraphExec exec)
+{
+    if (exec->backed_on)
+        exec->backed_on->graph_used -= exec->bytes;
+    exec->backed_on = NULL;
+}
+
+CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
+{
+    (void)stream;
+    CONTEXT_CALL(exec);
+    return back(exec, visit.device);
+}
+
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+    (void)stream;
+    CONTEXT_CALL(exec);
+    CUresult answer = back(exec, visit.device);
+    exec->in_use = answer == CUDA_SUCCESS && exec->kept > 0;
+    return answer;
+}
+
+CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) { return cuGraphLaunch(exec, stream); }
 CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream) { return cuGraphUpload(exec, stream); }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
-    CONTEXT_CALL(exec);
-    if (exec->backed)
-        visit.device->graph_used -= exec->bytes;
+    DRIVER_CALL(table_find(&execs, (uintptr_t)exec));
+    table_take(&execs, (uintptr_t)exec);
+    unback(exec);
     sys_unmap(exec, sizeof *exec);
     return CUDA_SUCCESS;
 }
@@ -119,9 +159,15 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *valu
     return CUDA_SUCCESS;
 }
 
+/* What no launch uses goes, also that of graphs which would have it at the next one. */
 CUresult cuDeviceGraphMemTrim(CUdevice device)
 {
     DEVICE_CALL_OF(device, 1);
+    FOR_ENTRIES(entry, &execs) {
+        CUgraphExec exec = (CUgraphExec)(uintptr_t)entry->key;
+        if (exec->backed_on == visit.device && !exec->in_use)
+            unback(exec);
+    }
     discharge(visit.device, visit.device->graph_reserved - visit.device->graph_used);
     visit.device->graph_reserved = visit.device->graph_used;
     return CUDA_SUCCESS;

@@ -53,6 +53,15 @@ func (h *holder) expect(want string) {
 	}
 }
 
+func (h *holder) ask(question string) string {
+	h.t.Helper()
+	_, err := io.WriteString(h.input, question+"\n")
+	check(h.t, err)
+	answer, err := h.output.ReadString('\n')
+	check(h.t, err)
+	return strings.TrimSpace(answer)
+}
+
 func (h *holder) tell(order, want string) {
 	h.t.Helper()
 	_, err := io.WriteString(h.input, order+"\n")
@@ -162,6 +171,54 @@ func TestGraphsShareTheCap(t *testing.T) {
 	second.tell("take 1145", outOfMemory)
 	second.tell("take 1144", "0")
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 4 processes 2")
+}
+
+// trueUse is what the driver itself knows to be in use on a session's slice, its
+// own context not counted.
+func (s cudaSession) trueUse(t *testing.T) int {
+	t.Helper()
+	watcher := holdOn(t, s.command(compiled(t, "holder"), mustRead(t, filepath.Join(s.dir, "real", driver.CUDA))))
+	defer watcher.kill()
+	var free, all int
+	if _, err := fmt.Sscanf(watcher.ask("info"), "%d of %d", &free, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all - free - contextMiB
+}
+
+const contextMiB = 300 // of a simulated context
+
+// A graph that is refused holds no memory while it waits for its end, and one
+// that had given its memory back is judged anew.
+func TestRefusedGraphsHoldNothing(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	h := s.hold(t, program)
+	for range 3 {
+		h.tell("graph 2500", "0")
+	}
+	h.tell("launch 0", "0")
+	h.tell("launch 1", "0")
+	for range 3 {
+		h.tell("launch 2", outOfMemory)
+		if got := s.trueUse(t); got != contextMiB+5000 {
+			t.Fatalf("%d MiB are in use, want %d", got, contextMiB+5000)
+		}
+	}
+	h.tell("take 1145", outOfMemory)
+	h.tell("take 1144", "0")
+	h.kill()
+	h = s.hold(t, program)
+	h.tell("passing 2500", "0")
+	h.tell("launch 0", "0")
+	h.tell("trim", "0")
+	h.tell("take 6144", "0")
+	h.tell("launch 0", outOfMemory)
+	if got := s.trueUse(t); got != contextMiB+6144 {
+		t.Errorf("%d MiB are in use, want %d", got, contextMiB+6144)
+	}
+	h.tell("free", "0")
+	h.tell("launch 0", "0")
 }
 
 // Eight programs race for the cap and half of them are killed, again and again.

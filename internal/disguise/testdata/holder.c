@@ -4,7 +4,9 @@
  * "info" tells MIB free and total, "fork" allocates 1 MiB in a child, "exec"
  * begins anew as another program of the same pid, "reset" resets the context,
  * "stray" frees where it cannot, "context MIB" allocates in one that it destroys,
- * "host MIB" makes physical memory of the host.
+ * "host MIB" makes physical memory of the host. "graph MIB" makes a graph that keeps
+ * its memory, "passing MIB" one that frees it again, "launch N" launches the Nth,
+ * "trim" gives back what graphs do not use.
  */
 #include "cuda.h"
 
@@ -89,6 +91,21 @@ static void graphs(size_t mib)
     printf("\n"); /* an answer is one when all is done */
 }
 
+static CUgraphExec made[8];
+static int made_count;
+
+static int make_graph(size_t mib, int passing)
+{
+    CUgraph graph;
+    CUgraphNode node, end;
+    CUDA_MEM_ALLOC_NODE_PARAMS p = {.pool = {.type = 1, .location = {1, 0}}, .size = mib * MIB};
+    MUST(CU(cuGraphCreate)(&graph, 0));
+    int answer = CU(cuGraphAddMemAllocNode)(&node, graph, NULL, 0, &p);
+    if (answer == CUDA_SUCCESS && passing)
+        MUST(CU(cuGraphAddMemFreeNode)(&end, graph, &node, 1, p.address));
+    return answer ? answer : CU(cuGraphInstantiateWithFlags)(&made[made_count++], graph, 0);
+}
+
 static void obey(const char *line, char **arguments)
 {
     size_t number = 0, free, total;
@@ -102,6 +119,12 @@ static void obey(const char *line, char **arguments)
         printf("%d\n", on_host(number));
     else if (sscanf(line, "graphs %zu", &number) == 1)
         graphs(number);
+    else if (sscanf(line, "graph %zu", &number) == 1 || sscanf(line, "passing %zu", &number) == 1)
+        printf("%d\n", make_graph(number, *line == 'p'));
+    else if (sscanf(line, "launch %zu", &number) == 1)
+        printf("%d\n", CU(cuGraphLaunch)(made[number], NULL));
+    else if (strcmp(line, "trim\n") == 0)
+        printf("%d\n", CU(cuDeviceGraphMemTrim)(0));
     else if (strcmp(line, "free\n") == 0)
         printf("%d\n", CU(cuMemFree_v2)(last));
     else if (strcmp(line, "fork\n") == 0)

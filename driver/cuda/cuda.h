@@ -94,6 +94,18 @@ typedef struct {
     int type, id;
 } CUmemLocation;
 enum { CU_MEM_LOCATION_TYPE_DEVICE = 1 };
+enum { CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1 };
+typedef struct {
+    unsigned devices;
+    size_t size;
+    uint64_t handle_types, flags;
+} CUmulticastObjectProp;
+typedef struct {
+    char bytes[64];
+} CUipcMemHandle;
+typedef struct {
+    unsigned char bytes[64];
+} CUmemPoolPtrExportData;
 typedef struct {
     int type, handle_types;
     CUmemLocation location;
@@ -219,6 +231,11 @@ CUresult cuMemFree(CUdeviceptr_v1 address);
 CUresult cuMemFree_v2(CUdeviceptr address);
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address);
 
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address);
+CUresult cuIpcOpenMemHandle(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags);
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags);
+CUresult cuIpcCloseMemHandle(CUdeviceptr address);
+
 CUresult cuArrayCreate(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *description);
 CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *description);
 CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *description);
@@ -230,7 +247,16 @@ CUresult cuMipmappedArrayDestroy(CUmipmappedArray array);
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *properties,
                      uint64_t flags);
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
+CUresult cuMemExportToShareableHandle(void *file, CUmemGenericAllocationHandle handle, int type, uint64_t flags);
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *file, int type);
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address);
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle *object, const CUmulticastObjectProp *properties);
+CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle object, CUdevice device);
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle object, size_t offset, CUmemGenericAllocationHandle handle,
+                            size_t from, size_t size, uint64_t flags);
+CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr address, size_t size,
+                             uint64_t flags);
+CUresult cuMemGetHandleForAddressRange(void *file, CUdeviceptr address, size_t size, int type, uint64_t flags);
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr wish, uint64_t flags);
 CUresult cuMemAddressFree(CUdeviceptr address, size_t size);
 CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle, uint64_t flags);
@@ -245,6 +271,10 @@ STREAMED(cuMemFreeAsync, CUdeviceptr address, CUstream stream)
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties);
 CUresult cuMemPoolDestroy(CUmemoryPool pool);
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep);
+CUresult cuMemPoolExportToShareableHandle(void *file, CUmemoryPool pool, int type, uint64_t flags);
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *file, int type, uint64_t flags);
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr address);
+CUresult cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool, CUmemPoolPtrExportData *data);
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value);
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value);
 CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device);

@@ -42,15 +42,30 @@ static void count(struct process *me, uint64_t bytes)
     me->usage->total += bytes;
 }
 
-/* The first time, the process has its context already, and nobody has looked yet at what that takes. */
+/*
+ * The lock, by one who knows what is used besides. The first time, the process has
+ * its context already, and nobody has looked yet at what that takes; and who gets
+ * the lock of one that died may have swept.
+ */
+static uint64_t lock_informed(const struct figures *target, struct process *me)
+{
+    for (;;) {
+        if (!__atomic_test_and_set(&me->has_taken, __ATOMIC_RELAXED))
+            look_at_overhead(target);
+        uint64_t held = lock_usage(me);
+        if (!me->in_doubt)
+            return held;
+        unlock_usage(me, held);
+        look_at_overhead(target);
+    }
+}
+
 static int attempt(const struct figures *target, uint64_t bytes, int keep)
 {
     struct process *me = attached();
     if (!me)
         return 0;
-    if (!__atomic_test_and_set(&me->has_taken, __ATOMIC_RELAXED))
-        look_at_overhead(target);
-    uint64_t held = lock_usage(me);
+    uint64_t held = lock_informed(target, me);
     int fits = bytes <= room(target, me);
     if (fits && keep)
         count(me, bytes);
@@ -92,6 +107,29 @@ void give(uint64_t bytes)
     unlock_usage(me, held);
 }
 
+/*
+ * Where the driver's word is the session's own, it goes over to what is used
+ * besides, and is gone from there as soon as the driver says so. Elsewhere nobody
+ * tells when it is free: it stays counted until the process ends.
+ */
+void give_to_holders(const struct figures *target, uint64_t bytes)
+{
+    struct process *me = bytes && target->own_slice ? attached() : NULL;
+    if (!me)
+        return;
+    uint64_t held = lock_usage(me);
+    if (bytes > me->slot->bytes)
+        bytes = me->slot->bytes;
+    *overhead_of(me) += bytes; /* first: should we die here, too much is counted until somebody looks */
+    me->slot->bytes -= bytes;
+    if (bytes <= me->usage->total)
+        me->usage->total -= bytes;
+    else
+        sweep(me);
+    unlock_usage(me, held);
+    look_at_overhead(target);
+}
+
 /* The driver does not say whose context takes what. Beside one that only tries it is not known, and is looked at again. */
 static void set_overhead(struct process *me, uint64_t bytes, int known)
 {
@@ -102,22 +140,21 @@ static void set_overhead(struct process *me, uint64_t bytes, int known)
         __atomic_clear(&me->has_taken, __ATOMIC_RELAXED);
 }
 
-/* Counts of others are read before and after, since they allocate at the same time: theirs is no overhead. */
+/* The lock is held over the driver's answer: no count changes meanwhile, and nobody begins to try. */
 void look_at_overhead(const struct figures *target)
 {
     struct process *me = target->own_slice ? attached() : NULL;
     if (!me)
         return;
     size_t free, all;
-    int known = me->on_trial || !beside_a_trial(me);
-    uint64_t before = __atomic_load_n(&me->usage->total, __ATOMIC_RELAXED);
-    if (DRIVER(cuMemGetInfo_v2)(&free, &all) != CUDA_SUCCESS || free > all)
-        return;
-    known &= me->on_trial || !beside_a_trial(me); /* it may have begun meanwhile, as it may have ended */
     uint64_t held = lock_usage(me);
-    uint64_t counted = me->usage->total > before ? me->usage->total : before;
-    set_overhead(me, all - free > counted ? all - free - counted : 0, known);
-    note_peak(target, me); /* the driver may take more than was asked for */
+    int known = me->on_trial || !beside_a_trial(me);
+    if (DRIVER(cuMemGetInfo_v2)(&free, &all) == CUDA_SUCCESS && free <= all) {
+        uint64_t counted = me->usage->total;
+        set_overhead(me, all - free > counted ? all - free - counted : 0, known);
+        note_peak(target, me); /* the driver may take more than was asked for */
+    }
+    me->in_doubt = 0;
     unlock_usage(me, held);
 }
 

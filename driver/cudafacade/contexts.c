@@ -48,15 +48,20 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 }
 
 /* What the driver freed with a context. */
-static void forget_all_of(uint64_t context)
+static void forget_all_of(const struct figures *target, uint64_t context)
 {
     struct process *me = context ? this_process() : NULL;
+    uint64_t held = 0;
     if (!me)
         return;
     lock_threads(&me->lock);
+    FOR_ENTRIES(block, &me->blocks)
+        if (block->owner == context && block->uses == EXPORTED && target->own_slice)
+            held += block->size;
     uint64_t bytes = table_take_all_of(&me->blocks, context);
     unlock_threads(&me->lock);
-    give(bytes);
+    give(bytes - held);
+    give_to_holders(target, held);
 }
 
 #define DESTROYING(name)                                \
@@ -65,14 +70,14 @@ static void forget_all_of(uint64_t context)
         DISGUISE(name, context);                        \
         CUresult answer = DRIVER(name)(context);        \
         if (answer == CUDA_SUCCESS)                     \
-            forget_all_of((uintptr_t)context);          \
+            forget_all_of(target, (uintptr_t)context);  \
         return answer;                                  \
     }
 
 DESTROYING(cuCtxDestroy)
 DESTROYING(cuCtxDestroy_v2)
 
-static CUresult left(CUresult answer, CUdevice device)
+static CUresult left(const struct figures *target, CUresult answer, CUdevice device)
 {
     unsigned flags;
     int active = 1;
@@ -80,7 +85,7 @@ static CUresult left(CUresult answer, CUdevice device)
     if (answer != CUDA_SUCCESS || !me || DRIVER(cuDevicePrimaryCtxGetState)(device, &flags, &active) != CUDA_SUCCESS)
         return answer;
     if (!active)
-        forget_all_of(__atomic_load_n(&me->primary, __ATOMIC_RELAXED));
+        forget_all_of(target, __atomic_load_n(&me->primary, __ATOMIC_RELAXED));
     return answer;
 }
 
@@ -89,7 +94,7 @@ static CUresult left(CUresult answer, CUdevice device)
     CUresult name(CUdevice device)                      \
     {                                                   \
         DISGUISE(name, device);                         \
-        return left(DRIVER(name)(device), device);      \
+        return left(target, DRIVER(name)(device), device); \
     }
 
 LEAVING(cuDevicePrimaryCtxRelease)

@@ -37,20 +37,23 @@ struct process {
     char attaching;
     char attached;
     char has_taken;  /* or tried to */
+    char in_doubt;   /* it counted what the dead had as used besides, which may be free */
     char has_graphs; /* with memory of their own */
     char on_trial;   /* it only tries what it would get */
     uint32_t pid;
     uint64_t pids;
     uint64_t overhead_on_trial; /* in place of the session's: what such a program's context takes ends with it */
-    struct table blocks;   /* linear memory and arrays; owner: the context */
-    struct table handles;  /* of physical memory; uses: handles and mappings together */
+    struct table blocks;   /* linear memory and arrays; owner: the context; uses: whether it was exported */
+    struct table handles;  /* of physical memory; uses: handles and mappings together; owner: EXPORTED, IMPORTED */
     struct table mappings; /* of physical memory; owner: the handle */
-    struct table pools;    /* size: what is counted of the pool */
+    struct table pools;    /* size: what is counted of the pool; owner: EXPORTED, NOT_OF_THE_GPU */
+    struct table imports;  /* blocks of others, by address; uses: how often they were opened */
     uint64_t graphs;       /* counted of the memory that graphs share */
     struct table graphs_known; /* uses: the turn in which it was launched */
     uint64_t graphs_turn;      /* grows when graphs may be without their memory */
     uint64_t primary;      /* the primary context */
 };
+enum { EXPORTED = 1, IMPORTED = 2, NOT_OF_THE_GPU = 4 };
 struct process *this_process(void); /* NULL when there is no memory */
 
 /* account.c: bytes are taken before the driver is asked for them, and given back after it let go of them. */
@@ -59,6 +62,9 @@ int take_without_trimming(const struct figures *target, uint64_t bytes);
 int take_if_there_is_room(const struct figures *target, uint64_t bytes);
 uint64_t take_what_fits(const struct figures *target, uint64_t bytes);
 void give(uint64_t bytes);
+
+/* What this process let go of and others may have: it was exported, and lives as long as anybody has it. */
+void give_to_holders(const struct figures *target, uint64_t bytes);
 
 /* The driver's answer to an allocation. Only what it gave makes a peak, and when its own memory is out, that counts. */
 CUresult noted(CUresult answer);
@@ -71,6 +77,13 @@ uint64_t in_use(const struct figures *target);
 
 /* Looks at what contexts and code take, where the driver's word on that is the session's own. */
 void look_at_overhead(const struct figures *target);
+
+/* linear.c, physical.c: what lies at an address is exported, if it is ours. */
+void export_block(CUdeviceptr address);
+void export_mapped(CUdeviceptr address, size_t size);
+
+/* imports.c: gives back what is counted of an import; 0 where there is none. */
+int forget_import(CUdeviceptr address);
 
 /* pools.c: brings the counts to what pools and graphs hold now. */
 void settle_pools(const struct figures *target);

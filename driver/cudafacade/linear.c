@@ -20,6 +20,13 @@ static void remember(uint64_t key, uint64_t bytes, uint64_t context)
     unlock_threads(&me->lock);
 }
 
+static void remember_again(struct entry block)
+{
+    remember(block.key, block.size, block.owner);
+    if (block.uses == EXPORTED)
+        export_block(block.key);
+}
+
 /*
  * Taken out before the driver frees it: once it is free, another thread may be
  * given the same address. What is not known has no bytes, and nothing is given.
@@ -45,14 +52,35 @@ static CUresult allocated(CUresult answer, uint64_t key, uint64_t bytes)
     return answer;
 }
 
-static CUresult freed(const struct figures *target, CUresult answer, struct entry entry)
+void export_block(CUdeviceptr address)
+{
+    struct process *me = this_process();
+    if (!me)
+        return;
+    lock_threads(&me->lock);
+    struct entry *entry = table_find(&me->blocks, address);
+    if (entry)
+        entry->uses = EXPORTED;
+    unlock_threads(&me->lock);
+}
+
+/* Its handle holds nothing, but who opened it may: where that is counted, this is not. */
+static void give_block(const struct figures *target, struct entry entry)
+{
+    if (entry.uses == EXPORTED && target->own_slice)
+        give_to_holders(target, entry.size);
+    else
+        give(entry.size);
+}
+
+static CUresult freed(const struct figures *target, CUresult answer, CUdeviceptr address, struct entry entry)
 {
     if (answer == CUDA_SUCCESS && entry.key)
-        give(entry.size);
-    else if (answer == CUDA_SUCCESS)
+        give_block(target, entry);
+    else if (answer == CUDA_SUCCESS && !forget_import(address))
         settle_pools(target); /* it may have been a pool's */
-    else if (entry.key)
-        remember(entry.key, entry.size, entry.owner);
+    else if (answer != CUDA_SUCCESS && entry.key)
+        remember_again(entry);
     return answer;
 }
 
@@ -131,11 +159,24 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESC
     CUresult name(type what)                                          \
     {                                                                 \
         DISGUISE(name, what);                                         \
-        struct entry entry = forget((uint64_t)(uintptr_t)what);       \
-        return freed(target, DRIVER(name)(what), entry);              \
+        uint64_t key = (uint64_t)(uintptr_t)what;                     \
+        struct entry entry = forget(key);                             \
+        return freed(target, DRIVER(name)(what), key, entry);         \
     }
 
 FREEING(cuMemFree_v2, CUdeviceptr)
 FREEING(cuMemFree, CUdeviceptr_v1)
 FREEING(cuArrayDestroy, CUarray)
 FREEING(cuMipmappedArrayDestroy, CUmipmappedArray)
+
+/* It frees memory of both kinds. */
+#define FREEING_ASYNC(name)                                           \
+    CUresult name(CUdeviceptr address, CUstream stream)               \
+    {                                                                 \
+        DISGUISE(name, address, stream);                              \
+        struct entry entry = forget(address);                         \
+        return freed(target, DRIVER(name)(address, stream), address, entry); \
+    }
+
+FREEING_ASYNC(cuMemFreeAsync)
+FREEING_ASYNC(cuMemFreeAsync_ptsz)

@@ -27,11 +27,33 @@ static void use(CUmemGenericAllocationHandle handle)
     unlock_threads(&me->lock);
 }
 
-/* One less: with the last one goes the entry, and its size is told. */
-static uint64_t drop(struct process *me, CUmemGenericAllocationHandle handle)
+/* What is used no more in this process: free, or others may have it. Bytes. */
+struct gone {
+    uint64_t free, held;
+};
+
+/* One less: with the last one goes the entry. */
+static void drop(struct process *me, CUmemGenericAllocationHandle handle, struct gone *gone)
 {
     struct entry *entry = table_find(&me->handles, handle);
-    return entry && --entry->uses == 0 ? table_take(&me->handles, handle).size : 0;
+    if (!entry || --entry->uses > 0)
+        return;
+    struct entry last = table_take(&me->handles, handle);
+    *(last.owner & EXPORTED ? &gone->held : &gone->free) += last.size;
+}
+
+static void give_gone(const struct figures *target, struct gone gone)
+{
+    give(gone.free);
+    give_to_holders(target, gone.held);
+}
+
+/* It may outlive its last use here from now on. */
+static void export_handle(struct process *me, CUmemGenericAllocationHandle handle)
+{
+    struct entry *entry = table_find(&me->handles, handle);
+    if (entry)
+        entry->owner |= EXPORTED;
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *properties,
@@ -57,14 +79,15 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
     struct process *me = target ? this_process() : NULL;
     if (!me)
         return DRIVER(cuMemRelease)(handle);
+    struct gone gone = {0};
     lock_threads(&me->lock);
-    uint64_t bytes = drop(me, handle);
+    drop(me, handle, &gone);
     unlock_threads(&me->lock);
     CUresult answer = DRIVER(cuMemRelease)(handle);
     if (answer == CUDA_SUCCESS)
-        give(bytes);
-    else if (bytes)
-        remember(handle, bytes);
+        give_gone(target, gone);
+    else if (gone.free)
+        remember(handle, gone.free); /* what was exported stays counted anyway */
     return answer;
 }
 
@@ -90,13 +113,100 @@ static void note_mapping(struct process *me, uint64_t key, CUmemGenericAllocatio
     unlock_threads(&me->lock);
 }
 
+/*
+ * An import counts where it was made, or with what is used besides. Where the
+ * driver's word does not tell that, it counts once more for who maps it: only a
+ * mapping tells its size, and without one nobody can use it.
+ */
+static int take_import(const struct figures *target, struct process *me, CUmemGenericAllocationHandle handle,
+                       size_t size)
+{
+    if (target->own_slice)
+        return 1;
+    lock_threads(&me->lock);
+    struct entry *entry = table_find(&me->handles, handle);
+    int first = entry && entry->owner & IMPORTED && !entry->size;
+    if (first)
+        entry->size = size;
+    unlock_threads(&me->lock);
+    if (!first || take(target, size))
+        return 1;
+    lock_threads(&me->lock);
+    entry = table_find(&me->handles, handle);
+    if (entry)
+        entry->size = 0;
+    unlock_threads(&me->lock);
+    return 0;
+}
+
 CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle, uint64_t flags)
 {
     DISGUISE(cuMemMap, address, size, offset, handle, flags);
-    CUresult answer = DRIVER(cuMemMap)(address, size, offset, handle, flags);
     struct process *me = this_process();
+    if (me && !take_import(target, me, handle, size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult answer = DRIVER(cuMemMap)(address, size, offset, handle, flags);
     if (answer == CUDA_SUCCESS && me)
         note_mapping(me, address, handle, size);
+    return answer;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *file, int type)
+{
+    DISGUISE(cuMemImportFromShareableHandle, handle, file, type);
+    CUresult answer = DRIVER(cuMemImportFromShareableHandle)(handle, file, type);
+    struct process *me = this_process();
+    if (answer != CUDA_SUCCESS || !me)
+        return answer;
+    lock_threads(&me->lock);
+    struct entry *entry = table_add(&me->handles, *handle);
+    if (entry) {
+        entry->owner |= entry->uses ? 0 : IMPORTED;
+        entry->uses++;
+    }
+    unlock_threads(&me->lock);
+    return answer;
+}
+
+void export_mapped(CUdeviceptr address, size_t size)
+{
+    struct process *me = this_process();
+    if (!me)
+        return;
+    lock_threads(&me->lock);
+    FOR_ENTRIES(mapping, &me->mappings)
+        if (mapping->key < address + size && address < mapping->key + mapping->size)
+            export_handle(me, mapping->owner);
+    unlock_threads(&me->lock);
+}
+
+/* The whole of a function that gives others a hold on a handle's memory. */
+#define EXPORTING(name, ...)                                     \
+    {                                                            \
+        DISGUISE(name, __VA_ARGS__);                             \
+        CUresult answer = DRIVER(name)(__VA_ARGS__);             \
+        struct process *me = this_process();                     \
+        if (answer != CUDA_SUCCESS || !me)                       \
+            return answer;                                       \
+        lock_threads(&me->lock);                                 \
+        export_handle(me, handle);                               \
+        unlock_threads(&me->lock);                               \
+        return answer;                                           \
+    }
+
+CUresult cuMemExportToShareableHandle(void *file, CUmemGenericAllocationHandle handle, int type, uint64_t flags)
+    EXPORTING(cuMemExportToShareableHandle, file, handle, type, flags)
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle object, size_t offset, CUmemGenericAllocationHandle handle,
+                            size_t from, size_t size, uint64_t flags)
+    EXPORTING(cuMulticastBindMem, object, offset, handle, from, size, flags)
+
+CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr address, size_t size,
+                             uint64_t flags)
+{
+    DISGUISE(cuMulticastBindAddr, object, offset, address, size, flags);
+    CUresult answer = DRIVER(cuMulticastBindAddr)(object, offset, address, size, flags);
+    if (answer == CUDA_SUCCESS)
+        export_mapped(address, size);
     return answer;
 }
 
@@ -111,17 +221,18 @@ static uint64_t first_in(const struct process *me, CUdeviceptr address, size_t s
 }
 
 /* Mappings follow one another as a rule; what is left then is looked for. */
-static uint64_t forget_mappings(struct process *me, CUdeviceptr address, size_t size)
+static struct gone forget_mappings(struct process *me, CUdeviceptr address, size_t size)
 {
-    uint64_t bytes = 0, end = address + size;
+    struct gone gone = {0};
+    uint64_t end = address + size;
     for (uint64_t at = address; at < end;) {
         struct entry mapping = table_take(&me->mappings, first_in(me, at, end - at));
         if (!mapping.key)
             break;
-        bytes += drop(me, mapping.owner);
+        drop(me, mapping.owner, &gone);
         at = mapping.key == at ? at + (mapping.size ? mapping.size : 1) : at;
     }
-    return bytes;
+    return gone;
 }
 
 CUresult cuMemUnmap(CUdeviceptr address, size_t size)
@@ -132,9 +243,9 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size)
     if (answer != CUDA_SUCCESS || !me || !me->mappings.count)
         return answer;
     lock_threads(&me->lock);
-    uint64_t bytes = forget_mappings(me, address, size);
+    struct gone gone = forget_mappings(me, address, size);
     unlock_threads(&me->lock);
-    give(bytes);
+    give_gone(target, gone);
     return answer;
 }
 
@@ -152,15 +263,16 @@ static uint64_t tile_key(const CUarrayMapInfo *tile)
     return key | 1;
 }
 
-static uint64_t note_tile(struct process *me, const CUarrayMapInfo *tile)
+static struct gone note_tile(struct process *me, const CUarrayMapInfo *tile)
 {
     uint64_t key = tile_key(tile);
+    struct gone gone = {0};
     lock_threads(&me->lock);
-    uint64_t bytes = drop(me, table_take(&me->mappings, key).owner); /* mapped over, or unmapped */
+    drop(me, table_take(&me->mappings, key).owner, &gone); /* mapped over, or unmapped */
     unlock_threads(&me->lock);
     if (tile->operation == CU_MEM_OPERATION_TYPE_MAP)
         note_mapping(me, key, tile->handle, 0);
-    return bytes;
+    return gone;
 }
 
 #define MAPPING_TILES(name)                                               \
@@ -170,7 +282,7 @@ static uint64_t note_tile(struct process *me, const CUarrayMapInfo *tile)
         CUresult answer = DRIVER(name)(list, count, stream);              \
         struct process *me = this_process();                              \
         for (unsigned i = 0; answer == CUDA_SUCCESS && me && i < count; i++) \
-            give(note_tile(me, &list[i]));                                \
+            give_gone(target, note_tile(me, &list[i]));                   \
         return answer;                                                    \
     }
 

@@ -22,12 +22,19 @@ static uint64_t settled(const struct figures *target, uint64_t counted, uint64_t
 
 static CUmemoryPool pool_of(const struct entry *entry) { return (CUmemoryPool)(uintptr_t)entry->key; }
 
-enum { NOT_OF_THE_GPU = 1 }; /* owner of a pool whose memory is the host's */
-
+/* What an exported pool had, others may have still. */
 static void settle(const struct figures *target, struct entry *pool)
 {
-    if (pool->owner != NOT_OF_THE_GPU)
-        pool->size = settled(target, pool->size, attribute(pool_of(pool), CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT));
+    if (pool->owner == NOT_OF_THE_GPU)
+        return;
+    uint64_t now = attribute(pool_of(pool), CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    if (pool->owner != EXPORTED || now >= pool->size) {
+        pool->size = settled(target, pool->size, now);
+        return;
+    }
+    give_to_holders(target, pool->size - now);
+    if (target->own_slice)
+        pool->size = now;
 }
 
 static struct process *with_pools(void)
@@ -159,8 +166,6 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t size, CUmemor
         return answer;                                       \
     }
 
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) SETTLING(cuMemFreeAsync, address, stream)
-CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) SETTLING(cuMemFreeAsync_ptsz, address, stream)
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) SETTLING(cuMemPoolTrimTo, pool, keep)
 CUresult cuCtxSynchronize(void) SETTLING(cuCtxSynchronize)
 CUresult cuEventSynchronize(CUevent event) SETTLING(cuEventSynchronize, event)
@@ -183,7 +188,22 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
     return answer;
 }
 
-/* What is still in use of it cannot be asked about any more; the driver's word on all that is used tells it. */
+CUresult cuMemPoolExportToShareableHandle(void *file, CUmemoryPool pool, int type, uint64_t flags)
+{
+    DISGUISE(cuMemPoolExportToShareableHandle, file, pool, type, flags);
+    CUresult answer = DRIVER(cuMemPoolExportToShareableHandle)(file, pool, type, flags);
+    struct process *me = this_process();
+    if (answer != CUDA_SUCCESS || !me)
+        return answer;
+    lock_threads(&me->pool_lock);
+    struct entry *entry = table_add(&me->pools, (uintptr_t)pool);
+    if (entry && entry->owner != NOT_OF_THE_GPU)
+        entry->owner = EXPORTED;
+    unlock_threads(&me->pool_lock);
+    return answer;
+}
+
+/* What is still in use of it cannot be asked about any more, and stays as long as that. */
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
     const struct figures *target = figures_shown();
@@ -191,9 +211,15 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
     if (!me)
         return DRIVER(cuMemPoolDestroy)(pool);
     lock_threads(&me->pool_lock);
+    uint64_t in_use = attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
     CUresult answer = DRIVER(cuMemPoolDestroy)(pool);
-    if (answer == CUDA_SUCCESS)
-        give(table_take(&me->pools, (uintptr_t)pool).size);
+    if (answer == CUDA_SUCCESS) {
+        struct entry entry = table_take(&me->pools, (uintptr_t)pool);
+        if (in_use || entry.owner == EXPORTED)
+            give_to_holders(target, entry.size);
+        else
+            give(entry.size);
+    }
     unlock_threads(&me->pool_lock);
     return answer;
 }

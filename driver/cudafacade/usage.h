@@ -18,7 +18,7 @@ void sweep(struct process *process);
 /* Bytes of all programs that only try what they would get. The lock is held, lest one takes or gives meanwhile. */
 uint64_t used_on_trial(const struct process *process);
 
-/* Whether another program, of those that this one can tell of, only tries what it would get. It takes the lock. */
+/* Whether another program, of those that this one can tell of, only tries what it would get. The lock is held. */
 int beside_a_trial(struct process *process);
 
 #endif

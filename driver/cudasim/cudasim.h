@@ -69,6 +69,16 @@ int charge(struct device *device, uint64_t bytes);
 void discharge(struct device *device, uint64_t bytes);
 uint64_t used_of(const struct device *device);
 
+/*
+ * Memory that a process exported is its holders': an entry in the list of its own,
+ * there as long as anybody has a copy of the open file that locks it. The content
+ * of memory is not shared.
+ */
+long share_memory(struct device *device, uint64_t bytes); /* the process's so far; the open file, or negative */
+struct sim_process *shared_by(struct device *device, long fd); /* what the open file holds; NULL when nothing */
+long join_holders(struct device *device, unsigned place, uint32_t pid); /* of what a process exported; negative when it is gone */
+int resize_shared(struct device *device, struct sim_process *entry, uint64_t bytes);
+
 /* context.c */
 void end_context(CUcontext context);
 
@@ -79,7 +89,8 @@ CUresult release(struct visit *visit, uint64_t key);
 void release_all_of(struct device *device, const void *owner);
 uint64_t up(uint64_t size, uint64_t unit);
 
-/* pool.c */
+/* pool.c: pieces of pools, by address; owner: the pool */
+extern struct table pieces;
 CUmemoryPool default_pool(CUdevice device);
 void release_unused(struct device *device);
 int free_from_pool(struct visit *visit, uint64_t address);

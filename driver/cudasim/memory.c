@@ -24,6 +24,16 @@ CUresult allocate(struct visit *visit, void *at, uint64_t size)
     return CUDA_SUCCESS;
 }
 
+/* A block that was exported has the open file that holds it, and 1, in uses. */
+static void let_go(struct device *device, struct entry block)
+{
+    if (block.uses)
+        sys_close((long)block.uses - 1);
+    else
+        discharge(device, up(block.size, ALIGNMENT));
+    sys_unmap((void *)(uintptr_t)block.key, block.size ? block.size : 1);
+}
+
 static struct device *device_of(uint64_t owner) { return &devices[((CUcontext)(uintptr_t)owner)->device]; }
 
 CUresult release(struct visit *visit, uint64_t key)
@@ -33,8 +43,7 @@ CUresult release(struct visit *visit, uint64_t key)
     struct entry block = table_take(&blocks, key);
     if (!block.key)
         return CUDA_ERROR_INVALID_VALUE;
-    discharge(device_of(block.owner), up(block.size, ALIGNMENT));
-    sys_unmap((void *)(uintptr_t)block.key, block.size ? block.size : 1);
+    let_go(device_of(block.owner), block);
     return CUDA_SUCCESS;
 }
 
@@ -49,9 +58,7 @@ static uint64_t any_of(const void *owner)
 void release_all_of(struct device *device, const void *owner)
 {
     for (uint64_t key = any_of(owner); key; key = any_of(owner)) {
-        struct entry block = table_take(&blocks, key);
-        discharge(device, up(block.size, ALIGNMENT));
-        sys_unmap((void *)(uintptr_t)block.key, block.size ? block.size : 1);
+        let_go(device, table_take(&blocks, key));
     }
 }
 
@@ -132,19 +139,83 @@ CUresult cuMemGetInfo(uint32_t *free, uint32_t *total)
     return answer;
 }
 
+static const struct entry *lies_in(const struct table *table, CUdeviceptr address)
+{
+    FOR_ENTRIES(block, table)
+        if (address >= block->key && address < block->key + block->size)
+            return block;
+    return NULL;
+}
+
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
 {
     CONTEXT_CALL(1);
-    FOR_ENTRIES(block, &blocks) {
-        if (address < block->key || address >= block->key + block->size)
-            continue;
-        if (base)
-            *base = block->key;
-        if (size)
-            *size = block->size;
-        return CUDA_SUCCESS;
+    const struct entry *block = lies_in(&blocks, address);
+    if (!block)
+        block = lies_in(&pieces, address);
+    if (!block)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (base)
+        *base = block->key;
+    if (size)
+        *size = block->size;
+    return CUDA_SUCCESS;
+}
+
+/* What CUDA calls a handle of interprocess communication: it holds nothing, but who opens it does. */
+struct ipc_handle {
+    uint32_t place, pid;
+    uint64_t size;
+};
+_Static_assert(sizeof(struct ipc_handle) <= sizeof(CUipcMemHandle), "it has room there");
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
+{
+    CONTEXT_CALL(handle);
+    struct entry *block = table_find(&blocks, address);
+    if (!block)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct device *device = device_of(block->owner);
+    if (!block->uses) {
+        long fd = share_memory(device, up(block->size, ALIGNMENT));
+        if (fd < 0)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        block->uses = (uint64_t)fd + 1;
     }
-    return CUDA_ERROR_INVALID_VALUE;
+    const struct sim_process *shared = shared_by(device, (long)block->uses - 1);
+    if (!shared)
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    struct ipc_handle told = {(uint32_t)(shared - gpu_of(device)->processes), shared->pid, block->size};
+    memcpy(handle, &told, sizeof told);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags)
+{
+    (void)flags;
+    CONTEXT_CALL(address);
+    struct ipc_handle told;
+    memcpy(&told, &handle, sizeof told);
+    long fd = told.pid == sys_pid() ? -1 : join_holders(visit.device, told.place, told.pid);
+    if (fd < 0)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    struct entry *block = table_add(&blocks, (uintptr_t)sys_memory(told.size));
+    if (!block)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *block = (struct entry){block->key, told.size, (uintptr_t)visit.context, (uint64_t)fd + 1};
+    *address = block->key;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuIpcOpenMemHandle(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags)
+{
+    return cuIpcOpenMemHandle_v2(address, handle, flags);
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr address)
+{
+    CONTEXT_CALL(1);
+    return release(&visit, address);
 }
 
 /* Arrays: an array's handle is where it lies. Those that are mapped later hold nothing themselves. */

@@ -3,6 +3,7 @@
 
 static struct table handles;  /* owner: the device; uses: handles and mappings together */
 static struct table mappings; /* owner: the handle */
+static struct table files;    /* by handle; owner: the open file, of what was exported or imported */
 static uint64_t last_handle = 0x1000;
 
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *properties, int option)
@@ -38,9 +39,45 @@ static void drop(uint64_t handle)
     struct entry *entry = table_find(&handles, handle);
     if (!entry || --entry->uses > 0)
         return;
-    if (entry->owner < MAX_DEVICES)
+    struct entry file = table_take(&files, handle);
+    if (file.key)
+        sys_close((long)file.owner);
+    else if (entry->owner < MAX_DEVICES)
         discharge(&devices[entry->owner], entry->size);
     table_take(&handles, handle);
+}
+
+CUresult cuMemExportToShareableHandle(void *file, CUmemGenericAllocationHandle handle, int type, uint64_t flags)
+{
+    DRIVER_CALL(file && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !flags);
+    struct entry *physical = table_find(&handles, handle);
+    if (!physical || physical->owner == MAX_DEVICES)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!table_find(&files, handle)) {
+        long fd = share_memory(&devices[physical->owner], physical->size);
+        if (fd < 0)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        table_add(&files, handle)->owner = (uint64_t)fd;
+    }
+    *(int *)file = (int)sys_duplicate((long)table_find(&files, handle)->owner);
+    return *(int *)file >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *file, int type)
+{
+    DRIVER_CALL(handle && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    for (int i = 0; i < device_count; i++) {
+        const struct sim_process *shared = shared_by(&devices[i], (long)file);
+        if (!shared)
+            continue;
+        struct entry *physical = table_add(&handles, ++last_handle);
+        struct entry *held = table_add(&files, last_handle);
+        *physical = (struct entry){.key = last_handle, .size = shared->memory_mib * MIB, .owner = (uint64_t)i, .uses = 1};
+        held->owner = (uint64_t)sys_duplicate((long)file);
+        *handle = last_handle;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -140,4 +177,40 @@ CUresult cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned count, CUstream strea
 CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo *list, unsigned count, CUstream stream)
 {
     return cuMemMapArrayAsync(list, count, stream);
+}
+
+/* A multicast object is a handle without memory of its own; it uses what is bound to it, from then on. */
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle *object, const CUmulticastObjectProp *properties)
+{
+    DRIVER_CALL(object && properties && properties->devices);
+    struct entry *entry = table_add(&handles, ++last_handle);
+    if (!entry)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *entry = (struct entry){.key = last_handle, .owner = MAX_DEVICES, .uses = 1};
+    *object = last_handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle object, CUdevice device)
+{
+    DEVICE_CALL_OF(device, table_find(&handles, object));
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle object, size_t offset, CUmemGenericAllocationHandle handle,
+                            size_t from, size_t size, uint64_t flags)
+{
+    DRIVER_CALL(table_find(&handles, object) && !offset && !from && size && !flags);
+    struct entry *physical = table_find(&handles, handle);
+    if (!physical)
+        return CUDA_ERROR_INVALID_VALUE;
+    physical->uses++;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr address, size_t size,
+                             uint64_t flags)
+{
+    const struct entry *mapping = table_find(&mappings, address);
+    return mapping ? cuMulticastBindMem(object, offset, mapping->owner, 0, size, flags) : CUDA_ERROR_INVALID_VALUE;
 }

@@ -7,9 +7,11 @@ struct CUmemPoolHandle_st {
     int used;
     CUdevice device;
     uint64_t reserved, in_use, threshold;
+    long file; /* that holds its memory, once it was exported, or is imported */
+    int is_imported;
 };
 static struct CUmemPoolHandle_st pools[MAX_POOLS]; /* the first ones are the devices' own */
-static struct table pieces;                       /* owner: the pool */
+struct table pieces;
 
 CUmemoryPool default_pool(CUdevice device)
 {
@@ -21,18 +23,25 @@ CUmemoryPool default_pool(CUdevice device)
 
 static int is_pool(CUmemoryPool pool) { return pool >= pools && pool < pools + MAX_POOLS && pool->used; }
 
+/* The memory of a pool that was exported is its holders'. */
+static int resize(CUmemoryPool pool, uint64_t size)
+{
+    struct device *device = &devices[pool->device];
+    if (pool->file && !resize_shared(device, shared_by(device, pool->file), size))
+        return 0;
+    if (!pool->file && size > pool->reserved && !charge(device, size - pool->reserved))
+        return 0;
+    if (!pool->file && size < pool->reserved)
+        discharge(device, pool->reserved - size);
+    pool->reserved = size;
+    return 1;
+}
+
 static int reserve(CUmemoryPool pool, uint64_t size)
 {
     if (size <= pool->reserved)
         return 1;
-    uint64_t more = up(size, CHUNK_MIB * MIB) - pool->reserved;
-    if (!charge(&devices[pool->device], more)) {
-        more = up(size, PAGE_MIB * MIB) - pool->reserved;
-        if (!charge(&devices[pool->device], more))
-            return 0;
-    }
-    pool->reserved += more;
-    return 1;
+    return resize(pool, up(size, CHUNK_MIB * MIB)) || resize(pool, up(size, PAGE_MIB * MIB));
 }
 
 static void keep(CUmemoryPool pool, uint64_t size)
@@ -40,10 +49,8 @@ static void keep(CUmemoryPool pool, uint64_t size)
     uint64_t least = up(pool->in_use, PAGE_MIB * MIB);
     size = up(size, PAGE_MIB * MIB);
     size = size > least ? size : least;
-    if (size >= pool->reserved)
-        return;
-    discharge(&devices[pool->device], pool->reserved - size);
-    pool->reserved = size;
+    if (size < pool->reserved)
+        resize(pool, size);
 }
 
 void release_unused(struct device *device)
@@ -56,6 +63,8 @@ void release_unused(struct device *device)
 static CUresult take_from(CUmemoryPool pool, CUdeviceptr *address, uint64_t size)
 {
     uint64_t room = up(size, ALIGNMENT);
+    if (pool->is_imported)
+        return CUDA_ERROR_INVALID_VALUE;
     if (room < size || room > memory_of(&devices[pool->device]) || !reserve(pool, pool->in_use + room))
         return CUDA_ERROR_OUT_OF_MEMORY;
     void *at = sys_memory(room);
@@ -75,7 +84,10 @@ int free_from_pool(struct visit *visit, uint64_t address)
     struct entry piece = table_take(&pieces, address);
     if (!piece.key)
         return 0;
-    ((CUmemoryPool)(uintptr_t)piece.owner)->in_use -= piece.size;
+    CUmemoryPool pool = (CUmemoryPool)(uintptr_t)piece.owner;
+    pool->in_use -= piece.size;
+    if (!pool->used && !pool->in_use)
+        sys_close(pool->file); /* it was destroyed before */
     sys_unmap((void *)(uintptr_t)piece.key, piece.size);
     return 1;
 }
@@ -128,24 +140,87 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t size, CUmemor
 
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) { return cuMemFreeAsync(address, stream); }
 
+static CUmemoryPool new_pool(CUdevice device)
+{
+    for (CUmemoryPool p = pools + MAX_DEVICES; p < pools + MAX_POOLS; p++) {
+        if (p->used || p->in_use)
+            continue;
+        *p = (struct CUmemPoolHandle_st){.used = 1, .device = device};
+        return p;
+    }
+    return NULL;
+}
+
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
 {
     DRIVER_CALL(pool && properties && (unsigned)properties->location.id < (unsigned)device_count);
-    for (CUmemoryPool p = pools + MAX_DEVICES; p < pools + MAX_POOLS; p++) {
-        if (p->used)
+    *pool = new_pool(properties->location.id);
+    return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemPoolExportToShareableHandle(void *file, CUmemoryPool pool, int type, uint64_t flags)
+{
+    DRIVER_CALL(file && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !flags && is_pool(pool) &&
+                pool >= pools + MAX_DEVICES && !pool->is_imported);
+    if (!pool->file) {
+        long fd = share_memory(&devices[pool->device], pool->reserved);
+        if (fd < 0)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        pool->file = fd;
+    }
+    *(int *)file = (int)sys_duplicate(pool->file);
+    return *(int *)file >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *file, int type, uint64_t flags)
+{
+    DRIVER_CALL(pool && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !flags);
+    for (int i = 0; i < device_count; i++) {
+        if (!shared_by(&devices[i], (long)file))
             continue;
-        *p = (struct CUmemPoolHandle_st){.used = 1, .device = properties->location.id};
-        *pool = p;
+        *pool = new_pool(i);
+        if (!*pool)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        (*pool)->is_imported = 1;
+        (*pool)->file = sys_duplicate((long)file);
         return CUDA_SUCCESS;
     }
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr address)
+{
+    DRIVER_CALL(data);
+    const struct entry *piece = table_find(&pieces, address);
+    if (!piece || !((CUmemoryPool)(uintptr_t)piece->owner)->file)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(data, &piece->size, sizeof piece->size);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool, CUmemPoolPtrExportData *data)
+{
+    DRIVER_CALL(address && data && is_pool(pool) && pool->is_imported);
+    uint64_t size;
+    memcpy(&size, data, sizeof size);
+    struct entry *piece = table_add(&pieces, (uintptr_t)sys_memory(size));
+    if (!piece)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    piece->size = size;
+    piece->owner = (uintptr_t)pool;
+    pool->in_use += size;
+    *address = piece->key;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
     DRIVER_CALL(is_pool(pool) && pool >= pools + MAX_DEVICES);
-    keep(pool, 0);
-    pool->used = pool->in_use > 0; /* else it goes with its last piece; the place is not used again */
+    if (!pool->file)
+        keep(pool, 0);
+    else if (!pool->in_use)
+        sys_close(pool->file); /* who else has it keeps its memory */
+    pool->used = !pool->file && pool->in_use > 0; /* else it goes with its last piece; the place is not used again */
     return CUDA_SUCCESS;
 }
 

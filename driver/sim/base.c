@@ -114,6 +114,7 @@ long sys_open(const char *path, int flags)
 }
 
 void sys_close(long fd) { CALL3(SYS_close, fd, 0, 0); }
+long sys_duplicate(long fd) { return CALL3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0); }
 long sys_read(long fd, void *to, size_t size) { return CALL3(SYS_read, fd, to, size); }
 long sys_size(long fd) { return CALL3(SYS_lseek, fd, 0, SEEK_END); }
 
@@ -173,6 +174,12 @@ static long byte_lock(long fd, int command, int64_t byte, short *type)
 int sys_lock_byte(long fd, int64_t byte)
 {
     short type = F_WRLCK;
+    return byte_lock(fd, F_OFD_SETLK, byte, &type) == 0;
+}
+
+int sys_share_byte(long fd, int64_t byte)
+{
+    short type = F_RDLCK;
     return byte_lock(fd, F_OFD_SETLK, byte, &type) == 0;
 }
 

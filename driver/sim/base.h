@@ -27,6 +27,7 @@ void add_number(struct text *text, uint64_t number, unsigned base, unsigned widt
 /* System calls answer a negative errno when they fail. */
 long sys_open(const char *path, int flags);
 void sys_close(long fd);
+long sys_duplicate(long fd);
 long sys_read(long fd, void *to, size_t size);
 long sys_size(long fd);
 void *sys_map(long fd, size_t size, int writable); /* NULL when it fails */
@@ -44,6 +45,7 @@ int sys_random(void *to, size_t size);
 
 /* Byte locks end with the process, whatever its end; they hold between files opened apart. */
 int sys_lock_byte(long fd, int64_t byte);
+int sys_share_byte(long fd, int64_t byte); /* a lock that others may share */
 int sys_byte_locked(long fd, int64_t byte);
 
 /* The start time of a process in clock ticks; 0 when there is none. */

@@ -90,11 +90,17 @@ nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *
     return NVML_SUCCESS;
 }
 
+/* Exported memory is nobody's. */
+static int listed(const struct call *call, const struct sim_process *process)
+{
+    return runs_there(call, process) && process->by_driver != SIM_BY_HOLDERS;
+}
+
 static unsigned count_processes(const struct call *call)
 {
     unsigned n = 0;
     FOR_PROCESSES(process, call->gpu)
-        n += (unsigned)runs_there(call, process);
+        n += (unsigned)listed(call, process);
     return n;
 }
 
@@ -118,7 +124,7 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
     if (answer != NVML_SUCCESS)
         return have == 0 ? NVML_SUCCESS : answer;
     FOR_PROCESSES(process, gpu)
-        if (runs_there(&call, process))
+        if (listed(&call, process))
             *infos++ = describe(process);
     return NVML_SUCCESS;
 }
@@ -137,7 +143,7 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned 
     if (answer != NVML_SUCCESS)
         return have == 0 ? NVML_SUCCESS : answer;
     FOR_PROCESSES(process, gpu)
-        if (runs_there(&call, process))
+        if (listed(&call, process))
             *infos++ = (nvmlProcessInfo_v1_t){process->pid, process->memory_mib * MIB};
     return NVML_SUCCESS;
 }

@@ -19,6 +19,7 @@ nvmlReturn_t state_lock(void);
 void state_unlock(void);
 int state_writable(void);
 long state_file(void);
+long state_open_again(void); /* for locks of their own */
 int64_t process_byte(const struct sim_gpu *gpu, const struct sim_process *process);
 void sweep_processes(struct sim_gpu *gpu); /* removes those that ended without a word */
 

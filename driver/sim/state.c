@@ -102,15 +102,18 @@ int state_writable(void) { return writable; }
 
 long state_file(void) { return file; }
 
+long state_open_again(void) { return sys_open((const char *)state_path, O_RDWR); }
+
 int64_t process_byte(const struct sim_gpu *gpu, const struct sim_process *process)
 {
     return SIM_PROCESS_LOCKS + (gpu - host->gpus) * SIM_MAX_PROCESSES + (process - gpu->processes);
 }
 
-/* Its own entries a process sees unlocked. */
+/* Its own entry a process sees unlocked; of what it exported the lock is another open file's. */
 void sweep_processes(struct sim_gpu *gpu)
 {
     for (struct sim_process *p = gpu->processes; writable && p < gpu->processes + SIM_MAX_PROCESSES; p++)
-        if (p->by_driver && p->pid != sys_pid() && !sys_byte_locked(file, process_byte(gpu, p)))
+        if (p->by_driver && (p->by_driver == SIM_BY_HOLDERS || p->pid != sys_pid()) &&
+            !sys_byte_locked(file, process_byte(gpu, p)))
             memset(p, 0, sizeof *p);
 }

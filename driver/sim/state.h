@@ -38,6 +38,11 @@ enum {
  */
 #define SIM_PROCESS_LOCKS (1LL << 40)
 
+enum {
+    SIM_BY_PROCESS = 1,
+    SIM_BY_HOLDERS = 2, /* memory that was exported: no process's own, and there as long as anybody holds its lock */
+};
+
 /* What happens to the call that a fault waits for. */
 enum {
     SIM_FAULT_ANSWER = 1, /* the call does nothing and answers code */
@@ -65,7 +70,7 @@ struct sim_process {
     uint32_t memory_mib;
     int32_t gpu_instance; /* id, or SIM_WHOLE_GPU */
     int32_t compute_instance;
-    uint32_t by_driver; /* entered by the simulated CUDA driver, and gone when its byte is not locked */
+    uint32_t by_driver; /* one of SIM_BY_...: entered by the simulated CUDA driver, and gone when its byte is not locked */
 };
 
 /* The id of an instance is its place in the array. */

@@ -1,0 +1,151 @@
+package disguise_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// sharers are two programs of a session with a socket between them.
+type sharers struct{ first, second *holder }
+
+func (s cudaSession) sharers(t *testing.T, program string) sharers {
+	t.Helper()
+	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	check(t, err)
+	var both [2]*holder
+	for i, end := range ends {
+		c := s.command(program, s.facade())
+		file := os.NewFile(uintptr(end), "socket")
+		c.ExtraFiles = []*os.File{file}
+		both[i] = holdOn(t, c)
+		file.Close()
+	}
+	return sharers{both[0], both[1]}
+}
+
+// tell gives orders, each after its program's number and a colon, each with the
+// answer that it wants after "=", 0 if none.
+func (both sharers) tell(t *testing.T, story string) {
+	t.Helper()
+	for order := range strings.SplitSeq(story, ", ") {
+		who, what, _ := strings.Cut(order, ": ")
+		what, want, refused := strings.Cut(what, " = ")
+		if !refused {
+			want = "0"
+		}
+		h := both.first
+		if who == "2" {
+			h = both.second
+		}
+		if got := h.ask(what); got != want {
+			t.Fatalf("%q is answered %q, want %q", order, got, want)
+		}
+	}
+}
+
+// What is exported lives as long as anybody has it: by a handle, a mapping, a file
+// or an import. The cap holds over it, whoever let go of it; and once nobody has
+// it, it is free for others, where the driver's word tells it.
+func TestExportedMemory(t *testing.T) {
+	program := compiled(t, "sharer")
+	for name, story := range map[string]struct{ keeps, then, ends string }{
+		"by its file": {
+			"1: create 3000, 1: export, 1: release",
+			"1: create 3000 = 2, 2: create 3000 = 2, 2: info = 2544", "1: shut",
+		},
+		"by a mapping of an import": {
+			"1: create 3000, 1: export, 1: send, 2: receive, 2: import 3000, 2: map, 2: release, 2: shut, 1: shut, 1: map, 1: release, 1: unmap",
+			"1: create 3000 = 2, 2: create 3000 = 2", "2: unmap",
+		},
+		"by the handle of an import": {
+			"1: create 3000, 1: export, 1: send, 1: release, 1: shut, 2: receive, 2: import 3000, 2: shut",
+			"1: take 3000 = 2, 2: take 3000 = 2", "2: release",
+		},
+		"by a multicast object": {
+			"1: create 3000, 1: bind, 1: release", "1: take 3000 = 2, 2: take 3000 = 2", "",
+		},
+		"by who opened it": {
+			"1: take 3000, 1: ipc, 2: open, 1: free", "1: take 3000 = 2, 2: take 3000 = 2", "2: close",
+		},
+		"by a pool's import": {
+			"1: pool 3000, 1: pool-export, 1: send, 1: shut, 2: receive, 2: pool-import, 2: shut, 1: pointer, 2: pointer-import, 1: destroy, 1: empty",
+			"1: take 3000 = 2, 2: take 3000 = 2", "2: empty, 2: destroy",
+		},
+		"by a destroyed pool's piece": {
+			"1: pool 3000, 1: destroy", "1: take 3000 = 2, 2: take 3000 = 2", "1: empty",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t)
+			both := s.sharers(t, program)
+			both.tell(t, story.keeps)
+			if got := s.trueUse(t); got < 2*contextMiB+3000 || got > 2*contextMiB+3032 {
+				t.Errorf("%d MiB are in use, want 3000 beside the contexts", got)
+			}
+			both.tell(t, story.then)
+			if story.ends != "" {
+				both.tell(t, story.ends)
+				both.tell(t, "1: take 5000, 1: free, 2: take 5000")
+			}
+		})
+	}
+}
+
+// Who imported memory has it also after the death of who made it.
+func TestMemoryOfTheDead(t *testing.T) {
+	program := compiled(t, "sharer")
+	for name, story := range map[string]string{
+		"physical": "1: create 5000, 1: export, 1: send, 2: receive, 2: import 5000, 2: map",
+		"linear":   "1: take 5000, 1: ipc, 2: open",
+		"pool":     "1: pool 5000, 1: pool-export, 1: send, 2: receive, 2: pool-import, 1: pointer, 2: pointer-import",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t)
+			both := s.sharers(t, program)
+			both.tell(t, "2: take 1, 2: free") // so it has looked at the driver's word before
+			both.tell(t, story)
+			both.first.kill()
+			s.write(t, map[int64]uint64{atLock: 7<<16 | 1}) // it had the first slot: whoever takes its lock sweeps
+			both.tell(t, "2: take 1000 = 2")
+			third := s.hold(t, compiled(t, "holder"))
+			third.tell("take 1000", outOfMemory)
+			third.kill()
+			if got := s.trueUse(t); got < contextMiB+5000 || got > contextMiB+5032 {
+				t.Errorf("%d MiB are in use, want 5000 beside the context", got)
+			}
+		})
+	}
+}
+
+// Programs that share honestly, again and again, are never refused: what both have
+// counts once.
+func TestSharingAgainAndAgain(t *testing.T) {
+	both := newSession(t).sharers(t, compiled(t, "sharer"))
+	for range 20 {
+		both.tell(t, "1: create 4000, 1: map, 1: export, 1: send, 1: shut, 2: receive, 2: import 4000, 2: shut, 2: map, 2: unmap, 2: release, 1: unmap, 1: release")
+		both.tell(t, "1: take 4000, 1: ipc, 2: open, 2: close, 1: free")
+		both.tell(t, "1: pool 4000, 1: pool-export, 1: send, 1: shut, 2: receive, 2: pool-import, 2: shut, 1: pointer, 2: pointer-import, 2: empty, 2: destroy, 1: empty, 1: destroy")
+	}
+	both.tell(t, fmt.Sprintf("1: info = %d", 6144-2*contextMiB))
+}
+
+// Where others use the slice too, the driver's word tells nothing: then an export
+// counts until the end of who made it, and what is imported counts for who has it.
+func TestSharingOnASharedSlice(t *testing.T) {
+	program := compiled(t, "sharer")
+	for name, story := range map[string]string{
+		"a file":         "1: create 4000, 1: export, 1: release, 1: create 4000 = 2, 1: shut, 1: create 4000 = 2",
+		"an import":      "1: create 3000, 1: export, 1: send, 2: receive, 2: import 3000, 2: map, 1: take 145 = 2, 1: take 144, 1: free, 2: unmap, 2: release, 1: take 3000",
+		"too much":       "1: create 4000, 1: export, 1: send, 2: receive, 2: import 4000, 2: map = 2, 2: release, 2: take 2144",
+		"an opened one":  "1: take 3000, 1: ipc, 2: open, 1: take 145 = 2, 1: free, 2: take 3145 = 2, 2: close, 1: take 6144",
+		"too much, open": "1: take 4000, 1: ipc, 2: open = 2, 1: free, 1: take 6144",
+		"a pool":         "1: pool 3000, 1: pool-export, 1: send, 2: receive, 2: pool-import, 1: pointer, 2: pointer-import, 1: empty, 1: destroy, 1: take 150 = 2, 2: empty, 1: take 3000",
+	} {
+		t.Run(name, func(t *testing.T) {
+			newSession(t).shared().sharers(t, program).tell(t, story)
+		})
+	}
+}

@@ -66,7 +66,7 @@ func TestDocker(t *testing.T) {
 			env.Setenv("GONVML", filepath.Join(filepath.Dir(cosplay), "gonvml"))
 			env.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 			env.Defer(func() { removeContainers(t, env.WorkDir) })
-			return nil
+			return setFakes(env)
 		},
 		Condition: func(name string) (bool, error) {
 			if name != "account" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,6 +23,14 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// setFakes tells a story where the stand-ins for Python's modules are: torch and
+// pynvml, as far as the self-test asks them, over the session's own libraries.
+func setFakes(env *testscript.Env) error {
+	fakes, err := filepath.Abs("testdata/fakes")
+	env.Setenv("FAKES", fakes)
+	return err
+}
+
 // TestScripts runs every user story in testdata/script.
 func TestScripts(t *testing.T) {
 	judge, noJudge := os.Getenv("COSPLAY_NVIDIA_SMI"), os.Getenv("COSPLAY_NO_NVIDIA_SMI") != ""
@@ -35,7 +44,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NVIDIA_SMI", judge)
 			scripts, err := filepath.Abs("../../scripts")
 			env.Setenv("SCRIPTS", scripts)
-			return err
+			return errors.Join(err, setFakes(env))
 		},
 		Condition: func(name string) (bool, error) {
 			return name == "judge" && !noJudge, nil

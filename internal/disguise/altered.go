@@ -26,6 +26,9 @@ func Altered(dir string) (map[string]string, error) {
 		check := checkOf(d.File)
 		all[check] = strings.TrimPrefix(all[check]+"; "+d.String(), "; ")
 	}
+	if words := all[verify.DriverCheck]; words != "" {
+		all[verify.DriverCheck] = "the driver is another one since: " + words
+	}
 	return all, nil
 }
 

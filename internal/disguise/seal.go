@@ -18,9 +18,10 @@ import (
 	"cosplay/internal/durable"
 )
 
-// sealFile is in a session's folder, out of its programs' reach: what the files
-// of the disguise were when they were written, and the driver's behind them, a
-// line each: digest, size in bytes, time of the last change in ns, path.
+// sealFile is in a session's folder, out of its programs' reach: its origin in the
+// first line, then what the files of the disguise were when they were written, and
+// the driver's behind them, a line each: digest, size in bytes, time of the last
+// change in ns, path.
 const sealFile = "seal"
 
 // counted stands for the digest of a file whose content is its users' affair.
@@ -32,12 +33,24 @@ type mark struct {
 	size, time int64
 }
 
+// sealedMark is what a seal says of a file.
+type sealedMark struct {
+	mark
+	file string // in the session's folder, or the driver's by its absolute path
+}
+
 // Seal notes what files are now: those of a session's folder, by their paths in
-// it, and the driver's, by absolute ones. What of the folder's is in free may
-// change its content. It is written after all of them and not synced: without a
-// seal nothing is known to be broken.
-func Seal(dir string, files, free, driver []string) error {
+// it, and the driver's, by the absolute ones under which it is found, NVML first.
+// What of the folder's is in free may change its content. It is written after all
+// of them and not synced: without a seal nothing is known to be broken. version is
+// that of cosplay.
+func Seal(dir, version string, files, free, driver []string) error {
 	var lines bytes.Buffer
+	made, err := originNow(version, driver)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(&lines, made)
 	for _, file := range slices.Concat(files, free, driver) {
 		m, err := markOf(within(dir, file))
 		if err != nil {
@@ -69,70 +82,77 @@ func PythonPart(dir string) ([]string, error) {
 	return all, nil
 }
 
+// within is where a file is that is sealed; one of the driver's is what its name
+// leads to, which is another file after an update.
 func within(dir, file string) string {
-	if filepath.IsAbs(file) {
-		return file
+	if !filepath.IsAbs(file) {
+		return filepath.Join(dir, file)
 	}
-	return filepath.Join(dir, file)
+	if resolved, err := filepath.EvalSymlinks(file); err == nil {
+		return resolved
+	}
+	return file
 }
 
 // Damage is a file that is not as it was sealed.
 type Damage struct {
 	File string // in the session's folder, or the driver's by its absolute path
-	How  string // "is gone", "was changed"
+	How  string // one of those below
 }
+
+// How a file may differ.
+const (
+	isGone       = "is gone"
+	wasChanged   = "was changed"
+	isUnreadable = "cannot be read"
+)
 
 func (d Damage) String() string { return d.File + " " + d.How }
 
-// Glance tells what of a session's own files is damaged, in words; "" is nothing.
-// It costs no more than a look at each: the content is read only of what has
-// another size or time.
-func Glance(dir string) (string, error) {
-	all, err := examine(dir, false)
-	return inWords(all), err
-}
-
-func inWords(all []Damage) string {
-	var words []string
-	for _, d := range all {
-		words = append(words, d.String())
-	}
-	return strings.Join(words, ", ")
-}
-
 // Examine tells what is damaged of a session's files and of the driver's behind
 // them, by their content. fs.ErrNotExist says that there is no seal.
-func Examine(dir string) ([]Damage, error) { return examine(dir, true) }
-
-func examine(dir string, thorough bool) ([]Damage, error) {
-	seal, err := os.ReadFile(filepath.Join(dir, sealFile))
-	if !thorough && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+func Examine(dir string) ([]Damage, error) {
+	_, marks, err := readSeal(dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading what the session's files were: %w", err)
+		return nil, err
 	}
 	var all []Damage
-	for line := range strings.Lines(string(seal)) {
-		sealed, file, ok := parseMark(strings.TrimSuffix(line, "\n"))
-		if !ok || (filepath.IsAbs(file) && !thorough) {
-			continue
-		}
-		if how := sealed.compare(within(dir, file), thorough); how != "" {
-			all = append(all, Damage{file, how})
+	for _, m := range marks {
+		if how := m.compare(within(dir, m.file), true); how != "" {
+			all = append(all, Damage{m.file, how})
 		}
 	}
 	return all, nil
 }
 
-func parseMark(line string) (m mark, file string, ok bool) {
+func readSeal(dir string) (origin, []sealedMark, error) {
+	seal, err := os.ReadFile(filepath.Join(dir, sealFile))
+	if err != nil {
+		return origin{}, nil, fmt.Errorf("reading what the session's files were: %w", err)
+	}
+	var (
+		made origin
+		all  []sealedMark
+	)
+	for line := range strings.Lines(string(seal)) {
+		line = strings.TrimSuffix(line, "\n")
+		if m, ok := parseMark(line); ok {
+			all = append(all, m)
+		} else if o, ok := parseOrigin(line); ok {
+			made = o
+		}
+	}
+	return made, all, nil
+}
+
+func parseMark(line string) (sealedMark, bool) {
 	fields := strings.SplitN(line, " ", 4)
 	if len(fields) != 4 {
-		return m, "", false
+		return sealedMark{}, false
 	}
 	size, err1 := strconv.ParseInt(fields[1], 10, 64)
 	time, err2 := strconv.ParseInt(fields[2], 10, 64)
-	return mark{fields[0], size, time}, fields[3], err1 == nil && err2 == nil
+	return sealedMark{mark{fields[0], size, time}, fields[3]}, err1 == nil && err2 == nil
 }
 
 // compare says how a file differs from what it was; "" is not at all.
@@ -140,20 +160,20 @@ func (m mark) compare(path string, thorough bool) string {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "is gone"
+		return isGone
 	case err != nil:
-		return "cannot be read"
+		return isUnreadable
 	case info.Size() != m.size:
-		return "was changed"
+		return wasChanged
 	case m.digest == counted, !thorough && info.ModTime().UnixNano() == m.time:
 		return ""
 	}
 	digest, err := digestOf(path, info)
 	switch {
 	case err != nil:
-		return "cannot be read"
+		return isUnreadable
 	case digest != m.digest:
-		return "was changed"
+		return wasChanged
 	}
 	return ""
 }

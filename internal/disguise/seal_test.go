@@ -21,8 +21,16 @@ func sealed(t *testing.T) (dir, driver string) {
 		check(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	check(t, os.Symlink(driver, filepath.Join(dir, "real")))
-	check(t, disguise.Seal(dir, []string{"figures", "real"}, []string{"usage"}, []string{driver}))
+	check(t, disguise.Seal(dir, "1.0", []string{"figures", "real"}, []string{"usage"}, []string{driver}))
 	return dir, driver
+}
+
+func glance(t *testing.T, version, dir string) disguise.Sight {
+	t.Helper()
+	inspector := disguise.Inspector{Version: version}
+	got, err := inspector.Glance(dir)
+	check(t, err)
+	return got
 }
 
 func TestSeal(t *testing.T) {
@@ -57,8 +65,8 @@ func TestSeal(t *testing.T) {
 	} {
 		dir, driver := sealed(t)
 		c.change(dir, driver)
-		if got, err := disguise.Glance(dir); err != nil || got != c.glance {
-			t.Errorf("%s: a glance tells %q, %v; want %q", name, got, err, c.glance)
+		if got := glance(t, "1.0", dir).Damaged; got != c.glance {
+			t.Errorf("%s: a glance tells %q; want %q", name, got, c.glance)
 		}
 		all, err := disguise.Examine(dir)
 		if got := strings.ReplaceAll(fmt.Sprint(all), driver, "DRIVER"); err != nil || got != c.examine {
@@ -70,13 +78,13 @@ func TestSeal(t *testing.T) {
 // Without a seal nothing is known to be broken, and a thorough look says so.
 func TestNoSeal(t *testing.T) {
 	dir := t.TempDir()
-	if all, err := disguise.Glance(dir); err != nil || all != "" {
-		t.Errorf("a glance tells %q, %v", all, err)
+	if got := glance(t, "1.0", dir); got.Damaged != "" {
+		t.Errorf("a glance tells %+v", got)
 	}
 	if _, err := disguise.Examine(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an examination tells %v", err)
 	}
-	if err := disguise.Seal(dir, []string{"figures"}, nil, nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := disguise.Seal(dir, "1.0", []string{"figures"}, nil, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there is sealed: %v", err)
 	}
 }

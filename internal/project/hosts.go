@@ -64,6 +64,7 @@ type host struct {
 	folders string         // where the sessions' folders are, by runtime
 	runtime string         // of new sessions
 	engine  *docker.Engine // nil where no session needs one
+	version string         // of cosplay
 }
 
 // open connects to a host; its agent starts with the first question. A
@@ -72,7 +73,7 @@ func (p *Project) open(c config.Host) (*host, error) {
 	if h, ok := p.hosts[c.Name]; ok {
 		return h, nil
 	}
-	h := &host{config: c, library: c.NVML, folders: foldersOf(p.Dir, p.Store.Path, c.Name)}
+	h := &host{config: c, library: c.NVML, folders: foldersOf(p.Dir, p.Store.Path, c.Name), version: p.Store.Version}
 	if c.Simulate != "" {
 		h.simDir = p.SimDir(c.Name)
 		if err := ensureSimulated(h.simDir, c); err != nil {
@@ -157,7 +158,7 @@ func (p *Project) heldRuntimes(host string, prior resource.Prior) []string {
 
 // runtimes are where an owner's sessions run on the host.
 func (h *host) runtimes(owner resource.Owner) map[string]Runtime {
-	all := map[string]Runtime{resource.RuntimeProcess: process.Runtime{Base: h.folders, Library: h.library, Key: owner.Key}}
+	all := map[string]Runtime{resource.RuntimeProcess: process.Runtime{Base: h.folders, Library: h.library, Key: owner.Key, Version: h.version}}
 	if h.engine != nil {
 		all[resource.RuntimeDocker] = h.docker(owner)
 	}
@@ -165,7 +166,7 @@ func (h *host) runtimes(owner resource.Owner) map[string]Runtime {
 }
 
 func (h *host) docker(owner resource.Owner) docker.Runtime {
-	return docker.Runtime{Engine: h.engine, Base: h.folders + containersSuffix, Host: h.config.Name, Owner: owner, Library: h.library, SimDir: h.simDir}
+	return docker.Runtime{Engine: h.engine, Base: h.folders + containersSuffix, Host: h.config.Name, Owner: owner, Library: h.library, SimDir: h.simDir, Version: h.version}
 }
 
 // cuda is the path of the host's CUDA driver; "" is none.

@@ -185,7 +185,23 @@ type Container struct {
 	SSHPort int    `json:"ssh_port,omitempty"` // on the host; 0 without ssh
 	Damaged string `json:"damaged,omitempty"`  // what of the disguise is not as it was written, in words; as seen
 	Foreign bool   `json:"foreign,omitempty"`  // imported: cosplay did not make it, and knows it by its ID alone
+
+	Outdated []Outdated `json:"outdated,omitempty"` // what of the disguise would be made otherwise now; as seen
 }
+
+// Outdated is a part of a session's disguise that is whole, and that this cosplay
+// would make otherwise on the host as it is now.
+type Outdated struct {
+	Part string `json:"part"` // Facades, Driver
+	From string `json:"from"` // for people
+	To   string `json:"to"`
+}
+
+// The parts of a disguise that are outdated by an update.
+const (
+	Facades = "facades" // of cosplay
+	Driver  = "driver"  // of the host's driver, behind them
+)
 
 // Runtimes, by the names that the configuration and the state use.
 const (

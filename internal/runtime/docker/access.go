@@ -307,11 +307,8 @@ func pciAddress(root, uuid string) (string, error) {
 // driverVersion is in the name of the NVML library's file or, where that is
 // bare, in the kernel's.
 func driverVersion(root, library string) (string, error) {
-	if resolved, err := filepath.EvalSymlinks(library); err == nil {
-		version := strings.TrimPrefix(filepath.Base(resolved), strings.TrimSuffix(driver.NVML, "1"))
-		if strings.Contains(version, ".") {
-			return version, nil
-		}
+	if version := disguise.DriverVersion(library); version != "" {
+		return version, nil
 	}
 	data, err := os.ReadFile(filepath.Join("/", root, "sys/module/nvidia/version"))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/docker/docker/api/types/system"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/cdi"
@@ -140,7 +141,7 @@ func TestDevice(t *testing.T) {
 	}
 	check(t, w.Engine.client.ContainerKill(context.Background(), made.ID, "KILL"))
 	check(t, os.Remove(files[0]))
-	if again := w.prepare(t); again != made {
+	if again := w.prepare(t); !cmp.Equal(again, made) {
 		t.Errorf("after the loss of the specification: %+v, was %+v", again, made)
 	}
 	look()

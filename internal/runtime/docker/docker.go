@@ -28,6 +28,7 @@ type Runtime struct {
 	Owner   resource.Owner // whose containers these are
 	Library string         // absolute path of the host's NVML library; "" is the system's
 	SimDir  string         // the folder of a simulated host, its library and state in it; "" for hardware
+	Version string         // of cosplay
 }
 
 // List tells which sessions have a container, whatever its state.
@@ -50,14 +51,17 @@ func (r Runtime) List(ctx context.Context) ([]resource.Container, error) {
 		sessions[id] = append(sessions[id], f)
 	}
 	var all []resource.Container
+	inspector := disguise.Inspector{Version: r.Version}
 	for _, id := range slices.Sorted(maps.Keys(sessions)) {
 		// Where nobody can say which is the one, any tells that there is one.
 		f, _ := pick(id, sessions[id])
 		c := r.container(f.ID, f.ImageID, f.State, f.Labels)
 		if c.State == resource.Running { // else its files are written anew when it starts
-			if c.Damaged, err = disguise.Glance(r.folder(id)); err != nil {
+			sight, err := inspector.Glance(r.folder(id))
+			if err != nil {
 				return nil, err
 			}
+			c.Damaged, c.Outdated = sight.Damaged, sight.Outdated
 		}
 		for _, port := range f.Ports {
 			if port.Type == "tcp" && port.PrivatePort == sshPort {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/system"
+	"github.com/google/go-cmp/cmp"
 
 	"cosplay/internal/initd/inittest"
 	"cosplay/internal/plan"
@@ -33,13 +34,13 @@ func TestLifecycle(t *testing.T) {
 		made.Hash != w.s.Hash("key") || made.SliceID != w.given.UUID || !strings.HasPrefix(made.Image, "sha256:") || made.SSHPort == 0 {
 		t.Errorf("made %+v", made)
 	}
-	if all := w.list(t); len(all) != 1 || all[0] != made {
+	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
 		t.Errorf("listed %+v, made %+v", all, made)
 	}
 	if info, err := os.Stat(w.s.Workspace); err != nil || info.Sys().(*syscall.Stat_t).Uid != 1234 {
 		t.Errorf("the workspace: %v, %v", info, err)
 	}
-	if again := w.prepare(t); again != made {
+	if again := w.prepare(t); !cmp.Equal(again, made) {
 		t.Errorf("preparing twice gives %+v, then %+v", made, again)
 	}
 
@@ -47,17 +48,17 @@ func TestLifecycle(t *testing.T) {
 	check(t, w.Engine.client.ContainerStop(ctx, made.ID, container.StopOptions{Timeout: &seconds}))
 	stopped := made
 	stopped.State = resource.Stopped
-	if all := w.list(t); len(all) != 1 || all[0] != stopped {
+	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], stopped) {
 		t.Errorf("stopped: %+v", all)
 	}
-	if again := w.prepare(t); again != made {
+	if again := w.prepare(t); !cmp.Equal(again, made) {
 		t.Errorf("after a stop: %+v, was %+v", again, made)
 	}
 	check(t, w.Engine.client.ContainerPause(ctx, made.ID))
 	if all := w.list(t); len(all) != 1 || all[0].State != resource.Stopped {
 		t.Errorf("paused: %+v", all)
 	}
-	if again := w.prepare(t); again != made {
+	if again := w.prepare(t); !cmp.Equal(again, made) {
 		t.Errorf("after a pause: %+v, was %+v", again, made)
 	}
 
@@ -251,7 +252,7 @@ func TestForeign(t *testing.T) {
 	check(t, err)
 	// The labels of ours under another name, and with another content under ours.
 	copied := w.foreign(t, "cosplay-copy-"+random(), container.Config{Labels: there.Config.Labels}, nil)
-	if all := w.list(t); len(all) != 1 || all[0] != made {
+	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
 		t.Errorf("with a copy of the labels: %+v", all)
 	}
 	w.kill(t, copied)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/google/go-cmp/cmp"
 
 	"cosplay/internal/resource"
 )
@@ -20,7 +21,7 @@ func TestLinked(t *testing.T) {
 	w := newWorld(t)
 	made := w.prepare(t)
 	w.foreign(t, "a-cosplay-test-"+random(), container.Config{}, &container.HostConfig{Links: []string{Name(w.s.ID) + ":db"}})
-	if all := w.list(t); len(all) != 1 || all[0] != made {
+	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
 		t.Errorf("listed %+v, made %+v", all, made)
 	}
 	for _, first := range []string{"/a-client/db", "/" + Name(w.s.ID)} {
@@ -41,13 +42,13 @@ func TestRenamed(t *testing.T) {
 		check(t, w.Engine.client.ContainerRename(ctx, made.ID, "cosplay-test-"+random()))
 	}
 	away()
-	if all := w.list(t); len(all) != 1 || all[0] != made {
+	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
 		t.Errorf("under another name: %+v, made %+v", all, made)
 	}
 	if out, _, _ := w.exec(t, nil, "echo", "in"); out != "in\n" {
 		t.Errorf("in it: %q", out)
 	}
-	if again := w.prepare(t); again != made {
+	if again := w.prepare(t); !cmp.Equal(again, made) {
 		t.Errorf("prepared: %+v, was %+v", again, made)
 	}
 	if there, err := w.inspect(ctx, Name(w.s.ID)); err != nil || there == nil || there.ID != made.ID {
@@ -59,7 +60,7 @@ func TestRenamed(t *testing.T) {
 	if _, err := w.Prepare(ctx, w.s, w.given); err == nil || !strings.Contains(err.Error(), "the name "+Name(w.s.ID)+" is taken by the container "+squatter[:12]) {
 		t.Errorf("with the name taken: %v", err)
 	}
-	if all := w.list(t); len(all) != 1 || all[0] != made {
+	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
 		t.Errorf("with the name taken: %+v, made %+v", all, made)
 	}
 	check(t, unprepare(ctx, w.Runtime, w.s.ID))
@@ -107,7 +108,7 @@ func TestCopies(t *testing.T) {
 	}
 	// The name decides.
 	check(t, w.Engine.client.ContainerRename(ctx, made.ID, Name(w.s.ID)))
-	if again := w.prepare(t); again != made {
+	if again := w.prepare(t); !cmp.Equal(again, made) {
 		t.Errorf("prepared: %+v, was %+v", again, made)
 	}
 	w.kill(t, copied)

@@ -79,13 +79,16 @@ func (r Runtime) tidy(ctx context.Context, session string) error {
 }
 
 func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (resource.Container, error) {
-	damaged, err := disguise.Glance(r.folder(s.ID))
+	inspector := disguise.Inspector{Version: r.Version}
+	now, err := inspector.Glance(r.folder(s.ID))
 	if err != nil {
 		return resource.Container{}, err
 	}
-	keeps := there != nil && r.same(there, s, given) && (damaged == "" || !there.State.Running)
+	keeps := there != nil && r.same(there, s, given) && (now.Damaged == "" || !there.State.Running)
 	granted, err := r.grant(ctx, access, s, given, !keeps || counts(there))
-	if err == nil {
+	// What runs goes on with the facades it was started with, which are mounted
+	// file by file: nothing of a newer cosplay must come beside them.
+	if err == nil && !(keeps && there.State.Running && len(now.Outdated) > 0) {
 		err = r.furnish(s, given.UUID, granted)
 	}
 	if err == nil {

@@ -30,7 +30,7 @@ func TestRemains(t *testing.T) {
 	box := *w.s.Box
 	box.SSH.Kept = made.SSHPort
 	want.Box = &box
-	if got := only(w.Runtime); !got.Proven || got.Container != made || cmp.Diff(want, got.Session) != "" {
+	if got := only(w.Runtime); !got.Proven || !cmp.Equal(got.Container, made) || cmp.Diff(want, got.Session) != "" {
 		t.Errorf("%+v: %s", got, cmp.Diff(want, got.Session))
 	}
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -35,7 +36,7 @@ func (r Runtime) sealFiles(session string, cuda bool) error {
 	for i := range files {
 		files[i] = filepath.Join(insideDir, files[i])
 	}
-	return disguise.Seal(r.folder(session), files, counted, r.drivers(cuda))
+	return disguise.Seal(r.folder(session), r.Version, files, counted, r.drivers(cuda))
 }
 
 // drivers are the files of the driver behind the facades.
@@ -48,13 +49,7 @@ func (r Runtime) drivers(cuda bool) []string {
 	if cuda {
 		libraries = append(libraries, disguise.CUDALibrary(nvml))
 	}
-	var all []string
-	for _, library := range libraries {
-		if path, err := filepath.EvalSymlinks(library); err == nil && library != "" {
-			all = append(all, path)
-		}
-	}
-	return all
+	return slices.DeleteFunc(libraries, func(library string) bool { return !present(library) })
 }
 
 // Interior is what the session's programs are to find.

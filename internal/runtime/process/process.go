@@ -26,6 +26,7 @@ type Runtime struct {
 	Base    string // the folder that holds them
 	Library string // NVML library that programs must find; "" is the system's
 	Key     string // of the state, for hashes
+	Version string // of cosplay
 }
 
 // Prepare writes the session's folder, or brings it up to date, and makes its
@@ -114,6 +115,7 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 		return nil, fmt.Errorf("listing the session folders: %w", err)
 	}
 	var all []resource.Container
+	inspector := disguise.Inspector{Version: r.Version}
 	for _, e := range entries {
 		dir := filepath.Join(r.Base, e.Name())
 		c, err := r.listed(dir)
@@ -125,9 +127,11 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 		case err != nil:
 			return nil, err
 		default:
-			if c.Damaged, err = disguise.Glance(dir); err != nil {
+			sight, err := inspector.Glance(dir)
+			if err != nil {
 				return nil, err
 			}
+			c.Damaged, c.Outdated = sight.Damaged, sight.Outdated
 			all = append(all, c)
 		}
 	}

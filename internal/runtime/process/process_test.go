@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/resource"
 )
@@ -31,7 +33,7 @@ func worker(t *testing.T) (Runtime, resource.Session) {
 			t.Fatal(err)
 		}
 	}
-	return Runtime{Base: filepath.Join(dir, "sessions"), Library: library, Key: "key"}, s
+	return Runtime{Base: filepath.Join(dir, "sessions"), Library: library, Key: "key", Version: "1.0"}, s
 }
 
 func prepare(t *testing.T, r Runtime, s resource.Session) resource.Container {
@@ -58,11 +60,11 @@ func TestPrepareListUnprepare(t *testing.T) {
 		t.Errorf("before anything there is %+v", all)
 	}
 	made := prepare(t, r, s)
-	if again := prepare(t, r, s); again != made {
+	if again := prepare(t, r, s); !cmp.Equal(again, made) {
 		t.Errorf("preparing twice gives %+v, then %+v", made, again)
 	}
 	all := list(t, r)
-	if len(all) != 1 || all[0] != made || made.Hash != s.Hash("key") || made.SliceID != "MIG-1" || made.State != resource.Running {
+	if len(all) != 1 || !cmp.Equal(all[0], made) || made.Hash != s.Hash("key") || made.SliceID != "MIG-1" || made.State != resource.Running {
 		t.Errorf("listed %+v, made %+v", all, made)
 	}
 	keep := filepath.Join(s.Workspace, "result")
@@ -133,7 +135,7 @@ func TestTampering(t *testing.T) {
 		t.Errorf("half removed: listed as %+v", all)
 	}
 	prepare(t, r, s)
-	if all := list(t, r); len(all) != 1 || all[0] != made {
+	if all := list(t, r); len(all) != 1 || !cmp.Equal(all[0], made) {
 		t.Errorf("prepared anew: %+v", all)
 	}
 }
@@ -209,7 +211,7 @@ func TestBrokenDisguise(t *testing.T) {
 			t.Errorf("with a spoilt %s it lists %+v", c.file, all)
 		}
 		prepare(t, r, s)
-		if all := list(t, r); len(all) != 1 || all[0] != made {
+		if all := list(t, r); len(all) != 1 || !cmp.Equal(all[0], made) {
 			t.Errorf("prepared anew: %+v", all)
 		}
 	}
@@ -219,7 +221,7 @@ func TestBrokenDisguise(t *testing.T) {
 }
 
 // TestOlderSession: a session that an older cosplay made has no disguise of CUDA,
-// and goes on without.
+// and goes on without until it is brought up to date.
 func TestOlderSession(t *testing.T) {
 	r, s := worker(t)
 	made := prepare(t, r, s)
@@ -237,10 +239,19 @@ func TestOlderSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if all := list(t, r); len(all) != 1 || all[0] != made {
+	outdated := made
+	outdated.Outdated = []resource.Outdated{{Part: resource.Facades, From: "an older cosplay", To: "cosplay 1.0"}}
+	if all := list(t, r); len(all) != 1 || !cmp.Equal(all[0], outdated) {
 		t.Errorf("it lists %+v", all)
 	}
 	if _, err := r.Usage(s.ID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what it uses: %v", err)
+	}
+	again := prepare(t, r, s)
+	if all := list(t, r); len(all) != 1 || !cmp.Equal(all[0], again) || !cmp.Equal(again, made) {
+		t.Errorf("brought up to date it lists %+v", all)
+	}
+	if _, err := r.Usage(s.ID); err != nil {
 		t.Errorf("what it uses: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"cosplay/driver"
@@ -50,7 +51,7 @@ func (r Runtime) seal(dir string, cuda bool) error {
 	files, drivers := []string{disguise.FiguresFile}, []string{}
 	for _, library := range libraries {
 		link := filepath.Join("real", library)
-		behind, err := filepath.EvalSymlinks(filepath.Join(dir, link))
+		behind, err := os.Readlink(filepath.Join(dir, link))
 		if err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (r Runtime) seal(dir string, cuda bool) error {
 	if err != nil {
 		return err
 	}
-	return disguise.Seal(dir, append(files, python...), counted, drivers)
+	return disguise.Seal(dir, r.Version, append(files, python...), counted, drivers)
 }
 
 // Altered tells what of the session's folder, and of the driver behind it, is not

@@ -73,6 +73,7 @@ type SessionChange struct {
 	Slice     Part                   `json:"slice"`
 	Container Part                   `json:"container"`
 	Record    bool                   `json:"record,omitempty"` // only what the state knows of it changes
+	Renew     bool                   `json:"renew,omitempty"`  // only its disguise is made anew, by another cosplay or for another driver
 	Fields    []Field                `json:"fields,omitempty"`
 	Before    *resource.PriorSession `json:"before,omitempty"`
 	After     *resource.Session      `json:"after,omitempty"`

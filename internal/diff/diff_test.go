@@ -80,6 +80,7 @@ func TestDrift(t *testing.T) {
 		{"container stopped", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].State = resource.Stopped }, []string{"container-stopped worker-0: session folder, running -> stopped"}},
 		{"container edited", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Hash = "x" }, []string{"container-changed worker-0: session folder, as applied -> changed"}},
 		{"disguise damaged", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Damaged = "figures was changed" }, []string{"disguise-broken worker-0: disguise, whole -> figures was changed"}},
+		{"disguise outdated", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Outdated = outdated }, nil},
 		{"reboot", func(w *worldtest.World, _ *resource.GPU) { w.Reboot() }, []string{
 			"host-rebooted GPU: host, up -> rebooted",
 			"mig-mode GPU: MIG mode, on -> off",
@@ -196,6 +197,74 @@ func TestDisguiseBroken(t *testing.T) {
 	}
 	if c := p.Diff.Sessions[1]; c.Action != diff.NoOp {
 		t.Errorf("the other one: %s", c.Action)
+	}
+}
+
+// outdated are facades of another cosplay, and another driver.
+var outdated = []resource.Outdated{{Part: resource.Facades, From: "cosplay 1", To: "cosplay 2"}, {Part: resource.Driver, From: "535.1", To: "550.2"}}
+
+// TestOutdated: a disguise that would be made otherwise now is no drift; it is
+// brought up to date in place, with whatever else changes.
+func TestOutdated(t *testing.T) {
+	both := "facades: cosplay 1 -> cosplay 2, driver: 535.1 -> 550.2"
+	for name, test := range map[string]struct {
+		text   string
+		meddle func(*worldtest.World)
+		want   string
+	}{
+		"alone":           {two, func(*worldtest.World) {}, "update keep refit renew; " + both},
+		"with an edit":    {strings.Replace(two, `target = "2060"`, "target = \"2060\"\n  command = [\"true\"]", 1), func(*worldtest.World) {}, "update keep refit; command:  -> true, " + both},
+		"with a new fit":  {strings.Replace(two, `target = "2060"`, "target = \"2060\"\n  fit { tolerance = \"11%\" }", 1), func(*worldtest.World) {}, "update keep refit; fit.tolerance: 10 % -> 11 %, " + both},
+		"another target":  {strings.Replace(two, `target = "2060"`, `target = "3090"`, 1), func(*worldtest.World) {}, "replace"},
+		"slice gone":      {two, func(w *worldtest.World) { w.GPU("GPU-0").Slices = w.GPU("GPU-0").Slices[1:] }, "create make remake; "},
+		"GPU gone":        {two, func(w *worldtest.World) { w.Host().GPUs = nil }, "no-op keep keep; "},
+		"damaged as well": {two, func(w *worldtest.World) { w.Host().Containers[0].Damaged = "figures was changed" }, "update keep refit; " + both},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, prior := applied(t)
+			w.Host().Containers[0].Outdated = outdated
+			test.meddle(w)
+			p, diags := w.Plan(t, test.text, prior)
+			if diags.HasErrors() {
+				t.Fatal(diags)
+			}
+			c := p.Diff.Sessions[0]
+			got := fmt.Sprintf("%s %s %s", c.Action, c.Slice, c.Container)
+			if c.Renew {
+				got += " renew"
+			}
+			var fields []string
+			for _, f := range c.Fields {
+				fields = append(fields, fmt.Sprintf("%s: %s -> %s", f.Name, f.From, f.To))
+			}
+			if got += "; " + strings.Join(fields, ", "); !strings.HasPrefix(got, test.want) || (c.Record && c.Container == diff.Refit) {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			if name == "alone" && (p.Diff.Sessions[1].Action != diff.NoOp || len(p.Diff.Drift) > 0) {
+				t.Errorf("the other one: %+v, drift %+v", p.Diff.Sessions[1], p.Diff.Drift)
+			}
+		})
+	}
+}
+
+// TestOutdatedTriggers: what is replaced when another session changes is not when
+// that only gets another cosplay's facades.
+func TestOutdatedTriggers(t *testing.T) {
+	w, prior := applied(t)
+	o := diff.Options{Triggers: map[resource.Address][]diff.Trigger{prior.Sessions[1].Address: {{Of: resource.Reference{Address: prior.Sessions[0].Address}}}}}
+	p, _ := w.Plan(t, two, prior)
+	for _, test := range []struct {
+		meddle func(*resource.Container)
+		want   diff.Action
+	}{
+		{func(c *resource.Container) { c.Outdated = outdated }, diff.NoOp},
+		{func(c *resource.Container) { c.Damaged = "figures was changed" }, diff.Replace},
+	} {
+		test.meddle(&w.Host().Containers[0])
+		d := diff.Compare(p.Desired, prior, w.Live, o)
+		if d.Sessions[0].Action != diff.Update || d.Sessions[1].Action != test.want {
+			t.Errorf("%+v: %s, and the other one %s, want %s", w.Host().Containers[0], d.Sessions[0].Action, d.Sessions[1].Action, test.want)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ const (
 	ImageMoved        Class = "image-moved"
 	ForeignSlice      Class = "foreign-slice"
 	DisguiseBroken    Class = "disguise-broken"
+	DisguiseOutdated  Class = "disguise-outdated"
 )
 
 // Drift is one thing that is not as the last apply left it.
@@ -205,7 +206,24 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		if c.Damaged != "" {
 			add(DisguiseBroken, "disguise", "whole", c.Damaged, "files of the session's folder were changed outside of cosplay")
 		}
+		all = append(all, outdatedDrift(was, c)...)
 		all = append(all, imageDrift(was, c, live)...)
+	}
+	return all
+}
+
+// outdatedDrift tells of a container that goes on with the facades of another
+// cosplay, or in front of another driver. Nobody has touched it, and the plan
+// leaves it to its user when it ends; a session that needs no end is a change.
+func outdatedDrift(was resource.PriorSession, c resource.Container) []Drift {
+	if was.Runtime != resource.RuntimeDocker || was.Container.Foreign {
+		return nil
+	}
+	var all []Drift
+	for _, o := range c.Outdated {
+		address := was.Address
+		all = append(all, Drift{Class: DisguiseOutdated, Host: was.Slice.Host, Session: &address, Thing: o.Part, From: o.From, To: o.To,
+			Cause: "a container keeps what it was started with: docker stop, then cosplay apply", Told: true})
 	}
 	return all
 }

@@ -85,7 +85,7 @@ func (c *SessionChange) makeAnew(live resource.Live, reason string) bool {
 	if c.Before == nil || c.After == nil || gpuGone(*c.Before, live) || c.Action == Replace {
 		return false
 	}
-	c.Action, c.Reason, c.Record = Replace, reason, false
+	c.Action, c.Reason, c.Record, c.Renew = Replace, reason, false, false
 	if c.Slice == Keep && !c.After.Slice.Whole() {
 		c.Slice = Remake
 	}
@@ -98,7 +98,7 @@ func (c *SessionChange) makeAnew(live resource.Live, reason string) bool {
 // firedBy finds a change among those of a block that sets the trigger off.
 func (t Trigger) firedBy(block []*SessionChange) *SessionChange {
 	for _, c := range block {
-		happens := c.Action == Replace || c.Action == Update && !c.Record || c.Action == Create && c.Before != nil
+		happens := c.Action == Replace || c.Action == Update && !c.Record && !c.Renew || c.Action == Create && c.Before != nil
 		if happens && t.Of.Covers(c.Address) && t.concerns(c.Fields) {
 			return c
 		}

@@ -128,6 +128,21 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 	case len(c.Fields) > 0:
 		c.Action, c.Record = Update, true
 	}
+	return renew(c, live)
+}
+
+// renew brings the disguise of a session that stays up to date. That of a
+// container is mounted when it starts: it keeps what it has, which is told.
+func renew(c SessionChange, live resource.Live) SessionChange {
+	if c.Before.Runtime != resource.RuntimeProcess || c.Slice != Keep || c.Container != Keep && c.Container != Refit {
+		return c
+	}
+	now, _ := live.Container(c.Before.Slice.Host, c.Before.Runtime, c.Before.ID)
+	for _, o := range now.Outdated {
+		c.Renew = c.Renew || c.Action == NoOp
+		c.Action, c.Container, c.Record = Update, Refit, false
+		c.Fields = append(c.Fields, Field{Name: o.Part, From: o.From, To: o.To})
+	}
 	return c
 }
 

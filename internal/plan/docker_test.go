@@ -143,6 +143,34 @@ session.w[0]/unprepare: session.w[0]: remove its container  <- image.lab.debian:
 	}
 }
 
+// TestOutdated: a container keeps the facades of another cosplay. That is told, and
+// nothing is done about it, until it is started again.
+func TestOutdated(t *testing.T) {
+	w := dockerWorld(t, resource.DefaultImage)
+	w.applied(two)
+	c := &w.Live.Hosts[0].Containers[0]
+	c.Outdated = []resource.Outdated{{Part: resource.Facades, From: "cosplay 1", To: "cosplay 2"}, {Part: resource.Driver, From: "535.1", To: "550.2"}}
+	p, _ := w.plan(two)
+	if !p.Empty() || p.Diff.Drifted() || len(p.Diff.Drift) != 2 {
+		t.Fatalf("%s%+v", p, p.Diff.Drift)
+	}
+	for i, d := range p.Diff.Drift {
+		if o := c.Outdated[i]; d.Class != diff.DisguiseOutdated || d.Thing != o.Part || d.From != o.From || d.To != o.To || !d.Told || *d.Session != resource.Nth("w", 0) {
+			t.Errorf("%+v of %+v", d, o)
+		}
+	}
+	c.State, c.Outdated = resource.Stopped, nil
+	p = w.applied(two)
+	if got := steps(p); got != "session.w[0]/prepare: session.w[0]: start its container\n" {
+		t.Errorf("stopped: %s", got)
+	}
+	w.prior.Sessions[0].Container.Foreign = true
+	w.Live.Hosts[0].Containers[0].Outdated = []resource.Outdated{{Part: resource.Facades}}
+	if p, _ := w.plan(two); len(p.Diff.Drift) > 0 {
+		t.Errorf("imported, it never had a disguise of ours: %+v", p.Diff.Drift)
+	}
+}
+
 // TestImageMoved: a name that has come to mean another image is told, and nothing
 // is done about it.
 func TestImageMoved(t *testing.T) {

@@ -89,7 +89,7 @@ func (inv *invocation) verified(ctx context.Context, p *project.Project, prior r
 	all, err := p.Verify(ctx, prior, live, sessions, o)
 	view := render.VerifyView{Flags: inv.flags()}
 	for _, v := range all {
-		view.Sessions = append(view.Sessions, render.VerifiedSession{Session: v.Session.Session, Results: v.Results})
+		view.Sessions = append(view.Sessions, render.VerifiedSession{Session: v.Session.Session, Results: v.Results, Outdated: v.Outdated})
 	}
 	return view, err
 }

@@ -24,8 +24,9 @@ import (
 
 // Verified is what came of the checks of one session.
 type Verified struct {
-	Session resource.PriorSession
-	Results []verify.Result
+	Session  resource.PriorSession
+	Results  []verify.Result
+	Outdated []resource.Outdated // what would be made otherwise now, which no check fails for
 }
 
 // Failed counts the checks that failed.
@@ -47,8 +48,9 @@ func WithBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
 	for _, v := range verified {
 		known := seen(v.Session.Address, diff.DisguiseBroken)
 		for _, r := range v.Results {
-			// Slices and settings are looked at anyway, and so are most files.
-			if r.Outcome != verify.Failed || r.Class == verify.Settings || (r.Way == verify.Outside && (r.Class == verify.Slice || known)) {
+			// Slices and settings are looked at anyway, and so are most files; an
+			// update of the driver breaks nothing that the other checks would not see.
+			if r.Outcome != verify.Failed || r.Class == verify.Settings || r.Check == verify.DriverCheck || (r.Way == verify.Outside && (r.Class == verify.Slice || known)) {
 				continue
 			}
 			address := v.Session.Address
@@ -88,6 +90,9 @@ func (p *Project) Verify(ctx context.Context, prior resource.Prior, live resourc
 		group.Go(func() {
 			defer func() { <-turns }()
 			all[i].Session = s
+			if c, there := live.Container(s.Slice.Host, s.Runtime, s.ID); there {
+				all[i].Outdated = c.Outdated
+			}
 			if all[i].Results, err = p.verifySession(ctx, place, s, prior, live, o); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", s.Address, err)
 			}

@@ -153,28 +153,37 @@ func shortID(c resource.Container) string {
 	return c.ID[:enough]
 }
 
-// movedWords tells of sessions whose image's name has come to mean another
-// image, by image.
-func movedWords(drift []diff.Drift) string {
+// keptWords tells of sessions in containers that keep what there is another one
+// of now, by what that is: an image, the facades, the driver.
+func keptWords(drift []diff.Drift) string {
 	var (
 		things []string
 		on     = map[string][]resource.Address{}
 	)
 	for _, d := range drift {
-		if d.Class != diff.ImageMoved || d.Session == nil {
+		thing := d.Thing + " of before"
+		if d.Class == diff.DisguiseOutdated && d.Thing == resource.Facades {
+			thing = d.Thing + " of " + d.From
+		}
+		switch d.Class {
+		case diff.ImageMoved:
+			thing += "; there is another one now."
+		case diff.DisguiseOutdated:
+			thing += " until started again: docker stop, then cosplay apply."
+		default:
 			continue
 		}
-		if on[d.Thing] == nil {
-			things = append(things, d.Thing)
+		if on[thing] == nil {
+			things = append(things, thing)
 		}
-		on[d.Thing] = append(on[d.Thing], *d.Session)
+		on[thing] = append(on[thing], *d.Session)
 	}
 	for i, thing := range things {
 		keep := " keep the "
 		if len(on[thing]) == 1 {
 			keep = " keeps the "
 		}
-		things[i] = place.Names(on[thing], 3) + keep + thing + " of before; there is another one now."
+		things[i] = place.Names(on[thing], 3) + keep + thing
 	}
 	return strings.Join(things, " ")
 }

@@ -315,7 +315,7 @@ func (p *page) nothingToDo(v PlanView) {
 
 // toldWords tells what is not as it was, and is left alone.
 func toldWords(v PlanView) string {
-	return strings.TrimSpace(foreignWords(v) + " " + movedWords(v.Plan.Diff.Drift))
+	return strings.TrimSpace(foreignWords(v) + " " + keptWords(v.Plan.Diff.Drift))
 }
 
 // foreignWords tells of slices of others on our GPUs.

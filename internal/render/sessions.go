@@ -68,13 +68,15 @@ func stateCell(state string) line {
 }
 
 // driftCell marks a session that drifted, with words where its state has none.
-// An image that has moved is told and no more: it has no mark.
+// What is told and no more has no mark.
 func (p *page) driftCell(state string, drift []diff.Drift) line {
 	var things, told []string
 	for _, d := range drift {
 		switch {
 		case d.Class == diff.ImageMoved:
 			told = append(told, "image moved")
+		case d.Class == diff.DisguiseOutdated:
+			told = append(told, "old "+d.Thing)
 		case d.Class == diff.ContainerReplaced:
 			things = append(things, d.Thing+" replaced")
 		default:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cosplay/internal/disguise/verify"
+	"cosplay/internal/place"
 	"cosplay/internal/resource"
 )
 
@@ -20,6 +21,8 @@ type VerifyView struct {
 type VerifiedSession struct {
 	Session resource.Session
 	Results []verify.Result
+
+	Outdated []resource.Outdated // what would be made otherwise now
 }
 
 // Failed counts the checks that failed, of all sessions.
@@ -78,6 +81,7 @@ func (p *page) verified(v VerifyView) {
 		p.failed(f)
 	}
 	p.skippedChecks(v)
+	p.oldFacades(v)
 	p.gap()
 	passed, failed, skipped := v.count(verify.Passed), v.Failed(), v.count(verify.Skipped)
 	words := fmt.Sprintf("%s, %s passed", count(len(v.Sessions), "session"), count(passed, "check"))
@@ -222,6 +226,37 @@ func (p *page) skippedChecks(v VerifyView) {
 	}
 }
 
+// oldFacades tells which sessions have those of another cosplay. They may hold all
+// the same: no check fails for that. The driver has a check of its own.
+func (p *page) oldFacades(v VerifyView) {
+	next := map[string]string{
+		resource.RuntimeProcess: "cosplay apply brings them up to date.",
+		resource.RuntimeDocker:  "docker stop, then cosplay apply, brings them up to date.",
+	}
+	var lines []string
+	on := map[string][]resource.Address{}
+	for _, s := range v.Sessions {
+		for _, o := range s.Outdated {
+			if o.Part != resource.Facades {
+				continue
+			}
+			line := fmt.Sprintf(" the facades of %s, not of this %s: %s", o.From, o.To, next[s.Session.Runtime])
+			if on[line] == nil {
+				lines = append(lines, line)
+			}
+			on[line] = append(on[line], s.Session.Address)
+		}
+	}
+	for _, line := range lines {
+		have := " has"
+		if len(on[line]) > 1 {
+			have = " have"
+		}
+		p.gap()
+		p.flow(0, 2, text(place.Names(on[line], 3)+have+line))
+	}
+}
+
 // verifiedJSON is a session with its checks.
 type verifiedJSON struct {
 	Address resource.Address `json:"address"`
@@ -230,6 +265,8 @@ type verifiedJSON struct {
 	Failed  int              `json:"failed"`
 	Skipped int              `json:"skipped"`
 	Checks  []verify.Result  `json:"checks"`
+
+	Outdated []resource.Outdated `json:"outdated,omitempty"`
 }
 
 // verifyJSON is the self-test as data.
@@ -242,7 +279,7 @@ func (v VerifyView) json() *verifyJSON {
 	out := &verifyJSON{Holds: v.Failed() == 0, Sessions: []verifiedJSON{}}
 	for _, s := range v.Sessions {
 		out.Sessions = append(out.Sessions, verifiedJSON{Address: s.Session.Address, Name: s.Session.Address.Short(),
-			Passed: s.count(verify.Passed, ""), Failed: s.count(verify.Failed, ""), Skipped: s.count(verify.Skipped, ""), Checks: list(s.Results)})
+			Passed: s.count(verify.Passed, ""), Failed: s.count(verify.Failed, ""), Skipped: s.count(verify.Skipped, ""), Checks: list(s.Results), Outdated: s.Outdated})
 	}
 	return out
 }

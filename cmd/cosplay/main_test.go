@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 			followMoments()
 			os.Exit(cli.Main(os.Args[1:], cli.Stdio()))
 		},
-		"gonvml": askNVML,
+		"gonvml":     askNVML,
+		"otherbuild": otherBuild,
 	})
 }
 

@@ -63,8 +63,12 @@ func targetValue(t resource.Target) cty.Value {
 // expression is evaluated.
 type catalogExpr struct {
 	hcl.Expression
-	l *loader
+	l        *loader
+	mentions []hcl.Traversal
 }
+
+// Variables are what the expression mentions, also within a catalogKey.
+func (e catalogExpr) Variables() []hcl.Traversal { return e.mentions }
 
 // UnwrapExpression lets those through who look at how the expression is written.
 func (e catalogExpr) UnwrapExpression() hcl.Expression { return e.Expression }
@@ -76,7 +80,7 @@ func (e catalogExpr) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 		return e.Expression.Value(scope)
 	}
 	var diags hcl.Diagnostics
-	for _, asked := range e.asked(scope) {
+	for _, asked := range e.asked() {
 		if _, there := all[asked.name]; there {
 			continue
 		}
@@ -85,16 +89,15 @@ func (e catalogExpr) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 		case answer.err != nil:
 			summary, detail := e.l.explainTarget(asked.name, answer.err)
 			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &asked.at, Context: &asked.at})
+			all[asked.name] = cty.UnknownVal(targetValue(resource.Target{}).Type()) // the rest may be wrong, too
 		case ok:
 			all[asked.name] = targetValue(answer.target)
 		}
 	}
-	if diags.HasErrors() {
-		return cty.DynamicVal, diags
-	}
 	inner := scope.NewChild()
 	inner.Variables = map[string]cty.Value{"cosplay": cty.ObjectVal(map[string]cty.Value{"catalog": cty.MapVal(all)})}
-	return e.Expression.Value(inner)
+	result, more := e.Expression.Value(inner)
+	return result, append(diags, more...)
 }
 
 // asked is a name in brackets behind the catalog.
@@ -103,9 +106,8 @@ type asked struct {
 	at   hcl.Range
 }
 
-// asked finds the names that the catalog is asked for, as far as they are known
-// before the expression is evaluated.
-func (e catalogExpr) asked(scope *hcl.EvalContext) []asked {
+// asked finds the names that the catalog is asked for in so many words.
+func (e catalogExpr) asked() []asked {
 	var all []asked
 	add := func(key cty.Value, at hcl.Range) {
 		if key, marks := key.Unmark(); len(marks) == 0 && key.Type() == cty.String && key.IsKnown() && !key.IsNull() {
@@ -119,28 +121,50 @@ func (e catalogExpr) asked(scope *hcl.EvalContext) []asked {
 			}
 		}
 	}
-	written, native := e.Expression.(hclsyntax.Node)
-	if !native {
-		return all
-	}
-	_ = hclsyntax.VisitAll(written, func(n hclsyntax.Node) hcl.Diagnostics {
-		index, ok := n.(*hclsyntax.IndexExpr)
-		if !ok {
-			return nil
-		}
-		if of, ok := index.Collection.(*hclsyntax.ScopeTraversalExpr); ok && variableName(of.Traversal) == catalogName {
-			if key, diags := index.Key.Value(scope); !diags.HasErrors() {
-				add(key, index.Key.Range())
-			}
-		}
-		return nil
-	})
 	return all
+}
+
+// catalogKey is what stands in brackets behind the catalog, where it is no plain
+// text: whatever name it comes to, in a for expression another for each element,
+// becomes the one that the catalog has.
+type catalogKey struct {
+	hclsyntax.Expression
+	l *loader
+}
+
+// Value implements hcl.Expression.
+func (e catalogKey) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	key, diags := e.Expression.Value(scope)
+	if diags.HasErrors() || key.IsMarked() || key.Type() != cty.String || !key.IsKnown() || key.IsNull() {
+		return key, diags
+	}
+	answer, ok := e.l.find(key.AsString())
+	switch {
+	case answer.err != nil:
+		summary, detail := e.l.explainTarget(key.AsString(), answer.err)
+		at := e.Range()
+		return cty.DynamicVal, append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at, Context: &at})
+	case !ok:
+		return cty.UnknownVal(cty.String).Mark(told), diags
+	}
+	return cty.StringVal(answer.target.Key), diags
 }
 
 // askable lets an expression ask the catalog by any name.
 func (l *loader) askable(a *attribute) {
-	if _, already := a.expr.(catalogExpr); !already {
-		a.expr = catalogExpr{a.expr, l}
+	if _, already := a.expr.(catalogExpr); already {
+		return
 	}
+	if written, native := a.expr.(hclsyntax.Node); native {
+		_ = hclsyntax.VisitAll(written, func(n hclsyntax.Node) hcl.Diagnostics {
+			if index, ok := n.(*hclsyntax.IndexExpr); ok {
+				of, named := index.Collection.(*hclsyntax.ScopeTraversalExpr)
+				if _, already := index.Key.(catalogKey); named && !already && variableName(of.Traversal) == catalogName {
+					index.Key = catalogKey{index.Key, l}
+				}
+			}
+			return nil
+		})
+	}
+	a.expr = catalogExpr{a.expr, l, a.mentions}
 }

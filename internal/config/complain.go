@@ -76,11 +76,15 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 		name := call.CalledFunctionName()
 		d.Summary = fmt.Sprintf("unknown function %q", name)
 		d.Detail = "There is no function of that name; those that there are have the names and do the work that they have in Terraform. Write one of these."
-		if suggestion := didYouMean(name, sortedKeys(l.functions)); suggestion != "" {
+		if instead, is := terraformFunctions[name]; is {
+			d.Detail = instead
+		} else if suggestion := didYouMean(name, sortedKeys(l.functions)); suggestion != "" {
 			d.Detail = "There is no function of that name." + suggestion
 		}
 	case d.Summary == unsupportedAttribute:
-		d.Detail += cmp.Or(attributesThere(d), " Leave out what is behind the dot.")
+		if !strings.Contains(d.Detail, ", which a session has.") {
+			d.Detail += cmp.Or(attributesThere(d), " Leave out what is behind the dot.")
+		}
 	}
 	d.Detail += nextSteps[d.Summary]
 	d.Summary = lower(d.Summary)
@@ -154,6 +158,30 @@ func attributesThere(d *hcl.Diagnostic) string {
 		return fmt.Sprintf(" Write one of %s.%s", and(names), didYouMean(wanted.Name, names))
 	}
 	return ""
+}
+
+// withLive lists the attributes of a session where a splat wants another, of which
+// the HCL library does not tell what it is applied to.
+func withLive(d *hcl.Diagnostic, a attribute) *hcl.Diagnostic {
+	of, relative := d.Expression.(*hclsyntax.RelativeTraversalExpr)
+	if d.Summary != unsupportedAttribute || !relative || len(of.Traversal) == 0 {
+		return d
+	}
+	_, splat := of.Source.(*hclsyntax.AnonSymbolExpr)
+	wanted, named := of.Traversal[0].(hcl.TraverseAttr)
+	if !splat || !named || !slices.ContainsFunc(a.mentions, func(m hcl.Traversal) bool { return m.RootName() == "session" }) {
+		return d
+	}
+	var names []string
+	for _, one := range liveAttributes {
+		name, _, _ := strings.Cut(one.Name, ".")
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	told := *d
+	told.Detail += fmt.Sprintf(" Write one of %s, which a session has.%s", and(names), didYouMean(wanted.Name, names))
+	return &told
 }
 
 // didYouMean is a sentence with the candidate closest to what was typed, or

@@ -30,7 +30,7 @@ var calls = map[string]string{
 	`chunklist([1, 2, 3], 2)`: `[[1,2],[3]]`, `coalesce("", null, "b")`: `"b"`, `coalescelist([], [1])`: `[1]`, `compact(["a", ""])`: `["a"]`,
 	`concat([1], [2])`: `[1,2]`, `contains(["a"], "a")`: `true`, `distinct([1, 1])`: `[1]`, `element([1, 2], 3)`: `2`,
 	`flatten([[1], [2, [3]]])`: `[1,2,3]`, `index(["a", "b"], "b")`: `1`, `keys({ b = 1, a = 2 })`: `["a","b"]`,
-	`length([1, 2])`: `2`, `length("höhe")`: `4`, `lookup({ a = 1 }, "b", 2)`: `2`,
+	`length([1, 2])`: `2`, `length({ a = 1, b = "x" })`: `2`, `length("höhe")`: `4`, `lookup({ a = 1 }, "b", 2)`: `2`,
 	`matchkeys(["a", "b", "c"], [1, 2, 1], [1])`: `["a","c"]`, `matchkeys(["a"], [1], [2])`: `[]`,
 	`merge({ a = 1 }, { b = 2 })`: `{"a":1,"b":2}`, `one(["a"])`: `"a"`, `one([])`: `null`, `one(toset([7]))`: `7`,
 	`range(3)`: `[0,1,2]`, `reverse([1, 2])`: `[2,1]`, `setintersection([1, 2], [2])`: `[2]`, `setproduct(["a"], ["b"])`: `[["a","b"]]`,

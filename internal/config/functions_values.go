@@ -74,8 +74,11 @@ var length = function.New(&function.Spec{
 	Params:      []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true}},
 	Type:        function.StaticReturnType(cty.Number),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		if args[0].Type() == cty.String {
+		switch t := args[0].Type(); {
+		case t == cty.String:
 			return stdlib.Strlen(args[0])
+		case t.IsObjectType():
+			return cty.NumberIntVal(int64(len(t.AttributeTypes()))), nil
 		}
 		return stdlib.Length(args[0])
 	},

@@ -33,7 +33,9 @@ func (l *loader) readHost(b block) {
 			h.Open = append(h.Open, a.path)
 			ok = l.mayBeOpen()
 		}
-		if ok {
+		if ok && v.leftOut() {
+			h.Ranges = h.Ranges.without(a.path)
+		} else if ok {
 			hostAttributes[a.path](l, &h, v)
 		}
 	}

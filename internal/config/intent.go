@@ -6,6 +6,8 @@
 package config
 
 import (
+	"maps"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/resource"
@@ -119,6 +121,13 @@ func (r Ranges) At(attribute string) hcl.Range {
 		return at
 	}
 	return r.Decl
+}
+
+// without is the same for a block that leaves an attribute out.
+func (r Ranges) without(attribute string) Ranges {
+	values := maps.Clone(r.values)
+	delete(values, attribute)
+	return Ranges{Decl: r.Decl, values: values}
 }
 
 // has reports whether the block says anything about an attribute.

@@ -81,6 +81,7 @@ func (l *loader) readSession(b block) {
 				l.fill(&s, a, inside)
 			}
 		}
+		l.checkHost(&s)
 		l.checkBox(&s)
 		l.sessions = append(l.sessions, s)
 	}
@@ -125,6 +126,10 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 	if refer := sessionReferences[a.path]; refer != nil {
 		refer(l, s, a, scope)
 	} else if v, ok := l.evaluate(a, scope); ok {
+		if v.leftOut() {
+			s.Ranges = s.Ranges.without(a.key())
+			return
+		}
 		sessionAttributes[a.path](l, s, v)
 		if !v.IsWhollyKnown() {
 			s.Open = append(slices.Clip(s.Open), a.path)
@@ -132,14 +137,18 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 	}
 }
 
-// checkGiven fills in the host that a session leaves out, and tells what it must
-// not leave out.
+// checkGiven tells what a session must not leave out.
 func (l *loader) checkGiven(s *Session) {
 	decl := s.Ranges.Decl
 	if !s.Ranges.has("target") {
 		l.complain(decl, decl, `"target" is missing`,
 			"A session says which GPU to pass for. Add a line like: target = \"rtx-2060\"; `cosplay ls` lists all.")
 	}
+}
+
+// checkHost fills in the host that a session leaves out.
+func (l *loader) checkHost(s *Session) {
+	decl := s.Ranges.Decl
 	if s.Ranges.has("host") || l.partial {
 		return
 	}

@@ -89,19 +89,24 @@ func (l *loader) makeTarget(name string, said content) (resource.Target, bool) {
 	is := base
 	is.Key, is.Aliases = name, nil
 	is.Source = fmt.Sprintf("a target block, from %s", base.Key)
+	set := map[string]bool{}
 	for i := range said.attributes {
 		a := &said.attributes[i]
 		if a.path == "base" {
 			continue
 		}
 		v, evaluated := l.work(a)
+		if evaluated && v.leftOut() {
+			continue
+		}
+		set[a.path] = true
 		ok = evaluated && l.setFigure(&is, v) && ok
 	}
 	// What is not said follows from SMs and clock, as it does in silicon.
 	scale := float64(is.SMs*is.BoostMHz) / math.Max(1, float64(base.SMs*base.BoostMHz))
 	for path, rate := range map[string]*float64{"fp32_tflops": &is.FP32TFLOPS, "tensor_fp16_tflops": &is.TensorFP16TFLOPS,
 		"tensor_bf16_tflops": &is.TensorBF16TFLOPS, "tensor_fp8_tflops": &is.TensorFP8TFLOPS, "tensor_int8_tops": &is.TensorINT8TOPS} {
-		if said.find(path) == nil {
+		if !set[path] {
 			*rate *= scale
 		}
 	}

@@ -9,6 +9,7 @@ var terraforms = map[string]string{
 	"cloud":              "The state is a file. Say where it lies with: cosplay { state = \"../fleet.state.json\" }",
 	"connection":         "cosplay ssh logs in by itself. Remove it; who may log in, and where, goes into an ssh block.",
 	"data":               "There are no data sources. Remove it; file(...), env(...) and cosplay.catalog[\"3090\"] tell what is there already.",
+	"depends_on":         "Sessions alone depend on others; the rest is worked out once they are there. Leave it out.",
 	"dynamic":            "Blocks cannot be made by an expression. Write each one out; its attributes can be expressions, also with each.value and count.index.",
 	"ephemeral":          "Nothing is ephemeral. Leave it out; a variable with sensitive = true is shown and kept nowhere.",
 	"module":             "There are no modules. Put the blocks into this folder, of which every *.hcl file is read; for_each makes many sessions of one block.",
@@ -31,3 +32,13 @@ var terraformValues = map[string]string{
 	"self":      "A block cannot mention what it is about. Write the value itself, or put it into a local that both can mention.",
 	"terraform": "There are no workspaces. Write a variable instead, and give each workspace a folder, or a state of its own with --state.",
 }
+
+// terraformFunctions are the functions of Terraform's that there are not.
+var terraformFunctions = map[string]string{
+	"bcrypt":        notTwice,
+	"plantimestamp": notTwice,
+	"timestamp":     notTwice,
+	"uuid":          notTwice,
+}
+
+const notTwice = "What it gives would be another with each plan, and replace sessions each time. Put the value into a variable, or let the session's command work it out."

@@ -53,7 +53,9 @@ const maxExponent = 1024
 
 // isOpen reports whether what a value is cannot be told: for a mistake that has
 // been, or for a variable without a value.
-func (l *loader) isOpen(v value) bool { return v.HasMark(told) || l.MayMiss && !v.IsKnown() }
+func (l *loader) isOpen(v value) bool {
+	return v.HasMark(told) || !v.IsKnown() && (l.MayMiss || l.diags.HasErrors())
+}
 
 // typed makes sure that there is a value, and of a type that fits. Of one that is
 // open the type alone is judged.
@@ -69,6 +71,13 @@ func (l *loader) typed(v value, fits bool, summary, detail string, args ...any) 
 	return !open
 }
 
+// leftOut reports whether a value is null where there need be none: that is, as in
+// Terraform, as if the attribute were left out.
+func (v value) leftOut() bool {
+	s := v.attribute.schema
+	return s != nil && !s.Required && v.Value.IsNull() && !v.IsMarked()
+}
+
 func isOneOf(t cty.Type, types ...cty.Type) bool { return slices.Contains(types, t) }
 
 // given makes sure that there is a value at all, one that can be written down.
@@ -77,6 +86,8 @@ func (l *loader) given(v value) bool {
 	case l.isOpen(v):
 	case v.IsMarked():
 		l.wrong(v, fmt.Sprintf("%s would show a sensitive value", v.name()), "Plans and the state show it. A sensitive value can be used in env, where it is kept hidden; or wrap it in nonsensitive(...) if it may be shown.")
+	case v.IsNull() && v.attribute.schema != nil && v.attribute.schema.Required:
+		l.wrong(v, fmt.Sprintf("%s is null", v.name()), "It cannot be left out. Write a value, like %s.", v.attribute.schema.Example)
 	case v.IsNull():
 		l.wrong(v, fmt.Sprintf("%s is null", v.name()), "There is no value here. Write one, or leave it out.")
 	case !v.IsKnown():

@@ -14,6 +14,8 @@ target "lab-card-2" {
 
 locals {
   small = [for key in ["2060", "3090"] : cosplay.catalog["rtx-${key}"].sms]
+  vram  = { for key in ["2060", "RTX_3090", "lab_card"] : key => try(cosplay.catalog[key].vram_mib, 0) }
+  known = [for key in ["2060", "no such card"] : can(cosplay.catalog[key])]
   cards = sort([for name, gpu in cosplay.catalog : name if gpu.vram_mib == 20480])
 }
 
@@ -26,6 +28,8 @@ session "worker" {
     SMS   = join(",", local.small)
     RATE  = cosplay.catalog["Lab-Card-2"].fp32_tflops
     CARDS = join(",", local.cards)
+    VRAMS = jsonencode(local.vram)
+    KNOWN = jsonencode(local.known)
     HOME  = env("USER")
     MOTD  = chomp(file("motd.txt"))
   }

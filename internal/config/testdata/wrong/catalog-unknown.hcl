@@ -12,3 +12,7 @@ session "other" {
   env     = { C = cosplay.catalog["2060"].vram }
   command = ["echo", cosplay.catalogue["2060"].vram_mib, cosplay]
 }
+
+locals {
+  of = [for key in ["2060", "20600"] : cosplay.catalog[key].sms]
+}

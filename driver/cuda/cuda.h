@@ -218,7 +218,9 @@ CUresult cuCtxGetDevice(CUdevice *device);
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version);
 CUresult cuCtxSynchronize(void);
 CUresult cuCtxSetLimit(int limit, size_t value);
+CUresult cuCtxGetLimit(size_t *value, int limit);
 CUresult cuGreenCtxCreate(void **context, void *description, CUdevice device, unsigned flags);
+CUresult cuGreenCtxDestroy(void *context);
 
 CUresult cuMemGetInfo(uint32_t *free, uint32_t *total);
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
@@ -324,6 +326,7 @@ CUresult cuLibraryLoadData(void **library, const void *code, int *jit, void **ji
                            int *options, void **values, unsigned count);
 CUresult cuLibraryLoadFromFile(void **library, const char *path, int *jit, void **jit_values, unsigned jit_count,
                                int *options, void **values, unsigned count);
+CUresult cuLibraryUnload(void *library);
 STREAMED(cuLaunchKernel, CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
          unsigned bz, unsigned shared, CUstream stream, void **params, void **extra)
 

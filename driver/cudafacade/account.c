@@ -245,3 +245,19 @@ uint64_t in_use(const struct figures *target)
     unlock_usage(me, held);
     return used;
 }
+
+/* Who only tries is let in, to find that nothing is left. */
+int has_grown_too_far(const struct figures *target)
+{
+    struct process *me = attached();
+    look_at_overhead(target);
+    if (!me || me->on_trial || !target->own_slice || used(me) <= cap(target))
+        return 0;
+    trim_pools(target);
+    sweep_now();
+    look_at_overhead(target);
+    if (used(me) <= cap(target))
+        return 0;
+    count_refusal(target, 0);
+    return 1;
+}

@@ -1,50 +1,80 @@
 /* Contexts and code take memory that nobody asks for by its size; and what was allocated ends with its context. */
 #include "facade.h"
 
-static CUresult grown(const struct figures *target, CUresult answer)
-{
-    if (answer == CUDA_SUCCESS)
-        look_at_overhead(target);
-    return answer;
-}
-
-/* The whole of a function after which more may be in use. */
-#define GROWING(name, ...)                                          \
-    {                                                               \
-        DISGUISE(name, __VA_ARGS__);                                \
-        return grown(target, DRIVER(name)(__VA_ARGS__));            \
+/*
+ * The whole of a function after which more may be in use. How much, only the
+ * driver knows, and only afterwards: what went past the cap is undone.
+ */
+#define GROWING(name, undo, ...)                                           \
+    {                                                                      \
+        DISGUISE(name, __VA_ARGS__);                                       \
+        CUresult answer = DRIVER(name)(__VA_ARGS__);                       \
+        if (answer != CUDA_SUCCESS || !has_grown_too_far(target))          \
+            return answer;                                                 \
+        undo;                                                              \
+        look_at_overhead(target);                                          \
+        return CUDA_ERROR_OUT_OF_MEMORY;                                   \
     }
 
-CUresult cuCtxCreate(CUcontext *c, unsigned flags, CUdevice device) GROWING(cuCtxCreate, c, flags, device)
-CUresult cuCtxCreate_v2(CUcontext *c, unsigned flags, CUdevice device) GROWING(cuCtxCreate_v2, c, flags, device)
+CUresult cuCtxCreate(CUcontext *c, unsigned flags, CUdevice device)
+    GROWING(cuCtxCreate, DRIVER(cuCtxDestroy_v2)(*c), c, flags, device)
+CUresult cuCtxCreate_v2(CUcontext *c, unsigned flags, CUdevice device)
+    GROWING(cuCtxCreate_v2, DRIVER(cuCtxDestroy_v2)(*c), c, flags, device)
 CUresult cuCtxCreate_v3(CUcontext *c, void *params, int count, unsigned flags, CUdevice device)
-    GROWING(cuCtxCreate_v3, c, params, count, flags, device)
+    GROWING(cuCtxCreate_v3, DRIVER(cuCtxDestroy_v2)(*c), c, params, count, flags, device)
 CUresult cuCtxCreate_v4(CUcontext *c, void *params, unsigned flags, CUdevice device)
-    GROWING(cuCtxCreate_v4, c, params, flags, device)
+    GROWING(cuCtxCreate_v4, DRIVER(cuCtxDestroy_v2)(*c), c, params, flags, device)
 CUresult cuGreenCtxCreate(void **c, void *description, CUdevice device, unsigned flags)
-    GROWING(cuGreenCtxCreate, c, description, device, flags)
-CUresult cuCtxSetLimit(int limit, size_t value) GROWING(cuCtxSetLimit, limit, value)
-CUresult cuModuleLoad(CUmodule *m, const char *path) GROWING(cuModuleLoad, m, path)
-CUresult cuModuleLoadData(CUmodule *m, const void *image) GROWING(cuModuleLoadData, m, image)
+    GROWING(cuGreenCtxCreate, DRIVER(cuGreenCtxDestroy)(*c), c, description, device, flags)
+CUresult cuModuleLoad(CUmodule *m, const char *path) GROWING(cuModuleLoad, DRIVER(cuModuleUnload)(*m), m, path)
+CUresult cuModuleLoadData(CUmodule *m, const void *image)
+    GROWING(cuModuleLoadData, DRIVER(cuModuleUnload)(*m), m, image)
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned count, int *options, void **values)
-    GROWING(cuModuleLoadDataEx, m, image, count, options, values)
-CUresult cuModuleLoadFatBinary(CUmodule *m, const void *image) GROWING(cuModuleLoadFatBinary, m, image)
+    GROWING(cuModuleLoadDataEx, DRIVER(cuModuleUnload)(*m), m, image, count, options, values)
+CUresult cuModuleLoadFatBinary(CUmodule *m, const void *image)
+    GROWING(cuModuleLoadFatBinary, DRIVER(cuModuleUnload)(*m), m, image)
 CUresult cuLibraryLoadData(void **l, const void *code, int *jit, void **jit_values, unsigned jit_count, int *options,
                            void **values, unsigned count)
-    GROWING(cuLibraryLoadData, l, code, jit, jit_values, jit_count, options, values, count)
+    GROWING(cuLibraryLoadData, DRIVER(cuLibraryUnload)(*l), l, code, jit, jit_values, jit_count, options, values, count)
 CUresult cuLibraryLoadFromFile(void **l, const char *path, int *jit, void **jit_values, unsigned jit_count,
                                int *options, void **values, unsigned count)
-    GROWING(cuLibraryLoadFromFile, l, path, jit, jit_values, jit_count, options, values, count)
+    GROWING(cuLibraryLoadFromFile, DRIVER(cuLibraryUnload)(*l), l, path, jit, jit_values, jit_count, options, values,
+            count)
 
-/* It has a name only where it is retained. */
-CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+CUresult cuCtxSetLimit(int limit, size_t value)
 {
-    DISGUISE(cuDevicePrimaryCtxRetain, context, device);
+    size_t before = 0;
+    int known = figures_shown() && DRIVER(cuCtxGetLimit)(&before, limit) == CUDA_SUCCESS;
+    GROWING(cuCtxSetLimit, if (known) DRIVER(cuCtxSetLimit)(limit, before), limit, value)
+}
+
+/* It has a name only where it is retained, and is made only where it is not there yet. */
+static CUresult retain(const struct figures *target, CUcontext *context, CUdevice device)
+{
+    unsigned flags;
+    int active = 0;
+    DRIVER(cuDevicePrimaryCtxGetState)(device, &flags, &active);
     CUresult answer = DRIVER(cuDevicePrimaryCtxRetain)(context, device);
     struct process *me = this_process();
     if (answer == CUDA_SUCCESS && me)
         __atomic_store_n(&me->primary, (uintptr_t)*context, __ATOMIC_RELAXED);
-    return grown(target, answer);
+    if (answer != CUDA_SUCCESS || active)
+        return answer;
+    CUcontext popped;
+    int current = DRIVER(cuCtxPushCurrent_v2)(*context) == CUDA_SUCCESS; /* the driver tells only who is in one */
+    int too_far = has_grown_too_far(target);
+    if (current)
+        DRIVER(cuCtxPopCurrent_v2)(&popped);
+    if (!too_far)
+        return answer;
+    DRIVER(cuDevicePrimaryCtxRelease_v2)(device);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    DISGUISE(cuDevicePrimaryCtxRetain, context, device);
+    return retain(target, context, device);
 }
 
 /* What the driver freed with a context. */

@@ -78,6 +78,9 @@ uint64_t in_use(const struct figures *target);
 /* Looks at what contexts and code take, where the driver's word on that is the session's own. */
 void look_at_overhead(const struct figures *target);
 
+/* Whether with them the session is past its cap; then it counts as refused. */
+int has_grown_too_far(const struct figures *target);
+
 /* linear.c, physical.c: what lies at an address is exported, if it is ours. */
 void export_block(CUdeviceptr address);
 void export_mapped(CUdeviceptr address, size_t size);

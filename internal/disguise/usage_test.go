@@ -134,6 +134,34 @@ func TestOverheadCounts(t *testing.T) {
 	s.wantUsage(t, "total 5844 overhead 300 peak 6144 refused 3 processes 1")
 }
 
+// What has no room for its context does not get one, nor code for which there is
+// none: it is undone. Who starts at the cap is told so by CUDA's own error.
+func TestContextsBeyondTheCap(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t)
+	h := s.hold(t, program)
+	h.tell("take 5545", "0")
+	h.tell("grow", "2220000") // there is room for code, but not for a context
+	h.tell("free", "0")
+	h.tell("take 5544", "0")
+	h.tell("grow", "0000000")
+	h.tell("take 300", "0")
+	h.tell("grow", "2222222")
+	if got := s.trueUse(t); got != 6144 {
+		t.Errorf("%d MiB are in use, want 6144", got)
+	}
+	for range 3 {
+		out, err := s.command(program, s.facade()).CombinedOutput()
+		if err == nil || string(out) != "CU(cuDevicePrimaryCtxRetain)(&context, 0) answers 2\n" {
+			t.Fatalf("who starts at the cap says %q, %v", out, err)
+		}
+	}
+	h.tell("free", "0")
+	second := s.hold(t, program)
+	second.tell("bytes 1", outOfMemory)
+	h.tell("grow", "2222222")
+}
+
 // A fork's child owns nothing and frees nothing; the program that takes a
 // process over begins with nothing; a context that ends leaves nothing; memory of
 // the host is none of the GPU's.

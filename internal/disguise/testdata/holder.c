@@ -6,7 +6,8 @@
  * "stray" frees where it cannot, "context MIB" allocates in one that it destroys,
  * "host MIB" makes physical memory of the host. "graph MIB" makes a graph that keeps
  * its memory, "passing MIB" one that frees it again, "launch N" launches the Nth,
- * "trim" gives back what graphs do not use.
+ * "trim" gives back what graphs do not use. "grow" tries all that makes a context
+ * or loads code, and tells the answers.
  */
 #include "cuda.h"
 
@@ -106,6 +107,26 @@ static int make_graph(size_t mib, int passing)
     return answer ? answer : CU(cuGraphInstantiateWithFlags)(&made[made_count++], graph, 0);
 }
 
+/* None of it stays. */
+static void grow(void)
+{
+    CUcontext context;
+    CUmodule module;
+    for (int i = 0; i < 7; i++) {
+        int answer = i == 0   ? CU(cuCtxCreate)(&context, 0, 0)
+                     : i == 1 ? CU(cuCtxCreate_v2)(&context, 0, 0)
+                     : i == 2 ? CU(cuCtxCreate_v3)(&context, NULL, 0, 0, 0)
+                     : i == 3 ? CU(cuModuleLoad)(&module, "code")
+                     : i == 4 ? CU(cuModuleLoadData)(&module, "code")
+                     : i == 5 ? CU(cuModuleLoadDataEx)(&module, "code", 0, NULL, NULL)
+                              : CU(cuModuleLoadFatBinary)(&module, "code");
+        printf("%d", answer);
+        if (answer == CUDA_SUCCESS)
+            MUST(i < 3 ? CU(cuCtxDestroy_v2)(context) : CU(cuModuleUnload)(module));
+    }
+    printf("\n");
+}
+
 static void obey(const char *line, char **arguments)
 {
     size_t number = 0, free, total;
@@ -125,6 +146,8 @@ static void obey(const char *line, char **arguments)
         printf("%d\n", CU(cuGraphLaunch)(made[number], NULL));
     else if (strcmp(line, "trim\n") == 0)
         printf("%d\n", CU(cuDeviceGraphMemTrim)(0));
+    else if (strcmp(line, "grow\n") == 0)
+        grow();
     else if (strcmp(line, "free\n") == 0)
         printf("%d\n", CU(cuMemFree_v2)(last));
     else if (strcmp(line, "fork\n") == 0)

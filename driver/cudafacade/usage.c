@@ -44,6 +44,17 @@ static struct usage_slot *find_slot(struct process *me, uint64_t process)
     return NULL;
 }
 
+/* What ended may have other holders: until the driver is asked, it counts with what is used besides. */
+static void inherit(struct process *me, const struct usage_slot *slot)
+{
+    const struct figures *target = figures_shown();
+    if (!target || !target->own_slice || LOAD(slot->pids) & USAGE_TRIAL || !slot->bytes)
+        return;
+    me->usage->overhead += slot->bytes;
+    me->overhead_on_trial += slot->bytes;
+    me->in_doubt = 1;
+}
+
 static void attach(struct process *me)
 {
     uint32_t pid = sys_pid();
@@ -60,6 +71,7 @@ static void attach(struct process *me)
     STORE(slot->pids, me->pids | (me->on_trial ? USAGE_TRIAL : 0));
     me->slot = slot;
     uint64_t held = lock_usage(me);
+    inherit(me, slot); /* of the program that it was, or of a dead one */
     slot->bytes = 0;
     sweep(me);
     unlock_usage(me, held);
@@ -133,25 +145,13 @@ uint64_t lock_usage(struct process *me)
 /* It is not ours any more if we were taken for dead. */
 void unlock_usage(struct process *me, uint64_t held) { (void)SWAP(me->usage->lock, held, held & ~(uint64_t)HOLDER); }
 
-/* What the dead had may have other holders: until the driver is asked, it counts with what is used besides. */
-static void inherit(struct process *me, const struct usage_slot *dead)
-{
-    if (LOAD(dead->pids) & USAGE_TRIAL || !dead->bytes)
-        return;
-    me->usage->overhead += dead->bytes;
-    me->overhead_on_trial += dead->bytes;
-    me->in_doubt = 1;
-}
-
 void sweep(struct process *me)
 {
-    const struct figures *target = figures_shown();
     uint64_t total = 0;
     for (struct usage_slot *slot = me->usage->slots; slot < me->usage->slots + USAGE_SLOTS; slot++) {
         uint64_t process = LOAD(slot->process);
         if (process && ended(me, slot)) {
-            if (target && target->own_slice)
-                inherit(me, slot);
+            inherit(me, slot);
             STORE(slot->bytes, 0); /* first: what is free is empty, should we die here */
             (void)SWAP(slot->process, process, (uint64_t)0);
         }

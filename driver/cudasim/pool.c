@@ -9,6 +9,7 @@ struct CUmemPoolHandle_st {
     uint64_t reserved, in_use, threshold;
     long file; /* that holds its memory, once it was exported, or is imported */
     int is_imported;
+    int on_host; /* its memory is the host's */
 };
 static struct CUmemPoolHandle_st pools[MAX_POOLS]; /* the first ones are the devices' own */
 struct table pieces;
@@ -29,9 +30,10 @@ static int resize(CUmemoryPool pool, uint64_t size)
     struct device *device = &devices[pool->device];
     if (pool->file && !resize_shared(device, shared_by(device, pool->file), size))
         return 0;
-    if (!pool->file && size > pool->reserved && !charge(device, size - pool->reserved))
+    int charged = !pool->file && !pool->on_host;
+    if (charged && size > pool->reserved && !charge(device, size - pool->reserved))
         return 0;
-    if (!pool->file && size < pool->reserved)
+    if (charged && size < pool->reserved)
         discharge(device, pool->reserved - size);
     pool->reserved = size;
     return 1;
@@ -125,7 +127,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
     CONTEXT_CALL(1);
     if (stream && stream->capture)
         return CUDA_SUCCESS;
-    return free_from_pool(&visit, address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return release(&visit, address); /* also what cuMemAlloc gave */
 }
 
 CUresult cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t size, CUstream stream)
@@ -153,15 +155,19 @@ static CUmemoryPool new_pool(CUdevice device)
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
 {
-    DRIVER_CALL(pool && properties && (unsigned)properties->location.id < (unsigned)device_count);
-    *pool = new_pool(properties->location.id);
-    return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    int on_host = properties && properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+    DRIVER_CALL(pool && properties && (on_host || (unsigned)properties->location.id < (unsigned)device_count));
+    *pool = new_pool(on_host ? 0 : properties->location.id);
+    if (!*pool)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    (*pool)->on_host = on_host;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolExportToShareableHandle(void *file, CUmemoryPool pool, int type, uint64_t flags)
 {
     DRIVER_CALL(file && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !flags && is_pool(pool) &&
-                pool >= pools + MAX_DEVICES && !pool->is_imported);
+                pool >= pools + MAX_DEVICES && !pool->is_imported && !pool->on_host);
     if (!pool->file) {
         long fd = share_memory(&devices[pool->device], pool->reserved);
         if (fd < 0)

@@ -181,6 +181,9 @@ func TestWhatEnds(t *testing.T) {
 	h.tell("host 7000", "0")
 	s.wantUsage(t, "total 0 overhead 0 peak 1500 refused 1 processes 0")
 	h.tell("take 2000", "0")
+	h.tell("free-async", "0")
+	s.wantUsage(t, "total 0 overhead 0 peak 2000 refused 1 processes 0")
+	h.tell("take 2000", "0")
 	h.tell("exec", "ready")
 	h.tell("take 3000", "0")
 	s.wantUsage(t, "total 3000 overhead 0 peak 3000 refused 1 processes 1")
@@ -247,6 +250,17 @@ func TestRefusedGraphsHoldNothing(t *testing.T) {
 	}
 	h.tell("free", "0")
 	h.tell("launch 0", "0")
+	h.kill()
+	h = s.hold(t, program)
+	for range 3 {
+		h.tell("passing 3000", "0")
+	}
+	for _, turn := range []string{"0", "1", "2", "0"} { // what the others keep makes room
+		h.tell("launch "+turn, "0")
+		if got := s.trueUse(t); got > contextMiB+6144 {
+			t.Errorf("%d MiB are in use, want at most %d", got, contextMiB+6144)
+		}
+	}
 }
 
 // Eight programs race for the cap and half of them are killed, again and again.

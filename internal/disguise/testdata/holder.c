@@ -1,10 +1,11 @@
 /*
  * Does as it is told, line by line, and answers each line with one:
  * holder LIBRARY. "take MIB" and "bytes N" allocate, "free" frees the last,
+ * "free-async" in the order of a stream,
  * "info" tells MIB free and total, "fork" allocates 1 MiB in a child, "exec"
  * begins anew as another program of the same pid, "reset" resets the context,
  * "stray" frees where it cannot, "context MIB" allocates in one that it destroys,
- * "host MIB" makes physical memory of the host. "graph MIB" makes a graph that keeps
+ * "host MIB" makes physical memory of the host, and a pool of it. "graph MIB" makes a graph that keeps
  * its memory, "passing MIB" one that frees it again, "launch N" launches the Nth,
  * "trim" gives back what graphs do not use. "grow" tries all that makes a context
  * or loads code, and tells the answers.
@@ -66,6 +67,13 @@ static int on_host(size_t mib)
     enum { HOST = 2 };
     CUmemGenericAllocationHandle handle;
     CUmemAllocationProp p = {.type = 1, .location = {HOST, 0}};
+    CUmemPoolProps of_host = {.type = 1, .location = {HOST, 0}};
+    CUmemoryPool pool;
+    CUdeviceptr piece;
+    MUST(CU(cuMemPoolCreate)(&pool, &of_host));
+    MUST(CU(cuMemAllocFromPoolAsync)(&piece, mib * MIB, pool, NULL));
+    MUST(CU(cuMemFreeAsync)(piece, NULL));
+    MUST(CU(cuMemPoolDestroy)(pool));
     MUST(CU(cuMemCreate)(&handle, mib * MIB, &p, 0));
     return CU(cuMemRelease)(handle);
 }
@@ -146,6 +154,8 @@ static void obey(const char *line, char **arguments)
         printf("%d\n", CU(cuGraphLaunch)(made[number], NULL));
     else if (strcmp(line, "trim\n") == 0)
         printf("%d\n", CU(cuDeviceGraphMemTrim)(0));
+    else if (strcmp(line, "free-async\n") == 0)
+        printf("%d\n", CU(cuMemFreeAsync)(last, NULL));
     else if (strcmp(line, "grow\n") == 0)
         grow();
     else if (strcmp(line, "free\n") == 0)

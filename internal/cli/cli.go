@@ -76,7 +76,7 @@ func Main(args []string, streams Streams) int {
 	out := &output{Writer: streams.Out}
 	inv := &invocation{Streams: Streams{In: streams.In, Out: out, Err: streams.Err}, stdout: streams.Out}
 	root := inv.root()
-	root.SetArgs(args)
+	root.SetArgs(twoDashes(root, args))
 	root.SetIn(inv.In)
 	root.SetOut(inv.Out)
 	root.SetErr(inv.Err)
@@ -145,6 +145,7 @@ func (inv *invocation) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	group(root)
 	root.AddCommand(agentCommand())
 	for _, name := range laterCommands {
 		root.AddCommand(later(name))

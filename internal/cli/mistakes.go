@@ -43,7 +43,54 @@ func group(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// terraformCommands are those of Terraform's that go by another name, or that
+// nothing needs.
+var terraformCommands = map[string]string{
+	"get":       "there are no modules to get",
+	"login":     "there is nowhere to log in; cosplay ssh goes into a session",
+	"logout":    "there is nowhere to log in",
+	"modules":   "there are no modules",
+	"providers": "there are no providers",
+	"pull":      "cosplay show --json writes the state",
+	"push":      "the state is a file; cosplay state rebuild makes it anew where it is lost",
+	"refresh":   "every command looks at the machine anew; cosplay plan --refresh-only tells what has changed",
+	"taint":     "cosplay apply --replace SESSION makes a session anew",
+	"test":      "cosplay validate checks the configuration, cosplay verify the sessions",
+	"untaint":   "no session is ever marked; cosplay apply --replace SESSION makes one anew",
+	"workspace": "give each its own state with --state FILE, and what differs with --var-file FILE",
+}
+
+// twoDashes gives long flags that were typed as in Terraform, -out=FILE, their
+// second dash, up to the words of another program.
+func twoDashes(root *cobra.Command, args []string) []string {
+	known := map[string]bool{}
+	var gather func(*cobra.Command)
+	gather = func(cmd *cobra.Command) {
+		note := func(f *pflag.Flag) { known[f.Name] = true }
+		cmd.Flags().VisitAll(note)
+		cmd.PersistentFlags().VisitAll(note)
+		for _, sub := range cmd.Commands() {
+			gather(sub)
+		}
+	}
+	gather(root)
+	args = slices.Clone(args)
+	for i, typed := range args {
+		if typed == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(typed, "-"), "=")
+		if strings.HasPrefix(typed, "-") && len(name) > 1 && known[name] {
+			args[i] = "-" + typed
+		}
+	}
+	return args
+}
+
 func unknownCommand(cmd *cobra.Command, name string) error {
+	if instead, is := terraformCommands[name]; is {
+		return fmt.Errorf("%q is not a command of %s: %s", name, cmd.CommandPath(), instead)
+	}
 	hint := cmd.CommandPath() + " --help lists what there is"
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2

@@ -26,6 +26,10 @@ type Input struct {
 	Value *cty.Value // instead of Text
 
 	MayBeStray bool // a name that no block declares is nobody's mistake
+
+	// Unread is not read: where a variable lacks a value it is what may have been
+	// meant to give it one, and Text says what to do for that.
+	Unread bool
 }
 
 // given is one value that a variable is given.
@@ -44,6 +48,8 @@ func (g given) typed() bool { return g.expr == nil && g.set == nil }
 func (l *loader) takeInputs() {
 	for _, in := range l.Inputs {
 		switch {
+		case in.Unread:
+			l.unread = append(l.unread, in)
 		case in.Name == "" && in.File != nil:
 			l.takeFile(in)
 		case l.variables[in.Name] != nil:

@@ -158,6 +158,7 @@ type loader struct {
 	variables map[string]*variable
 	missed    []*variable // that have no value and may have none
 	strays    []string    // places of the environment that give values to nothing
+	unread    []Input
 	files     map[string]*hcl.File
 	hosts     []Host
 	sessions  []Session

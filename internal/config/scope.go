@@ -154,6 +154,9 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 			"Behind it goes a dot and %s.", belongs)
 	case name == "var" || name == "local":
 		l.undeclared(a, mention, full)
+	case len(mention) == 1 && sessionReferences[a.path] != nil:
+		l.complain(at, a.whole, fmt.Sprintf("%q does not name a session", a.path),
+			"A session is mentioned with the word session before its name. Write: session.%s", name)
 	case len(mention) == 1:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", name),
 			"A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".", or(l.namesInReach(r)), name)

@@ -126,9 +126,12 @@ func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
 // unexpected tells of an attribute or block that a schema has no room for.
 func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Range) {
 	inner := schema.block(name)
-	instead, terraforms := terraforms[name]
+	instead, other := terraforms[name]
+	if !other && kind == "attribute" && schema.Name == sessionSchema.Name {
+		instead, other = composes[name]
+	}
 	switch {
-	case terraforms:
+	case other:
 		l.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name), "%s", instead)
 	case kind == "attribute" && schema.homes(name) != nil:
 		l.complain(at, context, fmt.Sprintf("%q stands outside of any block", name),

@@ -24,6 +24,15 @@ var terraforms = map[string]string{
 	"create_before_destroy": "A session that is replaced gives its slice to the one that takes its place, so it goes first. Leave it out.",
 }
 
+// composes are the words of a Docker Compose file, likewise.
+var composes = map[string]string{
+	"container_name": "A container is called after its session, whose name is behind the word session. Leave it out.",
+	"entrypoint":     "The program of a session is its command. Write: command = [\"python\", \"train.py\"]",
+	"environment":    "The environment is in env. Write: env = { SEED = 11 }",
+	"ports":          "Ports are not published. Leave it out; ssh -L reaches those of a session, by the names of cosplay ssh-config.",
+	"volumes":        "Each volume is a block. Write: volume { source = \"./data\", target = \"/data\" }, each on a line of its own.",
+}
+
 // terraformValues are the same for names that expressions mention.
 var terraformValues = map[string]string{
 	"data":      terraforms["data"],

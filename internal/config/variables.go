@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 )
@@ -81,6 +82,10 @@ func rulesOf(said content, kind string) []rule {
 func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 	switch a.path {
 	case "type":
+		if quoted, diags := a.expr.Value(nil); !diags.HasErrors() && quoted.Type() == cty.String && native(a.expr) {
+			l.complain(a.expr.Range(), a.whole, "a type has no quotes", "Write: type = %s", quoted.AsString())
+			return false
+		}
 		constraint, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.expr)
 		for _, d := range diags {
 			d.Detail += " Write one of string, number, bool, list(...), set(...), map(...), object({ ... }), tuple([...]) and any."
@@ -102,6 +107,13 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 		return ok
 	}
 	return true
+}
+
+// native reports whether an expression is written in HCL's own syntax: in JSON all
+// are in quotes.
+func native(e hcl.Expression) bool {
+	_, is := e.(hclsyntax.Expression)
+	return is
 }
 
 // constant reads an attribute that cannot depend on anything.
@@ -254,14 +266,19 @@ func (l *loader) missing(v *variable) {
 	})
 }
 
-// strayMeant points at what the environment gives to a name close to a variable's.
+// strayMeant points at what the environment gives to a name close to a variable's,
+// or at what only Terraform reads.
 // It starts with a space.
 func (l *loader) strayMeant(name string) string {
-	stray := nearest(EnvPrefix+name, l.strays)
-	if stray == "" {
-		return ""
+	if stray := nearest(EnvPrefix+name, l.strays); stray != "" {
+		return fmt.Sprintf(" %s is in the environment, and nothing is called so. Rename it, if that is what it is for.", stray)
 	}
-	return fmt.Sprintf(" %s is in the environment, and nothing is called so. Rename it, if that is what it is for.", stray)
+	for _, in := range l.unread {
+		if in.Name == "" || in.Name == name {
+			return fmt.Sprintf(" %s is there and is not read. %s", in.From, in.Text)
+		}
+	}
+	return ""
 }
 
 // Missing is what a diagnostic is about that tells of a variable without a value:

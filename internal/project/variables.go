@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,7 +58,29 @@ func inputs(dir string, environ []string, o Options) ([]config.Input, error) {
 		all = append(all, config.Input{From: f.File, File: data})
 	}
 	saved, err := config.FromSaved(o.Saved)
-	return append(all, saved...), err
+	return slices.Concat(all, saved, terraforms(dir, environ)), err
+}
+
+// terraforms are what gives values to variables of Terraform alone.
+func terraforms(dir string, environ []string) []config.Input {
+	var all []config.Input
+	for _, one := range environ {
+		name, value, _ := strings.Cut(one, "=")
+		if short, is := strings.CutPrefix(name, "TF_VAR_"); is && value != "" {
+			all = append(all, config.Input{From: name, Name: short, Unread: true, Text: fmt.Sprintf("Name it %s%s.", config.EnvPrefix, short)})
+		}
+	}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if base, is := strings.CutSuffix(e.Name(), ".tfvars"); is {
+			name := cmp.Or(strings.TrimSuffix(base, ".auto"), "values") + autoSuffix
+			if base == "terraform" {
+				name = valuesFile
+			}
+			all = append(all, config.Input{From: e.Name(), Unread: true, Text: fmt.Sprintf("Name it %s, or give it with --var-file %s.", name, e.Name())})
+		}
+	}
+	return all
 }
 
 // fromEnvironment are the values of the environment. What no block declares is

@@ -39,7 +39,8 @@ type Flight struct {
 	Prior  resource.Prior
 	Live   resource.Live
 
-	diags hcl.Diagnostics
+	diags    hcl.Diagnostics
+	sessions map[resource.Address]*config.Session // the configuration's, once one is asked for
 }
 
 // Diagnostics are all that was found, each once.
@@ -95,14 +96,23 @@ func (f *Flight) Changes(host string) bool {
 
 // Session tells what is wrong with a session.
 func (f *Flight) Session(a resource.Address, problems ...Problem) {
-	i := slices.IndexFunc(f.Intent.Sessions, func(s config.Session) bool { return s.Address == a })
 	for _, p := range problems {
-		if i < 0 { // a saved plan knows sessions that the files do not
-			f.tell(p, nil)
-			continue
+		var at *hcl.Range // none: a saved plan knows sessions that the files do not
+		if s := f.session(a); s != nil {
+			at = rangeOf(s.Ranges, p.Attribute)
 		}
-		f.tell(p, rangeOf(f.Intent.Sessions[i].Ranges, p.Attribute))
+		f.tell(p, at)
 	}
+}
+
+func (f *Flight) session(a resource.Address) *config.Session {
+	if f.sessions == nil {
+		f.sessions = map[resource.Address]*config.Session{}
+		for i := range f.Intent.Sessions {
+			f.sessions[f.Intent.Sessions[i].Address] = &f.Intent.Sessions[i]
+		}
+	}
+	return f.sessions[a]
 }
 
 // Host tells what is wrong with a host.

@@ -9,9 +9,10 @@ import (
 // gpuChanges pairs the GPUs that sessions want with those in hand.
 func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) []GPUChange {
 	var all []GPUChange
+	whole := wantedWhole(desired)
 	for _, want := range desired.GPUs {
 		if g, ok := live.GPU(want.Host, want.UUID); ok {
-			all = append(all, setUp(want, desired, g, prior, live, o))
+			all = append(all, setUp(want, whole[[2]string{want.Host, want.UUID}], g, prior, live, o))
 		}
 	}
 	for _, held := range prior.GPUs {
@@ -25,7 +26,7 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 }
 
 // setUp brings a GPU to what its sessions need.
-func setUp(want resource.DesiredGPU, desired resource.Desired, g resource.GPU, prior resource.Prior, live resource.Live, o Options) GPUChange {
+func setUp(want resource.DesiredGPU, whole bool, g resource.GPU, prior resource.Prior, live resource.Live, o Options) GPUChange {
 	c := GPUChange{Host: want.Host, UUID: want.UUID, Action: NoOp}
 	held, ours := prior.GPU(want.Host, want.UUID)
 	book, inHand := live.Held(want.Host, want.UUID)
@@ -40,7 +41,7 @@ func setUp(want resource.DesiredGPU, desired resource.Desired, g resource.GPU, p
 		c.Baseline, c.LockBefore = Baseline(g, told)
 	}
 	us, known := book.Holder(prior.Lineage)
-	c.Others, c.Whole = book.Others(prior.Lineage), wantsWhole(want, desired)
+	c.Others, c.Whole = book.Others(prior.Lineage), whole
 	c.Take = (!known || book.Leaving != "" || us.Whole != c.Whole) && booked(live, want.Host)
 	c.LockLost = ours && lockLost(held, g, sameBoot(prior, live, want.Host))
 	c.setUpPersistence(want, g)
@@ -73,14 +74,15 @@ func booked(live resource.Live, host string) bool {
 	return !h.Unbooked
 }
 
-// wantsWhole reports whether a session wants the GPU without MIG.
-func wantsWhole(want resource.DesiredGPU, desired resource.Desired) bool {
-	for i := range desired.Sessions { // each is large: looked at, not copied
-		if at := &desired.Sessions[i].Slice; at.GPU == want.UUID && at.Host == want.Host && at.Whole() {
-			return true
+// wantedWhole are the GPUs, by host and UUID, that a session wants without MIG.
+func wantedWhole(desired resource.Desired) map[[2]string]bool {
+	whole := map[[2]string]bool{}
+	for i := range desired.Sessions {
+		if s := &desired.Sessions[i].Slice; s.Whole() {
+			whole[[2]string{s.Host, s.GPU}] = true
 		}
 	}
-	return false
+	return whole
 }
 
 func (c *GPUChange) setUpPersistence(want resource.DesiredGPU, g resource.GPU) {

@@ -25,7 +25,7 @@ func (r *resolver) gpus() {
 		}
 		for _, g := range shown.GPUs {
 			if (len(host.GPUs) == 0 || allowed[g.UUID]) && !r.takenWhole(g) {
-				r.cards = append(r.cards, r.card(host, g))
+				r.cards = append(r.cards, r.newCard(host, g))
 			}
 		}
 	}
@@ -47,9 +47,9 @@ func (r *resolver) warnOfLost() {
 	}
 }
 
-// card says what placement may do with a GPU: what the host's block leaves to
+// newCard says what placement may do with a GPU: what the host's block leaves to
 // us, and what neighbours forbid.
-func (r *resolver) card(host config.Host, g resource.GPU) place.GPU {
+func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	held, ours := r.prior.GPU(host.Name, g.UUID)
 	card := place.GPU{
 		GPU:              g,

@@ -118,7 +118,7 @@ func (r *resolver) there(s resource.Slice) bool {
 // stays reports whether a session can have the slice that it had: it is there,
 // or its place is free to make it anew.
 func (r *resolver) stays(was resource.PriorSession) bool {
-	card := r.cardOf(was.Slice)
+	card := r.card(was.Slice.Host, was.Slice.GPU)
 	if card == nil {
 		return false
 	}
@@ -132,10 +132,10 @@ func (r *resolver) stays(was resource.PriorSession) bool {
 	return offered && diff.Overlapping(card.GPU, was.Slice) == nil
 }
 
-// cardOf is the GPU of a slice; nil where placement may not use it.
-func (r *resolver) cardOf(s resource.Slice) *place.GPU {
+// card is a GPU that placement may use; nil for any other.
+func (r *resolver) card(host, uuid string) *place.GPU {
 	for i := range r.cards { // each is large: looked at, not copied
-		if c := &r.cards[i]; c.UUID == s.GPU && c.Host == s.Host {
+		if c := &r.cards[i]; c.UUID == uuid && c.Host == host {
 			return c
 		}
 	}
@@ -308,18 +308,17 @@ func freeID(a resource.Address, taken map[string]bool) string {
 
 // explained adds why a GPU's clock and power are left as they are.
 func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
-	for _, card := range r.cards {
-		if card.Host != d.Host || card.UUID != d.UUID {
-			continue
-		}
-		i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == d.Host })
-		if len(r.others(card.GPU)) > 0 {
-			const why = "another project holds the GPU too"
-			d.Why.Clock, d.Why.Power = why, why
-		} else if r.neighboursForbid(r.intent.Hosts[i], card) {
-			const why = "somebody else uses this GPU; slow_neighbours = true in the host block allows to change it"
-			d.Why.Clock, d.Why.Power = why, why
-		}
+	card := r.card(d.Host, d.UUID)
+	if card == nil {
+		return d
+	}
+	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == d.Host })
+	if len(r.others(card.GPU)) > 0 {
+		const why = "another project holds the GPU too"
+		d.Why.Clock, d.Why.Power = why, why
+	} else if r.neighboursForbid(r.intent.Hosts[i], *card) {
+		const why = "somebody else uses this GPU; slow_neighbours = true in the host block allows to change it"
+		d.Why.Clock, d.Why.Power = why, why
 	}
 	return d
 }

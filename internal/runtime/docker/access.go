@@ -162,8 +162,10 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 		g.cuda = true
 		libraries = append(libraries, cdi.Library{Path: path, Soname: driver.CUDA})
 	}
-	for i, l := range libraries {
-		if libraries[i].Path, err = filepath.EvalSymlinks(l.Path); err != nil {
+	// By the names under which they are found: after an update of the driver these
+	// lead to other files, which the container gets when it starts again.
+	for _, l := range libraries {
+		if _, err := os.Stat(l.Path); err != nil {
 			return g, fmt.Errorf("the host's %s: %w", l.Soname, err)
 		}
 	}

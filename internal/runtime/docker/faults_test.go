@@ -127,7 +127,7 @@ func TestFaults(t *testing.T) {
 		{"command that ends, with ssh", func(s *resource.Session, _ *Runtime) { s.Command = []string{"sh", "-c", "sleep 1; false"} }, "it ended at once, with code 1"},
 		{"too many processors", func(s *resource.Session, _ *Runtime) { s.Box.Limits.CPUs = 1e4 }, "cannot keep the limits"},
 		{"a bad name", func(s *resource.Session, _ *Runtime) { s.ID = "a b" }, "cosplay-a b cannot be the name of a container"},
-		{"library gone", func(_ *resource.Session, r *Runtime) { r.Library = "/nowhere/libnvidia-ml.so.1" }, "the host's libnvidia-ml.so.1: lstat /nowhere"},
+		{"library gone", func(_ *resource.Session, r *Runtime) { r.Library = "/nowhere/libnvidia-ml.so.1" }, "the host's libnvidia-ml.so.1: stat /nowhere/libnvidia-ml.so.1"},
 		{"state gone", func(_ *resource.Session, r *Runtime) { r.SimDir = "/nowhere" }, "there is no /nowhere to mount"},
 		{"workspace is a file", func(s *resource.Session, r *Runtime) { s.Workspace = r.Library }, "making the workspace"},
 	} {

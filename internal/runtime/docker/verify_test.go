@@ -10,7 +10,9 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/google/go-cmp/cmp"
 
+	"cosplay/driver"
 	"cosplay/internal/disguise"
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/resource"
@@ -56,6 +58,64 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("the CUDA facade is damaged still, %v", err)
 		}
 	}
+}
+
+// TestUpdatedDriver: a container keeps the driver that it was started with, also
+// when it is woken; once it was stopped, it has the one of now.
+func TestUpdatedDriver(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	folder := t.TempDir()
+	install := func(version, end string) {
+		t.Helper()
+		for _, soname := range []string{driver.NVML, driver.CUDA} {
+			library, err := os.ReadFile(filepath.Join(w.SimDir, soname))
+			check(t, err)
+			file := strings.TrimSuffix(soname, "1") + version
+			check(t, os.WriteFile(filepath.Join(folder, file), append(library, end...), 0o755))
+			check(t, os.RemoveAll(filepath.Join(folder, soname)))
+			check(t, os.Symlink(file, filepath.Join(folder, soname)))
+		}
+	}
+	has := func(end string) {
+		t.Helper()
+		for _, soname := range []string{driver.NVML, driver.CUDA} {
+			if out, failed, _ := w.exec(t, nil, "sh", "-c", "tail -c 4 /run/cosplay/driver/"+soname); out != end {
+				t.Errorf("%s ends with %q, want %q; %s", soname, out, end, failed)
+			}
+		}
+	}
+	outdated := func(want ...resource.Outdated) {
+		t.Helper()
+		if all := w.list(t); len(all) != 1 || all[0].Damaged != "" || !cmp.Equal(all[0].Outdated, want) {
+			t.Errorf("it lists %+v, want %+v", all, want)
+		}
+	}
+	install("550.1", "then")
+	w.Library = filepath.Join(folder, driver.NVML)
+	made := w.prepare(t)
+	has("then")
+	outdated()
+
+	install("560.2", " now")
+	for _, file := range []string{"libcuda.so.550.1", "libnvidia-ml.so.550.1"} {
+		check(t, os.Remove(filepath.Join(folder, file)))
+	}
+	updated := resource.Outdated{Part: resource.Driver, From: "550.1", To: "560.2"}
+	outdated(updated)
+	check(t, w.Engine.client.ContainerPause(ctx, made.ID))
+	if again := w.prepare(t); again.ID != made.ID {
+		t.Errorf("woken it is another container: %+v, was %+v", again, made)
+	}
+	has("then")
+	outdated(updated)
+
+	check(t, w.Engine.client.ContainerStop(ctx, made.ID, container.StopOptions{}))
+	if again := w.prepare(t); again.ID != made.ID {
+		t.Errorf("started again it is another container: %+v, was %+v", again, made)
+	}
+	has(" now")
+	outdated()
 }
 
 func TestMisplaced(t *testing.T) {

@@ -22,7 +22,9 @@ func SessionID(a Address) string {
 
 // Hash tells one content of a session's container from another: everything
 // that goes inside, and nothing that may change while it runs. It may lie open:
-// without the key nobody can try out what the content is.
+// without the key nobody can try out what the content is. With another cosplay it
+// has to stay what it is, or each container would be made anew: a field that is
+// new here has to be left out where it is empty.
 func (s Session) Hash(key string) string {
 	var box *Box
 	if s.Box != nil {
@@ -30,6 +32,8 @@ func (s Session) Hash(key string) string {
 		inside.Pull, inside.SSH.Kept = "", 0 // how an image is had; what is chosen, not asked for
 		box = &inside
 	}
+	target := s.Target
+	target.Aliases, target.Source, target.Year = nil, "", 0 // of the catalog, for people
 	content, err := json.Marshal(struct {
 		Target    Target
 		Slice     Slice
@@ -40,7 +44,7 @@ func (s Session) Hash(key string) string {
 		Strict    bool `json:",omitempty"` // what is not strict hashes as it did before there was the word
 		Box       *Box
 		Sealed    map[string]string `json:",omitempty"`
-	}{s.Target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, box, s.Sealed})
+	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, box, s.Sealed})
 	if err != nil {
 		panic(err) // strings and numbers only: it cannot fail
 	}

@@ -70,6 +70,25 @@ func TestSessionID(t *testing.T) {
 	}
 }
 
+// TestHashStays: another hash of the same session would have every container made
+// anew after an update of cosplay.
+func TestHashStays(t *testing.T) {
+	whole := Session{
+		Target: Target{Key: "rtx-2060", Name: "NVIDIA GeForce RTX 2060", Architecture: "turing", ComputeCapability: "7.5", SMs: 30, BoostMHz: 1680,
+			MemoryMiB: 6144, BusBits: 192, BandwidthGBs: 336, L2MiB: 3, PowerW: 160, PCIeGeneration: 3, FP32TFLOPS: 6.5, TensorFP16TFLOPS: 51.6, TensorTypes: []string{"fp16"}},
+		Slice:   Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 4, Size: 1},
+		Runtime: RuntimeDocker, Command: []string{"true"}, Workspace: "/work", Env: map[string]string{"A": "1"},
+		Box: &Box{Image: "debian:12", Volumes: []Volume{{Source: "data", Target: "/data"}}, Restart: "unless-stopped", User: User{Name: "jane", UID: 1234, GID: 1235, Group: "people"},
+			SSH: SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: []string{"ssh-ed25519 AAAA"}}, Limits: Limits{CPUs: 4, MemoryMiB: 1024}},
+		Sealed: map[string]string{"TOKEN": "x"},
+	}
+	for hash, s := range map[string]Session{"3e212f341ddd74f095540ddeee61cd5d": whole, "38c76b05eee53213a84bc9174fc3ff5c": {Runtime: RuntimeProcess}} {
+		if got := s.Hash("key"); got != hash {
+			t.Errorf("a %s session hashes as %s, not as ever: %s", s.Runtime, got, hash)
+		}
+	}
+}
+
 // TestHash: what goes inside a session counts, what may change while it runs
 // does not.
 func TestHash(t *testing.T) {
@@ -77,10 +96,11 @@ func TestHash(t *testing.T) {
 		Box: &Box{Image: "debian:12", SSH: SSH{Enabled: true}}}
 	same := s
 	same.Fit.ClockMHz, same.Request.Fit.Tolerance = 900, 0.3
+	same.Target.Aliases, same.Target.Source, same.Target.Year = []string{"2060-6gb"}, "https://example.org/2060", 2019
 	same.Box = &Box{Image: "debian:12", Pull: PullAlways, SSH: SSH{Enabled: true, Kept: 32801}}
 	same.Env = map[string]string{"B": "2", "A": "1"}
 	if s.Hash("key") != same.Hash("key") {
-		t.Error("a fit, how an image is had, or the port that was taken changes the hash")
+		t.Error("a fit, where figures are from, how an image is had, or the port that was taken changes the hash")
 	}
 	for name, change := range map[string]func(*Session){
 		"target":    func(s *Session) { s.Target.MemoryMiB = 12288 },

@@ -60,7 +60,10 @@ func (l *loader) report(d *hcl.Diagnostic) {
 	d = l.inOurWords(d)
 	d.Subject, d.Context = inOrder(d.Subject), inOrder(d.Context)
 	told := l.told[*d.Subject]
-	same := func(other *hcl.Diagnostic) bool { return other.Summary == d.Summary && other.Detail == d.Detail }
+	same := func(other *hcl.Diagnostic) bool {
+		// An index is wrong for each instance in other words.
+		return other.Summary == d.Summary && (other.Detail == d.Detail || d.Summary == "invalid index")
+	}
 	if len(told) == maxAtOnePlace || slices.ContainsFunc(told, same) {
 		return
 	}
@@ -167,17 +170,31 @@ func withLive(d *hcl.Diagnostic, a attribute) *hcl.Diagnostic {
 	if d.Summary != unsupportedAttribute || !relative || len(of.Traversal) == 0 {
 		return d
 	}
-	_, splat := of.Source.(*hclsyntax.AnonSymbolExpr)
-	wanted, named := of.Traversal[0].(hcl.TraverseAttr)
-	if !splat || !named || !slices.ContainsFunc(a.mentions, func(m hcl.Traversal) bool { return m.RootName() == "session" }) {
+	if _, splat := of.Source.(*hclsyntax.AnonSymbolExpr); !splat || !slices.ContainsFunc(a.mentions, func(m hcl.Traversal) bool { return m.RootName() == "session" }) {
 		return d
+	}
+	before := ""
+	var wanted hcl.TraverseAttr
+	for _, step := range of.Traversal {
+		attr, named := step.(hcl.TraverseAttr)
+		if !named {
+			return d
+		}
+		if wanted = attr; attr.SrcRange == *d.Subject {
+			break
+		}
+		before += attr.Name + "."
 	}
 	var names []string
 	for _, one := range liveAttributes {
-		name, _, _ := strings.Cut(one.Name, ".")
-		if !slices.Contains(names, name) {
+		name, inside := strings.CutPrefix(one.Name, before)
+		name, _, _ = strings.Cut(name, ".")
+		if inside && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
+	}
+	if len(names) == 0 {
+		return d
 	}
 	told := *d
 	told.Detail += fmt.Sprintf(" Write one of %s, which a session has.%s", and(names), didYouMean(wanted.Name, names))

@@ -219,11 +219,31 @@ func (l *loader) liveScope(live map[resource.Address]LiveSession) cty.Value {
 func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
 	full := variableName(mention)
 	name := strings.TrimPrefix(full, "session.")
-	switch _, declared := l.reaches[name]; {
+	block, declared := l.reaches[name]
+	switch {
 	case full == "session":
 		l.complain(mention.SourceRange(), a.whole, `"session" is not a value by itself`, "Behind it goes a dot and the name of a session block, like session.worker.")
 	case !declared:
 		l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown session %q", name), "No block declares it. Name one that is there, or add: session %q { ... }%s", name, didYouMean(name, sortedKeys(l.reaches)))
+	case len(mention) > 2:
+		return l.checkInstance(a, mention, full, block)
+	default:
+		return true
+	}
+	return false
+}
+
+// checkInstance makes sure that a mention names an instance where a block has
+// several, and none where it has one.
+func (l *loader) checkInstance(a attribute, mention hcl.Traversal, full string, block reach) bool {
+	attr, named := mention[2].(hcl.TraverseAttr)
+	_, indexed := mention[2].(hcl.TraverseIndex)
+	at := mention[2].SourceRange()
+	switch {
+	case named && block.count:
+		l.complain(at, a.whole, fmt.Sprintf("%s has count, so it is a list", full), "Write %s[0].%s for the first of its sessions, or %s[*].%s for all.", full, attr.Name, full, attr.Name)
+	case indexed && !block.count && !block.each:
+		l.complain(at, a.whole, fmt.Sprintf("%s is one session", full), "It has neither count nor for_each, so there is no index to it. Leave the brackets out.")
 	default:
 		return true
 	}

@@ -167,6 +167,7 @@ type loader struct {
 	state     string // what the cosplay block says
 	depends   []dependence
 	reaches   map[string]reach // of the expressions in each session block
+	named     []string         // names of session blocks
 	guessed   map[string]bool  // session blocks whose instances are not known, for a mistake that was told
 	moves     []Move
 	removals  []Removal
@@ -209,6 +210,9 @@ func (l *loader) prepare(files map[string][]byte) map[string][]block {
 		}
 	}
 	l.readSettings(blocks["cosplay"])
+	for _, b := range blocks["session"] {
+		l.named = append(l.named, b.labels...)
+	}
 	for _, b := range blocks["variable"] {
 		l.readVariable(b)
 	}

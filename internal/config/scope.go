@@ -154,6 +154,9 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 			"Behind it goes a dot and %s.", belongs)
 	case name == "var" || name == "local":
 		l.undeclared(a, mention, full)
+	case slices.Contains(l.named, name) && r.live:
+		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full),
+			"A session is mentioned with the word session before its name. Write: session.%s", name)
 	case len(mention) == 1 && sessionReferences[a.path] != nil:
 		l.complain(at, a.whole, fmt.Sprintf("%q does not name a session", a.path),
 			"A session is mentioned with the word session before its name. Write: session.%s", name)

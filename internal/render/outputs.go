@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
@@ -53,8 +54,30 @@ func OutputText(o config.Output) string {
 		return hidden
 	case !o.Value.IsWhollyKnown():
 		return "(known after apply)"
+	case isLines(o.Value):
+		return heredoc(o.Value.AsString())
 	}
 	return string(hclwrite.TokensForValue(o.Value).Bytes())
+}
+
+// isLines reports whether a value is a text of several lines, which can be shown
+// as they are.
+func isLines(v cty.Value) bool {
+	if v.Type() != cty.String || v.IsNull() {
+		return false
+	}
+	odd := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+	return strings.Contains(strings.TrimRight(v.AsString(), "\n"), "\n") && !strings.ContainsFunc(v.AsString(), odd)
+}
+
+// heredoc is a text of several lines as Terraform shows it.
+func heredoc(s string) string {
+	end := "EOT"
+	for strings.Contains(s, end) {
+		end += "_"
+	}
+	s = strings.NewReplacer("${", "$${", "%{", "%%{").Replace(strings.TrimSuffix(s, "\n"))
+	return "<<" + end + "\n" + s + "\n" + end
 }
 
 // outputJSON is an output as data; one that is sensitive or not known has no

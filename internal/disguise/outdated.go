@@ -126,6 +126,8 @@ func (i *Inspector) Glance(dir string) (Sight, error) {
 			if how := i.behind(m); how == isGone || how == wasChanged {
 				library = cmp.Or(library, m.file)
 			}
+		} else if m.looksAsSealed(dir) {
+			continue
 		} else if how := m.compare(within(dir, m.file), false); how != "" {
 			damages = append(damages, Damage{m.file, how}.String())
 		}

@@ -103,3 +103,73 @@ func allWords(diags hcl.Diagnostics) []string {
 	}
 	return all
 }
+
+// What could be right with some value is not told as wrong.
+func TestWhatMayBeRightIsNotTold(t *testing.T) {
+	src := `
+variable "n" {
+  type = number
+  validation {
+    condition     = var.n > 3
+    error_message = "too few"
+  }
+}
+variable "a" { type = string }
+variable "b" { type = string }
+host "four" {}
+host "one" { nvml = var.a }
+host "two" { nvml = var.b }
+host "three" { nvml = "/opt/libnvidia-ml.so.1" }
+session "many" {
+  count  = var.n
+  host   = "one"
+  target = "2060"
+}
+session "other" {
+  count  = var.n
+  host   = var.n > 4 ? "two" : null
+  target = try(var.a, var.b)
+  gpu    = var.n
+  image  = var.a
+  sudo   = true
+  ssh {
+    enabled = var.n > 3
+    bind    = "0.0.0.0"
+  }
+  limits {
+    memory = var.b
+    cpus   = var.n
+  }
+  fit { tolerance = "${var.n}%" }
+  lifecycle { replace_triggered_by = [session.many[7], var.b] }
+}
+moved {
+  from = session.many[0]
+  to   = session.one
+}
+session "one" {
+  host   = "three"
+  target = "2060"
+}
+import {
+  to = session.many[5]
+  id = var.a
+}
+import {
+  to = session.many[6]
+  id = var.b
+}
+output "names" { value = [for s in session.many : s.name if s.fit.fp32_error < var.n] }
+check "c" {
+  condition     = length(session.many) > var.n
+  error_message = "it is ${var.n}"
+}
+`
+	intent, diags := config.Load(map[string][]byte{"a.hcl": []byte(src)}, open())
+	if len(diags) > 0 {
+		t.Errorf("%s", describe(t, intent.Files, diags))
+	}
+	if len(intent.Imports) > 0 {
+		t.Errorf("an import of what is not known: %v", intent.Imports)
+	}
+}

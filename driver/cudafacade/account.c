@@ -90,7 +90,17 @@ uint64_t take_what_fits(const struct figures *target, uint64_t bytes)
     return bytes;
 }
 
-/* Never below zero, and never more than the slot has: a count that is in doubt is had again from the slots. */
+/* Never below zero: a count that is in doubt is had again from the slots. The lock is held. */
+static void uncount(struct process *me, uint64_t bytes)
+{
+    me->slot->bytes -= bytes;
+    if (bytes <= me->usage->total)
+        me->usage->total -= bytes;
+    else
+        sweep(me);
+}
+
+/* Never more than the slot has. */
 void give(uint64_t bytes)
 {
     struct process *me = bytes ? attached() : NULL;
@@ -99,11 +109,7 @@ void give(uint64_t bytes)
     uint64_t held = lock_usage(me);
     if (bytes > me->slot->bytes)
         bytes = me->slot->bytes;
-    me->slot->bytes -= bytes;
-    if (bytes <= me->usage->total)
-        me->usage->total -= bytes;
-    else
-        sweep(me);
+    uncount(me, bytes);
     unlock_usage(me, held);
 }
 
@@ -121,11 +127,7 @@ void give_to_holders(const struct figures *target, uint64_t bytes)
     if (bytes > me->slot->bytes)
         bytes = me->slot->bytes;
     *overhead_of(me) += bytes; /* first: should we die here, too much is counted until somebody looks */
-    me->slot->bytes -= bytes;
-    if (bytes <= me->usage->total)
-        me->usage->total -= bytes;
-    else
-        sweep(me);
+    uncount(me, bytes);
     unlock_usage(me, held);
     look_at_overhead(target);
 }

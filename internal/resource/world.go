@@ -1,0 +1,198 @@
+package resource
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+)
+
+// Desired is what the configuration asks for, all choices made.
+type Desired struct {
+	GPUs     []DesiredGPU `json:"gpus"`
+	Sessions []Session    `json:"sessions"`
+}
+
+// DesiredGPU is how a GPU that sessions sit on has to be set.
+type DesiredGPU struct {
+	Host     string   `json:"host"`
+	UUID     string   `json:"uuid"`
+	Settings Settings `json:"settings"`
+	Why      Why      `json:"why"`
+}
+
+// Why gives the reasons behind a GPU's settings, for people only.
+type Why struct {
+	Clock string `json:"clock,omitempty"`
+	Power string `json:"power,omitempty"`
+	MIG   string `json:"mig,omitempty"`
+}
+
+// Prior is what the state file remembers.
+type Prior struct {
+	Lineage  string            `json:"lineage"`
+	Key      string            `json:"key,omitempty"` // secret; hashes that others can read are made with it
+	Serial   int               `json:"serial"`
+	BootIDs  map[string]string `json:"boot_ids,omitempty"` // by host: the boot in which the state was last true
+	GPUs     []PriorGPU        `json:"gpus,omitempty"`
+	Sessions []PriorSession    `json:"sessions,omitempty"` // by address
+	Outputs  []Output          `json:"outputs,omitempty"`  // by name
+}
+
+// Output is the value of an output block as the last apply left it.
+type Output struct {
+	Name      string          `json:"name"`
+	Sensitive bool            `json:"sensitive,omitempty"`
+	Value     json.RawMessage `json:"value,omitempty"`  // with its type; nothing of a sensitive one
+	Sealed    string          `json:"sealed,omitempty"` // of a sensitive one: a hash that only the state's key can make
+}
+
+// PriorGPU is a GPU that cosplay has in hand.
+type PriorGPU struct {
+	Host     string   `json:"host"`
+	UUID     string   `json:"uuid"`
+	Baseline Settings `json:"baseline"` // before cosplay first touched it; what destroy restores
+	Applied  Settings `json:"applied"`  // what cosplay set and still answers for
+
+	// LockBefore says that there seems to have been a clock lock before cosplay,
+	// which nobody told: it cannot be read, and so not be brought back.
+	LockBefore bool `json:"lock_before,omitempty"`
+
+	// ClockUnsure says that a run was cut off while it set or lifted the clock
+	// lock. NVML cannot tell which it was, so the next apply does it again.
+	ClockUnsure bool `json:"clock_unsure,omitempty"`
+}
+
+// PriorSession is a session that cosplay has made, wholly or in part.
+type PriorSession struct {
+	Session
+	Handle    *Handle    `json:"handle,omitempty"`    // of its MIG slice; nil while there is none, or on a whole GPU
+	Container *Container `json:"container,omitempty"` // nil while there is none
+}
+
+// Live is what the hosts show.
+type Live struct {
+	Hosts []Host `json:"hosts"`
+}
+
+// Host is a machine with GPUs, as read.
+type Host struct {
+	Name       string      `json:"name"`
+	Simulated  string      `json:"simulated,omitempty"` // what is simulated: "8 x h200"
+	Library    string      `json:"library"`             // the NVML library that was asked
+	Driver     string      `json:"driver"`              // driver version
+	BootID     string      `json:"boot_id"`
+	Runtime    string      `json:"runtime"`          // where new sessions run: "process", "docker"
+	Engine     *Engine     `json:"engine,omitempty"` // nil where no session needs one
+	GPUs       []GPU       `json:"gpus"`
+	Lost       []int       `json:"lost,omitempty"`       // indexes of GPUs that do not answer any more
+	Ledger     []Held      `json:"ledger,omitempty"`     // GPUs that projects hold
+	Unbooked   bool        `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
+	Containers []Container `json:"containers,omitempty"` // by session
+	Strays     []Container `json:"strays,omitempty"`     // that runs which were cut off have left: containers that never ran, or without an ID their folders
+}
+
+// Engine is a container engine.
+type Engine struct {
+	Name   string            `json:"name"`             // "Docker 20.10.24"
+	Access string            `json:"access"`           // how a slice comes into a container, in words: "CDI by NVIDIA's runtime"
+	Images map[string]string `json:"images,omitempty"` // by name with tag: their IDs
+}
+
+// Host finds a host by name.
+func (l Live) Host(name string) (Host, bool) {
+	if h := l.host(name); h != nil {
+		return *h, true
+	}
+	return Host{}, false
+}
+
+func (l Live) host(name string) *Host {
+	for i := range l.Hosts {
+		if l.Hosts[i].Name == name {
+			return &l.Hosts[i]
+		}
+	}
+	return nil
+}
+
+// GPU finds a GPU by its host's name and its UUID.
+func (l Live) GPU(host, uuid string) (GPU, bool) {
+	if h := l.host(host); h != nil {
+		for i := range h.GPUs {
+			if h.GPUs[i].UUID == uuid {
+				return h.GPUs[i], true
+			}
+		}
+	}
+	return GPU{}, false
+}
+
+// Container finds the container of a session by runtime and the session's ID.
+func (l Live) Container(host, runtime, session string) (Container, bool) {
+	if h := l.host(host); h != nil {
+		i, found := slices.BinarySearchFunc(h.Containers, Container{Runtime: runtime, Session: session}, Container.Compare)
+		if found {
+			return h.Containers[i], true
+		}
+	}
+	return Container{}, false
+}
+
+// Compare orders the containers of a host by session, then by runtime.
+func (c Container) Compare(o Container) int {
+	return cmp.Or(cmp.Compare(c.Session, o.Session), cmp.Compare(c.Runtime, o.Runtime))
+}
+
+// Owner is whose things are looked for: what a state has made carries its
+// lineage, and hashes that only its key can make; or the state has its ID.
+type Owner struct {
+	Lineage    string
+	Key        string
+	Containers []string    // IDs of containers that the state has
+	Imported   []Container // that cosplay did not make, and that the state has all the same
+}
+
+// Owner is the state's own.
+func (p Prior) Owner() Owner {
+	o := Owner{Lineage: p.Lineage, Key: p.Key}
+	for _, s := range p.Sessions {
+		if s.Container == nil {
+			continue
+		}
+		o.Containers = append(o.Containers, s.Container.ID)
+		if s.Container.Foreign {
+			o.Imported = append(o.Imported, *s.Container)
+		}
+	}
+	return o
+}
+
+// GPU finds a GPU in hand.
+func (p Prior) GPU(host, uuid string) (PriorGPU, bool) {
+	for _, g := range p.GPUs {
+		if g.Host == host && g.UUID == uuid {
+			return g, true
+		}
+	}
+	return PriorGPU{}, false
+}
+
+// Holds reports whether there is anything of ours on a host.
+func (p Prior) Holds(host string) bool {
+	return slices.ContainsFunc(p.GPUs, func(g PriorGPU) bool { return g.Host == host }) ||
+		slices.ContainsFunc(p.Sessions, func(s PriorSession) bool { return s.Slice.Host == host })
+}
+
+// Session finds a session by address.
+func (p Prior) Session(a Address) (PriorSession, bool) {
+	i, found := slices.BinarySearchFunc(p.Sessions, a, func(s PriorSession, a Address) int { return s.Address.Compare(a) })
+	if !found {
+		return PriorSession{}, false
+	}
+	return p.Sessions[i], true
+}
+
+// CompareGPU orders GPUs by host and UUID.
+func CompareGPU(hostA, uuidA, hostB, uuidB string) int {
+	return cmp.Or(cmp.Compare(hostA, hostB), cmp.Compare(uuidA, uuidB))
+}

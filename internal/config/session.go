@@ -131,7 +131,7 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 			return
 		}
 		sessionAttributes[a.path](l, s, v)
-		if !v.IsWhollyKnown() {
+		if l.MayMiss && !v.IsWhollyKnown() {
 			s.Open = append(slices.Clip(s.Open), a.path)
 		}
 	}

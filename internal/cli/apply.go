@@ -85,6 +85,7 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runApply(cmd.Context(), o) },
 	}
 	o.flags(cmd.Flags())
+	_ = cmd.Flags().MarkHidden("replace") // known, so that it is refused with its reason
 	return cmd
 }
 

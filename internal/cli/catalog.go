@@ -109,7 +109,7 @@ func (inv *invocation) fit() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "fit GPU",
-		Short: "Show how close a host's slices come to a GPU, without touching anything",
+		Short: "Show how close a host's slices come to a GPU",
 		Long: `Show every slice that could hold the target, with the best clock for it and the error that remains.
 
 The host is the project's (or this machine); with --on it is one of the catalog.`,

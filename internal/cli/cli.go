@@ -150,6 +150,7 @@ func (inv *invocation) root() *cobra.Command {
 	for _, name := range laterCommands {
 		root.AddCommand(later(name))
 	}
+	inv.helpful(root)
 	root.SetHelpCommandGroupID("The rest:")
 	root.SetCompletionCommandGroupID("The rest:")
 	root.InitDefaultHelpCmd()
@@ -159,7 +160,7 @@ func (inv *invocation) root() *cobra.Command {
 		case "help":
 			c.Run, c.RunE = nil, helpOn
 		case "completion":
-			group(c)
+			group(c).Short = "Write the completion for bash, zsh, fish or powershell"
 		}
 	}
 	return root

@@ -21,7 +21,7 @@ import (
 func (inv *invocation) console() *cobra.Command {
 	return &cobra.Command{
 		Use:   "console",
-		Short: "Work out expressions: variables, locals, functions, the catalog, live sessions",
+		Short: "Work out expressions, with what the project knows",
 		Long: `Read expressions, one a line, and show what they come to: with the project's variables and locals, all functions, cosplay.catalog, and session.NAME as output blocks see it. On a terminal it asks; exit or Ctrl-D ends it. From a pipe it stops at the first mistake.
 
   echo 'cosplay.catalog["3090"].vram_mib' | cosplay console

@@ -14,10 +14,12 @@ import (
 func (inv *invocation) exec() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exec [SESSION] [-- COMMAND...]",
-		Short: "Run a command in a session; without one, the session's own, or a shell in a container",
-		Long: `Run a command in a session: its GPU, its environment, its workspace, and in a container its user. On a terminal the command has one too. The exit code is the command's; 127 where there is no such command, 126 where it cannot be run.
+		Short: "Run a command in a session; without one, its own or a shell",
+		Long: `Run a command in a session: its GPU, its environment, its workspace, and in a container its user. On a terminal the command has one too.
 
-worker-3, worker[3] and session.worker[3] name the same session; with a single session the name may be left out.`,
+worker-3, worker[3] and session.worker[3] name the same session; with a single session the name may be left out.
+
+Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 where there is no such session.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, argv, err := splitCommand("exec", args, cmd.ArgsLenAtDash())
 			if err != nil {

@@ -15,7 +15,7 @@ func (inv *invocation) plan() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use:   "plan",
-		Short: "Show what apply would change, and what was changed behind its back",
+		Short: "Show what apply would change, and what has drifted",
 		Long: `Compare the configuration with the state and with what the hosts show.
 
 Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a change.`,

@@ -32,7 +32,7 @@ func (inv *invocation) run() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "run GPU [-- COMMAND...]",
-		Short: "Run one command on a GPU that passes for another, and take all down again",
+		Short: "Run one command in a session that is taken down again",
 		Long: `Make one session, run a command in it, and take the session down again, whatever happens: the GPU is left as it was found. Without a command it is a shell. Nothing is asked, and the project's own sessions are not touched; its hosts and targets are known, and without a configuration it is this machine.
 
   cosplay run 2060 -- python train.py
@@ -63,7 +63,7 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 	f.StringArrayVar(&volumes, "volume", nil, "`SOURCE:TARGET[:ro]`, a folder or a named volume in the container; any number of times")
 	f.StringArrayVarP(&env, "env", "e", nil, "`NAME=VALUE`, or NAME for the value that it has here; any number of times")
 	f.StringVar(&once.Workspace, "workspace", "", "`folder` in which the command starts (default this one)")
-	f.StringVar(&once.Runtime, "runtime", "", "docker, process or auto, where no configuration says it")
+	f.StringVar(&once.Runtime, "runtime", "", "`kind` of session where no configuration says it: docker, process or auto")
 	f.StringVar(&once.Simulate, "simulate", "", "simulate this host: \"1 x h200\", ...; where no configuration names one")
 	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
 	_ = f.MarkHidden("lock-timeout") // the state is its own

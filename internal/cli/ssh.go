@@ -27,7 +27,9 @@ func (inv *invocation) ssh() *cobra.Command {
 		Short: "Log into a session's container",
 		Long: `Log into a session's container as its user, with your own key. The session's host key is known beforehand, so nothing is asked and nobody can stand in between.
 
-A command after -- is given to the user's shell there, as ssh does. For editors, scp and sftp: cosplay ssh-config.`,
+A command after -- is given to the user's shell there, as ssh does. For editors, scp and sftp: cosplay ssh-config.
+
+Exit codes: the command's; 255 where ssh failed; 1 where there is no such session.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, argv, err := splitCommand("ssh", args, cmd.ArgsLenAtDash())
 			if err != nil {

@@ -17,7 +17,7 @@ func (inv *invocation) forceUnlock() *cobra.Command {
 	var autoApprove bool
 	cmd := &cobra.Command{
 		Use:   "force-unlock",
-		Short: "Clear what a dead process left of the state's lock; refused while one lives",
+		Short: "Clear what a dead process left of the state's lock",
 		Long: `Clear what a dead process left of the state's lock.
 
 The lock belongs to a live process and goes with it, so there is hardly ever something to unlock: while its holder lives this is refused, with who it is and what he does; where nobody holds it, a note that a dead holder left is removed.

@@ -15,7 +15,7 @@ func (inv *invocation) verify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "verify [SESSION...]",
 		SuggestFor: []string{"test", "check", "selftest"},
-		Short:      "Test the disguise from inside the sessions: what programs see there, and whether the cap holds",
+		Short:      "Test the disguise from inside the sessions, and the cap",
 		Long: `Test the disguise in sessions, in all of them or in those that are named: programs are run in each, by exec and by ssh, that look at the environment, nvidia-smi, NVML, CUDA and Python, and allocate memory up to the cap and past it, alone and two at once; from outside the slice, the settings of the GPU and the files are looked at. Where a session's own programs use the GPU, only a little memory is taken, and only for a moment.
 
   cosplay verify                  all sessions, a line for each

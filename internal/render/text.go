@@ -191,3 +191,17 @@ func words(l line) []line {
 	end()
 	return all
 }
+
+// Prose shows paragraphs, broken at blanks. Lines that stand in are there to be
+// copied, and stay as they are.
+func Prose(w io.Writer, s Style, prose string) {
+	p := newPage(s)
+	for _, l := range strings.Split(strings.TrimRight(prose, "\n "), "\n") {
+		if body := strings.TrimLeft(l, " "); body != l {
+			p.print(len(l)-len(body), text(body))
+		} else {
+			p.flow(0, 0, text(l))
+		}
+	}
+	p.flush(w)
+}

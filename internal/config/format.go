@@ -25,6 +25,10 @@ func Format(name string, src []byte) ([]byte, *hcl.File, hcl.Diagnostics) {
 	for range settles {
 		next := hclwrite.Format(laid)
 		if bytes.Equal(next, laid) {
+			if at, changed := otherWord(name, src, laid); changed {
+				l.complain(at, at, fmt.Sprintf("%s cannot be laid out", name), "Without the blanks here it would mean something else, so it is left as it is. Write it in another way, with brackets for instance.")
+				return src, file, l.diags
+			}
 			return laid, file, nil
 		}
 		laid = next
@@ -32,4 +36,18 @@ func Format(name string, src []byte) ([]byte, *hcl.File, hcl.Diagnostics) {
 	all := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.InitialPos}
 	l.complain(all, all, fmt.Sprintf("%s cannot be laid out", name), "Each pass over it gives another layout, so it is left as it is. Simplify how its comments and line breaks stand.")
 	return src, file, l.diags
+}
+
+// otherWord finds the first word of a text that a layout has made another of: the
+// library glues "2. 3" to a number.
+func otherWord(name string, src, laid []byte) (at hcl.Range, changed bool) {
+	before, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
+	after, _ := hclsyntax.LexConfig(laid, name, hcl.InitialPos)
+	word := func(t hclsyntax.Token) []byte { return bytes.TrimRight(t.Bytes, " \t") } // a comment may end in blanks
+	for i, token := range before {
+		if i >= len(after) || !bytes.Equal(word(token), word(after[i])) {
+			return token.Range, true
+		}
+	}
+	return hcl.Range{}, len(after) > len(before)
 }

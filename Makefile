@@ -50,7 +50,7 @@ check: lib ## what must pass before a commit: format, vet, lint, tests
 	@$(with_judge); $(with_images); $(GO) test -timeout 20m ./...
 
 check-long: lib ## the fuzzers, a minute each
-	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/state:FuzzDecode internal/apply:FuzzRecover internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \
+	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/config:FuzzFormat internal/state:FuzzDecode internal/apply:FuzzRecover internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \
 	  echo "$$fuzzer"; \
 	  $(GO) test ./$${fuzzer%%:*} -run '^$$' -fuzz "^$${fuzzer#*:}$$" -fuzztime 60s -fuzzminimizetime 20x || exit 1; \
 	done

@@ -79,11 +79,11 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 		return fmt.Errorf("prevent_destroy keeps %s. Nothing was touched. Leave out its GPU by naming another with --gpu, or take it away all the same with --force", strings.Join(r.Guarded, ", "))
 	}
 	view := resetView(r, complaint)
-	view.Flags = inv.flags()
+	view.Flags, view.Idle = inv.flags(), p.Idle(r)
 	if !inv.json {
 		render.Reset(inv.Out, inv.style(inv.Out), view)
 	}
-	if p.Idle(r) && !inv.json {
+	if view.Idle && !inv.json {
 		if len(r.Failures) > 0 {
 			return exit(exitError)
 		}

@@ -119,7 +119,10 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 		hosts = append(hosts, render.SSHHost{Name: docker.Name(s.ID), Session: s.Address.String(),
 			Options: append([]render.SSHOption{{Name: "HostName", Value: door.Host}}, sshOptionsOf(door)...)})
 	}
-	if len(hosts) == 0 {
+	switch {
+	case len(now.Prior.Sessions) == 0:
+		return errors.New("there is no session yet; run cosplay apply first")
+	case len(hosts) == 0:
 		return errors.New("there is no session to log into: they run as processes, or without ssh")
 	}
 	if inv.json {

@@ -151,6 +151,9 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 	default:
 		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
 		next := didYouMean(name, candidates)
+		if homes := fileSchema.homes(name); next == "" && kind == "attribute" && len(homes) > 0 {
+			next = fmt.Sprintf(" Put it where it belongs: %s blocks.", or(homes))
+		}
 		if next == "" {
 			next = " Remove it, or write one of these."
 		}

@@ -186,6 +186,8 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	switch {
 	case planned.Basis.State != p.Store.Path:
 		return prior, live, &StaleError{"it was made for another project, with its state in " + planned.Basis.State}
+	case planned.Basis.Lineage == "" && now.Lineage != "":
+		return prior, live, &StaleError{"nothing was applied when it was made, and something was since"}
 	case now.Lineage != planned.Basis.Lineage:
 		return prior, live, &StaleError{"the state has been replaced since it was made"}
 	case now.Serial != planned.Basis.Serial:

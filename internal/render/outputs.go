@@ -139,7 +139,7 @@ func RawText(v cty.Value) (string, error) {
 		return "", errors.New("null")
 	}
 	if !v.IsWhollyKnown() || !v.Type().IsPrimitiveType() {
-		return "", fmt.Errorf("a %s", v.Type().FriendlyName())
+		return "", errors.New("neither a text nor a number, true or false")
 	}
 	text, err := convert.Convert(v, cty.String)
 	if err != nil {

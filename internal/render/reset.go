@@ -19,6 +19,7 @@ type ResetView struct {
 	Complaint string // what is wrong with the configuration; "" for nothing
 	Rounds    []ResetRound
 	Failures  []error // what could not be looked at
+	Idle      bool    // there is not even a state that could be moved aside
 	Flags     []string
 }
 
@@ -80,7 +81,7 @@ func Reset(w io.Writer, s Style, v ResetView) {
 
 // asideWords say what becomes of the state.
 func (v ResetView) asideWords() string {
-	if !slices.ContainsFunc(v.Rounds, func(r ResetRound) bool { return r.Own }) {
+	if v.Idle || !slices.ContainsFunc(v.Rounds, func(r ResetRound) bool { return r.Own }) {
 		return ""
 	}
 	return "State, backup and journal are moved aside, not deleted."

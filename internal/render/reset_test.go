@@ -33,6 +33,8 @@ func resetScreens() []screen {
 		Failures: []error{errors.New("host attic: NVML: the driver is not loaded (9) from nvmlInit_v2\n  modprobe nvidia")}}
 	nothing := (&world{}).host("lab", "h200")
 	empty := ResetView{State: lost.State, Rounds: []ResetRound{{Own: true, Plan: nothing.plan(), Live: nothing.live}}}
+	idle := empty
+	idle.Idle = true
 	done := ResetDoneView{ResetView: lost, Results: []ResetResult{{Round: round}}, Aside: []string{"/p/cosplay.state.json.reset-1"}}
 	failed := ResetDoneView{ResetView: more, Left: true, Aside: done.Aside, Results: []ResetResult{{Round: round, Result: apply.Result{Prior: taken.prior,
 		Failures: []apply.Failure{{Step: taken.plan().Steps[0], Err: errors.New("NVML: in use (19) from nvmlGpuInstanceDestroy on GPU 0")}}}}}}
@@ -44,6 +46,7 @@ func resetScreens() []screen {
 		{"reset", func(w io.Writer, s Style) { Reset(w, s, lost) }},
 		{"reset-more", func(w io.Writer, s Style) { Reset(w, s, more) }},
 		{"reset-nothing", func(w io.Writer, s Style) { Reset(w, s, empty) }},
+		{"reset-idle", func(w io.Writer, s Style) { Reset(w, s, idle) }},
 		{"reset-done", func(w io.Writer, s Style) { ResetDone(w, s, done) }},
 		{"reset-failed", func(w io.Writer, s Style) { ResetDone(w, s, failed) }},
 		{"rebuilt", func(w io.Writer, s Style) { Rebuilt(w, s, rebuilt); RebuiltDone(w, s, rebuilt) }},

@@ -195,7 +195,7 @@ func (h *Host) byteLocked(byte int64) bool {
 func (h *Host) onGPU(index int, f func(*C.struct_sim_gpu) error) error {
 	return h.locked(func(host *C.struct_sim_host) error {
 		if index < 0 || index >= int(host.gpu_count) {
-			return fmt.Errorf("there is no GPU %d; the host has GPUs 0 to %d", index, int(host.gpu_count)-1)
+			return fmt.Errorf("there is no GPU %d; the host has %d, counted from 0", index, int(host.gpu_count))
 		}
 		return f(&gpus(host)[index])
 	})

@@ -121,7 +121,7 @@ func TestSetRefuses(t *testing.T) {
 		key, value, says string
 	}{
 		{0, "colour", "red", "there are mig (on or off), mig-pending"},
-		{2, "mig", "on", "GPUs 0 to 1"},
+		{2, "mig", "on", "the host has 2, counted from 0"},
 		{-1, "mig", "on", "no GPU -1"},
 		{0, "mig", "maybe", "on or off"},
 		{0, "mig", "off", "slices"},
@@ -172,7 +172,7 @@ func TestForeignSlices(t *testing.T) {
 		"has no MIG":             func() error { _, err := h.CreateSlice(1, "3g.40gb", 0); return err },
 		"has no GPU instance 2":  func() error { return h.DestroySlice(0, 2) },
 		"has no GPU instance 99": func() error { return h.DestroySlice(0, 99) },
-		"GPUs 0 to 1":            func() error { return h.DestroySlice(7, 2) },
+		"the host has 2, counted from 0":            func() error { return h.DestroySlice(7, 2) },
 	} {
 		if err := try(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, want one that says %q", err, says)

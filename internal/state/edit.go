@@ -132,6 +132,9 @@ func newAddress(typed string, block bool, known []resource.Address) (resource.Ad
 	}
 	if counted.MatchString(typed) {
 		dash := strings.LastIndex(typed, "-")
+		if slices.ContainsFunc(known, func(k resource.Address) bool { return k.Name == typed[:dash] && k.Key.Kind == resource.ByCount }) {
+			return resource.ParseAddress("session." + typed[:dash] + "[" + typed[dash+1:] + "]")
+		}
 		return a, fmt.Errorf("%q could be session.%s[%s] or session.%s; write it in full", typed, typed[:dash], typed[dash+1:], typed)
 	}
 	return a, nil

@@ -68,6 +68,7 @@ func TestMove(t *testing.T) {
 	for name, test := range map[string]struct{ from, to, want string }{
 		"one":             {"big", "small", `session.small=big session.worker[0]=worker-0 session.worker[1]=worker-1 session.worker["a"]=worker-a`},
 		"to an index":     {"big", "worker[2]", `session.worker[0]=worker-0 session.worker[1]=worker-1 session.worker[2]=big session.worker["a"]=worker-a`},
+		"to the next":     {"worker-0", "worker-7", `session.big=big session.worker[1]=worker-1 session.worker[7]=worker-0 session.worker["a"]=worker-a`},
 		"as configured":   {"big", "lab-0", `session.lab[0]=big session.worker[0]=worker-0 session.worker[1]=worker-1 session.worker["a"]=worker-a`},
 		"a name so":       {"big", "other-1", `session.other-1=big session.worker[0]=worker-0 session.worker[1]=worker-1 session.worker["a"]=worker-a`},
 		"a name in full":  {"big", "session.x-1", `session.worker[0]=worker-0 session.worker[1]=worker-1 session.worker["a"]=worker-a session.x-1=big`},

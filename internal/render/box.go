@@ -13,7 +13,7 @@ import (
 )
 
 // runtimeWords says where the sessions of a host run and, with an engine, how
-// slices come into its containers.
+// slices come into its containers; on a simulated host there is one way only.
 func runtimeWords(h resource.Host) string {
 	process := h.Runtime == resource.RuntimeProcess
 	switch {
@@ -23,7 +23,7 @@ func runtimeWords(h resource.Host) string {
 		return together(h.Runtime + " runtime")
 	case process:
 		return together("process runtime") + " for new sessions, " + together(h.Engine.Name) + " for those in it"
-	case h.Engine.Access == "":
+	case h.Engine.Access == "" || h.Simulated != "":
 		return together(h.Engine.Name)
 	}
 	return together(h.Engine.Name) + ", slices through " + h.Engine.Access

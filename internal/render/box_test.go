@@ -208,3 +208,22 @@ func TestBoxWords(t *testing.T) {
 		}
 	}
 }
+
+// TestRuntimeWords: how slices come into containers is told where there are
+// several ways.
+func TestRuntimeWords(t *testing.T) {
+	engine := &resource.Engine{Name: "Docker 28.5", Access: "CDI by the engine"}
+	for _, test := range []struct {
+		host resource.Host
+		want string
+	}{
+		{resource.Host{Runtime: resource.RuntimeDocker, Engine: engine}, "Docker 28.5, slices through CDI by the engine"},
+		{resource.Host{Runtime: resource.RuntimeDocker, Engine: engine, Simulated: "1 x h200"}, "Docker 28.5"},
+		{resource.Host{Runtime: resource.RuntimeProcess, Engine: engine}, "process runtime for new sessions, Docker 28.5 for those in it"},
+		{resource.Host{Runtime: resource.RuntimeProcess}, "process runtime"},
+	} {
+		if got := strings.ReplaceAll(runtimeWords(test.host), hard, " "); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}

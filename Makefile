@@ -17,8 +17,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: lib ## build bin/cosplay, with the C libraries inside
-	@mkdir -p bin
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/cosplay
+	@mkdir -p bin && echo $(BIN)
+	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/cosplay
 
 lib: ## build the C libraries that the binary carries
 	@$(MAKE) --no-print-directory -C driver

@@ -166,13 +166,13 @@ func TestForeignSlices(t *testing.T) {
 	equal(t, "compute slices", s.Compute[0].Size, 3)
 
 	for says, try := range map[string]func() error{
-		"Insufficient Resources": func() error { _, err := h.CreateSlice(0, "2g.35gb", 4); return err },
-		"it can at [0 4]":        func() error { _, err := h.CreateSlice(0, "3g.71gb", 1); return err },
-		"it has [1g.18gb":        func() error { _, err := h.CreateSlice(0, "3g.40gb", 0); return err },
-		"has no MIG":             func() error { _, err := h.CreateSlice(1, "3g.40gb", 0); return err },
-		"has no GPU instance 2":  func() error { return h.DestroySlice(0, 2) },
-		"has no GPU instance 99": func() error { return h.DestroySlice(0, 99) },
-		"the host has 2, counted from 0":            func() error { return h.DestroySlice(7, 2) },
+		"Insufficient Resources":         func() error { _, err := h.CreateSlice(0, "2g.35gb", 4); return err },
+		"it can at [0 4]":                func() error { _, err := h.CreateSlice(0, "3g.71gb", 1); return err },
+		"it has [1g.18gb":                func() error { _, err := h.CreateSlice(0, "3g.40gb", 0); return err },
+		"has no MIG":                     func() error { _, err := h.CreateSlice(1, "3g.40gb", 0); return err },
+		"has no GPU instance 2":          func() error { return h.DestroySlice(0, 2) },
+		"has no GPU instance 99":         func() error { return h.DestroySlice(0, 99) },
+		"the host has 2, counted from 0": func() error { return h.DestroySlice(7, 2) },
 	} {
 		if err := try(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, want one that says %q", err, says)

@@ -187,7 +187,7 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	case planned.Basis.State != p.Store.Path:
 		return prior, live, &StaleError{"it was made for another project, with its state in " + planned.Basis.State}
 	case planned.Basis.Lineage == "" && now.Lineage != "":
-		return prior, live, &StaleError{"nothing was applied when it was made, and something was since"}
+		return prior, live, &StaleError{"a first state has been written since it was made"}
 	case now.Lineage != planned.Basis.Lineage:
 		return prior, live, &StaleError{"the state has been replaced since it was made"}
 	case now.Serial != planned.Basis.Serial:

@@ -140,3 +140,56 @@ func TestRunSignals(t *testing.T) {
 		}
 	}
 }
+
+// TestRunUnread: nobody has to read to the end what is said. The command hears of
+// it as it would anywhere, and the session is taken down.
+func TestRunUnread(t *testing.T) {
+	p, before := runnable(t)
+	for command, code := range map[string]int{"exec yes": 141, "sleep 0.3; exit 7": 7} {
+		c := p.command("run", "2060", "--", "sh", "-c", command)
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Stdout, c.Stderr = writer, writer
+		if err := errors.Join(c.Start(), writer.Close()); err != nil {
+			t.Fatal(err)
+		}
+		nextLine(bufio.NewScanner(reader))
+		reader.Close()
+		if _ = c.Wait(); c.ProcessState.ExitCode() != code {
+			t.Errorf("%s: %s", command, c.ProcessState)
+		}
+		if left := p.nothingLeft(before); len(left) > 0 {
+			t.Errorf("%s: left are %s", command, left)
+		}
+	}
+}
+
+// TestRunStoppedEarly: a signal that comes before there is anything to stop is not
+// forgotten.
+func TestRunStoppedEarly(t *testing.T) {
+	p, _ := runnable(t)
+	p.run("sim", "fault", "nvmlDeviceGetCount_v2=hang")
+	c := p.command("run", "2060", "--", "touch", "ran")
+	c.Env = append(c.Environ(), patience+"=2s")
+	var said strings.Builder
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if _ = c.Wait(); c.ProcessState.ExitCode() != 130 {
+		t.Errorf("%s\n%s", c.ProcessState, said.String())
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "ran")); err == nil {
+		t.Error("the command was run")
+	}
+	p.run("sim", "fault", "--clear")
+	if left := p.nothingLeft(p.hardware()); len(left) > 0 {
+		t.Errorf("left are %s", left)
+	}
+}

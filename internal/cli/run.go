@@ -142,6 +142,7 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, o runO
 	// Whatever comes, the session is taken down.
 	signal.Notify(one.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(one.signals)
+	defer outliveReaders()()
 	inv.takeDownAbandoned(ctx)
 	if err := p.Lock(ctx, "run", o.lockTimeout); err != nil {
 		return err
@@ -156,6 +157,15 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, o runO
 		inv.tell(left)
 	}
 	return cmp.Or(err, left)
+}
+
+// outliveReaders makes writing to a pipe that nobody reads any more an error, as
+// of any other file, and not our end. It is not ignored: what we ignore, the
+// command would be born ignoring.
+func outliveReaders() (release func()) {
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	return func() { signal.Stop(broken) }
 }
 
 // progress shows what goes on, without a line for each step.
@@ -178,8 +188,13 @@ func (inv *invocation) tell(err error) {
 func (o *once) bringUp(ctx context.Context, warnings hcl.Diagnostics) (resource.Prior, error) {
 	progress := o.progress()
 	defer progress.Close()
+	ctx, stop := interruptible(ctx, progress)
+	defer stop()
 	for try := 1; ; try++ {
 		outlook, view, err := o.outlook(ctx, o.Project, o.files, warnings, project.Aim{})
+		if o.signalled() {
+			return resource.Prior{}, exit(exitInterrupted)
+		}
 		if err != nil {
 			return resource.Prior{}, err
 		}
@@ -190,10 +205,8 @@ func (o *once) bringUp(ctx context.Context, warnings hcl.Diagnostics) (resource.
 			render.Diagnostics(o.Err, o.style(o.Err), view.Warnings, o.files)
 			render.Running(o.Err, o.style(o.Err), view)
 		}
-		stoppable, stop := interruptible(ctx, progress)
 		o.begun = true
-		result, err := o.Apply(stoppable, outlook.Plan, outlook.Prior, outlook.Live, project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
-		stop()
+		result, err := o.Apply(ctx, outlook.Plan, outlook.Prior, outlook.Live, project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
 		switch {
 		case err != nil:
 			return result.Prior, err
@@ -208,6 +221,10 @@ func (o *once) bringUp(ctx context.Context, warnings hcl.Diagnostics) (resource.
 		}
 	}
 }
+
+// signalled reports whether somebody wants us to end, as long as there is no
+// command that hears of it.
+func (o *once) signalled() bool { return len(o.signals) > 0 }
 
 // tries is how often a plan is made anew that somebody else has overtaken: among
 // many that run at once, one gets on each time.
@@ -236,6 +253,9 @@ func (o *once) execute(ctx context.Context, prior resource.Prior, argv []string)
 		argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
 	}
 	o.Rest()
+	if o.signalled() {
+		return exit(exitInterrupted)
+	}
 	code, err := place.Exec(ctx, session.ID, argv, runtime.Streams{In: o.In, Out: o.stdout, Err: o.Err})
 	if err != nil {
 		o.tell(err)

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,11 @@ func (r Runtime) Exec(ctx context.Context, session string, argv []string, stream
 	}
 	x := execution{client: r.Engine.client, container: there.ID, streams: streams}
 	x.in, x.out = terminal(streams.In), terminal(streams.Out)
-	if code, err = x.run(ctx, argv); err != nil {
+	code, err = x.run(ctx, argv)
+	if lost := (outputError{}); errors.As(err, &lost) {
+		return 0, fmt.Errorf("what it writes cannot be passed on: %w", lost.error)
+	}
+	if err != nil {
 		return 0, explain("running a program in "+Name(session), err, subject{name: Name(session)})
 	}
 	return code, nil
@@ -55,6 +60,8 @@ type execution struct {
 	id        string
 	streams   runtime.Streams
 	in, out   *os.File // terminals; nil where they are none
+	signals   chan os.Signal
+	unwritten error // why output could not be passed on
 }
 
 func terminal(stream any) *os.File {
@@ -89,6 +96,9 @@ func (x *execution) run(ctx context.Context, argv []string) (int, error) {
 		}
 		defer restore()
 	}
+	x.signals = make(chan os.Signal, 4)
+	signal.Notify(x.signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(x.signals)
 	connection, err := x.client.ContainerExecAttach(ctx, x.id, attach)
 	if err != nil {
 		return 0, err
@@ -115,32 +125,59 @@ func (x *execution) converse(ctx context.Context, connection types.HijackedRespo
 	output := make(chan error, 1)
 	go func() {
 		var err error
+		out, complaints := &sink{Writer: x.streams.Out}, &sink{Writer: x.streams.Err}
 		if x.tty() {
-			_, err = io.Copy(x.streams.Out, connection.Reader)
+			_, err = io.Copy(out, connection.Reader)
 		} else {
-			_, err = stdcopy.StdCopy(x.streams.Out, x.streams.Err, connection.Reader)
+			_, err = stdcopy.StdCopy(out, complaints, connection.Reader)
 		}
+		x.unwritten = cmp.Or(out.err, complaints.err)
 		output <- err
 	}()
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
 	for {
 		select {
 		case err := <-output:
-			if ctx.Err() == nil {
+			switch {
+			case ctx.Err() != nil:
+			case x.unwritten != nil:
+				return x.cutOff(ctx)
+			default:
 				return 0, false, err
 			}
 			return 0, true, x.giveUp(ctx) // which may end the connection first
 		case <-ctx.Done():
 			return 0, true, x.giveUp(ctx)
-		case s := <-signals:
+		case s := <-x.signals:
 			if err := x.pass(ctx, s.(syscall.Signal)); err != nil {
 				return 128 + int(s.(syscall.Signal)), true, nil
 			}
 		}
 	}
 }
+
+// sink remembers why nothing more could be written to it.
+type sink struct {
+	io.Writer
+	err error
+}
+
+func (s *sink) Write(p []byte) (n int, err error) {
+	n, s.err = s.Writer.Write(p)
+	return n, s.err
+}
+
+// cutOff ends a program whose output goes nowhere any more, as its own writing
+// would: with a signal where nobody reads it, by being told elsewhere.
+func (x *execution) cutOff(ctx context.Context) (code int, done bool, err error) {
+	_ = x.pass(ctx, syscall.SIGPIPE) // as far as it can be done
+	if errors.Is(x.unwritten, syscall.EPIPE) {
+		return 128 + int(syscall.SIGPIPE), true, nil
+	}
+	return 0, true, outputError{x.unwritten}
+}
+
+// outputError is not the engine's.
+type outputError struct{ error }
 
 // giveUp asks a program to end whose caller waits no longer.
 func (x *execution) giveUp(ctx context.Context) error {

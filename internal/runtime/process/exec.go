@@ -31,15 +31,15 @@ import (
 // sends reach it by themselves, others are passed on. A context that ends asks it
 // to end. What could not be started is an error with the code that shells give it.
 func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runtime.Streams) (int, error) {
+	// Caught and not ignored: what we ignore, the command would be born ignoring.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
 	command, err := r.command(ctx, session, argv)
 	if err != nil {
 		return 1, err
 	}
 	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
-	// Caught and not ignored: what we ignore, the command would be born ignoring.
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
 	if err := command.Start(); err != nil {
 		return notRun(command, err)
 	}

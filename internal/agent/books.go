@@ -24,7 +24,7 @@ func (l *nvmlLibrary) keepBooks(r request) error {
 	case opLeave:
 		return l.entry(r).Leave()
 	}
-	return l.entry(r).Release()
+	return l.entry(r).Release(r.AsItIs)
 }
 
 // allowed holds a change against the ledger, and notes there what is about to be

@@ -156,9 +156,10 @@ func (c *Client) Leave(ctx context.Context, gpu string) error {
 	return c.change(ctx, request{Op: opLeave, GPU: gpu})
 }
 
-// Release lets a GPU go.
-func (c *Client) Release(ctx context.Context, gpu string) error {
-	return c.change(ctx, request{Op: opRelease, GPU: gpu})
+// Release lets a GPU go. Left as it is, it is refused where nobody else holds it
+// any more, who would put it back.
+func (c *Client) Release(ctx context.Context, gpu string, asItIs bool) error {
+	return c.change(ctx, request{Op: opRelease, GPU: gpu, AsItIs: asItIs})
 }
 
 // DestroySlice removes a slice that is still the recorded one; one that is gone

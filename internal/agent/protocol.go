@@ -41,6 +41,7 @@ type request struct {
 	Need     *resource.Need      `json:"need,omitempty"`
 	Holder   resource.Holder     `json:"holder"` // on whose behalf
 	Take     *ledger.Take        `json:"take,omitempty"`
+	AsItIs   bool                `json:"as_it_is,omitempty"` // it is released for others to put back
 }
 
 // check refuses what is no request that a child knows how to carry out.
@@ -88,7 +89,7 @@ type Error struct {
 	Message string `json:"message"`        // what happened
 	Hint    string `json:"hint,omitempty"` // what to do next
 
-	Refused bool `json:"refused,omitempty"` // by the ledger, for what another project did since the plan was made
+	Refused bool `json:"refused,omitempty"` // for what another project did since the plan was made
 
 	// Of a slice that was not made: the GPU instance that is left all the same,
 	// nil for none, and whether that is known.

@@ -20,7 +20,7 @@ type GPUs interface {
 	// what it was like before.
 	Take(ctx context.Context, gpu string, t ledger.Take) error
 	Leave(ctx context.Context, gpu string) error
-	Release(ctx context.Context, gpu string) error
+	Release(ctx context.Context, gpu string, asItIs bool) error
 
 	SetMIG(ctx context.Context, gpu string, on bool) error
 	SetPersistence(ctx context.Context, gpu string, on bool) error
@@ -176,7 +176,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 	case plan.LeaveGPU:
 		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) })
 	case plan.ReleaseGPU:
-		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU) })
+		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU, op.AsItIs) })
 	case plan.SetMIG:
 		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.SetMIG(ctx, op.GPU, op.On) })
 	case plan.SetPersistence:

@@ -187,12 +187,10 @@ func (e Entry) Leave() error {
 	return e.change(powerLoss, func(g *resource.Held) error { return Leave(g, e.Holder.Lineage) })
 }
 
-// Release lets the GPU go; one that is not held is no error.
-func (e Entry) Release() error {
-	return e.change(powerLoss, func(g *resource.Held) error {
-		Release(g, e.Holder.Lineage)
-		return nil
-	})
+// Release lets the GPU go, or leaves it as it is to others; one that is not held
+// is no error.
+func (e Entry) Release(asItIs bool) error {
+	return e.change(powerLoss, func(g *resource.Held) error { return Release(g, e.Holder.Lineage, asItIs) })
 }
 
 // Setting allows a change of settings, and notes it before it is made.

@@ -34,7 +34,7 @@ func FuzzPage(f *testing.F) {
 			_ = MayDestroy(&g, "a", resource.LiveSlice{})
 			_ = Leave(&g, "a")
 			_ = Hold(&g, who("b"), Take{})
-			Release(&g, "a")
+			_ = Release(&g, "a", false)
 		}
 	})
 }

@@ -54,6 +54,9 @@ func Hold(g *resource.Held, who resource.Holder, t Take) error {
 			return overtaken("%s holds the GPU, and one without MIG has room for one project only; %s", describe([]resource.Holder{o}), planAgain)
 		}
 	}
+	if len(t.Others) > 0 && len(g.Holders) == 0 {
+		return overtaken("all who held the GPU have left it since the plan was made, and it has its baseline again; %s", planAgain)
+	}
 	g.Leaving = ""
 	if len(g.Holders) == 0 {
 		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
@@ -111,12 +114,17 @@ func Leave(g *resource.Held, lineage string) error {
 	return nil
 }
 
-// Release removes a holder; a GPU that nobody holds leaves the book.
-func Release(g *resource.Held, lineage string) {
+// Release removes a holder; a GPU that nobody holds leaves the book. Where it is
+// left as it is, somebody has to be there who puts it back later.
+func Release(g *resource.Held, lineage string, asItIs bool) error {
+	if _, holds := g.Holder(lineage); holds && asItIs && len(g.Holders) == 1 {
+		return overtaken("the others have left the GPU since the plan was made, so that its baseline is for this project to restore; %s", planAgain)
+	}
 	g.Holders = g.Others(lineage)
 	if g.Leaving == lineage {
 		g.Leaving = ""
 	}
+	return nil
 }
 
 func notHeld() error {

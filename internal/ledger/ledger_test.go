@@ -69,7 +69,9 @@ func TestWalk(t *testing.T) {
 					t.Fatalf("seed %d: %s leaves: %v, %+v", seed, lineage, err, g)
 				}
 			case 4:
-				Release(&g, lineage)
+				if err := Release(&g, lineage, false); err != nil {
+					t.Fatal(err)
+				}
 				if len(g.Holders) == 0 {
 					g = resource.Held{UUID: gpu}
 				}
@@ -148,7 +150,7 @@ func TestOnlyTheFirstUserActs(t *testing.T) {
 		"make":    func(e Entry) error { return e.Making(slice.Slice) },
 		"destroy": func(e Entry) error { return e.Destroying(slice) },
 		"leave":   Entry.Leave,
-		"release": Entry.Release,
+		"release": func(e Entry) error { return e.Release(false) },
 	}
 	for _, user := range []struct {
 		uid     int
@@ -188,12 +190,17 @@ func TestHalfKnownSlice(t *testing.T) {
 // TestBook: many at once, and nothing is lost; with the last holder the page goes.
 func TestBook(t *testing.T) {
 	book := Book{Dir: t.TempDir()}
+	for i := range 2 {
+		if err := (Entry{Book: book, GPU: fmt.Sprint("GPU-", i), Holder: who(fmt.Sprint("p", 8+i))}).Take(Take{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
 			e := Entry{Book: book, GPU: fmt.Sprint("GPU-", i%2), Holder: who(fmt.Sprint("p", i))}
 			var others []string
-			for o := range 8 {
+			for o := range 10 {
 				others = append(others, fmt.Sprint("p", o))
 			}
 			if err := e.Take(Take{Baseline: settings(i), Others: others}); err != nil {
@@ -208,18 +215,18 @@ func TestBook(t *testing.T) {
 	}
 	group.Wait()
 	all, err := book.Read()
-	if err != nil || len(all) != 2 || len(all[0].Holders) != 4 || len(all[1].Holders) != 4 {
+	if err != nil || len(all) != 2 || len(all[0].Holders) != 5 || len(all[1].Holders) != 5 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	for _, h := range all[0].Holders {
+	for _, h := range all[0].Holders[1:] {
 		if len(h.Slices) != 5 {
 			t.Errorf("%s has %d slices", h.Lineage, len(h.Slices))
 		}
 	}
-	for i := range 8 {
+	for i := range 10 {
 		e := Entry{Book: book, GPU: fmt.Sprint("GPU-", i%2), Holder: who(fmt.Sprint("p", i))}
 		for range 2 { // again is once
-			if err := e.Release(); err != nil {
+			if err := e.Release(false); err != nil {
 				t.Error(err)
 			}
 		}
@@ -253,7 +260,7 @@ func TestDamagedPages(t *testing.T) {
 			t.Errorf("%q became %q", content, now)
 		}
 	}
-	if err := (Entry{Book: Book{Dir: t.TempDir()}, GPU: "../x"}).Release(); err == nil {
+	if err := (Entry{Book: Book{Dir: t.TempDir()}, GPU: "../x"}).Release(false); err == nil {
 		t.Error("a page outside of the book")
 	}
 }
@@ -279,5 +286,25 @@ func TestHostNames(t *testing.T) {
 	}
 	if DropSlice(&g, "a", made); len(g.Holders[0].Slices) != 0 {
 		t.Errorf("%+v", g.Holders)
+	}
+}
+
+// TestGoneMeanwhile: who counted on others that have left takes no GPU that was
+// put back, and lets none go that nobody would put back.
+func TestGoneMeanwhile(t *testing.T) {
+	g := resource.Held{UUID: gpu}
+	if err := Hold(&g, who("b"), Take{Others: []string{"a"}}); err == nil || !strings.Contains(err.Error(), "have left it") || len(g.Holders) != 0 {
+		t.Errorf("taken: %v, %+v", err, g)
+	}
+	for _, lineage := range []string{"a", "b"} {
+		if err := Hold(&g, who(lineage), Take{Others: []string{"a"}[:len(g.Holders)]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Release(&g, "a", true); err != nil {
+		t.Error(err)
+	}
+	if err := Release(&g, "b", true); err == nil || !strings.Contains(err.Error(), "have left the GPU") || len(g.Holders) != 1 {
+		t.Errorf("let go: %v, %+v", err, g)
 	}
 }

@@ -343,11 +343,11 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		gpu.step("restore-persistence", "persistence back to "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
 	}
 	if c.Action == diff.Delete { // else something has to wait
-		title := "as it was found"
-		if len(c.Others) > 0 {
+		title, others := "as it was found", len(c.Others) > 0
+		if others {
 			title = "left to the other project"
 		}
-		gpu.step("release", title, ReleaseGPU{c.Host, c.UUID})
+		gpu.step("release", title, ReleaseGPU{c.Host, c.UUID, others})
 	}
 }
 

@@ -81,8 +81,9 @@ type (
 	// ReleaseGPU lets go of a GPU that has its baseline back, or that others hold
 	// on to.
 	ReleaseGPU struct {
-		Host string `json:"host"`
-		GPU  string `json:"gpu"`
+		Host   string `json:"host"`
+		GPU    string `json:"gpu"`
+		AsItIs bool   `json:"as_it_is,omitempty"` // others hold on to it, and put it back later
 	}
 	// CreateSlice makes the MIG slice of a session.
 	CreateSlice struct {

@@ -27,12 +27,9 @@ func (w *World) Leave(_ context.Context, gpu string) error {
 }
 
 // Release lets a GPU go.
-func (w *World) Release(_ context.Context, gpu string) error {
+func (w *World) Release(_ context.Context, gpu string, asItIs bool) error {
 	return w.change("release "+gpu, func() error {
-		return w.book(gpu, func(g *resource.Held) error {
-			ledger.Release(g, w.Lineage)
-			return nil
-		})
+		return w.book(gpu, func(g *resource.Held) error { return ledger.Release(g, w.Lineage, asItIs) })
 	})
 }
 

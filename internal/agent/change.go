@@ -177,7 +177,8 @@ func (d device) offered(name string, need resource.Need) (gpuProfile, error) {
 		return p, nil
 	}
 	return gpuProfile{}, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(), Message: "no profile " + name,
-		Hint: "nvidia-smi mig -lgip lists what this GPU offers; run cosplay plan to fit anew."}
+		Refused: len(profiles) == 0, // MIG mode is off again
+		Hint:    "nvidia-smi mig -lgip lists what this GPU offers; run cosplay plan to fit anew."}
 }
 
 // fill makes the compute instance that takes the whole GPU instance.

@@ -193,3 +193,24 @@ func TestRunStoppedEarly(t *testing.T) {
 		t.Errorf("left are %s", left)
 	}
 }
+
+// TestRunsInTurn: runs that come and go on one GPU each have the clock that they
+// were promised, and the last leaves it as the first found it.
+func TestRunsInTurn(t *testing.T) {
+	p, before := runnable(t)
+	var loops sync.WaitGroup
+	for range 4 {
+		loops.Go(func() {
+			for range 8 {
+				out, err := p.command("run", "2060", "--", "true").CombinedOutput()
+				if said := string(out); err != nil || !strings.Contains(said, "FP32 +0.0 %") || strings.Contains(said, "Warning") || strings.Contains(said, "Took down") {
+					t.Errorf("%v\n%s", err, said)
+				}
+			}
+		})
+	}
+	loops.Wait()
+	if left := p.nothingLeft(before); len(left) > 0 {
+		t.Errorf("left are %s", left)
+	}
+}

@@ -190,21 +190,25 @@ func (o *once) bringUp(ctx context.Context, warnings hcl.Diagnostics) (resource.
 	defer progress.Close()
 	ctx, stop := interruptible(ctx, progress)
 	defer stop()
+	begun, told := time.Now(), ""
 	for try := 1; ; try++ {
 		outlook, view, err := o.outlook(ctx, o.Project, o.files, warnings, project.Aim{})
-		if o.signalled() {
-			return resource.Prior{}, exit(exitInterrupted)
+		switch {
+		case o.signalled():
+			return outlook.Prior, exit(exitInterrupted)
+		case err != nil:
+			return outlook.Prior, err
 		}
-		if err != nil {
-			return resource.Prior{}, err
+		session := outlook.Plan.Desired.Sessions[0]
+		if o.contained && session.Runtime != resource.RuntimeDocker {
+			return resource.Prior{}, fmt.Errorf("host %s runs sessions as processes, and --image and --volume are for containers; leave them out, or have containers there: runtime docker", session.Slice.Host)
 		}
-		if s := outlook.Plan.Desired.Sessions[0]; o.contained && s.Runtime != resource.RuntimeDocker {
-			return resource.Prior{}, fmt.Errorf("host %s runs sessions as processes, and --image and --volume are for containers; leave them out, or have containers there: runtime docker", s.Slice.Host)
+		page, _ := outlook.Live.Held(session.Slice.Host, session.Slice.GPU)
+		if page.Moving(outlook.Prior.Lineage) && time.Since(begun) < settling {
+			pause()
+			continue
 		}
-		if try == 1 {
-			render.Diagnostics(o.Err, o.style(o.Err), view.Warnings, o.files)
-			render.Running(o.Err, o.style(o.Err), view)
-		}
+		told = o.announce(view, told)
 		o.begun = true
 		result, err := o.Apply(ctx, outlook.Plan, outlook.Prior, outlook.Live, project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
 		switch {
@@ -222,6 +226,22 @@ func (o *once) bringUp(ctx context.Context, warnings hcl.Diagnostics) (resource.
 	}
 }
 
+// announce says what is going to be made, unless that was said before.
+func (o *once) announce(view render.PlanView, before string) string {
+	var words strings.Builder
+	style := o.style(o.Err)
+	render.Diagnostics(&words, style, view.Warnings, o.files)
+	render.Running(&words, style, view)
+	if words.String() != before {
+		fmt.Fprint(o.Err, words.String())
+	}
+	return words.String()
+}
+
+// settling is how long it is waited for somebody else who is about to change a
+// GPU: he may have been killed over it.
+const settling = 10 * time.Second
+
 // signalled reports whether somebody wants us to end, as long as there is no
 // command that hears of it.
 func (o *once) signalled() bool { return len(o.signals) > 0 }
@@ -238,9 +258,12 @@ func again(try int, r apply.Result) bool {
 			return false
 		}
 	}
-	time.Sleep(time.Duration(50+rand.IntN(200)) * time.Millisecond) // not all at the same time again
+	pause()
 	return len(r.Failures) > 0 && try < tries
 }
+
+// pause is not as long for all who wait.
+func pause() { time.Sleep(time.Duration(50+rand.IntN(200)) * time.Millisecond) }
 
 // execute runs the command, or a shell. Its exit code is the error.
 func (o *once) execute(ctx context.Context, prior resource.Prior, argv []string) error {

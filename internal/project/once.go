@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -173,6 +174,16 @@ func (p *Project) Discard(prior resource.Prior) error {
 	return nil
 }
 
+// lastBreath is how long to wait for what a process may still be doing that was
+// killed: its agent ends what it has begun. For one that lives it is not waited.
+func (p *Project) lastBreath() time.Duration {
+	seen, err := p.LockState()
+	if err == nil && seen.Held && seen.By != nil && errors.Is(syscall.Kill(seen.By.PID, 0), syscall.ESRCH) {
+		return recoveryWait
+	}
+	return 0
+}
+
 // Abandoned opens what commands for once have left in a folder that were killed.
 // The projects are locked; the caller closes them.
 func Abandoned(ctx context.Context, o Options) ([]*Project, error) {
@@ -181,7 +192,7 @@ func Abandoned(ctx context.Context, o Options) ([]*Project, error) {
 		return nil, err
 	}
 	entries, err := os.ReadDir(here.runs())
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // or another's
 		return nil, nil
 	}
 	if err != nil {
@@ -202,9 +213,15 @@ func Abandoned(ctx context.Context, o Options) ([]*Project, error) {
 			continue
 		}
 		p.once = true
-		if p.Lock(ctx, "run", 0) == nil { // else it is alive, or nobody's of ours
-			all = append(all, p)
+		if p.Lock(ctx, "run", p.lastBreath()) != nil { // it is alive, or nobody's of ours
+			continue
 		}
+		if p.Store.Stamp() == "" && !p.unfinished() { // it has come to its end just now
+			_ = p.Discard(resource.Prior{})
+			_ = p.Close()
+			continue
+		}
+		all = append(all, p)
 	}
 	return all, nil
 }

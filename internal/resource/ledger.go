@@ -39,6 +39,17 @@ func (h Held) Others(lineage string) []Holder {
 	return slices.DeleteFunc(slices.Clone(h.Holders), func(o Holder) bool { return o.Lineage == lineage })
 }
 
+// Moving reports whether another than the one with a lineage is on his way onto a
+// GPU or off it, so that its settings are about to change.
+func (h Held) Moving(lineage string) bool {
+	if h.Leaving != "" && h.Leaving != lineage {
+		return true
+	}
+	return slices.ContainsFunc(h.Others(lineage), func(o Holder) bool {
+		return !o.Whole && !slices.ContainsFunc(o.Slices, func(s LiveSlice) bool { return s.UUID != "" })
+	})
+}
+
 // Held finds a GPU in a host's ledger.
 func (l Live) Held(host, uuid string) (Held, bool) {
 	if h := l.host(host); h != nil {

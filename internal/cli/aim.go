@@ -16,6 +16,28 @@ func aimFlags(f *pflag.FlagSet, aim *project.Aim) {
 	f.StringArrayVar(&aim.Replace, "replace", nil, "make this `session` anew, slice and all; may be repeated")
 }
 
+// narrowed repeats the flags that leave sessions out, for the commands that are
+// suggested.
+func narrowed(aim project.Aim) []string {
+	var flags []string
+	for _, one := range aim.Target {
+		flags = append(flags, "--target", one)
+	}
+	for _, one := range aim.Exclude {
+		flags = append(flags, "--exclude", one)
+	}
+	return flags
+}
+
+// aimed repeats all of them.
+func aimed(aim project.Aim) []string {
+	flags := narrowed(aim)
+	for _, one := range aim.Replace {
+		flags = append(flags, "--replace", one)
+	}
+	return flags
+}
+
 // checkAim refuses flags that contradict each other.
 func checkAim(aim project.Aim) error {
 	switch {

@@ -234,7 +234,7 @@ func (inv *invocation) keepBooks(ctx context.Context, p *project.Project, planne
 func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
 	begun := time.Now()
 	_, noSMI := exec.LookPath("nvidia-smi")
-	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.flags(), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode, Targets: catalog.Targets}
+	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.flags(), Narrowed: narrowed(o.aim), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode, Targets: catalog.Targets}
 	switch {
 	case planned.Empty():
 		view.Result.Prior, view.Err = p.KeepOutputs(planned, prior, live)

@@ -137,7 +137,7 @@ func (inv *invocation) outlook(ctx context.Context, p *project.Project, files ma
 		return outlook, render.PlanView{}, inv.refuse(diags, files)
 	}
 	return outlook, render.PlanView{
-		Config: inv.configName(files), Flags: inv.flags(), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
+		Config: inv.configName(files), Flags: append(inv.flags(), aimed(aim)...), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
 		Warnings: diags, Files: files, Notes: p.Notes,
 	}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"cosplay/internal/resource"
 )
@@ -204,7 +203,7 @@ func fields(was, want resource.Session) []Field {
 	add("fit.max_error", limit(was.Request.Fit.MaxError), limit(want.Request.Fit.MaxError))
 	add("gpu", selector(was.Request.GPU), selector(want.Request.GPU))
 	add("runtime", was.Runtime, want.Runtime)
-	add("command", strings.Join(was.Command, " "), strings.Join(want.Command, " "))
+	add("command", resource.CommandWords(was.Command), resource.CommandWords(want.Command))
 	add("workspace", was.Workspace, want.Workspace)
 	add("depends_on", orNone(was.DependsOn), orNone(want.DependsOn))
 	add("strict", strict(was), strict(want))

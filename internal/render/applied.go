@@ -18,12 +18,13 @@ import (
 
 // AppliedView is what came of a run.
 type AppliedView struct {
-	Result  apply.Result
-	Plan    *plan.Plan
-	Live    resource.Live // as it was when the plan was made
-	Took    time.Duration
-	Destroy bool
-	Flags   []string // global flags that were given, for the commands that are suggested
+	Result   apply.Result
+	Plan     *plan.Plan
+	Live     resource.Live // as it was when the plan was made
+	Took     time.Duration
+	Destroy  bool
+	Flags    []string // global flags that were given, for the commands that are suggested
+	Narrowed []string // and those that left sessions out
 
 	Targets func() []resource.Target // the catalog's, for the verdict on sessions that ended
 
@@ -219,10 +220,10 @@ func (p *page) outcome(v AppliedView) {
 		if again == "apply" {
 			again = "plan"
 		}
-		p.next(suggest(again, v.Flags))
+		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))
 	case v.Result.Interrupted:
 		p.flow(0, 2, join(inked(strong, "Interrupted:"), text(said+" "+together("What was done is in the state."))))
-		p.next(suggest(again, v.Flags))
+		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))
 	case v.Destroy:
 		p.leftAsItIs(v)
 		p.flow(0, 2, join(inked(added, "Destroyed:"), text(said+p.asFound(v))))

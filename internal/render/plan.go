@@ -16,7 +16,7 @@ import (
 // PlanView is a plan with all that it rests on.
 type PlanView struct {
 	Config   string   // what the configuration is called: its file, or "the configuration"
-	Flags    []string // global flags that were given, for the commands that are suggested
+	Flags    []string // flags that were given, for the commands that are suggested
 	Prior    resource.Prior
 	Live     resource.Live
 	Plan     *plan.Plan

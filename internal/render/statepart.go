@@ -101,7 +101,9 @@ func (p *page) stateSession(s resource.PriorSession) {
 	add("runtime", s.Runtime)
 	add(resource.ContainerWord(s.Runtime), containerWords(s))
 	add("workspace", s.Workspace)
-	add("command", strings.Join(s.Command, " "))
+	if len(s.Command) > 0 {
+		add("command", resource.CommandWords(s.Command))
+	}
 	if s.Strict {
 		add("strict", "true")
 	}

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -199,6 +200,18 @@ const (
 	Facades = "facades" // of cosplay
 	Driver  = "driver"  // of the host's driver, behind them
 )
+
+// CommandWords shows a command as the configuration has it; "(none)" without one.
+func CommandWords(argv []string) string {
+	if len(argv) == 0 {
+		return "(none)"
+	}
+	quoted := make([]string, len(argv))
+	for i, word := range argv {
+		quoted[i] = strconv.Quote(word)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
 
 // Runtimes, by the names that the configuration and the state use.
 const (

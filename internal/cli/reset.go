@@ -101,6 +101,9 @@ func (inv *invocation) takeAway(ctx context.Context, p *project.Project, r *proj
 	done := render.ResetDoneView{ResetView: view}
 	progress := render.NewProgress(inv.Err, inv.style(inv.Err))
 	stoppable, stop := interruptible(ctx, progress)
+	if len(r.Killed) > 0 {
+		inv.takeDownAbandoned(ctx)
+	}
 	results := p.CarryOut(stoppable, r, progress.Event, o.parallelism)
 	interrupted := stoppable.Err() != nil
 	stop()
@@ -128,7 +131,7 @@ func (inv *invocation) takeAway(ctx context.Context, p *project.Project, r *proj
 }
 
 func resetView(r *project.Reset, complaint error) render.ResetView {
-	v := render.ResetView{State: r.State.Path, Fault: r.State.Fault, Failures: r.Failures}
+	v := render.ResetView{State: r.State.Path, Fault: r.State.Fault, Failures: r.Failures, Killed: r.Killed}
 	if complaint != nil {
 		v.Complaint = complaint.Error()
 	}

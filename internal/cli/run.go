@@ -39,7 +39,7 @@ func (inv *invocation) run() *cobra.Command {
   cosplay run 3090 --runtime process -- nvidia-smi
   cosplay run 2060 --image pytorch/pytorch --volume /data:/data:ro --env SEED=1 -- python train.py
 
-Standard output is the command's; cosplay speaks on standard error. Ctrl-C goes to the command. What a run that was killed has left, the next one in the same folder takes down.
+Standard output is the command's; cosplay speaks on standard error. Ctrl-C goes to the command. What a run that was killed has left, the next one in the same folder takes down, and so does cosplay reset.
 
 Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 where the session could not be made or taken down; 130 stopped by Ctrl-C before.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"cosplay/internal/config"
+	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 )
@@ -159,7 +160,7 @@ func (o *Once) settle(intent *config.Intent) error {
 // left. The caller has the lock.
 func (p *Project) Discard(prior resource.Prior) error {
 	if len(prior.Sessions)+len(prior.GPUs) > 0 || p.unfinished() {
-		return fmt.Errorf("not everything could be taken down; cosplay destroy --state %s tries again", p.Store.Path)
+		return errors.New("not everything could be taken down; cosplay reset in this folder tries again, and so does the next cosplay run")
 	}
 	for _, h := range p.hosts {
 		for _, dir := range []string{h.folders, h.folders + containersSuffix, filepath.Dir(h.folders), filepath.Dir(filepath.Dir(h.folders))} {
@@ -172,6 +173,50 @@ func (p *Project) Discard(prior resource.Prior) error {
 	_ = os.Remove(p.runs())
 	_ = os.Remove(filepath.Join(p.Dir, ScratchDir))
 	return nil
+}
+
+// Killed are the names of the commands for once in this folder that were killed
+// and have left something.
+func (p *Project) Killed() []string {
+	entries, _ := os.ReadDir(p.runs())
+	var all []string
+	for _, e := range entries {
+		if wasKilled(filepath.Join(p.runs(), e.Name(), state.FileName)) {
+			all = append(all, e.Name())
+		}
+	}
+	return all
+}
+
+// KilledRuns are the folders of those that hold a GPU, by lineage.
+func (p *Project) KilledRuns(live resource.Live) map[string]string {
+	folders := map[string]string{}
+	for _, h := range holders(live) {
+		if dir, once := folderOfRun(h.State); once && wasKilled(h.State) {
+			folders[h.Lineage] = dir
+		}
+	}
+	return folders
+}
+
+// wasKilled reports whether something is left of a command for once, and nobody
+// is at work on it.
+func wasKilled(statePath string) bool {
+	store := state.Store{Path: statePath}
+	_, err := os.Lstat(store.JournalPath())
+	if store.Stamp() == "" && err != nil {
+		return false
+	}
+	seen, err := durable.Inspect(store.LockPath())
+	return err == nil && !seen.Held
+}
+
+// folderOfRun is the folder in which a command for once was typed, where a state
+// is one's.
+func folderOfRun(statePath string) (dir string, once bool) {
+	runs := filepath.Dir(filepath.Dir(statePath))
+	scratch := filepath.Dir(runs)
+	return filepath.Dir(scratch), filepath.Base(runs) == runsDir && filepath.Base(scratch) == ScratchDir
 }
 
 // lastBreath is how long to wait for what a process may still be doing that was

@@ -44,6 +44,9 @@ func (p *Project) ownParties(v StateView, live resource.Live) []party {
 func otherParty(h resource.Holder) party {
 	store := state.Store{Path: h.State}
 	one := party{holder: h, dir: filepath.Dir(h.State), keys: store.Salvage().Keys}
+	if dir, once := folderOfRun(h.State); once {
+		one.dir = dir
+	}
 	if prior, err := store.Load(); err == nil && prior.Lineage == h.Lineage {
 		one.known, one.keys = prior, []string{prior.Key}
 	}

@@ -30,6 +30,7 @@ type Reset struct {
 	Rounds   []Round
 	Guarded  []string // names of sessions that prevent_destroy keeps
 	Failures []error  // what could not be looked at
+	Killed   []string // names of commands for once here that were killed
 
 	options ResetOptions
 }
@@ -51,6 +52,9 @@ type Round struct {
 // PlanReset finds out what there is to take away, without needing the state.
 func (p *Project) PlanReset(ctx context.Context, o ResetOptions) (*Reset, error) {
 	r := &Reset{options: o}
+	if o.Holder == "" && o.GPU == "" && o.Host == "" {
+		r.Killed = p.Killed()
+	}
 	live, failures := p.survey(ctx)
 	r.Failures = failures
 	r.State = p.stateView(live)
@@ -214,7 +218,7 @@ func (p *Project) Idle(r *Reset) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(r.Rounds, func(one Round) bool { return one.Plan.Effects() > 0 })
+	return len(r.Killed) == 0 && !slices.ContainsFunc(r.Rounds, func(one Round) bool { return one.Plan.Effects() > 0 })
 }
 
 // Done is what came of a round.

@@ -16,6 +16,8 @@ type StatusView struct {
 	Flags []string        // global flags that were given, for the commands that are suggested
 	Gone  map[string]bool // lineages of projects that hold a GPU and are no more
 
+	KilledRuns map[string]string // by lineage: where a cosplay run was typed that was killed
+
 	Used    map[resource.Address]resource.Use // of each session that counts
 	Targets func() []resource.Target          // the catalog's, for the verdict on what was used
 }

@@ -17,6 +17,11 @@ func (v StatusView) others(g resource.GPU) []resource.Holder {
 // be released.
 func (p *page) holders(v fleet, g resource.GPU) {
 	for _, h := range v.others(g) {
+		if folder, killed := v.KilledRuns[h.Lineage]; killed {
+			p.flow(4, 6, join(text("held by a cosplay run of "+h.User+" "), inked(drifted, "that was killed")))
+			p.flow(6, 8, text("to take it down: "+suggest("reset", []string{"--chdir", folder})))
+			continue
+		}
 		words := "held by a project of " + h.User
 		if n := len(h.Slices); n > 0 {
 			words += " with " + count(n, "slice")

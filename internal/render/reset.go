@@ -18,8 +18,9 @@ type ResetView struct {
 	Fault     string // what is wrong with it; "" for nothing
 	Complaint string // what is wrong with the configuration; "" for nothing
 	Rounds    []ResetRound
-	Failures  []error // what could not be looked at
-	Idle      bool    // there is not even a state that could be moved aside
+	Failures  []error  // what could not be looked at
+	Killed    []string // cosplay runs in this folder, by name
+	Idle      bool     // there is not even a state that could be moved aside
 	Flags     []string
 }
 
@@ -68,9 +69,15 @@ func Reset(w io.Writer, s Style, v ResetView) {
 		p.gap()
 		p.resetRound(r)
 	}
+	if len(v.Killed) > 0 {
+		p.gap()
+		p.flow(0, 2, text("What is left of "+count(len(v.Killed), "cosplay run")+" that was killed here: "+strings.Join(v.Killed, ", ")))
+	}
 	p.lookFailures(v.Failures)
 	p.gap()
 	switch t := v.tally(); {
+	case v.Empty() && len(v.Killed) > 0:
+		p.flow(0, 2, join(inked(strong, "Reset: "), inked(removed, "that"), text(", and nothing else. "+v.asideWords())))
 	case v.Empty():
 		p.flow(0, 2, join(inked(strong, "There is nothing to take away. "), text(v.asideWords())))
 	default:

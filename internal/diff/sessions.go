@@ -113,10 +113,7 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 	case c.Container == Make:
 		c.Action, c.Reason = Create, "its "+resource.ContainerWord(want.Runtime)+" is gone; the slice stays"
 	case c.Container == Remake && c.Slice == Keep:
-		c.Action, c.Reason = Replace, "its "+resource.ContainerWord(want.Runtime)+" is made anew; the slice stays"
-		if was.Runtime == resource.RuntimeDocker {
-			c.Reason = "its container is made anew: what runs in it ends, what is neither in the workspace nor in a volume goes; the slice stays"
-		}
+		c.Action, c.Reason = Replace, whyRemade(c, want, key, live)
 	case c.Container == Refit && want.Runtime == resource.RuntimeDocker && len(c.Fields) == 0:
 		c.Action, c.Reason = Update, "its container does not run; it is started again"
 	case c.Container != Keep:
@@ -128,6 +125,21 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		c.Action, c.Record = Update, true
 	}
 	return renew(c, live)
+}
+
+// whyRemade says what becomes of a container in a slice that stays and, where no
+// field tells it, why.
+func whyRemade(c SessionChange, want resource.Session, key string, live resource.Live) string {
+	was := c.Before
+	if was.Runtime != resource.RuntimeDocker {
+		return "its " + resource.ContainerWord(want.Runtime) + " is made anew; the slice stays"
+	}
+	subject := "its container"
+	now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID)
+	if len(c.Fields) == 0 && now.Damaged == "" && now.Hash != want.Hash(key) {
+		subject = "nothing proves what its container was made from; it"
+	}
+	return subject + " is made anew: what runs in it ends, what is neither in the workspace nor in a volume goes; the slice stays"
 }
 
 // renew brings the disguise of a session that stays up to date. That of a

@@ -56,7 +56,7 @@ func open(path string) (*nvmlLibrary, error) {
 	probe := dl.New(path, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
 	if err := probe.Open(); err != nil {
 		return l, &Error{Call: "dlopen", Message: strings.TrimSpace(err.Error()),
-			Hint: "No NVML library there. Install the NVIDIA driver, name a library with nvml = \"...\", or simulate a host: simulate = \"1 x h200\"."}
+			Hint: "No NVML library there. Install the NVIDIA driver, name a library with nvml = \"...\", or simulate a host: simulate = \"1 x h200\" in its block; cosplay run --simulate \"1 x h200\" without one."}
 	}
 	for _, symbol := range []string{"nvmlInit_v2", "nvmlShutdown", "nvmlErrorString"} {
 		if err := probe.Lookup(symbol); err != nil {

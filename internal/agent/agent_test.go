@@ -179,6 +179,29 @@ func TestComputeInstanceFailsAndNothingIsLeft(t *testing.T) {
 	}
 }
 
+// TestSliceInUse: a slice in which a program runs stays, and it is said what to do.
+func TestSliceInUse(t *testing.T) {
+	host, client := newHost(t, Options{}, "h200")
+	ctx := context.Background()
+	gpu := read(t, client).GPUs[0].UUID
+	if err := client.SetMIG(ctx, gpu, true); err != nil {
+		t.Fatal(err)
+	}
+	slice, err := client.CreateSlice(ctx, resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 0, Size: 1}, resource.Need{SMs: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Set(0, "process", fmt.Sprintf("4711:100:%d", slice.GPUInstance)); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.DestroySlice(ctx, slice); err == nil || !strings.Contains(err.Error(), "A program still runs in it") {
+		t.Errorf("got %v", err)
+	}
+	if seen := read(t, client).GPUs[0].Slices; len(seen) != 1 || seen[0].UUID != slice.UUID {
+		t.Errorf("there are %+v", seen)
+	}
+}
+
 func TestPendingMIGIsTakenBack(t *testing.T) {
 	host, client := newHost(t, Options{}, "h200")
 	gpu := read(t, client).GPUs[0].UUID

@@ -239,6 +239,10 @@ func (d device) destroySlice(s resource.LiveSlice) error {
 			Hint:    "Somebody made it anew. Run cosplay plan to see the GPU as it is."}
 	}
 	if err := d.remove(live); err != nil {
+		var at *Error
+		if errors.As(err, &at) && at.Code == int(nvml.ERROR_IN_USE) {
+			at.Hint = "A program still runs in it, and the driver does not take a slice from one. nvidia-smi lists it: end it, and run the same again."
+		}
 		return err
 	}
 	if _, found, err = d.find(s.Slice); err == nil && found {

@@ -28,7 +28,6 @@ func (inv *invocation) run() *cobra.Command {
 	var (
 		once         project.Once
 		volumes, env []string
-		o            runOptions
 	)
 	cmd := &cobra.Command{
 		Use:   "run GPU [-- COMMAND...]",
@@ -42,8 +41,9 @@ func (inv *invocation) run() *cobra.Command {
 Standard output is the command's; cosplay speaks on standard error. Ctrl-C goes to the command. What a run that was killed has left, the next one in the same folder takes down, and so does cosplay reset.
 
 Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 where the session could not be made or taken down; 130 stopped by Ctrl-C before.`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if once.Target, o.argv, err = targetAndCommand(args, cmd.ArgsLenAtDash()); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, argv, err := targetAndCommand(args, cmd.ArgsLenAtDash())
+			if err != nil {
 				return err
 			}
 			if inv.state != "" {
@@ -52,8 +52,8 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 			if once.Volumes, err = volumesOf(volumes); err != nil {
 				return err
 			}
-			once.Env = variablesOf(env)
-			return inv.runOnce(cmd.Context(), once, o)
+			once.Target, once.Env = target, variablesOf(env)
+			return inv.runOnce(cmd.Context(), once, argv)
 		},
 	}
 	f := cmd.Flags()
@@ -65,14 +65,7 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 	f.StringVar(&once.Workspace, "workspace", "", "`folder` in which the command starts (default this one)")
 	f.StringVar(&once.Runtime, "runtime", "", "`kind` of session where no configuration says it: docker, process or auto")
 	f.StringVar(&once.Simulate, "simulate", "", "simulate this host: \"1 x h200\", ...; where no configuration names one")
-	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
-	_ = f.MarkHidden("lock-timeout") // the state is its own
 	return cmd
-}
-
-type runOptions struct {
-	argv        []string
-	lockTimeout time.Duration
 }
 
 // targetAndCommand parts the words for the GPU from the command.
@@ -129,7 +122,7 @@ type once struct {
 	begun     bool           // there may be something of it
 }
 
-func (inv *invocation) runOnce(ctx context.Context, session project.Once, o runOptions) error {
+func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv []string) error {
 	p, files, diags, err := project.OpenOnce(project.Options{File: inv.file, Given: inv.given, Version: Version}, session)
 	if err != nil {
 		return err
@@ -144,13 +137,13 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, o runO
 	defer signal.Stop(one.signals)
 	defer outliveReaders()()
 	inv.takeDownAbandoned(ctx)
-	if err := p.Lock(ctx, "run", o.lockTimeout); err != nil {
+	if err := p.Lock(ctx, "run", 0); err != nil {
 		return err
 	}
 	one.contained = session.Image != "" || len(session.Volumes) > 0
 	prior, err := one.bringUp(ctx, diags)
 	if err == nil {
-		err = one.execute(ctx, prior, o.argv)
+		err = one.execute(ctx, prior, argv)
 	}
 	left := one.takeDown(context.WithoutCancel(ctx), prior)
 	if err != nil && left != nil {

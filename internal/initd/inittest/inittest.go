@@ -114,19 +114,15 @@ func (c Client) SSH(flags []string, command ...string) *exec.Cmd {
 	return exec.Command("ssh", append(append(args, c.Host()), command...)...)
 }
 
-// soon is long: only a test that fails waits for all of it, and the machine may
-// be busy.
-const soon = 30 * time.Second
-
 // Soon waits until something holds.
 func Soon(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if holds() {
 			return
 		}
 	}
-	t.Fatalf("not within %s: %s", soon, what)
+	t.Fatalf("not within 5 s: %s", what)
 }
 
 // Output collects what a program writes while others look.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"cosplay/internal/need"
 	"cosplay/internal/state"
@@ -24,10 +25,25 @@ func needEngine(t *testing.T) {
 	if err != nil {
 		need.Lacking(t, "there is no Docker engine with the test images; run scripts/test-images: %v\n%s", err, out)
 	}
-	sweepOnce.Do(func() { sweep(t) })
+	sweepOnce.Do(func() { sweepAlone(t) })
 }
 
 var sweepOnce sync.Once
+
+// sweepAlone sweeps unless another test run is under way, whose containers look
+// the same. The lock is held as long as this one is.
+func sweepAlone(t *testing.T) {
+	lock, err := unix.Open(filepath.Join(os.TempDir(), "cosplay-test.lock"), unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unix.Flock(lock, unix.LOCK_EX|unix.LOCK_NB) == nil {
+		sweep(t)
+	}
+	if err := unix.Flock(lock, unix.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // sweep removes the containers of test runs that were killed: they hold the
 // names that this run wants. They are told by their workspace, a test's folder.

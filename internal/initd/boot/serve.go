@@ -125,15 +125,16 @@ func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve fu
 	}
 	server = &sshd.Server{Launcher: run, Keys: keys, HostKey: hostKey}
 	return server, func() {
+		// First: who gets an answer finds the key's fingerprint in the log.
+		say("ssh on port %d for %s, keys: %d, host key %s", c.SSH.Port, run.Account.Name, len(keys), ssh.FingerprintSHA256(hostKey.PublicKey()))
+		if len(keys) == 0 {
+			say("no key can log in; set authorized_keys, or use cosplay exec")
+		}
 		go func() {
 			if err := server.Serve(l); err != nil {
 				say("ssh ended: %v", err)
 			}
 		}()
-		say("ssh on port %d for %s, keys: %d, host key %s", c.SSH.Port, run.Account.Name, len(keys), ssh.FingerprintSHA256(hostKey.PublicKey()))
-		if len(keys) == 0 {
-			say("no key can log in; set authorized_keys, or use cosplay exec")
-		}
 	}, nil
 }
 

@@ -32,6 +32,7 @@ func options() config.Options {
 			"project/motd.txt":        {Data: []byte("hello\n")},
 			"project/greeting.tftpl":  {Data: []byte("hello ${name}%{ if loud }!%{ endif }")},
 			"project/wrong.tftpl":     {Data: []byte("hello ${nobody}")},
+			"project/again.tftpl":     {Data: []byte("${templatefile(\"again.tftpl\", {})}")},
 			"project/broken.tftpl":    {Data: []byte("hello ${")},
 			"project/data/a.txt":      {Data: []byte("a")},
 			"project/data/sub/b.txt":  {Data: []byte("b")},
@@ -39,7 +40,7 @@ func options() config.Options {
 			"home/ada/.config/secret": {Data: []byte("x")},
 		},
 		Env: func(name string) (string, bool) {
-			value, set := map[string]string{"USER": "ada", "EMPTY": ""}[name]
+			value, set := map[string]string{"USER": "ada", "EMPTY": "", "TOKEN": "hunter2"}[name]
 			return value, set
 		},
 		Target:  catalog.Target,

@@ -172,23 +172,25 @@ func (w world) templateFile(functions map[string]function.Function) function.Fun
 		if t := values.Type(); !isMap(t) {
 			return cty.NilVal, function.NewArgErrorf(1, "a map of values is wanted, like { name = \"a\" }")
 		}
-		text, err := w.readText(args[0].AsString())
+		name := args[0].AsString()
+		text, err := w.readText(name)
 		if err != nil {
 			return cty.NilVal, err
 		}
-		expr, diags := hclsyntax.ParseTemplate([]byte(text), args[0].AsString(), hcl.InitialPos)
+		expr, diags := hclsyntax.ParseTemplate([]byte(text), name, hcl.InitialPos)
 		if diags.HasErrors() {
-			return cty.NilVal, templateError(diags)
+			return cty.NilVal, inTemplate(diags[0], functions)
 		}
 		scope := &hcl.EvalContext{Variables: values.AsValueMap(), Functions: functions}
 		for _, mention := range expr.Variables() {
 			if _, there := scope.Variables[mention.RootName()]; !there {
-				return cty.NilVal, fmt.Errorf("%s mentions %s, which is not among its values; the second argument gives them", mention.SourceRange(), mention.RootName())
+				return cty.NilVal, templateError{mention.SourceRange(), fmt.Sprintf("unknown variable %q", mention.RootName()),
+					"It is not among the template's values. Add it to the second argument." + didYouMean(mention.RootName(), sortedKeys(scope.Variables))}
 			}
 		}
 		result, diags := expr.Value(scope)
 		if diags.HasErrors() {
-			return cty.NilVal, templateError(diags)
+			return cty.NilVal, inTemplate(diags[0], functions)
 		}
 		return result, nil
 	}
@@ -209,10 +211,21 @@ func (w world) templateFile(functions map[string]function.Function) function.Fun
 	})
 }
 
-func templateError(diags hcl.Diagnostics) error {
-	d := diags[0]
-	if d.Subject == nil {
-		return fmt.Errorf("%s: %s", lower(d.Summary), d.Detail)
+// templateError is a mistake in a template.
+type templateError struct {
+	at              hcl.Range
+	summary, detail string
+}
+
+func (e templateError) Error() string {
+	return fmt.Sprintf("%s line %d: %s. %s", e.at.Filename, e.at.Start.Line, e.summary, e.detail)
+}
+
+// inTemplate is a diagnostic of the HCL library's about a template.
+func inTemplate(d *hcl.Diagnostic, functions map[string]function.Function) error {
+	if call, is := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d); is && call.CalledFunctionName() == "templatefile" {
+		return templateError{*d.Subject, "a template cannot fill in another", "Give it the text of the other as a value."}
 	}
-	return fmt.Errorf("%s: %s: %s", d.Subject, lower(d.Summary), d.Detail)
+	d = (&loader{functions: functions}).inOurWords(d)
+	return templateError{*d.Subject, d.Summary, d.Detail}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 )
@@ -22,19 +23,34 @@ func isSensitive(v cty.Value) bool {
 }
 
 // redacted takes out of a diagnostic of the HCL library what a sensitive value
-// may have left in it.
+// may have left in it. Of how many arguments there are it tells nothing.
 func redacted(d *hcl.Diagnostic) *hcl.Diagnostic {
-	if d.Expression == nil || d.EvalContext == nil {
+	counts := d.Summary == notEnoughArguments || d.Summary == tooManyArguments
+	if d.Expression == nil || d.EvalContext == nil || counts || !worksOnSensitive(d.Expression, d.EvalContext) {
 		return d
 	}
-	for _, mention := range d.Expression.Variables() {
-		if v, diags := mention.TraverseAbs(d.EvalContext); !diags.HasErrors() && isSensitive(v) {
-			d.Detail = "What is wrong is not shown, since the expression works on a sensitive value. Try it out with one that may be shown."
-			d.Expression = nil
-			return d
+	d.Detail = "What is wrong is not shown, since the expression works on a sensitive value. Try it out with one that may be shown."
+	d.Expression = nil
+	return d
+}
+
+// worksOnSensitive reports whether an expression mentions a sensitive value, or
+// makes one of what it mentions.
+func worksOnSensitive(expr hcl.Expression, scope *hcl.EvalContext) bool {
+	for _, mention := range expr.Variables() {
+		if v, diags := mention.TraverseAbs(scope); !diags.HasErrors() && isSensitive(v) {
+			return true
 		}
 	}
-	return d
+	made := false
+	if written, native := expr.(hclsyntax.Node); native {
+		_ = hclsyntax.VisitAll(written, func(n hclsyntax.Node) hcl.Diagnostics {
+			call, is := n.(*hclsyntax.FunctionCallExpr)
+			made = made || is && call.Name == "sensitive"
+			return nil
+		})
+	}
+	return made
 }
 
 // marking makes one of the functions that are about what is sensitive.

@@ -67,6 +67,9 @@ func describe(t *testing.T, files map[string]*hcl.File, diags hcl.Diagnostics) [
 // misformatted is what fmt writes of a verb without its value, and the like.
 var misformatted = regexp.MustCompile(`%!.?\(`)
 
+// badEnd is what comes of putting one sentence into another.
+var badEnd = regexp.MustCompile(`[^.][.!?;:,][.;:,]( |$)|  `)
+
 // checkComplete rejects a diagnostic that does not say what, where and why.
 func checkComplete(t *testing.T, diags hcl.Diagnostics, files map[string][]byte) {
 	t.Helper()

@@ -1,0 +1,202 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// Summaries of the HCL library's.
+const (
+	unsupportedAttribute = "Unsupported attribute" // whose detail leaves out what there is instead
+	notEnoughArguments   = "Not enough function arguments"
+	tooManyArguments     = "Too many function arguments"
+)
+
+// nextSteps are what to do about those mistakes that the HCL library tells without
+// saying so, by its summaries. Each starts with a space.
+var nextSteps = map[string]string{
+	"Argument or block definition required":           " Write a name, an equals sign and a value; or the word of a block, its name in quotes, and a brace.",
+	"Attempt to get attribute from null value":        " Give it a value, or put it into try(..., null).",
+	"Attempt to index null value":                     " Give it a value, or put it into try(..., null).",
+	"Condition is null":                               " Write a comparison, like if x > 0.",
+	"Duplicate argument":                              " Remove one of the two.",
+	"Duplicate attribute definition":                  " Remove one of the two.",
+	"Duplicate object key":                            " Make the keys different, or add the ellipsis.",
+	"Error in function call":                          " Change what it is given.",
+	"Extra characters after expression":               " Remove them, or put an operator or a comma before.",
+	"Extra characters after interpolation expression": " Write $${ for a ${ that stands for itself.",
+	"Extra characters in if marker":                   " Remove them.",
+	"Inconsistent conditional result types":           " Write two values of one type.",
+	"Incorrect condition type":                        " Write a comparison, like var.workers > 0.",
+	"Incorrect JSON value type":                       " Write braces with attributes in them: { ... }",
+	"Incorrect key type":                              " Write a text or a number.",
+	"Invalid 'for' condition":                         " Write a comparison, like if x > 0.",
+	"Invalid 'for' directive":                         " Write it like: %{ for x in list }${x}%{ endfor }",
+	"Invalid 'for' expression":                        " Write [for x in list : x], or { for k, v in map : k => v }.",
+	"Invalid attribute name":                          " Write one, like var.image; or put text in double quotes.",
+	"Invalid block definition":                        " Write it like: session \"worker\" {",
+	"Invalid escape sequence":                         " Write \\\\ for a \\ itself.",
+	"Invalid expanding argument value":                " Write a list.",
+	"Invalid expression":                              " Write a value here, like \"text\" or 7.",
+	"Invalid function argument":                       " Give it one of the kind that it wants.",
+	"Invalid index":                                   " Name one that is there; length(...) and keys(...) tell which are.",
+	"Invalid number literal":                          " Write it like 7, 0.5 or 1e6.",
+	"Invalid object key":                              " Write a text or a number.",
+	"Invalid operand":                                 " Write a value of that kind; tonumber(...) and tostring(...) convert.",
+	"Invalid single-argument block definition":        " Write each attribute on a line of its own, and the closing brace after them.",
+	"Invalid template interpolation value":            " Write what a text can hold; join(...) and jsonencode(...) make texts.",
+	"Iteration over non-iterable value":               " Write a list, a set or a map.",
+	"Iteration over null value":                       " Write a list, a set or a map.",
+	"Missing argument separator":                      " Add it.",
+	"Missing attribute separator":                     " Add a comma before it, or write it on a line of its own.",
+	"Missing block label":                             " Write the name as a property: { \"lab\": { ... } }",
+	"Missing close bracket on index":                  " Add it.",
+	"Missing close bracket on splat index":            " Add it.",
+	"Missing closing parenthesis":                     " Write what is expanded as the last argument.",
+	"Missing false expression in conditional":         " Write it like: condition ? this : that",
+	"Missing item separator":                          " Add it, or the bracket that ends the list.",
+	"Missing key/value separator":                     " Write it like: { name = value }",
+	"Missing map element":                             " Name one that is there; keys(...) tells which are.",
+	"Missing newline after argument":                  " Write what follows on a line of its own; text goes in double quotes.",
+	"Missing open parenthesis":                        " Write the name of a function without colons: there are no namespaces.",
+	notEnoughArguments:                                " Add what is missing.",
+	"Null condition":                                  " Write a comparison, like var.workers > 0.",
+	"Null value as key":                               " Write a text or a number.",
+	"Operation failed":                                " Change what is on its two sides.",
+	tooManyArguments:                                  " Remove what is too much.",
+	"Trailing comma in object":                        " Remove it.",
+	"Unbalanced parentheses":                          " Add it.",
+	"Unclosed configuration block":                    " Add the closing brace.",
+	"Unclosed template interpolation sequence":        " Add it.",
+	"Unexpected else directive":                       " Remove it, or add the if that it belongs to.",
+	"Unexpected end of template":                      " Add it.",
+	"Unexpected endfor directive":                     " Remove it, or add what it should end.",
+	"Unexpected endif directive":                      " Remove it, or add what it should end.",
+	"Unterminated template string":                    " Add the quote, or the word that ends the heredoc on a line of its own.",
+}
+
+// inOurWords makes a diagnostic of the HCL library one of ours.
+func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
+	call, unknown := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
+	switch {
+	case unknown:
+		name := call.CalledFunctionName()
+		d.Summary = fmt.Sprintf("unknown function %q", name)
+		d.Detail = "There is no function of that name; those that there are have the names and do the work that they have in Terraform. Write one of these."
+		if instead, is := terraformFunctions[name]; is {
+			d.Detail = instead
+		} else if suggestion := didYouMean(name, sortedKeys(l.functions)); suggestion != "" {
+			d.Detail = "There is no function of that name." + suggestion
+		}
+	case d.Summary == unsupportedAttribute:
+		if !strings.Contains(d.Detail, ", which a session has.") {
+			d.Detail += cmp.Or(attributesThere(d), " Leave out what is behind the dot.")
+		}
+	}
+	if call, failed := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); failed && d.Expression != nil {
+		d.Detail = ofCall(call, d)
+	} else {
+		d.Detail += nextSteps[d.Summary]
+	}
+	d.Summary = lower(d.Summary)
+	return d
+}
+
+// attributesThere lists what an object has of which an expression wants something
+// else. It starts with a space.
+func attributesThere(d *hcl.Diagnostic) string {
+	var (
+		steps hcl.Traversal
+		at    cty.Value
+	)
+	switch e := d.Expression.(type) {
+	case *hclsyntax.ScopeTraversalExpr:
+		root, diags := e.Traversal[:1].TraverseAbs(d.EvalContext)
+		if diags.HasErrors() {
+			return ""
+		}
+		at, steps = root, e.Traversal[1:]
+	case *hclsyntax.RelativeTraversalExpr:
+		source, diags := e.Source.Value(d.EvalContext)
+		if diags.HasErrors() {
+			return ""
+		}
+		at, steps = source, e.Traversal
+	}
+	for _, step := range steps {
+		next, diags := step.TraversalStep(at)
+		if !diags.HasErrors() {
+			at = next
+			continue
+		}
+		wanted, ok := step.(hcl.TraverseAttr)
+		if !ok || !at.Type().IsObjectType() {
+			return ""
+		}
+		names := sortedKeys(at.Type().AttributeTypes())
+		return fmt.Sprintf(" Write one of %s.%s", and(names), didYouMean(wanted.Name, names))
+	}
+	return ""
+}
+
+// withLive lists the attributes of a session where a splat wants another, of which
+// the HCL library does not tell what it is applied to.
+func withLive(d *hcl.Diagnostic, a attribute) *hcl.Diagnostic {
+	of, relative := d.Expression.(*hclsyntax.RelativeTraversalExpr)
+	if d.Summary != unsupportedAttribute || !relative || len(of.Traversal) == 0 {
+		return d
+	}
+	if _, splat := of.Source.(*hclsyntax.AnonSymbolExpr); !splat || !slices.ContainsFunc(a.mentions, func(m hcl.Traversal) bool { return m.RootName() == "session" }) {
+		return d
+	}
+	before := ""
+	var wanted hcl.TraverseAttr
+	for _, step := range of.Traversal {
+		attr, named := step.(hcl.TraverseAttr)
+		if !named {
+			return d
+		}
+		if wanted = attr; attr.SrcRange == *d.Subject {
+			break
+		}
+		before += attr.Name + "."
+	}
+	var names []string
+	for _, one := range liveAttributes {
+		name, inside := strings.CutPrefix(one.Name, before)
+		name, _, _ = strings.Cut(name, ".")
+		if inside && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return d
+	}
+	told := *d
+	told.Detail += fmt.Sprintf(" Write one of %s, which a session has.%s", and(names), didYouMean(wanted.Name, names))
+	return &told
+}
+
+// ofCall is what is wrong with a call of a function, and what to do. What the HCL
+// library says of it may end in a stop too many, or in a stack.
+func ofCall(call hclsyntax.FunctionCallDiagExtra, d *hcl.Diagnostic) string {
+	var (
+		panicked function.PanicError
+		template templateError
+	)
+	switch err := call.FunctionCallError(); {
+	case errors.As(err, &template):
+		return template.Error()
+	case errors.As(err, &panicked):
+		return fmt.Sprintf("%s cannot be worked out with what it is given.", call.CalledFunctionName()) + nextSteps[d.Summary]
+	}
+	return strings.TrimRight(d.Detail, ". ") + "." + nextSteps[d.Summary]
+}

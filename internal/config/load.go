@@ -177,6 +177,7 @@ type loader struct {
 	partial  bool                 // some hosts may be missing for a mistake already told
 	targets  map[string]targetAnswer
 	own      map[string]*ownTarget // by folded name
+	hidden   map[string]bool       // sensitive texts of variables and locals; nil until somebody asks
 
 	diags hcl.Diagnostics
 	told  map[hcl.Range]hcl.Diagnostics // by subject

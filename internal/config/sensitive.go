@@ -1,9 +1,12 @@
 package config
 
 import (
+	"strings"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 )
 
@@ -51,6 +54,49 @@ func worksOnSensitive(expr hcl.Expression, scope *hcl.EvalContext) bool {
 		})
 	}
 	return made
+}
+
+// partly is how long a sensitive text is at least that is not to be part of a
+// name; a shorter one is part of too many by chance.
+const partly = 8
+
+// isHidden reports whether a name shows the text of a sensitive variable or local:
+// the mark of a map says nothing of where its keys come from.
+func (l *loader) isHidden(name string) bool {
+	if l.hidden == nil {
+		l.hidden = map[string]bool{}
+		for _, n := range l.nodes {
+			if n.ok {
+				gatherHidden(n.value, false, l.hidden)
+			}
+		}
+	}
+	name = strings.ToLower(name)
+	for text := range l.hidden {
+		if name == text || len(text) >= partly && strings.Contains(name, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// gatherHidden puts the sensitive texts within a value into a set, in small letters.
+func gatherHidden(v cty.Value, hidden bool, into map[string]bool) {
+	bare, marks := v.Unmark()
+	_, sensitiveHere := marks[sensitive]
+	hidden = hidden || sensitiveHere
+	switch {
+	case !bare.IsKnown() || bare.IsNull():
+	case bare.CanIterateElements():
+		for it := bare.ElementIterator(); it.Next(); {
+			_, element := it.Element()
+			gatherHidden(element, hidden, into)
+		}
+	case hidden && isOneOf(bare.Type(), cty.String, cty.Number):
+		if text, err := convert.Convert(bare, cty.String); err == nil && text.AsString() != "" {
+			into[strings.ToLower(text.AsString())] = true
+		}
+	}
 }
 
 // marking makes one of the functions that are about what is sensitive.

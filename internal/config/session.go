@@ -235,6 +235,10 @@ func (l *loader) sessionEnv(s *Session, v value) {
 	s.Env, s.Secret = make(map[string]string, len(pairs)), nil
 	for _, p := range pairs {
 		name := p.key.AsString()
+		if all && l.isHidden(name) {
+			l.wrong(p.key, secretName, secretNameAdvice)
+			continue
+		}
 		if !isEnvName(name) {
 			l.wrong(p.key, fmt.Sprintf("%q cannot be the name of an environment variable", name),
 				"A name has at least one character, and no =, no space and no control character, like SEED.")
@@ -265,13 +269,17 @@ func (l *loader) hasSecretName(v value) bool {
 	written, _ := hcl.ExprMap(v.expr)
 	for _, p := range written {
 		if key, diags := p.Key.Value(v.scope); !diags.HasErrors() && isSensitive(key) {
-			l.complain(p.Key.Range(), v.attribute.whole, "the name of an environment variable would show a sensitive value",
-				"Names are shown in plans and in the state, values that are sensitive are not. Write the name itself, like TOKEN.")
+			l.complain(p.Key.Range(), v.attribute.whole, secretName, secretNameAdvice)
 			return true
 		}
 	}
 	return false
 }
+
+const (
+	secretName       = "the name of an environment variable would show a sensitive value"
+	secretNameAdvice = "Names are shown in plans and in the state, values that are sensitive are not. Write the name itself, like TOKEN."
+)
 
 func isEnvName(name string) bool {
 	forbidden := func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 var importSchema = Block{
@@ -23,13 +24,15 @@ func (l *loader) readImport(b block) {
 		return
 	}
 	one := Import{Range: to.expr.Range(), IDRange: id.expr.Range()}
-	ref, isSession := l.wholeReference(*to)
-	v, known := l.constant(*id)
-	if !isSession || !known {
-		return
+	ref, ok := l.wholeReference(*to)
+	if v, known := l.constant(*id); known {
+		one.ID, known = l.text(v)
+		if known && strings.TrimSpace(one.ID) == "" {
+			l.wrong(v, `"id" is empty`, "Write %s", lower(id.schema.Description))
+		}
+		ok = ok && (known || l.isOpen(v))
 	}
-	var ok bool
-	if one.ID, ok = l.text(v); ok || l.isOpen(v) {
+	if ok {
 		one.To = ref.Address
 		l.imports = append(l.imports, one)
 	}

@@ -129,11 +129,25 @@ func (l *loader) checkGone() {
 		l.complain(m.Range, m.Range, fmt.Sprintf("two moves %s %s", word, same), "The other is at %s line %d. Keep the one that is right.", l.moves[j].Range.Filename, l.moves[j].Range.Start.Line)
 	}
 	l.checkCircles()
-	for _, r := range l.removals {
-		if l.isDeclared(r.From) {
+	for i, r := range l.removals {
+		twice := slices.IndexFunc(l.removals[:i], func(o Removal) bool { return overlap(o.From, r.From) })
+		moved := slices.IndexFunc(l.moves, func(m Move) bool { return m.From == r.From })
+		switch {
+		case l.isDeclared(r.From):
 			l.complain(r.Range, r.Range, fmt.Sprintf("%s is still declared", r.From), "Remove its session block, or this removed block.")
+		case twice >= 0:
+			other := l.removals[twice]
+			l.complain(r.Range, r.Range, fmt.Sprintf("%s is removed twice", r.From), "The other removed block, of %s, is at %s line %d. Keep the one that is right.", other.From, other.Range.Filename, other.Range.Start.Line)
+		case moved >= 0:
+			other := l.moves[moved]
+			l.complain(r.Range, r.Range, fmt.Sprintf("%s is both moved and removed", r.From), "It is moved to %s at %s line %d. Keep the one that is right.", other.To, other.Range.Filename, other.Range.Start.Line)
 		}
 	}
+}
+
+// overlap reports whether two references can mean the same session.
+func overlap(a, b resource.Reference) bool {
+	return a.Covers(b.Address) || b.Covers(a.Address)
 }
 
 // isDeclared reports whether a block or, with a key, an instance is there.

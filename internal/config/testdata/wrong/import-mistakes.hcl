@@ -30,3 +30,13 @@ import "x" {
   to = "a"
   id = var.none
 }
+
+import {
+  to = session.a
+  id = " "
+}
+
+import {
+  to = "session.a"
+  id = true
+}

@@ -23,3 +23,21 @@ removed {
     prevent_destroy = true
   }
 }
+
+removed {
+  from    = session.c[2]
+  destroy = true
+}
+
+moved {
+  from = session.d
+  to   = session.e
+}
+
+removed {
+  from = session.d
+}
+
+removed {
+  from = session.e
+}

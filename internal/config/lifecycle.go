@@ -77,17 +77,35 @@ var sessionReferences = map[string]func(*loader, *Session, attribute, *hcl.EvalC
 }
 
 // checkReferences is check for these attributes: sessions that they mention are
-// no values.
+// no values. Elements that mention what does not exist are told and left out.
 func (l *loader) checkReferences(a *attribute, r reach) (varies, ok bool) {
-	if a.path == "lifecycle.ignore_changes" {
-		return false, true
+	elements, diags := hcl.ExprList(a.expr)
+	if a.path == "lifecycle.ignore_changes" || diags.HasErrors() {
+		return false, true // which its reader tells
 	}
-	values := *a
-	values.expr = valuesOf{a.expr}
-	varies, ok = l.check(&values, r)
-	a.mentions = values.mentions
-	return varies, ok
+	sound := listed{a.expr, []hcl.Expression{}} // nil would be no list
+	for _, e := range elements {
+		one := *a
+		one.expr = valuesOf{e}
+		differs, ok := l.check(&one, r)
+		varies = varies || differs
+		a.mentions = append(a.mentions, one.mentions...)
+		if ok {
+			sound.elements = append(sound.elements, e)
+		}
+	}
+	a.expr = sound
+	return varies, true
 }
+
+// listed is a list of which some elements are left out.
+type listed struct {
+	hcl.Expression
+	elements []hcl.Expression
+}
+
+// ExprList implements what hcl.ExprList asks for.
+func (e listed) ExprList() []hcl.Expression { return e.elements }
 
 // valuesOf is an expression without the sessions that it mentions.
 type valuesOf struct{ hcl.Expression }
@@ -134,6 +152,10 @@ func (l *loader) ignorable(a attribute, e hcl.Expression) (string, bool) {
 		names = append(names, s.name)
 	}
 	path, known := strings.Join(names, "."), ignorablePaths()
+	if path == IgnoreAll {
+		l.complain(e.Range(), a.whole, "all stands alone", "It means all attributes, so it is no element of a list. Write: ignore_changes = all")
+		return "", false
+	}
 	if slices.Contains(known, path) || names[0] == "env" && len(names) == 2 && names[1] != "" {
 		return path, true
 	}
@@ -173,7 +195,7 @@ func (l *loader) replaceTriggeredBy(s *Session, a attribute, scope *hcl.EvalCont
 	s.Lifecycle.Triggers = nil
 	digest, values := sha256.New(), 0
 	for _, e := range elements {
-		if mentions := e.Variables(); len(mentions) > 0 && mentions[0].RootName() == "session" {
+		if namesSession(e) {
 			if ref, of, ok := l.reference(a, e, scope); ok {
 				s.Lifecycle.Triggers = append(s.Lifecycle.Triggers, Trigger{Of: ref, Attribute: of, Range: e.Range()})
 			}
@@ -187,6 +209,16 @@ func (l *loader) replaceTriggeredBy(s *Session, a attribute, scope *hcl.EvalCont
 	if values > 0 {
 		s.Lifecycle.Digest = hex.EncodeToString(digest.Sum(nil)[:16])
 	}
+}
+
+// namesSession reports whether a session is meant, and not a value. In quotes it is
+// meant, too: in JSON it is always written so, and else it is a mistake.
+func namesSession(e hcl.Expression) bool {
+	if mentions := e.Variables(); len(mentions) > 0 {
+		return mentions[0].RootName() == "session"
+	}
+	v, diags := e.Value(nil)
+	return !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && strings.HasPrefix(v.AsString(), "session.")
 }
 
 // valueText is a value as a text that is another where the value is.

@@ -12,7 +12,13 @@ import (
 	"cosplay/internal/resource"
 )
 
-const referenceAdvice = `Write it without quotes, like session.worker, session.worker[3] or session.worker["a"].`
+// referenceAdvice says how a session is written.
+func referenceAdvice(expr hcl.Expression) string {
+	if native(expr) {
+		return `Write it without quotes, like session.worker, session.worker[3] or session.worker["a"].`
+	}
+	return `Write it as a text without ${ }, like "session.worker", "session.worker[3]" or "session.worker[\"a\"]".`
+}
 
 // reference reads an expression that names a session, or all of a block, and
 // what of it is meant: session.worker[3].fit.tolerance. In it counts what a scope
@@ -24,10 +30,10 @@ func (l *loader) reference(a attribute, expr hcl.Expression, scope *hcl.EvalCont
 	}
 	steps, ok := l.steps(expr, scope)
 	if !ok || len(steps) == 0 || steps[0].name != "session" {
-		return no(fmt.Sprintf("%q does not name a session", a.path), "%s", referenceAdvice)
+		return no(fmt.Sprintf("%q does not name a session", a.path), "%s", referenceAdvice(expr))
 	}
 	if len(steps) == 1 || steps[1].name == "" {
-		return no("session without a name", "Name the session behind the dot. %s", referenceAdvice)
+		return no("session without a name", "Name the session behind the dot. %s", referenceAdvice(expr))
 	}
 	ref = resource.Reference{Address: resource.One(steps[1].name), Block: true}
 	rest := steps[2:]
@@ -38,7 +44,7 @@ func (l *loader) reference(a attribute, expr hcl.Expression, scope *hcl.EvalCont
 			return resource.Reference{}, "", false
 		}
 		if !ok {
-			return no("this is no key of a session", "The instances of a block with count have the keys 0, 1, 2 and so on; those of one with for_each have texts. %s", referenceAdvice)
+			return no("this is no key of a session", "The instances of a block with count have the keys 0, 1, 2 and so on; those of one with for_each have texts. %s", referenceAdvice(expr))
 		}
 		ref.Address.Key, ref.Block, rest = key, false, rest[1:]
 	}

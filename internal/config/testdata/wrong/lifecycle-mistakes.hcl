@@ -23,3 +23,12 @@ session "alone" {
     replace_triggered_by = [session.worker, count.index]
   }
 }
+
+session "listed" {
+  target     = "2060"
+  depends_on = [alone, session.alone[0], session.lone]
+  lifecycle {
+    ignore_changes       = [all]
+    replace_triggered_by = [local.none, session.allone, "session.alone", session.alone.imag]
+  }
+}

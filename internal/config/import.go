@@ -19,8 +19,10 @@ func (l *loader) readImport(b block) {
 	l.unnamed(b)
 	said := l.read(b, &importSchema)
 	to, id := said.find("to"), said.find("id")
-	if to == nil || id == nil {
+	if said.lacks("to") || said.lacks("id") {
 		l.complain(b.kindRange, b.header, "import does not say what becomes what", "It needs both, each on a line of its own, like: to = session.x and id = \"MIG-...\"")
+	}
+	if to == nil || id == nil {
 		return
 	}
 	one := Import{Range: to.expr.Range(), IDRange: id.expr.Range()}

@@ -36,8 +36,10 @@ func (l *loader) readMoved(b block) {
 	l.unnamed(b)
 	said := l.read(b, &movedSchema)
 	from, to := said.find("from"), said.find("to")
-	if from == nil || to == nil {
+	if said.lacks("from") || said.lacks("to") {
 		l.complain(b.kindRange, b.header, "moved does not say from where to where", "It needs both, each on a line of its own, like: from = session.a and to = session.b")
+	}
+	if from == nil || to == nil {
 		return
 	}
 	move := Move{Range: from.expr.Range()}
@@ -89,8 +91,10 @@ func (l *loader) readRemoved(b block) {
 		l.complain(two.expr.Range(), two.whole, `"destroy" is there twice`, "It is set at line %d as well. Keep one of the two.", one.whole.Start.Line)
 	}
 	from := said.find("from")
-	if from == nil {
+	if said.lacks("from") {
 		l.complain(b.kindRange, b.header, "removed does not say what", "Name the session whose block is gone, like: from = session.old")
+	}
+	if from == nil {
 		return
 	}
 	removal.Range = from.expr.Range()

@@ -42,7 +42,7 @@ func (l *loader) readOutput(b block) {
 	said := l.read(b, &outputSchema)
 	o := output{name: name, header: b.header}
 	a := said.find("value")
-	if a == nil {
+	if said.lacks("value") {
 		l.complain(b.header, b.header, `"value" is missing`, "An output is a value that is shown after apply. Add a line like: value = session.worker[0].ssh_command")
 	}
 	if d := said.find("description"); d != nil {
@@ -90,9 +90,9 @@ func (l *loader) readCheck(b block) {
 	switch {
 	case condition != nil && message != nil:
 		c.rules = append(c.rules, rule{header: condition.whole, condition: *condition, message: *message})
-	case condition != nil:
+	case condition != nil && said.lacks("error_message"):
 		l.complain(condition.whole, b.header, `"error_message" is missing`, "Say what is wrong when the condition is false. Add a line like: error_message = \"the workers are too slow\"")
-	case message != nil || len(said.blocks) == 0:
+	case said.lacks("condition") && (message != nil || len(said.blocks) == 0):
 		l.complain(b.header, b.header, `"condition" is missing`, "A check is a condition that is true when all is well. Add a line like: condition = session.worker[0].fit.fp32_error < 0.1")
 	}
 	for i := range c.rules {

@@ -65,7 +65,10 @@ func (l *loader) readSession(b block) {
 	for _, a := range fixed {
 		l.fill(&shared, a, l.scopeOf(a.mentions))
 	}
-	l.checkGiven(&shared)
+	if said.lacks("target") {
+		l.complain(b.header, b.header, `"target" is missing`,
+			"A session says which GPU to pass for. Add a line like: target = \"rtx-2060\"; `cosplay ls` lists all.")
+	}
 
 	first := len(l.sessions)
 	l.sessions = slices.Grow(l.sessions, len(all.list))
@@ -134,15 +137,6 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 		if l.MayMiss && !v.IsWhollyKnown() {
 			s.Open = append(slices.Clip(s.Open), a.path)
 		}
-	}
-}
-
-// checkGiven tells what a session must not leave out.
-func (l *loader) checkGiven(s *Session) {
-	decl := s.Ranges.Decl
-	if !s.Ranges.has("target") {
-		l.complain(decl, decl, `"target" is missing`,
-			"A session says which GPU to pass for. Add a line like: target = \"rtx-2060\"; `cosplay ls` lists all.")
 	}
 }
 

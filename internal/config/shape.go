@@ -33,6 +33,7 @@ func (a attribute) key() string {
 type content struct {
 	attributes []attribute // that of blocks inside it included, in the order of the file
 	blocks     []block     // inside it, in the order of the file
+	meant      []string    // paths of attributes that were written wrongly, which was told
 }
 
 // find returns an attribute by its path; nil where the block does not have it.
@@ -43,6 +44,12 @@ func (c content) find(path string) *attribute {
 		}
 	}
 	return nil
+}
+
+// lacks reports whether the block leaves an attribute out. One that it has by a
+// name close to its own is not left out: that name has been told.
+func (c content) lacks(path string) bool {
+	return c.find(path) == nil && !slices.Contains(c.meant, path)
 }
 
 // ranges tells where all of it stands.
@@ -74,6 +81,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 		known := schema.attribute(a.name)
 		if known == nil && schema.Free == "" {
 			l.unexpected("attribute", a.name, schema, a.at, a.whole)
+			c.meant = append(c.meant, prefix+nearest(a.name, schema.attributeNames()))
 			continue
 		}
 		c.attributes = append(c.attributes, attribute{path: prefix + a.name, schema: known, expr: a.expr, whole: a.whole})
@@ -85,6 +93,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 		switch {
 		case known == nil:
 			l.unexpected("block", inner.kind, schema, inner.kindRange, inner.header)
+			c.meant = append(c.meant, prefix+nearest(inner.kind, schema.attributeNames()))
 		case first >= 0 && !known.Repeatable:
 			l.complain(inner.kindRange, inner.header, fmt.Sprintf("second %s block", inner.kind),
 				"%s has one %s block; the first is at line %d. Put everything into one.", capital(schema.what), inner.kind, blocks[first].header.Start.Line)
@@ -102,6 +111,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 				}
 			}
 			c.attributes = append(c.attributes, inside.attributes...)
+			c.meant = append(c.meant, inside.meant...)
 			l.checkWhole(inner, known, prefix+inner.kind+".", inside)
 		}
 	}
@@ -116,7 +126,7 @@ func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
 		names = append(names, a.Name)
 	}
 	for _, a := range required {
-		if c.find(prefix+a.Name) == nil {
+		if c.lacks(prefix + a.Name) {
 			l.complain(b.kindRange, b.header, fmt.Sprintf("%q of the %s is missing", a.Name, b.kind),
 				"%s needs %s. Add a line like: %s = %s", capital(schema.what), and(names), a.Name, a.Example)
 		}

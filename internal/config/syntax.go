@@ -56,7 +56,7 @@ func (b nativeBody) read(*loader, *Block) ([]written, []block) {
 	slices.SortFunc(attributes, compareWritten)
 	blocks := make([]block, 0, len(b.Blocks))
 	for _, inner := range b.Blocks {
-		if inner.Range().End.Byte <= b.sound {
+		if isWhole := inner.OpenBraceRange.Start.Byte >= inner.DefRange().End.Byte; isWhole && inner.Range().End.Byte <= b.sound {
 			blocks = append(blocks, block{kind: inner.Type, labels: inner.Labels, kindRange: inner.TypeRange, labelRanges: inner.LabelRanges,
 				header: inner.DefRange(), body: nativeBody{inner.Body, b.sound}})
 		}

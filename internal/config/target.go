@@ -46,7 +46,7 @@ func (l *loader) readTarget(b block) {
 	mistakes := len(l.diags)
 	said := l.read(b, &targetSchema)
 	for _, a := range targetSchema.required() {
-		if said.find(a.Name) == nil {
+		if said.lacks(a.Name) {
 			l.complain(b.header, b.header, fmt.Sprintf("%q is missing", a.Name), "A target changes a GPU of the catalog. Add a line like: %s = %s", a.Name, a.Example)
 		}
 	}

@@ -296,9 +296,11 @@ func (l *loader) validate() {
 		if !n.ok {
 			continue
 		}
+		good := true
 		for i := range v.rules {
-			n.ok = l.obeys(v, &v.rules[i]) && n.ok
+			good = l.obeys(v, &v.rules[i]) && good
 		}
+		n.ok = good // now: no rule may keep the next from being asked
 	}
 }
 

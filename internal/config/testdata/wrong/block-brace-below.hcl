@@ -1,0 +1,4 @@
+session "worker"
+{
+  target = "2060"
+}

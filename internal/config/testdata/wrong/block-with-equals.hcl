@@ -1,0 +1,3 @@
+session "worker" = {
+  target = "2060"
+}

@@ -22,7 +22,7 @@ func (inv *invocation) console() *cobra.Command {
 	return &cobra.Command{
 		Use:   "console",
 		Short: "Work out expressions, with what the project knows",
-		Long: `Read expressions, one a line, and show what they come to: with the project's variables and locals, all functions, cosplay.catalog, and session.NAME as output blocks see it. On a terminal it asks; exit or Ctrl-D ends it. From a pipe it stops at the first mistake.
+		Long: `Read expressions, one a line, and show what they come to: with the project's variables and locals, all functions, cosplay.catalog, and session.NAME as output blocks see it. On a terminal it asks; exit or Ctrl-D ends it. From a pipe it stops at the first mistake. A variable may be without a value: what depends on it says so.
 
   echo 'cosplay.catalog["3090"].vram_mib' | cosplay console
 
@@ -36,7 +36,7 @@ func (inv *invocation) runConsole(ctx context.Context) error {
 	if inv.file == "-" {
 		return errors.New("standard input is for the expressions, so it cannot be the configuration as well; name a file")
 	}
-	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
+	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, HostsOnly: true})
 	if err != nil {
 		return err
 	}

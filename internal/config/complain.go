@@ -98,6 +98,17 @@ func and(words []string) string { return list(words, "and") }
 // or lists words: a, b or c.
 func or(words []string) string { return list(words, "or") }
 
+// maxListed is how many names a sentence can list.
+const maxListed = 8
+
+// few are the first of many names, with a word for the rest.
+func few(names []string) []string {
+	if len(names) <= maxListed {
+		return names
+	}
+	return append(slices.Clone(names[:maxListed]), "others")
+}
+
 func list(words []string, last string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

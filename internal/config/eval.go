@@ -1,6 +1,10 @@
 package config
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -32,6 +36,25 @@ func (i *Intent) Eval(typed string, live map[resource.Address]LiveSession) (Outp
 	if !ok {
 		return Output{}, file, l.diags
 	}
-	bare, _ := v.UnmarkDeep()
+	bare, marks := v.UnmarkDeep()
+	if _, open := marks[told]; open && !bare.IsWhollyKnown() {
+		l.tellOpen(a)
+	}
 	return Output{Sensitive: isSensitive(v.Value), Value: bare}, file, l.diags
+}
+
+// tellOpen tells of an expression that cannot be worked out as long as variables
+// have no value: those that it mentions or, where it does so through others only,
+// all of them.
+func (l *loader) tellOpen(a attribute) {
+	at, names := a.expr.Range(), l.missedNames()
+	for _, mention := range a.mentions {
+		if name, is := strings.CutPrefix(variableName(mention), "var."); is && slices.Contains(names, name) {
+			at, names = mention.SourceRange(), []string{name}
+		}
+	}
+	for i, name := range names {
+		names[i] = "var." + name
+	}
+	l.complain(at, at, fmt.Sprintf("this needs a value for %s", or(names)), "Give it one with --var 'NAME=...', in a file with --var-file FILE, in cosplay.hclvars, or as %sNAME in the environment.", EnvPrefix)
 }

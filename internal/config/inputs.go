@@ -67,9 +67,6 @@ func (l *loader) takeInputs() {
 	}
 }
 
-// maxListed is how many names a sentence can list.
-const maxListed = 8
-
 // variableMeant says which variable may have been meant or, where none is near,
 // which there are. It starts with a space.
 func (l *loader) variableMeant(typed string) string {

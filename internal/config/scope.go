@@ -115,15 +115,15 @@ func variableName(mention hcl.Traversal) string {
 	return mention.RootName()
 }
 
-// whereNamesBelong says of the roots of names what stands behind them.
+// whereNamesBelong says of the roots of names what can be written.
 var whereNamesBelong = map[string]string{
 	"var":     "a declared variable, like var.image",
-	"local":   "a name that a locals block declares, like local.seeds",
+	"local":   "what a locals block declares, like local.seeds",
 	"path":    "path.module, the project's folder",
 	"count":   "count.index, the number of a session",
 	"each":    "each.key or each.value, of an element of for_each",
 	"cosplay": "cosplay.catalog, the GPUs to pass for",
-	"target":  "the name of a target block, like target.lab-card",
+	"target":  "what a target block declares, like target.lab-card",
 }
 
 func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
@@ -151,7 +151,7 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 			"What a session turns out to be is known after apply, and can be mentioned in output and check blocks only. Put what both need into a local.")
 	case knownRoot && full == name:
 		l.complain(at, a.whole, fmt.Sprintf("%q is not a value by itself", name),
-			"Behind it goes a dot and %s.", belongs)
+			"Write %s.", belongs)
 	case name == "var" || name == "local":
 		l.undeclared(a, mention, full)
 	case slices.Contains(l.named, name) && r.live:
@@ -162,10 +162,10 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 			"A session is mentioned with the word session before its name. Write: session.%s", name)
 	case len(mention) == 1:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", name),
-			"A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".", or(l.namesInReach(r)), name)
+			"A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".", or(few(l.namesInReach(r))), name)
 	default:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full),
-			"Write one of %s.%s", and(l.namesInReach(r)), didYouMean(full, l.namesInReach(r)))
+			"Write one of %s.%s", and(few(l.namesInReach(r))), didYouMean(full, l.namesInReach(r)))
 	}
 }
 
@@ -184,7 +184,7 @@ func (l *loader) undeclared(a attribute, mention hcl.Traversal, full string) {
 func (l *loader) namesInReach(r reach) []string {
 	names := slices.Collect(maps.Keys(l.nodes))
 	names = append(names, "path.module")
-	if r.count || !r.each {
+	if r.count || !r.each && !r.live {
 		names = append(names, "count.index")
 	}
 	if r.each {

@@ -81,11 +81,25 @@ func didYouMean(typed string, candidates []string) string {
 func nearest(typed string, candidates []string) string {
 	best, distance := "", 3
 	for _, c := range candidates {
-		if d := levenshtein.Distance(strings.ToLower(typed), strings.ToLower(c), nil); d < distance && (d < len(c) || d < len(typed) && d == 1) {
+		if d := slips(strings.ToLower(typed), strings.ToLower(c)); d < distance && (d < len(c) || d < len(typed) && d == 1) {
 			best, distance = c, d
 		}
 	}
 	return best
+}
+
+// slips is how many slips of the finger make one word of another; two letters that
+// changed places are one.
+func slips(a, b string) int {
+	d := levenshtein.Distance(a, b, nil)
+	if d == 2 && sameLetters(a, b) {
+		return 1
+	}
+	return d
+}
+
+func sameLetters(a, b string) bool {
+	return slices.Equal(slices.Sorted(slices.Values([]rune(a))), slices.Sorted(slices.Values([]rune(b))))
 }
 
 // meant is the sentence that suggests what should have been typed. It starts with

@@ -16,6 +16,7 @@ import (
 // Summaries of the HCL library's.
 const (
 	unsupportedAttribute = "Unsupported attribute" // whose detail leaves out what there is instead
+	invalidIndex         = "Invalid index"         // likewise
 	notEnoughArguments   = "Not enough function arguments"
 	tooManyArguments     = "Too many function arguments"
 )
@@ -47,7 +48,6 @@ var nextSteps = map[string]string{
 	"Invalid expanding argument value":                " Write a list.",
 	"Invalid expression":                              " Write a value here, like \"text\" or 7.",
 	"Invalid function argument":                       " Give it one of the kind that it wants.",
-	"Invalid index":                                   " Name one that is there; length(...) and keys(...) tell which are.",
 	"Invalid number literal":                          " Write it like 7, 0.5 or 1e6.",
 	"Invalid object key":                              " Write a text or a number.",
 	"Invalid operand":                                 " Write a value of that kind; tonumber(...) and tostring(...) convert.",
@@ -98,8 +98,10 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 		}
 	case d.Summary == unsupportedAttribute:
 		if !strings.Contains(d.Detail, ", which a session has.") {
-			d.Detail += cmp.Or(attributesThere(d), " Leave out what is behind the dot.")
+			d.Detail += cmp.Or(stepsThere(d), " Leave out what is behind the dot.")
 		}
+	case d.Summary == invalidIndex:
+		d.Detail += cmp.Or(stepsThere(d), " Name one that is there; length(...) and keys(...) tell which are.")
 	}
 	if call, failed := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); failed && d.Expression != nil {
 		d.Detail = ofCall(call, d)
@@ -110,41 +112,79 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	return d
 }
 
-// attributesThere lists what an object has of which an expression wants something
-// else. It starts with a space.
-func attributesThere(d *hcl.Diagnostic) string {
+// stepsThere lists what a value has of which an expression wants something else. It
+// starts with a space.
+func stepsThere(d *hcl.Diagnostic) string {
 	var (
 		steps hcl.Traversal
 		at    cty.Value
+		diags hcl.Diagnostics
 	)
 	switch e := d.Expression.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
-		root, diags := e.Traversal[:1].TraverseAbs(d.EvalContext)
-		if diags.HasErrors() {
-			return ""
-		}
-		at, steps = root, e.Traversal[1:]
+		at, diags = e.Traversal[:1].TraverseAbs(d.EvalContext)
+		steps = e.Traversal[1:]
 	case *hclsyntax.RelativeTraversalExpr:
-		source, diags := e.Source.Value(d.EvalContext)
-		if diags.HasErrors() {
+		at, diags = e.Source.Value(d.EvalContext)
+		steps = e.Traversal
+	case *hclsyntax.IndexExpr:
+		var key cty.Value
+		at, diags = e.Collection.Value(d.EvalContext)
+		if key, _ = e.Key.Value(d.EvalContext); key.IsMarked() {
 			return ""
 		}
-		at, steps = source, e.Traversal
+		steps = hcl.Traversal{hcl.TraverseIndex{Key: key}}
+	}
+	if diags.HasErrors() {
+		return ""
 	}
 	for _, step := range steps {
 		next, diags := step.TraversalStep(at)
-		if !diags.HasErrors() {
-			at = next
-			continue
+		if diags.HasErrors() {
+			return insteadOf(step, at)
 		}
-		wanted, ok := step.(hcl.TraverseAttr)
-		if !ok || !at.Type().IsObjectType() {
-			return ""
-		}
-		names := sortedKeys(at.Type().AttributeTypes())
-		return fmt.Sprintf(" Write one of %s.%s", and(names), didYouMean(wanted.Name, names))
+		at = next
 	}
 	return ""
+}
+
+// insteadOf lists what a value has instead of a step that it has not. It starts
+// with a space.
+func insteadOf(step hcl.Traverser, of cty.Value) string {
+	if of.HasMark(sensitive) {
+		return ""
+	}
+	switch step := step.(type) {
+	case hcl.TraverseAttr:
+		if of.Type().IsObjectType() {
+			names := sortedKeys(of.Type().AttributeTypes())
+			return fmt.Sprintf(" Write one of %s.%s", and(names), didYouMean(step.Name, names))
+		}
+	case hcl.TraverseIndex:
+		if of, _ := of.Unmark(); of.IsKnown() && !of.IsNull() {
+			return keysInstead(step.Key, of)
+		}
+	}
+	return ""
+}
+
+func keysInstead(key, of cty.Value) string {
+	t := of.Type()
+	switch isPlace := isList(t) && !t.IsSetType(); {
+	case !isPlace && !isMap(t):
+		return ""
+	case of.LengthInt() == 0:
+		return " There is none to name. Put it into try(..., null), or leave it out."
+	case isPlace && of.LengthInt() == 1:
+		return " It has one element. Write 0."
+	case isPlace:
+		return fmt.Sprintf(" It has %d elements. Write a number from 0 to %d.", of.LengthInt(), of.LengthInt()-1)
+	}
+	keys, typed := sortedKeys(of.AsValueMap()), ""
+	if at, ok := keyOf(key); ok {
+		typed = at.Each
+	}
+	return fmt.Sprintf(" Write one of %s.%s", and(few(quoted(keys))), didYouMean(typed, keys))
 }
 
 // withLive lists the attributes of a session where a splat wants another, of which

@@ -51,11 +51,17 @@ func (l *loader) readVariable(b block) {
 		return
 	}
 	v := &variable{name: name, header: b.header, constraint: cty.DynamicPseudoType, nullable: true, sound: mistakes == len(l.diags)}
+	typed := true
 	for i := range said.attributes {
-		v.sound = l.readVariableAttribute(v, &said.attributes[i]) && v.sound
+		a := &said.attributes[i]
+		ok := l.readVariableAttribute(v, a)
+		v.sound = v.sound && ok
+		typed = typed && (ok || a.path != "type")
 	}
 	v.rules = rulesOf(said, "validation")
-	l.setStandard(v, said.find("default"))
+	if a := said.find("default"); a != nil && typed {
+		l.setStandard(v, a)
+	}
 	l.variables[name] = v
 	l.nodes["var."+name] = &node{name: "var." + name, at: b.header, work: func() (cty.Value, bool) { return l.valueOf(v) }}
 }
@@ -88,8 +94,7 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 		}
 		constraint, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.expr)
 		for _, d := range diags {
-			d.Detail += " Write one of string, number, bool, list(...), set(...), map(...), object({ ... }), tuple([...]) and any."
-			l.report(d)
+			l.report(l.aboutType(d))
 		}
 		v.constraint, v.defaults = constraint, defaults
 		return !diags.HasErrors()
@@ -99,7 +104,7 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 		return ok
 	case "sensitive":
 		on, ok := constant(l, a, l.flag)
-		v.sensitive = on
+		v.sensitive = on || !ok // rather too much is hidden
 		return ok
 	case "nullable":
 		on, ok := constant(l, a, l.flag)
@@ -107,6 +112,23 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 		return ok
 	}
 	return true
+}
+
+// typeKeywords are what types are made of.
+var typeKeywords = []string{"string", "number", "bool", "list", "set", "map", "object", "tuple", "any", "optional"}
+
+// aboutType adds to a diagnostic about a type what to write.
+func (l *loader) aboutType(d *hcl.Diagnostic) *hcl.Diagnostic {
+	if d.Summary != "Invalid type specification" {
+		d.Detail += " Write another default, or another type."
+		return d
+	}
+	word := string(d.Subject.SliceBytes(l.files[d.Subject.Filename].Bytes))
+	d.Detail += " Write one of string, number, bool, list(...), set(...), map(...), object({ ... }), tuple([...]) and any."
+	if !slices.Contains(typeKeywords, word) {
+		d.Detail += didYouMean(word, typeKeywords)
+	}
+	return d
 }
 
 // native reports whether an expression is written in HCL's own syntax: in JSON all
@@ -138,9 +160,6 @@ func (l *loader) fixed(a *attribute) (value, bool) {
 
 // setStandard reads the default of a variable.
 func (l *loader) setStandard(v *variable, a *attribute) {
-	if a == nil || !v.sound {
-		return
-	}
 	read, ok := l.fixed(a)
 	if !ok {
 		v.sound = false
@@ -293,7 +312,11 @@ func (l *loader) validate() {
 	for _, name := range sortedKeys(l.variables) {
 		v := l.variables[name]
 		n := l.nodes["var."+name]
-		if !n.ok {
+		if !n.ok { // which was told; what the rules mention may be wrong all the same
+			for _, r := range v.rules {
+				_, _ = l.check(&r.condition, nowhere)
+				_, _ = l.check(&r.message, nowhere)
+			}
 			continue
 		}
 		good := true

@@ -26,6 +26,7 @@ const (
 	ContainerStopped  Class = "container-stopped"
 	ContainerChanged  Class = "container-changed"
 	ContainerReplaced Class = "container-replaced"
+	ContainerLimited  Class = "container-limited"
 	ImageMoved        Class = "image-moved"
 	ForeignSlice      Class = "foreign-slice"
 	DisguiseBroken    Class = "disguise-broken"
@@ -206,6 +207,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		if c.Damaged != "" {
 			add(DisguiseBroken, "disguise", "whole", c.Damaged, "files of the session's folder were changed outside of cosplay")
 		}
+		all = append(all, boundsDrift(was, c)...)
 		all = append(all, outdatedDrift(was, c)...)
 		all = append(all, imageDrift(was, c, live)...)
 	}

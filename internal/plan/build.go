@@ -253,7 +253,10 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 			step.Undo = OpJSON{} // what the secrets were is not known
 		}
 		if c.After.Runtime == resource.RuntimeDocker {
-			step.Title, step.Undo = id+": start its container", OpJSON{}
+			step.Undo = OpJSON{}
+			if now, _ := b.live.Container(at.host, c.After.Runtime, c.After.ID); now.State != resource.Running {
+				step.Title = id + ": start its container"
+			}
 		}
 		made = b.add(step)
 	default:

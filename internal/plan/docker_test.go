@@ -96,6 +96,8 @@ func TestContainerChanges(t *testing.T) {
 			"session.w[1]/prepare: session.w[1]: container\n"},
 		{"stopped", two, func(w *worldtest.World) { w.Host().Containers[1].State = resource.Stopped }, diff.Update,
 			"session.w[1]/prepare: session.w[1]: start its container\n"},
+		{"restarts otherwise", two, func(w *worldtest.World) { w.Host().Containers[1].Bounds = &resource.Bounds{Restart: "always"} }, diff.Update,
+			"session.w[1]/prepare: session.w[1]: bring its container up to date\n"},
 		{"another in its place", two, func(w *worldtest.World) { w.Host().Containers[1].ID = "other" }, diff.Replace, `session.w[1]/unprepare: session.w[1]: remove its container
 session.w[1]/prepare: session.w[1]: container  <- session.w[1]/unprepare
 `},

@@ -154,7 +154,7 @@ func shortID(c resource.Container) string {
 }
 
 // keptWords tells of sessions in containers that keep what there is another one
-// of now, by what that is: an image, the facades, the driver.
+// of now, by what that is: an image, the facades, the driver; or that keep a limit.
 func keptWords(drift []diff.Drift) string {
 	var (
 		things []string
@@ -170,6 +170,8 @@ func keptWords(drift []diff.Drift) string {
 			thing += "; there is another one now."
 		case diff.DisguiseOutdated:
 			thing += " until started again: docker stop, then cosplay apply."
+		case diff.ContainerLimited:
+			thing = d.Thing + " of " + d.To + ", by docker update, until made anew: cosplay apply --replace."
 		default:
 			continue
 		}

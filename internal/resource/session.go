@@ -184,7 +184,22 @@ type Container struct {
 	Damaged string `json:"damaged,omitempty"`  // what of the disguise is not as it was written, in words; as seen
 	Foreign bool   `json:"foreign,omitempty"`  // imported: cosplay did not make it, and knows it by its ID alone
 
+	Bounds   *Bounds    `json:"bounds,omitempty"`   // with Docker; as seen
 	Outdated []Outdated `json:"outdated,omitempty"` // what of the disguise would be made otherwise now; as seen
+}
+
+// Bounds are what an engine changes of a container that is there, as docker update
+// does; 0 is no limit.
+type Bounds struct {
+	MilliCPUs int    `json:"milli_cpus,omitempty"`
+	MemoryMiB int    `json:"memory_mib,omitempty"`
+	PIDs      int    `json:"pids,omitempty"`
+	Restart   string `json:"restart"` // Docker's policy
+}
+
+// Bounds are those that a container of the box is made with.
+func (b Box) Bounds() Bounds {
+	return Bounds{MilliCPUs: int(math.Round(b.Limits.CPUs * 1000)), MemoryMiB: b.Limits.MemoryMiB, PIDs: b.Limits.PIDs, Restart: b.Restart}
 }
 
 // Outdated is a part of a session's disguise that is whole, and that this cosplay

@@ -50,16 +50,10 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 		Mounts:        append(r.mounts(s, g), g.mounts...),
 		Runtime:       g.runtime,
 		ShmSize:       int64(s.Box.Limits.ShmMiB) * mib,
-		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyMode(s.Box.Restart)},
-		Resources: container.Resources{
-			NanoCPUs:       int64(s.Box.Limits.CPUs * 1e9),
-			Memory:         int64(s.Box.Limits.MemoryMiB) * mib,
-			DeviceRequests: g.devices,
-		},
+		RestartPolicy: restartPolicy(*s.Box),
+		Resources:     resources(s.Box.Limits),
 	}
-	if pids := int64(s.Box.Limits.PIDs); pids > 0 {
-		host.PidsLimit = &pids
-	}
+	host.DeviceRequests = g.devices
 	r.Engine.isolate(host, s.Box.Sudo)
 	if s.Box.SSH.Enabled {
 		config.ExposedPorts = nat.PortSet{sshNAT: {}}

@@ -68,16 +68,17 @@ func (r Runtime) List(ctx context.Context) ([]resource.Container, error) {
 				c.SSHPort = int(port.PublicPort)
 			}
 		}
+		there, err := r.inspect(ctx, c.ID)
+		if err != nil {
+			return nil, err
+		}
+		if there == nil {
+			continue // gone in between
+		}
 		if c.State != resource.Running { // a list tells the ports only of what runs
-			there, err := r.inspect(ctx, c.ID)
-			if err != nil {
-				return nil, err
-			}
-			if there == nil {
-				continue // gone in between
-			}
 			c.SSHPort = publishedPort(there)
 		}
+		c.Bounds = bounds(there)
 		all = append(all, c)
 	}
 	return all, nil

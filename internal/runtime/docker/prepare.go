@@ -129,6 +129,9 @@ func counts(there *container.InspectResponse) bool {
 
 // revive brings a container up that is there already.
 func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (resource.Container, error) {
+	if err := r.hold(ctx, s, there); err != nil {
+		return resource.Container{}, err
+	}
 	port := publishedPort(there)
 	if there.State.Paused {
 		if err := r.Engine.client.ContainerUnpause(ctx, there.ID); err != nil {

@@ -1,0 +1,51 @@
+package diff
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+// TestRebound: each bound is told by its attribute's name; what the engine cannot
+// lift is nobody's to mend.
+func TestRebound(t *testing.T) {
+	limited := resource.Box{Restart: "no", Limits: resource.Limits{CPUs: 0.29, MemoryMiB: 256, PIDs: 50}}
+	free := resource.Box{Restart: "unless-stopped"}
+	for _, test := range []struct {
+		name string
+		made resource.Box
+		now  func(*resource.Container)
+		want string
+	}{
+		{"as it was made", limited, func(*resource.Container) {}, ""},
+		{"more CPUs", limited, func(c *resource.Container) { c.Bounds.MilliCPUs = 1500 }, "limits.cpus: 0.29 -> 1.5"},
+		{"less memory", limited, func(c *resource.Container) { c.Bounds.MemoryMiB = 64 }, "limits.memory: 256 MiB -> 64 MiB"},
+		{"no limit of processes", limited, func(c *resource.Container) { c.Bounds.PIDs = 0 }, "limits.pids: 50 -> none"},
+		{"another policy", limited, func(c *resource.Container) { c.Bounds.Restart = "always" }, "restart: no -> always"},
+		{"two at once", limited, func(c *resource.Container) { c.Bounds.MilliCPUs, c.Bounds.Restart = 500, "always" }, "limits.cpus: 0.29 -> 0.5, restart: no -> always"},
+		{"CPUs where there was no limit", free, func(c *resource.Container) { c.Bounds.MilliCPUs = 500 }, "limits.cpus: none -> 0.5 (stays)"},
+		{"memory where there was no limit", free, func(c *resource.Container) { c.Bounds.MemoryMiB = 1024 }, "limits.memory: none -> 1 GiB (stays)"},
+		{"processes where there was no limit", free, func(c *resource.Container) { c.Bounds.PIDs = 9 }, "limits.pids: none -> 9"},
+		{"imported", limited, func(c *resource.Container) { c.Foreign, c.Bounds.PIDs = true, 9 }, ""},
+		{"not asked for", limited, func(c *resource.Container) { c.Bounds = nil }, ""},
+	} {
+		bounds := test.made.Bounds()
+		c := resource.Container{Bounds: &bounds}
+		test.now(&c)
+		var got []string
+		mendable := false
+		for _, b := range rebound(&test.made, c) {
+			words := fmt.Sprintf("%s: %s -> %s", b.Name, b.From, b.To)
+			if b.stays {
+				words += " (stays)"
+			}
+			mendable = mendable || !b.stays
+			got = append(got, words)
+		}
+		if said := strings.Join(got, ", "); said != test.want || loosened(&test.made, c) != mendable {
+			t.Errorf("%s: %q, not %q", test.name, said, test.want)
+		}
+	}
+}

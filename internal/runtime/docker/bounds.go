@@ -1,0 +1,63 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"math"
+
+	"github.com/docker/docker/api/types/container"
+
+	"cosplay/internal/resource"
+)
+
+func restartPolicy(b resource.Box) container.RestartPolicy {
+	return container.RestartPolicy{Name: container.RestartPolicyMode(b.Restart)}
+}
+
+// resources are a box's limits in the engine's words.
+func resources(l resource.Limits) container.Resources {
+	all := container.Resources{NanoCPUs: int64(math.Round(l.CPUs * 1e9)), Memory: int64(l.MemoryMiB) * mib}
+	if pids := int64(l.PIDs); pids > 0 {
+		all.PidsLimit = &pids
+	}
+	return all
+}
+
+// bounds are those that a container has now.
+func bounds(there *container.InspectResponse) *resource.Bounds {
+	host := there.HostConfig
+	if host == nil {
+		return nil
+	}
+	b := resource.Bounds{
+		MilliCPUs: int(math.Round(float64(host.NanoCPUs) / 1e6)),
+		MemoryMiB: int(max(0, host.Memory) / mib),
+		Restart:   cmp.Or(string(host.RestartPolicy.Name), string(container.RestartPolicyDisabled)),
+	}
+	if host.PidsLimit != nil {
+		b.PIDs = int(max(0, *host.PidsLimit))
+	}
+	return &b
+}
+
+// hold gives a container that goes on the bounds again that somebody has changed.
+// A limit on CPUs or memory where there was none stays: the engine cannot lift it.
+func (r Runtime) hold(ctx context.Context, s resource.Session, there *container.InspectResponse) error {
+	now, wanted := bounds(there), s.Box.Bounds()
+	if now == nil || *now == wanted {
+		return nil
+	}
+	limits := resources(s.Box.Limits)
+	limits.MemorySwap = 2 * limits.Memory // as the engine takes it where nobody says
+	if limits.PidsLimit == nil {
+		limits.PidsLimit = new(int64)
+		*limits.PidsLimit = -1
+	}
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	_, err := r.Engine.client.ContainerUpdate(ctx, there.ID, container.UpdateConfig{Resources: limits, RestartPolicy: restartPolicy(*s.Box)})
+	if err != nil {
+		return explain("setting the limits of the container "+Name(s.ID), err, about(s, 0))
+	}
+	return nil
+}

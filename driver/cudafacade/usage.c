@@ -55,16 +55,26 @@ static void inherit(struct process *me, const struct usage_slot *slot)
     me->in_doubt = 1;
 }
 
+/*
+ * The process by pid and start time. Where /proc does not tell what its pid means,
+ * another may have the same one elsewhere: then chance tells them apart.
+ */
+static uint64_t identify(struct process *me)
+{
+    uint64_t start = process_start(sys_pid());
+    me->pids = start != UNTOLD ? pid_namespace() : 0;
+    if (!me->pids)
+        sys_random(&start, sizeof start);
+    return start << USAGE_PID_BITS | sys_pid();
+}
+
 static void attach(struct process *me)
 {
-    uint32_t pid = sys_pid();
-    uint64_t start = process_start(pid);
-    me->pids = start ? pid_namespace() : 0;
+    uint64_t process = identify(me);
     me->usage = the_usage(me);
     if (!me->usage)
         return;
     me->on_trial = getenv && getenv(USAGE_TRIAL_VARIABLE);
-    uint64_t process = start << USAGE_PID_BITS | pid;
     struct usage_slot *slot = find_slot(me, process);
     if (!slot)
         return; /* all taken by the living: who cannot be counted gets nothing, and may ask again */

@@ -28,5 +28,5 @@ int slot_ended(const struct usage_slot *slot, uint64_t pids)
     if (!process || !pids || slot_pids(slot) != pids)
         return 0;
     uint64_t start = process_start(slot_pid(process));
-    return start != process >> USAGE_PID_BITS && (start || !process_is_anothers(slot_pid(process)));
+    return start != UNTOLD && start != process >> USAGE_PID_BITS;
 }

@@ -222,6 +222,8 @@ static const char *field(const char *at, int from, int to)
     return at;
 }
 
+static int is_there(uint32_t pid) { return CALL3(SYS_kill, pid, 0, 0) != -ESRCH; }
+
 uint64_t process_start(uint32_t pid)
 {
     struct text path = {0};
@@ -230,12 +232,12 @@ uint64_t process_start(uint32_t pid)
     add(&path, "/stat");
     long fd = sys_open(path.s, O_RDONLY);
     if (fd < 0)
-        return 0;
+        return is_there(pid) ? UNTOLD : 0;
     char stat[1024];
     long n = sys_read(fd, stat, sizeof stat - 1);
     sys_close(fd);
     if (n <= 0)
-        return 0;
+        return is_there(pid) ? UNTOLD : 0;
     stat[n] = 0;
 
     /* Field 22; field 2 is the name in brackets, which may hold anything. */
@@ -243,7 +245,7 @@ uint64_t process_start(uint32_t pid)
     while (at > stat && *at != ')')
         at--;
     if (at == stat || at + 2 >= stat + n)
-        return 0;
+        return UNTOLD;
     int ended = at[2] == 'Z' || at[2] == 'X';
     at = field(at, 2, THREADS);
     if (ended && number(at) <= 1)
@@ -251,13 +253,18 @@ uint64_t process_start(uint32_t pid)
     return number(field(at, THREADS, START));
 }
 
-int process_is_anothers(uint32_t pid) { return CALL3(SYS_kill, pid, 0, 0) == -EPERM; }
+/* The number in a link, which begins so far into it; 0 when it cannot be read. */
+static uint64_t number_in_link(const char *path, long from)
+{
+    char link[64] = {0};
+    long n = call6(SYS_readlinkat, AT_FDCWD, (long)path, (long)link, sizeof link - 1, 0, 0);
+    return n > from ? number(link + from) : 0;
+}
 
 uint64_t pid_namespace(void)
 {
-    char name[64] = {0}; /* "pid:[4026531836]" */
-    long n = call6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)name, sizeof name - 1, 0, 0);
-    return n > 5 ? number(name + 5) : 0;
+    const long brackets = 5; /* "pid:[4026531836]" */
+    return number_in_link("/proc/self", 0) == sys_pid() ? number_in_link("/proc/self/ns/pid", brackets) : 0;
 }
 
 void lock_threads(char *lock)

@@ -48,13 +48,15 @@ int sys_lock_byte(long fd, int64_t byte);
 int sys_share_byte(long fd, int64_t byte); /* a lock that others may share */
 int sys_byte_locked(long fd, int64_t byte);
 
-/* The start time of a process in clock ticks; 0 when there is none. */
+/*
+ * The start time of a process in clock ticks; 0 when it has ended. UNTOLD when /proc
+ * does not say: it hides others' processes, is not there in a sandbox, and cannot be
+ * opened by who has no descriptor left.
+ */
+#define UNTOLD (~0ULL)
 uint64_t process_start(uint32_t pid);
 
-/* A process of another user, whose start time /proc may hide. */
-int process_is_anothers(uint32_t pid);
-
-/* The number of this process's pid namespace; 0 when it cannot be read. */
+/* The number of this process's pid namespace; 0 when /proc does not tell it, or is that of another. */
 uint64_t pid_namespace(void);
 
 /* A lock between the threads of a process. */

@@ -21,7 +21,8 @@ static void forget_unheld(void)
 
 static int alive(const struct sim_client *client)
 {
-    return client->pid && process_start(client->pid) == client->start_time;
+    uint64_t start = client->pid ? process_start(client->pid) : 0;
+    return start && (start == UNTOLD || start == client->start_time);
 }
 
 static void sweep_clients(void)

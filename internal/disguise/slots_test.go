@@ -13,6 +13,7 @@ import (
 
 	"cosplay/internal/disguise"
 	"cosplay/internal/initd"
+	"cosplay/internal/need"
 )
 
 // Threads that begin at one moment, while others are at the file, share one slot,
@@ -95,6 +96,46 @@ func TestPlacesOfTheDead(t *testing.T) {
 	h := s.hold(t, compiled(t, "holder"))
 	h.tell("take 6144", "0")
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 0 processes 1")
+}
+
+// Who cannot read /proc any more, for lack of a descriptor, takes nobody for dead
+// who lives; who is gone it sees all the same.
+func TestWithoutDescriptors(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	first, second := s.hold(t, program), s.hold(t, program)
+	first.tell("take 4000", "0")
+	second.tell("take 1", "0")
+	second.tell("no-files", "0")
+	second.tell("info", "2143 of 6144")
+	second.tell("take 3000", outOfMemory)
+	s.wantUsage(t, "total 4001 overhead 0 peak 4001 refused 1 processes 2")
+	first.kill()
+	second.tell("info", "6143 of 6144")
+	s.wantUsage(t, "total 1 overhead 0 peak 4001 refused 1 processes 1")
+}
+
+// Programs in sandboxes with pids of their own, and a /proc that is not of these:
+// each counts for itself, and nobody judges by what the same pid is elsewhere.
+func TestSandboxes(t *testing.T) {
+	need.Root(t)
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	sandboxed := func() *holder {
+		c := s.command(program, s.facade())
+		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+		return holdOn(t, c)
+	}
+	first, second := sandboxed(), sandboxed() // both are pid 1, as is another in this /proc
+	first.tell("take 4000", "0")
+	second.tell("take 2145", outOfMemory)
+	second.tell("take 2144", "0")
+	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 1 processes 2")
+	for _, p := range s.usage().Processes {
+		if p.PID != 1 || p.Namespace != 0 {
+			t.Errorf("process %d is known by the pids of %d, want pid 1 of nobody knows where", p.PID, p.Namespace)
+		}
+	}
 }
 
 // Who comes when all places are taken by the living cannot be counted, and gets

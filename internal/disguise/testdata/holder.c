@@ -8,10 +8,12 @@
  * "host MIB" makes physical memory of the host, and a pool of it. "graph MIB" makes a graph that keeps
  * its memory, "passing MIB" one that frees it again, "launch N" launches the Nth,
  * "trim" gives back what graphs do not use. "grow" tries all that makes a context
- * or loads code, and tells the answers.
+ * or loads code, and tells the answers. "no-files" takes all descriptors that it
+ * may have.
  */
 #include "cuda.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +137,15 @@ static void grow(void)
     printf("\n");
 }
 
+static int take_descriptors(void)
+{
+    struct rlimit few = {64, 64};
+    int failed = setrlimit(RLIMIT_NOFILE, &few);
+    while (dup(0) >= 0)
+        ;
+    return failed;
+}
+
 static void obey(const char *line, char **arguments)
 {
     size_t number = 0, free, total;
@@ -158,6 +169,8 @@ static void obey(const char *line, char **arguments)
         printf("%d\n", CU(cuMemFreeAsync)(last, NULL));
     else if (strcmp(line, "grow\n") == 0)
         grow();
+    else if (strcmp(line, "no-files\n") == 0)
+        printf("%d\n", take_descriptors());
     else if (strcmp(line, "free\n") == 0)
         printf("%d\n", CU(cuMemFree_v2)(last));
     else if (strcmp(line, "fork\n") == 0)

@@ -72,6 +72,19 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
     return answer;
 }
 
+/* A use that was dropped before the driver refused: the handle was let go of before, and others are left. */
+static void pick_up(struct process *me, struct entry was)
+{
+    lock_threads(&me->lock);
+    struct entry *entry = table_add(&me->handles, was.key);
+    if (entry) {
+        entry->size = was.size;
+        entry->owner = was.owner;
+        entry->uses++;
+    }
+    unlock_threads(&me->lock);
+}
+
 /* Dropped before the driver does: it may give the handle out anew at once. */
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
@@ -81,13 +94,15 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
         return DRIVER(cuMemRelease)(handle);
     struct gone gone = {0};
     lock_threads(&me->lock);
+    const struct entry *entry = table_find(&me->handles, handle);
+    struct entry was = entry ? *entry : (struct entry){0};
     drop(me, handle, &gone);
     unlock_threads(&me->lock);
     CUresult answer = DRIVER(cuMemRelease)(handle);
     if (answer == CUDA_SUCCESS)
         give_gone(target, gone);
-    else if (gone.free)
-        remember(handle, gone.free); /* what was exported stays counted anyway */
+    else
+        pick_up(me, was);
     return answer;
 }
 

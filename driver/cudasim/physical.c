@@ -2,9 +2,27 @@
 #include "cudasim.h"
 
 static struct table handles;  /* owner: the device; uses: handles and mappings together */
+static struct table held;     /* by handle; uses: how often it is to be released */
 static struct table mappings; /* owner: the handle */
 static struct table files;    /* by handle; owner: the open file, of what was exported or imported */
 static uint64_t last_handle = 0x1000;
+
+/* A new handle; NULL when there is no memory. */
+static struct entry *new_handle(uint64_t size, uint64_t device)
+{
+    struct entry *entry = table_add(&handles, ++last_handle), *one = table_add(&held, last_handle);
+    if (!entry || !one)
+        return NULL;
+    one->uses = 1;
+    *entry = (struct entry){.key = last_handle, .size = size, .owner = device, .uses = 1};
+    return entry;
+}
+
+/* What a handle stands for; NULL where it was released, and only mappings are left. */
+static struct entry *by_handle(uint64_t handle)
+{
+    return table_find(&held, handle) ? table_find(&handles, handle) : NULL;
+}
 
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *properties, int option)
 {
@@ -24,12 +42,9 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
         return CUDA_ERROR_INVALID_DEVICE;
     if (on_device && !charge(&devices[id], size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    struct entry *entry = table_add(&handles, ++last_handle);
+    struct entry *entry = new_handle(size, on_device ? id : MAX_DEVICES);
     if (!entry)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    entry->size = size;
-    entry->owner = on_device ? id : MAX_DEVICES;
-    entry->uses = 1;
     *handle = entry->key;
     return CUDA_SUCCESS;
 }
@@ -50,7 +65,7 @@ static void drop(uint64_t handle)
 CUresult cuMemExportToShareableHandle(void *file, CUmemGenericAllocationHandle handle, int type, uint64_t flags)
 {
     DRIVER_CALL(file && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !flags);
-    struct entry *physical = table_find(&handles, handle);
+    struct entry *physical = by_handle(handle);
     if (!physical || physical->owner == MAX_DEVICES)
         return CUDA_ERROR_INVALID_VALUE;
     if (!table_find(&files, handle)) {
@@ -70,11 +85,12 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
         const struct sim_process *shared = shared_by(&devices[i], (long)file);
         if (!shared)
             continue;
-        struct entry *physical = table_add(&handles, ++last_handle);
-        struct entry *held = table_add(&files, last_handle);
-        *physical = (struct entry){.key = last_handle, .size = shared->memory_mib * MIB, .owner = (uint64_t)i, .uses = 1};
-        held->owner = (uint64_t)sys_duplicate((long)file);
-        *handle = last_handle;
+        struct entry *physical = new_handle(shared->memory_mib * MIB, (uint64_t)i);
+        struct entry *copy = physical ? table_add(&files, physical->key) : NULL;
+        if (!copy)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        copy->owner = (uint64_t)sys_duplicate((long)file);
+        *handle = physical->key;
         return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_VALUE;
@@ -82,7 +98,9 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    DRIVER_CALL(table_find(&handles, handle));
+    DRIVER_CALL(table_find(&held, handle));
+    if (--table_find(&held, handle)->uses == 0)
+        table_take(&held, handle);
     drop(handle);
     return CUDA_SUCCESS;
 }
@@ -94,7 +112,8 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
     if (!mapping)
         return CUDA_ERROR_INVALID_VALUE;
     *handle = mapping->owner;
-    table_find(&handles, mapping->owner)->uses++;
+    table_find(&handles, *handle)->uses++;
+    table_add(&held, *handle)->uses++;
     return CUDA_SUCCESS;
 }
 
@@ -116,7 +135,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t size)
 CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle, uint64_t flags)
 {
     DRIVER_CALL(address && size && !offset && !flags);
-    struct entry *physical = table_find(&handles, handle);
+    struct entry *physical = by_handle(handle);
     if (!physical || size > physical->size || table_find(&mappings, address))
         return CUDA_ERROR_INVALID_VALUE;
     physical->uses++;
@@ -156,7 +175,7 @@ static CUresult map_tile(const CUarrayMapInfo *tile)
         drop(table_take(&mappings, key).owner);
         return CUDA_SUCCESS;
     }
-    struct entry *physical = table_find(&handles, tile->handle);
+    struct entry *physical = by_handle(tile->handle);
     if (!physical)
         return CUDA_ERROR_INVALID_VALUE;
     physical->uses++;
@@ -183,11 +202,10 @@ CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo *list, unsigned count, CUstream 
 CUresult cuMulticastCreate(CUmemGenericAllocationHandle *object, const CUmulticastObjectProp *properties)
 {
     DRIVER_CALL(object && properties && properties->devices);
-    struct entry *entry = table_add(&handles, ++last_handle);
+    struct entry *entry = new_handle(0, MAX_DEVICES);
     if (!entry)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *entry = (struct entry){.key = last_handle, .owner = MAX_DEVICES, .uses = 1};
-    *object = last_handle;
+    *object = entry->key;
     return CUDA_SUCCESS;
 }
 

@@ -137,6 +137,7 @@ func TestSharingAgainAndAgain(t *testing.T) {
 func TestSharingOnASharedSlice(t *testing.T) {
 	program := compiled(t, "sharer")
 	for name, story := range map[string]string{
+		"no handle left": "1: create 3000, 1: map, 1: map, 1: release, 1: release = 1, 1: release = 1, 1: unmap, 1: take 3145 = 2, 1: take 3144",
 		"a file":         "1: create 4000, 1: export, 1: release, 1: create 4000 = 2, 1: shut, 1: create 4000 = 2",
 		"an import":      "1: create 3000, 1: export, 1: send, 2: receive, 2: import 3000, 2: map, 1: take 145 = 2, 1: take 144, 1: free, 2: unmap, 2: release, 1: take 3000",
 		"too much":       "1: create 4000, 1: export, 1: send, 2: receive, 2: import 4000, 2: map = 2, 2: release, 2: take 2144",

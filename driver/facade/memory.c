@@ -25,6 +25,13 @@ static const struct usage *counted(void)
 
 static int lives(const struct usage_slot *slot, uint64_t pids) { return slot->process && !slot_ended(slot, pids); }
 
+/* By the layout that tells it from what the driver keeps for itself, where the driver has that one. */
+static unsigned long long drivers_word(nvmlDevice_t slice, unsigned long long otherwise)
+{
+    nvmlMemory_v2_t memory = {.version = nvmlMemory_v2};
+    return DRIVER(nvmlDeviceGetMemoryInfo_v2)(slice, &memory) == NVML_SUCCESS ? memory.used : otherwise;
+}
+
 /* As the CUDA facade reckons: what is counted, or all that is used where that is the session's own. */
 static unsigned long long used_by_session(const struct figures *target, unsigned long long drivers)
 {
@@ -49,11 +56,12 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
     if (answer != NVML_SUCCESS)
         return answer;
     memory->total = target->memory_mib * MIB;
-    memory->used = least(used_by_session(target, memory->used), memory->total);
+    memory->used = least(used_by_session(target, drivers_word(slice, memory->used)), memory->total);
     memory->free = memory->total - memory->used;
     return NVML_SUCCESS;
 }
 
+/* Nothing is reserved: all of the target's memory is there for programs, as CUDA tells them. */
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
     DISGUISE(nvmlDeviceGetMemoryInfo_v2, device, memory);
@@ -64,9 +72,9 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
     if (answer != NVML_SUCCESS)
         return answer;
     memory->total = target->memory_mib * MIB;
-    memory->reserved = least(memory->reserved, memory->total);
-    memory->used = least(used_by_session(target, memory->used), memory->total - memory->reserved);
-    memory->free = memory->total - memory->reserved - memory->used;
+    memory->reserved = 0;
+    memory->used = least(used_by_session(target, memory->used), memory->total);
+    memory->free = memory->total - memory->used;
     return NVML_SUCCESS;
 }
 
@@ -125,10 +133,8 @@ PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t, forget_
 /* What is in use besides, where the slice is the session's own. */
 static unsigned long long uncounted(const struct figures *target, nvmlDevice_t slice, unsigned long long counted)
 {
-    nvmlMemory_v2_t memory = {.version = nvmlMemory_v2};
-    if (!target->own_slice || DRIVER(nvmlDeviceGetMemoryInfo_v2)(slice, &memory) != NVML_SUCCESS)
-        return 0;
-    return memory.used > counted ? memory.used - counted : 0;
+    unsigned long long used = target->own_slice ? drivers_word(slice, 0) : 0;
+    return used > counted ? used - counted : 0;
 }
 
 /* The processes that count, by the pids that they know each other by; contexts are shared out evenly. */

@@ -394,11 +394,14 @@ func TestWithoutUsage(t *testing.T) {
 // NVML tells the same of memory as CUDA does, and of who has it.
 func TestNVMLAgrees(t *testing.T) {
 	program := compiled(t, "holder")
-	own := newSession(t)
+	whole := newMachine(t, "l40s")
 	for name, c := range map[string]struct {
 		session cudaSession
 		context int // MiB that each program's context is told to take
-	}{"own slice": {own, 300}, "shared": {newSession(t).shared(), 0}} {
+	}{
+		"own slice": {newSession(t), 300}, "shared": {newSession(t).shared(), 0},
+		"whole GPU": {whole.installCUDA(t, "rtx-2060", whole.gpu(t, 0).UUID), 300}, // of which the driver keeps a part for itself
+	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := c.session.hold(t, program), c.session.hold(t, program)
 			first.tell("take 1000", "0")
@@ -411,6 +414,7 @@ func TestNVMLAgrees(t *testing.T) {
 			nvml := filepath.Join(lib(c.session.dir), driver.NVML)
 			ask(t, nvml).expect(t, answers{
 				"memory":    memory("Free", 6144-used, "Total", 6144, "Used", used),
+				"memory v2": fmt.Sprintf("map[Free:%d Reserved:0 Total:%d Used:%d Version:33554472]", (6144-used)*mib, 6144*mib, used*mib),
 				"processes": "[" + process(first.cmd.Process.Pid, 1000) + " " + process(second.cmd.Process.Pid, 2000) + "]",
 			})
 			if path, ok := judge(t); ok {

@@ -216,7 +216,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		if err != nil {
 			return plan.Made{}, err
 		}
-		given := resource.Handle{UUID: op.Session.Slice.GPU}
+		given := resource.Handle{UUID: op.Session.Slice.GPU, Shared: op.Shared}
 		if s, ok := prior.Session(op.Session.Address); ok && s.Handle != nil && !op.Session.Slice.Whole() {
 			given = *s.Handle
 		}

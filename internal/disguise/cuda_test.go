@@ -16,6 +16,7 @@ import (
 
 	"cosplay/driver"
 	"cosplay/internal/disguise"
+	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 )
 
@@ -49,8 +50,7 @@ func (m machine) installCUDA(t testing.TB, target, slice string) cudaSession {
 // shared says that others use the slice too: then only what is allocated counts.
 func (s cudaSession) shared() cudaSession {
 	s.t.Helper()
-	figures := disguise.FiguresOf(session(s.t, "rtx-2060"), s.slice)
-	figures.OwnSlice = false
+	figures := disguise.FiguresOf(session(s.t, "rtx-2060"), resource.Handle{UUID: s.slice, Shared: true})
 	check(s.t, disguise.WriteFigures(filepath.Join(s.dir, "figures"), figures))
 	return s
 }

@@ -36,9 +36,9 @@ const UsageFile = "usage"
 
 // Install puts the disguise into a session's folder, or brings it up to date:
 // the facade in lib, the driver's library behind it, the figures that it shows.
-// sliceID is the UUID of the MIG slice or of the whole GPU; realLibrary is the
-// absolute path of the host's NVML library.
-func Install(dir string, s resource.Session, sliceID, realLibrary string) error {
+// given is its MIG slice or whole GPU; realLibrary is the absolute path of the
+// host's NVML library.
+func Install(dir string, s resource.Session, given resource.Handle, realLibrary string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func Install(dir string, s resource.Session, sliceID, realLibrary string) error 
 	if err := InstallPython(dir, s); err != nil {
 		return err
 	}
-	if err := WriteFigures(filepath.Join(dir, FiguresFile), FiguresOf(s, sliceID)); err != nil {
+	if err := WriteFigures(filepath.Join(dir, FiguresFile), FiguresOf(s, given)); err != nil {
 		return err
 	}
 	if err := linkShort(dir, facadeFile); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"cosplay/driver"
 	"cosplay/internal/disguise"
+	"cosplay/internal/resource"
 )
 
 const mib = 1 << 20
@@ -106,7 +107,7 @@ func TestDriverCallsItself(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	check(t, disguise.Install(dir, session(t, "rtx-2060"), "MIG-41c2", behind))
+	check(t, disguise.Install(dir, session(t, "rtx-2060"), resource.Handle{UUID: "MIG-41c2"}, behind))
 	ask(t, lib(dir)+"/"+driver.NVML).expect(t, answers{
 		"driver": "0 2 7 1 GPU 1", "count": 1, "first": 0, "second": 2, "index": 0, "MIG devices": 0, "name": "NVIDIA GeForce RTX 2060",
 	})
@@ -224,9 +225,9 @@ func TestInstallAndRemove(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.Mkdir(lib(dir), 0o755))
 	check(t, os.Symlink(m.library(), lib(dir)+"/"+driver.NVML))
-	check(t, disguise.Install(dir, session(t, "rtx-2060"), slice, m.library()))
+	check(t, disguise.Install(dir, session(t, "rtx-2060"), resource.Handle{UUID: slice}, m.library()))
 	ask(t, m.library()).expect(t, answers{"name": "NVIDIA H200"})
-	check(t, disguise.Install(dir, session(t, "rtx-2080"), slice, m.library()))
+	check(t, disguise.Install(dir, session(t, "rtx-2080"), resource.Handle{UUID: slice}, m.library()))
 	for _, name := range []string{driver.NVML, "libnvidia-ml.so"} {
 		ask(t, lib(dir)+"/"+name).expect(t, answers{"name": "NVIDIA GeForce RTX 2080"})
 	}
@@ -245,9 +246,9 @@ func TestInstallRefuses(t *testing.T) {
 		err  error
 		says string
 	}{
-		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), "MIG-1", "/nowhere/"+driver.NVML), "no NVML library at"},
-		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), "MIG-1", driver.NVML), "absolute path"},
-		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), "MIG-"+strings.Repeat("1", 80), m.library()), "too long"},
+		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-1"}, "/nowhere/"+driver.NVML), "no NVML library at"},
+		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-1"}, driver.NVML), "absolute path"},
+		{disguise.Install(t.TempDir(), session(t, "rtx-2060"), resource.Handle{UUID: "MIG-" + strings.Repeat("1", 80)}, m.library()), "too long"},
 		{disguise.WriteFacade(t.TempDir()+"/x", deep, "/figures"), "below 4096 bytes"},
 		{disguise.WriteFacade(t.TempDir()+"/x", "/lib", "figures"), "must be absolute"},
 	} {

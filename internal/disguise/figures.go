@@ -46,16 +46,16 @@ const (
 	laneGroup    = 64  // lanes of an SM come in multiples of it
 )
 
-// FiguresOf gives the figures of a session's target. sliceID is the UUID of the
-// MIG slice or of the whole GPU. What no catalog tells is what cards of the kind
-// have: power can be set down to half, memory moves twice a clock.
-func FiguresOf(s resource.Session, sliceID string) Figures {
+// FiguresOf gives the figures of a session's target. given is its MIG slice or
+// whole GPU. What no catalog tells is what cards of the kind have: power can be set
+// down to half, memory moves twice a clock.
+func FiguresOf(s resource.Session, given resource.Handle) Figures {
 	t := s.Target
 	consumer := strings.Contains(t.Name, "GeForce") || strings.Contains(t.Name, "TITAN")
 	return Figures{
 		Name:  t.Name,
-		UUID:  "GPU-" + strings.TrimPrefix(strings.TrimPrefix(sliceID, "MIG-"), "GPU-"),
-		Slice: sliceID,
+		UUID:  "GPU-" + strings.TrimPrefix(strings.TrimPrefix(given.UUID, "MIG-"), "GPU-"),
+		Slice: given.UUID,
 
 		Brand:          brand(t.Name),
 		Architecture:   architectures[t.Architecture],
@@ -75,7 +75,7 @@ func FiguresOf(s resource.Session, sliceID string) Figures {
 		ClockMaxMHz:    t.BoostMHz,
 		MemoryClockMHz: memoryClockMHz(t),
 
-		OwnSlice: true, // a session shares its slice with nobody
+		OwnSlice: !given.Shared,
 	}
 }
 

@@ -245,10 +245,10 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 	case diff.Make, diff.Remake:
 		needs = append(needs, b.image(*c.After)...)
 		made = b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": " + resource.ContainerWord(c.After.Runtime), Needs: needs,
-			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.After.Runtime, ID: c.After.ID}}})
+			Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.After.Runtime, ID: c.After.ID}}})
 	case diff.Refit:
 		step := Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + resource.ContainerWord(c.After.Runtime) + " up to date", Needs: needs,
-			Do: OpJSON{Prepare{Session: *c.After}}, Undo: OpJSON{Prepare{Session: c.Before.Session}}}
+			Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{b.preparation(c.Before.Session)}}
 		if len(c.Before.Sealed) > 0 {
 			step.Undo = OpJSON{} // what the secrets were is not known
 		}
@@ -263,6 +263,11 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 		return
 	}
 	b.up[c.Address.Name] = append(b.up[c.Address.Name], made)
+}
+
+func (b *builder) preparation(s resource.Session) Prepare {
+	g, there := b.live.GPU(s.Slice.Host, s.Slice.GPU)
+	return Prepare{Session: s, Shared: there && s.Slice.Whole() && len(diff.ForeignProcesses(g, b.prior)) > 0}
 }
 
 // news is what the state is told of a session that stays as it is.

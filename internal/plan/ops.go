@@ -104,6 +104,7 @@ type (
 	// is there up to date.
 	Prepare struct {
 		Session resource.Session `json:"session"`
+		Shared  bool             `json:"shared,omitempty"` // programs of others use the whole GPU that it has
 	}
 	// Unprepare removes a session's container.
 	Unprepare struct {

@@ -160,7 +160,7 @@ func enterAlone(ctx context.Context, usage string) (leave func(), err error) {
 
 // wanted is what a session should show, by what the state says of it.
 func (p *Project) wanted(s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) (verify.Wanted, error) {
-	f := disguise.FiguresOf(s.Session, s.SliceID())
+	f := disguise.FiguresOf(s.Session, resource.Handle{UUID: s.SliceID()})
 	w := verify.Wanted{
 		Name: f.Name, UUID: f.UUID, Slice: s.SliceID(), MemoryMiB: f.MemoryMiB,
 		Power:     verify.Power{Limit: f.PowerLimitMW, Default: f.PowerDefaultMW, Min: f.PowerMinMW, Max: f.PowerMaxMW},

@@ -142,6 +142,8 @@ type Handle struct {
 	GPUInstance     int    `json:"gpu_instance"` // or Unseen
 	ComputeInstance int    `json:"compute_instance"`
 	UUID            string `json:"uuid,omitempty"` // "" while there is no compute instance
+
+	Shared bool `json:"shared,omitempty"` // of a whole GPU, which has a UUID alone: programs of others use it
 }
 
 // Unseen stands for the GPU instance of a slice that was about to be made when

@@ -190,7 +190,7 @@ func (w *world) leave(t *testing.T) string {
 	t.Helper()
 	g, err := w.grant(context.Background(), w.access(), w.s, w.given, true)
 	check(t, err)
-	check(t, w.furnish(w.s, w.given.UUID, g))
+	check(t, w.furnish(w.s, w.given, g))
 	check(t, makeWorkspace(w.s.Workspace, w.s.Box.User))
 	port, err := freePort("127.0.0.1", 0)
 	check(t, err)

@@ -63,7 +63,7 @@ func (r Runtime) inside(session string) string { return filepath.Join(r.folder(s
 // furnish writes a session's folder, or brings it up to date. A crash may leave
 // any of it half written: it is derived, and written again before every start; but
 // what programs count in is theirs, and stays. g is what comes with its slice.
-func (r Runtime) furnish(s resource.Session, slice string, g grant) error {
+func (r Runtime) furnish(s resource.Session, given resource.Handle, g grant) error {
 	inside := r.inside(s.ID)
 	for dir, mode := range map[string]os.FileMode{
 		r.folder(s.ID): 0o700, inside: 0o755,
@@ -73,7 +73,7 @@ func (r Runtime) furnish(s resource.Session, slice string, g grant) error {
 			return fmt.Errorf("making the session folder: %w", err)
 		}
 	}
-	config, err := json.Marshal(r.config(s, slice, g.env))
+	config, err := json.Marshal(r.config(s, given.UUID, g.env))
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (r Runtime) furnish(s resource.Session, slice string, g grant) error {
 		replace(filepath.Join(inside, filepath.Base(initd.ConfigPath)), config, 0o600),
 		replace(filepath.Join(inside, filepath.Base(initd.HostKeyPath)), pem.EncodeToMemory(key), 0o600),
 		replace(filepath.Join(inside, driverFile), nil, 0o644),
-		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.FiguresOf(s, slice)),
+		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.FiguresOf(s, given)),
 		disguise.InstallPython(inside, s),
 	)
 	if err == nil && g.cuda {

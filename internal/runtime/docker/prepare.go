@@ -89,7 +89,7 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 	// What runs goes on with the facades it was started with, which are mounted
 	// file by file: nothing of a newer cosplay must come beside them.
 	if err == nil && !(keeps && there.State.Running && len(now.Outdated) > 0) {
-		err = r.furnish(s, given.UUID, granted)
+		err = r.furnish(s, given, granted)
 	}
 	if err == nil {
 		err = makeWorkspace(s.Workspace, s.Box.User)

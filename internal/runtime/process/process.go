@@ -40,7 +40,7 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 		return resource.Container{}, fmt.Errorf("making the workspace: %w", err)
 	}
 	was, before := readFigures(dir)
-	cuda, err := r.install(dir, s, given.UUID)
+	cuda, err := r.install(dir, s, given)
 	if err == nil && cuda && before == nil && was.Session.Target.MemoryMiB != s.Target.MemoryMiB {
 		// What it came to on another GPU says nothing of this one.
 		err = disguise.ForgetPeak(filepath.Join(dir, disguise.UsageFile))
@@ -62,14 +62,14 @@ func (r Runtime) container(dir string, s resource.Session, sliceID string) resou
 
 // install puts the disguise in front of the host's NVML library and CUDA driver,
 // where the session's programs look first. It reports whether there is the latter.
-func (r Runtime) install(dir string, s resource.Session, sliceID string) (cuda bool, err error) {
+func (r Runtime) install(dir string, s resource.Session, given resource.Handle) (cuda bool, err error) {
 	library := r.Library
 	if library == "" {
 		if library, err = disguise.SystemLibrary(); err != nil {
 			return false, err
 		}
 	}
-	if err := disguise.Install(dir, s, sliceID, library); err != nil {
+	if err := disguise.Install(dir, s, given, library); err != nil {
 		return false, err
 	}
 	driver := disguise.CUDALibrary(library)

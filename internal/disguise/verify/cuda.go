@@ -45,9 +45,9 @@ var cudaChecks = []check[Inside]{
 		})},
 	{name: "cuda.total", class: CUDA, hint: cudaHint,
 		expected: func(w Wanted) string { return fmt.Sprintf("%d MiB, by device and by context", w.MemoryMiB) }, found: onCUDA(cudaTotal)},
-	{name: "cuda.below", class: CUDA, hint: capHint, expected: func(Wanted) string { return "just below the cap: granted" }, found: onCUDA(granted("one.below"))},
+	{name: "cuda.below", class: CUDA, hint: capHint, expected: func(Wanted) string { return "below the cap: granted" }, found: onCUDA(granted("one.below"))},
 	{name: "cuda.above", class: CUDA, hint: capHint, expected: func(Wanted) string { return "above the cap: out of memory" }, found: onCUDA(refused("one.above"))},
-	{name: "cuda.below-two", class: CUDA, hint: capHint, expected: func(Wanted) string { return "just below the cap: granted" },
+	{name: "cuda.below-two", class: CUDA, hint: capHint, expected: func(Wanted) string { return "below the cap: granted" },
 		found: onCUDA(granted("two.first", "two.below"))},
 	{name: "cuda.above-two", class: CUDA, hint: capHint, expected: func(Wanted) string { return "above the cap: out of memory" }, found: onCUDA(refused("two.above"))},
 	{name: "cuda.sum", class: CUDA, hint: memoryHint, expected: func(Wanted) string { return "free by CUDA and used by NVML add up" }, found: onCUDA(cudaSum)},
@@ -83,12 +83,12 @@ func granted(keys ...string) func(Wanted, records) (string, bool) {
 			case tried[0] == 0:
 				return "no memory is free", true
 			case tried[1] != success:
-				return fmt.Sprintf("just below the cap: %s refused with error %d", inMiB(tried[0]), tried[1]), true
+				return fmt.Sprintf("below the cap: %s refused with error %d", inMiB(tried[0]), tried[1]), true
 			case tried[0] > w.memory():
 				return fmt.Sprintf("far above the cap: %s granted", inMiB(tried[0])), true
 			}
 		}
-		return "just below the cap: granted", true
+		return "below the cap: granted", true
 	}
 }
 

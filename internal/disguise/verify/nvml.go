@@ -11,7 +11,7 @@ const nvmlHint = "a library in the session goes around the disguise, or its file
 func probed(look func(Wanted, records) (words string, told bool)) func(Wanted, Inside) answer {
 	return func(w Wanted, in Inside) answer {
 		out := in.Answers[askProbe]
-		if w.Container && (out.Code == notFound || out.Code == cannotRun) {
+		if w.Container && out.absent() {
 			return skip("the image has no glibc, without which no program loads NVIDIA's libraries")
 		}
 		told := parse(out.Text)

@@ -33,7 +33,7 @@ func python(module, key string, words func(string) string) func(Wanted, Inside) 
 		broken, fails := told.first(module + ".broken")
 		value, said := told.first(key)
 		switch {
-		case out.Code == notFound || out.Code == cannotRun:
+		case out.absent():
 			return skip("there is no python3 in the session")
 		case lacks:
 			return skip(missing)

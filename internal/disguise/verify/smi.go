@@ -43,7 +43,7 @@ func view(key string, look func(Wanted, string) string) func(Wanted, Inside) ans
 	return func(w Wanted, in Inside) answer {
 		out := in.Answers[key]
 		switch {
-		case out.Code == notFound || out.Code == cannotRun:
+		case out.absent():
 			return skip("there is no nvidia-smi in the session")
 		case out.Code != 0 || out.Text == "":
 			return found(out.ended())

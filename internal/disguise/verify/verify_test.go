@@ -295,6 +295,7 @@ func TestSkips(t *testing.T) {
 		"it ended with code 139: a last word":  func(s *world) { s.codes[askProbe] = 139 },
 		"ImportError: libcudart":               put(pythons, "torch.broken", "ImportError: libcudart"),
 		"it ended with code 1: a last word":    func(s *world) { s.codes["smi.table"], s.codes[askPython] = 1, 1 },
+		"it ended with code 126: a last word":  func(s *world) { s.codes["smi.list"], s.codes[askPython], s.codes[askProbe] = 126, 126, 126 },
 	} {
 		s := sound()
 		change(s)

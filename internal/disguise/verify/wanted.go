@@ -135,6 +135,12 @@ const (
 	notFound  = 127
 )
 
+// absent reports whether the program, or the loader that it takes, is not there.
+// Older engines say of it that it cannot be run.
+func (o Output) absent() bool {
+	return o.Code == notFound || o.Code == cannotRun && (strings.Contains(o.Error, "not found") || strings.Contains(o.Error, "no such file"))
+}
+
 // ended tells how a program that said too little ended.
 func (o Output) ended() string {
 	words := "nothing was said"

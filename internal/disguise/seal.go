@@ -25,8 +25,12 @@ import (
 // change in ns, path.
 const sealFile = "seal"
 
-// counted stands for the digest of a file whose content is its users' affair.
-const counted = "-"
+// counted stands for the digest of the file of what is used, which all programs of
+// the session write to.
+const (
+	counted     = "-"
+	countedMode = 0o666
+)
 
 // mark is what is known of a file.
 type mark struct {
@@ -42,7 +46,7 @@ type sealedMark struct {
 
 // Seal notes what files are now: those of a session's folder, by their paths in
 // it, and the driver's, by the absolute ones under which it is found, NVML first.
-// What of the folder's is in free may change its content. It is written after all
+// Those of what is used are in free: their content may change. It is written after all
 // of them and not synced: without a seal nothing is known to be broken. version is
 // that of cosplay.
 func Seal(dir, version string, files, free, driver []string) error {
@@ -106,6 +110,8 @@ const (
 	isGone       = "is gone"
 	wasChanged   = "was changed"
 	isUnreadable = "cannot be read"
+	isClosed     = "cannot be written to by all"
+	isDamaged    = "is damaged"
 )
 
 func (d Damage) String() string { return d.File + " " + d.How }
@@ -119,11 +125,21 @@ func Examine(dir string) ([]Damage, error) {
 	}
 	var all []Damage
 	for _, m := range marks {
-		if how := m.compare(within(dir, m.file), true); how != "" {
+		how := m.compare(within(dir, m.file), true)
+		if how == "" && m.digest == counted && !sound(within(dir, m.file)) {
+			how = isDamaged
+		}
+		if how != "" {
 			all = append(all, Damage{m.file, how})
 		}
 	}
 	return all, nil
+}
+
+// sound tells whether programs would count in a file: else each goes by itself.
+func sound(usage string) bool {
+	_, err := ReadUsage(usage)
+	return err == nil
 }
 
 func readSeal(dir string) (origin, []sealedMark, error) {
@@ -161,7 +177,10 @@ func parseMark(line string) (sealedMark, bool) {
 func (m sealedMark) looksAsSealed(dir string) bool {
 	var now syscall.Stat_t
 	err := syscall.Lstat(dir+"/"+m.file, &now)
-	return err == nil && now.Size == m.size && (m.digest == counted || now.Mtim.Nano() == m.time)
+	if m.digest == counted {
+		return err == nil && now.Size == m.size && now.Mode&countedMode == countedMode
+	}
+	return err == nil && now.Size == m.size && now.Mtim.Nano() == m.time
 }
 
 // compare says how a file differs from what it was; "" is not at all.
@@ -174,6 +193,8 @@ func (m mark) compare(path string, thorough bool) string {
 		return isUnreadable
 	case info.Size() != m.size:
 		return wasChanged
+	case m.digest == counted && info.Mode()&countedMode != countedMode:
+		return isClosed
 	case m.digest == counted, !thorough && info.ModTime().UnixNano() == m.time:
 		return ""
 	}

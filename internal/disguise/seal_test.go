@@ -13,13 +13,14 @@ import (
 	"cosplay/internal/disguise"
 )
 
-// sealed is a folder with a file, one that may change, a link, and a driver.
+// sealed is a folder with a file, one of what is used, a link, and a driver.
 func sealed(t *testing.T) (dir, driver string) {
 	t.Helper()
 	dir, driver = t.TempDir(), filepath.Join(t.TempDir(), "libcuda.so.1")
-	for path, content := range map[string]string{filepath.Join(dir, "figures"): "one", filepath.Join(dir, "usage"): "two", driver: "three"} {
+	for path, content := range map[string]string{filepath.Join(dir, "figures"): "one", driver: "three"} {
 		check(t, os.WriteFile(path, []byte(content), 0o600))
 	}
+	check(t, disguise.MakeUsage(filepath.Join(dir, "usage")))
 	check(t, os.Symlink(driver, filepath.Join(dir, "real")))
 	check(t, disguise.Seal(dir, "1.0", []string{"figures", "real"}, []string{"usage"}, []string{driver}))
 	return dir, driver
@@ -55,8 +56,10 @@ func TestSeal(t *testing.T) {
 		"longer":             {func(dir, _ string) { write(dir+"/figures", "longer", true) }, "figures was changed", "[figures was changed]"},
 		"changed and hidden": {func(dir, _ string) { write(dir+"/figures", "ONE", true) }, "", "[figures was changed]"},
 		"removed":            {func(dir, _ string) { os.Remove(dir + "/figures") }, "figures is gone", "[figures is gone]"},
-		"counted":            {func(dir, _ string) { write(dir+"/usage", "TWO", false) }, "", "[]"},
+		"counted":            {func(dir, _ string) { cudaSession{dir: dir}.write(t, map[int64]uint64{atTotal + 16: mib}) }, "", "[]"},
+		"nonsense":           {func(dir, _ string) { cudaSession{dir: dir}.write(t, map[int64]uint64{0: 0}) }, "", "[usage is damaged]"},
 		"cut":                {func(dir, _ string) { write(dir+"/usage", "", false) }, "usage was changed", "[usage was changed]"},
+		"closed":             {func(dir, _ string) { check(t, os.Chmod(dir+"/usage", 0o644)) }, "usage cannot be written to by all", "[usage cannot be written to by all]"},
 		"linked elsewhere": {func(dir, driver string) {
 			os.Remove(dir + "/real")
 			check(t, os.Symlink(filepath.Dir(driver)+"/libCUDA.so.1", dir+"/real"))

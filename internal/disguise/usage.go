@@ -38,7 +38,7 @@ type Process struct {
 func MakeUsage(path string) error {
 	_, err := ReadUsage(path)
 	if err == nil {
-		return os.Chmod(path, 0o666)
+		return os.Chmod(path, countedMode)
 	}
 	var unsound unsoundError
 	if !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &unsound) {
@@ -49,7 +49,7 @@ func MakeUsage(path string) error {
 		return err
 	}
 	c.version, c.size = C.USAGE_VERSION, C.sizeof_struct_usage
-	if err := durable.WriteFile(path, unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_usage), 0o666); err != nil {
+	if err := durable.WriteFile(path, unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_usage), countedMode); err != nil {
 		return fmt.Errorf("writing the file of what the session uses: %w", err)
 	}
 	return nil

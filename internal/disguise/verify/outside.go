@@ -85,7 +85,7 @@ const asWritten = "as when the session was prepared"
 var filesChecks = []check[Observed]{
 	file(FacadesCheck, nil, "cosplay apply writes the session's files anew"),
 	file(FiguresCheck, nil, "cosplay apply writes the session's files anew"),
-	file(UsageCheck, func(w Wanted) bool { return w.CUDA }, "without it each process counts for itself, and together they get past the cap; cosplay apply makes it anew"),
+	file(UsageCheck, func(w Wanted) bool { return w.CUDA }, "without it each process counts for itself, and together they get past the cap; cosplay apply makes it anew, with --replace SESSION where it sees nothing to do"),
 	file(DriverCheck, nil, "if the driver was updated, cosplay apply brings the session up to it; a container keeps the old one until docker stop, then cosplay apply. If nobody did, reinstall it: cosplay never changes its files"),
 	file(MountsCheck, func(w Wanted) bool { return w.Container }, "the container is not as cosplay made it: remove it (docker rm -f), then cosplay apply"),
 }

@@ -22,20 +22,18 @@ func boxFields(was, want *resource.Box) []Field {
 	add("image", was.Image, want.Image)
 	add("pull", was.Pull, want.Pull)
 	add("volumes", volumes(was.Volumes), volumes(want.Volumes))
-	add("ssh", onOff(was.SSH.Enabled), onOff(want.SSH.Enabled))
+	add("ssh", resource.OnOff(was.SSH.Enabled), resource.OnOff(want.SSH.Enabled))
 	add("ssh.port", port(was.SSH.Port), port(want.SSH.Port))
 	add("ssh.bind", was.SSH.Bind, want.SSH.Bind)
 	if was.SSH.Enabled && want.SSH.Enabled {
 		add("ssh.authorized_keys", keys(was.SSH.AuthorizedKeys), keys(want.SSH.AuthorizedKeys))
 	}
 	add("limits", limits(was.Limits), limits(want.Limits))
-	add("sudo", onOff(was.Sudo), onOff(want.Sudo))
+	add("sudo", resource.OnOff(was.Sudo), resource.OnOff(want.Sudo))
 	add("restart", was.Restart, want.Restart)
 	add("user", user(was.User), user(want.User))
 	return all
 }
-
-func onOff(on bool) string { return resource.OnOff(on) }
 
 func port(n int) string {
 	if n == 0 {

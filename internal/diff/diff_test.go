@@ -214,7 +214,7 @@ func TestOutdated(t *testing.T) {
 	}{
 		"alone":           {two, func(*worldtest.World) {}, "update keep refit renew; " + both},
 		"with an edit":    {strings.Replace(two, `target = "2060"`, "target = \"2060\"\n  command = [\"true\"]", 1), func(*worldtest.World) {}, "update keep refit; command: (none) -> [\"true\"], " + both},
-		"with a new fit":  {strings.Replace(two, `target = "2060"`, "target = \"2060\"\n  fit { tolerance = \"11%\" }", 1), func(*worldtest.World) {}, "update keep refit; fit.tolerance: 10 % -> 11 %, " + both},
+		"with a new fit":  {strings.Replace(two, `target = "2060"`, "target = \"2060\"\n  fit { tolerance = \"7%\" }", 1), func(*worldtest.World) {}, "update keep refit; fit.tolerance: 10 % -> 7 %, " + both},
 		"another target":  {strings.Replace(two, `target = "2060"`, `target = "3090"`, 1), func(*worldtest.World) {}, "replace"},
 		"slice gone":      {two, func(w *worldtest.World) { w.GPU("GPU-0").Slices = w.GPU("GPU-0").Slices[1:] }, "create make remake; "},
 		"GPU gone":        {two, func(w *worldtest.World) { w.Host().GPUs = nil }, "no-op keep keep; "},

@@ -221,17 +221,14 @@ func fields(was, want resource.Session) []Field {
 	add("command", resource.CommandWords(was.Command), resource.CommandWords(want.Command))
 	add("workspace", was.Workspace, want.Workspace)
 	add("depends_on", orNone(was.DependsOn), orNone(want.DependsOn))
-	add("strict", strict(was), strict(want))
-	add("prevent_destroy", fmt.Sprint(was.PreventDestroy), fmt.Sprint(want.PreventDestroy))
+	add("strict", strconv.FormatBool(was.Strict), strconv.FormatBool(want.Strict))
+	add("prevent_destroy", strconv.FormatBool(was.PreventDestroy), strconv.FormatBool(want.PreventDestroy))
 	if was.Trigger != want.Trigger {
 		add("replace_triggered_by", "the values as applied", "those of now")
 	}
 	all = append(all, boxFields(was.Box, want.Box)...)
 	return append(all, envFields(was, want)...)
 }
-
-// strict is told as it is written.
-func strict(s resource.Session) string { return strconv.FormatBool(s.Strict) }
 
 // hidden stands for a value that is not to be shown.
 const hidden = "(sensitive)"
@@ -276,7 +273,9 @@ func quoted(value string, set bool) string {
 	return fmt.Sprintf("%q", value)
 }
 
-func percent(ratio float64) string { return fmt.Sprintf("%g %%", ratio*100) }
+// percent writes a ratio with every digit that a person typed, and without the
+// noise of binary fractions: 0.07 times 100 is not quite 7.
+func percent(ratio float64) string { return fmt.Sprintf("%.12g %%", ratio*100) }
 
 func limit(ratio *float64) string {
 	if ratio == nil {

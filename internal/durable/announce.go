@@ -52,10 +52,10 @@ func sweep(dir string) {
 		}
 		file.Close()
 	}
-	unnamed, _ := filepath.Glob(filepath.Join(dir, ".*"))
-	for _, path := range unnamed {
-		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > nameless {
-			_ = os.Remove(path)
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); unnamed(e) && err == nil && time.Since(info.ModTime()) > nameless {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
 }
@@ -64,11 +64,13 @@ func sweep(dir string) {
 // made.
 const nameless = time.Minute
 
+func unnamed(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }
+
 func announcements(dir string) []string {
 	entries, _ := os.ReadDir(dir) // without a folder there is none
 	var paths []string
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") {
+		if !unnamed(e) {
 			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
 	}

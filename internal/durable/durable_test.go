@@ -111,21 +111,24 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// moving tells whether this process has announced a change in a folder.
+func moving(t *testing.T, dir string) bool {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := Quiet(ctx, dir)
+	var at *MovingError
+	if err != nil && (!errors.As(err, &at) || !slices.Equal(at.PIDs, []string{fmt.Sprint(os.Getpid())})) {
+		t.Fatal(err)
+	}
+	return err != nil
+}
+
 // TestAnnounce: a change is seen while it goes on, whoever holds what lock on the
-// traces of one that is over; and a trace that a dead process left is no change.
+// traces of one that is over.
 func TestAnnounce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "moving")
-	moving := func() bool {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		err := Quiet(ctx, dir)
-		var at *MovingError
-		if err != nil && (!errors.As(err, &at) || !slices.Equal(at.PIDs, []string{fmt.Sprint(os.Getpid())})) {
-			t.Fatal(err)
-		}
-		return err != nil
-	}
-	if moving() {
+	if moving(t, dir) {
 		t.Error("moving without a folder")
 	}
 	done, err := Announce(dir)
@@ -138,17 +141,17 @@ func TestAnnounce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	if !moving() {
+	if !moving(t, dir) {
 		t.Error("a change that nobody sees")
 	}
 	done()
-	if moving() {
+	if moving(t, dir) {
 		t.Error("a change that is over")
 	}
 	if err := unix.Flock(int(reader.Fd()), unix.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	if done, err = Announce(dir); err != nil || !moving() {
+	if done, err = Announce(dir); err != nil || !moving(t, dir) {
 		t.Fatalf("with a stranger's lock on the last one: %v", err)
 	}
 	waited := make(chan error)
@@ -162,8 +165,17 @@ func TestAnnounce(t *testing.T) {
 	if err := <-waited; err != nil {
 		t.Error(err)
 	}
+}
 
-	left, unnamed := filepath.Join(dir, "4711"), filepath.Join(dir, ".123") // of those that were killed
+// TestAnnounceSweeps: what those that were killed have left is no change, and goes
+// with the next one. The folder of a simulated host is in a project's, which may
+// have any name.
+func TestAnnounceSweeps(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "exp[1]", "moving")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	left, unnamed := filepath.Join(dir, "4711"), filepath.Join(dir, ".123")
 	for _, path := range []string{left, unnamed} {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -172,10 +184,11 @@ func TestAnnounce(t *testing.T) {
 	if err := os.Chtimes(unnamed, time.Time{}, time.Now().Add(-2*nameless)); err != nil {
 		t.Fatal(err)
 	}
-	if moving() {
+	if moving(t, dir) {
 		t.Error("a dead one's change")
 	}
-	if done, err = Announce(dir); err != nil {
+	done, err := Announce(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
 	done()

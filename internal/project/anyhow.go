@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"cosplay/internal/config"
@@ -44,28 +43,26 @@ func OpenAnyhow(o Options) (p *Project, complaint, err error) {
 	if o.StatePath == "" && intent.State != "" {
 		p.Store.Path = intent.State
 	}
-	return p, complaint, p.takeSimulated()
+	p.takeSimulated()
+	return p, complaint, nil
 }
 
 // takeSimulated takes the simulated hosts as their folders have them, and leaves
 // out those that were never made.
-func (p *Project) takeSimulated() error {
+func (p *Project) takeSimulated() {
 	var hosts []config.Host
 	for _, h := range p.Intent.Hosts {
 		if h.Simulate == "" || sim.Is(p.SimDir(h.Name)) {
 			hosts = append(hosts, h)
 		}
 	}
-	states, err := filepath.Glob(filepath.Join(p.SimDir("*")))
-	if err != nil {
-		return err
-	}
-	for _, dir := range states {
-		spec, err := simulates(dir)
-		if !sim.Is(dir) || err != nil {
+	made, _ := os.ReadDir(p.SimDir("")) // what cannot be read has none
+	for _, e := range made {
+		name := e.Name()
+		spec, err := simulates(p.SimDir(name))
+		if err != nil {
 			continue // one that cannot be read is told when it is opened
 		}
-		name := filepath.Base(dir)
 		i := slices.IndexFunc(hosts, func(h config.Host) bool { return h.Name == name })
 		if i < 0 {
 			i = len(hosts)
@@ -76,7 +73,6 @@ func (p *Project) takeSimulated() error {
 		}
 	}
 	p.Intent.Hosts = hosts
-	return nil
 }
 
 // simulates tells what a folder simulates.

@@ -127,6 +127,28 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestResetInAnyFolder: the simulated hosts that were made are found without their
+// blocks, whatever the project's folder is called.
+func TestResetInAnyFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "exp[1]")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, sevenWorkers)
+	makeSo(t, dir, AsConfigured)
+	if err := os.Remove(filepath.Join(dir, "cosplay.hcl")); err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := OpenAnyhow(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if got := p.SimDirs(); got["lab"] != p.SimDir("lab") {
+		t.Errorf("the simulated hosts are %v", got)
+	}
+}
+
 // TestResetOneHost: a host that cannot be read is told, the others are reset, and
 // what is on it is kept in the state.
 func TestResetOneHost(t *testing.T) {

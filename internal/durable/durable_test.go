@@ -17,7 +17,8 @@ import (
 )
 
 func TestLockIsExclusiveAndSaysWhoHasIt(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
+	book := filepath.Join(t.TempDir(), "book")
+	path := book + ".lock"
 	first, err := Acquire(context.Background(), path, "apply", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +27,7 @@ func TestLockIsExclusiveAndSaysWhoHasIt(t *testing.T) {
 	defer cancel()
 	_, err = Acquire(ctx, path, "destroy", nil)
 	var held *HeldError
-	if !errors.As(err, &held) || held.By == nil || held.By.PID != os.Getpid() || !strings.Contains(err.Error(), "cosplay apply") {
+	if !errors.As(err, &held) || held.By == nil || held.By.PID != os.Getpid() || !strings.Contains(err.Error(), book+" is locked by") || !strings.Contains(err.Error(), "cosplay apply") {
 		t.Fatalf("got %v", err)
 	}
 	told := 0

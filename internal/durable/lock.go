@@ -31,15 +31,16 @@ type Holder struct {
 
 // HeldError is what Acquire gives up with.
 type HeldError struct {
-	Path string
+	Path string  // of the lock, which is called after what it keeps: PATH.lock
 	By   *Holder // nil where the holder did not say
 }
 
 func (e *HeldError) Error() string {
-	if e.By == nil {
-		return fmt.Sprintf("%s is locked by another process; wait for it to finish", e.Path)
+	what, who := strings.TrimSuffix(e.Path, ".lock"), "another process"
+	if e.By != nil {
+		who = e.By.String()
 	}
-	return fmt.Sprintf("the state is locked by %s; wait for it to finish", e.By)
+	return fmt.Sprintf("%s is locked by %s; wait for it to finish", what, who)
 }
 
 // String tells people who it is and what he does.

@@ -69,9 +69,13 @@ func Reset(w io.Writer, s Style, v ResetView) {
 		p.gap()
 		p.resetRound(r)
 	}
-	if len(v.Killed) > 0 {
+	if n := len(v.Killed); n > 0 {
+		were := " that were killed here: "
+		if n == 1 {
+			were = " that was killed here: "
+		}
 		p.gap()
-		p.flow(0, 2, text("What is left of "+count(len(v.Killed), "cosplay run")+" that was killed here: "+strings.Join(v.Killed, ", ")))
+		p.flow(0, 2, text("What is left of "+count(n, "cosplay run")+were+strings.Join(v.Killed, ", ")))
 	}
 	p.lookFailures(v.Failures)
 	p.gap()

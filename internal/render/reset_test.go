@@ -35,6 +35,8 @@ func resetScreens() []screen {
 	empty := ResetView{State: lost.State, Rounds: []ResetRound{{Own: true, Plan: nothing.plan(), Live: nothing.live}}}
 	idle := empty
 	idle.Idle = true
+	killed := idle
+	killed.Killed = []string{"run-0a1b2c", "run-3d4e5f"}
 	done := ResetDoneView{ResetView: lost, Results: []ResetResult{{Round: round}}, Aside: []string{"/p/cosplay.state.json.reset-1"}}
 	failed := ResetDoneView{ResetView: more, Left: true, Aside: done.Aside, Results: []ResetResult{{Round: round, Result: apply.Result{Prior: taken.prior,
 		Failures: []apply.Failure{{Step: taken.plan().Steps[0], Err: errors.New("NVML: in use (19) from nvmlGpuInstanceDestroy on GPU 0")}}}}}}
@@ -47,6 +49,7 @@ func resetScreens() []screen {
 		{"reset-more", func(w io.Writer, s Style) { Reset(w, s, more) }},
 		{"reset-nothing", func(w io.Writer, s Style) { Reset(w, s, empty) }},
 		{"reset-idle", func(w io.Writer, s Style) { Reset(w, s, idle) }},
+		{"reset-killed", func(w io.Writer, s Style) { Reset(w, s, killed) }},
 		{"reset-done", func(w io.Writer, s Style) { ResetDone(w, s, done) }},
 		{"reset-failed", func(w io.Writer, s Style) { ResetDone(w, s, failed) }},
 		{"rebuilt", func(w io.Writer, s Style) { Rebuilt(w, s, rebuilt); RebuiltDone(w, s, rebuilt) }},

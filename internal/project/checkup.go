@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -211,9 +212,9 @@ func (c *checkup) login(p *Project, host string) {
 	default:
 		c.add(host, "user", fmt.Sprintf("%s (%d:%d), public keys: %d", who.User.Name, who.User.UID, who.User.GID, len(who.Keys)), Good, "")
 	}
-	for path, file := range who.Files {
-		if file.Err != nil {
-			c.add(host, "ssh keys", cmp.Or(file.Err.Error(), path), Missing, "ssh-keygen -t ed25519")
+	for _, path := range slices.Sorted(maps.Keys(who.Files)) {
+		if err := who.Files[path].Err; err != nil {
+			c.add(host, "ssh keys", err.Error(), Missing, "ssh-keygen -t ed25519")
 		}
 	}
 }

@@ -1,0 +1,33 @@
+package project
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMissingKeys: doctor tells each file of keys that cannot be read, always in
+// the same order.
+func TestMissingKeys(t *testing.T) {
+	files := []string{"/nowhere/a.pub", "/nowhere/b.pub", "/nowhere/c.pub", "/nowhere/d.pub", "/nowhere/e.pub"}
+	p := openProject(t, newProject(t, `
+host "lab" { simulate = "1 x h200" }
+session "worker" {
+  target = "2060"
+  ssh {
+    authorized_keys = ["`+strings.Join(files, `", "`)+`"]
+  }
+}
+`))
+	var c checkup
+	c.login(p, "lab")
+	var told []string
+	for _, f := range c.found {
+		if f.Thing == "ssh keys" && f.Grade == Missing {
+			told = append(told, strings.TrimSuffix(strings.Fields(f.Found)[1], ":")) // open PATH: no such file
+		}
+	}
+	if !slices.Equal(told, files) {
+		t.Errorf("told of %v", told)
+	}
+}

@@ -3,8 +3,6 @@ package project
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -67,7 +65,7 @@ func (p *Project) Door(ctx context.Context, s resource.PriorSession, prior resou
 		return Door{}, err
 	}
 	return Door{
-		Host: reachable(s.Box.SSH.Bind), port: c.SSHPort, user: s.Box.User.Name, alias: docker.Name(s.ID), knownHosts: known,
+		Host: docker.Reachable(s.Box.SSH.Bind), port: c.SSHPort, user: s.Box.User.Name, alias: docker.Name(s.ID), knownHosts: known,
 		identities: p.identities(s.Address),
 	}, nil
 }
@@ -88,16 +86,4 @@ func (p *Project) identities(a resource.Address) []string {
 		}
 	}
 	return all
-}
-
-// reachable is the address at which a listener is found from this machine.
-func reachable(bind string) string {
-	ip, err := netip.ParseAddr(bind)
-	switch {
-	case err != nil || !ip.IsUnspecified():
-		return bind
-	case ip.Is6():
-		return net.IPv6loopback.String()
-	}
-	return "127.0.0.1"
 }

@@ -1,12 +1,25 @@
 // Package runtime is what the places where sessions run have in common.
 package runtime
 
-import "io"
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+)
 
 // Streams are what a command in a session reads and writes.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+}
+
+// CheckSession refuses an ID that names no single folder: what a session has is
+// removed by its ID.
+func CheckSession(id string) error {
+	if id == "." || id != filepath.Base(id) || !filepath.IsLocal(id) {
+		return fmt.Errorf("%q is not the id of a session", id)
+	}
+	return nil
 }
 
 // Exit codes of a command that did not run, as shells have them.

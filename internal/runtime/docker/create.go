@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"path"
 	"path/filepath"
 	"slices"
@@ -206,13 +207,17 @@ func (r Runtime) holder(ctx context.Context, port int) string {
 	return ""
 }
 
-// loopbackFor is where something that listens on an address is reached from here.
-func loopbackFor(bind string) string {
-	switch bind {
-	case "", "0.0.0.0":
+// Reachable is the address at which what listens on one is found from this
+// machine.
+func Reachable(bind string) string {
+	ip, err := netip.ParseAddr(bind)
+	switch {
+	case bind == "":
 		return "127.0.0.1"
-	case "::":
-		return "::1"
+	case err != nil || !ip.IsUnspecified():
+		return bind
+	case ip.Is6():
+		return net.IPv6loopback.String()
 	}
-	return bind
+	return "127.0.0.1"
 }

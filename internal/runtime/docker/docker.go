@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/docker/docker/api/types/container"
@@ -17,6 +16,7 @@ import (
 	"cosplay/internal/disguise"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 	"cosplay/internal/runtime/docker/image"
 )
 
@@ -95,7 +95,7 @@ func (r Runtime) container(id, image string, state container.ContainerState, l m
 
 // inhabited is the container of a session that somebody wants to go into.
 func (r Runtime) inhabited(ctx context.Context, session string) (*container.InspectResponse, error) {
-	if err := checkID(session); err != nil {
+	if err := runtime.CheckSession(session); err != nil {
 		return nil, err
 	}
 	there, err := r.find(ctx, session)
@@ -126,11 +126,4 @@ func (r Runtime) Ensure(ctx context.Context, name string, how plan.ImageSource, 
 		return image.Build(ctx, r.Engine.client, image.BuildOptions{Tag: name}, say)
 	}
 	return image.Pull(ctx, r.Engine.client, name, say)
-}
-
-func checkID(session string) error {
-	if session == "." || session != filepath.Base(session) || !filepath.IsLocal(session) {
-		return fmt.Errorf("%q is not the id of a session", session)
-	}
-	return nil
 }

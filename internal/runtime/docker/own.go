@@ -35,7 +35,7 @@ const (
 )
 
 // Name is what the container of a session is called.
-func Name(session string) string { return "cosplay-" + session }
+func Name(session string) string { return resource.ContainerPrefix + session }
 
 // mac is what only the owner of the state can make out of some words.
 func (r Runtime) mac(words ...string) []byte {

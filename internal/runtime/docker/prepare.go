@@ -17,6 +17,7 @@ import (
 	"cosplay/internal/disguise"
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 // How long things may take on a machine that is busy with many at once.
@@ -36,7 +37,7 @@ const lastLines = 8
 // Prepare makes the container of a session, or brings it up to date: one of ours
 // with the same content keeps, is started if it has to be, and is waited for.
 func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
-	if err := checkID(s.ID); err != nil {
+	if err := runtime.CheckSession(s.ID); err != nil {
 		return resource.Container{}, err
 	}
 	if s.Box == nil {
@@ -264,7 +265,7 @@ func (r Runtime) lastWords(ctx context.Context, id string) string {
 // its workspace, nor a container of anybody else's. It tells what its programs
 // used once they have ended.
 func (r Runtime) Unprepare(ctx context.Context, session string) (used resource.Use, err error) {
-	if err := checkID(session); err != nil {
+	if err := runtime.CheckSession(session); err != nil {
 		return used, err
 	}
 	there, err := r.find(ctx, session)

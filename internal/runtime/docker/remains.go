@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 // Remains lists the containers that say they are of this state and host, proven
@@ -43,7 +44,7 @@ func (r Runtime) told(c container.Summary) resource.Session {
 	labelled.ID, labelled.Runtime = c.Labels[labelSession], resource.RuntimeDocker
 	_ = labelled.Address.UnmarshalText([]byte(c.Labels[labelAddress])) // one that is no address is none
 	labelled.Slice.Host, labelled.Slice.GPU = r.Host, c.Labels[labelGPU]
-	if checkID(labelled.ID) != nil {
+	if runtime.CheckSession(labelled.ID) != nil {
 		return labelled
 	}
 	data, err := os.ReadFile(filepath.Join(r.folder(labelled.ID), sessionFile))

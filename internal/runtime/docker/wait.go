@@ -87,7 +87,7 @@ func settles(ctx context.Context, s resource.Session, port int) error {
 
 // answers returns when the session's ssh server greets.
 func answers(ctx context.Context, s resource.SSH, port int) error {
-	address := net.JoinHostPort(loopbackFor(s.Bind), strconv.Itoa(port))
+	address := net.JoinHostPort(Reachable(s.Bind), strconv.Itoa(port))
 	for wait := pollFirst; ; wait = min(wait*3/2, pollLast) {
 		err := greets(ctx, address)
 		if err == nil {

@@ -14,6 +14,7 @@ import (
 	"cosplay/internal/disguise"
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 const (
@@ -88,8 +89,8 @@ func (r Runtime) Usage(session string) (disguise.Usage, error) {
 // Unprepare removes a session's folder, never its workspace, and tells what its
 // programs used.
 func (r Runtime) Unprepare(_ context.Context, session string) (resource.Use, error) {
-	if session == "." || session != filepath.Base(session) || !filepath.IsLocal(session) {
-		return resource.Use{}, fmt.Errorf("%q is not the id of a session", session)
+	if err := runtime.CheckSession(session); err != nil {
+		return resource.Use{}, err
 	}
 	dir := filepath.Join(r.Base, session)
 	// The figures first: what is left of a cut-off removal must not look whole.

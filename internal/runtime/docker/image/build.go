@@ -14,12 +14,14 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/pkg/jsonmessage"
+
+	"cosplay/internal/resource"
 )
 
 // What is built when nothing else is said.
 const (
 	DefaultBase = "pytorch/pytorch:2.12.0-cuda12.6-cudnn9-devel"
-	DefaultTag  = "cosplay:latest"
+	DefaultTag  = resource.DefaultImage
 )
 
 // cudaImages is the repository of CUDATag.

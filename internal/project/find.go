@@ -299,9 +299,9 @@ func (f *finder) whereabouts(lineage string) string {
 		switch {
 		case h.Lineage != lineage:
 		case at(h, f.Store.Path):
-			return fmt.Sprintf(": that of a state which was here before. cosplay reset --holder %s takes away what it left", lineage[:min(8, len(lineage))])
+			return fmt.Sprintf(": that of a state which was here before. cosplay reset --holder %s takes away what it left", resource.ShortLineage(lineage))
 		case isGone(h):
-			return fmt.Sprintf(", whose state %s is gone: cosplay reset --holder %s takes away what it left", h.State, lineage[:min(8, len(lineage))])
+			return fmt.Sprintf(", whose state %s is gone: cosplay reset --holder %s takes away what it left", h.State, resource.ShortLineage(lineage))
 		default:
 			return fmt.Sprintf(", whose state is %s: destroy it there first", h.State)
 		}

@@ -51,7 +51,7 @@ func (p *Project) lostStates(prior resource.Prior, live resource.Live) hcl.Diagn
 		if h.Lineage != prior.Lineage && at(h, p.Store.Path) {
 			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "GPUs are held for a state that was lost",
 				Detail: fmt.Sprintf("The host's ledger knows this project with lineage %s, which %s does not have. cosplay state rebuild makes the lost state anew; cosplay reset --holder %s gives back what it had.",
-					h.Lineage, p.Store.Path, h.Lineage[:min(8, len(h.Lineage))])})
+					h.Lineage, p.Store.Path, resource.ShortLineage(h.Lineage))})
 		}
 	}
 	return diags

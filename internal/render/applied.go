@@ -265,7 +265,7 @@ func (p *page) leftAsItIs(v AppliedView) {
 	for _, c := range v.Plan.Diff.GPUs {
 		for _, f := range c.Kept {
 			if c.GiveBack {
-				p.flow(0, 2, text(fmt.Sprintf("%s: %s stays %s: %s", gpuName(v.Live, c.Host, c.UUID), settingWord(f.Name), f.To, sentence(f.Reason))))
+				p.flow(0, 2, text(fmt.Sprintf("%s: %s stays %s: %s", gpuName(v.Live, c.Host, c.UUID), f.Name, f.To, sentence(f.Reason))))
 			}
 		}
 	}

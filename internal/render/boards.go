@@ -275,7 +275,7 @@ func (p *page) boardSettings(b board) bool {
 	}
 	var all []setting
 	for _, f := range b.change.Fields {
-		all = append(all, setting{f, []line{sign(diff.Update), text(settingWord(f.Name)), text(f.From), inked(dim, p.arrow()), text(f.To), inked(dim, f.Reason)}})
+		all = append(all, setting{f, []line{sign(diff.Update), text(f.Name), text(f.From), inked(dim, p.arrow()), text(f.To), inked(dim, f.Reason)}})
 	}
 	kept := b.change.Kept
 	if b.change.Action == diff.NoOp && !p.Verbose {
@@ -286,10 +286,10 @@ func (p *page) boardSettings(b board) bool {
 		if b.change.GiveBack && f.Name != "GPU" {
 			reason = "left as it is: " + reason
 		}
-		all = append(all, setting{f, []line{sign(diff.NoOp), text(settingWord(f.Name)), text(f.From), nil, nil, inked(dim, reason)}})
+		all = append(all, setting{f, []line{sign(diff.NoOp), text(f.Name), text(f.From), nil, nil, inked(dim, reason)}})
 	}
 	slices.SortStableFunc(all, func(a, b setting) int {
-		return slices.Index(settingOrder, settingWord(a.Name)) - slices.Index(settingOrder, settingWord(b.Name))
+		return slices.Index(settingOrder, a.Name) - slices.Index(settingOrder, b.Name)
 	})
 	t := &table{columns: []column{{}, {tight: true}, {}, {tight: true}, {tight: true}, {prose: true}}}
 	for _, one := range all {

@@ -2,11 +2,6 @@ package render
 
 import "cosplay/internal/resource"
 
-// enoughLineage is as much of a lineage as people need to type.
-const enoughLineage = 8
-
-func shortLineage(lineage string) string { return lineage[:min(enoughLineage, len(lineage))] }
-
 // others are the holders of a GPU but for this project.
 func (v StatusView) others(g resource.GPU) []resource.Holder {
 	page, _ := v.Live.Held(g.Host, g.UUID)
@@ -32,7 +27,7 @@ func (p *page) holders(v fleet, g resource.GPU) {
 			continue
 		}
 		p.flow(4, 6, join(text(words+" "), inked(drifted, "(gone)")))
-		p.flow(6, 8, text("to release it: "+suggest("reset", []string{"--holder", shortLineage(h.Lineage)})))
+		p.flow(6, 8, text("to release it: "+suggest("reset", []string{"--holder", resource.ShortLineage(h.Lineage)})))
 	}
 }
 

@@ -222,7 +222,7 @@ func (m *markdown) changes() {
 			fate = "   # given back"
 		}
 		for _, f := range c.Fields {
-			add("! %s: %s: %s -> %s%s", gpuName(m.Live, c.Host, c.UUID), settingWord(f.Name), f.From, f.To, fate)
+			add("! %s: %s: %s -> %s%s", gpuName(m.Live, c.Host, c.UUID), f.Name, f.From, f.To, fate)
 		}
 	}
 	for _, g := range alike(m.Plan.Diff.Sessions, sessionReads, m.verbose) {

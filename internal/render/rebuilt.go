@@ -28,7 +28,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 		p.flow(0, 2, text("There is no state "+v.State+"."))
 	}
 	p.flow(0, 2, text(fmt.Sprintf("Made anew from ledgers, labels and hardware, with lineage %s, it knows %s on %s:",
-		shortLineage(v.Prior.Lineage), count(len(v.Prior.Sessions), "session"), count(len(v.Prior.GPUs), "GPU"))))
+		resource.ShortLineage(v.Prior.Lineage), count(len(v.Prior.Sessions), "session"), count(len(v.Prior.GPUs), "GPU"))))
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "RUNS IN", prose: true}}}
 	for _, one := range v.Prior.Sessions {
 		runs := "-"

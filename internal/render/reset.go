@@ -116,7 +116,7 @@ func (p *page) resetRound(r ResetRound) {
 	}
 	lineage := ""
 	if r.Holder.Lineage != "" {
-		lineage = ", lineage " + shortLineage(r.Holder.Lineage)
+		lineage = ", lineage " + resource.ShortLineage(r.Holder.Lineage)
 	}
 	p.flow(0, 2, join(inked(strong, capital(whose)), inked(dim, lineage)))
 	if len(r.Plan.Diff.GPUs)+len(r.Plan.Diff.Sessions) == 0 {

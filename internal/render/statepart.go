@@ -111,7 +111,7 @@ func (p *page) stateSession(s resource.PriorSession) {
 		add("env."+name, fmt.Sprintf("%q", s.Env[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Sealed)) {
-		add("env."+name, "(sensitive)")
+		add("env."+name, hidden)
 	}
 	if s.Box != nil {
 		addBox(add, *s.Box)

@@ -98,14 +98,6 @@ func withGPUNames(live resource.Live, s string) string {
 	})
 }
 
-// settingWord is the word for one setting on all screens.
-func settingWord(name string) string {
-	if name == "persistence" {
-		return "persistence mode"
-	}
-	return name
-}
-
 // signs of the actions; the sign stands also without colour.
 var signs = map[diff.Action]struct {
 	sign string

@@ -32,6 +32,12 @@ func Clock(mhz int) string {
 	return fmt.Sprintf("%d MHz", mhz)
 }
 
+// ShortLineage is as much of a lineage as people need to type.
+func ShortLineage(lineage string) string {
+	const enough = 8
+	return lineage[:min(enough, len(lineage))]
+}
+
 // String names a slice: "1g.18gb, slot 3".
 func (s Slice) String() string {
 	if s.Whole() {

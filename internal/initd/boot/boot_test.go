@@ -33,9 +33,6 @@ func TestIdentities(t *testing.T) {
 		t.Run(c.want, func(t *testing.T) {
 			t.Parallel()
 			box := start(t, small, func(config *initd.Config) { config.User = c.user })
-			if box == nil {
-				return
-			}
 			script := `echo $(id -un) $(id -gn) $(id -u) $(id -g) $HOME`
 			overSSH := output(t, box.SSH(nil, script))
 			byExec := output(t, box.exec(small, "sh", "-c", script))
@@ -53,9 +50,6 @@ func TestIdentities(t *testing.T) {
 func TestEnvironmentEverywhere(t *testing.T) {
 	t.Parallel()
 	box := start(t, small, nil)
-	if box == nil {
-		return
-	}
 	env := func(cmd *exec.Cmd) []string {
 		lines := strings.Split(output(t, cmd), "\n")
 		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "SSH_") })
@@ -98,9 +92,6 @@ func TestScratch(t *testing.T) {
 	t.Parallel()
 	bare := image{applets: []string{"env"}, env: []string{"PATH=/bin"}}
 	box := start(t, bare, nil)
-	if box == nil {
-		return
-	}
 	for what, cmd := range map[string]*exec.Cmd{
 		"ssh": box.SSH(nil, "/bin/env -u SSH_CLIENT -u SSH_CONNECTION"), "exec": box.exec(bare, "env"),
 	} {
@@ -128,9 +119,6 @@ func TestScratch(t *testing.T) {
 func TestTerminalInContainer(t *testing.T) {
 	t.Parallel()
 	box := start(t, small, nil)
-	if box == nil {
-		return
-	}
 	if got := output(t, box.SSH([]string{"-tt"}, "stat -c '%u %n' $SSH_TTY; id -u >/dev/tty")); got != "1234 /dev/pts/0\r\n1234\r\n" {
 		t.Errorf("got %q", got)
 	}
@@ -157,9 +145,6 @@ func TestExitCodes(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
 			box := start(t, small, func(config *initd.Config) { config.Command, config.SSH.Enabled = c.command, false })
-			if box == nil {
-				return
-			}
 			if c.signal != 0 {
 				inittest.Soon(t, "ready", func() bool { return strings.Contains(box.stdout.String(), "ready") })
 				box.cmd.Process.Signal(c.signal)
@@ -190,9 +175,6 @@ func TestGreetedOnlyByWhatRuns(t *testing.T) {
 			broken := small
 			broken.programs = map[string]string{"/bin/broken": "no program"}
 			box := start(t, broken, func(config *initd.Config) { config.Command = c.command })
-			if box == nil {
-				return
-			}
 			code, said := box.code(t), box.stderr.String()
 			runs, greets := strings.Index(said, " runs as process "), strings.Index(said, "ssh on port ")
 			if code != c.code || greets >= 0 != c.greets || (c.greets && greets < runs) {
@@ -205,9 +187,6 @@ func TestGreetedOnlyByWhatRuns(t *testing.T) {
 func TestStopWithoutCommand(t *testing.T) {
 	t.Parallel()
 	box := start(t, small, nil)
-	if box == nil {
-		return
-	}
 	session := box.SSH(nil, "echo in; exec sleep 300")
 	out, err := session.StdoutPipe()
 	if err != nil || session.Start() != nil {
@@ -228,9 +207,6 @@ func TestStopWithoutCommand(t *testing.T) {
 func TestReaping(t *testing.T) {
 	t.Parallel()
 	box := start(t, small, nil)
-	if box == nil {
-		return
-	}
 	for range 5 {
 		cmd := box.SSH(nil, "for i in 1 2 3 4 5 6 7 8; do (sleep 0.05 </dev/null >/dev/null 2>&1 &); done; exit 7")
 		if cmd.Run(); cmd.ProcessState.ExitCode() != 7 {
@@ -245,9 +221,6 @@ func TestReaping(t *testing.T) {
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	box := start(t, small, nil)
-	if box == nil {
-		return
-	}
 	read := func() (all string) {
 		for _, f := range []string{"passwd", "group", "environment", "profile.d/zz-cosplay.sh"} {
 			data, err := os.ReadFile(filepath.Join(box.root, "etc", f))
@@ -296,9 +269,6 @@ func TestErrors(t *testing.T) {
 				config.Command = []string{"true"}
 				c.change(config)
 			})
-			if box == nil {
-				return
-			}
 			if code := box.code(t); code != 1 || !strings.Contains(box.stderr.String(), c.want) {
 				t.Errorf("code %d, %q; want 1 and %q", code, box.stderr.String(), c.want)
 			}
@@ -311,9 +281,6 @@ func TestErrors(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	box := start(t, small, nil)
-	if box == nil {
-		return
-	}
 	pem, err := os.ReadFile(filepath.Join(box.root, initd.HostKeyPath))
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"cosplay/internal/initd"
 	"cosplay/internal/initd/inittest"
+	"cosplay/internal/need"
 )
 
 // The test binary is also what makes a container: as the first process of new
@@ -139,13 +140,10 @@ type container struct {
 	ended  chan struct{}
 }
 
-// start runs a container; nil where this test cannot run. change fits the
-// config to the case.
+// start runs a container. change fits the config to the case; it may be nil.
 func start(t *testing.T, i image, change func(*initd.Config)) *container {
 	t.Helper()
-	if !inittest.Able(t, "ssh", "busybox", "nsenter") {
-		return nil
-	}
+	need.Root(t, "ssh", "busybox", "nsenter")
 	program, err := built()
 	if err != nil {
 		t.Fatal(err)

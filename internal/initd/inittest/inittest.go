@@ -20,29 +20,6 @@ import (
 	"cosplay/internal/durable"
 )
 
-// Able tells whether this is root with the programs at hand. CI must be; on
-// another machine the test says what is wanting and is left out.
-func Able(t *testing.T, programs ...string) bool {
-	t.Helper()
-	wanting := ""
-	if os.Geteuid() != 0 {
-		wanting = "root"
-	}
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			wanting += " " + p
-		}
-	}
-	if wanting == "" {
-		return true
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("CI has to have: %s", wanting)
-	}
-	t.Logf("left out for want of: %s", wanting)
-	return false
-}
-
 // Dir is a temporary folder that any user may enter, as t.TempDir is not.
 func Dir(t *testing.T) string {
 	t.Helper()

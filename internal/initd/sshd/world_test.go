@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/initd/inittest"
 	"cosplay/internal/initd/launch"
 	"cosplay/internal/initd/sshd"
+	"cosplay/internal/need"
 )
 
 // The server starts its own program again to serve files: here, the test.
@@ -41,7 +42,7 @@ type world struct {
 
 const uid = 4242
 
-// serve starts a server for jane; nil where this test cannot run.
+// serve starts a server for jane, for a test that takes these programs.
 func serve(t *testing.T, beat time.Duration, programs ...string) *world {
 	t.Helper()
 	return serveShell(t, "/bin/bash", beat, programs...)
@@ -49,9 +50,7 @@ func serve(t *testing.T, beat time.Duration, programs ...string) *world {
 
 func serveShell(t *testing.T, shell string, beat time.Duration, programs ...string) *world {
 	t.Helper()
-	if !inittest.Able(t, append(programs, "ssh", "bash")...) {
-		return nil
-	}
+	need.Root(t, append(programs, "ssh", "bash")...)
 	dir := inittest.Dir(t)
 	home, workspace := filepath.Join(dir, "home"), filepath.Join(dir, "work")
 	for _, d := range []string{home, workspace} {

@@ -9,6 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"cosplay/internal/cli"
+	"cosplay/internal/need"
 )
 
 // TestMain makes the test binary be cosplay where it is called so: in the
@@ -34,10 +35,7 @@ func setFakes(env *testscript.Env) error {
 
 // TestScripts runs every user story in testdata/script.
 func TestScripts(t *testing.T) {
-	judge, noJudge := os.Getenv("COSPLAY_NVIDIA_SMI"), os.Getenv("COSPLAY_NO_NVIDIA_SMI") != ""
-	if judge == "" && !noJudge {
-		t.Fatal("there is no nvidia-smi to judge by: run make test, which gets it, or set COSPLAY_NO_NVIDIA_SMI=1 to go without")
-	}
+	judge, judged := need.Judge(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -48,7 +46,7 @@ func TestScripts(t *testing.T) {
 			return errors.Join(err, setFakes(env))
 		},
 		Condition: func(name string) (bool, error) {
-			return name == "judge" && !noJudge, nil
+			return name == "judge" && judged, nil
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -40,3 +40,23 @@ func Root(t testing.TB, programs ...string) {
 		Lacking(t, "it takes %s", strings.Join(wanting, ", "))
 	}
 }
+
+// Judge is NVIDIA's own nvidia-smi, which judges the simulated drivers and the
+// facades: the one that scripts/install-nvidia-smi has fetched, or the machine's.
+// Where there is none a test fails, unless COSPLAY_NO_NVIDIA_SMI=1 lets it go
+// without.
+func Judge(t testing.TB) (path string, there bool) {
+	t.Helper()
+	if path = os.Getenv("COSPLAY_NVIDIA_SMI"); path != "" {
+		return path, true
+	}
+	if path, err := exec.LookPath("nvidia-smi"); err == nil {
+		return path, true
+	}
+	if os.Getenv("COSPLAY_NO_NVIDIA_SMI") != "1" {
+		t.Fatal("there is no nvidia-smi to judge by: run scripts/install-nvidia-smi FOLDER and set " +
+			"COSPLAY_NVIDIA_SMI=FOLDER/nvidia-smi, or go without it by COSPLAY_NO_NVIDIA_SMI=1")
+	}
+	t.Log("no nvidia-smi here, so nothing was judged")
+	return "", false
+}

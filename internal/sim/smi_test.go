@@ -9,26 +9,9 @@ import (
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
-)
 
-// NVIDIA's own nvidia-smi is the judge of the simulated driver.
-// scripts/install-nvidia-smi fetches it.
-func judge(t *testing.T) (path string, ok bool) {
-	t.Helper()
-	if path = os.Getenv("COSPLAY_NVIDIA_SMI"); path != "" {
-		return path, true
-	}
-	path, err := exec.LookPath("nvidia-smi")
-	if err == nil {
-		return path, true
-	}
-	if os.Getenv("COSPLAY_NO_NVIDIA_SMI") != "1" {
-		t.Fatal("there is no nvidia-smi to judge the simulated driver: run scripts/install-nvidia-smi FOLDER and set " +
-			"COSPLAY_NVIDIA_SMI=FOLDER/nvidia-smi, or go without it by COSPLAY_NO_NVIDIA_SMI=1")
-	}
-	t.Log("no nvidia-smi here, so nothing was judged")
-	return "", false
-}
+	"cosplay/internal/need"
+)
 
 // smi runs the judge on the host and tells what it printed and how it ended.
 func smi(t *testing.T, path string, args ...string) (string, int) {
@@ -44,7 +27,7 @@ func smi(t *testing.T, path string, args ...string) (string, int) {
 }
 
 func TestJudgedByNvidiaSMI(t *testing.T) {
-	path, ok := judge(t)
+	path, ok := need.Judge(t)
 	if !ok {
 		return
 	}
@@ -103,7 +86,7 @@ func TestJudgedByNvidiaSMI(t *testing.T) {
 
 // The whole of what it knows, as XML, is well-formed and the same as NVML says.
 func TestJudgeReadsXML(t *testing.T) {
-	path, ok := judge(t)
+	path, ok := need.Judge(t)
 	if !ok {
 		return
 	}

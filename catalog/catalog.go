@@ -73,7 +73,8 @@ func HostModel(typed string) (resource.Model, error) {
 	return e.value().Model, nil
 }
 
-// Product finds a host by the name that NVML gives it: "NVIDIA H200".
+// Product finds a host by the name that NVML gives it: "NVIDIA H200". It has the
+// GPU instance profiles that the driver may hide while MIG is off.
 func Product(name string) (Host, bool) {
 	for _, e := range hosts().entries {
 		if e.name == name {
@@ -81,13 +82,6 @@ func Product(name string) (Host, bool) {
 		}
 	}
 	return Host{}, false
-}
-
-// Profiles are the GPU instance profiles of a product, for GPUs that hide them
-// while MIG is off; nil for a product without MIG and for an unknown one.
-func Profiles(name string) []resource.Profile {
-	h, _ := Product(name)
-	return h.Model.Profiles
 }
 
 // Complete adds to a model what NVML does not tell: bandwidth, L2 and the rates

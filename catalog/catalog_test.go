@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"cosplay/internal/resource"
-
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"cosplay/internal/resource"
 )
 
 func TestCounts(t *testing.T) {
@@ -322,16 +322,17 @@ func TestComplete(t *testing.T) {
 }
 
 func TestProfiles(t *testing.T) {
-	profiles := Profiles("NVIDIA H200")
+	h200, _ := Product("NVIDIA H200")
+	profiles := h200.Model.Profiles
 	i := slices.IndexFunc(profiles, func(p resource.Profile) bool { return p.Name == "1g.35gb" })
 	if i < 0 || profiles[i].SMs != 26 || profiles[i].MemoryMiB != 33024 || profiles[i].ID != 15 || !slices.Equal(profiles[i].Starts, []int{0, 2, 4, 6}) {
 		t.Errorf("H200: %+v", profiles)
 	}
-	if got := Profiles("NVIDIA L4"); got != nil {
-		t.Errorf("L4 has no MIG, got %v", got)
+	if l4, known := Product("NVIDIA L4"); !known || l4.Model.Profiles != nil {
+		t.Errorf("L4 has no MIG, got %v", l4.Model.Profiles)
 	}
-	if got := Profiles("NVIDIA X900"); got != nil {
-		t.Errorf("unknown product, got %v", got)
+	if h, known := Product("NVIDIA X900"); known {
+		t.Errorf("unknown product, got %+v", h)
 	}
 }
 
@@ -347,8 +348,8 @@ func TestClockGrid(t *testing.T) {
 		{1000, 1000, 15, []int{1000}},
 		{500, 1000, 0, []int{1000}},
 	} {
-		if got := ClockGrid(c.min, c.max, c.step); !slices.Equal(got, c.want) {
-			t.Errorf("ClockGrid(%d, %d, %g) = %v, want %v", c.min, c.max, c.step, got, c.want)
+		if got := clockGrid(c.min, c.max, c.step); !slices.Equal(got, c.want) {
+			t.Errorf("clockGrid(%d, %d, %g) = %v, want %v", c.min, c.max, c.step, got, c.want)
 		}
 	}
 }

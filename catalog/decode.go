@@ -3,10 +3,10 @@ package catalog
 import (
 	"fmt"
 
-	"cosplay/internal/resource"
-
 	"github.com/hashicorp/hcl/v2/gohcl"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"cosplay/internal/resource"
 )
 
 // targetBlock is a target as the files write it. Its figures are the fields of
@@ -111,7 +111,7 @@ func decodeHost(_ string, block *hclsyntax.Block) Host {
 			MemoryMiB:         b.MemoryMiB,
 			BandwidthGBs:      b.BandwidthGBs,
 			L2MiB:             b.L2MiB,
-			ClocksMHz:         ClockGrid(b.Clocks.Min, b.Clocks.Max, b.Clocks.Step),
+			ClocksMHz:         clockGrid(b.Clocks.Min, b.Clocks.Max, b.Clocks.Step),
 			PowerMinMW:        b.Power.Min * 1000,
 			PowerDefaultMW:    b.Power.Default * 1000,
 			PowerMaxMW:        b.Power.Max * 1000,

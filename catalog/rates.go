@@ -2,9 +2,9 @@ package catalog
 
 import "strings"
 
-// ClockGrid lists the SM clocks from min to max in steps (MHz), ascending. NVML
+// clockGrid lists the SM clocks from min to max in steps (MHz), ascending. NVML
 // tells whole numbers, so 142.5 MHz is 142; max is there even off the grid.
-func ClockGrid(minMHz, maxMHz int, stepMHz float64) []int {
+func clockGrid(minMHz, maxMHz int, stepMHz float64) []int {
 	if stepMHz <= 0 {
 		return []int{maxMHz}
 	}

@@ -203,8 +203,8 @@ func TestAbandoned(t *testing.T) {
 
 func TestSudoersLine(t *testing.T) {
 	for want, got := range map[string]string{
-		"ann ALL=(root) NOPASSWD: /usr/local/bin/cosplay agent --privileged":                              SudoersLine("ann", "/usr/local/bin/cosplay", ""),
-		`LAB\\ann ALL=(root) NOPASSWD: /a\ b/cosplay agent --privileged --library /c\,d\:e\=f\*/lib.so.1`: SudoersLine(`LAB\ann`, "/a b/cosplay", "/c,d:e=f*/lib.so.1"),
+		"ann ALL=(root) NOPASSWD: /usr/local/bin/cosplay agent --privileged":                              sudoersLine("ann", "/usr/local/bin/cosplay", ""),
+		`LAB\\ann ALL=(root) NOPASSWD: /a\ b/cosplay agent --privileged --library /c\,d\:e\=f\*/lib.so.1`: sudoersLine(`LAB\ann`, "/a b/cosplay", "/c,d:e=f*/lib.so.1"),
 	} {
 		if got != want {
 			t.Errorf("%s\nwant %s", got, want)
@@ -225,7 +225,7 @@ func TestRefused(t *testing.T) {
 	defer client.Close()
 	err := client.SetMIG(t.Context(), "GPU-x", true)
 	var refused *SudoError
-	if !errors.As(err, &refused) || !strings.HasSuffix(refused.First, " "+Installed) || refused.Line != SudoersLine("ann", Installed, "/opt/lib.so") {
+	if !errors.As(err, &refused) || !strings.HasSuffix(refused.First, " "+Installed) || refused.Line != sudoersLine("ann", Installed, "/opt/lib.so") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -233,7 +233,7 @@ func TestRefused(t *testing.T) {
 // TestSystemdUnits: they start the very command that root serves.
 func TestSystemdUnits(t *testing.T) {
 	units := SystemdUnits("/usr/local/bin/cosplay")
-	for _, want := range []string{"ListenStream=" + Socket, "Accept=yes", "StandardInput=socket", "ExecStart=" + strings.Join(RootCommand("/usr/local/bin/cosplay", ""), " ") + "\n"} {
+	for _, want := range []string{"ListenStream=" + adminSocket, "Accept=yes", "StandardInput=socket", "ExecStart=" + strings.Join(rootCommand("/usr/local/bin/cosplay", ""), " ") + "\n"} {
 		if !strings.Contains(units, want) {
 			t.Errorf("no %q in\n%s", want, units)
 		}

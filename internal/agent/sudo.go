@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// Socket is where an agent can be had without sudo, if the host's admin has set
+// adminSocket is where an agent can be had without sudo, if the host's admin has set
 // one up for the system's NVML library.
-const Socket = "/run/cosplay/agent.sock"
+const adminSocket = "/run/cosplay/agent.sock"
 
-// RootCommand is the command line that sudo has to allow for changes through an
+// rootCommand is the command line that sudo has to allow for changes through an
 // NVML library; "" is the system's.
-func RootCommand(binary, library string) []string {
+func rootCommand(binary, library string) []string {
 	command := []string{binary, "agent", "--privileged"}
 	if library != "" {
 		command = append(command, "--library", library)
@@ -22,10 +22,10 @@ func RootCommand(binary, library string) []string {
 	return command
 }
 
-// SudoersLine is the one line that lets a user's cosplay change GPUs. It has no
+// sudoersLine is the one line that lets a user's cosplay change GPUs. It has no
 // wildcard: what it allows is this command and no other.
-func SudoersLine(user, binary, library string) string {
-	words := RootCommand(binary, library)
+func sudoersLine(user, binary, library string) string {
+	words := rootCommand(binary, library)
 	for i, word := range words {
 		words[i] = sudoersEscape.Replace(word)
 	}
@@ -66,14 +66,14 @@ StandardError=journal
 
 # Then: groupadd --system cosplay; usermod -aG cosplay USER
 #       systemctl daemon-reload; systemctl enable --now cosplay-agent.socket
-`, Socket, binary)
+`, adminSocket, binary)
 }
 
 // privilegedLine reaches a child that may change GPUs: by the admin's socket, or
 // else by sudo, which asks nothing and fails where no rule lets it.
 func (o Options) privilegedLine() (*line, error) {
 	if o.Library == "" {
-		if line, err := dial(Socket); err == nil {
+		if line, err := dial(adminSocket); err == nil {
 			return line, nil
 		}
 	}
@@ -87,7 +87,7 @@ func (o Options) privilegedLine() (*line, error) {
 	}
 	// A session of its own: sudo neither asks the terminal nor passes on what is
 	// typed there. Our lock cannot come along, sudo closes it: see Announce.
-	return spawn(append([]string{sudo, "-n", "--"}, RootCommand(self, o.Library)...), &syscall.SysProcAttr{Setsid: true}, nil)
+	return spawn(append([]string{sudo, "-n", "--"}, rootCommand(self, o.Library)...), &syscall.SysProcAttr{Setsid: true}, nil)
 }
 
 func self() (string, error) {
@@ -127,6 +127,6 @@ func (o Options) refused(why string) error {
 		refused.First = fmt.Sprintf("sudo install -m 0755 %s %s", self, Installed)
 		self = Installed
 	}
-	refused.Line = SudoersLine(o.User, self, o.Library)
+	refused.Line = sudoersLine(o.User, self, o.Library)
 	return refused
 }

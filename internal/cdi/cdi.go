@@ -27,11 +27,10 @@ import (
 	"cosplay/internal/durable"
 )
 
-// What our devices are called: Kind=name, cosplay/session=worker-3.
+// What our devices are called: cosplay/session=worker-3.
 const (
 	vendor = "cosplay"
 	class  = "session"
-	Kind   = vendor + "/" + class
 )
 
 // Dir is where engines and NVIDIA's runtime look for specifications that do not
@@ -128,7 +127,7 @@ func specification(name string, e Edits) (*specs.Spec, error) {
 	if err := (&library.ContainerEdits{ContainerEdits: &edits}).Validate(); err != nil {
 		return nil, err
 	}
-	spec := &specs.Spec{Kind: Kind, Devices: []specs.Device{{Name: name, ContainerEdits: edits}}}
+	spec := &specs.Spec{Kind: vendor + "/" + class, Devices: []specs.Device{{Name: name, ContainerEdits: edits}}}
 	version, err := specs.MinimumRequiredVersion(spec)
 	if err != nil {
 		return nil, err

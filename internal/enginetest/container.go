@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"cosplay/internal/need"
-
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/pkg/stdcopy"
+
+	"cosplay/internal/need"
 )
 
 // Load makes an image with a shell, ls, cat and the like, out of the static

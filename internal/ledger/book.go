@@ -164,7 +164,7 @@ type Entry struct {
 
 func (e Entry) change(survives fate, do func(*resource.Held) error) error {
 	return e.Book.change(e.GPU, survives, func(g *resource.Held) error {
-		if err := MayActFor(g, e.Holder); err != nil {
+		if err := mayActFor(g, e.Holder); err != nil {
 			return err
 		}
 		return do(g)

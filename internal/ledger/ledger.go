@@ -84,9 +84,9 @@ func at(s resource.Slice) resource.Slice {
 	return s
 }
 
-// MayActFor refuses one user to act for the project of another. Root may, and so
+// mayActFor refuses one user to act for the project of another. Root may, and so
 // may who does not say who he is: on a host where that is not asked.
-func MayActFor(g *resource.Held, who resource.Holder) error {
+func mayActFor(g *resource.Held, who resource.Holder) error {
 	first, holds := g.Holder(who.Lineage)
 	if !holds || who.UID == nil || *who.UID == 0 || (first.UID != nil && *first.UID == *who.UID) {
 		return nil

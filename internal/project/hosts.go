@@ -23,9 +23,9 @@ import (
 	"cosplay/internal/state"
 )
 
-// ScratchDir is the project's own folder for what can be made anew: simulated
+// scratchDir is the project's own folder for what can be made anew: simulated
 // hosts and session folders.
-const ScratchDir = ".cosplay"
+const scratchDir = ".cosplay"
 
 // StdinName is what a configuration from standard input is called in messages.
 const StdinName = "<stdin>"
@@ -275,5 +275,5 @@ func foldersOf(dir, statePath, host string) string {
 		sum := sha256.Sum256([]byte(statePath))
 		name = hex.EncodeToString(sum[:6])
 	}
-	return filepath.Join(dir, ScratchDir, "sessions", name, host)
+	return filepath.Join(dir, scratchDir, "sessions", name, host)
 }

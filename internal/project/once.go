@@ -63,7 +63,7 @@ func (o *Once) begin() error {
 	return nil
 }
 
-func (p *Project) runs() string { return filepath.Join(p.Dir, ScratchDir, runsDir) }
+func (p *Project) runs() string { return filepath.Join(p.Dir, scratchDir, runsDir) }
 
 // text is its configuration.
 func (o *Once) text() []byte {
@@ -141,7 +141,7 @@ func (o *Once) settle(intent *config.Intent) error {
 		return fmt.Errorf("the configuration here says what host %q is like; leave --simulate and --runtime out, or run cosplay in another folder", host.Name)
 	}
 	if o.Simulate != "" {
-		if err := CheckSimulate(o.Simulate); err != nil {
+		if err := checkSimulate(o.Simulate); err != nil {
 			return fmt.Errorf("--simulate: %w", err)
 		}
 		host.Simulate = o.Simulate
@@ -171,7 +171,7 @@ func (p *Project) Discard(prior resource.Prior) error {
 		return err
 	}
 	_ = os.Remove(p.runs())
-	_ = os.Remove(filepath.Join(p.Dir, ScratchDir))
+	_ = os.Remove(filepath.Join(p.Dir, scratchDir))
 	return nil
 }
 
@@ -216,7 +216,7 @@ func wasKilled(statePath string) bool {
 func folderOfRun(statePath string) (dir string, once bool) {
 	runs := filepath.Dir(filepath.Dir(statePath))
 	scratch := filepath.Dir(runs)
-	return filepath.Dir(scratch), filepath.Base(runs) == runsDir && filepath.Base(scratch) == ScratchDir
+	return filepath.Dir(scratch), filepath.Base(runs) == runsDir && filepath.Base(scratch) == scratchDir
 }
 
 // lastBreath is how long to wait for what a process may still be doing that was

@@ -86,8 +86,8 @@ func userID() *int {
 	return &who.UID
 }
 
-// HomeDir is the home of who typed the command, also where cron or sudo hide it.
-func HomeDir() string {
+// homeDir is the home of who typed the command, also where cron or sudo hide it.
+func homeDir() string {
 	if os.Getenv("SUDO_USER") == "" || os.Geteuid() != 0 {
 		if home, err := os.UserHomeDir(); err == nil {
 			return home

@@ -113,8 +113,8 @@ func locate(o Options) (*Project, error) {
 }
 
 func (p *Project) reading() config.Options {
-	return config.Options{Dir: p.Dir, Home: HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, HostsMayMiss: p.hostsMayMiss, Version: p.Store.Version,
-		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Simulate: CheckSimulate}
+	return config.Options{Dir: p.Dir, Home: homeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, HostsMayMiss: p.hostsMayMiss, Version: p.Store.Version,
+		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Simulate: checkSimulate}
 }
 
 // Rest ends the agents until they are needed again: a command that goes into a

@@ -77,7 +77,7 @@ func makeSo(t testing.TB, dir string, goal Goal) string {
 
 func hardware(t testing.TB, dir string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, ScratchDir, "sim", "lab", "host"))
+	data, err := os.ReadFile(filepath.Join(dir, scratchDir, "sim", "lab", "host"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestApplyDestroyLeavesTheHostAsFound(t *testing.T) {
 	if again := makeSo(t, dir, AsConfigured); again != "" {
 		t.Errorf("the second plan has steps:\n%s", again)
 	}
-	h, err := sim.Open(filepath.Join(dir, ScratchDir, "sim", "lab"))
+	h, err := sim.Open(filepath.Join(dir, scratchDir, "sim", "lab"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -164,7 +164,7 @@ session "on_b" {
 }`
 	dir := newProject(t, two)
 	makeSo(t, dir, AsConfigured)
-	lost := filepath.Join(dir, ScratchDir, "sim", "b", "host")
+	lost := filepath.Join(dir, scratchDir, "sim", "b", "host")
 	data, err := os.ReadFile(lost)
 	if err != nil {
 		t.Fatal(err)

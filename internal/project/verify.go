@@ -29,17 +29,6 @@ type Verified struct {
 	Outdated []resource.Outdated // what would be made otherwise now, which no check fails for
 }
 
-// Failed counts the checks that failed.
-func (v Verified) Failed() int {
-	n := 0
-	for _, r := range v.Results {
-		if r.Outcome == verify.Failed {
-			n++
-		}
-	}
-	return n
-}
-
 // WithBroken adds to the drift that was seen what only the self-test sees.
 func WithBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
 	seen := func(a resource.Address, class diff.Class) bool {

@@ -19,8 +19,8 @@ type Sources struct {
 	CutOff  bool // a run of the project did not come to its end
 }
 
-// LostBlock is the block of sessions of which nothing is left but their slice.
-const LostBlock = "lost"
+// lostBlock is the block of sessions of which nothing is left but their slice.
+const lostBlock = "lost"
 
 // Prior puts together what the project has: what the state knows, and beyond it
 // what the ledgers say that it has made. A slice is its own only if a ledger or
@@ -87,7 +87,7 @@ func (b *builder) add(s resource.PriorSession) {
 
 func (b *builder) freeAddress() resource.Address {
 	for i := 0; ; i++ {
-		if a := resource.Nth(LostBlock, i); !b.taken[a] {
+		if a := resource.Nth(lostBlock, i); !b.taken[a] {
 			return a
 		}
 	}

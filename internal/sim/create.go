@@ -22,8 +22,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// MaxGPUs is the largest number of GPUs of one simulated host.
-const MaxGPUs = C.SIM_MAX_GPUS
+// maxGPUs is the largest number of GPUs of one simulated host.
+const maxGPUs = C.SIM_MAX_GPUS
 
 // Options say how a new host presents itself; the zero value will do.
 type Options struct {
@@ -126,8 +126,8 @@ func patchedLibrary(name, state string) ([]byte, error) {
 }
 
 func newState(models []resource.Model, opts Options) ([]byte, error) {
-	if len(models) == 0 || len(models) > MaxGPUs {
-		return nil, fmt.Errorf("a simulated host has 1 to %d GPUs, not %d", MaxGPUs, len(models))
+	if len(models) == 0 || len(models) > maxGPUs {
+		return nil, fmt.Errorf("a simulated host has 1 to %d GPUs, not %d", maxGPUs, len(models))
 	}
 	size := stateSize(len(models))
 	words := make([]uint64, (size+7)/8) // aligned as C wants it

@@ -31,8 +31,8 @@ func ParseSpec(spec string) ([]Part, error) {
 		count := 1
 		if digits := m[1] + m[2]; digits != "" {
 			n, err := strconv.Atoi(digits)
-			if err != nil || n < 1 || n > MaxGPUs {
-				return nil, fmt.Errorf("%q: a host has 1 to %d GPUs, not %s", piece, MaxGPUs, digits)
+			if err != nil || n < 1 || n > maxGPUs {
+				return nil, fmt.Errorf("%q: a host has 1 to %d GPUs, not %s", piece, maxGPUs, digits)
 			}
 			count = n
 		}

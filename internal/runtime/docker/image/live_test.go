@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"cosplay/internal/need"
-
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
+
+	"cosplay/internal/need"
 )
 
 // liveEngine is the machine's own. Without one the test is skipped, unless

@@ -133,7 +133,13 @@ func list(words []string, last string) string {
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+// lower is a text as it goes on within a sentence; GPU stays as it is.
+func lower(s string) string {
+	if len(s) > 1 && s[1] >= 'A' && s[1] <= 'Z' {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
 
 // explain parts an error from outside into what is wrong and what to do about
 // it. Some know both; others get the summary given.

@@ -51,7 +51,7 @@ var nextSteps = map[string]string{
 	"Invalid number literal":                          " Write it like 7, 0.5 or 1e6.",
 	"Invalid object key":                              " Write a text or a number.",
 	"Invalid operand":                                 " Write a value of that kind; tonumber(...) and tostring(...) convert.",
-	"Invalid single-argument block definition":        " Write each attribute on a line of its own, and the closing brace after them.",
+	"Invalid single-argument block definition":        " Write each attribute on a line of its own, and the closing brace after them; text goes in double quotes.",
 	"Invalid template interpolation value":            " Write what a text can hold; join(...) and jsonencode(...) make texts.",
 	"Iteration over non-iterable value":               " Write a list, a set or a map.",
 	"Iteration over null value":                       " Write a list, a set or a map.",

@@ -110,6 +110,10 @@ func (e listed) ExprList() []hcl.Expression { return e.elements }
 // valuesOf is an expression without the sessions that it mentions.
 type valuesOf struct{ hcl.Expression }
 
+// UnwrapExpression lets those through who look at how the expression is written.
+func (e valuesOf) UnwrapExpression() hcl.Expression { return e.Expression }
+
+// Variables are what it mentions, but for sessions.
 func (e valuesOf) Variables() []hcl.Traversal {
 	return slices.DeleteFunc(e.Expression.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "session" })
 }

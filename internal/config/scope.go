@@ -160,12 +160,18 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 	case len(mention) == 1 && sessionReferences[a.path] != nil:
 		l.complain(at, a.whole, fmt.Sprintf("%q does not name a session", a.path),
 			"A session is mentioned with the word session before its name. Write: session.%s", name)
+	case a.path == "depends_on":
+		l.complain(at, a.whole, fmt.Sprintf("%q does not name a session", a.path), "%s", referenceAdvice(a.expr))
+	case name == "host" && full != name:
+		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full), "A host is named by a text. Write: %q", strings.TrimPrefix(full, "host."))
+	case name == "env" && full != name:
+		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full), "The environment is asked by a function. Write: env(%q)", strings.TrimPrefix(full, "env."))
 	case len(mention) == 1:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", name),
 			"A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".", or(few(l.namesInReach(r))), name)
 	default:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full),
-			"Write one of %s.%s", and(few(l.namesInReach(r))), didYouMean(full, l.namesInReach(r)))
+			"Write one of %s.%s", and(few(l.namesInReach(r))), didYouMean(full, append(l.namesInReach(r), "count.index", "each.key", "each.value")))
 	}
 }
 
@@ -184,7 +190,7 @@ func (l *loader) undeclared(a attribute, mention hcl.Traversal, full string) {
 func (l *loader) namesInReach(r reach) []string {
 	names := slices.Collect(maps.Keys(l.nodes))
 	names = append(names, "path.module")
-	if r.count || !r.each && !r.live {
+	if r.count {
 		names = append(names, "count.index")
 	}
 	if r.each {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -166,7 +167,25 @@ const (
 	attributeRedefined = "Attribute redefined"       // leaves the rest of the file well understood
 	quoteNotClosed     = "Invalid multi-line string" // turns the rest of the file inside out
 	wrongCharacter     = "Invalid character"         // and so is what follows on its line
+
+	textNotClosed = "Unterminated template string" // told where the file ends
 )
+
+// openHeredoc finds the heredoc that a file ends in.
+func openHeredoc(src []byte, name string) (at hcl.Range, open bool) {
+	tokens, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
+	for _, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenOHeredoc:
+			word := bytes.TrimRight(t.Bytes, "\r\n")
+			at, open = t.Range, true
+			at.End = hcl.Pos{Line: at.Start.Line, Column: at.Start.Column + utf8.RuneCount(word), Byte: at.Start.Byte + len(word)}
+		case hclsyntax.TokenCHeredoc:
+			open = false
+		}
+	}
+	return at, open
+}
 
 // otherQuotes are what people put around a text instead of double quotes.
 var otherQuotes = regexp.MustCompile("^(?:'([^'\n]*)'?|`([^`\n]*)`?|[“”„]([^“”\n]*)[“”]?|‘([^’\n]*)’?)")
@@ -196,6 +215,10 @@ func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 			continue
 		}
 		l.partial = true
+		if at, open := openHeredoc(src, d.Subject.Filename); open && d.Summary == textNotClosed {
+			d.Subject, d.Context = &at, &at
+			d.Summary, d.Detail = "heredoc without its end", fmt.Sprintf("No line below is %s and nothing else. Add it.", strings.TrimLeft(string(at.SliceBytes(src)), "<-"))
+		}
 		sound = min(sound, d.Subject.Start.Byte)
 		if strings.HasPrefix(strings.TrimPrefix(string(d.Subject.SliceBytes(src)), "\r"), "\n") {
 			d.Subject.End = d.Subject.Start // the end of a line, not the start of the next

@@ -134,8 +134,10 @@ func (l *loader) aboutType(d *hcl.Diagnostic) *hcl.Diagnostic {
 // native reports whether an expression is written in HCL's own syntax: in JSON all
 // are in quotes.
 func native(e hcl.Expression) bool {
-	_, is := e.(hclsyntax.Expression)
-	return is
+	return hcl.UnwrapExpressionUntil(e, func(e hcl.Expression) bool {
+		_, is := e.(hclsyntax.Expression)
+		return is
+	}) != nil
 }
 
 // constant reads an attribute that cannot depend on anything.

@@ -1,0 +1,6 @@
+session "worker" {
+  target = "2060"
+  image  = <<-EOT
+    debian
+  command = ["x"]
+}

@@ -1,0 +1,1 @@
+host "lab" { simulate = 4 x h200 }

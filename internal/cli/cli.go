@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/hashicorp/hcl/v2"
@@ -110,7 +111,11 @@ func (inv *invocation) root() *cobra.Command {
 			if inv.chdir == "" {
 				return nil
 			}
-			if err := os.Chdir(inv.chdir); err != nil {
+			err := os.Chdir(inv.chdir)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return fmt.Errorf("--chdir: there is no folder %s", inv.chdir)
+			case err != nil:
 				return fmt.Errorf("--chdir: %w", err)
 			}
 			return nil

@@ -294,13 +294,20 @@ func TestGPUSelectorMatches(t *testing.T) {
 
 func TestReadFiles(t *testing.T) {
 	files, err := config.ReadFiles(fstest.MapFS{
-		"a.hcl": {Data: []byte("x")}, ".#a.hcl": {}, "b.txt": {}, "sub/c.hcl": {}, "d.hcl.json": {},
+		"a.hcl": {Data: []byte("x")}, ".#a.hcl": {}, "b.txt": {}, "sub/c.hcl": {}, "d.hcl.json": {}, "folder.hcl": {Mode: os.ModeDir},
 	})
 	if err != nil || len(files) != 2 || string(files["a.hcl"]) != "x" || files["d.hcl.json"] == nil {
 		t.Errorf("got %q, %v; want a.hcl and d.hcl.json", files, err)
 	}
-	if _, err := config.ReadFiles(fstest.MapFS{"a.hcl": {Mode: os.ModeDir}}); err == nil {
-		t.Error("a folder with the name of a file was read")
+	dir := t.TempDir()
+	if err := os.Symlink("nowhere", filepath.Join(dir, "a.hcl")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.ReadFiles(os.DirFS(dir)); err == nil || err.Error() != "a.hcl is a link that leads nowhere; remove it, or make what it leads to" {
+		t.Errorf("of a link to nowhere it says %v", err)
+	}
+	if _, err := config.ReadFiles(fstest.MapFS{"a.hcl": {Mode: os.ModeNamedPipe}}); err == nil || !strings.Contains(err.Error(), "a.hcl is no file") {
+		t.Errorf("of a pipe it says %v", err)
 	}
 }
 

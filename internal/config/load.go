@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -50,7 +51,7 @@ const Unwritten = ""
 
 // ReadFiles returns the contents of every *.hcl and *.hcl.json file in the root
 // of a file system, by name, for Load. Hidden files are left out: editors keep their
-// unsaved copies there. The error is the file system's.
+// unsaved copies there. The error is the file system's, or says what is no file.
 func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
@@ -61,6 +62,17 @@ func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
 		name := e.Name()
 		if !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".hcl.json") || strings.HasPrefix(name, ".") {
 			continue
+		}
+		info, err := fs.Stat(fsys, name) // of what a link leads to
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s is a link that leads nowhere; remove it, or make what it leads to", name)
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			continue
+		case !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s is no file; remove it, or give it a name that does not end so", name)
 		}
 		if files[name], err = fs.ReadFile(fsys, name); err != nil {
 			return nil, err

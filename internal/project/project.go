@@ -260,6 +260,9 @@ func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, file)
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder; --file wants a file, and --chdir a project's folder", path)
+	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %s", path)

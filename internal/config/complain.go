@@ -81,7 +81,7 @@ func didYouMean(typed string, candidates []string) string {
 func nearest(typed string, candidates []string) string {
 	best, distance := "", 3
 	for _, c := range candidates {
-		if d := slips(strings.ToLower(typed), strings.ToLower(c)); d < distance && (d < len(c) || d < len(typed) && d == 1) {
+		if d := slips(strings.ToLower(typed), strings.ToLower(c)); d < distance && (d == 0 || d == 1 && len(c)+len(typed) > 2 || d == 2 && len(c) > 3) {
 			best, distance = c, d
 		}
 	}

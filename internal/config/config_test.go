@@ -292,6 +292,19 @@ func TestGPUSelectorMatches(t *testing.T) {
 	}
 }
 
+// A build from a commit without a tag is called after its hash, which can pass for
+// a number.
+func TestRequiredVersionOfABuildWithoutOne(t *testing.T) {
+	for version, fits := range map[string]bool{"0d3edc2": true, "9400000": true, "0.0.9": false, "v0.1.0-3-g9a1b2c3": true, "0.1.0-dev": true, "": true} {
+		o := options()
+		o.Version = version
+		_, diags := config.Load(map[string][]byte{"a.hcl": []byte("cosplay {\n  required_version = \">= 0.1, < 2\"\n}\n")}, o)
+		if diags.HasErrors() == fits {
+			t.Errorf("%q: %v", version, diags)
+		}
+	}
+}
+
 func TestReadFiles(t *testing.T) {
 	files, err := config.ReadFiles(fstest.MapFS{
 		"a.hcl": {Data: []byte("x")}, ".#a.hcl": {}, "b.txt": {}, "sub/c.hcl": {}, "d.hcl.json": {}, "folder.hcl": {Mode: os.ModeDir},

@@ -259,16 +259,17 @@ func (l *loader) declare(b block) (string, bool) {
 
 // label returns a block's only label.
 func (l *loader) label(b block) (string, bool) {
-	sample := fileSchema.block(b.kind).Label
+	schema := fileSchema.block(b.kind)
+	what, sample := schema.what, schema.Label
 	switch {
 	case len(b.labels) == 0:
 		l.complain(b.kindRange, b.header, fmt.Sprintf("%s without a name", b.kind),
 			"Write the name in quotes between the word and the brace: %s \"%s\" {", b.kind, sample)
 	case len(b.labels) > 1:
 		l.complain(b.labelRanges[1], b.header, fmt.Sprintf("%s with more than one name", b.kind),
-			"A %s has one name. Keep %q and remove what follows it.", b.kind, b.labels[0])
+			"%s has one name. Keep %q and remove what follows it.", capital(what), b.labels[0])
 	case !isName(b.labels[0]):
-		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%q cannot be the name of a %s", b.labels[0], b.kind),
+		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%q cannot be the name of %s", b.labels[0], what),
 			"A name starts with a letter or _, goes on with letters of the English alphabet, digits, _ and -, and has at most %d characters, like %q.", maxName, sample)
 	default:
 		return b.labels[0], true

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/go-version"
 )
@@ -41,8 +42,8 @@ func (l *loader) checkVersion(a *attribute) {
 		return
 	}
 	is, err := version.NewVersion(l.Version)
-	if err != nil {
-		return // a build without a version
+	if err != nil || !strings.Contains(l.Version, ".") {
+		return // a build without a version; a commit's hash may begin like one
 	}
 	// One before a release is as good as it: the project can do with what it has.
 	if !wanted.Check(is.Core()) {

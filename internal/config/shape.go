@@ -137,14 +137,18 @@ func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
 func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Range) {
 	inner := schema.block(name)
 	instead, other := terraforms[name]
-	if !other && kind == "attribute" && schema.Name == sessionSchema.Name {
+	if !other && schema.Name == sessionSchema.Name {
 		instead, other = composes[name]
 	}
 	switch {
 	case other:
 		l.complain(at, context, fmt.Sprintf("unknown %s %q", kind, name), "%s", instead)
 	case kind == "attribute" && schema.homes(name) != nil:
-		l.complain(at, context, fmt.Sprintf("%q stands outside of any block", name),
+		whose := "its"
+		if schema.Name == "" {
+			whose = "any"
+		}
+		l.complain(at, context, fmt.Sprintf("%q stands outside of %s block", name, whose),
 			"Put it into the block that it is meant for: %s.", or(schema.homes(name)))
 	case kind == "attribute" && len(schema.Attributes) == 0 && inner == nil:
 		l.complain(at, context, fmt.Sprintf("%q stands outside of any block", name),
@@ -161,6 +165,12 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 	default:
 		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
 		next := didYouMean(name, candidates)
+		if inside := nearest(name, schema.inner()); next == "" && inside != "" {
+			next = meant(inside) + fmt.Sprintf(" It goes into the block %s.", or(schema.homes(inside)))
+		}
+		if compose := nearest(name, sortedKeys(composes)); next == "" && compose != "" && schema.Name == sessionSchema.Name {
+			next = " " + composes[compose]
+		}
 		if homes := fileSchema.homes(name); next == "" && kind == "attribute" && len(homes) > 0 {
 			next = fmt.Sprintf(" Put it where it belongs: %s blocks.", or(homes))
 		}
@@ -178,6 +188,15 @@ func (b *Block) homes(name string) []string {
 		if b.Blocks[i].attribute(name) != nil {
 			all = append(all, b.Blocks[i].Name)
 		}
+	}
+	return all
+}
+
+// inner are the names of the attributes of the blocks inside.
+func (b *Block) inner() []string {
+	var all []string
+	for i := range b.Blocks {
+		all = append(all, b.Blocks[i].attributeNames()...)
 	}
 	return all
 }

@@ -24,14 +24,26 @@ var terraforms = map[string]string{
 	"create_before_destroy": "A session that is replaced gives its slice to the one that takes its place, so it goes first. Leave it out.",
 }
 
-// composes are the words of a Docker Compose file, likewise.
+// composes are the words of Docker, Compose and Kubernetes, likewise.
 var composes = map[string]string{
+	"args":           "The program and its arguments are one list. Write: command = [\"python\", \"train.py\"]",
+	"cmd":            "The program of a session is its command. Write: command = [\"python\", \"train.py\"]",
+	"deploy":         "How many sessions there are is count. Write: count = 2",
 	"container_name": "A container is called after its session, whose name is behind the word session. Leave it out.",
 	"entrypoint":     "The program of a session is its command. Write: command = [\"python\", \"train.py\"]",
 	"environment":    "The environment is in env. Write: env = { SEED = 11 }",
+	"labels":         "cosplay labels its containers itself. Leave it out.",
+	"mem_limit":      "Memory has a limit in a block. Write: limits { memory = \"32GiB\" }",
+	"mounts":         mountsAreBlocks,
 	"ports":          "Ports are not published. Leave it out; ssh -L reaches those of a session, by the names of cosplay ssh-config.",
-	"volumes":        "Each volume is a block. Write: volume { source = \"./data\", target = \"/data\" }, each on a line of its own.",
+	"replicas":       "How many sessions there are is count. Write: count = 2",
+	"restart_policy": "It is called restart. Write: restart = \"no\"",
+	"user":           "In a session one is the user that one is outside, with the same name and number. Leave it out.",
+	"volumes":        mountsAreBlocks,
+	"working_dir":    "A session's folder is its workspace, at /workspace. Write: workspace = \"./exp\"",
 }
+
+const mountsAreBlocks = "Each volume is a block. Write: volume { source = \"./data\", target = \"/data\" }, each on a line of its own."
 
 // terraformValues are the same for names that expressions mention.
 var terraformValues = map[string]string{

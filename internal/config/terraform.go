@@ -56,10 +56,28 @@ var terraformValues = map[string]string{
 
 // terraformFunctions are the functions of Terraform's that there are not.
 var terraformFunctions = map[string]string{
-	"bcrypt":        notTwice,
-	"plantimestamp": notTwice,
-	"timestamp":     notTwice,
-	"uuid":          notTwice,
+	"base64gzip":       notHere,
+	"bcrypt":           notTwice,
+	"cidrhost":         notHere,
+	"cidrnetmask":      notHere,
+	"cidrsubnet":       notHere,
+	"cidrsubnets":      notHere,
+	"convert":          notHere,
+	"ephemeralasnull":  "Nothing is ephemeral. Write the value itself.",
+	"list":             "A list is written in brackets. Write: [a, b]",
+	"map":              "A map is written in braces. Write: { name = value }",
+	"plantimestamp":    notTwice,
+	"rsadecrypt":       notHere,
+	"templatestring":   "Write the template itself, in quotes or as a heredoc, or put it into a file for templatefile(...).",
+	"textdecodebase64": notHere,
+	"textencodebase64": notHere,
+	"timecmp":          notHere,
+	"timestamp":        notTwice,
+	"type":             notHere,
+	"uuid":             notTwice,
+	"uuidv5":           notHere,
 }
+
+const notHere = "This one of Terraform's is not part of cosplay. Write it in another way, or put its result into a variable."
 
 const notTwice = "What it gives would be another with each plan, and replace sessions each time. Put the value into a variable, or let the session's command work it out."

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,7 +93,12 @@ func (l *loader) show(v *variable, g given) {
 
 // takeFile reads a file of values.
 func (l *loader) takeFile(in Input) {
+	mistakes := len(l.diags)
 	all := l.parseBody(in.From, in.File)
+	if len(l.diags) > mistakes {
+		l.coverLines(in.From)
+		l.notRead = append(l.notRead, in.File...)
+	}
 	if all == nil {
 		return
 	}
@@ -108,6 +114,7 @@ func (l *loader) takeFile(in Input) {
 			continue
 		}
 		subject, context := a.at, a.whole
+		l.cover(in.From, a.expr.Range().Start.Byte, a.expr.Range().End.Byte) // it may be a secret
 		l.report(&hcl.Diagnostic{
 			Severity: hcl.DiagWarning,
 			Summary:  fmt.Sprintf("unknown variable %q", a.name),
@@ -116,6 +123,44 @@ func (l *loader) takeFile(in Input) {
 			Context:  &context,
 		})
 	}
+}
+
+// coverLines hides what is behind the names in a file of values that cannot be
+// read, where a sensitive one may be: all but the lines of variables that are not.
+func (l *loader) coverLines(name string) {
+	start := 0
+	for line := range bytes.Lines(l.files[name].Bytes) {
+		if !l.mayShow(string(line)) {
+			behind := bytes.IndexAny(line, "=:") + 1
+			l.cover(name, start+behind, start+len(line))
+		}
+		start += len(line)
+	}
+}
+
+// mayShow reports whether a line of a file of values is about a variable that is
+// not sensitive.
+func (l *loader) mayShow(line string) bool {
+	start, _, _ := strings.Cut(strings.TrimSpace(line), "=")
+	about := l.variables[strings.TrimSpace(start)]
+	for _, v := range l.variables {
+		if v.sensitive && strings.Contains(line, v.name) {
+			return false
+		}
+	}
+	return about != nil || strings.TrimSpace(line) == ""
+}
+
+// cover hides a part of a file from those who show it.
+func (l *loader) cover(name string, from, to int) {
+	shown := *l.files[name]
+	shown.Bytes = bytes.Clone(shown.Bytes)
+	for i := from; i < to; i++ {
+		if c := shown.Bytes[i]; c != '\n' && c != '\r' {
+			shown.Bytes[i] = '*'
+		}
+	}
+	l.files[name] = &shown
 }
 
 // raw is a given value before it is made one of its variable's type.

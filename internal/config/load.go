@@ -171,6 +171,7 @@ type loader struct {
 	missed    []*variable // that have no value and may have none
 	strays    []string    // places of the environment that give values to nothing
 	unread    []Input
+	notRead   []byte // files of values that have mistakes
 	files     map[string]*hcl.File
 	hosts     []Host
 	sessions  []Session

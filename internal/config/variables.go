@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -245,6 +246,9 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 		if v.standard == nil && l.MayMiss {
 			l.missed = append(l.missed, v)
 			return cty.UnknownVal(v.constraint.WithoutOptionalAttributesDeep()).Mark(told), true
+		}
+		if v.standard == nil && bytes.Contains(l.notRead, []byte(v.name)) {
+			return cty.DynamicVal, false // where its value may be something was told
 		}
 		if v.standard == nil {
 			l.missing(v)

@@ -1,0 +1,6 @@
+variable "token" {
+  sensitive = true
+}
+variable "image" {
+  default = "x"
+}

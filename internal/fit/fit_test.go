@@ -114,7 +114,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func TestAchieved(t *testing.T) {
+func TestThroughput(t *testing.T) {
 	for _, c := range []struct {
 		host, profile string
 		clock         int
@@ -129,7 +129,7 @@ func TestAchieved(t *testing.T) {
 		{"t4", "", 300, resource.Envelope{SMs: 40, FP32TFLOPS: 1.54, TensorTFLOPS: 12.29, BandwidthGBs: 320, MemoryMiB: 15360}},
 		{"h200", "9g.900gb", 1980, resource.Envelope{}},
 	} {
-		got := fit.Achieved(host(t, c.host), c.profile, c.clock)
+		got := fit.At(host(t, c.host), resource.Target{}, c.profile, c.clock).Got
 		for _, figure := range []*float64{&got.FP32TFLOPS, &got.TensorTFLOPS, &got.BandwidthGBs} {
 			*figure = math.Round(*figure*100) / 100
 		}
@@ -219,7 +219,7 @@ func TestMonotonic(t *testing.T) {
 		for _, profile := range append([]resource.Profile{{}}, h.Model.Profiles...) {
 			var last resource.Envelope
 			for _, clock := range h.Model.ClocksMHz {
-				e := fit.Achieved(h.Model, profile.Name, clock)
+				e := fit.At(h.Model, resource.Target{}, profile.Name, clock).Got
 				if e.FP32TFLOPS <= last.FP32TFLOPS || e.TensorTFLOPS < last.TensorTFLOPS || e.BandwidthGBs < last.BandwidthGBs {
 					t.Errorf("%s %s: %+v at %d MHz, %+v below", h.Key, profile.Name, e, clock, last)
 				}
@@ -276,12 +276,12 @@ func TestEqualClocks(t *testing.T) {
 	m := host(t, "h200")
 	gpu := target(t, "rtx-3090")
 	gpu.BandwidthGBs = 600 // the most that 1g.18gb gives, from 1250 MHz on
-	f, _ := fit.BestClock(m, gpu, "1g.18gb", resource.PreferBandwidth, m.ClocksMHz)
+	f := inProfile(t, m, gpu, "1g.18gb", resource.PreferBandwidth)
 	if f.ClockMHz != 1980 {
 		t.Errorf("FP32 is too low at any clock, so take the highest; took %d MHz", f.ClockMHz)
 	}
 	gpu.FP32TFLOPS = 0.001
-	f, _ = fit.BestClock(m, gpu, "1g.18gb", resource.PreferBandwidth, m.ClocksMHz)
+	f = inProfile(t, m, gpu, "1g.18gb", resource.PreferBandwidth)
 	if f.ClockMHz != 1260 {
 		t.Errorf("FP32 is too high at any clock, so take the lowest that gives the bandwidth; took %d MHz", f.ClockMHz)
 	}
@@ -291,10 +291,10 @@ func TestEqualClocks(t *testing.T) {
 func TestEquallyWrongClocks(t *testing.T) {
 	m, gpu := host(t, "h200"), target(t, "rtx-2060")
 	gpu.BandwidthGBs = 600
-	gpu.FP32TFLOPS = fit.Achieved(m, "1g.18gb", 1).FP32TFLOPS * math.Sqrt(1350*1950)
+	gpu.FP32TFLOPS = fit.At(m, gpu, "1g.18gb", 1).Got.FP32TFLOPS * math.Sqrt(1350*1950)
+	m.ClocksMHz = []int{1350, 1950}
 	for _, prefer := range preferences {
-		f, _ := fit.BestClock(m, gpu, "1g.18gb", prefer, []int{1350, 1950})
-		if f.ClockMHz != 1950 {
+		if f := inProfile(t, m, gpu, "1g.18gb", prefer); f.ClockMHz != 1950 {
 			t.Errorf("%s: took %d MHz, want the higher of two equals", prefer, f.ClockMHz)
 		}
 	}
@@ -336,25 +336,32 @@ func TestOnlyPlainProfiles(t *testing.T) {
 	}
 }
 
-func TestBestClockAmongSome(t *testing.T) {
+func TestFewClocks(t *testing.T) {
 	m, gpu := host(t, "h200"), target(t, "rtx-2060")
-	f, ok := fit.BestClock(m, gpu, "1g.18gb", resource.PreferFP32, []int{600, 1200, 1500, 1800})
-	if !ok || f.ClockMHz != 1500 || f != fit.At(m, gpu, "1g.18gb", 1500) {
-		t.Errorf("got %+v, %v", f, ok)
+	m.ClocksMHz = []int{600, 1200, 1500, 1800}
+	if f := inProfile(t, m, gpu, "1g.18gb", resource.PreferFP32); f != fit.At(m, gpu, "1g.18gb", 1500) {
+		t.Errorf("of four clocks: %+v", f)
 	}
-	if _, ok := fit.BestClock(m, gpu, "1g.19gb", resource.PreferFP32, m.ClocksMHz); ok {
-		t.Error("a profile that is not there has a best clock")
+	m.ClocksMHz = []int{1050}
+	if best := fit.Candidates(m, gpu, resource.DefaultFit())[0]; best.ClockMHz != 1050 || best.Profile != "1g.35gb" {
+		t.Errorf("at 1050 MHz an RTX 2060 wants 24 SMs and gets %+v", best)
 	}
-	if _, ok := fit.BestClock(m, gpu, "1g.18gb", resource.PreferFP32, nil); ok {
-		t.Error("no clock is a best clock")
-	}
-	among := fit.CandidatesAmong(m, gpu, resource.DefaultFit(), []int{1050})
-	if among[0].ClockMHz != 1050 || among[0].Profile != "1g.35gb" {
-		t.Errorf("at 1050 MHz an RTX 2060 wants 24 SMs and gets %+v", among[0])
-	}
-	if got := fit.CandidatesAmong(m, gpu, resource.DefaultFit(), nil); got != nil {
+	m.ClocksMHz = nil
+	if got := fit.Candidates(m, gpu, resource.DefaultFit()); got != nil {
 		t.Errorf("without a clock: %+v", got)
 	}
+}
+
+// inProfile is the candidate of one profile, with the memory that it has.
+func inProfile(t *testing.T, m resource.Model, gpu resource.Target, profile string, prefer resource.Preference) resource.Fit {
+	t.Helper()
+	gpu.MemoryMiB = min(gpu.MemoryMiB, fit.At(m, gpu, profile, m.MaxClockMHz()).Got.MemoryMiB)
+	all := fit.Candidates(m, gpu, resource.FitOptions{Prefer: prefer})
+	i := slices.IndexFunc(all, func(f resource.Fit) bool { return f.Profile == profile })
+	if i < 0 {
+		t.Fatalf("%s is no candidate", profile)
+	}
+	return all[i]
 }
 
 func TestErrors(t *testing.T) {

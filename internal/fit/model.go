@@ -109,34 +109,29 @@ func (s *slice) at(clockMHz int) resource.Envelope {
 	}
 }
 
-// find returns the slice of a profile's name; "" is the whole GPU.
-func find(m resource.Model, profile string) (slice, bool) {
+// find returns the slice of a profile's name; "" is the whole GPU, and one that
+// the model does not have is no slice of anything.
+func find(m resource.Model, profile string) slice {
 	if profile == "" {
-		return whole(m), true
+		return whole(m)
 	}
 	for i := range m.Profiles {
 		if m.Profiles[i].Name == profile {
-			return ofProfile(m, &m.Profiles[i]), true
+			return ofProfile(m, &m.Profiles[i])
 		}
 	}
-	return slice{}, false
+	return slice{}
 }
 
 // choosable reports whether a profile may be chosen. Those with a suffix, such
 // as 1g.18gb+me, add or drop media engines, which no target asks for.
 func choosable(profile string) bool { return !strings.ContainsAny(profile, "+-") }
 
-// Achieved is the throughput of a slice at an SM clock. Profile "" is the whole
-// GPU without MIG; one that the model does not have achieves nothing.
-func Achieved(m resource.Model, profile string, clockMHz int) resource.Envelope {
-	s, _ := find(m, profile)
-	return s.at(clockMHz)
-}
-
 // At is the fit of a slice at an SM clock, whether or not it holds the target's
-// memory. Profile "" is the whole GPU without MIG.
+// memory. Profile "" is the whole GPU without MIG; one that the model does not
+// have gets nothing.
 func At(m resource.Model, t resource.Target, profile string, clockMHz int) resource.Fit {
-	s, _ := find(m, profile)
+	s := find(m, profile)
 	return s.fit(t.Envelope(), clockMHz)
 }
 

@@ -13,13 +13,7 @@ import (
 // is better; beyond it, and without one, the smaller error is. A MaxError below
 // the tolerance takes its place; fits beyond it are listed all the same.
 func Candidates(m resource.Model, t resource.Target, o resource.FitOptions) []resource.Fit {
-	return CandidatesAmong(m, t, o, m.ClocksMHz)
-}
-
-// CandidatesAmong is Candidates with other clocks (MHz) to choose from: those
-// that the other sessions of a GPU leave. Ascending, as a model's are.
-func CandidatesAmong(m resource.Model, t resource.Target, o resource.FitOptions, clocksMHz []int) []resource.Fit {
-	if len(clocksMHz) == 0 {
+	if len(m.ClocksMHz) == 0 {
 		return nil
 	}
 	if o.MaxError != nil {
@@ -29,7 +23,7 @@ func CandidatesAmong(m resource.Model, t resource.Target, o resource.FitOptions,
 	found := make([]candidate, 0, len(m.Profiles)+1)
 	add := func(s slice) {
 		if s.memoryMiB >= want.MemoryMiB {
-			found = append(found, newCandidate(&s, want, s.bestClock(want, o.Prefer, clocksMHz), o))
+			found = append(found, newCandidate(&s, want, s.bestClock(want, o.Prefer, m.ClocksMHz), o))
 		}
 	}
 	for i := range m.Profiles {
@@ -46,18 +40,6 @@ func CandidatesAmong(m resource.Model, t resource.Target, o resource.FitOptions,
 	return fits
 }
 
-// BestClock is the fit of one slice at the best of some clocks (MHz,
-// ascending), whether or not it holds the target's memory. It reports false for
-// a profile that the model does not have and where there is no clock.
-func BestClock(m resource.Model, t resource.Target, profile string, prefer resource.Preference, clocksMHz []int) (resource.Fit, bool) {
-	s, ok := find(m, profile)
-	if !ok || len(clocksMHz) == 0 {
-		return resource.Fit{}, false
-	}
-	want := t.Envelope()
-	return s.fit(want, s.bestClock(want, prefer, clocksMHz)), true
-}
-
 // Best is the first of the candidates. Its errors are *NoRoomError and, with a
 // MaxError, *TooFarError.
 func Best(m resource.Model, t resource.Target, o resource.FitOptions) (resource.Fit, error) {
@@ -72,9 +54,10 @@ func Best(m resource.Model, t resource.Target, o resource.FitOptions) (resource.
 	return best, nil
 }
 
-// bestClock is the clock of least error; of equals, that of the least error in
-// the other figure, then the higher. Errors are compared as ratios of at least
-// one, which orders them as logarithms would and is cheaper.
+// bestClock is the one of some clocks (MHz, ascending) with the least error; of
+// equals, that of the least error in the other figure, then the higher. Errors are
+// compared as ratios of at least one, which orders them as logarithms would and is
+// cheaper.
 func (s *slice) bestClock(want resource.Envelope, prefer resource.Preference, clocksMHz []int) int {
 	best, bestError, bestOther := 0, math.Inf(1), math.Inf(1)
 	for _, clock := range clocksMHz {

@@ -25,8 +25,7 @@ type room struct {
 // slots of its slices by profile where they leave the most behind.
 type layouts map[tally][][]int
 
-// roomOn gives what is free on a card besides those who sit there and others'
-// slices.
+// room is what is free on a card beside those who sit there and others' slices.
 func (c *card) room() room {
 	free := room{compute: c.Model.ComputeSlices}
 	for i, p := range c.board.profiles {

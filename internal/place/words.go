@@ -98,12 +98,11 @@ func (p Placed) String() string {
 
 func settingsText(s resource.Settings) string {
 	var parts []string
-	onOff := map[bool]string{true: "on", false: "off"}
 	if s.MIG != nil {
-		parts = append(parts, "MIG "+onOff[*s.MIG])
+		parts = append(parts, "MIG "+resource.OnOff(*s.MIG))
 	}
 	if s.Persistence != nil {
-		parts = append(parts, "persistence "+onOff[*s.Persistence])
+		parts = append(parts, "persistence "+resource.OnOff(*s.Persistence))
 	}
 	switch {
 	case s.ClockMHz == nil:

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,7 +43,6 @@ func Qualified(name string) string { return parser.QualifiedName(vendor, class, 
 // Edits is what a container gets with its device.
 type Edits struct {
 	Nodes  []Node
-	Env    map[string]string // nothing secret: every user of the machine can read a specification
 	Mounts []Mount
 }
 
@@ -53,11 +51,16 @@ type Node struct {
 	Host, Container string
 }
 
-// Mount is a file or folder of the host, and where a container finds it.
+// Mount is a file or folder of the host, and where a container finds it,
+// read-only.
 type Mount struct {
 	Host, Container string
-	Writable        bool
 }
+
+// void is NVIDIA's word for nothing. Where its runtime is the engine's own choice,
+// it would bring in its devices and the driver's libraries over ours for what an
+// image says of this variable.
+const void = "NVIDIA_VISIBLE_DEVICES=void"
 
 // Write writes the specification of a session's device, or replaces it whole,
 // and returns its path. The same edits in any order give the same bytes.
@@ -117,7 +120,7 @@ func specification(name string, e Edits) (*specs.Spec, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	edits := specs.ContainerEdits{Env: environment(e.Env)}
+	edits := specs.ContainerEdits{Env: []string{void}}
 	for _, n := range sorted(e.Nodes, func(n Node) string { return n.Container }) {
 		edits.DeviceNodes = append(edits.DeviceNodes, n.spec())
 	}
@@ -136,22 +139,6 @@ func specification(name string, e Edits) (*specs.Spec, error) {
 	return spec, specs.ValidateVersion(spec)
 }
 
-// environment is sorted. Where NVIDIA's runtime is the engine's own choice, it
-// would bring in its devices and the driver's libraries over ours for what an
-// image says of NVIDIA_VISIBLE_DEVICES; void is its word for nothing.
-func environment(vars map[string]string) []string {
-	vars = maps.Clone(vars)
-	if vars == nil {
-		vars = map[string]string{}
-	}
-	vars["NVIDIA_VISIBLE_DEVICES"] = "void"
-	var env []string
-	for _, key := range slices.Sorted(maps.Keys(vars)) {
-		env = append(env, key+"="+vars[key])
-	}
-	return env
-}
-
 // spec leaves the numbers of the node to the moment when a container starts:
 // those of nvidia-uvm differ after every start of the machine.
 func (n Node) spec() *specs.DeviceNode {
@@ -163,11 +150,7 @@ func (n Node) spec() *specs.DeviceNode {
 }
 
 func (m Mount) spec() *specs.Mount {
-	access := "ro"
-	if m.Writable {
-		access = "rw"
-	}
-	return &specs.Mount{HostPath: m.Host, ContainerPath: m.Container, Options: []string{"bind", access, "nosuid", "nodev", "rprivate"}}
+	return &specs.Mount{HostPath: m.Host, ContainerPath: m.Container, Options: []string{"bind", "ro", "nosuid", "nodev", "rprivate"}}
 }
 
 // check finds what the interface's own library lets through: paths that mean

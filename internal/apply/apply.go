@@ -168,28 +168,10 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 			return plan.Made{}, fmt.Errorf("%s is to be changed, but its baseline was never noted: this plan was not made by cosplay. Make it anew: cosplay plan", gpu)
 		}
 	}
+	if host, change := gpuChange(ctx, op); change != nil {
+		return plan.Made{}, r.gpus(host, change)
+	}
 	switch op := op.(type) {
-	case plan.TakeGPU:
-		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error {
-			return g.Take(ctx, op.GPU, ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, Whole: op.Whole, Others: op.Others, Slices: op.Slices})
-		})
-	case plan.LeaveGPU:
-		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) })
-	case plan.ReleaseGPU:
-		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU, op.AsItIs) })
-	case plan.SetMIG:
-		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.SetMIG(ctx, op.GPU, op.On) })
-	case plan.SetPersistence:
-		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.SetPersistence(ctx, op.GPU, op.On) })
-	case plan.SetPower:
-		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error { return g.SetPower(ctx, op.GPU, op.MW) })
-	case plan.SetClock:
-		return plan.Made{}, r.gpus(op.Host, func(g GPUs) error {
-			if op.MHz == 0 {
-				return g.UnlockClock(ctx, op.GPU)
-			}
-			return g.LockClock(ctx, op.GPU, op.MHz)
-		})
 	case plan.CreateSlice:
 		var made resource.LiveSlice
 		err := r.gpus(op.Session.Slice.Host, func(g GPUs) (err error) {
@@ -234,6 +216,32 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		return plan.Made{}, nil
 	}
 	return plan.Made{}, fmt.Errorf("no way to carry out %T", op)
+}
+
+// gpuChange is what an operation does to a physical GPU, or writes of it into the
+// host's ledger; nil where it does neither.
+func gpuChange(ctx context.Context, op plan.Op) (host string, change func(GPUs) error) {
+	switch op := op.(type) {
+	case plan.TakeGPU:
+		take := ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, Whole: op.Whole, Others: op.Others, Slices: op.Slices}
+		return op.Host, func(g GPUs) error { return g.Take(ctx, op.GPU, take) }
+	case plan.LeaveGPU:
+		return op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) }
+	case plan.ReleaseGPU:
+		return op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU, op.AsItIs) }
+	case plan.SetMIG:
+		return op.Host, func(g GPUs) error { return g.SetMIG(ctx, op.GPU, op.On) }
+	case plan.SetPersistence:
+		return op.Host, func(g GPUs) error { return g.SetPersistence(ctx, op.GPU, op.On) }
+	case plan.SetPower:
+		return op.Host, func(g GPUs) error { return g.SetPower(ctx, op.GPU, op.MW) }
+	case plan.SetClock:
+		if op.MHz == 0 {
+			return op.Host, func(g GPUs) error { return g.UnlockClock(ctx, op.GPU) }
+		}
+		return op.Host, func(g GPUs) error { return g.LockClock(ctx, op.GPU, op.MHz) }
+	}
+	return "", nil
 }
 
 // setsGPU tells which GPU's settings an operation changes.

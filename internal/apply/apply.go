@@ -192,6 +192,9 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		if err != nil {
 			return plan.Made{}, err
 		}
+		if host.Images == nil {
+			return plan.Made{}, fmt.Errorf("host %s has no container engine; make the plan anew: cosplay plan", op.Host)
+		}
 		return plan.Made{}, host.Images.Ensure(ctx, op.Image, op.How, say)
 	case plan.Prepare:
 		runtime, err := r.runtime(op.Session.Slice.Host, op.Session.Runtime)

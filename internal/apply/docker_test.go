@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"strings"
 	"testing"
 
 	"cosplay/internal/apply"
@@ -69,5 +70,20 @@ func TestContainersAtEveryPoint(t *testing.T) {
 	t.Logf("%d points", points)
 	if points < 15 {
 		t.Errorf("only %d points: the test proves too little", points)
+	}
+}
+
+// TestImageWithoutEngine: a plan that was made for containers is refused where
+// sessions run as processes now.
+func TestImageWithoutEngine(t *testing.T) {
+	w, j := worldtest.New(t, "h200").WithDocker(), &worldtest.Journal{}
+	p, _ := w.Plan(t, contained, resource.Prior{})
+	r := w.Run(j, 1)
+	lab := r.Hosts[worldtest.HostName]
+	lab.Images = nil
+	r.Hosts[worldtest.HostName] = lab
+	result, err := r.Execute(t.Context(), p, resource.Prior{}, w.Live)
+	if err != nil || len(result.Failures) == 0 || !strings.Contains(result.Failures[0].Err.Error(), "cosplay plan") {
+		t.Errorf("%v, %v", result.Failures, err)
 	}
 }

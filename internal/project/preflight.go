@@ -105,6 +105,11 @@ func (h *host) checkSessions(ctx context.Context, f *preflight.Flight, owner res
 	}
 	if h.engine == nil {
 		for _, c := range made {
+			if c.After.Runtime == resource.RuntimeDocker {
+				f.Host(h.config.Name, preflight.Problem{Attribute: "runtime",
+					Summary: fmt.Sprintf("sessions of host %q run as processes now", h.config.Name),
+					Detail:  "When the plan was made they ran in containers. Run cosplay plan again, or write runtime = \"docker\" in the host block."})
+			}
 			f.Session(c.Address, runtime.CheckWorkspace(c.After.Workspace)...)
 		}
 		return nil

@@ -50,6 +50,24 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestEngineGone: a saved plan with containers is refused where sessions run as
+// processes now.
+func TestEngineGone(t *testing.T) {
+	p := openProject(t, newProject(t, sevenWorkers))
+	ctx := context.Background()
+	o, diags, err := p.Plan(ctx, Aim{})
+	if err != nil || len(diags) > 0 {
+		t.Fatal(diags, err)
+	}
+	for _, c := range o.Plan.Diff.Sessions {
+		c.After.Runtime = resource.RuntimeDocker
+	}
+	diags, err = p.Check(ctx, o.Plan, o.Prior, o.Live)
+	if err != nil || len(diags) != 1 || !diags.HasErrors() || !strings.Contains(diags[0].Detail, "cosplay plan") {
+		t.Errorf("%v, %v", diags, err)
+	}
+}
+
 // TestLedgerInTheWay: where the ledger cannot be, nothing is changed.
 func TestLedgerInTheWay(t *testing.T) {
 	dir := newProject(t, sevenWorkers)

@@ -57,10 +57,12 @@ func (w *world) gpu(host, index int) *resource.GPU { return &w.live.Hosts[host].
 func (w *world) seat(a resource.Address, target string, host, index int, profile string, start int) *world {
 	g, t := w.gpu(host, index), targetOf(target)
 	p, _ := g.Model.Profile(profile)
-	f, ok := fit.BestClock(g.Model, t, profile, resource.PreferFP32, g.Model.ClocksMHz)
-	if !ok {
-		panic(profile)
+	all := fit.Candidates(g.Model, t, resource.DefaultFit())
+	i := slices.IndexFunc(all, func(f resource.Fit) bool { return f.Profile == profile })
+	if i < 0 {
+		panic(profile + " does not hold " + target)
 	}
+	f := all[i]
 	w.desired.Sessions = append(w.desired.Sessions, resource.Session{
 		Address: a, ID: resource.SessionID(a), Target: t, Request: resource.Request{Host: g.Host, Target: t.Key, Fit: resource.DefaultFit()},
 		Slice: resource.Slice{Host: g.Host, GPU: g.UUID, Profile: profile, Start: start, Size: p.MemorySlices},

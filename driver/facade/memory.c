@@ -201,11 +201,30 @@ COMPUTE_PROCESSES(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t, ke
 COMPUTE_PROCESSES(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, forget_instances, put_v2)
 COMPUTE_PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_t, forget_instances, put_v2)
 
+static nvmlReturn_t list_details(const struct figures *target, nvmlDevice_t slice, const struct usage *usage,
+                                 nvmlProcessDetailList_t *list)
+{
+    if (list->version != nvmlProcessDetailList_v1)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    nvmlProcessInfo_t listed[USAGE_SLOTS];
+    unsigned have = list_counted(target, slice, usage, listed), room = list->procArray ? list->numProcArrayEntries : 0;
+    list->numProcArrayEntries = have;
+    for (unsigned i = 0; i < have && i < room; i++)
+        list->procArray[i] = (nvmlProcessDetail_v1_t){.pid = listed[i].pid, .usedGpuMemory = listed[i].usedGpuMemory,
+                                                      .gpuInstanceId = listed[i].gpuInstanceId,
+                                                      .computeInstanceId = listed[i].computeInstanceId};
+    return have > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *list)
 {
     DISGUISE(nvmlDeviceGetRunningProcessDetailList, device, list);
+    enum { COMPUTE };
     nvmlDevice_t slice;
     nvmlReturn_t answer = check_and_find(target, device, &slice);
+    const struct usage *usage = counted();
+    if (answer == NVML_SUCCESS && usage && list && list->mode == COMPUTE)
+        return list_details(target, slice, usage, list);
     if (answer == NVML_SUCCESS)
         answer = DRIVER(nvmlDeviceGetRunningProcessDetailList)(slice, list);
     if (answer != NVML_SUCCESS || !list->procArray)

@@ -23,10 +23,11 @@ import (
 func (m machine) cuda() string { return sim.CUDAPath(m.dir) }
 
 // compiled builds a program of testdata and gives its path.
-func compiled(t testing.TB, name string) string {
+func compiled(t testing.TB, name string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)
-	out, err := exec.Command("cc", "-O2", "-Wall", "-I../../driver", "-o", program, "testdata/"+name+".c", "-ldl", "-lpthread").CombinedOutput()
+	flags = append(flags, "-O2", "-Wall", "-I../../driver", "-o", program, "testdata/"+name+".c", "-ldl", "-lpthread")
+	out, err := exec.Command("cc", flags...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

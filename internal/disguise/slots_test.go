@@ -220,6 +220,9 @@ func TestNeverBelowZero(t *testing.T) {
 	s.write(t, map[int64]uint64{atSlots + 16: 400 * mib, atTotal: 1400 * mib})
 	first.tell("free", "0")
 	s.wantUsage(t, "total 1000 overhead 0 peak 2000 refused 0 processes 1")
+	s.write(t, map[int64]uint64{atTotal: 400 * mib})
+	second.tell("free", "0")
+	s.wantUsage(t, "total 0 overhead 0 peak 2000 refused 0 processes 0")
 }
 
 // What the driver itself has no memory for counts as refused, too.

@@ -52,7 +52,7 @@ func MakeUsage(path string) error {
 	if err := durable.WriteFile(path, unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_usage), countedMode); err != nil {
 		return fmt.Errorf("writing the file of what the session uses: %w", err)
 	}
-	return nil
+	return os.Chmod(path, countedMode) // it may have the mode of the one before
 }
 
 // Use is what the programs came to so far, the peak in whole MiB upwards.

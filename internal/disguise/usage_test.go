@@ -348,12 +348,16 @@ func TestMakeUsage(t *testing.T) {
 		t.Error("a sound file was replaced")
 	}
 	check(t, os.WriteFile(path, []byte("nonsense"), 0o666))
+	check(t, os.Chmod(path, 0o600))
 	if _, err := disguise.ReadUsage(path); err == nil || !strings.Contains(err.Error(), "replace the session") {
 		t.Errorf("of nonsense the error is %v", err)
 	}
 	check(t, disguise.MakeUsage(path))
 	if u, err := disguise.ReadUsage(path); err != nil || u.Total != 0 {
 		t.Errorf("a new file tells %+v, %v", u, err)
+	}
+	if anew, err := os.Stat(path); err != nil || anew.Mode().Perm() != 0o666 {
+		t.Errorf("a new file is %+v, %v", anew, err)
 	}
 }
 

@@ -34,6 +34,12 @@ func StatePath(dir string) string { return filepath.Join(dir, stateName) }
 // CUDAPath is where the CUDA driver of the host in a folder lies.
 func CUDAPath(dir string) string { return filepath.Join(dir, driver.CUDA) }
 
+// Is reports whether a folder holds a simulated host.
+func Is(dir string) bool {
+	_, err := os.Stat(StatePath(dir))
+	return err == nil
+}
+
 // Host is an open simulated host.
 type Host struct {
 	dir  string

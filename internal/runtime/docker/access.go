@@ -162,25 +162,30 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 		g.cuda = true
 		libraries = append(libraries, cdi.Library{Path: path, Soname: driver.CUDA})
 	}
+	g.mounts, err = r.driverMounts(libraries, fronts)
+	return g, err
+}
+
+// driverMounts are libraries of the driver with our facades in front, and the
+// hardware of a simulated host.
+func (r Runtime) driverMounts(libraries []cdi.Library, fronts map[string]string) ([]mount.Mount, error) {
 	// By the names under which they are found: after an update of the driver these
 	// lead to other files, which the container gets when it starts again.
 	for _, l := range libraries {
 		if _, err := os.Stat(l.Path); err != nil {
-			return g, fmt.Errorf("the host's %s: %w", l.Soname, err)
+			return nil, fmt.Errorf("the host's %s: %w", l.Soname, err)
 		}
 	}
+	var all []mount.Mount
 	for _, m := range cdi.Mounts(libraries, fronts) {
-		g.mounts = append(g.mounts, bind(m.Host, m.Container, true))
+		all = append(all, bind(m.Host, m.Container, true))
 	}
-	if r.SimDir != "" {
-		dir, err := filepath.Abs(r.SimDir)
-		if err != nil {
-			return g, err
-		}
-		// Programs enter there what they use; the libraries stay as they are.
-		g.mounts = append(g.mounts, bind(dir, dir, true), bind(sim.StatePath(dir), sim.StatePath(dir), false))
+	if r.SimDir == "" {
+		return all, nil
 	}
-	return g, nil
+	dir, err := filepath.Abs(r.SimDir)
+	// Programs enter there what they use; the libraries stay as they are.
+	return append(all, bind(dir, dir, true), bind(sim.StatePath(dir), sim.StatePath(dir), false)), err
 }
 
 // loaderPath is the variable with the folders where the loader looks first.

@@ -179,8 +179,27 @@ func (m *machine) anotherUser(project string) {
 	}
 	w.granted(asBob.with(order{"op": "release"}))
 
-	// On a GPU of his own: what it does not have, and what nobody knows of.
 	mine := asBob.with(order{"gpu": free.UUID})
+	w.onHisOwn(mine, hers, free)
+	m.madeByHand(w, mine)
+	w.granted(mine.with(order{"op": "set-mig", "on": false}))
+	w.granted(mine.with(order{"op": "release"}))
+	if after := m.gpus(); fmt.Sprint(after[0].Slices) != fmt.Sprint(hers.Slices) || after[1].PowerMW != free.PowerMW || after[1].MIG != free.MIG {
+		m.t.Errorf("the GPUs are %+v", after)
+	}
+	for _, nonsense := range []struct{ want, text string }{
+		{"not one", "rubbish"},
+		{"not one", `{"op": 5}`},
+		{"without an end", strings.Repeat("x", 1<<20+10)},
+	} {
+		w := m.wire(bob, hardware)
+		w.refused(nonsense.want, nonsense.text)
+	}
+}
+
+// onHisOwn asks for what a GPU of his own does not have, and for what nobody knows
+// of.
+func (w *wire) onHisOwn(mine order, hers, free resource.GPU) {
 	w.refused("does not hold", mine.with(order{"op": "set-mig", "on": true}))
 	w.refused("out of its range", mine.with(order{"op": "take", "take": order{"baseline": order{"power_mw": 1}}}))
 	w.granted(mine.with(order{"op": "take", "take": order{"slices": []any{order{"gpu": free.UUID, "profile": "1g.18gb", "start": 0, "size": 1, "uuid": "MIG-x"}}}}))
@@ -205,8 +224,11 @@ func (m *machine) anotherUser(project string) {
 	} {
 		w.refused(bad.want, mine.with(bad.more))
 	}
-	// A slice that no ledger has: somebody made it by hand, here root with a ledger
-	// of his own.
+}
+
+// madeByHand: a slice that no ledger has is nobody's to claim. Somebody made it by
+// hand, here root with a ledger of his own.
+func (m *machine) madeByHand(w *wire, mine order) {
 	m.write("/opt/lab/lab.hcl", `
 host "lab" { simulate = "2 x h200" }
 session "byhand" {
@@ -228,20 +250,6 @@ session "byhand" {
 		m.t.Errorf("the foreign slice is %+v", now)
 	}
 	m.run(0, "/opt/lab", installed, "destroy", "--auto-approve")
-	w.granted(mine.with(order{"op": "set-mig", "on": false}))
-	w.granted(mine.with(order{"op": "release"}))
-	if after := m.gpus(); fmt.Sprint(after[0].Slices) != fmt.Sprint(hers.Slices) || after[1].PowerMW != free.PowerMW || after[1].MIG != free.MIG {
-		m.t.Errorf("the GPUs are %+v", after)
-	}
-
-	for _, nonsense := range []struct{ want, text string }{
-		{"not one", "rubbish"},
-		{"not one", `{"op": 5}`},
-		{"without an end", strings.Repeat("x", 1<<20+10)},
-	} {
-		w := m.wire(bob, hardware)
-		w.refused(nonsense.want, nonsense.text)
-	}
 }
 
 // foreignLibraries: whatever the rule of sudo allows, root loads what is root's,

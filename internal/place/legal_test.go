@@ -94,40 +94,13 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 			complain("MIG mode may not be set")
 		}
 	}
-	clock := g.Model.ClocksMHz[len(g.Model.ClocksMHz)-1]
-	switch {
-	case g.FixedClockMHz != nil && set.ClockMHz != nil:
-		complain("clock may not be set")
-	case g.FixedClockMHz != nil:
-		clock = *g.FixedClockMHz
-	case set.ClockMHz == nil:
-		complain("clock is not set")
-	case *set.ClockMHz != 0:
-		clock = *set.ClockMHz
-		if !slices.Contains(g.Model.ClocksMHz, clock) {
-			complain("no clock %d", clock)
-		}
-	}
+	clock := clockOf(g, set, complain)
 	if set.PowerMW != nil && (g.FixedPower || *set.PowerMW < g.Model.PowerMinMW || *set.PowerMW > g.Model.PowerDefaultMW) {
 		complain("power %d", *set.PowerMW)
 	}
 	for _, p := range here {
 		q := requests[p.Address]
-		if q.Want.Host != g.Host || q.Want.GPU != "" && q.Want.GPU != g.UUID {
-			complain("%s is on the wrong GPU", p.Address)
-		}
-		if q.Kept != nil && *q.Kept != p.Slice {
-			complain("%s was moved", p.Address)
-		}
-		if p.Fit.ClockMHz != clock || p.Fit.Profile != p.Slice.Profile {
-			complain("%s has the figures of %s at %d MHz", p.Address, p.Fit.Profile, p.Fit.ClockMHz)
-		}
-		if p.Fit.Got.MemoryMiB < q.Target.MemoryMiB {
-			complain("%s has %d MiB of %d", p.Address, p.Fit.Got.MemoryMiB, q.Target.MemoryMiB)
-		}
-		if q.Want.Fit.MaxError != nil && q.Kept == nil && p.Fit.Error(q.Want.Fit.Prefer) > *q.Want.Fit.MaxError+1e-8 {
-			complain("%s is too far off", p.Address)
-		}
+		misplaced(g, q, p, clock, complain)
 		if p.Slice.Whole() {
 			if len(here) > 1 || len(g.Foreign) > 0 || mig {
 				complain("%s is not alone", p.Address)
@@ -146,4 +119,42 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 		complain("%d compute slices", compute)
 	}
 	return problems
+}
+
+// clockOf is the SM clock that a GPU runs at with some settings, in MHz.
+func clockOf(g GPU, set resource.Settings, complain func(string, ...any)) int {
+	switch {
+	case g.FixedClockMHz != nil && set.ClockMHz != nil:
+		complain("clock may not be set")
+	case g.FixedClockMHz != nil:
+		return *g.FixedClockMHz
+	case set.ClockMHz == nil:
+		complain("clock is not set")
+	case *set.ClockMHz != 0:
+		if !slices.Contains(g.Model.ClocksMHz, *set.ClockMHz) {
+			complain("no clock %d", *set.ClockMHz)
+		}
+		return *set.ClockMHz
+	}
+	return g.Model.MaxClockMHz()
+}
+
+// misplaced complains of a session that is not what it asked for, or said to be
+// what it is not.
+func misplaced(g GPU, q Request, p Placed, clock int, complain func(string, ...any)) {
+	if q.Want.Host != g.Host || q.Want.GPU != "" && q.Want.GPU != g.UUID {
+		complain("%s is on the wrong GPU", p.Address)
+	}
+	if q.Kept != nil && *q.Kept != p.Slice {
+		complain("%s was moved", p.Address)
+	}
+	if p.Fit.ClockMHz != clock || p.Fit.Profile != p.Slice.Profile {
+		complain("%s has the figures of %s at %d MHz", p.Address, p.Fit.Profile, p.Fit.ClockMHz)
+	}
+	if p.Fit.Got.MemoryMiB < q.Target.MemoryMiB {
+		complain("%s has %d MiB of %d", p.Address, p.Fit.Got.MemoryMiB, q.Target.MemoryMiB)
+	}
+	if q.Want.Fit.MaxError != nil && q.Kept == nil && p.Fit.Error(q.Want.Fit.Prefer) > *q.Want.Fit.MaxError+1e-8 {
+		complain("%s is too far off", p.Address)
+	}
 }

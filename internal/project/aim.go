@@ -82,17 +82,10 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		options.Triggers = triggers(p.Intent)
 	}
 	if aim.Goal == AsConfigured || len(scope.Left) > 0 {
-		who, err := person(intent)
-		if err != nil {
+		var wrong hcl.Diagnostics
+		if desired, key, wrong, err = desire(intent, prior.Without(options.Forgets), o.Live, scope); err != nil {
 			return o, nil, err
 		}
-		var wrong hcl.Diagnostics
-		known := prior.Without(options.Forgets)
-		if known.Key == "" && slices.ContainsFunc(intent.Sessions, func(s config.Session) bool { return len(s.Secret) > 0 }) {
-			key = state.NewKey()
-			known.Key = key
-		}
-		desired, wrong = resolve.Desired(intent, who, known, o.Live, scope)
 		diags = append(diags, wrong...)
 	}
 	o.Plan = p.build(desired, prior, o, options)
@@ -109,6 +102,21 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	}
 	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
 	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live), found, intent.EvalChecks(facts)), err
+}
+
+// desire decides what a configuration leaves open. Where it has sensitive values
+// and the state no key yet, they are sealed with the new key that comes back.
+func desire(intent *config.Intent, known resource.Prior, live resource.Live, scope resolve.Scope) (desired resource.Desired, key string, diags hcl.Diagnostics, err error) {
+	who, err := person(intent)
+	if err != nil {
+		return desired, "", nil, err
+	}
+	if known.Key == "" && slices.ContainsFunc(intent.Sessions, func(s config.Session) bool { return len(s.Secret) > 0 }) {
+		key = state.NewKey()
+		known.Key = key
+	}
+	desired, diags = resolve.Desired(intent, who, known, live, scope)
+	return desired, key, diags, nil
 }
 
 // build compares and orders. The prior has its sessions where they are now; the

@@ -157,11 +157,12 @@ long sys_lock(long fd)
     long answer;
     do
         answer = CALL3(SYS_flock, fd, LOCK_EX, 0);
-    while (answer == -4); /* interrupted by a signal */
+    while (answer == -EINTR);
     return answer;
 }
 
 void sys_unlock(long fd) { CALL3(SYS_flock, fd, LOCK_UN, 0); }
+
 /* Of the open file, not of the process: NVML's own use of the same file leaves them alone. */
 static long byte_lock(long fd, int command, int64_t byte, short *type)
 {

@@ -65,11 +65,16 @@ func (r Runtime) inside(session string) string { return filepath.Join(r.folder(s
 // what programs count in is theirs, and stays. g is what comes with its slice.
 func (r Runtime) furnish(s resource.Session, given resource.Handle, g grant) error {
 	inside := r.inside(s.ID)
-	for dir, mode := range map[string]os.FileMode{
-		r.folder(s.ID): 0o700, inside: 0o755,
-		filepath.Dir(filepath.Join(inside, facadeFile)): 0o755, filepath.Dir(filepath.Join(inside, driverFile)): 0o755,
+	for _, dir := range []struct { // the outermost first, which lets nobody else in
+		path string
+		mode os.FileMode
+	}{
+		{r.folder(s.ID), 0o700},
+		{inside, 0o755},
+		{filepath.Dir(filepath.Join(inside, facadeFile)), 0o755},
+		{filepath.Dir(filepath.Join(inside, driverFile)), 0o755},
 	} {
-		if err := errors.Join(os.MkdirAll(dir, mode), os.Chmod(dir, mode)); err != nil {
+		if err := errors.Join(os.MkdirAll(dir.path, dir.mode), os.Chmod(dir.path, dir.mode)); err != nil {
 			return fmt.Errorf("making the session folder: %w", err)
 		}
 	}

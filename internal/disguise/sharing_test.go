@@ -70,6 +70,9 @@ func TestExportedMemory(t *testing.T) {
 		"by who opened it": {
 			"1: take 3000, 1: ipc, 2: open, 1: free", "1: take 3000 = 2, 2: take 3000 = 2", "2: close",
 		},
+		"by who opened it in a context that ended": {
+			"1: take 3000, 1: ipc, 2: open, 2: take 1, 2: free", "1: leave, 2: take 3000 = 2, 2: close, 2: take 5000", "",
+		},
 		"by a pool's import": {
 			"1: pool 3000, 1: pool-export, 1: send, 1: shut, 2: receive, 2: pool-import, 2: shut, 1: pointer, 2: pointer-import, 1: destroy, 1: empty",
 			"1: take 3000 = 2, 2: take 3000 = 2", "2: empty, 2: destroy",

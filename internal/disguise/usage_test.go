@@ -162,6 +162,19 @@ func TestContextsBeyondTheCap(t *testing.T) {
 	h.tell("grow", "2222222")
 }
 
+// Who has a context has it again, however much is in use by now.
+func TestContextAgainBeyondTheCap(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t)
+	h := s.hold(t, program)
+	stranger := holdOn(t, s.command(program, mustRead(t, filepath.Join(s.dir, "real", driver.CUDA))))
+	stranger.tell("take 8000", "0")
+	h.tell("visit", "0")
+	h.tell("bytes 1", outOfMemory)
+	stranger.kill()
+	h.tell("bytes 1", "0")
+}
+
 // A fork's child owns nothing and frees nothing; the program that takes a
 // process over begins with nothing; a context that ends leaves nothing; memory of
 // the host is none of the GPU's.
@@ -173,6 +186,8 @@ func TestWhatEnds(t *testing.T) {
 	h.tell("fork", "3") // not initialised
 	s.wantUsage(t, "total 1000 overhead 0 peak 1000 refused 0 processes 1")
 	h.tell("stray", "201")
+	s.wantUsage(t, "total 1000 overhead 0 peak 1000 refused 0 processes 1")
+	h.tell("visit", "0")
 	s.wantUsage(t, "total 1000 overhead 0 peak 1000 refused 0 processes 1")
 	h.tell("reset", "0")
 	s.wantUsage(t, "total 0 overhead 0 peak 1000 refused 0 processes 0")

@@ -4,6 +4,7 @@
  * "free-async" in the order of a stream,
  * "info" tells MIB free and total, "fork" allocates 1 MiB in a child, "exec"
  * begins anew as another program of the same pid, "reset" resets the context,
+ * "visit" retains it once more and releases it,
  * "stray" frees where it cannot, "context MIB" allocates in one that it destroys,
  * "host MIB" makes physical memory of the host, and a pool of it. "graph MIB" makes a graph that keeps
  * its memory, "passing MIB" one that frees it again, "launch N" launches the Nth,
@@ -40,6 +41,14 @@ static int reset(void)
     MUST(CU(cuDevicePrimaryCtxReset_v2)(0));
     MUST(CU(cuDevicePrimaryCtxRetain)(&context, 0));
     return CU(cuCtxSetCurrent)(context);
+}
+
+/* As every library does that comes and goes. */
+static int visit(void)
+{
+    CUcontext context;
+    int answer = CU(cuDevicePrimaryCtxRetain)(&context, 0);
+    return answer ? answer : CU(cuDevicePrimaryCtxRelease_v2)(0);
 }
 
 /* Without a context nothing can be freed. */
@@ -177,6 +186,8 @@ static void obey(const char *line, char **arguments)
         printf("%d\n", child());
     else if (strcmp(line, "stray\n") == 0)
         printf("%d\n", stray());
+    else if (strcmp(line, "visit\n") == 0)
+        printf("%d\n", visit());
     else if (strcmp(line, "reset\n") == 0)
         printf("%d\n", reset());
     else if (strcmp(line, "exec\n") == 0)

@@ -12,6 +12,7 @@
  *     pool-export, pool-import       as above, for the pool
  *     pointer, pointer-import        the piece of a pool that the other has
  *     send, receive                  the file, to the other and from it
+ *     leave                          the context, for good
  *     info                           MIB free
  */
 #include "cuda.h"
@@ -143,6 +144,7 @@ static int obey(const char *order)
            : strcmp(order, "pool-import") == 0    ? import_pool()
            : strcmp(order, "pointer") == 0        ? tell_of_piece()
            : strcmp(order, "pointer-import") == 0 ? import_piece()
+           : strcmp(order, "leave") == 0          ? CU(cuDevicePrimaryCtxRelease_v2)(0)
            : strcmp(order, "info") == 0           ? (int)(free_bytes() / MIB)
                                                   : -1;
 }

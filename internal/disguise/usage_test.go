@@ -175,6 +175,27 @@ func TestContextAgainBeyondTheCap(t *testing.T) {
 	h.tell("bytes 1", "0")
 }
 
+// What a pool keeps and nobody uses makes room, for another pool as well.
+func TestPoolsMakeRoom(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	h := s.hold(t, program)
+	h.tell("keep 4000", "0")
+	s.wantUsage(t, "total 4000 overhead 0 peak 4000 refused 0 processes 1")
+	h.tell("take-async 5984", "0")
+	h.tell("free-async", "0")
+	h.tell("keep 4000", "0")
+	h.tell("take 6144", "0")
+}
+
+// What is unmapped at once is free, wherever it lay.
+func TestUnmappedAtOnce(t *testing.T) {
+	s := newSession(t).shared()
+	h := s.hold(t, compiled(t, "holder"))
+	h.tell("gaps 100", "0")
+	s.wantUsage(t, "total 0 overhead 0 peak 800 refused 0 processes 0")
+}
+
 // A fork's child owns nothing and frees nothing; the program that takes a
 // process over begins with nothing; a context that ends leaves nothing; memory of
 // the host is none of the GPU's.

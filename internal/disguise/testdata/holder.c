@@ -1,7 +1,9 @@
 /*
  * Does as it is told, line by line, and answers each line with one:
  * holder LIBRARY. "take MIB" and "bytes N" allocate, "free" frees the last,
- * "free-async" in the order of a stream,
+ * "take-async MIB" and "free-async" do so in the order of a stream,
+ * "keep MIB" frees so much to a pool that keeps it, "gaps MIB" maps eight times so
+ * much with gaps between, and unmaps it all at once,
  * "info" tells MIB free and total, "fork" allocates 1 MiB in a child, "exec"
  * begins anew as another program of the same pid, "reset" resets the context,
  * "visit" retains it once more and releases it,
@@ -89,6 +91,35 @@ static int on_host(size_t mib)
     return CU(cuMemRelease)(handle);
 }
 
+static int keep(size_t mib)
+{
+    CUmemPoolProps p = {.type = 1, .location = {1, 0}};
+    CUmemoryPool pool;
+    CUdeviceptr piece;
+    uint64_t all = ~0ULL;
+    MUST(CU(cuMemPoolCreate)(&pool, &p));
+    MUST(CU(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+    MUST(CU(cuMemAllocFromPoolAsync)(&piece, mib * MIB, pool, NULL));
+    MUST(CU(cuMemFreeAsync)(piece, NULL));
+    return CU(cuCtxSynchronize)();
+}
+
+static int with_gaps(size_t mib)
+{
+    enum { COUNT = 8 };
+    CUmemAllocationProp p = {.type = 1, .location = {1, 0}};
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr range;
+    size_t size = mib * MIB;
+    MUST(CU(cuMemAddressReserve)(&range, 2 * COUNT * size, 0, 0, 0));
+    for (int i = 0; i < COUNT; i++) {
+        MUST(CU(cuMemCreate)(&handle, size, &p, 0));
+        MUST(CU(cuMemMap)(range + (2 * i + 1) * size, size, 0, handle, 0));
+        MUST(CU(cuMemRelease)(handle));
+    }
+    return CU(cuMemUnmap)(range, 2 * COUNT * size);
+}
+
 /* Three graphs that keep their memory, launched when all are made; who may not is tried again, and destroyed. */
 static void graphs(size_t mib)
 {
@@ -160,6 +191,12 @@ static void obey(const char *line, char **arguments)
     size_t number = 0, free, total;
     if (sscanf(line, "take %zu", &number) == 1)
         printf("%d\n", CU(cuMemAlloc_v2)(&last, number * MIB));
+    else if (sscanf(line, "take-async %zu", &number) == 1)
+        printf("%d\n", CU(cuMemAllocAsync)(&last, number * MIB, NULL));
+    else if (sscanf(line, "keep %zu", &number) == 1)
+        printf("%d\n", keep(number));
+    else if (sscanf(line, "gaps %zu", &number) == 1)
+        printf("%d\n", with_gaps(number));
     else if (sscanf(line, "bytes %zu", &number) == 1)
         printf("%d\n", CU(cuMemAlloc_v2)(&last, number));
     else if (sscanf(line, "context %zu", &number) == 1)

@@ -1,5 +1,7 @@
 #include "cuda.h"
 
+#include "sim/base.h"
+
 /* Bits of an element; of block-compressed formats, of one of the block's elements. */
 static uint64_t element_bits(uint32_t format, uint32_t channels)
 {
@@ -39,12 +41,6 @@ static uint64_t element_bits(uint32_t format, uint32_t channels)
             return 8;
         return 32 * (uint64_t)channels;
     }
-}
-
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? ~0ULL : product;
 }
 
 static uint64_t half(uint64_t extent) { return extent > 1 ? extent / 2 : extent; }

@@ -100,12 +100,6 @@ CUresult cuMemAlloc(CUdeviceptr_v1 *address, uint32_t size) ALLOCATION(cuMemAllo
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags)
     ALLOCATION(cuMemAllocManaged, size, *address, address, size, flags)
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? ~0ULL : product;
-}
-
 /* The pitch is the driver's to choose: what it adds is taken afterwards, or all given back. */
 #define PITCHED(name, free, address_type, size_type)                                                              \
     CUresult name(address_type *address, size_type *pitch, size_type width, size_type height, unsigned element)   \

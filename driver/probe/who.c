@@ -39,14 +39,6 @@ static void tell_field(const char *key, const char *at)
     tell(key, value);
 }
 
-static uint64_t number(const char *digits)
-{
-    uint64_t n = 0;
-    for (; *digits >= '0' && *digits <= '9'; digits++)
-        n = n * 10 + (uint64_t)(*digits - '0');
-    return n;
-}
-
 /* The line of an account: name, password, uid, gid, comment, home, shell. */
 static void tell_account(uint64_t uid)
 {

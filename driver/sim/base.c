@@ -205,7 +205,7 @@ int sys_random(void *to, size_t size)
     return CALL3(SYS_getrandom, to, size, 0) == (long)size;
 }
 
-static uint64_t number(const char *digits)
+uint64_t number(const char *digits)
 {
     uint64_t n = 0;
     for (; *digits >= '0' && *digits <= '9'; digits++)

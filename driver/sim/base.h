@@ -16,6 +16,16 @@ size_t length(const char *text);
 int equal(const char *a, const char *b);
 int starts_with(const char *text, const char *prefix);
 
+/* The number at the beginning of a text; 0 when there is none. */
+uint64_t number(const char *digits);
+
+/* All ones when it is too large. */
+static inline uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? ~0ULL : product;
+}
+
 /* A text that is put together piece by piece and always ends in a zero. */
 struct text {
     char s[128];

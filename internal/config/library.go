@@ -65,7 +65,7 @@ var nextSteps = map[string]string{
 	"Missing item separator":                          " Add it, or the bracket that ends the list.",
 	"Missing key/value separator":                     " Write it like: { name = value }",
 	"Missing map element":                             " Name one that is there; keys(...) tells which are.",
-	"Missing newline after argument":                  " Write what follows on a line of its own; text goes in double quotes.",
+	"Missing newline after argument":                  " Write what follows, be it a closing brace, on a line of its own; text goes in double quotes.",
 	"Missing open parenthesis":                        " Write the name of a function without colons: there are no namespaces.",
 	notEnoughArguments:                                " Add what is missing.",
 	"Null condition":                                  " Write a comparison, like var.workers > 0.",

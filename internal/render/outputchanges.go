@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
@@ -80,5 +79,5 @@ func outputValue(c diff.OutputChange, written json.RawMessage) string {
 	if err != nil {
 		return string(written)
 	}
-	return string(hclwrite.TokensForValue(v).Bytes())
+	return valueText(v)
 }

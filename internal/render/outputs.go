@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -57,7 +56,7 @@ func OutputText(o config.Output) string {
 	case isLines(o.Value):
 		return heredoc(o.Value.AsString())
 	}
-	return string(hclwrite.TokensForValue(o.Value).Bytes())
+	return valueText(o.Value)
 }
 
 // isLines reports whether a value is a text of several lines, which can be shown

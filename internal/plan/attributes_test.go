@@ -220,3 +220,24 @@ func TestEveryAttributeSet(t *testing.T) {
 		t.Errorf("%d sessions", len(w.prior.Sessions))
 	}
 }
+
+// TestPlacedAnew: what asks for another slice gets one, by each attribute that the
+// reference says it of, but for the host, of which this fleet has one.
+func TestPlacedAnew(t *testing.T) {
+	for path, a := range sessionAttributes() {
+		if a.Change != config.Replaces || path == "host" {
+			continue
+		}
+		t.Run(path, func(t *testing.T) {
+			w := &world{World: worldtest.New(t, "h200", "h200").WithDocker("one:latest"), t: t}
+			with := firstValues()
+			with["target"], with["gpu"] = `"3090"`, "0"
+			w.bring(fleetOf(with))
+			with[path] = map[string]string{"target": `"2060"`, "gpu": "1", "fit.prefer": `"bandwidth"`, "fit.tolerance": "0", "fit.max_error": `"5%"`}[path]
+			p, diags := w.plan(fleetOf(with))
+			if diags.HasErrors() || len(p.Diff.Sessions) != 1 || comesOf(p.Diff.Sessions[0]) != "another slice" {
+				t.Errorf("%v\n%s", diags, p)
+			}
+		})
+	}
+}

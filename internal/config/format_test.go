@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
@@ -27,7 +28,7 @@ func TestFormat(t *testing.T) {
 
 // TestExamplesAreTidy: what newcomers copy is laid out as fmt lays it out.
 func TestExamplesAreTidy(t *testing.T) {
-	for _, path := range glob(t, "../../examples/*.hcl") {
+	for _, path := range slices.Concat(glob(t, "../../examples/*.hcl"), glob(t, "../../examples/*/*.hcl"), glob(t, "../../examples/*/*.hclvars")) {
 		src := read(t, path)
 		if laid, _, diags := config.Format(path, src); len(diags) > 0 || !bytes.Equal(laid, src) {
 			t.Errorf("%s: %v; cosplay fmt examples mends it", path, diags)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"cosplay/internal/resource"
 )
@@ -19,7 +18,7 @@ const ConsoleName = "<console>"
 // the diagnostics with their source.
 func (i *Intent) Eval(typed string, live map[resource.Address]LiveSession) (Output, *hcl.File, hcl.Diagnostics) {
 	file := &hcl.File{Bytes: []byte(typed)}
-	expr, diags := hclsyntax.ParseExpression(file.Bytes, ConsoleName, hcl.InitialPos)
+	expr, diags := parseExpression(typed, ConsoleName)
 	l := i.l
 	l.forget()
 	for _, d := range diags {

@@ -17,6 +17,9 @@ const settles = 8
 // file with a syntax error comes back as it was, with what is wrong.
 func Format(name string, src []byte) ([]byte, *hcl.File, hcl.Diagnostics) {
 	l := newLoader(Options{})
+	if diags := tooDeep(name, src); diags.HasErrors() {
+		return src, &hcl.File{Bytes: src}, diags
+	}
 	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
 	if l.reportSyntax(diags, src); l.diags.HasErrors() {
 		return src, file, l.diags

@@ -177,6 +177,9 @@ func (w world) templateFile(functions map[string]function.Function) function.Fun
 		if err != nil {
 			return cty.NilVal, err
 		}
+		if diags := tooDeep(name, []byte(text)); diags.HasErrors() {
+			return cty.NilVal, inTemplate(diags[0], functions)
+		}
 		expr, diags := hclsyntax.ParseTemplate([]byte(text), name, hcl.InitialPos)
 		if diags.HasErrors() {
 			return cty.NilVal, inTemplate(diags[0], functions)

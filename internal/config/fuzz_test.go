@@ -41,6 +41,25 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
+// The HCL library's parser calls itself for each bracket, and a full stack cannot
+// be recovered from.
+func TestBracketsWithoutEnd(t *testing.T) {
+	for _, bracket := range []string{"(", "[", "{ a = "} {
+		src := "locals {\n  a = " + strings.Repeat(bracket, 1_000_000)
+		_, diags := load(t, map[string]string{"a.hcl": src})
+		if len(diags) != 1 || !strings.Contains(diags[0].Summary, "too many brackets") {
+			t.Errorf("%q: %v", bracket, diags)
+		}
+		if _, _, diags := config.Format("a.hcl", []byte(src)); !diags.HasErrors() {
+			t.Errorf("%q was laid out", bracket)
+		}
+		intent, _ := load(t, map[string]string{"a.hcl": "locals {\n  a = 1\n}\n"})
+		if _, _, diags := intent.Eval(src, nil); len(diags) != 1 || !strings.Contains(diags[0].Summary, "too many brackets") {
+			t.Errorf("%q in the console: %v", bracket, diags)
+		}
+	}
+}
+
 // checkIntent makes sure of what Load promises about a valid configuration.
 func checkIntent(t *testing.T, intent *config.Intent) {
 	hosts, names, ports := map[string]bool{}, map[string]bool{}, map[string]bool{}

@@ -2,13 +2,13 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -172,11 +172,11 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	case g.typed() && (v.constraint.IsPrimitiveType() || v.constraint == cty.DynamicPseudoType):
 		return cty.StringVal(g.text), true
 	case g.typed():
-		expr, diags := hclsyntax.ParseExpression([]byte(g.text), g.at.Filename, hcl.InitialPos)
+		expr, diags := parseExpression(g.text, g.at.Filename)
 		if diags.HasErrors() {
 			l.show(v, asGiven)
-			l.complain(l.subject(v, g.at), l.subject(v, g.at), fmt.Sprintf("the value of variable %q cannot be read", v.name),
-				"%s. A value that is no single text or number is written as in a file, like: %s", v.explain(diags[0]), `'["a", "b"]'`)
+			l.complain(l.subject(v, *inOrder(diags[0].Subject)), l.subject(v, g.at), fmt.Sprintf("the value of variable %q cannot be read", v.name),
+				"%s. A value that is no single text or number is written as in a file, like: %s", v.explain(errors.New(diags[0].Detail)), `'["a", "b"]'`)
 			return cty.DynamicVal, false
 		}
 		g.expr = expr

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"cosplay/internal/resource"
 )
@@ -163,41 +164,37 @@ func (l *loader) isDeclared(r resource.Reference) bool {
 	return !l.guessed[r.Address.Name] && slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == r.Address })
 }
 
-// checkCircles tells of moves that lead back to where they began.
+// checkCircles tells of moves that lead back to where they began, once of each
+// circle.
 func (l *loader) checkCircles() {
-	for i, m := range l.moves {
-		way := m.From.String()
-		at := m
-		for range l.moves {
-			way += " -> " + at.To.String()
-			if at.To == m.From {
-				if first := slices.IndexFunc(l.moves, func(o Move) bool { return o.From == at.To }); first == i && !l.inCircleBefore(i) {
-					l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.", way)
-				}
+	from := map[resource.Reference]Move{} // the first from each
+	for _, m := range slices.Backward(l.moves) {
+		from[m.From] = m
+	}
+	seen := map[resource.Reference]bool{}
+	for _, m := range l.moves {
+		way := []resource.Reference{}
+		for at := m.From; !seen[at]; {
+			seen[at] = true
+			way = append(way, at)
+			next, moves := from[at]
+			if !moves {
 				break
 			}
-			next := slices.IndexFunc(l.moves, func(o Move) bool { return o.From == at.To })
-			if next < 0 {
-				break
+			at = next.To
+			if first := slices.Index(way, at); first >= 0 {
+				l.tellCircle(from, append(way[first:], at))
 			}
-			at = l.moves[next]
 		}
 	}
 }
 
-// inCircleBefore reports whether an earlier move is in the same circle, which
-// has been told then.
-func (l *loader) inCircleBefore(i int) bool {
-	at := l.moves[i]
-	for range l.moves {
-		next := slices.IndexFunc(l.moves, func(o Move) bool { return o.From == at.To })
-		switch {
-		case next < 0 || next == i:
-			return false
-		case next < i:
-			return true
-		}
-		at = l.moves[next]
+// tellCircle draws a circle of moves, at the one that stands first.
+func (l *loader) tellCircle(from map[resource.Reference]Move, way []resource.Reference) {
+	var names []string
+	for _, at := range way {
+		names = append(names, at.String())
 	}
-	return false
+	m := from[way[0]]
+	l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.", strings.Join(names, " -> "))
 }

@@ -131,6 +131,11 @@ func (l *loader) parse(name string, src []byte) []block {
 // parseBody returns what stands in a file; nil where that cannot be told.
 func (l *loader) parseBody(name string, src []byte) body {
 	if !isJSON(name, src) {
+		if diags := tooDeep(name, src); diags.HasErrors() {
+			l.files[name], l.partial = &hcl.File{Bytes: src}, true
+			l.report(diags[0])
+			return nil
+		}
 		file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
 		l.files[name] = file
 		return nativeBody{file.Body.(*hclsyntax.Body), l.reportSyntax(diags, src)}
@@ -155,6 +160,37 @@ func (l *loader) parseBody(name string, src []byte) body {
 	return jsonBody{file.Body}
 }
 
+// maxDepth is how many brackets may be open at a time: the HCL library's parser
+// calls itself for each, until its stack is full.
+const maxDepth = 10_000
+
+// tooDeep tells of the bracket that is one too many; nothing where there is none.
+func tooDeep(name string, src []byte) hcl.Diagnostics {
+	depth := 0
+	for i, c := range src {
+		switch c {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth = max(0, depth-1)
+		}
+		if depth > maxDepth {
+			at := oneCharacter(name, src, i)
+			return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "too many brackets within each other", Subject: &at, Context: &at,
+				Detail: fmt.Sprintf("%d are open here. Close them, or put what is in them into locals.", maxDepth)}}
+		}
+	}
+	return nil
+}
+
+// parseExpression reads an expression.
+func parseExpression(src, name string) (hcl.Expression, hcl.Diagnostics) {
+	if diags := tooDeep(name, []byte(src)); diags.HasErrors() {
+		return nil, diags
+	}
+	return hclsyntax.ParseExpression([]byte(src), name, hcl.InitialPos)
+}
+
 // isJSON tells the syntax by the file's name; what has no name that tells, like
 // standard input, by its first character, which in HCL's own syntax is no brace.
 func isJSON(name string, src []byte) bool {
@@ -170,6 +206,15 @@ const (
 
 	textNotClosed = "Unterminated template string" // told where the file ends
 )
+
+// aboutHeredoc makes a diagnostic that stands where the file ends one about the
+// heredoc that it ends in, if it does.
+func aboutHeredoc(d *hcl.Diagnostic, src []byte) {
+	if at, open := openHeredoc(src, d.Subject.Filename); open {
+		d.Subject, d.Context = &at, &at
+		d.Summary, d.Detail = "heredoc without its end", fmt.Sprintf("No line below is %s and nothing else. Add it.", strings.TrimLeft(string(at.SliceBytes(src)), "<-"))
+	}
+}
 
 // openHeredoc finds the heredoc that a file ends in.
 func openHeredoc(src []byte, name string) (at hcl.Range, open bool) {
@@ -215,9 +260,8 @@ func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 			continue
 		}
 		l.partial = true
-		if at, open := openHeredoc(src, d.Subject.Filename); open && d.Summary == textNotClosed {
-			d.Subject, d.Context = &at, &at
-			d.Summary, d.Detail = "heredoc without its end", fmt.Sprintf("No line below is %s and nothing else. Add it.", strings.TrimLeft(string(at.SliceBytes(src)), "<-"))
+		if d.Summary == textNotClosed {
+			aboutHeredoc(d, src)
 		}
 		sound = min(sound, d.Subject.Start.Byte)
 		if strings.HasPrefix(strings.TrimPrefix(string(d.Subject.SliceBytes(src)), "\r"), "\n") {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -101,9 +102,9 @@ func enclosing(file *hcl.File, at int) string {
 // cutLine returns the line that a range begins in, in three parts: before, in
 // and after the range. Tabs become blanks.
 func cutLine(source []byte, r hcl.Range) (before, marked, after string) {
-	start := strings.LastIndexByte(string(source[:r.Start.Byte]), '\n') + 1
+	start := bytes.LastIndexByte(source[:r.Start.Byte], '\n') + 1
 	end := len(source)
-	if n := strings.IndexByte(string(source[r.Start.Byte:]), '\n'); n >= 0 {
+	if n := bytes.IndexByte(source[r.Start.Byte:], '\n'); n >= 0 {
 		end = r.Start.Byte + n
 	}
 	stop := max(r.Start.Byte, min(r.End.Byte, end))

@@ -14,11 +14,11 @@ type bound struct {
 	stays bool // the engine lifts no limit on CPUs or memory while a container is there
 }
 
-func rebound(made *resource.Box, now resource.Container) []bound {
-	if made == nil || now.Bounds == nil || now.Foreign {
+func rebound(made resource.PriorSession, now resource.Container) []bound {
+	if made.Box == nil || made.Container == nil || made.Container.Foreign || now.Bounds == nil {
 		return nil
 	}
-	was, is := made.Bounds(), *now.Bounds
+	was, is := made.Box.Bounds(), *now.Bounds
 	var all []bound
 	add := func(name, from, to string, stays bool) {
 		if from != to {
@@ -42,7 +42,7 @@ func rebound(made *resource.Box, now resource.Container) []bound {
 }
 
 // loosened reports whether a container has bounds that can be taken back.
-func loosened(made *resource.Box, now resource.Container) bool {
+func loosened(made resource.PriorSession, now resource.Container) bool {
 	return slices.ContainsFunc(rebound(made, now), func(b bound) bool { return !b.stays })
 }
 
@@ -50,7 +50,7 @@ func loosened(made *resource.Box, now resource.Container) bool {
 // mends is only told: nobody loses what runs for it.
 func boundsDrift(was resource.PriorSession, c resource.Container) []Drift {
 	var all []Drift
-	for _, b := range rebound(was.Box, c) {
+	for _, b := range rebound(was, c) {
 		address := was.Address
 		d := Drift{Class: ContainerChanged, Host: was.Slice.Host, GPU: was.Slice.GPU, Session: &address,
 			Thing: b.Name, From: b.From, To: b.To, Cause: "docker update"}

@@ -37,6 +37,9 @@ func TestLifecycle(t *testing.T) {
 	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
 		t.Errorf("listed %+v, made %+v", all, made)
 	}
+	if all, err := w.List(ctx); err != nil || len(all) != 1 || all[0].Bounds == nil || *all[0].Bounds != w.s.Box.Bounds() {
+		t.Errorf("held to other bounds than %+v: %+v, %v", w.s.Box.Bounds(), all, err)
+	}
 	if info, err := os.Stat(w.s.Workspace); err != nil || info.Sys().(*syscall.Stat_t).Uid != 1234 {
 		t.Errorf("the workspace: %v, %v", info, err)
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 )
@@ -198,7 +200,7 @@ func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (res
 		return response{}, c.lost(r, err, fresh)
 	}
 	var answer response
-	if err := json.Unmarshal(said, &answer); err != nil {
+	if err := jsonv2.Unmarshal(said, &answer); err != nil {
 		return response{}, c.lost(r, fmt.Errorf("an answer that is not ours: %q", said), fresh)
 	}
 	if answer.Last {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 )
@@ -99,7 +101,7 @@ func (b Book) read(uuid string) (resource.Held, error) {
 		return resource.Held{}, fmt.Errorf("reading the host's ledger: %w", err)
 	}
 	var p page
-	switch err := json.Unmarshal(data, &p); {
+	switch err := jsonv2.Unmarshal(data, &p); {
 	case err != nil:
 		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger is damaged (%w). It holds the baseline of the GPU: mend it by hand, or, once nobody holds the GPU, remove it", b.path(uuid), err)
 	case p.FormatVersion > formatVersion:

@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"cosplay/internal/resource"
 )
 
@@ -65,13 +68,13 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 		return resource.Prior{}, &Refusal{Fault: Empty, What: "it is empty"}
 	}
 	var f file
-	misread := json.Unmarshal(data, &f)
-	var syntax *json.SyntaxError
+	misread := jsonv2.Unmarshal(data, &f) // reading it is a large part of every command
+	var syntax *jsontext.SyntacticError
 	if errors.As(misread, &syntax) {
 		return resource.Prior{}, broken(data, syntax)
 	}
 	if misread != nil {
-		_ = json.Unmarshal(data, &f.head) // reading may have stopped before it
+		_ = jsonv2.Unmarshal(data, &f.head) // reading may have stopped before it
 	}
 	if refusal := f.head.judge(data); refusal != nil {
 		return resource.Prior{}, refusal
@@ -89,12 +92,11 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 }
 
 // broken tells a file that ends too soon from one that is no JSON at all.
-func broken(data []byte, syntax *json.SyntaxError) *Refusal {
-	var any json.RawMessage
-	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&any); errors.Is(err, io.ErrUnexpectedEOF) {
+func broken(data []byte, syntax *jsontext.SyntacticError) *Refusal {
+	if errors.Is(syntax, io.ErrUnexpectedEOF) {
 		return &Refusal{Fault: CutOff, What: fmt.Sprintf("it is cut off after %d bytes", len(data))}
 	}
-	return &Refusal{Fault: NotJSON, What: fmt.Sprintf("it is not JSON: byte %d: %v", syntax.Offset, syntax)}
+	return &Refusal{Fault: NotJSON, What: fmt.Sprintf("it is not JSON: byte %d: %v", syntax.ByteOffset+1, syntax.Err)}
 }
 
 // judge tells whether the file is one that this cosplay can read, and whole.
@@ -122,7 +124,7 @@ func migrate(data []byte, version int) (file, error) {
 		f   file
 		doc document
 	)
-	if err := json.Unmarshal(data, &doc); err != nil {
+	if err := jsonv2.Unmarshal(data, &doc); err != nil {
 		return f, err
 	}
 	for ; version < formatVersion; version++ {
@@ -134,7 +136,7 @@ func migrate(data []byte, version int) (file, error) {
 	if err != nil {
 		return f, err
 	}
-	return f, json.Unmarshal(now, &f)
+	return f, jsonv2.Unmarshal(now, &f)
 }
 
 // orderly makes sure of what everybody counts on who looks a session up.

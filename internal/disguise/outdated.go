@@ -112,10 +112,25 @@ type Inspector struct {
 	driver sync.Map // how a file of the driver differs, by what is sealed of it
 }
 
-// Glance costs no more than a look at each of a session's files: the content is
-// read only of what has another size or time.
+// Glance looks at a session's folder by its path. One that is not there has no
+// seal.
 func (i *Inspector) Glance(dir string) (Sight, error) {
-	made, marks, err := readSeal(dir)
+	folder, err := OpenFolder(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		outdated, err := i.outdated(origin{}, "")
+		return Sight{Outdated: outdated}, err
+	}
+	if err != nil {
+		return Sight{}, err
+	}
+	defer folder.Close()
+	return i.Look(folder)
+}
+
+// Look costs no more than a look at each of a session's files: the content is
+// read only of what has another size or time.
+func (i *Inspector) Look(f Folder) (Sight, error) {
+	made, marks, err := readSeal(f)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Sight{}, err
 	}
@@ -126,9 +141,9 @@ func (i *Inspector) Glance(dir string) (Sight, error) {
 			if how := i.behind(m); how == isGone || how == wasChanged {
 				library = cmp.Or(library, m.file)
 			}
-		} else if m.looksAsSealed(dir) {
+		} else if f.looks(m) {
 			continue
-		} else if how := m.compare(within(dir, m.file), false); how != "" {
+		} else if how := m.compare(within(f.Dir, m.file), false); how != "" {
 			damages = append(damages, Damage{m.file, how}.String())
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 
 	"cosplay/internal/durable"
 )
@@ -119,7 +118,12 @@ func (d Damage) String() string { return d.File + " " + d.How }
 // Examine tells what is damaged of a session's files and of the driver's behind
 // them, by their content. fs.ErrNotExist says that there is no seal.
 func Examine(dir string) ([]Damage, error) {
-	_, marks, err := readSeal(dir)
+	folder, err := OpenFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	_, marks, err := readSeal(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -142,16 +146,17 @@ func sound(usage string) bool {
 	return err == nil
 }
 
-func readSeal(dir string) (origin, []sealedMark, error) {
-	seal, err := os.ReadFile(filepath.Join(dir, sealFile))
+func readSeal(f Folder) (origin, []sealedMark, error) {
+	content, err := f.Read(sealFile, make([]byte, 0, 4<<10))
 	if err != nil {
 		return origin{}, nil, fmt.Errorf("reading what the session's files were: %w", err)
 	}
 	var (
 		made origin
-		all  []sealedMark
+		seal = string(content)
+		all  = make([]sealedMark, 0, strings.Count(seal, "\n"))
 	)
-	for line := range strings.Lines(string(seal)) {
+	for line := range strings.Lines(seal) {
 		line = strings.TrimSuffix(line, "\n")
 		if m, ok := parseMark(line); ok {
 			all = append(all, m)
@@ -163,24 +168,14 @@ func readSeal(dir string) (origin, []sealedMark, error) {
 }
 
 func parseMark(line string) (sealedMark, bool) {
-	fields := strings.SplitN(line, " ", 4)
-	if len(fields) != 4 {
-		return sealedMark{}, false
-	}
-	size, err1 := strconv.ParseInt(fields[1], 10, 64)
-	time, err2 := strconv.ParseInt(fields[2], 10, 64)
-	return sealedMark{mark{fields[0], size, time}, fields[3]}, err1 == nil && err2 == nil
-}
-
-// looksAsSealed tells of a file in a session's folder whether compare has nothing
-// to say, by the one look that is enough for most.
-func (m sealedMark) looksAsSealed(dir string) bool {
-	var now syscall.Stat_t
-	err := syscall.Lstat(dir+"/"+m.file, &now)
-	if m.digest == counted {
-		return err == nil && now.Size == m.size && now.Mode&countedMode == countedMode
-	}
-	return err == nil && now.Size == m.size && now.Mtim.Nano() == m.time
+	digest, line, _ := strings.Cut(line, " ")
+	size, line, _ := strings.Cut(line, " ")
+	time, file, ok := strings.Cut(line, " ")
+	m := sealedMark{mark{digest: digest}, file}
+	var err1, err2 error
+	m.size, err1 = strconv.ParseInt(size, 10, 64)
+	m.time, err2 = strconv.ParseInt(time, 10, 64)
+	return m, ok && err1 == nil && err2 == nil
 }
 
 // compare says how a file differs from what it was; "" is not at all.

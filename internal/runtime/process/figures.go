@@ -8,9 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"os"
 	"path/filepath"
 	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
@@ -38,10 +41,12 @@ const (
 	beforeSession = ",\n  \"session\": "
 )
 
-func (r Runtime) sum(rest []byte) []byte {
-	sum := hmac.New(sha256.New, []byte(r.Key))
-	sum.Write(rest)
-	return hex.AppendEncode(nil, sum.Sum(nil))
+func (r Runtime) summer() hash.Hash { return hmac.New(sha256.New, []byte(r.Key)) }
+
+func sumOf(rest []byte, by hash.Hash) []byte {
+	by.Reset()
+	by.Write(rest)
+	return hex.AppendEncode(nil, by.Sum(nil))
 }
 
 func (r Runtime) writeFigures(dir string, f figures) error {
@@ -50,46 +55,31 @@ func (r Runtime) writeFigures(dir string, f figures) error {
 		return err
 	}
 	rest := append(content[1:], '\n')
-	whole := slices.Concat([]byte(beforeSum), r.sum(rest), []byte(afterSum), rest)
+	whole := slices.Concat([]byte(beforeSum), sumOf(rest, r.summer()), []byte(afterSum), rest)
 	if err := durable.WriteFile(filepath.Join(dir, figuresFile), whole, 0o400); err != nil {
 		return fmt.Errorf("writing the session's figures: %w", err)
 	}
 	return nil
 }
 
-// untouched gives the container of a file that is as it was written.
-func (r Runtime) untouched(file []byte) (resource.Container, bool) {
+// untouched gives the container of a file that is as it was written, by the key of
+// summer.
+func untouched(file []byte, summer hash.Hash) (resource.Container, bool) {
 	sum, rest, summed := bytes.Cut(bytes.TrimPrefix(file, []byte(beforeSum)), []byte(afterSum))
-	if !summed || !hmac.Equal(sum, r.sum(rest)) {
+	if !summed || !hmac.Equal(sum, sumOf(rest, summer)) {
 		return resource.Container{}, false
 	}
 	head, _, _ := bytes.Cut(rest, []byte(beforeSession))
 	var f figures
-	err := json.Unmarshal(slices.Concat([]byte("{"), head, []byte("}")), &f)
+	err := jsonv2.Unmarshal(slices.Concat([]byte("{"), head, []byte("}")), &f)
 	if err != nil || f.Container == nil {
 		return resource.Container{}, false
 	}
 	return *f.Container, true
 }
 
-// listed is the container of the session in a folder.
-func (r Runtime) listed(dir string) (resource.Container, error) {
-	file, err := readFile(dir)
-	if err != nil {
-		return resource.Container{}, err
-	}
-	if c, ok := r.untouched(file); ok && c.Session == filepath.Base(dir) {
-		c.ID = dir // the project may have been moved
-		return c, nil
-	}
-	f, err := parseFigures(dir, file)
-	return r.container(dir, f.Session, f.Slice), err
-}
-
-func readFile(dir string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, figuresFile)) }
-
 func readFigures(dir string) (figures, error) {
-	file, err := readFile(dir)
+	file, err := os.ReadFile(filepath.Join(dir, figuresFile))
 	if err != nil {
 		return figures{}, err
 	}

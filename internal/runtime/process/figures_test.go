@@ -20,16 +20,16 @@ func TestUntouched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, ok := r.untouched(good); !ok || !cmp.Equal(c, made) {
+	if c, ok := untouched(good, r.summer()); !ok || !cmp.Equal(c, made) {
 		t.Errorf("as written it is %+v, %v; want %+v", c, ok, made)
 	}
-	if c, ok := (Runtime{Key: "another"}).untouched(good); ok {
+	if c, ok := untouched(good, Runtime{Key: "another"}.summer()); ok {
 		t.Errorf("with another key it is believed: %+v", c)
 	}
 	for i := range good {
 		bad := []byte(string(good))
 		bad[i] ^= 1
-		if c, ok := r.untouched(bad); ok {
+		if c, ok := untouched(bad, r.summer()); ok {
 			t.Fatalf("with byte %d changed it is believed: %+v", i, c)
 		}
 	}

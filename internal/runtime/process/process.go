@@ -104,37 +104,3 @@ func (r Runtime) Unprepare(_ context.Context, session string) (resource.Use, err
 	_ = os.Remove(r.Base) // the last one out; it stays while others are in it
 	return used, nil
 }
-
-// List tells which sessions have a folder. One whose figures were edited has
-// another hash than the state remembers.
-func (r Runtime) List(context.Context) ([]resource.Container, error) {
-	entries, err := os.ReadDir(r.Base)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing the session folders: %w", err)
-	}
-	var all []resource.Container
-	inspector := disguise.Inspector{Version: r.Version}
-	for _, e := range entries {
-		dir := filepath.Join(r.Base, e.Name())
-		c, err := r.listed(dir)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // half made or half removed
-			all = append(all, resource.Container{ID: dir, Session: e.Name(), Runtime: resource.RuntimeProcess, State: resource.Stopped})
-		case errors.Is(err, errDamaged):
-			all = append(all, resource.Container{ID: dir, Session: e.Name(), Runtime: resource.RuntimeProcess, State: resource.Running, Hash: "damaged"})
-		case err != nil:
-			return nil, err
-		default:
-			sight, err := inspector.Glance(dir)
-			if err != nil {
-				return nil, err
-			}
-			c.Damaged, c.Outdated = sight.Damaged, sight.Outdated
-			all = append(all, c)
-		}
-	}
-	return all, nil
-}

@@ -1,0 +1,76 @@
+package disguise
+
+import (
+	"io/fs"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Folder is a session's folder, held open to look at what is in it. A plan looks
+// at a dozen files in each of a thousand folders: from here the way to a file is
+// short, and a file that is read for once need not be fit for all that os.File is.
+type Folder struct {
+	Dir string // its path
+	fd  int
+}
+
+// OpenFolder begins to look at a folder. It is to be closed.
+func OpenFolder(dir string) (Folder, error) {
+	fd, err := openAt(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return Folder{}, &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	return Folder{dir, fd}, nil
+}
+
+// Close ends the look.
+func (f Folder) Close() { _ = unix.Close(f.fd) }
+
+// Read reads a file in the folder, into a buffer that is made longer where it is
+// too short: give it back for the next one.
+func (f Folder) Read(name string, buffer []byte) ([]byte, error) {
+	fd, err := openAt(f.fd, name, unix.O_RDONLY)
+	if err != nil {
+		return buffer, f.failed("open", name, err)
+	}
+	defer unix.Close(fd)
+	for buffer = buffer[:0]; ; {
+		if len(buffer) == cap(buffer) {
+			buffer = append(buffer, make([]byte, 4<<10)...)[:len(buffer)]
+		}
+		n, err := unix.Read(fd, buffer[len(buffer):cap(buffer)])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return buffer, f.failed("read", name, err)
+		case n == 0:
+			return buffer, nil
+		default:
+			buffer = buffer[:len(buffer)+n]
+		}
+	}
+}
+
+// looks tells of a file in the folder, links not followed, whether compare has
+// nothing to say, by the one look that is enough for most.
+func (f Folder) looks(m sealedMark) bool {
+	var now unix.Stat_t
+	err := unix.Fstatat(f.fd, m.file, &now, unix.AT_SYMLINK_NOFOLLOW)
+	if m.digest == counted {
+		return err == nil && now.Size == m.size && now.Mode&countedMode == countedMode
+	}
+	return err == nil && now.Size == m.size && now.Mtim.Nano() == m.time
+}
+
+func (f Folder) failed(what, name string, err error) error {
+	return &fs.PathError{Op: what, Path: filepath.Join(f.Dir, name), Err: err}
+}
+
+// openAt is openat, which a signal can interrupt on some file systems.
+func openAt(dir int, name string, flags int) (fd int, err error) {
+	for err = unix.EINTR; err == unix.EINTR; {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0)
+	}
+	return fd, err
+}

@@ -1,0 +1,78 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"cosplay/internal/disguise"
+	"cosplay/internal/resource"
+)
+
+// List tells which sessions have a folder. One whose figures were edited has
+// another hash than the state remembers.
+func (r Runtime) List(context.Context) ([]resource.Container, error) {
+	entries, err := os.ReadDir(r.Base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing the session folders: %w", err)
+	}
+	var all []resource.Container
+	l := lister{Runtime: r, inspector: disguise.Inspector{Version: r.Version}, summer: r.summer()}
+	for _, e := range entries {
+		dir := filepath.Join(r.Base, e.Name())
+		c, err := l.look(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // half made or half removed
+			c = resource.Container{ID: dir, Session: e.Name(), Runtime: resource.RuntimeProcess, State: resource.Stopped}
+		case errors.Is(err, errDamaged):
+			c = resource.Container{ID: dir, Session: e.Name(), Runtime: resource.RuntimeProcess, State: resource.Running, Hash: "damaged"}
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// lister is one look at all folders, with what serves for each of them.
+type lister struct {
+	Runtime
+	inspector disguise.Inspector
+	summer    hash.Hash
+	buffer    []byte
+}
+
+// look tells of the session in a folder, and what is damaged or outdated there.
+func (l *lister) look(dir string) (resource.Container, error) {
+	folder, err := disguise.OpenFolder(dir)
+	if err != nil {
+		return resource.Container{}, err
+	}
+	defer folder.Close()
+	c, err := l.listed(folder)
+	if err != nil {
+		return c, err
+	}
+	sight, err := l.inspector.Look(folder)
+	c.Damaged, c.Outdated = sight.Damaged, sight.Outdated
+	return c, err
+}
+
+func (l *lister) listed(folder disguise.Folder) (c resource.Container, err error) {
+	if l.buffer, err = folder.Read(figuresFile, l.buffer); err != nil {
+		return c, err
+	}
+	if c, ok := untouched(l.buffer, l.summer); ok && c.Session == filepath.Base(folder.Dir) {
+		c.ID = folder.Dir // the project may have been moved
+		return c, nil
+	}
+	f, err := parseFigures(folder.Dir, l.buffer)
+	return l.container(folder.Dir, f.Session, f.Slice), err
+}

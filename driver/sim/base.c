@@ -78,8 +78,9 @@ size_t length(const char *text)
 
 int equal(const char *a, const char *b)
 {
-    size_t n = length(a);
-    return n == length(b) && memcmp(a, b, n) == 0;
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
 }
 
 int starts_with(const char *text, const char *prefix)

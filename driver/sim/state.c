@@ -80,11 +80,12 @@ void state_close(void)
 
 nvmlReturn_t state_lock(void)
 {
-    if (owner && owner != sys_pid())
+    uint32_t us = sys_pid();
+    if (owner && owner != us)
         thread_lock = 0; /* held, if at all, by a thread that the fork left behind */
     while (__atomic_test_and_set(&thread_lock, __ATOMIC_ACQUIRE))
         sys_yield();
-    if (file >= 0 && owner != sys_pid()) {
+    if (file >= 0 && owner != us) {
         sys_close(file);
         open_file();
     }

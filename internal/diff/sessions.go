@@ -11,15 +11,11 @@ import (
 
 // sessionChanges pairs the sessions that are wanted with those that were made.
 func sessionChanges(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) []SessionChange {
-	var all []SessionChange
-	wanted := map[resource.Address]bool{}
-	made := map[resource.Address]resource.PriorSession{}
-	for _, p := range prior.Sessions {
-		made[p.Address] = p
-	}
+	all := make([]SessionChange, 0, len(desired.Sessions))
+	wanted := make(map[resource.Address]bool, len(desired.Sessions))
 	for _, d := range desired.Sessions {
 		wanted[d.Address] = true
-		switch was, ok := made[d.Address]; {
+		switch was, ok := prior.Session(d.Address); {
 		case o.Left[d.Address]:
 			all = append(all, leave(was))
 		case ok:

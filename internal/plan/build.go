@@ -9,7 +9,8 @@ import (
 )
 
 // Build orders the changes of a difference into steps. The prior has its
-// sessions at the addresses that they have now.
+// sessions at the addresses that they have now. What the plan rests on is for the
+// caller to say.
 func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
 	b := builder{live: live, prior: prior, images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{},
 		up: map[string][]string{}, down: map[string][]string{}}
@@ -38,7 +39,7 @@ func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live res
 		}
 	}
 	b.noteBoots(prior)
-	return &Plan{FormatVersion: FormatVersion, Basis: NewBasis(prior, live), Diff: d, Desired: desired, Steps: b.steps}
+	return &Plan{FormatVersion: FormatVersion, Diff: d, Desired: desired, Steps: b.steps}
 }
 
 // noteBoots ends the plan with what is only true once all of it is done: that

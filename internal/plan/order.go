@@ -5,17 +5,12 @@ import (
 	"slices"
 
 	"cosplay/internal/diff"
-	"cosplay/internal/resource"
 )
 
-// ranks tell of each block how many others have to be there before it, one
-// behind the other. What depends on itself, which no configuration may, is taken
-// for depending on nothing.
-func ranks(sessions []resource.Session) map[string]int {
-	needs := map[string][]string{}
-	for _, s := range sessions {
-		needs[s.Address.Name] = s.DependsOn // the same for all of a block, but while it is being changed
-	}
+// ranks tell of each block, by what it depends on, how many others have to be
+// there before it, one behind the other. What depends on itself, which no
+// configuration may, is taken for depending on nothing.
+func ranks(needs map[string][]string) map[string]int {
 	rank := map[string]int{}
 	var of func(name string) int
 	of = func(name string) int {
@@ -38,25 +33,25 @@ func ranks(sessions []resource.Session) map[string]int {
 
 // comingUp orders changes so that each session follows those that it depends on.
 func comingUp(changes []diff.SessionChange) []diff.SessionChange {
-	var all []resource.Session
+	needs := map[string][]string{} // the same for all of a block, but while it is being changed
 	for _, c := range changes {
 		if c.After != nil {
-			all = append(all, *c.After)
+			needs[c.Address.Name] = c.After.DependsOn
 		}
 	}
-	rank := ranks(all)
+	rank := ranks(needs)
 	return sortedBy(changes, func(c diff.SessionChange) int { return rank[c.Address.Name] })
 }
 
 // goingDown orders changes so that each session follows those that depend on it.
 func goingDown(changes []diff.SessionChange) []diff.SessionChange {
-	var all []resource.Session
+	needs := map[string][]string{}
 	for _, c := range changes {
 		if c.Before != nil {
-			all = append(all, c.Before.Session)
+			needs[c.Before.Address.Name] = c.Before.DependsOn
 		}
 	}
-	rank := ranks(all)
+	rank := ranks(needs)
 	return sortedBy(changes, func(c diff.SessionChange) int { return -rank[c.Address.Name] })
 }
 

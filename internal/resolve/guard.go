@@ -15,9 +15,9 @@ import (
 // Guarded refuses to destroy or replace sessions that are kept from it, by their
 // blocks or, where these are gone, by the state.
 func Guarded(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostics {
-	blocks := map[resource.Address]config.Session{}
-	for _, s := range intent.Sessions {
-		blocks[s.Address] = s
+	blocks := make(map[resource.Address]*config.Session, len(intent.Sessions))
+	for i := range intent.Sessions { // each is large: looked at, not copied
+		blocks[intent.Sessions[i].Address] = &intent.Sessions[i]
 	}
 	var diags hcl.Diagnostics
 	for _, c := range changes {

@@ -12,6 +12,13 @@ import (
 // ignoring gives the attributes that lifecycle.ignore_changes names the values
 // that the session was made with.
 func ignoring(s config.Session, was resource.PriorSession) config.Session {
+	if len(s.Lifecycle.Ignore) == 0 {
+		return s
+	}
+	return keeping(s, was)
+}
+
+func keeping(s config.Session, was resource.PriorSession) config.Session {
 	all := slices.Contains(s.Lifecycle.Ignore, config.IgnoreAll)
 	for path, keep := range keepers {
 		block, _, _ := strings.Cut(path, ".")

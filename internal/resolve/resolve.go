@@ -51,6 +51,7 @@ type resolver struct {
 
 // requests collects the sessions, those that run with the slice that they keep.
 func (r *resolver) requests() {
+	r.wanted = make([]place.Request, 0, len(r.intent.Sessions))
 	r.leave()
 	for _, s := range r.intent.Sessions {
 		if r.scope.Left[s.Address] {
@@ -70,7 +71,8 @@ func (r *resolver) requests() {
 		}
 		request := place.Request{Address: s.Address, Want: want, Target: s.Target}
 		if made && was.Request.Equal(want) && r.stays(was) {
-			request.Kept = &was.Slice
+			kept := was.Slice
+			request.Kept = &kept
 		}
 		r.wanted = append(r.wanted, request)
 	}
@@ -84,8 +86,8 @@ func (r *resolver) leave() {
 			continue
 		}
 		r.waiting = append(r.waiting, was.Session)
-		if r.there(was.Slice) && r.stays(was) {
-			r.wanted = append(r.wanted, place.Request{Address: was.Address, Want: was.Request, Target: was.Target, Kept: &was.Slice})
+		if kept := was.Slice; r.there(kept) && r.stays(was) {
+			r.wanted = append(r.wanted, place.Request{Address: was.Address, Want: was.Request, Target: was.Target, Kept: &kept})
 		}
 	}
 }
@@ -228,15 +230,15 @@ func rangeOf(ranges config.Ranges, attribute string) *hcl.Range {
 
 // desired puts intent and placement together.
 func (r *resolver) desired(result place.Result) resource.Desired {
-	placed := map[resource.Address]place.Placed{}
+	placed := make(map[resource.Address]place.Placed, len(result.Placed))
 	for _, p := range result.Placed {
 		placed[p.Address] = p
 	}
-	requests := map[resource.Address]resource.Request{}
+	requests := make(map[resource.Address]resource.Request, len(r.wanted))
 	for _, w := range r.wanted {
 		requests[w.Address] = w.Want
 	}
-	d := resource.Desired{Sessions: r.waiting}
+	d := resource.Desired{Sessions: slices.Grow(r.waiting, len(placed))}
 	taken := takenIDs(r.prior)
 	for _, setup := range result.GPUs {
 		d.GPUs = append(d.GPUs, r.explained(resource.DesiredGPU(setup)))

@@ -25,10 +25,7 @@ import (
 // planned is what is known of the sessions before a plan is carried out: all that
 // is decided, and of those that stay as they are what they turned out to be.
 func planned(p *plan.Plan, live resource.Live) map[resource.Address]config.LiveSession {
-	facts := map[resource.Address]config.LiveSession{}
-	for _, s := range p.Desired.Sessions {
-		facts[s.Address] = factsOf(s, live)
-	}
+	facts := make(map[resource.Address]config.LiveSession, len(p.Desired.Sessions))
 	for _, c := range p.Diff.Sessions {
 		if c.After == nil || c.Before == nil || c.Container != diff.Keep || c.Slice != diff.Keep {
 			continue
@@ -36,6 +33,11 @@ func planned(p *plan.Plan, live resource.Live) map[resource.Address]config.LiveS
 		s := *c.Before
 		s.Session = *c.After
 		facts[c.Address] = madeFacts(s, live)
+	}
+	for _, s := range p.Desired.Sessions {
+		if _, stays := facts[s.Address]; !stays {
+			facts[s.Address] = factsOf(s, live)
+		}
 	}
 	return facts
 }

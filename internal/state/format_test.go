@@ -35,6 +35,7 @@ func TestDamage(t *testing.T) {
 		"no checksum":         {strings.Replace(good, `"checksum"`, `"chocksum"`, 1), Altered, "checksum is missing"},
 		"zeros":               {strings.Repeat("\x00", 100), NotJSON, "not JSON: byte 1"},
 		"a conflict of git":   {"<<<<<<< HEAD\n" + good, NotJSON, "not JSON: byte 1"},
+		"a name twice":        {resealed(`"lineage"`, `"serial": 7, "lineage"`), NotJSON, "duplicate object member name"},
 		"two in one":          {good + good, NotJSON, "after top-level value"},
 		"another tool's":      {`{"version": 4, "terraform_version": "1.9"}`, NotAState, "not a state of cosplay"},
 		"a list":              {`[1, 2]`, NotAState, "not a state of cosplay"},

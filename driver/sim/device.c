@@ -44,14 +44,13 @@ static nvmlReturn_t give_mig_device(const struct sim_gpu *in, const char *uuid, 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 {
     HOST_CALL(uuid && device);
-    for (unsigned i = 0; i < host->gpu_count; i++) {
+    for (unsigned i = 0; i < host->gpu_count; i++)
         if (equal(host->gpus[i].uuid, uuid))
             return give_gpu(&host->gpus[i], device);
-        nvmlReturn_t answer = give_mig_device(&host->gpus[i], uuid, device);
-        if (answer != NVML_ERROR_NOT_FOUND)
-            return answer;
-    }
-    return NVML_ERROR_NOT_FOUND;
+    nvmlReturn_t answer = NVML_ERROR_NOT_FOUND;
+    for (unsigned i = 0; i < host->gpu_count && answer == NVML_ERROR_NOT_FOUND; i++)
+        answer = give_mig_device(&host->gpus[i], uuid, device);
+    return answer;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *device)

@@ -48,10 +48,11 @@ type schedule struct {
 func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, live resource.Live) (Result, error) {
 	prior = prior.Clone()
 	begin := Entry{Event: Begin, Lineage: prior.Lineage, Key: prior.Key, Serial: prior.Serial, BootIDs: map[string]string{}}
+	seats := prior.Seats()
 	for _, h := range live.Hosts {
 		begin.BootIDs[h.Name] = h.BootID
 		for _, g := range h.GPUs {
-			begin.Slices = append(begin.Slices, diff.Foreign(g, prior)...)
+			begin.Slices = append(begin.Slices, diff.Foreign(g, seats)...)
 		}
 	}
 	if err := r.write(begin); err != nil {

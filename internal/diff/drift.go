@@ -49,8 +49,9 @@ type Drift struct {
 func drifts(prior resource.Prior, live resource.Live) []Drift {
 	var all []Drift
 	all = append(all, rebooted(prior, live)...)
+	seats := prior.Seats()
 	for _, g := range prior.GPUs {
-		all = append(all, gpuDrift(g, prior, live)...)
+		all = append(all, gpuDrift(g, prior, seats, live)...)
 	}
 	for _, s := range prior.Sessions {
 		all = append(all, sessionDrift(s, live)...)
@@ -88,7 +89,7 @@ func sameBoot(prior resource.Prior, live resource.Live, host string) bool {
 	return prior.BootIDs[host] == h.BootID
 }
 
-func gpuDrift(was resource.PriorGPU, prior resource.Prior, live resource.Live) []Drift {
+func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats, live resource.Live) []Drift {
 	g, ok := live.GPU(was.Host, was.UUID)
 	if !ok {
 		return []Drift{{Class: GPUGone, Host: was.Host, GPU: was.UUID, Thing: "GPU", From: "there", To: "gone",
@@ -116,7 +117,7 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, live resource.Live) [
 		}
 		add(ClockLock, "SM clock", resource.Clock(*mhz), to, "nvidia-smi -rgc or -lgc, or a reboot of the driver")
 	}
-	return append(all, foreignDrift(was, prior, g)...)
+	return append(all, foreignDrift(was, seats, g)...)
 }
 
 // LockLost tells whether the clock lock on a GPU in hand is known to be gone.
@@ -135,12 +136,9 @@ func lockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
 
 // ForeignProcesses are somebody else's programs that use the GPU. A slice is its
 // session's alone; a whole GPU anybody can use.
-func ForeignProcesses(g resource.GPU, prior resource.Prior) []resource.Process {
+func ForeignProcesses(g resource.GPU, seats resource.Seats) []resource.Process {
 	own := func(p resource.Process) bool {
-		return slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool {
-			if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID {
-				return false
-			}
+		return slices.ContainsFunc(seats.On(g), func(s *resource.PriorSession) bool {
 			return s.Slice.Whole() && p.Session == s.ID || (p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
 		})
 	}
@@ -149,9 +147,9 @@ func ForeignProcesses(g resource.GPU, prior resource.Prior) []resource.Process {
 
 // foreignDrift tells of slices on a GPU in hand that are not ours. They are
 // planned around and never touched.
-func foreignDrift(was resource.PriorGPU, prior resource.Prior, g resource.GPU) []Drift {
+func foreignDrift(was resource.PriorGPU, seats resource.Seats, g resource.GPU) []Drift {
 	var all []Drift
-	for _, s := range Foreign(g, prior) {
+	for _, s := range Foreign(g, seats) {
 		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, Thing: "foreign slice",
 			From: "-", To: fmt.Sprintf("%s, slot %d", s.Profile, s.Start), Cause: "somebody else's", Told: true})
 	}
@@ -159,11 +157,10 @@ func foreignDrift(was resource.PriorGPU, prior resource.Prior, g resource.GPU) [
 }
 
 // Foreign lists the slices of a GPU that no session of ours holds.
-func Foreign(g resource.GPU, prior resource.Prior) []resource.LiveSlice {
+func Foreign(g resource.GPU, seats resource.Seats) []resource.LiveSlice {
 	foreign := slices.Clone(g.Slices)
-	for i := range prior.Sessions {
-		own := &prior.Sessions[i]
-		if own.Slice.GPU == g.UUID && own.Slice.Host == g.Host && own.Handle != nil {
+	for _, own := range seats.On(g) {
+		if own.Handle != nil {
 			foreign = slices.DeleteFunc(foreign, func(l resource.LiveSlice) bool { return is(l, own) })
 		}
 	}

@@ -5,7 +5,7 @@ import "cosplay/internal/resource"
 // giveBack restores a GPU that nobody needs any more: each setting only where
 // its live value is still ours, or unknown. What cannot be restored yet keeps
 // the GPU in the state, so that a later destroy can.
-func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) GPUChange {
+func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats, live resource.Live) GPUChange {
 	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete, GiveBack: true}
 	book, inHand := live.Held(held.Host, held.UUID)
 	_, holds := book.Holder(prior.Lineage)
@@ -28,7 +28,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 	}
 	c.restorePower(held, g)
 	c.restoreClock(held, g, sameBoot(prior, live, held.Host))
-	waits := c.restoreMIG(held, g, prior)
+	waits := c.restoreMIG(held, g, seats)
 	c.restorePersistence(held, g)
 	if waits {
 		c.Action = NoOp
@@ -82,12 +82,12 @@ func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoo
 }
 
 // restoreMIG reports whether MIG mode has to wait for somebody else's slices.
-func (c *GPUChange) restoreMIG(held resource.PriorGPU, g resource.GPU, prior resource.Prior) (waits bool) {
+func (c *GPUChange) restoreMIG(held resource.PriorGPU, g resource.GPU, seats resource.Seats) (waits bool) {
 	was, ours := held.Baseline.MIG, held.Applied.MIG
 	if was == nil || ours == nil {
 		return false
 	}
-	if !*was && g.MIG && *ours && len(Foreign(g, prior)) > 0 {
+	if !*was && g.MIG && *ours && len(Foreign(g, seats)) > 0 {
 		c.Kept = append(c.Kept, Field{Name: "MIG mode", From: "on", To: "on", Reason: "somebody else's slices are on it; destroy again once they are gone"})
 		return true
 	}

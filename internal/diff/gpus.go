@@ -9,7 +9,7 @@ import (
 // gpuChanges pairs the GPUs that sessions want with those in hand.
 func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) []GPUChange {
 	var all []GPUChange
-	whole := wantedWhole(desired)
+	whole, seats := wantedWhole(desired), prior.Seats()
 	for _, want := range desired.GPUs {
 		if g, ok := live.GPU(want.Host, want.UUID); ok {
 			all = append(all, setUp(want, whole[[2]string{want.Host, want.UUID}], g, prior, live, o))
@@ -18,7 +18,7 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 	for _, held := range prior.GPUs {
 		wanted := slices.ContainsFunc(desired.GPUs, func(d resource.DesiredGPU) bool { return d.Host == held.Host && d.UUID == held.UUID })
 		if !wanted {
-			all = append(all, giveBack(held, prior, live))
+			all = append(all, giveBack(held, prior, seats, live))
 		}
 	}
 	slices.SortFunc(all, func(a, b GPUChange) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })

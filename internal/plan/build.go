@@ -12,7 +12,7 @@ import (
 // sessions at the addresses that they have now. What the plan rests on is for the
 // caller to say.
 func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
-	b := builder{live: live, prior: prior, images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{},
+	b := builder{live: live, prior: prior, seats: prior.Seats(), images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{},
 		up: map[string][]string{}, down: map[string][]string{}}
 	b.moveSessions(d)
 	b.noteFirstBoots(prior, d)
@@ -80,7 +80,8 @@ type imageKey struct{ host, name string }
 type builder struct {
 	live   resource.Live
 	prior  resource.Prior
-	moved  string // the step that all others wait for; "" if nothing moves
+	seats  resource.Seats // the prior's
+	moved  string         // the step that all others wait for; "" if nothing moves
 	steps  []Step
 	images map[imageKey]string // steps that get one
 	taken  map[gpuKey][]string // steps that put a GPU back into the ledger
@@ -268,7 +269,7 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 
 func (b *builder) preparation(s resource.Session) Prepare {
 	g, there := b.live.GPU(s.Slice.Host, s.Slice.GPU)
-	return Prepare{Session: s, Shared: there && s.Slice.Whole() && len(diff.ForeignProcesses(g, b.prior)) > 0}
+	return Prepare{Session: s, Shared: there && s.Slice.Whole() && len(diff.ForeignProcesses(g, b.seats)) > 0}
 }
 
 // news is what the state is told of a session that stays as it is.

@@ -165,10 +165,11 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 		Containers           []resource.Container
 	}
 	var hosts []host
+	seats := prior.Seats()
 	for _, h := range live.Hosts {
 		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: h.Containers}
 		for _, g := range h.GPUs {
-			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, len(diff.ForeignProcesses(g, prior)) > 0, g.PowerMW, g.Slices})
+			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, len(diff.ForeignProcesses(g, seats)) > 0, g.PowerMW, g.Slices})
 		}
 		hosts = append(hosts, one)
 	}

@@ -191,14 +191,13 @@ func join(part, rest resource.Prior) resource.Prior {
 // after is the world as it will be once a round is done, for the plan of the
 // next one.
 func after(live resource.Live, r Round) resource.Live {
-	hosts := slices.Clone(live.Hosts)
+	hosts, seats := slices.Clone(live.Hosts), r.Prior.Seats()
 	for i := range hosts {
 		h := &hosts[i]
 		h.GPUs, h.Ledger = slices.Clone(h.GPUs), slices.Clone(h.Ledger)
 		for n := range h.GPUs {
 			g := &h.GPUs[n]
-			foreign := diff.Foreign(*g, r.Prior)
-			g.Slices = foreign
+			g.Slices = diff.Foreign(*g, seats)
 		}
 		for n := range h.Ledger {
 			page := &h.Ledger[n]

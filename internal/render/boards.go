@@ -80,8 +80,9 @@ func collectBoards(v PlanView, l labels) []board {
 			old.leaving = append(old.leaving, c)
 		}
 	}
+	seats := v.Prior.Seats()
 	for i := range all {
-		all[i].draw(v, l)
+		all[i].draw(seats, l)
 	}
 	return all
 }
@@ -95,7 +96,7 @@ func sliceOf(c diff.SessionChange) resource.Slice {
 }
 
 // draw puts the wanted sessions and the foreign slices on the slot map.
-func (b *board) draw(v PlanView, l labels) {
+func (b *board) draw(seats resource.Seats, l labels) {
 	b.slots = slotMap{model: b.gpu.Model, mig: b.gpu.MIG && b.gpu.Model.MIG()}
 	if b.change != nil && b.change.Settings.MIG != nil {
 		b.slots.mig = *b.change.Settings.MIG
@@ -111,7 +112,7 @@ func (b *board) draw(v PlanView, l labels) {
 		b.slots.mig = !c.After.Slice.Whole()
 		b.slots.taken = append(b.slots.taken, occupant{slice: c.After.Slice, session: &address, label: l.of(address), ink: cellInk(c.Action)})
 	}
-	for _, f := range diff.Foreign(b.gpu, v.Prior) {
+	for _, f := range diff.Foreign(b.gpu, seats) {
 		b.slots.taken = append(b.slots.taken, occupant{slice: f.Slice})
 	}
 	b.key = b.reads()

@@ -53,12 +53,12 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	held, ours := r.prior.GPU(host.Name, g.UUID)
 	card := place.GPU{
 		GPU:              g,
-		Foreign:          diff.Foreign(g, r.prior),
+		Foreign:          diff.Foreign(g, r.seats),
 		FixedMIG:         !host.Manage.MIGMode || (!g.MIGCapable && g.Model.MIG()),
 		FixedPower:       !host.Manage.Power,
 		FixedPersistence: !host.Manage.Persistence,
 		NoSlices:         !host.Manage.Slices,
-		Busy:             len(diff.ForeignProcesses(g, r.prior)) > 0,
+		Busy:             len(diff.ForeignProcesses(g, r.seats)) > 0,
 	}
 	if ours && !held.ClockUnsure && r.fittedAt(g, held.Applied.ClockMHz) {
 		card.LockMHz = held.Applied.ClockMHz
@@ -89,12 +89,7 @@ func (r *resolver) fittedAt(g resource.GPU, lock *int) bool {
 		return false
 	}
 	at := cmp.Or(*lock, g.Model.MaxClockMHz())
-	for i := range r.prior.Sessions { // each is large: looked at, not copied
-		if s := &r.prior.Sessions[i]; s.Slice.GPU == g.UUID && s.Slice.Host == g.Host && s.Fit.ClockMHz != at {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.seats.On(g), func(s *resource.PriorSession) bool { return s.Fit.ClockMHz != at })
 }
 
 // neighboursForbid reports whether others use the GPU and may not be slowed.

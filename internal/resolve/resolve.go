@@ -21,7 +21,7 @@ import (
 // finds no place is an error at its line; what does fit is in the result all
 // the same, for display.
 func Desired(intent *config.Intent, person Person, prior resource.Prior, live resource.Live, scope Scope) (resource.Desired, hcl.Diagnostics) {
-	r := resolver{intent: intent, person: person, prior: prior, live: live, scope: scope}
+	r := resolver{intent: intent, person: person, prior: prior, seats: prior.Seats(), live: live, scope: scope}
 	r.gpus()
 	r.warnOfLost()
 	r.requests()
@@ -40,6 +40,7 @@ type resolver struct {
 	intent *config.Intent
 	person Person
 	prior  resource.Prior
+	seats  resource.Seats // the prior's
 	live   resource.Live
 	scope  Scope
 	cards  []place.GPU
@@ -198,7 +199,7 @@ func (r *resolver) inTheWay(a resource.Address) string {
 		want := r.wanted[i].Want
 		mine := card.Host == want.Host && (want.GPU == "" || want.GPU == card.UUID)
 		if mine && card.Busy && card.Model.MIG() && !card.MIG {
-			words += fmt.Sprintf("\nGPU %d is used by %s.", card.Index, resource.ProcessNames(diff.ForeignProcesses(card.GPU, r.prior)))
+			words += fmt.Sprintf("\nGPU %d is used by %s.", card.Index, resource.ProcessNames(diff.ForeignProcesses(card.GPU, r.seats)))
 		}
 	}
 	return words

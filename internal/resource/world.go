@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"sort"
 )
 
 // Desired is what the configuration asks for, all choices made.
@@ -183,9 +184,26 @@ func (p Prior) Holds(host string) bool {
 		slices.ContainsFunc(p.Sessions, func(s PriorSession) bool { return s.Slice.Host == host })
 }
 
+// Seats are the sessions of a state by host and UUID of the GPU that they are on.
+type Seats map[[2]string][]*PriorSession
+
+// Seats gives the sessions by their GPUs, for who looks at all of these.
+func (p Prior) Seats() Seats {
+	seats := Seats{}
+	for i := range p.Sessions {
+		s := &p.Sessions[i]
+		at := [2]string{s.Slice.Host, s.Slice.GPU}
+		seats[at] = append(seats[at], s)
+	}
+	return seats
+}
+
+// On are the sessions on a GPU.
+func (s Seats) On(g GPU) []*PriorSession { return s[[2]string{g.Host, g.UUID}] }
+
 // Session finds a session by address.
 func (p Prior) Session(a Address) (PriorSession, bool) {
-	i, found := slices.BinarySearchFunc(p.Sessions, a, func(s PriorSession, a Address) int { return s.Address.Compare(a) })
+	i, found := sort.Find(len(p.Sessions), func(i int) int { return a.Compare(p.Sessions[i].Address) })
 	if !found {
 		return PriorSession{}, false
 	}

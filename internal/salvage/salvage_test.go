@@ -137,7 +137,7 @@ func TestMaking(t *testing.T) {
 			if got := strings.Join(notes, "; "); !strings.Contains(got, test.told) || (got == "") != (test.told == "") {
 				t.Errorf("told %q, want %q", got, test.told)
 			}
-			if !test.ours && len(diff.Foreign(host.GPUs[0], found)) != 1 {
+			if !test.ours && len(diff.Foreign(host.GPUs[0], found.Seats())) != 1 {
 				t.Error("the slice is not left to its owner")
 			}
 		})
@@ -199,7 +199,7 @@ func TestNothingProven(t *testing.T) {
 		told = append(told, resource.Remains{Session: s.Session, Container: *s.Container})
 	}
 	found, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: told})
-	if len(found.Sessions) != 3 || len(found.GPUs) != 0 || len(diff.Foreign(w.Host().GPUs[0], found)) != 3 {
+	if len(found.Sessions) != 3 || len(found.GPUs) != 0 || len(diff.Foreign(w.Host().GPUs[0], found.Seats())) != 3 {
 		t.Errorf("%+v", found)
 	}
 }

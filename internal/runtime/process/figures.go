@@ -70,7 +70,9 @@ func untouched(file []byte, summer hash.Hash) (resource.Container, bool) {
 		return resource.Container{}, false
 	}
 	head, _, _ := bytes.Cut(rest, []byte(beforeSession))
-	var f figures
+	var f struct {
+		Container *resource.Container `json:"container"` // as in figures
+	}
 	err := jsonv2.Unmarshal(slices.Concat([]byte("{"), head, []byte("}")), &f)
 	if err != nil || f.Container == nil {
 		return resource.Container{}, false

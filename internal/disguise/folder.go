@@ -34,7 +34,7 @@ func (f Folder) Read(name string, buffer []byte) ([]byte, error) {
 	if err != nil {
 		return buffer, f.failed("open", name, err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	for buffer = buffer[:0]; ; {
 		if len(buffer) == cap(buffer) {
 			buffer = append(buffer, make([]byte, 4<<10)...)[:len(buffer)]

@@ -170,7 +170,7 @@ func (d device) powerInReason(mw *int) error {
 		return err
 	}
 	if *mw < int(low) || *mw > int(high) {
-		return fmt.Errorf("%s: a power limit of %d mW is out of its range, %d to %d", d, *mw, low, high)
+		return fmt.Errorf("%s: a power limit of %d mW is out of its range, %d to %d; cosplay plan finds one within", d, *mw, low, high)
 	}
 	return nil
 }

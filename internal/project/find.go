@@ -267,7 +267,7 @@ func (f *finder) container(ctx context.Context, lineage string) (*Import, error)
 	case of != "" && of != lineage:
 		return nil, fmt.Errorf("the container %s belongs to another project, with lineage %s%s", name, of, f.whereabouts(of))
 	case of != "" && host != h.config.Name:
-		return nil, fmt.Errorf("the container %s is of host %q, and %s is wanted on %q", name, host, f.wanted.Address, h.config.Name)
+		return nil, fmt.Errorf("the container %s is of host %q, and %s is wanted on %q: mend host in its block", name, host, f.wanted.Address, h.config.Name)
 	}
 	for _, s := range f.prior.Sessions {
 		if s.Container != nil && s.Container.ID == c.ID {

@@ -220,6 +220,14 @@ func (p *Project) hostOf(name string) (config.Host, error) {
 	return config.Host{}, fmt.Errorf("the configuration has no host %q; put its block back", name)
 }
 
+func (p *Project) hostNames() []string {
+	var names []string
+	for _, c := range p.Intent.Hosts {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
 // Runtime gives the runtime that a session is in, for commands that go into it.
 func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior resource.Prior) (Runtime, error) {
 	c, err := p.hostOf(s.Slice.Host)

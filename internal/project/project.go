@@ -265,7 +265,7 @@ func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
 	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s", path)
+		return nil, fmt.Errorf("there is no file %s; mend --file, or leave it out to have every *.hcl of the folder read", path)
 	}
 	return map[string][]byte{file: data}, err
 }

@@ -1,11 +1,13 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
@@ -123,7 +125,7 @@ func (p *Project) chooser(o ResetOptions, live resource.Live) (func(host, gpu st
 	onHost := func(host string) bool { return o.Host == "" || o.Host == host }
 	if o.Host != "" {
 		if _, err := p.hostOf(o.Host); err != nil {
-			return nil, fmt.Errorf("there is no host %q that could be reset", o.Host)
+			return nil, fmt.Errorf("there is no host %q that could be reset; there are %s", o.Host, cmp.Or(strings.Join(p.hostNames(), ", "), "none"))
 		}
 	}
 	if o.GPU == "" {

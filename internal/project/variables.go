@@ -50,7 +50,7 @@ func inputs(dir string, environ []string, o Options) ([]config.Input, error) {
 		}
 		data, err := os.ReadFile(f.File)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("--var-file: there is no file %s", f.File)
+			return nil, fmt.Errorf("--var-file: there is no file %s; its path begins in the current folder, or in that of --chdir", f.File)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--var-file: %w", err)

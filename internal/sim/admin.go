@@ -48,7 +48,7 @@ func (h *Host) CreateSlice(gpu int, profile string, start int) (int, error) {
 func (h *Host) DestroySlice(gpu, gpuInstance int) error {
 	err := h.onGPU(gpu, func(g *C.struct_sim_gpu) error {
 		if gpuInstance < 0 || gpuInstance >= len(g.instances) || g.instances[gpuInstance].used == 0 {
-			return fmt.Errorf("GPU %d has no GPU instance %d", gpu, gpuInstance)
+			return fmt.Errorf("GPU %d has no GPU instance %d; cosplay sim show lists those that there are", gpu, gpuInstance)
 		}
 		return nil
 	})

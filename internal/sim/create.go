@@ -111,7 +111,7 @@ func patchedLibrary(name, state string) ([]byte, error) {
 		return nil, err
 	}
 	if len(state) >= C.SIM_PATH_SIZE {
-		return nil, fmt.Errorf("the path of the simulated host is too long: %s", state)
+		return nil, fmt.Errorf("the path of the simulated host is too long: %s; move the project to a shorter one", state)
 	}
 	mark := []byte(C.SIM_PATH_MARK + "\x00")
 	at := bytes.Index(library, mark)

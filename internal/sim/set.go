@@ -190,7 +190,7 @@ func placeProcess(gpu *C.struct_sim_gpu, process *C.struct_sim_process, fields [
 	}
 	id, err := strconv.Atoi(fields[0])
 	if err != nil || id < 0 || id >= len(gpu.instances) || gpu.instances[id].used == 0 {
-		return fmt.Errorf("there is no GPU instance %s", fields[0])
+		return fmt.Errorf("there is no GPU instance %s; cosplay sim show lists those that there are", fields[0])
 	}
 	for i, c := range gpu.instances[id].compute {
 		if c.used != 0 {

@@ -59,10 +59,19 @@ func freePrefix(name string, taken map[string]bool) string {
 		}
 	}
 	for n := 0; ; n++ { // more than 26 blocks that begin alike
-		if prefix := fmt.Sprintf("%c%c%c", letters[0], 'a'+n/26%26, 'a'+n%26); !taken[prefix] {
+		if prefix := string(letters[0]) + spelled(n); !taken[prefix] {
 			return prefix
 		}
 	}
+}
+
+// spelled is a number in letters, two at least: "aa", "ab" and so on to "zz", "baa".
+func spelled(n int) string {
+	var letters string
+	for ; n > 0 || len(letters) < 2; n /= 26 {
+		letters = string(rune('a'+n%26)) + letters
+	}
+	return letters
 }
 
 func (l labels) of(a resource.Address) string {

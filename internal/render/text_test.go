@@ -80,10 +80,10 @@ func TestLabelsAreUnique(t *testing.T) {
 	}
 }
 
-// TestManyBlocks has more blocks that begin alike than there are letters.
+// TestManyBlocks has more blocks that begin alike than there are triples of letters.
 func TestManyBlocks(t *testing.T) {
 	var addresses []resource.Address
-	for i := range 300 {
+	for i := range 1500 {
 		addresses = append(addresses, resource.One("s"+strings.Repeat("t", i)))
 	}
 	l := newLabels(addresses)

@@ -190,19 +190,36 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
     return CUDA_SUCCESS;
 }
 
+static struct table opened; /* by whose block it is; owner: its address here; uses: how often it was opened */
+
+/* Opened again, a block is where it was. */
+static int open_again(CUdeviceptr *address, uint64_t whose)
+{
+    struct entry *entry = table_find(&opened, whose);
+    if (!entry || !table_find(&blocks, entry->owner)) /* or it went with its context */
+        return 0;
+    entry->uses++;
+    *address = entry->owner;
+    return 1;
+}
+
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags)
 {
     (void)flags;
     CONTEXT_CALL(address);
     struct ipc_handle told;
     memcpy(&told, &handle, sizeof told);
+    uint64_t whose = (uint64_t)told.pid << 32 | told.place;
+    if (open_again(address, whose))
+        return CUDA_SUCCESS;
     long fd = told.pid == sys_pid() ? -1 : join_holders(visit.device, told.place, told.pid);
     if (fd < 0)
         return CUDA_ERROR_INVALID_CONTEXT;
-    struct entry *block = table_add(&blocks, (uintptr_t)sys_memory(told.size));
-    if (!block)
+    struct entry *block = table_add(&blocks, (uintptr_t)sys_memory(told.size)), *known = table_add(&opened, whose);
+    if (!block || !known)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *block = (struct entry){block->key, told.size, (uintptr_t)visit.context, (uint64_t)fd + 1};
+    *known = (struct entry){whose, 0, block->key, 1};
     *address = block->key;
     return CUDA_SUCCESS;
 }
@@ -215,6 +232,13 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *address, CUipcMemHandle handle, unsigne
 CUresult cuIpcCloseMemHandle(CUdeviceptr address)
 {
     CONTEXT_CALL(1);
+    FOR_ENTRIES(entry, &opened)
+        if (entry->owner == address) {
+            if (--entry->uses > 0)
+                return CUDA_SUCCESS;
+            table_take(&opened, entry->key);
+            break;
+        }
     return release(&visit, address);
 }
 

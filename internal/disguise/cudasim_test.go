@@ -3,6 +3,7 @@ package disguise_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -83,5 +84,30 @@ func TestSimulatedMemoryIsLazy(t *testing.T) {
 	var size, resident int
 	if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil || size*os.Getpagesize() < 120<<30 || resident*os.Getpagesize() > 64<<20 {
 		t.Errorf("of %d pages %d are resident (%v), want 120 GiB and hardly any", size, resident, err)
+	}
+}
+
+// What an array holds, by extents, format and levels: as the driver says it of its
+// own, which the simulated one reckons as the facade does.
+func TestSizesOfArrays(t *testing.T) {
+	program := compiled(t, "arrays", "../../driver/cuda/array.c")
+	for array, want := range map[string]uint64{ // width, height, depth, format, channels, flags, levels
+		"1024 1024 0 0x20 4 0 1":             16 << 20, // floats
+		"1024 0 0 0x08 1 0 1":                1 << 10,  // bytes
+		"1024 1024 0 0x10 2 0 1":             4 << 20,  // halves
+		"1024 1024 0 0x91 4 0 1":             1 << 19,  // BC1: half a byte each
+		"1024 1024 0 0x9d 4 0 1":             1 << 20,  // BC7
+		"1024 1024 0 0xb0 3 0 1":             3 << 19,  // NV12
+		"1024 1024 0 0xc4 2 0 1":             4 << 20,  // normalized, of 16 bits
+		"64 64 64 0x20 1 0 3":                1<<20 + 1<<17 + 1<<14,
+		"64 64 6 0x20 1 0x01 2":              6 * (64*64 + 32*32) * 4, // layers
+		"64 64 6 0x20 1 0x04 2":              6 * (64*64 + 32*32) * 4, // faces of a cube
+		"4294967296 4294967296 9 0x20 1 0 1": 1<<64 - 1,
+	} {
+		c := exec.Command(program, strings.Fields(array)...)
+		out, err := c.Output()
+		if err != nil || string(out) != fmt.Sprintln(want) {
+			t.Errorf("of %s it says %q (%v), want %d", array, out, err, want)
+		}
 	}
 }

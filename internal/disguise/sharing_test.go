@@ -145,6 +145,7 @@ func TestSharingOnASharedSlice(t *testing.T) {
 		"an import":      "1: create 3000, 1: export, 1: send, 2: receive, 2: import 3000, 2: map, 1: take 145 = 2, 1: take 144, 1: free, 2: unmap, 2: release, 1: take 3000",
 		"too much":       "1: create 4000, 1: export, 1: send, 2: receive, 2: import 4000, 2: map = 2, 2: release, 2: take 2144",
 		"an opened one":  "1: take 3000, 1: ipc, 2: open, 1: take 145 = 2, 1: free, 2: take 3145 = 2, 2: close, 1: take 6144",
+		"opened twice":   "1: take 2000, 1: ipc, 1: ipc, 2: open, 2: open, 2: take 2145 = 2, 2: take 2144, 2: free, 2: close, 2: take 2145 = 2, 2: close, 2: take 4144",
 		"too much, open": "1: take 4000, 1: ipc, 2: open = 2, 1: free, 1: take 6144",
 		"a pool":         "1: pool 3000, 1: pool-export, 1: send, 2: receive, 2: pool-import, 1: pointer, 2: pointer-import, 1: empty, 1: destroy, 1: take 150 = 2, 2: empty, 1: take 3000",
 	} {

@@ -55,6 +55,7 @@ func TestDriverWithoutMemory(t *testing.T) {
 	s := m.installCUDA(t, "rtx-2060", slice).shared()
 	stranger, own := holdOn(t, s.command(program, m.cuda())), s.hold(t, program)
 	stranger.tell("take 14000", "0")
+	own.tell("info", "1784 of 6144") // of 16384, with two contexts
 	own.tell("take 5000", outOfMemory)
 	s.wantUsage(t, "total 0 overhead 0 peak 0 refused 1 processes 0")
 	s.holdOnTrial(t, program).tell("take 100", "0")

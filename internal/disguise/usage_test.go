@@ -381,28 +381,6 @@ func TestNVMLAgrees(t *testing.T) {
 	}
 }
 
-// headersOfNVML is the folder of nvml.h.
-func headersOfNVML(t *testing.T) string {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml").Output()
-	check(t, err)
-	return filepath.Join(strings.TrimSpace(string(out)), "pkg/nvml")
-}
-
-// The newest list of processes, which go-nvml does not give the room for, is that
-// of the others.
-func TestProcessDetails(t *testing.T) {
-	program, details := compiled(t, "holder"), compiled(t, "details", "-I"+headersOfNVML(t))
-	s := newSession(t)
-	first, second := s.hold(t, program), s.hold(t, program)
-	first.tell("take 1000", "0")
-	second.tell("take 2000", "0")
-	want := fmt.Sprintf("2 processes\n%d 1300\n%d 2300\n", first.cmd.Process.Pid, second.cmd.Process.Pid)
-	if got := s.run(details, filepath.Join(lib(s.dir), driver.NVML)); got != want {
-		t.Errorf("it lists %q, want %q", got, want)
-	}
-}
-
 // What a session came to is told in whole MiB, and nothing of a file that cannot
 // be read.
 func TestLastUse(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -75,13 +76,11 @@ func Seal(dir, version string, files, free, driver []string) error {
 func PythonPart(dir string) ([]string, error) {
 	var all []string
 	for _, kind := range []string{"*.py", "*.json"} { // and not what Python keeps of them
-		files, err := filepath.Glob(filepath.Join(dir, PythonDir, kind))
+		files, err := fs.Glob(os.DirFS(dir), path.Join(PythonDir, kind))
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range files {
-			all = append(all, filepath.Join(PythonDir, filepath.Base(file)))
-		}
+		all = append(all, files...)
 	}
 	return all, nil
 }

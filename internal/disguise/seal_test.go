@@ -91,3 +91,18 @@ func TestNoSeal(t *testing.T) {
 		t.Errorf("a file that is not there is sealed: %v", err)
 	}
 }
+
+// Python's part is sealed in a folder of any name, and what Python keeps of it is
+// not.
+func TestPythonPart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "exp[1]")
+	part := filepath.Join(dir, disguise.PythonDir)
+	check(t, os.MkdirAll(filepath.Join(part, "__pycache__"), 0o755))
+	for _, name := range []string{"sitecustomize.py", "target.json", "notes.txt", "__pycache__/a.py"} {
+		check(t, os.WriteFile(filepath.Join(part, name), nil, 0o644))
+	}
+	files, err := disguise.PythonPart(dir)
+	if want := "python/sitecustomize.py python/target.json"; err != nil || strings.Join(files, " ") != want {
+		t.Errorf("%v, %v, want %s", files, err, want)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/user"
@@ -128,10 +129,11 @@ func agentKeys() []string {
 // ownKeys are the public keys in a folder that have their private one beside
 // them: with others one could not log in from here.
 func ownKeys(dir string) []string {
-	files, _ := filepath.Glob(filepath.Join(dir, "*.pub"))
-	slices.Sort(files)
+	names, _ := fs.Glob(os.DirFS(dir), "*.pub")
+	slices.Sort(names)
 	var all []string
-	for _, file := range files {
+	for _, name := range names {
+		file := filepath.Join(dir, name)
 		if _, err := os.Stat(strings.TrimSuffix(file, ".pub")); err != nil {
 			continue
 		}

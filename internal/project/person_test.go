@@ -1,0 +1,26 @@
+package project
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestOwnKeys: of the public keys in a folder of any name those count that one can
+// log in with from here.
+func TestOwnKeys(t *testing.T) {
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB1ZqSmcMVI2yFnT6b2U9fZJgE9ZKzRvS5c0g7w9mT2Q one"
+	dir := filepath.Join(t.TempDir(), "ann [old]")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"id_ed25519.pub": key + "\n", "id_ed25519": "private", "elsewhere.pub": key + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if keys := ownKeys(dir); !slices.Equal(keys, []string{key}) {
+		t.Errorf("%q", keys)
+	}
+}

@@ -87,9 +87,15 @@ func (l *loader) readCheck(b block) {
 	said := l.read(b, &checkSchema)
 	c := check{name: name, header: b.header, rules: rulesOf(said, "assert")}
 	condition, message := said.find("condition"), said.find("error_message")
+	var own rule
+	if condition != nil {
+		own.header, own.condition = condition.whole, *condition
+	}
+	if message != nil {
+		own.message = *message
+	}
+	c.rules = append(c.rules, own)
 	switch {
-	case condition != nil && message != nil:
-		c.rules = append(c.rules, rule{header: condition.whole, condition: *condition, message: *message})
 	case condition != nil && said.lacks("error_message"):
 		l.complain(condition.whole, b.header, `"error_message" is missing`, "Say what is wrong when the condition is false. Add a line like: error_message = \"the workers are too slow\"")
 	case said.lacks("condition") && (message != nil || len(said.blocks) == 0):
@@ -98,21 +104,32 @@ func (l *loader) readCheck(b block) {
 	for i := range c.rules {
 		l.tryRule(&c.rules[i])
 	}
+	c.rules = slices.DeleteFunc(c.rules, func(r rule) bool { return !r.isWhole() })
 	if named {
 		l.checks = append(l.checks, c)
 	}
 }
 
-// tryRule makes sure that a rule can be evaluated once there are sessions.
+// tryRule makes sure that a rule can be evaluated once there are sessions, as far
+// as its parts are there.
 func (l *loader) tryRule(r *rule) {
-	if v, ok := l.outlook(&r.condition); ok && v.IsKnown() {
+	if r.condition.expr != nil {
+		l.tryCondition(&r.condition)
+	}
+	if r.message.expr == nil {
+		return
+	}
+	if v, ok := l.outlook(&r.message); ok && v.IsKnown() && !v.IsMarked() {
+		l.text(v)
+	}
+}
+
+func (l *loader) tryCondition(a *attribute) {
+	if v, ok := l.outlook(a); ok && v.IsKnown() {
 		v.Value, _ = v.Unmark()
 		l.flag(v)
 	} else if ok && v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType {
 		l.wrong(v, fmt.Sprintf("%s must be true or false", v.name()), "This is %s. Write a comparison, like session.worker[0].fit.fp32_error < 0.1.", v.kind())
-	}
-	if v, ok := l.outlook(&r.message); ok && v.IsKnown() && !v.IsMarked() {
-		l.text(v)
 	}
 }
 

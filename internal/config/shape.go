@@ -150,9 +150,10 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 		}
 		l.complain(at, context, fmt.Sprintf("%q stands outside of %s block", name, whose),
 			"Put it into the block that it is meant for: %s.", or(schema.homes(name)))
+	case kind == "attribute" && len(schema.Attributes) == 0 && nearest(name, schema.blockNames()) != "" && inner == nil: // in JSON they look alike
+		l.complain(at, context, fmt.Sprintf("unknown block %q", name), "%s%s", schema.describe(), didYouMean(name, schema.blockNames()))
 	case kind == "attribute" && len(schema.Attributes) == 0 && inner == nil:
-		l.complain(at, context, fmt.Sprintf("%q stands outside of any block", name),
-			"%s Put it into the one that it is meant for.%s", schema.describe(), didYouMean(name, schema.blockNames()))
+		l.complain(at, context, fmt.Sprintf("%q stands outside of any block", name), "%s Put it into the one that it is meant for.", schema.describe())
 	case slices.Contains(schema.later, name):
 		l.complain(at, context, fmt.Sprintf("%q is not yet part of cosplay", name),
 			"A later version will have it. Leave it out for now.")

@@ -37,12 +37,6 @@ type variable struct {
 	sound       bool // else what is wrong with the block has been told
 }
 
-// rule is a validation block.
-type rule struct {
-	header             hcl.Range
-	condition, message attribute
-}
-
 // readVariable takes a variable block in, without its value.
 func (l *loader) readVariable(b block) {
 	name, named := l.declare(b)
@@ -65,25 +59,6 @@ func (l *loader) readVariable(b block) {
 	}
 	l.variables[name] = v
 	l.nodes["var."+name] = &node{name: "var." + name, at: b.header, work: func() (cty.Value, bool) { return l.valueOf(v) }}
-}
-
-// rulesOf are the blocks of a kind that have a condition and a message.
-func rulesOf(said content, kind string) []rule {
-	var all []rule
-	for _, b := range said.blocks {
-		if b.kind == kind {
-			all = append(all, rule{header: b.kindRange})
-		}
-	}
-	for _, a := range said.attributes {
-		switch a.path {
-		case kind + ".condition":
-			all[a.nth-1].condition = a
-		case kind + ".error_message":
-			all[a.nth-1].message = a
-		}
-	}
-	return slices.DeleteFunc(all, func(r rule) bool { return r.condition.expr == nil || r.message.expr == nil })
 }
 
 func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
@@ -311,66 +286,6 @@ func (l *loader) strayMeant(name string) string {
 type Missing struct {
 	Name, Description string
 	Sensitive         bool
-}
-
-// validate holds the values of variables against the rules of their blocks.
-func (l *loader) validate() {
-	for _, name := range sortedKeys(l.variables) {
-		v := l.variables[name]
-		n := l.nodes["var."+name]
-		if !n.ok { // which was told; what the rules mention may be wrong all the same
-			for _, r := range v.rules {
-				_, _ = l.check(&r.condition, nowhere)
-				_, _ = l.check(&r.message, nowhere)
-			}
-			continue
-		}
-		good := true
-		for i := range v.rules {
-			good = l.obeys(v, &v.rules[i]) && good
-		}
-		n.ok = good // now: no rule may keep the next from being asked
-	}
-}
-
-// obeys holds a variable's value against one rule.
-func (l *loader) obeys(v *variable, r *rule) bool {
-	c, ok := l.work(&r.condition)
-	if !ok {
-		return false
-	}
-	open := l.isOpen(c)
-	if !open {
-		c.Value, _ = c.Unmark() // whether it is true is told anyway
-	}
-	if good, ok := l.flag(c); good || !ok {
-		return good || open
-	}
-	message, ok := l.message(&r.message)
-	if !ok {
-		return false
-	}
-	at, from := v.header, "its default"
-	if len(v.given) > 0 {
-		last := v.given[len(v.given)-1]
-		l.show(v, last)
-		at, from = l.subject(v, last.at), last.from
-	}
-	l.complain(at, at, fmt.Sprintf("variable %q cannot have this value", v.name),
-		"%s\nGive it another value than that of %s; the rule is at %s line %d.", sentenceOf(message), from, r.header.Filename, r.header.Start.Line)
-	return false
-}
-
-// message evaluates what people are told where a condition is false.
-func (l *loader) message(a *attribute) (string, bool) {
-	v, ok := l.work(a)
-	if !ok {
-		return "", false
-	}
-	if v.IsMarked() {
-		return "What is wrong is not shown, since it holds a sensitive value.", true
-	}
-	return l.text(v)
 }
 
 // values are all variables with the values that count, by name.

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// rule is a validation or an assert block, or what a check block says itself.
+type rule struct {
+	header             hcl.Range
+	condition, message attribute
+}
+
+// rulesOf are the blocks of a kind, with a condition and a message where they have
+// them.
+func rulesOf(said content, kind string) []rule {
+	var all []rule
+	for _, b := range said.blocks {
+		if b.kind == kind {
+			all = append(all, rule{header: b.kindRange})
+		}
+	}
+	for _, a := range said.attributes {
+		switch a.path {
+		case kind + ".condition":
+			all[a.nth-1].condition = a
+		case kind + ".error_message":
+			all[a.nth-1].message = a
+		}
+	}
+	return all
+}
+
+// isWhole reports whether a rule has all that it takes; else that was told.
+func (r rule) isWhole() bool { return r.condition.expr != nil && r.message.expr != nil }
+
+// validate holds the values of variables against the rules of their blocks.
+func (l *loader) validate() {
+	for _, name := range sortedKeys(l.variables) {
+		v := l.variables[name]
+		n := l.nodes["var."+name]
+		good := n.ok
+		for i := range v.rules {
+			if r := &v.rules[i]; n.ok && r.isWhole() {
+				good = l.obeys(v, r) && good
+			} else { // which was told; what the rule mentions may be wrong all the same
+				l.checkPart(&r.condition)
+				l.checkPart(&r.message)
+			}
+		}
+		n.ok = good // now: no rule may keep the next from being asked
+	}
+}
+
+// checkPart looks at what a part of a rule mentions, if it is there.
+func (l *loader) checkPart(a *attribute) {
+	if a.expr != nil {
+		_, _ = l.check(a, nowhere)
+	}
+}
+
+// obeys holds a variable's value against one rule.
+func (l *loader) obeys(v *variable, r *rule) bool {
+	c, ok := l.work(&r.condition)
+	if !ok {
+		return false
+	}
+	open := l.isOpen(c)
+	if !open {
+		c.Value, _ = c.Unmark() // whether it is true is told anyway
+	}
+	if good, ok := l.flag(c); good || !ok {
+		return good || open
+	}
+	message, ok := l.message(&r.message)
+	if !ok {
+		return false
+	}
+	at, from := v.header, "its default"
+	if len(v.given) > 0 {
+		last := v.given[len(v.given)-1]
+		l.show(v, last)
+		at, from = l.subject(v, last.at), last.from
+	}
+	l.complain(at, at, fmt.Sprintf("variable %q cannot have this value", v.name),
+		"%s\nGive it another value than that of %s; the rule is at %s line %d.", sentenceOf(message), from, r.header.Filename, r.header.Start.Line)
+	return false
+}
+
+// message evaluates what people are told where a condition is false.
+func (l *loader) message(a *attribute) (string, bool) {
+	v, ok := l.work(a)
+	if !ok {
+		return "", false
+	}
+	if v.IsMarked() {
+		return "What is wrong is not shown, since it holds a sensitive value.", true
+	}
+	return l.text(v)
+}

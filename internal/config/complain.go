@@ -51,17 +51,28 @@ func inOrder(r *hcl.Range) *hcl.Range {
 	return &mended
 }
 
+// isToldEnough reports whether a place has been complained about enough; it is asked
+// before anything is looked up for another complaint. An index is wrong for each
+// instance in other words.
+func (l *loader) isToldEnough(d *hcl.Diagnostic) bool {
+	told := l.told[*inOrder(d.Subject)]
+	wrongAgain := func(other *hcl.Diagnostic) bool {
+		return d.Summary == invalidIndex && other.Summary == lower(invalidIndex)
+	}
+	return len(told) == maxAtOnePlace || slices.ContainsFunc(told, wrongAgain)
+}
+
 // report adds a diagnostic, of ours or of the HCL library, unless its place
 // has been complained about enough.
 func (l *loader) report(d *hcl.Diagnostic) {
+	if l.isToldEnough(d) {
+		return
+	}
 	d = l.inOurWords(d)
 	d.Subject, d.Context = inOrder(d.Subject), inOrder(d.Context)
 	told := l.told[*d.Subject]
-	same := func(other *hcl.Diagnostic) bool {
-		// An index is wrong for each instance in other words.
-		return other.Summary == d.Summary && (other.Detail == d.Detail || d.Summary == "invalid index")
-	}
-	if len(told) == maxAtOnePlace || slices.ContainsFunc(told, same) {
+	same := func(other *hcl.Diagnostic) bool { return other.Summary == d.Summary && other.Detail == d.Detail }
+	if slices.ContainsFunc(told, same) {
 		return
 	}
 	l.told[*d.Subject] = append(told, d)

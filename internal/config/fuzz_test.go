@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -57,6 +58,18 @@ func TestBracketsWithoutEnd(t *testing.T) {
 		if _, _, diags := intent.Eval(src, nil); len(diags) != 1 || !strings.Contains(diags[0].Summary, "too many brackets") {
 			t.Errorf("%q in the console: %v", bracket, diags)
 		}
+	}
+}
+
+// What is wrong for each of 10,000 instances is looked up once: for each of them it
+// took minutes.
+func TestOneMistakeOfManyInstances(t *testing.T) {
+	src := "locals {\n  m = { for i in setproduct(range(100), range(100)) : \"k${i[0]}-${i[1]}\" => i }\n}\n" +
+		"session \"w\" {\n  count  = 10000\n  target = local.m[\"x${count.index}\"]\n}\n"
+	began := time.Now()
+	_, diags := load(t, map[string]string{"a.hcl": src})
+	if took := time.Since(began); len(diags) != 1 || took > 20*time.Second {
+		t.Errorf("%d mistakes, in %s", len(diags), took)
 	}
 }
 

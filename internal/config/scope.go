@@ -238,7 +238,9 @@ func (l *loader) scopeOf(mentions []hcl.Traversal) *hcl.EvalContext {
 func (l *loader) evaluate(a attribute, scope *hcl.EvalContext) (value, bool) {
 	result, diags := a.expr.Value(scope)
 	for _, d := range diags {
-		l.report(redacted(withLive(d, a)))
+		if !l.isToldEnough(d) {
+			l.report(redacted(withLive(d, a)))
+		}
 	}
 	return value{Value: result, attribute: a, expr: a.expr, scope: scope}, !diags.HasErrors()
 }

@@ -60,6 +60,19 @@ static uint64_t lock_informed(const struct figures *target, struct process *me)
     }
 }
 
+/*
+ * Who gets as much after all has overcome it, as PyTorch does, which lets go of what
+ * it keeps and asks again: it did not run out of memory. The lock is held.
+ */
+static void overcome(struct process *me, uint64_t bytes)
+{
+    if (!me->refused || bytes < me->most_refused)
+        return;
+    me->usage->overcome += me->refused;
+    me->refused = 0;
+    me->most_refused = 0;
+}
+
 static int attempt(const struct figures *target, uint64_t bytes, int keep)
 {
     struct process *me = attached();
@@ -67,8 +80,10 @@ static int attempt(const struct figures *target, uint64_t bytes, int keep)
         return 0;
     uint64_t held = lock_informed(target, me);
     int fits = bytes <= room(target, me);
-    if (fits && keep)
+    if (fits && keep) {
         count(me, bytes);
+        overcome(me, bytes);
+    }
     unlock_usage(me, held);
     return fits;
 }
@@ -170,6 +185,14 @@ static void sweep_now(void)
     unlock_usage(me, held);
 }
 
+/* What nobody knows the size of is never overcome. The lock is held. */
+static void note_refusal(struct process *me, uint64_t bytes)
+{
+    me->refused++;
+    if (!bytes || bytes > me->most_refused)
+        me->most_refused = bytes ? bytes : UINT64_MAX;
+}
+
 /* Not where it would have fitted without what others only try. Who has no slot is refused for certain. */
 static void count_refusal(const struct figures *target, uint64_t bytes)
 {
@@ -178,8 +201,11 @@ static void count_refusal(const struct figures *target, uint64_t bytes)
     if (!me || !me->usage || me->on_trial)
         return;
     uint64_t held = counts ? lock_usage(me) : 0;
-    if (!counts || bytes > cap(target) || used_in_earnest(me) > cap(target) - bytes || !used_on_trial(me))
+    if (!counts || bytes > cap(target) || used_in_earnest(me) > cap(target) - bytes || !used_on_trial(me)) {
         __atomic_fetch_add(&me->usage->refused, 1, __ATOMIC_RELAXED);
+        if (counts)
+            note_refusal(me, bytes);
+    }
     if (counts)
         unlock_usage(me, held);
 }

@@ -42,6 +42,8 @@ struct process {
     char on_trial;   /* it only tries what it would get */
     uint32_t pid;
     uint64_t pids;
+    uint32_t refused;           /* how often, and has not overcome it */
+    uint64_t most_refused;      /* bytes, of these */
     uint64_t overhead_on_trial; /* in place of the session's: what such a program's context takes ends with it */
     struct table blocks;   /* linear memory and arrays; owner: the context; uses: whether it was exported */
     struct table handles;  /* of physical memory; uses: handles and mappings together; owner: EXPORTED, IMPORTED */

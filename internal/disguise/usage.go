@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"unsafe"
 
@@ -21,6 +22,7 @@ type Usage struct {
 	Overhead  int64     // what contexts and code take besides, as last seen
 	Peak      int64     // the most that both together came to
 	Refused   int64     // allocations that did not fit
+	Overcome  int64     // of these, those whose process got as much after all
 	Processes []Process // with memory of their own; their bytes add up to Total
 }
 
@@ -58,7 +60,7 @@ func MakeUsage(path string) error {
 // Use is what the programs came to so far, the peak in whole MiB upwards.
 func (u Usage) Use() resource.Use {
 	const mib = 1 << 20
-	return resource.Use{PeakMiB: int((u.Peak + mib - 1) / mib), OutOfMemory: int(u.Refused)}
+	return resource.Use{PeakMiB: int((u.Peak + mib - 1) / mib), OutOfMemory: int(u.Refused), Overcome: int(min(u.Overcome, u.Refused))}
 }
 
 // LastUse is what the programs of a session came to that is about to end; nothing
@@ -111,8 +113,8 @@ func ReadUsage(path string) (Usage, error) {
 	if C.GoString(&c.magic[0]) != C.USAGE_MAGIC || c.version != C.USAGE_VERSION || c.size != C.sizeof_struct_usage {
 		return Usage{}, unsoundError{path}
 	}
-	u := Usage{Total: int64(c.total), Overhead: int64(c.overhead), Peak: int64(c.peak), Refused: int64(c.refused)}
-	if min(u.Total, u.Overhead, u.Peak, u.Refused) < 0 || max(u.Total, u.Overhead, u.Peak) > mostBytes {
+	u := Usage{Total: int64(c.total), Overhead: int64(c.overhead), Peak: int64(c.peak), Refused: int64(c.refused), Overcome: int64(c.overcome)}
+	if min(u.Total, u.Overhead, u.Peak) < 0 || max(u.Total, u.Overhead, u.Peak) > mostBytes || max(u.Refused, u.Overcome) > math.MaxInt32 {
 		return Usage{}, unsoundError{path} // the session's programs can write what they like
 	}
 	for _, slot := range c.slots {

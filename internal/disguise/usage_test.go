@@ -383,6 +383,37 @@ func TestNVMLAgrees(t *testing.T) {
 
 // What a session came to is told in whole MiB, and nothing of a file that cannot
 // be read.
+// Who lets go of memory and asks again, and then gets as much, did not run out of
+// it; whoever gets less, or another in his place, is no word on it.
+func TestOvercome(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	first, second := s.hold(t, program), s.hold(t, program)
+	overcome := func(want, of int64) {
+		t.Helper()
+		if u := s.usage(); u.Overcome != want || u.Refused != of {
+			t.Errorf("%d of %d refusals are overcome, want %d of %d", u.Overcome, u.Refused, want, of)
+		}
+	}
+	second.tell("take 3000", "0")
+	first.tell("take 3200", outOfMemory)
+	first.tell("take 3300", outOfMemory)
+	first.tell("take 3100", "0")
+	overcome(0, 2)
+	first.tell("free", "0")
+	second.kill()
+	third := s.hold(t, program)
+	third.tell("take 5000", "0")
+	third.kill()
+	overcome(0, 2)
+	first.tell("take 3300", "0")
+	overcome(2, 2)
+	first.tell("take 3000", outOfMemory)
+	first.kill()
+	s.hold(t, program).tell("take 3000", "0")
+	overcome(2, 3)
+}
+
 func TestLastUse(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()

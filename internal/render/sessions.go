@@ -33,7 +33,7 @@ func (p *page) sessionTable(v fleet) {
 // before any session has used anything.
 func peakCell(use resource.Use) line {
 	switch {
-	case use.OutOfMemory > 0:
+	case use.RanOut() > 0:
 		return inked(removed, "ran out")
 	case use.PeakMiB > 0:
 		return text(mib(use.PeakMiB))

@@ -65,7 +65,7 @@ func (p *page) verdicts(all []judged) {
 	}
 	p.gap()
 	if len(all) > mostVerdicts {
-		slices.SortStableFunc(all, func(a, b judged) int { return min(1, b.verdict.OutOfMemory) - min(1, a.verdict.OutOfMemory) })
+		slices.SortStableFunc(all, func(a, b judged) int { return min(1, b.verdict.RanOut()) - min(1, a.verdict.RanOut()) })
 	}
 	for _, j := range all[:min(mostVerdicts, len(all))] {
 		p.flow(0, 2, join(inked(strong, j.address.Short()), text(" "+j.verdict.String()+".")))

@@ -166,8 +166,13 @@ func (s PriorSession) SliceID() string {
 // Use is what the programs of a session used of its GPU's memory so far.
 type Use struct {
 	PeakMiB     int `json:"peak_mib"`
-	OutOfMemory int `json:"out_of_memory"` // how often they asked for more than there was
+	OutOfMemory int `json:"out_of_memory"`      // how often they asked for more than there was
+	Overcome    int `json:"overcome,omitempty"` // how often of these they got as much after all, having freed some
 }
+
+// RanOut is how often the programs asked for more than there was, and did not
+// overcome it.
+func (u Use) RanOut() int { return u.OutOfMemory - u.Overcome }
 
 // Container is where a session runs: a session folder of the process runtime
 // or, with Docker, a container.

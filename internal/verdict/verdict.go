@@ -30,7 +30,7 @@ func Of(use resource.Use, own resource.Target, all []resource.Target) (v Verdict
 	}
 	v = Verdict{Use: use, Own: own}
 	all = alike(own, all)
-	if use.OutOfMemory > 0 {
+	if use.RanOut() > 0 {
 		v.DoesNotFit = &own
 		v.NextLarger = nearest(own, smallest(all, func(t resource.Target) bool { return size(t) > size(own) }))
 		return v, true
@@ -96,10 +96,14 @@ func distance(a, b resource.Target) float64 {
 
 // String is the verdict in words that follow the session's name.
 func (v Verdict) String() string {
-	if v.OutOfMemory > 0 {
+	if v.RanOut() > 0 {
 		return v.ranOut()
 	}
-	peaked := fmt.Sprintf("peaked at %d of %d MiB; ", v.PeakMiB, v.Own.MemoryMiB)
+	peaked := fmt.Sprintf("peaked at %d of %d MiB", v.PeakMiB, v.Own.MemoryMiB)
+	if v.Overcome > 0 {
+		peaked += fmt.Sprintf(" (out of memory %s, and got over it)", times(v.Overcome))
+	}
+	peaked += "; "
 	not := ""
 	if v.DoesNotFit != nil {
 		not = ", not " + named(*v.DoesNotFit)
@@ -116,7 +120,7 @@ func (v Verdict) String() string {
 }
 
 func (v Verdict) ranOut() string {
-	words := fmt.Sprintf("ran out of memory %s: %d MiB are not enough", times(v.OutOfMemory), v.Own.MemoryMiB)
+	words := fmt.Sprintf("ran out of memory %s: %d MiB are not enough", times(v.RanOut()), v.Own.MemoryMiB)
 	if v.NextLarger == nil {
 		return words + ", and no GPU of its kind has more"
 	}

@@ -14,32 +14,35 @@ func TestVerdict(t *testing.T) {
 		target      string
 		peak        int
 		outOfMemory int
+		overcome    int
 		want        string
 	}{
-		{"rtx-2060", 0, 0, ""},
-		{"rtx-2060", 5812, 0, "peaked at 5812 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"},
-		{"rtx-2060", 6144, 0, "peaked at 6144 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"},
-		{"rtx-2060", 4097, 0, "peaked at 4097 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"},
-		{"rtx-2060", 4096, 0, "peaked at 4096 of 6144 MiB; would fit a GTX 1650 SUPER (4096 MiB) too, not a GTX 1060 3GB (3072 MiB)"},
-		{"rtx-2060", 300, 0, "peaked at 300 of 6144 MiB; would fit a GTX 1060 3GB (3072 MiB) too"},
-		{"gtx-1650", 3900, 0, "peaked at 3900 of 4096 MiB; would fit a GTX 1650 or larger, not a GTX 1060 3GB (3072 MiB)"},
-		{"gtx-1060-3gb", 3000, 0, "peaked at 3000 of 3072 MiB; would fit a GTX 1060 3GB or larger"},
-		{"rtx-2070", 8160, 0, "peaked at 8160 of 8192 MiB; would fit an RTX 2070 or larger, not an RTX 2060 (6144 MiB)"},
-		{"rtx-3060", 7000, 0, "peaked at 7000 of 12288 MiB; would fit an RTX 3060 (8192 MiB) too, not an RTX 2060 (6144 MiB)"},
-		{"a100-pcie-40gb", 40000, 0, "peaked at 40000 of 40960 MiB; would fit an A100-PCIE-40GB or larger, not a V100-SXM2-32GB (32768 MiB)"},
-		{"a100-40gb", 30000, 0, "peaked at 30000 of 40960 MiB; would fit a V100-SXM2-32GB (32768 MiB) too, not a Quadro RTX 6000 (24576 MiB)"},
-		{"b300", 200000, 0, "peaked at 200000 of 275040 MiB; would fit a B300 SXM6 AC or larger, not a GB200 (189471 MiB)"},
-		{"gtx-1650", 5000, 0, "peaked at 5000 of 4096 MiB; would fit a GTX 1660 (6144 MiB) or larger, not a GTX 1650 (4096 MiB)"},
-		{"rtx-5090", 40000, 0, "peaked at 40000 of 32607 MiB; no GPU of its kind has that much"},
-		{"rtx-2060", 6100, 3, "ran out of memory 3 times: 6144 MiB are not enough; an RTX 2060 SUPER (8192 MiB) is the next larger"},
-		{"rtx-2060", 0, 1, "ran out of memory once: 6144 MiB are not enough; an RTX 2060 SUPER (8192 MiB) is the next larger"},
-		{"rtx-5090", 32000, 2, "ran out of memory 2 times: 32607 MiB are not enough, and no GPU of its kind has more"},
+		{"rtx-2060", 0, 0, 0, ""},
+		{"rtx-2060", 5812, 0, 0, "peaked at 5812 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"},
+		{"rtx-2060", 6144, 0, 0, "peaked at 6144 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"},
+		{"rtx-2060", 4097, 0, 0, "peaked at 4097 of 6144 MiB; would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"},
+		{"rtx-2060", 4096, 0, 0, "peaked at 4096 of 6144 MiB; would fit a GTX 1650 SUPER (4096 MiB) too, not a GTX 1060 3GB (3072 MiB)"},
+		{"rtx-2060", 300, 0, 0, "peaked at 300 of 6144 MiB; would fit a GTX 1060 3GB (3072 MiB) too"},
+		{"gtx-1650", 3900, 0, 0, "peaked at 3900 of 4096 MiB; would fit a GTX 1650 or larger, not a GTX 1060 3GB (3072 MiB)"},
+		{"gtx-1060-3gb", 3000, 0, 0, "peaked at 3000 of 3072 MiB; would fit a GTX 1060 3GB or larger"},
+		{"rtx-2070", 8160, 0, 0, "peaked at 8160 of 8192 MiB; would fit an RTX 2070 or larger, not an RTX 2060 (6144 MiB)"},
+		{"rtx-3060", 7000, 0, 0, "peaked at 7000 of 12288 MiB; would fit an RTX 3060 (8192 MiB) too, not an RTX 2060 (6144 MiB)"},
+		{"a100-pcie-40gb", 40000, 0, 0, "peaked at 40000 of 40960 MiB; would fit an A100-PCIE-40GB or larger, not a V100-SXM2-32GB (32768 MiB)"},
+		{"a100-40gb", 30000, 0, 0, "peaked at 30000 of 40960 MiB; would fit a V100-SXM2-32GB (32768 MiB) too, not a Quadro RTX 6000 (24576 MiB)"},
+		{"b300", 200000, 0, 0, "peaked at 200000 of 275040 MiB; would fit a B300 SXM6 AC or larger, not a GB200 (189471 MiB)"},
+		{"gtx-1650", 5000, 0, 0, "peaked at 5000 of 4096 MiB; would fit a GTX 1660 (6144 MiB) or larger, not a GTX 1650 (4096 MiB)"},
+		{"rtx-5090", 40000, 0, 0, "peaked at 40000 of 32607 MiB; no GPU of its kind has that much"},
+		{"rtx-2060", 6100, 3, 0, "ran out of memory 3 times: 6144 MiB are not enough; an RTX 2060 SUPER (8192 MiB) is the next larger"},
+		{"rtx-2060", 0, 1, 0, "ran out of memory once: 6144 MiB are not enough; an RTX 2060 SUPER (8192 MiB) is the next larger"},
+		{"rtx-5090", 32000, 2, 0, "ran out of memory 2 times: 32607 MiB are not enough, and no GPU of its kind has more"},
+		{"rtx-2060", 6144, 3, 3, "peaked at 6144 of 6144 MiB (out of memory 3 times, and got over it); would fit an RTX 2060 or larger, not a GTX 1650 SUPER (4096 MiB)"},
+		{"rtx-2060", 6144, 3, 2, "ran out of memory once: 6144 MiB are not enough; an RTX 2060 SUPER (8192 MiB) is the next larger"},
 	} {
 		own, err := catalog.Target(test.target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, used := verdict.Of(resource.Use{PeakMiB: test.peak, OutOfMemory: test.outOfMemory}, own, catalog.Targets())
+		v, used := verdict.Of(resource.Use{PeakMiB: test.peak, OutOfMemory: test.outOfMemory, Overcome: test.overcome}, own, catalog.Targets())
 		if used != (test.want != "") {
 			t.Errorf("%s with %d MiB has a verdict: %v", test.target, test.peak, used)
 		}

@@ -1,0 +1,128 @@
+package disguise_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cosplay/internal/disguise"
+	"cosplay/internal/resource"
+)
+
+// The file is kept while it is sound, and open to all users of the session.
+func TestMakeUsage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "usage")
+	check(t, disguise.MakeUsage(path))
+	before, err := os.Stat(path)
+	check(t, err)
+	if before.Mode().Perm() != 0o666 {
+		t.Errorf("its mode is %v", before.Mode())
+	}
+	check(t, disguise.MakeUsage(path))
+	after, err := os.Stat(path)
+	check(t, err)
+	if !os.SameFile(before, after) {
+		t.Error("a sound file was replaced")
+	}
+	check(t, os.WriteFile(path, []byte("nonsense"), 0o666))
+	check(t, os.Chmod(path, 0o600))
+	if _, err := disguise.ReadUsage(path); err == nil || !strings.Contains(err.Error(), "replace the session") {
+		t.Errorf("of nonsense the error is %v", err)
+	}
+	check(t, disguise.MakeUsage(path))
+	if u, err := disguise.ReadUsage(path); err != nil || u.Total != 0 {
+		t.Errorf("a new file tells %+v, %v", u, err)
+	}
+	if anew, err := os.Stat(path); err != nil || anew.Mode().Perm() != 0o666 {
+		t.Errorf("a new file is %+v, %v", anew, err)
+	}
+}
+
+// A program of the session can write what it likes: numbers that cannot be are
+// told of, and none of them is believed.
+func TestSpoiledUsage(t *testing.T) {
+	s := newSession(t).shared()
+	path := filepath.Join(s.dir, disguise.UsageFile)
+	for at := range int64(4) { // total, overhead, peak, refused
+		s.write(t, map[int64]uint64{atTotal + 8*at: 1<<64 - 5})
+		if _, err := disguise.ReadUsage(path); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("of number %d the error is %v", at, err)
+		}
+		if use := disguise.LastUse(path); use != (resource.Use{}) {
+			t.Errorf("number %d makes a use of %+v", at, use)
+		}
+		check(t, disguise.MakeUsage(path))
+		if _, err := disguise.ReadUsage(path); err != nil {
+			t.Errorf("number %d is not mended: %v", at, err)
+		}
+	}
+}
+
+// Without the file the cap still holds, for each program alone.
+func TestWithoutUsage(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	check(t, os.Remove(filepath.Join(s.dir, "usage")))
+	first, second := s.hold(t, program), s.hold(t, program)
+	for _, h := range []*holder{first, second} {
+		h.tell("take 6144", "0")
+		h.tell("bytes 1", outOfMemory)
+		h.tell("free", "0")
+		h.tell("info", "6144 of 6144")
+	}
+}
+
+// Who lets go of memory and asks again, and then gets as much, did not run out of
+// it; whoever gets less, or another in his place, is no word on it.
+func TestOvercome(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	first, second := s.hold(t, program), s.hold(t, program)
+	overcome := func(want, of int64) {
+		t.Helper()
+		if u := s.usage(); u.Overcome != want || u.Refused != of {
+			t.Errorf("%d of %d refusals are overcome, want %d of %d", u.Overcome, u.Refused, want, of)
+		}
+	}
+	second.tell("take 3000", "0")
+	first.tell("take 3200", outOfMemory)
+	first.tell("take 3300", outOfMemory)
+	first.tell("take 3100", "0")
+	overcome(0, 2)
+	first.tell("free", "0")
+	second.kill()
+	third := s.hold(t, program)
+	third.tell("take 5000", "0")
+	third.kill()
+	overcome(0, 2)
+	first.tell("take 3300", "0")
+	overcome(2, 2)
+	first.tell("take 3000", outOfMemory)
+	first.kill()
+	s.hold(t, program).tell("take 3000", "0")
+	overcome(2, 3)
+}
+
+// What a session came to is told in whole MiB, and nothing of a file that cannot
+// be read.
+func TestLastUse(t *testing.T) {
+	program := compiled(t, "holder")
+	s := newSession(t).shared()
+	h := s.hold(t, program)
+	h.tell("take 5812", "0")
+	h.tell("bytes 1", "0")
+	h.tell("take 1000", outOfMemory)
+	h.tell("take 2000", outOfMemory)
+	h.kill()
+	path := filepath.Join(s.dir, "usage")
+	if used, want := disguise.LastUse(path), (resource.Use{PeakMiB: 5813, OutOfMemory: 2}); used != want {
+		t.Errorf("it used %+v, want %+v", used, want)
+	}
+	check(t, os.Truncate(path, 100))
+	for _, path := range []string{path, path + ".none"} {
+		if used := disguise.LastUse(path); used != (resource.Use{}) {
+			t.Errorf("of %s it tells %+v", path, used)
+		}
+	}
+}

@@ -31,7 +31,7 @@ var wrongExpressions = []string{
 	`setproduct()`, `keys(1)`, `values([1])`, `flatten(1)`, `sort([{}])`, `base64decode("?")`, `file("nowhere")`, `file("")`, `templatefile("nowhere", {})`, `one([1, 2])`, `sum([])`,
 	`sum(["a"])`, `index([1], 2)`, `coalesce()`, `coalesce(null)`, `coalescelist([])`, `chunklist([1], -1)`, `log(-1, 2)`, `pow("a", 2)`, `indent("a", "b")`, `replace("a", "/[/", "")`,
 	`transpose({ a = 1 })`, `matchkeys([1], [], [])`, `cidrsubnet("10.0.0.0/8", 8, 1)`, `try()`, `try(nope)`, `can()`, `alltrue(["x"])`, `contains(1, 1)`, `compact([[]])`,
-	`99999999999999999999999999999e999999999`, `1 / 0`, `1 % 0`, `0 / 0`,
+	`99999999999999999999999999999e999999999`, `1 / 0`, `0 / 0`,
 }
 
 // The HCL library says what is wrong, and seldom what to do.
@@ -41,7 +41,7 @@ func TestTheLibrarysMistakesHaveANextStep(t *testing.T) {
 			files := map[string]string{"cosplay.hcl": "session \"worker\" {\n  target = \"2060\"\n  env = {\n    A = " + expr + "\n  }\n}\n"}
 			_, diags := load(t, files)
 			if len(diags) == 0 {
-				t.Skip("it is right")
+				t.Fatal("nothing is wrong with it")
 			}
 			checkComplete(t, diags, map[string][]byte{"cosplay.hcl": []byte(files["cosplay.hcl"])})
 			for _, d := range diags {

@@ -87,24 +87,6 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// judge is NVIDIA's own nvidia-smi, which scripts/install-nvidia-smi fetches.
-func judge(t *testing.T) (path string, ok bool) {
-	t.Helper()
-	if path = os.Getenv("COSPLAY_NVIDIA_SMI"); path != "" {
-		return path, true
-	}
-	path, err := exec.LookPath("nvidia-smi")
-	if err == nil {
-		return path, true
-	}
-	if os.Getenv("COSPLAY_NO_NVIDIA_SMI") != "1" {
-		t.Fatal("there is no nvidia-smi to judge the facade: run scripts/install-nvidia-smi FOLDER and set " +
-			"COSPLAY_NVIDIA_SMI=FOLDER/nvidia-smi, or go without it by COSPLAY_NO_NVIDIA_SMI=1")
-	}
-	t.Log("no nvidia-smi here, so nothing was judged")
-	return "", false
-}
-
 // smi runs the judge with the NVML library in a folder, and tells what it
 // printed and how it ended.
 func smi(t *testing.T, path, library string, args ...string) (string, int) {

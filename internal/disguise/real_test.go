@@ -11,12 +11,13 @@ import (
 
 	"cosplay/driver"
 	"cosplay/internal/disguise"
+	"cosplay/internal/need"
 )
 
 // fetched is a file that scripts/install-nvidia-smi puts beside nvidia-smi.
 func fetched(t *testing.T, parts ...string) (path string, ok bool) {
 	t.Helper()
-	smi, ok := judge(t)
+	smi, ok := need.Judge(t)
 	if !ok {
 		return "", false
 	}

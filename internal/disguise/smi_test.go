@@ -10,6 +10,7 @@ import (
 
 	"cosplay/driver"
 	"cosplay/internal/disguise"
+	"cosplay/internal/need"
 )
 
 // readOnly are the ways in which nvidia-smi shows a GPU.
@@ -41,7 +42,7 @@ var hidden = regexp.MustCompile(`(?i).*(mig|h200|hopper|a100|l40s).*`)
 // NVIDIA's own nvidia-smi sees one card, the target, and no trace of what is
 // behind it.
 func TestJudgeSeesTheTarget(t *testing.T) {
-	path, ok := judge(t)
+	path, ok := need.Judge(t)
 	if !ok {
 		return
 	}
@@ -105,7 +106,7 @@ var now = regexp.MustCompile(`(?m)^\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4} *$|(Tim
 // Without figures the facade changes nothing: what nvidia-smi prints is the
 // same, byte for byte, as on the library behind it.
 func TestPassThrough(t *testing.T) {
-	path, ok := judge(t)
+	path, ok := need.Judge(t)
 	if !ok {
 		return
 	}

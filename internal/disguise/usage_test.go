@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cosplay/driver"
+	"cosplay/internal/need"
 )
 
 // holder is a program that allocates as it is told.
@@ -299,7 +300,7 @@ func TestNVMLAgrees(t *testing.T) {
 				"memory v2": fmt.Sprintf("map[Free:%d Reserved:0 Total:%d Used:%d Version:33554472]", (6144-used)*mib, 6144*mib, used*mib),
 				"processes": "[" + process(first.cmd.Process.Pid, 1000) + " " + process(second.cmd.Process.Pid, 2000) + "]",
 			})
-			if path, ok := judge(t); ok {
+			if path, ok := need.Judge(t); ok {
 				out, code := smi(t, path, lib(c.session.dir), "--query-compute-apps=pid,used_memory", "--format=csv,noheader")
 				want := fmt.Sprintf("%d, %d MiB\n%d, %d MiB\n", first.cmd.Process.Pid, 1000+c.context, second.cmd.Process.Pid, 2000+c.context)
 				if code != 0 || out != want {

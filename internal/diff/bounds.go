@@ -7,13 +7,13 @@ import (
 	"cosplay/internal/resource"
 )
 
-// bound is a limit or policy of a container that somebody has changed since it was
-// made.
+// bound is a limit or the restart policy of a container that is another now.
 type bound struct {
 	Field
 	stays bool // the engine lifts no limit on CPUs or memory while a container is there
 }
 
+// rebound lists what somebody has changed since a container was made.
 func rebound(made resource.PriorSession, now resource.Container) []bound {
 	if made.Box == nil || made.Container == nil || made.Container.Foreign || now.Bounds == nil {
 		return nil
@@ -41,8 +41,8 @@ func rebound(made resource.PriorSession, now resource.Container) []bound {
 	return all
 }
 
-// loosened reports whether a container has bounds that can be taken back.
-func loosened(made resource.PriorSession, now resource.Container) bool {
+// mendable reports whether a container has bounds that can be taken back.
+func mendable(made resource.PriorSession, now resource.Container) bool {
 	return slices.ContainsFunc(rebound(made, now), func(b bound) bool { return !b.stays })
 }
 

@@ -37,16 +37,16 @@ func TestRebound(t *testing.T) {
 		made := resource.PriorSession{Session: resource.Session{Box: &test.made}, Container: &resource.Container{Foreign: c.Foreign}}
 		c.Foreign = false // which the state knows, and no look
 		var got []string
-		mendable := false
+		canMend := false
 		for _, b := range rebound(made, c) {
 			words := fmt.Sprintf("%s: %s -> %s", b.Name, b.From, b.To)
 			if b.stays {
 				words += " (stays)"
 			}
-			mendable = mendable || !b.stays
+			canMend = canMend || !b.stays
 			got = append(got, words)
 		}
-		if said := strings.Join(got, ", "); said != test.want || loosened(made, c) != mendable {
+		if said := strings.Join(got, ", "); said != test.want || mendable(made, c) != canMend {
 			t.Errorf("%s: %q, not %q", test.name, said, test.want)
 		}
 	}

@@ -112,7 +112,7 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		c.Action, c.Reason = Replace, whyRemade(c, want, key, live)
 	case c.Container == Refit && want.Runtime == resource.RuntimeDocker && len(c.Fields) == 0:
 		c.Action, c.Reason = Update, "its container does not run; it is started again"
-		if now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID); now.State == resource.Running && loosened(was, now) {
+		if now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID); now.State == resource.Running && mendable(was, now) {
 			c.Reason = "docker update changed its container; it is set back while it runs"
 		}
 	case c.Container != Keep:
@@ -185,7 +185,7 @@ func containerPart(was resource.PriorSession, want resource.Session, key string,
 			return Remake // a container cannot be changed inside
 		}
 		return Refit
-	case was.Container == nil, now.State != resource.Running, loosened(was, now):
+	case was.Container == nil, now.State != resource.Running, mendable(was, now):
 		return Refit
 	}
 	return Keep

@@ -82,10 +82,10 @@ static int is_for(const struct sim_fault *fault, const char *function)
     return !*rest || (rest[0] == '_' && rest[1] == 'v' && rest[2] && !rest[3]);
 }
 
-/* Counts a fault down; true when it strikes now. */
-static int strikes(struct sim_fault *fault, const char *function)
+/* Counts a fault down; true when it strikes now. gpu is 0 before it is known which GPU a call is about. */
+static int strikes(struct sim_fault *fault, const char *function, uint32_t gpu)
 {
-    if (!is_for(fault, function))
+    if (fault->gpu != gpu || fault->action == SIM_FAULT_ABSENT || !is_for(fault, function))
         return 0;
     if (fault->nth <= 1)
         return 1;
@@ -101,10 +101,10 @@ static __attribute__((noreturn)) void hang(void)
 }
 
 /* True when the call is over before it began. */
-static int fault(struct call *call, const char *function)
+static int fault(struct call *call, const char *function, uint32_t gpu)
 {
     for (struct sim_fault *f = host->faults; f < host->faults + SIM_MAX_FAULTS; f++) {
-        if (!strikes(f, function))
+        if (!strikes(f, function, gpu))
             continue;
         struct sim_fault struck = *f;
         if (f->nth == 1 && state_writable())
@@ -137,7 +137,7 @@ int enter_init(struct call *call, const char *function)
     if (!lock(call))
         return 0;
     call->answer = state_open();
-    return call->answer == NVML_SUCCESS && !fault(call, function);
+    return call->answer == NVML_SUCCESS && !fault(call, function, 0);
 }
 
 int enter_host(struct call *call, const char *function)
@@ -146,7 +146,17 @@ int enter_host(struct call *call, const char *function)
         return 0;
     if (!host)
         return refuse(call, NVML_ERROR_UNINITIALIZED);
-    return !fault(call, function);
+    return !fault(call, function, 0);
+}
+
+int enter_found(struct call *call, const char *function, struct sim_gpu *gpu)
+{
+    call->gpu = gpu;
+    if (fault(call, function, gpu_index(gpu) + 1))
+        return 0;
+    if (gpu->lost)
+        return refuse(call, gpu->lost == 1 ? NVML_ERROR_GPU_IS_LOST : (nvmlReturn_t)gpu->lost);
+    return 1;
 }
 
 static int enter(struct call *call, const char *function, const void *handle)
@@ -155,8 +165,8 @@ static int enter(struct call *call, const char *function, const void *handle)
         return 0;
     if (!resolve(call, handle))
         return refuse(call, NVML_ERROR_INVALID_ARGUMENT);
-    if (call->gpu->lost)
-        return refuse(call, NVML_ERROR_GPU_IS_LOST);
+    if (!enter_found(call, function, call->gpu))
+        return 0;
     sweep_processes(call->gpu);
     return 1;
 }

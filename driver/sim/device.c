@@ -10,10 +10,10 @@ nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
 
 nvmlReturn_t nvmlDeviceGetCount(unsigned int *count) { return nvmlDeviceGetCount_v2(count); }
 
-static nvmlReturn_t give_gpu(const struct sim_gpu *gpu, nvmlDevice_t *device)
+static nvmlReturn_t give_gpu(struct call *call, const char *function, struct sim_gpu *gpu, nvmlDevice_t *device)
 {
-    if (gpu->lost)
-        return NVML_ERROR_GPU_IS_LOST;
+    if (!enter_found(call, function, gpu))
+        return call->answer;
     *device = gpu_handle(gpu);
     return NVML_SUCCESS;
 }
@@ -21,7 +21,7 @@ static nvmlReturn_t give_gpu(const struct sim_gpu *gpu, nvmlDevice_t *device)
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
 {
     HOST_CALL(device);
-    return index < host->gpu_count ? give_gpu(&host->gpus[index], device) : NVML_ERROR_INVALID_ARGUMENT;
+    return index < host->gpu_count ? give_gpu(&call, __func__, &host->gpus[index], device) : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
@@ -29,14 +29,16 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device
     return nvmlDeviceGetHandleByIndex_v2(index, device);
 }
 
-static nvmlReturn_t give_mig_device(const struct sim_gpu *in, const char *uuid, nvmlDevice_t *device)
+static nvmlReturn_t give_mig_device(struct call *call, const char *function, struct sim_gpu *gpu, const char *uuid,
+                                    nvmlDevice_t *device)
 {
-    struct sim_gpu *gpu = (struct sim_gpu *)in;
     FOR_INSTANCES(instance, gpu)
         FOR_COMPUTE(compute, instance)
             if (equal(compute->uuid, uuid)) {
+                if (!enter_found(call, function, gpu))
+                    return call->answer;
                 *device = mig_handle(gpu, instance, compute);
-                return gpu->lost ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
+                return NVML_SUCCESS;
             }
     return NVML_ERROR_NOT_FOUND;
 }
@@ -46,10 +48,10 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
     HOST_CALL(uuid && device);
     for (unsigned i = 0; i < host->gpu_count; i++)
         if (equal(host->gpus[i].uuid, uuid))
-            return give_gpu(&host->gpus[i], device);
+            return give_gpu(&call, __func__, &host->gpus[i], device);
     nvmlReturn_t answer = NVML_ERROR_NOT_FOUND;
     for (unsigned i = 0; i < host->gpu_count && answer == NVML_ERROR_NOT_FOUND; i++)
-        answer = give_mig_device(&host->gpus[i], uuid, device);
+        answer = give_mig_device(&call, __func__, &host->gpus[i], uuid, device);
     return answer;
 }
 
@@ -69,7 +71,7 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *devic
     HOST_CALL(serial && device);
     for (unsigned i = 0; i < host->gpu_count; i++)
         if (equal(host->gpus[i].serial, serial))
-            return give_gpu(&host->gpus[i], device);
+            return give_gpu(&call, __func__, &host->gpus[i], device);
     return NVML_ERROR_NOT_FOUND;
 }
 
@@ -106,7 +108,7 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvmlDevice_t *
     HOST_CALL(bus_id && device);
     for (unsigned i = 0; i < host->gpu_count; i++)
         if (bus_id_is(&host->gpus[i], bus_id))
-            return give_gpu(&host->gpus[i], device);
+            return give_gpu(&call, __func__, &host->gpus[i], device);
     return NVML_ERROR_NOT_FOUND;
 }
 
@@ -127,6 +129,25 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
     pci->domain = gpu->pci_domain;
     pci->bus = gpu->pci_bus;
     pci->pciDeviceId = pci->pciSubSystemId = gpu->pci_device_id;
+    return NVML_SUCCESS;
+}
+
+/* All GPUs here are 3D controllers. */
+nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_t *pci)
+{
+    if (pci && pci->version != nvmlPciInfoExt_v1)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    DEVICE_CALL(device, pci);
+    struct text full = {0};
+    add_bus_id(&full, gpu, 8);
+    memset(pci, 0, sizeof *pci);
+    memcpy(pci->busId, full.s, full.n);
+    pci->version = nvmlPciInfoExt_v1;
+    pci->domain = gpu->pci_domain;
+    pci->bus = gpu->pci_bus;
+    pci->pciDeviceId = pci->pciSubSystemId = gpu->pci_device_id;
+    pci->baseClass = 3;
+    pci->subClass = 2;
     return NVML_SUCCESS;
 }
 

@@ -56,7 +56,8 @@ static nvmlReturn_t set_limit(nvmlDevice_t device, const char *function, unsigne
     if (mw < gpu->power_min_mw || mw > gpu->power_max_mw)
         return NVML_ERROR_INVALID_ARGUMENT;
     WRITES;
-    gpu->power_limit_mw = mw;
+    unsigned step = gpu->power_step_w * 1000u, rounded = step ? mw - mw % step : mw;
+    gpu->power_limit_mw = rounded < gpu->power_min_mw ? gpu->power_min_mw : rounded;
     return NVML_SUCCESS;
 }
 

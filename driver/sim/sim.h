@@ -38,6 +38,7 @@ struct call {
 
 int enter_init(struct call *call, const char *function);
 int enter_host(struct call *call, const char *function);
+int enter_found(struct call *call, const char *function, struct sim_gpu *gpu); /* after enter_host, which knows no GPU */
 int enter_gpu(struct call *call, const char *function, nvmlDevice_t device);
 int enter_device(struct call *call, const char *function, nvmlDevice_t device);
 int enter_gpu_instance(struct call *call, const char *function, nvmlGpuInstance_t instance);

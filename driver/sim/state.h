@@ -48,10 +48,12 @@ enum {
     SIM_FAULT_ANSWER = 1, /* the call does nothing and answers code */
     SIM_FAULT_HANG = 2,   /* the call never comes back */
     SIM_FAULT_IGNORE = 3, /* the call does nothing and answers success */
+    SIM_FAULT_ABSENT = 4, /* the library that Go writes does not export the function */
 };
 
 struct sim_fault {
-    char function[64]; /* "nvmlDeviceCreateGpuInstance"; empty is free */
+    char function[60]; /* "nvmlDeviceCreateGpuInstance"; empty is free */
+    uint32_t gpu;      /* index of the GPU plus 1; 0 is every GPU */
     uint32_t nth;      /* strikes at the nth call from now and is spent; 0 strikes at every call */
     uint32_t action;
     uint32_t code; /* an nvmlReturn_t */
@@ -139,8 +141,9 @@ struct sim_gpu {
     uint32_t lock_max_mhz;
 
     /* What goes on there. */
-    uint32_t lost;
-    uint32_t temperature_c;
+    uint32_t lost;         /* 1: the driver lost the GPU; any other nvmlReturn_t: every call about it answers that */
+    uint16_t temperature_c;
+    uint16_t power_step_w; /* the driver rounds a power limit down to a multiple of it; 0 does not round */
     struct sim_gpu_instance instances[SIM_MAX_GPU_INSTANCES];
     struct sim_process processes[SIM_MAX_PROCESSES];
 };

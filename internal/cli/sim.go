@@ -181,12 +181,13 @@ func simReboot(on onSim) *cobra.Command {
 func simFault(on onSim) *cobra.Command {
 	var clear bool
 	cmd := &cobra.Command{
-		Use:   "fault FUNCTION[:NTH]=WHAT",
-		Short: "Make an NVML call fail, hang, or do nothing and say yes",
-		Long: `Make the NTH call of an NVML function from now on misbehave; the default is the next, 0 is every one.
-WHAT is an NVML code by number or name (IN_USE), hang, or ignore.
+		Use:   "fault FUNCTION[@GPU][:NTH]=WHAT",
+		Short: "Make an NVML call fail, hang, or do nothing and answer success",
+		Long: `Make the NTH call of an NVML function from now on misbehave; the default is the next, 0 is every call. With @GPU, only calls about that GPU count.
+WHAT is an NVML code by number or name (IN_USE), hang, ignore, or absent: the library does not export the function.
 
   cosplay sim fault nvmlDeviceCreateGpuInstanceWithPlacement:3=INSUFFICIENT_RESOURCES
+  cosplay sim fault nvmlDeviceGetSupportedGraphicsClocks@1:0=NOT_SUPPORTED
   cosplay sim fault nvmlDeviceGetMigMode=hang
   cosplay sim fault --clear`,
 		Args: wants(0, 1),
@@ -206,7 +207,7 @@ WHAT is an NVML code by number or name (IN_USE), hang, or ignore.
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&clear, "clear", false, "take all faults back")
+	cmd.Flags().BoolVar(&clear, "clear", false, "remove all faults")
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import "C"
 import (
 	"bytes"
 	"crypto/sha256"
+	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -45,7 +46,7 @@ func Create(dir string, models []resource.Model, opts Options) error {
 	if err != nil {
 		return err
 	}
-	libraries, err := patchedLibraries(dir)
+	libraries, err := patchedLibraries(dir, nil)
 	if err != nil {
 		return err
 	}
@@ -64,14 +65,19 @@ func Create(dir string, models []resource.Model, opts Options) error {
 	return nil
 }
 
-// Relocate writes the libraries of the host in a folder anew if the folder was
-// moved: they hold the path of its state.
+// Relocate writes the libraries of the host in a folder again if they are not what
+// they should be: they hold the path of the host's state, and lack the functions
+// that a fault made absent.
 func Relocate(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	libraries, err := patchedLibraries(dir)
+	lacks, err := absent(dir)
+	if err != nil {
+		return err
+	}
+	libraries, err := patchedLibraries(dir, lacks)
 	if err != nil {
 		return err
 	}
@@ -90,17 +96,48 @@ func write(path string, data []byte, mode os.FileMode) error {
 	return renameio.WriteFile(path, data, mode, renameio.WithStaticPermissions(mode))
 }
 
-// patchedLibraries are the libraries of the host in a folder, by their paths.
-func patchedLibraries(dir string) (map[string][]byte, error) {
+// patchedLibraries are the libraries of the host in a folder, by their paths,
+// without the functions of NVML that it lacks.
+func patchedLibraries(dir string, lacks []string) (map[string][]byte, error) {
 	libraries := map[string][]byte{}
 	for _, name := range []string{driver.NVML, driver.CUDA} {
 		library, err := patchedLibrary(name, StatePath(dir))
 		if err != nil {
 			return nil, err
 		}
+		if name == driver.NVML {
+			if err := hide(library, lacks); err != nil {
+				return nil, err
+			}
+		}
 		libraries[filepath.Join(dir, name)] = library
 	}
 	return libraries, nil
+}
+
+// hide takes functions out of the names that a library exports. The name of each
+// is in its table of strings once, where the loader compares it.
+func hide(library []byte, functions []string) error {
+	if len(functions) == 0 {
+		return nil
+	}
+	file, err := elf.NewFile(bytes.NewReader(library))
+	if err != nil {
+		return fmt.Errorf("reading the simulated driver: %w", err)
+	}
+	table := file.Section(".dynstr")
+	if table == nil {
+		return fmt.Errorf("the simulated driver has no table of names")
+	}
+	names := library[table.Offset : table.Offset+table.Size]
+	for _, function := range functions {
+		at := bytes.Index(names, []byte("\x00"+function+"\x00"))
+		if at < 0 {
+			return fmt.Errorf("the simulated driver exports no %s", function)
+		}
+		names[at+1] = '-'
+	}
+	return nil
 }
 
 // patchedLibrary is a library with the path of its state in the place that its

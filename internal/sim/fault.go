@@ -4,6 +4,7 @@ package sim
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,12 +21,15 @@ const (
 	Answer Action = "answer" // it does nothing and answers the code
 	Hang   Action = "hang"   // it never comes back
 	Ignore Action = "ignore" // it does nothing and answers success
+	Absent Action = "absent" // the library does not export the function
 )
 
 // Fault waits for the nth call of a function from now on, and is spent then; 0
-// strikes at every call. A function's name without _v2 means all its versions.
+// strikes at every call. A function's name without _v2 means all its versions;
+// an absent function is the one that is named.
 type Fault struct {
 	Function string `json:"function"`
+	GPU      *int   `json:"gpu,omitempty"` // index of the GPU that the call is about; nil is any
 	Nth      int    `json:"nth"`
 	Action   Action `json:"action"`
 	Code     int    `json:"code,omitempty"` // what NVML answers
@@ -40,7 +44,11 @@ func (f Fault) String() string {
 			what = codes[f.Code]
 		}
 	}
-	return fmt.Sprintf("%s:%d=%s", f.Function, f.Nth, what)
+	function := f.Function
+	if f.GPU != nil {
+		function += "@" + strconv.Itoa(*f.GPU)
+	}
+	return fmt.Sprintf("%s:%d=%s", function, f.Nth, what)
 }
 
 // codes are NVML's names of its answers, in order of their numbers.
@@ -55,9 +63,9 @@ var codes = []string{
 
 const unknownCode = 999
 
-// ParseFault reads a fault: FUNCTION=WHAT or FUNCTION:NTH=WHAT, where WHAT is
-// hang, ignore, a code of NVML or its name: "nvmlDeviceSetMigMode:2=IN_USE".
-// Without NTH the next call is meant.
+// ParseFault reads a fault: FUNCTION[@GPU][:NTH]=WHAT, where WHAT is hang, ignore,
+// absent, a code of NVML or its name: "nvmlDeviceSetMigMode@0:2=IN_USE". Without
+// GPU, calls about every GPU are meant; without NTH, the next call.
 func ParseFault(s string) (Fault, error) {
 	function, what, ok := strings.Cut(s, "=")
 	if !ok {
@@ -71,23 +79,45 @@ func ParseFault(s string) (Fault, error) {
 		}
 		f.Function, f.Nth = before, nth
 	}
+	if before, after, found := strings.Cut(f.Function, "@"); found {
+		gpu, err := strconv.Atoi(after)
+		if err != nil || gpu < 0 {
+			return Fault{}, fmt.Errorf("%q is not the index of a GPU", after)
+		}
+		f.Function, f.GPU = before, &gpu
+	}
 	switch a := Action(what); a {
-	case Hang, Ignore:
+	case Hang, Ignore, Absent:
 		f.Action = a
 		return f, f.check()
 	}
 	f.Action = Answer
-	name := strings.TrimPrefix(strings.ToUpper(what), "NVML_")
-	code := slices.Index(codes, strings.TrimPrefix(name, "ERROR_"))
-	if code < 0 {
-		n, err := strconv.Atoi(what)
-		if err != nil {
-			return Fault{}, fmt.Errorf("%q is neither hang nor ignore nor a code of NVML like IN_USE or 19", what)
-		}
-		code = n
+	code, err := parseCode(what)
+	if errors.Is(err, strconv.ErrSyntax) {
+		return Fault{}, fmt.Errorf("%q is neither hang, ignore, absent nor a code of NVML such as IN_USE or 19", what)
 	}
 	f.Code = code
 	return f, f.check()
+}
+
+// parseCode reads a code of NVML, as a number or by its name.
+func parseCode(what string) (int, error) {
+	name := strings.TrimPrefix(strings.ToUpper(what), "NVML_")
+	if code := slices.Index(codes, strings.TrimPrefix(name, "ERROR_")); code >= 0 {
+		return code, nil
+	}
+	code, err := strconv.Atoi(what)
+	if err == nil {
+		err = checkCode(code)
+	}
+	return code, err
+}
+
+func checkCode(code int) error {
+	if code != unknownCode && (code < 0 || code >= len(codes)) {
+		return fmt.Errorf("NVML has no code %d; valid codes are 0 to %d and %d", code, len(codes)-1, unknownCode)
+	}
+	return nil
 }
 
 func (f Fault) check() error {
@@ -100,10 +130,14 @@ func (f Fault) check() error {
 		return fmt.Errorf("NVML has no function %q; its functions are named like nvmlDeviceSetMigMode", f.Function)
 	case f.Nth < 0:
 		return fmt.Errorf("a fault cannot strike at call %d; 1 is the next, 0 is every one", f.Nth)
-	case f.Action == Answer && f.Code != unknownCode && (f.Code < 0 || f.Code >= len(codes)):
-		return fmt.Errorf("NVML has no code %d; there are 0 to %d and %d", f.Code, len(codes)-1, unknownCode)
+	case f.Action == Answer && checkCode(f.Code) != nil:
+		return checkCode(f.Code)
+	case f.Action == Absent && f.GPU != nil:
+		return fmt.Errorf("a function is absent for every GPU; leave @%d out", *f.GPU)
+	case f.Action == Absent && !slices.Contains(driver.Names(), f.Function):
+		return fmt.Errorf("NVML has no function %q; an absent function is named with its version, such as nvmlDeviceGetCount_v2", f.Function)
 	case actionNumbers[f.Action] == 0:
-		return fmt.Errorf("a fault cannot %q; it can %s, %s or %s", f.Action, Answer, Hang, Ignore)
+		return fmt.Errorf("a fault cannot %q; it can %s, %s, %s or %s", f.Action, Answer, Hang, Ignore, Absent)
 	}
 	return nil
 }
@@ -112,19 +146,33 @@ var actionNumbers = map[Action]C.uint32_t{
 	Answer: C.SIM_FAULT_ANSWER,
 	Hang:   C.SIM_FAULT_HANG,
 	Ignore: C.SIM_FAULT_IGNORE,
+	Absent: C.SIM_FAULT_ABSENT,
 }
 
-// SetFault lets calls of the driver go wrong.
+// SetFault makes calls of the driver fail.
 func (h *Host) SetFault(f Fault) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	if err := h.addFault(f); err != nil || f.Action != Absent {
+		return err
+	}
+	return Relocate(h.dir)
+}
+
+func (h *Host) addFault(f Fault) error {
 	return h.locked(func(host *C.struct_sim_host) error {
+		if f.GPU != nil && (*f.GPU < 0 || *f.GPU >= int(host.gpu_count)) {
+			return fmt.Errorf("the host has no GPU %d; its %d GPUs are counted from 0", *f.GPU, int(host.gpu_count))
+		}
 		for i := range host.faults {
 			if host.faults[i].function[0] != 0 {
 				continue
 			}
-			host.faults[i].nth = C.uint32_t(f.Nth)
+			host.faults[i].nth, host.faults[i].gpu = C.uint32_t(f.Nth), 0
+			if f.GPU != nil {
+				host.faults[i].gpu = C.uint32_t(*f.GPU + 1)
+			}
 			host.faults[i].action = actionNumbers[f.Action]
 			host.faults[i].code = C.uint32_t(f.Code)
 			return put(host.faults[i].function[:], f.Function)
@@ -133,12 +181,33 @@ func (h *Host) SetFault(f Fault) error {
 	})
 }
 
-// ClearFaults takes all faults back.
+// ClearFaults removes all faults.
 func (h *Host) ClearFaults() error {
-	return h.locked(func(host *C.struct_sim_host) error {
+	if err := h.locked(func(host *C.struct_sim_host) error {
 		clear(host.faults[:])
 		return nil
+	}); err != nil {
+		return err
+	}
+	return Relocate(h.dir)
+}
+
+// absent lists the functions that the host's NVML library does not export.
+func absent(dir string) ([]string, error) {
+	h, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	err = h.locked(func(host *C.struct_sim_host) error {
+		for _, f := range faults(host) {
+			if f.Action == Absent {
+				names = append(names, f.Function)
+			}
+		}
+		return nil
 	})
+	return names, errors.Join(err, h.Close())
 }
 
 func faults(host *C.struct_sim_host) []Fault {
@@ -148,6 +217,10 @@ func faults(host *C.struct_sim_host) []Fault {
 			continue
 		}
 		fault := Fault{Function: text(f.function[:]), Nth: int(f.nth), Code: int(f.code)}
+		if f.gpu != 0 {
+			gpu := int(f.gpu) - 1
+			fault.GPU = &gpu
+		}
 		for action, number := range actionNumbers {
 			if number == f.action {
 				fault.Action = action

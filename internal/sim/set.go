@@ -26,7 +26,8 @@ var settings = []setting{
 	{"clock-lock", "MHz or none", setClockLock},
 	{"process", "PID:MiB, PID:MiB:GPU-INSTANCE, PID:none or none", setProcess},
 	{"temperature", "degrees Celsius", setTemperature},
-	{"lost", "on or off", setLost},
+	{"lost", "on or off, or the code that every call answers, such as RESET_REQUIRED", setLost},
+	{"power-step", "watts that the driver rounds a power limit down to, or none", setPowerStep},
 }
 
 // Keys lists what Set can change, each with the values that it takes.
@@ -101,11 +102,29 @@ func setPersistence(gpu *C.struct_sim_gpu, value string) (err error) {
 }
 
 func setLost(gpu *C.struct_sim_gpu, value string) error {
-	on, err := parseSwitch(value)
-	if err == nil {
+	if on, err := parseSwitch(value); err == nil {
 		gpu.lost = on
+		return nil
 	}
-	return err
+	code, err := parseCode(value)
+	if err != nil || code < 2 {
+		return fmt.Errorf("it is on, off, or a code of NVML such as RESET_REQUIRED")
+	}
+	gpu.lost = C.uint32_t(code)
+	return nil
+}
+
+func setPowerStep(gpu *C.struct_sim_gpu, value string) error {
+	if value == "none" {
+		gpu.power_step_w = 0
+		return nil
+	}
+	watts, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(value, "W")), 10, 16)
+	if err != nil {
+		return fmt.Errorf("it is none or a whole number of watts")
+	}
+	gpu.power_step_w = C.uint16_t(watts)
+	return nil
 }
 
 func setPowerLimit(gpu *C.struct_sim_gpu, value string) error {
@@ -145,7 +164,7 @@ func setTemperature(gpu *C.struct_sim_gpu, value string) error {
 	if err != nil || degrees < 0 || degrees > 150 {
 		return fmt.Errorf("it is between 0 and 150 C")
 	}
-	gpu.temperature_c = C.uint32_t(degrees)
+	gpu.temperature_c = C.uint16_t(degrees)
 	return nil
 }
 

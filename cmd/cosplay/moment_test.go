@@ -30,13 +30,17 @@ const (
 	fullAt      = "COSPLAY_TEST_FULL_AT"
 	listsIn     = "COSPLAY_TEST_MOMENTS"
 
-	patience = "COSPLAY_TEST_PATIENCE" // how long it waits for a call of NVML
+	patience  = "COSPLAY_TEST_PATIENCE"    // how long it waits for a call of NVML
+	inUseWait = "COSPLAY_TEST_IN_USE_WAIT" // how long it repeats a call that answers IN_USE
 )
 
 // followMoments makes this process do what the variables above say.
 func followMoments() {
 	if d, err := time.ParseDuration(os.Getenv(patience)); err == nil {
 		agent.Patience = d
+	}
+	if d, err := time.ParseDuration(os.Getenv(inUseWait)); err == nil {
+		agent.InUseWait = d
 	}
 	happens := map[string]func(words []string){
 		diesAt:    func([]string) { die() },

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		if len(os.Args) == 6 {
 			ledger = os.Args[5]
 		}
+		InUseWait = time.Second
 		if err := Serve(os.Stdin, os.Stdout, os.Args[3], ledger); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -179,7 +180,8 @@ func TestComputeInstanceFailsAndNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestSliceInUse: a slice in which a program runs stays, and it is said what to do.
+// TestSliceInUse: a slice that a process uses stays, and the error names the
+// process; one that a process used a moment ago is destroyed.
 func TestSliceInUse(t *testing.T) {
 	host, client := newHost(t, Options{}, "h200")
 	ctx := context.Background()
@@ -191,14 +193,34 @@ func TestSliceInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := host.Set(0, "process", fmt.Sprintf("4711:100:%d", slice.GPUInstance)); err != nil {
+	holder := exec.Command("sleep", "600")
+	if err := holder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.DestroySlice(ctx, slice); err == nil || !strings.Contains(err.Error(), "A program still runs in it") {
-		t.Errorf("got %v", err)
+	defer func() { _ = holder.Process.Kill(); _ = holder.Wait() }()
+	if err := host.Set(0, "process", fmt.Sprintf("%d:100:%d", holder.Process.Pid, slice.GPUInstance)); err != nil {
+		t.Fatal(err)
+	}
+	named := fmt.Sprintf("sleep (pid %d, 100 MiB) uses GPU instance %d. Fix: stop", holder.Process.Pid, slice.GPUInstance)
+	if err := client.DestroySlice(ctx, slice); err == nil || !strings.Contains(err.Error(), named) {
+		t.Errorf("got %v, want %q", err, named)
 	}
 	if seen := read(t, client).GPUs[0].Slices; len(seen) != 1 || seen[0].UUID != slice.UUID {
 		t.Errorf("there are %+v", seen)
+	}
+	if err := host.Set(0, "process", "none"); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []string{"nvmlComputeInstanceDestroy", "nvmlGpuInstanceDestroy"} {
+		if err := host.SetFault(sim.Fault{Function: call, Nth: 1, Action: sim.Answer, Code: 19}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := client.DestroySlice(ctx, slice); err != nil {
+		t.Errorf("a slice that was in use for a moment: %v", err)
+	}
+	if shown, err := host.Show(); err != nil || len(shown.Faults) != 0 || len(shown.GPUs[0].Slices) != 0 {
+		t.Errorf("left: %+v, %v", shown, err)
 	}
 }
 

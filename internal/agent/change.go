@@ -13,8 +13,8 @@ import (
 // does nothing must not pass for success.
 
 func (d device) notTaken(call, what string) error {
-	return &Error{Call: call, GPU: d.String(), Message: "the driver said yes, but " + what,
-		Hint: "Something else may hold or change this GPU. nvidia-smi -q shows it as it is."}
+	return &Error{Call: call, GPU: d.String(), Message: "the driver reported success, but " + what,
+		Hint: "Possible cause: another process changes this GPU, or the driver ignores the call. nvidia-smi -q shows the GPU's settings."}
 }
 
 func enable(on bool) nvml.EnableState {
@@ -28,11 +28,20 @@ func (d device) setMIG(on bool) error {
 	const call = "nvmlDeviceSetMigMode"
 	wanted := int(enable(on))
 	var activation nvml.Return
-	if err := d.call(call, func() (ret nvml.Return) {
-		activation, ret = d.SetMigMode(wanted)
-		return ret
-	}); err != nil {
-		return err
+	used := d.unused(nil, func() error {
+		if err := d.call(call, func() (ret nvml.Return) {
+			activation, ret = d.SetMigMode(wanted)
+			return ret
+		}); err != nil {
+			return err
+		}
+		if activation == nvml.ERROR_IN_USE { // then the mode is pending
+			return &Error{Call: call, GPU: d.String(), Code: int(activation), Message: "MIG mode does not switch: " + activation.Error()}
+		}
+		return nil
+	})
+	if used != nil && activation != nvml.ERROR_IN_USE {
+		return used
 	}
 	var current int
 	if err := d.call("nvmlDeviceGetMigMode", func() (ret nvml.Return) {
@@ -47,18 +56,16 @@ func (d device) setMIG(on bool) error {
 	if activation == nvml.SUCCESS {
 		return d.notTaken(call, "MIG mode is as it was")
 	}
-	// The mode is pending now and would switch at the next reset, at a time of
-	// nobody's choosing: take it back.
+	// The mode is pending and would switch at the next reset, which nobody expects:
+	// cancel it.
 	_ = d.call(call, func() (ret nvml.Return) {
 		_, ret = d.SetMigMode(current)
 		return ret
 	})
-	why := "the driver said yes, but MIG mode does not switch"
-	if activation != nvml.SUCCESS {
-		why = "MIG mode does not switch: " + activation.Error()
+	if used != nil {
+		return used
 	}
-	return &Error{Call: call, GPU: d.String(), Code: int(activation), Message: why,
-		Hint: "A process holds the GPU, or it needs a reset (nvidia-smi --gpu-reset). nvidia-smi lists the processes."}
+	return &Error{Call: call, GPU: d.String(), Code: int(activation), Message: "MIG mode does not switch: " + activation.Error(), Hint: fix(call, activation)}
 }
 
 func (d device) setPersistence(on bool) error {
@@ -235,14 +242,10 @@ func (d device) destroySlice(s resource.LiveSlice) error {
 	half := live.UUID == "" && live.GPUInstance == s.GPUInstance // its compute instance went before
 	if live.UUID != s.UUID && !half {
 		return &Error{Call: call, GPU: d.String(),
-			Message: fmt.Sprintf("the slice at slot %d is another one now (%s, not %s); it is left alone", s.Start, live.UUID, s.UUID),
-			Hint:    "Somebody made it anew. Run cosplay plan to see the GPU as it is."}
+			Message: fmt.Sprintf("the slice at slot %d is another one now (%s, not %s); cosplay leaves it alone", s.Start, live.UUID, s.UUID),
+			Hint:    "It was recreated outside cosplay. Fix: run cosplay plan, which reads the GPU again."}
 	}
 	if err := d.remove(live); err != nil {
-		var at *Error
-		if errors.As(err, &at) && at.Code == int(nvml.ERROR_IN_USE) {
-			at.Hint = "A program still runs in it, and the driver does not take a slice from one. nvidia-smi lists it: end it, and run the same again."
-		}
 		return err
 	}
 	if _, found, err = d.find(s.Slice); err == nil && found {
@@ -252,6 +255,7 @@ func (d device) destroySlice(s resource.LiveSlice) error {
 }
 
 func (d device) remove(s resource.LiveSlice) error {
+	held := &instanceIDs{s.GPUInstance, s.ComputeInstance}
 	instance, err := get(d, "nvmlDeviceGetGpuInstanceById", func() (nvml.GpuInstance, nvml.Return) {
 		return d.GetGpuInstanceById(s.GPUInstance)
 	})
@@ -265,9 +269,9 @@ func (d device) remove(s resource.LiveSlice) error {
 		if err != nil {
 			return err
 		}
-		if err := d.call("nvmlComputeInstanceDestroy", compute.Destroy); err != nil {
+		if err := d.unused(held, func() error { return d.call("nvmlComputeInstanceDestroy", compute.Destroy) }); err != nil {
 			return err
 		}
 	}
-	return d.call("nvmlGpuInstanceDestroy", instance.Destroy)
+	return d.unused(held, func() error { return d.call("nvmlGpuInstanceDestroy", instance.Destroy) })
 }

@@ -24,12 +24,14 @@ const systemLibrary = "libnvidia-ml.so.1"
 type nvmlLibrary struct {
 	nvml.Interface
 	path   string
-	book   ledger.Book          // of the host; without a folder none is kept
-	guard  *guard               // of a child that works as root for others; else nil
-	broken error                // why it could not be opened
-	known  map[string]bool      // symbols that were looked up and found
-	now    atomic.Pointer[site] // the call under way, for the watchdog
-	made   atomic.Pointer[int]  // the GPU instance of a slice that is being made, likewise
+	book   ledger.Book // of the host; without a folder none is kept
+	guard  *guard      // of a child that works as root for others; else nil
+	broken error       // why it could not be opened
+
+	deadline time.Duration        // of the request under way
+	known    map[string]bool      // symbols that were looked up and found
+	now      atomic.Pointer[site] // the call under way, for the watchdog
+	made     atomic.Pointer[int]  // the GPU instance of a slice that is being made, likewise
 }
 
 // site is where a call is made: function and GPU.
@@ -106,7 +108,7 @@ func (l *nvmlLibrary) call(gpu, name string, f func() nvml.Return) error {
 	}
 	l.now.Store(&site{call: name, gpu: gpu})
 	if ret := f(); ret != nvml.SUCCESS {
-		return &Error{Call: name, GPU: gpu, Code: int(ret), Message: ret.Error()}
+		return &Error{Call: name, GPU: gpu, Code: int(ret), Message: ret.Error(), Hint: fix(name, ret)}
 	}
 	return nil
 }

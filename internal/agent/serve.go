@@ -77,6 +77,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		answer response
 		err    = l.broken
 	)
+	l.deadline = deadline
 	if err == nil {
 		err = r.check()
 	}
@@ -85,7 +86,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	case r.Op == opRead:
 		// Somebody's agent may be in the middle of a step, and its parent dead: what
 		// would be seen now is not what will be.
-		if err = l.book.Quiet(min(deadline, readDeadline) / 2); err == nil {
+		if err = l.book.Quiet(min(deadline, readDeadline) * 3 / 4); err == nil {
 			answer.Host, err = packed(l.read())
 		}
 	default:

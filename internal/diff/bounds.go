@@ -53,10 +53,10 @@ func boundsDrift(was resource.PriorSession, c resource.Container) []Drift {
 	for _, b := range rebound(was, c) {
 		address := was.Address
 		d := Drift{Class: ContainerChanged, Host: was.Slice.Host, GPU: was.Slice.GPU, Session: &address,
-			Thing: b.Name, From: b.From, To: b.To, Cause: "docker update"}
+			Thing: b.Name, From: b.From, To: b.To, Cause: possibly + "docker update"}
 		if b.stays {
 			d.Class, d.Told = ContainerLimited, true
-			d.Cause = "docker update; only a container that is made anew is without: cosplay apply --replace"
+			d.Cause = possibly + "docker update; only a recreated container is without it: cosplay apply --replace"
 		}
 		all = append(all, d)
 	}

@@ -33,6 +33,10 @@ const (
 	DisguiseOutdated  Class = "disguise-outdated"
 )
 
+// possibly begins a cause that is not known: what was done to the machine shows,
+// and not by which command.
+const possibly = "possible cause: "
+
 // Drift is one thing that is not as the last apply left it.
 type Drift struct {
 	Class   Class             `json:"class"`
@@ -42,7 +46,7 @@ type Drift struct {
 	Thing   string            `json:"thing"`
 	From    string            `json:"from"`
 	To      string            `json:"to"`
-	Cause   string            `json:"cause,omitempty"` // what does such a thing, for people
+	Cause   string            `json:"cause,omitempty"` // for people; one that is not known begins with "possible cause:"
 	Told    bool              `json:"told,omitempty"`  // nobody's fault and never mended
 }
 
@@ -93,7 +97,7 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats,
 	g, ok := live.GPU(was.Host, was.UUID)
 	if !ok {
 		return []Drift{{Class: GPUGone, Host: was.Host, GPU: was.UUID, Thing: "GPU", From: "there", To: "gone",
-			Cause: "pulled, fallen off the bus, or hidden by the driver; dmesg tells"}}
+			Cause: possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it"}}
 	}
 	var all []Drift
 	add := func(class Class, thing, from, to, cause string) {
@@ -102,20 +106,20 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats,
 		}
 	}
 	if on := was.Applied.MIG; on != nil {
-		add(MIGMode, "MIG mode", resource.OnOff(*on), migText(g), "nvidia-smi -mig, or a reboot")
+		add(MIGMode, "MIG mode", resource.OnOff(*on), migText(g), possibly+"nvidia-smi -mig, or a reboot")
 	}
 	if on := was.Applied.Persistence; on != nil {
-		add(Persistence, "persistence mode", resource.OnOff(*on), resource.OnOff(g.Persistence), "nvidia-smi -pm, or a reboot")
+		add(Persistence, "persistence mode", resource.OnOff(*on), resource.OnOff(g.Persistence), possibly+"nvidia-smi -pm, or a reboot")
 	}
 	if mw := was.Applied.PowerMW; mw != nil {
-		add(PowerLimit, "power limit", resource.Watts(*mw), resource.Watts(g.PowerMW), "nvidia-smi -pl, or a reboot of the driver")
+		add(PowerLimit, "power limit", resource.Watts(*mw), resource.Watts(g.PowerMW), possibly+"nvidia-smi -pl, or a restart of the driver")
 	}
 	if mhz := was.Applied.ClockMHz; !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
 		to := "lifted"
 		if g.SMClockMHz != g.Model.MaxClockMHz() && !g.Held {
 			to = "at " + resource.Clock(g.SMClockMHz)
 		}
-		add(ClockLock, "SM clock", resource.Clock(*mhz), to, "nvidia-smi -rgc or -lgc, or a reboot of the driver")
+		add(ClockLock, "SM clock", resource.Clock(*mhz), to, possibly+"nvidia-smi -rgc or -lgc, or a restart of the driver")
 	}
 	return append(all, foreignDrift(was, seats, g)...)
 }
@@ -151,7 +155,7 @@ func foreignDrift(was resource.PriorGPU, seats resource.Seats, g resource.GPU) [
 	var all []Drift
 	for _, s := range Foreign(g, seats) {
 		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, Thing: "foreign slice",
-			From: "-", To: fmt.Sprintf("%s, slot %d", s.Profile, s.Start), Cause: "somebody else's", Told: true})
+			From: "-", To: fmt.Sprintf("%s, slot %d", s.Profile, s.Start), Cause: "cosplay leaves it alone", Told: true})
 	}
 	return all
 }
@@ -178,14 +182,14 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		own, ok := OwnSlice(was, live)
 		switch {
 		case ok && own.UUID == "" && was.Handle.UUID != "":
-			add(SliceGone, "slice", was.Slice.String(), "without its compute instance", "nvidia-smi mig -dci")
+			add(SliceGone, "slice", was.Slice.String(), "without its compute instance", possibly+"nvidia-smi mig -dci")
 		case !ok:
 			g, _ := live.GPU(was.Slice.Host, was.Slice.GPU)
 			if taken := Overlapping(g, was.Slice); taken != nil {
 				add(SliceReplaced, "slice", was.Slice.String(), fmt.Sprintf("taken by another %s at slot %d", taken.Profile, taken.Start),
-					"destroyed and made anew outside of cosplay; the new one is not ours")
+					"recreated outside cosplay; the new slice is foreign")
 			} else {
-				add(SliceGone, "slice", was.Slice.String(), "gone", "nvidia-smi mig -dgi, or a reboot")
+				add(SliceGone, "slice", was.Slice.String(), "gone", possibly+"nvidia-smi mig -dgi, or a reboot")
 			}
 		}
 	}
@@ -193,16 +197,16 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		c, ok := live.Container(was.Slice.Host, was.Runtime, was.ID)
 		switch {
 		case !ok:
-			add(ContainerGone, resource.ContainerWord(was.Runtime), "there", "gone", "removed by hand")
+			add(ContainerGone, resource.ContainerWord(was.Runtime), "there", "gone", possibly+"removed by hand")
 		case c.State == resource.Stopped:
-			add(ContainerStopped, resource.ContainerWord(was.Runtime), "running", "stopped", "stopped by hand, or its program ended")
+			add(ContainerStopped, resource.ContainerWord(was.Runtime), "running", "stopped", possibly+"stopped by hand, or its program ended")
 		case c.Hash != was.Container.Hash:
-			add(ContainerChanged, resource.ContainerWord(was.Runtime), "as applied", "changed", "edited or made anew outside of cosplay")
+			add(ContainerChanged, resource.ContainerWord(was.Runtime), "as applied", "changed", "edited or recreated outside cosplay")
 		case c.ID != was.Container.ID:
-			add(ContainerReplaced, resource.ContainerWord(was.Runtime), shortID(was.Container.ID), shortID(c.ID), "removed and made anew outside of cosplay")
+			add(ContainerReplaced, resource.ContainerWord(was.Runtime), shortID(was.Container.ID), shortID(c.ID), "removed and recreated outside cosplay")
 		}
 		if c.Damaged != "" {
-			add(DisguiseBroken, "disguise", "whole", c.Damaged, "files of the session's folder were changed outside of cosplay")
+			add(DisguiseBroken, "disguise", "whole", c.Damaged, "files in the session's folder were changed outside cosplay")
 		}
 		all = append(all, boundsDrift(was, c)...)
 		all = append(all, outdatedDrift(was, c)...)
@@ -240,7 +244,7 @@ func imageDrift(was resource.PriorSession, c resource.Container, live resource.L
 	}
 	address := was.Address
 	return []Drift{{Class: ImageMoved, Host: host.Name, Session: &address, Thing: "image " + was.Box.Image, From: shortID(c.Image), To: shortID(now),
-		Cause: "built or pulled anew; each keeps its own until it is replaced", Told: true}}
+		Cause: "built or pulled again; each container keeps its own until it is replaced", Told: true}}
 }
 
 // shortID is an id as Docker's own commands print it.

@@ -96,9 +96,6 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	default:
 		p.flow(2, 4, text("what there is of "+what+" is kept and in the state; the next apply goes on from there."))
 	}
-	if _, slice := f.Step.Do.Op.(plan.CreateSlice); slice {
-		p.flow(2, 2, text("Another process may have taken the slot since the plan: cosplay plan shows the GPU as it is."))
-	}
 }
 
 // standing says what is up in spite of the failures.

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"cosplay/internal/resource"
+)
+
+// InUseWait is how long a call is repeated that the driver answers with IN_USE: a
+// process that is ending holds its slice for a moment longer. Only tests change it.
+var InUseWait = 10 * time.Second
+
+const inUseNap = 200 * time.Millisecond
+
+// procRoot is where processes and the driver's capabilities are read.
+const procRoot = "/proc"
+
+// instanceID names a MIG slice by its instances; nil is the whole GPU.
+type instanceID = *instanceIDs
+
+// unused repeats a call while it answers IN_USE, until the time is up: then the
+// error names the processes that hold the slice or the GPU.
+func (d device) unused(held instanceID, call func() error) error {
+	// Half of the deadline is left for the calls after it, and for the report.
+	until := time.Now().Add(min(InUseWait, d.lib.deadline/2))
+	for {
+		err := call()
+		if !isCode(err, nvml.ERROR_IN_USE) {
+			return err
+		}
+		if time.Now().Add(inUseNap).After(until) || d.lib.guard != nil && d.lib.guard.abandoned() {
+			var at *Error
+			if errors.As(err, &at) {
+				at.Hint = d.heldBy(held)
+			}
+			return err
+		}
+		time.Sleep(inUseNap)
+	}
+}
+
+// heldBy names the processes that hold a slice or a GPU: NVML's list first, then
+// those that have its device files open.
+func (d device) heldBy(held instanceID) string {
+	what := "the GPU"
+	if held != nil {
+		what = fmt.Sprintf("GPU instance %d", held.gpu)
+	}
+	holders := d.listed(held)
+	files, unreadable := openers(procRoot, d.deviceFiles(held))
+	for _, p := range files {
+		if !slices.ContainsFunc(holders, func(h resource.Process) bool { return h.PID == p.PID }) {
+			holders = append(holders, p)
+		}
+	}
+	const again = "then run the same command again."
+	if len(holders) > 0 {
+		verb, it := "uses", "the process"
+		if len(holders) > 1 {
+			verb, it = "use", "the processes"
+		}
+		return fmt.Sprintf("%s %s %s. Fix: stop %s, %s", resource.ProcessNames(holders), verb, what, it, again)
+	}
+	text := fmt.Sprintf("A process uses %s, but NVML lists none and cosplay finds none in /proc.", what)
+	if unreadable > 0 {
+		text = fmt.Sprintf("A process uses %s, but NVML lists none. cosplay may not read the open files of %d processes of other users.", what, unreadable)
+	}
+	return text + " Fix: find the process with sudo fuser -v /dev/nvidia*, stop it, " + again
+}
+
+// listed are the processes of a slice or a GPU in NVML's list.
+func (d device) listed(held instanceID) []resource.Process {
+	var gpu resource.GPU
+	if d.readProcesses(&gpu) != nil { // the error under way matters more than this one
+		return nil
+	}
+	if held != nil {
+		gpu.Processes = slices.DeleteFunc(gpu.Processes, func(p resource.Process) bool { return p.GPUInstance == nil || *p.GPUInstance != held.gpu })
+	}
+	for i := range gpu.Processes {
+		gpu.Processes[i].Name = processName(procRoot, gpu.Processes[i].PID)
+	}
+	return gpu.Processes
+}
+
+// deviceFiles are the files that a process opens to use a slice or a GPU: the
+// capabilities of the instances, or the GPU's own file.
+func (d device) deviceFiles(held instanceID) []string {
+	minor, err := get(d, "nvmlDeviceGetMinorNumber", d.GetMinorNumber)
+	if err != nil {
+		return nil
+	}
+	return deviceFiles(procRoot, minor, held)
+}
+
+func deviceFiles(root string, minor int, held instanceID) []string {
+	if held == nil {
+		return []string{fmt.Sprintf("/dev/nvidia%d", minor)}
+	}
+	instance := filepath.Join(root, "driver/nvidia/capabilities", fmt.Sprintf("gpu%d/mig/gi%d", minor, held.gpu))
+	var files []string
+	for _, access := range []string{filepath.Join(instance, "access"), filepath.Join(instance, fmt.Sprintf("ci%d", held.compute), "access")} {
+		text, _ := os.ReadFile(access) // without the file the driver has no such capability
+		for line := range strings.Lines(string(text)) {
+			if number, ok := strings.CutPrefix(line, "DeviceFileMinor:"); ok {
+				files = append(files, "/dev/nvidia-caps/nvidia-cap"+strings.TrimSpace(number))
+			}
+		}
+	}
+	return files
+}
+
+// openers are the processes that have one of the files open, and how many
+// processes could not be asked.
+func openers(root string, files []string) (all []resource.Process, unreadable int) {
+	entries, err := os.ReadDir(root)
+	if err != nil || len(files) == 0 {
+		return nil, 0
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		folder := filepath.Join(root, e.Name(), "fd")
+		open, err := os.ReadDir(folder)
+		if errors.Is(err, os.ErrPermission) {
+			unreadable++
+		}
+		if slices.ContainsFunc(open, func(fd os.DirEntry) bool {
+			target, err := os.Readlink(filepath.Join(folder, fd.Name()))
+			return err == nil && slices.Contains(files, target)
+		}) {
+			all = append(all, resource.Process{PID: pid, Name: processName(root, pid)})
+		}
+	}
+	return all, unreadable
+}
+
+// processName is what the kernel calls a process, in characters that a terminal
+// shows as they are; "" where it cannot be read.
+func processName(root string, pid int) string {
+	name, _ := os.ReadFile(filepath.Join(root, strconv.Itoa(pid), "comm"))
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(string(name)))
+}

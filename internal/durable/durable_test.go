@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
+
+	"cosplay/internal/need"
 )
 
 func TestLockIsExclusiveAndSaysWhoHasIt(t *testing.T) {
@@ -136,8 +138,7 @@ func TestAnnounce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, fmt.Sprint(os.Getpid()))
-	reader, err := os.Open(path) // one who may only read, and means no good
+	reader, err := os.Open(announced(t, dir)) // a process that keeps a lock on it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,6 +169,16 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
+// announced is the path of the one announcement in a folder.
+func announced(t *testing.T, dir string) string {
+	t.Helper()
+	names, err := os.ReadDir(dir)
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	return filepath.Join(dir, names[0].Name())
+}
+
 // TestAnnounceSweeps: what those that were killed have left is no change, and goes
 // with the next one. The folder of a simulated host is in a project's, which may
 // have any name.
@@ -195,6 +206,109 @@ func TestAnnounceSweeps(t *testing.T) {
 	done()
 	if names, _ := os.ReadDir(dir); len(names) != 0 {
 		t.Errorf("left: %v", names)
+	}
+}
+
+// TestAnnounceToOtherUsers: a process of another user cannot open an announcement,
+// sees a change while it goes on, and is not held up by what a killed process left,
+// also where that process's number is in use again.
+func TestAnnounceToOtherUsers(t *testing.T) {
+	need.Root(t)
+	dir := t.TempDir()
+	openToAll(dir)
+	dir = filepath.Join(dir, "moving")
+	sees := func(want bool, when string) {
+		t.Helper()
+		var out []byte
+		var err error
+		asNobody(t, func(c *exec.Cmd) {
+			c.Env = append(os.Environ(), lookInto+"="+dir)
+			out, err = c.CombinedOutput()
+		})
+		if strings.Contains(string(out), "MOVING") != want || !strings.Contains(string(out), "LOCKS 0") || err != nil {
+			t.Errorf("%s: want %v, got %v\n%s", when, want, err, out)
+		}
+	}
+	done, err := Announce(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(announced(t, dir)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	sees(true, "while it goes on")
+	done()
+	sees(false, "when it is over")
+	for _, left := range []string{"1-1", fmt.Sprint(os.Getpid(), "-1"), "0-1", "rubbish"} {
+		if err := os.WriteFile(filepath.Join(dir, left), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sees(false, "left by killed processes")
+	if done, err = Announce(dir); err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	announced(t, dir) // what was left is swept
+}
+
+// TestAnnounceOfAnEarlierVersion: its files can be opened by all, so that a lock on
+// one proves nothing once its process has ended.
+func TestAnnounceOfAnEarlierVersion(t *testing.T) {
+	dir := t.TempDir()
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(dir, fmt.Sprint(ended.Process.Pid))
+	if err := os.WriteFile(old, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.Open(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := unix.Flock(int(reader.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if moving(t, dir) {
+		t.Error("a lock that an onlooker holds keeps an ended change alive")
+	}
+	done, err := Announce(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	announced(t, dir)
+}
+
+// TestLockOnAFullDisk: a lock without the note of its holder is a lock, and it is
+// released all the same.
+func TestLockOnAFullDisk(t *testing.T) {
+	need.Root(t, "mount")
+	disk := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk).CombinedOutput(); err != nil {
+		need.Lacking(t, "no small disk: %v %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", disk).Run() })
+	path := filepath.Join(disk, "lock")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(disk, "filler"), make([]byte, 1<<17), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	for range 3 {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*pollInterval)
+		lock, err := Acquire(ctx, path, "destroy", nil)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Release(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

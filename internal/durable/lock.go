@@ -91,10 +91,11 @@ func Acquire(ctx context.Context, path, command string, waiting func(*Holder)) (
 		}
 	}
 	lock := &Lock{file: file}
-	return lock, lock.sign(command)
+	_ = lock.sign(command) // a note alone: the lock counts without it, also on a full disk
+	return lock, nil
 }
 
-// sign writes who we are into the file, for those who wait.
+// sign notes the holder in the file, for the processes that wait.
 func (l *Lock) sign(command string) error {
 	holder := Holder{PID: os.Getpid(), Command: command, Since: time.Now(), User: "uid " + fmt.Sprint(os.Getuid())}
 	if u, err := user.Current(); err == nil {
@@ -175,10 +176,7 @@ func openers(file *os.File) []int {
 // File is the open file that carries the lock.
 func (l *Lock) File() *os.File { return l.file }
 
-// Release lets the lock go.
+// Release releases the lock, also where the note in the file cannot be cleared.
 func (l *Lock) Release() error {
-	if err := l.file.Truncate(0); err != nil {
-		return err
-	}
-	return l.file.Close()
+	return errors.Join(l.file.Truncate(0), l.file.Close())
 }

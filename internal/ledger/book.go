@@ -58,7 +58,10 @@ func (b Book) Quiet(wait time.Duration) error {
 }
 
 func unwritable(err error) error {
-	return fmt.Errorf("the host's ledger cannot be written: %w; changes to a GPU take root: sudo cosplay apply", err)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the host's ledger cannot be written: %w; changes to a GPU take root: sudo cosplay apply", err)
+	}
+	return fmt.Errorf("the host's ledger cannot be written: %w", err)
 }
 
 func (b Book) moving() string          { return filepath.Join(b.Dir, "moving") }

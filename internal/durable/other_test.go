@@ -1,0 +1,69 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lookInto makes the test's program a process of another user that reads a folder
+// of announcements.
+const lookInto = "COSPLAY_LOOK_INTO"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(lookInto); dir != "" {
+		look(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// look prints whether a change is seen, and on how many announcements this process
+// can get a lock.
+func look(dir string) {
+	locks := 0
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		file, err := os.Open(filepath.Join(dir, e.Name()))
+		if err == nil && unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
+			locks++
+		}
+	}
+	fmt.Println("LOCKS", locks)
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if Quiet(ctx, dir) != nil {
+		fmt.Println("MOVING")
+	}
+}
+
+// asNobody runs this program as user nobody, from where that user can read it.
+func asNobody(t *testing.T, run func(*exec.Cmd)) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "test")
+	data, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(program, data, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	openToAll(filepath.Dir(program))
+	c := exec.Command(program)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	run(c)
+}
+
+// openToAll lets other users into a temporary folder.
+func openToAll(dir string) {
+	for ; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		_ = os.Chmod(dir, 0o755)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cosplay/internal/agent"
 	"cosplay/internal/ledger"
 	"cosplay/internal/need"
 	"cosplay/internal/resource"
@@ -156,7 +157,7 @@ func (m *machine) allow(line string) {
 func (m *machine) gpus() []resource.GPU {
 	m.t.Helper()
 	c := m.as(0, "/", installed, "agent", "--library", hardware)
-	c.Stdin = strings.NewReader(`{"op": "read"}` + "\n")
+	c.Stdin = strings.NewReader(fmt.Sprintf(`{"version": %d, "op": "read"}`+"\n", agent.Protocol))
 	out, err := c.Output()
 	var answer struct {
 		Host struct {
@@ -231,6 +232,9 @@ func (w *wire) close() {
 func (w *wire) ask(request any) string {
 	w.t.Helper()
 	text, raw := request.(string)
+	if o, ok := request.(order); ok && o["version"] == nil {
+		request = o.with(order{"version": agent.Protocol})
+	}
 	if !raw {
 		data, err := json.Marshal(request)
 		if err != nil {

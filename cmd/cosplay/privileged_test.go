@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cosplay/internal/agent"
 	"cosplay/internal/resource"
 )
 
@@ -131,6 +132,9 @@ func (m *machine) oddLibrary() {
 	m.fails(ann, project, []string{"sudo", "-n", installed, "agent", "--privileged", "--library", strings.Replace(library, "*", "x", 1)}, "sudo:")
 }
 
+// readRequest is one that any agent answers.
+var readRequest = fmt.Sprintf(`{"version": %d, "op": "read"}`, agent.Protocol)
+
 // order is a request as an attacker would write it.
 type order map[string]any
 
@@ -189,7 +193,9 @@ func (m *machine) anotherUser(project string) {
 	}
 	for _, nonsense := range []struct{ want, text string }{
 		{"not one", "rubbish"},
-		{"not one", `{"op": 5}`},
+		{"not one", fmt.Sprintf(`{"version": %d, "op": 5}`, agent.Protocol)},
+		{"different versions", `{"op": "read"}`},
+		{"different versions", `{"version": 1, "op": "read"}`},
 		{"without an end", strings.Repeat("x", 1<<20+10)},
 	} {
 		w := m.wire(bob, hardware)
@@ -277,7 +283,7 @@ __attribute__((constructor)) static void run(void) { open("/run/owned", O_CREAT 
 	m.fails(bob, "/", []string{"sudo", "-n", installed, "agent", "--privileged", "--ledger", "/home/bob"}, "privileged")
 	m.fails(bob, "/", []string{"sudo", "-n", installed, "agent"}, "sudo:")
 	m.allow("Defaults:bob setenv")
-	if out, err := m.as(bob, "/", "sh", "-c", `echo '{"op": "read"}' | sudo -n LD_PRELOAD=/opt/nvml/nothing.so `+installed+" agent --privileged --library "+hardware).CombinedOutput(); err == nil && !strings.Contains(string(out), "LD_PRELOAD is set") {
+	if out, err := m.as(bob, "/", "sh", "-c", `echo '`+readRequest+`' | sudo -n LD_PRELOAD=/opt/nvml/nothing.so `+installed+" agent --privileged --library "+hardware).CombinedOutput(); err == nil && !strings.Contains(string(out), "LD_PRELOAD is set") {
 		t.Errorf("with LD_PRELOAD: %s", out)
 	}
 	if _, err := os.Lstat(filepath.Join(m.root, "run/owned")); err == nil {
@@ -285,7 +291,7 @@ __attribute__((constructor)) static void run(void) { open("/run/owned", O_CREAT 
 	}
 	// By hand, as no user can.
 	c := m.as(ann, "/", installed, "agent", "--privileged")
-	c.Stdin = strings.NewReader(`{"op": "read"}` + "\n")
+	c.Stdin = strings.NewReader(readRequest + "\n")
 	if out, _ := c.Output(); !strings.Contains(string(out), "not started by root") {
 		t.Errorf("without sudo: %s", out)
 	}

@@ -188,13 +188,18 @@ func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (res
 	if c.options.Deadline != 0 {
 		deadline = c.options.Deadline
 	}
-	r.Deadline = deadline
+	r.Deadline = int64(deadline)
 	fresh := c.line == nil
 	if err := c.start(); err != nil {
 		return response{}, err
 	}
 	late := time.AfterFunc(deadline+grace, c.line.kill)
 	defer late.Stop()
+	if fresh {
+		if err := c.greet(r); err != nil {
+			return response{}, err
+		}
+	}
 	said, err := c.exchange(r)
 	if err != nil {
 		return response{}, c.lost(r, err, fresh)
@@ -212,7 +217,23 @@ func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (res
 	return answer, nil
 }
 
+// greet makes sure, before anything is asked of a child, that it reads requests as
+// they are meant: one of an older version drops what it does not know.
+func (c *child) greet(next request) error {
+	said, err := c.exchange(request{Op: opHello, Deadline: next.Deadline})
+	if err != nil {
+		return c.lost(next, err, true)
+	}
+	var answer response
+	if err := jsonv2.Unmarshal(said, &answer); err != nil || answer.Version != Protocol {
+		c.end()
+		return otherVersion("the agent", answer.Version)
+	}
+	return nil
+}
+
 func (c *child) exchange(r request) ([]byte, error) {
+	r.Version = Protocol
 	if err := json.NewEncoder(c.line).Encode(r); err != nil {
 		return nil, err
 	}

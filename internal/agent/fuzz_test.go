@@ -54,6 +54,7 @@ func FuzzProtocol(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, r := range seedRequests(host.GPUs[0].UUID) {
+		r.Version = Protocol
 		line, err := json.Marshal(r)
 		if err != nil {
 			f.Fatal(err)
@@ -76,6 +77,7 @@ func seedRequests(gpu string) []request {
 	us := resource.Holder{Lineage: "a"}
 	slice := &resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 0, Size: 1}}
 	return []request{
+		{Op: opHello},
 		{Op: opRead},
 		{Op: opTake, GPU: gpu, Take: &ledger.Take{}, Holder: us},
 		{Op: opSetMIG, GPU: gpu, On: true, Holder: us},

@@ -7,16 +7,23 @@ package agent
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 )
 
+// Protocol is the version of requests and answers. It is raised with every change
+// of them. The child refuses a request of another version, and one with a field that
+// it does not know: a root agent that is older than its client must not drop a field
+// on which safety rests. Version 1 was the one without a number.
+const Protocol = 2
+
 // The operations, all that a child can be asked for.
 const (
+	opHello          = "hello" // the first: the answer has the child's version
 	opRead           = "read"
 	opSetMIG         = "set-mig"
 	opSetPersistence = "set-persistence"
@@ -32,8 +39,9 @@ const (
 
 // request is one line to the child.
 type request struct {
+	Version  int                 `json:"version"`
 	Op       string              `json:"op"`
-	Deadline time.Duration       `json:"deadline"` // the child gives up on a call past it
+	Deadline int64               `json:"deadline"` // ns; the child gives up on a call past it
 	GPU      string              `json:"gpu,omitempty"`
 	On       bool                `json:"on,omitempty"`
 	Value    int                 `json:"value,omitempty"` // MHz or mW
@@ -44,13 +52,39 @@ type request struct {
 	AsItIs   bool                `json:"as_it_is,omitempty"` // it is released for others to put back
 }
 
+// parse reads one line from the client.
+func parse(line []byte) (request, error) {
+	var r request
+	var said struct {
+		Version int `json:"version"`
+	}
+	err := jsonv2.Unmarshal(line, &said)
+	if err == nil && said.Version != Protocol {
+		return r, otherVersion("its client", said.Version)
+	}
+	if err == nil {
+		err = jsonv2.Unmarshal(line, &r, jsonv2.RejectUnknownMembers(true))
+	}
+	if err != nil {
+		return r, &Error{Message: fmt.Sprintf("the agent refuses a line that is not one of its requests: %v", err)}
+	}
+	return r, nil
+}
+
+// otherVersion is the error where client and child are different versions of
+// cosplay. peer names the other side.
+func otherVersion(peer string, version int) *Error {
+	return &Error{Message: fmt.Sprintf("cosplay and its agent are different versions: protocol %d here, %d at %s. Nothing was changed", Protocol, max(version, 1), peer),
+		Hint: "Install the same cosplay for root and for the users: sudo install -m 0755 $(command -v cosplay) " + Installed}
+}
+
 // check refuses what is no request that a child knows how to carry out.
 func (r request) check() error {
 	bad := func(what string) error {
 		return &Error{GPU: r.GPU, Message: fmt.Sprintf("the agent refuses %q: %s", r.Op, what)}
 	}
 	switch r.Op {
-	case opRead:
+	case opHello, opRead:
 		return nil
 	case opSetMIG, opSetPersistence, opLockClock, opUnlockClock, opSetPower, opLeave, opRelease:
 	case opTake:
@@ -75,10 +109,11 @@ func (r request) check() error {
 
 // response is one line from the child.
 type response struct {
-	Host  *reading            `json:"host,omitempty"`
-	Slice *resource.LiveSlice `json:"slice,omitempty"`
-	Error *Error              `json:"error,omitempty"`
-	Last  bool                `json:"last,omitempty"` // the child ends itself with this answer
+	Version int                 `json:"version"`
+	Host    *reading            `json:"host,omitempty"`
+	Slice   *resource.LiveSlice `json:"slice,omitempty"`
+	Error   *Error              `json:"error,omitempty"`
+	Last    bool                `json:"last,omitempty"` // the child ends itself with this answer
 }
 
 // Error is a failure at the NVML library, with the code that it answered kept.
@@ -114,6 +149,9 @@ func (e *Error) Left() (left *resource.Handle, sure bool) {
 // Error tells call, GPU and code in one line, and the next step in another.
 func (e *Error) Error() string {
 	if e.Call == "" {
+		if e.Hint != "" {
+			return e.Message + "\n  " + e.Hint
+		}
 		return e.Message
 	}
 	text := "NVML: " + e.Message

@@ -42,18 +42,17 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	lines.Buffer(nil, maxRequest)
 	encoder := json.NewEncoder(out)
 	for lines.Scan() {
-		var r request
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			err = fmt.Errorf("a request that is not one: %w", err)
-			return errors.Join(err, encoder.Encode(response{Error: &Error{Message: err.Error()}, Last: true}))
+		r, err := parse(lines.Bytes())
+		if err != nil {
+			return errors.Join(err, encoder.Encode(answered(response{Last: true}, r, err)))
 		}
-		deadline := r.Deadline
+		deadline := time.Duration(r.Deadline)
 		// Who could cut root off in the middle of a step would leave what he likes.
 		if l.guard != nil || deadline <= 0 || deadline > changeDeadline {
 			deadline = changeDeadline
 		}
 		watchdog := time.AfterFunc(deadline, func() {
-			_ = encoder.Encode(response{Error: l.hung(deadline), Last: true})
+			_ = encoder.Encode(answered(response{Last: true}, r, l.hung(deadline)))
 			os.Exit(1)
 		})
 		answer := l.handle(r, deadline)
@@ -66,7 +65,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("a request without an end: %d bytes are too many", maxRequest)
-		return errors.Join(err, encoder.Encode(response{Error: &Error{Message: err.Error()}, Last: true}))
+		return errors.Join(err, encoder.Encode(answered(response{Last: true}, request{}, err)))
 	}
 	return lines.Err()
 }
@@ -75,14 +74,14 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	var (
 		answer response
-		err    = l.broken
+		err    = r.check()
 	)
 	l.deadline = deadline
-	if err == nil {
-		err = r.check()
+	if err == nil && r.Op != opHello {
+		err = l.broken
 	}
 	switch {
-	case err != nil:
+	case err != nil, r.Op == opHello:
 	case r.Op == opRead:
 		// Somebody's agent may be in the middle of a step, and its parent dead: what
 		// would be seen now is not what will be.
@@ -92,14 +91,23 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	default:
 		err = l.alter(r, &answer)
 	}
-	if err != nil {
-		var known *Error
-		if !errors.As(err, &known) {
-			var refused *ledger.RefusedError
-			known = &Error{GPU: r.GPU, Message: err.Error()} // not NVML's: the ledger's
-			known.Refused = errors.As(err, &refused) && refused.Overtaken
-		}
+	return answered(answer, r, err)
+}
+
+// answered completes an answer with its version and with what went wrong.
+func answered(answer response, r request, err error) response {
+	answer.Version = Protocol
+	var (
+		known   *Error
+		refused *ledger.RefusedError
+	)
+	switch {
+	case err == nil:
+	case errors.As(err, &known):
 		answer.Error = known
+	default: // not NVML's: the ledger's
+		answer.Error = &Error{GPU: r.GPU, Message: err.Error()}
+		answer.Error.Refused = errors.As(err, &refused) && refused.Overtaken
 	}
 	return answer
 }

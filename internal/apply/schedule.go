@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"cosplay/internal/diff"
@@ -132,22 +133,37 @@ func (s *schedule) ready() (int, bool) {
 			busy[s.lane(step.Do.Op)]++
 		}
 	}
+	blocked := s.blocked()
 	for i, step := range s.steps {
 		if s.outcomes[i] != pending || busy[s.lane(step.Do.Op)] >= max(1, s.Parallelism) {
 			continue
 		}
-		free := true
-		for _, need := range step.Needs {
-			if s.outcomes[s.byID[need]] != succeeded {
-				free = false
-				break
-			}
-		}
-		if free {
+		waits := slices.ContainsFunc(step.Needs, func(id string) bool { return s.outcomes[s.byID[id]] != succeeded }) ||
+			slices.ContainsFunc(step.After, func(id string) bool {
+				at := s.byID[id]
+				return s.outcomes[at] < succeeded && !blocked[at]
+			})
+		if !waits {
 			return i, true
 		}
 	}
 	return 0, false
+}
+
+// blocked finds the steps that can never run, since a step that they need failed
+// or cannot run itself. Each step comes after those that it needs.
+func (s *schedule) blocked() map[int]bool {
+	blocked := map[int]bool{}
+	if len(s.failures) == 0 {
+		return blocked
+	}
+	for i, step := range s.steps {
+		blocked[i] = slices.ContainsFunc(step.Needs, func(id string) bool {
+			at := s.byID[id]
+			return s.outcomes[at] == failed || blocked[at]
+		})
+	}
+	return blocked
 }
 
 // start begins a step; mere bookkeeping is done on the spot, and false.

@@ -12,7 +12,7 @@ import (
 // sessions at the addresses that they have now. What the plan rests on is for the
 // caller to say.
 func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
-	b := builder{live: live, prior: prior, seats: prior.Seats(), images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{},
+	b := builder{live: live, prior: prior, seats: prior.Seats(), images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}, ended: map[gpuKey][]string{},
 		up: map[string][]string{}, down: map[string][]string{}}
 	b.moveSessions(d)
 	b.noteFirstBoots(prior, d)
@@ -86,6 +86,7 @@ type builder struct {
 	images map[imageKey]string // steps that get one
 	taken  map[gpuKey][]string // steps that put a GPU back into the ledger
 	freed  map[gpuKey][]string // steps that take sessions off a GPU
+	ended  map[gpuKey][]string // steps that end what runs on a GPU
 	last   map[gpuKey][]string // the last step of a GPU's set-up
 	up     map[string][]string // steps that bring the sessions of a block up
 	down   map[string][]string // steps that take down what depends on a block
@@ -122,7 +123,7 @@ func (b *builder) takeAgain(c diff.GPUChange) {
 	}
 	at := gpuKey{c.Host, c.UUID}
 	b.taken[at] = []string{b.add(Step{ID: c.UUID + "/take", Group: c.UUID, Title: b.name(at) + ": note who holds it", Do: OpJSON{b.take(c)}})}
-	b.freed[at] = b.taken[at]
+	b.freed[at], b.ended[at] = b.taken[at], b.taken[at]
 }
 
 // StrayGroup begins the groups of what is left of runs that were cut off.
@@ -151,6 +152,7 @@ func (b *builder) takeDown(c diff.SessionChange) {
 	if c.Container == diff.Remove || c.Container == diff.Remake {
 		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last, b.down[c.Address.Name]), Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
 			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
+		b.ended[at] = append(b.ended[at], last...)
 		for _, name := range c.Before.DependsOn {
 			b.down[name] = append(b.down[name], last...)
 		}
@@ -329,36 +331,56 @@ func (b *builder) take(c diff.GPUChange) TakeGPU {
 	return op
 }
 
+// giveBack restores a GPU once no session runs on it. A setting that cannot be
+// restored keeps none of the others from it, nor does a slice that stays: only MIG
+// mode needs all slices gone, and only the release needs everything.
 func (b *builder) giveBack(c diff.GPUChange) {
-	gpu, s := b.onGPU(c), c.Settings
-	// Who has to wait for others with the rest must not keep others waiting.
+	at, s := gpuKey{c.Host, c.UUID}, c.Settings
+	begin, before := b.ended[at], b.freed[at]
+	step := func(what, title string, needs []string, do Op) {
+		id := b.add(Step{ID: at.uuid + "/" + what, Group: at.uuid, Title: b.name(at) + ": " + title, Needs: needs, After: without(before, needs), Do: OpJSON{do}})
+		before = append(slices.Clone(before), id)
+	}
+	// A project that has to wait for others with the rest must not keep others waiting.
 	if c.Action == diff.Delete && s != (resource.Settings{}) {
-		gpu.step("leave", "announce that it is given back", LeaveGPU{c.Host, c.UUID})
+		step("leave", "announce that it is given back", begin, LeaveGPU{c.Host, c.UUID})
+		begin = before[len(before)-1:]
 	}
 	if s.ClockMHz != nil {
 		title := "SM clock back to " + resource.Clock(*s.ClockMHz)
 		if *s.ClockMHz == 0 {
 			title = "SM clock unlocked again"
 		}
-		gpu.step("restore-clock", title, SetClock{c.Host, c.UUID, *s.ClockMHz})
+		step("restore-clock", title, begin, SetClock{c.Host, c.UUID, *s.ClockMHz})
 	}
 	if s.PowerMW != nil {
-		gpu.step("restore-power", "power limit back to "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})
+		step("restore-power", "power limit back to "+resource.Watts(*s.PowerMW), begin, SetPower{c.Host, c.UUID, *s.PowerMW})
 	}
 	if s.MIG != nil {
-		gpu.step("restore-mig", "MIG mode back to "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
+		step("restore-mig", "MIG mode back to "+resource.OnOff(*s.MIG), slices.Concat(begin, b.freed[at]), SetMIG{c.Host, c.UUID, *s.MIG})
 	}
 	// Persistence last: the driver forgets the rest when it goes off.
 	if s.Persistence != nil {
-		gpu.step("restore-persistence", "persistence back to "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
+		step("restore-persistence", "persistence back to "+resource.OnOff(*s.Persistence), begin, SetPersistence{c.Host, c.UUID, *s.Persistence})
 	}
 	if c.Action == diff.Delete { // else something has to wait
 		title, others := "as it was found", len(c.Others) > 0
 		if others {
 			title = "left to the other project"
 		}
-		gpu.step("release", title, ReleaseGPU{c.Host, c.UUID, others})
+		step("release", title, before, ReleaseGPU{c.Host, c.UUID, others})
 	}
+}
+
+// without is a list of steps without those of another; nil if none is left.
+func without(steps, others []string) []string {
+	var left []string
+	for _, s := range steps {
+		if !slices.Contains(others, s) {
+			left = append(left, s)
+		}
+	}
+	return left
 }
 
 // name is what people call a GPU: with its host where there are several.

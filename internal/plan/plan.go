@@ -43,12 +43,14 @@ type Basis struct {
 }
 
 // Step is one operation with what it waits for. It runs only when every step
-// that it needs has succeeded.
+// that it needs has succeeded, and when those that it comes after have ended,
+// whether they succeeded, failed or could not run.
 type Step struct {
 	ID    string   `json:"id"`
 	Group string   `json:"group"` // what is undone together when one of its steps fails
 	Title string   `json:"title"`
 	Needs []string `json:"needs,omitempty"`
+	After []string `json:"after,omitempty"`
 	Do    OpJSON   `json:"do"`
 	Undo  OpJSON   `json:"undo"` // null where nothing can take it back
 }
@@ -75,9 +77,9 @@ func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
 func (p *Plan) Check() error {
 	known := map[string]bool{}
 	for _, s := range p.Steps {
-		for _, need := range s.Needs {
+		for _, need := range slices.Concat(s.Needs, s.After) {
 			if !known[need] {
-				return fmt.Errorf("step %s needs %q, which does not come before it", s.ID, need)
+				return fmt.Errorf("step %s waits for %q, which does not come before it", s.ID, need)
 			}
 		}
 		if known[s.ID] || s.Do.Op == nil {
@@ -138,6 +140,9 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "%s: %s", s.ID, s.Title)
 		if len(s.Needs) > 0 {
 			fmt.Fprintf(&b, "  <- %s", strings.Join(s.Needs, ", "))
+		}
+		if len(s.After) > 0 {
+			fmt.Fprintf(&b, "  after %s", strings.Join(s.After, ", "))
 		}
 		b.WriteByte('\n')
 	}

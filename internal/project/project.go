@@ -216,7 +216,7 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 		return apply.Result{}, err
 	}
 	defer journal.Close()
-	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial,
+	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial, GoOn: planned.Destroys,
 		Look: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
 	holder := p.holder(prior.Lineage)
 	for name, h := range p.hosts {

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"cosplay/internal/plan"
@@ -71,7 +72,7 @@ func StepGraph(p *plan.Plan, live resource.Live) Graph {
 	var g Graph
 	for _, s := range p.Steps {
 		g.Nodes = append(g.Nodes, Node{s.ID, StepNode, withGPUNames(live, s.Title)})
-		for _, need := range s.Needs {
+		for _, need := range slices.Concat(s.Needs, s.After) {
 			g.Edges = append(g.Edges, Edge{From: s.ID, To: need})
 		}
 	}

@@ -8,6 +8,7 @@ package sshd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +23,8 @@ import (
 	"cosplay/internal/initd/launch"
 )
 
-// patience is how long a client may take to prove who it is.
-const patience = time.Minute
+// grace is how long a client may take to log in, if Server does not say otherwise.
+const grace = 20 * time.Second
 
 // Server is the ssh server of one session.
 type Server struct {
@@ -31,7 +32,9 @@ type Server struct {
 	Keys     []ssh.PublicKey // who may come in
 	HostKey  ssh.Signer
 	Beat     time.Duration // between two signs of life asked of a client; 0 is 30 s
+	Grace    time.Duration // until a client must have logged in; 0 is 20 s
 
+	gate   gate
 	mu     sync.Mutex
 	closed bool
 	open   map[io.Closer]bool // listener and connections
@@ -68,7 +71,7 @@ func (s *Server) Serve(l net.Listener) error {
 		conn, err := l.Accept()
 		switch {
 		case err == nil:
-			go s.welcome(conn)
+			go s.welcome(s.gate.admit(conn))
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		default: // out of file descriptors, or a client that is gone again
@@ -118,13 +121,30 @@ func (s *Server) forget(c io.Closer) {
 // shut closes what may be closed already, or was broken off by the other side.
 func shut(c io.Closer) { _ = c.Close() }
 
-func (s *Server) config() *ssh.ServerConfig {
+// config is for one connection. It offers what OpenSSH 10 offers by default, as
+// far as the library has it, and no SHA-1: OpenSSH still offers hmac-sha1. Finite
+// field Diffie-Hellman is left out there as well, since a few bytes of a client
+// cost the server much computation.
+func (s *Server) config(v *visitor) *ssh.ServerConfig {
 	config := &ssh.ServerConfig{
+		Config: ssh.Config{
+			KeyExchanges: []string{
+				ssh.KeyExchangeMLKEM768X25519, ssh.KeyExchangeCurve25519,
+				ssh.KeyExchangeECDHP256, ssh.KeyExchangeECDHP384, ssh.KeyExchangeECDHP521,
+			},
+			Ciphers: []string{
+				ssh.CipherChaCha20Poly1305, ssh.CipherAES128GCM, ssh.CipherAES256GCM,
+				ssh.CipherAES128CTR, ssh.CipherAES192CTR, ssh.CipherAES256CTR,
+			},
+			MACs: []string{ssh.HMACSHA256ETM, ssh.HMACSHA512ETM, ssh.HMACSHA256, ssh.HMACSHA512},
+		},
+		PublicKeyAuthAlgorithms: ssh.SupportedAlgorithms().PublicKeyAuths,
 		// OpenSSH tells only its like when nobody reads a program's output any more.
 		ServerVersion: "SSH-2.0-OpenSSH_cosplay",
 		MaxAuthTries:  20, // an agent offers all its keys
 		PublicKeyCallback: func(who ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			if who.User() == s.Launcher.Account.Name && s.knows(key) {
+				s.gate.promote(v, known)
 				return nil, nil
 			}
 			return nil, errors.New("permission denied")
@@ -140,16 +160,18 @@ func (s *Server) knows(key ssh.PublicKey) bool {
 }
 
 // welcome leads one connection from the handshake to its end.
-func (s *Server) welcome(raw net.Conn) {
+func (s *Server) welcome(raw *visitor) {
 	defer shut(raw)
+	defer s.gate.leave(raw)
 	if !s.track(raw) {
 		return
 	}
 	defer s.forget(raw)
-	if raw.SetDeadline(time.Now().Add(patience)) != nil {
+	if raw.SetDeadline(time.Now().Add(cmp.Or(s.Grace, grace))) != nil {
 		return
 	}
-	conn, channels, requests, err := ssh.NewServerConn(raw, s.config())
+	conn, channels, requests, err := ssh.NewServerConn(raw, s.config(raw))
+	s.gate.leave(raw)
 	if err != nil || raw.SetDeadline(time.Time{}) != nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -97,6 +98,11 @@ func (w *World) Look(context.Context) (resource.Live, error) {
 	host.GPUs, host.Containers = slices.Clone(host.GPUs), slices.Clone(host.Containers)
 	for i := range host.GPUs {
 		host.GPUs[i].Slices = slices.Clone(host.GPUs[i].Slices)
+	}
+	if host.Engine != nil { // or Ensure would write to the map while the caller reads it
+		engine := *host.Engine
+		engine.Images = maps.Clone(engine.Images)
+		host.Engine = &engine
 	}
 	return resource.Live{Hosts: []resource.Host{host}}, nil
 }
@@ -262,20 +268,21 @@ func (w *World) DestroySlice(_ context.Context, s resource.LiveSlice) error {
 	})
 }
 
-// Prepare makes a session's container, or makes it anew.
-func (w *World) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
-	c := resource.Container{ID: s.ID, Session: s.ID, Host: HostName, Runtime: s.Runtime, State: resource.Running, Hash: s.Hash(""), SliceID: given.UUID}
-	if s.Box != nil {
-		c.SSHPort = cmp.Or(s.Box.SSH.Port, s.Box.SSH.Kept, freePort+len(w.Host().Containers))
-		c.Image = w.Host().Engine.Images[s.Box.Image]
-	}
-	return c, w.change("prepare "+s.ID, func() error {
-		w.Remove(s.ID)
+// Prepare creates or recreates a session's container.
+func (w *World) Prepare(_ context.Context, s resource.Session, given resource.Handle) (c resource.Container, err error) {
+	err = w.change("prepare "+s.ID, func() error {
 		h := w.Host()
+		c = resource.Container{ID: s.ID, Session: s.ID, Host: HostName, Runtime: s.Runtime, State: resource.Running, Hash: s.Hash(""), SliceID: given.UUID}
+		if s.Box != nil {
+			c.SSHPort = cmp.Or(s.Box.SSH.Port, s.Box.SSH.Kept, freePort+len(h.Containers))
+			c.Image = h.Engine.Images[s.Box.Image]
+		}
+		w.Remove(s.ID)
 		h.Containers = append(h.Containers, c)
 		slices.SortFunc(h.Containers, resource.Container.Compare)
 		return nil
 	})
+	return c, err
 }
 
 // Unprepare removes a session's container.

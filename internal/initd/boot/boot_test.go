@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -195,10 +194,9 @@ func TestStopWithoutCommand(t *testing.T) {
 	if _, err := fmt.Fscanln(out, new(string)); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
 	box.cmd.Process.Signal(syscall.SIGTERM)
-	if code := box.code(t); code != 0 || time.Since(begin) > 3*time.Second {
-		t.Errorf("code %d after %v, want 0 at once: %s", code, time.Since(begin), box.stderr.String())
+	if code := box.code(t); code != 0 {
+		t.Errorf("code %d, want 0: %s", code, box.stderr.String())
 	}
 	session.Wait()
 }

@@ -222,7 +222,7 @@ func (c *container) code(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-c.ended:
-	case <-time.After(12 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("the container does not end; it said %s", c.stderr.String())
 	}
 	return c.cmd.ProcessState.ExitCode()

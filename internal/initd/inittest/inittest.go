@@ -79,7 +79,7 @@ func (c Client) Flags() []string {
 	return append(append([]string{}, c.Options...), "-F", "none",
 		"-o", "StrictHostKeyChecking=yes", "-o", "UserKnownHostsFile="+filepath.Join(c.Dir, "known_hosts"),
 		"-o", "IdentitiesOnly=yes", "-o", "IdentityFile="+filepath.Join(c.Dir, c.Key),
-		"-o", "LogLevel=ERROR", "-o", "ConnectTimeout=10", "-o", fmt.Sprintf("Port=%d", c.Port))
+		"-o", "LogLevel=ERROR", "-o", "ConnectTimeout=120", "-o", fmt.Sprintf("Port=%d", c.Port))
 }
 
 // Host is the server as ssh, scp and sftp name it.
@@ -91,15 +91,18 @@ func (c Client) SSH(flags []string, command ...string) *exec.Cmd {
 	return exec.Command("ssh", append(append(args, c.Host()), command...)...)
 }
 
-// Soon waits until something holds.
+// patience only ends a test that hangs: on a loaded machine anything can take long.
+const patience = 2 * time.Minute
+
+// Soon waits until a condition holds.
 func Soon(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if holds() {
 			return
 		}
 	}
-	t.Fatalf("not within 5 s: %s", what)
+	t.Fatalf("not within %s: %s", patience, what)
 }
 
 // Output collects what a program writes while others look.

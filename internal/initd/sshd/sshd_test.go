@@ -74,7 +74,7 @@ func TestNobodyReads(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	stuck := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer stuck.Stop()
 	if _, err := output.Read(make([]byte, 2)); err != nil {
 		t.Fatal(err)
@@ -88,13 +88,13 @@ func TestNobodyReads(t *testing.T) {
 	}
 }
 
-// A background process that lets go of the streams does not hold the session.
+// A background process that closed the session's streams does not keep the session
+// open: the session ends while the process still runs.
 func TestBackground(t *testing.T) {
 	w := serve(t, 0)
-	begin := time.Now()
-	out, _, code := w.run(t, nil, "nohup sleep 30 >/dev/null 2>&1 </dev/null & echo $!")
-	if code != 0 || time.Since(begin) > 10*time.Second {
-		t.Errorf("code %d after %v", code, time.Since(begin))
+	out, _, code := w.run(t, nil, "nohup sleep 600 >/dev/null 2>&1 </dev/null & echo $!")
+	if code != 0 {
+		t.Errorf("code %d", code)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(out))
 	if err != nil {
@@ -153,7 +153,7 @@ func TestTerminal(t *testing.T) {
 	if err := pty.Setsize(screen, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
 		t.Fatal(err)
 	}
-	expect("sleep 0.2; echo size=$(stty size)", "size=40 100")
+	expect("until [ \"$(stty size)\" != '24 80' ]; do sleep 0.05; done; echo size=$(stty size)", "size=40 100")
 	expect("stty raw -echo; printf 'a\\nb' | od -c >/dev/null; printf '<\\n>'; stty sane", "<\n>")
 	expect("sleep 60 & exit 3", "logout")
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 3 {
@@ -218,11 +218,20 @@ func (w *world) dial(t *testing.T) (ssh.Conn, <-chan *ssh.Request) {
 	return conn, requests
 }
 
+// TestKeepAlive: the server drops a client that answers nothing and keeps one that
+// answers. The beat is long enough for an answer on a loaded machine.
 func TestKeepAlive(t *testing.T) {
-	const beat = 50 * time.Millisecond
+	t.Parallel()
+	const beat = time.Second
 	w := serve(t, beat)
 	alive, requests := w.dial(t)
-	go ssh.DiscardRequests(requests)
+	asked := make(chan struct{}, 100)
+	go func() {
+		for r := range requests {
+			_ = r.Reply(false, nil)
+			asked <- struct{}{}
+		}
+	}()
 	dead, _ := w.dial(t)
 	ended := func(c ssh.Conn) chan error {
 		end := make(chan error, 1)
@@ -232,13 +241,15 @@ func TestKeepAlive(t *testing.T) {
 	aliveEnd, deadEnd := ended(alive), ended(dead)
 	select {
 	case <-deadEnd:
-	case <-time.After(5 * time.Second):
-		t.Fatal("a dead client is kept")
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the server keeps a dead client")
 	}
-	select {
-	case err := <-aliveEnd:
-		t.Fatalf("a living client is dropped: %v", err)
-	case <-time.After(10 * beat):
+	for range 4 { // more beats than the dead client was given
+		select {
+		case <-asked:
+		case err := <-aliveEnd:
+			t.Fatalf("the server drops a client that answers: %v", err)
+		}
 	}
 }
 

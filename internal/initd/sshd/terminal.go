@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastWords is how long a terminal is listened to after its process has ended,
-// while others hold it open.
-const lastWords = 100 * time.Millisecond
+// lastWords is how long the server waits for more output after the process on the
+// terminal has ended, while other processes keep the terminal open.
+var lastWords = 100 * time.Millisecond
 
 // endOfFile is what a terminal takes for the end of the input.
 const endOfFile = 4
@@ -112,27 +112,41 @@ func (s *session) onTerminal(cmd *exec.Cmd) error {
 	return nil
 }
 
-// copyTo reads until nobody holds the terminal any more, or nothing came for a
-// while after drain.
+// copyTo reads until no process has the terminal open any more, or no output came
+// for a while after drain.
 func (t *terminal) copyTo(w io.Writer) {
 	buffer := make([]byte, 32<<10)
 	silent := false
 	for {
 		n, err := t.master.Read(buffer)
+		late := errors.Is(err, os.ErrDeadlineExceeded)
+		if late { // the reader may be late itself, and output be there
+			n = t.pending(buffer)
+		}
 		if n > 0 {
-			silent = false
+			late = false
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return
 			}
-		}
-		late := errors.Is(err, os.ErrDeadlineExceeded)
-		if (err != nil && !late) || (late && silent) {
+		} else if err != nil && (!late || silent) {
 			return
 		}
 		if silent = late; t.ending.Load() {
 			_ = t.master.SetReadDeadline(time.Now().Add(lastWords)) // a closed one ends the next read
 		}
 	}
+}
+
+// pending reads output that is there already, whatever the deadline.
+func (t *terminal) pending(buffer []byte) (n int) {
+	control, err := t.master.SyscallConn()
+	if err == nil {
+		err = control.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), buffer) })
+	}
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
 }
 
 func (t *terminal) drain() {

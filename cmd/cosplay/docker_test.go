@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,35 +19,29 @@ import (
 )
 
 // needEngine skips a test where there is no Docker engine with the test images;
-// in CI that fails it.
+// in CI that fails it. Test runs that share an engine take turns, test by test: the
+// names and ports of their containers are the same.
 func needEngine(t *testing.T) {
 	t.Helper()
 	out, err := exec.Command("docker", "image", "inspect", "cosplay-test/debian", "cosplay-test/scratch", "cosplay-test/uid", "cosplay-test/sshd").CombinedOutput()
 	if err != nil {
 		need.Lacking(t, "there is no Docker engine with the test images; run scripts/test-images: %v\n%s", err, out)
 	}
-	sweepOnce.Do(func() { sweepAlone(t) })
+	turn, err := os.OpenFile("/tmp/cosplay-test-engine.lock", os.O_CREATE|os.O_RDONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { turn.Close() })
+	if err := unix.Flock(int(turn.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	sweepOnce.Do(func() { sweep(t) })
 }
 
 var sweepOnce sync.Once
 
-// sweepAlone sweeps unless another test run is under way, whose containers look
-// the same. The lock is held as long as this one is.
-func sweepAlone(t *testing.T) {
-	lock, err := unix.Open(filepath.Join(os.TempDir(), "cosplay-test.lock"), unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if unix.Flock(lock, unix.LOCK_EX|unix.LOCK_NB) == nil {
-		sweep(t)
-	}
-	if err := unix.Flock(lock, unix.LOCK_SH); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// sweep removes the containers of test runs that were killed: they hold the
-// names that this run wants. They are told by their workspace, a test's folder.
+// sweep removes the containers of test runs that were killed: they have the names
+// that this run wants. A container belongs to the run in whose folder its mounts are.
 func sweep(t *testing.T) {
 	out, err := exec.Command("docker", "ps", "-a", "--no-trunc", "--filter", "label=cosplay.lineage", "--format", "{{.ID}} {{.Mounts}}").Output()
 	if err != nil {
@@ -54,7 +49,7 @@ func sweep(t *testing.T) {
 	}
 	for line := range strings.Lines(string(out)) {
 		id, mounts, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if !strings.Contains(mounts, filepath.Join(os.TempDir(), "go-test-script")) && !strings.Contains(mounts, filepath.Join(os.TempDir(), "Test")) {
+		if !slices.ContainsFunc(strings.Split(mounts, ","), need.Abandoned) {
 			continue
 		}
 		if out, err := exec.Command("docker", "rm", "-f", id).CombinedOutput(); err != nil {

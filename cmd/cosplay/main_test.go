@@ -15,7 +15,7 @@ import (
 // TestMain makes the test binary be cosplay where it is called so: in the
 // scripts, and when it starts itself as its own agent.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(need.Tests{M: m}, map[string]func(){
 		"cosplay": func() {
 			followMoments()
 			os.Exit(cli.Main(os.Args[1:], cli.Stdio()))

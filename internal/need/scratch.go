@@ -1,0 +1,99 @@
+package need
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// runPrefix begins the name of the folder of a run of a package's tests.
+const runPrefix = "cosplay-test-"
+
+// memory is where such folders are kept if it has room: cosplay syncs what it writes,
+// and on a disk the tests spend most of their time in that.
+const (
+	memory = "/dev/shm"
+	room   = 2 << 30 // bytes
+)
+
+// Tests runs the tests of a package with a temporary folder of their own, in memory
+// where there is room and TMPDIR says nothing else. The folder is removed at the end;
+// that of a run that was killed is removed by the next. TestMain passes its m.
+type Tests struct{ M interface{ Run() int } }
+
+// Run gives the exit code.
+func (r Tests) Run() int {
+	remove, err := makeRun()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "a folder for the tests:", err)
+		return 1
+	}
+	defer remove()
+	return r.M.Run()
+}
+
+// runLock is held while this process runs. It is a lock on the run's folder, by which
+// others see that the run is alive.
+var runLock *os.File
+
+func makeRun() (remove func(), err error) {
+	base := os.TempDir()
+	if os.Getenv("TMPDIR") == "" && roomy(memory) {
+		base = memory
+	}
+	sweepRuns(base)
+	dir, err := os.MkdirTemp(base, runPrefix)
+	if err != nil {
+		return nil, err
+	}
+	runLock, err = os.Open(dir)
+	if err == nil {
+		err = errors.Join(unix.Flock(int(runLock.Fd()), unix.LOCK_EX), os.Chmod(dir, 0o755), os.Setenv("TMPDIR", dir))
+	}
+	return func() { _ = os.RemoveAll(dir) }, err // the next run removes what is left
+}
+
+// roomy reports whether tests can run in a folder: programs too are run from there.
+func roomy(dir string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(dir, &fs) == nil && int64(fs.Bavail)*fs.Bsize >= room && fs.Flags&unix.ST_NOEXEC == 0 && unix.Access(dir, unix.W_OK) == nil
+}
+
+// sweepRuns removes the folders of runs that were killed.
+func sweepRuns(base string) {
+	found, _ := filepath.Glob(filepath.Join(base, runPrefix+"*"))
+	for _, dir := range found {
+		if !runs(dir) {
+			_ = os.RemoveAll(dir) // as far as it can be done: it may be another user's
+		}
+	}
+}
+
+// Abandoned reports whether a file or folder belongs to a run of tests that has ended.
+func Abandoned(path string) bool {
+	for dir := path; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if strings.HasPrefix(filepath.Base(dir), runPrefix) {
+			return !runs(dir)
+		}
+	}
+	return false
+}
+
+// runs reports whether the run of a folder is alive. A folder that is just being made
+// is not locked yet, but empty.
+func runs(dir string) bool {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	defer folder.Close()
+	if unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return true
+	}
+	_, err = folder.ReadDir(1)
+	return err != nil
+}

@@ -33,19 +33,22 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 }
 
 func (inv *invocation) drift() *cobra.Command {
-	o := planOptions{refreshOnly: true, detailed: true, quiet: true}
+	o := planOptions{refreshOnly: true, detailed: true, driftOnly: true}
 	cmd := &cobra.Command{
 		Use:   "drift",
-		Short: "Tell what was changed outside of cosplay; silent when nothing was",
-		Long: `The same as plan --refresh-only --detailed-exitcode, and silent when there is nothing to tell: for cron.
+		Short: "Print what was changed outside cosplay",
+		Long: `The same as plan --refresh-only --detailed-exitcode, but standard output stays empty without drift: for cron.
 
-Of a session's disguise a look at its files is taken. --verify runs the whole self-test in every session, which takes seconds: see cosplay verify.
+NVML cannot read a clock lock. While a GPU is idle its lock is not provable; drift reports that on standard error as information, which does not change the exit code. --quiet leaves it out.
 
-Exit codes: 0 nothing was changed, 1 error, 2 something was.`,
+drift checks the files of each session's disguise. --verify runs the whole self-test in every session, which takes seconds and proves the clock locks too: see cosplay verify.
+
+Exit codes: 0 no drift, 1 error, 2 drift.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runPlan(cmd.Context(), o) },
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "also test the disguise from inside every session")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but drift: no information on standard error")
 	return cmd
 }
 
@@ -53,7 +56,10 @@ type planOptions struct {
 	aim                            project.Aim
 	out                            string
 	destroy, refreshOnly, detailed bool
-	quiet, markdown, verify        bool
+	markdown, verify               bool
+
+	driftOnly bool // standard output stays empty without drift
+	quiet     bool // and so does standard error
 }
 
 func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
@@ -101,7 +107,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	drifted := outlook.Plan.Diff.Astray()
 	changed := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
 	if o.refreshOnly {
-		if err := inv.tellDrift(view, o.quiet); err != nil {
+		if err := inv.tellDrift(view, o); err != nil {
 			return err
 		}
 	} else {
@@ -150,12 +156,16 @@ func (inv *invocation) tellPlan(view render.PlanView) error {
 	return nil
 }
 
-func (inv *invocation) tellDrift(view render.PlanView, quiet bool) error {
+func (inv *invocation) tellDrift(view render.PlanView, o planOptions) error {
 	switch {
 	case inv.json:
 		return render.DriftJSON(inv.Out, view)
-	case !quiet && !view.Plan.Diff.Astray():
+	case !o.driftOnly && !view.Plan.Diff.Astray():
 		render.NoDrift(inv.Out, inv.style(inv.Out), view)
+	case !view.Plan.Diff.Astray(): // standard output stays empty, as cron jobs expect
+		if !o.quiet {
+			render.UnprovenLocks(inv.Err, inv.style(inv.Err), view)
+		}
 	default:
 		render.Drift(inv.Out, inv.style(inv.Out), view)
 	}

@@ -12,6 +12,7 @@ import (
 // Diff is the whole difference, sorted, the same for the same inputs.
 type Diff struct {
 	Drift    []Drift         `json:"drift"`
+	Unproven []UnprovenLock  `json:"unproven_clock_locks,omitempty"` // information: no drift, and no reason to change anything
 	GPUs     []GPUChange     `json:"gpus"`
 	Sessions []SessionChange `json:"sessions"`
 
@@ -126,9 +127,12 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 	if len(o.Forgets) > 0 {
 		kept = prior.Without(o.Forgets) // their slices are somebody else's from now on
 	}
+	gpus := touched(gpuChanges(desired, kept, live, o), sessions, o)
+	sendLocksAgain(gpus, sessions, desired, kept, o)
 	return Diff{
 		Drift:    drifts(prior, live),
-		GPUs:     touched(gpuChanges(desired, kept, live, o), sessions, o),
+		Unproven: unprovenLocks(prior, live),
+		GPUs:     gpus,
 		Sessions: sessions,
 		Strays:   strays(desired, live, o),
 

@@ -115,13 +115,21 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats,
 		add(PowerLimit, "power limit", resource.Watts(*mw), resource.Watts(g.PowerMW), possibly+"nvidia-smi -pl, or a restart of the driver")
 	}
 	if mhz := was.Applied.ClockMHz; !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
-		to := "lifted"
-		if g.SMClockMHz != g.Model.MaxClockMHz() && !g.Held {
-			to = "at " + resource.Clock(g.SMClockMHz)
-		}
-		add(ClockLock, "SM clock", resource.Clock(*mhz), to, possibly+"nvidia-smi -rgc or -lgc, or a restart of the driver")
+		add(ClockLock, "SM clock", resource.Clock(*mhz), lockText(was, g), possibly+"nvidia-smi -rgc or -lgc, or a restart of the driver")
 	}
 	return append(all, foreignDrift(was, seats, g)...)
+}
+
+// lockText says what is known of a lock that is gone.
+func lockText(was resource.PriorGPU, g resource.GPU) string {
+	mhz := was.ClockRefutedMHz
+	if mhz == 0 && !g.Held {
+		mhz = g.SMClockMHz
+	}
+	if mhz == 0 || mhz == g.Model.MaxClockMHz() {
+		return "lifted"
+	}
+	return "at " + resource.Clock(mhz)
 }
 
 // LockLost tells whether the clock lock on a GPU in hand is known to be gone.
@@ -135,7 +143,7 @@ func lockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
 		return false
 	}
 	forgotten := !sameBoot || (was.Applied.Persistence != nil && *was.Applied.Persistence && !g.Persistence)
-	return forgotten || g.LockState(*was.Applied.ClockMHz) == resource.LockLifted
+	return forgotten || was.ClockRefutedMHz != 0 || g.LockState(*was.Applied.ClockMHz) == resource.LockLifted
 }
 
 // ForeignProcesses are somebody else's programs that use the GPU. A slice is its

@@ -72,8 +72,12 @@ func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoo
 		c.Kept = append(c.Kept, Field{Name: "SM clock", From: resource.Clock(0), To: resource.Clock(0), Reason: "a lock that seems to have been there before cannot be read, and so not be brought back"})
 	}
 	lost := !held.ClockUnsure && lockLost(held, g, sameBoot)
-	// A lock that is gone is as good as lifted, unless somebody has set another.
-	if lost && to == 0 && g.LockState(0) == resource.LockUnknown {
+	// A lock that is gone is as good as lifted, unless another user has set one.
+	other := g.LockState(0) != resource.LockUnknown
+	if held.ClockRefutedMHz != 0 {
+		other = held.ClockRefutedMHz != g.Model.MaxClockMHz()
+	}
+	if lost && to == 0 && !other {
 		return
 	}
 	if c.restore("SM clock", clockNow(held, lost), resource.Clock(to), !lost) {

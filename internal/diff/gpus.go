@@ -140,7 +140,7 @@ func (c *GPUChange) setUpClock(want resource.DesiredGPU, g resource.GPU, held re
 		if len(c.Fields) == 0 {
 			return
 		}
-		reason = "set again, since a lock cannot be read"
+		reason = lockAgain
 	}
 	c.Settings.ClockMHz = mhz
 	c.Fields = append(c.Fields, Field{Name: "SM clock", From: c.clockNow(held, g), To: resource.Clock(*mhz), Reason: reason})

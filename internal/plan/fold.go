@@ -36,7 +36,7 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	case SetPower:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.PowerMW = &op.MW })
 	case SetClock:
-		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.ClockMHz, g.ClockUnsure = &op.MHz, false })
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.ClockMHz, g.ClockUnsure, g.ClockRefutedMHz = &op.MHz, false, 0 })
 	case ReleaseGPU:
 		p.GPUs = slices.DeleteFunc(p.GPUs, func(g resource.PriorGPU) bool { return g.Host == op.Host && g.UUID == op.GPU })
 	case CreateSlice:

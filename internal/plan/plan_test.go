@@ -26,9 +26,16 @@ func newWorld(t *testing.T, models ...string) *world {
 	return &world{World: worldtest.New(t, models...), t: t}
 }
 
+// plan makes a plan. Whatever one shows as no change leaves the hardware alone.
 func (w *world) plan(text string) (*plan.Plan, hcl.Diagnostics) {
 	w.t.Helper()
-	return w.Plan(w.t, text, w.prior)
+	p, diags := w.Plan(w.t, text, w.prior)
+	for _, s := range p.Steps {
+		if _, take := s.Do.Op.(plan.TakeGPU); !p.Diff.Changes() && !take && !plan.Bookkeeping(s.Do.Op) {
+			w.t.Errorf("%s is hidden under no changes", s.ID)
+		}
+	}
+	return p, diags
 }
 
 // apply carries a plan out.

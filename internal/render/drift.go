@@ -26,6 +26,7 @@ func Drift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	if v.Plan.Diff.Drifted() {
 		p.drift(v)
+		p.locks(v)
 		p.gap()
 	}
 	if begun := v.Plan.Diff.Unfinished; len(begun) > 0 {

@@ -164,6 +164,9 @@ func (m *markdown) drift() {
 		m.block("**Drift:** changed outside of cosplay since the last apply.")
 		m.fence("diff", lines)
 	}
+	if words := lockWords(m.PlanView); words != "" {
+		m.block(plainText(plainSpaces(words)))
+	}
 }
 
 // markdownWords are the actions in words: a table has no colour.

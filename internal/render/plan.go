@@ -48,6 +48,7 @@ func Plan(w io.Writer, s Style, v PlanView) {
 		p.boards(v)
 		p.limits(v)
 		p.strays(v)
+		p.locks(v)
 	}
 	p.outputChanges(v.Plan.Diff.Outputs)
 	if len(v.Warnings) > 0 {
@@ -315,7 +316,7 @@ func (p *page) nothingToDo(v PlanView) {
 
 // toldWords tells what is not as it was, and is left alone.
 func toldWords(v PlanView) string {
-	return strings.TrimSpace(foreignWords(v) + " " + keptWords(v.Plan.Diff.Drift))
+	return strings.Join(slices.DeleteFunc([]string{foreignWords(v), keptWords(v.Plan.Diff.Drift), lockWords(v)}, func(s string) bool { return s == "" }), " ")
 }
 
 // foreignWords tells of slices of others on our GPUs.

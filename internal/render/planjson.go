@@ -26,6 +26,8 @@ type planJSON struct {
 	Fits          []fitOfJSON      `json:"fits"`
 	Warnings      []diagnosticJSON `json:"warnings"`
 	Notes         []string         `json:"notes"`
+
+	Unproven []diff.UnprovenLock `json:"unproven_clock_locks"` // information, and no drift
 }
 
 // planHostJSON is where the sessions of a plan run.
@@ -58,7 +60,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 	return writeJSON(w, planJSON{
 		FormatVersion: formatVersion, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
 		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(v.Plan),
-		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions), Outputs: outputsOf(d)},
+		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Unproven: list(d.Unproven), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions), Outputs: outputsOf(d)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),
 		Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: list(v.Notes),
 	})
@@ -87,7 +89,9 @@ func DriftJSON(w io.Writer, v PlanView) error {
 		Drifted       bool               `json:"has_drift"`
 		Drift         []diff.Drift       `json:"drift"`
 		Unfinished    []resource.Address `json:"unfinished"` // sessions with a slice alone: an apply or a destroy failed, or is yet to come
-	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished)})
+
+		Unproven []diff.UnprovenLock `json:"unproven_clock_locks"` // information, and no drift
+	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished), list(v.Plan.Diff.Unproven)})
 }
 
 // outputsOf are the changes of outputs without what only the state has a use for.

@@ -38,6 +38,16 @@ func wide(gpus, used int) *world {
 	return w
 }
 
+// idle is a world in which no GPU has anything to do.
+func idle(w *world) *world {
+	for h := range w.live.Hosts {
+		for g := range w.live.Hosts[h].GPUs {
+			w.live.Hosts[h].GPUs[g].Held = true
+		}
+	}
+	return w
+}
+
 // mixed has two hosts, wide slices, a whole GPU, a card without MIG and blocks
 // of all kinds.
 func mixed() *world {
@@ -103,6 +113,7 @@ func planScreens() []screen {
 		show("plan-applying", applying),
 		show("plan-nothing", one().applied().view()),
 		show("plan-nothing-stdin", stdin),
+		show("plan-nothing-idle", idle(one().applied()).view()), show("plan-drift-idle", idle(one().applied().lose("worker-3", false)).view()),
 		show("plan-nothing-foreign", wide(2, 2).applied().foreign(0, 0, "1g.18gb", 7).foreign(0, 1, "1g.18gb", 7).view()),
 		show("plan-recovered", recovered),
 		show("plan-warned", warned),
@@ -118,6 +129,7 @@ func planScreens() []screen {
 		show("plan-give-back", back.without(all).view()),
 		show("plan-gpu-gone", gone.view()),
 		{"plan-verbose", func(w io.Writer, s Style) { s.Verbose = true; Plan(w, s, changed.view()) }},
+		{"drift-idle", func(w io.Writer, s Style) { UnprovenLocks(w, s, idle(wide(2, 2).applied()).view()) }},
 		{"drift-none", func(w io.Writer, s Style) { NoDrift(w, s, one().applied().view()) }},
 		{"drift-foreign", func(w io.Writer, s Style) { NoDrift(w, s, one().applied().foreign(0, 0, "1g.18gb", 7).view()) }},
 		{"drift", func(w io.Writer, s Style) { Drift(w, s, drifted.view()) }},

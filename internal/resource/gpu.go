@@ -103,6 +103,12 @@ type GPU struct {
 	Processes     []Process   `json:"processes,omitempty"`
 }
 
+// ClockSample is one reading of the SM clock.
+type ClockSample struct {
+	MHz  int  `json:"mhz"`
+	Held bool `json:"held,omitempty"` // as in GPU
+}
+
 // Process is a program that holds the GPU.
 type Process struct {
 	PID         int    `json:"pid"`

@@ -61,6 +61,10 @@ type PriorGPU struct {
 	// ClockUnsure says that a run was cut off while it set or lifted the clock
 	// lock. NVML cannot tell which it was, so the next apply does it again.
 	ClockUnsure bool `json:"clock_unsure,omitempty"`
+
+	// ClockRefutedMHz is the SM clock that verify read under load where the lock
+	// does not allow it; 0 where verify did not refute the lock.
+	ClockRefutedMHz int `json:"clock_refuted_mhz,omitempty"`
 }
 
 // PriorSession is a session that cosplay has made, wholly or in part.

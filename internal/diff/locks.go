@@ -1,0 +1,65 @@
+package diff
+
+import "cosplay/internal/resource"
+
+// UnprovenLock is a clock lock that cosplay set and that nothing refutes or
+// proves: NVML has no getter for a lock, and the clock of an idle GPU proves none.
+type UnprovenLock struct {
+	Host string `json:"host"`
+	GPU  string `json:"gpu"` // UUID
+	MHz  int    `json:"mhz"`
+}
+
+// unprovenLocks are the locks that are not provable while their GPU is idle, or
+// held down by power or heat.
+func unprovenLocks(prior resource.Prior, live resource.Live) []UnprovenLock {
+	var all []UnprovenLock
+	for _, held := range prior.GPUs {
+		mhz := held.Applied.ClockMHz
+		g, there := live.GPU(held.Host, held.UUID)
+		if mhz == nil || *mhz == 0 || held.ClockUnsure || !there || !g.Held || lockLost(held, g, sameBoot(prior, live, held.Host)) {
+			continue
+		}
+		all = append(all, UnprovenLock{Host: held.Host, GPU: held.UUID, MHz: *mhz})
+	}
+	return all
+}
+
+// sendLocksAgain adds the clock lock to the changes of each GPU on which a slice
+// changes: the lock may have been lifted, and nothing would show it. A change of a
+// container alone touches no GPU, and needs no root.
+func sendLocksAgain(gpus []GPUChange, sessions []SessionChange, desired resource.Desired, prior resource.Prior, o Options) {
+	type key struct{ host, uuid string }
+	on := map[key]bool{}
+	for _, c := range sessions {
+		if o.Left[c.Address] || c.Slice == "" || c.Slice == Keep {
+			continue
+		}
+		if c.Before != nil {
+			on[key{c.Before.Slice.Host, c.Before.Slice.GPU}] = true
+		}
+		if c.After != nil {
+			on[key{c.After.Slice.Host, c.After.Slice.GPU}] = true
+		}
+	}
+	if len(on) == 0 {
+		return
+	}
+	wanted := map[key]*int{}
+	for _, d := range desired.GPUs {
+		wanted[key{d.Host, d.UUID}] = d.Settings.ClockMHz
+	}
+	for i := range gpus {
+		c := &gpus[i]
+		held, ours := prior.GPU(c.Host, c.UUID)
+		if c.GiveBack || !ours || c.Settings.ClockMHz != nil || !on[key{c.Host, c.UUID}] {
+			continue
+		}
+		if mhz := wanted[key{c.Host, c.UUID}]; mhz != nil && *mhz != 0 {
+			c.Action, c.Settings.ClockMHz = Update, mhz
+			c.Fields = append(c.Fields, Field{Name: "SM clock", From: clockNow(held, c.LockLost), To: resource.Clock(*mhz), Reason: lockAgain})
+		}
+	}
+}
+
+const lockAgain = "sent again, since NVML cannot read a lock"

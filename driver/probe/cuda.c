@@ -188,3 +188,32 @@ void probe_cuda_beside(int busy)
     sys_read(0, &wait, 1);
     drop(block);
 }
+
+static CUdeviceptr filled;
+static uint64_t fill_bytes;
+static const uint64_t most_filled = 64 * MIB;
+
+int cuda_fill_begin(void)
+{
+    if (!open_cuda("load.load", "load.init"))
+        return 0;
+    fill_bytes = just_below(free_now(), 1); /* little, whoever else uses the slice */
+    if (fill_bytes > most_filled)
+        fill_bytes = most_filled;
+    filled = try("load.take", fill_bytes);
+    if (filled && cuda_fill())
+        tell("load.fill", "ok");
+    return filled != 0;
+}
+
+int cuda_fill(void)
+{
+    int code = CUDA(cuMemsetD8_v2, filled, 1, fill_bytes);
+    if (!code)
+        code = CUDA(cuCtxSynchronize);
+    if (code)
+        tell_error("load.fill", (uint64_t)code);
+    return !code;
+}
+
+void cuda_fill_end(void) { drop(filled); }

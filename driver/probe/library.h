@@ -41,4 +41,12 @@ int nvml_memory(uint64_t memory[2]);
 void probe_cuda(char **environment);
 void probe_cuda_beside(int busy);
 
+/* Fills of a small block of memory; the first two answer 0 when CUDA refuses. */
+int cuda_fill_begin(void);
+int cuda_fill(void);
+void cuda_fill_end(void);
+
+/* What is run as "load": it fills memory until standard input ends. */
+void probe_load(void);
+
 #endif

@@ -43,6 +43,8 @@ static int run(int count, char **arguments, char **environment)
     setenv(USAGE_TRIAL_VARIABLE, "1", 1);
     if (count > 1 && equal(arguments[1], "beside")) {
         probe_cuda_beside(count > 2);
+    } else if (count > 1 && equal(arguments[1], "load")) {
+        probe_load();
     } else {
         probe_nvml();
         probe_cuda(environment);

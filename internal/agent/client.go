@@ -109,6 +109,15 @@ func (c *Client) Read(ctx context.Context) (resource.Host, error) {
 	return answer.Host.unpacked(), nil
 }
 
+// Clock reads the SM clock of a GPU as it is now, and nothing else.
+func (c *Client) Clock(ctx context.Context, gpu string) (resource.ClockSample, error) {
+	answer, err := c.reads.ask(ctx, request{Op: opClock, GPU: gpu}, readDeadline)
+	if err != nil {
+		return resource.ClockSample{}, err
+	}
+	return *answer.Clock, nil
+}
+
 // SetMIG switches MIG mode; a switch that would only be pending is taken back
 // and is an error.
 func (c *Client) SetMIG(ctx context.Context, gpu string, on bool) error {

@@ -25,6 +25,7 @@ const Protocol = 2
 const (
 	opHello          = "hello" // the first: the answer has the child's version
 	opRead           = "read"
+	opClock          = "clock"
 	opSetMIG         = "set-mig"
 	opSetPersistence = "set-persistence"
 	opLockClock      = "lock-clock"
@@ -86,7 +87,7 @@ func (r request) check() error {
 	switch r.Op {
 	case opHello, opRead:
 		return nil
-	case opSetMIG, opSetPersistence, opLockClock, opUnlockClock, opSetPower, opLeave, opRelease:
+	case opClock, opSetMIG, opSetPersistence, opLockClock, opUnlockClock, opSetPower, opLeave, opRelease:
 	case opTake:
 		if r.Take == nil {
 			return bad("it does not say what is taken")
@@ -109,11 +110,12 @@ func (r request) check() error {
 
 // response is one line from the child.
 type response struct {
-	Version int                 `json:"version"`
-	Host    *reading            `json:"host,omitempty"`
-	Slice   *resource.LiveSlice `json:"slice,omitempty"`
-	Error   *Error              `json:"error,omitempty"`
-	Last    bool                `json:"last,omitempty"` // the child ends itself with this answer
+	Version int                   `json:"version"`
+	Host    *reading              `json:"host,omitempty"`
+	Slice   *resource.LiveSlice   `json:"slice,omitempty"`
+	Clock   *resource.ClockSample `json:"clock,omitempty"`
+	Error   *Error                `json:"error,omitempty"`
+	Last    bool                  `json:"last,omitempty"` // the child ends itself with this answer
 }
 
 // Error is a failure at the NVML library, with the code that it answered kept.

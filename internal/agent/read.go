@@ -97,7 +97,7 @@ func (d device) readClocks(gpu *resource.GPU) error {
 	// Double data rate: two transfers a clock.
 	gpu.Model.BandwidthGBs = math.Round(2 * float64(memory) * float64(bits) / 8 / 1000)
 	gpu.SMClockMHz = int(now)
-	gpu.Held = reasons&^uint64(nvml.ClocksEventReasonApplicationsClocksSetting) != 0
+	gpu.Held = heldDown(reasons)
 	return nil
 }
 

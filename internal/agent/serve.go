@@ -88,6 +88,8 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		if err = l.book.Quiet(min(deadline, readDeadline) * 3 / 4); err == nil {
 			answer.Host, err = packed(l.read())
 		}
+	case r.Op == opClock:
+		answer.Clock, err = l.sampleClock(r.GPU)
 	default:
 		err = l.alter(r, &answer)
 	}

@@ -101,7 +101,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		if err != nil {
 			return err
 		}
-		outlook.Plan.Diff.Drift = project.WithBroken(outlook.Plan.Diff.Drift, verified)
+		outlook.Plan.Diff = project.WithBroken(outlook.Plan.Diff, verified)
 	}
 	view.Destroy = o.destroy
 	drifted := outlook.Plan.Diff.Astray()

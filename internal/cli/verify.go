@@ -23,7 +23,9 @@ func (inv *invocation) verify() *cobra.Command {
   cosplay verify --json           for programs: check, way, outcome, expected, found
   cosplay verify --no-ssh         by exec only, where the keys are somebody else's
 
-A check is skipped only where the image, Python or the driver lacks what it looks at, and says so.
+NVML cannot read a clock lock. verify proves it: one session of each GPU fills a little memory for at most 3 s, and the SM clock is sampled meanwhile. A lock that is not in effect fails the check and is noted in the state: drift reports it, and the next apply sets the lock again.
+
+A check is skipped only where the image, Python or the driver lacks what it tests; the reason is printed.
 
 Exit codes: 0 all that could be checked holds; 1 error, or a check failed.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return inv.runVerify(cmd.Context(), args, o) },

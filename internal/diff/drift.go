@@ -115,7 +115,7 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats,
 		add(PowerLimit, "power limit", resource.Watts(*mw), resource.Watts(g.PowerMW), possibly+"nvidia-smi -pl, or a restart of the driver")
 	}
 	if mhz := was.Applied.ClockMHz; !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
-		add(ClockLock, "SM clock", resource.Clock(*mhz), lockText(was, g), possibly+"nvidia-smi -rgc or -lgc, or a restart of the driver")
+		add(ClockLock, "SM clock", resource.Clock(*mhz), lockText(was, g), lockCause(was))
 	}
 	return append(all, foreignDrift(was, seats, g)...)
 }
@@ -130,6 +130,13 @@ func lockText(was resource.PriorGPU, g resource.GPU) string {
 		return "lifted"
 	}
 	return "at " + resource.Clock(mhz)
+}
+
+func lockCause(was resource.PriorGPU) string {
+	if was.ClockRefutedMHz != 0 {
+		return fmt.Sprintf("cosplay verify read %d MHz under load", was.ClockRefutedMHz)
+	}
+	return possibly + "nvidia-smi -rgc or -lgc, or a restart of the driver"
 }
 
 // LockLost tells whether the clock lock on a GPU in hand is known to be gone.

@@ -27,10 +27,19 @@ type Verified struct {
 	Session  resource.PriorSession
 	Results  []verify.Result
 	Outdated []resource.Outdated // what would be made otherwise now, which no check fails for
+	Lock     *ClockLock          // of its GPU; nil where there is none, or nothing was found out
 }
 
-// WithBroken adds to the drift that was seen what only the self-test sees.
-func WithBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
+// WithBroken adds to a difference the drift that only the self-test sees.
+func WithBroken(d diff.Diff, verified []Verified) diff.Diff {
+	d.Drift = slices.Clip(d.Drift)
+	d.Unproven = slices.Clone(d.Unproven)
+	withClockLocks(&d, verified)
+	d.Drift = withBroken(d.Drift, verified)
+	return d
+}
+
+func withBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
 	seen := func(a resource.Address, class diff.Class) bool {
 		return slices.ContainsFunc(drift, func(d diff.Drift) bool { return d.Class == class && d.Session != nil && *d.Session == a })
 	}
@@ -61,14 +70,15 @@ const (
 )
 
 // Verify runs the self-test of the disguise in sessions, by exec and by ssh, and
-// gives what came of it in their order. The sessions are looked at with the view
-// of the world that the caller has.
+// returns the results in their order. It reads the sessions with the caller's view
+// of the world. What it finds out about clock locks is noted in the state.
 func (p *Project) Verify(ctx context.Context, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o VerifyOptions) ([]Verified, error) {
 	var (
 		all   = make([]Verified, len(sessions))
 		errs  = make([]error, len(sessions))
 		turns = make(chan struct{}, verifyAtOnce)
 		group sync.WaitGroup
+		tests loads
 	)
 	for i, s := range sessions {
 		place, err := p.Runtime(ctx, s, prior) // opens hosts, which is not for many at once
@@ -82,31 +92,37 @@ func (p *Project) Verify(ctx context.Context, prior resource.Prior, live resourc
 			if c, there := live.Container(s.Slice.Host, s.Runtime, s.ID); there {
 				all[i].Outdated = c.Outdated
 			}
-			if all[i].Results, err = p.verifySession(ctx, place, s, prior, live, o); err != nil {
+			if all[i].Results, all[i].Lock, err = p.verifySession(ctx, place, s, prior, live, o, &tests); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", s.Address, err)
 			}
 		})
 	}
 	group.Wait()
-	return all, errors.Join(errs...)
+	var locks []ClockLock
+	for _, v := range all {
+		if v.Lock != nil {
+			locks = append(locks, *v.Lock)
+		}
+	}
+	return all, errors.Join(append(errs, p.keepLocks(ctx, prior, locks))...)
 }
 
-func (p *Project) verifySession(ctx context.Context, place Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live, o VerifyOptions) ([]verify.Result, error) {
+func (p *Project) verifySession(ctx context.Context, place Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live, o VerifyOptions, tests *loads) ([]verify.Result, *ClockLock, error) {
 	interior, err := place.Interior(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	wanted, err := p.wanted(s, interior, prior, live)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	observed, err := lookFromOutside(ctx, place, s, prior, live)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	leave, err := enterAlone(ctx, interior.UsageFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer leave()
 	// One after the other: they try the cap, and would find the other's memory taken.
@@ -114,7 +130,30 @@ func (p *Project) verifySession(ctx context.Context, place Runtime, s resource.P
 	if s.Box != nil && s.Box.SSH.Enabled && !o.NoSSH {
 		inside = append(inside, p.askBySSH(ctx, s, interior, prior, live))
 	}
-	return verify.Judge(wanted, inside, observed), nil
+	if wanted.Locked() && observed.Live != nil {
+		observed.Load = tests.of(gpuID{s.Slice.Host, s.Slice.GPU}, func() verify.Load {
+			return underLoad(ctx, place, s.ID, interior.Probe, *wanted.Applied.ClockMHz, p.clockOf(s.Slice))
+		})
+	}
+	return verify.Judge(wanted, inside, observed), lockFound(s, wanted, observed.Load), nil
+}
+
+func (p *Project) clockOf(s resource.Slice) clockOf {
+	agent := p.hosts[s.Host].agent
+	return func(ctx context.Context) (resource.ClockSample, error) { return agent.Clock(ctx, s.GPU) }
+}
+
+// lockFound is what a load shows of the lock of a session's GPU.
+func lockFound(s resource.PriorSession, w verify.Wanted, l verify.Load) *ClockLock {
+	if !w.Locked() {
+		return nil
+	}
+	lock := *w.Applied.ClockMHz
+	mhz, known := l.MHz(lock)
+	if !known {
+		return nil
+	}
+	return &ClockLock{Host: s.Slice.Host, GPU: s.Slice.GPU, LockMHz: lock, FoundMHz: mhz}
 }
 
 const (

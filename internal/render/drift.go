@@ -12,7 +12,7 @@ import (
 // that is left alone.
 func NoDrift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
-	said := "No drift: everything is as the last apply left it. " + toldWords(v)
+	said := "No drift: everything is as the last apply left it. " + toldWords(v, false)
 	p.flow(0, 2, text(said))
 	p.flush(w)
 }
@@ -26,7 +26,7 @@ func Drift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	if v.Plan.Diff.Drifted() {
 		p.drift(v)
-		p.locks(v)
+		p.locks(v, false)
 		p.gap()
 	}
 	if begun := v.Plan.Diff.Unfinished; len(begun) > 0 {

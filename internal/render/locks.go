@@ -7,12 +7,12 @@ import (
 )
 
 // lockWords reports the clock locks that are not provable while their GPUs are
-// idle, but for those that the plan sends again or gives up; "" for none.
-func lockWords(v PlanView) string {
+// idle; "" for none. A plan leaves out those that it sends again or gives up.
+func lockWords(v PlanView, planned bool) string {
 	type key struct{ host, uuid string }
 	sent := map[key]bool{}
 	for _, c := range v.Plan.Diff.GPUs {
-		sent[key{c.Host, c.UUID}] = c.GiveBack || c.Settings.ClockMHz != nil
+		sent[key{c.Host, c.UUID}] = planned && (c.GiveBack || c.Settings.ClockMHz != nil)
 	}
 	var on []string
 	for _, l := range v.Plan.Diff.Unproven {
@@ -35,8 +35,8 @@ func lockWords(v PlanView) string {
 }
 
 // locks prints the same on its own.
-func (p *page) locks(v PlanView) {
-	if words := lockWords(v); words != "" {
+func (p *page) locks(v PlanView, planned bool) {
+	if words := lockWords(v, planned); words != "" {
 		p.gap()
 		p.flow(0, 2, text(words))
 	}
@@ -46,6 +46,6 @@ func (p *page) locks(v PlanView) {
 // idle, and nothing where there are none.
 func UnprovenLocks(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
-	p.locks(v)
+	p.locks(v, false)
 	p.flush(w)
 }

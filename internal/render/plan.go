@@ -48,7 +48,7 @@ func Plan(w io.Writer, s Style, v PlanView) {
 		p.boards(v)
 		p.limits(v)
 		p.strays(v)
-		p.locks(v)
+		p.locks(v, true)
 	}
 	p.outputChanges(v.Plan.Diff.Outputs)
 	if len(v.Warnings) > 0 {
@@ -302,7 +302,7 @@ func (p *page) nothingToDo(v PlanView) {
 		said = "What has drifted is left as it is: neighbours or the manage line forbid a change, or nothing asks for it (--verbose shows the settings)."
 	}
 	if !v.Plan.Diff.Drifted() { // then the drift has told them
-		said = strings.TrimSpace(said + " " + toldWords(v))
+		said = strings.TrimSpace(said + " " + toldWords(v, true))
 	}
 	if len(v.Plan.Diff.Outputs) == 0 {
 		p.flow(0, 2, join(inked(strong, "No changes. "), text(said)))
@@ -315,8 +315,8 @@ func (p *page) nothingToDo(v PlanView) {
 }
 
 // toldWords tells what is not as it was, and is left alone.
-func toldWords(v PlanView) string {
-	return strings.Join(slices.DeleteFunc([]string{foreignWords(v), keptWords(v.Plan.Diff.Drift), lockWords(v)}, func(s string) bool { return s == "" }), " ")
+func toldWords(v PlanView, planned bool) string {
+	return strings.Join(slices.DeleteFunc([]string{foreignWords(v), keptWords(v.Plan.Diff.Drift), lockWords(v, planned)}, func(s string) bool { return s == "" }), " ")
 }
 
 // foreignWords tells of slices of others on our GPUs.

@@ -202,7 +202,7 @@ func (p *page) failed(f *failure) {
 	p.flow(0, 2, join(inked(removed, p.cross()+hard), inked(strong, f.Check), text(" "+who), inked(dim, " ("+strings.Join(f.ways, " and ")+")")))
 	field("expected", f.Expected)
 	field("found", f.Found)
-	field("mend it", f.Hint)
+	field("fix", f.Hint)
 }
 
 // skippedChecks tells the reasons, each once.

@@ -248,3 +248,26 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestVersion2 reads a file from before later fields were added: they are as if
+// nothing had been found out, and saving adds none.
+func TestVersion2(t *testing.T) {
+	old, err := os.ReadFile("testdata/version2.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
+	write(t, s.Path, old)
+	p, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.GPUs) != 1 || *p.GPUs[0].Applied.ClockMHz != 1575 || p.GPUs[0].ClockRefutedMHz != 0 || p.GPUs[0].ClockUnsure {
+		t.Errorf("GPUs %+v", p.GPUs)
+	}
+	p.GPUs[0].ClockRefutedMHz = 1980
+	save(t, s, p)
+	if back, err := s.Load(); err != nil || back.GPUs[0].ClockRefutedMHz != 1980 {
+		t.Errorf("%+v, %v", back.GPUs, err)
+	}
+}

@@ -1,10 +1,6 @@
 package verify
 
-import (
-	"fmt"
-
-	"cosplay/internal/resource"
-)
+import "cosplay/internal/resource"
 
 var sliceChecks = []check[Inside]{
 	{name: "slice.inside", class: Slice, expected: func(w Wanted) string { return w.Slice },
@@ -39,11 +35,12 @@ var settingsChecks = []check[Observed]{
 	{name: "settings.power", class: Settings, applies: func(w Wanted) bool { return w.Applied.PowerMW != nil },
 		expected: func(w Wanted) string { return resource.Watts(*w.Applied.PowerMW) },
 		found:    live(func(g resource.GPU) string { return resource.Watts(g.PowerMW) }), hint: settingsHint},
-	{name: "settings.clock", class: Settings, applies: func(w Wanted) bool { return w.Applied.ClockMHz != nil && *w.Applied.ClockMHz != 0 },
-		expected: func(w Wanted) string { return resource.Clock(*w.Applied.ClockMHz) }, found: clock, hint: settingsHint},
+	{name: LockCheck, class: Settings, applies: Wanted.Locked,
+		expected: func(w Wanted) string { return resource.Clock(*w.Applied.ClockMHz) + underLoad }, found: clock,
+		hint: "the lock is not in effect: another program changed it, or the driver ignores it. drift reports it from now on, and cosplay apply sets it again"},
 }
 
-const settingsHint = "somebody set the GPU otherwise (nvidia-smi, another tool); cosplay apply sets it again"
+const settingsHint = "the setting was changed outside cosplay; cosplay apply sets it again"
 
 const gpuGone = "the GPU is gone"
 
@@ -55,20 +52,6 @@ func live(look func(resource.GPU) string) func(Wanted, Observed) answer {
 		}
 		return found(look(*o.Live))
 	}
-}
-
-// clock infers the lock, for which NVML has no getter.
-func clock(w Wanted, o Observed) answer {
-	locked := resource.Clock(*w.Applied.ClockMHz)
-	switch {
-	case o.Live == nil:
-		return found(gpuGone)
-	case o.LockLost:
-		return found(fmt.Sprintf("%d MHz now: the lock was lifted", o.Live.SMClockMHz))
-	case o.Live.SMClockMHz == *w.Applied.ClockMHz:
-		return found(locked)
-	}
-	return skip(fmt.Sprintf("NVML cannot be asked for a clock lock, and that the GPU, idle or held down, is at %d MHz proves nothing", o.Live.SMClockMHz))
 }
 
 // The checks of files, by name.

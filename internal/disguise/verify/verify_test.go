@@ -62,7 +62,7 @@ func sound() *world {
 			"torch.fork": "a child has the GPU", "pynvml.name": "NVIDIA GeForce RTX 2060", "pynvml.memory": "6442450944",
 		},
 		codes: map[string]int{},
-		observed: Observed{SliceUUID: "MIG" + uuid[3:], Altered: map[string]string{},
+		observed: Observed{SliceUUID: "MIG" + uuid[3:], Altered: map[string]string{}, Load: load(busySamples, 1575),
 			Live: &resource.GPU{MIG: true, Persistence: true, SMClockMHz: 1575, PowerMW: 700_000}},
 	}
 }
@@ -203,7 +203,11 @@ var sabotages = []struct {
 	{"settings.mig", "off", gpu(func(g *resource.GPU) { g.MIG = false })},
 	{"settings.persistence", "off", gpu(func(g *resource.GPU) { g.Persistence = false })},
 	{"settings.power", "350 W", gpu(func(g *resource.GPU) { g.PowerMW = 350_000 })},
-	{"settings.clock", "1980 MHz now: the lock was lifted", func(s *world) { s.observed.LockLost, s.observed.Live.SMClockMHz = true, 1980 }},
+	{"settings.clock", "not in effect; 1980 MHz now", func(s *world) {
+		s.observed.LockLost, s.observed.Live.SMClockMHz, s.observed.Load = true, 1980, Load{}
+	}},
+	{"settings.clock", "1980 MHz under load", func(s *world) { s.observed.Load = load(1, 1575, 1980) }},
+	{"settings.clock", "900 MHz under load", func(s *world) { s.observed.Load = load(busySamples, 1575, 900) }},
 	{"files.facades", "lib/libcuda.so.1 was changed", altered(FacadesCheck, "lib/libcuda.so.1 was changed")},
 	{"files.figures", "figures was changed", altered(FiguresCheck, "figures was changed")},
 	{"files.usage", "usage is gone", altered(UsageCheck, "usage is gone")},
@@ -235,6 +239,47 @@ func TestSabotage(t *testing.T) {
 	for _, name := range Names() {
 		if !tried[name] {
 			t.Errorf("nothing is sabotaged for %s", name)
+		}
+	}
+}
+
+// load is so many readings of each clock, of a GPU that is busy.
+func load(each int, clocks ...int) Load {
+	var l Load
+	for _, mhz := range clocks {
+		l.Samples = append(l.Samples, slices.Repeat([]resource.ClockSample{{MHz: mhz}}, each)...)
+	}
+	return l
+}
+
+// TestLoad: what readings of the SM clock prove of a lock at 1575 MHz.
+func TestLoad(t *testing.T) {
+	idle := Load{Samples: slices.Repeat([]resource.ClockSample{{MHz: 345, Held: true}}, 50)}
+	join := func(all ...Load) (l Load) {
+		for _, one := range all {
+			l.Samples = append(l.Samples, one.Samples...)
+		}
+		return l
+	}
+	for name, c := range map[string]struct {
+		load           Load
+		mhz            int
+		known, settled bool
+	}{
+		"nothing":                     {},
+		"idle":                        {load: idle},
+		"held down by power":          {load: Load{Samples: slices.Repeat([]resource.ClockSample{{MHz: 1200, Held: true}}, 50)}},
+		"at the lock":                 {load(busySamples, 1575), 1575, true, true},
+		"idle, then at the lock":      {join(idle, load(1, 600, 1200), load(busySamples, 1575)), 1575, true, true},
+		"too few at the lock":         {load(busySamples-1, 1575), 1575, false, false},
+		"above once":                  {load(1, 345, 1575, 1980), 1980, true, true},
+		"above, and on its way up":    {load(1, 1590, 1980, 1950), 1980, true, true},
+		"below it stays":              {load(busySamples, 900), 900, true, false},
+		"below, and then at the lock": {join(load(busySamples, 900), load(busySamples, 1575)), 1575, true, true},
+	} {
+		mhz, known := c.load.MHz(1575)
+		if known != c.known || known && mhz != c.mhz || c.load.Settled(1575) != c.settled {
+			t.Errorf("%s: %d MHz, known %t, settled %t; want %+v", name, mhz, known, c.load.Settled(1575), c)
 		}
 	}
 }
@@ -272,7 +317,12 @@ func TestSkips(t *testing.T) {
 		{"the host's driver has no libcuda.so.1", CUDA, 11, func(s *world) { s.w.CUDA = false }},
 		{"there is no python3 in the session", Python, 10, func(s *world) { s.codes[askPython] = notFound }},
 		{"no Python module torch", Python, 7, put(pythons, "torch.missing", "no Python module torch")},
-		{"NVML cannot be asked for a clock lock", Settings, 1, gpu(func(g *resource.GPU) { g.SMClockMHz = 345 })},
+		{"not provable: no program could be run", Settings, 1, func(s *world) { s.observed.Load = Load{} }},
+		{"not provable: CUDA: error 999", Settings, 1, func(s *world) { s.observed.Load = Load{Failed: "CUDA: error 999"} }},
+		{"not provable: under load the GPU stayed idle", Settings, 1, func(s *world) {
+			s.observed.Load = Load{Samples: []resource.ClockSample{{MHz: 345, Held: true}, {MHz: 1980, Held: true}}}
+		}},
+		{"did not settle within 2 readings", Settings, 1, func(s *world) { s.observed.Load = load(1, 345, 1575) }},
 	} {
 		s := sound()
 		c.change(s)

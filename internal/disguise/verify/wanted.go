@@ -29,6 +29,9 @@ type Wanted struct {
 	PythonIn string            // the folder of the disguise's Python part, as the session sees it; "" without
 }
 
+// Locked reports whether the SM clock has to be locked.
+func (w Wanted) Locked() bool { return w.Applied.ClockMHz != nil && *w.Applied.ClockMHz != 0 }
+
 // Power are the limits that are shown, in mW.
 type Power struct{ Limit, Default, Min, Max int }
 
@@ -51,6 +54,7 @@ type Observed struct {
 	SliceUUID string            // of what is where the session's slice should be; "" is nothing
 	Live      *resource.GPU     // nil: it is gone
 	LockLost  bool              // the clock lock that was applied is known to be gone
+	Load      Load              // of the GPU, where a clock lock is to be proven
 	Altered   map[string]string // by check of files: what is not as it was written, in words
 }
 

@@ -1,0 +1,30 @@
+package agent
+
+import (
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"cosplay/internal/resource"
+)
+
+// sampleClock reads the SM clock of one GPU, and whether something else than a lock
+// holds it down. It is called many times a second.
+func (l *nvmlLibrary) sampleClock(gpu string) (*resource.ClockSample, error) {
+	d, err := l.device(gpu)
+	if err != nil {
+		return nil, err
+	}
+	now, err := get(d, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })
+	if err != nil {
+		return nil, err
+	}
+	reasons, err := optional(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
+	if err != nil {
+		return nil, err
+	}
+	return &resource.ClockSample{MHz: int(now), Held: heldDown(reasons)}, nil
+}
+
+// heldDown reports whether a GPU is idle, or throttled by power or heat.
+func heldDown(reasons uint64) bool {
+	return reasons&^uint64(nvml.ClocksEventReasonApplicationsClocksSetting) != 0
+}

@@ -1,0 +1,114 @@
+package verify
+
+import (
+	"fmt"
+
+	"cosplay/internal/resource"
+)
+
+// Load is what the SM clock did while a session filled memory. NVML has no getter
+// for a clock lock; only a busy GPU shows whether it is there.
+type Load struct {
+	Samples []resource.ClockSample // in their order
+	Failed  string                 // why there was no load; "" where there was
+}
+
+// busySamples are as many readings of a busy GPU as prove a lock: a clock that
+// only passes by on its way up is not there for so many.
+const busySamples = 10
+
+// MHz is the SM clock under load: known once enough samples agree. Above the lock
+// one does, since a lock lets no clock pass it.
+func (l Load) MHz(lock int) (mhz int, known bool) {
+	same := 0
+	for _, s := range l.Samples {
+		switch {
+		case s.Held:
+			continue
+		case s.MHz > lock:
+			return l.highest(), true
+		case s.MHz != mhz:
+			mhz, same = s.MHz, 0
+		}
+		same++
+	}
+	return mhz, same >= busySamples
+}
+
+// Settled reports whether more samples would show nothing else: a clock below the
+// lock may still rise.
+func (l Load) Settled(lock int) bool {
+	mhz, known := l.MHz(lock)
+	return known && mhz >= lock
+}
+
+func (l Load) highest() int {
+	most := 0
+	for _, s := range l.Samples {
+		if !s.Held {
+			most = max(most, s.MHz)
+		}
+	}
+	return most
+}
+
+// unproven says why a load proved nothing.
+func (l Load) unproven() string {
+	const cannot = "the clock lock is not provable: "
+	switch busy := l.busy(); {
+	case l.Failed != "":
+		return cannot + l.Failed
+	case len(l.Samples) == 0:
+		return cannot + "no program could be run in the session"
+	case busy == 0:
+		return cannot + "under load the GPU stayed idle, or power or heat held its clock down"
+	default:
+		return cannot + fmt.Sprintf("under load the SM clock did not settle within %d readings", busy)
+	}
+}
+
+func (l Load) busy() int {
+	n := 0
+	for _, s := range l.Samples {
+		if !s.Held {
+			n++
+		}
+	}
+	return n
+}
+
+// LoadFailed tells from what the program said that was to fill memory why it did
+// not.
+func LoadFailed(said string) (why string, failed bool) {
+	told := parse(said)
+	for _, key := range []string{"load.load", "load.init", "load.fill"} {
+		if value, there := told.first(key); there && value != "ok" {
+			return "CUDA: " + value, true
+		}
+	}
+	if taken, ok := told.numbers("load.take", 2); ok && taken[1] != success {
+		return fmt.Sprintf("CUDA: error %d for %s", taken[1], inMiB(taken[0])), true
+	}
+	return "", false
+}
+
+// LockCheck is the check of the clock lock, by name.
+const LockCheck = "settings.clock"
+
+// clock proves the lock under load; without one it falls back on what the GPU
+// shows by itself.
+func clock(w Wanted, o Observed) answer {
+	lock := *w.Applied.ClockMHz
+	if o.Live == nil {
+		return found(gpuGone)
+	}
+	if mhz, known := o.Load.MHz(lock); known {
+		return found(resource.Clock(mhz) + underLoad)
+	}
+	if o.LockLost {
+		return found(fmt.Sprintf("not in effect; %d MHz now", o.Live.SMClockMHz))
+	}
+	return skip(o.Load.unproven())
+}
+
+const underLoad = " under load"

@@ -1,0 +1,194 @@
+package project
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/disguise/verify"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+)
+
+// loads proves the clock locks: NVML cannot read one, so a session fills memory for
+// a moment, and the agent reads the SM clock meanwhile. A GPU is tested once,
+// whichever of its sessions comes first.
+type loads struct {
+	mu   sync.Mutex
+	done map[gpuID]func() verify.Load
+}
+
+type gpuID struct{ host, uuid string }
+
+const (
+	loadBegins = time.Minute     // for the driver to start, and the container engine
+	loadTime   = 3 * time.Second // of readings, at most
+	loadNap    = 25 * time.Millisecond
+)
+
+// of is what a GPU's clock did under load.
+func (l *loads) of(id gpuID, test func() verify.Load) verify.Load {
+	l.mu.Lock()
+	if l.done == nil {
+		l.done = map[gpuID]func() verify.Load{}
+	}
+	once, there := l.done[id]
+	if !there {
+		once = sync.OnceValue(test)
+		l.done[id] = once
+	}
+	l.mu.Unlock()
+	return once()
+}
+
+// clockOf reads the SM clock of a GPU.
+type clockOf func(context.Context) (resource.ClockSample, error)
+
+// underLoad puts a load on a session's GPU, and reads the clock until the readings
+// are settled or the time is up.
+func underLoad(ctx context.Context, place Runtime, session, probe string, lock int, read clockOf) verify.Load {
+	ctx, cancel := context.WithTimeout(ctx, loadBegins+loadTime)
+	defer cancel()
+	input, end := io.Pipe()
+	var (
+		out   = firstWords{begun: make(chan struct{})}
+		said  bytes.Buffer
+		ended = make(chan error, 1)
+	)
+	go func() {
+		code, err := place.Exec(ctx, session, []string{probe, "load"}, runtime.Streams{In: input, Out: &out, Err: &said})
+		if err == nil && code != 0 {
+			err = fmt.Errorf("the program that fills memory ended with code %d: %s", code, strings.Join(strings.Fields(said.String()), " "))
+		}
+		_ = input.Close()
+		ended <- err
+	}()
+	var load verify.Load
+	select {
+	case <-out.begun:
+		load.Samples = sample(ctx, lock, read)
+	case <-ctx.Done():
+	case err := <-ended:
+		ended <- err
+	}
+	_ = end.Close() // which ends the load
+	if err := <-ended; err != nil {
+		load.Failed = err.Error()
+	} else if words, ok := verify.LoadFailed(out.String()); ok {
+		load.Failed = words
+	}
+	return load
+}
+
+// sample reads the clock until it is settled or the time is up. A reading that
+// fails is left out: the driver may be busy with the load.
+func sample(ctx context.Context, lock int, read clockOf) (samples []resource.ClockSample) {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	for ctx.Err() == nil && !(verify.Load{Samples: samples}).Settled(lock) {
+		if s, err := read(ctx); err == nil {
+			samples = append(samples, s)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(loadNap):
+		}
+	}
+	return samples
+}
+
+// firstWords keeps what is written, and tells when the first of it comes.
+type firstWords struct {
+	begun chan struct{}
+	mu    sync.Mutex
+	text  bytes.Buffer
+}
+
+func (f *firstWords) Write(data []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.text.Len() == 0 && len(data) > 0 {
+		close(f.begun)
+	}
+	return f.text.Write(data)
+}
+
+func (f *firstWords) String() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.text.String()
+}
+
+// ClockLock is what verify found out about the clock lock of a GPU.
+type ClockLock struct {
+	Host, GPU string // GPU: UUID
+	LockMHz   int
+	FoundMHz  int // the SM clock under load
+}
+
+// Proven reports whether the lock is in effect.
+func (l ClockLock) Proven() bool { return l.FoundMHz == l.LockMHz }
+
+// keepLocks notes in the state which locks were refuted, so that drift reports them
+// and the next apply sets them again; and which are in effect again.
+func (p *Project) keepLocks(ctx context.Context, prior resource.Prior, locks []ClockLock) error {
+	if noted, changed := withLocks(prior, locks); !changed || noted.Lineage == "" {
+		return nil
+	}
+	if p.lock == nil {
+		if err := p.Lock(ctx, "verify", recoveryWait); err != nil {
+			return fmt.Errorf("noting in the state what was found out about clock locks: %w", err)
+		}
+		defer func() { _ = p.unlock() }()
+	}
+	now, err := p.Settled(ctx)
+	if err != nil {
+		return err
+	}
+	noted, changed := withLocks(now, locks)
+	if changed {
+		_, err = p.Store.Save(noted)
+	}
+	return err
+}
+
+// withLocks is a state with what was found out about its locks.
+func withLocks(prior resource.Prior, locks []ClockLock) (noted resource.Prior, changed bool) {
+	noted = prior.Clone()
+	for _, l := range locks {
+		for i := range noted.GPUs {
+			g, refuted := &noted.GPUs[i], 0
+			if !l.Proven() {
+				refuted = l.FoundMHz
+			}
+			if g.Host == l.Host && g.UUID == l.GPU && g.Applied.ClockMHz != nil && *g.Applied.ClockMHz == l.LockMHz && g.ClockRefutedMHz != refuted {
+				g.ClockRefutedMHz, changed = refuted, true
+			}
+		}
+	}
+	return noted, changed
+}
+
+// withClockLocks adds refuted locks to the drift, and takes proven ones out of what
+// is not provable.
+func withClockLocks(d *diff.Diff, verified []Verified) {
+	for _, v := range verified {
+		l := v.Lock
+		if l == nil {
+			continue
+		}
+		at := func(host, gpu string) bool { return host == l.Host && gpu == l.GPU }
+		d.Unproven = slices.DeleteFunc(d.Unproven, func(u diff.UnprovenLock) bool { return at(u.Host, u.GPU) })
+		known := slices.ContainsFunc(d.Drift, func(one diff.Drift) bool { return one.Class == diff.ClockLock && at(one.Host, one.GPU) })
+		if !l.Proven() && !known {
+			d.Drift = append(d.Drift, diff.Drift{Class: diff.ClockLock, Host: l.Host, GPU: l.GPU, Thing: "SM clock",
+				From: resource.Clock(l.LockMHz), To: "at " + resource.Clock(l.FoundMHz), Cause: fmt.Sprintf("cosplay verify read %d MHz under load", l.FoundMHz)})
+		}
+	}
+}

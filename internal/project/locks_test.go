@@ -1,0 +1,122 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/disguise/verify"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+)
+
+// filler stands for a runtime in which a program fills memory until its standard
+// input ends.
+type filler struct {
+	Runtime
+	says string
+	code int
+	err  error
+
+	busy atomic.Bool
+}
+
+func (f *filler) Exec(_ context.Context, _ string, argv []string, s runtime.Streams) (int, error) {
+	if argv[1] != "load" || f.err != nil {
+		return 1, f.err
+	}
+	if f.says != "" {
+		f.busy.Store(true)
+		fmt.Fprint(s.Out, f.says)
+		_, _ = io.Copy(io.Discard, s.In)
+		f.busy.Store(false)
+	}
+	fmt.Fprint(s.Err, "a last word")
+	return f.code, nil
+}
+
+const filling = "load.load ok\x00load.init ok\x00load.take 1048576 0\x00load.fill ok\x00"
+
+// TestUnderLoad: the clock is read while the load runs, which ends with the
+// readings; what keeps the load from running is told.
+func TestUnderLoad(t *testing.T) {
+	for name, c := range map[string]struct {
+		place *filler
+		want  string
+	}{
+		"it holds":           {&filler{says: filling}, ""},
+		"no CUDA":            {&filler{says: "load.load libcuda.so.1: cannot open\x00"}, "CUDA: libcuda.so.1: cannot open"},
+		"no memory":          {&filler{says: "load.load ok\x00load.init ok\x00load.take 1048576 2\x00"}, "CUDA: error 2 for 1 MiB"},
+		"cannot be run":      {&filler{err: errors.New("the container is not running")}, "the container is not running"},
+		"ends without words": {&filler{code: 127}, "ended with code 127: a last word"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			idle := 0
+			load := underLoad(context.Background(), c.place, "w-0", "/probe", 1575, func(context.Context) (resource.ClockSample, error) {
+				if !c.place.busy.Load() {
+					idle++
+				}
+				return resource.ClockSample{MHz: 1575}, nil
+			})
+			if !strings.Contains(load.Failed, c.want) || (c.want == "") != (load.Failed == "") {
+				t.Errorf("failed: %q, want %q", load.Failed, c.want)
+			}
+			if mhz, known := load.MHz(1575); c.want == "" && (mhz != 1575 || !known) || idle > 0 {
+				t.Errorf("%d MHz, known %t; %d readings without load", mhz, known, idle)
+			}
+			if c.place.busy.Load() {
+				t.Error("the load goes on")
+			}
+		})
+	}
+}
+
+// TestAGPUIsTestedOnce whichever of its sessions come.
+func TestAGPUIsTestedOnce(t *testing.T) {
+	var tests loads
+	n := 0
+	for _, gpu := range []string{"a", "b", "a", "a"} {
+		tests.of(gpuID{"lab", gpu}, func() verify.Load { n++; return verify.Load{} })
+	}
+	if n != 2 {
+		t.Errorf("%d loads for 2 GPUs", n)
+	}
+}
+
+// TestWithLocks: what was found out is noted of the lock that was tested, and of
+// no other that was set meanwhile.
+func TestWithLocks(t *testing.T) {
+	prior := func(lock, refuted int) resource.Prior {
+		return resource.Prior{GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-0", Applied: resource.Settings{ClockMHz: &lock}, ClockRefutedMHz: refuted}}}
+	}
+	for _, c := range []struct{ lock, refuted, found, want int }{
+		{1575, 0, 1575, 0}, {1575, 0, 1980, 1980}, {1575, 1980, 900, 900}, {1575, 1980, 1575, 0}, {1200, 0, 1980, 0},
+	} {
+		before := prior(c.lock, c.refuted)
+		noted, changed := withLocks(before, []ClockLock{{Host: "lab", GPU: "GPU-0", LockMHz: 1575, FoundMHz: c.found}})
+		if got := noted.GPUs[0].ClockRefutedMHz; got != c.want || changed != (c.want != c.refuted) || before.GPUs[0].ClockRefutedMHz != c.refuted {
+			t.Errorf("%+v: noted %d, changed %t, before %d", c, got, changed, before.GPUs[0].ClockRefutedMHz)
+		}
+	}
+}
+
+// TestDriftOfLocks: a refuted lock is drift once, and what was proven is no longer
+// called unproven.
+func TestDriftOfLocks(t *testing.T) {
+	found := func(mhz int) []Verified {
+		one := Verified{Lock: &ClockLock{Host: "lab", GPU: "GPU-0", LockMHz: 1575, FoundMHz: mhz}}
+		return []Verified{one, one, {}}
+	}
+	before := diff.Diff{Unproven: []diff.UnprovenLock{{Host: "lab", GPU: "GPU-0", MHz: 1575}, {Host: "lab", GPU: "GPU-1", MHz: 1575}}}
+	for mhz, drifted := range map[int]int{1575: 0, 1980: 1} {
+		d := WithBroken(before, found(mhz))
+		if len(d.Drift) != drifted || len(d.Unproven) != 1 || d.Unproven[0].GPU != "GPU-1" {
+			t.Errorf("at %d MHz: %+v, unproven %+v", mhz, d.Drift, d.Unproven)
+		}
+	}
+}

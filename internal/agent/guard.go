@@ -55,7 +55,7 @@ func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
 	if !lineageForm().MatchString(r.Holder.Lineage) || !pathForm().MatchString(r.Holder.State) || len(r.Holder.State) > maxPath {
 		return r, errors.New("the request does not say for which project it is")
 	}
-	r.Holder = resource.Holder{Lineage: r.Holder.Lineage, State: r.Holder.State, User: g.user, UID: &g.uid,
+	r.Holder = resource.Holder{Lineage: r.Holder.Lineage, State: r.Holder.State, Serial: r.Holder.Serial, User: g.user, UID: &g.uid,
 		Since: time.Now().UTC().Format(time.RFC3339)}
 	if g.abandoned() {
 		return r, errors.New("who asked for it is gone")

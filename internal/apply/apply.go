@@ -68,6 +68,7 @@ type Entry struct {
 	Serial  int                  `json:"serial,omitempty"`
 	BootIDs map[string]string    `json:"boot_ids,omitempty"`
 	Slices  []resource.LiveSlice `json:"slices,omitempty"` // the MIG slices there were that are not ours
+	Creates []resource.Address   `json:"creates,omitempty"`
 
 	// With Started and Done.
 	Step string       `json:"step,omitempty"`

@@ -85,7 +85,7 @@ func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resourc
 		notes = append(notes, id+": "+note)
 		delete(open, id)
 	}
-	return prior, notes
+	return plan.Ended(prior, begin.Creates), notes
 }
 
 const (
@@ -125,15 +125,40 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 	case plan.DestroySlice:
 		return settleDestroy(prior, op, live)
 	case plan.Prepare:
-		if c, ok := live.Container(op.Session.Slice.Host, op.Session.Runtime, op.Session.ID); ok {
-			return plan.Fold(prior, op, plan.Made{Container: &c}), "its " + resource.ContainerWord(op.Session.Runtime) + " is there and taken over"
-		}
-		return prior, wasNotDone
+		return settlePrepare(prior, op, live)
 	case plan.Unprepare:
-		_, there := live.Container(op.Host, op.Runtime, op.ID)
-		return done(!there)
+		return settleUnprepare(prior, op, live)
 	}
 	return prior, wasNotDone
+}
+
+func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (resource.Prior, string) {
+	c, there := live.Container(op.Session.Slice.Host, op.Session.Runtime, op.Session.ID)
+	if !there {
+		return prior, wasNotDone
+	}
+	prior = plan.Fold(prior, op, plan.Made{Container: &c})
+	what := "its " + resource.ContainerWord(op.Session.Runtime) + " exists"
+	if !whole(c, op.Session.Hash(prior.Key)) {
+		return plan.Unfinished(prior, op.Session.Address), what + " and is not finished"
+	}
+	return prior, what + " and was taken over"
+}
+
+func settleUnprepare(prior resource.Prior, op plan.Unprepare, live resource.Live) (resource.Prior, string) {
+	c, there := live.Container(op.Host, op.Runtime, op.ID)
+	if !there {
+		return plan.Fold(prior, op, plan.Made{}), wasDone
+	}
+	if s, known := prior.Session(op.Address); known && s.Container != nil && !whole(c, s.Container.Hash) {
+		return plan.Unfinished(prior, op.Address), "it was half done"
+	}
+	return prior, wasNotDone
+}
+
+// whole reports whether a container is as a run that came to its end leaves it.
+func whole(c resource.Container, hash string) bool {
+	return c.State == resource.Running && c.Hash == hash && c.Damaged == ""
 }
 
 // holds reports whether the host's ledger has a project among those who hold a

@@ -48,7 +48,7 @@ type schedule struct {
 // the steps that run are finished. live is what the plan was made on.
 func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, live resource.Live) (Result, error) {
 	prior = prior.Clone()
-	begin := Entry{Event: Begin, Lineage: prior.Lineage, Key: prior.Key, Serial: prior.Serial, BootIDs: map[string]string{}}
+	begin := Entry{Event: Begin, Lineage: prior.Lineage, Key: prior.Key, Serial: prior.Serial, BootIDs: map[string]string{}, Creates: plan.Creates(p.Steps)}
 	seats := prior.Seats()
 	for _, h := range live.Hosts {
 		begin.BootIDs[h.Name] = h.BootID
@@ -222,7 +222,7 @@ func (s *schedule) finishedNumber() int {
 }
 
 func (s *schedule) result(ctx context.Context) Result {
-	r := Result{Prior: s.prior, Failures: s.failures, Interrupted: ctx.Err() != nil, Used: s.used}
+	r := Result{Prior: plan.Ended(s.prior, s.begin.Creates), Failures: s.failures, Interrupted: ctx.Err() != nil, Used: s.used}
 	for i, step := range s.steps {
 		switch s.outcomes[i] {
 		case succeeded:

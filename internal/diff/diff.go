@@ -20,9 +20,11 @@ type Diff struct {
 	// to write the state.
 	Outputs []OutputChange `json:"outputs,omitempty"`
 
-	// Unfinished are sessions of the state that have a slice alone: an apply or a
-	// destroy failed, or is yet to come.
+	// Unfinished are the sessions that an interrupted or failed run left missing or
+	// incomplete. Of these, the missing that are not to be created any more are
+	// unwanted.
 	Unfinished []resource.Address `json:"unfinished,omitempty"`
+	Unwanted   []resource.Address `json:"unwanted,omitempty"`
 
 	// Strays are what runs that were cut off have left of sessions that nobody
 	// knows: it is removed.
@@ -137,17 +139,31 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 		Strays:   strays(desired, live, o),
 
 		Unfinished: unfinished(prior),
+		Unwanted:   unwanted(desired, prior, o),
 	}
 }
 
 func unfinished(prior resource.Prior) []resource.Address {
 	var all []resource.Address
 	for _, s := range prior.Sessions {
-		if s.Container == nil {
+		if s.Container == nil || s.Unfinished {
 			all = append(all, s.Address)
 		}
 	}
+	all = append(all, prior.Missing...)
+	slices.SortFunc(all, resource.Address.Compare)
 	return all
+}
+
+// unwanted are the missing sessions that are not to be created any more. A plan of
+// a part leaves them to one of the whole.
+func unwanted(desired resource.Desired, prior resource.Prior, o Options) []resource.Address {
+	if len(o.Left) > 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(prior.Missing), func(a resource.Address) bool {
+		return slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Address == a })
+	})
 }
 
 // strays are those of sessions that are not about to be made, which make use of

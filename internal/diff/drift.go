@@ -208,7 +208,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 			}
 		}
 	}
-	if was.Container != nil {
+	if was.Container != nil && !was.Unfinished {
 		c, ok := live.Container(was.Slice.Host, was.Runtime, was.ID)
 		switch {
 		case !ok:

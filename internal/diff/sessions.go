@@ -110,6 +110,8 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		c.Action, c.Reason = Create, "its "+resource.ContainerWord(want.Runtime)+" is gone; the slice stays"
 	case c.Container == Remake && c.Slice == Keep:
 		c.Action, c.Reason = Replace, whyRemade(c, want, key, live)
+	case was.Unfinished && c.Container == Refit:
+		c.Action, c.Reason = Update, "a run was interrupted while it worked on the "+resource.ContainerWord(want.Runtime)
 	case c.Container == Refit && want.Runtime == resource.RuntimeDocker && len(c.Fields) == 0:
 		c.Action, c.Reason = Update, "its container does not run; it is started again"
 		if now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID); now.State == resource.Running && mendable(was, now) {
@@ -185,7 +187,7 @@ func containerPart(was resource.PriorSession, want resource.Session, key string,
 			return Remake // a container cannot be changed inside
 		}
 		return Refit
-	case was.Container == nil, now.State != resource.Running, mendable(was, now):
+	case was.Container == nil, was.Unfinished, now.State != resource.Running, mendable(was, now):
 		return Refit
 	}
 	return Keep

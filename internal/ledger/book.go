@@ -172,7 +172,11 @@ func (e Entry) change(survives fate, do func(*resource.Held) error) error {
 		if err := mayActFor(g, e.Holder); err != nil {
 			return err
 		}
-		return do(g)
+		if err := do(g); err != nil {
+			return err
+		}
+		NoteSerial(g, e.Holder)
+		return nil
 	})
 }
 
@@ -220,7 +224,7 @@ func (e Entry) Making(s resource.Slice) error {
 // Made notes a slice that was made.
 func (e Entry) Made(s resource.LiveSlice) error {
 	return e.change(ourDeath, func(g *resource.Held) error {
-		g.BootID = e.BootID
+		g.BootID, s.Serial = e.BootID, e.Holder.Serial
 		return NoteSlice(g, e.Holder.Lineage, s)
 	})
 }

@@ -63,7 +63,7 @@ func Hold(g *resource.Held, who resource.Holder, t Take) error {
 	}
 	who.Whole = t.Whole
 	if i := slices.IndexFunc(g.Holders, func(o resource.Holder) bool { return o.Lineage == who.Lineage }); i >= 0 {
-		who.Since, who.Slices = g.Holders[i].Since, g.Holders[i].Slices
+		who.Since, who.Slices, who.Serial = g.Holders[i].Since, g.Holders[i].Slices, max(who.Serial, g.Holders[i].Serial)
 		if first := g.Holders[i]; first.UID != nil { // root on his behalf is still he
 			who.User, who.UID = first.User, first.UID
 		}
@@ -167,6 +167,15 @@ func NoteSet(g *resource.Held, s resource.Settings) {
 	}
 	if s.PowerMW != nil {
 		g.Set.PowerMW = s.PowerMW
+	}
+}
+
+// NoteSerial remembers which state of a holder will know of what is noted here.
+func NoteSerial(g *resource.Held, who resource.Holder) {
+	for i := range g.Holders {
+		if h := &g.Holders[i]; h.Lineage == who.Lineage {
+			h.Serial = max(h.Serial, who.Serial)
+		}
 	}
 }
 

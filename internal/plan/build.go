@@ -38,6 +38,9 @@ func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live res
 			b.giveBack(g)
 		}
 	}
+	for _, a := range d.Unwanted {
+		b.add(Step{ID: a.String() + "/forget", Group: a.String(), Title: a.String() + ": forget", Do: OpJSON{Forget{Address: a}}})
+	}
 	b.noteBoots(prior)
 	return &Plan{FormatVersion: FormatVersion, Diff: d, Desired: desired, Steps: b.steps}
 }

@@ -49,7 +49,7 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		p = put(p, s)
 	case Prepare:
 		s := entry(p, op.Session.Address)
-		s.Session, s.Container = op.Session, made.Container
+		s.Session, s.Container, s.Unfinished = op.Session, made.Container, false
 		if s.Slice.Whole() {
 			s.Handle = nil // of a slice that it had before
 		}
@@ -57,7 +57,7 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		p = put(p, s)
 	case Unprepare:
 		s := entry(p, op.Address)
-		s.Container = nil
+		s.Container, s.Unfinished = nil, false
 		p = put(p, s)
 	case Record:
 		s := entry(p, op.Session.Address)
@@ -73,9 +73,45 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		}
 		p = put(p, op.Session)
 	case Forget:
-		p.Sessions = slices.DeleteFunc(p.Sessions, func(s resource.PriorSession) bool { return s.Address == op.Address })
+		p = p.Forget(op.Address)
 	}
 	slices.SortFunc(p.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
+	return p.Remembering()
+}
+
+// Creates lists the sessions that steps create or bring up to date.
+func Creates(steps []Step) []resource.Address {
+	var all []resource.Address
+	for _, s := range steps {
+		if op, is := s.Do.Op.(Prepare); is {
+			all = append(all, op.Session.Address)
+		}
+	}
+	return all
+}
+
+// Ended is what the state remembers once a run has ended, or was interrupted, that
+// had to create these sessions: those that do not exist are missing.
+func Ended(prior resource.Prior, creates []resource.Address) resource.Prior {
+	p := prior.Clone()
+	p.Missing = slices.DeleteFunc(append(p.Missing, creates...), func(a resource.Address) bool {
+		_, made := p.Session(a)
+		return made
+	})
+	slices.SortFunc(p.Missing, resource.Address.Compare)
+	p.Missing = slices.Compact(p.Missing)
+	return p
+}
+
+// Unfinished notes that a run was interrupted while it worked on the container of a
+// session.
+func Unfinished(prior resource.Prior, a resource.Address) resource.Prior {
+	p := prior.Clone()
+	for i := range p.Sessions {
+		if p.Sessions[i].Address == a {
+			p.Sessions[i].Unfinished = true
+		}
+	}
 	return p
 }
 
@@ -118,7 +154,8 @@ func entry(p resource.Prior, a resource.Address) resource.PriorSession {
 // Sessions stays sorted by address.
 func put(p resource.Prior, s resource.PriorSession) resource.Prior {
 	if s.Handle == nil && s.Container == nil {
-		return Fold(p, Forget{Address: s.Address}, Made{})
+		p.Sessions = slices.DeleteFunc(p.Sessions, func(o resource.PriorSession) bool { return o.Address == s.Address })
+		return p
 	}
 	i, found := slices.BinarySearchFunc(p.Sessions, s, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
 	if found {

@@ -158,7 +158,7 @@ func (p *Project) heldRuntimes(host string, prior resource.Prior) []string {
 
 // runtimes are where an owner's sessions run on the host.
 func (h *host) runtimes(owner resource.Owner) map[string]Runtime {
-	all := map[string]Runtime{resource.RuntimeProcess: process.Runtime{Base: h.folders, Library: h.library, Key: owner.Key, Version: h.version}}
+	all := map[string]Runtime{resource.RuntimeProcess: process.Runtime{Base: h.folders, Library: h.library, Key: owner.Key, Serial: owner.Serial, Version: h.version}}
 	if h.engine != nil {
 		all[resource.RuntimeDocker] = h.docker(owner)
 	}

@@ -29,14 +29,7 @@ func Drift(w io.Writer, s Style, v PlanView) {
 		p.locks(v, false)
 		p.gap()
 	}
-	if begun := v.Plan.Diff.Unfinished; len(begun) > 0 {
-		have := " has"
-		if len(begun) > 1 {
-			have = " have"
-		}
-		p.flow(0, 2, join(inked(drifted, "Unfinished:"), text(fmt.Sprintf(" %s%s a slice and nothing that runs in it: an apply or a destroy failed, or is yet to come.", others(begun), have))))
-		p.gap()
-	}
+	p.unfinished(v)
 	p.next(suggest("plan", v.Flags))
 	p.flush(w)
 }
@@ -106,4 +99,30 @@ func driftName(live resource.Live, d diff.Drift) string {
 		return gpuName(live, d.Host, d.GPU)
 	}
 	return "host " + d.Host
+}
+
+// unfinished lists the sessions that an interrupted or failed run left missing or
+// incomplete.
+func (p *page) unfinished(v PlanView) {
+	var missing, incomplete []resource.Address
+	for _, a := range v.Plan.Diff.Unfinished {
+		if _, there := v.Prior.Session(a); there {
+			incomplete = append(incomplete, a)
+		} else {
+			missing = append(missing, a)
+		}
+	}
+	tell := func(all []resource.Address, what string) {
+		if len(all) == 0 {
+			return
+		}
+		is := "is"
+		if len(all) > 1 {
+			is = "are"
+		}
+		p.flow(0, 2, join(inked(drifted, "Unfinished:"), text(fmt.Sprintf(" %s %s %s: an apply or a destroy failed or was interrupted. Fix: cosplay apply", others(all), is, what))))
+		p.gap()
+	}
+	tell(missing, "missing")
+	tell(incomplete, "incomplete")
 }

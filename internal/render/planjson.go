@@ -88,7 +88,7 @@ func DriftJSON(w io.Writer, v PlanView) error {
 		FormatVersion int                `json:"format_version"`
 		Drifted       bool               `json:"has_drift"`
 		Drift         []diff.Drift       `json:"drift"`
-		Unfinished    []resource.Address `json:"unfinished"` // sessions with a slice alone: an apply or a destroy failed, or is yet to come
+		Unfinished    []resource.Address `json:"unfinished"` // sessions that an interrupted or failed run left missing or incomplete
 
 		Unproven []diff.UnprovenLock `json:"unproven_clock_locks"` // information, and no drift
 	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished), list(v.Plan.Diff.Unproven)})

@@ -168,4 +168,8 @@ type Need struct {
 type LiveSlice struct {
 	Slice
 	Handle
+
+	// Serial is that of the state of its project after the run that created it.
+	// Only a ledger has it; 0 where an older cosplay created the slice.
+	Serial int `json:"serial,omitempty"`
 }

@@ -62,6 +62,8 @@ func (p Prior) Clone() Prior {
 	p.BootIDs = boots
 	p.GPUs = append([]PriorGPU(nil), p.GPUs...)
 	p.Sessions = append([]PriorSession(nil), p.Sessions...)
+	p.Missing = append([]Address(nil), p.Missing...)
+	p.Forgotten = append([]string(nil), p.Forgotten...)
 	return p
 }
 

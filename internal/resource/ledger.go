@@ -23,6 +23,7 @@ type Holder struct {
 	Since   string      `json:"since"`            // RFC 3339
 	Whole   bool        `json:"whole,omitempty"`  // it has the GPU without MIG
 	Slices  []LiveSlice `json:"slices,omitempty"` // that it has made; without a UUID while one is being made
+	Serial  int         `json:"serial,omitempty"` // of its state after the last run that wrote this page; 0 where an older cosplay did
 }
 
 // Holder finds a holder by its lineage.

@@ -42,6 +42,11 @@ func (p Prior) Rename(moves []Renamed) Prior {
 			p.Sessions[i].Address = next
 		}
 	}
+	for i, a := range p.Missing {
+		if next, moved := to[a]; moved {
+			p.Missing[i] = next
+		}
+	}
 	slices.SortFunc(p.Sessions, func(a, b PriorSession) int { return a.Address.Compare(b.Address) })
 	return p
 }
@@ -51,4 +56,76 @@ func (p Prior) Without(gone map[Address]bool) Prior {
 	p = p.Clone()
 	p.Sessions = slices.DeleteFunc(p.Sessions, func(s PriorSession) bool { return gone[s.Address] })
 	return p
+}
+
+// Forget drops a session, and remembers what still exists of it as given up.
+func (p Prior) Forget(a Address) Prior {
+	p = p.Clone()
+	p.Missing = slices.DeleteFunc(p.Missing, func(o Address) bool { return o == a })
+	p.Sessions = slices.DeleteFunc(p.Sessions, func(s PriorSession) bool {
+		if s.Address == a {
+			p.Forgotten = append(p.Forgotten, s.things()...)
+		}
+		return s.Address == a
+	})
+	return p.Remembering()
+}
+
+// ForgetGPU drops a GPU in the same way.
+func (p Prior) ForgetGPU(host, uuid string) Prior {
+	p = p.Clone()
+	p.GPUs = slices.DeleteFunc(p.GPUs, func(g PriorGPU) bool { return g.Host == host && g.UUID == uuid })
+	p.Forgotten = append(p.Forgotten, uuid)
+	return p.Remembering()
+}
+
+// Remembering is a state of which nothing that it has counts as given up.
+func (p Prior) Remembering() Prior {
+	if len(p.Forgotten) == 0 {
+		return p
+	}
+	known := map[string]bool{"": true}
+	for _, s := range p.Sessions {
+		for _, thing := range s.things() {
+			known[thing] = true
+		}
+	}
+	for _, g := range p.GPUs {
+		known[g.UUID] = true
+	}
+	p.Forgotten = slices.DeleteFunc(slices.Clone(p.Forgotten), func(thing string) bool {
+		seen := known[thing]
+		known[thing] = true
+		return seen
+	})
+	return p
+}
+
+// HasForgotten reports whether the state has given up a GPU or a slice, by its UUID.
+func (p Prior) HasForgotten(uuid string) bool { return slices.Contains(p.Forgotten, uuid) }
+
+// HasForgottenContainer reports the same of a container.
+func (p Prior) HasForgottenContainer(c Container) bool {
+	return slices.Contains(p.Forgotten, c.lasting())
+}
+
+// things name what a session has.
+func (s PriorSession) things() []string {
+	var all []string
+	if s.Handle != nil {
+		all = append(all, s.Handle.UUID)
+	}
+	if s.Container != nil {
+		all = append(all, s.Container.lasting())
+	}
+	return all
+}
+
+// lasting is a name that a container keeps: the folder of a process session is in
+// another place once its project was moved.
+func (c Container) lasting() string {
+	if c.Runtime == RuntimeProcess {
+		return c.Runtime + ":" + c.Session
+	}
+	return c.ID
 }

@@ -188,6 +188,7 @@ type Container struct {
 	SSHPort int    `json:"ssh_port,omitempty"` // on the host; 0 without ssh
 	Damaged string `json:"damaged,omitempty"`  // what of the disguise is not as it was written, in words; as seen
 	Foreign bool   `json:"foreign,omitempty"`  // imported: cosplay did not make it, and knows it by its ID alone
+	Serial  int    `json:"serial,omitempty"`   // of the state after the run that created it; 0 where an older cosplay did
 
 	Bounds   *Bounds    `json:"bounds,omitempty"`   // with Docker; as seen
 	Outdated []Outdated `json:"outdated,omitempty"` // what of the disguise would be made otherwise now; as seen

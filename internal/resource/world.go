@@ -37,6 +37,14 @@ type Prior struct {
 	GPUs     []PriorGPU        `json:"gpus,omitempty"`
 	Sessions []PriorSession    `json:"sessions,omitempty"` // by address
 	Outputs  []Output          `json:"outputs,omitempty"`  // by name
+
+	// Missing are the sessions that an interrupted run had to create and did not.
+	Missing []Address `json:"missing,omitempty"`
+
+	// Forgotten names what the state has given up although it still exists: UUIDs
+	// of GPUs and slices, IDs of containers. Without it, an older state that lacks
+	// them could not be told from this one.
+	Forgotten []string `json:"forgotten,omitempty"`
 }
 
 // Output is the value of an output block as the last apply left it.
@@ -72,6 +80,10 @@ type PriorSession struct {
 	Session
 	Handle    *Handle    `json:"handle,omitempty"`    // of its MIG slice; nil while there is none, or on a whole GPU
 	Container *Container `json:"container,omitempty"` // nil while there is none
+
+	// Unfinished says that a run was interrupted while it created or removed the
+	// container. The next apply does that again.
+	Unfinished bool `json:"unfinished,omitempty"`
 }
 
 // Live is what the hosts show.
@@ -153,13 +165,14 @@ func (c Container) Compare(o Container) int {
 type Owner struct {
 	Lineage    string
 	Key        string
+	Serial     int         // that the state will have with what is made now
 	Containers []string    // IDs of containers that the state has
 	Imported   []Container // that cosplay did not make, and that the state has all the same
 }
 
 // Owner is the state's own.
 func (p Prior) Owner() Owner {
-	o := Owner{Lineage: p.Lineage, Key: p.Key}
+	o := Owner{Lineage: p.Lineage, Key: p.Key, Serial: p.Serial + 1}
 	for _, s := range p.Sessions {
 		if s.Container == nil {
 			continue

@@ -167,14 +167,19 @@ func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, er
 		}
 	}
 	next := prior.Clone()
-	next.Sessions = slices.DeleteFunc(next.Sessions, func(s resource.PriorSession) bool { return drop[s.Address] })
-	next.GPUs = slices.DeleteFunc(next.GPUs, func(g resource.PriorGPU) bool {
+	for a := range drop {
+		next = next.Forget(a)
+	}
+	for _, g := range prior.GPUs {
 		i := slices.IndexFunc(next.Sessions, func(s resource.PriorSession) bool { return s.Slice.Host == g.Host && s.Slice.GPU == g.UUID })
 		if i >= 0 && named[g.UUID] {
 			problems = append(problems, fmt.Errorf("%s cannot be forgotten while %s is on it; name that one too", g.UUID, next.Sessions[i].Address))
 		}
-		return i < 0 && (named[g.UUID] || touched[g.UUID])
-	})
+		if i < 0 && (named[g.UUID] || touched[g.UUID]) {
+			next = next.ForgetGPU(g.Host, g.UUID)
+		}
+	}
+	slices.Sort(next.Forgotten)
 	if err := errors.Join(problems...); err != nil {
 		return prior, gone, err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -32,6 +33,7 @@ const (
 	labelSlice   = "cosplay.slice" // UUID of the MIG slice or of the whole GPU
 	labelSeal    = "cosplay.seal"
 	labelCommand = "cosplay.command" // "yes" where the session has a command of its own
+	labelSerial  = "cosplay.serial"  // of the state after the run that created the container
 )
 
 // Name is what the container of a session is called.
@@ -57,6 +59,7 @@ func (r Runtime) labels(s resource.Session, slice string) map[string]string {
 		labelHash:    s.Hash(r.Owner.Key),
 		labelGPU:     s.Slice.GPU,
 		labelSlice:   slice,
+		labelSerial:  strconv.Itoa(r.Owner.Serial),
 	}
 	if len(s.Command) > 0 {
 		l[labelCommand] = "yes"

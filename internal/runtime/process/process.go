@@ -27,6 +27,7 @@ type Runtime struct {
 	Base    string // the folder that holds them
 	Library string // NVML library that programs must find; "" is the system's
 	Key     string // of the state, for hashes
+	Serial  int    // of the state that will know what is made now
 	Version string // of cosplay
 }
 
@@ -53,6 +54,7 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 		return resource.Container{}, err
 	}
 	made := r.container(dir, s, given.UUID)
+	made.Serial = r.Serial
 	// Last, since the folder counts as made once its figures are there.
 	return made, r.writeFigures(dir, figures{Container: &made, Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret})
 }

@@ -169,6 +169,9 @@ func (inv *invocation) runMove(ctx context.Context, from, to string, o editOptio
 		if next, err = p.Store.Save(next); err != nil {
 			return err
 		}
+		if err := p.Readdress(next, moves); err != nil {
+			return err
+		}
 		view.Serial = next.Serial
 	}
 	if inv.json {

@@ -59,7 +59,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	}
 	if aim.Goal == OnlyLook {
 		o.Plan = p.build(resource.Desired{}, o.Prior, o, p.diffOptions())
-		return o, p.lostStates(o.Prior, o.Live), nil
+		return o, p.lostStates(o.Prior, o.Live, aim), nil
 	}
 	prior, moved, diags := resolve.Moved(p.Intent, o.Prior)
 	options := p.diffOptions()
@@ -101,7 +101,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		o.Plan.Diff.Outputs = p.outputChanges(o, facts)
 	}
 	found, err := p.Check(ctx, o.Plan, o.Prior, o.Live)
-	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live), found, intent.EvalChecks(facts)), err
+	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live, aim), found, intent.EvalChecks(facts)), err
 }
 
 // desire decides what a configuration leaves open. Where it has sensitive values

@@ -44,13 +44,18 @@ func (p *Project) Gone(live resource.Live) map[string]bool {
 }
 
 // lostStates warns of GPUs that are held for a state which was in the place of
-// this one: nothing that follows from this state would ever give them back.
-func (p *Project) lostStates(prior resource.Prior, live resource.Live) hcl.Diagnostics {
+// this one: nothing that follows from this state would ever give them back. So it
+// is an error for what is to leave nothing behind, or to report all that differs.
+func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) hcl.Diagnostics {
 	var diags hcl.Diagnostics
+	severity := hcl.DiagWarning
+	if aim.Goal != AsConfigured && !aim.partial() {
+		severity = hcl.DiagError
+	}
 	for _, h := range holders(live) {
 		if h.Lineage != prior.Lineage && at(h, p.Store.Path) {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "GPUs are held for a state that was lost",
-				Detail: fmt.Sprintf("The host's ledger knows this project with lineage %s, which %s does not have. cosplay state rebuild makes the lost state anew; cosplay reset --holder %s gives back what it had.",
+			diags = append(diags, &hcl.Diagnostic{Severity: severity, Summary: "GPUs are held for a state that was lost", Subject: &hcl.Range{},
+				Detail: fmt.Sprintf("The host's ledger knows this project with lineage %s, which %s does not have. Fix: cosplay state rebuild restores the lost state; cosplay reset --holder %s removes what it had and restores the GPUs.",
 					h.Lineage, p.Store.Path, resource.ShortLineage(h.Lineage))})
 		}
 	}

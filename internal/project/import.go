@@ -76,7 +76,8 @@ func (p *Project) BeginImport(ctx context.Context, to resource.Address, id strin
 		o   Outlook
 		err error
 	)
-	if o.Prior, o.Live, err = p.Refresh(ctx); err != nil {
+	// What the state lacks is not taken up by itself: one thing is asked for.
+	if o.Prior, o.Live, err = p.settled(ctx); err != nil {
 		return nil, o, err
 	}
 	var found *Import
@@ -88,7 +89,7 @@ func (p *Project) BeginImport(ctx context.Context, to resource.Address, id strin
 // the host's ledger.
 func (p *Project) CarryOutImport(ctx context.Context, i *Import, o Outlook) (resource.Prior, error) {
 	todo := &plan.Plan{FormatVersion: plan.FormatVersion, Basis: plan.NewBasis(o.Prior, o.Live), Steps: i.steps}
-	result, err := p.Apply(ctx, todo, o.Prior, o.Live, ApplyOptions{Parallelism: 1})
+	result, err := p.Apply(ctx, todo, o.Prior, o.Live, ApplyOptions{Parallelism: 1, Partial: true})
 	for _, f := range result.Failures {
 		err = errors.Join(err, f.Err)
 	}

@@ -34,6 +34,7 @@ func (p *Project) ownParties(v StateView, live resource.Live) []party {
 		case v.There && !v.unclear: // another project's, whose key is only ours if it proves something
 			one.keys = append([]string{state.NewKey()}, one.keys...)
 		}
+		one.known.Forgotten = nil // what was given up was this project's all the same
 		all = append(all, one)
 	}
 	all[len(all)-1].main = true
@@ -49,6 +50,7 @@ func otherParty(h resource.Holder) party {
 	}
 	if prior, err := store.Load(); err == nil && prior.Lineage == h.Lineage {
 		one.known, one.keys = prior, []string{prior.Key}
+		one.known.Forgotten = nil
 	}
 	_, err := os.Stat(store.JournalPath())
 	one.cutOff = err == nil

@@ -219,6 +219,7 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial, GoOn: planned.Destroys,
 		Look: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
 	holder := p.holder(prior.Lineage)
+	holder.Serial = prior.Serial + 1
 	for name, h := range p.hosts {
 		run.Hosts[name] = h.forApply(prior.Owner(), holder)
 	}
@@ -227,8 +228,14 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 		return result, fmt.Errorf("%w; the run was stopped. What it did is found and taken over by the next command", err)
 	}
 	result.Prior = p.noteOutputs(planned, result.Prior, live)
+	if !o.Partial {
+		result.Prior.LastRun = result.Prior.Serial + 1
+	}
 	if result.Prior, err = p.Store.Save(result.Prior); err != nil {
 		return result, fmt.Errorf("%w; what was done is in %s and is taken over by the next command", err, p.Store.JournalPath())
+	}
+	if err := p.Readdress(result.Prior, moves(planned.Steps)); err != nil {
+		return result, err
 	}
 	return result, durable.Remove(p.Store.JournalPath())
 }
@@ -238,6 +245,7 @@ type ApplyOptions struct {
 	Progress    func(apply.Event)
 	Parallelism int
 	KeepPartial bool
+	Partial     bool // the hosts may have more on record than the state has
 }
 
 // readFiles reads what the configuration is made of.

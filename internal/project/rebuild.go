@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/salvage"
 )
 
 // Rebuilt is a state that was made anew, and not yet written.
@@ -28,16 +29,17 @@ func (p *Project) Rebuild(ctx context.Context, lineage string) (*Rebuilt, error)
 		return nil, errors.Join(failures...) // half a state would have the rest forgotten
 	}
 	v := p.stateView(live)
-	if v.Usable() {
-		return nil, fmt.Errorf("the state %s is whole and this project's: there is nothing to rebuild. cosplay plan tells what differs from the world", v.Path)
-	}
 	o, err := p.rebuildParty(v, live, lineage)
 	if err != nil {
 		return nil, err
 	}
+	o.known.Forgotten = v.prior.Forgotten
 	has, failures := p.recoverParty(ctx, o, live, nil)
 	if len(failures) > 0 {
 		return nil, errors.Join(failures...)
+	}
+	if v.Usable() && !salvage.Behind(v.prior, has.live) {
+		return nil, fmt.Errorf("the state %s is whole, up to date and this project's: there is nothing to rebuild. cosplay plan shows what differs from the hosts", v.Path)
 	}
 	if len(has.prior.GPUs) == 0 && len(has.prior.Sessions) == 0 {
 		return nil, fmt.Errorf("no host knows of anything that the project with its state in %s has made: there is nothing to rebuild, and cosplay apply begins anew", v.Path)

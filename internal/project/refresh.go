@@ -13,6 +13,7 @@ import (
 	"cosplay/internal/observe"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
+	"cosplay/internal/salvage"
 )
 
 // recoveryWait is how long a command waits for a run under way to end, or for
@@ -25,7 +26,7 @@ const recoveryWait = 10 * time.Second
 func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, error) {
 	if p.lock == nil {
 		prior, live, quiet, err := p.glance(ctx)
-		if quiet || err != nil {
+		if quiet && !salvage.Behind(prior, live) || err != nil {
 			return prior, live, err
 		}
 		if err := p.Lock(ctx, "recovery", recoveryWait); err != nil {
@@ -33,6 +34,16 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 		}
 		defer func() { _ = p.unlock() }()
 	}
+	prior, live, err := p.settled(ctx)
+	if err == nil && salvage.Behind(prior, live) {
+		return p.catchUp(ctx, prior, live)
+	}
+	return prior, live, err
+}
+
+// settled loads the state and looks at all hosts, under the lock, and folds the
+// journal of an interrupted run into the state.
+func (p *Project) settled(ctx context.Context) (resource.Prior, resource.Live, error) {
 	prior, err := p.load()
 	if err != nil {
 		return prior, resource.Live{}, err
@@ -134,6 +145,11 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 			prior, _ = apply.Recover(prior, entries, live)
 		}
 	}
+	if salvage.Behind(prior, live) && !p.unfinished() {
+		if prior, _, err = p.caughtUp(ctx, prior, live); err != nil {
+			return Outlook{}, err
+		}
+	}
 	d := diff.Compare(resource.Desired{}, prior, live, p.diffOptions())
 	return Outlook{Prior: prior, Live: live, Plan: plan.Build(d, resource.Desired{}, prior, live)}, nil
 }
@@ -173,16 +189,22 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 	switch {
 	case prior.Lineage == begin.Lineage && prior.Serial == begin.Serial+1:
 		// The state was written, only the journal was not yet removed.
+		err = p.Readdress(prior, moved(entries))
 	case prior.Serial == begin.Serial && (prior.Lineage == begin.Lineage || prior.Lineage == ""):
 		prior.Lineage, prior.Key = begin.Lineage, begin.Key
 		next, notes := apply.Recover(prior, entries, live)
 		p.Notes = append(p.Notes, notes...)
+		next.LastRun = next.Serial + 1
 		if prior, err = p.Store.Save(next); err != nil {
 			return prior, err
 		}
+		err = p.Readdress(prior, moved(entries))
 	default:
 		return prior, fmt.Errorf("the journal %s belongs to another state (lineage %s, serial %d) than %s (lineage %s, serial %d); bring back the state that it belongs to",
 			p.Store.JournalPath(), begin.Lineage, begin.Serial, p.Store.Path, prior.Lineage, prior.Serial)
+	}
+	if err != nil {
+		return prior, err
 	}
 	return prior, durable.Remove(p.Store.JournalPath())
 }

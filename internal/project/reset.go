@@ -320,6 +320,7 @@ func (p *Project) write(prior resource.Prior, v StateView) (resource.Prior, erro
 	if prior.Lineage == "" {
 		prior.Lineage = state.NewLineage()
 	}
+	prior.LastRun = prior.Serial + 1
 	return p.Store.Save(prior)
 }
 

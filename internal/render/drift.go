@@ -12,6 +12,7 @@ import (
 // that is left alone.
 func NoDrift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
+	p.notes(v)
 	said := "No drift: everything is as the last apply left it. " + toldWords(v, false)
 	p.flow(0, 2, text(said))
 	p.flush(w)
@@ -20,10 +21,15 @@ func NoDrift(w io.Writer, s Style, v PlanView) {
 // Drift shows what was changed outside of cosplay, and writes nothing where
 // nothing was that counts. What an apply has left unfinished counts too.
 func Drift(w io.Writer, s Style, v PlanView) {
-	if !v.Plan.Diff.Astray() {
+	if !v.Plan.Diff.Astray() && len(v.Notes) == 0 {
 		return
 	}
 	p := newPage(s)
+	p.notes(v)
+	if !v.Plan.Diff.Astray() {
+		p.flush(w)
+		return
+	}
 	if v.Plan.Diff.Drifted() {
 		p.drift(v)
 		p.locks(v, false)

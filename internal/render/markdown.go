@@ -125,7 +125,7 @@ func plainSpaces(s string) string { return strings.ReplaceAll(s, hard, " ") }
 
 func (m *markdown) warnings() {
 	for _, n := range m.Notes {
-		m.block("> **A run was cut off before its end.** " + plainText(withGPUNames(m.Live, n)))
+		m.block("> **The state was brought up to date:** " + plainText(withGPUNames(m.Live, n)))
 	}
 	for _, d := range m.Warnings {
 		where := ""

@@ -26,7 +26,7 @@ type PlanView struct {
 	Stale    string // what has moved since a saved plan was made; "" if nothing has
 	Warnings hcl.Diagnostics
 	Files    map[string]*hcl.File
-	Notes    []string // what was found of a run that was cut off
+	Notes    []string // what was found of an interrupted run, or of runs that the state did not know
 }
 
 // Plan shows what will happen: hosts, drift, then for each GPU its settings,
@@ -115,7 +115,7 @@ func (p *page) notes(v PlanView) {
 		return
 	}
 	p.gap()
-	p.flow(0, 2, join(inked(strong, "A run was cut off before its end. "), text("What it did was found and is in the state:")))
+	p.flow(0, 2, join(inked(strong, "The state was brought up to date"), text(" with what was found on the hosts:")))
 	for _, n := range v.Notes {
 		p.flow(2, 4, text(withGPUNames(v.Live, n)))
 	}

@@ -89,9 +89,10 @@ func DriftJSON(w io.Writer, v PlanView) error {
 		Drifted       bool               `json:"has_drift"`
 		Drift         []diff.Drift       `json:"drift"`
 		Unfinished    []resource.Address `json:"unfinished"` // sessions that an interrupted or failed run left missing or incomplete
+		Notes         []string           `json:"notes"`
 
 		Unproven []diff.UnprovenLock `json:"unproven_clock_locks"` // information, and no drift
-	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished), list(v.Plan.Diff.Unproven)})
+	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished), list(v.Notes), list(v.Plan.Diff.Unproven)})
 }
 
 // outputsOf are the changes of outputs without what only the state has a use for.

@@ -77,6 +77,13 @@ func (s Settings) With(o Settings) Settings {
 	}
 }
 
+// Equal compares two settings by value.
+func (s Settings) Equal(o Settings) bool {
+	return same(s.MIG, o.MIG) && same(s.Persistence, o.Persistence) && same(s.ClockMHz, o.ClockMHz) && same(s.PowerMW, o.PowerMW)
+}
+
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
 // GPU is one physical GPU as its host shows it.
 type GPU struct {
 	Host  string `json:"host"`

@@ -1,6 +1,9 @@
 package resource
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Reference means one session or, with Block, all sessions of a block: then the
 // name of its address counts alone.
@@ -121,11 +124,12 @@ func (s PriorSession) things() []string {
 	return all
 }
 
-// lasting is a name that a container keeps: the folder of a process session is in
-// another place once its project was moved.
+// lasting is a name that only this container ever has: the folder of a process
+// session is in another place once its project was moved, and a later session can
+// have the same one.
 func (c Container) lasting() string {
 	if c.Runtime == RuntimeProcess {
-		return c.Runtime + ":" + c.Session
+		return fmt.Sprintf("%s:%s:%d", c.Runtime, c.Session, c.Serial)
 	}
 	return c.ID
 }

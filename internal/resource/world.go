@@ -38,6 +38,10 @@ type Prior struct {
 	Sessions []PriorSession    `json:"sessions,omitempty"` // by address
 	Outputs  []Output          `json:"outputs,omitempty"`  // by name
 
+	// LastRun is the serial after the last run on the hosts. Commands that only edit
+	// the state leave it as it is, so it tells what of the hosts the state knows.
+	LastRun int `json:"last_run,omitempty"`
+
 	// Missing are the sessions that an interrupted run had to create and did not.
 	Missing []Address `json:"missing,omitempty"`
 

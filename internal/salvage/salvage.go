@@ -32,11 +32,14 @@ func Prior(s Sources) (resource.Prior, []string) {
 		b.taken[session.Address] = true
 	}
 	for i := range s.Remains {
-		b.attach(&s.Remains[i])
+		if !s.Known.HasForgottenContainer(s.Remains[i].Container) {
+			b.attach(&s.Remains[i])
+		}
 	}
 	for _, host := range s.Live.Hosts {
 		for _, page := range host.Ledger {
 			if holder, holds := page.Holder(s.Lineage); holds {
+				b.prior.Serial = max(b.prior.Serial, holder.Serial)
 				b.gpu(host, page)
 				for _, slice := range holder.Slices {
 					b.slice(host, page, slice)
@@ -46,7 +49,8 @@ func Prior(s Sources) (resource.Prior, []string) {
 	}
 	slices.SortFunc(b.prior.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
 	slices.SortFunc(b.prior.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
-	return b.prior, b.notes
+	b.prior.Missing = slices.DeleteFunc(b.prior.Missing, func(a resource.Address) bool { return b.taken[a] })
+	return b.prior.Remembering(), b.notes
 }
 
 type builder struct {
@@ -63,10 +67,14 @@ func (b *builder) note(format string, args ...any) {
 // attach finds the session of something that is left, or makes it one.
 func (b *builder) attach(r *resource.Remains) {
 	container := r.Container
+	b.prior.Serial = max(b.prior.Serial, container.Serial)
 	for i := range b.prior.Sessions {
 		known := &b.prior.Sessions[i]
 		if known.ID == container.Session && known.Runtime == container.Runtime && known.Slice.Host == container.Host {
-			if known.Container == nil {
+			switch {
+			case container.Serial > b.Known.LastRun && r.Session.Address.Name != "":
+				b.renew(known, r)
+			case known.Container == nil:
 				known.Container = &container
 			}
 			return
@@ -78,6 +86,22 @@ func (b *builder) attach(r *resource.Remains) {
 		s.Address = b.freeAddress()
 	}
 	b.add(s)
+}
+
+// renew brings a session up to what a later run than the state's has made of it.
+func (b *builder) renew(known *resource.PriorSession, r *resource.Remains) {
+	container, handle := r.Container, known.Handle
+	if a := r.Session.Address; a != known.Address && !b.taken[a] {
+		delete(b.taken, known.Address)
+		b.taken[a] = true
+		known.Address = a
+	}
+	address := known.Address
+	known.Session, known.Container, known.Unfinished = r.Session, &container, false
+	known.Address = address
+	if handle != nil && handle.UUID != container.SliceID {
+		known.Handle = nil // the ledger has the one that it was given since
+	}
 }
 
 func (b *builder) add(s resource.PriorSession) {
@@ -114,7 +138,7 @@ func (b *builder) gpu(host resource.Host, page resource.Held) {
 func (b *builder) slice(host resource.Host, page resource.Held, made resource.LiveSlice) {
 	made.Host = host.Name
 	live, there := find(b.Live, made)
-	if !there || made.UUID == "" && !b.mayBeOurs(host, page, live) {
+	if !there || b.Known.HasForgotten(live.UUID) || made.UUID == "" && !b.mayBeOurs(host, page, live) {
 		return // what else is left of its session goes by itself
 	}
 	if s := b.sessionOf(live); s != nil {

@@ -77,14 +77,14 @@ func foreign(lineage, expected string) *Refusal {
 }
 
 // succeeds refuses to write p over a state that it was not made from.
-func succeeds(p, there resource.Prior) *Refusal {
+func succeeds(p resource.Prior, from int, there resource.Prior) *Refusal {
 	switch {
 	case p.Lineage != there.Lineage && p.Lineage == "":
 		return foreign(there.Lineage, "this run began without a state")
 	case p.Lineage != there.Lineage:
 		return foreign(there.Lineage, "this run began with lineage "+p.Lineage)
-	case p.Serial != there.Serial:
-		return &Refusal{Fault: Moved, What: fmt.Sprintf("it was changed meanwhile: its serial is %d, but this run began with %d", there.Serial, p.Serial)}
+	case from != there.Serial:
+		return &Refusal{Fault: Moved, What: fmt.Sprintf("it was changed meanwhile: its serial is %d, but this run began with %d", there.Serial, from)}
 	}
 	return nil
 }

@@ -73,12 +73,16 @@ func (s Store) Stamp() string {
 // there as .backup, and returns what it wrote. It writes only over the state
 // that p was made from: one that was damaged or put there since gives a
 // *Refusal and stays.
-func (s Store) Save(p resource.Prior) (resource.Prior, error) {
+func (s Store) Save(p resource.Prior) (resource.Prior, error) { return s.SaveOver(p, p.Serial) }
+
+// SaveOver does the same with a state whose serial has overtaken the one that it was
+// made from, which had the serial given.
+func (s Store) SaveOver(p resource.Prior, from int) (resource.Prior, error) {
 	old, there, err := s.read()
 	if err != nil {
 		return p, err
 	}
-	if refusal := succeeds(p, there); old != nil && refusal != nil {
+	if refusal := succeeds(p, from, there); old != nil && refusal != nil {
 		return p, s.refuse(refusal)
 	}
 	p.Serial++

@@ -37,8 +37,9 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 	return all, nil
 }
 
-// told is the session of a container: as its folder has it, unless that is about
-// another; else what the labels have.
+// told is the session of a container: as its folder has it, else what the labels
+// have. The address in the folder is the newer one: a session can be moved, and the
+// labels of a container cannot be changed.
 func (r Runtime) told(c container.Summary) resource.Session {
 	var s, labelled resource.Session
 	labelled.ID, labelled.Runtime = c.Labels[labelSession], resource.RuntimeDocker
@@ -48,7 +49,7 @@ func (r Runtime) told(c container.Summary) resource.Session {
 		return labelled
 	}
 	data, err := os.ReadFile(filepath.Join(r.folder(labelled.ID), sessionFile))
-	if err != nil || json.Unmarshal(data, &s) != nil || s.ID != labelled.ID || s.Address != labelled.Address {
+	if err != nil || json.Unmarshal(data, &s) != nil || s.ID != labelled.ID {
 		return labelled
 	}
 	return s

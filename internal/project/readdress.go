@@ -1,0 +1,62 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime/process"
+)
+
+// Readdress writes the new addresses of sessions where a rebuilt state finds them.
+// It needs no engine.
+func (p *Project) Readdress(prior resource.Prior, moves []resource.Renamed) error {
+	var problems []error
+	for _, m := range moves {
+		s, there := prior.Session(m.To)
+		c, err := p.hostOf(s.Slice.Host)
+		if !there || err != nil {
+			continue // it was removed since, or its host cannot be reached
+		}
+		h, err := p.open(c)
+		if err == nil {
+			switch owner := prior.Owner(); s.Runtime {
+			case resource.RuntimeDocker:
+				err = h.docker(owner).Readdress(s.ID, m.To)
+			default:
+				err = process.Runtime{Base: h.folders, Key: owner.Key}.Readdress(s.ID, m.To)
+			}
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("writing the new address of %s into its folder: %w", m.To, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// moves are the new addresses that steps give to sessions.
+func moves(steps []plan.Step) []resource.Renamed {
+	var all []resource.Renamed
+	for _, s := range steps {
+		if op, is := s.Do.Op.(plan.MoveSessions); is {
+			all = append(all, op.Moves...)
+		}
+	}
+	return all
+}
+
+// moved are those that a run has noted.
+func moved(entries []apply.Entry) []resource.Renamed {
+	var all []resource.Renamed
+	for _, e := range entries {
+		if e.Op == nil {
+			continue
+		}
+		if op, is := e.Op.Op.(plan.MoveSessions); is {
+			all = append(all, op.Moves...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,129 @@
+package salvage
+
+import (
+	"slices"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// Behind reports whether a state is older than what its hosts have on record of its
+// project, as one that was restored from a backup is: it lacks what a later run
+// created and what no run has given up since.
+func Behind(prior resource.Prior, live resource.Live) bool {
+	if prior.Lineage == "" {
+		return false
+	}
+	seats := prior.Seats()
+	for i := range live.Hosts {
+		host := &live.Hosts[i]
+		for _, page := range host.Ledger {
+			if holder, holds := page.Holder(prior.Lineage); holds && pageAhead(prior, seats, live, *host, page, holder) {
+				return true
+			}
+		}
+		for _, c := range host.Containers {
+			if containerAhead(prior, *host, c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pageAhead reports whether the page of a GPU has a slice or settings that the state
+// lacks, or the state lacks the GPU.
+func pageAhead(prior resource.Prior, seats resource.Seats, live resource.Live, host resource.Host, page resource.Held, holder resource.Holder) bool {
+	g, there := live.GPU(host.Name, page.UUID)
+	if !there || holder.Serial == 0 {
+		return false
+	}
+	held, known := prior.GPU(host.Name, page.UUID)
+	if !known && !prior.HasForgotten(page.UUID) {
+		return true
+	}
+	if known && holder.Serial > prior.LastRun && !held.Applied.With(page.Set).Equal(held.Applied) {
+		return true
+	}
+	foreign := diff.Foreign(g, seats)
+	return slices.ContainsFunc(holder.Slices, func(s resource.LiveSlice) bool {
+		return sliceAhead(prior, page, s) && slices.ContainsFunc(foreign, func(l resource.LiveSlice) bool { return l.UUID == s.UUID })
+	})
+}
+
+// sliceAhead reports whether a project's slice in the ledger proves a later run: the
+// ledger has its UUID and says which run created it, no other project has it, and
+// the state has not given it up.
+func sliceAhead(prior resource.Prior, page resource.Held, s resource.LiveSlice) bool {
+	others := slices.ContainsFunc(page.Others(prior.Lineage), func(h resource.Holder) bool {
+		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.UUID == s.UUID })
+	})
+	return s.Serial > 0 && s.UUID != "" && !others && !prior.HasForgotten(s.UUID)
+}
+
+// containerAhead reports whether a container was created by a later run than the
+// state knows of. The container has proved to be this state's.
+func containerAhead(prior resource.Prior, host resource.Host, c resource.Container) bool {
+	stray := slices.ContainsFunc(host.Strays, func(o resource.Container) bool { return o.Session == c.Session && o.Runtime == c.Runtime })
+	if c.Serial == 0 || stray || prior.HasForgottenContainer(c) {
+		return false
+	}
+	for _, s := range prior.Sessions {
+		if s.ID == c.Session && s.Runtime == c.Runtime && s.Slice.Host == host.Name {
+			return c.Serial > prior.LastRun && (s.Container == nil || s.Container.ID != c.ID || s.Container.Hash != c.Hash)
+		}
+	}
+	return true
+}
+
+// Ahead is a world in which a state's project has, beyond what the state knows, only
+// what later runs of it have certainly created. Doubtful is what has a slice of that
+// kind, and does not prove whose it is.
+func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains) (ahead resource.Live, certainly, doubtful []resource.Remains) {
+	slice := map[string]bool{}
+	hosts := slices.Clone(live.Hosts)
+	for i := range hosts {
+		hosts[i].Ledger = slices.Clone(hosts[i].Ledger)
+		for n := range hosts[i].Ledger {
+			page := certain(prior, hosts[i].Name, hosts[i].Ledger[n])
+			holder, _ := page.Holder(prior.Lineage)
+			for _, s := range holder.Slices {
+				slice[s.UUID] = true
+			}
+			hosts[i].Ledger[n] = page
+		}
+	}
+	owner := prior.Owner()
+	for _, r := range remains {
+		c := r.Container
+		host, _ := live.Host(c.Host)
+		switch {
+		case slices.Contains(owner.Containers, c.ID) && !containerAhead(prior, host, c), prior.HasForgottenContainer(c):
+		case r.Proven && (containerAhead(prior, host, c) || slice[c.SliceID]):
+			certainly = append(certainly, r)
+		case slice[c.SliceID]:
+			doubtful = append(doubtful, r)
+		}
+	}
+	return resource.Live{Hosts: hosts}, certainly, doubtful
+}
+
+// certain leaves out of a page what does not prove a later run.
+func certain(prior resource.Prior, host string, page resource.Held) resource.Held {
+	holder, _ := page.Holder(prior.Lineage)
+	held, known := prior.GPU(host, page.UUID)
+	switch {
+	case !known && (holder.Serial == 0 || prior.HasForgotten(page.UUID)):
+		page.Holders = page.Others(prior.Lineage)
+	case known && holder.Serial <= prior.LastRun:
+		page.Baseline, page.LockBefore, page.Set = held.Baseline, held.LockBefore, resource.Settings{}
+	}
+	page.Holders = slices.Clone(page.Holders)
+	for i := range page.Holders {
+		h := &page.Holders[i]
+		if h.Lineage == prior.Lineage {
+			h.Slices = slices.DeleteFunc(slices.Clone(h.Slices), func(s resource.LiveSlice) bool { return !sliceAhead(prior, page, s) })
+		}
+	}
+	return page
+}

@@ -27,18 +27,45 @@ func needEngine(t *testing.T) {
 	if err != nil {
 		need.Lacking(t, "there is no Docker engine with the test images; run scripts/test-images: %v\n%s", err, out)
 	}
-	turn, err := os.OpenFile("/tmp/cosplay-test-engine.lock", os.O_CREATE|os.O_RDONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { turn.Close() })
-	if err := unix.Flock(int(turn.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	engineTurn.take(t)
 	sweepOnce.Do(func() { sweep(t) })
 }
 
-var sweepOnce sync.Once
+var (
+	sweepOnce  sync.Once
+	engineTurn turn
+)
+
+// turn is a run's turn at the engine, for as long as one of its tests uses the engine.
+type turn struct {
+	mu    sync.Mutex
+	tests int
+	lock  *os.File
+}
+
+func (u *turn) take(t *testing.T) {
+	t.Helper()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.tests == 0 {
+		lock, err := os.OpenFile("/tmp/cosplay-test-engine.lock", os.O_CREATE|os.O_RDONLY, 0o644)
+		if err == nil {
+			err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.lock = lock
+	}
+	u.tests++
+	t.Cleanup(func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.tests--; u.tests == 0 {
+			u.lock.Close()
+		}
+	})
+}
 
 // sweep removes the containers of test runs that were killed: they have the names
 // that this run wants. A container belongs to the run in whose folder its mounts are.

@@ -8,15 +8,21 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"cosplay/internal/state"
 )
 
-// every says that no moment is left out, however long it takes.
+// every is set to try every moment and every call, however long that takes.
 var every = os.Getenv("COSPLAY_EVERY") == "1"
 
-// chosen are the moments of a command that are tried: all, or so many and the
-// last.
+// hang ends a command of the tests that hangs. On a loaded machine any command can
+// take minutes.
+const hang = 10 * time.Minute
+
+// chosen are the moments of a command that are tried: all of them, or as many as there
+// are parts, evenly spread, and the last. The same moments are chosen in every run:
+// luck does not judge a change.
 func chosen(n, parts int) []int {
 	stride := 1
 	if !every {
@@ -53,7 +59,7 @@ func (p project) everyMoment(slices int, args ...string) {
 	}
 	listed := p.moments(args...)
 	tried, failed := 0, 0
-	for _, n := range chosen(len(listed), 17) {
+	for _, n := range chosen(len(listed), 9) {
 		fresh()
 		if !p.dies(n, args...) {
 			t.Errorf("%v has no moment %d", args, n)
@@ -125,7 +131,7 @@ host "lab" {
   runtime  = "docker"
   manage   = ["%s", "slices", "clocks", "power", "persistence"]
 }
-session "moment" {
+session "%s" {
   count   = %d
   target  = "%s"
   image   = "cosplay-test/scratch"
@@ -147,7 +153,8 @@ func TestEveryMomentDocker(t *testing.T) {
 	}
 	for _, command := range []string{"apply", "destroy"} {
 		t.Run(command, func(t *testing.T) {
-			everyMomentDocker(t, fmt.Sprintf(inDocker, "mig-mode", sessions, "2060"), command, sessions)
+			t.Parallel()
+			everyMomentDocker(t, fmt.Sprintf(inDocker, "mig-mode", "moment"+command, sessions, "2060"), command, sessions)
 		})
 	}
 }
@@ -157,7 +164,8 @@ func TestEveryMomentDocker(t *testing.T) {
 func TestEveryMomentWhole(t *testing.T) {
 	for _, command := range []string{"apply", "destroy"} {
 		t.Run(command, func(t *testing.T) {
-			everyMomentDocker(t, fmt.Sprintf(inDocker, "clocks", 1, "a100"), command, 0)
+			t.Parallel()
+			everyMomentDocker(t, fmt.Sprintf(inDocker, "clocks", "whole"+command, 1, "a100"), command, 0)
 		})
 	}
 }
@@ -177,7 +185,7 @@ func everyMomentDocker(t *testing.T, text, command string, slices int) {
 	ready()
 	listed := p.moments(args...)
 	tried, failed := 0, 0
-	for _, n := range chosen(len(listed), 7) {
+	for _, n := range chosen(len(listed), 4) {
 		var wrong []string
 		for _, finish := range []bool{true, false} {
 			wrong = append(wrong, p.goes(before)...)

@@ -74,15 +74,19 @@ func (c *faultCases) all() {
 	}
 }
 
-// occurrences are the calls of a function that are tried: all of what changes
-// something, and of what only looks the first, the last and one between.
+// occurrences are the calls of a function that are tried: the first, the last and,
+// where the function changes something, one between. Calls between differ only in the
+// session they are made for.
 func occurrences(times int, getter bool) []int {
 	var all []int
 	for n := range times {
 		all = append(all, n+1)
 	}
-	if every || !getter {
+	switch {
+	case every:
 		return all
+	case getter:
+		return slices.Compact([]int{1, times})
 	}
 	return slices.Compact([]int{1, (times + 1) / 2, times})
 }

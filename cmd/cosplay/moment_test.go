@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -72,14 +73,17 @@ func die() {
 	select {}
 }
 
-// signalled sends signals to this process, one after the other, with time to hear
-// of each; after the second there is none.
+// signalled sends signals to this process, each after the one before was delivered,
+// and leaves time to handle them; it does not return after the second.
 func signalled(names []string) {
+	delivered := make(chan os.Signal, 2)
 	for _, name := range names {
-		signal := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[name]
-		_ = syscall.Kill(os.Getpid(), signal)
-		time.Sleep(200 * time.Millisecond)
+		number := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[name]
+		signal.Notify(delivered, number)
+		_ = syscall.Kill(os.Getpid(), number)
+		<-delivered
 	}
+	time.Sleep(200 * time.Millisecond)
 	if len(names) > 1 {
 		select {}
 	}
@@ -147,7 +151,7 @@ func (p project) dies(n int, args ...string) bool {
 // quiet waits until no process of cosplay's has the state's lock.
 func (p project) quiet() {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
 	locks, _ := filepath.Glob(filepath.Join(p.dir, "*.lock"))
 	for _, path := range locks {

@@ -30,7 +30,7 @@ session "worker" {
 		wanted = g.Slices
 	}
 	taken := 0
-	for _, n := range chosen(len(listed), 17) {
+	for _, n := range chosen(len(listed), 12) {
 		fresh()
 		p.dies(n, args...)
 		made := p.slices()

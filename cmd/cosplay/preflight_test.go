@@ -30,7 +30,7 @@ session "w" {
 		t.Fatal(err)
 	}
 	defer terminal.Close()
-	stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+	stuck := time.AfterFunc(hang, func() { _ = command.Process.Kill() })
 	defer stuck.Stop()
 	var said strings.Builder
 	buffer := make([]byte, 4096)

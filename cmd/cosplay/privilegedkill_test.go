@@ -109,7 +109,7 @@ func (m *machine) hold(over func() bool) (agent int, lock *os.File) {
 
 func wait(t *testing.T, what string, until func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !until(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(hang); !until(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}

@@ -12,7 +12,10 @@ import (
 // TestKillAndReset: whenever apply or destroy is killed, and whatever is left of
 // state and journal, reset leaves the host as it was.
 func TestKillAndReset(t *testing.T) {
-	const moments = 20
+	moments := 10
+	if every {
+		moments = 20
+	}
 	p := newProject(t, fleet)
 	p.run("plan")
 	before := p.hardware()

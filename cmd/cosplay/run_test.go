@@ -40,7 +40,7 @@ func TestRunKilled(t *testing.T) {
 	fresh := p.copyOf()
 	run := []string{"run", "2060", "--", "true"}
 	listed := p.moments(run...)
-	tried := chosen(len(listed), 30)
+	tried := chosen(len(listed), 12)
 	for _, n := range tried {
 		fresh()
 		if !p.dies(n, run...) {
@@ -172,13 +172,13 @@ func TestRunStoppedEarly(t *testing.T) {
 	p, _ := runnable(t)
 	p.run("sim", "fault", "nvmlDeviceGetCount_v2=hang")
 	c := p.command("run", "2060", "--", "touch", "ran")
-	c.Env = append(c.Environ(), patience+"=2s")
+	c.Env = append(c.Environ(), patience+"=5s")
 	var said strings.Builder
 	c.Stderr = &said
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second)
+	wait(t, "the call that hangs", func() bool { return len(p.shown().Faults) == 0 })
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func TestExecSignals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+		stuck := time.AfterFunc(hang, func() { _ = command.Process.Kill() })
 		t.Cleanup(func() { stuck.Stop(); terminal.Close() })
 		lines := bufio.NewScanner(terminal)
 		pid, err := strconv.Atoi(strings.TrimPrefix(nextLine(lines), "up "))
@@ -81,13 +81,16 @@ func TestExecSignals(t *testing.T) {
 		return command, terminal, lines, pid
 	}
 	ends := func(t *testing.T, command *exec.Cmd, lines *bufio.Scanner, pid int, want string) {
-		time.Sleep(200 * time.Millisecond) // for what may come twice
-		if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
-			t.Fatal(err)
-		}
 		var got []string
 		for line := nextLine(lines); line != ""; line = nextLine(lines) {
 			got = append(got, line)
+			if strings.Contains(strings.Join(got, ""), want) && pid != 0 {
+				time.Sleep(200 * time.Millisecond) // for a signal that comes twice
+				if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
+					t.Fatal(err)
+				}
+				pid = 0
+			}
 		}
 		_ = command.Wait()
 		if code := command.ProcessState.ExitCode(); code != 5 {
@@ -127,7 +130,7 @@ func TestExecSignals(t *testing.T) {
 		if err := command.Start(); err != nil {
 			t.Fatal(err)
 		}
-		stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+		stuck := time.AfterFunc(hang, func() { _ = command.Process.Kill() })
 		defer stuck.Stop()
 		nextLine(bufio.NewScanner(out))
 		if err := command.Process.Signal(os.Interrupt); err != nil {

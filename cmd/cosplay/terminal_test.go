@@ -45,7 +45,7 @@ session "terminal" {
 				t.Fatal(err)
 			}
 			defer terminal.Close()
-			stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+			stuck := time.AfterFunc(hang, func() { _ = command.Process.Kill() })
 			defer stuck.Stop()
 			lines := bufio.NewScanner(terminal)
 			var seen []string

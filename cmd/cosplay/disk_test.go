@@ -39,6 +39,7 @@ func saysFull(out string) bool {
 // it is. That is told, nothing is lost, and with room again the next apply
 // converges, or the next destroy leaves the host as it was.
 func TestFullDiskAtEveryWrite(t *testing.T) {
+	t.Parallel()
 	p := smallDisk(t)
 	before := p.hardware()
 	for _, verb := range []string{"apply", "destroy"} {
@@ -87,6 +88,7 @@ func TestFullDiskAtEveryWrite(t *testing.T) {
 // that it is full or come through; with room again they converge, and nothing is
 // lost.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	p := smallDisk(t)
 	before := p.hardware()
 	told := 0

@@ -39,6 +39,7 @@ func chosen(n, parts int) []int {
 // after any write to disk or effect leaves nothing that apply does not bring to
 // its end, without a slice too many, and nothing that destroy does not remove.
 func TestEveryMoment(t *testing.T) {
+	t.Parallel()
 	for _, o := range [][]string{{"apply", "--parallelism=1"}, {"apply"}, {"destroy", "--parallelism=1"}, {"destroy"}} {
 		t.Run(strings.Join(o, " "), func(t *testing.T) {
 			t.Parallel()
@@ -147,6 +148,7 @@ session "%s" {
 // engine cannot be copied. Of the seven sessions all are there only where no
 // moment is left out: an engine takes its time.
 func TestEveryMomentDocker(t *testing.T) {
+	t.Parallel()
 	sessions := 3
 	if every {
 		sessions = 7
@@ -162,6 +164,7 @@ func TestEveryMomentDocker(t *testing.T) {
 // TestEveryMomentWhole: likewise with a GPU as a whole, where a session has no
 // slice that would tell of it.
 func TestEveryMomentWhole(t *testing.T) {
+	t.Parallel()
 	for _, command := range []string{"apply", "destroy"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()

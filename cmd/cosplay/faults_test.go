@@ -27,6 +27,7 @@ session "worker" {
 // the state tells the truth, the next apply converges, and the next destroy
 // leaves the host as it was.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for _, phase := range []string{"apply", "destroy"} {
 		t.Run(phase, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 // TestImportAtEveryMoment: an import of an admin's slice that is killed anywhere
 // can be done again, or left: then the slice stays the admin's.
 func TestImportAtEveryMoment(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, trio)
 	p.run("plan")
 	p.run("sim", "set", "0", "mig", "on")

@@ -74,6 +74,7 @@ func (p project) kill(after time.Duration, args ...string) {
 // TestKill: whenever apply or destroy is killed, the next apply converges, and
 // the next destroy leaves the host as it was.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	moments := 8
 	if every {
 		moments = 20
@@ -93,7 +94,7 @@ func TestKill(t *testing.T) {
 	// A kill before the first step or after the last proves little: go on until
 	// enough have hit the middle.
 	interrupted, rounds := 0, 0
-	for ; interrupted < 3*moments && rounds < 10*moments; rounds++ {
+	for ; interrupted < 2*moments && rounds < 10*moments; rounds++ {
 		p.kill(moment(), "apply", "--auto-approve")
 		interrupted += journals(t, p.dir)
 		p.run("apply", "--auto-approve")

@@ -12,6 +12,7 @@ import (
 // to fill keeps it. He is named, nobody takes his slice for ours, and the
 // sessions find another place.
 func TestNeighbourAfterKill(t *testing.T) {
+	t.Parallel()
 	const text = `
 host "lab" { simulate = "1 x h200" }
 session "worker" {

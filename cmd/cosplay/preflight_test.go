@@ -14,6 +14,7 @@ import (
 // TestCheckedAgainAfterYes: what comes in the way while the question stands is
 // found before the first write, and nobody is asked twice.
 func TestCheckedAgainAfterYes(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, `
 host "lab" { simulate = "1 x h200" }
 session "w" {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,8 +43,10 @@ func TestPrivilegedKill(t *testing.T) {
 		}
 	}
 	defer lock.Close()
-	time.Sleep(50 * time.Millisecond) // it has asked whether we live
-	_ = first.Process.Kill()          // nsenter became env, sh, and then cosplay
+	wait(t, "the agent to wait for the ledger's lock, which it does after its last question whether the client lives", func() bool {
+		return opens(agent, "/ledger.lock")
+	})
+	_ = first.Process.Kill() // nsenter became env, sh, and then cosplay
 	_ = first.Wait()
 	if journals(t, filepath.Join(m.root, project)) != 1 {
 		t.Fatal("no run was cut off: the test proves nothing")
@@ -114,6 +117,15 @@ func wait(t *testing.T, what string, until func() bool) {
 			t.Fatalf("waited in vain for %s", what)
 		}
 	}
+}
+
+// opens reports whether a process has a file of this name open.
+func opens(pid int, name string) bool {
+	found, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	return slices.ContainsFunc(found, func(fd string) bool {
+		path, err := os.Readlink(fd)
+		return err == nil && strings.HasSuffix(path, name)
+	})
 }
 
 // gone reports whether a process has ended, seen off or not.

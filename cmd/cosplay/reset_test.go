@@ -12,6 +12,7 @@ import (
 // TestKillAndReset: whenever apply or destroy is killed, and whatever is left of
 // state and journal, reset leaves the host as it was.
 func TestKillAndReset(t *testing.T) {
+	t.Parallel()
 	moments := 10
 	if every {
 		moments = 20

@@ -36,6 +36,7 @@ func (p project) nothingLeft(before []byte) []string {
 // TestRunKilled: what a run has left that was killed at any moment, the next one
 // takes down.
 func TestRunKilled(t *testing.T) {
+	t.Parallel()
 	p, before := runnable(t)
 	fresh := p.copyOf()
 	run := []string{"run", "2060", "--", "true"}
@@ -65,6 +66,7 @@ func TestRunKilled(t *testing.T) {
 // TestRunsAtOnce: as many as there are slices find room at the same time, in one
 // folder. One more is refused.
 func TestRunsAtOnce(t *testing.T) {
+	t.Parallel()
 	p, before := runnable(t)
 	const script = `echo up; read end`
 	var (
@@ -106,6 +108,7 @@ func TestRunsAtOnce(t *testing.T) {
 // TestRunSignals: a signal ends the command, or the way to it, and the session is
 // taken down.
 func TestRunSignals(t *testing.T) {
+	t.Parallel()
 	p, before := runnable(t)
 	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
 		c := p.command("run", "2060", "--", "sh", "-c", "echo up; exec sleep 100")
@@ -144,6 +147,7 @@ func TestRunSignals(t *testing.T) {
 // TestRunUnread: nobody has to read to the end what is said. The command hears of
 // it as it would anywhere, and the session is taken down.
 func TestRunUnread(t *testing.T) {
+	t.Parallel()
 	p, before := runnable(t)
 	for command, code := range map[string]int{"exec yes": 141, "sleep 0.3; exit 7": 7} {
 		c := p.command("run", "2060", "--", "sh", "-c", command)
@@ -169,6 +173,7 @@ func TestRunUnread(t *testing.T) {
 // TestRunStoppedEarly: a signal that comes before there is anything to stop is not
 // forgotten.
 func TestRunStoppedEarly(t *testing.T) {
+	t.Parallel()
 	p, _ := runnable(t)
 	p.run("sim", "fault", "nvmlDeviceGetCount_v2=hang")
 	c := p.command("run", "2060", "--", "touch", "ran")
@@ -197,6 +202,7 @@ func TestRunStoppedEarly(t *testing.T) {
 // TestRunsInTurn: runs that come and go on one GPU each have the clock that they
 // were promised, and the last leaves it as the first found it.
 func TestRunsInTurn(t *testing.T) {
+	t.Parallel()
 	p, before := runnable(t)
 	var loops sync.WaitGroup
 	for range 4 {

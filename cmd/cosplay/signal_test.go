@@ -19,6 +19,7 @@ import (
 // runs, saves and stops; twice it stops at once, and the journal has the truth.
 // Whichever, the next command goes on from there.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, fleet)
 	p.run("plan")
 	before := p.hardware()
@@ -60,6 +61,7 @@ func TestSignals(t *testing.T) {
 // TestExecSignals: a program in a session gets each signal once, whether it was
 // typed on the terminal or sent to cosplay.
 func TestExecSignals(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, fleet)
 	p.run("apply", "--auto-approve")
 	// A shell cannot trap what it was born ignoring. Signals that come together

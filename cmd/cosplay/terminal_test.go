@@ -14,6 +14,7 @@ import (
 // TestTerminal: over ssh and by exec, a program in a container has a terminal as
 // wide as the one here, also after that has changed, and its exit code comes out.
 func TestTerminal(t *testing.T) {
+	t.Parallel()
 	needEngine(t)
 	p := newProject(t, `
 host "lab" {

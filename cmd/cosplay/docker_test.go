@@ -121,9 +121,10 @@ func TestDocker(t *testing.T) {
 	})
 }
 
-// open lets everybody pass through the folders above a file of the tests.
+// open lets everybody pass through the folders above a file of the tests, as far as
+// they are the run's.
 func open(path string) {
-	for dir := path; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+	for dir := path; strings.HasPrefix(dir, os.TempDir()+"/"); dir = filepath.Dir(dir) {
 		_ = os.Chmod(dir, 0o755) // what is not ours to open is open
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,14 +16,23 @@ import (
 // TestMain makes the test binary be cosplay where it is called so: in the
 // scripts, and when it starts itself as its own agent.
 func TestMain(m *testing.M) {
-	testscript.Main(need.Tests{M: m}, map[string]func(){
+	commands := map[string]func(){
 		"cosplay": func() {
 			followMoments()
 			os.Exit(cli.Main(os.Args[1:], cli.Stdio()))
 		},
 		"gonvml":     askNVML,
 		"otherbuild": otherBuild,
-	})
+	}
+	var tests need.Tests = m
+	if commands[filepath.Base(os.Args[0])] == nil {
+		var err error
+		if tests, err = need.Scratch(m); err != nil { // before the commands are put there
+			fmt.Fprintln(os.Stderr, "a temporary folder:", err)
+			os.Exit(1)
+		}
+	}
+	testscript.Main(tests, commands)
 }
 
 // setFakes tells a story where the stand-ins for Python's modules are: torch and

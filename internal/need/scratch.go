@@ -2,7 +2,6 @@ package need
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,20 +19,26 @@ const (
 	room   = 2 << 30 // bytes
 )
 
-// Tests runs the tests of a package with a temporary folder of their own, in memory
-// where there is room and TMPDIR says nothing else. The folder is removed at the end;
-// that of a run that was killed is removed by the next. TestMain passes its m.
-type Tests struct{ M interface{ Run() int } }
+// Tests runs the tests of a package, as testing.M does.
+type Tests interface{ Run() int }
 
-// Run gives the exit code.
-func (r Tests) Run() int {
+// Scratch gives the tests of a package a temporary folder, which TMPDIR names from now
+// on: in memory where there is room, unless TMPDIR says otherwise. The tests that it
+// returns remove the folder when they have run; that of a run that was killed is removed
+// by the next.
+func Scratch(tests Tests) (Tests, error) {
 	remove, err := makeRun()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "a folder for the tests:", err)
-		return 1
-	}
-	defer remove()
-	return r.M.Run()
+	return scratched{tests, remove}, err
+}
+
+type scratched struct {
+	Tests
+	remove func()
+}
+
+func (s scratched) Run() int {
+	defer s.remove()
+	return s.Tests.Run()
 }
 
 // runLock is held while this process runs. It is a lock on the run's folder, by which
@@ -41,6 +46,7 @@ func (r Tests) Run() int {
 var runLock *os.File
 
 func makeRun() (remove func(), err error) {
+	remove = func() {}
 	base := os.TempDir()
 	if os.Getenv("TMPDIR") == "" && roomy(memory) {
 		base = memory
@@ -48,7 +54,7 @@ func makeRun() (remove func(), err error) {
 	sweepRuns(base)
 	dir, err := os.MkdirTemp(base, runPrefix)
 	if err != nil {
-		return nil, err
+		return remove, err
 	}
 	runLock, err = os.Open(dir)
 	if err == nil {

@@ -39,7 +39,7 @@ func TestRunFolders(t *testing.T) {
 		}
 	}
 	var own string
-	ended := Tests{spy(func() int {
+	tests, err := Scratch(spy(func() int {
 		own = os.TempDir()
 		for dir, want := range map[string]bool{dead: false, alive: true, other: true, own: true} {
 			if _, err := os.Stat(dir); (err == nil) != want {
@@ -50,7 +50,11 @@ func TestRunFolders(t *testing.T) {
 			t.Errorf("the run's folder is %s", own)
 		}
 		return 3
-	})}.Run()
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := tests.Run()
 	if _, err := os.Stat(own); err == nil || ended != 3 {
 		t.Errorf("left is %s; the exit code is %d", own, ended)
 	}

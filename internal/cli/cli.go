@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
+	"cosplay/internal/terminal"
 )
 
 // Exit codes.
@@ -35,7 +36,7 @@ type Streams struct {
 // invocation is one run of the command line: its streams and global flags.
 type invocation struct {
 	Streams
-	stdout             io.Writer // as it was given, for programs that write to it themselves
+	stdout, stderr     io.Writer // as they were given, for programs that write to them themselves
 	chdir, file, state string
 	given              givenValues       // to variables
 	variables          []config.Variable // of the project, once it is open
@@ -75,7 +76,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // Main runs one command line and returns the exit code.
 func Main(args []string, streams Streams) int {
 	out := &output{Writer: streams.Out}
-	inv := &invocation{Streams: Streams{In: streams.In, Out: out, Err: streams.Err}, stdout: streams.Out}
+	inv := &invocation{Streams: Streams{In: streams.In, Out: terminal.NewWriter(out), Err: terminal.NewWriter(streams.Err)}, stdout: streams.Out, stderr: streams.Err}
 	root := inv.root()
 	root.SetArgs(twoDashes(root, args))
 	root.SetIn(inv.In)

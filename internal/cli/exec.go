@@ -44,7 +44,7 @@ func (inv *invocation) runExec(ctx context.Context, name string, argv []string) 
 	if err != nil {
 		return err
 	}
-	code, err := place.Exec(ctx, in.session.ID, argv, runtime.Streams{In: inv.In, Out: inv.stdout, Err: inv.Err})
+	code, err := place.Exec(ctx, in.session.ID, argv, runtime.Streams{In: inv.In, Out: inv.stdout, Err: inv.stderr})
 	if err != nil {
 		render.Error(inv.Err, inv.style(inv.Err), fmt.Errorf("%s: %w", address, err))
 	}

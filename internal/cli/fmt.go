@@ -20,6 +20,7 @@ import (
 	"cosplay/internal/durable"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
+	"cosplay/internal/terminal"
 )
 
 type fmtOptions struct{ check, diff, recursive bool }
@@ -127,9 +128,9 @@ func (inv *invocation) fmtInput(o fmtOptions) error {
 	}
 	switch {
 	case o.diff:
-		_, err = io.WriteString(inv.Out, one.diff())
+		_, err = io.WriteString(terminal.Raw(inv.Out), one.diff())
 	case !o.check:
-		_, err = inv.Out.Write(one.after)
+		_, err = terminal.Raw(inv.Out).Write(one.after)
 	}
 	if err == nil && o.check && !bytes.Equal(one.before, one.after) {
 		return exit(exitError)
@@ -154,7 +155,7 @@ func (inv *invocation) tellLaidOut(changed []laidOut, o fmtOptions) error {
 	for _, one := range changed {
 		fmt.Fprintln(inv.Out, one.path)
 		if o.diff {
-			fmt.Fprint(inv.Out, one.diff())
+			fmt.Fprint(terminal.Raw(inv.Out), one.diff())
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/runtime/docker"
+	"cosplay/internal/terminal"
 )
 
 func (inv *invocation) logs() *cobra.Command {
@@ -43,7 +44,7 @@ func (inv *invocation) runLogs(ctx context.Context, name string, o docker.LogOpt
 	if err != nil {
 		return err
 	}
-	if err := containers.Logs(ctx, in.session.ID, o, inv.Out, inv.Err); err != nil {
+	if err := containers.Logs(ctx, in.session.ID, o, terminal.Raw(inv.Out), inv.stderr); err != nil {
 		return fmt.Errorf("%s: %w", in.session.Address, err)
 	}
 	return nil

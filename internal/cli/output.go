@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
 )
 
 func (inv *invocation) output() *cobra.Command {
@@ -90,7 +92,7 @@ func (inv *invocation) tellRaw(one config.Output) error {
 	if err != nil {
 		return fmt.Errorf("output %s is %w; --json writes any value", one.Name, err)
 	}
-	fmt.Fprint(inv.Out, text)
+	_, _ = io.WriteString(terminal.Raw(inv.Out), text) // for a program, which wants it as it is
 	return nil
 }
 

@@ -272,7 +272,7 @@ func (o *once) execute(ctx context.Context, prior resource.Prior, argv []string)
 	if o.signalled() {
 		return exit(exitInterrupted)
 	}
-	code, err := place.Exec(ctx, session.ID, argv, runtime.Streams{In: o.In, Out: o.stdout, Err: o.Err})
+	code, err := place.Exec(ctx, session.ID, argv, runtime.Streams{In: o.In, Out: o.stdout, Err: o.stderr})
 	if err != nil {
 		o.tell(err)
 		code = max(code, exitError)

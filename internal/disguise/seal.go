@@ -64,12 +64,30 @@ func Seal(dir, version string, files, free, driver []string) error {
 		if slices.Contains(free, file) {
 			m.digest = counted
 		}
-		fmt.Fprintf(&lines, "%s %d %d %s\n", m.digest, m.size, m.time, file)
+		fmt.Fprintf(&lines, "%s %d %d %s\n", m.digest, m.size, m.time, lineOf(file))
 	}
 	if err := durable.ReplaceFile(filepath.Join(dir, sealFile), lines.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("noting what the session's files are: %w", err)
 	}
 	return nil
+}
+
+// lineOf is a file's name on one line: in quotes where it has an end of line itself,
+// as the folder of a project may.
+func lineOf(file string) string {
+	if strings.ContainsAny(file, "\n\r") {
+		return strconv.Quote(file)
+	}
+	return file
+}
+
+// fileOf is the name that lineOf was given. None begins with a quote: those of the
+// driver are absolute.
+func fileOf(line string) string {
+	if file, err := strconv.Unquote(line); err == nil && strings.HasPrefix(line, `"`) {
+		return file
+	}
+	return line
 }
 
 // PythonPart lists the files of Python's part in a folder, by their paths in it.
@@ -170,7 +188,7 @@ func parseMark(line string) (sealedMark, bool) {
 	digest, line, _ := strings.Cut(line, " ")
 	size, line, _ := strings.Cut(line, " ")
 	time, file, ok := strings.Cut(line, " ")
-	m := sealedMark{mark{digest: digest}, file}
+	m := sealedMark{mark{digest: digest}, fileOf(file)}
 	var err1, err2 error
 	m.size, err1 = strconv.ParseInt(size, 10, 64)
 	m.time, err2 = strconv.ParseInt(time, 10, 64)

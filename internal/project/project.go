@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -108,6 +109,11 @@ func locate(o Options) (*Project, error) {
 	}
 	if store.Path, err = filepath.Abs(store.Path); err != nil {
 		return nil, err
+	}
+	for _, path := range []string{dir, store.Path} {
+		if !utf8.ValidString(path) {
+			return nil, fmt.Errorf("the path %q is not valid UTF-8, and the state and the files of sessions cannot hold it: rename that folder", path)
+		}
 	}
 	return &Project{Dir: dir, Store: store, hosts: map[string]*host{}}, nil
 }

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"strings"
+
+	"cosplay/internal/terminal"
 )
 
 // formatVersion is that of all JSON screens: it changes when a field goes or
@@ -12,10 +15,15 @@ const formatVersion = 1
 
 // writeJSON writes a value the same way for the same value.
 func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	var text strings.Builder
+	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(terminal.Raw(w), terminal.JSON(text.String()))
+	return err
 }
 
 // list makes an empty list of none, so that readers find [] and not null.

@@ -11,6 +11,7 @@ import (
 
 	"cosplay/internal/apply"
 	"cosplay/internal/plan"
+	"cosplay/internal/terminal"
 )
 
 // Progress shows a run while it goes: one line for each step that has ended
@@ -36,7 +37,7 @@ const quiet = 10 * time.Second
 
 // NewProgress makes a progress display for a run.
 func NewProgress(w io.Writer, s Style) *Progress {
-	_, isTerminal := terminal(w)
+	_, isTerminal := descriptor(w)
 	return &Progress{w: w, style: s, live: isTerminal && s.Color, now: time.Now, heard: map[string]time.Time{}}
 }
 
@@ -160,7 +161,7 @@ func (p *Progress) print(l line) {
 
 func (p *Progress) erase() {
 	if p.shown != "" {
-		_, _ = io.WriteString(p.w, "\r\x1b[K")
+		_, _ = io.WriteString(terminal.Raw(p.w), "\r\x1b[K")
 		p.shown = ""
 	}
 }
@@ -178,7 +179,7 @@ func (p *Progress) refresh() {
 		return
 	}
 	p.erase()
-	_, _ = io.WriteString(p.w, p.style.paint(dim, what))
+	_, _ = io.WriteString(terminal.Raw(p.w), p.style.paint(dim, terminal.Safe(what)))
 	p.shown = what
 }
 

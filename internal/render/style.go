@@ -28,7 +28,7 @@ const defaultWidth = 100
 // about box characters.
 func Detect(w io.Writer, noColor bool) Style {
 	s := Style{Width: defaultWidth, Unicode: utf8Locale(os.Getenv)}
-	fd, ok := terminal(w)
+	fd, ok := descriptor(w)
 	if !ok {
 		return s
 	}
@@ -39,8 +39,8 @@ func Detect(w io.Writer, noColor bool) Style {
 	return s
 }
 
-// terminal returns the file descriptor of a writer that is a terminal.
-func terminal(w io.Writer) (int, bool) {
+// descriptor returns the file descriptor of a writer that is a terminal.
+func descriptor(w io.Writer) (int, bool) {
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok {
 		return 0, false

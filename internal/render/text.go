@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/width"
+
+	"cosplay/internal/terminal"
 )
 
 // piece is text in one ink; a line is a row of them.
@@ -17,8 +19,10 @@ type piece struct {
 
 type line []piece
 
-func text(s string) line         { return line{{plain, s}} }
-func inked(i ink, s string) line { return line{{i, s}} }
+// Any text may have come from outside, so all of it is made safe here, where its
+// room is not measured yet, and once more when it is printed.
+func text(s string) line         { return line{{plain, terminal.Safe(s)}} }
+func inked(i ink, s string) line { return line{{i, terminal.Safe(s)}} }
 
 func join(parts ...line) line {
 	var all line
@@ -83,7 +87,7 @@ type page struct {
 func newPage(s Style) *page { return &page{Style: s, blank: true} }
 
 func (p *page) flush(w io.Writer) {
-	_, _ = io.WriteString(w, p.out.String()) // a reader that went away is no problem of the screen's
+	_, _ = io.WriteString(terminal.Raw(w), p.out.String()) // a reader that went away is no problem of the screen's
 }
 
 // gap leaves one empty line, never two and none at the top.
@@ -103,7 +107,7 @@ func (p *page) print(indent int, l line) {
 	}
 	p.out.WriteString(strings.Repeat(" ", indent))
 	for _, one := range l {
-		p.out.WriteString(p.paint(one.ink, strings.ReplaceAll(one.text, hard, " ")))
+		p.out.WriteString(p.paint(one.ink, terminal.Safe(strings.ReplaceAll(one.text, hard, " "))))
 	}
 	p.out.WriteByte('\n')
 	p.blank = false

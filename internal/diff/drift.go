@@ -31,6 +31,7 @@ const (
 	ForeignSlice      Class = "foreign-slice"
 	DisguiseBroken    Class = "disguise-broken"
 	DisguiseOutdated  Class = "disguise-outdated"
+	SecretsOpen       Class = "secrets-open"
 )
 
 // possibly begins a cause that is not known: what was done to the machine shows,
@@ -225,6 +226,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		}
 		all = append(all, boundsDrift(was, c)...)
 		all = append(all, outdatedDrift(was, c)...)
+		all = append(all, openDrift(was, c)...)
 		all = append(all, imageDrift(was, c, live)...)
 	}
 	return all
@@ -244,6 +246,18 @@ func outdatedDrift(was resource.PriorSession, c resource.Container) []Drift {
 			Cause: "a container keeps what it was started with: docker stop, then cosplay apply", Told: true})
 	}
 	return all
+}
+
+// openDrift reports a container of an older cosplay whose sensitive values are in
+// the container's own environment. An update of cosplay does not replace it.
+func openDrift(was resource.PriorSession, c resource.Container) []Drift {
+	if !c.Open || len(was.Sealed) == 0 || was.Container.Foreign {
+		return nil
+	}
+	address := was.Address
+	return []Drift{{Class: SecretsOpen, Host: was.Slice.Host, Session: &address, Thing: "sensitive values",
+		From: "in a file of the session's user", To: "in the container's environment",
+		Cause: "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace", Told: true}}
 }
 
 // imageDrift tells of an image's name that has come to mean another image. The

@@ -12,8 +12,9 @@ import (
 
 // Environment is what every program of a session finds in its environment: the
 // target's figures under the names that gpu-cosplay gave them, the slice, and
-// what the user asked for, which wins. sliceID is the UUID of the MIG slice or
-// of the whole GPU.
+// what the user asked for, which wins. Sensitive values are not in it: they come on
+// top where a program starts. sliceID is the UUID of the MIG slice or of the whole
+// GPU.
 func Environment(s resource.Session, sliceID string) map[string]string {
 	t := s.Target
 	env := map[string]string{
@@ -33,7 +34,7 @@ func Environment(s resource.Session, sliceID string) map[string]string {
 	if slices.Contains(t.Lacks(), "tf32") {
 		maps.Copy(env, withoutTF32)
 	}
-	maps.Copy(env, s.Environ())
+	maps.Copy(env, s.Env)
 	return env
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 )
 
@@ -18,9 +19,13 @@ const (
 	Program     = Dir + "/cosplay-init" // the program itself, mode 0755
 	ConfigPath  = Dir + "/init.json"    // a Config, mode 0600: it holds the user's environment
 	HostKeyPath = Dir + "/host_key"     // the session's ed25519 private key in PEM, mode 0600
+	PrivateDir  = Dir + "/private"      // sensitive values, for the session's user alone
 	WorkDir     = "/workspace"          // where commands start if the Config names no other folder
 	defaultPort = 22                    // TCP, inside the container
 )
+
+// SecretsFile is in PrivateDir: sensitive variables in JSON, by name.
+const SecretsFile = "secrets.json"
 
 // Config is everything that cosplay-init is told.
 type Config struct {
@@ -28,6 +33,7 @@ type Config struct {
 	AuthorizedKeys []string          `json:"authorized_keys,omitempty"` // lines as in ~/.ssh/authorized_keys, without options
 	SSH            SSH               `json:"ssh"`
 	Env            map[string]string `json:"env,omitempty"`       // wins over the image's own
+	Secrets        map[string]string `json:"-"`                   // sensitive, from PrivateDir; wins over Env
 	Command        []string          `json:"command,omitempty"`   // run as the user; none: the container just stays up
 	Workspace      string            `json:"workspace,omitempty"` // absolute; "" is WorkDir
 }
@@ -78,10 +84,28 @@ func Load(file string) (Config, error) {
 		return Config{}, fmt.Errorf("%s is not what this cosplay-init reads (%w); replace the session by the cosplay that made it", file, err)
 	}
 	c.fill()
+	if c.Secrets, err = loadSecrets(filepath.Join(filepath.Dir(file), filepath.Base(PrivateDir), SecretsFile)); err != nil {
+		return Config{}, err
+	}
 	if err := c.Validate(); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", file, err)
 	}
 	return c, nil
+}
+
+// loadSecrets reads the sensitive variables; a session without them has no file.
+func loadSecrets(file string) (secrets map[string]string, err error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; the session's user and root can read this file", err)
+	}
+	if json.Unmarshal(data, &secrets) != nil { // its error could quote a value
+		return nil, fmt.Errorf("%s is damaged; replace the session", file)
+	}
+	return secrets, nil
 }
 
 func (c *Config) fill() {
@@ -129,9 +153,11 @@ func (c Config) Validate() error {
 			return fmt.Errorf("the %s %q is no path of the container; it begins with / and has no colon", what, p)
 		}
 	}
-	for name, value := range c.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return fmt.Errorf("%q cannot be an environment variable: its name has a = or it has a zero byte", name)
+	for _, env := range []map[string]string{c.Env, c.Secrets} {
+		for name, value := range env {
+			if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+				return fmt.Errorf("%q cannot be an environment variable: its name has a = or it has a zero byte", name)
+			}
 		}
 	}
 	return nil

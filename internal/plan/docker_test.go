@@ -188,6 +188,24 @@ func TestImageMoved(t *testing.T) {
 	}
 }
 
+// A container of an older cosplay, with sensitive values in its own environment, is
+// reported and left alone; one without such values is not reported.
+func TestOpenSecrets(t *testing.T) {
+	w := dockerWorld(t, resource.DefaultImage)
+	text := strings.Replace(two, "2060\"\n", "2060\"\n  env    = count.index > 0 ? {} : { TOKEN = sensitive(\"hunter2\") }\n", 1)
+	w.applied(text)
+	for i := range w.Live.Hosts[0].Containers {
+		w.Live.Hosts[0].Containers[i].Open = true
+	}
+	p, _ := w.plan(text)
+	if !p.Empty() || p.Diff.Drifted() {
+		t.Errorf("something is to be done:\n%s", p)
+	}
+	if d := p.Diff.Drift; len(d) != 1 || d[0].Class != diff.SecretsOpen || !d[0].Told || *d[0].Session != resource.Nth("w", 0) {
+		t.Errorf("%+v", d)
+	}
+}
+
 // TestStrays: what is left of sessions that nobody knows is removed, unless it is
 // about to be of use.
 func TestStrays(t *testing.T) {

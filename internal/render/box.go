@@ -170,6 +170,8 @@ func keptWords(drift []diff.Drift) string {
 			thing += "; there is another one now."
 		case diff.DisguiseOutdated:
 			thing += " until started again: docker stop, then cosplay apply."
+		case diff.SecretsOpen:
+			thing = d.Thing + " in the container's environment, where docker inspect shows them, until replaced: cosplay apply --replace."
 		case diff.ContainerLimited:
 			thing = d.Thing + " of " + d.To + ", by docker update, until made anew: cosplay apply --replace."
 		default:

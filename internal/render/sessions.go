@@ -77,6 +77,8 @@ func (p *page) driftCell(state string, drift []diff.Drift) line {
 			told = append(told, "image moved")
 		case d.Class == diff.DisguiseOutdated:
 			told = append(told, "old "+d.Thing)
+		case d.Class == diff.SecretsOpen:
+			told = append(told, "open secrets")
 		case d.Class == diff.ContainerLimited:
 			told = append(told, d.Thing+" "+d.To)
 		case d.Class == diff.ContainerReplaced:

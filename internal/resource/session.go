@@ -190,6 +190,10 @@ type Container struct {
 	Foreign bool   `json:"foreign,omitempty"`  // imported: cosplay did not make it, and knows it by its ID alone
 	Serial  int    `json:"serial,omitempty"`   // of the state after the run that created it; 0 where an older cosplay did
 
+	// Open is true for a container of an older cosplay, which put sensitive values
+	// into the container's own environment; as seen.
+	Open bool `json:"open,omitempty"`
+
 	Bounds   *Bounds    `json:"bounds,omitempty"`   // with Docker; as seen
 	Outdated []Outdated `json:"outdated,omitempty"` // what of the disguise would be made otherwise now; as seen
 }

@@ -97,7 +97,7 @@ func setSize(text string) {
 
 func launcher(c initd.Config, who account.Account) *launch.Launcher {
 	return &launch.Launcher{
-		Account: who, Image: environ.Parse(os.Environ()), Session: c.Env, Workspace: c.Workspace,
+		Account: who, Image: environ.Parse(os.Environ()), Session: environ.Merge(c.Env, c.Secrets), Workspace: c.Workspace,
 	}
 }
 

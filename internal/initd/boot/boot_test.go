@@ -76,6 +76,9 @@ func TestEnvironmentEverywhere(t *testing.T) {
 			t.Errorf("%s has %q, want %q", what, got, want)
 		}
 	}
+	if holders := box.grep(t, secret); len(holders) != 3 || !strings.HasPrefix(holders[0], initd.PrivateDir+"/") {
+		t.Errorf("the sensitive value is in %q, want it in files of %s alone", holders, initd.PrivateDir)
+	}
 	if strings.Contains(box.stderr.String(), secret) || strings.Contains(box.stderr.String(), "conda") {
 		t.Errorf("it tells values of variables: %s", box.stderr.String())
 	}

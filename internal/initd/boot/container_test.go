@@ -5,16 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"cosplay/internal/initd"
+	"cosplay/internal/initd/environ"
 	"cosplay/internal/initd/inittest"
 	"cosplay/internal/need"
 )
@@ -158,7 +161,8 @@ func start(t *testing.T, i image, change func(*initd.Config)) *container {
 		User:           initd.User{Name: "jane", UID: 1234, GID: 1234},
 		AuthorizedKeys: []string{line},
 		SSH:            initd.SSH{Enabled: true, Port: port},
-		Env:            map[string]string{"SEED": "session", "TOKEN": secret},
+		Env:            map[string]string{"SEED": "session"},
+		Secrets:        map[string]string{"TOKEN": secret},
 	}
 	if change != nil {
 		change(&config)
@@ -170,6 +174,7 @@ func start(t *testing.T, i image, change func(*initd.Config)) *container {
 	if err := os.WriteFile(filepath.Join(c.root, initd.ConfigPath), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	c.hide(t, config)
 	copyProgram(t, program, filepath.Join(c.root, initd.Program))
 	c.Client = inittest.NewClient(t, dir, config.User.Name, "id", port, hostKey.PublicKey())
 	c.cmd = exec.Command("/proc/self/exe", "contain", c.root)
@@ -184,6 +189,24 @@ func start(t *testing.T, i image, change func(*initd.Config)) *container {
 		c.waitForBanner(t)
 	}
 	return c
+}
+
+// hide writes the sensitive values where cosplay does.
+func (c *container) hide(t *testing.T, config initd.Config) {
+	t.Helper()
+	files, err := environ.Private(config.Secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(c.root, initd.PrivateDir)
+	err = os.Mkdir(dir, 0o700)
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		err = errors.Join(err, os.WriteFile(path, content, 0o400), os.Chown(path, int(config.User.UID), int(config.User.GID)))
+	}
+	if err = errors.Join(err, os.Chown(dir, int(config.User.UID), int(config.User.GID))); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func freePort(t *testing.T) int {
@@ -237,4 +260,23 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 		t.Errorf("%v: %v: %s", cmd.Args, err, errs.String())
 	}
 	return string(out)
+}
+
+// grep lists the files of a container that hold a text.
+func (c *container) grep(t *testing.T, text string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(c.root, func(path string, entry fs.DirEntry, err error) error {
+		name := strings.TrimPrefix(path, c.root)
+		if err != nil || !entry.Type().IsRegular() || strings.HasPrefix(name, "/proc/") || strings.HasPrefix(name, "/dev/") {
+			return nil
+		}
+		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte(text)) {
+			files = append(files, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

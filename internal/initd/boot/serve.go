@@ -87,7 +87,7 @@ func prepare(c initd.Config) (*launch.Launcher, error) {
 		return nil, err
 	}
 	run := launcher(c, who)
-	notes = append(notes, environ.Install("/", run.Image, run.Session, c.User)...)
+	notes = append(notes, environ.Install("/", run.Image, c.Env, c.Secrets, c.User)...)
 	for _, note := range notes {
 		say("%s", note)
 	}

@@ -63,17 +63,24 @@ var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // Shared is the part of image and session that files can carry to every
 // program, and the names of what they cannot since no shell could name it.
 func Shared(image, session Vars) (shared Vars, unnamed []string) {
-	shared = Vars{"PATH": DefaultPath}
-	maps.Copy(shared, image)
-	maps.Copy(shared, session)
-	for _, name := range slices.Sorted(maps.Keys(shared)) {
+	v := Vars{"PATH": DefaultPath}
+	maps.Copy(v, image)
+	maps.Copy(v, session)
+	return v.portable()
+}
+
+// portable is the part of an environment that files can carry, and the names of
+// what they cannot.
+func (v Vars) portable() (carried Vars, unnamed []string) {
+	carried = maps.Clone(v)
+	for _, name := range slices.Sorted(maps.Keys(v)) {
 		switch {
 		case slices.Contains(personal, name):
-			delete(shared, name)
+			delete(carried, name)
 		case !shellName.MatchString(name):
-			delete(shared, name)
+			delete(carried, name)
 			unnamed = append(unnamed, name)
 		}
 	}
-	return shared, unnamed
+	return carried, unnamed
 }

@@ -1,6 +1,7 @@
 package environ_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,11 +134,11 @@ func TestSudoers(t *testing.T) {
 
 func TestInstall(t *testing.T) {
 	jane := initd.User{Name: "jane", UID: 1234, Sudo: true}
-	session := environ.Vars{"TOKEN": "do-not#tell", "a.b": "do-not-tell"}
+	secrets := environ.Vars{"TOKEN": "do-not#tell", "a.b": "do-not-tell"}
 	t.Run("bare image", func(t *testing.T) {
 		root := t.TempDir()
-		notes := strings.Join(environ.Install(root, nil, session, jane), "\n")
-		for _, want := range []string{"add the package sudo", "a.b", "cannot hold the values of TOKEN"} {
+		notes := strings.Join(environ.Install(root, nil, environ.Vars{"LINES": "a\nb", "c.d": ""}, secrets, jane), "\n")
+		for _, want := range []string{"add the package sudo", "c.d a.b", "cannot hold the values of LINES TOKEN"} {
 			if !strings.Contains(notes, want) {
 				t.Errorf("no %q in %q", want, notes)
 			}
@@ -160,8 +161,29 @@ func TestInstall(t *testing.T) {
 		if err := os.WriteFile(root+"/etc/sudoers", nil, 0o440); err != nil {
 			t.Fatal(err)
 		}
-		if notes := environ.Install(root, environ.Vars{"A": "1"}, nil, jane); len(notes) > 0 {
+		for path, content := range map[string]string{"/etc/pam.d/cron": "session required pam_env.so\n", "/lib/security/pam_succeed_if.so": ""} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(root+path), 0o755), os.WriteFile(root+path, []byte(content), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		image := environ.Vars{"A": "1", "TOKEN": "do-not-tell"} // as in a container that an older cosplay made
+		if notes := environ.Install(root, image, nil, environ.Vars{"TOKEN": "do-not-tell"}, jane); len(notes) > 0 {
 			t.Errorf("there is something to say: %q", notes)
+		}
+		written := map[string]string{}
+		for _, file := range []string{"environment", "profile.d/zz-cosplay.sh", "sudoers.d/cosplay", "pam.d/cron"} {
+			data, err := os.ReadFile(root + "/etc/" + file)
+			if err != nil || strings.Contains(string(data), "do-not-tell") {
+				t.Errorf("%s holds a sensitive value: %q, %v", file, data, err)
+			}
+			written[file] = string(data)
+		}
+		for file, want := range map[string]string{
+			"profile.d/zz-cosplay.sh": "then . /run/cosplay/private/profile.sh;", "sudoers.d/cosplay": `env_keep += "TOKEN"`, "pam.d/cron": "envfile=/run/cosplay/private/environment",
+		} {
+			if !strings.Contains(written[file], want) {
+				t.Errorf("no %q in %s: %q", want, file, written[file])
+			}
 		}
 		for file, mode := range map[string]os.FileMode{"environment": 0o644, "profile.d/zz-cosplay.sh": 0o644, "sudoers.d/cosplay": 0o440} {
 			info, err := os.Stat(root + "/etc/" + file)

@@ -26,10 +26,12 @@ const (
 )
 
 // Install writes the files under root that the image's programs read, and says
-// what could not be had.
-func Install(root string, image, session Vars, u initd.User) (notes []string) {
+// what could not be had. Of secrets it writes the names: the values stay in the
+// files of Private, to which these lead.
+func Install(root string, image, session, secrets Vars, u initd.User) (notes []string) {
 	shared, unnamed := Shared(image, session)
-	if len(unnamed) > 0 {
+	hidden, more := secrets.portable()
+	if unnamed = append(unnamed, more...); len(unnamed) > 0 {
 		notes = append(notes, "no shell can name these variables, only ssh and exec have them: "+strings.Join(unnamed, " "))
 	}
 	write := func(file string, data []byte, mode os.FileMode) {
@@ -41,14 +43,20 @@ func Install(root string, image, session Vars, u initd.User) (notes []string) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		notes = append(notes, err.Error())
 	}
+	for name := range secrets { // which the image or an older container may have as well
+		delete(shared, name)
+	}
 	pam, left := PAM(before, shared)
-	if len(left) > 0 {
+	_, more = PAM(nil, hidden)
+	if left = append(left, more...); len(left) > 0 {
 		notes = append(notes, pamFile+" cannot hold the values of "+strings.Join(left, " ")+"; programs of cron do not see them")
 	}
 	write(pamFile, pam, 0o644)
 	if there(root, profileDir) {
-		write(profileFile, Profile(shared), 0o644)
+		write(profileFile, profile(shared, hidden), 0o644)
 	}
+	notes = append(notes, installStacks(root, hidden, u)...)
+	maps.Copy(shared, hidden.names())
 	switch {
 	case there(root, sudoConfig) && there(root, sudoDir):
 		write(sudoFile, Sudoers(shared, u), 0o440)

@@ -24,6 +24,7 @@ import (
 	"cosplay/internal/cdi"
 	"cosplay/internal/disguise"
 	"cosplay/internal/initd"
+	"cosplay/internal/initd/environ"
 	"cosplay/internal/resource"
 )
 
@@ -36,6 +37,7 @@ const (
 	knownHostsFile = "known_hosts"
 	figuresFile    = "figures"
 	usageFile      = disguise.UsageFile // writable inside, unlike all else
+	privateDir     = "private"          // initd.PrivateDir
 	facadeFile     = "lib/" + driver.NVML
 	cudaFacadeFile = "lib/" + driver.CUDA
 )
@@ -99,6 +101,7 @@ func (r Runtime) furnish(s resource.Session, given resource.Handle, g grant) err
 		replace(filepath.Join(inside, driverFile), nil, 0o644),
 		disguise.WriteFigures(filepath.Join(inside, figuresFile), disguise.FiguresOf(s, given)),
 		disguise.InstallPython(inside, s),
+		r.hide(s, g.env),
 	)
 	if err == nil && g.cuda {
 		err = errors.Join(
@@ -113,13 +116,55 @@ func (r Runtime) furnish(s resource.Session, given resource.Handle, g grant) err
 	return r.sealFiles(s.ID, g.cuda)
 }
 
+// hide writes the sensitive values of a session, which no other file of its folder
+// has: for its user alone, in the container as well as here.
+func (r Runtime) hide(s resource.Session, granted map[string]string) error {
+	dir := filepath.Join(r.inside(s.ID), privateDir)
+	secrets := r.secrets(s, granted)
+	if len(secrets) == 0 {
+		return os.RemoveAll(dir)
+	}
+	files, err := environ.Private(secrets)
+	if err != nil {
+		return err
+	}
+	own := func(path string) error {
+		if os.Geteuid() != 0 {
+			return nil // the session's user is who runs this
+		}
+		return os.Chown(path, s.Box.User.UID, s.Box.User.GID)
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700), own(dir)); err != nil {
+		return fmt.Errorf("making the session folder: %w", err)
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(replace(path, content, 0o400), own(path)); err != nil {
+			return fmt.Errorf("writing the sensitive values of the session: %w", err)
+		}
+	}
+	return nil
+}
+
+// secrets are the sensitive values of a session. A variable that has one and to
+// which cosplay adds is sensitive as a whole.
+func (r Runtime) secrets(s resource.Session, granted map[string]string) map[string]string {
+	secrets := maps.Clone(s.Secret)
+	for name := range secrets {
+		if value, is := granted[name]; is {
+			secrets[name] = value
+		}
+	}
+	return secrets
+}
+
 // Usage is what the programs of a session use of its GPU's memory. That of a
 // session without the disguise of CUDA is fs.ErrNotExist.
 func (r Runtime) Usage(session string) (disguise.Usage, error) {
 	return disguise.ReadUsage(filepath.Join(r.inside(session), usageFile))
 }
 
-// config is what cosplay-init is told.
+// config is what cosplay-init reads, without the sensitive values.
 func (r Runtime) config(s resource.Session, slice string, granted map[string]string) initd.Config {
 	env := map[string]string{
 		"HOST_USER":                  s.Box.User.Name,
@@ -129,6 +174,9 @@ func (r Runtime) config(s resource.Session, slice string, granted map[string]str
 	}
 	maps.Copy(env, disguise.Environment(s, slice))
 	maps.Copy(env, granted)
+	for name := range s.Secret {
+		delete(env, name)
+	}
 	user := s.Box.User
 	return initd.Config{
 		User:           initd.User{Name: user.Name, UID: uint32(user.UID), GID: uint32(user.GID), Group: user.Group, Sudo: s.Box.Sudo},

@@ -34,6 +34,7 @@ const (
 	labelSeal    = "cosplay.seal"
 	labelCommand = "cosplay.command" // "yes" where the session has a command of its own
 	labelSerial  = "cosplay.serial"  // of the state after the run that created the container
+	labelPrivate = "cosplay.private" // "yes" where sensitive values are in files of the session's user
 )
 
 // Name is what the container of a session is called.
@@ -60,6 +61,7 @@ func (r Runtime) labels(s resource.Session, slice string) map[string]string {
 		labelGPU:     s.Slice.GPU,
 		labelSlice:   slice,
 		labelSerial:  strconv.Itoa(r.Owner.Serial),
+		labelPrivate: "yes",
 	}
 	if len(s.Command) > 0 {
 		l[labelCommand] = "yes"

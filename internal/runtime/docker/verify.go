@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,13 @@ func (r Runtime) sealFiles(session string, cuda bool) error {
 		return err
 	}
 	files = append(files, python...)
+	private, err := os.ReadDir(filepath.Join(r.inside(session), privateDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, file := range private {
+		files = append(files, filepath.Join(privateDir, file.Name()))
+	}
 	for i := range files {
 		files[i] = filepath.Join(insideDir, files[i])
 	}

@@ -125,6 +125,7 @@ func (r Runtime) command(ctx context.Context, session string, argv []string) (*e
 // environment is what is set for the programs of a session in a folder.
 func environment(dir string, s resource.Session, sliceID string) map[string]string {
 	env := disguise.Environment(s, sliceID)
+	maps.Copy(env, s.Secret)
 	library := filepath.Join(dir, libraryDir)
 	if rest := cmp.Or(env["LD_LIBRARY_PATH"], os.Getenv("LD_LIBRARY_PATH")); rest != "" {
 		library += ":" + rest

@@ -74,3 +74,31 @@ func TestUntouched(t *testing.T) {
 		t.Errorf("called otherwise: %+v", all)
 	}
 }
+
+// Sensitive values are in one file of the user, in a folder that is the user's
+// alone, even where it was open before.
+func TestSecretsArePrivate(t *testing.T) {
+	r, s := worker(t)
+	s.Secret = map[string]string{"TOKEN": "hunter2"}
+	if err := os.MkdirAll(filepath.Join(r.Base, s.ID), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	made := prepare(t, r, s)
+	if info, err := os.Stat(made.ID); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder is %v, %v", info, err)
+	}
+	var holders []string
+	err := filepath.Walk(r.Base, func(path string, info os.FileInfo, err error) error {
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), "hunter2") {
+			holders = append(holders, info.Name()+" "+info.Mode().String())
+		}
+		return err
+	})
+	if want := []string{"session.json -r--------"}; err != nil || !cmp.Equal(holders, want) {
+		t.Errorf("the value is in %q, %v; want %q", holders, err, want)
+	}
+}

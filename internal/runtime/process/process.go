@@ -35,7 +35,8 @@ type Runtime struct {
 // workspace if it is missing.
 func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
 	dir := filepath.Join(r.Base, s.ID)
-	if err := os.MkdirAll(filepath.Join(dir, libraryDir), 0o700); err != nil {
+	// The folder holds sensitive values, so an existing one is closed as well.
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, libraryDir), 0o700), os.Chmod(dir, 0o700)); err != nil {
 		return resource.Container{}, fmt.Errorf("making the session folder: %w", err)
 	}
 	if err := os.MkdirAll(s.Workspace, 0o755); err != nil {

@@ -1,0 +1,127 @@
+package environ
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cosplay/internal/initd"
+	"cosplay/internal/initd/account"
+)
+
+// Files of initd.PrivateDir beside initd.SecretsFile, in the forms in which programs
+// read them.
+const (
+	secretsProfile = "profile.sh"  // login shells
+	secretsPAM     = "environment" // pam_env
+)
+
+// Private are the files of initd.PrivateDir by name, which hold sensitive values.
+// No other file has any.
+func Private(secrets Vars) (map[string][]byte, error) {
+	all, err := json.Marshal(secrets)
+	carried, _ := secrets.portable()
+	pam, _ := PAM(nil, carried)
+	return map[string][]byte{initd.SecretsFile: all, secretsProfile: Profile(carried), secretsPAM: pam}, err
+}
+
+// names is an environment without its values.
+func (v Vars) names() Vars {
+	bare := Vars{}
+	for name := range v {
+		bare[name] = ""
+	}
+	return bare
+}
+
+// profile is the piece of sh for all login shells, which takes the secrets from a
+// file that other users cannot read.
+func profile(shared, hidden Vars) []byte {
+	lead := ""
+	if len(hidden) > 0 {
+		file := initd.PrivateDir + "/" + secretsProfile
+		lead = fmt.Sprintf("if [ -r %s ]; then . %[1]s; fi\n", file)
+	}
+	return append(Profile(shared), lead...)
+}
+
+// Folders of PAM: its stacks, and those where images keep its modules.
+const stacksDir = "/etc/pam.d"
+
+var moduleDirs = []string{"/lib*/security", "/lib*/*/security", "/usr/lib*/security", "/usr/lib*/*/security"}
+
+// installStacks makes cron, su and whatever else asks pam_env for an environment
+// find the secrets. PAM reads files as root, and for all users: so the file is read
+// for the session's user alone.
+func installStacks(root string, hidden Vars, u initd.User) (notes []string) {
+	stacks, _ := filepath.Glob(filepath.Join(root, stacksDir, "*"))
+	if len(hidden) == 0 || len(stacks) == 0 {
+		return nil
+	}
+	if !hasModule(root, "pam_succeed_if.so") {
+		return []string{"the image lacks pam_succeed_if.so: programs of cron and su do not see sensitive variables"}
+	}
+	for _, file := range stacks {
+		if target, err := filepath.EvalSymlinks(file); err == nil {
+			file = target
+		}
+		before, err := os.ReadFile(file)
+		if err != nil {
+			continue // a folder
+		}
+		after := Stack(string(before), u)
+		if after == string(before) {
+			continue
+		}
+		if err := account.Replace(file, []byte(after), 0o644); err != nil {
+			notes = append(notes, fmt.Sprintf("%v; programs of %s do not see sensitive variables", err, filepath.Base(file)))
+		}
+	}
+	return notes
+}
+
+func hasModule(root, name string) bool {
+	return slices.ContainsFunc(moduleDirs, func(dir string) bool {
+		found, _ := filepath.Glob(filepath.Join(root, dir, name))
+		return len(found) > 0
+	})
+}
+
+// Stack is one of PAM's stacks which, where it first reads an environment, reads the
+// user's secrets as well.
+func Stack(stack string, u initd.User) string {
+	if begin := strings.Index(stack, blockBegin); begin >= 0 {
+		if _, after, whole := strings.Cut(stack[begin:], blockEnd); whole {
+			stack = stack[:begin] + after
+		}
+	}
+	var b strings.Builder
+	for rest := stack; rest != ""; {
+		line, more, complete := strings.Cut(rest, "\n")
+		b.WriteString(line)
+		if fields := strings.Fields(line); len(fields) > 2 && fields[0][0] != '#' && slices.Contains(fields, "pam_env.so") {
+			kind := strings.TrimPrefix(fields[0], "-")
+			fmt.Fprintf(&b, "\n%[1]s%[2]s [success=ignore default=1] pam_succeed_if.so quiet uid = %[3]d\n%[2]s optional pam_env.so readenv=1 envfile=%[4]s\n%[5]s",
+				blockBegin, kind, u.UID, initd.PrivateDir+"/"+secretsPAM, blockEnd)
+			return b.String() + more
+		}
+		if complete {
+			b.WriteString("\n")
+		}
+		rest = more
+	}
+	return stack
+}
+
+// Merge lays environments over each other, the last on top.
+func Merge(all ...Vars) Vars {
+	merged := Vars{}
+	for _, v := range all {
+		maps.Copy(merged, v)
+	}
+	return merged
+}

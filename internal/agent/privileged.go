@@ -21,18 +21,24 @@ import (
 // input and output. The ledger is the system's, and a library, if not the
 // system's own, is one that root alone can change.
 func ServePrivileged(library string) error {
+	if _, err := newGuard(os.Environ(), os.Stdin); err == nil && !isClean(os.Environ()) {
+		return startOver(os.Environ())
+	} // else the first request gets the reason
 	lib, err := openPrivileged(library)
 	if err != nil {
 		lib = &nvmlLibrary{broken: fmt.Errorf("the agent does not work as root: %w", err)}
 	}
 	// Only what ends with its parent is to end before its step is done.
-	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	return lib.serve(os.Stdin, os.Stdout)
 }
 
 func openPrivileged(library string) (*nvmlLibrary, error) {
 	g, err := newGuard(os.Environ(), os.Stdin)
 	if err != nil {
+		return nil, err
+	}
+	if err := lowLimit(); err != nil {
 		return nil, err
 	}
 	if library != "" {
@@ -43,15 +49,7 @@ func openPrivileged(library string) (*nvmlLibrary, error) {
 	if _, err := Trusted(ledger.SystemDir); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("the host's ledger must be root's: %w", err)
 	}
-	// Nothing that the user left behind on the way here counts any more.
 	os.Clearenv()
-	syscall.Umask(0o022)
-	for _, limit := range []int{unix.RLIMIT_CPU, unix.RLIMIT_FSIZE} { // by which he could end us in the middle of a step
-		_ = unix.Setrlimit(limit, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY})
-	}
-	if err := os.Chdir("/"); err != nil {
-		return nil, err
-	}
 	lib, err := open(library)
 	if err != nil {
 		return nil, err

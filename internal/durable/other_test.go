@@ -61,9 +61,9 @@ func asNobody(t *testing.T, run func(*exec.Cmd)) {
 	run(c)
 }
 
-// openToAll lets other users into a temporary folder.
+// openToAll lets other users into a folder of t.TempDir.
 func openToAll(dir string) {
-	for ; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		_ = os.Chmod(dir, 0o755)
+	for _, at := range []string{dir, filepath.Dir(dir)} {
+		_ = os.Chmod(at, 0o755)
 	}
 }

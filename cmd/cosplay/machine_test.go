@@ -208,6 +208,12 @@ func (m *machine) wire(uid int, library string) *wire {
 	if library != "" {
 		words = append(words, "--library", library)
 	}
+	return m.wireBy(uid, words...)
+}
+
+// wireBy is wire by a command line that ends in the agent.
+func (m *machine) wireBy(uid int, words ...string) *wire {
+	m.t.Helper()
 	c := m.as(uid, "/", words...)
 	c.Stderr = os.Stderr
 	in, _ := c.StdinPipe()

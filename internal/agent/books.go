@@ -2,7 +2,9 @@ package agent
 
 import (
 	"errors"
+	"time"
 
+	"cosplay/internal/diff"
 	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 )
@@ -13,6 +15,28 @@ func (l *nvmlLibrary) entry(r request) ledger.Entry {
 	return ledger.Entry{Book: l.book, GPU: r.GPU, Holder: r.Holder, BootID: boot}
 }
 
+// look reads a GPU for the ledger, which is locked meanwhile.
+func (l *nvmlLibrary) look(r request) ledger.Look {
+	return func() (*ledger.Found, error) {
+		d, err := l.device(r.GPU)
+		if err != nil {
+			return nil, err
+		}
+		gpu, err := d.read()
+		if err != nil {
+			return nil, err
+		}
+		now, _ := diff.Baseline(gpu, 0)
+		boot, _ := bootID(l.path)
+		return &ledger.Found{GPU: gpu, Settings: *now, BootID: boot, Now: time.Now().UTC().Format(time.RFC3339)}, nil
+	}
+}
+
+// believed reports whether what a request says of the past is believed: root could
+// write it into the ledger by hand, and a ledger that is not the system's is the
+// user's own.
+func (l *nvmlLibrary) believed() bool { return l.guard == nil || l.guard.uid == 0 }
+
 // keepBooks carries out what is about the ledger alone.
 func (l *nvmlLibrary) keepBooks(r request) error {
 	if l.book.Dir == "" {
@@ -20,31 +44,66 @@ func (l *nvmlLibrary) keepBooks(r request) error {
 	}
 	switch r.Op {
 	case opTake:
-		return l.entry(r).Take(*r.Take)
+		t := *r.Take
+		t.Trusted = l.believed()
+		if err := l.ownClock(r.GPU, &t); err != nil {
+			return err
+		}
+		return l.entry(r).Take(t, l.look(r))
 	case opLeave:
 		return l.entry(r).Leave()
 	}
-	return l.entry(r).Release(r.AsItIs)
+	return l.entry(r).Release(ledger.Parting{AsItIs: r.AsItIs, Abandon: r.Abandon, Trusted: l.believed()}, l.look(r))
+}
+
+// ownClock replaces what a user says of a clock lock from before cosplay. NVML has
+// no getter for it: the admin's file has it, or root knows it.
+func (l *nvmlLibrary) ownClock(gpu string, t *ledger.Take) error {
+	if t.Trusted && t.Baseline.ClockMHz != nil || l.book.Dir != ledger.SystemDir {
+		return nil
+	}
+	clocks, err := readClocks(baselineClocks)
+	if err != nil {
+		return err
+	}
+	t.Baseline.ClockMHz = nil
+	if mhz, listed := clocks[gpu]; listed {
+		t.Baseline.ClockMHz = &mhz
+	}
+	return nil
+}
+
+// wanted are the settings that a request makes; none are the zero value.
+func (r request) wanted() (s resource.Settings, sets bool) {
+	switch r.Op {
+	case opSetMIG:
+		s.MIG = &r.On
+	case opSetPersistence:
+		s.Persistence = &r.On
+	case opLockClock:
+		s.ClockMHz = &r.Value
+	case opUnlockClock:
+		s.ClockMHz = new(int)
+	case opSetPower:
+		s.PowerMW = &r.Value
+	default:
+		return s, false
+	}
+	return s, true
 }
 
 // allowed holds a change against the ledger, and notes there what is about to be
-// done: whatever becomes of us, the book knows what may have to be undone.
+// done: whatever becomes of this process, the ledger knows what may have to be
+// undone.
 func (l *nvmlLibrary) allowed(r request) error {
 	if l.book.Dir == "" {
 		return nil
 	}
-	zero := 0
-	switch e := l.entry(r); r.Op {
-	case opSetMIG:
-		return e.Setting(resource.Settings{MIG: &r.On})
-	case opSetPersistence:
-		return e.Setting(resource.Settings{Persistence: &r.On})
-	case opLockClock:
-		return e.Setting(resource.Settings{ClockMHz: &r.Value})
-	case opUnlockClock:
-		return e.Setting(resource.Settings{ClockMHz: &zero})
-	case opSetPower:
-		return e.Setting(resource.Settings{PowerMW: &r.Value})
+	e := l.entry(r)
+	if s, sets := r.wanted(); sets {
+		return e.Setting(s, l.look(r))
+	}
+	switch r.Op {
 	case opCreateSlice:
 		return e.Making(r.Slice.Slice)
 	case opDestroySlice:
@@ -53,13 +112,21 @@ func (l *nvmlLibrary) allowed(r request) error {
 	return nil
 }
 
-// noted notes what has come of a change to the slices, and gives its error back.
-// What failed and may have left something stays in the book.
+// noted notes what has come of a change, and returns its error. What failed and may
+// have left something stays in the ledger.
 func (l *nvmlLibrary) noted(r request, answer *response, err error) error {
 	if l.book.Dir == "" {
 		return err
 	}
-	switch e := l.entry(r); r.Op {
+	e := l.entry(r)
+	if s, sets := r.wanted(); sets {
+		now, known := l.result(r, s, err)
+		if !known {
+			return err
+		}
+		return errors.Join(err, e.Settled(now))
+	}
+	switch r.Op {
 	case opCreateSlice:
 		var known *Error
 		if err == nil {
@@ -74,4 +141,20 @@ func (l *nvmlLibrary) noted(r request, answer *response, err error) error {
 		}
 	}
 	return err
+}
+
+// result is what a change of settings has come to: what the driver reports, which
+// may be another value than the one asked for, also after an error.
+func (l *nvmlLibrary) result(r request, s resource.Settings, err error) (resource.Settings, bool) {
+	if err == nil && s.PowerMW == nil {
+		return s, true // it was read back, but for a clock lock, which the driver confirmed
+	}
+	if s.ClockMHz != nil {
+		return s, false
+	}
+	found, unread := l.look(r)()
+	if unread != nil {
+		return s, err == nil
+	}
+	return ledger.Only(found.Settings, s), true
 }

@@ -167,10 +167,11 @@ func (c *Client) Leave(ctx context.Context, gpu string) error {
 	return c.change(ctx, request{Op: opLeave, GPU: gpu})
 }
 
-// Release lets a GPU go. Left as it is, it is refused where nobody else holds it
-// any more, who would put it back.
-func (c *Client) Release(ctx context.Context, gpu string, asItIs bool) error {
-	return c.change(ctx, request{Op: opRelease, GPU: gpu, AsItIs: asItIs})
+// Release releases a GPU. Left as it is, that is refused where no other project
+// holds it that restores it later. Otherwise the last holder is refused until the GPU
+// has its baseline, or abandon gives up what cannot be restored.
+func (c *Client) Release(ctx context.Context, gpu string, asItIs, abandon bool) error {
+	return c.change(ctx, request{Op: opRelease, GPU: gpu, AsItIs: asItIs, Abandon: abandon})
 }
 
 // DestroySlice removes a slice that is still the recorded one; one that is gone

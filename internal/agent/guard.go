@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,10 @@ import (
 // allowedGPUs is where the admin of a host can say which GPUs its users may have
 // changed: a UUID a line. Without the file it is all.
 const allowedGPUs = "/etc/cosplay/gpus"
+
+// baselineClocks is where the admin of a host can state clock locks that are not
+// cosplay's, which NVML cannot read: a UUID and MHz a line.
+const baselineClocks = "/etc/cosplay/baseline-clocks"
 
 // guard stands between a user and the root that works for him. It believes
 // nothing of a request but what it asks for.
@@ -99,24 +104,57 @@ func (g *guard) mayTouch(l *nvmlLibrary, r request) error {
 }
 
 func readGPUs(path string) (uuids []string, all bool, err error) {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, true, nil
-	}
-	real, err := trustedFile(path)
+	lines, there, err := adminLines(path)
 	if err != nil {
 		return nil, false, fmt.Errorf("the list of GPUs that may be changed cannot be relied on: %w", err)
 	}
+	for _, words := range lines {
+		uuids = append(uuids, words[0])
+	}
+	return uuids, !there, nil
+}
+
+// readClocks reads the clock locks that the admin states, in MHz by UUID.
+func readClocks(path string) (map[string]int, error) {
+	lines, _, err := adminLines(path)
+	if err != nil {
+		return nil, fmt.Errorf("the list of clock locks from before cosplay cannot be relied on: %w", err)
+	}
+	clocks := map[string]int{}
+	for _, words := range lines {
+		mhz := 0
+		if len(words) == 2 {
+			mhz, err = strconv.Atoi(words[1])
+		}
+		if len(words) != 2 || err != nil || mhz <= 0 {
+			return nil, fmt.Errorf("%s: %q is not a UUID and a clock in MHz", path, strings.Join(words, " "))
+		}
+		clocks[words[0]] = mhz
+	}
+	return clocks, nil
+}
+
+// adminLines reads the words of the lines of a file that only root can change; what
+// follows a # is a comment.
+func adminLines(path string) (lines [][]string, there bool, err error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	real, err := trustedFile(path)
+	if err != nil {
+		return nil, true, err
+	}
 	text, err := os.ReadFile(real)
 	if err != nil {
-		return nil, false, err
+		return nil, true, err
 	}
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "#")
-		if uuid := strings.TrimSpace(line); uuid != "" {
-			uuids = append(uuids, uuid)
+		if words := strings.Fields(line); len(words) > 0 {
+			lines = append(lines, words)
 		}
 	}
-	return uuids, false, nil
+	return lines, true, nil
 }
 
 // inReason refuses values that the GPU does not have, before they reach the
@@ -141,7 +179,7 @@ func inReason(l *nvmlLibrary, r *request) error {
 		if len(r.Take.Others) > maxOthers {
 			return fmt.Errorf("%d other holders are too many", len(r.Take.Others))
 		}
-		return errors.Join(d.powerInReason(r.Take.Baseline.PowerMW), d.clockInReason(r.Take.Baseline.ClockMHz))
+		return nil // the agent reads the baseline itself
 	case opCreateSlice:
 		return d.placeInReason(r.Slice.Slice, *r.Need)
 	}

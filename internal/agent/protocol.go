@@ -51,6 +51,7 @@ type request struct {
 	Holder   resource.Holder     `json:"holder"` // on whose behalf
 	Take     *ledger.Take        `json:"take,omitempty"`
 	AsItIs   bool                `json:"as_it_is,omitempty"` // it is released for others to put back
+	Abandon  bool                `json:"abandon,omitempty"`  // it is released without its baseline where that cannot be restored
 }
 
 // parse reads one line from the client.
@@ -106,6 +107,23 @@ func (r request) check() error {
 		return bad("it names no GPU")
 	}
 	return nil
+}
+
+// value is what a request sets, for the history.
+func (r request) value() string {
+	switch {
+	case r.Op == opSetMIG, r.Op == opSetPersistence:
+		return resource.OnOff(r.On)
+	case r.Op == opSetPower:
+		return fmt.Sprintf("%d mW", r.Value)
+	case r.Op == opLockClock:
+		return resource.Clock(r.Value)
+	case r.Slice != nil:
+		return fmt.Sprintf("%s, slot %d %s", r.Slice.Profile, r.Slice.Start, r.Slice.UUID)
+	case r.Abandon:
+		return "abandon the baseline"
+	}
+	return ""
 }
 
 // response is one line from the child.

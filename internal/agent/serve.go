@@ -44,6 +44,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	for lines.Scan() {
 		r, err := parse(lines.Bytes())
 		if err != nil {
+			l.record(r, err)
 			return errors.Join(err, encoder.Encode(answered(response{Last: true}, r, err)))
 		}
 		deadline := time.Duration(r.Deadline)
@@ -93,6 +94,9 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	default:
 		err = l.alter(r, &answer)
 	}
+	if r.Op != opHello && r.Op != opRead {
+		l.record(r, err)
+	}
 	return answered(answer, r, err)
 }
 
@@ -112,6 +116,19 @@ func answered(answer response, r request, err error) response {
 		answer.Error.Refused = errors.As(err, &refused) && refused.Overtaken
 	}
 	return answer
+}
+
+// record writes a request into the history of the ledger, with why it was refused.
+func (l *nvmlLibrary) record(r request, refused error) {
+	a := ledger.Attempted{At: time.Now().UTC().Format(time.RFC3339), UID: os.Getuid(), Op: r.Op, GPU: r.GPU, Value: r.value(),
+		Lineage: r.Holder.Lineage, State: r.Holder.State, User: r.Holder.User}
+	if l.guard != nil {
+		a.UID, a.User = l.guard.uid, l.guard.user // whatever the request says
+	}
+	if refused != nil {
+		a.Refused = refused.Error()
+	}
+	_ = l.book.Record(a) // on a full disk the change itself counts more than its line
 }
 
 // alter carries out a request that leaves something different.

@@ -20,7 +20,7 @@ type GPUs interface {
 	// what it was like before.
 	Take(ctx context.Context, gpu string, t ledger.Take) error
 	Leave(ctx context.Context, gpu string) error
-	Release(ctx context.Context, gpu string, asItIs bool) error
+	Release(ctx context.Context, gpu string, asItIs, abandon bool) error
 
 	SetMIG(ctx context.Context, gpu string, on bool) error
 	SetPersistence(ctx context.Context, gpu string, on bool) error
@@ -227,12 +227,12 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 func gpuChange(ctx context.Context, op plan.Op) (host string, change func(GPUs) error) {
 	switch op := op.(type) {
 	case plan.TakeGPU:
-		take := ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, Whole: op.Whole, Others: op.Others, Slices: op.Slices}
+		take := ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, FromState: op.FromState, Whole: op.Whole, Others: op.Others, Slices: op.Slices}
 		return op.Host, func(g GPUs) error { return g.Take(ctx, op.GPU, take) }
 	case plan.LeaveGPU:
 		return op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) }
 	case plan.ReleaseGPU:
-		return op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU, op.AsItIs) }
+		return op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU, op.AsItIs, op.Abandon) }
 	case plan.SetMIG:
 		return op.Host, func(g GPUs) error { return g.SetMIG(ctx, op.GPU, op.On) }
 	case plan.SetPersistence:

@@ -16,6 +16,11 @@ func aimFlags(f *pflag.FlagSet, aim *project.Aim) {
 	f.StringArrayVar(&aim.Replace, "replace", nil, "make this `session` anew, slice and all; may be repeated")
 }
 
+// abandonFlag gives up what a GPU was like before cosplay.
+func abandonFlag(f *pflag.FlagSet, abandon *bool) {
+	f.BoolVar(abandon, "abandon-baseline", false, "release a GPU also where a setting cannot be restored; where cosplay set it, only root may")
+}
+
 // narrowed repeats the flags that leave sessions out, for the commands that are
 // suggested.
 func narrowed(aim project.Aim) []string {

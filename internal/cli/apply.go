@@ -80,11 +80,14 @@ func (inv *invocation) destroy() *cobra.Command {
 		Short:      "Remove everything that is ours and put the GPUs back as they were",
 		Long: `Remove the sessions of this project and give each GPU the settings back that it was found with.
 
-Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,
+A setting that cannot be restored, because the GPU is lost, a slice is in use or another process changed the setting, is reported, and the exit code is 1. The host's ledger keeps the baseline, and a later destroy tries again. --abandon-baseline releases the GPU as it is; the ledger records the setting, its value and the user.
+
+Exit codes: 0 every setting is restored, or nothing to do; 1 error, or not all was done or restored; 130 stopped by Ctrl-C.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runApply(cmd.Context(), o) },
 	}
 	o.flags(cmd.Flags())
+	abandonFlag(cmd.Flags(), &o.aim.AbandonBaseline)
 	_ = cmd.Flags().MarkHidden("replace") // known, so that it is refused with its reason
 	return cmd
 }
@@ -124,7 +127,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	switch {
 	case err != nil:
 		return err
-	case o.planFile != "" || inv.json || planned.Diff.Changes():
+	case o.planFile != "" || inv.json || planned.Diff.Changes() || o.destroy && len(planned.Diff.Unrestored()) > 0:
 		return inv.carryOut(ctx, p, planned, prior, live, o)
 	}
 	if err := inv.keepBooks(ctx, p, planned, prior, live, o); err != nil || !o.verify {
@@ -266,7 +269,7 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 		render.Applied(inv.Out, inv.style(inv.Out), view)
 	}
 	switch {
-	case view.Err != nil || len(view.Result.Failures) > 0, view.Verify != nil && view.Verify.Failed() > 0:
+	case view.Err != nil || len(view.Result.Failures) > 0, o.destroy && len(planned.Diff.Unrestored()) > 0, view.Verify != nil && view.Verify.Failed() > 0:
 		return exit(exitError)
 	case view.Result.Interrupted:
 		return exit(exitInterrupted)

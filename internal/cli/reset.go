@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,7 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 	f.StringVar(&o.Holder, "holder", "", "instead of this project one that is gone, by the beginning of its `lineage`")
 	f.BoolVar(&o.AllProjects, "all-projects", false, "also your other projects; with root, everybody's")
 	f.BoolVarP(&o.autoApprove, "auto-approve", "y", false, "do not ask")
+	abandonFlag(f, &o.AbandonBaseline)
 	f.BoolVar(&o.force, "force", false, "also take away what prevent_destroy keeps")
 	f.IntVar(&o.parallelism, "parallelism", defaultParallelism(), "`number` of steps at a time")
 	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
@@ -84,7 +86,7 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 		render.Reset(inv.Out, inv.style(inv.Out), view)
 	}
 	if view.Idle && !inv.json {
-		if len(r.Failures) > 0 {
+		if len(r.Failures) > 0 || slices.ContainsFunc(r.Rounds, func(one project.Round) bool { return len(one.Plan.Diff.Unrestored()) > 0 }) {
 			return exit(exitError)
 		}
 		return nil
@@ -111,7 +113,7 @@ func (inv *invocation) takeAway(ctx context.Context, p *project.Project, r *proj
 	failed := len(r.Failures) > 0
 	for _, d := range results {
 		done.Results = append(done.Results, render.ResetResult{Round: resetRound(d.Round), Result: d.Result, Err: d.Err})
-		failed = failed || d.Err != nil || len(d.Result.Failures) > 0
+		failed = failed || d.Err != nil || len(d.Result.Failures) > 0 || len(d.Round.Plan.Diff.Unrestored()) > 0
 	}
 	done.Aside, done.Left, done.Err = p.Settle(r, results)
 	if inv.json {

@@ -52,6 +52,7 @@ type Field struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Reason string `json:"reason,omitempty"` // for people, never for decisions
+	Left   bool   `json:"left,omitempty"`   // with GiveBack: cosplay changed it and cannot restore it now
 }
 
 // Part is what happens to a session's slice or to its container.
@@ -96,6 +97,7 @@ type GPUChange struct {
 	Whole      bool               `json:"whole"`              // wanted without MIG, so for us alone
 	Others     []resource.Holder  `json:"others,omitempty"`   // who holds it as well
 	GiveBack   bool               `json:"give_back"`          // we do not need it any more
+	Abandon    bool               `json:"abandon,omitempty"`  // with GiveBack: it is released without what cannot be restored
 	Settings   resource.Settings  `json:"settings"`           // to be set now
 	Fields     []Field            `json:"fields,omitempty"`
 	Kept       []Field            `json:"kept,omitempty"` // not changed though one would expect it, with the reason
@@ -106,6 +108,9 @@ type Options struct {
 	// BaselineClockMHz is, by host, a clock lock that was there before cosplay:
 	// it cannot be read.
 	BaselineClockMHz map[string]int
+
+	// AbandonBaseline releases GPUs also where a setting cannot be restored.
+	AbandonBaseline bool
 
 	Moved    map[resource.Address]resource.Address // by the address now: the one that the state still has
 	Imported map[resource.Address]string           // what becomes theirs

@@ -127,17 +127,26 @@ func TestGiveBack(t *testing.T) {
 		{name: "MIG and persistence were on", before: func(g *resource.GPU) { g.MIG, g.MIGPending, g.Persistence = true, true, true },
 			want: "clock=unlocked power=700 W"},
 		{name: "power changed since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.PowerMW = 500_000 },
-			want: "clock=unlocked mig=off persistence=off", kept: "power limit: changed since, by somebody or by a reboot"},
+			want: "clock=unlocked mig=off persistence=off", kept: "power limit: another process changed it since, so that its baseline, 700 W, is not restored (left)"},
 		{name: "persistence went off, and limits and lock with it", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Persistence, g.PowerMW, g.SMClockMHz = false, 700_000, 345
-		}, want: "mig=off"},
+		}, want: "clock=unlocked mig=off"},
 		{name: "clock lock lifted since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 1980, false },
-			want: "mig=off persistence=off power=700 W"},
+			want: "clock=unlocked mig=off persistence=off power=700 W"},
 		{name: "another lock since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 900, false },
-			want: "mig=off persistence=off power=700 W", kept: "SM clock: changed since, by somebody or by a reboot"},
+			want: "mig=off persistence=off power=700 W", kept: "SM clock: another process changed it since, so that its baseline, unlocked, is not restored (left)"},
 		{name: "foreign slices", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Slices = append(g.Slices, resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-other"}})
-		}, want: "clock=unlocked persistence=off power=700 W", kept: "MIG mode: somebody else's slices are on it; destroy again once they are gone"},
+		}, want: "clock=unlocked persistence=off power=700 W", kept: "MIG mode: foreign slices are on it; run cosplay destroy again when they are removed (left)"},
+		{name: "a slice of its own without a session", meddle: func(w *worldtest.World, g *resource.GPU) {
+			own := resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-own"}}
+			g.Slices = append(g.Slices, own)
+			w.Host().Ledger[0].Holders[0].Slices = append(w.Host().Ledger[0].Holders[0].Slices, own)
+		}, want: "clock=unlocked persistence=off power=700 W", kept: "MIG mode: foreign slices are on it; run cosplay destroy again when they are removed (left); slice: this project made it, and no session has it: nvidia-smi mig -dci and -dgi remove it (left)"},
+		{name: "power changed by a reboot", meddle: func(w *worldtest.World, g *resource.GPU) {
+			w.Reboot()
+			g.PowerMW = 650_000
+		}, want: "", kept: "power limit: the host was rebooted since, and the driver has its own value"},
 		{name: "after a reboot", meddle: func(w *worldtest.World, _ *resource.GPU) { w.Reboot() },
 			want: ""},
 	} {
@@ -161,7 +170,19 @@ func TestGiveBack(t *testing.T) {
 			}
 			var kept []string
 			for _, f := range d.GPUs[0].Kept {
-				kept = append(kept, f.Name+": "+f.Reason)
+				words := f.Name + ": " + f.Reason
+				if f.Left {
+					words += " (left)"
+				}
+				kept = append(kept, words)
+			}
+			left := strings.Contains(test.kept, "(left)")
+			if released := d.GPUs[0].Action == diff.Delete; released == left {
+				t.Errorf("released: %v", released)
+			}
+			given := diff.Compare(resource.Desired{}, prior, w.Live, diff.Options{AbandonBaseline: true}).GPUs[0]
+			if given.Action != diff.Delete || given.Abandon != left {
+				t.Errorf("given up: %v, %v", given.Action, given.Abandon)
 			}
 			if got := strings.Join(kept, "; "); got != test.kept {
 				t.Errorf("kept %q, want %q", got, test.kept)

@@ -1,65 +1,119 @@
 package diff
 
-import "cosplay/internal/resource"
+import (
+	"fmt"
+	"slices"
 
-// giveBack restores a GPU that nobody needs any more: each setting only where
-// its live value is still ours, or unknown. What cannot be restored yet keeps
-// the GPU in the state, so that a later destroy can.
-func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats, live resource.Live) GPUChange {
+	"cosplay/internal/resource"
+)
+
+// giveBack restores a GPU that no session needs any more: each setting only where
+// its live value is still cosplay's, or unknown. A setting that cannot be restored
+// keeps the GPU in the state and in the ledger, so that a later destroy can restore
+// it, unless the user gives it up.
+func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats, live resource.Live, o Options) GPUChange {
 	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete, GiveBack: true}
 	book, inHand := live.Held(held.Host, held.UUID)
-	_, holds := book.Holder(prior.Lineage)
+	us, holds := book.Holder(prior.Lineage)
 	c.Take, c.Others = !holds && booked(live, held.Host), book.Others(prior.Lineage)
 	g, ok := live.GPU(held.Host, held.UUID)
-	if !ok { // nor is it left to others: what we have there may come back with it
-		c.Action = NoOp
-		c.Kept = append(c.Kept, Field{Name: "GPU", From: "gone", To: "gone", Reason: "it is not there; its baseline is kept until it is"})
+	if !ok { // nor is it left to others: cosplay's slices and settings may come back with it
+		c.leave("GPU", "gone", "it is not there; its baseline is kept until it is", o)
 		return c
 	}
 	if len(c.Others) > 0 {
-		c.Kept = append(c.Kept, Field{Name: "settings", From: "as set", To: "as set", Reason: "another project holds the GPU too; the last one puts it back"})
+		c.Kept = append(c.Kept, Field{Name: "settings", From: "as set", To: "as set", Reason: "another project holds the GPU too; the last project to leave restores the baseline"})
 		return c
 	}
-	if inHand { // whoever set it
-		if book.Leaving == "" { // else the book tells no longer what is set
+	boot := sameBoot(prior, live, held.Host)
+	if inHand { // whichever project set it
+		if book.Leaving == "" { // else the ledger does not tell any more what is set
 			held = informed(held, book)
 		}
 		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, book.Set.With(held.Applied)
+		lifted := held.Applied.ClockMHz == nil || *held.Applied.ClockMHz == 0
+		held.ClockUnsure = held.ClockUnsure || boot && lifted && lockStays(book)
 	}
-	c.restorePower(held, g)
-	c.restoreClock(held, g, sameBoot(prior, live, held.Host))
-	waits := c.restoreMIG(held, g, seats)
-	c.restorePersistence(held, g)
-	if waits {
-		c.Action = NoOp
-		if len(c.Fields) > 0 {
-			c.Action = Update
-		}
+	c.restorePower(held, g, boot, o)
+	c.restoreClock(held, g, boot, o)
+	c.restoreMIG(held, g, seats, o)
+	c.restorePersistence(held, g, boot, o)
+	c.leaveSlices(us, g, prior, o)
+	if c.Action == NoOp && len(c.Fields) > 0 {
+		c.Action = Update
 	}
 	return c
 }
 
-// restore notes one setting that goes back, or why it does not.
-func (c *GPUChange) restore(name, from, to string, stillOurs bool) bool {
+// Unrestored lists the GPUs that are kept because a setting that cosplay changed
+// cannot be restored.
+func (d Diff) Unrestored() []GPUChange {
+	return slices.DeleteFunc(slices.Clone(d.GPUs), func(c GPUChange) bool {
+		return !c.GiveBack || c.Abandon || !slices.ContainsFunc(c.Kept, func(f Field) bool { return f.Left })
+	})
+}
+
+// leave notes what is not restored, and keeps the GPU unless it is given up.
+func (c *GPUChange) leave(name, now, reason string, o Options) {
+	c.Kept = append(c.Kept, Field{Name: name, From: now, To: now, Reason: reason, Left: true})
+	if o.AbandonBaseline {
+		c.Abandon = true
+	} else {
+		c.Action = NoOp
+	}
+}
+
+// ended is whose value a setting has instead of cosplay's.
+type ended string
+
+const (
+	rebootEnded ended = "the host was rebooted since, and the driver has its own value"
+	otherEnded  ended = "another process changed it since"
+)
+
+// restore notes one setting that is restored, or why it is not.
+func (c *GPUChange) restore(name, from, to string, still bool, by ended, o Options) bool {
 	switch {
 	case from == to:
 		return false
-	case !stillOurs:
-		c.Kept = append(c.Kept, Field{Name: name, From: from, To: from, Reason: "changed since, by somebody or by a reboot"})
+	case still:
+		c.Fields = append(c.Fields, Field{Name: name, From: from, To: to})
+		return true
+	case by == rebootEnded:
+		c.Kept = append(c.Kept, Field{Name: name, From: from, To: from, Reason: string(by)})
 		return false
 	}
-	c.Fields = append(c.Fields, Field{Name: name, From: from, To: to})
-	return true
+	c.leave(name, from, fmt.Sprintf("%s, so that its baseline, %s, is not restored", by, to), o)
+	return false
 }
 
-func (c *GPUChange) restorePower(held resource.PriorGPU, g resource.GPU) {
+// since is what ends a setting that does not outlive a reboot.
+func since(sameBoot bool) ended {
+	if sameBoot {
+		return otherEnded
+	}
+	return rebootEnded
+}
+
+func (c *GPUChange) restorePower(held resource.PriorGPU, g resource.GPU, sameBoot bool, o Options) {
 	was, ours := held.Baseline.PowerMW, held.Applied.PowerMW
-	if was != nil && ours != nil && c.restore("power limit", resource.Watts(g.PowerMW), resource.Watts(*was), g.PowerMW == *ours) {
+	if was != nil && ours != nil && c.restore("power limit", resource.Watts(g.PowerMW), resource.Watts(*was), g.PowerMW == *ours, since(sameBoot), o) {
 		c.Settings.PowerMW = was
 	}
 }
 
-func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoot bool) {
+// lockStays reports whether the ledger has a clock lock and does not know that the
+// baseline's has replaced it.
+func lockStays(book resource.Held) bool {
+	base := 0
+	if book.Baseline.ClockMHz != nil {
+		base = *book.Baseline.ClockMHz
+	}
+	locked := book.Lock != nil || book.Set.ClockMHz != nil && *book.Set.ClockMHz != 0
+	return locked && (book.Lock == nil || !book.Lock.Done || book.Lock.MHz != base)
+}
+
+func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoot bool, o Options) {
 	ours := held.Applied.ClockMHz
 	if (ours == nil || *ours == 0) && !held.ClockUnsure {
 		return
@@ -71,39 +125,65 @@ func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoo
 	if held.LockBefore {
 		c.Kept = append(c.Kept, Field{Name: "SM clock", From: resource.Clock(0), To: resource.Clock(0), Reason: "a lock that seems to have been there before cannot be read, and so not be brought back"})
 	}
-	lost := !held.ClockUnsure && lockLost(held, g, sameBoot)
-	// A lock that is gone is as good as lifted, unless another user has set one.
-	other := g.LockState(0) != resource.LockUnknown
-	if held.ClockRefutedMHz != 0 {
-		other = held.ClockRefutedMHz != g.Model.MaxClockMHz()
+	if !sameBoot && !held.ClockUnsure && to == 0 {
+		return // the driver has forgotten the lock
 	}
-	if lost && to == 0 && !other {
-		return
+	// Where nothing shows a lock of another process, the lock is cosplay's or lifted:
+	// to lift it again does no harm, and proves that it is.
+	foreign := sameBoot && !held.ClockUnsure && otherLock(held, g, to)
+	still := held.ClockUnsure || sameBoot && !foreign
+	from := clockNow(held, lockLost(held, g, sameBoot))
+	if foreign {
+		from = lockText(held, g)
 	}
-	if c.restore("SM clock", clockNow(held, lost), resource.Clock(to), !lost) {
+	if c.restore("SM clock", from, resource.Clock(to), still, since(sameBoot), o) {
 		c.Settings.ClockMHz = &to
 	}
 }
 
-// restoreMIG reports whether MIG mode has to wait for somebody else's slices.
-func (c *GPUChange) restoreMIG(held resource.PriorGPU, g resource.GPU, seats resource.Seats) (waits bool) {
-	was, ours := held.Baseline.MIG, held.Applied.MIG
-	if was == nil || ours == nil {
-		return false
+// otherLock reports whether the SM clock, or a load that verify put on the GPU,
+// shows a lock that is neither cosplay's nor the one to restore.
+func otherLock(held resource.PriorGPU, g resource.GPU, to int) bool {
+	if mhz := held.ClockRefutedMHz; mhz != 0 {
+		return mhz != to && (to != 0 || mhz != g.Model.MaxClockMHz())
 	}
-	if !*was && g.MIG && *ours && len(Foreign(g, seats)) > 0 {
-		c.Kept = append(c.Kept, Field{Name: "MIG mode", From: "on", To: "on", Reason: "somebody else's slices are on it; destroy again once they are gone"})
-		return true
-	}
-	if c.restore("MIG mode", resource.OnOff(g.MIG), resource.OnOff(*was), g.MIG == *ours) {
-		c.Settings.MIG = was
-	}
-	return false
+	return g.LockState(*held.Applied.ClockMHz) == resource.LockLifted && (to != 0 || g.LockState(0) == resource.LockLifted)
 }
 
-func (c *GPUChange) restorePersistence(held resource.PriorGPU, g resource.GPU) {
+// restoreMIG waits for slices that are not cosplay's.
+func (c *GPUChange) restoreMIG(held resource.PriorGPU, g resource.GPU, seats resource.Seats, o Options) {
+	was, ours := held.Baseline.MIG, held.Applied.MIG
+	if was == nil || ours == nil {
+		return
+	}
+	if !*was && g.MIG && *ours && len(Foreign(g, seats)) > 0 {
+		c.leave("MIG mode", "on", "foreign slices are on it; run cosplay destroy again when they are removed", o)
+		return
+	}
+	if c.restore("MIG mode", resource.OnOff(g.MIG), resource.OnOff(*was), g.MIG == *ours, otherEnded, o) {
+		c.Settings.MIG = was
+	}
+}
+
+func (c *GPUChange) restorePersistence(held resource.PriorGPU, g resource.GPU, sameBoot bool, o Options) {
 	was, ours := held.Baseline.Persistence, held.Applied.Persistence
-	if was != nil && ours != nil && c.restore("persistence mode", resource.OnOff(g.Persistence), resource.OnOff(*was), g.Persistence == *ours) {
+	if was != nil && ours != nil && c.restore("persistence mode", resource.OnOff(g.Persistence), resource.OnOff(*was), g.Persistence == *ours, since(sameBoot), o) {
 		c.Settings.Persistence = was
+	}
+}
+
+// leaveSlices notes slices of this project's that no session has: the last holder
+// is released only when they are removed.
+func (c *GPUChange) leaveSlices(us resource.Holder, g resource.GPU, prior resource.Prior, o Options) {
+	for _, made := range us.Slices {
+		i := slices.IndexFunc(g.Slices, func(l resource.LiveSlice) bool {
+			return made.UUID != "" && l.UUID == made.UUID && l.Profile == made.Profile && l.Start == made.Start
+		})
+		known := slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool {
+			return i >= 0 && s.Slice.Host == c.Host && s.Slice.GPU == c.UUID && s.Handle != nil && is(g.Slices[i], &s)
+		})
+		if i >= 0 && !known {
+			c.leave("slice", made.Slice.String(), "this project made it, and no session has it: nvidia-smi mig -dci and -dgi remove it", o)
+		}
 	}
 }

@@ -18,7 +18,7 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 	for _, held := range prior.GPUs {
 		wanted := slices.ContainsFunc(desired.GPUs, func(d resource.DesiredGPU) bool { return d.Host == held.Host && d.UUID == held.UUID })
 		if !wanted {
-			all = append(all, giveBack(held, prior, seats, live))
+			all = append(all, giveBack(held, prior, seats, live, o))
 		}
 	}
 	slices.SortFunc(all, func(a, b GPUChange) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
@@ -209,7 +209,7 @@ func same[T comparable](a, b *T) bool { return a != nil && b != nil && *a == *b 
 // says that there seems to be one all the same.
 func Baseline(g resource.GPU, toldMHz int) (b *resource.Settings, lockBefore bool) {
 	b = &resource.Settings{Persistence: &g.Persistence, PowerMW: &g.PowerMW}
-	if g.Model.MIG() {
+	if g.MIGCapable { // a driver may hide the profiles while MIG mode is off
 		b.MIG = &g.MIG
 	}
 	if toldMHz != 0 {

@@ -116,8 +116,9 @@ func TestLockIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestGiveBackOfARefutedLock: a lock that is known to be gone needs no restoring;
-// one that another user set meanwhile is left alone.
+// TestGiveBackOfARefutedLock: a lock that seems to be gone is lifted again, which is
+// the only proof that the ledger has; one that another user set meanwhile is left
+// alone.
 func TestGiveBackOfARefutedLock(t *testing.T) {
 	for mhz, kept := range map[int]bool{1980: false, 900: true} {
 		w, prior := applied(t)
@@ -127,7 +128,7 @@ func TestGiveBackOfARefutedLock(t *testing.T) {
 		for _, f := range d.GPUs[0].Kept {
 			got = got || f.Name == "SM clock"
 		}
-		if got != kept || d.GPUs[0].Settings.ClockMHz != nil {
+		if got != kept || (d.GPUs[0].Settings.ClockMHz == nil) != kept {
 			t.Errorf("seen at %d MHz: kept %t, want %t; set to %v", mhz, got, kept, d.GPUs[0].Settings.ClockMHz)
 		}
 	}

@@ -21,8 +21,9 @@ import (
 // SystemDir is where the ledger of a host with hardware lies.
 const SystemDir = "/var/lib/cosplay"
 
-// formatVersion is raised when a field changes its meaning.
-const formatVersion = 1
+// formatVersion is raised when a field changes its meaning. Pages of format 1 do not
+// know whether a clock lock was lifted: it counts as set.
+const formatVersion = 2
 
 // lockWait is how long one change waits for another to be written.
 const lockWait = 10 * time.Second
@@ -146,7 +147,7 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Held) error) 
 	if err := do(&g); err != nil {
 		return err
 	}
-	if len(g.Holders) == 0 {
+	if len(g.Holders) == 0 && len(g.Departed) == 0 && len(g.Changes) == 0 {
 		return durable.Remove(b.path(uuid))
 	}
 	data, err := json.MarshalIndent(page{formatVersion, g}, "", "  ")
@@ -180,15 +181,42 @@ func (e Entry) change(survives fate, do func(*resource.Held) error) error {
 	})
 }
 
-// Page gives the GPU as the book has it.
+// Page returns the GPU's page.
 func (e Entry) Page() (resource.Held, error) { return e.Book.read(e.GPU) }
 
-// Take takes the GPU in hand; taking it twice is once.
-func (e Entry) Take(t Take) error {
+// Look reads a GPU. It is called while the ledger is locked.
+type Look func() (*Found, error)
+
+// Take acquires the GPU; acquiring it twice is once. The first holder's baseline
+// is what look finds.
+func (e Entry) Take(t Take, look Look) error {
 	return e.change(powerLoss, func(g *resource.Held) error {
+		var found *Found
+		if len(g.Holders) == 0 {
+			var err error
+			if found, err = look(); err != nil {
+				return err
+			}
+		} else {
+			e.reboot(g, look)
+		}
+		if err := Hold(g, e.Holder, t, found); err != nil {
+			return err
+		}
 		g.BootID = e.BootID
-		return Hold(g, e.Holder, t)
+		return nil
 	})
+}
+
+// reboot brings a page up to date that was last changed before a reboot, as far as
+// the GPU can be read.
+func (e Entry) reboot(g *resource.Held, look Look) {
+	if g.BootID == "" || g.BootID == e.BootID {
+		return
+	}
+	if found, err := look(); err == nil {
+		rebooted(g, found)
+	}
 }
 
 // Leave announces that the holder, the last one, restores the baseline.
@@ -196,22 +224,39 @@ func (e Entry) Leave() error {
 	return e.change(powerLoss, func(g *resource.Held) error { return Leave(g, e.Holder.Lineage) })
 }
 
-// Release lets the GPU go, or leaves it as it is to others; one that is not held
-// is no error.
-func (e Entry) Release(asItIs bool) error {
-	return e.change(powerLoss, func(g *resource.Held) error { return Release(g, e.Holder.Lineage, asItIs) })
+// Release removes the holder. A GPU that cannot be read is not released by its
+// last holder, unless the request abandons the baseline.
+func (e Entry) Release(p Parting, look Look) error {
+	return e.change(powerLoss, func(g *resource.Held) error {
+		var unread error
+		if _, holds := g.Holder(e.Holder.Lineage); holds {
+			p.Found, unread = look()
+		}
+		err := Release(g, e.Holder, p)
+		if err != nil && unread != nil {
+			err = fmt.Errorf("%w (%v)", err, unread)
+		}
+		return err
+	})
 }
 
 // Setting allows a change of settings, and notes it before it is made.
-func (e Entry) Setting(s resource.Settings) error {
+func (e Entry) Setting(s resource.Settings, look Look) error {
 	return e.change(powerLoss, func(g *resource.Held) error {
 		if err := MaySet(g, e.Holder.Lineage, s); err != nil {
 			return err
 		}
-		if g.Leaving == "" { // what is restored is not ours any more
-			NoteSet(g, s)
-		}
+		e.reboot(g, look)
+		Attempt(g, s, e.BootID)
 		g.BootID = e.BootID
+		return nil
+	})
+}
+
+// Settled notes how a change of settings has ended.
+func (e Entry) Settled(now resource.Settings) error {
+	return e.change(ourDeath, func(g *resource.Held) error {
+		Settled(g, now)
 		return nil
 	})
 }

@@ -11,7 +11,7 @@ import (
 func FuzzPage(f *testing.F) {
 	book := Book{Dir: f.TempDir()}
 	e := Entry{Book: book, GPU: gpu, Holder: who("a")}
-	if err := e.Take(Take{Baseline: settings(1200), Whole: true}); err != nil {
+	if err := e.Take(Take{Baseline: locked(1200), Whole: true}, blank); err != nil {
 		f.Fatal(err)
 	}
 	page, err := os.ReadFile(book.path(gpu))
@@ -30,11 +30,11 @@ func FuzzPage(f *testing.F) {
 			return
 		}
 		for _, g := range all {
-			_ = MaySet(&g, "a", settings(1))
+			_ = MaySet(&g, "a", locked(1))
 			_ = MayDestroy(&g, "a", resource.LiveSlice{})
 			_ = Leave(&g, "a")
-			_ = Hold(&g, who("b"), Take{})
-			_ = Release(&g, "a", false)
+			_ = Hold(&g, who("b"), Take{}, &Found{BootID: "x"})
+			_ = Release(&g, who("a"), Parting{Found: &Found{BootID: "y"}})
 		}
 	})
 }

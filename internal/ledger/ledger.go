@@ -28,21 +28,34 @@ func overtaken(format string, args ...any) error {
 
 const planAgain = "run cosplay plan again to see the GPU as it is now"
 
-// Take is what a project says when it takes a GPU in hand.
+// Take is the request of a project to acquire a GPU.
 type Take struct {
-	Baseline   resource.Settings `json:"baseline"` // as it finds the GPU; kept only by the first
+	Baseline   resource.Settings `json:"baseline"` // that its plan saw, or that its state has
 	LockBefore bool              `json:"lock_before,omitempty"`
-	Whole      bool              `json:"whole,omitempty"` // without MIG
-	Others     []string          `json:"others"`          // lineages of the holders that its plan counted on
+	FromState  bool              `json:"from_state,omitempty"` // the baseline is that of its state: the ledger was lost
+	Whole      bool              `json:"whole,omitempty"`      // without MIG
+	Others     []string          `json:"others"`               // lineages of the holders that its plan counted on
 
-	// Slices are those that the project's state knows it has made. The book has
+	// Slices are those that the project's state knows it has made. The ledger has
 	// them too, unless it was lost.
 	Slices []resource.LiveSlice `json:"slices,omitempty"`
+
+	// Trusted requests come from root, or concern a ledger of the user's own: what
+	// they say of the past is believed. Never part of a request.
+	Trusted bool `json:"-"`
 }
 
-// Hold adds a holder. What its plan did not know of refuses it: another holder
-// would be harmed, or harm.
-func Hold(g *resource.Held, who resource.Holder, t Take) error {
+// Found is a GPU as the agent finds it, while it has the ledger's lock.
+type Found struct {
+	GPU      resource.GPU
+	Settings resource.Settings // nil where the GPU does not have one or does not report it
+	BootID   string
+	Now      string // RFC 3339
+}
+
+// Hold adds a holder. A holder that its plan did not know of refuses it: one of
+// the two would be harmed. The first holder's baseline is what the agent found.
+func Hold(g *resource.Held, who resource.Holder, t Take, found *Found) error {
 	if g.Leaving != "" && g.Leaving != who.Lineage {
 		return overtaken("another project is putting the GPU back to its baseline right now (%s); try again in a moment", describe(g.Holders))
 	}
@@ -57,10 +70,12 @@ func Hold(g *resource.Held, who resource.Holder, t Take) error {
 	if len(t.Others) > 0 && len(g.Holders) == 0 {
 		return overtaken("all who held the GPU have left it since the plan was made, and it has its baseline again; %s", planAgain)
 	}
-	g.Leaving = ""
 	if len(g.Holders) == 0 {
-		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
+		if err := begin(g, t, found); err != nil {
+			return err
+		}
 	}
+	g.Leaving = ""
 	who.Whole = t.Whole
 	if i := slices.IndexFunc(g.Holders, func(o resource.Holder) bool { return o.Lineage == who.Lineage }); i >= 0 {
 		who.Since, who.Slices, who.Serial = g.Holders[i].Since, g.Holders[i].Slices, max(who.Serial, g.Holders[i].Serial)
@@ -69,12 +84,37 @@ func Hold(g *resource.Held, who resource.Holder, t Take) error {
 		}
 		g.Holders = slices.Delete(g.Holders, i, i+1)
 	}
+	who.Slices = append(who.Slices, reclaim(g, who)...)
 	for _, s := range t.Slices {
 		if !noted(*g, who, s.Slice) {
 			who.Slices = append(who.Slices, s)
 		}
 	}
 	g.Holders = append(g.Holders, who)
+	return nil
+}
+
+// begin starts the page of a GPU that no project holds, with its baseline.
+func begin(g *resource.Held, t Take, found *Found) error {
+	*g = resource.Held{UUID: g.UUID, BootID: g.BootID, Departed: g.Departed, Changes: g.Changes}
+	if found == nil || t.FromState && t.Trusted {
+		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
+		return nil
+	}
+	for _, f := range settings {
+		saw, is := f.of(t.Baseline), f.of(found.Settings)
+		switch {
+		case saw == "" || is == "" || saw == is:
+		case t.FromState:
+			return refuse("the host's ledger does not have the GPU, and the project's state says that its baseline is %s %s, where it is %s now: only root can confirm that. Fix: sudo cosplay apply, or sudo cosplay destroy", f.name, saw, is)
+		default:
+			return overtaken("the %s of the GPU is %s, and was %s when the plan was made; %s", f.name, is, saw, planAgain)
+		}
+	}
+	g.Baseline = found.Settings
+	g.Baseline.ClockMHz = t.Baseline.ClockMHz // the agent has made sure of it
+	g.LockBefore = g.Baseline.ClockMHz == nil && found.GPU.LooksLocked()
+	g.Departed = existing(g.Departed, found)
 	return nil
 }
 
@@ -101,32 +141,6 @@ func noted(g resource.Held, who resource.Holder, s resource.Slice) bool {
 	})
 }
 
-// Leave announces that the last holder restores the baseline: until it is done,
-// nobody else may take the GPU.
-func Leave(g *resource.Held, lineage string) error {
-	if _, holds := g.Holder(lineage); !holds {
-		return notHeld()
-	}
-	if others := g.Others(lineage); len(others) > 0 {
-		return overtaken("%s has taken the GPU since the plan was made, so its settings stay; %s", describe(others), planAgain)
-	}
-	g.Leaving = lineage
-	return nil
-}
-
-// Release removes a holder; a GPU that nobody holds leaves the book. Where it is
-// left as it is, somebody has to be there who puts it back later.
-func Release(g *resource.Held, lineage string, asItIs bool) error {
-	if _, holds := g.Holder(lineage); holds && asItIs && len(g.Holders) == 1 {
-		return overtaken("the others have left the GPU since the plan was made, so that its baseline is for this project to restore; %s", planAgain)
-	}
-	g.Holders = g.Others(lineage)
-	if g.Leaving == lineage {
-		g.Leaving = ""
-	}
-	return nil
-}
-
 func notHeld() error {
 	return refuse("the project does not hold the GPU in the host's ledger; %s", planAgain)
 }
@@ -137,11 +151,22 @@ func MaySet(g *resource.Held, lineage string, s resource.Settings) error {
 	if _, holds := g.Holder(lineage); !holds {
 		return notHeld()
 	}
+	if g.Leaving != "" && g.Leaving == lineage && !within(s, unlockedAtLeast(g.Baseline)) {
+		return refuse("the project restores the baseline of the GPU and may set nothing else; %s", planAgain)
+	}
 	others := g.Others(lineage)
 	if len(others) == 0 || within(s, g.Set) {
 		return nil
 	}
 	return overtaken("%s holds the GPU too, and would be changed with it; %s", describe(others), planAgain)
+}
+
+// unlockedAtLeast is a baseline with the clock lock that stands for none.
+func unlockedAtLeast(s resource.Settings) resource.Settings {
+	if s.ClockMHz == nil {
+		s.ClockMHz = new(int)
+	}
+	return s
 }
 
 // within reports whether every setting that is given is the same in the other.
@@ -151,23 +176,6 @@ func within(s, o resource.Settings) bool {
 
 func same[T comparable](given, other *T) bool {
 	return given == nil || (other != nil && *given == *other)
-}
-
-// NoteSet remembers what is set. It is noted before it is done: what may have
-// been done has to be undone.
-func NoteSet(g *resource.Held, s resource.Settings) {
-	if s.MIG != nil {
-		g.Set.MIG = s.MIG
-	}
-	if s.Persistence != nil {
-		g.Set.Persistence = s.Persistence
-	}
-	if s.ClockMHz != nil {
-		g.Set.ClockMHz = s.ClockMHz
-	}
-	if s.PowerMW != nil {
-		g.Set.PowerMW = s.PowerMW
-	}
 }
 
 // NoteSerial remembers which state of a holder will know of what is noted here.

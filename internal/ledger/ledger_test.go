@@ -3,7 +3,6 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,77 +18,18 @@ func who(lineage string) resource.Holder {
 	return resource.Holder{Lineage: lineage, State: "/home/" + lineage + "/cosplay.state.json", User: lineage}
 }
 
-func settings(mhz int) resource.Settings { return resource.Settings{ClockMHz: &mhz} }
+func locked(mhz int) resource.Settings { return resource.Settings{ClockMHz: &mhz} }
 
-// TestWalk: whoever comes and goes in whatever order, the baseline is the one
-// that the first found, and nobody's setting is changed under another.
-func TestWalk(t *testing.T) {
-	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		g := resource.Held{UUID: gpu}
-		found := 0 // what the GPU is like when nobody holds it
-		for range 60 {
-			lineage := fmt.Sprint("p", random.IntN(3))
-			_, holds := g.Holder(lineage)
-			others := g.Others(lineage)
-			var lineages []string
-			for _, o := range others {
-				lineages = append(lineages, o.Lineage)
-			}
-			switch random.IntN(5) {
-			case 0:
-				if len(g.Holders) == 0 {
-					found = random.IntN(2000)
-				}
-				err := Hold(&g, who(lineage), Take{Baseline: settings(found), Others: lineages})
-				if busy := g.Leaving != "" && g.Leaving != lineage; (err != nil) != busy {
-					t.Fatalf("seed %d: %s takes it: %v, %+v", seed, lineage, err, g)
-				}
-			case 1: // a plan that knew of nobody
-				err := Hold(&g, who(lineage), Take{Baseline: settings(1)})
-				if len(others) > 0 && err == nil {
-					t.Fatalf("seed %d: %s took it under %v", seed, lineage, lineages)
-				}
-				if len(others) == 0 && !holds {
-					found = 1
-				}
-			case 2:
-				mhz := random.IntN(2000)
-				before := g.Set.ClockMHz
-				err := MaySet(&g, lineage, settings(mhz))
-				allowed := holds && (len(others) == 0 || before != nil && *before == mhz)
-				if (err == nil) != allowed {
-					t.Fatalf("seed %d: %s sets %d: %v, %+v", seed, lineage, mhz, err, g)
-				}
-				if err == nil {
-					NoteSet(&g, settings(mhz))
-				}
-			case 3:
-				if err := Leave(&g, lineage); (err == nil) != (holds && len(others) == 0) {
-					t.Fatalf("seed %d: %s leaves: %v, %+v", seed, lineage, err, g)
-				}
-			case 4:
-				if err := Release(&g, lineage, false); err != nil {
-					t.Fatal(err)
-				}
-				if len(g.Holders) == 0 {
-					g = resource.Held{UUID: gpu}
-				}
-			}
-			if len(g.Holders) > 0 && *g.Baseline.ClockMHz != found {
-				t.Fatalf("seed %d: the baseline is %d, was %d", seed, *g.Baseline.ClockMHz, found)
-			}
-		}
-	}
-}
+// blank is the look at a GPU that reports nothing.
+func blank() (*Found, error) { return &Found{}, nil }
 
 func TestWholeGPUHasRoomForOne(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		g := resource.Held{UUID: gpu}
-		if err := Hold(&g, who("a"), Take{Whole: first}); err != nil {
+		if err := Hold(&g, who("a"), Take{Whole: first}, nil); err != nil {
 			t.Fatal(err)
 		}
-		err := Hold(&g, who("b"), Take{Whole: !first, Others: []string{"a"}})
+		err := Hold(&g, who("b"), Take{Whole: !first, Others: []string{"a"}}, nil)
 		var refused *RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "/home/a/cosplay.state.json") {
 			t.Errorf("a whole %v, b whole %v: %v", first, !first, err)
@@ -107,10 +47,10 @@ func TestSlices(t *testing.T) {
 	if err := NoteSlice(&g, "a", at(0, "MIG-a")); err == nil {
 		t.Error("who holds nothing makes a slice")
 	}
-	if err := Hold(&g, who("a"), Take{Slices: []resource.LiveSlice{at(0, "MIG-a")}}); err != nil {
+	if err := Hold(&g, who("a"), Take{Slices: []resource.LiveSlice{at(0, "MIG-a")}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := Hold(&g, who("b"), Take{Others: []string{"a"}, Slices: []resource.LiveSlice{at(0, "MIG-a"), at(1, "MIG-b")}}); err != nil {
+	if err := Hold(&g, who("b"), Take{Others: []string{"a"}, Slices: []resource.LiveSlice{at(0, "MIG-a"), at(1, "MIG-b")}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -145,12 +85,12 @@ func TestOnlyTheFirstUserActs(t *testing.T) {
 	}
 	slice := resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}}
 	all := map[string]func(Entry) error{
-		"take":    func(e Entry) error { return e.Take(Take{}) },
-		"set":     func(e Entry) error { return e.Setting(settings(1200)) },
+		"take":    func(e Entry) error { return e.Take(Take{}, blank) },
+		"set":     func(e Entry) error { return e.Setting(resource.Settings{}, blank) },
 		"make":    func(e Entry) error { return e.Making(slice.Slice) },
 		"destroy": func(e Entry) error { return e.Destroying(slice) },
 		"leave":   Entry.Leave,
-		"release": func(e Entry) error { return e.Release(false) },
+		"release": func(e Entry) error { return e.Release(Parting{}, blank) },
 	}
 	for _, user := range []struct {
 		uid     int
@@ -191,7 +131,7 @@ func TestHalfKnownSlice(t *testing.T) {
 func TestBook(t *testing.T) {
 	book := Book{Dir: t.TempDir()}
 	for i := range 2 {
-		if err := (Entry{Book: book, GPU: fmt.Sprint("GPU-", i), Holder: who(fmt.Sprint("p", 8+i))}).Take(Take{}); err != nil {
+		if err := (Entry{Book: book, GPU: fmt.Sprint("GPU-", i), Holder: who(fmt.Sprint("p", 8+i))}).Take(Take{}, blank); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -203,7 +143,7 @@ func TestBook(t *testing.T) {
 			for o := range 10 {
 				others = append(others, fmt.Sprint("p", o))
 			}
-			if err := e.Take(Take{Baseline: settings(i), Others: others}); err != nil {
+			if err := e.Take(Take{Baseline: locked(i), Others: others}, blank); err != nil {
 				t.Error(err)
 			}
 			for start := range 5 {
@@ -226,7 +166,7 @@ func TestBook(t *testing.T) {
 	for i := range 10 {
 		e := Entry{Book: book, GPU: fmt.Sprint("GPU-", i%2), Holder: who(fmt.Sprint("p", i))}
 		for range 2 { // again is once
-			if err := e.Release(false); err != nil {
+			if err := e.Release(Parting{}, blank); err != nil {
 				t.Error(err)
 			}
 		}
@@ -253,14 +193,14 @@ func TestDamagedPages(t *testing.T) {
 		if _, err := book.Read(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", content, err)
 		}
-		if err := (Entry{Book: book, GPU: gpu, Holder: who("a")}).Take(Take{}); err == nil {
+		if err := (Entry{Book: book, GPU: gpu, Holder: who("a")}).Take(Take{}, blank); err == nil {
 			t.Errorf("%q was written over", content)
 		}
 		if now, _ := os.ReadFile(book.path(gpu)); string(now) != content {
 			t.Errorf("%q became %q", content, now)
 		}
 	}
-	if err := (Entry{Book: Book{Dir: t.TempDir()}, GPU: "../x"}).Release(false); err == nil {
+	if err := (Entry{Book: Book{Dir: t.TempDir()}, GPU: "../x"}).Release(Parting{}, blank); err == nil {
 		t.Error("a page outside of the book")
 	}
 }
@@ -268,7 +208,7 @@ func TestDamagedPages(t *testing.T) {
 // TestHostNames: a host has one ledger, whatever each project calls it.
 func TestHostNames(t *testing.T) {
 	g := resource.Held{UUID: gpu}
-	if err := Hold(&g, who("a"), Take{}); err != nil {
+	if err := Hold(&g, who("a"), Take{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	made := resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: gpu, Profile: "1g.18gb", Start: 1, Size: 1}, Handle: resource.Handle{UUID: "MIG-1"}}
@@ -293,18 +233,18 @@ func TestHostNames(t *testing.T) {
 // put back, and lets none go that nobody would put back.
 func TestGoneMeanwhile(t *testing.T) {
 	g := resource.Held{UUID: gpu}
-	if err := Hold(&g, who("b"), Take{Others: []string{"a"}}); err == nil || !strings.Contains(err.Error(), "have left it") || len(g.Holders) != 0 {
+	if err := Hold(&g, who("b"), Take{Others: []string{"a"}}, nil); err == nil || !strings.Contains(err.Error(), "have left it") || len(g.Holders) != 0 {
 		t.Errorf("taken: %v, %+v", err, g)
 	}
 	for _, lineage := range []string{"a", "b"} {
-		if err := Hold(&g, who(lineage), Take{Others: []string{"a"}[:len(g.Holders)]}); err != nil {
+		if err := Hold(&g, who(lineage), Take{Others: []string{"a"}[:len(g.Holders)]}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Release(&g, "a", true); err != nil {
+	if err := Release(&g, who("a"), Parting{AsItIs: true}); err != nil {
 		t.Error(err)
 	}
-	if err := Release(&g, "b", true); err == nil || !strings.Contains(err.Error(), "have left the GPU") || len(g.Holders) != 1 {
+	if err := Release(&g, who("b"), Parting{AsItIs: true}); err == nil || !strings.Contains(err.Error(), "have left the GPU") || len(g.Holders) != 1 {
 		t.Errorf("let go: %v, %+v", err, g)
 	}
 }

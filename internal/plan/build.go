@@ -321,7 +321,7 @@ func (b *builder) take(c diff.GPUChange) TakeGPU {
 	if c.Baseline != nil {
 		op.Baseline = *c.Baseline
 	} else if held, ok := b.prior.GPU(c.Host, c.UUID); ok {
-		op.Baseline, op.LockBefore = held.Baseline, held.LockBefore
+		op.Baseline, op.LockBefore, op.FromState = held.Baseline, held.LockBefore, true
 	}
 	for _, o := range c.Others {
 		op.Others = append(op.Others, o.Lineage)
@@ -371,7 +371,11 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		if others {
 			title = "left to the other project"
 		}
-		step("release", title, before, ReleaseGPU{c.Host, c.UUID, others})
+		needs := before
+		if c.Abandon { // what cannot be restored does not keep the GPU
+			title, needs = "its baseline is given up", slices.Concat(begin, b.freed[at])
+		}
+		step("release", title, needs, ReleaseGPU{Host: c.Host, GPU: c.UUID, AsItIs: others, Abandon: c.Abandon})
 	}
 }
 

@@ -27,8 +27,9 @@ type (
 		Baseline   resource.Settings `json:"baseline"`
 		Holds      resource.Settings `json:"holds"`
 		LockBefore bool              `json:"lock_before,omitempty"`
-		Whole      bool              `json:"whole,omitempty"`  // without MIG: nobody else has room
-		Others     []string          `json:"others,omitempty"` // lineages that hold it as well
+		Whole      bool              `json:"whole,omitempty"`      // without MIG: nobody else has room
+		Others     []string          `json:"others,omitempty"`     // lineages that hold it as well
+		FromState  bool              `json:"from_state,omitempty"` // the baseline is the state's: the ledger was lost
 
 		Slices []resource.LiveSlice `json:"slices,omitempty"` // that the state has on it
 	}
@@ -78,12 +79,13 @@ type (
 		Host string `json:"host"`
 		GPU  string `json:"gpu"`
 	}
-	// ReleaseGPU lets go of a GPU that has its baseline back, or that others hold
-	// on to.
+	// ReleaseGPU releases a GPU that has its baseline again, or that others hold
+	// too, or whose baseline the user gives up where it cannot be restored.
 	ReleaseGPU struct {
-		Host   string `json:"host"`
-		GPU    string `json:"gpu"`
-		AsItIs bool   `json:"as_it_is,omitempty"` // others hold on to it, and put it back later
+		Host    string `json:"host"`
+		GPU     string `json:"gpu"`
+		AsItIs  bool   `json:"as_it_is,omitempty"` // others hold on to it, and put it back later
+		Abandon bool   `json:"abandon,omitempty"`
 	}
 	// CreateSlice makes the MIG slice of a session.
 	CreateSlice struct {

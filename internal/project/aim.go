@@ -34,6 +34,8 @@ type Aim struct {
 	Target  []string // these sessions alone; all without any
 	Exclude []string // all but these
 	Replace []string // made anew though they need not be
+
+	AbandonBaseline bool // GPUs are released also where a setting cannot be restored
 }
 
 func (a Aim) partial() bool { return len(a.Target)+len(a.Exclude) > 0 }
@@ -63,6 +65,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	}
 	prior, moved, diags := resolve.Moved(p.Intent, o.Prior)
 	options := p.diffOptions()
+	options.AbandonBaseline = aim.AbandonBaseline
 	options.Moved, options.Forgets = moved, resolve.Forgotten(p.Intent, prior)
 	scope, err := p.scope(aim, prior)
 	if err != nil {

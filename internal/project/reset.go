@@ -24,6 +24,8 @@ type ResetOptions struct {
 	Host        string // "" is all
 	Holder      string // the beginning of the lineage of a project that is gone; "" is this project
 	AllProjects bool   // also the others of the user; with root, of all
+
+	AbandonBaseline bool // GPUs are released also where a setting cannot be restored
 }
 
 // Reset is what there is to take away, project by project.
@@ -69,7 +71,7 @@ func (p *Project) PlanReset(ctx context.Context, o ResetOptions) (*Reset, error)
 		return nil, err
 	}
 	for _, one := range parties {
-		round, failed := p.round(ctx, one, live, chosen, nil)
+		round, failed := p.round(ctx, one, live, chosen, nil, o.AbandonBaseline)
 		r.Failures = append(r.Failures, failed...)
 		r.Rounds = append(r.Rounds, round)
 		r.Guarded = append(r.Guarded, p.guarded(round)...)
@@ -154,7 +156,7 @@ func (p *Project) chooser(o ResetOptions, live resource.Live) (func(host, gpu st
 
 // round works out what there is to take away for one project: as destroy does,
 // from what the world tells of it.
-func (p *Project) round(ctx context.Context, o party, live resource.Live, chosen func(host, gpu string) bool, agreed []string) (Round, []error) {
+func (p *Project) round(ctx context.Context, o party, live resource.Live, chosen func(host, gpu string) bool, agreed []string, abandon bool) (Round, []error) {
 	has, failures := p.recoverParty(ctx, o, live, agreed)
 	r := Round{Holder: o.holder, Own: o.own, Live: has.live, Notes: has.notes, party: o}
 	r.Prior, r.rest = split(has.prior, func(host, gpu string) bool {
@@ -166,7 +168,9 @@ func (p *Project) round(ctx context.Context, o party, live resource.Live, chosen
 			r.Unproven = append(r.Unproven, c)
 		}
 	}
-	d := diff.Compare(resource.Desired{}, r.Prior, has.live, p.diffOptions())
+	options := p.diffOptions()
+	options.AbandonBaseline = abandon
+	d := diff.Compare(resource.Desired{}, r.Prior, has.live, options)
 	r.Plan = plan.Build(d, resource.Desired{}, r.Prior, has.live)
 	return r, failures
 }
@@ -262,7 +266,7 @@ func (p *Project) carryOut(ctx context.Context, shown Round, o ResetOptions, pro
 	for _, c := range shown.Unproven {
 		agreed = append(agreed, c.ID)
 	}
-	now, failures := p.round(ctx, shown.party, live, chosen, agreed)
+	now, failures := p.round(ctx, shown.party, live, chosen, agreed, o.AbandonBaseline)
 	if len(now.Plan.Steps) == 0 {
 		return now, apply.Result{Prior: now.Prior}, errors.Join(failures...)
 	}

@@ -221,6 +221,10 @@ func (p *page) outcome(v AppliedView) {
 	case v.Result.Interrupted:
 		p.flow(0, 2, join(inked(strong, "Interrupted:"), text(said+" "+together("What was done is in the state."))))
 		p.next(suggest(again, slices.Concat(v.Flags, v.Narrowed)))
+	case v.Destroy && len(v.Plan.Diff.Unrestored()) > 0:
+		p.leftAsItIs(v)
+		p.flow(0, 2, join(inked(removed, "Not all restored:"), text(said+" The host's ledger keeps the baseline. To release the GPU as it is: "+
+			together(suggest("destroy", v.Flags)+" --abandon-baseline"))))
 	case v.Destroy:
 		p.leftAsItIs(v)
 		p.flow(0, 2, join(inked(added, "Destroyed:"), text(said+p.asFound(v))))

@@ -201,8 +201,9 @@ func (t *tally) session(a diff.Action) {
 func (t *tally) gpu(c diff.GPUChange) {
 	switch {
 	case c.Action == diff.NoOp:
-	case c.GiveBack:
+	case c.GiveBack && c.Action == diff.Delete:
 		t.GiveBack++
+	case c.GiveBack: // the rest is restored
 	default:
 		t.SetUp++
 	}

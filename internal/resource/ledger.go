@@ -12,6 +12,38 @@ type Held struct {
 	BootID     string   `json:"boot_id,omitempty"`     // the boot in which it was last changed
 	Holders    []Holder `json:"holders"`
 	Leaving    string   `json:"leaving,omitempty"` // lineage of the last holder, while it restores the baseline
+
+	Was      Settings   `json:"was,omitzero"`       // what cosplay had set before a change that is under way, or that failed
+	Lock     *ClockLock `json:"lock,omitempty"`     // the last lock that cosplay set or lifted; nil without any
+	Departed []Departed `json:"departed,omitempty"` // slices of holders that were released, while they exist
+	Changes  []Left     `json:"changes,omitempty"`  // settings with which the GPU was released all the same
+}
+
+// ClockLock is a command to the driver, which has no getter for its effect.
+type ClockLock struct {
+	MHz    int    `json:"mhz"` // 0 lifts a lock
+	BootID string `json:"boot_id"`
+	Done   bool   `json:"done"` // the driver has confirmed it
+}
+
+// Departed is a slice whose holder was released.
+type Departed struct {
+	LiveSlice
+	Lineage string `json:"lineage"`
+	User    string `json:"user"`
+	UID     *int   `json:"uid,omitempty"`
+	At      string `json:"at"` // RFC 3339, of the release
+}
+
+// Left is a setting that did not have its baseline when its GPU was released.
+type Left struct {
+	Setting  string `json:"setting"`
+	Value    string `json:"value"`
+	Baseline string `json:"baseline"`
+	Why      string `json:"why"`
+	User     string `json:"user"` // who released the GPU
+	UID      *int   `json:"uid,omitempty"`
+	At       string `json:"at"` // RFC 3339
 }
 
 // Holder is a project that has sessions on a GPU.

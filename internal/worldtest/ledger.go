@@ -4,19 +4,36 @@ import (
 	"context"
 	"slices"
 
+	"cosplay/internal/diff"
 	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 )
 
 // Take, Leave and Release keep the host's ledger for the project whose turn it is.
 
-// Take takes a GPU in hand.
+// Take acquires a GPU.
 func (w *World) Take(_ context.Context, gpu string, t ledger.Take) error {
 	return w.change("take "+gpu, func() error {
 		return w.book(gpu, func(g *resource.Held) error {
-			return ledger.Hold(g, resource.Holder{Lineage: w.Lineage, State: "/state/" + w.Lineage, User: "ann"}, t)
+			t.Trusted = true
+			return ledger.Hold(g, w.holder(), t, w.found(gpu))
 		})
 	})
+}
+
+func (w *World) holder() resource.Holder {
+	return resource.Holder{Lineage: w.Lineage, State: "/state/" + w.Lineage, User: "ann"}
+}
+
+// found is a GPU as the agent finds it; nil if it is lost.
+func (w *World) found(uuid string) *ledger.Found {
+	for _, g := range w.Host().GPUs {
+		if g.UUID == uuid {
+			settings, _ := diff.Baseline(g, 0)
+			return &ledger.Found{GPU: g, Settings: *settings, BootID: w.Host().BootID, Now: "2026-01-02T03:04:05Z"}
+		}
+	}
+	return nil
 }
 
 // Leave announces that a GPU gets its baseline back.
@@ -26,10 +43,12 @@ func (w *World) Leave(_ context.Context, gpu string) error {
 	})
 }
 
-// Release lets a GPU go.
-func (w *World) Release(_ context.Context, gpu string, asItIs bool) error {
+// Release releases a GPU.
+func (w *World) Release(_ context.Context, gpu string, asItIs, abandon bool) error {
 	return w.change("release "+gpu, func() error {
-		return w.book(gpu, func(g *resource.Held) error { return ledger.Release(g, w.Lineage, asItIs) })
+		return w.book(gpu, func(g *resource.Held) error {
+			return ledger.Release(g, w.holder(), ledger.Parting{AsItIs: asItIs, Abandon: abandon, Trusted: true, Found: w.found(gpu)})
+		})
 	})
 }
 
@@ -39,9 +58,8 @@ func (w *World) setting(gpu string, s resource.Settings) error {
 		if err := ledger.MaySet(g, w.Lineage, s); err != nil {
 			return err
 		}
-		if g.Leaving == "" {
-			ledger.NoteSet(g, s)
-		}
+		ledger.Attempt(g, s, w.Host().BootID)
+		ledger.Settled(g, s)
 		return nil
 	})
 }

@@ -1,0 +1,87 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Attempted is one line of a user's history: a change that was asked of the agent,
+// and why it was refused, if it was.
+type Attempted struct {
+	At      string `json:"at"` // RFC 3339
+	User    string `json:"user"`
+	UID     int    `json:"uid"`
+	Op      string `json:"op"`
+	GPU     string `json:"gpu,omitempty"`
+	Value   string `json:"value,omitempty"`
+	Lineage string `json:"lineage,omitempty"`
+	State   string `json:"state,omitempty"`
+	Refused string `json:"refused,omitempty"` // "" if it was done
+}
+
+const (
+	maxHistory = 512 << 10 // bytes of a file; one older file is kept
+	maxWords   = 300       // bytes of one value, which a user may have chosen
+)
+
+func (b Book) history() string { return filepath.Join(b.Dir, "history") }
+
+// Record appends to the history of a user. Each user has a file: one who floods it
+// loses only lines of their own. The history does not replace pages, which have
+// what the next holder needs.
+func (b Book) Record(a Attempted) error {
+	if b.Dir == "" {
+		return nil
+	}
+	for _, text := range []*string{&a.Op, &a.GPU, &a.Value, &a.Lineage, &a.State, &a.Refused} {
+		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxWords)], "")
+	}
+	line, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(b.history(), 0o755); err != nil {
+		return unwritable(err)
+	}
+	path := filepath.Join(b.history(), fmt.Sprintf("%d.jsonl", a.UID))
+	if info, err := os.Lstat(path); err == nil && info.Size() > maxHistory {
+		if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) { // another agent was faster
+			return err
+		}
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return unwritable(err)
+	}
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(err, file.Close())
+}
+
+// History reads what is kept of all users, oldest first of each.
+func (b Book) History() ([]Attempted, error) {
+	var all []Attempted
+	for _, pattern := range []string{"*.jsonl.old", "*.jsonl"} {
+		files, err := filepath.Glob(filepath.Join(b.history(), pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("reading the history of the ledger: %w", err)
+			}
+			for line := range strings.Lines(string(data)) {
+				var a Attempted
+				if json.Unmarshal([]byte(line), &a) == nil { // a line may be cut off by a full disk
+					all = append(all, a)
+				}
+			}
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,167 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+
+	"cosplay/internal/resource"
+)
+
+// Parting is the request of a holder to be released.
+type Parting struct {
+	AsItIs  bool // other holders restore the GPU later
+	Abandon bool // the baseline is given up where it cannot be restored
+	Trusted bool // as in Take
+
+	Found *Found // nil if the GPU cannot be read
+}
+
+const (
+	maxLeft     = 16 // records of settings that were left; the oldest are dropped
+	maxDeparted = 64 // slices: a GPU has room for far fewer
+)
+
+// Leave announces that the last holder restores the baseline: until it is done, no
+// other project can acquire the GPU.
+func Leave(g *resource.Held, lineage string) error {
+	if _, holds := g.Holder(lineage); !holds {
+		return notHeld()
+	}
+	if others := g.Others(lineage); len(others) > 0 {
+		return overtaken("%s has taken the GPU since the plan was made, so its settings stay; %s", describe(others), planAgain)
+	}
+	g.Leaving = lineage
+	return nil
+}
+
+// Release removes a holder; one that does not hold the GPU is no error. The last
+// holder is refused until every setting that cosplay changed has its baseline, or
+// is given up: a setting that cosplay set itself, and a slice of its own, by a
+// trusted request alone. Slices that stay are kept in the page.
+func Release(g *resource.Held, who resource.Holder, p Parting) error {
+	us, holds := g.Holder(who.Lineage)
+	if !holds {
+		return nil
+	}
+	last := len(g.Holders) == 1
+	if last && p.AsItIs {
+		return overtaken("the others have left the GPU since the plan was made, so that its baseline is for this project to restore; %s", planAgain)
+	}
+	if p.Found != nil {
+		rebooted(g, p.Found)
+	}
+	if last {
+		left, ours := unrestored(g, us, p.Found)
+		switch {
+		case len(left) == 0:
+		case !p.Abandon:
+			return overtaken("the GPU does not have its baseline: %s; %s. If it cannot be restored: cosplay destroy --abandon-baseline", listed(left), planAgain)
+		case ours && !p.Trusted:
+			return refuse("the GPU does not have its baseline: %s. That is cosplay's own doing, or cannot be told from it, so only root can give it up. Fix: sudo cosplay destroy --abandon-baseline", listed(left))
+		}
+		for _, l := range left {
+			l.Why = "given up"
+			note(g, l, who, p.Found)
+		}
+		g.Leaving, g.Set, g.Was, g.Lock = "", resource.Settings{}, resource.Settings{}, nil
+	}
+	for _, s := range us.Slices {
+		g.Departed = append(g.Departed, resource.Departed{LiveSlice: s, Lineage: us.Lineage, User: us.User, UID: us.UID, At: when(who, p.Found)})
+	}
+	g.Departed = existing(g.Departed, p.Found)
+	g.Holders = g.Others(who.Lineage)
+	return nil
+}
+
+// unrestored lists what the last holder would leave behind, and whether any of it
+// is, or may be, cosplay's own doing.
+func unrestored(g *resource.Held, us resource.Holder, found *Found) (left []resource.Left, ours bool) {
+	if found == nil {
+		return []resource.Left{{Setting: "GPU", Value: "not readable", Baseline: "unknown"}}, true
+	}
+	for _, f := range settings {
+		set, base, now := f.of(g.Set), f.of(g.Baseline), f.of(found.Settings)
+		if set == "" || base == "" || now == base {
+			continue
+		}
+		if now == "" {
+			now = "not readable"
+		}
+		left = append(left, resource.Left{Setting: f.name, Value: now, Baseline: base})
+		ours = ours || now == set || now == f.of(g.Was) || now == "not readable"
+	}
+	base, locked := 0, 0
+	if g.Baseline.ClockMHz != nil {
+		base = *g.Baseline.ClockMHz
+	}
+	if g.Set.ClockMHz != nil {
+		locked = *g.Set.ClockMHz
+	}
+	if g.Lock != nil {
+		locked = g.Lock.MHz
+	}
+	if touched := g.Set.ClockMHz != nil || g.Lock != nil; touched && (g.Lock == nil || !g.Lock.Done || g.Lock.MHz != base) {
+		left = append(left, resource.Left{Setting: clockName, Value: resource.Clock(locked), Baseline: resource.Clock(base)})
+		ours = ours || found.GPU.LockState(locked) != resource.LockLifted
+	}
+	for _, s := range us.Slices {
+		if exists(s, found) {
+			left = append(left, resource.Left{Setting: "slice", Value: s.Slice.String(), Baseline: "none"})
+			ours = true
+		}
+	}
+	return left, ours
+}
+
+func listed(left []resource.Left) string {
+	var words []string
+	for _, l := range left {
+		words = append(words, l.Setting+" "+l.Value+" instead of "+l.Baseline)
+	}
+	return strings.Join(words, ", ")
+}
+
+// note keeps a record of a setting that was left.
+func note(g *resource.Held, l resource.Left, who resource.Holder, found *Found) {
+	l.User, l.UID, l.At = who.User, who.UID, when(who, found)
+	g.Changes = append(g.Changes, l)
+	g.Changes = g.Changes[max(0, len(g.Changes)-maxLeft):]
+}
+
+func when(who resource.Holder, found *Found) string {
+	if found != nil {
+		return found.Now
+	}
+	return who.Since
+}
+
+// existing drops the slices of released holders that do not exist any more, as far
+// as the GPU can be read.
+func existing(all []resource.Departed, found *Found) []resource.Departed {
+	if found != nil {
+		all = slices.DeleteFunc(all, func(d resource.Departed) bool { return !exists(d.LiveSlice, found) })
+	}
+	return all[max(0, len(all)-maxDeparted):]
+}
+
+// exists reports whether a slice that was noted is on the GPU. One without a UUID
+// was noted before it was made.
+func exists(s resource.LiveSlice, found *Found) bool {
+	return slices.ContainsFunc(found.GPU.Slices, func(l resource.LiveSlice) bool {
+		return l.Profile == s.Profile && l.Start == s.Start && (s.UUID == "" || l.UUID == "" || l.UUID == s.UUID)
+	})
+}
+
+// reclaim gives a holder that is back the slices that it left.
+func reclaim(g *resource.Held, who resource.Holder) []resource.LiveSlice {
+	var own []resource.LiveSlice
+	g.Departed = slices.DeleteFunc(g.Departed, func(d resource.Departed) bool {
+		same := who.UID == nil || *who.UID == 0 || d.UID != nil && *d.UID == *who.UID
+		if d.Lineage != who.Lineage || !same {
+			return false
+		}
+		own = append(own, d.LiveSlice)
+		return true
+	})
+	return own
+}

@@ -1,0 +1,401 @@
+package ledger
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+// hardware is a GPU as the driver has it.
+type hardware struct {
+	resource.Settings
+	lock   int // which the driver does not tell
+	slices []resource.LiveSlice
+	boot   string
+}
+
+func newHardware() *hardware {
+	h := &hardware{boot: "boot-1"}
+	h.set(resource.Settings{MIG: new(bool), Persistence: new(bool), PowerMW: power(700_000)})
+	return h
+}
+
+func power(mw int) *int { return &mw }
+
+func (h *hardware) set(s resource.Settings) {
+	h.Settings = h.With(s)
+	if s.ClockMHz != nil {
+		h.lock = *s.ClockMHz
+	}
+	h.ClockMHz = nil
+}
+
+func (h *hardware) found() *Found {
+	return &Found{Settings: h.Settings, BootID: h.boot, Now: "2026-01-02T03:04:05Z", GPU: resource.GPU{Slices: h.slices, Held: true}}
+}
+
+// change is what the agent does for a request.
+func (h *hardware) change(g *resource.Held, lineage string, s resource.Settings) error {
+	if err := MaySet(g, lineage, s); err != nil {
+		return err
+	}
+	rebooted(g, h.found())
+	Attempt(g, s, h.boot)
+	h.set(s)
+	Settled(g, s)
+	return nil
+}
+
+func user(lineage string, uid int) resource.Holder {
+	h := who(lineage)
+	h.UID = &uid
+	return h
+}
+
+// TestTheAgentReadsTheBaseline: a request cannot say what a GPU was like.
+func TestTheAgentReadsTheBaseline(t *testing.T) {
+	lie := resource.Settings{MIG: new(bool), Persistence: new(bool), PowerMW: power(210_000), ClockMHz: power(345)}
+	for _, test := range []struct {
+		name  string
+		take  Take
+		power int
+		want  string
+	}{
+		{"another limit", Take{Baseline: lie}, 0, "power limit of the GPU is 700 W, and was 210 W when the plan was made"},
+		{"as from its state", Take{Baseline: lie, FromState: true}, 0, "only root can confirm that"},
+		{"as from its state, by root", Take{Baseline: lie, FromState: true, Trusted: true}, 210_000, ""},
+		{"nothing", Take{}, 700_000, ""},
+		{"the same", Take{Baseline: resource.Settings{PowerMW: power(700_000)}}, 700_000, ""},
+	} {
+		g := resource.Held{UUID: gpu}
+		err := Hold(&g, user("v", 1234), test.take, newHardware().found())
+		if test.want != "" {
+			if err == nil || !strings.Contains(err.Error(), test.want) || len(g.Holders) > 0 {
+				t.Errorf("%s: %v, %+v", test.name, err, g)
+			}
+			continue
+		}
+		if err != nil || *g.Baseline.PowerMW != test.power || *g.Baseline.MIG {
+			t.Errorf("%s: %v, %+v", test.name, err, g.Baseline)
+		}
+	}
+}
+
+// TestReleaseWantsTheBaseline: the last holder stays until the GPU is as it was
+// found, and may give up only what cosplay has not done itself.
+func TestReleaseWantsTheBaseline(t *testing.T) {
+	on, off, clock, none := true, false, 345, 0
+	slice := resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, Handle: resource.Handle{UUID: "MIG-v"}}
+	for _, test := range []struct {
+		name    string
+		do      func(*hardware, *resource.Held)
+		want    string // "" if it is released
+		abandon string // what is said where the user gives it up; "" if it is released then
+	}{
+		{name: "nothing was changed", do: func(*hardware, *resource.Held) {}},
+		{"power", func(h *hardware, g *resource.Held) { _ = h.change(g, "v", resource.Settings{PowerMW: power(200_000)}) }, "power limit 200 W instead of 700 W", "only root"},
+		{"by a milliwatt", func(h *hardware, g *resource.Held) { _ = h.change(g, "v", resource.Settings{PowerMW: power(699_999)}) }, "power limit 699.999 W instead of 700 W", "only root"},
+		{"clock", func(h *hardware, g *resource.Held) { _ = h.change(g, "v", resource.Settings{ClockMHz: &clock}) }, "SM clock 345 MHz instead of unlocked", "only root"},
+		{"MIG", func(h *hardware, g *resource.Held) { _ = h.change(g, "v", resource.Settings{MIG: &on}) }, "MIG mode on instead of off", "only root"},
+		{"persistence", func(h *hardware, g *resource.Held) { _ = h.change(g, "v", resource.Settings{Persistence: &on}) }, "persistence mode on instead of off", "only root"},
+		{"a slice", func(h *hardware, g *resource.Held) {
+			h.slices = append(h.slices, slice)
+			_ = NoteSlice(g, "v", slice)
+		}, "slice", "only root"},
+		{"a clock that was tried", func(h *hardware, g *resource.Held) { Attempt(g, resource.Settings{ClockMHz: &clock}, h.boot) }, "SM clock", "only root"},
+		{"a limit that was tried, and failed", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000)})
+			Attempt(g, resource.Settings{PowerMW: power(300_000)}, h.boot)
+		}, "power limit 200 W", "only root"},
+		{"another limit while leaving", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000)})
+			_ = Leave(g, "v")
+			if err := h.change(g, "v", resource.Settings{PowerMW: power(210_000)}); err == nil {
+				t.Error("a limit that is not the baseline's was set while leaving")
+			}
+		}, "power limit 200 W", "only root"},
+		{"all of it restored", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000), MIG: &on, ClockMHz: &clock})
+			_ = Leave(g, "v")
+			if err := h.change(g, "v", resource.Settings{PowerMW: power(700_000), MIG: &off, ClockMHz: &none}); err != nil {
+				t.Error(err)
+			}
+		}, "", ""},
+		{"a limit of another process", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000)})
+			h.PowerMW = power(500_000)
+		}, "power limit 500 W instead of 700 W", ""},
+		{"a limit of another process, where cosplay set none", func(h *hardware, _ *resource.Held) { h.PowerMW = power(500_000) }, "", ""},
+		{"a reboot", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000), ClockMHz: &clock})
+			h.boot, h.PowerMW, h.lock = "boot-2", power(650_000), 0
+		}, "", ""},
+		{"a limit that cannot be read", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000)})
+			h.PowerMW = nil
+		}, "power limit not readable", "only root"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h, g, v := newHardware(), resource.Held{UUID: gpu, BootID: "boot-1"}, user("v", 1234)
+			if err := Hold(&g, v, Take{}, h.found()); err != nil {
+				t.Fatal(err)
+			}
+			test.do(h, &g)
+			err := Release(&g, v, Parting{Found: h.found()})
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("released: %v, want %q", err, test.want)
+			}
+			if err == nil {
+				return
+			}
+			if len(g.Holders) != 1 || *g.Baseline.PowerMW != 700_000 {
+				t.Fatalf("refused, and yet %+v", g)
+			}
+			err = Release(&g, v, Parting{Found: h.found(), Abandon: true})
+			if (err == nil) != (test.abandon == "") || err != nil && !strings.Contains(err.Error(), test.abandon) {
+				t.Errorf("given up: %v, want %q", err, test.abandon)
+			}
+			if err == nil {
+				return
+			}
+			if err := Release(&g, v, Parting{Found: h.found(), Abandon: true, Trusted: true}); err != nil || len(g.Holders) > 0 {
+				t.Fatalf("given up by root: %v", err)
+			}
+			if len(g.Changes) != 1 || g.Changes[0].User != "v" || *g.Changes[0].UID != 1234 || g.Changes[0].At == "" || g.Changes[0].Value == "" || g.Changes[0].Baseline == "" {
+				t.Errorf("recorded: %+v", g.Changes)
+			}
+		})
+	}
+}
+
+// TestReleaseWithoutTheGPU: a GPU that is lost keeps its last holder and its
+// baseline, unless root gives them up.
+func TestReleaseWithoutTheGPU(t *testing.T) {
+	h, g := newHardware(), resource.Held{UUID: gpu}
+	if err := Hold(&g, user("v", 1234), Take{}, h.found()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []Parting{{}, {Abandon: true}} {
+		if err := Release(&g, user("v", 1234), p); err == nil || len(g.Holders) != 1 {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	if err := Release(&g, user("v", 0), Parting{Abandon: true, Trusted: true}); err != nil || len(g.Holders) > 0 || len(g.Changes) != 1 {
+		t.Errorf("%v, %+v", err, g)
+	}
+}
+
+// TestSlicesOfAReleasedHolder stay in the ledger while they exist, and are the
+// holder's again when it is back; another user cannot have them by its lineage.
+func TestSlicesOfAReleasedHolder(t *testing.T) {
+	book := Book{Dir: t.TempDir()}
+	h := newHardware()
+	look := func() (*Found, error) { return h.found(), nil }
+	entry := func(lineage string, uid int) Entry {
+		return Entry{Book: book, GPU: gpu, Holder: user(lineage, uid), BootID: h.boot}
+	}
+	a, b := entry("a", 1), entry("b", 2)
+	slice := resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, Handle: resource.Handle{UUID: "MIG-a"}}
+	h.slices = append(h.slices, slice)
+	for _, err := range []error{a.Take(Take{}, look), a.Made(slice), b.Take(Take{Others: []string{"a"}}, look), a.Release(Parting{AsItIs: true}, look), b.Release(Parting{}, look)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all, err := book.Read(); err != nil || len(all) != 0 {
+		t.Errorf("held: %+v, %v", all, err)
+	}
+	page, err := a.Page()
+	if err != nil || len(page.Departed) != 1 || page.Departed[0].UUID != "MIG-a" || page.Departed[0].User != "a" || page.Departed[0].At == "" {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	mallory := entry("a", 3)
+	if err := mallory.Take(Take{}, look); err != nil {
+		t.Fatal(err)
+	}
+	if err := mallory.Destroying(slice); err == nil {
+		t.Error("another user destroys it")
+	}
+	if err := mallory.Release(Parting{}, look); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Take(Take{}, look); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Destroying(slice); err != nil {
+		t.Error(err)
+	}
+	h.slices = nil
+	if err := a.Destroyed(slice); err != nil {
+		t.Error(err)
+	}
+	if err := a.Release(Parting{}, look); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(book.path(gpu)); err == nil {
+		t.Error("the page stays with nothing in it")
+	}
+}
+
+// TestWalk: whichever projects come and go, with settings that fail half way,
+// processes that change settings themselves, and reboots: while a GPU is held, its
+// baseline is what it was before, and when the last holder is released, each
+// setting that cosplay changed has it again, or is on record.
+func TestWalk(t *testing.T) {
+	limits := []int{200_000, 300_000, 400_000, 700_000}
+	released, refused := 0, 0
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		h, g := newHardware(), resource.Held{UUID: gpu, BootID: "boot-1"}
+		before := *newHardware()
+		for step := range 80 {
+			lineage := fmt.Sprint("p", random.IntN(3))
+			at := fmt.Sprintf("seed %d, step %d, %s", seed, step, lineage)
+			mine := user(lineage, 1000)
+			var others []string
+			for _, o := range g.Others(lineage) {
+				others = append(others, o.Lineage)
+			}
+			s := resource.Settings{PowerMW: &limits[random.IntN(len(limits))]}
+			if random.IntN(3) == 0 {
+				s = resource.Settings{ClockMHz: power(random.IntN(3) * 345)}
+			}
+			switch random.IntN(9) {
+			case 0, 1:
+				held := len(g.Holders) > 0
+				if Hold(&g, mine, Take{Others: others}, h.found()) == nil && !held {
+					before = *h
+				}
+			case 2, 3:
+				_ = h.change(&g, lineage, s)
+			case 4: // noted, and then the agent is killed
+				if MaySet(&g, lineage, s) == nil {
+					rebooted(&g, h.found())
+					Attempt(&g, s, h.boot)
+					if random.IntN(2) == 0 {
+						h.set(s)
+					}
+				}
+			case 5:
+				_ = Leave(&g, lineage)
+			case 6: // as destroy does
+				if Leave(&g, lineage) == nil {
+					for _, s := range []resource.Settings{{PowerMW: g.Baseline.PowerMW}, {ClockMHz: new(int)}} {
+						if err := h.change(&g, lineage, s); err != nil {
+							t.Fatalf("%s restores: %v, %+v", at, err, g)
+						}
+					}
+				}
+			case 7:
+				if random.IntN(8) == 0 {
+					h.PowerMW = power(500_000)
+				} else if random.IntN(20) == 0 {
+					h.boot, h.PowerMW, h.lock = fmt.Sprint("boot-", step), power(600_000), 0
+				}
+			case 8:
+				known := len(g.Changes)
+				_, holds := g.Holder(lineage)
+				last := holds && len(others) == 0
+				touched := g.Set
+				err := Release(&g, mine, Parting{Found: h.found(), Abandon: random.IntN(4) == 0})
+				if holds && err == nil {
+					released++
+				} else if err != nil {
+					refused++
+				}
+				if !last || err != nil {
+					continue
+				}
+				if h.lock != 0 && touched.ClockMHz != nil {
+					t.Fatalf("%s left a lock at %d MHz", at, h.lock)
+				}
+				if touched.PowerMW != nil && *h.PowerMW != *before.PowerMW && len(g.Changes) == known && len(g.Changes) < maxLeft {
+					t.Fatalf("%s left %d mW, was %d, %+v", at, *h.PowerMW, *before.PowerMW, g)
+				}
+			}
+			if len(g.Holders) > 0 && *g.Baseline.PowerMW != *before.PowerMW {
+				t.Fatalf("%s: the baseline is %d mW, was %d", at, *g.Baseline.PowerMW, *before.PowerMW)
+			}
+		}
+	}
+	if released < 300 || refused < 100 {
+		t.Errorf("released %d times, refused %d times: the walk proves too little", released, refused)
+	}
+}
+
+// TestPagesOfFormat1 are read, and a lock in them counts as set.
+func TestPagesOfFormat1(t *testing.T) {
+	data, err := os.ReadFile("testdata/page-1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := Book{Dir: t.TempDir()}
+	if err := os.MkdirAll(book.folder(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(book.path(gpu), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	all, err := book.Read()
+	if err != nil || len(all) != 1 || len(all[0].Holders) != 1 || len(all[0].Holders[0].Slices) != 1 || *all[0].Baseline.PowerMW != 700_000 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	h := newHardware()
+	e := Entry{Book: book, GPU: gpu, Holder: user("6f3c1e0a", 1234), BootID: h.boot}
+	look := func() (*Found, error) { return h.found(), nil }
+	if err := e.Release(Parting{}, look); err == nil || !strings.Contains(err.Error(), "SM clock 1575 MHz") {
+		t.Errorf("released with a lock: %v", err)
+	}
+	none := 0
+	for _, err := range []error{e.Leave(), e.Setting(resource.Settings{ClockMHz: &none}, look), e.Settled(resource.Settings{ClockMHz: &none})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := os.ReadFile(book.path(gpu))
+	if err != nil || !strings.Contains(string(page), `"format_version": 2`) {
+		t.Errorf("%v\n%s", err, page)
+	}
+	if err := e.Release(Parting{}, look); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHistory: each user's is bounded, and one who floods it loses no other's.
+func TestHistory(t *testing.T) {
+	book := Book{Dir: t.TempDir()}
+	honest := Attempted{At: "2026-01-02T03:04:05Z", User: "ann", UID: 1234, Op: "take", GPU: gpu, Lineage: "a", State: "/home/ann/s"}
+	if err := book.Record(honest); err != nil {
+		t.Fatal(err)
+	}
+	for range 8000 {
+		if err := book.Record(Attempted{User: "bob", UID: 1235, Op: strings.Repeat("x", 1<<16), Refused: "\x1b[2J\n"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	size := int64(0)
+	files, _ := filepath.Glob(filepath.Join(book.history(), "1235*"))
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+		if info.Mode().Perm() != 0o644 {
+			t.Errorf("%s has mode %v", f, info.Mode())
+		}
+	}
+	if size > 2*maxHistory+4096 {
+		t.Errorf("bob's history has %d bytes", size)
+	}
+	all, err := book.History()
+	if err != nil || !slices.Contains(all, honest) {
+		t.Errorf("%v: ann's line is lost", err)
+	}
+}

@@ -53,8 +53,11 @@ static int add_slice(const char *uuid)
     for (unsigned g = 0; g < host->gpu_count; g++)
         for (int i = 0; i < SIM_MAX_GPU_INSTANCES; i++)
             for (int c = 0; c < SIM_MAX_COMPUTE_INSTANCES; c++) {
-                const struct sim_compute_instance *compute = &host->gpus[g].instances[i].compute[c];
-                if (!host->gpus[g].instances[i].used || !compute->used || !starts_with(compute->uuid, uuid))
+                const struct sim_gpu_instance *instance = &host->gpus[g].instances[i];
+                const struct sim_compute_instance *compute = &instance->compute[c];
+                if (!instance->used || !compute->used ||
+                    (!starts_with(mig_name(&host->gpus[g], instance, compute).s, uuid) &&
+                     !is_mig_name(&host->gpus[g], instance, compute, uuid)))
                     continue;
                 add_device(g, i, c);
                 return 1;

@@ -34,7 +34,7 @@ static nvmlReturn_t give_mig_device(struct call *call, const char *function, str
 {
     FOR_INSTANCES(instance, gpu)
         FOR_COMPUTE(compute, instance)
-            if (equal(compute->uuid, uuid)) {
+            if (is_mig_name(gpu, instance, compute, uuid)) {
                 if (!enter_found(call, function, gpu))
                     return call->answer;
                 *device = mig_handle(gpu, instance, compute);
@@ -181,7 +181,7 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
 {
     DEVICE_CALL(device, uuid);
-    return give_text(uuid, length, call.compute ? call.compute->uuid : gpu->uuid);
+    return give_text(uuid, length, call.compute ? mig_name(gpu, call.instance, call.compute).s : gpu->uuid);
 }
 
 nvmlReturn_t nvmlDeviceGetSerial(nvmlDevice_t device, char *serial, unsigned int length)

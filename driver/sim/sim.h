@@ -23,6 +23,12 @@ long state_open_again(void); /* for locks of their own */
 int64_t process_byte(const struct sim_gpu *gpu, const struct sim_process *process);
 void sweep_processes(struct sim_gpu *gpu); /* removes those that ended without a word */
 
+/* What the driver calls a MIG device; and whether a name is one of it: the name by instance ids always is. */
+struct text mig_name(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance,
+                     const struct sim_compute_instance *compute);
+int is_mig_name(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance,
+                const struct sim_compute_instance *compute, const char *name);
+
 /*
  * A call of a client. Every function of NVML begins with one of the macros
  * below: it answers for bad arguments, takes the lock, lets a fault strike,

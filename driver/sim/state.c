@@ -118,3 +118,33 @@ void sweep_processes(struct sim_gpu *gpu)
             !sys_byte_locked(file, process_byte(gpu, p)))
             memset(p, 0, sizeof *p);
 }
+
+static struct text name_by_ids(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance,
+                               const struct sim_compute_instance *compute)
+{
+    struct text name = {0};
+    add(&name, "MIG-");
+    add(&name, gpu->uuid);
+    add(&name, "/");
+    add_number(&name, (uint64_t)(instance - gpu->instances), 10, 1);
+    add(&name, "/");
+    add_number(&name, (uint64_t)(compute - instance->compute), 10, 1);
+    return name;
+}
+
+struct text mig_name(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance,
+                     const struct sim_compute_instance *compute)
+{
+    struct text name = {0};
+    if (gpu->named_by_ids)
+        return name_by_ids(gpu, instance, compute);
+    add(&name, compute->uuid);
+    return name;
+}
+
+int is_mig_name(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance,
+                const struct sim_compute_instance *compute, const char *name)
+{
+    struct text by_ids = name_by_ids(gpu, instance, compute);
+    return equal(by_ids.s, name) || (!gpu->named_by_ids && equal(compute->uuid, name));
+}

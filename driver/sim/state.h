@@ -115,7 +115,8 @@ struct sim_gpu {
     uint32_t architecture;
     uint32_t capability_major;
     uint32_t capability_minor;
-    uint32_t ecc;
+    uint16_t ecc;
+    uint16_t named_by_ids; /* MIG devices are called MIG-GPU-UUID/GI/CI, as by drivers before 470 */
     uint32_t sms;
     uint32_t cores;
     uint32_t memory_mib;

@@ -224,6 +224,43 @@ func TestSliceInUse(t *testing.T) {
 	}
 }
 
+// TestDestroyOnlyTheRecordedSlice: under the name that another driver gives it as
+// well; a slice of another boot is another one, whatever it is called.
+func TestDestroyOnlyTheRecordedSlice(t *testing.T) {
+	host, client := newHost(t, Options{}, "h200")
+	ctx := context.Background()
+	gpu := read(t, client).GPUs[0].UUID
+	if err := client.SetMIG(ctx, gpu, true); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.CreateSlice(ctx, resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 0, Size: 1}, resource.Need{SMs: 16})
+	if err != nil || made.Boot == "" {
+		t.Fatal(made, err)
+	}
+	if err := host.Set(0, "uuid-format", "ids"); err != nil {
+		t.Fatal(err)
+	}
+	if live := read(t, client).GPUs[0].Slices[0]; live.UUID == made.UUID || live.UUID != resource.IDName(gpu, made.GPUInstance, made.ComputeInstance) {
+		t.Fatalf("the driver calls it %q", live.UUID)
+	}
+	for what, meddle := range map[string]func(*resource.LiveSlice){
+		"of another boot": func(s *resource.LiveSlice) { s.Boot = "before" },
+		"of other ids":    func(s *resource.LiveSlice) { s.GPUInstance++ },
+	} {
+		other := made
+		meddle(&other)
+		if err := client.DestroySlice(ctx, other); err == nil || !strings.Contains(err.Error(), "is another one now") {
+			t.Errorf("a slice %s: %v", what, err)
+		}
+	}
+	if err := client.DestroySlice(ctx, made); err != nil {
+		t.Error(err)
+	}
+	if left := read(t, client).GPUs[0].Slices; len(left) != 0 {
+		t.Errorf("left: %+v", left)
+	}
+}
+
 func TestPendingMIGIsTakenBack(t *testing.T) {
 	host, client := newHost(t, Options{}, "h200")
 	gpu := read(t, client).GPUs[0].UUID

@@ -154,7 +154,8 @@ func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.
 	case !found || made.UUID == "":
 		return nil, leaving(d.notTaken("nvmlGpuInstanceCreateComputeInstance", fmt.Sprintf("there is no %s slice at slot %d", want.Profile, want.Start)), &id)
 	}
-	return &made, nil
+	made.Boot, err = bootID(d.lib.path)
+	return &made, err
 }
 
 // leaving notes on an error which GPU instance is left; nil is none.
@@ -239,8 +240,10 @@ func (d device) destroySlice(s resource.LiveSlice) error {
 	if err != nil || !found {
 		return err
 	}
-	half := live.UUID == "" && live.GPUInstance == s.GPUInstance // its compute instance went before
-	if live.UUID != s.UUID && !half {
+	if live.Boot, err = bootID(d.lib.path); err != nil {
+		return err
+	}
+	if s.Match(live) == resource.OtherSlice {
 		return &Error{Call: call, GPU: d.String(),
 			Message: fmt.Sprintf("the slice at slot %d is another one now (%s, not %s); cosplay leaves it alone", s.Start, live.UUID, s.UUID),
 			Hint:    "It was recreated outside cosplay. Fix: run cosplay plan, which reads the GPU again."}

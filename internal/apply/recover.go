@@ -176,7 +176,7 @@ func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
 	us, _ := held.Holder(lineage)
 	return slices.ContainsFunc(us.Slices, func(o resource.LiveSlice) bool {
 		o.Host = s.Host // whatever it was called when it was noted
-		return o.Slice == s.Slice && (o.UUID == "" || o.UUID == s.UUID)
+		return o.Slice == s.Slice && (o.UUID == "" || o.Match(s) != resource.OtherSlice)
 	})
 }
 
@@ -218,6 +218,7 @@ func inUse(g resource.GPU, s resource.LiveSlice) bool {
 // Reconsider looks for the slices that nobody could look for when they were
 // settled, once their GPU is back.
 func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
+	prior = renameSlices(prior, live)
 	for _, s := range prior.Sessions {
 		if s.Handle == nil || s.Handle.GPUInstance != resource.Unseen {
 			continue
@@ -232,6 +233,28 @@ func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
 			prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &l.Handle})
 		} else {
 			prior = plan.Fold(prior, plan.DestroySlice{Address: s.Address}, plan.Made{})
+		}
+	}
+	return prior
+}
+
+// renameSlices gives slices the names that the driver gives them now: after an
+// update it may have others for what is still the same slice.
+func renameSlices(prior resource.Prior, live resource.Live) resource.Prior {
+	seats := prior.Seats()
+	for _, h := range live.Hosts {
+		for _, g := range h.GPUs {
+			for _, s := range seats.On(g) {
+				if s.Handle == nil {
+					continue
+				}
+				own := resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}
+				for _, l := range g.Slices {
+					if l.UUID != "" && own.UUID != "" && l.UUID != own.UUID && own.Match(l) != resource.OtherSlice {
+						prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &l.Handle})
+					}
+				}
+			}
 		}
 	}
 	return prior

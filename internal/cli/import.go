@@ -22,7 +22,7 @@ func (inv *invocation) importThings() *cobra.Command {
 		Short: "Take what exists already into the state, as a session's",
 		Long: `Take what exists already and is not in the state into it, as that of a session which the configuration has. Nothing is made or changed; the next plan tells what differs.
 
-The ID is the UUID of a MIG slice, the name or ID of a container, or what is left of a session by its name. What cosplay did not make, a slice of the admin's or a container, is cosplay's from then on: destroy removes it. That is asked first. What belongs to another project is refused.
+The ID is the UUID of a MIG slice (MIG-UUID, or MIG-GPU-UUID/GI/CI as older drivers write it), the name or ID of a container, or what is left of a session by its name. What cosplay did not make, a slice of the admin's or a container, is cosplay's from then on: destroy removes it. That is asked first. What belongs to another project is refused.
 
   cosplay import worker-3 worker-3                     what state rm has forgotten
   cosplay import 'session.big' MIG-5c2e...             a slice that was allotted by hand

@@ -164,7 +164,7 @@ func (inv *invocation) tellDrift(view render.PlanView, o planOptions) error {
 		render.NoDrift(inv.Out, inv.style(inv.Out), view)
 	case !view.Plan.Diff.Astray(): // standard output stays empty, as cron jobs expect
 		if !o.quiet {
-			render.UnprovenLocks(inv.Err, inv.style(inv.Err), view)
+			render.Information(inv.Err, inv.style(inv.Err), view)
 		}
 	default:
 		render.Drift(inv.Out, inv.style(inv.Out), view)

@@ -11,7 +11,7 @@ var importSchema = Block{
 	Description: "Something that exists already becomes a session's with the next apply, as cosplay import does it. Once it is in the state, the block does nothing.",
 	Attributes: []Attribute{
 		{Name: "to", Type: SessionName, Required: true, Example: "session.x", Description: "The session that it becomes a part of."},
-		{Name: "id", Type: Text, Required: true, Example: `"MIG-41c2f0a8-90d6-5a3c-8a15-2f0d0b8f5a11"`, Description: "The UUID of a MIG slice, the name or ID of a container, or the name of a session on its host."},
+		{Name: "id", Type: Text, Required: true, Example: `"MIG-41c2f0a8-90d6-5a3c-8a15-2f0d0b8f5a11"`, Description: "The UUID of a MIG slice (MIG-UUID or MIG-GPU-UUID/GI/CI), the name or ID of a container, or the name of a session on its host."},
 	},
 }
 

@@ -13,6 +13,7 @@ import (
 type Diff struct {
 	Drift    []Drift         `json:"drift"`
 	Unproven []UnprovenLock  `json:"unproven_clock_locks,omitempty"` // information: no drift, and no reason to change anything
+	Unowned  []UnprovenSlice `json:"unproven_slices,omitempty"`      // likewise
 	GPUs     []GPUChange     `json:"gpus"`
 	Sessions []SessionChange `json:"sessions"`
 
@@ -139,6 +140,7 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 	return Diff{
 		Drift:    drifts(prior, live),
 		Unproven: unprovenLocks(prior, live),
+		Unowned:  unprovenSlices(prior, live),
 		GPUs:     gpus,
 		Sessions: sessions,
 		Strays:   strays(desired, live, o),

@@ -76,6 +76,21 @@ func TestDrift(t *testing.T) {
 		{"slice made anew by another", func(_ *worldtest.World, g *resource.GPU) { g.Slices[1].UUID = "MIG-other" }, []string{
 			"foreign-slice GPU: foreign slice, - -> 1g.18gb, slot 5 (told)",
 			"slice-replaced worker-1: slice, 1g.18gb, slot 5 -> taken by another 1g.18gb at slot 5"}},
+		{"slice recreated under the same name after a reboot", func(w *worldtest.World, g *resource.GPU) {
+			kept := *g
+			kept.Slices = slices.Clone(g.Slices)
+			w.Reboot()
+			*g = kept // as mig-parted does it, with a driver that names slices by ids
+			for i := range g.Slices {
+				g.Slices[i].Boot = w.Host().BootID
+			}
+		}, []string{
+			"host-rebooted GPU: host, up -> rebooted",
+			"clock-lock GPU: SM clock, 1575 MHz -> lifted",
+			"foreign-slice GPU: foreign slice, - -> 1g.18gb, slot 4 (told)",
+			"foreign-slice GPU: foreign slice, - -> 1g.18gb, slot 5 (told)",
+			"slice-replaced worker-0: slice, 1g.18gb, slot 4 -> taken by another 1g.18gb at slot 4",
+			"slice-replaced worker-1: slice, 1g.18gb, slot 5 -> taken by another 1g.18gb at slot 5"}},
 		{"container", func(w *worldtest.World, _ *resource.GPU) { w.Remove("worker-0") }, []string{"container-gone worker-0: session folder, there -> gone"}},
 		{"container stopped", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].State = resource.Stopped }, []string{"container-stopped worker-0: session folder, running -> stopped"}},
 		{"container edited", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Hash = "x" }, []string{"container-changed worker-0: session folder, as applied -> changed"}},

@@ -282,9 +282,7 @@ func shortID(id string) string {
 	return id[:min(12, len(id))]
 }
 
-// OwnSlice finds a session's MIG slice: placement and UUID must both agree,
-// since ids are used again. A slice whose compute instance went missing is
-// still ours by its GPU instance.
+// OwnSlice finds a session's MIG slice.
 func OwnSlice(s resource.PriorSession, live resource.Live) (resource.LiveSlice, bool) {
 	if s.Handle == nil {
 		return resource.LiveSlice{}, false
@@ -303,13 +301,7 @@ func OwnSlice(s resource.PriorSession, live resource.Live) (resource.LiveSlice, 
 
 // is tells whether a slice that exists is the one that a session was given.
 func is(l resource.LiveSlice, s *resource.PriorSession) bool {
-	if l.Profile != s.Slice.Profile || l.Start != s.Slice.Start {
-		return false
-	}
-	if l.UUID == "" || s.Handle.UUID == "" {
-		return l.UUID == "" && l.GPUInstance == s.Handle.GPUInstance
-	}
-	return l.UUID == s.Handle.UUID
+	return resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}.Match(l) != resource.OtherSlice
 }
 
 // Overlapping finds what sits where a slice is wanted.

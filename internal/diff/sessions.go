@@ -86,6 +86,9 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 	c.Fields = fields(was.Session, want)
 	c.Slice = slicePart(was, want, live)
 	c.Container = containerPart(was, want, key, live)
+	if now, there := live.Container(was.Slice.Host, was.Runtime, was.ID); c.Container == Refit && there && was.Handle != nil && renamed(was, now) {
+		c.Fields = append(c.Fields, Field{Name: "MIG UUID", From: now.SliceID, To: was.Handle.UUID})
+	}
 	if c.Slice != Keep && c.Container == Refit {
 		c.Container = Remake
 	}
@@ -182,7 +185,7 @@ func containerPart(was resource.PriorSession, want resource.Session, key string,
 		return Make
 	case was.Slice != want.Slice, was.Runtime != want.Runtime:
 		return Remake
-	case now.Hash != want.Hash(key), now.Damaged != "", was.Handle != nil && now.SliceID != was.Handle.UUID, was.Container != nil && now.ID != was.Container.ID:
+	case now.Hash != want.Hash(key), now.Damaged != "", was.Handle != nil && renamed(was, now), was.Container != nil && now.ID != was.Container.ID:
 		if want.Runtime == resource.RuntimeDocker {
 			return Remake // a container cannot be changed inside
 		}
@@ -191,6 +194,16 @@ func containerPart(was resource.PriorSession, want resource.Session, key string,
 		return Refit
 	}
 	return Keep
+}
+
+// renamed reports whether a container has another name of its slice than the driver
+// gives it now. What runs goes on with a name of before that drivers accept; the
+// files of a session without a container are written again.
+func renamed(was resource.PriorSession, now resource.Container) bool {
+	if was.Runtime == resource.RuntimeDocker {
+		return !resource.LiveSlice{Slice: was.Slice, Handle: *was.Handle}.IsCalled(now.SliceID)
+	}
+	return now.SliceID != was.Handle.UUID
 }
 
 // fields lists what differs between the session as made and as wanted.

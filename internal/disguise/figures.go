@@ -5,6 +5,7 @@ package disguise
 import "C"
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"strings"
@@ -46,6 +47,16 @@ const (
 	laneGroup    = 64  // lanes of an SM come in multiples of it
 )
 
+// shownUUID is the UUID of a session's GPU: that of its slice, or of the whole GPU.
+// A name by instance ids is none, so one is made from it.
+func shownUUID(given resource.Handle) string {
+	if !given.NamedByIDs() {
+		return "GPU-" + strings.TrimPrefix(strings.TrimPrefix(given.UUID, "MIG-"), "GPU-")
+	}
+	sum := sha256.Sum256([]byte(given.UUID))
+	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
 // FiguresOf gives the figures of a session's target. given is its MIG slice or
 // whole GPU. What no catalog tells is what cards of the kind have: power can be set
 // down to half, memory moves twice a clock.
@@ -54,7 +65,7 @@ func FiguresOf(s resource.Session, given resource.Handle) Figures {
 	consumer := strings.Contains(t.Name, "GeForce") || strings.Contains(t.Name, "TITAN")
 	return Figures{
 		Name:  t.Name,
-		UUID:  "GPU-" + strings.TrimPrefix(strings.TrimPrefix(given.UUID, "MIG-"), "GPU-"),
+		UUID:  shownUUID(given),
 		Slice: given.UUID,
 
 		Brand:          brand(t.Name),

@@ -208,12 +208,14 @@ func MayDestroy(g *resource.Held, lineage string, s resource.LiveSlice) error {
 		return notHeld()
 	}
 	for _, o := range g.Others(lineage) {
-		if slices.ContainsFunc(o.Slices, func(theirs resource.LiveSlice) bool { return theirs.UUID != "" && theirs.UUID == s.UUID }) {
+		if slices.ContainsFunc(o.Slices, func(theirs resource.LiveSlice) bool {
+			return theirs.UUID != "" && theirs.Match(s) != resource.OtherSlice
+		}) {
 			return refuse("the slice %s was made by %s; it is left alone; %s", s.UUID, describe([]resource.Holder{o}), planAgain)
 		}
 	}
 	for _, own := range h.Slices {
-		if at(own.Slice) == at(s.Slice) && (own.UUID == s.UUID || own.UUID == "" || s.UUID == "") {
+		if at(own.Slice) == at(s.Slice) && (own.UUID == "" || s.UUID == "" || own.Match(s) != resource.OtherSlice) {
 			return nil
 		}
 	}

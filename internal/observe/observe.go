@@ -95,7 +95,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		g.Host = source.Name
 		g.Model = complete(*g)
 		for n := range g.Slices {
-			g.Slices[n].Host = source.Name
+			g.Slices[n].Host, g.Slices[n].Boot = source.Name, host.BootID
 		}
 	}
 	return host, nil

@@ -62,7 +62,7 @@ func (f *finder) find(ctx context.Context) (*Import, error) {
 
 // means tells whether a session of the project's is what is asked for.
 func (f *finder) means(s resource.PriorSession) bool {
-	if s.Handle != nil && s.Handle.UUID == f.id || s.ID == f.id {
+	if s.Handle != nil && (resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}).IsCalled(f.id) || s.ID == f.id {
 		return true
 	}
 	c := s.Container
@@ -117,7 +117,9 @@ func (f *finder) slice(lineage string) (*Import, error) {
 	}
 	page, inHand := f.live.Held(made.Host, made.GPU)
 	for _, o := range page.Others(lineage) {
-		if slices.ContainsFunc(o.Slices, func(s resource.LiveSlice) bool { return s.UUID == made.UUID || s.UUID == "" && s.Start == made.Start }) {
+		if slices.ContainsFunc(o.Slices, func(s resource.LiveSlice) bool {
+			return s.Match(made) != resource.OtherSlice || s.UUID == "" && s.Start == made.Start
+		}) {
 			return nil, fmt.Errorf("the slice %s belongs to another project, with lineage %s%s", made.UUID, o.Lineage, f.whereabouts(o.Lineage))
 		}
 	}
@@ -158,7 +160,7 @@ func (f *finder) liveSlice() (resource.LiveSlice, bool) {
 	for _, host := range f.live.Hosts {
 		for _, g := range host.GPUs {
 			for _, s := range g.Slices {
-				if s.UUID == f.id && s.UUID != "" {
+				if s.IsCalled(f.id) {
 					s.Host = host.Name
 					return s, true
 				}

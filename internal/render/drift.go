@@ -32,7 +32,7 @@ func Drift(w io.Writer, s Style, v PlanView) {
 	}
 	if v.Plan.Diff.Drifted() {
 		p.drift(v)
-		p.locks(v, false)
+		p.information(v, false)
 		p.gap()
 	}
 	p.unfinished(v)

@@ -164,7 +164,7 @@ func (m *markdown) drift() {
 		m.block("**Drift:** changed outside of cosplay since the last apply.")
 		m.fence("diff", lines)
 	}
-	if words := lockWords(m.PlanView, true); words != "" {
+	if words := information(m.PlanView, true); words != "" {
 		m.block(plainText(plainSpaces(words)))
 	}
 }

@@ -48,7 +48,7 @@ func Plan(w io.Writer, s Style, v PlanView) {
 		p.boards(v)
 		p.limits(v)
 		p.strays(v)
-		p.locks(v, true)
+		p.information(v, true)
 	}
 	p.outputChanges(v.Plan.Diff.Outputs)
 	if len(v.Warnings) > 0 {
@@ -317,7 +317,7 @@ func (p *page) nothingToDo(v PlanView) {
 
 // toldWords tells what is not as it was, and is left alone.
 func toldWords(v PlanView, planned bool) string {
-	return strings.Join(slices.DeleteFunc([]string{foreignWords(v), keptWords(v.Plan.Diff.Drift), lockWords(v, planned)}, func(s string) bool { return s == "" }), " ")
+	return strings.Join(slices.DeleteFunc([]string{foreignWords(v), keptWords(v.Plan.Diff.Drift), information(v, planned)}, func(s string) bool { return s == "" }), " ")
 }
 
 // foreignWords tells of slices of others on our GPUs.

@@ -27,7 +27,8 @@ type planJSON struct {
 	Warnings      []diagnosticJSON `json:"warnings"`
 	Notes         []string         `json:"notes"`
 
-	Unproven []diff.UnprovenLock `json:"unproven_clock_locks"` // information, and no drift
+	Unproven []diff.UnprovenLock  `json:"unproven_clock_locks"` // information, and no drift
+	Unowned  []diff.UnprovenSlice `json:"unproven_slices"`      // likewise
 }
 
 // planHostJSON is where the sessions of a plan run.
@@ -60,7 +61,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 	return writeJSON(w, planJSON{
 		FormatVersion: formatVersion, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
 		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(v.Plan),
-		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Unproven: list(d.Unproven), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions), Outputs: outputsOf(d)},
+		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Unproven: list(d.Unproven), Unowned: list(d.Unowned), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions), Outputs: outputsOf(d)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),
 		Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: list(v.Notes),
 	})
@@ -91,8 +92,9 @@ func DriftJSON(w io.Writer, v PlanView) error {
 		Unfinished    []resource.Address `json:"unfinished"` // sessions that an interrupted or failed run left missing or incomplete
 		Notes         []string           `json:"notes"`
 
-		Unproven []diff.UnprovenLock `json:"unproven_clock_locks"` // information, and no drift
-	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished), list(v.Notes), list(v.Plan.Diff.Unproven)})
+		Unproven []diff.UnprovenLock  `json:"unproven_clock_locks"` // information, and no drift
+		Unowned  []diff.UnprovenSlice `json:"unproven_slices"`      // likewise
+	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished), list(v.Notes), list(v.Plan.Diff.Unproven), list(v.Plan.Diff.Unowned)})
 }
 
 // outputsOf are the changes of outputs without what only the state has a use for.

@@ -129,7 +129,7 @@ func planScreens() []screen {
 		show("plan-give-back", back.without(all).view()),
 		show("plan-gpu-gone", gone.view()),
 		{"plan-verbose", func(w io.Writer, s Style) { s.Verbose = true; Plan(w, s, changed.view()) }},
-		{"drift-idle", func(w io.Writer, s Style) { UnprovenLocks(w, s, idle(wide(2, 2).applied()).view()) }},
+		{"drift-idle", func(w io.Writer, s Style) { Information(w, s, idle(wide(2, 2).applied()).view()) }},
 		{"drift-none", func(w io.Writer, s Style) { NoDrift(w, s, one().applied().view()) }},
 		{"drift-foreign", func(w io.Writer, s Style) { NoDrift(w, s, one().applied().foreign(0, 0, "1g.18gb", 7).view()) }},
 		{"drift", func(w io.Writer, s Style) { Drift(w, s, drifted.view()) }},

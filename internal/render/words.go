@@ -84,7 +84,7 @@ func shortUUID(uuid string) string {
 	return uuid
 }
 
-var uuidPattern = regexp.MustCompile(`GPU-[0-9A-Za-z-]+`)
+var uuidPattern = regexp.MustCompile(`(?:MIG-)?GPU-[0-9A-Za-z-]+`)
 
 // withGPUNames puts the names that people use in place of the UUIDs in a text.
 func withGPUNames(live resource.Live, s string) string {

@@ -155,6 +155,7 @@ type Handle struct {
 	GPUInstance     int    `json:"gpu_instance"` // or Unseen
 	ComputeInstance int    `json:"compute_instance"`
 	UUID            string `json:"uuid,omitempty"` // "" while there is no compute instance
+	Boot            string `json:"boot,omitempty"` // ID of the boot of the host in which it exists; "" in records of before
 
 	Shared bool `json:"shared,omitempty"` // of a whole GPU, which has a UUID alone: programs of others use it
 }

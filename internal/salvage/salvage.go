@@ -153,9 +153,12 @@ func (b *builder) slice(host resource.Host, page resource.Held, made resource.Li
 func find(live resource.Live, made resource.LiveSlice) (resource.LiveSlice, bool) {
 	g, _ := live.GPU(made.Host, made.GPU)
 	i := slices.IndexFunc(g.Slices, func(l resource.LiveSlice) bool {
-		return l.Profile == made.Profile && l.Start == made.Start && (made.UUID == "" || l.UUID == "" || l.UUID == made.UUID)
+		if made.UUID == "" { // it was going to be made
+			return l.Profile == made.Profile && l.Start == made.Start
+		}
+		return made.Match(l) != resource.OtherSlice
 	})
-	if i < 0 || made.UUID != "" && g.Slices[i].UUID == "" && g.Slices[i].GPUInstance != made.GPUInstance {
+	if i < 0 {
 		return resource.LiveSlice{}, false
 	}
 	return g.Slices[i], true
@@ -193,7 +196,7 @@ func (b *builder) sessionOf(live resource.LiveSlice) *resource.PriorSession {
 	for i := range b.prior.Sessions {
 		s := &b.prior.Sessions[i]
 		byHandle := s.Handle != nil && s.Slice == live.Slice && (s.Handle.UUID == live.UUID || s.Handle.GPUInstance == live.GPUInstance)
-		byContainer := s.Handle == nil && s.Container != nil && s.Container.SliceID == live.UUID && live.UUID != ""
+		byContainer := s.Handle == nil && s.Container != nil && live.IsCalled(s.Container.SliceID)
 		if byHandle || byContainer {
 			return s
 		}

@@ -228,7 +228,7 @@ func setUp(gpu *C.struct_sim_gpu, m resource.Model, index int, seed string) erro
 	gpu.capability_major, gpu.capability_minor = C.uint32_t(major), C.uint32_t(minor)
 	gpu.architecture = C.uint32_t(architecture(major, minor))
 	gpu.brand = C.uint32_t(brand(m.Name))
-	gpu.ecc = flag(!strings.Contains(m.Name, "GeForce"))
+	gpu.ecc = C.uint16_t(flag(!strings.Contains(m.Name, "GeForce")))
 
 	gpu.sms = C.uint32_t(m.SMs)
 	gpu.cores = C.uint32_t(float64(m.SMs) * m.FP32PerSM / 2) // an FMA is two operations of one lane

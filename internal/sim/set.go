@@ -27,6 +27,7 @@ var settings = []setting{
 	{"process", "PID:MiB, PID:MiB:GPU-INSTANCE, PID:none or none", setProcess},
 	{"temperature", "degrees Celsius", setTemperature},
 	{"lost", "on or off, or the code that every call answers, such as RESET_REQUIRED", setLost},
+	{"uuid-format", "uuid for MIG-UUID, or ids for MIG-GPU-UUID/GI/CI, which drivers before 470 give", setUUIDFormat},
 	{"power-step", "watts that the driver rounds a power limit down to, or none", setPowerStep},
 }
 
@@ -111,6 +112,15 @@ func setLost(gpu *C.struct_sim_gpu, value string) error {
 		return fmt.Errorf("it is on, off, or a code of NVML such as RESET_REQUIRED")
 	}
 	gpu.lost = C.uint32_t(code)
+	return nil
+}
+
+func setUUIDFormat(gpu *C.struct_sim_gpu, value string) error {
+	byIDs, ok := map[string]C.uint16_t{"uuid": 0, "ids": 1}[value]
+	if !ok {
+		return fmt.Errorf("it is uuid or ids")
+	}
+	gpu.named_by_ids = byIDs
 	return nil
 }
 

@@ -3,6 +3,8 @@ package sim
 // #include "state.h"
 import "C"
 
+import "cosplay/internal/resource"
+
 // Shown is a host as its hardware is, clock locks included, which NVML does not
 // tell. Processes that have the driver open are left out: they come and go.
 type Shown struct {
@@ -104,6 +106,14 @@ func showGPU(gpu *C.struct_sim_gpu, index int) ShownGPU {
 	return g
 }
 
+// migName is what the driver calls a MIG device.
+func migName(gpu *C.struct_sim_gpu, instance, compute int) string {
+	if gpu.named_by_ids != 0 {
+		return resource.IDName(text(gpu.uuid[:]), instance, compute)
+	}
+	return text(gpu.instances[instance].compute[compute].uuid[:])
+}
+
 func showSlice(gpu *C.struct_sim_gpu, id int) ShownSlice {
 	instance := &gpu.instances[id]
 	profile := &gpu.profiles[instance.profile]
@@ -115,7 +125,7 @@ func showSlice(gpu *C.struct_sim_gpu, id int) ShownSlice {
 	}
 	for i := range instance.compute {
 		if c := &instance.compute[i]; c.used != 0 {
-			s.Compute = append(s.Compute, ShownCompute{ComputeInstance: i, Start: int(c.start), Size: int(c.size), UUID: text(c.uuid[:])})
+			s.Compute = append(s.Compute, ShownCompute{ComputeInstance: i, Start: int(c.start), Size: int(c.size), UUID: migName(gpu, id, i)})
 		}
 	}
 	return s

@@ -243,7 +243,7 @@ func (w *World) CreateSlice(_ context.Context, s resource.Slice, _ resource.Need
 			return err
 		}
 		w.made++
-		made = resource.LiveSlice{Slice: s, Handle: resource.Handle{GPUInstance: w.made, UUID: fmt.Sprintf("MIG-%d", w.made)}}
+		made = resource.LiveSlice{Slice: s, Handle: resource.Handle{GPUInstance: w.made, UUID: fmt.Sprintf("MIG-%d", w.made), Boot: w.Host().BootID}}
 		g.Slices = append(g.Slices, made)
 		return w.book(s.GPU, func(g *resource.Held) error { return ledger.NoteSlice(g, w.Lineage, made) })
 	})

@@ -119,7 +119,7 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 // same tells whether a container is what the session asks for.
 func (r Runtime) same(there *container.InspectResponse, s resource.Session, given resource.Handle) bool {
 	l := there.Config.Labels
-	return l[labelHash] == s.Hash(r.Owner.Key) && l[labelSlice] == given.UUID && !there.State.Dead && there.State.Status != container.StateRemoving
+	return l[labelHash] == s.Hash(r.Owner.Key) && (resource.LiveSlice{Slice: s.Slice, Handle: given}).IsCalled(l[labelSlice]) && !there.State.Dead && there.State.Status != container.StateRemoving
 }
 
 // counts tells whether a container has the file in which programs count. One

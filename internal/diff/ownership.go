@@ -1,0 +1,30 @@
+package diff
+
+import "cosplay/internal/resource"
+
+// UnprovenSlice is a slice of a session that agrees with all that is on record, but
+// that a recreated slice would agree with too: the driver names slices by their
+// instance ids.
+type UnprovenSlice struct {
+	Session resource.Address `json:"session"`
+	Slice   resource.Slice   `json:"slice"`
+	UUID    string           `json:"uuid"`
+
+	SameBoot bool `json:"same_boot"` // the host is known not to have been rebooted since
+}
+
+// unprovenSlices are those that count as cosplay's without a proof.
+func unprovenSlices(prior resource.Prior, live resource.Live) []UnprovenSlice {
+	var all []UnprovenSlice
+	for i := range prior.Sessions {
+		s := &prior.Sessions[i]
+		if s.Handle == nil || !s.Handle.NamedByIDs() {
+			continue
+		}
+		own, there := OwnSlice(*s, live)
+		if there && (resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}).Match(own) == resource.UnprovenSlice {
+			all = append(all, UnprovenSlice{Session: s.Address, Slice: own.Slice, UUID: own.UUID, SameBoot: s.Handle.Boot == own.Boot})
+		}
+	}
+	return all
+}

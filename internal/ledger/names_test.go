@@ -1,0 +1,35 @@
+package ledger
+
+import (
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+// TestMayDestroyByEitherName: a slice on a page is its maker's under the name that
+// another driver gives it too, and nobody else's.
+func TestMayDestroyByEitherName(t *testing.T) {
+	const gpu = "GPU-0"
+	made := resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 4, Size: 1},
+		Handle: resource.Handle{GPUInstance: 11, UUID: "MIG-41c2", Boot: "b1"}}
+	page := resource.Held{UUID: gpu, Holders: []resource.Holder{{Lineage: "a", Slices: []resource.LiveSlice{made}}, {Lineage: "b"}}}
+	renamed, rebooted, other := made, made, made
+	renamed.UUID = resource.IDName(gpu, 11, 0)
+	rebooted.Boot = "b2"
+	other.UUID = resource.IDName(gpu, 12, 0)
+	for name, c := range map[string]struct {
+		slice resource.LiveSlice
+		a, b  bool
+	}{
+		"as made":        {slice: made, a: true},
+		"renamed":        {slice: renamed, a: true},
+		"after a reboot": {slice: rebooted},
+		"other ids":      {slice: other},
+	} {
+		for lineage, want := range map[string]bool{"a": c.a, "b": c.b} {
+			if err := MayDestroy(&page, lineage, c.slice); (err == nil) != want {
+				t.Errorf("%s by %s: %v, want allowed %t", name, lineage, err, want)
+			}
+		}
+	}
+}

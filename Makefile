@@ -11,7 +11,7 @@ LDFLAGS := -s -w -X cosplay/internal/cli.Version=$(VERSION)
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build lib demo test check check-long chaos lint bench install clean
+.PHONY: help build lib demo test race check check-long chaos lint bench install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,15 +39,27 @@ with_images = if ! timeout 10 docker version >/dev/null 2>&1 || ! scripts/test-i
 	echo "no Docker engine with our images: the tests of sessions in Docker are left out"; \
 	if [ "$$COSPLAY_DOCKER" = 1 ]; then echo "COSPLAY_DOCKER=1 forbids it"; exit 1; fi; fi
 
+# The tests wait for processes and engines more than they compute, so more of them run
+# at once than there are processors. The time limit only ends a run that hangs: beside
+# other load the tests take several times as long as alone.
+TESTFLAGS := -timeout 60m -parallel $(shell expr 2 \* $$(nproc))
+
 test: lib ## all tests
-	@$(with_judge); $(with_images); $(GO) test -timeout 20m -count=1 ./...
+	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) -count=1 ./...
+
+# The packages whose goroutines share data.
+RACE := ./internal/agent ./internal/apply ./internal/durable ./internal/initd/sshd ./internal/ledger \
+	./internal/observe ./internal/plan ./internal/project ./internal/runtime/... ./internal/worldtest
+
+race: lib ## the tests of the packages with goroutines, with the race detector
+	@$(with_images); $(GO) test $(TESTFLAGS) -count=1 -race $(RACE)
 
 check: lib ## what must pass before a commit: format, vet, lint, tests
 	@unformatted=$$(gofmt -l cmd internal catalog driver/*.go); \
 	  if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	@$(MAKE) --no-print-directory lint
-	@$(with_judge); $(with_images); $(GO) test -timeout 20m ./...
+	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) ./...
 
 check-long: lib ## the fuzzers, a minute each
 	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/config:FuzzFormat internal/state:FuzzDecode internal/apply:FuzzRecover internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \

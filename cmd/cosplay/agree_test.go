@@ -35,9 +35,27 @@ func TestDriftAgreesWithPlan(t *testing.T) {
 	}
 }
 
+// TestDriftAgreesWithPlanDocker: the same with containers. An engine cannot be copied,
+// so plan comes after drift, and each run begins where the one before was killed.
+func TestDriftAgreesWithPlanDocker(t *testing.T) {
+	needEngine(t)
+	p := newProject(t, fmt.Sprintf(inDocker, "mig-mode", "agree", 2, "2060"))
+	defer removeContainers(t, p.dir)
+	p.run("apply", "--auto-approve")
+	defer p.run("destroy", "--auto-approve")
+	repaired := func() { p.run("apply", "--auto-approve") }
+	p.agrees(repaired, func() func() { return func() {} }, "apply", "--replace", "agree", "--auto-approve")
+}
+
 func (p project) driftAgrees(args ...string) {
 	p.t.Helper()
-	fresh := p.copyOf()
+	p.agrees(p.copyOf(), p.copyOf, args...)
+}
+
+// agrees compares after each kill. fresh brings the project back to where the run
+// begins, keep to where it was killed.
+func (p project) agrees(fresh func(), keep func() func(), args ...string) {
+	p.t.Helper()
 	listed := p.moments(args...)
 	reported := 0
 	for _, n := range chosen(len(listed), 10) {
@@ -46,7 +64,7 @@ func (p project) driftAgrees(args ...string) {
 		if !p.begun() {
 			continue // the run has announced nothing yet
 		}
-		killed := p.copyOf()
+		killed := keep()
 		drifted, driftCode := p.asked("drift", "--json")
 		killed()
 		planned, planCode := p.asked("plan", "--json", "--detailed-exitcode")

@@ -221,8 +221,17 @@ func (s *schedule) finishedNumber() int {
 	return n
 }
 
+// replaced are the sessions that the run had to create and that existed before it. A
+// run that ends in order says itself what else it did not create.
+func (s *schedule) replaced() []resource.Address {
+	return slices.DeleteFunc(slices.Clone(s.begin.Creates), func(a resource.Address) bool {
+		_, before := s.before.Session(a)
+		return !before
+	})
+}
+
 func (s *schedule) result(ctx context.Context) Result {
-	r := Result{Prior: plan.Ended(s.prior, s.begin.Creates), Failures: s.failures, Interrupted: ctx.Err() != nil, Used: s.used}
+	r := Result{Prior: plan.Ended(s.prior, s.replaced()), Failures: s.failures, Interrupted: ctx.Err() != nil, Used: s.used}
 	for i, step := range s.steps {
 		switch s.outcomes[i] {
 		case succeeded:

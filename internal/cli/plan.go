@@ -162,7 +162,8 @@ func (inv *invocation) tellDrift(view render.PlanView, o planOptions) error {
 		return render.DriftJSON(inv.Out, view)
 	case !o.driftOnly && !view.Plan.Diff.Astray():
 		render.NoDrift(inv.Out, inv.style(inv.Out), view)
-	case !view.Plan.Diff.Astray(): // standard output stays empty, as cron jobs expect
+	case !view.Plan.Diff.Astray(): // standard output stays empty, as cron jobs expect, but for what was recovered
+		render.Drift(inv.Out, inv.style(inv.Out), view)
 		if !o.quiet {
 			render.Information(inv.Err, inv.style(inv.Err), view)
 		}

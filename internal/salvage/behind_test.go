@@ -1,0 +1,121 @@
+package salvage_test
+
+import (
+	"testing"
+
+	"cosplay/internal/resource"
+	"cosplay/internal/salvage"
+)
+
+// older is a state with nothing but a GPU, and a world in which run 5 of its project
+// has created a slice and a container there.
+func older() (resource.Prior, *resource.Host) {
+	slice := resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 4, Size: 1}, Handle: resource.Handle{GPUInstance: 9, UUID: "MIG-9"}}
+	noted := slice
+	noted.Serial = 5
+	host := &resource.Host{Name: "lab", BootID: "boot",
+		GPUs:       []resource.GPU{{Host: "lab", UUID: "GPU-0", MIG: true, Slices: []resource.LiveSlice{slice}}},
+		Ledger:     []resource.Held{{UUID: "GPU-0", BootID: "boot", Holders: []resource.Holder{{Lineage: lineage, Serial: 5, Slices: []resource.LiveSlice{noted}}}}},
+		Containers: []resource.Container{{ID: "c9", Session: "worker-1", Host: "lab", Runtime: resource.RuntimeDocker, State: resource.Running, SliceID: "MIG-9", Serial: 5}}}
+	return resource.Prior{Lineage: lineage, Serial: 3, LastRun: 3, GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-0"}}, BootIDs: map[string]string{"lab": "boot"}}, host
+}
+
+// TestBehind: a state is older than its hosts only by what a later run has certainly
+// created and no run has given up.
+func TestBehind(t *testing.T) {
+	noSlice := func(h *resource.Host) { h.Ledger[0].Holders[0].Slices = nil }
+	noContainer := func(h *resource.Host) { h.Containers = nil }
+	for _, test := range []struct {
+		name   string
+		change func(*resource.Prior, *resource.Host)
+		behind bool
+	}{
+		{"a slice", func(_ *resource.Prior, h *resource.Host) { noContainer(h) }, true},
+		{"a container", func(_ *resource.Prior, h *resource.Host) { noSlice(h) }, true},
+		{"no lineage", func(p *resource.Prior, _ *resource.Host) { p.Lineage = "" }, false},
+		{"nothing", func(_ *resource.Prior, h *resource.Host) { noContainer(h); noSlice(h) }, false},
+		{"a slice of an older cosplay", func(_ *resource.Prior, h *resource.Host) { noContainer(h); h.Ledger[0].Holders[0].Slices[0].Serial = 0 }, false},
+		{"a slice that was only going to be created", func(_ *resource.Prior, h *resource.Host) { noContainer(h); h.Ledger[0].Holders[0].Slices[0].UUID = "" }, false},
+		{"a slice that does not exist", func(_ *resource.Prior, h *resource.Host) { noContainer(h); h.GPUs[0].Slices = nil }, false},
+		{"a slice that was given up", func(p *resource.Prior, h *resource.Host) { noContainer(h); p.Forgotten = []string{"MIG-9"} }, false},
+		{"a slice that another project imported", func(_ *resource.Prior, h *resource.Host) {
+			noContainer(h)
+			h.Ledger[0].Holders = append(h.Ledger[0].Holders, resource.Holder{Lineage: "other", Slices: h.Ledger[0].Holders[0].Slices})
+		}, false},
+		{"a slice of another project", func(_ *resource.Prior, h *resource.Host) { noContainer(h); h.Ledger[0].Holders[0].Lineage = "other" }, false},
+		{"a GPU", func(p *resource.Prior, h *resource.Host) { noContainer(h); noSlice(h); p.GPUs = nil }, true},
+		{"a GPU that was given up", func(p *resource.Prior, h *resource.Host) {
+			noContainer(h)
+			noSlice(h)
+			p.GPUs, p.Forgotten = nil, []string{"GPU-0"}
+		}, false},
+		{"a GPU that is lost", func(p *resource.Prior, h *resource.Host) { noContainer(h); p.GPUs, h.GPUs = nil, nil }, false},
+		{"a setting", func(_ *resource.Prior, h *resource.Host) {
+			noContainer(h)
+			noSlice(h)
+			h.Ledger[0].Set.PowerMW = new(int)
+		}, true},
+		{"a setting of a run that the state knows", func(p *resource.Prior, h *resource.Host) {
+			noContainer(h)
+			noSlice(h)
+			h.Ledger[0].Set.PowerMW, p.LastRun = new(int), 5
+		}, false},
+		{"a container of an older cosplay", func(_ *resource.Prior, h *resource.Host) { noSlice(h); h.Containers[0].Serial = 0 }, false},
+		{"a container that was given up", func(p *resource.Prior, h *resource.Host) { noSlice(h); p.Forgotten = []string{"c9"} }, false},
+		{"a container that never ran", func(_ *resource.Prior, h *resource.Host) { noSlice(h); h.Strays = h.Containers }, false},
+		{"a container that the state has", func(p *resource.Prior, h *resource.Host) {
+			noSlice(h)
+			p.Sessions = known(h)
+		}, false},
+		{"a container that was replaced", func(p *resource.Prior, h *resource.Host) {
+			noSlice(h)
+			p.Sessions = known(h)
+			p.Sessions[0].Container.ID = "c1"
+		}, true},
+		{"a container that another tool replaced", func(p *resource.Prior, h *resource.Host) {
+			noSlice(h)
+			p.Sessions, p.LastRun = known(h), 5
+			p.Sessions[0].Container.ID = "c1"
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			prior, host := older()
+			test.change(&prior, host)
+			if got := salvage.Behind(prior, resource.Live{Hosts: []resource.Host{*host}}); got != test.behind {
+				t.Errorf("behind is %v", got)
+			}
+		})
+	}
+}
+
+func known(h *resource.Host) []resource.PriorSession {
+	c := h.Containers[0]
+	return []resource.PriorSession{{Session: resource.Session{Address: resource.Nth("worker", 1), ID: c.Session, Runtime: c.Runtime, Slice: resource.Slice{Host: "lab", GPU: "GPU-0"}}, Container: &c}}
+}
+
+// TestCaughtUp: what is taken up is whole, and then the state is not behind.
+func TestCaughtUp(t *testing.T) {
+	prior, host := older()
+	live := resource.Live{Hosts: []resource.Host{*host}}
+	c := host.Containers[0]
+	remains := []resource.Remains{{Session: resource.Session{Address: resource.Nth("worker", 1), ID: c.Session, Runtime: c.Runtime}, Container: c, Proven: true}}
+	ahead, certain, doubtful := salvage.Ahead(prior, live, remains)
+	if len(certain) != 1 || len(doubtful) != 0 {
+		t.Fatalf("certain %v, doubtful %v", certain, doubtful)
+	}
+	now, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Known: prior, Live: ahead, Remains: certain})
+	if len(notes) > 0 || len(now.Sessions) != 1 || now.Serial != 5 {
+		t.Fatalf("%v, %+v", notes, now)
+	}
+	if s := now.Sessions[0]; s.Address != resource.Nth("worker", 1) || s.Handle == nil || s.Handle.UUID != "MIG-9" || s.Container == nil || s.Container.ID != "c9" {
+		t.Errorf("%+v", s)
+	}
+	if salvage.Behind(now, live) {
+		t.Error("it is still behind")
+	}
+
+	remains[0].Proven = false
+	if _, certain, doubtful := salvage.Ahead(prior, live, remains); len(certain) != 0 || len(doubtful) != 1 {
+		t.Errorf("what only labels claim: certain %v, doubtful %v", certain, doubtful)
+	}
+}

@@ -42,7 +42,7 @@ func TestSerial(t *testing.T) {
 	made(7, slice(5, "MIG-2"))
 	made(3, slice(6, "MIG-3")) // by a state that was restored
 	holder.Serial = 4
-	if err := (Entry{Book: book, GPU: gpu, Holder: holder}).Take(Take{Slices: []resource.LiveSlice{slice(2, "MIG-4")}}); err != nil {
+	if err := (Entry{Book: book, GPU: gpu, Holder: holder}).Take(Take{Slices: []resource.LiveSlice{slice(2, "MIG-4")}}, blank); err != nil {
 		t.Fatal(err)
 	}
 	page, err := book.read(gpu)

@@ -282,7 +282,7 @@ func TestDriverSaysYesAndDoesNothing(t *testing.T) {
 	for function, change := range map[string]func(*Client, string) error{
 		"nvmlDeviceSetMigMode":              func(c *Client, gpu string) error { return c.SetMIG(ctx, gpu, true) },
 		"nvmlDeviceSetPersistenceMode":      func(c *Client, gpu string) error { return c.SetPersistence(ctx, gpu, true) },
-		"nvmlDeviceSetPowerManagementLimit": func(c *Client, gpu string) error { return c.SetPower(ctx, gpu, 300_000) },
+		"nvmlDeviceSetPowerManagementLimit": func(c *Client, gpu string) error { _, err := c.SetPower(ctx, gpu, 300_000); return err },
 	} {
 		t.Run(function, func(t *testing.T) {
 			host, client := newHost(t, Options{}, "h200")
@@ -334,7 +334,7 @@ func TestLibraryWithoutASymbol(t *testing.T) {
 		{"init only", `
 int nvmlInit_v2(void) { return 0; }
 int nvmlShutdown(void) { return 0; }
-const char *nvmlErrorString(int code) { return "some error"; }`, "nvmlSystemGetDriverVersion"},
+const char *nvmlErrorString(int code) { return "some error"; }`, "nvmlDeviceGetCount_v2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()

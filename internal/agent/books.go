@@ -2,7 +2,10 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/ledger"
@@ -112,6 +115,35 @@ func (l *nvmlLibrary) allowed(r request) error {
 	return nil
 }
 
+// page is the GPU's page in the ledger before a change.
+func (l *nvmlLibrary) page(r request) (resource.Held, error) {
+	if l.book.Dir == "" {
+		return resource.Held{}, nil
+	}
+	return l.entry(r).Page()
+}
+
+// giveUp notes that the driver does not offer the call that a change failed with,
+// so that the next plan does without, and returns the error. before is the page before
+// the change: a call that is not there has changed nothing. What was to be restored or
+// removed is not given up.
+func (l *nvmlLibrary) giveUp(r request, before resource.Held, err error) error {
+	lacks, is := degradation(err)
+	if !is || !unavailable(err) || l.book.Dir == "" || r.Op == opUnlockClock || r.Op == opDestroySlice {
+		return err
+	}
+	var unchanged *resource.Held
+	if lacks.Set && lacks.Code != int(nvml.ERROR_UNKNOWN) {
+		unchanged = &before
+	}
+	news, bookErr := l.entry(r).GiveUp(lacks, l.driver(), unchanged)
+	if at, known := failedCall(err); known && news {
+		at.GivenUp = lacks.Feature
+		at.Hint = fmt.Sprintf("The driver does not offer this call: cosplay no longer manages %s of this GPU. Fix: run cosplay apply again, which plans without it.", lacks.Feature.Words())
+	}
+	return errors.Join(err, bookErr)
+}
+
 // noted notes what has come of a change, and returns its error. What failed and may
 // have left something stays in the ledger.
 func (l *nvmlLibrary) noted(r request, answer *response, err error) error {
@@ -156,5 +188,9 @@ func (l *nvmlLibrary) result(r request, s resource.Settings, err error) (resourc
 	if unread != nil {
 		return s, err == nil
 	}
-	return ledger.Only(found.Settings, s), true
+	now := ledger.Only(found.Settings, s)
+	if now == (resource.Settings{}) { // the driver does not report it any more
+		return s, err == nil
+	}
+	return now, true
 }

@@ -31,10 +31,13 @@ func TestErrorsNameTheirCause(t *testing.T) {
 		nvml.ERROR_INSUFFICIENT_RESOURCES: "Possible cause: another process has taken the slot since the plan. Fix: run cosplay plan",
 		nvml.ERROR_UNKNOWN:                "does not name its cause. Fix: read the Xid errors in dmesg",
 	} {
-		if err := host.SetFault(sim.Fault{Function: create, Nth: 1, Action: sim.Answer, Code: int(code)}); err != nil {
+		if err := host.SetFault(sim.Fault{Function: create, Action: sim.Answer, Code: int(code)}); err != nil {
 			t.Fatal(err)
 		}
 		_, err := client.CreateSlice(t.Context(), resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, resource.Need{SMs: 16})
+		if err := host.ClearFaults(); err != nil {
+			t.Fatal(err)
+		}
 		if err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("code %d says %v, want %q", code, err, words)
 			continue

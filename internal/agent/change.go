@@ -9,8 +9,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Every change is read back where NVML has a getter: a driver that says yes and
-// does nothing must not pass for success.
+// Every change is read back where NVML has a getter that the driver offers: a call
+// that reports success and does nothing is an error.
 
 func (d device) notTaken(call, what string) error {
 	return &Error{Call: call, GPU: d.String(), Message: "the driver reported success, but " + what,
@@ -43,11 +43,11 @@ func (d device) setMIG(on bool) error {
 	if used != nil && activation != nvml.ERROR_IN_USE {
 		return used
 	}
-	var current int
-	if err := d.call("nvmlDeviceGetMigMode", func() (ret nvml.Return) {
-		current, _, ret = d.GetMigMode()
-		return ret
-	}); err != nil {
+	current, _, err := d.migMode()
+	if unavailable(err) && activation == nvml.SUCCESS {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	if current == wanted {
@@ -74,6 +74,9 @@ func (d device) setPersistence(on bool) error {
 		return err
 	}
 	now, err := get(d, "nvmlDeviceGetPersistenceMode", d.GetPersistenceMode)
+	if unavailable(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -83,19 +86,24 @@ func (d device) setPersistence(on bool) error {
 	return nil
 }
 
-func (d device) setPower(mw int) error {
+// setPower sets the power limit and returns the value read back, in mW: drivers
+// round a limit to a step of their own, which NVML does not tell.
+func (d device) setPower(mw int) (int, error) {
 	const call = "nvmlDeviceSetPowerManagementLimit"
 	if err := d.call(call, func() nvml.Return { return d.SetPowerManagementLimit(uint32(mw)) }); err != nil {
-		return err
+		return 0, err
 	}
 	now, err := get(d, "nvmlDeviceGetPowerManagementLimit", d.GetPowerManagementLimit)
+	if unavailable(err) {
+		return mw, nil
+	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if int(now) != mw {
-		return d.notTaken(call, fmt.Sprintf("the power limit is %d mW instead of %d", now, mw))
+	if !resource.RoundedPower(mw, int(now)) {
+		return 0, d.notTaken(call, fmt.Sprintf("the power limit is %d mW instead of %d", now, mw))
 	}
-	return nil
+	return int(now), nil
 }
 
 // lockClock pins the SM clock. NVML has no getter for a lock; what can be seen
@@ -106,6 +114,9 @@ func (d device) lockClock(mhz int) error {
 		return err
 	}
 	now, err := get(d, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })
+	if unavailable(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -135,12 +146,16 @@ func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.
 	}
 	info, err := get(d, "nvmlGpuInstanceGetInfo", instance.GetInfo)
 	if err != nil {
-		return nil, err // which one it is only a look at the GPU can tell
+		if undone := d.call("nvmlGpuInstanceDestroy", instance.Destroy); undone == nil {
+			err = leaving(err, nil)
+		}
+		return nil, err // which one is left only the GPU can tell
 	}
 	id := int(info.Id)
 	d.lib.made.Store(&id)
 	defer d.lib.made.Store(nil)
-	if err := d.fill(instance, p.ComputeSlices); err != nil {
+	compute, err := d.fill(instance, p.ComputeSlices)
+	if err != nil {
 		_ = d.call("nvmlGpuInstanceDestroy", instance.Destroy)
 		if _, still, lookErr := d.find(want); lookErr == nil && !still {
 			return nil, leaving(err, nil)
@@ -149,6 +164,11 @@ func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.
 	}
 	made, found, err := d.find(want)
 	switch {
+	case unavailable(err): // a slice that cannot be told from others is of no use
+		if d.call("nvmlComputeInstanceDestroy", compute.Destroy) == nil && d.call("nvmlGpuInstanceDestroy", instance.Destroy) == nil {
+			err = leaving(err, nil)
+		}
+		return nil, err
 	case err != nil:
 		return nil, err
 	case !found || made.UUID == "":
@@ -184,13 +204,16 @@ func (d device) offered(name string, need resource.Need) (gpuProfile, error) {
 		}
 		return p, nil
 	}
+	if current, _, err := d.migMode(); err == nil && current == nvml.DEVICE_MIG_ENABLE && len(profiles) == 0 {
+		return gpuProfile{}, d.noProfiles()
+	}
 	return gpuProfile{}, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(), Message: "no profile " + name,
 		Refused: len(profiles) == 0, // MIG mode is off again
 		Hint:    "nvidia-smi mig -lgip lists what this GPU offers; run cosplay plan to fit anew."}
 }
 
 // fill makes the compute instance that takes the whole GPU instance.
-func (d device) fill(instance nvml.GpuInstance, computeSlices int) error {
+func (d device) fill(instance nvml.GpuInstance, computeSlices int) (nvml.ComputeInstance, error) {
 	for i := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {
 		info, err := get(d, "nvmlGpuInstanceGetComputeInstanceProfileInfo", func() (nvml.ComputeInstanceProfileInfo, nvml.Return) {
 			return instance.GetComputeInstanceProfileInfo(i, nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED)
@@ -199,16 +222,15 @@ func (d device) fill(instance nvml.GpuInstance, computeSlices int) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if int(info.SliceCount) == computeSlices {
-			_, err := get(d, "nvmlGpuInstanceCreateComputeInstance", func() (nvml.ComputeInstance, nvml.Return) {
+			return get(d, "nvmlGpuInstanceCreateComputeInstance", func() (nvml.ComputeInstance, nvml.Return) {
 				return instance.CreateComputeInstance(&info)
 			})
-			return err
 		}
 	}
-	return &Error{Call: "nvmlGpuInstanceGetComputeInstanceProfileInfo", GPU: d.String(),
+	return nil, &Error{Call: "nvmlGpuInstanceGetComputeInstanceProfileInfo", GPU: d.String(), Code: int(nvml.ERROR_NOT_SUPPORTED),
 		Message: fmt.Sprintf("no compute instance profile of %d slices", computeSlices), Hint: "The driver offers no way to use the whole GPU instance; nvidia-smi mig -lcip shows what it does offer."}
 }
 

@@ -139,9 +139,11 @@ func (c *Client) UnlockClock(ctx context.Context, gpu string) error {
 	return c.change(ctx, request{Op: opUnlockClock, GPU: gpu})
 }
 
-// SetPower sets the power management limit, in mW.
-func (c *Client) SetPower(ctx context.Context, gpu string, mw int) error {
-	return c.change(ctx, request{Op: opSetPower, GPU: gpu, Value: mw})
+// SetPower sets the power management limit, in mW, and returns what the driver
+// rounded it to.
+func (c *Client) SetPower(ctx context.Context, gpu string, mw int) (int, error) {
+	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opSetPower, GPU: gpu, Value: mw}, changeDeadline)
+	return answer.Value, err
 }
 
 // CreateSlice makes a GPU instance at its placement with the compute instance

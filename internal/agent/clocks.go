@@ -6,22 +6,36 @@ package agent
 #include <stdlib.h>
 
 typedef int (*handle_by_uuid)(const char *uuid, void **device);
+typedef int (*memory_clocks)(void *device, unsigned *count, unsigned *clocks);
 typedef int (*graphics_clocks)(void *device, unsigned memory, unsigned *count, unsigned *clocks);
 
-// Answers NVML's code; 13 is its "function not found".
-static int supported_clocks(const char *library, const char *uuid, unsigned memory, unsigned *count, unsigned *clocks)
+// The functions answer NVML's code; 13 is its "function not found".
+static void *function(const char *library, const char *name)
 {
 	void *lib = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
 	if (!lib)
-		return 13;
-	handle_by_uuid handle = (handle_by_uuid)dlsym(lib, "nvmlDeviceGetHandleByUUID");
-	graphics_clocks list = (graphics_clocks)dlsym(lib, "nvmlDeviceGetSupportedGraphicsClocks");
-	void *device = 0;
-	int ret = handle && list ? handle(uuid, &device) : 13;
-	if (ret == 0)
-		ret = list(device, memory, count, clocks);
-	dlclose(lib);
-	return ret;
+		return 0;
+	void *f = dlsym(lib, name);
+	dlclose(lib); // go-nvml keeps it open
+	return f;
+}
+
+static int device_handle(const char *library, const char *uuid, void **device)
+{
+	handle_by_uuid f = (handle_by_uuid)function(library, "nvmlDeviceGetHandleByUUID");
+	return f ? f(uuid, device) : 13;
+}
+
+static int supported_memory_clocks(const char *library, void *device, unsigned *count, unsigned *clocks)
+{
+	memory_clocks f = (memory_clocks)function(library, "nvmlDeviceGetSupportedMemoryClocks");
+	return f ? f(device, count, clocks) : 13;
+}
+
+static int supported_graphics_clocks(const char *library, void *device, unsigned memory, unsigned *count, unsigned *clocks)
+{
+	graphics_clocks f = (graphics_clocks)function(library, "nvmlDeviceGetSupportedGraphicsClocks");
+	return f ? f(device, memory, count, clocks) : 13;
 }
 */
 import "C"
@@ -33,22 +47,48 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// supportedClocks lists the SM clocks (MHz, ascending) that a GPU runs at with
-// a memory clock. go-nvml's own call has room for a single number and so can
-// only fail; this one asks the library that go-nvml has loaded already.
-func supportedClocks(library, uuid string, memoryMHz uint32) ([]int, nvml.Return) {
-	path, id := C.CString(library), C.CString(uuid)
+// clockList lists the SM clocks (MHz, ascending) that the GPU runs at with its
+// highest memory clock. go-nvml's own calls have room for a single number and so
+// can only fail; these ask the library that go-nvml has loaded already.
+func (d device) clockList() ([]int, error) {
+	path, id := C.CString(d.lib.path), C.CString(d.uuid)
 	defer C.free(unsafe.Pointer(path))
 	defer C.free(unsafe.Pointer(id))
+	var handle unsafe.Pointer
+	if err := d.call("nvmlDeviceGetHandleByUUID", func() nvml.Return {
+		return nvml.Return(C.device_handle(path, id, &handle))
+	}); err != nil {
+		return nil, err
+	}
+	memory, err := d.memoryClock()
+	if _, lacks := degradation(err); lacks {
+		var clocks []int
+		clocks, err = d.clocks("nvmlDeviceGetSupportedMemoryClocks", func(count, list *C.uint) C.int {
+			return C.supported_memory_clocks(path, handle, count, list)
+		})
+		if len(clocks) > 0 {
+			memory = uint32(clocks[len(clocks)-1])
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.clocks("nvmlDeviceGetSupportedGraphicsClocks", func(count, list *C.uint) C.int {
+		return C.supported_graphics_clocks(path, handle, C.uint(memory), count, list)
+	})
+}
+
+// clocks makes a call that lists clocks.
+func (d device) clocks(name string, call func(count, list *C.uint) C.int) ([]int, error) {
 	list := make([]C.uint, 1024)
 	count := C.uint(len(list))
-	if ret := C.supported_clocks(path, id, C.uint(memoryMHz), &count, &list[0]); ret != 0 {
-		return nil, nvml.Return(ret)
+	if err := d.call(name, func() nvml.Return { return nvml.Return(call(&count, &list[0])) }); err != nil {
+		return nil, err
 	}
 	clocks := make([]int, count)
 	for i := range clocks {
 		clocks[i] = int(list[i])
 	}
 	slices.Sort(clocks)
-	return slices.Compact(clocks), nvml.SUCCESS
+	return slices.Compact(clocks), nil
 }

@@ -217,13 +217,7 @@ func (d device) clockInReason(mhz *int) error {
 	if mhz == nil || *mhz == 0 { // 0 is no lock
 		return nil
 	}
-	memory, err := get(d, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) { return d.GetMaxClockInfo(nvml.CLOCK_MEM) })
-	if err != nil {
-		return err
-	}
-	clocks, err := get(d, "nvmlDeviceGetSupportedGraphicsClocks", func() ([]int, nvml.Return) {
-		return supportedClocks(d.lib.path, d.uuid, memory)
-	})
+	clocks, err := d.clockList()
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -92,7 +93,7 @@ func (l *nvmlLibrary) hung(after time.Duration) *Error {
 }
 
 func missing(symbol, path string) *Error {
-	return &Error{Call: symbol, Message: fmt.Sprintf("the library %s has no such function", path),
+	return &Error{Call: symbol, Code: int(nvml.ERROR_FUNCTION_NOT_FOUND), Message: fmt.Sprintf("the library %s has no such function", path),
 		Hint: "It is not an NVML library, or of a driver older than cosplay can use (535)."}
 }
 
@@ -126,25 +127,20 @@ func get[T any](d device, name string, f func() (T, nvml.Return)) (value T, err 
 	return value, err
 }
 
-// optional is get for what a GPU may lack: NVML's NOT_SUPPORTED is the zero
-// value, any other failure stays one.
-func optional[T any](d device, name string, f func() (T, nvml.Return)) (T, error) {
-	value, err := get(d, name, f)
-	if isCode(err, nvml.ERROR_NOT_SUPPORTED) {
-		var zero T
-		return zero, nil
-	}
-	return value, err
-}
-
 func isCode(err error, code nvml.Return) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Code == int(code)
+	at, known := failedCall(err)
+	return known && at.Code == int(code)
 }
 
-// devices lists the GPUs that answer, and the indexes of those that are lost:
-// one that fell off the bus must not blind us to the others.
-func (l *nvmlLibrary) devices() (there []device, lost []int, err error) {
+// failedCall is the NVML call that an error is about.
+func failedCall(err error) (*Error, bool) {
+	var at *Error
+	return at, errors.As(err, &at) && at.Call != "" && at.Code != 0
+}
+
+// devices lists the GPUs that answer, and those that do not: one that fell off the
+// bus must not keep cosplay from the others.
+func (l *nvmlLibrary) devices() (there []device, unusable []resource.Unusable, err error) {
 	var count int
 	if err := l.call("", "nvmlDeviceGetCount_v2", func() (ret nvml.Return) {
 		count, ret = l.DeviceGetCount()
@@ -154,16 +150,27 @@ func (l *nvmlLibrary) devices() (there []device, lost []int, err error) {
 	}
 	for i := range count {
 		d, err := l.at(i)
-		switch {
-		case isCode(err, nvml.ERROR_GPU_IS_LOST):
-			lost = append(lost, i)
-		case err != nil:
-			return nil, nil, err
-		default:
+		if err == nil {
 			there = append(there, d)
+			continue
 		}
+		lost, is := d.unusable(err)
+		if !is {
+			return nil, nil, err
+		}
+		unusable = append(unusable, lost)
 	}
-	return there, lost, nil
+	return there, unusable, nil
+}
+
+// unusable is a GPU on which a call failed that cosplay cannot do without; false
+// where NVML gave no code.
+func (d device) unusable(err error) (resource.Unusable, bool) {
+	at, known := failedCall(err)
+	if !known {
+		return resource.Unusable{}, false
+	}
+	return resource.Unusable{Index: d.index, UUID: d.uuid, Call: at.Call, Code: at.Code, Message: at.Message}, true
 }
 
 func (l *nvmlLibrary) at(index int) (device, error) {
@@ -175,12 +182,14 @@ func (l *nvmlLibrary) at(index int) (device, error) {
 		return d, err
 	}
 	uuid, err := get(d, "nvmlDeviceGetUUID", d.GetUUID)
-	d.uuid, d.name = uuid, fmt.Sprintf("GPU %d (%s)", index, uuid)
+	if err == nil {
+		d.uuid, d.name = uuid, fmt.Sprintf("GPU %d (%s)", index, uuid)
+	}
 	return d, err
 }
 
 func (l *nvmlLibrary) device(uuid string) (device, error) {
-	devices, _, err := l.devices()
+	devices, unusable, err := l.devices()
 	if err != nil {
 		return device{}, err
 	}
@@ -189,19 +198,16 @@ func (l *nvmlLibrary) device(uuid string) (device, error) {
 			return d, nil
 		}
 	}
-	return device{}, &Error{Call: "nvmlDeviceGetHandleByIndex_v2", GPU: uuid, Message: "the GPU is gone",
-		Hint: "nvidia-smi -L lists those that are there."}
+	at := &Error{Call: "nvmlDeviceGetHandleByIndex_v2", GPU: uuid, Message: "the GPU is gone", Hint: "nvidia-smi -L lists the GPUs."}
+	if len(unusable) == 1 { // then it is that one, as far as cosplay can know
+		at.Call, at.Code, at.Message, at.Hint = unusable[0].Call, unusable[0].Code, unusable[0].Message, fix(unusable[0].Call, nvml.Return(unusable[0].Code))
+	}
+	return device{}, at
 }
 
-// read is one look at the whole host.
+// read reads the whole host.
 func (l *nvmlLibrary) read() (*resource.Host, error) {
-	host := &resource.Host{Library: l.path}
-	if err := l.call("", "nvmlSystemGetDriverVersion", func() (ret nvml.Return) {
-		host.Driver, ret = l.SystemGetDriverVersion()
-		return ret
-	}); err != nil {
-		return nil, err
-	}
+	host := &resource.Host{Library: l.path, Driver: l.driver()}
 	var err error
 	if host.BootID, err = bootID(l.path); err != nil {
 		return nil, err
@@ -212,23 +218,42 @@ func (l *nvmlLibrary) read() (*resource.Host, error) {
 			return nil, err
 		}
 	}
-	devices, lost, err := l.devices()
+	devices, unusable, err := l.devices()
 	if err != nil {
 		return nil, err
 	}
-	host.Lost = lost
 	for _, d := range devices {
 		gpu, err := d.read()
-		switch {
-		case isCode(err, nvml.ERROR_GPU_IS_LOST):
-			host.Lost = append(host.Lost, d.index)
-		case err != nil:
-			return nil, err
-		default:
-			host.GPUs = append(host.GPUs, gpu)
+		if lost, is := d.unusable(err); is {
+			unusable = append(unusable, lost)
+			continue
 		}
+		if err != nil {
+			return nil, err
+		}
+		for _, lacks := range l.book.GivenUp(gpu.UUID, host.BootID, host.Driver) {
+			if !gpu.Without(lacks.Feature) {
+				gpu.Degraded = append(gpu.Degraded, lacks)
+			}
+		}
+		host.GPUs = append(host.GPUs, gpu)
 	}
+	slices.SortFunc(unusable, func(a, b resource.Unusable) int { return a.Index - b.Index })
+	host.Unusable = unusable
 	return host, nil
+}
+
+// driver is the driver's version, or "unknown".
+func (l *nvmlLibrary) driver() string {
+	version := "unknown"
+	_ = l.call("", "nvmlSystemGetDriverVersion", func() nvml.Return {
+		said, ret := l.SystemGetDriverVersion()
+		if ret == nvml.SUCCESS {
+			version = said
+		}
+		return ret
+	})
+	return version
 }
 
 // bootID tells one boot of the host from the next: the driver forgets slices

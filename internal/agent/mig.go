@@ -17,15 +17,18 @@ type gpuProfile struct {
 	size int // slots, from the placements
 }
 
-func (d device) readMIG(gpu *resource.GPU) error {
-	var current, pending int
-	err := d.call("nvmlDeviceGetMigMode", func() (ret nvml.Return) {
+func (d device) migMode() (current, pending int, err error) {
+	err = d.call("nvmlDeviceGetMigMode", func() (ret nvml.Return) {
 		current, pending, ret = d.GetMigMode()
 		return ret
 	})
-	if isCode(err, nvml.ERROR_NOT_SUPPORTED) {
-		return nil
-	}
+	return current, pending, err
+}
+
+// readMIG reads MIG mode, the profiles and the slices. That a GPU does not support
+// MIG is a degradation too, which is dropped where the catalog knows no better.
+func (d device) readMIG(gpu *resource.GPU) error {
+	current, pending, err := d.migMode()
 	if err != nil {
 		return err
 	}
@@ -43,14 +46,26 @@ func (d device) readMIG(gpu *resource.GPU) error {
 	if !gpu.MIG {
 		return nil
 	}
+	if len(profiles) == 0 {
+		return d.noProfiles()
+	}
 	gpu.Slices, err = d.slices(profiles)
 	return err
+}
+
+// noProfiles is the error of a GPU in MIG mode that offers none.
+func (d device) noProfiles() error {
+	const call = "nvmlDeviceGetGpuInstanceProfileInfoV"
+	return &Error{Call: call, GPU: d.String(), Code: int(nvml.ERROR_NOT_SUPPORTED), Message: nvml.ERROR_NOT_SUPPORTED.Error(), Hint: fix(call, nvml.ERROR_NOT_SUPPORTED)}
 }
 
 // profiles lists the GPU instance profiles that the GPU offers. Drivers may
 // hide them while MIG mode is off: then there are none.
 func (d device) profiles() ([]gpuProfile, error) {
-	var all []gpuProfile
+	var (
+		all   []gpuProfile
+		lacks error // that no profile has placements
+	)
 	for i := range nvml.GPU_INSTANCE_PROFILE_COUNT {
 		info, err := get(d, "nvmlDeviceGetGpuInstanceProfileInfoV", func() (nvml.GpuInstanceProfileInfo_v2, nvml.Return) {
 			return d.GetGpuInstanceProfileInfoV(i).V2()
@@ -70,9 +85,13 @@ func (d device) profiles() ([]gpuProfile, error) {
 			MaxInstances:  int(info.InstanceCount),
 		}}
 		p.info.Id, p.info.InstanceCount = info.Id, info.InstanceCount
-		placements, err := optional(d, "nvmlDeviceGetGpuInstancePossiblePlacements_v2", func() ([]nvml.GpuInstancePlacement, nvml.Return) {
+		placements, err := get(d, "nvmlDeviceGetGpuInstancePossiblePlacements_v2", func() ([]nvml.GpuInstancePlacement, nvml.Return) {
 			return d.GetGpuInstancePossiblePlacements(&p.info)
 		})
+		if isCode(err, nvml.ERROR_NOT_SUPPORTED) {
+			lacks = err
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -85,6 +104,9 @@ func (d device) profiles() ([]gpuProfile, error) {
 		if p.size > 0 {
 			all = append(all, p)
 		}
+	}
+	if len(all) == 0 && lacks != nil {
+		return nil, lacks
 	}
 	slices.SortFunc(all, func(a, b gpuProfile) int {
 		return cmp.Or(cmp.Compare(a.MemorySlices, b.MemorySlices), cmp.Compare(a.ComputeSlices, b.ComputeSlices), cmp.Compare(a.Name, b.Name))

@@ -19,7 +19,7 @@ import (
 // of them. The child refuses a request of another version, and one with a field that
 // it does not know: a root agent that is older than its client must not drop a field
 // on which safety rests. Version 1 was the one without a number.
-const Protocol = 2
+const Protocol = 3
 
 // The operations, all that a child can be asked for.
 const (
@@ -132,6 +132,7 @@ type response struct {
 	Host    *reading              `json:"host,omitempty"`
 	Slice   *resource.LiveSlice   `json:"slice,omitempty"`
 	Clock   *resource.ClockSample `json:"clock,omitempty"`
+	Value   int                   `json:"value,omitempty"` // mW: what a power limit was rounded to
 	Error   *Error                `json:"error,omitempty"`
 	Last    bool                  `json:"last,omitempty"` // the child ends itself with this answer
 }
@@ -145,6 +146,10 @@ type Error struct {
 	Hint    string `json:"hint,omitempty"` // what to do next
 
 	Refused bool `json:"refused,omitempty"` // for what another project did since the plan was made
+
+	// GivenUp is the feature that cosplay does without from now on, since the driver
+	// does not offer the call: a new plan leaves it out.
+	GivenUp resource.Feature `json:"given_up,omitempty"`
 
 	// Of a slice that was not made: the GPU instance that is left all the same,
 	// nil for none, and whether that is known.

@@ -17,7 +17,7 @@ func TestParseIsStrict(t *testing.T) {
 		{`{"version": 2, "op": "read"}`, ""},
 		{`{"op": "read"}`, "protocol 2 here, 1 at"},
 		{`{"version": 1, "op": "read"}`, "protocol 2 here, 1 at"},
-		{`{"version": 3, "op": "read", "careful": true}`, "protocol 2 here, 3 at"},
+		{`{"version": 99, "op": "read", "careful": true}`, "protocol 2 here, 99 at"},
 		{`{"version": 2, "op": "set-mig", "gpu": "GPU-x", "on": true, "unless_in_use": true}`, "unless_in_use"},
 		{`{"version": 2, "op": "take", "gpu": "GPU-x", "take": {"others": [], "only_if": 1}}`, "only_if"},
 		{`{"version": 2, "op": "take", "gpu": "GPU-x", "take": {"others": [], "baseline": {"fan": 1}}}`, "fan"},

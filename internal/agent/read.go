@@ -14,51 +14,68 @@ import (
 
 const mib = 1 << 20
 
-// read is one look at one GPU.
+// read reads one GPU. What the driver does not offer is a degradation; any other
+// failure is an error.
 func (d device) read() (resource.GPU, error) {
 	gpu := resource.GPU{Index: d.index, UUID: d.uuid}
 	for _, step := range []func(*resource.GPU) error{
-		d.readIdentity, d.readClocks, d.readPower, d.readMemory, d.readMIG, d.readProcesses,
+		d.readName, d.readPCI, d.readCapability, d.readCores, d.readMemory, d.readBandwidth, d.readClockList,
+		d.readClock, d.readThrottle, d.readPower, d.readDraw, d.readPersistence, d.readTemperature, d.readMIG, d.readProcesses,
 	} {
-		if err := step(&gpu); err != nil {
+		err := step(&gpu)
+		if err == nil {
+			continue
+		}
+		lacks, is := degradation(err)
+		if !is {
 			return gpu, err
+		}
+		if !gpu.Without(lacks.Feature) {
+			gpu.Degraded = append(gpu.Degraded, lacks)
 		}
 	}
 	return gpu, nil
 }
 
-func (d device) readIdentity(gpu *resource.GPU) error {
-	name, err := get(d, "nvmlDeviceGetName", d.GetName)
-	if err != nil {
-		return err
-	}
+func (d device) readName(gpu *resource.GPU) (err error) {
+	gpu.Model.Name, err = get(d, "nvmlDeviceGetName", d.GetName)
+	return err
+}
+
+func (d device) readPCI(gpu *resource.GPU) error {
 	pci, err := get(d, "nvmlDeviceGetPciInfo_v3", d.GetPciInfo)
-	if err != nil {
-		return err
+	if err == nil {
+		gpu.PCI = text(pci.BusId[:])
 	}
-	var major, minor int
-	if err := d.call("nvmlDeviceGetCudaComputeCapability", func() (ret nvml.Return) {
+	return err
+}
+
+func (d device) capability() (major, minor int, err error) {
+	err = d.call("nvmlDeviceGetCudaComputeCapability", func() (ret nvml.Return) {
 		major, minor, ret = d.GetCudaComputeCapability()
 		return ret
-	}); err != nil {
-		return err
+	})
+	return major, minor, err
+}
+
+func (d device) readCapability(gpu *resource.GPU) error {
+	major, minor, err := d.capability()
+	if err == nil {
+		gpu.Model.ComputeCapability = fmt.Sprintf("%d.%d", major, minor)
 	}
+	return err
+}
+
+func (d device) readCores(gpu *resource.GPU) error {
 	cores, err := get(d, "nvmlDeviceGetNumGpuCores", d.GetNumGpuCores)
 	if err != nil {
 		return err
 	}
-	temperature, err := optional(d, "nvmlDeviceGetTemperature", func() (uint32, nvml.Return) {
-		return d.GetTemperature(nvml.TEMPERATURE_GPU)
-	})
-	if err != nil {
-		return err
+	major, minor, err := d.capability() // without it the cores do not tell the SMs
+	if err == nil {
+		gpu.Model.SMs = cores / coresPerSM(major, minor)
 	}
-	gpu.PCI = text(pci.BusId[:])
-	gpu.TemperatureC = int(temperature)
-	gpu.Model.Name = name
-	gpu.Model.ComputeCapability = fmt.Sprintf("%d.%d", major, minor)
-	gpu.Model.SMs = cores / coresPerSM(major, minor)
-	return nil
+	return err
 }
 
 // coresPerSM is the number of FP32 lanes that NVML counts as cores (CUDA
@@ -71,34 +88,45 @@ func coresPerSM(major, minor int) int {
 	return 128
 }
 
-func (d device) readClocks(gpu *resource.GPU) error {
-	memory, err := get(d, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) { return d.GetMaxClockInfo(nvml.CLOCK_MEM) })
+func (d device) memoryClock() (uint32, error) {
+	return get(d, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) { return d.GetMaxClockInfo(nvml.CLOCK_MEM) })
+}
+
+func (d device) readBandwidth(gpu *resource.GPU) error {
+	memory, err := d.memoryClock()
 	if err != nil {
 		return err
 	}
-	gpu.Model.ClocksMHz, err = get(d, "nvmlDeviceGetSupportedGraphicsClocks", func() ([]int, nvml.Return) {
-		return supportedClocks(d.lib.path, d.uuid, memory)
-	})
-	if err != nil {
-		return err
+	bits, err := get(d, "nvmlDeviceGetMemoryBusWidth", d.GetMemoryBusWidth)
+	if err == nil { // double data rate: two transfers a clock
+		gpu.Model.BandwidthGBs = math.Round(2 * float64(memory) * float64(bits) / 8 / 1000)
 	}
-	bits, err := optional(d, "nvmlDeviceGetMemoryBusWidth", d.GetMemoryBusWidth)
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+func (d device) readClockList(gpu *resource.GPU) (err error) {
+	gpu.Model.ClocksMHz, err = d.clockList()
+	return err
+}
+
+// readClock reads the SM clock. Where it is unknown nothing may be concluded from
+// it, as from one that is held down.
+func (d device) readClock(gpu *resource.GPU) error {
 	now, err := get(d, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })
-	if err != nil {
-		return err
-	}
-	reasons, err := optional(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
-	if err != nil {
-		return err
-	}
-	// Double data rate: two transfers a clock.
-	gpu.Model.BandwidthGBs = math.Round(2 * float64(memory) * float64(bits) / 8 / 1000)
-	gpu.SMClockMHz = int(now)
-	gpu.Held = heldDown(reasons)
-	return nil
+	gpu.SMClockMHz, gpu.Held = int(now), err != nil
+	return err
+}
+
+func (d device) readThrottle(gpu *resource.GPU) error {
+	reasons, err := get(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
+	gpu.Held = gpu.Held || err != nil || heldDown(reasons)
+	return err
+}
+
+func (d device) readTemperature(gpu *resource.GPU) error {
+	degrees, err := get(d, "nvmlDeviceGetTemperature", func() (uint32, nvml.Return) { return d.GetTemperature(nvml.TEMPERATURE_GPU) })
+	gpu.TemperatureC = int(degrees)
+	return err
 }
 
 // text reads a C string out of a fixed array.
@@ -113,6 +141,8 @@ func text[T int8 | uint8](array []T) string {
 	return b.String()
 }
 
+// readPower reads the limit with its range: one without the other cannot be
+// managed.
 func (d device) readPower(gpu *resource.GPU) error {
 	limit, err := get(d, "nvmlDeviceGetPowerManagementLimit", d.GetPowerManagementLimit)
 	if err != nil {
@@ -129,31 +159,31 @@ func (d device) readPower(gpu *resource.GPU) error {
 	}); err != nil {
 		return err
 	}
-	draw, err := optional(d, "nvmlDeviceGetPowerUsage", d.GetPowerUsage)
-	if err != nil {
-		return err
-	}
-	persistence, err := get(d, "nvmlDeviceGetPersistenceMode", d.GetPersistenceMode)
-	if err != nil {
-		return err
-	}
-	gpu.PowerMW, gpu.DrawMW = int(limit), int(draw)
+	gpu.PowerMW = int(limit)
 	gpu.Model.PowerMinMW, gpu.Model.PowerDefaultMW, gpu.Model.PowerMaxMW = int(low), int(standard), int(high)
-	gpu.Persistence = persistence == nvml.FEATURE_ENABLED
 	return nil
+}
+
+func (d device) readDraw(gpu *resource.GPU) error {
+	draw, err := get(d, "nvmlDeviceGetPowerUsage", d.GetPowerUsage)
+	gpu.DrawMW = int(draw)
+	return err
+}
+
+func (d device) readPersistence(gpu *resource.GPU) error {
+	mode, err := get(d, "nvmlDeviceGetPersistenceMode", d.GetPersistenceMode)
+	gpu.Persistence = err == nil && mode == nvml.FEATURE_ENABLED
+	return err
 }
 
 func (d device) readMemory(gpu *resource.GPU) error {
 	memory, err := get(d, "nvmlDeviceGetMemoryInfo", d.GetMemoryInfo)
-	if err != nil {
-		return err
-	}
 	gpu.Model.MemoryMiB, gpu.MemoryUsedMiB = int(memory.Total/mib), int(memory.Used/mib)
-	return nil
+	return err
 }
 
 func (d device) readProcesses(gpu *resource.GPU) error {
-	running, err := optional(d, "nvmlDeviceGetComputeRunningProcesses_v3", d.GetComputeRunningProcesses)
+	running, err := get(d, "nvmlDeviceGetComputeRunningProcesses_v3", d.GetComputeRunningProcesses)
 	if err != nil {
 		return err
 	}

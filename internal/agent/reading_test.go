@@ -16,7 +16,7 @@ func TestReading(t *testing.T) {
 	of := func(uuid, name string) resource.GPU {
 		return resource.GPU{UUID: uuid, Model: resource.Model{Name: name, ClocksMHz: []int{345, 1980}, Profiles: []resource.Profile{{Name: "1g.18gb", Starts: []int{0, 1}}}}}
 	}
-	host := resource.Host{Driver: "550", Lost: []int{3}, GPUs: []resource.GPU{of("GPU-0", "one"), of("GPU-1", "other"), of("GPU-2", "one")}}
+	host := resource.Host{Driver: "550", Unusable: []resource.Unusable{{Index: 2, Call: "nvmlDeviceGetUUID", Code: 15, Message: "GPU is lost"}}, GPUs: []resource.GPU{of("GPU-0", "one"), of("GPU-1", "other"), of("GPU-2", "one")}}
 	packed, err := packed(&host, nil)
 	if err != nil {
 		t.Fatal(err)

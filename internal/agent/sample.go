@@ -17,11 +17,11 @@ func (l *nvmlLibrary) sampleClock(gpu string) (*resource.ClockSample, error) {
 	if err != nil {
 		return nil, err
 	}
-	reasons, err := optional(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
-	if err != nil {
+	reasons, err := get(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
+	if err != nil && !unavailable(err) {
 		return nil, err
 	}
-	return &resource.ClockSample{MHz: int(now), Held: heldDown(reasons)}, nil
+	return &resource.ClockSample{MHz: int(now), Held: err != nil || heldDown(reasons)}, nil
 }
 
 // heldDown reports whether a GPU is idle, or throttled by power or heat.

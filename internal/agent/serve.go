@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
 	"cosplay/internal/ledger"
 )
 
@@ -151,6 +153,10 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 	if err != nil {
 		return err
 	}
+	page, err := l.page(r)
+	if err != nil {
+		return err
+	}
 	if err := l.allowed(r); err != nil {
 		if l.guard != nil {
 			err = explain(r, err)
@@ -158,7 +164,20 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 		return err
 	}
 	err = g.change(r, answer)
+	if isCode(err, nvml.ERROR_UNKNOWN) && leavesNothing(r, err) {
+		err = g.change(r, answer) // an unknown error that passes is no reason to give anything up
+	}
+	if err != nil {
+		err = l.giveUp(r, page, err)
+	}
 	return l.noted(r, answer, err)
+}
+
+// leavesNothing reports whether a change that failed can be made again: a setting can,
+// and a slice of which nothing is left.
+func leavesNothing(r request, err error) bool {
+	at, known := failedCall(err)
+	return r.Op != opCreateSlice || known && at.Sure && at.GPUInstance == nil
 }
 
 // change changes one GPU.
@@ -173,7 +192,8 @@ func (d device) change(r request, answer *response) (err error) {
 	case opUnlockClock:
 		return d.unlockClock()
 	case opSetPower:
-		return d.setPower(r.Value)
+		answer.Value, err = d.setPower(r.Value)
+		return err
 	case opCreateSlice:
 		answer.Slice, err = d.createSlice(r.Slice.Slice, *r.Need)
 		return err

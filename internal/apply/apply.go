@@ -26,7 +26,7 @@ type GPUs interface {
 	SetPersistence(ctx context.Context, gpu string, on bool) error
 	LockClock(ctx context.Context, gpu string, mhz int) error
 	UnlockClock(ctx context.Context, gpu string) error
-	SetPower(ctx context.Context, gpu string, mw int) error
+	SetPower(ctx context.Context, gpu string, mw int) (nowMW int, err error) // what the driver rounded it to
 	CreateSlice(ctx context.Context, s resource.Slice, need resource.Need) (resource.LiveSlice, error)
 	DestroySlice(ctx context.Context, s resource.LiveSlice) error
 }
@@ -173,6 +173,8 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		return plan.Made{}, r.gpus(host, change)
 	}
 	switch op := op.(type) {
+	case plan.SetPower:
+		return r.setPower(ctx, op)
 	case plan.CreateSlice:
 		var made resource.LiveSlice
 		err := r.gpus(op.Session.Slice.Host, func(g GPUs) (err error) {
@@ -222,6 +224,22 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 	return plan.Made{}, fmt.Errorf("no way to carry out %T", op)
 }
 
+// setPower sets a power limit and tells what the driver rounded it to.
+func (r *Run) setPower(ctx context.Context, op plan.SetPower) (plan.Made, error) {
+	var now int
+	err := r.gpus(op.Host, func(g GPUs) (err error) {
+		now, err = g.SetPower(ctx, op.GPU, op.MW)
+		return err
+	})
+	switch {
+	case err != nil || now == op.MW:
+		return plan.Made{}, err
+	case op.Exact:
+		return plan.Made{}, fmt.Errorf("the driver rounds the power limit of %s from %s to %s, so that it is not as cosplay found it", op.GPU, resource.Watts(op.MW), resource.Watts(now))
+	}
+	return plan.Made{PowerMW: &now}, nil
+}
+
 // gpuChange is what an operation does to a physical GPU, or writes of it into the
 // host's ledger; nil where it does neither.
 func gpuChange(ctx context.Context, op plan.Op) (host string, change func(GPUs) error) {
@@ -237,8 +255,6 @@ func gpuChange(ctx context.Context, op plan.Op) (host string, change func(GPUs) 
 		return op.Host, func(g GPUs) error { return g.SetMIG(ctx, op.GPU, op.On) }
 	case plan.SetPersistence:
 		return op.Host, func(g GPUs) error { return g.SetPersistence(ctx, op.GPU, op.On) }
-	case plan.SetPower:
-		return op.Host, func(g GPUs) error { return g.SetPower(ctx, op.GPU, op.MW) }
 	case plan.SetClock:
 		if op.MHz == 0 {
 			return op.Host, func(g GPUs) error { return g.UnlockClock(ctx, op.GPU) }

@@ -111,14 +111,21 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return done(!holds(live, op.Host, op.GPU, begin.Lineage))
 	case plan.SetMIG:
 		g, ok := live.GPU(op.Host, op.GPU)
-		return done(ok && g.MIG == op.On)
+		return done(ok && (g.MIG == op.On || g.Unread(resource.FeatureMIG) && e.Event != Failed))
 	case plan.SetPersistence:
 		g, ok := live.GPU(op.Host, op.GPU)
-		return done(ok && g.Persistence == op.On)
+		return done(ok && (g.Persistence == op.On || g.Unread(resource.FeaturePersistence) && e.Event != Failed))
 	case plan.SetPower:
 		g, ok := live.GPU(op.Host, op.GPU)
-		return done(ok && g.PowerMW == op.MW)
+		if ok && resource.RoundedPower(op.MW, g.PowerMW) && !op.Exact {
+			op.MW = g.PowerMW // rounded, or as it was: the next plan sets it again
+			return plan.Fold(prior, op, plan.Made{}), wasDone
+		}
+		return done(ok && (g.PowerMW == op.MW || g.Unread(resource.FeaturePower) && e.Event != Failed))
 	case plan.SetClock:
+		if g, _ := live.GPU(op.Host, op.GPU); e.Event == Failed && refusedLock(g) {
+			return done(false)
+		}
 		return plan.UnsureClock(prior, op), "a clock lock cannot be read; it will be set again"
 	case plan.CreateSlice:
 		return settleCreate(prior, op, e, begin, live)
@@ -161,6 +168,16 @@ func whole(c resource.Container, hash string) bool {
 	return c.State == resource.Running && c.Hash == hash && c.Damaged == ""
 }
 
+// refusedLock reports whether the driver is known to offer no clock lock: then none
+// was set.
+func refusedLock(g resource.GPU) bool {
+	lacks, without := g.Degradation(resource.FeatureClock)
+	return without && lacks.Set && lacks.Code != unknownError
+}
+
+// unknownError is NVML's code that does not tell whether the call had an effect.
+const unknownError = 999
+
 // holds reports whether the host's ledger has a project among those who hold a
 // GPU.
 func holds(live resource.Live, host, gpu, lineage string) bool {
@@ -191,13 +208,13 @@ func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, liv
 	if host.BootID != begin.BootIDs[want.Host] {
 		return prior, "the host was rebooted, so nothing is left of it"
 	}
-	g, readable := live.GPU(want.Host, want.GPU)
+	g, readable := live.Sliced(want.Host, want.GPU)
 	other := diff.Overlapping(g, want)
 	switch {
 	case e.Sure && (e.Made == nil || e.Made.Handle == nil):
 		return prior, wasNotDone
 	case !readable:
-		return plan.Fold(prior, op, plan.Made{Handle: &resource.Handle{GPUInstance: resource.Unseen}}), "its GPU is not there; what became of it shows when it is"
+		return plan.Fold(prior, op, plan.Made{Handle: &resource.Handle{GPUInstance: resource.Unseen}}), "its GPU cannot be read; what became of it shows when it can"
 	case other == nil:
 		return prior, wasNotDone
 	case e.Sure && other.Slice == want && other.GPUInstance == e.Made.Handle.GPUInstance:
@@ -223,7 +240,7 @@ func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
 		if s.Handle == nil || s.Handle.GPUInstance != resource.Unseen {
 			continue
 		}
-		g, readable := live.GPU(s.Slice.Host, s.Slice.GPU)
+		g, readable := live.Sliced(s.Slice.Host, s.Slice.GPU)
 		if !readable {
 			continue
 		}
@@ -266,8 +283,8 @@ func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Liv
 	if !ok || s.Handle == nil {
 		return prior, "there is nothing of it left"
 	}
-	if _, readable := live.GPU(op.Slice.Host, op.Slice.GPU); !readable {
-		return prior, "its GPU is not there"
+	if _, readable := live.Sliced(op.Slice.Host, op.Slice.GPU); !readable {
+		return prior, "its GPU cannot be read"
 	}
 	own, there := diff.OwnSlice(s, live)
 	if !there {

@@ -18,6 +18,7 @@ import (
 
 	"cosplay/catalog"
 	"cosplay/internal/agent"
+	"cosplay/internal/apply"
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
@@ -127,13 +128,36 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	switch {
 	case err != nil:
 		return err
-	case o.planFile != "" || inv.json || planned.Diff.Changes() || o.destroy && len(planned.Diff.Unrestored()) > 0:
-		return inv.carryOut(ctx, p, planned, prior, live, o)
+	case o.planFile != "" || inv.json:
+		_, err := inv.carryOut(ctx, p, planned, prior, live, o)
+		return err
+	case planned.Diff.Changes() || o.destroy && len(planned.Diff.Unrestored()) > 0:
+		return inv.carryOutAgain(ctx, p, files, diags, planned, prior, live, o)
 	}
 	if err := inv.keepBooks(ctx, p, planned, prior, live, o); err != nil || !o.verify {
 		return err
 	}
 	return inv.verifyAll(ctx, p)
+}
+
+// carryOutAgain applies, and plans and applies again as long as a step failed for a call
+// that the driver does not offer: the new plan does without it. Each time at least one
+// more feature is given up, of which there are few.
+func (inv *invocation) carryOutAgain(ctx context.Context, p *project.Project, files map[string]*hcl.File, diags hcl.Diagnostics, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
+	for {
+		failures, err := inv.carryOut(ctx, p, planned, prior, live, o)
+		gaveUp := slices.ContainsFunc(failures, func(f apply.Failure) bool { return givenUp(f.Err) })
+		if !gaveUp || o.destroy || ctx.Err() != nil {
+			return err
+		}
+		fmt.Fprintln(inv.Err, "\nThe driver does not offer a call that the plan needs. cosplay plans again without it.")
+		if planned, prior, live, err = inv.approved(ctx, p, files, diags, o); err != nil {
+			return err
+		}
+		if !planned.Diff.Changes() {
+			return inv.keepBooks(ctx, p, planned, prior, live, o)
+		}
+	}
 }
 
 // approved makes the plan, shows it, and asks where it changes anything.
@@ -232,9 +256,9 @@ func (inv *invocation) keepBooks(ctx context.Context, p *project.Project, planne
 	return nil
 }
 
-// carryOut applies, tells progress on standard error and the outcome on
-// standard output.
-func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
+// carryOut applies, prints progress on standard error and the outcome on standard
+// output, and returns the steps that failed.
+func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) ([]apply.Failure, error) {
 	begun := time.Now()
 	_, noSMI := exec.LookPath("nvidia-smi")
 	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.flags(), Narrowed: narrowed(o.aim), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode, Targets: catalog.Targets}
@@ -263,18 +287,25 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 	}
 	if inv.json {
 		if err := render.AppliedJSON(inv.Out, view); err != nil {
-			return err
+			return nil, err
 		}
 	} else {
 		render.Applied(inv.Out, inv.style(inv.Out), view)
 	}
 	switch {
 	case view.Err != nil || len(view.Result.Failures) > 0, o.destroy && len(planned.Diff.Unrestored()) > 0, view.Verify != nil && view.Verify.Failed() > 0:
-		return exit(exitError)
+		return view.Result.Failures, exit(exitError)
 	case view.Result.Interrupted:
-		return exit(exitInterrupted)
+		return view.Result.Failures, exit(exitInterrupted)
 	}
-	return nil
+	return nil, nil
+}
+
+// givenUp reports whether a step failed for a call that the driver does not offer, and
+// that the next plan does without.
+func givenUp(err error) bool {
+	var at *agent.Error
+	return errors.As(err, &at) && at.GivenUp != ""
 }
 
 // nvmlCode is what NVML answered; 0 where an error is not NVML's.

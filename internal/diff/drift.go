@@ -106,13 +106,13 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats,
 			all = append(all, Drift{Class: class, Host: was.Host, GPU: was.UUID, Thing: thing, From: from, To: to, Cause: cause})
 		}
 	}
-	if on := was.Applied.MIG; on != nil {
+	if on := was.Applied.MIG; on != nil && !g.Without(resource.FeatureMIG) {
 		add(MIGMode, "MIG mode", resource.OnOff(*on), migText(g), possibly+"nvidia-smi -mig, or a reboot")
 	}
-	if on := was.Applied.Persistence; on != nil {
+	if on := was.Applied.Persistence; on != nil && !g.Without(resource.FeaturePersistence) {
 		add(Persistence, "persistence mode", resource.OnOff(*on), resource.OnOff(g.Persistence), possibly+"nvidia-smi -pm, or a reboot")
 	}
-	if mw := was.Applied.PowerMW; mw != nil {
+	if mw := was.Applied.PowerMW; mw != nil && !g.Without(resource.FeaturePower) {
 		add(PowerLimit, "power limit", resource.Watts(*mw), resource.Watts(g.PowerMW), possibly+"nvidia-smi -pl, or a restart of the driver")
 	}
 	if mhz := was.Applied.ClockMHz; !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
@@ -147,10 +147,10 @@ func LockLost(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 }
 
 func lockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
-	if was.Applied.ClockMHz == nil || *was.Applied.ClockMHz == 0 {
+	if was.Applied.ClockMHz == nil || *was.Applied.ClockMHz == 0 || g.Without(resource.FeatureClock) {
 		return false
 	}
-	forgotten := !sameBoot || (was.Applied.Persistence != nil && *was.Applied.Persistence && !g.Persistence)
+	forgotten := !sameBoot || (was.Applied.Persistence != nil && *was.Applied.Persistence && !g.Persistence && !g.Without(resource.FeaturePersistence))
 	return forgotten || was.ClockRefutedMHz != 0 || g.LockState(*was.Applied.ClockMHz) == resource.LockLifted
 }
 
@@ -194,7 +194,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		all = append(all, Drift{Class: class, Host: was.Slice.Host, GPU: was.Slice.GPU, Session: &address,
 			Thing: thing, From: from, To: to, Cause: cause})
 	}
-	if was.Handle != nil {
+	if was.Handle != nil && !unread(was, live) {
 		own, ok := OwnSlice(was, live)
 		switch {
 		case ok && own.UUID == "" && was.Handle.UUID != "":

@@ -95,9 +95,22 @@ func since(sameBoot bool) ended {
 	return rebootEnded
 }
 
+// liveNow is the live value of a setting, in words, and whether it is still cosplay's. One
+// that cannot be read is taken for what cosplay set.
+func liveNow(g resource.GPU, f resource.Feature, live, ours string) (text string, stillOurs bool) {
+	if g.Unread(f) {
+		return ours, true
+	}
+	return live, live == ours
+}
+
 func (c *GPUChange) restorePower(held resource.PriorGPU, g resource.GPU, sameBoot bool, o Options) {
 	was, ours := held.Baseline.PowerMW, held.Applied.PowerMW
-	if was != nil && ours != nil && c.restore("power limit", resource.Watts(g.PowerMW), resource.Watts(*was), g.PowerMW == *ours, since(sameBoot), o) {
+	if was == nil || ours == nil {
+		return
+	}
+	now, still := liveNow(g, resource.FeaturePower, resource.Watts(g.PowerMW), resource.Watts(*ours))
+	if c.restore("power limit", now, resource.Watts(*was), still, since(sameBoot), o) {
 		c.Settings.PowerMW = was
 	}
 }
@@ -160,14 +173,19 @@ func (c *GPUChange) restoreMIG(held resource.PriorGPU, g resource.GPU, seats res
 		c.leave("MIG mode", "on", "foreign slices are on it; run cosplay destroy again when they are removed", o)
 		return
 	}
-	if c.restore("MIG mode", resource.OnOff(g.MIG), resource.OnOff(*was), g.MIG == *ours, otherEnded, o) {
+	now, still := liveNow(g, resource.FeatureMIG, resource.OnOff(g.MIG), resource.OnOff(*ours))
+	if c.restore("MIG mode", now, resource.OnOff(*was), still, otherEnded, o) {
 		c.Settings.MIG = was
 	}
 }
 
 func (c *GPUChange) restorePersistence(held resource.PriorGPU, g resource.GPU, sameBoot bool, o Options) {
 	was, ours := held.Baseline.Persistence, held.Applied.Persistence
-	if was != nil && ours != nil && c.restore("persistence mode", resource.OnOff(g.Persistence), resource.OnOff(*was), g.Persistence == *ours, since(sameBoot), o) {
+	if was == nil || ours == nil {
+		return
+	}
+	now, still := liveNow(g, resource.FeaturePersistence, resource.OnOff(g.Persistence), resource.OnOff(*ours))
+	if c.restore("persistence mode", now, resource.OnOff(*was), still, since(sameBoot), o) {
 		c.Settings.Persistence = was
 	}
 }

@@ -17,12 +17,24 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 	}
 	for _, held := range prior.GPUs {
 		wanted := slices.ContainsFunc(desired.GPUs, func(d resource.DesiredGPU) bool { return d.Host == held.Host && d.UUID == held.UUID })
-		if !wanted {
+		switch {
+		case wanted:
+		case waits(held, desired, live):
+			all = append(all, GPUChange{Host: held.Host, UUID: held.UUID, Action: NoOp})
+		default:
 			all = append(all, giveBack(held, prior, seats, live, o))
 		}
 	}
 	slices.SortFunc(all, func(a, b GPUChange) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
 	return all
+}
+
+// waits reports whether sessions stay in slices of a GPU that cannot be read.
+func waits(held resource.PriorGPU, desired resource.Desired, live resource.Live) bool {
+	g, there := live.GPU(held.Host, held.UUID)
+	return there && g.Unread(resource.FeatureMIG) && slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool {
+		return s.Slice.Host == held.Host && s.Slice.GPU == held.UUID
+	})
 }
 
 // setUp brings a GPU to what its sessions need.
@@ -46,7 +58,7 @@ func setUp(want resource.DesiredGPU, whole bool, g resource.GPU, prior resource.
 	c.LockLost = ours && lockLost(held, g, sameBoot(prior, live, want.Host))
 	c.setUpPersistence(want, g)
 	c.setUpMIG(want, g)
-	c.setUpPower(want, g)
+	c.setUpPower(want, g, held)
 	c.setUpClock(want, g, held)
 	c.Holds = news(holds(want.Settings, g), held.Applied)
 	if ours && len(c.Fields) > 0 {
@@ -107,9 +119,10 @@ func migText(g resource.GPU) string {
 	return resource.OnOff(g.MIG)
 }
 
-func (c *GPUChange) setUpPower(want resource.DesiredGPU, g resource.GPU) {
+func (c *GPUChange) setUpPower(want resource.DesiredGPU, g resource.GPU, held resource.PriorGPU) {
 	mw := want.Settings.PowerMW
-	if mw != nil && *mw != g.PowerMW {
+	rounded := same(mw, held.AskedPowerMW) && same(&g.PowerMW, held.Applied.PowerMW)
+	if mw != nil && *mw != g.PowerMW && !rounded {
 		c.Settings.PowerMW = mw
 		c.Fields = append(c.Fields, Field{Name: "power limit", From: resource.Watts(g.PowerMW), To: resource.Watts(*mw), Reason: want.Why.Power})
 	} else if want.Why.Power != "" {
@@ -204,12 +217,18 @@ func news(now, known resource.Settings) resource.Settings {
 
 func same[T comparable](a, b *T) bool { return a != nil && b != nil && *a == *b }
 
-// Baseline is what a GPU is like before cosplay touches it. A clock lock cannot
-// be read: it is what the configuration tells, in MHz, or nothing; lockBefore
+// Baseline is what a GPU is like before cosplay touches it, without what its driver
+// does not tell. A clock lock cannot be read: it is what the configuration tells, in MHz, or nothing; lockBefore
 // says that there seems to be one all the same.
 func Baseline(g resource.GPU, toldMHz int) (b *resource.Settings, lockBefore bool) {
-	b = &resource.Settings{Persistence: &g.Persistence, PowerMW: &g.PowerMW}
-	if g.MIGCapable { // a driver may hide the profiles while MIG mode is off
+	b = &resource.Settings{}
+	if !g.Unread(resource.FeaturePersistence) {
+		b.Persistence = &g.Persistence
+	}
+	if !g.Unread(resource.FeaturePower) {
+		b.PowerMW = &g.PowerMW
+	}
+	if g.MIGCapable && !g.Unread(resource.FeatureMIG) { // a driver may hide the profiles while MIG mode is off
 		b.MIG = &g.MIG
 	}
 	if toldMHz != 0 {

@@ -52,7 +52,7 @@ func create(d resource.Session) SessionChange {
 func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	c := SessionChange{Address: was.Address, Action: Delete, Reason: "not in the configuration",
 		Slice: Keep, Container: Keep, Before: &was}
-	if _, ok := OwnSlice(was, live); ok {
+	if _, ok := OwnSlice(was, live); ok || unread(was, live) && was.Handle.GPUInstance != resource.Unseen {
 		c.Slice = Remove
 	}
 	// A container that is gone, or that was about to be made when all was cut off,
@@ -60,7 +60,7 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	if _, ok := live.Container(was.Slice.Host, was.Runtime, was.ID); ok || was.Container != nil || was.Runtime == resource.RuntimeDocker {
 		c.Container = Remove
 	}
-	if gpuGone(was, live) && was.Handle != nil {
+	if c.Slice == Keep && was.Handle != nil && (gpuGone(was, live) || unread(was, live)) {
 		c.Action, c.Reason = Update, "its GPU is not there; what is left of it is kept in the state until it is"
 		if c.Container == Keep {
 			c.Action = NoOp
@@ -76,11 +76,22 @@ func gpuGone(was resource.PriorSession, live resource.Live) bool {
 	return !there
 }
 
+// unread reports whether the slice of a session cannot be read, though its GPU is
+// there.
+func unread(was resource.PriorSession, live resource.Live) bool {
+	_, readable := live.Sliced(was.Slice.Host, was.Slice.GPU)
+	return was.Handle != nil && !readable && !gpuGone(was, live)
+}
+
 // compare decides about a session that is both wanted and made.
 func compare(was resource.PriorSession, want resource.Session, key string, live resource.Live) SessionChange {
 	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Container: Keep, Before: &was, After: &want}
 	if gpuGone(was, live) {
 		c.Reason = "its GPU is not there; it is left as it is"
+		return c
+	}
+	if unread(was, live) {
+		c.Reason = "its slice cannot be read; it is left as it is"
 		return c
 	}
 	c.Fields = fields(was.Session, want)

@@ -84,6 +84,9 @@ func unrestored(g *resource.Held, us resource.Holder, found *Found) (left []reso
 		if set == "" || base == "" || now == base {
 			continue
 		}
+		if now == "" && set == base && f.of(g.Was) == "" {
+			continue // restored, as the driver confirmed, which does not report it any more
+		}
 		if now == "" {
 			now = "not readable"
 		}
@@ -145,9 +148,9 @@ func existing(all []resource.Departed, found *Found) []resource.Departed {
 }
 
 // exists reports whether a slice that was noted is on the GPU. One without a UUID
-// was noted before it was made.
+// was noted before it was made. Where slices cannot be read, all may exist.
 func exists(s resource.LiveSlice, found *Found) bool {
-	return slices.ContainsFunc(found.GPU.Slices, func(l resource.LiveSlice) bool {
+	return found.GPU.Unread(resource.FeatureMIG) || slices.ContainsFunc(found.GPU.Slices, func(l resource.LiveSlice) bool {
 		return l.Profile == s.Profile && l.Start == s.Start && (s.UUID == "" || l.UUID == "" || l.UUID == s.UUID)
 	})
 }

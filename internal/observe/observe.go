@@ -49,9 +49,9 @@ type Source struct {
 	Known      []string     // IDs of the sessions that the state has there
 }
 
-// Completer fills in what NVML does not tell of a GPU: always its rates, and the
-// profiles of one that can do MIG where the driver hides them.
-type Completer func(resource.GPU) resource.Model
+// Completer adds to a GPU what NVML does not tell: always its rates, the profiles of
+// one that has MIG where the driver hides them, and the figures that it does not offer.
+type Completer func(resource.GPU) resource.GPU
 
 // Read takes the snapshot, of all hosts at once. The errors of all that cannot
 // be read are told together.
@@ -93,7 +93,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 	for i := range host.GPUs {
 		g := &host.GPUs[i]
 		g.Host = source.Name
-		g.Model = complete(*g)
+		*g = complete(*g)
 		for n := range g.Slices {
 			g.Slices[n].Host, g.Slices[n].Boot = source.Name, host.BootID
 		}

@@ -23,7 +23,7 @@ type lister struct {
 
 func (l lister) List(context.Context) ([]resource.Container, error) { return l.containers, l.err }
 
-func same(g resource.GPU) resource.Model { return g.Model }
+func same(g resource.GPU) resource.GPU { return g }
 
 func TestReadNamesAndSorts(t *testing.T) {
 	live, err := Read(context.Background(), []Source{
@@ -31,7 +31,10 @@ func TestReadNamesAndSorts(t *testing.T) {
 		{Name: "a", Simulated: "1 x h200", Runtime: "process",
 			GPUs:       reader{host: resource.Host{BootID: "boot", GPUs: []resource.GPU{{UUID: "GPU-0", Slices: []resource.LiveSlice{{}}}}}},
 			Containers: []ContainerLister{lister{containers: []resource.Container{{Session: "w-2"}, {Session: "w-10"}, {Session: "w-1"}}}}},
-	}, func(g resource.GPU) resource.Model { return resource.Model{Name: "complete " + g.UUID} })
+	}, func(g resource.GPU) resource.GPU {
+		g.Model = resource.Model{Name: "complete " + g.UUID}
+		return g
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

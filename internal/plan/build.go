@@ -210,7 +210,7 @@ func (b *builder) setUp(c diff.GPUChange) {
 		gpu.step("mig", "MIG mode "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
 	}
 	if s.PowerMW != nil {
-		gpu.step("power", "power limit "+resource.Watts(*s.PowerMW), SetPower{c.Host, c.UUID, *s.PowerMW})
+		gpu.step("power", "power limit "+resource.Watts(*s.PowerMW), SetPower{Host: c.Host, GPU: c.UUID, MW: *s.PowerMW})
 	}
 	if s.ClockMHz != nil {
 		gpu.step("clock", "SM clock "+resource.Clock(*s.ClockMHz), SetClock{c.Host, c.UUID, *s.ClockMHz})
@@ -274,7 +274,7 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 
 func (b *builder) preparation(s resource.Session) Prepare {
 	g, there := b.live.GPU(s.Slice.Host, s.Slice.GPU)
-	return Prepare{Session: s, Shared: there && s.Slice.Whole() && len(diff.ForeignProcesses(g, b.seats)) > 0}
+	return Prepare{Session: s, Shared: there && s.Slice.Whole() && (len(diff.ForeignProcesses(g, b.seats)) > 0 || g.Without(resource.ReadingProcesses))}
 }
 
 // news is what the state is told of a session that stays as it is.
@@ -357,7 +357,7 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		step("restore-clock", title, begin, SetClock{c.Host, c.UUID, *s.ClockMHz})
 	}
 	if s.PowerMW != nil {
-		step("restore-power", "power limit back to "+resource.Watts(*s.PowerMW), begin, SetPower{c.Host, c.UUID, *s.PowerMW})
+		step("restore-power", "power limit back to "+resource.Watts(*s.PowerMW), begin, SetPower{Host: c.Host, GPU: c.UUID, MW: *s.PowerMW, Exact: true})
 	}
 	if s.MIG != nil {
 		step("restore-mig", "MIG mode back to "+resource.OnOff(*s.MIG), slices.Concat(begin, b.freed[at]), SetMIG{c.Host, c.UUID, *s.MIG})

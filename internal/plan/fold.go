@@ -11,7 +11,8 @@ import (
 type Made struct {
 	Handle    *resource.Handle    `json:"handle,omitempty"`
 	Container *resource.Container `json:"container,omitempty"`
-	Used      *resource.Use       `json:"used,omitempty"` // by the session whose container went
+	Used      *resource.Use       `json:"used,omitempty"`     // by the session whose container went
+	PowerMW   *int                `json:"power_mw,omitempty"` // what the driver rounded a power limit to
 }
 
 // Fold returns what the state remembers once an operation is done. It is the
@@ -34,7 +35,12 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	case SetPersistence:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.Persistence = &op.On })
 	case SetPower:
-		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.PowerMW = &op.MW })
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) {
+			g.Applied.PowerMW, g.AskedPowerMW = &op.MW, nil
+			if made.PowerMW != nil {
+				g.Applied.PowerMW, g.AskedPowerMW = made.PowerMW, &op.MW
+			}
+		})
 	case SetClock:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.ClockMHz, g.ClockUnsure, g.ClockRefutedMHz = &op.MHz, false, 0 })
 	case ReleaseGPU:

@@ -62,11 +62,13 @@ type (
 		GPU  string `json:"gpu"`
 		On   bool   `json:"on"`
 	}
-	// SetPower sets the power limit, in mW.
+	// SetPower sets the power limit, in mW. What the driver rounds it to becomes
+	// cosplay's, unless it has to be exact.
 	SetPower struct {
-		Host string `json:"host"`
-		GPU  string `json:"gpu"`
-		MW   int    `json:"mw"`
+		Host  string `json:"host"`
+		GPU   string `json:"gpu"`
+		MW    int    `json:"mw"`
+		Exact bool   `json:"exact,omitempty"` // the baseline
 	}
 	// SetClock locks the SM clock, in MHz; 0 unlocks it.
 	SetClock struct {

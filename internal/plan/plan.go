@@ -163,6 +163,7 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 		Neighbours                   bool
 		PowerMW                      int
 		Slices                       []resource.LiveSlice
+		Without                      []resource.Feature
 	}
 	type host struct {
 		Name, Driver, BootID string
@@ -174,7 +175,11 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 	for _, h := range live.Hosts {
 		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: h.Containers}
 		for _, g := range h.GPUs {
-			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, len(diff.ForeignProcesses(g, seats)) > 0, g.PowerMW, g.Slices})
+			var without []resource.Feature
+			for _, d := range g.Degraded {
+				without = append(without, d.Feature)
+			}
+			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, len(diff.ForeignProcesses(g, seats)) > 0, g.PowerMW, g.Slices, without})
 		}
 		hosts = append(hosts, one)
 	}

@@ -14,6 +14,7 @@ import (
 	"cosplay/driver"
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
+	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 )
 
@@ -91,19 +92,43 @@ func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) bo
 		c.add(host.Name, "CUDA", noCUDA, Notice, "install libcuda.so.1 of the same driver: apt-get install libcuda1")
 	}
 	for _, g := range live.GPUs {
+		g = complete(g)
 		words := fmt.Sprintf("%s, MIG mode %s", g.Model.Name, resource.OnOff(g.MIG))
 		if !g.MIGCapable {
 			words = g.Model.Name + ", no MIG: one session takes the whole GPU"
 		}
 		c.add(host.Name, fmt.Sprintf("GPU %d", g.Index), words, Good, "")
+		c.degraded(host.Name, ledger.Book{Dir: ledgerDir(host, h.library)}, g)
 	}
-	for _, index := range live.Lost {
-		c.add(host.Name, fmt.Sprintf("GPU %d", index), "the driver has lost it", Missing, "dmesg tells why; nvidia-smi --gpu-reset or a reboot brings it back")
+	for _, u := range live.Unusable {
+		grade := Notice
+		if len(live.GPUs) == 0 {
+			grade = Missing
+		}
+		c.add(host.Name, fmt.Sprintf("GPU %d", u.Index), "unusable: "+u.String(), grade, "read the Xid errors in dmesg, then reset the GPU (nvidia-smi --gpu-reset) or reboot the machine")
 	}
 	if h.rooted {
 		c.privilege(ctx, host.Name, h)
 	}
 	return true
+}
+
+// degraded lists what the driver of a GPU does not offer.
+func (c *checkup) degraded(host string, book ledger.Book, g resource.GPU) {
+	for _, d := range g.Degraded {
+		without := d.Feature.Words() + " is unknown"
+		switch {
+		case d.Feature.Managed():
+			without = "cosplay does not manage " + d.Feature.Words()
+		case d.Feature.Figure():
+			without = d.Feature.Words() + " is the catalog's"
+		}
+		fix := ""
+		if d.Set {
+			fix = "to make cosplay try the call again, reboot, update the driver, or remove " + book.LacksPath(g.UUID)
+		}
+		c.add(host, fmt.Sprintf("GPU %d", g.Index), fmt.Sprintf("%s: %s", without, d), Notice, fix)
+	}
 }
 
 // privilege finds out whether who runs us can have GPUs changed.

@@ -1,9 +1,11 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"cosplay/catalog"
@@ -254,11 +256,27 @@ func (p *Project) Hardware(ctx context.Context) (resource.Live, error) {
 	return observe.Read(ctx, sources, complete)
 }
 
-// complete adds to a model what only the catalog knows.
-func complete(g resource.GPU) resource.Model {
-	m, _ := catalog.Complete(g.Model)
-	if product, ok := catalog.Product(m.Name); ok && g.MIGCapable && len(m.Profiles) == 0 {
-		m.Profiles, m.MemorySlices, m.ComputeSlices = product.Model.Profiles, product.Model.MemorySlices, product.Model.ComputeSlices
+// complete adds to a GPU what only the catalog knows, and what its driver does not
+// offer.
+func complete(g resource.GPU) resource.GPU {
+	g.Model, _ = catalog.Complete(g.Model)
+	product, known := catalog.Product(g.Model.Name)
+	m, has := &g.Model, product.Model
+	if lacks, _ := g.Degradation(resource.FeatureMIG); lacks.Code == notSupported && !lacks.Set && !g.MIGCapable && !has.MIG() {
+		g.Degraded = slices.DeleteFunc(slices.Clone(g.Degraded), func(d resource.Degradation) bool { return d == lacks }) // as it should be
 	}
-	return m
+	if !known {
+		return g
+	}
+	if g.MIGCapable && len(m.Profiles) == 0 {
+		m.Profiles, m.MemorySlices, m.ComputeSlices = has.Profiles, has.MemorySlices, has.ComputeSlices
+	}
+	m.SMs, m.MemoryMiB, m.ComputeCapability = cmp.Or(m.SMs, has.SMs), cmp.Or(m.MemoryMiB, has.MemoryMiB), cmp.Or(m.ComputeCapability, has.ComputeCapability)
+	if len(m.ClocksMHz) == 0 {
+		m.ClocksMHz = has.ClocksMHz
+	}
+	return g
 }
+
+// notSupported is NVML's code for what a GPU does not have.
+const notSupported = 3

@@ -56,7 +56,11 @@ func look(v StatusView) fleet {
 
 // sessionState says in a word or two how a session is.
 func (v StatusView) sessionState(s resource.PriorSession) string {
-	if _, there := diff.OwnSlice(s, v.Live); s.Handle != nil && !there {
+	_, there := diff.OwnSlice(s, v.Live)
+	if _, readable := v.Live.Sliced(s.Slice.Host, s.Slice.GPU); s.Handle != nil && !there {
+		if _, gone := v.Live.GPU(s.Slice.Host, s.Slice.GPU); gone && !readable {
+			return "slice unknown"
+		}
 		return "slice gone"
 	}
 	if s.Container == nil {

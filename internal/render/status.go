@@ -21,6 +21,7 @@ func Status(w io.Writer, s Style, v StatusView) {
 			p.gap()
 			p.statusGPU(f, g)
 		}
+		p.unusable(h)
 	}
 	if len(v.Prior.Sessions) > 0 {
 		p.gap()
@@ -36,8 +37,7 @@ func Status(w io.Writer, s Style, v StatusView) {
 // statusGPU shows a GPU's settings as they are, its slots and what has drifted.
 func (p *page) statusGPU(v fleet, g resource.GPU) {
 	m := v.slotMap(g)
-	items := []string{clockWords(v.StatusView, g), drawWords(g), fmt.Sprintf("%d C", g.TemperatureC),
-		fmt.Sprintf("%d of %s", g.MemoryUsedMiB, mib(g.Model.MemoryMiB)), m.computeWords()}
+	items := []string{clockWords(v.StatusView, g), drawWords(g), temperatureWords(g), memoryWords(g), m.computeWords()}
 	if g.Model.MIG() || g.MIGCapable {
 		items = append([]string{migWords(g)}, items...)
 	}
@@ -48,6 +48,7 @@ func (p *page) statusGPU(v fleet, g resource.GPU) {
 	}
 	p.flow(4, 4, text(strings.Join(items, ", ")))
 	p.statusDrift(v.Drift, g)
+	p.degraded(g)
 	p.holders(v, g)
 	if m.mig || len(m.taken) > 0 {
 		p.slotMap(4, m, v.labels)
@@ -55,6 +56,9 @@ func (p *page) statusGPU(v fleet, g resource.GPU) {
 }
 
 func migWords(g resource.GPU) string {
+	if g.Unread(resource.FeatureMIG) && !g.MIGCapable {
+		return "MIG unknown"
+	}
 	words := "MIG " + resource.OnOff(g.MIG)
 	if g.MIGPending != g.MIG {
 		words += " (" + resource.OnOff(g.MIGPending) + " after the next reset)"
@@ -65,6 +69,9 @@ func migWords(g resource.GPU) string {
 // clockWords tells the SM clock and what is believed of its lock.
 func clockWords(v StatusView, g resource.GPU) string {
 	now := fmt.Sprintf("SM clock %d MHz", g.SMClockMHz)
+	if g.Unread(resource.ReadingClock) {
+		now = "SM clock unknown"
+	}
 	switch state, mhz := v.lock(g); {
 	case state == lockLifted || state == lockUnknown:
 		return now + fmt.Sprintf(" (lock %s)", state)
@@ -76,7 +83,29 @@ func clockWords(v StatusView, g resource.GPU) string {
 	return now
 }
 
+func temperatureWords(g resource.GPU) string {
+	if g.Unread(resource.ReadingTemperature) {
+		return "temperature unknown"
+	}
+	return fmt.Sprintf("%d C", g.TemperatureC)
+}
+
+func memoryWords(g resource.GPU) string {
+	if g.Unread(resource.FigureMemory) {
+		return mib(g.Model.MemoryMiB)
+	}
+	return fmt.Sprintf("%d of %s", g.MemoryUsedMiB, mib(g.Model.MemoryMiB))
+}
+
 func drawWords(g resource.GPU) string {
+	switch noDraw, noLimit := g.Unread(resource.ReadingDraw), g.Unread(resource.FeaturePower); {
+	case noDraw && noLimit:
+		return "power unknown"
+	case noDraw:
+		return "power limit " + resource.Watts(g.PowerMW)
+	case noLimit:
+		return fmt.Sprintf("%.0f W, limit unknown", watts(g.DrawMW))
+	}
 	return fmt.Sprintf("%.0f of %s", watts(g.DrawMW), resource.Watts(g.PowerMW))
 }
 

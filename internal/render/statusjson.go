@@ -25,6 +25,8 @@ type hostJSON struct {
 	Runtime   string      `json:"runtime"` // where new sessions run
 	Engine    *engineJSON `json:"engine"`  // null where no session needs one
 	GPUs      []gpuJSON   `json:"gpus"`
+
+	Unusable []resource.Unusable `json:"unusable"` // GPUs that do not answer
 }
 
 // engineJSON is a container engine, and in words how slices come into its
@@ -64,6 +66,8 @@ type gpuJSON struct {
 	Processes    int         `json:"processes"`
 
 	Holders []holderJSON `json:"holders"` // projects that have it in hand, this one left out
+
+	Degraded []resource.Degradation `json:"degraded"` // what the driver does not offer; the fields that it is about are 0
 }
 
 type sliceJSON struct {
@@ -83,7 +87,7 @@ func StatusJSON(w io.Writer, v StatusView) error {
 	s := statusJSON{FormatVersion: formatVersion, Hosts: []hostJSON{}, Sessions: f.sessionsJSON(),
 		Drift: list(v.Drift), Drifted: v.counted() > 0, Orphans: []resource.Container{}}
 	for _, h := range v.Live.Hosts {
-		host := hostJSON{Name: h.Name, Simulated: h.Simulated, Library: h.Library, Driver: h.Driver, BootID: h.BootID, Runtime: h.Runtime, Engine: engineOf(h), GPUs: []gpuJSON{}}
+		host := hostJSON{Name: h.Name, Simulated: h.Simulated, Library: h.Library, Driver: h.Driver, BootID: h.BootID, Runtime: h.Runtime, Engine: engineOf(h), GPUs: []gpuJSON{}, Unusable: list(h.Unusable)}
 		for _, g := range h.GPUs {
 			host.GPUs = append(host.GPUs, f.gpuJSON(g))
 		}
@@ -103,7 +107,7 @@ func (f fleet) gpuJSON(g resource.GPU) gpuJSON {
 		Temperature: g.TemperatureC,
 		MemoryMiB:   g.Model.MemoryMiB, MemoryUsed: g.MemoryUsedMiB, InHand: inHand,
 		Slices: []sliceJSON{}, Processes: len(g.Processes),
-		Holders: f.holdersJSON(g),
+		Holders: f.holdersJSON(g), Degraded: list(g.Degraded),
 	}
 	if state == lockHeld {
 		out.ClockLockMHz = &mhz

@@ -17,32 +17,15 @@ import (
 func (r *resolver) gpus() {
 	for _, host := range r.intent.Hosts {
 		shown, _ := r.live.Host(host.Name)
-		allowed := map[string]bool{}
 		for _, selector := range host.GPUs {
-			if g, ok := r.find(shown, selector); ok {
-				allowed[g.UUID] = true
+			if !slices.ContainsFunc(shown.Unusable, func(u resource.Unusable) bool { return selector.Matches(resource.GPU{Index: u.Index, UUID: u.UUID}) }) {
+				r.find(shown, selector)
 			}
 		}
 		for _, g := range shown.GPUs {
-			if (len(host.GPUs) == 0 || allowed[g.UUID]) && !r.takenWhole(g) {
+			if selected(host, g) && !r.takenWhole(g) && r.barred(g) == "" {
 				r.cards = append(r.cards, r.newCard(host, g))
 			}
-		}
-	}
-}
-
-// warnOfLost tells of GPUs that do not answer: nothing is placed there, and what
-// sits there is left as it is.
-func (r *resolver) warnOfLost() {
-	for _, host := range r.intent.Hosts {
-		shown, _ := r.live.Host(host.Name)
-		for _, index := range shown.Lost {
-			r.diags = append(r.diags, &hcl.Diagnostic{
-				Severity: hcl.DiagWarning,
-				Summary:  fmt.Sprintf("GPU %d of host %q does not answer", index, host.Name),
-				Detail:   "The driver has lost it. Nothing is placed there, and what sits there is left as it is. dmesg tells why; it takes a reset or a reboot to bring it back.",
-				Subject:  rangeOf(host.Ranges, "gpus"),
-			})
 		}
 	}
 }
@@ -54,10 +37,10 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	card := place.GPU{
 		GPU:              g,
 		Foreign:          diff.Foreign(g, r.seats),
-		FixedMIG:         !host.Manage.MIGMode || (!g.MIGCapable && g.Model.MIG()),
-		FixedPower:       !host.Manage.Power,
-		FixedPersistence: !host.Manage.Persistence,
-		NoSlices:         !host.Manage.Slices,
+		FixedMIG:         !host.Manage.MIGMode || !g.MIGCapable && g.Model.MIG() || g.Without(resource.FeatureMIG) && !ownMode(held, g),
+		FixedPower:       !host.Manage.Power || g.Without(resource.FeaturePower) || ours && neverRead(held.Baseline.PowerMW, held.Applied.PowerMW),
+		FixedPersistence: !host.Manage.Persistence || g.Without(resource.FeaturePersistence) || ours && neverRead(held.Baseline.Persistence, held.Applied.Persistence),
+		NoSlices:         !host.Manage.Slices || g.Without(resource.FeatureMIG),
 		Busy:             len(diff.ForeignProcesses(g, r.seats)) > 0,
 	}
 	if ours && !held.ClockUnsure && r.fittedAt(g, held.Applied.ClockMHz) {
@@ -67,12 +50,13 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	if forbidden {
 		card.FixedMIG, card.FixedPower = true, true
 	}
-	forgets := !host.Manage.Persistence && !g.Persistence
+	unseen := g.Without(resource.ReadingProcesses) && !host.SlowNeighbours
+	forgets := card.FixedPersistence && !g.Persistence
 	if forgets && (host.Manage.Clocks || host.Manage.Power) {
 		r.warnOfForgetting(host, g)
-		card.FixedPower = true
 	}
-	if !host.Manage.Clocks || forgets || forbidden {
+	card.FixedPower = card.FixedPower || forgets || unseen
+	if !host.Manage.Clocks || g.Without(resource.FeatureClock) || forgets || forbidden || unseen {
 		now := r.clockAsItIs(held, g)
 		card.FixedClockMHz = &now
 	}
@@ -97,8 +81,16 @@ func (r *resolver) neighboursForbid(host config.Host, card place.GPU) bool {
 	return (len(card.Foreign) > 0 || card.Busy) && !host.SlowNeighbours
 }
 
+// neverRead reports whether a setting of a GPU in hand has no baseline to go back to: it
+// could not be read when cosplay acquired the GPU, and is left as it is until cosplay
+// has released it.
+func neverRead[T any](baseline, applied *T) bool { return baseline == nil && applied == nil }
+
 // warnOfForgetting warns where limits and locks would not last.
 func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
+	if host.Manage.Persistence { // then the driver does not offer it, which is another warning
+		return
+	}
 	r.diags = append(r.diags, &hcl.Diagnostic{
 		Severity: hcl.DiagWarning,
 		Summary:  fmt.Sprintf("clock and power of GPU %d of host %q are left as they are", g.Index, host.Name),

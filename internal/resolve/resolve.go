@@ -23,11 +23,13 @@ import (
 func Desired(intent *config.Intent, person Person, prior resource.Prior, live resource.Live, scope Scope) (resource.Desired, hcl.Diagnostics) {
 	r := resolver{intent: intent, person: person, prior: prior, seats: prior.Seats(), live: live, scope: scope}
 	r.gpus()
-	r.warnOfLost()
+	r.warnOfUnusable()
 	r.requests()
 	result := place.Place(r.cards, r.wanted)
 	r.refuse(result)
-	return r.desired(result), r.diags
+	desired := r.desired(result)
+	r.warnOfDegraded(desired.GPUs)
+	return desired, r.diags
 }
 
 // Scope is what a plan is about, where it is not all of it.
@@ -62,8 +64,8 @@ func (r *resolver) requests() {
 		if made {
 			s = ignoring(s, was)
 		}
-		if made && !r.there(was.Slice) {
-			r.waiting = append(r.waiting, was.Session) // until its GPU is back
+		if made && !r.readable(was.Slice) {
+			r.waiting = append(r.waiting, was.Session) // until its GPU can be read again
 			continue
 		}
 		want, ok := r.request(s)
@@ -87,7 +89,7 @@ func (r *resolver) leave() {
 			continue
 		}
 		r.waiting = append(r.waiting, was.Session)
-		if kept := was.Slice; r.there(kept) && r.stays(was) {
+		if kept := was.Slice; r.readable(kept) && r.stays(was) {
 			r.wanted = append(r.wanted, place.Request{Address: was.Address, Want: was.Request, Target: was.Target, Kept: &kept})
 		}
 	}
@@ -110,12 +112,6 @@ func Request(s config.Session, live resource.Live) (resource.Request, hcl.Diagno
 	r := resolver{live: live}
 	want, _ := r.request(s)
 	return want, r.diags
-}
-
-// there reports whether the GPU of a slice is.
-func (r *resolver) there(s resource.Slice) bool {
-	_, ok := r.live.GPU(s.Host, s.GPU)
-	return ok
 }
 
 // stays reports whether a session can have the slice that it had: it is there,
@@ -152,17 +148,21 @@ func (r *resolver) find(host resource.Host, s config.GPUSelector) (resource.GPU,
 			return g, true
 		}
 	}
+	for _, u := range host.Unusable {
+		if s.Matches(resource.GPU{Index: u.Index, UUID: u.UUID}) {
+			return r.refuseGPU(s, fmt.Sprintf("GPU %s of host %q is unusable: %s", s, host.Name, u), "Use another GPU, or reset this one; dmesg shows the reason (Xid).")
+		}
+	}
 	var there []string
 	for _, g := range host.GPUs {
 		there = append(there, fmt.Sprintf("%d (%s, %s)", g.Index, g.UUID, g.PCI))
 	}
+	return r.refuseGPU(s, fmt.Sprintf("host %q has no GPU %s", host.Name, s), "It has "+strings.Join(there, ", ")+". Name one of these by index, UUID or PCI address.")
+}
+
+func (r *resolver) refuseGPU(s config.GPUSelector, summary, detail string) (resource.GPU, bool) {
 	subject := s.Range
-	r.diags = append(r.diags, &hcl.Diagnostic{
-		Severity: hcl.DiagError,
-		Summary:  fmt.Sprintf("host %q has no GPU %s", host.Name, s),
-		Detail:   "It has " + strings.Join(there, ", ") + ". Name one of these by index, UUID or PCI address.",
-		Subject:  &subject,
-	})
+	r.diags = append(r.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &subject})
 	return resource.GPU{}, false
 }
 
@@ -200,6 +200,9 @@ func (r *resolver) inTheWay(a resource.Address) string {
 		mine := card.Host == want.Host && (want.GPU == "" || want.GPU == card.UUID)
 		if mine && card.Busy && card.Model.MIG() && !card.MIG {
 			words += fmt.Sprintf("\nGPU %d is used by %s.", card.Index, resource.ProcessNames(diff.ForeignProcesses(card.GPU, r.seats)))
+		}
+		if lacks, without := card.Degradation(resource.FeatureMIG); mine && without {
+			words += fmt.Sprintf("\nGPU %d has no slices: cosplay does not manage its MIG mode (%s).", card.Index, lacks)
 		}
 	}
 	return words

@@ -108,6 +108,8 @@ type GPU struct {
 	MemoryUsedMiB int         `json:"memory_used_mib"`
 	Slices        []LiveSlice `json:"slices,omitempty"`
 	Processes     []Process   `json:"processes,omitempty"`
+
+	Degraded []Degradation `json:"degraded,omitempty"` // what the driver does not offer; its fields above are zero
 }
 
 // ClockSample is one reading of the SM clock.

@@ -66,6 +66,10 @@ type PriorGPU struct {
 	Baseline Settings `json:"baseline"` // before cosplay first touched it; what destroy restores
 	Applied  Settings `json:"applied"`  // what cosplay set and still answers for
 
+	// AskedPowerMW is the power limit that the driver rounded to the applied one; nil
+	// if it did not round.
+	AskedPowerMW *int `json:"asked_power_mw,omitempty"`
+
 	// LockBefore says that there seems to have been a clock lock before cosplay,
 	// which nobody told: it cannot be read, and so not be brought back.
 	LockBefore bool `json:"lock_before,omitempty"`
@@ -105,7 +109,7 @@ type Host struct {
 	Runtime    string      `json:"runtime"`          // where new sessions run: "process", "docker"
 	Engine     *Engine     `json:"engine,omitempty"` // nil where no session needs one
 	GPUs       []GPU       `json:"gpus"`
-	Lost       []int       `json:"lost,omitempty"`       // indexes of GPUs that do not answer any more
+	Unusable   []Unusable  `json:"unusable,omitempty"`   // GPUs that do not answer
 	Ledger     []Held      `json:"ledger,omitempty"`     // GPUs that projects hold
 	Unbooked   bool        `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
 	Containers []Container `json:"containers,omitempty"` // by session
@@ -146,6 +150,12 @@ func (l Live) GPU(host, uuid string) (GPU, bool) {
 		}
 	}
 	return GPU{}, false
+}
+
+// Sliced finds a GPU whose slices can be read. One that cannot be read may have any.
+func (l Live) Sliced(host, uuid string) (GPU, bool) {
+	g, there := l.GPU(host, uuid)
+	return g, there && !g.Unread(FeatureMIG)
 }
 
 // Container finds the container of a session by runtime and the session's ID.

@@ -35,6 +35,8 @@ type World struct {
 	Lineage string                  // of the project whose turn it is
 	Used    map[string]resource.Use // by session: what its programs come to
 
+	PowerStepMW int // what the driver rounds power limits down to; 0 does not round
+
 	// Fault, if set, is asked before every change and can refuse it.
 	Fault func(what string) error
 
@@ -212,17 +214,18 @@ func (w *World) UnlockClock(_ context.Context, gpu string) error {
 	})
 }
 
-// SetPower sets the power limit within the card's range.
-func (w *World) SetPower(_ context.Context, gpu string, mw int) error {
-	return w.change("power", func() error {
+// SetPower sets the power limit within the card's range, rounded down to the step.
+func (w *World) SetPower(_ context.Context, gpu string, mw int) (int, error) {
+	now := mw - mw%max(1, w.PowerStepMW)
+	return now, w.change("power", func() error {
 		g := w.GPU(gpu)
 		if mw < g.Model.PowerMinMW || mw > g.Model.PowerMaxMW {
 			return fmt.Errorf("a power limit of %d mW is out of range", mw)
 		}
-		if err := w.setting(gpu, resource.Settings{PowerMW: &mw}); err != nil {
+		if err := w.setting(gpu, resource.Settings{PowerMW: &now}); err != nil {
 			return err
 		}
-		g.PowerMW = mw
+		g.PowerMW = now
 		return nil
 	})
 }

@@ -1,0 +1,65 @@
+package ledger
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/resource"
+)
+
+// lacks are the calls that the driver refused when cosplay wanted to change a GPU.
+// They outlive the holders, so that no plan tries them again; another boot or another
+// driver may offer them.
+type lacks struct {
+	FormatVersion int                    `json:"format_version"`
+	BootID        string                 `json:"boot_id"`
+	Driver        string                 `json:"driver"`
+	GivenUp       []resource.Degradation `json:"given_up"`
+}
+
+// LacksPath is the file about a GPU. Removing it makes cosplay try the calls again.
+func (b Book) LacksPath(uuid string) string { return filepath.Join(b.folder(), uuid+".lacks") }
+
+// GivenUp lists the features that cosplay does without on a GPU, in a boot with a
+// driver. A file that cannot be read counts for nothing: the calls are tried again.
+func (b Book) GivenUp(uuid, boot, driver string) []resource.Degradation {
+	var known lacks
+	if b.Dir == "" {
+		return nil
+	}
+	data, err := os.ReadFile(b.LacksPath(uuid))
+	if err != nil || jsonv2.Unmarshal(data, &known) != nil || known.FormatVersion != formatVersion || known.BootID != boot || known.Driver != driver {
+		return nil
+	}
+	return known.GivenUp
+}
+
+// GiveUp notes a feature that the driver does not offer on the holder's GPU. unchanged is
+// the page before an attempt that changed nothing, or nil. It reports whether the feature was not
+// given up before. While the GPU is being restored nothing is given up.
+func (e Entry) GiveUp(d resource.Degradation, driver string, unchanged *resource.Held) (news bool, err error) {
+	err = e.change(powerLoss, func(g *resource.Held) error {
+		if g.Leaving != "" || len(g.Holders) == 0 {
+			return nil
+		}
+		if unchanged != nil {
+			g.Set, g.Was, g.Lock = unchanged.Set, unchanged.Was, unchanged.Lock
+		}
+		known := e.Book.GivenUp(e.GPU, e.BootID, driver)
+		if slices.ContainsFunc(known, func(o resource.Degradation) bool { return o.Feature == d.Feature }) {
+			return nil
+		}
+		data, err := json.MarshalIndent(lacks{formatVersion, e.BootID, driver, append(known, d)}, "", "  ")
+		if err != nil {
+			return err
+		}
+		news = true
+		return durable.WriteFile(e.Book.LacksPath(e.GPU), append(data, '\n'), 0o644)
+	})
+	return news && err == nil, err
+}

@@ -1,0 +1,36 @@
+package render
+
+import (
+	"fmt"
+
+	"cosplay/internal/resource"
+)
+
+// degraded lists what cosplay does without on a GPU whose driver does not offer it.
+func (p *page) degraded(g resource.GPU) {
+	for _, d := range g.Degraded {
+		what := d.Feature.Words() + " unknown"
+		switch {
+		case d.Feature.Managed():
+			what = d.Feature.Words() + " not managed"
+		case d.Feature.Figure():
+			what = d.Feature.Words() + " from the catalog"
+		}
+		p.flow(4, 6, join(inked(drifted, "without the driver's help:"), text(fmt.Sprintf(" %s (%s)", what, d))))
+	}
+	if missing, unfit := g.Unfit(); unfit {
+		p.flow(4, 6, join(inked(drifted, "not used:"), text(fmt.Sprintf(" cosplay does not know %s", missing.Words()))))
+	}
+}
+
+// unusable lists the GPUs of a host that do not answer.
+func (p *page) unusable(h resource.Host) {
+	for _, u := range h.Unusable {
+		p.gap()
+		name := fmt.Sprintf("GPU %d", u.Index)
+		if u.UUID != "" {
+			name += "  " + shortUUID(u.UUID)
+		}
+		p.flow(0, 4, join(inked(strong, name), inked(drifted, "  unusable:"), text(" "+u.String())))
+	}
+}

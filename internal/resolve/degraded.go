@@ -1,0 +1,121 @@
+package resolve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/config"
+	"cosplay/internal/resource"
+)
+
+// selected reports whether the host's block leaves a GPU to cosplay.
+func selected(host config.Host, g resource.GPU) bool {
+	return len(host.GPUs) == 0 || slices.ContainsFunc(host.GPUs, func(s config.GPUSelector) bool { return s.Matches(g) })
+}
+
+// barred says why no session may be placed on a GPU though it answers; "" if one may.
+func (r *resolver) barred(g resource.GPU) string {
+	if missing, unfit := g.Unfit(); unfit {
+		why := "the driver does not report it"
+		if lacks, known := g.Degradation(missing); known {
+			why = lacks.String()
+		}
+		return fmt.Sprintf("cosplay does not know %s of the GPU (%s), nor does the catalog know %q", missing.Words(), why, g.Model.Name)
+	}
+	if !g.Unread(resource.FeatureMIG) {
+		return ""
+	}
+	lacks, _ := g.Degradation(resource.FeatureMIG)
+	book, _ := r.live.Held(g.Host, g.UUID)
+	inSlices := slices.ContainsFunc(r.seats.On(g), func(s *resource.PriorSession) bool { return s.Handle != nil }) ||
+		slices.ContainsFunc(book.Holders, func(h resource.Holder) bool { return len(h.Slices) > 0 })
+	held, _ := r.prior.GPU(g.Host, g.UUID)
+	if inSlices || g.MIG && !ownMode(held, g) {
+		return fmt.Sprintf("it has slices that cosplay cannot read (%s)", lacks)
+	}
+	return ""
+}
+
+// ownMode reports whether it is cosplay that switched MIG mode on: then it may switch it
+// off, and the driver refuses that while slices exist.
+func ownMode(held resource.PriorGPU, g resource.GPU) bool {
+	was, now := held.Baseline.MIG, held.Applied.MIG
+	return g.MIG && was != nil && now != nil && !*was && *now
+}
+
+// readable reports whether the slice of a session, or the whole GPU, can be read well
+// enough to plan with it. A session on another is left as it is.
+func (r *resolver) readable(s resource.Slice) bool {
+	g, there := r.live.GPU(s.Host, s.GPU)
+	_, unfit := g.Unfit()
+	return there && !unfit && (s.Whole() || !g.Unread(resource.FeatureMIG))
+}
+
+// warnOfUnusable warns of GPUs that do not answer, or that nothing can be placed on.
+func (r *resolver) warnOfUnusable() {
+	for _, host := range r.intent.Hosts {
+		shown, _ := r.live.Host(host.Name)
+		for _, u := range shown.Unusable {
+			if selected(host, resource.GPU{Index: u.Index, UUID: u.UUID}) {
+				r.warnGPU(host, fmt.Sprintf("GPU %d of host %q is unusable: %s", u.Index, host.Name, u),
+					"cosplay places nothing there and leaves what is there as it is. dmesg shows the reason (Xid); the GPU may need a reset or the machine a reboot.")
+			}
+		}
+		for _, g := range shown.GPUs {
+			if why := r.barred(g); why != "" && selected(host, g) {
+				r.warnGPU(host, fmt.Sprintf("GPU %d of host %q is not used: %s", g.Index, host.Name, why),
+					"cosplay places nothing there and leaves what is there as it is.")
+			}
+		}
+	}
+}
+
+func (r *resolver) warnGPU(host config.Host, summary, detail string) {
+	r.diags = append(r.diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: summary, Detail: detail, Subject: rangeOf(host.Ranges, "gpus")})
+}
+
+// warnOfDegraded warns of what cosplay gives up on the GPUs that sessions are placed
+// on. GPUs that lack the same are named together.
+func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
+	for _, host := range r.intent.Hosts {
+		gpus := map[string][]string{}
+		var order []string
+		for _, d := range desired {
+			g, _ := r.live.GPU(d.Host, d.UUID)
+			lost := losses(g)
+			if d.Host != host.Name || lost == "" {
+				continue
+			}
+			if gpus[lost] == nil {
+				order = append(order, lost)
+			}
+			gpus[lost] = append(gpus[lost], fmt.Sprint(g.Index))
+		}
+		for _, lost := range order {
+			r.warnGPU(host, fmt.Sprintf("GPU %s of host %q: the driver does not offer every call", strings.Join(gpus[lost], ", "), host.Name), lost)
+		}
+	}
+}
+
+// losses says what cosplay gives up on a GPU that matters to a plan.
+func losses(g resource.GPU) string {
+	var lines []string
+	for _, d := range g.Degraded {
+		switch {
+		case d.Feature == resource.FeatureMIG:
+			lines = append(lines, fmt.Sprintf("MIG is not managed, sessions get whole GPUs (%s).", d))
+		case d.Feature.Managed():
+			lines = append(lines, fmt.Sprintf("cosplay does not manage %s (%s).", d.Feature.Words(), d))
+		case d.Feature.Figure():
+			lines = append(lines, fmt.Sprintf("%s is the catalog's (%s).", upper(d.Feature.Words()), d))
+		case d.Feature == resource.ReadingProcesses:
+			lines = append(lines, fmt.Sprintf("cosplay cannot see which processes use the GPU (%s), so it leaves the SM clock and the power limit as they are. slow_neighbours = true in the host block lets it change them.", d))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

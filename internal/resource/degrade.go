@@ -1,0 +1,137 @@
+package resource
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Feature is a part of what cosplay does with a GPU, or knows of it, for which it
+// needs calls of the driver. A GPU whose driver does not offer such a call is used
+// without the feature.
+type Feature string
+
+// The features. Settings that cosplay does not manage are neither planned nor
+// drift. Figures come from the catalog instead; readings are shown as unknown.
+const (
+	FeatureMIG         Feature = "mig"         // MIG mode and slices
+	FeatureClock       Feature = "clock"       // the SM clock lock
+	FeaturePower       Feature = "power"       // the power limit
+	FeaturePersistence Feature = "persistence" // persistence mode, without which the driver forgets lock and limit
+
+	FigureName       Feature = "name"
+	FigureCapability Feature = "compute-capability"
+	FigureCores      Feature = "cores"
+	FigureMemory     Feature = "memory"
+	FigureBandwidth  Feature = "bandwidth"
+
+	ReadingPCI         Feature = "pci-address"
+	ReadingProcesses   Feature = "processes" // that use the GPU
+	ReadingClock       Feature = "sm-clock"
+	ReadingThrottle    Feature = "throttle-reasons"
+	ReadingTemperature Feature = "temperature"
+	ReadingDraw        Feature = "power-draw"
+)
+
+// Words names the feature in a sentence: "the SM clock".
+func (f Feature) Words() string {
+	if words, ok := featureWords[f]; ok {
+		return words
+	}
+	return string(f)
+}
+
+var featureWords = map[Feature]string{
+	FeatureMIG: "MIG", FeatureClock: "the SM clock", FeaturePower: "the power limit", FeaturePersistence: "persistence mode",
+	FigureName: "the name", FigureCapability: "the compute capability", FigureCores: "the number of SMs", FigureMemory: "the memory size", FigureBandwidth: "the bandwidth",
+	ReadingPCI: "the PCI address", ReadingProcesses: "the list of processes", ReadingClock: "the SM clock's reading", ReadingThrottle: "the reasons for a low clock",
+	ReadingTemperature: "the temperature", ReadingDraw: "the power draw",
+}
+
+// Managed reports whether the feature is a setting that cosplay changes.
+func (f Feature) Managed() bool {
+	switch f {
+	case FeatureMIG, FeatureClock, FeaturePower, FeaturePersistence:
+		return true
+	}
+	return false
+}
+
+// Figure reports whether the feature is a figure that the catalog has as well.
+func (f Feature) Figure() bool {
+	switch f {
+	case FigureCapability, FigureCores, FigureMemory, FigureBandwidth:
+		return true
+	}
+	return false
+}
+
+// Degradation is a feature that cosplay gives up on one GPU, and why.
+type Degradation struct {
+	Feature Feature `json:"feature"`
+	Call    string  `json:"call"` // the NVML function
+	Code    int     `json:"code"` // NVML's answer; 13 also where the library does not export the function
+	Message string  `json:"message,omitempty"`
+
+	// Set is true if the call would have changed the GPU: what it is set to can
+	// still be read.
+	Set bool `json:"set,omitempty"`
+}
+
+// String is "nvmlDeviceGetMigMode: Not Supported (3)".
+func (d Degradation) String() string { return fmt.Sprintf("%s: %s (%d)", d.Call, d.Message, d.Code) }
+
+// Unusable is a GPU that does not answer what cosplay cannot do without.
+type Unusable struct {
+	Index   int    `json:"index"`
+	UUID    string `json:"uuid,omitempty"` // "" if the GPU does not tell it
+	Call    string `json:"call"`
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// String is "GPU is lost (15) from nvmlDeviceGetHandleByIndex_v2".
+func (u Unusable) String() string { return fmt.Sprintf("%s (%d) from %s", u.Message, u.Code, u.Call) }
+
+// Without reports whether cosplay gives up a feature on the GPU.
+func (g GPU) Without(f Feature) bool {
+	return slices.ContainsFunc(g.Degraded, func(d Degradation) bool { return d.Feature == f })
+}
+
+// Unread reports whether a feature cannot be read: its value is unknown.
+func (g GPU) Unread(f Feature) bool {
+	return slices.ContainsFunc(g.Degraded, func(d Degradation) bool { return d.Feature == f && !d.Set })
+}
+
+// Degradation finds why a feature is given up.
+func (g GPU) Degradation(f Feature) (Degradation, bool) {
+	i := slices.IndexFunc(g.Degraded, func(d Degradation) bool { return d.Feature == f })
+	if i < 0 {
+		return Degradation{}, false
+	}
+	return g.Degraded[i], true
+}
+
+// Unfit names the figure without which no session can be fitted to the GPU: the
+// driver does not tell it, and the catalog does not have it.
+func (g GPU) Unfit() (Feature, bool) {
+	switch {
+	case g.Model.MemoryMiB == 0:
+		return FigureMemory, true
+	case g.Model.SMs == 0:
+		return FigureCores, true
+	case len(g.Model.ClocksMHz) == 0:
+		return FeatureClock, true
+	}
+	return "", false
+}
+
+// MaxPowerStepMW is the largest step to which a driver is taken to round a power
+// limit, in mW: NVML does not tell it, and drivers round to 1, 5 or 10 W.
+const MaxPowerStepMW = 10_000
+
+// RoundedPower reports whether a power limit read back from a driver, in mW, can be
+// the one that was asked for, rounded.
+func RoundedPower(askedMW, nowMW int) bool {
+	off := askedMW - nowMW
+	return -MaxPowerStepMW < off && off < MaxPowerStepMW
+}

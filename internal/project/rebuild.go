@@ -38,13 +38,20 @@ func (p *Project) Rebuild(ctx context.Context, lineage string) (*Rebuilt, error)
 	if len(failures) > 0 {
 		return nil, errors.Join(failures...)
 	}
-	if v.Usable() && !salvage.Behind(v.prior, has.live) {
+	if v.Usable() && !salvage.Behind(v.prior, has.live) && !p.strandedJournal(v.prior) {
 		return nil, fmt.Errorf("the state %s is whole, up to date and this project's: there is nothing to rebuild. cosplay plan shows what differs from the hosts", v.Path)
 	}
 	if len(has.prior.GPUs) == 0 && len(has.prior.Sessions) == 0 {
 		return nil, fmt.Errorf("no host knows of anything that the project with its state in %s has made: there is nothing to rebuild, and cosplay apply begins anew", v.Path)
 	}
 	return &Rebuilt{State: v, Holder: o.holder, Prior: has.prior, Live: has.live, Unproven: has.unproven, Notes: has.notes}, nil
+}
+
+// strandedJournal reports whether there is a journal that no command can fold into
+// the state: a damaged one, or another state's.
+func (p *Project) strandedJournal(prior resource.Prior) bool {
+	entries, err := p.journal()
+	return err != nil || len(entries) > 0 && !continues(entries[0], prior)
 }
 
 // rebuildParty settles which project the state is made anew for.

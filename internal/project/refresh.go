@@ -189,10 +189,13 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 	}
 	begin := entries[0]
 	switch {
+	case !continues(begin, prior):
+		return prior, fmt.Errorf("the journal %s belongs to another state (lineage %s, serial %d) than %s (lineage %s, serial %d). Fix: restore the state that it belongs to, or run cosplay state rebuild",
+			p.Store.JournalPath(), begin.Lineage, begin.Serial, p.Store.Path, prior.Lineage, prior.Serial)
 	case prior.Lineage == begin.Lineage && prior.Serial == begin.Serial+1:
 		// The state was written, only the journal was not yet removed.
 		err = p.Readdress(prior, moved(entries))
-	case prior.Serial == begin.Serial && (prior.Lineage == begin.Lineage || prior.Lineage == ""):
+	default:
 		prior.Lineage, prior.Key = begin.Lineage, begin.Key
 		next, notes := apply.Recover(prior, entries, live)
 		p.Notes = append(p.Notes, notes...)
@@ -201,14 +204,18 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 			return prior, err
 		}
 		err = p.Readdress(prior, moved(entries))
-	default:
-		return prior, fmt.Errorf("the journal %s belongs to another state (lineage %s, serial %d) than %s (lineage %s, serial %d); bring back the state that it belongs to",
-			p.Store.JournalPath(), begin.Lineage, begin.Serial, p.Store.Path, prior.Lineage, prior.Serial)
 	}
 	if err != nil {
 		return prior, err
 	}
 	return prior, durable.Remove(p.Store.JournalPath())
+}
+
+// continues reports whether the run of a journal began with a state, or has written
+// it.
+func continues(begin apply.Entry, prior resource.Prior) bool {
+	same := prior.Lineage == begin.Lineage
+	return prior.Serial == begin.Serial && (same || prior.Lineage == "") || same && prior.Serial == begin.Serial+1
 }
 
 // owner is whose containers are looked for: the state's, or before it was first

@@ -14,16 +14,16 @@ func Behind(prior resource.Prior, live resource.Live) bool {
 	if prior.Lineage == "" {
 		return false
 	}
-	seats := prior.Seats()
+	seats, byID := prior.Seats(), sessionsByID(prior)
 	for i := range live.Hosts {
 		host := &live.Hosts[i]
 		for _, page := range host.Ledger {
-			if holder, holds := page.Holder(prior.Lineage); holds && pageAhead(prior, seats, live, *host, page, holder) {
+			if holder, holds := page.Holder(prior.Lineage); holds && pageAhead(prior, seats, live, host.Name, page, holder) {
 				return true
 			}
 		}
 		for _, c := range host.Containers {
-			if containerAhead(prior, *host, c) {
+			if containerAhead(prior, byID, host, c) {
 				return true
 			}
 		}
@@ -33,12 +33,12 @@ func Behind(prior resource.Prior, live resource.Live) bool {
 
 // pageAhead reports whether the page of a GPU has a slice or settings that the state
 // lacks, or the state lacks the GPU.
-func pageAhead(prior resource.Prior, seats resource.Seats, live resource.Live, host resource.Host, page resource.Held, holder resource.Holder) bool {
-	g, there := live.GPU(host.Name, page.UUID)
+func pageAhead(prior resource.Prior, seats resource.Seats, live resource.Live, host string, page resource.Held, holder resource.Holder) bool {
+	g, there := live.GPU(host, page.UUID)
 	if !there || holder.Serial == 0 {
 		return false
 	}
-	held, known := prior.GPU(host.Name, page.UUID)
+	held, known := prior.GPU(host, page.UUID)
 	if !known && !prior.HasForgotten(page.UUID) {
 		return true
 	}
@@ -63,17 +63,25 @@ func sliceAhead(prior resource.Prior, page resource.Held, s resource.LiveSlice) 
 
 // containerAhead reports whether a container was created by a later run than the
 // state knows of. The container has proved to be this state's.
-func containerAhead(prior resource.Prior, host resource.Host, c resource.Container) bool {
+func containerAhead(prior resource.Prior, byID sessions, host *resource.Host, c resource.Container) bool {
 	stray := slices.ContainsFunc(host.Strays, func(o resource.Container) bool { return o.Session == c.Session && o.Runtime == c.Runtime })
 	if c.Serial == 0 || stray || prior.HasForgottenContainer(c) {
 		return false
 	}
-	for _, s := range prior.Sessions {
-		if s.ID == c.Session && s.Runtime == c.Runtime && s.Slice.Host == host.Name {
-			return c.Serial > prior.LastRun && (s.Container == nil || s.Container.ID != c.ID || s.Container.Hash != c.Hash)
-		}
+	s, known := byID[[3]string{host.Name, c.Runtime, c.Session}]
+	return !known || c.Serial > prior.LastRun && (s.Container == nil || s.Container.ID != c.ID || s.Container.Hash != c.Hash)
+}
+
+// sessions are those of a state by host, runtime and ID.
+type sessions map[[3]string]*resource.PriorSession
+
+func sessionsByID(prior resource.Prior) sessions {
+	all := make(sessions, len(prior.Sessions))
+	for i := range prior.Sessions {
+		s := &prior.Sessions[i]
+		all[[3]string{s.Slice.Host, s.Runtime, s.ID}] = s
 	}
-	return true
+	return all
 }
 
 // Ahead is a world in which a state's project has, beyond what the state knows, only
@@ -93,13 +101,13 @@ func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains)
 			hosts[i].Ledger[n] = page
 		}
 	}
-	owner := prior.Owner()
+	owner, byID := prior.Owner(), sessionsByID(prior)
 	for _, r := range remains {
 		c := r.Container
 		host, _ := live.Host(c.Host)
 		switch {
-		case slices.Contains(owner.Containers, c.ID) && !containerAhead(prior, host, c), prior.HasForgottenContainer(c):
-		case r.Proven && (containerAhead(prior, host, c) || slice[c.SliceID]):
+		case slices.Contains(owner.Containers, c.ID) && !containerAhead(prior, byID, &host, c), prior.HasForgottenContainer(c):
+		case r.Proven && (containerAhead(prior, byID, &host, c) || slice[c.SliceID]):
 			certainly = append(certainly, r)
 		case slice[c.SliceID]:
 			doubtful = append(doubtful, r)

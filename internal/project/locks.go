@@ -55,6 +55,7 @@ type clockOf func(context.Context) (resource.ClockSample, error)
 func underLoad(ctx context.Context, place Runtime, session, probe string, lock int, read clockOf) verify.Load {
 	ctx, cancel := context.WithTimeout(ctx, loadBegins+loadTime)
 	defer cancel()
+	loaded, unloaded := context.WithCancel(ctx)
 	input, end := io.Pipe()
 	var (
 		out   = firstWords{begun: make(chan struct{})}
@@ -67,12 +68,13 @@ func underLoad(ctx context.Context, place Runtime, session, probe string, lock i
 			err = fmt.Errorf("the program that fills memory ended with code %d: %s", code, strings.Join(strings.Fields(said.String()), " "))
 		}
 		_ = input.Close()
+		unloaded()
 		ended <- err
 	}()
 	var load verify.Load
 	select {
 	case <-out.begun:
-		load.Samples = sample(ctx, lock, read)
+		load = sample(loaded, lock, read)
 	case <-ctx.Done():
 	case err := <-ended:
 		ended <- err
@@ -80,27 +82,38 @@ func underLoad(ctx context.Context, place Runtime, session, probe string, lock i
 	_ = end.Close() // which ends the load
 	if err := <-ended; err != nil {
 		load.Failed = err.Error()
+	} else if load.Failed != "" {
+		return load
 	} else if words, ok := verify.LoadFailed(out.String()); ok {
 		load.Failed = words
 	}
 	return load
 }
 
-// sample reads the clock until it is settled or the time is up. A reading that
-// fails is left out: the driver may be busy with the load.
-func sample(ctx context.Context, lock int, read clockOf) (samples []resource.ClockSample) {
+// sample reads the clock until it is settled, the time is up, or it cannot be read.
+func sample(ctx context.Context, lock int, read clockOf) (load verify.Load) {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	for ctx.Err() == nil && !(verify.Load{Samples: samples}).Settled(lock) {
-		if s, err := read(ctx); err == nil {
-			samples = append(samples, s)
+	for ctx.Err() == nil && !load.Settled(lock) {
+		s, err := read(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				load.Failed = "the SM clock cannot be read: " + firstLine(err)
+			}
+			return load
 		}
+		load.Samples = append(load.Samples, s)
 		select {
 		case <-ctx.Done():
 		case <-time.After(loadNap):
 		}
 	}
-	return samples
+	return load
+}
+
+func firstLine(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return first
 }
 
 // firstWords keeps what is written, and tells when the first of it comes.

@@ -47,13 +47,15 @@ const filling = "load.load ok\x00load.init ok\x00load.take 1048576 0\x00load.fil
 func TestUnderLoad(t *testing.T) {
 	for name, c := range map[string]struct {
 		place *filler
+		read  error
 		want  string
 	}{
-		"it holds":           {&filler{says: filling}, ""},
-		"no CUDA":            {&filler{says: "load.load libcuda.so.1: cannot open\x00"}, "CUDA: libcuda.so.1: cannot open"},
-		"no memory":          {&filler{says: "load.load ok\x00load.init ok\x00load.take 1048576 2\x00"}, "CUDA: error 2 for 1 MiB"},
-		"cannot be run":      {&filler{err: errors.New("the container is not running")}, "the container is not running"},
-		"ends without words": {&filler{code: 127}, "ended with code 127: a last word"},
+		"it holds":             {&filler{says: filling}, nil, ""},
+		"no CUDA":              {&filler{says: "load.load libcuda.so.1: cannot open\x00"}, nil, "CUDA: libcuda.so.1: cannot open"},
+		"no memory":            {&filler{says: "load.load ok\x00load.init ok\x00load.take 1048576 2\x00"}, nil, "CUDA: error 2 for 1 MiB"},
+		"cannot be run":        {&filler{err: errors.New("the container is not running")}, nil, "the container is not running"},
+		"ends without words":   {&filler{code: 127}, nil, "ended with code 127: a last word"},
+		"a clock without word": {&filler{says: filling}, errors.New("NVML: Not Supported (3)\n  Fix: none"), "the SM clock cannot be read: NVML: Not Supported (3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			idle := 0
@@ -61,7 +63,7 @@ func TestUnderLoad(t *testing.T) {
 				if !c.place.busy.Load() {
 					idle++
 				}
-				return resource.ClockSample{MHz: 1575}, nil
+				return resource.ClockSample{MHz: 1575}, c.read
 			})
 			if !strings.Contains(load.Failed, c.want) || (c.want == "") != (load.Failed == "") {
 				t.Errorf("failed: %q, want %q", load.Failed, c.want)

@@ -2,6 +2,7 @@ package project
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,14 +17,6 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// loads proves the clock locks: NVML cannot read one, so a session fills memory for
-// a moment, and the agent reads the SM clock meanwhile. A GPU is tested once,
-// whichever of its sessions comes first.
-type loads struct {
-	mu   sync.Mutex
-	done map[gpuID]func() verify.Load
-}
-
 type gpuID struct{ host, uuid string }
 
 const (
@@ -32,19 +25,51 @@ const (
 	loadNap    = 25 * time.Millisecond
 )
 
-// of is what a GPU's clock did under load.
-func (l *loads) of(id gpuID, test func() verify.Load) verify.Load {
-	l.mu.Lock()
-	if l.done == nil {
-		l.done = map[gpuID]func() verify.Load{}
+// loadGPUs proves the clock locks: NVML cannot read one, so a session fills memory for
+// a moment, and the agent reads the SM clock meanwhile. Each GPU is tested once, by
+// the first of its sessions that can.
+func (p *Project) loadGPUs(ctx context.Context, all []*asked) {
+	on := map[gpuID][]*asked{}
+	for _, a := range all {
+		if id := (gpuID{a.session.Slice.Host, a.session.Slice.GPU}); a.wanted.Locked() && a.observed.Live != nil {
+			on[id] = append(on[id], a)
+		}
 	}
-	once, there := l.done[id]
-	if !there {
-		once = sync.OnceValue(test)
-		l.done[id] = once
+	var (
+		turns = make(chan struct{}, verifyAtOnce)
+		group sync.WaitGroup
+	)
+	for id, sessions := range on {
+		agent := p.hosts[id.host].agent
+		read := func(ctx context.Context) (resource.ClockSample, error) { return agent.Clock(ctx, id.uuid) }
+		turns <- struct{}{}
+		group.Go(func() {
+			defer func() { <-turns }()
+			loadGPU(ctx, sessions, read)
+		})
 	}
-	l.mu.Unlock()
-	return once()
+	group.Wait()
+}
+
+// loadGPU lets the sessions of a GPU try one after the other, and tells all of them
+// the result.
+func loadGPU(ctx context.Context, sessions []*asked, read clockOf) {
+	var load verify.Load
+	for _, a := range sessions {
+		leave, err := enterAlone(ctx, a.interior.UsageFile)
+		if err != nil {
+			load.Failed = err.Error()
+			continue
+		}
+		load = underLoad(ctx, a.place, a.session.ID, a.interior.Probe, *a.wanted.Applied.ClockMHz, read)
+		leave()
+		if load.Failed == "" {
+			break
+		}
+	}
+	for _, a := range sessions {
+		a.observed.Load = load
+	}
 }
 
 // clockOf reads the SM clock of a GPU.
@@ -60,31 +85,27 @@ func underLoad(ctx context.Context, place Runtime, session, probe string, lock i
 	var (
 		out   = firstWords{begun: make(chan struct{})}
 		said  bytes.Buffer
-		ended = make(chan error, 1)
+		ended = make(chan int, 1)
+		load  verify.Load
 	)
 	go func() {
 		code, err := place.Exec(ctx, session, []string{probe, "load"}, runtime.Streams{In: input, Out: &out, Err: &said})
-		if err == nil && code != 0 {
-			err = fmt.Errorf("the program that fills memory ended with code %d: %s", code, strings.Join(strings.Fields(said.String()), " "))
+		if err != nil {
+			code = cmp.Or(code, 1)
+			said.WriteString(firstLine(err))
 		}
 		_ = input.Close()
 		unloaded()
-		ended <- err
+		ended <- code
 	}()
-	var load verify.Load
 	select {
 	case <-out.begun:
 		load = sample(loaded, lock, read)
-	case <-ctx.Done():
-	case err := <-ended:
-		ended <- err
+	case <-loaded.Done():
 	}
 	_ = end.Close() // which ends the load
-	if err := <-ended; err != nil {
-		load.Failed = err.Error()
-	} else if load.Failed != "" {
-		return load
-	} else if words, ok := verify.LoadFailed(out.String()); ok {
+	code := <-ended
+	if words, failed := verify.LoadFailed(verify.Output{Text: out.String(), Error: said.String(), Code: code}); failed {
 		load.Failed = words
 	}
 	return load
@@ -147,6 +168,20 @@ type ClockLock struct {
 
 // Proven reports whether the lock is in effect.
 func (l ClockLock) Proven() bool { return l.FoundMHz == l.LockMHz }
+
+// lock is what a load showed of the lock of the session's GPU; nil where it showed
+// nothing.
+func (a *asked) lock() *ClockLock {
+	if !a.wanted.Locked() {
+		return nil
+	}
+	lock := *a.wanted.Applied.ClockMHz
+	mhz, known := a.observed.Load.MHz(lock)
+	if !known {
+		return nil
+	}
+	return &ClockLock{Host: a.session.Slice.Host, GPU: a.session.Slice.GPU, LockMHz: lock, FoundMHz: mhz}
+}
 
 // keepLocks notes in the state which locks were refuted, so that drift reports them
 // and the next apply sets them again; and which are in effect again.

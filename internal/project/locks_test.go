@@ -23,10 +23,12 @@ type filler struct {
 	code int
 	err  error
 
+	runs int
 	busy atomic.Bool
 }
 
 func (f *filler) Exec(_ context.Context, _ string, argv []string, s runtime.Streams) (int, error) {
+	f.runs++
 	if argv[1] != "load" || f.err != nil {
 		return 1, f.err
 	}
@@ -54,7 +56,8 @@ func TestUnderLoad(t *testing.T) {
 		"no CUDA":              {&filler{says: "load.load libcuda.so.1: cannot open\x00"}, nil, "CUDA: libcuda.so.1: cannot open"},
 		"no memory":            {&filler{says: "load.load ok\x00load.init ok\x00load.take 1048576 2\x00"}, nil, "CUDA: error 2 for 1 MiB"},
 		"cannot be run":        {&filler{err: errors.New("the container is not running")}, nil, "the container is not running"},
-		"ends without words":   {&filler{code: 127}, nil, "ended with code 127: a last word"},
+		"ends without words":   {&filler{code: 127}, nil, "the image has no glibc"},
+		"ends badly":           {&filler{code: 139}, nil, "it ended with code 139: a last word"},
 		"a clock without word": {&filler{says: filling}, errors.New("NVML: Not Supported (3)\n  Fix: none"), "the SM clock cannot be read: NVML: Not Supported (3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,15 +81,32 @@ func TestUnderLoad(t *testing.T) {
 	}
 }
 
-// TestAGPUIsTestedOnce whichever of its sessions come.
-func TestAGPUIsTestedOnce(t *testing.T) {
-	var tests loads
-	n := 0
-	for _, gpu := range []string{"a", "b", "a", "a"} {
-		tests.of(gpuID{"lab", gpu}, func() verify.Load { n++; return verify.Load{} })
+// TestAGPUIsLoadedOnce by the first of its sessions that can; all of them get the
+// result.
+func TestAGPUIsLoadedOnce(t *testing.T) {
+	read := func(context.Context) (resource.ClockSample, error) { return resource.ClockSample{MHz: 1575}, nil }
+	locked := func(places ...*filler) (all []*asked) {
+		for _, place := range places {
+			lock := 1575
+			all = append(all, &asked{place: place, wanted: verify.Wanted{Applied: resource.Settings{ClockMHz: &lock}}})
+		}
+		return all
 	}
-	if n != 2 {
-		t.Errorf("%d loads for 2 GPUs", n)
+	bare, full, spare := &filler{code: 127}, &filler{says: filling}, &filler{says: filling}
+	sessions := locked(bare, full, spare)
+	loadGPU(context.Background(), sessions, read)
+	if bare.runs != 1 || full.runs != 1 || spare.runs != 0 {
+		t.Errorf("loads: %d, %d, %d", bare.runs, full.runs, spare.runs)
+	}
+	for i, a := range sessions {
+		if l := a.lock(); l == nil || !l.Proven() {
+			t.Errorf("session %d: %+v", i, l)
+		}
+	}
+	alone := locked(&filler{code: 127})
+	loadGPU(context.Background(), alone, read)
+	if l := alone[0].lock(); l != nil || alone[0].observed.Load.Failed == "" {
+		t.Errorf("without a load: %+v, %q", l, alone[0].observed.Load.Failed)
 	}
 }
 

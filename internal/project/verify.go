@@ -74,11 +74,10 @@ const (
 // of the world. What it finds out about clock locks is noted in the state.
 func (p *Project) Verify(ctx context.Context, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o VerifyOptions) ([]Verified, error) {
 	var (
-		all   = make([]Verified, len(sessions))
+		all   = make([]*asked, len(sessions))
 		errs  = make([]error, len(sessions))
 		turns = make(chan struct{}, verifyAtOnce)
 		group sync.WaitGroup
-		tests loads
 	)
 	for i, s := range sessions {
 		place, err := p.Runtime(ctx, s, prior) // opens hosts, which is not for many at once
@@ -88,72 +87,66 @@ func (p *Project) Verify(ctx context.Context, prior resource.Prior, live resourc
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
-			all[i].Session = s
-			if c, there := live.Container(s.Slice.Host, s.Runtime, s.ID); there {
-				all[i].Outdated = c.Outdated
-			}
-			if all[i].Results, all[i].Lock, err = p.verifySession(ctx, place, s, prior, live, o, &tests); err != nil {
+			all[i] = &asked{session: s, place: place}
+			if err := p.askSession(ctx, all[i], prior, live, o); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", s.Address, err)
 			}
 		})
 	}
 	group.Wait()
-	var locks []ClockLock
-	for _, v := range all {
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	p.loadGPUs(ctx, all)
+	var (
+		verified []Verified
+		locks    []ClockLock
+	)
+	for _, a := range all {
+		v := Verified{Session: a.session, Results: verify.Judge(a.wanted, a.inside, a.observed), Lock: a.lock()}
+		if c, there := live.Container(a.session.Slice.Host, a.session.Runtime, a.session.ID); there {
+			v.Outdated = c.Outdated
+		}
 		if v.Lock != nil {
 			locks = append(locks, *v.Lock)
 		}
+		verified = append(verified, v)
 	}
-	return all, errors.Join(append(errs, p.keepLocks(ctx, prior, locks))...)
+	return verified, p.keepLocks(ctx, prior, locks)
 }
 
-func (p *Project) verifySession(ctx context.Context, place Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live, o VerifyOptions, tests *loads) ([]verify.Result, *ClockLock, error) {
-	interior, err := place.Interior(s)
-	if err != nil {
-		return nil, nil, err
+// asked is a session with what its programs said and what was seen from outside.
+type asked struct {
+	session  resource.PriorSession
+	place    Runtime
+	interior runtime.Interior
+	wanted   verify.Wanted
+	inside   []verify.Inside
+	observed verify.Observed
+}
+
+func (p *Project) askSession(ctx context.Context, a *asked, prior resource.Prior, live resource.Live, o VerifyOptions) (err error) {
+	s := a.session
+	if a.interior, err = a.place.Interior(s); err != nil {
+		return err
 	}
-	wanted, err := p.wanted(s, interior, prior, live)
-	if err != nil {
-		return nil, nil, err
+	if a.wanted, err = p.wanted(s, a.interior, prior, live); err != nil {
+		return err
 	}
-	observed, err := lookFromOutside(ctx, place, s, prior, live)
-	if err != nil {
-		return nil, nil, err
+	if a.observed, err = lookFromOutside(ctx, a.place, s, prior, live); err != nil {
+		return err
 	}
-	leave, err := enterAlone(ctx, interior.UsageFile)
+	leave, err := enterAlone(ctx, a.interior.UsageFile)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	defer leave()
 	// One after the other: they try the cap, and would find the other's memory taken.
-	inside := []verify.Inside{ask(verify.Exec, interior, execute(ctx, place, s.ID))}
+	a.inside = []verify.Inside{ask(verify.Exec, a.interior, execute(ctx, a.place, s.ID))}
 	if s.Box != nil && s.Box.SSH.Enabled && !o.NoSSH {
-		inside = append(inside, p.askBySSH(ctx, s, interior, prior, live))
+		a.inside = append(a.inside, p.askBySSH(ctx, s, a.interior, prior, live))
 	}
-	if wanted.Locked() && observed.Live != nil {
-		observed.Load = tests.of(gpuID{s.Slice.Host, s.Slice.GPU}, func() verify.Load {
-			return underLoad(ctx, place, s.ID, interior.Probe, *wanted.Applied.ClockMHz, p.clockOf(s.Slice))
-		})
-	}
-	return verify.Judge(wanted, inside, observed), lockFound(s, wanted, observed.Load), nil
-}
-
-func (p *Project) clockOf(s resource.Slice) clockOf {
-	agent := p.hosts[s.Host].agent
-	return func(ctx context.Context) (resource.ClockSample, error) { return agent.Clock(ctx, s.GPU) }
-}
-
-// lockFound is what a load shows of the lock of a session's GPU.
-func lockFound(s resource.PriorSession, w verify.Wanted, l verify.Load) *ClockLock {
-	if !w.Locked() {
-		return nil
-	}
-	lock := *w.Applied.ClockMHz
-	mhz, known := l.MHz(lock)
-	if !known {
-		return nil
-	}
-	return &ClockLock{Host: s.Slice.Host, GPU: s.Slice.GPU, LockMHz: lock, FoundMHz: mhz}
+	return nil
 }
 
 const (

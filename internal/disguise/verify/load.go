@@ -56,6 +56,8 @@ func (l Load) highest() int {
 func (l Load) unproven() string {
 	const cannot = "the clock lock is not provable: "
 	switch busy := l.busy(); {
+	case l.Failed == noGlibc:
+		return noGlibc
 	case l.Failed != "":
 		return cannot + l.Failed
 	case len(l.Samples) == 0:
@@ -77,10 +79,15 @@ func (l Load) busy() int {
 	return n
 }
 
-// LoadFailed tells from what the program said that was to fill memory why it did
-// not.
-func LoadFailed(said string) (why string, failed bool) {
-	told := parse(said)
+const noGlibc = "the image has no glibc, without which no program loads NVIDIA's libraries"
+
+// LoadFailed says why the program that was to fill memory did not, from what it
+// printed and how it ended.
+func LoadFailed(out Output) (why string, failed bool) {
+	if out.absent() {
+		return noGlibc, true
+	}
+	told := parse(out.Text)
 	for _, key := range []string{"load.load", "load.init", "load.fill"} {
 		if value, there := told.first(key); there && value != "ok" {
 			return "CUDA: " + value, true
@@ -88,6 +95,9 @@ func LoadFailed(said string) (why string, failed bool) {
 	}
 	if taken, ok := told.numbers("load.take", 2); ok && taken[1] != success {
 		return fmt.Sprintf("CUDA: error %d for %s", taken[1], inMiB(taken[0])), true
+	}
+	if out.Code != 0 {
+		return out.ended(), true
 	}
 	return "", false
 }

@@ -12,7 +12,7 @@ func probed(look func(Wanted, records) (words string, told bool)) func(Wanted, I
 	return func(w Wanted, in Inside) answer {
 		out := in.Answers[askProbe]
 		if w.Container && out.absent() {
-			return skip("the image has no glibc, without which no program loads NVIDIA's libraries")
+			return skip(noGlibc)
 		}
 		told := parse(out.Text)
 		if words, ok := look(w, told); ok {

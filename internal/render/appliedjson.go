@@ -75,6 +75,7 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 		Ended         []endedJSON   `json:"ended"`    // those that used something of what they had
 		Failures      []failureJSON `json:"failures"`
 		NotTried      []string      `json:"not_tried"`
+		Unrestored    []leftJSON    `json:"unrestored"` // settings that cosplay changed and cannot restore
 		Interrupted   bool          `json:"interrupted"`
 		TookSeconds   float64       `json:"took_seconds"`
 		Serial        int           `json:"serial"`
@@ -83,8 +84,29 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 
 		Outputs     []outputJSON     `json:"outputs"`
 		Diagnostics []diagnosticJSON `json:"diagnostics"` // checks that failed
-	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), endedOf(v), failures, notTried,
+	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), endedOf(v), failures, notTried, unrestored(v),
 		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem, verified, outputsJSON(v.Outputs), diagnosticsJSON(v.Checks, v.Files)})
+}
+
+// leftJSON is a setting that is not restored.
+type leftJSON struct {
+	Host   string `json:"host"`
+	GPU    string `json:"gpu"`
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Reason string `json:"reason"`
+}
+
+func unrestored(v AppliedView) []leftJSON {
+	all := []leftJSON{}
+	for _, c := range v.Plan.Diff.Unrestored() {
+		for _, f := range c.Kept {
+			if f.Left {
+				all = append(all, leftJSON{c.Host, c.UUID, f.Name, f.To, f.Reason})
+			}
+		}
+	}
+	return all
 }
 
 // achievedJSON is a tally of what was done.

@@ -299,6 +299,9 @@ func (p *page) nothingToDo(v PlanView) {
 		said = "What is not left out is as " + v.Config + " says."
 	case v.Destroy:
 		said = "There is nothing of this project left to destroy."
+		if len(v.Plan.Diff.Unrestored()) > 0 {
+			said = "What is left of this project cannot be restored now."
+		}
 	case v.Plan.Diff.Drifted():
 		said = "What has drifted is left as it is: neighbours or the manage line forbid a change, or nothing asks for it (--verbose shows the settings)."
 	}

@@ -38,14 +38,17 @@ func (d device) unused(held instanceID, call func() error) error {
 		if !isCode(err, nvml.ERROR_IN_USE) {
 			return err
 		}
-		if time.Now().Add(inUseNap).After(until) || d.lib.guard != nil && d.lib.guard.abandoned() {
+		last := time.Now().Add(inUseNap).After(until)
+		if !last {
+			d.lib.nap(inUseNap)
+		}
+		if last || d.lib.guard != nil && d.lib.guard.abandoned() {
 			var at *Error
 			if errors.As(err, &at) {
 				at.Hint = d.heldBy(held)
 			}
 			return err
 		}
-		time.Sleep(inUseNap)
 	}
 }
 

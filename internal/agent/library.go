@@ -26,6 +26,7 @@ type nvmlLibrary struct {
 	nvml.Interface
 	path   string
 	book   ledger.Book // of the host; without a folder none is kept
+	moving func()      // withdraws the announcement of the change under way
 	guard  *guard      // of a child that works as root for others; else nil
 	broken error       // why it could not be opened
 

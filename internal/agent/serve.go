@@ -68,6 +68,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("a request without an end: %d bytes are too many", maxRequest)
+		l.record(request{}, err)
 		return errors.Join(err, encoder.Encode(answered(response{Last: true}, request{}, err)))
 	}
 	return lines.Err()
@@ -135,11 +136,10 @@ func (l *nvmlLibrary) record(r request, refused error) {
 
 // alter carries out a request that leaves something different.
 func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
-	done, err := l.book.Announce()
-	if err != nil {
+	if err := l.announce(); err != nil {
 		return err
 	}
-	defer done()
+	defer func() { l.moving() }()
 	if l.guard != nil {
 		if r, err = l.guard.admit(l, r); err != nil {
 			return err
@@ -178,6 +178,26 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 func leavesNothing(r request, err error) bool {
 	at, known := failedCall(err)
 	return r.Op != opCreateSlice || known && at.Sure && at.GPUInstance == nil
+}
+
+// announce announces a change, until moving is called.
+func (l *nvmlLibrary) announce() error {
+	l.moving = func() {}
+	done, err := l.book.Announce()
+	if err == nil {
+		l.moving = done
+	}
+	return err
+}
+
+// nap waits between two calls. A root agent announces nothing meanwhile: a user
+// whose process holds a slice must not keep other users waiting.
+func (l *nvmlLibrary) nap(d time.Duration) {
+	if l.guard != nil {
+		l.moving()
+		defer func() { _ = l.announce() }()
+	}
+	time.Sleep(d)
 }
 
 // change changes one GPU.

@@ -1,0 +1,175 @@
+package agent
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"cosplay/internal/resource"
+)
+
+var updateDocs = flag.Bool("update", false, "write the table of calls into docs/nvml.md")
+
+var functionName = regexp.MustCompile(`^nvml[A-Z][A-Za-z0-9_]*$`)
+
+// TestEveryCallIsInTheTable: the agent names each function of NVML that it calls, go-nvml
+// is called only where the name is given, and the table has these functions and no
+// others.
+func TestEveryCallIsInTheTable(t *testing.T) {
+	used := map[string]bool{"nvmlShutdown": true} // when the agent ends
+	isNVML := nvmlMethods()
+	set := token.NewFileSet()
+	packages, err := parser.ParseDir(set, ".", func(i os.FileInfo) bool { return !strings.HasSuffix(i.Name(), "_test.go") && i.Name() != "calls.go" }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, file := range packages["agent"].Files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok && isNVML[selector.Sel.Name] && !inTable(selector.Sel.Name) {
+				t.Errorf("%s: %s is a function of NVML that is not in the table of calls", set.Position(n.Pos()), selector.Sel.Name)
+			}
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				if text, err := strconv.Unquote(literal.Value); err == nil && functionName.MatchString(text) {
+					used[text] = true
+				}
+			}
+			return true
+		})
+		// The functions that C code of the package asks for.
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`function\(library, "(nvml\w+)"\)`).FindAllSubmatch(source, -1) {
+			used[string(found[1])] = true
+		}
+	}
+	for name := range used {
+		if _, known := callNamed[name]; !known {
+			t.Errorf("the agent calls %s, which is not in the table of calls", name)
+		}
+	}
+	for _, c := range calls {
+		if !used[c.name] {
+			t.Errorf("the table has %s, which the agent does not call", c.name)
+		}
+	}
+	if len(callNamed) != len(calls) {
+		t.Error("the table has a function twice")
+	}
+}
+
+// nvmlMethods are the methods by which go-nvml calls functions of NVML.
+func nvmlMethods() map[string]bool {
+	all := map[string]bool{}
+	for _, of := range []reflect.Type{reflect.TypeFor[nvml.Interface](), reflect.TypeFor[nvml.Device](), reflect.TypeFor[nvml.GpuInstance](), reflect.TypeFor[nvml.ComputeInstance]()} {
+		for i := range of.NumMethod() {
+			all[of.Method(i).Name] = true
+		}
+	}
+	delete(all, "Extensions") // go-nvml's own
+	return all
+}
+
+// inTable reports whether the table has the function that a method calls, in one of its
+// versions.
+func inTable(method string) bool {
+	return slices.ContainsFunc(calls, func(c nvmlCall) bool {
+		for _, of := range []string{"nvml", "nvmlDevice", "nvmlGpuInstance", "nvmlComputeInstance"} {
+			if version, ok := strings.CutPrefix(c.name, of+method); ok && (version == "" || strings.HasPrefix(version, "_v")) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestDegradation: four codes say that a call is not available, two that the GPU is out
+// of order, and a required call is given up by none.
+func TestDegradation(t *testing.T) {
+	const power, required = "nvmlDeviceGetPowerUsage", "nvmlDeviceGetUUID"
+	for code, want := range map[nvml.Return]bool{
+		nvml.ERROR_NOT_SUPPORTED: true, nvml.ERROR_NO_PERMISSION: true, nvml.ERROR_FUNCTION_NOT_FOUND: true, nvml.ERROR_UNKNOWN: true,
+		nvml.ERROR_GPU_IS_LOST: false, nvml.ERROR_RESET_REQUIRED: false, nvml.ERROR_IN_USE: false,
+	} {
+		at := &Error{Call: power, Code: int(code), Message: code.Error()}
+		if got := unavailable(at); got != want {
+			t.Errorf("code %d says that a call is not available: %v", code, got)
+		}
+		lacks, is := degradation(at)
+		if broken := code == nvml.ERROR_GPU_IS_LOST || code == nvml.ERROR_RESET_REQUIRED; is == broken {
+			t.Errorf("code %d costs a reading: %v", code, is)
+		}
+		if is && (lacks.Feature != resource.ReadingDraw || lacks.Code != int(code) || lacks.Set) {
+			t.Errorf("code %d: %+v", code, lacks)
+		}
+		if _, is := degradation(&Error{Call: required, Code: int(code)}); is {
+			t.Errorf("code %d gives up a required call", code)
+		}
+	}
+	if unavailable(missing(power, "/lib")) != true {
+		t.Error("a function that the library does not export is not available")
+	}
+}
+
+const (
+	docsPath  = "../../docs/nvml.md"
+	docsBegin = "<!-- table of calls: go test ./internal/agent -run TestDocsHaveTheTable -update -->\n"
+)
+
+// TestDocsHaveTheTable: the documentation has the table that the agent works by.
+func TestDocsHaveTheTable(t *testing.T) {
+	text, err := os.ReadFile(docsPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, found := strings.Cut(string(text), docsBegin)
+	if !found {
+		t.Fatalf("%s has no line %q", docsPath, docsBegin)
+	}
+	want := docsTable()
+	if after == want {
+		return
+	}
+	if !*updateDocs {
+		t.Fatalf("the table in %s is not that of the code; write it with -update", docsPath)
+	}
+	if err := os.WriteFile(docsPath, []byte(before+docsBegin+want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func docsTable() string {
+	ending := map[Ending]string{Restores: "restores everything", Leaves: "leaves what needs it", Stops: "stops"}
+	var b strings.Builder
+	b.WriteString("\n| function | feature | without it | `destroy`, if it worked at `apply` |\n|---|---|---|---|\n")
+	for _, c := range Calls() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.Name, cmp.Or(string(c.Feature), "required"), c.Without, ending[c.Destroy])
+	}
+	return b.String()
+}
+
+// TestFeaturesHaveWords: what a GPU is used without can be said in a sentence.
+func TestFeaturesHaveWords(t *testing.T) {
+	var bare []string
+	for _, c := range calls {
+		if c.feature != "" && c.feature.Words() == string(c.feature) {
+			bare = append(bare, string(c.feature))
+		}
+	}
+	if len(bare) > 0 {
+		t.Errorf("features without words: %v", slices.Compact(bare))
+	}
+}

@@ -1,0 +1,68 @@
+package ledger
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+// TestGivenUp: what a driver refused is known in the same boot, with the same driver,
+// also after the holder was released; a file that cannot be read counts for nothing.
+func TestGivenUp(t *testing.T) {
+	const gpu, boot, driver = "GPU-0", "boot-1", "550.1"
+	book := Book{Dir: t.TempDir()}
+	one := resource.Degradation{Feature: resource.FeaturePower, Call: "nvmlDeviceSetPowerManagementLimit", Code: 3, Set: true}
+	other := resource.Degradation{Feature: resource.FeatureClock, Call: "nvmlDeviceSetGpuLockedClocks", Code: 13, Set: true}
+	e := Entry{Book: book, GPU: gpu, BootID: boot, Holder: resource.Holder{Lineage: "a", State: "/a", User: "ann"}}
+	if news, err := e.GiveUp(one, driver, nil); err != nil || news {
+		t.Errorf("nobody holds the GPU: %v, %v", news, err)
+	}
+	if err := e.Book.change(gpu, powerLoss, func(g *resource.Held) error {
+		g.Holders = []resource.Holder{e.Holder}
+		g.Set.ClockMHz = new(int)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := e.Page()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Book.change(gpu, powerLoss, func(g *resource.Held) error {
+		Attempt(g, resource.Settings{ClockMHz: new(1575)}, boot)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		lacks resource.Degradation
+		news  bool
+	}{{one, true}, {other, true}, {one, false}} {
+		if news, err := e.GiveUp(step.lacks, driver, &before); err != nil || news != step.news {
+			t.Errorf("%s is news: %v, %v", step.lacks.Feature, news, err)
+		}
+	}
+	if page, err := e.Page(); err != nil || *page.Set.ClockMHz != 0 || page.Lock != nil {
+		t.Errorf("a lock that was refused is noted: %+v, %v", page, err)
+	}
+	if err := os.Remove(book.path(gpu)); err != nil {
+		t.Fatal(err)
+	}
+	if got := book.GivenUp(gpu, boot, driver); !slices.Equal(got, []resource.Degradation{one, other}) {
+		t.Errorf("given up: %+v", got)
+	}
+	if got := slices.Concat(book.GivenUp(gpu, "boot-2", driver), book.GivenUp(gpu, boot, "560.1"), book.GivenUp("GPU-1", boot, driver), Book{}.GivenUp(gpu, boot, driver)); len(got) != 0 {
+		t.Errorf("given up elsewhere: %+v", got)
+	}
+	if err := os.WriteFile(book.LacksPath(gpu), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := book.GivenUp(gpu, boot, driver); len(got) != 0 {
+		t.Errorf("a damaged file says %+v", got)
+	}
+	if pages, err := book.Read(); err != nil || len(pages) != 0 {
+		t.Errorf("the file is taken for a page: %+v, %v", pages, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/sim"
 )
 
 var updateDocs = flag.Bool("update", false, "write the table of calls into docs/nvml.md")
@@ -31,11 +33,18 @@ func TestEveryCallIsInTheTable(t *testing.T) {
 	used := map[string]bool{"nvmlShutdown": true} // when the agent ends
 	isNVML := nvmlMethods()
 	set := token.NewFileSet()
-	packages, err := parser.ParseDir(set, ".", func(i os.FileInfo) bool { return !strings.HasSuffix(i.Name(), "_test.go") && i.Name() != "calls.go" }, 0)
+	paths, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, file := range packages["agent"].Files {
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") || path == "calls.go" {
+			continue
+		}
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if selector, ok := n.(*ast.SelectorExpr); ok && isNVML[selector.Sel.Name] && !inTable(selector.Sel.Name) {
 				t.Errorf("%s: %s is a function of NVML that is not in the table of calls", set.Position(n.Pos()), selector.Sel.Name)
@@ -121,6 +130,45 @@ func TestDegradation(t *testing.T) {
 	}
 	if unavailable(missing(power, "/lib")) != true {
 		t.Error("a function that the library does not export is not available")
+	}
+}
+
+// TestSlicesThatCannotBeRead are not taken for gone: each call that lists slices keeps
+// them when it is not available.
+func TestSlicesThatCannotBeRead(t *testing.T) {
+	host, client := newHost(t, Options{}, "h200")
+	gpu := read(t, client).GPUs[0].UUID
+	if err := client.SetMIG(t.Context(), gpu, true); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.CreateSlice(t.Context(), resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, resource.Need{SMs: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range calls {
+		if c.feature != resource.FeatureMIG || c.destroy != Leaves {
+			continue
+		}
+		for _, code := range []nvml.Return{nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_UNKNOWN} {
+			if err := host.SetFault(sim.Fault{Function: c.name, Action: sim.Answer, Code: int(code)}); err != nil {
+				t.Fatal(err)
+			}
+			if c.name != "nvmlDeviceSetMigMode" {
+				if err := client.DestroySlice(t.Context(), made); err == nil {
+					t.Errorf("without %s (%d) the slice is destroyed", c.name, code)
+				}
+			}
+			g := read(t, client).GPUs[0]
+			if gone := len(g.Slices) == 0 || g.Slices[0].GPUInstance != made.GPUInstance; gone && !g.Unread(resource.FeatureMIG) {
+				t.Errorf("without %s (%d) there is no slice, and nothing says that it cannot be read: %+v", c.name, code, g)
+			}
+			if err := host.ClearFaults(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if now := read(t, client).GPUs[0].Slices; len(now) != 1 || now[0].UUID != made.UUID { // its compute instance went
+			made.UUID = ""
+		}
 	}
 }
 

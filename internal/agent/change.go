@@ -237,6 +237,11 @@ func (d device) fill(instance nvml.GpuInstance, computeSlices int) (nvml.Compute
 // find looks for a slice by profile and first slot.
 func (d device) find(want resource.Slice) (resource.LiveSlice, bool, error) {
 	profiles, err := d.profiles()
+	if err == nil && len(profiles) == 0 {
+		if mode, _, modeErr := d.migMode(); modeErr != nil || mode == nvml.DEVICE_MIG_ENABLE {
+			err = d.noProfiles() // what slices there are cannot be read
+		}
+	}
 	if err != nil {
 		return resource.LiveSlice{}, false, err
 	}

@@ -21,7 +21,21 @@ type Flood struct {
 	// Client is what each does with its connection. It returns once that is closed.
 	Client func(conn net.Conn)
 	pause  time.Duration // before it comes again
+	costly bool          // each client takes as much computation as the server
 }
+
+// Clients is how many of them a test of the server can have: with more of the costly
+// ones it would test the machine.
+func (f Flood) Clients() int {
+	if f.costly {
+		return HalfOpen / 5
+	}
+	return HalfOpen
+}
+
+// LoginTime is what a login may take on a machine that is busy with other tests. It
+// is below the 20 s after which the server closes the connection.
+const LoginTime = 15 * time.Second
 
 // Floods are floods by name, each of which stops at another point of the way into
 // a server. public is a key that may log in, of which clients have no private half.
@@ -48,10 +62,9 @@ func says(hello string) Flood {
 }
 
 // shakes exchanges keys and then waits; with a public key, once the server has
-// accepted that. It costs the client as much computation as the server: coming
-// again each second, 1,300 of them would test the machine.
+// accepted that.
 func shakes(user string, public ssh.PublicKey) Flood {
-	return Flood{pause: 5 * time.Second, Client: func(conn net.Conn) {
+	return Flood{pause: 5 * time.Second, costly: true, Client: func(conn net.Conn) {
 		w := watched{conn, make(chan struct{}), new(sync.Once)}
 		signers := func() ([]ssh.Signer, error) {
 			if public == nil {

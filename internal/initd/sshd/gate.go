@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // stage is how far a client has come on its way to a login.
@@ -30,8 +32,27 @@ const (
 // all clients the same address.
 type startups struct{ start, rate, full int }
 
-// limit was chosen by memory, which TestFloodMemory measures.
-var limit = startups{start: 1000, rate: 30, full: 1300}
+// mostStartups was chosen by memory, which TestFloodMemory measures.
+var mostStartups = startups{start: 1000, rate: 30, full: 1300}
+
+// limit is that of this process: half of the files that it can have open is for the
+// users who have logged in.
+var limit = func() startups {
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) != nil {
+		return mostStartups
+	}
+	return mostStartups.within(files.Cur)
+}()
+
+// within is a limit in proportion where a process can open few files.
+func (s startups) within(files uint64) startups {
+	if files/2 >= uint64(s.full) {
+		return s
+	}
+	full := max(1, int(files/2))
+	return startups{start: s.start * full / s.full, rate: s.rate, full: full}
+}
 
 // exceeded reports whether one of n has to be closed.
 func (s startups) exceeded(n int) bool {

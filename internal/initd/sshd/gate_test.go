@@ -60,6 +60,20 @@ func TestGateLimits(t *testing.T) {
 	}
 }
 
+func TestGateLeavesFiles(t *testing.T) {
+	for files, want := range map[uint64]startups{
+		1 << 20: {1000, 30, 1300}, 2600: {1000, 30, 1300}, 1024: {393, 30, 512}, 2: {0, 30, 1}, 0: {0, 30, 1}, 1<<64 - 1: {1000, 30, 1300},
+	} {
+		got := startups{1000, 30, 1300}.within(files)
+		if got != want {
+			t.Errorf("with %d files: %+v, want %+v", files, got, want)
+		}
+		if got.exceeded(got.start) || !got.exceeded(got.full+1) {
+			t.Errorf("with %d files: %+v does not limit", files, got)
+		}
+	}
+}
+
 // Between start and full some are closed and some are not.
 func TestGateDropsEarly(t *testing.T) {
 	const tries = 2000

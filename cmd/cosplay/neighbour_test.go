@@ -56,8 +56,10 @@ session "worker" {
 			killed,
 		} {
 			way()
-			if out := oneLine(p.run("destroy", "--auto-approve")); !strings.Contains(out, "somebody else's slices") {
-				t.Errorf("moment %d, %s: destroy does not tell of the neighbour:\n%s", n, inShort(listed[n-1]), out)
+			c := p.command("destroy", "--auto-approve")
+			out, _ := c.CombinedOutput()
+			if c.ProcessState.ExitCode() != 1 || !strings.Contains(oneLine(string(out)), "MIG mode stays on: foreign slices are on it") {
+				t.Errorf("moment %d, %s: destroy ends with %d and does not report the neighbour's slice:\n%s", n, inShort(listed[n-1]), c.ProcessState.ExitCode(), out)
 			}
 			if now := p.foreign(want.Start); now != theirs || p.slices() != 1 {
 				t.Errorf("moment %d, %s: the neighbour had %q and has %q, of %d slices", n, inShort(listed[n-1]), theirs, now, p.slices())

@@ -33,3 +33,18 @@ func TestMayDestroyByEitherName(t *testing.T) {
 		}
 	}
 }
+
+// TestASliceOfAnotherBootIsGone: one of the same name and place was recreated by
+// another program, and does not keep a holder from its release.
+func TestASliceOfAnotherBootIsGone(t *testing.T) {
+	at := resource.Slice{GPU: "GPU-0", Profile: "1g.18gb", Start: 4, Size: 1}
+	made := resource.LiveSlice{Slice: at, Handle: resource.Handle{GPUInstance: 11, UUID: resource.IDName("GPU-0", 11, 0), Boot: "b1"}}
+	live := made
+	live.Boot = "" // as the agent reads it
+	for boot, want := range map[string]bool{"b1": true, "b2": false} {
+		found := &Found{GPU: resource.GPU{UUID: "GPU-0", Slices: []resource.LiveSlice{live}}, BootID: boot}
+		if got := exists(made, found); got != want {
+			t.Errorf("in boot %s: exists %t", boot, got)
+		}
+	}
+}

@@ -151,7 +151,11 @@ func existing(all []resource.Departed, found *Found) []resource.Departed {
 // was noted before it was made. Where slices cannot be read, all may exist.
 func exists(s resource.LiveSlice, found *Found) bool {
 	return found.GPU.Unread(resource.FeatureMIG) || slices.ContainsFunc(found.GPU.Slices, func(l resource.LiveSlice) bool {
-		return l.Profile == s.Profile && l.Start == s.Start && (s.UUID == "" || l.UUID == "" || l.UUID == s.UUID)
+		if s.UUID == "" || l.UUID == "" {
+			return l.Profile == s.Profile && l.Start == s.Start
+		}
+		l.Boot = found.BootID
+		return s.Match(l) != resource.OtherSlice
 	})
 }
 

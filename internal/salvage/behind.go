@@ -47,7 +47,7 @@ func pageAhead(prior resource.Prior, seats resource.Seats, live resource.Live, h
 	}
 	foreign := diff.Foreign(g, seats)
 	return slices.ContainsFunc(holder.Slices, func(s resource.LiveSlice) bool {
-		return sliceAhead(prior, page, s) && slices.ContainsFunc(foreign, func(l resource.LiveSlice) bool { return l.UUID == s.UUID })
+		return sliceAhead(prior, page, s) && slices.ContainsFunc(foreign, func(l resource.LiveSlice) bool { return s.Match(l) != resource.OtherSlice })
 	})
 }
 
@@ -56,7 +56,7 @@ func pageAhead(prior resource.Prior, seats resource.Seats, live resource.Live, h
 // the state has not given it up.
 func sliceAhead(prior resource.Prior, page resource.Held, s resource.LiveSlice) bool {
 	others := slices.ContainsFunc(page.Others(prior.Lineage), func(h resource.Holder) bool {
-		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.UUID == s.UUID })
+		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Match(s) != resource.OtherSlice })
 	})
 	return s.Serial > 0 && s.UUID != "" && !others && !prior.HasForgotten(s.UUID)
 }

@@ -172,10 +172,12 @@ func (b *builder) mayBeOurs(host resource.Host, page resource.Held, live resourc
 	inUse := slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == live.GPUInstance })
 	others := slices.ContainsFunc(page.Others(b.Lineage), func(h resource.Holder) bool {
 		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool {
-			return o.UUID == live.UUID || o.Profile == live.Profile && o.Start == live.Start
+			return o.Profile == live.Profile && o.Start == live.Start
 		})
 	})
-	known := slices.ContainsFunc(b.prior.Sessions, func(s resource.PriorSession) bool { return s.Handle != nil && s.Handle.UUID == live.UUID })
+	known := slices.ContainsFunc(b.prior.Sessions, func(s resource.PriorSession) bool {
+		return s.Handle != nil && (resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}).Match(live) != resource.OtherSlice
+	})
 	switch {
 	case known:
 		return true

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"cosplay/driver"
 	"cosplay/internal/need"
 )
 
@@ -125,4 +128,52 @@ func TestJudgeReadsXML(t *testing.T) {
 	equal(t, "index", log.GPUs[1].Devs[0].Index, "0")
 	equal(t, "GPU instance", log.GPUs[1].Devs[0].GI, "2")
 	equal(t, "SMs", log.GPUs[1].Devs[0].SMs, "28")
+}
+
+var nvmlName = regexp.MustCompile(`(nvml[A-Z][A-Za-z0-9_]+)\x00`)
+
+// TestJudgedByOtherVersions: each version of nvidia-smi finds every function that it
+// looks up, and reads the identity of the GPUs, of which versions call other functions.
+func TestJudgedByOtherVersions(t *testing.T) {
+	path, ok := need.Judge(t)
+	if !ok {
+		return
+	}
+	others, err := filepath.Glob(filepath.Join(filepath.Dir(path), "smi/*/nvidia-smi"))
+	if err != nil || len(others) == 0 {
+		need.Lacking(t, "there are no other versions of nvidia-smi beside %s; scripts/install-nvidia-smi fetches them", path)
+	}
+	create(t, h200, h200)
+	known := map[string]bool{}
+	for _, name := range driver.Names() {
+		known[name] = true
+	}
+	for _, other := range others {
+		program, err := os.ReadFile(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted := 0
+		for _, name := range nvmlName.FindAllSubmatch(program, -1) {
+			if wanted++; !known[string(name[1])] {
+				t.Errorf("%s looks up %s, which the simulated driver does not export", other, name[1])
+			}
+		}
+		if wanted < 200 {
+			t.Errorf("%s looks up %d functions: its names are not found", other, wanted)
+		}
+		for _, s := range []struct{ args, says string }{
+			{"-L", "GPU 1: NVIDIA H200 (UUID: GPU-"},
+			{"", "|   0  NVIDIA H200                    Off |   00000000:19:00.0 Off |"},
+			{"-q -i 1", "Bus                               : 0x3B"},
+			{"-q -i 1", "Base Classcode                    : 0x3"},
+			{"-q -i 1", "Device Id                         : 0x233510DE"},
+			{"-q -i 1", "Bus Id                            : 00000000:3B:00.0"},
+			{"--query-gpu=pci.bus_id,power.limit,clocks.max.sm --format=csv,noheader -i 0", "00000000:19:00.0, 700.00 W, 1980 MHz"},
+		} {
+			if out, code := smi(t, other, strings.Fields(s.args)...); code != 0 || !strings.Contains(out, s.says) {
+				t.Errorf("%s %s ends with %d and does not say %q:\n%s", other, s.args, code, s.says, out)
+			}
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cosplay/internal/agent"
+	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
 )
 
@@ -368,5 +369,32 @@ func TestPrivilegedSocket(t *testing.T) {
 	}
 	m.run(ann, project, installed, "destroy", "--auto-approve")
 	// systemd's agent ends on its own once the client has closed the connection.
+	wait(t, "the host to be as it was", func() bool { return m.state() == before })
+}
+
+// TestPrivilegedFullDisk: with a full disk under the ledger, apply says so, and at
+// once; destroy works.
+func TestPrivilegedFullDisk(t *testing.T) {
+	m := newMachine(t)
+	const project, other = "/home/ann/fleet", "/home/ann/other"
+	m.allow("ann ALL=(root) NOPASSWD: " + installed + " agent --privileged --library " + hardware)
+	m.run(0, "/", "install", "-d", ledger.SystemDir)
+	m.run(0, "/", "mount", "-t", "tmpfs", "-o", "size=512k,mode=755", "tmpfs", ledger.SystemDir)
+	m.write(project+"/fleet.hcl", workers(0, 3), ann)
+	m.write(other+"/fleet.hcl", workers(1, 1), ann)
+	before := m.state()
+	m.run(ann, project, installed, "apply", "--auto-approve")
+	m.run(0, "/", "sh", "-c", "dd if=/dev/zero of="+ledger.SystemDir+"/filler bs=1k 2>/dev/null || true")
+	for range 2 { // the second time, no lock of the first is left
+		said := oneLine(m.fails(ann, other, []string{installed, "apply", "--auto-approve"}))
+		if !saysFull(said) || strings.Contains(said, "locked by") || strings.Contains(said, "take root") {
+			t.Errorf("apply says %s", said)
+		}
+	}
+	m.run(ann, project, installed, "destroy", "--auto-approve")
+	if book := m.book(); len(book) > 0 {
+		t.Errorf("left in the ledger: %+v", book)
+	}
+	m.run(ann, other, installed, "destroy", "--auto-approve")
 	wait(t, "the host to be as it was", func() bool { return m.state() == before })
 }

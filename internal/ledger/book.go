@@ -14,6 +14,8 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"golang.org/x/sys/unix"
+
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 )
@@ -116,12 +118,13 @@ func (b Book) read(uuid string) (resource.Held, error) {
 	return p.Held, nil
 }
 
-// fate is what a page has to live through.
-type fate bool
+// fate is what a page has to live through, and what it may cost.
+type fate int
 
 const (
-	powerLoss fate = true  // baselines and settings: some outlive it
-	ourDeath  fate = false // slices: the driver forgets them with the power
+	ourDeath  fate = 0         // slices: the driver forgets them with the power
+	powerLoss fate = 1 << iota // baselines and settings: some outlive it
+	growing                    // it is on the way in: the reserve is for the way out
 )
 
 // change changes the page of a GPU, behind the host's lock.
@@ -154,10 +157,37 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Held) error) 
 	if err != nil {
 		return err
 	}
-	if survives == ourDeath {
-		return durable.ReplaceFile(b.path(uuid), append(data, '\n'), 0o644)
+	write := durable.ReplaceFile
+	if survives&powerLoss != 0 {
+		write = durable.WriteFile
 	}
-	return durable.WriteFile(b.path(uuid), append(data, '\n'), 0o644)
+	err = write(b.path(uuid), append(data, '\n'), 0o644)
+	if (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)) && survives&growing == 0 && os.Remove(b.reserve()) == nil {
+		return write(b.path(uuid), append(data, '\n'), 0o644)
+	}
+	if err == nil && survives&growing != 0 {
+		b.keepReserve()
+	}
+	return err
+}
+
+// reserveSize is room for a few pages, in bytes: on a full disk they are written one
+// after the other, and each replaces the one before.
+const reserveSize = 64 << 10
+
+func (b Book) reserve() string { return filepath.Join(b.Dir, "ledger.reserve") }
+
+// keepReserve keeps room on the disk for what it takes to give GPUs back. Without
+// room for it there is none.
+func (b Book) keepReserve() {
+	file, err := os.OpenFile(b.reserve(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return
+	}
+	if _, err := file.Write(make([]byte, reserveSize)); err != nil {
+		_ = os.Remove(b.reserve())
+	}
+	file.Close()
 }
 
 // Entry is a GPU in the book, for one holder.
@@ -190,7 +220,7 @@ type Look func() (*Found, error)
 // Take acquires the GPU; acquiring it twice is once. The first holder's baseline
 // is what look finds.
 func (e Entry) Take(t Take, look Look) error {
-	return e.change(powerLoss, func(g *resource.Held) error {
+	return e.change(powerLoss|growing, func(g *resource.Held) error {
 		var found *Found
 		if len(g.Holders) == 0 {
 			var err error
@@ -263,12 +293,14 @@ func (e Entry) Settled(now resource.Settings) error {
 
 // Making notes a slice before it is made, and Made what it became.
 func (e Entry) Making(s resource.Slice) error {
-	return e.Made(resource.LiveSlice{Slice: s})
+	return e.slice(ourDeath|growing, resource.LiveSlice{Slice: s})
 }
 
 // Made notes a slice that was made.
-func (e Entry) Made(s resource.LiveSlice) error {
-	return e.change(ourDeath, func(g *resource.Held) error {
+func (e Entry) Made(s resource.LiveSlice) error { return e.slice(ourDeath, s) }
+
+func (e Entry) slice(survives fate, s resource.LiveSlice) error {
+	return e.change(survives, func(g *resource.Held) error {
 		g.BootID, s.Serial = e.BootID, e.Holder.Serial
 		return NoteSlice(g, e.Holder.Lineage, s)
 	})

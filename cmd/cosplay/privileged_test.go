@@ -398,3 +398,41 @@ func TestPrivilegedFullDisk(t *testing.T) {
 	m.run(ann, other, installed, "destroy", "--auto-approve")
 	wait(t, "the host to be as it was", func() bool { return m.state() == before })
 }
+
+// TestPrivilegedBaselineClock: a clock lock from before cosplay cannot be read. Root's
+// agent believes the admin's file, and no user; what it does not believe, plan says.
+func TestPrivilegedBaselineClock(t *testing.T) {
+	m := newMachine(t)
+	const project, file = "/home/ann/fleet", "/etc/cosplay/baseline-clocks"
+	m.allow("ann ALL=(root) NOPASSWD: " + installed + " agent --privileged --library " + hardware)
+	m.write(project+"/fleet.hcl", strings.Replace(workers(0, 1), "host \"lab\" {", "host \"lab\" {\n  baseline_clock = 1200", 1), ann)
+	m.run(0, "/opt/lab", installed, "sim", "set", "0", "persistence", "on")
+	m.run(0, "/opt/lab", installed, "sim", "set", "0", "clock-lock", "1200")
+	before := m.state()
+	gpu := m.gpus()[0].UUID
+	said := m.run(ann, project, installed, "apply", "--auto-approve")
+	if !strings.Contains(oneLine(said), "baseline_clock of host \"lab\" is not used") || !strings.Contains(oneLine(said), file) {
+		t.Errorf("apply says\n%s", said)
+	}
+	if page := m.book()[0]; page.Baseline.ClockMHz != nil {
+		t.Errorf("the baseline is %d MHz", *page.Baseline.ClockMHz)
+	}
+	m.run(ann, project, installed, "destroy", "--auto-approve")
+	m.run(0, "/opt/lab", installed, "sim", "set", "0", "clock-lock", "1200")
+
+	m.write(file, "# before cosplay\n"+gpu+" 1200\n", 0)
+	if said := m.run(ann, project, installed, "apply", "--auto-approve"); strings.Contains(said, "is not used") {
+		t.Errorf("apply says\n%s", said)
+	}
+	if page := m.book()[0]; page.Baseline.ClockMHz == nil || *page.Baseline.ClockMHz != 1200 {
+		t.Errorf("the baseline is %+v", page.Baseline)
+	}
+	m.run(ann, project, installed, "destroy", "--auto-approve")
+	wait(t, "the host to be as it was", func() bool { return m.state() == before })
+
+	m.write(file, gpu+" fast\n", 0)
+	m.fails(ann, project, []string{installed, "apply", "--auto-approve"}, "not a UUID and a clock in MHz")
+	if len(m.book()) > 0 {
+		t.Error("the GPU was acquired")
+	}
+}

@@ -65,7 +65,7 @@ func (l *nvmlLibrary) ownClock(gpu string, t *ledger.Take) error {
 	if t.Trusted && t.Baseline.ClockMHz != nil || l.book.Dir != ledger.SystemDir {
 		return nil
 	}
-	clocks, err := readClocks(baselineClocks)
+	clocks, err := readClocks(BaselineClocks)
 	if err != nil {
 		return err
 	}

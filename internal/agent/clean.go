@@ -41,7 +41,7 @@ func startOver(environ []string) error {
 	if len(env) > 1 { // under systemd, the agent stays in the cgroup of its service
 		leaveCgroup()
 	}
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("0"), 0)
+	tell("/proc/self/oom_score_adj")
 	for _, timer := range []unix.ItimerWhich{unix.ITIMER_REAL, unix.ITIMER_VIRTUAL, unix.ITIMER_PROF} {
 		_, _ = unix.Setitimer(timer, unix.Itimerval{}) // timers outlive exec
 	}
@@ -127,6 +127,14 @@ func leaveCgroup() {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(procs), "cgroup.controllers")); err == nil && filepath.Dir(procs) != "/sys/fs/cgroup" {
 			continue // a group of version 2, not a root
 		}
-		_ = os.WriteFile(procs, []byte("0"), 0)
+		tell(procs)
+	}
+}
+
+// tell writes 0 into a file of the kernel: no badness, or this process.
+func tell(path string) {
+	if file, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
+		_, _ = file.WriteString("0")
+		file.Close()
 	}
 }

@@ -23,9 +23,9 @@ import (
 // changed: a UUID a line. Without the file it is all.
 const allowedGPUs = "/etc/cosplay/gpus"
 
-// baselineClocks is where the admin of a host can state clock locks that are not
+// BaselineClocks is where the admin of a host can state clock locks that are not
 // cosplay's, which NVML cannot read: a UUID and MHz a line.
-const baselineClocks = "/etc/cosplay/baseline-clocks"
+const BaselineClocks = "/etc/cosplay/baseline-clocks"
 
 // guard stands between a user and the root that works for him. It believes
 // nothing of a request but what it asks for.
@@ -113,6 +113,11 @@ func readGPUs(path string) (uuids []string, all bool, err error) {
 	}
 	return uuids, !there, nil
 }
+
+// AdminClocks reads the clock locks from before cosplay that the admin of this
+// machine states, in MHz by UUID: root's agent believes nobody else, since NVML
+// cannot read one.
+func AdminClocks() (map[string]int, error) { return readClocks(BaselineClocks) }
 
 // readClocks reads the clock locks that the admin states, in MHz by UUID.
 func readClocks(path string) (map[string]int, error) {

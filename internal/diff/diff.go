@@ -109,6 +109,8 @@ type Options struct {
 	// BaselineClockMHz is, by host, a clock lock that was there before cosplay:
 	// it cannot be read.
 	BaselineClockMHz map[string]int
+	// AdminClockMHz are those that the admin of this machine states, by UUID.
+	AdminClockMHz map[string]int
 
 	// AbandonBaseline releases GPUs also where a setting cannot be restored.
 	AbandonBaseline bool

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"slices"
 
 	"cosplay/internal/resource"
@@ -48,7 +49,7 @@ func setUp(want resource.DesiredGPU, whole bool, g resource.GPU, prior resource.
 	case inHand: // by others: they know what it was like
 		c.Action, c.Baseline, c.LockBefore = Create, &book.Baseline, book.LockBefore
 	default:
-		told := o.BaselineClockMHz[want.Host]
+		told := cmp.Or(o.AdminClockMHz[want.UUID], o.BaselineClockMHz[want.Host])
 		c.Action = Create
 		c.Baseline, c.LockBefore = Baseline(g, told)
 	}

@@ -264,7 +264,7 @@ func (e Entry) Release(p Parting, look Look) error {
 		}
 		err := Release(g, e.Holder, p)
 		if err != nil && unread != nil {
-			err = fmt.Errorf("%w (%v)", err, unread)
+			err = fmt.Errorf("%w (%s)", err, unread.Error()) // the refusal counts, not NVML's code
 		}
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
@@ -175,13 +176,15 @@ func foreignImport(one config.Import, found *Import) *hcl.Diagnostic {
 }
 
 func (p *Project) diffOptions() diff.Options {
-	told := map[string]int{}
+	told, admin := map[string]int{}, map[string]int(nil)
 	for _, h := range p.Intent.Hosts {
-		if h.BaselineClockMHz != nil {
+		if open := p.hosts[h.Name]; open != nil && open.rooted {
+			admin, _ = agent.AdminClocks() // checkRights reports the error
+		} else if h.BaselineClockMHz != nil {
 			told[h.Name] = *h.BaselineClockMHz
 		}
 	}
-	return diff.Options{BaselineClockMHz: told}
+	return diff.Options{BaselineClockMHz: told, AdminClockMHz: admin}
 }
 
 // triggers are the sessions' own words of what else replaces them.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 
+	"cosplay/internal/agent"
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
 	"cosplay/internal/preflight"
@@ -75,6 +78,7 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *host)
 				Summary: fmt.Sprintf("you cannot have the GPUs of host %q changed", h.config.Name),
 				Detail:  err.Error() + ". Or have an admin make the slices, and write manage = [] to change nothing."})
 		}
+		h.checkBaselineClock(f)
 		return // root's agent keeps the ledger
 	}
 	if dir := ledgerDir(h.config, h.library); dir != "" {
@@ -84,6 +88,24 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *host)
 				Detail:  preflight.Sentence(err) + fmt.Sprintf(" The baselines of its GPUs are kept there, so nothing is changed without. Make %s writable.", dir)})
 		}
 	}
+}
+
+// checkBaselineClock warns of a clock lock that the configuration states and root's
+// agent does not believe.
+func (h *host) checkBaselineClock(f *preflight.Flight) {
+	stated := h.config.BaselineClockMHz
+	admin, err := agent.AdminClocks()
+	if err != nil {
+		f.Host(h.config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true, Summary: "the admin's list of clock locks cannot be used", Detail: preflight.Sentence(err)})
+		return
+	}
+	if stated == nil || slices.Contains(slices.Collect(maps.Values(admin)), *stated) {
+		return
+	}
+	f.Host(h.config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true,
+		Summary: fmt.Sprintf("baseline_clock of host %q is not used", h.config.Name),
+		Detail: fmt.Sprintf("NVML cannot read a clock lock, so the root agent believes the admin alone, and destroy lifts the lock. Fix: let an admin add a line to %s: the GPU's UUID and %d.",
+			agent.BaselineClocks, *stated)})
 }
 
 // checkSessions looks at what the sessions need whose containers are to be made.

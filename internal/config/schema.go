@@ -214,7 +214,7 @@ var hostSchema = Block{
 		{Name: "manage", Type: Texts, Words: []string{"mig-mode", "slices", "clocks", "power", "persistence"}, Default: `["mig-mode", "slices", "clocks", "power", "persistence"]`, Example: `["slices", "clocks"]`,
 			Description: "What may be changed on the GPUs; [] is nothing."},
 		{Name: "baseline_clock", Type: Whole, Unit: "MHz", Default: "(none)", Example: "1200",
-			Description: "The clock lock from before cosplay, which cannot be read: destroy brings it back."},
+			Description: "The clock lock from before cosplay, which cannot be read: destroy brings it back. For users without root, the admin states it in /etc/cosplay/baseline-clocks."},
 		{Name: "slow_neighbours", Type: Flag, Default: "false", Example: "true",
 			Description: "Whether clock and power may be changed though others use the GPU."},
 	},

@@ -88,9 +88,12 @@ func TestOpeners(t *testing.T) {
 	}
 	got, unreadable := openers(root, files)
 	slices.SortFunc(got, func(a, b resource.Process) int { return a.PID - b.PID })
-	want := []resource.Process{{PID: 11, Name: "trainer"}, {PID: 13, Name: "[31mred"}}
+	want := []resource.Process{{PID: 11, Name: "trainer"}, {PID: 13, Name: `\x1b[31mred`}}
 	if !slices.EqualFunc(got, want, func(a, b resource.Process) bool { return a.PID == b.PID && a.Name == b.Name }) || unreadable != 0 {
 		t.Errorf("got %+v and %d unreadable, want %+v", got, unreadable, want)
+	}
+	if names := resource.ProcessNames(got); names != `trainer (pid 11) and \x1b[31mred (pid 13)` {
+		t.Errorf("named %q", names)
 	}
 	if whole := deviceFiles(root, 2, nil); !slices.Equal(whole, []string{"/dev/nvidia2"}) {
 		t.Errorf("of the whole GPU: %v", whole)

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
 )
 
 // InUseWait is how long a call is repeated that the driver answers with IN_USE: a
@@ -150,14 +150,9 @@ func openers(root string, files []string) (all []resource.Process, unreadable in
 	return all, unreadable
 }
 
-// processName is what the kernel calls a process, in characters that a terminal
-// shows as they are; "" where it cannot be read.
+// processName is what the kernel calls a process, safe for a terminal; "" where it
+// cannot be read.
 func processName(root string, pid int) string {
 	name, _ := os.ReadFile(filepath.Join(root, strconv.Itoa(pid), "comm"))
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, strings.TrimSpace(string(name)))
+	return terminal.Safe(strings.TrimSpace(string(name)))
 }

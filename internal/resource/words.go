@@ -63,12 +63,16 @@ func WithArticle(name string) string {
 	return "a " + name
 }
 
-// ProcessNames lists programs: "python (pid 4711, 1024 MiB) and 2 more".
+// ProcessNames lists processes: "python (pid 4711, 1024 MiB) and 2 more".
 func ProcessNames(processes []Process) string {
 	const shown = 4
 	var names []string
 	for _, p := range processes[:min(shown, len(processes))] {
-		names = append(names, fmt.Sprintf("%s (pid %d, %d MiB)", cmp.Or(p.Name, "a program"), p.PID, p.MemoryMiB))
+		memory := ""
+		if p.MemoryMiB > 0 { // else it is not known
+			memory = fmt.Sprintf(", %d MiB", p.MemoryMiB)
+		}
+		names = append(names, fmt.Sprintf("%s (pid %d%s)", cmp.Or(p.Name, "a process"), p.PID, memory))
 	}
 	if more := len(processes) - shown; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))

@@ -66,6 +66,9 @@ func (p project) agrees(fresh func(), keep func() func(), args ...string) {
 		}
 		killed := keep()
 		drifted, driftCode := p.asked("drift", "--json")
+		if shown, _ := p.asked("status", "--json"); len(shown.Missing)+shown.unfinished() != len(drifted.astray()) {
+			p.t.Errorf("killed at moment %d: status has %v missing and %d unfinished, drift %v", n, shown.Missing, shown.unfinished(), drifted.astray())
+		}
 		killed()
 		planned, planCode := p.asked("plan", "--json", "--detailed-exitcode")
 		if driftCode != planCode || !slices.Equal(drifted.astray(), planned.changing()) {
@@ -100,7 +103,11 @@ type answer struct {
 		Told    bool   `json:"told"`
 	} `json:"drift"`
 	Unfinished []string `json:"unfinished"`
-	Changes    struct {
+	Missing    []string `json:"missing"`
+	Sessions   []struct {
+		State string `json:"state"`
+	} `json:"sessions"`
+	Changes struct {
 		Sessions []struct {
 			Address string `json:"address"`
 			Action  string `json:"action"`
@@ -145,4 +152,15 @@ func (a answer) changing() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// unfinished counts the sessions that status shows so.
+func (a answer) unfinished() int {
+	n := 0
+	for _, s := range a.Sessions {
+		if s.State == "unfinished" {
+			n++
+		}
+	}
+	return n
 }

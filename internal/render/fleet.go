@@ -63,7 +63,7 @@ func (v StatusView) sessionState(s resource.PriorSession) string {
 		}
 		return "slice gone"
 	}
-	if s.Container == nil {
+	if s.Container == nil || s.Unfinished {
 		return "unfinished"
 	}
 	c, there := v.Live.Container(s.Slice.Host, s.Runtime, s.ID)

@@ -154,6 +154,10 @@ func (p *page) statusSummary(v fleet) {
 	if unfinished := n["unfinished"]; unfinished > 0 {
 		words += fmt.Sprintf(", %d unfinished", unfinished)
 	}
+	missing := len(v.Prior.Missing)
+	if missing > 0 {
+		words += fmt.Sprintf(", %d missing since a run was interrupted", missing)
+	}
 	if foreign := foreignSlices(v); foreign > 0 {
 		words += "; " + count(foreign, "foreign slice")
 	}
@@ -166,7 +170,7 @@ func (p *page) statusSummary(v fleet) {
 	switch {
 	case drift > 0:
 		p.next(suggest("plan", v.Flags))
-	case n["unfinished"] > 0:
+	case n["unfinished"]+missing > 0:
 		p.next(suggest("apply", v.Flags))
 	}
 }

@@ -11,6 +11,7 @@ type statusJSON struct {
 	FormatVersion int                  `json:"format_version"`
 	Hosts         []hostJSON           `json:"hosts"`
 	Sessions      []sessionJSON        `json:"sessions"`
+	Missing       []resource.Address   `json:"missing"` // that an interrupted run had to create
 	Drift         []diff.Drift         `json:"drift"`
 	Drifted       bool                 `json:"has_drift"`
 	Orphans       []resource.Container `json:"orphans"`
@@ -84,7 +85,7 @@ type sliceJSON struct {
 // StatusJSON writes what is there as data.
 func StatusJSON(w io.Writer, v StatusView) error {
 	f := look(v)
-	s := statusJSON{FormatVersion: formatVersion, Hosts: []hostJSON{}, Sessions: f.sessionsJSON(),
+	s := statusJSON{FormatVersion: formatVersion, Hosts: []hostJSON{}, Sessions: f.sessionsJSON(), Missing: list(v.Prior.Missing),
 		Drift: list(v.Drift), Drifted: v.counted() > 0, Orphans: []resource.Container{}}
 	for _, h := range v.Live.Hosts {
 		host := hostJSON{Name: h.Name, Simulated: h.Simulated, Library: h.Library, Driver: h.Driver, BootID: h.BootID, Runtime: h.Runtime, Engine: engineOf(h), GPUs: []gpuJSON{}, Unusable: list(h.Unusable)}

@@ -108,11 +108,14 @@ func (i idle) Sign(io.Reader, []byte) (*ssh.Signature, error) {
 	return nil, net.ErrClosed
 }
 
+// shut closes what the server may have closed already.
+func shut(conn net.Conn) { _ = conn.Close() }
+
 // kexInit is a client's first packet, in the clear.
 func kexInit(t *testing.T) []byte {
 	t.Helper()
 	here, there := net.Pipe()
-	defer there.Close()
+	defer shut(there)
 	go func() {
 		_, _, _, _ = ssh.NewClientConn(here, "", &ssh.ClientConfig{HostKeyCallback: ssh.InsecureIgnoreHostKey()})
 	}()
@@ -169,8 +172,8 @@ func (f Flood) once(ctx context.Context, address string, opened *atomic.Int64) {
 	if err != nil {
 		return
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer shut(conn)
+	defer context.AfterFunc(ctx, func() { shut(conn) })()
 	opened.Add(1)
 	f.Client(conn)
 }

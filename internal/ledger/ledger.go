@@ -87,6 +87,7 @@ func Hold(g *resource.Held, who resource.Holder, t Take, found *Found) error {
 	who.Slices = append(who.Slices, reclaim(g, who)...)
 	for _, s := range t.Slices {
 		if !noted(*g, who, s.Slice) {
+			s.Imported = !t.FromState
 			who.Slices = append(who.Slices, s)
 		}
 	}

@@ -66,6 +66,9 @@ func Release(g *resource.Held, who resource.Holder, p Parting) error {
 		g.Leaving, g.Set, g.Was, g.Lock = "", resource.Settings{}, resource.Settings{}, nil
 	}
 	for _, s := range us.Slices {
+		if s.Imported {
+			continue
+		}
 		g.Departed = append(g.Departed, resource.Departed{LiveSlice: s, Lineage: us.Lineage, User: us.User, UID: us.UID, At: when(who, p.Found)})
 	}
 	g.Departed = existing(g.Departed, p.Found)
@@ -108,7 +111,7 @@ func unrestored(g *resource.Held, us resource.Holder, found *Found) (left []reso
 		ours = ours || found.GPU.LockState(locked) != resource.LockLifted
 	}
 	for _, s := range us.Slices {
-		if exists(s, found) {
+		if !s.Imported && exists(s, found) {
 			left = append(left, resource.Left{Setting: "slice", Value: s.Slice.String(), Baseline: "none"})
 			ours = true
 		}

@@ -179,6 +179,10 @@ type LiveSlice struct {
 	Slice
 	Handle
 
+	// Imported is set in the ledger: the slice was there before cosplay, which leaves
+	// it where no session has it.
+	Imported bool `json:"imported,omitempty"`
+
 	// Serial is that of the state of its project after the run that created it.
 	// Only a ledger has it; 0 where an older cosplay created the slice.
 	Serial int `json:"serial,omitempty"`

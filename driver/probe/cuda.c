@@ -197,7 +197,7 @@ int cuda_fill_begin(void)
 {
     if (!open_cuda("load.load", "load.init"))
         return 0;
-    fill_bytes = just_below(free_now(), 1); /* little, whoever else uses the slice */
+    fill_bytes = just_below(free_now(), 1); /* little, whichever process else uses the slice */
     if (fill_bytes > most_filled)
         fill_bytes = most_filled;
     filled = try("load.take", fill_bytes);

@@ -175,7 +175,7 @@ func (l *nvmlLibrary) noted(r request, answer *response, err error) error {
 	return err
 }
 
-// result is what a change of settings has come to: what the driver reports, which
+// result is the outcome of a change of settings: what the driver reports, which
 // may be another value than the one asked for, also after an error.
 func (l *nvmlLibrary) result(r request, s resource.Settings, err error) (resource.Settings, bool) {
 	if err == nil && s.PowerMW == nil {

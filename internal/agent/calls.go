@@ -75,7 +75,7 @@ var calls = []nvmlCall{
 	{name: "nvmlDeviceGetCudaComputeCapability", feature: resource.FigureCapability, without: "the catalog's compute capability and number of SMs"},
 	{name: "nvmlDeviceGetNumGpuCores", feature: resource.FigureCores, without: "the catalog's number of SMs"},
 	{name: "nvmlDeviceGetMemoryInfo", feature: resource.FigureMemory, without: "the catalog's memory size; memory in use is unknown"},
-	{name: "nvmlDeviceGetMaxClockInfo", feature: resource.FigureBandwidth, without: "the catalog's bandwidth; nvmlDeviceGetSupportedMemoryClocks tells the memory clock that the list of SM clocks is read with"},
+	{name: "nvmlDeviceGetMaxClockInfo", feature: resource.FigureBandwidth, without: "the catalog's bandwidth; the list of SM clocks is read with the memory clock of nvmlDeviceGetSupportedMemoryClocks"},
 	{name: "nvmlDeviceGetMemoryBusWidth", feature: resource.FigureBandwidth, without: "the catalog's bandwidth"},
 	{name: "nvmlDeviceGetSupportedMemoryClocks", feature: resource.FeatureClock, without: "called only without nvmlDeviceGetMaxClockInfo; without both, " + noClock},
 

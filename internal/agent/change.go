@@ -56,7 +56,7 @@ func (d device) setMIG(on bool) error {
 	if activation == nvml.SUCCESS {
 		return d.notTaken(call, "MIG mode is as it was")
 	}
-	// The mode is pending and would switch at the next reset, which nobody expects:
+	// The mode is pending and would switch at the next reset, which no user expects:
 	// cancel it.
 	_ = d.call(call, func() (ret nvml.Return) {
 		_, ret = d.SetMigMode(current)
@@ -164,7 +164,7 @@ func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.
 	}
 	made, found, err := d.find(want)
 	switch {
-	case unavailable(err): // a slice that cannot be told from others is of no use
+	case unavailable(err): // a slice that cannot be identified is of no use
 		if d.call("nvmlComputeInstanceDestroy", compute.Destroy) == nil && d.call("nvmlGpuInstanceDestroy", instance.Destroy) == nil {
 			err = leaving(err, nil)
 		}

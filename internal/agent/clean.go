@@ -76,7 +76,7 @@ var limits = []limit{
 }
 
 // resetLimits needs CAP_SYS_RESOURCE to raise a hard limit. Root in a container may
-// lack it: then it raises what it can, and lowLimit tells what it cannot.
+// lack it: then it raises what it can, and lowLimit reports what it cannot.
 func resetLimits() {
 	for _, l := range limits {
 		if unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.soft, Max: max(l.soft, hardLimit(l.resource))}) != nil {

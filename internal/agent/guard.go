@@ -115,8 +115,8 @@ func readGPUs(path string) (uuids []string, all bool, err error) {
 }
 
 // AdminClocks reads the clock locks from before cosplay that the admin of this
-// machine states, in MHz by UUID: root's agent believes nobody else, since NVML
-// cannot read one.
+// machine states, in MHz by UUID: the root agent believes no other user, since
+// NVML cannot read one.
 func AdminClocks() (map[string]int, error) { return readClocks(BaselineClocks) }
 
 // readClocks reads the clock locks that the admin states, in MHz by UUID.

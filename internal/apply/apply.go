@@ -224,7 +224,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 	return plan.Made{}, fmt.Errorf("no way to carry out %T", op)
 }
 
-// setPower sets a power limit and tells what the driver rounded it to.
+// setPower sets a power limit and returns what the driver rounded it to.
 func (r *Run) setPower(ctx context.Context, op plan.SetPower) (plan.Made, error) {
 	var now int
 	err := r.gpus(op.Host, func(g GPUs) (err error) {

@@ -141,13 +141,12 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 }
 
 // carryOutAgain applies, and plans and applies again as long as a step failed for a call
-// that the driver does not offer: the new plan does without it. Each time at least one
-// more feature is given up, of which there are few.
+// that the driver does not offer: the new plan does without it.
 func (inv *invocation) carryOutAgain(ctx context.Context, p *project.Project, files map[string]*hcl.File, diags hcl.Diagnostics, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
-	for {
+	for try := 1; ; try++ {
 		failures, err := inv.carryOut(ctx, p, planned, prior, live, o)
 		gaveUp := slices.ContainsFunc(failures, func(f apply.Failure) bool { return givenUp(f.Err) })
-		if !gaveUp || o.destroy || ctx.Err() != nil {
+		if !gaveUp || o.destroy || ctx.Err() != nil || try == tries {
 			return err
 		}
 		fmt.Fprintln(inv.Err, "\nThe driver does not offer a call that the plan needs. cosplay plans again without it.")

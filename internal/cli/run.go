@@ -239,7 +239,7 @@ const settling = 10 * time.Second
 // command that hears of it.
 func (o *once) signalled() bool { return len(o.signals) > 0 }
 
-// tries is how often a plan is made anew that somebody else has overtaken: among
+// tries bounds how often a plan is made again that another project overtook, among
 // many that run at once, one gets on each time.
 const tries = 30
 

@@ -49,9 +49,9 @@ func setUp(want resource.DesiredGPU, whole bool, g resource.GPU, prior resource.
 	case inHand: // by others: they know what it was like
 		c.Action, c.Baseline, c.LockBefore = Create, &book.Baseline, book.LockBefore
 	default:
-		told := cmp.Or(o.AdminClockMHz[want.UUID], o.BaselineClockMHz[want.Host])
+		stated := cmp.Or(o.AdminClockMHz[want.UUID], o.BaselineClockMHz[want.Host])
 		c.Action = Create
-		c.Baseline, c.LockBefore = Baseline(g, told)
+		c.Baseline, c.LockBefore = Baseline(g, stated)
 	}
 	us, known := book.Holder(prior.Lineage)
 	c.Others, c.Whole = book.Others(prior.Lineage), whole

@@ -57,7 +57,7 @@ func Release(g *resource.Held, who resource.Holder, p Parting) error {
 		case !p.Abandon:
 			return overtaken("the GPU does not have its baseline: %s; %s. If it cannot be restored: cosplay destroy --abandon-baseline", listed(left), planAgain)
 		case ours && !p.Trusted:
-			return refuse("the GPU does not have its baseline: %s. That is cosplay's own doing, or cannot be told from it, so only root can give it up. Fix: sudo cosplay destroy --abandon-baseline", listed(left))
+			return refuse("the GPU does not have its baseline: %s. cosplay changed it, or cannot exclude that it did, so only root can give it up. Fix: sudo cosplay destroy --abandon-baseline", listed(left))
 		}
 		for _, l := range left {
 			l.Why = "given up"

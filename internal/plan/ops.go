@@ -27,7 +27,7 @@ type (
 		Baseline   resource.Settings `json:"baseline"`
 		Holds      resource.Settings `json:"holds"`
 		LockBefore bool              `json:"lock_before,omitempty"`
-		Whole      bool              `json:"whole,omitempty"`      // without MIG: nobody else has room
+		Whole      bool              `json:"whole,omitempty"`      // without MIG: there is no room for another project
 		Others     []string          `json:"others,omitempty"`     // lineages that hold it as well
 		FromState  bool              `json:"from_state,omitempty"` // the baseline is the state's: the ledger was lost
 

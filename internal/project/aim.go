@@ -176,15 +176,15 @@ func foreignImport(one config.Import, found *Import) *hcl.Diagnostic {
 }
 
 func (p *Project) diffOptions() diff.Options {
-	told, admin := map[string]int{}, map[string]int(nil)
+	stated, admin := map[string]int{}, map[string]int(nil)
 	for _, h := range p.Intent.Hosts {
 		if open := p.hosts[h.Name]; open != nil && open.rooted {
 			admin, _ = agent.AdminClocks() // checkRights reports the error
 		} else if h.BaselineClockMHz != nil {
-			told[h.Name] = *h.BaselineClockMHz
+			stated[h.Name] = *h.BaselineClockMHz
 		}
 	}
-	return diff.Options{BaselineClockMHz: told, AdminClockMHz: admin}
+	return diff.Options{BaselineClockMHz: stated, AdminClockMHz: admin}
 }
 
 // triggers are the sessions' own words of what else replaces them.

@@ -51,7 +51,7 @@ func (p *Project) loadGPUs(ctx context.Context, all []*asked) {
 	group.Wait()
 }
 
-// loadGPU lets the sessions of a GPU try one after the other, and tells all of them
+// loadGPU lets the sessions of a GPU try one after the other, and reports to all of them
 // the result.
 func loadGPU(ctx context.Context, sessions []*asked, read clockOf) {
 	var load verify.Load

@@ -9,14 +9,14 @@ import (
 // degraded lists what cosplay does without on a GPU whose driver does not offer it.
 func (p *page) degraded(g resource.GPU) {
 	for _, d := range g.Degraded {
-		what := d.Feature.Words() + " unknown"
+		what := "unknown:"
 		switch {
 		case d.Feature.Managed():
-			what = d.Feature.Words() + " not managed"
+			what = "not managed:"
 		case d.Feature.Figure():
-			what = d.Feature.Words() + " from the catalog"
+			what = "from the catalog:"
 		}
-		p.flow(4, 6, join(inked(drifted, "without the driver's help:"), text(fmt.Sprintf(" %s (%s)", what, d))))
+		p.flow(4, 6, join(inked(drifted, what), text(fmt.Sprintf(" %s (%s)", d.Feature.Words(), d))))
 	}
 	if missing, unfit := g.Unfit(); unfit {
 		p.flow(4, 6, join(inked(drifted, "not used:"), text(fmt.Sprintf(" cosplay does not know %s", missing.Words()))))

@@ -81,7 +81,7 @@ func (r *resolver) neighboursForbid(host config.Host, card place.GPU) bool {
 	return (len(card.Foreign) > 0 || card.Busy) && !host.SlowNeighbours
 }
 
-// neverRead reports whether a setting of a GPU in hand has no baseline to go back to: it
+// neverRead reports whether a setting of an acquired GPU has no baseline to go back to: it
 // could not be read when cosplay acquired the GPU, and is left as it is until cosplay
 // has released it.
 func neverRead[T any](baseline, applied *T) bool { return baseline == nil && applied == nil }

@@ -47,7 +47,7 @@ type Prior struct {
 
 	// Forgotten names what the state has given up although it still exists: UUIDs
 	// of GPUs and slices, IDs of containers. Without it, an older state that lacks
-	// them could not be told from this one.
+	// them could not be distinguished from this one.
 	Forgotten []string `json:"forgotten,omitempty"`
 }
 

@@ -89,8 +89,7 @@ func unsafe(r rune) bool {
 	return false
 }
 
-// Writer passes text on with Lines. What comes through it cannot steer a terminal,
-// whoever wrote it.
+// Writer passes text on with Lines. Text that comes through it cannot steer a terminal.
 type Writer struct{ to io.Writer }
 
 // NewWriter makes a Writer in front of another writer.

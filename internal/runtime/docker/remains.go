@@ -28,7 +28,7 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 		} else if there != nil {
 			c.SSHPort = publishedPort(there)
 		}
-		session := r.told(f)
+		session := r.identified(f)
 		if session.Box != nil && session.Box.SSH.Port == 0 {
 			session.Box.SSH.Kept = c.SSHPort
 		}
@@ -37,10 +37,10 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 	return all, nil
 }
 
-// told is the session of a container: as its folder has it, else what the labels
+// identified is the session of a container: as its folder has it, else what the labels
 // have. The address in the folder is the newer one: a session can be moved, and the
 // labels of a container cannot be changed.
-func (r Runtime) told(c container.Summary) resource.Session {
+func (r Runtime) identified(c container.Summary) resource.Session {
 	var s, labelled resource.Session
 	labelled.ID, labelled.Runtime = c.Labels[labelSession], resource.RuntimeDocker
 	_ = labelled.Address.UnmarshalText([]byte(c.Labels[labelAddress])) // one that is no address is none

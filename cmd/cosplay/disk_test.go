@@ -84,9 +84,9 @@ func TestFullDiskAtEveryWrite(t *testing.T) {
 	}
 }
 
-// TestFullDisk: with less and less room on a small disk, apply and destroy say
-// that it is full or come through; with room again they converge, and nothing is
-// lost.
+// TestFullDisk: with little room on a small disk, apply and destroy succeed or report
+// that it is full; with room again they converge, and nothing is lost. Little room is
+// enough for destroy.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	p := smallDisk(t)
@@ -98,6 +98,9 @@ func TestFullDisk(t *testing.T) {
 			out, err := p.command(verb, "--auto-approve").CombinedOutput()
 			if err != nil {
 				told++
+				if verb == "destroy" && room >= 256 {
+					t.Errorf("destroy refuses to work with %d KiB:\n%s", room, out)
+				}
 				if !saysFull(string(out)) {
 					t.Errorf("%s with %d KiB: it does not say that the disk is full:\n%s", verb, room, out)
 				}

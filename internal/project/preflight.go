@@ -17,6 +17,7 @@ import (
 	"cosplay/internal/preflight"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/state"
 )
 
 // Check looks for everything that would refuse a plan once it is under way, and
@@ -27,7 +28,7 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 		return nil, nil
 	}
 	flight := &preflight.Flight{Intent: p.Intent, Plan: planned, Prior: prior, Live: live}
-	if err := p.checkRoom(flight, len(planned.Steps)); err != nil {
+	if err := p.checkRoom(flight, room(planned)); err != nil {
 		return nil, err
 	}
 	flight.GPUs()
@@ -51,14 +52,14 @@ func (p *Project) applies() bool { return p.lock != nil }
 
 // checkRoom looks whether journal and state can be written. Plan itself writes
 // neither.
-func (p *Project) checkRoom(f *preflight.Flight, steps int) error {
+func (p *Project) checkRoom(f *preflight.Flight, needed state.Room) error {
 	if p.applies() {
-		return p.Store.Writable(steps)
+		return p.Store.Writable(needed)
 	}
 	dir := filepath.Dir(p.Store.Path)
 	err := durable.CanWriteIn(dir)
 	if info, there := os.Stat(dir); err == nil && there == nil && info.IsDir() {
-		err = p.Store.Writable(steps)
+		err = p.Store.Writable(needed)
 	}
 	if err != nil {
 		f.Host("", preflight.Problem{Warning: true, Summary: "apply could not write its state", Detail: preflight.Sentence(err)})

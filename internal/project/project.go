@@ -144,6 +144,14 @@ func (p *Project) Close() error {
 	return p.unlock()
 }
 
+// room is what carrying out a plan needs on the disk.
+func room(planned *plan.Plan) state.Room {
+	if planned.Destroys {
+		return state.RoomToDestroy(len(planned.Steps))
+	}
+	return state.RoomToApply(len(planned.Steps))
+}
+
 // Lock takes the state's lock for a command that changes things, waiting for at
 // most the given time.
 func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) error {
@@ -154,7 +162,7 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 			return fmt.Errorf("making a folder for the state: %w; --chdir names another folder to run in", err)
 		}
 	}
-	if err := p.Store.Writable(0); err != nil {
+	if err := p.Store.Writable(state.RoomToDestroy(0)); err != nil { // what more a plan needs, the plan knows
 		return err
 	}
 	lock, err := durable.Acquire(ctx, p.Store.LockPath(), command, p.Waiting)
@@ -214,7 +222,7 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	if err != nil {
 		return apply.Result{Prior: prior}, err
 	}
-	if err := p.Store.Writable(len(planned.Steps)); err != nil {
+	if err := p.Store.Writable(room(planned)); err != nil {
 		return apply.Result{Prior: prior}, err
 	}
 	journal, err := durable.CreateJournal(p.Store.JournalPath())

@@ -10,21 +10,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a run writes, roughly, in bytes.
-const (
-	roomPerStep = 8 << 10 // a session twice in the journal, once in the state
-	roomAtLeast = 1 << 20
-	block       = 64 << 10
-)
+// Room is what a run writes beside the backup and the state, roughly, in bytes.
+type Room int64
 
-// Writable finds out, before anything is changed, whether a run with so many
-// steps will be able to write its journal, the backup and the state.
-func (s Store) Writable(steps int) error {
+const block = 64 << 10
+
+// RoomToApply is for a plan with so many steps: a step has a session twice in the
+// journal and once in the state.
+func RoomToApply(steps int) Room { return 1<<20 + Room(steps)*8<<10 }
+
+// RoomToDestroy is for a plan that removes everything: its steps only name what they
+// remove, and a full disk must not keep anyone from removing sessions.
+func RoomToDestroy(steps int) Room { return 64<<10 + Room(steps)*2<<10 }
+
+// Writable finds out, before anything is changed, whether a run will be able to
+// write its journal, the backup and the state.
+func (s Store) Writable(needed Room) error {
 	dir := filepath.Dir(s.Path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return s.unwritable(err)
 	}
-	room := int64(roomAtLeast + steps*roomPerStep)
+	room := int64(needed)
 	for _, path := range []string{s.Path, s.BackupPath(), s.JournalPath()} {
 		info, err := os.Lstat(path)
 		switch {

@@ -26,7 +26,7 @@ func TestWritable(t *testing.T) {
 		"/proc/" + FileName:                  "could not be written", // where not even root can
 		filepath.Join(dir, "odd", FileName):  FileName + ".backup is in the way",
 	} {
-		err := Store{Path: path}.Writable(20)
+		err := Store{Path: path}.Writable(RoomToApply(20))
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", path, err)
@@ -51,11 +51,11 @@ func TestNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	small := before
-	small.Cur = roomAtLeast + 100*roomPerStep
+	small.Cur = uint64(RoomToApply(100))
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &small); err != nil {
 		t.Fatal(err)
 	}
-	few, many := s.Writable(50), s.Writable(100) // the state that is there counts too
+	few, many := s.Writable(RoomToApply(50)), s.Writable(RoomToApply(100)) // the state that is there counts too
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
 		t.Fatal(err)
 	}

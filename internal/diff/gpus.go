@@ -20,7 +20,7 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 		wanted := slices.ContainsFunc(desired.GPUs, func(d resource.DesiredGPU) bool { return d.Host == held.Host && d.UUID == held.UUID })
 		switch {
 		case wanted:
-		case waits(held, desired, live):
+		case waits(held, desired):
 			all = append(all, GPUChange{Host: held.Host, UUID: held.UUID, Action: NoOp})
 		default:
 			all = append(all, giveBack(held, prior, seats, live, o))
@@ -30,10 +30,10 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 	return all
 }
 
-// waits reports whether sessions stay in slices of a GPU that cannot be read.
-func waits(held resource.PriorGPU, desired resource.Desired, live resource.Live) bool {
-	g, there := live.GPU(held.Host, held.UUID)
-	return there && g.Unread(resource.FeatureMIG) && slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool {
+// waits reports whether sessions stay on a GPU that cannot be read well enough to plan
+// with it: it is left as it is, with its settings, while they are there.
+func waits(held resource.PriorGPU, desired resource.Desired) bool {
+	return slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool {
 		return s.Slice.Host == held.Host && s.Slice.GPU == held.UUID
 	})
 }

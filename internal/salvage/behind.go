@@ -88,12 +88,18 @@ func sessionsByID(prior resource.Prior) sessions {
 // what later runs of it have certainly created. Doubtful is what has a slice of that
 // kind, and does not prove whose it is.
 func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains) (ahead resource.Live, certainly, doubtful []resource.Remains) {
-	slice := map[string]bool{}
+	owner, byID := prior.Owner(), sessionsByID(prior)
+	slice, used := map[string]bool{}, map[[2]string]bool{}
+	for _, r := range remains {
+		if host, _ := live.Host(r.Container.Host); r.Proven && containerAhead(prior, byID, &host, r.Container) {
+			used[[2]string{host.Name, r.Session.Slice.GPU}] = true
+		}
+	}
 	hosts := slices.Clone(live.Hosts)
 	for i := range hosts {
 		hosts[i].Ledger = slices.Clone(hosts[i].Ledger)
 		for n := range hosts[i].Ledger {
-			page := certain(prior, hosts[i].Name, hosts[i].Ledger[n])
+			page := certain(prior, hosts[i].Name, hosts[i].Ledger[n], used)
 			holder, _ := page.Holder(prior.Lineage)
 			for _, s := range holder.Slices {
 				slice[s.UUID] = true
@@ -101,7 +107,6 @@ func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains)
 			hosts[i].Ledger[n] = page
 		}
 	}
-	owner, byID := prior.Owner(), sessionsByID(prior)
 	for _, r := range remains {
 		c := r.Container
 		host, _ := live.Host(c.Host)
@@ -116,21 +121,24 @@ func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains)
 	return resource.Live{Hosts: hosts}, certainly, doubtful
 }
 
-// certain leaves out of a page what does not prove a later run.
-func certain(prior resource.Prior, host string, page resource.Held) resource.Held {
+// certain leaves out of a page what does not prove a later run. A GPU that the state
+// gave up counts again where a later run created a slice or uses the GPU.
+func certain(prior resource.Prior, host string, page resource.Held, used map[[2]string]bool) resource.Held {
 	holder, _ := page.Holder(prior.Lineage)
+	holder.Slices = slices.DeleteFunc(slices.Clone(holder.Slices), func(s resource.LiveSlice) bool { return !sliceAhead(prior, page, s) })
 	held, known := prior.GPU(host, page.UUID)
-	switch {
-	case !known && (holder.Serial == 0 || prior.HasForgotten(page.UUID)):
-		page.Holders = page.Others(prior.Lineage)
-	case known && holder.Serial <= prior.LastRun:
+	if known && holder.Serial <= prior.LastRun {
 		page.Baseline, page.LockBefore, page.Set = held.Baseline, held.LockBefore, resource.Settings{}
+	}
+	givenUp := prior.HasForgotten(page.UUID) && len(holder.Slices) == 0 && !used[[2]string{host, page.UUID}]
+	if !known && (holder.Serial == 0 || givenUp) {
+		page.Holders = page.Others(prior.Lineage)
+		return page
 	}
 	page.Holders = slices.Clone(page.Holders)
 	for i := range page.Holders {
-		h := &page.Holders[i]
-		if h.Lineage == prior.Lineage {
-			h.Slices = slices.DeleteFunc(slices.Clone(h.Slices), func(s resource.LiveSlice) bool { return !sliceAhead(prior, page, s) })
+		if page.Holders[i].Lineage == prior.Lineage {
+			page.Holders[i] = holder
 		}
 	}
 	return page

@@ -119,3 +119,34 @@ func TestCaughtUp(t *testing.T) {
 		t.Errorf("what only labels claim: certain %v, doubtful %v", certain, doubtful)
 	}
 }
+
+// TestGPUTakenUp: a GPU that the state gave up belongs to the project again once a
+// later run is known to have created something on it.
+func TestGPUTakenUp(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*resource.Host)
+		taken  bool
+	}{
+		{"a slice", func(*resource.Host) {}, true},
+		{"a container on the whole GPU", func(h *resource.Host) { h.Ledger[0].Holders[0].Slices = nil }, true},
+		{"nothing", func(h *resource.Host) { h.Ledger[0].Holders[0].Slices, h.Containers = nil, nil }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			prior, host := older()
+			prior.GPUs, prior.Forgotten = nil, []string{"GPU-0"}
+			test.change(host)
+			live := resource.Live{Hosts: []resource.Host{*host}}
+			var remains []resource.Remains
+			for _, c := range host.Containers {
+				s := resource.Session{Address: resource.Nth("worker", 1), ID: c.Session, Runtime: c.Runtime, Slice: resource.Slice{Host: "lab", GPU: "GPU-0"}}
+				remains = append(remains, resource.Remains{Session: s, Container: c, Proven: true})
+			}
+			ahead, certain, _ := salvage.Ahead(prior, live, remains)
+			now, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Known: prior, Live: ahead, Remains: certain})
+			if _, taken := now.GPU("lab", "GPU-0"); taken != test.taken || now.HasForgotten("GPU-0") == test.taken {
+				t.Errorf("taken up: %v; given up: %v", taken, now.Forgotten)
+			}
+		})
+	}
+}

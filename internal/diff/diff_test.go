@@ -142,14 +142,14 @@ func TestGiveBack(t *testing.T) {
 		{name: "MIG and persistence were on", before: func(g *resource.GPU) { g.MIG, g.MIGPending, g.Persistence = true, true, true },
 			want: "clock=unlocked power=700 W"},
 		{name: "power changed since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.PowerMW = 500_000 },
-			want: "clock=unlocked mig=off persistence=off", kept: "power limit: another process changed it since, so that its baseline, 700 W, is not restored (left)"},
+			want: "clock=unlocked mig=off", kept: "power limit: another process changed it since, so that its baseline, 700 W, is not restored (left); persistence mode: without it the driver would forget the power limit that another process set (left)"},
 		{name: "persistence went off, and limits and lock with it", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Persistence, g.PowerMW, g.SMClockMHz = false, 700_000, 345
 		}, want: "clock=unlocked mig=off"},
 		{name: "clock lock lifted since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 1980, false },
 			want: "clock=unlocked mig=off persistence=off power=700 W"},
 		{name: "another lock since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 900, false },
-			want: "mig=off persistence=off power=700 W", kept: "SM clock: another process changed it since, so that its baseline, unlocked, is not restored (left)"},
+			want: "mig=off power=700 W", kept: "SM clock: another process changed it since, so that its baseline, unlocked, is not restored (left); persistence mode: without it the driver would forget the SM clock that another process set (left)"},
 		{name: "foreign slices", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Slices = append(g.Slices, resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-other"}})
 		}, want: "clock=unlocked persistence=off power=700 W", kept: "MIG mode: foreign slices are on it; run cosplay destroy again when they are removed (left)"},

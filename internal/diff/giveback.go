@@ -179,9 +179,24 @@ func (c *GPUChange) restoreMIG(held resource.PriorGPU, g resource.GPU, seats res
 	}
 }
 
+// foreignValue names a value of another process that the driver keeps only as long as
+// persistence mode is on.
+func (c *GPUChange) foreignValue() string {
+	for _, f := range c.Kept {
+		if f.Left && (f.Name == "power limit" || f.Name == "SM clock") {
+			return f.Name
+		}
+	}
+	return ""
+}
+
 func (c *GPUChange) restorePersistence(held resource.PriorGPU, g resource.GPU, sameBoot bool, o Options) {
 	was, ours := held.Baseline.Persistence, held.Applied.Persistence
 	if was == nil || ours == nil {
+		return
+	}
+	if kept := c.foreignValue(); kept != "" && g.Persistence && *ours && !*was && !o.AbandonBaseline {
+		c.leave("persistence mode", "on", "without it the driver would forget the "+kept+" that another process set", o)
 		return
 	}
 	now, still := liveNow(g, resource.FeaturePersistence, resource.OnOff(g.Persistence), resource.OnOff(*ours))

@@ -13,11 +13,12 @@ import (
 )
 
 // handedDown is what a user can leave to a process of sudo: limits, priority, CPU,
-// mode mask, ignored signals, a badness for the OOM killer, and a folder that is
+// timer slack, mode mask, ignored signals, a badness for the OOM killer, and a folder that is
 // gone. The first word is the kind of limit: S is soft, SH is soft and hard.
 const handedDown = `kind=$0
 mkdir /tmp/gone.$$; cd /tmp/gone.$$; rmdir /tmp/gone.$$
 echo 500 >/proc/self/oom_score_adj; umask 777
+echo 8000000000 >/proc/$$/timerslack_ns || exit
 trap '' HUP INT TERM CHLD PIPE USR1
 ulimit -${kind}v 1400000 -${kind}d 1400000 -${kind}s 512 -${kind}n 128 -${kind}u 200 -${kind}c 0 -${kind}l 8 -${kind}t 20 -${kind}f 8 -${kind}i 64 || exit
 export GOMEMLIMIT=1000 GOGC=1 GODEBUG=madvdontneed=1
@@ -94,6 +95,13 @@ func (m *machine) isClean(w *wire) {
 	}
 	if score, err := os.ReadFile(proc + "oom_score_adj"); err != nil || strings.TrimSpace(string(score)) != "0" {
 		t.Errorf("badness %s, %v", score, err)
+	}
+	tasks, _ := filepath.Glob(proc + "task/*")
+	for _, task := range tasks { // of which each has its own
+		slack, err := os.ReadFile("/proc/" + filepath.Base(task) + "/timerslack_ns")
+		if err == nil && strings.TrimSpace(string(slack)) != "50000" {
+			t.Errorf("timer slack of %s ns", slack)
+		}
 	}
 	if nice, err := unix.Getpriority(unix.PRIO_PROCESS, pid); err != nil || nice != 20 { // the kernel's 20 - nice
 		t.Errorf("nice %d, %v", 20-nice, err)

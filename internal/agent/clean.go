@@ -45,6 +45,9 @@ func startOver(environ []string) error {
 	for _, timer := range []unix.ItimerWhich{unix.ITIMER_REAL, unix.ITIMER_VIRTUAL, unix.ITIMER_PROF} {
 		_, _ = unix.Setitimer(timer, unix.Itimerval{}) // timers outlive exec
 	}
+	const slack = 50_000 // ns, the kernel's default: with more, each wait takes as long as the user likes
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, slack, 0, 0, 0)
+	_, _, _ = unix.Syscall(unix.SYS_PERSONALITY, 0, 0, 0)
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &unix.Sigset_t{}, nil)
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	_, _ = unix.Setsid()

@@ -109,6 +109,9 @@ func (r request) check() error {
 	return nil
 }
 
+// alters reports whether a request asks for a change, of the GPU or of the ledger.
+func (r request) alters() bool { return r.Op != opHello && r.Op != opRead && r.Op != opClock }
+
 // value is what a request sets, for the history.
 func (r request) value() string {
 	switch {

@@ -55,6 +55,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 			deadline = changeDeadline
 		}
 		watchdog := time.AfterFunc(deadline, func() {
+			time.AfterFunc(time.Second, func() { os.Exit(1) }) // a client that reads nothing keeps no lock
 			_ = encoder.Encode(answered(response{Last: true}, r, l.hung(deadline)))
 			os.Exit(1)
 		})
@@ -97,7 +98,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	default:
 		err = l.alter(r, &answer)
 	}
-	if r.Op != opHello && r.Op != opRead {
+	if r.alters() {
 		l.record(r, err)
 	}
 	return answered(answer, r, err)

@@ -221,6 +221,9 @@ type Look func() (*Found, error)
 // is what look finds.
 func (e Entry) Take(t Take, look Look) error {
 	return e.change(powerLoss|growing, func(g *resource.Held) error {
+		if err := e.ownLineage(); err != nil {
+			return err
+		}
 		var found *Found
 		if len(g.Holders) == 0 {
 			var err error
@@ -236,6 +239,16 @@ func (e Entry) Take(t Take, look Look) error {
 		g.BootID = e.BootID
 		return nil
 	})
+}
+
+// ownLineage refuses a lineage under which another user holds a GPU: lineages can be
+// read in the ledger, and a project believes what the ledger has under its own.
+func (e Entry) ownLineage() error {
+	all, err := e.Book.Read()
+	for i := 0; err == nil && i < len(all); i++ {
+		err = mayActFor(&all[i], e.Holder)
+	}
+	return err
 }
 
 // reboot brings a page up to date that was last changed before a reboot, as far as

@@ -103,8 +103,12 @@ func ParseFault(s string) (Fault, error) {
 // parseCode reads a code of NVML, as a number or by its name.
 func parseCode(what string) (int, error) {
 	name := strings.TrimPrefix(strings.ToUpper(what), "NVML_")
-	if code := slices.Index(codes, strings.TrimPrefix(name, "ERROR_")); code >= 0 {
+	name = strings.TrimPrefix(name, "ERROR_")
+	if code := slices.Index(codes, name); code >= 0 {
 		return code, nil
+	}
+	if name == "UNKNOWN" {
+		return unknownCode, nil
 	}
 	code, err := strconv.Atoi(what)
 	if err == nil {

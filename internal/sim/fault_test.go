@@ -110,6 +110,7 @@ func TestParseFault(t *testing.T) {
 		"nvmlInit:2=NVML_ERROR_GPU_IS_LOST":       {Function: "nvmlInit", Nth: 2, Action: sim.Answer, Code: 15},
 		"nvmlGpuInstanceDestroy:4=hang":           {Function: "nvmlGpuInstanceDestroy", Nth: 4, Action: sim.Hang},
 		"nvmlDeviceCreateGpuInstance:1=999":       {Function: "nvmlDeviceCreateGpuInstance", Nth: 1, Action: sim.Answer, Code: 999},
+		"nvmlDeviceCreateGpuInstance:1=UNKNOWN":   {Function: "nvmlDeviceCreateGpuInstance", Nth: 1, Action: sim.Answer, Code: 999},
 		"nvmlDeviceResetGpuLockedClocks:1=ignore": {Function: "nvmlDeviceResetGpuLockedClocks", Nth: 1, Action: sim.Ignore},
 	}
 	for s, expected := range good {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,5 +98,26 @@ func TestOpeners(t *testing.T) {
 	}
 	if whole := deviceFiles(root, 2, nil); !slices.Equal(whole, []string{"/dev/nvidia2"}) {
 		t.Errorf("of the whole GPU: %v", whole)
+	}
+}
+
+// TestOpenersReadLittle: a process with more open files than any program needs does not
+// hold up a change.
+func TestOpenersReadLittle(t *testing.T) {
+	root := t.TempDir()
+	folder := filepath.Join(root, "11", "fd")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for fd := range 3 * readOfProcess {
+		if err := os.Symlink("/dev/null", filepath.Join(folder, strconv.Itoa(fd))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if open, err := firstIn(folder, readOfProcess); err != nil || len(open) != readOfProcess {
+		t.Errorf("%d descriptors, %v", len(open), err)
+	}
+	if got, unreadable := openers(root, []string{"/dev/nvidia0"}); len(got) != 0 || unreadable != 0 {
+		t.Errorf("got %+v and %d unreadable", got, unreadable)
 	}
 }

@@ -123,6 +123,14 @@ func deviceFiles(root string, minor int, held instanceID) []string {
 	return files
 }
 
+// How many descriptors are read of one process, and of all: a user can open any
+// number, and other users wait for the change under way meanwhile. Programs open a GPU
+// early, and the lowest descriptors are read.
+const (
+	readOfProcess = 1 << 10
+	readOfAll     = 1 << 17
+)
+
 // openers are the processes that have one of the files open, and how many
 // processes could not be asked.
 func openers(root string, files []string) (all []resource.Process, unreadable int) {
@@ -130,15 +138,17 @@ func openers(root string, files []string) (all []resource.Process, unreadable in
 	if err != nil || len(files) == 0 {
 		return nil, 0
 	}
+	read := 0
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
 		folder := filepath.Join(root, e.Name(), "fd")
-		open, err := os.ReadDir(folder)
-		if errors.Is(err, os.ErrPermission) {
+		open, err := firstIn(folder, readOfProcess)
+		if read += len(open); errors.Is(err, os.ErrPermission) || read > readOfAll {
 			unreadable++
+			continue
 		}
 		if slices.ContainsFunc(open, func(fd os.DirEntry) bool {
 			target, err := os.Readlink(filepath.Join(folder, fd.Name()))
@@ -148,6 +158,16 @@ func openers(root string, files []string) (all []resource.Process, unreadable in
 		}
 	}
 	return all, unreadable
+}
+
+// firstIn lists at most so many entries of a folder.
+func firstIn(folder string, most int) ([]os.DirEntry, error) {
+	dir, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.ReadDir(most)
 }
 
 // processName is what the kernel calls a process, safe for a terminal; "" where it

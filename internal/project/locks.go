@@ -163,7 +163,8 @@ func (f *firstWords) String() string {
 type ClockLock struct {
 	Host, GPU string // GPU: UUID
 	LockMHz   int
-	FoundMHz  int // the SM clock under load
+	FoundMHz  int  // the SM clock under load
+	Unmanaged bool // the driver does not offer what the lock takes: nothing is refuted
 }
 
 // Proven reports whether the lock is in effect.
@@ -180,7 +181,8 @@ func (a *asked) lock() *ClockLock {
 	if !known {
 		return nil
 	}
-	return &ClockLock{Host: a.session.Slice.Host, GPU: a.session.Slice.GPU, LockMHz: lock, FoundMHz: mhz}
+	unmanaged := a.observed.Live != nil && a.observed.Live.Without(resource.FeatureClock)
+	return &ClockLock{Host: a.session.Slice.Host, GPU: a.session.Slice.GPU, LockMHz: lock, FoundMHz: mhz, Unmanaged: unmanaged}
 }
 
 // keepLocks notes in the state which locks were refuted, so that drift reports them
@@ -212,7 +214,7 @@ func withLocks(prior resource.Prior, locks []ClockLock) (noted resource.Prior, c
 	for _, l := range locks {
 		for i := range noted.GPUs {
 			g, refuted := &noted.GPUs[i], 0
-			if !l.Proven() {
+			if !l.Proven() && !l.Unmanaged {
 				refuted = l.FoundMHz
 			}
 			if g.Host == l.Host && g.UUID == l.GPU && g.Applied.ClockMHz != nil && *g.Applied.ClockMHz == l.LockMHz && g.ClockRefutedMHz != refuted {
@@ -228,7 +230,7 @@ func withLocks(prior resource.Prior, locks []ClockLock) (noted resource.Prior, c
 func withClockLocks(d *diff.Diff, verified []Verified) {
 	for _, v := range verified {
 		l := v.Lock
-		if l == nil {
+		if l == nil || l.Unmanaged && !l.Proven() {
 			continue
 		}
 		at := func(host, gpu string) bool { return host == l.Host && gpu == l.GPU }

@@ -116,11 +116,16 @@ func TestWithLocks(t *testing.T) {
 	prior := func(lock, refuted int) resource.Prior {
 		return resource.Prior{GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-0", Applied: resource.Settings{ClockMHz: &lock}, ClockRefutedMHz: refuted}}}
 	}
-	for _, c := range []struct{ lock, refuted, found, want int }{
-		{1575, 0, 1575, 0}, {1575, 0, 1980, 1980}, {1575, 1980, 900, 900}, {1575, 1980, 1575, 0}, {1200, 0, 1980, 0},
+	for _, c := range []struct {
+		lock, refuted, found, want int
+		unmanaged                  bool
+	}{
+		{lock: 1575, found: 1575}, {lock: 1575, found: 1980, want: 1980}, {lock: 1575, refuted: 1980, found: 900, want: 900},
+		{lock: 1575, refuted: 1980, found: 1575}, {lock: 1200, found: 1980},
+		{lock: 1575, found: 1980, unmanaged: true}, {lock: 1575, refuted: 1980, found: 1980, unmanaged: true},
 	} {
 		before := prior(c.lock, c.refuted)
-		noted, changed := withLocks(before, []ClockLock{{Host: "lab", GPU: "GPU-0", LockMHz: 1575, FoundMHz: c.found}})
+		noted, changed := withLocks(before, []ClockLock{{Host: "lab", GPU: "GPU-0", LockMHz: 1575, FoundMHz: c.found, Unmanaged: c.unmanaged}})
 		if got := noted.GPUs[0].ClockRefutedMHz; got != c.want || changed != (c.want != c.refuted) || before.GPUs[0].ClockRefutedMHz != c.refuted {
 			t.Errorf("%+v: noted %d, changed %t, before %d", c, got, changed, before.GPUs[0].ClockRefutedMHz)
 		}

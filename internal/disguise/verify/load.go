@@ -112,7 +112,11 @@ func clock(w Wanted, o Observed) answer {
 	if o.Live == nil {
 		return found(gpuGone)
 	}
-	if mhz, known := o.Load.MHz(lock); known {
+	mhz, known := o.Load.MHz(lock)
+	if lacks, given := o.Live.Degradation(resource.FeatureClock); given && !(known && mhz == lock) {
+		return skip("cosplay does not manage the SM clock: " + lacks.String())
+	}
+	if known {
 		return found(resource.Clock(mhz) + underLoad)
 	}
 	if o.LockLost {

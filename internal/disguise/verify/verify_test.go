@@ -322,6 +322,10 @@ func TestSkips(t *testing.T) {
 		{"not provable: under load the GPU stayed idle", Settings, 1, func(s *world) {
 			s.observed.Load = Load{Samples: []resource.ClockSample{{MHz: 345, Held: true}, {MHz: 1980, Held: true}}}
 		}},
+		{"cosplay does not manage the SM clock: nvmlDeviceSetGpuLockedClocks", Settings, 1, func(s *world) {
+			s.observed.Live.Degraded = []resource.Degradation{{Feature: resource.FeatureClock, Call: "nvmlDeviceSetGpuLockedClocks", Set: true}}
+			s.observed.Load = load(1, 1575, 1980)
+		}},
 		{"did not settle within 2 readings", Settings, 1, func(s *world) { s.observed.Load = load(1, 345, 1575) }},
 	} {
 		s := sound()

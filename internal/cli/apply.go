@@ -150,11 +150,15 @@ func (inv *invocation) carryOutAgain(ctx context.Context, p *project.Project, fi
 			return err
 		}
 		fmt.Fprintln(inv.Err, "\nThe driver does not offer a call that the plan needs. cosplay plans again without it.")
+		failed := err
 		if planned, prior, live, err = inv.approved(ctx, p, files, diags, o); err != nil {
 			return err
 		}
 		if !planned.Diff.Changes() {
-			return inv.keepBooks(ctx, p, planned, prior, live, o)
+			if err := inv.keepBooks(ctx, p, planned, prior, live, o); err != nil || len(planned.Diff.Stuck()) == 0 {
+				return err
+			}
+			return failed // no plan can finish its sessions
 		}
 	}
 }

@@ -207,6 +207,13 @@ func (d Diff) Drifted() bool {
 // whoever's doing that is.
 func (d Diff) Astray() bool { return d.Drifted() || len(d.Unfinished) > 0 }
 
+// Stuck lists the unfinished sessions that the plan leaves as they are.
+func (d Diff) Stuck() []resource.Address {
+	return slices.DeleteFunc(slices.Clone(d.Unfinished), func(a resource.Address) bool {
+		return !slices.ContainsFunc(d.Sessions, func(c SessionChange) bool { return c.Address == a && c.Action == NoOp })
+	})
+}
+
 // Changes reports whether anything is to be done.
 func (d Diff) Changes() bool {
 	for _, g := range d.GPUs {

@@ -86,7 +86,14 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	case image:
 		p.flow(2, 4, text("no session was made from it; what the engine has got of it is kept for the next try."))
 	case f.Left != nil:
-		p.flow(2, 4, join(inked(removed, "not undone:"), text(" "+sentence(f.Left.Error())+" What is left of "+what+" is in the state; cosplay destroy removes it.")))
+		first, rest, _ := strings.Cut(f.Left.Error(), "\n")
+		kept := "What is left of " + what + " is in the state; cosplay destroy removes it."
+		if rest == "" {
+			first, kept = sentence(first)+" "+kept, ""
+		}
+		p.flow(2, 4, join(inked(removed, "not undone:"), text(" "+first)))
+		p.paragraphs(4, rest)
+		p.paragraphs(4, kept)
 	case f.Undone && gpu:
 		p.flow(2, 4, text("nothing was changed on "+what+"."))
 	case f.Undone:

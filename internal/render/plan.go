@@ -302,6 +302,8 @@ func (p *page) nothingToDo(v PlanView) {
 		if len(v.Plan.Diff.Unrestored()) > 0 {
 			said = "What is left of this project cannot be restored now."
 		}
+	case len(v.Plan.Diff.Stuck()) > 0:
+		said = "Unfinished, and left as it is: " + others(v.Plan.Diff.Stuck()) + ". The plan cannot complete what is on a GPU that cannot be read."
 	case v.Plan.Diff.Drifted():
 		said = "What has drifted is left as it is: neighbours or the manage line forbid a change, or nothing asks for it (--verbose shows the settings)."
 	}

@@ -162,6 +162,16 @@ func TestGiveBack(t *testing.T) {
 			w.Reboot()
 			g.PowerMW = 650_000
 		}, want: "", kept: "power limit: the host was rebooted since, and the driver has its own value"},
+		{name: "a restore failed, and the GPU is as before it", meddle: func(w *worldtest.World, _ *resource.GPU) {
+			failedRestore(w)
+		}, want: "clock=unlocked mig=off persistence=off power=700 W"},
+		{name: "a restore failed, and the GPU cannot be read", meddle: func(w *worldtest.World, g *resource.GPU) {
+			failedRestore(w)
+			g.MIG, g.Persistence, g.PowerMW = false, false, 0
+			for _, f := range []resource.Feature{resource.FeatureMIG, resource.FeaturePersistence, resource.FeaturePower} {
+				degrade(g, f)
+			}
+		}, want: "clock=unlocked mig=off persistence=off power=700 W"},
 		{name: "after a reboot", meddle: func(w *worldtest.World, _ *resource.GPU) { w.Reboot() },
 			want: ""},
 	} {
@@ -175,6 +185,9 @@ func TestGiveBack(t *testing.T) {
 			prior.GPUs[0].Baseline.ClockMHz, w.Host().Ledger[0].Baseline.ClockMHz = test.told, test.told
 			if test.meddle != nil {
 				test.meddle(w, g)
+			}
+			if w.Host().Ledger[0].Was.MIG != nil { // the state has what the failed step was to set
+				prior.GPUs[0].Applied = w.Host().Ledger[0].Set
 			}
 			d := diff.Compare(resource.Desired{}, prior, w.Live, diff.Options{})
 			if len(d.GPUs) != 1 || !d.GPUs[0].GiveBack {
@@ -204,6 +217,14 @@ func TestGiveBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// failedRestore has a ledger in which the baseline was about to be restored.
+func failedRestore(w *worldtest.World) {
+	book := &w.Host().Ledger[0]
+	clock := book.Set.ClockMHz
+	book.Leaving, book.Was, book.Set = book.Holders[0].Lineage, book.Set, book.Baseline
+	book.Was.ClockMHz, book.Set.ClockMHz = nil, clock
 }
 
 func settings(s resource.Settings) string {

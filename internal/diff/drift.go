@@ -100,6 +100,9 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats,
 		return []Drift{{Class: GPUGone, Host: was.Host, GPU: was.UUID, Thing: "GPU", From: "there", To: "gone",
 			Cause: possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it"}}
 	}
+	if book, inHand := live.Held(was.Host, was.UUID); inHand {
+		was.Applied = stillSet(was.Applied, book, g)
+	}
 	var all []Drift
 	add := func(class Class, thing, from, to, cause string) {
 		if from != to {

@@ -30,7 +30,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 		if book.Leaving == "" { // else the ledger does not tell any more what is set
 			held = informed(held, book)
 		}
-		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, book.Set.With(held.Applied)
+		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, stillSet(book.Set.With(held.Applied), book, g)
 		lifted := held.Applied.ClockMHz == nil || *held.Applied.ClockMHz == 0
 		held.ClockUnsure = held.ClockUnsure || boot && lifted && lockStays(book)
 	}
@@ -43,6 +43,22 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 		c.Action = Update
 	}
 	return c
+}
+
+// stillSet is what cosplay has set, where a change that failed left the GPU with the
+// value before it, or may have.
+func stillSet(ours resource.Settings, book resource.Held, g resource.GPU) resource.Settings {
+	was := book.Was
+	if was.MIG != nil && (*was.MIG == g.MIG || g.Unread(resource.FeatureMIG)) {
+		ours.MIG = was.MIG
+	}
+	if was.Persistence != nil && (*was.Persistence == g.Persistence || g.Unread(resource.FeaturePersistence)) {
+		ours.Persistence = was.Persistence
+	}
+	if was.PowerMW != nil && (*was.PowerMW == g.PowerMW || g.Unread(resource.FeaturePower)) {
+		ours.PowerMW = was.PowerMW
+	}
+	return ours
 }
 
 // Unrestored lists the GPUs that are kept because a setting that cosplay changed

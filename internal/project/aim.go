@@ -64,6 +64,9 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		o.Plan = p.build(resource.Desired{}, o.Prior, o, p.diffOptions())
 		return o, p.lostStates(o.Prior, o.Live, aim), nil
 	}
+	if lost := p.lostStates(o.Prior, o.Live, aim); lost.HasErrors() {
+		return o, lost, nil
+	}
 	prior, moved, diags := resolve.Moved(p.Intent, o.Prior)
 	options := p.diffOptions()
 	options.AbandonBaseline = aim.AbandonBaseline

@@ -43,14 +43,15 @@ func (p *Project) Gone(live resource.Live) map[string]bool {
 	return gone
 }
 
-// lostStates warns of GPUs that are held for a state which was in the place of
-// this one: nothing that follows from this state would ever give them back. So it
-// is an error for what is to leave nothing behind, or to report all that differs.
+// lostStates reports GPUs that are held for a state which was in the place of this
+// one: nothing that follows from this state would ever give them back, and new
+// sessions would use the folders of those that still run. Only a destroy of named
+// sessions goes on.
 func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) hcl.Diagnostics {
 	var diags hcl.Diagnostics
-	severity := hcl.DiagWarning
-	if aim.Goal != AsConfigured && !aim.partial() {
-		severity = hcl.DiagError
+	severity := hcl.DiagError
+	if aim.Goal == NothingLeft && aim.partial() {
+		severity = hcl.DiagWarning
 	}
 	for _, h := range holders(live) {
 		if h.Lineage != prior.Lineage && at(h, p.Store.Path) {

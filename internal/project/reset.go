@@ -101,6 +101,7 @@ func (p *Project) guarded(r Round) []string {
 // parties are the projects that are asked for, this one last: what they leave of
 // a GPU's settings is then its own to restore.
 func (p *Project) parties(v StateView, live resource.Live, o ResetOptions) ([]party, error) {
+	own := p.ownParties(v, live)
 	if o.Holder != "" {
 		h, err := pickHolder(holders(live), o.Holder)
 		switch {
@@ -109,9 +110,11 @@ func (p *Project) parties(v StateView, live resource.Live, o ResetOptions) ([]pa
 		case !isGone(h):
 			return nil, fmt.Errorf("the project of %s is not gone: its state is %s. Take its sessions away from there: cosplay --state %s destroy", h.User, h.State, h.State)
 		}
+		if i := slices.IndexFunc(own, func(o party) bool { return o.holder.Lineage == h.Lineage }); i >= 0 {
+			return own[i : i+1], mayRelease(h) // its state was in the place of this one
+		}
 		return []party{otherParty(h)}, mayRelease(h)
 	}
-	own := p.ownParties(v, live)
 	var all []party
 	for _, h := range holders(live) {
 		ours := slices.ContainsFunc(own, func(o party) bool { return o.holder.Lineage == h.Lineage })

@@ -28,6 +28,9 @@ const recoveryWait = 10 * time.Second
 func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, error) {
 	if p.lock == nil {
 		prior, live, quiet, err := p.glance(ctx)
+		if err == nil {
+			err = p.copied(prior, live)
+		}
 		if quiet && !salvage.Behind(prior, live) || err != nil {
 			return prior, live, err
 		}
@@ -37,6 +40,9 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 		defer func() { _ = p.unlock() }()
 	}
 	prior, live, err := p.settled(ctx)
+	if err == nil {
+		err = p.copied(prior, live)
+	}
 	if err == nil && salvage.Behind(prior, live) {
 		return p.catchUp(ctx, prior, live)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -79,6 +80,42 @@ func (p *Project) foreign(prior resource.Prior, live resource.Live) string {
 		return fmt.Sprintf("it belongs to another project: its lineage is %s, but the GPUs are held for %s", prior.Lineage, here[0])
 	}
 	return ""
+}
+
+// copied refuses a copy of a state: the ledgers name the original, which still exists.
+// Of two states of a lineage each would remove what the other has.
+func (p *Project) copied(prior resource.Prior, live resource.Live) error {
+	original := ""
+	for _, host := range live.Hosts {
+		for _, page := range host.Ledger {
+			h, holds := page.Holder(prior.Lineage)
+			switch {
+			case !holds:
+			case at(h, p.Store.Path):
+				return nil
+			case isOriginal(h, p.Store.Path):
+				original = h.State
+			}
+		}
+	}
+	if original == "" {
+		return nil
+	}
+	return fmt.Errorf("the state %s is a copy of another project's, whose own is in %s. Use that state, or remove this one", p.Store.Path, original)
+}
+
+// isOriginal reports whether a holder's state exists, beside another file with the same
+// lineage. One file under two paths, as in a container, is no copy.
+func isOriginal(h resource.Holder, path string) bool {
+	theirs, err := os.Stat(h.State)
+	if err != nil {
+		return false
+	}
+	if ours, err := os.Stat(path); err != nil || os.SameFile(ours, theirs) {
+		return false
+	}
+	prior, err := state.Store{Path: h.State}.Load()
+	return err == nil && prior.Lineage == h.Lineage
 }
 
 // ownHolders are the holders that this project is known as: more than one, where

@@ -15,6 +15,7 @@ import (
 	"cosplay/internal/preflight"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
+	"cosplay/internal/salvage"
 	"cosplay/internal/state"
 )
 
@@ -66,6 +67,9 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	}
 	if lost := p.lostStates(o.Prior, o.Live, aim); lost.HasErrors() {
 		return o, lost, nil
+	}
+	if aim.Goal == NothingLeft && !aim.partial() {
+		o.Prior = salvage.Regained(o.Prior, o.Live)
 	}
 	prior, moved, diags := resolve.Moved(p.Intent, o.Prior)
 	options := p.diffOptions()

@@ -25,6 +25,7 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime/docker"
+	"cosplay/internal/salvage"
 	"cosplay/internal/state"
 )
 
@@ -195,6 +196,9 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	prior, live, err := p.Refresh(ctx)
 	if err != nil {
 		return prior, live, err
+	}
+	if planned.Destroys && !planned.Partial {
+		prior = salvage.Regained(prior, live)
 	}
 	now := plan.NewBasis(prior, live)
 	switch {

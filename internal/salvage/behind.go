@@ -143,3 +143,18 @@ func certain(prior resource.Prior, host string, page resource.Held, used map[[2]
 	}
 	return page
 }
+
+// Regained is a state with the GPUs that it gave up and that its hosts still hold for
+// it: nobody else restores their settings. Slices and containers stay given up.
+func Regained(prior resource.Prior, live resource.Live) resource.Prior {
+	b := builder{Sources: Sources{Lineage: prior.Lineage, Known: prior, Live: live}, prior: prior.Clone()}
+	for _, host := range live.Hosts {
+		for _, page := range host.Ledger {
+			if _, holds := page.Holder(prior.Lineage); holds && prior.HasForgotten(page.UUID) {
+				b.gpu(host, page)
+			}
+		}
+	}
+	slices.SortFunc(b.prior.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
+	return b.prior.Remembering()
+}

@@ -30,7 +30,8 @@ func (r Runtime) await(ctx context.Context, id string, s resource.Session, port 
 	defer cancel()
 	ended, failed := r.Engine.client.ContainerWait(ctx, id, container.WaitConditionNotRunning)
 	ready := make(chan error, 1)
-	go func() { ready <- settles(ctx, s, port) }()
+	calm := settleTime // read here: the goroutine may outlive this call
+	go func() { ready <- settles(ctx, s, port, calm) }()
 	select {
 	case end := <-ended:
 		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one", r.exitCode(ctx, id, s.Box.Restart, end.StatusCode))
@@ -69,9 +70,9 @@ func (r Runtime) exitCode(ctx context.Context, id, restart string, told int64) i
 	return told
 }
 
-// settles returns when a session answers and, where it may end by itself, has had
-// the time to.
-func settles(ctx context.Context, s resource.Session, port int) error {
+// settles returns when a session answers and, where it may end by itself, has been
+// calm for a time.
+func settles(ctx context.Context, s resource.Session, port int, calm time.Duration) error {
 	if s.Box.SSH.Enabled {
 		if err := answers(ctx, s.Box.SSH, port); err != nil || len(s.Command) == 0 {
 			return err
@@ -80,7 +81,7 @@ func settles(ctx context.Context, s resource.Session, port int) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(settleTime):
+	case <-time.After(calm):
 		return nil
 	}
 }

@@ -87,13 +87,13 @@ func LoadFailed(out Output) (why string, failed bool) {
 	if out.absent() {
 		return noGlibc, true
 	}
-	told := parse(out.Text)
+	printed := parse(out.Text)
 	for _, key := range []string{"load.load", "load.init", "load.fill"} {
-		if value, there := told.first(key); there && value != "ok" {
+		if value, there := printed.first(key); there && value != "ok" {
 			return "CUDA: " + value, true
 		}
 	}
-	if taken, ok := told.numbers("load.take", 2); ok && taken[1] != success {
+	if taken, ok := printed.numbers("load.take", 2); ok && taken[1] != success {
 		return fmt.Sprintf("CUDA: error %d for %s", taken[1], inMiB(taken[0])), true
 	}
 	if out.Code != 0 {

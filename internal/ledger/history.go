@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -60,6 +62,30 @@ func (b Book) Record(a Attempted) error {
 	}
 	_, err = file.Write(append(line, '\n'))
 	return errors.Join(err, file.Close())
+}
+
+// Released lists the GPUs, by UUID, that a project has acquired and released since. A
+// release counts if it was asked for by the user who acquired the GPU, or by root: any
+// user can name a lineage that holds nothing.
+func (b Book) Released(lineage string) ([]string, error) {
+	if b.Dir == "" {
+		return nil, nil
+	}
+	all, err := b.History()
+	slices.SortStableFunc(all, func(a, b Attempted) int { return strings.Compare(a.At, b.At) })
+	holder, released := map[string]int{}, map[string]bool{}
+	for _, a := range all {
+		uid, acquired := holder[a.GPU]
+		switch {
+		case a.Lineage != lineage || a.Refused != "":
+		case a.Op == "take":
+			holder[a.GPU], released[a.GPU] = a.UID, false
+		case a.Op == "release" && acquired && (a.UID == uid || a.UID == 0):
+			released[a.GPU] = true
+		}
+	}
+	maps.DeleteFunc(released, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(released)), err
 }
 
 // History reads what is kept of all users, oldest first of each.

@@ -399,3 +399,38 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%v: ann's line is lost", err)
 	}
 }
+
+// TestReleased: a GPU counts as released by its project's own user or by root, and not
+// after it was acquired again.
+func TestReleased(t *testing.T) {
+	line := func(uid int, at, op, refused string) Attempted {
+		return Attempted{At: "2026-01-02T03:04:0" + at + "Z", UID: uid, Op: op, GPU: gpu, Lineage: "a", Refused: refused}
+	}
+	take, release := line(1234, "1", "take", ""), line(1234, "3", "release", "")
+	for name, test := range map[string]struct {
+		lines []Attempted
+		is    bool
+	}{
+		"released":           {[]Attempted{take, release}, true},
+		"held":               {[]Attempted{take}, false},
+		"acquired again":     {[]Attempted{take, release, line(1234, "4", "take", "")}, false},
+		"refused":            {[]Attempted{take, line(1234, "3", "release", "not yet")}, false},
+		"released by root":   {[]Attempted{take, line(0, "3", "release", "")}, true},
+		"before it acquired": {[]Attempted{line(0, "0", "release", ""), take}, false},
+		"another user":       {[]Attempted{take, line(1235, "3", "release", "")}, false},
+	} {
+		book := Book{Dir: t.TempDir()}
+		for _, l := range test.lines {
+			if err := book.Record(l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := book.Released("a")
+		if err != nil || slices.Contains(got, gpu) != test.is {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		if got, _ := book.Released("b"); len(got) > 0 {
+			t.Errorf("%s: another project: %v", name, got)
+		}
+	}
+}

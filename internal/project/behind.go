@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
@@ -12,7 +13,7 @@ import (
 
 // catchUp brings a state up to date that is older than what its hosts have on
 // record, as one that was restored from a backup: it takes up what later runs have
-// provably created. The caller has the lock.
+// provably created, and drops the GPUs that they released. The caller has the lock.
 func (p *Project) catchUp(ctx context.Context, old resource.Prior, live resource.Live) (resource.Prior, resource.Live, error) {
 	prior, notes, err := p.caughtUp(ctx, old, live)
 	if err != nil {
@@ -22,7 +23,7 @@ func (p *Project) catchUp(ctx context.Context, old resource.Prior, live resource
 	if prior, err = p.Store.SaveOver(prior, old.Serial); err != nil {
 		return old, live, err
 	}
-	p.Notes = append(p.Notes, fmt.Sprintf("the state had serial %d and is older than what the hosts have on record of this project (serial %d): %s", old.Serial, prior.Serial-1, gained(old, prior)))
+	p.Notes = append(p.Notes, fmt.Sprintf("the state had serial %d and is older than what the hosts have on record of this project: %s", old.Serial, gained(old, prior)))
 	p.Notes = append(p.Notes, notes...)
 	live, err = p.observe(ctx, prior)
 	return prior, live, err
@@ -46,20 +47,57 @@ func (p *Project) caughtUp(ctx context.Context, old resource.Prior, live resourc
 	return prior, notes, nil
 }
 
-// gained says what a state has that it lacked before.
-func gained(old, now resource.Prior) string {
-	count := 0
-	for _, s := range now.Sessions {
-		known := slices.ContainsFunc(old.Sessions, func(o resource.PriorSession) bool { return o.ID == s.ID && o.Slice.Host == s.Slice.Host })
-		if !known {
-			count++
+// withReleased notes the GPUs that a state has and that its project has released, by
+// the histories of the ledgers. It tells a state that was restored from a backup from
+// one whose host has lost the ledger.
+func (p *Project) withReleased(prior resource.Prior, live resource.Live) (resource.Live, error) {
+	hosts := slices.Clone(live.Hosts)
+	for i := range hosts {
+		host := &hosts[i]
+		missing := slices.DeleteFunc(slices.Clone(prior.GPUs), func(g resource.PriorGPU) bool {
+			page, _ := live.Held(g.Host, g.UUID)
+			_, holds := page.Holder(prior.Lineage)
+			return holds || g.Host != host.Name
+		})
+		if len(missing) == 0 {
+			continue
+		}
+		released, err := p.hosts[host.Name].book().Released(prior.Lineage)
+		if err != nil {
+			return live, err
+		}
+		for _, g := range missing {
+			if slices.Contains(released, g.UUID) {
+				host.Released = append(host.Released, g.UUID)
+			}
 		}
 	}
-	switch count {
-	case 0:
-		return "it was brought up to date"
-	case 1:
-		return "1 session was added to it"
+	return resource.Live{Hosts: hosts}, nil
+}
+
+// gained says what a state has that it lacked before, and what it lost.
+func gained(old, now resource.Prior) string {
+	var all []string
+	note := func(n int, one, more string) {
+		switch {
+		case n == 1:
+			all = append(all, "1 "+one)
+		case n > 1:
+			all = append(all, fmt.Sprintf("%d %s", n, more))
+		}
 	}
-	return fmt.Sprintf("%d sessions were added to it", count)
+	note(sessionsBeyond(now, old), "session was added to it", "sessions were added to it")
+	note(len(old.GPUs)-len(now.GPUs), "GPU was given back since", "GPUs were given back since")
+	note(sessionsBeyond(old, now), "session was removed with that", "sessions were removed with that")
+	if len(all) == 0 {
+		return "it was brought up to date"
+	}
+	return strings.Join(all, ", ")
+}
+
+// sessionsBeyond counts the sessions that one state has and another has not.
+func sessionsBeyond(one, other resource.Prior) int {
+	return len(slices.DeleteFunc(slices.Clone(one.Sessions), func(s resource.PriorSession) bool {
+		return slices.ContainsFunc(other.Sessions, func(o resource.PriorSession) bool { return o.ID == s.ID && o.Slice.Host == s.Slice.Host })
+	}))
 }

@@ -81,7 +81,7 @@ func (p *Project) open(c config.Host) (*host, error) {
 		}
 		h.library = sim.LibraryPath(h.simDir)
 	}
-	options := agent.Options{Library: h.library, Ledger: ledgerDir(c, h.library)}
+	options := agent.Options{Library: h.library, Ledger: h.book().Dir}
 	options.User = userName()
 	h.rooted = options.Ledger == ledger.SystemDir && os.Geteuid() != 0
 	options.Privileged = h.rooted
@@ -104,6 +104,9 @@ func ledgerDir(c config.Host, library string) string {
 	}
 	return ledger.SystemDir
 }
+
+// book is the host's ledger.
+func (h *host) book() ledger.Book { return ledger.Book{Dir: ledgerDir(h.config, h.library)} }
 
 // connect opens a host with the engine that its sessions need, and settles where
 // new ones run.

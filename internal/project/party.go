@@ -100,6 +100,10 @@ type recovered struct {
 // once it was asked for, agreed names those that it was given for.
 func (p *Project) recoverParty(ctx context.Context, o party, live resource.Live, agreed []string) (recovered, []error) {
 	remains, key, failures := p.remains(ctx, o, live)
+	live, err := p.withReleased(o.known, live)
+	if err != nil {
+		failures = append(failures, err)
+	}
 	var r recovered
 	remains = slices.DeleteFunc(remains, func(one resource.Remains) bool {
 		id := one.Container.ID

@@ -252,8 +252,11 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 		sources = append(sources, open.source(owner, prior))
 	}
 	live, err := observe.Read(ctx, sources, complete)
+	if err != nil {
+		return live, err
+	}
 	nameProcesses(live, prior)
-	return live, err
+	return p.withReleased(prior, live)
 }
 
 // Hardware looks at the GPUs of all hosts and at nothing else.

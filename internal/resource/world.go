@@ -111,6 +111,7 @@ type Host struct {
 	GPUs       []GPU       `json:"gpus"`
 	Unusable   []Unusable  `json:"unusable,omitempty"`   // GPUs that do not answer
 	Ledger     []Held      `json:"ledger,omitempty"`     // GPUs that projects hold
+	Released   []string    `json:"released,omitempty"`   // UUIDs of GPUs that the state has and that its project has released
 	Unbooked   bool        `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
 	Containers []Container `json:"containers,omitempty"` // by session
 	Strays     []Container `json:"strays,omitempty"`     // that runs which were cut off have left: containers that never ran, or without an ID their folders

@@ -9,7 +9,7 @@ import (
 
 // Behind reports whether a state is older than what its hosts have on record of its
 // project, as one that was restored from a backup is: it lacks what a later run
-// created and what no run has given up since.
+// created and what no run has given up since, or has a GPU that the project released.
 func Behind(prior resource.Prior, live resource.Live) bool {
 	if prior.Lineage == "" {
 		return false
@@ -17,6 +17,9 @@ func Behind(prior resource.Prior, live resource.Live) bool {
 	seats, byID := prior.Seats(), sessionsByID(prior)
 	for i := range live.Hosts {
 		host := &live.Hosts[i]
+		if len(host.Released) > 0 {
+			return true
+		}
 		for _, page := range host.Ledger {
 			if holder, holds := page.Holder(prior.Lineage); holds && pageAhead(prior, seats, live, host.Name, page, holder) {
 				return true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"cosplay/internal/diff"
 	"cosplay/internal/resource"
 )
 
@@ -28,6 +29,7 @@ const lostBlock = "lost"
 func Prior(s Sources) (resource.Prior, []string) {
 	b := builder{Sources: s, prior: s.Known.Clone(), taken: map[resource.Address]bool{}}
 	b.prior.Lineage, b.prior.Key = s.Lineage, s.Key
+	b.drop()
 	for _, session := range b.prior.Sessions {
 		b.taken[session.Address] = true
 	}
@@ -102,6 +104,33 @@ func (b *builder) renew(known *resource.PriorSession, r *resource.Remains) {
 	if handle != nil && handle.UUID != container.SliceID {
 		known.Handle = nil // the ledger has the one that it was given since
 	}
+}
+
+// drop leaves out the GPUs that the project has released, with the sessions there of
+// which nothing is left: the baseline of the state is an old one.
+func (b *builder) drop() {
+	released := func(host, gpu string) bool {
+		h, _ := b.Live.Host(host)
+		return slices.Contains(h.Released, gpu)
+	}
+	b.prior.GPUs = slices.DeleteFunc(b.prior.GPUs, func(g resource.PriorGPU) bool { return released(g.Host, g.UUID) })
+	b.prior.Sessions = slices.DeleteFunc(b.prior.Sessions, func(s resource.PriorSession) bool {
+		return released(s.Slice.Host, s.Slice.GPU) && !b.exists(s)
+	})
+}
+
+// exists reports whether there is a slice or a container of a session, or may be one.
+func (b *builder) exists(s resource.PriorSession) bool {
+	if s.Handle != nil {
+		_, readable := b.Live.Sliced(s.Slice.Host, s.Slice.GPU)
+		if _, there := diff.OwnSlice(s, b.Live); there || !readable {
+			return true
+		}
+	}
+	_, there := b.Live.Container(s.Slice.Host, s.Runtime, s.ID)
+	return there || slices.ContainsFunc(b.Remains, func(r resource.Remains) bool {
+		return r.Container.Host == s.Slice.Host && r.Container.Session == s.ID && r.Container.Runtime == s.Runtime
+	})
 }
 
 func (b *builder) add(s resource.PriorSession) {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -185,6 +186,36 @@ func TestCommand(t *testing.T) {
 	}
 	if info, err := os.Lstat(filepath.Join(made.ID, libraryDir, "libnvidia-ml.so.1")); err != nil || !info.Mode().IsRegular() {
 		t.Errorf("the library in front: %v, %v", info, err)
+	}
+}
+
+// TestReaddress: a new address changes nothing else of what List tells: neither of an
+// edited folder, nor of one that a lost key has sealed.
+func TestReaddress(t *testing.T) {
+	for name, change := range map[string]func(r *Runtime, figures string){
+		"as written":  func(*Runtime, string) {},
+		"another key": func(r *Runtime, _ string) { r.Key = "another" },
+		"edited": func(_ *Runtime, path string) {
+			text, err := os.ReadFile(path)
+			if err == nil {
+				err = errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, bytes.Replace(text, []byte("memory_mib"), []byte("memory_gib"), 1), 0o600))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, s := worker(t)
+			change(&r, filepath.Join(prepare(t, r, s).ID, figuresFile))
+			before := list(t, r)
+			if err := r.Readdress(s.ID, resource.Nth("other", 1)); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(before, list(t, r)); d != "" {
+				t.Error(d)
+			}
+		})
 	}
 }
 

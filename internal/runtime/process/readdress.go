@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"cosplay/internal/resource"
@@ -16,12 +17,20 @@ func (r Runtime) Readdress(session string, to resource.Address) error {
 		return err
 	}
 	dir := filepath.Join(r.Base, session)
-	f, err := readFigures(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errDamaged), err == nil && f.Session.Address == to:
-		return nil // what is damaged is drift, and the next apply writes it again
-	case err != nil:
+	file, err := os.ReadFile(filepath.Join(dir, figuresFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
 		return err
+	}
+	f, err := parseFigures(dir, file)
+	if err != nil || f.Session.Address == to {
+		return nil // what is damaged is drift, and the next apply writes it again
+	}
+	if _, ok := untouched(file, r.summer()); !ok { // the new sum must not confirm what was edited, or what another key has hashed
+		made := r.container(dir, f.Session, f.Slice)
+		f.Container = &made
 	}
 	f.Session.Address = to
 	return r.writeFigures(dir, f)

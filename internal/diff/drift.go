@@ -15,6 +15,7 @@ type Class string
 // The classes, each with its own words.
 const (
 	GPUGone           Class = "gpu-gone"
+	GPUUnusable       Class = "gpu-unusable"
 	HostRebooted      Class = "host-rebooted"
 	MIGMode           Class = "mig-mode"
 	ClockLock         Class = "clock-lock"
@@ -50,6 +51,9 @@ type Drift struct {
 	Cause   string            `json:"cause,omitempty"` // for people; one that is not known begins with "possible cause:"
 	Told    bool              `json:"told,omitempty"`  // nobody's fault and never mended
 }
+
+// NoGPU reports whether it is a GPU of which nothing can be read.
+func (d Drift) NoGPU() bool { return d.Class == GPUGone || d.Class == GPUUnusable }
 
 func drifts(prior resource.Prior, live resource.Live) []Drift {
 	var all []Drift
@@ -97,8 +101,12 @@ func sameBoot(prior resource.Prior, live resource.Live, host string) bool {
 func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats, live resource.Live) []Drift {
 	g, ok := live.GPU(was.Host, was.UUID)
 	if !ok {
-		return []Drift{{Class: GPUGone, Host: was.Host, GPU: was.UUID, Thing: "GPU", From: "there", To: "gone",
-			Cause: possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it"}}
+		lost := Drift{Class: GPUGone, Host: was.Host, GPU: was.UUID, Thing: "GPU", From: "there", To: "gone",
+			Cause: possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it"}
+		if u, is := live.Unusable(was.Host, was.UUID); is {
+			lost.Class, lost.To, lost.Cause = GPUUnusable, "unusable", u.String()
+		}
+		return []Drift{lost}
 	}
 	if book, inHand := live.Held(was.Host, was.UUID); inHand {
 		was.Applied = stillSet(was.Applied, book, g)
@@ -197,7 +205,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		all = append(all, Drift{Class: class, Host: was.Slice.Host, GPU: was.Slice.GPU, Session: &address,
 			Thing: thing, From: from, To: to, Cause: cause})
 	}
-	if was.Handle != nil && !unread(was, live) {
+	if was.Handle != nil && !unread(was, live) && !gpuGone(was, live) { // else the slice is unknown
 		own, ok := OwnSlice(was, live)
 		switch {
 		case ok && own.UUID == "" && was.Handle.UUID != "":

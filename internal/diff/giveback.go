@@ -18,7 +18,12 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 	c.Take, c.Others = !holds && booked(live, held.Host), book.Others(prior.Lineage)
 	g, ok := live.GPU(held.Host, held.UUID)
 	if !ok { // nor is it left to others: cosplay's slices and settings may come back with it
-		c.leave("GPU", "gone", "it is not there; its baseline is kept until it is", o)
+		now, why := "gone", "it is missing"
+		if u, is := live.Unusable(held.Host, held.UUID); is {
+			now, why = "unusable", u.String()
+		}
+		_, fix := live.NoGPU(held.Host, held.UUID)
+		c.leave("GPU", now, why+"; its baseline is kept until it can be restored. Fix: "+fix+", then run cosplay destroy again", o)
 		return c
 	}
 	if len(c.Others) > 0 {

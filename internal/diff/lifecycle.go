@@ -82,7 +82,7 @@ func replace(all []SessionChange, live resource.Live, o Options) {
 // makeAnew replaces a session that is there, slice and all. It fails where there
 // is nothing to replace.
 func (c *SessionChange) makeAnew(live resource.Live, reason string) bool {
-	if c.Before == nil || c.After == nil || gpuGone(*c.Before, live) || c.Action == Replace {
+	if c.Before == nil || c.After == nil || gpuGone(*c.Before, live) || unread(*c.Before, live) || c.Action == Replace {
 		return false
 	}
 	c.Action, c.Reason, c.Record, c.Renew = Replace, reason, false, false

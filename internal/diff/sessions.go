@@ -61,12 +61,21 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 		c.Container = Remove
 	}
 	if c.Slice == Keep && was.Handle != nil && (gpuGone(was, live) || unread(was, live)) {
-		c.Action, c.Reason = Update, "its GPU is not there; what is left of it is kept in the state until it is"
+		c.Action, c.Reason = Update, unplanned(was, live)+"; the state keeps what is left of the session until cosplay can remove it"
 		if c.Container == Keep {
 			c.Action = NoOp
 		}
 	}
 	return c
+}
+
+// unplanned says why nothing can be planned with the slice of a session.
+func unplanned(was resource.PriorSession, live resource.Live) string {
+	if gpuGone(was, live) {
+		wrong, _ := live.NoGPU(was.Slice.Host, was.Slice.GPU)
+		return "its GPU is " + wrong
+	}
+	return "its slice cannot be read"
 }
 
 // gpuGone reports whether the GPU that a slice was made on is not there: lost,
@@ -86,12 +95,8 @@ func unread(was resource.PriorSession, live resource.Live) bool {
 // compare decides about a session that is both wanted and made.
 func compare(was resource.PriorSession, want resource.Session, key string, live resource.Live) SessionChange {
 	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Container: Keep, Before: &was, After: &want}
-	if gpuGone(was, live) {
-		c.Reason = "its GPU is not there; it is left as it is"
-		return c
-	}
-	if unread(was, live) {
-		c.Reason = "its slice cannot be read; it is left as it is"
+	if gpuGone(was, live) || unread(was, live) {
+		c.Reason = unplanned(was, live) + "; it is left as it is"
 		return c
 	}
 	c.Fields = fields(was.Session, want)

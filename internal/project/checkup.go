@@ -105,7 +105,7 @@ func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) bo
 		if len(live.GPUs) == 0 {
 			grade = Missing
 		}
-		c.add(host.Name, fmt.Sprintf("GPU %d", u.Index), "unusable: "+u.String(), grade, "read the Xid errors in dmesg, then reset the GPU (nvidia-smi --gpu-reset) or reboot the machine")
+		c.add(host.Name, fmt.Sprintf("GPU %d", u.Index), "unusable: "+u.String(), grade, u.Fix())
 	}
 	if h.rooted {
 		c.privilege(ctx, host.Name, h)

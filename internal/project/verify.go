@@ -136,6 +136,9 @@ func (p *Project) askSession(ctx context.Context, a *asked, prior resource.Prior
 	if a.observed, err = lookFromOutside(ctx, a.place, s, prior, live); err != nil {
 		return err
 	}
+	if a.observed.Live == nil {
+		return nil // every answer would be that of a GPU that cannot be read
+	}
 	leave, err := enterAlone(ctx, a.interior.UsageFile)
 	if err != nil {
 		return err
@@ -222,6 +225,8 @@ func lookFromOutside(ctx context.Context, place Runtime, s resource.PriorSession
 		} else if other := diff.Overlapping(g, s.Slice); other != nil {
 			o.SliceUUID = other.UUID
 		}
+	} else {
+		o.NoGPU, o.Fix = live.NoGPU(s.Slice.Host, s.Slice.GPU)
 	}
 	if held, ok := prior.GPU(s.Slice.Host, s.Slice.GPU); ok {
 		o.LockLost = diff.LockLost(held, prior, live)

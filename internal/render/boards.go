@@ -228,7 +228,7 @@ func (p *page) idle(run []board) {
 
 // board shows one GPU: its settings, its slots, its sessions.
 func (p *page) board(v PlanView, b board, l labels) {
-	p.boardTitle(b)
+	p.boardTitle(v.Live, b)
 	told := p.boardSettings(b)
 	if given := b.change != nil && b.change.GiveBack; b.gpu.UUID != "" && (!given || len(b.slots.taken) > 0) {
 		if told {
@@ -242,9 +242,10 @@ func (p *page) board(v PlanView, b board, l labels) {
 	}
 }
 
-func (p *page) boardTitle(b board) {
+func (p *page) boardTitle(live resource.Live, b board) {
 	if b.gpu.UUID == "" {
-		p.print(0, join(inked(strong, b.name), text("  gone")))
+		wrong, _ := live.NoGPU(b.host, b.uuid)
+		p.flow(0, 4, join(inked(strong, b.name), text("  "+wrong)))
 		return
 	}
 	uuid := shortUUID(b.uuid)

@@ -56,9 +56,15 @@ func look(v StatusView) fleet {
 
 // sessionState says in a word or two how a session is.
 func (v StatusView) sessionState(s resource.PriorSession) string {
+	if _, there := v.Live.GPU(s.Slice.Host, s.Slice.GPU); !there {
+		if _, is := v.Live.Unusable(s.Slice.Host, s.Slice.GPU); is {
+			return "GPU unusable"
+		}
+		return "GPU gone"
+	}
 	_, there := diff.OwnSlice(s, v.Live)
 	if _, readable := v.Live.Sliced(s.Slice.Host, s.Slice.GPU); s.Handle != nil && !there {
-		if _, gone := v.Live.GPU(s.Slice.Host, s.Slice.GPU); gone && !readable {
+		if !readable {
 			return "slice unknown"
 		}
 		return "slice gone"

@@ -304,6 +304,8 @@ func (p *page) nothingToDo(v PlanView) {
 		}
 	case len(v.Plan.Diff.Stuck()) > 0:
 		said = "Unfinished, and left as it is: " + others(v.Plan.Diff.Stuck()) + ". The plan cannot complete what is on a GPU that cannot be read."
+	case slices.ContainsFunc(v.Plan.Diff.Drift, diff.Drift.NoGPU):
+		said = "What is on a GPU that is unusable or missing is left as it is until the GPU answers again."
 	case v.Plan.Diff.Drifted():
 		said = "What has drifted is left as it is: neighbours or the manage line forbid a change, or nothing asks for it (--verbose shows the settings)."
 	}

@@ -54,6 +54,21 @@ func (r *resolver) readable(s resource.Slice) bool {
 	return there && !unfit && (s.Whole() || !g.Unread(resource.FeatureMIG))
 }
 
+// refuseFresh refuses to replace a session whose slice cannot be read.
+func (r *resolver) refuseFresh(was resource.PriorSession) {
+	wrong, fix := r.live.NoGPU(was.Slice.Host, was.Slice.GPU)
+	why := "its GPU is " + wrong
+	if g, there := r.live.GPU(was.Slice.Host, was.Slice.GPU); there {
+		why, fix = r.barred(g), "install a driver that offers the call"
+	}
+	r.diags = append(r.diags, &hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  fmt.Sprintf("%s cannot be replaced: %s", was.Address, why),
+		Detail:   "cosplay leaves the session as it is.\nFix: " + fix + ", then run the same command again.",
+		Subject:  r.sessionRange(was.Address),
+	})
+}
+
 // warnOfUnusable warns of GPUs that do not answer, or that nothing can be placed on.
 func (r *resolver) warnOfUnusable() {
 	for _, host := range r.intent.Hosts {
@@ -61,7 +76,7 @@ func (r *resolver) warnOfUnusable() {
 		for _, u := range shown.Unusable {
 			if selected(host, resource.GPU{Index: u.Index, UUID: u.UUID}) {
 				r.warnGPU(host, fmt.Sprintf("GPU %d of host %q is unusable: %s", u.Index, host.Name, u),
-					"cosplay places nothing there and leaves what is there as it is. dmesg shows the reason (Xid); the GPU may need a reset or the machine a reboot.")
+					"cosplay places nothing there and leaves what is there as it is.\nFix: "+u.Fix()+".")
 			}
 		}
 		for _, g := range shown.GPUs {

@@ -65,6 +65,9 @@ func (r *resolver) requests() {
 			s = ignoring(s, was)
 		}
 		if made && !r.readable(was.Slice) {
+			if r.scope.Fresh[s.Address] != "" {
+				r.refuseFresh(was)
+			}
 			r.waiting = append(r.waiting, was.Session) // until its GPU can be read again
 			continue
 		}
@@ -150,7 +153,7 @@ func (r *resolver) find(host resource.Host, s config.GPUSelector) (resource.GPU,
 	}
 	for _, u := range host.Unusable {
 		if s.Matches(resource.GPU{Index: u.Index, UUID: u.UUID}) {
-			return r.refuseGPU(s, fmt.Sprintf("GPU %s of host %q is unusable: %s", s, host.Name, u), "Use another GPU, or reset this one; dmesg shows the reason (Xid).")
+			return r.refuseGPU(s, fmt.Sprintf("GPU %s of host %q is unusable: %s", s, host.Name, u), "Fix: "+u.Fix()+", or use another GPU.")
 		}
 	}
 	var there []string

@@ -92,6 +92,18 @@ type Unusable struct {
 // String is "GPU is lost (15) from nvmlDeviceGetHandleByIndex_v2".
 func (u Unusable) String() string { return fmt.Sprintf("%s (%d) from %s", u.Message, u.Code, u.Call) }
 
+// Fix says in an imperative what brings the GPU back.
+func (u Unusable) Fix() string {
+	const read = "read the Xid errors in dmesg, then "
+	switch u.Code {
+	case 4: // NVML_ERROR_NO_PERMISSION
+		return "give the user access to the device files of the GPU (/dev/nvidia*)"
+	case 15: // NVML_ERROR_GPU_IS_LOST
+		return read + "reboot the machine"
+	}
+	return read + "reset the GPU (nvidia-smi --gpu-reset) or reboot the machine"
+}
+
 // Without reports whether cosplay gives up a feature on the GPU.
 func (g GPU) Without(f Feature) bool {
 	return slices.ContainsFunc(g.Degraded, func(d Degradation) bool { return d.Feature == f })

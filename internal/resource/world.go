@@ -153,6 +153,30 @@ func (l Live) GPU(host, uuid string) (GPU, bool) {
 	return GPU{}, false
 }
 
+// Unusable finds why a GPU that GPU does not find does not answer. One that does not
+// report its UUID may be any that is missing.
+func (l Live) Unusable(host, uuid string) (Unusable, bool) {
+	h := l.host(host)
+	if h == nil || slices.ContainsFunc(h.GPUs, func(g GPU) bool { return g.UUID == uuid }) {
+		return Unusable{}, false
+	}
+	for _, name := range []string{uuid, ""} {
+		if i := slices.IndexFunc(h.Unusable, func(u Unusable) bool { return u.UUID == name }); i >= 0 {
+			return h.Unusable[i], true
+		}
+	}
+	return Unusable{}, false
+}
+
+// NoGPU says what is wrong with a GPU that GPU does not find, after "its GPU is", and
+// in an imperative what brings it back.
+func (l Live) NoGPU(host, uuid string) (wrong, fix string) {
+	if u, is := l.Unusable(host, uuid); is {
+		return "unusable: " + u.String(), u.Fix()
+	}
+	return "missing", "read dmesg: the GPU was removed, fell off the bus, or is hidden by the driver"
+}
+
 // Sliced finds a GPU whose slices can be read. One that cannot be read may have any.
 func (l Live) Sliced(host, uuid string) (GPU, bool) {
 	g, there := l.GPU(host, uuid)

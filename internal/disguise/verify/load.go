@@ -110,7 +110,7 @@ const LockCheck = "settings.clock"
 func clock(w Wanted, o Observed) answer {
 	lock := *w.Applied.ClockMHz
 	if o.Live == nil {
-		return found(gpuGone)
+		return noGPU(o)
 	}
 	mhz, known := o.Load.MHz(lock)
 	if lacks, given := o.Live.Degradation(resource.FeatureClock); given && !(known && mhz == lock) {

@@ -23,6 +23,9 @@ var settingsChecks = []check[Observed]{
 			if lacks, unread := unreadable(o, resource.FeatureMIG); unread && o.SliceUUID == "" {
 				return lacks
 			}
+			if o.Live == nil {
+				return noGPU(o)
+			}
 			if o.SliceUUID == "" {
 				return found("nothing where " + w.Place + " should be")
 			}
@@ -45,7 +48,8 @@ var settingsChecks = []check[Observed]{
 
 const settingsHint = "the setting was changed outside cosplay; cosplay apply sets it again"
 
-const gpuGone = "the GPU is gone"
+// noGPU is the answer of every check of a GPU that cannot be read.
+func noGPU(o Observed) answer { return answer{found: "the GPU is " + o.NoGPU, hint: o.Fix} }
 
 // unreadable is the answer about a feature that the driver of the GPU does not report.
 func unreadable(o Observed, f resource.Feature) (answer, bool) {
@@ -60,7 +64,7 @@ func unreadable(o Observed, f resource.Feature) (answer, bool) {
 func live(f resource.Feature, look func(resource.GPU) string) func(Wanted, Observed) answer {
 	return func(_ Wanted, o Observed) answer {
 		if o.Live == nil {
-			return found(gpuGone)
+			return noGPU(o)
 		}
 		if lacks, unread := unreadable(o, f); unread {
 			return lacks

@@ -4,6 +4,7 @@
 package verify
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -67,8 +68,8 @@ type check[S any] struct {
 	hint     string
 }
 
-// answer is what a check found, or why it could not look.
-type answer struct{ found, skip string }
+// answer is what a check found, or why it could not look. Its hint replaces the check's.
+type answer struct{ found, skip, hint string }
 
 func found(words string) answer { return answer{found: words} }
 func skip(why string) answer    { return answer{skip: why} }
@@ -82,7 +83,7 @@ func (c check[S]) run(w Wanted, seen S, way Way) Result {
 	case a.skip != "":
 		r.Outcome = Skipped
 	case a.found != r.Expected:
-		r.Outcome, r.Hint = Failed, c.hint
+		r.Outcome, r.Hint = Failed, cmp.Or(a.hint, c.hint)
 	}
 	return r
 }

@@ -52,7 +52,9 @@ type Output struct {
 // Observed is what was seen from outside of a session.
 type Observed struct {
 	SliceUUID string            // of what is where the session's slice should be; "" is nothing
-	Live      *resource.GPU     // nil: it is gone
+	Live      *resource.GPU     // nil: see NoGPU
+	NoGPU     string            // what is wrong with a GPU that cannot be read: "unusable: GPU is lost (15) ..."
+	Fix       string            // what brings that GPU back
 	LockLost  bool              // the clock lock that was applied is known to be gone
 	Load      Load              // of the GPU, where a clock lock is to be proven
 	Altered   map[string]string // by check of files: what is not as it was written, in words

@@ -127,6 +127,9 @@ func (inv *invocation) edited(ctx context.Context, command string, o editOptions
 	} else if err = p.Lock(ctx, command, o.lockTimeout); err == nil {
 		prior, err = p.Settled(ctx)
 	}
+	if err == nil {
+		err = p.RefuseCopy(prior)
+	}
 	if err != nil {
 		p.Close()
 		return nil, prior, err
@@ -189,7 +192,7 @@ func (inv *invocation) stateRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm ADDRESS...",
 		Short: "Forget sessions, and leave what they have as it is",
-		Long: `Forget sessions, without touching the world: their slices and containers stay, cosplay no longer knows them, and says how they are removed by hand. A GPU on which no session is left is forgotten with what it was found with; one that is named by its UUID too.
+		Long: `Forget sessions, without touching the world: their slices and containers stay, cosplay no longer knows them, and prints how they are removed by hand. A GPU on which no session is left is forgotten too, as is one that is named by its UUID. The host's ledger keeps its baseline: once the slices are removed, cosplay destroy restores its settings nevertheless.
 
 To remove sessions from the world, take them out of the configuration and apply.`,
 		Args: wants(1, 1<<30),

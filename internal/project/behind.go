@@ -62,7 +62,7 @@ func (p *Project) withReleased(prior resource.Prior, live resource.Live) (resour
 		if len(missing) == 0 {
 			continue
 		}
-		released, err := p.hosts[host.Name].book().Released(prior.Lineage)
+		released, err := p.book(p.hosts[host.Name].config).Released(prior.Lineage)
 		if err != nil {
 			return live, err
 		}

@@ -81,7 +81,7 @@ func (p *Project) open(c config.Host) (*host, error) {
 		}
 		h.library = sim.LibraryPath(h.simDir)
 	}
-	options := agent.Options{Library: h.library, Ledger: h.book().Dir}
+	options := agent.Options{Library: h.library, Ledger: p.book(c).Dir}
 	options.User = userName()
 	h.rooted = options.Ledger == ledger.SystemDir && os.Geteuid() != 0
 	options.Privileged = h.rooted
@@ -105,8 +105,14 @@ func ledgerDir(c config.Host, library string) string {
 	return ledger.SystemDir
 }
 
-// book is the host's ledger.
-func (h *host) book() ledger.Book { return ledger.Book{Dir: ledgerDir(h.config, h.library)} }
+// book is the ledger of a host, which need not be open.
+func (p *Project) book(c config.Host) ledger.Book {
+	library := c.NVML
+	if c.Simulate != "" {
+		library = sim.LibraryPath(p.SimDir(c.Name))
+	}
+	return ledger.Book{Dir: ledgerDir(c, library)}
+}
 
 // connect opens a host with the engine that its sessions need, and settles where
 // new ones run.

@@ -29,7 +29,7 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 	if p.lock == nil {
 		prior, live, quiet, err := p.glance(ctx)
 		if err == nil {
-			err = p.copied(prior, live)
+			err = p.RefuseCopy(prior)
 		}
 		if quiet && !salvage.Behind(prior, live) || err != nil {
 			return prior, live, err
@@ -41,7 +41,7 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 	}
 	prior, live, err := p.settled(ctx)
 	if err == nil {
-		err = p.copied(prior, live)
+		err = p.RefuseCopy(prior)
 	}
 	if err == nil && salvage.Behind(prior, live) {
 		return p.catchUp(ctx, prior, live)

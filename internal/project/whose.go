@@ -82,12 +82,20 @@ func (p *Project) foreign(prior resource.Prior, live resource.Live) string {
 	return ""
 }
 
-// copied refuses a copy of a state: the ledgers name the original, which still exists.
-// Of two states of a lineage each would remove what the other has.
-func (p *Project) copied(prior resource.Prior, live resource.Live) error {
+// RefuseCopy refuses a copy of a state: the ledgers name the original, which still
+// exists. Of two states of a lineage each would remove what the other has.
+func (p *Project) RefuseCopy(prior resource.Prior) error {
 	original := ""
-	for _, host := range live.Hosts {
-		for _, page := range host.Ledger {
+	for _, c := range p.Intent.Hosts {
+		book := p.book(c)
+		if book.Dir == "" {
+			continue // a host of which nothing may be changed
+		}
+		pages, err := book.Read()
+		if err != nil {
+			return err
+		}
+		for _, page := range pages {
 			h, holds := page.Holder(prior.Lineage)
 			switch {
 			case !holds:

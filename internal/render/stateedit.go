@@ -98,9 +98,9 @@ func Forgotten(w io.Writer, s Style, v ForgottenView) {
 	for _, g := range v.GPUs {
 		p.gap()
 		p.print(0, join(inked(strong, g.UUID), text("  on "+g.Host)))
-		p.flow(2, 2, text("No session of the state is left on it: it is forgotten too, and its settings stay."))
+		p.flow(2, 2, text("No session of the state is left on it: it is forgotten too, and its settings stay until cosplay destroy restores them."))
 		p.stateGPU(g)
-		p.commands("To put them back by hand, once nothing is left on it:", v.restoring(g))
+		p.commands("To restore them by hand instead, once nothing is left on it:", v.restoring(g))
 	}
 	p.gap()
 	p.flush(w)

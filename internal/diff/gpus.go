@@ -10,10 +10,10 @@ import (
 // gpuChanges pairs the GPUs that sessions want with those in hand.
 func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) []GPUChange {
 	var all []GPUChange
-	whole, seats := wantedWhole(desired), prior.Seats()
+	use, seats := uses(desired, prior), prior.Seats()
 	for _, want := range desired.GPUs {
 		if g, ok := live.GPU(want.Host, want.UUID); ok {
-			all = append(all, setUp(want, whole[[2]string{want.Host, want.UUID}], g, prior, live, o))
+			all = append(all, setUp(want, use[[2]string{want.Host, want.UUID}], g, prior, live, o))
 		}
 	}
 	for _, held := range prior.GPUs {
@@ -39,13 +39,16 @@ func waits(held resource.PriorGPU, desired resource.Desired) bool {
 }
 
 // setUp brings a GPU to what its sessions need.
-func setUp(want resource.DesiredGPU, whole bool, g resource.GPU, prior resource.Prior, live resource.Live, o Options) GPUChange {
+func setUp(want resource.DesiredGPU, by use, g resource.GPU, prior resource.Prior, live resource.Live, o Options) GPUChange {
 	c := GPUChange{Host: want.Host, UUID: want.UUID, Action: NoOp}
 	held, ours := prior.GPU(want.Host, want.UUID)
 	book, inHand := live.Held(want.Host, want.UUID)
 	switch {
 	case ours:
 		held = informed(held, book)
+		if held.AskedPowerMW == nil && !by.changed && want.Settings.PowerMW != nil && resource.RoundedPower(*want.Settings.PowerMW, g.PowerMW) {
+			held.AskedPowerMW = want.Settings.PowerMW // a rebuilt state does not have it, and the same sessions ask for the same
+		}
 	case inHand: // by others: they know what it was like
 		c.Action, c.Baseline, c.LockBefore = Create, &book.Baseline, book.LockBefore
 	default:
@@ -54,7 +57,7 @@ func setUp(want resource.DesiredGPU, whole bool, g resource.GPU, prior resource.
 		c.Baseline, c.LockBefore = Baseline(g, stated)
 	}
 	us, known := book.Holder(prior.Lineage)
-	c.Others, c.Whole = book.Others(prior.Lineage), whole
+	c.Others, c.Whole = book.Others(prior.Lineage), by.whole
 	c.Take = (!known || book.Leaving != "" || us.Whole != c.Whole) && booked(live, want.Host)
 	c.LockLost = ours && lockLost(held, g, sameBoot(prior, live, want.Host))
 	c.setUpPersistence(want, g)
@@ -87,15 +90,31 @@ func booked(live resource.Live, host string) bool {
 	return !h.Unbooked
 }
 
-// wantedWhole are the GPUs, by host and UUID, that a session wants without MIG.
-func wantedWhole(desired resource.Desired) map[[2]string]bool {
-	whole := map[[2]string]bool{}
+// use is how sessions use a GPU.
+type use struct {
+	whole   bool // one wants it without MIG
+	changed bool // they are not those that the state has there, or ask for another power
+}
+
+// uses are those of the GPUs, by host and UUID.
+func uses(desired resource.Desired, prior resource.Prior) map[[2]string]use {
+	all, wanted := map[[2]string]use{}, map[resource.Address]bool{}
+	add := func(s resource.Slice, changed bool) {
+		at := [2]string{s.Host, s.GPU}
+		all[at] = use{whole: all[at].whole || s.Whole(), changed: all[at].changed || changed}
+	}
 	for i := range desired.Sessions {
-		if s := &desired.Sessions[i].Slice; s.Whole() {
-			whole[[2]string{s.Host, s.GPU}] = true
+		s := &desired.Sessions[i]
+		was, made := prior.Session(s.Address)
+		wanted[s.Address] = made && was.Slice == s.Slice
+		add(s.Slice, !wanted[s.Address] || was.Target.PowerW != s.Target.PowerW || was.Fit.ClockMHz != s.Fit.ClockMHz)
+	}
+	for _, was := range prior.Sessions {
+		if at := [2]string{was.Slice.Host, was.Slice.GPU}; !wanted[was.Address] {
+			all[at] = use{whole: all[at].whole, changed: true}
 		}
 	}
-	return whole
+	return all
 }
 
 func (c *GPUChange) setUpPersistence(want resource.DesiredGPU, g resource.GPU) {

@@ -155,6 +155,9 @@ func (b *builder) gpu(host resource.Host, page resource.Held) {
 		b.prior.GPUs = append(b.prior.GPUs, resource.PriorGPU{Host: host.Name, UUID: page.UUID})
 	}
 	g := &b.prior.GPUs[i]
+	if set := page.Set.PowerMW; set != nil && (g.Applied.PowerMW == nil || *g.Applied.PowerMW != *set) {
+		g.AskedPowerMW = nil // it was for another limit, and the ledger does not have it
+	}
 	g.Baseline, g.LockBefore, g.Applied = page.Baseline, page.LockBefore, g.Applied.With(page.Set)
 	g.ClockUnsure = g.ClockUnsure || b.CutOff && page.Set.ClockMHz != nil
 	// One GPU that was last changed before a reboot tells that there was one.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,10 +135,20 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	case planned.Diff.Changes() || o.destroy && len(planned.Diff.Unrestored()) > 0:
 		return inv.carryOutAgain(ctx, p, files, diags, planned, prior, live, o)
 	}
-	if err := inv.keepBooks(ctx, p, planned, prior, live, o); err != nil || !o.verify {
-		return err
+	err = inv.keepBooks(ctx, p, planned, prior, live, o)
+	if err == nil && o.verify {
+		err = inv.verifyAll(ctx, p)
 	}
-	return inv.verifyAll(ctx, p)
+	return cmp.Or(err, o.complete(planned))
+}
+
+// complete fails where a plan has left a session unfinished that it cannot complete. The
+// plan has named it.
+func (o applyOptions) complete(planned *plan.Plan) error {
+	if o.destroy || len(planned.Diff.Stuck) == 0 {
+		return nil
+	}
+	return exit(exitError)
 }
 
 // carryOutAgain applies, and plans and applies again as long as a step failed for a call
@@ -150,15 +161,11 @@ func (inv *invocation) carryOutAgain(ctx context.Context, p *project.Project, fi
 			return err
 		}
 		fmt.Fprintln(inv.Err, "\nThe driver does not offer a call that the plan needs. cosplay plans again without it.")
-		failed := err
 		if planned, prior, live, err = inv.approved(ctx, p, files, diags, o); err != nil {
 			return err
 		}
 		if !planned.Diff.Changes() {
-			if err := inv.keepBooks(ctx, p, planned, prior, live, o); err != nil || len(planned.Diff.Stuck()) == 0 {
-				return err
-			}
-			return failed // no plan can finish its sessions
+			return cmp.Or(inv.keepBooks(ctx, p, planned, prior, live, o), o.complete(planned))
 		}
 	}
 }
@@ -301,7 +308,7 @@ func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned
 	case view.Result.Interrupted:
 		return view.Result.Failures, exit(exitInterrupted)
 	}
-	return nil, nil
+	return nil, o.complete(planned)
 }
 
 // givenUp reports whether a step failed for a call that the driver does not offer, and

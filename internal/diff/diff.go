@@ -25,7 +25,10 @@ type Diff struct {
 	// incomplete. Of these, the missing that are not to be created any more are
 	// unwanted.
 	Unfinished []resource.Address `json:"unfinished,omitempty"`
-	Unwanted   []resource.Address `json:"unwanted,omitempty"`
+
+	// Stuck are those of them that the plan is about and cannot complete.
+	Stuck    []resource.Address `json:"stuck,omitempty"`
+	Unwanted []resource.Address `json:"unwanted,omitempty"`
 
 	// Strays are what runs that were cut off have left of sessions that nobody
 	// knows: it is removed.
@@ -139,6 +142,7 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 	}
 	gpus := touched(gpuChanges(desired, kept, live, o), sessions, o)
 	sendLocksAgain(gpus, sessions, desired, kept, o)
+	open := unfinished(prior)
 	return Diff{
 		Drift:    drifts(prior, live),
 		Unproven: unprovenLocks(prior, live),
@@ -147,7 +151,8 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 		Sessions: sessions,
 		Strays:   strays(desired, live, o),
 
-		Unfinished: unfinished(prior),
+		Unfinished: open,
+		Stuck:      stuck(open, sessions, o),
 		Unwanted:   unwanted(desired, prior, o),
 	}
 }
@@ -155,13 +160,21 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 func unfinished(prior resource.Prior) []resource.Address {
 	var all []resource.Address
 	for _, s := range prior.Sessions {
-		if s.Container == nil || s.Unfinished {
+		if s.Incomplete() {
 			all = append(all, s.Address)
 		}
 	}
 	all = append(all, prior.Missing...)
 	slices.SortFunc(all, resource.Address.Compare)
 	return all
+}
+
+// stuck are the unfinished sessions that a plan leaves as they are, though it is about
+// them: their GPUs cannot be read.
+func stuck(open []resource.Address, sessions []SessionChange, o Options) []resource.Address {
+	return slices.DeleteFunc(slices.Clone(open), func(a resource.Address) bool {
+		return o.Left[a] || !slices.ContainsFunc(sessions, func(c SessionChange) bool { return c.Address == a && c.Action == NoOp })
+	})
 }
 
 // unwanted are the missing sessions that are not to be created any more. A plan of
@@ -206,13 +219,6 @@ func (d Diff) Drifted() bool {
 // Astray reports whether the world is not as the last apply was to leave it,
 // whoever's doing that is.
 func (d Diff) Astray() bool { return d.Drifted() || len(d.Unfinished) > 0 }
-
-// Stuck lists the unfinished sessions that the plan leaves as they are.
-func (d Diff) Stuck() []resource.Address {
-	return slices.DeleteFunc(slices.Clone(d.Unfinished), func(a resource.Address) bool {
-		return !slices.ContainsFunc(d.Sessions, func(c SessionChange) bool { return c.Address == a && c.Action == NoOp })
-	})
-}
 
 // Changes reports whether anything is to be done.
 func (d Diff) Changes() bool {

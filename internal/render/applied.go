@@ -235,6 +235,9 @@ func (p *page) outcome(v AppliedView) {
 	case v.Destroy:
 		p.leftAsItIs(v)
 		p.flow(0, 2, join(inked(added, "Destroyed:"), text(said+p.asFound(v))))
+	case len(v.Plan.Diff.Stuck) > 0:
+		p.flow(0, 2, join(inked(removed, "Not all done:"), text(said+" "+stuckWords(v.Plan.Diff))))
+		p.next(suggest("plan", slices.Concat(v.Flags, v.Narrowed)))
 	default:
 		p.flow(0, 2, join(inked(added, "Applied:"), text(said)))
 		p.nextAfterApply(v)

@@ -82,10 +82,11 @@ func AppliedJSON(w io.Writer, v AppliedView) error {
 		Error         string        `json:"error,omitempty"`
 		Verify        *verifyJSON   `json:"verify,omitempty"` // with --verify
 
-		Outputs     []outputJSON     `json:"outputs"`
-		Diagnostics []diagnosticJSON `json:"diagnostics"` // checks that failed
+		Stuck       []resource.Address `json:"not_completed"` // unfinished sessions that the plan left as they are
+		Outputs     []outputJSON       `json:"outputs"`
+		Diagnostics []diagnosticJSON   `json:"diagnostics"` // checks that failed
 	}{formatVersion, v.Destroy, achievedJSON(t), list(v.Result.Done), madeOf(v.Result.Prior), endedOf(v), failures, notTried, unrestored(v),
-		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem, verified, outputsJSON(v.Outputs), diagnosticsJSON(v.Checks, v.Files)})
+		v.Result.Interrupted, v.Took.Seconds(), v.Result.Prior.Serial, problem, verified, list(v.Plan.Diff.Stuck), outputsJSON(v.Outputs), diagnosticsJSON(v.Checks, v.Files)})
 }
 
 // leftJSON is a setting that is not restored.

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
@@ -112,13 +113,16 @@ func driftName(live resource.Live, d diff.Drift) string {
 func (p *page) unfinished(v PlanView) {
 	var missing, incomplete []resource.Address
 	for _, a := range v.Plan.Diff.Unfinished {
-		if _, there := v.Prior.Session(a); there {
+		_, there := v.Prior.Session(a)
+		switch {
+		case slices.Contains(v.Plan.Diff.Stuck, a):
+		case there:
 			incomplete = append(incomplete, a)
-		} else {
+		default:
 			missing = append(missing, a)
 		}
 	}
-	tell := func(all []resource.Address, what string) {
+	tell := func(all []resource.Address, what, fix string) {
 		if len(all) == 0 {
 			return
 		}
@@ -126,9 +130,10 @@ func (p *page) unfinished(v PlanView) {
 		if len(all) > 1 {
 			is = "are"
 		}
-		p.flow(0, 2, join(inked(drifted, "Unfinished:"), text(fmt.Sprintf(" %s %s %s: an apply or a destroy failed or was interrupted. Fix: cosplay apply", others(all), is, what))))
+		p.flow(0, 2, join(inked(drifted, "Unfinished:"), text(fmt.Sprintf(" %s %s %s: an apply or a destroy failed or was interrupted. %s", others(all), is, what, fix))))
 		p.gap()
 	}
-	tell(missing, "missing")
-	tell(incomplete, "incomplete")
+	tell(missing, "missing", "Fix: cosplay apply")
+	tell(incomplete, "incomplete", "Fix: cosplay apply")
+	tell(v.Plan.Diff.Stuck, "incomplete", "cosplay apply cannot complete what is on a GPU that cannot be read.")
 }

@@ -69,7 +69,7 @@ func (v StatusView) sessionState(s resource.PriorSession) string {
 		}
 		return "slice gone"
 	}
-	if s.Container == nil || s.Unfinished {
+	if s.Incomplete() {
 		return "unfinished"
 	}
 	c, there := v.Live.Container(s.Slice.Host, s.Runtime, s.ID)

@@ -111,12 +111,22 @@ func (m *markdown) summary() {
 	case m.Plan.Diff.Changes():
 		words = plainSpaces(t.words().text())
 	}
+	stuck := m.Plan.Diff.Stuck
+	if m.Destroy {
+		stuck = nil
+	}
+	if len(stuck) > 0 {
+		words += fmt.Sprintf("; %d unfinished", len(stuck))
+	}
 	m.block("### cosplay plan: " + plainText(words))
 	about := []string{code(m.Config), plainText(stateWords(m.Prior))}
 	for _, h := range m.Live.Hosts {
 		about = append(about, plainText(plainSpaces(hostWords(h))))
 	}
 	m.block(strings.Join(about, " · "))
+	if len(stuck) > 0 {
+		m.block(plainText(stuckWords(m.Plan.Diff)))
+	}
 }
 
 // plainSpaces puts common blanks in the place of those that keep words together

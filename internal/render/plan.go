@@ -228,6 +228,9 @@ func (p *page) summary(v PlanView) {
 		p.flow(0, 2, join(inked(strong, "Plan:"), text(" no session changes; "), inked(removed, count(t.GiveBack, "GPU")+" to give back"), text(untouched(v))))
 	default:
 		p.flow(0, 2, join(inked(strong, "Plan: "), t.words(), text(untouched(v))))
+		if len(v.Plan.Diff.Stuck) > 0 && !v.Destroy {
+			p.flow(0, 2, text(stuckWords(v.Plan.Diff)))
+		}
 	}
 	if v.Applying {
 		return
@@ -295,15 +298,15 @@ func (t tally) words() line {
 func (p *page) nothingToDo(v PlanView) {
 	said := "Everything is as " + v.Config + " says."
 	switch {
-	case v.Plan.Partial:
+	case v.Plan.Partial && len(v.Plan.Diff.Stuck) == 0:
 		said = "What is not left out is as " + v.Config + " says."
 	case v.Destroy:
 		said = "There is nothing of this project left to destroy."
 		if len(v.Plan.Diff.Unrestored()) > 0 {
 			said = "What is left of this project cannot be restored now."
 		}
-	case len(v.Plan.Diff.Stuck()) > 0:
-		said = "Unfinished, and left as it is: " + others(v.Plan.Diff.Stuck()) + ". The plan cannot complete what is on a GPU that cannot be read."
+	case len(v.Plan.Diff.Stuck) > 0:
+		said = stuckWords(v.Plan.Diff)
 	case slices.ContainsFunc(v.Plan.Diff.Drift, diff.Drift.NoGPU):
 		said = "What is on a GPU that is unusable or missing is left as it is until the GPU answers again."
 	case v.Plan.Diff.Drifted():
@@ -320,6 +323,11 @@ func (p *page) nothingToDo(v PlanView) {
 	if !v.Applying {
 		p.next(applyNext(v))
 	}
+}
+
+// stuckWords names the unfinished sessions that a plan cannot complete.
+func stuckWords(d diff.Diff) string {
+	return "Unfinished, and left as it is: " + others(d.Stuck) + ". The plan cannot complete what is on a GPU that cannot be read."
 }
 
 // toldWords tells what is not as it was, and is left alone.

@@ -27,6 +27,7 @@ type planJSON struct {
 	Warnings      []diagnosticJSON `json:"warnings"`
 	Notes         []string         `json:"notes"`
 
+	Stuck    []resource.Address   `json:"not_completed"`        // unfinished sessions that the plan leaves as they are
 	Unproven []diff.UnprovenLock  `json:"unproven_clock_locks"` // information, and no drift
 	Unowned  []diff.UnprovenSlice `json:"unproven_slices"`      // likewise
 }
@@ -61,7 +62,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 	return writeJSON(w, planJSON{
 		FormatVersion: formatVersion, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
 		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(v.Plan),
-		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Unproven: list(d.Unproven), Unowned: list(d.Unowned), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions), Outputs: outputsOf(d)},
+		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Stuck: list(d.Stuck), Unproven: list(d.Unproven), Unowned: list(d.Unowned), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions), Outputs: outputsOf(d)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),
 		Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: list(v.Notes),
 	})

@@ -139,19 +139,24 @@ func (p *page) orphans(v StatusView) {
 
 // statusSummary is the line that counts, and what to type next.
 func (p *page) statusSummary(v fleet) {
-	n := map[string]int{}
+	running, unfinished := 0, 0
 	for _, s := range v.Prior.Sessions {
-		n[v.sessionState(s)]++
+		if v.sessionState(s) == resource.Running {
+			running++
+		}
+		if s.Incomplete() {
+			unfinished++
+		}
 	}
 	all := len(v.Prior.Sessions)
 	words := count(all, "session") + ", all running"
 	switch {
 	case all == 0:
 		words = "No session"
-	case n[resource.Running] < all:
-		words = fmt.Sprintf("%s, %d running", count(all, "session"), n[resource.Running])
+	case running < all:
+		words = fmt.Sprintf("%s, %d running", count(all, "session"), running)
 	}
-	if unfinished := n["unfinished"]; unfinished > 0 {
+	if unfinished > 0 {
 		words += fmt.Sprintf(", %d unfinished", unfinished)
 	}
 	missing := len(v.Prior.Missing)
@@ -170,7 +175,7 @@ func (p *page) statusSummary(v fleet) {
 	switch {
 	case drift > 0:
 		p.next(suggest("plan", v.Flags))
-	case n["unfinished"]+missing > 0:
+	case unfinished+missing > 0:
 		p.next(suggest("apply", v.Flags))
 	}
 }

@@ -124,22 +124,23 @@ func (f fleet) gpuJSON(g resource.GPU) gpuJSON {
 }
 
 type sessionJSON struct {
-	Address   resource.Address    `json:"address"`
-	Name      string              `json:"name"` // as people type it
-	ID        string              `json:"id"`
-	Target    string              `json:"target"`
-	Slice     resource.Slice      `json:"slice"`
-	SliceUUID string              `json:"slice_uuid"`
-	MemoryMiB int                 `json:"memory_mib"`
-	Fit       fitJSON             `json:"fit"`
-	Runtime   string              `json:"runtime"`
-	Image     string              `json:"image,omitempty"` // in a container
-	Workspace string              `json:"workspace"`
-	State     string              `json:"state"`
-	Container *resource.Container `json:"container"`
-	SSH       *sshJSON            `json:"ssh"`  // null where nobody can log in
-	Used      *verdictJSON        `json:"used"` // null where it is not counted, or nothing was used
-	Drift     []diff.Drift        `json:"drift"`
+	Address    resource.Address    `json:"address"`
+	Name       string              `json:"name"` // as people type it
+	ID         string              `json:"id"`
+	Target     string              `json:"target"`
+	Slice      resource.Slice      `json:"slice"`
+	SliceUUID  string              `json:"slice_uuid"`
+	MemoryMiB  int                 `json:"memory_mib"`
+	Fit        fitJSON             `json:"fit"`
+	Runtime    string              `json:"runtime"`
+	Image      string              `json:"image,omitempty"` // in a container
+	Workspace  string              `json:"workspace"`
+	State      string              `json:"state"`
+	Unfinished bool                `json:"unfinished"` // an apply has to complete it
+	Container  *resource.Container `json:"container"`
+	SSH        *sshJSON            `json:"ssh"`  // null where nobody can log in
+	Used       *verdictJSON        `json:"used"` // null where it is not counted, or nothing was used
+	Drift      []diff.Drift        `json:"drift"`
 }
 
 func (f fleet) sessionsJSON() []sessionJSON {
@@ -148,7 +149,7 @@ func (f fleet) sessionsJSON() []sessionJSON {
 	for _, s := range f.Prior.Sessions {
 		one := sessionJSON{Address: s.Address, Name: s.Address.Short(), ID: s.ID, Target: s.Target.Key, Slice: s.Slice,
 			MemoryMiB: s.Target.MemoryMiB, Fit: newFitJSON(s.Fit), Runtime: s.Runtime, Image: imageOf(s.Session), Workspace: s.Workspace,
-			State: f.sessionState(s), Used: used[s.Address], Drift: list(f.drift[s.Address])}
+			State: f.sessionState(s), Unfinished: s.Incomplete(), Used: used[s.Address], Drift: list(f.drift[s.Address])}
 		if s.Handle != nil {
 			one.SliceUUID = s.Handle.UUID
 		}

@@ -94,6 +94,9 @@ type PriorSession struct {
 	Unfinished bool `json:"unfinished,omitempty"`
 }
 
+// Incomplete reports whether there is something that an apply has to complete.
+func (s PriorSession) Incomplete() bool { return s.Container == nil || s.Unfinished }
+
 // Live is what the hosts show.
 type Live struct {
 	Hosts []Host `json:"hosts"`

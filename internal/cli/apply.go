@@ -82,7 +82,7 @@ func (inv *invocation) destroy() *cobra.Command {
 		Short:      "Remove everything that is ours and put the GPUs back as they were",
 		Long: `Remove the sessions of this project and give each GPU the settings back that it was found with.
 
-A setting that cannot be restored, because the GPU is lost, a slice is in use or another process changed the setting, is reported, and the exit code is 1. The host's ledger keeps the baseline, and a later destroy tries again. --abandon-baseline releases the GPU as it is; the ledger records the setting, its value and the user.
+A setting that cannot be restored, because the GPU is lost, a slice is in use, another process changed the setting or the driver does not offer the call, is reported, and the exit code is 1. The host's ledger keeps the baseline, and a later destroy tries again. --abandon-baseline releases the GPU as it is; the ledger records the setting, its value and the user.
 
 Exit codes: 0 every setting is restored, or nothing to do; 1 error, or not all was done or restored; 130 stopped by Ctrl-C.`,
 		Args: noArgs,

@@ -101,7 +101,7 @@ type GPUChange struct {
 	Whole      bool               `json:"whole"`              // wanted without MIG, so for us alone
 	Others     []resource.Holder  `json:"others,omitempty"`   // who holds it as well
 	GiveBack   bool               `json:"give_back"`          // we do not need it any more
-	Abandon    bool               `json:"abandon,omitempty"`  // with GiveBack: it is released without what cannot be restored
+	Abandon    bool               `json:"abandon,omitempty"`  // with GiveBack: it is released whatever cannot be restored
 	Settings   resource.Settings  `json:"settings"`           // to be set now
 	Fields     []Field            `json:"fields,omitempty"`
 	Kept       []Field            `json:"kept,omitempty"` // not changed though one would expect it, with the reason

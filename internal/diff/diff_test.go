@@ -207,7 +207,7 @@ func TestGiveBack(t *testing.T) {
 				t.Errorf("released: %v", released)
 			}
 			given := diff.Compare(resource.Desired{}, prior, w.Live, diff.Options{AbandonBaseline: true}).GPUs[0]
-			if given.Action != diff.Delete || given.Abandon != left {
+			if given.Action != diff.Delete || !given.Abandon {
 				t.Errorf("given up: %v, %v", given.Action, given.Abandon)
 			}
 			if got := strings.Join(kept, "; "); got != test.kept {

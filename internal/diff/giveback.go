@@ -12,7 +12,7 @@ import (
 // keeps the GPU in the state and in the ledger, so that a later destroy can restore
 // it, unless the user gives it up.
 func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats, live resource.Live, o Options) GPUChange {
-	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete, GiveBack: true}
+	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete, GiveBack: true, Abandon: o.AbandonBaseline}
 	book, inHand := live.Held(held.Host, held.UUID)
 	us, holds := book.Holder(prior.Lineage)
 	c.Take, c.Others = !holds && booked(live, held.Host), book.Others(prior.Lineage)
@@ -27,6 +27,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 		return c
 	}
 	if len(c.Others) > 0 {
+		c.Abandon = false
 		c.Kept = append(c.Kept, Field{Name: "settings", From: "as set", To: "as set", Reason: "another project holds the GPU too; the last project to leave restores the baseline"})
 		return c
 	}
@@ -77,9 +78,7 @@ func (d Diff) Unrestored() []GPUChange {
 // leave notes what is not restored, and keeps the GPU unless it is given up.
 func (c *GPUChange) leave(name, now, reason string, o Options) {
 	c.Kept = append(c.Kept, Field{Name: name, From: now, To: now, Reason: reason, Left: true})
-	if o.AbandonBaseline {
-		c.Abandon = true
-	} else {
+	if !o.AbandonBaseline {
 		c.Action = NoOp
 	}
 }

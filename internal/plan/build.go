@@ -373,7 +373,7 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		}
 		needs := before
 		if c.Abandon { // what cannot be restored does not keep the GPU
-			title, needs = "its baseline is given up", slices.Concat(begin, b.freed[at])
+			title, needs = "released", slices.Concat(begin, b.freed[at])
 		}
 		step("release", title, needs, ReleaseGPU{Host: c.Host, GPU: c.UUID, AsItIs: others, Abandon: c.Abandon})
 	}

@@ -74,6 +74,9 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 func (p *page) failure(v AppliedView, f apply.Failure) {
 	first, rest, _ := strings.Cut(f.Error(), "\n")
 	p.flow(0, 2, join(inked(removed, p.cross()), text(" "+first)))
+	if advice := v.byHand(f); advice != "" {
+		rest = "  " + advice
+	}
 	p.paragraphs(2, rest)
 	what, gpu := f.Step.Group, false
 	for _, g := range v.Plan.Diff.GPUs {
@@ -98,11 +101,23 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 		p.flow(2, 4, text("nothing was changed on "+what+"."))
 	case f.Undone:
 		p.flow(2, 4, text("undone: nothing of "+what+" is left."))
+	case v.released(f.Step.Group):
+		p.flow(2, 4, text(what+" was released without it."))
+	case v.givesBack(f.Step.Group):
+		p.flow(2, 4, text("the state and the host's ledger keep the baseline of "+what+"."))
 	case gpu:
 		p.flow(2, 4, text("what was set on "+what+" before stays and is in the state; cosplay destroy gives it back."))
 	default:
-		p.flow(2, 4, text("what there is of "+what+" is kept and in the state; the next apply goes on from there."))
+		p.flow(2, 4, text("what there is of "+what+" is kept and in the state; the next "+v.command()+" goes on from there."))
 	}
+}
+
+// command is the command that the run was of.
+func (v AppliedView) command() string {
+	if v.Destroy {
+		return "destroy"
+	}
+	return "apply"
 }
 
 // standing says what is up in spite of the failures.
@@ -122,7 +137,7 @@ func (p *page) standing(v AppliedView) {
 	}
 	untouched, unfinished := untried(v)
 	if len(unfinished) > 0 {
-		words += fmt.Sprintf("; %d unfinished, which the next apply goes on with", len(unfinished))
+		words += fmt.Sprintf("; %d unfinished, which the next %s goes on with", len(unfinished), v.command())
 	}
 	if len(untouched) > 0 {
 		words += fmt.Sprintf("; %d not tried", len(untouched))
@@ -212,10 +227,7 @@ func (p *page) outcome(v AppliedView) {
 		words = []string{"nothing was done"}
 	}
 	said := " " + strings.Join(words, ", ") + ", in " + together(seconds(v.Took)) + "."
-	again := "apply"
-	if v.Destroy {
-		again = "destroy"
-	}
+	again := v.command()
 	switch {
 	case v.Err != nil:
 		p.flow(0, 2, join(inked(removed, "Stopped:"), text(said)))

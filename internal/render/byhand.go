@@ -1,0 +1,72 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/diff"
+	"cosplay/internal/plan"
+)
+
+// unoffered are NVML's codes for a call that the driver does not offer.
+var unoffered = []int{3, 4, 13, 999}
+
+// byHand says what the user can do about a step that was to restore a GPU, where the
+// driver does not offer the call; "" for any other failure.
+func (v AppliedView) byHand(f apply.Failure) string {
+	if v.NVMLCode == nil || !slices.Contains(unoffered, v.NVMLCode(f.Err)) {
+		return ""
+	}
+	again, abandon := suggest("destroy", v.Flags), suggest("destroy", v.Flags)+" --abandon-baseline"
+	const reboot = ", or reboot the machine"
+	var command string
+	switch op := f.Step.Do.Op.(type) {
+	case plan.DestroySlice:
+		s, _ := v.Result.Prior.Session(op.Address)
+		if s.Handle == nil || s.Handle.GPUInstance < 0 {
+			return ""
+		}
+		smi := fmt.Sprintf("sudo nvidia-smi mig -i %s -gi %d ", op.Slice.GPU, s.Handle.GPUInstance)
+		return "Without this call cosplay cannot destroy the slice. Fix: run " + together(smi+"-dci") + " and " + together(smi+"-dgi") + reboot + ". Then run " + together(again) + " again."
+	case plan.SetClock:
+		if !v.givesBack(op.GPU) {
+			return ""
+		}
+		command = fmt.Sprintf("-i %s -lgc %d,%d", op.GPU, op.MHz, op.MHz)
+		if op.MHz == 0 {
+			command = "-i " + op.GPU + " -rgc"
+		}
+		// NVML cannot read a lock: only a reboot proves that there is none.
+		return "Without this call cosplay cannot restore the SM clock. Fix: reboot the machine, which lifts the lock, then run " + together(again) +
+			" again. Without a reboot: run " + together("sudo nvidia-smi "+command) + ", then " + together(abandon) + "."
+	case plan.SetPower:
+		command = fmt.Sprintf("-i %s -pl %d", op.GPU, op.MW/1000)
+	case plan.SetMIG:
+		command = fmt.Sprintf("-i %s -mig %d", op.GPU, oneIf(op.On))
+	case plan.SetPersistence:
+		command = fmt.Sprintf("-i %s -pm %d", op.GPU, oneIf(op.On))
+	}
+	if command == "" || !v.givesBack(f.Step.Group) {
+		return ""
+	}
+	return "Without this call cosplay cannot restore the setting. Fix: run " + together("sudo nvidia-smi "+command) + reboot + ". Then run " + together(again) +
+		" again. To release the GPU as it is: " + together(abandon)
+}
+
+func oneIf(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// givesBack reports whether the plan restores a GPU.
+func (v AppliedView) givesBack(gpu string) bool {
+	return slices.ContainsFunc(v.Plan.Diff.GPUs, func(c diff.GPUChange) bool { return c.UUID == gpu && c.GiveBack })
+}
+
+// released reports whether the run released a GPU though a step of it failed.
+func (v AppliedView) released(gpu string) bool {
+	return v.givesBack(gpu) && slices.Contains(v.Result.Done, gpu+"/release")
+}

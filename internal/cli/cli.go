@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
@@ -36,6 +37,7 @@ type Streams struct {
 // invocation is one run of the command line: its streams and global flags.
 type invocation struct {
 	Streams
+	args               []string  // as they were typed
 	stdout, stderr     io.Writer // as they were given, for programs that write to them themselves
 	chdir, file, state string
 	given              givenValues       // to variables
@@ -76,7 +78,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // Main runs one command line and returns the exit code.
 func Main(args []string, streams Streams) int {
 	out := &output{Writer: streams.Out}
-	inv := &invocation{Streams: Streams{In: streams.In, Out: terminal.NewWriter(out), Err: terminal.NewWriter(streams.Err)}, stdout: streams.Out, stderr: streams.Err}
+	inv := &invocation{Streams: Streams{In: streams.In, Out: terminal.NewWriter(out), Err: terminal.NewWriter(streams.Err)}, stdout: streams.Out, stderr: streams.Err, args: args}
 	root := inv.root()
 	root.SetArgs(twoDashes(root, args))
 	root.SetIn(inv.In)
@@ -175,7 +177,8 @@ func (inv *invocation) root() *cobra.Command {
 func (inv *invocation) style(w io.Writer) render.Style {
 	s := render.Detect(w, inv.noColor)
 	s.Verbose = inv.verbose
-	return s
+	dir, _ := os.Getwd() // one that is lost has no name
+	return s.Naming(append(slices.Clone(inv.args), dir))
 }
 
 // flags repeats the global flags that say which project it is, for the commands

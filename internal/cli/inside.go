@@ -8,6 +8,7 @@ import (
 
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
 )
 
 // inside is a session that a command goes into.
@@ -94,7 +95,7 @@ func splitCommand(verb string, args []string, dash int) (name string, argv []str
 		names, argv = args[:dash], args[dash:]
 	}
 	if len(names) > 1 {
-		return "", nil, fmt.Errorf("one session at a time; write the command after --: cosplay %s %s -- %s", verb, names[0], strings.Join(names[1:], " "))
+		return "", nil, fmt.Errorf("one session at a time; write the command after --: cosplay %s %s -- %s", verb, terminal.ShellWord(names[0]), terminal.ShellWords(names[1:]))
 	}
 	return strings.Join(names, ""), argv, nil
 }

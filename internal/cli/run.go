@@ -22,6 +22,7 @@ import (
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	"cosplay/internal/terminal"
 )
 
 func (inv *invocation) run() *cobra.Command {
@@ -79,7 +80,7 @@ func targetAndCommand(args []string, dash int) (target string, argv []string, er
 	}
 	target = strings.Join(words, " ")
 	if _, err := catalog.Target(target); err != nil && len(words) > 1 {
-		return "", nil, fmt.Errorf("write the command after --: cosplay run %s -- %s", words[0], strings.Join(words[1:], " "))
+		return "", nil, fmt.Errorf("write the command after --: cosplay run %s -- %s", terminal.ShellWord(words[0]), terminal.ShellWords(words[1:]))
 	}
 	return target, argv, nil
 }

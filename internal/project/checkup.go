@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/ledger"
 	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
 )
 
 // Finding is one thing that a host needs, as it was found.
@@ -137,7 +138,7 @@ func (c *checkup) privilege(ctx context.Context, host string, h *host) {
 	user := userName()
 	if binary, err := os.Executable(); err == nil {
 		if _, err := agent.Trusted(binary); err != nil {
-			c.add(host, "cosplay", err.Error()+"; a rule of sudo for this binary would make root of whoever can change it", Notice, fmt.Sprintf("sudo install -m 0755 %s %s", binary, agent.Installed))
+			c.add(host, "cosplay", err.Error()+"; a rule of sudo for this binary would make root of whoever can change it", Notice, fmt.Sprintf("sudo install -m 0755 %s %s", terminal.ShellWord(binary), agent.Installed))
 		}
 	}
 	err := h.agent.MayChange(ctx)

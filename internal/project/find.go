@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
 )
 
 // finder looks for what is to be imported.
@@ -188,7 +189,7 @@ func (f *finder) mayHave(s resource.LiveSlice) error {
 		return fmt.Errorf("GPU %d is not among the gpus of host %q, and is not touched: add it there", g.Index, s.Host)
 	}
 	if h := f.hosts[s.Host]; h.rooted {
-		return fmt.Errorf("that a slice which cosplay did not make is this project's from now on, the host's ledger believes root alone: sudo cosplay import %s %s", f.wanted.Address, f.id)
+		return fmt.Errorf("that a slice which cosplay did not make is this project's from now on, the host's ledger believes root alone: sudo cosplay import %s", terminal.ShellWords([]string{f.wanted.Address.String(), f.id}))
 	}
 	if p, _ := g.Model.Profile(s.Profile); p.MemoryMiB < f.wanted.Target.MemoryMiB {
 		return fmt.Errorf("%s needs %d MiB, and the slice %s (%s) has %d: import a larger one, or choose a smaller target", f.wanted.Address, f.wanted.Target.MemoryMiB, s.UUID, s.Profile, p.MemoryMiB)

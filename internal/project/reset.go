@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
+	"cosplay/internal/terminal"
 )
 
 // ResetOptions say what is to be reset.
@@ -108,7 +109,7 @@ func (p *Project) parties(v StateView, live resource.Live, o ResetOptions) ([]pa
 		case err != nil:
 			return nil, err
 		case !isGone(h):
-			return nil, fmt.Errorf("the project of %s is not gone: its state is %s. Take its sessions away from there: cosplay --state %s destroy", h.User, h.State, h.State)
+			return nil, fmt.Errorf("the project of %s is not gone: its state is %s. Take its sessions away from there: cosplay --state %s destroy", h.User, h.State, terminal.ShellWord(h.State))
 		}
 		if i := slices.IndexFunc(own, func(o party) bool { return o.holder.Lineage == h.Lineage }); i >= 0 {
 			return own[i : i+1], mayRelease(h) // its state was in the place of this one

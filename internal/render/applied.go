@@ -52,7 +52,7 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 	p.gap()
 	p.verdicts(v.ended())
 	if v.Err != nil {
-		first, rest, _ := strings.Cut(v.Err.Error(), "\n")
+		first, rest := p.cut(v.Err.Error())
 		p.flow(0, 2, join(inked(removed, "Error:"), text(" "+first)))
 		p.paragraphs(0, rest)
 		p.gap()
@@ -72,7 +72,7 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 
 // failure shows one step that failed and what its undo left.
 func (p *page) failure(v AppliedView, f apply.Failure) {
-	first, rest, _ := strings.Cut(f.Error(), "\n")
+	first, rest := p.cut(f.Error())
 	p.flow(0, 2, join(inked(removed, p.cross()), text(" "+first)))
 	if advice := v.byHand(f); advice != "" {
 		rest = "  " + advice
@@ -89,7 +89,7 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	case image:
 		p.flow(2, 4, text("no session was made from it; what the engine has got of it is kept for the next try."))
 	case f.Left != nil:
-		first, rest, _ := strings.Cut(f.Left.Error(), "\n")
+		first, rest := p.cut(f.Left.Error())
 		kept := "What is left of " + what + " is in the state; cosplay destroy removes it."
 		if rest == "" {
 			first, kept = sentence(first)+" "+kept, ""

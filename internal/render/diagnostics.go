@@ -54,7 +54,7 @@ func (p *page) paragraphs(indent int, s string) {
 	if s == "" {
 		return
 	}
-	for _, l := range strings.Split(strings.TrimRight(s, "\n"), "\n") {
+	for _, l := range strings.Split(strings.TrimRight(p.known(s), "\n"), "\n") {
 		body := strings.TrimLeft(l, " ")
 		switch {
 		case body == "":
@@ -148,7 +148,7 @@ func head(s string, room int) string {
 // kept, indents included.
 func Error(w io.Writer, s Style, err error) {
 	p := newPage(s)
-	first, rest, _ := strings.Cut(err.Error(), "\n")
+	first, rest := p.cut(err.Error())
 	p.flow(0, 2, join(inked(removed, "Error:"), text(" "+first)))
 	p.paragraphs(0, rest)
 	p.flush(w)

@@ -11,6 +11,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
 )
 
 // PlanView is a plan with all that it rests on.
@@ -364,15 +365,7 @@ func foreignWords(v PlanView) string {
 func suggest(command string, arguments []string) string {
 	words := []string{"cosplay", command}
 	for _, a := range arguments {
-		words = append(words, shellWord(a))
+		words = append(words, together(terminal.ShellWord(a)))
 	}
 	return strings.Join(words, " ")
-}
-
-// shellWord quotes a word for a shell where it has to be.
-func shellWord(s string) string {
-	if !strings.ContainsAny(s, " \t\n'\"\\$`&|;<>()*?[]{}!#~") && s != "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
 )
 
 // MovedView is a change of addresses in the state.
@@ -140,7 +141,7 @@ func (v ForgottenView) removal(s resource.PriorSession) []string {
 	case s.Container.Runtime == resource.RuntimeDocker:
 		all = append(all, "docker rm -f "+shortID(*s.Container))
 	default:
-		all = append(all, "rm -r "+shellWord(s.Container.ID))
+		all = append(all, "rm -r "+terminal.ShellWord(s.Container.ID))
 	}
 	if h := s.Handle; h != nil {
 		smi := v.smi(s.Slice.Host)
@@ -189,7 +190,7 @@ func bit(on bool) int {
 // smi is how nvidia-smi is called for a host.
 func (v ForgottenView) smi(host string) string {
 	if dir := v.SimDirs[host]; dir != "" {
-		return "LD_LIBRARY_PATH=" + shellWord(dir) + " nvidia-smi"
+		return "LD_LIBRARY_PATH=" + terminal.ShellWord(dir) + " nvidia-smi"
 	}
 	return "nvidia-smi"
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/fatih/color"
 	"golang.org/x/term"
+
+	"cosplay/internal/terminal"
 )
 
 // Style is how a screen may look.
@@ -18,6 +20,39 @@ type Style struct {
 	Unicode bool // box characters and arrows; only in a UTF-8 locale
 	Verbose bool // show what is alike instead of counting it
 	Width   int  // columns; 0 is 100
+
+	names *strings.Replacer // of line ends within paths; nil where there are none
+}
+
+// Naming is the style where paths may be in any message, as errors quote them: a line
+// end in one of them ends no line.
+func (s Style) Naming(paths []string) Style {
+	var pairs []string
+	for _, path := range paths {
+		for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '=' }) { // also of --flag=path
+			if strings.Contains(part, "\n") {
+				pairs = append(pairs, part, terminal.Safe(part))
+			}
+		}
+	}
+	if len(pairs) > 0 {
+		s.names = strings.NewReplacer(pairs...)
+	}
+	return s
+}
+
+// known is a message with the paths in it as a terminal shows them.
+func (s Style) known(message string) string {
+	if s.names == nil {
+		return message
+	}
+	return s.names.Replace(message)
+}
+
+// cut splits the first line from a message.
+func (s Style) cut(message string) (first, rest string) {
+	first, rest, _ = strings.Cut(s.known(message), "\n")
+	return first, rest
 }
 
 // defaultWidth is that of everything that is not a terminal, in columns.

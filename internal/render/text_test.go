@@ -53,14 +53,6 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-func TestShellWord(t *testing.T) {
-	for word, want := range map[string]string{"fleet.plan": "fleet.plan", "my plan": "'my plan'", "it's": `'it'\''s'`, "": "''"} {
-		if got := shellWord(word); got != want {
-			t.Errorf("shellWord(%q) = %s, want %s", word, got, want)
-		}
-	}
-}
-
 func TestLabelsAreUnique(t *testing.T) {
 	addresses := []resource.Address{
 		resource.Nth("worker", 0), resource.Nth("worker", 11), resource.One("worker"), resource.Each("worker", "a"), resource.Each("worker", "b"),

@@ -1,0 +1,24 @@
+package terminal_test
+
+import (
+	"os/exec"
+	"testing"
+
+	"cosplay/internal/terminal"
+)
+
+// TestShellWord: a shell reads what was quoted, and a terminal is sent nothing to obey.
+func TestShellWord(t *testing.T) {
+	for word, want := range map[string]string{
+		"fleet.plan": "fleet.plan", "my plan": "'my plan'", "it's": `'it'\''s'`, "": "''", "Größe": "Größe",
+		"x\nError: it's \\n": `$'x\nError: it\'s \\n'`, "\x1b[1m": `$'\033[1m'`, "\xff7": `$'\3777'`, "\u202ea\u00a0b": `$'\342\200\256a\302\240b'`,
+	} {
+		got := terminal.ShellWord(word)
+		if got != want {
+			t.Errorf("ShellWord(%q) = %s, want %s", word, got, want)
+		}
+		if read, err := exec.Command("bash", "-c", "printf %s "+got).Output(); err != nil || string(read) != word {
+			t.Errorf("%v: a shell reads %s as %q, not as %q", err, got, read, word)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 
 // catchUp brings a state up to date that is older than what its hosts have on
 // record, as one that was restored from a backup: it takes up what later runs have
-// provably created, and drops the GPUs that they released. The caller has the lock.
+// provably created, and drops what they removed. The caller has the lock.
 func (p *Project) catchUp(ctx context.Context, old resource.Prior, live resource.Live) (resource.Prior, resource.Live, error) {
 	prior, notes, err := p.caughtUp(ctx, old, live)
 	if err != nil {
@@ -23,7 +23,7 @@ func (p *Project) catchUp(ctx context.Context, old resource.Prior, live resource
 	if prior, err = p.Store.SaveOver(prior, old.Serial); err != nil {
 		return old, live, err
 	}
-	p.Notes = append(p.Notes, fmt.Sprintf("the state had serial %d and is older than what the hosts have on record of this project: %s", old.Serial, gained(old, prior)))
+	p.Notes = append(p.Notes, fmt.Sprintf("the state had serial %d and is older than what the hosts have on record of this project%s", old.Serial, gained(old, prior)))
 	p.Notes = append(p.Notes, notes...)
 	live, err = p.observe(ctx, prior)
 	return prior, live, err
@@ -88,11 +88,11 @@ func gained(old, now resource.Prior) string {
 	}
 	note(sessionsBeyond(now, old), "session was added to it", "sessions were added to it")
 	note(len(old.GPUs)-len(now.GPUs), "GPU was given back since", "GPUs were given back since")
-	note(sessionsBeyond(old, now), "session was removed with that", "sessions were removed with that")
+	note(sessionsBeyond(old, now), "session was removed since", "sessions were removed since")
 	if len(all) == 0 {
-		return "it was brought up to date"
+		return ""
 	}
-	return strings.Join(all, ", ")
+	return ": " + strings.Join(all, ", ")
 }
 
 // sessionsBeyond counts the sessions that one state has and another has not.

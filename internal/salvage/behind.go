@@ -9,7 +9,7 @@ import (
 
 // Behind reports whether a state is older than what its hosts have on record of its
 // project, as one that was restored from a backup is: it lacks what a later run
-// created and what no run has given up since, or has a GPU that the project released.
+// created and what no run has given up since, or has what a later run removed.
 func Behind(prior resource.Prior, live resource.Live) bool {
 	if prior.Lineage == "" {
 		return false
@@ -46,6 +46,10 @@ func pageAhead(prior resource.Prior, seats resource.Seats, live resource.Live, h
 		return true
 	}
 	if known && holder.Serial > prior.LastRun && !held.Applied.With(page.Set).Equal(held.Applied) {
+		return true
+	}
+	removed := func(s *resource.PriorSession) bool { return !exists(*s, live, nil) }
+	if later(prior, page) && slices.ContainsFunc(seats.On(g), removed) {
 		return true
 	}
 	foreign := diff.Foreign(g, seats)

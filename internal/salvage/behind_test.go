@@ -60,6 +60,20 @@ func TestBehind(t *testing.T) {
 			noSlice(h)
 			h.Ledger[0].Set.PowerMW, p.LastRun = new(int), 5
 		}, false},
+		{"a session that was removed", func(p *resource.Prior, h *resource.Host) {
+			p.Sessions = known(h)
+			noContainer(h)
+			noSlice(h)
+		}, true},
+		{"a session that is lost since the last run", func(p *resource.Prior, h *resource.Host) {
+			p.Sessions, p.Serial = known(h), 5
+			noContainer(h)
+			noSlice(h)
+		}, false},
+		{"a GPU that was released", func(_ *resource.Prior, h *resource.Host) {
+			noContainer(h)
+			h.Ledger, h.Released = nil, []string{"GPU-0"}
+		}, true},
 		{"a container of an older cosplay", func(_ *resource.Prior, h *resource.Host) { noSlice(h); h.Containers[0].Serial = 0 }, false},
 		{"a container that was given up", func(p *resource.Prior, h *resource.Host) { noSlice(h); p.Forgotten = []string{"c9"} }, false},
 		{"a container that never ran", func(_ *resource.Prior, h *resource.Host) { noSlice(h); h.Strays = h.Containers }, false},

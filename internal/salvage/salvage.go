@@ -106,8 +106,9 @@ func (b *builder) renew(known *resource.PriorSession, r *resource.Remains) {
 	}
 }
 
-// drop leaves out the GPUs that the project has released, with the sessions there of
-// which nothing is left: the baseline of the state is an old one.
+// drop leaves out what a later run than the state's has removed: the GPUs that the
+// project has released, whose baseline is an old one, and sessions of which nothing is
+// left.
 func (b *builder) drop() {
 	released := func(host, gpu string) bool {
 		h, _ := b.Live.Host(host)
@@ -115,20 +116,27 @@ func (b *builder) drop() {
 	}
 	b.prior.GPUs = slices.DeleteFunc(b.prior.GPUs, func(g resource.PriorGPU) bool { return released(g.Host, g.UUID) })
 	b.prior.Sessions = slices.DeleteFunc(b.prior.Sessions, func(s resource.PriorSession) bool {
-		return released(s.Slice.Host, s.Slice.GPU) && !b.exists(s)
+		page, _ := b.Live.Held(s.Slice.Host, s.Slice.GPU)
+		return (released(s.Slice.Host, s.Slice.GPU) || later(b.Known, page)) && !exists(s, b.Live, b.Remains)
 	})
 }
 
+// later reports whether a later run than the state's has written the page of a GPU.
+func later(prior resource.Prior, page resource.Held) bool {
+	holder, _ := page.Holder(prior.Lineage)
+	return holder.Serial > prior.Serial
+}
+
 // exists reports whether there is a slice or a container of a session, or may be one.
-func (b *builder) exists(s resource.PriorSession) bool {
+func exists(s resource.PriorSession, live resource.Live, remains []resource.Remains) bool {
 	if s.Handle != nil {
-		_, readable := b.Live.Sliced(s.Slice.Host, s.Slice.GPU)
-		if _, there := diff.OwnSlice(s, b.Live); there || !readable {
+		_, readable := live.Sliced(s.Slice.Host, s.Slice.GPU)
+		if _, there := diff.OwnSlice(s, live); there || !readable {
 			return true
 		}
 	}
-	_, there := b.Live.Container(s.Slice.Host, s.Runtime, s.ID)
-	return there || slices.ContainsFunc(b.Remains, func(r resource.Remains) bool {
+	_, there := live.Container(s.Slice.Host, s.Runtime, s.ID)
+	return there || slices.ContainsFunc(remains, func(r resource.Remains) bool {
 		return r.Container.Host == s.Slice.Host && r.Container.Session == s.ID && r.Container.Runtime == s.Runtime
 	})
 }

@@ -5,12 +5,15 @@ package durable
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 
 	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
 )
 
 // WriteFile replaces a file in one step: after a crash it is the old one or the
@@ -23,6 +26,42 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 		return named(path, err)
 	}
 	return SyncDir(filepath.Dir(path))
+}
+
+// mostRead is more than any file of cosplay's has, in bytes.
+const mostRead = 256 << 20
+
+// open opens a file where any user may have put something else: what is no regular
+// file, or is larger than 256 MiB, is an error, and it waits for nobody.
+func open(path string) (*os.File, int64, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for its writer
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > mostRead) {
+		err = fmt.Errorf("%s is not a regular file of at most %d MiB", path, mostRead>>20)
+	}
+	if err != nil {
+		file.Close()
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}
+
+// ReadFile reads a file where any user may have put something else: see open.
+func ReadFile(path string) ([]byte, error) {
+	file, size, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data := make([]byte, size)
+	n, err := io.ReadFull(file, data)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // it became shorter
+		err = nil
+	}
+	return data[:n], err
 }
 
 // Sweep removes what writers of a file, or of those whose names go on after its

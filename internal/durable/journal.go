@@ -53,7 +53,7 @@ func (j *Journal) Close() error { return j.file.Close() }
 // end, or of rubbish, was being written when the process died or the power went:
 // what it announced had not begun, so it is left out.
 func ReadJournal[T any](path string) ([]T, error) {
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -132,7 +132,7 @@ type Inspection struct {
 // Inspect looks at the lock at path. Neither the file nor a note in it makes a
 // lock: the kernel knows whether somebody has it.
 func Inspect(path string) (Inspection, error) {
-	file, err := os.Open(path)
+	file, _, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Inspection{}, nil
 	}

@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -30,6 +32,48 @@ func holders(live resource.Live) []resource.Holder {
 		}
 	}
 	return all
+}
+
+// believed are the users, by their numbers, whose word on this project counts: who
+// typed the command, who has the state or its folder, and root. Any user of a host can
+// acquire a GPU in the name of any project, with the path of any state.
+func (p *Project) believed() []int {
+	uids := []int{0, *userID()}
+	for _, path := range []string{p.Store.Path, filepath.Dir(p.Store.Path)} {
+		if info, err := os.Stat(path); err == nil {
+			uids = append(uids, int(info.Sys().(*syscall.Stat_t).Uid))
+		}
+	}
+	return uids
+}
+
+// disown renames the projects of other users that have the lineage of this one, or of
+// another of its user's, and takes from them a path that is this one's: so they count
+// as the other projects that they are.
+func (p *Project) disown(live resource.Live, lineage string) {
+	uids, own := p.believed(), map[string]bool{lineage: true}
+	foreign := func(h resource.Holder) bool { return h.UID != nil && !slices.Contains(uids, *h.UID) }
+	each := func(do func(*resource.Holder)) {
+		for _, host := range live.Hosts {
+			for _, page := range host.Ledger {
+				for i := range page.Holders {
+					do(&page.Holders[i])
+				}
+			}
+		}
+	}
+	each(func(h *resource.Holder) { own[h.Lineage] = own[h.Lineage] || !foreign(*h) })
+	each(func(h *resource.Holder) {
+		if !foreign(*h) {
+			return
+		}
+		if own[h.Lineage] {
+			h.Lineage = fmt.Sprintf("%s of uid %d", h.Lineage, *h.UID)
+		}
+		if at(*h, p.Store.Path) {
+			h.State = fmt.Sprintf("%s of uid %d", h.State, *h.UID)
+		}
+	})
 }
 
 // Gone lists the projects that hold a GPU and are no more, by lineage.

@@ -31,7 +31,7 @@ var (
 func (s Store) Salvage() Salvaged {
 	var found Salvaged
 	for _, path := range []string{s.Path, s.BackupPath(), s.JournalPath()} {
-		data, err := os.ReadFile(path)
+		data, err := durable.ReadFile(path)
 		if err != nil {
 			continue
 		}

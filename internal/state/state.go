@@ -45,7 +45,7 @@ func (s Store) Load() (resource.Prior, error) {
 
 // read gives the file's bytes too; nil without a file.
 func (s Store) read() ([]byte, resource.Prior, error) {
-	data, err := os.ReadFile(s.Path)
+	data, err := durable.ReadFile(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, resource.Prior{}, nil
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,9 +34,10 @@ const (
 
 func (b Book) history() string { return filepath.Join(b.Dir, "history") }
 
-// Record appends to the history of a user. Each user has a file: one who floods it
-// loses only lines of their own. The history does not replace pages, which have
-// what the next holder needs.
+// Record appends to the history of a user. Each user has two files, one for what was
+// refused: one who floods them loses only lines of their own, and with refused requests
+// none of what was done. The history does not replace pages, which have what the next
+// holder needs.
 func (b Book) Record(a Attempted) error {
 	if b.Dir == "" {
 		return nil
@@ -50,9 +52,19 @@ func (b Book) Record(a Attempted) error {
 	if err := os.MkdirAll(b.history(), 0o755); err != nil {
 		return unwritable(err)
 	}
-	path := filepath.Join(b.history(), fmt.Sprintf("%d.jsonl", a.UID))
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	if lock, err := b.lock(ctx, pagesByte); err == nil { // the line counts more than the lock
+		defer lock.Close()
+	}
+	name := fmt.Sprintf("%d.jsonl", a.UID)
+	if a.Refused != "" {
+		name = fmt.Sprintf("%d.refused.jsonl", a.UID)
+	}
+	path := filepath.Join(b.history(), name)
 	if info, err := os.Lstat(path); err == nil && info.Size() > maxHistory {
-		if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) { // another agent was faster
+		line = append(lastChanges(path), line...)
+		if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -72,7 +84,6 @@ func (b Book) Released(lineage string) ([]string, error) {
 		return nil, nil
 	}
 	all, err := b.History()
-	slices.SortStableFunc(all, func(a, b Attempted) int { return strings.Compare(a.At, b.At) })
 	holder, released := map[string]int{}, map[string]bool{}
 	for _, a := range all {
 		uid, acquired := holder[a.GPU]
@@ -88,7 +99,41 @@ func (b Book) Released(lineage string) ([]string, error) {
 	return slices.Sorted(maps.Keys(released)), err
 }
 
-// History reads what is kept of all users, oldest first of each.
+// lastChanges are the lines of a file with the last change of each kind that each
+// project made to each GPU that was acquired, oldest first: they are kept however long
+// the history becomes.
+func lastChanges(path string) (lines []byte) {
+	all, _ := attempts(path)
+	acquired, seen := map[string]bool{}, map[[3]string]bool{}
+	for _, a := range all {
+		acquired[a.GPU] = acquired[a.GPU] || a.Op == "take"
+	}
+	for _, a := range slices.Backward(all) {
+		kind := [3]string{a.GPU, a.Lineage, a.Op}
+		if a.Refused != "" || !acquired[a.GPU] || seen[kind] || len(lines) > maxHistory/4 {
+			continue
+		}
+		seen[kind] = true
+		if line, err := json.Marshal(a); err == nil {
+			lines = append(append(line, '\n'), lines...)
+		}
+	}
+	return lines
+}
+
+// attempts reads one file; a line may be cut off by a full disk.
+func attempts(path string) (all []Attempted, err error) {
+	data, err := os.ReadFile(path)
+	for line := range strings.Lines(string(data)) {
+		var a Attempted
+		if json.Unmarshal([]byte(line), &a) == nil {
+			all = append(all, a)
+		}
+	}
+	return all, err
+}
+
+// History reads what is kept of all users, oldest first.
 func (b Book) History() ([]Attempted, error) {
 	var all []Attempted
 	for _, pattern := range []string{"*.jsonl.old", "*.jsonl"} {
@@ -97,17 +142,13 @@ func (b Book) History() ([]Attempted, error) {
 			return nil, err
 		}
 		for _, file := range files {
-			data, err := os.ReadFile(file)
+			read, err := attempts(file)
 			if err != nil {
 				return nil, fmt.Errorf("reading the history of the ledger: %w", err)
 			}
-			for line := range strings.Lines(string(data)) {
-				var a Attempted
-				if json.Unmarshal([]byte(line), &a) == nil { // a line may be cut off by a full disk
-					all = append(all, a)
-				}
-			}
+			all = append(all, read...)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b Attempted) int { return strings.Compare(a.At, b.At) })
 	return all, nil
 }

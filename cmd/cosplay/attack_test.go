@@ -48,6 +48,9 @@ func TestAttack(t *testing.T) {
 	}{
 		{"A1 a false baseline", a.falseBaseline},
 		{"A2 a release that restores nothing", a.releaseAsItIs},
+		{"A2 settings that the driver forgets", a.forgottenByTheDriver},
+		{"A2 the name of another's project", a.inHerName},
+		{"A2 values that are none", a.oddValues},
 		{"A3 locks and announcements", a.locksAndAnnouncements},
 		{"A3 a slice in use", a.sliceInUse},
 		{"A3 a flood", a.flood},
@@ -197,6 +200,89 @@ func (a *attack) releaseAsItIs(t *testing.T) {
 	a.annUsesGPU1(t)
 }
 
+// forgottenByTheDriver: bob switches persistence mode off, so that the driver forgets
+// what the admin set.
+func (a *attack) forgottenByTheDriver(t *testing.T) {
+	const admins, free = 500_000, 700_000
+	set := func(key, value string) { a.run(0, "/opt/lab", installed, "sim", "set", "1", key, value) }
+	set("persistence", "on")
+	set("power-limit", "500")
+	w, mine := a.bob(t), a.mine()
+	do := func(op string, more order) { a.granted(w, mine.with(order{"op": op}).with(more)) }
+	do("take", order{"take": order{}})
+	do("set-persistence", order{"on": false})
+	w.close()
+	wait(t, "the driver to forget the limit", func() bool { return a.gpus()[1].PowerMW == free })
+	w = a.bob(t)
+	do("set-persistence", order{"on": true})
+	for _, more := range []order{{}, {"abandon": true}} {
+		a.refused(w, "power limit 700 W instead of 500 W", mine.with(order{"op": "release"}).with(more))
+	}
+	do("set-power", order{"value": admins})
+	do("release", nil)
+	if gpu := a.gpus()[1]; gpu.PowerMW != admins || !gpu.Persistence {
+		t.Errorf("the admin's GPU has %d mW, persistence %v", gpu.PowerMW, gpu.Persistence)
+	}
+	set("power-limit", "700")
+	set("persistence", "off")
+}
+
+// inHerName: bob acquires a GPU in the name of ann's project, with the path of its
+// state, and with one that nobody can read to its end.
+func (a *attack) inHerName(t *testing.T) {
+	a.run(bob, "/home/bob", "mkfifo", "pipe")
+	w, gpu := a.bob(t), a.gpus()[1].UUID
+	slice := order{"gpu": gpu, "profile": "1g.18gb", "start": 0, "size": 1}
+	for _, holder := range []order{
+		{"lineage": a.lineage(annsProject), "state": annsProject + "/cosplay.state.json", "serial": 1 << 30},
+		{"lineage": a.lineage(annsProject), "state": "/home/bob/pipe"},
+		{"lineage": "b0b", "state": annsProject + "/cosplay.state.json"},
+		{"lineage": "b0b", "state": "/home/bob/pipe"},
+	} {
+		hers := order{"gpu": gpu, "holder": holder}
+		a.granted(w, hers.with(order{"op": "take", "take": order{}}))
+		a.granted(w, hers.with(order{"op": "set-mig", "on": true}))
+		a.granted(w, hers.with(order{"op": "create-slice", "slice": slice, "need": order{"sms": 16}}))
+		a.annIsWell(t)
+		a.run(ann, annsProject, installed, "apply", "--auto-approve")
+		a.run(ann, annsProject, installed, "status")
+		a.run(ann, annsProject, installed, "drift")
+		a.granted(w, hers.with(order{"op": "destroy-slice", "slice": a.gpus()[1].Slices[0]}))
+		a.granted(w, hers.with(order{"op": "set-mig", "on": false}))
+		a.granted(w, hers.with(order{"op": "release"}))
+	}
+}
+
+// oddValues: numbers and texts that would be written down, or mean something else to
+// the driver.
+func (a *attack) oddValues(t *testing.T) {
+	w, mine := a.bob(t), a.mine()
+	take := order{"op": "take", "take": order{}}
+	named := func(more order) order {
+		return mine.with(take).with(order{"holder": order{"lineage": "b0b", "state": "/s"}.with(more)})
+	}
+	a.refused(w, "which project", named(order{"state": "/" + strings.Repeat("x", 2000)}))
+	a.refused(w, "no state has the serial", named(order{"serial": 1 << 40}))
+	a.refused(w, "no state has the serial", named(order{"serial": -1}))
+	a.granted(w, mine.with(take))
+	a.refused(w, "no such clock", mine.with(order{"op": "lock-clock", "value": 0}))
+	a.refused(w, "no SM clock of 1 MHz", mine.with(order{"op": "lock-clock", "value": 1}))
+	a.granted(w, mine.with(order{"op": "release"}))
+	others := []string{}
+	for n := range 9 {
+		lineage := fmt.Sprint("b0b-", n)
+		request := named(order{"lineage": lineage}).with(order{"take": order{"others": others}})
+		if others = append(others, lineage); n < 8 {
+			a.granted(w, request)
+		} else {
+			a.refused(w, "8 projects of bob hold the GPU already", request)
+		}
+	}
+	for n := range 8 {
+		a.granted(w, named(order{"lineage": fmt.Sprint("b0b-", n)}).with(order{"op": "release", "as_it_is": n < 7}))
+	}
+}
+
 // locksAndAnnouncements: bob takes what locks he can on the files of the ledger,
 // also while root's agent makes a change.
 func (a *attack) locksAndAnnouncements(t *testing.T) {
@@ -267,6 +353,10 @@ func (a *attack) flood(t *testing.T) {
 	group.Wait()
 	w := a.bob(t)
 	a.try(w, mine.with(order{"op": "release"}))
+	for range 3 {
+		a.granted(a.bob(t), mine.with(order{"op": "release"}))
+	}
+	a.refused(a.bob(t), "16 agents of root work for you already", mine.with(order{"op": "release"}))
 	a.annUsesGPU1(t)
 }
 

@@ -168,8 +168,6 @@ func (m *machine) anotherUser(project string) {
 	} {
 		w.refused("another user", asAnn.with(more))
 	}
-	// In her name on a GPU that she does not hold.
-	w.refused("another user", asAnn.with(order{"op": "take", "gpu": free.UUID, "take": order{"others": []string{}}}))
 	// In his own, beside her: he may have a place of his own, and no more.
 	w.refused("has taken the GPU since the plan", asBob.with(order{"op": "take", "take": order{"others": []string{}}}))
 	w.refused("room for one project only", asBob.with(order{"op": "take", "take": order{"others": []string{m.lineage(project)}, "whole": true}}))

@@ -18,7 +18,7 @@ func (l *nvmlLibrary) entry(r request) ledger.Entry {
 	return ledger.Entry{Book: l.book, GPU: r.GPU, Holder: r.Holder, BootID: boot}
 }
 
-// look reads a GPU for the ledger, which is locked meanwhile.
+// look reads a GPU for the ledger.
 func (l *nvmlLibrary) look(r request) ledger.Look {
 	return func() (*ledger.Found, error) {
 		d, err := l.device(r.GPU)
@@ -108,7 +108,7 @@ func (l *nvmlLibrary) allowed(r request) error {
 	}
 	switch r.Op {
 	case opCreateSlice:
-		return e.Making(r.Slice.Slice)
+		return e.Making(r.Slice.Slice, l.look(r))
 	case opDestroySlice:
 		return e.Destroying(*r.Slice)
 	}
@@ -132,11 +132,11 @@ func (l *nvmlLibrary) giveUp(r request, before resource.Held, err error) error {
 	if !is || !unavailable(err) || l.book.Dir == "" || r.Op == opUnlockClock || r.Op == opDestroySlice {
 		return err
 	}
-	var unchanged *resource.Held
+	var tried resource.Settings
 	if lacks.Set && lacks.Code != int(nvml.ERROR_UNKNOWN) {
-		unchanged = &before
+		tried, _ = r.wanted()
 	}
-	news, bookErr := l.entry(r).GiveUp(lacks, l.driver(), unchanged)
+	news, bookErr := l.entry(r).GiveUp(lacks, l.driver(), tried, before)
 	if at, known := failedCall(err); known && news {
 		at.GivenUp = lacks.Feature
 		at.Hint = fmt.Sprintf("The driver does not offer this call: cosplay no longer manages %s of this GPU. Fix: run cosplay apply again, which plans without it.", lacks.Feature.Words())

@@ -25,47 +25,39 @@ func enable(on bool) nvml.EnableState {
 }
 
 func (d device) setMIG(on bool) error {
+	var whole instanceID
+	return d.unused(&whole, func() error { return d.trySetMIG(on) })
+}
+
+func (d device) trySetMIG(on bool) error {
 	const call = "nvmlDeviceSetMigMode"
-	wanted := int(enable(on))
 	var activation nvml.Return
-	used := d.unused(nil, func() error {
-		if err := d.call(call, func() (ret nvml.Return) {
-			activation, ret = d.SetMigMode(wanted)
+	set := func(mode int) error {
+		return d.call(call, func() (ret nvml.Return) {
+			activation, ret = d.SetMigMode(mode)
 			return ret
-		}); err != nil {
-			return err
-		}
-		if activation == nvml.ERROR_IN_USE { // then the mode is pending
-			return &Error{Call: call, GPU: d.String(), Code: int(activation), Message: "MIG mode does not switch: " + activation.Error()}
-		}
-		return nil
-	})
-	if used != nil && activation != nvml.ERROR_IN_USE {
-		return used
+		})
 	}
-	current, _, err := d.migMode()
-	if unavailable(err) && activation == nvml.SUCCESS {
-		return nil
-	}
-	if err != nil {
+	wanted := int(enable(on))
+	if err := set(wanted); err != nil {
 		return err
 	}
-	if current == wanted {
+	switched := activation
+	current, _, err := d.migMode()
+	switch {
+	case unavailable(err) && switched == nvml.SUCCESS:
 		return nil
-	}
-	if activation == nvml.SUCCESS {
+	case err != nil:
+		return err
+	case current == wanted:
+		return nil
+	case switched == nvml.SUCCESS:
 		return d.notTaken(call, "MIG mode is as it was")
 	}
 	// The mode is pending and would switch at the next reset, which no user expects:
 	// cancel it.
-	_ = d.call(call, func() (ret nvml.Return) {
-		_, ret = d.SetMigMode(current)
-		return ret
-	})
-	if used != nil {
-		return used
-	}
-	return &Error{Call: call, GPU: d.String(), Code: int(activation), Message: "MIG mode does not switch: " + activation.Error(), Hint: fix(call, activation)}
+	_ = set(current)
+	return &Error{Call: call, GPU: d.String(), Code: int(switched), Message: "MIG mode does not switch: " + switched.Error(), Hint: fix(call, switched)}
 }
 
 func (d device) setPersistence(on bool) error {
@@ -214,6 +206,7 @@ func (d device) offered(name string, need resource.Need) (gpuProfile, error) {
 
 // fill makes the compute instance that takes the whole GPU instance.
 func (d device) fill(instance nvml.GpuInstance, computeSlices int) (nvml.ComputeInstance, error) {
+	code := nvml.ERROR_NOT_SUPPORTED
 	for i := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {
 		info, err := get(d, "nvmlGpuInstanceGetComputeInstanceProfileInfo", func() (nvml.ComputeInstanceProfileInfo, nvml.Return) {
 			return instance.GetComputeInstanceProfileInfo(i, nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED)
@@ -224,13 +217,14 @@ func (d device) fill(instance nvml.GpuInstance, computeSlices int) (nvml.Compute
 		if err != nil {
 			return nil, err
 		}
+		code = nvml.SUCCESS // the call is there: it is the profile that is not
 		if int(info.SliceCount) == computeSlices {
 			return get(d, "nvmlGpuInstanceCreateComputeInstance", func() (nvml.ComputeInstance, nvml.Return) {
 				return instance.CreateComputeInstance(&info)
 			})
 		}
 	}
-	return nil, &Error{Call: "nvmlGpuInstanceGetComputeInstanceProfileInfo", GPU: d.String(), Code: int(nvml.ERROR_NOT_SUPPORTED),
+	return nil, &Error{Call: "nvmlGpuInstanceGetComputeInstanceProfileInfo", GPU: d.String(), Code: int(code),
 		Message: fmt.Sprintf("no compute instance profile of %d slices", computeSlices), Hint: "The driver offers no way to use the whole GPU instance; nvidia-smi mig -lcip shows what it does offer."}
 }
 
@@ -260,32 +254,37 @@ func (d device) find(want resource.Slice) (resource.LiveSlice, bool, error) {
 
 // destroySlice removes a slice that is still what it was when it was recorded:
 // ids are used again, so profile, placement and UUID must agree. One that is
-// gone already is fine.
-func (d device) destroySlice(s resource.LiveSlice) error {
+// gone already is fine. Once its compute instance is removed, s has no UUID either.
+func (d device) destroySlice(s *resource.LiveSlice) error {
 	const call = "nvmlGpuInstanceDestroy"
-	live, found, err := d.find(s.Slice)
-	if err != nil || !found {
+	var held instanceID
+	if err := d.unused(&held, func() error {
+		live, found, err := d.find(s.Slice)
+		if err != nil || !found {
+			return err
+		}
+		if live.Boot, err = bootID(d.lib.path); err != nil {
+			return err
+		}
+		held = &instanceIDs{live.GPUInstance, live.ComputeInstance}
+		if s.Match(live) == resource.OtherSlice {
+			return &Error{Call: call, GPU: d.String(),
+				Message: fmt.Sprintf("the slice at slot %d is another one now (%s, not %s); cosplay leaves it alone", s.Start, live.UUID, s.UUID),
+				Hint:    "It was recreated outside cosplay. Fix: run cosplay plan, which reads the GPU again."}
+		}
+		return d.remove(live, func() { s.Handle = resource.Handle{GPUInstance: live.GPUInstance} })
+	}); err != nil {
 		return err
 	}
-	if live.Boot, err = bootID(d.lib.path); err != nil {
+	if _, found, err := d.find(s.Slice); err != nil || !found {
 		return err
 	}
-	if s.Match(live) == resource.OtherSlice {
-		return &Error{Call: call, GPU: d.String(),
-			Message: fmt.Sprintf("the slice at slot %d is another one now (%s, not %s); cosplay leaves it alone", s.Start, live.UUID, s.UUID),
-			Hint:    "It was recreated outside cosplay. Fix: run cosplay plan, which reads the GPU again."}
-	}
-	if err := d.remove(live); err != nil {
-		return err
-	}
-	if _, found, err = d.find(s.Slice); err == nil && found {
-		return d.notTaken(call, fmt.Sprintf("the slice at slot %d is still there", s.Start))
-	}
-	return err
+	return d.notTaken(call, fmt.Sprintf("the slice at slot %d is still there", s.Start))
 }
 
-func (d device) remove(s resource.LiveSlice) error {
-	held := &instanceIDs{s.GPUInstance, s.ComputeInstance}
+// remove destroys a slice, its compute instance first, and calls emptied between the
+// two.
+func (d device) remove(s resource.LiveSlice, emptied func()) error {
 	instance, err := get(d, "nvmlDeviceGetGpuInstanceById", func() (nvml.GpuInstance, nvml.Return) {
 		return d.GetGpuInstanceById(s.GPUInstance)
 	})
@@ -299,9 +298,10 @@ func (d device) remove(s resource.LiveSlice) error {
 		if err != nil {
 			return err
 		}
-		if err := d.unused(held, func() error { return d.call("nvmlComputeInstanceDestroy", compute.Destroy) }); err != nil {
+		if err := d.call("nvmlComputeInstanceDestroy", compute.Destroy); err != nil {
 			return err
 		}
+		emptied()
 	}
-	return d.unused(held, func() error { return d.call("nvmlGpuInstanceDestroy", instance.Destroy) })
+	return d.call("nvmlGpuInstanceDestroy", instance.Destroy)
 }

@@ -241,6 +241,10 @@ func (c *child) greet(next request) error {
 		c.end()
 		return otherVersion("the agent", answer.Version)
 	}
+	if answer.Error != nil { // it does not stay
+		c.end()
+		return answer.Error
+	}
 	return nil
 }
 

@@ -50,8 +50,9 @@ func form(pattern string) func() *regexp.Regexp {
 
 // Bounds of it.
 const (
-	maxPath   = 4096 // bytes
+	maxPath   = 1024 // bytes
 	maxOthers = 256
+	maxSerial = 1 << 31
 )
 
 // admit holds a request against what its user may do, and gives it back with his
@@ -60,10 +61,13 @@ func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
 	if !lineageForm().MatchString(r.Holder.Lineage) || !pathForm().MatchString(r.Holder.State) || len(r.Holder.State) > maxPath {
 		return r, errors.New("the request does not say for which project it is")
 	}
+	if r.Holder.Serial < 0 || r.Holder.Serial > maxSerial {
+		return r, fmt.Errorf("no state has the serial %d", r.Holder.Serial)
+	}
 	r.Holder = resource.Holder{Lineage: r.Holder.Lineage, State: r.Holder.State, Serial: r.Holder.Serial, User: g.user, UID: &g.uid,
 		Since: time.Now().UTC().Format(time.RFC3339)}
 	if g.abandoned() {
-		return r, errors.New("who asked for it is gone")
+		return r, errGone
 	}
 	if g.uid == 0 { // he may do it all by hand as well
 		return r, nil
@@ -73,6 +77,8 @@ func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
 	}
 	return r, inReason(l, &r)
 }
+
+var errGone = errors.New("who asked for it is gone")
 
 // abandoned reports whether the parent is gone: what he asked for last may still
 // be in the pipe, but the next command looks at the host already. What is
@@ -174,9 +180,9 @@ func inReason(l *nvmlLibrary, r *request) error {
 	}
 	switch r.Op {
 	case opSetPower:
-		return baselineOr(l, *r, d.powerInReason(&r.Value))
+		return baselineOr(l, *r, d.powerInReason(r.Value))
 	case opLockClock:
-		return baselineOr(l, *r, d.clockInReason(&r.Value))
+		return baselineOr(l, *r, d.clockInReason(r.Value))
 	case opTake:
 		// Which slices a project has made is for the book to say: a user could name
 		// those of somebody who is not in it.
@@ -208,20 +214,17 @@ func baselineOr(l *nvmlLibrary, r request, err error) error {
 	return err
 }
 
-// explain adds to the ledger's refusal of a slice the way out where the ledger
-// was lost: then only root can claim what is the project's.
-func explain(r request, err error) error {
+// explain adds for a user to the ledger's refusal of a slice the way out where the
+// ledger was lost: then only root can claim what is the project's.
+func (l *nvmlLibrary) explain(r request, err error) error {
 	var refused *ledger.RefusedError
-	if r.Op == opDestroySlice && errors.As(err, &refused) {
+	if l.guard != nil && r.Op == opDestroySlice && errors.As(err, &refused) {
 		return fmt.Errorf("%w. If it is the project's and the host's ledger was lost, root can remove it: sudo cosplay destroy", err)
 	}
 	return err
 }
 
-func (d device) powerInReason(mw *int) error {
-	if mw == nil {
-		return nil
-	}
+func (d device) powerInReason(mw int) error {
 	var low, high uint32
 	if err := d.call("nvmlDeviceGetPowerManagementLimitConstraints", func() (ret nvml.Return) {
 		low, high, ret = d.GetPowerManagementLimitConstraints()
@@ -229,22 +232,19 @@ func (d device) powerInReason(mw *int) error {
 	}); err != nil {
 		return err
 	}
-	if *mw < int(low) || *mw > int(high) {
-		return fmt.Errorf("%s: a power limit of %d mW is out of its range, %d to %d; cosplay plan finds one within", d, *mw, low, high)
+	if mw < int(low) || mw > int(high) {
+		return fmt.Errorf("%s: a power limit of %d mW is out of its range, %d to %d; cosplay plan finds one within", d, mw, low, high)
 	}
 	return nil
 }
 
-func (d device) clockInReason(mhz *int) error {
-	if mhz == nil || *mhz == 0 { // 0 is no lock
-		return nil
-	}
+func (d device) clockInReason(mhz int) error {
 	clocks, err := d.clockList()
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(clocks, *mhz) {
-		return fmt.Errorf("%s: it has no SM clock of %d MHz; nvidia-smi -q -d SUPPORTED_CLOCKS lists what it has", d, *mhz)
+	if !slices.Contains(clocks, mhz) {
+		return fmt.Errorf("%s: it has no SM clock of %d MHz; nvidia-smi -q -d SUPPORTED_CLOCKS lists what it has", d, mhz)
 	}
 	return nil
 }

@@ -28,26 +28,26 @@ const procRoot = "/proc"
 // instanceID names a MIG slice by its instances; nil is the whole GPU.
 type instanceID = *instanceIDs
 
-// unused repeats a call while it answers IN_USE, until the time is up: then the
-// error names the processes that hold the slice or the GPU.
-func (d device) unused(held instanceID, call func() error) error {
+// unused repeats a try while it answers IN_USE, until the time is up: then the error
+// names the processes that hold the slice, as the try leaves it in held, or the GPU.
+// Each try starts from what the GPU is like then.
+func (d device) unused(held *instanceID, try func() error) error {
 	// Half of the deadline is left for the calls after it, and for the report.
 	until := time.Now().Add(min(InUseWait, d.lib.deadline/2))
 	for {
-		err := call()
+		err := try()
 		if !isCode(err, nvml.ERROR_IN_USE) {
 			return err
 		}
-		last := time.Now().Add(inUseNap).After(until)
-		if !last {
-			d.lib.nap(inUseNap)
-		}
-		if last || d.lib.guard != nil && d.lib.guard.abandoned() {
+		if time.Now().Add(inUseNap).After(until) {
 			var at *Error
 			if errors.As(err, &at) {
-				at.Hint = d.heldBy(held)
+				at.Hint = d.heldBy(*held)
 			}
 			return err
+		}
+		if ended := d.lib.nap(d.uuid, inUseNap); ended != nil {
+			return ended
 		}
 	}
 }

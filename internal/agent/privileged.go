@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,10 @@ func ServePrivileged(library string) error {
 		return startOver(os.Environ())
 	} // else the first request gets the reason
 	lib, err := openPrivileged(library)
+	var refused *ledger.RefusedError
+	if errors.As(err, &refused) { // too many: this one does not stay
+		return errors.Join(err, json.NewEncoder(os.Stdout).Encode(answered(response{Last: true}, request{}, err)))
+	}
 	if err != nil {
 		lib = &nvmlLibrary{broken: fmt.Errorf("the agent does not work as root: %w", err)}
 	}
@@ -49,12 +54,18 @@ func openPrivileged(library string) (*nvmlLibrary, error) {
 	if _, err := Trusted(ledger.SystemDir); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("the host's ledger must be root's: %w", err)
 	}
+	book := ledger.Book{Dir: ledger.SystemDir}
+	place, err := book.Join(g.uid)
+	if err != nil {
+		(&nvmlLibrary{guard: g, book: book}).record(request{Op: "start"}, err)
+		return nil, err
+	}
 	os.Clearenv()
 	lib, err := open(library)
 	if err != nil {
 		return nil, err
 	}
-	lib.guard, lib.book = g, ledger.Book{Dir: ledger.SystemDir}
+	lib.guard, lib.book, lib.place = g, book, place
 	return lib, nil
 }
 

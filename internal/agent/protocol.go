@@ -88,7 +88,11 @@ func (r request) check() error {
 	switch r.Op {
 	case opHello, opRead:
 		return nil
-	case opClock, opSetMIG, opSetPersistence, opLockClock, opUnlockClock, opSetPower, opLeave, opRelease:
+	case opClock, opSetMIG, opSetPersistence, opUnlockClock, opSetPower, opLeave, opRelease:
+	case opLockClock:
+		if r.Value <= 0 { // the driver takes 0 for its lowest clock
+			return bad("there is no such clock")
+		}
 	case opTake:
 		if r.Take == nil {
 			return bad("it does not say what is taken")
@@ -111,6 +115,9 @@ func (r request) check() error {
 
 // alters reports whether a request asks for a change, of the GPU or of the ledger.
 func (r request) alters() bool { return r.Op != opHello && r.Op != opRead && r.Op != opClock }
+
+// books reports whether a request changes the ledger alone.
+func (r request) books() bool { return r.Op == opTake || r.Op == opLeave || r.Op == opRelease }
 
 // value is what a request sets, for the history.
 func (r request) value() string {

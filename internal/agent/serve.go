@@ -137,31 +137,28 @@ func (l *nvmlLibrary) record(r request, refused error) {
 
 // alter carries out a request that leaves something different.
 func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
-	if err := l.announce(); err != nil {
+	if err := l.begin(r.GPU); err != nil {
 		return err
 	}
-	defer func() { l.moving() }()
+	defer func() { l.turn.End() }()
 	if l.guard != nil {
 		if r, err = l.guard.admit(l, r); err != nil {
 			return err
 		}
 	}
-	switch r.Op {
-	case opTake, opLeave, opRelease:
+	if r.books() {
 		return l.keepBooks(r)
 	}
 	g, err := l.device(r.GPU)
 	if err != nil {
 		return err
 	}
-	page, err := l.page(r)
+	before, err := l.page(r)
 	if err != nil {
 		return err
 	}
-	if err := l.allowed(r); err != nil {
-		if l.guard != nil {
-			err = explain(r, err)
-		}
+	l.permission = func() error { return l.explain(r, l.allowed(r)) }
+	if err := l.permission(); err != nil {
 		return err
 	}
 	err = g.change(r, answer)
@@ -169,7 +166,7 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 		err = g.change(r, answer) // an unknown error that passes is no reason to give anything up
 	}
 	if err != nil {
-		err = l.giveUp(r, page, err)
+		err = l.giveUp(r, before, err)
 	}
 	return l.noted(r, answer, err)
 }
@@ -181,24 +178,32 @@ func leavesNothing(r request, err error) bool {
 	return r.Op != opCreateSlice || known && at.Sure && at.GPUInstance == nil
 }
 
-// announce announces a change, until moving is called.
-func (l *nvmlLibrary) announce() error {
-	l.moving = func() {}
-	done, err := l.book.Announce()
-	if err == nil {
-		l.moving = done
+// turnWait is how long a request waits for its turn, where its deadline allows that.
+const turnWait = 10 * time.Second
+
+// begin waits for the turn to change a GPU, which alter ends.
+func (l *nvmlLibrary) begin(gpu string) (err error) {
+	uid := 0
+	if l.guard != nil {
+		uid = l.guard.uid
 	}
+	l.turn, err = l.book.Turn(uid, gpu, min(turnWait, l.deadline/4))
 	return err
 }
 
-// nap waits between two calls. A root agent announces nothing meanwhile: a user
-// whose process holds a slice must not keep other users waiting.
-func (l *nvmlLibrary) nap(d time.Duration) {
-	if l.guard != nil {
-		l.moving()
-		defer func() { _ = l.announce() }()
-	}
+// nap waits between two calls. It is the turn of others meanwhile: a user whose process
+// holds a slice must not keep them waiting. What they do can end the permission for the
+// change under way, so that is asked for again.
+func (l *nvmlLibrary) nap(gpu string, d time.Duration) error {
+	l.turn.End()
 	time.Sleep(d)
+	if err := l.begin(gpu); err != nil {
+		return err
+	}
+	if l.guard != nil && l.guard.abandoned() {
+		return errGone
+	}
+	return l.permission()
 }
 
 // change changes one GPU.
@@ -219,7 +224,7 @@ func (d device) change(r request, answer *response) (err error) {
 		answer.Slice, err = d.createSlice(r.Slice.Slice, *r.Need)
 		return err
 	case opDestroySlice:
-		return d.destroySlice(*r.Slice)
+		return d.destroySlice(r.Slice)
 	}
 	return errors.New("no such operation")
 }

@@ -137,11 +137,11 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Held) error) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
-	lock, err := durable.Acquire(ctx, filepath.Join(b.Dir, "ledger.lock"), "agent", nil)
+	lock, err := b.lock(ctx, pagesByte)
 	if err != nil {
 		return fmt.Errorf("the host's ledger: %w", err)
 	}
-	defer func() { _ = lock.Release() }()
+	defer lock.Close()
 	durable.Sweep(b.path(uuid))
 	g, err := b.read(uuid)
 	if err != nil {
@@ -214,25 +214,25 @@ func (e Entry) change(survives fate, do func(*resource.Held) error) error {
 // Page returns the GPU's page.
 func (e Entry) Page() (resource.Held, error) { return e.Book.read(e.GPU) }
 
-// Look reads a GPU. It is called while the ledger is locked.
+// Look reads a GPU. It is called before the ledger is locked: the driver can take its
+// time, and who has the GPU's turn need not fear that its page changes meanwhile.
 type Look func() (*Found, error)
 
 // Take acquires the GPU; acquiring it twice is once. The first holder's baseline
 // is what look finds.
 func (e Entry) Take(t Take, look Look) error {
-	return e.change(powerLoss|growing, func(g *resource.Held) error {
-		if err := e.ownLineage(); err != nil {
+	page, err := e.Page()
+	if err != nil {
+		return err
+	}
+	found := e.afterReboot(page, look)
+	if len(page.Holders) == 0 {
+		if found, err = look(); err != nil {
 			return err
 		}
-		var found *Found
-		if len(g.Holders) == 0 {
-			var err error
-			if found, err = look(); err != nil {
-				return err
-			}
-		} else {
-			e.reboot(g, look)
-		}
+	}
+	return e.change(powerLoss|growing, func(g *resource.Held) error {
+		rebooted(g, found)
 		if err := Hold(g, e.Holder, t, found); err != nil {
 			return err
 		}
@@ -241,25 +241,14 @@ func (e Entry) Take(t Take, look Look) error {
 	})
 }
 
-// ownLineage refuses a lineage under which another user holds a GPU: lineages can be
-// read in the ledger, and a project believes what the ledger has under its own.
-func (e Entry) ownLineage() error {
-	all, err := e.Book.Read()
-	for i := 0; err == nil && i < len(all); i++ {
-		err = mayActFor(&all[i], e.Holder)
+// afterReboot reads a GPU whose page was last changed before a reboot; nil if there
+// was none, or the GPU cannot be read.
+func (e Entry) afterReboot(page resource.Held, look Look) *Found {
+	if len(page.Holders) == 0 || page.BootID == "" || page.BootID == e.BootID {
+		return nil
 	}
-	return err
-}
-
-// reboot brings a page up to date that was last changed before a reboot, as far as
-// the GPU can be read.
-func (e Entry) reboot(g *resource.Held, look Look) {
-	if g.BootID == "" || g.BootID == e.BootID {
-		return
-	}
-	if found, err := look(); err == nil {
-		rebooted(g, found)
-	}
+	found, _ := look()
+	return found
 }
 
 // Leave announces that the holder, the last one, restores the baseline.
@@ -270,11 +259,15 @@ func (e Entry) Leave() error {
 // Release removes the holder. A GPU that cannot be read is not released by its
 // last holder, unless the request abandons the baseline.
 func (e Entry) Release(p Parting, look Look) error {
+	page, err := e.Page()
+	if err != nil {
+		return err
+	}
+	var unread error
+	if _, holds := page.Holder(e.Holder.Lineage); holds {
+		p.Found, unread = look()
+	}
 	return e.change(powerLoss, func(g *resource.Held) error {
-		var unread error
-		if _, holds := g.Holder(e.Holder.Lineage); holds {
-			p.Found, unread = look()
-		}
 		err := Release(g, e.Holder, p)
 		if err != nil && unread != nil {
 			err = fmt.Errorf("%w (%s)", err, unread.Error()) // the refusal counts, not NVML's code
@@ -285,36 +278,48 @@ func (e Entry) Release(p Parting, look Look) error {
 
 // Setting allows a change of settings, and notes it before it is made.
 func (e Entry) Setting(s resource.Settings, look Look) error {
+	page, err := e.Page()
+	if err != nil {
+		return err
+	}
+	found := e.afterReboot(page, look)
 	return e.change(powerLoss, func(g *resource.Held) error {
 		if err := MaySet(g, e.Holder.Lineage, s); err != nil {
 			return err
 		}
-		e.reboot(g, look)
+		rebooted(g, found)
 		Attempt(g, s, e.BootID)
 		g.BootID = e.BootID
 		return nil
 	})
 }
 
-// Settled notes how a change of settings has ended.
+// Settled notes how a change of settings has ended, of a GPU that is still held.
 func (e Entry) Settled(now resource.Settings) error {
 	return e.change(ourDeath, func(g *resource.Held) error {
-		Settled(g, now)
+		if _, holds := g.Holder(e.Holder.Lineage); holds {
+			Settled(g, now)
+		}
 		return nil
 	})
 }
 
 // Making notes a slice before it is made, and Made what it became.
-func (e Entry) Making(s resource.Slice) error {
-	return e.slice(ourDeath|growing, resource.LiveSlice{Slice: s})
+func (e Entry) Making(s resource.Slice, look Look) error {
+	page, err := e.Page()
+	if err != nil {
+		return err
+	}
+	return e.slice(ourDeath|growing, resource.LiveSlice{Slice: s}, e.afterReboot(page, look))
 }
 
 // Made notes a slice that was made.
-func (e Entry) Made(s resource.LiveSlice) error { return e.slice(ourDeath, s) }
+func (e Entry) Made(s resource.LiveSlice) error { return e.slice(ourDeath, s, nil) }
 
-func (e Entry) slice(survives fate, s resource.LiveSlice) error {
+func (e Entry) slice(survives fate, s resource.LiveSlice, found *Found) error {
 	return e.change(survives, func(g *resource.Held) error {
-		g.BootID, s.Serial = e.BootID, e.Holder.Serial
+		rebooted(g, found)
+		s.Serial = e.Holder.Serial
 		return NoteSlice(g, e.Holder.Lineage, s)
 	})
 }

@@ -39,17 +39,16 @@ func (b Book) GivenUp(uuid, boot, driver string) []resource.Degradation {
 	return known.GivenUp
 }
 
-// GiveUp notes a feature that the driver does not offer on the holder's GPU. unchanged is
-// the page before an attempt that changed nothing, or nil. It reports whether the feature was not
-// given up before. While the GPU is being restored nothing is given up.
-func (e Entry) GiveUp(d resource.Degradation, driver string, unchanged *resource.Held) (news bool, err error) {
+// GiveUp notes a feature that the driver does not offer on the holder's GPU. tried are
+// settings whose attempt has changed nothing, and before is the page from before it. It
+// reports whether the feature was not given up before. While the GPU is being restored
+// nothing is given up.
+func (e Entry) GiveUp(d resource.Degradation, driver string, tried resource.Settings, before resource.Held) (news bool, err error) {
 	err = e.change(powerLoss, func(g *resource.Held) error {
-		if g.Leaving != "" || len(g.Holders) == 0 {
+		if _, holds := g.Holder(e.Holder.Lineage); g.Leaving != "" || !holds {
 			return nil
 		}
-		if unchanged != nil {
-			g.Set, g.Was, g.Lock = unchanged.Set, unchanged.Was, unchanged.Lock
-		}
+		takeBack(g, tried, before)
 		known := e.Book.GivenUp(e.GPU, e.BootID, driver)
 		if slices.ContainsFunc(known, func(o resource.Degradation) bool { return o.Feature == d.Feature }) {
 			return nil

@@ -16,7 +16,7 @@ func TestGivenUp(t *testing.T) {
 	one := resource.Degradation{Feature: resource.FeaturePower, Call: "nvmlDeviceSetPowerManagementLimit", Code: 3, Set: true}
 	other := resource.Degradation{Feature: resource.FeatureClock, Call: "nvmlDeviceSetGpuLockedClocks", Code: 13, Set: true}
 	e := Entry{Book: book, GPU: gpu, BootID: boot, Holder: resource.Holder{Lineage: "a", State: "/a", User: "ann"}}
-	if news, err := e.GiveUp(one, driver, nil); err != nil || news {
+	if news, err := e.GiveUp(one, driver, resource.Settings{}, resource.Held{}); err != nil || news {
 		t.Errorf("nobody holds the GPU: %v, %v", news, err)
 	}
 	if err := e.Book.change(gpu, powerLoss, func(g *resource.Held) error {
@@ -40,7 +40,7 @@ func TestGivenUp(t *testing.T) {
 		lacks resource.Degradation
 		news  bool
 	}{{one, true}, {other, true}, {one, false}} {
-		if news, err := e.GiveUp(step.lacks, driver, &before); err != nil || news != step.news {
+		if news, err := e.GiveUp(step.lacks, driver, locked(1575), before); err != nil || news != step.news {
 			t.Errorf("%s is news: %v, %v", step.lacks.Feature, news, err)
 		}
 	}
@@ -64,5 +64,36 @@ func TestGivenUp(t *testing.T) {
 	}
 	if pages, err := book.Read(); err != nil || len(pages) != 0 {
 		t.Errorf("the file is taken for a page: %+v, %v", pages, err)
+	}
+}
+
+// TestRefusedSettingIsTakenBack: only what the request itself noted, and only if nothing
+// was noted since.
+func TestRefusedSettingIsTakenBack(t *testing.T) {
+	on := true
+	before := resource.Held{Set: resource.Settings{PowerMW: power(300_000)}}
+	for _, test := range []struct {
+		name  string
+		tried resource.Settings
+		since resource.Settings
+		want  resource.Settings
+	}{
+		{"a mode", resource.Settings{MIG: &on}, resource.Settings{}, before.Set},
+		{"a mode, with a limit set since", resource.Settings{MIG: &on}, resource.Settings{PowerMW: power(200_000)}, resource.Settings{PowerMW: power(200_000)}},
+		{"a limit", resource.Settings{PowerMW: power(400_000)}, resource.Settings{}, before.Set},
+		{"a limit, with another set since", resource.Settings{PowerMW: power(400_000)}, resource.Settings{PowerMW: power(200_000)}, resource.Settings{PowerMW: power(200_000)}},
+		{"a lock", locked(1575), resource.Settings{}, before.Set},
+		{"a lock, with another set since", locked(1575), locked(1200), locked(1200).With(before.Set)},
+	} {
+		g := before
+		Attempt(&g, test.tried, "boot-1")
+		if test.since != (resource.Settings{}) {
+			Attempt(&g, test.since, "boot-1")
+			Settled(&g, test.since)
+		}
+		takeBack(&g, test.tried, before)
+		if !g.Set.Equal(test.want) {
+			t.Errorf("%s: %+v, want %+v", test.name, g.Set, test.want)
+		}
 	}
 }

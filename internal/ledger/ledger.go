@@ -84,6 +84,9 @@ func Hold(g *resource.Held, who resource.Holder, t Take, found *Found) error {
 		}
 		g.Holders = slices.Delete(g.Holders, i, i+1)
 	}
+	if who.UID != nil && *who.UID != 0 && projectsOf(*who.UID, g.Holders) >= maxProjects {
+		return refuse("%d projects of %s hold the GPU already; it has slices for fewer", maxProjects, who.User)
+	}
 	who.Slices = append(who.Slices, reclaim(g, who)...)
 	for _, s := range t.Slices {
 		if !noted(*g, who, s.Slice) {
@@ -93,6 +96,19 @@ func Hold(g *resource.Held, who resource.Holder, t Take, found *Found) error {
 	}
 	g.Holders = append(g.Holders, who)
 	return nil
+}
+
+// maxProjects bounds the holders of a GPU that are one user's, each of which makes its
+// page longer for all: no GPU has more slices.
+const maxProjects = 8
+
+func projectsOf(uid int, holders []resource.Holder) (count int) {
+	for _, h := range holders {
+		if h.UID != nil && *h.UID == uid {
+			count++
+		}
+	}
+	return count
 }
 
 // begin starts the page of a GPU that no project holds, with its baseline.

@@ -51,19 +51,23 @@ func Release(g *resource.Held, who resource.Holder, p Parting) error {
 		rebooted(g, p.Found)
 	}
 	if last {
-		left, ours := unrestored(g, us, p.Found)
+		rest := unrestored(g, us, p.Found)
 		switch {
-		case len(left) == 0:
+		case len(rest.left) == 0:
 		case !p.Abandon:
-			return overtaken("the GPU does not have its baseline: %s; %s. If it cannot be restored: cosplay destroy --abandon-baseline", listed(left), planAgain)
-		case ours && !p.Trusted:
-			return refuse("the GPU does not have its baseline: %s. cosplay changed it, or cannot exclude that it did, so only root can give it up. Fix: sudo cosplay destroy --abandon-baseline", listed(left))
+			return overtaken("the GPU does not have its baseline: %s; %s. If it cannot be restored: cosplay destroy --abandon-baseline", listed(rest.left), planAgain)
+		case rest.ours && !p.Trusted:
+			return refuse("the GPU does not have its baseline: %s. cosplay changed it, or cannot exclude that it did, so only root can give it up. Fix: sudo cosplay destroy --abandon-baseline", listed(rest.left))
 		}
-		for _, l := range left {
+		for _, l := range rest.left {
 			l.Why = "given up"
 			note(g, l, who, p.Found)
 		}
-		g.Leaving, g.Set, g.Was, g.Lock = "", resource.Settings{}, resource.Settings{}, nil
+		for _, l := range rest.foreign {
+			l.Why = "another process changed it"
+			note(g, l, who, p.Found)
+		}
+		g.Leaving, g.Set, g.Was, g.Lock, g.Unkept = "", resource.Settings{}, resource.Settings{}, nil, false
 	}
 	for _, s := range us.Slices {
 		if s.Imported {
@@ -76,26 +80,50 @@ func Release(g *resource.Held, who resource.Holder, p Parting) error {
 	return nil
 }
 
-// unrestored lists what the last holder would leave behind, and whether any of it
-// is, or may be, cosplay's own doing.
-func unrestored(g *resource.Held, us resource.Holder, found *Found) (left []resource.Left, ours bool) {
+// remainder is what the last holder would leave behind.
+type remainder struct {
+	left    []resource.Left // what cosplay changed
+	ours    bool            // whether any of it has, or may have, the value that cosplay gave it
+	foreign []resource.Left // what another process changed, and cosplay never did
+}
+
+func unrestored(g *resource.Held, us resource.Holder, found *Found) (r remainder) {
 	if found == nil {
-		return []resource.Left{{Setting: "GPU", Value: "not readable", Baseline: "unknown"}}, true
+		return remainder{left: []resource.Left{{Setting: "GPU", Value: "not readable", Baseline: "unknown"}}, ours: true}
 	}
 	for _, f := range settings {
-		set, base, now := f.of(g.Set), f.of(g.Baseline), f.of(found.Settings)
-		if set == "" || base == "" || now == base {
-			continue
-		}
-		if now == "" && set == base && f.of(g.Was) == "" {
-			continue // restored, as the driver confirmed, which does not report it any more
-		}
-		if now == "" {
-			now = "not readable"
-		}
-		left = append(left, resource.Left{Setting: f.name, Value: now, Baseline: base})
-		ours = ours || now == set || now == f.of(g.Was) || now == "not readable"
+		r.setting(f, g, found)
 	}
+	r.clock(g, found)
+	for _, s := range us.Slices {
+		if !s.Imported && exists(s, found) {
+			r.left = append(r.left, resource.Left{Setting: "slice", Value: s.Slice.String(), Baseline: "none"})
+			r.ours = true
+		}
+	}
+	return r
+}
+
+func (r *remainder) setting(f setting, g *resource.Held, found *Found) {
+	set, was, base, now := f.of(g.Set), f.of(g.Was), f.of(g.Baseline), f.of(found.Settings)
+	restored := set == base && was == "" // as the driver confirmed
+	left := resource.Left{Setting: f.name, Value: now, Baseline: base}
+	switch {
+	case base == "" || now == base:
+	case now == "" && (set == "" || restored): // the driver does not report it any more
+	case set == "" && !g.Unkept:
+		r.foreign = append(r.foreign, left)
+	default:
+		if now == "" {
+			left.Value = "not readable"
+		}
+		r.left = append(r.left, left)
+		r.ours = r.ours || g.Unkept || now == set || now == was || now == ""
+	}
+}
+
+// clock has only what was commanded to go by: the driver has no getter for a lock.
+func (r *remainder) clock(g *resource.Held, found *Found) {
 	base, locked := 0, 0
 	if g.Baseline.ClockMHz != nil {
 		base = *g.Baseline.ClockMHz
@@ -106,17 +134,12 @@ func unrestored(g *resource.Held, us resource.Holder, found *Found) (left []reso
 	if g.Lock != nil {
 		locked = g.Lock.MHz
 	}
-	if touched := g.Set.ClockMHz != nil || g.Lock != nil; touched && (g.Lock == nil || !g.Lock.Done || g.Lock.MHz != base) {
-		left = append(left, resource.Left{Setting: clockName, Value: resource.Clock(locked), Baseline: resource.Clock(base)})
-		ours = ours || found.GPU.LockState(locked) != resource.LockLifted
+	touched := g.Set.ClockMHz != nil || g.Lock != nil || g.Unkept && base != 0
+	if !touched || g.Lock != nil && g.Lock.Done && g.Lock.MHz == base {
+		return
 	}
-	for _, s := range us.Slices {
-		if !s.Imported && exists(s, found) {
-			left = append(left, resource.Left{Setting: "slice", Value: s.Slice.String(), Baseline: "none"})
-			ours = true
-		}
-	}
-	return left, ours
+	r.left = append(r.left, resource.Left{Setting: clockName, Value: resource.Clock(locked), Baseline: resource.Clock(base)})
+	r.ours = r.ours || g.Unkept || found.GPU.LockState(locked) != resource.LockLifted
 }
 
 func listed(left []resource.Left) string {

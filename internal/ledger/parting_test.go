@@ -52,6 +52,20 @@ func (h *hardware) change(g *resource.Held, lineage string, s resource.Settings)
 	return nil
 }
 
+// forget has a driver forget what it keeps in persistence mode only: a limit of 500 W,
+// which was there before.
+func (h *hardware) forget(t *testing.T, g *resource.Held, lineage string) {
+	t.Helper()
+	on, off := true, false
+	g.Baseline.Persistence, g.Baseline.PowerMW = &on, power(500_000)
+	for _, persistence := range []*bool{&off, &on} {
+		if err := h.change(g, lineage, resource.Settings{Persistence: persistence}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.PowerMW, h.lock = power(700_000), 0
+}
+
 func user(lineage string, uid int) resource.Holder {
 	h := who(lineage)
 	h.UID = &uid
@@ -132,6 +146,18 @@ func TestReleaseWantsTheBaseline(t *testing.T) {
 			h.PowerMW = power(500_000)
 		}, "power limit 500 W instead of 700 W", ""},
 		{"a limit of another process, where cosplay set none", func(h *hardware, _ *resource.Held) { h.PowerMW = power(500_000) }, "", ""},
+		{"what the driver forgets without persistence mode", func(h *hardware, g *resource.Held) {
+			h.forget(t, g, "v")
+		}, "power limit 700 W instead of 500 W", "only root"},
+		{"a limit of cosplay's that the driver forgot", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{PowerMW: power(300_000)})
+			h.forget(t, g, "v")
+		}, "power limit 700 W instead of 500 W", "only root"},
+		{"a clock of the baseline that the driver forgot", func(h *hardware, g *resource.Held) {
+			h.forget(t, g, "v")
+			g.Baseline.ClockMHz = power(1200)
+			_ = h.change(g, "v", resource.Settings{PowerMW: power(500_000)})
+		}, "SM clock unlocked instead of 1200 MHz", "only root"},
 		{"a reboot", func(h *hardware, g *resource.Held) {
 			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000), ClockMHz: &clock})
 			h.boot, h.PowerMW, h.lock = "boot-2", power(650_000), 0
@@ -154,7 +180,7 @@ func TestReleaseWantsTheBaseline(t *testing.T) {
 			if err == nil {
 				return
 			}
-			if len(g.Holders) != 1 || *g.Baseline.PowerMW != 700_000 {
+			if len(g.Holders) != 1 || g.Baseline.PowerMW == nil {
 				t.Fatalf("refused, and yet %+v", g)
 			}
 			err = Release(&g, v, Parting{Found: h.found(), Abandon: true})
@@ -367,14 +393,41 @@ func TestPagesOfFormat1(t *testing.T) {
 	}
 }
 
-// TestHistory: each user's is bounded, and one who floods it loses no other's.
+// TestChangesOfAnotherProcess: what cosplay never set, and is another than before, is on
+// record, and keeps nobody.
+func TestChangesOfAnotherProcess(t *testing.T) {
+	h, g, v := newHardware(), resource.Held{UUID: gpu, BootID: "boot-1"}, user("v", 1234)
+	if err := Hold(&g, v, Take{}, h.found()); err != nil {
+		t.Fatal(err)
+	}
+	h.PowerMW = power(500_000)
+	if err := Release(&g, v, Parting{Found: h.found()}); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Changes) != 1 || g.Changes[0].Value != "500 W" || g.Changes[0].Baseline != "700 W" || g.Changes[0].Why != "another process changed it" {
+		t.Errorf("recorded: %+v", g.Changes)
+	}
+}
+
+// TestHistory: each user's is bounded, one who floods it loses no other's, and none of
+// his own changes by requests that are refused, nor the last of each kind at all.
 func TestHistory(t *testing.T) {
 	book := Book{Dir: t.TempDir()}
 	honest := Attempted{At: "2026-01-02T03:04:05Z", User: "ann", UID: 1234, Op: "take", GPU: gpu, Lineage: "a", State: "/home/ann/s"}
 	if err := book.Record(honest); err != nil {
 		t.Fatal(err)
 	}
-	for range 8000 {
+	taken := Attempted{At: "2026-01-02T03:04:06Z", User: "bob", UID: 1235, Op: "take", GPU: gpu, Lineage: "b"}
+	set := Attempted{At: "2026-01-02T03:04:07Z", User: "bob", UID: 1235, Op: "set-mig", GPU: gpu, Value: "on", Lineage: "b"}
+	for _, a := range []Attempted{taken, set} {
+		if err := book.Record(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 8000 {
+		if err := book.Record(Attempted{User: "bob", UID: 1235, Op: "set-power", GPU: gpu, Lineage: "b", Value: fmt.Sprint(n, strings.Repeat("x", 200))}); err != nil {
+			t.Fatal(err)
+		}
 		if err := book.Record(Attempted{User: "bob", UID: 1235, Op: strings.Repeat("x", 1<<16), Refused: "\x1b[2J\n"}); err != nil {
 			t.Fatal(err)
 		}
@@ -391,12 +444,14 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%s has mode %v", f, info.Mode())
 		}
 	}
-	if size > 2*maxHistory+4096 {
+	if size > 4*maxHistory+8192 {
 		t.Errorf("bob's history has %d bytes", size)
 	}
 	all, err := book.History()
-	if err != nil || !slices.Contains(all, honest) {
-		t.Errorf("%v: ann's line is lost", err)
+	for _, a := range []Attempted{honest, taken, set} {
+		if err != nil || !slices.Contains(all, a) {
+			t.Errorf("%v: lost: %+v", err, a)
+		}
 	}
 }
 

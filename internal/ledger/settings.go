@@ -64,6 +64,26 @@ func Attempt(g *resource.Held, s resource.Settings, boot string) {
 		}
 		g.Lock = &resource.ClockLock{MHz: *s.ClockMHz, BootID: boot}
 	}
+	if base := g.Baseline.Persistence; s.Persistence != nil && !*s.Persistence && (base == nil || *base) {
+		g.Unkept = true
+		if g.Lock != nil && g.Lock.MHz != 0 {
+			g.Lock.Done = false
+		}
+	}
+}
+
+// takeBack undoes the note of an attempt that has changed nothing, as far as nothing
+// was noted since. before is the page from before the attempt.
+func takeBack(g *resource.Held, tried resource.Settings, before resource.Held) {
+	for _, f := range settings {
+		if f.of(tried) != "" && f.of(tried) == f.of(g.Set) {
+			f.copy(&g.Set, before.Set)
+			f.copy(&g.Was, before.Was)
+		}
+	}
+	if mhz := tried.ClockMHz; mhz != nil && g.Lock != nil && g.Lock.MHz == *mhz && !g.Lock.Done {
+		g.Set.ClockMHz, g.Lock = before.Set.ClockMHz, before.Lock
+	}
 }
 
 // Settled notes how an attempt has ended: with the settings that the driver
@@ -81,9 +101,9 @@ func Settled(g *resource.Held, now resource.Settings) {
 }
 
 // rebooted forgets settings that a reboot of the host has ended: the driver starts
-// with its own. MIG mode outlives a reboot.
+// with its own. MIG mode outlives a reboot. Without a look at the GPU nothing is known.
 func rebooted(g *resource.Held, found *Found) {
-	if g.BootID == "" || found.BootID == "" || g.BootID == found.BootID {
+	if found == nil || g.BootID == "" || found.BootID == "" || g.BootID == found.BootID {
 		return
 	}
 	for _, f := range settings[1:] {

@@ -15,6 +15,7 @@ type Held struct {
 
 	Was      Settings   `json:"was,omitzero"`       // what cosplay had set before a change that is under way, or that failed
 	Lock     *ClockLock `json:"lock,omitempty"`     // the last lock that cosplay set or lifted; nil without any
+	Unkept   bool       `json:"unkept,omitempty"`   // persistence mode was switched off against the baseline: the driver keeps no other setting then
 	Departed []Departed `json:"departed,omitempty"` // slices of holders that were released, while they exist
 	Changes  []Left     `json:"changes,omitempty"`  // settings with which the GPU was released all the same
 }

@@ -1,0 +1,108 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"cosplay/internal/ledger"
+	"cosplay/internal/resource"
+	"cosplay/internal/sim"
+)
+
+// rivals are two agents of one host with one ledger, each of a project of its own.
+func rivals(t *testing.T, first, second string) (do func(key, value string), gpu string, a, b *Client) {
+	t.Helper()
+	dir := t.TempDir()
+	host, reader := newHost(t, Options{Ledger: dir}, "h200")
+	gpu = read(t, reader).GPUs[0].UUID
+	client := func(lineage string) *Client {
+		c := New(reader.reads.options)
+		t.Cleanup(func() { c.Close() })
+		return c.For(resource.Holder{Lineage: lineage, State: "/" + lineage, User: lineage})
+	}
+	do = func(key, value string) {
+		t.Helper()
+		if err := host.Set(0, key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return do, gpu, client(first), client(second)
+}
+
+// must wants no error of any of the calls.
+func must(t *testing.T, all ...error) {
+	t.Helper()
+	for _, err := range all {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPermissionEndsWhileInUse: a change that waits for a process has to be allowed
+// when it is made, not only when it was asked for.
+func TestPermissionEndsWhileInUse(t *testing.T) {
+	ctx := context.Background()
+	set, gpu, a, b := rivals(t, "one", "one")
+	must(t, a.Take(ctx, gpu, ledger.Take{}))
+	set("process", fmt.Sprintf("%d:100", os.Getpid()))
+	waiting := make(chan error)
+	go func() { waiting <- a.SetMIG(ctx, gpu, true) }()
+	time.Sleep(2 * inUseNap)
+	must(t, b.Release(ctx, gpu, false, false))
+	set("process", "none")
+	if err := <-waiting; err == nil || !strings.Contains(err.Error(), "does not hold the GPU") {
+		t.Errorf("got %v", err)
+	}
+	if host := read(t, a); host.GPUs[0].MIG || host.GPUs[0].MIGPending || len(host.Ledger) != 0 {
+		t.Errorf("MIG %v, pending %v, held by %+v", host.GPUs[0].MIG, host.GPUs[0].MIGPending, host.Ledger)
+	}
+}
+
+// TestSliceIsReplacedWhileInUse: a slice that was in use, and is another one with the
+// same ids when it is free, is left alone.
+func TestSliceIsReplacedWhileInUse(t *testing.T) {
+	for range 5 { // until the test is faster than the agent
+		if replacedInTime(t) {
+			return
+		}
+	}
+	t.Error("the agent was faster each time")
+}
+
+func replacedInTime(t *testing.T) bool {
+	ctx := context.Background()
+	host, client := newHost(t, Options{}, "h200")
+	gpu := read(t, client).GPUs[0].UUID
+	must(t, client.SetMIG(ctx, gpu, true))
+	mine, err := client.CreateSlice(ctx, resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 0, Size: 1}, resource.Need{SMs: 16})
+	must(t, err, host.SetFault(sim.Fault{Function: "nvmlComputeInstanceDestroy", Nth: 1, Action: sim.Answer, Code: 19}))
+	ended := make(chan error)
+	go func() { ended <- client.DestroySlice(ctx, mine) }()
+	for {
+		shown, err := host.Show()
+		must(t, err)
+		if len(shown.Faults) == 0 {
+			break
+		}
+	}
+	if host.DestroySlice(0, mine.GPUInstance) != nil {
+		<-ended
+		return false
+	}
+	again, err := host.CreateSlice(0, "1g.18gb", 0)
+	must(t, err)
+	said := <-ended
+	if said == nil {
+		return false // it looked between the two
+	}
+	left := read(t, client).GPUs[0].Slices
+	if !strings.Contains(said.Error(), "is another one now") || again != mine.GPUInstance || len(left) != 1 || left[0].UUID == mine.UUID {
+		t.Errorf("%v; there are %+v", said, left)
+	}
+	return true
+}

@@ -1,0 +1,49 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// BusyError is what LockByte gives up with.
+type BusyError struct{ Path string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("another process has a lock in %s; try again in a moment", e.Path)
+}
+
+// bytePoll is how often a waiting LockByte looks again.
+const bytePoll = 5 * time.Millisecond
+
+// LockByte locks one byte of the file at path, waiting until the context ends; then
+// the error is a *BusyError. One file has room for any number of locks, so that names
+// which a user makes up leave no files behind. Closing it releases the lock.
+func LockByte(ctx context.Context, path string, at int64) (io.Closer, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lock: %w", err)
+	}
+	for {
+		// Of the open file, not of the process: one process can wait for itself.
+		err := unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: at, Len: 1})
+		if err == nil {
+			return file, nil
+		}
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EINTR) {
+			file.Close()
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		}
+		select {
+		case <-ctx.Done():
+			file.Close()
+			return nil, &BusyError{path}
+		case <-time.After(bytePoll):
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cosplay/internal/durable"
+)
+
+// The bytes of the ledger's lock file: one for all pages, one for each user and each
+// agent of a user, and one for each GPU, by a hash of its UUID.
+const (
+	pagesByte  int64 = 0
+	userBytes  int64 = 1 << 32
+	agentBytes int64 = 1 << 40
+	gpuBytes   int64 = 1 << 62
+)
+
+func gpuByte(uuid string) int64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(uuid))
+	return gpuBytes | int64(hash.Sum64()>>2)
+}
+
+// Turn is one change of a GPU, from the check of what is allowed until its outcome is
+// noted: meanwhile no other agent changes the GPU or its page, and the change is
+// announced.
+type Turn struct {
+	user, gpu io.Closer
+	withdraw  func()
+}
+
+// rest is how long one user's changes pause after each, so that those of other users,
+// who look again every few milliseconds, come between them.
+const rest = 10 * time.Millisecond
+
+// Turn waits for at most the given time for the turn to change a GPU. A user waits for
+// his own earlier changes first, and announces nothing while he waits: however many
+// agents work for him, others wait for one. Without a user, as for root, uid is 0.
+func (b Book) Turn(uid int, gpu string, wait time.Duration) (*Turn, error) {
+	t := &Turn{}
+	if b.Dir == "" {
+		return t, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	err := t.begin(ctx, b, uid, gpu)
+	if err != nil {
+		t.End()
+	}
+	return t, err
+}
+
+func (t *Turn) begin(ctx context.Context, b Book, uid int, gpu string) (err error) {
+	var busy *durable.BusyError
+	if uid != 0 {
+		if t.user, err = b.lock(ctx, userBytes+int64(uid)); errors.As(err, &busy) {
+			return refuse("another change of yours is still under way on this host; try again when it has ended")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if t.gpu, err = b.lock(ctx, gpuByte(gpu)); errors.As(err, &busy) {
+		return refuse("another cosplay is changing the GPU; try again in a moment")
+	}
+	if err != nil {
+		return err
+	}
+	t.withdraw, err = b.Announce()
+	return err
+}
+
+// End lets the next one have the turn.
+func (t *Turn) End() {
+	if t.withdraw != nil {
+		t.withdraw()
+	}
+	if t.gpu != nil {
+		t.gpu.Close()
+	}
+	if user := t.user; user != nil {
+		time.AfterFunc(rest, func() { user.Close() })
+	}
+	*t = Turn{}
+}
+
+// maxAgents bounds the processes of root that work for one user at a time.
+const maxAgents = 16
+
+// Join counts an agent that works for a user, until what it returns is closed. Too many
+// are refused.
+func (b Book) Join(uid int) (io.Closer, error) {
+	if _, err := os.Stat(b.Dir); uid == 0 || err != nil { // no ledger yet: nobody is kept from it
+		return nil, nil
+	}
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	for n := range int64(maxAgents) {
+		var busy *durable.BusyError
+		if place, err := b.lock(now, agentBytes+int64(uid)*maxAgents+n); !errors.As(err, &busy) {
+			return place, err
+		}
+	}
+	return nil, refuse("%d agents of root work for you already; wait until one of your other cosplay commands has ended", maxAgents)
+}
+
+func (b Book) lock(ctx context.Context, at int64) (io.Closer, error) {
+	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
+		return nil, unwritable(err)
+	}
+	lock, err := durable.LockByte(ctx, filepath.Join(b.Dir, "ledger.lock"), at)
+	var busy *durable.BusyError
+	if err != nil && !errors.As(err, &busy) {
+		return nil, unwritable(err)
+	}
+	return lock, err
+}

@@ -247,9 +247,9 @@ func (l *nvmlLibrary) read() (*resource.Host, error) {
 	return host, nil
 }
 
-// driver is the driver's version, or "unknown".
+// driver is the driver's version, or resource.UnknownDriver.
 func (l *nvmlLibrary) driver() string {
-	version := "unknown"
+	version := resource.UnknownDriver
 	_ = l.call("", "nvmlSystemGetDriverVersion", func() nvml.Return {
 		said, ret := l.SystemGetDriverVersion()
 		if ret == nvml.SUCCESS {

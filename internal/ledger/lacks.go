@@ -33,10 +33,15 @@ func (b Book) GivenUp(uuid, boot, driver string) []resource.Degradation {
 		return nil
 	}
 	data, err := os.ReadFile(b.LacksPath(uuid))
-	if err != nil || jsonv2.Unmarshal(data, &known) != nil || known.FormatVersion != formatVersion || known.BootID != boot || known.Driver != driver {
+	if err != nil || jsonv2.Unmarshal(data, &known) != nil || known.FormatVersion != formatVersion || known.BootID != boot || otherDriver(known.Driver, driver) {
 		return nil
 	}
 	return known.GivenUp
+}
+
+// otherDriver reports whether two versions are known to be different.
+func otherDriver(a, b string) bool {
+	return a != b && a != resource.UnknownDriver && b != resource.UnknownDriver
 }
 
 // GiveUp notes a feature that the driver does not offer on the holder's GPU. tried are

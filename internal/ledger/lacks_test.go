@@ -56,6 +56,9 @@ func TestGivenUp(t *testing.T) {
 	if got := slices.Concat(book.GivenUp(gpu, "boot-2", driver), book.GivenUp(gpu, boot, "560.1"), book.GivenUp("GPU-1", boot, driver), Book{}.GivenUp(gpu, boot, driver)); len(got) != 0 {
 		t.Errorf("given up elsewhere: %+v", got)
 	}
+	if got := book.GivenUp(gpu, boot, resource.UnknownDriver); len(got) != 2 {
+		t.Errorf("given up with a driver that does not report its version: %+v", got)
+	}
 	if err := os.WriteFile(book.LacksPath(gpu), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}

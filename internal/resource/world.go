@@ -102,12 +102,15 @@ type Live struct {
 	Hosts []Host `json:"hosts"`
 }
 
+// UnknownDriver is the version of a driver that does not report it.
+const UnknownDriver = "unknown"
+
 // Host is a machine with GPUs, as read.
 type Host struct {
 	Name       string      `json:"name"`
 	Simulated  string      `json:"simulated,omitempty"` // what is simulated: "8 x h200"
 	Library    string      `json:"library"`             // the NVML library that was asked
-	Driver     string      `json:"driver"`              // driver version
+	Driver     string      `json:"driver"`              // driver version, or UnknownDriver
 	BootID     string      `json:"boot_id"`
 	Runtime    string      `json:"runtime"`          // where new sessions run: "process", "docker"
 	Engine     *Engine     `json:"engine,omitempty"` // nil where no session needs one

@@ -278,6 +278,7 @@ func (p *Project) Hardware(ctx context.Context) (resource.Live, error) {
 func complete(g resource.GPU) resource.GPU {
 	g.Model, _ = catalog.Complete(g.Model)
 	product, known := catalog.Product(g.Model.Name)
+	g.Model.Name = cmp.Or(g.Model.Name, unnamed)
 	m, has := &g.Model, product.Model
 	if lacks, _ := g.Degradation(resource.FeatureMIG); lacks.Code == notSupported && !lacks.Set && !g.MIGCapable && !has.MIG() {
 		g.Degraded = slices.DeleteFunc(slices.Clone(g.Degraded), func(d resource.Degradation) bool { return d == lacks }) // as it should be
@@ -294,6 +295,9 @@ func complete(g resource.GPU) resource.GPU {
 	}
 	return g
 }
+
+// unnamed is what a GPU is called whose driver does not report its name.
+const unnamed = "unnamed GPU"
 
 // notSupported is NVML's code for what a GPU does not have.
 const notSupported = 3

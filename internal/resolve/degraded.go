@@ -23,7 +23,7 @@ func (r *resolver) barred(g resource.GPU) string {
 		if lacks, known := g.Degradation(missing); known {
 			why = lacks.String()
 		}
-		return fmt.Sprintf("cosplay does not know %s of the GPU (%s), nor does the catalog know %q", missing.Words(), why, g.Model.Name)
+		return fmt.Sprintf("cosplay does not know %s of the GPU (%s), and the catalog does not have it", missing.Words(), why)
 	}
 	if !g.Unread(resource.FeatureMIG) {
 		return ""

@@ -11,13 +11,13 @@ type UnprovenLock struct {
 }
 
 // unprovenLocks are the locks that are not provable while their GPU is idle, or
-// held down by power or heat.
+// held down by power or heat. One whose clock cannot be read is never provable.
 func unprovenLocks(prior resource.Prior, live resource.Live) []UnprovenLock {
 	var all []UnprovenLock
 	for _, held := range prior.GPUs {
 		mhz := held.Applied.ClockMHz
 		g, there := live.GPU(held.Host, held.UUID)
-		if mhz == nil || *mhz == 0 || held.ClockUnsure || !there || !g.Held || lockLost(held, g, sameBoot(prior, live, held.Host)) {
+		if mhz == nil || *mhz == 0 || held.ClockUnsure || !there || !g.Held || g.Without(resource.ReadingClock) || lockLost(held, g, sameBoot(prior, live, held.Host)) {
 			continue
 		}
 		all = append(all, UnprovenLock{Host: held.Host, GPU: held.UUID, MHz: *mhz})

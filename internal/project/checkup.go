@@ -74,12 +74,12 @@ func (c *checkup) add(host, thing, found string, grade Grade, fix string) {
 func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) bool {
 	h, err := p.open(host)
 	if err != nil {
-		c.add(host.Name, "host", err.Error(), Missing, "")
+		c.fail(host.Name, "host", err, "")
 		return false
 	}
 	live, err := h.agent.Read(ctx)
 	if err != nil {
-		c.add(host.Name, "NVML", err.Error(), Missing, "install NVIDIA's driver, or name its library: nvml = \"/path/libnvidia-ml.so.1\"")
+		c.fail(host.Name, "NVML", err, "Install NVIDIA's driver, or name its library: nvml = \"/path/libnvidia-ml.so.1\"")
 		return true
 	}
 	what := "driver " + live.Driver
@@ -112,6 +112,12 @@ func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) bo
 		c.privilege(ctx, host.Name, h)
 	}
 	return true
+}
+
+// fail adds an error, whose lines after the first say what to do, as does more.
+func (c *checkup) fail(host, thing string, err error, more string) {
+	first, rest, _ := strings.Cut(err.Error(), "\n")
+	c.add(host, thing, first, Missing, strings.Join(append(strings.Fields(rest), strings.Fields(more)...), " "))
 }
 
 // degraded lists what the driver of a GPU does not offer.

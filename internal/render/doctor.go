@@ -56,7 +56,7 @@ func Doctor(w io.Writer, s Style, v DoctorView) {
 	missing, notices := v.Missing(), v.count("notice")
 	switch {
 	case missing > 0:
-		p.flow(0, 2, inked(removed, fmt.Sprintf("%d missing: sessions cannot be had before that is mended.", missing)))
+		p.flow(0, 2, inked(removed, fmt.Sprintf("%d missing: no session can run until that is fixed.", missing)))
 	case notices > 0:
 		p.flow(0, 2, inked(strong, "Nothing is missing; what is marked ! is good to know."))
 	default:

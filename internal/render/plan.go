@@ -96,8 +96,11 @@ func hostWords(h resource.Host) string {
 		names[i] = together(fmt.Sprintf("%d x %s", numbers[name], name))
 	}
 	words := h.Name + ": " + strings.Join(names, " + ")
-	if len(names) == 0 {
-		words = h.Name + ": no GPU"
+	switch {
+	case len(names) == 0 && len(h.Unusable) > 0:
+		words += "no usable GPU"
+	case len(names) == 0:
+		words += "no GPU"
 	}
 	if h.Simulated != "" {
 		words += " (simulated)"

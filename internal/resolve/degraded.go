@@ -110,7 +110,11 @@ func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
 			gpus[lost] = append(gpus[lost], fmt.Sprint(g.Index))
 		}
 		for _, lost := range order {
-			r.warnGPU(host, fmt.Sprintf("GPU %s of host %q: the driver does not offer every call", strings.Join(gpus[lost], ", "), host.Name), lost)
+			gpu := "GPU"
+			if len(gpus[lost]) > 1 {
+				gpu = "GPUs"
+			}
+			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: the driver does not offer every call", gpu, strings.Join(gpus[lost], ", "), host.Name), lost)
 		}
 	}
 }

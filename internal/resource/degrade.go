@@ -96,6 +96,8 @@ func (u Unusable) String() string { return fmt.Sprintf("%s (%d) from %s", u.Mess
 func (u Unusable) Fix() string {
 	const read = "read the Xid errors in dmesg, then "
 	switch u.Code {
+	case 3, 13: // NVML_ERROR_NOT_SUPPORTED, NVML_ERROR_FUNCTION_NOT_FOUND
+		return "install another version of NVIDIA's driver (535 or later)"
 	case 4: // NVML_ERROR_NO_PERMISSION
 		return "give the user access to the device files of the GPU (/dev/nvidia*)"
 	case 15: // NVML_ERROR_GPU_IS_LOST

@@ -2,14 +2,16 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/ledger"
 )
 
 // TestPrivilegedKill: cosplay is killed while root's agent is in the middle of a
@@ -26,8 +28,9 @@ func TestPrivilegedKill(t *testing.T) {
 	var (
 		first *exec.Cmd
 		agent int
-		lock  *os.File
+		lock  io.Closer
 	)
+	m.run(0, "/", "mkdir", "-p", ledger.SystemDir) // where there is a ledger, agents are counted
 	for try := 0; agent == 0; try++ {
 		if try == 20 {
 			t.Fatal("every run was over before it could be stopped")
@@ -43,8 +46,8 @@ func TestPrivilegedKill(t *testing.T) {
 		}
 	}
 	defer lock.Close()
-	wait(t, "the agent to wait for the ledger's lock, which it does after its last question whether the client lives", func() bool {
-		return opens(agent, "/ledger.lock")
+	wait(t, "the agent to wait for the pages, which it does after its last question whether the client lives", func() bool {
+		return opens(agent, "/ledger.lock") == 4 // for its place, its user, the GPU and the pages
 	})
 	_ = first.Process.Kill() // nsenter became env, sh, and then cosplay
 	_ = first.Wait()
@@ -83,17 +86,14 @@ func TestPrivilegedKill(t *testing.T) {
 // hold makes root's agent stand in the middle of making a slice: those are noted
 // in the ledger first, so it is enough to have the ledger's lock. Without an agent
 // the run was over before.
-func (m *machine) hold(over func() bool) (agent int, lock *os.File) {
+func (m *machine) hold(over func() bool) (agent int, lock io.Closer) {
 	m.t.Helper()
 	wait(m.t, "the clock to be locked", func() bool {
 		book := m.book()
 		return over() || len(book) == 1 && book[0].Set.ClockMHz != nil
 	})
-	lock, err := os.OpenFile(filepath.Join(m.root, "var/lib/cosplay/ledger.lock"), os.O_RDWR, 0)
+	lock, err := durable.LockByte(m.t.Context(), filepath.Join(m.root, ledger.SystemDir, "ledger.lock"), 0)
 	if err != nil {
-		m.t.Fatal(err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		m.t.Fatal(err)
 	}
 	wait(m.t, "a change under way", func() bool {
@@ -119,13 +119,15 @@ func wait(t *testing.T, what string, until func() bool) {
 	}
 }
 
-// opens reports whether a process has a file of this name open.
-func opens(pid int, name string) bool {
+// opens counts how often a process has a file of this name open.
+func opens(pid int, name string) (count int) {
 	found, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-	return slices.ContainsFunc(found, func(fd string) bool {
-		path, err := os.Readlink(fd)
-		return err == nil && strings.HasSuffix(path, name)
-	})
+	for _, fd := range found {
+		if path, err := os.Readlink(fd); err == nil && strings.HasSuffix(path, name) {
+			count++
+		}
+	}
+	return count
 }
 
 // gone reports whether a process has ended, seen off or not.

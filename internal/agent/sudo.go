@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+
+	"cosplay/internal/terminal"
 )
 
 // adminSocket is where an agent can be had without sudo, if the host's admin has set
@@ -124,7 +126,7 @@ func (o Options) refused(why string) error {
 	}
 	refused := &SudoError{Why: why}
 	if _, err := Trusted(self); err != nil { // a rule for it would make root of whoever can change it
-		refused.First = fmt.Sprintf("sudo install -m 0755 %s %s", self, Installed)
+		refused.First = fmt.Sprintf("sudo install -m 0755 %s %s", terminal.ShellWord(self), Installed)
 		self = Installed
 	}
 	refused.Line = sudoersLine(o.User, self, o.Library)

@@ -218,11 +218,33 @@ func (a *attack) forgottenByTheDriver(t *testing.T) {
 	for _, more := range []order{{}, {"abandon": true}} {
 		a.refused(w, "power limit 700 W instead of 500 W", mine.with(order{"op": "release"}).with(more))
 	}
-	do("set-power", order{"value": admins})
-	do("release", nil)
-	if gpu := a.gpus()[1]; gpu.PowerMW != admins || !gpu.Persistence {
-		t.Errorf("the admin's GPU has %d mW, persistence %v", gpu.PowerMW, gpu.Persistence)
+	do("set-mig", order{"on": true})
+	a.run(ann, annsOther, installed, "apply", "--auto-approve") // and she shares the GPU
+	do("release", order{"as_it_is": true})
+	a.run(ann, annsOther, installed, "destroy", "--auto-approve")
+	if gpu := a.gpus()[1]; gpu.PowerMW != admins || !gpu.Persistence || gpu.MIG {
+		t.Errorf("the admin's GPU has %d mW, persistence %v, MIG %v", gpu.PowerMW, gpu.Persistence, gpu.MIG)
 	}
+
+	const lock = 345
+	set("clock-lock", fmt.Sprint(lock))
+	a.write("/etc/cosplay/baseline-clocks", fmt.Sprintln(a.gpus()[1].UUID, lock), 0)
+	do("take", order{"take": order{}})
+	do("set-persistence", order{"on": false})
+	do("lock-clock", order{"value": lock})
+	w.close()
+	wait(t, "the driver to forget the limit", func() bool { return a.gpus()[1].PowerMW == free })
+	w = a.bob(t)
+	do("set-persistence", order{"on": true})
+	do("set-power", order{"value": admins})
+	a.refused(w, "SM clock not confirmed instead of 345 MHz", mine.with(order{"op": "release"}))
+	do("lock-clock", order{"value": lock})
+	do("release", nil)
+	if show := a.run(0, "/opt/lab", installed, "sim", "show"); !strings.Contains(show, `"clock_lock_mhz": 345`) {
+		t.Errorf("the admin's lock is gone:\n%s", show)
+	}
+	a.run(0, "/", "rm", "/etc/cosplay/baseline-clocks")
+	set("clock-lock", "none")
 	set("power-limit", "700")
 	set("persistence", "off")
 }
@@ -233,9 +255,13 @@ func (a *attack) inHerName(t *testing.T) {
 	a.run(bob, "/home/bob", "mkfifo", "pipe")
 	w, gpu := a.bob(t), a.gpus()[1].UUID
 	slice := order{"gpu": gpu, "profile": "1g.18gb", "start": 0, "size": 1}
+	for _, project := range []string{annsProject, annsOther} { // one that holds a GPU, and one that held one
+		for _, path := range []string{project + "/cosplay.state.json", "/home/bob/pipe"} {
+			holder := order{"lineage": a.lineage(project), "state": path, "serial": 1 << 30}
+			a.refused(w, fmt.Sprintf("that of a project of uid %d", ann), order{"op": "take", "gpu": gpu, "take": order{}, "holder": holder})
+		}
+	}
 	for _, holder := range []order{
-		{"lineage": a.lineage(annsProject), "state": annsProject + "/cosplay.state.json", "serial": 1 << 30},
-		{"lineage": a.lineage(annsProject), "state": "/home/bob/pipe"},
 		{"lineage": "b0b", "state": annsProject + "/cosplay.state.json"},
 		{"lineage": "b0b", "state": "/home/bob/pipe"},
 	} {

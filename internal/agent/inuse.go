@@ -28,9 +28,9 @@ const procRoot = "/proc"
 // instanceID names a MIG slice by its instances; nil is the whole GPU.
 type instanceID = *instanceIDs
 
-// unused repeats a try while it answers IN_USE, until the time is up: then the error
-// names the processes that hold the slice, as the try leaves it in held, or the GPU.
-// Each try starts from what the GPU is like then.
+// unused repeats a try while it answers IN_USE, until the time is up: then inUseBy names
+// the processes that hold the slice, as the try leaves it in held, or the GPU. Each try
+// starts from what the GPU is like then.
 func (d device) unused(held *instanceID, try func() error) error {
 	// Half of the deadline is left for the calls after it, and for the report.
 	until := time.Now().Add(min(InUseWait, d.lib.deadline/2))
@@ -40,16 +40,22 @@ func (d device) unused(held *instanceID, try func() error) error {
 			return err
 		}
 		if time.Now().Add(inUseNap).After(until) {
-			var at *Error
-			if errors.As(err, &at) {
-				at.Hint = d.heldBy(*held)
-			}
+			d.lib.users = func() string { return d.heldBy(*held) }
 			return err
 		}
 		if ended := d.lib.nap(d.uuid, inUseNap); ended != nil {
 			return ended
 		}
 	}
+}
+
+// inUseBy adds to the error of a change who uses the GPU or the slice.
+func (l *nvmlLibrary) inUseBy(err error) error {
+	var at *Error
+	if l.users != nil && errors.As(err, &at) {
+		at.Hint = l.users()
+	}
+	return err
 }
 
 // heldBy names the processes that hold a slice or a GPU: NVML's list first, then
@@ -76,7 +82,7 @@ func (d device) heldBy(held instanceID) string {
 	}
 	text := fmt.Sprintf("A process uses %s, but NVML lists none and cosplay finds none in /proc.", what)
 	if unreadable > 0 {
-		text = fmt.Sprintf("A process uses %s, but NVML lists none. cosplay may not read the open files of %d processes of other users.", what, unreadable)
+		text = fmt.Sprintf("A process uses %s, but NVML lists none. cosplay could not read the open files of %d processes.", what, unreadable)
 	}
 	return text + " Fix: find the process with sudo fuser -v /dev/nvidia*, stop it, " + again
 }
@@ -123,12 +129,11 @@ func deviceFiles(root string, minor int, held instanceID) []string {
 	return files
 }
 
-// How many descriptors are read of one process, and of all: a user can open any
-// number, and other users wait for the change under way meanwhile. Programs open a GPU
-// early, and the lowest descriptors are read.
+// How many descriptors are read of one process, and for how long all: a user can have
+// any number of both. Programs open a GPU early, and the lowest descriptors are read.
 const (
 	readOfProcess = 1 << 10
-	readOfAll     = 1 << 17
+	readForAll    = 2 * time.Second
 )
 
 // openers are the processes that have one of the files open, and how many
@@ -138,15 +143,19 @@ func openers(root string, files []string) (all []resource.Process, unreadable in
 	if err != nil || len(files) == 0 {
 		return nil, 0
 	}
-	read := 0
+	until := time.Now().Add(readForAll)
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
 		folder := filepath.Join(root, e.Name(), "fd")
+		if time.Now().After(until) {
+			unreadable++
+			continue
+		}
 		open, err := firstIn(folder, readOfProcess)
-		if read += len(open); errors.Is(err, os.ErrPermission) || read > readOfAll {
+		if errors.Is(err, os.ErrPermission) {
 			unreadable++
 			continue
 		}

@@ -26,12 +26,13 @@ const systemLibrary = "libnvidia-ml.so.1"
 type nvmlLibrary struct {
 	nvml.Interface
 	path       string
-	book       ledger.Book  // of the host; without a folder none is kept
-	turn       *ledger.Turn // of the change under way
-	permission func() error // asks again whether that change is allowed
-	guard      *guard       // of a child that works as root for others; else nil
-	place      io.Closer    // among the agents of its user; kept open while this one runs
-	broken     error        // why it could not be opened
+	book       ledger.Book   // of the host; without a folder none is kept
+	turn       *ledger.Turn  // of the change under way
+	permission func() error  // asks again whether that change is allowed
+	users      func() string // of the GPU or the slice that the change failed for
+	guard      *guard        // of a child that works as root for others; else nil
+	place      io.Closer     // among the agents of its user; kept open while this one runs
+	broken     error         // why it could not be opened
 
 	deadline time.Duration        // of the request under way
 	known    map[string]bool      // symbols that were looked up and found

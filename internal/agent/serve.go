@@ -56,7 +56,11 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 		}
 		watchdog := time.AfterFunc(deadline, func() {
 			time.AfterFunc(time.Second, func() { os.Exit(1) }) // a client that reads nothing keeps no lock
-			_ = encoder.Encode(answered(response{Last: true}, r, l.hung(deadline)))
+			hung := l.hung(deadline)
+			if r.alters() {
+				l.record(r, hung)
+			}
+			_ = encoder.Encode(answered(response{Last: true}, r, hung))
 			os.Exit(1)
 		})
 		answer := l.handle(r, deadline)
@@ -101,6 +105,9 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	if r.alters() {
 		l.record(r, err)
 	}
+	if errors.Is(err, ledger.ErrNotHeld) { // no failure, but nothing was released, either
+		err = nil
+	}
 	return answered(answer, r, err)
 }
 
@@ -137,6 +144,7 @@ func (l *nvmlLibrary) record(r request, refused error) {
 
 // alter carries out a request that leaves something different.
 func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
+	l.users = nil
 	if err := l.begin(r.GPU); err != nil {
 		return err
 	}
@@ -168,7 +176,9 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 	if err != nil {
 		err = l.giveUp(r, before, err)
 	}
-	return l.noted(r, answer, err)
+	err = l.noted(r, answer, err)
+	l.turn.End() // to look for processes changes nothing, and can take its time
+	return l.inUseBy(err)
 }
 
 // leavesNothing reports whether a change that failed can be made again: a setting can,

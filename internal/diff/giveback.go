@@ -39,6 +39,9 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, stillSet(book.Set.With(held.Applied), book, g)
 		lifted := held.Applied.ClockMHz == nil || *held.Applied.ClockMHz == 0
 		held.ClockUnsure = held.ClockUnsure || boot && lifted && lockStays(book)
+		if book.Unkept {
+			held = forgotten(held, g)
+		}
 	}
 	c.restorePower(held, g, boot, o)
 	c.restoreClock(held, g, boot, o)
@@ -49,6 +52,17 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 		c.Action = Update
 	}
 	return c
+}
+
+// forgotten takes what a GPU has for cosplay's own doing: a project switched persistence
+// mode off, and the driver may have forgotten any setting.
+func forgotten(held resource.PriorGPU, g resource.GPU) resource.PriorGPU {
+	held.Applied.Persistence = &g.Persistence
+	if !g.Unread(resource.FeaturePower) {
+		held.Applied.PowerMW = &g.PowerMW
+	}
+	held.ClockUnsure = held.ClockUnsure || held.Baseline.ClockMHz != nil && *held.Baseline.ClockMHz != 0
+	return held
 }
 
 // stillSet is what cosplay has set, where a change that failed left the GPU with the

@@ -99,6 +99,9 @@ func (b Book) Read() ([]resource.Held, error) {
 }
 
 func (b Book) read(uuid string) (resource.Held, error) {
+	if uuid == "" || uuid != filepath.Base(uuid) || !filepath.IsLocal(uuid) {
+		return resource.Held{}, refuse("%q is not the UUID of a GPU", uuid)
+	}
 	data, err := os.ReadFile(b.path(uuid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return resource.Held{UUID: uuid}, nil
@@ -129,9 +132,6 @@ const (
 
 // change changes the page of a GPU, behind the host's lock.
 func (b Book) change(uuid string, survives fate, do func(*resource.Held) error) error {
-	if uuid == "" || uuid != filepath.Base(uuid) || !filepath.IsLocal(uuid) {
-		return refuse("%q is not the UUID of a GPU", uuid)
-	}
 	if err := os.MkdirAll(b.folder(), 0o755); err != nil {
 		return unwritable(err)
 	}
@@ -142,11 +142,11 @@ func (b Book) change(uuid string, survives fate, do func(*resource.Held) error) 
 		return fmt.Errorf("the host's ledger: %w", err)
 	}
 	defer lock.Close()
-	durable.Sweep(b.path(uuid))
 	g, err := b.read(uuid)
 	if err != nil {
 		return err
 	}
+	durable.Sweep(b.path(uuid))
 	if err := do(&g); err != nil {
 		return err
 	}
@@ -236,6 +236,9 @@ func (e Entry) Take(t Take, look Look) error {
 		if err := Hold(g, e.Holder, t, found); err != nil {
 			return err
 		}
+		if err := e.claim(); err != nil {
+			return err
+		}
 		g.BootID = e.BootID
 		return nil
 	})
@@ -256,17 +259,21 @@ func (e Entry) Leave() error {
 	return e.change(powerLoss, func(g *resource.Held) error { return Leave(g, e.Holder.Lineage) })
 }
 
-// Release removes the holder. A GPU that cannot be read is not released by its
-// last holder, unless the request abandons the baseline.
+// ErrNotHeld says that there was nothing to release, which is no failure.
+var ErrNotHeld = errors.New("the project does not hold the GPU")
+
+// Release removes the holder; without one it answers ErrNotHeld. A GPU that cannot be
+// read is not released by its last holder, unless the request abandons the baseline.
 func (e Entry) Release(p Parting, look Look) error {
 	page, err := e.Page()
 	if err != nil {
 		return err
 	}
-	var unread error
-	if _, holds := page.Holder(e.Holder.Lineage); holds {
-		p.Found, unread = look()
+	if _, holds := page.Holder(e.Holder.Lineage); !holds {
+		return ErrNotHeld
 	}
+	var unread error
+	p.Found, unread = look()
 	return e.change(powerLoss, func(g *resource.Held) error {
 		err := Release(g, e.Holder, p)
 		if err != nil && unread != nil {

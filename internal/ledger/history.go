@@ -76,23 +76,17 @@ func (b Book) Record(a Attempted) error {
 	return errors.Join(err, file.Close())
 }
 
-// Released lists the GPUs, by UUID, that a project has acquired and released since. A
-// release counts if it was asked for by the user who acquired the GPU, or by root: any
-// user can name a lineage that holds nothing.
+// Released lists the GPUs, by UUID, that a project has acquired and released since. Only
+// its own user and root can do either under its lineage.
 func (b Book) Released(lineage string) ([]string, error) {
 	if b.Dir == "" {
 		return nil, nil
 	}
 	all, err := b.History()
-	holder, released := map[string]int{}, map[string]bool{}
+	released := map[string]bool{}
 	for _, a := range all {
-		uid, acquired := holder[a.GPU]
-		switch {
-		case a.Lineage != lineage || a.Refused != "":
-		case a.Op == "take":
-			holder[a.GPU], released[a.GPU] = a.UID, false
-		case a.Op == "release" && acquired && (a.UID == uid || a.UID == 0):
-			released[a.GPU] = true
+		if a.Lineage == lineage && a.Refused == "" && (a.Op == "take" || a.Op == "release") {
+			released[a.GPU] = a.Op == "release"
 		}
 	}
 	maps.DeleteFunc(released, func(_ string, is bool) bool { return !is })
@@ -143,7 +137,7 @@ func (b Book) History() ([]Attempted, error) {
 		}
 		for _, file := range files {
 			read, err := attempts(file)
-			if err != nil {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // it was just given another name
 				return nil, fmt.Errorf("reading the history of the ledger: %w", err)
 			}
 			all = append(all, read...)

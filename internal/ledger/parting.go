@@ -138,7 +138,11 @@ func (r *remainder) clock(g *resource.Held, found *Found) {
 	if !touched || g.Lock != nil && g.Lock.Done && g.Lock.MHz == base {
 		return
 	}
-	r.left = append(r.left, resource.Left{Setting: clockName, Value: resource.Clock(locked), Baseline: resource.Clock(base)})
+	value := resource.Clock(locked)
+	if locked == base {
+		value = "not confirmed"
+	}
+	r.left = append(r.left, resource.Left{Setting: clockName, Value: value, Baseline: resource.Clock(base)})
 	r.ours = r.ours || g.Unkept || found.GPU.LockState(locked) != resource.LockLifted
 }
 

@@ -242,14 +242,11 @@ func TestSlicesOfAReleasedHolder(t *testing.T) {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	mallory := entry("a", 3)
-	if err := mallory.Take(Take{}, look); err != nil {
-		t.Fatal(err)
+	if err := mallory.Take(Take{}, look); err == nil || !strings.Contains(err.Error(), "that of a project of uid 1") {
+		t.Errorf("another user acquires it in the project's name: %v", err)
 	}
 	if err := mallory.Destroying(slice); err == nil {
 		t.Error("another user destroys it")
-	}
-	if err := mallory.Release(Parting{}, look); err != nil {
-		t.Fatal(err)
 	}
 	if err := a.Take(Take{}, look); err != nil {
 		t.Fatal(err)
@@ -455,8 +452,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestReleased: a GPU counts as released by its project's own user or by root, and not
-// after it was acquired again.
+// TestReleased: a GPU counts as released until it is acquired again, and not for a
+// release that found nothing to release.
 func TestReleased(t *testing.T) {
 	line := func(uid int, at, op, refused string) Attempted {
 		return Attempted{At: "2026-01-02T03:04:0" + at + "Z", UID: uid, Op: op, GPU: gpu, Lineage: "a", Refused: refused}
@@ -472,7 +469,8 @@ func TestReleased(t *testing.T) {
 		"refused":            {[]Attempted{take, line(1234, "3", "release", "not yet")}, false},
 		"released by root":   {[]Attempted{take, line(0, "3", "release", "")}, true},
 		"before it acquired": {[]Attempted{line(0, "0", "release", ""), take}, false},
-		"another user":       {[]Attempted{take, line(1235, "3", "release", "")}, false},
+		"by who has nothing": {[]Attempted{take, line(1235, "3", "release", ErrNotHeld.Error())}, false},
+		"acquired by root":   {[]Attempted{line(0, "1", "take", ""), release}, true},
 	} {
 		book := Book{Dir: t.TempDir()}
 		for _, l := range test.lines {
@@ -487,5 +485,59 @@ func TestReleased(t *testing.T) {
 		if got, _ := book.Released("b"); len(got) > 0 {
 			t.Errorf("%s: another project: %v", name, got)
 		}
+	}
+}
+
+// TestLineages: a lineage is its first user's for good, and root's; an earlier version has
+// noted none.
+func TestLineages(t *testing.T) {
+	book, h := Book{Dir: t.TempDir()}, newHardware()
+	look := func() (*Found, error) { return h.found(), nil }
+	entry := func(lineage string, uid int) Entry {
+		return Entry{Book: book, GPU: gpu, Holder: user(lineage, uid), BootID: h.boot}
+	}
+	use := func(e Entry) error {
+		if err := e.Take(Take{}, look); err != nil {
+			return err
+		}
+		return e.Release(Parting{}, look)
+	}
+	for _, step := range []struct {
+		lineage string
+		uid     int
+		allowed bool
+	}{
+		{"a", 1, true}, {"a", 2, false}, {"a", 0, true}, {"a", 2, false}, {"a", 1, true},
+		{"b", 2, true}, {"b", 1, false}, {"aa", 2, true}, {"r", 0, true}, {"r", 1, false},
+	} {
+		if err := use(entry(step.lineage, step.uid)); (err == nil) != step.allowed {
+			t.Errorf("%s by uid %d: %v", step.lineage, step.uid, err)
+		}
+	}
+	for n := range 5 {
+		if err := use(entry(fmt.Sprint("run-", n), 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := use(entry("b", 2)); err != nil {
+		t.Fatal(err)
+	}
+	noted, err := os.ReadFile(filepath.Join(book.lineages(), "2"))
+	if err != nil || string(noted) != "aa\nrun-0\nrun-1\nrun-2\nrun-3\nrun-4\nb\n" {
+		t.Errorf("%v: %q", err, noted)
+	}
+	if err := os.RemoveAll(book.lineages()); err != nil {
+		t.Fatal(err)
+	}
+	if err := entry("a", 1).Take(Take{}, look); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(book.lineages()); err != nil {
+		t.Fatal(err)
+	}
+	other := entry("a", 2)
+	other.GPU = "GPU-other"
+	if err := other.Take(Take{}, look); err == nil {
+		t.Error("the lineage of a holder that an earlier version noted is another user's")
 	}
 }

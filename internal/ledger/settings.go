@@ -66,9 +66,9 @@ func Attempt(g *resource.Held, s resource.Settings, boot string) {
 	}
 	if base := g.Baseline.Persistence; s.Persistence != nil && !*s.Persistence && (base == nil || *base) {
 		g.Unkept = true
-		if g.Lock != nil && g.Lock.MHz != 0 {
-			g.Lock.Done = false
-		}
+	}
+	if s.Persistence != nil && g.Unkept && g.Lock != nil && g.Lock.MHz != 0 { // it may be forgotten until the mode is on
+		g.Lock.Done = false
 	}
 }
 

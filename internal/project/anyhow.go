@@ -106,6 +106,7 @@ func (p *Project) survey(ctx context.Context) (live resource.Live, failures []er
 			failures = append(failures, err)
 		}
 	}
+	p.disown(live, p.Store.Salvage().Lineages...)
 	return live, failures
 }
 

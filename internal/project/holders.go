@@ -34,9 +34,9 @@ func holders(live resource.Live) []resource.Holder {
 	return all
 }
 
-// believed are the users, by their numbers, whose word on this project counts: who
-// typed the command, who has the state or its folder, and root. Any user of a host can
-// acquire a GPU in the name of any project, with the path of any state.
+// believed are the users, by their numbers, whose word on where a state is counts: who
+// typed the command, who has this state or its folder, and root. Any user of a host can
+// acquire a GPU with the path of any state.
 func (p *Project) believed() []int {
 	uids := []int{0, *userID()}
 	for _, path := range []string{p.Store.Path, filepath.Dir(p.Store.Path)} {
@@ -47,33 +47,21 @@ func (p *Project) believed() []int {
 	return uids
 }
 
-// disown renames the projects of other users that have the lineage of this one, or of
-// another of its user's, and takes from them a path that is this one's: so they count
-// as the other projects that they are.
-func (p *Project) disown(live resource.Live, lineage string) {
-	uids, own := p.believed(), map[string]bool{lineage: true}
-	foreign := func(h resource.Holder) bool { return h.UID != nil && !slices.Contains(uids, *h.UID) }
-	each := func(do func(*resource.Holder)) {
-		for _, host := range live.Hosts {
-			for _, page := range host.Ledger {
-				for i := range page.Holders {
-					do(&page.Holders[i])
+// disown takes the path of this project's state from projects of other users that claim
+// to have theirs there. Lineages need no such care: the ledger gives each to one user.
+func (p *Project) disown(live resource.Live, lineages ...string) {
+	uids := p.believed()
+	for _, host := range live.Hosts {
+		for _, page := range host.Ledger {
+			for i := range page.Holders {
+				h := &page.Holders[i]
+				claims := h.UID != nil && !slices.Contains(uids, *h.UID) && !slices.Contains(lineages, h.Lineage)
+				if claims && at(*h, p.Store.Path) {
+					h.State = fmt.Sprintf("%s of uid %d", h.State, *h.UID)
 				}
 			}
 		}
 	}
-	each(func(h *resource.Holder) { own[h.Lineage] = own[h.Lineage] || !foreign(*h) })
-	each(func(h *resource.Holder) {
-		if !foreign(*h) {
-			return
-		}
-		if own[h.Lineage] {
-			h.Lineage = fmt.Sprintf("%s of uid %d", h.Lineage, *h.UID)
-		}
-		if at(*h, p.Store.Path) {
-			h.State = fmt.Sprintf("%s of uid %d", h.State, *h.UID)
-		}
-	})
 }
 
 // Gone lists the projects that hold a GPU and are no more, by lineage.
@@ -108,11 +96,17 @@ func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) 
 }
 
 // isGone reports whether a project's state is not where it was, or another's is
-// there. One that cannot be looked at, or is damaged, is not gone.
+// there. One that cannot be looked at, or is damaged, is not gone. The files of other
+// users are not read: they can be as large as they like.
 func isGone(h resource.Holder) bool {
 	if _, err := os.Lstat(h.State); err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
+	return (h.UID == nil || *h.UID == *userID()) && isReplaced(h)
+}
+
+// isReplaced reports whether another project's state is where a project's was.
+func isReplaced(h resource.Holder) bool {
 	prior, err := state.Store{Path: h.State}.Load()
 	return err == nil && prior.Lineage != h.Lineage
 }

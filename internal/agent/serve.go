@@ -145,7 +145,7 @@ func (l *nvmlLibrary) record(r request, refused error) {
 // alter carries out a request that leaves something different.
 func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 	l.users = nil
-	if err := l.begin(r.GPU); err != nil {
+	if err := l.begin(r.GPU, l.deadline/2); err != nil { // the other half is for the driver
 		return err
 	}
 	defer func() { l.turn.End() }()
@@ -188,16 +188,13 @@ func leavesNothing(r request, err error) bool {
 	return r.Op != opCreateSlice || known && at.Sure && at.GPUInstance == nil
 }
 
-// turnWait is how long a request waits for its turn, where its deadline allows that.
-const turnWait = 10 * time.Second
-
 // begin waits for the turn to change a GPU, which alter ends.
-func (l *nvmlLibrary) begin(gpu string) (err error) {
+func (l *nvmlLibrary) begin(gpu string, wait time.Duration) (err error) {
 	uid := 0
 	if l.guard != nil {
 		uid = l.guard.uid
 	}
-	l.turn, err = l.book.Turn(uid, gpu, min(turnWait, l.deadline/4))
+	l.turn, err = l.book.Turn(uid, gpu, wait)
 	return err
 }
 
@@ -207,7 +204,7 @@ func (l *nvmlLibrary) begin(gpu string) (err error) {
 func (l *nvmlLibrary) nap(gpu string, d time.Duration) error {
 	l.turn.End()
 	time.Sleep(d)
-	if err := l.begin(gpu); err != nil {
+	if err := l.begin(gpu, l.deadline/6); err != nil {
 		return err
 	}
 	if l.guard != nil && l.guard.abandoned() {

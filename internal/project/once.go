@@ -167,12 +167,23 @@ func (p *Project) Discard(prior resource.Prior) error {
 			_ = os.Remove(dir) // unless there is something in it
 		}
 	}
-	if err := os.RemoveAll(filepath.Dir(p.Store.Path)); err != nil {
+	if err := removeRun(filepath.Dir(p.Store.Path)); err != nil {
 		return err
 	}
 	_ = os.Remove(p.runs())
 	_ = os.Remove(filepath.Join(p.Dir, scratchDir))
 	return nil
+}
+
+// removeRun removes the folder of a run. Another run that looks for those that were
+// killed may just create its lock there, once.
+func removeRun(dir string) (err error) {
+	for range 20 {
+		if err = os.RemoveAll(dir); !errors.Is(err, syscall.ENOTEMPTY) {
+			return err
+		}
+	}
+	return err
 }
 
 // Killed are the names of the commands for once in this folder that were killed

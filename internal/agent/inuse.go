@@ -28,9 +28,9 @@ const procRoot = "/proc"
 // instanceID names a MIG slice by its instances; nil is the whole GPU.
 type instanceID = *instanceIDs
 
-// unused repeats a try while it answers IN_USE, until the time is up: then inUseBy names
-// the processes that hold the slice, as the try leaves it in held, or the GPU. Each try
-// starts from what the GPU is like then.
+// unused repeats a try that fails with IN_USE for up to InUseWait. After that, inUseBy
+// names the processes that use the slice, which the try stores in held, or the GPU. Each
+// try reads the GPU again.
 func (d device) unused(held *instanceID, try func() error) error {
 	// Half of the deadline is left for the calls after it, and for the report.
 	until := time.Now().Add(min(InUseWait, d.lib.deadline/2))
@@ -49,7 +49,8 @@ func (d device) unused(held *instanceID, try func() error) error {
 	}
 }
 
-// inUseBy adds to the error of a change who uses the GPU or the slice.
+// inUseBy adds to the error of a change the processes that use the GPU or the slice. It
+// is for after the turn: it changes nothing, and a user can make it slow.
 func (l *nvmlLibrary) inUseBy(err error) error {
 	var at *Error
 	if l.users != nil && errors.As(err, &at) {
@@ -129,8 +130,9 @@ func deviceFiles(root string, minor int, held instanceID) []string {
 	return files
 }
 
-// How many descriptors are read of one process, and for how long all: a user can have
-// any number of both. Programs open a GPU early, and the lowest descriptors are read.
+// Bounds of the search in /proc, since a user can have any number of processes and
+// descriptors: descriptors of one process, and the time for all processes. Programs open
+// a GPU early, so the lowest descriptors are read.
 const (
 	readOfProcess = 1 << 10
 	readForAll    = 2 * time.Second

@@ -100,12 +100,12 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	case r.Op == opClock:
 		answer.Clock, err = l.sampleClock(r.GPU)
 	default:
-		err = l.alter(r, &answer)
+		err = l.inUseBy(l.alter(r, &answer))
 	}
 	if r.alters() {
 		l.record(r, err)
 	}
-	if errors.Is(err, ledger.ErrNotHeld) { // no failure, but nothing was released, either
+	if errors.Is(err, ledger.ErrNotHeld) { // recorded as refused, and no failure
 		err = nil
 	}
 	return answered(answer, r, err)
@@ -176,9 +176,7 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 	if err != nil {
 		err = l.giveUp(r, before, err)
 	}
-	err = l.noted(r, answer, err)
-	l.turn.End() // to look for processes changes nothing, and can take its time
-	return l.inUseBy(err)
+	return l.noted(r, answer, err)
 }
 
 // leavesNothing reports whether a change that failed can be made again: a setting can,
@@ -198,9 +196,9 @@ func (l *nvmlLibrary) begin(gpu string, wait time.Duration) (err error) {
 	return err
 }
 
-// nap waits between two calls. It is the turn of others meanwhile: a user whose process
-// holds a slice must not keep them waiting. What they do can end the permission for the
-// change under way, so that is asked for again.
+// nap waits between two tries and ends the turn meanwhile: a user whose process holds a
+// slice must not block other users. Their changes can end the permission for this change,
+// so nap checks it again.
 func (l *nvmlLibrary) nap(gpu string, d time.Duration) error {
 	l.turn.End()
 	time.Sleep(d)

@@ -106,7 +106,7 @@ func (p *Project) survey(ctx context.Context) (live resource.Live, failures []er
 			failures = append(failures, err)
 		}
 	}
-	p.disown(live, p.Store.Salvage().Lineages...)
+	p.disown(live)
 	return live, failures
 }
 

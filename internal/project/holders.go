@@ -34,9 +34,9 @@ func holders(live resource.Live) []resource.Holder {
 	return all
 }
 
-// believed are the users, by their numbers, whose word on where a state is counts: who
-// typed the command, who has this state or its folder, and root. Any user of a host can
-// acquire a GPU with the path of any state.
+// believed are the uids of the users whose holders may name the path of this state: the
+// user of the command, the owners of the state and of its folder, and root. Any user of a
+// host can acquire a GPU with the path of any state.
 func (p *Project) believed() []int {
 	uids := []int{0, *userID()}
 	for _, path := range []string{p.Store.Path, filepath.Dir(p.Store.Path)} {
@@ -47,16 +47,15 @@ func (p *Project) believed() []int {
 	return uids
 }
 
-// disown takes the path of this project's state from projects of other users that claim
-// to have theirs there. Lineages need no such care: the ledger gives each to one user.
-func (p *Project) disown(live resource.Live, lineages ...string) {
+// disown marks the path of holders of other users that claim the path of this state, so
+// that it does not match. Lineages need no check: the ledger assigns each to one user.
+func (p *Project) disown(live resource.Live) {
 	uids := p.believed()
 	for _, host := range live.Hosts {
 		for _, page := range host.Ledger {
 			for i := range page.Holders {
 				h := &page.Holders[i]
-				claims := h.UID != nil && !slices.Contains(uids, *h.UID) && !slices.Contains(lineages, h.Lineage)
-				if claims && at(*h, p.Store.Path) {
+				if h.UID != nil && !slices.Contains(uids, *h.UID) && at(*h, p.Store.Path) {
 					h.State = fmt.Sprintf("%s of uid %d", h.State, *h.UID)
 				}
 			}
@@ -96,8 +95,8 @@ func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) 
 }
 
 // isGone reports whether a project's state is not where it was, or another's is
-// there. One that cannot be looked at, or is damaged, is not gone. The files of other
-// users are not read: they can be as large as they like.
+// there. A state that cannot be read, or is damaged, is not gone. Files of other users
+// are not read: a user can make them large.
 func isGone(h resource.Holder) bool {
 	if _, err := os.Lstat(h.State); err != nil {
 		return errors.Is(err, fs.ErrNotExist)

@@ -255,7 +255,7 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 	if err != nil {
 		return live, err
 	}
-	p.disown(live, prior.Lineage)
+	p.disown(live)
 	nameProcesses(live, prior)
 	return p.withReleased(prior, live)
 }

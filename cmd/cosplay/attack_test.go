@@ -200,8 +200,8 @@ func (a *attack) releaseAsItIs(t *testing.T) {
 	a.annUsesGPU1(t)
 }
 
-// forgottenByTheDriver: bob switches persistence mode off, so that the driver forgets
-// what the admin set.
+// forgottenByTheDriver: bob switches persistence mode off, so that the driver drops the
+// admin's settings.
 func (a *attack) forgottenByTheDriver(t *testing.T) {
 	const admins, free = 500_000, 700_000
 	set := func(key, value string) { a.run(0, "/opt/lab", installed, "sim", "set", "1", key, value) }
@@ -241,7 +241,7 @@ func (a *attack) forgottenByTheDriver(t *testing.T) {
 	do("lock-clock", order{"value": lock})
 	do("release", nil)
 	if show := a.run(0, "/opt/lab", installed, "sim", "show"); !strings.Contains(show, `"clock_lock_mhz": 345`) {
-		t.Errorf("the admin's lock is gone:\n%s", show)
+		t.Errorf("the admin's lock is lost:\n%s", show)
 	}
 	a.run(0, "/", "rm", "/etc/cosplay/baseline-clocks")
 	set("clock-lock", "none")
@@ -249,8 +249,8 @@ func (a *attack) forgottenByTheDriver(t *testing.T) {
 	set("persistence", "off")
 }
 
-// inHerName: bob acquires a GPU in the name of ann's project, with the path of its
-// state, and with one that nobody can read to its end.
+// inHerName: bob acquires a GPU under the lineage of ann's project, with the path of her
+// state, and with the path of a pipe.
 func (a *attack) inHerName(t *testing.T) {
 	a.run(bob, "/home/bob", "mkfifo", "pipe")
 	w, gpu := a.bob(t), a.gpus()[1].UUID
@@ -263,6 +263,7 @@ func (a *attack) inHerName(t *testing.T) {
 	}
 	for _, holder := range []order{
 		{"lineage": "b0b", "state": annsProject + "/cosplay.state.json"},
+		{"lineage": "b0b", "state": annsOther + "/cosplay.state.json"},
 		{"lineage": "b0b", "state": "/home/bob/pipe"},
 	} {
 		hers := order{"gpu": gpu, "holder": holder}
@@ -273,14 +274,15 @@ func (a *attack) inHerName(t *testing.T) {
 		a.run(ann, annsProject, installed, "apply", "--auto-approve")
 		a.run(ann, annsProject, installed, "status")
 		a.run(ann, annsProject, installed, "drift")
+		a.fails(ann, annsOther, []string{installed, "state", "rebuild", "--auto-approve"}, "is whole, up to date")
 		a.granted(w, hers.with(order{"op": "destroy-slice", "slice": a.gpus()[1].Slices[0]}))
 		a.granted(w, hers.with(order{"op": "set-mig", "on": false}))
 		a.granted(w, hers.with(order{"op": "release"}))
 	}
 }
 
-// oddValues: numbers and texts that would be written down, or mean something else to
-// the driver.
+// oddValues: bob sends numbers and texts that would fill the ledger, or that have another
+// meaning for the driver.
 func (a *attack) oddValues(t *testing.T) {
 	w, mine := a.bob(t), a.mine()
 	take := order{"op": "take", "take": order{}}

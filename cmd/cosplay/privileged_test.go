@@ -109,6 +109,7 @@ func TestPrivileged(t *testing.T) {
 	m.oddLibrary()
 	m.anotherUser(project)
 	m.foreignLibraries()
+	m.rootGoesOn()
 	m.listOfGPUs() // what is there can be ended with it
 
 	m.run(ann, project, installed, "destroy", "--auto-approve")
@@ -131,6 +132,22 @@ func (m *machine) oddLibrary() {
 		m.t.Errorf("doctor says %+v", f)
 	}
 	m.fails(ann, project, []string{"sudo", "-n", installed, "agent", "--privileged", "--library", strings.Replace(library, "*", "x", 1)}, "sudo:")
+}
+
+// rootGoesOn: root applies and destroys a project that ann began in a shared folder. The
+// state file is root's then, and the ledger's holder still ann.
+func (m *machine) rootGoesOn() {
+	const project = "/opt/shared"
+	m.write(project+"/fleet.hcl", workers(1, 1), 0)
+	m.run(0, "/", "chmod", "777", project)
+	m.run(ann, project, installed, "apply", "--auto-approve")
+	m.write(project+"/fleet.hcl", workers(1, 2), 0)
+	m.run(0, project, installed, "apply", "--auto-approve")
+	m.run(0, project, installed, "plan", "--detailed-exitcode")
+	m.run(0, project, installed, "destroy", "--auto-approve")
+	if gpu := m.gpus()[1]; gpu.MIG || gpu.Persistence || len(gpu.Slices) > 0 {
+		m.t.Errorf("the GPU is not as it was: %+v", gpu)
+	}
 }
 
 // readRequest is one that any agent answers.

@@ -30,7 +30,7 @@ func TestPrivilegedKill(t *testing.T) {
 		agent int
 		lock  io.Closer
 	)
-	m.run(0, "/", "mkdir", "-p", ledger.SystemDir) // where there is a ledger, agents are counted
+	m.run(0, "/", "mkdir", "-p", ledger.SystemDir) // agents are counted only if there is a ledger
 	for try := 0; agent == 0; try++ {
 		if try == 20 {
 			t.Fatal("every run was over before it could be stopped")

@@ -217,7 +217,7 @@ func (d device) fill(instance nvml.GpuInstance, computeSlices int) (nvml.Compute
 		if err != nil {
 			return nil, err
 		}
-		code = nvml.SUCCESS // the call is there: it is the profile that is not
+		code = nvml.SUCCESS // the driver offers the call, and may lack the profile
 		if int(info.SliceCount) == computeSlices {
 			return get(d, "nvmlGpuInstanceCreateComputeInstance", func() (nvml.ComputeInstance, nvml.Return) {
 				return instance.CreateComputeInstance(&info)
@@ -253,8 +253,8 @@ func (d device) find(want resource.Slice) (resource.LiveSlice, bool, error) {
 }
 
 // destroySlice removes a slice that is still what it was when it was recorded:
-// ids are used again, so profile, placement and UUID must agree. One that is
-// gone already is fine. Once its compute instance is removed, s has no UUID either.
+// ids are used again, so profile, placement and UUID must agree. A slice that does not
+// exist any more is no error. Once its compute instance is removed, s has no UUID.
 func (d device) destroySlice(s *resource.LiveSlice) error {
 	const call = "nvmlGpuInstanceDestroy"
 	var held instanceID

@@ -241,7 +241,7 @@ func (c *child) greet(next request) error {
 		c.end()
 		return otherVersion("the agent", answer.Version)
 	}
-	if answer.Error != nil { // it does not stay
+	if answer.Error != nil { // the agent ends
 		c.end()
 		return answer.Error
 	}

@@ -78,7 +78,7 @@ func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
 	return r, inReason(l, &r)
 }
 
-var errGone = errors.New("who asked for it is gone")
+var errGone = errors.New("the client of the agent has ended")
 
 // abandoned reports whether the parent is gone: what he asked for last may still
 // be in the pipe, but the next command looks at the host already. What is
@@ -214,8 +214,8 @@ func baselineOr(l *nvmlLibrary, r request, err error) error {
 	return err
 }
 
-// explain adds for a user to the ledger's refusal of a slice the way out where the
-// ledger was lost: then only root can claim what is the project's.
+// explain adds a fix to the refusal to destroy a slice: if the ledger was lost, only root
+// can destroy the project's slices.
 func (l *nvmlLibrary) explain(r request, err error) error {
 	var refused *ledger.RefusedError
 	if l.guard != nil && r.Op == opDestroySlice && errors.As(err, &refused) {

@@ -162,7 +162,7 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-// TestAbandoned: what was asked for by one who is gone is not begun.
+// TestAbandoned: the agent begins no change for a client that has ended.
 func TestAbandoned(t *testing.T) {
 	dir := t.TempDir()
 	models := []resource.Model{{Name: "NVIDIA L4", ComputeCapability: "8.9", SMs: 58, MemoryMiB: 23034, ClocksMHz: []int{210}, FP32PerSM: 128, BandwidthGBs: 300, PowerMinMW: 40000, PowerDefaultMW: 72000, PowerMaxMW: 72000}}
@@ -196,7 +196,7 @@ func TestAbandoned(t *testing.T) {
 		t.Fatal(said)
 	}
 	w.Close()
-	if said := take(); !strings.Contains(said, "gone") {
+	if said := take(); !strings.Contains(said, "has ended") {
 		t.Errorf("got %q", said)
 	}
 }

@@ -27,7 +27,7 @@ func ServePrivileged(library string) error {
 	} // else the first request gets the reason
 	lib, err := openPrivileged(library)
 	var refused *ledger.RefusedError
-	if errors.As(err, &refused) { // too many: this one does not stay
+	if errors.As(err, &refused) { // too many agents: this one ends
 		return errors.Join(err, json.NewEncoder(os.Stdout).Encode(answered(response{Last: true}, request{}, err)))
 	}
 	if err != nil {

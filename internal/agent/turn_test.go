@@ -43,8 +43,8 @@ func must(t *testing.T, all ...error) {
 	}
 }
 
-// TestPermissionEndsWhileInUse: a change that waits for a process has to be allowed
-// when it is made, not only when it was asked for.
+// TestPermissionEndsWhileInUse: a change that waits for a process is refused if its project
+// has released the GPU meanwhile.
 func TestPermissionEndsWhileInUse(t *testing.T) {
 	ctx := context.Background()
 	set, gpu, a, b := rivals(t, "one", "one")
@@ -63,10 +63,10 @@ func TestPermissionEndsWhileInUse(t *testing.T) {
 	}
 }
 
-// TestSliceIsReplacedWhileInUse: a slice that was in use, and is another one with the
-// same ids when it is free, is left alone.
+// TestSliceIsReplacedWhileInUse: a slice that was in use is left alone if another slice has
+// its place and ids when the wait ends.
 func TestSliceIsReplacedWhileInUse(t *testing.T) {
-	for range 5 { // until the test is faster than the agent
+	for range 5 { // until the test replaces the slice before the next try of the agent
 		if replacedInTime(t) {
 			return
 		}
@@ -105,4 +105,21 @@ func replacedInTime(t *testing.T) bool {
 		t.Errorf("%v; there are %+v", said, left)
 	}
 	return true
+}
+
+// TestHungChange: a change that the driver never answers is in the history.
+func TestHungChange(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	host, client := newHost(t, Options{Ledger: dir, Deadline: 300 * time.Millisecond}, "h200")
+	gpu := read(t, client).GPUs[0].UUID
+	mine := client.For(resource.Holder{Lineage: "one", State: "/one", User: "ann"})
+	must(t, mine.Take(ctx, gpu, ledger.Take{}), host.SetFault(sim.Fault{Function: "nvmlDeviceSetPowerManagementLimit", Nth: 1, Action: sim.Hang}))
+	if _, err := mine.SetPower(ctx, gpu, 300_000); err == nil {
+		t.Fatal("no error")
+	}
+	all, err := ledger.Book{Dir: dir}.History()
+	must(t, err)
+	if last := all[len(all)-1]; last.Op != opSetPower || last.GPU != gpu || !strings.Contains(last.Refused, "no answer") {
+		t.Errorf("the last line is %+v", last)
+	}
 }

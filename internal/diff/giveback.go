@@ -54,8 +54,8 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 	return c
 }
 
-// forgotten takes what a GPU has for cosplay's own doing: a project switched persistence
-// mode off, and the driver may have forgotten any setting.
+// forgotten treats the values of a GPU as set by cosplay: a project switched persistence
+// mode off, after which the driver may have dropped any setting.
 func forgotten(held resource.PriorGPU, g resource.GPU) resource.PriorGPU {
 	held.Applied.Persistence = &g.Persistence
 	if !g.Unread(resource.FeaturePower) {

@@ -424,3 +424,32 @@ func TestSweep(t *testing.T) {
 	}
 	Sweep(filepath.Join(dir, "nowhere", "state.json"))
 }
+
+// TestReadFileOfAnotherUser: a pipe, a device, a folder and a huge file are errors at once.
+func TestReadFileOfAnotherUser(t *testing.T) {
+	dir := t.TempDir()
+	pipe, huge, state := filepath.Join(dir, "pipe"), filepath.Join(dir, "huge"), filepath.Join(dir, "state")
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(unix.Mkfifo(pipe, 0o644))
+	check(os.WriteFile(huge, nil, 0o644))
+	check(os.Truncate(huge, mostRead+1))
+	check(os.WriteFile(state, []byte("{}"), 0o644))
+	link := filepath.Join(dir, "link")
+	check(os.Symlink(state, link))
+	for _, path := range []string{pipe, huge, dir, "/dev/zero"} {
+		if _, err := ReadFile(path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: %v", path, err)
+		}
+		if _, err := Inspect(path); err == nil {
+			t.Errorf("%s passes for a lock", path)
+		}
+	}
+	if data, err := ReadFile(link); err != nil || string(data) != "{}" {
+		t.Errorf("%q, %v", data, err)
+	}
+}

@@ -31,8 +31,8 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 // mostRead is more than any file of cosplay's has, in bytes.
 const mostRead = 256 << 20
 
-// open opens a file where any user may have put something else: what is no regular
-// file, or is larger than 256 MiB, is an error, and it waits for nobody.
+// open opens a file at a path where any user may have put another one. A pipe, a device
+// or a file of more than 256 MiB is an error; open never blocks.
 func open(path string) (*os.File, int64, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for its writer
 	if err != nil {
@@ -49,7 +49,7 @@ func open(path string) (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// ReadFile reads a file where any user may have put something else: see open.
+// ReadFile reads a file at a path where any user may have put another one: see open.
 func ReadFile(path string) ([]byte, error) {
 	file, size, err := open(path)
 	if err != nil {

@@ -214,8 +214,8 @@ func (e Entry) change(survives fate, do func(*resource.Held) error) error {
 // Page returns the GPU's page.
 func (e Entry) Page() (resource.Held, error) { return e.Book.read(e.GPU) }
 
-// Look reads a GPU. It is called before the ledger is locked: the driver can take its
-// time, and who has the GPU's turn need not fear that its page changes meanwhile.
+// Look reads a GPU. It is called before the ledger is locked, since the driver can be
+// slow. The page does not change meanwhile: the caller has the GPU's turn.
 type Look func() (*Found, error)
 
 // Take acquires the GPU; acquiring it twice is once. The first holder's baseline
@@ -262,7 +262,7 @@ func (e Entry) Leave() error {
 // ErrNotHeld says that there was nothing to release, which is no failure.
 var ErrNotHeld = errors.New("the project does not hold the GPU")
 
-// Release removes the holder; without one it answers ErrNotHeld. A GPU that cannot be
+// Release removes the holder; if there is none, it returns ErrNotHeld. A GPU that cannot be
 // read is not released by its last holder, unless the request abandons the baseline.
 func (e Entry) Release(p Parting, look Look) error {
 	page, err := e.Page()

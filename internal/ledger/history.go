@@ -34,10 +34,10 @@ const (
 
 func (b Book) history() string { return filepath.Join(b.Dir, "history") }
 
-// Record appends to the history of a user. Each user has two files, one for what was
-// refused: one who floods them loses only lines of their own, and with refused requests
-// none of what was done. The history does not replace pages, which have what the next
-// holder needs.
+// Record appends to the history of a user. Each user has one file for changes that were
+// made and one for requests that were refused, so a flood of requests removes only lines
+// of its author, and a flood of refused requests no line about a change. The history does
+// not replace pages, which have what the next holder needs.
 func (b Book) Record(a Attempted) error {
 	if b.Dir == "" {
 		return nil
@@ -115,7 +115,7 @@ func lastChanges(path string) (lines []byte) {
 	return lines
 }
 
-// attempts reads one file; a line may be cut off by a full disk.
+// attempts reads one file. A full disk can cut off a line.
 func attempts(path string) (all []Attempted, err error) {
 	data, err := os.ReadFile(path)
 	for line := range strings.Lines(string(data)) {
@@ -137,7 +137,7 @@ func (b Book) History() ([]Attempted, error) {
 		}
 		for _, file := range files {
 			read, err := attempts(file)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // it was just given another name
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // it was just renamed
 				return nil, fmt.Errorf("reading the history of the ledger: %w", err)
 			}
 			all = append(all, read...)

@@ -44,10 +44,10 @@ func otherDriver(a, b string) bool {
 	return a != b && a != resource.UnknownDriver && b != resource.UnknownDriver
 }
 
-// GiveUp notes a feature that the driver does not offer on the holder's GPU. tried are
-// settings whose attempt has changed nothing, and before is the page from before it. It
-// reports whether the feature was not given up before. While the GPU is being restored
-// nothing is given up.
+// GiveUp records a feature that the driver does not offer on the holder's GPU, and reports
+// whether that is new. tried are the settings of an attempt that changed nothing; before
+// is the page as it was before the attempt. While a project restores the GPU, nothing is
+// recorded.
 func (e Entry) GiveUp(d resource.Degradation, driver string, tried resource.Settings, before resource.Held) (news bool, err error) {
 	err = e.change(powerLoss, func(g *resource.Held) error {
 		if _, holds := g.Holder(e.Holder.Lineage); g.Leaving != "" || !holds {

@@ -70,8 +70,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestRefusedSettingIsTakenBack: only what the request itself noted, and only if nothing
-// was noted since.
+// TestRefusedSettingIsTakenBack: a refused request removes its own note, unless the
+// setting was noted again since.
 func TestRefusedSettingIsTakenBack(t *testing.T) {
 	on := true
 	before := resource.Held{Set: resource.Settings{PowerMW: power(300_000)}}

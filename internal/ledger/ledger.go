@@ -98,8 +98,8 @@ func Hold(g *resource.Held, who resource.Holder, t Take, found *Found) error {
 	return nil
 }
 
-// maxProjects bounds the holders of a GPU that are one user's, each of which makes its
-// page longer for all: no GPU has more slices.
+// maxProjects bounds the projects of one user on a GPU, since each makes the page longer
+// that all users read. No GPU has more slices.
 const maxProjects = 8
 
 func projectsOf(uid int, holders []resource.Holder) (count int) {

@@ -14,15 +14,15 @@ import (
 	"cosplay/internal/durable"
 )
 
-// maxLineages bounds the lineages that are kept of one user; those that were used
-// longest ago are dropped. Each run of cosplay run has one of its own.
+// maxLineages bounds the recorded lineages of one user. The least recently used are
+// dropped: each cosplay run adds one.
 const maxLineages = 4096
 
 func (b Book) lineages() string { return filepath.Join(b.Dir, "lineages") }
 
-// claim makes a lineage its first user's for good: everybody can read it in the ledger
-// later, and a project believes what the ledger has under its own. Root may use each.
-// The ledger is locked.
+// claim assigns a lineage to the first user who acquires a GPU under it. Any user can
+// read it in the ledger later, and a project trusts what the ledger has under its own
+// lineage. Root may use every lineage. The caller has locked the ledger.
 func (e Entry) claim() error {
 	who := e.Holder
 	if who.UID == nil {
@@ -52,8 +52,8 @@ func (e Entry) claim() error {
 	return durable.WriteFile(path, append(kept, line...), 0o600)
 }
 
-// owner is the user to whom a lineage belongs: who claimed it, or, for one of an earlier
-// version, who holds a GPU under it.
+// owner is the user to whom a lineage belongs. Earlier versions recorded none: then it is
+// the user who holds a GPU under the lineage.
 func (b Book) owner(lineage string) (uid int, owned bool, err error) {
 	users, err := os.ReadDir(b.lineages())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +62,7 @@ func (b Book) owner(lineage string) (uid int, owned bool, err error) {
 	for _, u := range users {
 		uid, err := strconv.Atoi(u.Name())
 		if err != nil {
-			continue // one that is being written
+			continue // a temporary file
 		}
 		all, err := os.ReadFile(filepath.Join(b.lineages(), u.Name()))
 		if err != nil {

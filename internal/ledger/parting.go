@@ -122,7 +122,7 @@ func (r *remainder) setting(f setting, g *resource.Held, found *Found) {
 	}
 }
 
-// clock has only what was commanded to go by: the driver has no getter for a lock.
+// clock compares the commands that were sent: NVML has no getter for a lock.
 func (r *remainder) clock(g *resource.Held, found *Found) {
 	base, locked := 0, 0
 	if g.Baseline.ClockMHz != nil {

@@ -52,8 +52,8 @@ func (h *hardware) change(g *resource.Held, lineage string, s resource.Settings)
 	return nil
 }
 
-// forget has a driver forget what it keeps in persistence mode only: a limit of 500 W,
-// which was there before.
+// forget makes the driver drop what it keeps in persistence mode only: a limit of 500 W,
+// which is in the baseline.
 func (h *hardware) forget(t *testing.T, g *resource.Held, lineage string) {
 	t.Helper()
 	on, off := true, false
@@ -390,8 +390,8 @@ func TestPagesOfFormat1(t *testing.T) {
 	}
 }
 
-// TestChangesOfAnotherProcess: what cosplay never set, and is another than before, is on
-// record, and keeps nobody.
+// TestChangesOfAnotherProcess: a setting that cosplay never set, and that changed, is
+// recorded and does not block the release.
 func TestChangesOfAnotherProcess(t *testing.T) {
 	h, g, v := newHardware(), resource.Held{UUID: gpu, BootID: "boot-1"}, user("v", 1234)
 	if err := Hold(&g, v, Take{}, h.found()); err != nil {
@@ -406,8 +406,8 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestHistory: each user's is bounded, one who floods it loses no other's, and none of
-// his own changes by requests that are refused, nor the last of each kind at all.
+// TestHistory: the history of each user is bounded. A flood removes no line of another
+// user; refused requests remove no change; the last change of each kind always stays.
 func TestHistory(t *testing.T) {
 	book := Book{Dir: t.TempDir()}
 	honest := Attempted{At: "2026-01-02T03:04:05Z", User: "ann", UID: 1234, Op: "take", GPU: gpu, Lineage: "a", State: "/home/ann/s"}
@@ -452,8 +452,50 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestReleased: a GPU counts as released until it is acquired again, and not for a
-// release that found nothing to release.
+// TestRefusedRequestsRemoveNoChange: not even one that a later change followed.
+func TestRefusedRequestsRemoveNoChange(t *testing.T) {
+	book := Book{Dir: t.TempDir()}
+	line := func(op, value, refused string) Attempted {
+		return Attempted{UID: 1235, Op: op, GPU: gpu, Lineage: "b", Value: value, Refused: refused}
+	}
+	changes := []Attempted{line("take", "", ""), line("set-power", "200000 mW", ""), line("set-power", "300000 mW", "")}
+	for _, a := range changes {
+		if err := book.Record(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5000 {
+		if err := book.Record(line("set-power", strings.Repeat("x", maxWords), "no")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := book.History()
+	for _, a := range changes {
+		if err != nil || !slices.Contains(all, a) {
+			t.Errorf("%v: lost: %+v", err, a)
+		}
+	}
+}
+
+// TestSettledWithoutAHolder: an agent whose project was released meanwhile writes nothing
+// into the page of the next holder.
+func TestSettledWithoutAHolder(t *testing.T) {
+	h := newHardware()
+	e := Entry{Book: Book{Dir: t.TempDir()}, GPU: gpu, Holder: user("next", 1), BootID: h.boot}
+	if err := e.Take(Take{}, func() (*Found, error) { return h.found(), nil }); err != nil {
+		t.Fatal(err)
+	}
+	e.Holder = user("released", 1)
+	if err := e.Settled(resource.Settings{PowerMW: power(200_000)}); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := e.Page(); err != nil || page.Set.PowerMW != nil {
+		t.Errorf("%v: %+v", err, page.Set)
+	}
+}
+
+// TestReleased: a GPU counts as released until it is acquired again. A release of a GPU
+// that the project does not hold does not count.
 func TestReleased(t *testing.T) {
 	line := func(uid int, at, op, refused string) Attempted {
 		return Attempted{At: "2026-01-02T03:04:0" + at + "Z", UID: uid, Op: op, GPU: gpu, Lineage: "a", Refused: refused}
@@ -488,8 +530,8 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestLineages: a lineage is its first user's for good, and root's; an earlier version has
-// noted none.
+// TestLineages: a lineage belongs to its first user; root may use it. The ledger of an
+// earlier version has only its holders.
 func TestLineages(t *testing.T) {
 	book, h := Book{Dir: t.TempDir()}, newHardware()
 	look := func() (*Found, error) { return h.found(), nil }

@@ -67,13 +67,13 @@ func Attempt(g *resource.Held, s resource.Settings, boot string) {
 	if base := g.Baseline.Persistence; s.Persistence != nil && !*s.Persistence && (base == nil || *base) {
 		g.Unkept = true
 	}
-	if s.Persistence != nil && g.Unkept && g.Lock != nil && g.Lock.MHz != 0 { // it may be forgotten until the mode is on
+	if s.Persistence != nil && g.Unkept && g.Lock != nil && g.Lock.MHz != 0 { // the driver may forget the lock until the mode is on
 		g.Lock.Done = false
 	}
 }
 
-// takeBack undoes the note of an attempt that has changed nothing, as far as nothing
-// was noted since. before is the page from before the attempt.
+// takeBack removes the note of an attempt that changed nothing, except for settings that
+// were noted again since. before is the page as it was before the attempt.
 func takeBack(g *resource.Held, tried resource.Settings, before resource.Held) {
 	for _, f := range settings {
 		if f.of(tried) != "" && f.of(tried) == f.of(g.Set) {
@@ -101,7 +101,7 @@ func Settled(g *resource.Held, now resource.Settings) {
 }
 
 // rebooted forgets settings that a reboot of the host has ended: the driver starts
-// with its own. MIG mode outlives a reboot. Without a look at the GPU nothing is known.
+// with its own. MIG mode outlives a reboot. If found is nil, the page stays as it is.
 func rebooted(g *resource.Held, found *Found) {
 	if found == nil || g.BootID == "" || found.BootID == "" || g.BootID == found.BootID {
 		return

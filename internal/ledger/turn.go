@@ -35,13 +35,14 @@ type Turn struct {
 	withdraw  func()
 }
 
-// rest is how long one user's changes pause after each, so that those of other users,
-// who look again every few milliseconds, come between them.
+// rest is the pause after each change of a user. Agents of other users try to lock the
+// GPU every few milliseconds and succeed in the pause.
 const rest = 10 * time.Millisecond
 
-// Turn waits for at most the given time for the turn to change a GPU. A user waits for
-// his own earlier changes first, and announces nothing while he waits: however many
-// agents work for him, others wait for one. Without a user, as for root, uid is 0.
+// Turn waits for at most the given time for the turn to change a GPU. An agent first
+// waits for other changes of its user, and announces nothing while it waits: other users
+// wait for one agent of a user, however many there are. uid is 0 for root, and where no
+// user is known.
 func (b Book) Turn(uid int, gpu string, wait time.Duration) (*Turn, error) {
 	t := &Turn{}
 	if b.Dir == "" {
@@ -76,7 +77,7 @@ func (t *Turn) begin(ctx context.Context, b Book, uid int, gpu string) (err erro
 	return err
 }
 
-// End lets the next one have the turn.
+// End releases the locks and withdraws the announcement.
 func (t *Turn) End() {
 	if t.withdraw != nil {
 		t.withdraw()
@@ -93,10 +94,10 @@ func (t *Turn) End() {
 // maxAgents bounds the processes of root that work for one user at a time.
 const maxAgents = 16
 
-// Join counts an agent that works for a user, until what it returns is closed. Too many
-// are refused.
+// Join counts an agent that works for a user until the returned value is closed. It
+// refuses an agent above maxAgents.
 func (b Book) Join(uid int) (io.Closer, error) {
-	if _, err := os.Stat(b.Dir); uid == 0 || err != nil { // no ledger yet: nobody is kept from it
+	if _, err := os.Stat(b.Dir); uid == 0 || err != nil { // without a ledger there is no agent to wait for
 		return nil, nil
 	}
 	now, cancel := context.WithCancel(context.Background())

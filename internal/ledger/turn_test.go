@@ -27,8 +27,8 @@ func waits(t *testing.T, b Book, uid int, gpu, want string) {
 	}
 }
 
-// TestTurn: a GPU is changed by one agent at a time, and a user has one change under way,
-// which alone is announced.
+// TestTurn: one agent at a time changes a GPU, a user has one change under way, and only
+// that one is announced.
 func TestTurn(t *testing.T) {
 	b := Book{Dir: t.TempDir()}
 	first := turn(t, b, 1, "GPU-0")
@@ -47,8 +47,8 @@ func TestTurn(t *testing.T) {
 	turn(t, b, 1, "GPU-1").End()
 }
 
-// TestTurnOfOthers: however many agents of a user want to change things, another user
-// waits for few of them.
+// TestTurnOfOthers: a user waits for few changes of another user, however many agents that
+// user starts.
 func TestTurnOfOthers(t *testing.T) {
 	b := Book{Dir: t.TempDir()}
 	stop, changes := make(chan struct{}), make(chan int)
@@ -85,7 +85,7 @@ func TestTurnOfOthers(t *testing.T) {
 	}
 }
 
-// TestJoin bounds the agents of a user, and no other's.
+// TestJoin: the number of agents is bounded for each user, and not for root.
 func TestJoin(t *testing.T) {
 	b := Book{Dir: t.TempDir()}
 	places := 0
@@ -110,8 +110,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestProjectsOfAUser: a GPU's page, which all read, has a bounded number of each
-// user's.
+// TestProjectsOfAUser: the number of projects on a GPU is bounded for each user.
 func TestProjectsOfAUser(t *testing.T) {
 	g := resource.Held{UUID: gpu}
 	var others []string
@@ -128,5 +127,26 @@ func TestProjectsOfAUser(t *testing.T) {
 	}
 	if err := Hold(&g, user("a", 1234), Take{Others: append(others, "z")}, nil); err != nil {
 		t.Errorf("one that holds it already: %v", err)
+	}
+}
+
+// TestSliceAfterAReboot: a slice that is created after a reboot, with no change of a
+// setting before it, does not make the settings of before the reboot count as set.
+func TestSliceAfterAReboot(t *testing.T) {
+	h := newHardware()
+	look := func() (*Found, error) { return h.found(), nil }
+	e := Entry{Book: Book{Dir: t.TempDir()}, GPU: gpu, Holder: user("v", 1234), BootID: h.boot}
+	limit := resource.Settings{PowerMW: power(200_000)}
+	for _, err := range []error{e.Take(Take{}, look), e.Setting(limit, look), e.Settled(limit)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.boot, e.BootID = "boot-2", "boot-2" // the driver has its own limit again
+	if err := e.Making(resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, look); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := e.Page(); err != nil || page.Set.PowerMW != nil || page.BootID != h.boot {
+		t.Errorf("%v: set %+v in boot %s", err, page.Set, page.BootID)
 	}
 }

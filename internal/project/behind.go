@@ -47,9 +47,9 @@ func (p *Project) caughtUp(ctx context.Context, old resource.Prior, live resourc
 	return prior, notes, nil
 }
 
-// withReleased notes the GPUs that a state has and that its project has released, by
-// the histories of the ledgers. It tells a state that was restored from a backup from
-// one whose host has lost the ledger.
+// withReleased adds the GPUs that a state has and that its project has released, as the
+// histories of the ledgers record. It distinguishes a state that was restored from a
+// backup from one whose host has lost the ledger.
 func (p *Project) withReleased(prior resource.Prior, live resource.Live) (resource.Live, error) {
 	hosts := slices.Clone(live.Hosts)
 	for i := range hosts {

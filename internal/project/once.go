@@ -175,8 +175,8 @@ func (p *Project) Discard(prior resource.Prior) error {
 	return nil
 }
 
-// removeRun removes the folder of a run. Another run that looks for those that were
-// killed may just create its lock there, once.
+// removeRun removes the folder of a run. It tries again while another run, which checks
+// for runs that were killed, creates its lock there.
 func removeRun(dir string) (err error) {
 	for range 20 {
 		if err = os.RemoveAll(dir); !errors.Is(err, syscall.ENOTEMPTY) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRemoveRun: a run is removed though another one creates its lock in the folder.
+// TestRemoveRun: the folder of a run is removed while another run creates its lock there.
 func TestRemoveRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run-1")
 	for range 2000 {

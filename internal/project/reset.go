@@ -108,7 +108,7 @@ func (p *Project) parties(v StateView, live resource.Live, o ResetOptions) ([]pa
 		switch {
 		case err != nil:
 			return nil, err
-		case !isGone(h) && !isReplaced(h): // who names a project of another user wants it read
+		case !isGone(h) && !isReplaced(h): // the user named this project, so its file is read
 			return nil, fmt.Errorf("the project of %s is not gone: its state is %s. Take its sessions away from there: cosplay --state %s destroy", h.User, h.State, terminal.ShellWord(h.State))
 		}
 		if i := slices.IndexFunc(own, func(o party) bool { return o.holder.Lineage == h.Lineage }); i >= 0 {

@@ -109,8 +109,8 @@ func TestWhoseState(t *testing.T) {
 	}
 }
 
-// TestGone: a project is gone if its state is, or another's is in its place; not
-// if it cannot be read.
+// TestGone: a project is gone if its state does not exist, or another's is in its place;
+// not if it cannot be read, or if it is another user's and would have to be read.
 func TestGone(t *testing.T) {
 	dir := t.TempDir()
 	mine, other := state.NewLineage(), state.NewLineage()
@@ -123,6 +123,12 @@ func TestGone(t *testing.T) {
 	for name, gone := range map[string]bool{"mine": false, "other": true, "missing": true, "no/folder": true, "damaged": false, "mine/not-a-folder": false} {
 		if got := isGone(resource.Holder{Lineage: mine, State: path(name)}); got != gone {
 			t.Errorf("%s: gone is %v", name, got)
+		}
+	}
+	uid := *userID() + 1
+	for name, gone := range map[string]bool{"other": false, "missing": true} {
+		if got := isGone(resource.Holder{Lineage: mine, State: path(name), UID: &uid}); got != gone {
+			t.Errorf("%s, of another user: gone is %v", name, got)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func certain(prior resource.Prior, host string, page resource.Held, used map[[2]
 }
 
 // Regained is a state with the GPUs that it gave up and that its hosts still hold for
-// it: nobody else restores their settings. Slices and containers stay given up.
+// it: only this project restores their settings. Slices and containers stay given up.
 func Regained(prior resource.Prior, live resource.Live) resource.Prior {
 	b := builder{Sources: Sources{Lineage: prior.Lineage, Known: prior, Live: live}, prior: prior.Clone()}
 	for _, host := range live.Hosts {

@@ -189,7 +189,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestReaddress: a new address changes nothing else of what List tells: neither of an
+// TestReaddress: a new address changes nothing else of what List reports: neither of an
 // edited folder, nor of one that a lost key has sealed.
 func TestReaddress(t *testing.T) {
 	for name, change := range map[string]func(r *Runtime, figures string){

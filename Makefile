@@ -49,7 +49,7 @@ test: lib ## all tests
 
 # The packages whose goroutines share data.
 RACE := ./internal/agent ./internal/apply ./internal/durable ./internal/initd/sshd ./internal/ledger \
-	./internal/observe ./internal/plan ./internal/project ./internal/runtime/... ./internal/worldtest
+	./internal/observe ./internal/plan ./internal/project ./internal/recovery ./internal/runtime/... ./internal/selftest ./internal/worldtest
 
 race: lib ## the tests of the packages with goroutines, with the race detector
 	@$(with_images); $(GO) test $(TESTFLAGS) -count=1 -race $(RACE)

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"cosplay/internal/agent"
-	hosts "cosplay/internal/project"
+	hosts "cosplay/internal/machine"
 	"cosplay/internal/sim"
 )
 

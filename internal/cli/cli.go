@@ -16,6 +16,7 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/project"
+	"cosplay/internal/recovery"
 	"cosplay/internal/render"
 	"cosplay/internal/terminal"
 )
@@ -206,7 +207,7 @@ func (inv *invocation) open() (*project.Project, map[string]*hcl.File, hcl.Diagn
 }
 
 func (inv *invocation) openWith(o project.Options) (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
-	o.File, o.StatePath, o.Version, o.Given = inv.file, inv.state, Version, inv.given
+	o.File, o.StatePath, o.Version, o.Given, o.Find = inv.file, inv.state, Version, inv.given, recovery.FindImport
 	p, files, diags, err := project.Open(o)
 	if err != nil {
 		return nil, nil, nil, err

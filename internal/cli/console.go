@@ -45,7 +45,7 @@ func (inv *invocation) runConsole(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.Rest()
+	p.Machine.Rest()
 	in, isFile := inv.In.(*os.File)
 	if isFile && term.IsTerminal(int(in.Fd())) && !inv.json {
 		return inv.converse(in, console)

@@ -7,6 +7,7 @@ import (
 
 	"cosplay/internal/project"
 	"cosplay/internal/render"
+	"cosplay/internal/selftest"
 )
 
 func (inv *invocation) doctor() *cobra.Command {
@@ -20,7 +21,7 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if systemd {
-				_, err := io.WriteString(inv.Out, project.SystemdUnits())
+				_, err := io.WriteString(inv.Out, selftest.SystemdUnits())
 				return err
 			}
 			p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, LookOnly: true})
@@ -29,7 +30,7 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 			}
 			defer p.Close()
 			var view render.DoctorView
-			for _, f := range p.Checkup(cmd.Context()) {
+			for _, f := range selftest.Checkup(cmd.Context(), p) {
 				view.Findings = append(view.Findings, render.Finding{Host: f.Host, Thing: f.Thing, Found: f.Found, Grade: string(f.Grade), Fix: f.Fix, Line: f.Line})
 			}
 			if inv.json {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/recovery"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 )
@@ -51,7 +52,7 @@ func (inv *invocation) runImport(ctx context.Context, name, id string, o importO
 	if err := p.Lock(ctx, "import", o.lockTimeout); err != nil {
 		return err
 	}
-	found, outlook, err := p.BeginImport(ctx, to, id)
+	found, outlook, err := recovery.BeginImport(ctx, p, to, id)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (inv *invocation) runImport(ctx context.Context, name, id string, o importO
 			return err
 		}
 	}
-	prior, err := p.CarryOutImport(ctx, found, outlook)
+	prior, err := recovery.CarryOutImport(ctx, p, found, outlook)
 	if err != nil {
 		return err
 	}

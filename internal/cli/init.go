@@ -13,6 +13,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/fit"
+	"cosplay/internal/machine"
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime/docker"
@@ -69,7 +70,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 		err    error
 	)
 	if simulate != "" {
-		if models, err = project.SimulatedModels(simulate); err != nil {
+		if models, err = machine.SimulatedModels(simulate); err != nil {
 			return err
 		}
 	}
@@ -85,7 +86,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 		found = modelWords(models)
 	}
 	if len(models) == 0 {
-		if models, err = project.SimulatedModels(starterHost); err != nil {
+		if models, err = machine.SimulatedModels(starterHost); err != nil {
 			return err
 		}
 	}

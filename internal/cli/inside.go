@@ -32,7 +32,7 @@ func (inv *invocation) enter(ctx context.Context, name string) (*inside, error) 
 		_ = p.Close()
 		return nil, err
 	}
-	p.Rest()
+	p.Machine.Rest()
 	return in, nil
 }
 

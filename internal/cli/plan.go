@@ -9,6 +9,7 @@ import (
 
 	"cosplay/internal/project"
 	"cosplay/internal/render"
+	"cosplay/internal/selftest"
 )
 
 func (inv *invocation) plan() *cobra.Command {
@@ -97,11 +98,11 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		return err
 	}
 	if o.verify {
-		verified, err := p.Verify(ctx, outlook.Prior, outlook.Live, outlook.Prior.Sessions, project.VerifyOptions{})
+		verified, err := selftest.Verify(ctx, p, outlook.Prior, outlook.Live, outlook.Prior.Sessions, selftest.VerifyOptions{})
 		if err != nil {
 			return err
 		}
-		outlook.Plan.Diff = project.WithBroken(outlook.Plan.Diff, verified)
+		outlook.Plan.Diff = selftest.WithBroken(outlook.Plan.Diff, verified)
 	}
 	view.Destroy = o.destroy
 	drifted := outlook.Plan.Diff.Astray()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/recovery"
 	"cosplay/internal/render"
 )
 
@@ -47,7 +48,7 @@ func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
 	if err := p.Lock(ctx, "state rebuild", o.lockTimeout); err != nil {
 		return err
 	}
-	r, err := p.Rebuild(ctx, o.lineage)
+	r, err := recovery.Rebuild(ctx, p, o.lineage)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
 			return err
 		}
 	}
-	if view.Prior, view.Aside, err = p.WriteRebuilt(r); err != nil {
+	if view.Prior, view.Aside, err = recovery.WriteRebuilt(p, r); err != nil {
 		return err
 	}
 	if inv.json {

@@ -11,11 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/project"
+	"cosplay/internal/recovery"
 	"cosplay/internal/render"
 )
 
 type resetOptions struct {
-	project.ResetOptions
+	recovery.ResetOptions
 	autoApprove bool
 	force       bool
 	parallelism int
@@ -65,7 +66,7 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 			return err
 		}
 	}
-	p, complaint, err := inv.openAnyhow()
+	p, complaint, err := inv.openForRecovery()
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 	if err := p.Lock(ctx, "reset", o.lockTimeout); err != nil {
 		return err
 	}
-	r, err := p.PlanReset(ctx, o.ResetOptions)
+	r, err := recovery.PlanReset(ctx, p, o.ResetOptions)
 	if err != nil {
 		return err
 	}
@@ -81,12 +82,12 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 		return fmt.Errorf("prevent_destroy keeps %s. Nothing was touched. Leave out its GPU by naming another with --gpu, or take it away all the same with --force", strings.Join(r.Guarded, ", "))
 	}
 	view := resetView(r, complaint)
-	view.Flags, view.Idle = inv.flags(), p.Idle(r)
+	view.Flags, view.Idle = inv.flags(), recovery.Idle(p, r)
 	if !inv.json {
 		render.Reset(inv.Out, inv.style(inv.Out), view)
 	}
 	if view.Idle && !inv.json {
-		if len(r.Failures) > 0 || slices.ContainsFunc(r.Rounds, func(one project.Round) bool { return len(one.Plan.Diff.Unrestored()) > 0 }) {
+		if len(r.Failures) > 0 || slices.ContainsFunc(r.Rounds, func(one recovery.Round) bool { return len(one.Plan.Diff.Unrestored()) > 0 }) {
 			return exit(exitError)
 		}
 		return nil
@@ -99,14 +100,14 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 	return inv.takeAway(ctx, p, r, view, o)
 }
 
-func (inv *invocation) takeAway(ctx context.Context, p *project.Project, r *project.Reset, view render.ResetView, o resetOptions) error {
+func (inv *invocation) takeAway(ctx context.Context, p *project.Project, r *recovery.Reset, view render.ResetView, o resetOptions) error {
 	done := render.ResetDoneView{ResetView: view}
 	progress := render.NewProgress(inv.Err, inv.style(inv.Err))
 	stoppable, stop := interruptible(ctx, progress)
 	if len(r.Killed) > 0 {
 		inv.takeDownAbandoned(ctx)
 	}
-	results := p.CarryOut(stoppable, r, progress.Event, o.parallelism)
+	results := recovery.CarryOut(stoppable, p, r, progress.Event, o.parallelism)
 	interrupted := stoppable.Err() != nil
 	stop()
 	progress.Close()
@@ -115,7 +116,7 @@ func (inv *invocation) takeAway(ctx context.Context, p *project.Project, r *proj
 		done.Results = append(done.Results, render.ResetResult{Round: resetRound(d.Round), Result: d.Result, Err: d.Err})
 		failed = failed || d.Err != nil || len(d.Result.Failures) > 0 || len(d.Round.Plan.Diff.Unrestored()) > 0
 	}
-	done.Aside, done.Left, done.Err = p.Settle(r, results)
+	done.Aside, done.Left, done.Err = recovery.Settle(p, r, results)
 	if inv.json {
 		if err := render.ResetJSON(inv.Out, done); err != nil {
 			return err
@@ -132,7 +133,7 @@ func (inv *invocation) takeAway(ctx context.Context, p *project.Project, r *proj
 	return nil
 }
 
-func resetView(r *project.Reset, complaint error) render.ResetView {
+func resetView(r *recovery.Reset, complaint error) render.ResetView {
 	v := render.ResetView{State: r.State.Path, Fault: r.State.Fault, Failures: r.Failures, Killed: r.Killed}
 	if complaint != nil {
 		v.Complaint = complaint.Error()
@@ -143,13 +144,13 @@ func resetView(r *project.Reset, complaint error) render.ResetView {
 	return v
 }
 
-func resetRound(r project.Round) render.ResetRound {
+func resetRound(r recovery.Round) render.ResetRound {
 	return render.ResetRound{Holder: r.Holder, Own: r.Own, Plan: r.Plan, Prior: r.Prior, Live: r.Live, Unproven: r.Unproven, Notes: r.Notes}
 }
 
-// openAnyhow opens the project whatever its configuration is like.
-func (inv *invocation) openAnyhow() (p *project.Project, complaint, err error) {
-	p, complaint, err = project.OpenAnyhow(project.Options{Given: inv.given, File: inv.file, StatePath: inv.state, Version: Version})
+// openForRecovery opens the project whatever its configuration is like.
+func (inv *invocation) openForRecovery() (p *project.Project, complaint, err error) {
+	p, complaint, err = project.OpenForRecovery(project.Options{Given: inv.given, File: inv.file, StatePath: inv.state, Version: Version})
 	if err == nil {
 		p.Waiting = inv.tellWaiting
 	}

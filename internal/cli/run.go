@@ -269,7 +269,7 @@ func (o *once) execute(ctx context.Context, prior resource.Prior, argv []string)
 	if len(argv) == 0 && session.Runtime == resource.RuntimeProcess {
 		argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
 	}
-	o.Rest()
+	o.Machine.Rest()
 	if o.signalled() {
 		return exit(exitInterrupted)
 	}

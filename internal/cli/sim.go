@@ -56,7 +56,7 @@ func simulatedDir(p *project.Project, name string) (string, error) {
 		if h.Simulate != "" {
 			names = append(names, h.Name)
 			if h.Name == name {
-				return p.SimDir(name), nil
+				return p.Machine.SimDir(name), nil
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func simulatedDir(p *project.Project, name string) (string, error) {
 	case len(names) == 0:
 		return "", fmt.Errorf("no host of this configuration is simulated; write simulate = \"1 x h200\" in a host block")
 	case name == "" && len(names) == 1:
-		return p.SimDir(names[0]), nil
+		return p.Machine.SimDir(names[0]), nil
 	case name == "":
 		return "", fmt.Errorf("which host? --host is one of %s", strings.Join(names, ", "))
 	}

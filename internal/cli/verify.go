@@ -8,10 +8,11 @@ import (
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
+	"cosplay/internal/selftest"
 )
 
 func (inv *invocation) verify() *cobra.Command {
-	var o project.VerifyOptions
+	var o selftest.VerifyOptions
 	cmd := &cobra.Command{
 		Use:        "verify [SESSION...]",
 		SuggestFor: []string{"test", "check", "selftest"},
@@ -34,7 +35,7 @@ Exit codes: 0 all that could be checked holds; 1 error, or a check failed.`,
 	return cmd
 }
 
-func (inv *invocation) runVerify(ctx context.Context, names []string, o project.VerifyOptions) error {
+func (inv *invocation) runVerify(ctx context.Context, names []string, o selftest.VerifyOptions) error {
 	p, _, _, err := inv.openHosts()
 	if err != nil {
 		return err
@@ -83,12 +84,12 @@ func (inv *invocation) verifyNow(ctx context.Context, p *project.Project) (rende
 	if err != nil {
 		return render.VerifyView{}, err
 	}
-	return inv.verified(ctx, p, prior, live, prior.Sessions, project.VerifyOptions{})
+	return inv.verified(ctx, p, prior, live, prior.Sessions, selftest.VerifyOptions{})
 }
 
 // verified runs the self-test, for whichever command asks for it.
-func (inv *invocation) verified(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o project.VerifyOptions) (render.VerifyView, error) {
-	all, err := p.Verify(ctx, prior, live, sessions, o)
+func (inv *invocation) verified(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o selftest.VerifyOptions) (render.VerifyView, error) {
+	all, err := selftest.Verify(ctx, p, prior, live, sessions, o)
 	view := render.VerifyView{Flags: inv.flags()}
 	for _, v := range all {
 		view.Sessions = append(view.Sessions, render.VerifiedSession{Session: v.Session.Session, Results: v.Results, Outdated: v.Outdated})

@@ -11,8 +11,8 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
+	"cosplay/internal/machine"
 	"cosplay/internal/plan"
-	"cosplay/internal/preflight"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
@@ -62,7 +62,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		return o, nil, err
 	}
 	if aim.Goal == OnlyLook {
-		o.Plan = p.build(resource.Desired{}, o.Prior, o, p.diffOptions())
+		o.Plan = p.build(resource.Desired{}, o.Prior, o, p.DiffOptions())
 		return o, p.lostStates(o.Prior, o.Live, aim), nil
 	}
 	if lost := p.lostStates(o.Prior, o.Live, aim); lost.HasErrors() {
@@ -72,7 +72,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		o.Prior = salvage.Regained(o.Prior, o.Live)
 	}
 	prior, moved, diags := resolve.Moved(p.Intent, o.Prior)
-	options := p.diffOptions()
+	options := p.DiffOptions()
 	options.AbandonBaseline = aim.AbandonBaseline
 	options.Moved, options.Forgets = moved, resolve.Forgotten(p.Intent, prior)
 	scope, err := p.scope(aim, prior)
@@ -118,7 +118,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 // desire decides what a configuration leaves open. Where it has sensitive values
 // and the state no key yet, they are sealed with the new key that comes back.
 func desire(intent *config.Intent, known resource.Prior, live resource.Live, scope resolve.Scope) (desired resource.Desired, key string, diags hcl.Diagnostics, err error) {
-	who, err := person(intent)
+	who, err := machine.Person(intent)
 	if err != nil {
 		return desired, "", nil, err
 	}
@@ -139,53 +139,11 @@ func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outloo
 	return built
 }
 
-// imports finds what import blocks name, for sessions that the state does not
-// have; the prior has them from then on. The steps make it so.
-func (p *Project) imports(ctx context.Context, prior resource.Prior, live resource.Live, o *diff.Options) (resource.Prior, []plan.Step, hcl.Diagnostics) {
-	var (
-		steps []plan.Step
-		diags hcl.Diagnostics
-	)
-	o.Imported = map[resource.Address]string{}
-	for _, one := range p.Intent.Imports {
-		if _, there := prior.Session(one.To); there || o.Left[one.To] {
-			continue
-		}
-		found, next, err := p.PlanImport(ctx, prior, live, one.To, one.ID)
-		if err == nil && next.Lineage != prior.Lineage {
-			err = fmt.Errorf("the state was lost; bring it back first: cosplay state rebuild")
-		}
-		if err != nil {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: fmt.Sprintf("%s cannot be imported", one.ID), Detail: preflight.Sentence(err), Subject: &one.IDRange})
-			continue
-		}
-		if found.Foreign || found.Unproven {
-			diags = append(diags, foreignImport(one, found))
-		}
-		prior = found.Into(next)
-		steps = append(steps, found.Steps()...)
-		o.Imported[one.To] = one.ID
-	}
-	return prior, steps, diags
-}
-
-// foreignImport warns of what cosplay did not make, as far as it can know.
-func foreignImport(one config.Import, found *Import) *hcl.Diagnostic {
-	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s was not made by cosplay", one.ID), Subject: &one.IDRange,
-		Detail: "It is cosplay's once this is applied: a change may replace it, and destroy removes it."}
-	if !found.Foreign {
-		d.Summary = fmt.Sprintf("only labels say that cosplay made %s", one.ID)
-	}
-	if len(found.Users) > 0 {
-		d.Detail += " It is used by " + resource.ProcessNames(found.Users) + "."
-	}
-	return d
-}
-
-func (p *Project) diffOptions() diff.Options {
+// DiffOptions are what a comparison needs to know of the hosts.
+func (p *Project) DiffOptions() diff.Options {
 	stated, admin := map[string]int{}, map[string]int(nil)
 	for _, h := range p.Intent.Hosts {
-		if open := p.hosts[h.Name]; open != nil && open.rooted {
+		if open := p.Machine.Hosts()[h.Name]; open != nil && open.Rooted {
 			admin, _ = agent.AdminClocks() // checkRights reports the error
 		} else if h.BaselineClockMHz != nil {
 			stated[h.Name] = *h.BaselineClockMHz

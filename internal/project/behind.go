@@ -31,11 +31,11 @@ func (p *Project) catchUp(ctx context.Context, old resource.Prior, live resource
 
 // caughtUp is the state as catchUp leaves it, with nothing written.
 func (p *Project) caughtUp(ctx context.Context, old resource.Prior, live resource.Live) (resource.Prior, []string, error) {
-	if why := p.foreign(old, live); why != "" {
+	if why := p.Foreign(old, live); why != "" {
 		return old, nil, fmt.Errorf("the state %s is older than what the hosts have on record, and %s. Use that state, or remove this one", p.Store.Path, why)
 	}
-	o := party{holder: p.holder(old.Lineage), dir: p.Dir, known: old, keys: []string{old.Key}, own: true, main: true}
-	remains, failures := p.remainsWith(ctx, o, live, old.Key)
+	own := Lineage{Holder: p.Holder(old.Lineage), Dir: p.Dir, Known: old, Own: true, Main: true}
+	remains, failures := p.Remains(ctx, own, live, old.Key)
 	if len(failures) > 0 {
 		return old, nil, errors.Join(failures...)
 	}
@@ -47,10 +47,10 @@ func (p *Project) caughtUp(ctx context.Context, old resource.Prior, live resourc
 	return prior, notes, nil
 }
 
-// withReleased adds the GPUs that a state has and that its project has released, as the
+// WithReleased adds the GPUs that a state has and that its project has released, as the
 // histories of the ledgers record. It distinguishes a state that was restored from a
 // backup from one whose host has lost the ledger.
-func (p *Project) withReleased(prior resource.Prior, live resource.Live) (resource.Live, error) {
+func (p *Project) WithReleased(prior resource.Prior, live resource.Live) (resource.Live, error) {
 	hosts := slices.Clone(live.Hosts)
 	for i := range hosts {
 		host := &hosts[i]
@@ -62,7 +62,7 @@ func (p *Project) withReleased(prior resource.Prior, live resource.Live) (resour
 		if len(missing) == 0 {
 			continue
 		}
-		released, err := p.book(p.hosts[host.Name].config).Released(prior.Lineage)
+		released, err := p.Machine.Book(p.Machine.Hosts()[host.Name].Config).Released(prior.Lineage)
 		if err != nil {
 			return live, err
 		}

@@ -7,18 +7,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
+	"cosplay/internal/machine"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 )
 
-// holders are the projects that the hosts' ledgers know, each once, in the order
+// Holders are the projects that the hosts' ledgers know, each once, in the order
 // in which they are found.
-func holders(live resource.Live) []resource.Holder {
+func Holders(live resource.Live) []resource.Holder {
 	var all []resource.Holder
 	seen := map[string]bool{}
 	for _, h := range live.Hosts {
@@ -38,7 +39,7 @@ func holders(live resource.Live) []resource.Holder {
 // user of the command, the owners of the state and of its folder, and root. Any user of a
 // host can acquire a GPU with the path of any state.
 func (p *Project) believed() []int {
-	uids := []int{0, *userID()}
+	uids := []int{0, *machine.UserID()}
 	for _, path := range []string{p.Store.Path, filepath.Dir(p.Store.Path)} {
 		if info, err := os.Stat(path); err == nil {
 			uids = append(uids, int(info.Sys().(*syscall.Stat_t).Uid))
@@ -55,7 +56,7 @@ func (p *Project) disown(live resource.Live) {
 		for _, page := range host.Ledger {
 			for i := range page.Holders {
 				h := &page.Holders[i]
-				if h.UID != nil && !slices.Contains(uids, *h.UID) && at(*h, p.Store.Path) {
+				if h.UID != nil && !slices.Contains(uids, *h.UID) && At(*h, p.Store.Path) {
 					h.State = fmt.Sprintf("%s of uid %d", h.State, *h.UID)
 				}
 			}
@@ -66,8 +67,8 @@ func (p *Project) disown(live resource.Live) {
 // Gone lists the projects that hold a GPU and are no more, by lineage.
 func (p *Project) Gone(live resource.Live) map[string]bool {
 	gone := map[string]bool{}
-	for _, h := range holders(live) {
-		if isGone(h) {
+	for _, h := range Holders(live) {
+		if IsGone(h) {
 			gone[h.Lineage] = true
 		}
 	}
@@ -84,8 +85,8 @@ func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) 
 	if aim.Goal == NothingLeft && aim.partial() {
 		severity = hcl.DiagWarning
 	}
-	for _, h := range holders(live) {
-		if h.Lineage != prior.Lineage && at(h, p.Store.Path) {
+	for _, h := range Holders(live) {
+		if h.Lineage != prior.Lineage && At(h, p.Store.Path) {
 			diags = append(diags, &hcl.Diagnostic{Severity: severity, Summary: "GPUs are held for a state that was lost", Subject: &hcl.Range{},
 				Detail: fmt.Sprintf("The host's ledger knows this project with lineage %s, which %s does not have. Fix: cosplay state rebuild restores the lost state; cosplay reset --holder %s removes what it had and restores the GPUs.",
 					h.Lineage, p.Store.Path, resource.ShortLineage(h.Lineage))})
@@ -94,24 +95,24 @@ func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) 
 	return diags
 }
 
-// isGone reports whether a project's state is not where it was, or another's is
+// IsGone reports whether a project's state is not where it was, or another's is
 // there. A state that cannot be read, or is damaged, is not gone. Files of other users
 // are not read: a user can make them large.
-func isGone(h resource.Holder) bool {
+func IsGone(h resource.Holder) bool {
 	if _, err := os.Lstat(h.State); err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	return (h.UID == nil || *h.UID == *userID()) && isReplaced(h)
+	return (h.UID == nil || *h.UID == *machine.UserID()) && IsReplaced(h)
 }
 
-// isReplaced reports whether another project's state is where a project's was.
-func isReplaced(h resource.Holder) bool {
+// IsReplaced reports whether another project's state is where a project's was.
+func IsReplaced(h resource.Holder) bool {
 	prior, err := state.Store{Path: h.State}.Load()
 	return err == nil && prior.Lineage != h.Lineage
 }
 
-// at reports whether a project's state is at a path.
-func at(h resource.Holder, path string) bool {
+// At reports whether a project's state is at a path.
+func At(h resource.Holder, path string) bool {
 	if h.State == path {
 		return true
 	}
@@ -127,28 +128,77 @@ func resolved(path string) string {
 	return filepath.Join(dir, filepath.Base(path))
 }
 
-// mayRelease tells whether who typed the command may take away what another
+// MayRelease tells whether who typed the command may take away what another
 // project holds: its own user may, and root.
-func mayRelease(h resource.Holder) error {
-	if os.Geteuid() == 0 || h.User == userName() {
+func MayRelease(h resource.Holder) error {
+	if os.Geteuid() == 0 || h.User == machine.UserName() {
 		return nil
 	}
 	return fmt.Errorf("the project with its state in %s is %s's: %s or root can take it off the GPUs", h.State, h.User, h.User)
 }
 
-// pickHolder finds a project by the beginning of its lineage.
-func pickHolder(all []resource.Holder, prefix string) (resource.Holder, error) {
-	var found []resource.Holder
-	for _, h := range all {
-		if prefix != "" && strings.HasPrefix(h.Lineage, prefix) {
-			found = append(found, h)
+// Foreign says why a state that can be read is not this project's; "" if it is.
+func (p *Project) Foreign(prior resource.Prior, live resource.Live) string {
+	var here []string
+	for _, h := range Holders(live) {
+		switch {
+		case At(h, p.Store.Path):
+			here = append(here, h.Lineage)
+		case h.Lineage == prior.Lineage && (!IsGone(h) || MayRelease(h) != nil):
+			return fmt.Sprintf("it is a copy of another project's, whose own is in %s", h.State)
 		}
 	}
-	switch len(found) {
-	case 0:
-		return resource.Holder{}, fmt.Errorf("no project %q holds a GPU; cosplay status lists who does", prefix)
-	case 1:
-		return found[0], nil
+	if len(here) > 0 && !slices.Contains(here, prior.Lineage) {
+		return fmt.Sprintf("it belongs to another project: its lineage is %s, but the GPUs are held for %s", prior.Lineage, here[0])
 	}
-	return resource.Holder{}, fmt.Errorf("%q could be %s or %s; write more of it", prefix, found[0].Lineage, found[1].Lineage)
+	return ""
+}
+
+// RefuseCopy refuses a copy of a state: the ledgers name the original, which still
+// exists. Of two states of a lineage each would remove what the other has.
+func (p *Project) RefuseCopy(prior resource.Prior) error {
+	original := ""
+	for _, c := range p.Intent.Hosts {
+		book := p.Machine.Book(c)
+		if book.Dir == "" {
+			continue // a host of which nothing may be changed
+		}
+		pages, err := book.Read()
+		if err != nil {
+			return err
+		}
+		for _, page := range pages {
+			h, holds := page.Holder(prior.Lineage)
+			switch {
+			case !holds:
+			case At(h, p.Store.Path):
+				return nil
+			case isOriginal(h, p.Store.Path):
+				original = h.State
+			}
+		}
+	}
+	if original == "" {
+		return nil
+	}
+	return fmt.Errorf("the state %s is a copy of another project's, whose own is in %s. Use that state, or remove this one", p.Store.Path, original)
+}
+
+// isOriginal reports whether a holder's state exists, beside another file with the same
+// lineage. One file under two paths, as in a container, is no copy.
+func isOriginal(h resource.Holder, path string) bool {
+	theirs, err := os.Stat(h.State)
+	if err != nil {
+		return false
+	}
+	if ours, err := os.Stat(path); err != nil || os.SameFile(ours, theirs) {
+		return false
+	}
+	prior, err := state.Store{Path: h.State}.Load()
+	return err == nil && prior.Lineage == h.Lineage
+}
+
+// Holder is this project, as the ledgers are told of it.
+func (p *Project) Holder(lineage string) resource.Holder {
+	return resource.Holder{Lineage: lineage, State: p.Store.Path, User: machine.UserName(), UID: machine.UserID(), Since: time.Now().UTC().Format(time.RFC3339)}
 }

@@ -21,6 +21,7 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
+	"cosplay/internal/machine"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 )
@@ -63,7 +64,7 @@ func (o *Once) begin() error {
 	return nil
 }
 
-func (p *Project) runs() string { return filepath.Join(p.Dir, scratchDir, runsDir) }
+func (p *Project) runs() string { return filepath.Join(p.Dir, machine.ScratchDir, runsDir) }
 
 // text is its configuration.
 func (o *Once) text() []byte {
@@ -112,7 +113,8 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 	if err := once.begin(); err != nil {
 		return nil, nil, nil, err
 	}
-	p.Store.Path, p.once = filepath.Join(p.runs(), once.name, state.FileName), true
+	p.setState(filepath.Join(p.runs(), once.name, state.FileName))
+	p.once = true
 	files[config.Unwritten] = once.text()
 	reading := p.reading()
 	reading.OnlyUnwritten = true
@@ -141,7 +143,7 @@ func (o *Once) settle(intent *config.Intent) error {
 		return fmt.Errorf("the configuration here says what host %q is like; leave --simulate and --runtime out, or run cosplay in another folder", host.Name)
 	}
 	if o.Simulate != "" {
-		if err := checkSimulate(o.Simulate); err != nil {
+		if err := machine.CheckSimulate(o.Simulate); err != nil {
 			return fmt.Errorf("--simulate: %w", err)
 		}
 		host.Simulate = o.Simulate
@@ -159,11 +161,11 @@ func (o *Once) settle(intent *config.Intent) error {
 // Discard removes the books of a session that was for once, when nothing of it is
 // left. The caller has the lock.
 func (p *Project) Discard(prior resource.Prior) error {
-	if len(prior.Sessions)+len(prior.GPUs) > 0 || p.unfinished() {
+	if len(prior.Sessions)+len(prior.GPUs) > 0 || p.Unfinished() {
 		return errors.New("not everything could be taken down; cosplay reset in this folder tries again, and so does the next cosplay run")
 	}
-	for _, h := range p.hosts {
-		for _, dir := range []string{h.folders, h.folders + containersSuffix, filepath.Dir(h.folders), filepath.Dir(filepath.Dir(h.folders))} {
+	for _, h := range p.Machine.Hosts() {
+		for _, dir := range []string{h.Folders, h.Folders + machine.ContainersSuffix, filepath.Dir(h.Folders), filepath.Dir(filepath.Dir(h.Folders))} {
 			_ = os.Remove(dir) // unless there is something in it
 		}
 	}
@@ -171,7 +173,7 @@ func (p *Project) Discard(prior resource.Prior) error {
 		return err
 	}
 	_ = os.Remove(p.runs())
-	_ = os.Remove(filepath.Join(p.Dir, scratchDir))
+	_ = os.Remove(filepath.Join(p.Dir, machine.ScratchDir))
 	return nil
 }
 
@@ -202,8 +204,8 @@ func (p *Project) Killed() []string {
 // KilledRuns are the folders of those that hold a GPU, by lineage.
 func (p *Project) KilledRuns(live resource.Live) map[string]string {
 	folders := map[string]string{}
-	for _, h := range holders(live) {
-		if dir, once := folderOfRun(h.State); once && wasKilled(h.State) {
+	for _, h := range Holders(live) {
+		if dir, once := FolderOfRun(h.State); once && wasKilled(h.State) {
 			folders[h.Lineage] = dir
 		}
 	}
@@ -222,12 +224,12 @@ func wasKilled(statePath string) bool {
 	return err == nil && !seen.Held
 }
 
-// folderOfRun is the folder in which a command for once was typed, where a state
+// FolderOfRun is the folder in which a command for once was typed, where a state
 // is one's.
-func folderOfRun(statePath string) (dir string, once bool) {
+func FolderOfRun(statePath string) (dir string, once bool) {
 	runs := filepath.Dir(filepath.Dir(statePath))
 	scratch := filepath.Dir(runs)
-	return filepath.Dir(scratch), filepath.Base(runs) == runsDir && filepath.Base(scratch) == scratchDir
+	return filepath.Dir(scratch), filepath.Base(runs) == runsDir && filepath.Base(scratch) == machine.ScratchDir
 }
 
 // lastBreath is how long to wait for what a process may still be doing that was
@@ -235,7 +237,7 @@ func folderOfRun(statePath string) (dir string, once bool) {
 func (p *Project) lastBreath() time.Duration {
 	seen, err := p.LockState()
 	if err == nil && seen.Held && seen.By != nil && errors.Is(syscall.Kill(seen.By.PID, 0), syscall.ESRCH) {
-		return recoveryWait
+		return RecoveryWait
 	}
 	return 0
 }
@@ -258,11 +260,11 @@ func Abandoned(ctx context.Context, o Options) ([]*Project, error) {
 	for _, e := range entries {
 		one := o
 		one.StatePath = filepath.Join(here.runs(), e.Name(), state.FileName)
-		p, _, err := OpenAnyhow(one)
+		p, _, err := OpenForRecovery(one)
 		if err != nil {
 			return all, err
 		}
-		if p.Store.Stamp() == "" && !p.unfinished() { // it has only just begun, or not come far
+		if p.Store.Stamp() == "" && !p.Unfinished() { // it has only just begun, or not come far
 			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
 				_ = os.RemoveAll(filepath.Dir(p.Store.Path))
 			}
@@ -272,7 +274,7 @@ func Abandoned(ctx context.Context, o Options) ([]*Project, error) {
 		if p.Lock(ctx, "run", p.lastBreath()) != nil { // it is alive, or nobody's of ours
 			continue
 		}
-		if p.Store.Stamp() == "" && !p.unfinished() { // it has come to its end just now
+		if p.Store.Stamp() == "" && !p.Unfinished() { // it has come to its end just now
 			_ = p.Discard(resource.Prior{})
 			_ = p.Close()
 			continue

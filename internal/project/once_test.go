@@ -1,9 +1,11 @@
-package project
+package project_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"cosplay/internal/project"
 )
 
 // TestRemoveRun: the folder of a run is removed while another run creates its lock there.
@@ -21,7 +23,7 @@ func TestRemoveRun(t *testing.T) {
 			_ = os.WriteFile(filepath.Join(dir, "b.lock"), nil, 0o600)
 		}()
 		<-looking
-		if err := removeRun(dir); err != nil {
+		if err := project.RemoveRun(dir); err != nil {
 			t.Fatal(err)
 		}
 		<-created

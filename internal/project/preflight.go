@@ -13,6 +13,7 @@ import (
 
 	"cosplay/internal/agent"
 	"cosplay/internal/durable"
+	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/preflight"
 	"cosplay/internal/resource"
@@ -34,26 +35,22 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 	flight.GPUs()
 	flight.Images()
 	for _, c := range p.Intent.Hosts {
-		h, err := p.connect(ctx, c, prior)
+		h, err := p.Machine.Connect(ctx, c, prior)
 		if err != nil {
 			return nil, err
 		}
 		p.checkRights(ctx, flight, h)
-		if err := h.checkSessions(ctx, flight, prior.Owner()); err != nil {
+		if err := checkSessions(ctx, flight, h, prior.Owner()); err != nil {
 			return nil, err
 		}
 	}
 	return flight.Diagnostics(), nil
 }
 
-// applies reports whether the plan is about to be carried out: then the caller
-// has the lock.
-func (p *Project) applies() bool { return p.lock != nil }
-
 // checkRoom looks whether journal and state can be written. Plan itself writes
 // neither.
 func (p *Project) checkRoom(f *preflight.Flight, needed state.Room) error {
-	if p.applies() {
+	if p.Locked() {
 		return p.Store.Writable(needed)
 	}
 	dir := filepath.Dir(p.Store.Path)
@@ -69,23 +66,23 @@ func (p *Project) checkRoom(f *preflight.Flight, needed state.Room) error {
 
 // checkRights looks whether the GPUs of a host may be changed, and whether that
 // can be written into its ledger.
-func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *host) {
-	if !f.Changes(h.config.Name) {
+func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machine.Host) {
+	if !f.Changes(h.Config.Name) {
 		return
 	}
-	if h.rooted {
-		if err := h.agent.MayChange(ctx); err != nil {
-			f.Host(h.config.Name, preflight.Problem{Attribute: "manage", Warning: !p.applies(),
-				Summary: fmt.Sprintf("you cannot have the GPUs of host %q changed", h.config.Name),
+	if h.Rooted {
+		if err := h.Agent.MayChange(ctx); err != nil {
+			f.Host(h.Config.Name, preflight.Problem{Attribute: "manage", Warning: !p.Locked(),
+				Summary: fmt.Sprintf("you cannot have the GPUs of host %q changed", h.Config.Name),
 				Detail:  err.Error() + ". Or have an admin make the slices, and write manage = [] to change nothing."})
 		}
-		h.checkBaselineClock(f)
+		checkBaselineClock(f, h)
 		return // root's agent keeps the ledger
 	}
-	if dir := ledgerDir(h.config, h.library); dir != "" {
+	if dir := h.LedgerDir(); dir != "" {
 		if err := durable.CanWriteIn(filepath.Join(dir, "ledger")); err != nil {
-			f.Host(h.config.Name, preflight.Problem{Warning: !p.applies(),
-				Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.config.Name),
+			f.Host(h.Config.Name, preflight.Problem{Warning: !p.Locked(),
+				Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.Config.Name),
 				Detail:  preflight.Sentence(err) + fmt.Sprintf(" The baselines of its GPUs are kept there, so nothing is changed without. Make %s writable.", dir)})
 		}
 	}
@@ -93,56 +90,56 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *host)
 
 // checkBaselineClock warns of a clock lock that the configuration states and root's
 // agent does not believe.
-func (h *host) checkBaselineClock(f *preflight.Flight) {
-	stated := h.config.BaselineClockMHz
+func checkBaselineClock(f *preflight.Flight, h *machine.Host) {
+	stated := h.Config.BaselineClockMHz
 	admin, err := agent.AdminClocks()
 	if err != nil {
-		f.Host(h.config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true, Summary: "the admin's list of clock locks cannot be used", Detail: preflight.Sentence(err)})
+		f.Host(h.Config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true, Summary: "the admin's list of clock locks cannot be used", Detail: preflight.Sentence(err)})
 		return
 	}
 	if stated == nil || slices.Contains(slices.Collect(maps.Values(admin)), *stated) {
 		return
 	}
-	f.Host(h.config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true,
-		Summary: fmt.Sprintf("baseline_clock of host %q is not used", h.config.Name),
+	f.Host(h.Config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true,
+		Summary: fmt.Sprintf("baseline_clock of host %q is not used", h.Config.Name),
 		Detail: fmt.Sprintf("NVML cannot read a clock lock, so the root agent believes the admin alone, and destroy lifts the lock. Fix: let an admin add a line to %s: the GPU's UUID and %d.",
 			agent.BaselineClocks, *stated)})
 }
 
 // checkSessions looks at what the sessions need whose containers are to be made.
 // Where there are none, nobody is asked.
-func (h *host) checkSessions(ctx context.Context, f *preflight.Flight, owner resource.Owner) error {
-	made := f.Made(h.config.Name)
+func checkSessions(ctx context.Context, f *preflight.Flight, h *machine.Host, owner resource.Owner) error {
+	made := f.Made(h.Config.Name)
 	if len(made) == 0 {
 		return nil
 	}
-	if err := durable.CanWriteIn(filepath.Dir(h.folders)); err != nil {
-		f.Host(h.config.Name, preflight.Problem{
+	if err := durable.CanWriteIn(filepath.Dir(h.Folders)); err != nil {
+		f.Host(h.Config.Name, preflight.Problem{
 			Summary: "the session folders cannot be made",
 			Detail:  preflight.Sentence(err) + " Make way for them, or use another project folder (--chdir)."})
 	}
-	if h.cuda() == "" {
-		f.Host(h.config.Name, preflight.Problem{Attribute: "nvml", Warning: true,
-			Summary: fmt.Sprintf("host %q has no CUDA driver", h.config.Name),
-			Detail:  preflight.Sentence(errors.New(noCUDA)) + " Install that of the same driver (apt-get install libcuda1)."})
+	if h.CUDA() == "" {
+		f.Host(h.Config.Name, preflight.Problem{Attribute: "nvml", Warning: true,
+			Summary: fmt.Sprintf("host %q has no CUDA driver", h.Config.Name),
+			Detail:  preflight.Sentence(errors.New(machine.NoCUDA)) + " Install that of the same driver (apt-get install libcuda1)."})
 	}
-	if h.engine == nil {
+	if !h.HasEngine() {
 		for _, c := range made {
 			if c.After.Runtime == resource.RuntimeDocker {
-				f.Host(h.config.Name, preflight.Problem{Attribute: "runtime",
-					Summary: fmt.Sprintf("sessions of host %q run as processes now", h.config.Name),
+				f.Host(h.Config.Name, preflight.Problem{Attribute: "runtime",
+					Summary: fmt.Sprintf("sessions of host %q run as processes now", h.Config.Name),
 					Detail:  "When the plan was made they ran in containers. Run cosplay plan again, or write runtime = \"docker\" in the host block."})
 			}
 			f.Session(c.Address, runtime.CheckWorkspace(c.After.Workspace)...)
 		}
 		return nil
 	}
-	if err := h.docker(owner).Reaches(); err != nil {
-		f.Host(h.config.Name, preflight.Problem{Attribute: "runtime", Summary: fmt.Sprintf("slices do not reach containers on host %q", h.config.Name), Detail: preflight.Sentence(err)})
+	if err := h.Docker(owner).Reaches(); err != nil {
+		f.Host(h.Config.Name, preflight.Problem{Attribute: "runtime", Summary: fmt.Sprintf("slices do not reach containers on host %q", h.Config.Name), Detail: preflight.Sentence(err)})
 	}
-	survey, err := h.docker(owner).Survey(ctx)
+	survey, err := h.Docker(owner).Survey(ctx)
 	if err != nil {
-		return fmt.Errorf("host %s: %w", h.config.Name, err)
+		return fmt.Errorf("host %s: %w", h.Config.Name, err)
 	}
 	for _, c := range made {
 		if c.After.Runtime != resource.RuntimeDocker {

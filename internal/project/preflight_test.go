@@ -1,4 +1,4 @@
-package project
+package project_test
 
 import (
 	"context"
@@ -11,33 +11,36 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/agent"
+	"cosplay/internal/machine"
 	"cosplay/internal/preflight"
+	"cosplay/internal/project"
+	"cosplay/internal/projecttest"
 	"cosplay/internal/resource"
 )
 
 // TestRights: hardware is changed by root, a simulated host by whoever has it.
 // Until the lock is taken it is a warning: a plan may be for somebody else.
 func TestRights(t *testing.T) {
-	dir := newProject(t, sevenWorkers)
-	p := openProject(t, dir)
+	dir := projecttest.New(t, projecttest.SevenWorkers)
+	p := projecttest.Open(t, dir)
 	ctx := context.Background()
-	o, diags, err := p.Plan(ctx, Aim{})
+	o, diags, err := p.Plan(ctx, project.Aim{})
 	if err != nil || len(diags) > 0 {
 		t.Fatal(diags, err)
 	}
-	rights := func(h *host) hcl.Diagnostics {
+	rights := func(h *machine.Host) hcl.Diagnostics {
 		f := &preflight.Flight{Intent: p.Intent, Plan: o.Plan, Prior: o.Prior, Live: o.Live}
-		p.checkRights(ctx, f, h)
+		project.CheckRights(p, ctx, f, h)
 		return f.Diagnostics()
 	}
-	if found := rights(p.hosts["lab"]); len(found) > 0 {
+	if found := rights(p.Machine.Hosts()["lab"]); len(found) > 0 {
 		t.Errorf("simulated: %v", found)
 	}
 	t.Setenv("PATH", t.TempDir()) // without sudo
 	const library = "/usr/lib/libnvidia-ml.so.1"
 	c := p.Intent.Hosts[0]
 	c.Simulate, c.Manage.Slices = "", false
-	hardware := &host{config: c, library: library, rooted: true, agent: agent.New(agent.Options{Library: library, Privileged: true, User: "ann"})}
+	hardware := &machine.Host{Config: c, Library: library, Rooted: true, Agent: agent.New(agent.Options{Library: library, Privileged: true, User: "ann"})}
 	found := rights(hardware)
 	if len(found) != 1 || found[0].Severity != hcl.DiagWarning || !strings.Contains(found[0].Detail, "ann ALL=(root) NOPASSWD:") || found[0].Subject.Start.Line != 2 {
 		t.Errorf("hardware, to look at: %v", found)
@@ -53,9 +56,9 @@ func TestRights(t *testing.T) {
 // TestEngineGone: a saved plan with containers is refused where sessions run as
 // processes now.
 func TestEngineGone(t *testing.T) {
-	p := openProject(t, newProject(t, sevenWorkers))
+	p := projecttest.Open(t, projecttest.New(t, projecttest.SevenWorkers))
 	ctx := context.Background()
-	o, diags, err := p.Plan(ctx, Aim{})
+	o, diags, err := p.Plan(ctx, project.Aim{})
 	if err != nil || len(diags) > 0 {
 		t.Fatal(diags, err)
 	}
@@ -70,38 +73,26 @@ func TestEngineGone(t *testing.T) {
 
 // TestLedgerInTheWay: where the ledger cannot be, nothing is changed.
 func TestLedgerInTheWay(t *testing.T) {
-	dir := newProject(t, sevenWorkers)
-	p := openProject(t, dir)
+	dir := projecttest.New(t, projecttest.SevenWorkers)
+	p := projecttest.Open(t, dir)
 	ctx := context.Background()
-	if _, diags, err := p.Plan(ctx, Aim{Goal: NothingLeft}); err != nil || len(diags) > 0 {
+	if _, diags, err := p.Plan(ctx, project.Aim{Goal: project.NothingLeft}); err != nil || len(diags) > 0 {
 		t.Fatal(diags, err)
 	}
-	if err := os.Symlink("nowhere", filepath.Join(p.SimDir("lab"), "ledger")); err != nil {
+	if err := os.Symlink("nowhere", filepath.Join(p.Machine.SimDir("lab"), "ledger")); err != nil {
 		t.Fatal(err)
 	}
-	before := hardware(t, dir)
-	if _, diags, err := p.Plan(ctx, Aim{}); err != nil || diags.HasErrors() || len(diags) != 1 {
+	before := projecttest.Hardware(t, dir)
+	if _, diags, err := p.Plan(ctx, project.Aim{}); err != nil || diags.HasErrors() || len(diags) != 1 {
 		t.Errorf("to look at: %v, %v", diags, err)
 	}
 	if err := p.Lock(ctx, "test", time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if _, diags, err := p.Plan(ctx, Aim{}); err != nil || !diags.HasErrors() || !strings.Contains(diags[0].Summary, "ledger") {
+	if _, diags, err := p.Plan(ctx, project.Aim{}); err != nil || !diags.HasErrors() || !strings.Contains(diags[0].Summary, "ledger") {
 		t.Errorf("to be changed: %v, %v", diags, err)
 	}
-	if hardware(t, dir) != before {
+	if projecttest.Hardware(t, dir) != before {
 		t.Error("the host was touched")
-	}
-}
-
-func TestNameProcesses(t *testing.T) {
-	live := resource.Live{Hosts: []resource.Host{{GPUs: []resource.GPU{{Processes: []resource.Process{{PID: os.Getpid()}, {PID: 1 << 30}}}}}}}
-	nameProcesses(live, resource.Prior{})
-	comm, err := os.ReadFile("/proc/self/comm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := live.Hosts[0].GPUs[0].Processes; got[0].Name != strings.TrimSpace(string(comm)) || got[1].Name != "" {
-		t.Errorf("%+v", got)
 	}
 }

@@ -1,148 +1,49 @@
 // Package project is one folder with its configuration, its state and its
 // hosts, taken through the pipeline: read, observe, resolve, compare, plan,
-// apply. Commands stand on it; it prints nothing.
+// apply. It prints nothing.
 package project
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
-	"unicode/utf8"
 
-	"github.com/hashicorp/hcl/v2"
-
-	"cosplay/catalog"
 	"cosplay/internal/apply"
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
+	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
-	"cosplay/internal/runtime/docker"
 	"cosplay/internal/salvage"
 	"cosplay/internal/state"
 )
 
-// Options say which project it is.
-type Options struct {
-	Dir       string // the project's folder; "" is the current one
-	File      string // a single configuration file instead of all in the folder; "-" is standard input
-	StatePath string // default: cosplay.state.json in the folder
-	Version   string // of cosplay, noted in the state
-
-	Given     []Given                    // to variables, by flags; later ones count
-	Saved     map[string]json.RawMessage // values of a saved plan, before all others
-	HostsOnly bool                       // sessions are not asked for, so that variables may be without a value
-	LookOnly  bool                       // nor are hosts: nothing is planned
-
-	MayBeEmpty bool // a folder without configuration is this machine alone
-}
-
 // Project is an open project. Close ends its agents.
 type Project struct {
-	Dir    string // absolute
-	Intent *config.Intent
-	Store  state.Store
-	Notes  []string // what recovery found of a run that was cut off
+	Dir     string // absolute
+	Intent  *config.Intent
+	Store   state.Store
+	Machine *machine.Machine
+	Unnamed string   // the host that no configuration names, with OpenForRecovery
+	Notes   []string // what recovery found of a run that was cut off
 
 	Waiting func(*durable.Holder) // told who holds the lock, when it takes long to get; may be nil
 
-	lock    *durable.Lock
-	inputs  []config.Input // values of variables
-	hosts   map[string]*host
-	engine  *docker.Engine // nil until a host needs it
-	unnamed string         // the host that no configuration names, with OpenAnyhow
-	once    bool           // its folder is made for it alone
+	lock   *durable.Lock
+	inputs []config.Input // values of variables
+	find   Finder
+	once   bool // its folder is made for it alone
 
 	mayMiss, hostsMayMiss bool // variables may be without a value, also where hosts need them
 }
 
-// Open reads and checks the configuration; no host is asked and nothing is
-// written. Diagnostics tell every mistake; with errors there is no project.
-func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
-	p, files, err := prepare(o)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	intent, diags := config.Load(files, p.reading())
-	if diags.HasErrors() {
-		return nil, intent.Files, diags, nil
-	}
-	p.Intent = intent
-	if o.StatePath == "" && intent.State != "" {
-		p.Store.Path = intent.State
-	}
-	return p, intent.Files, diags, nil
-}
-
-// prepare finds a project and reads its files, and what is given to variables.
-func prepare(o Options) (*Project, map[string][]byte, error) {
-	p, err := locate(o)
-	if err != nil {
-		return nil, nil, err
-	}
-	p.mayMiss, p.hostsMayMiss = o.HostsOnly || o.LookOnly, o.LookOnly
-	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
-		return nil, nil, err
-	}
-	files, err := readFiles(p.Dir, o.File, o.MayBeEmpty)
-	return p, files, err
-}
-
-// locate finds the project's folder and state, without its configuration.
-func locate(o Options) (*Project, error) {
-	dir, err := filepath.Abs(o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder; --chdir wants the project's", dir)
-	}
-	store := state.Store{Path: o.StatePath, Version: o.Version}
-	if store.Path == "" {
-		store.Path = filepath.Join(dir, state.FileName)
-	}
-	if store.Path, err = filepath.Abs(store.Path); err != nil {
-		return nil, err
-	}
-	for _, path := range []string{dir, store.Path} {
-		if !utf8.ValidString(path) {
-			return nil, fmt.Errorf("the path %q is not valid UTF-8, and the state and the files of sessions cannot hold it: rename that folder", path)
-		}
-	}
-	return &Project{Dir: dir, Store: store, hosts: map[string]*host{}}, nil
-}
-
-func (p *Project) reading() config.Options {
-	return config.Options{Dir: p.Dir, Home: homeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, HostsMayMiss: p.hostsMayMiss, Version: p.Store.Version,
-		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Simulate: checkSimulate}
-}
-
-// Rest ends the agents until they are needed again: a command that goes into a
-// session may stay there for days.
-func (p *Project) Rest() {
-	for _, h := range p.hosts {
-		_ = h.agent.Close()
-	}
-}
-
-// Close ends the agents and lets the lock go.
+// Close ends the agents and releases the lock.
 func (p *Project) Close() error {
-	for _, h := range p.hosts {
-		_ = h.agent.Close()
-	}
-	p.hosts = map[string]*host{}
-	if p.engine != nil {
-		_ = p.engine.Close()
-		p.engine = nil
-	}
-	return p.unlock()
+	p.Machine.Close()
+	return p.Unlock()
 }
 
 // room is what carrying out a plan needs on the disk.
@@ -170,17 +71,21 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 	if err != nil {
 		return err
 	}
-	p.lock = lock
+	p.lock, p.Machine.Hold = lock, lock.File()
 	durable.Sweep(p.Store.Path)
 	return nil
 }
 
-func (p *Project) unlock() error {
+// Locked reports whether the project has the lock: then a plan is about to be carried out.
+func (p *Project) Locked() bool { return p.lock != nil }
+
+// Unlock releases the lock, if the project has it.
+func (p *Project) Unlock() error {
 	if p.lock == nil {
 		return nil
 	}
 	lock := p.lock
-	p.lock = nil
+	p.lock, p.Machine.Hold = nil, nil
 	return lock.Release()
 }
 
@@ -236,10 +141,10 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	defer journal.Close()
 	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial, GoOn: planned.Destroys,
 		Look: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
-	holder := p.holder(prior.Lineage)
+	holder := p.Holder(prior.Lineage)
 	holder.Serial = prior.Serial + 1
-	for name, h := range p.hosts {
-		run.Hosts[name] = h.forApply(prior.Owner(), holder)
+	for name, h := range p.Machine.Hosts() {
+		run.Hosts[name] = h.ForApply(prior.Owner(), holder)
 	}
 	result, err := run.Execute(ctx, planned, prior, live)
 	if err != nil {
@@ -264,34 +169,4 @@ type ApplyOptions struct {
 	Parallelism int
 	KeepPartial bool
 	Partial     bool // the hosts may have more on record than the state has
-}
-
-// readFiles reads what the configuration is made of.
-func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
-	switch file {
-	case "":
-		files, err := config.ReadFiles(os.DirFS(dir))
-		if err != nil {
-			return nil, fmt.Errorf("reading the configuration: %w", err)
-		}
-		if len(files) == 0 && !mayBeEmpty {
-			return nil, fmt.Errorf("there is no *.hcl file in %s; cosplay init writes one", dir)
-		}
-		return files, nil
-	case "-":
-		data, err := io.ReadAll(os.Stdin)
-		return map[string][]byte{StdinName: data}, err
-	}
-	path := file
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, file)
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a folder; --file wants a file, and --chdir a project's folder", path)
-	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s; mend --file, or leave it out to have every *.hcl of the folder read", path)
-	}
-	return map[string][]byte{file: data}, err
 }

@@ -16,17 +16,17 @@ func (p *Project) Readdress(prior resource.Prior, moves []resource.Renamed) erro
 	var problems []error
 	for _, m := range moves {
 		s, there := prior.Session(m.To)
-		c, err := p.hostOf(s.Slice.Host)
+		c, err := p.Host(s.Slice.Host)
 		if !there || err != nil {
 			continue // it was removed since, or its host cannot be reached
 		}
-		h, err := p.open(c)
+		h, err := p.Machine.Open(c)
 		if err == nil {
 			switch owner := prior.Owner(); s.Runtime {
 			case resource.RuntimeDocker:
-				err = h.docker(owner).Readdress(s.ID, m.To)
+				err = h.Docker(owner).Readdress(s.ID, m.To)
 			default:
-				err = process.Runtime{Base: h.folders, Key: owner.Key}.Readdress(s.ID, m.To)
+				err = process.Runtime{Base: h.Folders, Key: owner.Key}.Readdress(s.ID, m.To)
 			}
 		}
 		if err != nil {

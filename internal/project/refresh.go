@@ -1,26 +1,24 @@
 package project
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
-	"cosplay/catalog"
 	"cosplay/internal/apply"
 	"cosplay/internal/diff"
 	"cosplay/internal/durable"
+	"cosplay/internal/machine"
 	"cosplay/internal/observe"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
 )
 
-// recoveryWait is how long a command waits for a run under way to end, or for
+// RecoveryWait is how long a command waits for a run under way to end, or for
 // the last step of one that was killed.
-const recoveryWait = 10 * time.Second
+const RecoveryWait = 10 * time.Second
 
 // Refresh loads the state and looks at all hosts, so that both are of the same
 // moment. A journal that is there tells of a run under way, which is waited for,
@@ -34,12 +32,12 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 		if quiet && !salvage.Behind(prior, live) || err != nil {
 			return prior, live, err
 		}
-		if err := p.Lock(ctx, "recovery", recoveryWait); err != nil {
+		if err := p.Lock(ctx, "recovery", RecoveryWait); err != nil {
 			return prior, live, err
 		}
-		defer func() { _ = p.unlock() }()
+		defer func() { _ = p.Unlock() }()
 	}
-	prior, live, err := p.settled(ctx)
+	prior, live, err := p.FoldJournal(ctx)
 	if err == nil {
 		err = p.RefuseCopy(prior)
 	}
@@ -49,9 +47,9 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 	return prior, live, err
 }
 
-// settled loads the state and looks at all hosts, under the lock, and folds the
+// FoldJournal loads the state and looks at all hosts, under the lock, and folds the
 // journal of an interrupted run into the state.
-func (p *Project) settled(ctx context.Context) (resource.Prior, resource.Live, error) {
+func (p *Project) FoldJournal(ctx context.Context) (resource.Prior, resource.Live, error) {
 	prior, err := p.load()
 	if err != nil {
 		return prior, resource.Live{}, err
@@ -61,7 +59,7 @@ func (p *Project) settled(ctx context.Context) (resource.Prior, resource.Live, e
 	if err != nil {
 		return prior, live, err
 	}
-	if p.unfinished() {
+	if p.Unfinished() {
 		prior, err = p.recover(prior, live)
 	}
 	return apply.Reconsider(prior, live), live, err
@@ -72,19 +70,19 @@ func (p *Project) settled(ctx context.Context) (resource.Prior, resource.Live, e
 func (p *Project) glance(ctx context.Context) (prior resource.Prior, live resource.Live, quiet bool, err error) {
 	for range 3 {
 		stamp := p.Store.Stamp()
-		if p.unfinished() {
+		if p.Unfinished() {
 			return prior, live, false, nil
 		}
 		if prior, err = p.load(); err != nil {
 			return prior, live, false, err
 		}
 		if live, err = p.observe(ctx, prior); err != nil {
-			if p.unfinished() || p.Store.Stamp() != stamp {
+			if p.Unfinished() || p.Store.Stamp() != stamp {
 				continue // it was being changed
 			}
 			return prior, live, false, err
 		}
-		if !p.unfinished() && p.Store.Stamp() == stamp {
+		if !p.Unfinished() && p.Store.Stamp() == stamp {
 			return apply.Reconsider(prior, live), live, true, nil
 		}
 	}
@@ -104,8 +102,8 @@ func (p *Project) journal() ([]apply.Entry, error) {
 	return entries, err
 }
 
-// unfinished reports whether a run is under way or was cut off.
-func (p *Project) unfinished() bool {
+// Unfinished reports whether a run is under way or was cut off.
+func (p *Project) Unfinished() bool {
 	_, err := os.Stat(p.Store.JournalPath())
 	return err == nil
 }
@@ -153,12 +151,12 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 			prior, _ = apply.Recover(prior, entries, live)
 		}
 	}
-	if salvage.Behind(prior, live) && !p.unfinished() {
+	if salvage.Behind(prior, live) && !p.Unfinished() {
 		if prior, _, err = p.caughtUp(ctx, prior, live); err != nil {
 			return Outlook{}, err
 		}
 	}
-	d := diff.Compare(resource.Desired{}, prior, live, p.diffOptions())
+	d := diff.Compare(resource.Desired{}, prior, live, p.DiffOptions())
 	return Outlook{Prior: prior, Live: live, Plan: plan.Build(d, resource.Desired{}, prior, live)}, nil
 }
 
@@ -224,10 +222,17 @@ func continues(begin apply.Entry, prior resource.Prior) bool {
 	return prior.Serial == begin.Serial && (same || prior.Lineage == "") || same && prior.Serial == begin.Serial+1
 }
 
+// StrandedJournal reports whether there is a journal that no command can fold into the
+// state: a damaged one, or another state's.
+func (p *Project) StrandedJournal(prior resource.Prior) bool {
+	entries, err := p.journal()
+	return err != nil || len(entries) > 0 && !continues(entries[0], prior)
+}
+
 // owner is whose containers are looked for: the state's, or before it was first
 // written that of the run that was cut off.
 func (p *Project) owner(prior resource.Prior) (resource.Owner, error) {
-	if prior.Lineage != "" || !p.unfinished() {
+	if prior.Lineage != "" || !p.Unfinished() {
 		return prior.Owner(), nil
 	}
 	entries, err := p.journal()
@@ -245,59 +250,30 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 	}
 	var sources []observe.Source
 	for _, h := range p.Intent.Hosts {
-		open, err := p.connect(ctx, h, prior)
+		open, err := p.Machine.Connect(ctx, h, prior)
 		if err != nil {
 			return resource.Live{}, err
 		}
-		sources = append(sources, open.source(owner, prior))
+		sources = append(sources, open.Source(owner, prior))
 	}
-	live, err := observe.Read(ctx, sources, complete)
+	live, err := observe.Read(ctx, sources, machine.Complete)
 	if err != nil {
 		return live, err
 	}
 	p.disown(live)
-	nameProcesses(live, prior)
-	return p.withReleased(prior, live)
+	machine.NameProcesses(live, prior)
+	return p.WithReleased(prior, live)
 }
 
 // Hardware looks at the GPUs of all hosts and at nothing else.
 func (p *Project) Hardware(ctx context.Context) (resource.Live, error) {
 	var sources []observe.Source
 	for _, h := range p.Intent.Hosts {
-		open, err := p.open(h)
+		open, err := p.Machine.Open(h)
 		if err != nil {
 			return resource.Live{}, err
 		}
-		sources = append(sources, observe.Source{Name: h.Name, Simulated: h.Simulate, Runtime: resource.RuntimeProcess, GPUs: open.agent})
+		sources = append(sources, observe.Source{Name: h.Name, Simulated: h.Simulate, Runtime: resource.RuntimeProcess, GPUs: open.Agent})
 	}
-	return observe.Read(ctx, sources, complete)
+	return observe.Read(ctx, sources, machine.Complete)
 }
-
-// complete adds to a GPU what only the catalog knows, and what its driver does not
-// offer.
-func complete(g resource.GPU) resource.GPU {
-	g.Model, _ = catalog.Complete(g.Model)
-	product, known := catalog.Product(g.Model.Name)
-	g.Model.Name = cmp.Or(g.Model.Name, unnamed)
-	m, has := &g.Model, product.Model
-	if lacks, _ := g.Degradation(resource.FeatureMIG); lacks.Code == notSupported && !lacks.Set && !g.MIGCapable && !has.MIG() {
-		g.Degraded = slices.DeleteFunc(slices.Clone(g.Degraded), func(d resource.Degradation) bool { return d == lacks }) // as it should be
-	}
-	if !known {
-		return g
-	}
-	if g.MIGCapable && len(m.Profiles) == 0 {
-		m.Profiles, m.MemorySlices, m.ComputeSlices = has.Profiles, has.MemorySlices, has.ComputeSlices
-	}
-	m.SMs, m.MemoryMiB, m.ComputeCapability = cmp.Or(m.SMs, has.SMs), cmp.Or(m.MemoryMiB, has.MemoryMiB), cmp.Or(m.ComputeCapability, has.ComputeCapability)
-	if len(m.ClocksMHz) == 0 {
-		m.ClocksMHz = has.ClocksMHz
-	}
-	return g
-}
-
-// unnamed is what a GPU is called whose driver does not report its name.
-const unnamed = "unnamed GPU"
-
-// notSupported is NVML's code for what a GPU does not have.
-const notSupported = 3

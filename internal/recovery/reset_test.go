@@ -1,4 +1,4 @@
-package project
+package recovery
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"cosplay/internal/machine"
+	"cosplay/internal/project"
+	"cosplay/internal/projecttest"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 )
@@ -14,7 +17,7 @@ import (
 // bookOf is a world in whose ledger these holders have a GPU.
 func bookOf(holders ...resource.Holder) resource.Live {
 	for i := range holders {
-		holders[i].User = userName()
+		holders[i].User = machine.UserName()
 	}
 	return resource.Live{Hosts: []resource.Host{{Name: "lab", Ledger: []resource.Held{{UUID: "GPU-0", Holders: holders}}}}}
 }
@@ -92,14 +95,14 @@ func TestWhoseState(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p := &Project{Dir: filepath.Dir(here), Store: state.Store{Path: here}}
+			p := &project.Project{Dir: filepath.Dir(here), Store: state.Store{Path: here}}
 			live := bookOf(test.held(here, there)...)
-			v := p.stateView(live)
+			v := stateView(p, live)
 			if !strings.Contains(v.Fault, test.fault) || (v.Fault == "") != (test.fault == "") {
 				t.Errorf("the fault is %q, want %q", v.Fault, test.fault)
 			}
 			var own []string
-			for _, h := range p.ownHolders(v, live) {
+			for _, h := range ownHolders(p, v, live) {
 				own = append(own, h.Lineage)
 			}
 			if got, want := strings.Join(own, " "), strings.Join(test.own, " "); got != want {
@@ -121,13 +124,13 @@ func TestGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, gone := range map[string]bool{"mine": false, "other": true, "missing": true, "no/folder": true, "damaged": false, "mine/not-a-folder": false} {
-		if got := isGone(resource.Holder{Lineage: mine, State: path(name)}); got != gone {
+		if got := project.IsGone(resource.Holder{Lineage: mine, State: path(name)}); got != gone {
 			t.Errorf("%s: gone is %v", name, got)
 		}
 	}
-	uid := *userID() + 1
+	uid := *machine.UserID() + 1
 	for name, gone := range map[string]bool{"other": false, "missing": true} {
-		if got := isGone(resource.Holder{Lineage: mine, State: path(name), UID: &uid}); got != gone {
+		if got := project.IsGone(resource.Holder{Lineage: mine, State: path(name), UID: &uid}); got != gone {
 			t.Errorf("%s, of another user: gone is %v", name, got)
 		}
 	}
@@ -140,17 +143,17 @@ func TestResetInAnyFolder(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, sevenWorkers)
-	makeSo(t, dir, AsConfigured)
+	projecttest.Write(t, dir, projecttest.SevenWorkers)
+	projecttest.Apply(t, dir, project.AsConfigured)
 	if err := os.Remove(filepath.Join(dir, "cosplay.hcl")); err != nil {
 		t.Fatal(err)
 	}
-	p, _, err := OpenAnyhow(Options{Dir: dir})
+	p, _, err := project.OpenForRecovery(project.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if got := p.SimDirs(); got["lab"] != p.SimDir("lab") {
+	if got := p.SimDirs(); got["lab"] != p.Machine.SimDir("lab") {
 		t.Errorf("the simulated hosts are %v", got)
 	}
 }
@@ -168,9 +171,9 @@ session "on_b" {
   target = "2060"
   host   = "b"
 }`
-	dir := newProject(t, two)
-	makeSo(t, dir, AsConfigured)
-	lost := filepath.Join(dir, scratchDir, "sim", "b", "host")
+	dir := projecttest.New(t, two)
+	projecttest.Apply(t, dir, project.AsConfigured)
+	lost := filepath.Join(dir, machine.ScratchDir, "sim", "b", "host")
 	data, err := os.ReadFile(lost)
 	if err != nil {
 		t.Fatal(err)
@@ -180,22 +183,22 @@ session "on_b" {
 	}
 	done := func(want int) []string {
 		t.Helper()
-		p, complaint, err := OpenAnyhow(Options{Dir: dir})
+		p, complaint, err := project.OpenForRecovery(project.Options{Dir: dir})
 		if err != nil || complaint != nil {
 			t.Fatal(err, complaint)
 		}
 		defer p.Close()
-		r, err := p.PlanReset(context.Background(), ResetOptions{})
+		r, err := PlanReset(context.Background(), p, ResetOptions{})
 		if err != nil || len(r.Failures) != want {
 			t.Fatalf("%v, failures %v", err, r.Failures)
 		}
-		results := p.CarryOut(context.Background(), r, nil, 1)
+		results := CarryOut(context.Background(), p, r, nil, 1)
 		for _, d := range results {
 			if d.Err != nil || len(d.Result.Failures) > 0 {
 				t.Fatal(d.Err, d.Result.Failures)
 			}
 		}
-		if _, _, err := p.Settle(r, results); err != nil {
+		if _, _, err := Settle(p, r, results); err != nil {
 			t.Fatal(err)
 		}
 		prior, err := p.Store.Load()
@@ -234,7 +237,7 @@ func TestRenamed(t *testing.T) {
 		{"", "lab", "GPU-0", "lab"},
 	} {
 		before := on(test.host, test.gpu)
-		got := (&Project{unnamed: test.unnamed}).renamed(before, live)
+		got := renamed(&project.Project{Unnamed: test.unnamed}, before, live)
 		if got.GPUs[0].Host != test.want || got.Sessions[0].Slice.Host != test.want || before.GPUs[0].Host != test.host {
 			t.Errorf("%+v: %+v", test, got)
 		}

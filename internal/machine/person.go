@@ -1,4 +1,4 @@
-package project
+package machine
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ import (
 
 // person finds out who runs cosplay, with the keys that he can show. Under sudo
 // it is the one who called it.
-func person(intent *config.Intent) (resolve.Person, error) {
-	account, err := invoker()
+func Person(intent *config.Intent) (resolve.Person, error) {
+	account, err := Invoker()
 	if err != nil {
 		return resolve.Person{}, err
 	}
@@ -49,7 +49,7 @@ type account struct {
 }
 
 // invoker is who typed the command.
-func invoker() (account, error) {
+func Invoker() (account, error) {
 	u, err := user.Current()
 	if name := os.Getenv("SUDO_USER"); err == nil && os.Geteuid() == 0 && name != "" {
 		u, err = user.Lookup(name)
@@ -70,8 +70,8 @@ func invoker() (account, error) {
 }
 
 // userName is who typed the command, for others to read.
-func userName() string {
-	who, err := invoker()
+func UserName() string {
+	who, err := Invoker()
 	if err != nil {
 		return fmt.Sprintf("uid %d", os.Getuid())
 	}
@@ -79,8 +79,8 @@ func userName() string {
 }
 
 // userID is his number.
-func userID() *int {
-	who, err := invoker()
+func UserID() *int {
+	who, err := Invoker()
 	if err != nil {
 		who.UID = os.Getuid()
 	}
@@ -88,13 +88,13 @@ func userID() *int {
 }
 
 // homeDir is the home of who typed the command, also where cron or sudo hide it.
-func homeDir() string {
+func HomeDir() string {
 	if os.Getenv("SUDO_USER") == "" || os.Geteuid() != 0 {
 		if home, err := os.UserHomeDir(); err == nil {
 			return home
 		}
 	}
-	who, _ := invoker() // nobody has no home
+	who, _ := Invoker() // nobody has no home
 	return who.home
 }
 

@@ -1,4 +1,4 @@
-package project
+package selftest
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/disguise/verify"
+	"cosplay/internal/machine"
+	"cosplay/internal/project"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -28,7 +30,7 @@ const (
 // loadGPUs proves the clock locks: NVML cannot read one, so a session fills memory for
 // a moment, and the agent reads the SM clock meanwhile. Each GPU is tested once, by
 // the first of its sessions that can.
-func (p *Project) loadGPUs(ctx context.Context, all []*asked) {
+func loadGPUs(ctx context.Context, p *project.Project, all []*asked) {
 	on := map[gpuID][]*asked{}
 	for _, a := range all {
 		if id := (gpuID{a.session.Slice.Host, a.session.Slice.GPU}); a.wanted.Locked() && a.observed.Live != nil {
@@ -40,7 +42,7 @@ func (p *Project) loadGPUs(ctx context.Context, all []*asked) {
 		group sync.WaitGroup
 	)
 	for id, sessions := range on {
-		agent := p.hosts[id.host].agent
+		agent := p.Machine.Hosts()[id.host].Agent
 		read := func(ctx context.Context) (resource.ClockSample, error) { return agent.Clock(ctx, id.uuid) }
 		turns <- struct{}{}
 		group.Go(func() {
@@ -77,7 +79,7 @@ type clockOf func(context.Context) (resource.ClockSample, error)
 
 // underLoad puts a load on a session's GPU, and reads the clock until the readings
 // are settled or the time is up.
-func underLoad(ctx context.Context, place Runtime, session, probe string, lock int, read clockOf) verify.Load {
+func underLoad(ctx context.Context, place machine.Runtime, session, probe string, lock int, read clockOf) verify.Load {
 	ctx, cancel := context.WithTimeout(ctx, loadBegins+loadTime)
 	defer cancel()
 	loaded, unloaded := context.WithCancel(ctx)
@@ -187,15 +189,15 @@ func (a *asked) lock() *ClockLock {
 
 // keepLocks notes in the state which locks were refuted, so that drift reports them
 // and the next apply sets them again; and which are in effect again.
-func (p *Project) keepLocks(ctx context.Context, prior resource.Prior, locks []ClockLock) error {
+func keepLocks(ctx context.Context, p *project.Project, prior resource.Prior, locks []ClockLock) error {
 	if noted, changed := withLocks(prior, locks); !changed || noted.Lineage == "" {
 		return nil
 	}
-	if p.lock == nil {
-		if err := p.Lock(ctx, "verify", recoveryWait); err != nil {
+	if !p.Locked() {
+		if err := p.Lock(ctx, "verify", project.RecoveryWait); err != nil {
 			return fmt.Errorf("noting in the state what was found out about clock locks: %w", err)
 		}
-		defer func() { _ = p.unlock() }()
+		defer func() { _ = p.Unlock() }()
 	}
 	now, err := p.Settled(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-package project
+package machine
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 )
 
 // SimDir is the folder of a simulated host.
-func (p *Project) SimDir(host string) string {
-	return filepath.Join(p.Dir, scratchDir, "sim", host)
+func (m *Machine) SimDir(host string) string {
+	return filepath.Join(m.Dir, ScratchDir, "sim", host)
 }
 
 // ensureSimulated makes a simulated host, or makes sure that the one that is
@@ -69,8 +69,8 @@ func SimulatedModels(spec string) ([]resource.Model, error) {
 	return models, nil
 }
 
-// checkSimulate says what is wrong with the text of "simulate".
-func checkSimulate(spec string) error {
+// CheckSimulate says what is wrong with the text of "simulate".
+func CheckSimulate(spec string) error {
 	_, err := SimulatedModels(spec)
 	return err
 }

@@ -1,4 +1,4 @@
-package project
+package project_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"cosplay/internal/apply"
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
+	"cosplay/internal/project"
+	"cosplay/internal/projecttest"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 )
@@ -20,16 +22,16 @@ import (
 // TestSettled: without a journal the state is read and no host is asked; the
 // journal of a run that was cut off is folded in first.
 func TestSettled(t *testing.T) {
-	dir := newProject(t, sevenWorkers)
-	makeSo(t, dir, AsConfigured)
-	p := openProject(t, dir)
+	dir := projecttest.New(t, projecttest.SevenWorkers)
+	projecttest.Apply(t, dir, project.AsConfigured)
+	p := projecttest.Open(t, dir)
 	ctx := context.Background()
 	if err := p.Lock(ctx, "state mv", time.Second); err != nil {
 		t.Fatal(err)
 	}
 	prior, err := p.Settled(ctx)
-	if err != nil || len(prior.Sessions) != 7 || len(p.hosts) != 0 {
-		t.Fatalf("%d sessions, %d hosts asked, %v", len(prior.Sessions), len(p.hosts), err)
+	if err != nil || len(prior.Sessions) != 7 || len(p.Machine.Hosts()) != 0 {
+		t.Fatalf("%d sessions, %d hosts asked, %v", len(prior.Sessions), len(p.Machine.Hosts()), err)
 	}
 	if run, err := p.CutOff(); run != nil || err != nil {
 		t.Errorf("no journal is %+v, %v", run, err)
@@ -75,15 +77,15 @@ func TestSettled(t *testing.T) {
 // TestSettledOfDamage: with a journal, too, a damaged state is told and both
 // files stay.
 func TestSettledOfDamage(t *testing.T) {
-	dir := newProject(t, sevenWorkers)
-	makeSo(t, dir, AsConfigured)
-	p := openProject(t, dir)
+	dir := projecttest.New(t, projecttest.SevenWorkers)
+	projecttest.Apply(t, dir, project.AsConfigured)
+	p := projecttest.Open(t, dir)
 	for _, path := range []string{p.Store.Path, p.Store.JournalPath()} {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	before := hardware(t, dir)
+	before := projecttest.Hardware(t, dir)
 	if err := p.Lock(context.Background(), "state mv", time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func TestSettledOfDamage(t *testing.T) {
 			t.Errorf("%s: %q, %v", path, data, err)
 		}
 	}
-	if hardware(t, dir) != before {
+	if projecttest.Hardware(t, dir) != before {
 		t.Error("the host was touched")
 	}
 }

@@ -1,16 +1,18 @@
-package project
+package selftest
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cosplay/internal/projecttest"
 )
 
 // TestMissingKeys: doctor tells each file of keys that cannot be read, always in
 // the same order.
 func TestMissingKeys(t *testing.T) {
 	files := []string{"/nowhere/a.pub", "/nowhere/b.pub", "/nowhere/c.pub", "/nowhere/d.pub", "/nowhere/e.pub"}
-	p := openProject(t, newProject(t, `
+	p := projecttest.Open(t, projecttest.New(t, `
 host "lab" { simulate = "1 x h200" }
 session "worker" {
   target = "2060"

@@ -1,4 +1,4 @@
-package project
+package selftest
 
 import (
 	"cmp"
@@ -15,6 +15,8 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
 	"cosplay/internal/ledger"
+	"cosplay/internal/machine"
+	"cosplay/internal/project"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 )
@@ -41,7 +43,7 @@ const (
 
 // Checkup looks for everything that the hosts and sessions of the project need,
 // and changes nothing.
-func (p *Project) Checkup(ctx context.Context) []Finding {
+func Checkup(ctx context.Context, p *project.Project) []Finding {
 	var c checkup
 	if lacks := driver.Missing(); len(lacks) > 0 {
 		c.add("", "cosplay", "built without "+strings.Join(lacks, ", "), Missing, "make build")
@@ -71,13 +73,13 @@ func (c *checkup) add(host, thing, found string, grade Grade, fix string) {
 
 // hardware looks at the GPUs and at what may be done to them. It reports whether
 // the host could be opened at all.
-func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) bool {
-	h, err := p.open(host)
+func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.Host) bool {
+	h, err := p.Machine.Open(host)
 	if err != nil {
 		c.fail(host.Name, "host", err, "")
 		return false
 	}
-	live, err := h.agent.Read(ctx)
+	live, err := h.Agent.Read(ctx)
 	if err != nil {
 		c.fail(host.Name, "NVML", err, "Install NVIDIA's driver, or name its library: nvml = \"/path/libnvidia-ml.so.1\"")
 		return true
@@ -86,20 +88,20 @@ func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) bo
 	if host.Simulate != "" {
 		what = "simulated, " + what
 	}
-	c.add(host.Name, "NVML", fmt.Sprintf("%s, %s", what, cmp.Or(h.library, "the system's library")), Good, "")
-	if path := h.cuda(); path != "" {
+	c.add(host.Name, "NVML", fmt.Sprintf("%s, %s", what, cmp.Or(h.Library, "the system's library")), Good, "")
+	if path := h.CUDA(); path != "" {
 		c.add(host.Name, "CUDA", path, Good, "")
 	} else {
-		c.add(host.Name, "CUDA", noCUDA, Notice, "install libcuda.so.1 of the same driver: apt-get install libcuda1")
+		c.add(host.Name, "CUDA", machine.NoCUDA, Notice, "install libcuda.so.1 of the same driver: apt-get install libcuda1")
 	}
 	for _, g := range live.GPUs {
-		g = complete(g)
+		g = machine.Complete(g)
 		words := fmt.Sprintf("%s, MIG mode %s", g.Model.Name, resource.OnOff(g.MIG))
 		if !g.MIGCapable {
 			words = g.Model.Name + ", no MIG: one session takes the whole GPU"
 		}
 		c.add(host.Name, fmt.Sprintf("GPU %d", g.Index), words, Good, "")
-		c.degraded(host.Name, ledger.Book{Dir: ledgerDir(host, h.library)}, g)
+		c.degraded(host.Name, ledger.Book{Dir: h.LedgerDir()}, g)
 	}
 	for _, u := range live.Unusable {
 		grade := Notice
@@ -108,7 +110,7 @@ func (c *checkup) hardware(ctx context.Context, p *Project, host config.Host) bo
 		}
 		c.add(host.Name, fmt.Sprintf("GPU %d", u.Index), "unusable: "+u.String(), grade, u.Fix())
 	}
-	if h.rooted {
+	if h.Rooted {
 		c.privilege(ctx, host.Name, h)
 	}
 	return true
@@ -139,22 +141,22 @@ func (c *checkup) degraded(host string, book ledger.Book, g resource.GPU) {
 }
 
 // privilege finds out whether who runs us can have GPUs changed.
-func (c *checkup) privilege(ctx context.Context, host string, h *host) {
+func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host) {
 	const thing = "privilege"
-	user := userName()
+	user := machine.UserName()
 	if binary, err := os.Executable(); err == nil {
 		if _, err := agent.Trusted(binary); err != nil {
 			c.add(host, "cosplay", err.Error()+"; a rule of sudo for this binary would make root of whoever can change it", Notice, fmt.Sprintf("sudo install -m 0755 %s %s", terminal.ShellWord(binary), agent.Installed))
 		}
 	}
-	err := h.agent.MayChange(ctx)
+	err := h.Agent.MayChange(ctx)
 	var refused *agent.SudoError
 	switch {
 	case err == nil:
 		c.add(host, thing, user+" may have GPUs changed", Good, "")
 	case errors.As(err, &refused):
 		fix := "run visudo -f /etc/sudoers.d/cosplay and add the line below; or run sudo cosplay apply"
-		if h.library == "" { // a socket serves the system's
+		if h.Library == "" { // a socket serves the system's
 			fix += "; or set up a socket instead: cosplay doctor --systemd"
 		}
 		c.found = append(c.found, Finding{Host: host, Thing: thing, Grade: Notice, Fix: fix, Line: refused.Line,
@@ -168,13 +170,13 @@ func (c *checkup) privilege(ctx context.Context, host string, h *host) {
 func SystemdUnits() string { return agent.SystemdUnits(agent.Installed) }
 
 // sessions looks at where sessions run, and at what they need there.
-func (c *checkup) sessions(ctx context.Context, p *Project, host config.Host, prior resource.Prior) {
-	h, err := p.connect(ctx, host, prior)
+func (c *checkup) sessions(ctx context.Context, p *project.Project, host config.Host, prior resource.Prior) {
+	h, err := p.Machine.Connect(ctx, host, prior)
 	if err != nil {
 		c.add(host.Name, "Docker", strings.TrimPrefix(err.Error(), "host "+host.Name+": "), Missing, "")
 		return
 	}
-	if h.engine == nil {
+	if !h.HasEngine() {
 		why := "sessions run as processes"
 		if host.Runtime == config.RuntimeAuto && host.Simulate == "" {
 			why += ", since there is no Docker here"
@@ -182,13 +184,13 @@ func (c *checkup) sessions(ctx context.Context, p *Project, host config.Host, pr
 		c.add(host.Name, "runtime", why, Good, "")
 		return
 	}
-	engine, err := h.docker(prior.Owner()).Look(ctx)
+	engine, err := h.Docker(prior.Owner()).Look(ctx)
 	if err != nil {
 		c.add(host.Name, "Docker", err.Error(), Missing, "")
 		return
 	}
 	c.add(host.Name, "Docker", engine.Name, Good, "")
-	if err := h.docker(prior.Owner()).Reaches(); err != nil {
+	if err := h.Docker(prior.Owner()).Reaches(); err != nil {
 		c.add(host.Name, "slices", err.Error(), Missing, "")
 	} else {
 		c.add(host.Name, "slices", engine.Access, Good, "")
@@ -198,7 +200,7 @@ func (c *checkup) sessions(ctx context.Context, p *Project, host config.Host, pr
 }
 
 // images tells which images of the sessions are not there yet.
-func (c *checkup) images(p *Project, host string, engine resource.Engine) {
+func (c *checkup) images(p *project.Project, host string, engine resource.Engine) {
 	told := map[string]bool{}
 	for _, s := range p.Intent.Sessions {
 		image := s.Box.Image
@@ -220,7 +222,7 @@ func (c *checkup) images(p *Project, host string, engine resource.Engine) {
 }
 
 // login looks for what one needs to log into sessions.
-func (c *checkup) login(p *Project, host string) {
+func (c *checkup) login(p *project.Project, host string) {
 	wanted, named := false, true
 	for _, s := range p.Intent.Sessions {
 		if s.Host == host && s.Box.SSH.Enabled {
@@ -233,7 +235,7 @@ func (c *checkup) login(p *Project, host string) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		c.add(host, "ssh client", "there is none on this machine", Notice, "apt-get install openssh-client")
 	}
-	who, err := person(p.Intent)
+	who, err := machine.Person(p.Intent)
 	switch {
 	case err != nil:
 		c.add(host, "user", err.Error(), Missing, "")

@@ -1,4 +1,7 @@
-package project
+// Package recovery restores what a project lost, or takes into its state what exists: reset,
+// state rebuild and import. It finds out what belongs to the project from ledgers, labels
+// and folders, and does not rely on the state.
+package recovery
 
 import (
 	"cmp"
@@ -14,6 +17,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/durable"
 	"cosplay/internal/plan"
+	"cosplay/internal/project"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
 	"cosplay/internal/terminal"
@@ -50,32 +54,32 @@ type Round struct {
 	Unproven []resource.Container // which only labels say are its own
 	Notes    []string
 
-	party party
+	claim claim
 	rest  resource.Prior // what the reset leaves
 }
 
 // PlanReset finds out what there is to take away, without needing the state.
-func (p *Project) PlanReset(ctx context.Context, o ResetOptions) (*Reset, error) {
+func PlanReset(ctx context.Context, p *project.Project, o ResetOptions) (*Reset, error) {
 	r := &Reset{options: o}
 	if o.Holder == "" && o.GPU == "" && o.Host == "" {
 		r.Killed = p.Killed()
 	}
-	live, failures := p.survey(ctx)
+	live, failures := p.Survey(ctx)
 	r.Failures = failures
-	r.State = p.stateView(live)
-	chosen, err := p.chooser(o, live)
+	r.State = stateView(p, live)
+	chosen, err := chooser(p, o, live)
 	if err != nil {
 		return nil, err
 	}
-	parties, err := p.parties(r.State, live, o)
+	all, err := claims(p, r.State, live, o)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range parties {
-		round, failed := p.round(ctx, one, live, chosen, nil, o.AbandonBaseline)
+	for _, one := range all {
+		round, failed := round(ctx, p, one, live, chosen, nil, o.AbandonBaseline)
 		r.Failures = append(r.Failures, failed...)
 		r.Rounds = append(r.Rounds, round)
-		r.Guarded = append(r.Guarded, p.guarded(round)...)
+		r.Guarded = append(r.Guarded, guarded(p, round)...)
 		live = after(live, round)
 	}
 	r.Failures = distinctErrors(r.Failures)
@@ -84,7 +88,7 @@ func (p *Project) PlanReset(ctx context.Context, o ResetOptions) (*Reset, error)
 
 // guarded are the sessions of a round that prevent_destroy keeps: by their blocks,
 // and where these are gone or another project's, by what is remembered.
-func (p *Project) guarded(r Round) []string {
+func guarded(p *project.Project, r Round) []string {
 	var names []string
 	for _, c := range r.Plan.Diff.Sessions {
 		keeps := c.Before != nil && c.Before.PreventDestroy
@@ -99,39 +103,43 @@ func (p *Project) guarded(r Round) []string {
 	return names
 }
 
-// parties are the projects that are asked for, this one last: what they leave of
+// claims are those of the projects that are asked for, this one last: what they leave of
 // a GPU's settings is then its own to restore.
-func (p *Project) parties(v StateView, live resource.Live, o ResetOptions) ([]party, error) {
-	own := p.ownParties(v, live)
+func claims(p *project.Project, v StateView, live resource.Live, o ResetOptions) ([]claim, error) {
+	own := ownClaims(p, v, live)
 	if o.Holder != "" {
-		h, err := pickHolder(holders(live), o.Holder)
+		h, err := pickHolder(project.Holders(live), o.Holder)
 		switch {
 		case err != nil:
 			return nil, err
-		case !isGone(h) && !isReplaced(h): // the user named this project, so its file is read
+		case !project.IsGone(h) && !project.IsReplaced(h): // the user named this project, so its file is read
 			return nil, fmt.Errorf("the project of %s is not gone: its state is %s. Take its sessions away from there: cosplay --state %s destroy", h.User, h.State, terminal.ShellWord(h.State))
 		}
-		if i := slices.IndexFunc(own, func(o party) bool { return o.holder.Lineage == h.Lineage }); i >= 0 {
-			return own[i : i+1], mayRelease(h) // its state was in the place of this one
+		if i := slices.IndexFunc(own, func(o claim) bool { return o.Holder.Lineage == h.Lineage }); i >= 0 {
+			return own[i : i+1], project.MayRelease(h) // its state was in the place of this one
 		}
-		return []party{otherParty(h)}, mayRelease(h)
+		return []claim{otherClaim(h)}, project.MayRelease(h)
 	}
-	var all []party
-	for _, h := range holders(live) {
-		ours := slices.ContainsFunc(own, func(o party) bool { return o.holder.Lineage == h.Lineage })
-		if o.AllProjects && !ours && mayRelease(h) == nil {
-			all = append(all, otherParty(h))
+	var all []claim
+	for _, h := range project.Holders(live) {
+		ours := slices.ContainsFunc(own, func(o claim) bool { return o.Holder.Lineage == h.Lineage })
+		if o.AllProjects && !ours && project.MayRelease(h) == nil {
+			all = append(all, otherClaim(h))
 		}
 	}
 	return append(all, own...), nil
 }
 
 // chooser tells which GPUs are meant.
-func (p *Project) chooser(o ResetOptions, live resource.Live) (func(host, gpu string) bool, error) {
+func chooser(p *project.Project, o ResetOptions, live resource.Live) (func(host, gpu string) bool, error) {
 	onHost := func(host string) bool { return o.Host == "" || o.Host == host }
 	if o.Host != "" {
-		if _, err := p.hostOf(o.Host); err != nil {
-			return nil, fmt.Errorf("there is no host %q that could be reset; there are %s", o.Host, cmp.Or(strings.Join(p.hostNames(), ", "), "none"))
+		if _, err := p.Host(o.Host); err != nil {
+			var names []string
+			for _, h := range p.Intent.Hosts {
+				names = append(names, h.Name)
+			}
+			return nil, fmt.Errorf("there is no host %q that could be reset; there are %s", o.Host, cmp.Or(strings.Join(names, ", "), "none"))
 		}
 	}
 	if o.GPU == "" {
@@ -160,9 +168,9 @@ func (p *Project) chooser(o ResetOptions, live resource.Live) (func(host, gpu st
 
 // round works out what there is to take away for one project: as destroy does,
 // from what the world tells of it.
-func (p *Project) round(ctx context.Context, o party, live resource.Live, chosen func(host, gpu string) bool, agreed []string, abandon bool) (Round, []error) {
-	has, failures := p.recoverParty(ctx, o, live, agreed)
-	r := Round{Holder: o.holder, Own: o.own, Live: has.live, Notes: has.notes, party: o}
+func round(ctx context.Context, p *project.Project, o claim, live resource.Live, chosen func(host, gpu string) bool, agreed []string, abandon bool) (Round, []error) {
+	has, failures := recoverClaim(ctx, p, o, live, agreed)
+	r := Round{Holder: o.Holder, Own: o.Own, Live: has.live, Notes: has.notes, claim: o}
 	r.Prior, r.rest = split(has.prior, func(host, gpu string) bool {
 		_, readable := live.Host(host)
 		return readable && chosen(host, gpu)
@@ -172,7 +180,7 @@ func (p *Project) round(ctx context.Context, o party, live resource.Live, chosen
 			r.Unproven = append(r.Unproven, c)
 		}
 	}
-	options := p.diffOptions()
+	options := p.DiffOptions()
 	options.AbandonBaseline = abandon
 	d := diff.Compare(resource.Desired{}, r.Prior, has.live, options)
 	r.Plan = plan.Build(d, resource.Desired{}, r.Prior, has.live)
@@ -221,7 +229,7 @@ func after(live resource.Live, r Round) resource.Live {
 }
 
 // Idle reports whether there is nothing to take away and nothing to move aside.
-func (p *Project) Idle(r *Reset) bool {
+func Idle(p *project.Project, r *Reset) bool {
 	for _, path := range []string{p.Store.Path, p.Store.BackupPath(), p.Store.JournalPath()} {
 		if _, err := os.Lstat(path); err == nil && r.options.Holder == "" {
 			return false
@@ -238,19 +246,19 @@ type Done struct {
 }
 
 // CarryOut takes away what was shown, and no container that was not.
-func (p *Project) CarryOut(ctx context.Context, r *Reset, progress func(apply.Event), parallelism int) []Done {
+func CarryOut(ctx context.Context, p *project.Project, r *Reset, progress func(apply.Event), parallelism int) []Done {
 	var all []Done
 	for _, shown := range r.Rounds {
 		done := Done{Round: shown, Result: apply.Result{Prior: shown.Prior}}
 		if ctx.Err() == nil {
-			done.Round, done.Result, done.Err = p.carryOut(ctx, shown, r.options, progress, parallelism)
+			done.Round, done.Result, done.Err = carryOut(ctx, p, shown, r.options, progress, parallelism)
 		}
 		all = append(all, done)
 	}
 	return all
 }
 
-func (p *Project) carryOut(ctx context.Context, shown Round, o ResetOptions, progress func(apply.Event), parallelism int) (Round, apply.Result, error) {
+func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptions, progress func(apply.Event), parallelism int) (Round, apply.Result, error) {
 	fail := func(err error) (Round, apply.Result, error) { return shown, apply.Result{Prior: shown.Prior}, err }
 	if !shown.Own {
 		lock, err := lockOther(ctx, shown.Holder)
@@ -261,8 +269,8 @@ func (p *Project) carryOut(ctx context.Context, shown Round, o ResetOptions, pro
 			defer func() { _ = lock.Release() }()
 		}
 	}
-	live, _ := p.survey(ctx)
-	chosen, err := p.chooser(o, live)
+	live, _ := p.Survey(ctx)
+	chosen, err := chooser(p, o, live)
 	if err != nil {
 		return fail(err)
 	}
@@ -270,15 +278,15 @@ func (p *Project) carryOut(ctx context.Context, shown Round, o ResetOptions, pro
 	for _, c := range shown.Unproven {
 		agreed = append(agreed, c.ID)
 	}
-	now, failures := p.round(ctx, shown.party, live, chosen, agreed, o.AbandonBaseline)
+	now, failures := round(ctx, p, shown.claim, live, chosen, agreed, o.AbandonBaseline)
 	if len(now.Plan.Steps) == 0 {
 		return now, apply.Result{Prior: now.Prior}, errors.Join(failures...)
 	}
 	owner := now.Prior.Owner()
-	run := apply.Run{Hosts: p.hands(now.party, live, owner), Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true,
+	run := apply.Run{Hosts: hands(p, now.claim, live, owner), Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true,
 		Look: func(ctx context.Context) (resource.Live, error) {
-			live, failures := p.survey(ctx)
-			remains, _, more := p.remains(ctx, now.party, live)
+			live, failures := p.Survey(ctx)
+			remains, _, more := remains(ctx, p, now.claim, live)
 			return withContainers(live, remains), errors.Join(append(failures, more...)...)
 		}}
 	result, err := run.Execute(ctx, now.Plan, now.Prior, now.Live)
@@ -298,7 +306,7 @@ func lockOther(ctx context.Context, h resource.Holder) (*durable.Lock, error) {
 	if _, err := os.Stat(store.Path); err != nil {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, recoveryWait)
+	ctx, cancel := context.WithTimeout(ctx, project.RecoveryWait)
 	defer cancel()
 	return durable.Acquire(ctx, store.LockPath(), "reset", nil)
 }
@@ -306,7 +314,7 @@ func lockOther(ctx context.Context, h resource.Holder) (*durable.Lock, error) {
 // Settle leaves this project with a state that is true: what there was is moved
 // aside, and what was not taken away is written anew. It returns the paths of
 // what was moved, and whether there is a state now.
-func (p *Project) Settle(r *Reset, all []Done) (aside []string, left bool, err error) {
+func Settle(p *project.Project, r *Reset, all []Done) (aside []string, left bool, err error) {
 	if r.options.Holder != "" || r.State.unclear && len(r.Failures) > 0 {
 		return nil, false, nil
 	}
@@ -318,12 +326,12 @@ func (p *Project) Settle(r *Reset, all []Done) (aside []string, left bool, err e
 	if len(remaining.GPUs) == 0 && len(remaining.Sessions) == 0 {
 		return aside, false, nil
 	}
-	_, err = p.write(remaining, r.State)
+	_, err = write(p, remaining, r.State)
 	return aside, true, err
 }
 
 // write writes a state that was put together where there is none.
-func (p *Project) write(prior resource.Prior, v StateView) (resource.Prior, error) {
+func write(p *project.Project, prior resource.Prior, v StateView) (resource.Prior, error) {
 	prior.Serial = max(prior.Serial, v.words.Serial)
 	if prior.Lineage == "" {
 		prior.Lineage = state.NewLineage()
@@ -340,4 +348,21 @@ func distinctErrors(all []error) []error {
 		seen[err.Error()] = true
 		return again
 	})
+}
+
+// pickHolder finds a project by the beginning of its lineage.
+func pickHolder(all []resource.Holder, prefix string) (resource.Holder, error) {
+	var found []resource.Holder
+	for _, h := range all {
+		if prefix != "" && strings.HasPrefix(h.Lineage, prefix) {
+			found = append(found, h)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return resource.Holder{}, fmt.Errorf("no project %q holds a GPU; cosplay status lists who does", prefix)
+	case 1:
+		return found[0], nil
+	}
+	return resource.Holder{}, fmt.Errorf("%q could be %s or %s; write more of it", prefix, found[0].Lineage, found[1].Lineage)
 }

@@ -1,4 +1,4 @@
-package project
+package recovery
 
 import (
 	"context"
@@ -8,40 +8,16 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/plan"
+	"cosplay/internal/project"
 	"cosplay/internal/resource"
 )
 
-// Import is something that exists and is to be in the state from now on.
-type Import struct {
-	ID       string // as it was asked for
-	Session  resource.PriorSession
-	GPU      resource.GPU       // that it is on; without a UUID where there is none yet
-	Name     string             // of a container in Docker
-	Foreign  bool               // cosplay did not make it, but removes it from now on
-	Unproven bool               // only labels say that cosplay made it
-	Users    []resource.Process // that run in a foreign slice
-	Notes    []string
-
-	steps []plan.Step
-}
-
-// Steps are what makes it so. They come before all others of a plan.
-func (i *Import) Steps() []plan.Step { return slices.Clone(i.steps) }
-
-// Into is a state as it will be with it.
-func (i *Import) Into(prior resource.Prior) resource.Prior {
-	for _, s := range i.steps {
-		prior = plan.Fold(prior, s.Do.Op, plan.Made{})
-	}
-	return prior
-}
-
-// PlanImport finds what an ID means, for a session that is in the configuration
+// FindImport finds what an ID means, for a session that is in the configuration
 // and not in the state: the UUID of a MIG slice, the name or ID of a container,
 // or the name of a session on its host. Nothing is changed, but that a state
 // which was lost gets the lineage and the key back that prove what was found:
 // the prior that is returned is the one to go on with.
-func (p *Project) PlanImport(ctx context.Context, prior resource.Prior, live resource.Live, to resource.Address, id string) (*Import, resource.Prior, error) {
+func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, to resource.Address, id string) (*project.Import, resource.Prior, error) {
 	f := finder{Project: p, prior: prior, live: live, id: id}
 	i := slices.IndexFunc(p.Intent.Sessions, func(s config.Session) bool { return s.Address == to })
 	if i < 0 {
@@ -69,27 +45,26 @@ func things(s resource.PriorSession) string {
 	return "something of its own"
 }
 
-// BeginImport looks at the world for an import, under the lock that the caller
-// has taken.
-func (p *Project) BeginImport(ctx context.Context, to resource.Address, id string) (*Import, Outlook, error) {
+// BeginImport finds what is to be imported. The caller has the lock.
+func BeginImport(ctx context.Context, p *project.Project, to resource.Address, id string) (*project.Import, project.Outlook, error) {
 	var (
-		o   Outlook
+		o   project.Outlook
 		err error
 	)
 	// What the state lacks is not taken up by itself: one thing is asked for.
-	if o.Prior, o.Live, err = p.settled(ctx); err != nil {
+	if o.Prior, o.Live, err = p.FoldJournal(ctx); err != nil {
 		return nil, o, err
 	}
-	var found *Import
-	found, o.Prior, err = p.PlanImport(ctx, o.Prior, o.Live, to, id)
+	var found *project.Import
+	found, o.Prior, err = FindImport(ctx, p, o.Prior, o.Live, to, id)
 	return found, o, err
 }
 
 // CarryOutImport takes it into the state and, where that did not have it, into
 // the host's ledger.
-func (p *Project) CarryOutImport(ctx context.Context, i *Import, o Outlook) (resource.Prior, error) {
-	todo := &plan.Plan{FormatVersion: plan.FormatVersion, Basis: plan.NewBasis(o.Prior, o.Live), Steps: i.steps}
-	result, err := p.Apply(ctx, todo, o.Prior, o.Live, ApplyOptions{Parallelism: 1, Partial: true})
+func CarryOutImport(ctx context.Context, p *project.Project, i *project.Import, o project.Outlook) (resource.Prior, error) {
+	todo := &plan.Plan{FormatVersion: plan.FormatVersion, Basis: plan.NewBasis(o.Prior, o.Live), Steps: i.Steps}
+	result, err := p.Apply(ctx, todo, o.Prior, o.Live, project.ApplyOptions{Parallelism: 1, Partial: true})
 	for _, f := range result.Failures {
 		err = errors.Join(err, f.Err)
 	}

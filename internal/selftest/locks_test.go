@@ -1,4 +1,4 @@
-package project
+package selftest
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/disguise/verify"
+	"cosplay/internal/machine"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -18,7 +19,7 @@ import (
 // filler stands for a runtime in which a program fills memory until its standard
 // input ends.
 type filler struct {
-	Runtime
+	machine.Runtime
 	says string
 	code int
 	err  error

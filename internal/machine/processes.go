@@ -1,4 +1,4 @@
-package project
+package machine
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"cosplay/internal/runtime/process"
 )
 
-// nameProcesses adds what the programs on the GPUs are called and, on a whole
+// NameProcesses adds what the programs on the GPUs are called and, on a whole
 // GPU, which session of the project they run in: a slice tells that by itself.
-func nameProcesses(live resource.Live, prior resource.Prior) {
+func NameProcesses(live resource.Live, prior resource.Prior) {
 	for _, h := range live.Hosts {
 		for _, g := range h.GPUs {
 			for i := range g.Processes {

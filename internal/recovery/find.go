@@ -1,4 +1,4 @@
-package project
+package recovery
 
 import (
 	"cmp"
@@ -13,7 +13,9 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
+	"cosplay/internal/machine"
 	"cosplay/internal/plan"
+	"cosplay/internal/project"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
@@ -21,7 +23,7 @@ import (
 
 // finder looks for what is to be imported.
 type finder struct {
-	*Project
+	*project.Project
 	prior  resource.Prior
 	live   resource.Live
 	wanted config.Session
@@ -29,14 +31,14 @@ type finder struct {
 }
 
 // find tries what the project has made, then slices, then containers.
-func (f *finder) find(ctx context.Context) (*Import, error) {
-	v := f.stateView(f.live)
+func (f *finder) find(ctx context.Context) (*project.Import, error) {
+	v := stateView(f.Project, f.live)
 	if v.Fault != "" {
 		return nil, fmt.Errorf("the state %s cannot be added to: %s. cosplay state rebuild makes it anew", v.Path, v.Fault)
 	}
-	parties := f.ownParties(v, f.live)
-	own := parties[len(parties)-1]
-	has, failures := f.recoverParty(ctx, own, f.live, nil)
+	claims := ownClaims(f.Project, v, f.live)
+	own := claims[len(claims)-1]
+	has, failures := recoverClaim(ctx, f.Project, own, f.live, nil)
 	if len(failures) > 0 {
 		return nil, errors.Join(failures...)
 	}
@@ -49,10 +51,10 @@ func (f *finder) find(ctx context.Context) (*Import, error) {
 		}
 		return f.ours(s, has)
 	}
-	if found, err := f.slice(own.holder.Lineage); found != nil || err != nil {
+	if found, err := f.slice(own.Holder.Lineage); found != nil || err != nil {
 		return found, err
 	}
-	if found, err := f.container(ctx, own.holder.Lineage); found != nil || err != nil {
+	if found, err := f.container(ctx, own.Holder.Lineage); found != nil || err != nil {
 		return found, err
 	}
 	if strings.HasPrefix(f.id, "GPU-") {
@@ -81,7 +83,7 @@ func (f *finder) means(s resource.PriorSession) bool {
 const shortest = 12
 
 // ours is what the project has made itself, and its state does not have.
-func (f *finder) ours(s resource.PriorSession, has recovered) (*Import, error) {
+func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, error) {
 	if err := f.onItsHost(s.Slice.Host, s.Slice.GPU); err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func (f *finder) ours(s resource.PriorSession, has recovered) (*Import, error) {
 	if f.prior.Lineage == "" {
 		f.prior.Lineage, f.prior.Key = has.prior.Lineage, has.prior.Key
 	}
-	found := &Import{ID: f.id, Session: s, Notes: has.notes}
+	found := &project.Import{ID: f.id, Session: s, Notes: has.notes}
 	found.GPU, _ = f.live.GPU(s.Slice.Host, s.Slice.GPU)
 	if s.Container != nil && s.Runtime == resource.RuntimeDocker {
 		found.Name = resource.ContainerPrefix + s.ID
@@ -106,12 +108,12 @@ func (f *finder) ours(s resource.PriorSession, has recovered) (*Import, error) {
 	if g, held := has.prior.GPU(s.Slice.Host, s.Slice.GPU); held {
 		gpu = &g
 	}
-	found.steps = adopting(f.prior, has.prior.BootIDs[s.Slice.Host], s, gpu, nil)
+	found.Steps = adopting(f.prior, has.prior.BootIDs[s.Slice.Host], s, gpu, nil)
 	return found, nil
 }
 
 // slice is a MIG slice that somebody made by hand.
-func (f *finder) slice(lineage string) (*Import, error) {
+func (f *finder) slice(lineage string) (*project.Import, error) {
 	made, there := f.liveSlice()
 	if !there {
 		return nil, nil
@@ -131,7 +133,7 @@ func (f *finder) slice(lineage string) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &Import{ID: f.id, Foreign: true, Session: resource.PriorSession{Session: session, Handle: &made.Handle}}
+	found := &project.Import{ID: f.id, Foreign: true, Session: resource.PriorSession{Session: session, Handle: &made.Handle}}
 	found.GPU, _ = f.live.GPU(made.Host, made.GPU)
 	for _, p := range found.GPU.Processes {
 		if p.GPUInstance != nil && *p.GPUInstance == made.GPUInstance {
@@ -148,11 +150,11 @@ func (f *finder) slice(lineage string) (*Import, error) {
 	case inHand:
 		take.Baseline, take.LockBefore = page.Baseline, page.LockBefore
 	default:
-		baseline, lockBefore := diff.Baseline(found.GPU, f.diffOptions().BaselineClockMHz[made.Host])
+		baseline, lockBefore := diff.Baseline(found.GPU, f.DiffOptions().BaselineClockMHz[made.Host])
 		take.Baseline, take.LockBefore = *baseline, lockBefore
 	}
 	host, _ := f.live.Host(made.Host)
-	found.steps = adopting(f.prior, host.BootID, found.Session, nil, &take)
+	found.Steps = adopting(f.prior, host.BootID, found.Session, nil, &take)
 	return found, nil
 }
 
@@ -177,7 +179,7 @@ func (f *finder) mayHave(s resource.LiveSlice) error {
 	if err := f.onItsHost(s.Host, s.GPU); err != nil {
 		return err
 	}
-	host, err := f.hostOf(s.Host)
+	host, err := f.Host(s.Host)
 	if err != nil {
 		return err
 	}
@@ -188,7 +190,7 @@ func (f *finder) mayHave(s resource.LiveSlice) error {
 	if len(host.GPUs) > 0 && !slices.ContainsFunc(host.GPUs, func(o config.GPUSelector) bool { return o.Matches(g) }) {
 		return fmt.Errorf("GPU %d is not among the gpus of host %q, and is not touched: add it there", g.Index, s.Host)
 	}
-	if h := f.hosts[s.Host]; h.rooted {
+	if h := f.Machine.Hosts()[s.Host]; h.Rooted {
 		return fmt.Errorf("that a slice which cosplay did not make is this project's from now on, the host's ledger believes root alone: sudo cosplay import %s", terminal.ShellWords([]string{f.wanted.Address.String(), f.id}))
 	}
 	if p, _ := g.Model.Profile(s.Profile); p.MemoryMiB < f.wanted.Target.MemoryMiB {
@@ -229,7 +231,7 @@ func (f *finder) resolved(id string, slice resource.Slice, handle *resource.Hand
 
 // placed is the session as a plan for all of them would have it.
 func (f *finder) placed(prior resource.Prior) (resource.Session, error) {
-	who, err := person(f.Intent)
+	who, err := machine.Person(f.Intent)
 	if err != nil {
 		return resource.Session{}, err
 	}
@@ -255,22 +257,22 @@ func inWords(diags hcl.Diagnostics) error {
 }
 
 // container is a container in Docker that cosplay did not make.
-func (f *finder) container(ctx context.Context, lineage string) (*Import, error) {
+func (f *finder) container(ctx context.Context, lineage string) (*project.Import, error) {
 	h, err := f.openHost(ctx)
-	if err != nil || h.engine == nil {
+	if err != nil || !h.HasEngine() {
 		return nil, err
 	}
-	c, name, of, host, err := h.docker(f.prior.Owner()).Stranger(ctx, f.id)
+	c, name, of, host, err := h.Docker(f.prior.Owner()).Stranger(ctx, f.id)
 	if err != nil || c == nil {
 		return nil, err
 	}
 	switch {
-	case h.runtime != resource.RuntimeDocker:
-		return nil, fmt.Errorf("%s is a container, and sessions of host %q run as processes: write runtime = \"docker\" in its block", name, h.config.Name)
+	case h.NewRuntime() != resource.RuntimeDocker:
+		return nil, fmt.Errorf("%s is a container, and sessions of host %q run as processes: write runtime = \"docker\" in its block", name, h.Config.Name)
 	case of != "" && of != lineage:
 		return nil, fmt.Errorf("the container %s belongs to another project, with lineage %s%s", name, of, f.whereabouts(of))
-	case of != "" && host != h.config.Name:
-		return nil, fmt.Errorf("the container %s is of host %q, and %s is wanted on %q: mend host in its block", name, host, f.wanted.Address, h.config.Name)
+	case of != "" && host != h.Config.Name:
+		return nil, fmt.Errorf("the container %s is of host %q, and %s is wanted on %q: mend host in its block", name, host, f.wanted.Address, h.Config.Name)
 	}
 	for _, s := range f.prior.Sessions {
 		if s.Container != nil && s.Container.ID == c.ID {
@@ -282,28 +284,28 @@ func (f *finder) container(ctx context.Context, lineage string) (*Import, error)
 		return nil, err
 	}
 	c.Session = session.ID
-	found := &Import{ID: f.id, Foreign: true, Name: name, Session: resource.PriorSession{Session: session, Container: c}}
-	live, _ := f.live.Host(h.config.Name)
-	found.steps = adopting(f.prior, live.BootID, found.Session, nil, nil)
+	found := &project.Import{ID: f.id, Foreign: true, Name: name, Session: resource.PriorSession{Session: session, Container: c}}
+	live, _ := f.live.Host(h.Config.Name)
+	found.Steps = adopting(f.prior, live.BootID, found.Session, nil, nil)
 	return found, nil
 }
 
-func (f *finder) openHost(ctx context.Context) (*host, error) {
-	c, err := f.hostOf(f.wanted.Host)
+func (f *finder) openHost(ctx context.Context) (*machine.Host, error) {
+	c, err := f.Host(f.wanted.Host)
 	if err != nil {
 		return nil, err
 	}
-	return f.connect(ctx, c, f.prior)
+	return f.Machine.Connect(ctx, c, f.prior)
 }
 
 // whereabouts tells where the state of a lineage is, as far as ledgers know.
 func (f *finder) whereabouts(lineage string) string {
-	for _, h := range holders(f.live) {
+	for _, h := range project.Holders(f.live) {
 		switch {
 		case h.Lineage != lineage:
-		case at(h, f.Store.Path):
+		case project.At(h, f.Store.Path):
 			return fmt.Sprintf(": that of a state which was here before. cosplay reset --holder %s takes away what it left", resource.ShortLineage(lineage))
-		case isGone(h):
+		case project.IsGone(h):
 			return fmt.Sprintf(", whose state %s is gone: cosplay reset --holder %s takes away what it left", h.State, resource.ShortLineage(lineage))
 		default:
 			return fmt.Sprintf(", whose state is %s: destroy it there first", h.State)

@@ -1,4 +1,6 @@
-package project
+// Package selftest checks what a host needs (doctor), and whether sessions see their target
+// GPU (verify).
+package selftest
 
 import (
 	"bytes"
@@ -18,6 +20,8 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/disguise"
 	"cosplay/internal/disguise/verify"
+	"cosplay/internal/machine"
+	"cosplay/internal/project"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -72,7 +76,7 @@ const (
 // Verify runs the self-test of the disguise in sessions, by exec and by ssh, and
 // returns the results in their order. It reads the sessions with the caller's view
 // of the world. What it finds out about clock locks is noted in the state.
-func (p *Project) Verify(ctx context.Context, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o VerifyOptions) ([]Verified, error) {
+func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o VerifyOptions) ([]Verified, error) {
 	var (
 		all   = make([]*asked, len(sessions))
 		errs  = make([]error, len(sessions))
@@ -88,7 +92,7 @@ func (p *Project) Verify(ctx context.Context, prior resource.Prior, live resourc
 		group.Go(func() {
 			defer func() { <-turns }()
 			all[i] = &asked{session: s, place: place}
-			if err := p.askSession(ctx, all[i], prior, live, o); err != nil {
+			if err := askSession(ctx, p, all[i], prior, live, o); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", s.Address, err)
 			}
 		})
@@ -97,7 +101,7 @@ func (p *Project) Verify(ctx context.Context, prior resource.Prior, live resourc
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	p.loadGPUs(ctx, all)
+	loadGPUs(ctx, p, all)
 	var (
 		verified []Verified
 		locks    []ClockLock
@@ -112,25 +116,25 @@ func (p *Project) Verify(ctx context.Context, prior resource.Prior, live resourc
 		}
 		verified = append(verified, v)
 	}
-	return verified, p.keepLocks(ctx, prior, locks)
+	return verified, keepLocks(ctx, p, prior, locks)
 }
 
 // asked is a session with what its programs said and what was seen from outside.
 type asked struct {
 	session  resource.PriorSession
-	place    Runtime
+	place    machine.Runtime
 	interior runtime.Interior
 	wanted   verify.Wanted
 	inside   []verify.Inside
 	observed verify.Observed
 }
 
-func (p *Project) askSession(ctx context.Context, a *asked, prior resource.Prior, live resource.Live, o VerifyOptions) (err error) {
+func askSession(ctx context.Context, p *project.Project, a *asked, prior resource.Prior, live resource.Live, o VerifyOptions) (err error) {
 	s := a.session
 	if a.interior, err = a.place.Interior(s); err != nil {
 		return err
 	}
-	if a.wanted, err = p.wanted(s, a.interior, prior, live); err != nil {
+	if a.wanted, err = wanted(p, s, a.interior, prior, live); err != nil {
 		return err
 	}
 	if a.observed, err = lookFromOutside(ctx, a.place, s, prior, live); err != nil {
@@ -147,7 +151,7 @@ func (p *Project) askSession(ctx context.Context, a *asked, prior resource.Prior
 	// One after the other: they try the cap, and would find the other's memory taken.
 	a.inside = []verify.Inside{ask(verify.Exec, a.interior, execute(ctx, a.place, s.ID))}
 	if s.Box != nil && s.Box.SSH.Enabled && !o.NoSSH {
-		a.inside = append(a.inside, p.askBySSH(ctx, s, a.interior, prior, live))
+		a.inside = append(a.inside, askBySSH(ctx, p, s, a.interior, prior, live))
 	}
 	return nil
 }
@@ -183,7 +187,7 @@ func enterAlone(ctx context.Context, usage string) (leave func(), err error) {
 }
 
 // wanted is what a session should show, by what the state says of it.
-func (p *Project) wanted(s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) (verify.Wanted, error) {
+func wanted(p *project.Project, s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) (verify.Wanted, error) {
 	f := disguise.FiguresOf(s.Session, resource.Handle{UUID: s.SliceID()})
 	w := verify.Wanted{
 		Name: f.Name, UUID: f.UUID, Slice: s.SliceID(), MemoryMiB: f.MemoryMiB,
@@ -208,13 +212,13 @@ func (p *Project) wanted(s resource.PriorSession, interior runtime.Interior, pri
 		w.User = &s.Box.User
 		return w, nil
 	}
-	who, err := invoker()
+	who, err := machine.Invoker()
 	w.User = &who.User
 	return w, err
 }
 
 // lookFromOutside is what the host and the session's folder show.
-func lookFromOutside(ctx context.Context, place Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live) (verify.Observed, error) {
+func lookFromOutside(ctx context.Context, place machine.Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live) (verify.Observed, error) {
 	var o verify.Observed
 	if g, ok := live.GPU(s.Slice.Host, s.Slice.GPU); ok {
 		o.Live = &g
@@ -265,7 +269,7 @@ func ask(way verify.Way, interior runtime.Interior, run run) verify.Inside {
 }
 
 // execute is the way by exec.
-func execute(ctx context.Context, place Runtime, session string) run {
+func execute(ctx context.Context, place machine.Runtime, session string) run {
 	return func(argv []string, stdin io.Reader) (verify.Output, error) {
 		ctx, cancel := context.WithTimeout(ctx, questionTime)
 		defer cancel()
@@ -285,7 +289,7 @@ func execute(ctx context.Context, place Runtime, session string) run {
 const sshFailed = 255
 
 // askBySSH logs in as the session's user does, with the client of this machine.
-func (p *Project) askBySSH(ctx context.Context, s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) verify.Inside {
+func askBySSH(ctx context.Context, p *project.Project, s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) verify.Inside {
 	door, err := p.Door(ctx, s, prior, live)
 	if err != nil {
 		return verify.Inside{Way: verify.SSH, Barred: err.Error()}

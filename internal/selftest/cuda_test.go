@@ -1,4 +1,4 @@
-package project
+package selftest
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"cosplay/internal/disguise"
+	"cosplay/internal/machine"
+	"cosplay/internal/project"
+	"cosplay/internal/projecttest"
 	"cosplay/internal/sim"
 )
 
@@ -17,7 +20,7 @@ func TestNoCUDA(t *testing.T) {
 	if path := disguise.CUDALibrary("/nowhere/libnvidia-ml.so.1"); path != "" {
 		t.Skipf("this machine has one: %s", path)
 	}
-	models, err := SimulatedModels("1 x h200")
+	models, err := machine.SimulatedModels("1 x h200")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,16 +28,16 @@ func TestNoCUDA(t *testing.T) {
 	if err := sim.Create(host, models, sim.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	dir := newProject(t, fmt.Sprintf("host \"lab\" {\n  runtime = \"process\"\n  nvml    = %q\n}\nsession \"worker\" { target = \"2060\" }\n", sim.LibraryPath(host)))
+	dir := projecttest.New(t, fmt.Sprintf("host \"lab\" {\n  runtime = \"process\"\n  nvml    = %q\n}\nsession \"worker\" { target = \"2060\" }\n", sim.LibraryPath(host)))
 	says := func() (doctor, plan string) {
-		p := openProject(t, dir)
+		p := projecttest.Open(t, dir)
 		defer p.Close()
-		for _, f := range p.Checkup(context.Background()) {
+		for _, f := range Checkup(context.Background(), p) {
 			if f.Thing == "CUDA" {
 				doctor = string(f.Grade) + ": " + f.Found
 			}
 		}
-		_, diags, err := p.Plan(context.Background(), Aim{})
+		_, diags, err := p.Plan(context.Background(), project.Aim{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,10 +56,10 @@ func TestNoCUDA(t *testing.T) {
 	if !strings.Contains(plan, `cosplay.hcl:3`) || !strings.Contains(plan, `host "lab" has no CUDA driver; There is no libcuda.so.1`) {
 		t.Errorf("plan says %q", plan)
 	}
-	if steps := makeSo(t, dir, AsConfigured); !strings.Contains(steps, "session.worker/prepare") {
+	if steps := projecttest.Apply(t, dir, project.AsConfigured); !strings.Contains(steps, "session.worker/prepare") {
 		t.Errorf("apply did %s", steps)
 	}
-	if steps := makeSo(t, dir, AsConfigured); steps != "" {
+	if steps := projecttest.Apply(t, dir, project.AsConfigured); steps != "" {
 		t.Errorf("apply did %s the second time", steps)
 	}
 }

@@ -16,14 +16,14 @@ import (
 // It is open while a run is under way, or was cut off and is not yet folded in.
 func (p *Project) Remembered() (prior resource.Prior, open bool, err error) {
 	prior, err = p.Store.Load()
-	return prior, p.unfinished(), err
+	return prior, p.Unfinished(), err
 }
 
 // Settled is the state with nothing open: what a run that was cut off has left
 // is folded into it, for which the hosts are looked at. The caller has the lock,
 // and may save what he makes of it.
 func (p *Project) Settled(ctx context.Context) (resource.Prior, error) {
-	if !p.unfinished() {
+	if !p.Unfinished() {
 		return p.Store.Load()
 	}
 	prior, _, err := p.Refresh(ctx)
@@ -44,7 +44,7 @@ func (p *Project) SimDirs() map[string]string {
 	dirs := map[string]string{}
 	for _, h := range p.Intent.Hosts {
 		if h.Simulate != "" {
-			dirs[h.Name] = p.SimDir(h.Name)
+			dirs[h.Name] = p.Machine.SimDir(h.Name)
 		}
 	}
 	return dirs

@@ -1,0 +1,7 @@
+package project
+
+// For the tests.
+var (
+	CheckRights = (*Project).checkRights
+	RemoveRun   = removeRun
+)

@@ -1,0 +1,9 @@
+package recovery
+
+import (
+	"testing"
+
+	"cosplay/internal/projecttest"
+)
+
+func TestMain(m *testing.M) { projecttest.Main(m) }

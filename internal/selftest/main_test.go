@@ -1,0 +1,9 @@
+package selftest
+
+import (
+	"testing"
+
+	"cosplay/internal/projecttest"
+)
+
+func TestMain(m *testing.M) { projecttest.Main(m) }

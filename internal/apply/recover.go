@@ -145,7 +145,7 @@ func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (r
 		return prior, wasNotDone
 	}
 	prior = plan.Fold(prior, op, plan.Made{Container: &c})
-	what := "its " + resource.ContainerWord(op.Session.Runtime) + " exists"
+	what := "its " + resource.RuntimeNamed(op.Session.Runtime).Body + " exists"
 	if !whole(c, op.Session.Hash(prior.Key)) {
 		return plan.Unfinished(prior, op.Session.Address), what + " and is not finished"
 	}

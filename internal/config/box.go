@@ -14,9 +14,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// boxWords are the attributes and blocks of a session that mean something in a
-// container only.
-var boxWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart"}
+// runtimeWords are the attributes and blocks of a session that only some runtimes use.
+var runtimeWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart"}
 
 func defaultBox() resource.Box {
 	return resource.Box{
@@ -27,20 +26,19 @@ func defaultBox() resource.Box {
 	}
 }
 
-// WithoutContainer warns of all that the session's block says in vain where its
-// host runs sessions as processes. It is the same for all instances of a block
-// on one host.
-func (s Session) WithoutContainer() hcl.Diagnostics {
+// Unused warns of all that the session's block says and the runtime of its host does
+// not use. It is the same for all instances of a block on one host.
+func (s Session) Unused(by resource.Runtime) hcl.Diagnostics {
 	var diags hcl.Diagnostics
-	for _, word := range boxWords {
-		if !s.Ranges.has(word) {
+	for _, word := range runtimeWords {
+		if !s.Ranges.has(word) || by.Uses(word) {
 			continue
 		}
 		at := s.Ranges.At(word)
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagWarning,
 			Summary:  fmt.Sprintf("%q has no effect on host %q", word, s.Host),
-			Detail:   "Sessions of this host run as processes, and this is for containers. Remove it, or give the host: runtime = \"docker\"",
+			Detail:   fmt.Sprintf("The host's runtime is %q, which does not use it. Remove it, or give the host: runtime = %s", by.Name, or(quoted(resource.RuntimeNames(word)))),
 			Subject:  &at,
 			Context:  &at,
 		})
@@ -60,16 +58,20 @@ func (l *loader) checkBox(s *Session) {
 		l.complain(at, at, fmt.Sprintf("no sudo with ssh on %s", s.Box.SSH.Bind),
 			"Whoever logs in from another machine could be root in the container with nothing asked. Write sudo = false, or leave ssh on 127.0.0.1, which `ssh -L` and `ssh -J` reach from elsewhere.")
 	}
-	if !l.hasContainers(s.Host) {
-		for _, d := range s.WithoutContainer() {
+	if runtime, chosen := l.runtime(s.Host); chosen {
+		for _, d := range s.Unused(runtime) {
 			l.report(d)
 		}
 	}
 }
 
-// hasContainers reports whether the sessions of a host may be in containers.
-func (l *loader) hasContainers(host string) bool {
-	return !slices.ContainsFunc(l.hosts, func(h Host) bool { return h.Name == host && h.Runtime == RuntimeProcess })
+// runtime is the one that the block of a host chooses, if it chooses any.
+func (l *loader) runtime(host string) (resource.Runtime, bool) {
+	i := slices.IndexFunc(l.hosts, func(h Host) bool { return h.Name == host && h.Runtime != RuntimeAuto })
+	if i < 0 {
+		return resource.Runtime{}, false
+	}
+	return resource.RuntimeNamed(l.hosts[i].Runtime), true
 }
 
 func isLoopback(address string) bool {
@@ -87,7 +89,7 @@ func (l *loader) checkPorts() {
 	for i := range l.sessions {
 		s := &l.sessions[i]
 		d := door{s.Host, s.Box.SSH.Port}
-		if d.host == "" || d.port == 0 || !s.Box.SSH.Enabled || !l.hasContainers(s.Host) {
+		if runtime, chosen := l.runtime(s.Host); d.host == "" || d.port == 0 || !s.Box.SSH.Enabled || chosen && !runtime.Uses("ssh") {
 			continue
 		}
 		other, taken := seen[d]

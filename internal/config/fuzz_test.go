@@ -77,7 +77,7 @@ func TestOneMistakeOfManyInstances(t *testing.T) {
 func checkIntent(t *testing.T, intent *config.Intent) {
 	hosts, names, ports := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, h := range intent.Hosts {
-		hosts[h.Name] = h.Runtime != config.RuntimeProcess
+		hosts[h.Name] = h.Runtime == config.RuntimeAuto || resource.RuntimeNamed(h.Runtime).Uses("ssh")
 	}
 	for i, s := range intent.Sessions {
 		boxed, there := hosts[s.Host]

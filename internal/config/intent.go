@@ -38,7 +38,7 @@ type Host struct {
 	Name             string        `json:"name"`
 	Simulate         string        `json:"simulate,omitempty"` // what to simulate: "8 x h200"; "" is real hardware
 	NVML             string        `json:"nvml,omitempty"`     // absolute path of the NVML library; "" is the system's
-	Runtime          string        `json:"runtime"`            // RuntimeAuto, RuntimeProcess, RuntimeDocker
+	Runtime          string        `json:"runtime"`            // RuntimeAuto, or the name of a registered one
 	GPUs             []GPUSelector `json:"gpus,omitempty"`     // these only; empty means all
 	Manage           Manage        `json:"manage"`
 	BaselineClockMHz *int          `json:"baseline_clock_mhz,omitempty"` // the clock lock from before cosplay, where told
@@ -49,12 +49,8 @@ type Host struct {
 	Ranges Ranges `json:"-"` // empty for the implicit host
 }
 
-// Where sessions run.
-const (
-	RuntimeAuto    = "auto"
-	RuntimeProcess = "process"
-	RuntimeDocker  = "docker"
-)
+// RuntimeAuto leaves it to cosplay where sessions run.
+const RuntimeAuto = "auto"
 
 // Manage says what cosplay may change on a host's GPUs.
 type Manage struct {

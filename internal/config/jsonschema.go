@@ -78,11 +78,7 @@ var valueSchemas = map[Type]map[string]any{
 func attributeSchema(a Attribute) map[string]any {
 	value := valueSchemas[a.Type]
 	if a.Words != nil {
-		words := make([]any, len(a.Words))
-		for i, w := range a.Words {
-			words[i] = w
-		}
-		value = map[string]any{"enum": words}
+		value = map[string]any{"enum": a.words()}
 		if a.Type == Texts {
 			value = map[string]any{"type": "array", "items": value}
 		}

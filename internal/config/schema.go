@@ -1,6 +1,10 @@
 package config
 
-import "slices"
+import (
+	"slices"
+
+	"cosplay/internal/resource"
+)
 
 // Block is a kind of block of the language: what it is for and what may stand
 // in it. All that is told about the language, in complaints, in the reference
@@ -22,7 +26,7 @@ type Block struct {
 type Attribute struct {
 	Name        string
 	Type        Type
-	Words       []string // all that a word can be
+	Words       []string // that a word can be
 	Unit        string   // "MHz"; "" for none
 	Default     string   // as it would be written, or in words within parentheses; "" where it is required
 	Required    bool
@@ -30,6 +34,16 @@ type Attribute struct {
 	Change      Change // what comes of changing it alone
 	Description string // one line
 	Example     string // a value as it is written
+
+	more func() []string // further words, which other packages register
+}
+
+// words are all that a word can be.
+func (a Attribute) words() []string {
+	if a.more == nil {
+		return a.Words
+	}
+	return slices.Concat(a.Words, a.more())
 }
 
 // Type is what an attribute's value has to be.
@@ -207,7 +221,7 @@ var hostSchema = Block{
 			Description: "A simulated host: how many GPUs of which model."},
 		{Name: "nvml", Type: Path, Default: "(the system's)", Example: `"/opt/lib/libnvidia-ml.so.1"`,
 			Description: "Another NVML library than the system's. Not together with simulate."},
-		{Name: "runtime", Type: Word, Words: []string{RuntimeAuto, RuntimeProcess, RuntimeDocker}, Default: `"auto"`, Example: `"docker"`,
+		{Name: "runtime", Type: Word, Words: []string{RuntimeAuto}, more: func() []string { return resource.RuntimeNames("") }, Default: `"auto"`, Example: `"docker"`,
 			Description: "Where sessions run: in containers or as processes. \"auto\" takes Docker where it is installed, and processes on a simulated host."},
 		{Name: "gpus", Type: GPUNames, Default: "(all)", Example: `[0, "GPU-8f2a0000", "0000:84:00.0"]`,
 			Description: "The GPUs to use, by index, UUID or PCI address. All others are never written to."},

@@ -271,7 +271,7 @@ func (l *loader) elements(v value, sample string) ([]value, bool) {
 
 // oneOf reads one of the words that the attribute can be.
 func (l *loader) oneOf(v value) (string, bool) {
-	words := v.attribute.schema.Words
+	words := v.attribute.schema.words()
 	typed, ok := l.text(v)
 	if !ok {
 		return "", false

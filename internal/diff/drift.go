@@ -224,13 +224,13 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		c, ok := live.Container(was.Slice.Host, was.Runtime, was.ID)
 		switch {
 		case !ok:
-			add(ContainerGone, resource.ContainerWord(was.Runtime), "there", "gone", possibly+"removed by hand")
+			add(ContainerGone, resource.RuntimeNamed(was.Runtime).Body, "there", "gone", possibly+"removed by hand")
 		case c.State == resource.Stopped:
-			add(ContainerStopped, resource.ContainerWord(was.Runtime), "running", "stopped", possibly+"stopped by hand, or its program ended")
+			add(ContainerStopped, resource.RuntimeNamed(was.Runtime).Body, "running", "stopped", possibly+"stopped by hand, or its program ended")
 		case c.Hash != was.Container.Hash:
-			add(ContainerChanged, resource.ContainerWord(was.Runtime), "as applied", "changed", "edited or recreated outside cosplay")
+			add(ContainerChanged, resource.RuntimeNamed(was.Runtime).Body, "as applied", "changed", "edited or recreated outside cosplay")
 		case c.ID != was.Container.ID:
-			add(ContainerReplaced, resource.ContainerWord(was.Runtime), shortID(was.Container.ID), shortID(c.ID), "removed and recreated outside cosplay")
+			add(ContainerReplaced, resource.RuntimeNamed(was.Runtime).Body, shortID(was.Container.ID), shortID(c.ID), "removed and recreated outside cosplay")
 		}
 		if c.Damaged != "" {
 			add(DisguiseBroken, "disguise", "whole", c.Damaged, "files in the session's folder were changed outside cosplay")
@@ -247,14 +247,15 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 // cosplay, or in front of another driver. Nobody has touched it, and the plan
 // leaves it to its user when it ends; a session that needs no end is a change.
 func outdatedDrift(was resource.PriorSession, c resource.Container) []Drift {
-	if was.Runtime != resource.RuntimeDocker || was.Container.Foreign {
+	runtime := resource.RuntimeNamed(was.Runtime)
+	if runtime.RenewsInPlace || was.Container.Foreign {
 		return nil
 	}
 	var all []Drift
 	for _, o := range c.Outdated {
 		address := was.Address
 		all = append(all, Drift{Class: DisguiseOutdated, Host: was.Slice.Host, Session: &address, Thing: o.Part, From: o.From, To: o.To,
-			Cause: "a container keeps what it was started with: docker stop, then cosplay apply", Told: true})
+			Cause: "a " + runtime.Body + " keeps what it was started with: " + runtime.StopCommand + ", then cosplay apply", Told: true})
 	}
 	return all
 }

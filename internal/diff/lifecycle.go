@@ -16,7 +16,7 @@ func leave(was resource.PriorSession) SessionChange {
 
 // forget is what becomes of a session that is not cosplay's any more.
 func forget(was resource.PriorSession) SessionChange {
-	what := resource.ContainerWord(was.Runtime)
+	what := resource.RuntimeNamed(was.Runtime).Body
 	stays := fmt.Sprintf("its %s stays behind: cosplay no longer knows it", what)
 	if !was.Slice.Whole() {
 		stays = fmt.Sprintf("its slice and %s stay behind: cosplay no longer knows them", what)

@@ -57,7 +57,7 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	}
 	// A container that is gone, or that was about to be made when all was cut off,
 	// has left its folder all the same.
-	if _, ok := live.Container(was.Slice.Host, was.Runtime, was.ID); ok || was.Container != nil || was.Runtime == resource.RuntimeDocker {
+	if _, ok := live.Container(was.Slice.Host, was.Runtime, was.ID); ok || was.Container != nil || resource.RuntimeNamed(was.Runtime).LeavesFiles {
 		c.Container = Remove
 	}
 	if c.Slice == Keep && was.Handle != nil && (gpuGone(was, live) || unread(was, live)) {
@@ -95,6 +95,7 @@ func unread(was resource.PriorSession, live resource.Live) bool {
 // compare decides about a session that is both wanted and made.
 func compare(was resource.PriorSession, want resource.Session, key string, live resource.Live) SessionChange {
 	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Container: Keep, Before: &was, After: &want}
+	runtime := resource.RuntimeNamed(want.Runtime)
 	if gpuGone(was, live) || unread(was, live) {
 		c.Reason = unplanned(was, live) + "; it is left as it is"
 		return c
@@ -124,22 +125,22 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 	case c.Slice == Remake:
 		c.Action, c.Reason = Replace, "its slice has lost its compute instance"
 	case c.Container == Make && was.Container == nil:
-		c.Action, c.Reason = Create, "its "+resource.ContainerWord(want.Runtime)+" was not made yet"
+		c.Action, c.Reason = Create, "its "+runtime.Body+" was not made yet"
 	case c.Container == Make:
-		c.Action, c.Reason = Create, "its "+resource.ContainerWord(want.Runtime)+" is gone; the slice stays"
+		c.Action, c.Reason = Create, "its "+runtime.Body+" is gone; the slice stays"
 	case c.Container == Remake && c.Slice == Keep:
 		c.Action, c.Reason = Replace, whyRemade(c, want, key, live)
 	case was.Unfinished && c.Container == Refit:
-		c.Action, c.Reason = Update, "a run was interrupted while it worked on the "+resource.ContainerWord(want.Runtime)
-	case c.Container == Refit && want.Runtime == resource.RuntimeDocker && len(c.Fields) == 0:
-		c.Action, c.Reason = Update, "its container does not run; it is started again"
+		c.Action, c.Reason = Update, "a run was interrupted while it worked on the "+runtime.Body
+	case c.Container == Refit && !runtime.Rewrites && len(c.Fields) == 0:
+		c.Action, c.Reason = Update, "its "+runtime.Body+" does not run; it is started again"
 		if now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID); now.State == resource.Running && mendable(was, now) {
 			c.Reason = "docker update changed its container; it is set back while it runs"
 		}
 	case c.Container != Keep:
 		c.Action = Update
 		if len(c.Fields) == 0 {
-			c.Reason = "its " + resource.ContainerWord(want.Runtime) + " was changed outside of cosplay"
+			c.Reason = "its " + runtime.Body + " was changed outside of cosplay"
 		}
 	case len(c.Fields) > 0:
 		c.Action, c.Record = Update, true
@@ -151,8 +152,9 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 // field tells it, why.
 func whyRemade(c SessionChange, want resource.Session, key string, live resource.Live) string {
 	was := c.Before
-	if was.Runtime != resource.RuntimeDocker {
-		return "its " + resource.ContainerWord(want.Runtime) + " is made anew; the slice stays"
+	runtime := resource.RuntimeNamed(want.Runtime)
+	if !resource.RuntimeNamed(was.Runtime).RunsPrograms {
+		return "its " + runtime.Body + " is made anew; the slice stays"
 	}
 	subject := "its container"
 	now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID)
@@ -165,7 +167,7 @@ func whyRemade(c SessionChange, want resource.Session, key string, live resource
 // renew brings the disguise of a session that stays up to date. That of a
 // container is mounted when it starts: it keeps what it has, which is told.
 func renew(c SessionChange, live resource.Live) SessionChange {
-	if c.Before.Runtime != resource.RuntimeProcess || c.Slice != Keep || c.Container != Keep && c.Container != Refit {
+	if !resource.RuntimeNamed(c.Before.Runtime).RenewsInPlace || c.Slice != Keep || c.Container != Keep && c.Container != Refit {
 		return c
 	}
 	now, _ := live.Container(c.Before.Slice.Host, c.Before.Runtime, c.Before.ID)
@@ -202,10 +204,10 @@ func containerPart(was resource.PriorSession, want resource.Session, key string,
 	case was.Slice != want.Slice, was.Runtime != want.Runtime:
 		return Remake
 	case now.Hash != want.Hash(key), now.Damaged != "", was.Handle != nil && renamed(was, now), was.Container != nil && now.ID != was.Container.ID:
-		if want.Runtime == resource.RuntimeDocker {
-			return Remake // a container cannot be changed inside
+		if resource.RuntimeNamed(want.Runtime).Rewrites {
+			return Refit
 		}
-		return Refit
+		return Remake
 	case was.Container == nil, was.Unfinished, now.State != resource.Running, mendable(was, now):
 		return Refit
 	}
@@ -216,7 +218,7 @@ func containerPart(was resource.PriorSession, want resource.Session, key string,
 // gives it now. What runs goes on with a name of before that drivers accept; the
 // files of a session without a container are written again.
 func renamed(was resource.PriorSession, now resource.Container) bool {
-	if was.Runtime == resource.RuntimeDocker {
+	if !resource.RuntimeNamed(was.Runtime).Rewrites {
 		return !resource.LiveSlice{Slice: was.Slice, Handle: *was.Handle}.IsCalled(now.SliceID)
 	}
 	return now.SliceID != was.Handle.UUID

@@ -19,6 +19,7 @@ import (
 	"cosplay/internal/observe"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
+	_ "cosplay/internal/runtime/all" // the registered runtimes
 	"cosplay/internal/runtime/docker"
 	"cosplay/internal/runtime/process"
 	"cosplay/internal/sim"
@@ -200,7 +201,7 @@ func (m *Machine) NeedsEngine(h *Host, known resource.Prior) bool {
 	}
 	held := slices.Contains(heldRuntimes(h.Config.Name, known), resource.RuntimeDocker)
 	hardware := h.Config.Runtime == config.RuntimeAuto && h.Config.Simulate == "" && docker.Installed()
-	return held || hardware || h.Config.Runtime == config.RuntimeDocker
+	return held || hardware || h.Config.Runtime == resource.RuntimeDocker
 }
 
 // ShareEngine gives a host the engine if another host has needed it.

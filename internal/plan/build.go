@@ -136,7 +136,7 @@ const StrayGroup = "stray."
 // does not know: so it has no address but one that no block can have.
 func (b *builder) sweep(c resource.Container) {
 	id := StrayGroup + c.Host + "." + c.Session
-	b.add(Step{ID: id + "/unprepare", Group: id, Title: fmt.Sprintf("%s: remove what a run that was cut off has left of it", resource.ContainerPrefix+c.Session),
+	b.add(Step{ID: id + "/unprepare", Group: id, Title: fmt.Sprintf("%s: remove what a run that was cut off has left of it", resource.BodyName(c.Session)),
 		Do: OpJSON{Unprepare{Address: resource.Each("_", c.Session), Host: c.Host, Runtime: c.Runtime, ID: c.Session}}})
 }
 
@@ -153,7 +153,7 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		last = b.image(*c.After) // what runs goes only once there is something to come
 	}
 	if c.Container == diff.Remove || c.Container == diff.Remake {
-		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last, b.down[c.Address.Name]), Title: id + ": remove its " + resource.ContainerWord(c.Before.Runtime),
+		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last, b.down[c.Address.Name]), Title: id + ": remove its " + resource.RuntimeNamed(c.Before.Runtime).Body,
 			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
 		b.ended[at] = append(b.ended[at], last...)
 		for _, name := range c.Before.DependsOn {
@@ -248,21 +248,22 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 		needs = slices.Concat(needs, b.up[name])
 	}
 	var made string
+	runtime := resource.RuntimeNamed(c.After.Runtime)
 	switch c.Container {
 	case diff.Make, diff.Remake:
 		needs = append(needs, b.image(*c.After)...)
-		made = b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": " + resource.ContainerWord(c.After.Runtime), Needs: needs,
+		made = b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": " + runtime.Body, Needs: needs,
 			Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.After.Runtime, ID: c.After.ID}}})
 	case diff.Refit:
-		step := Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + resource.ContainerWord(c.After.Runtime) + " up to date", Needs: needs,
+		step := Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + runtime.Body + " up to date", Needs: needs,
 			Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{b.preparation(c.Before.Session)}}
 		if len(c.Before.Sealed) > 0 {
 			step.Undo = OpJSON{} // what the secrets were is not known
 		}
-		if c.After.Runtime == resource.RuntimeDocker {
+		if !runtime.Rewrites {
 			step.Undo = OpJSON{}
 			if now, _ := b.live.Container(at.host, c.After.Runtime, c.After.ID); now.State != resource.Running {
-				step.Title = id + ": start its container"
+				step.Title = id + ": start its " + runtime.Body
 			}
 		}
 		made = b.add(step)

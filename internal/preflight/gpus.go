@@ -60,7 +60,7 @@ func (f *Flight) sessionOf(g resource.GPU, p resource.Process) (resource.PriorSe
 // ends reports whether what runs in a session ends with its container.
 func (f *Flight) ends(a resource.Address) bool {
 	return slices.ContainsFunc(f.Plan.Diff.Sessions, func(c diff.SessionChange) bool {
-		return c.Address == a && c.Before != nil && c.Before.Runtime == resource.RuntimeDocker && (c.Container == diff.Remove || c.Container == diff.Remake)
+		return c.Address == a && c.Before != nil && resource.RuntimeNamed(c.Before.Runtime).RunsPrograms && (c.Container == diff.Remove || c.Container == diff.Remake)
 	})
 }
 

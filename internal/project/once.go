@@ -150,7 +150,7 @@ func (o *Once) settle(intent *config.Intent) error {
 	}
 	switch o.Runtime {
 	case "":
-	case config.RuntimeAuto, config.RuntimeProcess, config.RuntimeDocker:
+	case config.RuntimeAuto, resource.RuntimeProcess, resource.RuntimeDocker:
 		host.Runtime = o.Runtime
 	default:
 		return fmt.Errorf("--runtime %s: it is docker, process or auto", o.Runtime)

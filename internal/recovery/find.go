@@ -76,7 +76,7 @@ func (f *finder) means(s resource.PriorSession) bool {
 		path, err := filepath.Abs(f.id)
 		return err == nil && path == c.ID
 	}
-	return f.id == resource.ContainerPrefix+s.ID || f.id == c.ID || len(f.id) >= shortest && strings.HasPrefix(c.ID, f.id)
+	return f.id == resource.BodyName(s.ID) || f.id == c.ID || len(f.id) >= shortest && strings.HasPrefix(c.ID, f.id)
 }
 
 // shortest is the least of a container's ID that stands for it.
@@ -101,7 +101,7 @@ func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, 
 	found := &project.Import{ID: f.id, Session: s, Notes: has.notes}
 	found.GPU, _ = f.live.GPU(s.Slice.Host, s.Slice.GPU)
 	if s.Container != nil && s.Runtime == resource.RuntimeDocker {
-		found.Name = resource.ContainerPrefix + s.ID
+		found.Name = resource.BodyName(s.ID)
 		found.Unproven = slices.ContainsFunc(has.unproven, func(c resource.Container) bool { return c.ID == s.Container.ID })
 	}
 	var gpu *resource.PriorGPU

@@ -40,7 +40,7 @@ func things(s resource.PriorSession) string {
 	case s.Handle != nil && s.Handle.UUID != "":
 		return "the slice " + s.Handle.UUID
 	case s.Container != nil:
-		return "a " + resource.ContainerWord(s.Runtime)
+		return "a " + resource.RuntimeNamed(s.Runtime).Body
 	}
 	return "something of its own"
 }

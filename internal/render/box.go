@@ -15,14 +15,13 @@ import (
 // runtimeWords says where the sessions of a host run and, with an engine, how
 // slices come into its containers; on a simulated host there is one way only.
 func runtimeWords(h resource.Host) string {
-	process := h.Runtime == resource.RuntimeProcess
 	switch {
 	case h.Runtime == "":
 		return ""
 	case h.Engine == nil:
 		return together(h.Runtime + " runtime")
-	case process:
-		return together("process runtime") + " for new sessions, " + together(h.Engine.Name) + " for those in it"
+	case !resource.RuntimeNamed(h.Runtime).Uses("image"):
+		return together(h.Runtime+" runtime") + " for new sessions, " + together(h.Engine.Name) + " for those in it"
 	case h.Engine.Access == "" || h.Simulated != "":
 		return together(h.Engine.Name)
 	}
@@ -143,15 +142,8 @@ func imageOf(s resource.Session) string {
 	return s.Box.Image
 }
 
-// shortID is a container's id as Docker's own commands print it; a folder of the
-// process runtime stays whole.
-func shortID(c resource.Container) string {
-	const enough = 12
-	if c.Runtime != resource.RuntimeDocker || len(c.ID) <= enough {
-		return c.ID
-	}
-	return c.ID[:enough]
-}
+// shortID is a body's ID as its runtime's own commands print it.
+func shortID(c resource.Container) string { return resource.RuntimeNamed(c.Runtime).ShortID(c.ID) }
 
 // keptWords tells of sessions in containers that keep what there is another one
 // of now, by what that is: an image, the facades, the driver; or that keep a limit.

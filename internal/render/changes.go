@@ -167,8 +167,8 @@ func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 // movedWord says where a session was in the state, and what stays with it.
 func movedWord(c diff.SessionChange) string {
 	words := "was " + c.MovedFrom.String()
-	if c.Before.Runtime == resource.RuntimeDocker {
-		words += "; its container is still called " + resource.ContainerPrefix + c.Before.ID
+	if runtime := resource.RuntimeNamed(c.Before.Runtime); runtime.Named {
+		words += "; its " + runtime.Body + " is still called " + resource.BodyName(c.Before.ID)
 	}
 	return words
 }

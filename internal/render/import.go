@@ -11,7 +11,7 @@ import (
 type ImportedView struct {
 	Session  resource.PriorSession
 	GPU      resource.GPU       // without a UUID where the session has none yet
-	Name     string             // of a container in Docker
+	Name     string             // of the body, where bodies have names
 	Foreign  bool               // cosplay did not make it
 	Unproven bool               // only its labels say that cosplay made it
 	Users    []resource.Process // that run in it
@@ -32,10 +32,10 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 	}
 	if c := v.Session.Container; c != nil {
 		what := c.ID
-		if c.Runtime == resource.RuntimeDocker {
+		if v.Name != "" {
 			what = fmt.Sprintf("%s (%s), %s", v.Name, shortID(*c), c.State)
 		}
-		t.add(text(resource.ContainerWord(c.Runtime)), text(what))
+		t.add(text(resource.RuntimeNamed(c.Runtime).Body), text(what))
 	}
 	p.table(t)
 	if v.Foreign {

@@ -167,7 +167,7 @@ func (p *page) strays(v PlanView) {
 		if c.ID == "" {
 			what = "a session folder that no container has"
 		}
-		t.add(inked(removed, "-"), text(resource.ContainerPrefix+c.Session), inked(dim, what))
+		t.add(inked(removed, "-"), text(resource.BodyName(c.Session)), inked(dim, what))
 	}
 	p.gap()
 	p.flow(0, 2, text("Left by runs that were cut off, of sessions that the state does not know:"))

@@ -33,7 +33,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	for _, one := range v.Prior.Sessions {
 		runs := "-"
 		if one.Container != nil {
-			runs = resource.ContainerWord(one.Runtime)
+			runs = resource.RuntimeNamed(one.Runtime).Body
 		}
 		t.add(text(one.Address.String()), text(one.Slice.String()), text(gpuName(v.Live, one.Slice.Host, one.Slice.GPU)), text(runs))
 	}

@@ -155,8 +155,8 @@ func (r ResetRound) addSession(t *table, c diff.SessionChange) {
 		slice = "slice " + c.Before.Slice.String()
 	}
 	if c.Container == diff.Remove {
-		container = resource.ContainerWord(c.Before.Runtime)
-		if c.Before.Container != nil && c.Before.Runtime == resource.RuntimeDocker {
+		container = resource.RuntimeNamed(c.Before.Runtime).Body
+		if c.Before.Container != nil && resource.RuntimeNamed(c.Before.Runtime).ShownID > 0 {
 			container += " " + shortID(*c.Before.Container)
 		}
 	}
@@ -182,7 +182,7 @@ func (p *page) unproven(all []resource.Container) {
 	}
 	var names []string
 	for _, c := range all {
-		names = append(names, together(resource.ContainerPrefix+c.Session+" ("+shortID(c)+")"))
+		names = append(names, together(resource.BodyName(c.Session)+" ("+shortID(c)+")"))
 	}
 	p.flow(2, 4, join(inked(drifted, "Not proven: "), text(fmt.Sprintf("the key of the state is lost, so only their labels and names say that these are the project's: %s. Look at them if somebody else makes containers here: docker inspect.", strings.Join(names, ", ")))))
 }

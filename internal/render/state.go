@@ -88,7 +88,7 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 			uuid = s.Handle.UUID
 		}
 		if s.Container == nil {
-			missing = "no " + resource.ContainerWord(s.Runtime) + " yet"
+			missing = "no " + resource.RuntimeNamed(s.Runtime).Body + " yet"
 		}
 		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.Slice.String()), text(uuid), inked(dim, missing))
 	}

@@ -136,12 +136,8 @@ func (p *page) commands(title string, all []string) {
 // removal is how one removes by hand what a session has.
 func (v ForgottenView) removal(s resource.PriorSession) []string {
 	var all []string
-	switch {
-	case s.Container == nil:
-	case s.Container.Runtime == resource.RuntimeDocker:
-		all = append(all, "docker rm -f "+shortID(*s.Container))
-	default:
-		all = append(all, "rm -r "+terminal.ShellWord(s.Container.ID))
+	if c := s.Container; c != nil {
+		all = append(all, resource.RuntimeNamed(c.Runtime).RemoveCommand+" "+terminal.ShellWord(shortID(*c)))
 	}
 	if h := s.Handle; h != nil {
 		smi := v.smi(s.Slice.Host)

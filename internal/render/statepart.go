@@ -99,7 +99,7 @@ func (p *page) stateSession(s resource.PriorSession) {
 	add("fit", fmt.Sprintf("at %s: FP32 %s, bandwidth %s, tensor %s", resource.Clock(s.Fit.ClockMHz),
 		fit.Percent(s.Fit.FP32Ratio()), fit.Percent(s.Fit.BandwidthRatio()), times(s.Fit.TensorRatio())))
 	add("runtime", s.Runtime)
-	add(resource.ContainerWord(s.Runtime), containerWords(s))
+	add(resource.RuntimeNamed(s.Runtime).Body, containerWords(s))
 	add("workspace", s.Workspace)
 	if len(s.Command) > 0 {
 		add("command", resource.CommandWords(s.Command))

@@ -229,10 +229,6 @@ func (p *page) skippedChecks(v VerifyView) {
 // oldFacades tells which sessions have those of another cosplay. They may hold all
 // the same: no check fails for that. The driver has a check of its own.
 func (p *page) oldFacades(v VerifyView) {
-	next := map[string]string{
-		resource.RuntimeProcess: "cosplay apply brings them up to date.",
-		resource.RuntimeDocker:  "docker stop, then cosplay apply, brings them up to date.",
-	}
 	var lines []string
 	on := map[string][]resource.Address{}
 	for _, s := range v.Sessions {
@@ -240,7 +236,11 @@ func (p *page) oldFacades(v VerifyView) {
 			if o.Part != resource.Facades {
 				continue
 			}
-			line := fmt.Sprintf(" the facades of %s, not of this %s: %s", o.From, o.To, next[s.Session.Runtime])
+			next := "cosplay apply"
+			if runtime := resource.RuntimeNamed(s.Session.Runtime); !runtime.RenewsInPlace {
+				next = runtime.StopCommand + ", then cosplay apply,"
+			}
+			line := fmt.Sprintf(" the facades of %s, not of this %s: %s brings them up to date.", o.From, o.To, next)
 			if on[line] == nil {
 				lines = append(lines, line)
 			}

@@ -31,8 +31,9 @@ type KeyFile struct {
 // may log in is decided once: it stays until the session is replaced for
 // another reason, so that cron sees what a terminal did.
 func (r *resolver) box(s config.Session, session *resource.Session) {
-	if session.Runtime != resource.RuntimeDocker {
-		r.warnOfBox(s)
+	runtime := resource.RuntimeNamed(session.Runtime)
+	r.warnOfUnused(s, runtime)
+	if len(runtime.Attributes) == 0 {
 		return
 	}
 	was, made := r.prior.Session(s.Address)
@@ -122,14 +123,14 @@ func (r *resolver) checkImage(s config.Session, session resource.Session) {
 	})
 }
 
-// warnOfBox warns of what means nothing where sessions turn out to run as
-// processes. Where the host's block says so, the configuration has told already.
-func (r *resolver) warnOfBox(s config.Session) {
+// warnOfUnused warns of what the runtime does not use that was chosen for a host. Where
+// the host's block chooses it, the configuration has warned already.
+func (r *resolver) warnOfUnused(s config.Session, runtime resource.Runtime) {
 	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == s.Host })
 	if r.intent.Hosts[i].Runtime != config.RuntimeAuto {
 		return
 	}
-	for _, d := range s.WithoutContainer() {
+	for _, d := range s.Unused(runtime) {
 		r.complainOnce(d)
 	}
 }

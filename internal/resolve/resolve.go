@@ -274,7 +274,7 @@ func (r *resolver) session(s config.Session, at place.Placed, request resource.R
 	session.ID = was.ID // it keeps its name on the host
 	kept := ignoring(s, was)
 	r.fill(kept, &session)
-	if session.Runtime == resource.RuntimeDocker && session.Hash(r.prior.Key) != was.Hash(r.prior.Key) {
+	if !resource.RuntimeNamed(session.Runtime).Rewrites && session.Hash(r.prior.Key) != was.Hash(r.prior.Key) {
 		s.Target, s.Host = kept.Target, kept.Host
 		r.fill(s, &session) // it is made anew, and so nothing is ignored
 	}

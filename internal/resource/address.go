@@ -133,8 +133,8 @@ func isName(s string) bool {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// ContainerPrefix is before a session's ID in its container's name.
-const ContainerPrefix = "cosplay-"
+// BodyName is the name of the body of a session, in runtimes where bodies have names.
+func BodyName(session string) string { return "cosplay-" + session }
 
 // Match finds the address that a person means among those that exist:
 // worker-3, worker[3] and session.worker[3] are the same, and with a single
@@ -144,7 +144,7 @@ func Match(typed string, known []Address) (Address, error) {
 		return known[0], nil
 	}
 	for _, a := range known {
-		if typed == a.Short() || typed == ContainerPrefix+SessionID(a) || typed == a.String() || typed == strings.TrimPrefix(a.String(), "session.") {
+		if typed == a.Short() || typed == BodyName(SessionID(a)) || typed == a.String() || typed == strings.TrimPrefix(a.String(), "session.") {
 			return a, nil
 		}
 	}

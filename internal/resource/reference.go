@@ -124,11 +124,10 @@ func (s PriorSession) things() []string {
 	return all
 }
 
-// lasting is a name that only this container ever has: the folder of a process
-// session is in another place once its project was moved, and a later session can
-// have the same one.
+// lasting is a name that only this container ever has: a session folder is in another
+// place once its project was moved, and a later session can have the same one.
 func (c Container) lasting() string {
-	if c.Runtime == RuntimeProcess {
+	if !RuntimeNamed(c.Runtime).UniqueIDs {
 		return fmt.Sprintf("%s:%s:%d", c.Runtime, c.Session, c.Serial)
 	}
 	return c.ID

@@ -46,14 +46,6 @@ func (s Slice) String() string {
 	return fmt.Sprintf("%s, slot %d", s.Profile, s.Start)
 }
 
-// ContainerWord is what a runtime's container is called.
-func ContainerWord(runtime string) string {
-	if runtime == RuntimeProcess {
-		return "session folder"
-	}
-	return "container"
-}
-
 // WithArticle is "an RTX 2060", "a GTX 1660", "an H200": names of GPUs begin with
 // letters that are spelt, or with a word that begins like them.
 func WithArticle(name string) string {

@@ -23,7 +23,7 @@ type Selection struct {
 func Find(prior resource.Prior, typed string) (Selection, error) {
 	var exact, block Selection
 	for _, s := range prior.Sessions {
-		if names(typed, s.Address) || typed == resource.ContainerPrefix+s.ID {
+		if names(typed, s.Address) || typed == resource.BodyName(s.ID) {
 			exact.Sessions = append(exact.Sessions, s)
 		}
 		if s.Address.Name == strings.TrimPrefix(typed, "session.") {

@@ -23,6 +23,7 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
+	_ "cosplay/internal/runtime/all" // tests use the runtimes that users have
 )
 
 // HostName is the one host's name.

@@ -38,7 +38,7 @@ const (
 )
 
 // Name is what the container of a session is called.
-func Name(session string) string { return resource.ContainerPrefix + session }
+func Name(session string) string { return resource.BodyName(session) }
 
 // mac is what only the owner of the state can make out of some words.
 func (r Runtime) mac(words ...string) []byte {
@@ -220,7 +220,7 @@ func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Containe
 		state = resource.Running
 	}
 	l := there.Config.Labels
-	return &resource.Container{ID: there.ID, Host: r.Host, Runtime: resource.RuntimeDocker, State: state, Image: there.Image, Foreign: true},
+	return &resource.Container{ID: there.ID, Host: r.Host, Runtime: Driver.Name, State: state, Image: there.Image, Foreign: true},
 		strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
 }
 

@@ -1,0 +1,3 @@
+package render_test
+
+import _ "cosplay/internal/runtime/all" // the runtimes that users have

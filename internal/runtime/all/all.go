@@ -1,0 +1,13 @@
+// Package all registers the runtimes of cosplay: one line each, the preferred first.
+package all
+
+import (
+	"cosplay/internal/runtime"
+	"cosplay/internal/runtime/docker"
+	"cosplay/internal/runtime/process"
+)
+
+func init() {
+	runtime.Register(docker.Driver)
+	runtime.Register(process.Driver)
+}

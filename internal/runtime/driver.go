@@ -1,0 +1,91 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+
+	"cosplay/internal/disguise"
+	"cosplay/internal/resource"
+)
+
+// Driver is a runtime as it is registered: its description and its code.
+type Driver struct {
+	resource.Runtime
+
+	// Auto reports whether a host whose block leaves the choice to cosplay can run
+	// its sessions here. The first runtime that can is taken.
+	Auto func(simulated bool) bool
+
+	// Open gives the runtime of a host, where that needs no connection. Otherwise
+	// Connect is called once, when the first host needs the runtime.
+	Open    func(Host) Runtime
+	Connect func(context.Context) (func(Host) Runtime, error)
+
+	// FolderSuffix ends the name of the folder of a host's sessions, so that each
+	// runtime has its own.
+	FolderSuffix string
+
+	// Runs reports whether a process runs in a body.
+	Runs func(pid int, c resource.Container) bool
+}
+
+// Folder is where the runtime keeps its files of sessions.
+func (d Driver) Folder(h Host) string { return h.Folders + d.FolderSuffix }
+
+// Host is where a runtime runs the sessions of one state.
+type Host struct {
+	Name    string         // in the configuration
+	Folders string         // path of the folder for files of its sessions, before a runtime's suffix
+	Owner   resource.Owner // of the sessions
+	Library string         // absolute path of the host's NVML library; "" is the system's
+	SimDir  string         // folder of a simulated host; "" for hardware
+	Version string         // of cosplay
+}
+
+// Runtime runs the sessions of one state on one host.
+type Runtime interface {
+	// Prepare creates the body of a session, or brings it up to date. given is the
+	// session's MIG slice; of a whole GPU it has the UUID alone.
+	Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Container, error)
+	// Unprepare removes the body by the session's ID, and reports what the session
+	// used. A body that does not exist is no error.
+	Unprepare(ctx context.Context, session string) (resource.Use, error)
+	// List reads the bodies of all sessions.
+	List(ctx context.Context) ([]resource.Container, error)
+	// Remains reads what the sessions have left, for a state that was lost.
+	Remains(ctx context.Context) ([]resource.Remains, error)
+	// Exec runs a command in a session with the given streams, a terminal where
+	// they are one, and returns its exit code.
+	Exec(ctx context.Context, session string, argv []string, streams Streams) (int, error)
+	// Usage is what the programs of a session use of its GPU's memory, or
+	// fs.ErrNotExist where they are not counted.
+	Usage(session string) (disguise.Usage, error)
+	// Interior is what the programs of a session are to find. It installs the probes
+	// where these programs can run them.
+	Interior(s resource.PriorSession) (Interior, error)
+	// Altered reads, by check of files, what of a session's disguise was changed
+	// since it was written.
+	Altered(ctx context.Context, s resource.PriorSession) (map[string]string, error)
+	// Readdress writes the new address of a session where Remains reads it.
+	Readdress(session string, to resource.Address) error
+}
+
+var drivers []Driver
+
+// Register makes a runtime available. The first that is registered is preferred.
+func Register(d Driver) {
+	drivers = append(drivers, d)
+	resource.RegisterRuntime(d.Runtime)
+}
+
+// Drivers are the registered runtimes.
+func Drivers() []Driver { return slices.Clone(drivers) }
+
+// Named finds a registered runtime.
+func Named(name string) (Driver, bool) {
+	i := slices.IndexFunc(drivers, func(d Driver) bool { return d.Name == name })
+	if i < 0 {
+		return Driver{}, false
+	}
+	return drivers[i], true
+}

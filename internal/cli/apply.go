@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
-	"slices"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -21,10 +18,10 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/apply"
 	"cosplay/internal/durable"
+	"cosplay/internal/interrupt"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
-	"cosplay/internal/resource"
 )
 
 type applyOptions struct {
@@ -117,29 +114,27 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if err := p.Lock(ctx, commandName(o), o.lockTimeout); err != nil {
 		return err
 	}
-	var (
-		prior resource.Prior
-		live  resource.Live
-	)
+	a := &applying{invocation: inv, Project: p, o: o, files: files, warnings: diags}
+	options, patience := project.ApplyOptions{Parallelism: o.parallelism, KeepPartial: o.keepPartial}, project.WithoutCalls
+	if o.destroy || inv.json {
+		patience = project.OnePlan
+	}
 	if planned != nil {
-		prior, live, err = inv.stillGood(ctx, p, files, planned)
+		err = p.ApplySaved(ctx, planned, options, a)
 	} else {
-		planned, prior, live, err = inv.approved(ctx, p, files, diags, o)
+		err = p.Reconcile(ctx, o.aim, options, patience, a)
 	}
-	switch {
-	case err != nil:
-		return err
-	case o.planFile != "" || inv.json:
-		_, err := inv.carryOut(ctx, p, planned, prior, live, o)
-		return err
-	case planned.Diff.Changes() || o.destroy && len(planned.Diff.Unrestored()) > 0:
-		return inv.carryOutAgain(ctx, p, files, diags, planned, prior, live, o)
-	}
-	err = inv.keepBooks(ctx, p, planned, prior, live, o)
-	if err == nil && o.verify {
-		err = inv.verifyAll(ctx, p)
-	}
-	return cmp.Or(err, o.complete(planned))
+	return inv.refused(err, files)
+}
+
+// applying is the operator of apply and destroy.
+type applying struct {
+	*invocation
+	*project.Project
+	o        applyOptions
+	files    map[string]*hcl.File
+	warnings hcl.Diagnostics
+	begun    time.Time
 }
 
 // complete fails where a plan has left a session unfinished that it cannot complete. The
@@ -151,48 +146,43 @@ func (o applyOptions) complete(planned *plan.Plan) error {
 	return exit(exitError)
 }
 
-// carryOutAgain applies, and plans and applies again as long as a step failed for a call
-// that the driver does not offer: the new plan does without it.
-func (inv *invocation) carryOutAgain(ctx context.Context, p *project.Project, files map[string]*hcl.File, diags hcl.Diagnostics, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
-	for try := 1; ; try++ {
-		failures, err := inv.carryOut(ctx, p, planned, prior, live, o)
-		gaveUp := slices.ContainsFunc(failures, func(f apply.Failure) bool { return givenUp(f.Err) })
-		if !gaveUp || o.destroy || ctx.Err() != nil || try == tries {
-			return err
-		}
-		fmt.Fprintln(inv.Err, "\nThe driver does not offer a call that the plan needs. cosplay plans again without it.")
-		if planned, prior, live, err = inv.approved(ctx, p, files, diags, o); err != nil {
-			return err
-		}
-		if !planned.Diff.Changes() {
-			return cmp.Or(inv.keepBooks(ctx, p, planned, prior, live, o), o.complete(planned))
-		}
+// Approve shows the plan, and asks where it changes anything.
+func (a *applying) Approve(outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+	view, err := a.planView(a.Project, a.files, outlook, append(a.warnings, diags...), a.o.aim)
+	if err != nil {
+		return false, err
+	}
+	view.Destroy, view.Applying = a.o.destroy, true
+	asks := !a.o.autoApprove && (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0)
+	if asks {
+		err = a.mayAsk(", or save a plan with cosplay plan --out FILE and apply that")
+	}
+	if err == nil && !a.json {
+		err = a.tellPlan(view)
+	}
+	if err == nil && asks {
+		err = a.ask(a.o.question())
+	}
+	return asks, err
+}
+
+// Begin shows progress, where the plan changes anything, and lets signals stop the run.
+func (a *applying) Begin(ctx context.Context, o project.Outlook) (context.Context, func(apply.Event), func()) {
+	a.begun = time.Now()
+	if a.keepsState(o.Plan) {
+		return ctx, nil, func() {}
+	}
+	progress := render.NewProgress(a.Err, a.style(a.Err))
+	ctx, release := interruptible(ctx, progress)
+	return ctx, progress.Event, func() {
+		release()
+		progress.Close()
 	}
 }
 
-// approved makes the plan, shows it, and asks where it changes anything.
-func (inv *invocation) approved(ctx context.Context, p *project.Project, files map[string]*hcl.File, diags hcl.Diagnostics, o applyOptions) (*plan.Plan, resource.Prior, resource.Live, error) {
-	outlook, view, err := inv.outlook(ctx, p, files, diags, o.aim)
-	planned := outlook.Plan
-	if err != nil {
-		return nil, outlook.Prior, outlook.Live, err
-	}
-	asks := !o.autoApprove && (planned.Diff.Changes() || len(planned.Diff.Outputs) > 0)
-	if asks {
-		err = inv.mayAsk(", or save a plan with cosplay plan --out FILE and apply that")
-	}
-	if view.Destroy, view.Applying = o.destroy, true; err == nil && !inv.json {
-		err = inv.tellPlan(view)
-	}
-	if err == nil && asks {
-		err = inv.ask(o.question())
-	}
-	if err != nil || !asks {
-		return planned, outlook.Prior, outlook.Live, err
-	}
-	// The answer may have taken its time.
-	prior, live, err := inv.stillGood(ctx, p, files, planned)
-	return planned, prior, live, err
+// keepsState reports whether a plan brings the state up to date and changes no host.
+func (a *applying) keepsState(planned *plan.Plan) bool {
+	return a.o.planFile == "" && !a.json && !planned.Diff.Changes() && !(a.o.destroy && len(planned.Diff.Unrestored()) > 0)
 }
 
 // reading says how the project is read: for a saved plan with its values, and
@@ -206,24 +196,6 @@ func (o applyOptions) reading() (*plan.Plan, project.Options, error) {
 		return nil, project.Options{}, err
 	}
 	return planned, project.Options{Saved: planned.Variables, HostsOnly: !planned.Secrets()}, nil
-}
-
-// stillGood looks again whether a plan that was shown earlier can be carried
-// out. Its warnings have been told.
-func (inv *invocation) stillGood(ctx context.Context, p *project.Project, files map[string]*hcl.File, planned *plan.Plan) (resource.Prior, resource.Live, error) {
-	prior, live, err := p.Fresh(ctx, planned)
-	if err == nil {
-		err = p.CheckOutputs(planned, prior, live)
-	}
-	if err != nil {
-		return prior, live, err
-	}
-	diags, err := p.Check(ctx, planned, prior, live)
-	if err == nil && diags.HasErrors() {
-		diags = slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity != hcl.DiagError })
-		err = inv.refuse(diags, files)
-	}
-	return prior, live, err
 }
 
 // tellWaiting says who keeps a command waiting.
@@ -249,73 +221,59 @@ func commandName(o applyOptions) string {
 	return "apply"
 }
 
-// keepBooks brings the state up to date where the world needs nothing.
-func (inv *invocation) keepBooks(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) error {
-	if !planned.Empty() {
-		result, err := p.Apply(ctx, planned, prior, live, project.ApplyOptions{Parallelism: 1})
-		if prior = result.Prior; err != nil {
-			return err
-		}
+// Applied shows the outcome, and chooses the exit code.
+func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result apply.Result, err error, again bool) error {
+	if a.keepsState(outlook.Plan) {
+		return a.kept(ctx, outlook, result, err)
 	}
-	prior, err := p.KeepOutputs(planned, prior, live)
-	if err != nil || o.destroy {
-		return err
-	}
-	outputs, _ := p.Outputs(prior, live)
-	render.Outputs(inv.Out, inv.style(inv.Out), outputs)
-	return nil
-}
-
-// carryOut applies, prints progress on standard error and the outcome on standard
-// output, and returns the steps that failed.
-func (inv *invocation) carryOut(ctx context.Context, p *project.Project, planned *plan.Plan, prior resource.Prior, live resource.Live, o applyOptions) ([]apply.Failure, error) {
-	begun := time.Now()
 	_, noSMI := exec.LookPath("nvidia-smi")
-	view := render.AppliedView{Plan: planned, Live: live, Destroy: o.destroy, Flags: inv.flags(), Narrowed: narrowed(o.aim), NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode, Targets: catalog.Targets}
-	switch {
-	case planned.Empty():
-		view.Result.Prior, view.Err = p.KeepOutputs(planned, prior, live)
-	default:
-		progress := render.NewProgress(inv.Err, inv.style(inv.Err))
-		ctx, stop := interruptible(ctx, progress)
-		view.Result, view.Err = p.Apply(ctx, planned, prior, live, project.ApplyOptions{
-			Progress: progress.Event, Parallelism: o.parallelism, KeepPartial: o.keepPartial,
-		})
-		stop()
-		progress.Close()
+	view := render.AppliedView{Plan: outlook.Plan, Live: outlook.Live, Result: result, Err: err, Destroy: a.o.destroy, Flags: a.invocation.flags(), Narrowed: narrowed(a.o.aim),
+		NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode, Targets: catalog.Targets}
+	if !a.begun.IsZero() {
+		view.Took = time.Since(a.begun)
 	}
-	view.Took = time.Since(begun)
-	if !o.destroy {
-		view.Outputs, _ = p.Outputs(view.Result.Prior, live)
-		view.Checks, view.Files = p.Checks(view.Result.Prior, live), p.Intent.Files
+	if !a.o.destroy {
+		view.Outputs, _ = a.Outputs(result.Prior, outlook.Live)
+		view.Checks, view.Files = a.Checks(result.Prior, outlook.Live), a.Intent.Files
 	}
-	if o.verify && view.Err == nil && len(view.Result.Failures) == 0 && !view.Result.Interrupted {
+	if a.o.verify && err == nil && len(result.Failures) == 0 && !result.Interrupted {
 		var found render.VerifyView
-		if found, view.Err = inv.verifyNow(ctx, p); view.Err == nil {
+		if found, view.Err = a.verifyNow(ctx, a.Project); view.Err == nil {
 			view.Verify = &found
 		}
 	}
-	if inv.json {
-		if err := render.AppliedJSON(inv.Out, view); err != nil {
-			return nil, err
+	if a.json {
+		if err := render.AppliedJSON(a.Out, view); err != nil {
+			return err
 		}
 	} else {
-		render.Applied(inv.Out, inv.style(inv.Out), view)
+		render.Applied(a.Out, a.style(a.Out), view)
 	}
 	switch {
-	case view.Err != nil || len(view.Result.Failures) > 0, o.destroy && len(planned.Diff.Unrestored()) > 0, view.Verify != nil && view.Verify.Failed() > 0:
-		return view.Result.Failures, exit(exitError)
-	case view.Result.Interrupted:
-		return view.Result.Failures, exit(exitInterrupted)
+	case again:
+		fmt.Fprintln(a.Err, "\nThe driver does not offer a call that the plan needs. cosplay plans again without it.")
+		return nil
+	case view.Err != nil || len(result.Failures) > 0, a.o.destroy && len(outlook.Plan.Diff.Unrestored()) > 0, view.Verify != nil && view.Verify.Failed() > 0:
+		return exit(exitError)
+	case result.Interrupted:
+		return exit(exitInterrupted)
 	}
-	return nil, o.complete(planned)
+	return a.o.complete(outlook.Plan)
 }
 
-// givenUp reports whether a step failed for a call that the driver does not offer, and
-// that the next plan does without.
-func givenUp(err error) bool {
-	var at *agent.Error
-	return errors.As(err, &at) && at.GivenUp != ""
+// kept shows the outcome of a plan that changed no host.
+func (a *applying) kept(ctx context.Context, o project.Outlook, result apply.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	if !a.o.destroy {
+		outputs, _ := a.Outputs(result.Prior, o.Live)
+		render.Outputs(a.Out, a.style(a.Out), outputs)
+	}
+	if a.o.verify {
+		err = a.verifyAll(ctx, a.Project)
+	}
+	return cmp.Or(err, a.o.complete(o.Plan))
 }
 
 // nvmlCode is what NVML answered; 0 where an error is not NVML's.
@@ -327,27 +285,14 @@ func nvmlCode(err error) int {
 	return 0
 }
 
-// interruptible ends the context at the first SIGINT, SIGTERM or SIGHUP, and
-// the process at the second: the journal has the truth then.
+// interruptible ends the context at the first signal, and the process at the second: the
+// journal has what was done.
 func interruptible(ctx context.Context, progress *render.Progress) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		if _, ok := <-signals; !ok {
-			return
-		}
+	return interrupt.Context(ctx, func() {
 		progress.Say("Stopping: the steps that run are finished first. Once more stops at once.")
-		cancel()
-		if _, ok := <-signals; ok {
-			progress.Close()
-			progress.Say("Stopped. What was done is in the journal. One NVML call may still be running: the next cosplay waits for it and takes over.")
-			os.Exit(exitInterrupted)
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(signals)
-		cancel()
-	}
+	}, func() {
+		progress.Close()
+		progress.Say("Stopped. What was done is in the journal. One NVML call may still be running: the next cosplay waits for it and takes over.")
+		os.Exit(exitInterrupted)
+	})
 }

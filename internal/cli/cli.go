@@ -206,9 +206,14 @@ func (inv *invocation) open() (*project.Project, map[string]*hcl.File, hcl.Diagn
 	return inv.openWith(project.Options{})
 }
 
-func (inv *invocation) openWith(o project.Options) (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
+// options are those of a project, with the global flags.
+func (inv *invocation) options(o project.Options) project.Options {
 	o.File, o.StatePath, o.Version, o.Given, o.Find = inv.file, inv.state, Version, inv.given, recovery.FindImport
-	p, files, diags, err := project.Open(o)
+	return o
+}
+
+func (inv *invocation) openWith(o project.Options) (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
+	p, files, diags, err := project.Open(inv.options(o))
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -235,6 +240,15 @@ func (inv *invocation) refuse(diags hcl.Diagnostics, files map[string]*hcl.File)
 		render.Diagnostics(inv.Err, inv.style(inv.Err), diags, files)
 	}
 	return exit(exitError)
+}
+
+// refused shows the diagnostics of an error that has them.
+func (inv *invocation) refused(err error, files map[string]*hcl.File) error {
+	var refused *project.Refused
+	if errors.As(err, &refused) {
+		return inv.refuse(refused.Diagnostics, files)
+	}
+	return err
 }
 
 // configName is what the configuration is called in a sentence.

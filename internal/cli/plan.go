@@ -132,18 +132,22 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	return nil
 }
 
-// outlook makes the plan and what is shown of it. Sessions that find no place
-// end the command.
+// outlook makes the plan and what is shown of it.
 func (inv *invocation) outlook(ctx context.Context, p *project.Project, files map[string]*hcl.File, warnings hcl.Diagnostics, aim project.Aim) (project.Outlook, render.PlanView, error) {
 	outlook, diags, err := p.Plan(ctx, aim)
 	if err != nil {
 		return outlook, render.PlanView{}, err
 	}
-	diags = append(warnings, diags...)
+	view, err := inv.planView(p, files, outlook, append(warnings, diags...), aim)
+	return outlook, view, err
+}
+
+// planView is what is shown of a plan. Diagnostics with errors end the command.
+func (inv *invocation) planView(p *project.Project, files map[string]*hcl.File, outlook project.Outlook, diags hcl.Diagnostics, aim project.Aim) (render.PlanView, error) {
 	if diags.HasErrors() {
-		return outlook, render.PlanView{}, inv.refuse(diags, files)
+		return render.PlanView{}, inv.refuse(diags, files)
 	}
-	return outlook, render.PlanView{
+	return render.PlanView{
 		Config: inv.configName(files), Flags: append(inv.flags(), aimed(aim)...), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
 		Warnings: diags, Files: files, Notes: p.Notes,
 	}, nil

@@ -105,7 +105,7 @@ func (inv *invocation) takeAway(ctx context.Context, p *project.Project, r *reco
 	progress := render.NewProgress(inv.Err, inv.style(inv.Err))
 	stoppable, stop := interruptible(ctx, progress)
 	if len(r.Killed) > 0 {
-		inv.takeDownAbandoned(ctx)
+		inv.removeKilled(ctx)
 	}
 	results := recovery.CarryOut(stoppable, p, r, progress.Event, o.parallelism)
 	interrupted := stoppable.Err() != nil
@@ -150,7 +150,7 @@ func resetRound(r recovery.Round) render.ResetRound {
 
 // openForRecovery opens the project whatever its configuration is like.
 func (inv *invocation) openForRecovery() (p *project.Project, complaint, err error) {
-	p, complaint, err = project.OpenForRecovery(project.Options{Given: inv.given, File: inv.file, StatePath: inv.state, Version: Version})
+	p, complaint, err = project.OpenForRecovery(inv.options(project.Options{}))
 	if err == nil {
 		p.Waiting = inv.tellWaiting
 	}

@@ -5,19 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
 	"cosplay/catalog"
-	"cosplay/internal/agent"
 	"cosplay/internal/apply"
+	"cosplay/internal/interrupt"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
@@ -113,18 +110,22 @@ func variablesOf(typed []string) map[string]string {
 	return env
 }
 
-// once is a session for one command.
+// once is a session for one command, and the operator of its creation.
 type once struct {
 	*invocation
 	*project.Project
 	files     map[string]*hcl.File
-	signals   chan os.Signal // those that would end us
-	contained bool           // what was asked for is there in a container only
+	warnings  hcl.Diagnostics
+	signals   interrupt.Signals
+	contained bool           // the flags need a container
 	begun     bool           // there may be something of it
+	prior     resource.Prior // as the last plan left it
+	progress  *render.Progress
+	announced string
 }
 
 func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv []string) error {
-	p, files, diags, err := project.OpenOnce(project.Options{File: inv.file, Given: inv.given, Version: Version}, session)
+	p, files, diags, err := project.OpenOnce(inv.options(project.Options{}), session)
 	if err != nil {
 		return err
 	}
@@ -132,137 +133,104 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv [
 		return inv.refuse(diags, files)
 	}
 	defer p.Close()
-	one := &once{invocation: inv, Project: p, files: files, signals: make(chan os.Signal, 4)}
-	// Whatever comes, the session is taken down.
-	signal.Notify(one.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(one.signals)
-	defer outliveReaders()()
-	inv.takeDownAbandoned(ctx)
+	one := &once{invocation: inv, Project: p, files: files, warnings: diags, signals: interrupt.Catch(), contained: session.Image != "" || len(session.Volumes) > 0}
+	// Whatever comes, the session is removed.
+	defer one.signals.Release()
+	defer interrupt.OutliveReaders()()
+	inv.removeKilled(ctx)
 	if err := p.Lock(ctx, "run", 0); err != nil {
 		return err
 	}
-	one.contained = session.Image != "" || len(session.Volumes) > 0
-	prior, err := one.bringUp(ctx, diags)
+	err = one.create(ctx)
 	if err == nil {
-		err = one.execute(ctx, prior, argv)
+		err = one.execute(ctx, argv)
 	}
-	left := one.takeDown(context.WithoutCancel(ctx), prior)
+	left := one.remove(context.WithoutCancel(ctx))
 	if err != nil && left != nil {
 		inv.tell(left)
 	}
 	return cmp.Or(err, left)
 }
 
-// outliveReaders makes writing to a pipe that nobody reads any more an error, as
-// of any other file, and not our end. It is not ignored: what we ignore, the
-// command would be born ignoring.
-func outliveReaders() (release func()) {
-	broken := make(chan os.Signal, 1)
-	signal.Notify(broken, syscall.SIGPIPE)
-	return func() { signal.Stop(broken) }
-}
-
-// progress shows what goes on, without a line for each step.
-func (inv *invocation) progress() *render.Progress {
+// brief shows progress without a line for each step.
+func (inv *invocation) brief() *render.Progress {
 	progress := render.NewProgress(inv.Err, inv.style(inv.Err))
 	progress.Brief = true
 	return progress
 }
 
-// tell shows an error that does not end the command; one with an exit code alone
-// was shown where it arose.
+// tell shows an error that does not end the command; one with an exit code alone was
+// shown where it arose.
 func (inv *invocation) tell(err error) {
-	var told exit
-	if !errors.As(err, &told) {
+	var code exit
+	if !errors.As(err, &code) {
 		render.Error(inv.Err, inv.style(inv.Err), err)
 	}
 }
 
-// bringUp makes the session. It says what it is before it does it.
-func (o *once) bringUp(ctx context.Context, warnings hcl.Diagnostics) (resource.Prior, error) {
-	progress := o.progress()
-	defer progress.Close()
-	ctx, stop := interruptible(ctx, progress)
-	defer stop()
-	begun, told := time.Now(), ""
-	for try := 1; ; try++ {
-		outlook, view, err := o.outlook(ctx, o.Project, o.files, warnings, project.Aim{})
-		switch {
-		case o.signalled():
-			return outlook.Prior, exit(exitInterrupted)
-		case err != nil:
-			return outlook.Prior, err
-		}
-		session := outlook.Plan.Desired.Sessions[0]
-		if o.contained && session.Runtime != resource.RuntimeDocker {
-			return resource.Prior{}, fmt.Errorf("host %s runs sessions as processes, and --image and --volume are for containers; leave them out, or have containers there: runtime docker", session.Slice.Host)
-		}
-		page, _ := outlook.Live.Held(session.Slice.Host, session.Slice.GPU)
-		if page.Moving(outlook.Prior.Lineage) && time.Since(begun) < settling {
-			pause()
-			continue
-		}
-		told = o.announce(view, told)
-		o.begun = true
-		result, err := o.Apply(ctx, outlook.Plan, outlook.Prior, outlook.Live, project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
-		switch {
-		case err != nil:
-			return result.Prior, err
-		case result.Interrupted:
-			return result.Prior, exit(exitInterrupted)
-		case len(result.Failures) == 0:
-			return result.Prior, nil
-		case !again(try, result):
-			progress.Close()
-			render.NotRunning(o.Err, o.style(o.Err), render.AppliedView{Plan: outlook.Plan, Live: outlook.Live, Result: result, NVMLCode: nvmlCode})
-			return result.Prior, exit(exitError)
-		}
+// create creates the session.
+func (o *once) create(ctx context.Context) error {
+	o.progress = o.brief()
+	defer o.progress.Close()
+	ctx, release := interruptible(ctx, o.progress)
+	defer release()
+	err := o.Reconcile(ctx, project.Aim{}, project.ApplyOptions{Parallelism: defaultParallelism()}, project.AfterOthers, o)
+	var code exit
+	if err != nil && o.signals.Pending() && !errors.As(err, &code) {
+		return exit(exitInterrupted)
 	}
+	return err
 }
 
-// announce says what is going to be made, unless that was said before.
-func (o *once) announce(view render.PlanView, before string) string {
+// Approve says what is created before that begins.
+func (o *once) Approve(outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+	if o.signals.Pending() {
+		return false, exit(exitInterrupted)
+	}
+	view, err := o.planView(o.Project, o.files, outlook, append(o.warnings, diags...), project.Aim{})
+	if err != nil {
+		return false, err
+	}
+	session := outlook.Plan.Desired.Sessions[0]
+	if o.contained && session.Runtime != resource.RuntimeDocker {
+		return false, fmt.Errorf("host %s runs sessions as processes, and --image and --volume are for containers; leave them out, or have containers there: runtime docker", session.Slice.Host)
+	}
 	var words strings.Builder
 	style := o.style(o.Err)
 	render.Diagnostics(&words, style, view.Warnings, o.files)
 	render.Running(&words, style, view)
-	if words.String() != before {
+	if words.String() != o.announced {
 		fmt.Fprint(o.Err, words.String())
 	}
-	return words.String()
+	o.announced, o.begun = words.String(), true
+	return false, nil
 }
 
-// settling is how long it is waited for somebody else who is about to change a
-// GPU: he may have been killed over it.
-const settling = 10 * time.Second
+// Begin is part of project.Operator; create has made the context stoppable.
+func (o *once) Begin(ctx context.Context, _ project.Outlook) (context.Context, func(apply.Event), func()) {
+	return ctx, o.progress.Event, func() {}
+}
 
-// signalled reports whether somebody wants us to end, as long as there is no
-// command that hears of it.
-func (o *once) signalled() bool { return len(o.signals) > 0 }
-
-// tries bounds how often a plan is made again that another project overtook, among
-// many that run at once, one gets on each time.
-const tries = 30
-
-// again waits a moment, and reports whether a new plan may do better.
-func again(try int, r apply.Result) bool {
-	for _, f := range r.Failures {
-		var at *agent.Error
-		if !errors.As(f.Err, &at) || !at.Overtaken() || f.Left != nil {
-			return false
-		}
+// Applied shows why the session could not be created.
+func (o *once) Applied(_ context.Context, outlook project.Outlook, result apply.Result, err error, again bool) error {
+	o.prior = result.Prior
+	switch {
+	case err != nil || again:
+		return err
+	case result.Interrupted:
+		return exit(exitInterrupted)
+	case len(result.Failures) == 0:
+		return nil
 	}
-	pause()
-	return len(r.Failures) > 0 && try < tries
+	o.progress.Close()
+	render.NotRunning(o.Err, o.style(o.Err), render.AppliedView{Plan: outlook.Plan, Live: outlook.Live, Result: result, NVMLCode: nvmlCode})
+	return exit(exitError)
 }
-
-// pause is not as long for all who wait.
-func pause() { time.Sleep(time.Duration(50+rand.IntN(200)) * time.Millisecond) }
 
 // execute runs the command, or a shell. Its exit code is the error.
-func (o *once) execute(ctx context.Context, prior resource.Prior, argv []string) error {
-	session := prior.Sessions[0]
-	place, err := o.Runtime(ctx, session, prior)
+func (o *once) execute(ctx context.Context, argv []string) error {
+	session := o.prior.Sessions[0]
+	place, err := o.Runtime(ctx, session, o.prior)
 	if err != nil {
 		return err
 	}
@@ -270,7 +238,7 @@ func (o *once) execute(ctx context.Context, prior resource.Prior, argv []string)
 		argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
 	}
 	o.Machine.Rest()
-	if o.signalled() {
+	if o.signals.Pending() {
 		return exit(exitInterrupted)
 	}
 	code, err := place.Exec(ctx, session.ID, argv, runtime.Streams{In: o.In, Out: o.stdout, Err: o.stderr})
@@ -284,86 +252,41 @@ func (o *once) execute(ctx context.Context, prior resource.Prior, argv []string)
 	return nil
 }
 
-// takeDown takes away all of the session and its books.
-func (o *once) takeDown(ctx context.Context, prior resource.Prior) error {
+// remove removes the session and its state.
+func (o *once) remove(ctx context.Context) error {
 	if !o.begun {
 		return o.Discard(resource.Prior{})
 	}
-	progress := o.progress()
+	progress := o.brief()
 	defer progress.Close()
-	defer o.hold(progress)()
-	used := o.Used(prior)
-	done, err := o.takeAllDown(ctx, o.Project, progress)
+	o.signals.Forget() // they were for the command
+	defer o.signals.Handle(func() {
+		progress.Say("The session is being taken down. Once more stops at once.")
+	}, func() {
+		progress.Say("Stopped. The next cosplay run in this folder takes down the rest.")
+		os.Exit(exitInterrupted)
+	})()
+	begun, used := time.Now(), o.Used(o.prior)
+	outlook, result, err := o.Remove(ctx, project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
 	if err != nil {
-		return err
+		return o.refused(err, nil)
 	}
 	progress.Close()
-	render.Ran(o.Err, o.style(o.Err), render.RanView{AppliedView: done, Target: o.Intent.Sessions[0].Target, Used: used})
-	return o.Discard(done.Result.Prior)
+	render.Ran(o.Err, o.style(o.Err), render.RanView{Target: o.Intent.Sessions[0].Target, Used: used, AppliedView: render.AppliedView{
+		Plan: outlook.Plan, Live: outlook.Live, Result: result, Took: time.Since(begun), Destroy: true, NVMLCode: nvmlCode, Targets: catalog.Targets}})
+	return o.Discard(result.Prior)
 }
 
-// hold keeps signals from ending us, all but the second from now on.
-func (o *once) hold(progress *render.Progress) (release func()) {
-	for len(o.signals) > 0 {
-		<-o.signals // the command's
-	}
-	released := make(chan struct{})
-	go func() {
-		for first := true; ; first = false {
-			select {
-			case <-released:
-				return
-			case <-o.signals:
-			}
-			if !first {
-				progress.Say("Stopped. The next cosplay run in this folder takes down the rest.")
-				os.Exit(exitInterrupted)
-			}
-			progress.Say("The session is being taken down. Once more stops at once.")
-		}
-	}()
-	return func() { close(released) }
-}
-
-// takeAllDown leaves nothing of a project.
-func (inv *invocation) takeAllDown(ctx context.Context, p *project.Project, progress *render.Progress) (render.AppliedView, error) {
-	begun := time.Now()
-	for try := 1; ; try++ {
-		outlook, diags, err := p.Plan(ctx, project.Aim{Goal: project.NothingLeft})
-		if err != nil {
-			return render.AppliedView{}, err
-		}
-		view := render.AppliedView{Plan: outlook.Plan, Live: outlook.Live, Destroy: true, NVMLCode: nvmlCode, Targets: catalog.Targets}
-		if diags.HasErrors() {
-			return view, inv.refuse(diags, nil)
-		}
-		view.Result.Prior = outlook.Prior
-		if !outlook.Plan.Empty() {
-			view.Result, err = p.Apply(ctx, outlook.Plan, outlook.Prior, outlook.Live, project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
-		}
-		if view.Took = time.Since(begun); err != nil || len(view.Result.Failures) == 0 || !again(try, view.Result) {
-			return view, err
-		}
-	}
-}
-
-// takeDownAbandoned takes down what runs that were killed have left here. What
-// keeps it from that is told, and keeps nobody from running something else.
-func (inv *invocation) takeDownAbandoned(ctx context.Context) {
-	left, err := project.Abandoned(ctx, project.Options{File: inv.file, Given: inv.given, Version: Version})
-	progress := inv.progress()
-	for _, p := range left {
-		var view render.AppliedView
-		if view, err = inv.takeAllDown(ctx, p, progress); err == nil {
-			err = p.Discard(view.Result.Prior)
-		}
-		if err == nil {
-			fmt.Fprintln(inv.Err, "Took down what a cosplay run that was killed had left.")
-		}
-		_ = p.Close()
+// removeKilled removes what killed runs have left here. An error is shown, and does not
+// keep the command from going on.
+func (inv *invocation) removeKilled(ctx context.Context) {
+	progress := inv.brief()
+	removed, err := project.RemoveKilled(ctx, inv.options(project.Options{}), project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
+	for range removed {
+		fmt.Fprintln(inv.Err, "Took down what a cosplay run that was killed had left.")
 	}
 	progress.Close()
 	if err != nil {
-		inv.tell(fmt.Errorf("taking down what a cosplay run that was killed has left: %w", err))
+		inv.tell(fmt.Errorf("taking down what a cosplay run that was killed has left: %w", inv.refused(err, nil)))
 	}
 }

@@ -242,9 +242,27 @@ func (p *Project) lastBreath() time.Duration {
 	return 0
 }
 
-// Abandoned opens what commands for once have left in a folder that were killed.
-// The projects are locked; the caller closes them.
-func Abandoned(ctx context.Context, o Options) ([]*Project, error) {
+// RemoveKilled removes what runs in a folder have left that were killed, and returns how
+// many it removed.
+func RemoveKilled(ctx context.Context, o Options, a ApplyOptions) (removed int, err error) {
+	killed, err := openKilled(ctx, o)
+	for _, p := range killed {
+		_, result, failed := p.Remove(ctx, a)
+		if failed == nil {
+			failed = p.Discard(result.Prior)
+		}
+		if failed == nil {
+			removed++
+		}
+		_ = p.Close()
+		err = errors.Join(err, failed)
+	}
+	return removed, err
+}
+
+// openKilled opens the runs of a folder that were killed and have left something, each
+// locked.
+func openKilled(ctx context.Context, o Options) ([]*Project, error) {
 	here, err := locate(o)
 	if err != nil {
 		return nil, err

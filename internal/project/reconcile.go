@@ -1,0 +1,188 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/agent"
+	"cosplay/internal/apply"
+	"cosplay/internal/plan"
+)
+
+// Operator approves plans and is shown what comes of them: a command, or a loop without a
+// user.
+type Operator interface {
+	// Approve returns an error if the plan is not to be carried out. It reports whether it
+	// waited for an answer: then the hosts are read again.
+	Approve(o Outlook, diags hcl.Diagnostics) (waited bool, err error)
+	// Begin comes before the first step. When the context that it returns ends, no further
+	// step starts; end comes after the last step.
+	Begin(ctx context.Context, o Outlook) (stoppable context.Context, progress func(apply.Event), end func())
+	// Applied gets what came of the plan; err is that of the run itself. If again is true,
+	// another plan follows. Its error ends the loop.
+	Applied(ctx context.Context, o Outlook, result apply.Result, err error, again bool) error
+}
+
+// Patience says after which failures Reconcile makes another plan.
+type Patience int
+
+// The kinds of patience.
+const (
+	OnePlan      Patience = iota
+	WithoutCalls          // the driver does not offer a call; the next plan does without it
+	AfterOthers           // another project was first; while one changes a GPU, Reconcile waits
+)
+
+const (
+	maxPlans = 30               // many projects may run at once; each time, one of them succeeds
+	settling = 10 * time.Second // for another project that changes a GPU; it may have been killed
+)
+
+// Refused is what refuses a plan, with the places in the configuration.
+type Refused struct{ Diagnostics hcl.Diagnostics }
+
+func (r *Refused) Error() string { return r.Diagnostics.Error() }
+
+// Reconcile plans and applies, and does so again as long as its patience lasts. The caller
+// has the lock.
+func (p *Project) Reconcile(ctx context.Context, aim Aim, o ApplyOptions, patience Patience, by Operator) error {
+	begun := time.Now()
+	for try := 1; ; try++ {
+		outlook, diags, err := p.Plan(ctx, aim)
+		if err != nil {
+			return err
+		}
+		if patience == AfterOthers && !diags.HasErrors() && outlook.contested() && time.Since(begun) < settling {
+			pause(ctx)
+			continue
+		}
+		waited, err := by.Approve(outlook, diags)
+		if err == nil && waited {
+			outlook, err = p.StillGood(ctx, outlook.Plan)
+		}
+		if err != nil {
+			return err
+		}
+		result, err := p.carryOut(ctx, outlook, o, by)
+		again := err == nil && try < maxPlans && ctx.Err() == nil && patience.again(result)
+		if err := by.Applied(ctx, outlook, result, err, again); err != nil || !again {
+			return err
+		}
+		if patience == AfterOthers {
+			pause(ctx)
+		}
+	}
+}
+
+// ApplySaved carries out a plan that was approved earlier.
+func (p *Project) ApplySaved(ctx context.Context, planned *plan.Plan, o ApplyOptions, by Operator) error {
+	outlook, err := p.StillGood(ctx, planned)
+	if err != nil {
+		return err
+	}
+	result, err := p.carryOut(ctx, outlook, o, by)
+	return by.Applied(ctx, outlook, result, err, false)
+}
+
+// StillGood reads the hosts again and checks that a plan which was shown earlier can be
+// carried out. A *Refused has the errors alone: the warnings were shown.
+func (p *Project) StillGood(ctx context.Context, planned *plan.Plan) (Outlook, error) {
+	prior, live, err := p.Fresh(ctx, planned)
+	if err == nil {
+		err = p.CheckOutputs(planned, prior, live)
+	}
+	if err != nil {
+		return Outlook{}, err
+	}
+	diags, err := p.Check(ctx, planned, prior, live)
+	if err == nil && diags.HasErrors() {
+		err = &Refused{slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity != hcl.DiagError })}
+	}
+	return Outlook{Prior: prior, Live: live, Plan: planned}, err
+}
+
+// carryOut applies a plan. Without a step only the outputs may change.
+func (p *Project) carryOut(ctx context.Context, o Outlook, options ApplyOptions, by Operator) (result apply.Result, err error) {
+	if o.Plan.Empty() {
+		result.Prior, err = p.KeepOutputs(o.Plan, o.Prior, o.Live)
+		return result, err
+	}
+	ctx, progress, end := by.Begin(ctx, o)
+	defer end()
+	options.Progress = progress
+	return p.Apply(ctx, o.Plan, o.Prior, o.Live, options)
+}
+
+// contested reports whether another project is changing a GPU that the plan uses.
+func (o Outlook) contested() bool {
+	for _, s := range o.Plan.Desired.Sessions {
+		if page, held := o.Live.Held(s.Slice.Host, s.Slice.GPU); held && page.Moving(o.Prior.Lineage) {
+			return true
+		}
+	}
+	return false
+}
+
+// again reports whether another plan may do better.
+func (p Patience) again(r apply.Result) bool {
+	if r.Interrupted || len(r.Failures) == 0 {
+		return false
+	}
+	switch p {
+	case WithoutCalls:
+		return slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
+			var at *agent.Error
+			return errors.As(f.Err, &at) && at.GivenUp != ""
+		})
+	case AfterOthers:
+		return !slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
+			var at *agent.Error
+			return !errors.As(f.Err, &at) || !at.Overtaken() || f.Left != nil
+		})
+	}
+	return false
+}
+
+// pause waits a random time, so that projects which wait for each other do not stay in step.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(50+rand.IntN(200)) * time.Millisecond):
+	}
+}
+
+// Remove removes all that the project has on its hosts. It waits for other projects that
+// change the same GPUs.
+func (p *Project) Remove(ctx context.Context, o ApplyOptions) (Outlook, apply.Result, error) {
+	r := remover{progress: o.Progress}
+	err := p.Reconcile(ctx, Aim{Goal: NothingLeft}, o, AfterOthers, &r)
+	return r.outlook, r.result, err
+}
+
+// remover is the operator of Remove.
+type remover struct {
+	progress func(apply.Event)
+	outlook  Outlook
+	result   apply.Result
+}
+
+func (r *remover) Approve(_ Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+	if diags.HasErrors() {
+		err = &Refused{diags}
+	}
+	return false, err
+}
+
+func (r *remover) Begin(ctx context.Context, _ Outlook) (context.Context, func(apply.Event), func()) {
+	return ctx, r.progress, func() {}
+}
+
+func (r *remover) Applied(_ context.Context, o Outlook, result apply.Result, err error, _ bool) error {
+	r.outlook, r.result = o, result
+	return err
+}

@@ -1,0 +1,38 @@
+package project
+
+import (
+	"errors"
+	"testing"
+
+	"cosplay/internal/agent"
+	"cosplay/internal/apply"
+)
+
+// TestPatience: only a failure that another plan avoids leads to another plan.
+func TestPatience(t *testing.T) {
+	first := apply.Failure{Err: &agent.Error{Refused: true}}
+	without := apply.Failure{Err: &agent.Error{GivenUp: "a call"}}
+	other := apply.Failure{Err: errors.New("no space")}
+	left := apply.Failure{Err: first.Err, Left: other.Err}
+	for name, c := range map[string]struct {
+		patience Patience
+		failures []apply.Failure
+		stopped  bool
+		want     bool
+	}{
+		"nothing failed":                         {AfterOthers, nil, false, false},
+		"another project was first":              {AfterOthers, []apply.Failure{first, first}, false, true},
+		"and another step failed":                {AfterOthers, []apply.Failure{first, other}, false, false},
+		"and something is left of it":            {AfterOthers, []apply.Failure{left}, false, false},
+		"the driver does not offer a call":       {WithoutCalls, []apply.Failure{other, without}, false, true},
+		"the user stopped it":                    {WithoutCalls, []apply.Failure{without}, true, false},
+		"the driver's call is not waited for":    {AfterOthers, []apply.Failure{without}, false, false},
+		"the other project is not waited for":    {WithoutCalls, []apply.Failure{first}, false, false},
+		"one plan, whatever it is that failed":   {OnePlan, []apply.Failure{first}, false, false},
+		"one plan, though a call is not offered": {OnePlan, []apply.Failure{without}, false, false},
+	} {
+		if got := c.patience.again(apply.Result{Failures: c.failures, Interrupted: c.stopped}); got != c.want {
+			t.Errorf("%s: again is %v", name, got)
+		}
+	}
+}

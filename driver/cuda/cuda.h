@@ -169,7 +169,7 @@ _Static_assert(sizeof(CUarrayMapInfo) == 96 && sizeof(CUgraphNodeParams) == 256,
 _Static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS) == 120, "as in NVIDIA's header");
 
 /* A function, and its variant for programs whose default stream is one of each thread. */
-#define STREAMED(name, ...)    \
+#define STREAMED(name, ...)     \
     CUresult name(__VA_ARGS__); \
     CUresult name##_ptsz(__VA_ARGS__);
 

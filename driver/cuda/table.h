@@ -28,7 +28,7 @@ struct entry table_take(struct table *table, uint64_t key);
 /* Takes out all that an owner has, and tells their sizes together. */
 uint64_t table_take_all_of(struct table *table, uint64_t owner);
 
-#define FOR_ENTRIES(each, table)                                                                    \
+#define FOR_ENTRIES(each, table)                                                                 \
     for (struct entry *each = (table)->entries; each < (table)->entries + (table)->room; each++) \
         if (each->key)
 

@@ -2,7 +2,10 @@
 
 static uint64_t cap(const struct figures *target) { return target->memory_mib * MIB; }
 
-static uint64_t *overhead_of(struct process *me) { return me->on_trial ? &me->overhead_on_trial : &me->usage->overhead; }
+static uint64_t *overhead_of(struct process *me)
+{
+    return me->on_trial ? &me->overhead_on_trial : &me->usage->overhead;
+}
 
 static uint64_t used(struct process *me)
 {
@@ -217,7 +220,8 @@ CUresult noted(CUresult answer)
     struct process *me = target ? attached() : NULL;
     if (target && answer == CUDA_ERROR_OUT_OF_MEMORY)
         count_refusal(target, 0);
-    if (me && answer == CUDA_SUCCESS && at_most_the_cap(target, used(me)) > __atomic_load_n(&me->usage->peak, __ATOMIC_RELAXED)) {
+    if (me && answer == CUDA_SUCCESS &&
+        at_most_the_cap(target, used(me)) > __atomic_load_n(&me->usage->peak, __ATOMIC_RELAXED)) {
         uint64_t held = lock_usage(me);
         note_peak(target, me);
         unlock_usage(me, held);

@@ -5,41 +5,42 @@
  * The whole of a function after which more may be in use. How much, only the
  * driver knows, and only afterwards: what went past the cap is undone.
  */
-#define GROWING(name, undo, ...)                                           \
-    {                                                                      \
-        DISGUISE(name, __VA_ARGS__);                                       \
-        CUresult answer = DRIVER(name)(__VA_ARGS__);                       \
-        if (answer != CUDA_SUCCESS || !has_grown_too_far(target))          \
-            return answer;                                                 \
-        undo;                                                              \
-        look_at_overhead(target);                                          \
-        return CUDA_ERROR_OUT_OF_MEMORY;                                   \
+#define GROWING(name, undo, ...)                                  \
+    {                                                             \
+        DISGUISE(name, __VA_ARGS__);                              \
+        CUresult answer = DRIVER(name)(__VA_ARGS__);              \
+        if (answer != CUDA_SUCCESS || !has_grown_too_far(target)) \
+            return answer;                                        \
+        undo;                                                     \
+        look_at_overhead(target);                                 \
+        return CUDA_ERROR_OUT_OF_MEMORY;                          \
     }
 
 CUresult cuCtxCreate(CUcontext *c, unsigned flags, CUdevice device)
-    GROWING(cuCtxCreate, DRIVER(cuCtxDestroy_v2)(*c), c, flags, device)
+    GROWING(cuCtxCreate, DRIVER(cuCtxDestroy_v2)(*c), c, flags, device);
 CUresult cuCtxCreate_v2(CUcontext *c, unsigned flags, CUdevice device)
-    GROWING(cuCtxCreate_v2, DRIVER(cuCtxDestroy_v2)(*c), c, flags, device)
+    GROWING(cuCtxCreate_v2, DRIVER(cuCtxDestroy_v2)(*c), c, flags, device);
 CUresult cuCtxCreate_v3(CUcontext *c, void *params, int count, unsigned flags, CUdevice device)
-    GROWING(cuCtxCreate_v3, DRIVER(cuCtxDestroy_v2)(*c), c, params, count, flags, device)
+    GROWING(cuCtxCreate_v3, DRIVER(cuCtxDestroy_v2)(*c), c, params, count, flags, device);
 CUresult cuCtxCreate_v4(CUcontext *c, void *params, unsigned flags, CUdevice device)
-    GROWING(cuCtxCreate_v4, DRIVER(cuCtxDestroy_v2)(*c), c, params, flags, device)
+    GROWING(cuCtxCreate_v4, DRIVER(cuCtxDestroy_v2)(*c), c, params, flags, device);
 CUresult cuGreenCtxCreate(void **c, void *description, CUdevice device, unsigned flags)
-    GROWING(cuGreenCtxCreate, DRIVER(cuGreenCtxDestroy)(*c), c, description, device, flags)
-CUresult cuModuleLoad(CUmodule *m, const char *path) GROWING(cuModuleLoad, DRIVER(cuModuleUnload)(*m), m, path)
+    GROWING(cuGreenCtxCreate, DRIVER(cuGreenCtxDestroy)(*c), c, description, device, flags);
+CUresult cuModuleLoad(CUmodule *m, const char *path) GROWING(cuModuleLoad, DRIVER(cuModuleUnload)(*m), m, path);
 CUresult cuModuleLoadData(CUmodule *m, const void *image)
-    GROWING(cuModuleLoadData, DRIVER(cuModuleUnload)(*m), m, image)
+    GROWING(cuModuleLoadData, DRIVER(cuModuleUnload)(*m), m, image);
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned count, int *options, void **values)
-    GROWING(cuModuleLoadDataEx, DRIVER(cuModuleUnload)(*m), m, image, count, options, values)
+    GROWING(cuModuleLoadDataEx, DRIVER(cuModuleUnload)(*m), m, image, count, options, values);
 CUresult cuModuleLoadFatBinary(CUmodule *m, const void *image)
-    GROWING(cuModuleLoadFatBinary, DRIVER(cuModuleUnload)(*m), m, image)
+    GROWING(cuModuleLoadFatBinary, DRIVER(cuModuleUnload)(*m), m, image);
 CUresult cuLibraryLoadData(void **l, const void *code, int *jit, void **jit_values, unsigned jit_count, int *options,
                            void **values, unsigned count)
-    GROWING(cuLibraryLoadData, DRIVER(cuLibraryUnload)(*l), l, code, jit, jit_values, jit_count, options, values, count)
+    GROWING(cuLibraryLoadData, DRIVER(cuLibraryUnload)(*l), l, code, jit, jit_values, jit_count, options, values,
+            count);
 CUresult cuLibraryLoadFromFile(void **l, const char *path, int *jit, void **jit_values, unsigned jit_count,
                                int *options, void **values, unsigned count)
     GROWING(cuLibraryLoadFromFile, DRIVER(cuLibraryUnload)(*l), l, path, jit, jit_values, jit_count, options, values,
-            count)
+            count);
 
 CUresult cuCtxSetLimit(int limit, size_t value)
 {
@@ -94,14 +95,14 @@ static void forget_all_of(const struct figures *target, uint64_t context)
     give_to_holders(target, held);
 }
 
-#define DESTROYING(name)                                \
-    CUresult name(CUcontext context)                    \
-    {                                                   \
-        DISGUISE(name, context);                        \
-        CUresult answer = DRIVER(name)(context);        \
-        if (answer == CUDA_SUCCESS)                     \
-            forget_all_of(target, (uintptr_t)context);  \
-        return answer;                                  \
+#define DESTROYING(name)                               \
+    CUresult name(CUcontext context)                   \
+    {                                                  \
+        DISGUISE(name, context);                       \
+        CUresult answer = DRIVER(name)(context);       \
+        if (answer == CUDA_SUCCESS)                    \
+            forget_all_of(target, (uintptr_t)context); \
+        return answer;                                 \
     }
 
 DESTROYING(cuCtxDestroy)
@@ -120,10 +121,10 @@ static CUresult left(const struct figures *target, CUresult answer, CUdevice dev
 }
 
 /* Released by its last user, or reset: then it is not active any more. */
-#define LEAVING(name)                                   \
-    CUresult name(CUdevice device)                      \
-    {                                                   \
-        DISGUISE(name, device);                         \
+#define LEAVING(name)                                      \
+    CUresult name(CUdevice device)                         \
+    {                                                      \
+        DISGUISE(name, device);                            \
         return left(target, DRIVER(name)(device), device); \
     }
 

@@ -20,20 +20,21 @@ static inline const struct figures *figures_shown(void)
 }
 
 /* Every function begins with this. */
-#define DISGUISE(name, ...)                          \
-    const struct figures *target = figures_shown();  \
-    if (!target)                                     \
-        return DRIVER(name)(__VA_ARGS__)
+#define DISGUISE(name, ...)                         \
+    const struct figures *target = figures_shown(); \
+    if (!target) {                                  \
+        return DRIVER(name)(__VA_ARGS__);           \
+    }
 
 /*
  * What this process has. A fork's child finds zeros here: CUDA does not survive
  * a fork, so it has nothing.
  */
 struct process {
-    struct usage *usage; /* the session's, or one of its own where that cannot be had */
+    struct usage *usage;     /* the session's, or one of its own where that cannot be had */
     struct usage_slot *slot; /* for others than usage.c there once it is attached */
-    char lock;      /* of the tables */
-    char pool_lock; /* held over calls of the driver, which the other never is */
+    char lock;               /* of the tables */
+    char pool_lock;          /* held over calls of the driver, which the other never is */
     char attaching;
     char attached;
     char has_taken;  /* or tried to */
@@ -45,15 +46,15 @@ struct process {
     uint32_t refused;           /* how often, and has not overcome it */
     uint64_t most_refused;      /* bytes, of these */
     uint64_t overhead_on_trial; /* in place of the session's: what such a program's context takes ends with it */
-    struct table blocks;   /* linear memory and arrays; owner: the context; uses: whether it was exported */
-    struct table handles;  /* of physical memory; uses: handles and mappings together; owner: EXPORTED, IMPORTED */
-    struct table mappings; /* of physical memory; owner: the handle */
-    struct table pools;    /* size: what is counted of the pool; owner: EXPORTED, NOT_OF_THE_GPU */
-    struct table imports;  /* blocks of others, by address; uses: how often they were opened */
-    uint64_t graphs;       /* counted of the memory that graphs share */
-    struct table graphs_known; /* uses: the turn in which it was launched */
-    uint64_t graphs_turn;      /* grows when graphs may be without their memory */
-    uint64_t primary;      /* the primary context */
+    struct table blocks;        /* linear memory and arrays; owner: the context; uses: whether it was exported */
+    struct table handles;       /* of physical memory; uses: handles and mappings together; owner: EXPORTED, IMPORTED */
+    struct table mappings;      /* of physical memory; owner: the handle */
+    struct table pools;         /* size: what is counted of the pool; owner: EXPORTED, NOT_OF_THE_GPU */
+    struct table imports;       /* blocks of others, by address; uses: how often they were opened */
+    uint64_t graphs;            /* counted of the memory that graphs share */
+    struct table graphs_known;  /* uses: the turn in which it was launched */
+    uint64_t graphs_turn;       /* grows when graphs may be without their memory */
+    uint64_t primary;           /* the primary context */
 };
 enum { EXPORTED = 1, IMPORTED = 2, NOT_OF_THE_GPU = 4 };
 struct process *this_process(void); /* NULL when there is no memory */

@@ -55,22 +55,22 @@ static CUresult instantiated(const struct figures *target, CUresult answer)
     return answer;
 }
 
-#define INSTANTIATING(name, ...)                                   \
-    {                                                              \
-        DISGUISE(name, __VA_ARGS__);                               \
-        return instantiated(target, DRIVER(name)(__VA_ARGS__));    \
+#define INSTANTIATING(name, ...)                                \
+    {                                                           \
+        DISGUISE(name, __VA_ARGS__);                            \
+        return instantiated(target, DRIVER(name)(__VA_ARGS__)); \
     }
 
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
-    INSTANTIATING(cuGraphInstantiate, exec, graph, node, log, size)
+    INSTANTIATING(cuGraphInstantiate, exec, graph, node, log, size);
 CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
-    INSTANTIATING(cuGraphInstantiate_v2, exec, graph, node, log, size)
+    INSTANTIATING(cuGraphInstantiate_v2, exec, graph, node, log, size);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, uint64_t flags)
-    INSTANTIATING(cuGraphInstantiateWithFlags, exec, graph, flags)
+    INSTANTIATING(cuGraphInstantiateWithFlags, exec, graph, flags);
 CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, void *params)
-    INSTANTIATING(cuGraphInstantiateWithParams, exec, graph, params)
+    INSTANTIATING(cuGraphInstantiateWithParams, exec, graph, params);
 CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph, void *params)
-    INSTANTIATING(cuGraphInstantiateWithParams_ptsz, exec, graph, params)
+    INSTANTIATING(cuGraphInstantiateWithParams_ptsz, exec, graph, params);
 
 /* Launched since the last trimming: it has its memory. */
 static int is_known(struct process *me, CUgraphExec exec)
@@ -124,16 +124,16 @@ static CUresult launched(const struct figures *target, struct process *me, CUres
     return answer;
 }
 
-#define LAUNCHING(name, upload, capturing, synchronize)                                        \
-    CUresult name(CUgraphExec exec, CUstream stream)                                           \
-    {                                                                                          \
-        DISGUISE(name, exec, stream);                                                          \
-        struct process *me = this_process();                                                   \
-        int new = me && __atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) && exec &&          \
-                  !is_known(me, exec) && !capturing(stream);                                   \
-        if (new && !fits_with_others(target, me, exec, stream, DRIVER(upload), DRIVER(synchronize))) \
-            return noted(CUDA_ERROR_OUT_OF_MEMORY);                                            \
-        return launched(target, me, DRIVER(name)(exec, stream));                               \
+#define LAUNCHING(name, upload, capturing, synchronize)                                                     \
+    CUresult name(CUgraphExec exec, CUstream stream)                                                        \
+    {                                                                                                       \
+        DISGUISE(name, exec, stream);                                                                       \
+        struct process *me = this_process();                                                                \
+        int new = me &&__atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) && exec && !is_known(me, exec) && \
+                  !capturing(stream);                                                                       \
+        if (new && !fits_with_others(target, me, exec, stream, DRIVER(upload), DRIVER(synchronize)))        \
+            return noted(CUDA_ERROR_OUT_OF_MEMORY);                                                         \
+        return launched(target, me, DRIVER(name)(exec, stream));                                            \
     }
 
 LAUNCHING(cuGraphLaunch, cuGraphUpload, captures, cuStreamSynchronize)

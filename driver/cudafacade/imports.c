@@ -84,11 +84,11 @@ static CUresult opened(const struct figures *target, CUresult answer, CUdevicept
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-#define OPENING(name)                                                                    \
-    CUresult name(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags)           \
-    {                                                                                    \
-        DISGUISE(name, address, handle, flags);                                          \
-        return opened(target, DRIVER(name)(address, handle, flags), address);            \
+#define OPENING(name)                                                          \
+    CUresult name(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags) \
+    {                                                                          \
+        DISGUISE(name, address, handle, flags);                                \
+        return opened(target, DRIVER(name)(address, handle, flags), address);  \
     }
 
 OPENING(cuIpcOpenMemHandle)

@@ -85,37 +85,37 @@ static CUresult freed(const struct figures *target, CUresult answer, CUdeviceptr
 }
 
 /* The whole of a function that allocates as many bytes as it says. */
-#define ALLOCATION(name, bytes, key, ...)                                \
-    {                                                                    \
-        DISGUISE(name, __VA_ARGS__);                                     \
-        uint64_t need = (bytes);                                         \
-        if (!take(target, need))                                         \
-            return CUDA_ERROR_OUT_OF_MEMORY;                             \
-        CUresult answer = noted(DRIVER(name)(__VA_ARGS__));              \
-        return allocated(answer, answer ? 0 : (uint64_t)(key), need);    \
+#define ALLOCATION(name, bytes, key, ...)                             \
+    {                                                                 \
+        DISGUISE(name, __VA_ARGS__);                                  \
+        uint64_t need = (bytes);                                      \
+        if (!take(target, need))                                      \
+            return CUDA_ERROR_OUT_OF_MEMORY;                          \
+        CUresult answer = noted(DRIVER(name)(__VA_ARGS__));           \
+        return allocated(answer, answer ? 0 : (uint64_t)(key), need); \
     }
 
-CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) ALLOCATION(cuMemAlloc_v2, size, *address, address, size)
-CUresult cuMemAlloc(CUdeviceptr_v1 *address, uint32_t size) ALLOCATION(cuMemAlloc, size, *address, address, size)
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) ALLOCATION(cuMemAlloc_v2, size, *address, address, size);
+CUresult cuMemAlloc(CUdeviceptr_v1 *address, uint32_t size) ALLOCATION(cuMemAlloc, size, *address, address, size);
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags)
-    ALLOCATION(cuMemAllocManaged, size, *address, address, size, flags)
+    ALLOCATION(cuMemAllocManaged, size, *address, address, size, flags);
 
 /* The pitch is the driver's to choose: what it adds is taken afterwards, or all given back. */
-#define PITCHED(name, free, address_type, size_type)                                                              \
-    CUresult name(address_type *address, size_type *pitch, size_type width, size_type height, unsigned element)   \
-    {                                                                                                             \
-        DISGUISE(name, address, pitch, width, height, element);                                                   \
-        uint64_t need = times(width, height);                                                                     \
-        if (!take(target, need))                                                                                  \
-            return CUDA_ERROR_OUT_OF_MEMORY;                                                                      \
-        CUresult answer = noted(DRIVER(name)(address, pitch, width, height, element));                            \
-        uint64_t all = answer ? need : times(*pitch, height);                                                     \
-        if (all > need && !take(target, all - need)) {                                                            \
-            DRIVER(free)(*address);                                                                               \
-            answer = CUDA_ERROR_OUT_OF_MEMORY;                                                                    \
-            all = need;                                                                                           \
-        }                                                                                                         \
-        return allocated(answer, answer ? 0 : *address, all);                                                     \
+#define PITCHED(name, free, address_type, size_type)                                                            \
+    CUresult name(address_type *address, size_type *pitch, size_type width, size_type height, unsigned element) \
+    {                                                                                                           \
+        DISGUISE(name, address, pitch, width, height, element);                                                 \
+        uint64_t need = times(width, height);                                                                   \
+        if (!take(target, need))                                                                                \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                                                    \
+        CUresult answer = noted(DRIVER(name)(address, pitch, width, height, element));                          \
+        uint64_t all = answer ? need : times(*pitch, height);                                                   \
+        if (all > need && !take(target, all - need)) {                                                          \
+            DRIVER(free)(*address);                                                                             \
+            answer = CUDA_ERROR_OUT_OF_MEMORY;                                                                  \
+            all = need;                                                                                         \
+        }                                                                                                       \
+        return allocated(answer, answer ? 0 : *address, all);                                                   \
     }
 
 PITCHED(cuMemAllocPitch_v2, cuMemFree_v2, CUdeviceptr, size_t)
@@ -139,23 +139,24 @@ static uint64_t deep(const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
 
 /* The driver judges a description that is not there. */
 CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d)
-    ALLOCATION(cuArrayCreate_v2, d ? flat(d->width, d->height, d->format, d->channels) : 0, (uintptr_t)*array, array, d)
+    ALLOCATION(cuArrayCreate_v2, d ? flat(d->width, d->height, d->format, d->channels) : 0, (uintptr_t)*array, array,
+               d);
 CUresult cuArrayCreate(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
-    ALLOCATION(cuArrayCreate, d ? flat(d->width, d->height, d->format, d->channels) : 0, (uintptr_t)*array, array, d)
+    ALLOCATION(cuArrayCreate, d ? flat(d->width, d->height, d->format, d->channels) : 0, (uintptr_t)*array, array, d);
 CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
-    ALLOCATION(cuArray3DCreate_v2, d ? bytes_of(d, 1) : 0, (uintptr_t)*array, array, d)
+    ALLOCATION(cuArray3DCreate_v2, d ? bytes_of(d, 1) : 0, (uintptr_t)*array, array, d);
 CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
-    ALLOCATION(cuArray3DCreate, d ? deep(d) : 0, (uintptr_t)*array, array, d)
+    ALLOCATION(cuArray3DCreate, d ? deep(d) : 0, (uintptr_t)*array, array, d);
 CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
-    ALLOCATION(cuMipmappedArrayCreate, d ? bytes_of(d, levels) : 0, (uintptr_t)*array, array, d, levels)
+    ALLOCATION(cuMipmappedArrayCreate, d ? bytes_of(d, levels) : 0, (uintptr_t)*array, array, d, levels);
 
-#define FREEING(name, type)                                           \
-    CUresult name(type what)                                          \
-    {                                                                 \
-        DISGUISE(name, what);                                         \
-        uint64_t key = (uint64_t)(uintptr_t)what;                     \
-        struct entry entry = forget(key);                             \
-        return freed(target, DRIVER(name)(what), key, entry);         \
+#define FREEING(name, type)                                   \
+    CUresult name(type what)                                  \
+    {                                                         \
+        DISGUISE(name, what);                                 \
+        uint64_t key = (uint64_t)(uintptr_t)what;             \
+        struct entry entry = forget(key);                     \
+        return freed(target, DRIVER(name)(what), key, entry); \
     }
 
 FREEING(cuMemFree_v2, CUdeviceptr)
@@ -164,11 +165,11 @@ FREEING(cuArrayDestroy, CUarray)
 FREEING(cuMipmappedArrayDestroy, CUmipmappedArray)
 
 /* It frees memory of both kinds. */
-#define FREEING_ASYNC(name)                                           \
-    CUresult name(CUdeviceptr address, CUstream stream)               \
-    {                                                                 \
-        DISGUISE(name, address, stream);                              \
-        struct entry entry = forget(address);                         \
+#define FREEING_ASYNC(name)                                                  \
+    CUresult name(CUdeviceptr address, CUstream stream)                      \
+    {                                                                        \
+        DISGUISE(name, address, stream);                                     \
+        struct entry entry = forget(address);                                \
         return freed(target, DRIVER(name)(address, stream), address, entry); \
     }
 

@@ -196,24 +196,24 @@ void export_mapped(CUdeviceptr address, size_t size)
 }
 
 /* The whole of a function that gives others a hold on a handle's memory. */
-#define EXPORTING(name, ...)                                     \
-    {                                                            \
-        DISGUISE(name, __VA_ARGS__);                             \
-        CUresult answer = DRIVER(name)(__VA_ARGS__);             \
-        struct process *me = this_process();                     \
-        if (answer != CUDA_SUCCESS || !me)                       \
-            return answer;                                       \
-        lock_threads(&me->lock);                                 \
-        export_handle(me, handle);                               \
-        unlock_threads(&me->lock);                               \
-        return answer;                                           \
+#define EXPORTING(name, ...)                         \
+    {                                                \
+        DISGUISE(name, __VA_ARGS__);                 \
+        CUresult answer = DRIVER(name)(__VA_ARGS__); \
+        struct process *me = this_process();         \
+        if (answer != CUDA_SUCCESS || !me)           \
+            return answer;                           \
+        lock_threads(&me->lock);                     \
+        export_handle(me, handle);                   \
+        unlock_threads(&me->lock);                   \
+        return answer;                               \
     }
 
 CUresult cuMemExportToShareableHandle(void *file, CUmemGenericAllocationHandle handle, int type, uint64_t flags)
-    EXPORTING(cuMemExportToShareableHandle, file, handle, type, flags)
+    EXPORTING(cuMemExportToShareableHandle, file, handle, type, flags);
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle object, size_t offset, CUmemGenericAllocationHandle handle,
                             size_t from, size_t size, uint64_t flags)
-    EXPORTING(cuMulticastBindMem, object, offset, handle, from, size, flags)
+    EXPORTING(cuMulticastBindMem, object, offset, handle, from, size, flags);
 
 CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr address, size_t size,
                              uint64_t flags)
@@ -290,15 +290,15 @@ static struct gone note_tile(struct process *me, const CUarrayMapInfo *tile)
     return gone;
 }
 
-#define MAPPING_TILES(name)                                               \
-    CUresult name(CUarrayMapInfo *list, unsigned count, CUstream stream)  \
-    {                                                                     \
-        DISGUISE(name, list, count, stream);                              \
-        CUresult answer = DRIVER(name)(list, count, stream);              \
-        struct process *me = this_process();                              \
+#define MAPPING_TILES(name)                                                  \
+    CUresult name(CUarrayMapInfo *list, unsigned count, CUstream stream)     \
+    {                                                                        \
+        DISGUISE(name, list, count, stream);                                 \
+        CUresult answer = DRIVER(name)(list, count, stream);                 \
+        struct process *me = this_process();                                 \
         for (unsigned i = 0; answer == CUDA_SUCCESS && me && i < count; i++) \
-            give_gone(target, note_tile(me, &list[i]));                   \
-        return answer;                                                    \
+            give_gone(target, note_tile(me, &list[i]));                      \
+        return answer;                                                       \
     }
 
 MAPPING_TILES(cuMemMapArrayAsync)

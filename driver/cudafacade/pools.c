@@ -103,24 +103,24 @@ static int make_room(const struct figures *target, struct process *me, CUmemoryP
 }
 
 /* A stream that captures takes nothing yet: that is the graph's to do. */
-#define FROM_POOL(name, capturing, the_pool, ...)                                             \
-    {                                                                                         \
-        DISGUISE(name, __VA_ARGS__);                                                          \
-        struct process *me = this_process();                                                  \
-        int graphs = capturing(stream);                                                       \
-        if (graphs && !would_fit(target, size))                                               \
-            return CUDA_ERROR_OUT_OF_MEMORY;                                                  \
-        CUmemoryPool from = graphs ? NULL : the_pool;                                         \
-        if (!me || !from)                                                                     \
-            return DRIVER(name)(__VA_ARGS__);                                                 \
-        lock_threads(&me->pool_lock);                                                         \
-        CUresult answer = CUDA_ERROR_OUT_OF_MEMORY;                                           \
-        if (make_room(target, me, from, size)) {                                              \
-            answer = noted(DRIVER(name)(__VA_ARGS__));                                        \
-            settle(target, table_find(&me->pools, (uintptr_t)from));                          \
-        }                                                                                     \
-        unlock_threads(&me->pool_lock);                                                       \
-        return answer;                                                                        \
+#define FROM_POOL(name, capturing, the_pool, ...)                    \
+    {                                                                \
+        DISGUISE(name, __VA_ARGS__);                                 \
+        struct process *me = this_process();                         \
+        int graphs = capturing(stream);                              \
+        if (graphs && !would_fit(target, size))                      \
+            return CUDA_ERROR_OUT_OF_MEMORY;                         \
+        CUmemoryPool from = graphs ? NULL : the_pool;                \
+        if (!me || !from)                                            \
+            return DRIVER(name)(__VA_ARGS__);                        \
+        lock_threads(&me->pool_lock);                                \
+        CUresult answer = CUDA_ERROR_OUT_OF_MEMORY;                  \
+        if (make_room(target, me, from, size)) {                     \
+            answer = noted(DRIVER(name)(__VA_ARGS__));               \
+            settle(target, table_find(&me->pools, (uintptr_t)from)); \
+        }                                                            \
+        unlock_threads(&me->pool_lock);                              \
+        return answer;                                               \
     }
 
 /* The legacy default stream, 0 or 1, never captures. */
@@ -149,28 +149,28 @@ static CUmemoryPool current_pool(void)
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, CUstream stream)
-    FROM_POOL(cuMemAllocAsync, captures, current_pool(), address, size, stream)
+    FROM_POOL(cuMemAllocAsync, captures, current_pool(), address, size, stream);
 CUresult cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t size, CUstream stream)
-    FROM_POOL(cuMemAllocAsync_ptsz, captures_ptsz, current_pool(), address, size, stream)
+    FROM_POOL(cuMemAllocAsync_ptsz, captures_ptsz, current_pool(), address, size, stream);
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size, CUmemoryPool pool, CUstream stream)
-    FROM_POOL(cuMemAllocFromPoolAsync, captures, pool, address, size, pool, stream)
+    FROM_POOL(cuMemAllocFromPoolAsync, captures, pool, address, size, pool, stream);
 CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t size, CUmemoryPool pool, CUstream stream)
-    FROM_POOL(cuMemAllocFromPoolAsync_ptsz, captures_ptsz, pool, address, size, pool, stream)
+    FROM_POOL(cuMemAllocFromPoolAsync_ptsz, captures_ptsz, pool, address, size, pool, stream);
 
 /* After these a pool may hold less. */
-#define SETTLING(name, ...)                                  \
-    {                                                        \
-        DISGUISE(name, __VA_ARGS__);                         \
-        CUresult answer = DRIVER(name)(__VA_ARGS__);         \
-        settle_pools(target);                                \
-        return answer;                                       \
+#define SETTLING(name, ...)                          \
+    {                                                \
+        DISGUISE(name, __VA_ARGS__);                 \
+        CUresult answer = DRIVER(name)(__VA_ARGS__); \
+        settle_pools(target);                        \
+        return answer;                               \
     }
 
-CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) SETTLING(cuMemPoolTrimTo, pool, keep)
-CUresult cuCtxSynchronize(void) SETTLING(cuCtxSynchronize)
-CUresult cuEventSynchronize(CUevent event) SETTLING(cuEventSynchronize, event)
-CUresult cuStreamSynchronize(CUstream stream) SETTLING(cuStreamSynchronize, stream)
-CUresult cuStreamSynchronize_ptsz(CUstream stream) SETTLING(cuStreamSynchronize_ptsz, stream)
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) SETTLING(cuMemPoolTrimTo, pool, keep);
+CUresult cuCtxSynchronize(void) SETTLING(cuCtxSynchronize);
+CUresult cuEventSynchronize(CUevent event) SETTLING(cuEventSynchronize, event);
+CUresult cuStreamSynchronize(CUstream stream) SETTLING(cuStreamSynchronize, stream);
+CUresult cuStreamSynchronize_ptsz(CUstream stream) SETTLING(cuStreamSynchronize_ptsz, stream);
 
 /* Of a pool of the host's memory nothing is counted. */
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
@@ -247,7 +247,8 @@ int graphs_are_beyond(void)
     struct process *me = this_process();
     CUdevice device;
     uint64_t used = 0;
-    return me && __atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) && DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS &&
+    return me && __atomic_load_n(&me->has_graphs, __ATOMIC_RELAXED) &&
+           DRIVER(cuCtxGetDevice)(&device) == CUDA_SUCCESS &&
            DRIVER(cuDeviceGetGraphMemAttribute)(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used) == CUDA_SUCCESS &&
            used > __atomic_load_n(&me->graphs, __ATOMIC_RELAXED);
 }

@@ -91,15 +91,15 @@ static int parse_uuid(CUuuid *uuid, const char *text)
 }
 
 /* The same that NVML shows. */
-#define SHOWN_UUID(name)                                       \
-    CUresult name(CUuuid *uuid, CUdevice device)               \
-    {                                                          \
-        DISGUISE(name, uuid, device);                          \
-        CUuuid shown;                                          \
-        CUresult answer = DRIVER(name)(uuid, device);          \
+#define SHOWN_UUID(name)                                                \
+    CUresult name(CUuuid *uuid, CUdevice device)                        \
+    {                                                                   \
+        DISGUISE(name, uuid, device);                                   \
+        CUuuid shown;                                                   \
+        CUresult answer = DRIVER(name)(uuid, device);                   \
         if (answer == CUDA_SUCCESS && parse_uuid(&shown, target->uuid)) \
-            *uuid = shown;                                     \
-        return answer;                                         \
+            *uuid = shown;                                              \
+        return answer;                                                  \
     }
 
 SHOWN_UUID(cuDeviceGetUuid)

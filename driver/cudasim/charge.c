@@ -21,8 +21,10 @@ static struct sim_process *enter_list(struct device *device, long fd, uint32_t b
         int64_t byte = process_byte(gpu, p);
         if (p->pid || !(by == SIM_BY_PROCESS ? sys_lock_byte(fd, byte) : sys_share_byte(fd, byte)))
             continue;
-        *p = (struct sim_process){.pid = sys_pid(), .gpu_instance = device->gpu_instance,
-                                  .compute_instance = device->compute_instance, .by_driver = by};
+        *p = (struct sim_process){.pid = sys_pid(),
+                                  .gpu_instance = device->gpu_instance,
+                                  .compute_instance = device->compute_instance,
+                                  .by_driver = by};
         return p;
     }
     return NULL;

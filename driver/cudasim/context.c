@@ -131,7 +131,10 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device)
     return *context && push(*context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult cuCtxCreate(CUcontext *context, unsigned flags, CUdevice device) { return cuCtxCreate_v2(context, flags, device); }
+CUresult cuCtxCreate(CUcontext *context, unsigned flags, CUdevice device)
+{
+    return cuCtxCreate_v2(context, flags, device);
+}
 
 CUresult cuCtxCreate_v3(CUcontext *context, void *params, int count, unsigned flags, CUdevice device)
 {

@@ -48,12 +48,13 @@ int visit_device(struct visit *visit, CUdevice device);
 int visit_context(struct visit *visit);
 void end_visit(struct visit *visit);
 
-#define VISIT(valid, enter)                                               \
-    if (!(valid))                                                         \
-        return CUDA_ERROR_INVALID_VALUE;                                  \
-    struct visit visit __attribute__((cleanup(end_visit))) = {0};         \
-    if (!(enter))                                                         \
-        return visit.answer
+#define VISIT(valid, enter)                                       \
+    if (!(valid))                                                 \
+        return CUDA_ERROR_INVALID_VALUE;                          \
+    struct visit visit __attribute__((cleanup(end_visit))) = {0}; \
+    if (!(enter)) {                                               \
+        return visit.answer;                                      \
+    }
 #define DRIVER_CALL(valid) VISIT(valid, visit_driver(&visit))
 #define DEVICE_CALL_OF(device, valid) VISIT(valid, visit_device(&visit, device))
 #define CONTEXT_CALL(valid) VISIT(valid, visit_context(&visit))
@@ -74,9 +75,9 @@ uint64_t used_of(const struct device *device);
  * there as long as anybody has a copy of the open file that locks it. The content
  * of memory is not shared.
  */
-long share_memory(struct device *device, uint64_t bytes); /* the process's so far; the open file, or negative */
+long share_memory(struct device *device, uint64_t bytes);      /* the process's so far; the open file, or negative */
 struct sim_process *shared_by(struct device *device, long fd); /* what the open file holds; NULL when nothing */
-long join_holders(struct device *device, unsigned place, uint32_t pid); /* of what a process exported; negative when it is gone */
+long join_holders(struct device *device, unsigned place, uint32_t pid); /* of its exports; negative when it has ended */
 int resize_shared(struct device *device, struct sim_process *entry, uint64_t bytes);
 
 /* context.c */

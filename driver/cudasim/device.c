@@ -27,8 +27,8 @@ static void add_device(unsigned gpu, int gpu_instance, int compute_instance)
 {
     if (device_count == MAX_DEVICES)
         return;
-    devices[device_count] = (struct device){
-        .gpu = gpu, .gpu_instance = gpu_instance, .compute_instance = compute_instance};
+    devices[device_count] =
+        (struct device){.gpu = gpu, .gpu_instance = gpu_instance, .compute_instance = compute_instance};
     device_count++;
 }
 
@@ -303,7 +303,8 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 {
     DEVICE_CALL_OF(device, properties);
-    *properties = (CUdevprop){.max_threads_per_block = 1024, .warp = 32,
+    *properties = (CUdevprop){.max_threads_per_block = 1024,
+                              .warp = 32,
                               .clock_khz = attribute_of(visit.device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE)};
     return CUDA_SUCCESS;
 }

@@ -154,8 +154,8 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *value)
 {
     DEVICE_CALL_OF(device, value);
-    *(uint64_t *)value = attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT ? visit.device->graph_reserved
-                                                                             : visit.device->graph_used;
+    *(uint64_t *)value =
+        attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT ? visit.device->graph_reserved : visit.device->graph_used;
     return CUDA_SUCCESS;
 }
 

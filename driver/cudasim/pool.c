@@ -225,7 +225,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
     if (!pool->file)
         keep(pool, 0);
     else if (!pool->in_use)
-        sys_close(pool->file); /* who else has it keeps its memory */
+        sys_close(pool->file);                    /* who else has it keeps its memory */
     pool->used = !pool->file && pool->in_use > 0; /* else it goes with its last piece; the place is not used again */
     return CUDA_SUCCESS;
 }

@@ -10,11 +10,21 @@ static const struct {
     const char *name;
     int since;
 } later[] = {
-    {"cuGetProcAddress_v2", 12000},         {"cuDeviceGetUuid_v2", 11040},           {"cuDevicePrimaryCtxRelease_v2", 11000},
-    {"cuDevicePrimaryCtxReset_v2", 11000},  {"cuCtxCreate_v3", 11040},               {"cuGraphInstantiate_v2", 11000},
-    {"cuGraphAddNode_v2", 12030},           {"cuStreamBeginCapture_v2", 10010},      {"cuMemPrefetchAsync_v2", 12020},
-    {"cuMemAdvise_v2", 12020},              {"cuGraphKernelNodeGetParams_v2", 12000}, {"cuGraphKernelNodeSetParams_v2", 12000},
-    {"cuStreamGetCaptureInfo_v2", 11030},   {"cuStreamGetCaptureInfo_v3", 12030},    {"cuIpcOpenMemHandle_v2", 11000},
+    {"cuGetProcAddress_v2", 12000},
+    {"cuDeviceGetUuid_v2", 11040},
+    {"cuDevicePrimaryCtxRelease_v2", 11000},
+    {"cuDevicePrimaryCtxReset_v2", 11000},
+    {"cuCtxCreate_v3", 11040},
+    {"cuGraphInstantiate_v2", 11000},
+    {"cuGraphAddNode_v2", 12030},
+    {"cuStreamBeginCapture_v2", 10010},
+    {"cuMemPrefetchAsync_v2", 12020},
+    {"cuMemAdvise_v2", 12020},
+    {"cuGraphKernelNodeGetParams_v2", 12000},
+    {"cuGraphKernelNodeSetParams_v2", 12000},
+    {"cuStreamGetCaptureInfo_v2", 11030},
+    {"cuStreamGetCaptureInfo_v3", 12030},
+    {"cuIpcOpenMemHandle_v2", 11000},
 };
 
 static int since(const char *name)
@@ -113,7 +123,8 @@ static const struct {
     {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-    {CUDA_ERROR_OPERATING_SYSTEM, "CUDA_ERROR_OPERATING_SYSTEM", "OS call failed or operation not supported on this OS"},
+    {CUDA_ERROR_OPERATING_SYSTEM, "CUDA_ERROR_OPERATING_SYSTEM",
+     "OS call failed or operation not supported on this OS"},
     {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},

@@ -12,9 +12,10 @@
 const struct figures *figures_for(const void *caller);
 
 /* Every function begins with this. */
-#define DISGUISE(name, ...)                                                        \
-    const struct figures *target = figures_for(__builtin_return_address(0));      \
-    if (!target)                                                                   \
-        return DRIVER(name)(__VA_ARGS__)
+#define DISGUISE(name, ...)                                                  \
+    const struct figures *target = figures_for(__builtin_return_address(0)); \
+    if (!target) {                                                           \
+        return DRIVER(name)(__VA_ARGS__);                                    \
+    }
 
 #endif

@@ -39,15 +39,15 @@ static inline int can_tell(nvmlReturn_t answer)
  * A getter of one number: the driver judges the call, the target gives the
  * figure. expression may use target, and *value where the driver filled it in.
  */
-#define FIGURE(name, type, expression)                  \
-    nvmlReturn_t name(nvmlDevice_t device, type *value) \
-    {                                                   \
-        DISGUISE(name, device, value);                  \
+#define FIGURE(name, type, expression)                     \
+    nvmlReturn_t name(nvmlDevice_t device, type *value)    \
+    {                                                      \
+        DISGUISE(name, device, value);                     \
         nvmlReturn_t answer = DRIVER(name)(device, value); \
-        if (!value || !can_tell(answer))                \
-            return answer;                              \
-        *value = (type)(expression);                    \
-        return NVML_SUCCESS;                            \
+        if (!value || !can_tell(answer))                   \
+            return answer;                                 \
+        *value = (type)(expression);                       \
+        return NVML_SUCCESS;                               \
     }
 
 /* memory.c: the processes that count, at most USAGE_SLOTS. Not supported where none counts. */

@@ -24,10 +24,10 @@ int driver_is_there(void);
  */
 void *driver_function(void **found, const char *name);
 
-#define DRIVER(name)                                                    \
-    ({                                                                  \
-        static void *found;                                             \
-        (__typeof__(&name))driver_function(&found, #name);              \
+#define DRIVER(name)                                       \
+    ({                                                     \
+        static void *found;                                \
+        (__typeof__(&name))driver_function(&found, #name); \
     })
 
 /* What the facade answers itself, by codes that each library has of its own. */

@@ -19,26 +19,26 @@ nvmlReturn_t find_gpu(const struct figures *target, nvmlDevice_t *gpu)
     return NVML_SUCCESS;
 }
 
-#define COUNT(name)                                       \
-    nvmlReturn_t name(unsigned int *count)                \
-    {                                                     \
-        DISGUISE(name, count);                            \
-        nvmlReturn_t answer = DRIVER(name)(count);        \
-        if (answer == NVML_SUCCESS)                       \
-            *count = 1;                                   \
-        return answer;                                    \
+#define COUNT(name)                                \
+    nvmlReturn_t name(unsigned int *count)         \
+    {                                              \
+        DISGUISE(name, count);                     \
+        nvmlReturn_t answer = DRIVER(name)(count); \
+        if (answer == NVML_SUCCESS)                \
+            *count = 1;                            \
+        return answer;                             \
     }
 
 COUNT(nvmlDeviceGetCount)
 COUNT(nvmlDeviceGetCount_v2)
 
-#define BY_INDEX(name)                                         \
+#define BY_INDEX(name)                                          \
     nvmlReturn_t name(unsigned int index, nvmlDevice_t *device) \
-    {                                                          \
-        DISGUISE(name, index, device);                         \
-        if (!device || index != 0)                             \
-            return NVML_ERROR_INVALID_ARGUMENT;                \
-        return find_gpu(target, device);                       \
+    {                                                           \
+        DISGUISE(name, index, device);                          \
+        if (!device || index != 0)                              \
+            return NVML_ERROR_INVALID_ARGUMENT;                 \
+        return find_gpu(target, device);                        \
     }
 
 BY_INDEX(nvmlDeviceGetHandleByIndex)
@@ -90,22 +90,22 @@ nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *de
 }
 
 /* The driver reads the address; only that of our GPU is there. */
-#define BY_BUS_ID(name)                                             \
-    nvmlReturn_t name(const char *bus_id, nvmlDevice_t *device)     \
-    {                                                               \
-        DISGUISE(name, bus_id, device);                             \
-        nvmlDevice_t asked, ours;                                   \
-        if (!device)                                                \
-            return NVML_ERROR_INVALID_ARGUMENT;                     \
-        nvmlReturn_t answer = DRIVER(name)(bus_id, &asked);         \
-        if (answer == NVML_SUCCESS)                                 \
-            answer = find_gpu(target, &ours);                       \
-        if (answer != NVML_SUCCESS)                                 \
-            return answer;                                          \
-        if (asked.handle != ours.handle)                            \
-            return NVML_ERROR_NOT_FOUND;                            \
-        *device = ours;                                             \
-        return NVML_SUCCESS;                                        \
+#define BY_BUS_ID(name)                                         \
+    nvmlReturn_t name(const char *bus_id, nvmlDevice_t *device) \
+    {                                                           \
+        DISGUISE(name, bus_id, device);                         \
+        nvmlDevice_t asked, ours;                               \
+        if (!device)                                            \
+            return NVML_ERROR_INVALID_ARGUMENT;                 \
+        nvmlReturn_t answer = DRIVER(name)(bus_id, &asked);     \
+        if (answer == NVML_SUCCESS)                             \
+            answer = find_gpu(target, &ours);                   \
+        if (answer != NVML_SUCCESS)                             \
+            return answer;                                      \
+        if (asked.handle != ours.handle)                        \
+            return NVML_ERROR_NOT_FOUND;                        \
+        *device = ours;                                         \
+        return NVML_SUCCESS;                                    \
     }
 
 BY_BUS_ID(nvmlDeviceGetHandleByPciBusId)

@@ -47,14 +47,14 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type
 }
 
 /* Clocks that an application may choose: not on a card for games. */
-#define APPLICATION_CLOCK(name)                                                           \
-    nvmlReturn_t name(nvmlDevice_t device, nvmlClockType_t type, unsigned int *mhz)       \
-    {                                                                                     \
-        DISGUISE(name, device, type, mhz);                                                \
-        nvmlReturn_t answer = DRIVER(name)(device, type, mhz);                            \
-        if (target->consumer && can_tell(answer))                                         \
-            return NVML_ERROR_NOT_SUPPORTED;                                              \
-        return give_highest(target, answer, type, mhz);                                   \
+#define APPLICATION_CLOCK(name)                                                     \
+    nvmlReturn_t name(nvmlDevice_t device, nvmlClockType_t type, unsigned int *mhz) \
+    {                                                                               \
+        DISGUISE(name, device, type, mhz);                                          \
+        nvmlReturn_t answer = DRIVER(name)(device, type, mhz);                      \
+        if (target->consumer && can_tell(answer))                                   \
+            return NVML_ERROR_NOT_SUPPORTED;                                        \
+        return give_highest(target, answer, type, mhz);                             \
     }
 
 APPLICATION_CLOCK(nvmlDeviceGetApplicationsClock)

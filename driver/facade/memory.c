@@ -110,17 +110,17 @@ static void forget_instances(nvmlProcessInfo_t *processes, unsigned count)
 /* The first layout has no instances to forget. */
 static void keep(nvmlProcessInfo_v1_t *processes, unsigned count) { (void)processes, (void)count; }
 
-#define PROCESSES(name, info, treat)                                                          \
-    nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, info *processes)              \
-    {                                                                                         \
-        DISGUISE(name, device, count, processes);                                             \
-        nvmlDevice_t slice;                                                                   \
-        nvmlReturn_t answer = check_and_find(target, device, &slice);                         \
-        if (answer == NVML_SUCCESS)                                                           \
-            answer = DRIVER(name)(slice, count, processes);                                   \
-        if (answer == NVML_SUCCESS && processes)                                              \
-            treat(processes, *count);                                                         \
-        return answer;                                                                        \
+#define PROCESSES(name, info, treat)                                             \
+    nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, info *processes) \
+    {                                                                            \
+        DISGUISE(name, device, count, processes);                                \
+        nvmlDevice_t slice;                                                      \
+        nvmlReturn_t answer = check_and_find(target, device, &slice);            \
+        if (answer == NVML_SUCCESS)                                              \
+            answer = DRIVER(name)(slice, count, processes);                      \
+        if (answer == NVML_SUCCESS && processes)                                 \
+            treat(processes, *count);                                            \
+        return answer;                                                           \
     }
 
 PROCESSES(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t, keep)
@@ -147,8 +147,8 @@ static unsigned list_counted(const struct figures *target, nvmlDevice_t slice, c
     for (const struct usage_slot *slot = usage->slots; slot < usage->slots + USAGE_SLOTS; slot++)
         if (lives(slot, pids)) {
             sum += slot->bytes;
-            processes[n++] = (nvmlProcessInfo_t){slot_pid(slot->process), slot->bytes, (unsigned)NO_INSTANCE,
-                                                 (unsigned)NO_INSTANCE};
+            processes[n++] =
+                (nvmlProcessInfo_t){slot_pid(slot->process), slot->bytes, (unsigned)NO_INSTANCE, (unsigned)NO_INSTANCE};
         }
     unsigned long long besides = n ? uncounted(target, slice, sum) : 0;
     for (unsigned i = 0; i < n; i++)
@@ -174,27 +174,27 @@ static void put_v1(nvmlProcessInfo_v1_t *to, nvmlProcessInfo_t from)
 static void put_v2(nvmlProcessInfo_v2_t *to, nvmlProcessInfo_t from) { *to = from; }
 
 /* Where nothing is counted, the driver's own list; else that of the slots. */
-#define COMPUTE_PROCESSES(name, info, treat, put)                                             \
-    nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, info *processes)              \
-    {                                                                                         \
-        DISGUISE(name, device, count, processes);                                             \
-        nvmlDevice_t slice;                                                                   \
-        nvmlReturn_t answer = check_and_find(target, device, &slice);                         \
-        const struct usage *usage = counted();                                                \
-        if (answer == NVML_SUCCESS && (!usage || !count))                                     \
-            answer = DRIVER(name)(slice, count, processes);                                   \
-        if (answer != NVML_SUCCESS)                                                           \
-            return answer;                                                                    \
-        if (!usage) {                                                                         \
-            treat(processes, processes ? *count : 0);                                         \
-            return answer;                                                                    \
-        }                                                                                     \
-        nvmlProcessInfo_t listed[USAGE_SLOTS];                                                \
-        unsigned have = list_counted(target, slice, usage, listed), room = processes ? *count : 0;           \
-        *count = have;                                                                        \
-        for (unsigned i = 0; i < have && i < room; i++)                                       \
-            put(&processes[i], listed[i]);                                                    \
-        return have > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;                     \
+#define COMPUTE_PROCESSES(name, info, treat, put)                                                  \
+    nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, info *processes)                   \
+    {                                                                                              \
+        DISGUISE(name, device, count, processes);                                                  \
+        nvmlDevice_t slice;                                                                        \
+        nvmlReturn_t answer = check_and_find(target, device, &slice);                              \
+        const struct usage *usage = counted();                                                     \
+        if (answer == NVML_SUCCESS && (!usage || !count))                                          \
+            answer = DRIVER(name)(slice, count, processes);                                        \
+        if (answer != NVML_SUCCESS)                                                                \
+            return answer;                                                                         \
+        if (!usage) {                                                                              \
+            treat(processes, processes ? *count : 0);                                              \
+            return answer;                                                                         \
+        }                                                                                          \
+        nvmlProcessInfo_t listed[USAGE_SLOTS];                                                     \
+        unsigned have = list_counted(target, slice, usage, listed), room = processes ? *count : 0; \
+        *count = have;                                                                             \
+        for (unsigned i = 0; i < have && i < room; i++)                                            \
+            put(&processes[i], listed[i]);                                                         \
+        return have > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;                          \
     }
 
 COMPUTE_PROCESSES(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t, keep, put_v1)
@@ -210,7 +210,8 @@ static nvmlReturn_t list_details(const struct figures *target, nvmlDevice_t slic
     unsigned have = list_counted(target, slice, usage, listed), room = list->procArray ? list->numProcArrayEntries : 0;
     list->numProcArrayEntries = have;
     for (unsigned i = 0; i < have && i < room; i++)
-        list->procArray[i] = (nvmlProcessDetail_v1_t){.pid = listed[i].pid, .usedGpuMemory = listed[i].usedGpuMemory,
+        list->procArray[i] = (nvmlProcessDetail_v1_t){.pid = listed[i].pid,
+                                                      .usedGpuMemory = listed[i].usedGpuMemory,
                                                       .gpuInstanceId = listed[i].gpuInstanceId,
                                                       .computeInstanceId = listed[i].computeInstanceId};
     return have > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;

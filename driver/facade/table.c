@@ -41,9 +41,11 @@ static int list_compute(nvmlDevice_t device, unsigned *count, struct listed_proc
     if (*count > have)
         *count = have;
     for (unsigned i = 0; i < *count; i++) {
-        list[i] = (struct listed_process){.pid = processes[i].pid, .used = processes[i].usedGpuMemory,
+        list[i] = (struct listed_process){.pid = processes[i].pid,
+                                          .used = processes[i].usedGpuMemory,
                                           .gpu_instance = processes[i].gpuInstanceId,
-                                          .compute_instance = processes[i].computeInstanceId, .name = "-"};
+                                          .compute_instance = processes[i].computeInstanceId,
+                                          .name = "-"};
         DRIVER(nvmlSystemGetProcessName)(processes[i].pid, list[i].name, sizeof list[i].name);
     }
     return NVML_SUCCESS;

@@ -170,7 +170,8 @@ void probe_cuda(char **environment)
     int busy = others(sys_pid()) > 0;
     tell_number("busy", (uint64_t)busy);
     tell_books("before.books", sys_pid(), 0);
-    CUdeviceptr block = both_sides("one.above", "one.below", busy ? total + step : before + step, just_below(before, busy));
+    CUdeviceptr block =
+        both_sides("one.above", "one.below", busy ? total + step : before + step, just_below(before, busy));
     tell_books("one.books", sys_pid(), 0);
     drop(block);
     with_a_second(environment, busy);

@@ -15,10 +15,10 @@ char *dlerror(void);
 void *load(const char *key, const char *name);
 
 /* A function of a library, or what a library answers that does not have it. */
-#define ASK(library, missing, name, ...)                              \
-    ({                                                                \
+#define ASK(library, missing, name, ...)                               \
+    ({                                                                 \
         typeof(&name) function = (typeof(&name))dlsym(library, #name); \
-        function ? function(__VA_ARGS__) : missing;                   \
+        function ? function(__VA_ARGS__) : missing;                    \
     })
 
 /* A record of an answer that is no success: "KEY error CODE". */

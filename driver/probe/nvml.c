@@ -13,13 +13,13 @@ static nvmlDevice_t device;
 int nvml_is_there(void) { return device.handle != NULL; }
 
 /* One figure, or the error in its place. */
-#define TELL(key, answer, ...)                                                        \
-    do {                                                                              \
-        nvmlReturn_t code = answer;                                                   \
-        if (code == NVML_SUCCESS)                                                     \
+#define TELL(key, answer, ...)                                                                   \
+    do {                                                                                         \
+        nvmlReturn_t code = answer;                                                              \
+        if (code == NVML_SUCCESS)                                                                \
             tell_numbers(key, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8); \
-        else                                                                          \
-            tell_error(key, code);                                                    \
+        else                                                                                     \
+            tell_error(key, code);                                                               \
     } while (0)
 
 static void tell_identity(void)
@@ -99,7 +99,8 @@ int nvml_memory(uint64_t memory[2])
 static unsigned list(nvmlProcessInfo_t *processes)
 {
     unsigned count = PROCESSES;
-    nvmlReturn_t code = nvml_is_there() ? NVML(nvmlDeviceGetComputeRunningProcesses_v3, device, &count, processes) : MISSING;
+    nvmlReturn_t code =
+        nvml_is_there() ? NVML(nvmlDeviceGetComputeRunningProcesses_v3, device, &count, processes) : MISSING;
     return code == NVML_SUCCESS ? count : 0;
 }
 

@@ -13,7 +13,8 @@ int __libc_start_main(int (*run)(int, char **, char **), int count, char **argum
 int setenv(const char *name, const char *value, int overwrite);
 
 #if defined(__x86_64__)
-__asm__(".globl _start\n_start:\n xor %ebp, %ebp\n mov %rsp, %rdi\n mov %rdx, %rsi\n and $-16, %rsp\n call begin\n hlt\n");
+__asm__(
+    ".globl _start\n_start:\n xor %ebp, %ebp\n mov %rsp, %rdi\n mov %rdx, %rsi\n and $-16, %rsp\n call begin\n hlt\n");
 #else
 __asm__(".globl _start\n_start:\n mov x29, #0\n mov x30, #0\n mov x1, x0\n mov x0, sp\n bl begin\n");
 #endif

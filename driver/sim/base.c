@@ -31,10 +31,7 @@ static long call6(long n, long a, long b, long c, long d, long e, long f)
     register long x3 __asm__("x3") = d;
     register long x4 __asm__("x4") = e;
     register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc 0"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-                     : "memory");
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
     return x0;
 }
 #else
@@ -109,10 +106,7 @@ void add_number(struct text *text, uint64_t number, unsigned base, unsigned widt
     add(text, digits + at);
 }
 
-long sys_open(const char *path, int flags)
-{
-    return CALL3(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
-}
+long sys_open(const char *path, int flags) { return CALL3(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC); }
 
 void sys_close(long fd) { CALL3(SYS_close, fd, 0, 0); }
 long sys_duplicate(long fd) { return CALL3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0); }
@@ -201,10 +195,7 @@ void sys_sleep_ms(uint64_t ms)
     CALL3(SYS_nanosleep, &time, &time, 0);
 }
 
-int sys_random(void *to, size_t size)
-{
-    return CALL3(SYS_getrandom, to, size, 0) == (long)size;
-}
+int sys_random(void *to, size_t size) { return CALL3(SYS_getrandom, to, size, 0) == (long)size; }
 
 uint64_t number(const char *digits)
 {

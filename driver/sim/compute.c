@@ -29,10 +29,7 @@ static unsigned kind_of(unsigned size)
 /* Where instances of a size may start: at multiples, and three lie as four do. */
 static unsigned stride(unsigned size) { return size == 3 ? 4 : size; }
 
-static unsigned place_count(unsigned size, unsigned slices)
-{
-    return (slices - size) / stride(size) + 1;
-}
+static unsigned place_count(unsigned size, unsigned slices) { return (slices - size) / stride(size) + 1; }
 
 static unsigned bits(unsigned start, unsigned size) { return ((1U << size) - 1) << start; }
 
@@ -65,18 +62,18 @@ unsigned compute_sms(const struct sim_gpu *gpu, const struct sim_profile *profil
     return unit * slices;
 }
 
-#define FILL_COMPUTE_PROFILE(info, gpu, profile, kind, size)                       \
-    do {                                                                           \
-        struct engines engines = engines_of(gpu, profile);                         \
-        (info)->id = kind;                                                         \
-        (info)->sliceCount = size;                                                 \
-        (info)->instanceCount = place_count(size, (profile)->compute_slices);      \
-        (info)->multiprocessorCount = compute_sms(gpu, profile, size);             \
-        (info)->sharedCopyEngineCount = engines.copy;                              \
-        (info)->sharedDecoderCount = engines.decoder;                              \
-        (info)->sharedEncoderCount = 0;                                            \
-        (info)->sharedJpegCount = engines.jpeg;                                    \
-        (info)->sharedOfaCount = engines.ofa;                                      \
+#define FILL_COMPUTE_PROFILE(info, gpu, profile, kind, size)                  \
+    do {                                                                      \
+        struct engines engines = engines_of(gpu, profile);                    \
+        (info)->id = kind;                                                    \
+        (info)->sliceCount = size;                                            \
+        (info)->instanceCount = place_count(size, (profile)->compute_slices); \
+        (info)->multiprocessorCount = compute_sms(gpu, profile, size);        \
+        (info)->sharedCopyEngineCount = engines.copy;                         \
+        (info)->sharedDecoderCount = engines.decoder;                         \
+        (info)->sharedEncoderCount = 0;                                       \
+        (info)->sharedJpegCount = engines.jpeg;                               \
+        (info)->sharedOfaCount = engines.ofa;                                 \
     } while (0)
 
 nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t handle, unsigned int kind,

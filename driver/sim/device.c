@@ -21,7 +21,8 @@ static nvmlReturn_t give_gpu(struct call *call, const char *function, struct sim
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
 {
     HOST_CALL(device);
-    return index < host->gpu_count ? give_gpu(&call, __func__, &host->gpus[index], device) : NVML_ERROR_INVALID_ARGUMENT;
+    return index < host->gpu_count ? give_gpu(&call, __func__, &host->gpus[index], device)
+                                   : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)

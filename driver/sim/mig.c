@@ -54,7 +54,8 @@ static const struct sim_profile *find_profile(const struct sim_gpu *gpu, unsigne
 
 static int graphics(const struct sim_profile *profile)
 {
-    return profile->kind >= NVML_GPU_INSTANCE_PROFILE_1_SLICE_GFX && profile->kind <= NVML_GPU_INSTANCE_PROFILE_4_SLICE_GFX;
+    return profile->kind >= NVML_GPU_INSTANCE_PROFILE_1_SLICE_GFX &&
+           profile->kind <= NVML_GPU_INSTANCE_PROFILE_4_SLICE_GFX;
 }
 
 static void add_profile_name(struct text *text, const struct sim_profile *profile)
@@ -64,19 +65,19 @@ static void add_profile_name(struct text *text, const struct sim_profile *profil
 }
 
 /* The three versions of the struct have the same figures at other places. */
-#define FILL_PROFILE(info, gpu, profile)                      \
-    do {                                                      \
-        struct engines engines = engines_of(gpu, profile);    \
-        (info)->id = (profile)->id;                           \
-        (info)->sliceCount = (profile)->compute_slices;       \
-        (info)->instanceCount = (profile)->max_instances;     \
-        (info)->multiprocessorCount = (profile)->sms;         \
-        (info)->copyEngineCount = engines.copy;               \
-        (info)->decoderCount = engines.decoder;               \
-        (info)->encoderCount = 0;                             \
-        (info)->jpegCount = engines.jpeg;                     \
-        (info)->ofaCount = engines.ofa;                       \
-        (info)->memorySizeMB = (profile)->memory_mib;         \
+#define FILL_PROFILE(info, gpu, profile)                   \
+    do {                                                   \
+        struct engines engines = engines_of(gpu, profile); \
+        (info)->id = (profile)->id;                        \
+        (info)->sliceCount = (profile)->compute_slices;    \
+        (info)->instanceCount = (profile)->max_instances;  \
+        (info)->multiprocessorCount = (profile)->sms;      \
+        (info)->copyEngineCount = engines.copy;            \
+        (info)->decoderCount = engines.decoder;            \
+        (info)->encoderCount = 0;                          \
+        (info)->jpegCount = engines.jpeg;                  \
+        (info)->ofaCount = engines.ofa;                    \
+        (info)->memorySizeMB = (profile)->memory_mib;      \
     } while (0)
 
 nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned int kind,

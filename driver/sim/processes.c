@@ -3,9 +3,9 @@
 
 #include <fcntl.h>
 
-#define FOR_PROCESSES(process, gpu)                                 \
-    for (const struct sim_process *process = (gpu)->processes;      \
-         process < (gpu)->processes + SIM_MAX_PROCESSES; process++) \
+#define FOR_PROCESSES(process, gpu)                                                                            \
+    for (const struct sim_process *process = (gpu)->processes; process < (gpu)->processes + SIM_MAX_PROCESSES; \
+         process++)                                                                                            \
         if (process->pid)
 
 int gpu_busy(const struct sim_gpu *gpu)

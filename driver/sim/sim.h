@@ -44,19 +44,19 @@ struct call {
 
 int enter_init(struct call *call, const char *function);
 int enter_host(struct call *call, const char *function);
-int enter_found(struct call *call, const char *function, struct sim_gpu *gpu); /* after enter_host, which knows no GPU */
+int enter_found(struct call *call, const char *function, struct sim_gpu *gpu); /* after enter_host */
 int enter_gpu(struct call *call, const char *function, nvmlDevice_t device);
 int enter_device(struct call *call, const char *function, nvmlDevice_t device);
 int enter_gpu_instance(struct call *call, const char *function, nvmlGpuInstance_t instance);
 int enter_compute_instance(struct call *call, const char *function, nvmlComputeInstance_t compute);
 void leave(struct call *call);
 
-#define CALL(valid, enter)                                        \
-    if (!(valid))                                                 \
-        return NVML_ERROR_INVALID_ARGUMENT;                       \
-    struct call call __attribute__((cleanup(leave))) = {0};       \
-    if (!(enter))                                                 \
-        return call.answer;                                       \
+#define CALL(valid, enter)                                  \
+    if (!(valid))                                           \
+        return NVML_ERROR_INVALID_ARGUMENT;                 \
+    struct call call __attribute__((cleanup(leave))) = {0}; \
+    if (!(enter))                                           \
+        return call.answer;                                 \
     struct sim_gpu *gpu __attribute__((unused)) = call.gpu
 
 /* About the host; about a physical GPU; about that or a MIG device; about an instance. */
@@ -67,9 +67,10 @@ void leave(struct call *call);
 #define COMPUTE_INSTANCE_CALL(handle, valid) CALL(valid, enter_compute_instance(&call, __func__, handle))
 
 /* After one of the above: this call changes the host. */
-#define WRITES                  \
-    if (!state_writable())      \
-        return NVML_ERROR_NO_PERMISSION
+#define WRITES                           \
+    if (!state_writable()) {             \
+        return NVML_ERROR_NO_PERMISSION; \
+    }
 
 /* call.c: handles. */
 nvmlDevice_t gpu_handle(const struct sim_gpu *gpu);
@@ -112,14 +113,14 @@ struct engines {
 };
 struct engines engines_of(const struct sim_gpu *gpu, const struct sim_profile *profile);
 
-#define FOR_INSTANCES(instance, gpu)                                            \
-    for (struct sim_gpu_instance *instance = (gpu)->instances;                  \
-         instance < (gpu)->instances + SIM_MAX_GPU_INSTANCES; instance++)           \
+#define FOR_INSTANCES(instance, gpu)                                                                                \
+    for (struct sim_gpu_instance *instance = (gpu)->instances; instance < (gpu)->instances + SIM_MAX_GPU_INSTANCES; \
+         instance++)                                                                                                \
         if (instance->used)
 
-#define FOR_COMPUTE(compute, instance)                                          \
-    for (struct sim_compute_instance *compute = (instance)->compute;            \
-         compute < (instance)->compute + SIM_MAX_COMPUTE_INSTANCES; compute++)          \
+#define FOR_COMPUTE(compute, instance)                                         \
+    for (struct sim_compute_instance *compute = (instance)->compute;           \
+         compute < (instance)->compute + SIM_MAX_COMPUTE_INSTANCES; compute++) \
         if (compute->used)
 
 #endif

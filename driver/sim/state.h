@@ -72,7 +72,7 @@ struct sim_process {
     uint32_t memory_mib;
     int32_t gpu_instance; /* id, or SIM_WHOLE_GPU */
     int32_t compute_instance;
-    uint32_t by_driver; /* one of SIM_BY_...: entered by the simulated CUDA driver, and gone when its byte is not locked */
+    uint32_t by_driver; /* SIM_BY_...: the simulated CUDA driver made it; free when its byte is not locked */
 };
 
 /* The id of an instance is its place in the array. */
@@ -142,7 +142,7 @@ struct sim_gpu {
     uint32_t lock_max_mhz;
 
     /* What goes on there. */
-    uint32_t lost;         /* 1: the driver lost the GPU; any other nvmlReturn_t: every call about it answers that */
+    uint32_t lost; /* 1: the driver lost the GPU; any other nvmlReturn_t: every call about it answers that */
     uint16_t temperature_c;
     uint16_t power_step_w; /* the driver rounds a power limit down to a multiple of it; 0 does not round */
     struct sim_gpu_instance instances[SIM_MAX_GPU_INSTANCES];
@@ -153,7 +153,7 @@ struct sim_host {
     char magic[8];
     uint32_t version;
     uint32_t gpu_count;
-    uint64_t size; /* of the file, bytes */
+    uint64_t size;       /* of the file, bytes */
     char simulates[256]; /* "8 x h200" */
     char driver_version[80];
     uint32_t cuda_version; /* 12040 is 12.4 */

@@ -53,11 +53,11 @@ static int load(struct nvml *nvml, const char *path)
     return nvml->library != NULL;
 }
 
-#define TRY(step, call)                                  \
-    do {                                                 \
-        int answer = (call);                             \
-        if (answer)                                      \
-            return failed(step, nvml->text(answer));     \
+#define TRY(step, call)                              \
+    do {                                             \
+        int answer = (call);                         \
+        if (answer)                                  \
+            return failed(step, nvml->text(answer)); \
     } while (0)
 
 static struct admin_error create(struct nvml *nvml, unsigned gpu, unsigned profile, struct placement placement,

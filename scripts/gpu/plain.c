@@ -60,13 +60,12 @@ static size_t fill(void)
 }
 
 /* out[i] = i * i + 1, over one block of 256 threads. */
-static const char square[] =
-    ".version 6.0\n.target sm_52\n.address_size 64\n"
-    ".visible .entry square(.param .u64 out)\n{\n"
-    ".reg .u32 %i, %s; .reg .u64 %at, %step;\n"
-    "mov.u32 %i, %tid.x; mad.lo.u32 %s, %i, %i, 1;\n"
-    "ld.param.u64 %at, [out]; mul.wide.u32 %step, %i, 4; add.u64 %at, %at, %step;\n"
-    "st.global.u32 [%at], %s;\nret;\n}\n";
+static const char square[] = ".version 6.0\n.target sm_52\n.address_size 64\n"
+                             ".visible .entry square(.param .u64 out)\n{\n"
+                             ".reg .u32 %i, %s; .reg .u64 %at, %step;\n"
+                             "mov.u32 %i, %tid.x; mad.lo.u32 %s, %i, %i, 1;\n"
+                             "ld.param.u64 %at, [out]; mul.wide.u32 %step, %i, 4; add.u64 %at, %at, %step;\n"
+                             "st.global.u32 [%at], %s;\nret;\n}\n";
 
 static void compute(void)
 {

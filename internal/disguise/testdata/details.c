@@ -36,6 +36,7 @@ int main(int count, char **arguments)
     for (unsigned i = 0; i < list.numProcArrayEntries; i++)
         printf("%u %llu\n", two[i].pid, two[i].usedGpuMemory >> 20);
     list.version = 1;
-    must(NVML(nvmlDeviceGetRunningProcessDetailList)(device, &list), NVML_ERROR_ARGUMENT_VERSION_MISMATCH, "another version");
+    must(NVML(nvmlDeviceGetRunningProcessDetailList)(device, &list), NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+         "another version");
     return 0;
 }

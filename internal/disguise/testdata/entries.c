@@ -218,10 +218,7 @@ static CUresult graph_free(void)
     return CU(cuDeviceGraphMemTrim)(0);
 }
 
-static CUresult none_free(void)
-{
-    return pool ? CU(cuMemPoolDestroy)(pool) : CUDA_SUCCESS;
-}
+static CUresult none_free(void) { return pool ? CU(cuMemPoolDestroy)(pool) : CUDA_SUCCESS; }
 
 static const struct entry_point {
     const char *name;

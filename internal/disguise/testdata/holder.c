@@ -133,7 +133,8 @@ static void graphs(size_t mib)
         MUST(CU(cuGraphInstantiateWithFlags)(&execs[i], graph, 0));
     }
     for (int i = 0; i < 3; i++) {
-        int answers[] = {CU(cuGraphLaunch)(execs[i], NULL), CU(cuGraphUpload)(execs[i], NULL), CU(cuGraphLaunch)(execs[i], NULL)};
+        int answers[] = {CU(cuGraphLaunch)(execs[i], NULL), CU(cuGraphUpload)(execs[i], NULL),
+                         CU(cuGraphLaunch)(execs[i], NULL)};
         printf("%d%d%d%s", answers[0], answers[1], answers[2], i < 2 ? " " : "");
         if (answers[2])
             MUST(CU(cuGraphExecDestroy)(execs[i]));

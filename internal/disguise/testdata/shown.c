@@ -31,8 +31,10 @@ static void device(void)
     MUST(CU(cuDeviceTotalMem)(&few, 0));
     MUST(CU(cuDeviceComputeCapability)(&major, &minor, 0));
     MUST(CU(cuDeviceGetProperties)(&properties, 0));
-    printf("count %d\nname %s\nshort %s\ntotal %zu\ntotal32 %u\ncapability %d.%d\n", count, name, short_name, bytes / MIB, few, major, minor);
-    printf("properties %d\nno-device %d\nno-name %d\n", properties.clock_khz, CU(cuDeviceTotalMem_v2)(&bytes, 7), CU(cuDeviceGetName)(name, 0, 0));
+    printf("count %d\nname %s\nshort %s\ntotal %zu\ntotal32 %u\ncapability %d.%d\n", count, name, short_name,
+           bytes / MIB, few, major, minor);
+    printf("properties %d\nno-device %d\nno-name %d\n", properties.clock_khz, CU(cuDeviceTotalMem_v2)(&bytes, 7),
+           CU(cuDeviceGetName)(name, 0, 0));
     uuid("uuid", CU(cuDeviceGetUuid)(&id, 0), id);
     uuid("uuid2", CU(cuDeviceGetUuid_v2)(&id, 0), id);
 }
@@ -50,7 +52,8 @@ static void memory(void)
     printf("free %zu\nof %zu\nfree32 %u\nof32 %u\n", free / MIB, total / MIB, free32, total32);
     printf("unknown %d\nnull %d\nnone %d\n", CU(cuMemFree_v2)(4096), CU(cuMemFree_v2)(0), CU(cuMemAlloc_v2)(&block, 0));
     printf("no-handle %d\nno-array %d\n", CU(cuMemRelease)(4711), CU(cuArrayDestroy)((CUarray)4096));
-    printf("lost %d\nno-context %d\n", CU(cuMemAlloc_v2)(NULL, 1), (CU(cuCtxSetCurrent)(NULL), CU(cuMemGetInfo_v2)(&free, &total)));
+    printf("lost %d\nno-context %d\n", CU(cuMemAlloc_v2)(NULL, 1),
+           (CU(cuCtxSetCurrent)(NULL), CU(cuMemGetInfo_v2)(&free, &total)));
 }
 
 int main(int count, char **arguments)

@@ -11,7 +11,7 @@ LDFLAGS := -s -w -X cosplay/internal/cli.Version=$(VERSION)
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build lib demo test race check check-long chaos lint bench install clean
+.PHONY: help build lib demo test race sanitize check check-long chaos format format-check lint bench install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,9 +54,35 @@ RACE := ./internal/agent ./internal/apply ./internal/durable ./internal/initd/ss
 race: lib ## the tests of the packages with goroutines, with the race detector
 	@$(with_images); $(GO) test $(TESTFLAGS) -count=1 -race $(RACE)
 
-check: lib ## what must pass before a commit: format, vet, lint, tests
+# Programs preload the address sanitizer, so tests that inspect the libraries
+# themselves, or use another libc, cannot run with it.
+INSPECT := LoadsEverywhere|TestSymbols|TestRuntimes|TestEveryLibc
+libasan = $(shell readlink -f "$$(cc -print-file-name=libasan.so)")
+c_tests = $(GO) test $(TESTFLAGS) -count=1 ./internal/sim ./internal/disguise/...
+
+sanitize: lib ## the tests of the C code, with the sanitizers of undefined behavior and of addresses
+	@$(with_judge); status=0; \
+	$(MAKE) -s -B -C driver SANITIZE=undefined && $(c_tests) || status=1; \
+	$(MAKE) -s -B -C driver SANITIZE=address && \
+	  $(c_tests) -exec 'env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(libasan)' -skip '$(INSPECT)' || status=1; \
+	$(MAKE) -s -B -C driver; exit $$status
+
+# Other versions of clang-format break some lines elsewhere.
+C_FILES := $(shell find driver internal scripts -name '*.[ch]')
+CLANG_FORMAT := $(shell for name in clang-format-14 clang-format; do \
+	$$name --version 2>/dev/null | grep -q 'version 14\.' && echo $$name && break; done)
+
+format: ## format Go and C files; C needs clang-format 14
+	@gofmt -w cmd internal catalog driver/*.go
+	@$(or $(CLANG_FORMAT),echo "clang-format 14 is not installed:") -i $(C_FILES)
+
+format-check: ## check the format of Go files, and of C files where clang-format 14 is installed
 	@unformatted=$$(gofmt -l cmd internal catalog driver/*.go); \
-	  if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi
+	  if [ -n "$$unformatted" ]; then echo "run make format for $$unformatted"; exit 1; fi
+	@if [ -n "$(CLANG_FORMAT)" ]; then $(CLANG_FORMAT) --dry-run --Werror $(C_FILES); \
+	  else echo "clang-format 14 is not installed: the C files are not checked"; test -z "$$CI"; fi
+
+check: lib format-check ## what must pass before a commit: format, vet, lint, tests
 	$(GO) vet ./...
 	@$(MAKE) --no-print-directory lint
 	@$(with_judge); $(with_images); $(GO) test $(TESTFLAGS) ./...
@@ -75,7 +101,8 @@ chaos: lib ## random applies, kills, faults and neighbours; ROUNDS=1000 SEED=...
 	@if [ -n "$(DOCKER)" ]; then scripts/test-images; fi
 	@cd cmd/cosplay && $(GO) test -timeout 2h -count=1 -run '^TestChaos$$' -rounds $(ROUNDS) -seed $(SEED) $(if $(DOCKER),-docker)
 
-lint: lib ## golangci-lint, with the reasons in .golangci.yml
+lint: lib ## golangci-lint, with the reasons in .golangci.yml; the warnings of the C compiler
+	@$(MAKE) -s -C driver lint
 	$(GO) run $(LINT) run ./...
 
 bench: build ## measure speed; prints ratios and CPU times

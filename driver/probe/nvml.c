@@ -15,11 +15,11 @@ int nvml_is_there(void) { return device.handle != NULL; }
 /* One figure, or the error in its place. */
 #define TELL(key, answer, ...)                                                                   \
     do {                                                                                         \
-        nvmlReturn_t code = answer;                                                              \
-        if (code == NVML_SUCCESS)                                                                \
+        nvmlReturn_t result = answer;                                                            \
+        if (result == NVML_SUCCESS)                                                              \
             tell_numbers(key, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8); \
         else                                                                                     \
-            tell_error(key, code);                                                               \
+            tell_error(key, result);                                                             \
     } while (0)
 
 static void tell_identity(void)

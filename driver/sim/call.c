@@ -63,7 +63,7 @@ static int resolve(struct call *call, const void *handle)
         return 1;
     if (offset >= FIRST_INSTANCE && offset < FIRST_INSTANCE + SIM_MAX_GPU_INSTANCES) {
         call->instance = &call->gpu->instances[offset - FIRST_INSTANCE];
-        return call->instance->used;
+        return call->instance->used != 0;
     }
     if (offset < FIRST_COMPUTE || offset >= FIRST_COMPUTE + SIM_MAX_GPU_INSTANCES * SIM_MAX_COMPUTE_INSTANCES)
         return 0;

@@ -143,7 +143,9 @@ nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device)
 nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long *reasons)
 {
     GPU_CALL(device, reasons);
-    *reasons = gpu_busy(gpu) ? nvmlClocksEventReasonNone : nvmlClocksEventReasonGpuIdle;
+    *reasons = nvmlClocksEventReasonNone;
+    if (!gpu_busy(gpu))
+        *reasons = nvmlClocksEventReasonGpuIdle;
     return NVML_SUCCESS;
 }
 

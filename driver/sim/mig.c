@@ -35,7 +35,7 @@ nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int mode, nvmlRe
 struct engines engines_of(const struct sim_gpu *gpu, const struct sim_profile *profile)
 {
     unsigned slices = profile->compute_slices;
-    int whole = slices == gpu->compute_slices;
+    unsigned whole = slices == gpu->compute_slices;
     return (struct engines){
         .copy = whole ? gpu->memory_slices : slices,
         .decoder = slices,

@@ -112,7 +112,7 @@ static int with_gaps(size_t mib)
     CUdeviceptr range;
     size_t size = mib * MIB;
     MUST(CU(cuMemAddressReserve)(&range, 2 * COUNT * size, 0, 0, 0));
-    for (int i = 0; i < COUNT; i++) {
+    for (size_t i = 0; i < COUNT; i++) {
         MUST(CU(cuMemCreate)(&handle, size, &p, 0));
         MUST(CU(cuMemMap)(range + (2 * i + 1) * size, size, 0, handle, 0));
         MUST(CU(cuMemRelease)(handle));

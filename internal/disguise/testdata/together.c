@@ -11,7 +11,7 @@
 enum { THREADS = 8 };
 
 static CUcontext context;
-static atomic_int waiting;
+static atomic_uint waiting;
 static CUdeviceptr blocks[THREADS];
 
 static void *take(void *block)

@@ -354,17 +354,7 @@ func TestWalk(t *testing.T) {
 
 // TestPagesOfFormat1 are read, and a lock in them counts as set.
 func TestPagesOfFormat1(t *testing.T) {
-	data, err := os.ReadFile("testdata/page-1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	book := Book{Dir: t.TempDir()}
-	if err := os.MkdirAll(book.folder(), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(book.path(gpu), data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	book := bookWith(t, "page-1.json")
 	all, err := book.Read()
 	if err != nil || len(all) != 1 || len(all[0].Holders) != 1 || len(all[0].Holders[0].Slices) != 1 || *all[0].Baseline.PowerMW != 700_000 {
 		t.Fatalf("%+v, %v", all, err)

@@ -1,33 +1,15 @@
 package ledger
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"cosplay/internal/resource"
 )
 
-// oldPage is one that a cosplay wrote which noted no serials.
-const oldPage = `{
-  "format_version": 1,
-  "uuid": "GPU-51a0c0de",
-  "baseline": {"power_mw": 700000},
-  "set": {},
-  "holders": [{"lineage": "p0", "state": "/s", "user": "ada", "since": "2026-01-01T00:00:00Z",
-    "slices": [{"host": "lab", "gpu": "GPU-51a0c0de", "profile": "1g.18gb", "start": 4, "size": 1, "gpu_instance": 9, "compute_instance": 0, "uuid": "MIG-1"}]}]
-}`
-
 // TestSerial: a page tells which run created a slice and which run wrote it last; of
 // what an older cosplay wrote, and of what a state only claims, nothing is told.
 func TestSerial(t *testing.T) {
-	book := Book{Dir: t.TempDir()}
-	if err := os.MkdirAll(filepath.Join(book.Dir, "ledger"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(book.path(gpu), []byte(oldPage), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	book := bookWith(t, "page-1-early.json") // it has no serials
 	holder := who("p0")
 	slice := func(start int, uuid string) resource.LiveSlice {
 		return resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: start, Size: 1}, Handle: resource.Handle{UUID: uuid}}

@@ -278,6 +278,12 @@ func (h *Host) CUDA() string {
 // NoCUDA says what a host lacks that has no CUDA driver.
 const NoCUDA = "there is no libcuda.so.1: sessions show their target to NVML alone, and nothing holds their VRAM cap"
 
+// Runs reports whether a process is known to run in a container of a runtime.
+func Runs(name string, pid int, c resource.Container) bool {
+	driver, known := runtime.Named(name)
+	return known && driver.Runs(pid, c)
+}
+
 // Source is what observe reads of the host.
 func (h *Host) Source(owner resource.Owner, prior resource.Prior) observe.Source {
 	s := observe.Source{Name: h.Config.Name, Simulated: h.Config.Simulate, Runtime: h.runtime, GPUs: h.Agent}

@@ -261,7 +261,7 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 		return live, err
 	}
 	p.disown(live)
-	machine.NameProcesses(live, prior)
+	observe.NameProcesses(live, prior, machine.Runs)
 	return p.WithReleased(prior, live)
 }
 

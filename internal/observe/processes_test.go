@@ -1,4 +1,4 @@
-package machine
+package observe
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 func TestNameProcesses(t *testing.T) {
 	live := resource.Live{Hosts: []resource.Host{{GPUs: []resource.GPU{{Processes: []resource.Process{{PID: os.Getpid()}, {PID: 1 << 30}}}}}}}
-	NameProcesses(live, resource.Prior{})
+	NameProcesses(live, resource.Prior{}, nil)
 	comm, err := os.ReadFile("/proc/self/comm")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,42 @@
+package observe
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"cosplay/internal/resource"
+)
+
+// Runs reports whether a process is known to run in a container of a runtime.
+type Runs func(runtime string, pid int, c resource.Container) bool
+
+// NameProcesses adds the names of the processes that use the GPUs and, on a whole GPU,
+// the session that they run in: on a slice, the slice identifies it.
+func NameProcesses(live resource.Live, prior resource.Prior, runs Runs) {
+	for _, h := range live.Hosts {
+		for _, g := range h.GPUs {
+			for i := range g.Processes {
+				p := &g.Processes[i]
+				if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID)); err == nil { // it may have ended, or run elsewhere
+					p.Name = strings.TrimSpace(string(name))
+				}
+				if p.GPUInstance == nil {
+					p.Session = sessionOf(p.PID, h.Name, g.UUID, prior, runs)
+				}
+			}
+		}
+	}
+}
+
+// sessionOf is the session on a whole GPU that a process is known to run in; "" if there is
+// none, or if it may be another user's.
+func sessionOf(pid int, host, gpu string, prior resource.Prior, runs Runs) string {
+	for _, s := range prior.Sessions {
+		at := s.Slice.Host == host && s.Slice.GPU == gpu && s.Slice.Whole()
+		if at && s.Container != nil && runs(s.Runtime, pid, *s.Container) {
+			return s.ID
+		}
+	}
+	return ""
+}

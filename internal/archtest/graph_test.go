@@ -36,7 +36,7 @@ var groups = []group{
 	{name: "render", packages: []string{"internal/render"}, imports: []string{"values", "tools", "decisions", "apply"}},
 	{name: "machine", packages: []string{"internal/machine"}, imports: []string{"values", "decisions", "records", "hardware", "sessions", "observe", "apply"}},
 	{name: "project", packages: []string{"internal/project"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "observe", "apply", "machine"}},
-	{name: "recovery", packages: []string{"internal/recovery"}, imports: []string{"values", "tools", "decisions", "records", "apply", "machine", "project"}},
+	{name: "recovery", packages: []string{"internal/recovery"}, imports: []string{"values", "tools", "decisions", "records", "sessions", "apply", "machine", "project"}},
 	{name: "selftest", packages: []string{"internal/selftest"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "machine", "project"}},
 	{name: "cli", packages: []string{"internal/cli"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "apply", "render", "machine", "project", "recovery", "selftest"}},
 	{name: "cosplay", packages: []string{"cmd/cosplay"}, imports: []string{"cli"}},

@@ -16,7 +16,7 @@ import (
 	"cosplay/internal/machine"
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
-	"cosplay/internal/runtime/docker"
+	"cosplay/internal/runtime"
 )
 
 // starterFile is what init writes.
@@ -97,7 +97,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 			typed = t.Key
 		}
 	}
-	text, _, _ := config.Format(starterFile, []byte(starter(t, typed, count, simulate, found, docker.Installed())))
+	text, _, _ := config.Format(starterFile, []byte(starter(t, typed, count, simulate, found, runtime.Auto(false).Runtime)))
 	if err := durable.WriteFile(starterFile, text, 0o644); err != nil {
 		return fmt.Errorf("writing %s: %w", starterFile, err)
 	}
@@ -192,7 +192,7 @@ func modelWords(models []resource.Model) string {
 	return strings.Join(order, ", ")
 }
 
-func starter(t resource.Target, typed string, count int, simulate, found string, containers bool) string {
+func starter(t resource.Target, typed string, count int, simulate, found string, onHardware resource.Runtime) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s with target %s.\n", counted(count, "session"), t.ShortName())
 	b.WriteString("#   cosplay plan      what would change      cosplay drift     was it touched since?\n")
@@ -204,8 +204,8 @@ func starter(t resource.Target, typed string, count int, simulate, found string,
 		}
 		b.WriteString("# A simulated host: nothing here needs a GPU. Remove the block to use this\n# machine's own GPUs.\n")
 		fmt.Fprintf(&b, "host \"lab\" {\n  simulate = %q\n", simulate)
-		if containers {
-			b.WriteString("  # runtime  = \"docker\"  # sessions are containers; else they are processes\n")
+		if simulated := runtime.Auto(true); simulated.Name != onHardware.Name {
+			fmt.Fprintf(&b, "  # runtime  = %q  # sessions run %s; otherwise %s\n", onHardware.Name, onHardware.Where, simulated.Where)
 		}
 		b.WriteString("}\n\n")
 	default:
@@ -221,7 +221,7 @@ func starter(t resource.Target, typed string, count int, simulate, found string,
 	b.WriteString("  # command   = [\"python\", \"train.py\"]  # what cosplay exec runs when it is given nothing else\n")
 	b.WriteString("  # workspace = \"./exp\"                 # where programs start; default: this folder\n")
 	b.WriteString("  # env       = { SEED = 1 }\n\n")
-	if containers && found != "" {
+	if onHardware.Uses("image") && found != "" {
 		b.WriteString("  # image     = \"pytorch/pytorch:latest\" # any image; left out: cosplay:latest, built when it is missing\n")
 		b.WriteString("  # limits {\n  #   memory = \"32GiB\"\n  # }\n\n")
 	}

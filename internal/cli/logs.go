@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cosplay/internal/runtime/docker"
+	"cosplay/internal/project"
+	"cosplay/internal/runtime"
 	"cosplay/internal/terminal"
 )
 
 func (inv *invocation) logs() *cobra.Command {
-	var o docker.LogOptions
+	var o runtime.LogOptions
 	cmd := &cobra.Command{
 		Use:   "logs [SESSION]",
 		Short: "Show what a session's container has printed",
@@ -31,7 +32,7 @@ func (inv *invocation) logs() *cobra.Command {
 	return cmd
 }
 
-func (inv *invocation) runLogs(ctx context.Context, name string, o docker.LogOptions) error {
+func (inv *invocation) runLogs(ctx context.Context, name string, o runtime.LogOptions) error {
 	if n, err := strconv.Atoi(o.Tail); o.Tail != "all" && (err != nil || n < 0) {
 		return fmt.Errorf("--tail %s: it takes a number of lines, or all", o.Tail)
 	}
@@ -40,7 +41,7 @@ func (inv *invocation) runLogs(ctx context.Context, name string, o docker.LogOpt
 		return err
 	}
 	defer in.Close()
-	containers, err := in.Containers(ctx, in.session, in.Prior)
+	containers, err := project.Able[runtime.Logger](ctx, in.Project, in.session, in.Prior, "log")
 	if err != nil {
 		return err
 	}

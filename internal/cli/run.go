@@ -192,8 +192,9 @@ func (o *once) Approve(outlook project.Outlook, diags hcl.Diagnostics) (waited b
 		return false, err
 	}
 	session := outlook.Plan.Desired.Sessions[0]
-	if o.contained && session.Runtime != resource.RuntimeDocker {
-		return false, fmt.Errorf("host %s runs sessions as processes, and --image and --volume are for containers; leave them out, or have containers there: runtime docker", session.Slice.Host)
+	if runtime := resource.RuntimeNamed(session.Runtime); o.contained && !runtime.Uses("image") {
+		return false, fmt.Errorf("host %s runs sessions %s, which do not use --image and --volume; leave them out, or choose a runtime that uses them: %s",
+			session.Slice.Host, runtime.Where, strings.Join(resource.RuntimeNames("image"), ", "))
 	}
 	var words strings.Builder
 	style := o.style(o.Err)
@@ -234,7 +235,7 @@ func (o *once) execute(ctx context.Context, argv []string) error {
 	if err != nil {
 		return err
 	}
-	if len(argv) == 0 && session.Runtime == resource.RuntimeProcess {
+	if len(argv) == 0 && !resource.RuntimeNamed(session.Runtime).HasShell {
 		argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
 	}
 	o.Machine.Rest()

@@ -12,7 +12,7 @@ import (
 
 	"cosplay/internal/project"
 	"cosplay/internal/render"
-	"cosplay/internal/runtime/docker"
+	"cosplay/internal/resource"
 )
 
 type sshOptions struct {
@@ -116,14 +116,14 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		hosts = append(hosts, render.SSHHost{Name: docker.Name(s.ID), Session: s.Address.String(),
+		hosts = append(hosts, render.SSHHost{Name: resource.BodyName(s.ID), Session: s.Address.String(),
 			Options: append([]render.SSHOption{{Name: "HostName", Value: door.Host}}, sshOptionsOf(door)...)})
 	}
 	switch {
 	case len(now.Prior.Sessions) == 0:
 		return errors.New("there is no session yet; run cosplay apply first")
 	case len(hosts) == 0:
-		return errors.New("there is no session to log into: they run as processes, or without ssh")
+		return errors.New("there is no session with ssh")
 	}
 	if inv.json {
 		return render.SSHConfigJSON(inv.Out, hosts)

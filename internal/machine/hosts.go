@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,8 +21,6 @@ import (
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 	_ "cosplay/internal/runtime/all" // the registered runtimes
-	"cosplay/internal/runtime/docker"
-	"cosplay/internal/runtime/process"
 	"cosplay/internal/sim"
 	"cosplay/internal/state"
 )
@@ -30,30 +29,6 @@ import (
 // hosts and session folders.
 const ScratchDir = ".cosplay"
 
-// Runtime is a place where the sessions of a host run.
-type Runtime interface {
-	apply.Runtime
-	observe.ContainerLister
-	// Remains tells what its sessions have left, for a state that was lost.
-	Remains(ctx context.Context) ([]resource.Remains, error)
-	// Exec runs a command in a session with the given streams, a terminal where
-	// they are one, and returns its exit code.
-	Exec(ctx context.Context, session string, argv []string, streams runtime.Streams) (int, error)
-	// Usage is what the programs of a session use of its GPU's memory, or
-	// fs.ErrNotExist where they do not count.
-	Usage(session string) (disguise.Usage, error)
-	// Interior is what a session's programs are to find, by what the state says.
-	// What asks them is put where they can run it.
-	Interior(s resource.PriorSession) (runtime.Interior, error)
-	// Altered tells, by check of files, what of a session's disguise is not as it
-	// was written.
-	Altered(ctx context.Context, s resource.PriorSession) (map[string]string, error)
-}
-
-// ContainersSuffix ends the name of the folder of those sessions that run in
-// containers.
-const ContainersSuffix = ".containers"
-
 // Machine has the open hosts of a project. Close ends their agents.
 type Machine struct {
 	Dir     string   // the project's folder, absolute
@@ -61,8 +36,8 @@ type Machine struct {
 	Version string   // of cosplay
 	Hold    *os.File // open in each agent that starts, as long as it lives; may be nil
 
-	hosts  map[string]*Host
-	engine *docker.Engine // nil until a host needs it
+	hosts       map[string]*Host
+	connections map[string]runtime.Connection // of runtimes, by name
 }
 
 // Host is an open host.
@@ -73,10 +48,10 @@ type Host struct {
 	Rooted  bool   // only root changes it, and cosplay does not run as root
 	Folders string // of the sessions, by runtime
 
-	simDir  string         // of a simulated host
-	runtime string         // of new sessions
-	engine  *docker.Engine // nil where no session needs one
-	version string         // of cosplay
+	simDir  string                                        // of a simulated host
+	runtime string                                        // of new sessions
+	opens   map[string]func(runtime.Host) runtime.Runtime // of the runtimes that are connected, by name
+	version string                                        // of cosplay
 }
 
 // Open connects to a host; its agent starts with the first question. A simulated host is
@@ -85,7 +60,12 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	if h, ok := m.hosts[c.Name]; ok {
 		return h, nil
 	}
-	h := &Host{Config: c, Library: c.NVML, Folders: FoldersOf(m.Dir, m.State, c.Name), version: m.Version}
+	h := &Host{Config: c, Library: c.NVML, Folders: FoldersOf(m.Dir, m.State, c.Name), version: m.Version, opens: map[string]func(runtime.Host) runtime.Runtime{}}
+	for _, d := range runtime.Drivers() {
+		if d.Open != nil {
+			h.opens[d.Name] = d.Open
+		}
+	}
 	if c.Simulate != "" {
 		h.simDir = m.SimDir(c.Name)
 		if err := ensureSimulated(h.simDir, c); err != nil {
@@ -118,11 +98,10 @@ func (m *Machine) Rest() {
 // Close ends the agents and closes all hosts.
 func (m *Machine) Close() {
 	m.Rest()
-	m.hosts = nil
-	if m.engine != nil {
-		_ = m.engine.Close()
-		m.engine = nil
+	for _, c := range m.connections {
+		_ = c.Close()
 	}
+	m.hosts, m.connections = nil, nil
 }
 
 // ledgerDir is the folder of a host's ledger: of a simulated host its own. A host whose
@@ -140,9 +119,6 @@ func ledgerDir(c config.Host, library string) string {
 // LedgerDir is the folder of the ledger of an open host.
 func (h *Host) LedgerDir() string { return ledgerDir(h.Config, h.Library) }
 
-// HasEngine reports whether the host is connected to a container engine.
-func (h *Host) HasEngine() bool { return h.engine != nil }
-
 // NewRuntime is the runtime of new sessions; "" until the host is connected.
 func (h *Host) NewRuntime() string { return h.runtime }
 
@@ -155,76 +131,95 @@ func (m *Machine) Book(c config.Host) ledger.Book {
 	return ledger.Book{Dir: ledgerDir(c, library)}
 }
 
-// Connect opens a host with the engine that its sessions need, and decides which runtime
-// new sessions have.
+// Connect opens a host with the runtimes that its sessions need, and decides which
+// runtime new sessions have.
 func (m *Machine) Connect(ctx context.Context, c config.Host, prior resource.Prior) (*Host, error) {
 	h, err := m.Open(c)
 	if err != nil || h.runtime != "" {
 		return h, err
 	}
 	held := heldRuntimes(c.Name, prior)
+	name := c.Runtime
 	switch {
-	case c.Runtime != config.RuntimeAuto:
-		h.runtime = c.Runtime
+	case name != config.RuntimeAuto:
 	case len(held) > 0: // decided once, and kept
-		h.runtime = held[0]
-	case c.Simulate != "" || !docker.Installed():
-		h.runtime = resource.RuntimeProcess
+		name = held[0]
 	default:
-		h.runtime = resource.RuntimeDocker
+		name = runtime.Auto(c.Simulate != "").Name
 	}
-	if h.runtime != resource.RuntimeDocker && !slices.Contains(held, resource.RuntimeDocker) {
-		return h, nil
+	for _, needed := range append(held, name) {
+		if err := m.connect(ctx, h, needed); err != nil {
+			return nil, err
+		}
 	}
-	if err := m.ConnectEngine(ctx, h); err != nil {
-		h.runtime = ""
-		return nil, err
-	}
+	h.runtime = name
 	return h, nil
 }
 
-// ConnectEngine gives a host the engine that its containers run in.
-func (m *Machine) ConnectEngine(ctx context.Context, h *Host) (err error) {
-	if m.engine == nil {
-		if m.engine, err = docker.Connect(ctx); err != nil {
+// connect gives a host a runtime.
+func (m *Machine) connect(ctx context.Context, h *Host, name string) error {
+	d, registered := runtime.Named(name)
+	switch {
+	case h.opens[name] != nil:
+		return nil
+	case !registered:
+		return fmt.Errorf("host %s: sessions run in runtime %q, which this cosplay does not have", h.Config.Name, name)
+	case m.connections[name] == nil:
+		c, err := d.Connect(ctx)
+		if err != nil {
 			return fmt.Errorf("host %s: %w", h.Config.Name, err)
 		}
+		if m.connections == nil {
+			m.connections = map[string]runtime.Connection{}
+		}
+		m.connections[name] = c
 	}
-	h.engine = m.engine
+	h.opens[name] = m.connections[name].Open
 	return nil
 }
 
-// NeedsEngine reports whether a project may have containers on a host.
-func (m *Machine) NeedsEngine(h *Host, known resource.Prior) bool {
-	if _, err := os.Stat(h.Folders + ContainersSuffix); err == nil {
+// mayUse reports whether a project may have sessions of a runtime on a host.
+func (h *Host) mayUse(d runtime.Driver, known resource.Prior) bool {
+	if _, err := os.Stat(h.folder(d)); err == nil {
 		return true
 	}
-	held := slices.Contains(heldRuntimes(h.Config.Name, known), resource.RuntimeDocker)
-	hardware := h.Config.Runtime == config.RuntimeAuto && h.Config.Simulate == "" && docker.Installed()
-	return held || hardware || h.Config.Runtime == resource.RuntimeDocker
+	chosen := h.Config.Runtime == d.Name || h.Config.Runtime == config.RuntimeAuto && d.Auto(h.Config.Simulate != "")
+	return chosen || slices.Contains(heldRuntimes(h.Config.Name, known), d.Name)
 }
 
-// ShareEngine gives a host the engine if another host has needed it.
-func (m *Machine) ShareEngine(h *Host) {
-	if h.engine == nil {
-		h.engine = m.engine
+// LikelyRuntime is the runtime of new sessions on a host that is not connected, as far
+// as its block and its folders tell.
+func (h *Host) LikelyRuntime() string {
+	for _, d := range runtime.Drivers() {
+		if h.mayUse(d, resource.Prior{}) {
+			return d.Name
+		}
+	}
+	return h.Config.Runtime
+}
+
+// Share gives a host the runtimes that other hosts have connected.
+func (m *Machine) Share(h *Host) {
+	for name, c := range m.connections {
+		h.opens[name] = c.Open
 	}
 }
 
 // Remains is what an owner's sessions have left on a host, as far as its runtimes can read
-// it; known is the owner's state. Of the folders of process sessions no lineage is known,
-// so the caller says whether they count.
-func (m *Machine) Remains(ctx context.Context, h *Host, known resource.Prior, owner resource.Owner, folders bool) (all []resource.Remains, failures []error) {
-	if h.engine == nil && m.NeedsEngine(h, known) {
-		if err := m.ConnectEngine(ctx, h); err != nil {
-			failures = append(failures, err)
+// it; known is the owner's state. Of bodies without a label no lineage is known, so the
+// caller says whether they count.
+func (m *Machine) Remains(ctx context.Context, h *Host, known resource.Prior, owner resource.Owner, unlabelled bool) (all []resource.Remains, failures []error) {
+	for _, d := range runtime.Drivers() {
+		if h.mayUse(d, known) {
+			if err := m.connect(ctx, h, d.Name); err != nil {
+				failures = append(failures, err)
+			}
 		}
-	}
-	for name, runtime := range h.Runtimes(owner) {
-		if !folders && name == resource.RuntimeProcess {
+		open := h.opens[d.Name]
+		if open == nil || !unlabelled && !d.Labelled {
 			continue
 		}
-		found, err := runtime.Remains(ctx)
+		found, err := open(h.For(owner)).Remains(ctx)
 		if err != nil {
 			failures = append(failures, err)
 		}
@@ -236,11 +231,11 @@ func (m *Machine) Remains(ctx context.Context, h *Host, known resource.Prior, ow
 // As is the host as another project has it: with its name for the host, and its folders.
 func (h *Host) As(name, dir, statePath string) *Host {
 	other := *h
-	other.Config.Name, other.Folders = name, FoldersOf(dir, statePath, name)
+	other.Config.Name, other.Folders, other.opens = name, FoldersOf(dir, statePath, name), maps.Clone(h.opens)
 	return &other
 }
 
-// heldRuntimes are those that sessions of a host run in, Docker first.
+// heldRuntimes are those that sessions of a host run in.
 func heldRuntimes(host string, prior resource.Prior) []string {
 	var held []string
 	for _, s := range prior.Sessions {
@@ -252,18 +247,29 @@ func heldRuntimes(host string, prior resource.Prior) []string {
 	return held
 }
 
-// Runtimes are where an owner's sessions run on the host.
-func (h *Host) Runtimes(owner resource.Owner) map[string]Runtime {
-	all := map[string]Runtime{resource.RuntimeProcess: process.Runtime{Base: h.Folders, Library: h.Library, Key: owner.Key, Serial: owner.Serial, Version: h.version}}
-	if h.engine != nil {
-		all[resource.RuntimeDocker] = h.Docker(owner)
+// For is the host as its runtimes see it, for the sessions of an owner.
+func (h *Host) For(owner resource.Owner) runtime.Host {
+	return runtime.Host{Name: h.Config.Name, Folders: h.Folders, Owner: owner, Library: h.Library, SimDir: h.simDir, Version: h.version}
+}
+
+func (h *Host) folder(d runtime.Driver) string { return h.Folders + d.FolderSuffix }
+
+// SessionFolders are where the runtimes keep the files of the host's sessions.
+func (h *Host) SessionFolders() []string {
+	var all []string
+	for _, d := range runtime.Drivers() {
+		all = append(all, h.folder(d))
 	}
 	return all
 }
 
-// Docker is the runtime of an owner's containers on the host.
-func (h *Host) Docker(owner resource.Owner) docker.Runtime {
-	return docker.Runtime{Engine: h.engine, Base: h.Folders + ContainersSuffix, Host: h.Config.Name, Owner: owner, Library: h.Library, SimDir: h.simDir, Version: h.version}
+// Runtimes are where an owner's sessions run on the host, by name.
+func (h *Host) Runtimes(owner resource.Owner) map[string]runtime.Runtime {
+	all := map[string]runtime.Runtime{}
+	for name, open := range h.opens {
+		all[name] = open(h.For(owner))
+	}
+	return all
 }
 
 // CUDA is the path of the host's CUDA driver; "" is none.
@@ -289,9 +295,12 @@ func (h *Host) Source(owner resource.Owner, prior resource.Prior) observe.Source
 	s := observe.Source{Name: h.Config.Name, Simulated: h.Config.Simulate, Runtime: h.runtime, GPUs: h.Agent}
 	for _, runtime := range h.Runtimes(owner) {
 		s.Containers = append(s.Containers, runtime)
-	}
-	if h.engine != nil {
-		s.Engine, s.Strays = h.Docker(owner), h.Docker(owner)
+		if engine, is := runtime.(observe.EngineReader); is {
+			s.Engine = engine
+		}
+		if lister, is := runtime.(observe.StrayLister); is {
+			s.Strays = lister
+		}
 	}
 	for _, one := range prior.Sessions {
 		if one.Slice.Host == h.Config.Name {
@@ -306,9 +315,9 @@ func (h *Host) ForApply(owner resource.Owner, holder resource.Holder) apply.Host
 	a := apply.Host{GPUs: h.Agent.For(holder), Runtimes: map[string]apply.Runtime{}}
 	for name, runtime := range h.Runtimes(owner) {
 		a.Runtimes[name] = runtime
-	}
-	if h.engine != nil {
-		a.Images = h.Docker(owner)
+		if images, is := runtime.(apply.Images); is {
+			a.Images = images
+		}
 	}
 	return a
 }

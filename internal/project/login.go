@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"cosplay/internal/resource"
-	"cosplay/internal/runtime/docker"
+	"cosplay/internal/runtime"
 )
 
 // Door is where and how one logs into a session.
@@ -46,7 +46,7 @@ func sshPath(path string) string { return `"` + strings.ReplaceAll(path, "%", "%
 
 // Door finds the way into a session that runs.
 func (p *Project) Door(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) (Door, error) {
-	containers, err := p.Containers(ctx, s, prior)
+	login, err := Able[runtime.Login](ctx, p, s, prior, "ssh")
 	if err != nil {
 		return Door{}, err
 	}
@@ -60,12 +60,12 @@ func (p *Project) Door(ctx context.Context, s resource.PriorSession, prior resou
 	case c.State != resource.Running:
 		return Door{}, fmt.Errorf("%s: its container does not run; cosplay logs %s tells why, cosplay apply starts it", s.Address, s.Address.Short())
 	}
-	known, err := containers.Know(s.ID, s.Box.SSH, c.SSHPort)
+	known, err := login.Know(s.ID, s.Box.SSH, c.SSHPort)
 	if err != nil {
 		return Door{}, err
 	}
 	return Door{
-		Host: docker.Reachable(s.Box.SSH.Bind), port: c.SSHPort, user: s.Box.User.Name, alias: docker.Name(s.ID), knownHosts: known,
+		Host: runtime.Reachable(s.Box.SSH.Bind), port: c.SSHPort, user: s.Box.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
 		identities: p.identities(s.Address),
 	}, nil
 }

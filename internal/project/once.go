@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -150,10 +151,11 @@ func (o *Once) settle(intent *config.Intent) error {
 	}
 	switch o.Runtime {
 	case "":
-	case config.RuntimeAuto, resource.RuntimeProcess, resource.RuntimeDocker:
-		host.Runtime = o.Runtime
 	default:
-		return fmt.Errorf("--runtime %s: it is docker, process or auto", o.Runtime)
+		if names := append(resource.RuntimeNames(""), config.RuntimeAuto); !slices.Contains(names, o.Runtime) {
+			return fmt.Errorf("--runtime %s: choose one of %s", o.Runtime, strings.Join(names, ", "))
+		}
+		host.Runtime = o.Runtime
 	}
 	return nil
 }
@@ -165,7 +167,7 @@ func (p *Project) Discard(prior resource.Prior) error {
 		return errors.New("not everything could be taken down; cosplay reset in this folder tries again, and so does the next cosplay run")
 	}
 	for _, h := range p.Machine.Hosts() {
-		for _, dir := range []string{h.Folders, h.Folders + machine.ContainersSuffix, filepath.Dir(h.Folders), filepath.Dir(filepath.Dir(h.Folders))} {
+		for _, dir := range append(h.SessionFolders(), filepath.Dir(h.Folders), filepath.Dir(filepath.Dir(h.Folders))) {
 			_ = os.Remove(dir) // unless there is something in it
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
-	"cosplay/internal/runtime/docker"
 	"cosplay/internal/state"
 )
 
@@ -58,7 +57,7 @@ func factsOf(s resource.Session, live resource.Live) config.LiveSession {
 		facts.GPUIndex = &index
 	}
 	if s.Box != nil {
-		facts.Container = docker.Name(s.ID)
+		facts.Container = resource.BodyName(s.ID)
 	}
 	return facts
 }

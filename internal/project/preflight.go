@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/agent"
+	"cosplay/internal/diff"
 	"cosplay/internal/durable"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
@@ -123,29 +124,34 @@ func checkSessions(ctx context.Context, f *preflight.Flight, h *machine.Host, ow
 			Summary: fmt.Sprintf("host %q has no CUDA driver", h.Config.Name),
 			Detail:  preflight.Sentence(errors.New(machine.NoCUDA)) + " Install that of the same driver (apt-get install libcuda1)."})
 	}
-	if !h.HasEngine() {
-		for _, c := range made {
-			if c.After.Runtime == resource.RuntimeDocker {
-				f.Host(h.Config.Name, preflight.Problem{Attribute: "runtime",
-					Summary: fmt.Sprintf("sessions of host %q run as processes now", h.Config.Name),
-					Detail:  "When the plan was made they ran in containers. Run cosplay plan again, or write runtime = \"docker\" in the host block."})
-			}
-			f.Session(c.Address, runtime.CheckWorkspace(c.After.Workspace)...)
+	in := map[string][]diff.SessionChange{}
+	for _, c := range made {
+		in[c.After.Runtime] = append(in[c.After.Runtime], c)
+	}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		if err := checkRuntime(ctx, f, h, name, h.Runtimes(owner)[name], in[name]); err != nil {
+			return fmt.Errorf("host %s: %w", h.Config.Name, err)
 		}
+	}
+	return nil
+}
+
+// checkRuntime checks the sessions that are to be created in one runtime.
+func checkRuntime(ctx context.Context, f *preflight.Flight, h *machine.Host, name string, in runtime.Runtime, made []diff.SessionChange) error {
+	if in == nil {
+		f.Host(h.Config.Name, preflight.Problem{Attribute: "runtime",
+			Summary: fmt.Sprintf("sessions of host %q run %s now", h.Config.Name, resource.RuntimeNamed(h.NewRuntime()).Where),
+			Detail:  fmt.Sprintf("When the plan was made they ran %s. Run cosplay plan again, or write runtime = %q in the host block.", resource.RuntimeNamed(name).Where, name)})
 		return nil
 	}
-	if err := h.Docker(owner).Reaches(); err != nil {
-		f.Host(h.Config.Name, preflight.Problem{Attribute: "runtime", Summary: fmt.Sprintf("slices do not reach containers on host %q", h.Config.Name), Detail: preflight.Sentence(err)})
-	}
-	survey, err := h.Docker(owner).Survey(ctx)
+	survey, err := in.Survey(ctx)
 	if err != nil {
-		return fmt.Errorf("host %s: %w", h.Config.Name, err)
+		return err
+	}
+	for _, problem := range survey.Host {
+		f.Host(h.Config.Name, problem)
 	}
 	for _, c := range made {
-		if c.After.Runtime != resource.RuntimeDocker {
-			f.Session(c.Address, runtime.CheckWorkspace(c.After.Workspace)...)
-			continue
-		}
 		f.Session(c.Address, survey.Check(ctx, *c.After, f.Gone(c))...)
 	}
 	return nil

@@ -7,11 +7,10 @@ import (
 	"cosplay/internal/apply"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
-	"cosplay/internal/runtime/process"
+	"cosplay/internal/runtime"
 )
 
 // Readdress writes the new addresses of sessions where a rebuilt state finds them.
-// It needs no engine.
 func (p *Project) Readdress(prior resource.Prior, moves []resource.Renamed) error {
 	var problems []error
 	for _, m := range moves {
@@ -21,13 +20,8 @@ func (p *Project) Readdress(prior resource.Prior, moves []resource.Renamed) erro
 			continue // it was removed since, or its host cannot be reached
 		}
 		h, err := p.Machine.Open(c)
-		if err == nil {
-			switch owner := prior.Owner(); s.Runtime {
-			case resource.RuntimeDocker:
-				err = h.Docker(owner).Readdress(s.ID, m.To)
-			default:
-				err = process.Runtime{Base: h.Folders, Key: owner.Key}.Readdress(s.ID, m.To)
-			}
+		if d, registered := runtime.Named(s.Runtime); err == nil && registered {
+			err = d.Readdress(h.For(prior.Owner()), s.ID, m.To)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("writing the new address of %s into its folder: %w", m.To, err))

@@ -273,7 +273,7 @@ func (p *Project) Hardware(ctx context.Context) (resource.Live, error) {
 		if err != nil {
 			return resource.Live{}, err
 		}
-		sources = append(sources, observe.Source{Name: h.Name, Simulated: h.Simulate, Runtime: resource.RuntimeProcess, GPUs: open.Agent})
+		sources = append(sources, observe.Source{Name: h.Name, Simulated: h.Simulate, Runtime: open.LikelyRuntime(), GPUs: open.Agent})
 	}
 	return observe.Read(ctx, sources, machine.Complete)
 }

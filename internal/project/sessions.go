@@ -5,9 +5,8 @@ import (
 	"fmt"
 
 	"cosplay/internal/config"
-	"cosplay/internal/machine"
 	"cosplay/internal/resource"
-	"cosplay/internal/runtime/docker"
+	"cosplay/internal/runtime"
 )
 
 // Host finds the block of a host.
@@ -21,7 +20,7 @@ func (p *Project) Host(name string) (config.Host, error) {
 }
 
 // Runtime gives the runtime that a session is in, for commands that go into it.
-func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior resource.Prior) (machine.Runtime, error) {
+func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior resource.Prior) (runtime.Runtime, error) {
 	c, err := p.Host(s.Slice.Host)
 	if err != nil {
 		return nil, err
@@ -42,27 +41,28 @@ func (p *Project) Used(prior resource.Prior) map[resource.Address]resource.Use {
 		if !open {
 			continue
 		}
-		runtime, there := h.Runtimes(prior.Owner())[s.Runtime]
+		in, there := h.Runtimes(prior.Owner())[s.Runtime]
 		if !there {
 			continue
 		}
-		if usage, err := runtime.Usage(s.ID); err == nil {
+		if usage, err := in.Usage(s.ID); err == nil {
 			all[s.Address] = usage.Use()
 		}
 	}
 	return all
 }
 
-// Containers gives the Docker runtime that a session is in; one that runs as a
-// process is an error.
-func (p *Project) Containers(ctx context.Context, s resource.PriorSession, prior resource.Prior) (docker.Runtime, error) {
-	runtime, err := p.Runtime(ctx, s, prior)
+// Able gives the runtime that a session is in, for something that not every runtime can
+// do; what names it for people.
+func Able[T any](ctx context.Context, p *Project, s resource.PriorSession, prior resource.Prior, what string) (able T, err error) {
+	in, err := p.Runtime(ctx, s, prior)
 	if err != nil {
-		return docker.Runtime{}, err
+		return able, err
 	}
-	containers, ok := runtime.(docker.Runtime)
-	if !ok {
-		return docker.Runtime{}, fmt.Errorf("%s runs as a process of this machine, not in a container; cosplay exec %s -- COMMAND runs something in it", s.Address, s.Address.Short())
+	able, can := in.(T)
+	if !can {
+		return able, fmt.Errorf("%s has no %s: sessions of host %q run %s. cosplay exec %s -- COMMAND runs something in it",
+			s.Address, what, s.Slice.Host, resource.RuntimeNamed(s.Runtime).Where, s.Address.Short())
 	}
-	return containers, nil
+	return able, nil
 }

@@ -18,6 +18,7 @@ import (
 	"cosplay/internal/project"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 	"cosplay/internal/terminal"
 )
 
@@ -69,18 +70,14 @@ func (f *finder) means(s resource.PriorSession) bool {
 		return true
 	}
 	c := s.Container
-	switch {
-	case c == nil:
+	if c == nil {
 		return false
-	case c.Runtime == resource.RuntimeProcess:
-		path, err := filepath.Abs(f.id)
-		return err == nil && path == c.ID
 	}
-	return f.id == resource.BodyName(s.ID) || f.id == c.ID || len(f.id) >= shortest && strings.HasPrefix(c.ID, f.id)
+	runtime := resource.RuntimeNamed(c.Runtime)
+	path, err := filepath.Abs(f.id)
+	return f.id == c.ID || err == nil && path == c.ID || runtime.Named && f.id == resource.BodyName(s.ID) ||
+		runtime.ShownID > 0 && len(f.id) >= runtime.ShownID && strings.HasPrefix(c.ID, f.id)
 }
-
-// shortest is the least of a container's ID that stands for it.
-const shortest = 12
 
 // ours is what the project has made itself, and its state does not have.
 func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, error) {
@@ -100,7 +97,7 @@ func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, 
 	}
 	found := &project.Import{ID: f.id, Session: s, Notes: has.notes}
 	found.GPU, _ = f.live.GPU(s.Slice.Host, s.Slice.GPU)
-	if s.Container != nil && s.Runtime == resource.RuntimeDocker {
+	if s.Container != nil && resource.RuntimeNamed(s.Runtime).Named {
 		found.Name = resource.BodyName(s.ID)
 		found.Unproven = slices.ContainsFunc(has.unproven, func(c resource.Container) bool { return c.ID == s.Container.ID })
 	}
@@ -256,19 +253,31 @@ func inWords(diags hcl.Diagnostics) error {
 	return errors.Join(all...)
 }
 
-// container is a container in Docker that cosplay did not make.
+// container is a container that cosplay did not create, in any runtime that can import.
 func (f *finder) container(ctx context.Context, lineage string) (*project.Import, error) {
 	h, err := f.openHost(ctx)
-	if err != nil || !h.HasEngine() {
+	if err != nil {
 		return nil, err
 	}
-	c, name, of, host, err := h.Docker(f.prior.Owner()).Stranger(ctx, f.id)
+	for _, in := range h.Runtimes(f.prior.Owner()) {
+		if importer, is := in.(runtime.Importer); is {
+			if found, err := f.stranger(ctx, h, importer, lineage); found != nil || err != nil {
+				return found, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (f *finder) stranger(ctx context.Context, h *machine.Host, in runtime.Importer, lineage string) (*project.Import, error) {
+	c, name, of, host, err := in.Stranger(ctx, f.id)
 	if err != nil || c == nil {
 		return nil, err
 	}
 	switch {
-	case h.NewRuntime() != resource.RuntimeDocker:
-		return nil, fmt.Errorf("%s is a container, and sessions of host %q run as processes: write runtime = \"docker\" in its block", name, h.Config.Name)
+	case h.NewRuntime() != c.Runtime:
+		return nil, fmt.Errorf("%s is a %s, and sessions of host %q run %s: write runtime = %q in its block", name,
+			resource.RuntimeNamed(c.Runtime).Body, h.Config.Name, resource.RuntimeNamed(h.NewRuntime()).Where, c.Runtime)
 	case of != "" && of != lineage:
 		return nil, fmt.Errorf("the container %s belongs to another project, with lineage %s%s", name, of, f.whereabouts(of))
 	case of != "" && host != h.Config.Name:

@@ -128,7 +128,7 @@ func hands(p *project.Project, o claim, live resource.Live, owner resource.Owner
 	all := map[string]apply.Host{}
 	for _, l := range live.Hosts {
 		h := p.HostOf(o.Lineage, live, l.Name)
-		p.Machine.ShareEngine(h)
+		p.Machine.Share(h)
 		all[l.Name] = h.ForApply(owner, o.Holder)
 	}
 	return all

@@ -5,8 +5,10 @@ import "slices"
 // Runtime describes one way to run sessions: what it can do, and what its objects
 // are called. Code asks for a capability, never for a name.
 type Runtime struct {
-	Name string // in the configuration and the state: "docker"
-	Body string // what the runtime makes for a session, in words: "container"
+	Name  string // in the configuration and the state: "docker"
+	Title string // as users know it: "Docker"
+	Where string // after "sessions run": "in containers"
+	Body  string // what the runtime makes for a session, in words: "container"
 
 	// Attributes are the attributes and blocks of a session that only some runtimes
 	// use, and that this one uses: "image", "volume", "ssh".
@@ -18,6 +20,7 @@ type Runtime struct {
 	HasShell      bool // exec without a command opens a shell
 	LeavesFiles   bool // a body that is lost has left files, which Unprepare removes
 	UniqueIDs     bool // no later body gets the ID of an earlier one
+	Labelled      bool // a body says which state created it; otherwise its folder does
 
 	Named   bool // a body has a name, BodyName
 	ShownID int  // how many characters of an ID the runtime's own commands print; 0 is all
@@ -54,7 +57,7 @@ func RuntimeNamed(name string) Runtime {
 			return r
 		}
 	}
-	return Runtime{Name: name, Body: "session"}
+	return Runtime{Name: name, Title: name, Where: "in " + name, Body: "session"}
 }
 
 // RuntimeNames are the names of the runtimes that use an attribute, or of all where

@@ -2,9 +2,11 @@ package runtime
 
 import (
 	"context"
+	"io"
 	"slices"
 
 	"cosplay/internal/disguise"
+	"cosplay/internal/preflight"
 	"cosplay/internal/resource"
 )
 
@@ -19,7 +21,7 @@ type Driver struct {
 	// Open gives the runtime of a host, where that needs no connection. Otherwise
 	// Connect is called once, when the first host needs the runtime.
 	Open    func(Host) Runtime
-	Connect func(context.Context) (func(Host) Runtime, error)
+	Connect func(context.Context) (Connection, error)
 
 	// FolderSuffix ends the name of the folder of a host's sessions, so that each
 	// runtime has its own.
@@ -27,10 +29,17 @@ type Driver struct {
 
 	// Runs reports whether a process runs in a body.
 	Runs func(pid int, c resource.Container) bool
+
+	// Readdress writes the new address of a session where Remains reads it. It needs
+	// no connection.
+	Readdress func(h Host, session string, to resource.Address) error
 }
 
-// Folder is where the runtime keeps its files of sessions.
-func (d Driver) Folder(h Host) string { return h.Folders + d.FolderSuffix }
+// Connection is what all hosts share: a container engine.
+type Connection interface {
+	Open(Host) Runtime
+	Close() error
+}
 
 // Host is where a runtime runs the sessions of one state.
 type Host struct {
@@ -66,8 +75,51 @@ type Runtime interface {
 	// Altered reads, by check of files, what of a session's disguise was changed
 	// since it was written.
 	Altered(ctx context.Context, s resource.PriorSession) (map[string]string, error)
-	// Readdress writes the new address of a session where Remains reads it.
-	Readdress(session string, to resource.Address) error
+	// Survey prepares the check of sessions that are to be created.
+	Survey(ctx context.Context) (Survey, error)
+}
+
+// Survey checks what would refuse sessions, before a plan is carried out.
+type Survey struct {
+	Host []preflight.Problem // what refuses all of them
+
+	// Check is of one session, once the bodies with the IDs in gone are removed.
+	Check func(ctx context.Context, s resource.Session, gone map[string]bool) []preflight.Problem
+}
+
+// A runtime can do more: a caller asserts one of these, observe.StrayLister or
+// apply.Images.
+type (
+	// Engine runs containers. Reaches fails if no slice of the host reaches them, with
+	// what is missing.
+	Engine interface {
+		Look(ctx context.Context) (resource.Engine, error)
+		Reaches() error
+	}
+
+	// Logger keeps what the programs of a session print.
+	Logger interface {
+		Logs(ctx context.Context, session string, o LogOptions, out, err io.Writer) error
+	}
+
+	// Login has sessions with ssh. Know writes the known_hosts file of a session and
+	// gives its path.
+	Login interface {
+		Know(session string, s resource.SSH, port int) (string, error)
+	}
+
+	// Importer finds a body that cosplay did not create, by any name or ID, with the
+	// lineage and the host that its labels name. nil is none.
+	Importer interface {
+		Stranger(ctx context.Context, ref string) (c *resource.Container, name, lineage, host string, err error)
+	}
+)
+
+// LogOptions say which part of a session's log is wanted.
+type LogOptions struct {
+	Follow     bool   // until the body stops or the context ends
+	Tail       string // the number of lines from the end; "" is all
+	Timestamps bool
 }
 
 var drivers []Driver
@@ -80,6 +132,12 @@ func Register(d Driver) {
 
 // Drivers are the registered runtimes.
 func Drivers() []Driver { return slices.Clone(drivers) }
+
+// Auto is the runtime of a host that leaves the choice to cosplay.
+func Auto(simulated bool) Driver {
+	i := slices.IndexFunc(drivers, func(d Driver) bool { return d.Auto(simulated) })
+	return drivers[i] // the last one takes all hosts
+}
 
 // Named finds a registered runtime.
 func Named(name string) (Driver, bool) {

@@ -4,6 +4,8 @@ package runtime
 import (
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"path/filepath"
 )
 
@@ -31,9 +33,25 @@ const (
 // Interior is what the programs of a session are to find, and where the files of
 // its disguise lie.
 type Interior struct {
+	OwnRoot   bool              // the programs see another root file system than the host's, with a user of its own
 	Env       map[string]string // what the session sets for every program
 	Who       string            // path of cosplay-who, as the session sees it
 	Probe     string            // path of cosplay-probe, as the session sees it
 	UsageFile string            // path on the host of what its programs count in; "" where they do not
 	PythonIn  string            // folder of the disguise's Python part, as the session sees it; "" without
+}
+
+// Reachable is the address at which what listens on one is found from this
+// machine.
+func Reachable(bind string) string {
+	ip, err := netip.ParseAddr(bind)
+	switch {
+	case bind == "":
+		return "127.0.0.1"
+	case err != nil || !ip.IsUnspecified():
+		return bind
+	case ip.Is6():
+		return net.IPv6loopback.String()
+	}
+	return "127.0.0.1"
 }

@@ -18,6 +18,7 @@ import (
 	"cosplay/internal/machine"
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 	"cosplay/internal/terminal"
 )
 
@@ -173,30 +174,41 @@ func SystemdUnits() string { return agent.SystemdUnits(agent.Installed) }
 func (c *checkup) sessions(ctx context.Context, p *project.Project, host config.Host, prior resource.Prior) {
 	h, err := p.Machine.Connect(ctx, host, prior)
 	if err != nil {
-		c.add(host.Name, "Docker", strings.TrimPrefix(err.Error(), "host "+host.Name+": "), Missing, "")
-		return
-	}
-	if !h.HasEngine() {
-		why := "sessions run as processes"
-		if host.Runtime == config.RuntimeAuto && host.Simulate == "" {
-			why += ", since there is no Docker here"
+		likely := host.Runtime
+		if likely == config.RuntimeAuto {
+			likely = runtime.Auto(host.Simulate != "").Name
 		}
-		c.add(host.Name, "runtime", why, Good, "")
+		c.add(host.Name, resource.RuntimeNamed(likely).Title, strings.TrimPrefix(err.Error(), "host "+host.Name+": "), Missing, "")
 		return
 	}
-	engine, err := h.Docker(prior.Owner()).Look(ctx)
+	for name, in := range h.Runtimes(prior.Owner()) {
+		if engine, is := in.(runtime.Engine); is {
+			c.engine(ctx, p, host.Name, resource.RuntimeNamed(name).Title, engine)
+			return
+		}
+	}
+	why := "sessions run " + resource.RuntimeNamed(h.NewRuntime()).Where
+	if preferred := runtime.Drivers()[0]; host.Runtime == config.RuntimeAuto && host.Simulate == "" && preferred.Name != h.NewRuntime() {
+		why += ", since there is no " + preferred.Title + " here"
+	}
+	c.add(host.Name, "runtime", why, Good, "")
+}
+
+// engine looks at a container engine, and at what sessions need there.
+func (c *checkup) engine(ctx context.Context, p *project.Project, host, title string, in runtime.Engine) {
+	engine, err := in.Look(ctx)
 	if err != nil {
-		c.add(host.Name, "Docker", err.Error(), Missing, "")
+		c.add(host, title, err.Error(), Missing, "")
 		return
 	}
-	c.add(host.Name, "Docker", engine.Name, Good, "")
-	if err := h.Docker(prior.Owner()).Reaches(); err != nil {
-		c.add(host.Name, "slices", err.Error(), Missing, "")
+	c.add(host, title, engine.Name, Good, "")
+	if err := in.Reaches(); err != nil {
+		c.add(host, "slices", err.Error(), Missing, "")
 	} else {
-		c.add(host.Name, "slices", engine.Access, Good, "")
+		c.add(host, "slices", engine.Access, Good, "")
 	}
-	c.images(p, host.Name, engine)
-	c.login(p, host.Name)
+	c.images(p, host, engine)
+	c.login(p, host)
 }
 
 // images tells which images of the sessions are not there yet.

@@ -13,7 +13,6 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/disguise/verify"
-	"cosplay/internal/machine"
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -79,7 +78,7 @@ type clockOf func(context.Context) (resource.ClockSample, error)
 
 // underLoad puts a load on a session's GPU, and reads the clock until the readings
 // are settled or the time is up.
-func underLoad(ctx context.Context, place machine.Runtime, session, probe string, lock int, read clockOf) verify.Load {
+func underLoad(ctx context.Context, place runtime.Runtime, session, probe string, lock int, read clockOf) verify.Load {
 	ctx, cancel := context.WithTimeout(ctx, loadBegins+loadTime)
 	defer cancel()
 	loaded, unloaded := context.WithCancel(ctx)

@@ -11,7 +11,6 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/disguise/verify"
-	"cosplay/internal/machine"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -19,7 +18,7 @@ import (
 // filler stands for a runtime in which a program fills memory until its standard
 // input ends.
 type filler struct {
-	machine.Runtime
+	runtime.Runtime
 	says string
 	code int
 	err  error

@@ -122,7 +122,7 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 // asked is a session with what its programs said and what was seen from outside.
 type asked struct {
 	session  resource.PriorSession
-	place    machine.Runtime
+	place    runtime.Runtime
 	interior runtime.Interior
 	wanted   verify.Wanted
 	inside   []verify.Inside
@@ -193,7 +193,7 @@ func wanted(p *project.Project, s resource.PriorSession, interior runtime.Interi
 		Name: f.Name, UUID: f.UUID, Slice: s.SliceID(), MemoryMiB: f.MemoryMiB,
 		Power:     verify.Power{Limit: f.PowerLimitMW, Default: f.PowerDefaultMW, Min: f.PowerMinMW, Max: f.PowerMaxMW},
 		LacksTF32: !slices.Contains(s.Target.TensorTypes, "tf32"),
-		Env:       interior.Env, Private: map[string]bool{}, Secret: map[string]func(string) bool{}, Container: s.Runtime == resource.RuntimeDocker,
+		Env:       interior.Env, Private: map[string]bool{}, Secret: map[string]func(string) bool{}, Container: interior.OwnRoot,
 		CUDA: interior.UsageFile != "", Place: s.Slice.String(), PythonIn: interior.PythonIn,
 	}
 	for name := range s.Env {
@@ -218,7 +218,7 @@ func wanted(p *project.Project, s resource.PriorSession, interior runtime.Interi
 }
 
 // lookFromOutside is what the host and the session's folder show.
-func lookFromOutside(ctx context.Context, place machine.Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live) (verify.Observed, error) {
+func lookFromOutside(ctx context.Context, place runtime.Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live) (verify.Observed, error) {
 	var o verify.Observed
 	if g, ok := live.GPU(s.Slice.Host, s.Slice.GPU); ok {
 		o.Live = &g
@@ -269,7 +269,7 @@ func ask(way verify.Way, interior runtime.Interior, run run) verify.Inside {
 }
 
 // execute is the way by exec.
-func execute(ctx context.Context, place machine.Runtime, session string) run {
+func execute(ctx context.Context, place runtime.Runtime, session string) run {
 	return func(argv []string, stdin io.Reader) (verify.Output, error) {
 		ctx, cancel := context.WithTimeout(ctx, questionTime)
 		defer cancel()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/netip"
 	"path"
 	"path/filepath"
 	"slices"
@@ -205,19 +204,4 @@ func (r Runtime) holder(ctx context.Context, port int) string {
 		}
 	}
 	return ""
-}
-
-// Reachable is the address at which what listens on one is found from this
-// machine.
-func Reachable(bind string) string {
-	ip, err := netip.ParseAddr(bind)
-	switch {
-	case bind == "":
-		return "127.0.0.1"
-	case err != nil || !ip.IsUnspecified():
-		return bind
-	case ip.Is6():
-		return net.IPv6loopback.String()
-	}
-	return "127.0.0.1"
 }

@@ -86,7 +86,7 @@ func (r Runtime) List(ctx context.Context) ([]resource.Container, error) {
 }
 
 func (r Runtime) container(id, image string, state container.ContainerState, l map[string]string) resource.Container {
-	c := resource.Container{ID: id, Image: image, Session: l[labelSession], Host: r.Host, Runtime: Driver.Name,
+	c := resource.Container{ID: id, Image: image, Session: l[labelSession], Host: r.Host, Runtime: name,
 		State: resource.Stopped, Hash: l[labelHash], SliceID: l[labelSlice], Open: l[labelPrivate] == ""}
 	c.Serial, _ = strconv.Atoi(l[labelSerial]) // an older cosplay set none: 0
 	if state == container.StateRunning {

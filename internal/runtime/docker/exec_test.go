@@ -178,7 +178,7 @@ func TestFollow(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var out inittest.Output
 	done := make(chan error, 1)
-	go func() { done <- w.Logs(ctx, w.s.ID, LogOptions{Follow: true}, &out, &bytes.Buffer{}) }()
+	go func() { done <- w.Logs(ctx, w.s.ID, runtime.LogOptions{Follow: true}, &out, &bytes.Buffer{}) }()
 	inittest.Soon(t, "the first line", func() bool { return out.String() == "first\n" })
 	check(t, os.WriteFile(filepath.Join(w.s.Workspace, "go"), nil, 0o644))
 	inittest.Soon(t, "the second line", func() bool { return out.String() == "first\nsecond\n" })
@@ -186,7 +186,7 @@ func TestFollow(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if err := w.Logs(context.Background(), "nobody-"+random(), LogOptions{}, &out, &out); err == nil || !strings.Contains(err.Error(), "is gone") {
+	if err := w.Logs(context.Background(), "nobody-"+random(), runtime.LogOptions{}, &out, &out); err == nil || !strings.Contains(err.Error(), "is gone") {
 		t.Errorf("of nobody: %v", err)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"cosplay/internal/initd"
 	"cosplay/internal/initd/environ"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 // What lies in a session's folder: what the container sees under initd.Dir, and
@@ -205,7 +206,7 @@ func (r Runtime) HostKey(session string) string {
 // KnownHosts is the line by which an ssh client knows a session, by the name of
 // its container (HostKeyAlias) as well as by address and port.
 func (r Runtime) KnownHosts(session string, s resource.SSH, port int) string {
-	return fmt.Sprintf("%s,[%s]:%d %s\n", Name(session), Reachable(s.Bind), port, r.HostKey(session))
+	return fmt.Sprintf("%s,[%s]:%d %s\n", Name(session), runtime.Reachable(s.Bind), port, r.HostKey(session))
 }
 
 // KnownHostsFile is where that line lies.

@@ -15,6 +15,7 @@ import (
 	"cosplay/internal/cdi"
 	"cosplay/internal/initd"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 // TestInside looks at a session from the inside, by exec and by ssh.
@@ -178,12 +179,12 @@ func TestWithoutSSH(t *testing.T) {
 		t.Errorf("made %+v", c)
 	}
 	var out, failed strings.Builder
-	check(t, w.Logs(context.Background(), w.s.ID, LogOptions{}, &out, &failed))
+	check(t, w.Logs(context.Background(), w.s.ID, runtime.LogOptions{}, &out, &failed))
 	if out.String() != "out\n" || !strings.Contains(failed.String(), "err\n") || !strings.Contains(failed.String(), "cosplay-init: ") {
 		t.Errorf("the log: %q, %q", out.String(), failed.String())
 	}
 	var last, none strings.Builder
-	check(t, w.Logs(context.Background(), w.s.ID, LogOptions{Tail: "1", Timestamps: true}, &last, &none))
+	check(t, w.Logs(context.Background(), w.s.ID, runtime.LogOptions{Tail: "1", Timestamps: true}, &last, &none))
 	if all := last.String() + none.String(); strings.Count(all, "\n") != 1 || !strings.HasPrefix(all, "20") {
 		t.Errorf("the last line: %q", all)
 	}

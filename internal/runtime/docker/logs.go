@@ -7,18 +7,13 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
-)
 
-// LogOptions say which part of a session's log is wanted.
-type LogOptions struct {
-	Follow     bool   // until the container ends or the context does
-	Tail       string // the number of lines from the end; "" is all
-	Timestamps bool
-}
+	"cosplay/internal/runtime"
+)
 
 // Logs writes what the container of a session has printed: cosplay-init's own
 // lines and the session's command.
-func (r Runtime) Logs(ctx context.Context, session string, o LogOptions, out, err io.Writer) error {
+func (r Runtime) Logs(ctx context.Context, session string, o runtime.LogOptions, out, err io.Writer) error {
 	there, failed := r.inhabited(ctx, session)
 	if failed != nil {
 		return failed

@@ -220,7 +220,7 @@ func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Containe
 		state = resource.Running
 	}
 	l := there.Config.Labels
-	return &resource.Container{ID: there.ID, Host: r.Host, Runtime: Driver.Name, State: state, Image: there.Image, Foreign: true},
+	return &resource.Container{ID: there.ID, Host: r.Host, Runtime: name, State: state, Image: there.Image, Foreign: true},
 		strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
 }
 

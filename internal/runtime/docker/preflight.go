@@ -22,30 +22,36 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Survey is one look at all containers of an engine, for the checks of many
-// sessions.
-type Survey struct {
+// survey has all containers of an engine, for the checks of many sessions.
+type survey struct {
 	runtime    Runtime
 	containers []container.Summary
 }
 
-// Survey looks at all containers of the engine, whoever's they are.
-func (r Runtime) Survey(ctx context.Context) (Survey, error) {
+// Survey prepares the check of sessions that are to be created.
+func (r Runtime) Survey(ctx context.Context) (runtime.Survey, error) {
+	all, err := r.survey(ctx)
+	s := runtime.Survey{Check: all.check}
+	if err := r.Reaches(); err != nil {
+		s.Host = []preflight.Problem{{Attribute: "runtime", Summary: fmt.Sprintf("slices do not reach containers on host %q", r.Host), Detail: preflight.Sentence(err)}}
+	}
+	return s, err
+}
+
+// survey reads all containers of the engine, of any owner.
+func (r Runtime) survey(ctx context.Context) (survey, error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()
 	all, err := r.Engine.client.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
-		return Survey{}, explain("listing the containers", err, subject{})
+		return survey{}, explain("listing the containers", err, subject{})
 	}
-	return Survey{r, all}, nil
+	return survey{r, all}, nil
 }
 
-// Check tells what would refuse the container of a session once others are gone:
+// check tells what would refuse the container of a session once others are gone:
 // those with these IDs go before it is made.
-func (s Survey) Check(ctx context.Context, session resource.Session, gone map[string]bool) []preflight.Problem {
-	if session.Box == nil {
-		return nil
-	}
+func (s survey) check(ctx context.Context, session resource.Session, gone map[string]bool) []preflight.Problem {
 	problems := s.checkName(ctx, session, gone)
 	problems = append(problems, runtime.CheckWorkspace(session.Workspace)...)
 	problems = append(problems, checkVolumes(session)...)
@@ -58,7 +64,7 @@ func (s Survey) Check(ctx context.Context, session resource.Session, gone map[st
 
 // checkSSH looks whether address and port can be had: the port that is asked
 // for, or the one that the session had before.
-func (s Survey) checkSSH(session resource.Session, gone map[string]bool) []preflight.Problem {
+func (s survey) checkSSH(session resource.Session, gone map[string]bool) []preflight.Problem {
 	ssh := session.Box.SSH
 	if err := listen(ssh.Bind, 0); err != nil {
 		return []preflight.Problem{{Attribute: "ssh.bind", Summary: fmt.Sprintf("ssh cannot listen on %s", ssh.Bind), Detail: bindWords(ssh.Bind, err)}}
@@ -100,7 +106,7 @@ func portProblem(session resource.Session, port int, holder string) preflight.Pr
 
 // publisher is the container that has a port and does not go, in words; "" is
 // none.
-func (s Survey) publisher(bind string, port int, gone map[string]bool) string {
+func (s survey) publisher(bind string, port int, gone map[string]bool) string {
 	for _, c := range s.containers {
 		if !gone[c.ID] && publishes(c, bind, port) {
 			return "the container " + nameOf(c)
@@ -144,7 +150,7 @@ func listen(bind string, port int) error {
 
 // checkName looks for somebody else's container under the session's name, and
 // for several of ours of which none has it.
-func (s Survey) checkName(ctx context.Context, session resource.Session, gone map[string]bool) []preflight.Problem {
+func (s survey) checkName(ctx context.Context, session resource.Session, gone map[string]bool) []preflight.Problem {
 	var own []container.Summary
 	for _, c := range s.containers {
 		if s.runtime.owns(c) {

@@ -42,7 +42,7 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 // labels of a container cannot be changed.
 func (r Runtime) identified(c container.Summary) resource.Session {
 	var s, labelled resource.Session
-	labelled.ID, labelled.Runtime = c.Labels[labelSession], Driver.Name
+	labelled.ID, labelled.Runtime = c.Labels[labelSession], name
 	_ = labelled.Address.UnmarshalText([]byte(c.Labels[labelAddress])) // one that is no address is none
 	labelled.Slice.Host, labelled.Slice.GPU = r.Host, c.Labels[labelGPU]
 	if runtime.CheckSession(labelled.ID) != nil {

@@ -22,7 +22,7 @@ import (
 func (r Runtime) Strays(ctx context.Context, listed []resource.Container, known []string) ([]resource.Container, error) {
 	var all []resource.Container
 	for _, c := range listed {
-		if c.Runtime != Driver.Name || slices.Contains(known, c.Session) {
+		if c.Runtime != name || slices.Contains(known, c.Session) {
 			continue
 		}
 		there, err := r.inspect(ctx, c.ID)
@@ -53,14 +53,14 @@ func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Cont
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	survey, err := r.Survey(ctx)
+	survey, err := r.survey(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []resource.Container
 	for _, e := range entries {
 		if !slices.ContainsFunc(survey.containers, func(c container.Summary) bool { return r.uses(c, e.Name()) }) {
-			all = append(all, resource.Container{Session: e.Name(), Host: r.Host, Runtime: Driver.Name, State: resource.Stopped})
+			all = append(all, resource.Container{Session: e.Name(), Host: r.Host, Runtime: name, State: resource.Stopped})
 		}
 	}
 	return all, nil

@@ -67,7 +67,7 @@ func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 		return runtime.Interior{}, err
 	}
 	interior := runtime.Interior{
-		Env: r.config(s.Session, s.SliceID(), nil).Env,
+		OwnRoot: true, Env: r.config(s.Session, s.SliceID(), nil).Env,
 		Who: path.Join(initd.Dir, driver.Who), Probe: path.Join(initd.Dir, driver.Probe),
 	}
 	if present(filepath.Join(inside, cudaFacadeFile)) {

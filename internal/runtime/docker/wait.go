@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 const (
@@ -88,7 +89,7 @@ func settles(ctx context.Context, s resource.Session, port int, calm time.Durati
 
 // answers returns when the session's ssh server greets.
 func answers(ctx context.Context, s resource.SSH, port int) error {
-	address := net.JoinHostPort(Reachable(s.Bind), strconv.Itoa(port))
+	address := net.JoinHostPort(runtime.Reachable(s.Bind), strconv.Itoa(port))
 	for wait := pollFirst; ; wait = min(wait*3/2, pollLast) {
 		err := greets(ctx, address)
 		if err == nil {

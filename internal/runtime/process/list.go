@@ -30,9 +30,9 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 		c, err := l.look(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // half made or half removed
-			c = resource.Container{ID: dir, Session: e.Name(), Runtime: Driver.Name, State: resource.Stopped}
+			c = resource.Container{ID: dir, Session: e.Name(), Runtime: name, State: resource.Stopped}
 		case errors.Is(err, errDamaged):
-			c = resource.Container{ID: dir, Session: e.Name(), Runtime: Driver.Name, State: resource.Running, Hash: "damaged"}
+			c = resource.Container{ID: dir, Session: e.Name(), Runtime: name, State: resource.Running, Hash: "damaged"}
 		case err != nil:
 			return nil, err
 		}

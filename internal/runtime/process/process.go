@@ -61,7 +61,7 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 }
 
 func (r Runtime) container(dir string, s resource.Session, sliceID string) resource.Container {
-	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: Driver.Name, State: resource.Running, Hash: s.Seal(r.Key).Hash(r.Key), SliceID: sliceID}
+	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: name, State: resource.Running, Hash: s.Seal(r.Key).Hash(r.Key), SliceID: sliceID}
 }
 
 // install puts the disguise in front of the host's NVML library and CUDA driver,

@@ -101,7 +101,7 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if o.planFile != "" && len(o.aim.Target)+len(o.aim.Exclude)+len(o.aim.Replace) > 0 {
 		return errors.New("a saved plan is carried out as it is; give --target, --exclude and --replace to the plan that makes it")
 	}
-	planned, reading, err := o.reading()
+	saved, reading, err := o.reading()
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if o.destroy || inv.json {
 		patience = project.OnePlan
 	}
-	if planned != nil {
-		err = p.ApplySaved(ctx, planned, options, a)
+	if saved != nil {
+		err = p.ApplySaved(ctx, saved, options, a)
 	} else {
 		err = p.Reconcile(ctx, o.aim, options, patience, a)
 	}
@@ -187,15 +187,15 @@ func (a *applying) keepsState(planned *plan.Plan) bool {
 
 // reading says how the project is read: for a saved plan with its values, and
 // of the sessions only what it does not have itself.
-func (o applyOptions) reading() (*plan.Plan, project.Options, error) {
+func (o applyOptions) reading() (*plan.Saved, project.Options, error) {
 	if o.planFile == "" {
 		return nil, project.Options{HostsOnly: o.destroy}, nil
 	}
-	planned, err := loadPlan(o.planFile)
+	saved, err := loadPlan(o.planFile)
 	if err != nil {
 		return nil, project.Options{}, err
 	}
-	return planned, project.Options{Saved: planned.Variables, HostsOnly: !planned.Secrets()}, nil
+	return saved, project.Options{Saved: saved.Variables, HostsOnly: !saved.Secrets}, nil
 }
 
 // tellWaiting says who keeps a command waiting.

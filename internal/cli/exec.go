@@ -38,7 +38,7 @@ func (inv *invocation) runExec(ctx context.Context, name string, argv []string) 
 	defer in.Close()
 	address := in.session.Address
 	if own, there := diff.OwnSlice(in.session, in.Live); in.session.Handle != nil && (!there || own.UUID == "") {
-		return fmt.Errorf("%s: its slice is gone, so there is no GPU to run on; cosplay apply makes it anew", address)
+		return fmt.Errorf("%s: its slice is missing, so there is no GPU to run on. Fix: cosplay apply", address)
 	}
 	place, err := in.Runtime(ctx, in.session, in.Prior)
 	if err != nil {

@@ -97,13 +97,15 @@ func (inv *invocation) show() *cobra.Command {
 // showPlan shows a saved plan and says when it no longer rests on the world as
 // it is.
 func (inv *invocation) showPlan(ctx context.Context, p *project.Project, files map[string]*hcl.File, path string) error {
-	planned, err := loadPlan(path)
+	saved, err := loadPlan(path)
 	if err != nil {
 		return err
 	}
-	view := render.PlanView{Config: inv.configName(files), Flags: inv.flags(), Plan: planned, Saved: path}
+	view := render.PlanView{Config: inv.configName(files), Flags: inv.flags(), Saved: path}
 	var stale *project.StaleError
-	view.Prior, view.Live, err = p.Fresh(ctx, planned)
+	if view.Plan, err = p.Restore(*saved); err == nil {
+		view.Prior, view.Live, err = p.Fresh(ctx, view.Plan)
+	}
 	if errors.As(err, &stale) {
 		view.Stale = stale.What
 	} else if err != nil {

@@ -34,7 +34,7 @@ func checksum(data json.RawMessage) string {
 // savePlan writes a plan for a later apply. It may hold secrets of the
 // configuration, so it is the user's alone.
 func savePlan(path string, p *plan.Plan) error {
-	content, err := json.Marshal(p)
+	content, err := json.Marshal(p.Saved(Version))
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func mayOverwrite(path string) error {
 }
 
 // loadPlan reads a saved plan.
-func loadPlan(path string) (*plan.Plan, error) {
+func loadPlan(path string) (*plan.Saved, error) {
 	const makeOne = "make one with cosplay plan --out FILE"
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,7 @@ func loadPlan(path string) (*plan.Plan, error) {
 	}
 	var (
 		saved savedPlan
-		p     plan.Plan
+		p     plan.Saved
 	)
 	switch {
 	case json.Unmarshal(data, &saved) != nil || saved.Checksum == "":
@@ -83,10 +83,7 @@ func loadPlan(path string) (*plan.Plan, error) {
 	}
 	err = json.Unmarshal(saved.Plan, &p)
 	if p.FormatVersion != plan.FormatVersion {
-		return nil, fmt.Errorf("%s has format version %d, this cosplay reads %d; %s", path, p.FormatVersion, plan.FormatVersion, makeOne)
-	}
-	if err == nil {
-		err = p.Check()
+		return nil, fmt.Errorf("%s has format version %d, this cosplay reads %d: another version of cosplay saved it; %s", path, p.FormatVersion, plan.FormatVersion, makeOne)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; %s", path, err, makeOne)

@@ -21,13 +21,13 @@ func TestRebound(t *testing.T) {
 	}{
 		{"as it was made", limited, func(*resource.Container) {}, ""},
 		{"more CPUs", limited, func(c *resource.Container) { c.Bounds.MilliCPUs = 1500 }, "limits.cpus: 0.29 -> 1.5"},
-		{"less memory", limited, func(c *resource.Container) { c.Bounds.MemoryMiB = 64 }, "limits.memory: 256 MiB -> 64 MiB"},
-		{"no limit of processes", limited, func(c *resource.Container) { c.Bounds.PIDs = 0 }, "limits.pids: 50 -> none"},
+		{"less memory", limited, func(c *resource.Container) { c.Bounds.MemoryMiB = 64 }, "limits.memory: 256 -> 64"},
+		{"no limit of processes", limited, func(c *resource.Container) { c.Bounds.PIDs = 0 }, "limits.pids: 50 -> <nil>"},
 		{"another policy", limited, func(c *resource.Container) { c.Bounds.Restart = "always" }, "restart: no -> always"},
 		{"two at once", limited, func(c *resource.Container) { c.Bounds.MilliCPUs, c.Bounds.Restart = 500, "always" }, "limits.cpus: 0.29 -> 0.5, restart: no -> always"},
-		{"CPUs where there was no limit", free, func(c *resource.Container) { c.Bounds.MilliCPUs = 500 }, "limits.cpus: none -> 0.5 (stays)"},
-		{"memory where there was no limit", free, func(c *resource.Container) { c.Bounds.MemoryMiB = 1024 }, "limits.memory: none -> 1 GiB (stays)"},
-		{"processes where there was no limit", free, func(c *resource.Container) { c.Bounds.PIDs = 9 }, "limits.pids: none -> 9"},
+		{"CPUs where there was no limit", free, func(c *resource.Container) { c.Bounds.MilliCPUs = 500 }, "limits.cpus: <nil> -> 0.5 (stays)"},
+		{"memory where there was no limit", free, func(c *resource.Container) { c.Bounds.MemoryMiB = 1024 }, "limits.memory: <nil> -> 1024 (stays)"},
+		{"processes where there was no limit", free, func(c *resource.Container) { c.Bounds.PIDs = 9 }, "limits.pids: <nil> -> 9"},
 		{"imported", limited, func(c *resource.Container) { c.Foreign, c.Bounds.PIDs = true, 9 }, ""},
 		{"not asked for", limited, func(c *resource.Container) { c.Bounds = nil }, ""},
 	} {
@@ -39,7 +39,7 @@ func TestRebound(t *testing.T) {
 		var got []string
 		canMend := false
 		for _, b := range rebound(made, c) {
-			words := fmt.Sprintf("%s: %s -> %s", b.Name, b.From, b.To)
+			words := fmt.Sprintf("%s: %v -> %v", b.Kind, b.From, b.To)
 			if b.stays {
 				words += " (stays)"
 			}

@@ -50,15 +50,6 @@ const (
 	Forget  Action = "forget" // it is left as it is, and the state no longer has it
 )
 
-// Field is one difference, with the reason where it is not plain.
-type Field struct {
-	Name   string `json:"name"`
-	From   string `json:"from"`
-	To     string `json:"to"`
-	Reason string `json:"reason,omitempty"` // for people, never for decisions
-	Left   bool   `json:"left,omitempty"`   // with GiveBack: cosplay changed it and cannot restore it now
-}
-
 // Part is what happens to a session's slice or to its container.
 type Part string
 
@@ -77,7 +68,7 @@ type SessionChange struct {
 	MovedFrom *resource.Address      `json:"moved_from,omitempty"` // the address that the state still has
 	Imported  string                 `json:"imported,omitempty"`   // what becomes its own, by the ID that was asked for
 	Action    Action                 `json:"action"`
-	Reason    string                 `json:"reason,omitempty"`
+	Reason    resource.Reason        `json:"reason,omitzero"`
 	Slice     Part                   `json:"slice"`
 	Container Part                   `json:"container"`
 	Record    bool                   `json:"record,omitempty"` // only what the state knows of it changes
@@ -85,6 +76,14 @@ type SessionChange struct {
 	Fields    []Field                `json:"fields,omitempty"`
 	Before    *resource.PriorSession `json:"before,omitempty"`
 	After     *resource.Session      `json:"after,omitempty"`
+}
+
+// Runtime is that of the session as it will be, or as it was if it is removed.
+func (c SessionChange) Runtime() resource.Runtime {
+	if c.After != nil {
+		return resource.RuntimeNamed(c.After.Runtime)
+	}
+	return resource.RuntimeNamed(c.Before.Runtime)
 }
 
 // GPUChange is what happens to one physical GPU that cosplay has, takes or
@@ -111,19 +110,19 @@ type GPUChange struct {
 type Options struct {
 	// BaselineClockMHz is, by host, a clock lock that was there before cosplay:
 	// it cannot be read.
-	BaselineClockMHz map[string]int
+	BaselineClockMHz map[string]int `json:"baseline_clock_mhz,omitempty"`
 	// AdminClockMHz are those that the admin of this machine states, by UUID.
-	AdminClockMHz map[string]int
+	AdminClockMHz map[string]int `json:"admin_clock_mhz,omitempty"`
 
 	// AbandonBaseline releases GPUs also where a setting cannot be restored.
-	AbandonBaseline bool
+	AbandonBaseline bool `json:"abandon_baseline,omitempty"`
 
-	Moved    map[resource.Address]resource.Address // by the address now: the one that the state still has
-	Imported map[resource.Address]string           // what becomes theirs
-	Forgets  map[resource.Address]bool             // the state is to forget them; the world stays
-	Left     map[resource.Address]bool             // this plan does not touch them
-	Replace  map[resource.Address]string           // to be made anew, with the reason
-	Triggers map[resource.Address][]Trigger        // what else replaces a session
+	Moved    map[resource.Address]resource.Address `json:"moved,omitempty"`    // by the address now: the one that the state still has
+	Imported map[resource.Address]string           `json:"imported,omitempty"` // what becomes theirs
+	Forgets  map[resource.Address]bool             `json:"forgets,omitempty"`  // the state is to forget them; the world stays
+	Left     map[resource.Address]bool             `json:"left,omitempty"`     // this plan does not touch them
+	Replace  map[resource.Address]bool             `json:"replace,omitempty"`  // to be replaced: the user asked for it
+	Triggers map[resource.Address][]Trigger        `json:"triggers,omitempty"` // what else replaces a session
 }
 
 // Trigger is a change of another session that replaces one.

@@ -9,6 +9,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 	"cosplay/internal/worldtest"
 )
 
@@ -46,7 +47,7 @@ func lines(all []diff.Drift) []string {
 		if d.Session != nil {
 			who = d.Session.Short()
 		}
-		line := fmt.Sprintf("%s %s: %s, %s -> %s", d.Class, who, d.Thing, d.From, d.To)
+		line := fmt.Sprintf("%s %s: %s, %s -> %s", d.Class, who, words.Drifted(d), words.Value(d.From, resource.Live{}), words.Value(d.To, resource.Live{}))
 		if d.Told {
 			line += " (told)"
 		}
@@ -72,9 +73,9 @@ func TestDrift(t *testing.T) {
 		{"clock below the lock, idle: unknown is not drift", func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 345, true }, nil},
 		{"slice", func(_ *worldtest.World, g *resource.GPU) {
 			g.Slices = slices.DeleteFunc(g.Slices, func(s resource.LiveSlice) bool { return s.Start == 5 })
-		}, []string{"slice-gone worker-1: slice, 1g.18gb, slot 5 -> gone"}},
+		}, []string{"slice-gone worker-1: slice, 1g.18gb, slot 5 -> missing"}},
 		{"slice made anew by another", func(_ *worldtest.World, g *resource.GPU) { g.Slices[1].UUID = "MIG-other" }, []string{
-			"foreign-slice GPU: foreign slice, - -> 1g.18gb, slot 5 (told)",
+			"foreign-slice GPU: foreign slice, (none) -> 1g.18gb, slot 5 (told)",
 			"slice-replaced worker-1: slice, 1g.18gb, slot 5 -> taken by another 1g.18gb at slot 5"}},
 		{"slice recreated under the same name after a reboot", func(w *worldtest.World, g *resource.GPU) {
 			kept := *g
@@ -87,14 +88,14 @@ func TestDrift(t *testing.T) {
 		}, []string{
 			"host-rebooted GPU: host, up -> rebooted",
 			"clock-lock GPU: SM clock, 1575 MHz -> lifted",
-			"foreign-slice GPU: foreign slice, - -> 1g.18gb, slot 4 (told)",
-			"foreign-slice GPU: foreign slice, - -> 1g.18gb, slot 5 (told)",
+			"foreign-slice GPU: foreign slice, (none) -> 1g.18gb, slot 4 (told)",
+			"foreign-slice GPU: foreign slice, (none) -> 1g.18gb, slot 5 (told)",
 			"slice-replaced worker-0: slice, 1g.18gb, slot 4 -> taken by another 1g.18gb at slot 4",
 			"slice-replaced worker-1: slice, 1g.18gb, slot 5 -> taken by another 1g.18gb at slot 5"}},
-		{"container", func(w *worldtest.World, _ *resource.GPU) { w.Remove("worker-0") }, []string{"container-gone worker-0: session folder, there -> gone"}},
+		{"container", func(w *worldtest.World, _ *resource.GPU) { w.Remove("worker-0") }, []string{"container-gone worker-0: session folder, there -> missing"}},
 		{"container stopped", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].State = resource.Stopped }, []string{"container-stopped worker-0: session folder, running -> stopped"}},
 		{"container edited", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Hash = "x" }, []string{"container-changed worker-0: session folder, as applied -> changed"}},
-		{"disguise damaged", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Damaged = "figures was changed" }, []string{"disguise-broken worker-0: disguise, whole -> figures was changed"}},
+		{"disguise damaged", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Damaged = "figures was changed" }, []string{"disguise-broken worker-0: disguise, intact -> figures was changed"}},
 		{"disguise outdated", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Outdated = outdated }, nil},
 		{"reboot", func(w *worldtest.World, _ *resource.GPU) { w.Reboot() }, []string{
 			"host-rebooted GPU: host, up -> rebooted",
@@ -102,10 +103,10 @@ func TestDrift(t *testing.T) {
 			"persistence GPU: persistence mode, on -> off",
 			"power-limit GPU: power limit, 320 W -> 700 W",
 			"clock-lock GPU: SM clock, 1575 MHz -> lifted",
-			"slice-gone worker-0: slice, 1g.18gb, slot 4 -> gone",
-			"slice-gone worker-1: slice, 1g.18gb, slot 5 -> gone"}},
+			"slice-gone worker-0: slice, 1g.18gb, slot 4 -> missing",
+			"slice-gone worker-1: slice, 1g.18gb, slot 5 -> missing"}},
 		{"GPU", func(w *worldtest.World, _ *resource.GPU) { w.Host().GPUs = nil }, []string{
-			"gpu-gone GPU: GPU, there -> gone"}},
+			"gpu-gone GPU: GPU, there -> missing"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, prior := applied(t)
@@ -136,30 +137,30 @@ func TestGiveBack(t *testing.T) {
 		{name: "all of it", want: "clock=unlocked mig=off persistence=off power=700 W"},
 		{name: "a lock that was told", told: &told, want: "clock=1200 MHz mig=off persistence=off power=700 W"},
 		{name: "a lock before us that nobody told", before: func(g *resource.GPU) { g.SMClockMHz, g.Held = 1200, false },
-			want: "clock=unlocked mig=off persistence=off power=700 W", kept: "SM clock: a lock that seems to have been there before cannot be read, and so not be brought back"},
+			want: "clock=unlocked mig=off persistence=off power=700 W", kept: "clock: lock-before"},
 		{name: "MIG and persistence were on", before: func(g *resource.GPU) { g.MIG, g.MIGPending, g.Persistence = true, true, true },
 			want: "clock=unlocked power=700 W"},
 		{name: "power changed since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.PowerMW = 500_000 },
-			want: "clock=unlocked mig=off", kept: "power limit: another process changed it since, so that its baseline, 700 W, is not restored (left); persistence mode: without it the driver would forget the power limit that another process set (left)"},
+			want: "clock=unlocked mig=off", kept: "power: changed-by-others (left); persistence: keeps-foreign-power (left)"},
 		{name: "persistence went off, and limits and lock with it", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Persistence, g.PowerMW, g.SMClockMHz = false, 700_000, 345
 		}, want: "clock=unlocked mig=off"},
 		{name: "clock lock lifted since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 1980, false },
 			want: "clock=unlocked mig=off persistence=off power=700 W"},
 		{name: "another lock since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 900, false },
-			want: "mig=off power=700 W", kept: "SM clock: another process changed it since, so that its baseline, unlocked, is not restored (left); persistence mode: without it the driver would forget the SM clock that another process set (left)"},
+			want: "mig=off power=700 W", kept: "clock: changed-by-others (left); persistence: keeps-foreign-clock (left)"},
 		{name: "foreign slices", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Slices = append(g.Slices, resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-other"}})
-		}, want: "clock=unlocked persistence=off power=700 W", kept: "MIG mode: foreign slices are on it; run cosplay destroy again when they are removed (left)"},
+		}, want: "clock=unlocked persistence=off power=700 W", kept: "mig: foreign-slices (left)"},
 		{name: "a slice of its own without a session", meddle: func(w *worldtest.World, g *resource.GPU) {
 			own := resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-own"}}
 			g.Slices = append(g.Slices, own)
 			w.Host().Ledger[0].Holders[0].Slices = append(w.Host().Ledger[0].Holders[0].Slices, own)
-		}, want: "clock=unlocked persistence=off power=700 W", kept: "MIG mode: foreign slices are on it; run cosplay destroy again when they are removed (left); slice: this project made it, and no session has it: nvidia-smi mig -dci and -dgi remove it (left)"},
+		}, want: "clock=unlocked persistence=off power=700 W", kept: "mig: foreign-slices (left); slice: slice-of-no-session (left)"},
 		{name: "power changed by a reboot", meddle: func(w *worldtest.World, g *resource.GPU) {
 			w.Reboot()
 			g.PowerMW = 650_000
-		}, want: "", kept: "power limit: the host was rebooted since, and the driver has its own value"},
+		}, want: "", kept: "power: ended-by-reboot"},
 		{name: "a restore failed, and the GPU is as before it", meddle: func(w *worldtest.World, _ *resource.GPU) {
 			failedRestore(w)
 		}, want: "clock=unlocked mig=off persistence=off power=700 W"},
@@ -196,11 +197,11 @@ func TestGiveBack(t *testing.T) {
 			}
 			var kept []string
 			for _, f := range d.GPUs[0].Kept {
-				words := f.Name + ": " + f.Reason
+				line := fmt.Sprintf("%s: %s", f.Kind, f.Reason.Kind)
 				if f.Left {
-					words += " (left)"
+					line += " (left)"
 				}
-				kept = append(kept, words)
+				kept = append(kept, line)
 			}
 			left := strings.Contains(test.kept, "(left)")
 			if released := d.GPUs[0].Action == diff.Delete; released == left {
@@ -290,7 +291,7 @@ func TestOutdated(t *testing.T) {
 			}
 			var fields []string
 			for _, f := range c.Fields {
-				fields = append(fields, fmt.Sprintf("%s: %s -> %s", f.Name, f.From, f.To))
+				fields = append(fields, fmt.Sprintf("%s: %s -> %s", words.Field(f), words.Value(f.From, resource.Live{}), words.Value(f.To, resource.Live{})))
 			}
 			if got += "; " + strings.Join(fields, ", "); !strings.HasPrefix(got, test.want) || (c.Record && c.Container == diff.Refit) {
 				t.Errorf("got  %s\nwant %s", got, test.want)

@@ -2,9 +2,7 @@ package diff
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"cosplay/internal/resource"
 )
@@ -35,21 +33,23 @@ const (
 	SecretsOpen       Class = "secrets-open"
 )
 
-// possibly begins a cause that is not known: what was done to the machine shows,
-// and not by which command.
-const possibly = "possible cause: "
-
 // Drift is one thing that is not as the last apply left it.
 type Drift struct {
 	Class   Class             `json:"class"`
 	Host    string            `json:"host"`
 	GPU     string            `json:"gpu,omitempty"`     // UUID
 	Session *resource.Address `json:"session,omitempty"` // nil for drift of a GPU or host
-	Thing   string            `json:"thing"`
-	From    string            `json:"from"`
-	To      string            `json:"to"`
-	Cause   string            `json:"cause,omitempty"` // for people; one that is not known begins with "possible cause:"
-	Told    bool              `json:"told,omitempty"`  // nobody's fault and never mended
+	Kind    Kind              `json:"kind,omitempty"`    // of what differs, where the class does not say it
+	Name    string            `json:"name,omitempty"`    // of the image, or of the check that failed
+	Runtime string            `json:"runtime,omitempty"` // of the session
+	From    Value             `json:"from"`
+	To      Value             `json:"to"`
+	Told    bool              `json:"told,omitempty"` // informational: no apply repairs it
+}
+
+// driftOf is a drift of a session.
+func driftOf(s resource.PriorSession, class Class, from, to Value) Drift {
+	return Drift{Class: class, Host: s.Slice.Host, Session: &s.Address, Runtime: s.Runtime, From: from, To: to}
 }
 
 // NoGPU reports whether it is a GPU of which nothing can be read.
@@ -84,8 +84,7 @@ func rebooted(prior resource.Prior, live resource.Live) []Drift {
 	var all []Drift
 	for _, h := range live.Hosts {
 		if was := prior.BootIDs[h.Name]; was != "" && was != h.BootID && prior.Holds(h.Name) {
-			all = append(all, Drift{Class: HostRebooted, Host: h.Name, Thing: "host", From: "up", To: "rebooted",
-				Cause: "the driver forgets slices, clock locks and power limits over a reboot"})
+			all = append(all, Drift{Class: HostRebooted, Host: h.Name, From: IsUp, To: IsRebooted})
 		}
 	}
 	return all
@@ -101,10 +100,9 @@ func sameBoot(prior resource.Prior, live resource.Live, host string) bool {
 func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats, live resource.Live) []Drift {
 	g, ok := live.GPU(was.Host, was.UUID)
 	if !ok {
-		lost := Drift{Class: GPUGone, Host: was.Host, GPU: was.UUID, Thing: "GPU", From: "there", To: "gone",
-			Cause: possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it"}
+		lost := Drift{Class: GPUGone, Host: was.Host, GPU: was.UUID, From: IsPresent, To: IsMissing}
 		if u, is := live.Unusable(was.Host, was.UUID); is {
-			lost.Class, lost.To, lost.Cause = GPUUnusable, "unusable", u.String()
+			lost.Class, lost.To = GPUUnusable, Unanswered(u)
 		}
 		return []Drift{lost}
 	}
@@ -112,43 +110,36 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats,
 		was.Applied = stillSet(was.Applied, book, g)
 	}
 	var all []Drift
-	add := func(class Class, thing, from, to, cause string) {
+	add := func(class Class, from, to Value) {
 		if from != to {
-			all = append(all, Drift{Class: class, Host: was.Host, GPU: was.UUID, Thing: thing, From: from, To: to, Cause: cause})
+			all = append(all, Drift{Class: class, Host: was.Host, GPU: was.UUID, From: from, To: to})
 		}
 	}
 	if on := was.Applied.MIG; on != nil && !g.Without(resource.FeatureMIG) {
-		add(MIGMode, "MIG mode", resource.OnOff(*on), migText(g), possibly+"nvidia-smi -mig, or a reboot")
+		add(MIGMode, MIG{*on, *on}, MIG{g.MIG, g.MIGPending})
 	}
 	if on := was.Applied.Persistence; on != nil && !g.Without(resource.FeaturePersistence) {
-		add(Persistence, "persistence mode", resource.OnOff(*on), resource.OnOff(g.Persistence), possibly+"nvidia-smi -pm, or a reboot")
+		add(Persistence, Switch(*on), Switch(g.Persistence))
 	}
 	if mw := was.Applied.PowerMW; mw != nil && !g.Without(resource.FeaturePower) {
-		add(PowerLimit, "power limit", resource.Watts(*mw), resource.Watts(g.PowerMW), possibly+"nvidia-smi -pl, or a restart of the driver")
+		add(PowerLimit, Power(*mw), Power(g.PowerMW))
 	}
 	if mhz := was.Applied.ClockMHz; !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
-		add(ClockLock, "SM clock", resource.Clock(*mhz), lockText(was, g), lockCause(was))
+		add(ClockLock, Clock{MHz: *mhz}, lockNow(was, g))
 	}
 	return append(all, foreignDrift(was, seats, g)...)
 }
 
-// lockText says what is known of a lock that is gone.
-func lockText(was resource.PriorGPU, g resource.GPU) string {
-	mhz := was.ClockRefutedMHz
-	if mhz == 0 && !g.Held {
-		mhz = g.SMClockMHz
+// lockNow is what is known of a clock lock that is lost.
+func lockNow(was resource.PriorGPU, g resource.GPU) Clock {
+	now := Clock{MHz: was.ClockRefutedMHz, As: ClockOther, Read: was.ClockRefutedMHz}
+	if now.MHz == 0 && !g.Held {
+		now.MHz = g.SMClockMHz
 	}
-	if mhz == 0 || mhz == g.Model.MaxClockMHz() {
-		return "lifted"
+	if now.MHz == 0 || now.MHz == g.Model.MaxClockMHz() {
+		now.MHz, now.As = 0, ClockLifted
 	}
-	return "at " + resource.Clock(mhz)
-}
-
-func lockCause(was resource.PriorGPU) string {
-	if was.ClockRefutedMHz != 0 {
-		return fmt.Sprintf("cosplay verify read %d MHz under load", was.ClockRefutedMHz)
-	}
-	return possibly + "nvidia-smi -rgc or -lgc, or a restart of the driver"
+	return now
 }
 
 // LockLost tells whether the clock lock on a GPU in hand is known to be gone.
@@ -181,8 +172,7 @@ func ForeignProcesses(g resource.GPU, seats resource.Seats) []resource.Process {
 func foreignDrift(was resource.PriorGPU, seats resource.Seats, g resource.GPU) []Drift {
 	var all []Drift
 	for _, s := range Foreign(g, seats) {
-		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, Thing: "foreign slice",
-			From: "-", To: fmt.Sprintf("%s, slot %d", s.Profile, s.Start), Cause: "cosplay leaves it alone", Told: true})
+		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, To: Slice(s.Slice), Told: true})
 	}
 	return all
 }
@@ -200,23 +190,22 @@ func Foreign(g resource.GPU, seats resource.Seats) []resource.LiveSlice {
 
 func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 	var all []Drift
-	add := func(class Class, thing, from, to, cause string) {
-		address := was.Address
-		all = append(all, Drift{Class: class, Host: was.Slice.Host, GPU: was.Slice.GPU, Session: &address,
-			Thing: thing, From: from, To: to, Cause: cause})
+	add := func(class Class, from, to Value) {
+		d := driftOf(was, class, from, to)
+		d.GPU = was.Slice.GPU
+		all = append(all, d)
 	}
 	if was.Handle != nil && !unread(was, live) && !gpuGone(was, live) { // else the slice is unknown
 		own, ok := OwnSlice(was, live)
 		switch {
 		case ok && own.UUID == "" && was.Handle.UUID != "":
-			add(SliceGone, "slice", was.Slice.String(), "without its compute instance", possibly+"nvidia-smi mig -dci")
+			add(SliceGone, Slice(was.Slice), IsWithoutCompute)
 		case !ok:
 			g, _ := live.GPU(was.Slice.Host, was.Slice.GPU)
 			if taken := Overlapping(g, was.Slice); taken != nil {
-				add(SliceReplaced, "slice", was.Slice.String(), fmt.Sprintf("taken by another %s at slot %d", taken.Profile, taken.Start),
-					"recreated outside cosplay; the new slice is foreign")
+				add(SliceReplaced, Slice(was.Slice), Taken(taken.Slice))
 			} else {
-				add(SliceGone, "slice", was.Slice.String(), "gone", possibly+"nvidia-smi mig -dgi, or a reboot")
+				add(SliceGone, Slice(was.Slice), IsMissing)
 			}
 		}
 	}
@@ -224,16 +213,16 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		c, ok := live.Container(was.Slice.Host, was.Runtime, was.ID)
 		switch {
 		case !ok:
-			add(ContainerGone, resource.RuntimeNamed(was.Runtime).Body, "there", "gone", possibly+"removed by hand")
+			add(ContainerGone, IsPresent, IsMissing)
 		case c.State == resource.Stopped:
-			add(ContainerStopped, resource.RuntimeNamed(was.Runtime).Body, "running", "stopped", possibly+"stopped by hand, or its program ended")
+			add(ContainerStopped, IsRunning, IsStopped)
 		case c.Hash != was.Container.Hash:
-			add(ContainerChanged, resource.RuntimeNamed(was.Runtime).Body, "as applied", "changed", "edited or recreated outside cosplay")
+			add(ContainerChanged, IsAsApplied, IsChanged)
 		case c.ID != was.Container.ID:
-			add(ContainerReplaced, resource.RuntimeNamed(was.Runtime).Body, shortID(was.Container.ID), shortID(c.ID), "removed and recreated outside cosplay")
+			add(ContainerReplaced, ID(was.Container.ID), ID(c.ID))
 		}
 		if c.Damaged != "" {
-			add(DisguiseBroken, "disguise", "whole", c.Damaged, "files in the session's folder were changed outside cosplay")
+			add(DisguiseBroken, IsIntact, Damage(c.Damaged))
 		}
 		all = append(all, boundsDrift(was, c)...)
 		all = append(all, outdatedDrift(was, c)...)
@@ -243,9 +232,9 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 	return all
 }
 
-// outdatedDrift tells of a container that goes on with the facades of another
-// cosplay, or in front of another driver. Nobody has touched it, and the plan
-// leaves it to its user when it ends; a session that needs no end is a change.
+// outdatedDrift reports a container that keeps the facades of another cosplay, or
+// those for another driver. No other process has changed it, and its user decides when
+// it ends; for a session that needs no end it is a change.
 func outdatedDrift(was resource.PriorSession, c resource.Container) []Drift {
 	runtime := resource.RuntimeNamed(was.Runtime)
 	if runtime.RenewsInPlace || was.Container.Foreign {
@@ -253,9 +242,9 @@ func outdatedDrift(was resource.PriorSession, c resource.Container) []Drift {
 	}
 	var all []Drift
 	for _, o := range c.Outdated {
-		address := was.Address
-		all = append(all, Drift{Class: DisguiseOutdated, Host: was.Slice.Host, Session: &address, Thing: o.Part, From: o.From, To: o.To,
-			Cause: "a " + runtime.Body + " keeps what it was started with: " + runtime.StopCommand + ", then cosplay apply", Told: true})
+		d := driftOf(was, DisguiseOutdated, Text(o.From), Text(o.To))
+		d.Kind, d.Told = Kind(o.Part), true
+		all = append(all, d)
 	}
 	return all
 }
@@ -266,14 +255,13 @@ func openDrift(was resource.PriorSession, c resource.Container) []Drift {
 	if !c.Open || len(was.Sealed) == 0 || was.Container.Foreign {
 		return nil
 	}
-	address := was.Address
-	return []Drift{{Class: SecretsOpen, Host: was.Slice.Host, Session: &address, Thing: "sensitive values",
-		From: "in a file of the session's user", To: "in the container's environment",
-		Cause: "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace", Told: true}}
+	d := driftOf(was, SecretsOpen, IsInFile, IsInEnvironment)
+	d.Told = true
+	return []Drift{d}
 }
 
-// imageDrift tells of an image's name that has come to mean another image. The
-// container goes on with the one that it was made from, so it is only told.
+// imageDrift reports an image's name that means another image now. The container
+// keeps the one that it was created from, so it is informational.
 func imageDrift(was resource.PriorSession, c resource.Container, live resource.Live) []Drift {
 	host, _ := live.Host(was.Slice.Host)
 	if was.Box == nil || host.Engine == nil || c.Image == "" || was.Container.Foreign {
@@ -283,15 +271,9 @@ func imageDrift(was resource.PriorSession, c resource.Container, live resource.L
 	if now == "" || now == c.Image {
 		return nil
 	}
-	address := was.Address
-	return []Drift{{Class: ImageMoved, Host: host.Name, Session: &address, Thing: "image " + was.Box.Image, From: shortID(c.Image), To: shortID(now),
-		Cause: "built or pulled again; each container keeps its own until it is replaced", Told: true}}
-}
-
-// shortID is an id as Docker's own commands print it.
-func shortID(id string) string {
-	id = strings.TrimPrefix(id, "sha256:")
-	return id[:min(12, len(id))]
+	d := driftOf(was, ImageMoved, ID(c.Image), ID(now))
+	d.Name, d.Told = was.Box.Image, true
+	return []Drift{d}
 }
 
 // OwnSlice finds a session's MIG slice.

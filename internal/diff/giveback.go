@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"fmt"
 	"slices"
 
 	"cosplay/internal/resource"
@@ -18,17 +17,16 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 	c.Take, c.Others = !holds && booked(live, held.Host), book.Others(prior.Lineage)
 	g, ok := live.GPU(held.Host, held.UUID)
 	if !ok { // nor is it left to others: cosplay's slices and settings may come back with it
-		now, why := "gone", "it is missing"
+		now, reason := Value(IsMissing), resource.Reason{Kind: resource.GPUMissing}
 		if u, is := live.Unusable(held.Host, held.UUID); is {
-			now, why = "unusable", u.String()
+			now, reason = Unanswered(u), resource.Reason{Kind: resource.GPUUnusable, Unusable: &u}
 		}
-		_, fix := live.NoGPU(held.Host, held.UUID)
-		c.leave("GPU", now, why+"; its baseline is kept until it can be restored. Fix: "+fix+", then run cosplay destroy again", o)
+		c.leave(FieldWholeGPU, now, nil, reason, o)
 		return c
 	}
 	if len(c.Others) > 0 {
 		c.Abandon = false
-		c.Kept = append(c.Kept, Field{Name: "settings", From: "as set", To: "as set", Reason: "another project holds the GPU too; the last project to leave restores the baseline"})
+		c.Kept = append(c.Kept, Field{Kind: FieldSettings, From: IsAsSet, Reason: resource.Reason{Kind: resource.SharedByProjects}})
 		return c
 	}
 	boot := sameBoot(prior, live, held.Host)
@@ -90,48 +88,40 @@ func (d Diff) Unrestored() []GPUChange {
 }
 
 // leave notes what is not restored, and keeps the GPU unless it is given up.
-func (c *GPUChange) leave(name, now, reason string, o Options) {
-	c.Kept = append(c.Kept, Field{Name: name, From: now, To: now, Reason: reason, Left: true})
+func (c *GPUChange) leave(kind Kind, now, baseline Value, reason resource.Reason, o Options) {
+	c.Kept = append(c.Kept, Field{Kind: kind, From: now, To: baseline, Reason: reason, Left: true})
 	if !o.AbandonBaseline {
 		c.Action = NoOp
 	}
 }
 
-// ended is whose value a setting has instead of cosplay's.
-type ended string
-
-const (
-	rebootEnded ended = "the host was rebooted since, and the driver has its own value"
-	otherEnded  ended = "another process changed it since"
-)
-
 // restore notes one setting that is restored, or why it is not.
-func (c *GPUChange) restore(name, from, to string, still bool, by ended, o Options) bool {
+func (c *GPUChange) restore(kind Kind, from, to Value, still bool, ended resource.ReasonKind, o Options) bool {
 	switch {
 	case from == to:
 		return false
 	case still:
-		c.Fields = append(c.Fields, Field{Name: name, From: from, To: to})
+		c.Fields = append(c.Fields, Field{Kind: kind, From: from, To: to})
 		return true
-	case by == rebootEnded:
-		c.Kept = append(c.Kept, Field{Name: name, From: from, To: from, Reason: string(by)})
+	case ended == resource.EndedByReboot:
+		c.Kept = append(c.Kept, Field{Kind: kind, From: from, To: to, Reason: resource.Reason{Kind: ended}})
 		return false
 	}
-	c.leave(name, from, fmt.Sprintf("%s, so that its baseline, %s, is not restored", by, to), o)
+	c.leave(kind, from, to, resource.Reason{Kind: ended}, o)
 	return false
 }
 
 // since is what ends a setting that does not outlive a reboot.
-func since(sameBoot bool) ended {
+func since(sameBoot bool) resource.ReasonKind {
 	if sameBoot {
-		return otherEnded
+		return resource.ChangedByOthers
 	}
-	return rebootEnded
+	return resource.EndedByReboot
 }
 
-// liveNow is the live value of a setting, in words, and whether it is still cosplay's. One
-// that cannot be read is taken for what cosplay set.
-func liveNow(g resource.GPU, f resource.Feature, live, ours string) (text string, stillOurs bool) {
+// liveNow is the live value of a setting, and whether it is still cosplay's. One that
+// cannot be read is taken for what cosplay set.
+func liveNow(g resource.GPU, f resource.Feature, live, ours Value) (now Value, stillOurs bool) {
 	if g.Unread(f) {
 		return ours, true
 	}
@@ -143,8 +133,8 @@ func (c *GPUChange) restorePower(held resource.PriorGPU, g resource.GPU, sameBoo
 	if was == nil || ours == nil {
 		return
 	}
-	now, still := liveNow(g, resource.FeaturePower, resource.Watts(g.PowerMW), resource.Watts(*ours))
-	if c.restore("power limit", now, resource.Watts(*was), still, since(sameBoot), o) {
+	now, still := liveNow(g, resource.FeaturePower, Power(g.PowerMW), Power(*ours))
+	if c.restore(FieldPowerLimit, now, Power(*was), still, since(sameBoot), o) {
 		c.Settings.PowerMW = was
 	}
 }
@@ -170,7 +160,7 @@ func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoo
 		to = *held.Baseline.ClockMHz
 	}
 	if held.LockBefore {
-		c.Kept = append(c.Kept, Field{Name: "SM clock", From: resource.Clock(0), To: resource.Clock(0), Reason: "a lock that seems to have been there before cannot be read, and so not be brought back"})
+		c.Kept = append(c.Kept, Field{Kind: FieldSMClock, From: Clock{}, Reason: resource.Reason{Kind: resource.LockBefore}})
 	}
 	if !sameBoot && !held.ClockUnsure && to == 0 {
 		return // the driver has forgotten the lock
@@ -181,9 +171,10 @@ func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoo
 	still := held.ClockUnsure || sameBoot && !foreign
 	from := clockNow(held, lockLost(held, g, sameBoot))
 	if foreign {
-		from = lockText(held, g)
+		from = lockNow(held, g)
+		from.Read = 0
 	}
-	if c.restore("SM clock", from, resource.Clock(to), still, since(sameBoot), o) {
+	if c.restore(FieldSMClock, from, Clock{MHz: to}, still, since(sameBoot), o) {
 		c.Settings.ClockMHz = &to
 	}
 }
@@ -204,21 +195,24 @@ func (c *GPUChange) restoreMIG(held resource.PriorGPU, g resource.GPU, seats res
 		return
 	}
 	if !*was && g.MIG && *ours && len(Foreign(g, seats)) > 0 {
-		c.leave("MIG mode", "on", "foreign slices are on it; run cosplay destroy again when they are removed", o)
+		c.leave(FieldMIGMode, Switch(true), Switch(false), resource.Reason{Kind: resource.ForeignSlices}, o)
 		return
 	}
-	now, still := liveNow(g, resource.FeatureMIG, resource.OnOff(g.MIG), resource.OnOff(*ours))
-	if c.restore("MIG mode", now, resource.OnOff(*was), still, otherEnded, o) {
+	now, still := liveNow(g, resource.FeatureMIG, Switch(g.MIG), Switch(*ours))
+	if c.restore(FieldMIGMode, now, Switch(*was), still, resource.ChangedByOthers, o) {
 		c.Settings.MIG = was
 	}
 }
 
-// foreignValue names a value of another process that the driver keeps only as long as
-// persistence mode is on.
-func (c *GPUChange) foreignValue() string {
+// keepsForeign says which value of another process the driver keeps only as long as
+// persistence mode is on; "" for none.
+func (c *GPUChange) keepsForeign() resource.ReasonKind {
 	for _, f := range c.Kept {
-		if f.Left && (f.Name == "power limit" || f.Name == "SM clock") {
-			return f.Name
+		switch {
+		case f.Left && f.Kind == FieldPowerLimit:
+			return resource.KeepsForeignPower
+		case f.Left && f.Kind == FieldSMClock:
+			return resource.KeepsForeignClock
 		}
 	}
 	return ""
@@ -229,12 +223,12 @@ func (c *GPUChange) restorePersistence(held resource.PriorGPU, g resource.GPU, s
 	if was == nil || ours == nil {
 		return
 	}
-	if kept := c.foreignValue(); kept != "" && g.Persistence && *ours && !*was && !o.AbandonBaseline {
-		c.leave("persistence mode", "on", "without it the driver would forget the "+kept+" that another process set", o)
+	if kept := c.keepsForeign(); kept != "" && g.Persistence && *ours && !*was && !o.AbandonBaseline {
+		c.leave(FieldPersistenceMode, Switch(true), Switch(false), resource.Reason{Kind: kept}, o)
 		return
 	}
-	now, still := liveNow(g, resource.FeaturePersistence, resource.OnOff(g.Persistence), resource.OnOff(*ours))
-	if c.restore("persistence mode", now, resource.OnOff(*was), still, since(sameBoot), o) {
+	now, still := liveNow(g, resource.FeaturePersistence, Switch(g.Persistence), Switch(*ours))
+	if c.restore(FieldPersistenceMode, now, Switch(*was), still, since(sameBoot), o) {
 		c.Settings.Persistence = was
 	}
 }
@@ -250,7 +244,7 @@ func (c *GPUChange) leaveSlices(us resource.Holder, g resource.GPU, prior resour
 			return i >= 0 && s.Slice.Host == c.Host && s.Slice.GPU == c.UUID && s.Handle != nil && is(g.Slices[i], &s)
 		})
 		if i >= 0 && !known {
-			c.leave("slice", made.Slice.String(), "this project made it, and no session has it: nvidia-smi mig -dci and -dgi remove it", o)
+			c.leave(FieldSlice, Slice(made.Slice), nil, resource.Reason{Kind: resource.SliceOfNoSession}, o)
 		}
 	}
 }

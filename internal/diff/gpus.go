@@ -120,23 +120,15 @@ func uses(desired resource.Desired, prior resource.Prior) map[[2]string]use {
 func (c *GPUChange) setUpPersistence(want resource.DesiredGPU, g resource.GPU) {
 	if on := want.Settings.Persistence; on != nil && *on != g.Persistence {
 		c.Settings.Persistence = on
-		c.Fields = append(c.Fields, Field{Name: "persistence mode", From: resource.OnOff(g.Persistence), To: resource.OnOff(*on), Reason: "without it the driver forgets limits and locks"})
+		c.Fields = append(c.Fields, Field{Kind: FieldPersistenceMode, From: Switch(g.Persistence), To: Switch(*on), Reason: resource.Reason{Kind: resource.KeepsSettings}})
 	}
 }
 
 func (c *GPUChange) setUpMIG(want resource.DesiredGPU, g resource.GPU) {
 	if on := want.Settings.MIG; on != nil && (*on != g.MIG || *on != g.MIGPending) {
 		c.Settings.MIG = on
-		c.Fields = append(c.Fields, Field{Name: "MIG mode", From: migText(g), To: resource.OnOff(*on), Reason: want.Why.MIG})
+		c.Fields = append(c.Fields, Field{Kind: FieldMIGMode, From: MIG{g.MIG, g.MIGPending}, To: MIG{*on, *on}, Reason: want.Why.MIG})
 	}
-}
-
-// migText names MIG mode with what the next reset would make of it.
-func migText(g resource.GPU) string {
-	if g.MIG != g.MIGPending {
-		return resource.OnOff(g.MIG) + ", pending " + resource.OnOff(g.MIGPending)
-	}
-	return resource.OnOff(g.MIG)
 }
 
 func (c *GPUChange) setUpPower(want resource.DesiredGPU, g resource.GPU, held resource.PriorGPU) {
@@ -144,10 +136,9 @@ func (c *GPUChange) setUpPower(want resource.DesiredGPU, g resource.GPU, held re
 	rounded := same(mw, held.AskedPowerMW) && same(&g.PowerMW, held.Applied.PowerMW)
 	if mw != nil && *mw != g.PowerMW && !rounded {
 		c.Settings.PowerMW = mw
-		c.Fields = append(c.Fields, Field{Name: "power limit", From: resource.Watts(g.PowerMW), To: resource.Watts(*mw), Reason: want.Why.Power})
-	} else if want.Why.Power != "" {
-		now := resource.Watts(g.PowerMW)
-		c.Kept = append(c.Kept, Field{Name: "power limit", From: now, To: now, Reason: want.Why.Power})
+		c.Fields = append(c.Fields, Field{Kind: FieldPowerLimit, From: Power(g.PowerMW), To: Power(*mw), Reason: want.Why.Power})
+	} else if want.Why.Power.Kind != "" {
+		c.Kept = append(c.Kept, Field{Kind: FieldPowerLimit, From: Power(g.PowerMW), Reason: want.Why.Power})
 	}
 }
 
@@ -156,9 +147,8 @@ func (c *GPUChange) setUpPower(want resource.DesiredGPU, g resource.GPU, held re
 func (c *GPUChange) setUpClock(want resource.DesiredGPU, g resource.GPU, held resource.PriorGPU) {
 	mhz, applied := want.Settings.ClockMHz, held.Applied.ClockMHz
 	if mhz == nil {
-		if want.Why.Clock != "" {
-			now := resource.Clock(g.SMClockMHz)
-			c.Kept = append(c.Kept, Field{Name: "SM clock", From: now, To: now, Reason: want.Why.Clock})
+		if want.Why.Clock.Kind != "" {
+			c.Kept = append(c.Kept, Field{Kind: FieldSMClock, From: Clock{MHz: g.SMClockMHz}, Reason: want.Why.Clock})
 		}
 		return
 	}
@@ -173,31 +163,31 @@ func (c *GPUChange) setUpClock(want resource.DesiredGPU, g resource.GPU, held re
 		if len(c.Fields) == 0 {
 			return
 		}
-		reason = lockAgain
+		reason = resource.Reason{Kind: resource.SentAgain}
 	}
 	c.Settings.ClockMHz = mhz
-	c.Fields = append(c.Fields, Field{Name: "SM clock", From: c.clockNow(held, g), To: resource.Clock(*mhz), Reason: reason})
+	c.Fields = append(c.Fields, Field{Kind: FieldSMClock, From: c.clockNow(held, g), To: Clock{MHz: *mhz}, Reason: reason})
 }
 
-func (c *GPUChange) clockNow(held resource.PriorGPU, g resource.GPU) string {
+func (c *GPUChange) clockNow(held resource.PriorGPU, g resource.GPU) Clock {
 	if c.LockBefore {
-		return resource.Clock(g.SMClockMHz) + "?"
+		return Clock{MHz: g.SMClockMHz, As: ClockSeen}
 	}
 	return clockNow(held, c.LockLost)
 }
 
-// clockNow names the lock as far as it is known.
-func clockNow(held resource.PriorGPU, lost bool) string {
+// clockNow is the lock as far as it is known.
+func clockNow(held resource.PriorGPU, lost bool) Clock {
 	applied := held.Applied.ClockMHz
 	switch {
 	case held.ClockUnsure:
-		return "unknown"
+		return Clock{As: ClockUnknown}
 	case applied == nil || *applied == 0:
-		return resource.Clock(0)
+		return Clock{}
 	case lost:
-		return "lifted"
+		return Clock{As: ClockLifted}
 	}
-	return resource.Clock(*applied)
+	return Clock{MHz: *applied}
 }
 
 // holds picks the wanted settings that the GPU has already: cosplay answers for

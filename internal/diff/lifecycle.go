@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,17 +10,12 @@ import (
 // leave is what becomes of a session that the plan does not touch, whatever it
 // is like.
 func leave(was resource.PriorSession) SessionChange {
-	return SessionChange{Address: was.Address, Action: NoOp, Reason: "left out of this plan", Slice: Keep, Container: Keep, Before: &was, After: &was.Session}
+	return SessionChange{Address: was.Address, Action: NoOp, Reason: resource.Reason{Kind: resource.LeftOut}, Slice: Keep, Container: Keep, Before: &was, After: &was.Session}
 }
 
 // forget is what becomes of a session that is not cosplay's any more.
 func forget(was resource.PriorSession) SessionChange {
-	what := resource.RuntimeNamed(was.Runtime).Body
-	stays := fmt.Sprintf("its %s stays behind: cosplay no longer knows it", what)
-	if !was.Slice.Whole() {
-		stays = fmt.Sprintf("its slice and %s stay behind: cosplay no longer knows them", what)
-	}
-	return SessionChange{Address: was.Address, Action: Forget, Reason: stays, Slice: Keep, Container: Keep, Before: &was}
+	return SessionChange{Address: was.Address, Action: Forget, Reason: resource.Reason{Kind: resource.StaysBehind}, Slice: Keep, Container: Keep, Before: &was}
 }
 
 // noteMoves tells of each session by which address the state still has it, or
@@ -43,16 +37,16 @@ func noteMoves(all []SessionChange, o Options) {
 	}
 }
 
-// replace makes sessions anew that would be kept otherwise: those that were
+// replace recreates sessions that would be kept otherwise: those that the user
 // asked for, and those that a change of others or of a value triggers.
 func replace(all []SessionChange, live resource.Live, o Options) {
 	for i := range all {
 		c := &all[i]
-		if reason := o.Replace[c.Address]; reason != "" {
-			c.makeAnew(live, reason)
+		if o.Replace[c.Address] {
+			c.recreate(live, resource.Reason{Kind: resource.AskedFor})
 		}
 		if c.Before != nil && c.After != nil && c.Before.Trigger != "" && c.After.Trigger != "" && c.Before.Trigger != c.After.Trigger {
-			c.makeAnew(live, "a value of replace_triggered_by has changed")
+			c.recreate(live, resource.Reason{Kind: resource.TriggerValue})
 		}
 	}
 	if len(o.Triggers) == 0 {
@@ -70,7 +64,7 @@ func replace(all []SessionChange, live resource.Live, o Options) {
 				continue
 			}
 			for _, t := range o.Triggers[c.Address] {
-				if by := t.firedBy(blocks[t.Of.Address.Name]); by != nil && c.makeAnew(live, fmt.Sprintf("replace_triggered_by: %s changes", by.Address)) {
+				if by := t.firedBy(blocks[t.Of.Address.Name]); by != nil && c.recreate(live, resource.Reason{Kind: resource.TriggerSession, Session: &by.Address}) {
 					again = true
 					break
 				}
@@ -79,9 +73,9 @@ func replace(all []SessionChange, live resource.Live, o Options) {
 	}
 }
 
-// makeAnew replaces a session that is there, slice and all. It fails where there
-// is nothing to replace.
-func (c *SessionChange) makeAnew(live resource.Live, reason string) bool {
+// recreate replaces a session that exists, with its slice. It fails where there is
+// nothing to replace.
+func (c *SessionChange) recreate(live resource.Live, reason resource.Reason) bool {
 	if c.Before == nil || c.After == nil || gpuGone(*c.Before, live) || unread(*c.Before, live) || c.Action == Replace {
 		return false
 	}
@@ -118,7 +112,7 @@ func (t Trigger) concerns(fields []Field) bool {
 	case inside && name != "limits" && t.Attribute != "ssh.enabled":
 		name = t.Attribute
 	}
-	return slices.ContainsFunc(fields, func(f Field) bool { return f.Name == name || strings.HasPrefix(f.Name, name+".") })
+	return slices.ContainsFunc(fields, func(f Field) bool { return f.attribute() == name || strings.HasPrefix(f.attribute(), name+".") })
 }
 
 // touched leaves out the changes of GPUs on which the plan touches no session.

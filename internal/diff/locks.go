@@ -57,9 +57,7 @@ func sendLocksAgain(gpus []GPUChange, sessions []SessionChange, desired resource
 		}
 		if mhz := wanted[key{c.Host, c.UUID}]; mhz != nil && *mhz != 0 {
 			c.Action, c.Settings.ClockMHz = Update, mhz
-			c.Fields = append(c.Fields, Field{Name: "SM clock", From: clockNow(held, c.LockLost), To: resource.Clock(*mhz), Reason: lockAgain})
+			c.Fields = append(c.Fields, Field{Kind: FieldSMClock, From: clockNow(held, c.LockLost), To: Clock{MHz: *mhz}, Reason: resource.Reason{Kind: resource.SentAgain}})
 		}
 	}
 }
-
-const lockAgain = "sent again, since NVML cannot read a lock"

@@ -6,6 +6,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 	"cosplay/internal/worldtest"
 )
 
@@ -40,7 +41,7 @@ func TestUnprovenLocks(t *testing.T) {
 			drift := ""
 			for _, one := range d.Drift {
 				if one.Class == diff.ClockLock {
-					drift = one.To
+					drift = words.Value(one.To, resource.Live{})
 				}
 			}
 			if mhz != test.unproven || drift != test.drift {
@@ -99,7 +100,7 @@ func TestLockIsSentAgain(t *testing.T) {
 			sent, shown := strings.Contains(p.String(), "GPU-0/clock: GPU 0: SM clock 1575 MHz"), false
 			for _, g := range p.Diff.GPUs {
 				for _, f := range g.Fields {
-					shown = shown || f.Name == "SM clock" && f.To == "1575 MHz"
+					shown = shown || f.Kind == diff.FieldSMClock && f.To == diff.Clock{MHz: 1575}
 				}
 			}
 			if sent != test.sent || shown != test.sent {
@@ -126,7 +127,7 @@ func TestGiveBackOfARefutedLock(t *testing.T) {
 		d := diff.Compare(resource.Desired{}, prior, w.Live, diff.Options{})
 		got := false
 		for _, f := range d.GPUs[0].Kept {
-			got = got || f.Name == "SM clock"
+			got = got || f.Kind == diff.FieldSMClock
 		}
 		if got != kept || (d.GPUs[0].Settings.ClockMHz == nil) != kept {
 			t.Errorf("seen at %d MHz: kept %t, want %t; set to %v", mhz, got, kept, d.GPUs[0].Settings.ClockMHz)

@@ -39,7 +39,7 @@ func TestNamesAfterADriverChange(t *testing.T) {
 			t.Fatal(diags)
 		}
 		for _, c := range p.Diff.Sessions {
-			if c.Slice != diff.Keep || c.Container != diff.Refit || !slices.ContainsFunc(c.Fields, func(f diff.Field) bool { return f.Name == "MIG UUID" }) {
+			if c.Slice != diff.Keep || c.Container != diff.Refit || !slices.ContainsFunc(c.Fields, func(f diff.Field) bool { return f.Kind == diff.FieldSliceUUID }) {
 				t.Errorf("by ids %t: %s: slice %s, container %s, %+v", byIDs, c.Address, c.Slice, c.Container, c.Fields)
 			}
 		}

@@ -1,10 +1,8 @@
 package diff
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"cosplay/internal/resource"
 )
@@ -50,7 +48,7 @@ func create(d resource.Session) SessionChange {
 }
 
 func remove(was resource.PriorSession, live resource.Live) SessionChange {
-	c := SessionChange{Address: was.Address, Action: Delete, Reason: "not in the configuration",
+	c := SessionChange{Address: was.Address, Action: Delete, Reason: resource.Reason{Kind: resource.NotConfigured},
 		Slice: Keep, Container: Keep, Before: &was}
 	if _, ok := OwnSlice(was, live); ok || unread(was, live) && was.Handle.GPUInstance != resource.Unseen {
 		c.Slice = Remove
@@ -61,7 +59,7 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 		c.Container = Remove
 	}
 	if c.Slice == Keep && was.Handle != nil && (gpuGone(was, live) || unread(was, live)) {
-		c.Action, c.Reason = Update, unplanned(was, live)+"; the state keeps what is left of the session until cosplay can remove it"
+		c.Action, c.Reason = Update, unplanned(was, live)
 		if c.Container == Keep {
 			c.Action = NoOp
 		}
@@ -70,12 +68,14 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 }
 
 // unplanned says why nothing can be planned with the slice of a session.
-func unplanned(was resource.PriorSession, live resource.Live) string {
-	if gpuGone(was, live) {
-		wrong, _ := live.NoGPU(was.Slice.Host, was.Slice.GPU)
-		return "its GPU is " + wrong
+func unplanned(was resource.PriorSession, live resource.Live) resource.Reason {
+	if u, is := live.Unusable(was.Slice.Host, was.Slice.GPU); is {
+		return resource.Reason{Kind: resource.GPUUnusable, Unusable: &u}
 	}
-	return "its slice cannot be read"
+	if gpuGone(was, live) {
+		return resource.Reason{Kind: resource.GPUMissing}
+	}
+	return resource.Reason{Kind: resource.SliceUnread}
 }
 
 // gpuGone reports whether the GPU that a slice was made on is not there: lost,
@@ -97,14 +97,14 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Container: Keep, Before: &was, After: &want}
 	runtime := resource.RuntimeNamed(want.Runtime)
 	if gpuGone(was, live) || unread(was, live) {
-		c.Reason = unplanned(was, live) + "; it is left as it is"
+		c.Reason = unplanned(was, live)
 		return c
 	}
-	c.Fields = fields(was.Session, want)
+	c.Fields = sessionFields(was.Session, want)
 	c.Slice = slicePart(was, want, live)
 	c.Container = containerPart(was, want, key, live)
 	if now, there := live.Container(was.Slice.Host, was.Runtime, was.ID); c.Container == Refit && there && was.Handle != nil && renamed(was, now) {
-		c.Fields = append(c.Fields, Field{Name: "MIG UUID", From: now.SliceID, To: was.Handle.UUID})
+		c.Fields = append(c.Fields, Field{Kind: FieldSliceUUID, From: UUID(now.SliceID), To: UUID(was.Handle.UUID)})
 	}
 	if c.Slice != Keep && c.Container == Refit {
 		c.Container = Remake
@@ -113,34 +113,37 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		// What runs in a slice that goes cannot stay.
 		c.Container = Remake
 	}
+	because := func(action Action, kind resource.ReasonKind) {
+		c.Action, c.Reason.Kind = action, kind
+	}
 	switch {
 	case was.Container != nil && was.Container.Foreign && c.Container == Remake:
-		c.Action, c.Reason = Replace, "its container was imported and not made by cosplay: it is made anew, what runs in it ends"
+		because(Replace, resource.WasImported)
 	case was.Slice != want.Slice:
 		c.Action = Replace
 	case c.Slice == Make:
-		c.Action, c.Reason = Create, "its slice is gone"
+		because(Create, resource.SliceMissing)
 	case c.Slice == Remake && was.Handle.UUID == "":
-		c.Action, c.Reason = Replace, "its slice was not finished"
+		because(Replace, resource.SliceUnfinished)
 	case c.Slice == Remake:
-		c.Action, c.Reason = Replace, "its slice has lost its compute instance"
+		because(Replace, resource.ComputeMissing)
 	case c.Container == Make && was.Container == nil:
-		c.Action, c.Reason = Create, "its "+runtime.Body+" was not made yet"
+		because(Create, resource.BodyUnmade)
 	case c.Container == Make:
-		c.Action, c.Reason = Create, "its "+runtime.Body+" is gone; the slice stays"
+		because(Create, resource.BodyMissing)
 	case c.Container == Remake && c.Slice == Keep:
-		c.Action, c.Reason = Replace, whyRemade(c, want, key, live)
+		because(Replace, whyRemade(c, want, key, live))
 	case was.Unfinished && c.Container == Refit:
-		c.Action, c.Reason = Update, "a run was interrupted while it worked on the "+runtime.Body
+		because(Update, resource.Interrupted)
 	case c.Container == Refit && !runtime.Rewrites && len(c.Fields) == 0:
-		c.Action, c.Reason = Update, "its "+runtime.Body+" does not run; it is started again"
+		because(Update, resource.BodyStopped)
 		if now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID); now.State == resource.Running && mendable(was, now) {
-			c.Reason = "docker update changed its container; it is set back while it runs"
+			c.Reason.Kind = resource.BoundsChanged
 		}
 	case c.Container != Keep:
 		c.Action = Update
 		if len(c.Fields) == 0 {
-			c.Reason = "its " + runtime.Body + " was changed outside of cosplay"
+			c.Reason.Kind = resource.BodyChanged
 		}
 	case len(c.Fields) > 0:
 		c.Action, c.Record = Update, true
@@ -148,24 +151,18 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 	return renew(c, live)
 }
 
-// whyRemade says what becomes of a container in a slice that stays and, where no
-// field tells it, why.
-func whyRemade(c SessionChange, want resource.Session, key string, live resource.Live) string {
+// whyRemade says why the body of a session is replaced in a slice that stays.
+func whyRemade(c SessionChange, want resource.Session, key string, live resource.Live) resource.ReasonKind {
 	was := c.Before
-	runtime := resource.RuntimeNamed(want.Runtime)
-	if !resource.RuntimeNamed(was.Runtime).RunsPrograms {
-		return "its " + runtime.Body + " is made anew; the slice stays"
-	}
-	subject := "its container"
 	now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID)
-	if len(c.Fields) == 0 && now.Damaged == "" && now.Hash != want.Hash(key) {
-		subject = "nothing proves what its container was made from; it"
+	if resource.RuntimeNamed(was.Runtime).RunsPrograms && len(c.Fields) == 0 && now.Damaged == "" && now.Hash != want.Hash(key) {
+		return resource.BodyUnproven
 	}
-	return subject + " is made anew: what runs in it ends, what is neither in the workspace nor in a volume goes; the slice stays"
+	return resource.BodyReplaced
 }
 
 // renew brings the disguise of a session that stays up to date. That of a
-// container is mounted when it starts: it keeps what it has, which is told.
+// container is mounted when it starts: it keeps what it has, which drift reports.
 func renew(c SessionChange, live resource.Live) SessionChange {
 	if !resource.RuntimeNamed(c.Before.Runtime).RenewsInPlace || c.Slice != Keep || c.Container != Keep && c.Container != Refit {
 		return c
@@ -174,7 +171,7 @@ func renew(c SessionChange, live resource.Live) SessionChange {
 	for _, o := range now.Outdated {
 		c.Renew = c.Renew || c.Action == NoOp
 		c.Action, c.Container, c.Record = Update, Refit, false
-		c.Fields = append(c.Fields, Field{Name: o.Part, From: o.From, To: o.To})
+		c.Fields = append(c.Fields, Field{Kind: Kind(o.Part), From: Text(o.From), To: Text(o.To)})
 	}
 	return c
 }
@@ -224,98 +221,87 @@ func renamed(was resource.PriorSession, now resource.Container) bool {
 	return now.SliceID != was.Handle.UUID
 }
 
-// fields lists what differs between the session as made and as wanted.
-func fields(was, want resource.Session) []Field {
-	var all []Field
-	add := func(name, from, to string) {
-		if from != to {
-			all = append(all, Field{Name: name, From: from, To: to})
-		}
-	}
-	add("target", was.Target.Key, want.Target.Key)
+// sessionFields lists what differs between the session as made and as wanted.
+func sessionFields(was, want resource.Session) []Field {
+	var all fields
+	all.add(FieldTarget, Text(was.Target.Key), Text(want.Target.Key))
 	if was.Target.Key == want.Target.Key && was.Target.Envelope() != want.Target.Envelope() {
-		add("target's figures", "as applied", "the catalog's of now")
+		all.add(FieldTargetFigures, IsAsApplied, IsOfCatalog)
 	}
-	add("host", was.Request.Host, want.Request.Host)
-	if was.Slice.GPU != want.Slice.GPU {
-		add("GPU", was.Slice.GPU, want.Slice.GPU)
-	}
-	add("slice", was.Slice.String(), want.Slice.String())
-	add("clock of the fit", resource.Clock(was.Fit.ClockMHz), resource.Clock(want.Fit.ClockMHz))
-	add("fit.prefer", string(was.Request.Fit.Prefer), string(want.Request.Fit.Prefer))
-	add("fit.tolerance", percent(was.Request.Fit.Tolerance), percent(want.Request.Fit.Tolerance))
-	add("fit.max_error", limit(was.Request.Fit.MaxError), limit(want.Request.Fit.MaxError))
-	add("gpu", selector(was.Request.GPU), selector(want.Request.GPU))
-	add("runtime", was.Runtime, want.Runtime)
-	add("command", resource.CommandWords(was.Command), resource.CommandWords(want.Command))
-	add("workspace", was.Workspace, want.Workspace)
-	add("depends_on", orNone(was.DependsOn), orNone(want.DependsOn))
-	add("strict", strconv.FormatBool(was.Strict), strconv.FormatBool(want.Strict))
-	add("prevent_destroy", strconv.FormatBool(was.PreventDestroy), strconv.FormatBool(want.PreventDestroy))
+	all.add(FieldHost, Text(was.Request.Host), Text(want.Request.Host))
+	all.add(FieldGPU, GPU(was.Slice.GPU), GPU(want.Slice.GPU))
+	place := func(s resource.Slice) Value { return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size} }
+	all.add(FieldSlice, place(was.Slice), place(want.Slice))
+	all.add(FieldFitClock, Clock{MHz: was.Fit.ClockMHz}, Clock{MHz: want.Fit.ClockMHz})
+	all.add(FieldFitPrefer, Text(was.Request.Fit.Prefer), Text(want.Request.Fit.Prefer))
+	all.add(FieldFitTolerance, Percent(was.Request.Fit.Tolerance), Percent(want.Request.Fit.Tolerance))
+	all.add(FieldFitMaxError, maxError(was), maxError(want))
+	all.add(FieldGPUSelector, selector(was), selector(want))
+	all.add(FieldRuntime, Text(was.Runtime), Text(want.Runtime))
+	all.add(FieldCommand, listed(Command(was.Command)), listed(Command(want.Command)))
+	all.add(FieldWorkspace, Text(was.Workspace), Text(want.Workspace))
+	all.add(FieldDependsOn, listed(Names(was.DependsOn)), listed(Names(want.DependsOn)))
+	all.add(FieldStrict, Bool(was.Strict), Bool(want.Strict))
+	all.add(FieldPreventDestroy, Bool(was.PreventDestroy), Bool(want.PreventDestroy))
 	if was.Trigger != want.Trigger {
-		add("replace_triggered_by", "the values as applied", "those of now")
+		all.add(FieldTriggeredBy, IsAsApplied, IsOfConfig)
 	}
-	all = append(all, boxFields(was.Box, want.Box)...)
-	return append(all, envFields(was, want)...)
+	all.boxFields(was.Box, want.Box)
+	all.envFields(was, want)
+	return all
 }
 
-// hidden stands for a value that is not to be shown.
-const hidden = "(sensitive)"
+func maxError(s resource.Session) Value {
+	if s.Request.Fit.MaxError == nil {
+		return nil
+	}
+	return Percent(*s.Request.Fit.MaxError)
+}
 
-// envFields lists what differs of the environment. A variable that is or was
+func selector(s resource.Session) Value {
+	if s.Request.GPU == "" {
+		return IsAny
+	}
+	return GPU(s.Request.GPU)
+}
+
+// envFields adds what differs of the environment. A variable that is or was
 // sensitive shows neither value.
-func envFields(was, want resource.Session) []Field {
+func (all *fields) envFields(was, want resource.Session) {
 	names := map[string]bool{}
 	for _, env := range []map[string]string{was.Env, was.Sealed, want.Env, want.Sealed} {
 		for name := range env {
 			names[name] = true
 		}
 	}
-	var all []Field
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		from, had := was.Env[name]
-		to, has := want.Env[name]
+		from, to := envValue(was, name), envValue(want, name)
 		sealed, hadSecret := was.Sealed[name]
 		seal, hasSecret := want.Sealed[name]
 		switch {
 		case hadSecret && hasSecret && sealed == seal:
+			continue
 		case hadSecret || hasSecret:
-			all = append(all, Field{Name: "env." + name, From: masked(had || hadSecret), To: masked(has || hasSecret)})
-		case had != has || from != to:
-			all = append(all, Field{Name: "env." + name, From: quoted(from, had), To: quoted(to, has)})
+			from, to = masked(from, hadSecret), masked(to, hasSecret)
+		case from == to:
+			continue
 		}
+		*all = append(*all, Field{Kind: FieldEnv, Name: name, From: from, To: to})
 	}
-	return all
 }
 
-func masked(set bool) string {
-	if !set {
-		return "(none)"
+// envValue is the value of a variable; nil where a session does not have it.
+func envValue(s resource.Session, name string) Value {
+	if value, has := s.Env[name]; has {
+		return EnvValue(value)
 	}
-	return hidden
+	return nil
 }
 
-func quoted(value string, set bool) string {
-	if !set {
-		return "(none)"
+// masked hides a value that is beside a sensitive one.
+func masked(plain Value, secret bool) Value {
+	if plain == nil && !secret {
+		return nil
 	}
-	return fmt.Sprintf("%q", value)
-}
-
-// percent writes a ratio with every digit that a person typed, and without the
-// noise of binary fractions: 0.07 times 100 is not quite 7.
-func percent(ratio float64) string { return fmt.Sprintf("%.12g %%", ratio*100) }
-
-func limit(ratio *float64) string {
-	if ratio == nil {
-		return "(none)"
-	}
-	return percent(*ratio)
-}
-
-func selector(gpu string) string {
-	if gpu == "" {
-		return "(any)"
-	}
-	return gpu
+	return IsSensitive
 }

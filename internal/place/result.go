@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"cosplay/internal/resource"
 )
@@ -68,9 +67,9 @@ func (c *card) setup() Setup {
 	s := Setup{Host: c.Host, UUID: c.UUID}
 	if c.Model.MIG() && !c.stuckMIG() {
 		s.Settings.MIG = new(!c.isWhole())
-		s.Why.MIG = "its sessions sit in slices"
+		s.Why.MIG.Kind = resource.ForSlices
 		if c.isWhole() {
-			s.Why.MIG = "its session needs the whole GPU"
+			s.Why.MIG.Kind = resource.ForWholeGPU
 		}
 	}
 	if c.FixedClockMHz == nil && len(c.Model.ClocksMHz) > 0 {
@@ -91,15 +90,11 @@ func (c *card) setup() Setup {
 	return s
 }
 
-func (c *card) whyClock() string {
-	who := strings.Join(c.targets(), ", ")
-	switch {
-	case c.FixedClockMHz != nil:
-		return fmt.Sprintf("stays at %d MHz: it may not be changed here", c.clockMHz)
-	case len(c.targets()) > 1:
-		return fmt.Sprintf("the best for all of %s", who)
+func (c *card) whyClock() resource.Reason {
+	if c.FixedClockMHz != nil {
+		return resource.Reason{Kind: resource.FixedClock, MHz: c.clockMHz}
 	}
-	return fmt.Sprintf("the best for %s", who)
+	return resource.Reason{Kind: resource.BestClock, Targets: c.targets()}
 }
 
 // targets are the names of those that a card passes for, each once.
@@ -115,44 +110,38 @@ func (c *card) targets() []string {
 
 // power is the limit in mW: what the targets have together, not below what the
 // clock needs, within the card's range and never above its default.
-func (c *card) power() (limitMW int, why string) {
+func (c *card) power() (limitMW int, why resource.Reason) {
 	asked, sum := c.askedPower()
 	needed := c.neededPower()
 	least, most := c.Model.PowerMinMW, c.Model.PowerDefaultMW
+	because := func(kind resource.ReasonKind, mw int) (int, resource.Reason) {
+		return mw, resource.Reason{Kind: kind, Boards: asked, MW: mw}
+	}
 	switch {
 	case sum > most:
-		return most, fmt.Sprintf("%s is above the card's %d W", asked, watts(most))
+		return because(resource.AboveDefault, most)
 	case max(sum, needed) < least:
-		return least, fmt.Sprintf("%s is below the card's least, %d W", asked, watts(least))
+		return because(resource.BelowLeast, least)
 	case sum < needed:
-		return needed, fmt.Sprintf("%s, and the clock needs about %d W", asked, watts(needed))
+		return because(resource.ClockNeeds, needed)
+	case len(c.sitting) == 1:
+		return sum, resource.Reason{Kind: resource.OneBoard, Targets: c.targets()}
 	}
-	if len(c.sitting) == 1 {
-		return sum, "what " + resource.WithArticle(c.targets()[0]) + " draws"
-	}
-	return sum, asked
+	return because(resource.SumOfBoards, sum)
 }
 
-// askedPower sums up the board power of the targets: "2 x 160 W + 350 W".
-func (c *card) askedPower() (text string, sumMW int) {
-	var each, count []int
+// askedPower sums up the board power of the targets.
+func (c *card) askedPower() (boards []resource.Boards, sumMW int) {
 	for _, s := range c.sitting {
-		sumMW += 1000 * s.class.target.PowerW
-		i := slices.Index(each, s.class.target.PowerW)
+		w := s.class.target.PowerW
+		sumMW += 1000 * w
+		i := slices.IndexFunc(boards, func(b resource.Boards) bool { return b.W == w })
 		if i < 0 {
-			i, each, count = len(each), append(each, s.class.target.PowerW), append(count, 0)
+			i, boards = len(boards), append(boards, resource.Boards{W: w})
 		}
-		count[i]++
+		boards[i].Count++
 	}
-	var parts []string
-	for i, w := range each {
-		part := fmt.Sprintf("%d W", w)
-		if count[i] > 1 {
-			part = fmt.Sprintf("%d x %d W", count[i], w)
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, " + "), sumMW
+	return boards, sumMW
 }
 
 // neededPower estimates, in whole W given in mW, what the SMs in use draw at the

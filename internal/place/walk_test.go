@@ -2,6 +2,7 @@ package place
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -94,7 +95,7 @@ func same(a, b Result) bool {
 	return slices.EqualFunc(a.Placed, b.Placed, func(p, q Placed) bool {
 		return p.Address == q.Address && p.Slice == q.Slice && p.Fit == q.Fit
 	}) && slices.EqualFunc(a.GPUs, b.GPUs, func(p, q Setup) bool {
-		return p.UUID == q.UUID && settingsText(p.Settings) == settingsText(q.Settings) && p.Why == q.Why
+		return p.UUID == q.UUID && settingsText(p.Settings) == settingsText(q.Settings) && reflect.DeepEqual(p.Why, q.Why)
 	})
 }
 

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -67,9 +68,10 @@ func (r Result) String() string {
 	var b strings.Builder
 	for _, g := range r.GPUs {
 		fmt.Fprintf(&b, "%s/%s: %s\n", g.Host, g.UUID, settingsText(g.Settings))
-		for _, why := range []string{g.Why.MIG, g.Why.Clock, g.Why.Power} {
-			if why != "" {
-				fmt.Fprintf(&b, "  because %s\n", why)
+		for _, why := range []resource.Reason{g.Why.MIG, g.Why.Clock, g.Why.Power} {
+			if why.Kind != "" {
+				words, _ := json.Marshal(why) // strings and numbers only
+				fmt.Fprintf(&b, "  because %s\n", words)
 			}
 		}
 		for _, p := range r.Placed {

@@ -129,8 +129,8 @@ func TestChangingOneAttribute(t *testing.T) {
 				t.Errorf("%s, but the reference says %q: %+v", got, a.Change, c.Fields)
 			}
 			for _, f := range c.Fields {
-				if !about(path, f.Name) {
-					t.Errorf("%s changes as well: %s -> %s", f.Name, f.From, f.To)
+				if !about(path, string(f.Kind)) {
+					t.Errorf("%s changes as well: %v -> %v", f.Kind, f.From, f.To)
 				}
 			}
 			w.apply(p)
@@ -199,7 +199,7 @@ func about(path, field string) bool {
 		return "lifecycle."+field == path
 	}
 	// What the target asks for decides where the session sits.
-	return path == "target" && slices.Contains([]string{"slice", "clock of the fit", "target's figures"}, field)
+	return path == "target" && slices.Contains([]string{"slice", "fit-clock", "target-figures"}, field)
 }
 
 // TestEveryAttributeSet: with all of them set at once there is nothing left to do

@@ -8,10 +8,10 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Build orders the changes of a difference into steps. The prior has its
-// sessions at the addresses that they have now. What the plan rests on is for the
-// caller to say.
-func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live resource.Live) *Plan {
+// Build compares, and orders the changes into steps. The prior has its sessions at
+// the addresses that they have now. What the plan rests on is for the caller to say.
+func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o diff.Options) *Plan {
+	d := diff.Compare(desired, prior, live, o)
 	b := builder{live: live, prior: prior, seats: prior.Seats(), images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}, ended: map[gpuKey][]string{},
 		up: map[string][]string{}, down: map[string][]string{}}
 	b.moveSessions(d)
@@ -42,7 +42,7 @@ func Build(d diff.Diff, desired resource.Desired, prior resource.Prior, live res
 		b.add(Step{ID: a.String() + "/forget", Group: a.String(), Title: a.String() + ": forget", Do: OpJSON{Forget{Address: a}}})
 	}
 	b.noteBoots(prior)
-	return &Plan{FormatVersion: FormatVersion, Diff: d, Desired: desired, Steps: b.steps}
+	return &Plan{Diff: d, Desired: desired, Steps: b.steps, prior: prior, live: live, options: o}
 }
 
 // noteBoots ends the plan with what is only true once all of it is done: that

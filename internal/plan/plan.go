@@ -12,26 +12,28 @@ import (
 	"cosplay/internal/resource"
 )
 
-// FormatVersion is that of a saved plan.
-const FormatVersion = 1
-
 // Plan is what is going to be done, and on what view of the world it rests.
 type Plan struct {
-	FormatVersion int              `json:"format_version"`
-	Basis         Basis            `json:"basis"`
-	Diff          diff.Diff        `json:"diff"`
-	Partial       bool             `json:"partial,omitempty"`  // some sessions were left out of it
-	Destroys      bool             `json:"destroys,omitempty"` // nothing is to be left
-	Desired       resource.Desired `json:"desired"`
-	Steps         []Step           `json:"steps"`
+	Basis    Basis
+	Diff     diff.Diff
+	Partial  bool // some sessions were left out of it
+	Destroys bool // nothing is to be left
+	Desired  resource.Desired
+	Steps    []Step
 
 	// Key is what sensitive values were sealed with where there was no state yet,
 	// whose key it becomes.
-	Key string `json:"key,omitempty"`
+	Key string
 
 	// Variables are the values of the configuration's variables, but for sensitive
 	// ones: it is read with the same when the plan is carried out.
-	Variables map[string]json.RawMessage `json:"variables,omitempty"`
+	Variables map[string]json.RawMessage
+
+	// With Desired, what it was worked out from.
+	prior   resource.Prior
+	live    resource.Live
+	options diff.Options
+	first   []Step // before the others
 }
 
 // Basis is what a plan rests on: a plan is stale when any of it has moved.
@@ -66,6 +68,7 @@ func (p *Plan) Begin(steps []Step) {
 			p.Steps[i].Needs = first
 		}
 	}
+	p.first = steps
 	p.Steps = append(slices.Clone(steps), p.Steps...)
 }
 
@@ -111,15 +114,6 @@ func (p *Plan) WithSessions(change func(resource.Session) (resource.Session, err
 		}
 	}
 	return &changed, nil
-}
-
-// Secrets reports whether a step makes a session with sensitive values, which a
-// saved plan does not hold.
-func (p *Plan) Secrets() bool {
-	return slices.ContainsFunc(p.Steps, func(s Step) bool {
-		op, makes := s.Do.Op.(Prepare)
-		return makes && len(op.Session.Sealed) > 0
-	})
 }
 
 // Effects counts the steps that touch the world.

@@ -200,12 +200,16 @@ func TestPlanSurvivesJSON(t *testing.T) {
 	w := newWorld(t, "h200", "h200")
 	for _, fleet := range fleets {
 		p, _ := w.plan(fleet)
-		data, err := json.Marshal(p)
+		data, err := json.Marshal(p.Saved("1"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back plan.Plan
-		if err := json.Unmarshal(data, &back); err != nil {
+		var saved plan.Saved
+		if err := json.Unmarshal(data, &saved); err != nil {
+			t.Fatal(err)
+		}
+		back, err := saved.Plan(w.prior.Key)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(p.String(), back.String()); d != "" {
@@ -252,13 +256,13 @@ func TestSharedGPU(t *testing.T) {
 	for _, test := range []struct {
 		name, fleet string
 		watts       int
-		kept        string
+		kept        resource.ReasonKind
 	}{
 		{"two", lab + `session "w" {
   count  = 2
   target = "2060"
 }`, 320, ""},
-		{"seven", fleets[0], 0, "7 x 160 W is above the card's 700 W"},
+		{"seven", fleets[0], 0, resource.AboveDefault},
 		{"one", lab + `session "w" { target = "2060" }`, 200, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -266,7 +270,7 @@ func TestSharedGPU(t *testing.T) {
 			p, _ := w.plan(test.fleet)
 			g := p.Diff.GPUs[0]
 			if test.watts == 0 {
-				if g.Settings.PowerMW != nil || len(g.Kept) != 1 || g.Kept[0].Reason != test.kept {
+				if g.Settings.PowerMW != nil || len(g.Kept) != 1 || g.Kept[0].Reason.Kind != test.kept {
 					t.Errorf("settings %+v, kept %+v", g.Settings, g.Kept)
 				}
 				return

@@ -79,7 +79,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	if err != nil {
 		return o, nil, err
 	}
-	options.Left, options.Replace = scope.Left, scope.Fresh
+	options.Left, options.Replace = scope.Left, scope.Replace
 	var begin []plan.Step
 	if aim.Goal == AsConfigured {
 		var wrong hcl.Diagnostics
@@ -133,7 +133,7 @@ func desire(intent *config.Intent, known resource.Prior, live resource.Live, sco
 // build compares and orders. The prior has its sessions where they are now; the
 // outlook's is that of the state.
 func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outlook, options diff.Options) *plan.Plan {
-	built := plan.Build(diff.Compare(desired, prior, o.Live, options), desired, prior, o.Live)
+	built := plan.Build(desired, prior, o.Live, options)
 	built.Basis = plan.NewBasis(o.Prior, o.Live)
 	built.Basis.State, built.Variables = p.Store.Path, p.Intent.Saved()
 	return built
@@ -192,7 +192,7 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	}
 	follow(targeted, all, needs)
 	follow(excluded, all, turned(needs))
-	scope := resolve.Scope{Left: map[resource.Address]bool{}, Fresh: map[resource.Address]string{}}
+	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}}
 	for _, a := range all {
 		if len(aim.Target) > 0 && !targeted[a] || excluded[a] {
 			scope.Left[a] = true
@@ -205,7 +205,7 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 		if scope.Left[a] {
 			return scope, fmt.Errorf("%s is to be replaced and is left out of the plan; name it with --target too, or leave --replace out", a)
 		}
-		scope.Fresh[a] = "asked for with --replace"
+		scope.Replace[a] = true
 	}
 	return scope, nil
 }

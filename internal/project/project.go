@@ -96,7 +96,37 @@ func (e *StaleError) Error() string {
 	return "the plan is stale: " + e.What + ". Nothing was touched. Run cosplay plan again"
 }
 
-// Fresh looks again and compares with what a plan rests on.
+// Restore works a saved plan out again, with the key of the state that it rests on.
+// With an error the plan is empty.
+func (p *Project) Restore(saved plan.Saved) (*plan.Plan, error) {
+	prior, err := p.Store.Load()
+	if err == nil {
+		err = p.sameState(saved.Basis, prior)
+	}
+	if err != nil {
+		return &plan.Plan{}, err
+	}
+	planned, err := saved.Plan(prior.Key)
+	if err != nil {
+		return &plan.Plan{}, fmt.Errorf("%w. Nothing was touched. Run cosplay plan again", err)
+	}
+	return planned, nil
+}
+
+// sameState makes sure that a plan rests on the state of this project.
+func (p *Project) sameState(basis plan.Basis, prior resource.Prior) error {
+	switch {
+	case basis.State != p.Store.Path:
+		return &StaleError{"it was made for another project, with its state in " + basis.State}
+	case basis.Lineage == "" && prior.Lineage != "":
+		return &StaleError{"a first state has been written since it was made"}
+	case prior.Lineage != basis.Lineage:
+		return &StaleError{"the state has been replaced since it was made"}
+	}
+	return nil
+}
+
+// Fresh reads the hosts again and compares with what a plan rests on.
 func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior, resource.Live, error) {
 	prior, live, err := p.Refresh(ctx)
 	if err != nil {
@@ -106,13 +136,10 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 		prior = salvage.Regained(prior, live)
 	}
 	now := plan.NewBasis(prior, live)
+	if err := p.sameState(planned.Basis, prior); err != nil {
+		return prior, live, err
+	}
 	switch {
-	case planned.Basis.State != p.Store.Path:
-		return prior, live, &StaleError{"it was made for another project, with its state in " + planned.Basis.State}
-	case planned.Basis.Lineage == "" && now.Lineage != "":
-		return prior, live, &StaleError{"a first state has been written since it was made"}
-	case now.Lineage != planned.Basis.Lineage:
-		return prior, live, &StaleError{"the state has been replaced since it was made"}
 	case now.Serial != planned.Basis.Serial:
 		return prior, live, &StaleError{fmt.Sprintf("the state has moved from serial %d to %d since it was made", planned.Basis.Serial, now.Serial)}
 	case now.Live != planned.Basis.Live:

@@ -80,7 +80,11 @@ func (p *Project) Reconcile(ctx context.Context, aim Aim, o ApplyOptions, patien
 }
 
 // ApplySaved carries out a plan that was approved earlier.
-func (p *Project) ApplySaved(ctx context.Context, planned *plan.Plan, o ApplyOptions, by Operator) error {
+func (p *Project) ApplySaved(ctx context.Context, saved *plan.Saved, o ApplyOptions, by Operator) error {
+	planned, err := p.Restore(*saved)
+	if err != nil {
+		return err
+	}
 	outlook, err := p.StillGood(ctx, planned)
 	if err != nil {
 		return err

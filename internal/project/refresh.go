@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cosplay/internal/apply"
-	"cosplay/internal/diff"
 	"cosplay/internal/durable"
 	"cosplay/internal/machine"
 	"cosplay/internal/observe"
@@ -156,8 +155,7 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 			return Outlook{}, err
 		}
 	}
-	d := diff.Compare(resource.Desired{}, prior, live, p.DiffOptions())
-	return Outlook{Prior: prior, Live: live, Plan: plan.Build(d, resource.Desired{}, prior, live)}, nil
+	return Outlook{Prior: prior, Live: live, Plan: plan.Build(resource.Desired{}, prior, live, p.DiffOptions())}, nil
 }
 
 // knowsHosts makes sure that every host with something of ours can be reached.

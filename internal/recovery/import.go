@@ -63,7 +63,7 @@ func BeginImport(ctx context.Context, p *project.Project, to resource.Address, i
 // CarryOutImport takes it into the state and, where that did not have it, into
 // the host's ledger.
 func CarryOutImport(ctx context.Context, p *project.Project, i *project.Import, o project.Outlook) (resource.Prior, error) {
-	todo := &plan.Plan{FormatVersion: plan.FormatVersion, Basis: plan.NewBasis(o.Prior, o.Live), Steps: i.Steps}
+	todo := &plan.Plan{Basis: plan.NewBasis(o.Prior, o.Live), Steps: i.Steps}
 	result, err := p.Apply(ctx, todo, o.Prior, o.Live, project.ApplyOptions{Parallelism: 1, Partial: true})
 	for _, f := range result.Failures {
 		err = errors.Join(err, f.Err)

@@ -182,8 +182,7 @@ func round(ctx context.Context, p *project.Project, o claim, live resource.Live,
 	}
 	options := p.DiffOptions()
 	options.AbandonBaseline = abandon
-	d := diff.Compare(resource.Desired{}, r.Prior, has.live, options)
-	r.Plan = plan.Build(d, resource.Desired{}, r.Prior, has.live)
+	r.Plan = plan.Build(resource.Desired{}, r.Prior, has.live, options)
 	return r, failures
 }
 

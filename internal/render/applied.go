@@ -14,6 +14,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // AppliedView is what came of a run.
@@ -81,7 +82,7 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	what, gpu := f.Step.Group, false
 	for _, g := range v.Plan.Diff.GPUs {
 		if g.UUID == f.Step.Group {
-			what, gpu = gpuName(v.Live, g.Host, g.UUID), true
+			what, gpu = words.GPU(v.Live, g.Host, g.UUID), true
 		}
 	}
 	_, image := f.Step.Do.Op.(plan.EnsureImage)
@@ -288,7 +289,7 @@ func (p *page) leftAsItIs(v AppliedView) {
 	for _, c := range v.Plan.Diff.GPUs {
 		for _, f := range c.Kept {
 			if c.GiveBack {
-				p.flow(0, 2, text(fmt.Sprintf("%s: %s stays %s: %s", gpuName(v.Live, c.Host, c.UUID), f.Name, f.To, sentence(f.Reason))))
+				p.flow(0, 2, text(fmt.Sprintf("%s: %s stays %s: %s", words.GPU(v.Live, c.Host, c.UUID), words.Field(f), words.Value(f.From, v.Live), sentence(words.Setting(f)))))
 			}
 		}
 	}

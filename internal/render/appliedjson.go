@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 type failureJSON struct {
@@ -103,7 +104,7 @@ func unrestored(v AppliedView) []leftJSON {
 	for _, c := range v.Plan.Diff.Unrestored() {
 		for _, f := range c.Kept {
 			if f.Left {
-				all = append(all, leftJSON{c.Host, c.UUID, f.Name, f.To, f.Reason})
+				all = append(all, leftJSON{c.Host, c.UUID, words.Field(f), words.Value(f.From, v.Live), words.Setting(f)})
 			}
 		}
 	}

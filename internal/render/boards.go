@@ -8,6 +8,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/place"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // board is one GPU of a plan with what happens on it.
@@ -58,7 +59,7 @@ func collectBoards(v PlanView, l labels) []board {
 		if _, ok := at[key]; !ok {
 			at[key] = len(all)
 			gpu, _ := v.Live.GPU(host, uuid)
-			all = append(all, board{name: gpuName(v.Live, host, uuid), host: host, uuid: uuid, gpu: gpu})
+			all = append(all, board{name: words.GPU(v.Live, host, uuid), host: host, uuid: uuid, gpu: gpu})
 		}
 		return &all[at[key]]
 	}
@@ -162,10 +163,13 @@ func (b board) reads() string {
 		return strings.Join(all, "\n")
 	}
 	if b.change != nil {
-		add(b.change.Action, b.change.Fields, b.change.Kept)
+		add(b.change.Action)
+		for _, f := range slices.Concat(b.change.Fields, b.change.Kept) {
+			add(f.Kind, words.Value(f.From, resource.Live{}), words.Value(f.To, resource.Live{}), words.Setting(f))
+		}
 	}
 	for _, c := range b.sessions {
-		add(sessionReads(c), sliceOf(c).Start)
+		add(sessionReads(resource.Live{}, c), sliceOf(c).Start)
 	}
 	for _, c := range b.leaving {
 		add("leaving", c.Before.Slice)
@@ -229,7 +233,7 @@ func (p *page) idle(run []board) {
 // board shows one GPU: its settings, its slots, its sessions.
 func (p *page) board(v PlanView, b board, l labels) {
 	p.boardTitle(v.Live, b)
-	told := p.boardSettings(b)
+	told := p.boardSettings(v.Live, b)
 	if given := b.change != nil && b.change.GiveBack; b.gpu.UUID != "" && (!given || len(b.slots.taken) > 0) {
 		if told {
 			p.gap()
@@ -248,7 +252,7 @@ func (p *page) boardTitle(live resource.Live, b board) {
 		p.flow(0, 4, join(inked(strong, b.name), text("  "+wrong)))
 		return
 	}
-	uuid := shortUUID(b.uuid)
+	uuid := words.ShortUUID(b.uuid)
 	if p.Verbose {
 		uuid = b.uuid
 	}
@@ -263,11 +267,11 @@ func (p *page) boardTitle(live resource.Live, b board) {
 
 // settingOrder is the order in which settings stand on a screen, whether they
 // change or stay.
-var settingOrder = []string{"persistence mode", "MIG mode", "power limit", "SM clock"}
+var settingOrder = []diff.Kind{diff.FieldPersistenceMode, diff.FieldMIGMode, diff.FieldPowerLimit, diff.FieldSMClock}
 
 // boardSettings lists what changes on a GPU and what stays though one would
 // expect a change; it reports whether there is any.
-func (p *page) boardSettings(b board) bool {
+func (p *page) boardSettings(live resource.Live, b board) bool {
 	if b.change == nil {
 		return false
 	}
@@ -277,21 +281,21 @@ func (p *page) boardSettings(b board) bool {
 	}
 	var all []setting
 	for _, f := range b.change.Fields {
-		all = append(all, setting{f, []line{sign(diff.Update), text(f.Name), text(f.From), inked(dim, p.arrow()), text(f.To), inked(dim, f.Reason)}})
+		all = append(all, setting{f, []line{sign(diff.Update), text(words.Field(f)), text(words.Value(f.From, live)), inked(dim, p.arrow()), text(words.Value(f.To, live)), inked(dim, words.Setting(f))}})
 	}
 	kept := b.change.Kept
 	if b.change.Action == diff.NoOp && !p.Verbose {
 		kept = nil // it was told when it was set
 	}
 	for _, f := range kept {
-		reason := f.Reason
-		if b.change.GiveBack && f.Name != "GPU" {
+		reason := words.Setting(f)
+		if b.change.GiveBack && f.Kind != diff.FieldWholeGPU {
 			reason = "left as it is: " + reason
 		}
-		all = append(all, setting{f, []line{sign(diff.NoOp), text(f.Name), text(f.From), nil, nil, inked(dim, reason)}})
+		all = append(all, setting{f, []line{sign(diff.NoOp), text(words.Field(f)), text(words.Value(f.From, live)), nil, nil, inked(dim, reason)}})
 	}
 	slices.SortStableFunc(all, func(a, b setting) int {
-		return slices.Index(settingOrder, a.Name) - slices.Index(settingOrder, b.Name)
+		return slices.Index(settingOrder, a.Kind) - slices.Index(settingOrder, b.Kind)
 	})
 	t := &table{columns: []column{{}, {tight: true}, {}, {tight: true}, {tight: true}, {prose: true}}}
 	for _, one := range all {

@@ -10,6 +10,7 @@ import (
 	"cosplay/internal/place"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // runtimeWords says where the sessions of a host run and, with an engine, how
@@ -153,9 +154,10 @@ func keptWords(drift []diff.Drift) string {
 		on     = map[string][]resource.Address{}
 	)
 	for _, d := range drift {
-		thing := d.Thing + " of before"
-		if d.Class == diff.DisguiseOutdated && d.Thing == resource.Facades {
-			thing = d.Thing + " of " + d.From
+		what := words.Drifted(d)
+		thing := what + " of before"
+		if d.Class == diff.DisguiseOutdated && d.Kind == diff.FieldFacades {
+			thing = what + " of " + words.Value(d.From, resource.Live{})
 		}
 		switch d.Class {
 		case diff.ImageMoved:
@@ -163,9 +165,9 @@ func keptWords(drift []diff.Drift) string {
 		case diff.DisguiseOutdated:
 			thing += " until started again: docker stop, then cosplay apply."
 		case diff.SecretsOpen:
-			thing = d.Thing + " in the container's environment, where docker inspect shows them, until replaced: cosplay apply --replace."
+			thing = what + " in the container's environment, where docker inspect shows them, until replaced: cosplay apply --replace."
 		case diff.ContainerLimited:
-			thing = d.Thing + " of " + d.To + ", by docker update, until made anew: cosplay apply --replace."
+			thing = what + " of " + words.Value(d.To, resource.Live{}) + ", by docker update, until recreated: cosplay apply --replace."
 		default:
 			continue
 		}

@@ -9,23 +9,31 @@ import (
 	"cosplay/internal/fit"
 	"cosplay/internal/place"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // sessionReads is what two changes that read alike have in common: all but the
 // instance, its slot and its port.
-func sessionReads(c diff.SessionChange) string {
+func sessionReads(live resource.Live, c diff.SessionChange) string {
 	s := subject(c)
 	fields := ""
 	for _, f := range c.Fields {
-		fields += f.Name + "\x00"
-		if !strings.HasPrefix(f.Name, "env.") && f.Name != "slice" && f.Name != "ssh.port" {
-			fields += f.From + "\x00" + f.To + "\x00"
+		fields += words.Field(f) + "\x00"
+		switch f.Kind {
+		case diff.FieldEnv, diff.FieldSlice, diff.FieldSSHPort:
+		default:
+			fields += words.Value(f.From, live) + "\x00" + words.Value(f.To, live) + "\x00"
 		}
 	}
 	if c.MovedFrom != nil {
 		fields += "moved from " + c.MovedFrom.Name
 	}
-	return fmt.Sprint(c.Address.Name, c.Action, c.Reason, s.Target.Key, s.Slice.Profile, s.Fit, fields, boxReads(c))
+	return fmt.Sprint(c.Address.Name, c.Action, words.Session(c), s.Target.Key, s.Slice.Profile, s.Fit, fields, boxReads(c))
+}
+
+// readsIn is sessionReads with a view of the hosts.
+func readsIn(live resource.Live) func(diff.SessionChange) string {
+	return func(c diff.SessionChange) string { return sessionReads(live, c) }
 }
 
 // subject is the session that a change is about: the new one, or the one that
@@ -45,7 +53,7 @@ func (p *page) sessionChanges(v PlanView, b board) {
 		spare: []string{"TENSOR", "VRAM"}}
 	staying := 0
 	var rows []diff.SessionChange
-	for _, g := range alike(b.sessions, sessionReads, p.Verbose) {
+	for _, g := range alike(b.sessions, readsIn(v.Live), p.Verbose) {
 		if g.shown[0].Action == diff.NoOp && !p.Verbose {
 			staying += len(g.shown) + len(g.hidden)
 			continue
@@ -59,7 +67,7 @@ func (p *page) sessionChanges(v PlanView, b board) {
 	}
 	p.sessionRows(t, v.Live, rows)
 	for _, c := range b.leaving {
-		t.across(4, inked(dim, c.Address.String()+" leaves for "+gpuName(v.Live, c.After.Slice.Host, c.After.Slice.GPU)))
+		t.across(4, inked(dim, c.Address.String()+" leaves for "+words.GPU(v.Live, c.After.Slice.Host, c.After.Slice.GPU)))
 	}
 	if staying > 0 {
 		t.across(4, inked(dim, stayWords(staying)))
@@ -139,8 +147,8 @@ func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 	if c.Imported != "" {
 		details = append(details, text("will be imported: "+c.Imported))
 	}
-	if c.Reason != "" && c.Action != diff.Delete {
-		details = append(details, text(c.Reason))
+	if reason := words.Session(c); reason != "" && c.Action != diff.Delete {
+		details = append(details, text(reason))
 	}
 	fields := c.Fields
 	if c.Action == diff.Replace && c.Before != nil {
@@ -154,12 +162,12 @@ func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 	}
 	name := 0
 	for _, f := range fields {
-		name = max(name, columns(f.Name))
+		name = max(name, columns(words.Field(f)))
 	}
 	for _, f := range fields {
-		from, to := withGPUNames(live, f.From), withGPUNames(live, f.To)
-		details = append(details, keepBlanks(join(text(f.Name), line{pad(name - columns(f.Name))}, text("   "+from+" "),
-			inked(dim, p.arrow()), text(" "+to), inked(dim, reasonSuffix(f.Reason)))))
+		what := words.Field(f)
+		details = append(details, keepBlanks(join(text(what), line{pad(name - columns(what))}, text("   "+words.Value(f.From, live)+" "),
+			inked(dim, p.arrow()), text(" "+words.Value(f.To, live)))))
 	}
 	return details
 }
@@ -176,25 +184,25 @@ func movedWord(c diff.SessionChange) string {
 // before says what a replaced session was, as far as its row tells what it will
 // be, and gives the other fields back.
 func before(live resource.Live, c diff.SessionChange) (was string, others []diff.Field) {
-	told := map[string]string{}
+	told := map[diff.Kind]string{}
 	for _, f := range c.Fields {
-		switch f.Name {
-		case "target":
-			told[f.Name] = c.Before.Target.ShortName()
-		case "slice":
-			told[f.Name] = together(slicesApart(c))
-		case "GPU":
-			told[f.Name] = "on " + withGPUNames(live, f.From)
-		case "clock of the fit":
-			told[f.Name] = "at " + f.From
+		switch f.Kind {
+		case diff.FieldTarget:
+			told[f.Kind] = c.Before.Target.ShortName()
+		case diff.FieldSlice:
+			told[f.Kind] = together(slicesApart(c))
+		case diff.FieldGPU:
+			told[f.Kind] = "on " + words.Value(f.From, live)
+		case diff.FieldFitClock:
+			told[f.Kind] = "at " + words.Value(f.From, live)
 		default:
 			others = append(others, f)
 		}
 	}
 	var parts []string
-	for _, name := range []string{"target", "slice", "GPU", "clock of the fit"} {
-		if told[name] != "" {
-			parts = append(parts, told[name])
+	for _, kind := range []diff.Kind{diff.FieldTarget, diff.FieldSlice, diff.FieldGPU, diff.FieldFitClock} {
+		if told[kind] != "" {
+			parts = append(parts, told[kind])
 		}
 	}
 	return strings.Join(parts, ", "), others
@@ -208,13 +216,6 @@ func slicesApart(c diff.SessionChange) string {
 		return was.Profile
 	}
 	return was.String()
-}
-
-func reasonSuffix(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return "   (" + reason + ")"
 }
 
 // keepBlanks keeps runs of blanks, which align, from being made one.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // degraded lists what cosplay does without on a GPU whose driver does not offer it.
@@ -29,7 +30,7 @@ func (p *page) unusable(h resource.Host) {
 		p.gap()
 		name := fmt.Sprintf("GPU %d", u.Index)
 		if u.UUID != "" {
-			name += "  " + shortUUID(u.UUID)
+			name += "  " + words.ShortUUID(u.UUID)
 		}
 		p.flow(0, 4, join(inked(strong, name), inked(drifted, "  unusable:"), text(" "+u.String())))
 	}

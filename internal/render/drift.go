@@ -7,6 +7,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // NoDrift says that nothing was changed outside of cosplay, and what is there
@@ -70,13 +71,13 @@ func (p *page) driftTable(live resource.Live, all []diff.Drift, to ink) {
 		for i, d := range g.shown {
 			above := i > 0 && likewise(g.shown[i-1], d)
 			below := i+1 < len(g.shown) && likewise(d, g.shown[i+1])
-			cause := d.Cause
+			cause := words.Cause(d)
 			if above || below {
 				cause = ""
 			}
-			t.add(text(driftName(live, d)), text(d.Thing), text(d.From), inked(dim, p.arrow()), inked(to, d.To), inked(dim, cause))
+			t.add(text(driftName(live, d)), text(words.Drifted(d)), text(driftFrom(d, live)), inked(dim, p.arrow()), inked(to, words.Value(d.To, live)), inked(dim, cause))
 			if above && !below {
-				t.across(4, inked(dim, "each: "+d.Cause))
+				t.across(4, inked(dim, "each: "+words.Cause(d)))
 			}
 		}
 		if len(g.hidden) > 0 {
@@ -88,14 +89,23 @@ func (p *page) driftTable(live resource.Live, all []diff.Drift, to ink) {
 
 // likewise reports whether two things that are told and no more came about
 // alike: that takes a sentence, which is said once.
-func likewise(a, b diff.Drift) bool { return a.Told && b.Told && a.Cause == b.Cause }
+func likewise(a, b diff.Drift) bool { return a.Told && b.Told && words.Cause(a) == words.Cause(b) }
 
-// driftReads is what drifts that read alike have in common.
+// driftFrom is what a thing was like; "-" for one that was not there.
+func driftFrom(d diff.Drift, live resource.Live) string {
+	if d.From == nil {
+		return "-"
+	}
+	return words.Value(d.From, live)
+}
+
+// driftReads is what drifts that read alike have in common: all that is shown but the
+// instance of the session and the placement of its slice.
 func driftReads(d diff.Drift) string {
 	if d.Session == nil {
-		return fmt.Sprint(d.Class, d.Host, d.From, d.To)
+		return fmt.Sprint(d.Class, d.Host, words.Value(d.From, resource.Live{}), words.Value(d.To, resource.Live{}))
 	}
-	return fmt.Sprint(d.Class, d.Host, d.Session.Name, d.Cause)
+	return fmt.Sprint(d.Class, d.Host, d.Session.Name, words.Drifted(d), words.Cause(d))
 }
 
 func driftName(live resource.Live, d diff.Drift) string {
@@ -103,7 +113,7 @@ func driftName(live resource.Live, d diff.Drift) string {
 	case d.Session != nil:
 		return d.Session.String()
 	case d.GPU != "":
-		return gpuName(live, d.Host, d.GPU)
+		return words.GPU(live, d.Host, d.GPU)
 	}
 	return "host " + d.Host
 }

@@ -33,7 +33,7 @@ func TestOnlyOwnColours(t *testing.T) {
 	prior := resource.Prior{Lineage: "l", GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-1"}}}
 	view := render.PlanView{Config: steers, Prior: prior, Live: live, Notes: []string{steers}, Flags: []string{steers},
 		Warnings: hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: steers, Detail: steers, Subject: &hcl.Range{}}},
-		Plan:     &plan.Plan{Diff: diff.Diff{Drift: []diff.Drift{{Class: diff.ContainerGone, Host: "lab", Session: &address, Thing: steers, From: steers, To: steers, Cause: steers}}}}}
+		Plan:     &plan.Plan{Diff: diff.Diff{Drift: []diff.Drift{{Class: diff.DisguiseBroken, Host: "lab", Session: &address, Name: steers, From: diff.Text(steers), To: diff.Damage(steers)}}}}}
 	style := render.Style{Color: true, Unicode: true}
 	for _, safe := range []bool{true, false} {
 		var out bytes.Buffer

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // ImportedView is what is taken into the state.
@@ -28,7 +29,7 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 	p.print(0, join(inked(strong, v.Session.Address.String()), text("  is to have")))
 	t := &table{indent: 2, columns: []column{{}, {prose: true}}}
 	if h := v.Session.Handle; h != nil {
-		t.add(text("slice"), text(fmt.Sprintf("%s on %s, %s", v.Session.Slice, gpuName(v.Live, v.Session.Slice.Host, v.Session.Slice.GPU), h.UUID)))
+		t.add(text("slice"), text(fmt.Sprintf("%s on %s, %s", v.Session.Slice, words.GPU(v.Live, v.Session.Slice.Host, v.Session.Slice.GPU), h.UUID)))
 	}
 	if c := v.Session.Container; c != nil {
 		what := c.ID

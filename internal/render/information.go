@@ -7,6 +7,7 @@ import (
 
 	"cosplay/internal/place"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // lockWords reports the clock locks that are not provable while their GPUs are
@@ -20,7 +21,7 @@ func lockWords(v PlanView, planned bool) string {
 	var on []string
 	for _, l := range v.Plan.Diff.Unproven {
 		if !sent[key{l.Host, l.GPU}] {
-			on = append(on, gpuName(v.Live, l.Host, l.GPU))
+			on = append(on, words.GPU(v.Live, l.Host, l.GPU))
 		}
 	}
 	if len(on) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/place"
+	"cosplay/internal/words"
 )
 
 // PlanMarkdown writes a plan for a pull request: the line that counts first, then
@@ -102,23 +103,23 @@ func (m *markdown) fence(language string, lines []string) {
 
 // summary is the line that counts, and what it is about.
 func (m *markdown) summary() {
-	words := "no changes"
+	said := "no changes"
 	switch t := tallyOf(m.Plan); {
 	case m.Stale != "":
-		words = "stale: " + m.Stale + " since this plan was made"
+		said = "stale: " + m.Stale + " since this plan was made"
 	case !m.Plan.Diff.Changes() && len(m.Plan.Diff.Outputs) > 0:
-		words = "outputs alone change"
+		said = "outputs alone change"
 	case m.Plan.Diff.Changes():
-		words = plainSpaces(t.words().text())
+		said = plainSpaces(t.words().text())
 	}
 	stuck := m.Plan.Diff.Stuck
 	if m.Destroy {
 		stuck = nil
 	}
 	if len(stuck) > 0 {
-		words += fmt.Sprintf("; %d unfinished", len(stuck))
+		said += fmt.Sprintf("; %d unfinished", len(stuck))
 	}
-	m.block("### cosplay plan: " + plainText(words))
+	m.block("### cosplay plan: " + plainText(said))
 	about := []string{code(m.Config), plainText(stateWords(m.Prior))}
 	for _, h := range m.Live.Hosts {
 		about = append(about, plainText(plainSpaces(hostWords(h))))
@@ -160,11 +161,8 @@ func (m *markdown) drift() {
 			if d.Told {
 				sign = " "
 			}
-			line := fmt.Sprintf("%s %s: %s: %s -> %s", sign, driftName(m.Live, d), d.Thing, d.From, d.To)
-			if d.Cause != "" {
-				line += "   # " + d.Cause
-			}
-			lines = append(lines, oneLine(line))
+			line := fmt.Sprintf("%s %s: %s: %s -> %s", sign, driftName(m.Live, d), words.Drifted(d), driftFrom(d, m.Live), words.Value(d.To, m.Live))
+			lines = append(lines, oneLine(line+"   # "+words.Cause(d)))
 		}
 		if len(g.hidden) > 0 {
 			lines = append(lines, fmt.Sprintf("  and %d more like it", len(g.hidden)))
@@ -188,7 +186,7 @@ var markdownWords = map[diff.Action]string{
 func (m *markdown) sessions() {
 	rows := []string{"| | Session | Target | GPU | Slice | VRAM | FP32 | Bandwidth | Tensor |", "|---|---|---|---|---|--:|--:|--:|--:|"}
 	staying := 0
-	for _, g := range alike(m.Plan.Diff.Sessions, sessionReads, m.verbose) {
+	for _, g := range alike(m.Plan.Diff.Sessions, readsIn(m.Live), m.verbose) {
 		if g.shown[0].Action == diff.NoOp && !m.verbose {
 			staying += len(g.shown) + len(g.hidden)
 			continue
@@ -210,7 +208,7 @@ func (m *markdown) sessions() {
 
 func (m *markdown) row(c diff.SessionChange) string {
 	s := subject(c)
-	cells := []string{markdownWords[c.Action], code(c.Address.String()), plainText(s.Target.ShortName()), plainText(gpuName(m.Live, s.Slice.Host, s.Slice.GPU)), plainText(s.Slice.String())}
+	cells := []string{markdownWords[c.Action], code(c.Address.String()), plainText(s.Target.ShortName()), plainText(words.GPU(m.Live, s.Slice.Host, s.Slice.GPU)), plainText(s.Slice.String())}
 	if c.Action == diff.Delete {
 		cells = append(cells, "", "", "", "")
 	} else {
@@ -235,10 +233,10 @@ func (m *markdown) changes() {
 			fate = "   # given back"
 		}
 		for _, f := range c.Fields {
-			add("! %s: %s: %s -> %s%s", gpuName(m.Live, c.Host, c.UUID), f.Name, f.From, f.To, fate)
+			add("! %s: %s: %s -> %s%s", words.GPU(m.Live, c.Host, c.UUID), words.Field(f), words.Value(f.From, m.Live), words.Value(f.To, m.Live), fate)
 		}
 	}
-	for _, g := range alike(m.Plan.Diff.Sessions, sessionReads, m.verbose) {
+	for _, g := range alike(m.Plan.Diff.Sessions, readsIn(m.Live), m.verbose) {
 		for _, c := range g.shown {
 			lines = append(lines, m.change(c)...)
 		}
@@ -258,24 +256,23 @@ func (m *markdown) change(c diff.SessionChange) []string {
 		return nil
 	}
 	sign := fenceSigns[c.Action]
-	var words []string
+	var about []string
 	if c.MovedFrom != nil {
-		words = append(words, movedWord(c))
+		about = append(about, movedWord(c))
 	}
 	if c.Imported != "" {
-		words = append(words, "will be imported: "+c.Imported)
+		about = append(about, "will be imported: "+c.Imported)
 	}
-	if c.Reason != "" {
-		words = append(words, withGPUNames(m.Live, c.Reason))
+	if reason := words.Session(c); reason != "" {
+		about = append(about, reason)
 	}
 	head := fmt.Sprintf("%s %s", sign, c.Address)
-	if len(words) > 0 {
-		head += "   # " + strings.Join(words, "; ")
+	if len(about) > 0 {
+		head += "   # " + strings.Join(about, "; ")
 	}
 	lines := []string{oneLine(head)}
 	for _, f := range c.Fields {
-		line := fmt.Sprintf("%s     %s: %s -> %s", sign, f.Name, withGPUNames(m.Live, f.From), withGPUNames(m.Live, f.To))
-		lines = append(lines, oneLine(line+reasonSuffix(f.Reason)))
+		lines = append(lines, oneLine(fmt.Sprintf("%s     %s: %s -> %s", sign, words.Field(f), words.Value(f.From, m.Live), words.Value(f.To, m.Live))))
 	}
 	return lines
 }

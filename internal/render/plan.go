@@ -12,6 +12,7 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
+	"cosplay/internal/words"
 )
 
 // PlanView is a plan with all that it rests on.
@@ -346,7 +347,7 @@ func foreignWords(v PlanView) string {
 	for _, d := range v.Plan.Diff.Drift {
 		if d.Class == diff.ForeignSlice {
 			n++
-			if name := gpuName(v.Live, d.Host, d.GPU); len(on) == 0 || on[len(on)-1] != name {
+			if name := words.GPU(v.Live, d.Host, d.GPU); len(on) == 0 || on[len(on)-1] != name {
 				on = append(on, name)
 			}
 		}

@@ -19,7 +19,7 @@ type planJSON struct {
 	Drifted       bool             `json:"has_drift"`
 	Summary       tally            `json:"summary"`
 	Hosts         []planHostJSON   `json:"hosts"`
-	Drift         []diff.Drift     `json:"drift"`
+	Drift         []driftJSON      `json:"drift"`
 	Images        []imageChange    `json:"images"` // that are pulled or built
 	Diff          changesJSON      `json:"changes"`
 	Steps         []plan.Step      `json:"steps"`
@@ -42,9 +42,9 @@ type planHostJSON struct {
 }
 
 type changesJSON struct {
-	GPUs     []diff.GPUChange     `json:"gpus"`
-	Sessions []diff.SessionChange `json:"sessions"`
-	Outputs  []diff.OutputChange  `json:"outputs"`
+	GPUs     []gpuChangeJSON     `json:"gpus"`
+	Sessions []sessionChangeJSON `json:"sessions"`
+	Outputs  []diff.OutputChange `json:"outputs"`
 }
 
 // fitOfJSON is the fit of one session. Ratios are got over wanted, errors are
@@ -62,7 +62,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 	return writeJSON(w, planJSON{
 		FormatVersion: formatVersion, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
 		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(v.Plan),
-		Hosts: planHostsOf(v.Live), Drift: list(d.Drift), Stuck: list(d.Stuck), Unproven: list(d.Unproven), Unowned: list(d.Unowned), Images: imagesOf(v), Diff: changesJSON{GPUs: list(d.GPUs), Sessions: list(d.Sessions), Outputs: outputsOf(d)},
+		Hosts: planHostsOf(v.Live), Drift: driftsJSON(v.Live, d.Drift), Stuck: list(d.Stuck), Unproven: list(d.Unproven), Unowned: list(d.Unowned), Images: imagesOf(v), Diff: changesJSON{GPUs: gpuChangesJSON(v.Live, d.GPUs), Sessions: sessionChangesJSON(v.Live, d.Sessions), Outputs: outputsOf(d)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),
 		Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: list(v.Notes),
 	})
@@ -89,13 +89,13 @@ func DriftJSON(w io.Writer, v PlanView) error {
 	return writeJSON(w, struct {
 		FormatVersion int                `json:"format_version"`
 		Drifted       bool               `json:"has_drift"`
-		Drift         []diff.Drift       `json:"drift"`
+		Drift         []driftJSON        `json:"drift"`
 		Unfinished    []resource.Address `json:"unfinished"` // sessions that an interrupted or failed run left missing or incomplete
 		Notes         []string           `json:"notes"`
 
 		Unproven []diff.UnprovenLock  `json:"unproven_clock_locks"` // information, and no drift
 		Unowned  []diff.UnprovenSlice `json:"unproven_slices"`      // likewise
-	}{formatVersion, v.Plan.Diff.Drifted(), list(v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished), list(v.Notes), list(v.Plan.Diff.Unproven), list(v.Plan.Diff.Unowned)})
+	}{formatVersion, v.Plan.Diff.Drifted(), driftsJSON(v.Live, v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished), list(v.Notes), list(v.Plan.Diff.Unproven), list(v.Plan.Diff.Unowned)})
 }
 
 // outputsOf are the changes of outputs without what only the state has a use for.

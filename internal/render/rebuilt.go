@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // RebuiltView is a state that was made anew.
@@ -35,7 +36,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 		if one.Container != nil {
 			runs = resource.RuntimeNamed(one.Runtime).Body
 		}
-		t.add(text(one.Address.String()), text(one.Slice.String()), text(gpuName(v.Live, one.Slice.Host, one.Slice.GPU)), text(runs))
+		t.add(text(one.Address.String()), text(one.Slice.String()), text(words.GPU(v.Live, one.Slice.Host, one.Slice.GPU)), text(runs))
 	}
 	p.table(t)
 	p.unproven(v.Unproven)

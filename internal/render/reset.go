@@ -10,6 +10,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // ResetView is what a reset takes away, project by project.
@@ -124,7 +125,7 @@ func (p *page) resetRound(r ResetRound) {
 	}
 	shown := map[resource.Address]bool{}
 	for _, g := range r.Plan.Diff.GPUs {
-		p.print(2, text(gpuName(r.Live, g.Host, g.UUID)+"  "+shortUUID(g.UUID)))
+		p.print(2, text(words.GPU(r.Live, g.Host, g.UUID)+"  "+words.ShortUUID(g.UUID)))
 		t := &table{indent: 4, gap: 2, columns: []column{{}, {}, {}, {prose: true}}}
 		for _, c := range r.Plan.Diff.Sessions {
 			if c.Before.Slice.Host == g.Host && c.Before.Slice.GPU == g.UUID {
@@ -167,11 +168,11 @@ func (r ResetRound) addSession(t *table, c diff.SessionChange) {
 func (p *page) resetSettings(g diff.GPUChange) {
 	t := &table{indent: 4, gap: 2, columns: []column{{}, {}, {}, {}, {prose: true}}}
 	for _, f := range g.Fields {
-		t.add(inked(replaced, "~"), text(f.Name), text(f.From), text(p.arrow()), text(f.To))
+		t.add(inked(replaced, "~"), text(words.Field(f)), text(words.Value(f.From, resource.Live{})), text(p.arrow()), text(words.Value(f.To, resource.Live{})))
 	}
 	p.table(t)
 	for _, f := range g.Kept {
-		p.flow(4, 6, text(fmt.Sprintf("left as it is: %s (%s); %s", f.Name, f.From, sentence(f.Reason))))
+		p.flow(4, 6, text(fmt.Sprintf("left as it is: %s (%s); %s", words.Field(f), words.Value(f.From, resource.Live{}), sentence(words.Setting(f)))))
 	}
 }
 

@@ -3,7 +3,6 @@ package render
 import (
 	"io"
 
-	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 )
@@ -24,7 +23,7 @@ type resetRoundJSON struct {
 	State    string               `json:"state"`
 	Own      bool                 `json:"own"`
 	Sessions []resource.Address   `json:"sessions"`
-	GPUs     []diff.GPUChange     `json:"gpus"`
+	GPUs     []gpuChangeJSON      `json:"gpus"`
 	Unproven []resource.Container `json:"unproven"`
 	Notes    []string             `json:"notes"`
 	Done     []string             `json:"done"` // ids of steps
@@ -39,7 +38,7 @@ func ResetJSON(w io.Writer, v ResetDoneView) error {
 	}
 	for _, r := range v.Results {
 		one := resetRoundJSON{Lineage: r.Round.Holder.Lineage, User: r.Round.Holder.User, State: r.Round.Holder.State, Own: r.Round.Own,
-			Sessions: []resource.Address{}, GPUs: list(r.Round.Plan.Diff.GPUs), Unproven: list(r.Round.Unproven), Notes: list(r.Round.Notes),
+			Sessions: []resource.Address{}, GPUs: gpuChangesJSON(r.Round.Live, r.Round.Plan.Diff.GPUs), Unproven: list(r.Round.Unproven), Notes: list(r.Round.Notes),
 			Done: list(r.Result.Done), NotTried: ids(r.Result.NotTried)}
 		for _, s := range r.Round.Plan.Diff.Sessions {
 			one.Sessions = append(one.Sessions, s.Address)

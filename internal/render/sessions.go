@@ -6,6 +6,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // Sessions shows the sessions alone.
@@ -23,7 +24,7 @@ func (p *page) sessionTable(v fleet) {
 	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "PEAK", right: true}, {title: "STATE"}, {title: "SSH"}, {prose: true}}, spare: []string{"VRAM"}}
 	for _, s := range v.Prior.Sessions {
 		state := v.sessionState(s)
-		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(gpuName(v.Live, s.Slice.Host, s.Slice.GPU), "GPU ")), text(s.Slice.String()),
+		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(words.GPU(v.Live, s.Slice.Host, s.Slice.GPU), "GPU ")), text(s.Slice.String()),
 			text(mib(s.Target.MemoryMiB)), peakCell(v.Used[s.Address]), stateCell(state), v.sshCell(s), p.driftCell(state, v.drift[s.Address]))
 	}
 	p.table(t)
@@ -76,15 +77,15 @@ func (p *page) driftCell(state string, drift []diff.Drift) line {
 		case d.Class == diff.ImageMoved:
 			told = append(told, "image moved")
 		case d.Class == diff.DisguiseOutdated:
-			told = append(told, "old "+d.Thing)
+			told = append(told, "old "+words.Drifted(d))
 		case d.Class == diff.SecretsOpen:
 			told = append(told, "open secrets")
 		case d.Class == diff.ContainerLimited:
-			told = append(told, d.Thing+" "+d.To)
+			told = append(told, words.Drifted(d)+" "+words.Value(d.To, resource.Live{}))
 		case d.Class == diff.ContainerReplaced:
-			things = append(things, d.Thing+" replaced")
+			things = append(things, words.Drifted(d)+" replaced")
 		default:
-			things = append(things, d.Thing+" "+d.To)
+			things = append(things, words.Drifted(d)+" "+words.Value(d.To, resource.Live{}))
 		}
 	}
 	switch {

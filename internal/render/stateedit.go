@@ -7,6 +7,7 @@ import (
 
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
+	"cosplay/internal/words"
 )
 
 // MovedView is a change of addresses in the state.
@@ -88,7 +89,7 @@ func Forgotten(w io.Writer, s Style, v ForgottenView) {
 		if one.Handle != nil {
 			uuid = one.Handle.UUID
 		}
-		t.add(text(one.Address.String()), text(one.Slice.String()), text(shortUUID(one.Slice.GPU)), text(uuid))
+		t.add(text(one.Address.String()), text(one.Slice.String()), text(words.ShortUUID(one.Slice.GPU)), text(uuid))
 		commands = append(commands, v.removal(one)...)
 	}
 	if len(t.rows) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // Status shows what is there: hosts, GPUs with their slots, sessions, and what
@@ -41,7 +42,7 @@ func (p *page) statusGPU(v fleet, g resource.GPU) {
 	if g.Model.MIG() || g.MIGCapable {
 		items = append([]string{migWords(g)}, items...)
 	}
-	p.print(0, join(inked(strong, gpuName(v.Live, g.Host, g.UUID)), text("  "+g.Model.Name), inked(dim, "  "+shortUUID(g.UUID))))
+	p.print(0, join(inked(strong, words.GPU(v.Live, g.Host, g.UUID)), text("  "+g.Model.Name), inked(dim, "  "+words.ShortUUID(g.UUID))))
 	items = slices.DeleteFunc(items, func(s string) bool { return s == "" })
 	for i := range items {
 		items[i] = together(items[i])
@@ -113,7 +114,7 @@ func drawWords(g resource.GPU) string {
 func (p *page) statusDrift(drift []diff.Drift, g resource.GPU) {
 	for _, d := range drift {
 		if d.Session == nil && d.Host == g.Host && d.GPU == g.UUID && !d.Told {
-			p.flow(4, 6, join(inked(drifted, "drift:"), text(fmt.Sprintf(" %s %s %s %s", d.Thing, d.From, p.arrow(), d.To))))
+			p.flow(4, 6, join(inked(drifted, "drift:"), text(fmt.Sprintf(" %s %s %s %s", words.Drifted(d), driftFrom(d, resource.Live{}), p.arrow(), words.Value(d.To, resource.Live{})))))
 		}
 	}
 }

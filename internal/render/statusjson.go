@@ -3,7 +3,6 @@ package render
 import (
 	"io"
 
-	"cosplay/internal/diff"
 	"cosplay/internal/resource"
 )
 
@@ -12,7 +11,7 @@ type statusJSON struct {
 	Hosts         []hostJSON           `json:"hosts"`
 	Sessions      []sessionJSON        `json:"sessions"`
 	Missing       []resource.Address   `json:"missing"` // that an interrupted run had to create
-	Drift         []diff.Drift         `json:"drift"`
+	Drift         []driftJSON          `json:"drift"`
 	Drifted       bool                 `json:"has_drift"`
 	Orphans       []resource.Container `json:"orphans"`
 }
@@ -86,7 +85,7 @@ type sliceJSON struct {
 func StatusJSON(w io.Writer, v StatusView) error {
 	f := look(v)
 	s := statusJSON{FormatVersion: formatVersion, Hosts: []hostJSON{}, Sessions: f.sessionsJSON(), Missing: list(v.Prior.Missing),
-		Drift: list(v.Drift), Drifted: v.counted() > 0, Orphans: []resource.Container{}}
+		Drift: driftsJSON(v.Live, v.Drift), Drifted: v.counted() > 0, Orphans: []resource.Container{}}
 	for _, h := range v.Live.Hosts {
 		host := hostJSON{Name: h.Name, Simulated: h.Simulated, Library: h.Library, Driver: h.Driver, BootID: h.BootID, Runtime: h.Runtime, Engine: engineOf(h), GPUs: []gpuJSON{}, Unusable: list(h.Unusable)}
 		for _, g := range h.GPUs {
@@ -140,7 +139,7 @@ type sessionJSON struct {
 	Container  *resource.Container `json:"container"`
 	SSH        *sshJSON            `json:"ssh"`  // null where nobody can log in
 	Used       *verdictJSON        `json:"used"` // null where it is not counted, or nothing was used
-	Drift      []diff.Drift        `json:"drift"`
+	Drift      []driftJSON         `json:"drift"`
 }
 
 func (f fleet) sessionsJSON() []sessionJSON {
@@ -149,7 +148,7 @@ func (f fleet) sessionsJSON() []sessionJSON {
 	for _, s := range f.Prior.Sessions {
 		one := sessionJSON{Address: s.Address, Name: s.Address.Short(), ID: s.ID, Target: s.Target.Key, Slice: s.Slice,
 			MemoryMiB: s.Target.MemoryMiB, Fit: newFitJSON(s.Fit), Runtime: s.Runtime, Image: imageOf(s.Session), Workspace: s.Workspace,
-			State: f.sessionState(s), Unfinished: s.Incomplete(), Used: used[s.Address], Drift: list(f.drift[s.Address])}
+			State: f.sessionState(s), Unfinished: s.Incomplete(), Used: used[s.Address], Drift: driftsJSON(f.Live, f.drift[s.Address])}
 		if s.Handle != nil {
 			one.SliceUUID = s.Handle.UUID
 		}

@@ -145,7 +145,7 @@ func wrap(l line, first, rest int) []line {
 		used    int
 		room    = first
 	)
-	for _, w := range words(l) {
+	for _, w := range splitWords(l) {
 		n := w.width()
 		switch {
 		case len(current) == 0:
@@ -171,8 +171,8 @@ func unbroken(l line) line {
 	return out
 }
 
-// words splits at blanks; a word may be made of several inks.
-func words(l line) []line {
+// splitWords splits at blanks; a word may be made of several inks.
+func splitWords(l line) []line {
 	var (
 		all  []line
 		word line

@@ -10,6 +10,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // times writes a tensor ratio: "x4.0"; nothing where the target has none.
@@ -63,27 +64,6 @@ func sentence(s string) string {
 	return s + "."
 }
 
-// gpuName is what people call a GPU: with its host where there are several.
-func gpuName(live resource.Live, host, uuid string) string {
-	name := shortUUID(uuid) // it is gone
-	if g, ok := live.GPU(host, uuid); ok {
-		name = fmt.Sprintf("GPU %d", g.Index)
-	}
-	if len(live.Hosts) > 1 {
-		return host + " " + name
-	}
-	return name
-}
-
-// shortUUID is enough of a UUID to tell two GPUs apart.
-func shortUUID(uuid string) string {
-	const enough = len("GPU-51a0c0de")
-	if len(uuid) > enough {
-		return uuid[:enough]
-	}
-	return uuid
-}
-
 var uuidPattern = regexp.MustCompile(`(?:MIG-)?GPU-[0-9A-Za-z-]+`)
 
 // withGPUNames puts the names that people use in place of the UUIDs in a text.
@@ -91,7 +71,7 @@ func withGPUNames(live resource.Live, s string) string {
 	return uuidPattern.ReplaceAllStringFunc(s, func(uuid string) string {
 		for _, h := range live.Hosts {
 			if _, ok := live.GPU(h.Name, uuid); ok {
-				return gpuName(live, h.Name, uuid)
+				return words.GPU(live, h.Name, uuid)
 			}
 		}
 		return uuid

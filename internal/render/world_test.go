@@ -82,7 +82,8 @@ func (w *world) setUp(g *resource.GPU, t resource.Target, mig bool, clock int) *
 	}
 	w.desired.GPUs = append(w.desired.GPUs, resource.DesiredGPU{Host: g.Host, UUID: g.UUID,
 		Settings: resource.Settings{MIG: &mig, Persistence: new(true), ClockMHz: &clock, PowerMW: new(g.Model.PowerDefaultMW)},
-		Why:      resource.Why{MIG: "its sessions sit in slices", Clock: "the best for " + t.ShortName(), Power: fmt.Sprintf("7 x 160 W is above the card's %s", resource.Watts(g.Model.PowerDefaultMW))}})
+		Why: resource.Why{MIG: resource.Reason{Kind: resource.ForSlices}, Clock: resource.Reason{Kind: resource.BestClock, Targets: []string{t.ShortName()}},
+			Power: resource.Reason{Kind: resource.AboveDefault, Boards: []resource.Boards{{Count: 7, W: 160}}, MW: g.Model.PowerDefaultMW}}})
 	return w
 }
 
@@ -96,7 +97,7 @@ func (w *world) seven(host, index, from int) *world {
 
 func (w *world) diff() diff.Diff { return diff.Compare(w.desired, w.prior, w.live, diff.Options{}) }
 
-func (w *world) plan() *plan.Plan { return plan.Build(w.diff(), w.desired, w.prior, w.live) }
+func (w *world) plan() *plan.Plan { return plan.Build(w.desired, w.prior, w.live, diff.Options{}) }
 
 func (w *world) view() PlanView {
 	return PlanView{Config: "fleet.hcl", Flags: []string{"--file", "fleet.hcl"}, Prior: w.prior, Live: w.live, Plan: w.plan()}

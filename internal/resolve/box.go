@@ -37,7 +37,7 @@ func (r *resolver) box(s config.Session, session *resource.Session) {
 		return
 	}
 	was, made := r.prior.Session(s.Address)
-	made = made && was.Box != nil && r.scope.Fresh[s.Address] == ""
+	made = made && was.Box != nil && !r.scope.Replace[s.Address]
 	fresh := s.Box
 	fresh.User = r.person.User
 	if made {

@@ -54,8 +54,8 @@ func (r *resolver) readable(s resource.Slice) bool {
 	return there && !unfit && (s.Whole() || !g.Unread(resource.FeatureMIG))
 }
 
-// refuseFresh refuses to replace a session whose slice cannot be read.
-func (r *resolver) refuseFresh(was resource.PriorSession) {
+// refuseReplace refuses to replace a session whose slice cannot be read.
+func (r *resolver) refuseReplace(was resource.PriorSession) {
 	wrong, fix := r.live.NoGPU(was.Slice.Host, was.Slice.GPU)
 	why := "its GPU is " + wrong
 	if g, there := r.live.GPU(was.Slice.Host, was.Slice.GPU); there {

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // Guarded refuses to destroy or replace sessions that are kept from it, by their
@@ -48,21 +50,18 @@ func Guarded(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostic
 
 // reasons says in a few words why a session is replaced.
 func reasons(c diff.SessionChange) string {
-	words := c.Reason
-	for i, f := range c.Fields {
-		switch {
-		case i == 0 && words == "":
-			words = f.Name
-		case i == 0:
-			words += " (" + f.Name
-		default:
-			words += ", " + f.Name
-		}
+	var names []string
+	for _, f := range c.Fields {
+		names = append(names, words.Field(f))
 	}
-	if c.Reason != "" && len(c.Fields) > 0 {
-		words += ")"
+	switch reason, list := words.Session(c), strings.Join(names, ", "); {
+	case reason == "":
+		return list
+	case list == "":
+		return reason
+	default:
+		return reason + " (" + list + ")"
 	}
-	return words
 }
 
 // Renames warns where a session is destroyed and one just like it is created:

@@ -34,8 +34,8 @@ func Desired(intent *config.Intent, person Person, prior resource.Prior, live re
 
 // Scope is what a plan is about, where it is not all of it.
 type Scope struct {
-	Left  map[resource.Address]bool   // sessions that it does not touch
-	Fresh map[resource.Address]string // sessions that are made anew though they need not be, with the reason
+	Left    map[resource.Address]bool // sessions that it does not touch
+	Replace map[resource.Address]bool // sessions that the user asked to replace
 }
 
 type resolver struct {
@@ -65,8 +65,8 @@ func (r *resolver) requests() {
 			s = ignoring(s, was)
 		}
 		if made && !r.readable(was.Slice) {
-			if r.scope.Fresh[s.Address] != "" {
-				r.refuseFresh(was)
+			if r.scope.Replace[s.Address] {
+				r.refuseReplace(was)
 			}
 			r.waiting = append(r.waiting, was.Session) // until its GPU can be read again
 			continue
@@ -323,11 +323,9 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 	}
 	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == d.Host })
 	if len(r.others(card.GPU)) > 0 {
-		const why = "another project holds the GPU too"
-		d.Why.Clock, d.Why.Power = why, why
+		d.Why.Clock, d.Why.Power = resource.Reason{Kind: resource.SharedByProjects}, resource.Reason{Kind: resource.SharedByProjects}
 	} else if r.neighboursForbid(r.intent.Hosts[i], *card) {
-		const why = "somebody else uses this GPU; slow_neighbours = true in the host block allows to change it"
-		d.Why.Clock, d.Why.Power = why, why
+		d.Why.Clock, d.Why.Power = resource.Reason{Kind: resource.UsedByOthers}, resource.Reason{Kind: resource.UsedByOthers}
 	}
 	return d
 }

@@ -26,6 +26,13 @@ func (r Reference) String() string { return r.Address.String() }
 // MarshalText writes the reference as String does.
 func (r Reference) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
+// UnmarshalText reads what MarshalText writes: an address without a key means its block.
+func (r *Reference) UnmarshalText(text []byte) error {
+	err := r.Address.UnmarshalText(text)
+	r.Block = r.Address == One(r.Address.Name)
+	return err
+}
+
 // Renamed is a session that got another address.
 type Renamed struct {
 	From Address `json:"from"`

@@ -21,11 +21,11 @@ type DesiredGPU struct {
 	Why      Why      `json:"why"`
 }
 
-// Why gives the reasons behind a GPU's settings, for people only.
+// Why gives the reasons behind a GPU's settings.
 type Why struct {
-	Clock string `json:"clock,omitempty"`
-	Power string `json:"power,omitempty"`
-	MIG   string `json:"mig,omitempty"`
+	Clock Reason `json:"clock,omitzero"`
+	Power Reason `json:"power,omitzero"`
+	MIG   Reason `json:"mig,omitzero"`
 }
 
 // Prior is what the state file remembers.
@@ -180,8 +180,11 @@ func (l Live) NoGPU(host, uuid string) (wrong, fix string) {
 	if u, is := l.Unusable(host, uuid); is {
 		return "unusable: " + u.String(), u.Fix()
 	}
-	return "missing", "read dmesg: the GPU was removed, fell off the bus, or is hidden by the driver"
+	return "missing", MissingFix
 }
+
+// MissingFix says in an imperative what may bring a missing GPU back.
+const MissingFix = "read dmesg: the GPU was removed, fell off the bus, or is hidden by the driver"
 
 // Sliced finds a GPU whose slices can be read. One that cannot be read may have any.
 func (l Live) Sliced(host, uuid string) (GPU, bool) {

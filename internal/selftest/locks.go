@@ -238,8 +238,8 @@ func withClockLocks(d *diff.Diff, verified []Verified) {
 		d.Unproven = slices.DeleteFunc(d.Unproven, func(u diff.UnprovenLock) bool { return at(u.Host, u.GPU) })
 		known := slices.ContainsFunc(d.Drift, func(one diff.Drift) bool { return one.Class == diff.ClockLock && at(one.Host, one.GPU) })
 		if !l.Proven() && !known {
-			d.Drift = append(d.Drift, diff.Drift{Class: diff.ClockLock, Host: l.Host, GPU: l.GPU, Thing: "SM clock",
-				From: resource.Clock(l.LockMHz), To: "at " + resource.Clock(l.FoundMHz), Cause: fmt.Sprintf("cosplay verify read %d MHz under load", l.FoundMHz)})
+			d.Drift = append(d.Drift, diff.Drift{Class: diff.ClockLock, Host: l.Host, GPU: l.GPU,
+				From: diff.Clock{MHz: l.LockMHz}, To: diff.Clock{MHz: l.FoundMHz, As: diff.ClockOther, Read: l.FoundMHz}})
 		}
 	}
 }

@@ -55,9 +55,8 @@ func withBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
 			if r.Outcome != verify.Failed || r.Class == verify.Settings || r.Check == verify.DriverCheck || (r.Way == verify.Outside && (r.Class == verify.Slice || known)) {
 				continue
 			}
-			address := v.Session.Address
-			drift = append(drift, diff.Drift{Class: diff.DisguiseBroken, Host: v.Session.Slice.Host, GPU: v.Session.Slice.GPU, Session: &address,
-				Thing: fmt.Sprintf("%s by %s", r.Check, r.Way), From: r.Expected, To: r.Found, Cause: "cosplay verify says what to do"})
+			drift = append(drift, diff.Drift{Class: diff.DisguiseBroken, Host: v.Session.Slice.Host, GPU: v.Session.Slice.GPU, Session: &v.Session.Address,
+				Name: fmt.Sprintf("%s by %s", r.Check, r.Way), From: diff.Text(r.Expected), To: diff.Damage(r.Found)})
 		}
 	}
 	return drift

@@ -142,8 +142,7 @@ func (w *World) Plan(t testing.TB, text string, prior resource.Prior) (*plan.Pla
 		desired, more = resolve.Desired(intent, w.Person, prior, w.Live, resolve.Scope{})
 		diags = append(diags, more...)
 	}
-	d := diff.Compare(desired, prior, w.Live, o)
-	return plan.Build(d, desired, prior, w.Live), diags
+	return plan.Build(desired, prior, w.Live, o), diags
 }
 
 // change makes one change, unless the fault or the hardware refuses it.

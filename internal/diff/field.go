@@ -1,0 +1,195 @@
+package diff
+
+import (
+	"reflect"
+
+	"cosplay/internal/resource"
+)
+
+// Kind names what differs. The kinds of attributes are called as in the language.
+type Kind string
+
+// The kinds.
+const (
+	FieldTarget            Kind = "target"
+	FieldTargetFigures     Kind = "target-figures" // of the same target, in another catalog
+	FieldHost              Kind = "host"
+	FieldGPU               Kind = "placement-gpu"
+	FieldSlice             Kind = "slice"
+	FieldFitClock          Kind = "fit-clock"
+	FieldFitPrefer         Kind = "fit.prefer"
+	FieldFitTolerance      Kind = "fit.tolerance"
+	FieldFitMaxError       Kind = "fit.max_error"
+	FieldGPUSelector       Kind = "gpu"
+	FieldRuntime           Kind = "runtime"
+	FieldCommand           Kind = "command"
+	FieldWorkspace         Kind = "workspace"
+	FieldDependsOn         Kind = "depends_on"
+	FieldStrict            Kind = "strict"
+	FieldPreventDestroy    Kind = "prevent_destroy"
+	FieldTriggeredBy       Kind = "replace_triggered_by"
+	FieldImage             Kind = "image"
+	FieldPull              Kind = "pull"
+	FieldVolumes           Kind = "volumes"
+	FieldSSH               Kind = "ssh"
+	FieldSSHPort           Kind = "ssh.port"
+	FieldSSHBind           Kind = "ssh.bind"
+	FieldSSHAuthorizedKeys Kind = "ssh.authorized_keys"
+	FieldLimits            Kind = "limits"
+	FieldLimitCPUs         Kind = "limits.cpus"
+	FieldLimitMemory       Kind = "limits.memory"
+	FieldLimitPIDs         Kind = "limits.pids"
+	FieldSudo              Kind = "sudo"
+	FieldRestart           Kind = "restart"
+	FieldUser              Kind = "user"
+	FieldEnv               Kind = "env"
+	FieldSliceUUID         Kind = "mig-uuid"
+	FieldFacades           Kind = resource.Facades
+	FieldDriver            Kind = resource.Driver
+
+	FieldPersistenceMode Kind = "persistence"
+	FieldMIGMode         Kind = "mig"
+	FieldPowerLimit      Kind = "power"
+	FieldSMClock         Kind = "clock"
+
+	FieldWholeGPU Kind = "whole-gpu"
+	FieldSettings Kind = "settings" // all of a GPU
+)
+
+// Field is one difference, with its reason where the kind does not say it. Where a
+// setting is kept, From is its value and To the one that it would have otherwise.
+type Field struct {
+	Kind   Kind
+	Name   string // of an environment variable
+	From   Value
+	To     Value
+	Reason resource.Reason
+	Left   bool // with GiveBack: cosplay changed it and cannot restore it now
+}
+
+// attribute is what the language calls the attribute that the field is about.
+func (f Field) attribute() string {
+	if f.Kind == FieldEnv {
+		return string(FieldEnv) + "." + f.Name
+	}
+	return string(f.Kind)
+}
+
+// fields collects differences.
+type fields []Field
+
+// add notes a difference, if there is one.
+func (all *fields) add(kind Kind, from, to Value) {
+	if !reflect.DeepEqual(from, to) {
+		*all = append(*all, Field{Kind: kind, From: from, To: to})
+	}
+}
+
+// Value is one side of a difference, of the type that its kind has; nil is none.
+//
+//sumtype:decl
+type Value interface{ value() }
+
+// The values.
+type (
+	Text     string         // a name, a path
+	EnvValue string         // of an environment variable
+	Names    []string       // of blocks
+	Command  []string       // a program and its arguments
+	Bool     bool           // an attribute that is true or false
+	Switch   bool           // a mode that is on or off
+	Power    int            // mW
+	Percent  float64        // a ratio: 0.07 is 7 %
+	Port     int            // 0 is one that cosplay chooses
+	Count    int            // of processes
+	CPUs     float64        // processors
+	Memory   int            // MiB
+	GPU      string         // a UUID
+	UUID     string         // of a MIG slice
+	ID       string         // of a container or an image, as the engine has it
+	Slice    resource.Slice // a placement
+	Taken    resource.Slice // a placement that a foreign slice has
+	Volumes  []resource.Volume
+	Keys     []string // lines of public keys
+	Limits   resource.Limits
+	User     resource.User
+	Damage   string // what of a disguise is not as it was written, or what a check found
+
+	// Unanswered is what a GPU that is unusable answered.
+	Unanswered resource.Unusable
+
+	// Condition is what has no other value.
+	Condition string
+)
+
+// MIG is MIG mode, with the mode after the next reset.
+type MIG struct {
+	Now     bool `json:"now"`
+	Pending bool `json:"pending"`
+}
+
+// Clock is an SM clock lock as far as it is known.
+type Clock struct {
+	MHz  int         `json:"mhz"`                // 0 is none
+	As   ClockSource `json:"as,omitempty"`       // "" for one that cosplay set
+	Read int         `json:"read_mhz,omitempty"` // that verify read under load
+}
+
+// ClockSource is how a clock lock is known.
+type ClockSource string
+
+// The sources.
+const (
+	ClockSeen    ClockSource = "seen"    // the SM clock looks like it
+	ClockOther   ClockSource = "other"   // it is not the one that cosplay set
+	ClockLifted  ClockSource = "lifted"  // there is none any more
+	ClockUnknown ClockSource = "unknown" // set or not
+)
+
+// The conditions.
+const (
+	IsPresent        Condition = "present"
+	IsMissing        Condition = "missing"
+	IsUp             Condition = "up"
+	IsRebooted       Condition = "rebooted"
+	IsRunning        Condition = "running"
+	IsStopped        Condition = "stopped"
+	IsAsApplied      Condition = "as-applied"
+	IsChanged        Condition = "changed"
+	IsIntact         Condition = "intact"
+	IsOfCatalog      Condition = "in-catalog"
+	IsOfConfig       Condition = "in-configuration"
+	IsWithoutCompute Condition = "no-compute-instance"
+	IsInFile         Condition = "secret-in-file"
+	IsInEnvironment  Condition = "secret-in-environment"
+	IsSensitive      Condition = "sensitive"
+	IsAny            Condition = "any"
+	IsAsSet          Condition = "as-set"
+)
+
+func (Text) value()       {}
+func (EnvValue) value()   {}
+func (Names) value()      {}
+func (Command) value()    {}
+func (Bool) value()       {}
+func (Switch) value()     {}
+func (Power) value()      {}
+func (Percent) value()    {}
+func (Port) value()       {}
+func (Count) value()      {}
+func (CPUs) value()       {}
+func (Memory) value()     {}
+func (GPU) value()        {}
+func (UUID) value()       {}
+func (ID) value()         {}
+func (Slice) value()      {}
+func (Taken) value()      {}
+func (Volumes) value()    {}
+func (Keys) value()       {}
+func (Limits) value()     {}
+func (User) value()       {}
+func (MIG) value()        {}
+func (Clock) value()      {}
+func (Damage) value()     {}
+func (Unanswered) value() {}
+func (Condition) value()  {}

@@ -1,0 +1,76 @@
+// Package words writes differences, their values and their reasons in English. Pure.
+package words
+
+import (
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// Field names what differs.
+func Field(f diff.Field) string {
+	if f.Kind == diff.FieldEnv {
+		return "env." + f.Name
+	}
+	return Kind(f.Kind)
+}
+
+// Kind names a kind of difference: an attribute by its name in the language.
+func Kind(k diff.Kind) string {
+	if name, has := kindNames[k]; has {
+		return name
+	}
+	return string(k)
+}
+
+var kindNames = map[diff.Kind]string{
+	diff.FieldTargetFigures:   "target's figures",
+	diff.FieldGPU:             "GPU",
+	diff.FieldWholeGPU:        "GPU",
+	diff.FieldFitClock:        "clock of the fit",
+	diff.FieldSliceUUID:       "MIG UUID",
+	diff.FieldPersistenceMode: "persistence mode",
+	diff.FieldMIGMode:         "MIG mode",
+	diff.FieldPowerLimit:      "power limit",
+	diff.FieldSMClock:         "SM clock",
+}
+
+// Drifted names what has drifted.
+func Drifted(d diff.Drift) string {
+	switch d.Class {
+	case diff.GPUGone, diff.GPUUnusable:
+		return "GPU"
+	case diff.HostRebooted:
+		return "host"
+	case diff.MIGMode:
+		return "MIG mode"
+	case diff.Persistence:
+		return "persistence mode"
+	case diff.PowerLimit:
+		return "power limit"
+	case diff.ClockLock:
+		return "SM clock"
+	case diff.SliceGone, diff.SliceReplaced:
+		return "slice"
+	case diff.ForeignSlice:
+		return "foreign slice"
+	case diff.ContainerGone, diff.ContainerStopped, diff.ContainerReplaced:
+		return resource.RuntimeNamed(d.Runtime).Body
+	case diff.ContainerChanged, diff.ContainerLimited:
+		if d.Kind != "" {
+			return Kind(d.Kind)
+		}
+		return resource.RuntimeNamed(d.Runtime).Body
+	case diff.DisguiseBroken:
+		if d.Name != "" {
+			return d.Name
+		}
+		return "disguise"
+	case diff.DisguiseOutdated:
+		return Kind(d.Kind)
+	case diff.SecretsOpen:
+		return "sensitive values"
+	case diff.ImageMoved:
+		return "image " + d.Name
+	}
+	return string(d.Class)
+}

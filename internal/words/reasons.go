@@ -1,0 +1,191 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// Setting says why a setting of a GPU is as it is, or stays as it is; "" for no reason.
+func Setting(f diff.Field) string {
+	r := f.Reason
+	switch r.Kind {
+	case resource.BestClock:
+		if len(r.Targets) > 1 {
+			return "the best for all of " + strings.Join(r.Targets, ", ")
+		}
+		return "the best for " + strings.Join(r.Targets, "")
+	case resource.FixedClock:
+		return fmt.Sprintf("stays at %d MHz: it may not be changed here", r.MHz)
+	case resource.OneBoard:
+		return "what " + resource.WithArticle(strings.Join(r.Targets, "")) + " draws"
+	case resource.SumOfBoards:
+		return boards(r.Boards)
+	case resource.AboveDefault:
+		return fmt.Sprintf("%s is above the card's %d W", boards(r.Boards), watts(r.MW))
+	case resource.BelowLeast:
+		return fmt.Sprintf("%s is below the card's least, %d W", boards(r.Boards), watts(r.MW))
+	case resource.ClockNeeds:
+		return fmt.Sprintf("%s, and the clock needs about %d W", boards(r.Boards), watts(r.MW))
+	case resource.GPUMissing, resource.GPUUnusable:
+		wrong, fix := "it is missing", resource.MissingFix
+		if r.Unusable != nil {
+			wrong, fix = r.Unusable.String(), r.Unusable.Fix()
+		}
+		return wrong + "; its baseline is kept until it can be restored. Fix: " + fix + ", then run cosplay destroy again"
+	case resource.ChangedByOthers:
+		return "another process changed it since, so that its baseline, " + Value(f.To, resource.Live{}) + ", is not restored"
+	case resource.SharedByProjects:
+		if f.Kind == diff.FieldSettings {
+			return "another project holds the GPU too; the last project to leave restores the baseline"
+		}
+	}
+	return settingReasons[r.Kind]
+}
+
+var settingReasons = map[resource.ReasonKind]string{
+	resource.ForSlices:         "its sessions sit in slices",
+	resource.ForWholeGPU:       "its session needs the whole GPU",
+	resource.SharedByProjects:  "another project holds the GPU too",
+	resource.UsedByOthers:      "another user uses this GPU; slow_neighbours = true in the host block allows to change it",
+	resource.KeepsSettings:     "without it the driver forgets limits and locks",
+	resource.SentAgain:         "sent again, since NVML cannot read a lock",
+	resource.EndedByReboot:     "the host was rebooted since, and the driver has its own value",
+	resource.LockBefore:        "a lock that seems to have been there before cannot be read, and so cannot be restored",
+	resource.ForeignSlices:     "foreign slices are on it; run cosplay destroy again when they are removed",
+	resource.KeepsForeignPower: "without it the driver would forget the power limit that another process set",
+	resource.KeepsForeignClock: "without it the driver would forget the SM clock that another process set",
+	resource.SliceOfNoSession:  "this project made it, and no session has it: nvidia-smi mig -dci and -dgi remove it",
+}
+
+// boards sums up: "2 x 160 W + 350 W".
+func boards(all []resource.Boards) string {
+	var parts []string
+	for _, b := range all {
+		part := fmt.Sprintf("%d W", b.W)
+		if b.Count > 1 {
+			part = fmt.Sprintf("%d x %d W", b.Count, b.W)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, " + ")
+}
+
+// watts rounds mW to W.
+func watts(mw int) int { return (mw + 500) / 1000 }
+
+// Session says why a session changes, or cannot; "" where its fields say it.
+func Session(c diff.SessionChange) string {
+	runtime := c.Runtime()
+	body := runtime.Body
+	switch c.Reason.Kind {
+	case resource.GPUMissing, resource.GPUUnusable, resource.SliceUnread:
+		return unplanned(c)
+	case resource.StaysBehind:
+		if c.Before.Slice.Whole() {
+			return "its " + body + " stays behind: cosplay no longer knows it"
+		}
+		return "its slice and " + body + " stay behind: cosplay no longer knows them"
+	case resource.BodyUnmade:
+		return "its " + body + " was not made yet"
+	case resource.BodyMissing:
+		return "its " + body + " is missing; the slice stays"
+	case resource.BodyReplaced, resource.BodyUnproven:
+		return replaced(c)
+	case resource.BodyStopped:
+		return "its " + body + " does not run; it is started again"
+	case resource.Interrupted:
+		return "a run was interrupted while it worked on the " + body
+	case resource.BodyChanged:
+		return "its " + body + " was changed outside of cosplay"
+	case resource.TriggerSession:
+		return "replace_triggered_by: " + c.Reason.Session.String() + " changes"
+	}
+	return sessionReasons[c.Reason.Kind]
+}
+
+var sessionReasons = map[resource.ReasonKind]string{
+	resource.NotConfigured:   "not in the configuration",
+	resource.LeftOut:         "left out of this plan",
+	resource.WasImported:     "its container was imported and not made by cosplay: it is recreated, and its processes stop",
+	resource.SliceMissing:    "its slice is missing",
+	resource.SliceUnfinished: "its slice was not finished",
+	resource.ComputeMissing:  "its slice has lost its compute instance",
+	resource.BoundsChanged:   "docker update changed its container; it is set back while it runs",
+	resource.AskedFor:        "asked for with --replace",
+	resource.TriggerValue:    "a value of replace_triggered_by has changed",
+}
+
+// unplanned says why nothing can be planned with the slice of a session.
+func unplanned(c diff.SessionChange) string {
+	wrong := "its slice cannot be read"
+	switch c.Reason.Kind {
+	case resource.GPUMissing:
+		wrong = "its GPU is missing"
+	case resource.GPUUnusable:
+		wrong = "its GPU is unusable: " + c.Reason.Unusable.String()
+	}
+	if c.After == nil {
+		return wrong + "; the state keeps what is left of the session until cosplay can remove it"
+	}
+	return wrong + "; it is left as it is"
+}
+
+// replaced says what the replacement of a session's body means for what runs in it.
+func replaced(c diff.SessionChange) string {
+	body := c.Runtime().Body
+	if !resource.RuntimeNamed(c.Before.Runtime).RunsPrograms {
+		return "its " + body + " is recreated; the slice stays"
+	}
+	subject := "its " + body + " is"
+	if c.Reason.Kind == resource.BodyUnproven {
+		subject = "nothing proves what its " + body + " was made from; it is"
+	}
+	return subject + " recreated: its processes stop; files outside the workspace and volumes are lost; the slice stays"
+}
+
+// possibly begins a cause that is not known: the change shows, and not the command.
+const possibly = "possible cause: "
+
+// Cause says what has caused a drift, or what it means.
+func Cause(d diff.Drift) string {
+	switch {
+	case d.Class == diff.GPUUnusable:
+		u, _ := d.To.(diff.Unanswered)
+		return resource.Unusable(u).String()
+	case d.Class == diff.ClockLock && d.To.(diff.Clock).Read != 0:
+		return fmt.Sprintf("cosplay verify read %d MHz under load", d.To.(diff.Clock).Read)
+	case d.Class == diff.SliceGone && d.To == diff.IsWithoutCompute:
+		return possibly + "nvidia-smi mig -dci"
+	case d.Class == diff.ContainerChanged && d.Kind != "":
+		return possibly + "docker update"
+	case d.Class == diff.DisguiseBroken && d.Name != "":
+		return "cosplay verify says what to do"
+	case d.Class == diff.DisguiseOutdated:
+		runtime := resource.RuntimeNamed(d.Runtime)
+		return "a " + runtime.Body + " keeps what it was started with: " + runtime.StopCommand + ", then cosplay apply"
+	}
+	return causes[d.Class]
+}
+
+var causes = map[diff.Class]string{
+	diff.GPUGone:           possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it",
+	diff.HostRebooted:      "the driver forgets slices, clock locks and power limits over a reboot",
+	diff.MIGMode:           possibly + "nvidia-smi -mig, or a reboot",
+	diff.ClockLock:         possibly + "nvidia-smi -rgc or -lgc, or a restart of the driver",
+	diff.PowerLimit:        possibly + "nvidia-smi -pl, or a restart of the driver",
+	diff.Persistence:       possibly + "nvidia-smi -pm, or a reboot",
+	diff.SliceGone:         possibly + "nvidia-smi mig -dgi, or a reboot",
+	diff.SliceReplaced:     "recreated outside cosplay; the new slice is foreign",
+	diff.ContainerGone:     possibly + "removed by hand",
+	diff.ContainerStopped:  possibly + "stopped by hand, or its program ended",
+	diff.ContainerChanged:  "edited or recreated outside cosplay",
+	diff.ContainerReplaced: "removed and recreated outside cosplay",
+	diff.ContainerLimited:  possibly + "docker update; only a recreated container is without it: cosplay apply --replace",
+	diff.ImageMoved:        "built or pulled again; each container keeps its own until it is replaced",
+	diff.ForeignSlice:      "cosplay leaves it alone",
+	diff.DisguiseBroken:    "files in the session's folder were changed outside cosplay",
+	diff.SecretsOpen:       "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace",
+}

@@ -25,7 +25,7 @@ var groups = []group{
 	{name: "values", packages: []string{"internal/resource"}, pure: true},
 	{name: "tools", packages: []string{"driver", "internal/durable", "internal/interrupt", "internal/terminal"}},
 	{name: "decisions", packages: []string{"catalog", "internal/config", "internal/diff", "internal/disguise/verify", "internal/fit", "internal/place", "internal/plan",
-		"internal/preflight", "internal/resolve", "internal/salvage", "internal/verdict"}, inner: true, pure: true, imports: []string{"values"}},
+		"internal/preflight", "internal/resolve", "internal/salvage", "internal/verdict", "internal/words"}, inner: true, pure: true, imports: []string{"values"}},
 	{name: "records", packages: []string{"internal/ledger", "internal/state"}, imports: []string{"values", "tools"}},
 	{name: "hardware", packages: []string{"internal/agent", "internal/sim"}, inner: true, imports: []string{"values", "tools", "decisions", "records"}},
 	{name: "init", packages: []string{"internal/initd", "internal/initd/account", "internal/initd/boot", "internal/initd/environ", "internal/initd/launch", "internal/initd/sshd"}, inner: true},

@@ -60,6 +60,7 @@ func TestUpgradeDocker(t *testing.T) {
 		if strings.Count(ids, "\n") != 3 {
 			t.Fatalf("they do not run: %s\n%s", ids, p.docker("ps", "-a"))
 		}
+		p.rebuilds()
 		p.keepsAll()
 		if d := cmp.Diff(times, started()); d != "" {
 			t.Errorf("containers were replaced or restarted: %s", d)

@@ -116,8 +116,8 @@ func (r request) check() error {
 // alters reports whether a request asks for a change, of the GPU or of the ledger.
 func (r request) alters() bool { return r.Op != opHello && r.Op != opRead && r.Op != opClock }
 
-// books reports whether a request changes the ledger alone.
-func (r request) books() bool { return r.Op == opTake || r.Op == opLeave || r.Op == opRelease }
+// onlyLedger reports whether a request changes the ledger alone.
+func (r request) onlyLedger() bool { return r.Op == opTake || r.Op == opLeave || r.Op == opRelease }
 
 // value is what a request sets, for the history.
 func (r request) value() string {

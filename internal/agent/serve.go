@@ -154,8 +154,8 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 			return err
 		}
 	}
-	if r.books() {
-		return l.keepBooks(r)
+	if r.onlyLedger() {
+		return l.changeLedger(r)
 	}
 	g, err := l.device(r.GPU)
 	if err != nil {

@@ -40,7 +40,7 @@ func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
 			return err
 		}
 	}
-	p, err := inv.openBooks()
+	p, err := inv.openState()
 	if err != nil {
 		return err
 	}

@@ -53,12 +53,12 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 		return err
 	}
 	defer in.Close()
-	door, err := in.Door(ctx, in.session, in.Prior, in.Live)
+	login, err := in.Login(ctx, in.session, in.Prior, in.Live)
 	if err != nil {
 		return err
 	}
 	var args []string
-	for _, option := range door.Options() {
+	for _, option := range login.Options() {
 		args = append(args, "-o", option.Name+"="+option.Value)
 	}
 	if o.terminal {
@@ -67,7 +67,7 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 	for _, f := range o.forward {
 		args = append(args, "-L", f)
 	}
-	args = append(append(args, "--", door.Host), argv...)
+	args = append(append(args, "--", login.Host), argv...)
 	// From here on this process is ssh: signals and the terminal are its own, and
 	// no agent waits behind a login that lasts for days.
 	if err := in.Close(); err != nil {
@@ -108,7 +108,7 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 		if len(names) == 0 && (s.Box == nil || !s.Box.SSH.Enabled) {
 			continue
 		}
-		door, err := p.Door(ctx, s, now.Prior, now.Live)
+		login, err := p.Login(ctx, s, now.Prior, now.Live)
 		if err != nil && len(names) == 0 {
 			fmt.Fprintf(inv.Err, "Left out: %v\n", err)
 			continue
@@ -117,7 +117,7 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 			return err
 		}
 		hosts = append(hosts, render.SSHHost{Name: resource.BodyName(s.ID), Session: s.Address.String(),
-			Options: append([]render.SSHOption{{Name: "HostName", Value: door.Host}}, sshOptionsOf(door)...)})
+			Options: append([]render.SSHOption{{Name: "HostName", Value: login.Host}}, sshOptionsOf(login)...)})
 	}
 	switch {
 	case len(now.Prior.Sessions) == 0:
@@ -132,9 +132,9 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 	return nil
 }
 
-func sshOptionsOf(door project.Door) []render.SSHOption {
+func sshOptionsOf(login project.Login) []render.SSHOption {
 	var all []render.SSHOption
-	for _, o := range door.Options() {
+	for _, o := range login.Options() {
 		all = append(all, render.SSHOption(o))
 	}
 	return all

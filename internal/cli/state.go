@@ -69,7 +69,7 @@ func (inv *invocation) stateShow() *cobra.Command {
 // remembered reads the part of the state that the addresses name; without any,
 // all of it.
 func (inv *invocation) remembered(typed []string) (resource.Prior, render.StatePart, error) {
-	p, err := inv.openBooks()
+	p, err := inv.openState()
 	if err != nil {
 		return resource.Prior{}, render.StatePart{}, err
 	}
@@ -96,9 +96,9 @@ func (inv *invocation) remembered(typed []string) (resource.Prior, render.StateP
 	return prior, part, nil
 }
 
-// openBooks opens the project for its state alone: a folder whose configuration
-// is gone may still have one.
-func (inv *invocation) openBooks() (*project.Project, error) {
+// openState opens the project for its state alone: a folder without configuration may
+// still have one.
+func (inv *invocation) openState() (*project.Project, error) {
 	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, HostsOnly: true})
 	return p, err
 }
@@ -117,7 +117,7 @@ func (o *editOptions) flags(f *pflag.FlagSet) {
 // edited opens the project and reads the state that is to be changed, under the
 // lock unless it is a dry run.
 func (inv *invocation) edited(ctx context.Context, command string, o editOptions) (*project.Project, resource.Prior, error) {
-	p, err := inv.openBooks()
+	p, err := inv.openState()
 	if err != nil {
 		return nil, resource.Prior{}, err
 	}

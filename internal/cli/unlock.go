@@ -31,7 +31,7 @@ Exit codes: 0 nobody holds the lock; 1 error, or somebody does.`,
 }
 
 func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) error {
-	p, err := inv.openBooks()
+	p, err := inv.openState()
 	if err != nil {
 		return err
 	}

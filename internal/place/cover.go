@@ -92,7 +92,7 @@ func (c *cover) greedy(rest, free []int) (plan []use, so cost) {
 // price is what a load costs: all figures, or with many sessions the GPU alone.
 func (c *cover) price(k *kind, l load) cost {
 	if c.careful {
-		return c.seat(k, l).cost
+		return c.arrange(k, l).cost
 	}
 	return cost{gpusUsed: int64(k.price)}
 }

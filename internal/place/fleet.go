@@ -13,7 +13,7 @@ type fleet struct {
 	requests []Request // by address
 	cards    []*card   // in the order in which they are filled
 	hosts    int
-	boards   []*board
+	models   []*gpuModel
 	classes  []*class // by their first address
 	classOf  []*class // by request
 	refused  map[*class]string
@@ -23,13 +23,13 @@ type fleet struct {
 // A card is one GPU with the sessions that sit on it.
 type card struct {
 	GPU
-	board    *board
-	sitting  []sitting
-	clockMHz int // chosen for all of them
+	model     *gpuModel
+	occupants []occupant
+	clockMHz  int // chosen for all of them
 }
 
-// sitting is a session on a card.
-type sitting struct {
+// occupant is a session on a card.
+type occupant struct {
 	request int
 	class   *class
 	slice   resource.Slice
@@ -50,7 +50,7 @@ func newFleet(gpus []GPU, requests []Request) *fleet {
 	}
 	hosts := map[string]bool{}
 	for _, g := range gpus {
-		f.cards = append(f.cards, &card{GPU: g, board: f.boardOf(g)})
+		f.cards = append(f.cards, &card{GPU: g, model: f.modelOf(g)})
 		hosts[g.Host] = true
 	}
 	f.hosts = len(hosts)
@@ -60,17 +60,17 @@ func newFleet(gpus []GPU, requests []Request) *fleet {
 	return f
 }
 
-func (f *fleet) boardOf(g GPU) *board {
-	for _, b := range f.boards {
+func (f *fleet) modelOf(g GPU) *gpuModel {
+	for _, b := range f.models {
 		if b.is(g.Model, g.FixedClockMHz) {
 			return b
 		}
 	}
-	f.boards = append(f.boards, newBoard(g.Model, g.FixedClockMHz))
-	return f.boards[len(f.boards)-1]
+	f.models = append(f.models, newModel(g.Model, g.FixedClockMHz))
+	return f.models[len(f.models)-1]
 }
 
-// settle seats the sessions whose slice is given and sorts the GPUs: those that
+// settle places the sessions whose slice is given and sorts the GPUs: those that
 // we use come first, then those that we have to ourselves.
 func (f *fleet) settle() {
 	type place struct{ host, uuid string }
@@ -90,10 +90,10 @@ func (f *fleet) settle() {
 			f.classOf[i].waiting = append(f.classOf[i].waiting, i)
 			continue
 		}
-		c.sitting = append(c.sitting, sitting{request: i, class: f.classOf[i], slice: *at})
+		c.occupants = append(c.occupants, occupant{request: i, class: f.classOf[i], slice: *at})
 	}
 	slices.SortStableFunc(f.cards, func(a, b *card) int {
-		return cmp.Or(orderBool(len(a.sitting) == 0, len(b.sitting) == 0), orderBool(a.shared(), b.shared()))
+		return cmp.Or(orderBool(len(a.occupants) == 0, len(b.occupants) == 0), orderBool(a.shared(), b.shared()))
 	})
 }
 
@@ -115,7 +115,7 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && r.Fixed == nil && c.room().compute < p.ComputeSlices {
 		return fmt.Sprintf("the compute slices of GPU %d are taken", c.Index)
 	}
-	for _, s := range c.sitting {
+	for _, s := range c.occupants {
 		if s.slice.Overlaps(at) {
 			return fmt.Sprintf("%s has it", f.requests[s.request].Address)
 		}
@@ -144,20 +144,20 @@ func (c *card) canTakeSlices() bool { return c.canBeSliced() && !c.NoSlices && !
 func (c *card) canBeWhole() bool { return len(c.Foreign) == 0 && (!c.MIG || !c.stuckMIG()) }
 
 // isWhole reports whether a session has the GPU without MIG.
-func (c *card) isWhole() bool { return len(c.sitting) > 0 && c.sitting[0].slice.Whole() }
+func (c *card) isWhole() bool { return len(c.occupants) > 0 && c.occupants[0].slice.Whole() }
 
 // measure finds what each class would get alone and, from that, how far
 // newcomers may move the clock under those who sit already.
 func (f *fleet) measure() {
 	type offer struct {
 		host          string
-		board         *board
+		model         *gpuModel
 		slices, whole bool
 	}
 	var offers []offer
 	var cards []*card
 	for _, c := range f.cards {
-		o := offer{c.Host, c.board, c.canBeSliced() && !c.NoSlices, c.canBeWhole()}
+		o := offer{c.Host, c.model, c.canBeSliced() && !c.NoSlices, c.canBeWhole()}
 		if !slices.Contains(offers, o) {
 			offers, cards = append(offers, o), append(cards, c)
 		}
@@ -172,8 +172,8 @@ func (f *fleet) measure() {
 		f.measureClass(c, cards)
 	}
 	for _, c := range f.cards {
-		for i := range c.sitting {
-			c.sitting[i].limit = c.limitOf(c.sitting[i], f.requests[c.sitting[i].request].Fixed != nil)
+		for i := range c.occupants {
+			c.occupants[i].limit = c.limitOf(c.occupants[i], f.requests[c.occupants[i].request].Fixed != nil)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (f *fleet) measureClass(c *class, cards []*card) {
 		if !c.mayUse(card) {
 			continue
 		}
-		b := card.board
+		b := card.model
 		for row := range b.whole() + 1 {
 			if row == b.whole() && !card.canBeWhole() || row < b.whole() && (!card.canBeSliced() || card.NoSlices) {
 				continue
@@ -206,33 +206,33 @@ func (f *fleet) measureClass(c *class, cards []*card) {
 
 // limitOf is the error up to which the clock may be moved under a session: its
 // tolerance over its error alone, or the error that it has already.
-func (c *card) limitOf(s sitting, fixed bool) int64 {
+func (c *card) limitOf(s occupant, fixed bool) int64 {
 	if fixed {
 		return impossible
 	}
 	errors, _ := c.errorsOf(s)
 	now := slices.Min(append(slices.Clone(errors), impossible))
 	if clock, ok := c.clockNow(); ok {
-		now, _ = s.class.errors(c.board.at(s.class, s.slice.Profile, clock))
+		now, _ = s.class.errors(c.model.at(s.class, s.slice.Profile, clock))
 	}
 	return max(now, s.class.limit(0))
 }
 
-// errorsOf gives the errors of a sitting session at each clock, as a chart does.
-func (c *card) errorsOf(s sitting) (first, second []int64) {
-	for row := range c.board.whole() + 1 {
-		if c.board.profileName(row) == s.slice.Profile {
-			chart := c.board.chart(s.class)
+// errorsOf gives the errors of an occupant at each clock, as a chart does.
+func (c *card) errorsOf(s occupant) (first, second []int64) {
+	for row := range c.model.whole() + 1 {
+		if c.model.profileName(row) == s.slice.Profile {
+			chart := c.model.chart(s.class)
 			return chart.first[row], chart.second[row]
 		}
 	}
-	return c.board.errors(s.class, s.slice.Profile, s.class.target.MemoryMiB)
+	return c.model.errors(s.class, s.slice.Profile, s.class.target.MemoryMiB)
 }
 
-// standing gives the cost, at each clock, of those who sit on a card.
-func (c *card) standing() []cost {
-	costs := make([]cost, len(c.board.clocks))
-	for _, s := range c.sitting {
+// occupantCosts gives the cost, at each clock, of the sessions on a card.
+func (c *card) occupantCosts() []cost {
+	costs := make([]cost, len(c.model.clocks))
+	for _, s := range c.occupants {
 		first, second := c.errorsOf(s)
 		for i := range costs {
 			costs[i] = costs[i].plus(s.class.cost(first[i], second[i], 0))

@@ -90,7 +90,7 @@ func TestNewcomersRespectTheSeated(t *testing.T) {
 	alone := Place(gpus[:1], requests)
 	check(t, gpus[:1], requests, alone)
 	if old := only(t, alone, "old"); old.Fit.Error(resource.PreferFP32) > 0.11 {
-		t.Errorf("the seated one pays:\n%s", alone)
+		t.Errorf("the session that was there pays:\n%s", alone)
 	}
 }
 

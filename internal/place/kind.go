@@ -16,26 +16,26 @@ func (l load) sum() int {
 	return n
 }
 
-// A kind is the GPUs that placement cannot tell apart: same board, same
+// A kind is the GPUs that placement cannot tell apart: same model, same
 // sessions and slices on them, same rights.
 type kind struct {
-	cards   []*card // in their order
-	rank    int     // of the first
-	board   *board
-	sitting []sitting
-	slices  bool // takes slices
-	whole   bool // takes a session whole
-	price   int  // 0 if ours sit there already
+	cards     []*card // in their order
+	rank      int     // of the first
+	model     *gpuModel
+	occupants []occupant
+	slices    bool // takes slices
+	whole     bool // takes a session whole
+	price     int  // 0 if it has sessions of the project already
 
-	clockOK  []bool // by clock: no one who sits there would suffer
-	standing []cost // by clock: of those who sit there
-	layouts  layouts
-	fits     map[string]bool
-	seated   map[string]seating
+	clockOK       []bool // by clock: it suits all that are there
+	occupantCosts []cost // by clock: of the sessions that are there
+	layouts       layouts
+	fits          map[string]bool
+	arranged      map[string]arrangement
 }
 
-// A seating is the best way to take a load.
-type seating struct {
+// An arrangement is the best way to take a load.
+type arrangement struct {
 	clock   int
 	choices []choice // by class
 	tally   tally
@@ -71,8 +71,8 @@ func (f *fleet) kinds() []*kind {
 
 // mark is the same for cards that placement cannot tell apart.
 func (f *fleet) mark(c *card, pinned bool) string {
-	mark := fmt.Appendf(nil, "%q %d %t %t %t", c.Host, slices.Index(f.boards, c.board), c.canTakeSlices(), c.canBeWhole(), c.shared())
-	for _, s := range c.sitting {
+	mark := fmt.Appendf(nil, "%q %d %t %t %t", c.Host, slices.Index(f.models, c.model), c.canTakeSlices(), c.canBeWhole(), c.shared())
+	for _, s := range c.occupants {
 		mark = fmt.Appendf(mark, " %d:%s@%d<%d", s.class.id, s.slice.Profile, s.slice.Start, s.limit)
 	}
 	for _, s := range c.Foreign {
@@ -86,20 +86,20 @@ func (f *fleet) mark(c *card, pinned bool) string {
 
 func newKind(c *card, rank int) *kind {
 	k := &kind{
-		rank: rank, board: c.board, sitting: c.sitting,
-		slices: c.canTakeSlices(), whole: c.canBeWhole() && len(c.sitting) == 0, price: 1,
-		fits: map[string]bool{}, seated: map[string]seating{},
+		rank: rank, model: c.model, occupants: c.occupants,
+		slices: c.canTakeSlices(), whole: c.canBeWhole() && len(c.occupants) == 0, price: 1,
+		fits: map[string]bool{}, arranged: map[string]arrangement{},
 	}
-	if len(c.sitting) > 0 {
+	if len(c.occupants) > 0 {
 		k.price = 0
 	}
-	k.layouts = layouts{0: make([][]int, len(c.board.profiles))}
+	k.layouts = layouts{0: make([][]int, len(c.model.profiles))}
 	if k.slices {
-		k.layouts = c.board.layouts(c.room())
+		k.layouts = c.model.layouts(c.room())
 	}
-	k.standing, k.clockOK = c.standing(), make([]bool, len(c.board.clocks))
+	k.occupantCosts, k.clockOK = c.occupantCosts(), make([]bool, len(c.model.clocks))
 	for i := range k.clockOK {
-		k.clockOK[i] = !slices.ContainsFunc(c.sitting, func(s sitting) bool {
+		k.clockOK[i] = !slices.ContainsFunc(c.occupants, func(s occupant) bool {
 			first, _ := c.errorsOf(s)
 			return first[i] > s.limit
 		})
@@ -137,7 +137,7 @@ func (p *packer) tryFit(k *kind, wants []want) bool {
 			continue
 		}
 		tried = rows
-		if k.whole && len(wants) == 1 && wants[0].count == 1 && rows[0]>>k.board.whole()&1 == 1 {
+		if k.whole && len(wants) == 1 && wants[0].count == 1 && rows[0]>>k.model.whole()&1 == 1 {
 			return true
 		}
 		if k.packs(wants, rows, 0, 0, 0, 0) {
@@ -156,7 +156,7 @@ func (k *kind) packs(wants []want, rows []uint32, i, placed, row int, t tally) b
 	if placed == wants[i].count {
 		return k.packs(wants, rows, i+1, 0, 0, t)
 	}
-	for ; row < k.board.whole(); row++ {
+	for ; row < k.model.whole(); row++ {
 		if rows[i]>>row&1 == 0 {
 			continue
 		}
@@ -176,11 +176,11 @@ func rowsAt(wants []want, clock int) []uint32 {
 	return rows
 }
 
-// seat finds the clock and the profiles that take a load at the least cost. The
+// arrange finds the clock and the profiles that take a load at the least cost. The
 // load has to fit.
-func (p *packer) seat(k *kind, l load) seating {
+func (p *packer) arrange(k *kind, l load) arrangement {
 	key := string(l)
-	if known, ok := k.seated[key]; ok {
+	if known, ok := k.arranged[key]; ok {
 		return known
 	}
 	wants := p.wants(k, l)
@@ -192,24 +192,24 @@ func (p *packer) seat(k *kind, l load) seating {
 	}
 	s.best.cost[gpusUsed] = int64(k.price)
 	s.best.cost[sumRank] = int64(k.rank)
-	k.seated[key] = s.best
+	k.arranged[key] = s.best
 	return s.best
 }
 
-// A seeker looks for the cheapest seating.
+// A seeker looks for the cheapest arrangement.
 type seeker struct {
 	kind  *kind
 	wants []want
 	clock int
 	now   []choice
 	found bool
-	best  seating
+	best  arrangement
 }
 
 // try looks at one clock, unless even everyone's own best slice costs too much.
 func (s *seeker) try(clock int) {
 	s.clock = clock
-	start := s.kind.standing[clock]
+	start := s.kind.occupantCosts[clock]
 	bound := start
 	for _, w := range s.wants {
 		cheapest, ok := s.cheapest(w)
@@ -224,19 +224,19 @@ func (s *seeker) try(clock int) {
 		return
 	}
 	w := s.wants[0]
-	if whole := s.kind.board.whole(); s.kind.whole && len(s.wants) == 1 && w.count == 1 && w.rows[clock]>>whole&1 == 1 {
-		s.keep([]choice{{w.class, whole}}, 0, start.plus(s.kind.board.cost(w.class, whole, clock)))
+	if whole := s.kind.model.whole(); s.kind.whole && len(s.wants) == 1 && w.count == 1 && w.rows[clock]>>whole&1 == 1 {
+		s.keep([]choice{{w.class, whole}}, 0, start.plus(s.kind.model.cost(w.class, whole, clock)))
 	}
 	s.descend(0, 0, 0, 0, start)
 }
 
 // cheapest is a cost that a session of a class cannot go below at this clock.
 func (s *seeker) cheapest(w want) (lowest cost, ok bool) {
-	for row := range s.kind.board.whole() + 1 {
+	for row := range s.kind.model.whole() + 1 {
 		if w.rows[s.clock]>>row&1 == 0 {
 			continue
 		}
-		c := s.kind.board.cost(w.class, row, s.clock)
+		c := s.kind.model.cost(w.class, row, s.clock)
 		if ok {
 			c = c.atMost(lowest)
 		}
@@ -258,13 +258,13 @@ func (s *seeker) descend(i, placed, row int, t tally, so cost) {
 		s.descend(i+1, 0, 0, t, so)
 		return
 	}
-	for ; row < s.kind.board.whole(); row++ {
+	for ; row < s.kind.model.whole(); row++ {
 		next := t.plus(row)
 		if _, legal := s.kind.layouts[next]; !legal || w.rows[s.clock]>>row&1 == 0 {
 			continue
 		}
 		s.now = append(s.now, choice{w.class, row})
-		s.descend(i, placed+1, row, next, so.plus(s.kind.board.cost(w.class, row, s.clock)))
+		s.descend(i, placed+1, row, next, so.plus(s.kind.model.cost(w.class, row, s.clock)))
 		s.now = s.now[:len(s.now)-1]
 	}
 }
@@ -274,5 +274,5 @@ func (s *seeker) keep(choices []choice, t tally, c cost) {
 		return
 	}
 	s.found = true
-	s.best = seating{clock: s.clock, choices: slices.Clone(choices), tally: t, cost: c}
+	s.best = arrangement{clock: s.clock, choices: slices.Clone(choices), tally: t, cost: c}
 }

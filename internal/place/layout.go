@@ -28,7 +28,7 @@ type layouts map[tally][][]int
 // room is what is free on a card beside those who sit there and others' slices.
 func (c *card) room() room {
 	free := room{compute: c.Model.ComputeSlices}
-	for i, p := range c.board.profiles {
+	for i, p := range c.model.profiles {
 		free.left[i] = p.MaxInstances
 	}
 	take := func(s resource.Slice) {
@@ -38,8 +38,8 @@ func (c *card) room() room {
 			p.ComputeSlices = min(s.Size, c.Model.ComputeSlices)
 		}
 		free.compute -= p.ComputeSlices
-		for i := range c.board.profiles {
-			if c.board.profiles[i].Name == s.Profile {
+		for i := range c.model.profiles {
+			if c.model.profiles[i].Name == s.Profile {
 				free.left[i]--
 			}
 		}
@@ -53,7 +53,7 @@ func (c *card) room() room {
 // taken gives all slices on a card, ours and those of others, each once.
 func (c *card) taken() []resource.Slice {
 	var all []resource.Slice
-	for _, s := range c.sitting {
+	for _, s := range c.occupants {
 		all = append(all, s.slice)
 	}
 	for _, s := range c.Foreign {

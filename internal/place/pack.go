@@ -14,7 +14,7 @@ type packer struct {
 
 	full     [][]load // by kind: the loads to which nothing can be added
 	complete bool     // full holds all of them
-	rows     map[*board]map[*class][]uint32
+	rows     map[*gpuModel]map[*class][]uint32
 }
 
 const (
@@ -62,10 +62,10 @@ func (f *fleet) pack() (*packer, map[*card]load) {
 }
 
 func (f *fleet) newPacker(kinds []*kind, slack int64) *packer {
-	p := &packer{fleet: f, slack: slack, rows: map[*board]map[*class][]uint32{}}
+	p := &packer{fleet: f, slack: slack, rows: map[*gpuModel]map[*class][]uint32{}}
 	for _, k := range kinds {
 		fresh := *k
-		fresh.fits, fresh.seated = map[string]bool{}, map[string]seating{}
+		fresh.fits, fresh.arranged = map[string]bool{}, map[string]arrangement{}
 		if slices.ContainsFunc(f.classes, func(c *class) bool { return len(c.waiting) > 0 && p.takesOne(&fresh, c) }) {
 			p.kinds = append(p.kinds, &fresh)
 		}
@@ -153,9 +153,9 @@ func (p *packer) wants(k *kind, l load) []want {
 			continue
 		}
 		c := p.fleet.classes[i]
-		w := want{class: c, count: int(count), rows: p.rowsOf(k.board, c)}
+		w := want{class: c, count: int(count), rows: p.rowsOf(k.model, c)}
 		if !c.mayUse(k.cards[0]) {
-			w.rows = make([]uint32, len(k.board.clocks))
+			w.rows = make([]uint32, len(k.model.clocks))
 		}
 		wants = append(wants, w)
 	}
@@ -163,7 +163,7 @@ func (p *packer) wants(k *kind, l load) []want {
 }
 
 // rowsOf gives, by clock, the profiles in which a class stays within its limit.
-func (p *packer) rowsOf(b *board, c *class) []uint32 {
+func (p *packer) rowsOf(b *gpuModel, c *class) []uint32 {
 	if known, ok := p.rows[b][c]; ok {
 		return known
 	}

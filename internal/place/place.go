@@ -84,6 +84,6 @@ func Place(gpus []GPU, requests []Request) Result {
 	f := newFleet(gpus, requests)
 	f.settle()
 	f.measure()
-	f.seat(f.pack())
+	f.give(f.pack())
 	return f.result()
 }

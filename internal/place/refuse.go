@@ -96,7 +96,7 @@ func (f *fleet) cardNames(cards []*card) string {
 // obstacle says what keeps one more session of a class off a GPU and, where it is
 // not the lack of room, what would clear it.
 func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
-	if len(c.board.clocks) == 0 {
+	if len(c.model.clocks) == 0 {
 		return "it reports no SM clock", "its clock told with baseline_clock"
 	}
 	holds := c.rowsFor(cl, impossible-1)
@@ -113,19 +113,19 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 		return "a session of this plan has the whole of it", ""
 	}
 	smallest := near[len(near)-1]
-	if len(near) > 1 && smallest == c.board.whole() {
+	if len(near) > 1 && smallest == c.model.whole() {
 		smallest = near[len(near)-2]
 	}
-	if smallest == c.board.whole() {
-		return c.whyNotWhole(len(c.sitting)), ""
+	if smallest == c.model.whole() {
+		return c.whyNotWhole(len(c.occupants)), ""
 	}
-	return c.whyNoSlice(c.board.profiles[smallest], smallest)
+	return c.whyNoSlice(c.model.profiles[smallest], smallest)
 }
 
 // rowsFor are the profiles in which a class stays within an error at some clock.
 func (c *card) rowsFor(cl *class, limit int64) []int {
 	var rows []int
-	for row, errors := range c.board.chart(cl).first {
+	for row, errors := range c.model.chart(cl).first {
 		if slices.ContainsFunc(errors, func(e int64) bool { return e <= limit }) {
 			rows = append(rows, row)
 		}
@@ -136,7 +136,7 @@ func (c *card) rowsFor(cl *class, limit int64) []int {
 func (c *card) closest(cl *class, rows []int) int64 {
 	least := int64(impossible)
 	for _, row := range rows {
-		least = min(least, slices.Min(c.board.chart(cl).first[row]))
+		least = min(least, slices.Min(c.model.chart(cl).first[row]))
 	}
 	return least
 }
@@ -218,7 +218,7 @@ func (c *card) holders() string {
 	for _, h := range []struct {
 		n          int
 		one, which string
-	}{{len(c.sitting), "session", "of this plan"}, {len(c.taken()) - len(c.sitting), "slice", "of others"}} {
+	}{{len(c.occupants), "session", "of this plan"}, {len(c.taken()) - len(c.occupants), "slice", "of others"}} {
 		switch {
 		case h.n == 1:
 			who = append(who, fmt.Sprintf("1 %s %s", h.one, h.which))
@@ -234,7 +234,7 @@ func (f *fleet) moreRoom(cl *class, refused []resource.Address) (ways []string) 
 	if first := refused[0]; first.Key.Kind == resource.ByCount {
 		placed := 0
 		for _, c := range f.cards {
-			for _, s := range c.sitting {
+			for _, s := range c.occupants {
 				if f.requests[s.request].Address.Name == first.Name {
 					placed++
 				}
@@ -254,17 +254,17 @@ func (f *fleet) moreRoom(cl *class, refused []resource.Address) (ways []string) 
 
 // capacity is how many of a class an empty GPU takes, on the best of the models.
 func (f *fleet) capacity(cl *class) (best resource.Model, most int) {
-	var seen []*board
+	var seen []*gpuModel
 	for _, c := range f.cards {
 		empty := &card{GPU: GPU{GPU: resource.GPU{Host: c.Host, UUID: c.UUID, Model: c.Model}}}
-		empty.board = f.boardOf(empty.GPU)
-		if !cl.mayUse(c) || slices.Contains(seen, empty.board) {
+		empty.model = f.modelOf(empty.GPU)
+		if !cl.mayUse(c) || slices.Contains(seen, empty.model) {
 			continue
 		}
-		seen = append(seen, empty.board)
+		seen = append(seen, empty.model)
 		k := newKind(empty, 0)
 		k.cards = []*card{empty}
-		p := &packer{fleet: f, rows: map[*board]map[*class][]uint32{}}
+		p := &packer{fleet: f, rows: map[*gpuModel]map[*class][]uint32{}}
 		l := make(load, len(f.classes))
 		for l[cl.id] = 1; p.fit(k, l); l[cl.id]++ {
 			if int(l[cl.id]) > most {

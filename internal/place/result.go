@@ -18,14 +18,14 @@ func (f *fleet) result() Result {
 	r := Result{Warnings: f.warnings}
 	dear := newNotes()
 	for _, c := range cards {
-		if len(c.sitting) == 0 {
+		if len(c.occupants) == 0 {
 			continue
 		}
-		slices.SortFunc(c.sitting, func(a, b sitting) int { return cmp.Compare(a.request, b.request) })
+		slices.SortFunc(c.occupants, func(a, b occupant) int { return cmp.Compare(a.request, b.request) })
 		r.GPUs = append(r.GPUs, c.setup())
-		for _, s := range c.sitting {
+		for _, s := range c.occupants {
 			address := f.requests[s.request].Address
-			p := Placed{Address: address, Slice: s.slice, Alone: s.class.alone, Fit: c.board.at(s.class, s.slice.Profile, c.clockMHz)}
+			p := Placed{Address: address, Slice: s.slice, Alone: s.class.alone, Fit: c.model.at(s.class, s.slice.Profile, c.clockMHz)}
 			if s.class.aloneError >= impossible {
 				p.Alone = p.Fit
 			}
@@ -33,7 +33,7 @@ func (f *fleet) result() Result {
 			dear.add(f.price(c, s.class, p), address)
 		}
 		if c.Busy && c.isWhole() {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s has %s, which processes of others use too", f.requests[c.sitting[0].request].Address, f.label(c)))
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s has %s, which processes of others use too", f.requests[c.occupants[0].request].Address, f.label(c)))
 		}
 	}
 	slices.SortFunc(r.Placed, func(a, b Placed) int { return a.Address.Compare(b.Address) })
@@ -100,7 +100,7 @@ func (c *card) whyClock() resource.Reason {
 // targets are the names of those that a card passes for, each once.
 func (c *card) targets() []string {
 	var names []string
-	for _, s := range c.sitting {
+	for _, s := range c.occupants {
 		if name := s.class.target.ShortName(); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -124,7 +124,7 @@ func (c *card) power() (limitMW int, why resource.Reason) {
 		return because(resource.BelowLeast, least)
 	case sum < needed:
 		return because(resource.ClockNeeds, needed)
-	case len(c.sitting) == 1:
+	case len(c.occupants) == 1:
 		return sum, resource.Reason{Kind: resource.OneBoard, Targets: c.targets()}
 	}
 	return because(resource.SumOfBoards, sum)
@@ -132,7 +132,7 @@ func (c *card) power() (limitMW int, why resource.Reason) {
 
 // askedPower sums up the board power of the targets.
 func (c *card) askedPower() (boards []resource.Boards, sumMW int) {
-	for _, s := range c.sitting {
+	for _, s := range c.occupants {
 		w := s.class.target.PowerW
 		sumMW += 1000 * w
 		i := slices.IndexFunc(boards, func(b resource.Boards) bool { return b.W == w })

@@ -11,8 +11,8 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Door is where and how one logs into a session.
-type Door struct {
+// Login is where and how the user logs into a session.
+type Login struct {
 	Host                    string
 	user, alias, knownHosts string
 	port                    int // TCP, on the host
@@ -23,18 +23,18 @@ type Door struct {
 type SSHOption struct{ Name, Value string }
 
 // Options are as in ssh_config. Only the session's own host key will do.
-func (d Door) Options() []SSHOption {
+func (l Login) Options() []SSHOption {
 	all := []SSHOption{
-		{Name: "Port", Value: strconv.Itoa(d.port)},
-		{Name: "User", Value: d.user},
-		{Name: "HostKeyAlias", Value: d.alias},
-		{Name: "UserKnownHostsFile", Value: sshPath(d.knownHosts)},
+		{Name: "Port", Value: strconv.Itoa(l.port)},
+		{Name: "User", Value: l.user},
+		{Name: "HostKeyAlias", Value: l.alias},
+		{Name: "UserKnownHostsFile", Value: sshPath(l.knownHosts)},
 		{Name: "GlobalKnownHostsFile", Value: "/dev/null"},
 		{Name: "StrictHostKeyChecking", Value: "yes"},
 		{Name: "PasswordAuthentication", Value: "no"},
 		{Name: "ServerAliveInterval", Value: "30"},
 	}
-	for _, file := range d.identities {
+	for _, file := range l.identities {
 		all = append(all, SSHOption{Name: "IdentityFile", Value: sshPath(file)})
 	}
 	return all
@@ -44,27 +44,27 @@ func (d Door) Options() []SSHOption {
 // something.
 func sshPath(path string) string { return `"` + strings.ReplaceAll(path, "%", "%%") + `"` }
 
-// Door finds the way into a session that runs.
-func (p *Project) Door(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) (Door, error) {
+// Login is how the user logs into a session that runs.
+func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) (Login, error) {
 	login, err := Able[runtime.Login](ctx, p, s, prior, "ssh")
 	if err != nil {
-		return Door{}, err
+		return Login{}, err
 	}
 	if !s.Box.SSH.Enabled {
-		return Door{}, fmt.Errorf("%s was made without ssh; cosplay exec %s -- COMMAND works, and ssh { enabled = true } makes it anew with it", s.Address, s.Address.Short())
+		return Login{}, fmt.Errorf("%s was made without ssh; cosplay exec %s -- COMMAND works, and ssh { enabled = true } makes it anew with it", s.Address, s.Address.Short())
 	}
 	c, there := live.Container(s.Slice.Host, s.Runtime, s.ID)
 	switch {
 	case !there:
-		return Door{}, fmt.Errorf("%s: its container is gone; cosplay apply makes it anew", s.Address)
+		return Login{}, fmt.Errorf("%s: its container is gone; cosplay apply makes it anew", s.Address)
 	case c.State != resource.Running:
-		return Door{}, fmt.Errorf("%s: its container does not run; cosplay logs %s tells why, cosplay apply starts it", s.Address, s.Address.Short())
+		return Login{}, fmt.Errorf("%s: its container does not run; cosplay logs %s tells why, cosplay apply starts it", s.Address, s.Address.Short())
 	}
 	known, err := login.Know(s.ID, s.Box.SSH, c.SSHPort)
 	if err != nil {
-		return Door{}, err
+		return Login{}, err
 	}
-	return Door{
+	return Login{
 		Host: runtime.Reachable(s.Box.SSH.Bind), port: c.SSHPort, user: s.Box.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
 		identities: p.identities(s.Address),
 	}, nil

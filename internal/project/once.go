@@ -160,8 +160,8 @@ func (o *Once) settle(intent *config.Intent) error {
 	return nil
 }
 
-// Discard removes the books of a session that was for once, when nothing of it is
-// left. The caller has the lock.
+// Discard removes the state and the folders of a session that was for once, when nothing
+// else is left of it. The caller has the lock.
 func (p *Project) Discard(prior resource.Prior) error {
 	if len(prior.Sessions)+len(prior.GPUs) > 0 || p.Unfinished() {
 		return errors.New("not everything could be taken down; cosplay reset in this folder tries again, and so does the next cosplay run")

@@ -289,18 +289,18 @@ const sshFailed = 255
 
 // askBySSH logs in as the session's user does, with the client of this machine.
 func askBySSH(ctx context.Context, p *project.Project, s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) verify.Inside {
-	door, err := p.Door(ctx, s, prior, live)
+	login, err := p.Login(ctx, s, prior, live)
 	if err != nil {
 		return verify.Inside{Way: verify.SSH, Barred: err.Error()}
 	}
 	options := []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "LogLevel=ERROR"}
-	for _, option := range door.Options() {
+	for _, option := range login.Options() {
 		options = append(options, "-o", option.Name+"="+option.Value)
 	}
 	return ask(verify.SSH, interior, func(argv []string, stdin io.Reader) (verify.Output, error) {
 		ctx, cancel := context.WithTimeout(ctx, questionTime)
 		defer cancel()
-		client := exec.CommandContext(ctx, "ssh", append(options, "--", door.Host, quoted(argv))...)
+		client := exec.CommandContext(ctx, "ssh", append(options, "--", login.Host, quoted(argv))...)
 		var out, said bytes.Buffer
 		client.Stdin, client.Stdout, client.Stderr = stdin, &out, &said
 		err := client.Run()

@@ -40,8 +40,8 @@ func (l *nvmlLibrary) look(r request) ledger.Look {
 // user's own.
 func (l *nvmlLibrary) believed() bool { return l.guard == nil || l.guard.uid == 0 }
 
-// keepBooks carries out what is about the ledger alone.
-func (l *nvmlLibrary) keepBooks(r request) error {
+// changeLedger carries out a request that changes the ledger alone.
+func (l *nvmlLibrary) changeLedger(r request) error {
 	if l.book.Dir == "" {
 		return nil
 	}

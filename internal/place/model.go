@@ -14,25 +14,25 @@ const (
 	wholeSize  = 112                 // the size of a whole GPU: twice the common multiple of 7 and 8 slices
 )
 
-// A board is one model of GPU with the clocks that it may be set to: all that
+// A gpuModel is a model of GPU with the clocks that it may be set to: all that
 // errors depend on.
-type board struct {
-	model    resource.Model
+type gpuModel struct {
+	spec     resource.Model
 	clocks   []int              // MHz, descending: of equally good clocks the highest
 	profiles []resource.Profile // those to choose from, largest first
 	charts   map[*class]*chart
 	legal    map[room]layouts
 }
 
-// A chart holds the errors of a class on a board by profile and clock. The
+// A chart holds the errors of a class on a model by profile and clock. The
 // row after the last profile is the whole GPU.
 type chart struct {
 	first  [][]int64 // of the figure that the class prefers; impossible where it cannot go
 	second [][]int64 // of the other figures
 }
 
-func newBoard(m resource.Model, fixedClockMHz *int) *board {
-	b := &board{model: m, profiles: distinctProfiles(m), charts: map[*class]*chart{}, legal: map[room]layouts{}}
+func newModel(m resource.Model, fixedClockMHz *int) *gpuModel {
+	b := &gpuModel{spec: m, profiles: distinctProfiles(m), charts: map[*class]*chart{}, legal: map[room]layouts{}}
 	if fixedClockMHz != nil {
 		b.clocks = []int{*fixedClockMHz}
 		return b
@@ -42,12 +42,12 @@ func newBoard(m resource.Model, fixedClockMHz *int) *board {
 	return b
 }
 
-// is reports whether b is the board of a model with that fixed clock.
-func (b *board) is(m resource.Model, fixedClockMHz *int) bool {
+// is reports whether b is of a model with that fixed clock.
+func (b *gpuModel) is(m resource.Model, fixedClockMHz *int) bool {
 	if fixedClockMHz != nil {
-		return len(b.clocks) == 1 && b.clocks[0] == *fixedClockMHz && sameModel(b.model, m)
+		return len(b.clocks) == 1 && b.clocks[0] == *fixedClockMHz && sameModel(b.spec, m)
 	}
-	return len(b.clocks) == len(m.ClocksMHz) && sameModel(b.model, m)
+	return len(b.clocks) == len(m.ClocksMHz) && sameModel(b.spec, m)
 }
 
 // distinctProfiles leaves out the variants with media engines or graphics:
@@ -76,9 +76,9 @@ func distinctProfiles(m resource.Model) []resource.Profile {
 }
 
 // whole is the row of the whole GPU.
-func (b *board) whole() int { return len(b.profiles) }
+func (b *gpuModel) whole() int { return len(b.profiles) }
 
-func (b *board) profileName(row int) string {
+func (b *gpuModel) profileName(row int) string {
 	if row == b.whole() {
 		return ""
 	}
@@ -87,22 +87,22 @@ func (b *board) profileName(row int) string {
 
 // size is the share of the GPU that a profile takes. The whole GPU without MIG
 // is a little more than its largest slice, as it takes the mode along.
-func (b *board) size(row int) int64 {
+func (b *gpuModel) size(row int) int64 {
 	if row == b.whole() {
 		return wholeSize + 1
 	}
 	p := b.profiles[row]
 	const half = wholeSize / 2
-	return int64(half*p.ComputeSlices/b.model.ComputeSlices + half*p.MemorySlices/b.model.MemorySlices)
+	return int64(half*p.ComputeSlices/b.spec.ComputeSlices + half*p.MemorySlices/b.spec.MemorySlices)
 }
 
-func (b *board) chart(c *class) *chart {
+func (b *gpuModel) chart(c *class) *chart {
 	if known, ok := b.charts[c]; ok {
 		return known
 	}
 	drawn := &chart{}
 	for row := range len(b.profiles) + 1 {
-		memory := b.model.MemoryMiB
+		memory := b.spec.MemoryMiB
 		if row < b.whole() {
 			memory = b.profiles[row].MemoryMiB
 		}
@@ -114,7 +114,7 @@ func (b *board) chart(c *class) *chart {
 }
 
 // errors gives the errors of a class in one profile at each clock.
-func (b *board) errors(c *class, profile string, memoryMiB int) (first, second []int64) {
+func (b *gpuModel) errors(c *class, profile string, memoryMiB int) (first, second []int64) {
 	first, second = make([]int64, len(b.clocks)), make([]int64, len(b.clocks))
 	for i, clock := range b.clocks {
 		first[i] = impossible
@@ -126,18 +126,18 @@ func (b *board) errors(c *class, profile string, memoryMiB int) (first, second [
 }
 
 // at is the fit of a class in a profile at a clock in MHz.
-func (b *board) at(c *class, profile string, clockMHz int) resource.Fit {
-	return fit.At(b.model, c.target, profile, clockMHz)
+func (b *gpuModel) at(c *class, profile string, clockMHz int) resource.Fit {
+	return fit.At(b.spec, c.target, profile, clockMHz)
 }
 
 // cost of one session in one profile at one clock.
-func (b *board) cost(c *class, row, clock int) cost {
+func (b *gpuModel) cost(c *class, row, clock int) cost {
 	chart := b.chart(c)
 	return c.cost(chart.first[row][clock], chart.second[row][clock], b.size(row))
 }
 
 // layouts gives all sets of new slices for a room.
-func (b *board) layouts(r room) layouts {
+func (b *gpuModel) layouts(r room) layouts {
 	known, ok := b.legal[r]
 	if !ok {
 		known = allLayouts(b.profiles, r)

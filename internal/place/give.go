@@ -7,9 +7,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// seat gives the newcomers their slices, lower addresses on lower GPUs, and every
+// give gives the newcomers their slices, lower addresses on lower GPUs, and every
 // GPU its clock.
-func (f *fleet) seat(p *packer, loads map[*card]load) {
+func (f *fleet) give(p *packer, loads map[*card]load) {
 	queues := make([][]int, len(f.classes))
 	for i, c := range f.classes {
 		queues[i] = c.waiting[:c.accepted]
@@ -26,8 +26,8 @@ func (f *fleet) seat(p *packer, loads map[*card]load) {
 			c.clockMHz = c.restingClock()
 			continue
 		}
-		s := p.seat(kinds[c], l)
-		c.clockMHz = c.board.clocks[s.clock]
+		s := p.arrange(kinds[c], l)
+		c.clockMHz = c.model.clocks[s.clock]
 		f.fill(c, kinds[c], s, queues)
 	}
 }
@@ -39,7 +39,7 @@ type newcomer struct {
 }
 
 // fill gives each newcomer of a card the first slot of those for its profile.
-func (f *fleet) fill(c *card, k *kind, s seating, queues [][]int) {
+func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 	var all []newcomer
 	for _, choice := range s.choices {
 		queue := &queues[choice.class.id]
@@ -50,22 +50,22 @@ func (f *fleet) fill(c *card, k *kind, s seating, queues [][]int) {
 	slices.SortFunc(all, func(a, b newcomer) int { return cmp.Compare(a.request, b.request) })
 	for _, n := range all {
 		slice := resource.Slice{Host: c.Host, GPU: c.UUID}
-		if n.row < c.board.whole() {
-			p := c.board.profiles[n.row]
+		if n.row < c.model.whole() {
+			p := c.model.profiles[n.row]
 			slice.Profile, slice.Start, slice.Size = p.Name, starts[n.row][0], p.MemorySlices
 			starts[n.row] = starts[n.row][1:]
 		}
-		c.sitting = append(c.sitting, sitting{request: n.request, class: n.class, slice: slice})
+		c.occupants = append(c.occupants, occupant{request: n.request, class: n.class, slice: slice})
 	}
 }
 
-// restingClock is the clock of a GPU where nobody new came: the one it has, or
-// else the best for those who sit there.
+// restingClock is the clock of a GPU without newcomers: the one it has, or else
+// the best for the sessions that are there.
 func (c *card) restingClock() int {
-	if clock, ok := c.clockNow(); ok || len(c.sitting) == 0 {
+	if clock, ok := c.clockNow(); ok || len(c.occupants) == 0 {
 		return clock
 	}
-	costs, best := c.standing(), -1
+	costs, best := c.occupantCosts(), -1
 	for _, slack := range slacks {
 		for i := range costs {
 			if c.suits(i, slack) && (best < 0 || costs[i].compare(costs[best]) < 0) {
@@ -73,15 +73,15 @@ func (c *card) restingClock() int {
 			}
 		}
 		if best >= 0 {
-			return c.board.clocks[best]
+			return c.model.clocks[best]
 		}
 	}
 	return 0
 }
 
-// suits reports whether a clock keeps all who sit here within their limits.
+// suits reports whether a clock keeps all sessions on the card within their limits.
 func (c *card) suits(clock int, slack int64) bool {
-	return !slices.ContainsFunc(c.sitting, func(s sitting) bool {
+	return !slices.ContainsFunc(c.occupants, func(s occupant) bool {
 		first, _ := c.errorsOf(s)
 		return first[clock] > s.class.limit(slack)
 	})

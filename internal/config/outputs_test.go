@@ -19,7 +19,7 @@ func made(s config.Session, port int) config.LiveSession {
 	box := s.Box
 	box.User.Name = "ada"
 	return config.LiveSession{
-		Session: resource.Session{Address: s.Address, Target: s.Target, Runtime: resource.RuntimeDocker, Box: &box,
+		Session: resource.Session{Address: s.Address, Target: s.Target, Runtime: "docker", Box: &box,
 			Slice: resource.Slice{Host: "local", GPU: "GPU-1", Profile: "1g.18gb", Start: 3},
 			Fit:   resource.Fit{Got: resource.Envelope{FP32TFLOPS: 6.8, BandwidthGBs: 600}, Want: s.Target.Envelope()}},
 		SliceUUID: "MIG-1", State: resource.Running, SSHPort: port,

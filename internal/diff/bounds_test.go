@@ -56,9 +56,9 @@ func TestRebound(t *testing.T) {
 // rid of is told, and changes nothing.
 func TestBoundsDrift(t *testing.T) {
 	box := resource.Box{Restart: "no", Limits: resource.Limits{PIDs: 50}}
-	was := resource.PriorSession{Session: resource.Session{ID: "one", Runtime: resource.RuntimeDocker, Box: &box}, Container: &resource.Container{}}
+	was := resource.PriorSession{Session: resource.Session{ID: "one", Runtime: "docker", Box: &box}, Container: &resource.Container{}}
 	was.Slice.Host = "lab"
-	now := resource.Container{Session: "one", Runtime: resource.RuntimeDocker, State: resource.Running, Bounds: &resource.Bounds{Restart: "no", PIDs: 9, MemoryMiB: 64}}
+	now := resource.Container{Session: "one", Runtime: "docker", State: resource.Running, Bounds: &resource.Bounds{Restart: "no", PIDs: 9, MemoryMiB: 64}}
 	all := sessionDrift(was, resource.Live{Hosts: []resource.Host{{Name: "lab", Containers: []resource.Container{now}}}})
 	if len(all) != 2 || all[0].Class != ContainerLimited || !all[0].Told || all[1].Class != ContainerChanged || all[1].Told {
 		t.Errorf("%+v", all)

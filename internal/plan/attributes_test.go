@@ -9,7 +9,6 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
-	"cosplay/internal/resource"
 	"cosplay/internal/worldtest"
 )
 
@@ -216,7 +215,7 @@ func TestEveryAttributeSet(t *testing.T) {
 	with["ssh.enabled"] = "true"
 	w := &world{World: worldtest.New(t, "h200").WithDocker("one:latest", "two:latest"), t: t}
 	w.bring(fleetOf(with))
-	if len(w.prior.Sessions) != 2 || w.prior.Sessions[1].Runtime != resource.RuntimeDocker {
+	if len(w.prior.Sessions) != 2 || w.prior.Sessions[1].Runtime != "docker" {
 		t.Errorf("%d sessions", len(w.prior.Sessions))
 	}
 }

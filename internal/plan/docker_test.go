@@ -107,7 +107,7 @@ session.w[0]/prepare: session.w[0]: container  <- session.w[0]/unprepare, sessio
 session.w[1]/prepare: session.w[1]: container  <- session.w[0]/unprepare, session.w[1]/unprepare
 `},
 		{"how it is pulled", strings.Replace(two, "count", "pull = \"always\"\n  count", 1), func(*worldtest.World) {}, diff.Update, ""},
-		{"in no container any more", strings.Replace(two, `"docker"`, `"process"`, 1), func(w *worldtest.World) { w.Host().Runtime = resource.RuntimeProcess }, diff.Replace, `session.w[0]/unprepare: session.w[0]: remove its container
+		{"in no container any more", strings.Replace(two, `"docker"`, `"process"`, 1), func(w *worldtest.World) { w.Host().Runtime = "process" }, diff.Replace, `session.w[0]/unprepare: session.w[0]: remove its container
 session.w[1]/unprepare: session.w[1]: remove its container
 session.w[0]/prepare: session.w[0]: session folder  <- session.w[0]/unprepare, session.w[1]/unprepare
 session.w[1]/prepare: session.w[1]: session folder  <- session.w[0]/unprepare, session.w[1]/unprepare
@@ -212,8 +212,8 @@ func TestStrays(t *testing.T) {
 	w := dockerWorld(t, "cosplay:latest")
 	w.applied(two)
 	w.Host().Strays = []resource.Container{
-		{ID: "late", Session: "gone-1", Host: "lab", Runtime: resource.RuntimeDocker},
-		{Session: "w-2", Host: "lab", Runtime: resource.RuntimeDocker},
+		{ID: "late", Session: "gone-1", Host: "lab", Runtime: "docker"},
+		{Session: "w-2", Host: "lab", Runtime: "docker"},
 	}
 	three := strings.Replace(two, "2\n", "3\n", 1)
 	for _, test := range []struct{ text, want string }{

@@ -33,7 +33,7 @@ session "w" {
 	}
 	slice := resource.Slice{Host: "lab", GPU: gpu, Profile: "1g.18gb", Size: 1}
 	session := resource.Session{Address: resource.One("w"), ID: "w", Slice: slice, Runtime: runtime}
-	if runtime == resource.RuntimeDocker {
+	if runtime == "docker" {
 		session.Box = &resource.Box{Image: "here:latest"}
 	}
 	was := resource.PriorSession{Session: session, Handle: &resource.Handle{GPUInstance: 7, UUID: "MIG-0"}, Container: &resource.Container{ID: "box-w"}}
@@ -118,9 +118,9 @@ func TestGPUs(t *testing.T) {
 		}, true, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			runtime := resource.RuntimeProcess
+			runtime := "process"
 			if c.docker {
-				runtime = resource.RuntimeDocker
+				runtime = "docker"
 			}
 			f := flight(t, runtime)
 			c.before(f, &f.Live.Hosts[0].GPUs[0], &f.Plan.Diff.GPUs[0], &f.Plan.Diff.Sessions[0])
@@ -134,7 +134,7 @@ func TestGPUs(t *testing.T) {
 
 // TestImages: an image that went since the plan was made, unless a step gets it.
 func TestImages(t *testing.T) {
-	f := flight(t, resource.RuntimeDocker)
+	f := flight(t, "docker")
 	f.Plan.Diff.Sessions[0].Container = diff.Remake
 	f.Images()
 	f.Live.Hosts[0].Engine.Images = nil
@@ -153,7 +153,7 @@ func TestImages(t *testing.T) {
 // TestMadeAndGone: who is checked, and whose container is out of the way by
 // then. Of a container on another GPU nobody knows when it goes.
 func TestMadeAndGone(t *testing.T) {
-	f := flight(t, resource.RuntimeDocker)
+	f := flight(t, "docker")
 	if made := f.Made("lab"); len(made) != 0 {
 		t.Errorf("without changes %d are made", len(made))
 	}
@@ -166,7 +166,7 @@ func TestMadeAndGone(t *testing.T) {
 		was := *f.Plan.Diff.Sessions[0].Before
 		was.ID, was.Slice.GPU = other.name, other.gpu
 		f.Plan.Diff.Sessions = append(f.Plan.Diff.Sessions, diff.SessionChange{Address: resource.One(other.name), Container: diff.Remove, Before: &was})
-		f.Live.Hosts[0].Containers = append([]resource.Container{{ID: "box-" + other.name, Session: other.name, Runtime: resource.RuntimeDocker}}, f.Live.Hosts[0].Containers...)
+		f.Live.Hosts[0].Containers = append([]resource.Container{{ID: "box-" + other.name, Session: other.name, Runtime: "docker"}}, f.Live.Hosts[0].Containers...)
 	}
 	if gone := f.Gone(made[0]); len(gone) != 2 || !gone["box-w"] || !gone["box-near"] {
 		t.Errorf("gone: %v", gone)
@@ -175,7 +175,7 @@ func TestMadeAndGone(t *testing.T) {
 
 // TestOncePerBlock: the same at the same line is told once, another value twice.
 func TestOncePerBlock(t *testing.T) {
-	f := flight(t, resource.RuntimeProcess)
+	f := flight(t, "process")
 	for _, summary := range []string{"a", "a", "b"} {
 		f.Session(resource.One("w"), preflight.Problem{Attribute: "workspace", Summary: summary})
 	}

@@ -15,7 +15,6 @@ import (
 	"cosplay/internal/preflight"
 	"cosplay/internal/project"
 	"cosplay/internal/projecttest"
-	"cosplay/internal/resource"
 )
 
 // TestRights: hardware is changed by root, a simulated host by whoever has it.
@@ -63,7 +62,7 @@ func TestEngineGone(t *testing.T) {
 		t.Fatal(diags, err)
 	}
 	for _, c := range o.Plan.Diff.Sessions {
-		c.After.Runtime = resource.RuntimeDocker
+		c.After.Runtime = "docker"
 	}
 	diags, err = p.Check(ctx, o.Plan, o.Prior, o.Live)
 	if err != nil || len(diags) != 1 || !diags.HasErrors() || !strings.Contains(diags[0].Detail, "cosplay plan") {

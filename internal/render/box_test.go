@@ -16,7 +16,7 @@ import (
 // docker makes sessions of the first host run in Docker from now on; images are
 // those that the engine has.
 func (w *world) docker(images ...string) *world {
-	w.live.Hosts[0].Runtime = resource.RuntimeDocker
+	w.live.Hosts[0].Runtime = "docker"
 	w.live.Hosts[0].Engine = &resource.Engine{Name: "Docker 20.10.24", Access: "CDI by NVIDIA's runtime", Images: map[string]string{}}
 	for _, name := range images {
 		w.image(name, "sha256:4e2d8c10b6a9"+name)
@@ -34,7 +34,7 @@ func (w *world) image(name, id string) *world {
 
 // box is what a session on a host with an engine gets unless told otherwise.
 func (w *world) box(host int) *resource.Box {
-	if w.live.Hosts[host].Runtime != resource.RuntimeDocker {
+	if w.live.Hosts[host].Runtime != "docker" {
 		return nil
 	}
 	return &resource.Box{Image: resource.DefaultImage, Pull: resource.PullMissing, Restart: "unless-stopped", Sudo: true,
@@ -60,7 +60,7 @@ func (w *world) boxed(s resource.Session) *resource.Container {
 	h := &w.live.Hosts[0]
 	h.Containers = slices.DeleteFunc(h.Containers, func(c resource.Container) bool { return c.Session == s.ID })
 	c := w.container(h.Name, s.ID, s.Hash(stateKey))
-	c.Runtime, c.ID = resource.RuntimeDocker, fmt.Sprintf("3f2a9c%02x41d86bb1c7", len(h.Containers))
+	c.Runtime, c.ID = "docker", fmt.Sprintf("3f2a9c%02x41d86bb1c7", len(h.Containers))
 	c.Image = h.Engine.Images[s.Box.Image]
 	if s.Box.SSH.Enabled {
 		c.SSHPort = max(s.Box.SSH.Port, s.Box.SSH.Kept)
@@ -137,7 +137,7 @@ func boxScreens() []screen {
 	drifted.image(resource.DefaultImage, "sha256:b00c5e0a7b3d99")
 	moved := fresh().applied().keepPorts().image(resource.DefaultImage, "sha256:b00c5e0a7b3d99")
 	both := fresh().applied().keepPorts()
-	both.live.Hosts[0].Runtime = resource.RuntimeProcess
+	both.live.Hosts[0].Runtime = "process"
 	left := fresh().applied().keepPorts()
 	left.prior.Sessions = left.prior.Sessions[:6]
 	all := []screen{
@@ -182,7 +182,7 @@ func TestSSHInJSON(t *testing.T) {
 	}
 	want := map[string]*sshJSON{"big": {"127.0.0.1", 32801, "ann"}, "train": nil, "worker-0": {"0.0.0.0", 2200, "ann"}, "worker-2": nil}
 	for _, s := range got.Sessions {
-		if s.Runtime != resource.RuntimeDocker || s.Image == "" || s.Container == nil {
+		if s.Runtime != "docker" || s.Image == "" || s.Container == nil {
 			t.Errorf("%s: runtime %q, image %q, container %v", s.Name, s.Runtime, s.Image, s.Container)
 		}
 		if at, asked := want[s.Name]; asked && (at == nil) != (s.SSH == nil) || at != nil && *at != *s.SSH {
@@ -217,10 +217,10 @@ func TestRuntimeWords(t *testing.T) {
 		host resource.Host
 		want string
 	}{
-		{resource.Host{Runtime: resource.RuntimeDocker, Engine: engine}, "Docker 28.5, slices through CDI by the engine"},
-		{resource.Host{Runtime: resource.RuntimeDocker, Engine: engine, Simulated: "1 x h200"}, "Docker 28.5"},
-		{resource.Host{Runtime: resource.RuntimeProcess, Engine: engine}, "process runtime for new sessions, Docker 28.5 for those in it"},
-		{resource.Host{Runtime: resource.RuntimeProcess}, "process runtime"},
+		{resource.Host{Runtime: "docker", Engine: engine}, "Docker 28.5, slices through CDI by the engine"},
+		{resource.Host{Runtime: "docker", Engine: engine, Simulated: "1 x h200"}, "Docker 28.5"},
+		{resource.Host{Runtime: "process", Engine: engine}, "process runtime for new sessions, Docker 28.5 for those in it"},
+		{resource.Host{Runtime: "process"}, "process runtime"},
 	} {
 		if got := strings.ReplaceAll(runtimeWords(test.host), hard, " "); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)

@@ -23,7 +23,7 @@ func resetScreens() []screen {
 	taken := one().applied().without(all)
 	round := ResetRound{Holder: resource.Holder{Lineage: ours.prior.Lineage}, Own: true, Plan: taken.plan(), Prior: taken.prior, Live: taken.live}
 	doubtful := round
-	doubtful.Unproven = []resource.Container{{ID: "0123456789abcdef", Session: "worker-0", Runtime: resource.RuntimeDocker}}
+	doubtful.Unproven = []resource.Container{{ID: "0123456789abcdef", Session: "worker-0", Runtime: "docker"}}
 	doubtful.Notes = []string{"a 1g.18gb slice was going to be made before the host was rebooted; the one at slot 4 of " + taken.gpu(0, 0).UUID + " is another one and left alone"}
 	doubtful.Holder, doubtful.Own = gone, false
 	held := one().applied().without(all).foreign(0, 0, "1g.18gb", 7)

@@ -53,9 +53,9 @@ func TestForgotten(t *testing.T) {
 		Baseline: resource.Settings{MIG: &off, Persistence: &off, PowerMW: &was, ClockMHz: &lock},
 		Applied:  resource.Settings{MIG: &on, Persistence: &on, PowerMW: &set, ClockMHz: &set}}
 	s := resource.PriorSession{Session: resource.Session{Address: resource.One("a"), Slice: resource.Slice{Host: "lab", GPU: "GPU-1", Profile: "1g.18gb", Size: 1}},
-		Handle: &resource.Handle{GPUInstance: 7, ComputeInstance: 1, UUID: "MIG-1"}, Container: &resource.Container{ID: "0123456789abcdef", Runtime: resource.RuntimeDocker}}
+		Handle: &resource.Handle{GPUInstance: 7, ComputeInstance: 1, UUID: "MIG-1"}, Container: &resource.Container{ID: "0123456789abcdef", Runtime: "docker"}}
 	half := s
-	half.Address, half.Handle, half.Container = resource.One("half"), &resource.Handle{GPUInstance: 8}, &resource.Container{ID: "/my files/half", Runtime: resource.RuntimeProcess}
+	half.Address, half.Handle, half.Container = resource.One("half"), &resource.Handle{GPUInstance: 8}, &resource.Container{ID: "/my files/half", Runtime: "process"}
 	v := ForgottenView{StatePart: StatePart{Serial: 3, Sessions: []resource.PriorSession{s, half}, GPUs: []resource.PriorGPU{g}}}
 	commands := []string{
 		"docker rm -f 0123456789ab",

@@ -187,7 +187,7 @@ func (w *world) container(host, id, hash string) *resource.Container {
 			if s, ok := w.ofID(id); ok && s.Handle != nil {
 				uuid = s.Handle.UUID
 			}
-			c := resource.Container{ID: "/run/cosplay/" + id, Session: id, Host: host, Runtime: resource.RuntimeProcess, State: resource.Running, Hash: hash, SliceID: uuid}
+			c := resource.Container{ID: "/run/cosplay/" + id, Session: id, Host: host, Runtime: "process", State: resource.Running, Hash: hash, SliceID: uuid}
 			h.Containers = append(h.Containers, c)
 			slices.SortFunc(h.Containers, resource.Container.Compare)
 			return &c

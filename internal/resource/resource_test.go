@@ -77,12 +77,12 @@ func TestHashStays(t *testing.T) {
 		Target: Target{Key: "rtx-2060", Name: "NVIDIA GeForce RTX 2060", Architecture: "turing", ComputeCapability: "7.5", SMs: 30, BoostMHz: 1680,
 			MemoryMiB: 6144, BusBits: 192, BandwidthGBs: 336, L2MiB: 3, PowerW: 160, PCIeGeneration: 3, FP32TFLOPS: 6.5, TensorFP16TFLOPS: 51.6, TensorTypes: []string{"fp16"}},
 		Slice:   Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 4, Size: 1},
-		Runtime: RuntimeDocker, Command: []string{"true"}, Workspace: "/work", Env: map[string]string{"A": "1"},
+		Runtime: "docker", Command: []string{"true"}, Workspace: "/work", Env: map[string]string{"A": "1"},
 		Box: &Box{Image: "debian:12", Volumes: []Volume{{Source: "data", Target: "/data"}}, Restart: "unless-stopped", User: User{Name: "jane", UID: 1234, GID: 1235, Group: "people"},
 			SSH: SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: []string{"ssh-ed25519 AAAA"}}, Limits: Limits{CPUs: 4, MemoryMiB: 1024}},
 		Sealed: map[string]string{"TOKEN": "x"},
 	}
-	for hash, s := range map[string]Session{"3e212f341ddd74f095540ddeee61cd5d": whole, "38c76b05eee53213a84bc9174fc3ff5c": {Runtime: RuntimeProcess}} {
+	for hash, s := range map[string]Session{"3e212f341ddd74f095540ddeee61cd5d": whole, "38c76b05eee53213a84bc9174fc3ff5c": {Runtime: "process"}} {
 		if got := s.Hash("key"); got != hash {
 			t.Errorf("a %s session hashes as %s, not as ever: %s", s.Runtime, got, hash)
 		}
@@ -201,7 +201,7 @@ func TestOverlaps(t *testing.T) {
 
 // TestForgotten: what a state gives up it remembers by name, until it has it again.
 func TestForgotten(t *testing.T) {
-	container := Container{ID: "/p/.cosplay/a", Session: "a", Runtime: RuntimeProcess, Serial: 4}
+	container := Container{ID: "/p/.cosplay/a", Session: "a", Runtime: "process", Serial: 4}
 	s := PriorSession{Session: Session{Address: One("a"), ID: "a"}, Handle: &Handle{UUID: "MIG-1"}, Container: &container}
 	before := Prior{GPUs: []PriorGPU{{Host: "lab", UUID: "GPU-1"}}, Sessions: []PriorSession{s}, Missing: []Address{One("b")}}
 	after := before.Forget(s.Address).Forget(One("b")).ForgetGPU("lab", "GPU-1")

@@ -238,12 +238,6 @@ func CommandWords(argv []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// Runtimes, by the names that the configuration and the state use.
-const (
-	RuntimeProcess = "process"
-	RuntimeDocker  = "docker"
-)
-
 // States of a container.
 const (
 	Running = "running"

@@ -16,7 +16,7 @@ func older() (resource.Prior, *resource.Host) {
 	host := &resource.Host{Name: "lab", BootID: "boot",
 		GPUs:       []resource.GPU{{Host: "lab", UUID: "GPU-0", MIG: true, Slices: []resource.LiveSlice{slice}}},
 		Ledger:     []resource.Held{{UUID: "GPU-0", BootID: "boot", Holders: []resource.Holder{{Lineage: lineage, Serial: 5, Slices: []resource.LiveSlice{noted}}}}},
-		Containers: []resource.Container{{ID: "c9", Session: "worker-1", Host: "lab", Runtime: resource.RuntimeDocker, State: resource.Running, SliceID: "MIG-9", Serial: 5}}}
+		Containers: []resource.Container{{ID: "c9", Session: "worker-1", Host: "lab", Runtime: "docker", State: resource.Running, SliceID: "MIG-9", Serial: 5}}}
 	return resource.Prior{Lineage: lineage, Serial: 3, LastRun: 3, GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-0"}}, BootIDs: map[string]string{"lab": "boot"}}, host
 }
 

@@ -51,7 +51,7 @@ const freePort = 32801
 // New makes a world with GPUs of these models of the catalog.
 func New(t testing.TB, models ...string) *World {
 	t.Helper()
-	host := resource.Host{Name: HostName, BootID: "boot-1", Runtime: resource.RuntimeProcess}
+	host := resource.Host{Name: HostName, BootID: "boot-1", Runtime: "process"}
 	for i, name := range models {
 		m, err := catalog.HostModel(name)
 		if err != nil {
@@ -67,7 +67,7 @@ func New(t testing.TB, models ...string) *World {
 // WithDocker lets sessions run in containers, of images that are there.
 func (w *World) WithDocker(images ...string) *World {
 	h := w.Host()
-	h.Runtime, h.Engine = resource.RuntimeDocker, &resource.Engine{Name: "Docker 20.10.24", Access: "simulated library by mount", Images: map[string]string{}}
+	h.Runtime, h.Engine = "docker", &resource.Engine{Name: "Docker 20.10.24", Access: "simulated library by mount", Images: map[string]string{}}
 	for _, image := range images {
 		h.Engine.Images[image] = "sha256:" + image
 	}
@@ -85,7 +85,7 @@ func (w *World) Ensure(_ context.Context, image string, how plan.ImageSource, sa
 
 // Hosts is the world as apply wants it.
 func (w *World) Hosts() map[string]apply.Host {
-	return map[string]apply.Host{HostName: {GPUs: w, Images: w, Runtimes: map[string]apply.Runtime{resource.RuntimeProcess: w, resource.RuntimeDocker: w}}}
+	return map[string]apply.Host{HostName: {GPUs: w, Images: w, Runtimes: map[string]apply.Runtime{"process": w, "docker": w}}}
 }
 
 // Run is a run on this world.

@@ -7,7 +7,7 @@ import (
 	"cosplay/internal/runtime/process"
 )
 
-func init() {
+func init() { //nolint:gochecknoinits // a program registers its runtimes by importing this package
 	runtime.Register(docker.Driver)
 	runtime.Register(process.Driver)
 }

@@ -30,7 +30,7 @@ func TestLifecycle(t *testing.T) {
 		t.Errorf("before anything there is %+v", all)
 	}
 	made := w.prepare(t)
-	if made.Session != w.s.ID || made.Host != hostName || made.Runtime != resource.RuntimeDocker || made.State != resource.Running ||
+	if made.Session != w.s.ID || made.Host != hostName || made.Runtime != "docker" || made.State != resource.Running ||
 		made.Hash != w.s.Hash("key") || made.SliceID != w.given.UUID || !strings.HasPrefix(made.Image, "sha256:") || made.SSHPort == 0 {
 		t.Errorf("made %+v", made)
 	}

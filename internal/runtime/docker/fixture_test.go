@@ -109,7 +109,7 @@ func (w *world) session(t *testing.T, name string) resource.Session {
 	target, err := catalog.Target("rtx-2060")
 	check(t, err)
 	return resource.Session{
-		Address: resource.One(name), ID: name + "-" + random(), Target: target, Runtime: resource.RuntimeDocker,
+		Address: resource.One(name), ID: name + "-" + random(), Target: target, Runtime: "docker",
 		Slice:     resource.Slice{Host: hostName, GPU: "GPU-0", Profile: "1g.18gb", Size: 1},
 		Workspace: t.TempDir(),
 		Env:       map[string]string{"SEED": "14"},

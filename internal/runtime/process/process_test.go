@@ -21,7 +21,7 @@ func worker(t *testing.T) (Runtime, resource.Session) {
 	t.Helper()
 	dir := t.TempDir()
 	s := resource.Session{
-		Address: resource.Nth("worker", 3), ID: "worker-3", Runtime: resource.RuntimeProcess,
+		Address: resource.Nth("worker", 3), ID: "worker-3", Runtime: "process",
 		Target:    resource.Target{Key: "rtx-2060", Name: "NVIDIA GeForce RTX 2060", MemoryMiB: 6144, PowerW: 160},
 		Slice:     resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 3, Size: 1},
 		Command:   []string{"sh", "-c", "echo own"},

@@ -22,8 +22,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// person finds out who runs cosplay, with the keys that he can show. Under sudo
-// it is the one who called it.
+// Person is the user who runs cosplay, with the keys that they can log in with. Under
+// sudo it is the user who called it.
 func Person(intent *config.Intent) (resolve.Person, error) {
 	account, err := Invoker()
 	if err != nil {
@@ -48,7 +48,7 @@ type account struct {
 	home string
 }
 
-// invoker is who typed the command.
+// Invoker is the user who typed the command.
 func Invoker() (account, error) {
 	u, err := user.Current()
 	if name := os.Getenv("SUDO_USER"); err == nil && os.Geteuid() == 0 && name != "" {
@@ -69,7 +69,7 @@ func Invoker() (account, error) {
 	return account{User: resource.User{Name: u.Username, UID: uid, GID: gid, Group: group}, home: u.HomeDir}, nil
 }
 
-// userName is who typed the command, for others to read.
+// UserName is the name of that user, for other users to read.
 func UserName() string {
 	who, err := Invoker()
 	if err != nil {
@@ -78,7 +78,7 @@ func UserName() string {
 	return who.Name
 }
 
-// userID is his number.
+// UserID is the uid of that user.
 func UserID() *int {
 	who, err := Invoker()
 	if err != nil {
@@ -87,7 +87,7 @@ func UserID() *int {
 	return &who.UID
 }
 
-// homeDir is the home of who typed the command, also where cron or sudo hide it.
+// HomeDir is the home of that user, also where cron or sudo hide it.
 func HomeDir() string {
 	if os.Getenv("SUDO_USER") == "" || os.Geteuid() != 0 {
 		if home, err := os.UserHomeDir(); err == nil {

@@ -133,7 +133,7 @@ func askSession(ctx context.Context, p *project.Project, a *asked, prior resourc
 	if a.interior, err = a.place.Interior(s); err != nil {
 		return err
 	}
-	if a.wanted, err = wanted(p, s, a.interior, prior, live); err != nil {
+	if a.wanted, err = wanted(s, a.interior, prior, live); err != nil {
 		return err
 	}
 	if a.observed, err = lookFromOutside(ctx, a.place, s, prior, live); err != nil {
@@ -186,7 +186,7 @@ func enterAlone(ctx context.Context, usage string) (leave func(), err error) {
 }
 
 // wanted is what a session should show, by what the state says of it.
-func wanted(p *project.Project, s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) (verify.Wanted, error) {
+func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) (verify.Wanted, error) {
 	f := disguise.FiguresOf(s.Session, resource.Handle{UUID: s.SliceID()})
 	w := verify.Wanted{
 		Name: f.Name, UUID: f.UUID, Slice: s.SliceID(), MemoryMiB: f.MemoryMiB,

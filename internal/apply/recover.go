@@ -44,9 +44,9 @@ func CheckJournal(entries []Entry) error {
 // step that was started but not finished the world tells how far it came. It
 // changes nothing; the next apply converges from there. The notes say what was
 // found. The journal must be one that CheckJournal accepts.
-func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resource.Prior, []string) {
+func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resource.Prior, []resource.Note) {
 	var (
-		notes []string
+		notes []resource.Note
 		begin Entry
 		open  = map[string]Entry{} // started, end unknown; or failed
 		op    = map[string]plan.Op{}
@@ -80,27 +80,25 @@ func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resourc
 		if !unsettled {
 			continue
 		}
-		var note string
+		var note resource.Note
 		prior, note = settle(prior, op[id], e, begin, live)
-		notes = append(notes, id+": "+note)
+		note.Step = id
+		notes = append(notes, note)
 		delete(open, id)
 	}
 	return plan.Ended(prior, begin.Creates), notes
 }
 
-const (
-	wasDone    = "it was done"
-	wasNotDone = "it was not done"
-)
+func noteOf(kind resource.NoteKind) resource.Note { return resource.Note{Kind: kind} }
 
 // settle looks at the world for an operation whose end is not known, or that
 // failed. e is what the journal last says of it.
-func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live) (resource.Prior, string) {
-	done := func(happened bool) (resource.Prior, string) {
+func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
+	done := func(happened bool) (resource.Prior, resource.Note) {
 		if happened {
-			return plan.Fold(prior, op, plan.Made{}), wasDone
+			return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
 		}
-		return prior, wasNotDone
+		return prior, noteOf(resource.StepNotDone)
 	}
 	switch op := op.(type) {
 	case plan.TakeGPU:
@@ -119,14 +117,14 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		g, ok := live.GPU(op.Host, op.GPU)
 		if ok && resource.RoundedPower(op.MW, g.PowerMW) && !op.Exact {
 			op.MW = g.PowerMW // rounded, or as it was: the next plan sets it again
-			return plan.Fold(prior, op, plan.Made{}), wasDone
+			return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
 		}
 		return done(ok && (g.PowerMW == op.MW || g.Unread(resource.FeaturePower) && e.Event != Failed))
 	case plan.SetClock:
 		if g, _ := live.GPU(op.Host, op.GPU); e.Event == Failed && refusedLock(g) {
 			return done(false)
 		}
-		return plan.UnsureClock(prior, op), "a clock lock cannot be read; it will be set again"
+		return plan.UnsureClock(prior, op), noteOf(resource.LockUnsure)
 	case plan.CreateSlice:
 		return settleCreate(prior, op, e, begin, live)
 	case plan.DestroySlice:
@@ -136,31 +134,30 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 	case plan.Unprepare:
 		return settleUnprepare(prior, op, live)
 	}
-	return prior, wasNotDone
+	return prior, noteOf(resource.StepNotDone)
 }
 
-func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (resource.Prior, string) {
+func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (resource.Prior, resource.Note) {
 	c, there := live.Container(op.Session.Slice.Host, op.Session.Runtime, op.Session.ID)
 	if !there {
-		return prior, wasNotDone
+		return prior, noteOf(resource.StepNotDone)
 	}
 	prior = plan.Fold(prior, op, plan.Made{Container: &c})
-	what := "its " + resource.RuntimeNamed(op.Session.Runtime).Body + " exists"
 	if !whole(c, op.Session.Hash(prior.Key)) {
-		return plan.Unfinished(prior, op.Session.Address), what + " and is not finished"
+		return plan.Unfinished(prior, op.Session.Address), resource.Note{Kind: resource.BodyIncomplete, Runtime: op.Session.Runtime}
 	}
-	return prior, what + " and was taken over"
+	return prior, resource.Note{Kind: resource.BodyTaken, Runtime: op.Session.Runtime}
 }
 
-func settleUnprepare(prior resource.Prior, op plan.Unprepare, live resource.Live) (resource.Prior, string) {
+func settleUnprepare(prior resource.Prior, op plan.Unprepare, live resource.Live) (resource.Prior, resource.Note) {
 	c, there := live.Container(op.Host, op.Runtime, op.ID)
 	if !there {
-		return plan.Fold(prior, op, plan.Made{}), wasDone
+		return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
 	}
 	if s, known := prior.Session(op.Address); known && s.Container != nil && !whole(c, s.Container.Hash) {
-		return plan.Unfinished(prior, op.Address), "it was half done"
+		return plan.Unfinished(prior, op.Address), noteOf(resource.StepHalfDone)
 	}
-	return prior, wasNotDone
+	return prior, noteOf(resource.StepNotDone)
 }
 
 // whole reports whether a container is as a run that came to its end leaves it.
@@ -202,30 +199,29 @@ func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
 // is ours if it has the profile and the placement, was not there before the
 // run, is noted in the ledger, the host is in the same boot, and nobody uses it
 // yet: our own programs come only after.
-func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, live resource.Live) (resource.Prior, string) {
+func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
 	want := op.Session.Slice
 	host, _ := live.Host(want.Host)
 	if host.BootID != begin.BootIDs[want.Host] {
-		return prior, "the host was rebooted, so nothing is left of it"
+		return prior, noteOf(resource.HostRebooted)
 	}
 	g, readable := live.Sliced(want.Host, want.GPU)
 	other := diff.Overlapping(g, want)
 	switch {
 	case e.Sure && (e.Made == nil || e.Made.Handle == nil):
-		return prior, wasNotDone
+		return prior, noteOf(resource.StepNotDone)
 	case !readable:
-		return plan.Fold(prior, op, plan.Made{Handle: &resource.Handle{GPUInstance: resource.Unseen}}), "its GPU cannot be read; what became of it shows when it can"
+		return plan.Fold(prior, op, plan.Made{Handle: &resource.Handle{GPUInstance: resource.Unseen}}), noteOf(resource.SliceUnseen)
 	case other == nil:
-		return prior, wasNotDone
+		return prior, noteOf(resource.StepNotDone)
 	case e.Sure && other.Slice == want && other.GPUInstance == e.Made.Handle.GPUInstance:
-		return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), "its GPU instance is there and taken over"
+		return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), noteOf(resource.InstanceTaken)
 	case other.Slice != want, slices.Contains(begin.Slices, *other), !host.Unbooked && !noted(live, begin.Lineage, *other):
-		return prior, fmt.Sprintf("it was not done; a %s slice that is not ours is at slot %d", other.Profile, other.Start)
+		return prior, resource.Note{Kind: resource.SliceIsForeign, Slice: *other}
 	case inUse(g, *other):
-		return prior, fmt.Sprintf("the %s slice at slot %d is in use, so it is taken for somebody else's and left alone; if it is not: nvidia-smi mig -dci and -dgi -gi %d",
-			other.Profile, other.Start, other.GPUInstance)
+		return prior, resource.Note{Kind: resource.SliceInUse, Slice: *other}
 	}
-	return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), "its slice is there and taken over"
+	return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), noteOf(resource.SliceTaken)
 }
 
 func inUse(g resource.GPU, s resource.LiveSlice) bool {
@@ -277,22 +273,22 @@ func renameSlices(prior resource.Prior, live resource.Live) resource.Prior {
 	return prior
 }
 
-func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Live) (resource.Prior, string) {
+func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Live) (resource.Prior, resource.Note) {
 	prior = Reconsider(prior, live)
 	s, ok := prior.Session(op.Address)
 	if !ok || s.Handle == nil {
-		return prior, "there is nothing of it left"
+		return prior, noteOf(resource.StepNothingLeft)
 	}
 	if _, readable := live.Sliced(op.Slice.Host, op.Slice.GPU); !readable {
-		return prior, "its GPU cannot be read"
+		return prior, noteOf(resource.StepUnreadable)
 	}
 	own, there := diff.OwnSlice(s, live)
 	if !there {
-		return plan.Fold(prior, op, plan.Made{}), wasDone
+		return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
 	}
 	if own.UUID == "" && s.Handle.UUID != "" {
 		// The compute instance went, the GPU instance is left: still ours.
-		return plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &own.Handle}), "it was half done"
+		return plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &own.Handle}), noteOf(resource.StepHalfDone)
 	}
-	return prior, wasNotDone
+	return prior, noteOf(resource.StepNotDone)
 }

@@ -163,10 +163,10 @@ func TestRecoveryLeavesNeighbours(t *testing.T) {
 		}
 		got, notes := apply.Recover(resource.Prior{}, entries, w.Live)
 		if took := len(got.Sessions) == 1; took != test.ours {
-			t.Errorf("a slice %s: taken over %v, want %v (%q)", name, took, test.ours, notes)
+			t.Errorf("a slice %s: taken over %v, want %v (%v)", name, took, test.ours, notes)
 		}
 		if len(notes) != 1 {
-			t.Errorf("a slice %s: notes %q", name, notes)
+			t.Errorf("a slice %s: notes %v", name, notes)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestUnseenSlice(t *testing.T) {
 	lost.Host().GPUs = nil
 	unseen, notes := apply.Recover(resource.Prior{Lineage: "us", BootIDs: map[string]string{"lab": boot}}, entries, lost.Live)
 	if len(unseen.Sessions) != 1 || unseen.Sessions[0].Handle.GPUInstance != resource.Unseen || len(notes) != 1 {
-		t.Fatalf("with the GPU lost: %+v, %q", unseen.Sessions, notes)
+		t.Fatalf("with the GPU lost: %+v, %v", unseen.Sessions, notes)
 	}
 	if still := apply.Reconsider(unseen, lost.Live); len(still.Sessions) != 1 {
 		t.Error("it was forgotten though the GPU is still lost")

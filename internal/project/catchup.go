@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
@@ -23,14 +22,15 @@ func (p *Project) catchUp(ctx context.Context, old resource.Prior, live resource
 	if prior, err = p.Store.SaveOver(prior, old.Serial); err != nil {
 		return old, live, err
 	}
-	p.Notes = append(p.Notes, fmt.Sprintf("the state had serial %d and is older than what the hosts have on record of this project%s", old.Serial, gained(old, prior)))
+	p.Notes = append(p.Notes, resource.Note{Kind: resource.StateOlder, Serial: old.Serial, Added: sessionsBeyond(prior, old),
+		Removed: sessionsBeyond(old, prior), Leaves: len(old.GPUs) - len(prior.GPUs)})
 	p.Notes = append(p.Notes, notes...)
 	live, err = p.observe(ctx, prior)
 	return prior, live, err
 }
 
 // caughtUp is the state as catchUp leaves it, with nothing written.
-func (p *Project) caughtUp(ctx context.Context, old resource.Prior, live resource.Live) (resource.Prior, []string, error) {
+func (p *Project) caughtUp(ctx context.Context, old resource.Prior, live resource.Live) (resource.Prior, []resource.Note, error) {
 	if why := p.Foreign(old, live); why != "" {
 		return old, nil, fmt.Errorf("the state %s is older than what the hosts have on record, and %s. Use that state, or remove this one", p.Store.Path, why)
 	}
@@ -73,26 +73,6 @@ func (p *Project) WithReleased(prior resource.Prior, live resource.Live) (resour
 		}
 	}
 	return resource.Live{Hosts: hosts}, nil
-}
-
-// gained says what a state has that it lacked before, and what it lost.
-func gained(old, now resource.Prior) string {
-	var all []string
-	note := func(n int, one, more string) {
-		switch {
-		case n == 1:
-			all = append(all, "1 "+one)
-		case n > 1:
-			all = append(all, fmt.Sprintf("%d %s", n, more))
-		}
-	}
-	note(sessionsBeyond(now, old), "session was added to it", "sessions were added to it")
-	note(len(old.GPUs)-len(now.GPUs), "GPU was given back since", "GPUs were given back since")
-	note(sessionsBeyond(old, now), "session was removed since", "sessions were removed since")
-	if len(all) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(all, ", ")
 }
 
 // sessionsBeyond counts the sessions that one state has and another has not.

@@ -22,7 +22,7 @@ type Import struct {
 	Foreign  bool               // cosplay did not make it, but removes it from now on
 	Unproven bool               // only labels say that cosplay made it
 	Users    []resource.Process // that run in a foreign slice
-	Notes    []string
+	Notes    []resource.Note
 
 	Steps []plan.Step // they come before all others of a plan
 }

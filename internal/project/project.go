@@ -27,8 +27,8 @@ type Project struct {
 	Intent  *config.Intent
 	Store   state.Store
 	Machine *machine.Machine
-	Unnamed string   // the host that no configuration names, with OpenForRecovery
-	Notes   []string // what recovery found of a run that was cut off
+	Unnamed string          // the host that no configuration names, with OpenForRecovery
+	Notes   []resource.Note // what recovery found of a run that was cut off
 
 	Waiting func(*durable.Holder) // told who holds the lock, when it takes long to get; may be nil
 

@@ -60,7 +60,7 @@ type recovered struct {
 	prior    resource.Prior
 	live     resource.Live
 	unproven []resource.Container // claimed by labels alone
-	notes    []string
+	notes    []resource.Note
 }
 
 // recover puts together what a lineage has. Containers that nothing proves to be

@@ -19,7 +19,7 @@ type Rebuilt struct {
 	Prior    resource.Prior
 	Live     resource.Live
 	Unproven []resource.Container // which only labels say are its own: the next apply replaces them
-	Notes    []string
+	Notes    []resource.Note
 }
 
 // Rebuild makes the state anew from ledgers, labels and hardware. The lineage,

@@ -52,7 +52,7 @@ type Round struct {
 	Prior    resource.Prior // what the project has, as far as the reset goes
 	Live     resource.Live
 	Unproven []resource.Container // which only labels say are its own
-	Notes    []string
+	Notes    []resource.Note
 
 	claim claim
 	rest  resource.Prior // what the reset leaves

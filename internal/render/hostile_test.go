@@ -31,7 +31,7 @@ func TestOnlyOwnColours(t *testing.T) {
 	live := resource.Live{Hosts: []resource.Host{{Name: "lab", Library: steers, Driver: steers, GPUs: []resource.GPU{{Host: "lab", UUID: "GPU-1",
 		Model: resource.Model{Name: "NVIDIA " + steers}, Processes: []resource.Process{{PID: 1, Name: steers}}}}}}}
 	prior := resource.Prior{Lineage: "l", GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-1"}}}
-	view := render.PlanView{Config: steers, Prior: prior, Live: live, Notes: []string{steers}, Flags: []string{steers},
+	view := render.PlanView{Config: steers, Prior: prior, Live: live, Notes: []resource.Note{{Step: steers, Slice: resource.LiveSlice{Slice: resource.Slice{Profile: steers}}, Kind: resource.SliceInUse}}, Flags: []string{steers},
 		Warnings: hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: steers, Detail: steers, Subject: &hcl.Range{}}},
 		Plan:     &plan.Plan{Diff: diff.Diff{Drift: []diff.Drift{{Class: diff.DisguiseBroken, Host: "lab", Session: &address, Name: steers, From: diff.Text(steers), To: diff.Damage(steers)}}}}}
 	style := render.Style{Color: true, Unicode: true}

@@ -16,7 +16,7 @@ type ImportedView struct {
 	Foreign  bool               // cosplay did not make it
 	Unproven bool               // only its labels say that cosplay made it
 	Users    []resource.Process // that run in it
-	Notes    []string
+	Notes    []resource.Note
 	State    string
 	Serial   int
 	Live     resource.Live
@@ -49,8 +49,8 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 		p.unproven([]resource.Container{*v.Session.Container})
 		p.flow(2, 4, text("The next apply replaces it: what runs in there ends."))
 	}
-	for _, n := range v.Notes {
-		p.flow(2, 4, text("note: "+withGPUNames(v.Live, sentence(n))))
+	for _, n := range words.Notes(v.Notes, v.Live) {
+		p.flow(2, 4, text("note: "+sentence(n)))
 	}
 	p.flush(w)
 }
@@ -85,5 +85,5 @@ func ImportedJSON(w io.Writer, v ImportedView) error {
 		Unproven      bool                `json:"unproven"` // only labels say that it did: the next apply replaces it
 		Users         []resource.Process  `json:"users"`    // that run in a foreign slice
 		Notes         []string            `json:"notes"`
-	}{formatVersion, v.State, v.Serial, v.Session.Address, v.Session.Slice, v.Session.Handle, v.Session.Container, v.Foreign, v.Unproven, list(v.Users), list(v.Notes)})
+	}{formatVersion, v.State, v.Serial, v.Session.Address, v.Session.Slice, v.Session.Handle, v.Session.Container, v.Foreign, v.Unproven, list(v.Users), words.Notes(v.Notes, v.Live)})
 }

@@ -135,8 +135,8 @@ func (m *markdown) summary() {
 func plainSpaces(s string) string { return strings.ReplaceAll(s, hard, " ") }
 
 func (m *markdown) warnings() {
-	for _, n := range m.Notes {
-		m.block("> **The state was brought up to date:** " + plainText(withGPUNames(m.Live, n)))
+	for _, n := range words.Notes(m.Notes, m.Live) {
+		m.block("> **The state was brought up to date:** " + plainText(n))
 	}
 	for _, d := range m.Warnings {
 		where := ""

@@ -27,7 +27,7 @@ func TestMarkdown(t *testing.T) {
 	nasty := one().applied().env(resource.Nth("worker", 1), "NOTE", "a ``` b\n# title | <b>")
 	warned := one().view()
 	warned.Warnings, warned.Files = mistakes()
-	warned.Notes = []string{"session.worker[3]/slice: it was done"}
+	warned.Notes = []resource.Note{{Step: "session.worker[3]/slice", Kind: resource.StepDone}}
 	for name, v := range map[string]PlanView{
 		"first": one().view(), "nothing": one().applied().view(), "drift": drifted.view(), "change": changed.view(),
 		"nasty": nasty.view(), "warned": warned, "fleet": rack().view(), "docker": blocks().view(),

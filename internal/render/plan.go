@@ -28,7 +28,7 @@ type PlanView struct {
 	Stale    string // what has moved since a saved plan was made; "" if nothing has
 	Warnings hcl.Diagnostics
 	Files    map[string]*hcl.File
-	Notes    []string // what was found of an interrupted run, or of runs that the state did not know
+	Notes    []resource.Note // what was found of an interrupted run, or of runs that the state did not know
 }
 
 // Plan shows what will happen: hosts, drift, then for each GPU its settings,
@@ -121,8 +121,8 @@ func (p *page) notes(v PlanView) {
 	}
 	p.gap()
 	p.flow(0, 2, join(inked(strong, "The state was brought up to date"), text(" with what was found on the hosts:")))
-	for _, n := range v.Notes {
-		p.flow(2, 4, text(withGPUNames(v.Live, n)))
+	for _, n := range words.Notes(v.Notes, v.Live) {
+		p.flow(2, 4, text(n))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 type planJSON struct {
@@ -64,7 +65,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 		Changes: d.Changes(), Drifted: d.Drifted(), Summary: tallyOf(v.Plan),
 		Hosts: planHostsOf(v.Live), Drift: driftsJSON(v.Live, d.Drift), Stuck: list(d.Stuck), Unproven: list(d.Unproven), Unowned: list(d.Unowned), Images: imagesOf(v), Diff: changesJSON{GPUs: gpuChangesJSON(v.Live, d.GPUs), Sessions: sessionChangesJSON(v.Live, d.Sessions), Outputs: outputsOf(d)},
 		Steps: list(v.Plan.Steps), Fits: fitsOf(v.Plan.Desired.Sessions),
-		Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: list(v.Notes),
+		Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: words.Notes(v.Notes, v.Live),
 	})
 }
 
@@ -95,7 +96,7 @@ func DriftJSON(w io.Writer, v PlanView) error {
 
 		Unproven []diff.UnprovenLock  `json:"unproven_clock_locks"` // information, and no drift
 		Unowned  []diff.UnprovenSlice `json:"unproven_slices"`      // likewise
-	}{formatVersion, v.Plan.Diff.Drifted(), driftsJSON(v.Live, v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished), list(v.Notes), list(v.Plan.Diff.Unproven), list(v.Plan.Diff.Unowned)})
+	}{formatVersion, v.Plan.Diff.Drifted(), driftsJSON(v.Live, v.Plan.Diff.Drift), list(v.Plan.Diff.Unfinished), words.Notes(v.Notes, v.Live), list(v.Plan.Diff.Unproven), list(v.Plan.Diff.Unowned)})
 }
 
 // outputsOf are the changes of outputs without what only the state has a use for.

@@ -15,7 +15,7 @@ type RebuiltView struct {
 	Prior    resource.Prior
 	Live     resource.Live
 	Unproven []resource.Container // which the next apply replaces
-	Notes    []string
+	Notes    []resource.Note
 	Aside    []string // where what there was of the state was moved
 	Flags    []string
 }
@@ -43,8 +43,8 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	if len(v.Unproven) > 0 {
 		p.flow(2, 4, text(fmt.Sprintf("The next apply replaces %s: what runs in there ends.", count(len(v.Unproven), "container"))))
 	}
-	for _, n := range v.Notes {
-		p.flow(2, 4, text("note: "+withGPUNames(v.Live, sentence(n))))
+	for _, n := range words.Notes(v.Notes, v.Live) {
+		p.flow(2, 4, text("note: "+sentence(n)))
 	}
 	p.flush(w)
 }
@@ -80,5 +80,5 @@ func RebuiltJSON(w io.Writer, v RebuiltView) error {
 		Unproven      []resource.Container `json:"unproven"` // which the next apply replaces
 		Notes         []string             `json:"notes"`
 		Aside         []string             `json:"moved_aside"`
-	}{formatVersion, v.State, v.Fault, v.Prior.Lineage, v.Prior.Serial, sessions, gpus, list(v.Unproven), list(v.Notes), list(v.Aside)})
+	}{formatVersion, v.State, v.Fault, v.Prior.Lineage, v.Prior.Serial, sessions, gpus, list(v.Unproven), words.Notes(v.Notes, v.Live), list(v.Aside)})
 }

@@ -33,7 +33,7 @@ type ResetRound struct {
 	Prior    resource.Prior
 	Live     resource.Live
 	Unproven []resource.Container // which only labels say are its own
-	Notes    []string
+	Notes    []resource.Note
 }
 
 // ResetDoneView is what came of it.
@@ -144,8 +144,8 @@ func (p *page) resetRound(r ResetRound) {
 	}
 	p.table(t)
 	p.unproven(r.Unproven)
-	for _, n := range r.Notes {
-		p.flow(2, 4, text("note: "+withGPUNames(r.Live, sentence(n))))
+	for _, n := range words.Notes(r.Notes, r.Live) {
+		p.flow(2, 4, text("note: "+sentence(n)))
 	}
 }
 

@@ -24,7 +24,7 @@ func resetScreens() []screen {
 	round := ResetRound{Holder: resource.Holder{Lineage: ours.prior.Lineage}, Own: true, Plan: taken.plan(), Prior: taken.prior, Live: taken.live}
 	doubtful := round
 	doubtful.Unproven = []resource.Container{{ID: "0123456789abcdef", Session: "worker-0", Runtime: "docker"}}
-	doubtful.Notes = []string{"a 1g.18gb slice was going to be made before the host was rebooted; the one at slot 4 of " + taken.gpu(0, 0).UUID + " is another one and left alone"}
+	doubtful.Notes = []resource.Note{{Kind: resource.SliceFromOtherBoot, Slice: resource.LiveSlice{Slice: resource.Slice{GPU: taken.gpu(0, 0).UUID, Profile: "1g.18gb", Start: 4}}}}
 	doubtful.Holder, doubtful.Own = gone, false
 	held := one().applied().without(all).foreign(0, 0, "1g.18gb", 7)
 	holding := ResetRound{Holder: round.Holder, Own: true, Plan: held.plan(), Prior: held.prior, Live: held.live}

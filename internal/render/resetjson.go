@@ -5,6 +5,7 @@ import (
 
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 type resetJSON struct {
@@ -38,7 +39,7 @@ func ResetJSON(w io.Writer, v ResetDoneView) error {
 	}
 	for _, r := range v.Results {
 		one := resetRoundJSON{Lineage: r.Round.Holder.Lineage, User: r.Round.Holder.User, State: r.Round.Holder.State, Own: r.Round.Own,
-			Sessions: []resource.Address{}, GPUs: gpuChangesJSON(r.Round.Live, r.Round.Plan.Diff.GPUs), Unproven: list(r.Round.Unproven), Notes: list(r.Round.Notes),
+			Sessions: []resource.Address{}, GPUs: gpuChangesJSON(r.Round.Live, r.Round.Plan.Diff.GPUs), Unproven: list(r.Round.Unproven), Notes: words.Notes(r.Round.Notes, r.Round.Live),
 			Done: list(r.Result.Done), NotTried: ids(r.Result.NotTried)}
 		for _, s := range r.Round.Plan.Diff.Sessions {
 			one.Sessions = append(one.Sessions, s.Address)

@@ -78,7 +78,7 @@ func planScreens() []screen {
 	stdin := one().applied().view()
 	stdin.Config, stdin.Flags = "standard input", []string{"--file", "-"}
 	recovered := one().applied().view()
-	recovered.Notes = []string{"session.worker[3]/slice: its slice is there and taken over", one().gpu(0, 0).UUID + "/clock: a clock lock cannot be read; it will be set again"}
+	recovered.Notes = []resource.Note{{Step: "session.worker[3]/slice", Kind: resource.SliceTaken}, {Step: one().gpu(0, 0).UUID + "/clock", Kind: resource.LockUnsure}}
 	warned := one().view()
 	warned.Warnings, warned.Files = mistakes()
 	warned.Warnings = append(warned.Warnings[3:], &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "session.big has GPU 1, which processes of others use too", Subject: &hcl.Range{}})

@@ -2,7 +2,7 @@ package render
 
 import (
 	"io"
-	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -138,14 +138,13 @@ func (p *page) flow(indent, hang int, l line) {
 // wrap breaks a line into lines of at most so many columns. A word that is
 // longer than a line stays whole, so that it can be copied.
 func wrap(l line, first, rest int) []line {
-	l = unbroken(l)
 	var (
 		lines   []line
 		current line
 		used    int
 		room    = first
 	)
-	for _, w := range splitWords(l) {
+	for _, w := range withUnits(splitWords(l)) {
 		n := w.width()
 		switch {
 		case len(current) == 0:
@@ -159,16 +158,39 @@ func wrap(l line, first, rest int) []line {
 	return append(lines, current)
 }
 
-// figurePattern is a number with its unit, or with what multiplies it: "7 x 160 W".
-var figurePattern = regexp.MustCompile(`\d (x \d|%|(W|MHz|MiB|GB/s|TFLOPS|SMs)\b)`)
+// units follow a figure on its line, and so does what multiplies it: "7 x 160 W".
+var units = []string{"x", "%", "W", "MHz", "MiB", "GB/s", "TFLOPS", "SMs"}
 
-// unbroken keeps figures and their units on one line.
-func unbroken(l line) line {
-	out := make(line, len(l))
-	for i, one := range l {
-		out[i] = piece{one.ink, figurePattern.ReplaceAllStringFunc(one.text, together)}
+// withUnits joins figures and their units to one word.
+func withUnits(all []line) []line {
+	var out []line
+	for _, w := range all {
+		if last := len(out) - 1; last >= 0 && isFigure(out[last], w.text()) {
+			end := &out[last][len(out[last])-1]
+			if end.ink != w[0].ink {
+				out[last] = append(out[last], piece{w[0].ink, hard})
+				end = &out[last][len(out[last])-1]
+			} else {
+				end.text += hard
+			}
+			end.text += w[0].text
+			out[last] = append(out[last], w[1:]...)
+		} else {
+			out = append(out, w)
+		}
 	}
 	return out
+}
+
+// isFigure reports whether a word is a figure, or a figure with an x behind it, whose
+// line the next word stays on.
+func isFigure(w line, next string) bool {
+	text := w.text()
+	number := func(c byte) bool { return c >= '0' && c <= '9' }
+	if strings.HasSuffix(text, hard+"x") {
+		return number(next[0])
+	}
+	return number(text[len(text)-1]) && slices.Contains(units, strings.TrimRight(next, ".,;:)"))
 }
 
 // splitWords splits at blanks; a word may be made of several inks.

@@ -3,7 +3,6 @@
 package salvage
 
 import (
-	"fmt"
 	"slices"
 
 	"cosplay/internal/diff"
@@ -26,7 +25,7 @@ const lostBlock = "lost"
 // Prior puts together what the project has: what the state knows, and beyond it
 // what the ledgers say that it has made. A slice is its own only if a ledger or
 // the state has it. The notes tell what was left out.
-func Prior(s Sources) (resource.Prior, []string) {
+func Prior(s Sources) (resource.Prior, []resource.Note) {
 	b := builder{Sources: s, prior: s.Known.Clone(), taken: map[resource.Address]bool{}}
 	b.prior.Lineage, b.prior.Key = s.Lineage, s.Key
 	b.drop()
@@ -59,11 +58,11 @@ type builder struct {
 	Sources
 	prior resource.Prior
 	taken map[resource.Address]bool
-	notes []string
+	notes []resource.Note
 }
 
-func (b *builder) note(format string, args ...any) {
-	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+func (b *builder) note(kind resource.NoteKind, s resource.LiveSlice) {
+	b.notes = append(b.notes, resource.Note{Kind: kind, Slice: s})
 }
 
 // attach finds the session of something that is left, or makes it one.
@@ -222,11 +221,11 @@ func (b *builder) mayBeOurs(host resource.Host, page resource.Held, live resourc
 	case known:
 		return true
 	case page.BootID != host.BootID:
-		b.note("a %s slice was going to be made before the host was rebooted; the one at slot %d of %s is another one and left alone", live.Profile, live.Start, page.UUID)
+		b.note(resource.SliceFromOtherBoot, live)
 	case inUse:
-		b.note("the %s slice at slot %d of %s may have been made by a run that was cut off, but somebody uses it: it is left alone; if it is not needed: nvidia-smi mig -dci and -dgi -gi %d", live.Profile, live.Start, page.UUID, live.GPUInstance)
+		b.note(resource.SliceMaybeOwn, live)
 	case others:
-		b.note("the %s slice at slot %d of %s is another project's and left alone", live.Profile, live.Start, page.UUID)
+		b.note(resource.SliceOfProject, live)
 	default:
 		return true
 	}

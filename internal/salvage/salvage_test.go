@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -109,16 +108,16 @@ func TestMaking(t *testing.T) {
 		name   string
 		meddle func(*resource.Host)
 		ours   bool
-		told   string
+		told   resource.NoteKind
 	}{
 		{"nothing against it", func(*resource.Host) {}, true, ""},
 		{"in use", func(h *resource.Host) {
 			h.GPUs[0].Processes = []resource.Process{{PID: 1, GPUInstance: &h.GPUs[0].Slices[0].GPUInstance}}
-		}, false, "somebody uses it"},
-		{"after a reboot", func(h *resource.Host) { h.BootID = "boot-2" }, false, "before the host was rebooted"},
+		}, false, resource.SliceMaybeOwn},
+		{"after a reboot", func(h *resource.Host) { h.BootID = "boot-2" }, false, resource.SliceFromOtherBoot},
 		{"another project's", func(h *resource.Host) {
 			h.Ledger[0].Holders = append(h.Ledger[0].Holders, resource.Holder{Lineage: "other", Slices: []resource.LiveSlice{h.GPUs[0].Slices[0]}})
-		}, false, "another project's"},
+		}, false, resource.SliceOfProject},
 		{"of another profile", func(h *resource.Host) { h.GPUs[0].Slices[0].Profile = "2g.35gb" }, false, ""},
 		{"elsewhere", func(h *resource.Host) { h.GPUs[0].Slices[0].Start = 2 }, false, ""},
 	} {
@@ -134,8 +133,8 @@ func TestMaking(t *testing.T) {
 			if ours := len(found.Sessions) == 1; ours != test.ours {
 				t.Errorf("ours is %v", ours)
 			}
-			if got := strings.Join(notes, "; "); !strings.Contains(got, test.told) || (got == "") != (test.told == "") {
-				t.Errorf("told %q, want %q", got, test.told)
+			if len(notes) > 1 || len(notes) == 1 && notes[0].Kind != test.told || len(notes) == 0 && test.told != "" {
+				t.Errorf("noted %v, want %q", notes, test.told)
 			}
 			if !test.ours && len(diff.Foreign(host.GPUs[0], found.Seats())) != 1 {
 				t.Error("the slice is not left to its owner")

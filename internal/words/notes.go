@@ -1,0 +1,87 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"cosplay/internal/resource"
+)
+
+// Notes writes what was found on the hosts, a text each.
+func Notes(all []resource.Note, live resource.Live) []string {
+	texts := []string{}
+	for _, n := range all {
+		text := note(n, live)
+		if n.Step != "" {
+			text = stepID(n.Step, live) + ": " + text
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// stepID is the ID of a step, with the name of its GPU in place of a UUID.
+func stepID(id string, live resource.Live) string {
+	group, what, _ := strings.Cut(id, "/")
+	if name := anyGPU(live, group); name != group {
+		return name + "/" + what
+	}
+	return id
+}
+
+func note(n resource.Note, live resource.Live) string {
+	slice := n.Slice
+	switch n.Kind {
+	case resource.BodyTaken:
+		return "its " + resource.RuntimeNamed(n.Runtime).Body + " exists and was taken over"
+	case resource.BodyIncomplete:
+		return "its " + resource.RuntimeNamed(n.Runtime).Body + " exists and is not finished"
+	case resource.SliceIsForeign:
+		return fmt.Sprintf("it was not done; a foreign %s slice is at slot %d", slice.Profile, slice.Start)
+	case resource.SliceInUse:
+		return fmt.Sprintf("the %s slice at slot %d is in use, so cosplay counts it as foreign and leaves it alone; if it is not: nvidia-smi mig -dci and -dgi -gi %d", slice.Profile, slice.Start, slice.GPUInstance)
+	case resource.SliceFromOtherBoot:
+		return fmt.Sprintf("a %s slice was going to be created before the host was rebooted; the slice at slot %d of %s is another one and is left alone", slice.Profile, slice.Start, anyGPU(live, slice.GPU))
+	case resource.SliceMaybeOwn:
+		return fmt.Sprintf("an interrupted run may have created the %s slice at slot %d of %s, but a process uses it, so it is left alone; if it is not needed: nvidia-smi mig -dci and -dgi -gi %d", slice.Profile, slice.Start, anyGPU(live, slice.GPU), slice.GPUInstance)
+	case resource.SliceOfProject:
+		return fmt.Sprintf("the %s slice at slot %d of %s is another project's and is left alone", slice.Profile, slice.Start, anyGPU(live, slice.GPU))
+	case resource.StateOlder:
+		return older(n)
+	}
+	return notes[n.Kind]
+}
+
+var notes = map[resource.NoteKind]string{
+	resource.StepDone:        "it was done",
+	resource.StepNotDone:     "it was not done",
+	resource.StepHalfDone:    "it was half done",
+	resource.StepUnreadable:  "its GPU cannot be read",
+	resource.StepNothingLeft: "nothing of it is left",
+	resource.LockUnsure:      "a clock lock cannot be read; it will be set again",
+	resource.SliceTaken:      "its slice exists and was taken over",
+	resource.InstanceTaken:   "its GPU instance exists and was taken over",
+	resource.SliceUnseen:     "its GPU cannot be read; cosplay finds out what became of it when it can",
+	resource.HostRebooted:    "the host was rebooted, so nothing is left of it",
+}
+
+// older says what an old state lacked.
+func older(n resource.Note) string {
+	var all []string
+	add := func(n int, one, more string) {
+		switch {
+		case n == 1:
+			all = append(all, "1 "+one)
+		case n > 1:
+			all = append(all, fmt.Sprintf("%d %s", n, more))
+		}
+	}
+	add(n.Added, "session was added to it", "sessions were added to it")
+	add(n.Leaves, "GPU was released since", "GPUs were released since")
+	add(n.Removed, "session was removed since", "sessions were removed since")
+	text := fmt.Sprintf("the state had serial %d and is older than what the hosts have on record of this project", n.Serial)
+	if len(all) == 0 {
+		return text
+	}
+	return text + ": " + strings.Join(all, ", ")
+}

@@ -5,8 +5,8 @@
 GO      ?= go
 PREFIX  ?= /usr/local
 BIN     := bin/cosplay
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
-LDFLAGS := -s -w -X cosplay/internal/cli.Version=$(VERSION)
+VERSION := $(shell sed -n 's/^const release = "\(.*\)"/\1/p' internal/cli/version.go)
+LDFLAGS := -s -w
 
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0

@@ -19,6 +19,7 @@ func TestMain(m *testing.M) {
 	commands := map[string]func(){
 		"cosplay": func() {
 			followMoments()
+			cli.Version = thisVersion
 			os.Exit(cli.Main(os.Args[1:], cli.Stdio()))
 		},
 		"gonvml":     askNVML,

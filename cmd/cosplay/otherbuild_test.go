@@ -22,6 +22,9 @@ func otherBuild() {
 
 // flagsOfELF is where a library's header has flags that nothing looks at on x86
 // and 64-bit ARM.
+// thisVersion is the version of cosplay in the stories, whatever the next release is.
+const thisVersion = "0.1.0-dev"
+
 const flagsOfELF = 48
 
 var libraries = map[string][]string{
@@ -38,11 +41,10 @@ func writeOtherBuild(folder, version string, others []string) error {
 	if err != nil {
 		return err
 	}
-	const now = "0.1.0-dev"
-	if len(version) != len(now) || !bytes.Contains(program, []byte(now)) {
-		return fmt.Errorf("%s cannot stand in the place of version %s", version, now)
+	if len(version) != len(thisVersion) || !bytes.Contains(program, []byte(thisVersion)) {
+		return fmt.Errorf("%s cannot replace version %s", version, thisVersion)
 	}
-	program = bytes.ReplaceAll(program, []byte(now), []byte(version))
+	program = bytes.ReplaceAll(program, []byte(thisVersion), []byte(version))
 	for _, other := range others {
 		for _, name := range libraries[other] {
 			library, err := driver.Library(name)

@@ -3,43 +3,14 @@ package cli
 import (
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"cosplay/driver"
 	"cosplay/internal/agent"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 )
-
-// Version is set by the linker.
-var Version = "0.1.0-dev"
-
-func (inv *invocation) version() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Show the version, and what this binary lacks",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			view := render.VersionView{Version: Version, Go: runtime.Version(), Lacks: driver.Missing()}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						view.Revision = s.Value
-					}
-				}
-			}
-			if inv.json {
-				return render.VersionJSON(inv.Out, view)
-			}
-			render.Version(inv.Out, inv.style(inv.Out), view)
-			return nil
-		},
-	}
-}
 
 func (inv *invocation) validate() *cobra.Command {
 	return &cobra.Command{

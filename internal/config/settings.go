@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
 )
 
 // readSettings reads the cosplay block: what the project asks of cosplay itself.
@@ -43,7 +44,14 @@ func (l *loader) checkVersion(a *attribute) {
 	}
 	is, err := version.NewVersion(l.Version)
 	if err != nil || !strings.Contains(l.Version, ".") {
-		return // a build without a version; a commit's hash may begin like one
+		l.report(&hcl.Diagnostic{ // the hash of a commit can begin like a version
+			Severity: hcl.DiagWarning,
+			Summary:  "cosplay does not check required_version",
+			Detail:   fmt.Sprintf("This build has no version: it is called %q. Install a release of cosplay, or build it with make.", l.Version),
+			Subject:  v.expr.Range().Ptr(),
+			Context:  &v.attribute.whole,
+		})
+		return
 	}
 	// One before a release is as good as it: the project can do with what it has.
 	if !wanted.Check(is.Core()) {

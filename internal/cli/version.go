@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"cosplay/driver"
+	"cosplay/internal/render"
+)
+
+// release is the version of the next release. The Makefile reads it from this line.
+const release = "0.1.0"
+
+// Version is the version of this build. For a release the linker sets it.
+var Version = release + "-dev"
+
+func (inv *invocation) version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Show the version, and what this binary lacks",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			view := render.VersionView{Version: Version, Go: runtime.Version(), Lacks: driver.Missing()}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" {
+						view.Revision = s.Value
+					}
+				}
+			}
+			if inv.json {
+				return render.VersionJSON(inv.Out, view)
+			}
+			render.Version(inv.Out, inv.style(inv.Out), view)
+			return nil
+		},
+	}
+}

@@ -11,7 +11,7 @@ LDFLAGS := -s -w
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build lib demo test race sanitize check check-long chaos format format-check lint bench install clean
+.PHONY: help build lib demo test race sanitize check check-long chaos format format-check lint bench dist dist-check install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,9 +108,18 @@ lint: lib ## golangci-lint, with the reasons in .golangci.yml; the warnings of t
 bench: build ## measure speed; prints ratios and CPU times
 	@scripts/bench $(BIN)
 
+dist: ## build the archives of a release from the last commit, in dist
+	@scripts/dist dist $(VERSION)
+
+dist-check: ## build a release twice, in different folders, and compare the bytes
+	@rm -rf bin/dist && mkdir -p bin/dist/tmp
+	@scripts/dist bin/dist/1 $(VERSION)
+	@TMPDIR=$(CURDIR)/bin/dist/tmp scripts/dist bin/dist/2 $(VERSION) >/dev/null
+	@cmp bin/dist/1/SHA256SUMS bin/dist/2/SHA256SUMS && echo "Both builds have the same bytes."
+
 install: build ## install into PREFIX, default /usr/local
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/cosplay
 
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist
 	@$(MAKE) --no-print-directory -C driver clean

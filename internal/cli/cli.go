@@ -99,6 +99,9 @@ func Main(args []string, streams Streams) int {
 	return exitError
 }
 
+// Command returns the command line, for its man pages and completions.
+func Command() *cobra.Command { return (&invocation{}).root() }
+
 func (inv *invocation) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cosplay",

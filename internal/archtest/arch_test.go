@@ -32,6 +32,7 @@ var effects = []string{
 // hosts' GPUs and sessions, observe alone takes the snapshot; it asks agent and runtime.
 var reads = map[string]string{
 	"cmd/cosplay":                   "its arguments",
+	"cmd/cosplay-dist":              "the binaries of a release",
 	"cmd/cosplay-init":              "its arguments",
 	"internal/agent":                "NVML; who uses a slice; as root, the files that root trusts",
 	"internal/cdi":                  "the driver's device nodes and libraries",

@@ -40,6 +40,7 @@ var groups = []group{
 	{name: "selftest", packages: []string{"internal/selftest"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "machine", "project"}},
 	{name: "cli", packages: []string{"internal/cli"}, imports: []string{"values", "tools", "decisions", "records", "hardware", "sessions", "apply", "render", "machine", "project", "recovery", "selftest"}},
 	{name: "cosplay", packages: []string{"cmd/cosplay"}, imports: []string{"cli"}},
+	{name: "cosplay-dist", packages: []string{"cmd/cosplay-dist"}, imports: []string{"tools", "cli"}},
 	{name: "cosplay-init", packages: []string{"cmd/cosplay-init"}, imports: []string{"init"}},
 }
 

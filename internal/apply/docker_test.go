@@ -34,8 +34,8 @@ func TestRecoverContainers(t *testing.T) {
 		t.Fatalf("%v, %+v", notes, recovered.Sessions)
 	}
 	for _, s := range recovered.Sessions {
-		if s.Container == nil || s.Container.Runtime != "docker" || s.Box.SSH.Kept != s.Container.SSHPort {
-			t.Errorf("%s has %+v, and keeps the port %d", s.Address, s.Container, s.Box.SSH.Kept)
+		if s.Container == nil || s.Container.Runtime != "docker" || s.Spec.SSH.Kept != s.Container.SSHPort {
+			t.Errorf("%s has %+v, and keeps the port %d", s.Address, s.Container, s.Spec.SSH.Kept)
 		}
 	}
 	if p, _ := w.Plan(t, contained, recovered); !p.Empty() {

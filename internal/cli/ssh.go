@@ -105,7 +105,7 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 	}
 	var hosts []render.SSHHost
 	for _, s := range wanted {
-		if len(names) == 0 && (s.Box == nil || !s.Box.SSH.Enabled) {
+		if len(names) == 0 && (!s.Spec.SSH.Enabled) {
 			continue
 		}
 		login, err := p.Login(ctx, s, now.Prior, now.Live)

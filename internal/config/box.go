@@ -17,8 +17,8 @@ import (
 // runtimeWords are the attributes and blocks of a session that only some runtimes use.
 var runtimeWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart"}
 
-func defaultBox() resource.Box {
-	return resource.Box{
+func defaultBox() resource.ContainerSpec {
+	return resource.ContainerSpec{
 		Image:   resource.DefaultImage,
 		Pull:    resource.PullMissing,
 		SSH:     resource.SSH{Enabled: true, Bind: "127.0.0.1"},
@@ -49,13 +49,13 @@ func (s Session) Unused(by resource.Runtime) hcl.Diagnostics {
 // checkBox settles what depends on several attributes of a session, and warns of
 // those that its host has no use for.
 func (l *loader) checkBox(s *Session) {
-	exposed := s.Box.SSH.Enabled && !isLoopback(s.Box.SSH.Bind)
+	exposed := s.Spec.SSH.Enabled && !isLoopback(s.Spec.SSH.Bind)
 	switch {
 	case !s.Ranges.has("sudo"):
-		s.Box.Sudo = !exposed
-	case s.Box.Sudo && exposed:
+		s.Spec.Sudo = !exposed
+	case s.Spec.Sudo && exposed:
 		at := s.Ranges.At("sudo")
-		l.complain(at, at, fmt.Sprintf("no sudo with ssh on %s", s.Box.SSH.Bind),
+		l.complain(at, at, fmt.Sprintf("no sudo with ssh on %s", s.Spec.SSH.Bind),
 			"Whoever logs in from another machine could be root in the container with nothing asked. Write sudo = false, or leave ssh on 127.0.0.1, which `ssh -L` and `ssh -J` reach from elsewhere.")
 	}
 	if runtime, chosen := l.runtime(s.Host); chosen {
@@ -88,8 +88,8 @@ func (l *loader) checkPorts() {
 	seen := map[door]*Session{}
 	for i := range l.sessions {
 		s := &l.sessions[i]
-		d := door{s.Host, s.Box.SSH.Port}
-		if runtime, chosen := l.runtime(s.Host); d.host == "" || d.port == 0 || !s.Box.SSH.Enabled || chosen && !runtime.Uses("ssh") {
+		d := door{s.Host, s.Spec.SSH.Port}
+		if runtime, chosen := l.runtime(s.Host); d.host == "" || d.port == 0 || !s.Spec.SSH.Enabled || chosen && !runtime.Uses("ssh") {
 			continue
 		}
 		other, taken := seen[d]
@@ -116,11 +116,11 @@ func (l *loader) sessionImage(s *Session, v value) {
 		return
 	}
 	if id, ok := imageID(typed); ok {
-		s.Box.Image = id
+		s.Spec.Image = id
 		return
 	}
 	if name, err := reference.ParseNormalizedNamed(typed); err == nil {
-		s.Box.Image = familiar(name)
+		s.Spec.Image = familiar(name)
 		return
 	}
 	suggestion := ""
@@ -156,26 +156,26 @@ func familiar(name reference.Named) string {
 
 func (l *loader) sessionPull(s *Session, v value) {
 	if word, ok := l.oneOf(v); ok {
-		s.Box.Pull = word
+		s.Spec.Pull = word
 	}
 }
 
 func (l *loader) sessionSudo(s *Session, v value) {
-	s.Box.Sudo, _ = l.flag(v)
+	s.Spec.Sudo, _ = l.flag(v)
 }
 
 func (l *loader) sessionRestart(s *Session, v value) {
 	if word, ok := l.oneOf(v); ok {
-		s.Box.Restart = word
+		s.Spec.Restart = word
 	}
 }
 
 // volume is the volume that an attribute is about.
 func (s *Session) volume(a attribute) *resource.Volume {
-	for len(s.Box.Volumes) < a.nth {
-		s.Box.Volumes = append(s.Box.Volumes, resource.Volume{})
+	for len(s.Spec.Volumes) < a.nth {
+		s.Spec.Volumes = append(s.Spec.Volumes, resource.Volume{})
 	}
-	return &s.Box.Volumes[a.nth-1]
+	return &s.Spec.Volumes[a.nth-1]
 }
 
 var volumeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
@@ -212,7 +212,7 @@ func (l *loader) volumeTarget(s *Session, v value) {
 		return
 	}
 	target := path.Clean(typed)
-	taken := slices.IndexFunc(s.Box.Volumes, func(o resource.Volume) bool { return o.Target == target })
+	taken := slices.IndexFunc(s.Spec.Volumes, func(o resource.Volume) bool { return o.Target == target })
 	switch {
 	case target == "/":
 		l.wrong(v, "a volume cannot be at /", "It would hide the whole image. Choose a folder, like \"/data\".")
@@ -237,18 +237,18 @@ func (l *loader) limitsCPUs(s *Session, v value) {
 	advice := fmt.Sprintf("Write a number of CPUs from %s to %d, like 4 or 0.5.", plain(low), high)
 	n, ok := l.number(v, `"limits.cpus" must be a number`, advice)
 	if ok && l.between(v, n, low, high, advice) {
-		s.Box.Limits.CPUs, _ = n.Float64()
+		s.Spec.Limits.CPUs, _ = n.Float64()
 	}
 }
 
 func (l *loader) limitsMemory(s *Session, v value) {
-	s.Box.Limits.MemoryMiB, _ = l.size(v, 6) // Docker's least
+	s.Spec.Limits.MemoryMiB, _ = l.size(v, 6) // Docker's least
 }
 
 func (l *loader) limitsShmSize(s *Session, v value) {
-	s.Box.Limits.ShmMiB, _ = l.size(v, 1)
+	s.Spec.Limits.ShmMiB, _ = l.size(v, 1)
 }
 
 func (l *loader) limitsPIDs(s *Session, v value) {
-	s.Box.Limits.PIDs, _ = l.whole(v, 1, 1<<22, "a number of processes") // as many as Linux can count
+	s.Spec.Limits.PIDs, _ = l.whole(v, 1, 1<<22, "a number of processes") // as many as Linux can count
 }

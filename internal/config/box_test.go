@@ -20,7 +20,7 @@ func TestInstancesHaveVolumesOfTheirOwn(t *testing.T) {
 	}
 	for i, s := range intent.Sessions {
 		want := []resource.Volume{{Source: "same", Target: "/same"}, {Source: fmt.Sprintf("/project/%d", i), Target: "/own", ReadOnly: i == 1}}
-		if d := cmp.Diff(want, s.Box.Volumes); d != "" {
+		if d := cmp.Diff(want, s.Spec.Volumes); d != "" {
 			t.Errorf("%s: want -, got +:\n%s", s.Address, d)
 		}
 	}
@@ -37,7 +37,7 @@ func TestSudoByDefault(t *testing.T) {
 		if len(diags) > 0 {
 			t.Fatal(diags)
 		}
-		if got := intent.Sessions[0].Box.Sudo; got != want {
+		if got := intent.Sessions[0].Spec.Sudo; got != want {
 			t.Errorf("ssh { %s }: sudo is %v, want %v", ssh, got, want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestSizes(t *testing.T) {
 		if len(diags) > 0 {
 			t.Fatal(diags)
 		}
-		if got := intent.Sessions[0].Box.Limits.MemoryMiB; got != want {
+		if got := intent.Sessions[0].Spec.Limits.MemoryMiB; got != want {
 			t.Errorf("%s is %d MiB, want %d", typed, got, want)
 		}
 	}

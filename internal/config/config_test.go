@@ -113,7 +113,7 @@ func TestWarnedConfigurations(t *testing.T) {
 // the user, who is never in the files.
 func asJSON(t *testing.T, intent *config.Intent) []byte {
 	type box struct {
-		resource.Box
+		resource.ContainerSpec
 		User string `json:"user,omitempty"`
 	}
 	type session struct {
@@ -130,7 +130,7 @@ func asJSON(t *testing.T, intent *config.Intent) []byte {
 		Imports  []config.Import  `json:"imports,omitempty"`
 	}{Hosts: intent.Hosts, Moves: intent.Moves, Removals: intent.Removals, Imports: intent.Imports}
 	for _, s := range intent.Sessions {
-		view.Sessions = append(view.Sessions, session{s, s.Target.Key, box{Box: s.Box}})
+		view.Sessions = append(view.Sessions, session{s, s.Target.Key, box{ContainerSpec: s.Spec}})
 	}
 	out, err := json.MarshalIndent(view, "", "  ")
 	if err != nil {

@@ -81,7 +81,7 @@ func checkIntent(t *testing.T, intent *config.Intent) {
 	}
 	for i, s := range intent.Sessions {
 		boxed, there := hosts[s.Host]
-		port := fmt.Sprintf("%s:%d", s.Host, s.Box.SSH.Port)
+		port := fmt.Sprintf("%s:%d", s.Host, s.Spec.SSH.Port)
 		switch {
 		case !there:
 			t.Errorf("%s is on a host %q that is not there", s.Address, s.Host)
@@ -95,31 +95,31 @@ func checkIntent(t *testing.T, intent *config.Intent) {
 			t.Errorf("%s has a fit below zero: %+v", s.Address, s.Fit)
 		case i > 0 && intent.Sessions[i-1].Address.Compare(s.Address) >= 0:
 			t.Errorf("%s is out of order", s.Address)
-		case boxed && s.Box.SSH.Enabled && s.Box.SSH.Port != 0 && ports[port]:
+		case boxed && s.Spec.SSH.Enabled && s.Spec.SSH.Port != 0 && ports[port]:
 			t.Errorf("%s shares the port %s with another", s.Address, port)
 		}
 		names[s.Address.Short()] = true
-		ports[port] = ports[port] || s.Box.SSH.Enabled
+		ports[port] = ports[port] || s.Spec.SSH.Enabled
 		checkBox(t, s)
 	}
 }
 
 // checkBox makes sure of what Load promises about a container.
 func checkBox(t *testing.T, s config.Session) {
-	bind, err := netip.ParseAddr(s.Box.SSH.Bind)
-	limits := s.Box.Limits
+	bind, err := netip.ParseAddr(s.Spec.SSH.Bind)
+	limits := s.Spec.Limits
 	switch {
-	case s.Box.Image == "" || s.Box.Pull == "" || s.Box.Restart == "":
-		t.Errorf("%s lacks an image or a policy: %+v", s.Address, s.Box)
-	case err != nil || s.Box.SSH.Port < 0 || s.Box.SSH.Port > 65_535:
-		t.Errorf("%s cannot listen there: %+v", s.Address, s.Box.SSH)
-	case s.Box.Sudo && s.Box.SSH.Enabled && !bind.IsLoopback():
+	case s.Spec.Image == "" || s.Spec.Pull == "" || s.Spec.Restart == "":
+		t.Errorf("%s lacks an image or a policy: %+v", s.Address, s.Spec)
+	case err != nil || s.Spec.SSH.Port < 0 || s.Spec.SSH.Port > 65_535:
+		t.Errorf("%s cannot listen there: %+v", s.Address, s.Spec.SSH)
+	case s.Spec.Sudo && s.Spec.SSH.Enabled && !bind.IsLoopback():
 		t.Errorf("%s has sudo and listens at %s", s.Address, bind)
 	case limits.CPUs < 0 || limits.MemoryMiB < 0 || limits.ShmMiB < 0 || limits.PIDs < 0:
 		t.Errorf("%s has limits below zero: %+v", s.Address, limits)
 	}
 	targets := map[string]bool{"/": true, "/workspace": true, "/run/cosplay": true}
-	for _, v := range s.Box.Volumes {
+	for _, v := range s.Spec.Volumes {
 		if v.Source == "" || !path.IsAbs(v.Target) || targets[v.Target] {
 			t.Errorf("%s has the volume %+v", s.Address, v)
 		}

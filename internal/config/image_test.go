@@ -25,7 +25,7 @@ func TestImageForms(t *testing.T) {
 			t.Errorf("%s: %v", typed, diags)
 			continue
 		}
-		if got := intent.Sessions[0].Box.Image; got != want {
+		if got := intent.Sessions[0].Spec.Image; got != want {
 			t.Errorf("%s is kept as %s, want %s", typed, got, want)
 		}
 	}

@@ -87,7 +87,7 @@ type Session struct {
 
 	// Box is what counts where the session runs in a container. Its User and its
 	// SSH.AuthorizedKeys are empty: they take more than the files to know.
-	Box resource.Box `json:"box"`
+	Spec resource.ContainerSpec `json:"box"`
 
 	// Keys are who may log in: absolute paths of .pub files, which start with /,
 	// and public keys as one line each. Without any the choice is cosplay's.

@@ -60,17 +60,11 @@ var liveAttributes = []LiveAttribute{
 		return textOrUnknown(s.SliceUUID)
 	}),
 	liveText("image", "The image of its container; null without one.", func(s LiveSession) cty.Value {
-		if s.Box == nil {
-			return cty.NullVal(cty.String)
-		}
-		return cty.StringVal(s.Box.Image)
+		return ofBox(s, cty.StringVal(s.Spec.Image))
 	}),
 	liveText("workspace", "The folder of the host that is its workspace.", func(s LiveSession) cty.Value { return cty.StringVal(s.Workspace) }),
 	liveText("user", "Its user inside; null without a container.", func(s LiveSession) cty.Value {
-		if s.Box == nil {
-			return cty.NullVal(cty.String)
-		}
-		return cty.StringVal(s.Box.User.Name)
+		return ofBox(s, cty.StringVal(s.Spec.User.Name))
 	}),
 	liveNumber("port", "", "The port on the host where ssh listens; null without ssh.", sshPort),
 	liveText("ssh_command", "How to log in from the host: ssh -p 32801 ada@127.0.0.1; null without ssh.", func(s LiveSession) cty.Value {
@@ -81,7 +75,7 @@ var liveAttributes = []LiveAttribute{
 		if !port.IsKnown() {
 			return cty.UnknownVal(cty.String)
 		}
-		return cty.StringVal(fmt.Sprintf("ssh -p %s %s@%s", port.AsBigFloat().Text('f', -1), s.Box.User.Name, s.Box.SSH.Bind))
+		return cty.StringVal(fmt.Sprintf("ssh -p %s %s@%s", port.AsBigFloat().Text('f', -1), s.Spec.User.Name, s.Spec.SSH.Bind))
 	}),
 	liveNumber("fit.clock_mhz", "MHz", "The SM clock that the figures of the fit are for.", func(s LiveSession) cty.Value { return number(s.Fit.ClockMHz) }),
 	liveNumber("fit.fp32_error", "", "How far its FP32 rate is from the target's: |ln ratio|, 0.05 is about 5 %.", func(s LiveSession) cty.Value { return figure(s.Fit.Error(resource.PreferFP32)) }),
@@ -125,7 +119,7 @@ func textOrUnknown(s string) cty.Value {
 
 // ofBox is a value that only a session in a container has.
 func ofBox(s LiveSession, v cty.Value) cty.Value {
-	if s.Box == nil {
+	if s.Spec.IsZero() {
 		return cty.NullVal(v.Type())
 	}
 	return v
@@ -141,12 +135,12 @@ func ofSlice(s LiveSession, v cty.Value) cty.Value {
 
 func sshPort(s LiveSession) cty.Value {
 	switch {
-	case s.Box == nil || !s.Box.SSH.Enabled:
+	case !s.Spec.SSH.Enabled:
 		return cty.NullVal(cty.Number)
 	case s.SSHPort != 0:
 		return number(s.SSHPort)
-	case s.Box.SSH.Port != 0:
-		return number(s.Box.SSH.Port)
+	case s.Spec.SSH.Port != 0:
+		return number(s.Spec.SSH.Port)
 	}
 	return cty.UnknownVal(cty.Number)
 }

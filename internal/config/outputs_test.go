@@ -16,10 +16,10 @@ import (
 
 // made is a session as it turns out, in a container that listens at a port.
 func made(s config.Session, port int) config.LiveSession {
-	box := s.Box
+	box := s.Spec
 	box.User.Name = "ada"
 	return config.LiveSession{
-		Session: resource.Session{Address: s.Address, Target: s.Target, Runtime: "docker", Box: &box,
+		Session: resource.Session{Address: s.Address, Target: s.Target, Runtime: "docker", Spec: box,
 			Slice: resource.Slice{Host: "local", GPU: "GPU-1", Profile: "1g.18gb", Start: 3},
 			Fit:   resource.Fit{Got: resource.Envelope{FP32TFLOPS: 6.8, BandwidthGBs: 600}, Want: s.Target.Envelope()}},
 		SliceUUID: "MIG-1", State: resource.Running, SSHPort: port,
@@ -124,7 +124,7 @@ func TestLiveAttributes(t *testing.T) {
 	index := 0
 	boxed.GPUIndex = &index
 	bare := boxed
-	bare.Box, bare.Slice.Profile = nil, ""
+	bare.Spec, bare.Slice.Profile = resource.ContainerSpec{}, ""
 	for _, s := range []config.LiveSession{{}, boxed, bare} {
 		all, diags := intent.EvalOutputs(map[resource.Address]config.LiveSession{intent.Sessions[0].Address: s})
 		if diags.HasErrors() {

@@ -53,7 +53,7 @@ func (l *loader) readSession(b block) {
 		Address:   resource.One(name),
 		Workspace: l.Dir,
 		Fit:       resource.DefaultFit(),
-		Box:       defaultBox(),
+		Spec:      defaultBox(),
 		Ranges:    said.ranges(b.header),
 	}
 	all := l.instances(name, said)
@@ -77,7 +77,7 @@ func (l *loader) readSession(b block) {
 		s := shared
 		s.Address = one.address
 		if all.reach != nowhere {
-			s.Box.Volumes = slices.Clone(s.Box.Volumes) // one part of a volume can vary alone
+			s.Spec.Volumes = slices.Clone(s.Spec.Volumes) // one part of a volume can vary alone
 			inside := scope.NewChild()
 			inside.Variables = one.variables
 			for _, a := range varying {

@@ -12,12 +12,12 @@ import (
 )
 
 func (l *loader) sshEnabled(s *Session, v value) {
-	s.Box.SSH.Enabled, _ = l.flag(v)
+	s.Spec.SSH.Enabled, _ = l.flag(v)
 }
 
 func (l *loader) sshPort(s *Session, v value) {
 	if !v.RawEquals(cty.StringVal("auto")) {
-		s.Box.SSH.Port, _ = l.whole(v, 1, 65_535, `"auto" or a port`)
+		s.Spec.SSH.Port, _ = l.whole(v, 1, 65_535, `"auto" or a port`)
 	}
 }
 
@@ -32,7 +32,7 @@ func (l *loader) sshBind(s *Session, v value) {
 			"Write the address that ssh listens at, without a port: \"127.0.0.1\" for this machine only, \"0.0.0.0\" for all its networks.")
 		return
 	}
-	s.Box.SSH.Bind = ip.Unmap().String()
+	s.Spec.SSH.Bind = ip.Unmap().String()
 }
 
 func (l *loader) sshAuthorizedKeys(s *Session, v value) {

@@ -23,7 +23,7 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 		"port": func(l *loader, v value) bool {
 			var s Session
 			l.sshPort(&s, v)
-			return s.Box.SSH.Port != 0
+			return s.Spec.SSH.Port != 0
 		},
 		"selector": func(l *loader, v value) bool { _, ok := l.selector(v); return ok },
 		"path":     func(l *loader, v value) bool { _, ok := l.path(v); return ok },

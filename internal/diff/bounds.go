@@ -14,10 +14,10 @@ type bound struct {
 
 // rebound lists what docker update has changed since a container was created.
 func rebound(made resource.PriorSession, now resource.Container) []bound {
-	if made.Box == nil || made.Container == nil || made.Container.Foreign || now.Bounds == nil {
+	if made.Spec.IsZero() || made.Container == nil || made.Container.Foreign || now.Bounds == nil {
 		return nil
 	}
-	was, is := made.Box.Bounds(), *now.Bounds
+	was, is := made.Spec.Bounds(), *now.Bounds
 	var all fields
 	all.add(FieldLimitCPUs, limit(CPUs(was.MilliCPUs)/1000), limit(CPUs(is.MilliCPUs)/1000))
 	all.add(FieldLimitMemory, limit(Memory(was.MemoryMiB)), limit(Memory(is.MemoryMiB)))

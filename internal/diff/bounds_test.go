@@ -11,11 +11,11 @@ import (
 // TestRebound: each bound is told by its attribute's name; what the engine cannot
 // lift is nobody's to mend.
 func TestRebound(t *testing.T) {
-	limited := resource.Box{Restart: "no", Limits: resource.Limits{CPUs: 0.29, MemoryMiB: 256, PIDs: 50}}
-	free := resource.Box{Restart: "unless-stopped"}
+	limited := resource.ContainerSpec{Image: "debian:12", Restart: "no", Limits: resource.Limits{CPUs: 0.29, MemoryMiB: 256, PIDs: 50}}
+	free := resource.ContainerSpec{Image: "debian:12", Restart: "unless-stopped"}
 	for _, test := range []struct {
 		name string
-		made resource.Box
+		made resource.ContainerSpec
 		now  func(*resource.Container)
 		want string
 	}{
@@ -34,7 +34,7 @@ func TestRebound(t *testing.T) {
 		bounds := test.made.Bounds()
 		c := resource.Container{Bounds: &bounds}
 		test.now(&c)
-		made := resource.PriorSession{Session: resource.Session{Box: &test.made}, Container: &resource.Container{Foreign: c.Foreign}}
+		made := resource.PriorSession{Session: resource.Session{Spec: test.made}, Container: &resource.Container{Foreign: c.Foreign}}
 		c.Foreign = false // which the state knows, and no look
 		var got []string
 		canMend := false
@@ -55,8 +55,8 @@ func TestRebound(t *testing.T) {
 // TestBoundsDrift: what docker update did is drift; what only a new container is
 // rid of is told, and changes nothing.
 func TestBoundsDrift(t *testing.T) {
-	box := resource.Box{Restart: "no", Limits: resource.Limits{PIDs: 50}}
-	was := resource.PriorSession{Session: resource.Session{ID: "one", Runtime: "docker", Box: &box}, Container: &resource.Container{}}
+	box := resource.ContainerSpec{Image: "debian:12", Restart: "no", Limits: resource.Limits{PIDs: 50}}
+	was := resource.PriorSession{Session: resource.Session{ID: "one", Runtime: "docker", Spec: box}, Container: &resource.Container{}}
 	was.Slice.Host = "lab"
 	now := resource.Container{Session: "one", Runtime: "docker", State: resource.Running, Bounds: &resource.Bounds{Restart: "no", PIDs: 9, MemoryMiB: 64}}
 	all := sessionDrift(was, resource.Live{Hosts: []resource.Host{{Name: "lab", Containers: []resource.Container{now}}}})

@@ -3,8 +3,8 @@ package diff
 import "cosplay/internal/resource"
 
 // boxFields adds what differs of what only a session in a container has.
-func (all *fields) boxFields(was, want *resource.Box) {
-	if was == nil || want == nil {
+func (all *fields) boxFields(was, want resource.ContainerSpec) {
+	if was.IsZero() || want.IsZero() {
 		return // the runtime differs, and that is a difference already
 	}
 	all.add(FieldImage, Text(was.Image), Text(want.Image))

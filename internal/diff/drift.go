@@ -264,15 +264,15 @@ func openDrift(was resource.PriorSession, c resource.Container) []Drift {
 // keeps the one that it was created from, so it is informational.
 func imageDrift(was resource.PriorSession, c resource.Container, live resource.Live) []Drift {
 	host, _ := live.Host(was.Slice.Host)
-	if was.Box == nil || host.Engine == nil || c.Image == "" || was.Container.Foreign {
+	if was.Spec.IsZero() || host.Engine == nil || c.Image == "" || was.Container.Foreign {
 		return nil
 	}
-	now := host.Engine.Images[was.Box.Image]
+	now := host.Engine.Images[was.Spec.Image]
 	if now == "" || now == c.Image {
 		return nil
 	}
 	d := driftOf(was, ImageMoved, ID(c.Image), ID(now))
-	d.Name, d.Told = was.Box.Image, true
+	d.Name, d.Told = was.Spec.Image, true
 	return []Drift{d}
 }
 

@@ -246,7 +246,7 @@ func sessionFields(was, want resource.Session) []Field {
 	if was.Trigger != want.Trigger {
 		all.add(FieldTriggeredBy, IsAsApplied, IsOfConfig)
 	}
-	all.boxFields(was.Box, want.Box)
+	all.boxFields(was.Spec, want.Spec)
 	all.envFields(was, want)
 	return all
 }

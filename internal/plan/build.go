@@ -289,29 +289,29 @@ func news(c diff.SessionChange) string {
 // image gets what a session's container is made from, once for all that are.
 func (b *builder) image(s resource.Session) []string {
 	host, _ := b.live.Host(s.Slice.Host)
-	if s.Box == nil || host.Engine == nil {
+	if s.Spec.Image == "" || host.Engine == nil {
 		return nil
 	}
 	var (
-		missing = host.Engine.Images[s.Box.Image] == ""
-		at      = imageKey{host.Name, s.Box.Image}
+		missing = host.Engine.Images[s.Spec.Image] == ""
+		at      = imageKey{host.Name, s.Spec.Image}
 		how     = PullImage
 	)
-	if s.Box.Image == resource.DefaultImage && missing {
+	if s.Spec.Image == resource.DefaultImage && missing {
 		how = BuildImage
 	}
 	if id, planned := b.images[at]; planned {
 		return []string{id}
 	}
-	if !missing && s.Box.Pull != resource.PullAlways {
+	if !missing && s.Spec.Pull != resource.PullAlways {
 		return nil
 	}
-	name := "image " + s.Box.Image
+	name := "image " + s.Spec.Image
 	if len(b.live.Hosts) > 1 {
 		name = host.Name + " " + name
 	}
-	id := "image." + host.Name + "." + s.Box.Image
-	b.images[at] = b.add(Step{ID: id, Group: id, Title: name + ": " + string(how), Do: OpJSON{EnsureImage{Host: host.Name, Image: s.Box.Image, How: how}}})
+	id := "image." + host.Name + "." + s.Spec.Image
+	b.images[at] = b.add(Step{ID: id, Group: id, Title: name + ": " + string(how), Do: OpJSON{EnsureImage{Host: host.Name, Image: s.Spec.Image, How: how}}})
 	return []string{id}
 }
 

@@ -123,12 +123,9 @@ func Unfinished(prior resource.Prior, a resource.Address) resource.Prior {
 
 // keepPort notes the free port that a container took, for the one after it.
 func keepPort(s resource.Session, made *resource.Container) resource.Session {
-	if s.Box == nil || made == nil || s.Box.SSH.Port != 0 {
-		return s
+	if made != nil && s.Spec.SSH.Port == 0 {
+		s.Spec.SSH.Kept = made.SSHPort
 	}
-	box := *s.Box
-	box.SSH.Kept = made.SSHPort
-	s.Box = &box
 	return s
 }
 

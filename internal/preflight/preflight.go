@@ -157,11 +157,11 @@ func (f *Flight) Images() {
 	}
 	for _, h := range f.Live.Hosts {
 		for _, c := range f.Made(h.Name) {
-			if c.After.Box == nil || h.Engine == nil || c.Container == diff.Refit || h.Engine.Images[c.After.Box.Image] != "" || got[[2]string{h.Name, c.After.Box.Image}] {
+			if c.After.Spec.IsZero() || h.Engine == nil || c.Container == diff.Refit || h.Engine.Images[c.After.Spec.Image] != "" || got[[2]string{h.Name, c.After.Spec.Image}] {
 				continue
 			}
 			f.Session(c.Address, Problem{Attribute: "image",
-				Summary: fmt.Sprintf("there is no image %s on host %q", c.After.Box.Image, h.Name),
+				Summary: fmt.Sprintf("there is no image %s on host %q", c.After.Spec.Image, h.Name),
 				Detail:  "It was there when the plan was made. Run cosplay plan again: the new plan gets it, or says how."})
 		}
 	}

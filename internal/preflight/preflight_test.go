@@ -34,7 +34,7 @@ session "w" {
 	slice := resource.Slice{Host: "lab", GPU: gpu, Profile: "1g.18gb", Size: 1}
 	session := resource.Session{Address: resource.One("w"), ID: "w", Slice: slice, Runtime: runtime}
 	if runtime == "docker" {
-		session.Box = &resource.Box{Image: "here:latest"}
+		session.Spec = resource.ContainerSpec{Image: "here:latest"}
 	}
 	was := resource.PriorSession{Session: session, Handle: &resource.Handle{GPUInstance: 7, UUID: "MIG-0"}, Container: &resource.Container{ID: "box-w"}}
 	return &preflight.Flight{

@@ -50,7 +50,7 @@ func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior reso
 	if err != nil {
 		return Login{}, err
 	}
-	if !s.Box.SSH.Enabled {
+	if !s.Spec.SSH.Enabled {
 		return Login{}, fmt.Errorf("%s was made without ssh; cosplay exec %s -- COMMAND works, and ssh { enabled = true } makes it anew with it", s.Address, s.Address.Short())
 	}
 	c, there := live.Container(s.Slice.Host, s.Runtime, s.ID)
@@ -60,12 +60,12 @@ func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior reso
 	case c.State != resource.Running:
 		return Login{}, fmt.Errorf("%s: its container does not run; cosplay logs %s tells why, cosplay apply starts it", s.Address, s.Address.Short())
 	}
-	known, err := login.Know(s.ID, s.Box.SSH, c.SSHPort)
+	known, err := login.Know(s.ID, s.Spec.SSH, c.SSHPort)
 	if err != nil {
 		return Login{}, err
 	}
 	return Login{
-		Host: runtime.Reachable(s.Box.SSH.Bind), port: c.SSHPort, user: s.Box.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
+		Host: runtime.Reachable(s.Spec.SSH.Bind), port: c.SSHPort, user: s.Spec.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
 		identities: p.identities(s.Address),
 	}, nil
 }

@@ -135,7 +135,7 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 // that no configuration names is what the flags say.
 func (o *Once) settle(intent *config.Intent) error {
 	session := &intent.Sessions[0]
-	session.Box.SSH.Enabled, session.Box.Restart = false, "no"
+	session.Spec.SSH.Enabled, session.Spec.Restart = false, "no"
 	if o.Simulate == "" && o.Runtime == "" {
 		return nil
 	}

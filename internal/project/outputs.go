@@ -56,7 +56,7 @@ func factsOf(s resource.Session, live resource.Live) config.LiveSession {
 		index := g.Index // alone: the rest of a GPU is large
 		facts.GPUIndex = &index
 	}
-	if s.Box != nil {
+	if !s.Spec.IsZero() {
 		facts.Container = resource.BodyName(s.ID)
 	}
 	return facts

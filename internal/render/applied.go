@@ -319,9 +319,9 @@ func (p *page) nextAfterApply(v AppliedView) {
 		return
 	}
 	switch first := made[0]; {
-	case first.Box != nil && len(first.Command) > 0:
+	case !first.Spec.IsZero() && len(first.Command) > 0:
 		p.next(suggest("logs", with(v.Flags, first.Address)))
-	case first.Box != nil:
+	case !first.Spec.IsZero():
 		p.next(suggest("exec", with(v.Flags, first.Address)))
 	case v.NvidiaSMI:
 		p.next(suggest("exec", with(v.Flags, first.Address)) + " -- nvidia-smi")

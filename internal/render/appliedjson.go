@@ -31,7 +31,7 @@ type madeJSON struct {
 func madeOf(prior resource.Prior) []madeJSON {
 	all := []madeJSON{}
 	for _, s := range prior.Sessions {
-		one := madeJSON{Address: s.Address, Name: s.Address.Short(), Slice: s.Slice, Runtime: s.Runtime, Image: imageOf(s.Session),
+		one := madeJSON{Address: s.Address, Name: s.Address.Short(), Slice: s.Slice, Runtime: s.Runtime, Image: s.Session.Spec.Image,
 			Container: s.Container, SSH: sshOf(s.Session, s.Container)}
 		if s.Handle != nil {
 			one.SliceUUID = s.Handle.UUID

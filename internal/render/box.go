@@ -85,11 +85,11 @@ func pulledOrBuilt(how plan.ImageSource) string {
 // boxIsNew reports whether a change makes a container where there was none:
 // then what it is made of is told.
 func boxIsNew(c diff.SessionChange) bool {
-	return c.After != nil && c.After.Box != nil && (c.Action == diff.Create || c.Before == nil || c.Before.Box == nil)
+	return c.After != nil && !c.After.Spec.IsZero() && (c.Action == diff.Create || c.Before == nil || c.Before.Spec.IsZero())
 }
 
 // boxWords is what a container is made from, where one will log in, and as whom.
-func boxWords(b resource.Box) string {
+func boxWords(b resource.ContainerSpec) string {
 	parts := []string{"image " + b.Image, "no ssh", "user " + b.User.Name}
 	switch {
 	case !b.SSH.Enabled:
@@ -112,7 +112,7 @@ func boxReads(c diff.SessionChange) string {
 	if !boxIsNew(c) {
 		return ""
 	}
-	b := c.After.Box
+	b := c.After.Spec
 	return fmt.Sprint(b.Image, b.SSH.Enabled, b.SSH.Bind, b.SSH.Port == 0, b.SSH.Kept == 0, b.User.Name)
 }
 
@@ -129,18 +129,10 @@ type sshJSON struct {
 
 // sshOf gives nil where nobody can log in.
 func sshOf(s resource.Session, c *resource.Container) *sshJSON {
-	if c == nil || c.State != resource.Running || s.Box == nil || !s.Box.SSH.Enabled || c.SSHPort == 0 {
+	if c == nil || c.State != resource.Running || !s.Spec.SSH.Enabled || c.SSHPort == 0 {
 		return nil
 	}
-	return &sshJSON{Host: s.Box.SSH.Bind, Port: c.SSHPort, User: s.Box.User.Name}
-}
-
-// imageOf is what a session's container is made from; "" without one.
-func imageOf(s resource.Session) string {
-	if s.Box == nil {
-		return ""
-	}
-	return s.Box.Image
+	return &sshJSON{Host: s.Spec.SSH.Bind, Port: c.SSHPort, User: s.Spec.User.Name}
 }
 
 // shortID is a body's ID as its runtime's own commands print it.

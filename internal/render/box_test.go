@@ -33,23 +33,21 @@ func (w *world) image(name, id string) *world {
 }
 
 // box is what a session on a host with an engine gets unless told otherwise.
-func (w *world) box(host int) *resource.Box {
+func (w *world) box(host int) resource.ContainerSpec {
 	if w.live.Hosts[host].Runtime != "docker" {
-		return nil
+		return resource.ContainerSpec{}
 	}
-	return &resource.Box{Image: resource.DefaultImage, Pull: resource.PullMissing, Restart: "unless-stopped", Sudo: true,
+	return resource.ContainerSpec{Image: resource.DefaultImage, Pull: resource.PullMissing, Restart: "unless-stopped", Sudo: true,
 		SSH:  resource.SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB0sGmT1 ann@lab"}},
 		User: resource.User{Name: "ann", UID: 1234, GID: 1234, Group: "ann"}}
 }
 
 // boxes changes the containers of the wanted sessions of a block.
-func (w *world) boxes(block string, change func(i int, b *resource.Box)) *world {
+func (w *world) boxes(block string, change func(i int, b *resource.ContainerSpec)) *world {
 	for i := range w.desired.Sessions {
 		s := &w.desired.Sessions[i]
 		if s.Address.Name == block {
-			b := *s.Box
-			change(s.Address.Key.Index, &b)
-			s.Box = &b
+			change(s.Address.Key.Index, &s.Spec)
 		}
 	}
 	return w
@@ -61,9 +59,9 @@ func (w *world) boxed(s resource.Session) *resource.Container {
 	h.Containers = slices.DeleteFunc(h.Containers, func(c resource.Container) bool { return c.Session == s.ID })
 	c := w.container(h.Name, s.ID, s.Hash(stateKey))
 	c.Runtime, c.ID = "docker", fmt.Sprintf("3f2a9c%02x41d86bb1c7", len(h.Containers))
-	c.Image = h.Engine.Images[s.Box.Image]
-	if s.Box.SSH.Enabled {
-		c.SSHPort = max(s.Box.SSH.Port, s.Box.SSH.Kept)
+	c.Image = h.Engine.Images[s.Spec.Image]
+	if s.Spec.SSH.Enabled {
+		c.SSHPort = max(s.Spec.SSH.Port, s.Spec.SSH.Kept)
 		if c.SSHPort == 0 {
 			c.SSHPort = 32800 + len(h.Containers)
 		}
@@ -82,10 +80,8 @@ func (w *world) inside(id string) *resource.Container {
 // keepPorts does what resolving does: a port that was chosen once is kept.
 func (w *world) keepPorts() *world {
 	for i := range w.desired.Sessions {
-		if was, ok := w.prior.Session(w.desired.Sessions[i].Address); ok && was.Container != nil && was.Box != nil {
-			b := *w.desired.Sessions[i].Box
-			b.SSH.Kept = was.Container.SSHPort
-			w.desired.Sessions[i].Box = &b
+		if was, ok := w.prior.Session(w.desired.Sessions[i].Address); ok && was.Container != nil && !was.Spec.IsZero() {
+			w.desired.Sessions[i].Spec.SSH.Kept = was.Container.SSHPort
 		}
 	}
 	return w
@@ -105,11 +101,13 @@ func blocks() *world {
 	}
 	w.seat(resource.One("big"), "3060", 0, 0, "2g.35gb", 5).
 		seat(resource.One("train"), "4090", 0, 1, "", 0)
-	w.boxes("worker", func(i int, b *resource.Box) { b.SSH.Port, b.SSH.Bind = 2200+i, "0.0.0.0" })
-	w.boxes("big", func(_ int, b *resource.Box) {
+	w.boxes("worker", func(i int, b *resource.ContainerSpec) { b.SSH.Port, b.SSH.Bind = 2200+i, "0.0.0.0" })
+	w.boxes("big", func(_ int, b *resource.ContainerSpec) {
 		b.Image, b.Pull = "pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime", resource.PullAlways
 	})
-	return w.boxes("train", func(_ int, b *resource.Box) { b.Image, b.SSH.Enabled = "registry.example.com/team/train:1.2", false })
+	return w.boxes("train", func(_ int, b *resource.ContainerSpec) {
+		b.Image, b.SSH.Enabled = "registry.example.com/team/train:1.2", false
+	})
 }
 
 func boxScreens() []screen {
@@ -124,13 +122,13 @@ func boxScreens() []screen {
 	}
 	lost := fresh().applied().keepPorts().lose("worker-3", false)
 	changed := fresh().applied().keepPorts()
-	changed.boxes("worker", func(_ int, b *resource.Box) {
+	changed.boxes("worker", func(_ int, b *resource.ContainerSpec) {
 		b.Image = "debian:12"
 		b.Volumes = []resource.Volume{{Source: "/data", Target: "/data", ReadOnly: true}, {Source: "cache", Target: "/home/ann/.cache"}}
 		b.SSH.Bind, b.Limits, b.Sudo, b.Restart = "0.0.0.0", resource.Limits{CPUs: 4, MemoryMiB: 32768}, false, "no"
 		b.User = resource.User{Name: "bob", UID: 1235, GID: 1235, Group: "bob"}
 	})
-	ports := fresh().applied().keepPorts().boxes("worker", func(i int, b *resource.Box) { b.SSH.Port = 2200 + i })
+	ports := fresh().applied().keepPorts().boxes("worker", func(i int, b *resource.ContainerSpec) { b.SSH.Port = 2200 + i })
 	drifted := fresh().applied().keepPorts().lose("worker-3", false)
 	drifted.inside("worker-1").State = resource.Stopped
 	drifted.inside("worker-2").ID = "77b01c2d9e8f41d86bb1c7"
@@ -202,7 +200,7 @@ func TestBoxWords(t *testing.T) {
 		{resource.SSH{Enabled: true, Bind: "127.0.0.1", Kept: 32801}, "ssh 127.0.0.1:32801 as before"},
 		{resource.SSH{Enabled: true, Bind: "::1", Port: 2200, Kept: 32801}, "ssh [::1]:2200"},
 	} {
-		got := strings.ReplaceAll(boxWords(resource.Box{Image: "a:b", User: resource.User{Name: "ann"}, SSH: c.ssh}), hard, " ")
+		got := strings.ReplaceAll(boxWords(resource.ContainerSpec{Image: "a:b", User: resource.User{Name: "ann"}, SSH: c.ssh}), hard, " ")
 		if want := "image a:b   " + c.want + "   user ann"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

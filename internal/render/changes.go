@@ -158,7 +158,7 @@ func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 		}
 	}
 	if boxIsNew(c) {
-		details = append(details, text(boxWords(*c.After.Box)))
+		details = append(details, text(boxWords(c.After.Spec)))
 	}
 	name := 0
 	for _, f := range fields {

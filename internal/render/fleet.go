@@ -37,7 +37,7 @@ func look(v StatusView) fleet {
 	var all []resource.Address
 	for _, s := range v.Prior.Sessions {
 		all = append(all, s.Address)
-		f.ssh = f.ssh || s.Box != nil && s.Box.SSH.Enabled
+		f.ssh = f.ssh || s.Spec.SSH.Enabled
 		if own, ok := diff.OwnSlice(s, v.Live); ok {
 			f.owners[own] = s.Address
 		}

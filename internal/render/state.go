@@ -101,17 +101,17 @@ func (p *page) stateBoxes(prior resource.Prior, g resource.PriorGPU) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "IMAGE"}, {title: "SSH"}, {title: "USER"}, {title: "CONTAINER"}},
 		spare: []string{"CONTAINER"}}
 	for _, s := range prior.Sessions {
-		if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID || s.Box == nil {
+		if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID || s.Spec.IsZero() {
 			continue
 		}
 		ssh, container := "-", "-"
 		if s.Container != nil {
 			container = shortID(*s.Container)
-			if s.Box.SSH.Enabled {
-				ssh = endpoint(s.Box.SSH.Bind, s.Container.SSHPort)
+			if s.Spec.SSH.Enabled {
+				ssh = endpoint(s.Spec.SSH.Bind, s.Container.SSHPort)
 			}
 		}
-		t.add(text(s.Address.String()), text(s.Box.Image), text(ssh), text(s.Box.User.Name), inked(dim, container))
+		t.add(text(s.Address.String()), text(s.Spec.Image), text(ssh), text(s.Spec.User.Name), inked(dim, container))
 	}
 	if len(t.rows) > 0 {
 		p.gap()

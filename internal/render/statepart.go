@@ -113,8 +113,8 @@ func (p *page) stateSession(s resource.PriorSession) {
 	for _, name := range slices.Sorted(maps.Keys(s.Sealed)) {
 		add("env."+name, hidden)
 	}
-	if s.Box != nil {
-		addBox(add, *s.Box)
+	if !s.Spec.IsZero() {
+		addBox(add, s.Spec)
 	}
 	p.table(t)
 }
@@ -126,7 +126,7 @@ func containerWords(s resource.PriorSession) string {
 	return shortID(*s.Container)
 }
 
-func addBox(add func(name, value string), b resource.Box) {
+func addBox(add func(name, value string), b resource.ContainerSpec) {
 	add("image", b.Image+", pull "+b.Pull)
 	add("user", fmt.Sprintf("%s (uid %d, gid %d)", b.User.Name, b.User.UID, b.User.GID))
 	if b.SSH.Enabled {

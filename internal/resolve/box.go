@@ -37,28 +37,28 @@ func (r *resolver) box(s config.Session, session *resource.Session) {
 		return
 	}
 	was, made := r.prior.Session(s.Address)
-	made = made && was.Box != nil && !r.scope.Replace[s.Address]
-	fresh := s.Box
+	made = made && !was.Spec.IsZero() && !r.scope.Replace[s.Address]
+	fresh := s.Spec
 	fresh.User = r.person.User
 	if made {
-		fresh.SSH.Kept = was.Box.SSH.Kept
+		fresh.SSH.Kept = was.Spec.SSH.Kept
 	}
 	if fresh.SSH.Enabled {
 		fresh.SSH.AuthorizedKeys = r.keys(s)
 	}
-	session.Box = &fresh
+	session.Spec = fresh
 	if made {
 		kept := fresh
-		kept.User = was.Box.User
+		kept.User = was.Spec.User
 		if kept.SSH.Enabled && len(s.Keys) == 0 {
-			kept.SSH.AuthorizedKeys = was.Box.SSH.AuthorizedKeys
+			kept.SSH.AuthorizedKeys = was.Spec.SSH.AuthorizedKeys
 		}
-		session.Box = &kept
+		session.Spec = kept
 		if session.Hash(r.prior.Key) != was.Hash(r.prior.Key) {
-			session.Box = &fresh
+			session.Spec = fresh
 		}
 	}
-	r.checkKeys(s, session.Box.SSH)
+	r.checkKeys(s, session.Spec.SSH)
 	r.checkImage(s, *session)
 }
 
@@ -106,7 +106,7 @@ func (r *resolver) checkKeys(s config.Session, ssh resource.SSH) {
 // checkImage refuses a session whose image is neither there nor to be had.
 func (r *resolver) checkImage(s config.Session, session resource.Session) {
 	host, _ := r.live.Host(s.Host)
-	if host.Engine == nil || session.Box.Pull != resource.PullNever || session.Box.Image == resource.DefaultImage || host.Engine.Images[session.Box.Image] != "" {
+	if host.Engine == nil || session.Spec.Pull != resource.PullNever || session.Spec.Image == resource.DefaultImage || host.Engine.Images[session.Spec.Image] != "" {
 		return
 	}
 	if was, ok := r.prior.Session(s.Address); ok {
@@ -117,8 +117,8 @@ func (r *resolver) checkImage(s config.Session, session resource.Session) {
 	at := s.Ranges.At("image")
 	r.complainOnce(&hcl.Diagnostic{
 		Severity: hcl.DiagError,
-		Summary:  fmt.Sprintf("there is no image %s on host %q", session.Box.Image, s.Host),
-		Detail:   fmt.Sprintf("pull = \"never\" forbids to get it. Load it (docker load, docker build -t %s), or write pull = \"missing\".", session.Box.Image),
+		Summary:  fmt.Sprintf("there is no image %s on host %q", session.Spec.Image, s.Host),
+		Detail:   fmt.Sprintf("pull = \"never\" forbids to get it. Load it (docker load, docker build -t %s), or write pull = \"missing\".", session.Spec.Image),
 		Subject:  &at,
 	})
 }

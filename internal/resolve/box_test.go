@@ -36,13 +36,13 @@ func applied(t *testing.T, w *worldtest.World, text string, prior resource.Prior
 	return result.Prior
 }
 
-func box(t *testing.T, w *worldtest.World, text string, prior resource.Prior) resource.Box {
+func box(t *testing.T, w *worldtest.World, text string, prior resource.Prior) resource.ContainerSpec {
 	t.Helper()
 	p, diags := w.Plan(t, text, prior)
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	return *p.Desired.Sessions[0].Box
+	return p.Desired.Sessions[0].Spec
 }
 
 const docker = `host "lab" { runtime = "docker" }
@@ -146,7 +146,7 @@ func TestWordsForContainersOnly(t *testing.T) {
 	if len(diags) != 1 || diags.HasErrors() || diags[0].Subject.Start.Line != 5 {
 		t.Errorf("%v; want one warning at line 5", diags)
 	}
-	if p.Desired.Sessions[0].Box != nil {
+	if !p.Desired.Sessions[0].Spec.IsZero() {
 		t.Error("a process has a box")
 	}
 }

@@ -98,8 +98,7 @@ func Renames(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostic
 
 // twins reports whether one session could go on as the other.
 func twins(was resource.PriorSession, want resource.Session) bool {
-	sameBox := (was.Box == nil) == (want.Box == nil) && (was.Box == nil || was.Box.Image == want.Box.Image)
-	return was.Request.Equal(want.Request) && sameBox && was.Runtime == want.Runtime &&
+	return was.Request.Equal(want.Request) && was.Spec.Image == want.Spec.Image && was.Runtime == want.Runtime &&
 		slices.Equal(was.Command, want.Command) && was.Workspace == want.Workspace && maps.Equal(was.Env, want.Env)
 }
 

@@ -94,19 +94,19 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 	"depends_on":    func(s *config.Session, was resource.PriorSession) { s.DependsOn = was.DependsOn },
 	"strict":        func(s *config.Session, was resource.PriorSession) { s.Strict = was.Strict },
 
-	"image":           inBox(func(s *config.Session, was resource.Box) { s.Box.Image = was.Image }),
-	"pull":            inBox(func(s *config.Session, was resource.Box) { s.Box.Pull = was.Pull }),
-	"volume":          inBox(func(s *config.Session, was resource.Box) { s.Box.Volumes = was.Volumes }),
-	"ssh.enabled":     inBox(func(s *config.Session, was resource.Box) { s.Box.SSH.Enabled = was.SSH.Enabled }),
-	"ssh.port":        inBox(func(s *config.Session, was resource.Box) { s.Box.SSH.Port = was.SSH.Port }),
-	"ssh.bind":        inBox(func(s *config.Session, was resource.Box) { s.Box.SSH.Bind = was.SSH.Bind }),
-	"limits.cpus":     inBox(func(s *config.Session, was resource.Box) { s.Box.Limits.CPUs = was.Limits.CPUs }),
-	"limits.memory":   inBox(func(s *config.Session, was resource.Box) { s.Box.Limits.MemoryMiB = was.Limits.MemoryMiB }),
-	"limits.shm_size": inBox(func(s *config.Session, was resource.Box) { s.Box.Limits.ShmMiB = was.Limits.ShmMiB }),
-	"limits.pids":     inBox(func(s *config.Session, was resource.Box) { s.Box.Limits.PIDs = was.Limits.PIDs }),
-	"sudo":            inBox(func(s *config.Session, was resource.Box) { s.Box.Sudo = was.Sudo }),
-	"restart":         inBox(func(s *config.Session, was resource.Box) { s.Box.Restart = was.Restart }),
-	"ssh.authorized_keys": inBox(func(s *config.Session, was resource.Box) {
+	"image":           inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Image = was.Image }),
+	"pull":            inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Pull = was.Pull }),
+	"volume":          inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Volumes = was.Volumes }),
+	"ssh.enabled":     inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.SSH.Enabled = was.SSH.Enabled }),
+	"ssh.port":        inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.SSH.Port = was.SSH.Port }),
+	"ssh.bind":        inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.SSH.Bind = was.SSH.Bind }),
+	"limits.cpus":     inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.CPUs = was.Limits.CPUs }),
+	"limits.memory":   inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.MemoryMiB = was.Limits.MemoryMiB }),
+	"limits.shm_size": inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.ShmMiB = was.Limits.ShmMiB }),
+	"limits.pids":     inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.PIDs = was.Limits.PIDs }),
+	"sudo":            inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Sudo = was.Sudo }),
+	"restart":         inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Restart = was.Restart }),
+	"ssh.authorized_keys": inBox(func(s *config.Session, was resource.ContainerSpec) {
 		if was.SSH.Enabled {
 			s.Keys = was.SSH.AuthorizedKeys
 		}
@@ -114,10 +114,10 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 }
 
 // inBox keeps something that only a session in a container has.
-func inBox(keep func(*config.Session, resource.Box)) func(*config.Session, resource.PriorSession) {
+func inBox(keep func(*config.Session, resource.ContainerSpec)) func(*config.Session, resource.PriorSession) {
 	return func(s *config.Session, was resource.PriorSession) {
-		if was.Box != nil {
-			keep(s, *was.Box)
+		if !was.Spec.IsZero() {
+			keep(s, was.Spec)
 		}
 	}
 }

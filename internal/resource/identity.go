@@ -26,9 +26,9 @@ func SessionID(a Address) string {
 // has to stay what it is, or each container would be made anew: a field that is
 // new here has to be left out where it is empty.
 func (s Session) Hash(key string) string {
-	var box *Box
-	if s.Box != nil {
-		inside := *s.Box
+	var box *ContainerSpec
+	if !s.Spec.IsZero() {
+		inside := s.Spec
 		inside.Pull, inside.SSH.Kept = "", 0 // how an image is had; what is chosen, not asked for
 		box = &inside
 	}
@@ -42,7 +42,7 @@ func (s Session) Hash(key string) string {
 		Workspace string
 		Env       map[string]string
 		Strict    bool `json:",omitempty"` // what is not strict hashes as it did before there was the word
-		Box       *Box
+		Box       *ContainerSpec
 		Sealed    map[string]string `json:",omitempty"`
 	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, box, s.Sealed})
 	if err != nil {

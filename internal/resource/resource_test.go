@@ -78,7 +78,7 @@ func TestHashStays(t *testing.T) {
 			MemoryMiB: 6144, BusBits: 192, BandwidthGBs: 336, L2MiB: 3, PowerW: 160, PCIeGeneration: 3, FP32TFLOPS: 6.5, TensorFP16TFLOPS: 51.6, TensorTypes: []string{"fp16"}},
 		Slice:   Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 4, Size: 1},
 		Runtime: "docker", Command: []string{"true"}, Workspace: "/work", Env: map[string]string{"A": "1"},
-		Box: &Box{Image: "debian:12", Volumes: []Volume{{Source: "data", Target: "/data"}}, Restart: "unless-stopped", User: User{Name: "jane", UID: 1234, GID: 1235, Group: "people"},
+		Spec: ContainerSpec{Image: "debian:12", Volumes: []Volume{{Source: "data", Target: "/data"}}, Restart: "unless-stopped", User: User{Name: "jane", UID: 1234, GID: 1235, Group: "people"},
 			SSH: SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: []string{"ssh-ed25519 AAAA"}}, Limits: Limits{CPUs: 4, MemoryMiB: 1024}},
 		Sealed: map[string]string{"TOKEN": "x"},
 	}
@@ -93,11 +93,11 @@ func TestHashStays(t *testing.T) {
 // does not.
 func TestHash(t *testing.T) {
 	s := Session{Target: Target{Key: "rtx-2060", MemoryMiB: 6144}, Slice: Slice{GPU: "GPU-0", Profile: "1g.18gb"}, Env: map[string]string{"A": "1", "B": "2"},
-		Box: &Box{Image: "debian:12", SSH: SSH{Enabled: true}}}
+		Spec: ContainerSpec{Image: "debian:12", SSH: SSH{Enabled: true}}}
 	same := s
 	same.Fit.ClockMHz, same.Request.Fit.Tolerance = 900, 0.3
 	same.Target.Aliases, same.Target.Source, same.Target.Year = []string{"2060-6gb"}, "https://example.org/2060", 2019
-	same.Box = &Box{Image: "debian:12", Pull: PullAlways, SSH: SSH{Enabled: true, Kept: 32801}}
+	same.Spec = ContainerSpec{Image: "debian:12", Pull: PullAlways, SSH: SSH{Enabled: true, Kept: 32801}}
 	same.Env = map[string]string{"B": "2", "A": "1"}
 	if s.Hash("key") != same.Hash("key") {
 		t.Error("a fit, where figures are from, how an image is had, or the port that was taken changes the hash")
@@ -109,18 +109,18 @@ func TestHash(t *testing.T) {
 		"workspace": func(s *Session) { s.Workspace = "/elsewhere" },
 		"env":       func(s *Session) { s.Env = map[string]string{"A": "2"} },
 		"strict":    func(s *Session) { s.Strict = true },
-		"image":     func(s *Session) { s.Box.Image = "debian:13" },
-		"user":      func(s *Session) { s.Box.User.UID = 1234 },
-		"group":     func(s *Session) { s.Box.User.Group = "lab" },
-		"keys":      func(s *Session) { s.Box.SSH.AuthorizedKeys = []string{"ssh-ed25519 AAAA"} },
-		"port":      func(s *Session) { s.Box.SSH.Port = 22222 },
-		"limits":    func(s *Session) { s.Box.Limits.PIDs = 1 },
-		"sudo":      func(s *Session) { s.Box.Sudo = true },
-		"restart":   func(s *Session) { s.Box.Restart = "no" },
-		"volumes":   func(s *Session) { s.Box.Volumes = []Volume{{Source: "data", Target: "/data"}} },
+		"image":     func(s *Session) { s.Spec.Image = "debian:13" },
+		"user":      func(s *Session) { s.Spec.User.UID = 1234 },
+		"group":     func(s *Session) { s.Spec.User.Group = "lab" },
+		"keys":      func(s *Session) { s.Spec.SSH.AuthorizedKeys = []string{"ssh-ed25519 AAAA"} },
+		"port":      func(s *Session) { s.Spec.SSH.Port = 22222 },
+		"limits":    func(s *Session) { s.Spec.Limits.PIDs = 1 },
+		"sudo":      func(s *Session) { s.Spec.Sudo = true },
+		"restart":   func(s *Session) { s.Spec.Restart = "no" },
+		"volumes":   func(s *Session) { s.Spec.Volumes = []Volume{{Source: "data", Target: "/data"}} },
 	} {
-		other, box := s, *s.Box
-		other.Box = &box
+		other, box := s, s.Spec
+		other.Spec = box
 		change(&other)
 		if other.Hash("key") == s.Hash("key") {
 			t.Errorf("%s does not change the hash", name)

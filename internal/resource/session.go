@@ -78,7 +78,7 @@ type Session struct {
 	Workspace string            `json:"workspace"` // absolute
 	Env       map[string]string `json:"env,omitempty"`
 	Strict    bool              `json:"strict,omitempty"` // frameworks refuse number formats that the target lacks
-	Box       *Box              `json:"box,omitempty"`    // with Docker
+	Spec      ContainerSpec     `json:"box,omitzero"`     // zero where the runtime uses no attribute of it
 
 	// Secret is the part of the environment that is not to be shown, by name. It is
 	// never written with the session: Sealed is what is kept of it, hashes that
@@ -97,8 +97,8 @@ type Session struct {
 	Trigger string `json:"trigger,omitempty"`
 }
 
-// Box is what only a session in a container has.
-type Box struct {
+// ContainerSpec is what the container of a session is created from.
+type ContainerSpec struct {
 	Image   string   `json:"image"`
 	Pull    string   `json:"pull"` // PullMissing, PullNever, PullAlways
 	Volumes []Volume `json:"volumes,omitempty"`
@@ -108,6 +108,9 @@ type Box struct {
 	Restart string   `json:"restart"` // Docker's policy: "unless-stopped"
 	User    User     `json:"user"`    // who the session's user is inside
 }
+
+// IsZero reports whether a session has no container.
+func (c ContainerSpec) IsZero() bool { return c.Image == "" && c.User == User{} }
 
 // DefaultImage is the image of a session that names none: cosplay's own, which
 // is built where it is missing.
@@ -207,8 +210,8 @@ type Bounds struct {
 	Restart   string `json:"restart"` // Docker's policy
 }
 
-// Bounds are those that a container of the box is made with.
-func (b Box) Bounds() Bounds {
+// Bounds are those that the container is created with.
+func (b ContainerSpec) Bounds() Bounds {
 	return Bounds{MilliCPUs: int(math.Round(b.Limits.CPUs * 1000)), MemoryMiB: b.Limits.MemoryMiB, PIDs: b.Limits.PIDs, Restart: b.Restart}
 }
 

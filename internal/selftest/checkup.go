@@ -215,7 +215,7 @@ func (c *checkup) engine(ctx context.Context, p *project.Project, host, title st
 func (c *checkup) images(p *project.Project, host string, engine resource.Engine) {
 	told := map[string]bool{}
 	for _, s := range p.Intent.Sessions {
-		image := s.Box.Image
+		image := s.Spec.Image
 		if s.Host != host || told[image] || slices.Contains(s.Open, "image") {
 			continue
 		}
@@ -225,7 +225,7 @@ func (c *checkup) images(p *project.Project, host string, engine resource.Engine
 			c.add(host, "image", image, Good, "")
 		case image == resource.DefaultImage:
 			c.add(host, "image", image+" is not there; the next apply builds it", Notice, "cosplay build")
-		case s.Box.Pull == resource.PullNever:
+		case s.Spec.Pull == resource.PullNever:
 			c.add(host, "image", image+" is not there, and pull = \"never\"", Missing, "docker load, or docker build -t "+image+" .")
 		default:
 			c.add(host, "image", image+" is not there; the next apply pulls it", Notice, "docker pull "+image)
@@ -237,7 +237,7 @@ func (c *checkup) images(p *project.Project, host string, engine resource.Engine
 func (c *checkup) login(p *project.Project, host string) {
 	wanted, named := false, true
 	for _, s := range p.Intent.Sessions {
-		if s.Host == host && s.Box.SSH.Enabled {
+		if s.Host == host && s.Spec.SSH.Enabled {
 			wanted, named = true, named && (len(s.Keys) > 0 || slices.Contains(s.Open, "ssh.authorized_keys"))
 		}
 	}

@@ -149,7 +149,7 @@ func askSession(ctx context.Context, p *project.Project, a *asked, prior resourc
 	defer leave()
 	// One after the other: they try the cap, and would find the other's memory taken.
 	a.inside = []verify.Inside{ask(verify.Exec, a.interior, execute(ctx, a.place, s.ID))}
-	if s.Box != nil && s.Box.SSH.Enabled && !o.NoSSH {
+	if s.Spec.SSH.Enabled && !o.NoSSH {
 		a.inside = append(a.inside, askBySSH(ctx, p, s, a.interior, prior, live))
 	}
 	return nil
@@ -207,8 +207,8 @@ func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.P
 	if g, ok := prior.GPU(s.Slice.Host, s.Slice.GPU); ok {
 		w.Applied = g.Applied
 	}
-	if s.Box != nil {
-		w.User = &s.Box.User
+	if !s.Spec.IsZero() {
+		w.User = &s.Spec.User
 		return w, nil
 	}
 	who, err := machine.Invoker()

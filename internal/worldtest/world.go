@@ -276,9 +276,9 @@ func (w *World) Prepare(_ context.Context, s resource.Session, given resource.Ha
 	err = w.change("prepare "+s.ID, func() error {
 		h := w.Host()
 		c = resource.Container{ID: s.ID, Session: s.ID, Host: HostName, Runtime: s.Runtime, State: resource.Running, Hash: s.Hash(""), SliceID: given.UUID}
-		if s.Box != nil {
-			c.SSHPort = cmp.Or(s.Box.SSH.Port, s.Box.SSH.Kept, freePort+len(h.Containers))
-			c.Image = h.Engine.Images[s.Box.Image]
+		if !s.Spec.IsZero() {
+			c.SSHPort = cmp.Or(s.Spec.SSH.Port, s.Spec.SSH.Kept, freePort+len(h.Containers))
+			c.Image = h.Engine.Images[s.Spec.Image]
 		}
 		w.Remove(s.ID)
 		h.Containers = append(h.Containers, c)

@@ -210,9 +210,9 @@ func (r Runtime) otherwise(ctx context.Context, s resource.Session, variable str
 	}
 	ctx, cancel := soon(ctx)
 	defer cancel()
-	image, err := r.Engine.image(ctx, s.Box.Image)
+	image, err := r.Engine.image(ctx, s.Spec.Image)
 	if err != nil && !errdefs.IsNotFound(err) {
-		return "", explain("looking at the image "+s.Box.Image, err, about(s, 0))
+		return "", explain("looking at the image "+s.Spec.Image, err, about(s, 0))
 	}
 	value := ""
 	for _, set := range image.env {

@@ -92,7 +92,7 @@ func hardware(t *testing.T, e *enginetest.Engine, specs string) *world {
 		check(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3)))) // as /dev/null
 	}
 	w.s = w.session(t, "one")
-	w.s.Box.Image, w.s.Box.SSH.Enabled = "tiny", false
+	w.s.Spec.Image, w.s.Spec.SSH.Enabled = "tiny", false
 	w.given = resource.Handle{GPUInstance: 9, ComputeInstance: 0, UUID: "MIG-1"}
 	return w
 }
@@ -205,7 +205,7 @@ func TestHook(t *testing.T) {
 		t.Errorf("neither image nor user has one: %s", got)
 	}
 	e.Load(t, "pathed", "ENV LD_LIBRARY_PATH=/image")
-	w.s.Box.Image = "pathed"
+	w.s.Spec.Image = "pathed"
 	w.prepare(t)
 	if got := path(); got != "/run/cosplay/lib:/image" {
 		t.Errorf("the image has one: %s", got)
@@ -215,7 +215,7 @@ func TestHook(t *testing.T) {
 	if got := path(); got != "/run/cosplay/lib:/mine" {
 		t.Errorf("the user has one: %s", got)
 	}
-	w.s.Env, w.s.Box.Image = nil, "nowhere"
+	w.s.Env, w.s.Spec.Image = nil, "nowhere"
 	if _, err := w.Prepare(context.Background(), w.s, w.given); err == nil || !strings.Contains(err.Error(), "there is no image nowhere") {
 		t.Errorf("no image: %v", err)
 	}

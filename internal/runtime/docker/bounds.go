@@ -10,7 +10,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-func restartPolicy(b resource.Box) container.RestartPolicy {
+func restartPolicy(b resource.ContainerSpec) container.RestartPolicy {
 	return container.RestartPolicy{Name: container.RestartPolicyMode(b.Restart)}
 }
 
@@ -43,11 +43,11 @@ func bounds(there *container.InspectResponse) *resource.Bounds {
 // hold gives a container that goes on the bounds again that somebody has changed.
 // A limit on CPUs or memory where there was none stays: the engine cannot lift it.
 func (r Runtime) hold(ctx context.Context, s resource.Session, there *container.InspectResponse) error {
-	now, wanted := bounds(there), s.Box.Bounds()
+	now, wanted := bounds(there), s.Spec.Bounds()
 	if now == nil || *now == wanted {
 		return nil
 	}
-	limits := resources(s.Box.Limits)
+	limits := resources(s.Spec.Limits)
 	limits.MemorySwap = 2 * limits.Memory // as the engine takes it where nobody says
 	if limits.PidsLimit == nil {
 		limits.PidsLimit = new(int64)
@@ -55,7 +55,7 @@ func (r Runtime) hold(ctx context.Context, s resource.Session, there *container.
 	}
 	ctx, cancel := soon(ctx)
 	defer cancel()
-	_, err := r.Engine.client.ContainerUpdate(ctx, there.ID, container.UpdateConfig{Resources: limits, RestartPolicy: restartPolicy(*s.Box)})
+	_, err := r.Engine.client.ContainerUpdate(ctx, there.ID, container.UpdateConfig{Resources: limits, RestartPolicy: restartPolicy(s.Spec)})
 	if err != nil {
 		return explain("setting the limits of the container "+Name(s.ID), err, about(s, 0))
 	}

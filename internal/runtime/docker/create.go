@@ -35,7 +35,7 @@ var sshNAT = nat.Port(strconv.Itoa(sshPort) + "/tcp")
 // for ssh on the host.
 func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g grant, port int) (id string, err error) {
 	config := &container.Config{
-		Image:       s.Box.Image,
+		Image:       s.Spec.Image,
 		Hostname:    hostname(s.ID),
 		User:        "0:0",
 		Entrypoint:  initd.Entrypoint(),
@@ -49,15 +49,15 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 	host := &container.HostConfig{
 		Mounts:        append(r.mounts(s, g), g.mounts...),
 		Runtime:       g.runtime,
-		ShmSize:       int64(s.Box.Limits.ShmMiB) * mib,
-		RestartPolicy: restartPolicy(*s.Box),
-		Resources:     resources(s.Box.Limits),
+		ShmSize:       int64(s.Spec.Limits.ShmMiB) * mib,
+		RestartPolicy: restartPolicy(s.Spec),
+		Resources:     resources(s.Spec.Limits),
 	}
 	host.DeviceRequests = g.devices
-	r.Engine.isolate(host, s.Box.Sudo)
-	if s.Box.SSH.Enabled {
+	r.Engine.isolate(host, s.Spec.Sudo)
+	if s.Spec.SSH.Enabled {
 		config.ExposedPorts = nat.PortSet{sshNAT: {}}
-		host.PortBindings = nat.PortMap{sshNAT: {{HostIP: s.Box.SSH.Bind, HostPort: strconv.Itoa(port)}}}
+		host.PortBindings = nat.PortMap{sshNAT: {{HostIP: s.Spec.SSH.Bind, HostPort: strconv.Itoa(port)}}}
 	}
 	creating, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
@@ -88,7 +88,7 @@ func (e *Engine) isolate(host *container.HostConfig, sudo bool) {
 }
 
 func about(s resource.Session, port int) subject {
-	return subject{name: Name(s.ID), image: s.Box.Image, bind: s.Box.SSH.Bind, port: port}
+	return subject{name: Name(s.ID), image: s.Spec.Image, bind: s.Spec.SSH.Bind, port: port}
 }
 
 // visibleDevices is what NVIDIA's runtime and hook look at; programs get it from
@@ -122,7 +122,7 @@ func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 	if own := r.ownFolder(s.Workspace); own != "" {
 		all = append(all, mount.Mount{Type: mount.TypeTmpfs, Target: path.Join(initd.WorkDir, filepath.ToSlash(own)), ReadOnly: true})
 	}
-	for _, v := range s.Box.Volumes {
+	for _, v := range s.Spec.Volumes {
 		kind := mount.TypeBind
 		if v.Named() {
 			kind = mount.TypeVolume

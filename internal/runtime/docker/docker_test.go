@@ -37,8 +37,8 @@ func TestLifecycle(t *testing.T) {
 	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
 		t.Errorf("listed %+v, made %+v", all, made)
 	}
-	if all, err := w.List(ctx); err != nil || len(all) != 1 || all[0].Bounds == nil || *all[0].Bounds != w.s.Box.Bounds() {
-		t.Errorf("held to other bounds than %+v: %+v, %v", w.s.Box.Bounds(), all, err)
+	if all, err := w.List(ctx); err != nil || len(all) != 1 || all[0].Bounds == nil || *all[0].Bounds != w.s.Spec.Bounds() {
+		t.Errorf("held to other bounds than %+v: %+v, %v", w.s.Spec.Bounds(), all, err)
 	}
 	if info, err := os.Stat(w.s.Workspace); err != nil || info.Sys().(*syscall.Stat_t).Uid != 1234 {
 		t.Errorf("the workspace: %v, %v", info, err)
@@ -70,7 +70,7 @@ func TestLifecycle(t *testing.T) {
 	if changed.ID == made.ID || changed.SSHPort != made.SSHPort || changed.Hash == made.Hash {
 		t.Errorf("after a change: %+v, was %+v", changed, made)
 	}
-	w.s.Box.SSH.Kept = changed.SSHPort
+	w.s.Spec.SSH.Kept = changed.SSHPort
 	w.kill(t, changed.ID)
 	if all := w.list(t); len(all) != 0 {
 		t.Errorf("after docker rm: %+v", all)
@@ -195,7 +195,7 @@ func TestGrace(t *testing.T) {
 		}
 		return false
 	})
-	w.s.Box.SSH.Enabled = false
+	w.s.Spec.SSH.Enabled = false
 	w.s.Command = []string{"sh", "-c", `trap 'echo saved >>result; exit' TERM; touch ready; while :; do sleep 0.05; done`}
 	saved := func(times int) {
 		t.Helper()

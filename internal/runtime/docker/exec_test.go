@@ -27,7 +27,7 @@ import (
 
 func TestExec(t *testing.T) {
 	w := newWorld(t)
-	w.s.Box.SSH.Enabled = false
+	w.s.Spec.SSH.Enabled = false
 	if _, err := w.Exec(context.Background(), w.s.ID, nil, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "is gone; cosplay apply") {
 		t.Errorf("without a container: %v", err)
 	}
@@ -66,7 +66,7 @@ func TestExec(t *testing.T) {
 // follows; keys come through as they are, and ours is as before afterwards.
 func TestTerminal(t *testing.T) {
 	w := newWorld(t)
-	w.s.Box.SSH.Enabled = false
+	w.s.Spec.SSH.Enabled = false
 	w.prepare(t)
 	master, slave, err := pty.Open()
 	check(t, err)
@@ -108,7 +108,7 @@ func TestTerminal(t *testing.T) {
 // TestSignal: without a terminal a signal of ours ends the program.
 func TestSignal(t *testing.T) {
 	w := newWorld(t)
-	w.s.Box.SSH.Enabled = false
+	w.s.Spec.SSH.Enabled = false
 	w.prepare(t)
 	if _, err := os.Stat("/proc/" + strconv.Itoa(w.pid(t))); err != nil {
 		need.Lacking(t, "the engine counts its processes elsewhere")
@@ -172,7 +172,7 @@ func (w *world) pid(t *testing.T) int {
 
 func TestFollow(t *testing.T) {
 	w := newWorld(t)
-	w.s.Box.SSH.Enabled = false
+	w.s.Spec.SSH.Enabled = false
 	w.s.Command = []string{"sh", "-c", "echo first; while [ ! -e /workspace/go ]; do sleep 0.05; done; echo second; exec sleep 999"}
 	w.prepare(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -211,7 +211,7 @@ func TestLogin(t *testing.T) {
 	}
 	// A host with another key is refused.
 	w.Owner.Key = "other"
-	check(t, os.WriteFile(w.KnownHostsFile(w.s.ID), []byte(w.KnownHosts(w.s.ID, w.s.Box.SSH, again.SSHPort)), 0o600))
+	check(t, os.WriteFile(w.KnownHostsFile(w.s.ID), []byte(w.KnownHosts(w.s.ID, w.s.Spec.SSH, again.SSHPort)), 0o600))
 	w.Owner.Key = "key"
 	if out, err := w.sshCommand(again.SSHPort, "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "verification failed") {
 		t.Errorf("with another key: %v, %s", err, out)

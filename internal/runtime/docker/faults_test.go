@@ -106,33 +106,33 @@ func TestFaults(t *testing.T) {
 		change func(*resource.Session, *Runtime)
 		words  string
 	}{
-		{"image missing", func(s *resource.Session, _ *Runtime) { s.Box.Image = "cosplay-test/nope:1" }, "there is no image cosplay-test/nope:1"},
+		{"image missing", func(s *resource.Session, _ *Runtime) { s.Spec.Image = "cosplay-test/nope:1" }, "there is no image cosplay-test/nope:1"},
 		{"volume source missing", func(s *resource.Session, _ *Runtime) {
-			s.Box.Volumes = []resource.Volume{{Source: "/nowhere/at/all", Target: "/data"}}
+			s.Spec.Volumes = []resource.Volume{{Source: "/nowhere/at/all", Target: "/data"}}
 		}, "there is no /nowhere/at/all to mount"},
 		{"volume over the workspace", func(s *resource.Session, _ *Runtime) {
-			s.Box.Volumes = []resource.Volume{{Source: "/tmp", Target: "/workspace"}}
+			s.Spec.Volumes = []resource.Volume{{Source: "/tmp", Target: "/workspace"}}
 		}, "two things would be mounted at /workspace"},
 		{"volume without a name", func(s *resource.Session, _ *Runtime) {
-			s.Box.Volumes = []resource.Volume{{Source: "a$b", Target: "/data"}}
+			s.Spec.Volumes = []resource.Volume{{Source: "a$b", Target: "/data"}}
 		}, "a$b cannot be the name of a volume"},
-		{"port taken by a program", func(s *resource.Session, _ *Runtime) { s.Box.SSH.Port = taken }, fmt.Sprintf("port %d on 127.0.0.1 is taken by another program", taken)},
-		{"port taken by a container", func(s *resource.Session, _ *Runtime) { s.Box.SSH.Port = heldPort }, fmt.Sprintf("port %d on 127.0.0.1 is taken by the container %s", heldPort, name)},
-		{"bind elsewhere", func(s *resource.Session, _ *Runtime) { s.Box.SSH.Bind, s.Box.SSH.Port = "192.0.2.1", 2222 }, "192.0.2.1 is no address of this machine"},
-		{"bind elsewhere, any port", func(s *resource.Session, _ *Runtime) { s.Box.SSH.Bind = "192.0.2.1" }, "mend bind in the ssh block"},
+		{"port taken by a program", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Port = taken }, fmt.Sprintf("port %d on 127.0.0.1 is taken by another program", taken)},
+		{"port taken by a container", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Port = heldPort }, fmt.Sprintf("port %d on 127.0.0.1 is taken by the container %s", heldPort, name)},
+		{"bind elsewhere", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Bind, s.Spec.SSH.Port = "192.0.2.1", 2222 }, "192.0.2.1 is no address of this machine"},
+		{"bind elsewhere, any port", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Bind = "192.0.2.1" }, "mend bind in the ssh block"},
 		{"command not there", func(s *resource.Session, _ *Runtime) { s.Command = []string{"nowhere"} }, "it ended at once, with code 127"},
 		{"command that ends", func(s *resource.Session, _ *Runtime) {
-			s.Box.SSH.Enabled, s.Command = false, []string{"sh", "-c", "echo my last words; exit 3"}
+			s.Spec.SSH.Enabled, s.Command = false, []string{"sh", "-c", "echo my last words; exit 3"}
 		}, "my last words"},
 		{"command that ends, with ssh", func(s *resource.Session, _ *Runtime) { s.Command = []string{"sh", "-c", "sleep 1; false"} }, "it ended at once, with code 1"},
-		{"too many processors", func(s *resource.Session, _ *Runtime) { s.Box.Limits.CPUs = 1e4 }, "cannot keep the limits"},
+		{"too many processors", func(s *resource.Session, _ *Runtime) { s.Spec.Limits.CPUs = 1e4 }, "cannot keep the limits"},
 		{"a bad name", func(s *resource.Session, _ *Runtime) { s.ID = "a b" }, "cosplay-a b cannot be the name of a container"},
 		{"library gone", func(_ *resource.Session, r *Runtime) { r.Library = "/nowhere/libnvidia-ml.so.1" }, "the host's libnvidia-ml.so.1: stat /nowhere/libnvidia-ml.so.1"},
 		{"state gone", func(_ *resource.Session, r *Runtime) { r.SimDir = "/nowhere" }, "there is no /nowhere to mount"},
 		{"workspace is a file", func(s *resource.Session, r *Runtime) { s.Workspace = r.Library }, "making the workspace"},
 	} {
-		s, r, box := whole, w.Runtime, *whole.Box
-		s.Box = &box
+		s, r, box := whole, w.Runtime, whole.Spec
+		s.Spec = box
 		c.change(&s, &r)
 		_, err := r.Prepare(context.Background(), s, w.given)
 		if err == nil || !strings.Contains(err.Error(), c.words) {
@@ -148,7 +148,7 @@ func TestFaults(t *testing.T) {
 	settleTime = settle
 	// A replacement that fails leaves nothing that runs with the old content.
 	w.prepare(t)
-	w.s.Box.Image = "cosplay-test/nope:1"
+	w.s.Spec.Image = "cosplay-test/nope:1"
 	_, err = w.Prepare(context.Background(), w.s, w.given)
 	if _, left := os.Stat(w.Base); !errdefs.IsNotFound(err) || len(w.labelled(t)) != 0 || left == nil {
 		t.Errorf("a replacement without an image: %v, left %v", err, w.labelled(t))

@@ -113,7 +113,7 @@ func (w *world) session(t *testing.T, name string) resource.Session {
 		Slice:     resource.Slice{Host: hostName, GPU: "GPU-0", Profile: "1g.18gb", Size: 1},
 		Workspace: t.TempDir(),
 		Env:       map[string]string{"SEED": "14"},
-		Box: &resource.Box{
+		Spec: resource.ContainerSpec{
 			Image: tiny, Restart: "unless-stopped", Sudo: true,
 			SSH:    resource.SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: w.keys},
 			Limits: resource.Limits{ShmMiB: 32, PIDs: 512},
@@ -187,7 +187,7 @@ func (w *world) leave(t *testing.T) string {
 	g, err := w.grant(context.Background(), w.access(), w.s, w.given, true)
 	check(t, err)
 	check(t, w.furnish(w.s, w.given, g))
-	check(t, makeWorkspace(w.s.Workspace, w.s.Box.User))
+	check(t, makeWorkspace(w.s.Workspace, w.s.Spec.User))
 	port, err := freePort("127.0.0.1", 0)
 	check(t, err)
 	id, err := w.create(context.Background(), w.s, w.given.UUID, g, port)

@@ -26,12 +26,12 @@ const floodMemory = 256
 // one address.
 func TestFlood(t *testing.T) {
 	w := newWorld(t)
-	w.s.Box.Limits.MemoryMiB = floodMemory
+	w.s.Spec.Limits.MemoryMiB = floodMemory
 	made := w.prepare(t)
 	public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(w.keys[0]))
 	check(t, err)
 	before := w.memory(t, made.ID)
-	floods := inittest.Floods(t, w.s.Box.User.Name, public)
+	floods := inittest.Floods(t, w.s.Spec.User.Name, public)
 	for _, name := range []string{"silent", "key exchange", "keys exchanged"} { // the server's own tests have the rest
 		flood := floods[name]
 		opened, stop := flood.Start(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(made.SSHPort)), inittest.HalfOpen)

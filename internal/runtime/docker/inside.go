@@ -133,7 +133,7 @@ func (r Runtime) hide(s resource.Session, granted map[string]string) error {
 		if os.Geteuid() != 0 {
 			return nil // the session's user is who runs this
 		}
-		return os.Chown(path, s.Box.User.UID, s.Box.User.GID)
+		return os.Chown(path, s.Spec.User.UID, s.Spec.User.GID)
 	}
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700), own(dir)); err != nil {
 		return fmt.Errorf("making the session folder: %w", err)
@@ -168,9 +168,9 @@ func (r Runtime) Usage(session string) (disguise.Usage, error) {
 // config is what cosplay-init reads, without the sensitive values.
 func (r Runtime) config(s resource.Session, slice string, granted map[string]string) initd.Config {
 	env := map[string]string{
-		"HOST_USER":                  s.Box.User.Name,
-		"HOST_UID":                   strconv.Itoa(s.Box.User.UID),
-		"HOST_GID":                   strconv.Itoa(s.Box.User.GID),
+		"HOST_USER":                  s.Spec.User.Name,
+		"HOST_UID":                   strconv.Itoa(s.Spec.User.UID),
+		"HOST_GID":                   strconv.Itoa(s.Spec.User.GID),
 		"NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
 	}
 	maps.Copy(env, disguise.Environment(s, slice))
@@ -178,11 +178,11 @@ func (r Runtime) config(s resource.Session, slice string, granted map[string]str
 	for name := range s.Secret {
 		delete(env, name)
 	}
-	user := s.Box.User
+	user := s.Spec.User
 	return initd.Config{
-		User:           initd.User{Name: user.Name, UID: uint32(user.UID), GID: uint32(user.GID), Group: user.Group, Sudo: s.Box.Sudo},
-		AuthorizedKeys: s.Box.SSH.AuthorizedKeys,
-		SSH:            initd.SSH{Enabled: s.Box.SSH.Enabled},
+		User:           initd.User{Name: user.Name, UID: uint32(user.UID), GID: uint32(user.GID), Group: user.Group, Sudo: s.Spec.Sudo},
+		AuthorizedKeys: s.Spec.SSH.AuthorizedKeys,
+		SSH:            initd.SSH{Enabled: s.Spec.SSH.Enabled},
 		Env:            env,
 		Command:        s.Command,
 	}

@@ -21,7 +21,7 @@ import (
 // TestInside looks at a session from the inside, by exec and by ssh.
 func TestInside(t *testing.T) {
 	w := newWorld(t)
-	w.s.Box.Volumes = []resource.Volume{{Source: t.TempDir(), Target: "/data", ReadOnly: true}}
+	w.s.Spec.Volumes = []resource.Volume{{Source: t.TempDir(), Target: "/data", ReadOnly: true}}
 	made := w.prepare(t)
 	ways := map[string]func(...string) string{
 		"exec": func(argv ...string) string { out, _, _ := w.exec(t, nil, argv...); return strings.TrimSpace(out) },
@@ -83,10 +83,10 @@ func TestOwnFolder(t *testing.T) {
 	}
 	w := newWorld(t)
 	project := w.s.Workspace
-	check(t, makeWorkspace(project, w.s.Box.User))
+	check(t, makeWorkspace(project, w.s.Spec.User))
 	check(t, os.Mkdir(filepath.Join(project, scratch), 0o755)) // what hides it has its mode
 	w.Base = filepath.Join(project, scratch, "sessions")
-	w.s.Box.SSH.Enabled = false
+	w.s.Spec.SSH.Enabled = false
 	w.prepare(t)
 	out, failed, code := w.exec(t, nil, "sh", "-c", "ls -a /workspace/.cosplay; touch /workspace/file; touch /workspace/.cosplay/file")
 	if out != ".\n..\n" || !strings.Contains(failed, "Read-only file system") || code == 0 {
@@ -173,7 +173,7 @@ func TestReplaceMends(t *testing.T) {
 // TestWithoutSSH: a session without ssh has no port and comes up all the same.
 func TestWithoutSSH(t *testing.T) {
 	w := newWorld(t)
-	w.s.Box.SSH.Enabled = false
+	w.s.Spec.SSH.Enabled = false
 	w.s.Command = []string{"sh", "-c", "echo out; echo err >&2; exec sleep 1000"}
 	if c := w.prepare(t); c.SSHPort != 0 || c.State != resource.Running {
 		t.Errorf("made %+v", c)
@@ -198,7 +198,7 @@ func TestOlderContainer(t *testing.T) {
 	g, err := w.grant(ctx, w.access(), w.s, w.given, false)
 	check(t, err)
 	check(t, w.furnish(w.s, w.given, g))
-	check(t, makeWorkspace(w.s.Workspace, w.s.Box.User))
+	check(t, makeWorkspace(w.s.Workspace, w.s.Spec.User))
 	port, err := freePort("127.0.0.1", 0)
 	check(t, err)
 	id, err := w.create(ctx, w.s, w.given.UUID, g, port)
@@ -218,7 +218,7 @@ func TestOlderContainer(t *testing.T) {
 // nothing where it has ended already.
 func TestUsed(t *testing.T) {
 	w := newWorld(t)
-	w.s.Box.SSH.Enabled = false
+	w.s.Spec.SSH.Enabled = false
 	w.prepare(t)
 	file, err := os.OpenFile(filepath.Join(w.inside(w.s.ID), usageFile), os.O_WRONLY, 0)
 	check(t, err)

@@ -55,8 +55,8 @@ func (s survey) check(ctx context.Context, session resource.Session, gone map[st
 	problems := s.checkName(ctx, session, gone)
 	problems = append(problems, runtime.CheckWorkspace(session.Workspace)...)
 	problems = append(problems, checkVolumes(session)...)
-	problems = append(problems, s.runtime.Engine.checkLimits(session.Box.Limits)...)
-	if session.Box.SSH.Enabled {
+	problems = append(problems, s.runtime.Engine.checkLimits(session.Spec.Limits)...)
+	if session.Spec.SSH.Enabled {
 		problems = append(problems, s.checkSSH(session, gone)...)
 	}
 	return problems
@@ -65,7 +65,7 @@ func (s survey) check(ctx context.Context, session resource.Session, gone map[st
 // checkSSH looks whether address and port can be had: the port that is asked
 // for, or the one that the session had before.
 func (s survey) checkSSH(session resource.Session, gone map[string]bool) []preflight.Problem {
-	ssh := session.Box.SSH
+	ssh := session.Spec.SSH
 	if err := listen(ssh.Bind, 0); err != nil {
 		return []preflight.Problem{{Attribute: "ssh.bind", Summary: fmt.Sprintf("ssh cannot listen on %s", ssh.Bind), Detail: bindWords(ssh.Bind, err)}}
 	}
@@ -93,8 +93,8 @@ func bindWords(bind string, err error) string {
 // portProblem tells who has a port. One that the session only had before is
 // replaced by another.
 func portProblem(session resource.Session, port int, holder string) preflight.Problem {
-	bind := session.Box.SSH.Bind
-	if session.Box.SSH.Port == 0 {
+	bind := session.Spec.SSH.Bind
+	if session.Spec.SSH.Port == 0 {
 		return preflight.Problem{Attribute: "ssh", Warning: true,
 			Summary: fmt.Sprintf("%s gets another port for ssh", session.Address),
 			Detail:  fmt.Sprintf("Port %d on %s, which it had, is taken by %s. Another one that is free is chosen; cosplay ssh finds it.", port, bind, holder)}
@@ -182,7 +182,7 @@ func nameProblem(session resource.Session, err error) []preflight.Problem {
 // only root may look at is left to the engine.
 func checkVolumes(session resource.Session) []preflight.Problem {
 	var problems []preflight.Problem
-	for i, v := range session.Box.Volumes {
+	for i, v := range session.Spec.Volumes {
 		if v.Named() || holds(v.Source, session.Workspace) {
 			continue
 		}

@@ -63,25 +63,25 @@ func TestCheck(t *testing.T) {
 		gone       []string
 	}{
 		{"no such volume", "volume[1].source: there is no /not/there to mount", func(s *resource.Session) {
-			s.Box.Volumes = []resource.Volume{{Source: "data", Target: "/a"}, {Source: "/not/there", Target: "/b"}}
+			s.Spec.Volumes = []resource.Volume{{Source: "data", Target: "/a"}, {Source: "/not/there", Target: "/b"}}
 		}, nil},
 		{"a volume that the workspace brings", "", func(s *resource.Session) {
-			s.Box.Volumes = []resource.Volume{{Source: filepath.Dir(s.Workspace), Target: "/a"}}
+			s.Spec.Volumes = []resource.Volume{{Source: filepath.Dir(s.Workspace), Target: "/a"}}
 		}, nil},
 		{"a workspace behind a file", "workspace: the workspace /etc/passwd/x cannot be made. /etc/passwd is a file", func(s *resource.Session) { s.Workspace = "/etc/passwd/x" }, nil},
-		{"too many CPUs", "limits.cpus: the machine has ", func(s *resource.Session) { s.Box.Limits.CPUs = 9999 }, nil},
-		{"more memory than there is", "warning: limits.memory: the machine has ", func(s *resource.Session) { s.Box.Limits.MemoryMiB = 1 << 30 }, nil},
-		{"no address of ours", "ssh.bind: ssh cannot listen on 192.0.2.1. 192.0.2.1 is no address of this machine", func(s *resource.Session) { s.Box.SSH.Bind = "192.0.2.1" }, nil},
-		{"a port of a program", "ssh.port: port " + strconv.Itoa(taken) + " on 127.0.0.1 is taken. A program that is no container's", func(s *resource.Session) { s.Box.SSH.Port = taken }, nil},
-		{"a port of a container", "is taken. The container cosplay-test-", func(s *resource.Session) { s.Box.SSH.Port = free }, nil},
-		{"on all addresses", "is taken. The container cosplay-test-", func(s *resource.Session) { s.Box.SSH.Bind, s.Box.SSH.Port = "0.0.0.0", free }, nil},
-		{"a port of a container that goes", "", func(s *resource.Session) { s.Box.SSH.Port = free }, []string{id}},
-		{"a port that it had", "warning: ssh: session.one gets another port for ssh. Port " + strconv.Itoa(free), func(s *resource.Session) { s.Box.SSH.Kept = free }, nil},
-		{"a port without ssh", "", func(s *resource.Session) { s.Box.SSH.Enabled, s.Box.SSH.Port = false, free }, nil},
+		{"too many CPUs", "limits.cpus: the machine has ", func(s *resource.Session) { s.Spec.Limits.CPUs = 9999 }, nil},
+		{"more memory than there is", "warning: limits.memory: the machine has ", func(s *resource.Session) { s.Spec.Limits.MemoryMiB = 1 << 30 }, nil},
+		{"no address of ours", "ssh.bind: ssh cannot listen on 192.0.2.1. 192.0.2.1 is no address of this machine", func(s *resource.Session) { s.Spec.SSH.Bind = "192.0.2.1" }, nil},
+		{"a port of a program", "ssh.port: port " + strconv.Itoa(taken) + " on 127.0.0.1 is taken. A program that is no container's", func(s *resource.Session) { s.Spec.SSH.Port = taken }, nil},
+		{"a port of a container", "is taken. The container cosplay-test-", func(s *resource.Session) { s.Spec.SSH.Port = free }, nil},
+		{"on all addresses", "is taken. The container cosplay-test-", func(s *resource.Session) { s.Spec.SSH.Bind, s.Spec.SSH.Port = "0.0.0.0", free }, nil},
+		{"a port of a container that goes", "", func(s *resource.Session) { s.Spec.SSH.Port = free }, []string{id}},
+		{"a port that it had", "warning: ssh: session.one gets another port for ssh. Port " + strconv.Itoa(free), func(s *resource.Session) { s.Spec.SSH.Kept = free }, nil},
+		{"a port without ssh", "", func(s *resource.Session) { s.Spec.SSH.Enabled, s.Spec.SSH.Port = false, free }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, box := w.s, *w.s.Box
-			s.Box = &box
+			s, box := w.s, w.s.Spec
+			s.Spec = box
 			c.before(&s)
 			if got := w.checked(t, s, c.gone...); !strings.Contains(got, c.want) || (c.want == "") != (got == "") || strings.Contains(got, "\n") {
 				t.Errorf("got %q, want %q", got, c.want)
@@ -96,7 +96,7 @@ func TestCheckNames(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	made := w.prepare(t)
-	w.s.Box.SSH.Kept = made.SSHPort
+	w.s.Spec.SSH.Kept = made.SSHPort
 	if got := w.checked(t, w.s, made.ID); got != "" {
 		t.Errorf("its own: %s", got)
 	}

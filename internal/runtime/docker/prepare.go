@@ -40,7 +40,7 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 	if err := runtime.CheckSession(s.ID); err != nil {
 		return resource.Container{}, err
 	}
-	if s.Box == nil {
+	if s.Spec.IsZero() {
 		return resource.Container{}, fmt.Errorf("session %s has no container to be made; make the plan anew: cosplay plan", s.Address)
 	}
 	access := r.access()
@@ -93,16 +93,16 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 		err = r.furnish(s, given, granted)
 	}
 	if err == nil {
-		err = makeWorkspace(s.Workspace, s.Box.User)
+		err = makeWorkspace(s.Workspace, s.Spec.User)
 	}
 	if err != nil {
 		return resource.Container{}, err
 	}
-	kept := s.Box.SSH.Kept
+	kept := s.Spec.SSH.Kept
 	if there != nil {
 		if keeps {
 			made, err := r.revive(ctx, s, there)
-			if !portTaken(err) || s.Box.SSH.Port != 0 {
+			if !portTaken(err) || s.Spec.SSH.Port != 0 {
 				return made, err
 			}
 		}
@@ -148,7 +148,7 @@ func (r Runtime) revive(ctx context.Context, s resource.Session, there *containe
 // make creates a container and starts it. If that fails, none is left.
 func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g grant, kept int) (resource.Container, error) {
 	for try := 1; ; try++ {
-		port, err := choosePort(s.Box.SSH, kept)
+		port, err := choosePort(s.Spec.SSH, kept)
 		if err != nil {
 			return resource.Container{}, err
 		}
@@ -168,7 +168,7 @@ func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g g
 		if left := r.remove(context.WithoutCancel(ctx), id); left != nil {
 			return resource.Container{}, errors.Join(err, left)
 		}
-		if !portTaken(err) || s.Box.SSH.Port != 0 || try == portTries {
+		if !portTaken(err) || s.Spec.SSH.Port != 0 || try == portTries {
 			return resource.Container{}, err
 		}
 		kept = 0
@@ -191,7 +191,7 @@ func (r Runtime) up(ctx context.Context, s resource.Session, id string, port int
 		err := r.Engine.client.ContainerStart(starting, id, container.StartOptions{})
 		cancel()
 		if err != nil {
-			what, taken := about(s, port), s.Box.SSH.Enabled && portSigns.MatchString(err.Error())
+			what, taken := about(s, port), s.Spec.SSH.Enabled && portSigns.MatchString(err.Error())
 			if taken {
 				what.taken = r.holder(ctx, port)
 			}
@@ -222,7 +222,7 @@ func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resou
 	}
 	c.SSHPort = publishedPort(there)
 	if c.SSHPort != 0 {
-		line := r.KnownHosts(s.ID, s.Box.SSH, c.SSHPort)
+		line := r.KnownHosts(s.ID, s.Spec.SSH, c.SSHPort)
 		if err := replace(r.KnownHostsFile(s.ID), []byte(line), 0o644); err != nil {
 			return resource.Container{}, fmt.Errorf("writing the session folder: %w", err)
 		}
@@ -233,13 +233,13 @@ func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resou
 // fresh is what a container has become that was just made and answers. One that
 // runs a command of its own is looked at once more: it may have ended since.
 func (r Runtime) fresh(ctx context.Context, s resource.Session, slice, id string, port int) (resource.Container, error) {
-	image, err := r.Engine.image(ctx, s.Box.Image)
-	if err != nil || len(s.Command) > 0 || !s.Box.SSH.Enabled {
+	image, err := r.Engine.image(ctx, s.Spec.Image)
+	if err != nil || len(s.Command) > 0 || !s.Spec.SSH.Enabled {
 		return r.made(ctx, s, id)
 	}
 	c := r.container(id, image.id, container.StateRunning, r.labels(s, slice))
 	c.SSHPort = port
-	if err := replace(r.KnownHostsFile(s.ID), []byte(r.KnownHosts(s.ID, s.Box.SSH, port)), 0o644); err != nil {
+	if err := replace(r.KnownHostsFile(s.ID), []byte(r.KnownHosts(s.ID, s.Spec.SSH, port)), 0o644); err != nil {
 		return resource.Container{}, fmt.Errorf("writing the session folder: %w", err)
 	}
 	return c, nil

@@ -29,8 +29,8 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 			c.SSHPort = publishedPort(there)
 		}
 		session := r.identified(f)
-		if session.Box != nil && session.Box.SSH.Port == 0 {
-			session.Box.SSH.Kept = c.SSHPort
+		if !session.Spec.IsZero() && session.Spec.SSH.Port == 0 {
+			session.Spec.SSH.Kept = c.SSHPort
 		}
 		all = append(all, resource.Remains{Session: session, Container: c, Proven: r.sealed(f)})
 	}

@@ -27,9 +27,9 @@ func TestRemains(t *testing.T) {
 		return all[0]
 	}
 	want := w.s
-	box := *w.s.Box
+	box := w.s.Spec
 	box.SSH.Kept = made.SSHPort
-	want.Box = &box
+	want.Spec = box
 	if got := only(w.Runtime); !got.Proven || !cmp.Equal(got.Container, made) || cmp.Diff(want, got.Session) != "" {
 		t.Errorf("%+v: %s", got, cmp.Diff(want, got.Session))
 	}
@@ -38,7 +38,7 @@ func TestRemains(t *testing.T) {
 	if err := os.Remove(filepath.Join(w.folder(w.s.ID), sessionFile)); err != nil {
 		t.Fatal(err)
 	}
-	if got := only(w.Runtime); got.Session.ID != w.s.ID || got.Session.Address != w.s.Address || got.Session.Slice.GPU != w.s.Slice.GPU || got.Session.Box != nil {
+	if got := only(w.Runtime); got.Session.ID != w.s.ID || got.Session.Address != w.s.Address || got.Session.Slice.GPU != w.s.Slice.GPU || !got.Session.Spec.IsZero() {
 		t.Errorf("%+v", got.Session)
 	}
 

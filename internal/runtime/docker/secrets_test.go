@@ -27,9 +27,9 @@ func TestSecretsInFolder(t *testing.T) {
 	s.Env[loaderPath] = "never both"
 	s = s.Seal("key")
 	granted := grant{env: map[string]string{loaderPath: "/first:" + hidden, "OTHER": "open"}}
-	s.Box.User = resource.User{Name: "jane", UID: os.Getuid(), GID: os.Getgid()}
+	s.Spec.User = resource.User{Name: "jane", UID: os.Getuid(), GID: os.Getgid()}
 	if os.Geteuid() == 0 {
-		s.Box.User.UID, s.Box.User.GID = 1234, 1235
+		s.Spec.User.UID, s.Spec.User.GID = 1234, 1235
 	}
 	for range 2 { // again over what is there
 		check(t, w.furnish(s, resource.Handle{UUID: "MIG-1"}, granted))
@@ -42,7 +42,7 @@ func TestSecretsInFolder(t *testing.T) {
 		data, err := os.ReadFile(path)
 		if strings.Contains(string(data), hidden) {
 			owner := info.Sys().(*syscall.Stat_t)
-			if info.Mode().Perm() != 0o400 || int(owner.Uid) != s.Box.User.UID || int(owner.Gid) != s.Box.User.GID {
+			if info.Mode().Perm() != 0o400 || int(owner.Uid) != s.Spec.User.UID || int(owner.Gid) != s.Spec.User.GID {
 				t.Errorf("%s is %v of user %d", path, info.Mode(), owner.Uid)
 			}
 			holders = append(holders, strings.TrimPrefix(path, w.inside(s.ID)))

@@ -35,7 +35,7 @@ func (r Runtime) await(ctx context.Context, id string, s resource.Session, port 
 	go func() { ready <- settles(ctx, s, port, calm) }()
 	select {
 	case end := <-ended:
-		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one", r.exitCode(ctx, id, s.Box.Restart, end.StatusCode))
+		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one", r.exitCode(ctx, id, s.Spec.Restart, end.StatusCode))
 	case err := <-ready:
 		return err
 	case err := <-failed:
@@ -74,8 +74,8 @@ func (r Runtime) exitCode(ctx context.Context, id, restart string, told int64) i
 // settles returns when a session answers and, where it may end by itself, has been
 // calm for a time.
 func settles(ctx context.Context, s resource.Session, port int, calm time.Duration) error {
-	if s.Box.SSH.Enabled {
-		if err := answers(ctx, s.Box.SSH, port); err != nil || len(s.Command) == 0 {
+	if s.Spec.SSH.Enabled {
+		if err := answers(ctx, s.Spec.SSH, port); err != nil || len(s.Command) == 0 {
 			return err
 		}
 	}

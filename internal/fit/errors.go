@@ -6,12 +6,12 @@ import (
 	"cosplay/internal/resource"
 )
 
-// NoRoomError says that no slice of a GPU has the memory of a target.
+// NoRoomError reports that no slice of a GPU has as much memory as the target.
 type NoRoomError struct {
 	Model   string // the GPU's name
 	Target  string // the target's name
 	WantMiB int
-	HaveMiB int // of the largest slice, the whole GPU
+	HaveMiB int // memory of the largest slice, the whole GPU
 }
 
 func (e *NoRoomError) Error() string {
@@ -19,13 +19,13 @@ func (e *NoRoomError) Error() string {
 		e.Target, e.WantMiB, e.Model, e.HaveMiB)
 }
 
-// TooFarError says that no slice comes as close to a target as was asked.
+// TooFarError reports that the best slice exceeds the max_error that the user set.
 type TooFarError struct {
 	Model    string // the GPU's name
 	Target   string // the target's name
 	Prefer   resource.Preference
-	MaxError float64      // that was asked for, as a ratio
-	Best     resource.Fit // the closest there is
+	MaxError float64      // the limit, as a ratio
+	Best     resource.Fit // the best fit that is available
 }
 
 func (e *TooFarError) Error() string {

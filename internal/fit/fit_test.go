@@ -36,7 +36,7 @@ func target(t testing.TB, name string) resource.Target {
 	return found
 }
 
-// What the hardware allows at best: FP32 first, no tolerance.
+// The best fits that the hardware allows, with FP32 preferred and no tolerance.
 func TestReachableFP32Error(t *testing.T) {
 	want := []struct {
 		host             string
@@ -89,7 +89,7 @@ func TestExamples(t *testing.T) {
 		options      resource.FitOptions
 		profile      string
 		clock, sms   int
-		fp32, bw     string // got over wanted, in percent
+		fp32, bw     string // deviation from the target, in percent
 		tensor       string
 	}{
 		{"rtx-2060", "h200", byDefault, "1g.18gb", 1575, 16, "+0.0", "+78.6", "4.0"},
@@ -139,8 +139,7 @@ func TestThroughput(t *testing.T) {
 	}
 }
 
-// Best is the optimum: nothing that an independent search over every slice and
-// clock comes upon is better by the rules.
+// Best is the optimum: an independent search over every slice and clock finds nothing better by the rules.
 func TestBestIsTheOptimum(t *testing.T) {
 	tolerances := []float64{0, 0.10, 0.30}
 	checked := 0
@@ -167,14 +166,14 @@ func TestBestIsTheOptimum(t *testing.T) {
 	}
 }
 
-// reach is the least error of a slice, and its rank by size.
+// reach is the smallest error that a slice can have, with the slice's rank by size.
 type reach struct {
 	profile string
 	size    int
 	err     float64
 }
 
-// reachable searches the plain way, with nothing but At.
+// reachable computes each reach with At alone, independently of the search under test.
 func reachable(m resource.Model, gpu resource.Target, prefer resource.Preference) []reach {
 	var found []reach
 	try := func(profile string, memoryMiB, size int) {
@@ -213,7 +212,7 @@ func checkOptimum(t *testing.T, host, gpu string, o resource.FitOptions, best re
 	}
 }
 
-// Rates never fall as the clock rises, and errors never grow as more is allowed.
+// When the clock rises, rates never fall; when the maximum error rises, the error of the best fit never grows.
 func TestMonotonic(t *testing.T) {
 	for _, h := range catalog.Hosts() {
 		for _, profile := range append([]resource.Profile{{}}, h.Model.Profiles...) {

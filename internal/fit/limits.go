@@ -8,10 +8,10 @@ import (
 	"cosplay/internal/resource"
 )
 
-// tensorTypes are the number formats worth telling apart, by the first compute
-// capability whose tensor cores have them.
+// tensorTypes lists the number formats that matter to users, with the first compute capability whose tensor cores
+// support each.
 var tensorTypes = []struct {
-	name  string // as a target's TensorTypes have it, in lower case
+	name  string // in lower case, as in a target's TensorTypes
 	since string
 }{
 	{"fp16", "7.0"},
@@ -23,9 +23,9 @@ var tensorTypes = []struct {
 	{"fp4", "10.0"},
 }
 
-// Limits says in a few words each what a disguise as the target cannot hide on
-// a GPU: what works there and not on the target, what the other way round, and
-// what stays as it is. The target is not named: several may share a limit.
+// Limits lists, in a few words each, the differences that a disguise as the target cannot hide: features that work
+// only on the GPU, features that work only on the target, and values that stay those of the GPU. The text does not
+// name the target, because several targets may share a limit.
 func Limits(m resource.Model, t resource.Target) []string {
 	var limits []string
 	if extra := extras(m, t); extra != "" {
@@ -46,7 +46,7 @@ func Limits(m resource.Model, t resource.Target) []string {
 	return limits
 }
 
-// extras tells what works on the GPU and not on the target: "BF16 and TMA work".
+// extras names the features that the GPU has and the target lacks: "BF16 and TMA work".
 func extras(m resource.Model, t resource.Target) string {
 	var extra []string
 	for _, typ := range tensorTypes {
@@ -69,8 +69,7 @@ func extras(m resource.Model, t resource.Target) string {
 	return list(extra, "and") + " work"
 }
 
-// missingTypes are the number formats that the target's tensor cores have and
-// the GPU's do not.
+// missingTypes lists the number formats that the target's tensor cores support and the GPU's do not.
 func missingTypes(m resource.Model, t resource.Target) []string {
 	var missing []string
 	for _, typ := range tensorTypes {
@@ -89,7 +88,7 @@ func before(a, b string) bool {
 	return a < b
 }
 
-// memoryKind is how a GPU's memory is built: stacked on the big ones.
+// memoryKind returns how a GPU's memory is built. Data center GPUs have stacked memory (HBM).
 func memoryKind(computeCapability string) string {
 	switch computeCapability {
 	case "6.0", "7.0", "8.0", "9.0", "10.0", "10.3":

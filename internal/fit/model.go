@@ -1,11 +1,10 @@
-// Package fit tells how close a slice of one GPU comes to another GPU, and
-// which slice at which clock comes closest. It is a function of values.
+// Package fit computes how close a slice of one GPU comes to another GPU, and which slice at which clock comes
+// closest. It is a pure function of values.
 //
-// The throughput model: FP32 and tensor rates grow with SMs x clock. Bandwidth
-// is the least of three: the slice's share of the memory's, what L2 passes on,
-// and what the SMs take in; the latter two grow with the clock. Memory and L2
-// are shared out by memory slices, not by SMs. How bandwidth depends on the
-// clock is assumed, not measured.
+// The throughput model: FP32 and tensor rates grow with SMs x clock. Bandwidth is the least of three values: the
+// slice's share of the memory bandwidth, the rate that L2 passes on, and the rate that the SMs can consume. The
+// latter two grow with the clock. Memory and L2 are divided by memory slices, not by SMs. The dependency of bandwidth
+// on the clock is an assumption, not a measurement.
 package fit
 
 import (
@@ -16,14 +15,14 @@ import (
 )
 
 const (
-	efficiency      = 0.75 // of L2 and SMs in passing on memory
+	efficiency      = 0.75 // assumed share of the theoretical rate that L2 and SMs reach
 	smBytesPerClock = 64
 )
 
 // slice is a GPU instance profile, or the whole GPU, in the model's terms.
 // Rates are per MHz of SM clock.
 type slice struct {
-	profile       string // "" is the whole GPU
+	profile       string // empty for the whole GPU
 	sms           int
 	memoryMiB     int
 	memorySlices  int
@@ -31,9 +30,9 @@ type slice struct {
 
 	fp32          float64 // TFLOPS per MHz
 	tensor        float64 // TFLOPS per MHz
-	tensorMaxMHz  float64 // tensor cores gain nothing above it: the power limit
-	bandwidth     float64 // GB/s that the memory gives
-	bandwidthRate float64 // GB/s per MHz that L2 and SMs pass on
+	tensorMaxMHz  float64 // above this clock the power limit keeps tensor throughput constant
+	bandwidth     float64 // GB/s of the memory
+	bandwidthRate float64 // GB/s per MHz of L2 and SMs
 }
 
 // whole is the GPU without MIG. It counts as larger than its largest profile.
@@ -44,7 +43,7 @@ func whole(m resource.Model) slice {
 	return s
 }
 
-// ofProfile is the slice that a profile of the model makes.
+// ofProfile returns the slice that a profile of the model creates.
 func ofProfile(m resource.Model, p *resource.Profile) slice {
 	s := share(m, p.SMs, float64(p.MemorySlices)/float64(m.MemorySlices))
 	s.profile, s.memoryMiB = p.Name, p.MemoryMiB
@@ -52,7 +51,7 @@ func ofProfile(m resource.Model, p *resource.Profile) slice {
 	return s
 }
 
-// share gives the rates of some SMs with a part of the memory.
+// share returns the rates of a number of SMs with a part of the memory.
 func share(m resource.Model, sms int, part float64) slice {
 	const terahertz = 1e6 // MHz
 	s := slice{
@@ -72,8 +71,8 @@ func share(m resource.Model, sms int, part float64) slice {
 	return s
 }
 
-// tensorMaxMHz is the clock at which a whole GPU's tensor cores reach its power
-// limit: the one that their printed rates are for.
+// tensorMaxMHz returns the clock at which the tensor cores of a whole GPU reach its power limit. The vendor's
+// published rates are for this clock.
 func tensorMaxMHz(computeCapability string) float64 {
 	if computeCapability == "9.0" {
 		return 1830
@@ -81,7 +80,7 @@ func tensorMaxMHz(computeCapability string) float64 {
 	return math.Inf(1)
 }
 
-// l2BytesPerClock is what the L2 of a whole GPU passes on; 0 where nobody says.
+// l2BytesPerClock returns the bytes that the L2 of a whole GPU delivers per clock; 0 if no source states it.
 func l2BytesPerClock(m resource.Model) float64 {
 	switch m.ComputeCapability {
 	case "7.0":
@@ -92,7 +91,7 @@ func l2BytesPerClock(m resource.Model) float64 {
 		}
 		return 5120
 	case "9.0":
-		return 5120 // taken to be the A100's
+		return 5120 // assumed to equal the A100's
 	}
 	return 0
 }
@@ -109,8 +108,8 @@ func (s *slice) at(clockMHz int) resource.Envelope {
 	}
 }
 
-// find returns the slice of a profile's name; "" is the whole GPU, and one that
-// the model does not have is no slice of anything.
+// find returns the slice for a profile's name. An empty name is the whole GPU. An unknown name gives a slice without
+// resources.
 func find(m resource.Model, profile string) slice {
 	if profile == "" {
 		return whole(m)
@@ -123,13 +122,12 @@ func find(m resource.Model, profile string) slice {
 	return slice{}
 }
 
-// choosable reports whether a profile may be chosen. Those with a suffix, such
-// as 1g.18gb+me, add or drop media engines, which no target asks for.
+// choosable reports whether cosplay may choose a profile. A profile with a suffix, such as 1g.18gb+me, adds or drops
+// media engines, and no target needs those.
 func choosable(profile string) bool { return !strings.ContainsAny(profile, "+-") }
 
-// At is the fit of a slice at an SM clock, whether or not it holds the target's
-// memory. Profile "" is the whole GPU without MIG; one that the model does not
-// have gets nothing.
+// At returns the fit of a slice at an SM clock, whether or not the slice has the target's memory. An empty profile is
+// the whole GPU without MIG. A profile that the model does not have gets no resources.
 func At(m resource.Model, t resource.Target, profile string, clockMHz int) resource.Fit {
 	s := find(m, profile)
 	return s.fit(t.Envelope(), clockMHz)

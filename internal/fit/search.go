@@ -8,10 +8,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Candidates lists the fit of every slice that holds the target's memory, each
-// at its best clock, the best fit first. Within the tolerance the smaller slice
-// is better; beyond it, and without one, the smaller error is. A MaxError below
-// the tolerance takes its place; fits beyond it are listed all the same.
+// Candidates returns the fit of every slice that has the target's memory, each at its best clock, the best fit first.
+// Among fits within the tolerance, the smaller slice is better; otherwise the smaller error is. If MaxError is below
+// the tolerance, it replaces the tolerance. Fits beyond MaxError are in the list, too.
 func Candidates(m resource.Model, t resource.Target, o resource.FitOptions) []resource.Fit {
 	if len(m.ClocksMHz) == 0 {
 		return nil
@@ -40,8 +39,7 @@ func Candidates(m resource.Model, t resource.Target, o resource.FitOptions) []re
 	return fits
 }
 
-// Best is the first of the candidates. Its errors are *NoRoomError and, with a
-// MaxError, *TooFarError.
+// Best returns the first candidate. Its errors are *NoRoomError and, if MaxError is set, *TooFarError.
 func Best(m resource.Model, t resource.Target, o resource.FitOptions) (resource.Fit, error) {
 	candidates := Candidates(m, t, o)
 	if len(candidates) == 0 {
@@ -54,10 +52,9 @@ func Best(m resource.Model, t resource.Target, o resource.FitOptions) (resource.
 	return best, nil
 }
 
-// bestClock is the one of some clocks (MHz, ascending) with the least error; of
-// equals, that of the least error in the other figure, then the higher. Errors are
-// compared as ratios of at least one, which orders them as logarithms would and is
-// cheaper.
+// bestClock returns the clock (MHz, given in ascending order) with the smallest error. Of equal errors, it prefers
+// the smaller error of the other figure, then the higher clock. Errors are compared as ratios of at least 1: the
+// order is the same as with logarithms, and cheaper to compute.
 func (s *slice) bestClock(want resource.Envelope, prefer resource.Preference, clocksMHz []int) int {
 	best, bestError, bestOther := 0, math.Inf(1), math.Inf(1)
 	for _, clock := range clocksMHz {
@@ -72,11 +69,11 @@ func (s *slice) bestClock(want resource.Envelope, prefer resource.Preference, cl
 	return best
 }
 
-// off is how far a figure is from the one wanted, as a ratio of at least one.
+// off returns how far a figure is from the wanted one, as a ratio of at least 1.
 func off(got, want float64) float64 { return max(got/want, want/got) }
 
-// weigh returns the error that a preference keeps small and the one that
-// decides between equals. For the balance of both that is the worse of them.
+// weigh returns the error that a preference minimizes and the error that decides between equals. With "balanced", the
+// latter is the larger of the two.
 func weigh(prefer resource.Preference, fp32, bandwidth, both float64) (err, other float64) {
 	switch prefer {
 	case resource.PreferBandwidth:
@@ -87,14 +84,14 @@ func weigh(prefer resource.Preference, fp32, bandwidth, both float64) (err, othe
 	return fp32, bandwidth
 }
 
-// near reports whether two ratios are equal but for rounding.
+// near reports whether two ratios are equal apart from rounding.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*b }
 
-// candidate is a fit with what it is ordered by.
+// candidate is a fit with its sort keys.
 type candidate struct {
 	fit           resource.Fit
-	within        bool    // the tolerance
-	err, other    float64 // rounded, so that equals are equal
+	within        bool    // whether the error is within the tolerance
+	err, other    float64 // rounded, so that almost equal values compare as equal
 	memorySlices  int
 	computeSlices int
 }

@@ -11,12 +11,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Where a figure is the same at many clocks, the other one decides, and then
-// the higher clock.
+// If one figure is the same at many clocks, the other figure decides, and then the higher clock.
 func TestEqualClocks(t *testing.T) {
 	m := host(t, "h200")
 	gpu := target(t, "rtx-3090")
-	gpu.BandwidthGBs = 600 // the most that 1g.18gb gives, from 1250 MHz on
+	gpu.BandwidthGBs = 600 // the maximum of 1g.18gb, from 1250 MHz on
 	f := inProfile(t, m, gpu, "1g.18gb", resource.PreferBandwidth)
 	if f.ClockMHz != 1980 {
 		t.Errorf("FP32 is too low at any clock, so take the highest; took %d MHz", f.ClockMHz)
@@ -28,7 +27,7 @@ func TestEqualClocks(t *testing.T) {
 	}
 }
 
-// Two clocks may miss by the same factor, one above and one below.
+// Two clocks can miss the target by the same factor, one above it and one below it.
 func TestEquallyWrongClocks(t *testing.T) {
 	m, gpu := host(t, "h200"), target(t, "rtx-2060")
 	gpu.BandwidthGBs = 600
@@ -41,11 +40,10 @@ func TestEquallyWrongClocks(t *testing.T) {
 	}
 }
 
-// Without a tolerance the other figure comes before the size of the slice, also
-// where the error is nothing at all.
+// Without a tolerance, the other figure takes precedence over the slice's size, even if the first error is zero.
 func TestNoToleranceIsNotATolerance(t *testing.T) {
 	m, gpu := host(t, "h200"), target(t, "rtx-3090")
-	gpu.BandwidthGBs = 1200 // what 1g.35gb and 2g.35gb both have
+	gpu.BandwidthGBs = 1200 // the bandwidth of both 1g.35gb and 2g.35gb
 	for tolerance, want := range map[float64]string{0: "2g.35gb", 0.01: "1g.35gb"} {
 		f, err := fit.Best(m, gpu, resource.FitOptions{Prefer: resource.PreferBandwidth, Tolerance: tolerance})
 		if err != nil || f.Profile != want || f.BandwidthRatio() != 1 {
@@ -54,7 +52,7 @@ func TestNoToleranceIsNotATolerance(t *testing.T) {
 	}
 }
 
-// Profiles that differ in media engines alone are never chosen.
+// Best never chooses a profile that differs from another in media engines only.
 func TestOnlyPlainProfiles(t *testing.T) {
 	for _, h := range catalog.Hosts() {
 		plain := 0
@@ -93,7 +91,7 @@ func TestFewClocks(t *testing.T) {
 	}
 }
 
-// inProfile is the candidate of one profile, with the memory that it has.
+// inProfile returns the candidate of one profile, at its best clock.
 func inProfile(t *testing.T, m resource.Model, gpu resource.Target, profile string, prefer resource.Preference) resource.Fit {
 	t.Helper()
 	gpu.MemoryMiB = min(gpu.MemoryMiB, fit.At(m, gpu, profile, m.MaxClockMHz()).Got.MemoryMiB)

@@ -8,11 +8,11 @@ import (
 
 const tiny = 1e-9
 
-// weights value a session of each class so that no new GPU takes more than 1:
-// what is worth more than n needs more than n GPUs.
+// weights assign a value to a session of each class so that no new GPU holds more than 1. Sessions that are worth
+// more than n then need more than n GPUs.
 type weights []float64
 
-// of values a load, as far as there is demand for it.
+// of returns the value of a load, counting only sessions for which there is demand.
 func (w weights) of(l load, demand []int) float64 {
 	sum := 0.0
 	for i, n := range l {
@@ -21,9 +21,8 @@ func (w weights) of(l load, demand []int) float64 {
 	return sum
 }
 
-// weigh makes weights: first those that bound best, then those of each class
-// alone. Where the loads are not all known there is no bound, and the weights are
-// the shares of a GPU that a session takes.
+// weigh returns the weights to try: first those with the best bound, then those of each class alone. If the list of
+// loads is incomplete, there is no bound, and the weights are the share of a GPU that each session takes.
 func (c *cover) weigh(demand []int) {
 	var fresh []load
 	for k, loads := range c.full {
@@ -49,7 +48,7 @@ func (c *cover) weigh(demand []int) {
 	best, _ := dual(fresh, demand)
 	for i := range demand {
 		if !slices.ContainsFunc(fresh, func(l load) bool { return l[i] > 0 }) {
-			best[i] = shares[i] // only GPUs in use take it
+			best[i] = shares[i] // only GPUs that are in use can hold it
 		}
 	}
 	c.weights = append(c.weights, best.atMostOne(fresh, demand))
@@ -67,7 +66,7 @@ func (c *cover) weigh(demand []int) {
 	}
 }
 
-// mostOf is how many of a class a GPU takes.
+// mostOf returns how many sessions of a class fit on one GPU.
 func (c *cover) mostOf(class int) int {
 	most := 0
 	for _, k := range c.kinds {
@@ -82,7 +81,7 @@ func (c *cover) mostOf(class int) int {
 	return most
 }
 
-// atMostOne scales weights so that no load is worth more than 1.
+// atMostOne scales the weights so that no load is worth more than 1.
 func (w weights) atMostOne(loads []load, demand []int) weights {
 	heaviest := w.heaviest(loads, demand)
 	for i := range w {
@@ -101,8 +100,7 @@ func (w weights) heaviest(loads []load, demand []int) float64 {
 	return most
 }
 
-// least is a number of new GPUs below which the rest cannot be placed, and
-// whether there are as many.
+// least returns a lower bound on the new GPUs that the remaining sessions need, and whether that many GPUs are free.
 func (c *cover) least(rest, free []int) (gpus int64, possible bool) {
 	spare := int64(0)
 	for k := range c.kinds {
@@ -126,15 +124,14 @@ func (c *cover) least(rest, free []int) (gpus int64, possible bool) {
 	return gpus, gpus <= spare
 }
 
-// dual finds the weights under which no load is worth more than 1 and demand is
-// worth most, and with them how often each load would be used if GPUs could be
-// had in parts. It is the simplex method.
+// dual returns the weights that maximize the value of the demand while no load is worth more than 1. It also returns
+// how often each load would be used if GPUs could be divided. It is the simplex method.
 func dual(loads []load, demand []int) (w weights, uses []float64) {
 	d := newDictionary(loads, demand)
 	for column := d.improving(); column >= 0; column = d.improving() {
 		row := d.tightest(column)
 		if row < 0 {
-			d.gain[column] = 0 // by rounding alone: every class is limited
+			d.gain[column] = 0 // only rounding leads here: every class is limited
 			continue
 		}
 		d.pivot(row, column)
@@ -153,14 +150,14 @@ func dual(loads []load, demand []int) (w weights, uses []float64) {
 	return w, uses
 }
 
-// A dictionary writes the variables inside in terms of those outside, which are
-// zero: inside[r] = value[r] - sum of by[r][c] * outside[c]. Variables are the
-// weights, then what each load is short of 1.
+// A dictionary of the simplex method expresses the inside (basic) variables by the outside (nonbasic) variables,
+// which are zero: inside[r] = value[r] - sum of by[r][c] * outside[c]. The variables are the weights, followed by the
+// slack of each load, its distance to 1.
 type dictionary struct {
 	inside, outside []int
 	value           []float64
 	by              [][]float64
-	gain            []float64 // of each variable outside
+	gain            []float64 // by outside variable
 }
 
 func newDictionary(loads []load, demand []int) *dictionary {
@@ -174,7 +171,7 @@ func newDictionary(loads []load, demand []int) *dictionary {
 		for c, n := range l {
 			row[c] = float64(n)
 			if n > 0 {
-				d.gain[c] = float64(demand[c]) // a class that no load limits has no weight
+				d.gain[c] = float64(demand[c]) // a class that no load limits gets no weight
 			}
 		}
 		d.by = append(d.by, row)
@@ -182,8 +179,8 @@ func newDictionary(loads []load, demand []int) *dictionary {
 	return d
 }
 
-// improving is the column of the first variable that is worth bringing in, -1 if
-// there is none. To take the first keeps the search from going in circles.
+// improving returns the column of the first variable that improves the solution, or -1. Taking the first (Bland's
+// rule) prevents cycles.
 func (d *dictionary) improving() int {
 	best := -1
 	for c, name := range d.outside {
@@ -194,7 +191,7 @@ func (d *dictionary) improving() int {
 	return best
 }
 
-// tightest is the row that limits a column most.
+// tightest returns the row that limits a column most.
 func (d *dictionary) tightest(column int) int {
 	best, least := -1, math.Inf(1)
 	for r, name := range d.inside {
@@ -209,7 +206,7 @@ func (d *dictionary) tightest(column int) int {
 	return best
 }
 
-// pivot swaps a variable inside with one outside.
+// pivot exchanges an inside variable with an outside one.
 func (d *dictionary) pivot(row, column int) {
 	p := d.by[row][column]
 	d.value[row] /= p
@@ -227,7 +224,7 @@ func (d *dictionary) pivot(row, column int) {
 	d.inside[row], d.outside[column] = d.outside[column], d.inside[row]
 }
 
-// subtract clears a column of a line with the row that was solved for it.
+// subtract eliminates a column of a line by means of the row that was solved for it.
 func subtract(line, solved []float64, column int) {
 	f := line[column]
 	line[column] = 0

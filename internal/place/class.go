@@ -6,21 +6,21 @@ import (
 	"cosplay/internal/resource"
 )
 
-// A class is the sessions that placement cannot tell apart.
+// A class is a group of sessions that are interchangeable for placement.
 type class struct {
 	id       int
 	host     string
-	gpu      string // UUID that it is pinned to, or ""
+	gpu      string // UUID of the GPU that the configuration names, or ""
 	target   resource.Target
 	options  resource.FitOptions
-	waiting  []int // requests to be placed, by address
-	accepted int   // how many of them fit; the rest is refused
+	waiting  []int // requests without a slice, by address
+	accepted int   // how many of them fit; the rest are refused
 
-	alone      resource.Fit // what one gets with the fleet to itself
-	aloneError int64        // its error; impossible if no GPU can hold one
+	alone      resource.Fit // the fit of one session if it had all GPUs to itself
+	aloneError int64        // the error of that fit; impossible if no GPU can hold the session
 }
 
-// classKey is what makes sessions alike.
+// classKey has everything in which sessions of one class are equal.
 type classKey struct {
 	host, gpu, key, name string
 	memoryMiB, powerW    int
@@ -43,8 +43,8 @@ func keyOf(r Request) classKey {
 	return k
 }
 
-// errors are those of a fit: of the preferred figure, then of the other. For the
-// balance of both the other is the worse of them.
+// errors returns the errors of a fit: that of the preferred figure, then that of the other one. With "balanced", the
+// second is the larger of the two.
 func (c *class) errors(f resource.Fit) (first, second int64) {
 	fp32, bandwidth := counted(f.Error(resource.PreferFP32)), counted(f.Error(resource.PreferBandwidth))
 	switch c.options.Prefer {
@@ -56,8 +56,8 @@ func (c *class) errors(f resource.Fit) (first, second int64) {
 	return fp32, bandwidth
 }
 
-// counted makes an error a whole number, so that sums do not depend on their
-// order. What is no error, as that of a rate of zero, is impossible.
+// counted converts an error to an integer, so that a sum does not depend on the order of its terms. An infinite or
+// undefined error, for example of a rate of zero, becomes impossible.
 func counted(e float64) int64 {
 	if !(e < impossible/one) {
 		return impossible
@@ -65,7 +65,7 @@ func counted(e float64) int64 {
 	return int64(math.Round(e * one))
 }
 
-// cost of one session with these errors in a slice of this size.
+// cost returns the cost of one session with these errors in a slice of this size.
 func (c *class) cost(first, second, size int64) cost {
 	paid := cost{sumSize: size, worstError: first, sumError: first, sumSecond: second}
 	tolerance := counted(c.options.Tolerance)
@@ -75,13 +75,12 @@ func (c *class) cost(first, second, size int64) cost {
 	return paid
 }
 
-// limit is the error that sharing may bring a session to, with slack on top of
-// its tolerance.
+// limit returns the largest error that sharing may cause for a session: its tolerance plus the slack.
 func (c *class) limit(slack int64) int64 {
 	return min(c.maxError(), c.aloneError+counted(c.options.Tolerance)+slack)
 }
 
-// maxError is the hard limit of the fit block.
+// maxError returns the hard limit of the fit block.
 func (c *class) maxError() int64 {
 	if c.options.MaxError == nil {
 		return impossible - 1
@@ -89,7 +88,7 @@ func (c *class) maxError() int64 {
 	return min(counted(*c.options.MaxError), impossible-1)
 }
 
-// mayUse reports whether sessions of the class may go to a GPU at all.
+// mayUse reports whether sessions of the class may use a GPU at all.
 func (c *class) mayUse(card *card) bool {
 	return c.host == card.Host && (c.gpu == "" || c.gpu == card.UUID)
 }

@@ -2,23 +2,23 @@ package place
 
 import "cmp"
 
-// cost is what a choice costs: the figures in their order of importance.
+// cost is the cost of a choice: a vector of figures, compared in order of importance.
 type cost [figures]int64
 
 const (
-	gpusUsed    = iota // GPUs on which none of ours sat before
+	gpusUsed    = iota // GPUs that had no session of the project before
 	worstExcess        // the largest error beyond a session's tolerance
-	sumExcess          // all errors beyond tolerances
-	sumBeside          // of sessions beyond their tolerance, the errors of the figures not preferred
-	sumSize            // shares of GPUs taken, wholeSize being a GPU
+	sumExcess          // sum of the errors beyond tolerances
+	sumBeside          // errors of the other figures, of sessions beyond their tolerance
+	sumSize            // shares of GPUs, with wholeSize for one GPU
 	worstError         // the largest error
-	sumError           // all errors
-	sumSecond          // all errors of the figures not preferred
-	sumRank            // GPUs in their order
+	sumError           // sum of all errors
+	sumSecond          // sum of the errors of all figures that are not preferred
+	sumRank            // prefers GPUs with a lower index
 	figures
 )
 
-// plus adds up, and of the worst takes the worse.
+// plus adds two costs; of the maxima it takes the larger.
 func (a cost) plus(b cost) cost {
 	for i := range a {
 		if i == worstExcess || i == worstError {
@@ -39,8 +39,8 @@ func (a cost) compare(b cost) int {
 	return 0
 }
 
-// nowhereDearer reports whether no figure of a is above that of b: then
-// whatever is added to both, a stays the better one.
+// nowhereDearer reports whether no figure of a exceeds that of b. Then a remains at least as good as b whatever cost
+// is added to both.
 func (a cost) nowhereDearer(b cost) bool {
 	for i := range a {
 		if a[i] > b[i] {
@@ -50,7 +50,7 @@ func (a cost) nowhereDearer(b cost) bool {
 	return true
 }
 
-// atMost makes every figure the lesser of the two.
+// atMost takes the smaller value of each figure.
 func (a cost) atMost(b cost) cost {
 	for i := range a {
 		a[i] = min(a[i], b[i])

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	maxVisits = 20_000 // partial plans that the exact search looks at
-	maxFills  = 40     // loads made where there are too many to list
-	few       = 40     // sessions up to which a plan is also searched for its errors
+	maxVisits = 20_000 // partial plans that the exact search visits
+	maxFills  = 40     // loads to generate if there are too many to list
+	few       = 40     // with up to this many sessions, the search compares all costs of a plan
 )
 
-// A cover is the search for the fewest GPUs that take a demand.
+// A cover is the search for the smallest number of GPUs that hold a demand.
 type cover struct {
 	*packer
 	weights  []weights
-	holds    [][]float64 // by weights and kind: the most that a GPU takes
-	byWeight []int       // classes, the weightiest first
-	careful  bool        // few enough sessions to compare plans by all their costs
+	holds    [][]float64 // by weights and kind: the largest value that a GPU can hold
+	byWeight []int       // classes, highest weight first
+	careful  bool        // whether there are few enough sessions to compare plans by all costs
 
 	best   []use
 	cost   cost
@@ -26,7 +26,7 @@ type cover struct {
 	seen   map[string]cost
 }
 
-// cover finds GPUs for the whole demand, by class; false if there are too few.
+// cover chooses GPUs for the whole demand, given by class. It returns false if there are too few GPUs.
 func (p *packer) cover(demand []int) ([]use, bool) {
 	if total(demand) == 0 {
 		return nil, true
@@ -57,7 +57,7 @@ func (p *packer) newCover(demand []int) *cover {
 	return c
 }
 
-// free counts the GPUs of each kind.
+// free returns the number of GPUs of each kind.
 func (c *cover) free() []int {
 	free := make([]int, len(c.kinds))
 	for i, k := range c.kinds {
@@ -66,8 +66,7 @@ func (c *cover) free() []int {
 	return free
 }
 
-// greedy takes the load worth most, as often as it goes, until nothing that is
-// left goes anywhere.
+// greedy uses the most valuable load as often as possible, then the next, until nothing more fits.
 func (c *cover) greedy(rest, free []int) (plan []use, so cost) {
 	for {
 		k, best := c.worthMost(rest, free)
@@ -89,7 +88,7 @@ func (c *cover) greedy(rest, free []int) (plan []use, so cost) {
 	}
 }
 
-// price is what a load costs: all figures, or with many sessions the GPU alone.
+// price returns the cost of a load: all figures, or with many sessions only the GPU.
 func (c *cover) price(k *kind, l load) cost {
 	if c.careful {
 		return c.arrange(k, l).cost
@@ -97,8 +96,8 @@ func (c *cover) price(k *kind, l load) cost {
 	return cost{gpusUsed: int64(k.price)}
 }
 
-// round solves the demand as if GPUs could be had in parts, keeps the whole ones,
-// and searches for the rest.
+// round solves the demand as if GPUs could be divided, keeps the whole GPUs of that solution, and searches for the
+// rest.
 func (c *cover) round(demand, free []int) {
 	var loads []load
 	var kinds []int
@@ -123,7 +122,7 @@ func (c *cover) round(demand, free []int) {
 	c.visits, c.seen = 0, map[string]cost{}
 }
 
-// useUp fills the GPUs in use, as far as that goes.
+// useUp fills the GPUs that are already in use, as far as possible.
 func (c *cover) useUp(rest, free []int) (plan []use, so cost) {
 	for {
 		k, l := c.worthMost(rest, free)
@@ -137,7 +136,7 @@ func (c *cover) useUp(rest, free []int) (plan []use, so cost) {
 	}
 }
 
-// wanted reports whether there is demand for all of a load.
+// wanted reports whether there is demand for every session of a load.
 func (l load) wanted(rest []int) bool {
 	for i, n := range l {
 		if int(n) > rest[i] {
@@ -147,8 +146,7 @@ func (l load) wanted(rest []int) bool {
 	return true
 }
 
-// worthMost picks the next GPU and its load: GPUs in use first, then where the
-// load is worth most.
+// worthMost chooses the next GPU and its load: GPUs in use first, then the GPU whose load has the highest value.
 func (c *cover) worthMost(rest, free []int) (kind int, best load) {
 	worth := 0.0
 	for k := range c.kinds {
@@ -174,9 +172,8 @@ func (c *cover) worthMost(rest, free []int) (kind int, best load) {
 	return kind, best.cut(rest)
 }
 
-// fills makes some loads of what is left: each begins with another class, then
-// takes what fits beside it, the classes first of which the fewest fit on a GPU.
-// They serve where there are too many loads to list.
+// fills generates some loads for the remaining demand, for cases with too many loads to list. Each begins with a
+// different class and then adds the classes that fit beside it, the class with the fewest sessions per GPU first.
 func (c *cover) fills(k *kind, rest []int) []load {
 	var loads []load
 	for _, first := range c.byWeight {
@@ -195,7 +192,7 @@ func (c *cover) fills(k *kind, rest []int) []load {
 	return loads
 }
 
-// fill adds as many of a class to a load as fit and are left.
+// fill adds sessions of a class to a load, as many as fit and are in demand.
 func (c *cover) fill(k *kind, l load, class int, rest []int) {
 	for int(l[class]) < min(rest[class], maxLoad) {
 		if l[class]++; !c.fit(k, l) {
@@ -205,7 +202,7 @@ func (c *cover) fill(k *kind, l load, class int, rest []int) {
 	}
 }
 
-// cut leaves of a load what there is demand for.
+// cut removes from a load the sessions for which there is no demand.
 func (l load) cut(rest []int) load {
 	l = slices.Clone(l)
 	for i := range l {
@@ -214,8 +211,8 @@ func (l load) cut(rest []int) load {
 	return l
 }
 
-// within cuts the full loads of a kind down to what is left to place, those
-// that hold one of a class, without those that another holds too.
+// within reduces the full loads of a kind to the remaining demand. It keeps loads that contain a session of one class
+// and drops loads that another load contains.
 func (c *cover) within(k int, rest []int, class int) []load {
 	var cut []load
 	for _, l := range c.full[k] {
@@ -231,7 +228,7 @@ func (c *cover) within(k int, rest []int, class int) []load {
 	return cut
 }
 
-// in reports whether the other load holds all of this one.
+// in reports whether the other load contains all sessions of this one.
 func (l load) in(o load) bool {
 	for i := range l {
 		if l[i] > o[i] {
@@ -241,9 +238,8 @@ func (l load) in(o load) bool {
 	return true
 }
 
-// search goes through all plans, cheapest figures first, and keeps the best. The
-// first class that is left has to sit somewhere, so each step settles the GPU
-// of one of its sessions.
+// search visits all plans, the cheapest figures first, and keeps the best. Each step chooses the GPU of one session
+// of the first remaining class.
 func (c *cover) search(rest, free []int, plan []use, so cost) {
 	if c.visits++; c.visits > maxVisits {
 		return
@@ -277,8 +273,8 @@ func (c *cover) search(rest, free []int, plan []use, so cost) {
 	}
 }
 
-// beenCheaper reports whether the search was at the same point before at no
-// figure dearer, and notes it otherwise.
+// beenCheaper reports whether the search visited the same point before with no figure dearer, and otherwise records
+// the visit.
 func (c *cover) beenCheaper(rest, free []int, so cost) bool {
 	key := make([]byte, 0, 2*(len(rest)+len(free)))
 	for _, n := range rest {

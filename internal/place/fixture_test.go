@@ -25,7 +25,7 @@ func target(key string) resource.Target {
 	return t
 }
 
-// rack makes a host with GPUs of these models, MIG off, nothing on them.
+// rack returns a host with GPUs of these models, with MIG off and no slices.
 func rack(host string, models ...string) []GPU {
 	var gpus []GPU
 	for i, key := range models {
@@ -38,7 +38,7 @@ func rack(host string, models ...string) []GPU {
 
 func times(n int, key string) []string { return slices.Repeat([]string{key}, n) }
 
-// ask makes n requests for a target on a host with the default fit.
+// ask returns n requests for a target on a host, with the default fit.
 func ask(host, name string, n int, key string) []Request {
 	var all []Request
 	for i := range n {
@@ -51,7 +51,7 @@ func ask(host, name string, n int, key string) []Request {
 	return all
 }
 
-// keep gives requests the places that a result gave them, and GPUs the locks.
+// keep marks the placements of a result as existing: requests keep their slices, and GPUs keep their locks.
 func keep(gpus []GPU, requests []Request, r Result) ([]GPU, []Request) {
 	gpus, requests = slices.Clone(gpus), slices.Clone(requests)
 	placed, setups := map[resource.Address]*resource.Slice{}, map[string]Setup{}
@@ -76,7 +76,7 @@ func keep(gpus []GPU, requests []Request, r Result) ([]GPU, []Request) {
 	return gpus, requests
 }
 
-// foreign makes a slice of somebody else's on a GPU.
+// foreign returns a slice on a GPU that cosplay does not own.
 func foreign(g GPU, profile string, start int) resource.LiveSlice {
 	p, ok := g.Model.Profile(profile)
 	if !ok {

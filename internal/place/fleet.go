@@ -8,32 +8,32 @@ import (
 	"cosplay/internal/resource"
 )
 
-// A fleet is everything that placement knows and decides, in fixed orders.
+// A fleet is all input and all decisions of a placement, each in a fixed order.
 type fleet struct {
 	requests []Request // by address
-	cards    []*card   // in the order in which they are filled
+	cards    []*card   // in the order in which placement fills them
 	hosts    int
 	models   []*gpuModel
-	classes  []*class // by their first address
-	classOf  []*class // by request
+	classes  []*class // ordered by their first address
+	classOf  []*class // the class of each request
 	refused  map[*class]string
 	warnings []string
 }
 
-// A card is one GPU with the sessions that sit on it.
+// A card is one GPU with the sessions that are placed on it.
 type card struct {
 	GPU
 	model     *gpuModel
 	occupants []occupant
-	clockMHz  int // chosen for all of them
+	clockMHz  int // the clock chosen for all of them
 }
 
-// occupant is a session on a card.
+// occupant is a session that already has a slice on a card.
 type occupant struct {
 	request int
 	class   *class
 	slice   resource.Slice
-	limit   int64 // the error that newcomers may bring it to
+	limit   int64 // the largest error that newcomers may cause for it
 }
 
 func newFleet(gpus []GPU, requests []Request) *fleet {
@@ -70,8 +70,8 @@ func (f *fleet) modelOf(g GPU) *gpuModel {
 	return f.models[len(f.models)-1]
 }
 
-// settle places the sessions whose slice is given and sorts the GPUs: those that
-// we use come first, then those that we have to ourselves.
+// settle places the sessions whose slice is given and sorts the GPUs: first those that the project uses, then those
+// that no other process uses.
 func (f *fleet) settle() {
 	type place struct{ host, uuid string }
 	byPlace := map[place]*card{}
@@ -86,7 +86,7 @@ func (f *fleet) settle() {
 		}
 		c := byPlace[place{at.Host, at.GPU}]
 		if problem := f.problem(c, r, *at); problem != "" {
-			f.warnings = append(f.warnings, fmt.Sprintf("%s cannot stay in its slice: %s; it is placed anew", r.Address, problem))
+			f.warnings = append(f.warnings, fmt.Sprintf("%s cannot stay in its slice: %s; it gets a new placement", r.Address, problem))
 			f.classOf[i].waiting = append(f.classOf[i].waiting, i)
 			continue
 		}
@@ -97,7 +97,7 @@ func (f *fleet) settle() {
 	})
 }
 
-// problem says why a session cannot be in a slice, "" if it can.
+// problem returns why a session cannot be in a slice, or "".
 func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	switch {
 	case c == nil:
@@ -105,7 +105,7 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	case c.Host != r.Want.Host || r.Want.GPU != "" && r.Want.GPU != c.UUID:
 		return "it is to run on another GPU"
 	case at.Whole() && !c.canBeWhole():
-		return fmt.Sprintf("GPU %d is in MIG mode or has slices of others", c.Index)
+		return fmt.Sprintf("GPU %d is in MIG mode or has foreign slices", c.Index)
 	case !at.Whole() && r.Fixed == nil && !c.canBeSliced():
 		return fmt.Sprintf("GPU %d is not in MIG mode, which may not be changed", c.Index)
 	}
@@ -122,32 +122,32 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 	}
 	for _, s := range c.Foreign {
 		if s.Overlaps(at) && !(r.Fixed != nil && s.Slice == at) {
-			return fmt.Sprintf("a slice of others, %s at slot %d, is in it", s.Profile, s.Start)
+			return fmt.Sprintf("the foreign slice %s at slot %d overlaps it", s.Profile, s.Start)
 		}
 	}
 	return ""
 }
 
-// shared reports whether others use the GPU too.
+// shared reports whether processes outside the project use the GPU.
 func (c *card) shared() bool { return len(c.Foreign) > 0 || c.Busy }
 
-// stuckMIG reports whether the MIG mode has to stay as it is.
+// stuckMIG reports whether the MIG mode cannot be changed.
 func (c *card) stuckMIG() bool { return c.FixedMIG || c.Busy || len(c.Foreign) > 0 }
 
-// canBeSliced reports whether the GPU is in MIG mode or may be put into it.
+// canBeSliced reports whether the GPU is in MIG mode or may be switched to it.
 func (c *card) canBeSliced() bool { return c.Model.MIG() && (c.MIG || !c.stuckMIG()) }
 
-// canTakeSlices reports whether new slices may be made.
+// canTakeSlices reports whether cosplay may create slices on the GPU.
 func (c *card) canTakeSlices() bool { return c.canBeSliced() && !c.NoSlices && !c.isWhole() }
 
-// canBeWhole reports whether the GPU is out of MIG mode or may be taken out.
+// canBeWhole reports whether MIG is off or may be switched off.
 func (c *card) canBeWhole() bool { return len(c.Foreign) == 0 && (!c.MIG || !c.stuckMIG()) }
 
-// isWhole reports whether a session has the GPU without MIG.
+// isWhole reports whether a session has the whole GPU without MIG.
 func (c *card) isWhole() bool { return len(c.occupants) > 0 && c.occupants[0].slice.Whole() }
 
-// measure finds what each class would get alone and, from that, how far
-// newcomers may move the clock under those who sit already.
+// measure computes the fit that each class would have alone. From that it computes how far newcomers may move the
+// clock of sessions that are already placed.
 func (f *fleet) measure() {
 	type offer struct {
 		host          string
@@ -178,7 +178,7 @@ func (f *fleet) measure() {
 	}
 }
 
-// measureClass finds the best slice of these cards, were they empty.
+// measureClass computes the best slice that these cards could give if they were empty.
 func (f *fleet) measureClass(c *class, cards []*card) {
 	var best cost
 	for _, card := range cards {
@@ -204,8 +204,8 @@ func (f *fleet) measureClass(c *class, cards []*card) {
 	}
 }
 
-// limitOf is the error up to which the clock may be moved under a session: its
-// tolerance over its error alone, or the error that it has already.
+// limitOf returns the largest error that a clock change may cause for a session: the error that it would have alone
+// plus its tolerance, or its present error if that is larger.
 func (c *card) limitOf(s occupant, fixed bool) int64 {
 	if fixed {
 		return impossible
@@ -218,7 +218,7 @@ func (c *card) limitOf(s occupant, fixed bool) int64 {
 	return max(now, s.class.limit(0))
 }
 
-// errorsOf gives the errors of an occupant at each clock, as a chart does.
+// errorsOf returns the errors of an occupant at each clock, in the form of a chart.
 func (c *card) errorsOf(s occupant) (first, second []int64) {
 	for row := range c.model.whole() + 1 {
 		if c.model.profileName(row) == s.slice.Profile {
@@ -229,7 +229,7 @@ func (c *card) errorsOf(s occupant) (first, second []int64) {
 	return c.model.errors(s.class, s.slice.Profile, s.class.target.MemoryMiB)
 }
 
-// occupantCosts gives the cost, at each clock, of the sessions on a card.
+// occupantCosts returns the cost of the sessions on a card at each clock.
 func (c *card) occupantCosts() []cost {
 	costs := make([]cost, len(c.model.clocks))
 	for _, s := range c.occupants {
@@ -241,7 +241,7 @@ func (c *card) occupantCosts() []cost {
 	return costs
 }
 
-// clockNow is the clock that the GPU is held at, in MHz, if that is known.
+// clockNow returns the locked clock of the GPU in MHz, if it is known.
 func (c *card) clockNow() (int, bool) {
 	switch {
 	case c.FixedClockMHz != nil:
@@ -254,7 +254,7 @@ func (c *card) clockNow() (int, bool) {
 	return 0, false
 }
 
-// orderBool puts false before true.
+// orderBool orders false before true.
 func orderBool(a, b bool) int {
 	switch {
 	case a == b:

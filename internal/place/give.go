@@ -7,8 +7,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// give gives the newcomers their slices, lower addresses on lower GPUs, and every
-// GPU its clock.
+// give assigns slices to the newcomers, lower addresses on lower GPUs, and a clock to every GPU.
 func (f *fleet) give(p *packer, loads map[*card]load) {
 	queues := make([][]int, len(f.classes))
 	for i, c := range f.classes {
@@ -32,13 +31,13 @@ func (f *fleet) give(p *packer, loads map[*card]load) {
 	}
 }
 
-// newcomer is a session with its profile, on the way to a slice.
+// newcomer is a session that has a profile but no slice yet.
 type newcomer struct {
 	request int
 	choice
 }
 
-// fill gives each newcomer of a card the first slot of those for its profile.
+// fill assigns to each newcomer on a card the first free slot for its profile.
 func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 	var all []newcomer
 	for _, choice := range s.choices {
@@ -59,8 +58,8 @@ func (f *fleet) fill(c *card, k *kind, s arrangement, queues [][]int) {
 	}
 }
 
-// restingClock is the clock of a GPU without newcomers: the one it has, or else
-// the best for the sessions that are there.
+// restingClock returns the clock of a GPU without newcomers: its present clock if it suits, otherwise the best one
+// for the sessions on it.
 func (c *card) restingClock() int {
 	if clock, ok := c.clockNow(); ok || len(c.occupants) == 0 {
 		return clock
@@ -79,7 +78,7 @@ func (c *card) restingClock() int {
 	return 0
 }
 
-// suits reports whether a clock keeps all sessions on the card within their limits.
+// suits reports whether a clock keeps the errors of all sessions on the card within their limits.
 func (c *card) suits(clock int, slack int64) bool {
 	return !slices.ContainsFunc(c.occupants, func(s occupant) bool {
 		first, _ := c.errorsOf(s)

@@ -24,7 +24,7 @@ func only(t *testing.T, r Result, name string) Placed {
 	return Placed{}
 }
 
-// TestKeptWhereItCannotStay moves only what has lost its slice, and says so.
+// TestKeptWhereItCannotStay moves only the session that has lost its slice, and reports the reason.
 func TestKeptWhereItCannotStay(t *testing.T) {
 	gone := func([]GPU) *resource.Slice {
 		return &resource.Slice{Host: "lab", GPU: "GPU-gone", Profile: "1g.18gb", Size: 1}
@@ -39,7 +39,7 @@ func TestKeptWhereItCannotStay(t *testing.T) {
 		{"others took the slot", func(g *GPU) {
 			g.MIG = true
 			g.Foreign = []resource.LiveSlice{foreign(*g, "4g.71gb", 0)}
-		}, func(gpus []GPU) *resource.Slice { return at(gpus[0], "1g.18gb", 2) }, "a slice of others, 4g.71gb at slot 0, is in it"},
+		}, func(gpus []GPU) *resource.Slice { return at(gpus[0], "1g.18gb", 2) }, "the foreign slice 4g.71gb at slot 0 overlaps it"},
 		{"MIG mode was switched off for good", func(g *GPU) { g.FixedMIG = true },
 			func(gpus []GPU) *resource.Slice { return at(gpus[0], "1g.18gb", 2) }, "GPU 0 is not in MIG mode"},
 		{"no such place", func(*GPU) {}, func(gpus []GPU) *resource.Slice {
@@ -63,7 +63,7 @@ func TestKeptWhereItCannotStay(t *testing.T) {
 	}
 }
 
-// TestNewcomersJoin fills a GPU in use before a fresh one.
+// TestNewcomersJoin fills a GPU in use before it uses an empty one.
 func TestNewcomersJoin(t *testing.T) {
 	gpus, requests := rack("lab", "h200", "h200", "h200"), ask("lab", "a", 7, "2060")
 	lock := 1575
@@ -76,9 +76,9 @@ func TestNewcomersJoin(t *testing.T) {
 	}
 }
 
-// TestNewcomersRespectTheSeated leaves a GPU whose clock they would have to move
-// too far, even where no other is free.
-func TestNewcomersRespectTheSeated(t *testing.T) {
+// TestNewcomersRespectOccupants leaves a GPU out if newcomers would move its clock too far, even if no other GPU is
+// free.
+func TestNewcomersRespectOccupants(t *testing.T) {
 	gpus, requests := rack("lab", "h200", "h200"), join(ask("lab", "old", 1, "1660"), ask("lab", "new", 1, "3090"))
 	lock := 1230
 	gpus[0].MIG, gpus[0].LockMHz = true, &lock
@@ -94,7 +94,7 @@ func TestNewcomersRespectTheSeated(t *testing.T) {
 	}
 }
 
-// TestTheLockStays even if those who are left would be better off without it.
+// TestTheLockStays keeps the clock lock even if the remaining sessions would fit better without it.
 func TestTheLockStays(t *testing.T) {
 	gpus, requests := rack("lab", "h200"), ask("lab", "a", 1, "2060")
 	for _, lock := range []int{0, 1500} {
@@ -106,7 +106,7 @@ func TestTheLockStays(t *testing.T) {
 	}
 }
 
-// TestFixedSlice uses a slice that an admin made.
+// TestFixedSlice uses a slice that an admin created.
 func TestFixedSlice(t *testing.T) {
 	gpus, requests := rack("lab", "h200"), ask("lab", "a", 2, "2060")
 	clock := 1980
@@ -122,7 +122,7 @@ func TestFixedSlice(t *testing.T) {
 	}
 }
 
-// TestUntouched writes nothing to GPUs on which nobody sits.
+// TestUntouched changes nothing on GPUs without sessions.
 func TestUntouched(t *testing.T) {
 	gpus := rack("lab", "h200", "h200", "l40s")
 	if r := Place(gpus, nil); r.String() != "" {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A load is how many newcomers of each class a GPU takes.
+// A load is the number of newcomers of each class on one GPU.
 type load []uint8
 
 func (l load) sum() int {
@@ -16,25 +16,25 @@ func (l load) sum() int {
 	return n
 }
 
-// A kind is the GPUs that placement cannot tell apart: same model, same
-// sessions and slices on them, same rights.
+// A kind is a group of GPUs that are interchangeable for placement: same model, same sessions and slices, same
+// permissions.
 type kind struct {
-	cards     []*card // in their order
-	rank      int     // of the first
+	cards     []*card // in a fixed order
+	rank      int     // of the first card
 	model     *gpuModel
 	occupants []occupant
-	slices    bool // takes slices
-	whole     bool // takes a session whole
-	price     int  // 0 if it has sessions of the project already
+	slices    bool // may have slices
+	whole     bool // may have a session on the whole GPU
+	price     int  // 0 if it already has sessions of the project
 
-	clockOK       []bool // by clock: it suits all that are there
-	occupantCosts []cost // by clock: of the sessions that are there
+	clockOK       []bool // by clock: whether it suits all sessions on the GPU
+	occupantCosts []cost // by clock: the cost of the sessions on the GPU
 	layouts       layouts
 	fits          map[string]bool
 	arranged      map[string]arrangement
 }
 
-// An arrangement is the best way to take a load.
+// An arrangement is the best way for a GPU to hold a load.
 type arrangement struct {
 	clock   int
 	choices []choice // by class
@@ -48,7 +48,7 @@ type choice struct {
 	row   int
 }
 
-// kinds groups the cards. Cards that a class is pinned to stand alone.
+// kinds groups the cards. A card to which a class is pinned forms its own kind.
 func (f *fleet) kinds() []*kind {
 	pinned := map[string]bool{}
 	for _, c := range f.classes {
@@ -69,7 +69,7 @@ func (f *fleet) kinds() []*kind {
 	return all
 }
 
-// mark is the same for cards that placement cannot tell apart.
+// mark returns a text that is equal for interchangeable cards.
 func (f *fleet) mark(c *card, pinned bool) string {
 	mark := fmt.Appendf(nil, "%q %d %t %t %t", c.Host, slices.Index(f.models, c.model), c.canTakeSlices(), c.canBeWhole(), c.shared())
 	for _, s := range c.occupants {
@@ -107,15 +107,15 @@ func newKind(c *card, rank int) *kind {
 	return k
 }
 
-// A want is the sessions of one class in a load, with the profiles that the
-// class may have at each clock, a bit for each row of its chart.
+// A want is the sessions of one class in a load, with the profiles that the class may have at each clock: one bit for
+// each row of its chart.
 type want struct {
 	class *class
 	count int
 	rows  []uint32
 }
 
-// fit reports whether a GPU of the kind can take a load within all limits.
+// fit reports whether a GPU of the kind can hold a load within all limits.
 func (p *packer) fit(k *kind, l load) bool {
 	key := string(l)
 	if known, ok := k.fits[key]; ok {
@@ -147,8 +147,8 @@ func (p *packer) tryFit(k *kind, wants []want) bool {
 	return false
 }
 
-// packs reports whether slices can be found for the rest of the wants: `placed`
-// sessions of want i are in the tally already, in profiles up to `row`.
+// packs reports whether slices exist for the remaining wants. The tally already has `placed` sessions of want i, in
+// profiles up to `row`.
 func (k *kind) packs(wants []want, rows []uint32, i, placed, row int, t tally) bool {
 	if i == len(wants) {
 		return true
@@ -176,8 +176,7 @@ func rowsAt(wants []want, clock int) []uint32 {
 	return rows
 }
 
-// arrange finds the clock and the profiles that take a load at the least cost. The
-// load has to fit.
+// arrange returns the clock and the profiles that hold a load at the lowest cost. The load must fit.
 func (p *packer) arrange(k *kind, l load) arrangement {
 	key := string(l)
 	if known, ok := k.arranged[key]; ok {
@@ -196,7 +195,7 @@ func (p *packer) arrange(k *kind, l load) arrangement {
 	return s.best
 }
 
-// A seeker looks for the cheapest arrangement.
+// A seeker searches for the cheapest arrangement.
 type seeker struct {
 	kind  *kind
 	wants []want
@@ -206,7 +205,7 @@ type seeker struct {
 	best  arrangement
 }
 
-// try looks at one clock, unless even everyone's own best slice costs too much.
+// try searches one clock, unless the sum of each session's cheapest slice is already too expensive.
 func (s *seeker) try(clock int) {
 	s.clock = clock
 	start := s.kind.occupantCosts[clock]
@@ -230,7 +229,7 @@ func (s *seeker) try(clock int) {
 	s.descend(0, 0, 0, 0, start)
 }
 
-// cheapest is a cost that a session of a class cannot go below at this clock.
+// cheapest returns a lower bound on the cost of a session of a class at this clock.
 func (s *seeker) cheapest(w want) (lowest cost, ok bool) {
 	for row := range s.kind.model.whole() + 1 {
 		if w.rows[s.clock]>>row&1 == 0 {

@@ -7,25 +7,25 @@ import (
 	"cosplay/internal/resource"
 )
 
-// A tally counts new slices by profile, four bits each.
+// A tally counts new slices by profile, with four bits for each.
 type tally uint64
 
 func (t tally) plus(profile int) tally { return t + 1<<(4*profile) }
 func (t tally) count(profile int) int  { return int(t >> (4 * profile) & 15) }
 func (t tally) full(profile int) bool  { return t.count(profile) == 15 }
 
-// room is what is free on a GPU.
+// room is the free capacity of a GPU.
 type room struct {
-	slots   uint64  // memory slices, a bit each, set where taken
-	compute int     // compute slices left
-	left    [16]int // instances left by profile
+	slots   uint64  // memory slices, one bit each, set if occupied
+	compute int     // free compute slices
+	left    [16]int // instances that the driver still allows, by profile
 }
 
-// layouts are all sets of new slices that a GPU can take, each with the first
-// slots of its slices by profile where they leave the most behind.
+// layouts is every set of new slices that a GPU can hold. Each has the first slots of its slices by profile, chosen
+// so that the most room remains.
 type layouts map[tally][][]int
 
-// room is what is free on a card beside those who sit there and others' slices.
+// room returns the free capacity of a card, after the sessions and the foreign slices on it.
 func (c *card) room() room {
 	free := room{compute: c.Model.ComputeSlices}
 	for i, p := range c.model.profiles {
@@ -50,7 +50,7 @@ func (c *card) room() room {
 	return free
 }
 
-// taken gives all slices on a card, ours and those of others, each once.
+// taken returns all slices on a card, the project's and foreign ones, each once.
 func (c *card) taken() []resource.Slice {
 	var all []resource.Slice
 	for _, s := range c.occupants {
@@ -66,12 +66,12 @@ func (c *card) taken() []resource.Slice {
 
 func slotMask(start, size int) uint64 { return (1<<size - 1) << start }
 
-// takes reports whether a profile may start at a slot of the room.
+// takes reports whether a slice of a profile may start at a slot of the room.
 func (r room) takes(p resource.Profile, index, start int) bool {
 	return r.left[index] > 0 && r.compute >= p.ComputeSlices && r.slots&slotMask(start, p.MemorySlices) == 0
 }
 
-// with is the room that a slice leaves.
+// with returns the room that remains beside a new slice.
 func (r room) with(p resource.Profile, index, start int) room {
 	r.slots |= slotMask(start, p.MemorySlices)
 	r.compute -= p.ComputeSlices
@@ -79,8 +79,8 @@ func (r room) with(p resource.Profile, index, start int) room {
 	return r
 }
 
-// openness tells how much a room still takes: the number of places for each
-// profile, the largest profile first, then the free slots. Larger is better.
+// openness measures the remaining capacity of a room: the number of possible starts for each profile, the largest
+// profile first, then the free slots. A larger value is better.
 type openness [17]int
 
 func (r room) openness(profiles []resource.Profile) openness {
@@ -96,9 +96,8 @@ func (r room) openness(profiles []resource.Profile) openness {
 	return o
 }
 
-// allLayouts goes through every legal set of new slices in a room. Sets are
-// built with profiles and starts in order, so each is met once, and of equally
-// open ones the first stays.
+// allLayouts enumerates every legal set of new slices in a room. It adds profiles and starts in ascending order, so
+// that each set occurs once, and keeps the first of equally open sets.
 func allLayouts(profiles []resource.Profile, empty room) layouts {
 	found, best := layouts{}, map[tally]openness{}
 	starts := make([][]int, len(profiles))

@@ -7,7 +7,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// illegal judges a result by the rules alone, without the code under test.
+// illegal checks a result against the rules, independently of the code under test.
 func illegal(gpus []GPU, requests []Request, r Result) []string {
 	var problems []string
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -121,7 +121,7 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 	return problems
 }
 
-// clockOf is the SM clock that a GPU runs at with some settings, in MHz.
+// clockOf returns the SM clock in MHz that the settings of a GPU lead to.
 func clockOf(g GPU, set resource.Settings, complain func(string, ...any)) int {
 	switch {
 	case g.FixedClockMHz != nil && set.ClockMHz != nil:
@@ -139,8 +139,8 @@ func clockOf(g GPU, set resource.Settings, complain func(string, ...any)) int {
 	return g.Model.MaxClockMHz()
 }
 
-// misplaced complains of a session that is not what it asked for, or said to be
-// what it is not.
+// misplaced reports a session whose placement differs from its request, or whose description differs from its
+// placement.
 func misplaced(g GPU, q Request, p Placed, clock int, complain func(string, ...any)) {
 	if q.Want.Host != g.Host || q.Want.GPU != "" && q.Want.GPU != g.UUID {
 		complain("%s is on the wrong GPU", p.Address)

@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	one        = 1_000_000_000       // an error of |ln ratio| = 1, in the unit that is counted in
-	impossible = math.MaxInt64 / one // an error or limit that nothing reaches, safe to add up
+	one        = 1_000_000_000       // fixed-point unit of errors: |ln ratio| = 1
+	impossible = math.MaxInt64 / one // larger than any error or limit, and small enough that sums do not overflow
 	wholeSize  = 112                 // the size of a whole GPU: twice the common multiple of 7 and 8 slices
 )
 
-// A gpuModel is a model of GPU with the clocks that it may be set to: all that
-// errors depend on.
+// A gpuModel is a model of GPU with the clocks that cosplay may set: all that errors depend on.
 type gpuModel struct {
 	spec     resource.Model
-	clocks   []int              // MHz, descending: of equally good clocks the highest
-	profiles []resource.Profile // those to choose from, largest first
+	clocks   []int              // MHz, in descending order: of equally good clocks, the highest is chosen
+	profiles []resource.Profile // profiles to choose from, largest first
 	charts   map[*class]*chart
 	legal    map[room]layouts
 }
@@ -27,8 +26,8 @@ type gpuModel struct {
 // A chart holds the errors of a class on a model by profile and clock. The
 // row after the last profile is the whole GPU.
 type chart struct {
-	first  [][]int64 // of the figure that the class prefers; impossible where it cannot go
-	second [][]int64 // of the other figures
+	first  [][]int64 // errors of the figure that the class prefers; impossible if the session does not fit
+	second [][]int64 // errors of the other figures
 }
 
 func newModel(m resource.Model, fixedClockMHz *int) *gpuModel {
@@ -42,7 +41,7 @@ func newModel(m resource.Model, fixedClockMHz *int) *gpuModel {
 	return b
 }
 
-// is reports whether b is of a model with that fixed clock.
+// is reports whether b is of this model with this fixed clock.
 func (b *gpuModel) is(m resource.Model, fixedClockMHz *int) bool {
 	if fixedClockMHz != nil {
 		return len(b.clocks) == 1 && b.clocks[0] == *fixedClockMHz && sameModel(b.spec, m)
@@ -50,8 +49,8 @@ func (b *gpuModel) is(m resource.Model, fixedClockMHz *int) bool {
 	return len(b.clocks) == len(m.ClocksMHz) && sameModel(b.spec, m)
 }
 
-// distinctProfiles leaves out the variants with media engines or graphics:
-// they have the figures of the plain profile and are scarcer.
+// distinctProfiles drops the profiles that differ from another in media engines or graphics only. Their figures are
+// the same, and the driver allows fewer of them.
 func distinctProfiles(m resource.Model) []resource.Profile {
 	var kept []resource.Profile
 	byLargest := slices.Clone(m.Profiles)
@@ -75,7 +74,7 @@ func distinctProfiles(m resource.Model) []resource.Profile {
 	return kept
 }
 
-// whole is the row of the whole GPU.
+// whole returns the row of the whole GPU.
 func (b *gpuModel) whole() int { return len(b.profiles) }
 
 func (b *gpuModel) profileName(row int) string {
@@ -85,8 +84,8 @@ func (b *gpuModel) profileName(row int) string {
 	return b.profiles[row].Name
 }
 
-// size is the share of the GPU that a profile takes. The whole GPU without MIG
-// is a little more than its largest slice, as it takes the mode along.
+// size returns the share of the GPU that a profile takes. The whole GPU without MIG is slightly larger than its
+// largest slice, because it also decides the MIG mode.
 func (b *gpuModel) size(row int) int64 {
 	if row == b.whole() {
 		return wholeSize + 1
@@ -113,7 +112,7 @@ func (b *gpuModel) chart(c *class) *chart {
 	return drawn
 }
 
-// errors gives the errors of a class in one profile at each clock.
+// errors returns the errors of a class in one profile at each clock.
 func (b *gpuModel) errors(c *class, profile string, memoryMiB int) (first, second []int64) {
 	first, second = make([]int64, len(b.clocks)), make([]int64, len(b.clocks))
 	for i, clock := range b.clocks {
@@ -125,18 +124,18 @@ func (b *gpuModel) errors(c *class, profile string, memoryMiB int) (first, secon
 	return first, second
 }
 
-// at is the fit of a class in a profile at a clock in MHz.
+// at returns the fit of a class in a profile at a clock in MHz.
 func (b *gpuModel) at(c *class, profile string, clockMHz int) resource.Fit {
 	return fit.At(b.spec, c.target, profile, clockMHz)
 }
 
-// cost of one session in one profile at one clock.
+// cost returns the cost of one session in one profile at one clock.
 func (b *gpuModel) cost(c *class, row, clock int) cost {
 	chart := b.chart(c)
 	return c.cost(chart.first[row][clock], chart.second[row][clock], b.size(row))
 }
 
-// layouts gives all sets of new slices for a room.
+// layouts returns all sets of new slices for a room.
 func (b *gpuModel) layouts(r room) layouts {
 	known, ok := b.legal[r]
 	if !ok {

@@ -7,9 +7,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Names lists sessions for people, neighbours of a count as a range:
-// "session.worker[2] to [6], session.big". Of more than so many parts the rest is
-// counted; 0 shows them all.
+// Names joins session addresses for output and writes consecutive indices as a range: "session.worker[2] to [6],
+// session.big". If there are more than limit parts, it counts the rest; limit 0 shows all.
 func Names(addresses []resource.Address, shown int) string {
 	var parts []string
 	for len(addresses) > 0 {
@@ -23,7 +22,7 @@ func Names(addresses []resource.Address, shown int) string {
 	return strings.Join(parts, ", ")
 }
 
-// run is how many addresses at the beginning follow one another by index.
+// run returns how many addresses at the beginning have consecutive indices.
 func run(addresses []resource.Address) int {
 	n := 1
 	for n < len(addresses) {

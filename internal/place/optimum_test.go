@@ -12,7 +12,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// limits are the errors that sharing may bring each request to.
+// limits returns the largest error that sharing may cause for each request.
 func limits(requests []Request, alone map[resource.Address]float64, slack float64) []float64 {
 	var all []float64
 	for _, q := range requests {
@@ -25,8 +25,7 @@ func limits(requests []Request, alone map[resource.Address]float64, slack float6
 	return all
 }
 
-// fitsTogether tries every clock, profile and start for these requests on an
-// empty GPU.
+// fitsTogether tries every clock, profile and start for these requests on an empty GPU.
 func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 	within := func(i int, profile string, clock int) bool {
 		return fit.At(m, requests[i].Target, profile, clock).Error(requests[i].Want.Fit.Prefer) <= limit[i]
@@ -77,8 +76,7 @@ func fitsTogether(m resource.Model, requests []Request, limit []float64) bool {
 	return false
 }
 
-// fewest is the least number of GPUs for all requests, by trying every way to
-// deal them out; 0 if they do not fit.
+// fewest returns the smallest number of GPUs for all requests, by trying every distribution; 0 if they do not fit.
 func fewest(gpus []GPU, requests []Request, limit []float64) int {
 	known := map[string]bool{}
 	groups := make([][]int, len(gpus))
@@ -154,7 +152,7 @@ func randomRequests(r *rand.Rand, n, kinds int) []Request {
 	return all[:min(len(all), n)]
 }
 
-// TestAsFewGPUsAsThereCanBe deals random sessions out by brute force.
+// TestAsFewGPUsAsThereCanBe compares random sessions with brute force.
 func TestAsFewGPUsAsThereCanBe(t *testing.T) {
 	racks := [][]string{{"h200", "h200", "h200"}, {"a100-80gb", "a100-80gb", "a100-80gb"}, {"a30", "a30", "a30"}, {"h200", "a30", "a100-80gb"}, {"h200", "l40s", "h200"}}
 	strict, relaxed, refused := 0, 0, 0
@@ -215,9 +213,8 @@ func TestAloneIsTheBestFit(t *testing.T) {
 	}
 }
 
-// TestNoGPUTooMany packs more sessions than brute force could deal out and asks
-// for a proof: as many GPUs as the bound says, or a search that came to its end.
-// Among many hundred sessions a single GPU may stay unproved.
+// TestNoGPUTooMany places more sessions than brute force can handle and requires a proof of optimality: as many GPUs
+// as the bound states, or a search that completed. With many hundred sessions, one GPU may remain unproven.
 func TestNoGPUTooMany(t *testing.T) {
 	exact, searched, unproved := 0, 0, 0
 	for seed := range uint64(120) {
@@ -255,7 +252,7 @@ func TestNoGPUTooMany(t *testing.T) {
 	}
 }
 
-// compatible makes five kinds of session, made up so that many share a clock.
+// compatible makes five kinds of session, chosen so that many can share a clock.
 func compatible(r *rand.Rand, each int) []Request {
 	var all []Request
 	for k := range 5 {

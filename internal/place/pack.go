@@ -5,35 +5,35 @@ import (
 	"slices"
 )
 
-// A packer decides which GPU takes how many of which class. Everything in it
-// holds for one slack, the error that sharing may cost beyond tolerances.
+// A packer decides how many sessions of which class each GPU gets. All of its data is valid for one slack: the error
+// that sharing may cause beyond tolerances.
 type packer struct {
 	fleet *fleet
 	kinds []*kind
 	slack int64
 
-	full     [][]load // by kind: the loads to which nothing can be added
-	complete bool     // full holds all of them
+	full     [][]load // by kind: the loads to which no session can be added
+	complete bool     // full contains all such loads
 	rows     map[*gpuModel]map[*class][]uint32
 }
 
 const (
-	maxLoad  = 15     // of one class on a GPU: a tally counts no further
-	maxTries = 20_000 // loads looked at before the listing of all is given up
+	maxLoad  = 15     // the largest count of a class on a GPU that a tally can hold
+	maxTries = 20_000 // loads to visit before the complete list is given up
 )
 
-// slacks are what is tried until everybody has a place: the least is taken.
+// slacks are the values to try; the smallest one with which all sessions fit is used.
 var slacks = []int64{0, one / 20, one / 10, one / 5, one / 3, one / 2, one, 2 * one, 4 * one}
 
-// A use is a number of GPUs of one kind that take the same load.
+// A use is a number of GPUs of one kind that hold the same load.
 type use struct {
 	kind  *kind
 	load  load
 	times int
 }
 
-// pack decides the load of every card. Sessions that do not fit even if sharing
-// may cost anything are left out, the last of each class first.
+// pack decides the load of every card. It leaves out sessions that do not fit with any slack, beginning with the last
+// of each class.
 func (f *fleet) pack() (*packer, map[*card]load) {
 	demand := make([]int, len(f.classes))
 	for i, c := range f.classes {
@@ -80,8 +80,7 @@ func (p *packer) takesOne(k *kind, c *class) bool {
 	return c.mayUse(k.cards[0]) && p.fit(k, single)
 }
 
-// most cuts demand down to what can be placed: class by class as many as fit
-// beside the classes before.
+// most reduces the demand to what fits: class by class, as many sessions as fit beside the classes before.
 func (p *packer) most(demand []int) (plan []use, placed []int) {
 	if plan, ok := p.cover(demand); ok {
 		return plan, demand
@@ -111,8 +110,7 @@ func (p *packer) most(demand []int) (plan []use, placed []int) {
 	return plan, placed
 }
 
-// listLoads lists, by kind, the loads to which nothing can be added, if these
-// are not too many.
+// listLoads lists, by kind, the loads to which no session can be added, unless there are too many.
 func (p *packer) listLoads() {
 	most, tried, now := make([]int, len(p.fleet.classes)), 0, make(load, len(p.fleet.classes))
 	for i, c := range p.fleet.classes {
@@ -145,7 +143,7 @@ func (p *packer) listLoads() {
 	p.complete = tried <= maxTries
 }
 
-// wants spells out a load.
+// wants returns the sessions of a load with their possible profiles.
 func (p *packer) wants(k *kind, l load) []want {
 	var wants []want
 	for i, count := range l {
@@ -162,7 +160,7 @@ func (p *packer) wants(k *kind, l load) []want {
 	return wants
 }
 
-// rowsOf gives, by clock, the profiles in which a class stays within its limit.
+// rowsOf returns, by clock, the profiles in which a class stays within its limit.
 func (p *packer) rowsOf(b *gpuModel, c *class) []uint32 {
 	if known, ok := p.rows[b][c]; ok {
 		return known
@@ -182,7 +180,7 @@ func (p *packer) rowsOf(b *gpuModel, c *class) []uint32 {
 	return rows
 }
 
-// assign hands loads to cards: in each kind the fullest first.
+// assign assigns loads to cards: within each kind, the fullest load first.
 func assign(plan []use) map[*card]load {
 	loads, next := map[*card]load{}, map[*kind]int{}
 	slices.SortStableFunc(plan, func(a, b use) int {

@@ -1,17 +1,14 @@
-// Package place puts all sessions onto all GPUs at once: which GPU, which
-// slice, at which clock. It is a function of values: the same fleet and the same
-// sessions give the same placement in whatever order they come, and a placement
-// fed back as kept gives itself.
+// Package place places all sessions on all GPUs at once: it chooses the GPU, the slice and the clock. It is a
+// function of values: the same fleet and the same sessions give the same placement in any order, and a placement that
+// is passed in again as Kept does not change.
 //
-// In order of importance: what runs stays where it is; hard limits (memory,
-// max_error, legal MIG placements, what others use); the fewest GPUs, as long as
-// sharing a clock costs no session more than its tolerance over its error alone;
-// the least error beyond a tolerance; the smallest slices; the least error; the
+// In order of importance: running sessions stay in place; hard limits hold (memory, max_error, legal MIG placements,
+// foreign slices and processes); as few GPUs as possible, provided that a shared clock costs no session more than its
+// tolerance over its error alone; the smallest error beyond a tolerance; the smallest slices; the smallest error; the
 // least fragmentation.
 //
-// Where the GPUs there are do not suffice at the tolerances, sharing may cost
-// more, as little more as possible, and a warning says what it costs whom. What
-// does not fit even then is refused.
+// If the GPUs do not suffice within the tolerances, sharing may cost more, by the smallest possible amount, and a
+// warning states which sessions pay how much. Sessions that do not fit even then are refused.
 package place
 
 import "cosplay/internal/resource"
@@ -21,11 +18,11 @@ type Request struct {
 	Address resource.Address
 	Want    resource.Request
 	Target  resource.Target
-	Kept    *resource.Slice // where it runs now with the same request: it stays there
-	Fixed   *resource.Slice // an existing slice that the user named: it goes there
+	Kept    *resource.Slice // its present slice, if the request has not changed: the session stays there
+	Fixed   *resource.Slice // an existing slice that the user named: the session must use it
 }
 
-// settled is where a request goes without a choice; nil leaves the choice.
+// settled returns the slice of a request that leaves no choice, or nil.
 func (r Request) settled() *resource.Slice {
 	if r.Kept != nil {
 		return r.Kept
@@ -33,17 +30,17 @@ func (r Request) settled() *resource.Slice {
 	return r.Fixed
 }
 
-// GPU is one physical GPU as placement may use it.
+// GPU is one physical GPU, with the restrictions on its use.
 type GPU struct {
 	resource.GPU
-	Foreign          []resource.LiveSlice // slices that are not ours: planned around, never touched
-	FixedClockMHz    *int                 // the SM clock, where it may not be changed
+	Foreign          []resource.LiveSlice // slices that cosplay does not own: placement never changes them
+	FixedClockMHz    *int                 // the SM clock, if cosplay may not change it
 	FixedMIG         bool                 // the MIG mode may not be changed
 	FixedPower       bool                 // the power limit may not be changed
 	FixedPersistence bool                 // the persistence mode may not be changed
-	NoSlices         bool                 // no slice may be made
-	LockMHz          *int                 // the clock lock that we hold, 0 for unlocked: kept while nobody new comes
-	Busy             bool                 // foreign processes use it: the MIG mode cannot be switched
+	NoSlices         bool                 // cosplay may not create slices
+	LockMHz          *int                 // the clock lock that the project holds, 0 for unlocked: kept until a new session arrives
+	Busy             bool                 // foreign processes use it, so its MIG mode cannot be switched
 }
 
 // Placed is a session with its slice.
@@ -51,11 +48,11 @@ type Placed struct {
 	Address resource.Address
 	Slice   resource.Slice
 	Fit     resource.Fit // at the GPU's clock
-	Alone   resource.Fit // what it would get with the fleet to itself
+	Alone   resource.Fit // the fit if it had all GPUs to itself
 }
 
-// Setup is how a GPU with sessions has to be set. Fields of Settings are nil
-// where the setting may not be changed or the card does not have it.
+// Setup is the settings of a GPU with sessions. A field of Settings is nil if cosplay may not change the setting or
+// the card does not have it.
 type Setup struct {
 	Host     string
 	UUID     string
@@ -63,15 +60,15 @@ type Setup struct {
 	Why      resource.Why
 }
 
-// Refusal says which sessions find no place, and what would help.
+// Refusal states which sessions do not fit, and what would help.
 type Refusal struct {
 	Addresses []resource.Address
 	Reason    string
 	Remedy    string
 }
 
-// Result is a placement: sessions by address, GPUs by host and index. GPUs on
-// which nobody sits are not in it. It holds what fits even if some is refused.
+// Result is a placement: sessions sorted by address, GPUs by host and index. It leaves out GPUs without sessions. It
+// contains the sessions that fit even if others are refused.
 type Result struct {
 	Placed   []Placed
 	GPUs     []Setup
@@ -79,7 +76,7 @@ type Result struct {
 	Warnings []string
 }
 
-// Place puts requests onto gpus. It changes neither.
+// Place places requests on gpus. It modifies neither argument.
 func Place(gpus []GPU, requests []Request) Result {
 	f := newFleet(gpus, requests)
 	f.settle()

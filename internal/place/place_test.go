@@ -9,7 +9,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func join(lists ...[]Request) []Request {
 	var all []Request
@@ -19,7 +19,7 @@ func join(lists ...[]Request) []Request {
 	return all
 }
 
-// with changes every request of a list.
+// with applies a change to every request of a list.
 func with(list []Request, change func(*Request)) []Request {
 	for i := range list {
 		change(&list[i])
@@ -27,7 +27,7 @@ func with(list []Request, change func(*Request)) []Request {
 	return list
 }
 
-// rackWith changes the first GPU of a rack.
+// rackWith applies a change to the first GPU of a rack.
 func rackWith(change func(*GPU), models ...string) []GPU {
 	gpus := rack("lab", models...)
 	change(&gpus[0])
@@ -38,7 +38,7 @@ func mixed() []Request {
 	return join(ask("lab", "big", 1, "3090"), ask("lab", "mid", 2, "3060"), ask("lab", "old", 1, "1660"))
 }
 
-// TestGolden compares with testdata: one file a case, for people to read.
+// TestGolden compares placements with testdata, one readable file for each case.
 func TestGolden(t *testing.T) {
 	clock := 1980
 	besideOthers := func(g *GPU) {

@@ -11,7 +11,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// refusals says of each class that does not fit wholly what is in its way.
+// refusals states, for each class of which some sessions do not fit, what blocks them.
 func (f *fleet) refusals() []Refusal {
 	var all []Refusal
 	for _, cl := range f.classes {
@@ -71,13 +71,13 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) (reason, remedy
 	return need + "; " + strings.Join(parts, "; "), whatHelps(ways...)
 }
 
-// whatHelps makes a sentence of the ways out.
+// whatHelps makes a sentence of the possible fixes.
 func whatHelps(ways ...string) string { return "What would help: " + strings.Join(ways, ", or ") }
 
-// nowhere is the refusal of a class that no GPU is open to.
+// nowhere returns the refusal of a class that may use no GPU.
 func (f *fleet) nowhere(cl *class) (reason, remedy string) {
 	if cl.gpu != "" {
-		return fmt.Sprintf("host %s has no GPU %s", cl.host, cl.gpu), whatHelps("the index, UUID or PCI address of a GPU that is there", "gpu left out")
+		return fmt.Sprintf("host %s has no GPU %s", cl.host, cl.gpu), whatHelps("the index, UUID or PCI address of an existing GPU", "gpu left out")
 	}
 	return fmt.Sprintf("host %s has no GPU that may be used", cl.host), whatHelps("another host", "more GPUs in the host's gpus list")
 }
@@ -93,11 +93,11 @@ func (f *fleet) cardNames(cards []*card) string {
 	return fmt.Sprintf("%s and %d more", f.label(cards[0]), len(cards)-1)
 }
 
-// obstacle says what keeps one more session of a class off a GPU and, where it is
-// not the lack of room, what would clear it.
+// obstacle returns what keeps one more session of a class off a GPU and, unless the cause is lack of room, how to
+// remove the obstacle.
 func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 	if len(c.model.clocks) == 0 {
-		return "it reports no SM clock", "its clock told with baseline_clock"
+		return "it reports no SM clock", "baseline_clock in the host block"
 	}
 	holds := c.rowsFor(cl, impossible-1)
 	near := c.rowsFor(cl, cl.maxError())
@@ -122,7 +122,7 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 	return c.whyNoSlice(c.model.profiles[smallest], smallest)
 }
 
-// rowsFor are the profiles in which a class stays within an error at some clock.
+// rowsFor returns the profiles in which a class stays within an error at some clock.
 func (c *card) rowsFor(cl *class, limit int64) []int {
 	var rows []int
 	for row, errors := range c.model.chart(cl).first {
@@ -161,13 +161,13 @@ func (c *card) whyNotWhole(ours int) string {
 	return "it is wanted for others of this configuration"
 }
 
-// whyNoSlice says why a card does not take one more slice of a profile.
+// whyNoSlice returns why one more slice of a profile does not fit on a card.
 func (c *card) whyNoSlice(p resource.Profile, index int) (why, cure string) {
 	free := c.room()
 	started := slices.ContainsFunc(p.Starts, func(start int) bool { return free.takes(p, index, start) })
 	switch {
 	case !c.canBeSliced() && c.Busy:
-		return "it is not in MIG mode, which cannot be switched while processes of others use it", "an end of those processes"
+		return "it is not in MIG mode, which cannot be switched while foreign processes use it", "to stop those processes"
 	case !c.canBeSliced():
 		return "it is not in MIG mode, and the host leaves the mode alone", `"mig-mode" in the host's manage list`
 	case c.NoSlices:
@@ -212,18 +212,18 @@ func startsText(starts []int) string {
 	return text
 }
 
-// holders counts who has slices: "5 sessions of this plan, 2 slices of others".
+// holders counts the slices on a card by owner: "5 sessions of this plan, 2 foreign slices".
 func (c *card) holders() string {
 	var who []string
 	for _, h := range []struct {
-		n          int
-		one, which string
-	}{{len(c.occupants), "session", "of this plan"}, {len(c.taken()) - len(c.occupants), "slice", "of others"}} {
+		n    int
+		text string
+	}{{len(c.occupants), "session%s of this plan"}, {len(c.taken()) - len(c.occupants), "foreign slice%s"}} {
 		switch {
 		case h.n == 1:
-			who = append(who, fmt.Sprintf("1 %s %s", h.one, h.which))
+			who = append(who, "1 "+fmt.Sprintf(h.text, ""))
 		case h.n > 1:
-			who = append(who, fmt.Sprintf("%d %ss %s", h.n, h.one, h.which))
+			who = append(who, strconv.Itoa(h.n)+" "+fmt.Sprintf(h.text, "s"))
 		}
 	}
 	return strings.Join(who, ", ")
@@ -252,7 +252,7 @@ func (f *fleet) moreRoom(cl *class, refused []resource.Address) (ways []string) 
 	return ways
 }
 
-// capacity is how many of a class an empty GPU takes, on the best of the models.
+// capacity returns how many sessions of a class fit on an empty GPU of the best model.
 func (f *fleet) capacity(cl *class) (best resource.Model, most int) {
 	var seen []*gpuModel
 	for _, c := range f.cards {
@@ -275,5 +275,5 @@ func (f *fleet) capacity(cl *class) (best resource.Model, most int) {
 	return best, most
 }
 
-// percentUp rounds an error up to whole percents.
+// percentUp rounds an error up to a whole percent.
 func percentUp(e int64) int64 { return (e*100 + one - 1) / one }

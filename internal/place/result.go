@@ -9,7 +9,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// result tells what was decided.
+// result converts the decisions of a fleet to a Result.
 func (f *fleet) result() Result {
 	cards := slices.Clone(f.cards)
 	slices.SortFunc(cards, func(a, b *card) int {
@@ -33,7 +33,7 @@ func (f *fleet) result() Result {
 			dear.add(f.price(c, s.class, p), address)
 		}
 		if c.Busy && c.isWhole() {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s has %s, which processes of others use too", f.requests[c.occupants[0].request].Address, f.label(c)))
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s has %s, which foreign processes use, too", f.requests[c.occupants[0].request].Address, f.label(c)))
 		}
 	}
 	slices.SortFunc(r.Placed, func(a, b Placed) int { return a.Address.Compare(b.Address) })
@@ -42,8 +42,8 @@ func (f *fleet) result() Result {
 	return r
 }
 
-// price says what a session pays for its place beyond its tolerance, "" if
-// nothing that is worth a word.
+// price states by how much a session exceeds its tolerance because it shares a clock; "" if the difference is
+// negligible.
 func (f *fleet) price(c *card, cl *class, p Placed) string {
 	got, _ := cl.errors(p.Fit)
 	worthAWord := counted(max(cl.options.Tolerance, resource.DefaultFit().Tolerance))
@@ -62,7 +62,7 @@ func (f *fleet) price(c *card, cl *class, p Placed) string {
 	return off + ", the closest there is"
 }
 
-// setup is what a card's sessions need of it.
+// setup returns the settings that a card's sessions need.
 func (c *card) setup() Setup {
 	s := Setup{Host: c.Host, UUID: c.UUID}
 	if c.Model.MIG() && !c.stuckMIG() {
@@ -97,7 +97,7 @@ func (c *card) whyClock() resource.Reason {
 	return resource.Reason{Kind: resource.BestClock, Targets: c.targets()}
 }
 
-// targets are the names of those that a card passes for, each once.
+// targets returns the names of the targets that a card presents, each once.
 func (c *card) targets() []string {
 	var names []string
 	for _, s := range c.occupants {
@@ -108,8 +108,8 @@ func (c *card) targets() []string {
 	return names
 }
 
-// power is the limit in mW: what the targets have together, not below what the
-// clock needs, within the card's range and never above its default.
+// power returns the limit in mW: the sum of the targets' board power, not below what the clock needs, within the
+// card's range and never above its default.
 func (c *card) power() (limitMW int, why resource.Reason) {
 	asked, sum := c.askedPower()
 	needed := c.neededPower()
@@ -130,7 +130,7 @@ func (c *card) power() (limitMW int, why resource.Reason) {
 	return because(resource.SumOfBoards, sum)
 }
 
-// askedPower sums up the board power of the targets.
+// askedPower returns the sum of the targets' board power.
 func (c *card) askedPower() (boards []resource.Boards, sumMW int) {
 	for _, s := range c.occupants {
 		w := s.class.target.PowerW
@@ -144,9 +144,9 @@ func (c *card) askedPower() (boards []resource.Boards, sumMW int) {
 	return boards, sumMW
 }
 
-// neededPower estimates, in whole W given in mW, what the SMs in use draw at the
-// clock: a tenth of the default limit is taken for an idle card, and the rest
-// grows with SMs and clock. Nobody has measured it. Other people's slices count.
+// neededPower estimates what the SMs in use draw at the clock, in mW and rounded to whole W. It assumes that an idle
+// card draws a tenth of the default limit and that the rest grows with SMs and clock; no measurement confirms this.
+// Foreign slices count.
 func (c *card) neededPower() int {
 	sms := 0
 	for _, s := range c.taken() {

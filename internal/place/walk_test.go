@@ -9,7 +9,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// randomFleet mixes models, rights, and slices of others.
+// randomFleet mixes models, permissions and foreign slices.
 func randomFleet(r *rand.Rand) []GPU {
 	models := []string{"h200", "h200", "a100-80gb", "a30", "h100", "l40s"}
 	var keys []string
@@ -58,9 +58,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestKeptIsKept feeds each placement back, then takes some sessions away and
-// adds others, over and over. What is placed never moves, and a placement fed
-// back is the same, settings and reasons included.
+// TestKeptIsKept passes each placement in again, then repeatedly removes some sessions and adds others. Placed
+// sessions never move, and a placement that is passed in again does not change, including settings and reasons.
 func TestKeptIsKept(t *testing.T) {
 	steps, placed := 0, 0
 	for seed := range uint64(150) {
@@ -90,7 +89,7 @@ func TestKeptIsKept(t *testing.T) {
 	t.Logf("%d steps, %d sessions placed", steps, placed)
 }
 
-// same compares what is done to the machine.
+// same compares the changes that two results make to the machine.
 func same(a, b Result) bool {
 	return slices.EqualFunc(a.Placed, b.Placed, func(p, q Placed) bool {
 		return p.Address == q.Address && p.Slice == q.Slice && p.Fit == q.Fit
@@ -99,7 +98,7 @@ func same(a, b Result) bool {
 	})
 }
 
-// TestKeptWithoutItsLock finds the clock again where nobody remembers it.
+// TestKeptWithoutItsLock chooses the same clock again if the record of the lock is lost.
 func TestKeptWithoutItsLock(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 4))

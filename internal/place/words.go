@@ -9,7 +9,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// label names a GPU for people; its host is said where there are several.
+// label names a GPU in output, with its host if there are several.
 func (f *fleet) label(c *card) string {
 	if f.hosts > 1 {
 		return fmt.Sprintf("GPU %d of host %s", c.Index, c.Host)
@@ -24,7 +24,7 @@ func sliceName(profile string) string {
 	return profile
 }
 
-// deviation gives the preferred figures against the target's: "FP32 -8.9 %".
+// deviation formats the preferred figures relative to the target's: "FP32 -8.9 %".
 func deviation(f resource.Fit, prefer resource.Preference) string {
 	fp32 := "FP32 " + fit.Percent(f.FP32Ratio())
 	bandwidth := "bandwidth " + fit.Percent(f.BandwidthRatio())
@@ -37,7 +37,7 @@ func deviation(f resource.Fit, prefer resource.Preference) string {
 	return fp32
 }
 
-// notes gather the addresses that the same is to be said of.
+// notes collects the addresses to which the same message applies.
 type notes struct {
 	order []string
 	about map[string][]resource.Address
@@ -63,14 +63,14 @@ func (n *notes) list() []string {
 	return lines
 }
 
-// String shows a placement, a line a session: for golden tests.
+// String formats a placement with one line for each session, for golden tests.
 func (r Result) String() string {
 	var b strings.Builder
 	for _, g := range r.GPUs {
 		fmt.Fprintf(&b, "%s/%s: %s\n", g.Host, g.UUID, settingsText(g.Settings))
 		for _, why := range []resource.Reason{g.Why.MIG, g.Why.Clock, g.Why.Power} {
 			if why.Kind != "" {
-				words, _ := json.Marshal(why) // strings and numbers only
+				words, _ := json.Marshal(why) // strings and numbers cannot fail to marshal
 				fmt.Fprintf(&b, "  because %s\n", words)
 			}
 		}
@@ -89,7 +89,7 @@ func (r Result) String() string {
 	return b.String()
 }
 
-// String is one line on a session's place.
+// String formats a session's placement in one line.
 func (p Placed) String() string {
 	where := "the whole GPU"
 	if !p.Slice.Whole() {

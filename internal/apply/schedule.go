@@ -238,6 +238,7 @@ func (s *schedule) result(ctx context.Context) Result {
 			r.Done = append(r.Done, step.ID)
 		case pending:
 			r.NotTried = append(r.NotTried, step)
+		case running, failed: // a failure has its own list
 		}
 	}
 	return r

@@ -38,6 +38,7 @@ func (l *loader) settle(n *node) bool {
 	case underWay:
 		l.tellCycle(n)
 		return false
+	case untouched:
 	}
 	n.state = underWay
 	l.chain = append(l.chain, n)

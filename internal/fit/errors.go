@@ -46,8 +46,9 @@ func figures(p resource.Preference) string {
 		return "bandwidth"
 	case resource.PreferBalanced:
 		return "FP32 and bandwidth"
+	default:
+		return "FP32"
 	}
-	return "FP32"
 }
 
 func tooFar(m resource.Model, t resource.Target, o resource.FitOptions) *TooFarError {

@@ -80,8 +80,9 @@ func weigh(prefer resource.Preference, fp32, bandwidth, both float64) (err, othe
 		return bandwidth, fp32
 	case resource.PreferBalanced:
 		return both, max(fp32, bandwidth)
+	default:
+		return fp32, bandwidth
 	}
-	return fp32, bandwidth
 }
 
 // near reports whether two ratios are equal apart from rounding.

@@ -52,8 +52,9 @@ func (c *class) errors(f resource.Fit) (first, second int64) {
 		return bandwidth, fp32
 	case resource.PreferBalanced:
 		return counted(f.Error(resource.PreferBalanced)), max(fp32, bandwidth)
+	default:
+		return fp32, bandwidth
 	}
-	return fp32, bandwidth
 }
 
 // counted converts an error to an integer, so that a sum does not depend on the order of its terms. An infinite or

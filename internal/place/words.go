@@ -33,8 +33,9 @@ func deviation(f resource.Fit, prefer resource.Preference) string {
 		return bandwidth
 	case resource.PreferBalanced:
 		return fp32 + " and " + bandwidth
+	default:
+		return fp32
 	}
-	return fp32
 }
 
 // notes collects the addresses to which the same message applies.

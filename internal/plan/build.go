@@ -267,7 +267,7 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 			}
 		}
 		made = b.add(step)
-	default:
+	case diff.Keep, diff.Remove:
 		return
 	}
 	b.up[c.Address.Name] = append(b.up[c.Address.Name], made)

@@ -148,8 +148,9 @@ func (p Patience) again(r apply.Result) bool {
 			var at *agent.Error
 			return !errors.As(f.Err, &at) || !at.Overtaken() || f.Left != nil
 		})
+	default:
+		return false
 	}
-	return false
 }
 
 // pause waits a random time, so that projects which wait for each other do not stay in step.

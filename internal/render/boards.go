@@ -126,8 +126,9 @@ func cellInk(a diff.Action) ink {
 		return plain
 	case diff.Update:
 		return strong
+	default:
+		return signs[a].ink
 	}
-	return signs[a].ink
 }
 
 func planAddresses(v PlanView) []resource.Address {

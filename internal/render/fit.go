@@ -74,8 +74,9 @@ func preferWords(prefer resource.Preference) string {
 		return "bandwidth"
 	case resource.PreferBalanced:
 		return "FP32 and bandwidth alike"
+	default:
+		return "FP32"
 	}
-	return "FP32"
 }
 
 func (p *page) fitTable(v FitView) {

@@ -33,6 +33,7 @@ func newLabels(addresses []resource.Address) labels {
 		case resource.ByEach:
 			l.each[a] = fmt.Sprintf("%s%d", l.prefix[a.Name], next[a.Name])
 			next[a.Name]++
+		case resource.Single:
 		}
 	}
 	return l
@@ -80,8 +81,9 @@ func (l labels) of(a resource.Address) string {
 		return fmt.Sprintf("%s%d", l.prefix[a.Name], a.Key.Index)
 	case resource.ByEach:
 		return l.each[a]
+	default:
+		return l.prefix[a.Name]
 	}
-	return l.prefix[a.Name]
 }
 
 // legend explains the labels of some sessions; those of a count share a line.

@@ -63,6 +63,7 @@ func outputChangeLines(c diff.OutputChange, wide int, arrow string) []string {
 		words = outputValue(c, c.Before) + " " + arrow + " " + words
 	case diff.Delete:
 		words = outputValue(c, c.Before)
+	default: // an output is created with the value that it will have
 	}
 	return strings.Split(c.Name+strings.Repeat(" ", wide-columns(c.Name))+" = "+words, "\n")
 }

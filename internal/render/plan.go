@@ -186,6 +186,7 @@ func (t *tally) image(op plan.Op) {
 
 func (t *tally) session(a diff.Action) {
 	switch a {
+	case diff.NoOp:
 	case diff.Create:
 		t.Create++
 	case diff.Update:

@@ -198,8 +198,9 @@ func (s Style) cellLabel(c slotCell, room int) (string, ink) {
 		return s.freeSign(), dim
 	case cellUnusable:
 		return s.unusableSign(), dim
+	default:
+		return c.label, c.ink
 	}
-	return c.label, c.ink
 }
 
 func (s Style) freeSign() string     { return s.pick("·", ".") }

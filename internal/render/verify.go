@@ -152,8 +152,9 @@ func (p *page) outcomeSign(o verify.Outcome) line {
 		return p.graded("missing")
 	case verify.Skipped:
 		return inked(dim, "-")
+	default:
+		return p.graded("good")
 	}
-	return p.graded("good")
 }
 
 // failure is one thing that is wrong, in whichever sessions and ways.

@@ -76,6 +76,7 @@ func Renames(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostic
 			if c.Before == nil {
 				made = append(made, c)
 			}
+		case diff.NoOp, diff.Update, diff.Replace, diff.Move, diff.Import, diff.Forget:
 		}
 	}
 	type names struct{ from, to string }

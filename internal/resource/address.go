@@ -55,8 +55,9 @@ func (a Address) String() string {
 		return fmt.Sprintf("session.%s[%d]", a.Name, a.Key.Index)
 	case ByEach:
 		return fmt.Sprintf("session.%s[%s]", a.Name, strconv.Quote(a.Key.Each))
+	default:
+		return "session." + a.Name
 	}
-	return "session." + a.Name
 }
 
 // Short is the address as people type it: worker-3.
@@ -66,8 +67,9 @@ func (a Address) Short() string {
 		return a.Name + "-" + strconv.Itoa(a.Key.Index)
 	case ByEach:
 		return a.Name + "-" + a.Key.Each
+	default:
+		return a.Name
 	}
-	return a.Name
 }
 
 // Compare orders addresses by name, then by key, indexes as numbers.

@@ -59,8 +59,9 @@ func (f Fit) Error(prefer Preference) float64 {
 		return bandwidth
 	case PreferBalanced:
 		return (fp32 + bandwidth) / 2
+	default:
+		return fp32
 	}
-	return fp32
 }
 
 // Session is one session with everything resolved: what prepare is fed, what

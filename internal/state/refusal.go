@@ -51,6 +51,7 @@ func (s Store) next(f Fault) string {
 		return "Put the state back that belongs here, or make it anew: cosplay state rebuild"
 	case Moved:
 		return "Run the command again"
+	case Empty, CutOff, NotJSON, Altered, NoLineage: // damaged: a copy is the best remedy
 	}
 	const anew = "cosplay state rebuild makes it anew from the hosts' ledgers and labels, cosplay reset takes all of it away"
 	backup, err := Store{Path: s.BackupPath()}.Load()

@@ -156,6 +156,7 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 			return g, err
 		}
 		g.env[loaderPath] = path
+	case byMount, noWay: // the libraries alone
 	}
 	libraries := []cdi.Library{{Path: library, Soname: driver.NVML}}
 	if path := disguise.CUDALibrary(library); cuda && path != "" {

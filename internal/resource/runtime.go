@@ -46,9 +46,6 @@ var runtimes []Runtime
 // are preferred in the order in which they are registered.
 func RegisterRuntime(r Runtime) { runtimes = append(runtimes, r) }
 
-// Runtimes are the registered ones.
-func Runtimes() []Runtime { return slices.Clone(runtimes) }
-
 // RuntimeNamed finds a runtime. One that is not registered, as a state of a later
 // cosplay may have it, can do nothing.
 func RuntimeNamed(name string) Runtime {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 )
@@ -75,11 +76,8 @@ func (d device) heldBy(held instanceID) string {
 	}
 	const again = "then run the same command again."
 	if len(holders) > 0 {
-		verb, it := "uses", "the process"
-		if len(holders) > 1 {
-			verb, it = "use", "the processes"
-		}
-		return fmt.Sprintf("%s %s %s. Fix: stop %s, %s", resource.ProcessNames(holders), verb, what, it, again)
+		n := len(holders)
+		return fmt.Sprintf("%s %s %s. Fix: stop %s, %s", resource.ProcessNames(holders), prose.Choose(n, "uses", "use"), what, prose.Choose(n, "the process", "the processes"), again)
 	}
 	text := fmt.Sprintf("A process uses %s, but NVML lists none and cosplay finds none in /proc.", what)
 	if unreadable > 0 {

@@ -15,6 +15,7 @@ import (
 	"cosplay/internal/fit"
 	"cosplay/internal/machine"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -101,7 +102,7 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 	if err := durable.WriteFile(starterFile, text, 0o644); err != nil {
 		return fmt.Errorf("writing %s: %w", starterFile, err)
 	}
-	fmt.Fprintf(inv.Out, "Wrote %s: %s with target %s.\n", starterFile, counted(count, "session"), t.ShortName())
+	fmt.Fprintf(inv.Out, "Wrote %s: %s with target %s.\n", starterFile, prose.Count(count, "session"), t.ShortName())
 	if found != "" {
 		fmt.Fprintf(inv.Out, "This machine has %s.\n", found)
 	} else if simulate == "" {
@@ -179,22 +180,16 @@ func (inv *invocation) thisMachine(ctx context.Context) ([]resource.Model, error
 
 // modelWords is "2 x NVIDIA H200, 1 x NVIDIA L40S".
 func modelWords(models []resource.Model) string {
-	number := map[string]int{}
-	var order []string
+	var names []string
 	for _, m := range models {
-		if number[m.Name]++; number[m.Name] == 1 {
-			order = append(order, m.Name)
-		}
+		names = append(names, m.Name)
 	}
-	for i, name := range order {
-		order[i] = fmt.Sprintf("%d x %s", number[name], name)
-	}
-	return strings.Join(order, ", ")
+	return strings.Join(prose.Numbered(names), ", ")
 }
 
 func starter(t resource.Target, typed string, count int, simulate, found string, onHardware resource.Runtime) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s with target %s.\n", counted(count, "session"), t.ShortName())
+	fmt.Fprintf(&b, "# %s with target %s.\n", prose.Count(count, "session"), t.ShortName())
 	b.WriteString("#   cosplay plan      what would change      cosplay drift     was it touched since?\n")
 	b.WriteString("#   cosplay apply     change it              cosplay destroy   put everything back\n\n")
 	switch {

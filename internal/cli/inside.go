@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 )
@@ -80,7 +81,7 @@ func oneOfSeveral(err error, name string, known []resource.Address) error {
 	if len(instances) == 0 {
 		return err
 	}
-	total := counted(len(instances), "session")
+	total := prose.Count(len(instances), "session")
 	if len(instances) > 4 {
 		instances = append(instances[:2], "...", instances[len(instances)-1])
 	}

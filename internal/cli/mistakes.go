@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
+
 	"github.com/agext/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -129,7 +131,7 @@ func wants(least, most int) cobra.PositionalArgs {
 			return nil
 		}
 		usage := strings.TrimSuffix(cmd.CommandPath(), cmd.Name()) + cmd.Use
-		return fmt.Errorf("it is %s, but got %s; see %s --help", usage, counted(len(args), "argument"), cmd.CommandPath())
+		return fmt.Errorf("it is %s, but got %s; see %s --help", usage, prose.Count(len(args), "argument"), cmd.CommandPath())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"cosplay/internal/agent"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/render"
 )
 
@@ -27,28 +28,18 @@ func (inv *invocation) validate() *cobra.Command {
 				return render.DiagnosticsJSON(inv.Out, diags, files)
 			}
 			render.Diagnostics(inv.Err, inv.style(inv.Err), diags, files)
-			what := fmt.Sprintf(": %s on %s", counted(len(p.Intent.Sessions), "session"), counted(len(p.Intent.Hosts), "host"))
+			what := fmt.Sprintf(": %s on %s", prose.Count(len(p.Intent.Sessions), "session"), prose.Count(len(p.Intent.Hosts), "host"))
 			if missed := p.Intent.Missed; len(missed) > 0 {
 				what = fmt.Sprintf(", as far as one can tell without a value for var.%s", strings.Join(missed, ", var."))
 			}
-			fmt.Fprintf(inv.Out, "%s is valid%s.\n", capital(inv.configName(files)), what)
+			subject := inv.configName(files)
+			if len(files) != 1 || inv.file == "-" { // else it is the name of a file
+				subject = prose.Capital(subject)
+			}
+			fmt.Fprintf(inv.Out, "%s is valid%s.\n", subject, what)
 			return nil
 		},
 	}
-}
-
-func capital(s string) string {
-	if s == "the configuration" || s == "standard input" {
-		return string(s[0]-'a'+'A') + s[1:]
-	}
-	return s
-}
-
-func counted(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // agentCommand is the child of our own that holds an NVML library.

@@ -11,6 +11,7 @@ import (
 	"github.com/distribution/reference"
 	"github.com/hashicorp/hcl/v2"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -38,7 +39,7 @@ func (s Session) Unused(by resource.Runtime) hcl.Diagnostics {
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagWarning,
 			Summary:  fmt.Sprintf("%q has no effect on host %q", word, s.Host),
-			Detail:   fmt.Sprintf("The host's runtime is %q, which does not use it. Remove it, or give the host: runtime = %s", by.Name, or(quoted(resource.RuntimeNames(word)))),
+			Detail:   fmt.Sprintf("The host's runtime is %q, which does not use it. Remove it, or give the host: runtime = %s", by.Name, prose.Or(prose.Quoted(resource.RuntimeNames(word)))),
 			Subject:  &at,
 			Context:  &at,
 		})

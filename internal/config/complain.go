@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
+
 	"github.com/agext/levenshtein"
 	"github.com/hashicorp/hcl/v2"
 )
@@ -117,32 +119,8 @@ func sameLetters(a, b string) bool {
 // a space.
 func meant(suggestion string) string { return fmt.Sprintf(" Did you mean %q?", suggestion) }
 
-// and lists words: a, b and c.
-func and(words []string) string { return list(words, "and") }
-
-// or lists words: a, b or c.
-func or(words []string) string { return list(words, "or") }
-
 // maxListed is how many names a sentence can list.
 const maxListed = 8
-
-// few are the first of many names, with a word for the rest.
-func few(names []string) []string {
-	if len(names) <= maxListed {
-		return names
-	}
-	return append(slices.Clone(names[:maxListed]), "others")
-}
-
-func list(words []string, last string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	end := len(words) - 1
-	return strings.Join(words[:end], ", ") + " " + last + " " + words[end]
-}
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // lower is a text as it goes on within a sentence; GPU stays as it is.
 func lower(s string) string {
@@ -162,17 +140,5 @@ func explain(err error, summary string) (string, string) {
 	if errors.As(err, &e) {
 		return e.Summary(), e.Detail()
 	}
-	return summary, sentence(err)
-}
-
-// sentence is an error's text as a sentence of a longer message.
-func sentence(err error) string {
-	text := strings.TrimRight(err.Error(), ". \n")
-	if text == "" {
-		return ""
-	}
-	if last := text[len(text)-1]; last == '?' || last == '!' {
-		return capital(text)
-	}
-	return capital(text) + "."
+	return summary, prose.Sentence(err.Error())
 }

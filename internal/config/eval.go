@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -55,5 +56,5 @@ func (l *loader) tellOpen(a attribute) {
 	for i, name := range names {
 		names[i] = "var." + name
 	}
-	l.complain(at, at, fmt.Sprintf("this needs a value for %s", or(names)), "Give it one with --var 'NAME=...', in a file with --var-file FILE, in cosplay.hclvars, or as %sNAME in the environment.", EnvPrefix)
+	l.complain(at, at, fmt.Sprintf("this needs a value for %s", prose.Or(names)), "Give it one with --var 'NAME=...', in a file with --var-file FILE, in cosplay.hclvars, or as %sNAME in the environment.", EnvPrefix)
 }

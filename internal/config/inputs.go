@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 )
@@ -75,7 +77,7 @@ func (l *loader) variableMeant(typed string) string {
 	if suggestion := didYouMean(typed, names); suggestion != "" || len(names) == 0 || len(names) > maxListed {
 		return suggestion
 	}
-	return fmt.Sprintf(" Declared: %s.", and(names))
+	return fmt.Sprintf(" Declared: %s.", prose.And(names))
 }
 
 // inputRange is the place of what was typed: a file of its own.
@@ -199,14 +201,3 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 }
 
 func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
-
-// sentenceOf is a text as a sentence.
-func sentenceOf(text string) string {
-	if text = strings.TrimSpace(text); text == "" {
-		return "The rule says no more."
-	}
-	if strings.ContainsAny(text[len(text)-1:], ".!?") {
-		return capital(text)
-	}
-	return capital(text) + "."
-}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -158,7 +160,7 @@ func insteadOf(step hcl.Traverser, of cty.Value) string {
 	case hcl.TraverseAttr:
 		if of.Type().IsObjectType() {
 			names := sortedKeys(of.Type().AttributeTypes())
-			return fmt.Sprintf(" Write one of %s.%s", and(names), didYouMean(step.Name, names))
+			return fmt.Sprintf(" Write one of %s.%s", prose.And(names), didYouMean(step.Name, names))
 		}
 	case hcl.TraverseIndex:
 		if of, _ := of.Unmark(); of.IsKnown() && !of.IsNull() {
@@ -184,7 +186,7 @@ func keysInstead(key, of cty.Value) string {
 	if at, ok := keyOf(key); ok {
 		typed = at.Each
 	}
-	return fmt.Sprintf(" Write one of %s.%s", and(few(quoted(keys))), didYouMean(typed, keys))
+	return fmt.Sprintf(" Write one of %s.%s", prose.And(prose.Few(prose.Quoted(keys), maxListed)), didYouMean(typed, keys))
 }
 
 // withLive lists the attributes of a session where a splat wants another, of which
@@ -221,7 +223,7 @@ func withLive(d *hcl.Diagnostic, a attribute) *hcl.Diagnostic {
 		return d
 	}
 	told := *d
-	told.Detail += fmt.Sprintf(" Write one of %s, which a session has.%s", and(names), didYouMean(wanted.Name, names))
+	told.Detail += fmt.Sprintf(" Write one of %s, which a session has.%s", prose.And(names), didYouMean(wanted.Name, names))
 	return &told
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/json"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -163,7 +164,7 @@ func (l *loader) ignorable(a attribute, e hcl.Expression) (string, bool) {
 	if slices.Contains(known, path) || names[0] == "env" && len(names) == 2 && names[1] != "" {
 		return path, true
 	}
-	l.complain(e.Range(), a.whole, fmt.Sprintf("a session has no attribute %q that could be ignored", path), "Write one of %s.%s", and(known), didYouMean(path, known))
+	l.complain(e.Range(), a.whole, fmt.Sprintf("a session has no attribute %q that could be ignored", path), "Write one of %s.%s", prose.And(known), didYouMean(path, known))
 	return "", false
 }
 
@@ -246,7 +247,7 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 	}
 	text, err := json.Marshal(plain, cty.DynamicPseudoType)
 	if err != nil {
-		l.complain(e.Range(), a.whole, "this value cannot replace a session", "%s Name a session, or a value of texts, numbers, lists and maps.", sentence(err))
+		l.complain(e.Range(), a.whole, "this value cannot replace a session", "%s Name a session, or a value of texts, numbers, lists and maps.", prose.Sentence(err.Error()))
 	}
 	return text, err == nil
 }
@@ -274,7 +275,7 @@ func (l *loader) checkTriggers() {
 			case t.Of.Covers(session.Address):
 				l.complain(t.Range, t.Range, fmt.Sprintf("%s would be replaced by itself", session.Address), "Name another session, or leave this one out.")
 			case t.Attribute != "" && !slices.Contains(known, t.Attribute) && !strings.HasPrefix(t.Attribute, "env."):
-				l.complain(t.Range, t.Range, fmt.Sprintf("a session has no attribute %q", t.Attribute), "It has %s.%s", and(known), didYouMean(t.Attribute, known))
+				l.complain(t.Range, t.Range, fmt.Sprintf("a session has no attribute %q", t.Attribute), "It has %s.%s", prose.And(known), didYouMean(t.Attribute, known))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -268,7 +269,7 @@ func (l *loader) label(b block) (string, bool) {
 			"Write the name in quotes between the word and the brace: %s \"%s\" {", b.kind, sample)
 	case len(b.labels) > 1:
 		l.complain(b.labelRanges[1], b.header, fmt.Sprintf("%s with more than one name", b.kind),
-			"%s has one name. Keep %q and remove what follows it.", capital(what), b.labels[0])
+			"%s has one name. Keep %q and remove what follows it.", prose.Capital(what), b.labels[0])
 	case !isName(b.labels[0]):
 		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%q cannot be the name of %s", b.labels[0], what),
 			"A name starts with a letter or _, goes on with letters of the English alphabet, digits, _ and -, and has at most %d characters, like %q.", maxName, sample)

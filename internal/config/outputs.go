@@ -186,7 +186,7 @@ func (l *loader) assert(c check, r rule, live map[resource.Address]LiveSession) 
 	if m, ok := l.evaluate(r.message, l.liveContext(r.message, live)); ok && m.IsKnown() && !m.IsMarked() {
 		words, _ = l.text(m)
 	}
-	l.complain(r.condition.expr.Range(), r.condition.whole, fmt.Sprintf("check %q failed", c.name), "%s", sentenceOf(words))
+	l.complain(r.condition.expr.Range(), r.condition.whole, fmt.Sprintf("check %q failed", c.name), "%s", ruleSentence(words))
 }
 
 // forget drops what was told, so that the same can be told again.

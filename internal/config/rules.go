@@ -1,7 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+
+	"cosplay/internal/prose"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -84,7 +87,7 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 		at, from = l.subject(v, last.at), last.from
 	}
 	l.complain(at, at, fmt.Sprintf("variable %q cannot have this value", v.name),
-		"%s\nGive it another value than that of %s; the rule is at %s line %d.", sentenceOf(message), from, r.header.Filename, r.header.Start.Line)
+		"%s\nGive it another value than that of %s; the rule is at %s line %d.", ruleSentence(message), from, r.header.Filename, r.header.Start.Line)
 	return false
 }
 
@@ -98,4 +101,9 @@ func (l *loader) message(a *attribute) (string, bool) {
 		return "What is wrong is not shown, since it holds a sensitive value.", true
 	}
 	return l.text(v)
+}
+
+// ruleSentence is the message of a rule as a sentence.
+func ruleSentence(message string) string {
+	return cmp.Or(prose.Sentence(message), "The rule says no more.")
 }

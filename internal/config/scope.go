@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 )
@@ -68,7 +70,7 @@ func (l *loader) tellCycle(n *node) {
 		return
 	}
 	l.complain(n.at, n.at, fmt.Sprintf("%s depends on itself", n.name),
-		"%s: each waits for the next. Break the ring at one of %s.", strings.Join(drawn, " -> "), and(places))
+		"%s: each waits for the next. Break the ring at one of %s.", strings.Join(drawn, " -> "), prose.And(places))
 }
 
 // reach is what an expression may mention besides what is the same everywhere.
@@ -169,10 +171,10 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full), "The environment is asked by a function. Write: env(%q)", strings.TrimPrefix(full, "env."))
 	case len(mention) == 1:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", name),
-			"A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".", or(few(l.namesInReach(r))), name)
+			"A word without quotes is the name of a value, like %s. Put text in quotes: \"%s\".", prose.Or(prose.Few(l.namesInReach(r), maxListed)), name)
 	default:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full),
-			"Write one of %s.%s", and(few(l.namesInReach(r))), didYouMean(full, append(l.namesInReach(r), "count.index", "each.key", "each.value")))
+			"Write one of %s.%s", prose.And(prose.Few(l.namesInReach(r), maxListed)), didYouMean(full, append(l.namesInReach(r), "count.index", "each.key", "each.value")))
 	}
 }
 

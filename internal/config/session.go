@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -153,7 +154,7 @@ func (l *loader) checkHost(s *Session) {
 		s.Host = names[0]
 	default:
 		l.complain(decl, decl, `"host" is missing`,
-			"There are the hosts %s. Say which one this session is for, like: host = %q", and(names), names[0])
+			"There are the hosts %s. Say which one this session is for, like: host = %q", prose.And(names), names[0])
 	}
 }
 
@@ -179,7 +180,7 @@ func (l *loader) sessionHost(s *Session, v value) {
 	switch {
 	case l.partial || slices.Contains(names, name):
 	case len(names) > 0:
-		l.wrong(v, fmt.Sprintf("unknown host %q", name), "Declared: %s.%s Name a declared one, or add: host %q { ... }", and(quoted(names)), didYouMean(name, names), name)
+		l.wrong(v, fmt.Sprintf("unknown host %q", name), "Declared: %s.%s Name a declared one, or add: host %q { ... }", prose.And(prose.Quoted(names)), didYouMean(name, names), name)
 	case name != LocalHost:
 		l.wrong(v, fmt.Sprintf("unknown host %q", name), "No host is declared, so there is only %q, this machine. Leave host out, or add: host %q { ... }", LocalHost, name)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
+
 	"github.com/hashicorp/hcl/v2"
 )
 
@@ -96,7 +98,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 			c.meant = append(c.meant, prefix+nearest(inner.kind, schema.attributeNames()))
 		case first >= 0 && !known.Repeatable:
 			l.complain(inner.kindRange, inner.header, fmt.Sprintf("second %s block", inner.kind),
-				"%s has one %s block; the first is at line %d. Put everything into one.", capital(schema.what), inner.kind, blocks[first].header.Start.Line)
+				"%s has one %s block; the first is at line %d. Put everything into one.", prose.Capital(schema.what), inner.kind, blocks[first].header.Start.Line)
 		case len(inner.labels) > 0:
 			l.complain(inner.labelRanges[0], inner.header, fmt.Sprintf("%s has no name", inner.kind), "Write it as: %s {", inner.kind)
 		default:
@@ -128,7 +130,7 @@ func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
 	for _, a := range required {
 		if c.lacks(prefix + a.Name) {
 			l.complain(b.kindRange, b.header, fmt.Sprintf("%q of the %s is missing", a.Name, b.kind),
-				"%s needs %s. Add a line like: %s = %s", capital(schema.what), and(names), a.Name, a.Example)
+				"%s needs %s. Add a line like: %s = %s", prose.Capital(schema.what), prose.And(names), a.Name, a.Example)
 		}
 	}
 }
@@ -149,7 +151,7 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 			whose = "any"
 		}
 		l.complain(at, context, fmt.Sprintf("%q stands outside of %s block", name, whose),
-			"Put it into the block that it is meant for: %s.", or(schema.homes(name)))
+			"Put it into the block that it is meant for: %s.", prose.Or(schema.homes(name)))
 	case kind == "attribute" && len(schema.Attributes) == 0 && nearest(name, schema.blockNames()) != "" && inner == nil: // in JSON they look alike
 		l.complain(at, context, fmt.Sprintf("unknown block %q", name), "%s%s", schema.describe(), didYouMean(name, schema.blockNames()))
 	case kind == "attribute" && len(schema.Attributes) == 0 && inner == nil:
@@ -167,13 +169,13 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
 		next := didYouMean(name, candidates)
 		if inside := nearest(name, schema.inner()); next == "" && inside != "" {
-			next = meant(inside) + fmt.Sprintf(" It goes into the block %s.", or(schema.homes(inside)))
+			next = meant(inside) + fmt.Sprintf(" It goes into the block %s.", prose.Or(schema.homes(inside)))
 		}
 		if compose := nearest(name, sortedKeys(composes)); next == "" && compose != "" && schema.Name == sessionSchema.Name {
 			next = " " + composes[compose]
 		}
 		if homes := fileSchema.homes(name); next == "" && kind == "attribute" && len(homes) > 0 {
-			next = fmt.Sprintf(" Put it where it belongs: %s blocks.", or(homes))
+			next = fmt.Sprintf(" Put it where it belongs: %s blocks.", prose.Or(homes))
 		}
 		if next == "" {
 			next = " Remove it, or write one of these."
@@ -214,14 +216,14 @@ func (b *Block) header() string {
 func (b *Block) describe() string {
 	var has []string
 	if len(b.Attributes) > 0 {
-		has = append(has, "the attributes "+and(b.attributeNames()))
+		has = append(has, "the attributes "+prose.And(b.attributeNames()))
 	}
 	switch names := b.blockNames(); len(names) {
 	case 0:
 	case 1:
 		has = append(has, "the block "+names[0])
 	default:
-		has = append(has, "the blocks "+and(names))
+		has = append(has, "the blocks "+prose.And(names))
 	}
-	return capital(b.what) + " has " + strings.Join(has, ", and ") + "."
+	return prose.Capital(b.what) + " has " + strings.Join(has, ", and ") + "."
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"cosplay/internal/prose"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -127,7 +129,7 @@ func (l *loader) clean(v value) (string, bool) {
 	}
 	converted, err := convert.Convert(v.Value, cty.String)
 	if err != nil {
-		l.wrong(v, fmt.Sprintf("%s must be a text", v.name()), "%s. Write a text in quotes.", capital(err.Error()))
+		l.wrong(v, fmt.Sprintf("%s must be a text", v.name()), "%s. Write a text in quotes.", prose.Capital(err.Error()))
 		return "", false
 	}
 	s := converted.AsString()
@@ -279,16 +281,8 @@ func (l *loader) oneOf(v value) (string, bool) {
 	if slices.Contains(words, typed) {
 		return typed, true
 	}
-	l.wrong(v, fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write %s.%s", or(quoted(words)), didYouMean(typed, words))
+	l.wrong(v, fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write %s.%s", prose.Or(prose.Quoted(words)), didYouMean(typed, words))
 	return "", false
-}
-
-func quoted(words []string) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = strconv.Quote(w)
-	}
-	return out
 }
 
 // pair is one entry of a map: both sides as values, so that each can be

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -175,7 +177,7 @@ func (v *variable) explain(err error) string {
 	if path, ok := err.(cty.PathError); ok && len(path.Path) > 0 { //nolint:errorlint // convert returns it as it is
 		return pathText(path.Path) + ": " + text // the path as it is written
 	}
-	return capital(text)
+	return prose.Capital(text)
 }
 
 // subject is where a mistake in a variable's value is shown: at the value, but

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -32,7 +33,7 @@ func Limits(m resource.Model, t resource.Target) []string {
 		limits = append(limits, extra+" here")
 	}
 	if missing := missingTypes(m, t); missing != nil {
-		limits = append(limits, "no "+list(missing, "or")+" here")
+		limits = append(limits, "no "+prose.Or(missing)+" here")
 	}
 	if m.ComputeCapability != t.ComputeCapability {
 		limits = append(limits, fmt.Sprintf("compute capability %s, not %s", m.ComputeCapability, t.ComputeCapability))
@@ -66,7 +67,7 @@ func extras(m resource.Model, t resource.Target) string {
 	case len(extra) == 1 && extra[0] != "tensor cores":
 		return extra[0] + " works"
 	}
-	return list(extra, "and") + " work"
+	return prose.And(extra) + " work"
 }
 
 // missingTypes lists the number formats that the target's tensor cores support and the GPU's do not.
@@ -95,13 +96,4 @@ func memoryKind(computeCapability string) string {
 		return "HBM"
 	}
 	return "GDDR"
-}
-
-// list joins words: "BF16, FP8 and TMA".
-func list(words []string, joint string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " " + joint + " " + words[last]
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -66,7 +67,7 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) (reason, remedy
 	}
 	need := fmt.Sprintf("%s needs %d MiB", cl.target.ShortName(), cl.target.MemoryMiB)
 	if len(addresses) > 1 {
-		need = Names(addresses, 3) + ": " + need + " each"
+		need = resource.AddressNames(addresses, 3) + ": " + need + " each"
 	}
 	return need + "; " + strings.Join(parts, "; "), whatHelps(ways...)
 }
@@ -82,15 +83,13 @@ func (f *fleet) nowhere(cl *class) (reason, remedy string) {
 	return fmt.Sprintf("host %s has no GPU that may be used", cl.host), whatHelps("another host", "more GPUs in the host's gpus list")
 }
 
-// cardNames lists GPUs: "GPU 0", "GPU 0 and GPU 1", "GPU 0 and 7 more".
+// cardNames lists GPUs: "GPU 0 and GPU 1", "GPU 0, GPU 1 and 6 more".
 func (f *fleet) cardNames(cards []*card) string {
-	switch len(cards) {
-	case 1:
-		return f.label(cards[0])
-	case 2:
-		return f.label(cards[0]) + " and " + f.label(cards[1])
+	var names []string
+	for _, c := range cards {
+		names = append(names, f.label(c))
 	}
-	return fmt.Sprintf("%s and %d more", f.label(cards[0]), len(cards)-1)
+	return prose.And(prose.Few(names, 2))
 }
 
 // obstacle returns what keeps one more session of a class off a GPU and, unless the cause is lack of room, how to
@@ -184,47 +183,33 @@ func (c *card) whyNoSlice(p resource.Profile, index int) (why, cure string) {
 }
 
 func stillFree(n int) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return "none is"
-	case 1:
-		return "1 is"
 	}
-	return fmt.Sprintf("%d are", n)
+	return prose.Plural(n, "is", "are")
 }
 
 // startsText lists slots: "0, 2 or 4".
 func startsText(starts []int) string {
-	text, last := "", len(starts)-1
+	last := len(starts) - 1
 	if last > 1 && starts[last]-starts[0] == last {
 		return fmt.Sprintf("%d to %d", starts[0], starts[last])
 	}
-	for i, s := range starts {
-		switch {
-		case i == 0:
-		case i == last:
-			text += " or "
-		default:
-			text += ", "
-		}
-		text += strconv.Itoa(s)
+	var slots []string
+	for _, s := range starts {
+		slots = append(slots, strconv.Itoa(s))
 	}
-	return text
+	return prose.Or(slots)
 }
 
 // holders counts the slices on a card by owner: "5 sessions of this plan, 2 foreign slices".
 func (c *card) holders() string {
 	var who []string
-	for _, h := range []struct {
-		n    int
-		text string
-	}{{len(c.occupants), "session%s of this plan"}, {len(c.taken()) - len(c.occupants), "foreign slice%s"}} {
-		switch {
-		case h.n == 1:
-			who = append(who, "1 "+fmt.Sprintf(h.text, ""))
-		case h.n > 1:
-			who = append(who, strconv.Itoa(h.n)+" "+fmt.Sprintf(h.text, "s"))
-		}
+	if n := len(c.occupants); n > 0 {
+		who = append(who, prose.Count(n, "session")+" of this plan")
+	}
+	if n := len(c.taken()) - len(c.occupants); n > 0 {
+		who = append(who, prose.Count(n, "foreign slice"))
 	}
 	return strings.Join(who, ", ")
 }

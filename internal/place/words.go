@@ -59,7 +59,7 @@ func (n *notes) add(text string, a resource.Address) {
 func (n *notes) list() []string {
 	var lines []string
 	for _, text := range n.order {
-		lines = append(lines, Names(n.about[text], 3)+": "+text)
+		lines = append(lines, resource.AddressNames(n.about[text], 3)+": "+text)
 	}
 	return lines
 }
@@ -82,7 +82,7 @@ func (r Result) String() string {
 		}
 	}
 	for _, refusal := range r.Refused {
-		fmt.Fprintf(&b, "refused %s: %s\n  %s\n", Names(refusal.Addresses, 3), refusal.Reason, refusal.Remedy)
+		fmt.Fprintf(&b, "refused %s: %s\n  %s\n", resource.AddressNames(refusal.Addresses, 3), refusal.Reason, refusal.Remedy)
 	}
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", w)

@@ -7,7 +7,6 @@ package preflight
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -24,12 +23,6 @@ type Problem struct {
 	Summary   string
 	Detail    string
 	Warning   bool // it goes all the same, or may until apply
-}
-
-// Sentence is an error as the sentence of a Detail.
-func Sentence(err error) string {
-	text := strings.TrimSuffix(err.Error(), ".")
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 // Flight is a plan about to be carried out, with the world that it rests on.

@@ -9,7 +9,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
-	"cosplay/internal/preflight"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -56,7 +56,7 @@ func (p *Project) imports(ctx context.Context, prior resource.Prior, live resour
 			err = fmt.Errorf("the state was lost; bring it back first: cosplay state rebuild")
 		}
 		if err != nil {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: fmt.Sprintf("%s cannot be imported", one.ID), Detail: preflight.Sentence(err), Subject: &one.IDRange})
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: fmt.Sprintf("%s cannot be imported", one.ID), Detail: prose.Sentence(err.Error()), Subject: &one.IDRange})
 			continue
 		}
 		if found.Foreign || found.Unproven {

@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
 	"cosplay/internal/preflight"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 	"cosplay/internal/state"
@@ -60,7 +60,7 @@ func (p *Project) checkRoom(f *preflight.Flight, needed state.Room) error {
 		err = p.Store.Writable(needed)
 	}
 	if err != nil {
-		f.Host("", preflight.Problem{Warning: true, Summary: "apply could not write its state", Detail: preflight.Sentence(err)})
+		f.Host("", preflight.Problem{Warning: true, Summary: "apply could not write its state", Detail: prose.Sentence(err.Error())})
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 		if err := durable.CanWriteIn(filepath.Join(dir, "ledger")); err != nil {
 			f.Host(h.Config.Name, preflight.Problem{Warning: !p.Locked(),
 				Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.Config.Name),
-				Detail:  preflight.Sentence(err) + fmt.Sprintf(" The baselines of its GPUs are kept there, so nothing is changed without. Make %s writable.", dir)})
+				Detail:  prose.Sentence(err.Error()) + fmt.Sprintf(" The baselines of its GPUs are kept there, so nothing is changed without. Make %s writable.", dir)})
 		}
 	}
 }
@@ -95,7 +95,7 @@ func checkBaselineClock(f *preflight.Flight, h *machine.Host) {
 	stated := h.Config.BaselineClockMHz
 	admin, err := agent.AdminClocks()
 	if err != nil {
-		f.Host(h.Config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true, Summary: "the admin's list of clock locks cannot be used", Detail: preflight.Sentence(err)})
+		f.Host(h.Config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true, Summary: "the admin's list of clock locks cannot be used", Detail: prose.Sentence(err.Error())})
 		return
 	}
 	if stated == nil || slices.Contains(slices.Collect(maps.Values(admin)), *stated) {
@@ -117,12 +117,12 @@ func checkSessions(ctx context.Context, f *preflight.Flight, h *machine.Host, ow
 	if err := durable.CanWriteIn(filepath.Dir(h.Folders)); err != nil {
 		f.Host(h.Config.Name, preflight.Problem{
 			Summary: "the session folders cannot be made",
-			Detail:  preflight.Sentence(err) + " Make way for them, or use another project folder (--chdir)."})
+			Detail:  prose.Sentence(err.Error()) + " Make way for them, or use another project folder (--chdir)."})
 	}
 	if h.CUDA() == "" {
 		f.Host(h.Config.Name, preflight.Problem{Attribute: "nvml", Warning: true,
 			Summary: fmt.Sprintf("host %q has no CUDA driver", h.Config.Name),
-			Detail:  preflight.Sentence(errors.New(machine.NoCUDA)) + " Install that of the same driver (apt-get install libcuda1)."})
+			Detail:  prose.Sentence(machine.NoCUDA) + " Install that of the same driver (apt-get install libcuda1)."})
 	}
 	in := map[string][]diff.SessionChange{}
 	for _, c := range made {

@@ -13,6 +13,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -93,7 +94,7 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 		first, rest := p.cut(f.Left.Error())
 		kept := "What is left of " + what + " is in the state; cosplay destroy removes it."
 		if rest == "" {
-			first, kept = sentence(first)+" "+kept, ""
+			first, kept = prose.Stop(first)+" "+kept, ""
 		}
 		p.flow(2, 4, join(inked(removed, "not undone:"), text(" "+first)))
 		p.paragraphs(4, rest)
@@ -269,18 +270,18 @@ func (t tally) done(destroy bool) []string {
 	add(t.Change, fmt.Sprintf("%d changed", t.Change))
 	add(t.Replace, fmt.Sprintf("%d replaced", t.Replace))
 	if destroy {
-		add(t.Destroy, count(t.Destroy, "session"))
+		add(t.Destroy, prose.Count(t.Destroy, "session"))
 	} else {
 		add(t.Destroy, fmt.Sprintf("%d destroyed", t.Destroy))
 	}
 	add(t.Move, fmt.Sprintf("%d moved", t.Move))
 	add(t.Forget, fmt.Sprintf("%d forgotten", t.Forget))
 	add(t.Import, fmt.Sprintf("%d imported", t.Import))
-	add(t.SetUp, count(t.SetUp, "GPU")+" set up")
-	add(t.GiveBack, count(t.GiveBack, "GPU")+" given back")
-	add(t.Build, count(t.Build, "image")+" built")
-	add(t.Pull, count(t.Pull, "image")+" pulled")
-	add(t.Sweep, count(t.Sweep, "leftover")+" removed")
+	add(t.SetUp, prose.Count(t.SetUp, "GPU")+" set up")
+	add(t.GiveBack, prose.Count(t.GiveBack, "GPU")+" given back")
+	add(t.Build, prose.Count(t.Build, "image")+" built")
+	add(t.Pull, prose.Count(t.Pull, "image")+" pulled")
+	add(t.Sweep, prose.Count(t.Sweep, "leftover")+" removed")
 	return words
 }
 
@@ -289,7 +290,7 @@ func (p *page) leftAsItIs(v AppliedView) {
 	for _, c := range v.Plan.Diff.GPUs {
 		for _, f := range c.Kept {
 			if c.GiveBack {
-				p.flow(0, 2, text(fmt.Sprintf("%s: %s stays %s: %s", words.GPU(v.Live, c.Host, c.UUID), words.Field(f), words.Value(f.From, v.Live), sentence(words.Setting(f)))))
+				p.flow(0, 2, text(fmt.Sprintf("%s: %s stays %s: %s", words.GPU(v.Live, c.Host, c.UUID), words.Field(f), words.Value(f.From, v.Live), prose.Stop(words.Setting(f)))))
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cosplay/internal/diff"
-	"cosplay/internal/place"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -211,9 +211,9 @@ func sessionsOn(run []board) string {
 	case n == 0:
 		return ""
 	case len(going) > 0:
-		return ", with " + count(n, "session") + "; what goes or is replaced: " + place.Names(going, 0)
+		return ", with " + prose.Count(n, "session") + "; what goes or is replaced: " + resource.AddressNames(going, 0)
 	}
-	return ", with " + count(n, "session")
+	return ", with " + prose.Count(n, "session")
 }
 
 // idle tells of GPUs that stay as they are.
@@ -224,7 +224,7 @@ func (p *page) idle(run []board) {
 	}
 	fate := "not needed, not touched"
 	if sessions > 0 {
-		fate = count(sessions, "session") + ", nothing changes"
+		fate = prose.Count(sessions, "session") + ", nothing changes"
 	} else if run[0].change != nil {
 		fate = "nothing changes"
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"cosplay/internal/diff"
-	"cosplay/internal/place"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -169,11 +169,7 @@ func keptWords(drift []diff.Drift) string {
 		on[thing] = append(on[thing], *d.Session)
 	}
 	for i, thing := range things {
-		keep := " keep the "
-		if len(on[thing]) == 1 {
-			keep = " keeps the "
-		}
-		things[i] = place.Names(on[thing], 3) + keep + thing
+		things[i] = resource.AddressNames(on[thing], 3) + prose.Choose(len(on[thing]), " keeps the ", " keep the ") + thing
 	}
 	return strings.Join(things, " ")
 }

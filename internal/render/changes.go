@@ -7,7 +7,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/fit"
-	"cosplay/internal/place"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -84,7 +84,7 @@ func (s Style) moreSessions(hidden []diff.SessionChange) line {
 	if a := hidden[0].Action; a != diff.Delete && a != diff.Replace {
 		return s.more(len(hidden))
 	}
-	return join(inked(dim, s.dots()+" "), text("and "+place.Names(addressesOf(hidden), 0)), inked(dim, ", like them (--verbose shows all)"))
+	return join(inked(dim, s.dots()+" "), text("and "+resource.AddressNames(addressesOf(hidden), 0)), inked(dim, ", like them (--verbose shows all)"))
 }
 
 func addressesOf(changes []diff.SessionChange) []resource.Address {
@@ -96,10 +96,7 @@ func addressesOf(changes []diff.SessionChange) []resource.Address {
 }
 
 func stayWords(n int) string {
-	if n == 1 {
-		return "1 session stays as it is"
-	}
-	return fmt.Sprintf("%d sessions stay as they are", n)
+	return prose.Plural(n, "session stays as it is", "sessions stay as they are")
 }
 
 // sessionRows lists sessions, each with what there is to say of it; what is the

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -52,11 +53,7 @@ func (p *page) drift(v PlanView) {
 			counts = append(counts, d)
 		}
 	}
-	were := " things were"
-	if len(counts) == 1 {
-		were = " thing was"
-	}
-	p.flow(0, 2, join(inked(drifted, "Drift:"), text(fmt.Sprintf(" %d%s changed outside of cosplay since the last apply.", len(counts), were))))
+	p.flow(0, 2, join(inked(drifted, "Drift:"), text(" "+prose.Plural(len(counts), "thing was", "things were")+" changed outside of cosplay since the last apply.")))
 	p.driftTable(v.Live, counts, drifted)
 	if len(told) > 0 {
 		p.gap()
@@ -136,11 +133,7 @@ func (p *page) unfinished(v PlanView) {
 		if len(all) == 0 {
 			return
 		}
-		is := "is"
-		if len(all) > 1 {
-			is = "are"
-		}
-		p.flow(0, 2, join(inked(drifted, "Unfinished:"), text(fmt.Sprintf(" %s %s %s: an apply or a destroy failed or was interrupted. %s", others(all), is, what, fix))))
+		p.flow(0, 2, join(inked(drifted, "Unfinished:"), text(fmt.Sprintf(" %s %s %s: an apply or a destroy failed or was interrupted. %s", resource.AddressNames(all, 1), prose.Choose(len(all), "is", "are"), what, fix))))
 		p.gap()
 	}
 	tell(missing, "missing", "Fix: cosplay apply")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cosplay/internal/fit"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -43,7 +44,7 @@ func Fit(w io.Writer, s Style, v FitView) {
 	}
 	p.gap()
 	if len(v.Limits) > 0 {
-		p.flow(0, 2, join(inked(strong, "Cannot be hidden:"), text(" "+sentence(strings.Join(v.Limits, "; ")))))
+		p.flow(0, 2, join(inked(strong, "Cannot be hidden:"), text(" "+prose.Stop(strings.Join(v.Limits, "; ")))))
 	}
 	if v.Err != nil {
 		p.flow(0, 2, join(inked(removed, "Error:"), text(" "+v.Err.Error())))

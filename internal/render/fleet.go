@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -157,5 +158,5 @@ func (m slotMap) computeWords() string {
 	if !m.mig {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s", m.computeTaken(), count(m.model.ComputeSlices, "compute slice"))
+	return fmt.Sprintf("%d of %s", m.computeTaken(), prose.Count(m.model.ComputeSlices, "compute slice"))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -50,7 +51,7 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 		p.flow(2, 4, text("The next apply replaces it: what runs in there ends."))
 	}
 	for _, n := range words.Notes(v.Notes, v.Live) {
-		p.flow(2, 4, text("note: "+sentence(n)))
+		p.flow(2, 4, text("note: "+prose.Stop(n)))
 	}
 	p.flush(w)
 }

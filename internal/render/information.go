@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"cosplay/internal/place"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -27,15 +27,12 @@ func lockWords(v PlanView, planned bool) string {
 	if len(on) == 0 {
 		return ""
 	}
-	lock, is := "lock", "is"
-	if len(on) > 1 {
-		lock, is = "locks", "are"
-	}
+	locks, is, it := prose.Choose(len(on), "lock", "locks"), prose.Choose(len(on), "is", "are"), prose.Choose(len(on), "it", "them")
 	if len(on) > 3 {
-		on = []string{count(len(on), "GPU")}
+		on = []string{prose.Count(len(on), "GPU")}
 	}
 	return fmt.Sprintf("The clock %s of %s %s not provable while idle; cosplay verify proves %s under a short load.",
-		lock, strings.Join(on, ", "), is, map[string]string{"is": "it", "are": "them"}[is])
+		locks, strings.Join(on, ", "), is, it)
 }
 
 // sliceWords reports the slices that count as cosplay's without a proof; "" for none.
@@ -51,12 +48,9 @@ func sliceWords(v PlanView) string {
 	if len(all) == 0 {
 		return ""
 	}
-	slice, is, it := "slice", "is", "it"
-	if len(all) > 1 {
-		slice, is, it = "slices", "are", "them"
-	}
+	slice, is, it := prose.Choose(len(all), "slice", "slices"), prose.Choose(len(all), "is", "are"), prose.Choose(len(all), "it", "them")
 	return fmt.Sprintf("It is not provable that the %s of %s %s still cosplay's: the driver names slices by instance ids, so a recreated slice has the same name. %s with the records, so cosplay counts %s as its own.",
-		slice, place.Names(all, 3), is, agree, it)
+		slice, resource.AddressNames(all, 3), is, agree, it)
 }
 
 // information is what plan and drift report and what is no drift.

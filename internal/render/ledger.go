@@ -1,6 +1,9 @@
 package render
 
-import "cosplay/internal/resource"
+import (
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+)
 
 // others are the holders of a GPU but for this project.
 func (v StatusView) others(g resource.GPU) []resource.Holder {
@@ -19,7 +22,7 @@ func (p *page) holders(v fleet, g resource.GPU) {
 		}
 		words := "held by a project of " + h.User
 		if n := len(h.Slices); n > 0 {
-			words += " with " + count(n, "slice")
+			words += " with " + prose.Count(n, "slice")
 		}
 		words += ", state " + h.State
 		if !v.Gone[h.Lineage] {

@@ -6,6 +6,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/fit"
+	"cosplay/internal/prose"
 )
 
 // disguise is a kind of session on a kind of GPU, with what it cannot hide.
@@ -24,19 +25,19 @@ func (p *page) limits(v PlanView) {
 	p.gap()
 	lead := inked(strong, "Cannot be hidden")
 	if len(all) == 1 {
-		p.flow(0, 2, join(lead, text(" ("+together(all[0].of)+"): "+sentence(strings.Join(all[0].limits, "; ")))))
+		p.flow(0, 2, join(lead, text(" ("+together(all[0].of)+"): "+prose.Stop(strings.Join(all[0].limits, "; ")))))
 		return
 	}
 	shared := sharedLimits(all)
 	words := ":"
 	if len(shared) > 0 {
-		words = ": " + sentence(strings.Join(shared, "; "))
+		words = ": " + prose.Stop(strings.Join(shared, "; "))
 	}
 	p.flow(0, 2, join(lead, text(words)))
 	for _, d := range all {
 		own := slices.DeleteFunc(slices.Clone(d.limits), func(l string) bool { return slices.Contains(shared, l) })
 		if len(own) > 0 {
-			p.flow(2, 4, text(together(d.of)+": "+sentence(strings.Join(own, "; "))))
+			p.flow(2, 4, text(together(d.of)+": "+prose.Stop(strings.Join(own, "; "))))
 		}
 	}
 }

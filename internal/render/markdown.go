@@ -10,7 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/diff"
-	"cosplay/internal/place"
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
 
@@ -195,14 +196,14 @@ func (m *markdown) sessions() {
 			rows = append(rows, m.row(c))
 		}
 		if len(g.hidden) > 0 {
-			rows = append(rows, fmt.Sprintf("| %s | and %d more like it: %s | | | | | | | |", markdownWords[g.hidden[0].Action], len(g.hidden), plainText(place.Names(addressesOf(g.hidden), 0))))
+			rows = append(rows, fmt.Sprintf("| %s | and %d more like it: %s | | | | | | | |", markdownWords[g.hidden[0].Action], len(g.hidden), plainText(resource.AddressNames(addressesOf(g.hidden), 0))))
 		}
 	}
 	if len(rows) > 2 {
 		m.block(rows...)
 	}
 	if staying > 0 {
-		m.block(plainText(capital(stayWords(staying))) + ".")
+		m.block(plainText(prose.Capital(stayWords(staying))) + ".")
 	}
 }
 
@@ -280,7 +281,7 @@ func (m *markdown) change(c diff.SessionChange) []string {
 func (m *markdown) limits() {
 	var lines []string
 	for _, d := range disguises(m.PlanView) {
-		lines = append(lines, fmt.Sprintf("- %s: %s", plainText(d.of), plainText(sentence(strings.Join(d.limits, "; ")))))
+		lines = append(lines, fmt.Sprintf("- %s: %s", plainText(d.of), plainText(prose.Stop(strings.Join(d.limits, "; ")))))
 	}
 	if len(lines) > 0 {
 		m.block("<details><summary>Cannot be hidden</summary>")

@@ -10,6 +10,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 	"cosplay/internal/words"
@@ -80,23 +81,21 @@ func stateWords(prior resource.Prior) string {
 	case len(prior.Sessions) == 0 && len(prior.GPUs) == 0:
 		return fmt.Sprintf("serial %d, nothing in it", prior.Serial)
 	}
-	return fmt.Sprintf("serial %d, %s on %s", prior.Serial, count(len(prior.Sessions), "session"), count(len(prior.GPUs), "GPU"))
+	return fmt.Sprintf("serial %d, %s on %s", prior.Serial, prose.Count(len(prior.Sessions), "session"), prose.Count(len(prior.GPUs), "GPU"))
 }
 
 // hostWords is "lab: 8 x NVIDIA H200 (simulated), driver 570.86, Docker 20.10.24,
 // slices through CDI".
 func hostWords(h resource.Host) string {
 	var names []string
-	numbers := map[string]int{}
 	for _, g := range h.GPUs {
-		if numbers[g.Model.Name]++; numbers[g.Model.Name] == 1 {
-			names = append(names, g.Model.Name)
-		}
+		names = append(names, g.Model.Name)
 	}
-	for i, name := range names {
-		names[i] = together(fmt.Sprintf("%d x %s", numbers[name], name))
+	var models []string
+	for _, model := range prose.Numbered(names) {
+		models = append(models, together(model))
 	}
-	words := h.Name + ": " + strings.Join(names, " + ")
+	words := h.Name + ": " + strings.Join(models, " + ")
 	switch {
 	case len(names) == 0 && len(h.Unusable) > 0:
 		words += "no usable GPU"
@@ -231,7 +230,7 @@ func (p *page) summary(v PlanView) {
 		p.nothingToDo(v)
 		return
 	case t.sessions() == 0 && t.SetUp == 0 && t.GiveBack > 0:
-		p.flow(0, 2, join(inked(strong, "Plan:"), text(" no session changes; "), inked(removed, count(t.GiveBack, "GPU")+" to give back"), text(untouched(v))))
+		p.flow(0, 2, join(inked(strong, "Plan:"), text(" no session changes; "), inked(removed, prose.Count(t.GiveBack, "GPU")+" to give back"), text(untouched(v))))
 	default:
 		p.flow(0, 2, join(inked(strong, "Plan: "), t.words(), text(untouched(v))))
 		if len(v.Plan.Diff.Stuck) > 0 && !v.Destroy {
@@ -294,7 +293,7 @@ func (t tally) words() line {
 		thing, fate string
 	}{{t.SetUp, "GPU", " to set up"}, {t.GiveBack, "GPU", " to give back"}, {t.Build, "image", " to build"}, {t.Pull, "image", " to pull"}, {t.Sweep, "leftover", " to remove"}} {
 		if more.n > 0 {
-			words = join(words, text("; "+together(count(more.n, more.thing)+more.fate)))
+			words = join(words, text("; "+together(prose.Count(more.n, more.thing)+more.fate)))
 		}
 	}
 	return words
@@ -333,7 +332,7 @@ func (p *page) nothingToDo(v PlanView) {
 
 // stuckWords names the unfinished sessions that a plan cannot complete.
 func stuckWords(d diff.Diff) string {
-	return "Unfinished, and left as it is: " + others(d.Stuck) + ". The plan cannot complete what is on a GPU that cannot be read."
+	return "Unfinished, and left as it is: " + resource.AddressNames(d.Stuck, 1) + ". The plan cannot complete what is on a GPU that cannot be read."
 }
 
 // toldWords tells what is not as it was, and is left alone.
@@ -357,13 +356,10 @@ func foreignWords(v PlanView) string {
 	case n == 0:
 		return ""
 	case len(on) > 3:
-		on = []string{count(len(on), "GPU")}
+		on = []string{prose.Count(len(on), "GPU")}
 	}
 	where := strings.Join(on, ", ")
-	if n == 1 {
-		return fmt.Sprintf("1 foreign slice on %s is left alone.", where)
-	}
-	return fmt.Sprintf("%d foreign slices on %s are left alone.", n, where)
+	return fmt.Sprintf("%s on %s %s left alone.", prose.Count(n, "foreign slice"), where, prose.Choose(n, "is", "are"))
 }
 
 // suggest is a command to type next.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -24,12 +25,12 @@ type RebuiltView struct {
 func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	p := newPage(s)
 	if v.Fault != "" {
-		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+sentence(v.Fault))))
+		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+prose.Stop(v.Fault))))
 	} else {
 		p.flow(0, 2, text("There is no state "+v.State+"."))
 	}
 	p.flow(0, 2, text(fmt.Sprintf("Made anew from ledgers, labels and hardware, with lineage %s, it knows %s on %s:",
-		resource.ShortLineage(v.Prior.Lineage), count(len(v.Prior.Sessions), "session"), count(len(v.Prior.GPUs), "GPU"))))
+		resource.ShortLineage(v.Prior.Lineage), prose.Count(len(v.Prior.Sessions), "session"), prose.Count(len(v.Prior.GPUs), "GPU"))))
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "RUNS IN", prose: true}}}
 	for _, one := range v.Prior.Sessions {
 		runs := "-"
@@ -41,10 +42,10 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	p.table(t)
 	p.unproven(v.Unproven)
 	if len(v.Unproven) > 0 {
-		p.flow(2, 4, text(fmt.Sprintf("The next apply replaces %s: what runs in there ends.", count(len(v.Unproven), "container"))))
+		p.flow(2, 4, text(fmt.Sprintf("The next apply replaces %s: what runs in there ends.", prose.Count(len(v.Unproven), "container"))))
 	}
 	for _, n := range words.Notes(v.Notes, v.Live) {
-		p.flow(2, 4, text("note: "+sentence(n)))
+		p.flow(2, 4, text("note: "+prose.Stop(n)))
 	}
 	p.flush(w)
 }

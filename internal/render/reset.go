@@ -9,6 +9,7 @@ import (
 	"cosplay/internal/apply"
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -61,22 +62,18 @@ func (v ResetView) Empty() bool {
 func Reset(w io.Writer, s Style, v ResetView) {
 	p := newPage(s)
 	if v.Complaint != "" {
-		p.flow(0, 2, text(sentence(capital(v.Complaint))+" Hosts are taken from what of it is in order, and from the folders of simulated ones."))
+		p.flow(0, 2, text(prose.Stop(prose.Capital(v.Complaint))+" Hosts are taken from what of it is in order, and from the folders of simulated ones."))
 	}
 	if v.Fault != "" {
-		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+sentence(v.Fault)+" What is this project's is told by the hosts' ledgers, by labels and by session folders.")))
+		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+prose.Stop(v.Fault)+" What is this project's is told by the hosts' ledgers, by labels and by session folders.")))
 	}
 	for _, r := range v.Rounds {
 		p.gap()
 		p.resetRound(r)
 	}
 	if n := len(v.Killed); n > 0 {
-		were := " that were killed here: "
-		if n == 1 {
-			were = " that was killed here: "
-		}
 		p.gap()
-		p.flow(0, 2, text("What is left of "+count(n, "cosplay run")+were+strings.Join(v.Killed, ", ")))
+		p.flow(0, 2, text("What is left of "+prose.Count(n, "cosplay run")+" that "+prose.Choose(n, "was", "were")+" killed here: "+strings.Join(v.Killed, ", ")))
 	}
 	p.lookFailures(v.Failures)
 	p.gap()
@@ -86,7 +83,7 @@ func Reset(w io.Writer, s Style, v ResetView) {
 	case v.Empty():
 		p.flow(0, 2, join(inked(strong, "There is nothing to take away. "), text(v.asideWords())))
 	default:
-		p.flow(0, 2, join(inked(strong, "Reset: "), inked(removed, count(t.Destroy, "session")+" to remove"), text("; "+count(t.GiveBack, "GPU")+" to give back. "+v.asideWords())))
+		p.flow(0, 2, join(inked(strong, "Reset: "), inked(removed, prose.Count(t.Destroy, "session")+" to remove"), text("; "+prose.Count(t.GiveBack, "GPU")+" to give back. "+v.asideWords())))
 	}
 	p.flush(w)
 }
@@ -119,7 +116,7 @@ func (p *page) resetRound(r ResetRound) {
 	if r.Holder.Lineage != "" {
 		lineage = ", lineage " + resource.ShortLineage(r.Holder.Lineage)
 	}
-	p.flow(0, 2, join(inked(strong, capital(whose)), inked(dim, lineage)))
+	p.flow(0, 2, join(inked(strong, prose.Capital(whose)), inked(dim, lineage)))
 	if len(r.Plan.Diff.GPUs)+len(r.Plan.Diff.Sessions) == 0 {
 		p.flow(2, 4, text("holds nothing here."))
 	}
@@ -145,7 +142,7 @@ func (p *page) resetRound(r ResetRound) {
 	p.table(t)
 	p.unproven(r.Unproven)
 	for _, n := range words.Notes(r.Notes, r.Live) {
-		p.flow(2, 4, text("note: "+sentence(n)))
+		p.flow(2, 4, text("note: "+prose.Stop(n)))
 	}
 }
 
@@ -172,7 +169,7 @@ func (p *page) resetSettings(g diff.GPUChange) {
 	}
 	p.table(t)
 	for _, f := range g.Kept {
-		p.flow(4, 6, text(fmt.Sprintf("left as it is: %s (%s); %s", words.Field(f), words.Value(f.From, resource.Live{}), sentence(words.Setting(f)))))
+		p.flow(4, 6, text(fmt.Sprintf("left as it is: %s (%s); %s", words.Field(f), words.Value(f.From, resource.Live{}), prose.Stop(words.Setting(f)))))
 	}
 }
 
@@ -218,9 +215,9 @@ func ResetDone(w io.Writer, s Style, v ResetDoneView) {
 		p.lookFailures([]error{v.Err})
 	}
 	p.gap()
-	words := fmt.Sprintf("%s removed, %s given back", count(removedSessions, "session"), count(back, "GPU"))
+	words := fmt.Sprintf("%s removed, %s given back", prose.Count(removedSessions, "session"), prose.Count(back, "GPU"))
 	if failed += len(v.Failures); failed > 0 {
-		p.flow(0, 2, join(inked(removed, fmt.Sprintf("Reset with %s: ", count(failed, "failure"))), text(words+". What is left is tried again by the next cosplay reset.")))
+		p.flow(0, 2, join(inked(removed, fmt.Sprintf("Reset with %s: ", prose.Count(failed, "failure"))), text(words+". What is left is tried again by the next cosplay reset.")))
 	} else {
 		p.flow(0, 2, join(inked(strong, "Reset: "), text(words+".")))
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cosplay/internal/fit"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -40,7 +41,7 @@ type RanView struct {
 func Ran(w io.Writer, s Style, v RanView) {
 	p := newPage(s)
 	for _, j := range judge(v.Used, func(resource.Address) (resource.Target, bool) { return v.Target, true }, v.Targets) {
-		p.flow(0, 2, inked(strong, sentence(capital(j.verdict.String()))))
+		p.flow(0, 2, inked(strong, prose.Stop(prose.Capital(j.verdict.String()))))
 	}
 	for _, f := range v.Result.Failures {
 		p.failure(v.AppliedView, f)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -29,7 +30,7 @@ func State(w io.Writer, s Style, prior resource.Prior) {
 		p.stateBoxes(prior, g)
 	}
 	p.gap()
-	p.print(0, text(capital(stateWords(prior))+"."))
+	p.print(0, text(prose.Capital(stateWords(prior))+"."))
 	p.flush(w)
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 	"cosplay/internal/words"
@@ -40,26 +41,18 @@ func Moved(w io.Writer, s Style, v MovedView) {
 	}
 	p.table(t)
 	if len(missing) > 0 {
-		p.flow(0, 2, text(fmt.Sprintf("The configuration has no %s: the next apply removes what is not in it. Write it there first.", others(missing))))
+		p.flow(0, 2, text(fmt.Sprintf("The configuration has no %s: the next apply removes what is not in it. Write it there first.", resource.AddressNames(missing, 1))))
 	}
 	if len(old) > 0 {
-		p.flow(0, 2, text(fmt.Sprintf("The configuration still has %s: the next apply makes it anew.", others(old))))
+		p.flow(0, 2, text(fmt.Sprintf("The configuration still has %s: the next apply makes it anew.", resource.AddressNames(old, 1))))
 	}
-	moved := count(len(v.Moves), "session")
+	moved := prose.Count(len(v.Moves), "session")
 	if v.DryRun {
 		p.flow(0, 2, join(inked(strong, moved+" would be moved. "), text("This was a dry run: nothing was changed.")))
 	} else {
 		p.flow(0, 2, join(inked(strong, "Moved "+moved+". "), text("Slices and containers are as they were; inside, GPU_COSPLAY_SESSION keeps the old name until they are made anew.")))
 	}
 	p.flush(w)
-}
-
-// others names the first of some addresses.
-func others(all []resource.Address) string {
-	if len(all) == 1 {
-		return all[0].String()
-	}
-	return fmt.Sprintf("%s and %d more", all[0], len(all)-1)
 }
 
 // MovedJSON writes the same as data.
@@ -111,9 +104,9 @@ func Forgotten(w io.Writer, s Style, v ForgottenView) {
 // ForgottenDone is the last line.
 func ForgottenDone(w io.Writer, s Style, v ForgottenView) {
 	p := newPage(s)
-	things := count(len(v.Sessions), "session")
+	things := prose.Count(len(v.Sessions), "session")
 	if n := len(v.GPUs); n > 0 {
-		things += " and " + count(n, "GPU")
+		things += " and " + prose.Count(n, "GPU")
 	}
 	if v.DryRun {
 		p.flow(0, 2, join(inked(strong, things+" would be forgotten. "), text("This was a dry run: nothing was changed.")))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cosplay/internal/fit"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -134,7 +135,7 @@ func addBox(add func(name, value string), b resource.ContainerSpec) {
 		if number := max(b.SSH.Port, b.SSH.Kept); number != 0 {
 			port = fmt.Sprintf("port %d", number)
 		}
-		add("ssh", fmt.Sprintf("%s, %s, %s", b.SSH.Bind, port, count(len(b.SSH.AuthorizedKeys), "key")))
+		add("ssh", fmt.Sprintf("%s, %s, %s", b.SSH.Bind, port, prose.Count(len(b.SSH.AuthorizedKeys), "key")))
 	}
 	for _, v := range b.Volumes {
 		words := v.Source + " at " + v.Target

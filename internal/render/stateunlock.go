@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cosplay/internal/durable"
+	"cosplay/internal/prose"
 )
 
 // UnlockView is a lock that nobody has, and what those who had it left.
@@ -33,7 +34,7 @@ func Unlock(w io.Writer, s Style, v UnlockView, flags []string) {
 	}
 	if v.CutOff != nil {
 		p.flow(0, 2, text(fmt.Sprintf("A run that began at %s was cut off, with %s done and %d open. The next command that looks at the hosts takes over what it did.",
-			v.CutOff.Begun.Local().Format(time.DateTime), count(v.CutOff.Done, "step"), v.CutOff.Open)))
+			v.CutOff.Begun.Local().Format(time.DateTime), prose.Count(v.CutOff.Done, "step"), v.CutOff.Open)))
 		p.next(suggest("plan", flags))
 	}
 	p.flush(w)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -150,12 +151,12 @@ func (p *page) statusSummary(v fleet) {
 		}
 	}
 	all := len(v.Prior.Sessions)
-	words := count(all, "session") + ", all running"
+	words := prose.Count(all, "session") + ", all running"
 	switch {
 	case all == 0:
 		words = "No session"
 	case running < all:
-		words = fmt.Sprintf("%s, %d running", count(all, "session"), running)
+		words = fmt.Sprintf("%s, %d running", prose.Count(all, "session"), running)
 	}
 	if unfinished > 0 {
 		words += fmt.Sprintf(", %d unfinished", unfinished)
@@ -165,7 +166,7 @@ func (p *page) statusSummary(v fleet) {
 		words += fmt.Sprintf(", %d missing since a run was interrupted", missing)
 	}
 	if foreign := foreignSlices(v); foreign > 0 {
-		words += "; " + count(foreign, "foreign slice")
+		words += "; " + prose.Count(foreign, "foreign slice")
 	}
 	drift := v.counted()
 	if drift == 0 {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -20,7 +21,7 @@ func Targets(w io.Writer, s Style, targets []resource.Target) {
 		{title: "BANDWIDTH", right: true}, {title: "TENSOR TFLOPS", right: true}, {title: "POWER", right: true}, {title: "YEAR", right: true}},
 		spare: []string{"YEAR", "SMs"}}
 	for _, group := range byArchitecture(targets) {
-		t.across(0, inked(strong, capital(group[0].Architecture)))
+		t.across(0, inked(strong, prose.Capital(group[0].Architecture)))
 		for _, one := range group {
 			t.add(text("  "+one.Key), text(fmt.Sprint(one.SMs)), text(mib(one.MemoryMiB)), text(fmt.Sprintf("%.1f", one.FP32TFLOPS)),
 				text(fmt.Sprintf("%.0f GB/s", one.BandwidthGBs)), text(tensor(one.TensorFP16TFLOPS)), text(fmt.Sprintf("%d W", one.PowerW)), text(fmt.Sprint(one.Year)))
@@ -28,7 +29,7 @@ func Targets(w io.Writer, s Style, targets []resource.Target) {
 	}
 	p.table(t)
 	p.gap()
-	p.flow(0, 2, text(count(len(targets), "target")+". Tensor is dense FP16 with FP32 accumulate."))
+	p.flow(0, 2, text(prose.Count(len(targets), "target")+". Tensor is dense FP16 with FP32 accumulate."))
 	p.next("cosplay info " + targets[0].Key)
 	p.flush(w)
 }
@@ -75,7 +76,7 @@ func Target(w io.Writer, s Style, t resource.Target) {
 		}
 	}
 	add("also", strings.Join(t.Aliases, ", "))
-	add("architecture", fmt.Sprintf("%s, compute capability %s, %d", capital(t.Architecture), t.ComputeCapability, t.Year))
+	add("architecture", fmt.Sprintf("%s, compute capability %s, %d", prose.Capital(t.Architecture), t.ComputeCapability, t.Year))
 	add("SMs", fmt.Sprintf("%d at %d MHz boost", t.SMs, t.BoostMHz))
 	add("VRAM", fmt.Sprintf("%s, %d bit", mib(t.MemoryMiB), t.BusBits))
 	add("bandwidth", number(t.BandwidthGBs)+" GB/s")

@@ -9,6 +9,7 @@ import (
 
 	"cosplay/internal/apply"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -20,8 +21,8 @@ func TestTimesAndSeconds(t *testing.T) {
 		seconds(3120 * time.Millisecond): "3.1 s",
 		seconds(65 * time.Second):        "1 min 05 s",
 		seconds(125 * time.Minute):       "2 h 05 min",
-		count(1, "GPU"):                  "1 GPU",
-		count(0, "GPU"):                  "0 GPUs",
+		prose.Count(1, "GPU"):            "1 GPU",
+		prose.Count(0, "GPU"):            "0 GPUs",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

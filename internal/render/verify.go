@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"cosplay/internal/disguise/verify"
-	"cosplay/internal/place"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -84,7 +84,7 @@ func (p *page) verified(v VerifyView) {
 	p.oldFacades(v)
 	p.gap()
 	passed, failed, skipped := v.count(verify.Passed), v.Failed(), v.count(verify.Skipped)
-	words := fmt.Sprintf("%s, %s passed", count(len(v.Sessions), "session"), count(passed, "check"))
+	words := fmt.Sprintf("%s, %s passed", prose.Count(len(v.Sessions), "session"), prose.Count(passed, "check"))
 	if skipped > 0 {
 		words += fmt.Sprintf(", %d skipped", skipped)
 	}
@@ -191,10 +191,7 @@ func once(all []string, one string) []string {
 
 // failed tells what was expected and found, and what to do.
 func (p *page) failed(f *failure) {
-	who := f.sessions[0]
-	if more := len(f.sessions) - 1; more > 0 {
-		who += fmt.Sprintf(" and %d more", more)
-	}
+	who := prose.And(prose.Few(f.sessions, 1))
 	const hang = len("expected  ")
 	field := func(name, value string) {
 		p.flow(2, 2+hang, join(inked(dim, together(fmt.Sprintf("%-*s", hang, name))), text(value)))
@@ -223,7 +220,7 @@ func (p *page) skippedChecks(v VerifyView) {
 	}
 	p.gap()
 	for _, why := range reasons {
-		p.flow(0, 2, join(inked(dim, fmt.Sprintf("%s skipped: ", count(counts[why], "check"))), text(why+".")))
+		p.flow(0, 2, join(inked(dim, fmt.Sprintf("%s skipped: ", prose.Count(counts[why], "check"))), text(why+".")))
 	}
 }
 
@@ -249,12 +246,8 @@ func (p *page) oldFacades(v VerifyView) {
 		}
 	}
 	for _, line := range lines {
-		have := " has"
-		if len(on[line]) > 1 {
-			have = " have"
-		}
 		p.gap()
-		p.flow(0, 2, text(place.Names(on[line], 3)+have+line))
+		p.flow(0, 2, text(resource.AddressNames(on[line], 3)+prose.Choose(len(on[line]), " has", " have")+line))
 	}
 }
 

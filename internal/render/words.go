@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"cosplay/internal/diff"
@@ -26,17 +25,6 @@ func mib(n int) string { return strconv.Itoa(n) + " MiB" }
 // number writes a figure with no more decimals than it has.
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// count writes "1 GPU", "7 GPUs".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	if strings.HasSuffix(thing, "s") {
-		return fmt.Sprintf("%d %ses", n, thing)
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // seconds writes a duration as people tell it.
 func seconds(d time.Duration) string {
 	switch {
@@ -46,22 +34,6 @@ func seconds(d time.Duration) string {
 		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
-}
-
-// capital begins a sentence.
-func capital(s string) string {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
-		return s
-	}
-	return string(s[0]-'a'+'A') + s[1:]
-}
-
-// sentence ends a text with a full stop.
-func sentence(s string) string {
-	if s == "" || strings.HasSuffix(s, ".") {
-		return s
-	}
-	return s + "."
 }
 
 var uuidPattern = regexp.MustCompile(`(?:MIG-)?GPU-[0-9A-Za-z-]+`)

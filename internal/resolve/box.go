@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/config"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -79,7 +80,7 @@ func (r *resolver) keys(s config.Session) []string {
 			r.complainOnce(&hcl.Diagnostic{
 				Severity: hcl.DiagError,
 				Summary:  fmt.Sprintf("the public key %s cannot be used", key),
-				Detail:   sentence(file.Err.Error()) + " Name the .pub file of a key that you have: ssh-keygen -t ed25519 makes one.",
+				Detail:   prose.Stop(file.Err.Error()) + " Name the .pub file of a key that you have: ssh-keygen -t ed25519 makes one.",
 				Subject:  &at,
 			})
 		}

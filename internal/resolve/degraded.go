@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/config"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -110,11 +111,7 @@ func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
 			gpus[lost] = append(gpus[lost], fmt.Sprint(g.Index))
 		}
 		for _, lost := range order {
-			gpu := "GPU"
-			if len(gpus[lost]) > 1 {
-				gpu = "GPUs"
-			}
-			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: the driver does not offer every call", gpu, strings.Join(gpus[lost], ", "), host.Name), lost)
+			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: the driver does not offer every call", prose.Choose(len(gpus[lost]), "GPU", "GPUs"), strings.Join(gpus[lost], ", "), host.Name), lost)
 		}
 	}
 }
@@ -129,12 +126,10 @@ func losses(g resource.GPU) string {
 		case d.Feature.Managed():
 			lines = append(lines, fmt.Sprintf("cosplay does not manage %s (%s).", d.Feature.Words(), d))
 		case d.Feature.Figure():
-			lines = append(lines, fmt.Sprintf("%s is the catalog's (%s).", upper(d.Feature.Words()), d))
+			lines = append(lines, fmt.Sprintf("%s is the catalog's (%s).", prose.Capital(d.Feature.Words()), d))
 		case d.Feature == resource.ReadingProcesses:
 			lines = append(lines, fmt.Sprintf("cosplay cannot see which processes use the GPU (%s), so it leaves the SM clock and the power limit as they are. slow_neighbours = true in the host block lets it change them.", d))
 		}
 	}
 	return strings.Join(lines, "\n")
 }
-
-func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -14,6 +14,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/place"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -184,7 +185,7 @@ func (r *resolver) refuse(result place.Result) {
 		r.diags = append(r.diags, &hcl.Diagnostic{
 			Severity: hcl.DiagError,
 			Summary:  summary,
-			Detail:   sentence(refused.Reason) + r.inTheWay(refused.Addresses[0]) + "\n" + sentence(refused.Remedy),
+			Detail:   prose.Stop(refused.Reason) + r.inTheWay(refused.Addresses[0]) + "\n" + prose.Stop(refused.Remedy),
 			Subject:  r.sessionRange(refused.Addresses[0]),
 		})
 	}
@@ -209,13 +210,6 @@ func (r *resolver) inTheWay(a resource.Address) string {
 		}
 	}
 	return words
-}
-
-func sentence(text string) string {
-	if text == "" || strings.HasSuffix(text, ".") {
-		return text
-	}
-	return text + "."
 }
 
 func (r *resolver) sessionRange(a resource.Address) *hcl.Range {

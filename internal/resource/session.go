@@ -2,8 +2,9 @@ package resource
 
 import (
 	"math"
-	"strconv"
 	"strings"
+
+	"cosplay/internal/prose"
 )
 
 // Request is what decides where a session goes. As long as it is unchanged and
@@ -235,11 +236,7 @@ func CommandWords(argv []string) string {
 	if len(argv) == 0 {
 		return "(none)"
 	}
-	quoted := make([]string, len(argv))
-	for i, word := range argv {
-		quoted[i] = strconv.Quote(word)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return "[" + strings.Join(prose.Quoted(argv), ", ") + "]"
 }
 
 // States of a container.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"cosplay/internal/prose"
 )
 
 // The words for values, the same wherever a person reads them.
@@ -59,18 +61,52 @@ func WithArticle(name string) string {
 func ProcessNames(processes []Process) string {
 	const shown = 4
 	var names []string
-	for _, p := range processes[:min(shown, len(processes))] {
+	for _, p := range processes {
 		memory := ""
 		if p.MemoryMiB > 0 { // else it is not known
 			memory = fmt.Sprintf(", %d MiB", p.MemoryMiB)
 		}
 		names = append(names, fmt.Sprintf("%s (pid %d%s)", cmp.Or(p.Name, "a process"), p.PID, memory))
 	}
-	if more := len(processes) - shown; more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
+	return prose.And(prose.Few(names, shown))
+}
+
+// AddressNames joins session addresses for output and writes consecutive indices as a
+// range: "session.worker[2] to [6], session.big". If there are more than shown parts, it
+// counts the rest; 0 shows all.
+func AddressNames(addresses []Address, shown int) string {
+	var parts []string
+	for len(addresses) > 0 {
+		if len(parts) == shown && shown > 0 {
+			return fmt.Sprintf("%s and %d more", strings.Join(parts, ", "), len(addresses))
+		}
+		n := neighbours(addresses)
+		parts = append(parts, addressRange(addresses[:n]))
+		addresses = addresses[n:]
 	}
-	if last := len(names) - 1; last > 0 {
-		return strings.Join(names[:last], ", ") + " and " + names[last]
+	return strings.Join(parts, ", ")
+}
+
+// neighbours returns how many addresses at the beginning have consecutive indices.
+func neighbours(addresses []Address) int {
+	n := 1
+	for n < len(addresses) {
+		a, b := addresses[n-1], addresses[n]
+		if b != Nth(a.Name, a.Key.Index+1) || a.Key.Kind != ByCount {
+			break
+		}
+		n++
 	}
-	return strings.Join(names, "")
+	return n
+}
+
+func addressRange(addresses []Address) string {
+	first, last := addresses[0], addresses[len(addresses)-1]
+	switch len(addresses) {
+	case 1:
+		return first.String()
+	case 2:
+		return fmt.Sprintf("%s and [%d]", first, last.Key.Index)
+	}
+	return fmt.Sprintf("%s to [%d]", first, last.Key.Index)
 }

@@ -6,6 +6,7 @@ import (
 
 	"cosplay/internal/durable"
 	"cosplay/internal/preflight"
+	"cosplay/internal/prose"
 )
 
 // CheckWorkspace looks whether the folder of a session's work is there or can be
@@ -19,12 +20,12 @@ func CheckWorkspace(dir string) []preflight.Problem {
 		return []preflight.Problem{{
 			Attribute: "workspace", Warning: true,
 			Summary: fmt.Sprintf("you cannot write into the workspace %s", dir),
-			Detail:  preflight.Sentence(err) + " Sessions run as you, so they cannot keep anything there. Make it yours (chown), or name another folder.",
+			Detail:  prose.Sentence(err.Error()) + " Sessions run as you, so they cannot keep anything there. Make it yours (chown), or name another folder.",
 		}}
 	}
 	return []preflight.Problem{{
 		Attribute: "workspace",
 		Summary:   fmt.Sprintf("the workspace %s cannot be made", dir),
-		Detail:    preflight.Sentence(err) + " Make way for it, or name another folder.",
+		Detail:    prose.Sentence(err.Error()) + " Make way for it, or name another folder.",
 	}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -69,11 +70,8 @@ var notes = map[resource.NoteKind]string{
 func older(n resource.Note) string {
 	var all []string
 	add := func(n int, one, more string) {
-		switch {
-		case n == 1:
-			all = append(all, "1 "+one)
-		case n > 1:
-			all = append(all, fmt.Sprintf("%d %s", n, more))
+		if n > 0 {
+			all = append(all, prose.Plural(n, one, more))
 		}
 	}
 	add(n.Added, "session was added to it", "sessions were added to it")

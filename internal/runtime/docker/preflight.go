@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/preflight"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -33,7 +34,7 @@ func (r Runtime) Survey(ctx context.Context) (runtime.Survey, error) {
 	all, err := r.survey(ctx)
 	s := runtime.Survey{Check: all.check}
 	if err := r.Reaches(); err != nil {
-		s.Host = []preflight.Problem{{Attribute: "runtime", Summary: fmt.Sprintf("slices do not reach containers on host %q", r.Host), Detail: preflight.Sentence(err)}}
+		s.Host = []preflight.Problem{{Attribute: "runtime", Summary: fmt.Sprintf("slices do not reach containers on host %q", r.Host), Detail: prose.Sentence(err.Error())}}
 	}
 	return s, err
 }
@@ -87,7 +88,7 @@ func bindWords(bind string, err error) string {
 	if errors.Is(err, unix.EADDRNOTAVAIL) {
 		return fmt.Sprintf("%s is no address of this machine (ip addr lists them). Mend bind: 127.0.0.1 is for this machine only, 0.0.0.0 for all its networks.", bind)
 	}
-	return preflight.Sentence(err) + " Mend bind: 127.0.0.1 is for this machine only, 0.0.0.0 for all its networks."
+	return prose.Sentence(err.Error()) + " Mend bind: 127.0.0.1 is for this machine only, 0.0.0.0 for all its networks."
 }
 
 // portProblem tells who has a port. One that the session only had before is
@@ -101,7 +102,7 @@ func portProblem(session resource.Session, port int, holder string) preflight.Pr
 	}
 	return preflight.Problem{Attribute: "ssh.port",
 		Summary: fmt.Sprintf("port %d on %s is taken", port, bind),
-		Detail:  fmt.Sprintf("%s has it. Choose another port (port = \"auto\" takes a free one), or free it.", strings.ToUpper(holder[:1])+holder[1:])}
+		Detail:  fmt.Sprintf("%s has it. Choose another port (port = \"auto\" takes a free one), or free it.", prose.Capital(holder))}
 }
 
 // publisher is the container that has a port and does not go, in words; "" is
@@ -175,7 +176,7 @@ func (s survey) checkName(ctx context.Context, session resource.Session, gone ma
 }
 
 func nameProblem(session resource.Session, err error) []preflight.Problem {
-	return []preflight.Problem{{Summary: fmt.Sprintf("%s cannot have the container %s", session.Address, Name(session.ID)), Detail: preflight.Sentence(err)}}
+	return []preflight.Problem{{Summary: fmt.Sprintf("%s cannot have the container %s", session.Address, Name(session.ID)), Detail: prose.Sentence(err.Error())}}
 }
 
 // checkVolumes looks for the folders of the host that are to be mounted. What

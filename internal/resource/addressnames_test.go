@@ -1,21 +1,19 @@
-package place
+package resource
 
 import (
 	"testing"
-
-	"cosplay/internal/resource"
 )
 
 func TestNames(t *testing.T) {
-	nth := func(name string, indexes ...int) (all []resource.Address) {
+	nth := func(name string, indexes ...int) (all []Address) {
 		for _, i := range indexes {
-			all = append(all, resource.Nth(name, i))
+			all = append(all, Nth(name, i))
 		}
 		return all
 	}
-	mixed := append(nth("w", 0, 1, 2, 4, 6, 7), resource.One("big"), resource.Each("e", "x"), resource.Each("e", "y"))
+	mixed := append(nth("w", 0, 1, 2, 4, 6, 7), One("big"), Each("e", "x"), Each("e", "y"))
 	for _, c := range []struct {
-		addresses []resource.Address
+		addresses []Address
 		shown     int
 		want      string
 	}{
@@ -26,7 +24,7 @@ func TestNames(t *testing.T) {
 		{mixed, 0, `session.w[0] to [2], session.w[4], session.w[6] and [7], session.big, session.e["x"], session.e["y"]`},
 		{mixed, 3, "session.w[0] to [2], session.w[4], session.w[6] and [7] and 3 more"},
 	} {
-		if got := Names(c.addresses, c.shown); got != c.want {
+		if got := AddressNames(c.addresses, c.shown); got != c.want {
 			t.Errorf("%v: got %s, want %s", c.addresses, got, c.want)
 		}
 	}

@@ -1,0 +1,98 @@
+// Package prose builds the sentences that cosplay prints: capitals and full stops, counts
+// and lists. Pure.
+package prose
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Capital begins a sentence: it turns the first letter of a text into a capital.
+func Capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// Stop ends a text with a full stop, unless it ends like a sentence already.
+func Stop(s string) string {
+	if s = strings.TrimSpace(s); s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") {
+		return s
+	}
+	return s + "."
+}
+
+// Sentence is a text with a capital at its beginning and a full stop at its end.
+func Sentence(s string) string { return Capital(Stop(s)) }
+
+// Count writes "1 GPU", "7 GPUs".
+func Count(n int, thing string) string {
+	many := thing + "s"
+	if strings.HasSuffix(thing, "s") {
+		many = thing + "es"
+	}
+	return Plural(n, thing, many)
+}
+
+// Plural writes a number with the words that follow it: "1 session stays", "2 sessions stay".
+func Plural(n int, one, many string) string { return fmt.Sprintf("%d %s", n, Choose(n, one, many)) }
+
+// Choose is one for the number 1 and many for any other.
+func Choose(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// And lists words: "a, b and c".
+func And(words []string) string { return list(words, " and ") }
+
+// Or lists words: "a, b or c".
+func Or(words []string) string { return list(words, " or ") }
+
+func list(words []string, last string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	end := len(words) - 1
+	return strings.Join(words[:end], ", ") + last + words[end]
+}
+
+// Few are the first words of a list, with the number of the others: "a", "b", "3 more".
+func Few(words []string, most int) []string {
+	if len(words) <= most {
+		return words
+	}
+	return append(slices.Clone(words[:most]), fmt.Sprintf("%d more", len(words)-most))
+}
+
+// Numbered are the different words of a list, each with how often it occurs: "2 x H200".
+func Numbered(words []string) []string {
+	var all []string
+	number := map[string]int{}
+	for _, word := range words {
+		if number[word]++; number[word] == 1 {
+			all = append(all, word)
+		}
+	}
+	for i, word := range all {
+		all[i] = fmt.Sprintf("%d x %s", number[word], word)
+	}
+	return all
+}
+
+// Quoted puts each word in quotes.
+func Quoted(words []string) []string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = strconv.Quote(word)
+	}
+	return quoted
+}

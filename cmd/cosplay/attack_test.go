@@ -147,7 +147,7 @@ func (a *attack) falseBaseline(t *testing.T) {
 	a.refused(w, "Trusted", mine.with(order{"op": "take", "take": order{"baseline": low, "from_state": true, "Trusted": true}}))
 	w = a.bob(t)
 	a.granted(w, mine.with(order{"op": "take", "take": order{"baseline": order{"clock_mhz": 345}, "lock_before": true}}))
-	if page := a.book()[1]; page.Baseline.ClockMHz != nil || page.LockBefore || *page.Baseline.PowerMW != 700_000 || *page.Baseline.MIG {
+	if page := a.book()[1]; page.Baseline.Has(resource.SMClock) || page.LockBefore || page.Baseline.Value(resource.PowerLimit) != 700_000 || page.Baseline.Is(resource.MIGMode, resource.On) {
 		t.Errorf("the baseline is %+v, lock before: %v", page.Baseline, page.LockBefore)
 	}
 	a.granted(w, mine.with(order{"op": "release"}))
@@ -160,10 +160,10 @@ func (a *attack) releaseAsItIs(t *testing.T) {
 	gpu := a.gpus()[1].UUID
 	do := func(op string, more order) { a.granted(w, mine.with(order{"op": op}).with(more)) }
 	do("take", order{"take": order{}})
-	do("set-persistence", order{"on": true})
-	do("set-mig", order{"on": true})
-	do("set-power", order{"value": 200_000})
-	do("lock-clock", order{"value": 345})
+	do("set", order{"setting": "persistence", "value": 1})
+	do("set", order{"setting": "mig", "value": 1})
+	do("set", order{"setting": "power", "value": 200_000})
+	do("set", order{"setting": "clock", "value": 345})
 	do("create-slice", order{"slice": order{"gpu": gpu, "profile": "1g.18gb", "start": 3, "size": 1}, "need": order{"sms": 16}})
 	slice := a.gpus()[1].Slices[0]
 	leave := func(want string) {
@@ -180,22 +180,22 @@ func (a *attack) releaseAsItIs(t *testing.T) {
 	do("destroy-slice", order{"slice": slice})
 	leave("baseline")
 	do("leave", nil)
-	for _, more := range []order{{"op": "set-power", "value": 210_000}, {"op": "lock-clock", "value": 360}} {
+	for _, more := range []order{{"op": "set", "setting": "power", "value": 210_000}, {"op": "set", "setting": "clock", "value": 360}} {
 		a.refused(w, "may set nothing else", mine.with(more))
 	}
 	leave("baseline")
-	do("set-power", order{"value": 700_000})
-	do("set-mig", order{"on": false})
-	do("set-persistence", order{"on": false})
+	do("set", order{"setting": "power", "value": 700_000})
+	do("set", order{"setting": "mig", "value": 0})
+	do("set", order{"setting": "persistence", "value": 0})
 	leave("SM clock") // the driver has no getter: only a command proves it
 	w.close()         // bob goes away
 	held := a.book()
-	if len(held) != 2 || held[1].Holders[0].User != "bob" || *held[1].Baseline.PowerMW != 700_000 {
+	if len(held) != 2 || held[1].Holders[0].User != "bob" || held[1].Baseline.Value(resource.PowerLimit) != 700_000 {
 		t.Fatalf("the ledger has %+v", held)
 	}
 	a.run(0, "/opt/lab", installed, "sim", "show")
 	w = a.bob(t)
-	do("unlock-clock", order{"value": 345})
+	do("set", order{"setting": "clock", "value": 0})
 	do("release", nil)
 	a.annUsesGPU1(t)
 }
@@ -210,15 +210,15 @@ func (a *attack) forgottenByTheDriver(t *testing.T) {
 	w, mine := a.bob(t), a.mine()
 	do := func(op string, more order) { a.granted(w, mine.with(order{"op": op}).with(more)) }
 	do("take", order{"take": order{}})
-	do("set-persistence", order{"on": false})
+	do("set", order{"setting": "persistence", "value": 0})
 	w.close()
 	wait(t, "the driver to forget the limit", func() bool { return a.gpus()[1].PowerMW == free })
 	w = a.bob(t)
-	do("set-persistence", order{"on": true})
+	do("set", order{"setting": "persistence", "value": 1})
 	for _, more := range []order{{}, {"abandon": true}} {
 		a.refused(w, "power limit 700 W instead of 500 W", mine.with(order{"op": "release"}).with(more))
 	}
-	do("set-mig", order{"on": true})
+	do("set", order{"setting": "mig", "value": 1})
 	a.run(ann, annsOther, installed, "apply", "--auto-approve") // and she shares the GPU
 	do("release", order{"as_it_is": true})
 	a.run(ann, annsOther, installed, "destroy", "--auto-approve")
@@ -230,15 +230,15 @@ func (a *attack) forgottenByTheDriver(t *testing.T) {
 	set("clock-lock", fmt.Sprint(lock))
 	a.write("/etc/cosplay/baseline-clocks", fmt.Sprintln(a.gpus()[1].UUID, lock), 0)
 	do("take", order{"take": order{}})
-	do("set-persistence", order{"on": false})
-	do("lock-clock", order{"value": lock})
+	do("set", order{"setting": "persistence", "value": 0})
+	do("set", order{"setting": "clock", "value": lock})
 	w.close()
 	wait(t, "the driver to forget the limit", func() bool { return a.gpus()[1].PowerMW == free })
 	w = a.bob(t)
-	do("set-persistence", order{"on": true})
-	do("set-power", order{"value": admins})
+	do("set", order{"setting": "persistence", "value": 1})
+	do("set", order{"setting": "power", "value": admins})
 	a.refused(w, "SM clock not confirmed instead of 345 MHz", mine.with(order{"op": "release"}))
-	do("lock-clock", order{"value": lock})
+	do("set", order{"setting": "clock", "value": lock})
 	do("release", nil)
 	if show := a.run(0, "/opt/lab", installed, "sim", "show"); !strings.Contains(show, `"clock_lock_mhz": 345`) {
 		t.Errorf("the admin's lock is lost:\n%s", show)
@@ -268,7 +268,7 @@ func (a *attack) inHerName(t *testing.T) {
 	} {
 		hers := order{"gpu": gpu, "holder": holder}
 		a.granted(w, hers.with(order{"op": "take", "take": order{}}))
-		a.granted(w, hers.with(order{"op": "set-mig", "on": true}))
+		a.granted(w, hers.with(order{"op": "set", "setting": "mig", "value": 1}))
 		a.granted(w, hers.with(order{"op": "create-slice", "slice": slice, "need": order{"sms": 16}}))
 		a.annIsWell(t)
 		a.run(ann, annsProject, installed, "apply", "--auto-approve")
@@ -276,7 +276,7 @@ func (a *attack) inHerName(t *testing.T) {
 		a.run(ann, annsProject, installed, "drift")
 		a.fails(ann, annsOther, []string{installed, "state", "rebuild", "--auto-approve"}, "is whole, up to date")
 		a.granted(w, hers.with(order{"op": "destroy-slice", "slice": a.gpus()[1].Slices[0]}))
-		a.granted(w, hers.with(order{"op": "set-mig", "on": false}))
+		a.granted(w, hers.with(order{"op": "set", "setting": "mig", "value": 0}))
 		a.granted(w, hers.with(order{"op": "release"}))
 	}
 }
@@ -293,8 +293,8 @@ func (a *attack) oddValues(t *testing.T) {
 	a.refused(w, "no state has the serial", named(order{"serial": 1 << 40}))
 	a.refused(w, "no state has the serial", named(order{"serial": -1}))
 	a.granted(w, mine.with(take))
-	a.refused(w, "no such clock", mine.with(order{"op": "lock-clock", "value": 0}))
-	a.refused(w, "no SM clock of 1 MHz", mine.with(order{"op": "lock-clock", "value": 1}))
+	a.refused(w, "no such value", mine.with(order{"op": "set", "setting": "clock", "value": -1}))
+	a.refused(w, "no SM clock of 1 MHz", mine.with(order{"op": "set", "setting": "clock", "value": 1}))
 	a.granted(w, mine.with(order{"op": "release"}))
 	others := []string{}
 	for n := range 9 {
@@ -340,7 +340,7 @@ func (a *attack) sliceInUse(t *testing.T) {
 	w, mine := a.bob(t), a.mine()
 	gpu := a.gpus()[1].UUID
 	a.granted(w, mine.with(order{"op": "take", "take": order{}}))
-	a.granted(w, mine.with(order{"op": "set-mig", "on": true}))
+	a.granted(w, mine.with(order{"op": "set", "setting": "mig", "value": 1}))
 	a.granted(w, mine.with(order{"op": "create-slice", "slice": order{"gpu": gpu, "profile": "1g.18gb", "start": 0, "size": 1}, "need": order{"sms": 16}}))
 	slice := a.gpus()[1].Slices[0]
 	use := func(what string) { a.run(0, "/opt/lab", installed, "sim", "set", "1", "process", what) }
@@ -360,7 +360,7 @@ func (a *attack) sliceInUse(t *testing.T) {
 	}
 	use("none")
 	a.granted(w, mine.with(order{"op": "destroy-slice", "slice": slice}))
-	a.granted(w, mine.with(order{"op": "set-mig", "on": false}))
+	a.granted(w, mine.with(order{"op": "set", "setting": "mig", "value": 0}))
 	a.granted(w, mine.with(order{"op": "release"}))
 }
 
@@ -400,7 +400,7 @@ func (a *attack) otherVersions(t *testing.T) {
 		{"different versions", mine.with(order{"op": "take", "take": order{}, "version": agent.Protocol + 1})},
 		{"different versions", `{"op": "read"}`},
 		{"unknown", mine.with(order{"op": "take", "take": order{}, "only_if_free": true})},
-		{"unknown", mine.with(order{"op": "set-power", "value": 200_000, "for_seconds": 5})},
+		{"unknown", mine.with(order{"op": "set", "setting": "power", "value": 200_000, "for_seconds": 5})},
 		{"not one of its requests", "rubbish"},
 		{"without an end", strings.Repeat("x", 1<<20+10)},
 	} {

@@ -321,8 +321,8 @@ func (c *chaos) wrong() (wrong []string) {
 		if !inHand && (g.MIG != was.MIG || g.Persistence != was.Persistence || g.PowerMW != was.PowerMW || g.ClockLockMHz != was.ClockLockMHz) {
 			wrong = append(wrong, fmt.Sprintf("GPU %d is in nobody's hand and not as it was: %+v, not %+v", i, g, was))
 		}
-		if b := held.Baseline; inHand && (*b.MIG != was.MIG || *b.Persistence != was.Persistence || *b.PowerMW != was.PowerMW) {
-			wrong = append(wrong, fmt.Sprintf("GPU %d: the baseline is %v %v %v, but it was %+v", i, *b.MIG, *b.Persistence, *b.PowerMW, was))
+		if b := held.Baseline; inHand && (!b.Is(resource.MIGMode, resource.Bit(was.MIG)) || !b.Is(resource.PersistenceMode, resource.Bit(was.Persistence)) || !b.Is(resource.PowerLimit, was.PowerMW)) {
+			wrong = append(wrong, fmt.Sprintf("GPU %d: the baseline is %v, but it was %+v", i, b, was))
 		}
 	}
 	for uuid, f := range c.foreign {

@@ -179,8 +179,8 @@ func (m *machine) anotherUser(project string) {
 	for _, more := range []order{
 		{"op": "destroy-slice", "slice": hers.Slices[0]},
 		{"op": "take", "take": order{"others": []string{}}},
-		{"op": "set-mig", "on": false},
-		{"op": "set-power", "value": hers.Model.PowerMinMW},
+		{"op": "set", "setting": "mig", "value": 0},
+		{"op": "set", "setting": "power", "value": hers.Model.PowerMinMW},
 		{"op": "leave"}, {"op": "release"},
 	} {
 		w.refused("another user", asAnn.with(more))
@@ -192,7 +192,7 @@ func (m *machine) anotherUser(project string) {
 	w.refused("made by the project of ann", asBob.with(order{"op": "destroy-slice", "slice": hers.Slices[0]}))
 	w.refused("already", asBob.with(order{"op": "create-slice", "slice": hers.Slices[0], "need": order{"sms": 16}}))
 	w.refused("made by the project of ann", asBob.with(order{"op": "destroy-slice", "slice": hers.Slices[0]}))
-	for _, more := range []order{{"op": "set-mig", "on": false}, {"op": "set-power", "value": hers.Model.PowerMinMW}, {"op": "unlock-clock"}, {"op": "leave"}} {
+	for _, more := range []order{{"op": "set", "setting": "mig", "value": 0}, {"op": "set", "setting": "power", "value": hers.Model.PowerMinMW}, {"op": "set", "setting": "clock"}, {"op": "leave"}} {
 		w.refused("", asBob.with(more))
 	}
 	held, _ := resource.Live{Hosts: []resource.Host{{Ledger: m.book()}}}.Held("", hers.UUID)
@@ -204,7 +204,7 @@ func (m *machine) anotherUser(project string) {
 	mine := asBob.with(order{"gpu": free.UUID})
 	w.onHisOwn(mine, hers, free)
 	m.madeByHand(w, mine)
-	w.granted(mine.with(order{"op": "set-mig", "on": false}))
+	w.granted(mine.with(order{"op": "set", "setting": "mig", "value": 0}))
 	w.granted(mine.with(order{"op": "release"}))
 	if after := m.gpus(); fmt.Sprint(after[0].Slices) != fmt.Sprint(hers.Slices) || after[1].PowerMW != free.PowerMW || after[1].MIG != free.MIG {
 		m.t.Errorf("the GPUs are %+v", after)
@@ -224,16 +224,16 @@ func (m *machine) anotherUser(project string) {
 // onHisOwn asks for what a GPU of his own does not have, and for what nobody knows
 // of.
 func (w *wire) onHisOwn(mine order, hers, free resource.GPU) {
-	w.refused("does not hold", mine.with(order{"op": "set-mig", "on": true}))
+	w.refused("does not hold", mine.with(order{"op": "set", "setting": "mig", "value": 1}))
 	w.refused("when the plan was made", mine.with(order{"op": "take", "take": order{"baseline": order{"power_mw": 1}}}))
 	w.granted(mine.with(order{"op": "take", "take": order{"slices": []any{order{"gpu": free.UUID, "profile": "1g.18gb", "start": 0, "size": 1, "uuid": "MIG-x"}}}}))
-	w.granted(mine.with(order{"op": "set-mig", "on": true}))
+	w.granted(mine.with(order{"op": "set", "setting": "mig", "value": 1}))
 	for _, bad := range []struct {
 		want string
 		more order
 	}{
-		{"out of its range", order{"op": "set-power", "value": free.Model.PowerMaxMW + 1}},
-		{"no SM clock of 1 MHz", order{"op": "lock-clock", "value": 1}},
+		{"out of its range", order{"op": "set", "setting": "power", "value": free.Model.PowerMaxMW + 1}},
+		{"no SM clock of 1 MHz", order{"op": "set", "setting": "clock", "value": 1}},
 		{"no profile", order{"op": "create-slice", "slice": order{"gpu": free.UUID, "profile": "9g.1gb"}, "need": order{}}},
 		{"there is no 1g.18gb", order{"op": "create-slice", "slice": order{"gpu": free.UUID, "profile": "1g.18gb", "start": 77, "size": 1}, "need": order{"sms": 16}}},
 		{"on another GPU", order{"op": "destroy-slice", "slice": hers.Slices[0]}},
@@ -243,7 +243,7 @@ func (w *wire) onHisOwn(mine order, hers, free resource.GPU) {
 		{"no such operation", order{"op": ""}},
 		{"which project", order{"op": "release", "holder": order{"lineage": "../x", "state": "/s"}}},
 		{"which project", order{"op": "release", "holder": order{"lineage": "x", "state": "/s\x1b[2J"}}},
-		{"gone", order{"op": "set-mig", "gpu": "../../etc/passwd"}},
+		{"gone", order{"op": "set", "setting": "mig", "gpu": "../../etc/passwd"}},
 		{"not the UUID", order{"op": "release", "gpu": "../../etc/passwd"}},
 	} {
 		w.refused(bad.want, mine.with(bad.more))
@@ -431,8 +431,8 @@ func TestPrivilegedBaselineClock(t *testing.T) {
 	if !strings.Contains(oneLine(said), "baseline_clock of host \"lab\" is not used") || !strings.Contains(oneLine(said), file) {
 		t.Errorf("apply says\n%s", said)
 	}
-	if page := m.book()[0]; page.Baseline.ClockMHz != nil {
-		t.Errorf("the baseline is %d MHz", *page.Baseline.ClockMHz)
+	if page := m.book()[0]; page.Baseline.Has(resource.SMClock) {
+		t.Errorf("the baseline is %d MHz", page.Baseline.Value(resource.SMClock))
 	}
 	m.run(ann, project, installed, "destroy", "--auto-approve")
 	m.run(0, "/opt/lab", installed, "sim", "set", "0", "clock-lock", "1200")
@@ -441,7 +441,7 @@ func TestPrivilegedBaselineClock(t *testing.T) {
 	if said := m.run(ann, project, installed, "apply", "--auto-approve"); strings.Contains(said, "is not used") {
 		t.Errorf("apply says\n%s", said)
 	}
-	if page := m.book()[0]; page.Baseline.ClockMHz == nil || *page.Baseline.ClockMHz != 1200 {
+	if page := m.book()[0]; !page.Baseline.Has(resource.SMClock) || page.Baseline.Value(resource.SMClock) != 1200 {
 		t.Errorf("the baseline is %+v", page.Baseline)
 	}
 	m.run(ann, project, installed, "destroy", "--auto-approve")

@@ -12,6 +12,7 @@ import (
 
 	"cosplay/internal/durable"
 	"cosplay/internal/ledger"
+	"cosplay/internal/resource"
 )
 
 // TestPrivilegedKill: cosplay is killed while root's agent is in the middle of a
@@ -90,7 +91,7 @@ func (m *machine) hold(over func() bool) (agent int, lock io.Closer) {
 	m.t.Helper()
 	wait(m.t, "the clock to be locked", func() bool {
 		book := m.book()
-		return over() || len(book) == 1 && book[0].Set.ClockMHz != nil
+		return over() || len(book) == 1 && book[0].Set.Has(resource.SMClock)
 	})
 	lock, err := durable.LockByte(m.t.Context(), filepath.Join(m.root, ledger.SystemDir, "ledger.lock"), 0)
 	if err != nil {

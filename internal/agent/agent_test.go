@@ -78,7 +78,7 @@ func TestReadMatchesTheCatalog(t *testing.T) {
 	for _, g := range read(t, client).GPUs {
 		// The driver hides the placements of profiles until MIG mode is on.
 		if g.MIGCapable {
-			if err := client.SetMIG(context.Background(), g.UUID, true); err != nil {
+			if err := change(client, g.UUID, resource.MIGMode, resource.On); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,7 +121,7 @@ func TestSliceComesAndGoes(t *testing.T) {
 	_, client := newHost(t, Options{}, "h200")
 	ctx := context.Background()
 	gpu := read(t, client).GPUs[0].UUID
-	if err := client.SetMIG(ctx, gpu, true); err != nil {
+	if err := change(client, gpu, resource.MIGMode, resource.On); err != nil {
 		t.Fatal(err)
 	}
 	want := resource.Slice{Host: "lab", GPU: gpu, Profile: "2g.35gb", Start: 2, Size: 2}
@@ -166,7 +166,7 @@ func TestComputeInstanceFailsAndNothingIsLeft(t *testing.T) {
 	host, client := newHost(t, Options{}, "h200")
 	ctx := context.Background()
 	gpu := read(t, client).GPUs[0].UUID
-	if err := client.SetMIG(ctx, gpu, true); err != nil {
+	if err := change(client, gpu, resource.MIGMode, resource.On); err != nil {
 		t.Fatal(err)
 	}
 	if err := host.SetFault(sim.Fault{Function: "nvmlGpuInstanceCreateComputeInstance", Nth: 1, Action: sim.Answer, Code: 23}); err != nil {
@@ -186,7 +186,7 @@ func TestSliceInUse(t *testing.T) {
 	host, client := newHost(t, Options{}, "h200")
 	ctx := context.Background()
 	gpu := read(t, client).GPUs[0].UUID
-	if err := client.SetMIG(ctx, gpu, true); err != nil {
+	if err := change(client, gpu, resource.MIGMode, resource.On); err != nil {
 		t.Fatal(err)
 	}
 	slice, err := client.CreateSlice(ctx, resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 0, Size: 1}, resource.Need{SMs: 16})
@@ -230,7 +230,7 @@ func TestDestroyOnlyTheRecordedSlice(t *testing.T) {
 	host, client := newHost(t, Options{}, "h200")
 	ctx := context.Background()
 	gpu := read(t, client).GPUs[0].UUID
-	if err := client.SetMIG(ctx, gpu, true); err != nil {
+	if err := change(client, gpu, resource.MIGMode, resource.On); err != nil {
 		t.Fatal(err)
 	}
 	made, err := client.CreateSlice(ctx, resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 0, Size: 1}, resource.Need{SMs: 16})
@@ -267,7 +267,7 @@ func TestPendingMIGIsTakenBack(t *testing.T) {
 	if err := host.Set(0, "process", "4711:100"); err != nil {
 		t.Fatal(err)
 	}
-	err := client.SetMIG(context.Background(), gpu, true)
+	err := change(client, gpu, resource.MIGMode, resource.On)
 	if err == nil || !strings.Contains(err.Error(), "does not switch") {
 		t.Errorf("got %v", err)
 	}
@@ -276,13 +276,20 @@ func TestPendingMIGIsTakenBack(t *testing.T) {
 	}
 }
 
+func change(c *Client, gpu string, s resource.Setting, value int) error {
+	_, err := c.Set(context.Background(), gpu, s, value)
+	return err
+}
+
 // TestDriverSaysYesAndDoesNothing: every change with a getter is read back.
 func TestDriverSaysYesAndDoesNothing(t *testing.T) {
-	ctx := context.Background()
-	for function, change := range map[string]func(*Client, string) error{
-		"nvmlDeviceSetMigMode":              func(c *Client, gpu string) error { return c.SetMIG(ctx, gpu, true) },
-		"nvmlDeviceSetPersistenceMode":      func(c *Client, gpu string) error { return c.SetPersistence(ctx, gpu, true) },
-		"nvmlDeviceSetPowerManagementLimit": func(c *Client, gpu string) error { _, err := c.SetPower(ctx, gpu, 300_000); return err },
+	for function, to := range map[string]struct {
+		setting resource.Setting
+		value   int
+	}{
+		"nvmlDeviceSetMigMode":              {resource.MIGMode, resource.On},
+		"nvmlDeviceSetPersistenceMode":      {resource.PersistenceMode, resource.On},
+		"nvmlDeviceSetPowerManagementLimit": {resource.PowerLimit, 300_000},
 	} {
 		t.Run(function, func(t *testing.T) {
 			host, client := newHost(t, Options{}, "h200")
@@ -290,13 +297,13 @@ func TestDriverSaysYesAndDoesNothing(t *testing.T) {
 			if err := host.SetFault(sim.Fault{Function: function, Nth: 0, Action: sim.Ignore}); err != nil {
 				t.Fatal(err)
 			}
-			if err := change(client, gpu); err == nil {
+			if err := change(client, gpu, to.setting, to.value); err == nil {
 				t.Error("the change passed for done")
 			}
 			if err := host.ClearFaults(); err != nil {
 				t.Fatal(err)
 			}
-			if err := change(client, gpu); err != nil {
+			if err := change(client, gpu, to.setting, to.value); err != nil {
 				t.Error(err)
 			}
 		})

@@ -138,7 +138,7 @@ func TestDegradation(t *testing.T) {
 func TestSlicesThatCannotBeRead(t *testing.T) {
 	host, client := newHost(t, Options{}, "h200")
 	gpu := read(t, client).GPUs[0].UUID
-	if err := client.SetMIG(t.Context(), gpu, true); err != nil {
+	if err := change(client, gpu, resource.MIGMode, resource.On); err != nil {
 		t.Fatal(err)
 	}
 	made, err := client.CreateSlice(t.Context(), resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, resource.Need{SMs: 16})

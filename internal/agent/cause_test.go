@@ -19,7 +19,7 @@ import (
 func TestErrorsNameTheirCause(t *testing.T) {
 	host, client := newHost(t, Options{}, "h200")
 	gpu := read(t, client).GPUs[0].UUID
-	if err := client.SetMIG(t.Context(), gpu, true); err != nil {
+	if err := change(client, gpu, resource.MIGMode, resource.On); err != nil {
 		t.Fatal(err)
 	}
 	const create = "nvmlDeviceCreateGpuInstanceWithPlacement"

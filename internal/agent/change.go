@@ -17,19 +17,34 @@ func (d device) notTaken(call, what string) error {
 		Hint: "Possible cause: another process changes this GPU, or the driver ignores the call. nvidia-smi -q shows the GPU's settings."}
 }
 
-func enable(on bool) nvml.EnableState {
-	if on {
-		return nvml.FEATURE_ENABLED
-	}
-	return nvml.FEATURE_DISABLED
+// drivers say how NVML sets a setting. set returns the value that it has then; check
+// refuses one that the GPU cannot have, where only the GPU knows.
+var drivers = [resource.SettingCount]struct {
+	set   func(device, int) (now int, err error)
+	check func(device, int) error
+}{
+	resource.MIGMode:         {set: exactly(device.setMIG)},
+	resource.PersistenceMode: {set: exactly(device.setPersistence)},
+	resource.SMClock:         {set: exactly(device.setClock), check: device.clockInReason},
+	resource.PowerLimit:      {set: device.setPower, check: device.powerInReason},
 }
 
-func (d device) setMIG(on bool) error {
+// exactly is the change of a setting whose value the driver does not round.
+func exactly(set func(device, int) error) func(device, int) (int, error) {
+	return func(d device, value int) (int, error) { return value, set(d, value) }
+}
+
+// unlocks reports whether a request lifts the clock lock, which each GPU can do.
+func (r request) unlocks() bool {
+	return r.Op == opSet && *r.Setting == resource.SMClock && r.Value == 0
+}
+
+func (d device) setMIG(mode int) error {
 	var whole instanceID
-	return d.unused(&whole, func() error { return d.trySetMIG(on) })
+	return d.unused(&whole, func() error { return d.trySetMIG(mode) })
 }
 
-func (d device) trySetMIG(on bool) error {
+func (d device) trySetMIG(wanted int) error {
 	const call = "nvmlDeviceSetMigMode"
 	var activation nvml.Return
 	set := func(mode int) error {
@@ -38,7 +53,6 @@ func (d device) trySetMIG(on bool) error {
 			return ret
 		})
 	}
-	wanted := int(enable(on))
 	if err := set(wanted); err != nil {
 		return err
 	}
@@ -60,9 +74,10 @@ func (d device) trySetMIG(on bool) error {
 	return &Error{Call: call, GPU: d.String(), Code: int(switched), Message: "MIG mode does not switch: " + switched.Error(), Hint: fix(call, switched)}
 }
 
-func (d device) setPersistence(on bool) error {
+func (d device) setPersistence(mode int) error {
 	const call = "nvmlDeviceSetPersistenceMode"
-	if err := d.call(call, func() nvml.Return { return d.SetPersistenceMode(enable(on)) }); err != nil {
+	wanted := nvml.EnableState(mode)
+	if err := d.call(call, func() nvml.Return { return d.SetPersistenceMode(wanted) }); err != nil {
 		return err
 	}
 	now, err := get(d, "nvmlDeviceGetPersistenceMode", d.GetPersistenceMode)
@@ -72,7 +87,7 @@ func (d device) setPersistence(on bool) error {
 	if err != nil {
 		return err
 	}
-	if now != enable(on) {
+	if now != wanted {
 		return d.notTaken(call, "persistence mode is as it was")
 	}
 	return nil
@@ -98,10 +113,13 @@ func (d device) setPower(mw int) (int, error) {
 	return int(now), nil
 }
 
-// lockClock pins the SM clock. NVML has no getter for a lock; what can be seen
-// is a clock above it.
-func (d device) lockClock(mhz int) error {
+// setClock locks the SM clock, or lifts the lock. NVML has no getter for a lock; what
+// can be seen is a clock above it.
+func (d device) setClock(mhz int) error {
 	const call = "nvmlDeviceSetGpuLockedClocks"
+	if mhz == 0 {
+		return d.call("nvmlDeviceResetGpuLockedClocks", d.ResetGpuLockedClocks)
+	}
 	if err := d.call(call, func() nvml.Return { return d.SetGpuLockedClocks(uint32(mhz), uint32(mhz)) }); err != nil {
 		return err
 	}
@@ -116,10 +134,6 @@ func (d device) lockClock(mhz int) error {
 		return d.notTaken(call, fmt.Sprintf("the SM clock is %d MHz, above the lock of %d", now, mhz))
 	}
 	return nil
-}
-
-func (d device) unlockClock() error {
-	return d.call("nvmlDeviceResetGpuLockedClocks", d.ResetGpuLockedClocks)
 }
 
 // createSlice makes a GPU instance at its placement and the one compute

@@ -118,31 +118,10 @@ func (c *Client) Clock(ctx context.Context, gpu string) (resource.ClockSample, e
 	return *answer.Clock, nil
 }
 
-// SetMIG switches MIG mode; a switch that would only be pending is taken back
-// and is an error.
-func (c *Client) SetMIG(ctx context.Context, gpu string, on bool) error {
-	return c.change(ctx, request{Op: opSetMIG, GPU: gpu, On: on})
-}
-
-// SetPersistence switches persistence mode.
-func (c *Client) SetPersistence(ctx context.Context, gpu string, on bool) error {
-	return c.change(ctx, request{Op: opSetPersistence, GPU: gpu, On: on})
-}
-
-// LockClock pins the SM clock, in MHz.
-func (c *Client) LockClock(ctx context.Context, gpu string, mhz int) error {
-	return c.change(ctx, request{Op: opLockClock, GPU: gpu, Value: mhz})
-}
-
-// UnlockClock lets the SM clock go.
-func (c *Client) UnlockClock(ctx context.Context, gpu string) error {
-	return c.change(ctx, request{Op: opUnlockClock, GPU: gpu})
-}
-
-// SetPower sets the power management limit, in mW, and returns what the driver
-// rounded it to.
-func (c *Client) SetPower(ctx context.Context, gpu string, mw int) (int, error) {
-	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opSetPower, GPU: gpu, Value: mw}, changeDeadline)
+// Set sets a setting and returns what the driver rounded its value to. A switch of MIG
+// mode that would only be pending is canceled and is an error.
+func (c *Client) Set(ctx context.Context, gpu string, s resource.Setting, value int) (now int, err error) {
+	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opSet, GPU: gpu, Setting: &s, Value: value}, changeDeadline)
 	return answer.Value, err
 }
 
@@ -265,7 +244,7 @@ func (c *child) lost(r request, cause error, fresh bool) error {
 	if said == "" {
 		said = cause.Error()
 	}
-	return &Error{Call: r.Op, GPU: r.GPU, Message: "the agent process is gone: " + said,
+	return &Error{Call: r.kind(), GPU: r.GPU, Message: "the agent process is gone: " + said,
 		Hint: "The library or the driver ended it. Run the command again; if it stays so, try nvidia-smi and look at dmesg."}
 }
 

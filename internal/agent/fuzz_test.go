@@ -74,14 +74,14 @@ func FuzzProtocol(f *testing.F) {
 
 // seedRequests are one of each kind.
 func seedRequests(gpu string) []request {
-	us := resource.Holder{Lineage: "a"}
+	us, mig, clock := resource.Holder{Lineage: "a"}, resource.MIGMode, resource.SMClock
 	slice := &resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 0, Size: 1}}
 	return []request{
 		{Op: opHello},
 		{Op: opRead},
 		{Op: opTake, GPU: gpu, Take: &ledger.Take{}, Holder: us},
-		{Op: opSetMIG, GPU: gpu, On: true, Holder: us},
-		{Op: opLockClock, GPU: gpu, Value: 1575, Holder: us},
+		{Op: opSet, GPU: gpu, Setting: &mig, Value: resource.On, Holder: us},
+		{Op: opSet, GPU: gpu, Setting: &clock, Value: 1575, Holder: us},
 		{Op: opCreateSlice, GPU: gpu, Slice: slice, Need: &resource.Need{SMs: 16}, Holder: us},
 		{Op: opDestroySlice, GPU: gpu, Slice: slice, Holder: us},
 		{Op: opRelease, GPU: gpu},

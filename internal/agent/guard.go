@@ -179,10 +179,10 @@ func inReason(l *nvmlLibrary, r *request) error {
 		return err
 	}
 	switch r.Op {
-	case opSetPower:
-		return baselineOr(l, *r, d.powerInReason(r.Value))
-	case opLockClock:
-		return baselineOr(l, *r, d.clockInReason(r.Value))
+	case opSet:
+		if check := drivers[*r.Setting].check; check != nil && !r.unlocks() {
+			return baselineOr(l, *r, check(d, r.Value))
+		}
 	case opTake:
 		// Which slices a project has made is for the book to say: a user could name
 		// those of somebody who is not in it.
@@ -204,11 +204,7 @@ func baselineOr(l *nvmlLibrary, r request, err error) error {
 		return err
 	}
 	page, unread := l.entry(r).Page()
-	was := page.Baseline.PowerMW
-	if r.Op == opLockClock {
-		was = page.Baseline.ClockMHz
-	}
-	if unread == nil && was != nil && *was == r.Value {
+	if unread == nil && page.Baseline.Is(*r.Setting, r.Value) {
 		return nil
 	}
 	return err

@@ -223,7 +223,7 @@ func TestRefused(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // without sudo
 	client := New(Options{Library: "/opt/lib.so", Privileged: true, User: "ann"})
 	defer client.Close()
-	err := client.SetMIG(t.Context(), "GPU-x", true)
+	err := change(client, "GPU-x", resource.MIGMode, resource.On)
 	var refused *SudoError
 	if !errors.As(err, &refused) || !strings.HasSuffix(refused.First, " "+Installed) || refused.Line != sudoersLine("ann", Installed, "/opt/lib.so") {
 		t.Errorf("got %v", err)

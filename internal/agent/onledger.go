@@ -31,7 +31,7 @@ func (l *nvmlLibrary) look(r request) ledger.Look {
 		}
 		now, _ := diff.Baseline(gpu, 0)
 		boot, _ := bootID(l.path)
-		return &ledger.Found{GPU: gpu, Settings: *now, BootID: boot, Now: time.Now().UTC().Format(time.RFC3339)}, nil
+		return &ledger.Found{GPU: gpu, Settings: now, BootID: boot, Now: time.Now().UTC().Format(time.RFC3339)}, nil
 	}
 }
 
@@ -62,37 +62,26 @@ func (l *nvmlLibrary) changeLedger(r request) error {
 // ownClock replaces what a user says of a clock lock from before cosplay. NVML has
 // no getter for it: the admin's file has it, or root knows it.
 func (l *nvmlLibrary) ownClock(gpu string, t *ledger.Take) error {
-	if t.Trusted && t.Baseline.ClockMHz != nil || l.book.Dir != ledger.SystemDir {
+	if t.Trusted && t.Baseline.Has(resource.SMClock) || l.book.Dir != ledger.SystemDir {
 		return nil
 	}
 	clocks, err := readClocks(BaselineClocks)
 	if err != nil {
 		return err
 	}
-	t.Baseline.ClockMHz = nil
+	t.Baseline = t.Baseline.Without(resource.SMClock)
 	if mhz, listed := clocks[gpu]; listed {
-		t.Baseline.ClockMHz = &mhz
+		t.Baseline = t.Baseline.With(resource.SMClock, mhz)
 	}
 	return nil
 }
 
-// wanted are the settings that a request makes; none are the zero value.
+// wanted is the setting that a request makes, if it makes one.
 func (r request) wanted() (s resource.Settings, sets bool) {
-	switch r.Op {
-	case opSetMIG:
-		s.MIG = &r.On
-	case opSetPersistence:
-		s.Persistence = &r.On
-	case opLockClock:
-		s.ClockMHz = &r.Value
-	case opUnlockClock:
-		s.ClockMHz = new(int)
-	case opSetPower:
-		s.PowerMW = &r.Value
-	default:
+	if r.Op != opSet {
 		return s, false
 	}
-	return s, true
+	return s.With(*r.Setting, r.Value), true
 }
 
 // allowed holds a change against the ledger, and notes there what is about to be
@@ -129,7 +118,7 @@ func (l *nvmlLibrary) page(r request) (resource.Held, error) {
 // removed is not given up.
 func (l *nvmlLibrary) giveUp(r request, before resource.Held, err error) error {
 	lacks, is := degradation(err)
-	if !is || !unavailable(err) || l.book.Dir == "" || r.Op == opUnlockClock || r.Op == opDestroySlice {
+	if !is || !unavailable(err) || l.book.Dir == "" || r.unlocks() || r.Op == opDestroySlice {
 		return err
 	}
 	var tried resource.Settings
@@ -152,7 +141,7 @@ func (l *nvmlLibrary) noted(r request, answer *response, err error) error {
 	}
 	e := l.entry(r)
 	if s, sets := r.wanted(); sets {
-		now, known := l.result(r, s, err)
+		now, known := l.result(r, s, answer.Value, err)
 		if !known {
 			return err
 		}
@@ -177,20 +166,16 @@ func (l *nvmlLibrary) noted(r request, answer *response, err error) error {
 
 // result is the outcome of a change of settings: what the driver reports, which
 // may be another value than the one asked for, also after an error.
-func (l *nvmlLibrary) result(r request, s resource.Settings, err error) (resource.Settings, bool) {
-	if err == nil && s.PowerMW == nil {
-		return s, true // it was read back, but for a clock lock, which the driver confirmed
-	}
-	if s.ClockMHz != nil {
+func (l *nvmlLibrary) result(r request, s resource.Settings, now int, err error) (resource.Settings, bool) {
+	switch {
+	case err == nil:
+		return s.With(*r.Setting, now), true // read back, but for a clock lock, which the driver confirmed
+	case !r.Setting.Readable():
 		return s, false
 	}
 	found, unread := l.look(r)()
-	if unread != nil {
-		return s, err == nil
+	if unread != nil || !found.Settings.Has(*r.Setting) { // the driver does not report it any more
+		return s, false
 	}
-	now := ledger.Only(found.Settings, s)
-	if now == (resource.Settings{}) { // the driver does not report it any more
-		return s, err == nil
-	}
-	return now, true
+	return resource.Settings{}.Copy(*r.Setting, found.Settings), true
 }

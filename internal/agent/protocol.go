@@ -19,23 +19,19 @@ import (
 // of them. The child refuses a request of another version, and one with a field that
 // it does not know: a root agent that is older than its client must not drop a field
 // on which safety rests. Version 1 was the one without a number.
-const Protocol = 3
+const Protocol = 4
 
 // The operations, all that a child can be asked for.
 const (
-	opHello          = "hello" // the first: the answer has the child's version
-	opRead           = "read"
-	opClock          = "clock"
-	opSetMIG         = "set-mig"
-	opSetPersistence = "set-persistence"
-	opLockClock      = "lock-clock"
-	opUnlockClock    = "unlock-clock"
-	opSetPower       = "set-power"
-	opCreateSlice    = "create-slice"
-	opDestroySlice   = "destroy-slice"
-	opTake           = "take"
-	opLeave          = "leave"
-	opRelease        = "release"
+	opHello        = "hello" // the first: the answer has the child's version
+	opRead         = "read"
+	opClock        = "clock"
+	opSet          = "set"
+	opCreateSlice  = "create-slice"
+	opDestroySlice = "destroy-slice"
+	opTake         = "take"
+	opLeave        = "leave"
+	opRelease      = "release"
 )
 
 // request is one line to the child.
@@ -44,8 +40,8 @@ type request struct {
 	Op       string              `json:"op"`
 	Deadline int64               `json:"deadline"` // ns; the child gives up on a call past it
 	GPU      string              `json:"gpu,omitempty"`
-	On       bool                `json:"on,omitempty"`
-	Value    int                 `json:"value,omitempty"` // MHz or mW
+	Setting  *resource.Setting   `json:"setting,omitempty"`
+	Value    int                 `json:"value,omitempty"` // of the setting
 	Slice    *resource.LiveSlice `json:"slice,omitempty"`
 	Need     *resource.Need      `json:"need,omitempty"`
 	Holder   resource.Holder     `json:"holder"` // on whose behalf
@@ -88,10 +84,13 @@ func (r request) check() error {
 	switch r.Op {
 	case opHello, opRead:
 		return nil
-	case opClock, opSetMIG, opSetPersistence, opUnlockClock, opSetPower, opLeave, opRelease:
-	case opLockClock:
-		if r.Value <= 0 { // the driver takes 0 for its lowest clock
-			return bad("there is no such clock")
+	case opClock, opLeave, opRelease:
+	case opSet:
+		switch {
+		case r.Setting == nil:
+			return bad("it does not say which setting")
+		case r.Value < 0 || r.Setting.Mode() && r.Value > resource.On:
+			return bad("the setting has no such value")
 		}
 	case opTake:
 		if r.Take == nil {
@@ -119,15 +118,19 @@ func (r request) alters() bool { return r.Op != opHello && r.Op != opRead && r.O
 // onlyLedger reports whether a request changes the ledger alone.
 func (r request) onlyLedger() bool { return r.Op == opTake || r.Op == opLeave || r.Op == opRelease }
 
+// kind is the operation, with the setting if it is about one.
+func (r request) kind() string {
+	if r.Setting != nil {
+		return r.Op + "-" + r.Setting.String()
+	}
+	return r.Op
+}
+
 // value is what a request sets, for the history.
 func (r request) value() string {
 	switch {
-	case r.Op == opSetMIG, r.Op == opSetPersistence:
-		return resource.OnOff(r.On)
-	case r.Op == opSetPower:
-		return fmt.Sprintf("%d mW", r.Value)
-	case r.Op == opLockClock:
-		return resource.Clock(r.Value)
+	case r.Setting != nil:
+		return ledger.Exact(resource.Settings{}.With(*r.Setting, r.Value), *r.Setting)
 	case r.Slice != nil:
 		return fmt.Sprintf("%s, slot %d %s", r.Slice.Profile, r.Slice.Start, r.Slice.UUID)
 	case r.Abandon:
@@ -142,7 +145,7 @@ type response struct {
 	Host    *reading              `json:"host,omitempty"`
 	Slice   *resource.LiveSlice   `json:"slice,omitempty"`
 	Clock   *resource.ClockSample `json:"clock,omitempty"`
-	Value   int                   `json:"value,omitempty"` // mW: what a power limit was rounded to
+	Value   int                   `json:"value,omitempty"` // what the value of a setting was rounded to
 	Error   *Error                `json:"error,omitempty"`
 	Last    bool                  `json:"last,omitempty"` // the child ends itself with this answer
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cosplay/internal/resource"
 )
 
 // TestParseIsStrict: a request of another version and one with a field that this
@@ -18,7 +20,8 @@ func TestParseIsStrict(t *testing.T) {
 		{`{"op": "read"}`, "protocol 2 here, 1 at"},
 		{`{"version": 1, "op": "read"}`, "protocol 2 here, 1 at"},
 		{`{"version": 99, "op": "read", "careful": true}`, "protocol 2 here, 99 at"},
-		{`{"version": 2, "op": "set-mig", "gpu": "GPU-x", "on": true, "unless_in_use": true}`, "unless_in_use"},
+		{`{"version": 2, "op": "set", "gpu": "GPU-x", "setting": "mig", "value": 1, "unless_in_use": true}`, "unless_in_use"},
+		{`{"version": 2, "op": "set", "gpu": "GPU-x", "setting": "fan", "value": 1}`, "fan"},
 		{`{"version": 2, "op": "take", "gpu": "GPU-x", "take": {"others": [], "only_if": 1}}`, "only_if"},
 		{`{"version": 2, "op": "take", "gpu": "GPU-x", "take": {"others": [], "baseline": {"fan": 1}}}`, "fan"},
 		{`{"version": 2, "op": "release", "gpu": "GPU-x", "holder": {"lineage": "a", "groups": []}}`, "groups"},
@@ -65,7 +68,7 @@ func TestOlderRootAgent(t *testing.T) {
 	client := New(Options{Library: "/opt/lib.so", Privileged: true, User: "ann"})
 	defer client.Close()
 	for range 2 {
-		err := client.SetMIG(t.Context(), "GPU-x", true)
+		err := change(client, "GPU-x", resource.MIGMode, resource.On)
 		if err == nil || !strings.Contains(err.Error(), "different versions") || !strings.Contains(err.Error(), "sudo install") {
 			t.Errorf("got %v", err)
 		}

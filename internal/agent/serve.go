@@ -131,7 +131,7 @@ func answered(answer response, r request, err error) response {
 
 // record writes a request into the history of the ledger, with why it was refused.
 func (l *nvmlLibrary) record(r request, refused error) {
-	a := ledger.Attempted{At: time.Now().UTC().Format(time.RFC3339), UID: os.Getuid(), Op: r.Op, GPU: r.GPU, Value: r.value(),
+	a := ledger.Attempted{At: time.Now().UTC().Format(time.RFC3339), UID: os.Getuid(), Op: r.kind(), GPU: r.GPU, Value: r.value(),
 		Lineage: r.Holder.Lineage, State: r.Holder.State, User: r.Holder.User}
 	if l.guard != nil {
 		a.UID, a.User = l.guard.uid, l.guard.user // whatever the request says
@@ -214,16 +214,8 @@ func (l *nvmlLibrary) nap(gpu string, d time.Duration) error {
 // change changes one GPU.
 func (d device) change(r request, answer *response) (err error) {
 	switch r.Op {
-	case opSetMIG:
-		return d.setMIG(r.On)
-	case opSetPersistence:
-		return d.setPersistence(r.On)
-	case opLockClock:
-		return d.lockClock(r.Value)
-	case opUnlockClock:
-		return d.unlockClock()
-	case opSetPower:
-		answer.Value, err = d.setPower(r.Value)
+	case opSet:
+		answer.Value, err = drivers[*r.Setting].set(d, r.Value)
 		return err
 	case opCreateSlice:
 		answer.Slice, err = d.createSlice(r.Slice.Slice, *r.Need)

@@ -51,7 +51,7 @@ func TestPermissionEndsWhileInUse(t *testing.T) {
 	must(t, a.Take(ctx, gpu, ledger.Take{}))
 	set("process", fmt.Sprintf("%d:100", os.Getpid()))
 	waiting := make(chan error)
-	go func() { waiting <- a.SetMIG(ctx, gpu, true) }()
+	go func() { waiting <- change(a, gpu, resource.MIGMode, resource.On) }()
 	time.Sleep(2 * inUseNap)
 	must(t, b.Release(ctx, gpu, false, false))
 	set("process", "none")
@@ -78,7 +78,7 @@ func replacedInTime(t *testing.T) bool {
 	ctx := context.Background()
 	host, client := newHost(t, Options{}, "h200")
 	gpu := read(t, client).GPUs[0].UUID
-	must(t, client.SetMIG(ctx, gpu, true))
+	must(t, change(client, gpu, resource.MIGMode, resource.On))
 	mine, err := client.CreateSlice(ctx, resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 0, Size: 1}, resource.Need{SMs: 16})
 	must(t, err, host.SetFault(sim.Fault{Function: "nvmlComputeInstanceDestroy", Nth: 1, Action: sim.Answer, Code: 19}))
 	ended := make(chan error)
@@ -114,12 +114,12 @@ func TestHungChange(t *testing.T) {
 	gpu := read(t, client).GPUs[0].UUID
 	mine := client.For(resource.Holder{Lineage: "one", State: "/one", User: "ann"})
 	must(t, mine.Take(ctx, gpu, ledger.Take{}), host.SetFault(sim.Fault{Function: "nvmlDeviceSetPowerManagementLimit", Nth: 1, Action: sim.Hang}))
-	if _, err := mine.SetPower(ctx, gpu, 300_000); err == nil {
+	if err := change(mine, gpu, resource.PowerLimit, 300_000); err == nil {
 		t.Fatal("no error")
 	}
 	all, err := ledger.Book{Dir: dir}.History()
 	must(t, err)
-	if last := all[len(all)-1]; last.Op != opSetPower || last.GPU != gpu || !strings.Contains(last.Refused, "no answer") {
+	if last := all[len(all)-1]; last.Op != "set-power" || last.GPU != gpu || !strings.Contains(last.Refused, "no answer") {
 		t.Errorf("the last line is %+v", last)
 	}
 }

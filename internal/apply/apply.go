@@ -22,11 +22,7 @@ type GPUs interface {
 	Leave(ctx context.Context, gpu string) error
 	Release(ctx context.Context, gpu string, asItIs, abandon bool) error
 
-	SetMIG(ctx context.Context, gpu string, on bool) error
-	SetPersistence(ctx context.Context, gpu string, on bool) error
-	LockClock(ctx context.Context, gpu string, mhz int) error
-	UnlockClock(ctx context.Context, gpu string) error
-	SetPower(ctx context.Context, gpu string, mw int) (nowMW int, err error) // what the driver rounded it to
+	Set(ctx context.Context, gpu string, s resource.Setting, value int) (now int, err error) // what the driver rounded it to
 	CreateSlice(ctx context.Context, s resource.Slice, need resource.Need) (resource.LiveSlice, error)
 	DestroySlice(ctx context.Context, s resource.LiveSlice) error
 }
@@ -164,17 +160,15 @@ func (r *Run) effect(ctx context.Context, op plan.Op, prior resource.Prior, say 
 // prior is the state so far: what is removed is looked up there, for only what is
 // ours is ever removed.
 func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (plan.Made, error) {
-	if host, gpu, sets := setsGPU(op); sets {
-		if _, held := prior.GPU(host, gpu); !held {
-			return plan.Made{}, fmt.Errorf("%s is to be changed, but its baseline was never noted: this plan was not made by cosplay. Make it anew: cosplay plan", gpu)
-		}
-	}
 	if host, change := gpuChange(ctx, op); change != nil {
 		return plan.Made{}, r.gpus(host, change)
 	}
 	switch op := op.(type) {
-	case plan.SetPower:
-		return r.setPower(ctx, op)
+	case plan.SetGPU:
+		if _, held := prior.GPU(op.Host, op.GPU); !held {
+			return plan.Made{}, fmt.Errorf("%s is to be changed, but the state does not have its baseline: cosplay did not make this plan. Fix: make a new plan with cosplay plan", op.GPU)
+		}
+		return r.set(ctx, op)
 	case plan.CreateSlice:
 		var made resource.LiveSlice
 		err := r.gpus(op.Session.Slice.Host, func(g GPUs) (err error) {
@@ -224,24 +218,24 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 	return plan.Made{}, fmt.Errorf("no way to carry out %T", op)
 }
 
-// setPower sets a power limit and returns what the driver rounded it to.
-func (r *Run) setPower(ctx context.Context, op plan.SetPower) (plan.Made, error) {
+// set sets a setting and returns what the driver rounded its value to.
+func (r *Run) set(ctx context.Context, op plan.SetGPU) (plan.Made, error) {
 	var now int
 	err := r.gpus(op.Host, func(g GPUs) (err error) {
-		now, err = g.SetPower(ctx, op.GPU, op.MW)
+		now, err = g.Set(ctx, op.GPU, op.Setting, op.Value)
 		return err
 	})
 	switch {
-	case err != nil || now == op.MW:
+	case err != nil || now == op.Value:
 		return plan.Made{}, err
-	case op.Exact:
-		return plan.Made{}, fmt.Errorf("the driver rounds the power limit of %s from %s to %s, so that it is not as cosplay found it", op.GPU, resource.Watts(op.MW), resource.Watts(now))
+	case op.Restore:
+		return plan.Made{}, fmt.Errorf("the driver rounds the %s of %s from %s to %s, so that it is not as cosplay found it", op.Setting.Words(), op.GPU, op.Setting.Text(op.Value), op.Setting.Text(now))
 	}
 	return plan.Made{PowerMW: &now}, nil
 }
 
-// gpuChange is what an operation does to a physical GPU, or writes of it into the
-// host's ledger; nil where it does neither.
+// gpuChange is what an operation writes about a GPU into the host's ledger; nil for
+// any other.
 func gpuChange(ctx context.Context, op plan.Op) (host string, change func(GPUs) error) {
 	switch op := op.(type) {
 	case plan.TakeGPU:
@@ -251,32 +245,8 @@ func gpuChange(ctx context.Context, op plan.Op) (host string, change func(GPUs) 
 		return op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) }
 	case plan.ReleaseGPU:
 		return op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU, op.AsItIs, op.Abandon) }
-	case plan.SetMIG:
-		return op.Host, func(g GPUs) error { return g.SetMIG(ctx, op.GPU, op.On) }
-	case plan.SetPersistence:
-		return op.Host, func(g GPUs) error { return g.SetPersistence(ctx, op.GPU, op.On) }
-	case plan.SetClock:
-		if op.MHz == 0 {
-			return op.Host, func(g GPUs) error { return g.UnlockClock(ctx, op.GPU) }
-		}
-		return op.Host, func(g GPUs) error { return g.LockClock(ctx, op.GPU, op.MHz) }
 	}
 	return "", nil
-}
-
-// setsGPU tells which GPU's settings an operation changes.
-func setsGPU(op plan.Op) (host, gpu string, sets bool) {
-	switch op := op.(type) {
-	case plan.SetMIG:
-		return op.Host, op.GPU, true
-	case plan.SetPersistence:
-		return op.Host, op.GPU, true
-	case plan.SetPower:
-		return op.Host, op.GPU, true
-	case plan.SetClock:
-		return op.Host, op.GPU, true
-	}
-	return "", "", false
 }
 
 func (r *Run) gpus(host string, do func(GPUs) error) error {

@@ -94,12 +94,12 @@ func TestLostLockIsSetAgain(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	prior := must(t, w, three, resource.Prior{})
 	locked := w.String()
-	if err := w.SetPersistence(context.Background(), "GPU-0", false); err != nil {
+	if _, err := w.Set(context.Background(), "GPU-0", resource.PersistenceMode, resource.Off); err != nil {
 		t.Fatal(err)
 	}
 	ctx, interrupt := context.WithCancel(context.Background())
 	w.Fault = func(now string) error {
-		if now == "power" {
+		if strings.HasPrefix(now, "power") {
 			interrupt() // this step is finished, the clock's is not begun
 		}
 		return nil
@@ -175,7 +175,7 @@ func TestKeepPartial(t *testing.T) {
 func TestNothingRunsAfterWhatItNeedsFailed(t *testing.T) {
 	for _, parallelism := range []int{1, 2, 8} {
 		w := worldtest.New(t, "h200")
-		w.Fault = refuse("MIG mode on")
+		w.Fault = refuse("mig on")
 		result, err := run(t, w, &worldtest.Journal{}, three, resource.Prior{}, parallelism)
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +186,7 @@ func TestNothingRunsAfterWhatItNeedsFailed(t *testing.T) {
 		if result.Failures[0].Undone {
 			t.Error("the persistence that was set before counts as undone")
 		}
-		if held, ok := result.Prior.GPU(worldtest.HostName, "GPU-0"); !ok || held.Applied.Persistence == nil || held.Applied.MIG != nil {
+		if held, ok := result.Prior.GPU(worldtest.HostName, "GPU-0"); !ok || !held.Applied.Has(resource.PersistenceMode) || held.Applied.Has(resource.MIGMode) {
 			t.Errorf("the state has %+v", held)
 		}
 	}

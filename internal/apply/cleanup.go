@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
@@ -97,12 +96,11 @@ func (s *schedule) gone(step plan.Step) bool {
 // remains reports whether a failed step has left something that the state now
 // knows of.
 func (s *schedule) remains(step plan.Step) bool {
-	if host, gpu, sets := setsGPU(step.Do.Op); sets {
-		was, _ := s.before.GPU(host, gpu)
-		now, _ := s.prior.GPU(host, gpu)
-		return !reflect.DeepEqual(was.Applied, now.Applied)
-	}
 	switch op := step.Do.Op.(type) {
+	case plan.SetGPU:
+		was, _ := s.before.GPU(op.Host, op.GPU)
+		now, _ := s.prior.GPU(op.Host, op.GPU)
+		return was.Applied != now.Applied
 	case plan.TakeGPU, plan.LeaveGPU:
 		return false // nothing was changed yet
 	case plan.CreateSlice:

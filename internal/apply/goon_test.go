@@ -42,7 +42,7 @@ func TestRestoreTheRest(t *testing.T) {
 	for what, want := range map[string]string{
 		"power":           "mig=false persistence=false power=700000 clock=345", // without persistence the driver forgets the limit
 		"clock":           "mig=false persistence=false power=700000 clock=345",
-		"MIG mode off":    "mig=true persistence=false power=700000 clock=345",
+		"mig off":         "mig=true persistence=false power=700000 clock=345",
 		"persistence off": "mig=false persistence=true power=700000 clock=345",
 		"destroy ":        "mig=true persistence=false power=700000 clock=345",
 	} {

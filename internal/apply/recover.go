@@ -107,24 +107,8 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return done(true) // the state knows nothing of it, and doing it again is once
 	case plan.ReleaseGPU:
 		return done(!holds(live, op.Host, op.GPU, begin.Lineage))
-	case plan.SetMIG:
-		g, ok := live.GPU(op.Host, op.GPU)
-		return done(ok && (g.MIG == op.On || g.Unread(resource.FeatureMIG) && e.Event != Failed))
-	case plan.SetPersistence:
-		g, ok := live.GPU(op.Host, op.GPU)
-		return done(ok && (g.Persistence == op.On || g.Unread(resource.FeaturePersistence) && e.Event != Failed))
-	case plan.SetPower:
-		g, ok := live.GPU(op.Host, op.GPU)
-		if ok && resource.RoundedPower(op.MW, g.PowerMW) && !op.Exact {
-			op.MW = g.PowerMW // rounded, or as it was: the next plan sets it again
-			return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
-		}
-		return done(ok && (g.PowerMW == op.MW || g.Unread(resource.FeaturePower) && e.Event != Failed))
-	case plan.SetClock:
-		if g, _ := live.GPU(op.Host, op.GPU); e.Event == Failed && refusedLock(g) {
-			return done(false)
-		}
-		return plan.UnsureClock(prior, op), noteOf(resource.LockUnsure)
+	case plan.SetGPU:
+		return settleSet(prior, op, e, live)
 	case plan.CreateSlice:
 		return settleCreate(prior, op, e, begin, live)
 	case plan.DestroySlice:
@@ -133,6 +117,26 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return settlePrepare(prior, op, live)
 	case plan.Unprepare:
 		return settleUnprepare(prior, op, live)
+	}
+	return prior, noteOf(resource.StepNotDone)
+}
+
+// settleSet looks at a setting. A power limit may have been rounded, and a clock lock
+// cannot be read.
+func settleSet(prior resource.Prior, op plan.SetGPU, e Entry, live resource.Live) (resource.Prior, resource.Note) {
+	g, ok := live.GPU(op.Host, op.GPU)
+	if op.Setting == resource.SMClock {
+		if e.Event == Failed && refusedLock(g) {
+			return prior, noteOf(resource.StepNotDone)
+		}
+		return plan.UnsureClock(prior, op), noteOf(resource.LockUnsure)
+	}
+	now, readable := g.Now(op.Setting)
+	if op.Setting == resource.PowerLimit && !op.Restore && resource.RoundedPower(op.Value, now) {
+		op.Value = now // the next plan sets it again
+	}
+	if ok && (readable && now == op.Value || !readable && e.Event != Failed) {
+		return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
 	}
 	return prior, noteOf(resource.StepNotDone)
 }

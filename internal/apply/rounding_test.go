@@ -15,7 +15,7 @@ func TestRoundedPower(t *testing.T) {
 	before := w.String()
 	prior := must(t, w, three, resource.Prior{})
 	g := prior.GPUs[0]
-	if *g.Applied.PowerMW%7000 != 0 || g.AskedPowerMW == nil || *g.AskedPowerMW%7000 == 0 || w.GPU("GPU-0").PowerMW != *g.Applied.PowerMW {
+	if g.Applied.Value(resource.PowerLimit)%7000 != 0 || g.AskedPowerMW == nil || *g.AskedPowerMW%7000 == 0 || w.GPU("GPU-0").PowerMW != g.Applied.Value(resource.PowerLimit) {
 		t.Fatalf("%+v, %d mW on the GPU", g, w.GPU("GPU-0").PowerMW)
 	}
 	if p, _ := w.Plan(t, three, prior); p.Diff.Changes() || p.Diff.Drifted() {

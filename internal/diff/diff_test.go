@@ -141,14 +141,14 @@ func TestGiveBack(t *testing.T) {
 		{name: "MIG and persistence were on", before: func(g *resource.GPU) { g.MIG, g.MIGPending, g.Persistence = true, true, true },
 			want: "clock=unlocked power=700 W"},
 		{name: "power changed since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.PowerMW = 500_000 },
-			want: "clock=unlocked mig=off", kept: "power: changed-by-others (left); persistence: keeps-foreign-power (left)"},
+			want: "clock=unlocked mig=off", kept: "power: changed-by-others (left); persistence: keeps-foreign power (left)"},
 		{name: "persistence went off, and limits and lock with it", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Persistence, g.PowerMW, g.SMClockMHz = false, 700_000, 345
 		}, want: "clock=unlocked mig=off"},
 		{name: "clock lock lifted since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 1980, false },
 			want: "clock=unlocked mig=off persistence=off power=700 W"},
 		{name: "another lock since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 900, false },
-			want: "mig=off power=700 W", kept: "clock: changed-by-others (left); persistence: keeps-foreign-clock (left)"},
+			want: "mig=off power=700 W", kept: "clock: changed-by-others (left); persistence: keeps-foreign clock (left)"},
 		{name: "foreign slices", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Slices = append(g.Slices, resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-other"}})
 		}, want: "clock=unlocked persistence=off power=700 W", kept: "mig: foreign-slices (left)"},
@@ -181,11 +181,14 @@ func TestGiveBack(t *testing.T) {
 				test.before(g)
 			}
 			prior := bring(t, w, two, resource.Prior{})
-			prior.GPUs[0].Baseline.ClockMHz, w.Host().Ledger[0].Baseline.ClockMHz = test.told, test.told
+			if test.told != nil {
+				prior.GPUs[0].Baseline = prior.GPUs[0].Baseline.With(resource.SMClock, *test.told)
+				w.Host().Ledger[0].Baseline = prior.GPUs[0].Baseline
+			}
 			if test.meddle != nil {
 				test.meddle(w, g)
 			}
-			if w.Host().Ledger[0].Was.MIG != nil { // the state has what the failed step was to set
+			if w.Host().Ledger[0].Was.Has(resource.MIGMode) { // the state has what the failed step was to set
 				prior.GPUs[0].Applied = w.Host().Ledger[0].Set
 			}
 			d := diff.Compare(resource.Desired{}, prior, w.Live, diff.Options{})
@@ -198,6 +201,9 @@ func TestGiveBack(t *testing.T) {
 			var kept []string
 			for _, f := range d.GPUs[0].Kept {
 				line := fmt.Sprintf("%s: %s", f.Kind, f.Reason.Kind)
+				if f.Reason.Setting != nil {
+					line += " " + f.Reason.Setting.String()
+				}
 				if f.Left {
 					line += " (left)"
 				}
@@ -221,24 +227,16 @@ func TestGiveBack(t *testing.T) {
 // failedRestore has a ledger in which the baseline was about to be restored.
 func failedRestore(w *worldtest.World) {
 	book := &w.Host().Ledger[0]
-	clock := book.Set.ClockMHz
-	book.Leaving, book.Was, book.Set = book.Holders[0].Lineage, book.Set, book.Baseline
-	book.Was.ClockMHz, book.Set.ClockMHz = nil, clock
+	set := book.Set
+	book.Leaving, book.Was, book.Set = book.Holders[0].Lineage, set.Without(resource.SMClock), book.Baseline.Copy(resource.SMClock, set)
 }
 
 func settings(s resource.Settings) string {
 	var all []string
-	if s.ClockMHz != nil {
-		all = append(all, "clock="+resource.Clock(*s.ClockMHz))
-	}
-	if s.MIG != nil {
-		all = append(all, "mig="+resource.OnOff(*s.MIG))
-	}
-	if s.Persistence != nil {
-		all = append(all, "persistence="+resource.OnOff(*s.Persistence))
-	}
-	if s.PowerMW != nil {
-		all = append(all, "power="+resource.Watts(*s.PowerMW))
+	for _, setting := range []resource.Setting{resource.SMClock, resource.MIGMode, resource.PersistenceMode, resource.PowerLimit} {
+		if value, given := s.Get(setting); given {
+			all = append(all, setting.String()+"="+setting.Text(value))
+		}
 	}
 	return strings.Join(all, " ")
 }

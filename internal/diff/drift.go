@@ -15,10 +15,7 @@ const (
 	GPUGone           Class = "gpu-gone"
 	GPUUnusable       Class = "gpu-unusable"
 	HostRebooted      Class = "host-rebooted"
-	MIGMode           Class = "mig-mode"
 	ClockLock         Class = "clock-lock"
-	PowerLimit        Class = "power-limit"
-	Persistence       Class = "persistence"
 	SliceGone         Class = "slice-gone"
 	SliceReplaced     Class = "slice-replaced"
 	ContainerGone     Class = "container-gone"
@@ -32,6 +29,29 @@ const (
 	DisguiseOutdated  Class = "disguise-outdated"
 	SecretsOpen       Class = "secrets-open"
 )
+
+// SettingClass is the drift of a setting of a GPU.
+func SettingClass(s resource.Setting) Class {
+	switch s {
+	case resource.MIGMode:
+		return "mig-mode"
+	case resource.SMClock:
+		return ClockLock
+	case resource.PowerLimit:
+		return "power-limit"
+	}
+	return Class(s.String())
+}
+
+// Setting is the setting that has drifted; false for any other drift.
+func (c Class) Setting() (resource.Setting, bool) {
+	for s := range resource.SettingCount {
+		if SettingClass(s) == c {
+			return s, true
+		}
+	}
+	return 0, false
+}
 
 // Drift is one thing that is not as the last apply left it.
 type Drift struct {
@@ -115,17 +135,13 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats,
 			all = append(all, Drift{Class: class, Host: was.Host, GPU: was.UUID, From: from, To: to})
 		}
 	}
-	if on := was.Applied.MIG; on != nil && !g.Without(resource.FeatureMIG) {
-		add(MIGMode, MIG{*on, *on}, MIG{g.MIG, g.MIGPending})
+	for setting, value := range was.Applied.All() {
+		if setting.Readable() && !g.Without(setting.Feature()) {
+			add(SettingClass(setting), asWanted(setting, value), nowOf(setting, g))
+		}
 	}
-	if on := was.Applied.Persistence; on != nil && !g.Without(resource.FeaturePersistence) {
-		add(Persistence, Switch(*on), Switch(g.Persistence))
-	}
-	if mw := was.Applied.PowerMW; mw != nil && !g.Without(resource.FeaturePower) {
-		add(PowerLimit, Power(*mw), Power(g.PowerMW))
-	}
-	if mhz := was.Applied.ClockMHz; !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
-		add(ClockLock, Clock{MHz: *mhz}, lockNow(was, g))
+	if !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
+		add(ClockLock, Clock{MHz: was.Applied.Value(resource.SMClock)}, lockNow(was, g))
 	}
 	return append(all, foreignDrift(was, seats, g)...)
 }
@@ -149,11 +165,12 @@ func LockLost(held resource.PriorGPU, prior resource.Prior, live resource.Live) 
 }
 
 func lockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
-	if was.Applied.ClockMHz == nil || *was.Applied.ClockMHz == 0 || g.Without(resource.FeatureClock) {
+	lock := was.Applied.Value(resource.SMClock)
+	if lock == 0 || g.Without(resource.FeatureClock) {
 		return false
 	}
-	forgotten := !sameBoot || (was.Applied.Persistence != nil && *was.Applied.Persistence && !g.Persistence && !g.Without(resource.FeaturePersistence))
-	return forgotten || was.ClockRefutedMHz != 0 || g.LockState(*was.Applied.ClockMHz) == resource.LockLifted
+	forgotten := !sameBoot || was.Applied.Is(resource.PersistenceMode, resource.On) && !g.Persistence && !g.Without(resource.FeaturePersistence)
+	return forgotten || was.ClockRefutedMHz != 0 || g.LockState(lock) == resource.LockLifted
 }
 
 // ForeignProcesses are somebody else's programs that use the GPU. A slice is its

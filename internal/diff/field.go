@@ -47,14 +47,14 @@ const (
 	FieldFacades           Kind = resource.Facades
 	FieldDriver            Kind = resource.Driver
 
-	FieldPersistenceMode Kind = "persistence"
-	FieldMIGMode         Kind = "mig"
-	FieldPowerLimit      Kind = "power"
-	FieldSMClock         Kind = "clock"
+	FieldSMClock Kind = Kind(resource.FeatureClock) // as SettingKind has it
 
 	FieldWholeGPU Kind = "whole-gpu"
 	FieldSettings Kind = "settings" // all of a GPU
 )
+
+// SettingKind is the kind of a setting of a GPU.
+func SettingKind(s resource.Setting) Kind { return Kind(s.String()) }
 
 // Field is one difference, with its reason where the kind does not say it. Where a
 // setting is kept, From is its value and To the one that it would have otherwise.
@@ -166,6 +166,17 @@ const (
 	IsAny            Condition = "any"
 	IsAsSet          Condition = "as-set"
 )
+
+// SettingValue is a value of a setting of a GPU.
+func SettingValue(s resource.Setting, value int) Value {
+	switch {
+	case s.Mode():
+		return Switch(value == resource.On)
+	case s == resource.SMClock:
+		return Clock{MHz: value}
+	}
+	return Power(value)
+}
 
 func (Text) value()       {}
 func (EnvValue) value()   {}

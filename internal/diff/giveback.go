@@ -34,17 +34,19 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 		if book.Leaving == "" { // else the ledger does not tell any more what is set
 			held = informed(held, book)
 		}
-		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, stillSet(book.Set.With(held.Applied), book, g)
-		lifted := held.Applied.ClockMHz == nil || *held.Applied.ClockMHz == 0
-		held.ClockUnsure = held.ClockUnsure || boot && lifted && lockStays(book)
+		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, stillSet(held.Applied.Over(book.Set), book, g)
+		held.ClockUnsure = held.ClockUnsure || boot && held.Applied.Value(resource.SMClock) == 0 && lockStays(book)
 		if book.Unkept {
 			held = forgotten(held, g)
 		}
 	}
-	c.restorePower(held, g, boot, o)
-	c.restoreClock(held, g, boot, o)
-	c.restoreMIG(held, g, seats, o)
-	c.restorePersistence(held, g, boot, o)
+	for _, setting := range slices.Backward(resource.SettingOrder[:]) {
+		if setting == resource.SMClock {
+			c.restoreClock(held, g, boot, o)
+		} else {
+			c.restore(setting, held, g, boot, len(Foreign(g, seats)) > 0, o)
+		}
+	}
 	c.leaveSlices(us, g, prior, o)
 	if c.Action == NoOp && len(c.Fields) > 0 {
 		c.Action = Update
@@ -55,26 +57,23 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 // forgotten treats the values of a GPU as set by cosplay: a project switched persistence
 // mode off, after which the driver may have dropped any setting.
 func forgotten(held resource.PriorGPU, g resource.GPU) resource.PriorGPU {
-	held.Applied.Persistence = &g.Persistence
-	if !g.Unread(resource.FeaturePower) {
-		held.Applied.PowerMW = &g.PowerMW
+	held.Applied = held.Applied.With(resource.PersistenceMode, resource.Bit(g.Persistence))
+	for setting := range resource.SettingCount {
+		if now, known := g.Now(setting); known && setting.Forgotten() {
+			held.Applied = held.Applied.With(setting, now)
+		}
 	}
-	held.ClockUnsure = held.ClockUnsure || held.Baseline.ClockMHz != nil && *held.Baseline.ClockMHz != 0
+	held.ClockUnsure = held.ClockUnsure || held.Baseline.Value(resource.SMClock) != 0
 	return held
 }
 
 // stillSet is what cosplay has set, where a change that failed left the GPU with the
 // value before it, or may have.
 func stillSet(ours resource.Settings, book resource.Held, g resource.GPU) resource.Settings {
-	was := book.Was
-	if was.MIG != nil && (*was.MIG == g.MIG || g.Unread(resource.FeatureMIG)) {
-		ours.MIG = was.MIG
-	}
-	if was.Persistence != nil && (*was.Persistence == g.Persistence || g.Unread(resource.FeaturePersistence)) {
-		ours.Persistence = was.Persistence
-	}
-	if was.PowerMW != nil && (*was.PowerMW == g.PowerMW || g.Unread(resource.FeaturePower)) {
-		ours.PowerMW = was.PowerMW
+	for setting, was := range book.Was.All() {
+		if now, known := g.Now(setting); now == was || !known {
+			ours = ours.With(setting, was)
+		}
 	}
 	return ours
 }
@@ -95,70 +94,73 @@ func (c *GPUChange) leave(kind Kind, now, baseline Value, reason resource.Reason
 	}
 }
 
-// restore notes one setting that is restored, or why it is not.
-func (c *GPUChange) restore(kind Kind, from, to Value, still bool, ended resource.ReasonKind, o Options) bool {
+// settle notes that a setting gets its baseline, or why it does not. still says that
+// it has cosplay's value.
+func (c *GPUChange) settle(setting resource.Setting, from Value, baseline int, still bool, ended resource.ReasonKind, o Options) {
+	kind, to := SettingKind(setting), SettingValue(setting, baseline)
 	switch {
 	case from == to:
-		return false
 	case still:
 		c.Fields = append(c.Fields, Field{Kind: kind, From: from, To: to})
-		return true
+		c.Settings = c.Settings.With(setting, baseline)
 	case ended == resource.EndedByReboot:
 		c.Kept = append(c.Kept, Field{Kind: kind, From: from, To: to, Reason: resource.Reason{Kind: ended}})
-		return false
+	default:
+		c.leave(kind, from, to, resource.Reason{Kind: ended}, o)
 	}
-	c.leave(kind, from, to, resource.Reason{Kind: ended}, o)
-	return false
 }
 
-// since is what ends a setting that does not outlive a reboot.
-func since(sameBoot bool) resource.ReasonKind {
-	if sameBoot {
+// restore restores a setting that can be read. One that the driver does not report any
+// more is taken for what cosplay set.
+func (c *GPUChange) restore(setting resource.Setting, held resource.PriorGPU, g resource.GPU, sameBoot, foreignSlices bool, o Options) {
+	was, known := held.Baseline.Get(setting)
+	ours, set := held.Applied.Get(setting)
+	if !known || !set {
+		return
+	}
+	now, readable := g.Now(setting)
+	if why := c.needed(setting, foreignSlices, o); why.Kind != "" && now == resource.On && ours == resource.On && was == resource.Off {
+		c.leave(SettingKind(setting), Switch(true), Switch(false), why, o)
+		return
+	}
+	if !readable {
+		now = ours
+	}
+	c.settle(setting, SettingValue(setting, now), was, now == ours, since(setting, sameBoot), o)
+}
+
+// needed says why a mode that cosplay switched on has to stay on; no reason if it does
+// not.
+func (c *GPUChange) needed(setting resource.Setting, foreignSlices bool, o Options) resource.Reason {
+	switch {
+	case setting == resource.MIGMode && foreignSlices:
+		return resource.Reason{Kind: resource.ForeignSlices}
+	case setting == resource.PersistenceMode && !o.AbandonBaseline:
+		return c.keepsForeign()
+	}
+	return resource.Reason{}
+}
+
+// since is what ends a setting: a reboot ends it where it does not outlive one.
+func since(setting resource.Setting, sameBoot bool) resource.ReasonKind {
+	if sameBoot || setting.Lasting() {
 		return resource.ChangedByOthers
 	}
 	return resource.EndedByReboot
 }
 
-// liveNow is the live value of a setting, and whether it is still cosplay's. One that
-// cannot be read is taken for what cosplay set.
-func liveNow(g resource.GPU, f resource.Feature, live, ours Value) (now Value, stillOurs bool) {
-	if g.Unread(f) {
-		return ours, true
-	}
-	return live, live == ours
-}
-
-func (c *GPUChange) restorePower(held resource.PriorGPU, g resource.GPU, sameBoot bool, o Options) {
-	was, ours := held.Baseline.PowerMW, held.Applied.PowerMW
-	if was == nil || ours == nil {
-		return
-	}
-	now, still := liveNow(g, resource.FeaturePower, Power(g.PowerMW), Power(*ours))
-	if c.restore(FieldPowerLimit, now, Power(*was), still, since(sameBoot), o) {
-		c.Settings.PowerMW = was
-	}
-}
-
 // lockStays reports whether the ledger has a clock lock and does not know that the
 // baseline's has replaced it.
 func lockStays(book resource.Held) bool {
-	base := 0
-	if book.Baseline.ClockMHz != nil {
-		base = *book.Baseline.ClockMHz
-	}
-	locked := book.Lock != nil || book.Set.ClockMHz != nil && *book.Set.ClockMHz != 0
-	return locked && (book.Lock == nil || !book.Lock.Done || book.Lock.MHz != base)
+	locked := book.Lock != nil || book.Set.Value(resource.SMClock) != 0
+	return locked && (book.Lock == nil || !book.Lock.Done || book.Lock.MHz != book.Baseline.Value(resource.SMClock))
 }
 
 func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoot bool, o Options) {
-	ours := held.Applied.ClockMHz
-	if (ours == nil || *ours == 0) && !held.ClockUnsure {
+	if held.Applied.Value(resource.SMClock) == 0 && !held.ClockUnsure {
 		return
 	}
-	to := 0
-	if held.Baseline.ClockMHz != nil {
-		to = *held.Baseline.ClockMHz
-	}
+	to := held.Baseline.Value(resource.SMClock)
 	if held.LockBefore {
 		c.Kept = append(c.Kept, Field{Kind: FieldSMClock, From: Clock{}, Reason: resource.Reason{Kind: resource.LockBefore}})
 	}
@@ -174,9 +176,7 @@ func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoo
 		from = lockNow(held, g)
 		from.Read = 0
 	}
-	if c.restore(FieldSMClock, from, Clock{MHz: to}, still, since(sameBoot), o) {
-		c.Settings.ClockMHz = &to
-	}
+	c.settle(resource.SMClock, from, to, still, since(resource.SMClock, sameBoot), o)
 }
 
 // otherLock reports whether the SM clock, or a load that verify put on the GPU,
@@ -185,52 +185,18 @@ func otherLock(held resource.PriorGPU, g resource.GPU, to int) bool {
 	if mhz := held.ClockRefutedMHz; mhz != 0 {
 		return mhz != to && (to != 0 || mhz != g.Model.MaxClockMHz())
 	}
-	return g.LockState(*held.Applied.ClockMHz) == resource.LockLifted && (to != 0 || g.LockState(0) == resource.LockLifted)
-}
-
-// restoreMIG waits for slices that are not cosplay's.
-func (c *GPUChange) restoreMIG(held resource.PriorGPU, g resource.GPU, seats resource.Seats, o Options) {
-	was, ours := held.Baseline.MIG, held.Applied.MIG
-	if was == nil || ours == nil {
-		return
-	}
-	if !*was && g.MIG && *ours && len(Foreign(g, seats)) > 0 {
-		c.leave(FieldMIGMode, Switch(true), Switch(false), resource.Reason{Kind: resource.ForeignSlices}, o)
-		return
-	}
-	now, still := liveNow(g, resource.FeatureMIG, Switch(g.MIG), Switch(*ours))
-	if c.restore(FieldMIGMode, now, Switch(*was), still, resource.ChangedByOthers, o) {
-		c.Settings.MIG = was
-	}
+	return g.LockState(held.Applied.Value(resource.SMClock)) == resource.LockLifted && (to != 0 || g.LockState(0) == resource.LockLifted)
 }
 
 // keepsForeign says which value of another process the driver keeps only as long as
-// persistence mode is on; "" for none.
-func (c *GPUChange) keepsForeign() resource.ReasonKind {
+// persistence mode is on; no reason if there is none.
+func (c *GPUChange) keepsForeign() resource.Reason {
 	for _, f := range c.Kept {
-		switch {
-		case f.Left && f.Kind == FieldPowerLimit:
-			return resource.KeepsForeignPower
-		case f.Left && f.Kind == FieldSMClock:
-			return resource.KeepsForeignClock
+		if setting, is := resource.SettingNamed(string(f.Kind)); is && f.Left && setting.Forgotten() {
+			return resource.Reason{Kind: resource.KeepsForeign, Setting: &setting}
 		}
 	}
-	return ""
-}
-
-func (c *GPUChange) restorePersistence(held resource.PriorGPU, g resource.GPU, sameBoot bool, o Options) {
-	was, ours := held.Baseline.Persistence, held.Applied.Persistence
-	if was == nil || ours == nil {
-		return
-	}
-	if kept := c.keepsForeign(); kept != "" && g.Persistence && *ours && !*was && !o.AbandonBaseline {
-		c.leave(FieldPersistenceMode, Switch(true), Switch(false), resource.Reason{Kind: kept}, o)
-		return
-	}
-	now, still := liveNow(g, resource.FeaturePersistence, Switch(g.Persistence), Switch(*ours))
-	if c.restore(FieldPersistenceMode, now, Switch(*was), still, since(sameBoot), o) {
-		c.Settings.Persistence = was
-	}
+	return resource.Reason{}
 }
 
 // leaveSlices notes slices of this project's that no session has: the last holder

@@ -46,25 +46,29 @@ func setUp(want resource.DesiredGPU, by use, g resource.GPU, prior resource.Prio
 	switch {
 	case ours:
 		held = informed(held, book)
-		if held.AskedPowerMW == nil && !by.changed && want.Settings.PowerMW != nil && resource.RoundedPower(*want.Settings.PowerMW, g.PowerMW) {
-			held.AskedPowerMW = want.Settings.PowerMW // a rebuilt state does not have it, and the same sessions ask for the same
+		if mw, asked := want.Settings.Get(resource.PowerLimit); held.AskedPowerMW == nil && !by.changed && asked && resource.RoundedPower(mw, g.PowerMW) {
+			held.AskedPowerMW = &mw // a rebuilt state does not have it, and the same sessions ask for the same
 		}
 	case inHand: // by others: they know what it was like
 		c.Action, c.Baseline, c.LockBefore = Create, &book.Baseline, book.LockBefore
 	default:
 		stated := cmp.Or(o.AdminClockMHz[want.UUID], o.BaselineClockMHz[want.Host])
 		c.Action = Create
-		c.Baseline, c.LockBefore = Baseline(g, stated)
+		baseline, locked := Baseline(g, stated)
+		c.Baseline, c.LockBefore = &baseline, locked
 	}
 	us, known := book.Holder(prior.Lineage)
 	c.Others, c.Whole = book.Others(prior.Lineage), by.whole
 	c.Take = (!known || book.Leaving != "" || us.Whole != c.Whole) && booked(live, want.Host)
 	c.LockLost = ours && lockLost(held, g, sameBoot(prior, live, want.Host))
-	c.setUpPersistence(want, g)
-	c.setUpMIG(want, g)
-	c.setUpPower(want, g, held)
-	c.setUpClock(want, g, held)
-	c.Holds = news(holds(want.Settings, g), held.Applied)
+	for _, setting := range resource.SettingOrder {
+		if setting == resource.SMClock {
+			c.setUpClock(want, g, held)
+		} else {
+			c.setUp(setting, want, g, held)
+		}
+	}
+	c.Holds = news(want.Settings, g, held.Applied)
 	if ours && len(c.Fields) > 0 {
 		c.Action = Update
 	}
@@ -74,12 +78,8 @@ func setUp(want resource.DesiredGPU, by use, g resource.GPU, prior resource.Prio
 // informed adds to what the state knows of a GPU the clock lock that another
 // project has set meanwhile, and has left to us: it stands until it is set anew.
 func informed(held resource.PriorGPU, book resource.Held) resource.PriorGPU {
-	set, known := book.Set.ClockMHz, 0
-	if held.Applied.ClockMHz != nil {
-		known = *held.Applied.ClockMHz
-	}
-	if set != nil && *set != known {
-		held.Applied.ClockMHz, held.ClockUnsure = set, true
+	if mhz, set := book.Set.Get(resource.SMClock); set && mhz != held.Applied.Value(resource.SMClock) {
+		held.Applied, held.ClockUnsure = held.Applied.With(resource.SMClock, mhz), true
 	}
 	return held
 }
@@ -117,56 +117,66 @@ func uses(desired resource.Desired, prior resource.Prior) map[[2]string]use {
 	return all
 }
 
-func (c *GPUChange) setUpPersistence(want resource.DesiredGPU, g resource.GPU) {
-	if on := want.Settings.Persistence; on != nil && *on != g.Persistence {
-		c.Settings.Persistence = on
-		c.Fields = append(c.Fields, Field{Kind: FieldPersistenceMode, From: Switch(g.Persistence), To: Switch(*on), Reason: resource.Reason{Kind: resource.KeepsSettings}})
+// setUp decides about a setting that can be read.
+func (c *GPUChange) setUp(setting resource.Setting, want resource.DesiredGPU, g resource.GPU, held resource.PriorGPU) {
+	value, wanted := want.Settings.Get(setting)
+	now, why := nowOf(setting, g), want.Why[setting]
+	switch {
+	case wanted && now != asWanted(setting, value) && !(setting == resource.PowerLimit && rounded(value, g, held)):
+		c.Settings = c.Settings.With(setting, value)
+		c.Fields = append(c.Fields, Field{Kind: SettingKind(setting), From: now, To: asWanted(setting, value), Reason: why})
+	case why.Kind != "" && (!wanted || setting == resource.PowerLimit): // a limit that follows from the targets is always explained
+		c.Kept = append(c.Kept, Field{Kind: SettingKind(setting), From: now, Reason: why})
 	}
 }
 
-func (c *GPUChange) setUpMIG(want resource.DesiredGPU, g resource.GPU) {
-	if on := want.Settings.MIG; on != nil && (*on != g.MIG || *on != g.MIGPending) {
-		c.Settings.MIG = on
-		c.Fields = append(c.Fields, Field{Kind: FieldMIGMode, From: MIG{g.MIG, g.MIGPending}, To: MIG{*on, *on}, Reason: want.Why.MIG})
-	}
+// rounded reports whether the GPU has the power limit to which the driver rounded the
+// wanted one.
+func rounded(mw int, g resource.GPU, held resource.PriorGPU) bool {
+	return held.AskedPowerMW != nil && *held.AskedPowerMW == mw && held.Applied.Is(resource.PowerLimit, g.PowerMW)
 }
 
-func (c *GPUChange) setUpPower(want resource.DesiredGPU, g resource.GPU, held resource.PriorGPU) {
-	mw := want.Settings.PowerMW
-	rounded := same(mw, held.AskedPowerMW) && same(&g.PowerMW, held.Applied.PowerMW)
-	if mw != nil && *mw != g.PowerMW && !rounded {
-		c.Settings.PowerMW = mw
-		c.Fields = append(c.Fields, Field{Kind: FieldPowerLimit, From: Power(g.PowerMW), To: Power(*mw), Reason: want.Why.Power})
-	} else if want.Why.Power.Kind != "" {
-		c.Kept = append(c.Kept, Field{Kind: FieldPowerLimit, From: Power(g.PowerMW), Reason: want.Why.Power})
+// nowOf is a setting as the GPU shows it.
+func nowOf(setting resource.Setting, g resource.GPU) Value {
+	if setting == resource.MIGMode {
+		return MIG{g.MIG, g.MIGPending}
 	}
+	now, _ := g.Now(setting)
+	return SettingValue(setting, now)
+}
+
+// asWanted is a setting as nowOf gives it where it has a value.
+func asWanted(setting resource.Setting, value int) Value {
+	if setting == resource.MIGMode {
+		return MIG{value == resource.On, value == resource.On}
+	}
+	return SettingValue(setting, value)
 }
 
 // setUpClock decides about the one setting that cannot be read. Where the GPU is
 // touched at all its lock is set again: it may have been lifted unseen.
 func (c *GPUChange) setUpClock(want resource.DesiredGPU, g resource.GPU, held resource.PriorGPU) {
-	mhz, applied := want.Settings.ClockMHz, held.Applied.ClockMHz
-	if mhz == nil {
-		if want.Why.Clock.Kind != "" {
-			c.Kept = append(c.Kept, Field{Kind: FieldSMClock, From: Clock{MHz: g.SMClockMHz}, Reason: want.Why.Clock})
+	mhz, wanted := want.Settings.Get(resource.SMClock)
+	reason := want.Why[resource.SMClock]
+	if !wanted {
+		if reason.Kind != "" {
+			c.Kept = append(c.Kept, Field{Kind: FieldSMClock, From: Clock{MHz: g.SMClockMHz}, Reason: reason})
 		}
 		return
 	}
-	reason := want.Why.Clock
+	applied := held.Applied.Value(resource.SMClock)
 	switch {
 	case held.ClockUnsure, c.LockLost:
-	case applied == nil || *applied == 0:
-		if *mhz == 0 {
-			return
-		}
-	case *applied == *mhz:
+	case applied == 0 && mhz == 0:
+		return
+	case applied == mhz:
 		if len(c.Fields) == 0 {
 			return
 		}
 		reason = resource.Reason{Kind: resource.SentAgain}
 	}
-	c.Settings.ClockMHz = mhz
-	c.Fields = append(c.Fields, Field{Kind: FieldSMClock, From: c.clockNow(held, g), To: Clock{MHz: *mhz}, Reason: reason})
+	c.Settings = c.Settings.With(resource.SMClock, mhz)
+	c.Fields = append(c.Fields, Field{Kind: FieldSMClock, From: c.clockNow(held, g), To: Clock{MHz: mhz}, Reason: reason})
 }
 
 func (c *GPUChange) clockNow(held resource.PriorGPU, g resource.GPU) Clock {
@@ -178,71 +188,48 @@ func (c *GPUChange) clockNow(held resource.PriorGPU, g resource.GPU) Clock {
 
 // clockNow is the lock as far as it is known.
 func clockNow(held resource.PriorGPU, lost bool) Clock {
-	applied := held.Applied.ClockMHz
+	applied := held.Applied.Value(resource.SMClock)
 	switch {
 	case held.ClockUnsure:
 		return Clock{As: ClockUnknown}
-	case applied == nil || *applied == 0:
+	case applied == 0:
 		return Clock{}
 	case lost:
 		return Clock{As: ClockLifted}
 	}
-	return Clock{MHz: *applied}
+	return Clock{MHz: applied}
 }
 
-// holds picks the wanted settings that the GPU has already: cosplay answers for
-// them from now on as for those that it sets.
-func holds(want resource.Settings, g resource.GPU) resource.Settings {
-	if want.MIG != nil && *want.MIG != g.MIG {
-		want.MIG = nil
-	}
-	if want.Persistence != nil && *want.Persistence != g.Persistence {
-		want.Persistence = nil
-	}
-	if want.PowerMW != nil && *want.PowerMW != g.PowerMW {
-		want.PowerMW = nil
-	}
-	if want.ClockMHz != nil && *want.ClockMHz != 0 {
-		want.ClockMHz = nil
+// news picks the wanted settings that the GPU has already and that the state does not
+// know yet: cosplay answers for them from now on as for those that it sets.
+func news(want resource.Settings, g resource.GPU, known resource.Settings) resource.Settings {
+	for setting, value := range want.All() {
+		now, readable := g.Now(setting)
+		had := readable && now == value && !known.Is(setting, value)
+		if setting == resource.SMClock { // a lock is only known by having been set
+			had = value == 0 && !known.Has(setting)
+		}
+		if !had {
+			want = want.Without(setting)
+		}
 	}
 	return want
 }
 
-// news picks the settings that the state does not know yet.
-func news(now, known resource.Settings) resource.Settings {
-	if same(now.MIG, known.MIG) {
-		now.MIG = nil
-	}
-	if same(now.Persistence, known.Persistence) {
-		now.Persistence = nil
-	}
-	if same(now.PowerMW, known.PowerMW) {
-		now.PowerMW = nil
-	}
-	if known.ClockMHz != nil { // a lock is only ever known by having been set
-		now.ClockMHz = nil
-	}
-	return now
-}
-
-func same[T comparable](a, b *T) bool { return a != nil && b != nil && *a == *b }
-
 // Baseline is what a GPU is like before cosplay touches it, without what its driver
 // does not tell. A clock lock cannot be read: it is what the configuration tells, in MHz, or nothing; lockBefore
 // says that there seems to be one all the same.
-func Baseline(g resource.GPU, toldMHz int) (b *resource.Settings, lockBefore bool) {
-	b = &resource.Settings{}
-	if !g.Unread(resource.FeaturePersistence) {
-		b.Persistence = &g.Persistence
+func Baseline(g resource.GPU, toldMHz int) (b resource.Settings, lockBefore bool) {
+	for setting := range resource.SettingCount {
+		if now, known := g.Now(setting); known {
+			b = b.With(setting, now)
+		}
 	}
-	if !g.Unread(resource.FeaturePower) {
-		b.PowerMW = &g.PowerMW
-	}
-	if g.MIGCapable && !g.Unread(resource.FeatureMIG) { // a driver may hide the profiles while MIG mode is off
-		b.MIG = &g.MIG
+	if !g.MIGCapable { // a driver may hide the profiles while MIG mode is off
+		b = b.Without(resource.MIGMode)
 	}
 	if toldMHz != 0 {
-		b.ClockMHz = &toldMHz
+		b = b.With(resource.SMClock, toldMHz)
 	}
 	return b, toldMHz == 0 && g.LooksLocked()
 }

@@ -41,7 +41,7 @@ func TestGPUWithSessionsStays(t *testing.T) {
 				}
 			}
 			for _, c := range p.Diff.GPUs {
-				if stays[c.UUID] && (c.GiveBack || c.Action == diff.Delete || c.Settings.MIG != nil) {
+				if stays[c.UUID] && (c.GiveBack || c.Action == diff.Delete || c.Settings.Has(resource.MIGMode)) {
 					t.Errorf("faults %s: %s with a session on it: %s, give back %t, %s", fmt.Sprintf("%06b", faulty), c.UUID, c.Action, c.GiveBack, settings(c.Settings))
 				}
 			}

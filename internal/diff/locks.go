@@ -15,12 +15,12 @@ type UnprovenLock struct {
 func unprovenLocks(prior resource.Prior, live resource.Live) []UnprovenLock {
 	var all []UnprovenLock
 	for _, held := range prior.GPUs {
-		mhz := held.Applied.ClockMHz
+		mhz := held.Applied.Value(resource.SMClock)
 		g, there := live.GPU(held.Host, held.UUID)
-		if mhz == nil || *mhz == 0 || held.ClockUnsure || !there || !g.Held || g.Without(resource.ReadingClock) || lockLost(held, g, sameBoot(prior, live, held.Host)) {
+		if mhz == 0 || held.ClockUnsure || !there || !g.Held || g.Without(resource.ReadingClock) || lockLost(held, g, sameBoot(prior, live, held.Host)) {
 			continue
 		}
-		all = append(all, UnprovenLock{Host: held.Host, GPU: held.UUID, MHz: *mhz})
+		all = append(all, UnprovenLock{Host: held.Host, GPU: held.UUID, MHz: mhz})
 	}
 	return all
 }
@@ -45,19 +45,19 @@ func sendLocksAgain(gpus []GPUChange, sessions []SessionChange, desired resource
 	if len(on) == 0 {
 		return
 	}
-	wanted := map[key]*int{}
+	wanted := map[key]int{}
 	for _, d := range desired.GPUs {
-		wanted[key{d.Host, d.UUID}] = d.Settings.ClockMHz
+		wanted[key{d.Host, d.UUID}] = d.Settings.Value(resource.SMClock)
 	}
 	for i := range gpus {
 		c := &gpus[i]
 		held, ours := prior.GPU(c.Host, c.UUID)
-		if c.GiveBack || !ours || c.Settings.ClockMHz != nil || !on[key{c.Host, c.UUID}] {
+		if c.GiveBack || !ours || c.Settings.Has(resource.SMClock) || !on[key{c.Host, c.UUID}] {
 			continue
 		}
-		if mhz := wanted[key{c.Host, c.UUID}]; mhz != nil && *mhz != 0 {
-			c.Action, c.Settings.ClockMHz = Update, mhz
-			c.Fields = append(c.Fields, Field{Kind: FieldSMClock, From: clockNow(held, c.LockLost), To: Clock{MHz: *mhz}, Reason: resource.Reason{Kind: resource.SentAgain}})
+		if mhz := wanted[key{c.Host, c.UUID}]; mhz != 0 {
+			c.Action, c.Settings = Update, c.Settings.With(resource.SMClock, mhz)
+			c.Fields = append(c.Fields, Field{Kind: FieldSMClock, From: clockNow(held, c.LockLost), To: Clock{MHz: mhz}, Reason: resource.Reason{Kind: resource.SentAgain}})
 		}
 	}
 }

@@ -28,7 +28,9 @@ func TestUnprovenLocks(t *testing.T) {
 		{"refuted, nothing limits the clock", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockRefutedMHz, g.Held = 1980, true }, 0, "lifted"},
 		{"refuted, another lock", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockRefutedMHz, g.Held = 900, true }, 0, "at 900 MHz"},
 		{"a run was cut off while it set it", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockUnsure, g.Held = true, true }, 0, ""},
-		{"unlocked", func(p *resource.PriorGPU, g *resource.GPU) { p.Applied.ClockMHz, g.Held = new(int), true }, 0, ""},
+		{"unlocked", func(p *resource.PriorGPU, g *resource.GPU) {
+			p.Applied, g.Held = p.Applied.With(resource.SMClock, 0), true
+		}, 0, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, prior := applied(t)
@@ -129,8 +131,8 @@ func TestGiveBackOfARefutedLock(t *testing.T) {
 		for _, f := range d.GPUs[0].Kept {
 			got = got || f.Kind == diff.FieldSMClock
 		}
-		if got != kept || (d.GPUs[0].Settings.ClockMHz == nil) != kept {
-			t.Errorf("seen at %d MHz: kept %t, want %t; set to %v", mhz, got, kept, d.GPUs[0].Settings.ClockMHz)
+		if got != kept || (!d.GPUs[0].Settings.Has(resource.SMClock)) != kept {
+			t.Errorf("seen at %d MHz: kept %t, want %t; set to %v", mhz, got, kept, d.GPUs[0].Settings)
 		}
 	}
 }

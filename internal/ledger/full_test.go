@@ -51,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	for i := range 4 {
 		e, none := entry(fmt.Sprint("GPU-", i)), 0
-		for n, err := range []error{e.Leave(), e.Setting(resource.Settings{ClockMHz: &none}, look), e.Settled(resource.Settings{ClockMHz: &none}), e.Release(Parting{}, look)} {
+		for n, err := range []error{e.Leave(), e.Setting(resource.Settings{}.With(resource.SMClock, none), look), e.Settled(resource.Settings{}.With(resource.SMClock, none)), e.Release(Parting{}, look)} {
 			if err != nil {
 				t.Errorf("GPU %d, step %d: %v", i, n, err)
 			}

@@ -21,7 +21,7 @@ func TestGivenUp(t *testing.T) {
 	}
 	if err := e.Book.change(gpu, powerLoss, func(g *resource.Held) error {
 		g.Holders = []resource.Holder{e.Holder}
-		g.Set.ClockMHz = new(int)
+		g.Set = g.Set.With(resource.SMClock, 0)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := e.Book.change(gpu, powerLoss, func(g *resource.Held) error {
-		Attempt(g, resource.Settings{ClockMHz: new(1575)}, boot)
+		Attempt(g, resource.Settings{}.With(resource.SMClock, 1575), boot)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestGivenUp(t *testing.T) {
 			t.Errorf("%s is news: %v, %v", step.lacks.Feature, news, err)
 		}
 	}
-	if page, err := e.Page(); err != nil || *page.Set.ClockMHz != 0 || page.Lock != nil {
+	if page, err := e.Page(); err != nil || page.Set.Value(resource.SMClock) != 0 || page.Lock != nil {
 		t.Errorf("a lock that was refused is noted: %+v, %v", page, err)
 	}
 	if err := os.Remove(book.path(gpu)); err != nil {
@@ -73,20 +73,19 @@ func TestGivenUp(t *testing.T) {
 // TestRefusedSettingIsTakenBack: a refused request removes its own note, unless the
 // setting was noted again since.
 func TestRefusedSettingIsTakenBack(t *testing.T) {
-	on := true
-	before := resource.Held{Set: resource.Settings{PowerMW: power(300_000)}}
+	before := resource.Held{Set: resource.Settings{}.With(resource.PowerLimit, 300_000)}
 	for _, test := range []struct {
 		name  string
 		tried resource.Settings
 		since resource.Settings
 		want  resource.Settings
 	}{
-		{"a mode", resource.Settings{MIG: &on}, resource.Settings{}, before.Set},
-		{"a mode, with a limit set since", resource.Settings{MIG: &on}, resource.Settings{PowerMW: power(200_000)}, resource.Settings{PowerMW: power(200_000)}},
-		{"a limit", resource.Settings{PowerMW: power(400_000)}, resource.Settings{}, before.Set},
-		{"a limit, with another set since", resource.Settings{PowerMW: power(400_000)}, resource.Settings{PowerMW: power(200_000)}, resource.Settings{PowerMW: power(200_000)}},
+		{"a mode", resource.Settings{}.With(resource.MIGMode, resource.On), resource.Settings{}, before.Set},
+		{"a mode, with a limit set since", resource.Settings{}.With(resource.MIGMode, resource.On), resource.Settings{}.With(resource.PowerLimit, 200_000), resource.Settings{}.With(resource.PowerLimit, 200_000)},
+		{"a limit", resource.Settings{}.With(resource.PowerLimit, 400_000), resource.Settings{}, before.Set},
+		{"a limit, with another set since", resource.Settings{}.With(resource.PowerLimit, 400_000), resource.Settings{}.With(resource.PowerLimit, 200_000), resource.Settings{}.With(resource.PowerLimit, 200_000)},
 		{"a lock", locked(1575), resource.Settings{}, before.Set},
-		{"a lock, with another set since", locked(1575), locked(1200), locked(1200).With(before.Set)},
+		{"a lock, with another set since", locked(1575), locked(1200), locked(1200).Over(before.Set)},
 	} {
 		g := before
 		Attempt(&g, test.tried, "boot-1")
@@ -95,7 +94,7 @@ func TestRefusedSettingIsTakenBack(t *testing.T) {
 			Settled(&g, test.since)
 		}
 		takeBack(&g, test.tried, before)
-		if !g.Set.Equal(test.want) {
+		if g.Set != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, g.Set, test.want)
 		}
 	}

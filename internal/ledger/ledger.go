@@ -118,19 +118,19 @@ func begin(g *resource.Held, t Take, found *Found) error {
 		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
 		return nil
 	}
-	for _, f := range settings {
-		saw, is := f.of(t.Baseline), f.of(found.Settings)
-		switch {
-		case saw == "" || is == "" || saw == is:
-		case t.FromState:
-			return refuse("the host's ledger does not have the GPU, and the project's state says that its baseline is %s %s, where it is %s now: only root can confirm that. Fix: sudo cosplay apply, or sudo cosplay destroy", f.name, saw, is)
-		default:
-			return overtaken("the %s of the GPU is %s, and was %s when the plan was made; %s", f.name, is, saw, planAgain)
+	for setting, was := range t.Baseline.All() {
+		now, known := found.Settings.Get(setting)
+		if !setting.Readable() || !known || now == was {
+			continue
 		}
+		name, saw, is := setting.Words(), Exact(t.Baseline, setting), Exact(found.Settings, setting)
+		if t.FromState {
+			return refuse("the host's ledger does not have the GPU, and the project's state says that its baseline is %s %s, where it is %s now: only root can confirm that. Fix: sudo cosplay apply, or sudo cosplay destroy", name, saw, is)
+		}
+		return overtaken("the %s of the GPU is %s, and was %s when the plan was made; %s", name, is, saw, planAgain)
 	}
-	g.Baseline = found.Settings
-	g.Baseline.ClockMHz = t.Baseline.ClockMHz // the agent has made sure of it
-	g.LockBefore = g.Baseline.ClockMHz == nil && found.GPU.LooksLocked()
+	g.Baseline = found.Settings.Copy(resource.SMClock, t.Baseline) // the agent has made sure of it
+	g.LockBefore = !g.Baseline.Has(resource.SMClock) && found.GPU.LooksLocked()
 	g.Departed = existing(g.Departed, found)
 	return nil
 }
@@ -168,7 +168,7 @@ func MaySet(g *resource.Held, lineage string, s resource.Settings) error {
 	if _, holds := g.Holder(lineage); !holds {
 		return notHeld()
 	}
-	if g.Leaving != "" && g.Leaving == lineage && !within(s, unlockedAtLeast(g.Baseline)) {
+	if g.Leaving != "" && g.Leaving == lineage && !within(s, g.Baseline.Over(unlocked)) {
 		return refuse("the project restores the baseline of the GPU and may set nothing else; %s", planAgain)
 	}
 	others := g.Others(lineage)
@@ -178,22 +178,11 @@ func MaySet(g *resource.Held, lineage string, s resource.Settings) error {
 	return overtaken("%s holds the GPU too, and would be changed with it; %s", describe(others), planAgain)
 }
 
-// unlockedAtLeast is a baseline with the clock lock that stands for none.
-func unlockedAtLeast(s resource.Settings) resource.Settings {
-	if s.ClockMHz == nil {
-		s.ClockMHz = new(int)
-	}
-	return s
-}
+// unlocked is the clock lock of a baseline that has none.
+var unlocked = resource.Settings{}.With(resource.SMClock, 0)
 
 // within reports whether every setting that is given is the same in the other.
-func within(s, o resource.Settings) bool {
-	return same(s.MIG, o.MIG) && same(s.Persistence, o.Persistence) && same(s.ClockMHz, o.ClockMHz) && same(s.PowerMW, o.PowerMW)
-}
-
-func same[T comparable](given, other *T) bool {
-	return given == nil || (other != nil && *given == *other)
-}
+func within(s, o resource.Settings) bool { return s.Over(o) == o }
 
 // NoteSerial remembers which state of a holder will know of what is noted here.
 func NoteSerial(g *resource.Held, who resource.Holder) {

@@ -18,7 +18,7 @@ func who(lineage string) resource.Holder {
 	return resource.Holder{Lineage: lineage, State: "/home/" + lineage + "/cosplay.state.json", User: lineage}
 }
 
-func locked(mhz int) resource.Settings { return resource.Settings{ClockMHz: &mhz} }
+func locked(mhz int) resource.Settings { return resource.Settings{}.With(resource.SMClock, mhz) }
 
 // blank is the look at a GPU that reports nothing.
 func blank() (*Found, error) { return &Found{}, nil }

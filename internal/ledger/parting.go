@@ -91,8 +91,10 @@ func unrestored(g *resource.Held, us resource.Holder, found *Found) (r remainder
 	if found == nil {
 		return remainder{left: []resource.Left{{Setting: "GPU", Value: "not readable", Baseline: "unknown"}}, ours: true}
 	}
-	for _, f := range settings {
-		r.setting(f, g, found)
+	for setting := range resource.SettingCount {
+		if setting.Readable() {
+			r.setting(setting, g, found)
+		}
 	}
 	r.clock(g, found)
 	for _, s := range us.Slices {
@@ -104,10 +106,10 @@ func unrestored(g *resource.Held, us resource.Holder, found *Found) (r remainder
 	return r
 }
 
-func (r *remainder) setting(f setting, g *resource.Held, found *Found) {
-	set, was, base, now := f.of(g.Set), f.of(g.Was), f.of(g.Baseline), f.of(found.Settings)
+func (r *remainder) setting(setting resource.Setting, g *resource.Held, found *Found) {
+	set, was, base, now := Exact(g.Set, setting), Exact(g.Was, setting), Exact(g.Baseline, setting), Exact(found.Settings, setting)
 	restored := set == base && was == "" // as the driver confirmed
-	left := resource.Left{Setting: f.name, Value: now, Baseline: base}
+	left := resource.Left{Setting: setting.Words(), Value: now, Baseline: base}
 	switch {
 	case base == "" || now == base:
 	case now == "" && (set == "" || restored): // the driver does not report it any more
@@ -124,17 +126,12 @@ func (r *remainder) setting(f setting, g *resource.Held, found *Found) {
 
 // clock compares the commands that were sent: NVML has no getter for a lock.
 func (r *remainder) clock(g *resource.Held, found *Found) {
-	base, locked := 0, 0
-	if g.Baseline.ClockMHz != nil {
-		base = *g.Baseline.ClockMHz
-	}
-	if g.Set.ClockMHz != nil {
-		locked = *g.Set.ClockMHz
-	}
+	base := g.Baseline.Value(resource.SMClock)
+	locked, set := g.Set.Get(resource.SMClock)
 	if g.Lock != nil {
 		locked = g.Lock.MHz
 	}
-	touched := g.Set.ClockMHz != nil || g.Lock != nil || g.Unkept && base != 0
+	touched := set || g.Lock != nil || g.Unkept && base != 0
 	if !touched || g.Lock != nil && g.Lock.Done && g.Lock.MHz == base {
 		return
 	}
@@ -142,7 +139,7 @@ func (r *remainder) clock(g *resource.Held, found *Found) {
 	if locked == base {
 		value = "not confirmed"
 	}
-	r.left = append(r.left, resource.Left{Setting: clockName, Value: value, Baseline: resource.Clock(base)})
+	r.left = append(r.left, resource.Left{Setting: resource.SMClock.Words(), Value: value, Baseline: resource.Clock(base)})
 	r.ours = r.ours || g.Unkept || found.GPU.LockState(locked) != resource.LockLifted
 }
 

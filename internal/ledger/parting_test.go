@@ -22,18 +22,16 @@ type hardware struct {
 
 func newHardware() *hardware {
 	h := &hardware{boot: "boot-1"}
-	h.set(resource.Settings{MIG: new(bool), Persistence: new(bool), PowerMW: power(700_000)})
+	h.set(resource.Settings{}.With(resource.MIGMode, resource.Off).With(resource.PersistenceMode, resource.Off).With(resource.PowerLimit, 700_000))
 	return h
 }
 
-func power(mw int) *int { return &mw }
-
 func (h *hardware) set(s resource.Settings) {
-	h.Settings = h.With(s)
-	if s.ClockMHz != nil {
-		h.lock = *s.ClockMHz
+	h.Settings = s.Over(h.Settings)
+	if s.Has(resource.SMClock) {
+		h.lock = s.Value(resource.SMClock)
 	}
-	h.ClockMHz = nil
+	h.Settings = h.Without(resource.SMClock)
 }
 
 func (h *hardware) found() *Found {
@@ -56,14 +54,13 @@ func (h *hardware) change(g *resource.Held, lineage string, s resource.Settings)
 // which is in the baseline.
 func (h *hardware) forget(t *testing.T, g *resource.Held, lineage string) {
 	t.Helper()
-	on, off := true, false
-	g.Baseline.Persistence, g.Baseline.PowerMW = &on, power(500_000)
-	for _, persistence := range []*bool{&off, &on} {
-		if err := h.change(g, lineage, resource.Settings{Persistence: persistence}); err != nil {
+	g.Baseline = g.Baseline.With(resource.PersistenceMode, resource.On).With(resource.PowerLimit, 500_000)
+	for _, persistence := range []int{resource.Off, resource.On} {
+		if err := h.change(g, lineage, resource.Settings{}.With(resource.PersistenceMode, persistence)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.PowerMW, h.lock = power(700_000), 0
+	h.Settings, h.lock = h.With(resource.PowerLimit, 700_000), 0
 }
 
 func user(lineage string, uid int) resource.Holder {
@@ -74,7 +71,7 @@ func user(lineage string, uid int) resource.Holder {
 
 // TestTheAgentReadsTheBaseline: a request cannot say what a GPU was like.
 func TestTheAgentReadsTheBaseline(t *testing.T) {
-	lie := resource.Settings{MIG: new(bool), Persistence: new(bool), PowerMW: power(210_000), ClockMHz: power(345)}
+	lie := resource.Settings{}.With(resource.MIGMode, resource.Off).With(resource.PersistenceMode, resource.Off).With(resource.PowerLimit, 210_000).With(resource.SMClock, 345)
 	for _, test := range []struct {
 		name  string
 		take  Take
@@ -85,7 +82,7 @@ func TestTheAgentReadsTheBaseline(t *testing.T) {
 		{"as from its state", Take{Baseline: lie, FromState: true}, 0, "only root can confirm that"},
 		{"as from its state, by root", Take{Baseline: lie, FromState: true, Trusted: true}, 210_000, ""},
 		{"nothing", Take{}, 700_000, ""},
-		{"the same", Take{Baseline: resource.Settings{PowerMW: power(700_000)}}, 700_000, ""},
+		{"the same", Take{Baseline: resource.Settings{}.With(resource.PowerLimit, 700_000)}, 700_000, ""},
 	} {
 		g := resource.Held{UUID: gpu}
 		err := Hold(&g, user("v", 1234), test.take, newHardware().found())
@@ -95,7 +92,7 @@ func TestTheAgentReadsTheBaseline(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || *g.Baseline.PowerMW != test.power || *g.Baseline.MIG {
+		if err != nil || g.Baseline.Value(resource.PowerLimit) != test.power || g.Baseline.Is(resource.MIGMode, resource.On) {
 			t.Errorf("%s: %v, %+v", test.name, err, g.Baseline)
 		}
 	}
@@ -104,7 +101,7 @@ func TestTheAgentReadsTheBaseline(t *testing.T) {
 // TestReleaseWantsTheBaseline: the last holder stays until the GPU is as it was
 // found, and may give up only what cosplay has not done itself.
 func TestReleaseWantsTheBaseline(t *testing.T) {
-	on, off, clock, none := true, false, 345, 0
+	clock, none := 345, 0
 	slice := resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, Handle: resource.Handle{UUID: "MIG-v"}}
 	for _, test := range []struct {
 		name    string
@@ -113,58 +110,70 @@ func TestReleaseWantsTheBaseline(t *testing.T) {
 		abandon string // what is said where the user gives it up; "" if it is released then
 	}{
 		{name: "nothing was changed", do: func(*hardware, *resource.Held) {}},
-		{"power", func(h *hardware, g *resource.Held) { _ = h.change(g, "v", resource.Settings{PowerMW: power(200_000)}) }, "power limit 200 W instead of 700 W", "only root"},
-		{"by a milliwatt", func(h *hardware, g *resource.Held) { _ = h.change(g, "v", resource.Settings{PowerMW: power(699_999)}) }, "power limit 699.999 W instead of 700 W", "only root"},
-		{"clock", func(h *hardware, g *resource.Held) { _ = h.change(g, "v", resource.Settings{ClockMHz: &clock}) }, "SM clock 345 MHz instead of unlocked", "only root"},
-		{"MIG", func(h *hardware, g *resource.Held) { _ = h.change(g, "v", resource.Settings{MIG: &on}) }, "MIG mode on instead of off", "only root"},
-		{"persistence", func(h *hardware, g *resource.Held) { _ = h.change(g, "v", resource.Settings{Persistence: &on}) }, "persistence mode on instead of off", "only root"},
+		{"power", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000))
+		}, "power limit 200 W instead of 700 W", "only root"},
+		{"by a milliwatt", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 699_999))
+		}, "power limit 699.999 W instead of 700 W", "only root"},
+		{"clock", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{}.With(resource.SMClock, clock))
+		}, "SM clock 345 MHz instead of unlocked", "only root"},
+		{"MIG", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{}.With(resource.MIGMode, resource.On))
+		}, "MIG mode on instead of off", "only root"},
+		{"persistence", func(h *hardware, g *resource.Held) {
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PersistenceMode, resource.On))
+		}, "persistence mode on instead of off", "only root"},
 		{"a slice", func(h *hardware, g *resource.Held) {
 			h.slices = append(h.slices, slice)
 			_ = NoteSlice(g, "v", slice)
 		}, "slice", "only root"},
-		{"a clock that was tried", func(h *hardware, g *resource.Held) { Attempt(g, resource.Settings{ClockMHz: &clock}, h.boot) }, "SM clock", "only root"},
+		{"a clock that was tried", func(h *hardware, g *resource.Held) {
+			Attempt(g, resource.Settings{}.With(resource.SMClock, clock), h.boot)
+		}, "SM clock", "only root"},
 		{"a limit that was tried, and failed", func(h *hardware, g *resource.Held) {
-			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000)})
-			Attempt(g, resource.Settings{PowerMW: power(300_000)}, h.boot)
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000))
+			Attempt(g, resource.Settings{}.With(resource.PowerLimit, 300_000), h.boot)
 		}, "power limit 200 W", "only root"},
 		{"another limit while leaving", func(h *hardware, g *resource.Held) {
-			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000)})
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000))
 			_ = Leave(g, "v")
-			if err := h.change(g, "v", resource.Settings{PowerMW: power(210_000)}); err == nil {
+			if err := h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 210_000)); err == nil {
 				t.Error("a limit that is not the baseline's was set while leaving")
 			}
 		}, "power limit 200 W", "only root"},
 		{"all of it restored", func(h *hardware, g *resource.Held) {
-			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000), MIG: &on, ClockMHz: &clock})
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000).With(resource.MIGMode, resource.On).With(resource.SMClock, clock))
 			_ = Leave(g, "v")
-			if err := h.change(g, "v", resource.Settings{PowerMW: power(700_000), MIG: &off, ClockMHz: &none}); err != nil {
+			if err := h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 700_000).With(resource.MIGMode, resource.Off).With(resource.SMClock, none)); err != nil {
 				t.Error(err)
 			}
 		}, "", ""},
 		{"a limit of another process", func(h *hardware, g *resource.Held) {
-			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000)})
-			h.PowerMW = power(500_000)
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000))
+			h.Settings = h.With(resource.PowerLimit, 500_000)
 		}, "power limit 500 W instead of 700 W", ""},
-		{"a limit of another process, where cosplay set none", func(h *hardware, _ *resource.Held) { h.PowerMW = power(500_000) }, "", ""},
+		{"a limit of another process, where cosplay set none", func(h *hardware, _ *resource.Held) { h.Settings = h.With(resource.PowerLimit, 500_000) }, "", ""},
 		{"what the driver forgets without persistence mode", func(h *hardware, g *resource.Held) {
 			h.forget(t, g, "v")
 		}, "power limit 700 W instead of 500 W", "only root"},
 		{"a limit of cosplay's that the driver forgot", func(h *hardware, g *resource.Held) {
-			_ = h.change(g, "v", resource.Settings{PowerMW: power(300_000)})
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 300_000))
 			h.forget(t, g, "v")
 		}, "power limit 700 W instead of 500 W", "only root"},
 		{"a clock of the baseline that the driver forgot", func(h *hardware, g *resource.Held) {
 			h.forget(t, g, "v")
-			g.Baseline.ClockMHz = power(1200)
-			_ = h.change(g, "v", resource.Settings{PowerMW: power(500_000)})
+			g.Baseline = g.Baseline.With(resource.SMClock, 1200)
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 500_000))
 		}, "SM clock unlocked instead of 1200 MHz", "only root"},
 		{"a reboot", func(h *hardware, g *resource.Held) {
-			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000), ClockMHz: &clock})
-			h.boot, h.PowerMW, h.lock = "boot-2", power(650_000), 0
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000).With(resource.SMClock, clock))
+			h.boot, h.Settings, h.lock = "boot-2", h.With(resource.PowerLimit, 650_000), 0
 		}, "", ""},
 		{"a limit that cannot be read", func(h *hardware, g *resource.Held) {
-			_ = h.change(g, "v", resource.Settings{PowerMW: power(200_000)})
-			h.PowerMW = nil
+			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000))
+			h.Settings = h.Without(resource.PowerLimit)
 		}, "power limit not readable", "only root"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -180,7 +189,7 @@ func TestReleaseWantsTheBaseline(t *testing.T) {
 			if err == nil {
 				return
 			}
-			if len(g.Holders) != 1 || g.Baseline.PowerMW == nil {
+			if len(g.Holders) != 1 || !g.Baseline.Has(resource.PowerLimit) {
 				t.Fatalf("refused, and yet %+v", g)
 			}
 			err = Release(&g, v, Parting{Found: h.found(), Abandon: true})
@@ -285,9 +294,9 @@ func TestWalk(t *testing.T) {
 			for _, o := range g.Others(lineage) {
 				others = append(others, o.Lineage)
 			}
-			s := resource.Settings{PowerMW: &limits[random.IntN(len(limits))]}
+			s := resource.Settings{}.With(resource.PowerLimit, limits[random.IntN(len(limits))])
 			if random.IntN(3) == 0 {
-				s = resource.Settings{ClockMHz: power(random.IntN(3) * 345)}
+				s = resource.Settings{}.With(resource.SMClock, random.IntN(3)*345)
 			}
 			switch random.IntN(9) {
 			case 0, 1:
@@ -309,7 +318,7 @@ func TestWalk(t *testing.T) {
 				_ = Leave(&g, lineage)
 			case 6: // as destroy does
 				if Leave(&g, lineage) == nil {
-					for _, s := range []resource.Settings{{PowerMW: g.Baseline.PowerMW}, {ClockMHz: new(int)}} {
+					for _, s := range []resource.Settings{resource.Settings{}.Copy(resource.PowerLimit, g.Baseline), locked(0)} {
 						if err := h.change(&g, lineage, s); err != nil {
 							t.Fatalf("%s restores: %v, %+v", at, err, g)
 						}
@@ -317,9 +326,9 @@ func TestWalk(t *testing.T) {
 				}
 			case 7:
 				if random.IntN(8) == 0 {
-					h.PowerMW = power(500_000)
+					h.Settings = h.With(resource.PowerLimit, 500_000)
 				} else if random.IntN(20) == 0 {
-					h.boot, h.PowerMW, h.lock = fmt.Sprint("boot-", step), power(600_000), 0
+					h.boot, h.Settings, h.lock = fmt.Sprint("boot-", step), h.With(resource.PowerLimit, 600_000), 0
 				}
 			case 8:
 				known := len(g.Changes)
@@ -335,15 +344,15 @@ func TestWalk(t *testing.T) {
 				if !last || err != nil {
 					continue
 				}
-				if h.lock != 0 && touched.ClockMHz != nil {
+				if h.lock != 0 && touched.Has(resource.SMClock) {
 					t.Fatalf("%s left a lock at %d MHz", at, h.lock)
 				}
-				if touched.PowerMW != nil && *h.PowerMW != *before.PowerMW && len(g.Changes) == known && len(g.Changes) < maxLeft {
-					t.Fatalf("%s left %d mW, was %d, %+v", at, *h.PowerMW, *before.PowerMW, g)
+				if touched.Has(resource.PowerLimit) && h.Value(resource.PowerLimit) != before.Value(resource.PowerLimit) && len(g.Changes) == known && len(g.Changes) < maxLeft {
+					t.Fatalf("%s left %d mW, was %d, %+v", at, h.Value(resource.PowerLimit), before.Value(resource.PowerLimit), g)
 				}
 			}
-			if len(g.Holders) > 0 && *g.Baseline.PowerMW != *before.PowerMW {
-				t.Fatalf("%s: the baseline is %d mW, was %d", at, *g.Baseline.PowerMW, *before.PowerMW)
+			if len(g.Holders) > 0 && g.Baseline.Value(resource.PowerLimit) != before.Value(resource.PowerLimit) {
+				t.Fatalf("%s: the baseline is %d mW, was %d", at, g.Baseline.Value(resource.PowerLimit), before.Value(resource.PowerLimit))
 			}
 		}
 	}
@@ -356,7 +365,7 @@ func TestWalk(t *testing.T) {
 func TestPagesOfFormat1(t *testing.T) {
 	book := bookWith(t, "page-1.json")
 	all, err := book.Read()
-	if err != nil || len(all) != 1 || len(all[0].Holders) != 1 || len(all[0].Holders[0].Slices) != 1 || *all[0].Baseline.PowerMW != 700_000 {
+	if err != nil || len(all) != 1 || len(all[0].Holders) != 1 || len(all[0].Holders[0].Slices) != 1 || all[0].Baseline.Value(resource.PowerLimit) != 700_000 {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	h := newHardware()
@@ -366,7 +375,7 @@ func TestPagesOfFormat1(t *testing.T) {
 		t.Errorf("released with a lock: %v", err)
 	}
 	none := 0
-	for _, err := range []error{e.Leave(), e.Setting(resource.Settings{ClockMHz: &none}, look), e.Settled(resource.Settings{ClockMHz: &none})} {
+	for _, err := range []error{e.Leave(), e.Setting(resource.Settings{}.With(resource.SMClock, none), look), e.Settled(resource.Settings{}.With(resource.SMClock, none))} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -387,7 +396,7 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 	if err := Hold(&g, v, Take{}, h.found()); err != nil {
 		t.Fatal(err)
 	}
-	h.PowerMW = power(500_000)
+	h.Settings = h.With(resource.PowerLimit, 500_000)
 	if err := Release(&g, v, Parting{Found: h.found()}); err != nil {
 		t.Fatal(err)
 	}
@@ -476,10 +485,10 @@ func TestSettledWithoutAHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Holder = user("released", 1)
-	if err := e.Settled(resource.Settings{PowerMW: power(200_000)}); err != nil {
+	if err := e.Settled(resource.Settings{}.With(resource.PowerLimit, 200_000)); err != nil {
 		t.Fatal(err)
 	}
-	if page, err := e.Page(); err != nil || page.Set.PowerMW != nil {
+	if page, err := e.Page(); err != nil || page.Set.Has(resource.PowerLimit) {
 		t.Errorf("%v: %+v", err, page.Set)
 	}
 }

@@ -136,7 +136,7 @@ func TestSliceAfterAReboot(t *testing.T) {
 	h := newHardware()
 	look := func() (*Found, error) { return h.found(), nil }
 	e := Entry{Book: Book{Dir: t.TempDir()}, GPU: gpu, Holder: user("v", 1234), BootID: h.boot}
-	limit := resource.Settings{PowerMW: power(200_000)}
+	limit := resource.Settings{}.With(resource.PowerLimit, 200_000)
 	for _, err := range []error{e.Take(Take{}, look), e.Setting(limit, look), e.Settled(limit)} {
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestSliceAfterAReboot(t *testing.T) {
 	if err := e.Making(resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, look); err != nil {
 		t.Fatal(err)
 	}
-	if page, err := e.Page(); err != nil || page.Set.PowerMW != nil || page.BootID != h.boot {
+	if page, err := e.Page(); err != nil || page.Set.Has(resource.PowerLimit) || page.BootID != h.boot {
 		t.Errorf("%v: set %+v in boot %s", err, page.Set, page.BootID)
 	}
 }

@@ -67,9 +67,11 @@ func keep(gpus []GPU, requests []Request, r Result) ([]GPU, []Request) {
 	for i := range gpus {
 		gpus[i].LockMHz = nil
 		if s, ok := setups[gpus[i].UUID]; ok {
-			gpus[i].LockMHz = s.Settings.ClockMHz
-			if s.Settings.MIG != nil {
-				gpus[i].MIG = *s.Settings.MIG
+			if mhz, locks := s.Settings.Get(resource.SMClock); locks {
+				gpus[i].LockMHz = &mhz
+			}
+			if s.Settings.Has(resource.MIGMode) {
+				gpus[i].MIG = s.Settings.Is(resource.MIGMode, resource.On)
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func TestTheLockStays(t *testing.T) {
 	for _, lock := range []int{0, 1500} {
 		gpus[0].MIG, gpus[0].LockMHz = true, &lock
 		requests[0].Kept = at(gpus[0], "1g.18gb", 0)
-		if r := Place(gpus, requests); *r.GPUs[0].Settings.ClockMHz != lock {
+		if r := Place(gpus, requests); r.GPUs[0].Settings.Value(resource.SMClock) != lock {
 			t.Errorf("lock %d moves:\n%s", lock, r)
 		}
 	}

@@ -88,15 +88,15 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 		occupy("foreign", s.Slice)
 	}
 	mig := g.MIG
-	if set.MIG != nil {
-		mig = *set.MIG
+	if set.Has(resource.MIGMode) {
+		mig = set.Is(resource.MIGMode, resource.On)
 		if g.FixedMIG || g.Busy || len(g.Foreign) > 0 {
 			complain("MIG mode may not be set")
 		}
 	}
 	clock := clockOf(g, set, complain)
-	if set.PowerMW != nil && (g.FixedPower || *set.PowerMW < g.Model.PowerMinMW || *set.PowerMW > g.Model.PowerDefaultMW) {
-		complain("power %d", *set.PowerMW)
+	if set.Has(resource.PowerLimit) && (g.FixedPower || set.Value(resource.PowerLimit) < g.Model.PowerMinMW || set.Value(resource.PowerLimit) > g.Model.PowerDefaultMW) {
+		complain("power %d", set.Value(resource.PowerLimit))
 	}
 	for _, p := range here {
 		q := requests[p.Address]
@@ -124,17 +124,17 @@ func illegalGPU(g GPU, requests map[resource.Address]Request, here []Placed, set
 // clockOf returns the SM clock in MHz that the settings of a GPU lead to.
 func clockOf(g GPU, set resource.Settings, complain func(string, ...any)) int {
 	switch {
-	case g.FixedClockMHz != nil && set.ClockMHz != nil:
+	case g.FixedClockMHz != nil && set.Has(resource.SMClock):
 		complain("clock may not be set")
 	case g.FixedClockMHz != nil:
 		return *g.FixedClockMHz
-	case set.ClockMHz == nil:
+	case !set.Has(resource.SMClock):
 		complain("clock is not set")
-	case *set.ClockMHz != 0:
-		if !slices.Contains(g.Model.ClocksMHz, *set.ClockMHz) {
-			complain("no clock %d", *set.ClockMHz)
+	case set.Value(resource.SMClock) != 0:
+		if !slices.Contains(g.Model.ClocksMHz, set.Value(resource.SMClock)) {
+			complain("no clock %d", set.Value(resource.SMClock))
 		}
-		return *set.ClockMHz
+		return set.Value(resource.SMClock)
 	}
 	return g.Model.MaxClockMHz()
 }

@@ -57,7 +57,7 @@ type Setup struct {
 	Host     string
 	UUID     string
 	Settings resource.Settings
-	Why      resource.Why
+	Why      map[resource.Setting]resource.Reason
 }
 
 // Refusal states which sessions do not fit, and what would help.

@@ -64,28 +64,32 @@ func (f *fleet) price(c *card, cl *class, p Placed) string {
 
 // setup returns the settings that a card's sessions need.
 func (c *card) setup() Setup {
-	s := Setup{Host: c.Host, UUID: c.UUID}
-	if c.Model.MIG() && !c.stuckMIG() {
-		s.Settings.MIG = new(!c.isWhole())
-		s.Why.MIG.Kind = resource.ForSlices
-		if c.isWhole() {
-			s.Why.MIG.Kind = resource.ForWholeGPU
-		}
+	s := Setup{Host: c.Host, UUID: c.UUID, Why: map[resource.Setting]resource.Reason{resource.SMClock: c.whyClock()}}
+	want := func(setting resource.Setting, value int, why resource.Reason) {
+		s.Settings, s.Why[setting] = s.Settings.With(setting, value), why
+	}
+	switch {
+	case !c.Model.MIG() || c.stuckMIG():
+	case c.isWhole():
+		want(resource.MIGMode, resource.Off, resource.Reason{Kind: resource.ForWholeGPU})
+	default:
+		want(resource.MIGMode, resource.On, resource.Reason{Kind: resource.ForSlices})
 	}
 	if c.FixedClockMHz == nil && len(c.Model.ClocksMHz) > 0 {
 		lock := c.clockMHz
 		if lock == c.Model.MaxClockMHz() {
 			lock = 0
 		}
-		s.Settings.ClockMHz = &lock
+		want(resource.SMClock, lock, c.whyClock())
 	}
-	s.Why.Clock = c.whyClock()
 	if !c.FixedPower && c.Model.PowerMaxMW > 0 {
 		power, why := c.power()
-		s.Settings.PowerMW, s.Why.Power = &power, why
+		want(resource.PowerLimit, power, why)
 	}
-	if (s.Settings.ClockMHz != nil || s.Settings.PowerMW != nil) && !c.FixedPersistence {
-		s.Settings.Persistence = new(true)
+	for setting := range s.Settings.All() {
+		if setting.Forgotten() && !c.FixedPersistence {
+			want(resource.PersistenceMode, resource.On, resource.Reason{Kind: resource.KeepsSettings})
+		}
 	}
 	return s
 }
@@ -163,5 +167,3 @@ func (c *card) neededPower() int {
 	needed := float64(c.Model.PowerDefaultMW) * (0.1 + 0.9*share)
 	return min(1000*int(math.Ceil(needed/1000)), c.Model.PowerDefaultMW)
 }
-
-func watts(mW int) int { return (mW + 500) / 1000 }

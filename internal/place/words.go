@@ -3,6 +3,8 @@ package place
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"cosplay/internal/fit"
@@ -69,11 +71,9 @@ func (r Result) String() string {
 	var b strings.Builder
 	for _, g := range r.GPUs {
 		fmt.Fprintf(&b, "%s/%s: %s\n", g.Host, g.UUID, settingsText(g.Settings))
-		for _, why := range []resource.Reason{g.Why.MIG, g.Why.Clock, g.Why.Power} {
-			if why.Kind != "" {
-				words, _ := json.Marshal(why) // strings and numbers cannot fail to marshal
-				fmt.Fprintf(&b, "  because %s\n", words)
-			}
+		for _, setting := range slices.Sorted(maps.Keys(g.Why)) {
+			words, _ := json.Marshal(g.Why[setting]) // strings and numbers cannot fail to marshal
+			fmt.Fprintf(&b, "  because %s\n", words)
 		}
 		for _, p := range r.Placed {
 			if p.Slice.Host == g.Host && p.Slice.GPU == g.UUID {
@@ -101,21 +101,8 @@ func (p Placed) String() string {
 
 func settingsText(s resource.Settings) string {
 	var parts []string
-	if s.MIG != nil {
-		parts = append(parts, "MIG "+resource.OnOff(*s.MIG))
-	}
-	if s.Persistence != nil {
-		parts = append(parts, "persistence "+resource.OnOff(*s.Persistence))
-	}
-	switch {
-	case s.ClockMHz == nil:
-	case *s.ClockMHz == 0:
-		parts = append(parts, "unlocked")
-	default:
-		parts = append(parts, fmt.Sprintf("%d MHz", *s.ClockMHz))
-	}
-	if s.PowerMW != nil {
-		parts = append(parts, fmt.Sprintf("%d W", watts(*s.PowerMW)))
+	for setting, value := range s.All() {
+		parts = append(parts, setting.Words()+" "+setting.Text(value))
 	}
 	if len(parts) == 0 {
 		return "as it is"

@@ -201,19 +201,10 @@ func (b *builder) setUp(c diff.GPUChange) {
 	if c.LockLost {
 		gpu.step("doubt", "note that its clock lock is gone", DoubtClock{Host: c.Host, GPU: c.UUID})
 	}
-	s := c.Settings
-	// Persistence first: without it the driver forgets the limits and locks.
-	if s.Persistence != nil {
-		gpu.step("persistence", "persistence "+resource.OnOff(*s.Persistence), SetPersistence{c.Host, c.UUID, *s.Persistence})
-	}
-	if s.MIG != nil {
-		gpu.step("mig", "MIG mode "+resource.OnOff(*s.MIG), SetMIG{c.Host, c.UUID, *s.MIG})
-	}
-	if s.PowerMW != nil {
-		gpu.step("power", "power limit "+resource.Watts(*s.PowerMW), SetPower{Host: c.Host, GPU: c.UUID, MW: *s.PowerMW})
-	}
-	if s.ClockMHz != nil {
-		gpu.step("clock", "SM clock "+resource.Clock(*s.ClockMHz), SetClock{c.Host, c.UUID, *s.ClockMHz})
+	for _, setting := range resource.SettingOrder {
+		if value, changes := c.Settings.Get(setting); changes {
+			gpu.step(setting.String(), settingTitle(setting, value), SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value})
+		}
 	}
 	b.last[gpu.at] = gpu.after
 }
@@ -339,33 +330,27 @@ func (b *builder) take(c diff.GPUChange) TakeGPU {
 // restored keeps none of the others from it, nor does a slice that stays: only MIG
 // mode needs all slices gone, and only the release needs everything.
 func (b *builder) giveBack(c diff.GPUChange) {
-	at, s := gpuKey{c.Host, c.UUID}, c.Settings
+	at := gpuKey{c.Host, c.UUID}
 	begin, before := b.ended[at], b.freed[at]
 	step := func(what, title string, needs []string, do Op) {
 		id := b.add(Step{ID: at.uuid + "/" + what, Group: at.uuid, Title: b.name(at) + ": " + title, Needs: needs, After: without(before, needs), Do: OpJSON{do}})
 		before = append(slices.Clone(before), id)
 	}
 	// A project that has to wait for others with the rest must not keep others waiting.
-	if c.Action == diff.Delete && s != (resource.Settings{}) {
+	if c.Action == diff.Delete && c.Settings != (resource.Settings{}) {
 		step("leave", "announce that it is given back", begin, LeaveGPU{c.Host, c.UUID})
 		begin = before[len(before)-1:]
 	}
-	if s.ClockMHz != nil {
-		title := "SM clock back to " + resource.Clock(*s.ClockMHz)
-		if *s.ClockMHz == 0 {
-			title = "SM clock unlocked again"
+	for _, setting := range slices.Backward(resource.SettingOrder[:]) {
+		value, changes := c.Settings.Get(setting)
+		if !changes {
+			continue
 		}
-		step("restore-clock", title, begin, SetClock{c.Host, c.UUID, *s.ClockMHz})
-	}
-	if s.PowerMW != nil {
-		step("restore-power", "power limit back to "+resource.Watts(*s.PowerMW), begin, SetPower{Host: c.Host, GPU: c.UUID, MW: *s.PowerMW, Exact: true})
-	}
-	if s.MIG != nil {
-		step("restore-mig", "MIG mode back to "+resource.OnOff(*s.MIG), slices.Concat(begin, b.freed[at]), SetMIG{c.Host, c.UUID, *s.MIG})
-	}
-	// Persistence last: the driver forgets the rest when it goes off.
-	if s.Persistence != nil {
-		step("restore-persistence", "persistence back to "+resource.OnOff(*s.Persistence), begin, SetPersistence{c.Host, c.UUID, *s.Persistence})
+		needs := begin
+		if setting == resource.MIGMode {
+			needs = slices.Concat(begin, b.freed[at])
+		}
+		step("restore-"+setting.String(), restoreTitle(setting, value), needs, SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value, Restore: true})
 	}
 	if c.Action == diff.Delete { // else something has to wait
 		title, others := "as it was found", len(c.Others) > 0
@@ -378,6 +363,24 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		}
 		step("release", title, needs, ReleaseGPU{Host: c.Host, GPU: c.UUID, AsItIs: others, Abandon: c.Abandon})
 	}
+}
+
+func settingTitle(s resource.Setting, value int) string {
+	return stepName(s) + " " + s.Text(value)
+}
+
+func restoreTitle(s resource.Setting, value int) string {
+	if s == resource.SMClock && value == 0 {
+		return "SM clock unlocked again"
+	}
+	return stepName(s) + " back to " + s.Text(value)
+}
+
+func stepName(s resource.Setting) string {
+	if s == resource.PersistenceMode {
+		return "persistence"
+	}
+	return s.Words()
 }
 
 // without is a list of steps without those of another; nil if none is left.

@@ -25,24 +25,13 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 			p.GPUs = append(p.GPUs, resource.PriorGPU{Host: op.Host, UUID: op.GPU, Baseline: op.Baseline, Applied: op.Holds, LockBefore: op.LockBefore})
 		}
 	case HoldGPU:
-		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied = g.Applied.With(op.Holds) })
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied = op.Holds.Over(g.Applied) })
 	case DoubtClock:
 		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.ClockUnsure = true })
 	case NoteBoot:
 		p.BootIDs[op.Host] = op.BootID
-	case SetMIG:
-		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.MIG = &op.On })
-	case SetPersistence:
-		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.Persistence = &op.On })
-	case SetPower:
-		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) {
-			g.Applied.PowerMW, g.AskedPowerMW = &op.MW, nil
-			if made.PowerMW != nil {
-				g.Applied.PowerMW, g.AskedPowerMW = made.PowerMW, &op.MW
-			}
-		})
-	case SetClock:
-		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.ClockMHz, g.ClockUnsure, g.ClockRefutedMHz = &op.MHz, false, 0 })
+	case SetGPU:
+		onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { set(g, op, made) })
 	case ReleaseGPU:
 		p.GPUs = slices.DeleteFunc(p.GPUs, func(g resource.PriorGPU) bool { return g.Host == op.Host && g.UUID == op.GPU })
 	case CreateSlice:
@@ -129,10 +118,28 @@ func keepPort(s resource.Session, made *resource.Container) resource.Session {
 	return s
 }
 
-// UnsureClock notes that a clock setting may or may not have been made.
-func UnsureClock(prior resource.Prior, op SetClock) resource.Prior {
+// set notes a setting of a GPU. Only a power limit can become another value than the
+// one that was asked for, and only of a lock the state has more than its value.
+func set(g *resource.PriorGPU, op SetGPU, made Made) {
+	now := op.Value
+	switch op.Setting {
+	case resource.PowerLimit:
+		g.AskedPowerMW = nil
+		if made.PowerMW != nil {
+			now, g.AskedPowerMW = *made.PowerMW, &op.Value
+		}
+	case resource.SMClock:
+		g.ClockUnsure, g.ClockRefutedMHz = false, 0
+	}
+	g.Applied = g.Applied.With(op.Setting, now)
+}
+
+// UnsureClock notes that a clock lock may or may not have been set.
+func UnsureClock(prior resource.Prior, op SetGPU) resource.Prior {
 	p := prior.Clone()
-	onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) { g.Applied.ClockMHz, g.ClockUnsure = &op.MHz, true })
+	onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) {
+		g.Applied, g.ClockUnsure = g.Applied.With(op.Setting, op.Value), true
+	})
 	return p
 }
 

@@ -50,31 +50,14 @@ type (
 		Host   string `json:"host"`
 		BootID string `json:"boot_id"`
 	}
-	// SetMIG switches MIG mode.
-	SetMIG struct {
-		Host string `json:"host"`
-		GPU  string `json:"gpu"`
-		On   bool   `json:"on"`
-	}
-	// SetPersistence switches persistence mode.
-	SetPersistence struct {
-		Host string `json:"host"`
-		GPU  string `json:"gpu"`
-		On   bool   `json:"on"`
-	}
-	// SetPower sets the power limit, in mW. What the driver rounds it to becomes
-	// cosplay's, unless it has to be exact.
-	SetPower struct {
-		Host  string `json:"host"`
-		GPU   string `json:"gpu"`
-		MW    int    `json:"mw"`
-		Exact bool   `json:"exact,omitempty"` // the baseline
-	}
-	// SetClock locks the SM clock, in MHz; 0 unlocks it.
-	SetClock struct {
-		Host string `json:"host"`
-		GPU  string `json:"gpu"`
-		MHz  int    `json:"mhz"`
+	// SetGPU sets a setting. What the driver rounds its value to becomes cosplay's,
+	// unless the step restores the baseline.
+	SetGPU struct {
+		Host    string           `json:"host"`
+		GPU     string           `json:"gpu"`
+		Setting resource.Setting `json:"setting"`
+		Value   int              `json:"value"`
+		Restore bool             `json:"restore,omitempty"`
 	}
 	// LeaveGPU announces in the host's ledger that a GPU gets its baseline back.
 	LeaveGPU struct {
@@ -147,25 +130,22 @@ const (
 	BuildImage ImageSource = "build"
 )
 
-func (TakeGPU) kind() string        { return "take-gpu" }
-func (HoldGPU) kind() string        { return "hold-gpu" }
-func (DoubtClock) kind() string     { return "doubt-clock" }
-func (NoteBoot) kind() string       { return "note-boot" }
-func (SetMIG) kind() string         { return "set-mig" }
-func (SetPersistence) kind() string { return "set-persistence" }
-func (SetPower) kind() string       { return "set-power" }
-func (SetClock) kind() string       { return "set-clock" }
-func (LeaveGPU) kind() string       { return "leave-gpu" }
-func (ReleaseGPU) kind() string     { return "release-gpu" }
-func (CreateSlice) kind() string    { return "create-slice" }
-func (DestroySlice) kind() string   { return "destroy-slice" }
-func (EnsureImage) kind() string    { return "ensure-image" }
-func (Prepare) kind() string        { return "prepare" }
-func (Unprepare) kind() string      { return "unprepare" }
-func (Record) kind() string         { return "record" }
-func (Adopt) kind() string          { return "adopt" }
-func (Forget) kind() string         { return "forget" }
-func (MoveSessions) kind() string   { return "move-sessions" }
+func (TakeGPU) kind() string      { return "take-gpu" }
+func (HoldGPU) kind() string      { return "hold-gpu" }
+func (DoubtClock) kind() string   { return "doubt-clock" }
+func (NoteBoot) kind() string     { return "note-boot" }
+func (SetGPU) kind() string       { return "set-gpu" }
+func (LeaveGPU) kind() string     { return "leave-gpu" }
+func (ReleaseGPU) kind() string   { return "release-gpu" }
+func (CreateSlice) kind() string  { return "create-slice" }
+func (DestroySlice) kind() string { return "destroy-slice" }
+func (EnsureImage) kind() string  { return "ensure-image" }
+func (Prepare) kind() string      { return "prepare" }
+func (Unprepare) kind() string    { return "unprepare" }
+func (Record) kind() string       { return "record" }
+func (Adopt) kind() string        { return "adopt" }
+func (Forget) kind() string       { return "forget" }
+func (MoveSessions) kind() string { return "move-sessions" }
 
 // Bookkeeping reports whether an operation touches nothing but the state.
 func Bookkeeping(op Op) bool {
@@ -213,10 +193,11 @@ var readers = map[string]func([]byte) (Op, error){
 	"hold-gpu":        reader[HoldGPU],
 	"doubt-clock":     reader[DoubtClock],
 	"note-boot":       reader[NoteBoot],
-	"set-mig":         reader[SetMIG],
-	"set-persistence": reader[SetPersistence],
-	"set-power":       reader[SetPower],
-	"set-clock":       reader[SetClock],
+	"set-gpu":         reader[SetGPU],
+	"set-mig":         settingReader(resource.MIGMode),
+	"set-persistence": settingReader(resource.PersistenceMode),
+	"set-power":       settingReader(resource.PowerLimit),
+	"set-clock":       settingReader(resource.SMClock),
 	"leave-gpu":       reader[LeaveGPU],
 	"release-gpu":     reader[ReleaseGPU],
 	"create-slice":    reader[CreateSlice],
@@ -228,6 +209,22 @@ var readers = map[string]func([]byte) (Op, error){
 	"adopt":           reader[Adopt],
 	"forget":          reader[Forget],
 	"move-sessions":   reader[MoveSessions],
+}
+
+// settingReader reads an operation that had its own kind for each setting, as in
+// the journals of versions before SetGPU.
+func settingReader(s resource.Setting) func([]byte) (Op, error) {
+	return func(data []byte) (Op, error) {
+		op := struct {
+			SetGPU
+			On    bool `json:"on"`
+			MW    int  `json:"mw"`
+			MHz   int  `json:"mhz"`
+			Exact bool `json:"exact"`
+		}{}
+		err := json.Unmarshal(data, &op)
+		return SetGPU{Host: op.Host, GPU: op.GPU, Setting: s, Value: resource.Bit(op.On) + op.MW + op.MHz, Restore: op.Exact}, err
+	}
 }
 
 func reader[T Op](data []byte) (Op, error) {

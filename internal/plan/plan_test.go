@@ -164,7 +164,7 @@ func (w *world) meddle(random *rand.Rand) {
 			g.Slices = g.Slices[1:]
 		}
 	case 2:
-		if ours && held.Applied.PowerMW != nil {
+		if ours && held.Applied.Has(resource.PowerLimit) {
 			g.PowerMW = g.Model.PowerMinMW
 		}
 	case 3:
@@ -270,13 +270,13 @@ func TestSharedGPU(t *testing.T) {
 			p, _ := w.plan(test.fleet)
 			g := p.Diff.GPUs[0]
 			if test.watts == 0 {
-				if g.Settings.PowerMW != nil || len(g.Kept) != 1 || g.Kept[0].Reason.Kind != test.kept {
+				if g.Settings.Has(resource.PowerLimit) || len(g.Kept) != 1 || g.Kept[0].Reason.Kind != test.kept {
 					t.Errorf("settings %+v, kept %+v", g.Settings, g.Kept)
 				}
 				return
 			}
-			if g.Settings.PowerMW == nil || *g.Settings.PowerMW != test.watts*1000 {
-				t.Errorf("power limit %v, want %d W", g.Settings.PowerMW, test.watts)
+			if !g.Settings.Has(resource.PowerLimit) || g.Settings.Value(resource.PowerLimit) != test.watts*1000 {
+				t.Errorf("power limit %v, want %d W", g.Settings.Value(resource.PowerLimit), test.watts)
 			}
 		})
 	}

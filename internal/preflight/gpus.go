@@ -28,7 +28,8 @@ func (f *Flight) destroys() bool { return len(f.Plan.Desired.Sessions) == 0 }
 
 // switching looks for processes that keep a GPU from switching its MIG mode.
 func (f *Flight) switching(c diff.GPUChange, g resource.GPU) {
-	if c.Settings.MIG == nil || *c.Settings.MIG == g.MIG {
+	mode, changes := c.Settings.Get(resource.MIGMode)
+	if !changes || mode == resource.Bit(g.MIG) {
 		return
 	}
 	var stay []resource.Process
@@ -41,7 +42,7 @@ func (f *Flight) switching(c diff.GPUChange, g resource.GPU) {
 		return
 	}
 	f.Host(c.Host, Problem{Attribute: "gpus", Warning: f.destroys(),
-		Summary: fmt.Sprintf("MIG mode of GPU %d cannot be switched %s", g.Index, resource.OnOff(*c.Settings.MIG)),
+		Summary: fmt.Sprintf("MIG mode of GPU %d cannot be switched %s", g.Index, resource.MIGMode.Text(mode)),
 		Detail:  fmt.Sprintf("It is used by %s, and the driver switches the mode of a GPU that nobody uses only. End what runs there (kill PID), or let the sessions have another GPU.", resource.ProcessNames(stay))})
 }
 
@@ -71,25 +72,19 @@ func (f *Flight) pending(c diff.GPUChange, g resource.GPU) {
 		return
 	}
 	what := fmt.Sprintf("It is %s, and somebody asked for %s, which comes with the next reset. ", resource.OnOff(g.MIG), resource.OnOff(g.MIGPending))
-	takeBack := fmt.Sprintf("sudo nvidia-smi -i %d -mig %d", g.Index, number(g.MIG))
+	takeBack := fmt.Sprintf("sudo nvidia-smi -i %d -mig %d", g.Index, resource.Bit(g.MIG))
 	p := Problem{Attribute: "gpus", Warning: true, Summary: fmt.Sprintf("MIG mode of GPU %d is about to change", g.Index)}
+	mode, changes := c.Settings.Get(resource.MIGMode)
 	switch {
-	case c.Settings.MIG == nil:
+	case !changes:
 		p.Detail = what + fmt.Sprintf("That would take the sessions' slices away, or put them in its way. Take it back: %s; or let it come first: sudo nvidia-smi --gpu-reset -i %d.", takeBack, g.Index)
 	case c.Action == diff.Create:
 		p.Detail = what + fmt.Sprintf("apply sets it to %s now; destroy goes back to %s, and the request is forgotten. If that is not wanted, let it come first: sudo nvidia-smi --gpu-reset -i %d.",
-			resource.OnOff(*c.Settings.MIG), resource.OnOff(g.MIG), g.Index)
+			resource.MIGMode.Text(mode), resource.OnOff(g.MIG), g.Index)
 	default:
 		return // one of our own GPUs, which the plan puts right
 	}
 	f.Host(c.Host, p)
-}
-
-func number(on bool) int {
-	if on {
-		return 1
-	}
-	return 0
 }
 
 // inUse looks for programs in a slice that goes. Those in a container end with

@@ -54,8 +54,6 @@ session "w" {
 	}
 }
 
-func on(b bool) *bool { return &b }
-
 // told writes diagnostics as severity, line and summary.
 func told(diags hcl.Diagnostics) string {
 	var all []string
@@ -80,25 +78,25 @@ func TestGPUs(t *testing.T) {
 		want   string
 	}{
 		{"nobody is there", func(_ *preflight.Flight, _ *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
-			c.Settings.MIG = on(true)
+			c.Settings = c.Settings.With(resource.MIGMode, resource.On)
 		}, false, ""},
 		{"somebody is there", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
-			g.Processes, c.Settings.MIG = []resource.Process{{PID: 1}}, on(true)
+			g.Processes, c.Settings = []resource.Process{{PID: 1}}, c.Settings.With(resource.MIGMode, resource.On)
 		}, false, "error " + stuck},
 		{"somebody is there, and the mode stays", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
-			g.Processes, c.Settings.MIG = []resource.Process{{PID: 1}}, on(false)
+			g.Processes, c.Settings = []resource.Process{{PID: 1}}, c.Settings.With(resource.MIGMode, resource.Off)
 		}, false, ""},
 		{"somebody is there at the end", func(f *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
-			g.Processes, c.Settings.MIG, f.Plan.Desired = []resource.Process{{PID: 1}}, on(true), resource.Desired{}
+			g.Processes, c.Settings, f.Plan.Desired = []resource.Process{{PID: 1}}, c.Settings.With(resource.MIGMode, resource.On), resource.Desired{}
 		}, false, "warning " + stuck},
 		{"pending, and set by us", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
-			g.MIGPending, c.Settings.MIG = true, on(true)
+			g.MIGPending, c.Settings = true, c.Settings.With(resource.MIGMode, resource.On)
 		}, false, "warning 3 MIG mode of GPU 0 is about to change"},
 		{"pending, and not ours to set", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
 			g.MIGPending, c.Action = true, diff.Update
 		}, false, "warning 3 MIG mode of GPU 0 is about to change"},
 		{"pending on a GPU of ours that is put right", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
-			g.MIG, c.Action, c.Settings.MIG = true, diff.Update, on(true)
+			g.MIG, c.Action, c.Settings = true, diff.Update, c.Settings.With(resource.MIGMode, resource.On)
 		}, false, ""},
 		{"pending, and nothing is done there", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
 			g.MIGPending, c.Action = true, diff.NoOp
@@ -114,7 +112,7 @@ func TestGPUs(t *testing.T) {
 		}, false, ""},
 		{"a program that ends with its container", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, s *diff.SessionChange) {
 			g.Processes, s.Slice, s.Container = []resource.Process{{PID: 1, GPUInstance: &seven}}, diff.Remove, diff.Remove
-			c.Settings.MIG = on(true)
+			c.Settings = c.Settings.With(resource.MIGMode, resource.On)
 		}, true, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

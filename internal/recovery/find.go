@@ -147,8 +147,7 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	case inHand:
 		take.Baseline, take.LockBefore = page.Baseline, page.LockBefore
 	default:
-		baseline, lockBefore := diff.Baseline(found.GPU, f.DiffOptions().BaselineClockMHz[made.Host])
-		take.Baseline, take.LockBefore = *baseline, lockBefore
+		take.Baseline, take.LockBefore = diff.Baseline(found.GPU, f.DiffOptions().BaselineClockMHz[made.Host])
 	}
 	host, _ := f.live.Host(made.Host)
 	found.Steps = adopting(f.prior, host.BootID, found.Session, nil, &take)

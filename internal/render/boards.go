@@ -99,8 +99,8 @@ func sliceOf(c diff.SessionChange) resource.Slice {
 // draw puts the wanted sessions and the foreign slices on the slot map.
 func (b *board) draw(seats resource.Seats, l labels) {
 	b.slots = slotMap{model: b.gpu.Model, mig: b.gpu.MIG && b.gpu.Model.MIG()}
-	if b.change != nil && b.change.Settings.MIG != nil {
-		b.slots.mig = *b.change.Settings.MIG
+	if b.change != nil && b.change.Settings.Has(resource.MIGMode) {
+		b.slots.mig = b.change.Settings.Is(resource.MIGMode, resource.On)
 	}
 	for _, c := range b.sessions {
 		if c.Action == diff.Forget {
@@ -266,9 +266,11 @@ func (p *page) boardTitle(live resource.Live, b board) {
 	p.table(t)
 }
 
-// settingOrder is the order in which settings stand on a screen, whether they
-// change or stay.
-var settingOrder = []diff.Kind{diff.FieldPersistenceMode, diff.FieldMIGMode, diff.FieldPowerLimit, diff.FieldSMClock}
+// settingPlace is where a difference stands among the settings of a GPU, in the order
+// in which they are made, whether they change or stay; what is no setting comes first.
+func settingPlace(f diff.Field) int {
+	return slices.IndexFunc(resource.SettingOrder[:], func(s resource.Setting) bool { return diff.SettingKind(s) == f.Kind })
+}
 
 // boardSettings lists what changes on a GPU and what stays though one would
 // expect a change; it reports whether there is any.
@@ -296,7 +298,7 @@ func (p *page) boardSettings(live resource.Live, b board) bool {
 		all = append(all, setting{f, []line{sign(diff.NoOp), text(words.Field(f)), text(words.Value(f.From, live)), nil, nil, inked(dim, reason)}})
 	}
 	slices.SortStableFunc(all, func(a, b setting) int {
-		return slices.Index(settingOrder, a.Kind) - slices.Index(settingOrder, b.Kind)
+		return settingPlace(a.Field) - settingPlace(b.Field)
 	})
 	t := &table{columns: []column{{}, {tight: true}, {}, {tight: true}, {tight: true}, {prose: true}}}
 	for _, one := range all {

@@ -7,6 +7,8 @@ import (
 	"cosplay/internal/apply"
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // unoffered are NVML's codes for a call that the driver does not offer.
@@ -29,36 +31,19 @@ func (v AppliedView) byHand(f apply.Failure) string {
 		}
 		smi := fmt.Sprintf("sudo nvidia-smi mig -i %s -gi %d ", op.Slice.GPU, s.Handle.GPUInstance)
 		return "Without this call cosplay cannot destroy the slice. Fix: run " + together(smi+"-dci") + " and " + together(smi+"-dgi") + reboot + ". Then run " + together(again) + " again."
-	case plan.SetClock:
-		if !v.givesBack(op.GPU) {
-			return ""
+	case plan.SetGPU:
+		command = "sudo nvidia-smi -i " + op.GPU + " " + words.SMI(op.Setting, op.Value)
+		if op.Setting == resource.SMClock && v.givesBack(op.GPU) {
+			// NVML cannot read a lock: only a reboot proves that there is none.
+			return "Without this call cosplay cannot restore the SM clock. Fix: reboot the machine, which lifts the lock, then run " + together(again) +
+				" again. Without a reboot: run " + together(command) + ", then " + together(abandon) + "."
 		}
-		command = fmt.Sprintf("-i %s -lgc %d,%d", op.GPU, op.MHz, op.MHz)
-		if op.MHz == 0 {
-			command = "-i " + op.GPU + " -rgc"
-		}
-		// NVML cannot read a lock: only a reboot proves that there is none.
-		return "Without this call cosplay cannot restore the SM clock. Fix: reboot the machine, which lifts the lock, then run " + together(again) +
-			" again. Without a reboot: run " + together("sudo nvidia-smi "+command) + ", then " + together(abandon) + "."
-	case plan.SetPower:
-		command = fmt.Sprintf("-i %s -pl %d", op.GPU, op.MW/1000)
-	case plan.SetMIG:
-		command = fmt.Sprintf("-i %s -mig %d", op.GPU, oneIf(op.On))
-	case plan.SetPersistence:
-		command = fmt.Sprintf("-i %s -pm %d", op.GPU, oneIf(op.On))
 	}
 	if command == "" || !v.givesBack(f.Step.Group) {
 		return ""
 	}
-	return "Without this call cosplay cannot restore the setting. Fix: run " + together("sudo nvidia-smi "+command) + reboot + ". Then run " + together(again) +
+	return "Without this call cosplay cannot restore the setting. Fix: run " + together(command) + reboot + ". Then run " + together(again) +
 		" again. To release the GPU as it is: " + together(abandon)
-}
-
-func oneIf(on bool) int {
-	if on {
-		return 1
-	}
-	return 0
 }
 
 // givesBack reports whether the plan restores a GPU.

@@ -101,14 +101,14 @@ func (v StatusView) lock(g resource.GPU) (lock, int) {
 	switch {
 	case ok && held.ClockUnsure:
 		return lockUnknown, 0
-	case !ok || held.Applied.ClockMHz == nil:
+	case !ok || !held.Applied.Has(resource.SMClock):
 		return noLock, 0
-	case *held.Applied.ClockMHz == 0:
+	case held.Applied.Value(resource.SMClock) == 0:
 		return lockUnlocked, 0
 	case lifted:
 		return lockLifted, 0
 	}
-	return lockHeld, *held.Applied.ClockMHz
+	return lockHeld, held.Applied.Value(resource.SMClock)
 }
 
 // counted is how many things have drifted that count.

@@ -16,7 +16,7 @@ func lockWords(v PlanView, planned bool) string {
 	type key struct{ host, uuid string }
 	sent := map[key]bool{}
 	for _, c := range v.Plan.Diff.GPUs {
-		sent[key{c.Host, c.UUID}] = planned && (c.GiveBack || c.Settings.ClockMHz != nil)
+		sent[key{c.Host, c.UUID}] = planned && (c.GiveBack || c.Settings.Has(resource.SMClock))
 	}
 	var on []string
 	for _, l := range v.Plan.Diff.Unproven {

@@ -163,8 +163,8 @@ func TestLockIsBelieved(t *testing.T) {
 		{func(*world) {}, lockHeld, 1575},
 		{func(w *world) { w.prior.GPUs[0].ClockUnsure = true }, lockUnknown, 0},
 		{func(w *world) { w.gpu(0, 0).SMClockMHz = 1980 }, lockLifted, 0},
-		{func(w *world) { w.prior.GPUs[0].Applied.ClockMHz = new(0) }, lockUnlocked, 0},
-		{func(w *world) { w.prior.GPUs[0].Applied.ClockMHz = nil }, noLock, 0},
+		{func(w *world) { w.prior.GPUs[0].Applied = w.prior.GPUs[0].Applied.With(resource.SMClock, 0) }, lockUnlocked, 0},
+		{func(w *world) { w.prior.GPUs[0].Applied = w.prior.GPUs[0].Applied.Without(resource.SMClock) }, noLock, 0},
 		{func(w *world) { w.prior.GPUs = nil }, noLock, 0},
 	} {
 		w := one().applied()

@@ -42,39 +42,26 @@ func (p *page) stateGPU(g resource.PriorGPU) {
 			t.add(text(name), text(was), text(now), inked(dim, note))
 		}
 	}
-	unsure := ""
-	if g.ClockUnsure {
-		unsure = "a run was cut off here: set again by the next apply"
+	for _, setting := range resource.SettingOrder {
+		found, set, note := settingText(g.Baseline, setting), settingText(g.Applied, setting), ""
+		if found == "" && set != "" && !setting.Readable() {
+			found = "unknown"
+		}
+		if setting == resource.SMClock && g.ClockUnsure {
+			note = "a run was cut off here: set again by the next apply"
+		}
+		add(setting.Words(), found, set, note)
 	}
-	found, set := settingWords(g.Baseline), settingWords(g.Applied)
-	if found.clock == "" && set.clock != "" {
-		found.clock = "unknown" // NVML cannot read a lock
-	}
-	add("persistence mode", found.persistence, set.persistence, "")
-	add("MIG mode", found.mig, set.mig, "")
-	add("power limit", found.power, set.power, "")
-	add("SM clock", found.clock, set.clock, unsure)
 	p.table(t)
 }
 
-type settingTexts struct{ mig, persistence, clock, power string }
-
-// settingWords writes settings out; what nobody asked for is empty.
-func settingWords(s resource.Settings) settingTexts {
-	var t settingTexts
-	if s.MIG != nil {
-		t.mig = resource.OnOff(*s.MIG)
+// settingText writes a setting out; "" where it has no value.
+func settingText(all resource.Settings, s resource.Setting) string {
+	value, given := all.Get(s)
+	if !given {
+		return ""
 	}
-	if s.Persistence != nil {
-		t.persistence = resource.OnOff(*s.Persistence)
-	}
-	if s.ClockMHz != nil {
-		t.clock = resource.Clock(*s.ClockMHz)
-	}
-	if s.PowerMW != nil {
-		t.power = resource.Watts(*s.PowerMW)
-	}
-	return t
+	return s.Text(value)
 }
 
 // stateSessions lists the sessions on a GPU, and what is missing of them.

@@ -147,34 +147,18 @@ func (v ForgottenView) removal(s resource.PriorSession) []string {
 // those that persistence mode keeps come before it.
 func (v ForgottenView) restoring(g resource.PriorGPU) []string {
 	var all []string
-	add := func(format string, a ...any) {
-		all = append(all, fmt.Sprintf("%s -i %s "+format, append([]any{v.smi(g.Host), g.UUID}, a...)...))
-	}
-	was, set := g.Baseline, g.Applied
-	if was.PowerMW != nil && set.PowerMW != nil && *was.PowerMW != *set.PowerMW {
-		add("-pl %s", number(watts(*was.PowerMW)))
-	}
-	switch {
-	case (set.ClockMHz == nil || *set.ClockMHz == 0) && !g.ClockUnsure:
-	case was.ClockMHz != nil && *was.ClockMHz != 0:
-		add("-lgc %d,%d", *was.ClockMHz, *was.ClockMHz)
-	default:
-		add("-rgc")
-	}
-	if was.MIG != nil && set.MIG != nil && *was.MIG != *set.MIG {
-		add("-mig %d", bit(*was.MIG))
-	}
-	if was.Persistence != nil && set.Persistence != nil && *was.Persistence != *set.Persistence {
-		add("-pm %d", bit(*was.Persistence))
+	for _, setting := range slices.Backward(resource.SettingOrder[:]) {
+		was, known := g.Baseline.Get(setting)
+		set, changed := g.Applied.Get(setting)
+		changed = known && changed && was != set
+		if setting == resource.SMClock { // a lock is lifted where the baseline has none
+			changed = set != 0 || g.ClockUnsure
+		}
+		if changed {
+			all = append(all, fmt.Sprintf("%s -i %s %s", v.smi(g.Host), g.UUID, words.SMI(setting, was)))
+		}
 	}
 	return all
-}
-
-func bit(on bool) int {
-	if on {
-		return 1
-	}
-	return 0
 }
 
 // smi is how nvidia-smi is called for a host.

@@ -48,10 +48,10 @@ func unmade(w *world) *world {
 // TestForgotten: each thing that is left is named with the commands that remove
 // it, and a GPU with those that give it its settings back, in their order.
 func TestForgotten(t *testing.T) {
-	on, off, was, set, lock := true, false, 700000, 320000, 1200
+	const was, set, lock = 700000, 320000, 1200
 	g := resource.PriorGPU{Host: "lab", UUID: "GPU-1",
-		Baseline: resource.Settings{MIG: &off, Persistence: &off, PowerMW: &was, ClockMHz: &lock},
-		Applied:  resource.Settings{MIG: &on, Persistence: &on, PowerMW: &set, ClockMHz: &set}}
+		Baseline: resource.Settings{}.With(resource.MIGMode, resource.Off).With(resource.PersistenceMode, resource.Off).With(resource.PowerLimit, was).With(resource.SMClock, lock),
+		Applied:  resource.Settings{}.With(resource.MIGMode, resource.On).With(resource.PersistenceMode, resource.On).With(resource.PowerLimit, set).With(resource.SMClock, set)}
 	s := resource.PriorSession{Session: resource.Session{Address: resource.One("a"), Slice: resource.Slice{Host: "lab", GPU: "GPU-1", Profile: "1g.18gb", Size: 1}},
 		Handle: &resource.Handle{GPUInstance: 7, ComputeInstance: 1, UUID: "MIG-1"}, Container: &resource.Container{ID: "0123456789abcdef", Runtime: "docker"}}
 	half := s
@@ -63,8 +63,8 @@ func TestForgotten(t *testing.T) {
 		"nvidia-smi mig -i GPU-1 -dgi -gi 7",
 		"rm -r '/my files/half'",
 		"nvidia-smi mig -i GPU-1 -dgi -gi 8",
-		"nvidia-smi -i GPU-1 -pl 700",
 		"nvidia-smi -i GPU-1 -lgc 1200,1200",
+		"nvidia-smi -i GPU-1 -pl 700",
 		"nvidia-smi -i GPU-1 -mig 0",
 		"nvidia-smi -i GPU-1 -pm 0",
 	}
@@ -91,7 +91,7 @@ func TestForgotten(t *testing.T) {
 	}
 
 	// A lock that nobody told is lifted; what was never changed is left alone.
-	g.Baseline.ClockMHz, g.Applied.PowerMW, g.Applied.MIG, g.Applied.Persistence = nil, nil, nil, nil
+	g.Baseline, g.Applied = g.Baseline.Without(resource.SMClock), resource.Settings{}.Copy(resource.SMClock, g.Applied)
 	if got := strings.Join(v.restoring(g), "; "); got != "nvidia-smi -i GPU-1 -rgc" {
 		t.Errorf("restores by %s", got)
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,9 +82,10 @@ func (w *world) setUp(g *resource.GPU, t resource.Target, mig bool, clock int) *
 		clock = 0
 	}
 	w.desired.GPUs = append(w.desired.GPUs, resource.DesiredGPU{Host: g.Host, UUID: g.UUID,
-		Settings: resource.Settings{MIG: &mig, Persistence: new(true), ClockMHz: &clock, PowerMW: new(g.Model.PowerDefaultMW)},
-		Why: resource.Why{MIG: resource.Reason{Kind: resource.ForSlices}, Clock: resource.Reason{Kind: resource.BestClock, Targets: []string{t.ShortName()}},
-			Power: resource.Reason{Kind: resource.AboveDefault, Boards: []resource.Boards{{Count: 7, W: 160}}, MW: g.Model.PowerDefaultMW}}})
+		Settings: resource.Settings{}.With(resource.MIGMode, resource.Bit(mig)).With(resource.PersistenceMode, resource.On).With(resource.SMClock, clock).With(resource.PowerLimit, g.Model.PowerDefaultMW),
+		Why: map[resource.Setting]resource.Reason{resource.MIGMode: {Kind: resource.ForSlices}, resource.PersistenceMode: {Kind: resource.KeepsSettings},
+			resource.SMClock:    {Kind: resource.BestClock, Targets: []string{t.ShortName()}},
+			resource.PowerLimit: {Kind: resource.AboveDefault, Boards: []resource.Boards{{Count: 7, W: 160}}, MW: g.Model.PowerDefaultMW}}})
 	return w
 }
 
@@ -137,17 +139,17 @@ func (w *world) at(host, uuid string) *resource.GPU {
 
 func (w *world) do(op plan.Op) plan.Made {
 	switch op := op.(type) {
-	case plan.SetMIG:
+	case plan.SetGPU:
 		g := w.at(op.Host, op.GPU)
-		g.MIG, g.MIGPending = op.On, op.On
-	case plan.SetPersistence:
-		w.at(op.Host, op.GPU).Persistence = op.On
-	case plan.SetPower:
-		w.at(op.Host, op.GPU).PowerMW = op.MW
-	case plan.SetClock:
-		g := w.at(op.Host, op.GPU)
-		if g.SMClockMHz, g.Held = op.MHz, false; op.MHz == 0 {
-			g.SMClockMHz = g.Model.MaxClockMHz()
+		switch op.Setting {
+		case resource.MIGMode:
+			g.MIG, g.MIGPending = op.Value == resource.On, op.Value == resource.On
+		case resource.PersistenceMode:
+			g.Persistence = op.Value == resource.On
+		case resource.PowerLimit:
+			g.PowerMW = op.Value
+		case resource.SMClock:
+			g.SMClockMHz, g.Held = cmp.Or(op.Value, g.Model.MaxClockMHz()), false
 		}
 	case plan.CreateSlice:
 		return plan.Made{Handle: w.slice(op.Session.Slice)}

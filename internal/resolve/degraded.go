@@ -43,8 +43,7 @@ func (r *resolver) barred(g resource.GPU) string {
 // ownMode reports whether it is cosplay that switched MIG mode on: then it may switch it
 // off, and the driver refuses that while slices exist.
 func ownMode(held resource.PriorGPU, g resource.GPU) bool {
-	was, now := held.Baseline.MIG, held.Applied.MIG
-	return g.MIG && was != nil && now != nil && !*was && *now
+	return g.MIG && held.Baseline.Is(resource.MIGMode, resource.Off) && held.Applied.Is(resource.MIGMode, resource.On)
 }
 
 // readable reports whether the slice of a session, or the whole GPU, can be read well

@@ -38,13 +38,13 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 		GPU:              g,
 		Foreign:          diff.Foreign(g, r.seats),
 		FixedMIG:         !host.Manage.MIGMode || !g.MIGCapable && g.Model.MIG() || g.Without(resource.FeatureMIG) && !ownMode(held, g),
-		FixedPower:       !host.Manage.Power || g.Without(resource.FeaturePower) || ours && neverRead(held.Baseline.PowerMW, held.Applied.PowerMW),
-		FixedPersistence: !host.Manage.Persistence || g.Without(resource.FeaturePersistence) || ours && neverRead(held.Baseline.Persistence, held.Applied.Persistence),
+		FixedPower:       !host.Manage.Power || g.Without(resource.FeaturePower) || ours && neverRead(held, resource.PowerLimit),
+		FixedPersistence: !host.Manage.Persistence || g.Without(resource.FeaturePersistence) || ours && neverRead(held, resource.PersistenceMode),
 		NoSlices:         !host.Manage.Slices || g.Without(resource.FeatureMIG),
 		Busy:             len(diff.ForeignProcesses(g, r.seats)) > 0,
 	}
-	if ours && !held.ClockUnsure && r.fittedAt(g, held.Applied.ClockMHz) {
-		card.LockMHz = held.Applied.ClockMHz
+	if mhz, known := held.Applied.Get(resource.SMClock); known && !held.ClockUnsure && r.fittedAt(g, mhz) {
+		card.LockMHz = &mhz
 	}
 	forbidden := r.neighboursForbid(host, card) || len(r.others(g)) > 0
 	if forbidden {
@@ -68,11 +68,8 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 
 // fittedAt reports whether the sessions on a GPU were fitted at the lock that it
 // has: after an update that failed they were not.
-func (r *resolver) fittedAt(g resource.GPU, lock *int) bool {
-	if lock == nil {
-		return false
-	}
-	at := cmp.Or(*lock, g.Model.MaxClockMHz())
+func (r *resolver) fittedAt(g resource.GPU, lock int) bool {
+	at := cmp.Or(lock, g.Model.MaxClockMHz())
 	return !slices.ContainsFunc(r.seats.On(g), func(s *resource.PriorSession) bool { return s.Fit.ClockMHz != at })
 }
 
@@ -84,7 +81,9 @@ func (r *resolver) neighboursForbid(host config.Host, card place.GPU) bool {
 // neverRead reports whether a setting of an acquired GPU has no baseline to go back to: it
 // could not be read when cosplay acquired the GPU, and is left as it is until cosplay
 // has released it.
-func neverRead[T any](baseline, applied *T) bool { return baseline == nil && applied == nil }
+func neverRead(held resource.PriorGPU, s resource.Setting) bool {
+	return !held.Baseline.Has(s) && !held.Applied.Has(s)
+}
 
 // warnOfForgetting warns where limits and locks would not last.
 func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
@@ -114,12 +113,12 @@ func (r *resolver) takenWhole(g resource.GPU) bool {
 // our own lock or that of another project, else what shows, else full clock.
 func (r *resolver) clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
 	lost := diff.LockLost(held, r.prior, r.live)
-	if ours := held.Applied.ClockMHz; ours != nil && *ours != 0 && !held.ClockUnsure && !lost {
-		return *ours
+	if ours := held.Applied.Value(resource.SMClock); ours != 0 && !held.ClockUnsure && !lost {
+		return ours
 	}
 	book, _ := r.live.Held(g.Host, g.UUID)
-	if theirs := book.Set.ClockMHz; theirs != nil && *theirs != 0 && len(r.others(g)) > 0 && g.LockState(*theirs) == resource.LockUnknown {
-		return *theirs
+	if theirs := book.Set.Value(resource.SMClock); theirs != 0 && len(r.others(g)) > 0 && g.LockState(theirs) == resource.LockUnknown {
+		return theirs
 	}
 	if !g.Held && slices.Contains(g.Model.ClocksMHz, g.SMClockMHz) {
 		return g.SMClockMHz

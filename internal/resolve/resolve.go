@@ -316,11 +316,16 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 		return d
 	}
 	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == d.Host })
-	if len(r.others(card.GPU)) > 0 {
-		d.Why.Clock, d.Why.Power = resource.Reason{Kind: resource.SharedByProjects}, resource.Reason{Kind: resource.SharedByProjects}
-	} else if r.neighboursForbid(r.intent.Hosts[i], *card) {
-		d.Why.Clock, d.Why.Power = resource.Reason{Kind: resource.UsedByOthers}, resource.Reason{Kind: resource.UsedByOthers}
+	var why resource.Reason
+	switch {
+	case len(r.others(card.GPU)) > 0:
+		why.Kind = resource.SharedByProjects
+	case r.neighboursForbid(r.intent.Hosts[i], *card):
+		why.Kind = resource.UsedByOthers
+	default:
+		return d
 	}
+	d.Why[resource.SMClock], d.Why[resource.PowerLimit] = why, why
 	return d
 }
 

@@ -49,11 +49,8 @@ var featureWords = map[Feature]string{
 
 // Managed reports whether the feature is a setting that cosplay changes.
 func (f Feature) Managed() bool {
-	switch f {
-	case FeatureMIG, FeatureClock, FeaturePower, FeaturePersistence:
-		return true
-	}
-	return false
+	_, is := SettingNamed(string(f))
+	return is
 }
 
 // Figure reports whether the feature is a figure that the catalog has as well.

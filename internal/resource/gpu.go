@@ -1,7 +1,5 @@
 package resource
 
-import "cmp"
-
 // Model is what one kind of GPU offers: read from NVML where there is hardware,
 // from the catalog for work without it.
 type Model struct {
@@ -57,32 +55,6 @@ func (m Model) Profile(name string) (Profile, bool) {
 	}
 	return Profile{}, false
 }
-
-// Settings are what cosplay may change on a physical GPU. A nil field is one
-// that nobody asked for, or that nobody can read: it is left alone.
-type Settings struct {
-	MIG         *bool `json:"mig,omitempty"`
-	Persistence *bool `json:"persistence,omitempty"`
-	ClockMHz    *int  `json:"clock_mhz,omitempty"` // the SM clock lock; 0 is unlocked
-	PowerMW     *int  `json:"power_mw,omitempty"`  // the power management limit
-}
-
-// With is the settings with others put over them.
-func (s Settings) With(o Settings) Settings {
-	return Settings{
-		MIG:         cmp.Or(o.MIG, s.MIG),
-		Persistence: cmp.Or(o.Persistence, s.Persistence),
-		ClockMHz:    cmp.Or(o.ClockMHz, s.ClockMHz),
-		PowerMW:     cmp.Or(o.PowerMW, s.PowerMW),
-	}
-}
-
-// Equal compares two settings by value.
-func (s Settings) Equal(o Settings) bool {
-	return same(s.MIG, o.MIG) && same(s.Persistence, o.Persistence) && same(s.ClockMHz, o.ClockMHz) && same(s.PowerMW, o.PowerMW)
-}
-
-func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // GPU is one physical GPU as its host shows it.
 type GPU struct {

@@ -22,15 +22,14 @@ const (
 
 // Reasons why a setting of a GPU does not get its baseline.
 const (
-	GPUMissing        ReasonKind = "gpu-missing" // Fix brings it back
-	GPUUnusable       ReasonKind = "gpu-unusable"
-	EndedByReboot     ReasonKind = "ended-by-reboot"
-	ChangedByOthers   ReasonKind = "changed-by-others" // Baseline is not restored
-	LockBefore        ReasonKind = "lock-before"
-	ForeignSlices     ReasonKind = "foreign-slices"
-	KeepsForeignPower ReasonKind = "keeps-foreign-power"
-	KeepsForeignClock ReasonKind = "keeps-foreign-clock"
-	SliceOfNoSession  ReasonKind = "slice-of-no-session"
+	GPUMissing       ReasonKind = "gpu-missing" // Fix brings it back
+	GPUUnusable      ReasonKind = "gpu-unusable"
+	EndedByReboot    ReasonKind = "ended-by-reboot"
+	ChangedByOthers  ReasonKind = "changed-by-others" // Baseline is not restored
+	LockBefore       ReasonKind = "lock-before"
+	ForeignSlices    ReasonKind = "foreign-slices"
+	KeepsForeign     ReasonKind = "keeps-foreign" // Setting, which another process set
+	SliceOfNoSession ReasonKind = "slice-of-no-session"
 )
 
 // Reasons of what happens to a session.
@@ -65,7 +64,7 @@ type Reason struct {
 	MW       int        `json:"mw,omitempty"`       // of the limit that results
 	Session  *Address   `json:"session,omitempty"`  // whose change it is
 	Unusable *Unusable  `json:"unusable,omitempty"` // what the GPU answered; nil for one that is missing
-	Baseline *Settings  `json:"baseline,omitempty"` // the one setting that is not restored
+	Setting  *Setting   `json:"setting,omitempty"`  // that persistence mode keeps
 }
 
 // Boards are boards of one power.

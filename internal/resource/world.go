@@ -15,17 +15,10 @@ type Desired struct {
 
 // DesiredGPU is how a GPU that sessions sit on has to be set.
 type DesiredGPU struct {
-	Host     string   `json:"host"`
-	UUID     string   `json:"uuid"`
-	Settings Settings `json:"settings"`
-	Why      Why      `json:"why"`
-}
-
-// Why gives the reasons behind a GPU's settings.
-type Why struct {
-	Clock Reason `json:"clock,omitzero"`
-	Power Reason `json:"power,omitzero"`
-	MIG   Reason `json:"mig,omitzero"`
+	Host     string             `json:"host"`
+	UUID     string             `json:"uuid"`
+	Settings Settings           `json:"settings"`
+	Why      map[Setting]Reason `json:"why,omitempty"` // the reasons behind the settings
 }
 
 // Prior is what the state file remembers.

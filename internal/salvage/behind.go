@@ -45,7 +45,7 @@ func pageAhead(prior resource.Prior, seats resource.Seats, live resource.Live, h
 	if !known && !prior.HasForgotten(page.UUID) {
 		return true
 	}
-	if known && holder.Serial > prior.LastRun && !held.Applied.With(page.Set).Equal(held.Applied) {
+	if known && holder.Serial > prior.LastRun && page.Set.Over(held.Applied) != held.Applied {
 		return true
 	}
 	removed := func(s *resource.PriorSession) bool { return !exists(*s, live, nil) }

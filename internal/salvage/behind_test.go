@@ -53,12 +53,12 @@ func TestBehind(t *testing.T) {
 		{"a setting", func(_ *resource.Prior, h *resource.Host) {
 			noContainer(h)
 			noSlice(h)
-			h.Ledger[0].Set.PowerMW = new(int)
+			h.Ledger[0].Set = h.Ledger[0].Set.With(resource.PowerLimit, 0)
 		}, true},
 		{"a setting of a run that the state knows", func(p *resource.Prior, h *resource.Host) {
 			noContainer(h)
 			noSlice(h)
-			h.Ledger[0].Set.PowerMW, p.LastRun = new(int), 5
+			h.Ledger[0].Set, p.LastRun = h.Ledger[0].Set.With(resource.PowerLimit, 0), 5
 		}, false},
 		{"a session that was removed", func(p *resource.Prior, h *resource.Host) {
 			p.Sessions = known(h)

@@ -162,11 +162,11 @@ func (b *builder) gpu(host resource.Host, page resource.Held) {
 		b.prior.GPUs = append(b.prior.GPUs, resource.PriorGPU{Host: host.Name, UUID: page.UUID})
 	}
 	g := &b.prior.GPUs[i]
-	if set := page.Set.PowerMW; set != nil && (g.Applied.PowerMW == nil || *g.Applied.PowerMW != *set) {
+	if mw, set := page.Set.Get(resource.PowerLimit); set && !g.Applied.Is(resource.PowerLimit, mw) {
 		g.AskedPowerMW = nil // it was for another limit, and the ledger does not have it
 	}
-	g.Baseline, g.LockBefore, g.Applied = page.Baseline, page.LockBefore, g.Applied.With(page.Set)
-	g.ClockUnsure = g.ClockUnsure || b.CutOff && page.Set.ClockMHz != nil
+	g.Baseline, g.LockBefore, g.Applied = page.Baseline, page.LockBefore, page.Set.Over(g.Applied)
+	g.ClockUnsure = g.ClockUnsure || b.CutOff && page.Set.Has(resource.SMClock)
 	// One GPU that was last changed before a reboot tells that there was one.
 	if boot, known := b.prior.BootIDs[host.Name]; !known || boot == host.BootID {
 		b.prior.BootIDs[host.Name] = page.BootID

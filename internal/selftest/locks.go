@@ -62,7 +62,7 @@ func loadGPU(ctx context.Context, sessions []*asked, read clockOf) {
 			load.Failed = err.Error()
 			continue
 		}
-		load = underLoad(ctx, a.place, a.session.ID, a.interior.Probe, *a.wanted.Applied.ClockMHz, read)
+		load = underLoad(ctx, a.place, a.session.ID, a.interior.Probe, a.wanted.Applied.Value(resource.SMClock), read)
 		leave()
 		if load.Failed == "" {
 			break
@@ -177,7 +177,7 @@ func (a *asked) lock() *ClockLock {
 	if !a.wanted.Locked() {
 		return nil
 	}
-	lock := *a.wanted.Applied.ClockMHz
+	lock := a.wanted.Applied.Value(resource.SMClock)
 	mhz, known := a.observed.Load.MHz(lock)
 	if !known {
 		return nil
@@ -218,7 +218,7 @@ func withLocks(prior resource.Prior, locks []ClockLock) (noted resource.Prior, c
 			if !l.Proven() && !l.Unmanaged {
 				refuted = l.FoundMHz
 			}
-			if g.Host == l.Host && g.UUID == l.GPU && g.Applied.ClockMHz != nil && *g.Applied.ClockMHz == l.LockMHz && g.ClockRefutedMHz != refuted {
+			if g.Host == l.Host && g.UUID == l.GPU && g.Applied.Is(resource.SMClock, l.LockMHz) && g.ClockRefutedMHz != refuted {
 				g.ClockRefutedMHz, changed = refuted, true
 			}
 		}

@@ -88,7 +88,7 @@ func TestAGPUIsLoadedOnce(t *testing.T) {
 	locked := func(places ...*filler) (all []*asked) {
 		for _, place := range places {
 			lock := 1575
-			all = append(all, &asked{place: place, wanted: verify.Wanted{Applied: resource.Settings{ClockMHz: &lock}}})
+			all = append(all, &asked{place: place, wanted: verify.Wanted{Applied: resource.Settings{}.With(resource.SMClock, lock)}})
 		}
 		return all
 	}
@@ -114,7 +114,7 @@ func TestAGPUIsLoadedOnce(t *testing.T) {
 // no other that was set meanwhile.
 func TestWithLocks(t *testing.T) {
 	prior := func(lock, refuted int) resource.Prior {
-		return resource.Prior{GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-0", Applied: resource.Settings{ClockMHz: &lock}, ClockRefutedMHz: refuted}}}
+		return resource.Prior{GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-0", Applied: resource.Settings{}.With(resource.SMClock, lock), ClockRefutedMHz: refuted}}}
 	}
 	for _, c := range []struct {
 		lock, refuted, found, want int

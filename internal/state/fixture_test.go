@@ -58,9 +58,9 @@ func wantFault(t *testing.T, err error, fault Fault) {
 
 // some is a state with something of everything in it.
 func some() resource.Prior {
-	on, watts := true, 320000
+	const watts = 320000
 	gpu := func(uuid string) resource.PriorGPU {
-		return resource.PriorGPU{Host: "lab", UUID: uuid, Baseline: resource.Settings{MIG: new(bool)}, Applied: resource.Settings{MIG: &on, PowerMW: &watts}}
+		return resource.PriorGPU{Host: "lab", UUID: uuid, Baseline: resource.Settings{}.With(resource.MIGMode, resource.Off), Applied: resource.Settings{}.With(resource.MIGMode, resource.On).With(resource.PowerLimit, watts)}
 	}
 	session := func(a resource.Address, gpu string, start int) resource.PriorSession {
 		s := resource.Session{Address: a, ID: resource.SessionID(a), Slice: resource.Slice{Host: "lab", GPU: gpu, Profile: "1g.18gb", Start: start, Size: 1},

@@ -15,10 +15,9 @@ func TestSaveAndLoad(t *testing.T) {
 	if p, err := s.Load(); err != nil || p.Serial != 0 || p.Lineage != "" {
 		t.Fatalf("no file is an empty state, got %+v, %v", p, err)
 	}
-	on := true
 	want := resource.Prior{
 		BootIDs:  map[string]string{"lab": "boot-1"},
-		GPUs:     []resource.PriorGPU{{Host: "lab", UUID: "GPU-0", Baseline: resource.Settings{MIG: new(bool)}, Applied: resource.Settings{MIG: &on}}},
+		GPUs:     []resource.PriorGPU{{Host: "lab", UUID: "GPU-0", Baseline: resource.Settings{}.With(resource.MIGMode, resource.Off), Applied: resource.Settings{}.With(resource.MIGMode, resource.On)}},
 		Sessions: []resource.PriorSession{{Session: resource.Session{Address: resource.Nth("worker", 3), ID: "worker-3"}, Handle: &resource.Handle{GPUInstance: 7, UUID: "MIG-1"}}},
 	}
 	saved, err := s.Save(want)

@@ -19,19 +19,18 @@ func Kind(k diff.Kind) string {
 	if name, has := kindNames[k]; has {
 		return name
 	}
+	if s, is := resource.SettingNamed(string(k)); is {
+		return s.Words()
+	}
 	return string(k)
 }
 
 var kindNames = map[diff.Kind]string{
-	diff.FieldTargetFigures:   "target's figures",
-	diff.FieldGPU:             "GPU",
-	diff.FieldWholeGPU:        "GPU",
-	diff.FieldFitClock:        "clock of the fit",
-	diff.FieldSliceUUID:       "MIG UUID",
-	diff.FieldPersistenceMode: "persistence mode",
-	diff.FieldMIGMode:         "MIG mode",
-	diff.FieldPowerLimit:      "power limit",
-	diff.FieldSMClock:         "SM clock",
+	diff.FieldTargetFigures: "target's figures",
+	diff.FieldGPU:           "GPU",
+	diff.FieldWholeGPU:      "GPU",
+	diff.FieldFitClock:      "clock of the fit",
+	diff.FieldSliceUUID:     "MIG UUID",
 }
 
 // Drifted names what has drifted.
@@ -41,14 +40,6 @@ func Drifted(d diff.Drift) string {
 		return "GPU"
 	case diff.HostRebooted:
 		return "host"
-	case diff.MIGMode:
-		return "MIG mode"
-	case diff.Persistence:
-		return "persistence mode"
-	case diff.PowerLimit:
-		return "power limit"
-	case diff.ClockLock:
-		return "SM clock"
 	case diff.SliceGone, diff.SliceReplaced:
 		return "slice"
 	case diff.ForeignSlice:
@@ -71,6 +62,9 @@ func Drifted(d diff.Drift) string {
 		return "sensitive values"
 	case diff.ImageMoved:
 		return "image " + d.Name
+	}
+	if s, is := d.Class.Setting(); is {
+		return s.Words()
 	}
 	return string(d.Class)
 }

@@ -37,6 +37,8 @@ func Setting(f diff.Field) string {
 		return wrong + "; its baseline is kept until it can be restored. Fix: " + fix + ", then run cosplay destroy again"
 	case resource.ChangedByOthers:
 		return "another process changed it since, so that its baseline, " + Value(f.To, resource.Live{}) + ", is not restored"
+	case resource.KeepsForeign:
+		return "without it the driver would forget the " + r.Setting.Words() + " that another process set"
 	case resource.SharedByProjects:
 		if f.Kind == diff.FieldSettings {
 			return "another project holds the GPU too; the last project to leave restores the baseline"
@@ -46,18 +48,16 @@ func Setting(f diff.Field) string {
 }
 
 var settingReasons = map[resource.ReasonKind]string{
-	resource.ForSlices:         "its sessions sit in slices",
-	resource.ForWholeGPU:       "its session needs the whole GPU",
-	resource.SharedByProjects:  "another project holds the GPU too",
-	resource.UsedByOthers:      "another user uses this GPU; slow_neighbours = true in the host block allows to change it",
-	resource.KeepsSettings:     "without it the driver forgets limits and locks",
-	resource.SentAgain:         "sent again, since NVML cannot read a lock",
-	resource.EndedByReboot:     "the host was rebooted since, and the driver has its own value",
-	resource.LockBefore:        "a lock that seems to have been there before cannot be read, and so cannot be restored",
-	resource.ForeignSlices:     "foreign slices are on it; run cosplay destroy again when they are removed",
-	resource.KeepsForeignPower: "without it the driver would forget the power limit that another process set",
-	resource.KeepsForeignClock: "without it the driver would forget the SM clock that another process set",
-	resource.SliceOfNoSession:  "this project made it, and no session has it: nvidia-smi mig -dci and -dgi remove it",
+	resource.ForSlices:        "its sessions sit in slices",
+	resource.ForWholeGPU:      "its session needs the whole GPU",
+	resource.SharedByProjects: "another project holds the GPU too",
+	resource.UsedByOthers:     "another user uses this GPU; slow_neighbours = true in the host block allows to change it",
+	resource.KeepsSettings:    "without it the driver forgets limits and locks",
+	resource.SentAgain:        "sent again, since NVML cannot read a lock",
+	resource.EndedByReboot:    "the host was rebooted since, and the driver has its own value",
+	resource.LockBefore:       "a lock that seems to have been there before cannot be read, and so cannot be restored",
+	resource.ForeignSlices:    "foreign slices are on it; run cosplay destroy again when they are removed",
+	resource.SliceOfNoSession: "this project made it, and no session has it: nvidia-smi mig -dci and -dgi remove it",
 }
 
 // boards sums up: "2 x 160 W + 350 W".
@@ -171,21 +171,21 @@ func Cause(d diff.Drift) string {
 }
 
 var causes = map[diff.Class]string{
-	diff.GPUGone:           possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it",
-	diff.HostRebooted:      "the driver forgets slices, clock locks and power limits over a reboot",
-	diff.MIGMode:           possibly + "nvidia-smi -mig, or a reboot",
-	diff.ClockLock:         possibly + "nvidia-smi -rgc or -lgc, or a restart of the driver",
-	diff.PowerLimit:        possibly + "nvidia-smi -pl, or a restart of the driver",
-	diff.Persistence:       possibly + "nvidia-smi -pm, or a reboot",
-	diff.SliceGone:         possibly + "nvidia-smi mig -dgi, or a reboot",
-	diff.SliceReplaced:     "recreated outside cosplay; the new slice is foreign",
-	diff.ContainerGone:     possibly + "removed by hand",
-	diff.ContainerStopped:  possibly + "stopped by hand, or its program ended",
-	diff.ContainerChanged:  "edited or recreated outside cosplay",
-	diff.ContainerReplaced: "removed and recreated outside cosplay",
-	diff.ContainerLimited:  possibly + "docker update; only a recreated container is without it: cosplay apply --replace",
-	diff.ImageMoved:        "built or pulled again; each container keeps its own until it is replaced",
-	diff.ForeignSlice:      "cosplay leaves it alone",
-	diff.DisguiseBroken:    "files in the session's folder were changed outside cosplay",
-	diff.SecretsOpen:       "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace",
+	diff.GPUGone:                                possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it",
+	diff.HostRebooted:                           "the driver forgets slices, clock locks and power limits over a reboot",
+	diff.ClockLock:                              possibly + "nvidia-smi -rgc or -lgc, or a restart of the driver",
+	diff.SettingClass(resource.MIGMode):         possibly + "nvidia-smi -mig, or a reboot",
+	diff.SettingClass(resource.PowerLimit):      possibly + "nvidia-smi -pl, or a restart of the driver",
+	diff.SettingClass(resource.PersistenceMode): possibly + "nvidia-smi -pm, or a reboot",
+	diff.SliceGone:                              possibly + "nvidia-smi mig -dgi, or a reboot",
+	diff.SliceReplaced:                          "recreated outside cosplay; the new slice is foreign",
+	diff.ContainerGone:                          possibly + "removed by hand",
+	diff.ContainerStopped:                       possibly + "stopped by hand, or its program ended",
+	diff.ContainerChanged:                       "edited or recreated outside cosplay",
+	diff.ContainerReplaced:                      "removed and recreated outside cosplay",
+	diff.ContainerLimited:                       possibly + "docker update; only a recreated container is without it: cosplay apply --replace",
+	diff.ImageMoved:                             "built or pulled again; each container keeps its own until it is replaced",
+	diff.ForeignSlice:                           "cosplay leaves it alone",
+	diff.DisguiseBroken:                         "files in the session's folder were changed outside cosplay",
+	diff.SecretsOpen:                            "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace",
 }

@@ -96,6 +96,24 @@ var conditions = map[diff.Condition]string{
 	diff.IsAsSet:          "as set",
 }
 
+// SMI is the option of nvidia-smi that sets a setting.
+func SMI(s resource.Setting, value int) string {
+	switch s {
+	case resource.PersistenceMode:
+		return fmt.Sprintf("-pm %d", value)
+	case resource.MIGMode:
+		return fmt.Sprintf("-mig %d", value)
+	case resource.PowerLimit:
+		return fmt.Sprintf("-pl %g", float64(value)/1000)
+	case resource.SMClock:
+		if value == 0 {
+			return "-rgc"
+		}
+		return fmt.Sprintf("-lgc %d,%d", value, value)
+	}
+	return ""
+}
+
 // mig is MIG mode with the mode after the next reset.
 func mig(m diff.MIG) string {
 	if m.Now != m.Pending {

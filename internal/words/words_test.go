@@ -43,7 +43,7 @@ func constants(t *testing.T, file, typed string) []string {
 func TestEveryKindHasWords(t *testing.T) {
 	s := resource.PriorSession{Session: resource.Session{Address: resource.One("w"), Runtime: "docker"}}
 	for _, kind := range constants(t, "../resource/reason.go", "ReasonKind") {
-		reason := resource.Reason{Kind: resource.ReasonKind(kind), Targets: []string{"RTX 2060"}, Boards: []resource.Boards{{Count: 1, W: 160}}, Session: &s.Address, Unusable: &resource.Unusable{}}
+		reason := resource.Reason{Kind: resource.ReasonKind(kind), Targets: []string{"RTX 2060"}, Boards: []resource.Boards{{Count: 1, W: 160}}, Session: &s.Address, Unusable: &resource.Unusable{}, Setting: new(resource.PowerLimit)}
 		setting := words.Setting(diff.Field{Kind: diff.FieldSMClock, Reason: reason})
 		session := words.Session(diff.SessionChange{Address: s.Address, Before: &s, Reason: reason})
 		if setting == "" && session == "" {
@@ -60,7 +60,14 @@ func TestEveryKindHasWords(t *testing.T) {
 			t.Errorf("the condition %s has no words", condition)
 		}
 	}
-	for _, class := range constants(t, "../diff/drift.go", "Class") {
+	classes := constants(t, "../diff/drift.go", "Class")
+	for s := range resource.SettingCount {
+		classes = append(classes, string(diff.SettingClass(s)))
+		if words.SMI(s, 1) == "" {
+			t.Errorf("nothing says how nvidia-smi sets the %s", s.Words())
+		}
+	}
+	for _, class := range classes {
 		d := diff.Drift{Class: diff.Class(class), Runtime: "docker", Kind: diff.FieldFacades, Name: "n", To: diff.Clock{}}
 		if words.Drifted(d) == class || words.Cause(d) == "" && d.Class != diff.GPUUnusable {
 			t.Errorf("drift of the class %s has no words", class)

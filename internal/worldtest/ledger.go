@@ -30,7 +30,7 @@ func (w *World) found(uuid string) *ledger.Found {
 	for _, g := range w.Host().GPUs {
 		if g.UUID == uuid {
 			settings, _ := diff.Baseline(g, 0)
-			return &ledger.Found{GPU: g, Settings: *settings, BootID: w.Host().BootID, Now: "2026-01-02T03:04:05Z"}
+			return &ledger.Found{GPU: g, Settings: settings, BootID: w.Host().BootID, Now: "2026-01-02T03:04:05Z"}
 		}
 	}
 	return nil

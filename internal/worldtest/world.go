@@ -157,75 +157,39 @@ func (w *World) change(what string, do func() error) error {
 	return do()
 }
 
-// SetMIG switches MIG mode; not while there are slices.
-func (w *World) SetMIG(_ context.Context, gpu string, on bool) error {
-	return w.change("MIG mode "+resource.OnOff(on), func() error {
+// Set sets a setting: MIG mode not while there are slices, a clock and a power limit
+// that the GPU has, the limit rounded down to the step. Without persistence mode the
+// driver forgets limit and lock.
+func (w *World) Set(_ context.Context, gpu string, s resource.Setting, value int) (now int, err error) {
+	now = value
+	if s == resource.PowerLimit {
+		now -= value % max(1, w.PowerStepMW)
+	}
+	return now, w.change(s.String()+" "+s.Text(value), func() error {
 		g := w.GPU(gpu)
-		if len(g.Slices) > 0 {
+		switch {
+		case s == resource.MIGMode && len(g.Slices) > 0:
 			return errors.New("MIG mode does not switch with slices on the GPU")
+		case s == resource.SMClock && value != 0 && !slices.Contains(g.Model.ClocksMHz, value):
+			return fmt.Errorf("%d MHz is no clock of the GPU", value)
+		case s == resource.PowerLimit && (value < g.Model.PowerMinMW || value > g.Model.PowerMaxMW):
+			return fmt.Errorf("a power limit of %d mW is out of range", value)
 		}
-		if err := w.setting(gpu, resource.Settings{MIG: &on}); err != nil {
+		if err := w.setting(gpu, resource.Settings{}.With(s, now)); err != nil {
 			return err
 		}
-		g.MIG, g.MIGPending = on, on
-		return nil
-	})
-}
-
-// SetPersistence switches persistence mode; off forgets limit and lock.
-func (w *World) SetPersistence(_ context.Context, gpu string, on bool) error {
-	return w.change("persistence "+resource.OnOff(on), func() error {
-		g := w.GPU(gpu)
-		if err := w.setting(gpu, resource.Settings{Persistence: &on}); err != nil {
-			return err
+		switch s {
+		case resource.MIGMode:
+			g.MIG, g.MIGPending = now == resource.On, now == resource.On
+		case resource.PersistenceMode:
+			if g.Persistence = now == resource.On; !g.Persistence {
+				g.PowerMW, g.SMClockMHz = g.Model.PowerDefaultMW, g.Model.ClocksMHz[0]
+			}
+		case resource.SMClock:
+			g.SMClockMHz = cmp.Or(now, g.Model.ClocksMHz[0]) // without a lock, the GPU is idle
+		case resource.PowerLimit:
+			g.PowerMW = now
 		}
-		g.Persistence = on
-		if !on {
-			g.PowerMW, g.SMClockMHz = g.Model.PowerDefaultMW, g.Model.ClocksMHz[0]
-		}
-		return nil
-	})
-}
-
-// LockClock locks the SM clock.
-func (w *World) LockClock(_ context.Context, gpu string, mhz int) error {
-	return w.change("clock", func() error {
-		g := w.GPU(gpu)
-		if !slices.Contains(g.Model.ClocksMHz, mhz) {
-			return fmt.Errorf("%d MHz is no clock of the GPU", mhz)
-		}
-		if err := w.setting(gpu, resource.Settings{ClockMHz: &mhz}); err != nil {
-			return err
-		}
-		g.SMClockMHz = mhz
-		return nil
-	})
-}
-
-// UnlockClock lets the SM clock go; the GPU is idle.
-func (w *World) UnlockClock(_ context.Context, gpu string) error {
-	return w.change("clock", func() error {
-		g, none := w.GPU(gpu), 0
-		if err := w.setting(gpu, resource.Settings{ClockMHz: &none}); err != nil {
-			return err
-		}
-		g.SMClockMHz = g.Model.ClocksMHz[0]
-		return nil
-	})
-}
-
-// SetPower sets the power limit within the card's range, rounded down to the step.
-func (w *World) SetPower(_ context.Context, gpu string, mw int) (int, error) {
-	now := mw - mw%max(1, w.PowerStepMW)
-	return now, w.change("power", func() error {
-		g := w.GPU(gpu)
-		if mw < g.Model.PowerMinMW || mw > g.Model.PowerMaxMW {
-			return fmt.Errorf("a power limit of %d mW is out of range", mw)
-		}
-		if err := w.setting(gpu, resource.Settings{PowerMW: &now}); err != nil {
-			return err
-		}
-		g.PowerMW = now
 		return nil
 	})
 }

@@ -108,7 +108,7 @@ const LockCheck = "settings.clock"
 // clock proves the lock under load; without one it falls back on what the GPU
 // shows by itself.
 func clock(w Wanted, o Observed) answer {
-	lock := *w.Applied.ClockMHz
+	lock := w.Applied.Value(resource.SMClock)
 	if o.Live == nil {
 		return noGPU(o)
 	}

@@ -1,6 +1,10 @@
 package verify
 
-import "cosplay/internal/resource"
+import (
+	"slices"
+
+	"cosplay/internal/resource"
+)
 
 var sliceChecks = []check[Inside]{
 	{name: "slice.inside", class: Slice, expected: func(w Wanted) string { return w.Slice },
@@ -17,7 +21,7 @@ var sliceChecks = []check[Inside]{
 
 const visible = "CUDA_VISIBLE_DEVICES="
 
-var settingsChecks = []check[Observed]{
+var settingsChecks = slices.Concat([]check[Observed]{
 	{name: "slice.outside", class: Slice, expected: func(w Wanted) string { return w.Slice + ", " + w.Place },
 		found: func(w Wanted, o Observed) answer {
 			if lacks, unread := unreadable(o, resource.FeatureMIG); unread && o.SliceUUID == "" {
@@ -32,21 +36,34 @@ var settingsChecks = []check[Observed]{
 			return found(o.SliceUUID + ", " + w.Place)
 		},
 		hint: "cosplay plan shows the GPU as it is; cosplay apply makes the slice anew"},
-	{name: "settings.mig", class: Settings, applies: func(w Wanted) bool { return w.Applied.MIG != nil },
-		expected: func(w Wanted) string { return resource.OnOff(*w.Applied.MIG) },
-		found:    live(resource.FeatureMIG, func(g resource.GPU) string { return resource.OnOff(g.MIG) }), hint: settingsHint},
-	{name: "settings.persistence", class: Settings, applies: func(w Wanted) bool { return w.Applied.Persistence != nil },
-		expected: func(w Wanted) string { return resource.OnOff(*w.Applied.Persistence) },
-		found:    live(resource.FeaturePersistence, func(g resource.GPU) string { return resource.OnOff(g.Persistence) }), hint: settingsHint},
-	{name: "settings.power", class: Settings, applies: func(w Wanted) bool { return w.Applied.PowerMW != nil },
-		expected: func(w Wanted) string { return resource.Watts(*w.Applied.PowerMW) },
-		found:    live(resource.FeaturePower, func(g resource.GPU) string { return resource.Watts(g.PowerMW) }), hint: settingsHint},
+}, readableSettings(), []check[Observed]{
 	{name: LockCheck, class: Settings, applies: Wanted.Locked,
-		expected: func(w Wanted) string { return resource.Clock(*w.Applied.ClockMHz) + underLoad }, found: clock,
+		expected: func(w Wanted) string { return resource.Clock(w.Applied.Value(resource.SMClock)) + underLoad }, found: clock,
 		hint: "the lock is not in effect: another program changed it, or the driver ignores it. drift reports it from now on, and cosplay apply sets it again"},
-}
+})
 
-const settingsHint = "the setting was changed outside cosplay; cosplay apply sets it again"
+// readableSettings checks each setting that can be read.
+func readableSettings() (all []check[Observed]) {
+	for s := range resource.SettingCount {
+		if !s.Readable() {
+			continue
+		}
+		all = append(all, check[Observed]{name: "settings." + s.String(), class: Settings, applies: func(w Wanted) bool { return w.Applied.Has(s) },
+			expected: func(w Wanted) string { return s.Text(w.Applied.Value(s)) },
+			found: func(_ Wanted, o Observed) answer {
+				if o.Live == nil {
+					return noGPU(o)
+				}
+				if lacks, unread := unreadable(o, s.Feature()); unread {
+					return lacks
+				}
+				now, _ := o.Live.Now(s)
+				return found(s.Text(now))
+			},
+			hint: "the setting was changed outside cosplay; cosplay apply sets it again"})
+	}
+	return all
+}
 
 // noGPU is the answer of every check of a GPU that cannot be read.
 func noGPU(o Observed) answer { return answer{found: "the GPU is " + o.NoGPU, hint: o.Fix} }
@@ -58,19 +75,6 @@ func unreadable(o Observed, f resource.Feature) (answer, bool) {
 	}
 	lacks, _ := o.Live.Degradation(f)
 	return skip("the driver does not report " + f.Words() + ": " + lacks.String()), true
-}
-
-// live reads a feature of the GPU as its host shows it.
-func live(f resource.Feature, look func(resource.GPU) string) func(Wanted, Observed) answer {
-	return func(_ Wanted, o Observed) answer {
-		if o.Live == nil {
-			return noGPU(o)
-		}
-		if lacks, unread := unreadable(o, f); unread {
-			return lacks
-		}
-		return found(look(*o.Live))
-	}
 }
 
 // The checks of files, by name.

@@ -25,7 +25,7 @@ type world struct {
 }
 
 func sound() *world {
-	on, clock, power := true, 1575, 700_000
+	const clock, power = 1575, 700_000
 	return &world{
 		w: Wanted{
 			Name: "NVIDIA GeForce RTX 2060", UUID: uuid, Slice: "MIG" + uuid[3:], MemoryMiB: 6144, Host: "NVIDIA H200", LacksTF32: true,
@@ -34,7 +34,7 @@ func sound() *world {
 			Private:   map[string]bool{"TOKEN": true},
 			Secret:    map[string]func(string) bool{"PASSWORD": func(value string) bool { return value == "hidden" }},
 			Container: true, CUDA: true, Place: "1g.18gb, slot 0",
-			Applied:  resource.Settings{MIG: &on, Persistence: &on, ClockMHz: &clock, PowerMW: &power},
+			Applied:  resource.Settings{}.With(resource.MIGMode, resource.On).With(resource.PersistenceMode, resource.On).With(resource.SMClock, clock).With(resource.PowerLimit, power),
 			PythonIn: "/run/cosplay/python",
 		},
 		who: map[string]string{"uid": "1000", "gid": "1000", "name": "alice", "home": "/home/alice", "folder": "/workspace"},

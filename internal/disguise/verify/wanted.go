@@ -30,7 +30,7 @@ type Wanted struct {
 }
 
 // Locked reports whether the SM clock has to be locked.
-func (w Wanted) Locked() bool { return w.Applied.ClockMHz != nil && *w.Applied.ClockMHz != 0 }
+func (w Wanted) Locked() bool { return w.Applied.Value(resource.SMClock) != 0 }
 
 // Power are the limits that are shown, in mW.
 type Power struct{ Limit, Default, Min, Max int }

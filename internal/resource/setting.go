@@ -1,0 +1,237 @@
+package resource
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strconv"
+)
+
+// Setting is what cosplay may change on a physical GPU. JSON has the settings in this
+// order.
+type Setting int
+
+// The settings.
+const (
+	MIGMode         Setting = iota
+	PersistenceMode         // without it the driver forgets the clock lock and the power limit
+	SMClock                 // the lock of the SM clock; 0 is none
+	PowerLimit              // the driver may round it
+	SettingCount
+)
+
+// SettingOrder is the order in which settings are made. They are restored in the
+// opposite order.
+var SettingOrder = [SettingCount]Setting{PersistenceMode, MIGMode, PowerLimit, SMClock}
+
+// Values of a mode.
+const (
+	Off = 0
+	On  = 1
+)
+
+// unit is what the value of a setting counts.
+type unit int
+
+const (
+	mode unit = iota // Off or On
+	megahertz
+	milliwatts
+)
+
+var settings = [SettingCount]struct {
+	feature   Feature // its name in plans, steps and requests, too
+	key       string  // in JSON
+	words     string
+	unit      unit
+	read      func(GPU) int // nil where NVML has no getter
+	forgotten bool          // where persistence mode is off
+	lasting   bool          // it outlives a reboot
+}{
+	MIGMode:         {feature: FeatureMIG, key: "mig", words: "MIG mode", read: func(g GPU) int { return Bit(g.MIG) }, lasting: true},
+	PersistenceMode: {feature: FeaturePersistence, key: "persistence", words: "persistence mode", read: func(g GPU) int { return Bit(g.Persistence) }},
+	SMClock:         {feature: FeatureClock, key: "clock_mhz", words: "SM clock", unit: megahertz, forgotten: true},
+	PowerLimit:      {feature: FeaturePower, key: "power_mw", words: "power limit", unit: milliwatts, forgotten: true, read: func(g GPU) int { return g.PowerMW }},
+}
+
+// SettingNamed finds a setting by the name of its feature.
+func SettingNamed(name string) (Setting, bool) {
+	for s := range SettingCount {
+		if s.String() == name {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// String is the name of the setting: that of its feature.
+func (s Setting) String() string { return string(settings[s].feature) }
+
+// Feature is what a GPU is without whose driver does not offer the setting.
+func (s Setting) Feature() Feature { return settings[s].feature }
+
+// Words names the setting for people.
+func (s Setting) Words() string { return settings[s].words }
+
+// Mode reports whether the setting is Off or On.
+func (s Setting) Mode() bool { return settings[s].unit == mode }
+
+// Readable reports whether NVML has a getter for the setting.
+func (s Setting) Readable() bool { return settings[s].read != nil }
+
+// Forgotten reports whether the driver forgets the setting where persistence mode is
+// off.
+func (s Setting) Forgotten() bool { return settings[s].forgotten }
+
+// Lasting reports whether the setting outlives a reboot of the host.
+func (s Setting) Lasting() bool { return settings[s].lasting }
+
+// Text writes a value: "on", "1575 MHz", "300 W".
+func (s Setting) Text(value int) string {
+	switch settings[s].unit {
+	case megahertz:
+		return Clock(value)
+	case milliwatts:
+		return Watts(value)
+	}
+	return OnOff(value == On)
+}
+
+// MarshalText writes the name.
+func (s Setting) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name; an unknown one is an error.
+func (s *Setting) UnmarshalText(name []byte) error {
+	known, is := SettingNamed(string(name))
+	if !is {
+		return fmt.Errorf("unknown setting %q", name)
+	}
+	*s = known
+	return nil
+}
+
+// Bit is a mode as the value of a setting.
+func Bit(on bool) int {
+	if on {
+		return On
+	}
+	return Off
+}
+
+// Now is a setting as the GPU shows it; false where it cannot be read.
+func (g GPU) Now(s Setting) (value int, known bool) {
+	if !s.Readable() || g.Unread(s.Feature()) {
+		return 0, false
+	}
+	return settings[s].read(g), true
+}
+
+// Settings are values of the settings of a GPU. Cosplay leaves a setting alone that has
+// none.
+type Settings struct {
+	given  [SettingCount]bool
+	values [SettingCount]int // 0 where none is given
+}
+
+// Get is the value of a setting; false without one.
+func (s Settings) Get(which Setting) (value int, given bool) {
+	return s.values[which], s.given[which]
+}
+
+// Equal compares two settings, for tests that cannot see inside.
+func (s Settings) Equal(o Settings) bool { return s == o }
+
+// Has reports whether a setting has a value.
+func (s Settings) Has(which Setting) bool { return s.given[which] }
+
+// Value is the value of a setting, or 0.
+func (s Settings) Value(which Setting) int { return s.values[which] }
+
+// Is reports whether a setting has this value.
+func (s Settings) Is(which Setting, value int) bool {
+	return s.given[which] && s.values[which] == value
+}
+
+// All are the settings that have values.
+func (s Settings) All() iter.Seq2[Setting, int] {
+	return func(yield func(Setting, int) bool) {
+		for which := range SettingCount {
+			if s.given[which] && !yield(which, s.values[which]) {
+				return
+			}
+		}
+	}
+}
+
+// With is the settings with one value more.
+func (s Settings) With(which Setting, value int) Settings {
+	s.given[which], s.values[which] = true, value
+	return s
+}
+
+// Without is the settings without the value of one.
+func (s Settings) Without(which Setting) Settings { return s.Copy(which, Settings{}) }
+
+// Copy is the settings with one as another has it, also where that has no value.
+func (s Settings) Copy(which Setting, from Settings) Settings {
+	s.given[which], s.values[which] = from.given[which], from.values[which]
+	return s
+}
+
+// Over is the settings, and where they have no value that of others.
+func (s Settings) Over(others Settings) Settings {
+	for which, value := range s.All() {
+		others = others.With(which, value)
+	}
+	return others
+}
+
+// MarshalJSON writes the settings that have values.
+func (s Settings) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for which, value := range s.All() {
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = append(strconv.AppendQuote(text, settings[which].key), ':')
+		if which.Mode() {
+			text = strconv.AppendBool(text, value == On)
+		} else {
+			text = strconv.AppendInt(text, int64(value), 10)
+		}
+	}
+	return append(text, '}'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. An unknown setting is an error: a value
+// that is dropped could not be restored.
+func (s *Settings) UnmarshalJSON(data []byte) error {
+	var read map[string]json.RawMessage
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	*s = Settings{}
+	for which := range SettingCount {
+		text, given := read[settings[which].key]
+		delete(read, settings[which].key)
+		if !given || string(text) == "null" {
+			continue
+		}
+		var (
+			value int
+			on    bool
+			into  any = &value
+		)
+		if which.Mode() {
+			into = &on
+		}
+		if err := json.Unmarshal(text, into); err != nil {
+			return fmt.Errorf("%s: %w", which.Words(), err)
+		}
+		*s = s.With(which, value+Bit(on))
+	}
+	for key := range read {
+		return fmt.Errorf("unknown setting %q", key)
+	}
+	return nil
+}

@@ -17,7 +17,7 @@ import (
 )
 
 // floodBound is the most memory that cosplay-init may take, whatever clients do that
-// do not log in, MiB. README states it.
+// do not log in, MiB. docs/containers.md states it.
 const floodBound = 96
 
 // The memory of cosplay-init stays within its bound whatever 1,300 clients do that

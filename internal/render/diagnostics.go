@@ -134,15 +134,7 @@ func window(room int, before, marked, after, dots string) (string, string, strin
 }
 
 // head is as much of the beginning of a text as fits.
-func head(s string, room int) string {
-	used := 0
-	for i, r := range s {
-		if used += runeColumns(r); used > room {
-			return s[:i]
-		}
-	}
-	return s
-}
+func head(s string, room int) string { return terminalWidth.Truncate(s, room, "") }
 
 // Error shows an error that has no place in a source. Lines after its first are
 // kept, indents included.

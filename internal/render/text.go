@@ -4,9 +4,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
-	"golang.org/x/text/width"
+	"github.com/mattn/go-runewidth"
 
 	"cosplay/internal/terminal"
 )
@@ -51,25 +50,12 @@ func (l line) text() string {
 
 // columns is the room that a text takes on a terminal.
 func columns(s string) int {
-	n := 0
-	for _, r := range s {
-		n += runeColumns(r)
-	}
-	return n
+	return terminalWidth.StringWidth(s)
 }
 
-func runeColumns(r rune) int {
-	switch {
-	case r < 0x80:
-		return 1
-	case unicode.Is(unicode.Mn, r):
-		return 0
-	}
-	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
-		return 2
-	}
-	return 1
-}
+// terminalWidth is the same in every locale: most terminals give signs of ambiguous width
+// one column.
+var terminalWidth = runewidth.Condition{StrictEmojiNeutral: true}
 
 // hard is a space at which no line is broken.
 const hard = "\u00a0"

@@ -47,7 +47,7 @@ func TestWrap(t *testing.T) {
 }
 
 func TestColumns(t *testing.T) {
-	for s, want := range map[string]int{"": 0, "w0": 2, "│": 1, "日本": 4, "e\u0301": 1} {
+	for s, want := range map[string]int{"": 0, "w0": 2, "│": 1, "日本": 4, "e\u0301": 1, "👩\u200d🚀": 2, "\u202e": 0} {
 		if got := columns(s); got != want {
 			t.Errorf("columns(%q) = %d, want %d", s, got, want)
 		}

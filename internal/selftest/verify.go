@@ -315,7 +315,7 @@ func askBySSH(ctx context.Context, p *project.Project, s resource.PriorSession, 
 	})
 }
 
-// quoted is a command line for a shell.
+// quoted is a command line for any shell: sh has no escapes, so ShellWords is not for it.
 func quoted(argv []string) string {
 	var words []string
 	for _, word := range argv {

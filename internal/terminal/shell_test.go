@@ -10,8 +10,8 @@ import (
 // TestShellWord: a shell reads what was quoted, and a terminal is sent nothing to obey.
 func TestShellWord(t *testing.T) {
 	for word, want := range map[string]string{
-		"fleet.plan": "fleet.plan", "my plan": "'my plan'", "it's": `'it'\''s'`, "": "''", "Größe": "Größe",
-		"x\nError: it's \\n": `$'x\nError: it\'s \\n'`, "\x1b[1m": `$'\033[1m'`, "\xff7": `$'\3777'`, "\u202ea\u00a0b": `$'\342\200\256a\302\240b'`,
+		"fleet.plan": "fleet.plan", "my plan": "'my plan'", "it's": `"it's"`, "": "''", "!": `\!`, "it's!": `"it's"\!`, "a!=b": `a\!'=b'`, "Größe": "Größe",
+		"x\nError: it's \\n": `$'x\nError: it\'s \\n'`, "\x1b[1m": `$'\x1b[1m'`, "\xff7": `$'\xff7'`, "\u202ea\u00a0b": `$'\u202ea\u00a0b'`,
 	} {
 		got := terminal.ShellWord(word)
 		if got != want {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/public"
+	"cosplay/internal/render"
 	"cosplay/internal/runtime/docker"
 	"cosplay/internal/runtime/docker/image"
 )
@@ -58,13 +59,7 @@ func (inv *invocation) runBuild(ctx context.Context, o image.BuildOptions) error
 	case err != nil:
 		return err
 	case inv.json:
-		encoder := json.NewEncoder(inv.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(struct {
-			FormatVersion int    `json:"format_version"`
-			Image         string `json:"image"`
-			ID            string `json:"id"`
-		}{1, o.Tag, id})
+		return render.JSON(inv.Out, public.Built{Format: public.V1, Image: o.Tag, ID: id})
 	}
 	fmt.Fprintf(inv.Out, "Built %s (%s). For a session to run in it, write in cosplay.hcl:\n\n  image = %q\n", o.Tag, id, o.Tag)
 	return nil

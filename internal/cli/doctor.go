@@ -29,10 +29,7 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 				return err
 			}
 			defer p.Close()
-			var view render.DoctorView
-			for _, f := range selftest.Checkup(cmd.Context(), p) {
-				view.Findings = append(view.Findings, render.Finding{Host: f.Host, Thing: f.Thing, Found: f.Found, Grade: string(f.Grade), Fix: f.Fix, Line: f.Line})
-			}
+			view := render.DoctorView{Findings: selftest.Checkup(cmd.Context(), p)}
 			if inv.json {
 				err = render.DoctorJSON(inv.Out, view)
 			} else {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/durable"
 	"cosplay/internal/project"
+	"cosplay/internal/public"
 	"cosplay/internal/render"
 	"cosplay/internal/terminal"
 )
@@ -144,13 +144,7 @@ func (inv *invocation) tellLaidOut(changed []laidOut, o fmtOptions) error {
 		for _, one := range changed {
 			paths = append(paths, one.path)
 		}
-		encoder := json.NewEncoder(inv.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(struct {
-			FormatVersion int      `json:"format_version"`
-			Changed       []string `json:"changed"`
-			Written       bool     `json:"written"`
-		}{1, paths, !o.check})
+		return render.JSON(inv.Out, public.Formatted{Format: public.V1, Changed: paths, Written: !o.check})
 	}
 	for _, one := range changed {
 		fmt.Fprintln(inv.Out, one.path)

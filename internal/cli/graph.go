@@ -9,6 +9,7 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/project"
+	"cosplay/internal/public"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 )
@@ -64,7 +65,7 @@ func fleetGraph(p *project.Project, prior resource.Prior) render.Graph {
 		if h.Simulate != "" {
 			label += "\n" + h.Simulate
 		}
-		g.Add(render.Node{ID: "host." + h.Name, Kind: render.HostNode, Label: label})
+		g.Add(public.Node{ID: "host." + h.Name, Kind: render.HostNode, Label: label})
 	}
 	for _, s := range p.Intent.Sessions {
 		id, host := graphID(s), "host."+s.Host
@@ -72,7 +73,7 @@ func fleetGraph(p *project.Project, prior resource.Prior) render.Graph {
 		if s.Target.Key != "" {
 			label += "\n" + s.Target.ShortName()
 		}
-		g.Add(render.Node{ID: id, Kind: render.SessionNode, Label: label})
+		g.Add(public.Node{ID: id, Kind: render.SessionNode, Label: label})
 		was, made := prior.Session(s.Address)
 		if !made {
 			if s.Host != "" {
@@ -81,7 +82,7 @@ func fleetGraph(p *project.Project, prior resource.Prior) render.Graph {
 			continue
 		}
 		gpu := was.Slice.GPU
-		g.Add(render.Node{ID: gpu, Kind: render.GPUNode, Label: gpu})
+		g.Add(public.Node{ID: gpu, Kind: render.GPUNode, Label: gpu})
 		g.Need(id, gpu, was.Slice.String())
 		g.Need(gpu, host, "")
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/project"
+	"cosplay/internal/render"
 	"cosplay/internal/sim"
 )
 
@@ -82,12 +82,7 @@ func (inv *invocation) simShow(on onSim) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				encoder := json.NewEncoder(inv.Out)
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(struct {
-					FormatVersion int `json:"format_version"`
-					sim.Shown
-				}{1, shown})
+				return render.JSON(inv.Out, shown)
 			})
 		},
 	}

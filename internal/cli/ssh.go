@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/project"
+	"cosplay/internal/public"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 )
@@ -103,7 +104,7 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	var hosts []render.SSHHost
+	var hosts []public.SSHHost
 	for _, s := range wanted {
 		if len(names) == 0 && (!s.Spec.SSH.Enabled) {
 			continue
@@ -116,8 +117,8 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		hosts = append(hosts, render.SSHHost{Name: resource.BodyName(s.ID), Session: s.Address.String(),
-			Options: append([]render.SSHOption{{Name: "HostName", Value: login.Host}}, sshOptionsOf(login)...)})
+		hosts = append(hosts, public.SSHHost{Name: resource.BodyName(s.ID), Session: s.Address.String(),
+			Options: append([]public.SSHOption{{Name: "HostName", Value: login.Host}}, sshOptionsOf(login)...)})
 	}
 	switch {
 	case len(now.Prior.Sessions) == 0:
@@ -132,10 +133,10 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 	return nil
 }
 
-func sshOptionsOf(login project.Login) []render.SSHOption {
-	var all []render.SSHOption
+func sshOptionsOf(login project.Login) []public.SSHOption {
+	var all []public.SSHOption
 	for _, o := range login.Options() {
-		all = append(all, render.SSHOption(o))
+		all = append(all, public.SSHOption(o))
 	}
 	return all
 }

@@ -164,10 +164,7 @@ func (inv *invocation) runMove(ctx context.Context, from, to string, o editOptio
 	if err != nil {
 		return err
 	}
-	view := render.MovedView{DryRun: o.dryRun, Configured: p.Addresses(), Serial: prior.Serial}
-	for _, m := range moves {
-		view.Moves = append(view.Moves, render.Move(m))
-	}
+	view := render.MovedView{Moves: moves, DryRun: o.dryRun, Configured: p.Addresses(), Serial: prior.Serial}
 	if !o.dryRun {
 		if next, err = p.Store.Save(next); err != nil {
 			return err

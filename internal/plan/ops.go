@@ -159,6 +159,9 @@ func Bookkeeping(op Op) bool {
 // OpJSON carries an operation through JSON, with its kind beside it.
 type OpJSON struct{ Op }
 
+// Kind names the operation, which is not nil.
+func (o OpJSON) Kind() string { return o.Op.kind() }
+
 // MarshalJSON writes {"kind": ..., "do": {...}}; no operation is null.
 func (o OpJSON) MarshalJSON() ([]byte, error) {
 	if o.Op == nil {

@@ -57,9 +57,9 @@ func (p *Project) LockState() (durable.Inspection, error) {
 
 // CutOff is what the journal tells of a run that is under way or was cut off.
 type CutOff struct {
-	Begun time.Time `json:"begun"`
-	Done  int       `json:"done"` // steps
-	Open  int       `json:"open"` // steps of which nobody knows how far they came
+	Begun time.Time
+	Done  int // steps
+	Open  int // steps of which nobody knows how far they came
 }
 
 // CutOff reads the journal; nil where there is none.

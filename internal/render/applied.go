@@ -314,7 +314,7 @@ func (p *page) nextAfterApply(v AppliedView) {
 		return
 	}
 	with := func(flags []string, a resource.Address) []string { return append(slices.Clone(flags), a.Short()) }
-	if i := slices.IndexFunc(made, func(s resource.PriorSession) bool { return sshOf(s.Session, s.Container) != nil }); i >= 0 {
+	if i := slices.IndexFunc(made, func(s resource.PriorSession) bool { return loginOf(s.Session, s.Container) != nil }); i >= 0 {
 		p.flow(0, 6, join(inked(strong, "Next:"), text(" "+suggest("ssh", with(v.Flags, made[i].Address))),
 			inked(dim, hard+hard+" (or: "+suggest("ssh-config", v.Flags)+" > ~/.ssh/cosplay)")))
 		return

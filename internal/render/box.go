@@ -9,6 +9,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -29,22 +30,14 @@ func runtimeWords(h resource.Host) string {
 	return together(h.Engine.Name) + ", slices through " + h.Engine.Access
 }
 
-// imageChange is an image that a plan gets.
-type imageChange struct {
-	Host  string           `json:"host"`
-	Image string           `json:"image"`
-	How   plan.ImageSource `json:"how"`   // "build" or "pull"
-	There bool             `json:"there"` // one of that name is there already
-}
-
-func imagesOf(v PlanView) []imageChange {
-	all := []imageChange{}
+func imagesOf(v PlanView) []public.Image {
+	all := []public.Image{}
 	for _, s := range v.Plan.Steps {
 		op, ok := s.Do.Op.(plan.EnsureImage)
 		if !ok {
 			continue
 		}
-		one := imageChange{Host: op.Host, Image: op.Image, How: op.How}
+		one := public.Image{Host: op.Host, Image: op.Image, How: string(op.How)}
 		if h, ok := v.Live.Host(op.Host); ok && h.Engine != nil {
 			one.There = h.Engine.Images[op.Image] != ""
 		}
@@ -75,8 +68,8 @@ func (p *page) images(v PlanView) {
 	p.table(t)
 }
 
-func pulledOrBuilt(how plan.ImageSource) string {
-	if how == plan.BuildImage {
+func pulledOrBuilt(how string) string {
+	if how == string(plan.BuildImage) {
 		return "built"
 	}
 	return "pulled"
@@ -119,20 +112,12 @@ func boxReads(c diff.SessionChange) string {
 // endpoint is an address with its port: "127.0.0.1:32801", "[::1]:32801".
 func endpoint(bind string, port int) string { return net.JoinHostPort(bind, strconv.Itoa(port)) }
 
-// sshJSON is where one can log in now, and as whom. Host is the address that
-// is listened on.
-type sshJSON struct {
-	Host string `json:"host"`
-	Port int    `json:"port"`
-	User string `json:"user"`
-}
-
-// sshOf gives nil where nobody can log in.
-func sshOf(s resource.Session, c *resource.Container) *sshJSON {
+// loginOf gives nil where no user can log in.
+func loginOf(s resource.Session, c *resource.Container) *public.Login {
 	if c == nil || c.State != resource.Running || !s.Spec.SSH.Enabled || c.SSHPort == 0 {
 		return nil
 	}
-	return &sshJSON{Host: s.Spec.SSH.Bind, Port: c.SSHPort, User: s.Spec.User.Name}
+	return &public.Login{Host: s.Spec.SSH.Bind, Port: c.SSHPort, User: s.Spec.User.Name}
 }
 
 // shortID is a body's ID as its runtime's own commands print it.

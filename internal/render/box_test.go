@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -174,11 +175,11 @@ func TestSSHInJSON(t *testing.T) {
 	if err := SessionsJSON(&b, w.status()); err != nil {
 		t.Fatal(err)
 	}
-	var got struct{ Sessions []sessionJSON }
+	var got struct{ Sessions []public.SessionStatus }
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]*sshJSON{"big": {"127.0.0.1", 32801, "ann"}, "train": nil, "worker-0": {"0.0.0.0", 2200, "ann"}, "worker-2": nil}
+	want := map[string]*public.Login{"big": {Host: "127.0.0.1", Port: 32801, User: "ann"}, "train": nil, "worker-0": {Host: "0.0.0.0", Port: 2200, User: "ann"}, "worker-2": nil}
 	for _, s := range got.Sessions {
 		if s.Runtime != "docker" || s.Image == "" || s.Container == nil {
 			t.Errorf("%s: runtime %q, image %q, container %v", s.Name, s.Runtime, s.Image, s.Container)

@@ -10,6 +10,7 @@ import (
 
 	"cosplay/internal/apply"
 	"cosplay/internal/plan"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -79,11 +80,11 @@ func boxRunScreens() []screen {
 }
 
 // hostBlocks are two sessions as ssh has them.
-func hostBlocks() []SSHHost {
-	var all []SSHHost
+func hostBlocks() []public.SSHHost {
+	var all []public.SSHHost
 	for _, n := range []string{"0", "1"} {
-		all = append(all, SSHHost{Name: "cosplay-worker-" + n, Session: "session.worker[" + n + "]",
-			Options: []SSHOption{{"HostName", "127.0.0.1"}, {"Port", "3280" + n}, {"User", "ann"}, {"StrictHostKeyChecking", "yes"}}})
+		all = append(all, public.SSHHost{Name: "cosplay-worker-" + n, Session: "session.worker[" + n + "]",
+			Options: []public.SSHOption{{Name: "HostName", Value: "127.0.0.1"}, {Name: "Port", Value: "3280" + n}, {Name: "User", Value: "ann"}, {Name: "StrictHostKeyChecking", Value: "yes"}}})
 	}
 	return all
 }

@@ -2,34 +2,20 @@ package render
 
 import (
 	"cosplay/internal/diff"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
 
-// fieldJSON is one difference: its kind with both values, and the same in words.
-type fieldJSON struct {
-	Kind       diff.Kind           `json:"kind"`
-	Name       string              `json:"name"`
-	From       string              `json:"from"`
-	To         string              `json:"to"`
-	Before     any                 `json:"before"`
-	After      any                 `json:"after"`
-	Reason     string              `json:"reason,omitempty"`
-	ReasonKind resource.ReasonKind `json:"reason_kind,omitempty"`
-	Left       bool                `json:"left,omitempty"` // with give_back: cosplay changed it and cannot restore it now
-}
-
-func fieldsJSON(live resource.Live, all []diff.Field) []fieldJSON {
-	var out []fieldJSON
-	for _, f := range all {
-		out = append(out, fieldJSON{Kind: f.Kind, Name: words.Field(f), From: words.Value(f.From, live), To: words.Value(f.To, live), Before: f.From, After: f.To,
-			Reason: words.Setting(f), ReasonKind: f.Reason.Kind, Left: f.Left})
-	}
-	return out
+func fieldsJSON(live resource.Live, all []diff.Field) []public.Field {
+	return each(all, func(f diff.Field) public.Field {
+		return public.Field{Kind: string(f.Kind), Name: words.Field(f), From: words.Value(f.From, live), To: words.Value(f.To, live), Before: valueOf(f.From), After: valueOf(f.To),
+			Reason: words.Setting(f), ReasonKind: string(f.Reason.Kind), Left: f.Left}
+	})
 }
 
 // keptJSON are settings that stay as they are.
-func keptJSON(live resource.Live, all []diff.Field) []fieldJSON {
+func keptJSON(live resource.Live, all []diff.Field) []public.Field {
 	out := fieldsJSON(live, all)
 	for i := range out {
 		out[i].To, out[i].After = out[i].From, out[i].Before
@@ -37,52 +23,41 @@ func keptJSON(live resource.Live, all []diff.Field) []fieldJSON {
 	return out
 }
 
-// gpuChangeJSON is what happens to a GPU.
-type gpuChangeJSON struct {
-	diff.GPUChange
-	Fields []fieldJSON `json:"fields,omitempty"`
-	Kept   []fieldJSON `json:"kept,omitempty"`
+func gpuChangesJSON(live resource.Live, all []diff.GPUChange) []public.GPUChange {
+	return list(each(all, func(c diff.GPUChange) public.GPUChange {
+		return public.GPUChange{Host: c.Host, UUID: c.UUID, Action: string(c.Action), Baseline: some(c.Baseline, settingsOf), Holds: settingsOf(c.Holds),
+			LockBefore: c.LockBefore, LockLost: c.LockLost, Take: c.Take, Whole: c.Whole, Others: each(c.Others, holderOf), GiveBack: c.GiveBack, Abandon: c.Abandon,
+			Settings: settingsOf(c.Settings), Fields: fieldsJSON(live, c.Fields), Kept: keptJSON(live, c.Kept)}
+	}))
 }
 
-func gpuChangesJSON(live resource.Live, all []diff.GPUChange) []gpuChangeJSON {
-	out := []gpuChangeJSON{}
-	for _, c := range all {
-		out = append(out, gpuChangeJSON{c, fieldsJSON(live, c.Fields), keptJSON(live, c.Kept)})
-	}
-	return out
+func sessionChangesJSON(live resource.Live, all []diff.SessionChange) []public.SessionChange {
+	return list(each(all, func(c diff.SessionChange) public.SessionChange {
+		return public.SessionChange{Address: c.Address.String(), MovedFrom: address(c.MovedFrom), Imported: c.Imported, Action: string(c.Action),
+			Slice: string(c.Slice), Container: string(c.Container), Record: c.Record, Renew: c.Renew, Before: some(c.Before, stateSessionOf), After: some(c.After, sessionOf),
+			Reason: words.Session(c), ReasonKind: string(c.Reason.Kind), Fields: fieldsJSON(live, c.Fields)}
+	}))
 }
 
-// sessionChangeJSON is what happens to a session.
-type sessionChangeJSON struct {
-	diff.SessionChange
-	Reason     string              `json:"reason,omitempty"`
-	ReasonKind resource.ReasonKind `json:"reason_kind,omitempty"`
-	Fields     []fieldJSON         `json:"fields,omitempty"`
+func outputChangesJSON(all []diff.OutputChange) []public.OutputChange {
+	return list(each(all, func(c diff.OutputChange) public.OutputChange {
+		return public.OutputChange{Name: c.Name, Action: string(c.Action), Sensitive: c.Sensitive, Before: c.Before, After: c.After}
+	}))
 }
 
-func sessionChangesJSON(live resource.Live, all []diff.SessionChange) []sessionChangeJSON {
-	out := []sessionChangeJSON{}
-	for _, c := range all {
-		out = append(out, sessionChangeJSON{c, words.Session(c), c.Reason.Kind, fieldsJSON(live, c.Fields)})
-	}
-	return out
+func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
+	return list(each(all, func(d diff.Drift) public.Drift {
+		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Told: d.Told,
+			Thing: words.Drifted(d), From: driftFrom(d, live), To: words.Value(d.To, live), Before: valueOf(d.From), After: valueOf(d.To), Cause: words.Cause(d)}
+	}))
 }
 
-// driftJSON is one drift, with its values and in words.
-type driftJSON struct {
-	diff.Drift
-	Thing  string `json:"thing"`
-	From   string `json:"from"`
-	To     string `json:"to"`
-	Before any    `json:"before"`
-	After  any    `json:"after"`
-	Cause  string `json:"cause,omitempty"` // one that is not known begins with "possible cause:"
+func unprovenLocksJSON(all []diff.UnprovenLock) []public.UnprovenLock {
+	return list(each(all, func(l diff.UnprovenLock) public.UnprovenLock { return public.UnprovenLock(l) }))
 }
 
-func driftsJSON(live resource.Live, all []diff.Drift) []driftJSON {
-	out := []driftJSON{}
-	for _, d := range all {
-		out = append(out, driftJSON{d, words.Drifted(d), driftFrom(d, live), words.Value(d.To, live), d.From, d.To, words.Cause(d)})
-	}
-	return out
+func unprovenSlicesJSON(all []diff.UnprovenSlice) []public.UnprovenSlice {
+	return list(each(all, func(s diff.UnprovenSlice) public.UnprovenSlice {
+		return public.UnprovenSlice{Session: s.Session.String(), Slice: public.Slice(s.Slice), UUID: s.UUID, SameBoot: s.SameBoot}
+	}))
 }

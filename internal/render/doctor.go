@@ -3,20 +3,12 @@ package render
 import (
 	"fmt"
 	"io"
+
+	"cosplay/internal/public"
 )
 
 // DoctorView is what a check of the hosts found.
-type DoctorView struct{ Findings []Finding }
-
-// Finding is one thing that is needed.
-type Finding struct {
-	Host  string `json:"host,omitempty"`
-	Thing string `json:"thing"`
-	Found string `json:"found"`
-	Grade string `json:"grade"` // "good", "notice", "missing"
-	Fix   string `json:"fix,omitempty"`
-	Line  string `json:"line,omitempty"` // to be copied into a file as it is
-}
+type DoctorView struct{ Findings []public.Finding }
 
 // Missing counts what sessions cannot be had without.
 func (v DoctorView) Missing() int { return v.count("missing") }
@@ -78,9 +70,5 @@ func (s Style) graded(grade string) line {
 
 // DoctorJSON writes what was found as data.
 func DoctorJSON(w io.Writer, v DoctorView) error {
-	return writeJSON(w, struct {
-		FormatVersion int       `json:"format_version"`
-		Missing       int       `json:"missing"`
-		Findings      []Finding `json:"findings"`
-	}{formatVersion, v.Missing(), list(v.Findings)})
+	return JSON(w, public.Doctor{Format: public.V1, Missing: v.Missing(), Findings: list(v.Findings)})
 }

@@ -3,13 +3,15 @@ package render
 import (
 	"strings"
 	"testing"
+
+	"cosplay/internal/public"
 )
 
 // TestDoctorLine: what is to be copied is in one piece, however narrow the screen.
 func TestDoctorLine(t *testing.T) {
 	const rule = "ann ALL=(root) NOPASSWD: /usr/local/bin/cosplay agent --privileged --library /opt/nvidia/lib/libnvidia-ml.so.1"
 	var out strings.Builder
-	Doctor(&out, Style{Width: 40}, DoctorView{Findings: []Finding{{Host: "lab", Thing: "privilege", Found: strings.Repeat("no rule ", 20), Grade: "notice", Fix: "visudo", Line: rule}}})
+	Doctor(&out, Style{Width: 40}, DoctorView{Findings: []public.Finding{{Host: "lab", Thing: "privilege", Found: strings.Repeat("no rule ", 20), Grade: "notice", Fix: "visudo", Line: rule}}})
 	if !strings.Contains(out.String(), " "+rule+"\n") {
 		t.Errorf("the line is broken:\n%s", out.String())
 	}

@@ -7,6 +7,7 @@ import (
 
 	"cosplay/internal/fit"
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -152,23 +153,9 @@ func leastError(fits []resource.Fit, prefer resource.Preference) int {
 	return best
 }
 
-// fitJSON is a fit in figures. Ratios are got over wanted; errors are
-// |ln ratio|.
-type fitJSON struct {
-	Profile        string            `json:"profile"` // "" is the whole GPU
-	ClockMHz       int               `json:"clock_mhz"`
-	Got            resource.Envelope `json:"got"`
-	Want           resource.Envelope `json:"want"`
-	FP32Ratio      *float64          `json:"fp32_ratio"`
-	FP32Error      *float64          `json:"fp32_error"`
-	BandwidthRatio *float64          `json:"bandwidth_ratio"`
-	BandwidthError *float64          `json:"bandwidth_error"`
-	TensorRatio    *float64          `json:"tensor_ratio"` // 0 where the target has no tensor cores
-}
-
-func newFitJSON(f resource.Fit) fitJSON {
-	return fitJSON{
-		Profile: f.Profile, ClockMHz: f.ClockMHz, Got: f.Got, Want: f.Want,
+func figuresOf(f resource.Fit) public.Figures {
+	return public.Figures{
+		Profile: f.Profile, ClockMHz: f.ClockMHz, Got: public.Envelope(f.Got), Want: public.Envelope(f.Want),
 		FP32Ratio: figure(f.FP32Ratio()), FP32Error: figure(f.Error(resource.PreferFP32)),
 		BandwidthRatio: figure(f.BandwidthRatio()), BandwidthError: figure(f.Error(resource.PreferBandwidth)),
 		TensorRatio: figure(f.TensorRatio()),
@@ -177,22 +164,16 @@ func newFitJSON(f resource.Fit) fitJSON {
 
 // FitJSON writes the fits as data.
 func FitJSON(w io.Writer, v FitView) error {
-	fits := []fitJSON{}
-	for _, f := range v.Candidates {
-		fits = append(fits, newFitJSON(f))
-	}
-	problem := ""
+	out := public.Fits{Format: public.V1, Target: public.Target(v.Target), Model: publicModel(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options),
+		Candidates: list(each(v.Candidates, figuresOf)), Limits: list(v.Limits)}
 	if v.Err != nil {
-		problem = v.Err.Error()
+		out.Error = v.Err.Error()
 	}
-	return writeJSON(w, struct {
-		FormatVersion int                 `json:"format_version"`
-		Target        resource.Target     `json:"target"`
-		Model         resource.Model      `json:"model"`
-		Where         string              `json:"where"`
-		Options       resource.FitOptions `json:"options"`
-		Candidates    []fitJSON           `json:"candidates"`
-		Limits        []string            `json:"limits"`
-		Error         string              `json:"error,omitempty"`
-	}{formatVersion, v.Target, v.Model, v.Where, v.Options, fits, list(v.Limits), problem})
+	return JSON(w, out)
+}
+
+func publicModel(m resource.Model) public.Model {
+	return public.Model{Name: m.Name, ComputeCapability: m.ComputeCapability, SMs: m.SMs, MemoryMiB: m.MemoryMiB, BandwidthGBs: m.BandwidthGBs, L2MiB: m.L2MiB,
+		ClocksMHz: m.ClocksMHz, PowerMinMW: m.PowerMinMW, PowerDefaultMW: m.PowerDefaultMW, PowerMaxMW: m.PowerMaxMW, FP32PerSM: m.FP32PerSM, TensorPerSM: m.TensorPerSM,
+		MemorySlices: m.MemorySlices, ComputeSlices: m.ComputeSlices, Profiles: each(m.Profiles, func(p resource.Profile) public.Profile { return public.Profile(p) })}
 }

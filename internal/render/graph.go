@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"cosplay/internal/plan"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
 // Graph is a picture of what depends on what.
 type Graph struct {
-	Nodes []Node `json:"nodes"`
-	Edges []Edge `json:"edges"`
+	Nodes []public.Node
+	Edges []public.Edge
 
 	known map[any]bool
 }
@@ -28,33 +29,16 @@ func (g *Graph) isNew(thing any) bool {
 	return !seen
 }
 
-// Node is a thing in a graph.
-type Node struct {
-	ID    string   `json:"id"`
-	Kind  NodeKind `json:"kind"`
-	Label string   `json:"label"` // lines are apart by \n
-}
-
-// NodeKind is what a node stands for.
-type NodeKind string
-
 // The kinds of nodes.
 const (
-	HostNode    NodeKind = "host"
-	GPUNode     NodeKind = "gpu"
-	SessionNode NodeKind = "session"
-	StepNode    NodeKind = "step"
+	HostNode    = "host"
+	GPUNode     = "gpu"
+	SessionNode = "session"
+	StepNode    = "step"
 )
 
-// Edge says that one thing needs another.
-type Edge struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-	Why  string `json:"why,omitempty"`
-}
-
 // Add puts a node into the graph, once.
-func (g *Graph) Add(n Node) {
+func (g *Graph) Add(n public.Node) {
 	if g.isNew(n.ID) {
 		g.Nodes = append(g.Nodes, n)
 	}
@@ -62,7 +46,7 @@ func (g *Graph) Add(n Node) {
 
 // Need says that one node needs another, once.
 func (g *Graph) Need(from, to, why string) {
-	if e := (Edge{from, to, why}); g.isNew(e) {
+	if e := (public.Edge{From: from, To: to, Why: why}); g.isNew(e) {
 		g.Edges = append(g.Edges, e)
 	}
 }
@@ -71,16 +55,16 @@ func (g *Graph) Need(from, to, why string) {
 func StepGraph(p *plan.Plan, live resource.Live) Graph {
 	var g Graph
 	for _, s := range p.Steps {
-		g.Nodes = append(g.Nodes, Node{s.ID, StepNode, withGPUNames(live, s.Title)})
+		g.Nodes = append(g.Nodes, public.Node{ID: s.ID, Kind: StepNode, Label: withGPUNames(live, s.Title)})
 		for _, need := range slices.Concat(s.Needs, s.After) {
-			g.Edges = append(g.Edges, Edge{From: s.ID, To: need})
+			g.Edges = append(g.Edges, public.Edge{From: s.ID, To: need})
 		}
 	}
 	return g
 }
 
 // shapes draw the kinds of nodes.
-var shapes = map[NodeKind]string{HostNode: "house", GPUNode: "box3d", SessionNode: "box", StepNode: "box"}
+var shapes = map[string]string{HostNode: "house", GPUNode: "box3d", SessionNode: "box", StepNode: "box"}
 
 // GraphDOT writes a graph in the language of Graphviz.
 func GraphDOT(w io.Writer, g Graph) error {
@@ -104,11 +88,7 @@ func GraphDOT(w io.Writer, g Graph) error {
 
 // GraphJSON writes a graph as data.
 func GraphJSON(w io.Writer, g Graph) error {
-	return writeJSON(w, struct {
-		FormatVersion int    `json:"format_version"`
-		Nodes         []Node `json:"nodes"`
-		Edges         []Edge `json:"edges"`
-	}{formatVersion, list(g.Nodes), list(g.Edges)})
+	return JSON(w, public.Graph{Format: public.V1, Nodes: list(g.Nodes), Edges: list(g.Edges)})
 }
 
 // dotText quotes a text as Graphviz reads it.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cosplay/internal/public"
 )
 
 func TestGraphDOT(t *testing.T) {
@@ -12,9 +14,9 @@ func TestGraphDOT(t *testing.T) {
 		g   Graph
 		out bytes.Buffer
 	)
-	g.Add(Node{ID: `session.a["x"]`, Kind: SessionNode, Label: "a[\"x\"]\nRTX 2060"})
-	g.Add(Node{ID: "host.lab", Kind: HostNode, Label: `C:\lab`})
-	g.Add(Node{ID: "host.lab", Kind: HostNode, Label: "again"})
+	g.Add(public.Node{ID: `session.a["x"]`, Kind: SessionNode, Label: "a[\"x\"]\nRTX 2060"})
+	g.Add(public.Node{ID: "host.lab", Kind: HostNode, Label: `C:\lab`})
+	g.Add(public.Node{ID: "host.lab", Kind: HostNode, Label: "again"})
 	g.Need(`session.a["x"]`, "host.lab", "")
 	g.Need(`session.a["x"]`, "host.lab", "")
 	g.Need("host.lab", "host.lab", "why")

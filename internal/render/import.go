@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -74,17 +75,8 @@ func Imported(w io.Writer, s Style, v ImportedView) {
 
 // ImportedJSON writes the same as data.
 func ImportedJSON(w io.Writer, v ImportedView) error {
-	return writeJSON(w, struct {
-		FormatVersion int                 `json:"format_version"`
-		State         string              `json:"state"`
-		Serial        int                 `json:"serial"`
-		Address       resource.Address    `json:"address"`
-		Slice         resource.Slice      `json:"slice"`
-		Handle        *resource.Handle    `json:"handle"`
-		Container     *resource.Container `json:"container"`
-		Foreign       bool                `json:"foreign"`  // cosplay did not make it
-		Unproven      bool                `json:"unproven"` // only labels say that it did: the next apply replaces it
-		Users         []resource.Process  `json:"users"`    // that run in a foreign slice
-		Notes         []string            `json:"notes"`
-	}{formatVersion, v.State, v.Serial, v.Session.Address, v.Session.Slice, v.Session.Handle, v.Session.Container, v.Foreign, v.Unproven, list(v.Users), words.Notes(v.Notes, v.Live)})
+	users := each(v.Users, func(p resource.Process) public.Process { return public.Process(p) })
+	return JSON(w, public.Imported{Format: public.V1, State: v.State, Serial: v.Serial, Address: v.Session.Address.String(), Slice: public.Slice(v.Session.Slice),
+		Handle: (*public.Handle)(v.Session.Handle), Container: some(v.Session.Container, containerOf), Foreign: v.Foreign, Unproven: v.Unproven,
+		Users: list(users), Notes: words.Notes(v.Notes, v.Live)})
 }

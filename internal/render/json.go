@@ -9,12 +9,8 @@ import (
 	"cosplay/internal/terminal"
 )
 
-// formatVersion is that of all JSON screens: it changes when a field goes or
-// gets another meaning, not when one is added.
-const formatVersion = 1
-
-// writeJSON writes a value the same way for the same value.
-func writeJSON(w io.Writer, v any) error {
+// JSON writes a value of package public, the same way for the same value.
+func JSON(w io.Writer, v any) error {
 	var text strings.Builder
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)

@@ -6,13 +6,19 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"cosplay/catalog"
 	"cosplay/internal/apply"
+	"cosplay/internal/config"
+	"cosplay/internal/durable"
 	"cosplay/internal/fit"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -28,6 +34,15 @@ func twins() map[string]func(io.Writer) error {
 	_, broken := verifiedViews()
 	used, ended := w.applied().status(), AppliedView{Plan: one().applied().without(all).plan(), Targets: catalog.Targets}
 	used.Targets, used.Used = catalog.Targets, usedByTwo
+	taken := one().applied().without(all).foreign(0, 0, "1g.18gb", 7)
+	round := ResetRound{Holder: resource.Holder{Lineage: "1f3a", User: "ann", State: "/p/cosplay.state.json"}, Own: true, Plan: taken.plan(), Prior: taken.prior, Live: taken.live,
+		Unproven: []resource.Container{{ID: "0123456789abcdef", Session: "worker-0", Runtime: "docker"}}}
+	reset := ResetDoneView{ResetView: ResetView{State: "/p/cosplay.state.json", Fault: "it is cut off", Failures: []error{errors.New("refused")}}, Results: []ResetResult{{Round: round}}}
+	rebuilt := RebuiltView{State: "/p/cosplay.state.json", Prior: boxes.prior, Live: boxes.live, Unproven: round.Unproven, Aside: []string{"/p/old"}}
+	user := resource.Process{PID: 7, Name: "python", MemoryMiB: 12, GPUInstance: new(3)}
+	imported := ImportedView{Session: boxes.prior.Sessions[0], Foreign: true, Users: []resource.Process{user}, State: "/p/cosplay.state.json", Serial: 2, Live: boxes.live}
+	note := durable.Holder{Command: "apply", PID: 7, User: "ann", Since: time.Unix(0, 0).UTC()}
+	unlock := UnlockView{State: "/p/cosplay.state.json", Note: &note, CutOff: &CutOff{Begun: time.Unix(0, 0).UTC(), Done: 2, Open: 1}}
 	ended.Result.Used = usedByTwo
 	return map[string]func(io.Writer) error{
 		"status-used":    func(o io.Writer) error { return StatusJSON(o, used) },
@@ -51,12 +66,30 @@ func twins() map[string]func(io.Writer) error {
 		"sessions-boxes": func(o io.Writer) error { return SessionsJSON(o, boxes.status()) },
 		"state-boxes":    func(o io.Writer) error { return StateJSON(o, boxes.prior) },
 		"ssh-config":     func(o io.Writer) error { return SSHConfigJSON(o, hostBlocks()) },
-		"targets":        func(o io.Writer) error { return TargetsJSON(o, catalog.Targets()) },
-		"target":         func(o io.Writer) error { return TargetJSON(o, targetOf("2060")) },
-		"fit":            func(o io.Writer) error { return FitJSON(o, view) },
-		"verify":         func(o io.Writer) error { return VerifyJSON(o, broken) },
-		"verify-none":    func(o io.Writer) error { return VerifyJSON(o, VerifyView{}) },
-		"version":        func(o io.Writer) error { return VersionJSON(o, VersionView{Version: "0.1.0", Go: "go1.26"}) },
+		"graph":          func(o io.Writer) error { return GraphJSON(o, StepGraph(w.plan(), w.live)) },
+		"reset":          func(o io.Writer) error { return ResetJSON(o, reset) },
+		"rebuilt":        func(o io.Writer) error { return RebuiltJSON(o, rebuilt) },
+		"imported":       func(o io.Writer) error { return ImportedJSON(o, imported) },
+		"unlock":         func(o io.Writer) error { return UnlockJSON(o, unlock) },
+		"moved": func(o io.Writer) error {
+			return MovedJSON(o, MovedView{Moves: []resource.Renamed{{From: resource.One("a"), To: resource.One("b")}}})
+		},
+		"forgotten":     func(o io.Writer) error { return ForgottenJSON(o, ForgottenView{StatePart: partOf(boxes, 0)}) },
+		"state-list":    func(o io.Writer) error { return StateListJSON(o, partOf(boxes, 0)) },
+		"state-session": func(o io.Writer) error { return StateShowJSON(o, partOf(boxes, 0)) },
+		"state-gpu":     func(o io.Writer) error { return StateShowJSON(o, StatePart{GPUs: boxes.prior.GPUs}) },
+		"doctor": func(o io.Writer) error {
+			return DoctorJSON(o, DoctorView{[]public.Finding{{Thing: "NVML", Found: "none", Grade: "missing", Fix: "install it"}}})
+		},
+		"outputs": func(o io.Writer) error {
+			return OutputsJSON(o, []config.Output{{Name: "a", Value: cty.StringVal("b")}, {Name: "c", Sensitive: true}})
+		},
+		"targets":     func(o io.Writer) error { return TargetsJSON(o, catalog.Targets()) },
+		"target":      func(o io.Writer) error { return TargetJSON(o, targetOf("2060")) },
+		"fit":         func(o io.Writer) error { return FitJSON(o, view) },
+		"verify":      func(o io.Writer) error { return VerifyJSON(o, broken) },
+		"verify-none": func(o io.Writer) error { return VerifyJSON(o, VerifyView{}) },
+		"version":     func(o io.Writer) error { return VersionJSON(o, VersionView{Version: "0.1.0", Go: "go1.26"}) },
 	}
 }
 
@@ -85,7 +118,7 @@ func TestTwins(t *testing.T) {
 		}
 		checkNames(t, name, value)
 		for key, v := range value {
-			if list, ok := v.([]any); v == nil && key != "error" && key != "sessions" || ok && list == nil {
+			if list, ok := v.([]any); v == nil && !slices.Contains([]string{"error", "sessions", "session", "gpu"}, key) || ok && list == nil {
 				t.Errorf("%s: %s is null", name, key)
 			}
 		}
@@ -122,7 +155,7 @@ func TestStatusJSON(t *testing.T) {
 	if err := StatusJSON(&b, w.status()); err != nil {
 		t.Fatal(err)
 	}
-	var got statusJSON
+	var got public.Status
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -145,11 +178,20 @@ func TestStatusJSON(t *testing.T) {
 			ours++
 		}
 	}
-	if ours != 6 || got.Sessions[3].State != "slice gone" || got.Sessions[0].State != resource.Running || !got.Drifted {
-		t.Errorf("%d slices are ours; worker[3] is %q, worker[0] %q, drift %t", ours, got.Sessions[3].State, got.Sessions[0].State, got.Drifted)
+	if ours != 6 || got.Sessions[3].State != "slice gone" || got.Sessions[0].State != resource.Running || !got.HasDrift {
+		t.Errorf("%d slices are ours; worker[3] is %q, worker[0] %q, drift %t", ours, got.Sessions[3].State, got.Sessions[0].State, got.HasDrift)
 	}
 	if len(got.Orphans) != 1 || got.Orphans[0].Session != "left-over" {
 		t.Errorf("orphans: %+v", got.Orphans)
+	}
+}
+
+// TestSettingsArePublic: JSON has each setting that a GPU can have.
+func TestSettingsArePublic(t *testing.T) {
+	for which := range resource.SettingCount {
+		if settingsOf(resource.Settings{}.With(which, resource.On)) == (public.Settings{}) {
+			t.Errorf("public.Settings has no %s", which.Words())
+		}
 	}
 }
 

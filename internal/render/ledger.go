@@ -2,6 +2,7 @@ package render
 
 import (
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -34,20 +35,8 @@ func (p *page) holders(v fleet, g resource.GPU) {
 	}
 }
 
-// holderJSON is a project that has a GPU in hand.
-type holderJSON struct {
-	Lineage string `json:"lineage"`
-	User    string `json:"user"`
-	State   string `json:"state"`
-	Since   string `json:"since"`
-	Slices  int    `json:"slices"`
-	Gone    bool   `json:"gone"`
-}
-
-func (f fleet) holdersJSON(g resource.GPU) []holderJSON {
-	all := []holderJSON{}
-	for _, h := range f.others(g) {
-		all = append(all, holderJSON{Lineage: h.Lineage, User: h.User, State: h.State, Since: h.Since, Slices: len(h.Slices), Gone: f.Gone[h.Lineage]})
-	}
-	return all
+func (f fleet) holdersJSON(g resource.GPU) []public.GPUHolder {
+	return list(each(f.others(g), func(h resource.Holder) public.GPUHolder {
+		return public.GPUHolder{Holder: holderOf(h), Gone: f.Gone[h.Lineage]}
+	}))
 }

@@ -13,6 +13,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"cosplay/internal/config"
+	"cosplay/internal/public"
 )
 
 // hidden stands for a value that is not to be shown.
@@ -79,25 +80,15 @@ func heredoc(s string) string {
 	return "<<" + end + "\n" + s + "\n" + end
 }
 
-// outputJSON is an output as data; one that is sensitive or not known has no
-// value.
-type outputJSON struct {
-	Name      string          `json:"name"`
-	Sensitive bool            `json:"sensitive"`
-	Type      json.RawMessage `json:"type,omitempty"`
-	Value     json.RawMessage `json:"value,omitempty"`
-}
-
-func outputsJSON(all []config.Output) []outputJSON {
-	out := []outputJSON{}
-	for _, o := range all {
-		one := outputJSON{Name: o.Name, Sensitive: o.Sensitive}
+// outputsJSON gives outputs as data; one that is sensitive or not known has no value.
+func outputsJSON(all []config.Output) []public.Output {
+	return list(each(all, func(o config.Output) public.Output {
+		one := public.Output{Name: o.Name, Sensitive: o.Sensitive}
 		if !o.Sensitive && o.Value.IsWhollyKnown() {
 			one.Type, one.Value = typeAndValue(o.Value)
 		}
-		out = append(out, one)
-	}
-	return out
+		return one
+	}))
 }
 
 func typeAndValue(v cty.Value) (kind, value json.RawMessage) {
@@ -115,10 +106,7 @@ func OutputList(w io.Writer, s Style, all []config.Output) {
 
 // OutputsJSON writes outputs as data, by name.
 func OutputsJSON(w io.Writer, all []config.Output) error {
-	return writeJSON(w, struct {
-		FormatVersion int          `json:"format_version"`
-		Outputs       []outputJSON `json:"outputs"`
-	}{formatVersion, outputsJSON(all)})
+	return JSON(w, public.Outputs{Format: public.V1, Outputs: outputsJSON(all)})
 }
 
 // OutputJSON writes one value alone; one that is not to be shown, or not known,
@@ -128,7 +116,7 @@ func OutputJSON(w io.Writer, o config.Output) error {
 	if !o.Sensitive && o.Value.IsWhollyKnown() {
 		_, value = typeAndValue(o.Value)
 	}
-	return writeJSON(w, value)
+	return JSON(w, value)
 }
 
 // RawText is a text, number or truth value as a shell takes it. The error says

@@ -127,18 +127,18 @@ func (p *page) notes(v PlanView) {
 
 // tally counts what a plan does.
 type tally struct {
-	Create   int `json:"create"`
-	Change   int `json:"change"`
-	Replace  int `json:"replace"`
-	Destroy  int `json:"destroy"`
-	Move     int `json:"move"`
-	Forget   int `json:"forget"`
-	Import   int `json:"import"`
-	SetUp    int `json:"gpus_to_set_up"`
-	GiveBack int `json:"gpus_to_give_back"`
-	Build    int `json:"images_to_build"`
-	Pull     int `json:"images_to_pull"`
-	Sweep    int `json:"leftovers_to_remove"`
+	Create   int
+	Change   int
+	Replace  int
+	Destroy  int
+	Move     int
+	Forget   int
+	Import   int
+	SetUp    int
+	GiveBack int
+	Build    int
+	Pull     int
+	Sweep    int
 }
 
 func tallyOf(p *plan.Plan) tally {

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -63,23 +64,13 @@ func RebuiltDone(w io.Writer, s Style, v RebuiltView) {
 
 // RebuiltJSON writes the same as data.
 func RebuiltJSON(w io.Writer, v RebuiltView) error {
-	sessions, gpus := []resource.Address{}, []string{}
+	out := public.Rebuilt{Format: public.V1, State: v.State, Fault: v.Fault, Lineage: v.Prior.Lineage, Serial: v.Prior.Serial, Sessions: []string{}, GPUs: []string{},
+		Unproven: list(each(v.Unproven, containerOf)), Notes: words.Notes(v.Notes, v.Live), Aside: list(v.Aside)}
 	for _, one := range v.Prior.Sessions {
-		sessions = append(sessions, one.Address)
+		out.Sessions = append(out.Sessions, one.Address.String())
 	}
 	for _, g := range v.Prior.GPUs {
-		gpus = append(gpus, g.UUID)
+		out.GPUs = append(out.GPUs, g.UUID)
 	}
-	return writeJSON(w, struct {
-		FormatVersion int                  `json:"format_version"`
-		State         string               `json:"state"`
-		Fault         string               `json:"fault"`
-		Lineage       string               `json:"lineage"`
-		Serial        int                  `json:"serial"`
-		Sessions      []resource.Address   `json:"sessions"`
-		GPUs          []string             `json:"gpus"`
-		Unproven      []resource.Container `json:"unproven"` // which the next apply replaces
-		Notes         []string             `json:"notes"`
-		Aside         []string             `json:"moved_aside"`
-	}{formatVersion, v.State, v.Fault, v.Prior.Lineage, v.Prior.Serial, sessions, gpus, list(v.Unproven), words.Notes(v.Notes, v.Live), list(v.Aside)})
+	return JSON(w, out)
 }

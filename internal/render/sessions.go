@@ -49,7 +49,7 @@ func (f fleet) sshCell(s resource.PriorSession) line {
 	if !there {
 		c.State = ""
 	}
-	switch at := sshOf(s.Session, &c); {
+	switch at := loginOf(s.Session, &c); {
 	case at != nil:
 		return text(endpoint(at.Host, at.Port))
 	case f.ssh:

@@ -3,23 +3,12 @@ package render
 import (
 	"fmt"
 	"io"
+
+	"cosplay/internal/public"
 )
 
-// SSHHost is a session as ssh's configuration has it.
-type SSHHost struct {
-	Name    string      `json:"name"`
-	Session string      `json:"session"`
-	Options []SSHOption `json:"options"`
-}
-
-// SSHOption is one line of it.
-type SSHOption struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
 // SSHConfig writes Host blocks for ~/.ssh/config.
-func SSHConfig(w io.Writer, hosts []SSHHost) {
+func SSHConfig(w io.Writer, hosts []public.SSHHost) {
 	for i, h := range hosts {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -32,9 +21,6 @@ func SSHConfig(w io.Writer, hosts []SSHHost) {
 }
 
 // SSHConfigJSON is the same as JSON.
-func SSHConfigJSON(w io.Writer, hosts []SSHHost) error {
-	return writeJSON(w, struct {
-		FormatVersion int       `json:"format_version"`
-		Hosts         []SSHHost `json:"hosts"`
-	}{formatVersion, hosts})
+func SSHConfigJSON(w io.Writer, hosts []public.SSHHost) error {
+	return JSON(w, public.SSHConfig{Format: public.V1, Hosts: hosts})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -107,12 +108,12 @@ func (p *page) stateBoxes(prior resource.Prior, g resource.PriorGPU) {
 	}
 }
 
-// StateJSON writes what the state remembers as data.
+// StateJSON writes what the state remembers as data, without its key: with it, others could
+// try out what hashes were made of.
 func StateJSON(w io.Writer, prior resource.Prior) error {
-	prior.GPUs, prior.Sessions = list(prior.GPUs), list(prior.Sessions)
-	prior.Key = "" // with it the hashes that lie open could be tried out
-	return writeJSON(w, struct {
-		FormatVersion int `json:"format_version"`
-		resource.Prior
-	}{formatVersion, prior})
+	return JSON(w, public.State{Format: public.V1, Lineage: prior.Lineage, Serial: prior.Serial, BootIDs: prior.BootIDs,
+		GPUs: each(prior.GPUs, stateGPUOf), Sessions: each(prior.Sessions, stateSessionOf), Outputs: each(prior.Outputs, stateOutputOf),
+		LastRun: prior.LastRun, Missing: each(prior.Missing, resource.Address.String), Forgotten: prior.Forgotten})
 }
+
+func stateOutputOf(o resource.Output) public.StateOutput { return public.StateOutput(o) }

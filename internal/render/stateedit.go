@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 	"cosplay/internal/words"
@@ -13,16 +14,10 @@ import (
 
 // MovedView is a change of addresses in the state.
 type MovedView struct {
-	Moves      []Move
+	Moves      []resource.Renamed
 	DryRun     bool
 	Serial     int                // of the state now
 	Configured []resource.Address // the sessions of the configuration
-}
-
-// Move is a session that got another address.
-type Move struct {
-	From resource.Address `json:"from"`
-	To   resource.Address `json:"to"`
 }
 
 // Moved tells what was moved, and where the configuration does not follow.
@@ -57,12 +52,10 @@ func Moved(w io.Writer, s Style, v MovedView) {
 
 // MovedJSON writes the same as data.
 func MovedJSON(w io.Writer, v MovedView) error {
-	return writeJSON(w, struct {
-		FormatVersion int    `json:"format_version"`
-		DryRun        bool   `json:"dry_run"`
-		Serial        int    `json:"serial"`
-		Moved         []Move `json:"moved"`
-	}{formatVersion, v.DryRun, v.Serial, list(v.Moves)})
+	moved := each(v.Moves, func(m resource.Renamed) public.Renamed {
+		return public.Renamed{From: m.From.String(), To: m.To.String()}
+	})
+	return JSON(w, public.Moved{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Moved: list(moved)})
 }
 
 // ForgottenView is what the state forgets, and what stays of it in the world.
@@ -171,29 +164,13 @@ func (v ForgottenView) smi(host string) string {
 
 // ForgottenJSON writes the same as data.
 func ForgottenJSON(w io.Writer, v ForgottenView) error {
-	type session struct {
-		Address   resource.Address    `json:"address"`
-		Slice     resource.Slice      `json:"slice"`
-		Handle    *resource.Handle    `json:"handle"`
-		Container *resource.Container `json:"container"`
-		Removal   []string            `json:"removal"` // commands that remove what it has
-	}
-	type gpu struct {
-		resource.PriorGPU
-		Restoring []string `json:"restoring"` // commands that put its settings back
-	}
-	sessions, gpus := []session{}, []gpu{}
+	out := public.Forgotten{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Sessions: []public.ForgottenSession{}, GPUs: []public.ForgottenGPU{}}
 	for _, s := range v.Sessions {
-		sessions = append(sessions, session{s.Address, s.Slice, s.Handle, s.Container, list(v.removal(s))})
+		out.Sessions = append(out.Sessions, public.ForgottenSession{Address: s.Address.String(), Slice: public.Slice(s.Slice), Handle: (*public.Handle)(s.Handle),
+			Container: some(s.Container, containerOf), Removal: list(v.removal(s))})
 	}
 	for _, g := range v.GPUs {
-		gpus = append(gpus, gpu{g, list(v.restoring(g))})
+		out.GPUs = append(out.GPUs, public.ForgottenGPU{StateGPU: stateGPUOf(g), Restoring: list(v.restoring(g))})
 	}
-	return writeJSON(w, struct {
-		FormatVersion int       `json:"format_version"`
-		DryRun        bool      `json:"dry_run"`
-		Serial        int       `json:"serial"`
-		Sessions      []session `json:"sessions"`
-		GPUs          []gpu     `json:"gpus"`
-	}{formatVersion, v.DryRun, v.Serial, sessions, gpus})
+	return JSON(w, out)
 }

@@ -9,6 +9,7 @@ import (
 
 	"cosplay/internal/fit"
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -33,20 +34,14 @@ func StateList(w io.Writer, v StatePart) {
 
 // StateListJSON writes the same as data.
 func StateListJSON(w io.Writer, v StatePart) error {
-	addresses, uuids := []resource.Address{}, []string{}
+	out := public.StateList{Format: public.V1, Lineage: v.Lineage, Serial: v.Serial, Sessions: []string{}, GPUs: []string{}}
 	for _, s := range v.Sessions {
-		addresses = append(addresses, s.Address)
+		out.Sessions = append(out.Sessions, s.Address.String())
 	}
 	for _, g := range v.GPUs {
-		uuids = append(uuids, g.UUID)
+		out.GPUs = append(out.GPUs, g.UUID)
 	}
-	return writeJSON(w, struct {
-		FormatVersion int                `json:"format_version"`
-		Lineage       string             `json:"lineage"`
-		Serial        int                `json:"serial"`
-		Sessions      []resource.Address `json:"sessions"`
-		GPUs          []string           `json:"gpus"`
-	}{formatVersion, v.Lineage, v.Serial, addresses, uuids})
+	return JSON(w, out)
 }
 
 // StateShow shows all that the state remembers of one session, or of one GPU
@@ -67,17 +62,13 @@ func StateShow(w io.Writer, s Style, prior resource.Prior, v StatePart) {
 
 // StateShowJSON writes the same as data.
 func StateShowJSON(w io.Writer, v StatePart) error {
-	out := struct {
-		FormatVersion int                    `json:"format_version"`
-		Session       *resource.PriorSession `json:"session"` // null for a GPU
-		GPU           *resource.PriorGPU     `json:"gpu"`     // null for a session
-	}{FormatVersion: formatVersion}
+	out := public.StateItem{Format: public.V1}
 	if len(v.Sessions) > 0 {
-		out.Session = &v.Sessions[0]
+		out.Session = some(&v.Sessions[0], stateSessionOf)
 	} else if len(v.GPUs) > 0 {
-		out.GPU = &v.GPUs[0]
+		out.GPU = some(&v.GPUs[0], stateGPUOf)
 	}
-	return writeJSON(w, out)
+	return JSON(w, out)
 }
 
 // stateSession is a session with every attribute that the state has.

@@ -7,6 +7,7 @@ import (
 
 	"cosplay/internal/durable"
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 )
 
 // UnlockView is a lock that nobody has, and what those who had it left.
@@ -19,9 +20,9 @@ type UnlockView struct {
 
 // CutOff is a run that did not come to its end.
 type CutOff struct {
-	Begun time.Time `json:"begun"`
-	Done  int       `json:"done"` // steps
-	Open  int       `json:"open"` // steps of which nobody knows how far they came
+	Begun time.Time
+	Done  int // steps
+	Open  int // steps of which it is not known how far they came
 }
 
 // Unlock tells that there is nothing to unlock, and what there is to do.
@@ -42,12 +43,11 @@ func Unlock(w io.Writer, s Style, v UnlockView, flags []string) {
 
 // UnlockJSON writes the same as data.
 func UnlockJSON(w io.Writer, v UnlockView) error {
-	return writeJSON(w, struct {
-		FormatVersion int             `json:"format_version"`
-		State         string          `json:"state"`
-		Locked        bool            `json:"locked"` // always false: a lock that is held is an error
-		Note          *durable.Holder `json:"note"`
-		Removed       bool            `json:"removed"`
-		CutOff        *CutOff         `json:"cut_off"`
-	}{formatVersion, v.State, false, v.Note, v.Removed, v.CutOff})
+	note := func(h durable.Holder) public.LockNote {
+		return public.LockNote{User: h.User, PID: h.PID, Command: h.Command, Since: h.Since.Format(time.RFC3339Nano)}
+	}
+	run := func(c CutOff) public.CutOffRun {
+		return public.CutOffRun{Begun: c.Begun.Format(time.RFC3339Nano), Done: c.Done, Open: c.Open}
+	}
+	return JSON(w, public.Unlocked{Format: public.V1, State: v.State, Note: some(v.Note, note), Removed: v.Removed, CutOff: some(v.CutOff, run)})
 }

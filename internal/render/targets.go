@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -58,10 +59,7 @@ func tensor(tflops float64) string {
 
 // TargetsJSON writes targets as data.
 func TargetsJSON(w io.Writer, targets []resource.Target) error {
-	return writeJSON(w, struct {
-		FormatVersion int               `json:"format_version"`
-		Targets       []resource.Target `json:"targets"`
-	}{formatVersion, list(targets)})
+	return JSON(w, public.Targets{Format: public.V1, Targets: list(each(targets, func(t resource.Target) public.Target { return public.Target(t) }))})
 }
 
 // Target shows all that the catalog knows of one target.
@@ -116,8 +114,5 @@ func tensorWords(t resource.Target) string {
 
 // TargetJSON writes one target as data.
 func TargetJSON(w io.Writer, t resource.Target) error {
-	return writeJSON(w, struct {
-		FormatVersion int             `json:"format_version"`
-		Target        resource.Target `json:"target"`
-	}{formatVersion, t})
+	return JSON(w, public.TargetInfo{Format: public.V1, Target: public.Target(t)})
 }

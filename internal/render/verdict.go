@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/verdict"
 )
@@ -76,22 +77,7 @@ func (p *page) verdicts(all []judged) {
 	p.gap()
 }
 
-// verdictJSON is what a session used. Targets are keys of the catalog.
-type verdictJSON struct {
-	resource.Use
-	Fits       string `json:"fits,omitempty"`         // a smallest that has room for the peak
-	DoesNotFit string `json:"does_not_fit,omitempty"` // a largest that has not
-	NextLarger string `json:"next_larger,omitempty"`  // once memory ran out
-	Words      string `json:"words"`
-}
-
-type endedJSON struct {
-	Address resource.Address `json:"address"`
-	Name    string           `json:"name"` // as people type it
-	verdictJSON
-}
-
-func (j judged) json() verdictJSON {
+func (j judged) json() public.Usage {
 	key := func(t *resource.Target) string {
 		if t == nil {
 			return ""
@@ -99,21 +85,18 @@ func (j judged) json() verdictJSON {
 		return t.Key
 	}
 	v := j.verdict
-	return verdictJSON{Use: v.Use, Fits: key(v.Fits), DoesNotFit: key(v.DoesNotFit), NextLarger: key(v.NextLarger), Words: v.String()}
+	return public.Usage{PeakMiB: v.PeakMiB, OutOfMemory: v.OutOfMemory, Overcome: v.Overcome,
+		Fits: key(v.Fits), DoesNotFit: key(v.DoesNotFit), NextLarger: key(v.NextLarger), Words: v.String()}
 }
 
-func byAddress(all []judged) map[resource.Address]*verdictJSON {
-	found := map[resource.Address]*verdictJSON{}
+func byAddress(all []judged) map[resource.Address]*public.Usage {
+	found := map[resource.Address]*public.Usage{}
 	for _, j := range all {
 		found[j.address] = new(j.json())
 	}
 	return found
 }
 
-func endedOf(v AppliedView) []endedJSON {
-	all := []endedJSON{}
-	for _, j := range v.ended() {
-		all = append(all, endedJSON{j.address, j.address.Short(), j.json()})
-	}
-	return all
+func endedOf(j judged) public.Ended {
+	return public.Ended{Address: j.address.String(), Name: j.address.Short(), Usage: j.json()}
 }

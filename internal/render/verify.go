@@ -8,6 +8,7 @@ import (
 
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -251,37 +252,20 @@ func (p *page) oldFacades(v VerifyView) {
 	}
 }
 
-// verifiedJSON is a session with its checks.
-type verifiedJSON struct {
-	Address resource.Address `json:"address"`
-	Name    string           `json:"name"` // as people type it
-	Passed  int              `json:"passed"`
-	Failed  int              `json:"failed"`
-	Skipped int              `json:"skipped"`
-	Checks  []verify.Result  `json:"checks"`
-
-	Outdated []resource.Outdated `json:"outdated,omitempty"`
+// json is the self-test as data.
+func (v VerifyView) json() public.Verify {
+	return public.Verify{Holds: v.Failed() == 0, Sessions: list(each(v.Sessions, func(s VerifiedSession) public.VerifiedSession {
+		return public.VerifiedSession{Address: s.Session.Address.String(), Name: s.Session.Address.Short(),
+			Passed: s.count(verify.Passed, ""), Failed: s.count(verify.Failed, ""), Skipped: s.count(verify.Skipped, ""),
+			Checks: list(each(s.Results, checkOf)), Outdated: each(s.Outdated, outdatedOf)}
+	}))}
 }
 
-// verifyJSON is the self-test as data.
-type verifyJSON struct {
-	Holds    bool           `json:"holds"` // no check failed
-	Sessions []verifiedJSON `json:"sessions"`
-}
-
-func (v VerifyView) json() *verifyJSON {
-	out := &verifyJSON{Holds: v.Failed() == 0, Sessions: []verifiedJSON{}}
-	for _, s := range v.Sessions {
-		out.Sessions = append(out.Sessions, verifiedJSON{Address: s.Session.Address, Name: s.Session.Address.Short(),
-			Passed: s.count(verify.Passed, ""), Failed: s.count(verify.Failed, ""), Skipped: s.count(verify.Skipped, ""), Checks: list(s.Results), Outdated: s.Outdated})
-	}
-	return out
+func checkOf(r verify.Result) public.Check {
+	return public.Check{Check: r.Check, Class: string(r.Class), Way: string(r.Way), Outcome: string(r.Outcome), Expected: r.Expected, Found: r.Found, Why: r.Why, Hint: r.Hint}
 }
 
 // VerifyJSON writes the same as data.
 func VerifyJSON(w io.Writer, v VerifyView) error {
-	return writeJSON(w, struct {
-		FormatVersion int `json:"format_version"`
-		*verifyJSON
-	}{formatVersion, v.json()})
+	return JSON(w, public.Verified{Format: public.V1, Verify: v.json()})
 }

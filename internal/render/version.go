@@ -3,6 +3,8 @@ package render
 import (
 	"io"
 	"strings"
+
+	"cosplay/internal/public"
 )
 
 // VersionView is what this build is.
@@ -29,11 +31,5 @@ func Version(w io.Writer, s Style, v VersionView) {
 
 // VersionJSON writes what this build is as data.
 func VersionJSON(w io.Writer, v VersionView) error {
-	return writeJSON(w, struct {
-		FormatVersion int      `json:"format_version"`
-		Version       string   `json:"version"`
-		Go            string   `json:"go"`
-		Revision      string   `json:"revision,omitempty"`
-		Lacks         []string `json:"lacks"`
-	}{formatVersion, v.Version, v.Go, v.Revision, list(v.Lacks)})
+	return JSON(w, public.Version{Format: public.V1, Version: v.Version, Go: v.Go, Revision: v.Revision, Lacks: list(v.Lacks)})
 }

@@ -17,34 +17,22 @@ import (
 	"cosplay/internal/ledger"
 	"cosplay/internal/machine"
 	"cosplay/internal/project"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 	"cosplay/internal/terminal"
 )
 
-// Finding is one thing that a host needs, as it was found.
-type Finding struct {
-	Host  string `json:"host,omitempty"` // "" is this machine whatever its hosts
-	Thing string `json:"thing"`          // "NVML", "Docker", "ssh keys"
-	Found string `json:"found"`          // in words
-	Grade Grade  `json:"grade"`
-	Fix   string `json:"fix,omitempty"`  // the command that mends it
-	Line  string `json:"line,omitempty"` // that a file needs for it, as it is
-}
-
-// Grade is how bad a finding is.
-type Grade string
-
-// The grades.
+// The grades of a finding.
 const (
-	Good    Grade = "good"
-	Notice  Grade = "notice"  // works, with a restriction
-	Missing Grade = "missing" // sessions cannot be had without it
+	Good    = "good"
+	Notice  = "notice"  // it works, with a restriction
+	Missing = "missing" // no session can run without it
 )
 
 // Checkup looks for everything that the hosts and sessions of the project need,
 // and changes nothing.
-func Checkup(ctx context.Context, p *project.Project) []Finding {
+func Checkup(ctx context.Context, p *project.Project) []public.Finding {
 	var c checkup
 	if lacks := driver.Missing(); len(lacks) > 0 {
 		c.add("", "cosplay", "built without "+strings.Join(lacks, ", "), Missing, "make build")
@@ -66,10 +54,10 @@ func Checkup(ctx context.Context, p *project.Project) []Finding {
 	return c.found
 }
 
-type checkup struct{ found []Finding }
+type checkup struct{ found []public.Finding }
 
-func (c *checkup) add(host, thing, found string, grade Grade, fix string) {
-	c.found = append(c.found, Finding{Host: host, Thing: thing, Found: found, Grade: grade, Fix: fix})
+func (c *checkup) add(host, thing, found string, grade string, fix string) {
+	c.found = append(c.found, public.Finding{Host: host, Thing: thing, Found: found, Grade: grade, Fix: fix})
 }
 
 // hardware looks at the GPUs and at what may be done to them. It reports whether
@@ -160,7 +148,7 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host) {
 		if h.Library == "" { // a socket serves the system's
 			fix += "; or set up a socket instead: cosplay doctor --systemd"
 		}
-		c.found = append(c.found, Finding{Host: host, Thing: thing, Grade: Notice, Fix: fix, Line: refused.Line,
+		c.found = append(c.found, public.Finding{Host: host, Thing: thing, Grade: Notice, Fix: fix, Line: refused.Line,
 			Found: fmt.Sprintf("GPUs are changed by root alone, and sudo does not let %s: %s", user, refused.Why)})
 	default:
 		c.add(host, thing, err.Error(), Missing, "")

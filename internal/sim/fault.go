@@ -28,11 +28,11 @@ const (
 // strikes at every call. A function's name without _v2 means all its versions;
 // an absent function is the one that is named.
 type Fault struct {
-	Function string `json:"function"`
-	GPU      *int   `json:"gpu,omitempty"` // index of the GPU that the call is about; nil is any
-	Nth      int    `json:"nth"`
-	Action   Action `json:"action"`
-	Code     int    `json:"code,omitempty"` // what NVML answers
+	Function string
+	GPU      *int // index of the GPU that the call is about; nil is any
+	Nth      int
+	Action   Action
+	Code     int // what NVML answers
 }
 
 // String writes a fault as ParseFault reads it.

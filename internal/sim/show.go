@@ -3,69 +3,34 @@ package sim
 // #include "state.h"
 import "C"
 
-import "cosplay/internal/resource"
+import (
+	"cosplay/internal/public"
+	"cosplay/internal/resource"
+)
 
 // Shown is a host as its hardware is, clock locks included, which NVML does not
-// tell. Processes that have the driver open are left out: they come and go.
-type Shown struct {
-	Simulates string     `json:"simulates"`
-	Driver    string     `json:"driver"`
-	CUDA      int        `json:"cuda"` // 12040 is 12.4
-	BootID    string     `json:"boot_id"`
-	GPUs      []ShownGPU `json:"gpus"`
-	Faults    []Fault    `json:"faults,omitempty"`
-}
-
-// ShownGPU is one GPU.
-type ShownGPU struct {
-	Index        int            `json:"index"`
-	UUID         string         `json:"uuid"`
-	Name         string         `json:"name"`
-	MIG          bool           `json:"mig"`
-	MIGPending   bool           `json:"mig_pending"`
-	Persistence  bool           `json:"persistence"`
-	PowerMW      int            `json:"power_mw"`       // power management limit
-	ClockLockMHz int            `json:"clock_lock_mhz"` // 0 is unlocked
-	TemperatureC int            `json:"temperature_c"`
-	Lost         bool           `json:"lost,omitempty"`
-	Slices       []ShownSlice   `json:"slices,omitempty"`
-	Processes    []ShownProcess `json:"processes,omitempty"`
-}
-
-// ShownSlice is a GPU instance.
-type ShownSlice struct {
-	GPUInstance int            `json:"gpu_instance"`
-	Profile     string         `json:"profile"`
-	Start       int            `json:"start"`
-	Size        int            `json:"size"` // memory slices
-	Compute     []ShownCompute `json:"compute,omitempty"`
-}
-
-// ShownCompute is a compute instance: a MIG device.
-type ShownCompute struct {
-	ComputeInstance int    `json:"compute_instance"`
-	Start           int    `json:"start"`
-	Size            int    `json:"size"` // compute slices
-	UUID            string `json:"uuid"`
-}
-
-// ShownProcess is a program on the GPU.
-type ShownProcess struct {
-	PID         int  `json:"pid"`
-	MemoryMiB   int  `json:"memory_mib"`
-	GPUInstance *int `json:"gpu_instance,omitempty"` // nil on a GPU without MIG
-}
+// report. Processes that have the driver open are left out: they come and go.
+type (
+	Shown        = public.Simulated
+	ShownGPU     = public.SimulatedGPU
+	ShownSlice   = public.SimulatedSlice
+	ShownCompute = public.SimulatedCompute
+	ShownProcess = public.SimulatedProcess
+)
 
 // Show reads the whole host.
 func (h *Host) Show() (Shown, error) {
 	var shown Shown
 	err := h.locked(func(host *C.struct_sim_host) error {
 		shown = Shown{
+			Format:    public.V1,
 			Simulates: text(host.simulates[:]),
 			Driver:    text(host.driver_version[:]),
 			CUDA:      int(host.cuda_version),
 			BootID:    text(host.boot_id[:]),
-			Faults:    faults(host),
+		}
+		for _, f := range faults(host) {
+			shown.Faults = append(shown.Faults, public.Fault{Function: f.Function, GPU: f.GPU, Nth: f.Nth, Action: string(f.Action), Code: f.Code})
 		}
 		for i := range gpus(host) {
 			shown.GPUs = append(shown.GPUs, showGPU(&gpus(host)[i], i))

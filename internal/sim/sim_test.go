@@ -11,6 +11,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 )
@@ -265,7 +266,7 @@ func TestShownIsJSON(t *testing.T) {
 	if !reflect.DeepEqual(shown, back) {
 		t.Errorf("%+v came back as %+v", shown, back)
 	}
-	if *back.GPUs[0].Processes[0].GPUInstance != 13 || back.Faults[0].String() != "nvmlInit:5=TIMEOUT" || back.Simulates != "test" {
+	if *back.GPUs[0].Processes[0].GPUInstance != 13 || back.Faults[0] != (public.Fault{Function: "nvmlInit", Nth: 5, Action: "answer", Code: 10}) || back.Simulates != "test" {
 		t.Errorf("something is missing in %s", data)
 	}
 }

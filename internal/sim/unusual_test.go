@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"debug/elf"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -35,7 +36,7 @@ func TestFaultOfOneGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "fault", shown.Faults[0].String(), "nvmlDeviceGetNumGpuCores@1:0=NOT_SUPPORTED")
+	equal(t, "fault", fmt.Sprint(shown.Faults[0].Function, "@", *shown.Faults[0].GPU, ":", shown.Faults[0].Nth, "=", shown.Faults[0].Code), "nvmlDeviceGetNumGpuCores@1:0=3")
 	if err := h.SetFault(parse(t, "nvmlDeviceGetName@2=999")); err == nil {
 		t.Error("a fault of a GPU that the host does not have was set")
 	}

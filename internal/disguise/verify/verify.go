@@ -47,14 +47,14 @@ const (
 
 // Result is what came of one check, asked in one way.
 type Result struct {
-	Check    string  `json:"check"` // stable: "nvml.memory"
-	Class    Class   `json:"class"`
-	Way      Way     `json:"way"`
-	Outcome  Outcome `json:"outcome"`
-	Expected string  `json:"expected"`
-	Found    string  `json:"found,omitempty"`
-	Why      string  `json:"why,omitempty"`  // it was skipped
-	Hint     string  `json:"hint,omitempty"` // what to do, of a failed one
+	Check    string // stable: "nvml.memory"
+	Class    Class
+	Way      Way
+	Outcome  Outcome
+	Expected string
+	Found    string
+	Why      string // it was skipped
+	Hint     string // what to do, of a failed one
 }
 
 // check is one of them, as a value. It passes when what was found reads as what

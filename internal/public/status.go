@@ -1,0 +1,95 @@
+package public
+
+// Status is what status writes.
+type Status struct {
+	Format
+	Hosts    []Host          `json:"hosts"`     // by name
+	Sessions []SessionStatus `json:"sessions"`  // of the project, by address
+	Missing  []string        `json:"missing"`   // addresses of sessions that an interrupted run had to create
+	Drift    []Drift         `json:"drift"`     // what differs from the last apply
+	HasDrift bool            `json:"has_drift"` // something that cosplay manages was changed outside of it
+	Orphans  []Container     `json:"orphans"`   // containers of the project without a session
+}
+
+// Sessions is what ps writes.
+type Sessions struct {
+	Format
+	Sessions []SessionStatus `json:"sessions"` // of the project, by address
+}
+
+// Host is a machine with GPUs.
+type Host struct {
+	Name      string     `json:"name"`                // of its block
+	Simulated string     `json:"simulated,omitempty"` // 8 x h200; missing on hardware
+	Library   string     `json:"library"`             // NVML library that was read
+	Driver    string     `json:"driver"`              // version, or unknown
+	BootID    string     `json:"boot_id"`             // changes with each reboot
+	Runtime   string     `json:"runtime"`             // of new sessions: docker or process
+	Engine    *Engine    `json:"engine"`              // null where no session needs one
+	GPUs      []GPU      `json:"gpus"`                // by index
+	Unusable  []Unusable `json:"unusable"`            // GPUs that do not answer
+}
+
+// GPU is a physical GPU as NVML shows it.
+type GPU struct {
+	UUID         string        `json:"uuid"`            // GPU-...
+	Index        int           `json:"index"`           // number that the driver gives it, which a reboot can change
+	PCI          string        `json:"pci"`             // 00000000:84:00.0
+	Name         string        `json:"name"`            // as NVML reports it
+	MIGCapable   bool          `json:"mig_capable"`     // it has MIG
+	MIG          bool          `json:"mig"`             // MIG mode is on
+	MIGPending   bool          `json:"mig_pending"`     // MIG mode is on after the next reset
+	Persistence  bool          `json:"persistence"`     // persistence mode is on
+	PowerLimitW  float64       `json:"power_limit_w"`   // W
+	PowerDrawW   float64       `json:"power_draw_w"`    // W
+	SMClockMHz   int           `json:"sm_clock_mhz"`    // MHz
+	ClockLock    string        `json:"clock_lock"`      // what is known of cosplay's lock: none, held, unlocked, lifted or unknown
+	ClockLockMHz *int          `json:"clock_lock_mhz"`  // MHz, where the lock is held; else null
+	Temperature  int           `json:"temperature_c"`   // °C
+	MemoryMiB    int           `json:"memory_mib"`      // MiB
+	MemoryUsed   int           `json:"memory_used_mib"` // MiB
+	InHand       bool          `json:"in_hand"`         // the project has acquired it
+	Slices       []GPUSlice    `json:"slices"`          // MIG slices
+	Processes    int           `json:"processes"`       // number of processes that use it
+	Holders      []GPUHolder   `json:"holders"`         // other projects that have acquired it
+	Degraded     []Degradation `json:"degraded"`        // what the driver does not offer; the fields that need it are 0
+}
+
+// GPUHolder is another project that has acquired a GPU.
+type GPUHolder struct {
+	Holder
+	Gone bool `json:"gone"` // its state is lost: cosplay reset can release the GPU
+}
+
+// GPUSlice is a MIG slice of a GPU.
+type GPUSlice struct {
+	UUID            string  `json:"uuid"`             // of the MIG device
+	GPUInstance     int     `json:"gpu_instance"`     // ID on the GPU
+	ComputeInstance int     `json:"compute_instance"` // ID in the GPU instance
+	Profile         string  `json:"profile"`          // 1g.18gb
+	Start           int     `json:"start"`            // first slot
+	Size            int     `json:"size"`             // number of slots
+	Ours            bool    `json:"ours"`             // it is a session's of the project
+	Session         *string `json:"session"`          // address of that session; null for a foreign slice
+}
+
+// SessionStatus is a session and the state that it is in.
+type SessionStatus struct {
+	Address    string     `json:"address"`         // session.worker[0]
+	Name       string     `json:"name"`            // short address, as users type it: worker-0
+	ID         string     `json:"id"`              // names the session on its host; it never changes
+	Target     string     `json:"target"`          // key of the target
+	Slice      Slice      `json:"slice"`           // where it is
+	SliceUUID  string     `json:"slice_uuid"`      // of its MIG device; "" on a whole GPU
+	MemoryMiB  int        `json:"memory_mib"`      // GPU memory that its programs see, MiB
+	Fit        Figures    `json:"fit"`             // how close the slice is to the target
+	Runtime    string     `json:"runtime"`         // docker or process
+	Image      string     `json:"image,omitempty"` // name with tag; missing without a container
+	Workspace  string     `json:"workspace"`       // absolute path of its folder
+	State      string     `json:"state"`           // running, stopped, or what is missing
+	Unfinished bool       `json:"unfinished"`      // an apply has to complete it
+	Container  *Container `json:"container"`       // null while there is none
+	SSH        *Login     `json:"ssh"`             // null where no user can log in
+	Used       *Usage     `json:"used"`            // null where it is not counted, or nothing was used
+	Drift      []Drift    `json:"drift"`           // of this session
+}

@@ -70,15 +70,12 @@ func ManageAll() Manage {
 // their Command, Env and Keys where these are the same: they are for reading
 // only.
 type Session struct {
-	Address   resource.Address    `json:"address"`
-	Target    resource.Target     `json:"target"`
-	Host      string              `json:"host"`          // name of one of the Intent's hosts
-	GPU       *GPUSelector        `json:"gpu,omitempty"` // nil leaves the choice to placement
-	Command   []string            `json:"command,omitempty"`
-	Workspace string              `json:"workspace"` // absolute
-	Env       map[string]string   `json:"env,omitempty"`
-	Strict    bool                `json:"strict,omitempty"` // number formats that the target lacks are errors
-	Fit       resource.FitOptions `json:"fit"`
+	Address resource.Address `json:"address"`
+	Target  resource.Target  `json:"target"`
+	Host    string           `json:"host"`          // name of one of the Intent's hosts
+	GPU     *GPUSelector     `json:"gpu,omitempty"` // nil leaves the choice to placement
+	resource.Program
+	Fit resource.FitOptions `json:"fit"`
 
 	// Secret is the part of the environment that is not to be shown, by name.
 	// Where Sealed has its hash, that counts when it is compared.

@@ -51,11 +51,11 @@ func (l *loader) readSession(b block) {
 	name, named := l.declare(b)
 	said := l.read(b, &sessionSchema)
 	shared := Session{
-		Address:   resource.One(name),
-		Workspace: l.Dir,
-		Fit:       resource.DefaultFit(),
-		Spec:      defaultBox(),
-		Ranges:    said.ranges(b.header),
+		Address: resource.One(name),
+		Program: resource.Program{Workspace: l.Dir},
+		Fit:     resource.DefaultFit(),
+		Spec:    defaultBox(),
+		Ranges:  said.ranges(b.header),
 	}
 	all := l.instances(name, said)
 	l.reaches[name], l.guessed[name] = all.reach, all.guessed

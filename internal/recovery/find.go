@@ -216,8 +216,7 @@ func (f *finder) resolved(id string, slice resource.Slice, handle *resource.Hand
 	}
 	id = cmp.Or(id, resolve.SessionID(f.wanted.Address, f.prior))
 	w := f.wanted
-	begun := resource.PriorSession{Handle: handle, Session: resource.Session{Address: w.Address, ID: id, Target: w.Target, Request: request, Slice: slice,
-		Command: w.Command, Workspace: w.Workspace, Env: w.Env, Strict: w.Strict}}
+	begun := resource.PriorSession{Handle: handle, Session: resource.Session{Address: w.Address, ID: id, Target: w.Target, Request: request, Slice: slice, Program: w.Program}}
 	s, err := f.placed(plan.Fold(f.prior, plan.Adopt{Session: begun}, plan.Made{}))
 	if err == nil && s.Slice != slice {
 		err = fmt.Errorf("%s cannot have the slice at slot %d, %s: cosplay fit %s tells what suits it", f.wanted.Address, slice.Start, slice.Profile, f.wanted.Target.Key)

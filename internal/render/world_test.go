@@ -67,7 +67,7 @@ func (w *world) seat(a resource.Address, target string, host, index int, profile
 	w.desired.Sessions = append(w.desired.Sessions, resource.Session{
 		Address: a, ID: resource.SessionID(a), Target: t, Request: resource.Request{Host: g.Host, Target: t.Key, Fit: resource.DefaultFit()},
 		Slice: resource.Slice{Host: g.Host, GPU: g.UUID, Profile: profile, Start: start, Size: p.MemorySlices},
-		Fit:   f, Runtime: w.live.Hosts[host].Runtime, Workspace: "/home/ann/exp", Env: map[string]string{"SEED": "11"}, Spec: w.box(host),
+		Fit:   f, Runtime: w.live.Hosts[host].Runtime, Program: resource.Program{Workspace: "/home/ann/exp", Env: map[string]string{"SEED": "11"}}, Spec: w.box(host),
 	})
 	slices.SortFunc(w.desired.Sessions, func(a, b resource.Session) int { return a.Address.Compare(b.Address) })
 	return w.setUp(g, t, profile != "", f.ClockMHz)

@@ -278,7 +278,7 @@ func (r *resolver) session(s config.Session, at place.Placed, request resource.R
 // fill takes over what the block says of what is inside.
 func (r *resolver) fill(s config.Session, session *resource.Session) {
 	session.Target, session.Runtime = s.Target, r.runtime(s.Host)
-	session.Command, session.Workspace, session.Env, session.Strict, session.Spec = s.Command, s.Workspace, s.Env, s.Strict, resource.ContainerSpec{}
+	session.Program, session.Spec = s.Program, resource.ContainerSpec{}
 	session.DependsOn, session.Secret, session.Sealed = s.DependsOn, s.Secret, nil
 	*session = session.Seal(r.prior.Key)
 	maps.Copy(session.Sealed, s.Sealed)

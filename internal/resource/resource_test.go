@@ -77,7 +77,7 @@ func TestHashStays(t *testing.T) {
 		Target: Target{Key: "rtx-2060", Name: "NVIDIA GeForce RTX 2060", Architecture: "turing", ComputeCapability: "7.5", SMs: 30, BoostMHz: 1680,
 			MemoryMiB: 6144, BusBits: 192, BandwidthGBs: 336, L2MiB: 3, PowerW: 160, PCIeGeneration: 3, FP32TFLOPS: 6.5, TensorFP16TFLOPS: 51.6, TensorTypes: []string{"fp16"}},
 		Slice:   Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 4, Size: 1},
-		Runtime: "docker", Command: []string{"true"}, Workspace: "/work", Env: map[string]string{"A": "1"},
+		Runtime: "docker", Program: Program{Command: []string{"true"}, Workspace: "/work", Env: map[string]string{"A": "1"}},
 		Spec: ContainerSpec{Image: "debian:12", Volumes: []Volume{{Source: "data", Target: "/data"}}, Restart: "unless-stopped", User: User{Name: "jane", UID: 1234, GID: 1235, Group: "people"},
 			SSH: SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: []string{"ssh-ed25519 AAAA"}}, Limits: Limits{CPUs: 4, MemoryMiB: 1024}},
 		Sealed: map[string]string{"TOKEN": "x"},
@@ -92,7 +92,7 @@ func TestHashStays(t *testing.T) {
 // TestHash: what goes inside a session counts, what may change while it runs
 // does not.
 func TestHash(t *testing.T) {
-	s := Session{Target: Target{Key: "rtx-2060", MemoryMiB: 6144}, Slice: Slice{GPU: "GPU-0", Profile: "1g.18gb"}, Env: map[string]string{"A": "1", "B": "2"},
+	s := Session{Target: Target{Key: "rtx-2060", MemoryMiB: 6144}, Slice: Slice{GPU: "GPU-0", Profile: "1g.18gb"}, Program: Program{Env: map[string]string{"A": "1", "B": "2"}},
 		Spec: ContainerSpec{Image: "debian:12", SSH: SSH{Enabled: true}}}
 	same := s
 	same.Fit.ClockMHz, same.Request.Fit.Tolerance = 900, 0.3

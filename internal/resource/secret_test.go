@@ -7,7 +7,7 @@ import (
 )
 
 func TestSecretsAreNeverWritten(t *testing.T) {
-	s := Session{Address: One("worker"), Env: map[string]string{"SEED": "1"}, Secret: map[string]string{"TOKEN": "hunter2"}}
+	s := Session{Address: One("worker"), Program: Program{Env: map[string]string{"SEED": "1"}}, Secret: map[string]string{"TOKEN": "hunter2"}}
 	for _, key := range []string{"", "key"} {
 		written, err := json.Marshal(s.Seal(key))
 		if err != nil || strings.Contains(string(written), "hunter2") || !strings.Contains(string(written), "TOKEN") {

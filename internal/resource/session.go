@@ -65,6 +65,14 @@ func (f Fit) Error(prefer Preference) float64 {
 	}
 }
 
+// Program is what runs in a session: attributes that mean the same in every runtime.
+type Program struct {
+	Command   []string          `json:"command,omitempty"`
+	Workspace string            `json:"workspace"` // absolute
+	Env       map[string]string `json:"env,omitempty"`
+	Strict    bool              `json:"strict,omitempty"` // frameworks refuse number formats that the target lacks
+}
+
 // Session is one session with everything resolved: what prepare is fed, what
 // the state keeps. It is serialisable and the same on all sides.
 type Session struct {
@@ -75,12 +83,9 @@ type Session struct {
 	Slice   Slice   `json:"slice"`
 	Fit     Fit     `json:"fit"`
 
-	Runtime   string            `json:"runtime"` // "process", "docker"
-	Command   []string          `json:"command,omitempty"`
-	Workspace string            `json:"workspace"` // absolute
-	Env       map[string]string `json:"env,omitempty"`
-	Strict    bool              `json:"strict,omitempty"` // frameworks refuse number formats that the target lacks
-	Spec      ContainerSpec     `json:"box,omitzero"`     // zero where the runtime uses no attribute of it
+	Runtime string `json:"runtime"` // "process", "docker"
+	Program
+	Spec ContainerSpec `json:"box,omitzero"` // zero where the runtime uses no attribute of it
 
 	// Secret is the part of the environment that is not to be shown, by name. It is
 	// never written with the session: Sealed is what is kept of it, hashes that

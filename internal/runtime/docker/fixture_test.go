@@ -110,9 +110,8 @@ func (w *world) session(t *testing.T, name string) resource.Session {
 	check(t, err)
 	return resource.Session{
 		Address: resource.One(name), ID: name + "-" + random(), Target: target, Runtime: "docker",
-		Slice:     resource.Slice{Host: hostName, GPU: "GPU-0", Profile: "1g.18gb", Size: 1},
-		Workspace: t.TempDir(),
-		Env:       map[string]string{"SEED": "14"},
+		Slice:   resource.Slice{Host: hostName, GPU: "GPU-0", Profile: "1g.18gb", Size: 1},
+		Program: resource.Program{Workspace: t.TempDir(), Env: map[string]string{"SEED": "14"}},
 		Spec: resource.ContainerSpec{
 			Image: tiny, Restart: "unless-stopped", Sudo: true,
 			SSH:    resource.SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: w.keys},

@@ -22,11 +22,10 @@ func worker(t *testing.T) (Runtime, resource.Session) {
 	dir := t.TempDir()
 	s := resource.Session{
 		Address: resource.Nth("worker", 3), ID: "worker-3", Runtime: "process",
-		Target:    resource.Target{Key: "rtx-2060", Name: "NVIDIA GeForce RTX 2060", MemoryMiB: 6144, PowerW: 160},
-		Slice:     resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 3, Size: 1},
-		Command:   []string{"sh", "-c", "echo own"},
-		Workspace: filepath.Join(dir, "work", "deep"),
-		Env:       map[string]string{"SEED": "14", "GPU_COSPLAY_CARD": "mine"},
+		Target: resource.Target{Key: "rtx-2060", Name: "NVIDIA GeForce RTX 2060", MemoryMiB: 6144, PowerW: 160},
+		Slice:  resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 3, Size: 1},
+		Program: resource.Program{Command: []string{"sh", "-c", "echo own"}, Workspace: filepath.Join(dir, "work", "deep"),
+			Env: map[string]string{"SEED": "14", "GPU_COSPLAY_CARD": "mine"}},
 	}
 	library := filepath.Join(dir, "libnvidia-ml.so.1")
 	for _, path := range []string{library, filepath.Join(dir, "libcuda.so.1")} {

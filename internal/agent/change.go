@@ -19,7 +19,7 @@ func (d device) notTaken(call, what string) error {
 
 // drivers say how NVML sets a setting. set returns the value that it has then; check
 // refuses one that the GPU cannot have, where only the GPU knows.
-var drivers = [resource.SettingCount]struct {
+var drivers = [len(resource.AllSettings)]struct {
 	set   func(device, int) (now int, err error)
 	check func(device, int) error
 }{

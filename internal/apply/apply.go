@@ -99,6 +99,8 @@ type Event struct {
 	Took   time.Duration
 	Err    error
 	Text   string // with StepSays: how far it is
+
+	Live resource.Live // what the plan was made on
 }
 
 // EventKind says what happened to a step.
@@ -142,11 +144,19 @@ type Result struct {
 type Failure struct {
 	Step   plan.Step
 	Err    error
-	Undone bool  // nothing that its group did in this run is left
-	Left   error // why something is, where it should not
+	Undone bool       // nothing that its group did in this run is left
+	Left   *UndoError // why something is, where it should not
 }
 
-func (f Failure) Error() string { return fmt.Sprintf("%s: %v", f.Step.Title, f.Err) }
+// UndoError is the undo of a step that the host refused.
+type UndoError struct {
+	Step plan.Step
+	Err  error
+}
+
+func (e *UndoError) Error() string { return e.Step.ID + ": " + e.Err.Error() }
+
+func (e *UndoError) Unwrap() error { return e.Err }
 
 // effect is act, between two moments at which a crash must do no harm.
 func (r *Run) effect(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (plan.Made, error) {

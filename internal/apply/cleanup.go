@@ -44,7 +44,7 @@ func (s *schedule) cleanUp(ctx context.Context) error {
 func (s *schedule) settleFailed(ctx context.Context) error {
 	live, err := s.Look(ctx)
 	if err != nil {
-		return fmt.Errorf("after the failure of %q the host cannot be read: %w", s.failures[0].Step.Title, err)
+		return unreadAfter(err)
 	}
 	for _, f := range s.failures {
 		s.prior, _ = settle(s.prior, f.Step.Do.Op, failure(f.Step.ID, f.Err), s.begin, live)
@@ -69,8 +69,9 @@ func (s *schedule) undoGroup(ctx context.Context, f *Failure) error {
 			continue
 		}
 		if err := s.undoStep(ctx, step); err != nil {
-			if f.Left, f.Undone = err, false; !isUndoFailure(err) {
-				return err
+			f.Undone = false
+			if !errors.As(err, &f.Left) {
+				return err // the journal's
 			}
 			return s.settleUndo(ctx, step, err)
 		}
@@ -115,13 +116,9 @@ func (s *schedule) remains(step plan.Step) bool {
 	return true // a removal that failed
 }
 
-// undoFailure is an undo that the world refused; any other error of undoStep is
-// the journal's.
-type undoFailure struct{ error }
-
-func isUndoFailure(err error) bool {
-	var refused undoFailure
-	return errors.As(err, &refused)
+// unreadAfter is the error of a look at the hosts after a step has failed.
+func unreadAfter(err error) error {
+	return fmt.Errorf("the host cannot be read after the failure of a step: %w", err)
 }
 
 func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
@@ -135,7 +132,7 @@ func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
 		if err := s.write(failure(id, err)); err != nil {
 			return err
 		}
-		return undoFailure{fmt.Errorf("%s: %w", step.Title, err)}
+		return &UndoError{step, err}
 	}
 	s.prior = plan.Fold(s.prior, op.Op, made)
 	s.tell(Event{Kind: UndoDone, Step: step})
@@ -146,7 +143,7 @@ func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
 func (s *schedule) settleUndo(ctx context.Context, step plan.Step, cause error) error {
 	live, err := s.Look(ctx)
 	if err != nil {
-		return fmt.Errorf("after the failure of %q the host cannot be read: %w", step.Title, err)
+		return unreadAfter(err)
 	}
 	s.prior, _ = settle(s.prior, step.Undo.Op, failure(step.ID+"/undo", cause), s.begin, live)
 	return nil

@@ -41,6 +41,7 @@ type schedule struct {
 	number   int
 	failures []Failure
 	used     map[resource.Address]resource.Use
+	live     resource.Live
 	reports  chan finished
 }
 
@@ -60,7 +61,7 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 		return Result{Prior: prior}, err
 	}
 	s := &schedule{Run: r, steps: p.Steps, outcomes: make([]outcome, len(p.Steps)), byID: map[string]int{}, used: map[resource.Address]resource.Use{},
-		before: prior, prior: prior, begin: begin, total: p.Effects(), reports: make(chan finished)}
+		before: prior, prior: prior, live: live, begin: begin, total: p.Effects(), reports: make(chan finished)}
 	for i, step := range p.Steps {
 		s.byID[step.ID] = i
 	}
@@ -244,9 +245,9 @@ func (s *schedule) result(ctx context.Context) Result {
 	return r
 }
 
-func (r *Run) tell(e Event) {
-	if r.Progress != nil {
-		r.Progress(e)
+func (s *schedule) tell(e Event) {
+	if e.Live = s.live; s.Progress != nil {
+		s.Progress(e)
 	}
 }
 

@@ -32,20 +32,17 @@ const (
 
 // SettingClass is the drift of a setting of a GPU.
 func SettingClass(s resource.Setting) Class {
-	switch s {
-	case resource.MIGMode:
-		return "mig-mode"
-	case resource.SMClock:
-		return ClockLock
-	case resource.PowerLimit:
-		return "power-limit"
+	if class, has := settingClasses[s]; has {
+		return class
 	}
 	return Class(s.String())
 }
 
+var settingClasses = map[resource.Setting]Class{resource.MIGMode: "mig-mode", resource.SMClock: ClockLock, resource.PowerLimit: "power-limit"}
+
 // Setting is the setting that has drifted; false for any other drift.
 func (c Class) Setting() (resource.Setting, bool) {
-	for s := range resource.SettingCount {
+	for _, s := range resource.AllSettings {
 		if SettingClass(s) == c {
 			return s, true
 		}

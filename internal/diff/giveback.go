@@ -58,7 +58,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 // mode off, after which the driver may have dropped any setting.
 func forgotten(held resource.PriorGPU, g resource.GPU) resource.PriorGPU {
 	held.Applied = held.Applied.With(resource.PersistenceMode, resource.Bit(g.Persistence))
-	for setting := range resource.SettingCount {
+	for _, setting := range resource.AllSettings {
 		if now, known := g.Now(setting); known && setting.Forgotten() {
 			held.Applied = held.Applied.With(setting, now)
 		}

@@ -220,7 +220,7 @@ func news(want resource.Settings, g resource.GPU, known resource.Settings) resou
 // does not tell. A clock lock cannot be read: it is what the configuration tells, in MHz, or nothing; lockBefore
 // says that there seems to be one all the same.
 func Baseline(g resource.GPU, toldMHz int) (b resource.Settings, lockBefore bool) {
-	for setting := range resource.SettingCount {
+	for _, setting := range resource.AllSettings {
 		if now, known := g.Now(setting); known {
 			b = b.With(setting, now)
 		}

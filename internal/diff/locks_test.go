@@ -99,7 +99,7 @@ func TestLockIsSentAgain(t *testing.T) {
 			if diags.HasErrors() {
 				t.Fatal(diags)
 			}
-			sent, shown := strings.Contains(p.String(), "GPU-0/clock: GPU 0: SM clock 1575 MHz"), false
+			sent, shown := strings.Contains(p.String(), "GPU-0/clock: set-gpu 1575 MHz"), false
 			for _, g := range p.Diff.GPUs {
 				for _, f := range g.Fields {
 					shown = shown || f.Kind == diff.FieldSMClock && f.To == diff.Clock{MHz: 1575}

@@ -91,7 +91,7 @@ func unrestored(g *resource.Held, us resource.Holder, found *Found) (r remainder
 	if found == nil {
 		return remainder{left: []resource.Left{{Setting: "GPU", Value: "not readable", Baseline: "unknown"}}, ours: true}
 	}
-	for setting := range resource.SettingCount {
+	for _, setting := range resource.AllSettings {
 		if setting.Readable() {
 			r.setting(setting, g, found)
 		}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 
 	"cosplay/internal/diff"
@@ -39,7 +38,7 @@ func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o
 		}
 	}
 	for _, a := range d.Unwanted {
-		b.add(Step{ID: a.String() + "/forget", Group: a.String(), Title: a.String() + ": forget", Do: OpJSON{Forget{Address: a}}})
+		b.add(Step{ID: a.String() + "/forget", Group: a.String(), Do: OpJSON{Forget{Address: a}}})
 	}
 	b.noteBoots(prior)
 	return &Plan{Diff: d, Desired: desired, Steps: b.steps, prior: prior, live: live, options: o}
@@ -71,7 +70,7 @@ func (b *builder) noteFirstBoots(prior resource.Prior, d diff.Diff) {
 
 func (b *builder) noteBoot(h resource.Host, needs []string) {
 	id := "host." + h.Name
-	b.add(Step{ID: id + "/boot", Group: id, Title: h.Name + ": note this boot", Needs: needs, Do: OpJSON{NoteBoot{Host: h.Name, BootID: h.BootID}}})
+	b.add(Step{ID: id + "/boot", Group: id, Needs: needs, Do: OpJSON{NoteBoot{Host: h.Name, BootID: h.BootID}}})
 }
 
 type gpuKey struct{ host, uuid string }
@@ -114,7 +113,7 @@ func (b *builder) moveSessions(d diff.Diff) {
 		}
 	}
 	if len(moves) > 0 {
-		b.moved = b.add(Step{ID: "state/move", Group: "state", Title: "state: note the new addresses", Do: OpJSON{MoveSessions{Moves: moves}}})
+		b.moved = b.add(Step{ID: "state/move", Group: "state", Do: OpJSON{MoveSessions{Moves: moves}}})
 	}
 }
 
@@ -125,7 +124,7 @@ func (b *builder) takeAgain(c diff.GPUChange) {
 		return
 	}
 	at := gpuKey{c.Host, c.UUID}
-	b.taken[at] = []string{b.add(Step{ID: c.UUID + "/take", Group: c.UUID, Title: b.name(at) + ": note who holds it", Do: OpJSON{b.take(c)}})}
+	b.taken[at] = []string{b.add(Step{ID: c.UUID + "/take", Group: c.UUID, Do: OpJSON{b.take(c)}})}
 	b.freed[at], b.ended[at] = b.taken[at], b.taken[at]
 }
 
@@ -136,8 +135,8 @@ const StrayGroup = "stray."
 // does not know: so it has no address but one that no block can have.
 func (b *builder) sweep(c resource.Container) {
 	id := StrayGroup + c.Host + "." + c.Session
-	b.add(Step{ID: id + "/unprepare", Group: id, Title: fmt.Sprintf("%s: remove what a run that was cut off has left of it", resource.BodyName(c.Session)),
-		Do: OpJSON{Unprepare{Address: resource.Each("_", c.Session), Host: c.Host, Runtime: c.Runtime, ID: c.Session}}})
+	b.add(Step{ID: id + "/unprepare", Group: id,
+		Do: OpJSON{Unprepare{Address: resource.Each("_", c.Session), Host: c.Host, Runtime: c.Runtime, ID: c.Session, Leftover: true}}})
 }
 
 func (b *builder) takeDown(c diff.SessionChange) {
@@ -153,7 +152,7 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		last = b.image(*c.After) // what runs goes only once there is something to come
 	}
 	if c.Container == diff.Remove || c.Container == diff.Remake {
-		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last, b.down[c.Address.Name]), Title: id + ": remove its " + resource.RuntimeNamed(c.Before.Runtime).Body,
+		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last, b.down[c.Address.Name]),
 			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
 		b.ended[at] = append(b.ended[at], last...)
 		for _, name := range c.Before.DependsOn {
@@ -161,11 +160,11 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		}
 	}
 	if c.Slice == diff.Remove || c.Slice == diff.Remake {
-		last = []string{b.add(Step{ID: id + "/destroy-slice", Group: id, Title: fmt.Sprintf("%s: destroy slice %s", id, c.Before.Slice),
-			Needs: slices.Concat(last, b.taken[at]), Do: OpJSON{DestroySlice{Address: c.Address, Slice: c.Before.Slice}}})}
+		last = []string{b.add(Step{ID: id + "/destroy-slice", Group: id, Needs: slices.Concat(last, b.taken[at]),
+			Do: OpJSON{DestroySlice{Address: c.Address, Slice: c.Before.Slice}}})}
 	}
 	if c.Action == diff.Delete || c.Action == diff.Forget {
-		last = []string{b.add(Step{ID: id + "/forget", Group: id, Title: id + ": forget", Needs: last, Do: OpJSON{Forget{Address: c.Address}}})}
+		last = []string{b.add(Step{ID: id + "/forget", Group: id, Needs: last, Do: OpJSON{Forget{Address: c.Address}}})}
 	}
 	b.freed[at] = append(b.freed[at], last...)
 }
@@ -177,8 +176,8 @@ type chain struct {
 	after []string
 }
 
-func (c *chain) step(what, title string, do Op) {
-	c.after = []string{c.add(Step{ID: c.at.uuid + "/" + what, Group: c.at.uuid, Title: c.name(c.at) + ": " + title, Needs: c.after, Do: OpJSON{do}})}
+func (c *chain) step(what string, do Op) {
+	c.after = []string{c.add(Step{ID: c.at.uuid + "/" + what, Group: c.at.uuid, Needs: c.after, Do: OpJSON{do}})}
 }
 
 // onGPU begins a chain once sessions are off the GPU that have to be.
@@ -189,21 +188,18 @@ func (b *builder) onGPU(change diff.GPUChange) *chain {
 
 func (b *builder) setUp(c diff.GPUChange) {
 	gpu := b.onGPU(c)
-	switch {
-	case c.Baseline != nil && len(c.Others) > 0:
-		gpu.step("take", "join the project that holds it", b.take(c))
-	case c.Baseline != nil:
-		gpu.step("take", "note its baseline", b.take(c))
+	if c.Baseline != nil {
+		gpu.step("take", b.take(c))
 	}
 	if c.Baseline == nil && c.Holds != (resource.Settings{}) {
-		gpu.step("hold", "note what it has already", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})
+		gpu.step("hold", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})
 	}
 	if c.LockLost {
-		gpu.step("doubt", "note that its clock lock is gone", DoubtClock{Host: c.Host, GPU: c.UUID})
+		gpu.step("doubt", DoubtClock{Host: c.Host, GPU: c.UUID})
 	}
 	for _, setting := range resource.SettingOrder {
 		if value, changes := c.Settings.Get(setting); changes {
-			gpu.step(setting.String(), settingTitle(setting, value), SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value})
+			gpu.step(setting.String(), SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value})
 		}
 	}
 	b.last[gpu.at] = gpu.after
@@ -222,12 +218,13 @@ func (b *builder) bringUp(c diff.SessionChange) {
 		last = append(last, b.freed[gpuKey{c.Before.Slice.Host, c.Before.Slice.GPU}]...)
 	}
 	if (c.Slice == diff.Make || c.Slice == diff.Remake) && !c.After.Slice.Whole() {
-		last = []string{b.add(Step{ID: id + "/slice", Group: id, Title: fmt.Sprintf("%s: slice %s", id, c.After.Slice), Needs: last,
+		last = []string{b.add(Step{ID: id + "/slice", Group: id, Needs: last,
 			Do: OpJSON{CreateSlice{Session: *c.After}}, Undo: OpJSON{DestroySlice{Address: c.Address, Slice: c.After.Slice}}})}
 	}
 	b.prepare(c, at, last)
 	if c.Record {
-		b.add(Step{ID: id + "/record", Group: id, Title: id + ": note " + news(c), Needs: last, Do: OpJSON{Record{Session: *c.After}}})
+		refit := c.Before.Fit != c.After.Fit || !c.Before.Request.Equal(c.After.Request)
+		b.add(Step{ID: id + "/record", Group: id, Needs: last, Do: OpJSON{Record{Session: *c.After, Refit: refit}}})
 	}
 }
 
@@ -243,20 +240,22 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 	switch c.Container {
 	case diff.Make, diff.Remake:
 		needs = append(needs, b.image(*c.After)...)
-		made = b.add(Step{ID: id + "/prepare", Group: id, Title: id + ": " + runtime.Body, Needs: needs,
+		made = b.add(Step{ID: id + "/prepare", Group: id, Needs: needs,
 			Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.After.Runtime, ID: c.After.ID}}})
 	case diff.Refit:
-		step := Step{ID: id + "/prepare", Group: id, Title: id + ": bring its " + runtime.Body + " up to date", Needs: needs,
-			Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{b.preparation(c.Before.Session)}}
+		do := b.preparation(*c.After)
+		do.How = Refit
+		step := Step{ID: id + "/prepare", Group: id, Needs: needs, Undo: OpJSON{b.preparation(c.Before.Session)}}
 		if len(c.Before.Sealed) > 0 {
 			step.Undo = OpJSON{} // what the secrets were is not known
 		}
 		if !runtime.Rewrites {
 			step.Undo = OpJSON{}
 			if now, _ := b.live.Container(at.host, c.After.Runtime, c.After.ID); now.State != resource.Running {
-				step.Title = id + ": start its " + runtime.Body
+				do.How = Start
 			}
 		}
+		step.Do = OpJSON{do}
 		made = b.add(step)
 	case diff.Keep, diff.Remove:
 		return
@@ -267,14 +266,6 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 func (b *builder) preparation(s resource.Session) Prepare {
 	g, there := b.live.GPU(s.Slice.Host, s.Slice.GPU)
 	return Prepare{Session: s, Shared: there && s.Slice.Whole() && (len(diff.ForeignProcesses(g, b.seats)) > 0 || g.Without(resource.ReadingProcesses))}
-}
-
-// news is what the state is told of a session that stays as it is.
-func news(c diff.SessionChange) string {
-	if c.Before.Fit == c.After.Fit && c.Before.Request.Equal(c.After.Request) {
-		return "what its block says now"
-	}
-	return "its new fit"
 }
 
 // image gets what a session's container is made from, once for all that are.
@@ -297,12 +288,8 @@ func (b *builder) image(s resource.Session) []string {
 	if !missing && s.Spec.Pull != resource.PullAlways {
 		return nil
 	}
-	name := "image " + s.Spec.Image
-	if len(b.live.Hosts) > 1 {
-		name = host.Name + " " + name
-	}
 	id := "image." + host.Name + "." + s.Spec.Image
-	b.images[at] = b.add(Step{ID: id, Group: id, Title: name + ": " + string(how), Do: OpJSON{EnsureImage{Host: host.Name, Image: s.Spec.Image, How: how}}})
+	b.images[at] = b.add(Step{ID: id, Group: id, Do: OpJSON{EnsureImage{Host: host.Name, Image: s.Spec.Image, How: how}}})
 	return []string{id}
 }
 
@@ -332,13 +319,13 @@ func (b *builder) take(c diff.GPUChange) TakeGPU {
 func (b *builder) giveBack(c diff.GPUChange) {
 	at := gpuKey{c.Host, c.UUID}
 	begin, before := b.ended[at], b.freed[at]
-	step := func(what, title string, needs []string, do Op) {
-		id := b.add(Step{ID: at.uuid + "/" + what, Group: at.uuid, Title: b.name(at) + ": " + title, Needs: needs, After: without(before, needs), Do: OpJSON{do}})
+	step := func(what string, needs []string, do Op) {
+		id := b.add(Step{ID: at.uuid + "/" + what, Group: at.uuid, Needs: needs, After: without(before, needs), Do: OpJSON{do}})
 		before = append(slices.Clone(before), id)
 	}
 	// A project that has to wait for others with the rest must not keep others waiting.
 	if c.Action == diff.Delete && c.Settings != (resource.Settings{}) {
-		step("leave", "announce that it is given back", begin, LeaveGPU{c.Host, c.UUID})
+		step("leave", begin, LeaveGPU{c.Host, c.UUID})
 		begin = before[len(before)-1:]
 	}
 	for _, setting := range slices.Backward(resource.SettingOrder[:]) {
@@ -350,37 +337,15 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		if setting == resource.MIGMode {
 			needs = slices.Concat(begin, b.freed[at])
 		}
-		step("restore-"+setting.String(), restoreTitle(setting, value), needs, SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value, Restore: true})
+		step("restore-"+setting.String(), needs, SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value, Restore: true})
 	}
 	if c.Action == diff.Delete { // else something has to wait
-		title, others := "as it was found", len(c.Others) > 0
-		if others {
-			title = "left to the other project"
-		}
 		needs := before
 		if c.Abandon { // what cannot be restored does not keep the GPU
-			title, needs = "released", slices.Concat(begin, b.freed[at])
+			needs = slices.Concat(begin, b.freed[at])
 		}
-		step("release", title, needs, ReleaseGPU{Host: c.Host, GPU: c.UUID, AsItIs: others, Abandon: c.Abandon})
+		step("release", needs, ReleaseGPU{Host: c.Host, GPU: c.UUID, AsItIs: len(c.Others) > 0, Abandon: c.Abandon})
 	}
-}
-
-func settingTitle(s resource.Setting, value int) string {
-	return stepName(s) + " " + s.Text(value)
-}
-
-func restoreTitle(s resource.Setting, value int) string {
-	if s == resource.SMClock && value == 0 {
-		return "SM clock unlocked again"
-	}
-	return stepName(s) + " back to " + s.Text(value)
-}
-
-func stepName(s resource.Setting) string {
-	if s == resource.PersistenceMode {
-		return "persistence"
-	}
-	return s.Words()
 }
 
 // without is a list of steps without those of another; nil if none is left.
@@ -392,16 +357,4 @@ func without(steps, others []string) []string {
 		}
 	}
 	return left
-}
-
-// name is what people call a GPU: with its host where there are several.
-func (b *builder) name(at gpuKey) string {
-	index := "?"
-	if g, ok := b.live.GPU(at.host, at.uuid); ok {
-		index = fmt.Sprint(g.Index)
-	}
-	if len(b.live.Hosts) > 1 {
-		return at.host + " GPU " + index
-	}
-	return "GPU " + index
 }

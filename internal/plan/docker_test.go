@@ -53,20 +53,20 @@ func TestImages(t *testing.T) {
 		there      string
 		want       string
 	}{
-		{"cosplay's own is built", two, "", `image.lab.cosplay:latest: image cosplay:latest: build
-session.w[0]/prepare: session.w[0]: container  <- image.lab.cosplay:latest, session.w[0]/slice
-session.w[1]/prepare: session.w[1]: container  <- image.lab.cosplay:latest, session.w[1]/slice
+		{"cosplay's own is built", two, "", `image.lab.cosplay:latest: build image
+session.w[0]/prepare: prepare  <- image.lab.cosplay:latest, session.w[0]/slice
+session.w[1]/prepare: prepare  <- image.lab.cosplay:latest, session.w[1]/slice
 `},
-		{"another is pulled", strings.Replace(two, "count", "image = \"debian:12\"\n  count", 1), "", `image.lab.debian:12: image debian:12: pull
-session.w[0]/prepare: session.w[0]: container  <- image.lab.debian:12, session.w[0]/slice
-session.w[1]/prepare: session.w[1]: container  <- image.lab.debian:12, session.w[1]/slice
+		{"another is pulled", strings.Replace(two, "count", "image = \"debian:12\"\n  count", 1), "", `image.lab.debian:12: pull image
+session.w[0]/prepare: prepare  <- image.lab.debian:12, session.w[0]/slice
+session.w[1]/prepare: prepare  <- image.lab.debian:12, session.w[1]/slice
 `},
-		{"it is there", two, "cosplay:latest", `session.w[0]/prepare: session.w[0]: container  <- session.w[0]/slice
-session.w[1]/prepare: session.w[1]: container  <- session.w[1]/slice
+		{"it is there", two, "cosplay:latest", `session.w[0]/prepare: prepare  <- session.w[0]/slice
+session.w[1]/prepare: prepare  <- session.w[1]/slice
 `},
-		{"always", strings.Replace(two, "count", "pull = \"always\"\n  image = \"debian:12\"\n  count", 1), "debian:12", `image.lab.debian:12: image debian:12: pull
-session.w[0]/prepare: session.w[0]: container  <- image.lab.debian:12, session.w[0]/slice
-session.w[1]/prepare: session.w[1]: container  <- image.lab.debian:12, session.w[1]/slice
+		{"always", strings.Replace(two, "count", "pull = \"always\"\n  image = \"debian:12\"\n  count", 1), "debian:12", `image.lab.debian:12: pull image
+session.w[0]/prepare: prepare  <- image.lab.debian:12, session.w[0]/slice
+session.w[1]/prepare: prepare  <- image.lab.debian:12, session.w[1]/slice
 `},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -93,24 +93,24 @@ func TestContainerChanges(t *testing.T) {
 		steps  string
 	}{
 		{"removed by hand", two, func(w *worldtest.World) { w.Remove("w-1") }, diff.Create,
-			"session.w[1]/prepare: session.w[1]: container\n"},
+			"session.w[1]/prepare: prepare\n"},
 		{"stopped", two, func(w *worldtest.World) { w.Host().Containers[1].State = resource.Stopped }, diff.Update,
-			"session.w[1]/prepare: session.w[1]: start its container\n"},
+			"session.w[1]/prepare: start\n"},
 		{"restarts otherwise", two, func(w *worldtest.World) { w.Host().Containers[1].Bounds = &resource.Bounds{Restart: "always"} }, diff.Update,
-			"session.w[1]/prepare: session.w[1]: bring its container up to date\n"},
-		{"another in its place", two, func(w *worldtest.World) { w.Host().Containers[1].ID = "other" }, diff.Replace, `session.w[1]/unprepare: session.w[1]: remove its container
-session.w[1]/prepare: session.w[1]: container  <- session.w[1]/unprepare
+			"session.w[1]/prepare: refit\n"},
+		{"another in its place", two, func(w *worldtest.World) { w.Host().Containers[1].ID = "other" }, diff.Replace, `session.w[1]/unprepare: unprepare
+session.w[1]/prepare: prepare  <- session.w[1]/unprepare
 `},
-		{"its content differs", strings.Replace(two, "count", "env = { SEED = count.index == 1 ? 2 : 1 }\n  count", 1), func(*worldtest.World) {}, diff.Replace, `session.w[0]/unprepare: session.w[0]: remove its container
-session.w[1]/unprepare: session.w[1]: remove its container
-session.w[0]/prepare: session.w[0]: container  <- session.w[0]/unprepare, session.w[1]/unprepare
-session.w[1]/prepare: session.w[1]: container  <- session.w[0]/unprepare, session.w[1]/unprepare
+		{"its content differs", strings.Replace(two, "count", "env = { SEED = count.index == 1 ? 2 : 1 }\n  count", 1), func(*worldtest.World) {}, diff.Replace, `session.w[0]/unprepare: unprepare
+session.w[1]/unprepare: unprepare
+session.w[0]/prepare: prepare  <- session.w[0]/unprepare, session.w[1]/unprepare
+session.w[1]/prepare: prepare  <- session.w[0]/unprepare, session.w[1]/unprepare
 `},
 		{"how it is pulled", strings.Replace(two, "count", "pull = \"always\"\n  count", 1), func(*worldtest.World) {}, diff.Update, ""},
-		{"in no container any more", strings.Replace(two, `"docker"`, `"process"`, 1), func(w *worldtest.World) { w.Host().Runtime = "process" }, diff.Replace, `session.w[0]/unprepare: session.w[0]: remove its container
-session.w[1]/unprepare: session.w[1]: remove its container
-session.w[0]/prepare: session.w[0]: session folder  <- session.w[0]/unprepare, session.w[1]/unprepare
-session.w[1]/prepare: session.w[1]: session folder  <- session.w[0]/unprepare, session.w[1]/unprepare
+		{"in no container any more", strings.Replace(two, `"docker"`, `"process"`, 1), func(w *worldtest.World) { w.Host().Runtime = "process" }, diff.Replace, `session.w[0]/unprepare: unprepare
+session.w[1]/unprepare: unprepare
+session.w[0]/prepare: prepare  <- session.w[0]/unprepare, session.w[1]/unprepare
+session.w[1]/prepare: prepare  <- session.w[0]/unprepare, session.w[1]/unprepare
 `},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestNothingGoesBeforeItsImageIsThere(t *testing.T) {
 	w := dockerWorld(t, resource.DefaultImage)
 	w.applied(two)
 	p, _ := w.plan(strings.Replace(two, "count", "image = \"debian:12\"\n  count", 1))
-	want := `image.lab.debian:12: image debian:12: pull
-session.w[0]/unprepare: session.w[0]: remove its container  <- image.lab.debian:12
+	want := `image.lab.debian:12: pull image
+session.w[0]/unprepare: unprepare  <- image.lab.debian:12
 `
 	if !strings.HasPrefix(p.String(), want) {
 		t.Errorf("the plan is\n%s", p)
@@ -163,7 +163,7 @@ func TestOutdated(t *testing.T) {
 	}
 	c.State, c.Outdated = resource.Stopped, nil
 	p = w.applied(two)
-	if got := steps(p); got != "session.w[0]/prepare: session.w[0]: start its container\n" {
+	if got := steps(p); got != "session.w[0]/prepare: start\n" {
 		t.Errorf("stopped: %s", got)
 	}
 	w.prior.Sessions[0].Container.Foreign = true
@@ -217,8 +217,8 @@ func TestStrays(t *testing.T) {
 	}
 	three := strings.Replace(two, "2\n", "3\n", 1)
 	for _, test := range []struct{ text, want string }{
-		{two, "stray.lab.gone-1/unprepare: cosplay-gone-1: remove what a run that was cut off has left of it\nstray.lab.w-2/unprepare: cosplay-w-2: remove what a run that was cut off has left of it\n"},
-		{three, "stray.lab.gone-1/unprepare: cosplay-gone-1: remove what a run that was cut off has left of it\n"},
+		{two, "stray.lab.gone-1/unprepare: unprepare\nstray.lab.w-2/unprepare: unprepare\n"},
+		{three, "stray.lab.gone-1/unprepare: unprepare\n"},
 	} {
 		p, diags := w.plan(test.text)
 		got := ""

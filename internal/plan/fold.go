@@ -122,13 +122,13 @@ func keepPort(s resource.Session, made *resource.Container) resource.Session {
 // one that was asked for, and only of a lock the state has more than its value.
 func set(g *resource.PriorGPU, op SetGPU, made Made) {
 	now := op.Value
-	switch op.Setting {
-	case resource.PowerLimit:
+	if op.Setting == resource.PowerLimit {
 		g.AskedPowerMW = nil
 		if made.PowerMW != nil {
 			now, g.AskedPowerMW = *made.PowerMW, &op.Value
 		}
-	case resource.SMClock:
+	}
+	if op.Setting == resource.SMClock {
 		g.ClockUnsure, g.ClockRefutedMHz = false, 0
 	}
 	g.Applied = g.Applied.With(op.Setting, now)

@@ -32,6 +32,7 @@ type (
 		FromState  bool              `json:"from_state,omitempty"` // the baseline is the state's: the ledger was lost
 
 		Slices []resource.LiveSlice `json:"slices,omitempty"` // that the state has on it
+		For    string               `json:"for,omitempty"`    // the session that imports the one slice
 	}
 	// HoldGPU notes wanted settings that a GPU in hand came to have already.
 	HoldGPU struct {
@@ -91,6 +92,7 @@ type (
 	// is there up to date.
 	Prepare struct {
 		Session resource.Session `json:"session"`
+		How     Preparation      `json:"how,omitempty"`
 		Shared  bool             `json:"shared,omitempty"` // programs of others use the whole GPU that it has
 	}
 	// Unprepare removes a session's container.
@@ -99,10 +101,13 @@ type (
 		Host    string           `json:"host"`
 		Runtime string           `json:"runtime"`
 		ID      string           `json:"id"` // the session's
+
+		Leftover bool `json:"leftover,omitempty"` // of an interrupted run; the state does not know the session
 	}
 	// Record brings what the state knows of a session up to date.
 	Record struct {
 		Session resource.Session `json:"session"`
+		Refit   bool             `json:"refit,omitempty"` // it has a new fit
 	}
 	// Adopt takes what is there already into the state: as the slice or container of
 	// a session, with its GPU.
@@ -119,6 +124,15 @@ type (
 	MoveSessions struct {
 		Moves []resource.Renamed `json:"moves"`
 	}
+)
+
+// Preparation is what becomes of a container that is there; "" creates one.
+type Preparation string
+
+// The preparations.
+const (
+	Refit Preparation = "refit" // it is brought up to date
+	Start Preparation = "start"
 )
 
 // ImageSource is where an image comes from.

@@ -50,7 +50,6 @@ type Basis struct {
 type Step struct {
 	ID    string   `json:"id"`
 	Group string   `json:"group"` // what is undone together when one of its steps fails
-	Title string   `json:"title"`
 	Needs []string `json:"needs,omitempty"`
 	After []string `json:"after,omitempty"`
 	Do    OpJSON   `json:"do"`
@@ -127,11 +126,11 @@ func (p *Plan) Effects() int {
 	return n
 }
 
-// String is one line a step: what golden tests compare.
+// String is one line for each step, which tests compare.
 func (p *Plan) String() string {
 	var b strings.Builder
 	for _, s := range p.Steps {
-		fmt.Fprintf(&b, "%s: %s", s.ID, s.Title)
+		fmt.Fprintf(&b, "%s: %s", s.ID, brief(s.Do.Op))
 		if len(s.Needs) > 0 {
 			fmt.Fprintf(&b, "  <- %s", strings.Join(s.Needs, ", "))
 		}
@@ -141,6 +140,25 @@ func (p *Plan) String() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// brief is the kind of an operation with what it sets or how.
+func brief(op Op) string {
+	switch op := op.(type) {
+	case SetGPU:
+		return op.kind() + " " + op.Setting.Text(op.Value)
+	case CreateSlice:
+		return op.kind() + " " + op.Session.Slice.String()
+	case DestroySlice:
+		return op.kind() + " " + op.Slice.String()
+	case EnsureImage:
+		return string(op.How) + " image"
+	case Prepare:
+		if op.How != "" {
+			return string(op.How)
+		}
+	}
+	return op.kind()
 }
 
 // NewBasis takes the fingerprint of what a plan rests on.

@@ -94,13 +94,13 @@ func TestPlanOfSevenWorkers(t *testing.T) {
 		t.Fatal(diags)
 	}
 	head, _, _ := strings.Cut(p.String(), "session.worker[1]/slice")
-	want := `host.lab/boot: lab: note this boot
-GPU-0/take: GPU 0: note its baseline
-GPU-0/persistence: GPU 0: persistence on  <- GPU-0/take
-GPU-0/mig: GPU 0: MIG mode on  <- GPU-0/persistence
-GPU-0/clock: GPU 0: SM clock 1575 MHz  <- GPU-0/mig
-session.worker[0]/slice: session.worker[0]: slice 1g.18gb, slot 0  <- GPU-0/clock
-session.worker[0]/prepare: session.worker[0]: session folder  <- session.worker[0]/slice
+	want := `host.lab/boot: note-boot
+GPU-0/take: take-gpu
+GPU-0/persistence: set-gpu on  <- GPU-0/take
+GPU-0/mig: set-gpu on  <- GPU-0/persistence
+GPU-0/clock: set-gpu 1575 MHz  <- GPU-0/mig
+session.worker[0]/slice: create-slice 1g.18gb, slot 0  <- GPU-0/clock
+session.worker[0]/prepare: prepare  <- session.worker[0]/slice
 `
 	if d := cmp.Diff(want, head); d != "" {
 		t.Error(d)

@@ -13,7 +13,7 @@ func TestPatience(t *testing.T) {
 	first := apply.Failure{Err: &agent.Error{Refused: true}}
 	without := apply.Failure{Err: &agent.Error{GivenUp: "a call"}}
 	other := apply.Failure{Err: errors.New("no space")}
-	left := apply.Failure{Err: first.Err, Left: other.Err}
+	left := apply.Failure{Err: first.Err, Left: &apply.UndoError{Err: other.Err}}
 	for name, c := range map[string]struct {
 		patience Patience
 		failures []apply.Failure

@@ -81,16 +81,17 @@ func adopting(prior resource.Prior, boot string, s resource.PriorSession, gpu *r
 		steps []plan.Step
 		needs []string
 	)
-	add := func(id, group, title string, op plan.Op) {
-		steps = append(steps, plan.Step{ID: id, Group: group, Title: title, Needs: slices.Clone(needs), Do: plan.OpJSON{Op: op}})
+	add := func(id, group string, op plan.Op) {
+		steps = append(steps, plan.Step{ID: id, Group: group, Needs: slices.Clone(needs), Do: plan.OpJSON{Op: op}})
 		needs = append(needs, id)
 	}
 	if host := s.Slice.Host; !prior.Holds(host) && prior.BootIDs[host] != boot {
-		add("import/host."+host+"/boot", "host."+host, host+": note this boot", plan.NoteBoot{Host: host, BootID: boot})
+		add("import/host."+host+"/boot", "host."+host, plan.NoteBoot{Host: host, BootID: boot})
 	}
 	if take != nil {
-		add("import/"+s.Address.String()+"/take", take.GPU, fmt.Sprintf("note that slice %s is of %s", s.Slice, s.Address), *take)
+		take.For = s.Address.String()
+		add("import/"+s.Address.String()+"/take", take.GPU, *take)
 	}
-	add("import/"+s.Address.String(), s.Address.String(), s.Address.String()+": take it into the state", plan.Adopt{Session: s, GPU: gpu})
+	add("import/"+s.Address.String(), s.Address.String(), plan.Adopt{Session: s, GPU: gpu})
 	return steps
 }

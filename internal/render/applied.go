@@ -74,7 +74,7 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 
 // failure shows one step that failed and what its undo left.
 func (p *page) failure(v AppliedView, f apply.Failure) {
-	first, rest := p.cut(f.Error())
+	first, rest := p.cut(words.Failure(f.Step, f.Err, v.Live))
 	p.flow(0, 2, join(inked(removed, p.cross()), text(" "+first)))
 	if advice := v.byHand(f); advice != "" {
 		rest = "  " + advice
@@ -91,7 +91,7 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	case image:
 		p.flow(2, 4, text("no session was made from it; what the engine has got of it is kept for the next try."))
 	case f.Left != nil:
-		first, rest := p.cut(f.Left.Error())
+		first, rest := p.cut(words.Failure(f.Left.Step, f.Left.Err, v.Live))
 		kept := "What is left of " + what + " is in the state; cosplay destroy removes it."
 		if rest == "" {
 			first, kept = prose.Stop(first)+" "+kept, ""

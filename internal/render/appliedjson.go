@@ -19,12 +19,12 @@ func madeOf(s resource.PriorSession) public.Made {
 }
 
 func failureOf(v AppliedView, f apply.Failure) public.Failure {
-	one := public.Failure{Step: f.Step.ID, Title: f.Step.Title, Error: f.Err.Error(), Undone: f.Undone}
+	one := public.Failure{Step: f.Step.ID, Title: words.Step(f.Step, v.Live), Error: f.Err.Error(), Undone: f.Undone}
 	if v.NVMLCode != nil {
 		one.Code = v.NVMLCode(f.Err)
 	}
 	if f.Left != nil {
-		one.Left = f.Left.Error()
+		one.Left = words.Failure(f.Left.Step, f.Left.Err, v.Live)
 	}
 	return one
 }

@@ -143,7 +143,7 @@ func TestLogsAreNotFlooded(t *testing.T) {
 	p := NewProgress(&b, Style{})
 	clock := time.Unix(0, 0)
 	p.now = func() time.Time { return clock }
-	step := plan.Step{ID: "image.lab.debian:12", Title: "image debian:12: pull", Do: plan.OpJSON{Op: plan.EnsureImage{Image: "debian:12"}}}
+	step := plan.Step{ID: "image.lab.debian:12", Do: plan.OpJSON{Op: plan.EnsureImage{Image: "debian:12"}}}
 	p.Event(apply.Event{Kind: apply.StepStarted, Step: step, Number: 1, Total: 1})
 	for i := range 600 {
 		clock = clock.Add(100 * time.Millisecond)
@@ -177,7 +177,7 @@ func TestLiveLine(t *testing.T) {
 		}
 	}
 	written := b.Len()
-	p.running = []apply.Event{{Step: plan.Step{Title: "a step"}, Number: 1, Total: 1}}
+	p.running = []apply.Event{{Step: plan.Step{ID: "a step"}, Number: 1, Total: 1}}
 	p.refresh()
 	if b.Len() == written {
 		t.Error("a new line was not written")

@@ -9,6 +9,7 @@ import (
 	"cosplay/internal/plan"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // Graph is a picture of what depends on what.
@@ -55,7 +56,7 @@ func (g *Graph) Need(from, to, why string) {
 func StepGraph(p *plan.Plan, live resource.Live) Graph {
 	var g Graph
 	for _, s := range p.Steps {
-		g.Nodes = append(g.Nodes, public.Node{ID: s.ID, Kind: StepNode, Label: withGPUNames(live, s.Title)})
+		g.Nodes = append(g.Nodes, public.Node{ID: s.ID, Kind: StepNode, Label: words.Step(s, live)})
 		for _, need := range slices.Concat(s.Needs, s.After) {
 			g.Edges = append(g.Edges, public.Edge{From: s.ID, To: need})
 		}

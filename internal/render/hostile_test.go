@@ -44,7 +44,7 @@ func TestOnlyOwnColours(t *testing.T) {
 		render.Plan(w, style, view)
 		render.Drift(w, style, view)
 		progress := render.NewProgress(w, style)
-		progress.Event(apply.Event{Kind: apply.StepFailed, Step: plan.Step{ID: "a", Title: steers}, Total: 1})
+		progress.Event(apply.Event{Kind: apply.StepFailed, Step: plan.Step{ID: steers}, Total: 1})
 		progress.Say(steers)
 		progress.Close()
 		text := colours.ReplaceAllStringFunc(out.String(), func(s string) string {

@@ -188,7 +188,7 @@ func TestStatusJSON(t *testing.T) {
 
 // TestSettingsArePublic: JSON has each setting that a GPU can have.
 func TestSettingsArePublic(t *testing.T) {
-	for which := range resource.SettingCount {
+	for _, which := range resource.AllSettings {
 		if settingsOf(resource.Settings{}.With(which, resource.On)) == (public.Settings{}) {
 			t.Errorf("public.Settings has no %s", which.Words())
 		}

@@ -16,7 +16,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 		Format: public.V1, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
 		HasChanges: d.Changes(), HasDrift: d.Drifted(), Summary: public.Tally(tallyOf(v.Plan)), Hosts: planHostsOf(v.Live), Drift: driftsJSON(v.Live, d.Drift), Images: imagesOf(v),
 		Changes: public.Changes{GPUs: gpuChangesJSON(v.Live, d.GPUs), Sessions: sessionChangesJSON(v.Live, d.Sessions), Outputs: outputChangesJSON(d.Outputs)},
-		Steps:   list(each(v.Plan.Steps, stepOf)), Fits: fitsOf(v.Plan.Desired.Sessions), Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: words.Notes(v.Notes, v.Live),
+		Steps:   list(each(v.Plan.Steps, func(s plan.Step) public.Step { return stepOf(s, v.Live) })), Fits: fitsOf(v.Plan.Desired.Sessions), Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: words.Notes(v.Notes, v.Live),
 		NotCompleted: addresses(d.Stuck), UnprovenLocks: unprovenLocksJSON(d.Unproven), UnprovenSlices: unprovenSlicesJSON(d.Unowned),
 	})
 }
@@ -27,8 +27,8 @@ func planHostsOf(live resource.Live) []public.PlanHost {
 	}))
 }
 
-func stepOf(s plan.Step) public.Step {
-	step := public.Step{ID: s.ID, Group: s.Group, Title: s.Title, Needs: s.Needs, After: s.After, Do: operationOf(s.Do)}
+func stepOf(s plan.Step, live resource.Live) public.Step {
+	step := public.Step{ID: s.ID, Group: s.Group, Title: words.Step(s, live), Needs: s.Needs, After: s.After, Do: operationOf(s.Do)}
 	if s.Undo.Op != nil {
 		step.Undo = new(operationOf(s.Undo))
 	}

@@ -12,6 +12,7 @@ import (
 	"cosplay/internal/apply"
 	"cosplay/internal/plan"
 	"cosplay/internal/terminal"
+	"cosplay/internal/words"
 )
 
 // Progress shows a run while it goes: one line for each step that has ended
@@ -58,9 +59,9 @@ func (p *Progress) Event(e apply.Event) {
 	case apply.StepFailed:
 		p.ended(e, p.counter(e), "failed")
 	case apply.UndoDone:
-		p.record(inked(dim, "  undone: "+undoWords(e)))
+		p.record(inked(dim, "  undone: "+title(e)))
 	case apply.UndoFailed:
-		p.record(join(inked(removed, p.style.cross()+" not undone: "), text(undoWords(e))))
+		p.record(join(inked(removed, p.style.cross()+" not undone: "), text(title(e))))
 	}
 	p.refresh()
 }
@@ -83,17 +84,17 @@ func (p *Progress) says(e apply.Event) {
 // saidOf is what a step says on one line, without what its title tells already
 // and without what would move a terminal's cursor.
 func saidOf(e apply.Event) string {
-	words := strings.Map(func(r rune) rune {
+	said := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
 	}, e.Text)
-	words = strings.Join(strings.Fields(words), " ")
+	said = strings.Join(strings.Fields(said), " ")
 	if op, ok := e.Step.Do.Op.(plan.EnsureImage); ok {
-		words = strings.TrimPrefix(words, op.Image+": ")
+		said = strings.TrimPrefix(said, op.Image+": ")
 	}
-	return words
+	return said
 }
 
 // Say shows a message in between.
@@ -116,8 +117,8 @@ func (p *Progress) Close() {
 	p.closed = true
 }
 
-// undoWords says what an undo takes back.
-func undoWords(e apply.Event) string { return e.Step.Title }
+// title says what the step of an event does.
+func title(e apply.Event) string { return words.Step(e.Step, e.Live) }
 
 // counter is "[ 9/17]".
 func (p *Progress) counter(e apply.Event) string {
@@ -132,7 +133,7 @@ func (p *Progress) ended(e apply.Event, counter, took string) {
 		mark, sign = removed, p.style.cross()+" "
 	}
 	const lastColumn = 80 // times stand in one column also on a wide screen
-	before := line{{mark, sign}, {dim, counter}, {plain, " " + e.Step.Title}}
+	before := line{{mark, sign}, {dim, counter}, {plain, " " + title(e)}}
 	room := min(lastColumn, p.style.width()) - before.width() - columns(took)
 	p.record(join(before, line{pad(max(2, room))}, inked(markOr(mark, dim), took)))
 }
@@ -186,7 +187,7 @@ func (p *Progress) refresh() {
 // telling is a running step with how far it is, on one line. What does not fit
 // of that is cut off, not how many others there are.
 func (p *Progress) telling(e apply.Event, others int) string {
-	what, more := "  "+p.counter(e)+" "+e.Step.Title+" "+p.style.dots(), ""
+	what, more := "  "+p.counter(e)+" "+title(e)+" "+p.style.dots(), ""
 	if e.Text != "" {
 		what += " " + e.Text
 	}

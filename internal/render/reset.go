@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -201,7 +202,7 @@ func ResetDone(w io.Writer, s Style, v ResetDoneView) {
 	for _, r := range v.Results {
 		for _, f := range r.Result.Failures {
 			failed++
-			p.lookFailures([]error{f})
+			p.lookFailures([]error{errors.New(words.Failure(f.Step, f.Err, r.Round.Live))})
 		}
 		if r.Err != nil {
 			failed++

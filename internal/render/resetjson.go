@@ -15,7 +15,7 @@ func ResetJSON(w io.Writer, v ResetDoneView) error {
 	for _, r := range v.Results {
 		out.Projects = append(out.Projects, resetProjectOf(r))
 		for _, f := range r.Result.Failures {
-			out.Failures = append(out.Failures, f.Error())
+			out.Failures = append(out.Failures, words.Failure(f.Step, f.Err, r.Round.Live))
 		}
 		if r.Err != nil {
 			out.Failures = append(out.Failures, r.Err.Error())

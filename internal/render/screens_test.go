@@ -159,7 +159,7 @@ func runScreens() []screen {
 		{Step: planned.Steps[failedAt], Err: errors.New("NVML: Insufficient Resources (23) on GPU 0"), Undone: true}}}
 	kept.Result = failed.Result
 	kept.Result.Failures = []apply.Failure{
-		{Step: planned.Steps[failedAt], Err: errors.New("NVML: Insufficient Resources (23) on GPU 0\n  it has 0 compute slices left"), Left: errors.New("session.worker[5]: slice 1g.18gb, slot 5: NVML: In Use (19)")},
+		{Step: planned.Steps[failedAt], Err: errors.New("NVML: Insufficient Resources (23) on GPU 0\n  it has 0 compute slices left"), Left: &apply.UndoError{Step: planned.Steps[failedAt], Err: errors.New("NVML: In Use (19)")}},
 		{Step: planned.Steps[5], Err: errors.New("NVML: No Permission (4): the SM clock needs root; cosplay doctor prints the line that gives it")}}
 	stopped.Result = apply.Result{Prior: short, Done: done[:failedAt+1], NotTried: planned.Steps[failedAt+1:], Interrupted: true}
 	journal.Err, journal.Result = errors.New("write /srv/exp/cosplay.state.json.journal: no space left on device; the run was stopped. What it did is found and taken over by the next command"), failed.Result
@@ -184,15 +184,15 @@ func runScreens() []screen {
 		{"progress", func(w io.Writer, s Style) {
 			p := NewProgress(w, s)
 			for i, step := range planned.Steps[2:] {
-				e := apply.Event{Step: step, Number: i + 1, Total: planned.Effects(), Took: time.Duration(i*137) * time.Millisecond}
+				e := apply.Event{Live: good.Live, Step: step, Number: i + 1, Total: planned.Effects(), Took: time.Duration(i*137) * time.Millisecond}
 				p.Event(e)
 				if e.Kind = apply.StepDone; i == 9 {
 					e.Kind, e.Err = apply.StepFailed, errors.New("NVML: Insufficient Resources (23)")
 				}
 				p.Event(e)
 			}
-			p.Event(apply.Event{Kind: apply.UndoDone, Step: planned.Steps[10]})
-			p.Event(apply.Event{Kind: apply.UndoFailed, Step: planned.Steps[9], Err: errors.New("NVML: In Use (19)")})
+			p.Event(apply.Event{Live: good.Live, Kind: apply.UndoDone, Step: planned.Steps[10]})
+			p.Event(apply.Event{Live: good.Live, Kind: apply.UndoFailed, Step: planned.Steps[9], Err: errors.New("NVML: In Use (19)")})
 		}},
 		{"mistakes", func(w io.Writer, s Style) { diags, files := mistakes(); Diagnostics(w, s, diags, files) }},
 		{"error", func(w io.Writer, s Style) {

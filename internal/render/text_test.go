@@ -206,7 +206,7 @@ func TestLiveProgress(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, Style{Width: 60})
 	p.live = true
-	first, second := plan.Step{ID: "1", Title: "first"}, plan.Step{ID: "2", Title: "second"}
+	first, second := plan.Step{ID: "first"}, plan.Step{ID: "second"}
 	p.Event(apply.Event{Kind: apply.StepStarted, Step: first, Number: 1, Total: 2})
 	p.Event(apply.Event{Kind: apply.StepStarted, Step: second, Number: 2, Total: 2})
 	p.Event(apply.Event{Kind: apply.StepDone, Step: first, Number: 1, Total: 2, Took: time.Second})
@@ -226,7 +226,7 @@ func TestClosedProgress(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, Style{Width: 60})
 	p.live = true
-	step := plan.Step{ID: "1", Title: "first"}
+	step := plan.Step{ID: "first"}
 	p.Event(apply.Event{Kind: apply.StepStarted, Step: step, Number: 1, Total: 1})
 	p.Close()
 	p.Event(apply.Event{Kind: apply.StepDone, Step: step, Number: 1, Total: 1})

@@ -3,13 +3,10 @@ package render
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"time"
 
 	"cosplay/internal/diff"
-	"cosplay/internal/resource"
-	"cosplay/internal/words"
 )
 
 // times writes a tensor ratio: "x4.0"; nothing where the target has none.
@@ -34,20 +31,6 @@ func seconds(d time.Duration) string {
 		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
-}
-
-var uuidPattern = regexp.MustCompile(`(?:MIG-)?GPU-[0-9A-Za-z-]+`)
-
-// withGPUNames puts the names that people use in place of the UUIDs in a text.
-func withGPUNames(live resource.Live, s string) string {
-	return uuidPattern.ReplaceAllStringFunc(s, func(uuid string) string {
-		for _, h := range live.Hosts {
-			if _, ok := live.GPU(h.Name, uuid); ok {
-				return words.GPU(live, h.Name, uuid)
-			}
-		}
-		return uuid
-	})
 }
 
 // signs of the actions; the sign stands also without colour.

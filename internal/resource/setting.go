@@ -17,12 +17,16 @@ const (
 	PersistenceMode         // without it the driver forgets the clock lock and the power limit
 	SMClock                 // the lock of the SM clock; 0 is none
 	PowerLimit              // the driver may round it
-	SettingCount
 )
+
+// AllSettings are the settings in their order.
+var AllSettings = [...]Setting{MIGMode, PersistenceMode, SMClock, PowerLimit}
+
+const settingCount = len(AllSettings)
 
 // SettingOrder is the order in which settings are made. They are restored in the
 // opposite order.
-var SettingOrder = [SettingCount]Setting{PersistenceMode, MIGMode, PowerLimit, SMClock}
+var SettingOrder = [settingCount]Setting{PersistenceMode, MIGMode, PowerLimit, SMClock}
 
 // Values of a mode.
 const (
@@ -39,7 +43,7 @@ const (
 	milliwatts
 )
 
-var settings = [SettingCount]struct {
+var settings = [settingCount]struct {
 	feature   Feature // its name in plans, steps and requests, too
 	key       string  // in JSON
 	words     string
@@ -56,7 +60,7 @@ var settings = [SettingCount]struct {
 
 // SettingNamed finds a setting by the name of its feature.
 func SettingNamed(name string) (Setting, bool) {
-	for s := range SettingCount {
+	for _, s := range AllSettings {
 		if s.String() == name {
 			return s, true
 		}
@@ -93,6 +97,7 @@ func (s Setting) Text(value int) string {
 		return Clock(value)
 	case milliwatts:
 		return Watts(value)
+	case mode:
 	}
 	return OnOff(value == On)
 }
@@ -129,8 +134,8 @@ func (g GPU) Now(s Setting) (value int, known bool) {
 // Settings are values of the settings of a GPU. Cosplay leaves a setting alone that has
 // none.
 type Settings struct {
-	given  [SettingCount]bool
-	values [SettingCount]int // 0 where none is given
+	given  [settingCount]bool
+	values [settingCount]int // 0 where none is given
 }
 
 // Get is the value of a setting; false without one.
@@ -155,7 +160,7 @@ func (s Settings) Is(which Setting, value int) bool {
 // All are the settings that have values.
 func (s Settings) All() iter.Seq2[Setting, int] {
 	return func(yield func(Setting, int) bool) {
-		for which := range SettingCount {
+		for _, which := range AllSettings {
 			if s.given[which] && !yield(which, s.values[which]) {
 				return
 			}
@@ -211,7 +216,7 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*s = Settings{}
-	for which := range SettingCount {
+	for _, which := range AllSettings {
 		text, given := read[settings[which].key]
 		delete(read, settings[which].key)
 		if !given || string(text) == "null" {

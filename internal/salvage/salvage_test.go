@@ -44,7 +44,7 @@ func bring(t *testing.T, w *worldtest.World, text string, prior resource.Prior) 
 	}
 	result, err := w.Run(&worldtest.Journal{}, 1).Execute(context.Background(), p, prior, w.Live)
 	for _, f := range result.Failures {
-		err = errors.Join(err, f)
+		err = errors.Join(err, f.Err)
 	}
 	return result.Prior, err
 }

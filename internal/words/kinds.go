@@ -62,6 +62,7 @@ func Drifted(d diff.Drift) string {
 		return "sensitive values"
 	case diff.ImageMoved:
 		return "image " + d.Name
+	case diff.ClockLock: // a setting
 	}
 	if s, is := d.Class.Setting(); is {
 		return s.Words()

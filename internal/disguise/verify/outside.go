@@ -44,7 +44,7 @@ var settingsChecks = slices.Concat([]check[Observed]{
 
 // readableSettings checks each setting that can be read.
 func readableSettings() (all []check[Observed]) {
-	for s := range resource.SettingCount {
+	for _, s := range resource.AllSettings {
 		if !s.Readable() {
 			continue
 		}

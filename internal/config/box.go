@@ -57,7 +57,7 @@ func (l *loader) checkBox(s *Session) {
 	case s.Spec.Sudo && exposed:
 		at := s.Ranges.At("sudo")
 		l.complain(at, at, fmt.Sprintf("no sudo with ssh on %s", s.Spec.SSH.Bind),
-			"Whoever logs in from another machine could be root in the container with nothing asked. Write sudo = false, or leave ssh on 127.0.0.1, which `ssh -L` and `ssh -J` reach from elsewhere.")
+			"A user who logs in from another machine could become root in the container without a password. Write sudo = false, or keep ssh on 127.0.0.1, which `ssh -L` and `ssh -J` reach from other machines.")
 	}
 	if runtime, chosen := l.runtime(s.Host); chosen {
 		for _, d := range s.Unused(runtime) {
@@ -100,7 +100,7 @@ func (l *loader) checkPorts() {
 			seen[d] = s
 		case other.Ranges.Decl == s.Ranges.Decl:
 			l.complain(at, at, fmt.Sprintf("port %d is for one session only", d.port),
-				"Each instance of this block needs a port of its own. Count them up, like: port = %d + count.index; or write \"auto\".", d.port)
+				"Each instance of this block needs its own port. Count up, like: port = %d + count.index; or write \"auto\".", d.port)
 		default:
 			first := other.Ranges.At("ssh.port")
 			l.complain(at, at, fmt.Sprintf("port %d is there twice on host %q", d.port, d.host),

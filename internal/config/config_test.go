@@ -19,7 +19,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // options have the catalog as it is and just enough of a simulator.
 func options() config.Options {

@@ -37,7 +37,7 @@ func Format(name string, src []byte) ([]byte, *hcl.File, hcl.Diagnostics) {
 		laid = next
 	}
 	all := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.InitialPos}
-	l.complain(all, all, fmt.Sprintf("%s cannot be laid out", name), "Each pass over it gives another layout, so it is left as it is. Simplify how its comments and line breaks stand.")
+	l.complain(all, all, fmt.Sprintf("%s cannot be laid out", name), "Each pass of the formatter changes its layout, so cosplay left it unchanged. Simplify the placement of its comments and line breaks.")
 	return src, file, l.diags
 }
 

@@ -31,7 +31,7 @@ func TestExamplesAreTidy(t *testing.T) {
 	for _, path := range slices.Concat(glob(t, "../../examples/*.hcl"), glob(t, "../../examples/*/*.hcl"), glob(t, "../../examples/*/*.hclvars")) {
 		src := read(t, path)
 		if laid, _, diags := config.Format(path, src); len(diags) > 0 || !bytes.Equal(laid, src) {
-			t.Errorf("%s: %v; cosplay fmt examples mends it", path, diags)
+			t.Errorf("%s: %v; Fix: cosplay fmt examples", path, diags)
 		}
 	}
 }

@@ -46,9 +46,9 @@ func mapping(description string, do func(string) (string, error), param string) 
 }
 
 var (
-	startsWith  = predicate("Tells whether a text starts with another.", strings.HasPrefix, "str", "prefix")
-	endsWith    = predicate("Tells whether a text ends with another.", strings.HasSuffix, "str", "suffix")
-	strContains = predicate("Tells whether a text contains another.", strings.Contains, "str", "substr")
+	startsWith  = predicate("Reports whether a text starts with another.", strings.HasPrefix, "str", "prefix")
+	endsWith    = predicate("Reports whether a text ends with another.", strings.HasSuffix, "str", "suffix")
+	strContains = predicate("Reports whether a text contains another.", strings.Contains, "str", "substr")
 
 	baseName  = mapping("The last part of a path.", func(p string) (string, error) { return path.Base(p), nil }, "path")
 	dirName   = mapping("A path without its last part.", func(p string) (string, error) { return path.Dir(p), nil }, "path")
@@ -87,7 +87,7 @@ var length = function.New(&function.Spec{
 // replace takes, as in Terraform, a pattern between slashes for a regular
 // expression.
 var replace = function.New(&function.Spec{
-	Description: "Replaces a part of a text wherever it occurs; /.../ is a regular expression.",
+	Description: "Replaces every occurrence of a part of a text; /.../ is a regular expression.",
 	Params: []function.Parameter{
 		{Name: "str", Type: cty.String}, {Name: "substr", Type: cty.String}, {Name: "replace", Type: cty.String},
 	},
@@ -161,8 +161,8 @@ func flags(description string, decides bool) function.Function {
 }
 
 var (
-	allTrue = flags("Tells whether all elements of a list are true.", false)
-	anyTrue = flags("Tells whether any element of a list is true.", true)
+	allTrue = flags("Reports whether all elements of a list are true.", false)
+	anyTrue = flags("Reports whether any element of a list is true.", true)
 )
 
 var sum = function.New(&function.Spec{
@@ -186,7 +186,7 @@ var sum = function.New(&function.Spec{
 })
 
 var one = function.New(&function.Spec{
-	Description: "The only element of a list or set; null where it is empty.",
+	Description: "The only element of a list or set; null if it is empty.",
 	Params:      []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		switch t := args[0].Type(); {
@@ -209,7 +209,7 @@ var one = function.New(&function.Spec{
 			_, v := it.Element()
 			return v, nil
 		}
-		return cty.NilVal, function.NewArgErrorf(0, "it has %d elements, and at most one is wanted", args[0].LengthInt())
+		return cty.NilVal, function.NewArgErrorf(0, "it has %d elements, but at most one is allowed", args[0].LengthInt())
 	},
 })
 
@@ -255,7 +255,7 @@ var matchKeys = function.New(&function.Spec{
 })
 
 var transpose = function.New(&function.Spec{
-	Description: "Turns a map of lists of texts round: each text with the keys that had it.",
+	Description: "Inverts a map of lists of texts: maps each text to the keys that had it.",
 	Params:      []function.Parameter{{Name: "values", Type: cty.Map(cty.List(cty.String))}},
 	Type:        function.StaticReturnType(cty.Map(cty.List(cty.String))),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {

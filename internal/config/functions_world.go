@@ -75,7 +75,7 @@ func (w world) fileDigest(sum func([]byte) []byte, write func([]byte) string) fu
 }
 
 func (w world) fileExists() function.Function {
-	return textFunction("Tells whether there is a file.", func(t []string) (cty.Value, error) {
+	return textFunction("Reports whether a file exists.", func(t []string) (cty.Value, error) {
 		at, err := w.place(t[0])
 		if err != nil {
 			return cty.NilVal, err
@@ -85,7 +85,7 @@ func (w world) fileExists() function.Function {
 		case errors.Is(err, fs.ErrNotExist):
 			return cty.False, nil
 		case err != nil:
-			return cty.NilVal, fmt.Errorf("%q cannot be looked at: %w", t[0], errors.Unwrap(err))
+			return cty.NilVal, fmt.Errorf("%q cannot be read: %w", t[0], errors.Unwrap(err))
 		case !info.Mode().IsRegular():
 			return cty.NilVal, fmt.Errorf("%q is there, and is no file", t[0])
 		}
@@ -143,7 +143,7 @@ func (w world) pathExpand() function.Function {
 // env reads the environment that cosplay runs in.
 func (w world) env() function.Function {
 	return function.New(&function.Spec{
-		Description: "A variable of the environment that cosplay runs in, or a text to take where it is not set.",
+		Description: "An environment variable of cosplay, or the given default if it is not set.",
 		Params:      []function.Parameter{{Name: "name", Type: cty.String}},
 		VarParam:    &function.Parameter{Name: "default", Type: cty.String, AllowNull: true},
 		Type:        function.StaticReturnType(cty.String),

@@ -65,7 +65,7 @@ func (l *loader) checkReach(h Host) {
 	if h.Ranges.has("simulate") {
 		if h.Ranges.has("nvml") {
 			l.complain(h.Ranges.At("nvml"), h.Ranges.At("nvml"), `"simulate" and "nvml" exclude each other`,
-				"A simulated host brings an NVML library of its own. Keep one of the two.")
+				"A simulated host has its own NVML library. Keep one of the two.")
 		}
 		return
 	}
@@ -75,7 +75,7 @@ func (l *loader) checkReach(h Host) {
 	for _, other := range l.hosts {
 		if !slices.Contains(other.Open, "nvml") && !other.Ranges.has("simulate") && other.NVML == h.NVML {
 			l.complain(h.Ranges.Decl, h.Ranges.Decl, fmt.Sprintf("this is the same machine as host %q", other.Name),
-				"Both are reached through the same NVML library, so each of their GPUs would be given away twice. Keep one of the two, or give one \"simulate\" or an \"nvml\" of its own.")
+				"Both use the same NVML library, so cosplay would use each GPU twice. Keep one of the two, or give one of them \"simulate\" or its own \"nvml\".")
 			return
 		}
 	}
@@ -170,7 +170,7 @@ func (l *loader) path(v value) (string, bool) {
 		l.wrong(v, fmt.Sprintf("%s is empty", v.name()), "Write a path, absolute or from the project's folder, or leave %s out.", v.attribute.path)
 		return "", false
 	case home && rest != "" && rest[0] != '/':
-		l.wrong(v, fmt.Sprintf("%s starts in the home of somebody else", v.name()), "Only ~/ is understood, your own home. Write the path in full, or ./%s for a folder of that name.", typed)
+		l.wrong(v, fmt.Sprintf("%s starts in the home of another user", v.name()), "Only ~/ is understood, your own home. Write the path in full, or ./%s for a folder of that name.", typed)
 		return "", false
 	case home && l.Home == "":
 		l.wrong(v, fmt.Sprintf("%s starts in a home that is not known", v.name()), "There is no home folder to put for ~. Write the path in full.")

@@ -8,9 +8,9 @@ import (
 
 var importSchema = Block{
 	Name: "import", Repeatable: true, what: "an import block",
-	Description: "Something that exists already becomes a session's with the next apply, as cosplay import does it. Once it is in the state, the block does nothing.",
+	Description: "Imports an existing object into a session with the next apply, as cosplay import does. After that the block has no effect.",
 	Attributes: []Attribute{
-		{Name: "to", Type: SessionName, Required: true, Example: "session.x", Description: "The session that it becomes a part of."},
+		{Name: "to", Type: SessionName, Required: true, Example: "session.x", Description: "The session that gets the object."},
 		{Name: "id", Type: Text, Required: true, Example: `"MIG-41c2f0a8-90d6-5a3c-8a15-2f0d0b8f5a11"`, Description: "The UUID of a MIG slice (MIG-UUID or MIG-GPU-UUID/GI/CI), the name or ID of a container, or the name of a session on its host."},
 	},
 }
@@ -20,7 +20,7 @@ func (l *loader) readImport(b block) {
 	said := l.read(b, &importSchema)
 	to, id := said.find("to"), said.find("id")
 	if said.lacks("to") || said.lacks("id") {
-		l.complain(b.kindRange, b.header, "import does not say what becomes what", "It needs both, each on a line of its own, like: to = session.x and id = \"MIG-...\"")
+		l.complain(b.kindRange, b.header, "import does not say what becomes what", "It needs both, each on a separate line, like: to = session.x and id = \"MIG-...\"")
 	}
 	if to == nil || id == nil {
 		return

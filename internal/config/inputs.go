@@ -186,14 +186,14 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	if mentions := g.expr.Variables(); len(mentions) > 0 {
 		l.show(v, asGiven)
 		l.complain(l.subject(v, mentions[0].SourceRange()), l.subject(v, g.at), fmt.Sprintf("the value of variable %q cannot depend on anything", v.name),
-			"What is given from outside is written out. Put text in quotes.")
+			"A value that is passed in cannot be an expression. Put text in quotes.")
 		return cty.DynamicVal, false
 	}
 	result, diags := g.expr.Value(l.base)
 	for _, d := range diags {
 		l.show(v, asGiven)
 		if v.sensitive {
-			d.Subject, d.Detail, d.Expression = &v.header, "What is wrong with its value is not shown, since the variable is sensitive.", nil
+			d.Subject, d.Detail, d.Expression = &v.header, "Details are not shown, because the variable is sensitive.", nil
 		}
 		l.report(d)
 	}

@@ -126,7 +126,7 @@ func (l *loader) isKey(v value, key cty.Value) bool {
 	typed := key.AsString()
 	switch {
 	case strings.TrimSpace(typed) == "":
-		l.wrong(v, `"for_each" has an empty key`, "The key tells a session from the others of its block. Give each one a name, like \"a\".")
+		l.wrong(v, `"for_each" has an empty key`, "The key identifies a session in its block. Give each one a name, like \"a\".")
 	case len(typed) > maxKey || strings.ContainsFunc(typed, unicode.IsControl):
 		l.wrong(v, fmt.Sprintf("%q cannot be the key of a session", typed), "It becomes part of names: at most %d characters, and no control characters. Choose another.", maxKey)
 	default:

@@ -30,7 +30,7 @@ func TestLanguageReference(t *testing.T) {
 		}
 	}
 	if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, []byte(text)) {
-		t.Errorf("%s is not what the tables say (%v); go test ./internal/config -update writes it anew", path, err)
+		t.Errorf("%s is not what the tables say (%v); go test ./internal/config -update rewrites it", path, err)
 	}
 }
 

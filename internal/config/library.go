@@ -33,9 +33,9 @@ var nextSteps = map[string]string{
 	"Duplicate argument":                              " Remove one of the two.",
 	"Duplicate attribute definition":                  " Remove one of the two.",
 	"Duplicate object key":                            " Make the keys different, or add the ellipsis.",
-	"Error in function call":                          " Change what it is given.",
+	"Error in function call":                          " Change its arguments.",
 	"Extra characters after expression":               " Remove them, or put an operator or a comma before.",
-	"Extra characters after interpolation expression": " Write $${ for a ${ that stands for itself.",
+	"Extra characters after interpolation expression": " Write $${ for a literal ${.",
 	"Extra characters in if marker":                   " Remove them.",
 	"Inconsistent conditional result types":           " Write two values of one type.",
 	"Incorrect condition type":                        " Write a comparison, like var.workers > 0.",
@@ -46,19 +46,19 @@ var nextSteps = map[string]string{
 	"Invalid 'for' expression":                        " Write [for x in list : x], or { for k, v in map : k => v }.",
 	"Invalid attribute name":                          " Write one, like var.image; or put text in double quotes.",
 	"Invalid block definition":                        " Write it like: session \"worker\" {",
-	"Invalid escape sequence":                         " Write \\\\ for a \\ itself.",
+	"Invalid escape sequence":                         " Write \\\\ for a literal \\.",
 	"Invalid expanding argument value":                " Write a list.",
 	"Invalid expression":                              " Write a value here, like \"text\" or 7.",
-	"Invalid function argument":                       " Give it one of the kind that it wants.",
+	"Invalid function argument":                       " Pass a value of the expected type.",
 	"Invalid number literal":                          " Write it like 7, 0.5 or 1e6.",
 	"Invalid object key":                              " Write a text or a number.",
 	"Invalid operand":                                 " Write a value of that kind; tonumber(...) and tostring(...) convert.",
-	"Invalid single-argument block definition":        " Write each attribute on a line of its own, and the closing brace after them; text goes in double quotes.",
-	"Invalid template interpolation value":            " Write what a text can hold; join(...) and jsonencode(...) make texts.",
+	"Invalid single-argument block definition":        " Write each attribute on a separate line, and the closing brace after them; text goes in double quotes.",
+	"Invalid template interpolation value":            " Write a value that converts to a text; join(...) and jsonencode(...) make texts.",
 	"Iteration over non-iterable value":               " Write a list, a set or a map.",
 	"Iteration over null value":                       " Write a list, a set or a map.",
 	"Missing argument separator":                      " Add it.",
-	"Missing attribute separator":                     " Add a comma before it, or write it on a line of its own.",
+	"Missing attribute separator":                     " Add a comma before it, or write it on a separate line.",
 	"Missing block label":                             " Write the name as a property: { \"lab\": { ... } }",
 	"Missing close bracket on index":                  " Add it.",
 	"Missing close bracket on splat index":            " Add it.",
@@ -66,14 +66,14 @@ var nextSteps = map[string]string{
 	"Missing false expression in conditional":         " Write it like: condition ? this : that",
 	"Missing item separator":                          " Add it, or the bracket that ends the list.",
 	"Missing key/value separator":                     " Write it like: { name = value }",
-	"Missing map element":                             " Name one that is there; keys(...) tells which are.",
-	"Missing newline after argument":                  " Write what follows, be it a closing brace, on a line of its own; text goes in double quotes.",
+	"Missing map element":                             " Name one that exists; keys(...) lists them.",
+	"Missing newline after argument":                  " Write what follows, be it a closing brace, on a separate line; text goes in double quotes.",
 	"Missing open parenthesis":                        " Write the name of a function without colons: there are no namespaces.",
-	notEnoughArguments:                                " Add what is missing.",
+	notEnoughArguments:                                " Add the missing arguments.",
 	"Null condition":                                  " Write a comparison, like var.workers > 0.",
 	"Null value as key":                               " Write a text or a number.",
-	"Operation failed":                                " Change what is on its two sides.",
-	tooManyArguments:                                  " Remove what is too much.",
+	"Operation failed":                                " Change its operands.",
+	tooManyArguments:                                  " Remove the extra arguments.",
 	"Trailing comma in object":                        " Remove it.",
 	"Unbalanced parentheses":                          " Add it.",
 	"Unclosed configuration block":                    " Add the closing brace.",
@@ -82,7 +82,7 @@ var nextSteps = map[string]string{
 	"Unexpected end of template":                      " Add it.",
 	"Unexpected endfor directive":                     " Remove it, or add what it should end.",
 	"Unexpected endif directive":                      " Remove it, or add what it should end.",
-	"Unterminated template string":                    " Add the quote, or the word that ends the heredoc on a line of its own.",
+	"Unterminated template string":                    " Add the quote, or the word that ends the heredoc on a separate line.",
 }
 
 // inOurWords makes a diagnostic of the HCL library one of ours.
@@ -92,18 +92,18 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	case unknown:
 		name := call.CalledFunctionName()
 		d.Summary = fmt.Sprintf("unknown function %q", name)
-		d.Detail = "There is no function of that name; those that there are have the names and do the work that they have in Terraform. Write one of these."
+		d.Detail = "cosplay has no function of that name. Its functions have the names and the meaning that they have in Terraform. Write one of these."
 		if instead, is := terraformFunctions[name]; is {
 			d.Detail = instead
 		} else if suggestion := didYouMean(name, sortedKeys(l.functions)); suggestion != "" {
-			d.Detail = "There is no function of that name." + suggestion
+			d.Detail = "cosplay has no function of that name." + suggestion
 		}
 	case d.Summary == unsupportedAttribute:
 		if !strings.Contains(d.Detail, ", which a session has.") {
-			d.Detail += cmp.Or(stepsThere(d), " Leave out what is behind the dot.")
+			d.Detail += cmp.Or(stepsThere(d), " Remove the part after the dot.")
 		}
 	case d.Summary == invalidIndex:
-		d.Detail += cmp.Or(stepsThere(d), " Name one that is there; length(...) and keys(...) tell which are.")
+		d.Detail += cmp.Or(stepsThere(d), " Name one that exists; length(...) and keys(...) show what exists.")
 	}
 	if call, failed := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); failed && d.Expression != nil {
 		d.Detail = ofCall(call, d)
@@ -238,7 +238,7 @@ func ofCall(call hclsyntax.FunctionCallDiagExtra, d *hcl.Diagnostic) string {
 	case errors.As(err, &template):
 		return template.Error()
 	case errors.As(err, &panicked):
-		return fmt.Sprintf("%s cannot be worked out with what it is given.", call.CalledFunctionName()) + nextSteps[d.Summary]
+		return fmt.Sprintf("%s cannot be evaluated with these arguments.", call.CalledFunctionName()) + nextSteps[d.Summary]
 	}
 	return strings.TrimRight(d.Detail, ". ") + "." + nextSteps[d.Summary]
 }

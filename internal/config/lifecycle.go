@@ -17,14 +17,14 @@ import (
 
 var lifecycleSchema = Block{
 	Name: "lifecycle", what: "a lifecycle block",
-	Description: "How the session may change.",
+	Description: "Restricts how the session may change.",
 	Attributes: []Attribute{
 		{Name: "prevent_destroy", Type: Flag, Default: "false", PerInstance: true, Change: Update, Example: "true",
-			Description: "Refuses plans that would destroy or replace it. Kept in the state, so that it holds after the block is gone; cosplay reset then wants --force."},
+			Description: "Refuses plans that would destroy or replace the session. The state records it, so it stays in effect after the block is removed; cosplay reset then requires --force."},
 		{Name: "ignore_changes", Type: Attributes, Default: "[]", Example: "[env, fit.tolerance]",
-			Description: "Attributes and blocks whose changes are left alone until the session is replaced for another reason; all stands for all of them."},
+			Description: "Attributes and blocks whose changes cosplay ignores until it replaces the session for another reason; the word all means all of them."},
 		{Name: "replace_triggered_by", Type: References, Default: "[]", PerInstance: true, Change: Update, Example: "[session.server, session.data.image]",
-			Description: "Other sessions, attributes of them, or values: when one changes, the session is replaced."},
+			Description: "Other sessions, their attributes, or values. When one of them changes, cosplay replaces the session."},
 	},
 }
 
@@ -158,7 +158,7 @@ func (l *loader) ignorable(a attribute, e hcl.Expression) (string, bool) {
 	}
 	path, known := strings.Join(names, "."), ignorablePaths()
 	if path == IgnoreAll {
-		l.complain(e.Range(), a.whole, "all stands alone", "It means all attributes, so it is no element of a list. Write: ignore_changes = all")
+		l.complain(e.Range(), a.whole, "all cannot be an element of a list", "It means all attributes. Write: ignore_changes = all")
 		return "", false
 	}
 	if slices.Contains(known, path) || names[0] == "env" && len(names) == 2 && names[1] != "" {
@@ -238,7 +238,7 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 		return nil, false
 	}
 	if isSensitive(v.Value) {
-		l.complain(e.Range(), a.whole, "a sensitive value cannot replace a session", "What is kept of it could be guessed at. Name the session's own attribute: a sensitive value in env replaces its container when it changes.")
+		l.complain(e.Range(), a.whole, "a sensitive value cannot replace a session", "An attacker could guess the value from the hash in the state. Name the session's own attribute: a sensitive value in env replaces its container when it changes.")
 		return nil, false
 	}
 	if !plain.IsWhollyKnown() {

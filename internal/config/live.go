@@ -37,22 +37,22 @@ func LiveAttributes() []LiveAttribute { return liveAttributes }
 
 var liveAttributes = []LiveAttribute{
 	liveText("address", "Its address: session.worker[3].", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.String()) }),
-	liveText("name", "Its address as people type it: worker-3.", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.Short()) }),
+	liveText("name", "Its short address for the command line: worker-3.", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.Short()) }),
 	liveText("container", "The name of its container: cosplay-worker-3; null without one.", func(s LiveSession) cty.Value { return ofBox(s, cty.StringVal(s.Container)) }),
 	liveText("state", "Whether it runs: running or stopped.", func(s LiveSession) cty.Value { return textOrUnknown(s.State) }),
-	liveText("host", "The host that it is on.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.Host) }),
+	liveText("host", "Its host.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.Host) }),
 	liveText("runtime", "Where it runs: docker or process.", func(s LiveSession) cty.Value { return cty.StringVal(s.Runtime) }),
-	liveText("target", "The key in the catalog of the GPU that it passes for.", func(s LiveSession) cty.Value { return cty.StringVal(s.Target.Key) }),
-	liveNumber("vram_mib", "MiB", "The memory that it shows.", func(s LiveSession) cty.Value { return number(s.Target.MemoryMiB) }),
-	liveText("gpu", "The UUID of the physical GPU that it is on.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.GPU) }),
-	liveNumber("gpu_index", "", "The index of that GPU, as nvidia-smi counts.", func(s LiveSession) cty.Value {
+	liveText("target", "The catalog key of its target.", func(s LiveSession) cty.Value { return cty.StringVal(s.Target.Key) }),
+	liveNumber("vram_mib", "MiB", "The GPU memory that programs see.", func(s LiveSession) cty.Value { return number(s.Target.MemoryMiB) }),
+	liveText("gpu", "The UUID of its physical GPU.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.GPU) }),
+	liveNumber("gpu_index", "", "The index of that GPU in nvidia-smi.", func(s LiveSession) cty.Value {
 		if s.GPUIndex == nil {
 			return cty.UnknownVal(cty.Number)
 		}
 		return number(*s.GPUIndex)
 	}),
 	liveText("slice", "The profile of its MIG slice: 1g.18gb; null for a whole GPU.", func(s LiveSession) cty.Value { return ofSlice(s, cty.StringVal(s.Slice.Profile)) }),
-	liveNumber("slot", "", "Where on the GPU its slice starts; null for a whole GPU.", func(s LiveSession) cty.Value { return ofSlice(s, number(s.Slice.Start)) }),
+	liveNumber("slot", "", "The first slot of its slice on the GPU; null for a whole GPU.", func(s LiveSession) cty.Value { return ofSlice(s, number(s.Slice.Start)) }),
 	liveText("slice_uuid", "The UUID of its MIG device, or of the whole GPU.", func(s LiveSession) cty.Value {
 		if s.Slice.Whole() {
 			return cty.StringVal(s.Slice.GPU)
@@ -62,8 +62,8 @@ var liveAttributes = []LiveAttribute{
 	liveText("image", "The image of its container; null without one.", func(s LiveSession) cty.Value {
 		return ofBox(s, cty.StringVal(s.Spec.Image))
 	}),
-	liveText("workspace", "The folder of the host that is its workspace.", func(s LiveSession) cty.Value { return cty.StringVal(s.Workspace) }),
-	liveText("user", "Its user inside; null without a container.", func(s LiveSession) cty.Value {
+	liveText("workspace", "The folder on the host that is its workspace.", func(s LiveSession) cty.Value { return cty.StringVal(s.Workspace) }),
+	liveText("user", "Its user in the container; null without one.", func(s LiveSession) cty.Value {
 		return ofBox(s, cty.StringVal(s.Spec.User.Name))
 	}),
 	liveNumber("port", "", "The port on the host where ssh listens; null without ssh.", sshPort),
@@ -77,12 +77,12 @@ var liveAttributes = []LiveAttribute{
 		}
 		return cty.StringVal(fmt.Sprintf("ssh -p %s %s@%s", port.AsBigFloat().Text('f', -1), s.Spec.User.Name, s.Spec.SSH.Bind))
 	}),
-	liveNumber("fit.clock_mhz", "MHz", "The SM clock that the figures of the fit are for.", func(s LiveSession) cty.Value { return number(s.Fit.ClockMHz) }),
-	liveNumber("fit.fp32_error", "", "How far its FP32 rate is from the target's: |ln ratio|, 0.05 is about 5 %.", func(s LiveSession) cty.Value { return figure(s.Fit.Error(resource.PreferFP32)) }),
-	liveNumber("fit.bandwidth_error", "", "The same of the memory's bandwidth.", func(s LiveSession) cty.Value { return figure(s.Fit.Error(resource.PreferBandwidth)) }),
-	liveNumber("fit.fp32_tflops", "TFLOPS", "The FP32 rate that it has.", func(s LiveSession) cty.Value { return figure(s.Fit.Got.FP32TFLOPS) }),
-	liveNumber("fit.bandwidth_gbs", "GB/s", "The bandwidth that it has.", func(s LiveSession) cty.Value { return figure(s.Fit.Got.BandwidthGBs) }),
-	liveNumber("fit.tensor_ratio", "", "The tensor rate that it has over the target's; 0 where the target has none.", func(s LiveSession) cty.Value { return figure(s.Fit.TensorRatio()) }),
+	liveNumber("fit.clock_mhz", "MHz", "The SM clock of the fit.", func(s LiveSession) cty.Value { return number(s.Fit.ClockMHz) }),
+	liveNumber("fit.fp32_error", "", "The error of its FP32 rate, |ln(rate / target's rate)|: 0.05 is about 5 %.", func(s LiveSession) cty.Value { return figure(s.Fit.Error(resource.PreferFP32)) }),
+	liveNumber("fit.bandwidth_error", "", "The error of its memory bandwidth, computed likewise.", func(s LiveSession) cty.Value { return figure(s.Fit.Error(resource.PreferBandwidth)) }),
+	liveNumber("fit.fp32_tflops", "TFLOPS", "Its FP32 rate.", func(s LiveSession) cty.Value { return figure(s.Fit.Got.FP32TFLOPS) }),
+	liveNumber("fit.bandwidth_gbs", "GB/s", "Its memory bandwidth.", func(s LiveSession) cty.Value { return figure(s.Fit.Got.BandwidthGBs) }),
+	liveNumber("fit.tensor_ratio", "", "Its tensor rate divided by the target's; 0 if the target has no tensor cores.", func(s LiveSession) cty.Value { return figure(s.Fit.TensorRatio()) }),
 }
 
 func liveText(name, description string, value func(LiveSession) cty.Value) LiveAttribute {
@@ -216,7 +216,7 @@ func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
 	block, declared := l.reaches[name]
 	switch {
 	case full == "session":
-		l.complain(mention.SourceRange(), a.whole, `"session" is not a value by itself`, "Behind it goes a dot and the name of a session block, like session.worker.")
+		l.complain(mention.SourceRange(), a.whole, `"session" is not a value by itself`, "Write a dot and the name of a session block behind it, like session.worker.")
 	case !declared:
 		l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown session %q", name), "No block declares it. Name one that is there, or add: session %q { ... }%s", name, didYouMean(name, sortedKeys(l.reaches)))
 	case len(mention) > 2:

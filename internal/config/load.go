@@ -252,7 +252,7 @@ func (l *loader) declare(b block) (string, bool) {
 	id := fmt.Sprintf("%s %q", b.kind, name)
 	if first, taken := l.declared[id]; taken {
 		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s is there twice", id),
-			"Another %s is declared at %s line %d. Give this one a name of its own, or remove one of the two.", id, first.Filename, first.Start.Line)
+			"Another %s is declared at %s line %d. Give this one another name, or remove one of the two.", id, first.Filename, first.Start.Line)
 		return "", false
 	}
 	l.declared[id] = b.header
@@ -272,7 +272,7 @@ func (l *loader) label(b block) (string, bool) {
 			"%s has one name. Keep %q and remove what follows it.", prose.Capital(what), b.labels[0])
 	case !isName(b.labels[0]):
 		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%q cannot be the name of %s", b.labels[0], what),
-			"A name starts with a letter or _, goes on with letters of the English alphabet, digits, _ and -, and has at most %d characters, like %q.", maxName, sample)
+			"A name starts with a letter or _, continues with English letters, digits, _ and -, and has at most %d characters. Write it like %q.", maxName, sample)
 	default:
 		return b.labels[0], true
 	}

@@ -10,25 +10,25 @@ import (
 
 var movedSchema = Block{
 	Name: "moved", Repeatable: true, what: "a moved block",
-	Description: "Sessions used to have another address: they keep their slices and containers under the new one. A block without a key means all its instances.",
+	Description: "Gives sessions a new address. They keep their slices and containers. A block's name without a key means all its instances.",
 	Attributes: []Attribute{
-		{Name: "from", Type: SessionName, Required: true, Example: "session.a", Description: "The address that they had, which no block has any more."},
-		{Name: "to", Type: SessionName, Required: true, Example: "session.b", Description: "The address that they have now."},
+		{Name: "from", Type: SessionName, Required: true, Example: "session.a", Description: "The previous address, which no block declares any more."},
+		{Name: "to", Type: SessionName, Required: true, Example: "session.b", Description: "The new address."},
 	},
 }
 
 var removedSchema = Block{
 	Name: "removed", Repeatable: true, what: "a removed block",
-	Description: "What becomes of sessions whose block is gone.",
+	Description: "States what happens to sessions whose block was removed.",
 	Attributes: []Attribute{
-		{Name: "from", Type: SessionName, Required: true, Example: "session.old", Description: "The address that they had, which no block has any more."},
-		{Name: "destroy", Type: Flag, Default: "true", Example: "false", Description: "false leaves them as they are, and takes them out of the state."},
+		{Name: "from", Type: SessionName, Required: true, Example: "session.old", Description: "The previous address, which no block declares any more."},
+		{Name: "destroy", Type: Flag, Default: "true", Example: "false", Description: "false leaves the sessions unchanged and removes them from the state."},
 	},
 	Blocks: []Block{{
 		Name: "lifecycle", what: "a lifecycle block of removed",
-		Description: "The same, as Terraform writes it.",
+		Description: "The same in Terraform's syntax.",
 		Attributes: []Attribute{
-			{Name: "destroy", Type: Flag, Default: "true", Example: "false", Description: "As in the block around it, which is the shorter way."},
+			{Name: "destroy", Type: Flag, Default: "true", Example: "false", Description: "The same as in the surrounding block, which is shorter."},
 		},
 	}},
 }
@@ -38,7 +38,7 @@ func (l *loader) readMoved(b block) {
 	said := l.read(b, &movedSchema)
 	from, to := said.find("from"), said.find("to")
 	if said.lacks("from") || said.lacks("to") {
-		l.complain(b.kindRange, b.header, "moved does not say from where to where", "It needs both, each on a line of its own, like: from = session.a and to = session.b")
+		l.complain(b.kindRange, b.header, "moved does not say from where to where", "It needs both, each on a separate line, like: from = session.a and to = session.b")
 	}
 	if from == nil || to == nil {
 		return
@@ -93,7 +93,7 @@ func (l *loader) readRemoved(b block) {
 	}
 	from := said.find("from")
 	if said.lacks("from") {
-		l.complain(b.kindRange, b.header, "removed does not say what", "Name the session whose block is gone, like: from = session.old")
+		l.complain(b.kindRange, b.header, "removed does not say what", "Name the session whose block was removed, like: from = session.old")
 	}
 	if from == nil {
 		return
@@ -119,7 +119,7 @@ func (l *loader) checkGone() {
 	for _, m := range l.moves {
 		if l.isDeclared(m.From) {
 			l.complain(m.Range, m.Range, fmt.Sprintf("%s is still declared", m.From),
-				"What is moved from there would leave nothing to it. Rename its block to %s, or remove the moved block.", m.To)
+				"The move would leave it without a session. Rename its block to %s, or remove the moved block.", m.To)
 		}
 	}
 	for i, m := range l.moves {

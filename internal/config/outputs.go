@@ -182,7 +182,7 @@ func (l *loader) assert(c check, r rule, live map[resource.Address]LiveSession) 
 	if good, ok := l.flag(v); good || !ok {
 		return
 	}
-	words := "What is wrong is not shown, since it holds a sensitive value."
+	words := "Details are not shown, because the text has a sensitive value."
 	if m, ok := l.evaluate(r.message, l.liveContext(r.message, live)); ok && m.IsKnown() && !m.IsMarked() {
 		words, _ = l.text(m)
 	}

@@ -89,12 +89,12 @@ func TestChecks(t *testing.T) {
 	}
 	live := map[resource.Address]config.LiveSession{}
 	if warnings := intent.EvalChecks(live); len(warnings) > 0 {
-		t.Errorf("what is not known yet is told as wrong: %v", warnings)
+		t.Errorf("a value that is not known yet is reported as wrong: %v", warnings)
 	}
 	s := made(intent.Sessions[0], 0)
 	live[s.Address] = s
 	if warnings := intent.EvalChecks(live); len(warnings) > 0 {
-		t.Errorf("what is right is told as wrong: %v", warnings)
+		t.Errorf("a correct value is reported as wrong: %v", warnings)
 	}
 	s.Fit.Got.FP32TFLOPS = 3
 	live[s.Address] = s

@@ -98,7 +98,7 @@ func (l *loader) message(a *attribute) (string, bool) {
 		return "", false
 	}
 	if v.IsMarked() {
-		return "What is wrong is not shown, since it holds a sensitive value.", true
+		return "Details are not shown, because the text has a sensitive value.", true
 	}
 	return l.text(v)
 }

@@ -125,7 +125,7 @@ var whereNamesBelong = map[string]string{
 	"path":    "path.module, the project's folder",
 	"count":   "count.index, the number of a session",
 	"each":    "each.key or each.value, of an element of for_each",
-	"cosplay": "cosplay.catalog, the GPUs to pass for",
+	"cosplay": "cosplay.catalog, the available targets",
 	"target":  "what a target block declares, like target.lab-card",
 }
 
@@ -151,7 +151,7 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 			"%s is of the element that a session is made for, within a session block that has for_each. Add for_each to the block, or write a fixed value here.", full)
 	case name == "session":
 		l.complain(at, a.whole, "sessions are not known yet",
-			"What a session turns out to be is known after apply, and can be mentioned in output and check blocks only. Put what both need into a local.")
+			"Live attributes of a session are known only after apply, so only output and check blocks can use them. Put values that both need into a local.")
 	case knownRoot && full == name:
 		l.complain(at, a.whole, fmt.Sprintf("%q is not a value by itself", name),
 			"Write %s.", belongs)

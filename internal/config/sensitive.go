@@ -32,7 +32,7 @@ func redacted(d *hcl.Diagnostic) *hcl.Diagnostic {
 	if d.Expression == nil || d.EvalContext == nil || counts || !worksOnSensitive(d.Expression, d.EvalContext) {
 		return d
 	}
-	d.Detail = "What is wrong is not shown, since the expression works on a sensitive value. Try it out with one that may be shown."
+	d.Detail = "Details are not shown, because the expression uses a sensitive value. Try it out with another value."
 	d.Expression = nil
 	return d
 }
@@ -121,6 +121,6 @@ var (
 		return bare.WithMarks(marks)
 	}, typeOf)
 
-	isSensitiveFunc = marking("Tells whether a value is sensitive.", func(v cty.Value) cty.Value { return cty.BoolVal(v.HasMark(sensitive)) },
+	isSensitiveFunc = marking("Reports whether a value is sensitive.", func(v cty.Value) cty.Value { return cty.BoolVal(v.HasMark(sensitive)) },
 		func(cty.Value) cty.Type { return cty.Bool })
 )

@@ -68,7 +68,7 @@ func (l *loader) readSession(b block) {
 	}
 	if said.lacks("target") {
 		l.complain(b.header, b.header, `"target" is missing`,
-			"A session says which GPU to pass for. Add a line like: target = \"rtx-2060\"; `cosplay ls` lists all.")
+			"Every session needs a target. Add a line like: target = \"rtx-2060\"; `cosplay ls` lists all.")
 	}
 
 	first := len(l.sessions)

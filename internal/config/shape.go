@@ -150,12 +150,12 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 		if schema.Name == "" {
 			whose = "any"
 		}
-		l.complain(at, context, fmt.Sprintf("%q stands outside of %s block", name, whose),
+		l.complain(at, context, fmt.Sprintf("%q is outside of %s block", name, whose),
 			"Put it into the block that it is meant for: %s.", prose.Or(schema.homes(name)))
 	case kind == "attribute" && len(schema.Attributes) == 0 && nearest(name, schema.blockNames()) != "" && inner == nil: // in JSON they look alike
 		l.complain(at, context, fmt.Sprintf("unknown block %q", name), "%s%s", schema.describe(), didYouMean(name, schema.blockNames()))
 	case kind == "attribute" && len(schema.Attributes) == 0 && inner == nil:
-		l.complain(at, context, fmt.Sprintf("%q stands outside of any block", name), "%s Put it into the one that it is meant for.", schema.describe())
+		l.complain(at, context, fmt.Sprintf("%q is outside of any block", name), "%s Put it into the one that it is meant for.", schema.describe())
 	case slices.Contains(schema.later, name):
 		l.complain(at, context, fmt.Sprintf("%q is not yet part of cosplay", name),
 			"A later version will have it. Leave it out for now.")
@@ -169,7 +169,7 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
 		next := didYouMean(name, candidates)
 		if inside := nearest(name, schema.inner()); next == "" && inside != "" {
-			next = meant(inside) + fmt.Sprintf(" It goes into the block %s.", prose.Or(schema.homes(inside)))
+			next = meant(inside) + fmt.Sprintf("Put it into the block %s.", prose.Or(schema.homes(inside)))
 		}
 		if compose := nearest(name, sortedKeys(composes)); next == "" && compose != "" && schema.Name == sessionSchema.Name {
 			next = " " + composes[compose]

@@ -41,7 +41,7 @@ func (l *loader) sshAuthorizedKeys(s *Session, v value) {
 		return
 	}
 	if len(elements) == 0 {
-		l.wrong(v, `"ssh.authorized_keys" names no key`, "Nobody could log in. Name a key, leave authorized_keys out for your own, or switch ssh off: enabled = false")
+		l.wrong(v, `"ssh.authorized_keys" names no key`, "No key could log in. Name a key, leave authorized_keys out to use your own, or switch ssh off: enabled = false")
 	}
 	keys := make([]string, 0, len(elements))
 	for _, e := range elements {
@@ -67,14 +67,14 @@ func (l *loader) publicKey(v value) (string, bool) {
 	fields := strings.Fields(typed)
 	switch {
 	case strings.Contains(typed, "PRIVATE KEY"):
-		l.wrong(v, "a private key does not belong here", "Whoever sees this file could log in with it: make a new one. %s", keyAdvice)
+		l.wrong(v, "a private key does not belong here", "Every reader of this file could log in with it. Make a new key. %s", keyAdvice)
 	case strings.ContainsAny(typed, "\r\n"):
-		l.wrong(v, "a public key has one line", "There are several lines here. Write each key as an element of the list of its own, like [\"ssh-ed25519 AAAA...\", \"~/.ssh/id_ed25519.pub\"].")
+		l.wrong(v, "a public key has one line", "The text has several lines. Write each key as a separate element of the list, like [\"ssh-ed25519 AAAA...\", \"~/.ssh/id_ed25519.pub\"].")
 	case len(fields) > 1 && keyType.MatchString(fields[0]):
 		if isKey(fields[0], fields[1]) {
 			return typed, true
 		}
-		l.wrong(v, "the public key is damaged", "What follows %s is mistyped or cut off. Copy the whole line of the .pub file, or write the file's path.", fields[0])
+		l.wrong(v, "the public key is damaged", "The part after %s is mistyped or incomplete. Copy the whole line of the .pub file, or write the file's path.", fields[0])
 	case strings.HasSuffix(typed, ".pub"):
 		return l.path(v)
 	default:

@@ -16,15 +16,15 @@ import (
 var jsonMistakes = []struct{ says, summary, detail string }{
 	{"unexpected end", "the file ends too early", "Something that was begun is not closed. Add the quote, bracket or brace that is missing."},
 	{"in string literal", "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote; a line end within a text is written as \\n."},
-	{"in string escape", "no such escape", `Behind \ goes one of " \ / b f n r t u. Write \\ for a \ itself.`},
+	{"in string escape", "no such escape", `Only " \ / b f n r t u can follow a \. Write \\ for a literal \.`},
 	{"in \\u", "no such escape", "Behind \\u go four digits of base 16. Write it like \\u00e9."},
 	{"'}' looking for beginning of object key", "comma without a property behind it", "The last property has no comma. Remove it."},
 	{"']' looking for beginning of value", "comma without a value behind it", "The last value has no comma. Remove it."},
 	{"beginning of object key", "this is no name", "In JSON the name of a property is in double quotes. Write it like \"target\": \"rtx-2060\"."},
-	{"after object key:value", "no comma before this", "Between two properties goes a comma. Add it, or the quote that is missing before."},
-	{"after object key", "no colon before this", "Between a property's name and its value goes a colon. Write it like \"target\": \"rtx-2060\"."},
-	{"after array element", "no comma before this", "Between two values goes a comma. Add it, or the quote that is missing before."},
-	{"after top-level", "something stands behind the end", "The file is one object in braces, which ends before this. Remove what is too much, or a brace before it."},
+	{"after object key:value", "no comma before this", "Properties are separated by commas. Add the comma, or the missing quote before it."},
+	{"after object key", "no colon before this", "A colon separates a property's name from its value. Write it like \"target\": \"rtx-2060\"."},
+	{"after array element", "no comma before this", "Values are separated by commas. Add the comma, or the missing quote before it."},
+	{"after top-level", "there is text behind the end", "The file is one object in braces, which ends before this. Remove what is too much, or a brace before it."},
 	{"", "this is no value", "In JSON a value is a \"text\", a number, true, false, null, [ ... ] or { ... }. Write one of these."},
 }
 

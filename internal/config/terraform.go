@@ -4,54 +4,54 @@ package config
 // what there is instead. Where one is written it is told so, instead of all that
 // could be written.
 var terraforms = map[string]string{
-	"action":             "There are no actions. Remove it; cosplay exec runs programs in a session.",
-	"backend":            "The state is a file. Say where it lies with: cosplay { state = \"../fleet.state.json\" }",
-	"cloud":              "The state is a file. Say where it lies with: cosplay { state = \"../fleet.state.json\" }",
-	"connection":         "cosplay ssh logs in by itself. Remove it; who may log in, and where, goes into an ssh block.",
-	"data":               "There are no data sources. Remove it; file(...), env(...) and cosplay.catalog[\"3090\"] tell what is there already.",
-	"depends_on":         "Sessions alone depend on others; the rest is worked out once they are there. Leave it out.",
-	"dynamic":            "Blocks cannot be made by an expression. Write each one out; its attributes can be expressions, also with each.value and count.index.",
-	"ephemeral":          "Nothing is ephemeral. Leave it out; a variable with sensitive = true is shown and kept nowhere.",
-	"module":             "There are no modules. Put the blocks into this folder, of which every *.hcl file is read; for_each makes many sessions of one block.",
-	"postcondition":      "What has to be true of sessions is said in a check block. Write: check \"NAME\" { condition = ... }",
-	"precondition":       "What has to be true of variables is said in their validation block, and of sessions in a check block. Write one of these instead.",
-	"provider":           "There are no providers. Remove it; the machine is described in a host block, without which it is this one.",
-	"provisioner":        "There are no provisioners. Remove it; the program of a session is its command, and what it needs is in its image.",
-	"required_providers": "There are no providers. Remove it; the machine is described in a host block, without which it is this one.",
-	"resource":           "There is one kind of resource, the session. Write: session \"worker\" { target = \"rtx-2060\" }",
-	"terraform":          "What a project asks of cosplay itself is in a cosplay block. Write: cosplay { required_version = \">= 0.1\" }",
+	"action":             "cosplay has no actions. Remove it; cosplay exec runs programs in a session.",
+	"backend":            "The state is a file. Set its path: cosplay { state = \"../fleet.state.json\" }",
+	"cloud":              "The state is a file. Set its path: cosplay { state = \"../fleet.state.json\" }",
+	"connection":         "cosplay ssh needs no connection settings. Remove it; an ssh block states which keys may log in, and at which address.",
+	"data":               "cosplay has no data sources. Remove it; file(...), env(...) and cosplay.catalog[\"3090\"] read existing values.",
+	"depends_on":         "Only sessions can depend on others; cosplay evaluates the rest after them. Leave it out.",
+	"dynamic":            "An expression cannot generate blocks. Write each one out; its attributes can be expressions, also with each.value and count.index.",
+	"ephemeral":          "cosplay has no ephemeral values. Leave it out; cosplay neither prints nor stores a variable with sensitive = true.",
+	"module":             "cosplay has no modules. Put the blocks into this folder: cosplay reads every *.hcl file in it. for_each creates many sessions from one block.",
+	"postcondition":      "Use a check block for conditions on sessions. Write: check \"NAME\" { condition = ... }",
+	"precondition":       "Write a validation block for conditions on a variable, or a check block for conditions on sessions.",
+	"provider":           "cosplay has no providers. Remove it; a host block describes the machine, and without one cosplay uses this machine.",
+	"provisioner":        "cosplay has no provisioners. Remove it; the session's program is its command, and the image contains what the program needs.",
+	"required_providers": "cosplay has no providers. Remove it; a host block describes the machine, and without one cosplay uses this machine.",
+	"resource":           "The only resource is the session. Write: session \"worker\" { target = \"rtx-2060\" }",
+	"terraform":          "Settings of cosplay itself are in a cosplay block. Write: cosplay { required_version = \">= 0.1\" }",
 
-	"create_before_destroy": "A session that is replaced gives its slice to the one that takes its place, so it goes first. Leave it out.",
+	"create_before_destroy": "The replacement of a session needs its slice, so cosplay destroys the old session first. Leave it out.",
 }
 
 // composes are the words of Docker, Compose and Kubernetes, likewise.
 var composes = map[string]string{
 	"args":           "The program and its arguments are one list. Write: command = [\"python\", \"train.py\"]",
 	"cmd":            "The program of a session is its command. Write: command = [\"python\", \"train.py\"]",
-	"deploy":         "How many sessions there are is count. Write: count = 2",
-	"container_name": "A container is called after its session, whose name is behind the word session. Leave it out.",
+	"deploy":         "The number of sessions is count. Write: count = 2",
+	"container_name": "cosplay names a container after its session. Leave it out, and choose the name behind the word session.",
 	"entrypoint":     "The program of a session is its command. Write: command = [\"python\", \"train.py\"]",
 	"environment":    "The environment is in env. Write: env = { SEED = 11 }",
 	"labels":         "cosplay labels its containers itself. Leave it out.",
-	"mem_limit":      "Memory has a limit in a block. Write: limits { memory = \"32GiB\" }",
+	"mem_limit":      "The memory limit is in a limits block. Write: limits { memory = \"32GiB\" }",
 	"mounts":         mountsAreBlocks,
-	"ports":          "Ports are not published. Leave it out; ssh -L reaches those of a session, by the names of cosplay ssh-config.",
-	"replicas":       "How many sessions there are is count. Write: count = 2",
-	"restart_policy": "It is called restart. Write: restart = \"no\"",
-	"user":           "In a session one is the user that one is outside, with the same name and number. Leave it out.",
+	"ports":          "cosplay publishes no ports. Leave it out; ssh -L forwards a session's ports, with the host names of cosplay ssh-config.",
+	"replicas":       "The number of sessions is count. Write: count = 2",
+	"restart_policy": "The attribute is restart. Write: restart = \"no\"",
+	"user":           "Sessions run as your host user, with the same name and UID. Leave it out.",
 	"volumes":        mountsAreBlocks,
 	"working_dir":    "A session's folder is its workspace, at /workspace. Write: workspace = \"./exp\"",
 }
 
-const mountsAreBlocks = "Each volume is a block. Write: volume { source = \"./data\", target = \"/data\" }, each on a line of its own."
+const mountsAreBlocks = "Each volume is a block. Write: volume { source = \"./data\", target = \"/data\" }, each on a separate line."
 
 // terraformValues are the same for names that expressions mention.
 var terraformValues = map[string]string{
 	"data":      terraforms["data"],
 	"module":    terraforms["module"],
-	"resource":  "What sessions turn out to be can be mentioned in output and check blocks. Write session.worker without resource before it.",
-	"self":      "A block cannot mention what it is about. Write the value itself, or put it into a local that both can mention.",
-	"terraform": "There are no workspaces. Write a variable instead, and give each workspace a folder, or a state of its own with --state.",
+	"resource":  "Only output and check blocks can use live attributes of sessions. Write session.worker without resource before it.",
+	"self":      "A block cannot refer to itself. Write the value itself, or put it into a local.",
+	"terraform": "cosplay has no workspaces. Write a variable instead, and give each workspace its own folder, or its own state with --state.",
 }
 
 // terraformFunctions are the functions of Terraform's that there are not.
@@ -63,7 +63,7 @@ var terraformFunctions = map[string]string{
 	"cidrsubnet":       notHere,
 	"cidrsubnets":      notHere,
 	"convert":          notHere,
-	"ephemeralasnull":  "Nothing is ephemeral. Write the value itself.",
+	"ephemeralasnull":  "cosplay has no ephemeral values. Write the value itself.",
 	"list":             "A list is written in brackets. Write: [a, b]",
 	"map":              "A map is written in braces. Write: { name = value }",
 	"plantimestamp":    notTwice,
@@ -78,6 +78,6 @@ var terraformFunctions = map[string]string{
 	"uuidv5":           notHere,
 }
 
-const notHere = "This one of Terraform's is not part of cosplay. Write it in another way, or put its result into a variable."
+const notHere = "cosplay does not have this function of Terraform. Write it in another way, or put its result into a variable."
 
-const notTwice = "What it gives would be another with each plan, and replace sessions each time. Put the value into a variable, or let the session's command work it out."
+const notTwice = "Its value would change with each plan and replace sessions each time. Put the value into a variable, or let the session's command compute it."

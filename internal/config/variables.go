@@ -146,7 +146,7 @@ func (l *loader) setStandard(v *variable, a *attribute) {
 		return
 	}
 	if read.IsNull() && !v.nullable {
-		l.wrong(read, fmt.Sprintf("the default of variable %q is null", v.name), "nullable = false forbids that. Write a value, or leave default out, so that one has to be given.")
+		l.wrong(read, fmt.Sprintf("the default of variable %q is null", v.name), "nullable = false forbids that. Write a value, or leave default out to make the variable required.")
 		v.sound = false
 		return
 	}

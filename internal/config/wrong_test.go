@@ -44,7 +44,7 @@ func TestWrongConfigurations(t *testing.T) {
 }
 
 // nextStep is how people are told what to do: to do something, or by an example.
-var nextStep = regexp.MustCompile(`\b(Add|Break|Change|Choose|Copy|Count|Declare|Did you mean|Get|Give|Keep|Leave|Make|Name|Put|Remove|Rename|Say|Try|Write|like|write)\b|Behind it goes|It needs|can be used in env|alone means|has one slice`)
+var nextStep = regexp.MustCompile(`\b(Add|Break|Pass|Set|Use|Change|Choose|Copy|Count|Declare|Did you mean|Get|Give|Keep|Leave|Make|Name|Put|Remove|Rename|Say|Try|Write|like|write)\b|It needs|can be used in env|alone means|has one slice`)
 
 // nameOf is what a case is called: its file without what tells the syntax.
 func nameOf(path string) string {

@@ -27,8 +27,8 @@ func defaultBox() resource.ContainerSpec {
 	}
 }
 
-// Unused warns of all that the session's block says and the runtime of its host does
-// not use. It is the same for all instances of a block on one host.
+// Unused warns of everything in a session's block that the runtime of its host does not use. The result is the same
+// for all instances of a block on one host.
 func (s Session) Unused(by resource.Runtime) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, word := range runtimeWords {
@@ -47,8 +47,8 @@ func (s Session) Unused(by resource.Runtime) hcl.Diagnostics {
 	return diags
 }
 
-// checkBox settles what depends on several attributes of a session, and warns of
-// those that its host has no use for.
+// checkBox checks rules that involve several attributes of a session, and warns of attributes that its host does not
+// use.
 func (l *loader) checkBox(s *Session) {
 	exposed := s.Spec.SSH.Enabled && !isLoopback(s.Spec.SSH.Bind)
 	switch {
@@ -66,7 +66,7 @@ func (l *loader) checkBox(s *Session) {
 	}
 }
 
-// runtime is the one that the block of a host chooses, if it chooses any.
+// runtime returns the runtime that a host block chooses, if it chooses one.
 func (l *loader) runtime(host string) (resource.Runtime, bool) {
 	i := slices.IndexFunc(l.hosts, func(h Host) bool { return h.Name == host && h.Runtime != RuntimeAuto })
 	if i < 0 {
@@ -80,7 +80,7 @@ func isLoopback(address string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// checkPorts finds sessions that want the same port of the same host.
+// checkPorts reports sessions that request the same port of the same host.
 func (l *loader) checkPorts() {
 	type door struct {
 		host string
@@ -109,8 +109,8 @@ func (l *loader) checkPorts() {
 	}
 }
 
-// sessionImage reads the name of an image. It is kept in the form that engines
-// list, with its tag: "debian" is debian:latest.
+// sessionImage reads the name of an image and stores it in the form that engines list, with its tag: "debian" becomes
+// debian:latest.
 func (l *loader) sessionImage(s *Session, v value) {
 	typed, ok := l.text(v)
 	if !ok {
@@ -136,7 +136,7 @@ func (l *loader) sessionImage(s *Session, v value) {
 
 var bareID = regexp.MustCompile(`^(?:[0-9a-f]{12}|(?:sha256:)?[0-9a-f]{64})$`)
 
-// imageID reads the ID of an image, short as docker image ls prints it, or whole.
+// imageID reads the ID of an image, either short as docker image ls prints it, or complete.
 func imageID(typed string) (id string, ok bool) {
 	if len(typed) == 64 {
 		return "sha256:" + typed, bareID.MatchString(typed)
@@ -144,8 +144,7 @@ func imageID(typed string) (id string, ok bool) {
 	return typed, bareID.MatchString(typed)
 }
 
-// familiar is a name as engines list it: with its tag or, where it has a digest,
-// with that alone.
+// familiar returns a name as engines list it: with its tag or, if it has a digest, with the digest only.
 func familiar(name reference.Named) string {
 	if d, ok := name.(reference.Digested); ok {
 		if pinned, err := reference.WithDigest(reference.TrimNamed(name), d.Digest()); err == nil {
@@ -171,7 +170,7 @@ func (l *loader) sessionRestart(s *Session, v value) {
 	}
 }
 
-// volume is the volume that an attribute is about.
+// volume returns the volume to which an attribute belongs.
 func (s *Session) volume(a attribute) *resource.Volume {
 	for len(s.Spec.Volumes) < a.nth {
 		s.Spec.Volumes = append(s.Spec.Volumes, resource.Volume{})
@@ -199,8 +198,8 @@ func (l *loader) volumeSource(s *Session, v value) {
 }
 
 const (
-	workspaceInside = "/workspace"   // where the session's folder is in the container
-	ownInside       = "/run/cosplay" // what cosplay itself puts into the container
+	workspaceInside = "/workspace"   // path of the session's workspace in the container
+	ownInside       = "/run/cosplay" // path of cosplay's own files in the container
 )
 
 func (l *loader) volumeTarget(s *Session, v value) {
@@ -234,7 +233,7 @@ func (l *loader) volumeReadOnly(s *Session, v value) {
 }
 
 func (l *loader) limitsCPUs(s *Session, v value) {
-	const low, high = 0.01, 10_000 // Docker's least; more than any machine has
+	const low, high = 0.01, 10_000 // Docker's minimum; more than any machine has
 	advice := fmt.Sprintf("Write a number of CPUs from %s to %d, like 4 or 0.5.", plain(low), high)
 	n, ok := l.number(v, `"limits.cpus" must be a number`, advice)
 	if ok && l.between(v, n, low, high, advice) {

@@ -10,7 +10,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// What varies in one instance must not show in another.
+// An attribute that varies between instances must not affect another instance.
 func TestInstancesHaveVolumesOfTheirOwn(t *testing.T) {
 	intent, diags := load(t, map[string]string{"a.hcl": "session \"worker\" {\n  count = 3\n  target = 2060\n" +
 		"  volume {\n    source = \"same\"\n    target = \"/same\"\n  }\n" +
@@ -26,7 +26,7 @@ func TestInstancesHaveVolumesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// sudo is there by default as long as nobody can log in from another machine.
+// sudo is on by default unless a user can log in from another machine.
 func TestSudoByDefault(t *testing.T) {
 	for ssh, want := range map[string]bool{
 		``: true, `bind = "127.9.9.9"`: true, `bind = "::1"`: true, `bind = "::ffff:127.0.0.1"`: true,

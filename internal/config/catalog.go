@@ -10,8 +10,7 @@ import (
 
 const catalogName = "cosplay.catalog"
 
-// declareCatalog makes the catalog a value: all GPUs by key, those of target
-// blocks among them.
+// declareCatalog makes the catalog available to expressions: all GPUs by key, including those of target blocks.
 func (l *loader) declareCatalog() {
 	l.nodes[catalogName] = &node{name: catalogName, work: func() (cty.Value, bool) {
 		all := map[string]cty.Value{}
@@ -34,7 +33,7 @@ func (l *loader) declareCatalog() {
 	}}
 }
 
-// targetValue is a GPU as expressions see it.
+// targetValue converts a GPU to a value for expressions.
 func targetValue(t resource.Target) cty.Value {
 	types := cty.ListValEmpty(cty.String)
 	if len(t.TensorTypes) > 0 {
@@ -58,19 +57,18 @@ func targetValue(t resource.Target) cty.Value {
 	})
 }
 
-// catalogExpr is an expression in which the catalog can be asked by whatever name
-// people give a GPU: what is named joins the catalog under that name while the
-// expression is evaluated.
+// catalogExpr is an expression that can index the catalog by any spelling of a GPU's name. During evaluation, the
+// catalog also has an entry under that spelling.
 type catalogExpr struct {
 	hcl.Expression
 	l        *loader
 	mentions []hcl.Traversal
 }
 
-// Variables are what the expression mentions, also within a catalogKey.
+// Variables returns the variables of the expression, including those within a catalogKey.
 func (e catalogExpr) Variables() []hcl.Traversal { return e.mentions }
 
-// UnwrapExpression lets those through who look at how the expression is written.
+// UnwrapExpression gives access to the wrapped expression, for callers that inspect its syntax.
 func (e catalogExpr) UnwrapExpression() hcl.Expression { return e.Expression }
 
 // Value implements hcl.Expression.
@@ -106,7 +104,7 @@ type asked struct {
 	at   hcl.Range
 }
 
-// asked finds the names that the catalog is asked for in so many words.
+// asked returns the names that index the catalog literally.
 func (e catalogExpr) asked() []asked {
 	var all []asked
 	add := func(key cty.Value, at hcl.Range) {
@@ -124,9 +122,8 @@ func (e catalogExpr) asked() []asked {
 	return all
 }
 
-// catalogKey is what stands in brackets behind the catalog, where it is no plain
-// text: whatever name it comes to, in a for expression another for each element,
-// becomes the one that the catalog has.
+// catalogKey is an index of the catalog that is not a literal text. It evaluates to any spelling of a GPU's name, in
+// a for expression to a different one for each element, and becomes the key that the catalog has.
 type catalogKey struct {
 	hclsyntax.Expression
 	l *loader
@@ -145,12 +142,12 @@ func (e catalogKey) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		at := e.Range()
 		return cty.DynamicVal, append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at, Context: &at})
 	case !ok:
-		return cty.UnknownVal(cty.String).Mark(told), diags
+		return cty.UnknownVal(cty.String).Mark(reported), diags
 	}
 	return cty.StringVal(answer.target.Key), diags
 }
 
-// askable lets an expression ask the catalog by any name.
+// askable lets an expression index the catalog by any spelling.
 func (l *loader) askable(a *attribute) {
 	if _, already := a.expr.(catalogExpr); already {
 		return

@@ -12,12 +12,12 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// maxAtOnePlace is how often one place of a file is complained about: an
-// expression that is wrong for each of 10,000 instances is one mistake.
+// maxAtOnePlace limits the diagnostics for one place of a file: an expression that is wrong in each of 10,000
+// instances is one mistake.
 const maxAtOnePlace = 3
 
-// complain tells of a mistake. The subject is the very word that is wrong, the
-// context what should be shown around it.
+// complain reports a mistake. The subject is the exact word that is wrong, the context the part of the file to show
+// around it.
 func (l *loader) complain(subject, context hcl.Range, summary, detail string, args ...any) {
 	l.report(&hcl.Diagnostic{
 		Severity: hcl.DiagError,
@@ -28,7 +28,7 @@ func (l *loader) complain(subject, context hcl.Range, summary, detail string, ar
 	})
 }
 
-// wrong tells of a value that is not what its attribute takes.
+// wrong reports a value that its attribute does not accept.
 func (l *loader) wrong(v value, summary, detail string, args ...any) {
 	subject, context := v.expr.Range(), v.attribute.whole
 	l.report(&hcl.Diagnostic{
@@ -42,8 +42,7 @@ func (l *loader) wrong(v value, summary, detail string, args ...any) {
 	})
 }
 
-// inOrder mends the place of what the file ends in the middle of: the HCL library
-// gives it no end.
+// inOrder corrects the range of a diagnostic for an unexpected end of file: the HCL library gives that range no end.
 func inOrder(r *hcl.Range) *hcl.Range {
 	if r == nil || r.End.Byte >= r.Start.Byte {
 		return r
@@ -53,36 +52,35 @@ func inOrder(r *hcl.Range) *hcl.Range {
 	return &mended
 }
 
-// isToldEnough reports whether a place has been complained about enough; it is asked
-// before anything is looked up for another complaint. An index is wrong for each
-// instance in other words.
-func (l *loader) isToldEnough(d *hcl.Diagnostic) bool {
-	told := l.told[*inOrder(d.Subject)]
+// hasEnough reports whether a place already has enough diagnostics. Callers check it first, because the search for
+// suggestions is expensive. The text cannot be compared instead: an invalid index produces a different text in each
+// instance.
+func (l *loader) hasEnough(d *hcl.Diagnostic) bool {
+	reported := l.reported[*inOrder(d.Subject)]
 	wrongAgain := func(other *hcl.Diagnostic) bool {
 		return d.Summary == invalidIndex && other.Summary == lower(invalidIndex)
 	}
-	return len(told) == maxAtOnePlace || slices.ContainsFunc(told, wrongAgain)
+	return len(reported) == maxAtOnePlace || slices.ContainsFunc(reported, wrongAgain)
 }
 
-// report adds a diagnostic, of ours or of the HCL library, unless its place
-// has been complained about enough.
+// report adds a diagnostic, from cosplay or the HCL library, unless its place has enough of them.
 func (l *loader) report(d *hcl.Diagnostic) {
-	if l.isToldEnough(d) {
+	if l.hasEnough(d) {
 		return
 	}
 	d = l.inOurWords(d)
 	d.Subject, d.Context = inOrder(d.Subject), inOrder(d.Context)
-	told := l.told[*d.Subject]
+	reported := l.reported[*d.Subject]
 	same := func(other *hcl.Diagnostic) bool { return other.Summary == d.Summary && other.Detail == d.Detail }
-	if slices.ContainsFunc(told, same) {
+	if slices.ContainsFunc(reported, same) {
 		return
 	}
-	l.told[*d.Subject] = append(told, d)
+	l.reported[*d.Subject] = append(reported, d)
 	l.diags = append(l.diags, d)
 }
 
-// didYouMean is a sentence with the candidate closest to what was typed, or
-// nothing where none is close. It starts with a space.
+// didYouMean returns a sentence with the candidate closest to what the user typed, or "" if none is close. It starts
+// with a space.
 func didYouMean(typed string, candidates []string) string {
 	if best := nearest(typed, candidates); best != "" {
 		return meant(best)
@@ -90,7 +88,7 @@ func didYouMean(typed string, candidates []string) string {
 	return ""
 }
 
-// nearest is the candidate closest to what was typed; "" where none is close.
+// nearest returns the candidate closest to what the user typed; "" if none is close.
 func nearest(typed string, candidates []string) string {
 	best, distance := "", 3
 	for _, c := range candidates {
@@ -101,8 +99,7 @@ func nearest(typed string, candidates []string) string {
 	return best
 }
 
-// slips is how many slips of the finger make one word of another; two letters that
-// changed places are one.
+// slips returns the number of typing errors between two words. Two swapped letters count as one error.
 func slips(a, b string) int {
 	d := levenshtein.Distance(a, b, nil)
 	if d == 2 && sameLetters(a, b) {
@@ -115,8 +112,7 @@ func sameLetters(a, b string) bool {
 	return slices.Equal(slices.Sorted(slices.Values([]rune(a))), slices.Sorted(slices.Values([]rune(b))))
 }
 
-// meant is the sentence that suggests what should have been typed. It starts with
-// a space.
+// meant returns the sentence that suggests the correct word. It starts with a space.
 func meant(suggestion string) string { return fmt.Sprintf(" Did you mean %q?", suggestion) }
 
 // maxListed is how many names a sentence can list.
@@ -130,8 +126,8 @@ func lower(s string) string {
 	return strings.ToLower(s[:1]) + s[1:]
 }
 
-// explain parts an error from outside into what is wrong and what to do about
-// it. Some know both; others get the summary given.
+// explain splits an error from outside this package into what is wrong and what to do about it. An error that does
+// not have both parts gets the given summary.
 func explain(err error, summary string) (string, string) {
 	var e interface {
 		Summary() string

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// options have the catalog as it is and just enough of a simulator.
+// options have the real catalog and a minimal simulator.
 func options() config.Options {
 	simulation := regexp.MustCompile(`^\d+ x [a-z0-9-]+(, \d+ x [a-z0-9-]+)*$`)
 	return config.Options{
@@ -54,8 +54,7 @@ func options() config.Options {
 	}
 }
 
-// loadCase reads a file of testdata, with the values of the .hclvars file beside
-// it, if there is one.
+// loadCase reads a file of testdata, with the values of the .hclvars file beside it, if there is one.
 func loadCase(t *testing.T, path string) (*config.Intent, hcl.Diagnostics, map[string][]byte) {
 	t.Helper()
 	sources := map[string][]byte{filepath.Base(path): read(t, path)}
@@ -95,7 +94,7 @@ func TestRightConfigurations(t *testing.T) {
 	}
 }
 
-// Warnings let the configuration through.
+// Warnings do not reject the configuration.
 func TestWarnedConfigurations(t *testing.T) {
 	for _, path := range glob(t, "testdata/warned/*.hcl") {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".hcl"), func(t *testing.T) {
@@ -109,8 +108,7 @@ func TestWarnedConfigurations(t *testing.T) {
 	}
 }
 
-// asJSON prints an intent with its targets cut down to their keys, and without
-// the user, who is never in the files.
+// asJSON prints an intent with only the keys of its targets, and without the user, because no file states the user.
 func asJSON(t *testing.T, intent *config.Intent) []byte {
 	type box struct {
 		resource.ContainerSpec
@@ -139,7 +137,7 @@ func asJSON(t *testing.T, intent *config.Intent) []byte {
 	return append(out, '\n')
 }
 
-// A project in JSON is the same as its twin in HCL's own syntax.
+// A project in JSON gives the same result as its equivalent in HCL's native syntax.
 func TestJSONIsTheSame(t *testing.T) {
 	for _, path := range glob(t, "testdata/right/*.hcl.json") {
 		t.Run(nameOf(path), func(t *testing.T) {
@@ -154,7 +152,7 @@ func TestJSONIsTheSame(t *testing.T) {
 	}
 }
 
-// What comes without a name, by standard input, tells its syntax itself.
+// Standard input has no file name, so its content decides the syntax.
 func TestSyntaxOfStandardInput(t *testing.T) {
 	for name, src := range map[string]string{"standard input": " {\"session\": {\"a\": {\"target\": \"2060\"}}}", "a": "session \"a\" {\n  target = \"2060\"\n}\n"} {
 		intent, diags := load(t, map[string]string{name: src})
@@ -209,8 +207,7 @@ func TestSessionsOfSeveralFilesAreSorted(t *testing.T) {
 	}
 }
 
-// What is sensitive of an environment is apart from the rest of it, however it
-// came to be so.
+// Sensitive environment variables are separate from the others, whatever made them sensitive.
 func TestSecrets(t *testing.T) {
 	const declared = "variable \"token\" {\n  default   = \"hunter2\"\n  sensitive = true\n}\nvariable \"all\" {\n  type      = map(string)\n  default   = { A = \"1\", B = \"2\" }\n  sensitive = true\n}\n"
 	for env, want := range map[string][2]map[string]string{

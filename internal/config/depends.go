@@ -8,8 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// dependence is one mention in depends_on, to be checked once all sessions are
-// known.
+// dependence is one reference in depends_on, which is checked once all sessions are known.
 type dependence struct {
 	of, on    string // names of session blocks
 	at, whole hcl.Range
@@ -36,8 +35,7 @@ func (l *loader) dependsOn(s *Session, a attribute, scope *hcl.EvalContext) {
 	slices.Sort(s.DependsOn)
 }
 
-// checkDepends tells of blocks that are not there, and of those that wait for
-// themselves.
+// checkDepends reports references to blocks that do not exist, and blocks that depend on themselves.
 func (l *loader) checkDepends() {
 	on := map[string][]dependence{}
 	for _, d := range l.depends {
@@ -53,8 +51,7 @@ func (l *loader) checkDepends() {
 	}
 }
 
-// follow goes from a block to all that it depends on, and draws the way where it
-// comes back.
+// follow visits everything that a block depends on, and draws the path if it returns to a block.
 func (l *loader) follow(name string, on map[string][]dependence, way []dependence, done map[string]bool) {
 	if done[name] {
 		return

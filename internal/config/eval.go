@@ -11,12 +11,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// ConsoleName is what expressions that somebody typed are called in messages.
+// ConsoleName is the file name in messages about expressions that a user typed.
 const ConsoleName = "<console>"
 
-// Eval works out an expression that somebody typed, with all that the
-// configuration has and what is known of sessions. The file is for those who show
-// the diagnostics with their source.
+// Eval evaluates an expression that a user typed, with the whole configuration and the live attributes of sessions
+// that are known. It returns the file so that callers can show diagnostics with their source.
 func (i *Intent) Eval(typed string, live map[resource.Address]LiveSession) (Output, *hcl.File, hcl.Diagnostics) {
 	file := &hcl.File{Bytes: []byte(typed)}
 	expr, diags := parseExpression(typed, ConsoleName)
@@ -37,16 +36,15 @@ func (i *Intent) Eval(typed string, live map[resource.Address]LiveSession) (Outp
 		return Output{}, file, l.diags
 	}
 	bare, marks := v.UnmarkDeep()
-	if _, open := marks[told]; open && !bare.IsWhollyKnown() {
-		l.tellOpen(a)
+	if _, open := marks[reported]; open && !bare.IsWhollyKnown() {
+		l.reportOpen(a)
 	}
 	return Output{Sensitive: isSensitive(v.Value), Value: bare}, file, l.diags
 }
 
-// tellOpen tells of an expression that cannot be worked out as long as variables
-// have no value: those that it mentions or, where it does so through others only,
-// all of them.
-func (l *loader) tellOpen(a attribute) {
+// reportOpen reports an expression that cannot be evaluated because variables have no value: the variables that it
+// refers to or, if it depends on them indirectly, all variables without a value.
+func (l *loader) reportOpen(a attribute) {
 	at, names := a.expr.Range(), l.missedNames()
 	for _, mention := range a.mentions {
 		if name, is := strings.CutPrefix(variableName(mention), "var."); is && slices.Contains(names, name) {

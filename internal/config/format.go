@@ -9,12 +9,12 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 )
 
-// settles is how often a text is formatted at most: the library needs a second
-// look at few texts, and a third at none that anybody has found.
+// settles limits how often a text is formatted. The library needs a second pass for few texts; no known text needs a
+// third.
 const settles = 8
 
-// Format lays out a file in the canonical way, which is its own fixed point. A
-// file with a syntax error comes back as it was, with what is wrong.
+// Format formats a file so that formatting the result again changes nothing. If a file has a syntax error, Format
+// returns it unchanged, with the diagnostics.
 func Format(name string, src []byte) ([]byte, *hcl.File, hcl.Diagnostics) {
 	l := newLoader(Options{})
 	if diags := tooDeep(name, src); diags.HasErrors() {
@@ -41,8 +41,7 @@ func Format(name string, src []byte) ([]byte, *hcl.File, hcl.Diagnostics) {
 	return src, file, l.diags
 }
 
-// otherWord finds the first word of a text that a layout has made another of: the
-// library glues "2. 3" to a number.
+// otherWord returns the first word of a text that formatting changes: the library joins "2. 3" to a number.
 func otherWord(name string, src, laid []byte) (at hcl.Range, changed bool) {
 	before, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
 	after, _ := hclsyntax.LexConfig(laid, name, hcl.InitialPos)

@@ -26,7 +26,7 @@ func TestFormat(t *testing.T) {
 	checkComplete(t, diags, map[string][]byte{"fleet.hcl": broken})
 }
 
-// TestExamplesAreTidy: what newcomers copy is laid out as fmt lays it out.
+// TestExamplesAreTidy checks that the examples, which newcomers copy, are formatted.
 func TestExamplesAreTidy(t *testing.T) {
 	for _, path := range slices.Concat(glob(t, "../../examples/*.hcl"), glob(t, "../../examples/*/*.hcl"), glob(t, "../../examples/*/*.hclvars")) {
 		src := read(t, path)
@@ -36,8 +36,8 @@ func TestExamplesAreTidy(t *testing.T) {
 	}
 }
 
-// FuzzFormat: laying out is done after once, keeps every word in its order, and
-// leaves what cannot be read alone.
+// FuzzFormat checks that formatting reaches a fixed point after one pass, keeps every word in its order, and leaves
+// files with syntax errors unchanged.
 func FuzzFormat(f *testing.F) {
 	for _, pattern := range []string{"testdata/wrong/*.hcl", "testdata/right/*.hcl", "testdata/warned/*.hcl", "../../examples/*.hcl"} {
 		for _, path := range glob(f, pattern) {
@@ -63,7 +63,7 @@ func FuzzFormat(f *testing.F) {
 	})
 }
 
-// words are the tokens of a file without the blanks between them.
+// words returns the tokens of a file without the blanks between them.
 func words(t *testing.T, src []byte) string {
 	tokens, _ := hclsyntax.LexConfig(src, "one.hcl", hcl.InitialPos)
 	var all bytes.Buffer

@@ -10,8 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// valueFunctions are the functions that need no more than their arguments, under the
-// names that they have in Terraform.
+// valueFunctions are the functions that depend on their arguments only, under Terraform's names.
 var valueFunctions = map[string]function.Function{
 	"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc,
 	"max": stdlib.MaxFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc,
@@ -56,7 +55,7 @@ var valueFunctions = map[string]function.Function{
 	"tostring": stdlib.MakeToFunc(cty.String),
 }
 
-// Functions are those that expressions can call, by name.
+// Functions returns the functions that expressions can call, by name.
 func Functions(o Options) map[string]function.Function {
 	all := maps.Clone(valueFunctions)
 	w := world{o}
@@ -73,6 +72,6 @@ func Functions(o Options) map[string]function.Function {
 		"filemd5": w.fileDigest(md5Sum, inHex), "filesha1": w.fileDigest(sha1Sum, inHex),
 		"filesha256": w.fileDigest(sha256Sum, inHex), "filesha512": w.fileDigest(sha512Sum, inHex),
 	})
-	all["templatefile"] = w.templateFile(maps.Clone(all)) // which a template itself does not have
+	all["templatefile"] = w.templateFile(maps.Clone(all)) // a template cannot call templatefile itself
 	return all
 }

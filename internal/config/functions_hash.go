@@ -35,7 +35,7 @@ func inHex(data []byte) string { return hex.EncodeToString(data) }
 
 func inBase64(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// digestOf makes a function that sums a text up.
+// digestOf returns a function that computes a text's digest.
 func digestOf(sum func([]byte) []byte, write func([]byte) string) function.Function {
 	return mapping("The checksum of a text.", func(s string) (string, error) { return write(sum([]byte(s))), nil }, "str")
 }

@@ -13,7 +13,7 @@ import (
 	"cosplay/internal/config"
 )
 
-// calls are expressions with what comes out, as JSON.
+// calls are expressions with their results as JSON.
 var calls = map[string]string{
 	`abs(-3)`: `3`, `ceil(1.2)`: `2`, `floor(1.8)`: `1`, `log(8, 2)`: `3`, `max(1, 3, 2)`: `3`, `min(1, 3, 2)`: `1`,
 	`parseint("ff", 16)`: `255`, `pow(2, 10)`: `1024`, `signum(-7)`: `-1`, `sum([1, 2, 3.5])`: `6.5`,
@@ -67,7 +67,7 @@ var calls = map[string]string{
 	`templatefile("greeting.tftpl", { name = "ada", loud = true })`: `"hello ada!"`,
 }
 
-// badCalls are expressions with what is said of them.
+// badCalls are expressions with their error messages.
 var badCalls = map[string]string{
 	`file("nothing.txt")`:             `there is no file "nothing.txt"`,
 	`file("")`:                        `the path is empty`,

@@ -32,7 +32,7 @@ func textFunction(description string, do func(texts []string) (cty.Value, error)
 	return function.New(spec)
 }
 
-// predicate makes a function that tells something of two texts.
+// predicate returns a function that reports a relation between two texts.
 func predicate(description string, is func(s, part string) bool, params ...string) function.Function {
 	return textFunction(description, func(t []string) (cty.Value, error) { return cty.BoolVal(is(t[0], t[1])), nil }, cty.Bool, params...)
 }
@@ -84,8 +84,7 @@ var length = function.New(&function.Spec{
 	},
 })
 
-// replace takes, as in Terraform, a pattern between slashes for a regular
-// expression.
+// replace treats, as Terraform does, a pattern between slashes as a regular expression.
 var replace = function.New(&function.Spec{
 	Description: "Replaces every occurrence of a part of a text; /.../ is a regular expression.",
 	Params: []function.Parameter{
@@ -101,7 +100,7 @@ var replace = function.New(&function.Spec{
 	},
 })
 
-// coalesce skips, as in Terraform, empty texts too.
+// coalesce skips, as Terraform does, empty texts, too.
 var coalesce = function.New(&function.Spec{
 	Description: "The first of its arguments that is neither null nor an empty text.",
 	VarParam:    &function.Parameter{Name: "vals", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
@@ -133,7 +132,7 @@ var coalesce = function.New(&function.Spec{
 	},
 })
 
-// flags makes a function of a list of truth values.
+// flags returns a function of a list of booleans.
 func flags(description string, decides bool) function.Function {
 	return function.New(&function.Spec{
 		Description: description,

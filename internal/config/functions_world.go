@@ -15,11 +15,10 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// world makes the functions that ask for files and the environment, as the
-// options let them.
+// world returns the functions that read files and the environment, within the limits of the options.
 type world struct{ Options }
 
-// place is a path as the file system of the options knows it.
+// place is a path in the form that the file system of the options expects.
 func (w world) place(typed string) (string, error) {
 	full := typed
 	if rest, home := strings.CutPrefix(typed, "~/"); home && w.Home != "" {
@@ -140,7 +139,7 @@ func (w world) pathExpand() function.Function {
 	}, "path")
 }
 
-// env reads the environment that cosplay runs in.
+// env reads the environment of the cosplay process.
 func (w world) env() function.Function {
 	return function.New(&function.Spec{
 		Description: "An environment variable of cosplay, or the given default if it is not set.",
@@ -165,7 +164,7 @@ func (w world) env() function.Function {
 	})
 }
 
-// templateFile fills a template in. In it are the given values alone.
+// templateFile renders a template with the given values only.
 func (w world) templateFile(functions map[string]function.Function) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
 		values := args[1]

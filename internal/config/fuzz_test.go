@@ -15,8 +15,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// FuzzLoad feeds Load any two files: it must neither panic nor give an Intent
-// that breaks its promises, and each of its complaints must be complete.
+// FuzzLoad passes two arbitrary files to Load. Load must not panic, must not return an Intent that breaks its
+// promises, and must make each diagnostic complete.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/wrong/*.hcl", "testdata/right/*.hcl", "testdata/warned/*.hcl", "../../examples/*.hcl"} {
 		for _, path := range glob(f, pattern) {
@@ -42,8 +42,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// The HCL library's parser calls itself for each bracket, and a full stack cannot
-// be recovered from.
+// The HCL library's parser recurses for each bracket, and Go cannot recover from a full stack.
 func TestBracketsWithoutEnd(t *testing.T) {
 	for _, bracket := range []string{"(", "[", "{ a = "} {
 		src := "locals {\n  a = " + strings.Repeat(bracket, 1_000_000)
@@ -61,8 +60,7 @@ func TestBracketsWithoutEnd(t *testing.T) {
 	}
 }
 
-// What is wrong for each of 10,000 instances is looked up once: for each of them it
-// took minutes.
+// A mistake in 10,000 instances must be explained once: searching suggestions for each of them took minutes.
 func TestOneMistakeOfManyInstances(t *testing.T) {
 	src := "locals {\n  m = { for i in setproduct(range(100), range(100)) : \"k${i[0]}-${i[1]}\" => i }\n}\n" +
 		"session \"w\" {\n  count  = 10000\n  target = local.m[\"x${count.index}\"]\n}\n"
@@ -73,7 +71,7 @@ func TestOneMistakeOfManyInstances(t *testing.T) {
 	}
 }
 
-// checkIntent makes sure of what Load promises about a valid configuration.
+// checkIntent checks what Load promises about a valid configuration.
 func checkIntent(t *testing.T, intent *config.Intent) {
 	hosts, names, ports := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, h := range intent.Hosts {
@@ -104,7 +102,7 @@ func checkIntent(t *testing.T, intent *config.Intent) {
 	}
 }
 
-// checkBox makes sure of what Load promises about a container.
+// checkBox checks what Load promises about a container.
 func checkBox(t *testing.T, s config.Session) {
 	bind, err := netip.ParseAddr(s.Spec.SSH.Bind)
 	limits := s.Spec.Limits
@@ -132,8 +130,8 @@ func checkBox(t *testing.T, s config.Session) {
 	}
 }
 
-// FuzzValues feeds Load a file in either syntax and values for its variables, and
-// evaluates what there is of outputs and checks.
+// FuzzValues passes a file in either syntax and values for its variables to Load, and evaluates the outputs and
+// checks that result.
 func FuzzValues(f *testing.F) {
 	for _, pattern := range []string{"testdata/wrong/*.hcl", "testdata/right/*.hcl", "testdata/*/*.hcl.json"} {
 		for _, path := range glob(f, pattern) {

@@ -12,17 +12,16 @@ import (
 	"cosplay/internal/resource"
 )
 
-// GPUSelector names a physical GPU the way people do. One of Index, UUID and
-// PCI is set.
+// GPUSelector identifies a physical GPU as the user wrote it. One of Index, UUID and PCI is set.
 type GPUSelector struct {
 	Index *int
-	UUID  string // "GPU-8f...", or as much of its start as was typed
+	UUID  string // "GPU-8f...", or the beginning that the user typed
 	PCI   string // as NVML writes it: "00000000:84:00.0"
 
-	Range hcl.Range // where it stands in the files
+	Range hcl.Range // where it is in the files
 }
 
-// String is the selector as people read it.
+// String returns the selector in readable form.
 func (s GPUSelector) String() string {
 	if s.Index != nil {
 		return strconv.Itoa(*s.Index)
@@ -33,7 +32,7 @@ func (s GPUSelector) String() string {
 // MarshalText writes the selector as String does.
 func (s GPUSelector) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Matches reports whether the selector means this GPU of its host.
+// Matches reports whether the selector identifies this GPU of its host.
 func (s GPUSelector) Matches(g resource.GPU) bool {
 	switch {
 	case s.Index != nil:
@@ -55,7 +54,7 @@ var (
 	digits     = regexp.MustCompile(`^\d+$`)
 )
 
-// ParseGPU reads a selector as it is typed on the command line.
+// ParseGPU reads a selector from the command line.
 func ParseGPU(typed string) (GPUSelector, error) {
 	if index, err := strconv.Atoi(typed); err == nil && index >= 0 {
 		return GPUSelector{Index: &index}, nil

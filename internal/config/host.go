@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// hostAttributes reads what a host block can say.
+// hostAttributes has a reader for each attribute of a host block.
 var hostAttributes = map[string]func(*loader, *Host, value){
 	"simulate":        (*loader).hostSimulate,
 	"nvml":            (*loader).hostNVML,
@@ -47,8 +47,7 @@ func (l *loader) readHost(b block) {
 	l.hosts = append(l.hosts, h)
 }
 
-// mayBeOpen tells of the variables that may be without a value, but not in a host
-// block.
+// mayBeOpen reports variables without a value that a host block needs.
 func (l *loader) mayBeOpen() bool {
 	if l.HostsMayMiss {
 		return true
@@ -59,8 +58,8 @@ func (l *loader) mayBeOpen() bool {
 	return len(l.missed) == 0
 }
 
-// checkReach makes sure that a host is reached in one way, and by one name:
-// under two, the same slots would be given away twice.
+// checkReach checks that a host block has only one way to reach its NVML, and that no two blocks use the same one:
+// cosplay would then use the same slots twice.
 func (l *loader) checkReach(h Host) {
 	if h.Ranges.has("simulate") {
 		if h.Ranges.has("nvml") {
@@ -125,7 +124,7 @@ func (l *loader) hostGPUs(h *Host, v value) {
 	}
 }
 
-// manageWords are the words of "manage" and what each allows.
+// manageWords maps the words of "manage" to what each permits.
 var manageWords = map[string]func(*Manage){
 	"mig-mode":    func(m *Manage) { m.MIGMode = true },
 	"slices":      func(m *Manage) { m.Slices = true },
@@ -157,8 +156,7 @@ func (l *loader) hostSlowNeighbours(h *Host, v value) {
 	h.SlowNeighbours, _ = l.flag(v)
 }
 
-// path reads a path and makes it absolute: from the project's folder, or from
-// the user's home where it starts with ~.
+// path reads a path and makes it absolute, relative to the project's folder or, with ~, to the user's home.
 func (l *loader) path(v value) (string, bool) {
 	typed, ok := l.text(v)
 	if !ok {

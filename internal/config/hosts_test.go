@@ -8,8 +8,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestHosts: the hosts of a configuration are found though the rest of it is
-// wrong; those that are wrong themselves are not.
+// TestHosts checks that Hosts returns the valid hosts of a configuration of which other parts are wrong.
 func TestHosts(t *testing.T) {
 	o := Options{Dir: "/project", Target: func(string) (resource.Target, error) { return resource.Target{}, errors.New("none") }, Simulate: func(string) error { return nil }}
 	for name, test := range map[string]struct{ text, want string }{

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestImageNames: names are kept as engines list them.
+// TestImageNames checks that names are stored as engines list them.
 func TestImageForms(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0f", 32)
 	for typed, want := range map[string]string{

@@ -40,7 +40,7 @@ func (l *loader) readImport(b block) {
 	}
 }
 
-// checkImports tells of imports into sessions that are not there, or twice.
+// checkImports reports imports into sessions that do not exist, and duplicate imports.
 func (l *loader) checkImports() {
 	for i, one := range l.imports {
 		there := l.guessed[one.To.Name] || slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == one.To })

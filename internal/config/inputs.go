@@ -14,13 +14,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// EnvPrefix is before a variable's name in the environment.
+// EnvPrefix precedes a variable's name in the environment.
 const EnvPrefix = "COSPLAY_VAR_"
 
-// Input gives values to variables: to one as it was typed, to several in a file,
-// or to one as a value.
+// Input gives values to variables: a text or a value for one variable, or a file for several.
 type Input struct {
-	From string // where it comes from, for people: "--var", "the environment", a file's name
+	From string // the source, for messages: "--var", "the environment", a file's name
 
 	Name string // of the variable; "" for a file
 	Text string // as typed
@@ -28,26 +27,27 @@ type Input struct {
 
 	Value *cty.Value // instead of Text
 
-	MayBeStray bool // a name that no block declares is nobody's mistake
+	MayBeStray bool // a name that no block declares is not reported as a mistake
 
-	// Unread is not read: where a variable lacks a value it is what may have been
-	// meant to give it one, and Text says what to do for that.
+	// Unread marks an input that cosplay does not read. If a variable has no value, this input may be what the user
+	// meant to set, and Text says what to do.
 	Unread bool
 }
 
-// given is one value that a variable is given.
+// given is one value for a variable.
 type given struct {
 	from string
 	at   hcl.Range
-	expr hcl.Expression // in a file
-	text string         // as typed
+	expr hcl.Expression // the expression, if a file has the value
+	text string         // the text, if the user typed it
 	set  *cty.Value
 }
 
-// typed reports whether a value was typed, and so is read by its variable's type.
+// typed reports whether the value is text from the command line or the environment, which the variable's type
+// interprets.
 func (g given) typed() bool { return g.expr == nil && g.set == nil }
 
-// takeInputs hands what is given to the variables; later ones overrule.
+// takeInputs assigns the inputs to the variables; later ones override earlier ones.
 func (l *loader) takeInputs() {
 	for _, in := range l.Inputs {
 		switch {
@@ -70,8 +70,8 @@ func (l *loader) takeInputs() {
 	}
 }
 
-// variableMeant says which variable may have been meant or, where none is near,
-// which there are. It starts with a space.
+// variableMeant suggests the variable that the user may have meant or, if none is close, lists all variables. It
+// starts with a space.
 func (l *loader) variableMeant(typed string) string {
 	names := sortedKeys(l.variables)
 	if suggestion := didYouMean(typed, names); suggestion != "" || len(names) == 0 || len(names) > maxListed {
@@ -80,13 +80,13 @@ func (l *loader) variableMeant(typed string) string {
 	return fmt.Sprintf(" Declared: %s.", prose.And(names))
 }
 
-// inputRange is the place of what was typed: a file of its own.
+// inputRange returns the source range of a typed input, which has its own file in diagnostics.
 func inputRange(in Input) hcl.Range {
 	end := hcl.Pos{Line: 1, Column: len(in.Text) + 1, Byte: len(in.Text)}
 	return hcl.Range{Filename: in.From, Start: hcl.InitialPos, End: end}
 }
 
-// show makes what was typed part of the source, so that it can be shown.
+// show registers a typed input as a source file, so that diagnostics can show it.
 func (l *loader) show(v *variable, g given) {
 	if g.typed() && !v.sensitive {
 		l.files[g.at.Filename] = &hcl.File{Bytes: []byte(g.text)}
@@ -127,8 +127,8 @@ func (l *loader) takeFile(in Input) {
 	}
 }
 
-// coverLines hides what is behind the names in a file of values that cannot be
-// read, where a sensitive one may be: all but the lines of variables that are not.
+// coverLines hides the values in a file of values that has a syntax error, because one may be sensitive. It leaves
+// the lines of variables that are not sensitive.
 func (l *loader) coverLines(name string) {
 	start := 0
 	for line := range bytes.Lines(l.files[name].Bytes) {
@@ -140,8 +140,7 @@ func (l *loader) coverLines(name string) {
 	}
 }
 
-// mayShow reports whether a line of a file of values is about a variable that is
-// not sensitive.
+// mayShow reports whether a line of a file of values belongs to a variable that is not sensitive.
 func (l *loader) mayShow(line string) bool {
 	start, _, _ := strings.Cut(strings.TrimSpace(line), "=")
 	about := l.variables[strings.TrimSpace(start)]
@@ -153,7 +152,7 @@ func (l *loader) mayShow(line string) bool {
 	return about != nil || strings.TrimSpace(line) == ""
 }
 
-// cover hides a part of a file from those who show it.
+// cover hides a part of a file from diagnostics.
 func (l *loader) cover(name string, from, to int) {
 	shown := *l.files[name]
 	shown.Bytes = bytes.Clone(shown.Bytes)
@@ -165,7 +164,7 @@ func (l *loader) cover(name string, from, to int) {
 	l.files[name] = &shown
 }
 
-// raw is a given value before it is made one of its variable's type.
+// raw returns a given value before conversion to its variable's type.
 func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	asGiven := g
 	switch {

@@ -7,7 +7,7 @@ import (
 	"cosplay/internal/config"
 )
 
-// Who gives a value to nothing is told what may have been meant.
+// If an input matches no variable, the message suggests the one that the user may have meant.
 func TestValuesForNothing(t *testing.T) {
 	const src = "variable \"a\" {\n  default = 1\n}\nvariable \"image\" {}\nsession \"s\" {\n  target = \"2060\"\n}\n"
 	for _, c := range []struct {
@@ -23,8 +23,8 @@ func TestValuesForNothing(t *testing.T) {
 		o := options()
 		o.Inputs = []config.Input{c.in}
 		_, diags := config.Load(map[string][]byte{"a.hcl": []byte(src)}, o)
-		if told := strings.Join(allWords(diags), "\n"); !strings.Contains(told, c.want) {
-			t.Errorf("%s: nothing like %q in: %s", c.in.From, c.want, told)
+		if reported := strings.Join(allWords(diags), "\n"); !strings.Contains(reported, c.want) {
+			t.Errorf("%s: nothing like %q in: %s", c.in.From, c.want, reported)
 		}
 	}
 }

@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	maxCount = 10_000 // sessions of one block
-	maxKey   = 100    // characters of a key of for_each, which becomes part of names
+	maxCount = 10_000 // maximum number of sessions of one block
+	maxKey   = 100    // maximum length of a key of for_each, which becomes part of names
 )
 
-// instance is one of the sessions that a block asks for.
+// instance is one session of a block.
 type instance struct {
 	address   resource.Address
-	variables map[string]cty.Value // what its expressions can mention of it
+	variables map[string]cty.Value // the variables that its expressions can use
 }
 
-// instances are the sessions that a block asks for.
+// instances are the sessions of a block.
 type instances struct {
 	list  []instance
-	reach reach // of the expressions in the block
+	reach reach // what the block's expressions can use
 
-	guessed bool // how many there are is not known, for a mistake that was told
+	guessed bool // the number is unknown because of a mistake that has been reported
 }
 
-// instances returns the sessions that a block asks for. A wrong count or for_each
-// is told and taken for one session, so that the rest is looked at as well.
+// instances returns the sessions of a block. It reports a wrong count or for_each and then assumes one session, so
+// that Load checks the rest as well.
 func (l *loader) instances(name string, said content) instances {
 	count, each := said.find("count"), said.find("for_each")
 	switch {
@@ -83,7 +83,7 @@ func (l *loader) byEach(name string, a *attribute) instances {
 	return all
 }
 
-// hasKeys makes sure that sessions can be made for the elements of a value.
+// hasKeys checks that the elements of a value can be keys of sessions.
 func (l *loader) hasKeys(v value) bool {
 	if !l.isOpen(v) && !l.given(v) {
 		return false
@@ -105,19 +105,19 @@ func (l *loader) hasKeys(v value) bool {
 	return false
 }
 
-// unknownElement stands for the elements of a for_each that is wrong or open: of
-// what mentions it the type alone is judged, as far as that is known.
+// unknownElement replaces the elements of a for_each that is wrong or unknown: expressions that use it are checked by
+// type only, if the type is known.
 func unknownElement(name string, v value) instance {
 	element := cty.DynamicPseudoType
 	if v.Value != cty.NilVal && v.Type().IsCollectionType() {
 		element = v.Type().ElementType()
 	}
 	return instance{resource.One(name), map[string]cty.Value{
-		"each": cty.ObjectVal(map[string]cty.Value{"key": cty.UnknownVal(cty.String).Mark(told), "value": cty.UnknownVal(element).Mark(told)}),
+		"each": cty.ObjectVal(map[string]cty.Value{"key": cty.UnknownVal(cty.String).Mark(reported), "value": cty.UnknownVal(element).Mark(reported)}),
 	}}
 }
 
-// isKey makes sure that a key of for_each can be part of a session's names.
+// isKey checks that a key of for_each can be part of a session's names.
 func (l *loader) isKey(v value, key cty.Value) bool {
 	if key.IsNull() {
 		l.wrong(v, `"for_each" has a null in it`, "Each element is the name of a session. Remove the null.")

@@ -1,8 +1,6 @@
-// Package config turns the text of a project's *.hcl files into an Intent: what
-// the user wrote, evaluated, with the place in the files that every value came
-// from. It reads no file, asks no environment and knows no hardware: what it
-// needs of them comes in through Options. Load tells all mistakes of all files at
-// once, each with its place and what to do about it.
+// Package config turns the text of a project's *.hcl files into an Intent: the evaluated configuration, with the
+// source range of every value. It reads no file, no environment and no hardware; Options provides what it needs of
+// them. Load reports all mistakes of all files at once, each with its place and a fix.
 package config
 
 import (
@@ -13,46 +11,46 @@ import (
 	"cosplay/internal/resource"
 )
 
-// LocalHost is the host of a project that declares none: this machine.
+// LocalHost is the name of the host of a project that declares none: this machine.
 const LocalHost = "local"
 
-// Intent is what the files ask for.
+// Intent is the evaluated configuration.
 type Intent struct {
-	State    string    `json:"state,omitempty"` // absolute path of the state file; "" where the files say nothing of it
+	State    string    `json:"state,omitempty"` // absolute path of the state file; "" if the files do not set it
 	Hosts    []Host    `json:"hosts"`           // by name; never empty
 	Sessions []Session `json:"sessions"`        // by address
 
 	Variables []Variable `json:"-"`                  // by name
 	Missed    []string   `json:"-"`                  // variables without a value, by name
 	Moves     []Move     `json:"moves,omitempty"`    // without a cycle, no two from or to the same
-	Removals  []Removal  `json:"removals,omitempty"` // of sessions that are not there
-	Imports   []Import   `json:"imports,omitempty"`  // into sessions that are there
+	Removals  []Removal  `json:"removals,omitempty"` // of sessions that the files do not declare
+	Imports   []Import   `json:"imports,omitempty"`  // into sessions that the files declare
 
-	Files map[string]*hcl.File `json:"-"` // as parsed, for those who show diagnostics with their source
+	Files map[string]*hcl.File `json:"-"` // the parsed files, to show diagnostics with their source
 
-	l *loader // evaluates outputs and checks, once there are sessions
+	l *loader // evaluates outputs and checks, once live attributes are known
 }
 
-// Host is a machine with GPUs, and what cosplay may do to it.
+// Host is a machine with GPUs, and what cosplay may change on it.
 type Host struct {
 	Name             string        `json:"name"`
 	Simulate         string        `json:"simulate,omitempty"` // what to simulate: "8 x h200"; "" is real hardware
 	NVML             string        `json:"nvml,omitempty"`     // absolute path of the NVML library; "" is the system's
 	Runtime          string        `json:"runtime"`            // RuntimeAuto, or the name of a registered one
-	GPUs             []GPUSelector `json:"gpus,omitempty"`     // these only; empty means all
+	GPUs             []GPUSelector `json:"gpus,omitempty"`     // the only GPUs to use; empty means all
 	Manage           Manage        `json:"manage"`
-	BaselineClockMHz *int          `json:"baseline_clock_mhz,omitempty"` // the clock lock from before cosplay, where told
+	BaselineClockMHz *int          `json:"baseline_clock_mhz,omitempty"` // the clock lock that the user states was set before cosplay
 	SlowNeighbours   bool          `json:"slow_neighbours"`
 
-	Open []string `json:"-"` // attributes whose value is not known, for a variable without one
+	Open []string `json:"-"` // attributes with an unknown value, because a variable has none
 
 	Ranges Ranges `json:"-"` // empty for the implicit host
 }
 
-// RuntimeAuto leaves it to cosplay where sessions run.
+// RuntimeAuto lets cosplay choose the runtime.
 const RuntimeAuto = "auto"
 
-// Manage says what cosplay may change on a host's GPUs.
+// Manage states what cosplay may change on a host's GPUs.
 type Manage struct {
 	MIGMode     bool `json:"mig_mode"`
 	Slices      bool `json:"slices"`
@@ -61,14 +59,13 @@ type Manage struct {
 	Persistence bool `json:"persistence"`
 }
 
-// ManageAll is what a host without "manage" allows.
+// ManageAll is the permission of a host without "manage".
 func ManageAll() Manage {
 	return Manage{MIGMode: true, Slices: true, Clocks: true, Power: true, Persistence: true}
 }
 
-// Session is one instance of a session block. Instances of one block share
-// their Command, Env and Keys where these are the same: they are for reading
-// only.
+// Session is one instance of a session block. Instances of one block share equal Command, Env and Keys values:
+// callers must not modify them.
 type Session struct {
 	Address resource.Address `json:"address"`
 	Target  resource.Target  `json:"target"`
@@ -77,8 +74,8 @@ type Session struct {
 	resource.Program
 	Fit resource.FitOptions `json:"fit"`
 
-	// Secret is the part of the environment that is not to be shown, by name.
-	// Where Sealed has its hash, that counts when it is compared.
+	// Secret is the sensitive part of the environment, by name. If Sealed has the hash of a value, comparisons use
+	// the hash.
 	Secret map[string]string `json:"-"`
 	Sealed map[string]string `json:"-"`
 
@@ -86,29 +83,29 @@ type Session struct {
 	// SSH.AuthorizedKeys are empty: they take more than the files to know.
 	Spec resource.ContainerSpec `json:"box"`
 
-	// Keys are who may log in: absolute paths of .pub files, which start with /,
-	// and public keys as one line each. Without any the choice is cosplay's.
+	// Keys are the keys that may log in: absolute paths of .pub files, which start with /, and public keys with one
+	// line each. If there are none, cosplay chooses.
 	Keys []string `json:"authorized_keys,omitempty"`
 
-	// DependsOn are names of other session blocks, in order, without a cycle.
+	// DependsOn has the names of other session blocks, in order and without a cycle.
 	DependsOn []string `json:"depends_on,omitempty"`
 
 	Lifecycle Lifecycle `json:"lifecycle,omitzero"`
 
-	Open []string `json:"-"` // attributes whose value is not known, for a variable without one
+	Open []string `json:"-"` // attributes with an unknown value, because a variable has none
 
 	Ranges Ranges `json:"-"`
 }
 
-// Ranges tells where a block and its values stand in the files.
+// Ranges gives the source ranges of a block and its values.
 type Ranges struct {
 	Decl   hcl.Range            // the block's header: session "worker"
 	values map[string]hcl.Range // by attribute: "target", "fit.tolerance"; by block inside: "fit"
 }
 
-// At is where an attribute's value stands, like "fit.tolerance" or, counted
-// from 0 where there can be several, "volume[0].source". For a block inside, like
-// "fit", it is the word itself. What the block leaves out is at its header.
+// At returns the source range of an attribute's value, for a path like "fit.tolerance" or, counted from 0 if there
+// can be several, "volume[0].source". For a nested block, like "fit", it returns the range of that word. For an
+// attribute that the block leaves out, it returns the block's header.
 func (r Ranges) At(attribute string) hcl.Range {
 	if at, ok := r.values[attribute]; ok {
 		return at
@@ -116,14 +113,14 @@ func (r Ranges) At(attribute string) hcl.Range {
 	return r.Decl
 }
 
-// without is the same for a block that leaves an attribute out.
+// without does the same for a block that leaves an attribute out.
 func (r Ranges) without(attribute string) Ranges {
 	values := maps.Clone(r.values)
 	delete(values, attribute)
 	return Ranges{Decl: r.Decl, values: values}
 }
 
-// has reports whether the block says anything about an attribute.
+// has reports whether the block sets an attribute.
 func (r Ranges) has(attribute string) bool {
 	_, ok := r.values[attribute]
 	return ok

@@ -2,9 +2,9 @@ package config
 
 import "strings"
 
-// JSONSchema is a JSON schema, draft 2020-12, of a file in the JSON syntax. What
-// editors show beside it, units, defaults and what a change leads to, stands in
-// x- fields. Wherever a value goes an expression can: a text with ${...}.
+// JSONSchema returns a JSON schema, draft 2020-12, of a file in the JSON syntax. Fields that begin with x- have what
+// editors can show: units, defaults and the effect of a change. Every value can also be an expression: a text with
+// ${...}.
 func JSONSchema() map[string]any {
 	schema := bodySchema(&fileSchema)
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -15,7 +15,7 @@ func JSONSchema() map[string]any {
 	return schema
 }
 
-// bodySchema is that of what stands in a block.
+// bodySchema returns the schema of a block's content.
 func bodySchema(b *Block) map[string]any {
 	properties := map[string]any{"//": map[string]any{"description": "A comment."}}
 	var required []string
@@ -38,14 +38,13 @@ func bodySchema(b *Block) map[string]any {
 	return schema
 }
 
-// blockSchema is that of one block or, in a list, of several; names come between
-// where blocks have them.
+// blockSchema returns the schema of one block or of a list of blocks, with a level of names if the blocks have names.
 func blockSchema(b *Block) map[string]any {
 	body := bodySchema(b)
 	if b.Label != "" {
 		body = map[string]any{"type": "object", "description": b.Description, "additionalProperties": several(body)}
 	}
-	return several(body) // HCL takes a list of one also where there can be no more
+	return several(body) // HCL accepts a list of one element also for a block that cannot repeat
 }
 
 func several(schema map[string]any) map[string]any {
@@ -58,7 +57,7 @@ var (
 	aList   = map[string]any{"type": "array", "items": anEntry}
 )
 
-// valueSchemas are what values of a type look like.
+// valueSchemas maps each type to the schema of its values.
 var valueSchemas = map[Type]map[string]any{
 	Text: aText, Path: aText, TypeName: aText, SessionName: aText, Size: aText,
 	Texts: aList, GPUNames: aList, Sessions: aList,

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Every type of the language must have a form in JSON.
+// Every type of the language must have a schema.
 func TestJSONSchemaKnowsAllTypes(t *testing.T) {
 	for _, b := range Schema().Blocks {
 		walkSchema(b, b.Name+".", func(path string, a Attribute) {
@@ -23,7 +23,7 @@ func TestJSONSchemaKnowsAllTypes(t *testing.T) {
 	}
 }
 
-// What is right must be right by the schema, and typical mistakes must not.
+// The schema must accept valid configurations and reject typical mistakes.
 func TestJSONSchema(t *testing.T) {
 	var schema map[string]any
 	text, err := json.Marshal(JSONSchema())
@@ -67,8 +67,7 @@ func TestJSONSchema(t *testing.T) {
 	}
 }
 
-// accept holds a document against as much of JSON Schema as ours uses; "" is a
-// document that fits.
+// accept validates a document with the part of JSON Schema that JSONSchema uses. It returns "" for a valid document.
 func accept(t *testing.T, root, schema map[string]any, text string) string {
 	t.Helper()
 	var document any

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestLanguageReference: docs/language.md tells what the tables have, and all
-// of it.
+// TestLanguageReference checks that docs/language.md matches the tables.
 func TestLanguageReference(t *testing.T) {
 	const path = "../../docs/language.md"
 	template, err := os.ReadFile("testdata/language.tmpl")
@@ -47,7 +46,7 @@ func liveTable() string {
 	return w.String()
 }
 
-// describeBlock writes a section of the reference, and one for each block inside.
+// describeBlock writes a section of the reference for a block and one for each nested block.
 func describeBlock(w *strings.Builder, b Block, outside string) {
 	name := strings.TrimSpace(outside + " " + b.Name)
 	header := "`" + b.Name + " {}`"
@@ -108,10 +107,10 @@ func defaultWords(a Attribute) string {
 	return "`" + bars(a.Default) + "`"
 }
 
-// bars keeps the cells of a table apart.
+// bars escapes the bars within a table cell.
 func bars(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
-// wrap breaks a text into lines of so many characters at most.
+// wrap breaks a text into lines of limited length.
 func wrap(s string, width int) string {
 	var lines []string
 	line := ""

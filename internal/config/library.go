@@ -15,16 +15,16 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// Summaries of the HCL library's.
+// Summaries of diagnostics of the HCL library.
 const (
-	unsupportedAttribute = "Unsupported attribute" // whose detail leaves out what there is instead
+	unsupportedAttribute = "Unsupported attribute" // its detail does not name the alternatives
 	invalidIndex         = "Invalid index"         // likewise
 	notEnoughArguments   = "Not enough function arguments"
 	tooManyArguments     = "Too many function arguments"
 )
 
-// nextSteps are what to do about those mistakes that the HCL library tells without
-// saying so, by its summaries. Each starts with a space.
+// nextSteps gives the fix for diagnostics of the HCL library that do not state one, by their summaries. Each starts
+// with a space.
 var nextSteps = map[string]string{
 	"Argument or block definition required":           " Write a name, an equals sign and a value; or the word of a block, its name in quotes, and a brace.",
 	"Attempt to get attribute from null value":        " Give it a value, or put it into try(..., null).",
@@ -85,7 +85,7 @@ var nextSteps = map[string]string{
 	"Unterminated template string":                    " Add the quote, or the word that ends the heredoc on a separate line.",
 }
 
-// inOurWords makes a diagnostic of the HCL library one of ours.
+// inOurWords adapts a diagnostic of the HCL library to the form of cosplay's own.
 func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	call, unknown := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
 	switch {
@@ -114,8 +114,8 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	return d
 }
 
-// stepsThere lists what a value has of which an expression wants something else. It
-// starts with a space.
+// stepsThere lists the attributes or elements of a value if an expression uses one that does not exist. It starts
+// with a space.
 func stepsThere(d *hcl.Diagnostic) string {
 	var (
 		steps hcl.Traversal
@@ -150,8 +150,7 @@ func stepsThere(d *hcl.Diagnostic) string {
 	return ""
 }
 
-// insteadOf lists what a value has instead of a step that it has not. It starts
-// with a space.
+// insteadOf lists the attributes or elements that a value has instead of a missing one. It starts with a space.
 func insteadOf(step hcl.Traverser, of cty.Value) string {
 	if of.HasMark(sensitive) {
 		return ""
@@ -189,8 +188,8 @@ func keysInstead(key, of cty.Value) string {
 	return fmt.Sprintf(" Write one of %s.%s", prose.And(prose.Few(prose.Quoted(keys), maxListed)), didYouMean(typed, keys))
 }
 
-// withLive lists the attributes of a session where a splat wants another, of which
-// the HCL library does not tell what it is applied to.
+// withLive lists the attributes of a session if a splat uses one that does not exist. The HCL library's diagnostic
+// does not name the value that the splat applies to.
 func withLive(d *hcl.Diagnostic, a attribute) *hcl.Diagnostic {
 	of, relative := d.Expression.(*hclsyntax.RelativeTraversalExpr)
 	if d.Summary != unsupportedAttribute || !relative || len(of.Traversal) == 0 {
@@ -227,8 +226,8 @@ func withLive(d *hcl.Diagnostic, a attribute) *hcl.Diagnostic {
 	return &told
 }
 
-// ofCall is what is wrong with a call of a function, and what to do. What the HCL
-// library says of it may end in a stop too many, or in a stack.
+// ofCall describes an invalid function call and its fix. The HCL library's text may end in two full stops, or contain
+// a stack trace.
 func ofCall(call hclsyntax.FunctionCallDiagExtra, d *hcl.Diagnostic) string {
 	var (
 		panicked function.PanicError

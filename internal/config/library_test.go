@@ -6,9 +6,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// wrongExpressions make the HCL library complain, each in other words.
+// wrongExpressions make the HCL library report each of its diagnostics.
 var wrongExpressions = []string{
-	// Of the parser's.
+	// Errors of the parser.
 	`"a" "b"`, `a.`, `a.[0]`, `a.*.b[*]c`, `a[`, `a[]`, `a[0`, `a[*`, `[1, 2`, `[1 2]`, `[1,,2]`, `{ a = 1`, `{ a = 1 b = 2 }`, `{ a }`, `{ a = }`, `{ = 1 }`,
 	`{ a = 1, , }`, `(1`, `1)`, `f(1`, `f(1 2)`, `f(,)`, `f(a...`, `f(a..., b)`, `1 +`, `+ 1`, `1 ++ 2`, `1 & 2`, `1 | 2`, `1 ~ 2`, `!`, `a ? b`, `a ? b :`, `a ? : c`,
 	`a ?? b`, `a === b`, `a = b`, `a and b`, `not a`, `not(true)`, `"${"`, `"${a"`, `"${}"`, `"${a b}"`, `"%{"`, `"%{if}"`, `"%{if a}"`, `"%{if a}x%{else}"`,
@@ -17,7 +17,7 @@ var wrongExpressions = []string{
 	`[for 1 in [] : x]`, `[for x of [] : x]`, `[for x in [] : x if]`, `{ for x in [] : x }`, `{ for x in [] : x => }`, `{ for x in [] : => x }`, `[for x in [] : x => x]`,
 	`{ for x in [] : x => x`, `[for x in [] : x...]`, `[for x in [] : x if true false]`, `0x1F`, `1.2.3`, `1e`, `.5`, `5.`, `#`, `/* a`, `<<EOT`, "<<EOT\nx", "<<\nx\n",
 	`@a`, `$a`, `${a}`, `%{a}`, `?`, `:`, `=>`, `...`, `a..b`, `a::b`, `a::b(1)`, `a->b`, `1 < 2 < `, `a!`, `\a`, `;`,
-	// Of the evaluation's.
+	// Errors of the evaluation.
 	`1 + "a"`, `"a" * 2`, `!"a"`, `-"a"`, `-[1]`, `1 && true`, `true || "x"`, `1 < "a"`, `[1] < [2]`, `null + 1`, `1 ? 2 : 3`, `null ? 1 : 2`, `"x" ? 1 : 2`,
 	`true ? [1] : "a"`, `true ? { a = 1 } : [1]`, `[1][2]`, `[1][-1]`, `[1]["a"]`, `[1].a`, `{ a = 1 }.b`, `{ a = 1 }["b"]`, `{ a = 1 }[0]`, `{ a = 1 }[null]`, `[1][null]`,
 	`null.a`, `null[0]`, `null[*].a`, `"a".b`, `"a"[0]`, `1.a`, `1[0]`, `true.x`, `toset(["a"])[0]`, `[1][*].a`, `"a"[*].b`, `{ a = 1 }[*].b`, `[{ a = 1 }, { b = 2 }][*].a`,
@@ -34,7 +34,7 @@ var wrongExpressions = []string{
 	`99999999999999999999999999999e999999999`, `1 / 0`, `0 / 0`,
 }
 
-// The HCL library says what is wrong, and seldom what to do.
+// The HCL library states what is wrong, and seldom what to do.
 func TestTheLibrarysMistakesHaveANextStep(t *testing.T) {
 	for _, expr := range wrongExpressions {
 		t.Run(expr, func(t *testing.T) {

@@ -28,33 +28,33 @@ var lifecycleSchema = Block{
 	},
 }
 
-// Lifecycle is what a session's block says of how it may change.
+// Lifecycle is the content of a session's lifecycle block.
 type Lifecycle struct {
 	PreventDestroy bool     `json:"prevent_destroy,omitempty"`
 	Ignore         []string `json:"ignore_changes,omitempty"` // attributes and blocks: "env", "fit.tolerance", "env.SEED"; or IgnoreAll alone
 
 	Triggers []Trigger `json:"replace_triggered_by,omitempty"`
-	Digest   string    `json:"-"` // of the values among replace_triggered_by; "" without any
+	Digest   string    `json:"-"` // digest of the values in replace_triggered_by; "" without any
 }
 
-// IgnoreAll is the word of ignore_changes for all attributes.
+// IgnoreAll is the word in ignore_changes that means all attributes.
 const IgnoreAll = "all"
 
-// Trigger is a session, or an attribute of one, whose change replaces another.
+// Trigger is a session, or one of its attributes, whose change replaces another session.
 type Trigger struct {
 	Of        resource.Reference `json:"of"`
-	Attribute string             `json:"attribute,omitempty"` // "image", "fit.tolerance"; "" is any
+	Attribute string             `json:"attribute,omitempty"` // "image", "fit.tolerance"; "" for any
 	Range     hcl.Range          `json:"-"`
 }
 
-// Move says that a session, or all of a block, used to have another address.
+// Move records the previous address of a session or of a whole block.
 type Move struct {
 	From  resource.Reference `json:"from"`
 	To    resource.Reference `json:"to"`
 	Range hcl.Range          `json:"-"` // of "from"
 }
 
-// Import is something that exists and is to become a session's.
+// Import is an existing object that a session takes over.
 type Import struct {
 	To      resource.Address `json:"to"`
 	ID      string           `json:"id"` // of a slice or a container, or the name of a session on its host
@@ -62,29 +62,28 @@ type Import struct {
 	IDRange hcl.Range        `json:"-"`
 }
 
-// Removal says what becomes of sessions whose block is gone.
+// Removal states what happens to sessions whose block was removed.
 type Removal struct {
 	From    resource.Reference `json:"from"`
-	Destroy bool               `json:"destroy"` // else they are forgotten, and left as they are
+	Destroy bool               `json:"destroy"` // if false, the sessions are left unchanged and removed from the state
 	Range   hcl.Range          `json:"-"`       // of "from"
 }
 
-// sessionReferences reads those attributes of a session whose words are not
-// values.
+// sessionReferences reads the attributes of a session whose elements are references, not values.
 var sessionReferences = map[string]func(*loader, *Session, attribute, *hcl.EvalContext){
 	"depends_on":                     (*loader).dependsOn,
 	"lifecycle.ignore_changes":       (*loader).ignoreChanges,
 	"lifecycle.replace_triggered_by": (*loader).replaceTriggeredBy,
 }
 
-// checkReferences is check for these attributes: sessions that they mention are
-// no values. Elements that mention what does not exist are told and left out.
+// checkReferences is the equivalent of check for these attributes, because a reference to a session is not a value.
+// It reports elements that do not exist and drops them.
 func (l *loader) checkReferences(a *attribute, r reach) (varies, ok bool) {
 	elements, diags := hcl.ExprList(a.expr)
 	if a.path == "lifecycle.ignore_changes" || diags.HasErrors() {
-		return false, true // which its reader tells
+		return false, true // its reader reports it
 	}
-	sound := listed{a.expr, []hcl.Expression{}} // nil would be no list
+	sound := listed{a.expr, []hcl.Expression{}} // nil would not count as a list
 	for _, e := range elements {
 		one := *a
 		one.expr = valuesOf{e}
@@ -99,22 +98,22 @@ func (l *loader) checkReferences(a *attribute, r reach) (varies, ok bool) {
 	return varies, true
 }
 
-// listed is a list of which some elements are left out.
+// listed is a list expression without some of its elements.
 type listed struct {
 	hcl.Expression
 	elements []hcl.Expression
 }
 
-// ExprList implements what hcl.ExprList asks for.
+// ExprList implements the interface that hcl.ExprList requires.
 func (e listed) ExprList() []hcl.Expression { return e.elements }
 
-// valuesOf is an expression without the sessions that it mentions.
+// valuesOf is an expression without the sessions that it refers to.
 type valuesOf struct{ hcl.Expression }
 
-// UnwrapExpression lets those through who look at how the expression is written.
+// UnwrapExpression gives access to the wrapped expression, for callers that inspect its syntax.
 func (e valuesOf) UnwrapExpression() hcl.Expression { return e.Expression }
 
-// Variables are what it mentions, but for sessions.
+// Variables returns the variables of the expression, except sessions.
 func (e valuesOf) Variables() []hcl.Traversal {
 	return slices.DeleteFunc(e.Expression.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "session" })
 }
@@ -141,8 +140,7 @@ func (l *loader) ignoreChanges(s *Session, a attribute, _ *hcl.EvalContext) {
 	}
 }
 
-// ignorable reads the name of an attribute or block of a session, or of one
-// variable of its environment.
+// ignorable reads the name of an attribute or block of a session, or of one environment variable.
 func (l *loader) ignorable(a attribute, e hcl.Expression) (string, bool) {
 	traversal, diags := hcl.AbsTraversalForExpr(e)
 	if diags.HasErrors() {
@@ -168,8 +166,7 @@ func (l *loader) ignorable(a attribute, e hcl.Expression) (string, bool) {
 	return "", false
 }
 
-// ignorablePaths are the attributes and blocks of a session that are about the
-// session itself.
+// ignorablePaths are the attributes and blocks that configure the session itself.
 func ignorablePaths() []string {
 	var all []string
 	for _, attribute := range sessionSchema.Attributes {
@@ -216,8 +213,8 @@ func (l *loader) replaceTriggeredBy(s *Session, a attribute, scope *hcl.EvalCont
 	}
 }
 
-// namesSession reports whether a session is meant, and not a value. In quotes it is
-// meant, too: in JSON it is always written so, and else it is a mistake.
+// namesSession reports whether an expression refers to a session and is not a value. A quoted address counts as a
+// reference, too: JSON always quotes it, and in HCL it is a mistake to report.
 func namesSession(e hcl.Expression) bool {
 	if mentions := e.Variables(); len(mentions) > 0 {
 		return mentions[0].RootName() == "session"
@@ -226,7 +223,7 @@ func namesSession(e hcl.Expression) bool {
 	return !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && strings.HasPrefix(v.AsString(), "session.")
 }
 
-// valueText is a value as a text that is another where the value is.
+// valueText returns a text that differs if the value differs.
 func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext) ([]byte, bool) {
 	a.expr = e
 	v, ok := l.evaluate(a, scope)
@@ -234,7 +231,7 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 		return nil, false
 	}
 	plain, marks := v.Value.UnmarkDeep()
-	if _, open := marks[told]; open || l.MayMiss && !plain.IsWhollyKnown() {
+	if _, open := marks[reported]; open || l.MayMiss && !plain.IsWhollyKnown() {
 		return nil, false
 	}
 	if isSensitive(v.Value) {
@@ -252,7 +249,7 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 	return text, err == nil
 }
 
-// checkTriggers tells of mentions of sessions that are not there.
+// checkTriggers reports references to sessions that do not exist.
 func (l *loader) checkTriggers() {
 	names := map[string]bool{}
 	instances := map[resource.Address]bool{}

@@ -8,7 +8,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// In JSON a session is named by a text, and what is none is a value.
+// In JSON, a text that is an address refers to a session; any other text is a value.
 func TestReferencesInJSON(t *testing.T) {
 	intent, diags := load(t, map[string]string{"fleet.hcl.json": `{"session": {
 		"a": {"target": "2060"},

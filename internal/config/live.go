@@ -11,8 +11,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// LiveSession is what became of a session, or will: what is not known before it
-// is made is left empty.
+// LiveSession is the present or planned outcome of a session. Fields that are unknown before it is created are empty.
 type LiveSession struct {
 	resource.Session
 	GPUIndex  *int
@@ -22,7 +21,7 @@ type LiveSession struct {
 	SSHPort   int    // on the host
 }
 
-// LiveAttribute is what output and check blocks can mention of a session.
+// LiveAttribute is an attribute of a session that output and check blocks can use.
 type LiveAttribute struct {
 	Name        string // "fit.fp32_error"
 	Type        string // "text", "number"
@@ -32,7 +31,7 @@ type LiveAttribute struct {
 	value func(LiveSession) cty.Value
 }
 
-// LiveAttributes are all of them, in the order in which they are explained.
+// LiveAttributes returns all of them, in the order of the reference.
 func LiveAttributes() []LiveAttribute { return liveAttributes }
 
 var liveAttributes = []LiveAttribute{
@@ -102,7 +101,7 @@ func (a LiveAttribute) ctyType() cty.Type {
 
 func number(n int) cty.Value { return cty.NumberIntVal(int64(n)) }
 
-// figure is a number; null where there is none, as of a session whose fit is lost.
+// figure converts a number; it gives null if there is none, for example for a session whose fit is unknown.
 func figure(f float64) cty.Value {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return cty.NullVal(cty.Number)
@@ -117,7 +116,7 @@ func textOrUnknown(s string) cty.Value {
 	return cty.StringVal(s)
 }
 
-// ofBox is a value that only a session in a container has.
+// ofBox returns a value that only a session in a container has.
 func ofBox(s LiveSession, v cty.Value) cty.Value {
 	if s.Spec.IsZero() {
 		return cty.NullVal(v.Type())
@@ -125,7 +124,7 @@ func ofBox(s LiveSession, v cty.Value) cty.Value {
 	return v
 }
 
-// ofSlice is a value that only a session in a MIG slice has.
+// ofSlice returns a value that only a session in a MIG slice has.
 func ofSlice(s LiveSession, v cty.Value) cty.Value {
 	if s.Slice.Whole() {
 		return cty.NullVal(v.Type())
@@ -145,8 +144,7 @@ func sshPort(s LiveSession) cty.Value {
 	return cty.UnknownVal(cty.Number)
 }
 
-// liveValue is a session as output and check blocks see it; nil is one of which
-// nothing is known.
+// liveValue converts a session to the value that output and check blocks see; nil gives unknown attributes.
 func liveValue(s *LiveSession) cty.Value {
 	flat, fit := map[string]cty.Value{}, map[string]cty.Value{}
 	for _, a := range liveAttributes {
@@ -164,7 +162,7 @@ func liveValue(s *LiveSession) cty.Value {
 	return cty.ObjectVal(flat)
 }
 
-// liveScope is what output and check blocks can mention of sessions, by block.
+// liveScope returns the sessions that output and check blocks can use, by block.
 func (l *loader) liveScope(live map[resource.Address]LiveSession) cty.Value {
 	nothing := liveValue(nil)
 	of := func(a resource.Address) cty.Value {
@@ -203,13 +201,13 @@ func (l *loader) liveScope(live map[resource.Address]LiveSession) cty.Value {
 	}
 	for name, guessed := range l.guessed {
 		if guessed {
-			blocks[name] = cty.DynamicVal.Mark(told)
+			blocks[name] = cty.DynamicVal.Mark(reported)
 		}
 	}
 	return cty.ObjectVal(blocks)
 }
 
-// checkLive makes sure that a session which an expression mentions is there.
+// checkLive checks that a session that an expression refers to exists.
 func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
 	full := variableName(mention)
 	name := strings.TrimPrefix(full, "session.")
@@ -227,8 +225,7 @@ func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
 	return false
 }
 
-// checkInstance makes sure that a mention names an instance where a block has
-// several, and none where it has one.
+// checkInstance checks that a reference has an index exactly if its block has several instances.
 func (l *loader) checkInstance(a attribute, mention hcl.Traversal, full string, block reach) bool {
 	attr, named := mention[2].(hcl.TraverseAttr)
 	_, indexed := mention[2].(hcl.TraverseIndex)

@@ -16,43 +16,41 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Options are what the configuration needs to know of the world around it.
+// Options provides everything outside the files that the configuration needs.
 type Options struct {
 	Dir  string // absolute path of the project's folder: relative paths start there
-	Home string // absolute path of the user's home: what ~ stands for; "" where there is none
+	Home string // absolute path of the user's home, for ~; "" if there is none
 
-	Files fs.FS                                   // from the root, for file(); nil reads none
-	Env   func(name string) (set string, is bool) // for env(); nil has none
+	Files fs.FS                                   // from the root, for file(); with nil, no file is readable
+	Env   func(name string) (set string, is bool) // for env(); with nil, no variable is set
 
 	Version string // of cosplay, for required_version
 
-	// Inputs give values to variables, later ones before earlier ones.
+	// Inputs give values to variables; later ones override earlier ones.
 	Inputs []Input
 
-	// MayMiss lets variables be without a value: of what such a variable is part of
-	// the type alone is judged. HostsMayMiss lets them be so in host blocks, too.
+	// MayMiss permits variables without a value: expressions that use one are checked by type only. HostsMayMiss
+	// permits them in host blocks, too.
 	MayMiss, HostsMayMiss bool
 
-	// OnlyUnwritten lets the sessions of the file Unwritten alone count. Of the
-	// others the hosts, targets, variables and locals do.
+	// OnlyUnwritten drops all sessions except those of the file Unwritten. Hosts, targets, variables and locals of
+	// the other files stay in effect.
 	OnlyUnwritten bool
 
-	// Target finds a GPU of the catalog by whatever name people give it, and
-	// Simulate says what is wrong with the text of "simulate", if anything.
-	// Their errors are shown to people; where they have the methods Summary and
-	// Detail, in these two parts.
+	// Target finds a GPU of the catalog by any common spelling, and Simulate returns what is wrong with the text of
+	// "simulate", if anything. Users see their errors; errors with the methods Summary and Detail are shown in these
+	// two parts.
 	Target   func(typed string) (resource.Target, error)
-	Catalog  func() []resource.Target // all of them; nil has none
+	Catalog  func() []resource.Target // all targets; with nil there are none
 	Simulate func(spec string) error
 }
 
-// Unwritten is the name of a file that nobody wrote: no place in it means
-// anything to people.
+// Unwritten is the name of a file that cosplay generates. Diagnostics do not mention places in it.
 const Unwritten = ""
 
-// ReadFiles returns the contents of every *.hcl and *.hcl.json file in the root
-// of a file system, by name, for Load. Hidden files are left out: editors keep their
-// unsaved copies there. The error is the file system's, or says what is no file.
+// ReadFiles returns the contents of every *.hcl and *.hcl.json file in the root of a file system, by name, for Load.
+// It skips hidden files, because editors store unsaved copies in them. An error is the file system's, or names an
+// entry that is not a regular file.
 func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
@@ -64,7 +62,7 @@ func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
 		if !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".hcl.json") || strings.HasPrefix(name, ".") {
 			continue
 		}
-		info, err := fs.Stat(fsys, name) // of what a link leads to
+		info, err := fs.Stat(fsys, name) // the target of a link
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("%s is a link that leads nowhere; remove it, or make what it leads to", name)
@@ -82,9 +80,9 @@ func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
 	return files, nil
 }
 
-// Load evaluates the files of a project, contents by name. The diagnostics are
-// all that is wrong, in the order of the files. With an error among them the
-// Intent holds Files only, so that nothing half understood is ever acted on.
+// Load evaluates the files of a project, given as contents by name. The diagnostics are all mistakes, in the order of
+// the files. If one of them is an error, the Intent contains only Files, so that no caller acts on an incomplete
+// configuration.
 func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l := newLoader(o)
 	blocks := l.prepare(files)
@@ -93,7 +91,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	}
 	l.settleAll()
 	l.validate()
-	// Hosts come first: sessions refer to them.
+	// Hosts come first, because sessions refer to them.
 	for _, b := range blocks["host"] {
 		l.readHost(b)
 	}
@@ -137,15 +135,15 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 		Variables: l.values(), Missed: l.missedNames(), Files: l.files}, l.diags
 }
 
-// keepUnwritten drops what files that people wrote say of sessions.
+// keepUnwritten drops the session blocks of files that users wrote.
 func keepUnwritten(blocks map[string][]block) {
 	for _, kind := range []string{"session", "moved", "import", "removed", "output", "check"} {
 		blocks[kind] = slices.DeleteFunc(blocks[kind], func(b block) bool { return b.header.Filename != Unwritten })
 	}
 }
 
-// Hosts reads the host blocks alone, those in which nothing is wrong, by name:
-// what was made on a host can be taken away though the rest is not valid.
+// Hosts returns the valid host blocks, by name, so that objects on a host can be removed even if the rest of the
+// configuration is invalid.
 func Hosts(files map[string][]byte, o Options) []Host {
 	l := newLoader(o)
 	blocks := l.prepare(files)
@@ -164,37 +162,37 @@ func Hosts(files map[string][]byte, o Options) []Host {
 // loader is one Load in progress.
 type loader struct {
 	Options
-	base      *hcl.EvalContext // what all expressions share
+	base      *hcl.EvalContext // the scope that all expressions share
 	functions map[string]function.Function
 	nodes     map[string]*node // by name, "var.image"
-	chain     []*node          // under way, each for the one before
+	chain     []*node          // nodes under evaluation, each needed by the previous one
 	variables map[string]*variable
-	missed    []*variable // that have no value and may have none
-	strays    []string    // places of the environment that give values to nothing
+	missed    []*variable // variables without a value that may have none
+	strays    []string    // environment variables with the prefix that match no variable
 	unread    []Input
-	notRead   []byte // files of values that have mistakes
+	notRead   []byte // names of input files with mistakes
 	files     map[string]*hcl.File
 	hosts     []Host
 	sessions  []Session
 	outputs   []output
 	checks    []check
-	state     string // what the cosplay block says
+	state     string // the content of the cosplay block
 	depends   []dependence
-	reaches   map[string]reach // of the expressions in each session block
+	reaches   map[string]reach // what the expressions of each session block can use
 	named     []string         // names of session blocks
-	guessed   map[string]bool  // session blocks whose instances are not known, for a mistake that was told
+	guessed   map[string]bool  // session blocks whose instances are unknown because of a mistake that has been reported
 	moves     []Move
 	removals  []Removal
 	imports   []Import
 
-	declared map[string]hcl.Range // by kind and name, `host "lab"`: what is declared so far
-	partial  bool                 // some hosts may be missing for a mistake already told
+	declared map[string]hcl.Range // by kind and name, `host "lab"`: the declarations so far
+	partial  bool                 // hosts may be missing because of a mistake that has been reported
 	targets  map[string]targetAnswer
 	own      map[string]*ownTarget // by folded name
-	hidden   map[string]bool       // sensitive texts of variables and locals; nil until somebody asks
+	hidden   map[string]bool       // sensitive texts of variables and locals; nil until first needed
 
-	diags hcl.Diagnostics
-	told  map[hcl.Range]hcl.Diagnostics // by subject
+	diags    hcl.Diagnostics
+	reported map[hcl.Range]hcl.Diagnostics // by subject
 }
 
 func newLoader(o Options) *loader {
@@ -209,14 +207,13 @@ func newLoader(o Options) *loader {
 		declared:  map[string]hcl.Range{},
 		targets:   map[string]targetAnswer{},
 		own:       map[string]*ownTarget{},
-		told:      map[hcl.Range]hcl.Diagnostics{},
+		reported:  map[hcl.Range]hcl.Diagnostics{},
 	}
 	l.base = l.baseScope()
 	return l
 }
 
-// prepare parses all files and takes in what the rest may refer to. It returns
-// the blocks by kind.
+// prepare parses all files and registers everything that other blocks can refer to. It returns the blocks by kind.
 func (l *loader) prepare(files map[string][]byte) map[string][]block {
 	blocks := map[string][]block{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -242,8 +239,8 @@ func (l *loader) prepare(files map[string][]byte) map[string][]block {
 	return blocks
 }
 
-// declare takes a block's label as its name. It fails, after telling why,
-// where the label cannot be one or another block of the kind has it.
+// declare registers a block's label as its name. It reports the reason and fails if the label is not a valid name or
+// another block of the kind has it.
 func (l *loader) declare(b block) (string, bool) {
 	name, ok := l.label(b)
 	if !ok {
@@ -292,8 +289,7 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxName
 }
 
-// checkNames finds sessions that are different in the file and would be the
-// same container.
+// checkNames reports sessions with different addresses that would have the same container name.
 func (l *loader) checkNames() {
 	seen := make(map[string]*Session, len(l.sessions))
 	for i := range l.sessions {

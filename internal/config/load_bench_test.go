@@ -33,8 +33,7 @@ func byCount() []byte {
 		"  workspace = \"./exp/${count.index}\"\n  env       = { SEED = count.index }\n\n  fit {\n    tolerance = \"5%%\"\n  }\n}\n", benchmarkSessions)
 }
 
-// byEach is the same fleet by the elements of a map that a local makes, with
-// variables.
+// byEach returns the same fleet with for_each over a map that a local computes, with variables.
 func byEach() []byte {
 	return fmt.Appendf(nil, "variable \"image\" {\n  default = \"rtx-2060\"\n}\n\nlocals {\n  seeds = { for i in setproduct(range(%d), range(100)) : \"w${i[0]}-${i[1]}\" => i[1] }\n}\n\n"+
 		"session \"worker\" {\n  for_each  = local.seeds\n  target    = var.image\n  command   = [\"python\", \"train.py\"]\n"+
@@ -59,8 +58,7 @@ func ourLoad(b *testing.B, src []byte) {
 	}
 }
 
-// BenchmarkRatio compares Load with the HCL library alone, in turns: the promise
-// is under 3 times its CPU.
+// BenchmarkRatio compares Load with the HCL library alone, in turns: Load must need less than 3 times its CPU time.
 func BenchmarkRatio(b *testing.B) {
 	for name, pair := range map[string]struct {
 		src  []byte
@@ -81,7 +79,7 @@ func BenchmarkRatio(b *testing.B) {
 	}
 }
 
-// cpu is the CPU time that something takes, its garbage collection included.
+// cpu returns the CPU time of a function, including its garbage collection.
 func cpu(do func()) time.Duration {
 	used := func() time.Duration {
 		var u syscall.Rusage
@@ -95,8 +93,7 @@ func cpu(do func()) time.Duration {
 	return used() - before
 }
 
-// bareEach is what the HCL library alone takes for byEach: the map, then the
-// block for each element.
+// bareEach does the same work as byEach with the HCL library alone: the map, then the block for each element.
 func bareEach(b *testing.B, src []byte) {
 	body := bareParse(b, src)
 	functions := config.Functions(options())
@@ -115,8 +112,8 @@ func bareEach(b *testing.B, src []byte) {
 	}
 }
 
-// BenchmarkHCL is what Load is measured against: the HCL library alone, reading
-// the same bytes and, where one block is 10,000 sessions, evaluating it for each.
+// BenchmarkHCL is the reference for Load: the HCL library alone, reading the same bytes and, if one block is 10,000
+// sessions, evaluating it for each.
 func BenchmarkHCL(b *testing.B) {
 	b.Run("blocks", func(b *testing.B) {
 		src := byBlocks()

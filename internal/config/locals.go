@@ -7,8 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// readLocals takes the names of a locals block in. Their values are worked out
-// when they are needed.
+// readLocals registers the names of a locals block. Their values are evaluated when they are needed.
 func (l *loader) readLocals(b block) {
 	if len(b.labels) > 0 {
 		l.complain(b.labelRanges[0], b.header, "locals has no name", "Write it as: locals {")
@@ -33,11 +32,10 @@ func (l *loader) readLocals(b block) {
 	}
 }
 
-// settleAll works out every variable and local, so that a mistake in one that
-// nothing mentions is told as well.
+// settleAll evaluates every variable and local, so that mistakes in unused ones are reported as well.
 func (l *loader) settleAll() {
 	for _, name := range sortedKeys(l.nodes) {
-		if name != catalogName { // which is right, and large
+		if name != catalogName { // the catalog is known to be right, and large
 			l.settle(l.nodes[name])
 		}
 	}

@@ -1,3 +1,3 @@
 package config_test
 
-import _ "cosplay/internal/runtime/all" // the runtimes that users have
+import _ "cosplay/internal/runtime/all" // registers the runtimes

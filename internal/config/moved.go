@@ -50,7 +50,7 @@ func (l *loader) readMoved(b block) {
 	if !fromOK || !toOK {
 		return
 	}
-	// With a key on either side a name alone is a session without one.
+	// If either side has a key, a name alone means a session without a key.
 	move.From.Block = move.From.Block && move.To.Block
 	move.To.Block = move.From.Block
 	if move.From == move.To {
@@ -60,14 +60,14 @@ func (l *loader) readMoved(b block) {
 	l.moves = append(l.moves, move)
 }
 
-// unnamed tells of a name at a block that has none.
+// unnamed reports a label on a block that takes none.
 func (l *loader) unnamed(b block) {
 	if len(b.labels) > 0 {
 		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s has no name", b.kind), "Write it as: %s {", b.kind)
 	}
 }
 
-// wholeReference reads the address of a session, or of all of a block.
+// wholeReference reads the address of a session or of a whole block.
 func (l *loader) wholeReference(a attribute) (resource.Reference, bool) {
 	ref, attribute, ok := l.reference(a, a.expr, l.base)
 	if ok && attribute != "" {
@@ -113,8 +113,7 @@ func (l *loader) constant(a attribute) (value, bool) {
 	return l.evaluate(a, l.scopeOf(a.mentions))
 }
 
-// checkGone tells of moved and removed blocks that contradict the sessions there
-// are, or each other.
+// checkGone reports moved and removed blocks that contradict the declared sessions or each other.
 func (l *loader) checkGone() {
 	for _, m := range l.moves {
 		if l.isDeclared(m.From) {
@@ -155,7 +154,7 @@ func overlap(a, b resource.Reference) bool {
 	return a.Covers(b.Address) || b.Covers(a.Address)
 }
 
-// isDeclared reports whether a block or, with a key, an instance is there.
+// isDeclared reports whether the files declare a block or, with a key, an instance.
 func (l *loader) isDeclared(r resource.Reference) bool {
 	if r.Block {
 		_, declared := l.declared[fmt.Sprintf("session %q", r.Address.Name)]
@@ -164,10 +163,9 @@ func (l *loader) isDeclared(r resource.Reference) bool {
 	return !l.guessed[r.Address.Name] && slices.ContainsFunc(l.sessions, func(s Session) bool { return s.Address == r.Address })
 }
 
-// checkCircles tells of moves that lead back to where they began, once of each
-// circle.
+// checkCircles reports moves that form a cycle, once for each cycle.
 func (l *loader) checkCircles() {
-	from := map[resource.Reference]Move{} // the first from each
+	from := map[resource.Reference]Move{} // the first move from each address
 	for _, m := range slices.Backward(l.moves) {
 		from[m.From] = m
 	}
@@ -183,14 +181,14 @@ func (l *loader) checkCircles() {
 			}
 			at = next.To
 			if first := slices.Index(way, at); first >= 0 {
-				l.tellCircle(from, append(way[first:], at))
+				l.reportCircle(from, append(way[first:], at))
 			}
 		}
 	}
 }
 
-// tellCircle draws a circle of moves, at the one that stands first.
-func (l *loader) tellCircle(from map[resource.Reference]Move, way []resource.Reference) {
+// reportCircle draws a cycle of moves, beginning with the move that comes first in the files.
+func (l *loader) reportCircle(from map[resource.Reference]Move, way []resource.Reference) {
 	var names []string
 	for _, at := range way {
 		names = append(names, at.String())

@@ -14,7 +14,7 @@ import (
 	"cosplay/internal/config"
 )
 
-// open are options with which variables may be without a value.
+// open are options that permit variables without a value.
 func open() config.Options {
 	o := options()
 	o.MayMiss, o.HostsMayMiss = true, true
@@ -23,7 +23,7 @@ func open() config.Options {
 
 var defaultLine = regexp.MustCompile(`(?m)^  default +=.*(\n    .*|\n  [\])}].*)*$`)
 
-// What is right with values is right without them.
+// A configuration that is valid with values is valid without them.
 func TestRightWithoutValues(t *testing.T) {
 	missed := 0
 	for _, path := range append(glob(t, "testdata/right/*.hcl"), glob(t, "../../examples/*.hcl")...) {
@@ -42,7 +42,7 @@ func TestRightWithoutValues(t *testing.T) {
 	}
 }
 
-// Where no variable lacks a value it makes no difference that it may.
+// If no variable lacks a value, the permission makes no difference.
 func TestWrongIsWrongWhereValuesMayMiss(t *testing.T) {
 	for _, path := range glob(t, "testdata/wrong/*.hcl") {
 		_, want, _ := loadCase(t, path)
@@ -61,7 +61,7 @@ func TestWrongIsWrongWhereValuesMayMiss(t *testing.T) {
 	}
 }
 
-// What depends on a variable without a value is said of each session and host.
+// Each session and host lists the attributes that depend on a variable without a value.
 func TestWhatIsOpenIsSaid(t *testing.T) {
 	src := `
 variable "n" { type = number }
@@ -104,7 +104,7 @@ func allWords(diags hcl.Diagnostics) []string {
 	return all
 }
 
-// What could be right with some value is not told as wrong.
+// An expression that could be valid with some value is not reported as wrong.
 func TestWhatMayBeRightIsNotTold(t *testing.T) {
 	src := `
 variable "n" {

@@ -31,12 +31,11 @@ type Output struct {
 	Name        string
 	Description string
 	Sensitive   bool
-	Value       cty.Value // unknown as long as sessions that it mentions are not made
-	Open        bool      // and since a variable has no value that it depends on
+	Value       cty.Value // unknown until the sessions that it refers to exist
+	Open        bool      // also unknown because a variable that it depends on has no value
 }
 
-// readOutput takes an output block in, and makes sure that it can be evaluated
-// once there are sessions.
+// readOutput registers an output block, and checks that its value can be evaluated once sessions exist.
 func (l *loader) readOutput(b block) {
 	name, named := l.declare(b)
 	said := l.read(b, &outputSchema)
@@ -62,7 +61,7 @@ func (l *loader) readOutput(b block) {
 	l.outputs = append(l.outputs, o)
 }
 
-// outlook evaluates an expression as far as it can be before anything is made.
+// outlook evaluates an expression as far as possible before sessions exist.
 func (l *loader) outlook(a *attribute) (value, bool) {
 	if _, ok := l.check(a, reach{live: true}); !ok {
 		return value{}, false
@@ -70,7 +69,7 @@ func (l *loader) outlook(a *attribute) (value, bool) {
 	return l.evaluate(*a, l.liveContext(*a, nil))
 }
 
-// liveContext is the scope of an expression that may mention sessions.
+// liveContext returns the scope of an expression that may refer to sessions.
 func (l *loader) liveContext(a attribute, live map[resource.Address]LiveSession) *hcl.EvalContext {
 	scope := l.scopeOf(a.mentions)
 	if !slices.ContainsFunc(a.mentions, func(m hcl.Traversal) bool { return m.RootName() == "session" }) {
@@ -81,7 +80,7 @@ func (l *loader) liveContext(a attribute, live map[resource.Address]LiveSession)
 	return inner
 }
 
-// readCheck takes a check block in.
+// readCheck registers a check block.
 func (l *loader) readCheck(b block) {
 	name, named := l.declare(b)
 	said := l.read(b, &checkSchema)
@@ -110,8 +109,7 @@ func (l *loader) readCheck(b block) {
 	}
 }
 
-// tryRule makes sure that a rule can be evaluated once there are sessions, as far
-// as its parts are there.
+// tryRule checks that a rule can be evaluated once sessions exist, as far as the rule is complete.
 func (l *loader) tryRule(r *rule) {
 	if r.condition.expr != nil {
 		l.tryCondition(&r.condition)
@@ -133,7 +131,7 @@ func (l *loader) tryCondition(a *attribute) {
 	}
 }
 
-// EvalOutputs works the outputs out, by name, with what is known of sessions.
+// EvalOutputs evaluates the outputs, sorted by name, with the live attributes that are known.
 func (i *Intent) EvalOutputs(live map[resource.Address]LiveSession) ([]Output, hcl.Diagnostics) {
 	if i.l == nil {
 		return nil, nil
@@ -144,7 +142,7 @@ func (i *Intent) EvalOutputs(live map[resource.Address]LiveSession) ([]Output, h
 	for _, o := range l.outputs {
 		if v, ok := l.evaluate(o.value, l.liveContext(o.value, live)); ok {
 			bare, marks := v.UnmarkDeep()
-			_, open := marks[told]
+			_, open := marks[reported]
 			all = append(all, Output{Name: o.name, Description: o.description, Sensitive: o.sensitive, Value: bare, Open: open && !bare.IsWhollyKnown()})
 		}
 	}
@@ -152,8 +150,8 @@ func (i *Intent) EvalOutputs(live map[resource.Address]LiveSession) ([]Output, h
 	return all, l.diags
 }
 
-// EvalChecks holds the checks against what is known of sessions. What fails is a
-// warning; what cannot be told yet is none.
+// EvalChecks evaluates the checks with the live attributes that are known. A failed check is a warning; a check that
+// cannot be evaluated yet gives none.
 func (i *Intent) EvalChecks(live map[resource.Address]LiveSession) hcl.Diagnostics {
 	if i.l == nil {
 		return nil
@@ -172,7 +170,7 @@ func (i *Intent) EvalChecks(live map[resource.Address]LiveSession) hcl.Diagnosti
 	return warnings
 }
 
-// assert holds one rule of a check against what is known.
+// assert evaluates one rule of a check.
 func (l *loader) assert(c check, r rule, live map[resource.Address]LiveSession) {
 	v, ok := l.evaluate(r.condition, l.liveContext(r.condition, live))
 	if !ok || !v.IsKnown() {
@@ -189,5 +187,5 @@ func (l *loader) assert(c check, r rule, live map[resource.Address]LiveSession) 
 	l.complain(r.condition.expr.Range(), r.condition.whole, fmt.Sprintf("check %q failed", c.name), "%s", ruleSentence(words))
 }
 
-// forget drops what was told, so that the same can be told again.
-func (l *loader) forget() { l.diags, l.told = nil, map[hcl.Range]hcl.Diagnostics{} }
+// forget drops the reported diagnostics, so that the same ones can be reported again.
+func (l *loader) forget() { l.diags, l.reported = nil, map[hcl.Range]hcl.Diagnostics{} }

@@ -14,7 +14,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// made is a session as it turns out, in a container that listens at a port.
+// made is a running session in a container that listens on a port.
 func made(s config.Session, port int) config.LiveSession {
 	box := s.Spec
 	box.User.Name = "ada"
@@ -98,7 +98,7 @@ func TestChecks(t *testing.T) {
 	}
 	s.Fit.Got.FP32TFLOPS = 3
 	live[s.Address] = s
-	for range 2 { // the same, however often it is asked
+	for range 2 { // evaluating twice gives the same result
 		warnings := intent.EvalChecks(live)
 		if len(warnings) != 1 || warnings[0].Severity != hcl.DiagWarning || warnings[0].Summary != `check "fast" failed` || warnings[0].Detail != "A is running." {
 			t.Fatalf("got %v", warnings)
@@ -109,8 +109,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// Each attribute has a value of its type, known or not, in a container or not, in
-// a slice or on a whole GPU.
+// Each attribute has a value of its type, whether or not it is known, in a container or not, in a slice or on a whole
+// GPU.
 func TestLiveAttributes(t *testing.T) {
 	var mentions []string
 	for _, a := range config.LiveAttributes() {
@@ -133,7 +133,7 @@ func TestLiveAttributes(t *testing.T) {
 		for i, a := range config.LiveAttributes() {
 			v := all[0].Value.Index(cty.NumberIntVal(int64(i)))
 			if want := map[string]cty.Type{"text": cty.String, "number": cty.Number}[a.Type]; v.Type() != want || a.Description == "" {
-				t.Errorf("%s is %#v, and is told as a %s: %q", a.Name, v, a.Type, a.Description)
+				t.Errorf("%s is %#v, and has the type %s: %q", a.Name, v, a.Type, a.Description)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// referenceAdvice says how a session is written.
+// referenceAdvice states how to write a session's address.
 func referenceAdvice(expr hcl.Expression) string {
 	if native(expr) {
 		return `Write it without quotes, like session.worker, session.worker[3] or session.worker["a"].`
@@ -20,9 +20,9 @@ func referenceAdvice(expr hcl.Expression) string {
 	return `Write it as a text without ${ }, like "session.worker", "session.worker[3]" or "session.worker[\"a\"]".`
 }
 
-// reference reads an expression that names a session, or all of a block, and
-// what of it is meant: session.worker[3].fit.tolerance. In it counts what a scope
-// says of indexes. It fails, after telling why, where it is none.
+// reference reads an expression that refers to a session or a whole block, and the attribute behind it:
+// session.worker[3].fit.tolerance. Indexes are evaluated in the given scope. It reports the reason and fails if the
+// expression is not a reference.
 func (l *loader) reference(a attribute, expr hcl.Expression, scope *hcl.EvalContext) (ref resource.Reference, attribute string, ok bool) {
 	no := func(summary, detail string, args ...any) (resource.Reference, string, bool) {
 		l.complain(expr.Range(), a.whole, summary, detail, args...)
@@ -64,7 +64,7 @@ type step struct {
 	index cty.Value
 }
 
-// steps takes a reference apart; an index may be an expression.
+// steps splits a reference into its parts; an index may be an expression.
 func (l *loader) steps(expr hcl.Expression, scope *hcl.EvalContext) ([]step, bool) {
 	if traversal, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return traversed(nil, traversal), true

@@ -9,14 +9,13 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// rule is a validation or an assert block, or what a check block says itself.
+// rule is a validation or assert block, or the attributes of a check block.
 type rule struct {
 	header             hcl.Range
 	condition, message attribute
 }
 
-// rulesOf are the blocks of a kind, with a condition and a message where they have
-// them.
+// rulesOf returns the blocks of a kind that have a condition and a message.
 func rulesOf(said content, kind string) []rule {
 	var all []rule
 	for _, b := range said.blocks {
@@ -35,10 +34,10 @@ func rulesOf(said content, kind string) []rule {
 	return all
 }
 
-// isWhole reports whether a rule has all that it takes; else that was told.
+// isWhole reports whether a rule is complete; if not, that has been reported.
 func (r rule) isWhole() bool { return r.condition.expr != nil && r.message.expr != nil }
 
-// validate holds the values of variables against the rules of their blocks.
+// validate checks the values of variables against the rules of their blocks.
 func (l *loader) validate() {
 	for _, name := range sortedKeys(l.variables) {
 		v := l.variables[name]
@@ -47,23 +46,23 @@ func (l *loader) validate() {
 		for i := range v.rules {
 			if r := &v.rules[i]; n.ok && r.isWhole() {
 				good = l.obeys(v, r) && good
-			} else { // which was told; what the rule mentions may be wrong all the same
+			} else { // already reported; the rule's references are still checked
 				l.checkPart(&r.condition)
 				l.checkPart(&r.message)
 			}
 		}
-		n.ok = good // now: no rule may keep the next from being asked
+		n.ok = good // Only now: the result of one rule must not prevent the evaluation of the next.
 	}
 }
 
-// checkPart looks at what a part of a rule mentions, if it is there.
+// checkPart checks the references of a part of a rule, if the rule has that part.
 func (l *loader) checkPart(a *attribute) {
 	if a.expr != nil {
 		_, _ = l.check(a, nowhere)
 	}
 }
 
-// obeys holds a variable's value against one rule.
+// obeys checks a variable's value against one rule.
 func (l *loader) obeys(v *variable, r *rule) bool {
 	c, ok := l.work(&r.condition)
 	if !ok {
@@ -71,7 +70,7 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 	}
 	open := l.isOpen(c)
 	if !open {
-		c.Value, _ = c.Unmark() // whether it is true is told anyway
+		c.Value, _ = c.Unmark() // The result of a rule is not secret even if its values are.
 	}
 	if good, ok := l.flag(c); good || !ok {
 		return good || open
@@ -91,7 +90,7 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 	return false
 }
 
-// message evaluates what people are told where a condition is false.
+// message evaluates the message for a false condition.
 func (l *loader) message(a *attribute) (string, bool) {
 	v, ok := l.work(a)
 	if !ok {

@@ -8,22 +8,22 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Saved are the values that the variables have, for a plan that is to be applied
-// with them. Those that are sensitive are left out: they have to be given again.
+// Saved returns the values of the variables, for a saved plan. It leaves out sensitive values: the user has to pass
+// them again.
 func (i *Intent) Saved() map[string]json.RawMessage {
 	saved := map[string]json.RawMessage{}
 	for _, v := range i.Variables {
 		if v.Sensitive || !v.Value.IsWhollyKnown() {
 			continue
 		}
-		if written, err := ctyjson.Marshal(v.Value, cty.DynamicPseudoType); err == nil { // it always is: variables hold no capsules
+		if written, err := ctyjson.Marshal(v.Value, cty.DynamicPseudoType); err == nil { // this always succeeds: variables hold no capsules
 			saved[v.Name] = written
 		}
 	}
 	return saved
 }
 
-// FromSaved gives variables the values that Saved wrote.
+// FromSaved returns inputs with the values that Saved wrote.
 func FromSaved(saved map[string]json.RawMessage) ([]Input, error) {
 	var all []Input
 	for _, name := range sortedKeys(saved) {

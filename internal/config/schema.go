@@ -6,39 +6,38 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Block is a kind of block of the language: what it is for and what may stand
-// in it. All that is told about the language, in complaints, in the reference
-// and in the schema for editors, is told from here.
+// Block is a kind of block of the language: its purpose and its content. Diagnostics, the reference and the schema
+// for editors are all generated from it.
 type Block struct {
 	Name        string      // "session"
-	Label       string      // what stands behind it in quotes, by an example: "worker"; "" for nothing
+	Label       string      // an example of its label: "worker"; "" if it has none
 	Description string      // one line
-	Repeatable  bool        // there may be several of it, beside those of other names
-	Free        string      // what each attribute is where their names are free, as in locals; else ""
-	Attributes  []Attribute // in the order in which they are explained
-	Blocks      []Block     // that may stand inside
+	Repeatable  bool        // whether a file can have several
+	Free        string      // what each attribute is if its name is free, as in locals; otherwise ""
+	Attributes  []Attribute // in the order of the reference
+	Blocks      []Block     // nested blocks
 
 	what  string   // "a session"
-	later []string // attributes and blocks that the language knows and cosplay cannot do yet
+	later []string // attributes and blocks that the language reserves and cosplay does not support yet
 }
 
-// Attribute is one assignment that a block can have.
+// Attribute is one attribute of a block.
 type Attribute struct {
 	Name        string
 	Type        Type
-	Words       []string // that a word can be
+	Words       []string // the words that are valid
 	Unit        string   // "MHz"; "" for none
-	Default     string   // as it would be written, or in words within parentheses; "" where it is required
+	Default     string   // as written in a file, or a description in parentheses; "" if required
 	Required    bool
 	PerInstance bool   // may differ between the instances of a block with count or for_each
-	Change      Change // what comes of changing it alone
+	Change      Change // the effect of changing this attribute alone
 	Description string // one line
-	Example     string // a value as it is written
+	Example     string // a value as written in a file
 
 	more func() []string // further words, which other packages register
 }
 
-// words are all that a word can be.
+// words returns all valid words.
 func (a Attribute) words() []string {
 	if a.more == nil {
 		return a.Words
@@ -46,7 +45,7 @@ func (a Attribute) words() []string {
 	return slices.Concat(a.Words, a.more())
 }
 
-// Type is what an attribute's value has to be.
+// Type is the type of an attribute's value.
 type Type string
 
 // The types.
@@ -74,19 +73,19 @@ const (
 	References  Type = "list of sessions and values"
 )
 
-// Change is what becomes of a session when an attribute is changed.
+// Change is the effect of a changed attribute on a session.
 type Change string
 
-// What can come of a change.
+// The effects of a change.
 const (
-	Nothing  Change = ""         // no session by itself
-	Update   Change = "update"   // what runs goes on running
-	Replace  Change = "replace"  // the container is made anew, in the same slice; a process session is updated
-	Replaces Change = "replaces" // container and slice are made anew, if the slice that fits is another
+	Nothing  Change = ""         // no effect by itself
+	Update   Change = "update"   // processes keep running
+	Replace  Change = "replace"  // the container is recreated in the same slice; a process session is updated
+	Replaces Change = "replaces" // container and slice are recreated if another slice fits
 )
 
-// Schema is the whole language: a block without a name, in which the blocks of
-// a file stand. It is for reading only.
+// Schema returns the whole language: a block without a name that contains the top-level blocks. Callers must not
+// modify it.
 func Schema() Block { return fileSchema }
 
 // attribute finds an attribute by name.
@@ -99,7 +98,7 @@ func (b *Block) attribute(name string) *Attribute {
 	return nil
 }
 
-// block finds a block inside by name.
+// block finds a nested block by name.
 func (b *Block) block(name string) *Block {
 	for i := range b.Blocks {
 		if b.Blocks[i].Name == name {
@@ -125,7 +124,7 @@ func (b *Block) blockNames() []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-// required are the attributes that may not be left out.
+// required returns the attributes that must be set.
 func (b *Block) required() []Attribute {
 	return slices.DeleteFunc(slices.Clone(b.Attributes), func(a Attribute) bool { return !a.Required })
 }

@@ -6,25 +6,24 @@ import (
 	"testing"
 )
 
-// What is told about the language must be what is read, and the other way
-// round.
+// The tables must describe exactly the attributes that the package reads.
 func TestSchemaAndReadersAgree(t *testing.T) {
 	for kind, readers := range map[string][]string{
 		"target":  append(slices.Collect(maps.Keys(figures)), "base", "name", "vram"),
 		"host":    slices.Collect(maps.Keys(hostAttributes)),
 		"session": slices.Concat(slices.Collect(maps.Keys(sessionAttributes)), slices.Collect(maps.Keys(sessionReferences)), []string{"count", "for_each"}),
 	} {
-		var told []string
-		walkSchema(*fileSchema.block(kind), "", func(path string, _ Attribute) { told = append(told, path) })
-		slices.Sort(told)
+		var reported []string
+		walkSchema(*fileSchema.block(kind), "", func(path string, _ Attribute) { reported = append(reported, path) })
+		slices.Sort(reported)
 		slices.Sort(readers)
-		if !slices.Equal(told, readers) {
-			t.Errorf("%s: the schema has\n%v, read are\n%v", kind, told, readers)
+		if !slices.Equal(reported, readers) {
+			t.Errorf("%s: the schema has\n%v, read are\n%v", kind, reported, readers)
 		}
 	}
 }
 
-// Nothing in the schema may be left unexplained.
+// Everything in the schema must have a description.
 func TestSchemaIsComplete(t *testing.T) {
 	for _, b := range Schema().Blocks {
 		checkBlock(t, b)

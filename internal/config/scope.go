@@ -12,16 +12,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// node is a value that expressions mention by name, var.image or local.seeds,
-// and that may depend on others. It is worked out when it is first needed, so
-// that the order in the files does not matter.
+// node is a value that expressions refer to by name, var.image or local.seeds, and that may depend on other nodes. It
+// is evaluated when it is first needed, so that the order in the files does not matter.
 type node struct {
 	name  string                   // "local.seeds"
 	at    hcl.Range                // where it is declared
-	work  func() (cty.Value, bool) // fails after telling why
+	work  func() (cty.Value, bool) // reports the reason if it fails
 	state nodeState
 	value cty.Value
-	ok    bool // else why not has been told
+	ok    bool // if false, the reason has been reported
 }
 
 type nodeState int
@@ -32,13 +31,13 @@ const (
 	settled
 )
 
-// settle works a node out, with all that it depends on.
+// settle evaluates a node and everything that it depends on.
 func (l *loader) settle(n *node) bool {
 	switch n.state {
 	case settled:
 		return n.ok
 	case underWay:
-		l.tellCycle(n)
+		l.reportCycle(n)
 		return false
 	case untouched:
 	}
@@ -50,10 +49,10 @@ func (l *loader) settle(n *node) bool {
 	return n.ok
 }
 
-// tellCycle draws the way from a node to itself.
-func (l *loader) tellCycle(n *node) {
+// reportCycle draws the path from a node back to itself.
+func (l *loader) reportCycle(n *node) {
 	ring := l.chain[slices.Index(l.chain, n):]
-	if n.name == catalogName { // which stands nowhere
+	if n.name == catalogName { // the catalog has no place in the files
 		ring = append(slices.Clone(ring[1:]), n)
 		n = ring[0]
 	}
@@ -73,18 +72,17 @@ func (l *loader) tellCycle(n *node) {
 		"%s: each waits for the next. Break the ring at one of %s.", strings.Join(drawn, " -> "), prose.And(places))
 }
 
-// reach is what an expression may mention besides what is the same everywhere.
+// reach states which names an expression may use besides those that are valid everywhere.
 type reach struct {
 	count, each bool // the instance of a block with count or for_each
-	live        bool // what sessions turn out to be
+	live        bool // live attributes of sessions
 }
 
-// nowhere is the reach of an expression that is the same for all.
+// nowhere is the reach of an expression that is the same for all instances.
 var nowhere = reach{}
 
-// check looks at what an expression mentions, before it is evaluated: whether
-// all of it exists, which it then works out, and whether it varies between the
-// instances of a block. What does not exist is told.
+// check checks the references of an expression before it is evaluated. It evaluates what they refer to, determines
+// whether they vary between the instances of a block, and reports references to names that do not exist.
 func (l *loader) check(a *attribute, r reach) (varies, ok bool) {
 	ok = true
 	a.mentions = a.expr.Variables()
@@ -108,7 +106,7 @@ func (l *loader) check(a *attribute, r reach) (varies, ok bool) {
 	return varies, ok
 }
 
-// variableName is as much of a mention as names a variable: "count.index".
+// variableName returns the part of a reference that names a variable: "count.index".
 func variableName(mention hcl.Traversal) string {
 	if len(mention) > 1 {
 		if step, ok := mention[1].(hcl.TraverseAttr); ok {
@@ -118,7 +116,7 @@ func variableName(mention hcl.Traversal) string {
 	return mention.RootName()
 }
 
-// whereNamesBelong says of the roots of names what can be written.
+// whereNamesBelong states, for the first words of names, where they are valid.
 var whereNamesBelong = map[string]string{
 	"var":     "a declared variable, like var.image",
 	"local":   "what a locals block declares, like local.seeds",
@@ -178,7 +176,7 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 	}
 }
 
-// undeclared tells of a variable or local that no block declares.
+// undeclared reports a reference to a variable or local that no block declares.
 func (l *loader) undeclared(a attribute, mention hcl.Traversal, full string) {
 	root, name, _ := strings.Cut(full, ".")
 	declare := fmt.Sprintf("Declare it: variable %q { ... }", name)
@@ -189,7 +187,7 @@ func (l *loader) undeclared(a attribute, mention hcl.Traversal, full string) {
 		"Nothing declares it. %s%s", declare, didYouMean(full, l.namesInReach(nowhere)))
 }
 
-// namesInReach are the names that an expression could mention.
+// namesInReach returns the names that an expression could use.
 func (l *loader) namesInReach(r reach) []string {
 	names := slices.Collect(maps.Keys(l.nodes))
 	names = append(names, "path.module")
@@ -202,18 +200,18 @@ func (l *loader) namesInReach(r reach) []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-// baseScope is what all expressions share.
+// baseScope returns the scope that all expressions share.
 func (l *loader) baseScope() *hcl.EvalContext {
 	return &hcl.EvalContext{
 		Variables: map[string]cty.Value{
-			// As in Terraform, the first two relative to the folder that cosplay runs in.
+			// As in Terraform, the first two are relative to cosplay's working directory.
 			"path": cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal("."), "root": cty.StringVal("."), "cwd": cty.StringVal(l.Dir)}),
 		},
 		Functions: l.functions,
 	}
 }
 
-// scopeOf is the scope of expressions with mentions that have been checked.
+// scopeOf returns the scope of expressions whose references have been checked.
 func (l *loader) scopeOf(mentions []hcl.Traversal) *hcl.EvalContext {
 	if len(mentions) == 0 {
 		return l.base
@@ -236,19 +234,18 @@ func (l *loader) scopeOf(mentions []hcl.Traversal) *hcl.EvalContext {
 	return scope
 }
 
-// evaluate works out an attribute's value in a scope. It fails, after telling
-// why, where that is not possible.
+// evaluate evaluates an attribute in a scope. If that is not possible, it reports the reason and fails.
 func (l *loader) evaluate(a attribute, scope *hcl.EvalContext) (value, bool) {
 	result, diags := a.expr.Value(scope)
 	for _, d := range diags {
-		if !l.isToldEnough(d) {
+		if !l.hasEnough(d) {
 			l.report(redacted(withLive(d, a)))
 		}
 	}
 	return value{Value: result, attribute: a, expr: a.expr, scope: scope}, !diags.HasErrors()
 }
 
-// work checks and evaluates an attribute that is the same everywhere.
+// work checks and evaluates an attribute that is the same for all instances.
 func (l *loader) work(a *attribute) (value, bool) {
 	if _, ok := l.check(a, nowhere); !ok {
 		return value{}, false

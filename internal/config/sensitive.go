@@ -10,23 +10,23 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// mark is what values carry with them through all that is made of them.
+// mark is a property of a value that all values derived from it inherit.
 type mark string
 
 const (
-	sensitive = mark("sensitive") // it is not to be shown
-	told      = mark("told")      // it is not known, for a mistake that has been told
+	sensitive = mark("sensitive") // must not be shown
+	reported  = mark("reported")  // unknown because of a mistake that has been reported
 )
 
-// isSensitive reports whether any part of a value is not to be shown.
+// isSensitive reports whether any part of a value must not be shown.
 func isSensitive(v cty.Value) bool {
 	_, marks := v.UnmarkDeep()
 	_, there := marks[sensitive]
 	return there
 }
 
-// redacted takes out of a diagnostic of the HCL library what a sensitive value
-// may have left in it. Of how many arguments there are it tells nothing.
+// redacted removes from a diagnostic of the HCL library everything that a sensitive value may have left in it. A
+// message about the number of arguments contains no values, so it stays.
 func redacted(d *hcl.Diagnostic) *hcl.Diagnostic {
 	counts := d.Summary == notEnoughArguments || d.Summary == tooManyArguments
 	if d.Expression == nil || d.EvalContext == nil || counts || !worksOnSensitive(d.Expression, d.EvalContext) {
@@ -37,8 +37,7 @@ func redacted(d *hcl.Diagnostic) *hcl.Diagnostic {
 	return d
 }
 
-// worksOnSensitive reports whether an expression mentions a sensitive value, or
-// makes one of what it mentions.
+// worksOnSensitive reports whether an expression uses a sensitive value or computes one.
 func worksOnSensitive(expr hcl.Expression, scope *hcl.EvalContext) bool {
 	for _, mention := range expr.Variables() {
 		if v, diags := mention.TraverseAbs(scope); !diags.HasErrors() && isSensitive(v) {
@@ -56,12 +55,12 @@ func worksOnSensitive(expr hcl.Expression, scope *hcl.EvalContext) bool {
 	return made
 }
 
-// partly is how long a sensitive text is at least that is not to be part of a
-// name; a shorter one is part of too many by chance.
+// partly is the minimum length of a sensitive text that must not be part of a name; shorter texts occur in too many
+// names by chance.
 const partly = 8
 
-// isHidden reports whether a name shows the text of a sensitive variable or local:
-// the mark of a map says nothing of where its keys come from.
+// isHidden reports whether a name contains the text of a sensitive variable or local. The mark alone is not enough,
+// because a map's mark does not cover its keys.
 func (l *loader) isHidden(name string) bool {
 	if l.hidden == nil {
 		l.hidden = map[string]bool{}
@@ -80,7 +79,7 @@ func (l *loader) isHidden(name string) bool {
 	return false
 }
 
-// gatherHidden puts the sensitive texts within a value into a set, in small letters.
+// gatherHidden adds the sensitive texts within a value to a set, in lower case.
 func gatherHidden(v cty.Value, hidden bool, into map[string]bool) {
 	bare, marks := v.Unmark()
 	_, sensitiveHere := marks[sensitive]
@@ -99,7 +98,7 @@ func gatherHidden(v cty.Value, hidden bool, into map[string]bool) {
 	}
 }
 
-// marking makes one of the functions that are about what is sensitive.
+// marking returns one of the functions that set, remove or read the sensitive mark.
 func marking(description string, result func(cty.Value) cty.Value, t func(cty.Value) cty.Type) function.Function {
 	return function.New(&function.Spec{
 		Description: description,

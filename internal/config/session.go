@@ -12,8 +12,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// sessionAttributes reads what a session block can say, besides what
-// is about the block: count, for_each.
+// sessionAttributes has a reader for each attribute of a session block, except those that apply to the block: count,
+// for_each.
 var sessionAttributes = map[string]func(*loader, *Session, value){
 	"target":        (*loader).sessionTarget,
 	"host":          (*loader).sessionHost,
@@ -45,8 +45,8 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"lifecycle.prevent_destroy": (*loader).preventDestroy,
 }
 
-// readSession reads a session block into as many sessions as it asks for. What
-// is the same for all of them is evaluated once.
+// readSession reads a session block and returns its sessions. Attributes that are equal for all instances are
+// evaluated once.
 func (l *loader) readSession(b block) {
 	name, named := l.declare(b)
 	said := l.read(b, &sessionSchema)
@@ -60,7 +60,7 @@ func (l *loader) readSession(b block) {
 	all := l.instances(name, said)
 	l.reaches[name], l.guessed[name] = all.reach, all.guessed
 	if all.guessed {
-		shared.Open = []string{"count"} // or for_each, which is one, too
+		shared.Open = []string{"count"} // for_each is reported as count, too
 	}
 	fixed, varying := l.split(said.attributes, all.reach)
 	for _, a := range fixed {
@@ -102,12 +102,12 @@ func mentionsOf(attributes []attribute) []hcl.Traversal {
 	return all
 }
 
-// split parts the attributes that are the same in all instances from those
-// that vary. Those that mention what does not exist are told and left out.
+// split separates the attributes that are equal in all instances from those that vary. It reports and drops
+// attributes that refer to names that do not exist.
 func (l *loader) split(attributes []attribute, r reach) (fixed, varying []attribute) {
 	for _, a := range attributes {
 		if sessionAttributes[a.path] == nil && sessionReferences[a.path] == nil {
-			continue // it is about the block
+			continue // it applies to the block
 		}
 		check := l.check
 		if sessionReferences[a.path] != nil {
@@ -141,7 +141,7 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 	}
 }
 
-// checkHost fills in the host that a session leaves out.
+// checkHost sets the host of a session that does not name one.
 func (l *loader) checkHost(s *Session) {
 	decl := s.Ranges.Decl
 	if s.Ranges.has("host") || l.partial {
@@ -216,7 +216,7 @@ func (l *loader) sessionWorkspace(s *Session, v value) {
 }
 
 func (l *loader) sessionEnv(s *Session, v value) {
-	all := v.HasMark(sensitive) && !v.HasMark(told)
+	all := v.HasMark(sensitive) && !v.HasMark(reported)
 	if all {
 		v.Value, _ = v.Unmark()
 		if l.hasSecretName(v) {
@@ -239,7 +239,7 @@ func (l *loader) sessionEnv(s *Session, v value) {
 				"A name has at least one character, and no =, no space and no control character, like SEED.")
 			continue
 		}
-		secret := all || p.value.HasMark(sensitive) && !p.value.HasMark(told)
+		secret := all || p.value.HasMark(sensitive) && !p.value.HasMark(reported)
 		if secret {
 			p.value.Value, _ = p.value.UnmarkDeep()
 		}
@@ -255,11 +255,11 @@ func (l *loader) sessionEnv(s *Session, v value) {
 		}
 	}
 	if len(s.Env) == 0 {
-		s.Env = nil // which is the same as none
+		s.Env = nil // equal to no environment
 	}
 }
 
-// hasSecretName refuses a sensitive value as a name, since names are shown.
+// hasSecretName rejects a sensitive value as a name, because names are printed.
 func (l *loader) hasSecretName(v value) bool {
 	written, _ := hcl.ExprMap(v.expr)
 	for _, p := range written {

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// readSettings reads the cosplay block: what the project asks of cosplay itself.
+// readSettings reads the cosplay block.
 func (l *loader) readSettings(all []block) {
 	for i, b := range all {
 		l.unnamed(b)
@@ -27,7 +27,7 @@ func (l *loader) readSettings(all []block) {
 	}
 }
 
-// checkVersion makes sure that this cosplay is one that the project wants.
+// checkVersion checks that the project accepts this version of cosplay.
 func (l *loader) checkVersion(a *attribute) {
 	v, ok := l.fixed(a)
 	if !ok {
@@ -53,7 +53,7 @@ func (l *loader) checkVersion(a *attribute) {
 		})
 		return
 	}
-	// One before a release is as good as it: the project can do with what it has.
+	// A prerelease counts as its release, because it has the same features.
 	if !wanted.Check(is.Core()) {
 		l.wrong(v, fmt.Sprintf("this is cosplay %s", l.Version), "The project wants %s. Get a version that fits, or change required_version if this one will do.", typed)
 	}

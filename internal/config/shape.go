@@ -10,19 +10,19 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// attribute is one assignment that belongs where it stands. Its path names it
-// inside its top-level block: "target", "fit.tolerance".
+// attribute is one assignment in a valid place. Its path names it within its top-level block: "target",
+// "fit.tolerance".
 type attribute struct {
 	path   string
 	schema *Attribute
-	nth    int // which of the blocks that can be there several times it is in, from 1; else 0
+	nth    int // the number of the repeatable block that contains it, from 1; otherwise 0
 	expr   hcl.Expression
 	whole  hcl.Range // from the name to the end of the value
 
-	mentions []hcl.Traversal // once checked
+	mentions []hcl.Traversal // set once the attribute has been checked
 }
 
-// key tells an attribute from all others of its top-level block.
+// key identifies an attribute in its top-level block.
 func (a attribute) key() string {
 	if a.nth == 0 {
 		return a.path
@@ -31,14 +31,14 @@ func (a attribute) key() string {
 	return fmt.Sprintf("%s[%d].%s", block, a.nth-1, name)
 }
 
-// content is what a top-level block says.
+// content is the content of a top-level block.
 type content struct {
-	attributes []attribute // that of blocks inside it included, in the order of the file
-	blocks     []block     // inside it, in the order of the file
-	meant      []string    // paths of attributes that were written wrongly, which was told
+	attributes []attribute // including those of nested blocks, in the order of the file
+	blocks     []block     // nested blocks, in the order of the file
+	meant      []string    // paths that misspelled attributes were meant to be, which has been reported
 }
 
-// find returns an attribute by its path; nil where the block does not have it.
+// find returns an attribute by its path; nil if the block does not have it.
 func (c content) find(path string) *attribute {
 	for i := range c.attributes {
 		if c.attributes[i].path == path {
@@ -48,13 +48,13 @@ func (c content) find(path string) *attribute {
 	return nil
 }
 
-// lacks reports whether the block leaves an attribute out. One that it has by a
-// name close to its own is not left out: that name has been told.
+// lacks reports whether the block leaves an attribute out. A misspelled attribute does not count as left out, because
+// the misspelling has been reported.
 func (c content) lacks(path string) bool {
 	return c.find(path) == nil && !slices.Contains(c.meant, path)
 }
 
-// ranges tells where all of it stands.
+// ranges returns the source ranges of the block and its attributes.
 func (c content) ranges(header hcl.Range) Ranges {
 	r := Ranges{Decl: header, values: make(map[string]hcl.Range, len(c.attributes)+len(c.blocks))}
 	for _, a := range c.attributes {
@@ -68,8 +68,7 @@ func (c content) ranges(header hcl.Range) Ranges {
 	return r
 }
 
-// read returns what a block says, and tells what does not belong there and what
-// is missing.
+// read returns the content of a block, and reports what is not valid there and what is missing.
 func (l *loader) read(b block, schema *Block) content {
 	c := l.readInto(b, schema, "")
 	slices.SortFunc(c.attributes, func(a, b attribute) int { return a.whole.Start.Byte - b.whole.Start.Byte })
@@ -120,7 +119,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 	return c
 }
 
-// checkWhole tells what a block inside another must have and leaves out.
+// checkWhole reports required attributes that a nested block leaves out.
 func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
 	var names []string
 	required := schema.required()
@@ -135,7 +134,7 @@ func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
 	}
 }
 
-// unexpected tells of an attribute or block that a schema has no room for.
+// unexpected reports an attribute or block that is not part of the schema.
 func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Range) {
 	inner := schema.block(name)
 	instead, other := terraforms[name]
@@ -184,7 +183,7 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 	}
 }
 
-// homes are the blocks inside that have an attribute.
+// homes returns the nested blocks that have an attribute.
 func (b *Block) homes(name string) []string {
 	var all []string
 	for i := range b.Blocks {
@@ -195,7 +194,7 @@ func (b *Block) homes(name string) []string {
 	return all
 }
 
-// inner are the names of the attributes of the blocks inside.
+// inner returns the names of the attributes of nested blocks.
 func (b *Block) inner() []string {
 	var all []string
 	for i := range b.Blocks {
@@ -204,7 +203,7 @@ func (b *Block) inner() []string {
 	return all
 }
 
-// header is how a block begins, and that it goes on.
+// header returns the beginning of a block, followed by an ellipsis.
 func (b *Block) header() string {
 	if b.Label == "" {
 		return b.Name + " { ... }"
@@ -212,7 +211,7 @@ func (b *Block) header() string {
 	return fmt.Sprintf("%s %q { ... }", b.Name, b.Label)
 }
 
-// describe lists what a block has room for.
+// describe lists what a block can contain.
 func (b *Block) describe() string {
 	var has []string
 	if len(b.Attributes) > 0 {

@@ -20,8 +20,8 @@ const (
 
 var amount = regexp.MustCompile(`^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$`)
 
-// size reads an amount of memory, "32GiB" or "1.5 TiB", as MiB. Units of a
-// thousand are refused: who writes GB mostly means GiB.
+// size reads an amount of memory, "32GiB" or "1.5 TiB", as MiB. It refuses decimal units, because users who write GB
+// mostly mean GiB.
 func (l *loader) size(v value, lowMiB int) (int, bool) {
 	typed, ok := l.text(v)
 	if !ok {
@@ -58,8 +58,7 @@ func (l *loader) size(v value, lowMiB int) (int, bool) {
 	return 0, false
 }
 
-// meantSize suggests the unit that starts with the same letter: GiB for GB, g
-// and gib.
+// meantSize suggests the unit that starts with the same letter: GiB for GB, g and gib.
 func meantSize(number, unit string) string {
 	for _, known := range slices.Sorted(maps.Keys(mebibytes)) {
 		if strings.EqualFold(known[:1], unit[:1]) {

@@ -83,8 +83,7 @@ func (l *loader) publicKey(v value) (string, bool) {
 	return "", false
 }
 
-// meantPublic guesses that the path of a private key was meant to be that of the
-// public one beside it.
+// meantPublic suggests the public key beside the private key of a path.
 func meantPublic(typed string) string {
 	if !strings.Contains(typed, "/") || strings.Contains(typed, " ") {
 		return ""
@@ -92,8 +91,8 @@ func meantPublic(typed string) string {
 	return meant(typed + ".pub")
 }
 
-// isKey reports whether the text is a public key of a kind: base64 of fields
-// that each have their length before them, the first being the kind.
+// isKey reports whether the text is a public key of a kind: base64 of fields with their lengths, the first of which
+// is the kind.
 func isKey(kind, text string) bool {
 	rest, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

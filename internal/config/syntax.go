@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 )
 
-// block is one block as it was written, in whichever syntax.
+// block is one block in either syntax.
 type block struct {
 	kind        string
 	labels      []string
@@ -24,7 +24,7 @@ type block struct {
 	body        body
 }
 
-// written is one assignment as it was written.
+// written is one assignment in either syntax.
 type written struct {
 	name  string
 	at    hcl.Range // of the name
@@ -32,16 +32,14 @@ type written struct {
 	expr  hcl.Expression
 }
 
-// body is what stands in a file or block. Which syntax it was written in only
-// its implementations know.
+// body is the content of a file or block. Only its implementations know the syntax.
 type body interface {
-	// read returns all that stands there, what the schema does not know included.
-	// In JSON only the schema tells a block from an attribute.
+	// read returns the whole content, including what the schema does not have. In JSON, only the schema tells a block
+	// from an attribute.
 	read(l *loader, schema *Block) ([]written, []block)
 }
 
-// nativeBody is a body in HCL's own syntax. What is behind the bytes that are
-// beyond doubt is left out.
+// nativeBody is a body in HCL's native syntax, up to the first byte that the parser did not understand reliably.
 type nativeBody struct {
 	*hclsyntax.Body
 	sound int
@@ -83,7 +81,7 @@ func (b jsonBody) read(l *loader, schema *Block) ([]written, []block) {
 	content, rest, diags := b.PartialContent(&wanted)
 	attributes, more := rest.JustAttributes()
 	if diags.HasErrors() {
-		more = nil // they are the same once more
+		more = nil // the same diagnostics again
 	}
 	for _, d := range slices.Concat(diags, more) {
 		l.report(d)
@@ -106,10 +104,9 @@ func (b jsonBody) read(l *loader, schema *Block) ([]written, []block) {
 
 func compareWritten(a, b written) int { return cmp.Compare(a.whole.Start.Byte, b.whole.Start.Byte) }
 
-// parse reads one file, in the syntax that its name tells, and returns the
-// blocks worth a look. Behind a syntax error the parser guesses, and what it
-// guesses wrong would be told as mistakes that nobody made: there nothing is
-// judged.
+// parse reads one file in the syntax that its name indicates, and returns the blocks that can be evaluated. After a
+// syntax error the parser guesses, and a wrong guess would produce misleading diagnostics, so later blocks are
+// dropped.
 func (l *loader) parse(name string, src []byte) []block {
 	all := l.parseBody(name, src)
 	if all == nil {
@@ -128,7 +125,7 @@ func (l *loader) parse(name string, src []byte) []block {
 	})
 }
 
-// parseBody returns what stands in a file; nil where that cannot be told.
+// parseBody returns the content of a file; nil if it cannot be determined.
 func (l *loader) parseBody(name string, src []byte) body {
 	if !isJSON(name, src) {
 		if diags := tooDeep(name, src); diags.HasErrors() {
@@ -150,7 +147,7 @@ func (l *loader) parseBody(name string, src []byte) body {
 		file = &hcl.File{Bytes: src}
 	}
 	l.files[name] = file
-	for _, d := range diags[:min(1, len(diags))] { // what follows from it is no news
+	for _, d := range diags[:min(1, len(diags))] { // later diagnostics only follow from the first
 		l.report(d)
 	}
 	if diags.HasErrors() {
@@ -160,11 +157,11 @@ func (l *loader) parseBody(name string, src []byte) body {
 	return jsonBody{file.Body}
 }
 
-// maxDepth is how many brackets may be open at a time: the HCL library's parser
-// calls itself for each, until its stack is full.
+// maxDepth limits nested brackets: the HCL library's parser recurses for each, and Go cannot recover from a full
+// stack.
 const maxDepth = 10_000
 
-// tooDeep tells of the bracket that is one too many; nothing where there is none.
+// tooDeep reports the first bracket beyond the limit, if any.
 func tooDeep(name string, src []byte) hcl.Diagnostics {
 	depth := 0
 	for i, c := range src {
@@ -191,24 +188,23 @@ func parseExpression(src, name string) (hcl.Expression, hcl.Diagnostics) {
 	return hclsyntax.ParseExpression([]byte(src), name, hcl.InitialPos)
 }
 
-// isJSON tells the syntax by the file's name; what has no name that tells, like
-// standard input, by its first character, which in HCL's own syntax is no brace.
+// isJSON determines the syntax from the file's name. For a file without an extension, like standard input, the first
+// character decides: HCL's native syntax does not start with a brace.
 func isJSON(name string, src []byte) bool {
 	telling := strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".hcl")
 	return strings.HasSuffix(name, ".json") || !telling && bytes.HasPrefix(bytes.TrimSpace(src), []byte("{"))
 }
 
-// Summaries of the parser's that call for more than being passed on.
+// Summaries of the parser's diagnostics that need special treatment.
 const (
-	attributeRedefined = "Attribute redefined"       // leaves the rest of the file well understood
-	quoteNotClosed     = "Invalid multi-line string" // turns the rest of the file inside out
-	wrongCharacter     = "Invalid character"         // and so is what follows on its line
+	attributeRedefined = "Attribute redefined"       // the rest of the file is parsed correctly
+	quoteNotClosed     = "Invalid multi-line string" // the rest of the file is parsed wrongly
+	wrongCharacter     = "Invalid character"         // the rest of the line is parsed wrongly, too
 
-	textNotClosed = "Unterminated template string" // told where the file ends
+	textNotClosed = "Unterminated template string" // reported at the end of the file
 )
 
-// aboutHeredoc makes a diagnostic that stands where the file ends one about the
-// heredoc that it ends in, if it does.
+// aboutHeredoc moves a diagnostic at the end of the file to the unterminated heredoc that caused it, if there is one.
 func aboutHeredoc(d *hcl.Diagnostic, src []byte) {
 	if at, open := openHeredoc(src, d.Subject.Filename); open {
 		d.Subject, d.Context = &at, &at
@@ -216,7 +212,7 @@ func aboutHeredoc(d *hcl.Diagnostic, src []byte) {
 	}
 }
 
-// openHeredoc finds the heredoc that a file ends in.
+// openHeredoc finds an unterminated heredoc at the end of a file.
 func openHeredoc(src []byte, name string) (at hcl.Range, open bool) {
 	tokens, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
 	for _, t := range tokens {
@@ -232,11 +228,11 @@ func openHeredoc(src []byte, name string) (at hcl.Range, open bool) {
 	return at, open
 }
 
-// otherQuotes are what people put around a text instead of double quotes.
+// otherQuotes are quotes that users type instead of double quotes.
 var otherQuotes = regexp.MustCompile("^(?:'([^'\n]*)'?|`([^`\n]*)`?|[“”„]([^“”\n]*)[“”]?|‘([^’\n]*)’?)")
 
-// tellCharacter tells of a character that the language does not have.
-func (l *loader) tellCharacter(d *hcl.Diagnostic, src []byte) {
+// reportCharacter reports a character that is not part of the language.
+func (l *loader) reportCharacter(d *hcl.Diagnostic, src []byte) {
 	m := otherQuotes.FindSubmatch(src[d.Subject.Start.Byte:])
 	if m == nil {
 		d.Detail += " Remove it."
@@ -247,11 +243,11 @@ func (l *loader) tellCharacter(d *hcl.Diagnostic, src []byte) {
 	l.complain(*d.Subject, *d.Subject, "a text is in double quotes", "Write: %q", text)
 }
 
-// reportSyntax tells the parser's complaints about a file and returns how many
-// bytes at its start are beyond doubt.
+// reportSyntax reports the parser's diagnostics about a file and returns how many bytes at its start were parsed
+// reliably.
 func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 	sound = len(src)
-	wrongLines := map[int]bool{} // with a wrong character, of which the rest follows
+	wrongLines := map[int]bool{} // with a wrong character; other diagnostics on the line follow from it
 	for _, d := range diags {
 		if d.Summary == attributeRedefined {
 			d.Summary = fmt.Sprintf("%q is there twice", d.Subject.SliceBytes(src))
@@ -273,7 +269,7 @@ func (l *loader) reportSyntax(diags hcl.Diagnostics, src []byte) (sound int) {
 		}
 		if d.Summary == wrongCharacter || otherQuotes.Match(src[d.Subject.Start.Byte:]) {
 			wrongLines[line] = true
-			l.tellCharacter(d, src)
+			l.reportCharacter(d, src)
 			continue
 		}
 		if d.Summary == quoteNotClosed {

@@ -11,8 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// jsonMistakes are what can be wrong with a file that is no JSON, by what the
-// standard library says of it; the first that fits counts.
+// jsonMistakes maps error messages of the standard library to diagnostics; the first match counts.
 var jsonMistakes = []struct{ says, summary, detail string }{
 	{"unexpected end", "the file ends too early", "Something that was begun is not closed. Add the quote, bracket or brace that is missing."},
 	{"in string literal", "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote; a line end within a text is written as \\n."},
@@ -28,8 +27,7 @@ var jsonMistakes = []struct{ says, summary, detail string }{
 	{"", "this is no value", "In JSON a value is a \"text\", a number, true, false, null, [ ... ] or { ... }. Write one of these."},
 }
 
-// complainJSON tells why a file is no JSON: the first thing that is wrong, since
-// what follows from it would be told as mistakes that nobody made.
+// complainJSON reports the first syntax error of a JSON file. Later errors only follow from it.
 func (l *loader) complainJSON(name string, src []byte, err *stdjson.SyntaxError) {
 	at := max(0, min(int(err.Offset)-1, len(src)))
 	if strings.HasPrefix(err.Error(), "unexpected end") {
@@ -44,7 +42,7 @@ func (l *loader) complainJSON(name string, src []byte, err *stdjson.SyntaxError)
 	case strings.HasPrefix(summary, "comma without"):
 		at = len(before) - 1
 	case strings.Contains(err.Error(), "in literal"):
-		at = 1 + bytes.LastIndexAny(src[:at], "{[:, \t\r\n") // where it began
+		at = 1 + bytes.LastIndexAny(src[:at], "{[:, \t\r\n") // where the wrong token begins
 	}
 	l.files[name].Nav = jsonPlace(src[:at])
 	subject := oneCharacter(name, src, at)
@@ -60,7 +58,7 @@ func jsonMistake(says string) (summary, detail string) {
 	return "", ""
 }
 
-// oneCharacter is the place of the character at an offset; of nothing at the end.
+// oneCharacter returns the range of the character at an offset; an empty range at the end.
 func oneCharacter(name string, src []byte, at int) hcl.Range {
 	start := hcl.Pos{Line: 1 + bytes.Count(src[:at], []byte("\n")), Byte: at}
 	start.Column = 1 + utf8.RuneCount(src[bytes.LastIndexByte(src[:at], '\n')+1:at])
@@ -71,17 +69,16 @@ func oneCharacter(name string, src []byte, at int) hcl.Range {
 	return hcl.Range{Filename: name, Start: start, End: end}
 }
 
-// jsonNav says in which block all of a file that is no JSON is: that of its first
-// mistake.
+// jsonNav gives the block of any position in a file with a JSON error: the block of the first error.
 type jsonNav string
 
-// ContextString is what those ask who show diagnostics.
+// ContextString implements the interface of the HCL library's diagnostic printer.
 func (n jsonNav) ContextString(int) string { return string(n) }
 
-// jsonPlace is the block that JSON which breaks off is in: session "worker".
+// jsonPlace returns the block that contains the end of incomplete JSON: session "worker".
 func jsonPlace(begun []byte) jsonNav {
 	type level struct {
-		isObject, begun bool // begun is a property whose value is not whole
+		isObject, begun bool // begun marks a property whose value is incomplete
 		name            string
 	}
 	var levels []level
@@ -121,8 +118,7 @@ func jsonPlace(begun []byte) jsonNav {
 	return jsonNav(names[0])
 }
 
-// jsonSyntax is what the standard library finds wrong with JSON; nil where it finds
-// nothing.
+// jsonSyntax returns the standard library's first error in JSON; nil if there is none.
 func jsonSyntax(src []byte) *stdjson.SyntaxError {
 	var whole stdjson.RawMessage
 	var syntax *stdjson.SyntaxError

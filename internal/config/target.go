@@ -11,11 +11,10 @@ import (
 	"cosplay/internal/resource"
 )
 
-// maxProduct is the room that NVML has for a GPU's name, without its last NUL.
+// maxProduct is the space that NVML has for a GPU's name, without the final NUL.
 const maxProduct = 95
 
-// figures are the numbers of a GPU that a target block can set, each with what
-// it writes to and its bounds.
+// figures are the numbers that a target block can set, each with its field and its bounds.
 var figures = map[string]struct {
 	of        func(*resource.Target) any // *int or *float64
 	low, high float64
@@ -37,10 +36,10 @@ var figures = map[string]struct {
 type ownTarget struct {
 	name string
 	node *node
-	is   resource.Target // once its node is settled
+	is   resource.Target // set once its node is evaluated
 }
 
-// readTarget takes a target block in. It is worked out when it is needed.
+// readTarget registers a target block. It is evaluated when it is needed.
 func (l *loader) readTarget(b block) {
 	name, named := l.declare(b)
 	mistakes := len(l.diags)
@@ -69,13 +68,12 @@ func (l *loader) readTarget(b block) {
 	l.own[folded(name)] = own
 }
 
-// folded is a name without what people write in this way and that.
+// folded returns a name without the parts that users spell in different ways.
 func folded(name string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// makeTarget puts a target together: the GPU that it starts from, with what the
-// block says instead.
+// makeTarget builds a target: the GPU in base, changed by the attributes of the block.
 func (l *loader) makeTarget(name string, said content) (resource.Target, bool) {
 	ok := true
 	var base resource.Target
@@ -102,7 +100,7 @@ func (l *loader) makeTarget(name string, said content) (resource.Target, bool) {
 		set[a.path] = true
 		ok = evaluated && l.setFigure(&is, v) && ok
 	}
-	// What is not said follows from SMs and clock, as it does in silicon.
+	// Figures that the block leaves out are computed from SMs and clock, as in a real GPU.
 	scale := float64(is.SMs*is.BoostMHz) / math.Max(1, float64(base.SMs*base.BoostMHz))
 	for path, rate := range map[string]*float64{"fp32_tflops": &is.FP32TFLOPS, "tensor_fp16_tflops": &is.TensorFP16TFLOPS,
 		"tensor_bf16_tflops": &is.TensorBF16TFLOPS, "tensor_fp8_tflops": &is.TensorFP8TFLOPS, "tensor_int8_tops": &is.TensorINT8TOPS} {
@@ -139,8 +137,7 @@ func (l *loader) setFigure(t *resource.Target, v value) bool {
 	return l.store(figure.of(t), v, n, advice)
 }
 
-// store writes a number where it belongs; where only whole ones do, it may not
-// be another.
+// store writes a number to its field; an integer field needs an integer.
 func (l *loader) store(to any, v value, n *big.Float, advice string) bool {
 	switch to := to.(type) {
 	case *float64:
@@ -162,8 +159,7 @@ type targetAnswer struct {
 	err    error
 }
 
-// find looks a GPU up by whatever name people give it, among the project's own
-// and in the catalog.
+// find searches a GPU by any common spelling, among the project's target blocks and in the catalog.
 func (l *loader) find(typed string) (answer targetAnswer, ok bool) {
 	if own := l.own[folded(typed)]; own != nil {
 		ok := l.settle(own.node)
@@ -192,8 +188,7 @@ func (l *loader) target(v value) (resource.Target, bool) {
 	return answer.target, ok
 }
 
-// explainTarget tells why nothing is found for a name; what the project has
-// itself is looked through first.
+// explainTarget reports why no target matches a name. It checks the project's own targets first.
 func (l *loader) explainTarget(typed string, err error) (summary, detail string) {
 	summary, detail = explain(err, fmt.Sprintf("unknown target %q", typed))
 	var names []string

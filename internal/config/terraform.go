@@ -1,8 +1,7 @@
 package config
 
-// terraforms are the words of Terraform's that cosplay has no use for, each with
-// what there is instead. Where one is written it is told so, instead of all that
-// could be written.
+// terraforms maps words of Terraform that cosplay does not have to what to write instead. The diagnostic shows this
+// text instead of the list of valid words.
 var terraforms = map[string]string{
 	"action":             "cosplay has no actions. Remove it; cosplay exec runs programs in a session.",
 	"backend":            "The state is a file. Set its path: cosplay { state = \"../fleet.state.json\" }",
@@ -24,7 +23,7 @@ var terraforms = map[string]string{
 	"create_before_destroy": "The replacement of a session needs its slice, so cosplay destroys the old session first. Leave it out.",
 }
 
-// composes are the words of Docker, Compose and Kubernetes, likewise.
+// composes does the same for words of Docker, Compose and Kubernetes.
 var composes = map[string]string{
 	"args":           "The program and its arguments are one list. Write: command = [\"python\", \"train.py\"]",
 	"cmd":            "The program of a session is its command. Write: command = [\"python\", \"train.py\"]",
@@ -45,7 +44,7 @@ var composes = map[string]string{
 
 const mountsAreBlocks = "Each volume is a block. Write: volume { source = \"./data\", target = \"/data\" }, each on a separate line."
 
-// terraformValues are the same for names that expressions mention.
+// terraformValues does the same for names in expressions.
 var terraformValues = map[string]string{
 	"data":      terraforms["data"],
 	"module":    terraforms["module"],
@@ -54,7 +53,7 @@ var terraformValues = map[string]string{
 	"terraform": "cosplay has no workspaces. Write a variable instead, and give each workspace its own folder, or its own state with --state.",
 }
 
-// terraformFunctions are the functions of Terraform's that there are not.
+// terraformFunctions does the same for functions of Terraform that cosplay does not have.
 var terraformFunctions = map[string]string{
 	"base64gzip":       notHere,
 	"bcrypt":           notTwice,

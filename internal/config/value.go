@@ -15,20 +15,19 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// value is an evaluated attribute, or an element of one, with all that a
-// complaint about it needs. The methods of loader that read one fail after
-// telling why.
+// value is an evaluated attribute, or one of its elements, with everything that a diagnostic about it needs. The
+// methods of loader that read a value report the reason if they fail.
 type value struct {
 	cty.Value
 	attribute attribute
-	expr      hcl.Expression // of the element, where it can be told apart
+	expr      hcl.Expression // of the element, if its range is known
 	scope     *hcl.EvalContext
 }
 
-// name is how complaints call the value.
+// name returns the value's name in diagnostics.
 func (v value) name() string { return strconv.Quote(v.attribute.path) }
 
-// kind is what people call the type of the value.
+// kind returns the usual name of the value's type.
 func (v value) kind() string {
 	switch t := v.Type(); {
 	case t == cty.String:
@@ -49,18 +48,16 @@ func isList(t cty.Type) bool { return t.IsTupleType() || t.IsListType() || t.IsS
 
 func isMap(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() }
 
-// maxExponent, of two, bounds numbers. Beyond it the digits of one take minutes
-// to write.
+// maxExponent bounds numbers, as a power of two. Writing the digits of a larger number takes minutes.
 const maxExponent = 1024
 
-// isOpen reports whether what a value is cannot be told: for a mistake that has
-// been, or for a variable without a value.
+// isOpen reports whether a value is unknown, because of a mistake that has been reported or because a variable has no
+// value.
 func (l *loader) isOpen(v value) bool {
-	return v.HasMark(told) || !v.IsKnown() && (l.MayMiss || l.diags.HasErrors())
+	return v.HasMark(reported) || !v.IsKnown() && (l.MayMiss || l.diags.HasErrors())
 }
 
-// typed makes sure that there is a value, and of a type that fits. Of one that is
-// open the type alone is judged.
+// typed checks that a value exists and has a suitable type. Of an unknown value it checks the type only.
 func (l *loader) typed(v value, fits bool, summary, detail string, args ...any) bool {
 	open := l.isOpen(v)
 	switch {
@@ -73,8 +70,7 @@ func (l *loader) typed(v value, fits bool, summary, detail string, args ...any) 
 	return !open
 }
 
-// leftOut reports whether a value is null where there need be none: that is, as in
-// Terraform, as if the attribute were left out.
+// leftOut reports whether an optional value is null. As in Terraform, null counts as left out.
 func (v value) leftOut() bool {
 	s := v.attribute.schema
 	return s != nil && !s.Required && v.Value.IsNull() && !v.IsMarked()
@@ -82,7 +78,7 @@ func (v value) leftOut() bool {
 
 func isOneOf(t cty.Type, types ...cty.Type) bool { return slices.Contains(types, t) }
 
-// given makes sure that there is a value at all, one that can be written down.
+// given checks that a value exists and can be serialized.
 func (l *loader) given(v value) bool {
 	switch {
 	case l.isOpen(v):
@@ -107,7 +103,7 @@ func isExtreme(n *big.Float) bool {
 	return n.IsInf() || exponent > maxExponent || exponent < -maxExponent
 }
 
-// text reads a string; a number is taken as its digits.
+// text reads a string; a number counts as its digits.
 func (l *loader) text(v value) (string, bool) {
 	if !l.typed(v, isOneOf(v.Type(), cty.String, cty.Number), fmt.Sprintf("%s must be a text", v.name()), "This is %s. Write a text in quotes.", v.kind()) {
 		return "", false
@@ -115,7 +111,7 @@ func (l *loader) text(v value) (string, bool) {
 	return l.clean(v)
 }
 
-// word reads a string, number or truth value as the text that a program gets.
+// word reads a string, number or boolean as the text that a program gets.
 func (l *loader) word(v value) (string, bool) {
 	if !l.typed(v, v.Type().IsPrimitiveType(), fmt.Sprintf("each value in %s must be a text", v.name()), "This is %s. Write a text in quotes, a number, true or false.", v.kind()) {
 		return "", false
@@ -140,8 +136,7 @@ func (l *loader) clean(v value) (string, bool) {
 	return s, true
 }
 
-// smallNumber is the value where it is a whole number of the usual size, which
-// need not go through the slow road of the unusual ones.
+// smallNumber returns an integer of ordinary size without the expensive conversion of big numbers.
 func smallNumber(v value) (int64, bool) {
 	if v.Type() != cty.Number {
 		return 0, false
@@ -164,7 +159,7 @@ func (l *loader) flag(v value) (bool, bool) {
 	return converted.True(), true
 }
 
-// whole reads a whole number between two bounds; what says what it stands for.
+// whole reads an integer between two bounds; what describes it.
 func (l *loader) whole(v value, low, high int, what string) (int, bool) {
 	summary := fmt.Sprintf("%s must be a whole number", v.name())
 	advice := fmt.Sprintf("Write %s from %d to %d.", what, low, high)
@@ -180,7 +175,7 @@ func (l *loader) whole(v value, low, high int, what string) (int, bool) {
 	return int(i), l.between(v, n, float64(low), float64(high), advice)
 }
 
-// number reads any number, for those who give it bounds.
+// number reads any number, for callers that check its bounds.
 func (l *loader) number(v value, summary, advice string) (*big.Float, bool) {
 	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. %s", v.kind(), advice) {
 		return nil, false
@@ -196,7 +191,7 @@ func (l *loader) number(v value, summary, advice string) (*big.Float, bool) {
 	return converted.AsBigFloat(), true
 }
 
-// between makes sure of a number's bounds.
+// between checks a number's bounds.
 func (l *loader) between(v value, n *big.Float, low, high float64, advice string) bool {
 	switch {
 	case n.Cmp(big.NewFloat(low)) < 0:
@@ -214,8 +209,7 @@ func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 var percentage = regexp.MustCompile(`^([+-]?\d+(?:\.\d+)?)\s*%$`)
 
-// share reads "10%" or 0.1. A number above 1 is refused: it is a forgotten
-// percent sign more often than a wish.
+// share reads "10%" or 0.1. It refuses a number above 1, which is usually a forgotten percent sign.
 func (l *loader) share(v value) (float64, bool) {
 	summary := fmt.Sprintf("%s is not a percentage", v.name())
 	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), summary, "This is %s. Write it like \"10%%\" or 0.1.", v.kind()) {
@@ -253,7 +247,7 @@ func (l *loader) share(v value) (float64, bool) {
 	return share, true
 }
 
-// elements reads a list; sample shows how one is written.
+// elements reads a list; sample is an example for the diagnostic.
 func (l *loader) elements(v value, sample string) ([]value, bool) {
 	if !l.typed(v, isList(v.Type()), fmt.Sprintf("%s must be a list", v.name()), "This is %s. Write a list, like %s.", v.kind(), sample) {
 		return nil, false
@@ -271,7 +265,7 @@ func (l *loader) elements(v value, sample string) ([]value, bool) {
 	return all, true
 }
 
-// oneOf reads one of the words that the attribute can be.
+// oneOf reads one of the valid words of an attribute.
 func (l *loader) oneOf(v value) (string, bool) {
 	words := v.attribute.schema.words()
 	typed, ok := l.text(v)
@@ -289,8 +283,7 @@ func (l *loader) oneOf(v value) (string, bool) {
 // complained about.
 type pair struct{ key, value value }
 
-// pairs reads a map; sample shows how one is written. The order is that of the
-// keys.
+// pairs reads a map, sorted by key; sample is an example for the diagnostic.
 func (l *loader) pairs(v value, sample string) ([]pair, bool) {
 	if !l.typed(v, isMap(v.Type()), fmt.Sprintf("%s must be a map", v.name()), "This is %s. Write a map, like %s.", v.kind(), sample) {
 		return nil, false
@@ -302,7 +295,7 @@ func (l *loader) pairs(v value, sample string) ([]pair, bool) {
 		p.key.Value, p.value.Value = it.Element()
 		at := written[p.key.AsString()]
 		if len(at) > 0 {
-			last := at[len(at)-1] // the one that counts
+			last := at[len(at)-1] // the last one counts
 			p.key.expr, p.value.expr = last.Key, last.Value
 		}
 		if len(at) > 1 {
@@ -314,8 +307,7 @@ func (l *loader) pairs(v value, sample string) ([]pair, bool) {
 	return all, true
 }
 
-// writtenPairs is where a map's entries stand, by key; nothing where the map is
-// not written out.
+// writtenPairs returns the source ranges of a map's entries, by key; nil if the map is not a literal.
 func writtenPairs(v value) map[string][]hcl.KeyValuePair {
 	written, _ := hcl.ExprMap(v.expr)
 	at := make(map[string][]hcl.KeyValuePair, len(written))

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// No file can make an unknown value yet, so it is put in from here.
+// No file can produce an unknown value yet, so the test inserts one.
 func TestUnknownValuesAreRefused(t *testing.T) {
 	read := map[string]func(*loader, value) bool{
 		"text":     func(l *loader, v value) bool { _, ok := l.text(v); return ok },

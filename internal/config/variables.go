@@ -15,13 +15,13 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// Variable is a variable block with the value that counts.
+// Variable is a variable block with its final value.
 type Variable struct {
 	Name        string
 	Description string
 	Sensitive   bool
-	Given       bool      // else the value is the block's default
-	Value       cty.Value // without the mark of what is sensitive
+	Given       bool      // otherwise the value is the block's default
+	Value       cty.Value // without the sensitive mark
 }
 
 // variable is one variable block being read.
@@ -31,15 +31,15 @@ type variable struct {
 	header      hcl.Range
 	constraint  cty.Type
 	defaults    *typeexpr.Defaults // of optional attributes; nil without any
-	standard    *cty.Value         // the block's default; nil where it has none
+	standard    *cty.Value         // the block's default; nil if it has none
 	sensitive   bool
 	nullable    bool
-	given       []given // in the order in which they overrule each other
+	given       []given // later values override earlier ones
 	rules       []rule
-	sound       bool // else what is wrong with the block has been told
+	sound       bool // if false, what is wrong with the block has been reported
 }
 
-// readVariable takes a variable block in, without its value.
+// readVariable registers a variable block, without its value.
 func (l *loader) readVariable(b block) {
 	name, named := l.declare(b)
 	mistakes := len(l.diags)
@@ -82,7 +82,7 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 		return ok
 	case "sensitive":
 		on, ok := constant(l, a, l.flag)
-		v.sensitive = on || !ok // rather too much is hidden
+		v.sensitive = on || !ok // in doubt, the value is hidden
 		return ok
 	case "nullable":
 		on, ok := constant(l, a, l.flag)
@@ -92,10 +92,10 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 	return true
 }
 
-// typeKeywords are what types are made of.
+// typeKeywords are the words of type expressions.
 var typeKeywords = []string{"string", "number", "bool", "list", "set", "map", "object", "tuple", "any", "optional"}
 
-// aboutType adds to a diagnostic about a type what to write.
+// aboutType adds a fix to a diagnostic about a type.
 func (l *loader) aboutType(d *hcl.Diagnostic) *hcl.Diagnostic {
 	if d.Summary != "Invalid type specification" {
 		d.Detail += " Write another default, or another type."
@@ -109,8 +109,7 @@ func (l *loader) aboutType(d *hcl.Diagnostic) *hcl.Diagnostic {
 	return d
 }
 
-// native reports whether an expression is written in HCL's own syntax: in JSON all
-// are in quotes.
+// native reports whether an expression is in HCL's native syntax: JSON quotes all expressions.
 func native(e hcl.Expression) bool {
 	return hcl.UnwrapExpressionUntil(e, func(e hcl.Expression) bool {
 		_, is := e.(hclsyntax.Expression)
@@ -118,7 +117,7 @@ func native(e hcl.Expression) bool {
 	}) != nil
 }
 
-// constant reads an attribute that cannot depend on anything.
+// constant reads an attribute that cannot depend on other values.
 func constant[T any](l *loader, a *attribute, read func(value) (T, bool)) (T, bool) {
 	v, ok := l.fixed(a)
 	if !ok {
@@ -128,7 +127,7 @@ func constant[T any](l *loader, a *attribute, read func(value) (T, bool)) (T, bo
 	return read(v)
 }
 
-// fixed evaluates what has to be written out.
+// fixed evaluates an expression that must be a literal.
 func (l *loader) fixed(a *attribute) (value, bool) {
 	if mentions := a.expr.Variables(); len(mentions) > 0 {
 		l.complain(mentions[0].SourceRange(), a.whole, fmt.Sprintf("%q cannot depend on anything", a.path),
@@ -160,7 +159,7 @@ func (l *loader) setStandard(v *variable, a *attribute) {
 	v.standard = &standard
 }
 
-// fit turns a value into the variable's type.
+// fit converts a value to the variable's type.
 func (v *variable) fit(raw cty.Value) (cty.Value, error) {
 	if v.defaults != nil && !raw.IsNull() {
 		raw = v.defaults.Apply(raw)
@@ -168,20 +167,19 @@ func (v *variable) fit(raw cty.Value) (cty.Value, error) {
 	return convert.Convert(raw, v.constraint)
 }
 
-// explain is what is wrong with a value, as far as it may be shown.
+// explain describes what is wrong with a value, without showing a sensitive one.
 func (v *variable) explain(err error) string {
 	if v.sensitive {
 		return "It cannot be shown what is wrong, since the variable is sensitive"
 	}
 	text := strings.TrimRight(err.Error(), ". ")
 	if path, ok := err.(cty.PathError); ok && len(path.Path) > 0 { //nolint:errorlint // convert returns it as it is
-		return pathText(path.Path) + ": " + text // the path as it is written
+		return pathText(path.Path) + ": " + text // the path in HCL's syntax
 	}
 	return prose.Capital(text)
 }
 
-// subject is where a mistake in a variable's value is shown: at the value, but
-// for one that is not to be shown.
+// subject returns the range for a diagnostic about a variable's value: the value itself, unless it must not be shown.
 func (l *loader) subject(v *variable, at hcl.Range) hcl.Range {
 	if v.sensitive {
 		return v.header
@@ -206,7 +204,7 @@ func pathText(path cty.Path) string {
 	return strings.TrimPrefix(b.String(), ".")
 }
 
-// valueOf is the value of a variable: the last that was given, else its default.
+// valueOf returns the value of a variable: the last given one, otherwise its default.
 func (l *loader) valueOf(v *variable) (cty.Value, bool) {
 	if !v.sound {
 		return cty.DynamicVal, false
@@ -222,10 +220,10 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 	if len(v.given) == 0 {
 		if v.standard == nil && l.MayMiss {
 			l.missed = append(l.missed, v)
-			return cty.UnknownVal(v.constraint.WithoutOptionalAttributesDeep()).Mark(told), true
+			return cty.UnknownVal(v.constraint.WithoutOptionalAttributesDeep()).Mark(reported), true
 		}
 		if v.standard == nil && bytes.Contains(l.notRead, []byte(v.name)) {
-			return cty.DynamicVal, false // where its value may be something was told
+			return cty.DynamicVal, false // the actual value may be in an input that was reported as wrong
 		}
 		if v.standard == nil {
 			l.missing(v)
@@ -256,7 +254,7 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 	return fitting, true
 }
 
-// missing tells of a variable that has neither value nor default.
+// missing reports a variable with neither a value nor a default.
 func (l *loader) missing(v *variable) {
 	l.report(&hcl.Diagnostic{
 		Severity: hcl.DiagError,
@@ -268,9 +266,8 @@ func (l *loader) missing(v *variable) {
 	})
 }
 
-// strayMeant points at what the environment gives to a name close to a variable's,
-// or at what only Terraform reads.
-// It starts with a space.
+// strayMeant suggests an environment variable with a similar name, or an input that only Terraform reads. It starts
+// with a space.
 func (l *loader) strayMeant(name string) string {
 	if stray := nearest(EnvPrefix+name, l.strays); stray != "" {
 		return fmt.Sprintf(" %s is in the environment, and nothing is called so. Rename it, if that is what it is for.", stray)
@@ -283,14 +280,14 @@ func (l *loader) strayMeant(name string) string {
 	return ""
 }
 
-// Missing is what a diagnostic is about that tells of a variable without a value:
-// who sits at a terminal can be asked for it.
+// Missing is the extra of a diagnostic about a variable without a value. A caller with a terminal can ask the user
+// for the value.
 type Missing struct {
 	Name, Description string
 	Sensitive         bool
 }
 
-// values are all variables with the values that count, by name.
+// values returns all variables with their final values, by name.
 func (l *loader) values() []Variable {
 	all := make([]Variable, 0, len(l.variables))
 	for _, name := range sortedKeys(l.variables) {
@@ -301,7 +298,7 @@ func (l *loader) values() []Variable {
 	return all
 }
 
-// missedNames are the variables that have no value.
+// missedNames returns the variables without a value.
 func (l *loader) missedNames() []string {
 	var names []string
 	for _, v := range l.missed {

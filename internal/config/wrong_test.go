@@ -43,16 +43,16 @@ func TestWrongConfigurations(t *testing.T) {
 	}
 }
 
-// nextStep is how people are told what to do: to do something, or by an example.
+// nextStep matches the forms of a fix: an instruction or an example.
 var nextStep = regexp.MustCompile(`\b(Add|Break|Pass|Set|Use|Change|Choose|Copy|Count|Declare|Did you mean|Get|Give|Keep|Leave|Make|Name|Put|Remove|Rename|Say|Try|Write|like|write)\b|It needs|can be used in env|alone means|has one slice`)
 
-// nameOf is what a case is called: its file without what tells the syntax.
+// nameOf returns the name of a case: its file name without the extension of the syntax.
 func nameOf(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".hcl")
 	return name
 }
 
-// describe is the text of diagnostics, each led by the very word it is about.
+// describe returns the text of diagnostics, each preceded by the word that it is about.
 func describe(t *testing.T, files map[string]*hcl.File, diags hcl.Diagnostics) []byte {
 	var out bytes.Buffer
 	for _, d := range diags {
@@ -64,13 +64,13 @@ func describe(t *testing.T, files map[string]*hcl.File, diags hcl.Diagnostics) [
 	return out.Bytes()
 }
 
-// misformatted is what fmt writes of a verb without its value, and the like.
+// misformatted matches what fmt writes for a verb without a value.
 var misformatted = regexp.MustCompile(`%!.?\(`)
 
-// badEnd is what comes of putting one sentence into another.
+// badEnd matches the result of inserting one sentence into another.
 var badEnd = regexp.MustCompile(`[^.][.!?;:,][.;:,]( |$)|  `)
 
-// checkComplete rejects a diagnostic that does not say what, where and why.
+// checkComplete rejects a diagnostic that does not state the mistake, its place and its cause.
 func checkComplete(t *testing.T, diags hcl.Diagnostics, files map[string][]byte) {
 	t.Helper()
 	for _, d := range diags {

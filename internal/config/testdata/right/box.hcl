@@ -48,7 +48,7 @@ session "worker" {
   }
 }
 
-# The same port as worker-0 has, and nobody listens there.
+# The same port as worker-0, but without ssh, so there is no conflict.
 session "quiet" {
   target = "rtx-2060"
 

@@ -8,8 +8,7 @@ host "docks" {
   runtime  = "docker"
 }
 
-# Every word is told once, not for each instance; a port can be there twice
-# where nobody listens.
+# Each unused word gives one warning, not one for each instance. Two sessions can have the same port if ssh is off.
 session "worker" {
   count   = 7
   target  = "rtx-2060"
@@ -35,7 +34,7 @@ session "worker" {
   }
 }
 
-# Only the instance on the host of processes is told of.
+# Only the instance on the host with the process runtime gives warnings.
 session "mixed" {
   count  = 2
   target = "rtx-2060"

@@ -1,4 +1,4 @@
-# Of many names a few are told.
+# Of many names, the message lists a few.
 locals {
   name10 = 10
   name11 = 11

@@ -1,4 +1,4 @@
-# What is there under a wrong name is not missing, too.
+# A misspelled attribute is not also reported as missing.
 session "a" {
   traget = "2060"
   volume {

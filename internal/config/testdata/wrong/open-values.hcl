@@ -1,4 +1,4 @@
-# Variables without a value hide nothing that can be told without it.
+# Variables without a value hide no mistake that can be found without it.
 variable "name" { type = string }
 variable "many" { type = list(string) }
 variable "fleet" { type = map(object({ gpu = string, sizes = list(number) })) }

@@ -1,4 +1,4 @@
-# Words of Terraform's and of Docker Compose's in places of cosplay's.
+# Words of Terraform and Docker Compose instead of cosplay's.
 variable "quoted" {
   type = "string"
 }

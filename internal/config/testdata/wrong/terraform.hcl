@@ -1,4 +1,4 @@
-# The words of Terraform's that there is something else for.
+# Words of Terraform for which cosplay has an equivalent.
 terraform {
   backend "local" {}
   required_providers {}

@@ -1,4 +1,4 @@
-# A variable that is wrong has wrong rules, too.
+# The rules of a wrong variable are checked, too.
 variable "a" {
   type      = list(strng)
   sensitive = "perhaps"

@@ -1,4 +1,4 @@
-# Every rule that is broken is told.
+# Every rule that fails is reported.
 variable "name" {
   default = ""
 

@@ -1,4 +1,4 @@
-# What depends on a variable that breaks a rule is not told as wrong, too.
+# A value that depends on a variable with a failed rule is not also reported as wrong.
 variable "fleet" {
   type    = map(object({ gpu = string, env = optional(map(string), {}), port = optional(number) }))
   default = { a = { gpu = "2060" } }

@@ -242,7 +242,7 @@ func (l *loader) limitsCPUs(s *Session, v value) {
 }
 
 func (l *loader) limitsMemory(s *Session, v value) {
-	s.Spec.Limits.MemoryMiB, _ = l.size(v, 6) // Docker's least
+	s.Spec.Limits.MemoryMiB, _ = l.size(v, 6) // Docker's minimum
 }
 
 func (l *loader) limitsShmSize(s *Session, v value) {
@@ -250,5 +250,5 @@ func (l *loader) limitsShmSize(s *Session, v value) {
 }
 
 func (l *loader) limitsPIDs(s *Session, v value) {
-	s.Spec.Limits.PIDs, _ = l.whole(v, 1, 1<<22, "a number of processes") // as many as Linux can count
+	s.Spec.Limits.PIDs, _ = l.whole(v, 1, 1<<22, "a number of processes") // the maximum in Linux
 }

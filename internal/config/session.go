@@ -78,7 +78,7 @@ func (l *loader) readSession(b block) {
 		s := shared
 		s.Address = one.address
 		if all.reach != nowhere {
-			s.Spec.Volumes = slices.Clone(s.Spec.Volumes) // one part of a volume can vary alone
+			s.Spec.Volumes = slices.Clone(s.Spec.Volumes) // one attribute of a volume can vary alone
 			inside := scope.NewChild()
 			inside.Variables = one.variables
 			for _, a := range varying {

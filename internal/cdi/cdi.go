@@ -1,11 +1,10 @@
-// Package cdi gives the container of a session its slice of a real GPU: it
-// writes a specification of the Container Device Interface whose one device is
-// named after the session, for the engine itself or for NVIDIA's container
-// runtime to put into the container. In it are the device nodes of that slice
-// alone, the driver's libraries, and whatever the caller mounts in front of them.
+// Package cdi gives a session's container access to its slice of a real GPU. It writes a specification of the
+// Container Device Interface (CDI) with one device, named after the session; the engine or NVIDIA's container runtime
+// adds that device to the container. The specification contains the device nodes of that slice only, the driver's
+// libraries, and the files that the caller mounts in front of them.
 //
-// NVIDIA's hooks are not used. They would run ldconfig in the image and could put
-// the image's own libcuda before ours.
+// cosplay does not use NVIDIA's hooks: they would run ldconfig in the image and could place the image's own libcuda
+// before the facade.
 package cdi
 
 import (
@@ -26,21 +25,20 @@ import (
 	"cosplay/internal/durable"
 )
 
-// What our devices are called: cosplay/session=worker-3.
+// The vendor and class of cosplay's devices: cosplay/session=worker-3.
 const (
 	vendor = "cosplay"
 	class  = "session"
 )
 
-// Dir is where engines and NVIDIA's runtime look for specifications that do not
-// outlive the machine's next start; the other of their two folders, /etc/cdi, is
-// the administrator's.
+// Dir is the folder in which engines and NVIDIA's runtime look for specifications that a reboot removes. Their other
+// folder, /etc/cdi, belongs to the administrator.
 const Dir = "/var/run/cdi"
 
-// Qualified is the name by which an engine is asked for a session's device.
+// Qualified returns the name with which a caller requests a session's device from an engine.
 func Qualified(name string) string { return parser.QualifiedName(vendor, class, name) }
 
-// Edits is what a container gets with its device.
+// Edits is everything that CDI adds to a container with the device.
 type Edits struct {
 	Nodes  []Node
 	Mounts []Mount
@@ -51,19 +49,17 @@ type Node struct {
 	Host, Container string
 }
 
-// Mount is a file or folder of the host, and where a container finds it,
-// read-only.
+// Mount is a file or folder of the host and its path in the container, read-only.
 type Mount struct {
 	Host, Container string
 }
 
-// void is NVIDIA's word for nothing. Where its runtime is the engine's own choice,
-// it would bring in its devices and the driver's libraries over ours for what an
-// image says of this variable.
+// void is NVIDIA's keyword for "no devices". If NVIDIA's runtime is the engine's default, it would otherwise read
+// this variable from the image and mount its own devices and driver libraries over cosplay's.
 const void = "NVIDIA_VISIBLE_DEVICES=void"
 
-// Write writes the specification of a session's device, or replaces it whole,
-// and returns its path. The same edits in any order give the same bytes.
+// Write writes or replaces the specification of a session's device, and returns its path. The bytes do not depend on
+// the order of the edits.
 func Write(dir, name string, e Edits) (path string, err error) {
 	spec, err := specification(name, e)
 	if err != nil {
@@ -83,8 +79,8 @@ func Write(dir, name string, e Edits) (path string, err error) {
 	return path, nil
 }
 
-// Remove removes the specification of a session's device, if it is there. A
-// container that runs keeps what it was given; it cannot be started again.
+// Remove removes the specification of a session's device if it exists. A running container keeps its devices, but
+// cannot be started again.
 func Remove(dir, name string) error {
 	if err := parser.ValidateDeviceName(name); err != nil {
 		return err
@@ -95,8 +91,7 @@ func Remove(dir, name string) error {
 	return nil
 }
 
-// Writable tells whether this process could write a specification in a folder,
-// making it first if it has to.
+// Writable reports whether this process can write a specification to a folder. It creates the folder if necessary.
 func Writable(dir string) bool {
 	for {
 		err := unix.Access(dir, unix.W_OK|unix.X_OK)
@@ -111,8 +106,8 @@ func file(dir, name string) string {
 	return filepath.Join(dir, library.GenerateTransientSpecName(vendor, class, name)+".json")
 }
 
-// specification is the edits in the words of the interface, checked by its own
-// library and asking for no newer version of it than they need.
+// specification converts the edits to CDI. CDI's own library validates them, and the specification requires the
+// lowest version that supports them.
 func specification(name string, e Edits) (*specs.Spec, error) {
 	if err := parser.ValidateDeviceName(name); err != nil {
 		return nil, fmt.Errorf("%w; a name has letters and digits, and between them - _ . or : too", err)
@@ -139,8 +134,8 @@ func specification(name string, e Edits) (*specs.Spec, error) {
 	return spec, specs.ValidateVersion(spec)
 }
 
-// spec leaves the numbers of the node to the moment when a container starts:
-// those of nvidia-uvm differ after every start of the machine.
+// spec leaves out the node's numbers, so that they are read when a container starts: those of nvidia-uvm differ after
+// every boot.
 func (n Node) spec() *specs.DeviceNode {
 	node := &specs.DeviceNode{Path: n.Container, Permissions: "rw"}
 	if n.Host != n.Container {
@@ -153,9 +148,8 @@ func (m Mount) spec() *specs.Mount {
 	return &specs.Mount{HostPath: m.Host, ContainerPath: m.Container, Options: []string{"bind", "ro", "nosuid", "nodev", "rprivate"}}
 }
 
-// check finds what the interface's own library lets through: paths that mean
-// something else in another folder, and two things in one place, of which the
-// last would win in silence.
+// check rejects what CDI's own library accepts: paths that depend on the working directory, and two entries for one
+// path, of which the last would silently take effect.
 func (e Edits) check() error {
 	taken := map[string]bool{}
 	place := func(host, container string) error {

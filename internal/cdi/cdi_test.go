@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// edits is all that a session's container gets.
+// edits is everything that a session's container gets.
 func edits(t *testing.T, d Driver, s Slice) Edits {
 	t.Helper()
 	nodes, err := d.Nodes(s)
@@ -47,7 +47,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestWriteAndRemove has the interface's own library find the device.
+// TestWriteAndRemove checks that CDI's own library finds the device.
 func TestWriteAndRemove(t *testing.T) {
 	d, dir := machine(t), filepath.Join(t.TempDir(), "run", "cdi")
 	e := edits(t, d, mig(9, 0))

@@ -15,14 +15,14 @@ import (
 	"cosplay/internal/enginetest"
 )
 
-// way is a way in which a container is asked for its device.
+// way is a way to request the device for a container.
 type way struct {
 	name    string
-	unknown string // what is said of a device that is not there
+	unknown string // part of the error message for a device that does not exist
 	ask     func(device string, c *container.Config, h *container.HostConfig)
 }
 
-// byRuntime asks NVIDIA's container runtime.
+// byRuntime requests it from NVIDIA's container runtime.
 func byRuntime(runtime string) way {
 	const unknown = "failed to inject CDI devices: unresolvable CDI devices cosplay/session=nobody"
 	return way{runtime, unknown, func(device string, c *container.Config, h *container.HostConfig) {
@@ -31,7 +31,7 @@ func byRuntime(runtime string) way {
 	}}
 }
 
-// byEngine asks the engine itself.
+// byEngine requests it from the engine.
 func byEngine() way {
 	const unknown = "CDI device injection failed: unresolvable CDI devices cosplay/session=nobody"
 	return way{"engine", unknown, func(device string, _ *container.Config, h *container.HostConfig) {
@@ -39,12 +39,12 @@ func byEngine() way {
 	}}
 }
 
-// look prints what a container has: the devices, the environment, where
-// something is mounted, and what a program loads by name.
+// look prints what a container has: the devices, the environment, the mounts, and the libraries that a program loads
+// by name.
 const look = `find /dev -type c -o -type b; echo; env; echo; while read -r a b c d at rest; do echo "$at"; done </proc/self/mountinfo; echo; ` +
 	`/probe libnvidia-ml.so.1 libnvidia-ml.so libcuda.so.1 libnvidia-ptxjitcompiler.so.1`
 
-// seen is what look printed, in its four parts, sorted.
+// seen is the output of look, sorted, in its four parts.
 func seen(t *testing.T, out string) [4][]string {
 	t.Helper()
 	parts := strings.Split(out, "\n\n")
@@ -59,14 +59,13 @@ func seen(t *testing.T, out string) [4][]string {
 	return all
 }
 
-// added lists what is in after and not in before.
+// added returns the lines of after that before does not have.
 func added(before, after []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(after), func(s string) bool { return slices.Contains(before, s) }), "\n")
 }
 
-// TestContainer is the proof: in every way that this machine's engine has, a
-// container of the real runtime gets what the specification says, all of it and
-// nothing else.
+// TestContainer starts a container in every way that this machine's engine supports, and checks that it gets exactly
+// what the specification contains.
 func TestContainer(t *testing.T) {
 	specs := t.TempDir()
 	engine := enginetest.Start(t, enginetest.Options{SpecDirs: []string{specs}, Runtimes: map[string]string{
@@ -112,8 +111,8 @@ func TestContainer(t *testing.T) {
 	t.Run("after a start of the machine", func(t *testing.T) { outlives(t, engine, ways[len(ways)-1], specs, d.edits) })
 }
 
-// outlives makes sure that a container is as good as before when its
-// specification, which a start of the machine takes away, is written again.
+// outlives checks that a container works again after a reboot has removed its specification and cosplay has rewritten
+// it.
 func outlives(t *testing.T, engine *enginetest.Engine, w way, specs string, e Edits) {
 	c, h := container.Config{Image: "tiny", Cmd: []string{"find", "/dev/nvidiactl", "/dev/nvidia1"}}, container.HostConfig{NetworkMode: "none"}
 	w.ask(Qualified("nobody"), &c, &h)
@@ -135,15 +134,14 @@ func outlives(t *testing.T, engine *enginetest.Engine, w way, specs string, e Ed
 	}
 }
 
-// driver is what stands for one: the edits of a session's device, and what they
-// should add to the four parts of what a container sees.
+// driver simulates a driver: the edits of a session's device, and what they should add to the four parts of what a
+// container has.
 type driver struct {
 	edits Edits
 	want  [4][]string
 }
 
-// fakeDriver has nodes that are /dev/null by another name, and libraries that
-// load.
+// fakeDriver returns a driver whose nodes are copies of /dev/null and whose libraries can be loaded.
 func fakeDriver(t *testing.T) driver {
 	t.Helper()
 	d := machine(t)
@@ -188,8 +186,7 @@ func fakeDriver(t *testing.T) driver {
 	return f
 }
 
-// probe is the program that loads libraries, and what a glibc program needs of
-// this machine, to be bound into a container.
+// probe returns the mounts for a program that loads libraries, and for what a glibc program needs of this machine.
 func probe(t *testing.T) (binds []string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "probe")

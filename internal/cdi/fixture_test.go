@@ -11,8 +11,8 @@ import (
 
 const version = "550.163.01"
 
-// machine is a folder that looks like a host with two GPUs, the second with a
-// MIG slice on it. A symbolic link to /dev/null does for a device.
+// machine creates a folder that looks like a host with two GPUs, the second with a MIG slice. Symbolic links to
+// /dev/null replace the device nodes.
 func machine(t *testing.T) Driver {
 	t.Helper()
 	d := Driver{Root: t.TempDir()}
@@ -50,9 +50,8 @@ func (d Driver) write(t *testing.T, path, text string) {
 	check(t, os.WriteFile(path, []byte(text), 0o755))
 }
 
-// install puts the driver's libraries where Debian does: the files in a folder
-// of their own, and a link to NVML's where programs look for it, beside a file
-// that is in that folder alone. It gives that link.
+// install places the driver's libraries as Debian does: the files in a separate folder, and a link to NVML's in the
+// folder where programs look for it, together with a file that exists only there. It returns the link.
 func install(t *testing.T) (nvml string) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "x86_64-linux-gnu")
@@ -77,7 +76,7 @@ func install(t *testing.T) (nvml string) {
 	return nvml
 }
 
-// gcc runs the C compiler and gives the line that it printed.
+// gcc runs the C compiler and returns the line that it printed.
 func gcc(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("gcc", args...).CombinedOutput()

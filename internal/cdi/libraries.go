@@ -10,18 +10,17 @@ import (
 	"strings"
 )
 
-// Behind is the folder, in a container, of the driver's own libraries that a
-// facade stands in front of. No loader looks there.
+// Behind is the folder, in a container, of the driver's own libraries that a facade replaces. No loader searches it.
 const Behind = "/run/cosplay/driver"
 
 // Library is a file of the driver's user space.
 type Library struct {
 	Path   string // on the host
-	Soname string // the name by which programs and its fellows load it
+	Soname string // the name by which programs and other libraries load it
 }
 
-// LoaderFolders are where the loader of any glibc image looks without being
-// told: the first in images of Debian's kind, the second in Red Hat's.
+// LoaderFolders are the folders that the loader of any glibc image searches by default: the first in images of the
+// Debian family, the second in those of Red Hat.
 func LoaderFolders() []string { return loaderFolders(runtime.GOARCH) }
 
 func loaderFolders(architecture string) []string {
@@ -32,13 +31,12 @@ func loaderFolders(architecture string) []string {
 	return []string{"/usr/lib/" + triplet, "/usr/lib64"}
 }
 
-// needless are the libraries, after libnvidia-, that draw, encode, show or look
-// after switches. All others come along: a driver to come may split what libcuda
-// loads in yet another way, and a library too many does no harm.
+// needless are the libraries, after libnvidia-, for drawing, encoding, display or network switches. All others are
+// mounted: a later driver may split libcuda's dependencies differently, and an unused library does no harm.
 var needless = []string{"api", "egl", "encode", "fbc", "gl", "gtk", "ifr", "ngx", "nscq", "opticalflow", "present", "rtcore", "tls", "vksc", "vulkan", "wayland"}
 
-// Libraries lists the driver's libraries for computing and for NVML, which lie
-// beside the NVML library and bear the driver's version, as NVML tells it.
+// Libraries lists the driver's libraries for computing and for NVML. They are in the folder of the NVML library, and
+// their names end with the driver's version as NVML reports it.
 func Libraries(nvml, version string) ([]Library, error) {
 	resolved, err := filepath.EvalSymlinks(nvml)
 	if err != nil {
@@ -72,8 +70,8 @@ func Libraries(nvml, version string) ([]Library, error) {
 	return sorted(all, func(l Library) string { return l.Soname }), nil
 }
 
-// wanted knows a library by its file's name. One compiler of drivers before 535
-// bears a version of its own.
+// wanted reports whether a file name is that of a library to mount. One compiler of drivers before 535 has its own
+// version number.
 func wanted(name, version string) bool {
 	if name == "libnvidia-nvvm70.so.4" {
 		return true
@@ -105,10 +103,9 @@ func read(path string) (Library, error) {
 	return Library{Path: path, Soname: names[0]}, nil
 }
 
-// Mounts places libraries in a container so that any glibc program finds them by
-// name, with no ldconfig and no environment: each file under its soname in both
-// loader folders. fronts are facades by soname; there the facade takes these
-// places, and the driver's own file goes to Behind.
+// Mounts places libraries in a container so that any glibc program finds them by name without ldconfig or environment
+// variables: each file under its soname in both loader folders. fronts has the facades by soname: a facade takes the
+// place of its library, and the driver's own file is mounted in Behind.
 func Mounts(libraries []Library, fronts map[string]string) []Mount {
 	var mounts []Mount
 	for _, l := range libraries {
@@ -126,8 +123,8 @@ func Mounts(libraries []Library, fronts map[string]string) []Mount {
 	return mounts
 }
 
-// names are a library's soname and, for the two that programs also open without
-// a number, that: numba and nvtop try it first.
+// names returns a library's soname and, for the two libraries that numba and nvtop first open without a version
+// number, the name without it.
 func names(soname string) []string {
 	if soname == "libcuda.so.1" || soname == "libnvidia-ml.so.1" {
 		return []string{soname, strings.TrimSuffix(soname, ".1")}
@@ -135,8 +132,7 @@ func names(soname string) []string {
 	return []string{soname}
 }
 
-// Tools mounts the driver's programs that a session's user may call, as far as
-// this machine has them.
+// Tools mounts the driver's programs that a session's user may run, as far as this machine has them.
 func (d Driver) Tools() []Mount {
 	var mounts []Mount
 	for _, name := range []string{"nvidia-smi", "nvidia-debugdump"} {

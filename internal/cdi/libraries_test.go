@@ -70,8 +70,7 @@ func TestLoaderFolders(t *testing.T) {
 	}
 }
 
-// TestMounts makes sure that a library with a facade is itself nowhere that a
-// loader looks.
+// TestMounts checks that no loader finds the driver's own library if it has a facade.
 func TestMounts(t *testing.T) {
 	libraries := []Library{{"/host/libcuda.so.550", "libcuda.so.1"}, {"/host/libnvidia-ml.so.550", "libnvidia-ml.so.1"}, {"/host/libnvidia-nvvm.so.550", "libnvidia-nvvm.so.4"}}
 	got := map[string]string{}

@@ -15,18 +15,17 @@ import (
 // Slice is the part of a physical GPU that a session gets.
 type Slice struct {
 	PCI             string // as NVML prints it: 00000000:84:00.0
-	GPUInstance     *int   // nil, like the next: the whole GPU
+	GPUInstance     *int   // nil for the whole GPU, like ComputeInstance
 	ComputeInstance *int
 }
 
 // Driver is the NVIDIA driver as the kernel of this machine shows it.
 type Driver struct {
-	Root string // the folder with dev, proc and usr in it; empty is /
+	Root string // the folder that contains dev, proc and usr; empty for /
 }
 
-// Nodes lists the device nodes with which a program reaches a slice, and nothing
-// but that slice: of a MIG slice, the GPU's own node opens only what the two
-// capability nodes allow.
+// Nodes lists the device nodes that give a program access to a slice and to nothing else. For a MIG slice, the GPU's
+// own node permits only what the two capability nodes permit.
 func (d Driver) Nodes(s Slice) ([]Node, error) {
 	minor, err := d.minor(s.PCI)
 	if err != nil {
@@ -78,7 +77,7 @@ func (d Driver) capabilities(s Slice, minor int) ([]string, error) {
 	return []string{instance + "/access", fmt.Sprintf("%s/ci%d/access", instance, *s.ComputeInstance)}, nil
 }
 
-// minor is the number in the name of a GPU's node, which need not be its index.
+// minor returns the number in the name of a GPU's node, which can differ from its index.
 func (d Driver) minor(pci string) (int, error) {
 	address, err := kernelAddress(pci)
 	if err != nil {
@@ -91,8 +90,8 @@ func (d Driver) minor(pci string) (int, error) {
 	return minor, nil
 }
 
-// kernelAddress is a PCI address as the kernel writes it: NVML gives the domain
-// eight digits and its letters may be capitals.
+// kernelAddress converts a PCI address to the kernel's form: NVML writes the domain with eight digits and may use
+// capital letters.
 func kernelAddress(pci string) (string, error) {
 	var domain, bus, device, function uint32
 	n, err := fmt.Sscanf(strings.ToLower(pci), "%x:%x:%x.%x", &domain, &bus, &device, &function)
@@ -102,7 +101,7 @@ func kernelAddress(pci string) (string, error) {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", domain, bus, device, function), nil
 }
 
-// number reads a value out of a file of lines such as "Device Minor: 	 0".
+// number reads a value from a file with lines such as "Device Minor:       0".
 func (d Driver) number(path, key string) (int, error) {
 	data, err := os.ReadFile(d.host(path))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// mig is the slice on the second GPU of a machine.
+// mig returns the slice on the second GPU of a machine.
 func mig(gi, ci int) Slice {
 	return Slice{PCI: "00000000:84:00.0", GPUInstance: pointer(gi), ComputeInstance: pointer(ci)}
 }

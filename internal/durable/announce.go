@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Announce tells every process that reads a folder that something is being
-// changed, until done is called or this process ends.
+// Announce states to every process that reads a folder that a change is in progress, until the caller calls done or
+// this process ends.
 //
-// An announcement is a fresh file, PID-START, with a lock on it. Its mode is 0600:
-// a process of another user cannot open it, and so cannot keep a lock on it that
-// outlives the change. Such a process compares PID and START with /proc instead.
+// An announcement is a new file, PID-START, with a lock on it. Its mode is 0600: a process of another user cannot
+// open it, and so cannot keep a lock on it after the change. Such a process compares PID and START with /proc
+// instead.
 func Announce(dir string) (done func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func Announce(dir string) (done func(), err error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%d-%s", os.Getpid(), start))
-	// The lock comes before the name: a process that sees the file sees it locked.
+	// The lock precedes the name, so that a process that sees the file sees it locked.
 	err = errors.Join(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), os.Rename(file.Name(), path))
 	if err != nil {
 		_ = os.Remove(file.Name())
@@ -44,7 +44,7 @@ func Announce(dir string) (done func(), err error) {
 		return nil, fmt.Errorf("announcing a change in %s: %w", dir, err)
 	}
 	return func() {
-		_ = os.Remove(path) // a file that stays is swept: its lock is released
+		_ = os.Remove(path) // if this fails, sweep removes the file later, because its lock is released
 		file.Close()
 	}, nil
 }
@@ -53,12 +53,12 @@ func Announce(dir string) (done func(), err error) {
 type announcement struct {
 	path string
 	info fs.FileInfo
-	file *os.File // nil where only its owner may open it
+	file *os.File // nil if only its owner may open it
 }
 
-// announcements are those in a folder now. The caller closes them.
+// announcements returns those that are in a folder now. The caller closes them.
 func announcements(dir string) []announcement {
-	entries, _ := os.ReadDir(dir) // without a folder there is none
+	entries, _ := os.ReadDir(dir) // a missing folder has none
 	var all []announcement
 	for _, e := range entries {
 		if unnamed(e) {
@@ -83,13 +83,13 @@ func (a announcement) close() {
 	}
 }
 
-// process is who announced: PID, and START where the name has it.
+// process returns the announcing process: PID and, if the name has it, START.
 func (a announcement) process() (pid, start string) {
 	pid, start, _ = strings.Cut(filepath.Base(a.path), "-")
 	return pid, start
 }
 
-// live reports whether the change is still going on.
+// live reports whether the change is still in progress.
 func (a announcement) live() bool {
 	now, err := os.Lstat(a.path)
 	if err != nil || !os.SameFile(now, a.info) || !now.ModTime().Equal(a.info.ModTime()) {
@@ -121,13 +121,12 @@ func sweep(dir string) {
 	}
 }
 
-// nameless is how long an announcement may be without its name, while it is being
-// made.
+// nameless limits how long an announcement may lack its name, which it does while it is being created.
 const nameless = time.Minute
 
 func unnamed(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }
 
-// MovingError is the error of Quiet when the context ends first.
+// MovingError is the error of Quiet if the context ends during a change.
 type MovingError struct{ PIDs []string }
 
 func (e *MovingError) Error() string {
@@ -135,8 +134,8 @@ func (e *MovingError) Error() string {
 	return fmt.Sprintf("process %s is still changing the hardware; wait for it to finish: one NVML call takes a minute at most (ps -p %s)", pids, strings.Join(e.PIDs, ","))
 }
 
-// Quiet waits for what is announced in a folder now; what begins meanwhile is not
-// waited for. When the context ends first, the error is a *MovingError.
+// Quiet waits for the changes that are announced in a folder when it is called, not for later ones. If the context
+// ends first, the error is a *MovingError.
 func Quiet(ctx context.Context, dir string) error {
 	all := announcements(dir)
 	defer func(opened []announcement) {
@@ -162,19 +161,17 @@ func Quiet(ctx context.Context, dir string) error {
 	}
 }
 
-// locked asks for a shared lock, which is granted unless the process that
-// announced has its own.
+// locked requests a shared lock, which fails while the announcing process holds its own.
 func locked(file *os.File) bool {
 	err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	return errors.Is(err, unix.EWOULDBLOCK)
 }
 
-// longest is more than any change takes: an agent ends itself after a minute.
+// longest exceeds the duration of any change: an agent ends itself after a minute.
 const longest = 2 * time.Minute
 
-// running reports whether the process that announced still runs. With "hidepid"
-// a user sees only that some process has the number: then the age of the
-// announcement decides as well.
+// running reports whether the announcing process still runs. With the mount option "hidepid", a user can only see
+// that some process has the number; then the age of the announcement decides as well.
 func running(pid, start string, since time.Time) bool {
 	number, err := strconv.Atoi(pid)
 	if err != nil || number <= 0 {
@@ -187,8 +184,7 @@ func running(pid, start string, since time.Time) bool {
 	return err == nil && (start == "" || now == start)
 }
 
-// startOf is when a process started, in ticks since the boot; one that has ended
-// and is not yet reaped does not exist.
+// startOf returns when a process started, in ticks since the boot. A zombie counts as ended.
 func startOf(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, unix.ESRCH) {
@@ -197,8 +193,7 @@ func startOf(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The name, in brackets, may contain anything; the state follows it, and start
-	// is the 22nd field.
+	// The name, in brackets, may contain any character. The state follows it, and start is the 22nd field.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
 		return "", fmt.Errorf("/proc/%d/stat is too short", pid)

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BusyError is what LockByte gives up with.
+// BusyError is the error of LockByte if the context ends first.
 type BusyError struct{ Path string }
 
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("another process has a lock in %s; try again in a moment", e.Path)
 }
 
-// bytePoll is how often a waiting LockByte looks again.
+// bytePoll is the interval at which a waiting LockByte tries again.
 const bytePoll = 5 * time.Millisecond
 
 // LockByte locks one byte of the file at path. It waits until the context ends; then the

@@ -37,7 +37,7 @@ func TestLockIsExclusiveAndSaysWhoHasIt(t *testing.T) {
 	defer cancel()
 	if _, err := Acquire(ctx, path, "destroy", func(by *Holder) {
 		told++
-		time.AfterFunc(5*pollInterval, cancel) // long enough to be told twice
+		time.AfterFunc(5*pollInterval, cancel) // long enough that a second report would be noticed
 		if by == nil || by.Command != "apply" {
 			t.Errorf("waiting for %v", by)
 		}
@@ -75,8 +75,8 @@ func TestLockWaits(t *testing.T) {
 	}
 }
 
-// TestInspect: held, by whom, and through which processes, is what the kernel
-// says; a note that a dead holder left is told as such.
+// TestInspect checks that the kernel decides whether a lock is held, by which process and through which processes,
+// and that the note of a dead holder is reported as stale.
 func TestInspect(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if seen, err := Inspect(path); err != nil || seen.Held || seen.By != nil {
@@ -92,12 +92,12 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = child.Process.Kill() }()
-	for range 2 { // the second time we are gone and the child is not
+	for range 2 { // the second time, this process has closed the file and the child has not
 		seen, err := Inspect(path)
 		if err != nil || !seen.Held || seen.By == nil || seen.By.Command != "apply" || !slices.Equal(seen.Open, []int{child.Process.Pid}) {
 			t.Errorf("held: %+v, %v", seen, err)
 		}
-		lock.File().Close() // without a word, as one who dies
+		lock.File().Close() // without Release, as when the process dies
 	}
 	_ = child.Process.Kill()
 	_ = child.Wait()
@@ -115,7 +115,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// moving tells whether this process has announced a change in a folder.
+// moving reports whether this process has announced a change in a folder.
 func moving(t *testing.T, dir string) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -128,8 +128,8 @@ func moving(t *testing.T, dir string) bool {
 	return err != nil
 }
 
-// TestAnnounce: a change is seen while it goes on, whoever holds what lock on the
-// traces of one that is over.
+// TestAnnounce checks that a change is visible while it is in progress, whatever locks other processes hold on
+// leftovers of an earlier change.
 func TestAnnounce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "moving")
 	if moving(t, dir) {
@@ -170,7 +170,7 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-// announced is the path of the one announcement in a folder.
+// announced returns the path of the only announcement in a folder.
 func announced(t *testing.T, dir string) string {
 	t.Helper()
 	names, err := os.ReadDir(dir)
@@ -180,9 +180,8 @@ func announced(t *testing.T, dir string) string {
 	return filepath.Join(dir, names[0].Name())
 }
 
-// TestAnnounceSweeps: what those that were killed have left is no change, and goes
-// with the next one. The folder of a simulated host is in a project's, which may
-// have any name.
+// TestAnnounceSweeps checks that leftovers of killed processes do not count as changes and that the next announcement
+// removes them. The folder of a simulated host is in a project's folder, whose name can contain any character.
 func TestAnnounceSweeps(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "exp[1]", "moving")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -210,9 +209,9 @@ func TestAnnounceSweeps(t *testing.T) {
 	}
 }
 
-// TestAnnounceToOtherUsers: a process of another user cannot open an announcement,
-// sees a change while it goes on, and is not held up by what a killed process left,
-// also where that process's number is in use again.
+// TestAnnounceToOtherUsers checks that a process of another user, which cannot open an announcement, sees a change
+// while it is in progress, and is not blocked by leftovers of a killed process, even if another process has got that
+// process's number.
 func TestAnnounceToOtherUsers(t *testing.T) {
 	need.Root(t)
 	dir := t.TempDir()
@@ -253,8 +252,8 @@ func TestAnnounceToOtherUsers(t *testing.T) {
 	announced(t, dir) // what was left is swept
 }
 
-// TestAnnounceOfAnEarlierVersion: its files can be opened by all, so that a lock on
-// one proves nothing once its process has ended.
+// TestAnnounceOfAnEarlierVersion checks the announcements of an earlier version. All users can open them, so a lock
+// on one proves nothing once its process has ended.
 func TestAnnounceOfAnEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	ended := exec.Command("true")
@@ -284,8 +283,7 @@ func TestAnnounceOfAnEarlierVersion(t *testing.T) {
 	announced(t, dir)
 }
 
-// TestLockOnAFullDisk: a lock without the note of its holder is a lock, and it is
-// released all the same.
+// TestLockOnAFullDisk checks that a lock can be taken and released even if there is no room for the holder's note.
 func TestLockOnAFullDisk(t *testing.T) {
 	need.Root(t, "mount")
 	disk := t.TempDir()
@@ -334,7 +332,7 @@ func TestJournal(t *testing.T) {
 		t.Error("a second journal was started over the first")
 	}
 
-	// Cut at every byte: whole lines count, the torn last one does not.
+	// A journal that is cut at any byte gives its complete lines and drops the incomplete last one.
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -351,7 +349,7 @@ func TestJournal(t *testing.T) {
 
 	for content, want := range map[string]string{
 		"{\"N\":1}\nrubbish\n{\"N\":2}\n": "line 2",
-		"{\"N\":1}\n\x00\x00\x00\n":       "", // what a power cut leaves
+		"{\"N\":1}\n\x00\x00\x00\n":       "", // possible content after a power failure
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -388,13 +386,13 @@ func TestWriteFileReplacesWhole(t *testing.T) {
 	}
 }
 
-// TestSweep: what a killed writer leaves beside a file goes; all else stays.
+// TestSweep checks that Sweep removes temporary files of killed writers and nothing else.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state.json")
 	var left []string
 	for _, of := range []string{path, path + ".backup"} {
-		pending, err := renameio.NewPendingFile(of, renameio.WithTempDir(dir)) // and never replaced
+		pending, err := renameio.NewPendingFile(of, renameio.WithTempDir(dir)) // without the rename that completes it
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -425,7 +423,7 @@ func TestSweep(t *testing.T) {
 	Sweep(filepath.Join(dir, "nowhere", "state.json"))
 }
 
-// TestReadFileOfAnotherUser: a pipe, a device, a folder and a huge file are errors at once.
+// TestReadFileOfAnotherUser checks that a pipe, a device, a folder and a huge file give an error without blocking.
 func TestReadFileOfAnotherUser(t *testing.T) {
 	dir := t.TempDir()
 	pipe, huge, state := filepath.Join(dir, "pipe"), filepath.Join(dir, "huge"), filepath.Join(dir, "state")

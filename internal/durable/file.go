@@ -1,6 +1,5 @@
-// Package durable keeps things on disk through crashes: a file that is replaced
-// whole or not at all, a lock that the kernel lets go when its holder dies, and
-// a journal whose every line is on disk before the next thing happens.
+// Package durable stores data so that it survives crashes: a file that is replaced completely or not at all, a lock
+// that the kernel releases when its holder dies, and a journal of which every line is on disk before the next action.
 package durable
 
 import (
@@ -16,8 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WriteFile replaces a file in one step: after a crash it is the old one or the
-// new one, never a part.
+// WriteFile replaces a file in one step: after a crash it has its old or its new content, never a part.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	Moment("before %s", path)
 	defer Moment("after %s", path)
@@ -28,7 +26,7 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// mostRead is more than any file of cosplay's has, in bytes.
+// mostRead exceeds the size of any file of cosplay, in bytes.
 const mostRead = 256 << 20
 
 // open opens a file at a path where any user may have put another one. A pipe, a device
@@ -58,27 +56,26 @@ func ReadFile(path string) ([]byte, error) {
 	defer file.Close()
 	data := make([]byte, size)
 	n, err := io.ReadFull(file, data)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // it became shorter
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // the file was truncated meanwhile
 		err = nil
 	}
 	return data[:n], err
 }
 
-// Sweep removes what writers of a file, or of those whose names go on after its
-// own, have left beside it when they were killed. It is for who has the lock:
-// nobody else may be writing.
+// Sweep removes temporary files that killed writers have left beside a file or beside files whose names start with
+// its name. The caller must hold the lock, so that no other process is writing.
 func Sweep(path string) {
 	left := regexp.MustCompile(`^\.` + regexp.QuoteMeta(filepath.Base(path)) + `(\.[a-z]*)?\d+$`)
-	entries, _ := os.ReadDir(filepath.Dir(path)) // without a folder there is nothing
+	entries, _ := os.ReadDir(filepath.Dir(path)) // a missing folder has none
 	for _, e := range entries {
 		if left.MatchString(e.Name()) {
-			_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name())) // else the next one does
+			_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name())) // if this fails, the next Sweep tries again
 		}
 	}
 }
 
-// ReplaceFile replaces a file in one step as far as processes go: whatever dies,
-// it is the old one or the new one. It does not wait for the disk.
+// ReplaceFile replaces a file in one step: whichever process dies, the file has its old or its new content. It does
+// not wait for the disk, so a power failure can lose the change.
 func ReplaceFile(path string, data []byte, mode os.FileMode) error {
 	Moment("before %s", path)
 	defer Moment("after %s", path)
@@ -98,7 +95,7 @@ func ReplaceFile(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// named is an error about the file that was meant, not about a temporary one.
+// named returns an error with the path of the file that the caller meant, not of a temporary one.
 func named(path string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -107,7 +104,7 @@ func named(path string, err error) error {
 	return err
 }
 
-// Remove deletes a file for good: after a crash it does not come back.
+// Remove deletes a file so that it does not reappear after a crash.
 func Remove(path string) error {
 	Moment("before removal of %s", path)
 	defer Moment("after removal of %s", path)
@@ -117,7 +114,7 @@ func Remove(path string) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// SyncDir makes what was renamed in a folder last through a crash.
+// SyncDir makes renames in a folder survive a crash.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

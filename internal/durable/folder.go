@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CanWriteIn tells whether a folder is there and can be written into, or can be
-// made. It makes nothing; the error says which folder or file is in the way.
+// CanWriteIn reports whether a folder exists and is writable, or can be created. It creates nothing. The error names
+// the folder or file that prevents it.
 func CanWriteIn(dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
@@ -21,7 +21,7 @@ func CanWriteIn(dir string) error {
 		case err == nil:
 			return mayWrite(at)
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
-			return fmt.Errorf("%s cannot be looked at: %w", at, plainly(err))
+			return fmt.Errorf("%s cannot be inspected: %w", at, plainly(err))
 		}
 		if _, err := os.Lstat(at); err == nil {
 			return fmt.Errorf("%s is a link to what is not there", at)
@@ -36,7 +36,7 @@ func mayWrite(dir string) error {
 	return nil
 }
 
-// plainly leaves out the path, which is told already.
+// plainly drops the path, which the message already has.
 func plainly(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCanWriteIn: what is there or can be made; else the one thing that is in
-// the way is named, and nothing is made.
+// TestCanWriteIn checks that the error names the one folder or file that prevents writing, and that nothing is
+// created.
 func TestCanWriteIn(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -26,7 +26,7 @@ func TestCanWriteIn(t *testing.T) {
 		{"shut", "/shut cannot be written into: permission denied"}, {"shut/in/it", "/shut cannot be written into: permission denied"},
 	} {
 		if strings.HasPrefix(c.path, "shut") && os.Geteuid() == 0 {
-			continue // to root nothing is
+			continue // root may write anywhere
 		}
 		err := CanWriteIn(at(c.path))
 		if (err == nil) != (c.words == "") || err != nil && !strings.Contains(err.Error(), dir+c.words) {

@@ -13,8 +13,7 @@ import (
 // Journal is a file of JSON lines, each on disk before Write returns.
 type Journal struct{ file *os.File }
 
-// CreateJournal starts a journal; one that is there already is an error, for it
-// tells of an unfinished run.
+// CreateJournal creates a journal. It fails if one exists, because that belongs to an interrupted run.
 func CreateJournal(path string) (*Journal, error) {
 	Moment("before %s", path)
 	defer Moment("after %s", path)
@@ -46,12 +45,12 @@ func (j *Journal) Write(entry any) error {
 	return nil
 }
 
-// Close closes the file and leaves it.
+// Close closes the file and keeps it on disk.
 func (j *Journal) Close() error { return j.file.Close() }
 
-// ReadJournal reads all entries; no file is no entries. A last line without its
-// end, or of rubbish, was being written when the process died or the power went:
-// what it announced had not begun, so it is left out.
+// ReadJournal reads all entries; without a file there are none. A last line that is incomplete or invalid was being
+// written when the process died or the power failed. The action that it announced had not begun, so ReadJournal drops
+// it.
 func ReadJournal[T any](path string) ([]T, error) {
 	data, err := ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock is an exclusive lock on a file. The kernel drops it when the last
-// process that has it open is gone, so a crash never leaves one behind.
+// Lock is an exclusive lock on a file. The kernel releases it when the last process that has the file open ends, so a
+// crash leaves no lock behind.
 type Lock struct{ file *os.File }
 
-// Holder says who has a lock.
+// Holder describes the process that holds a lock.
 type Holder struct {
 	User    string    `json:"user"`
 	PID     int       `json:"pid"`
@@ -29,10 +29,10 @@ type Holder struct {
 	Since   time.Time `json:"since"`
 }
 
-// HeldError is what Acquire gives up with.
+// HeldError is the error of Acquire if the context ends first.
 type HeldError struct {
-	Path string  // of the lock, which is called after what it keeps: PATH.lock
-	By   *Holder // nil where the holder did not say
+	Path string  // path of the lock, which is named after the file that it protects: PATH.lock
+	By   *Holder // nil if the holder left no note
 }
 
 func (e *HeldError) Error() string {
@@ -43,7 +43,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is locked by %s; wait for it to finish", what, who)
 }
 
-// String tells people who it is and what he does.
+// String describes the holder for users.
 func (h *Holder) String() string {
 	since := h.Since.Format(time.TimeOnly)
 	if time.Since(h.Since) > 12*time.Hour {
@@ -52,16 +52,15 @@ func (h *Holder) String() string {
 	return fmt.Sprintf("%s (pid %d), who has been running cosplay %s since %s", h.User, h.PID, h.Command, since)
 }
 
-// pollInterval is how often a waiting Acquire looks again.
+// pollInterval is the interval at which a waiting Acquire tries again.
 const pollInterval = 50 * time.Millisecond
 
-// patience is how long one waits for the lock without a word.
+// patience is how long Acquire waits before it reports that.
 const patience = time.Second
 
-// Acquire takes the lock at path, waiting until the context ends; then the
-// error is a *HeldError. When it takes longer than a second, waiting is called
-// once with the holder, nil where he did not say who he is; waiting may be nil.
-// The file itself stays when the lock is let go.
+// Acquire takes the lock at path. It waits until the context ends; then the error is a *HeldError. If that takes
+// longer than a second, it calls waiting once with the holder, or nil if the holder left no note; waiting may be nil.
+// The file remains when the lock is released.
 func Acquire(ctx context.Context, path, command string, waiting func(*Holder)) (*Lock, error) {
 	tell := time.After(patience)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -69,8 +68,8 @@ func Acquire(ctx context.Context, path, command string, waiting func(*Holder)) (
 		return nil, fmt.Errorf("opening the lock: %w", err)
 	}
 	for {
-		// Not gofrs/flock: the descriptor is handed to the agent, so that the lock
-		// outlives us while a step of ours still runs there.
+		// gofrs/flock does not fit: cosplay passes the descriptor to the agent, so that the lock stays held while the
+		// agent completes a step after cosplay has ended.
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
 			break
@@ -91,11 +90,11 @@ func Acquire(ctx context.Context, path, command string, waiting func(*Holder)) (
 		}
 	}
 	lock := &Lock{file: file}
-	_ = lock.sign(command) // a note alone: the lock counts without it, also on a full disk
+	_ = lock.sign(command) // the note is optional: without it, for example on a full disk, the lock is valid
 	return lock, nil
 }
 
-// sign notes the holder in the file, for the processes that wait.
+// sign writes a note about the holder to the file, for processes that wait.
 func (l *Lock) sign(command string) error {
 	holder := Holder{PID: os.Getpid(), Command: command, Since: time.Now(), User: "uid " + fmt.Sprint(os.Getuid())}
 	if u, err := user.Current(); err == nil {
@@ -122,15 +121,15 @@ func readHolder(file *os.File) *Holder {
 	return &h
 }
 
-// Inspection is what can be known of a lock without taking it.
+// Inspection is the state of a lock, read without taking it.
 type Inspection struct {
 	Held bool
-	By   *Holder // who noted himself; where the lock is not held, one who died. nil without a note
-	Open []int   // the processes that have the lock's file open, as far as one may see
+	By   *Holder // the note in the file; if the lock is free, its author has died. nil without a note
+	Open []int   // the processes that have the lock's file open, as far as this user may see them
 }
 
-// Inspect looks at the lock at path. Neither the file nor a note in it makes a
-// lock: the kernel knows whether somebody has it.
+// Inspect reads the state of the lock at path. Only the kernel knows whether a process holds it; neither the file nor
+// a note in it proves that.
 func Inspect(path string) (Inspection, error) {
 	file, _, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,8 +140,8 @@ func Inspect(path string) (Inspection, error) {
 	}
 	defer file.Close()
 	seen := Inspection{By: readHolder(file)}
-	// A shared lock for a moment: it is had unless somebody has the lock for
-	// himself, and goes when the file is closed.
+	// Try a shared lock for a moment: it fails only if another process holds the exclusive lock, and closing the file
+	// releases it.
 	switch err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		seen.Held, seen.Open = true, openers(file)
@@ -152,8 +151,8 @@ func Inspect(path string) (Inspection, error) {
 	return seen, nil
 }
 
-// openers finds the other processes that have a file open. They are told by the
-// kernel's name for it: looking at the files themselves could hang.
+// openers finds the other processes that have a file open. It compares the names that the kernel shows, because
+// opening the files could block.
 func openers(file *os.File) []int {
 	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
 	if err != nil {
@@ -176,7 +175,7 @@ func openers(file *os.File) []int {
 // File is the open file that carries the lock.
 func (l *Lock) File() *os.File { return l.file }
 
-// Release releases the lock, also where the note in the file cannot be cleared.
+// Release releases the lock, even if the note in the file cannot be cleared.
 func (l *Lock) Release() error {
 	return errors.Join(l.file.Truncate(0), l.file.Close())
 }

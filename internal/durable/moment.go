@@ -2,10 +2,8 @@ package durable
 
 import "fmt"
 
-// OnMoment is told of each moment at which a crash would be worst: right before
-// and right after every write to disk in this package, and every effect of a
-// run. Only tests set it, to die there; a cosplay that people run has no switch
-// for it.
+// OnMoment is called at each moment at which a crash would do most harm: before and after every write to disk in this
+// package, and every effect of a run. Only tests set it, to end the process there; users have no way to set it.
 var OnMoment func(what string)
 
 // Moment marks such a moment.

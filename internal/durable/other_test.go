@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookInto makes the test's program a process of another user that reads a folder
-// of announcements.
+// lookInto turns the test binary into a process of another user that reads a folder of announcements.
 const lookInto = "COSPLAY_LOOK_INTO"
 
 func TestMain(m *testing.M) {
@@ -25,8 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// look prints whether a change is seen, and on how many announcements this process
-// can get a lock.
+// look prints whether a change is visible, and how many announcements this process can lock.
 func look(dir string) {
 	locks := 0
 	entries, _ := os.ReadDir(dir)
@@ -44,7 +42,7 @@ func look(dir string) {
 	}
 }
 
-// asNobody runs this program as user nobody, from where that user can read it.
+// asNobody runs this program as the user "nobody", from a path that this user can read.
 func asNobody(t *testing.T, run func(*exec.Cmd)) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "test")
@@ -61,7 +59,7 @@ func asNobody(t *testing.T, run func(*exec.Cmd)) {
 	run(c)
 }
 
-// openToAll lets other users into a folder of t.TempDir.
+// openToAll gives other users access to a folder of t.TempDir.
 func openToAll(dir string) {
 	for _, at := range []string{dir, filepath.Dir(dir)} {
 		_ = os.Chmod(at, 0o755)

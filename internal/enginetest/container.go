@@ -16,8 +16,8 @@ import (
 	"cosplay/internal/need"
 )
 
-// Load makes an image with a shell, ls, cat and the like, out of the static
-// busybox of this machine. changes are lines as of a Dockerfile.
+// Load builds an image with a shell, ls, cat and similar tools from this machine's static busybox. changes are
+// Dockerfile lines.
 func (e *Engine) Load(t testing.TB, name string, changes ...string) {
 	t.Helper()
 	need.Root(t, "busybox")
@@ -56,9 +56,8 @@ func busybox(t testing.TB) []byte {
 	return buffer.Bytes()
 }
 
-// Run creates a container without a network, starts it, waits for its end and
-// gives what it printed. The error is that of the start; a container that cannot
-// be created is the test's own fault.
+// Run creates a container without a network, starts it, waits until it ends and returns its output. The error is that
+// of the start; if the container cannot be created, the test fails.
 func (e *Engine) Run(t testing.TB, config container.Config, host container.HostConfig) (string, error) {
 	t.Helper()
 	host.NetworkMode = "none"
@@ -67,8 +66,7 @@ func (e *Engine) Run(t testing.TB, config container.Config, host container.HostC
 	return e.Restart(t, created.ID)
 }
 
-// Restart starts a container once more, waits for its end and gives what it
-// printed then.
+// Restart starts a container again, waits until it ends and returns its new output.
 func (e *Engine) Restart(t testing.TB, id string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), upTime)

@@ -1,8 +1,7 @@
-// Package enginetest gives a test a Docker engine of its own: another dockerd in
-// namespaces of its own, with what the test wants of it, and nothing left of it
-// afterwards; of a test that is killed, a folder and empty control groups. It
-// also has what an engine asks of NVIDIA: a hook that pretends,
-// and NVIDIA's own container runtime.
+// Package enginetest starts a separate Docker engine for a test: another dockerd in its own namespaces, with the
+// options of the test. It leaves nothing behind; only if the test is killed, a folder and empty control groups
+// remain. The package also provides the NVIDIA components that an engine calls: a simulated hook, and NVIDIA's own
+// container runtime.
 package enginetest
 
 import (
@@ -27,16 +26,16 @@ import (
 	"cosplay/internal/need"
 )
 
-// Options are what a test wants of its engine.
+// Options configure the engine of a test.
 type Options struct {
-	Path     []string          // folders where programs are looked for before all others
-	Env      []string          // added to this process's own
-	Runtimes map[string]string // programs by the name under which they are registered
-	SpecDirs []string          // folders of CDI specifications; engines before 25 know nothing of them
+	Path     []string          // folders to search first for programs
+	Env      []string          // added to this process's environment
+	Runtimes map[string]string // programs by the name under which to register them
+	SpecDirs []string          // folders of CDI specifications; engines before version 25 do not support them
 }
 
-// Engine is a running engine without a network: containers have only "none", and
-// "host", which is a network of the engine's own.
+// Engine is a running engine without a network: containers can use only "none", and "host", which is the engine's own
+// network namespace.
 type Engine struct {
 	Host   string // unix:///...
 	client *client.Client
@@ -46,15 +45,14 @@ type Engine struct {
 	cmd    *exec.Cmd
 }
 
-// How long an engine may take, in the worst case, to come up and to go.
+// Limits on how long an engine takes to start and to stop.
 const (
 	upTime   = 2 * time.Minute
 	downTime = 20 * time.Second
 )
 
-// inside is what runs in the namespaces, as the first process there: when it
-// dies, so does all it started, and the mounts go with them. /run is its own, so
-// that no containerd of the machine is found and a new one is started.
+// inside is the first process in the namespaces: when it dies, all processes that it started die, and the mounts
+// disappear. It has its own /run, so that dockerd does not find the machine's containerd and starts its own.
 const inside = `set -e
 mount --make-rslave /
 mount -t proc proc /proc
@@ -64,12 +62,12 @@ trap 'kill -TERM $!' TERM
 while kill -0 $! 2>/dev/null; do wait $! || true; done
 `
 
-// Start starts an engine, which ends with the test. Where there can be none, the
-// test is skipped, and fails if COSPLAY_DOCKER is 1.
+// Start starts an engine that runs until the test ends. If the machine cannot run one, it skips the test, or fails it
+// if COSPLAY_DOCKER is 1.
 func Start(t testing.TB, o Options) *Engine {
 	t.Helper()
 	need.Root(t, "dockerd", "containerd", "runc", "mount")
-	dir, err := os.MkdirTemp("", "cosplay-engine-") // a short path: a socket's may have 107 bytes
+	dir, err := os.MkdirTemp("", "cosplay-engine-") // a short path, because that of a socket is limited to 107 bytes
 	check(t, err)
 	e := &Engine{Host: "unix://" + dir + "/engine.sock", name: filepath.Base(dir), dir: dir, ended: make(chan struct{})}
 	t.Cleanup(func() { e.remove(t) })
@@ -95,7 +93,7 @@ func Start(t testing.TB, o Options) *Engine {
 	return e
 }
 
-// Client speaks to the engine.
+// Client returns a client of the engine.
 func (e *Engine) Client() *client.Client { return e.client }
 
 func (e *Engine) path(name string) string { return filepath.Join(e.dir, name) }
@@ -127,13 +125,13 @@ func (e *Engine) configure(o Options) error {
 	return durable.WriteFile(e.path("config.json"), data, 0o600)
 }
 
-// takesCDI tells whether the engine knows of CDI: older ones refuse the option.
+// takesCDI reports whether the engine supports CDI: older ones reject the option.
 func takesCDI() bool {
 	help, err := exec.Command("dockerd", "--help").CombinedOutput()
 	return err == nil && strings.Contains(string(help), "--cdi-spec-dir ")
 }
 
-// await waits until the engine answers.
+// await waits until the engine answers requests.
 func (e *Engine) await(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), upTime)
@@ -152,7 +150,7 @@ func (e *Engine) await(t testing.TB) {
 	}
 }
 
-// log is the end of what the engine wrote.
+// log returns the end of the engine's log.
 func (e *Engine) log() string {
 	data, err := os.ReadFile(e.path("log"))
 	if err != nil {
@@ -161,8 +159,7 @@ func (e *Engine) log() string {
 	return string(data[max(0, len(data)-4000):])
 }
 
-// stop removes the containers, asks the engine to end and, if it does not, ends
-// it with all its processes.
+// stop removes the containers, asks the engine to end and, if it does not, kills it with all its processes.
 func (e *Engine) stop(t testing.TB) {
 	ctx, cancel := context.WithTimeout(context.Background(), downTime)
 	defer cancel()
@@ -186,7 +183,7 @@ func (e *Engine) stop(t testing.TB) {
 	}
 }
 
-// remove takes away the engine's folder and its control groups.
+// remove removes the engine's folder and its control groups.
 func (e *Engine) remove(t testing.TB) {
 	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
 		groups, err := filepath.Glob(pattern + e.name)
@@ -202,15 +199,15 @@ func (e *Engine) remove(t testing.TB) {
 	}
 }
 
-// removeGroup removes a control group and those in it, the innermost first. The
-// kernel may hold one for a moment after its last process.
+// removeGroup removes a control group and its children, innermost first. The kernel may keep one for a moment after
+// its last process has ended.
 func removeGroup(t testing.TB, group string) {
 	var all []string
 	err := filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			all = append(all, path)
 		}
-		return nil // a group that has just gone
+		return nil // the group has just disappeared
 	})
 	if err != nil {
 		t.Error(err)

@@ -20,8 +20,8 @@ func gpu(ids ...string) container.HostConfig {
 	return container.HostConfig{Resources: container.Resources{DeviceRequests: []container.DeviceRequest{request}}}
 }
 
-// TestNothingIsLeft runs an engine, leaves a container running, and looks after
-// the end for whatever bears the engine's name.
+// TestNothingIsLeft runs an engine with a running container and checks, after its end, that nothing with the engine's
+// name remains.
 func TestNothingIsLeft(t *testing.T) {
 	var e *Engine
 	hook := RecordingHook(t)

@@ -13,21 +13,21 @@ import (
 	"cosplay/internal/need"
 )
 
-// Hook is a pretended hook of NVIDIA's. An engine that finds its folder on the
-// path takes requests for GPUs, and calls it when a container starts.
+// Hook simulates NVIDIA's hook. An engine that finds it in the path accepts requests for GPUs, and calls it when a
+// container starts.
 type Hook struct {
 	Dir string // for Options.Path
 	log string
 }
 
-// recordHook notes what the container that is told about on its standard input
-// was to see: the engine puts that into the container's environment.
+// recordHook records the devices that a container requested: the engine passes them to the hook in the container's
+// environment.
 const recordHook = `#!/bin/sh
 bundle=$(grep -o '"bundle":"[^"]*"' | cut -d '"' -f 4)
 grep -o '"NVIDIA_VISIBLE_DEVICES=[^"]*"' "$bundle/config.json" | cut -d = -f 2- | tr -d '"' >>%s
 `
 
-// RecordingHook makes a hook that grants every request and notes it.
+// RecordingHook returns a hook that grants every request and records it.
 func RecordingHook(t testing.TB) Hook {
 	t.Helper()
 	h := Hook{Dir: t.TempDir()}
@@ -36,8 +36,7 @@ func RecordingHook(t testing.TB) Hook {
 	return h
 }
 
-// FailingHook makes a hook that says what NVIDIA's says of a device that is not
-// there.
+// FailingHook returns a hook with the error message of NVIDIA's hook for a device that does not exist.
 func FailingHook(t testing.TB, device string) Hook {
 	t.Helper()
 	h := Hook{Dir: t.TempDir()}
@@ -47,8 +46,7 @@ func FailingHook(t testing.TB, device string) Hook {
 
 func (h Hook) file() string { return filepath.Join(h.Dir, "nvidia-container-runtime-hook") }
 
-// Requests lists what containers were to see, in the order of their starts: the
-// ids of devices with commas between.
+// Requests returns the device ids that containers requested, separated by commas, in the order of their starts.
 func (h Hook) Requests(t testing.TB) []string {
 	t.Helper()
 	data, err := os.ReadFile(h.log)
@@ -58,10 +56,10 @@ func (h Hook) Requests(t testing.TB) []string {
 	return strings.Fields(string(data))
 }
 
-// toolkit is the version of NVIDIA's container toolkit whose runtime is built.
+// toolkit is the version of NVIDIA's container toolkit that supplies the runtime.
 const toolkit = "v1.20.1"
 
-// runtimeConfig is NVIDIA's own file with what a test decides.
+// runtimeConfig is NVIDIA's own configuration file with the values that a test sets.
 const runtimeConfig = `[nvidia-container-runtime]
 mode = %q
 runtimes = ["runc"]
@@ -71,10 +69,9 @@ debug = %q
 spec-dirs = [%q]
 `
 
-// NVIDIARuntime gives the path of NVIDIA's own container runtime, for
-// Options.Runtimes. It works in a mode of its own, "cdi" or "auto", and reads
-// CDI specifications in a folder. It is built out of the module proxy once and
-// kept in the user's cache; the test is skipped where that cannot be done.
+// NVIDIARuntime returns the path of NVIDIA's own container runtime, for Options.Runtimes. The runtime works in mode
+// "cdi" or "auto" and reads CDI specifications from a folder. It is built once from the module proxy and cached for
+// the user; if that fails, the test is skipped.
 func NVIDIARuntime(t testing.TB, mode, specDir string) string {
 	t.Helper()
 	program, err := builtRuntime()
@@ -90,8 +87,8 @@ func NVIDIARuntime(t testing.TB, mode, specDir string) string {
 	return path
 }
 
-// builtRuntime builds beside the place where the program is kept, so that tests
-// that run at once do not see half a program.
+// builtRuntime builds in a temporary place and renames the result, so that concurrent tests do not see an incomplete
+// program.
 func builtRuntime() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

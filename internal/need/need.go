@@ -1,6 +1,5 @@
-// Package need is for tests that take more than Go: a Docker engine, root, a
-// program. Where that is wanting they are left out, and said so; where nothing
-// may be left out, which COSPLAY_DOCKER=1 tells, they fail.
+// Package need checks what a test requires besides Go: a Docker engine, root, a program. If the requirement is
+// missing, the test is skipped with a message; with COSPLAY_DOCKER=1, which forbids skipping, it fails.
 package need
 
 import (
@@ -11,10 +10,10 @@ import (
 	"testing"
 )
 
-// Everything reports whether no test may be left out.
+// Everything reports whether skipping a test is forbidden.
 func Everything() bool { return os.Getenv("COSPLAY_DOCKER") == "1" }
 
-// Lacking ends a test for want of something, told in words.
+// Lacking skips or fails a test because a requirement, described in words, is missing.
 func Lacking(t testing.TB, format string, args ...any) {
 	t.Helper()
 	why := fmt.Sprintf(format, args...)
@@ -24,7 +23,7 @@ func Lacking(t testing.TB, format string, args ...any) {
 	t.Skip(why)
 }
 
-// Root ends a test where this is not root with the programs at hand.
+// Root skips or fails a test unless it runs as root and the programs are installed.
 func Root(t testing.TB, programs ...string) {
 	t.Helper()
 	var wanting []string
@@ -41,10 +40,9 @@ func Root(t testing.TB, programs ...string) {
 	}
 }
 
-// Judge is NVIDIA's own nvidia-smi, which judges the simulated drivers and the
-// facades: the one that scripts/install-nvidia-smi has fetched, or the machine's.
-// Where there is none a test fails, unless COSPLAY_NO_NVIDIA_SMI=1 lets it go
-// without.
+// Judge returns the path of NVIDIA's own nvidia-smi, against which tests check the simulated drivers and the facades:
+// the one that scripts/install-nvidia-smi has downloaded, or the machine's. Without either a test fails, unless
+// COSPLAY_NO_NVIDIA_SMI=1 permits skipping.
 func Judge(t testing.TB) (path string, there bool) {
 	t.Helper()
 	if path = os.Getenv("COSPLAY_NVIDIA_SMI"); path != "" {

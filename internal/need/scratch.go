@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runPrefix begins the name of the folder of a run of a package's tests.
+// runPrefix is the prefix of the folder of one test run of a package.
 const runPrefix = "cosplay-test-"
 
-// memory is where such folders are kept if it has room: cosplay syncs what it writes,
-// and on a disk the tests spend most of their time in that.
+// memory is the parent of such folders if it has room: cosplay syncs what it writes, and on a disk the tests spend
+// most of their time waiting for that.
 const (
 	memory = "/dev/shm"
 	room   = 2 << 30 // bytes
@@ -22,10 +22,9 @@ const (
 // Tests runs the tests of a package, as testing.M does.
 type Tests interface{ Run() int }
 
-// Scratch gives the tests of a package a temporary folder, which TMPDIR names from now
-// on: in memory where there is room, unless TMPDIR says otherwise. The tests that it
-// returns remove the folder when they have run; that of a run that was killed is removed
-// by the next.
+// Scratch creates a temporary folder for the tests of a package and sets TMPDIR to it. It is in memory if there is
+// room, unless TMPDIR is set already. The returned tests remove the folder when they end; the next run removes the
+// folder of a killed run.
 func Scratch(tests Tests) (Tests, error) {
 	remove, err := makeRun()
 	return scratched{tests, remove}, err
@@ -41,8 +40,8 @@ func (s scratched) Run() int {
 	return s.Tests.Run()
 }
 
-// runLock is held while this process runs. It is a lock on the run's folder, by which
-// others see that the run is alive.
+// runLock is held while this process runs. It is a lock on the run's folder, and shows other runs that this one is
+// alive.
 var runLock *os.File
 
 func makeRun() (remove func(), err error) {
@@ -60,10 +59,10 @@ func makeRun() (remove func(), err error) {
 	if err == nil {
 		err = errors.Join(unix.Flock(int(runLock.Fd()), unix.LOCK_EX), os.Chmod(dir, 0o755), os.Setenv("TMPDIR", dir))
 	}
-	return func() { _ = os.RemoveAll(dir) }, err // the next run removes what is left
+	return func() { _ = os.RemoveAll(dir) }, err // the next run removes what remains
 }
 
-// roomy reports whether tests can run in a folder: programs too are run from there.
+// roomy reports whether a folder has room and permits running programs.
 func roomy(dir string) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(dir, &fs) == nil && int64(fs.Bavail)*fs.Bsize >= room && fs.Flags&unix.ST_NOEXEC == 0 && unix.Access(dir, unix.W_OK) == nil
@@ -74,7 +73,7 @@ func sweepRuns(base string) {
 	found, _ := filepath.Glob(filepath.Join(base, runPrefix+"*"))
 	for _, dir := range found {
 		if !runs(dir) {
-			_ = os.RemoveAll(dir) // as far as it can be done: it may be another user's
+			_ = os.RemoveAll(dir) // as far as possible: it may belong to another user
 		}
 	}
 }
@@ -89,8 +88,7 @@ func Abandoned(path string) bool {
 	return false
 }
 
-// runs reports whether the run of a folder is alive. A folder that is just being made
-// is not locked yet, but empty.
+// runs reports whether the run of a folder is alive. A folder that is being created has no lock yet, but is empty.
 func runs(dir string) bool {
 	folder, err := os.Open(dir)
 	if err != nil {

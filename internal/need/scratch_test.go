@@ -12,8 +12,8 @@ type spy func() int
 
 func (s spy) Run() int { return s() }
 
-// TestRunFolders: a run has a folder, which goes with it; the next run removes the
-// folders of runs that were killed, and no others.
+// TestRunFolders checks that the folder of a run is removed when the run ends, and that the next run removes the
+// folders of killed runs and no others.
 func TestRunFolders(t *testing.T) {
 	base := t.TempDir()
 	t.Setenv("TMPDIR", base)

@@ -1,6 +1,6 @@
-// Package observe is the only reader of the world: it asks each host's NVML for
-// the GPUs and its runtime for the containers, and puts them into one snapshot.
-// What cannot be read is an error, never a difference.
+// Package observe is the only package that reads the live system: it asks each host's NVML for the GPUs and its
+// runtime for the containers, and combines them in one snapshot. If something cannot be read, that is an error, never
+// a difference.
 package observe
 
 import (
@@ -15,46 +15,45 @@ import (
 	"cosplay/internal/resource"
 )
 
-// GPUReader looks at the GPUs of a host.
+// GPUReader reads the GPUs of a host.
 type GPUReader interface {
 	Read(ctx context.Context) (resource.Host, error)
 }
 
-// ContainerLister lists what runs in the slices of a host.
+// ContainerLister lists the sessions that exist on a host.
 type ContainerLister interface {
 	List(ctx context.Context) ([]resource.Container, error)
 }
 
-// StrayLister finds what runs that were cut off have left, and no state knows of.
+// StrayLister finds leftovers of interrupted runs that no state records.
 type StrayLister interface {
-	// Strays looks among the containers that were listed, and for folders that
-	// none of them has; known are the sessions of the state.
+	// Strays returns leftovers among the listed containers, and folders without a container. known has the sessions
+	// of the state.
 	Strays(ctx context.Context, listed []resource.Container, known []string) ([]resource.Container, error)
 }
 
-// EngineReader looks at a container engine.
+// EngineReader inspects a container engine.
 type EngineReader interface {
 	Look(ctx context.Context) (resource.Engine, error)
 }
 
-// Source is where one host is read.
+// Source is how to read one host.
 type Source struct {
 	Name       string
-	Simulated  string // what is simulated; "" for hardware
-	Runtime    string // where new sessions run: "process", "docker"
+	Simulated  string // what the host simulates; "" for hardware
+	Runtime    string // the runtime of new sessions: "process", "docker"
 	GPUs       GPUReader
 	Containers []ContainerLister
-	Engine     EngineReader // nil where no session needs one
-	Strays     StrayLister  // nil likewise
-	Known      []string     // IDs of the sessions that the state has there
+	Engine     EngineReader // nil if no session needs an engine
+	Strays     StrayLister  // nil if no runtime can have leftovers
+	Known      []string     // IDs of the state's sessions on the host
 }
 
-// Completer adds to a GPU what NVML does not tell: always its rates, the profiles of
-// one that has MIG where the driver hides them, and the figures that it does not offer.
+// Completer adds to a GPU what NVML does not report: always its rates, and also the profiles if the driver hides
+// them, and figures that it does not support.
 type Completer func(resource.GPU) resource.GPU
 
-// Read takes the snapshot, of all hosts at once. The errors of all that cannot
-// be read are told together.
+// Read takes a snapshot of all hosts at the same time. It returns the errors of all hosts together.
 func Read(ctx context.Context, sources []Source, complete Completer) (resource.Live, error) {
 	hosts := make([]resource.Host, len(sources))
 	errs := make([]error, len(sources))
@@ -67,7 +66,7 @@ func Read(ctx context.Context, sources []Source, complete Completer) (resource.L
 	return resource.Live{Hosts: hosts}, errors.Join(errs...)
 }
 
-// readHost asks the driver and the engine of a host at once.
+// readHost reads the driver and the engine of a host at the same time.
 func readHost(ctx context.Context, source Source, complete Completer) (resource.Host, error) {
 	var (
 		host                       resource.Host
@@ -84,7 +83,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		}
 	})
 	group.Wait()
-	// One of them is enough to say, the hardware first.
+	// One error is enough; that of the hardware takes precedence.
 	if err := cmp.Or(hostErr, engineErr, runErr); err != nil {
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}

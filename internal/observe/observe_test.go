@@ -52,7 +52,7 @@ func TestReadNamesAndSorts(t *testing.T) {
 	}
 }
 
-// TestUnreadableIsAnError, all of them together, with the host's name.
+// TestUnreadableIsAnError checks that Read returns all errors together, with the host's name.
 func TestUnreadableIsAnError(t *testing.T) {
 	_, err := Read(context.Background(), []Source{
 		{Name: "a", GPUs: reader{err: errors.New("no driver")}, Containers: []ContainerLister{lister{}}},

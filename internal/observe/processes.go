@@ -11,14 +11,14 @@ import (
 // Runs reports whether a process is known to run in a container of a runtime.
 type Runs func(runtime string, pid int, c resource.Container) bool
 
-// NameProcesses adds the names of the processes that use the GPUs and, on a whole GPU,
-// the session that they run in: on a slice, the slice identifies it.
+// NameProcesses adds the names of the processes that use the GPUs and, on a whole GPU, the session in which each
+// runs. On a MIG GPU the slice identifies the session.
 func NameProcesses(live resource.Live, prior resource.Prior, runs Runs) {
 	for _, h := range live.Hosts {
 		for _, g := range h.GPUs {
 			for i := range g.Processes {
 				p := &g.Processes[i]
-				if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID)); err == nil { // it may have ended, or run elsewhere
+				if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID)); err == nil { // it may have ended, or run on another machine
 					p.Name = strings.TrimSpace(string(name))
 				}
 				if p.GPUInstance == nil {
@@ -29,8 +29,8 @@ func NameProcesses(live resource.Live, prior resource.Prior, runs Runs) {
 	}
 }
 
-// sessionOf is the session on a whole GPU that a process is known to run in; "" if there is
-// none, or if it may be another user's.
+// sessionOf returns the session on a whole GPU in which a process is known to run; "" if there is none, or if it may
+// be another user's.
 func sessionOf(pid int, host, gpu string, prior resource.Prior, runs Runs) string {
 	for _, s := range prior.Sessions {
 		at := s.Slice.Host == host && s.Slice.GPU == gpu && s.Slice.Whole()

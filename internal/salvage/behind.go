@@ -7,9 +7,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Behind reports whether a state is older than what its hosts have on record of its
-// project, as one that was restored from a backup is: it lacks what a later run
-// created and what no run has given up since, or has what a later run removed.
+// Behind reports whether a state is older than the records of its project on its hosts, for example because it was
+// restored from a backup. It then lacks an object that a later run created and that no run has given up since, or has
+// one that a later run removed.
 func Behind(prior resource.Prior, live resource.Live) bool {
 	if prior.Lineage == "" {
 		return false
@@ -58,9 +58,8 @@ func pageAhead(prior resource.Prior, seats resource.Seats, live resource.Live, h
 	})
 }
 
-// sliceAhead reports whether a project's slice in the ledger proves a later run: the
-// ledger has its UUID and says which run created it, no other project has it, and
-// the state has not given it up.
+// sliceAhead reports whether a project's slice in the ledger proves a later run: the ledger has the slice's UUID and
+// the run that created it, no other project has the slice, and the state has not given it up.
 func sliceAhead(prior resource.Prior, page resource.Held, s resource.LiveSlice) bool {
 	others := slices.ContainsFunc(page.Others(prior.Lineage), func(h resource.Holder) bool {
 		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Match(s) != resource.OtherSlice })
@@ -68,8 +67,8 @@ func sliceAhead(prior resource.Prior, page resource.Held, s resource.LiveSlice) 
 	return s.Serial > 0 && s.UUID != "" && !others && !prior.HasForgotten(s.UUID)
 }
 
-// containerAhead reports whether a container was created by a later run than the
-// state knows of. The container has proved to be this state's.
+// containerAhead reports whether a run later than the state created a container. The caller has checked that the
+// container belongs to this state.
 func containerAhead(prior resource.Prior, byID sessions, host *resource.Host, c resource.Container) bool {
 	stray := slices.ContainsFunc(host.Strays, func(o resource.Container) bool { return o.Session == c.Session && o.Runtime == c.Runtime })
 	if c.Serial == 0 || stray || prior.HasForgottenContainer(c) {
@@ -79,7 +78,7 @@ func containerAhead(prior resource.Prior, byID sessions, host *resource.Host, c 
 	return !known || c.Serial > prior.LastRun && (s.Container == nil || s.Container.ID != c.ID || s.Container.Hash != c.Hash)
 }
 
-// sessions are those of a state by host, runtime and ID.
+// sessions returns those of a state by host, runtime and ID.
 type sessions map[[3]string]*resource.PriorSession
 
 func sessionsByID(prior resource.Prior) sessions {
@@ -91,9 +90,8 @@ func sessionsByID(prior resource.Prior) sessions {
 	return all
 }
 
-// Ahead is a world in which a state's project has, beyond what the state knows, only
-// what later runs of it have certainly created. Doubtful is what has a slice of that
-// kind, and does not prove whose it is.
+// Ahead reduces a world to the objects that later runs of a state's project have certainly created. It also lists the
+// doubtful ones: objects with a slice of that kind whose owner is not proven.
 func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains) (ahead resource.Live, certainly, doubtful []resource.Remains) {
 	owner, byID := prior.Owner(), sessionsByID(prior)
 	slice, used := map[string]bool{}, map[[2]string]bool{}
@@ -128,8 +126,8 @@ func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains)
 	return resource.Live{Hosts: hosts}, certainly, doubtful
 }
 
-// certain leaves out of a page what does not prove a later run. A GPU that the state
-// gave up counts again where a later run created a slice or uses the GPU.
+// certain drops from a page everything that does not prove a later run. A GPU that the state gave up counts again if
+// a later run created a slice or uses the GPU.
 func certain(prior resource.Prior, host string, page resource.Held, used map[[2]string]bool) resource.Held {
 	holder, _ := page.Holder(prior.Lineage)
 	holder.Slices = slices.DeleteFunc(slices.Clone(holder.Slices), func(s resource.LiveSlice) bool { return !sliceAhead(prior, page, s) })
@@ -151,8 +149,8 @@ func certain(prior resource.Prior, host string, page resource.Held, used map[[2]
 	return page
 }
 
-// Regained is a state with the GPUs that it gave up and that its hosts still hold for
-// it: only this project restores their settings. Slices and containers stay given up.
+// Regained returns a state together with the GPUs that it gave up and that its hosts still hold for it, because only
+// this project can restore their settings. Slices and containers stay given up.
 func Regained(prior resource.Prior, live resource.Live) resource.Prior {
 	b := builder{Sources: Sources{Lineage: prior.Lineage, Known: prior, Live: live}, prior: prior.Clone()}
 	for _, host := range live.Hosts {

@@ -7,8 +7,8 @@ import (
 	"cosplay/internal/salvage"
 )
 
-// older is a state with nothing but a GPU, and a world in which run 5 of its project
-// has created a slice and a container there.
+// older returns a state with nothing but a GPU, and a world in which run 5 of its project has created a slice and a
+// container.
 func older() (resource.Prior, *resource.Host) {
 	slice := resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 4, Size: 1}, Handle: resource.Handle{GPUInstance: 9, UUID: "MIG-9"}}
 	noted := slice
@@ -20,7 +20,7 @@ func older() (resource.Prior, *resource.Host) {
 	return resource.Prior{Lineage: lineage, Serial: 3, LastRun: 3, GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-0"}}, BootIDs: map[string]string{"lab": "boot"}}, host
 }
 
-// TestBehind: a state is older than its hosts only by what a later run has certainly
+// TestBehind checks that a state is older than its hosts only because of objects that a later run has certainly
 // created and no run has given up.
 func TestBehind(t *testing.T) {
 	noSlice := func(h *resource.Host) { h.Ledger[0].Holders[0].Slices = nil }
@@ -107,7 +107,7 @@ func known(h *resource.Host) []resource.PriorSession {
 	return []resource.PriorSession{{Session: resource.Session{Address: resource.Nth("worker", 1), ID: c.Session, Runtime: c.Runtime, Slice: resource.Slice{Host: "lab", GPU: "GPU-0"}}, Container: &c}}
 }
 
-// TestCaughtUp: what is taken up is whole, and then the state is not behind.
+// TestCaughtUp checks that recovered sessions are complete, and that the state is then no longer behind.
 func TestCaughtUp(t *testing.T) {
 	prior, host := older()
 	live := resource.Live{Hosts: []resource.Host{*host}}
@@ -134,8 +134,8 @@ func TestCaughtUp(t *testing.T) {
 	}
 }
 
-// TestGPUTakenUp: a GPU that the state gave up belongs to the project again once a
-// later run is known to have created something on it.
+// TestGPUTakenUp checks that a GPU that the state gave up belongs to the project again once a later run is known to
+// have created something on it.
 func TestGPUTakenUp(t *testing.T) {
 	for _, test := range []struct {
 		name   string

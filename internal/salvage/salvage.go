@@ -1,5 +1,5 @@
-// Package salvage makes the memory of a project anew from what the world tells:
-// the hosts' ledgers, the GPUs, and what sessions have left where they ran. Pure.
+// Package salvage rebuilds a project's state from the hosts' ledgers, the GPUs, and the labels and files of sessions.
+// It is a pure function of values.
 package salvage
 
 import (
@@ -9,22 +9,21 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Sources are what is known of one project.
+// Sources is everything that is known of one project.
 type Sources struct {
 	Lineage string
 	Key     string
-	Known   resource.Prior // its state, where that can be read; else empty
+	Known   resource.Prior // its state if it is readable; otherwise empty
 	Live    resource.Live  // the hosts with their ledgers
 	Remains []resource.Remains
-	CutOff  bool // a run of the project did not come to its end
+	CutOff  bool // whether a run of the project was interrupted
 }
 
-// lostBlock is the block of sessions of which nothing is left but their slice.
+// lostBlock is the block name for sessions of which only the slice remains.
 const lostBlock = "lost"
 
-// Prior puts together what the project has: what the state knows, and beyond it
-// what the ledgers say that it has made. A slice is its own only if a ledger or
-// the state has it. The notes tell what was left out.
+// Prior combines the state with what the ledgers record beyond it. A slice belongs to the project only if a ledger or
+// the state has it. The notes list what was left out.
 func Prior(s Sources) (resource.Prior, []resource.Note) {
 	b := builder{Sources: s, prior: s.Known.Clone(), taken: map[resource.Address]bool{}}
 	b.prior.Lineage, b.prior.Key = s.Lineage, s.Key
@@ -65,7 +64,7 @@ func (b *builder) note(kind resource.NoteKind, s resource.LiveSlice) {
 	b.notes = append(b.notes, resource.Note{Kind: kind, Slice: s})
 }
 
-// attach finds the session of something that is left, or makes it one.
+// attach finds the session of a leftover object, or creates one.
 func (b *builder) attach(r *resource.Remains) {
 	container := r.Container
 	b.prior.Serial = max(b.prior.Serial, container.Serial)
@@ -89,7 +88,7 @@ func (b *builder) attach(r *resource.Remains) {
 	b.add(s)
 }
 
-// renew brings a session up to what a later run than the state's has made of it.
+// renew updates a session to the objects that a later run has created for it.
 func (b *builder) renew(known *resource.PriorSession, r *resource.Remains) {
 	container, handle := r.Container, known.Handle
 	if a := r.Session.Address; a != known.Address && !b.taken[a] {
@@ -101,13 +100,12 @@ func (b *builder) renew(known *resource.PriorSession, r *resource.Remains) {
 	known.Session, known.Container, known.Unfinished = r.Session, &container, false
 	known.Address = address
 	if handle != nil && handle.UUID != container.SliceID {
-		known.Handle = nil // the ledger has the one that it was given since
+		known.Handle = nil // the ledger has the slice that the session has got since
 	}
 }
 
-// drop leaves out what a later run than the state's has removed: the GPUs that the
-// project has released, whose baseline is an old one, and sessions of which nothing is
-// left.
+// drop removes objects that a run later than the state has removed: the GPUs that the project has released, because
+// their recorded baseline is outdated, and sessions of which nothing remains.
 func (b *builder) drop() {
 	released := func(host, gpu string) bool {
 		h, _ := b.Live.Host(host)
@@ -120,13 +118,13 @@ func (b *builder) drop() {
 	})
 }
 
-// later reports whether a later run than the state's has written the page of a GPU.
+// later reports whether a run later than the state has written the page of a GPU.
 func later(prior resource.Prior, page resource.Held) bool {
 	holder, _ := page.Holder(prior.Lineage)
 	return holder.Serial > prior.Serial
 }
 
-// exists reports whether there is a slice or a container of a session, or may be one.
+// exists reports whether a session may have a slice or a container.
 func exists(s resource.PriorSession, live resource.Live, remains []resource.Remains) bool {
 	if s.Handle != nil {
 		_, readable := live.Sliced(s.Slice.Host, s.Slice.GPU)
@@ -153,8 +151,7 @@ func (b *builder) freeAddress() resource.Address {
 	}
 }
 
-// gpu takes up a GPU that the project holds. What the ledger says was set is
-// newer than what the state says, if a run was cut off.
+// gpu adds a GPU that the project holds. After an interrupted run, the ledger's settings are newer than the state's.
 func (b *builder) gpu(host resource.Host, page resource.Held) {
 	i := slices.IndexFunc(b.prior.GPUs, func(g resource.PriorGPU) bool { return g.Host == host.Name && g.UUID == page.UUID })
 	if i < 0 {
@@ -173,12 +170,12 @@ func (b *builder) gpu(host resource.Host, page resource.Held) {
 	}
 }
 
-// slice gives a slice that the ledger has for the project to its session.
+// slice assigns a slice that the ledger has for the project to its session.
 func (b *builder) slice(host resource.Host, page resource.Held, made resource.LiveSlice) {
 	made.Host = host.Name
 	live, there := find(b.Live, made)
-	if !there || b.Known.HasForgotten(live.UUID) || made.UUID == "" && !b.mayBeOurs(host, page, live) {
-		return // what else is left of its session goes by itself
+	if !there || b.Known.HasForgotten(live.UUID) || made.UUID == "" && !b.mayBelong(host, page, live) {
+		return // other remains of its session are deleted separately
 	}
 	if s := b.sessionOf(live); s != nil {
 		s.Slice, s.Handle = live.Slice, &live.Handle
@@ -188,11 +185,11 @@ func (b *builder) slice(host resource.Host, page resource.Held, made resource.Li
 	b.add(resource.PriorSession{Session: resource.Session{Address: a, ID: resource.SessionID(a), Runtime: host.Runtime, Slice: live.Slice}, Handle: &live.Handle})
 }
 
-// find looks for a slice that the ledger has among those that are there.
+// find searches a slice of the ledger among the existing ones.
 func find(live resource.Live, made resource.LiveSlice) (resource.LiveSlice, bool) {
 	g, _ := live.GPU(made.Host, made.GPU)
 	i := slices.IndexFunc(g.Slices, func(l resource.LiveSlice) bool {
-		if made.UUID == "" { // it was going to be made
+		if made.UUID == "" { // the ledger recorded only the intention to create it
 			return l.Profile == made.Profile && l.Start == made.Start
 		}
 		return made.Match(l) != resource.OtherSlice
@@ -203,10 +200,9 @@ func find(live resource.Live, made resource.LiveSlice) (resource.LiveSlice, bool
 	return g.Slices[i], true
 }
 
-// mayBeOurs decides about a slice of which the ledger only knows that it was
-// going to be made: it is ours if the host is in the same boot and nobody uses
-// it or is known to have made it.
-func (b *builder) mayBeOurs(host resource.Host, page resource.Held, live resource.LiveSlice) bool {
+// mayBelong decides about a slice whose creation the ledger announced but did not confirm. It belongs to the project
+// if the host has not rebooted, no process uses it, and no other project is known to have created it.
+func (b *builder) mayBelong(host resource.Host, page resource.Held, live resource.LiveSlice) bool {
 	g, _ := b.Live.GPU(host.Name, page.UUID)
 	inUse := slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == live.GPUInstance })
 	others := slices.ContainsFunc(page.Others(b.Lineage), func(h resource.Holder) bool {
@@ -232,7 +228,7 @@ func (b *builder) mayBeOurs(host resource.Host, page resource.Held, live resourc
 	return false
 }
 
-// sessionOf finds the session that was given a slice, or that was going to be.
+// sessionOf finds the session that has a slice, or that was going to get it.
 func (b *builder) sessionOf(live resource.LiveSlice) *resource.PriorSession {
 	for i := range b.prior.Sessions {
 		s := &b.prior.Sessions[i]

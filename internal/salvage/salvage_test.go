@@ -26,7 +26,7 @@ session "worker" {
 
 var errCut = errors.New("cut off")
 
-// remains are what the containers of a world tell.
+// remains returns the labels of a world's containers.
 func remains(w *worldtest.World) []resource.Remains {
 	var all []resource.Remains
 	for _, c := range w.Host().Containers {
@@ -35,7 +35,7 @@ func remains(w *worldtest.World) []resource.Remains {
 	return all
 }
 
-// bring makes the world so, or as far as it comes.
+// bring applies a configuration to the world, as far as possible.
 func bring(t *testing.T, w *worldtest.World, text string, prior resource.Prior) (resource.Prior, error) {
 	t.Helper()
 	p, diags := w.Plan(t, text, prior)
@@ -49,9 +49,8 @@ func bring(t *testing.T, w *worldtest.World, text string, prior resource.Prior) 
 	return result.Prior, err
 }
 
-// TestCutAnywhere: wherever apply or destroy is cut off, and though nothing is
-// left of state and journal, what it made is found and taken away, and the
-// baseline comes back.
+// TestCutAnywhere checks that, wherever apply or destroy is interrupted and even if state and journal are lost, all
+// objects are found and removed, and the baseline is restored.
 func TestCutAnywhere(t *testing.T) {
 	for _, story := range []struct{ name, before, then string }{{"apply", "", three}, {"destroy", three, ""}} {
 		t.Run(story.name, func(t *testing.T) {
@@ -79,7 +78,7 @@ func TestCutAnywhere(t *testing.T) {
 				}
 				w.Fault = nil
 				if changes <= n {
-					break // it came through
+					break // no interruption happened
 				}
 				points++
 				found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: remains(w), CutOff: true})
@@ -101,7 +100,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestMaking: a slice that was going to be made is ours only if nothing speaks
+// TestMaking checks that a slice whose creation was only announced belongs to the project unless there is evidence
 // against it.
 func TestMaking(t *testing.T) {
 	for _, test := range []struct {
@@ -143,8 +142,7 @@ func TestMaking(t *testing.T) {
 	}
 }
 
-// TestRebuilt: what is put together is what the state had, but for what only it
-// can know.
+// TestRebuilt checks that the rebuilt state equals the lost one, apart from what only the lost one could know.
 func TestRebuilt(t *testing.T) {
 	w := worldtest.New(t, "h200", "h200")
 	w.Lineage = lineage
@@ -157,7 +155,7 @@ func TestRebuilt(t *testing.T) {
 		told = append(told, resource.Remains{Session: s.Session, Container: *s.Container, Proven: true})
 	}
 	slices.Reverse(told)
-	// Another project's things are nobody's business.
+	// Objects of another project are left out.
 	h := w.Host()
 	h.Ledger = append(h.Ledger, resource.Held{UUID: "GPU-1", Holders: []resource.Holder{{Lineage: "other"}}})
 	found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: told})
@@ -177,14 +175,15 @@ func TestRebuilt(t *testing.T) {
 		}
 	}
 
-	// With the state at hand the same comes out, and nothing twice.
+	// With the state available, the result is the same, without duplicates.
 	again, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Known: prior, Live: w.Live, Remains: told})
 	if d := cmp.Diff(prior.Sessions, again.Sessions); d != "" || len(again.GPUs) != 1 {
 		t.Errorf("with the state: %s\n%+v", d, again.GPUs)
 	}
 }
 
-// TestNothingProven: without a ledger no slice is ours, whatever sessions say.
+// TestNothingProven checks that without a ledger no slice belongs to the project, whatever the labels of sessions
+// state.
 func TestNothingProven(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	w.Lineage = lineage

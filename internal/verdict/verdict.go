@@ -1,5 +1,5 @@
-// Package verdict says what a session's use of memory means: which GPU would
-// have been enough for it, and which would not. Pure.
+// Package verdict interprets the memory use of a session: which GPU would have been large enough, and which would
+// not. It is a pure function of values.
 package verdict
 
 import (
@@ -12,18 +12,17 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Verdict is about one session. GPUs are named by the catalog's keys in its JSON.
+// Verdict is the result for one session. Its JSON names GPUs by their catalog keys.
 type Verdict struct {
 	resource.Use
-	Own        resource.Target  // what the session passed for
-	Fits       *resource.Target // a smallest one that has room for the peak; nil when memory ran out
-	DoesNotFit *resource.Target // a largest one that has not; nil where even the smallest would do
-	NextLarger *resource.Target // with memory that ran out: a smallest one with more; nil where there is none
+	Own        resource.Target  // the session's target
+	Fits       *resource.Target // a smallest GPU with room for the peak; nil if memory ran out
+	DoesNotFit *resource.Target // a largest GPU without room for the peak; nil if even the smallest has it
+	NextLarger *resource.Target // if memory ran out: a smallest GPU with more memory; nil if there is none
 }
 
-// Of judges what a session used that passed for own. all are the GPUs to choose
-// from: of those that differ in nothing else, the one that is most like own. A
-// session that used nothing has no verdict.
+// Of returns the verdict on the use of a session with target own. all are the GPUs to choose from; of equally
+// suitable ones, Of chooses the one that is most similar to own. A session that used no memory has no verdict.
 func Of(use resource.Use, own resource.Target, all []resource.Target) (v Verdict, used bool) {
 	if use == (resource.Use{}) {
 		return Verdict{}, false
@@ -37,7 +36,7 @@ func Of(use resource.Use, own resource.Target, all []resource.Target) (v Verdict
 	}
 	fitting := smallest(append(all, own), func(t resource.Target) bool { return t.MemoryMiB >= use.PeakMiB })
 	v.Fits = nearest(own, fitting)
-	if v.Fits == nil { // the peak was reached before the session became smaller
+	if v.Fits == nil { // the target was larger when the peak was reached
 		v.DoesNotFit = &own
 		return v, true
 	}
@@ -45,10 +44,10 @@ func Of(use resource.Use, own resource.Target, all []resource.Target) (v Verdict
 	return v, true
 }
 
-// size is a target's memory in GiB, as one speaks of it: 8188 MiB are 8.
+// size returns a target's memory in GiB, rounded as in product names: 8188 MiB are 8.
 func size(t resource.Target) int { return int(math.Round(float64(t.MemoryMiB) / 1024)) }
 
-// alike are the cards for games, or the others, whichever own is among.
+// alike returns the gaming GPUs if own is one, otherwise the others.
 func alike(own resource.Target, all []resource.Target) []resource.Target {
 	return slices.DeleteFunc(slices.Clone(all), func(t resource.Target) bool { return forGames(t) != forGames(own) })
 }
@@ -65,7 +64,7 @@ func largest(all []resource.Target, which func(resource.Target) bool) []resource
 	return ofOneSize(all, which, func(a, b resource.Target) int { return size(b) - size(a) })
 }
 
-// ofOneSize are the first of those that are wanted, and all of their size.
+// ofOneSize returns the first wanted GPU and all others of its size.
 func ofOneSize(all []resource.Target, which func(resource.Target) bool, order func(a, b resource.Target) int) []resource.Target {
 	all = slices.DeleteFunc(slices.Clone(all), func(t resource.Target) bool { return !which(t) })
 	if len(all) == 0 {
@@ -75,7 +74,7 @@ func ofOneSize(all []resource.Target, which func(resource.Target) bool, order fu
 	return slices.DeleteFunc(all, func(t resource.Target) bool { return size(t) != size(first) })
 }
 
-// nearest is own, or the one most like it in speed and age; nil of none.
+// nearest returns own if it is among the GPUs, otherwise the most similar in speed and age; nil if there are none.
 func nearest(own resource.Target, all []resource.Target) *resource.Target {
 	if len(all) == 0 {
 		return nil
@@ -89,12 +88,12 @@ func nearest(own resource.Target, all []resource.Target) *resource.Target {
 	return &found
 }
 
-// distance counts ten years as much as being 2.7 times as fast.
+// distance weighs ten years of age like a factor of 2.7 in speed.
 func distance(a, b resource.Target) float64 {
 	return math.Abs(math.Log(a.FP32TFLOPS/b.FP32TFLOPS)) + math.Abs(float64(a.Year-b.Year))/10
 }
 
-// String is the verdict in words that follow the session's name.
+// String formats the verdict, to follow the session's name.
 func (v Verdict) String() string {
 	if v.RanOut() > 0 {
 		return v.ranOut()
@@ -134,7 +133,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// named is a target with its memory, for there are several of one name.
+// named returns a target's name with its memory, because several share a name.
 func named(t resource.Target) string {
 	return fmt.Sprintf("%s (%d MiB)", resource.WithArticle(t.ShortName()), t.MemoryMiB)
 }

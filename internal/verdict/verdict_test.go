@@ -52,8 +52,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Whatever is used of whatever GPU, what is said to fit has room, and what is
-// said not to has none; in any order of the catalog.
+// For any use of any GPU, the GPU that is said to fit has room, and the one that is said not to fit has none, in any
+// order of the catalog.
 func TestVerdictsAreTrue(t *testing.T) {
 	all := catalog.Targets()
 	backwards := slices.Clone(all)

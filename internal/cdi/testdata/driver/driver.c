@@ -1,2 +1,2 @@
-/* Stands for a library of the driver. */
+/* A minimal library of the driver, for tests. */
 const char *behind(void) { return "driver"; }

@@ -1,2 +1,2 @@
-/* Stands for a facade: it defines one thing, and the driver behind it the rest. */
+/* A minimal facade: it defines one function, and the driver's library the others. */
 const char *front(void) { return "facade"; }

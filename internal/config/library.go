@@ -221,9 +221,9 @@ func withLive(d *hcl.Diagnostic, a attribute) *hcl.Diagnostic {
 	if len(names) == 0 {
 		return d
 	}
-	told := *d
-	told.Detail += fmt.Sprintf(" Write one of %s, which a session has.%s", prose.And(names), didYouMean(wanted.Name, names))
-	return &told
+	reported := *d
+	reported.Detail += fmt.Sprintf(" Write one of %s, which a session has.%s", prose.And(names), didYouMean(wanted.Name, names))
+	return &reported
 }
 
 // ofCall describes an invalid function call and its fix. The HCL library's text may end in two full stops, or contain

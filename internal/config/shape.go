@@ -168,7 +168,7 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
 		next := didYouMean(name, candidates)
 		if inside := nearest(name, schema.inner()); next == "" && inside != "" {
-			next = meant(inside) + fmt.Sprintf("Put it into the block %s.", prose.Or(schema.homes(inside)))
+			next = meant(inside) + fmt.Sprintf(" Put it into the block %s.", prose.Or(schema.homes(inside)))
 		}
 		if compose := nearest(name, sortedKeys(composes)); next == "" && compose != "" && schema.Name == sessionSchema.Name {
 			next = " " + composes[compose]

@@ -18,7 +18,7 @@ func NameProcesses(live resource.Live, prior resource.Prior, runs Runs) {
 		for _, g := range h.GPUs {
 			for i := range g.Processes {
 				p := &g.Processes[i]
-				if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID)); err == nil { // it may have ended, or run on another machine
+				if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID)); err == nil {
 					p.Name = strings.TrimSpace(string(name))
 				}
 				if p.GPUInstance == nil {

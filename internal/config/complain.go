@@ -118,7 +118,7 @@ func meant(suggestion string) string { return fmt.Sprintf(" Did you mean %q?", s
 // maxListed is how many names a sentence can list.
 const maxListed = 8
 
-// lower is a text as it goes on within a sentence; GPU stays as it is.
+// lower turns a text into the continuation of a sentence; GPU keeps its capitals.
 func lower(s string) string {
 	if len(s) > 1 && s[1] >= 'A' && s[1] <= 'Z' {
 		return s

@@ -9,9 +9,8 @@ import (
 	"cosplay/internal/disguise/verify"
 )
 
-// Altered tells what of the files of a session's disguise, and of the driver's
-// behind them, is not as it was sealed in its folder: in words, by the check that
-// looks at such files.
+// Altered lists, in words and by the check that covers them, the files of a session's disguise and of the driver
+// behind it that differ from the seal.
 func Altered(dir string) (map[string]string, error) {
 	damages, err := Examine(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,7 +31,7 @@ func Altered(dir string) (map[string]string, error) {
 	return all, nil
 }
 
-// checkOf is the check that a file belongs to.
+// checkOf returns the check that covers a file.
 func checkOf(file string) string {
 	switch {
 	case filepath.IsAbs(file):

@@ -30,11 +30,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// answers are what a client was told, by question; errors are NVML's numbers.
+// answers are the values that a client got, by question; errors are NVML's numbers.
 type answers map[string]any
 
-// ask runs a client on a library. keys are UUIDs and PCI addresses that it
-// tries to find a device by.
+// ask runs a client on a library. keys are UUIDs and PCI addresses with which it looks up a device.
 func ask(t *testing.T, library string, keys ...string) answers {
 	t.Helper()
 	out, err := exec.Command(os.Args[0], append([]string{clientArgument, library, ""}, keys...)...).CombinedOutput()
@@ -50,7 +49,7 @@ func ask(t *testing.T, library string, keys ...string) answers {
 	return told
 }
 
-// expect compares what a client was told with what it should have been.
+// expect compares the values that a client got with the expected ones.
 func (told answers) expect(t *testing.T, want answers) {
 	t.Helper()
 	for question, answer := range want {
@@ -87,7 +86,7 @@ func runClient(library string, keys []string) int {
 	return 0
 }
 
-// outcome is the answer, or the number of the error.
+// outcome returns the answer, or the number of the error.
 func outcome(value any, ret nvml.Return) any {
 	if ret != nvml.SUCCESS {
 		return "error " + strconv.Itoa(int(ret))

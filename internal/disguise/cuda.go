@@ -10,9 +10,9 @@ import (
 	"cosplay/driver"
 )
 
-// CUDALibrary finds the CUDA driver that goes with an NVML library: beside it, or
-// else where programs of this machine look. "" says that there is none: a session
-// then has the disguise of NVML alone, and nothing holds its cap.
+// CUDALibrary finds the CUDA driver that belongs to an NVML library: in the same folder, or in the folders that
+// programs of this machine search. "" means that there is none: a session then has only the NVML part of the
+// disguise, and nothing enforces its memory limit.
 func CUDALibrary(nvml string) string {
 	folders := []string{filepath.Dir(nvml)}
 	if resolved, err := filepath.EvalSymlinks(nvml); err == nil {
@@ -21,11 +21,9 @@ func CUDALibrary(nvml string) string {
 	return libraryIn(append(folders, searched()...), driver.CUDA)
 }
 
-// InstallCUDA puts the CUDA facade beside the NVML facade that Install put into
-// a session's folder, or brings it up to date: the facade in lib, the CUDA driver
-// behind it, the file of what is used. That file stays as it is while it is of
-// use, since programs of the session may have it open. realLibrary is the
-// absolute path of the host's libcuda.
+// InstallCUDA places or updates the CUDA facade in a session's folder, in which Install has placed the NVML facade:
+// the facade in lib, a link to the CUDA driver, and the usage file. A sound usage file is kept, because programs of
+// the session may have it open. realLibrary is the absolute path of the host's libcuda.
 func InstallCUDA(dir, realLibrary string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -48,6 +46,6 @@ func InstallCUDA(dir, realLibrary string) error {
 	if err := linkShort(dir, cudaFacadeFile); err != nil {
 		return err
 	}
-	// Last: without what it needs it would not load, or show the GPU behind it.
+	// The facade comes last: without the files that it needs it would not load, or would show the physical GPU.
 	return WriteCUDAFacade(filepath.Join(dir, cudaFacadeFile), filepath.Join(dir, cudaDriverFile), filepath.Join(dir, FiguresFile))
 }

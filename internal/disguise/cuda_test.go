@@ -22,7 +22,7 @@ import (
 
 func (m machine) cuda() string { return sim.CUDAPath(m.dir) }
 
-// compiled builds a program of testdata and gives its path.
+// compiled builds a program of testdata and returns its path.
 func compiled(t testing.TB, name string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)
@@ -34,7 +34,7 @@ func compiled(t testing.TB, name string, flags ...string) string {
 	return program
 }
 
-// cudaSession is a slice in the disguise of a target, with the CUDA facade.
+// cudaSession returns a slice with the disguise of a target, including the CUDA facade.
 type cudaSession struct {
 	t     testing.TB
 	dir   string
@@ -48,7 +48,7 @@ func (m machine) installCUDA(t testing.TB, target, slice string) cudaSession {
 	return cudaSession{t, dir, slice}
 }
 
-// shared says that others use the slice too: then only what is allocated counts.
+// shared marks the slice as used by foreign processes, too: then only allocations count.
 func (s cudaSession) shared() cudaSession {
 	s.t.Helper()
 	figures := disguise.FiguresOf(session(s.t, "rtx-2060"), resource.Handle{UUID: s.slice, Shared: true})
@@ -80,7 +80,7 @@ func (s cudaSession) run(program string, args ...string) string {
 	return string(out)
 }
 
-// treatment is how the facade treats each function of CUDA, by functions.txt.
+// treatment returns how the facade treats each function of CUDA, from functions.txt.
 func treatment(t testing.TB) func(name string) (string, bool) {
 	t.Helper()
 	data, err := os.ReadFile("../../driver/cudafacade/functions.txt")
@@ -123,7 +123,7 @@ func exports(t testing.TB, library string) []string {
 	return names
 }
 
-// Whatever a driver exports is covered, or named as passed on with a reason.
+// Every function that a driver exports is covered, or listed as passed through with a reason.
 func TestEveryFunctionIsTreated(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, _ := m.slice(t, 0, "1g.18gb", 0)
@@ -150,8 +150,7 @@ func TestEveryFunctionIsTreated(t *testing.T) {
 	}
 }
 
-// Every function that takes memory, tried at the cap; with what contexts take
-// counted, and without.
+// Each function that allocates memory is tried at the limit, with and without the memory of contexts.
 func TestEntryPoints(t *testing.T) {
 	program := compiled(t, "entries")
 	m := newMachine(t, "h200")
@@ -181,7 +180,7 @@ func TestEntryPoints(t *testing.T) {
 	}
 }
 
-// told are the lines that a program printed, by their first word.
+// records returns the lines that a program printed, by their first word.
 func told(out string) answers {
 	lines := answers{}
 	for line := range strings.Lines(out) {
@@ -191,7 +190,7 @@ func told(out string) answers {
 	return lines
 }
 
-// What a program sees through the facade, and through one that has no figures.
+// What a program sees through the facade, and through a facade without figures.
 func TestShown(t *testing.T) {
 	program := compiled(t, "shown")
 	m := newMachine(t, "h200", "h200")
@@ -213,7 +212,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// Whatever a program is told of devices, it has the session's own, or none.
+// Every question about devices is answered with the session's own device, or none.
 func TestVisibleDevices(t *testing.T) {
 	program, holder := compiled(t, "shown"), compiled(t, "holder")
 	m := newMachine(t, "h200")
@@ -248,7 +247,7 @@ func TestVisibleDevices(t *testing.T) {
 	}
 }
 
-// Figures that make no sense are no reason to show the GPU behind.
+// Invalid figures must not reveal the physical GPU.
 func TestDamagedFiguresOfCUDA(t *testing.T) {
 	program := compiled(t, "shown")
 	m := newMachine(t, "h200")
@@ -293,8 +292,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// One needed library, at the private path, four weak functions of libc, and
-// nothing that ties it to one of them.
+// The facade has one needed library, at the private path, and four weak functions of libc without a version.
 func TestCUDALoadsEverywhere(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, _ := m.slice(t, 0, "1g.18gb", 0)
@@ -331,7 +329,7 @@ func TestInstallCUDARefuses(t *testing.T) {
 	}
 }
 
-// The folder is brought up to date with what is used kept, and emptied again.
+// An update of the folder keeps the usage file; removal empties the folder.
 func TestInstallAndRemoveCUDA(t *testing.T) {
 	s := newSession(t).shared()
 	h := s.hold(t, compiled(t, "holder"))
@@ -357,7 +355,7 @@ func mustRead(t *testing.T, link string) string {
 	return path
 }
 
-// instantDriver builds a driver that takes no time and has memory without end.
+// instantDriver builds a driver that takes no time and has unlimited memory.
 func instantDriver(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "instant.so")
@@ -368,9 +366,8 @@ func instantDriver(t testing.TB) string {
 	return path
 }
 
-// What the CUDA facade costs, in ns: to load it, for an allocation and its free,
-// for a query. The instant driver takes no time of its own; the promise is under
-// 500 ns for an allocation beyond the driver's.
+// The cost of the CUDA facade in ns: for loading it, for an allocation with its free, and for a query. The instant
+// driver takes no time; an allocation may cost at most 500 ns more than the driver's.
 func BenchmarkCUDA(b *testing.B) {
 	program := compiled(b, "cost")
 	m := newMachine(b, "h200")

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// alone runs a program on the simulated driver itself, with no facade.
+// alone runs a program on the simulated driver without a facade.
 func (m machine) alone(t *testing.T, program, visible string) *holder {
 	t.Helper()
 	return holdOn(t, cudaSession{t: t, slice: visible}.command(program, m.cuda()))
 }
 
-// What a simulated slice has is shared by all its programs, contexts included,
-// and NVML tells who has how much. Who is killed is gone.
+// All programs of a simulated slice share its memory, contexts included, and NVML reports each program's use. A
+// killed program disappears from the list.
 func TestSimulatedSlice(t *testing.T) {
 	program := compiled(t, "holder")
 	m := newMachine(t, "h200")
@@ -72,7 +72,7 @@ func TestSimulatedDevices(t *testing.T) {
 	}
 }
 
-// Memory of a simulated GPU costs none of the machine's until it is touched.
+// Memory of a simulated GPU takes no memory of the machine until a program writes to it.
 func TestSimulatedMemoryIsLazy(t *testing.T) {
 	m := newMachine(t, "h200")
 	h := m.alone(t, compiled(t, "holder"), "0")
@@ -87,8 +87,8 @@ func TestSimulatedMemoryIsLazy(t *testing.T) {
 	}
 }
 
-// What an array holds, by extents, format and levels: as the driver says it of its
-// own, which the simulated one reckons as the facade does.
+// The size of an array depends on extents, format and levels. The facade computes the same size as the driver, which
+// the simulated driver models.
 func TestSizesOfArrays(t *testing.T) {
 	program := compiled(t, "arrays", "../../driver/cuda/array.c")
 	for array, want := range map[string]uint64{ // width, height, depth, format, channels, flags, levels

@@ -1,5 +1,4 @@
-// Package disguise says what goes inside a session to make its GPU pass for the
-// target.
+// Package disguise creates the files and the environment that make a session's GPU look like the target.
 package disguise
 
 import (
@@ -10,11 +9,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Environment is what every program of a session finds in its environment: the
-// target's figures under the names that gpu-cosplay gave them, the slice, and
-// what the user asked for, which wins. Sensitive values are not in it: they come on
-// top where a program starts. sliceID is the UUID of the MIG slice or of the whole
-// GPU.
+// Environment returns the environment of every program in a session: the target's figures under the names of
+// gpu-cosplay, the slice, and the user's variables, which take precedence. It leaves out sensitive values, which are
+// added when a program starts. sliceID is the UUID of the MIG slice or of the whole GPU.
 func Environment(s resource.Session, sliceID string) map[string]string {
 	t := s.Target
 	env := map[string]string{
@@ -29,7 +26,7 @@ func Environment(s resource.Session, sliceID string) map[string]string {
 		"GPU_COSPLAY_PHYS_VRAM_MIB":  strconv.Itoa(s.Fit.Got.MemoryMiB),
 		"CUDA_VISIBLE_DEVICES":       sliceID,
 		"NVIDIA_VISIBLE_DEVICES":     sliceID,
-		"PIP_BREAK_SYSTEM_PACKAGES":  "1", // a session is an environment of its own
+		"PIP_BREAK_SYSTEM_PACKAGES":  "1", // the session itself isolates packages
 	}
 	if slices.Contains(t.Lacks(), "tf32") {
 		maps.Copy(env, withoutTF32)

@@ -18,8 +18,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Where things are in a session's folder. Programs find only the facade: the
-// folder of the driver's own library is on no search path.
+// Paths in a session's folder. Programs find only the facade: the folder of the driver's own library is in no search
+// path.
 const (
 	facadeFile     = "lib/" + driver.NVML
 	driverFile     = "real/" + driver.NVML
@@ -27,17 +27,15 @@ const (
 	cudaDriverFile = "real/" + driver.CUDA
 )
 
-// FiguresFile is the name of the file of what the session shows.
+// FiguresFile is the name of the figures file.
 const FiguresFile = "figures"
 
-// UsageFile is the name of the file in which a session's programs count what they
-// use, beside the figures.
+// UsageFile is the name of the usage file, beside the figures file.
 const UsageFile = "usage"
 
-// Install puts the disguise into a session's folder, or brings it up to date:
-// the facade in lib, the driver's library behind it, the figures that it shows.
-// given is its MIG slice or whole GPU; realLibrary is the absolute path of the
-// host's NVML library.
+// Install places or updates the disguise in a session's folder: the facade in lib, a link to the driver's library,
+// and the figures file. given is the session's MIG slice or whole GPU; realLibrary is the absolute path of the host's
+// NVML library.
 func Install(dir string, s resource.Session, given resource.Handle, realLibrary string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -63,15 +61,15 @@ func Install(dir string, s resource.Session, given resource.Handle, realLibrary 
 	if err := linkShort(dir, facadeFile); err != nil {
 		return err
 	}
-	// Last: without what it needs it would not load, or show the GPU behind it.
+	// The facade comes last: without the files that it needs it would not load, or would show the physical GPU.
 	return WriteFacade(filepath.Join(dir, facadeFile), filepath.Join(dir, driverFile), filepath.Join(dir, FiguresFile))
 }
 
-// Short is the name of a library without its version, or its path. Some programs
-// ask for that first, and would find the driver's own: numba, nvtop.
+// Short returns the name or path of a library without its version. numba, nvtop and other programs try that name
+// first, and would otherwise find the driver's own library.
 func Short(library string) string { return strings.TrimSuffix(library, ".1") }
 
-// linkShort gives a facade in a session's folder its short name.
+// linkShort links a facade's short name in a session's folder.
 func linkShort(dir, file string) error {
 	if err := renameio.Symlink(filepath.Base(file), filepath.Join(dir, Short(file))); err != nil {
 		return fmt.Errorf("linking the facade: %w", err)
@@ -79,7 +77,7 @@ func linkShort(dir, file string) error {
 	return nil
 }
 
-// systemFolders are where distributions and NVIDIA's installer put the driver.
+// systemFolders are where distributions and NVIDIA's installer place the driver.
 var systemFolders = []string{
 	"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib64/nvidia", "/usr/lib", "/usr/lib/nvidia",
 	"/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/aarch64-linux-gnu/nvidia/current", "/usr/lib/wsl/lib", "/run/opengl-driver/lib",
@@ -97,13 +95,12 @@ func nvmlIn(folders []string) (string, error) {
 		driver.NVML, strings.Join(folders, ", "))
 }
 
-// searched are the folders where programs of this machine look for the driver.
+// searched returns the folders in which programs of this machine search for the driver.
 func searched() []string {
 	return append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), systemFolders...)
 }
 
-// libraryIn is the path of a library in the first folder that has it; "" where
-// none does.
+// libraryIn returns the path of a library in the first folder that has it; "" if none does.
 func libraryIn(folders []string, name string) string {
 	for _, folder := range folders {
 		path := filepath.Join(folder, name)
@@ -114,7 +111,7 @@ func libraryIn(folders []string, name string) string {
 	return ""
 }
 
-// Remove takes the disguise out of a session's folder, the facades first.
+// Remove removes the disguise from a session's folder, the facades first.
 func Remove(dir string) error {
 	for _, file := range []string{Short(cudaFacadeFile), cudaFacadeFile, Short(facadeFile), facadeFile, cudaDriverFile, driverFile, FiguresFile, UsageFile} {
 		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -125,14 +122,13 @@ func Remove(dir string) error {
 		return fmt.Errorf("removing the session's part for Python: %w", err)
 	}
 	for _, folder := range []string{"lib", "real"} {
-		_ = os.Remove(filepath.Join(dir, folder)) // it stays while others keep something there
+		_ = os.Remove(filepath.Join(dir, folder)) // fails if the folder has other files
 	}
 	return nil
 }
 
-// WriteFacade writes the NVML facade to a file, whole or not at all, for programs
-// that find the driver's NVML library and the figures at these absolute paths,
-// and beside the figures the file of what is used. They need not be there yet.
+// WriteFacade writes the NVML facade to a file in one step, for programs that find the driver's NVML library and the
+// figures file at these absolute paths, with the usage file beside the figures file. The files need not exist yet.
 func WriteFacade(path, realLibrary, figures string) error {
 	library, err := Facade(realLibrary, figures)
 	return write(path, library, err)
@@ -154,18 +150,18 @@ func write(path string, library []byte, err error) error {
 	return nil
 }
 
-// Facade is the NVML facade for these paths.
+// Facade returns the NVML facade for these paths.
 func Facade(realLibrary, figures string) ([]byte, error) {
 	return patched(driver.Facade, realLibrary, figures)
 }
 
-// CUDAFacade is the CUDA facade for these paths.
+// CUDAFacade returns the CUDA facade for these paths.
 func CUDAFacade(realLibrary, figures string) ([]byte, error) {
 	return patched(driver.CUDAFacade, realLibrary, figures)
 }
 
-// neededMark is the name of the one library that a facade needs, as built: a
-// mark and dots, as long as the longest path.
+// neededMark is the placeholder for the library that a facade needs: a mark padded with dots to the length of the
+// longest path.
 var neededMark = C.FACADE_NEEDED_MARK + strings.Repeat(".", C.FACADE_PATH_SIZE-1-len(C.FACADE_NEEDED_MARK))
 
 func patched(name, realLibrary, figures string) ([]byte, error) {
@@ -190,7 +186,7 @@ func patched(name, realLibrary, figures string) ([]byte, error) {
 	return library, nil
 }
 
-// overwrite puts a path over the mark that reserves its room.
+// overwrite replaces a placeholder by a path.
 func overwrite(library []byte, mark, path string) error {
 	place := []byte(mark + "\x00")
 	at := bytes.Index(library, place)

@@ -50,7 +50,7 @@ func TestTwoSessionsOnOneGPU(t *testing.T) {
 		"attributes": "error 3", "profile": "error 3",
 		"set power": 4, "set clock": 4, "set MIG": "error 4", "set persistence": 4,
 	})
-	// Of its own use nothing is told that does not fit the target.
+	// The usage that NVML reports must be plausible for the target.
 	ask(t, lib(m.install(t, "rtx-3060", second))+"/"+driver.NVML).expect(t, answers{
 		"name": "NVIDIA GeForce RTX 3060", "uuid": shown(second), "brand": 5, "architecture": 7, "cores": 3584,
 		"memory":    memory("Free", 0, "Total", 12288, "Used", 12288),
@@ -61,7 +61,7 @@ func TestTwoSessionsOnOneGPU(t *testing.T) {
 	}
 }
 
-// shown is the UUID that a slice goes by.
+// shown is the UUID that a slice shows.
 func shown(slice string) string { return "GPU-" + slice[4:] }
 
 // memory is an answer with three amounts in MiB, as it is printed.
@@ -85,7 +85,7 @@ func TestWholeGPU(t *testing.T) {
 	}
 }
 
-// A datacenter GPU that passes for another keeps what such cards have.
+// A datacenter GPU that presents another datacenter GPU keeps features such as ECC.
 func TestProfessionalTarget(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, _ := m.slice(t, 0, "7g.141gb", 0)
@@ -95,8 +95,8 @@ func TestProfessionalTarget(t *testing.T) {
 	})
 }
 
-// The driver's NVML calls its own exports, which are then ours. It must find
-// there what it made, while programs see the target.
+// The driver's NVML calls its own exported functions, which resolve to the facade's. These calls must return the
+// driver's values, while programs see the target.
 func TestDriverCallsItself(t *testing.T) {
 	dir := t.TempDir()
 	behind := filepath.Join(dir, "talkative.so")
@@ -113,8 +113,7 @@ func TestDriverCallsItself(t *testing.T) {
 	})
 }
 
-// A slice that is gone is a GPU that is lost, also when another slice is where
-// it was.
+// A removed slice is reported as a lost GPU, even if another slice is at the same place.
 func TestSliceGone(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, id := m.slice(t, 0, "1g.18gb", 0)
@@ -124,7 +123,7 @@ func TestSliceGone(t *testing.T) {
 	ask(t, lib(dir)+"/"+driver.NVML, shown(slice)).expect(t, answers{"init": 0, "count": 1, "first": 15, shown(slice): 6, "second": 2})
 }
 
-// Figures that make no sense are no reason to show the GPU behind.
+// Invalid figures must not reveal the physical GPU.
 func TestDamagedFigures(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, _ := m.slice(t, 0, "1g.18gb", 0)
@@ -160,7 +159,7 @@ func installed(t *testing.T) (dir string, file *elf.File) {
 	return dir, file
 }
 
-// One needed library, at the private path, and nothing that ties it to one libc.
+// The facade has one needed library, at the private path, and works with any libc.
 func TestLoadsEverywhere(t *testing.T) {
 	dir, file := installed(t)
 	loadsEverywhere(t, file, driver.NVML, filepath.Join(dir, "real", driver.NVML))
@@ -217,8 +216,7 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// The folder is brought up to date, also one with a link to the driver where the
-// facade goes, and emptied again.
+// Install updates the folder, even if a link to the driver is in the facade's place, and Remove empties it.
 func TestInstallAndRemove(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, _ := m.slice(t, 0, "1g.18gb", 0)
@@ -258,8 +256,8 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
-// What a call costs in a program, in ns: on the simulated driver, through the
-// facade without figures, and in disguise. Each is timed in a process of its own.
+// The cost of a call in ns: on the simulated driver, through the facade without figures, and with the disguise. Each
+// runs in a separate process.
 func BenchmarkCall(b *testing.B) {
 	m := newMachine(b, "h200")
 	slice, _ := m.slice(b, 0, "1g.18gb", 0)
@@ -295,8 +293,7 @@ func headersOfNVML(t *testing.T) string {
 	return filepath.Join(strings.TrimSpace(string(out)), "pkg/nvml")
 }
 
-// The newest list of processes, which go-nvml does not give the room for, is that
-// of the others.
+// The newest list of processes, for which go-nvml passes no buffer, equals the older ones.
 func TestProcessDetails(t *testing.T) {
 	program, details := compiled(t, "holder"), compiled(t, "details", "-I"+headersOfNVML(t))
 	s := newSession(t)

@@ -15,15 +15,15 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Figures are what a session shows of its GPU.
+// Figures are the values that a session shows of its GPU.
 type Figures struct {
 	Name  string // "NVIDIA GeForce RTX 2060"
 	UUID  string // as shown: "GPU-..."
-	Slice string // as the driver knows it: "MIG-...", or "GPU-..." for a whole GPU
+	Slice string // the driver's name: "MIG-...", or "GPU-..." for a whole GPU
 
 	Brand          int  // NVML's number
 	Architecture   int  // NVML's number
-	Consumer       bool // a card for games: no ECC, no application clocks
+	Consumer       bool // a gaming GPU: no ECC, no application clocks
 	MemoryMiB      int
 	BusBits        int
 	SMs            int
@@ -39,16 +39,16 @@ type Figures struct {
 	ClockMaxMHz    int
 	MemoryClockMHz int
 
-	OwnSlice bool // nobody else uses the slice: all that the driver says is in use counts
+	OwnSlice bool // no other process uses the slice: all use that the driver reports counts
 }
 
 const (
-	idleClockMHz = 300 // about what every card since 2016 idles at
-	laneGroup    = 64  // lanes of an SM come in multiples of it
+	idleClockMHz = 300 // typical idle clock of cards since 2016
+	laneGroup    = 64  // the number of lanes of an SM is a multiple of it
 )
 
-// shownUUID is the UUID of a session's GPU: that of its slice, or of the whole GPU.
-// A name by instance ids is none, so one is made from it.
+// shownUUID returns the UUID of a session's GPU: that of its slice, or of the whole GPU. An earlier driver's name of
+// instance ids is no UUID, so one is derived from it.
 func shownUUID(given resource.Handle) string {
 	if !given.NamedByIDs() {
 		return "GPU-" + strings.TrimPrefix(strings.TrimPrefix(given.UUID, "MIG-"), "GPU-")
@@ -57,9 +57,9 @@ func shownUUID(given resource.Handle) string {
 	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// FiguresOf gives the figures of a session's target. given is its MIG slice or
-// whole GPU. What no catalog tells is what cards of the kind have: power can be set
-// down to half, memory moves twice a clock.
+// FiguresOf returns the figures of a session's target. given is its MIG slice or whole GPU. Figures that the catalog
+// does not have are typical values: the lowest power limit is half of the highest, and memory transfers twice per
+// clock.
 func FiguresOf(s resource.Session, given resource.Handle) Figures {
 	t := s.Target
 	consumer := strings.Contains(t.Name, "GeForce") || strings.Contains(t.Name, "TITAN")
@@ -95,7 +95,7 @@ var architectures = map[string]int{
 	"pascal": 4, "volta": 5, "turing": 6, "ampere": 7, "ada": 8, "hopper": 9, "blackwell": 10,
 }
 
-// brand is NVML's number for the family that a name tells.
+// brand returns NVML's number for the product family in a name.
 func brand(name string) int {
 	for _, b := range []struct {
 		word   string
@@ -108,8 +108,8 @@ func brand(name string) int {
 	return 14 // NVIDIA
 }
 
-// cores are the lanes that the FP32 rate needs at the boost clock, two
-// operations a lane and clock.
+// cores returns the number of lanes that give the FP32 rate at the boost clock, with two operations per lane and
+// clock.
 func cores(t resource.Target) int {
 	if t.SMs == 0 || t.BoostMHz == 0 {
 		return 0
@@ -125,8 +125,7 @@ func memoryClockMHz(t resource.Target) int {
 	return int(math.Round(t.BandwidthGBs * 1000 * 8 / float64(2*t.BusBits)))
 }
 
-// WriteFigures writes the file that the facade reads, whole or not at all. A
-// text that has no room there is an error.
+// WriteFigures writes the figures file in one step. It returns an error if a text is too long.
 func WriteFigures(path string, f Figures) error {
 	var c C.struct_figures
 	for _, field := range []struct {
@@ -161,7 +160,7 @@ func WriteFigures(path string, f Figures) error {
 	return durable.WriteFile(path, data, 0o444)
 }
 
-// put writes a text into an array that it must not fill, a zero after it.
+// put writes a text and a final zero into an array. It returns an error if the array is too short.
 func put(array []C.char, s string) error {
 	if len(s) >= len(array) {
 		return fmt.Errorf("%q is too long: at most %d bytes", s, len(array)-1)

@@ -45,7 +45,7 @@ func (m machine) gpu(t testing.TB, index int) sim.ShownGPU {
 	return shown.GPUs[index]
 }
 
-// slice makes a MIG slice and gives its UUID and the id of its GPU instance.
+// slice creates a MIG slice and returns its UUID and the id of its GPU instance.
 func (m machine) slice(t testing.TB, gpu int, profile string, start int) (string, int) {
 	t.Helper()
 	m.set(t, gpu, "mig", "on")
@@ -65,7 +65,7 @@ func (m machine) set(t testing.TB, gpu int, key, value string) {
 	check(t, m.Set(gpu, key, value))
 }
 
-// install puts a target's disguise over a slice and gives the folder.
+// install installs a target's disguise for a slice and returns the folder.
 func (m machine) install(t testing.TB, target, slice string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -87,8 +87,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// smi runs the judge with the NVML library in a folder, and tells what it
-// printed and how it ended.
+// smi runs nvidia-smi with the NVML library in a folder, and returns its output and exit status.
 func smi(t *testing.T, path, library string, args ...string) (string, int) {
 	t.Helper()
 	c := exec.Command(path, args...)

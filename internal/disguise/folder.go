@@ -7,15 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folder is a session's folder, held open to look at what is in it. A plan looks
-// at a dozen files in each of a thousand folders: from here the way to a file is
-// short, and a file that is read for once need not be fit for all that os.File is.
+// Folder is a session's folder, held open for fast reading. A plan inspects a dozen files in each of a thousand
+// folders: relative paths are short to resolve, and plain descriptors are cheaper than os.File.
 type Folder struct {
 	Dir string // its path
 	fd  int
 }
 
-// OpenFolder begins to look at a folder. It is to be closed.
+// OpenFolder opens a folder. The caller closes it.
 func OpenFolder(dir string) (Folder, error) {
 	fd, err := openAt(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -24,11 +23,11 @@ func OpenFolder(dir string) (Folder, error) {
 	return Folder{dir, fd}, nil
 }
 
-// Close ends the look.
+// Close closes the folder.
 func (f Folder) Close() { _ = unix.Close(f.fd) }
 
-// Read reads a file in the folder, into a buffer that is made longer where it is
-// too short: give it back for the next one.
+// Read reads a file in the folder into a buffer, which it enlarges if necessary. Pass the returned buffer to the next
+// call.
 func (f Folder) Read(name string, buffer []byte) ([]byte, error) {
 	fd, err := openAt(f.fd, name, unix.O_RDONLY)
 	if err != nil {
@@ -52,8 +51,8 @@ func (f Folder) Read(name string, buffer []byte) ([]byte, error) {
 	}
 }
 
-// looks tells of a file in the folder, links not followed, whether compare has
-// nothing to say, by the one look that is enough for most.
+// looks compares the type, size and time of a file in the folder with the seal, without following links. For most
+// files this makes reading the content unnecessary.
 func (f Folder) looks(m sealedMark) bool {
 	var now unix.Stat_t
 	err := unix.Fstatat(f.fd, m.file, &now, unix.AT_SYMLINK_NOFOLLOW)
@@ -67,7 +66,7 @@ func (f Folder) failed(what, name string, err error) error {
 	return &fs.PathError{Op: what, Path: filepath.Join(f.Dir, name), Err: err}
 }
 
-// openAt is openat, which a signal can interrupt on some file systems.
+// openAt calls openat, which a signal can interrupt on some file systems.
 func openAt(dir int, name string, flags int) (fd int, err error) {
 	for err = unix.EINTR; err == unix.EINTR; {
 		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0)

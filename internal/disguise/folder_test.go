@@ -39,7 +39,7 @@ func TestFolder(t *testing.T) {
 	if _, err := disguise.OpenFolder(filepath.Join(dir, "short")); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file is opened as a folder: %v", err)
 	}
-	// A folder that is not there yet has no seal, and nothing of it is damaged.
+	// A folder that does not exist yet has no seal and no damage.
 	if got := glance(t, "1.0", filepath.Join(dir, "nobody")); got.Damaged != "" || len(got.Outdated) == 0 {
 		t.Errorf("a glance at nothing tells %+v", got)
 	}

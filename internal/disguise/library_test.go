@@ -27,8 +27,8 @@ func TestSystemLibrary(t *testing.T) {
 	}
 }
 
-// The CUDA driver is looked for beside the NVML library, beside the file that it
-// is a link to, and then where programs look.
+// CUDALibrary searches in the folder of the NVML library, in the folder that its link leads to, and then where
+// programs search.
 func TestCUDALibrary(t *testing.T) {
 	beside, elsewhere, searched := t.TempDir(), t.TempDir(), t.TempDir()
 	nvml := filepath.Join(beside, driver.NVML)
@@ -36,7 +36,7 @@ func TestCUDALibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("LD_LIBRARY_PATH", searched)
-	for _, folder := range []string{searched, elsewhere, beside} { // the better place last
+	for _, folder := range []string{searched, elsewhere, beside} { // the folders that take precedence come last
 		for _, name := range []string{driver.NVML, driver.CUDA} {
 			if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
 				t.Fatal(err)

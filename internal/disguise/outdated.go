@@ -16,18 +16,17 @@ import (
 	"cosplay/internal/resource"
 )
 
-// origin is what a session's disguise was made from, alike for all sessions of a
-// host.
+// origin identifies what a session's disguise was made from. It is equal for all sessions of a host.
 type origin struct {
-	facades string // digest of what a cosplay puts into sessions
+	facades string // digest of the files that this cosplay installs in sessions
 	cosplay string // its version
-	driver  string // version of the driver behind the facades; "" where its files do not tell
+	driver  string // version of the driver behind the facades; "" if its file names do not have it
 }
 
-// originMark begins the line of a seal that has it.
+// originMark begins the seal's line with the origin.
 const originMark = "made"
 
-// unknownDriver stands for a version that is not known.
+// unknownDriver replaces a version that is not known.
 const unknownDriver = "-"
 
 func (o origin) String() string {
@@ -46,8 +45,7 @@ func parseOrigin(line string) (origin, bool) {
 	return o, true
 }
 
-// originNow is that of a session made by this binary, being of a version of
-// cosplay, in front of a driver's files.
+// originNow returns the origin of a session that this binary would prepare now.
 func originNow(version string, files []string) (origin, error) {
 	facades, err := facadesDigest()
 	o := origin{facades: facades, cosplay: version}
@@ -57,8 +55,8 @@ func originNow(version string, files []string) (origin, error) {
 	return o, err
 }
 
-// facadesDigest is that of what this binary puts in front of a session's GPU. Not
-// in it is cosplay-init: what it does is done when a container starts.
+// facadesDigest returns the digest of the files that this binary installs in front of a session's GPU. It leaves out
+// cosplay-init, which affects only the start of a container.
 var facadesDigest = sync.OnceValues(func() (string, error) {
 	sum := sha256.New()
 	for _, name := range []string{driver.Facade, driver.CUDAFacade} {
@@ -84,8 +82,8 @@ var facadesDigest = sync.OnceValues(func() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 })
 
-// DriverVersion is what the file of a driver's library tells by its name, with
-// all links followed: 550.163.01; "" where that is bare.
+// DriverVersion returns the version in the name of a driver's library after following all links, such as 550.163.01;
+// "" if the name has none.
 func DriverVersion(library string) string {
 	resolved, err := filepath.EvalSymlinks(library)
 	if err != nil {
@@ -98,22 +96,21 @@ func DriverVersion(library string) string {
 	return version
 }
 
-// Sight is what a glance at a session's folder shows.
+// Sight is the result of a quick inspection of a session's folder.
 type Sight struct {
-	Damaged  string              // what of its own files is damaged, in words; "" is nothing
-	Outdated []resource.Outdated // what would be made otherwise now
+	Damaged  string              // which of its files are damaged, in words; "" if none are
+	Outdated []resource.Outdated // what cosplay would install differently now
 }
 
-// Inspector looks at the folders of many sessions, and at what they have in common
-// once: so it is for one look at the world. It may be used by many at once.
+// Inspector inspects the folders of many sessions and remembers what they share. Use it for one snapshot only. It is
+// safe for concurrent use.
 type Inspector struct {
 	Version string // of this cosplay
 
-	driver sync.Map // how a file of the driver differs, by what is sealed of it
+	driver sync.Map // by seal entry, how a file of the driver differs
 }
 
-// Glance looks at a session's folder by its path. One that is not there has no
-// seal.
+// Glance quickly inspects a session's folder, given by its path. A folder that does not exist has no seal.
 func (i *Inspector) Glance(dir string) (Sight, error) {
 	folder, err := OpenFolder(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,15 +124,14 @@ func (i *Inspector) Glance(dir string) (Sight, error) {
 	return i.Look(folder)
 }
 
-// Look costs no more than a look at each of a session's files: the content is
-// read only of what has another size or time.
+// Look compares size and time of a session's files, and reads the content only of files that differ in these.
 func (i *Inspector) Look(f Folder) (Sight, error) {
 	made, marks, err := readSeal(f)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Sight{}, err
 	}
 	var damages []string
-	library := "" // of the driver, that is another now
+	library := "" // a library of the driver that has changed
 	for _, m := range marks {
 		if filepath.IsAbs(m.file) {
 			if how := i.behind(m); how == isGone || how == wasChanged {
@@ -152,7 +148,7 @@ func (i *Inspector) Look(f Folder) (Sight, error) {
 	return s, err
 }
 
-// behind is how a file of the driver differs from what was sealed.
+// behind returns how a file of the driver differs from its entry in the seal.
 func (i *Inspector) behind(m sealedMark) string {
 	if known, ok := i.driver.Load(m); ok {
 		return known.(string)
@@ -162,8 +158,8 @@ func (i *Inspector) behind(m sealedMark) string {
 	return how
 }
 
-// outdated compares what a disguise was made from with what this cosplay would
-// make it from. library is one of the driver's that is another now; "" is none.
+// outdated compares the origin of a disguise with the one that this cosplay would use. library is a library of the
+// driver that has changed, or "".
 func (i *Inspector) outdated(made origin, library string) ([]resource.Outdated, error) {
 	now, err := originNow(i.Version, nil)
 	if err != nil {
@@ -180,10 +176,10 @@ func (i *Inspector) outdated(made origin, library string) ([]resource.Outdated, 
 	return all, nil
 }
 
-// shortDigest is enough of one to tell two apart, in letters.
+// shortDigest returns the beginning of a digest, long enough to distinguish two.
 const shortDigest = 8
 
-// maker tells whose facades they are. Two builds may call themselves alike.
+// maker names the cosplay that made facades. It includes the digest, because two builds can have the same version.
 func (o origin) maker(other origin) string {
 	switch {
 	case o.facades == "":
@@ -194,7 +190,7 @@ func (o origin) maker(other origin) string {
 	return "cosplay " + o.cosplay
 }
 
-// driverWords are what the driver was that a library is of, and what it is now.
+// driverWords states the driver version that a library had when it was sealed, and its present one.
 func driverWords(before, library string) (from, to string) {
 	from, to = cmp.Or(before, "as applied"), DriverVersion(library)
 	if _, err := os.Stat(library); err != nil {

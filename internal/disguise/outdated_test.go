@@ -13,8 +13,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestOutdatedFacades: those of another cosplay are told, by whatever it is called;
-// another name for the same is nothing.
+// TestOutdatedFacades checks that facades of another cosplay are reported whatever its version is, and that another
+// version with equal facades is not.
 func TestOutdatedFacades(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit     func(seal string) string
@@ -53,8 +53,8 @@ func otherFacades(seal string) string {
 	return strings.Replace(seal, digest, strings.Repeat("0", len(digest)), 1)
 }
 
-// TestOutdatedDriver: an update leads the name of a library to another file, takes
-// the old one away or writes over it.
+// TestOutdatedDriver covers the ways of an update: it links the library's name to another file, removes the old file,
+// or overwrites it.
 func TestOutdatedDriver(t *testing.T) {
 	for name, c := range map[string]struct {
 		update   func(dir string)
@@ -102,7 +102,7 @@ func relink(t *testing.T, dir, to string) {
 	check(t, os.Symlink(to, dir+"/libcuda.so.1"))
 }
 
-// rewrite gives a file a content, and a time that tells it from what was there.
+// rewrite replaces a file's content and gives it a different time.
 func rewrite(t *testing.T, path, content string) {
 	t.Helper()
 	when := time.Unix(1e9, 0)

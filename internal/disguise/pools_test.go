@@ -8,7 +8,7 @@ import (
 	"cosplay/driver"
 )
 
-// What a pool keeps and nobody uses makes room, for another pool as well.
+// Unused memory that a pool keeps is released for other allocations, including those of another pool.
 func TestPoolsMakeRoom(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -21,7 +21,7 @@ func TestPoolsMakeRoom(t *testing.T) {
 	h.tell("take 6144", "0")
 }
 
-// What is unmapped at once is free, wherever it lay.
+// Unmapped memory is free at once, wherever in the range it was.
 func TestUnmappedAtOnce(t *testing.T) {
 	s := newSession(t).shared()
 	h := s.hold(t, compiled(t, "holder"))
@@ -29,8 +29,7 @@ func TestUnmappedAtOnce(t *testing.T) {
 	s.wantUsage(t, "total 0 overhead 0 peak 800 refused 0 processes 0")
 }
 
-// A graph whose memory would have fitted when its node was added is not launched
-// where it does not any more.
+// A graph is not launched if its memory no longer fits, even if it fitted when its node was added.
 func TestGraphsShareTheCap(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -41,8 +40,7 @@ func TestGraphsShareTheCap(t *testing.T) {
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 4 processes 2")
 }
 
-// trueUse is what the driver itself knows to be in use on a session's slice, its
-// own context not counted.
+// trueUse returns the use of a session's slice that the driver itself reports, without the test's own context.
 func (s cudaSession) trueUse(t *testing.T) int {
 	t.Helper()
 	watcher := holdOn(t, s.command(compiled(t, "holder"), mustRead(t, filepath.Join(s.dir, "real", driver.CUDA))))
@@ -56,8 +54,8 @@ func (s cudaSession) trueUse(t *testing.T) int {
 
 const contextMiB = 300 // of a simulated context
 
-// A graph that is refused holds no memory while it waits for its end, and one
-// that had given its memory back is judged anew.
+// A refused graph keeps no memory until it is destroyed, and a graph that has released its memory is checked again at
+// the next launch.
 func TestRefusedGraphsHoldNothing(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -92,7 +90,7 @@ func TestRefusedGraphsHoldNothing(t *testing.T) {
 	for range 3 {
 		h.tell("passing 3000", "0")
 	}
-	for _, turn := range []string{"0", "1", "2", "0"} { // what the others keep makes room
+	for _, turn := range []string{"0", "1", "2", "0"} { // memory that the other pools keep is released
 		h.tell("launch "+turn, "0")
 		if got := s.trueUse(t); got > contextMiB+6144 {
 			t.Errorf("%d MiB are in use, want at most %d", got, contextMiB+6144)

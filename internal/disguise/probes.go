@@ -11,9 +11,8 @@ import (
 	"cosplay/internal/durable"
 )
 
-// WriteProbes writes what tells, in a session, what its programs see: into a
-// folder that they can run programs from. What is there already stays, since it
-// may be running.
+// WriteProbes installs the programs with which verify finds out what programs in a session see. The folder must
+// permit execution. An existing file stays, because it may be running.
 func WriteProbes(dir string) error {
 	for _, name := range []string{driver.Who, driver.Probe} {
 		program, err := driver.Library(name)

@@ -12,37 +12,36 @@ import (
 	"cosplay/internal/resource"
 )
 
-// What only Python can do is in these files. The folder that has them is first
-// on PYTHONPATH, which holds in every environment that is made later: venv, uv
-// and conda each have a site folder of their own and no look at another.
+// These files contain the part of the disguise that only Python code can do. Their folder is first on PYTHONPATH,
+// which also takes effect in environments that the user creates later: venv, uv and conda each have their own site
+// folder and do not read each other's.
 //
 //go:embed python/*.py
 var pythonFiles embed.FS
 
-// PythonDir is that folder, in the folder of a session.
+// PythonDir is the name of that folder in a session's folder.
 const PythonDir = "python"
 
-// PythonVariable has the folders in which Python looks first.
+// PythonVariable lists the folders that Python searches first.
 const PythonVariable = "PYTHONPATH"
 
-const pythonSession = "session.json" // what the files are told
+const pythonSession = "session.json" // parameters for the files
 
-// pythonFigures is what the session lacks, for the files in PythonDir.
+// pythonFigures lists the features that the target lacks, for the files in PythonDir.
 type pythonFigures struct {
 	Target string   `json:"target"` // "NVIDIA GeForce RTX 2060"
 	Lacks  []string `json:"lacks"`  // number formats: "bf16"
 	Strict bool     `json:"strict"`
 }
 
-// NeedsPython reports whether there is anything to be done in Python. Where
-// there is not, Python is left alone.
+// NeedsPython reports whether a session needs the Python part. Otherwise cosplay does not affect Python.
 func NeedsPython(s resource.Session) bool {
 	lacks := s.Target.Lacks()
 	return slices.Contains(lacks, "tf32") || s.Strict && len(lacks) > 0
 }
 
-// InstallPython puts the part of the disguise that is in Python into a session's
-// folder, or takes it out where the session has no need of it.
+// InstallPython installs the Python part of the disguise in a session's folder, or removes it if the session does not
+// need it.
 func InstallPython(dir string, s resource.Session) error {
 	folder := filepath.Join(dir, PythonDir)
 	if !NeedsPython(s) {
@@ -74,9 +73,9 @@ func InstallPython(dir string, s resource.Session) error {
 	return nil
 }
 
-// PythonPath is the variable by which Python finds a session's part for it, the
-// session's folder being where its programs see it. Behind it stays what the user
-// asked for, else what there is otherwise. It is empty for a session without.
+// PythonPath returns the value of PYTHONPATH: the session's Python part, followed by the user's value, or otherwise
+// the default. dir is the session's folder as its programs see it. The value is empty for a session without a Python
+// part.
 func PythonPath(s resource.Session, dir, otherwise string) map[string]string {
 	if !NeedsPython(s) {
 		return nil
@@ -86,15 +85,14 @@ func PythonPath(s resource.Session, dir, otherwise string) map[string]string {
 		rest = otherwise
 	}
 	path := filepath.Join(dir, PythonDir)
-	if rest != "" { // an empty part would be the folder that a program is in
+	if rest != "" { // an empty element would mean the program's working directory
 		path += ":" + rest
 	}
 	return map[string]string{PythonVariable: path}
 }
 
-// withoutTF32 are the switches of those who compute in TF32 where the GPU can
-// and the target could not. The first is that of NVIDIA's own libraries: it wins
-// over whatever a program asks of them.
+// withoutTF32 switches TF32 off for a target that lacks it. The first variable is that of NVIDIA's own libraries,
+// which overrides what a program requests.
 var withoutTF32 = map[string]string{
 	"NVIDIA_TF32_OVERRIDE":         "0",
 	"TRITON_F32_DEFAULT":           "ieee",

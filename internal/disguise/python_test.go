@@ -16,7 +16,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// What of a format a target has follows from its compute capability.
+// A target's number formats follow from its compute capability.
 func TestLacks(t *testing.T) {
 	since := map[string]float64{"bf16": 8.0, "tf32": 8.0, "fp8": 8.9, "fp6": 10.0, "fp4": 10.0}
 	for _, target := range catalog.Targets() {
@@ -83,7 +83,7 @@ func pythonOf(t *testing.T, python string, s resource.Session, otherwise string)
 	return pythonSession{t, python, dir, env}
 }
 
-// run gives what a program prints, and what it complains of.
+// run returns a program's standard output and standard error.
 func (p pythonSession) run(args ...string) (out, complaint string) {
 	p.t.Helper()
 	c := exec.Command(p.python, args...)
@@ -115,8 +115,8 @@ func everyPython(t *testing.T, test func(t *testing.T, python string)) {
 const switches = `import torch
 print(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision(), torch.cuda.is_initialized())`
 
-// The switches of TF32 are off where the target has none, and nobody touches
-// them where it has. CUDA is not started, so a program can fork.
+// The TF32 switches are off if the target lacks TF32, and unchanged otherwise. The code does not start CUDA, so a
+// program can still fork.
 func TestWithoutTF32(t *testing.T) {
 	everyPython(t, func(t *testing.T, python string) {
 		for target, want := range map[string]string{
@@ -139,7 +139,7 @@ print(os.waitpid(child, 0)[1])`)
 	})
 }
 
-// With strict, what the target lacks is an error that says what to do.
+// With strict, an unsupported dtype is an error that states a fix.
 func TestStrict(t *testing.T) {
 	const attempt = `import torch
 def attempt(what):
@@ -184,8 +184,7 @@ print([error is not None for error in (
 	})
 }
 
-// Python itself starts as it would: it has the same modules and libraries, and
-// of our files reads the one.
+// Python starts as usual: it loads the same modules and libraries, and only one of cosplay's files.
 func TestPythonStartsAsEver(t *testing.T) {
 	const look = `import sys; print(sorted(set(sys.modules) - {"sitecustomize"}), sorted(set(l.split()[-1] for l in open("/proc/self/maps") if ".so" in l)))`
 	everyPython(t, func(t *testing.T, python string) {
@@ -200,8 +199,8 @@ func TestPythonStartsAsEver(t *testing.T) {
 	})
 }
 
-// A sitecustomize of the user's own is run, whatever it does, and those of tools
-// that are in front of ours and look for the next one.
+// The user's own sitecustomize runs, whatever it does. So do those of tools that precede cosplay's and load the next
+// one.
 func TestOtherSitecustomize(t *testing.T) {
 	everyPython(t, func(t *testing.T, python string) {
 		theirs := t.TempDir()
@@ -226,8 +225,8 @@ func TestOtherSitecustomize(t *testing.T) {
 	})
 }
 
-// It works in environments that are made later, and where Python is told not to
-// look at its surroundings, NVIDIA's libraries still do.
+// The part works in environments that are created later. If Python is started with an option that ignores its environment, NVIDIA's
+// libraries still read their switch.
 func TestVenv(t *testing.T) {
 	everyPython(t, func(t *testing.T, python string) {
 		p := pythonOf(t, python, session(t, "rtx-2060"), "")
@@ -250,7 +249,7 @@ func TestVenv(t *testing.T) {
 	})
 }
 
-// The files are Python 3.6, and a Python 2 takes no harm.
+// The files work with Python 3.6 and do no harm in Python 2.
 func TestPythonSyntax(t *testing.T) {
 	python := pythons(t)[0]
 	files, err := filepath.Glob("python/*.py")

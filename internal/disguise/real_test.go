@@ -14,7 +14,7 @@ import (
 	"cosplay/internal/need"
 )
 
-// fetched is a file that scripts/install-nvidia-smi puts beside nvidia-smi.
+// fetched returns a file that scripts/install-nvidia-smi has downloaded beside nvidia-smi.
 func fetched(t *testing.T, parts ...string) (path string, ok bool) {
 	t.Helper()
 	smi, ok := need.Judge(t)
@@ -35,8 +35,8 @@ func fetched(t *testing.T, parts ...string) (path string, ok bool) {
 // The releases of Debian whose CUDA is tried: the last one with 11, and the newest.
 var cudaReleases = []string{"bookworm", "sid"}
 
-// Of all that NVIDIA's driver gives out, what the facade covers is the facade's.
-// There is no GPU behind, but what is where the driver tells without one.
+// Every function that NVIDIA's driver returns and the facade covers is the facade's. The test needs no GPU: it calls
+// what the driver answers without one.
 func TestResolveOverTheDriver(t *testing.T) {
 	program := compiled(t, "resolve")
 	for _, release := range cudaReleases {
@@ -54,8 +54,8 @@ func TestResolveOverTheDriver(t *testing.T) {
 	}
 }
 
-// NVIDIA's runtimes, as libraries and linked into others, ask the same of the
-// driver through the facade as without, are given as much, and answer the same.
+// NVIDIA's runtimes, both as libraries and statically linked, request the same functions through the facade as
+// without it, get as many, and return the same results.
 func TestRuntimes(t *testing.T) {
 	recorder := filepath.Join(t.TempDir(), "asked.so")
 	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", recorder, "testdata/asked.c", "-ldl").CombinedOutput(); err != nil {
@@ -98,8 +98,8 @@ func TestRuntimes(t *testing.T) {
 	}
 }
 
-// recorded runs a program with the CUDA driver of a folder, and gives what it
-// said and what it asked of the driver, in order.
+// recorded runs a program with the CUDA driver of a folder, and returns its output and its requests to the driver, in
+// order.
 func recorded(t *testing.T, recorder, program, library, folder string) (said string, asked []string) {
 	t.Helper()
 	list := filepath.Join(t.TempDir(), "asked")

@@ -19,36 +19,32 @@ import (
 	"cosplay/internal/durable"
 )
 
-// sealFile is in a session's folder, out of its programs' reach: its origin in the
-// first line, then what the files of the disguise were when they were written, and
-// the driver's behind them, a line each: digest, size in bytes, time of the last
-// change in ns, path.
+// sealFile is in a session's folder, where its programs cannot reach it. Its first line is the origin. Then it has a
+// line for each file of the disguise and of the driver behind it, as it was when written: digest, size in bytes, time
+// of the last change in ns, path.
 const sealFile = "seal"
 
-// counted stands for the digest of the file of what is used, which all programs of
-// the session write to.
+// counted replaces the digest of the usage file, because all programs of the session write to it.
 const (
 	counted     = "-"
 	countedMode = 0o666
 )
 
-// mark is what is known of a file.
+// mark is the recorded state of a file.
 type mark struct {
-	digest     string // SHA-256 in hex; counted
+	digest     string // SHA-256 in hex, or counted
 	size, time int64
 }
 
-// sealedMark is what a seal says of a file.
+// sealedMark is a file's entry in a seal.
 type sealedMark struct {
 	mark
-	file string // in the session's folder, or the driver's by its absolute path
+	file string // relative to the session's folder, or absolute for a file of the driver
 }
 
-// Seal notes what files are now: those of a session's folder, by their paths in
-// it, and the driver's, by the absolute ones under which it is found, NVML first.
-// Those of what is used are in free: their content may change. It is written after all
-// of them and not synced: without a seal nothing is known to be broken. version is
-// that of cosplay.
+// Seal records the present state of files: those of a session's folder, by relative path, and the driver's, by the
+// absolute path under which programs find them, NVML first. The usage files are in free, because their content may
+// change. The seal is written last and not synced: without a seal, no damage is known. version is that of cosplay.
 func Seal(dir, version string, files, free, driver []string) error {
 	var lines bytes.Buffer
 	made, err := originNow(version, driver)
@@ -72,8 +68,7 @@ func Seal(dir, version string, files, free, driver []string) error {
 	return nil
 }
 
-// lineOf is a file's name on one line: in quotes where it has an end of line itself,
-// as the folder of a project may.
+// lineOf writes a file's name on one line, quoted if it contains a line break, which a project's folder may.
 func lineOf(file string) string {
 	if strings.ContainsAny(file, "\n\r") {
 		return strconv.Quote(file)
@@ -81,8 +76,8 @@ func lineOf(file string) string {
 	return file
 }
 
-// fileOf is the name that lineOf was given. None begins with a quote: those of the
-// driver are absolute.
+// fileOf is the reverse of lineOf. No unquoted name begins with a quote: relative ones are cosplay's, and those of
+// the driver are absolute.
 func fileOf(line string) string {
 	if file, err := strconv.Unquote(line); err == nil && strings.HasPrefix(line, `"`) {
 		return file
@@ -90,10 +85,10 @@ func fileOf(line string) string {
 	return line
 }
 
-// PythonPart lists the files of Python's part in a folder, by their paths in it.
+// PythonPart lists the files of the Python part in a folder, by relative path.
 func PythonPart(dir string) ([]string, error) {
 	var all []string
-	for _, kind := range []string{"*.py", "*.json"} { // and not what Python keeps of them
+	for _, kind := range []string{"*.py", "*.json"} { // without Python's cache
 		files, err := fs.Glob(os.DirFS(dir), path.Join(PythonDir, kind))
 		if err != nil {
 			return nil, err
@@ -103,8 +98,8 @@ func PythonPart(dir string) ([]string, error) {
 	return all, nil
 }
 
-// within is where a file is that is sealed; one of the driver's is what its name
-// leads to, which is another file after an update.
+// within returns the path of a sealed file. For a file of the driver it follows links, which lead to another file
+// after an update.
 func within(dir, file string) string {
 	if !filepath.IsAbs(file) {
 		return filepath.Join(dir, file)
@@ -115,13 +110,13 @@ func within(dir, file string) string {
 	return file
 }
 
-// Damage is a file that is not as it was sealed.
+// Damage is a file that differs from its seal.
 type Damage struct {
-	File string // in the session's folder, or the driver's by its absolute path
-	How  string // one of those below
+	File string // relative to the session's folder, or absolute for a file of the driver
+	How  string // one of the constants below
 }
 
-// How a file may differ.
+// The ways in which a file may differ.
 const (
 	isGone       = "is gone"
 	wasChanged   = "was changed"
@@ -132,8 +127,8 @@ const (
 
 func (d Damage) String() string { return d.File + " " + d.How }
 
-// Examine tells what is damaged of a session's files and of the driver's behind
-// them, by their content. fs.ErrNotExist says that there is no seal.
+// Examine compares the content of a session's files and of the driver's behind them with the seal, and returns what
+// is damaged. If there is no seal, the error is fs.ErrNotExist.
 func Examine(dir string) ([]Damage, error) {
 	folder, err := OpenFolder(dir)
 	if err != nil {
@@ -157,7 +152,7 @@ func Examine(dir string) ([]Damage, error) {
 	return all, nil
 }
 
-// sound tells whether programs would count in a file: else each goes by itself.
+// sound reports whether programs would use a usage file: otherwise each counts separately.
 func sound(usage string) bool {
 	_, err := ReadUsage(usage)
 	return err == nil
@@ -195,7 +190,7 @@ func parseMark(line string) (sealedMark, bool) {
 	return m, ok && err1 == nil && err2 == nil
 }
 
-// compare says how a file differs from what it was; "" is not at all.
+// compare returns how a file differs from its mark; "" if it does not.
 func (m mark) compare(path string, thorough bool) string {
 	info, err := os.Lstat(path)
 	switch {
@@ -229,13 +224,13 @@ func markOf(path string) (mark, error) {
 	return mark{digest, info.Size(), info.ModTime().UnixNano()}, err
 }
 
-// digests are of large files that many sessions share; the key is path and time.
+// digests caches digests of large files that many sessions share, by path and time.
 var digests sync.Map
 
-// large is where a digest is worth to be remembered, bytes.
+// size in bytes from which a digest is cached
 const large = 1 << 20
 
-// digestOf is that of a file's content; of a link, of where it leads.
+// digestOf returns the digest of a file's content or, for a link, of its target path.
 func digestOf(path string, info fs.FileInfo) (string, error) {
 	key := fmt.Sprint(path, info.Size(), info.ModTime().UnixNano())
 	if known, ok := digests.Load(key); ok {

@@ -78,7 +78,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// Without a seal nothing is known to be broken, and a thorough look says so.
+// Without a seal, a quick inspection finds no damage, and a thorough one reports the missing seal.
 func TestNoSeal(t *testing.T) {
 	dir := t.TempDir()
 	if got := glance(t, "1.0", dir); got.Damaged != "" {
@@ -92,8 +92,7 @@ func TestNoSeal(t *testing.T) {
 	}
 }
 
-// Python's part is sealed in a folder of any name, and what Python keeps of it is
-// not.
+// The Python part is sealed in a folder with any name; Python's cache is not.
 func TestPythonPart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "exp[1]")
 	part := filepath.Join(dir, disguise.PythonDir)

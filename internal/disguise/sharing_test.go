@@ -26,8 +26,8 @@ func (s cudaSession) sharers(t *testing.T, program string) sharers {
 	return sharers{both[0], both[1]}
 }
 
-// tell gives orders, each after its program's number and a colon, each with the
-// answer that it wants after "=", 0 if none.
+// order sends commands to the programs. Each command has the form "PROGRAM: COMMAND=ANSWER" and expects the answer, 0
+// by default.
 func (both sharers) tell(t *testing.T, story string) {
 	t.Helper()
 	for order := range strings.SplitSeq(story, ", ") {
@@ -46,9 +46,9 @@ func (both sharers) tell(t *testing.T, story string) {
 	}
 }
 
-// What is exported lives as long as anybody has it: by a handle, a mapping, a file
-// or an import. The cap holds over it, whoever let go of it; and once nobody has
-// it, it is free for others, where the driver's word tells it.
+// Exported memory exists as long as any process has it: by a handle, a mapping, a file or an import. It counts
+// towards the limit, whichever process released it, and is available again once no process has it, if the driver's
+// own figure confirms that.
 func TestExportedMemory(t *testing.T) {
 	program := compiled(t, "sharer")
 	for name, story := range map[string]struct{ keeps, then, ends string }{
@@ -97,7 +97,7 @@ func TestExportedMemory(t *testing.T) {
 	}
 }
 
-// Who imported memory has it also after the death of who made it.
+// A process that imported memory keeps it after the exporting process has died.
 func TestMemoryOfTheDead(t *testing.T) {
 	program := compiled(t, "sharer")
 	for name, story := range map[string]string{
@@ -108,10 +108,10 @@ func TestMemoryOfTheDead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSession(t)
 			both := s.sharers(t, program)
-			both.tell(t, "2: take 1, 2: free") // so it has looked at the driver's word before
+			both.tell(t, "2: take 1, 2: free") // after this it has read the driver's figure
 			both.tell(t, story)
 			both.first.kill()
-			s.write(t, map[int64]uint64{atLock: 7<<16 | 1}) // it had the first slot: whoever takes its lock sweeps
+			s.write(t, map[int64]uint64{atLock: 7<<16 | 1}) // the process had the first slot; the next process that takes its lock frees the slots of dead processes
 			both.tell(t, "2: take 1000 = 2")
 			third := s.hold(t, compiled(t, "holder"))
 			third.tell("take 1000", outOfMemory)
@@ -123,8 +123,7 @@ func TestMemoryOfTheDead(t *testing.T) {
 	}
 }
 
-// Programs that share honestly, again and again, are never refused: what both have
-// counts once.
+// Programs that share memory repeatedly are never refused: memory that both have counts once.
 func TestSharingAgainAndAgain(t *testing.T) {
 	both := newSession(t).sharers(t, compiled(t, "sharer"))
 	for range 20 {
@@ -135,8 +134,8 @@ func TestSharingAgainAndAgain(t *testing.T) {
 	both.tell(t, fmt.Sprintf("1: info = %d", 6144-2*contextMiB))
 }
 
-// Where others use the slice too, the driver's word tells nothing: then an export
-// counts until the end of who made it, and what is imported counts for who has it.
+// If foreign processes use the slice, too, the driver's figure does not help: an export then counts until the
+// exporting process ends, and an import counts for the importing process.
 func TestSharingOnASharedSlice(t *testing.T) {
 	program := compiled(t, "sharer")
 	for name, story := range map[string]string{

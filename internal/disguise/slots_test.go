@@ -16,8 +16,8 @@ import (
 	"cosplay/internal/need"
 )
 
-// Threads that begin at one moment, while others are at the file, share one slot,
-// and none of them is forgotten.
+// Threads that start at the same time, while other programs use the file, share one slot, and the memory of each is
+// counted.
 func TestThreadsBeginTogether(t *testing.T) {
 	program := compiled(t, "together")
 	s := newSession(t).shared()
@@ -35,8 +35,8 @@ func TestThreadsBeginTogether(t *testing.T) {
 	}
 }
 
-// A program that is killed while it counts leaves the lock behind, and a total
-// that no slots make up: the next one mends both.
+// A program that is killed while it counts leaves the lock held and a total that differs from the sum of the slots.
+// The next program repairs both.
 func TestDeathWithTheLock(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -50,8 +50,7 @@ func TestDeathWithTheLock(t *testing.T) {
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 1 processes 1")
 }
 
-// A program that becomes another one while one of its threads counts leaves the
-// lock to itself.
+// A program that calls exec while one of its threads counts leaves the lock to itself.
 func TestBecomingAnotherWithTheLock(t *testing.T) {
 	s := newSession(t).shared()
 	h := s.hold(t, compiled(t, "holder"))
@@ -62,8 +61,8 @@ func TestBecomingAnotherWithTheLock(t *testing.T) {
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 0 processes 1")
 }
 
-// A program that goes on without the thread that counted keeps the lock from the
-// others for a while only: one that became a program without CUDA, or was stopped.
+// A program that continues without the thread that counted, because it became a program without CUDA or was stopped,
+// blocks the lock only for a limited time.
 func TestLifeWithTheLock(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -77,8 +76,7 @@ func TestLifeWithTheLock(t *testing.T) {
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 2 processes 2")
 }
 
-// All places are taken by the dead, one of whom has the lock: there is still
-// place, and the lock is had again.
+// If dead processes have all slots and the lock, a new program still gets a slot and the lock.
 func TestPlacesOfTheDead(t *testing.T) {
 	s := newSession(t).shared()
 	namespace, err := os.Readlink("/proc/self/ns/pid")
@@ -90,7 +88,7 @@ func TestPlacesOfTheDead(t *testing.T) {
 	dead := map[int64]uint64{atLock: 7<<16 | 1, atTotal: 512 * mib}
 	for i := range int64(512) {
 		at := atSlots + i*slotSize
-		dead[at], dead[at+8], dead[at+16] = 1<<22|(1<<22-1), pids, mib // a pid that is none, with a start
+		dead[at], dead[at+8], dead[at+16] = 1<<22|(1<<22-1), pids, mib // an impossible pid, with a start time
 	}
 	s.write(t, dead)
 	h := s.hold(t, compiled(t, "holder"))
@@ -98,8 +96,8 @@ func TestPlacesOfTheDead(t *testing.T) {
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 0 processes 1")
 }
 
-// Who cannot read /proc any more, for lack of a descriptor, takes nobody for dead
-// who lives; who is gone it sees all the same.
+// A program that cannot read /proc, because it has no free descriptor, considers no live process dead. It still
+// recognizes dead ones.
 func TestWithoutDescriptors(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -115,8 +113,8 @@ func TestWithoutDescriptors(t *testing.T) {
 	s.wantUsage(t, "total 1 overhead 0 peak 4001 refused 1 processes 1")
 }
 
-// Programs in sandboxes with pids of their own, and a /proc that is not of these:
-// each counts for itself, and nobody judges by what the same pid is elsewhere.
+// Programs in sandboxes with separate pid namespaces, and a /proc of another namespace, count separately, and do not
+// mistake a foreign process with the same pid for one of theirs.
 func TestSandboxes(t *testing.T) {
 	need.Root(t)
 	program := compiled(t, "holder")
@@ -126,7 +124,7 @@ func TestSandboxes(t *testing.T) {
 		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 		return holdOn(t, c)
 	}
-	first, second := sandboxed(), sandboxed() // both are pid 1, as is another in this /proc
+	first, second := sandboxed(), sandboxed() // both are pid 1, as another process in this /proc is
 	first.tell("take 4000", "0")
 	second.tell("take 2145", outOfMemory)
 	second.tell("take 2144", "0")
@@ -138,9 +136,8 @@ func TestSandboxes(t *testing.T) {
 	}
 }
 
-// Who comes when all places are taken by the living cannot be counted, and gets
-// nothing: the cap holds over any number of programs. Places of those that end are
-// free for others.
+// If live processes have all slots, a new program cannot be counted and gets no memory, so the limit holds for any
+// number of programs. Slots of programs that end become available.
 func TestMoreProgramsThanPlaces(t *testing.T) {
 	s := newSession(t).shared()
 	check(t, disguise.InstallCUDA(s.dir, instantDriver(t)))
@@ -171,7 +168,7 @@ func TestMoreProgramsThanPlaces(t *testing.T) {
 // Where things are in the file, as driver/facade/usage.h lays them out.
 const atLock, atTotal, atSlots, slotSize = 16, 24, 56, 24
 
-// write changes numbers of the file behind the programs' backs.
+// write changes numbers in the file without the programs' knowledge.
 func (s cudaSession) write(t *testing.T, numbers map[int64]uint64) {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(s.dir, disguise.UsageFile), os.O_RDWR, 0)
@@ -183,8 +180,8 @@ func (s cudaSession) write(t *testing.T, numbers map[int64]uint64) {
 	}
 }
 
-// When a container starts anew, what its programs counted is forgotten: their
-// pids, of a numbering that is gone, tell nothing. The rest of the file stays.
+// When a container restarts, its programs' counts are deleted, because the pids are of a namespace that no longer
+// exists. The rest of the file stays.
 func TestForgetUse(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -193,9 +190,9 @@ func TestForgetUse(t *testing.T) {
 	first.tell("take 4000", "0")
 	first.tell("take 4000", outOfMemory)
 	first.kill()
-	s.write(t, map[int64]uint64{atSlots + 8: 1}) // pids that only others know
+	s.write(t, map[int64]uint64{atSlots + 8: 1}) // pids of an unknown namespace
 	second := s.hold(t, program)
-	second.tell("take 4000", outOfMemory) // nobody can tell that the other has ended
+	second.tell("take 4000", outOfMemory) // the program cannot see that the other has ended
 	second.kill()
 	check(t, initd.ForgetUse(path))
 	s.wantUsage(t, "total 0 overhead 0 peak 4000 refused 2 processes 0")
@@ -210,7 +207,7 @@ func TestForgetUse(t *testing.T) {
 	}
 }
 
-// A count that is in doubt never falls below zero, nor takes from others' counts.
+// A count that may be incomplete never falls below zero and never reduces the counts of other programs.
 func TestNeverBelowZero(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -225,7 +222,7 @@ func TestNeverBelowZero(t *testing.T) {
 	s.wantUsage(t, "total 0 overhead 0 peak 2000 refused 0 processes 0")
 }
 
-// What the driver itself has no memory for counts as refused, too.
+// An allocation for which the driver itself has no memory counts as refused, too.
 func TestDriverRefuses(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, _ := m.slice(t, 0, "1g.18gb", 0) // has 16384 MiB

@@ -13,7 +13,7 @@ import (
 	"cosplay/internal/need"
 )
 
-// readOnly are the ways in which nvidia-smi shows a GPU.
+// readOnly are the forms of nvidia-smi's output.
 var readOnly = []string{
 	"", "-L", "-q", "-q -x", "-q -d MEMORY,POWER,CLOCK,ECC,COMPUTE,PIDS,SUPPORTED_CLOCKS,ROW_REMAPPER", "-q -i 0",
 	"--query-gpu=name,memory.total,power.max_limit --format=csv,noheader",
@@ -23,10 +23,10 @@ var readOnly = []string{
 	"nvlink -s", "mig -lgip", "mig -lgi", "mig -lci",
 }
 
-// settings are tried in a session too; what they say shows the card as well.
+// settings are commands that change the GPU; their messages show the card as well.
 var settings = []string{"-pl 120", "-i 0 -mig 0", "-i 0 -lgc 900", "-i 0 -pm 1"}
 
-// ownWords are those that nvidia-smi itself prints about MIG, for any card.
+// ownWords are MIG terms that nvidia-smi prints for any card.
 var ownWords = strings.NewReplacer(
 	"|               MIG M. |", "",
 	"    MIG Mode\n        Current                           : N/A\n        Pending                           : N/A\n", "",
@@ -39,8 +39,7 @@ var ownWords = strings.NewReplacer(
 
 var hidden = regexp.MustCompile(`(?i).*(mig|h200|hopper|a100|l40s).*`)
 
-// NVIDIA's own nvidia-smi sees one card, the target, and no trace of what is
-// behind it.
+// NVIDIA's own nvidia-smi sees one card, the target, and no sign of the physical GPU.
 func TestJudgeSeesTheTarget(t *testing.T) {
 	path, ok := need.Judge(t)
 	if !ok {
@@ -103,8 +102,7 @@ func TestJudgeSeesTheTarget(t *testing.T) {
 
 var now = regexp.MustCompile(`(?m)^\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4} *$|(Timestamp +: |<timestamp>).*`)
 
-// Without figures the facade changes nothing: what nvidia-smi prints is the
-// same, byte for byte, as on the library behind it.
+// Without figures the facade changes nothing: nvidia-smi's output equals that on the driver's library, byte for byte.
 func TestPassThrough(t *testing.T) {
 	path, ok := need.Judge(t)
 	if !ok {
@@ -138,8 +136,8 @@ func TestPassThrough(t *testing.T) {
 	}
 }
 
-// The same for go-nvml, setters and errors included. The first round leaves the
-// host as the others find it.
+// The same for go-nvml, including setters and errors. The first round leaves the host in the state that the others
+// expect.
 func TestPassThroughOfCalls(t *testing.T) {
 	m := newMachine(t, "l40s", "h200")
 	m.set(t, 0, "process", "4711:1000")

@@ -8,7 +8,7 @@ import (
 	"cosplay/internal/disguise"
 )
 
-// holdOnTrial is one that says that it only tries.
+// holdOnTrial is a holder that marks its use as a trial.
 func (s cudaSession) holdOnTrial(t *testing.T, program string) *holder {
 	t.Helper()
 	c := s.command(program, s.facade())
@@ -16,9 +16,8 @@ func (s cudaSession) holdOnTrial(t *testing.T, program string) *holder {
 	return holdOn(t, c)
 }
 
-// What a program only tries leaves no trace, even if it is killed in the middle:
-// neither its memory, nor its context's, nor that it is refused. The cap holds for
-// it, and for the others beside it, who make their own peak and are refused as ever.
+// A program's trial leaves no trace, even if it is killed during it: neither its memory, nor its context's, nor its
+// refusals. The limit applies to it, and other programs beside it record their own peak and refusals as usual.
 func TestOnTrial(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t)
@@ -30,8 +29,8 @@ func TestOnTrial(t *testing.T) {
 	second.tell("take 245", outOfMemory) // three contexts
 	second.tell("take 244", "0")
 	s.wantUsage(t, "total 5244 overhead 300 peak 1300 refused 0 processes 3")
-	earnest.tell("take 4000", outOfMemory) // which would have fitted else
-	earnest.tell("take 5000", outOfMemory) // which would not
+	earnest.tell("take 4000", outOfMemory) // would fit without the trial
+	earnest.tell("take 5000", outOfMemory) // would not fit without it either
 	earnest.tell("take 200", "0")
 	s.wantUsage(t, "total 5444 overhead 300 peak 1500 refused 1 processes 3")
 	late := s.hold(t, program)
@@ -40,14 +39,14 @@ func TestOnTrial(t *testing.T) {
 	first.kill()
 	second.kill()
 	s.wantUsage(t, "total 5454 overhead 300 peak 1510 refused 1 processes 4")
-	late.tell("take 10", "0") // now it can be told what its context takes
+	late.tell("take 10", "0") // now the size of its context is known
 	s.wantUsage(t, "total 1220 overhead 600 peak 1820 refused 1 processes 2")
 	earnest.tell("take 4324", "0")
 	earnest.tell("bytes 1", outOfMemory)
 	s.wantUsage(t, "total 5544 overhead 600 peak 6144 refused 2 processes 2")
 }
 
-// That the driver itself has no more counts as well, but not beside a trial.
+// A refusal by the driver itself counts as well, but not beside a trial.
 func TestDriverWithoutMemory(t *testing.T) {
 	program := compiled(t, "holder")
 	m := newMachine(t, "h200")
@@ -63,7 +62,7 @@ func TestDriverWithoutMemory(t *testing.T) {
 	s.wantUsage(t, "total 100 overhead 0 peak 0 refused 1 processes 1")
 }
 
-// The probe leaves what the session came to as it was.
+// The probe does not change the session's peak.
 func TestProbeLeavesNoTrace(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t)

@@ -15,28 +15,26 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Usage is what the programs of a session use of their GPU's memory, as the CUDA
-// facade counts it, all in bytes. Peak and Refused last as long as the session.
+// Usage is the GPU memory that the programs of a session use, as the CUDA facade counts it, in bytes. Peak and
+// Refused accumulate until the session ends.
 type Usage struct {
-	Total     int64     // what programs allocated
-	Overhead  int64     // what contexts and code take besides, as last seen
-	Peak      int64     // the most that both together came to
+	Total     int64     // allocations of programs
+	Overhead  int64     // additional memory of contexts and code, as last measured
+	Peak      int64     // peak of the sum of both
 	Refused   int64     // allocations that did not fit
-	Overcome  int64     // of these, those whose process got as much after all
-	Processes []Process // with memory of their own; their bytes add up to Total
+	Overcome  int64     // those of the refused whose process later got as much
+	Processes []Process // with allocations; their bytes add up to Total
 }
 
-// Process is a program of a session that allocated memory. It may have ended
-// since: only the session's own programs see that for certain, and free its
-// place at the next query or when something does not fit.
+// Process is a program of a session that has allocated memory. It may have ended: only the session's own programs can
+// determine that, and free its slot at the next query or when an allocation does not fit.
 type Process struct {
-	PID       int    // in the session's own numbering
-	Namespace uint64 // inode of the pid namespace that numbers so; 0 unknown
+	PID       int    // in the session's pid namespace
+	Namespace uint64 // inode of that pid namespace; 0 if unknown
 	Bytes     int64
 }
 
-// MakeUsage makes the file in which a session's programs count, unless a sound
-// one is there. All users of the session may write to it.
+// MakeUsage creates a session's usage file unless a sound one exists. All users of the session may write to it.
 func MakeUsage(path string) error {
 	_, err := ReadUsage(path)
 	if err == nil {
@@ -54,17 +52,17 @@ func MakeUsage(path string) error {
 	if err := durable.WriteFile(path, unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_usage), countedMode); err != nil {
 		return fmt.Errorf("writing the file of what the session uses: %w", err)
 	}
-	return os.Chmod(path, countedMode) // it may have the mode of the one before
+	return os.Chmod(path, countedMode) // an existing file may have another mode
 }
 
-// Use is what the programs came to so far, the peak in whole MiB upwards.
+// Use returns the memory use so far, with the peak rounded up to whole MiB.
 func (u Usage) Use() resource.Use {
 	const mib = 1 << 20
 	return resource.Use{PeakMiB: int((u.Peak + mib - 1) / mib), OutOfMemory: int(u.Refused), Overcome: int(min(u.Overcome, u.Refused))}
 }
 
-// LastUse is what the programs of a session came to that is about to end; nothing
-// where that cannot be told, since it must keep nobody from ending it.
+// LastUse returns the use of a session that is about to end. If it cannot be read, LastUse returns nothing, so that
+// the error does not prevent the end.
 func LastUse(path string) resource.Use {
 	u, err := ReadUsage(path)
 	if err != nil {
@@ -73,12 +71,11 @@ func LastUse(path string) resource.Use {
 	return u.Use()
 }
 
-// ForgetPeak begins anew with what a session comes to, as it does with another
-// GPU to pass for.
+// ForgetPeak resets the peak of a session, as a new target requires.
 func ForgetPeak(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err == nil {
-		var c C.struct_usage // the refusals come after the peak
+		var c C.struct_usage // the counts of refusals follow the peak
 		_, err = file.WriteAt(make([]byte, unsafe.Offsetof(c.slots)-unsafe.Offsetof(c.peak)), int64(unsafe.Offsetof(c.peak)))
 		err = errors.Join(err, file.Close())
 	}
@@ -88,18 +85,18 @@ func ForgetPeak(path string) error {
 	return nil
 }
 
-// unsoundError is about a file of which nothing can be told.
+// unsoundError reports an invalid usage file.
 type unsoundError struct{ path string }
 
 func (e unsoundError) Error() string {
 	return e.path + " does not tell what the session uses: it is damaged, or of another version of cosplay; replace the session"
 }
 
-// mostBytes is more than any GPU has.
+// mostBytes exceeds the memory of any GPU.
 const mostBytes = 1 << 50
 
-// ReadUsage reads what the programs of a session use. It takes no lock: a
-// program may be about to change it, but each number is one that was true.
+// ReadUsage reads the use of a session's programs. It takes no lock: a program may be changing the file, but each
+// number was correct at some moment.
 func ReadUsage(path string) (Usage, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -115,7 +112,7 @@ func ReadUsage(path string) (Usage, error) {
 	}
 	u := Usage{Total: int64(c.total), Overhead: int64(c.overhead), Peak: int64(c.peak), Refused: int64(c.refused), Overcome: int64(c.overcome)}
 	if min(u.Total, u.Overhead, u.Peak) < 0 || max(u.Total, u.Overhead, u.Peak) > mostBytes || max(u.Refused, u.Overcome) > math.MaxInt32 {
-		return Usage{}, unsoundError{path} // the session's programs can write what they like
+		return Usage{}, unsoundError{path} // the session's programs can write any values
 	}
 	for _, slot := range c.slots {
 		if slot.process == 0 || slot.bytes == 0 {

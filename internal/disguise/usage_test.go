@@ -17,7 +17,7 @@ import (
 	"cosplay/internal/need"
 )
 
-// holder is a program that allocates as it is told.
+// holder is a program that allocates on command.
 type holder struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -91,8 +91,8 @@ func (s cudaSession) wantUsage(t *testing.T, want string) {
 	}
 }
 
-// Two programs share the cap; what a killed one had is free for the other at
-// once, also where it only asks.
+// Two programs share the limit. The memory of a killed program is available to the other at once, and its queries
+// show that.
 func TestProcessesShareTheCap(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -115,7 +115,7 @@ func TestProcessesShareTheCap(t *testing.T) {
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 2 processes 1")
 }
 
-// A context takes of the target's memory what it takes of the slice.
+// A context takes as much of the target's memory as of the slice.
 func TestOverheadCounts(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t)
@@ -132,8 +132,7 @@ func TestOverheadCounts(t *testing.T) {
 	s.wantUsage(t, "total 5844 overhead 300 peak 6144 refused 3 processes 1")
 }
 
-// What has no room for its context does not get one, nor code for which there is
-// none: it is undone. Who starts at the cap is told so by CUDA's own error.
+// If there is no room for a context or for code, creation fails with CUDA's own error and is undone.
 func TestContextsBeyondTheCap(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t)
@@ -163,7 +162,7 @@ func TestContextsBeyondTheCap(t *testing.T) {
 	h.tell("grow", "2222222")
 }
 
-// Who has a context has it again, however much is in use by now.
+// A program that has a context can use it again, however much memory is in use by then.
 func TestContextAgainBeyondTheCap(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t)
@@ -176,9 +175,8 @@ func TestContextAgainBeyondTheCap(t *testing.T) {
 	h.tell("bytes 1", "0")
 }
 
-// A fork's child owns nothing and frees nothing; the program that takes a
-// process over begins with nothing; a context that ends leaves nothing; memory of
-// the host is none of the GPU's.
+// A fork's child owns and frees nothing; after exec the count starts at zero; a destroyed context leaves nothing;
+// host memory does not count as GPU memory.
 func TestWhatEnds(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -208,7 +206,7 @@ func TestWhatEnds(t *testing.T) {
 	s.wantUsage(t, "total 0 overhead 0 peak 3000 refused 1 processes 0")
 }
 
-// Eight programs race for the cap and half of them are killed, again and again.
+// Eight programs compete for the limit, and half of them are killed, repeatedly.
 func TestRace(t *testing.T) {
 	program, holders := compiled(t, "racer"), compiled(t, "holder")
 	s := newSession(t).shared()
@@ -244,7 +242,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// watch tells the highest total that was ever written.
+// watch returns the highest total in the file.
 func (s cudaSession) watch(stop chan struct{}) int64 {
 	var most int64
 	for {
@@ -257,7 +255,7 @@ func (s cudaSession) watch(stop chan struct{}) int64 {
 	}
 }
 
-// race runs a program for a moment. One of two is killed wherever it is.
+// race runs a program for a moment and kills every second one at a random point.
 func (s cudaSession) race(t *testing.T, program string, seed int) {
 	c := s.command(program, s.facade(), strconv.Itoa(seed))
 	enough, err := c.StdinPipe()
@@ -277,16 +275,16 @@ func (s cudaSession) race(t *testing.T, program string, seed int) {
 	}
 }
 
-// NVML tells the same of memory as CUDA does, and of who has it.
+// NVML reports the same memory as CUDA, and the same processes.
 func TestNVMLAgrees(t *testing.T) {
 	program := compiled(t, "holder")
 	whole := newMachine(t, "l40s")
 	for name, c := range map[string]struct {
 		session cudaSession
-		context int // MiB that each program's context is told to take
+		context int // MiB that each context is configured to take
 	}{
 		"own slice": {newSession(t), 300}, "shared": {newSession(t).shared(), 0},
-		"whole GPU": {whole.installCUDA(t, "rtx-2060", whole.gpu(t, 0).UUID), 300}, // of which the driver keeps a part for itself
+		"whole GPU": {whole.installCUDA(t, "rtx-2060", whole.gpu(t, 0).UUID), 300}, // of which the driver reserves a part
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := c.session.hold(t, program), c.session.hold(t, program)

@@ -10,7 +10,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// The file is kept while it is sound, and open to all users of the session.
+// A sound file is kept and is writable for all users of the session.
 func TestMakeUsage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "usage")
 	check(t, disguise.MakeUsage(path))
@@ -39,8 +39,7 @@ func TestMakeUsage(t *testing.T) {
 	}
 }
 
-// A program of the session can write what it likes: numbers that cannot be are
-// told of, and none of them is believed.
+// A program of the session can write any values: impossible numbers are reported and not used.
 func TestSpoiledUsage(t *testing.T) {
 	s := newSession(t).shared()
 	path := filepath.Join(s.dir, disguise.UsageFile)
@@ -59,7 +58,7 @@ func TestSpoiledUsage(t *testing.T) {
 	}
 }
 
-// Without the file the cap still holds, for each program alone.
+// Without the file the limit still applies, to each program separately.
 func TestWithoutUsage(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -73,8 +72,8 @@ func TestWithoutUsage(t *testing.T) {
 	}
 }
 
-// Who lets go of memory and asks again, and then gets as much, did not run out of
-// it; whoever gets less, or another in his place, is no word on it.
+// A process that frees memory, allocates again and gets as much did not run out of memory. A smaller allocation, or
+// one by another process, proves nothing.
 func TestOvercome(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()
@@ -104,8 +103,7 @@ func TestOvercome(t *testing.T) {
 	overcome(2, 3)
 }
 
-// What a session came to is told in whole MiB, and nothing of a file that cannot
-// be read.
+// The use of a session is reported in whole MiB, and not at all if the file cannot be read.
 func TestLastUse(t *testing.T) {
 	program := compiled(t, "holder")
 	s := newSession(t).shared()

@@ -8,11 +8,11 @@ const (
 	memoryHint = "what programs are told of their memory does not agree: see the checks of files, then end the session's programs and try again"
 )
 
-// slack is what figures of memory that were read one after the other, or by two
-// libraries, may differ by: contexts and code come and go.
+// slack is the permitted difference between memory figures that were read one after the other or by two libraries:
+// contexts and code change meanwhile.
 func (w Wanted) slack() uint64 { return max(64*mib, w.memory()/64) }
 
-// onCUDA looks at what the probe said of CUDA.
+// onCUDA checks the probe's answers about CUDA.
 func onCUDA(look func(Wanted, records) (string, bool)) func(Wanted, Inside) answer {
 	asked := probed(func(w Wanted, told records) (string, bool) {
 		if words, ok := look(w, told); ok {
@@ -109,9 +109,8 @@ func refused(key string) func(Wanted, records) (string, bool) {
 	}
 }
 
-// books are figures of one moment: used and free by NVML, free by CUDA, and what
-// the probe and its second process are listed with, one more than the bytes; 0 is
-// not listed.
+// books are figures of one moment: used and free by NVML, free by CUDA, and the bytes listed for the probe and for
+// its second process, each plus one; 0 means not listed.
 type books struct{ used, free, cuda, mine, theirs uint64 }
 
 func (r records) books(moment string) (books, bool) {

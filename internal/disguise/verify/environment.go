@@ -9,7 +9,7 @@ import (
 
 const entryName = "entry"
 
-// enter tells whether programs could be run in a session at all.
+// enter reports whether programs could run in a session at all.
 func enter(w Wanted, in Inside) Result {
 	const expected = "programs can be run"
 	c := check[Inside]{name: entryName, class: Entry,
@@ -31,7 +31,7 @@ func enter(w Wanted, in Inside) Result {
 	return c.run(w, in, in.Way)
 }
 
-// who is what the program said that tells of user and environment.
+// who is the output of the program that reports user and environment.
 func (in Inside) who() records { return parse(in.Answers[askWho].Text) }
 
 var environmentChecks = []check[Inside]{
@@ -80,8 +80,7 @@ func foundVariables(w Wanted, in Inside) answer {
 	return found(variables(w))
 }
 
-// identityWords name the user. Where his home is, is the session's affair in a
-// container alone.
+// identityWords describes the user. The home counts only in a container; a process session does not set it.
 func identityWords[N int | string](w Wanted, name string, uid, gid N) string {
 	words := fmt.Sprintf("%s, uid %v, gid %v", name, uid, gid)
 	if w.Container {
@@ -94,7 +93,7 @@ func foundIdentity(w Wanted, in Inside) answer {
 	told := in.who()
 	name, listed := told.first("name")
 	if !listed && !w.Container {
-		name = w.User.Name // an account of the machine's that /etc/passwd does not list
+		name = w.User.Name // an account that /etc/passwd does not list
 	}
 	uid, _ := told.first("uid")
 	gid, _ := told.first("gid")

@@ -6,19 +6,18 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Load is what the SM clock did while a session filled memory. NVML has no getter
-// for a clock lock; only a busy GPU shows whether it is there.
+// Load is the SM clock while a session filled memory. NVML has no getter for a clock lock; only a busy GPU shows it.
 type Load struct {
-	Samples []resource.ClockSample // in their order
-	Failed  string                 // why there was no load; "" where there was
+	Samples []resource.ClockSample // in the order of time
+	Failed  string                 // why there was no load; "" if there was
 }
 
-// busySamples are as many readings of a busy GPU as prove a lock: a clock that
-// only passes by on its way up is not there for so many.
+// busySamples is the number of equal samples of a busy GPU that prove a lock: a rising clock does not stay at one
+// value for so many.
 const busySamples = 10
 
-// MHz is the SM clock under load: known once enough samples agree. Above the lock
-// one does, since a lock lets no clock pass it.
+// MHz returns the SM clock under load, which is known once enough samples agree. Above the lock one sample is enough,
+// because a lock lets no clock exceed it.
 func (l Load) MHz(lock int) (mhz int, known bool) {
 	same := 0
 	for _, s := range l.Samples {
@@ -35,8 +34,7 @@ func (l Load) MHz(lock int) (mhz int, known bool) {
 	return mhz, same >= busySamples
 }
 
-// Settled reports whether more samples would show nothing else: a clock below the
-// lock may still rise.
+// Settled reports whether more samples could not change the result: a clock below the lock may still rise.
 func (l Load) Settled(lock int) bool {
 	mhz, known := l.MHz(lock)
 	return known && mhz >= lock
@@ -52,7 +50,7 @@ func (l Load) highest() int {
 	return most
 }
 
-// unproven says why a load proved nothing.
+// unproven returns why a load proved nothing.
 func (l Load) unproven() string {
 	const cannot = "the clock lock is not provable: "
 	switch busy := l.busy(); {
@@ -81,8 +79,7 @@ func (l Load) busy() int {
 
 const noGlibc = "the image has no glibc, without which no program loads NVIDIA's libraries"
 
-// LoadFailed says why the program that was to fill memory did not, from what it
-// printed and how it ended.
+// LoadFailed returns why the program that fills memory failed, from its output and exit status.
 func LoadFailed(out Output) (why string, failed bool) {
 	if out.absent() {
 		return noGlibc, true
@@ -102,11 +99,10 @@ func LoadFailed(out Output) (why string, failed bool) {
 	return "", false
 }
 
-// LockCheck is the check of the clock lock, by name.
+// LockCheck is the name of the check of the clock lock.
 const LockCheck = "settings.clock"
 
-// clock proves the lock under load; without one it falls back on what the GPU
-// shows by itself.
+// clock checks the lock under load; without a load it uses the GPU's present clock.
 func clock(w Wanted, o Observed) answer {
 	lock := w.Applied.Value(resource.SMClock)
 	if o.Live == nil {

@@ -6,8 +6,7 @@ import (
 
 const nvmlHint = "a library in the session goes around the disguise, or its files were damaged: see the checks of files; libnvidia-ml.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)"
 
-// probed looks at what the probe said. What it could not say for lack of a
-// loader in the image is skipped.
+// probed checks the probe's answers. Checks are skipped if the image has no loader for the probe.
 func probed(look func(Wanted, records) (words string, told bool)) func(Wanted, Inside) answer {
 	return func(w Wanted, in Inside) answer {
 		out := in.Answers[askProbe]
@@ -27,7 +26,7 @@ func probed(look func(Wanted, records) (words string, told bool)) func(Wanted, I
 	}
 }
 
-// text is one record as it is.
+// text returns one record unchanged.
 func text(key string) func(Wanted, Inside) answer {
 	return probed(func(_ Wanted, told records) (string, bool) { return told.first(key) })
 }
@@ -130,7 +129,7 @@ func nvmlMIG(_ Wanted, told records) (string, bool) {
 	return "hidden", true
 }
 
-// refusals are the first of some records that is an error.
+// refusals returns the first error among some records.
 func refusals(told records, keys ...string) (string, bool) {
 	for _, key := range keys {
 		if value, ok := told.first(key); ok {

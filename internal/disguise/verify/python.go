@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// script is what Python is given to run.
+// script is the program that Python runs.
 //
 //go:embed script.py
 var script string
 
-// Follow is what is asked last, of Python: where the session's own programs use
-// the GPU, as the probe has told, only a little of its memory is taken.
+// Follow returns the last question, for Python. If the session's own programs use the GPU, as the probe has reported,
+// the script uses only a little of its memory.
 func Follow(answers map[string]Output) Question {
 	q := Question{Key: askPython, Argv: []string{"python3", "-"}, Stdin: script}
 	if busy, _ := parse(answers[askProbe].Text).first("busy"); busy == "1" {
@@ -24,7 +24,7 @@ func Follow(answers map[string]Output) Question {
 
 const pythonHint = "something in the session's Python goes around the disguise: see the checks of cuda and nvml, and what PYTHONPATH and the packages set"
 
-// python looks at what Python said of a module; "" is of Python itself.
+// python checks Python's answers about a module; "" is Python itself.
 func python(module, key string, words func(string) string) func(Wanted, Inside) answer {
 	return func(_ Wanted, in Inside) answer {
 		out := in.Answers[askPython]
@@ -48,7 +48,7 @@ func python(module, key string, words func(string) string) func(Wanted, Inside) 
 	}
 }
 
-// memoryWords writes a count of bytes; what is none stays.
+// memoryWords formats a count of bytes; other texts stay unchanged.
 func memoryWords(bytes string) string {
 	if n, err := strconv.ParseUint(bytes, 10, 64); err == nil {
 		return inMiB(n)

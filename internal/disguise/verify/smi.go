@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// views are those of nvidia-smi that are looked at.
+// views are the outputs of nvidia-smi to check.
 var views = []struct {
 	key  string
 	args []string
@@ -38,7 +38,7 @@ var smiChecks = []check[Inside]{
 	{name: "smi.power", class: SMI, hint: smiHint, expected: func(w Wanted) string { return watts(w.Power.Max) }, found: column(2)},
 }
 
-// view looks at what one view of nvidia-smi says.
+// view checks one output of nvidia-smi.
 func view(key string, look func(Wanted, string) string) func(Wanted, Inside) answer {
 	return func(w Wanted, in Inside) answer {
 		out := in.Answers[key]
@@ -52,7 +52,7 @@ func view(key string, look func(Wanted, string) string) func(Wanted, Inside) ans
 	}
 }
 
-// column is one of the figures that are asked for by name.
+// column is a figure that nvidia-smi prints on request.
 func column(n int) func(Wanted, Inside) answer {
 	return view("smi.query", func(_ Wanted, text string) string {
 		all := lines(text)
@@ -79,8 +79,7 @@ func lines(text string) []string {
 	return all
 }
 
-// behind is what would tell of the GPU behind; nothing where the target is of
-// the same name.
+// behind returns texts that would reveal the physical GPU; none if the target has the same name.
 func (w Wanted) behind() []string {
 	name := strings.TrimPrefix(w.Host, "NVIDIA ")
 	if name == "" || strings.Contains(w.Name, name) {
@@ -89,7 +88,7 @@ func (w Wanted) behind() []string {
 	return []string{name}
 }
 
-// nameRoom is how much of a name the table shows for certain.
+// nameRoom is the number of characters of a name that the table always shows.
 const nameRoom = 20
 
 func tableWords(w Wanted) []string {
@@ -106,7 +105,7 @@ func shows(words []string) string {
 	return strings.Join(words, ", ") + "; no MIG, nothing of the GPU behind"
 }
 
-// looked tells what is missing in a text, and what it should not show.
+// looked lists what a text lacks, and what it must not show.
 func looked(text string, want, hide []string) string {
 	var wrong []string
 	for _, word := range want {
@@ -125,7 +124,7 @@ func looked(text string, want, hide []string) string {
 	return shows(want)
 }
 
-// smiXML is what is looked at of nvidia-smi's XML.
+// smiXML is the part of nvidia-smi's XML to check.
 type smiXML struct {
 	GPUs []struct {
 		Name   string `xml:"product_name"`

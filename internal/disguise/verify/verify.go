@@ -1,6 +1,6 @@
-// Package verify is the self-test of the disguise: which checks there are, what
-// is asked in a session, and the comparison of what its programs saw with what
-// they should have seen. Pure: whoever asks is internal/project.
+// Package verify defines the self-test of the disguise: the checks, the questions to programs in a session, and the
+// comparison of their answers with the expected ones. It is a pure function of values; internal/selftest asks the
+// questions.
 package verify
 
 import (
@@ -8,33 +8,33 @@ import (
 	"slices"
 )
 
-// Way is how something was asked.
+// Way is how a question was asked.
 type Way string
 
-// The ways: into a session, or from outside of it.
+// The ways: by entering the session, or from outside.
 const (
 	Exec    Way = "exec"
 	SSH     Way = "ssh"
 	Outside Way = "host"
 )
 
-// Outcome is what came of a check.
+// Outcome is the result of a check.
 type Outcome string
 
-// The outcomes. What cannot be checked, for lack of a Python module or of
-// something that the driver or the image does not have, is skipped; nothing else.
+// The outcomes. A check is skipped only if it is impossible, because a Python module or something of the driver or
+// the image is missing.
 const (
 	Passed  Outcome = "passed"
 	Failed  Outcome = "failed"
 	Skipped Outcome = "skipped"
 )
 
-// Class is what a check is about.
+// Class is the subject of a check.
 type Class string
 
-// The classes, in the order in which they are shown.
+// The classes, in the order of output.
 const (
-	Entry       Class = "entry"       // whether programs can be run at all
+	Entry       Class = "entry"       // whether programs can run at all
 	Environment Class = "environment" // variables and identity
 	SMI         Class = "nvidia-smi"
 	NVML        Class = "nvml"
@@ -45,7 +45,7 @@ const (
 	Files       Class = "files"    // of the disguise
 )
 
-// Result is what came of one check, asked in one way.
+// Result is the result of one check, asked in one way.
 type Result struct {
 	Check    string // stable: "nvml.memory"
 	Class    Class
@@ -57,8 +57,7 @@ type Result struct {
 	Hint     string // what to do, of a failed one
 }
 
-// check is one of them, as a value. It passes when what was found reads as what
-// was expected.
+// check is one check. It passes if the found text equals the expected one.
 type check[S any] struct {
 	name     string
 	class    Class
@@ -68,7 +67,7 @@ type check[S any] struct {
 	hint     string
 }
 
-// answer is what a check found, or why it could not look. Its hint replaces the check's.
+// answer is the found text, or why the check was impossible. Its hint replaces the check's.
 type answer struct{ found, skip, hint string }
 
 func found(words string) answer { return answer{found: words} }
@@ -98,14 +97,13 @@ func runAll[S any](checks []check[S], w Wanted, seen S, way Way) []Result {
 	return all
 }
 
-// Judge runs every check of a session: those inside, once for each way that was
-// gone, and those from outside.
+// Judge runs every check of a session: those inside once for each way of entering, and those from outside.
 func Judge(w Wanted, inside []Inside, outside Observed) []Result {
 	var all []Result
 	for _, in := range inside {
 		entry := enter(w, in)
 		all = append(all, entry)
-		if entry.Outcome == Passed { // else there is nothing to judge by
+		if entry.Outcome == Passed { // otherwise there are no answers to check
 			all = append(all, runAll(insideChecks(), w, in, in.Way)...)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 const uuid = "GPU-5c764732-1624-50ab-8228-0f5f39704563"
 
-// world is a session in which the disguise holds, for each test to break.
+// world is a session with a working disguise, for each test to break.
 type world struct {
 	w        Wanted
 	who      map[string]string // records, by key
@@ -102,7 +102,7 @@ func TestSound(t *testing.T) {
 	}
 }
 
-// put is a sabotage: another value in a map.
+// put returns a sabotage that changes a value in a map.
 func put(in func(*world) map[string]string, key, value string) func(*world) {
 	return func(s *world) { in(s)[key] = value }
 }
@@ -121,7 +121,7 @@ func gpu(change func(*resource.GPU)) func(*world) {
 	return func(s *world) { change(s.observed.Live) }
 }
 
-// sabotages break one thing at a time: the check that must see it, and its words.
+// sabotages each break one thing, with the check that must fail, and its text.
 var sabotages = []struct {
 	check, words string
 	break_       func(*world)
@@ -215,7 +215,7 @@ var sabotages = []struct {
 	{"files.mounts", "/run/cosplay can be written to", altered(MountsCheck, "/run/cosplay can be written to")},
 }
 
-// TestSabotage: each check, broken alone, fails alone, with words and a hint.
+// TestSabotage checks that each sabotage makes exactly one check fail, with a text and a hint.
 func TestSabotage(t *testing.T) {
 	tried := map[string]bool{entryName: true} // see TestEntry
 	for _, s := range sabotages {
@@ -284,7 +284,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestEntry: where nothing can be run, that is the one thing that is told.
+// TestEntry checks that, if no program can run, only that is reported.
 func TestEntry(t *testing.T) {
 	for words, break_ := range map[string]func(*world){
 		"Permission denied":                            func(s *world) { s.barred = "Permission denied (publickey)" },
@@ -299,8 +299,8 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// TestSkips: what an image, a driver or Python does not have is skipped, with
-// that reason; what merely breaks is not.
+// TestSkips checks that a check is skipped with the reason if an image, a driver or Python lacks something, and fails
+// if something merely breaks.
 func TestSkips(t *testing.T) {
 	for _, c := range []struct {
 		why    string

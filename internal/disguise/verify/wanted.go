@@ -14,13 +14,13 @@ type Wanted struct {
 	Slice     string // UUID of the MIG slice or of the whole GPU, by the state
 	MemoryMiB int
 	Power     Power
-	Host      string // the GPU behind, as NVML names it: nothing may tell of it
+	Host      string // the physical GPU's name in NVML, which must not appear
 	LacksTF32 bool
 
 	Env       map[string]string
-	Private   map[string]bool                    // variables whose values are the user's affair
-	Secret    map[string]func(value string) bool // variables of which it is only known whether a value is theirs
-	User      *resource.User                     // nil: nobody in particular
+	Private   map[string]bool                    // variables whose values cosplay does not check
+	Secret    map[string]func(value string) bool // variables whose value is known only by its hash
+	User      *resource.User                     // nil: any user
 	Container bool
 	CUDA      bool // the CUDA driver is disguised, too
 
@@ -32,35 +32,35 @@ type Wanted struct {
 // Locked reports whether the SM clock has to be locked.
 func (w Wanted) Locked() bool { return w.Applied.Value(resource.SMClock) != 0 }
 
-// Power are the limits that are shown, in mW.
+// Power returns the limits to show, in mW.
 type Power struct{ Limit, Default, Min, Max int }
 
-// Inside is what the programs of a session said that was entered in one way.
+// Inside is the answers of a session's programs, entered in one way.
 type Inside struct {
 	Way     Way
-	Barred  string            // why nothing could be run; "" where it could
+	Barred  string            // why no program could run; "" if one could
 	Answers map[string]Output // by the question's key
 }
 
-// Output is what a program said, and how it ended.
+// Output is a program's output and exit status.
 type Output struct {
 	Text  string // standard output
-	Error string // standard error, or why it was not run
+	Error string // standard error, or why it did not run
 	Code  int
 }
 
-// Observed is what was seen from outside of a session.
+// Observed is what cosplay sees from outside of a session.
 type Observed struct {
-	SliceUUID string            // of what is where the session's slice should be; "" is nothing
+	SliceUUID string            // of the slice at the session's place; "" if there is none
 	Live      *resource.GPU     // nil: see NoGPU
 	NoGPU     string            // what is wrong with a GPU that cannot be read: "unusable: GPU is lost (15) ..."
-	Fix       string            // what brings that GPU back
-	LockLost  bool              // the clock lock that was applied is known to be gone
-	Load      Load              // of the GPU, where a clock lock is to be proven
-	Altered   map[string]string // by check of files: what is not as it was written, in words
+	Fix       string            // how to bring that GPU back
+	LockLost  bool              // the applied clock lock is known to be lost
+	Load      Load              // of the GPU whose clock lock is to be proven
+	Altered   map[string]string // by check of files: how they differ from the seal, in words
 }
 
-// Question is a program that is run in a session.
+// Question is a program to run in a session.
 type Question struct {
 	Key   string
 	Argv  []string
@@ -74,8 +74,8 @@ const (
 	askPython = "python"
 )
 
-// Questions are what is asked in a session, in that order; Follow is the last. who
-// and probe are the paths of those programs as the session sees them.
+// Questions returns what to run in a session, in order; Follow returns the last one. who and probe are the paths of
+// these programs as the session sees them.
 func Questions(who, probe string) []Question {
 	all := []Question{{Key: askWho, Argv: []string{who}}}
 	for _, v := range views {
@@ -84,8 +84,7 @@ func Questions(who, probe string) []Question {
 	return append(all, Question{Key: askProbe, Argv: []string{probe}})
 }
 
-// records are what a program told as key and value, each between zeros: a key
-// may come more than once.
+// records are keys and values, each between zeros: a key may occur several times.
 type records map[string][]string
 
 func parse(text string) records {
@@ -105,7 +104,7 @@ func (r records) first(key string) (string, bool) {
 	return r[key][0], true
 }
 
-// numbers reads a record of so many numbers.
+// numbers reads a record of numbers.
 func (r records) numbers(key string, want int) ([]uint64, bool) {
 	value, ok := r.first(key)
 	words := strings.Fields(value)
@@ -125,7 +124,7 @@ func (r records) numbers(key string, want int) ([]uint64, bool) {
 
 const mib = 1 << 20
 
-// inMiB writes bytes: whole MiB where they are.
+// inMiB formats bytes, as whole MiB if possible.
 func inMiB(bytes uint64) string {
 	if bytes%mib == 0 {
 		return fmt.Sprintf("%d MiB", bytes/mib)
@@ -135,19 +134,19 @@ func inMiB(bytes uint64) string {
 
 func (w Wanted) memory() uint64 { return uint64(w.MemoryMiB) * mib }
 
-// Shells and engines say these of what they could not run.
+// Shells and engines print these for programs that they could not run.
 const (
 	cannotRun = 126
 	notFound  = 127
 )
 
-// absent reports whether the program, or the loader that it takes, is not there.
-// Older engines say of it that it cannot be run.
+// absent reports whether the program or its loader does not exist. Older engines report such a program as not
+// executable.
 func (o Output) absent() bool {
 	return o.Code == notFound || o.Code == cannotRun && (strings.Contains(o.Error, "not found") || strings.Contains(o.Error, "no such file"))
 }
 
-// ended tells how a program that said too little ended.
+// ended describes how a program ended that printed too little.
 func (o Output) ended() string {
 	words := "nothing was said"
 	if o.Code != 0 {

@@ -12,7 +12,7 @@ import (
 	library "tags.cncf.io/container-device-interface/pkg/cdi"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // edits is everything that a session's container gets.
 func edits(t *testing.T, d Driver, s Slice) Edits {
@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 		want, err := os.ReadFile(golden)
 		check(t, err)
 		if !bytes.Equal(data, want) {
-			t.Errorf("%s differs; go test -update writes it anew. Got:\n%s", golden, data)
+			t.Errorf("%s differs; go test -update rewrites it. Got:\n%s", golden, data)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func read(path string) (Library, error) {
 	defer func() { _ = file.Close() }()
 	names, err := file.DynString(elf.DT_SONAME)
 	if err != nil || len(names) != 1 || names[0] != filepath.Base(names[0]) {
-		return Library{}, fmt.Errorf("the driver's library %s does not tell its own name; install the driver anew", path)
+		return Library{}, fmt.Errorf("the driver's library %s has no soname; reinstall the driver", path)
 	}
 	return Library{Path: path, Soname: names[0]}, nil
 }

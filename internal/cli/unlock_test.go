@@ -42,7 +42,7 @@ func TestForceUnlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(fmt.Sprintf("(pid %d), who has been running cosplay destroy since", os.Getpid()), fmt.Sprintf("kill -INT %d", os.Getpid()))
+	refused(fmt.Sprintf("(pid %d), running cosplay destroy since", os.Getpid()), fmt.Sprintf("kill -INT %d", os.Getpid()))
 
 	// Its agent outlives a process that was killed.
 	agent := exec.Command("sleep", "60")

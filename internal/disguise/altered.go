@@ -14,7 +14,7 @@ import (
 func Altered(dir string) (map[string]string, error) {
 	damages, err := Examine(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		const words = "nobody knows: the session was made by an older cosplay, or the seal of its folder was removed"
+		const words = "unknown: an older cosplay created the session, or the seal of its folder was removed"
 		return map[string]string{verify.FacadesCheck: words, verify.FiguresCheck: words, verify.DriverCheck: words}, nil
 	}
 	if err != nil {

@@ -191,7 +191,7 @@ func overwrite(library []byte, mark, path string) error {
 	place := []byte(mark + "\x00")
 	at := bytes.Index(library, place)
 	if at < 0 || bytes.Count(library, place) != 1 || at+C.FACADE_PATH_SIZE > len(library) {
-		return errors.New("a facade in this binary has no place for its paths; build cosplay anew with make build")
+		return errors.New("a facade in this binary has no room for its paths; rebuild cosplay with make build")
 	}
 	room := library[at : at+C.FACADE_PATH_SIZE]
 	clear(room)

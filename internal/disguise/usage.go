@@ -89,7 +89,7 @@ func ForgetPeak(path string) error {
 type unsoundError struct{ path string }
 
 func (e unsoundError) Error() string {
-	return e.path + " does not tell what the session uses: it is damaged, or of another version of cosplay; replace the session"
+	return e.path + " does not show what the session uses: it is damaged, or of another version of cosplay; replace the session"
 }
 
 // mostBytes exceeds the memory of any GPU.

@@ -70,7 +70,7 @@ func ReadJournal[T any](path string) ([]T, error) {
 			if last := len(bytes.Join(lines[i+1:], nil)) == 0; last {
 				break
 			}
-			return nil, fmt.Errorf("%s line %d is damaged: %w. Keep a copy, remove the damaged line, and run the command again: what the rest tells is taken over", path, i+1, err)
+			return nil, fmt.Errorf("%s line %d is damaged: %w. Keep a copy, remove the damaged line, and run the command again: it recovers from the other lines", path, i+1, err)
 		}
 		entries = append(entries, entry)
 	}

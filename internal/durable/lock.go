@@ -49,7 +49,7 @@ func (h *Holder) String() string {
 	if time.Since(h.Since) > 12*time.Hour {
 		since = h.Since.Format(time.DateTime)
 	}
-	return fmt.Sprintf("%s (pid %d), who has been running cosplay %s since %s", h.User, h.PID, h.Command, since)
+	return fmt.Sprintf("%s (pid %d), running cosplay %s since %s", h.User, h.PID, h.Command, since)
 }
 
 // pollInterval is the interval at which a waiting Acquire tries again.
@@ -136,7 +136,7 @@ func Inspect(path string) (Inspection, error) {
 		return Inspection{}, nil
 	}
 	if err != nil {
-		return Inspection{}, fmt.Errorf("looking at the lock: %w", err)
+		return Inspection{}, fmt.Errorf("inspecting the lock: %w", err)
 	}
 	defer file.Close()
 	seen := Inspection{By: readHolder(file)}
@@ -146,7 +146,7 @@ func Inspect(path string) (Inspection, error) {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		seen.Held, seen.Open = true, openers(file)
 	case err != nil:
-		return seen, fmt.Errorf("looking at the lock %s: %w", path, err)
+		return seen, fmt.Errorf("inspecting the lock %s: %w", path, err)
 	}
 	return seen, nil
 }

@@ -45,7 +45,7 @@ func sameSimulation(dir string, c config.Host) error {
 		return fmt.Errorf("host %s: %w", c.Name, err)
 	}
 	if shown.Simulates != c.Simulate {
-		return fmt.Errorf("host %s is simulated as %q, but the configuration says %q; run cosplay destroy with the old line, then remove %s and it is made anew", c.Name, shown.Simulates, c.Simulate, dir)
+		return fmt.Errorf("host %s is simulated as %q, but the configuration says %q; run cosplay destroy with the old line, then remove %s, and cosplay recreates it", c.Name, shown.Simulates, c.Simulate, dir)
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func patchedLibrary(name, state string) ([]byte, error) {
 	mark := []byte(C.SIM_PATH_MARK + "\x00")
 	at := bytes.Index(library, mark)
 	if at < 0 || bytes.Count(library, mark) != 1 {
-		return nil, fmt.Errorf("the simulated driver in this binary has no place for its path; build cosplay anew with make build")
+		return nil, fmt.Errorf("the simulated driver in this binary has no room for its path; rebuild cosplay with make build")
 	}
 	library = bytes.Clone(library)
 	place := library[at : at+C.SIM_PATH_SIZE]

@@ -114,16 +114,16 @@ func check(path string, data []byte) error {
 		return notAHost(path)
 	}
 	if host.version != C.SIM_VERSION {
-		return fmt.Errorf("%s is a simulated host of another version of cosplay (%d, not %d); remove its folder to start it anew",
+		return fmt.Errorf("%s is a simulated host of another version of cosplay (%d, not %d); remove its folder to recreate it",
 			path, host.version, C.SIM_VERSION)
 	}
 	want := stateSize(int(host.gpu_count))
 	if host.gpu_count > C.SIM_MAX_GPUS || host.size != C.uint64_t(want) || len(data) != want {
-		return fmt.Errorf("%s is damaged: %d bytes where %d belong; remove its folder to start the host anew", path, len(data), want)
+		return fmt.Errorf("%s is damaged: %d bytes where %d belong; remove its folder to recreate the host", path, len(data), want)
 	}
 	for i := range gpus(host) {
 		if !sound(&gpus(host)[i]) {
-			return fmt.Errorf("%s is damaged: GPU %d makes no sense; remove its folder to start the host anew", path, i)
+			return fmt.Errorf("%s is damaged: GPU %d has invalid values; remove its folder to recreate the host", path, i)
 		}
 	}
 	return nil

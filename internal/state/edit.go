@@ -44,7 +44,7 @@ func Find(prior resource.Prior, typed string) (Selection, error) {
 		block.Block = true
 		return block, nil
 	}
-	return exact, fmt.Errorf("the state has no %q; cosplay state list tells what there is", typed)
+	return exact, fmt.Errorf("the state has no %q; cosplay state list shows what it has", typed)
 }
 
 // names reports whether an address is what somebody typed: worker-3, worker[3]
@@ -73,7 +73,7 @@ func Matching(typed string, all []resource.Address) ([]resource.Address, error) 
 	case len(block) > 0:
 		return block, nil
 	}
-	return nil, fmt.Errorf("there is no session %q, neither in the configuration nor in the state; cosplay state list and the session blocks tell which there are", typed)
+	return nil, fmt.Errorf("there is no session %q, neither in the configuration nor in the state; cosplay state list and the session blocks show which exist", typed)
 }
 
 // Move gives a session another address, or all sessions of a block another

@@ -86,7 +86,7 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 	case misread != nil:
 		return resource.Prior{}, &Refusal{Fault: Altered, What: "it was changed by something other than cosplay: " + misread.Error()}
 	case f.Lineage == "":
-		return resource.Prior{}, &Refusal{Fault: NoLineage, What: "it has no lineage, so nobody can tell whose state it is"}
+		return resource.Prior{}, &Refusal{Fault: NoLineage, What: "it has no lineage, so its project is unknown"}
 	}
 	return f.Prior, orderly(f.Prior)
 }

@@ -48,17 +48,17 @@ func (s Store) next(f Fault) string {
 	case NotAState:
 		return "Name the right file with --state, or move this one away"
 	case Foreign:
-		return "Put the state back that belongs here, or make it anew: cosplay state rebuild"
+		return "Restore the state of this project, or rebuild it: cosplay state rebuild"
 	case Moved:
 		return "Run the command again"
 	case Empty, CutOff, NotJSON, Altered, NoLineage: // damaged: a copy is the best remedy
 	}
-	const anew = "cosplay state rebuild makes it anew from the hosts' ledgers and labels, cosplay reset takes all of it away"
+	const anew = "cosplay state rebuild rebuilds it from the hosts' ledgers and labels; cosplay reset removes everything that the project has"
 	backup, err := Store{Path: s.BackupPath()}.Load()
 	if err != nil || backup.Lineage == "" {
 		return "There is no good backup beside it. Put a copy back if you have one; else " + anew
 	}
-	return fmt.Sprintf("The state before it, serial %d, is whole: cp %s %s goes back to it, if nothing was made since. Else %s", backup.Serial, s.BackupPath(), s.Path, anew)
+	return fmt.Sprintf("The state before it, serial %d, is intact: cp %s %s restores it, if nothing was created since. Otherwise %s", backup.Serial, s.BackupPath(), s.Path, anew)
 }
 
 // Expect refuses a state of another lineage than the one that something else,
@@ -74,7 +74,7 @@ func foreign(lineage, expected string) *Refusal {
 	if lineage == "" {
 		lineage = "none, for there is no such file"
 	}
-	return &Refusal{Fault: Foreign, What: fmt.Sprintf("it belongs to another project or was begun anew: its lineage is %s, but %s", lineage, expected)}
+	return &Refusal{Fault: Foreign, What: fmt.Sprintf("it belongs to another project or was started again: its lineage is %s, but %s", lineage, expected)}
 }
 
 // succeeds refuses to write p over a state that it was not made from.

@@ -38,7 +38,7 @@ func (s Store) Writable(needed Room) error {
 		case err != nil:
 			return s.unwritable(err)
 		case !info.Mode().IsRegular():
-			return fmt.Errorf("%s is in the way of the state: it is no plain file. Nothing was changed. Move it away, or put the state elsewhere with --state", path)
+			return fmt.Errorf("%s blocks the state: it is not a regular file. Nothing was changed. Move it away, or put the state elsewhere with --state", path)
 		case path == s.Path:
 			room += 2 * info.Size() // the next one, and the backup
 		}

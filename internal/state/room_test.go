@@ -24,7 +24,7 @@ func TestWritable(t *testing.T) {
 		filepath.Join(dir, "new", FileName):  "",
 		filepath.Join(dir, "file", FileName): "could not be written: not a directory. Nothing was changed",
 		"/proc/" + FileName:                  "could not be written", // where not even root can
-		filepath.Join(dir, "odd", FileName):  FileName + ".backup is in the way",
+		filepath.Join(dir, "odd", FileName):  FileName + ".backup blocks",
 	} {
 		err := Store{Path: path}.Writable(RoomToApply(20))
 		switch {

@@ -3,9 +3,9 @@ package verify
 import "fmt"
 
 const (
-	cudaHint   = "a library in the session goes around the disguise, or its files were damaged: see the checks of files; libcuda.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)"
-	capHint    = "programs get more or less memory than the target has: see the checks of files, and cosplay doctor for the CUDA driver. Of a whole GPU that others use by now (cosplay plan tells), what they take counts as the session's until cosplay apply --replace SESSION. Else report it with the output of --json"
-	memoryHint = "what programs are told of their memory does not agree: see the checks of files, then end the session's programs and try again"
+	cudaHint   = "a library in the session bypasses the disguise, or its files were damaged: see the checks of files; libcuda.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)"
+	capHint    = "programs get more or less memory than the target has: see the checks of files, and cosplay doctor for the CUDA driver. If foreign processes now use the whole GPU (see cosplay plan), their memory counts as the session's until cosplay apply --replace SESSION. Otherwise report it with the output of --json"
+	memoryHint = "the interfaces report different figures for the session's memory: see the checks of files, then end the session's programs and try again"
 )
 
 // slack is the permitted difference between memory figures that were read one after the other or by two libraries:

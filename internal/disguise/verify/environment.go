@@ -23,10 +23,10 @@ func enter(w Wanted, in Inside) Result {
 			}
 			return found(expected)
 		},
-		hint: "cosplay status shows whether the session runs, cosplay logs why it ended; cosplay apply brings it back",
+		hint: "cosplay status shows whether the session runs, cosplay logs why it ended; cosplay apply restarts it",
 	}
 	if in.Way == SSH {
-		c.hint = "the private key of one that is authorised must be yours or in your agent (ssh-add -l); cosplay ssh tells more, --no-ssh leaves this way out"
+		c.hint = "your ssh agent (ssh-add -l) or you must have the private key of an authorized key; cosplay ssh prints details, --no-ssh skips this way"
 	}
 	return c.run(w, in, in.Way)
 }
@@ -40,7 +40,7 @@ var environmentChecks = []check[Inside]{
 	{name: "identity", class: Environment, applies: func(w Wanted) bool { return w.User != nil },
 		expected: func(w Wanted) string { return identityWords(w, w.User.Name, w.User.UID, w.User.GID) },
 		found:    foundIdentity,
-		hint:     "an account was changed in the container; to make it anew: docker rm -f its container, then cosplay apply"},
+		hint:     "an account was changed in the container; to recreate the container: docker rm -f it, then cosplay apply"},
 }
 
 func variables(w Wanted) string {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-const nvmlHint = "a library in the session goes around the disguise, or its files were damaged: see the checks of files; libnvidia-ml.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)"
+const nvmlHint = "a library in the session bypasses the disguise, or its files were damaged: see the checks of files; libnvidia-ml.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)"
 
 // probed checks the probe's answers. Checks are skipped if the image has no loader for the probe.
 func probed(look func(Wanted, records) (words string, told bool)) func(Wanted, Inside) answer {
@@ -120,7 +120,7 @@ func nvmlMIG(_ Wanted, told records) (string, bool) {
 	case !ok:
 		return "", false
 	case mode != notSupported:
-		return "the MIG mode is told: " + mode, true
+		return "NVML reports a MIG mode: " + mode, true
 	case device != noSuchDevice && device != notSupported:
 		return "a MIG device can be asked for", true
 	case most != "0":

@@ -89,11 +89,11 @@ const (
 const asWritten = "as when the session was prepared"
 
 var filesChecks = []check[Observed]{
-	file(FacadesCheck, nil, "cosplay apply writes the session's files anew"),
-	file(FiguresCheck, nil, "cosplay apply writes the session's files anew"),
-	file(UsageCheck, func(w Wanted) bool { return w.CUDA }, "without it each process counts for itself, and together they get past the cap; cosplay apply makes it anew, with --replace SESSION where it sees nothing to do"),
-	file(DriverCheck, nil, "if the driver was updated, cosplay apply brings the session up to it; a container keeps the old one until docker stop, then cosplay apply. If nobody did, reinstall it: cosplay never changes its files"),
-	file(MountsCheck, func(w Wanted) bool { return w.Container }, "the container is not as cosplay made it: remove it (docker rm -f), then cosplay apply"),
+	file(FacadesCheck, nil, "cosplay apply rewrites the session's files"),
+	file(FiguresCheck, nil, "cosplay apply rewrites the session's files"),
+	file(UsageCheck, func(w Wanted) bool { return w.CUDA }, "without it each process counts separately, and together they exceed the cap; cosplay apply recreates it, with --replace SESSION if apply finds no changes"),
+	file(DriverCheck, nil, "if the driver was updated, cosplay apply updates the session; a container keeps the old driver until docker stop, then cosplay apply. Otherwise reinstall the driver: cosplay never changes its files"),
+	file(MountsCheck, func(w Wanted) bool { return w.Container }, "the container differs from what cosplay created: remove it (docker rm -f), then cosplay apply"),
 }
 
 func file(name string, applies func(Wanted) bool, hint string) check[Observed] {

@@ -22,7 +22,7 @@ func Follow(answers map[string]Output) Question {
 	return q
 }
 
-const pythonHint = "something in the session's Python goes around the disguise: see the checks of cuda and nvml, and what PYTHONPATH and the packages set"
+const pythonHint = "something in the session's Python bypasses the disguise: see the checks of cuda and nvml, and what PYTHONPATH and the packages set"
 
 // python checks Python's answers about a module; "" is Python itself.
 func python(module, key string, words func(string) string) func(Wanted, Inside) answer {
@@ -70,7 +70,7 @@ var pythonChecks = []check[Inside]{
 	{name: "python.part", class: Python, applies: func(w Wanted) bool { return w.PythonIn != "" },
 		expected: func(w Wanted) string { return "sitecustomize of " + w.PythonIn },
 		found:    python("python", "python.part", func(dir string) string { return "sitecustomize of " + dir }),
-		hint:     "PYTHONPATH is set anew in the session, or Python is run with -I or -S; keep the session's own folder first in it"},
+		hint:     "PYTHONPATH is replaced in the session, or Python is run with -I or -S; keep the session's own folder first in it"},
 	{name: "torch.name", class: Python, hint: pythonHint, expected: wantsName, found: python("torch", "torch.name", nil)},
 	{name: "torch.memory", class: Python, hint: pythonHint, expected: wantsMemory, found: python("torch", "torch.memory", memoryWords)},
 	{name: "torch.properties", class: Python, hint: pythonHint, expected: func(w Wanted) string { return w.Name + ", " + wantsMemory(w) },

@@ -19,7 +19,7 @@ var views = []struct {
 	{"smi.query", []string{"--query-gpu=name,memory.total,power.max_limit", "--format=csv,noheader"}},
 }
 
-const smiHint = "a library or an nvidia-smi in the session goes around the disguise: see which one (type -a nvidia-smi, ldconfig -p) and take it out of the image"
+const smiHint = "a library or an nvidia-smi in the session bypasses the disguise: see which one (type -a nvidia-smi, ldconfig -p) and take it out of the image"
 
 var smiChecks = []check[Inside]{
 	{name: "smi.table", class: SMI, hint: smiHint, expected: func(w Wanted) string { return shows(tableWords(w)) },

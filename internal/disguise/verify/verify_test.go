@@ -160,7 +160,7 @@ var sabotages = []struct {
 	{"nvml.limits", "700 W, enforced 160 W", put(probes, "nvml.limit", "700000")},
 	{"nvml.limits", "from 80 W to 700 W", put(probes, "nvml.range", "80000 700000")},
 	{"nvml.limits", "nvml.enforced: error 3", put(probes, "nvml.enforced", "error 3")},
-	{"nvml.mig", "the MIG mode is told: 1 1", put(probes, "nvml.mig", "1 1")},
+	{"nvml.mig", "NVML reports a MIG mode: 1 1", put(probes, "nvml.mig", "1 1")},
 	{"nvml.mig", "a MIG device can be asked for", put(probes, "nvml.migdevice", "1")},
 	{"nvml.mig", "as many MIG devices as 7", put(probes, "nvml.migdevices", "7")},
 	{"cuda.name", "NVIDIA H200 MIG 1g.18gb", put(probes, "cuda.name", "NVIDIA H200 MIG 1g.18gb")},

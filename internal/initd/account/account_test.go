@@ -17,7 +17,7 @@ import (
 	"cosplay/internal/initd/account"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func part(a *txtar.Archive, name string) []byte {
 	for _, f := range a.Files {

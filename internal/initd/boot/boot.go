@@ -62,7 +62,7 @@ func Main(args []string) int {
 		return 0
 	}
 	fmt.Fprint(os.Stderr, usage)
-	return fail(codeFailed, fmt.Errorf("%q is none of its tasks; the command of a session stands in %s", task, *config))
+	return fail(codeFailed, fmt.Errorf("%q is not one of its tasks; %s has the command of a session", task, *config))
 }
 
 // execute is for docker exec: it becomes the command.

@@ -121,7 +121,7 @@ func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve fu
 	}
 	l, err := net.Listen("tcp", ":"+strconv.Itoa(c.SSH.Port))
 	if err != nil {
-		return nil, nil, fmt.Errorf("ssh: %w; choose another port for ssh, or let the container have a network of its own", err)
+		return nil, nil, fmt.Errorf("ssh: %w; choose another port for ssh, or give the container its own network", err)
 	}
 	server = &sshd.Server{Launcher: run, Keys: keys, HostKey: hostKey}
 	return server, func() {

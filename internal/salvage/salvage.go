@@ -160,11 +160,11 @@ func (b *builder) gpu(host resource.Host, page resource.Held) {
 	}
 	g := &b.prior.GPUs[i]
 	if mw, set := page.Set.Get(resource.PowerLimit); set && !g.Applied.Is(resource.PowerLimit, mw) {
-		g.AskedPowerMW = nil // it was for another limit, and the ledger does not have it
+		g.AskedPowerMW = nil // it belongs to another limit, and the ledger does not record it
 	}
 	g.Baseline, g.LockBefore, g.Applied = page.Baseline, page.LockBefore, page.Set.Over(g.Applied)
 	g.ClockUnsure = g.ClockUnsure || b.CutOff && page.Set.Has(resource.SMClock)
-	// One GPU that was last changed before a reboot tells that there was one.
+	// A single GPU that was last changed before a reboot proves that there was one.
 	if boot, known := b.prior.BootIDs[host.Name]; !known || boot == host.BootID {
 		b.prior.BootIDs[host.Name] = page.BootID
 	}

@@ -35,7 +35,7 @@ var settingsChecks = slices.Concat([]check[Observed]{
 			}
 			return found(o.SliceUUID + ", " + w.Place)
 		},
-		hint: "cosplay plan shows the GPU as it is; cosplay apply makes the slice anew"},
+		hint: "cosplay plan shows the GPU's state; cosplay apply recreates the slice"},
 }, readableSettings(), []check[Observed]{
 	{name: LockCheck, class: Settings, applies: Wanted.Locked,
 		expected: func(w Wanted) string { return resource.Clock(w.Applied.Value(resource.SMClock)) + underLoad }, found: clock,

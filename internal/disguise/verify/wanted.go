@@ -29,7 +29,7 @@ type Wanted struct {
 	PythonIn string            // the folder of the disguise's Python part, as the session sees it; "" without
 }
 
-// Locked reports whether the SM clock has to be locked.
+// Locked reports whether the SM clock must be locked.
 func (w Wanted) Locked() bool { return w.Applied.Value(resource.SMClock) != 0 }
 
 // Power returns the limits to show, in mW.

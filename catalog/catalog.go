@@ -1,8 +1,8 @@
-// Package catalog knows the GPUs to pass for (targets) and the GPUs to run on
-// (hosts). The figures are HCL files beside this one, one a generation, for
-// people to read and to correct; each entry names its source.
+// Package catalog contains the GPUs that a session can present (targets) and the GPUs that cosplay can use (hosts).
+// The values are in HCL files beside this one, one for each generation, so that people can read and correct them;
+// each entry names its source.
 //
-// What the functions return is shared: its slices are not to be written to.
+// Functions return shared data: callers must not modify the slices.
 package catalog
 
 import (
@@ -18,7 +18,7 @@ import (
 //go:embed *.hcl
 var files embed.FS
 
-// generations are the architectures in the order of their years.
+// generations are the architectures, in order of their years.
 var generations = []string{"pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"}
 
 var (
@@ -26,14 +26,14 @@ var (
 	hosts   = sync.OnceValue(func() *table[Host] { return load("host", decodeHost) })
 )
 
-// Host is a GPU to run on: what NVML would tell of it, for work without the
-// hardware, and what NVML does not tell.
+// Host is a GPU that cosplay can use: the values that NVML would report, for work without the hardware, and values
+// that NVML does not report.
 type Host struct {
 	Key     string // "h200"
 	Aliases []string
 	Model   resource.Model
-	Source  string // of these figures
-	Unsure  string // which of them are in doubt, and why; "" if none are
+	Source  string // source of these values
+	Unsure  string // which values are doubtful, and why; "" if none are
 }
 
 // Targets lists all targets by generation, then FP32 rate, then memory.
@@ -50,8 +50,8 @@ func Targets() []resource.Target {
 	return all
 }
 
-// Target finds a target as people type it: "2060", "RTX_2060", "NVIDIA GeForce
-// RTX 2060", "2060 12GB". The error is an *UnknownError.
+// Target finds a target by any common spelling: "2060", "RTX_2060", "NVIDIA GeForce RTX 2060", "2060 12GB". The error
+// is an *UnknownError.
 func Target(typed string) (resource.Target, error) {
 	e, err := targets().find(typed)
 	if err != nil {
@@ -63,8 +63,8 @@ func Target(typed string) (resource.Target, error) {
 // Hosts lists all hosts, by generation.
 func Hosts() []Host { return hosts().all() }
 
-// HostModel finds the model of a host as people type it: "h200", "NVIDIA
-// H200", "A100 80GB". The error is an *UnknownError.
+// HostModel finds the model of a host by any common spelling: "h200", "NVIDIA H200", "A100 80GB". The error is an
+// *UnknownError.
 func HostModel(typed string) (resource.Model, error) {
 	e, err := hosts().find(typed)
 	if err != nil {
@@ -73,8 +73,8 @@ func HostModel(typed string) (resource.Model, error) {
 	return e.value().Model, nil
 }
 
-// Product finds a host by the name that NVML gives it: "NVIDIA H200". It has the
-// GPU instance profiles that the driver may hide while MIG is off.
+// Product finds a host by its name in NVML: "NVIDIA H200". The entry has the GPU instance profiles, which the driver
+// may hide while MIG is off.
 func Product(name string) (Host, bool) {
 	for _, e := range hosts().entries {
 		if e.name == name {
@@ -84,9 +84,8 @@ func Product(name string) (Host, bool) {
 	return Host{}, false
 }
 
-// Complete adds to a model what NVML does not tell: bandwidth, L2 and the rates
-// of an SM. For a product of the catalog these are the catalog's; for another
-// the rates follow from its compute capability, and it reports false.
+// Complete adds to a model the values that NVML does not report: bandwidth, L2 and the rates of an SM. It reports
+// whether the catalog has the product. For another product it computes the rates from the compute capability.
 func Complete(m resource.Model) (resource.Model, bool) {
 	h, known := Product(m.Name)
 	if !known {

@@ -23,7 +23,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// The table is cut from the text by hand; the parser has to see the same.
+// load finds blocks by their first lines; the HCL parser must find the same ones.
 func TestTableAgreesWithParser(t *testing.T) {
 	for _, e := range targets().entries {
 		if v := e.value(); v.Key != e.key || v.Name != e.name || !slices.Equal(v.Aliases, e.aliases) {
@@ -37,7 +37,7 @@ func TestTableAgreesWithParser(t *testing.T) {
 	}
 }
 
-// A mistake in a file is told by its line there.
+// An error in a file names the line in that file.
 func TestBlocksKnowTheirLine(t *testing.T) {
 	lines := load("target", func(_ string, block *hclsyntax.Block) int { return block.TypeRange.Start.Line })
 	i := slices.IndexFunc(lines.entries, func(e *entry[int]) bool { return e.key == "titan-rtx" })
@@ -126,8 +126,8 @@ func TestTargetFigures(t *testing.T) {
 
 var quotedAt = regexp.MustCompile(`tensor rates are quoted at (?:about )?(\d+) MHz`)
 
-// Most rates are SMs x clock x rate per SM. Where the maker prints another
-// figure, the source has to say so, and at best at which clock.
+// Most rates are SMs x clock x rate per SM. If the vendor publishes another figure, the source must state that, and
+// preferably the clock.
 func TestTargetArithmetic(t *testing.T) {
 	for _, target := range Targets() {
 		fp32, tensor := ratesPerSM(target.Name, target.ComputeCapability)
@@ -249,7 +249,7 @@ func TestHostSpellings(t *testing.T) {
 	}
 }
 
-// Whatever the catalog or NVML calls a GPU finds it.
+// Every name that the catalog or NVML has for a GPU finds it.
 func TestOwnNamesAreFound(t *testing.T) {
 	for _, want := range Targets() {
 		for _, name := range append([]string{want.Key, strings.ToUpper(want.Key), strings.ReplaceAll(want.Key, "-", "_")}, want.Aliases...) {
@@ -354,7 +354,7 @@ func TestClockGrid(t *testing.T) {
 	}
 }
 
-// A small command looks up one target: that may cost it no more than a millisecond.
+// A small command looks up one target, which may take no more than a millisecond.
 func BenchmarkFirstTarget(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -9,11 +9,10 @@ import (
 	"cosplay/internal/resource"
 )
 
-// targetBlock is a target as the files write it. Its figures are the fields of
-// resource.Target in the same order, so that the compiler sees to none being
-// forgotten.
+// targetBlock is a target in a file. Its values are the fields of resource.Target in the same order, so that the
+// compiler rejects a missing field.
 type targetBlock struct {
-	Note    string        `hcl:"note,optional"` // single figures with their own source, or in doubt
+	Note    string        `hcl:"note,optional"` // values with another source, or doubtful ones
 	Figures targetFigures `hcl:",remain"`
 }
 
@@ -53,7 +52,7 @@ func decodeTarget(generation string, block *hclsyntax.Block) resource.Target {
 	return t
 }
 
-// hostBlock is a host as the files write it.
+// hostBlock is a host in a file.
 type hostBlock struct {
 	Name              string    `hcl:"name"`
 	Aliases           []string  `hcl:"aliases,optional"`

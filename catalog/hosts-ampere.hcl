@@ -1,7 +1,8 @@
-# GPUs to run on: Ampere, 2020.
-# For work without the hardware, and for what NVML does not tell. clocks_mhz are the SM clocks to lock: lowest, highest and
-# the step between; power_w the lowest, default and highest limit; fp32_per_sm and tensor_per_sm FLOP per clock and SM, the
-# tensor rate dense FP16 accumulating in FP32. Of a profile, id is what nvidia-smi calls it and starts are its placements.
+# Hosts, GPUs that cosplay can use: Ampere, 2020.
+# The values serve work without the hardware, and values that NVML does not report. clocks_mhz: the lowest and highest SM
+# clock that can be locked, and the step between; power_w: the lowest, default and highest limit; fp32_per_sm and
+# tensor_per_sm: FLOP per clock and SM, the tensor rate for dense FP16 with FP32 accumulation. In a profile, id is its
+# number in nvidia-smi, and starts are its placements.
 
 host "a30" {
   name = "NVIDIA A30"

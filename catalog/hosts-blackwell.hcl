@@ -1,7 +1,8 @@
-# GPUs to run on: Blackwell, 2024.
-# For work without the hardware, and for what NVML does not tell. clocks_mhz are the SM clocks to lock: lowest, highest and
-# the step between; power_w the lowest, default and highest limit; fp32_per_sm and tensor_per_sm FLOP per clock and SM, the
-# tensor rate dense FP16 accumulating in FP32. Of a profile, id is what nvidia-smi calls it and starts are its placements.
+# Hosts, GPUs that cosplay can use: Blackwell, 2024.
+# The values serve work without the hardware, and values that NVML does not report. clocks_mhz: the lowest and highest SM
+# clock that can be locked, and the step between; power_w: the lowest, default and highest limit; fp32_per_sm and
+# tensor_per_sm: FLOP per clock and SM, the tensor rate for dense FP16 with FP32 accumulation. In a profile, id is its
+# number in nvidia-smi, and starts are its placements.
 
 host "b200" {
   name = "NVIDIA B200"
@@ -61,7 +62,7 @@ host "gb200" {
   unsure = "3g, 4g and 7g are extrapolated; the names of profiles vary by firmware, 1g.23gb was seen; the lowest clock and the lowest power limit are guesses"
 }
 
-# Plain "rtx-pro-6000" is this one: the edition that stands in servers, and whose MIG table is known.
+# Plain "rtx-pro-6000" means this one: the server edition, whose MIG table is known.
 host "rtx-pro-6000-server" {
   name    = "NVIDIA RTX PRO 6000 Blackwell Server Edition"
   aliases = ["rtx-pro-6000", "pro-6000", "pro-6000-server", "rtx-pro-6000-blackwell-server", "rtx-pro-6000s"]

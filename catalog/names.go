@@ -10,21 +10,21 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// UnknownError says that the catalog has no GPU of that name.
+// UnknownError reports that the catalog has no GPU of that name.
 type UnknownError struct {
 	Kind       string   // "target" or "host"
-	Typed      string   // what was asked for
-	Candidates []string // keys that begin like it, when there is more than one
-	Suggestion string   // the key or alias nearest to it; "" if none is near
-	Keys       []string // all that the catalog has
+	Typed      string   // the name that was looked up
+	Candidates []string // keys with the same beginning, if there are several
+	Suggestion string   // the key or alias that is closest to it; "" if none is close
+	Keys       []string // all keys of the catalog
 }
 
-// manyCandidates are too many to read: then the name says too little to choose.
+// manyCandidates is the number of candidates from which a list is too long to read.
 const manyCandidates = 9
 
 func (e *UnknownError) Error() string { return e.Summary() + ". " + e.Detail() }
 
-// Summary says what is wrong in a few words, for the head of a diagnostic.
+// Summary describes the error in a few words, for the head of a diagnostic.
 func (e *UnknownError) Summary() string {
 	what := "unknown"
 	if e.Candidates != nil {
@@ -36,7 +36,7 @@ func (e *UnknownError) Summary() string {
 	return fmt.Sprintf("%s %s %q", what, e.Kind, e.Typed)
 }
 
-// Detail says what to do about it.
+// Detail states the fix.
 func (e *UnknownError) Detail() string {
 	if e.Candidates != nil {
 		return "Say which one: " + strings.Join(e.Candidates, ", ") + "."
@@ -56,8 +56,8 @@ var (
 	makers    = []string{"nvidia", "geforce", "tesla", "quadro", "rtx", "gtx"}
 )
 
-// plain reduces a name to what tells GPUs apart: "RTX_2060 12 GB" and
-// "rtx-2060-12g" are both "206012g".
+// plain reduces a name to the part that distinguishes GPUs: "RTX_2060 12 GB" and "rtx-2060-12g" both become
+// "206012g".
 func plain(name string) string {
 	name = strings.Map(letterOrDigit, strings.ToLower(name))
 	name = gigabytes.ReplaceAllString(name, "${1}g")
@@ -74,7 +74,7 @@ func letterOrDigit(r rune) rune {
 	return -1
 }
 
-// unknown explains why nothing is found for a name.
+// unknown returns the error for a name that matches no entry.
 func (t *table[T]) unknown(typed string) *UnknownError {
 	err := &UnknownError{Kind: t.kind, Typed: typed}
 	form := plain(typed)
@@ -96,8 +96,8 @@ func (t *table[T]) unknown(typed string) *UnknownError {
 	return err
 }
 
-// nearest finds the key or alias with the fewest letters to change, at most
-// half of them. Of several, one with the same letters: "2600" means "2060".
+// nearest finds the key or alias with the smallest edit distance, at most half of its letters. Among several it
+// prefers one with the same letters: "2600" means "2060".
 func (t *table[T]) nearest(form string) string {
 	type candidate struct {
 		name     string

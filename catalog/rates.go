@@ -2,8 +2,8 @@ package catalog
 
 import "strings"
 
-// clockGrid lists the SM clocks from min to max in steps (MHz), ascending. NVML
-// tells whole numbers, so 142.5 MHz is 142; max is there even off the grid.
+// clockGrid lists the SM clocks from min to max in steps (MHz), ascending. NVML reports integers, so 142.5 MHz
+// becomes 142; max is in the list even if it is not on the grid.
 func clockGrid(minMHz, maxMHz int, stepMHz float64) []int {
 	if stepMHz <= 0 {
 		return []int{maxMHz}
@@ -18,9 +18,8 @@ func clockGrid(minMHz, maxMHz int, stepMHz float64) []int {
 	}
 }
 
-// ratesPerSM gives an SM's FP32 and tensor rate in FLOP per clock, an FMA being
-// two, from the compute capability. The tensor rate is dense FP16 accumulating
-// in FP32, which most cards for games do at half rate.
+// ratesPerSM returns an SM's FP32 and tensor rate in FLOP per clock, counting an FMA as two, from the compute
+// capability. The tensor rate is dense FP16 accumulating in FP32, for which most gaming cards have half the rate.
 func ratesPerSM(name, computeCapability string) (fp32, tensor float64) {
 	switch computeCapability {
 	case "6.0":
@@ -46,7 +45,7 @@ func ratesPerSM(name, computeCapability string) (fp32, tensor float64) {
 		}
 		return 256, 1024
 	}
-	return 256, 0 // 128 lanes are the rule since 2020; a tensor rate would be a guess
+	return 256, 0 // 128 lanes are usual since 2020; the tensor rate is unknown
 }
 
 func turingTensor(name string) float64 {

@@ -9,13 +9,12 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// table is the catalog's blocks of one type. Parsing them all takes longer than
-// a small command may, so a table is cut from the text by its blocks' first
-// lines, and a block is parsed when its figures are asked for.
+// table is the catalog's blocks of one type. Parsing all of them takes too long for a small command, so load only
+// splits the text at the blocks' first lines, and a block is parsed when its values are needed.
 type table[T any] struct {
 	kind    string // "target" or "host", the type of block
 	entries []*entry[T]
-	forms   map[string]*entry[T] // by plain form of key, alias and name
+	forms   map[string]*entry[T] // by normalized key, alias and name
 }
 
 // entry is one block.
@@ -25,7 +24,7 @@ type entry[T any] struct {
 	value     func() T
 }
 
-// load cuts the tables of all generations into blocks.
+// load splits the tables of all generations into blocks.
 func load[T any](kind string, decode func(generation string, block *hclsyntax.Block) T) *table[T] {
 	t := &table[T]{kind: kind, forms: map[string]*entry[T]{}}
 	for _, generation := range generations {
@@ -71,8 +70,8 @@ func quoted(text string) []string {
 	return found
 }
 
-// parse reads one block. The files are part of the program, and its tests parse
-// every block: a mistake in them is a mistake in the program.
+// parse reads one block. The files are part of the program, and its tests parse every block, so an error in them is a
+// bug.
 func parse(file, text string, start hcl.Pos) *hclsyntax.Block {
 	f, diags := hclsyntax.ParseConfig([]byte(text), file, start)
 	if diags.HasErrors() {
@@ -81,8 +80,8 @@ func parse(file, text string, start hcl.Pos) *hclsyntax.Block {
 	return f.Body.(*hclsyntax.Body).Blocks[0]
 }
 
-// index makes entries findable. Keys and aliases come before names, because
-// NVML gives some cards the name of another: both RTX 2060.
+// index makes entries searchable. Keys and aliases take precedence over names, because NVML gives some cards the same
+// name: both RTX 2060.
 func (t *table[T]) index() {
 	for _, e := range t.entries {
 		t.forms[plain(e.key)] = e
@@ -105,7 +104,7 @@ func (t *table[T]) all() []T {
 	return all
 }
 
-// find returns the entry that somebody means, or an *UnknownError.
+// find returns the entry for a name in any spelling, or an *UnknownError.
 func (t *table[T]) find(typed string) (*entry[T], error) {
 	if e, ok := t.forms[plain(typed)]; ok {
 		return e, nil

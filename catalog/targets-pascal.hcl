@@ -1,5 +1,5 @@
-# GPUs to pass for: Pascal, 2016.
-# Rates are dense, tensor rates accumulate in FP32; a rate that is left out is none. MiB are what NVML shows.
+# Targets, GPUs that a session can present: Pascal, 2016.
+# Rates are dense, and tensor rates are for FP32 accumulation; the GPU lacks a rate that is left out. MiB are as NVML shows.
 
 target "gtx-1060-3gb" {
   name    = "NVIDIA GeForce GTX 1060 3GB"

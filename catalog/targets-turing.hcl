@@ -1,5 +1,5 @@
-# GPUs to pass for: Turing, 2018.
-# Rates are dense, tensor rates accumulate in FP32; a rate that is left out is none. MiB are what NVML shows.
+# Targets, GPUs that a session can present: Turing, 2018.
+# Rates are dense, and tensor rates are for FP32 accumulation; the GPU lacks a rate that is left out. MiB are as NVML shows.
 
 target "gtx-1650" {
   name    = "NVIDIA GeForce GTX 1650"

@@ -1,5 +1,5 @@
-# GPUs to pass for: Volta, 2017.
-# Rates are dense, tensor rates accumulate in FP32; a rate that is left out is none. MiB are what NVML shows.
+# Targets, GPUs that a session can present: Volta, 2017.
+# Rates are dense, and tensor rates are for FP32 accumulation; the GPU lacks a rate that is left out. MiB are as NVML shows.
 
 target "titan-v" {
   name = "NVIDIA TITAN V"

@@ -1,5 +1,4 @@
-# A GPU that is not in the catalog: an RTX 3090 with less memory and a lower
-# power limit, as it sits in a colleague's machine.
+# A GPU that is not in the catalog: an RTX 3090 with less memory and a lower power limit.
 
 target "lab-card" {
   base    = "rtx-3090"
@@ -15,6 +14,6 @@ session "reference" {
   target = "lab-card"
 
   lifecycle {
-    prevent_destroy = true # its results are cited: whoever replaces it has to say so first
+    prevent_destroy = true # its results are cited, so plan refuses to replace it
   }
 }

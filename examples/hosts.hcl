@@ -1,5 +1,5 @@
-# A mixed fleet over two hosts, written down as a table: which GPU to pass for,
-# and where. Both hosts are simulated, so this runs on any machine.
+# A mixed fleet on two hosts, described by a table of targets and hosts. Both hosts are simulated, so this runs on
+# any machine.
 
 locals {
   fleet = {

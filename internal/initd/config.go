@@ -1,6 +1,5 @@
-// Package initd says what the container of a session is told at its start: the
-// file that the Docker runtime writes and that cosplay-init, pid 1 in there,
-// reads. The packages below are cosplay-init itself.
+// Package initd defines the configuration of a session's container: the file that the Docker runtime writes and
+// cosplay-init, pid 1 in the container, reads. The packages below it are cosplay-init itself.
 package initd
 
 import (
@@ -13,32 +12,32 @@ import (
 	"strings"
 )
 
-// Where things lie inside the container. The runtime mounts them read-only.
+// Paths in the container. The runtime mounts them read-only.
 const (
 	Dir         = "/run/cosplay"
 	Program     = Dir + "/cosplay-init" // the program itself, mode 0755
 	ConfigPath  = Dir + "/init.json"    // a Config, mode 0600: it holds the user's environment
 	HostKeyPath = Dir + "/host_key"     // the session's ed25519 private key in PEM, mode 0600
-	PrivateDir  = Dir + "/private"      // sensitive values, for the session's user alone
-	WorkDir     = "/workspace"          // where commands start if the Config names no other folder
+	PrivateDir  = Dir + "/private"      // sensitive values, readable only by the session's user
+	WorkDir     = "/workspace"          // the working folder if the Config names no other
 	defaultPort = 22                    // TCP, inside the container
 )
 
 // SecretsFile is in PrivateDir: sensitive variables in JSON, by name.
 const SecretsFile = "secrets.json"
 
-// Config is everything that cosplay-init is told.
+// Config is the configuration of cosplay-init.
 type Config struct {
 	User           User              `json:"user"`
 	AuthorizedKeys []string          `json:"authorized_keys,omitempty"` // lines as in ~/.ssh/authorized_keys, without options
 	SSH            SSH               `json:"ssh"`
-	Env            map[string]string `json:"env,omitempty"`       // wins over the image's own
-	Secrets        map[string]string `json:"-"`                   // sensitive, from PrivateDir; wins over Env
-	Command        []string          `json:"command,omitempty"`   // run as the user; none: the container just stays up
+	Env            map[string]string `json:"env,omitempty"`       // overrides the image's
+	Secrets        map[string]string `json:"-"`                   // sensitive, from PrivateDir; overrides Env
+	Command        []string          `json:"command,omitempty"`   // runs as the user; without one the container stays up, idle
 	Workspace      string            `json:"workspace,omitempty"` // absolute; "" is WorkDir
 }
 
-// User is who works in the session: the invoking user of the host.
+// User is the user of the session: the invoking user of the host.
 type User struct {
 	Name  string `json:"name"`
 	UID   uint32 `json:"uid"`
@@ -49,7 +48,7 @@ type User struct {
 	Sudo  bool   `json:"sudo,omitempty"`  // without a password, where the image has sudo
 }
 
-// SSH is how the session is reached.
+// SSH is how clients reach the session.
 type SSH struct {
 	Enabled bool   `json:"enabled"`
 	Port    int    `json:"port,omitempty"`     // TCP, inside the container; 0 is 22
@@ -59,18 +58,17 @@ type SSH struct {
 // Entrypoint is the container's entrypoint; its command is empty.
 func Entrypoint() []string { return []string{Program} }
 
-// Exec is what `docker exec` is to run, as root, so that argv runs as the
-// session's user, in his workspace and environment. No argv is a login shell.
+// Exec is the command for `docker exec`, as root, that runs argv as the session's user, in the user's workspace and
+// environment. Without argv it runs a login shell.
 func Exec(argv ...string) []string { return append([]string{Program, "exec", "--"}, argv...) }
 
-// ExecSized is Exec with a terminal of a size. Engines tell a terminal its size
-// only once the program runs, which is too late for those that ask at once.
+// ExecSized is Exec with a terminal of a given size. Engines set a terminal's size only after the program has
+// started, which is too late for programs that read it immediately.
 func ExecSized(rows, columns int, argv ...string) []string {
 	return append([]string{Program, "exec", fmt.Sprintf("--size=%dx%d", rows, columns), "--"}, argv...)
 }
 
-// Load reads a Config, fills in what it leaves out and checks it. The error
-// says what to do.
+// Load reads a Config, sets defaults and validates it. The error states the fix.
 func Load(file string) (Config, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrPermission) {
@@ -102,7 +100,7 @@ func loadSecrets(file string) (secrets map[string]string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; the session's user and root can read this file", err)
 	}
-	if json.Unmarshal(data, &secrets) != nil { // its error could quote a value
+	if json.Unmarshal(data, &secrets) != nil { // the parser's error could contain a value
 		return nil, fmt.Errorf("%s is damaged; replace the session", file)
 	}
 	return secrets, nil
@@ -130,8 +128,8 @@ func (c *Config) fill() {
 	}
 }
 
-// Validate tells what cannot be: a name that would break /etc/passwd, a root
-// who is not uid 0, a relative path.
+// Validate rejects invalid values: a name that would break /etc/passwd, a root user whose uid is not 0, a relative
+// path.
 func (c Config) Validate() error {
 	u := c.User
 	switch {

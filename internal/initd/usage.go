@@ -8,12 +8,11 @@ import (
 	"os"
 )
 
-// UsagePath is the file in which the programs of a session count what they use of
-// their GPU's memory, where its GPU is disguised to CUDA.
+// UsagePath is the path of the usage file in a container.
 const UsagePath = Dir + "/usage"
 
-// Where things lie in that file, bytes: driver/facade/usage.h lays it out. Before
-// usageLock are magic, version and size; the peak and the refusals lie between.
+// Offsets in that file, in bytes, as in driver/facade/usage.h. Before usageLock are magic, version and size; the peak
+// and the refusals are between the others.
 const (
 	usageMagic   = "COSPUSE\x00"
 	usageVersion = 1
@@ -23,9 +22,9 @@ const (
 	usageSlots   = 56
 )
 
-// ForgetUse clears what the programs of a container's last life counted. They
-// ended with it, but had pids of a numbering that went with them: nobody in there
-// could tell. What the whole session came to stays.
+// ForgetUse clears the counts of programs from before the container's restart. They ended with it, and their pids
+// belong to a namespace that no longer exists, so programs in the container cannot recognize them. The peak of the
+// session stays.
 func ForgetUse(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,5 @@
-// Package machine is this computer, as a project uses it: the hosts that are open, with
-// their agents and runtimes, and the user who runs cosplay.
+// Package machine gives a project access to this computer: the open hosts with their agents and runtimes, and the
+// user who runs cosplay.
 package machine
 
 import (
@@ -25,8 +25,7 @@ import (
 	"cosplay/internal/state"
 )
 
-// ScratchDir is the project's own folder for what can be made anew: simulated
-// hosts and session folders.
+// ScratchDir is the project's folder for files that cosplay can recreate: simulated hosts and session folders.
 const ScratchDir = ".cosplay"
 
 // Machine has the open hosts of a project. Close ends their agents.

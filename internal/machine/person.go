@@ -22,8 +22,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Person is the user who runs cosplay, with the keys that they can log in with. Under
-// sudo it is the user who called it.
+// Person is the user who runs cosplay, with the keys with which they can log in. Under sudo it is the user who called
+// it.
 func Person(intent *config.Intent) (resolve.Person, error) {
 	account, err := Invoker()
 	if err != nil {
@@ -87,7 +87,7 @@ func UserID() *int {
 	return &who.UID
 }
 
-// HomeDir is the home of that user, also where cron or sudo hide it.
+// HomeDir returns the home of that user, even if cron or sudo changed HOME.
 func HomeDir() string {
 	if os.Getenv("SUDO_USER") == "" || os.Geteuid() != 0 {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -98,7 +98,7 @@ func HomeDir() string {
 	return who.home
 }
 
-// agentPatience is how long an ssh agent may take: a forwarded one may be dead.
+// agentPatience limits the wait for an ssh agent: a forwarded one may not answer.
 const agentPatience = 2 * time.Second
 
 // agentKeys are the keys that the user's ssh agent holds; no agent has none.
@@ -126,8 +126,8 @@ func agentKeys() []string {
 	return all
 }
 
-// ownKeys are the public keys in a folder that have their private one beside
-// them: with others one could not log in from here.
+// ownKeys returns the public keys in a folder that have their private key beside them: without it, the user could not
+// log in from this machine.
 func ownKeys(dir string) []string {
 	names, _ := fs.Glob(os.DirFS(dir), "*.pub")
 	slices.Sort(names)

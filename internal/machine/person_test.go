@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestOwnKeys: of the public keys in a folder of any name those count that one can
-// log in with from here.
+// TestOwnKeys checks that a public key counts only if the user can log in with it from this machine.
 func TestOwnKeys(t *testing.T) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB1ZqSmcMVI2yFnT6b2U9fZJgE9ZKzRvS5c0g7w9mT2Q one"
 	dir := filepath.Join(t.TempDir(), "ann [old]")

@@ -12,9 +12,8 @@ import (
 	"unsafe"
 )
 
-// CreateSlice makes a slice as an admin would with nvidia-smi: a GPU instance
-// of a profile at a start, and one compute instance that fills it. It returns
-// the id of the GPU instance. What the driver refuses is an error.
+// CreateSlice creates a slice as an admin would with nvidia-smi: a GPU instance of a profile at a start, and one
+// compute instance that fills it. It returns the id of the GPU instance. If the driver refuses, it returns an error.
 func (h *Host) CreateSlice(gpu int, profile string, start int) (int, error) {
 	var found C.struct_sim_profile
 	err := h.onGPU(gpu, func(g *C.struct_sim_gpu) error {
@@ -43,8 +42,8 @@ func (h *Host) CreateSlice(gpu int, profile string, start int) (int, error) {
 	return int(id), adminError(gpu, failed)
 }
 
-// DestroySlice removes a GPU instance with its compute instances, whoever made
-// it. It is an error while programs run there.
+// DestroySlice removes a GPU instance with its compute instances, whichever program created it. It fails while
+// programs run there.
 func (h *Host) DestroySlice(gpu, gpuInstance int) error {
 	err := h.onGPU(gpu, func(g *C.struct_sim_gpu) error {
 		if gpuInstance < 0 || gpuInstance >= len(g.instances) || g.instances[gpuInstance].used == 0 {
@@ -68,7 +67,7 @@ func adminError(gpu int, failed C.struct_admin_error) error {
 	return fmt.Errorf("GPU %d: cannot %s: %s", gpu, C.GoString(failed.step), C.GoString(failed.why))
 }
 
-// computeProfile is NVML's number of the compute instance profile of so many slices.
+// computeProfile returns NVML's number of the compute instance profile with so many slices.
 func computeProfile(slices int) int {
 	if slices == 7 {
 		return 4

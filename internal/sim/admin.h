@@ -1,4 +1,4 @@
-/* What an admin does with nvidia-smi, done with the host's own library. */
+/* Operations of nvidia-smi, with the simulated host's own library. */
 struct admin_error {
     const char *step;
     const char *why; /* NULL: it went well */

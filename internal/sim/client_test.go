@@ -17,8 +17,8 @@ import (
 	"cosplay/internal/sim"
 )
 
-// clientArgument makes the test binary a client of a host instead: a process of
-// its own that can be killed, or be another user.
+// clientArgument turns the test binary into a client of a host: a separate process that can be killed, or run as
+// another user.
 const clientArgument = "simulated-host-client"
 
 func runClient(dir string, actions []string) int {
@@ -52,7 +52,7 @@ func act(l nvml.Interface, action string) string {
 	return strconv.Itoa(int(ret))
 }
 
-// hammer makes and removes slices beside other processes that do the same.
+// hammer creates and removes slices while other processes do the same.
 func hammer(d nvml.Device) string {
 	made := 0
 	for range 300 {
@@ -82,8 +82,7 @@ func client(dir string, actions ...string) *exec.Cmd {
 	return exec.Command(os.Args[0], append([]string{clientArgument, dir}, actions...)...)
 }
 
-// A client that is killed is swept by the next one, and with it what the driver
-// kept for it.
+// The next client removes a killed client and everything that the driver kept for it.
 func TestKilledClient(t *testing.T) {
 	create(t, h200)
 	before := state(t)
@@ -134,7 +133,7 @@ func TestManyClientsAtOnce(t *testing.T) {
 	sameState(t, before)
 }
 
-// Where the state may only be read, getters serve and setters are refused.
+// If the state is read-only, getters work and setters are refused.
 func TestReadOnly(t *testing.T) {
 	folder, err := os.MkdirTemp("", "read-only-host")
 	if err != nil {
@@ -158,7 +157,7 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := exec.Command(other, clientArgument, folder, "name", "lock")
-	if os.Getuid() == 0 { // whom no mode keeps from writing
+	if os.Getuid() == 0 { // file modes do not restrict root
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	out, err := c.Output()
@@ -168,7 +167,7 @@ func TestReadOnly(t *testing.T) {
 	equal(t, "client", string(out), "name: NVIDIA H200\nlock: 4\n")
 }
 
-// A file that is no host is refused, by the library and by this package.
+// The library and this package refuse a file that is not a host.
 func TestForeignState(t *testing.T) {
 	create(t, h200)
 	good := state(t)

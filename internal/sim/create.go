@@ -26,17 +26,16 @@ import (
 // maxGPUs is the largest number of GPUs of one simulated host.
 const maxGPUs = C.SIM_MAX_GPUS
 
-// Options say how a new host presents itself; the zero value will do.
+// Options describe a new host; the zero value is valid.
 type Options struct {
-	Simulates string // what the user wrote, "8 x h200"; kept for show
+	Simulates string // the user's text, "8 x h200"; kept for output
 	Seed      string // the same seed gives the same UUIDs
 	Driver    string // version, default "550.163.01"
 	CUDA      int    // default 12040, which is 12.4
 }
 
-// Create makes a host with one GPU for each model in a folder, in place of the
-// one that may be there: the libraries and the state, MIG off, persistence off,
-// default power, unlocked.
+// Create creates a host with one GPU for each model in a folder and replaces an existing host: the libraries and the
+// state, with MIG off, persistence off, default power and no clock lock.
 func Create(dir string, models []resource.Model, opts Options) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -53,7 +52,7 @@ func Create(dir string, models []resource.Model, opts Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	// Whoever may see a simulated host may change it, so its file is open to all.
+	// Every user who can see a simulated host may change it, so its file is writable for all.
 	if err := write(StatePath(dir), state, 0o666); err != nil {
 		return err
 	}
@@ -65,9 +64,8 @@ func Create(dir string, models []resource.Model, opts Options) error {
 	return nil
 }
 
-// Relocate writes the libraries of the host in a folder again if they are not what
-// they should be: they hold the path of the host's state, and lack the functions
-// that a fault made absent.
+// Relocate rewrites the libraries of the host in a folder if their content is outdated: they contain the path of the
+// host's state, and lack the functions that a fault removes.
 func Relocate(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -115,8 +113,8 @@ func patchedLibraries(dir string, lacks []string) (map[string][]byte, error) {
 	return libraries, nil
 }
 
-// hide takes functions out of the names that a library exports. The name of each
-// is in its table of strings once, where the loader compares it.
+// hide removes function names from a library's exports. Each name is once in the library's string table, where the
+// loader compares it.
 func hide(library []byte, functions []string) error {
 	if len(functions) == 0 {
 		return nil
@@ -140,8 +138,7 @@ func hide(library []byte, functions []string) error {
 	return nil
 }
 
-// patchedLibrary is a library with the path of its state in the place that its
-// source reserves for it.
+// patchedLibrary returns a library with the path of its state in the space that its source reserves.
 func patchedLibrary(name, state string) ([]byte, error) {
 	library, err := driver.Library(name)
 	if err != nil {
@@ -203,7 +200,7 @@ func newState(models []resource.Model, opts Options) ([]byte, error) {
 	return data, nil
 }
 
-// buses are where the GPUs of a board of eight usually sit.
+// buses are the usual PCI buses of the GPUs in a machine with eight.
 var buses = [8]C.uint32_t{0x19, 0x3B, 0x4C, 0x5D, 0x9B, 0xBB, 0xCB, 0xDB}
 
 func setUp(gpu *C.struct_sim_gpu, m resource.Model, index int, seed string) error {
@@ -285,8 +282,8 @@ func setUpProfile(profile *C.struct_sim_profile, p resource.Profile) error {
 	return put(profile.name[:], p.Name)
 }
 
-// kinds are NVML's numbers of GPU instance profiles by compute slices, for each
-// suffix of a name. A single slice with twice the memory is a kind of its own.
+// kinds are NVML's numbers of GPU instance profiles by compute slices, for each suffix of a name. A single slice with
+// twice the memory has its own number.
 var kinds = map[string]map[int]int{
 	"":        {1: 0, 2: 1, 3: 2, 4: 3, 7: 4, 8: 5, 6: 6},
 	"+me":     {1: 7, 2: 8},
@@ -341,12 +338,12 @@ func architecture(major, minor int) int {
 	return 4
 }
 
-// deviceID is the PCI id of a well-known board of the architecture.
+// deviceID returns the PCI id of a well-known GPU of the architecture.
 func deviceID(major, minor int) int {
 	return map[int]int{4: 0x15F8, 5: 0x1DB6, 6: 0x1EB8, 7: 0x20B2, 8: 0x26B9, 9: 0x2335, 10: 0x2901}[architecture(major, minor)]
 }
 
-// brand is NVML's number for the family that the name tells.
+// brand returns NVML's number for the product family in a name.
 func brand(name string) int {
 	switch {
 	case strings.Contains(name, "GeForce"):
@@ -359,8 +356,8 @@ func brand(name string) int {
 	return 14
 }
 
-// busBits guesses the width of the memory bus: stacked memory by its bandwidth,
-// else that of a large board. The clock then follows from the bandwidth.
+// busBits estimates the width of the memory bus: for stacked memory from its bandwidth, otherwise that of a large
+// GPU. The clock then follows from the bandwidth.
 func busBits(major int, bandwidthGBs float64) int {
 	switch {
 	case bandwidthGBs > 5500:

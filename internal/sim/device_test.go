@@ -78,7 +78,7 @@ func TestHandles(t *testing.T) {
 	want(t, ret, nvml.ERROR_INVALID_ARGUMENT)
 }
 
-// What the bus and the clock of the memory say is the bandwidth of the model.
+// Bus width and memory clock give the bandwidth of the model.
 func TestBandwidth(t *testing.T) {
 	start(t, h200, a100, a30, l40s)
 	for i, gbs := range []float64{4800, 2039, 933, 864} {

@@ -13,20 +13,19 @@ import (
 	"cosplay/driver"
 )
 
-// Action is what happens to the call that a fault waits for.
+// Action is the effect of a fault on a call.
 type Action string
 
 // The actions of a fault.
 const (
 	Answer Action = "answer" // it does nothing and answers the code
-	Hang   Action = "hang"   // it never comes back
+	Hang   Action = "hang"   // it never returns
 	Ignore Action = "ignore" // it does nothing and answers success
 	Absent Action = "absent" // the library does not export the function
 )
 
-// Fault waits for the nth call of a function from now on, and is spent then; 0
-// strikes at every call. A function's name without _v2 means all its versions;
-// an absent function is the one that is named.
+// Fault affects the nth call of a function from now on, once; with 0 it affects every call. A function's name without
+// _v2 means all its versions; an absent function is only the named one.
 type Fault struct {
 	Function string
 	GPU      *int // index of the GPU that the call is about; nil is any

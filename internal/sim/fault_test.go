@@ -64,7 +64,7 @@ func TestIgnoringFault(t *testing.T) {
 	equal(t, "limit", limit, 700_000)
 }
 
-// A call that hangs blocks its own process and nobody else.
+// A call that hangs blocks its own process and no other process.
 func TestHangingFault(t *testing.T) {
 	create(t, h200)
 	h := open(t)

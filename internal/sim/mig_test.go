@@ -56,7 +56,7 @@ func TestProfilesAreHiddenWithoutMIG(t *testing.T) {
 	want(t, ret, nvml.ERROR_NOT_SUPPORTED)
 }
 
-// The profiles that NVML lists are those of the model, figure by figure.
+// The profiles that NVML lists equal those of the model in every value.
 func TestProfiles(t *testing.T) {
 	models := []resource.Model{h200, a100, a30}
 	start(t, models...)
@@ -98,7 +98,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// Which slices go together on a board: each is a profile and its start.
+// The sets of slices that fit on a GPU: each slice has a profile and a start.
 func TestWhatFitsTogether(t *testing.T) {
 	type piece struct {
 		profile string
@@ -295,7 +295,7 @@ func TestComputeInstances(t *testing.T) {
 	must(t, ret)
 }
 
-// A use of the host that ends where it began leaves no trace in its file.
+// Operations that return the host to its initial settings also restore its file.
 func TestNoTrace(t *testing.T) {
 	create(t, h200)
 	before := state(t)

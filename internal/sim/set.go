@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// setting is what Set can change on a GPU.
+// setting is an aspect of a GPU that Set can change.
 type setting struct {
 	key   string
-	value string // what it may be, for people
+	value string // its valid values, in words
 	set   func(gpu *C.struct_sim_gpu, value string) error
 }
 
@@ -31,7 +31,7 @@ var settings = []setting{
 	{"power-step", "watts that the driver rounds a power limit down to, or none", setPowerStep},
 }
 
-// Keys lists what Set can change, each with the values that it takes.
+// Keys lists what Set can change, each with its valid values.
 func Keys() []string {
 	var keys []string
 	for _, s := range settings {
@@ -40,8 +40,8 @@ func Keys() []string {
 	return keys
 }
 
-// Set changes one thing of a GPU behind the driver's back. An unknown key or a
-// value that the hardware would refuse is an error that says what would do.
+// Set changes one aspect of a GPU without the driver's knowledge. For an unknown key or a value that the hardware
+// would refuse, the error states the valid ones.
 func (h *Host) Set(gpu int, key, value string) error {
 	at := slices.IndexFunc(settings, func(s setting) bool { return s.key == key })
 	if at < 0 {
@@ -178,7 +178,7 @@ func setTemperature(gpu *C.struct_sim_gpu, value string) error {
 	return nil
 }
 
-// setProcess puts a program on the GPU, or takes one or all away.
+// setProcess adds a program to the GPU, or removes one or all.
 func setProcess(gpu *C.struct_sim_gpu, value string) error {
 	if value == "none" {
 		clear(gpu.processes[:])
@@ -257,9 +257,8 @@ func anyInstance(gpu *C.struct_sim_gpu) bool {
 	return slices.ContainsFunc(gpu.instances[:], func(i C.struct_sim_gpu_instance) bool { return i.used != 0 })
 }
 
-// Reboot does what a restart of the machine does: programs, slices, locks and
-// limits are gone, pending modes have come true, persistence is off. GA100
-// boards keep MIG mode, later ones forget it. Faults stay.
+// Reboot does what a restart of the machine does: it removes programs, slices, locks and limits, applies pending
+// modes and switches persistence off. GA100 GPUs keep MIG mode, later ones do not. Faults stay.
 func (h *Host) Reboot() error {
 	id, err := newUUID()
 	if err != nil {

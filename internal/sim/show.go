@@ -71,7 +71,7 @@ func showGPU(gpu *C.struct_sim_gpu, index int) ShownGPU {
 	return g
 }
 
-// migName is what the driver calls a MIG device.
+// migName returns the driver's name of a MIG device.
 func migName(gpu *C.struct_sim_gpu, instance, compute int) string {
 	if gpu.named_by_ids != 0 {
 		return resource.IDName(text(gpu.uuid[:]), instance, compute)

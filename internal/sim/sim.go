@@ -25,16 +25,16 @@ import (
 
 const stateName = "host"
 
-// LibraryPath is where the NVML library of the host in a folder lies.
+// LibraryPath is the path of the NVML library of the host in a folder.
 func LibraryPath(dir string) string { return filepath.Join(dir, driver.NVML) }
 
-// StatePath is where the state of the host in a folder lies, for programs to write.
+// StatePath is the path of the state of the host in a folder, which every program must be able to write.
 func StatePath(dir string) string { return filepath.Join(dir, stateName) }
 
-// CUDAPath is where the CUDA driver of the host in a folder lies.
+// CUDAPath is the path of the CUDA driver of the host in a folder.
 func CUDAPath(dir string) string { return filepath.Join(dir, driver.CUDA) }
 
-// Is reports whether a folder holds a simulated host.
+// Is reports whether a folder contains a simulated host.
 func Is(dir string) bool {
 	_, err := os.Stat(StatePath(dir))
 	return err == nil
@@ -48,8 +48,7 @@ type Host struct {
 	turn sync.Mutex // the lock of the file does not hold within a process
 }
 
-// Open opens the host in a folder. A file that is none, or that another version
-// of cosplay made, is an error.
+// Open opens the host in a folder. It fails if the file is not a host, or another version of cosplay created it.
 func Open(dir string) (*Host, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -76,7 +75,7 @@ func (h *Host) Close() error {
 	return errors.Join(unix.Munmap(h.data), h.file.Close())
 }
 
-// BootID tells the boots of the host in a folder apart.
+// BootID identifies the present boot of the host in a folder.
 func BootID(dir string) (string, error) {
 	h, err := Open(dir)
 	if err != nil {
@@ -133,7 +132,7 @@ func notAHost(path string) error {
 	return fmt.Errorf("%s is not a simulated host; remove it or name another folder", path)
 }
 
-// sound tells whether every index stays within its array.
+// sound reports whether every index is within its array.
 func sound(gpu *C.struct_sim_gpu) bool {
 	if gpu.clock_count == 0 || gpu.clock_count > C.SIM_MAX_CLOCKS || gpu.profile_count > C.SIM_MAX_PROFILES {
 		return false
@@ -177,7 +176,7 @@ func (h *Host) locked(f func(*C.struct_sim_host) error) error {
 	return errors.Join(err, unix.Flock(int(h.file.Fd()), unix.LOCK_UN))
 }
 
-// sweep removes programs that ended without a word, as the drivers do.
+// sweep removes programs that ended without closing the driver, as the drivers do.
 func (h *Host) sweep(host *C.struct_sim_host) {
 	for g := range gpus(host) {
 		processes := gpus(host)[g].processes[:]
@@ -190,7 +189,7 @@ func (h *Host) sweep(host *C.struct_sim_host) {
 	}
 }
 
-// byteLocked tells whether another than us holds a byte of the file.
+// byteLocked reports whether another process holds a byte of the file.
 func (h *Host) byteLocked(byte int64) bool {
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: byte, Len: 1}
 	err := unix.FcntlFlock(h.file.Fd(), unix.F_OFD_GETLK, &lock)

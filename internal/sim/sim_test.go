@@ -229,7 +229,7 @@ func TestReboot(t *testing.T) {
 	}
 }
 
-// A mode that waits for a restart comes true with it, on boards that keep it.
+// A mode change that waits for a restart takes effect with it, on GPUs that keep the mode.
 func TestRebootResolvesPendingMode(t *testing.T) {
 	h := start(t, a100)
 	set(t, h, 0, "process", "4711:1")

@@ -16,7 +16,7 @@ import (
 	"cosplay/internal/need"
 )
 
-// smi runs the judge on the host and tells what it printed and how it ended.
+// smi runs nvidia-smi on the host, and returns its output and exit status.
 func smi(t *testing.T, path string, args ...string) (string, int) {
 	t.Helper()
 	c := exec.Command(path, args...)
@@ -87,7 +87,7 @@ func TestJudgedByNvidiaSMI(t *testing.T) {
 	sameState(t, before)
 }
 
-// The whole of what it knows, as XML, is well-formed and the same as NVML says.
+// nvidia-smi's XML is well-formed and equals the values from NVML.
 func TestJudgeReadsXML(t *testing.T) {
 	path, ok := need.Judge(t)
 	if !ok {
@@ -132,8 +132,8 @@ func TestJudgeReadsXML(t *testing.T) {
 
 var nvmlName = regexp.MustCompile(`(nvml[A-Z][A-Za-z0-9_]+)\x00`)
 
-// TestJudgedByOtherVersions: each version of nvidia-smi finds every function that it
-// looks up, and reads the identity of the GPUs, of which versions call other functions.
+// TestJudgedByOtherVersions checks that each version of nvidia-smi finds every function that it looks up and reads
+// the GPUs' identity, for which versions call different functions.
 func TestJudgedByOtherVersions(t *testing.T) {
 	path, ok := need.Judge(t)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"cosplay/internal/sim"
 )
 
-// TestFaultOfOneGPU leaves the calls about the other GPUs alone, also where a call
-// begins with an index or a UUID instead of a handle.
+// TestFaultOfOneGPU checks that calls about other GPUs are not affected, also if a call takes an index or a UUID
+// instead of a handle.
 func TestFaultOfOneGPU(t *testing.T) {
 	h := start(t, h200, h200)
 	first, second := gpu(t, 0), gpu(t, 1)
@@ -42,8 +42,8 @@ func TestFaultOfOneGPU(t *testing.T) {
 	}
 }
 
-// TestAbsentFunction is not exported by the library until the faults are removed,
-// also after the project was moved.
+// TestAbsentFunction checks that the library does not export the function until the faults are removed, also after
+// the project was moved.
 func TestAbsentFunction(t *testing.T) {
 	create(t, h200)
 	h := open(t)
@@ -79,7 +79,7 @@ func TestAbsentFunction(t *testing.T) {
 	}
 }
 
-// TestGPUThatAnswersOneCode to every call about it.
+// TestGPUThatAnswersOneCode checks a GPU for which every call returns one code.
 func TestGPUThatAnswersOneCode(t *testing.T) {
 	h := start(t, h200, h200)
 	d := gpu(t, 0)

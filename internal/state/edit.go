@@ -11,15 +11,15 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Selection is what an address means in a state.
+// Selection is the meaning of an address in a state.
 type Selection struct {
 	Sessions []resource.PriorSession
 	GPUs     []resource.PriorGPU
-	Block    bool // the name of a session block: all its instances are meant
+	Block    bool // the name of a session block, which means all its instances
 }
 
-// Find looks up one session by address or by its container's name, all sessions
-// of a block, or a GPU by its UUID. What could be two things is refused.
+// Find finds one session by its address or container name, all sessions of a block, or a GPU by its UUID. It refuses
+// an ambiguous name.
 func Find(prior resource.Prior, typed string) (Selection, error) {
 	var exact, block Selection
 	for _, s := range prior.Sessions {
@@ -47,14 +47,13 @@ func Find(prior resource.Prior, typed string) (Selection, error) {
 	return exact, fmt.Errorf("the state has no %q; cosplay state list shows what it has", typed)
 }
 
-// names reports whether an address is what somebody typed: worker-3, worker[3]
-// and session.worker[3] are the same.
+// names reports whether an address matches the user's text: worker-3, worker[3] and session.worker[3] are equal.
 func names(typed string, a resource.Address) bool {
 	full := a.String()
 	return typed == full || typed == strings.TrimPrefix(full, "session.") || typed == a.Short()
 }
 
-// Matching finds the one address that is meant among others, or all of a block.
+// Matching finds the matching address among others, or all addresses of a block.
 func Matching(typed string, all []resource.Address) ([]resource.Address, error) {
 	var exact, block []resource.Address
 	for _, a := range all {
@@ -76,10 +75,9 @@ func Matching(typed string, all []resource.Address) ([]resource.Address, error) 
 	return nil, fmt.Errorf("there is no session %q, neither in the configuration nor in the state; cosplay state list and the session blocks show which exist", typed)
 }
 
-// Move gives a session another address, or all sessions of a block another
-// block's name. Slice and container stay what they are: they are known by the
-// session's ID, which stays too. configured are the sessions of the
-// configuration, by which a short new address is understood.
+// Move gives a session another address, or all sessions of a block another block name. Slice and container do not
+// change: they belong to the session's ID, which stays. configured are the sessions of the configuration, which a
+// short new address may mean.
 func Move(prior resource.Prior, from, to string, configured []resource.Address) (resource.Prior, []resource.Renamed, error) {
 	found, err := Find(prior, from)
 	switch {
@@ -110,12 +108,10 @@ func Move(prior resource.Prior, from, to string, configured []resource.Address) 
 	return prior.Rename(moves), moves, nil
 }
 
-// counted is a short address that may be the instance of a block as well as a
-// name of its own.
+// counted is a short address that may mean an instance of a block or a block.
 var counted = regexp.MustCompile(`-\d+$`)
 
-// newAddress reads an address that the state need not have yet; a short one is
-// understood by those that are known.
+// newAddress reads an address that the state need not have yet. A short one may mean one of the known addresses.
 func newAddress(typed string, block bool, known []resource.Address) (resource.Address, error) {
 	full := "session." + strings.TrimPrefix(typed, "session.")
 	a, err := resource.ParseAddress(full)
@@ -140,14 +136,14 @@ func newAddress(typed string, block bool, known []resource.Address) (resource.Ad
 	return a, nil
 }
 
-// Forgotten is what a state no longer has.
+// Forgotten is what Forget has removed from a state.
 type Forgotten struct {
 	Sessions []resource.PriorSession
 	GPUs     []resource.PriorGPU
 }
 
-// Forget drops sessions, and the GPUs on which no session is left with them;
-// and GPUs that are named and hold none. A GPU's baseline goes with it.
+// Forget removes sessions, with the GPUs on which no session remains, and named GPUs without sessions. The baseline
+// of such a GPU is lost.
 func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, error) {
 	var (
 		gone     Forgotten

@@ -10,7 +10,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// addresses tells which sessions a state has, and their IDs.
+// addresses returns the sessions of a state, with their IDs.
 func addresses(p resource.Prior) string {
 	var all []string
 	for _, s := range p.Sessions {
@@ -53,7 +53,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: GPUs %v", typed, found.GPUs)
 		}
 	}
-	// What could be two is refused, in full it is one.
+	// An ambiguous short name is refused; the full address is not ambiguous.
 	p.Sessions = append(p.Sessions, resource.PriorSession{Session: resource.Session{Address: resource.One("worker-1"), ID: "x"}})
 	if _, err := Find(p, "worker-1"); err == nil || !strings.Contains(err.Error(), "write it in full") {
 		t.Errorf("got %v", err)
@@ -102,7 +102,7 @@ func TestMove(t *testing.T) {
 			if refusal := orderly(after); refusal != nil {
 				t.Error(refusal.What)
 			}
-			// But for the addresses nothing is another.
+			// Only the addresses change.
 			for _, m := range moves {
 				was, _ := before.Session(m.From)
 				is, _ := after.Session(m.To)
@@ -154,7 +154,7 @@ func TestForget(t *testing.T) {
 		})
 	}
 
-	// A GPU on which nothing is any more, as destroy may leave it, goes by name.
+	// A GPU without sessions, which a failed destroy may leave, can be named.
 	p := some()
 	p.Sessions = slices.DeleteFunc(p.Sessions, func(s resource.PriorSession) bool { return s.Slice.GPU == "GPU-0" })
 	after, _, err := Forget(p, []string{"big"})

@@ -41,8 +41,7 @@ func rename(t testing.TB, from, to string) {
 	}
 }
 
-// wantFault wants a refusal that says what is wrong, that nothing was touched,
-// and what to do.
+// wantFault checks that a refusal states what is wrong, that nothing was changed, and the fix.
 func wantFault(t *testing.T, err error, fault Fault) {
 	t.Helper()
 	var refusal *Refusal
@@ -56,7 +55,7 @@ func wantFault(t *testing.T, err error, fault Fault) {
 	}
 }
 
-// some is a state with something of everything in it.
+// some is a state with values in all fields.
 func some() resource.Prior {
 	const watts = 320000
 	gpu := func(uuid string) resource.PriorGPU {

@@ -15,16 +15,15 @@ import (
 	"cosplay/internal/resource"
 )
 
-// formatVersion is raised when a field changes its meaning; migrations then
-// needs a way from the one before.
+// formatVersion increases when a field changes its meaning; migrations then needs an entry for the previous version.
 const formatVersion = 2
 
-// head is what every version of the format has and keeps: by it a file is told
-// to be whole, and too new. Version 1 had no checksum.
+// head is the part that every version of the format has: it shows whether a file is intact, and whether it is too
+// new. Version 1 had no checksum.
 type head struct {
 	FormatVersion  int    `json:"format_version"`
 	CosplayVersion string `json:"cosplay_version"`
-	Checksum       string `json:"checksum"` // of the file's bytes with this value left out
+	Checksum       string `json:"checksum"` // of the file's bytes, with this field empty
 }
 
 // file is the state on disk. The tags of resource.Prior are the format.
@@ -33,12 +32,12 @@ type file struct {
 	resource.Prior
 }
 
-// document is a state file of any version, by its fields.
+// document is a state file of any version, as a map of its fields.
 type document map[string]json.RawMessage
 
-// migrations bring a file of the version that is their key to the next one.
+// migrations convert a file of the version in the key to the next version.
 var migrations = map[int]func(document) error{
-	1: func(document) error { return nil }, // it had no checksum; all that it holds means the same
+	1: func(document) error { return nil }, // it had no checksum; all fields have the same meaning
 }
 
 const sumPrefix = "sha256:"
@@ -53,7 +52,7 @@ func encode(p resource.Prior, version string) ([]byte, error) {
 	return bytes.Replace(data, []byte(`"checksum": ""`), []byte(`"checksum": "`+checksum(data, "")+`"`), 1), nil
 }
 
-// checksum is that of a file which has the given one written in it.
+// checksum returns the checksum of a file that contains the given one.
 func checksum(data []byte, written string) string {
 	before, after, _ := bytes.Cut(data, []byte(written))
 	sum := sha256.New()
@@ -68,13 +67,13 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 		return resource.Prior{}, &Refusal{Fault: Empty, What: "it is empty"}
 	}
 	var f file
-	misread := jsonv2.Unmarshal(data, &f) // reading it is a large part of every command
+	misread := jsonv2.Unmarshal(data, &f) // parsing takes a large part of the time of every command
 	var syntax *jsontext.SyntacticError
 	if errors.As(misread, &syntax) {
 		return resource.Prior{}, broken(data, syntax)
 	}
 	if misread != nil {
-		_ = jsonv2.Unmarshal(data, &f.head) // reading may have stopped before it
+		_ = jsonv2.Unmarshal(data, &f.head) // parsing may have stopped before the head
 	}
 	if refusal := f.head.judge(data); refusal != nil {
 		return resource.Prior{}, refusal
@@ -91,7 +90,7 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 	return f.Prior, orderly(f.Prior)
 }
 
-// broken tells a file that ends too soon from one that is no JSON at all.
+// broken distinguishes a file that ends too soon from one that is not JSON.
 func broken(data []byte, syntax *jsontext.SyntacticError) *Refusal {
 	if errors.Is(syntax, io.ErrUnexpectedEOF) {
 		return &Refusal{Fault: CutOff, What: fmt.Sprintf("it is cut off after %d bytes", len(data))}
@@ -99,7 +98,7 @@ func broken(data []byte, syntax *jsontext.SyntacticError) *Refusal {
 	return &Refusal{Fault: NotJSON, What: fmt.Sprintf("it is not JSON: byte %d: %v", syntax.ByteOffset+1, syntax.Err)}
 }
 
-// judge tells whether the file is one that this cosplay can read, and whole.
+// judge checks that this cosplay can read the file and that the file is intact.
 func (h head) judge(data []byte) *Refusal {
 	summed := len(h.Checksum) == len(sumPrefix)+2*sha256.Size
 	fits := summed && checksum(data, h.Checksum) == h.Checksum
@@ -139,7 +138,7 @@ func migrate(data []byte, version int) (file, error) {
 	return f, jsonv2.Unmarshal(now, &f)
 }
 
-// orderly makes sure of what everybody counts on who looks a session up.
+// orderly checks the order of sessions, on which searches rely.
 func orderly(p resource.Prior) *Refusal {
 	for i, s := range p.Sessions {
 		switch {

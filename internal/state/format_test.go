@@ -14,8 +14,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestDamage: each kind of damage is told apart, in words of its own, by reading
-// and by writing, and the file stays as it is.
+// TestDamage checks that each kind of damage has its own message, when reading and when writing, and that the file
+// does not change.
 func TestDamage(t *testing.T) {
 	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
 	save(t, s, save(t, s, some())) // so that there is a backup
@@ -75,7 +75,7 @@ func reseal(content string) string {
 	return strings.Replace(content, old, checksum([]byte(content), old), 1)
 }
 
-// TestNextStep: the backup is recommended only where it is good.
+// TestNextStep checks that only an intact backup is recommended.
 func TestNextStep(t *testing.T) {
 	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
 	write(t, s.Path, nil)
@@ -100,8 +100,8 @@ func must(data []byte, err error) []byte {
 	return data
 }
 
-// TestEveryBit turns every single bit of a small state, some of a larger one, and
-// cuts them at every byte: none of it may be read as a state.
+// TestEveryBit inverts every bit of a small state and some of a larger one, and truncates them at every byte: none of
+// the results may be read as a state.
 func TestEveryBit(t *testing.T) {
 	small := some()
 	small.Lineage, small.Key, small.Serial, small.Sessions = "f00d", "5ec4e7", 9, nil
@@ -130,9 +130,8 @@ func TestEveryBit(t *testing.T) {
 	t.Logf("%d bits turned", turned)
 }
 
-// TestManyBits turns several bits at once, and exchanges, doubles and drops
-// pieces, at random places of a large state: what is read is the state as it was
-// or nothing.
+// TestManyBits inverts several bits, and swaps, repeats and drops pieces at random places of a large state: the
+// result is either the original state or refused.
 func TestManyBits(t *testing.T) {
 	p := resource.Prior{Lineage: "f00d", Serial: 9}
 	for i := range 300 {
@@ -165,8 +164,8 @@ func TestManyBits(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// TestFormats: each file in testdata is read without losing a value. One in the current
-// format is written again as it is; of an older one, a .now file has what it becomes.
+// TestFormats checks that each file in testdata is read without losing a value. A file in the current format is
+// written unchanged; for an older one, the .now file has the result.
 func TestFormats(t *testing.T) {
 	files, err := filepath.Glob("testdata/version*.json")
 	if err != nil {
@@ -223,8 +222,8 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-// TestMigrations: there is a way from every version to the one of now, and one
-// that fails is a refusal.
+// TestMigrations checks that every version has a migration to the current one, and that a failing migration is a
+// refusal.
 func TestMigrations(t *testing.T) {
 	for version := 1; version < formatVersion; version++ {
 		if migrations[version] == nil {
@@ -251,8 +250,7 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no bytes make it panic, and what is read can be written and read
-// again.
+// FuzzDecode checks that no input causes a panic, and that a state that was read can be written and read again.
 func FuzzDecode(f *testing.F) {
 	f.Add(must(encode(resource.Prior{Lineage: "a", GPUs: some().GPUs[:1]}, "1")))
 	f.Add([]byte(`{"format_version": 1, "lineage": "a", "boot_ids": {"lab": "b"}, "gpus": [{"host": "lab", "uuid": "GPU-0", "baseline": {"mig": true}}],

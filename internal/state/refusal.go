@@ -6,24 +6,23 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Fault is what is wrong with a state file.
+// Fault is the kind of damage of a state file.
 type Fault string
 
-// The faults, each with words of its own.
+// The faults, each with its own message.
 const (
 	Empty     Fault = "empty"
 	CutOff    Fault = "cut off"
 	NotJSON   Fault = "not JSON"
 	NotAState Fault = "not a state"
 	Newer     Fault = "newer"
-	Altered   Fault = "altered" // its checksum or its content does not hold
+	Altered   Fault = "altered" // its checksum or its content is wrong
 	NoLineage Fault = "no lineage"
-	Foreign   Fault = "foreign" // of another lineage than was expected
-	Moved     Fault = "moved"   // of another serial than was expected
+	Foreign   Fault = "foreign" // its lineage is not the expected one
+	Moved     Fault = "moved"   // its serial is not the expected one
 )
 
-// Refusal is the error for a state file that cannot be used as it is. The file
-// was not touched.
+// Refusal is the error for a state file that cannot be used. cosplay has not changed the file.
 type Refusal struct {
 	Path  string
 	Fault Fault

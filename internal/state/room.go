@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Room is what a run writes beside the backup and the state, roughly, in bytes.
+// Room is the approximate size, in bytes, of what a run writes besides the backup and the state.
 type Room int64
 
 const block = 64 << 10
 
-// RoomToApply is for a plan with so many steps: a step has a session twice in the
-// journal and once in the state.
+// RoomToApply returns the room for a plan with so many steps: each step writes its session twice to the journal and
+// once to the state.
 func RoomToApply(steps int) Room { return 1<<20 + Room(steps)*8<<10 }
 
-// RoomToDestroy is for a plan that removes everything: its steps only name what they
-// remove, and a full disk must not keep anyone from removing sessions.
+// RoomToDestroy is the room for a plan that removes everything. Its steps only name what they remove, and a full disk
+// must not prevent users from removing sessions.
 func RoomToDestroy(steps int) Room { return 64<<10 + Room(steps)*2<<10 }
 
-// Writable finds out, before anything is changed, whether a run will be able to
-// write its journal, the backup and the state.
+// Writable checks, before anything is changed, that a run will be able to write its journal, the backup and the
+// state.
 func (s Store) Writable(needed Room) error {
 	dir := filepath.Dir(s.Path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -48,7 +48,7 @@ func (s Store) Writable(needed Room) error {
 		return s.unwritable(err)
 	}
 	defer trial.Close()
-	if err := os.Remove(trial.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) { // its room is given back however we end
+	if err := os.Remove(trial.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) { // the reserved room is released in any case
 		return s.unwritable(err)
 	}
 	if err := fill(trial, room); err != nil {
@@ -61,7 +61,7 @@ func (s Store) unwritable(err error) error {
 	return fmt.Errorf("the state %s could not be written: %w. Nothing was changed. Make its folder writable, or put the state elsewhere with --state", s.Path, plainly(err))
 }
 
-// plainly leaves out the name of a file that people never see.
+// plainly drops the name of a file that users never see.
 func plainly(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -70,8 +70,7 @@ func plainly(err error) error {
 	return err
 }
 
-// fill takes so many bytes of the disk, by writing where the file system cannot
-// simply set them aside.
+// fill reserves bytes on the disk, by writing them if the file system cannot reserve them.
 func fill(file *os.File, bytes int64) error {
 	err := unix.Fallocate(int(file.Fd()), 0, 0, bytes)
 	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWritable: a place that cannot take state and journal is told before
-// anything is changed, and nothing is left of the trial.
+// TestWritable checks that a folder that cannot hold state and journal is reported before anything is changed, and
+// that the check leaves no files.
 func TestWritable(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), nil)
@@ -23,7 +23,7 @@ func TestWritable(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(dir, "new", FileName):  "",
 		filepath.Join(dir, "file", FileName): "could not be written: not a directory. Nothing was changed",
-		"/proc/" + FileName:                  "could not be written", // where not even root can
+		"/proc/" + FileName:                  "could not be written", // not even root can write there
 		filepath.Join(dir, "odd", FileName):  FileName + ".backup blocks",
 	} {
 		err := Store{Path: path}.Writable(RoomToApply(20))
@@ -39,8 +39,8 @@ func TestWritable(t *testing.T) {
 	}
 }
 
-// TestNoRoom: a disk that is nearly full is told, by how much a run needs. A
-// limit on the size of files stands for the disk.
+// TestNoRoom checks that a nearly full disk is reported, with the room that a run needs. A limit on the size of files
+// simulates the disk.
 func TestNoRoom(t *testing.T) {
 	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
 	save(t, s, some())

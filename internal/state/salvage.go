@@ -11,9 +11,8 @@ import (
 	"cosplay/internal/durable"
 )
 
-// Salvaged are the words by which the things of a state are known, as they can
-// be read from files that need not be whole. None of them is certain: a bit may
-// be turned in each, so whoever uses them tries them against the world.
+// Salvaged is the identifying data of a state, read from files that may be damaged. No value is certain, because any
+// bit may be wrong, so callers compare them with the hosts.
 type Salvaged struct {
 	Lineages []string
 	Keys     []string
@@ -26,8 +25,7 @@ var (
 	serialPattern  = regexp.MustCompile(`"serial":\s*(\d{1,9})\b`)
 )
 
-// Salvage reads them from the state, its backup and the journal, whatever has
-// become of these.
+// Salvage reads this data from the state, its backup and the journal, in whatever condition they are.
 func (s Store) Salvage() Salvaged {
 	var found Salvaged
 	for _, path := range []string{s.Path, s.BackupPath(), s.JournalPath()} {
@@ -45,7 +43,7 @@ func (s Store) Salvage() Salvaged {
 	return found
 }
 
-// collect adds what a pattern finds, each once.
+// collect adds the matches of a pattern, each once.
 func collect(all []string, pattern *regexp.Regexp, data []byte) []string {
 	for _, m := range pattern.FindAllSubmatch(data, -1) {
 		if word := string(m[1]); !slices.Contains(all, word) {
@@ -55,9 +53,8 @@ func collect(all []string, pattern *regexp.Regexp, data []byte) []string {
 	return all
 }
 
-// SetAside gives state, backup and journal other names, with a word and a number
-// that are new to all of them: state.json.reset-1. It returns the new paths of
-// those that were there.
+// SetAside renames state, backup and journal, with a word and a number that is free for all of them:
+// state.json.reset-1. It returns the new paths of the files that existed.
 func (s Store) SetAside(word string) ([]string, error) {
 	var moved []string
 	paths := []string{s.Path, s.BackupPath(), s.JournalPath()}

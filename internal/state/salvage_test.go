@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSalvage: lineage and key are told from files that cannot be read any more,
-// so long as they are in them.
+// TestSalvage checks that lineage and key are found in files that cannot be decoded, as long as the files contain
+// them.
 func TestSalvage(t *testing.T) {
 	for name, test := range map[string]struct {
 		damage func(string) string
@@ -44,8 +44,7 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestSetAside: what is set aside keeps its content, and never takes the place of
-// what was set aside before.
+// TestSetAside checks that a renamed file keeps its content, and never replaces a file that was renamed before.
 func TestSetAside(t *testing.T) {
 	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
 	if moved, err := s.SetAside("reset"); err != nil || len(moved) != 0 {

@@ -1,6 +1,6 @@
-// Package state keeps the project's state file: what cosplay made and what it
-// found before, with lineage, serial and checksum, and the journal of a run
-// beside it. It also changes what a state remembers, for the state commands.
+// Package state stores the project's state file: the objects that cosplay created and the settings that it found
+// before, with lineage, serial and checksum, and the journal of a run beside it. It also edits the state for the
+// state commands.
 package state
 
 import (
@@ -26,24 +26,23 @@ type Store struct {
 	Version string // of cosplay, noted in the file
 }
 
-// LockPath is where the state's lock lies.
+// LockPath is the path of the state's lock.
 func (s Store) LockPath() string { return s.Path + ".lock" }
 
-// JournalPath is where the journal of a run lies: while it is there, the run
-// has not been folded into the state.
+// JournalPath is the path of the journal of a run. While it exists, the run has not been folded into the state.
 func (s Store) JournalPath() string { return s.Path + ".journal" }
 
-// BackupPath is where the state before the last Save lies.
+// BackupPath is the path of the state before the last Save.
 func (s Store) BackupPath() string { return s.Path + ".backup" }
 
-// Load reads the state; no file is an empty one. A file that is not wholly what
-// Save wrote gives a *Refusal and stays untouched.
+// Load reads the state; a missing file is an empty state. If the file is not exactly what Save wrote, the error is a
+// *Refusal, and the file does not change.
 func (s Store) Load() (resource.Prior, error) {
 	_, prior, err := s.read()
 	return prior, err
 }
 
-// read gives the file's bytes too; nil without a file.
+// read also returns the file's bytes; nil without a file.
 func (s Store) read() ([]byte, resource.Prior, error) {
 	data, err := durable.ReadFile(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +58,7 @@ func (s Store) read() ([]byte, resource.Prior, error) {
 	return data, prior, nil
 }
 
-// Stamp tells one version of the state file from another without reading it.
+// Stamp identifies a version of the state file without reading its content.
 func (s Store) Stamp() string {
 	info, err := os.Stat(s.Path)
 	if err != nil {
@@ -69,14 +68,12 @@ func (s Store) Stamp() string {
 	return fmt.Sprint(inode, info.Size(), info.ModTime().UnixNano())
 }
 
-// Save writes the state with the next serial, after keeping the one that was
-// there as .backup, and returns what it wrote. It writes only over the state
-// that p was made from: one that was damaged or put there since gives a
-// *Refusal and stays.
+// Save writes the state with the next serial, after keeping the previous one as .backup, and returns what it wrote.
+// It overwrites only the state that p was derived from. If that was damaged or replaced meanwhile, the error is a
+// *Refusal, and the file does not change.
 func (s Store) Save(p resource.Prior) (resource.Prior, error) { return s.SaveOver(p, p.Serial) }
 
-// SaveOver does the same with a state whose serial has overtaken the one that it was
-// made from, which had the serial given.
+// SaveOver does the same for a state whose serial was raised since it was read with the given serial.
 func (s Store) SaveOver(p resource.Prior, from int) (resource.Prior, error) {
 	old, there, err := s.read()
 	if err != nil {
@@ -107,11 +104,10 @@ func (s Store) SaveOver(p resource.Prior, from int) (resource.Prior, error) {
 	return p, nil
 }
 
-// NewLineage names a new line of states: two states with different lineages
-// have nothing to do with each other.
+// NewLineage returns the name of a new line of states: states with different lineages are unrelated.
 func NewLineage() string { return random(16) }
 
-// NewKey makes a state's secret.
+// NewKey returns a new secret for a state.
 func NewKey() string { return random(32) }
 
 func random(bytes int) string {

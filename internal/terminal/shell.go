@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// ShellWord quotes a word for bash where it has to be, for commands to copy. What a
-// terminal could obey is written as an escape that the shell reads: $'two\nlines'.
+// ShellWord quotes a word for a shell if necessary, in commands for users to copy. Characters that control a terminal
+// become escapes that the shell interprets: $'two\nlines'.
 func ShellWord(s string) string {
 	parts := strings.Split(s, "!") // an interactive shell expands a ! within double quotes
 	for i, part := range parts {

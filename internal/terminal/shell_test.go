@@ -7,7 +7,7 @@ import (
 	"cosplay/internal/terminal"
 )
 
-// TestShellWord: a shell reads what was quoted, and a terminal is sent nothing to obey.
+// TestShellWord checks that a shell reads the original word, and that the quoted word has no control characters.
 func TestShellWord(t *testing.T) {
 	for word, want := range map[string]string{
 		"fleet.plan": "fleet.plan", "my plan": "'my plan'", "it's": `"it's"`, "": "''", "!": `\!`, "it's!": `"it's"\!`, "a!=b": `a\!'=b'`, "Größe": "Größe",

@@ -1,6 +1,5 @@
-// Package terminal makes text that comes from outside cosplay safe to print: paths,
-// names of processes and containers, what drivers and engines answer. A terminal
-// obeys control characters, so they are shown and not sent.
+// Package terminal makes text from outside cosplay safe to print: paths, names of processes and containers, messages
+// of drivers and engines. A terminal interprets control characters, so cosplay prints them as escapes.
 package terminal
 
 import (
@@ -10,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// Safe is a text for one line: every character that a terminal could obey, and
-// every byte that is no UTF-8, is written as an escape such as \x1b or \u202e.
+// Safe returns a text for one line in which every character that controls a terminal, and every byte that is not
+// UTF-8, is an escape such as \x1b or \u202e.
 func Safe(s string) string { return escaped(s, "") }
 
-// Lines is a text of several lines, whose ends and tabs stay.
+// Lines does the same for a text of several lines, and keeps line ends and tabs.
 func Lines(s string) string { return escaped(s, "\n\t") }
 
-// JSON is a JSON document in which such characters are JSON's own escapes. In one
-// that is valid they are in strings alone.
+// JSON returns a JSON document in which such characters are JSON escapes. In a valid document they occur only in
+// strings.
 func JSON(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r != '\n' && unsafe(r) }) < 0 {
 		return s
@@ -34,7 +33,7 @@ func JSON(s string) string {
 	return b.String()
 }
 
-// escaped is a text with escapes but for the characters that are kept.
+// escaped returns a text with escapes, except for the characters to keep.
 func escaped(s, kept string) string {
 	if plain(s) {
 		return s
@@ -65,7 +64,7 @@ func escaped(s, kept string) string {
 	return b.String()
 }
 
-// plain reports whether a text is printable ASCII alone, as almost all are.
+// plain reports whether a text is printable ASCII, as almost all texts are.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -75,8 +74,8 @@ func plain(s string) bool {
 	return true
 }
 
-// unsafe reports whether a terminal could obey a character: C0, DEL, C1, what turns
-// the direction of text, and what separates lines.
+// unsafe reports whether a character controls a terminal: C0, DEL, C1, changes of text direction, and line
+// separators.
 func unsafe(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r <= 0x9f:
@@ -89,13 +88,13 @@ func unsafe(r rune) bool {
 	return false
 }
 
-// Writer passes text on with Lines. Text that comes through it cannot steer a terminal.
+// Writer filters text with Lines, so that it cannot control a terminal.
 type Writer struct{ to io.Writer }
 
-// NewWriter makes a Writer in front of another writer.
+// NewWriter returns a Writer that writes to another writer.
 func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
 
-// Write reports p as written once its safe form is.
+// Write reports p as written once its safe form is written.
 func (w *Writer) Write(p []byte) (int, error) {
 	if _, err := io.WriteString(w.to, Lines(string(p))); err != nil {
 		return 0, err
@@ -103,7 +102,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Fd lets a terminal be known for one.
+// Fd lets callers detect a terminal.
 func (w *Writer) Fd() uintptr {
 	if f, ok := w.to.(interface{ Fd() uintptr }); ok {
 		return f.Fd()
@@ -111,9 +110,8 @@ func (w *Writer) Fd() uintptr {
 	return ^uintptr(0)
 }
 
-// Raw is what is behind a Writer, for bytes that are to arrive as they are: screens
-// whose texts are safe already, and the output of the user's own programs. Any
-// other writer is its own.
+// Raw returns the writer behind a Writer, for bytes that must stay unchanged: screens whose texts are already safe,
+// and the output of the user's programs. It returns any other writer unchanged.
 func Raw(w io.Writer) io.Writer {
 	if safe, ok := w.(*Writer); ok {
 		return safe.to

@@ -66,8 +66,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// FuzzSafe holds for any text: no control character is left, and what is safe stays
-// what it is.
+// FuzzSafe checks for any text that no control character remains and that a safe text does not change.
 func FuzzSafe(f *testing.F) {
 	f.Add("\x1b[31m\xff\u202e")
 	f.Fuzz(func(t *testing.T, s string) {

@@ -32,17 +32,17 @@ const HostName = "lab"
 // World is one host with its GPUs and containers. It is what apply writes to.
 type World struct {
 	Live    resource.Live
-	Person  resolve.Person          // who runs cosplay
+	Person  resolve.Person          // the user who runs cosplay
 	Lineage string                  // of the project whose turn it is
-	Used    map[string]resource.Use // by session: what its programs come to
+	Used    map[string]resource.Use // by session: the memory use of its programs
 
 	PowerStepMW int // what the driver rounds power limits down to; 0 does not round
 
-	// Fault, if set, is asked before every change and can refuse it.
+	// Fault, if set, is called before every change and can refuse it.
 	Fault func(what string) error
 
 	mu   sync.Mutex
-	made int // slices so far: each has a UUID of its own
+	made int // slices so far: each gets a new UUID
 }
 
 // freePort is the first port that is taken where the choice is left open.

@@ -1,5 +1,5 @@
-// Package account makes the session's user known inside the container. It edits
-// the files of the accounts itself: an image may lack useradd, or any program.
+// Package account makes the session's user known in the container. It edits the account files itself, because an
+// image may lack useradd or any other program.
 package account
 
 import (
@@ -11,23 +11,22 @@ import (
 	"cosplay/internal/initd"
 )
 
-// Files are the account files of an image; nil is a file that is not there.
+// Files are the account files of an image; nil for a missing file.
 type Files struct {
 	Passwd, Group, Shadow []byte
 }
 
-// Account is the session's user as the container knows him.
+// Account is the session's user in the container.
 type Account struct {
 	Name   string
 	UID    uint32
 	GID    uint32
 	Groups []uint32 // all of them, GID first
 	Home   string
-	Shell  string // "" where the image has none
+	Shell  string // "" if the image has none
 }
 
-// noShell stands in /etc/passwd where the image has no shell; an empty field
-// would mean /bin/sh.
+// noShell is the shell in /etc/passwd if the image has none; an empty field would mean /bin/sh.
 const noShell = "/sbin/nologin"
 
 // Fields of the lines of passwd and group.
@@ -38,10 +37,9 @@ const (
 	fieldGecos   = 4 // passwd
 )
 
-// Enrol puts the user into the files, so that his name leads to his uid, the
-// uid to his name, and so the group. Lines of others stay: who has the same uid
-// becomes the second name of it. The notes say what the image had otherwise.
-// Enrolling twice changes nothing more.
+// Enrol adds the user to the files, so that the user's name maps to the uid, the uid to the name, and likewise for
+// the group. Other lines stay: another name with the same uid becomes a second name for it. The notes state conflicts
+// with the image. Enrolling again changes nothing.
 func Enrol(files Files, u initd.User, shell string) (Files, Account, []string) {
 	var notes []string
 	if files.Passwd == nil {
@@ -79,8 +77,7 @@ func Enrol(files Files, u initd.User, shell string) (Files, Account, []string) {
 	}, notes
 }
 
-// rootLine begins a passwd file that was not there: files of root have an owner
-// with a name.
+// rootLine starts a new passwd file, so that root's files have an owner with a name.
 func rootLine(u initd.User, shell string) []byte {
 	if u.UID == 0 {
 		return nil
@@ -115,8 +112,8 @@ func (t *table) find(field int, value string) int {
 	return slices.IndexFunc(*t, func(line []string) bool { return at(line, field) == value })
 }
 
-// place writes one line for the name: where it was, but above the first other
-// line of that id, since the first one gives the id its name.
+// place writes one line for the name: in its present position, or before the first other line with that id, because
+// the first one determines the id's name.
 func (t *table) place(name string, id uint32, line func(old []string) []string) {
 	spot := t.find(fieldName, name)
 	var old []string
@@ -134,7 +131,7 @@ func (t *table) place(name string, id uint32, line func(old []string) []string) 
 	*t = slices.Insert(*t, spot, line(old))
 }
 
-// clashes says which lines of the image speak against the name or the id.
+// clashes reports lines of the image that conflict with the name or the id.
 func (t *table) clashes(kind, name string, id uint32) []string {
 	var notes []string
 	if i := t.find(fieldName, name); i >= 0 && at((*t)[i], fieldID) != decimal(id) {
@@ -146,7 +143,7 @@ func (t *table) clashes(kind, name string, id uint32) []string {
 	return notes
 }
 
-// of lists the groups of a user, his own one first.
+// of lists the groups of a user, the primary one first.
 func (t *table) of(name string, gid uint32) []uint32 {
 	groups := []uint32{gid}
 	for _, line := range *t {
@@ -161,8 +158,8 @@ func (t *table) of(name string, gid uint32) []uint32 {
 	return groups
 }
 
-// unexpire gives the user a line without dates: sudo refuses who has none, or
-// one that ran out. A password of the image's stays; an empty one does not.
+// unexpire gives the user a shadow line without dates: sudo refuses a user without a line or with an expired one. A
+// password of the image stays; an empty password is replaced.
 func (t *table) unexpire(name string) {
 	secret := "*"
 	i := t.find(fieldName, name)

@@ -28,7 +28,7 @@ func part(a *txtar.Archive, name string) []byte {
 	return nil
 }
 
-// A golden file has the image's files, who is to work there, and what comes out.
+// A golden file has the image's files, the session's user, and the result.
 func TestEnrol(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(cases) < 10 {
@@ -122,7 +122,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// Setup touches nothing of a home that is there, and keeps modes of files.
+// Setup changes nothing in an existing home, and keeps the modes of files.
 func TestSetup(t *testing.T) {
 	root := t.TempDir()
 	me := initd.User{Name: "jane", UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Group: "jane", Home: "/home/jane"}

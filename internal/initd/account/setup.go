@@ -28,9 +28,8 @@ func Shell(root, preferred string) string {
 	return ""
 }
 
-// Setup makes the user in the file system under root ("/" in a container) and
-// says what it met. What it cannot write is a note too: the session runs by
-// numbers then, without names.
+// Setup creates the user in the file system under root ("/" in a container) and returns notes on conflicts and
+// errors. If it cannot write the files, the session works with numeric ids, without names.
 func Setup(root string, u initd.User) (Account, []string, error) {
 	files, err := read(root)
 	if err != nil {
@@ -59,8 +58,7 @@ func Setup(root string, u initd.User) (Account, []string, error) {
 	return account, notes, nil
 }
 
-// Look reads the account that Setup made before, for a second program in the
-// same container.
+// Look reads the account that Setup has created, for a second program in the same container.
 func Look(root string, u initd.User) (Account, error) {
 	files, err := read(root)
 	if err != nil {
@@ -80,9 +78,9 @@ func read(root string) (files Files, err error) {
 	return files, nil
 }
 
-// Replace writes a file in one step, with the mode and owner that it had; mode
-// is for a new one. A file that is a mount of its own is written in place. It
-// does not wait for the disk: after a power cut the container starts anew.
+// Replace writes a file in one step, with its present mode and owner; mode applies to a new one. A file that is a
+// mount point is overwritten in place. Replace does not wait for the disk: after a power failure the container starts
+// again.
 func Replace(file string, data []byte, mode os.FileMode) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -98,7 +96,7 @@ func Replace(file string, data []byte, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // gone already if all went well
+	defer func() { _ = os.Remove(temp.Name()) }() // already renamed after a success
 	_, err = temp.Write(data)
 	err = errors.Join(err, temp.Chown(uid, gid), temp.Chmod(mode), temp.Close())
 	if err != nil {
@@ -120,10 +118,9 @@ func overwrite(file string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// makeHome makes the home with what the image has in /etc/skel. A home that is
-// there keeps its content and owner, with one exception: the folder itself is
-// given to the user when root or his former uid owns it, since Docker makes the
-// parents of a mount as root's.
+// makeHome creates the home with the content of /etc/skel. An existing home keeps its content and owner, with one
+// exception: if root or the user's former uid owns the folder itself, the user becomes its owner, because Docker
+// creates the parents of a mount as root.
 func makeHome(root string, u initd.User, before []byte) error {
 	home := filepath.Join(root, u.Home)
 	info, err := os.Stat(home)
@@ -168,12 +165,11 @@ func formerUID(passwd []byte, name string) string {
 	return ""
 }
 
-// isMount tells whether something is mounted at a path; the kernel writes
-// spaces in it as \040.
+// isMount reports whether a path is a mount point; the kernel writes spaces in it as \040.
 func isMount(path string) bool {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return true // not known: leave it alone
+		return true // unknown: do not replace it
 	}
 	path = strings.ReplaceAll(path, " ", `\040`)
 	for line := range strings.Lines(string(mounts)) {

@@ -101,7 +101,7 @@ func launcher(c initd.Config, who account.Account) *launch.Launcher {
 	}
 }
 
-// startCode tells a program that is not there from one that cannot run.
+// startCode distinguishes a missing program from one that cannot run.
 func startCode(err error) int {
 	if errors.Is(err, fs.ErrNotExist) {
 		return codeNotFound
@@ -109,7 +109,7 @@ func startCode(err error) int {
 	return codeNoExec
 }
 
-// say writes a line for docker logs. Values of variables never come here.
+// say writes a line for docker logs. Callers must not pass values of variables.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "cosplay-init: "+format+"\n", args...)
 }

@@ -158,8 +158,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestGreetedOnlyByWhatRuns: nobody is greeted by ssh before the command runs, so
-// a greeting proves that there is one.
+// TestGreetedOnlyByWhatRuns checks that the ssh server greets no client before the command runs, so that a greeting
+// proves that it runs.
 func TestGreetedOnlyByWhatRuns(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -204,7 +204,7 @@ func TestStopWithoutCommand(t *testing.T) {
 	session.Wait()
 }
 
-// Orphans are reaped, and nobody's exit status goes with them.
+// cosplay-init reaps orphans, and no exit status is lost.
 func TestReaping(t *testing.T) {
 	t.Parallel()
 	box := start(t, small, nil)
@@ -277,8 +277,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The host key of a session is told by its fingerprint, so that logs can be
-// compared with what a client shows.
+// The log shows the fingerprint of the session's host key, so that users can compare it with what a client shows.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	box := start(t, small, nil)

@@ -22,8 +22,8 @@ import (
 	"cosplay/internal/need"
 )
 
-// The test binary is also what makes a container: as the first process of new
-// namespaces it mounts what Docker would, and becomes cosplay-init.
+// The test binary also creates containers: as the first process of new namespaces it mounts what Docker would, and
+// becomes cosplay-init.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "contain" {
 		fmt.Fprintln(os.Stderr, contain(os.Args[2]))
@@ -52,7 +52,7 @@ const (
 	secret = "do-not-tell-this"
 )
 
-// image is what a container starts from.
+// image is the content of a container's image.
 type image struct {
 	applets  []string          // programs of busybox
 	files    map[string]string // by path
@@ -125,8 +125,8 @@ var built = sync.OnceValues(func() (string, error) {
 // scratch is removed after all tests.
 var scratch []string
 
-// copyProgram leaves the writing to another process: a program that this one
-// has open cannot be started, and a fork elsewhere may hold it open.
+// copyProgram copies in another process: a program that this process has open for writing cannot be started, and a
+// concurrent fork may keep it open.
 func copyProgram(t *testing.T, from, to string) {
 	t.Helper()
 	if out, err := exec.Command("cp", from, to).CombinedOutput(); err != nil {

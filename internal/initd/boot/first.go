@@ -18,12 +18,11 @@ var forwarded = []os.Signal{
 	syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
-// strayPatience is how long the processes that are left at the end may take.
-const strayPatience = 2 * time.Second
+// restPatience limits how long remaining processes may take to end.
+const restPatience = 2 * time.Second
 
-// first is pid 1: it starts the child that does everything else, passes signals
-// to it and reaps whatever was orphaned. It has no other children, so that it
-// cannot take an exit status from anybody who waits for it.
+// first is pid 1: it starts the child that does everything else, passes signals to it and reaps orphans. It has no
+// other children, so that reaping cannot take an exit status from another waiter.
 func first(config string) int {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		say("orphans are not reaped unless this is pid 1: %v", err)
@@ -40,17 +39,17 @@ func first(config string) int {
 	}
 	go func() {
 		for s := range signals {
-			_ = syscall.Kill(child, s.(syscall.Signal)) // a child that is gone ends this process
+			_ = syscall.Kill(child, s.(syscall.Signal)) // an error means that the child has ended, which ends this process, too
 		}
 	}()
 	code := reapUntil(child)
 	if os.Getpid() == 1 {
-		endStrays()
+		endRest()
 	}
 	return code
 }
 
-// reapUntil takes every dead child, and returns with the exit code of one.
+// reapUntil reaps every dead child, and returns the exit code of one when it ends.
 func reapUntil(child int) int {
 	for {
 		var status syscall.WaitStatus
@@ -68,11 +67,11 @@ func reapUntil(child int) int {
 	}
 }
 
-// endStrays asks the rest of the container to end. Who has not when this
-// process exits is killed by the kernel.
-func endStrays() {
-	_ = syscall.Kill(-1, syscall.SIGTERM) // nobody left is fine
-	for deadline := time.Now().Add(strayPatience); time.Now().Before(deadline); {
+// endRest asks all other processes in the container to end. When this process exits, the kernel kills those that
+// remain.
+func endRest() {
+	_ = syscall.Kill(-1, syscall.SIGTERM) // fails if no process remains
+	for deadline := time.Now().Add(restPatience); time.Now().Before(deadline); {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 		if errors.Is(err, syscall.ECHILD) {
 			return

@@ -44,7 +44,7 @@ func TestFloodMemory(t *testing.T) {
 	}
 }
 
-// peak is the most that the processes of cosplay-init ever had in memory, MiB.
+// peak is the peak memory of cosplay-init's processes, MiB.
 func (c *container) peak(t *testing.T) (mib int) {
 	t.Helper()
 	pids := []string{strconv.Itoa(c.cmd.Process.Pid)}

@@ -33,8 +33,7 @@ func nameProcess(name string) {
 	}
 }
 
-// serve makes the user, his environment and the ssh server, and runs the
-// command. Its exit code is the container's.
+// serve creates the user, the environment and the ssh server, and runs the command. Its exit code is the container's.
 func serve(config string) int {
 	nameProcess("cosplay-init")
 	signals := make(chan os.Signal, 16)
@@ -47,8 +46,8 @@ func serve(config string) int {
 	if err != nil {
 		return fail(codeFailed, err)
 	}
-	// Whoever is greeted by ssh may take the session to run. So the command is
-	// found before anything else, and runs before anybody is greeted.
+	// A greeting by ssh proves to clients that the session runs. So serve finds and starts the command before the
+	// server greets any client.
 	var command *exec.Cmd
 	if len(c.Command) > 0 {
 		if command, err = find(c.Command, run); err != nil {
@@ -105,7 +104,7 @@ func prepare(c initd.Config) (*launch.Launcher, error) {
 	return run, nil
 }
 
-// listen makes the ssh server, on a port of its own; serve lets it greet.
+// listen creates the ssh server on its port; serve lets it greet clients.
 func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve func(), err error) {
 	keys, notes := sshd.ParseKeys(c.AuthorizedKeys)
 	for _, note := range notes {
@@ -125,7 +124,7 @@ func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve fu
 	}
 	server = &sshd.Server{Launcher: run, Keys: keys, HostKey: hostKey}
 	return server, func() {
-		// First: who gets an answer finds the key's fingerprint in the log.
+		// Print this first, so that the key's fingerprint is in the log before any client connects.
 		say("ssh on port %d for %s, keys: %d, host key %s", c.SSH.Port, run.Account.Name, len(keys), ssh.FingerprintSHA256(hostKey.PublicKey()))
 		if len(keys) == 0 {
 			say("no key can log in; set authorized_keys, or use cosplay exec")
@@ -138,7 +137,7 @@ func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve fu
 	}, nil
 }
 
-// idle waits for a signal that means the end; the others have nobody to go to.
+// idle waits for a signal to end; without a command, other signals have no recipient.
 func idle(signals <-chan os.Signal) {
 	for s := range signals {
 		switch s {
@@ -170,19 +169,19 @@ func start(command *exec.Cmd) error {
 	return nil
 }
 
-// attend passes signals to the command until it ends. After SIGTERM it has a
-// while; then its whole process group is killed.
+// attend passes signals to the command until it ends. If it has not ended some time after SIGTERM, attend kills its
+// whole process group.
 func attend(command *exec.Cmd, signals <-chan os.Signal) int {
 	ended := make(chan struct{})
 	go func() {
-		_ = command.Wait() // the state says more than the error
+		_ = command.Wait() // the process state has more detail than the error
 		close(ended)
 	}()
 	var late <-chan time.Time
 	for {
 		select {
 		case s := <-signals:
-			_ = command.Process.Signal(s) // an ended one is about to be seen
+			_ = command.Process.Signal(s) // an error means that the command has ended
 			if s == syscall.SIGTERM && late == nil {
 				late = time.After(stopPatience)
 			}

@@ -62,7 +62,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// What pam_env makes of a line: the value between the first and the last quote.
+// The rule by which pam_env reads a line: the value is between the first and the last quote.
 func TestPAM(t *testing.T) {
 	vars := environ.Vars{
 		"PLAIN": "x", "SPACE": " two  words ", "QUOTES": `it's "odd"`, "DOLLAR": "$HOME `x` \\", "EMPTY": "",

@@ -15,19 +15,18 @@ import (
 	"cosplay/internal/initd/account"
 )
 
-// Where programs that nobody started from a shell of ours find the environment.
+// Files in which programs find the environment if cosplay's shells did not start them.
 const (
 	pamFile     = "/etc/environment"            // cron, su, sudo: pam_env
-	profileDir  = "/etc/profile.d"              // login shells, whose /etc/profile sets PATH anew
+	profileDir  = "/etc/profile.d"              // login shells, whose /etc/profile replaces PATH
 	profileFile = profileDir + "/zz-cosplay.sh" // the last one, so that PATH stays
 	sudoConfig  = "/etc/sudoers"
 	sudoDir     = "/etc/sudoers.d"
 	sudoFile    = sudoDir + "/cosplay"
 )
 
-// Install writes the files under root that the image's programs read, and says
-// what could not be had. Of secrets it writes the names: the values stay in the
-// files of Private, to which these lead.
+// Install writes the files under root that the image's programs read, and returns notes on variables that they cannot
+// contain. Of secrets it writes only the names: the values are in the files of Private, to which these refer.
 func Install(root string, image, session, secrets Vars, u initd.User) (notes []string) {
 	shared, unnamed := Shared(image, session)
 	hidden, more := secrets.portable()
@@ -43,7 +42,7 @@ func Install(root string, image, session, secrets Vars, u initd.User) (notes []s
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		notes = append(notes, err.Error())
 	}
-	for name := range secrets { // which the image or an older container may have as well
+	for name := range secrets { // the image or an older container may have set it as well
 		delete(shared, name)
 	}
 	pam, left := PAM(before, shared)
@@ -71,15 +70,15 @@ func there(root, file string) bool {
 	return err == nil
 }
 
-// The lines between these are ours; the image's own lines stay above them.
+// cosplay writes the lines between these markers; the image's own lines stay above them.
 const (
 	blockBegin = "# cosplay: begin\n"
 	blockEnd   = "# cosplay: end\n"
 )
 
-// PAM is /etc/environment with our variables, which win, being the last. pam_env
-// takes everything between the first and the last quote as it is, but ends a
-// value at a line's end and at a #: those variables are left out and named.
+// PAM returns /etc/environment with the session's variables at the end, where they take precedence. pam_env reads
+// everything between the first and the last quote literally, but ends a value at a line break and at a #: such
+// variables are left out and named.
 func PAM(before []byte, vars Vars) (data []byte, left []string) {
 	own := string(before)
 	if begin := strings.Index(own, blockBegin); begin >= 0 {
@@ -102,8 +101,8 @@ func PAM(before []byte, vars Vars) (data []byte, left []string) {
 	return []byte(b.String()), left
 }
 
-// Profile is a piece of sh for login shells. What is set already stays, but
-// PATH, which /etc/profile has just thrown away.
+// Profile returns sh code for login shells. It keeps variables that are set already, except PATH, which /etc/profile
+// has just replaced.
 func Profile(vars Vars) []byte {
 	var b strings.Builder
 	b.WriteString("# Written by cosplay at the start of the session.\n")
@@ -119,13 +118,12 @@ func Profile(vars Vars) []byte {
 // quote makes one word of sh of any value.
 func quote(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
 
-// plainPath is a PATH that sudoers takes without escapes; a wrong line there
-// would break sudo as a whole.
+// plainPath matches a PATH that sudoers accepts without escapes; an invalid line would break sudo completely.
 var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./:+@~-]+$`)
 
-// Sudoers keeps the variables through sudo, PATH too, and lets the user be root
-// without a password if he may. He is named by number: any name is right then.
-// The file brings back LD_LIBRARY_PATH, which libc takes from setuid programs.
+// Sudoers keeps the variables, including PATH, through sudo, and permits the user to become root without a password
+// if the Config says so. It names the user by number, so that any user name is valid. It restores LD_LIBRARY_PATH,
+// which libc removes for setuid programs.
 func Sudoers(vars Vars, u initd.User) []byte {
 	var b strings.Builder
 	b.WriteString("# Written by cosplay at the start of the session.\n")

@@ -20,8 +20,7 @@ const (
 	secretsPAM     = "environment" // pam_env
 )
 
-// Private are the files of initd.PrivateDir by name, which hold sensitive values.
-// No other file has any.
+// Private returns the files of initd.PrivateDir by name, which contain sensitive values. No other file has any.
 func Private(secrets Vars) (map[string][]byte, error) {
 	all, err := json.Marshal(secrets)
 	carried, _ := secrets.portable()
@@ -38,8 +37,7 @@ func (v Vars) names() Vars {
 	return bare
 }
 
-// profile is the piece of sh for all login shells, which takes the secrets from a
-// file that other users cannot read.
+// profile is sh code for all login shells, which reads the secrets from a file that other users cannot read.
 func profile(shared, hidden Vars) []byte {
 	lead := ""
 	if len(hidden) > 0 {
@@ -54,9 +52,8 @@ const stacksDir = "/etc/pam.d"
 
 var moduleDirs = []string{"/lib*/security", "/lib*/*/security", "/usr/lib*/security", "/usr/lib*/*/security"}
 
-// installStacks makes cron, su and whatever else asks pam_env for an environment
-// find the secrets. PAM reads files as root, and for all users: so the file is read
-// for the session's user alone.
+// installStacks makes the secrets available to cron, su and other programs that use pam_env. PAM reads files as root
+// and for all users, so the stack reads the file only for the session's user.
 func installStacks(root string, hidden Vars, u initd.User) (notes []string) {
 	stacks, _ := filepath.Glob(filepath.Join(root, stacksDir, "*"))
 	if len(hidden) == 0 || len(stacks) == 0 {
@@ -91,8 +88,7 @@ func hasModule(root, name string) bool {
 	})
 }
 
-// Stack is one of PAM's stacks which, where it first reads an environment, reads the
-// user's secrets as well.
+// Stack returns a PAM stack that reads the user's secrets after it first reads an environment.
 func Stack(stack string, u initd.User) string {
 	if begin := strings.Index(stack, blockBegin); begin >= 0 {
 		if _, after, whole := strings.Cut(stack[begin:], blockEnd); whole {

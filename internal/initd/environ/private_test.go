@@ -41,7 +41,7 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// Each form of the secrets gives back the values.
+// Each form of the secrets reproduces the values.
 func TestPrivate(t *testing.T) {
 	secrets := environ.Vars{"TOKEN": "it's \"odd\"", "KEY": "line\nline # x", "a.b": "1", "HOME": "/secret"}
 	files, err := environ.Private(secrets)

@@ -79,8 +79,7 @@ func shakes(user string, public ssh.PublicKey) Flood {
 	}}
 }
 
-// watched tells when nothing more can be read, which a client that waits for its
-// user does not notice.
+// watched returns when nothing more can be read, which a client that waits for its user does not notice.
 type watched struct {
 	net.Conn
 	closed chan struct{}

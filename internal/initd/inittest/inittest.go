@@ -55,7 +55,7 @@ func Key(t *testing.T, dir, name string) (private any, signer ssh.Signer, line s
 	return key, signer, string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
 }
 
-// Client is how the real ssh is told of a server.
+// Client is the real ssh's configuration for a server.
 type Client struct {
 	Dir     string // holds the keys and known_hosts
 	User    string

@@ -19,12 +19,12 @@ import (
 	"cosplay/internal/initd/environ"
 )
 
-// Launcher knows who runs programs, where and with which environment.
+// Launcher states as which user, in which folder and with which environment programs run.
 type Launcher struct {
 	Account   account.Account
-	Image     environ.Vars // the container's own environment
-	Session   environ.Vars // wins over it
-	Workspace string       // where programs start, if it is there
+	Image     environ.Vars // the container's environment
+	Session   environ.Vars // overrides it
+	Workspace string       // the working folder, if it exists
 }
 
 // Environ is the environment of a program. client and connection are of one ssh
@@ -33,8 +33,7 @@ func (l *Launcher) Environ(client, connection environ.Vars) environ.Vars {
 	return environ.Build(l.Image, client, l.Account, l.Session, connection)
 }
 
-// Dir is where programs start: the workspace, the home, the root, whichever
-// there is.
+// Dir returns the working folder: the workspace, the home or the root, the first that exists.
 func (l *Launcher) Dir() string {
 	for _, dir := range []string{l.Workspace, l.Account.Home} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -44,8 +43,7 @@ func (l *Launcher) Dir() string {
 	return "/"
 }
 
-// Command prepares a program in a session of its own (setsid). The error says
-// that the image does not have it.
+// Command prepares a program in a new session (setsid). The error reports that the image does not have it.
 func (l *Launcher) Command(env environ.Vars, argv ...string) (*exec.Cmd, error) {
 	file, err := Find(argv[0], l.Dir(), env["PATH"])
 	if err != nil {
@@ -54,8 +52,7 @@ func (l *Launcher) Command(env environ.Vars, argv ...string) (*exec.Cmd, error) 
 	return l.program(env, file, argv), nil
 }
 
-// Self prepares this very program with another task, as the user: work on files
-// in his name.
+// Self prepares this program with another task, as the user, for work on the user's files.
 func (l *Launcher) Self(env environ.Vars, task string) *exec.Cmd {
 	return l.program(env, "/proc/self/exe", []string{"cosplay-init", task})
 }
@@ -73,7 +70,7 @@ func (l *Launcher) Line(env environ.Vars, line string) (*exec.Cmd, error) {
 	return l.Command(env, argv...)
 }
 
-// ErrNoShell is what somebody hears who wants a shell where there is none.
+// ErrNoShell is the error for a shell in an image without one.
 var ErrNoShell = errors.New("this image has no shell; give the path of a program of the image, as in: ssh SESSION /path/to/program")
 
 // Login prepares a login shell.
@@ -94,7 +91,7 @@ func (l *Launcher) program(env environ.Vars, file string, argv []string) *exec.C
 	}
 }
 
-// credential is nil where we are the user already and cannot be anybody else.
+// credential is nil if the process already runs as the user and cannot change that.
 func (l *Launcher) credential() *syscall.Credential {
 	if os.Geteuid() != 0 && os.Geteuid() == int(l.Account.UID) {
 		return nil
@@ -139,8 +136,8 @@ func (l *Launcher) Become(argv []string) error {
 	return fmt.Errorf("%s: %w", file, syscall.Exec(file, argv, env.List()))
 }
 
-// OwnStreams gives the pipes and terminals that this process came with to the
-// user, who could not open /dev/stdout or his terminal otherwise.
+// OwnStreams makes the user the owner of the pipes and terminals that this process has inherited. Otherwise the user
+// could not open /dev/stdout or the terminal.
 func (l *Launcher) OwnStreams() {
 	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
 		info, err := f.Stat()

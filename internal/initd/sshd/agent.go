@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// agentSocket leads to the ssh agent of the client. A nil one does nothing.
+// agentSocket forwards to the ssh agent of the client. A nil one does nothing.
 type agentSocket struct {
 	path     string
 	listener net.Listener
@@ -27,7 +27,7 @@ func (s *session) openAgent() bool {
 		return false
 	}
 	account := s.server.Launcher.Account
-	_ = os.Chown(a.path, int(account.UID), int(account.GID)) // fails where we are the user: it is his then
+	_ = os.Chown(a.path, int(account.UID), int(account.GID)) // fails if the process runs as the user, who then already owns it
 	_ = os.Chown(dir, int(account.UID), int(account.GID))
 	s.agent = a
 	go func() {

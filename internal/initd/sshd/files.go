@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/sftp"
 )
 
-// ServeFiles speaks sftp on the standard streams, in the name of whoever runs
-// this process. Relative paths start where commands do.
+// ServeFiles serves sftp on the standard streams, as the user of this process. Relative paths start in the working
+// folder.
 func ServeFiles() error {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // dialPatience is how long a forwarded connection may take to be made.
 const dialPatience = 15 * time.Second
 
-// channelAddress goes with the opening of a forwarded channel.
+// channelAddress is the payload that opens a forwarded channel.
 type channelAddress struct {
 	Host       string
 	Port       uint32
@@ -42,14 +42,14 @@ func direct(offer ssh.NewChannel) {
 	join(ch, requests, out)
 }
 
-// halfCloser is a connection each direction of which ends by itself.
+// halfCloser is a connection whose directions can end separately.
 type halfCloser interface {
 	io.ReadWriteCloser
 	CloseWrite() error
 }
 
-// join carries bytes both ways. One direction may end long before the other;
-// when the channel is closed both do. A side that is gone is no error here.
+// join copies bytes in both directions. One direction may end long before the other; when the channel is closed, both
+// end. A closed connection is not an error.
 func join(ch ssh.Channel, requests <-chan *ssh.Request, c net.Conn) {
 	defer shut(ch)
 	defer shut(c)
@@ -101,8 +101,8 @@ func (f *forwards) serve(requests <-chan *ssh.Request) {
 	}
 }
 
-// listen opens a port on the loopback, whatever address was asked for: what a
-// user forwards is for his session. Port 0 takes any.
+// listen opens a port on the loopback interface, whatever address the client requested, because forwarded ports are
+// for the session only. Port 0 chooses any.
 func (f *forwards) listen(a bindAddress) (ok bool, answer []byte) {
 	l, err := net.Listen("tcp", net.JoinHostPort("localhost", strconv.Itoa(int(a.Port))))
 	if err != nil {

@@ -103,7 +103,7 @@ func (g *gate) promote(v *visitor, to stage) {
 	}
 }
 
-// leave forgets a client that is logged in or gone.
+// leave forgets a client that has logged in or disconnected.
 func (g *gate) leave(v *visitor) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

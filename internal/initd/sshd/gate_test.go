@@ -119,7 +119,7 @@ func TestGateForgets(t *testing.T) {
 		g.promote(v, known)
 	}
 	for _, v := range admitted(&g, 100, keyed) {
-		g.promote(v, greeted) // none goes back
+		g.promote(v, greeted) // no client returns to an earlier stage
 		if v.stage != keyed {
 			t.Fatalf("a client is back in stage %d", v.stage)
 		}

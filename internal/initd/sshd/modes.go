@@ -29,8 +29,7 @@ var (
 // noCharacter is how a client says that a key does nothing.
 const noCharacter = 255
 
-// setModes makes the terminal behave as the client's own, where it says how.
-// What it does not know it leaves alone.
+// setModes sets the terminal modes that the client requests, and ignores unknown ones.
 func setModes(tty *os.File, modes string) {
 	state, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package sshd serves ssh to the session's user and to nobody else, by public
-// key and by nothing else: shells, commands, files, forwarded ports and agents.
+// Package sshd serves ssh to the session's user only, with public keys only: shells, commands, files, forwarded ports
+// and agents.
 //
-// It stands on golang.org/x/crypto/ssh itself. What lies between that and us in
-// gliderlabs/ssh would have to be replaced: it rewrites line ends of terminals,
-// drops the answers of half-closed connections and takes any variable.
+// It is based on golang.org/x/crypto/ssh. gliderlabs/ssh does not fit: it rewrites line ends of terminals, drops the
+// answers of half-closed connections and accepts any variable.
 package sshd
 
 import (
@@ -29,7 +28,7 @@ const grace = 20 * time.Second
 // Server is the ssh server of one session.
 type Server struct {
 	Launcher *launch.Launcher
-	Keys     []ssh.PublicKey // who may come in
+	Keys     []ssh.PublicKey // keys that may log in
 	HostKey  ssh.Signer
 	Beat     time.Duration // between two signs of life asked of a client; 0 is 30 s
 	Grace    time.Duration // until a client must have logged in; 0 is 20 s
@@ -41,8 +40,8 @@ type Server struct {
 	ended  sync.WaitGroup     // of all these; added to before closed
 }
 
-// ParseKeys reads lines as of authorized_keys. What it refuses is in the notes,
-// by number: a line with options would let in more than it says.
+// ParseKeys reads lines of authorized_keys. The notes list refused lines by number: ignoring the options of a line
+// would grant more than it states.
 func ParseKeys(lines []string) (keys []ssh.PublicKey, notes []string) {
 	for i, line := range lines {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
@@ -74,14 +73,13 @@ func (s *Server) Serve(l net.Listener) error {
 			go s.welcome(s.gate.admit(conn))
 		case errors.Is(err, net.ErrClosed):
 			return nil
-		default: // out of file descriptors, or a client that is gone again
+		default: // no file descriptor is free, or the client has disconnected
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
 }
 
-// Close ends all connections, which hangs up on their processes, and waits for
-// what these have to say, for a while.
+// Close ends all connections, which sends SIGHUP to their processes, and waits a limited time for their output.
 func (s *Server) Close(wait time.Duration) {
 	s.mu.Lock()
 	s.closed = true
@@ -139,7 +137,7 @@ func (s *Server) config(v *visitor) *ssh.ServerConfig {
 			MACs: []string{ssh.HMACSHA256ETM, ssh.HMACSHA512ETM, ssh.HMACSHA256, ssh.HMACSHA512},
 		},
 		PublicKeyAuthAlgorithms: ssh.SupportedAlgorithms().PublicKeyAuths,
-		// OpenSSH tells only its like when nobody reads a program's output any more.
+		// OpenSSH sends this message only to OpenSSH, when no process reads a program's output any more.
 		ServerVersion: "SSH-2.0-OpenSSH_cosplay",
 		MaxAuthTries:  20, // an agent offers all its keys
 		PublicKeyCallback: func(who ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
@@ -191,7 +189,7 @@ func (s *Server) welcome(raw *visitor) {
 		case "direct-tcpip":
 			go direct(c)
 		default:
-			_ = c.Reject(ssh.UnknownChannelType, "not served here") // the client may be gone, so be it
+			_ = c.Reject(ssh.UnknownChannelType, "not served here") // fails if the client has disconnected
 		}
 	}
 }

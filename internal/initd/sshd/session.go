@@ -35,7 +35,7 @@ type session struct {
 	started bool
 }
 
-// session serves one channel until the client closes it or is gone.
+// session serves one channel until the client closes it or disconnects.
 func (s *Server) session(conn *ssh.ServerConn, offer ssh.NewChannel) {
 	ch, requests, err := offer.Accept()
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *session) request(r *ssh.Request) {
 		ok = s.term.resize(r.Payload)
 	case "signal":
 		ok = s.signal(r.Payload)
-	case "eow@openssh.com": // nobody reads the output any more, as behind | head
+	case "eow@openssh.com": // no process reads the output any more, as with | head
 		if s.output != nil {
 			shut(s.output) // the process gets SIGPIPE with what it writes next
 		}
@@ -74,7 +74,7 @@ func (s *session) request(r *ssh.Request) {
 
 func reply(r *ssh.Request, ok bool) {
 	if r.WantReply {
-		_ = r.Reply(ok, nil) // a client that is gone ends the loop over its requests
+		_ = r.Reply(ok, nil) // if the client has disconnected, the loop over its requests ends
 	}
 }
 
@@ -92,8 +92,7 @@ func (s *session) setenv(payload []byte) bool {
 	return true
 }
 
-// start runs what was asked for, once in a session. The answer goes out before
-// the first byte of output.
+// start runs the requested program, once in a session. The reply precedes the first byte of output.
 func (s *session) start(r *ssh.Request) {
 	var what struct{ Text string }
 	if r.Type != "shell" && ssh.Unmarshal(r.Payload, &what) != nil {
@@ -128,7 +127,7 @@ func (s *session) command(kind, text string) (*exec.Cmd, error) {
 	return l.Login(env)
 }
 
-// connection is the environment that tells of this login.
+// connection returns the environment variables that describe this login.
 func (s *session) connection() environ.Vars {
 	fromHost, fromPort := split(s.conn.RemoteAddr())
 	toHost, toPort := split(s.conn.LocalAddr())
@@ -157,8 +156,8 @@ func (s *session) launch(cmd *exec.Cmd) error {
 	return s.onPipes(cmd)
 }
 
-// onPipes runs a process on three pipes. The session lasts until the process
-// has ended and nobody holds its output any more, as with any sshd.
+// onPipes runs a process on three pipes. As with any sshd, the session lasts until the process has ended and no
+// process has its output open.
 func (s *session) onPipes(cmd *exec.Cmd) error {
 	var theirs []io.Closer
 	defer func() {
@@ -203,10 +202,10 @@ func (s *session) onPipes(cmd *exec.Cmd) error {
 	return nil
 }
 
-// drop says that a copy may end early: a side that is gone wants no more.
+// drop marks a copy that may end early, because its other side has closed.
 func drop(int64, error) {}
 
-// finish waits for the process and its output and tells the client how it went.
+// finish waits for the process and its output, and sends the client the exit status.
 func (s *session) finish(output *sync.WaitGroup) {
 	_ = s.cmd.Wait() // the state says more than the error
 	close(s.waited)
@@ -224,10 +223,10 @@ func (s *session) finish(output *sync.WaitGroup) {
 	s.exit(code)
 }
 
-// exit tells the code and closes the channel. A signal is told as 128 + its
-// number, as docker exec does: OpenSSH would make 255 of all exit-signals.
+// exit sends the exit code and closes the channel. A signal is sent as 128 + its number, as docker exec does: OpenSSH
+// would turn every exit-signal into 255.
 func (s *session) exit(code int) {
-	_ = s.ch.CloseWrite() // errors here are those of a client that is gone
+	_ = s.ch.CloseWrite() // an error means that the client has disconnected
 	_, _ = s.ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)}))
 	shut(s.ch)
 }

@@ -56,8 +56,7 @@ func TestInputAndMuchOutput(t *testing.T) {
 	}
 }
 
-// TestNobodyReads: a program whose output nobody reads any more ends, as it would
-// behind a pipe here.
+// TestNobodyReads checks that a program ends if no process reads its output any more, as it would with a local pipe.
 func TestNobodyReads(t *testing.T) {
 	w := serve(t, 0)
 	line := fmt.Sprint("nobody-reads-", time.Now().UnixNano())
@@ -172,7 +171,7 @@ func TestTerminalEndOfInput(t *testing.T) {
 	}
 }
 
-// A client that goes away takes its processes with it.
+// If a client disconnects, its processes end.
 func TestDisconnect(t *testing.T) {
 	hangUps := make(chan os.Signal, 1)
 	signal.Notify(hangUps, syscall.SIGHUP) // else, under nohup, they would be born ignoring it
@@ -244,7 +243,7 @@ func TestKeepAlive(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		t.Fatal("the server keeps a dead client")
 	}
-	for range 4 { // more beats than the dead client was given
+	for range 4 { // more intervals than the dead client was given
 		select {
 		case <-asked:
 		case err := <-aliveEnd:

@@ -53,7 +53,7 @@ func (s *session) openTerminal(payload []byte) bool {
 		return false
 	}
 	account := s.server.Launcher.Account
-	_ = tty.Chown(int(account.UID), -1) // fails where we are the user: it is his then
+	_ = tty.Chown(int(account.UID), -1) // fails if the process runs as the user, who then already owns it
 	_ = tty.Chmod(0o620)
 	setModes(tty, wanted.Modes)
 	s.term = &terminal{name: wanted.Term, master: polled, tty: tty}
@@ -103,7 +103,7 @@ func (s *session) onTerminal(cmd *exec.Cmd) error {
 	s.cmd = cmd
 	go func() {
 		if _, err := io.Copy(t.master, s.ch); err == nil {
-			_, _ = t.master.Write([]byte{endOfFile}) // fails if the process is gone
+			_, _ = t.master.Write([]byte{endOfFile}) // fails if the process has ended
 		}
 	}()
 	var output sync.WaitGroup
@@ -154,7 +154,7 @@ func (t *terminal) drain() {
 	_ = t.master.SetReadDeadline(time.Now().Add(lastWords))
 }
 
-// close takes the terminal away, which hangs up on whoever is still on it.
+// close closes the terminal, which sends SIGHUP to the processes that still use it.
 func (t *terminal) close() {
 	if t != nil {
 		shut(t.master)

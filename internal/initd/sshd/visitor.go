@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// What a client may send before it is logged in, bytes.
+// Limits on the bytes that a client may send before it has logged in.
 const (
 	visitorBytes  = 128 << 10 // an agent with 20 large keys offers 30 KiB
 	visitorPacket = 16 << 10  // one packet; those of OpenSSH have up to 3 KiB, with a large RSA key
@@ -32,9 +32,8 @@ var (
 	greetingStart  = []byte("SSH-")
 )
 
-// visitor is the connection of a client that may not have logged in yet. It watches
-// what it reads, to tell the gate how far the client has come and to refuse what
-// would take much memory. Only one goroutine reads.
+// visitor is the connection of a client that may not have logged in yet. It inspects the data that it reads, to
+// report the client's progress to the gate and to refuse data that would take much memory. Only one goroutine reads.
 type visitor struct {
 	net.Conn
 	gate    *gate
@@ -45,7 +44,7 @@ type visitor struct {
 	left     int    // bytes that it may still send
 	greeting int    // bytes of the greeting so far, -1 once it is complete
 	head     []byte // begin of the packet that is being read, up to packetHead
-	rest     int    // bytes of that packet that come after
+	rest     int    // bytes of that packet that are still to come
 	sealed   bool   // from here on packets are encrypted
 }
 

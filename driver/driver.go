@@ -1,7 +1,6 @@
-// Package driver carries what cosplay writes out: the simulated NVML and CUDA
-// drivers, the facades that stand in front of a driver inside a session,
-// cosplay-init, the first program of a session's container, and what verify runs
-// in a session. They are built by make and embedded as they are.
+// Package driver embeds the files that cosplay installs, as make has built them: the simulated NVML and CUDA drivers,
+// the facades, cosplay-init (the first program of a session's container), and the programs that verify runs in a
+// session.
 package driver
 
 import (
@@ -20,14 +19,14 @@ var names string
 //go:embed cuda/names.txt
 var cudaNames string
 
-// What make builds.
+// The files that make builds.
 const (
 	NVML       = "libnvidia-ml.so.1"        // the simulated NVML library, by the name that programs load
-	Facade     = "libnvidia-ml-facade.so.1" // what stands in front of one inside a session
+	Facade     = "libnvidia-ml-facade.so.1" // in front of the driver's NVML in a session
 	CUDA       = "libcuda.so.1"             // the simulated CUDA driver, by the name that programs load
-	CUDAFacade = "libcuda-facade.so.1"      // what stands in front of one inside a session
+	CUDAFacade = "libcuda-facade.so.1"      // in front of the CUDA driver in a session
 	Init       = "cosplay-init"             // the first program of a container
-	Who        = "cosplay-who"              // tells who a program of a session is, and its environment
+	Who        = "cosplay-who"              // prints the user and the environment of a session's program
 	Probe      = "cosplay-probe"            // asks NVML and CUDA as a program of a session does
 )
 
@@ -42,8 +41,7 @@ func Missing() []string {
 	return missing
 }
 
-// Library returns the bytes of a library by its file name. The error tells how
-// to get a binary that has it.
+// Library returns the bytes of a library by its file name. The error states how to get a binary that contains it.
 func Library(name string) ([]byte, error) {
 	data, err := built.ReadFile("lib/" + name)
 	if err != nil {
@@ -55,8 +53,8 @@ func Library(name string) ([]byte, error) {
 // Names lists the functions that the simulated NVML exports, in order.
 func Names() []string { return strings.Fields(names) }
 
-// CUDANames lists the functions that NVIDIA's CUDA driver exports, in order: the
-// simulated one has them all.
+// CUDANames lists the functions that NVIDIA's CUDA driver exports, in order; the simulated driver exports all of
+// them.
 func CUDANames() []string {
 	var list []string
 	for line := range strings.Lines(cudaNames) {

@@ -23,8 +23,8 @@ func open(t *testing.T, name string) *elf.File {
 	return file
 }
 
-// Every name is there and nothing else, or lazily binding programs die. Of libc
-// at most one function is taken, where there is one, of whatever version.
+// The library exports exactly the expected names; otherwise programs that bind lazily die. It needs at most one
+// function of libc, weakly and without a version.
 func TestExports(t *testing.T) {
 	for _, c := range []struct {
 		library string
@@ -59,7 +59,7 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// What ties a library to one libc: needed files, versions, TLS, constructors.
+// Whatever would bind a library to one libc: needed files, versions, TLS, constructors.
 func TestLoadsEverywhere(t *testing.T) {
 	for _, name := range []string{driver.NVML, driver.CUDA} {
 		file := open(t, name)
@@ -94,8 +94,8 @@ func TestMissingLibrary(t *testing.T) {
 	}
 }
 
-// What verify runs in a session runs in any image: the one is linked to nothing,
-// the other loads under every glibc, since what it takes of it has no version.
+// The programs that verify runs in a session work in any image: one is static, the other loads with every glibc,
+// because it needs no versioned symbol.
 func TestProbes(t *testing.T) {
 	who := open(t, driver.Who)
 	if interp := who.Section(".interp"); interp != nil {

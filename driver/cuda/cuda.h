@@ -1,8 +1,7 @@
 /*
- * What cosplay speaks of CUDA's driver interface: names, numbers and layouts as
- * NVIDIA documents them, since its own header comes only with the toolkit. On
- * 64 bits the functions before CUDA 3.2, those without _v2 where there is a _v2,
- * still take addresses and sizes of 32 bits.
+ * The part of CUDA's driver interface that cosplay uses: names, numbers and layouts as NVIDIA documents them, because
+ * NVIDIA's header comes only with the toolkit. On 64-bit systems, the functions from before CUDA 3.2, which lack _v2
+ * although a _v2 exists, take addresses and sizes of 32 bits.
  */
 #ifndef COSPLAY_CUDA_H
 #define COSPLAY_CUDA_H
@@ -47,7 +46,7 @@ typedef struct {
     char bytes[16];
 } CUuuid;
 
-/* Device attributes; the rest of some 140 goes through. */
+/* Device attributes that the facade answers; it passes the rest of some 140 through. */
 enum {
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
     CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10,
@@ -66,7 +65,7 @@ enum {
     CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115,
 };
 
-/* What cuDeviceGetProperties fills in. */
+/* The structure that cuDeviceGetProperties fills. */
 typedef struct {
     int max_threads_per_block, max_threads[3], max_grid[3], shared_memory, constant_memory, warp, pitch, registers;
     int clock_khz, texture_align;

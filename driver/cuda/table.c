@@ -51,7 +51,7 @@ struct entry *table_add(struct table *table, uint64_t key)
     return entry;
 }
 
-/* Whoever was pushed past the gap moves up into it. */
+/* Entries that a collision pushed behind the gap move up into it. */
 static void close_gap(struct table *table, size_t gap)
 {
     size_t last = table->room - 1;

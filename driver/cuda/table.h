@@ -1,4 +1,4 @@
-/* What a process remembers of its memory, by address or handle: a hash table. */
+/* A hash table that maps addresses or handles of a process's memory to their sizes. */
 #ifndef COSPLAY_CUDA_TABLE_H
 #define COSPLAY_CUDA_TABLE_H
 
@@ -22,10 +22,10 @@ struct entry *table_find(const struct table *table, uint64_t key);
 /* The entry of a key, new if it was not there; NULL when there is no memory. Entries move. */
 struct entry *table_add(struct table *table, uint64_t key);
 
-/* Takes a key out, and tells what was there; all zero when nothing was. */
+/* Removes a key and returns its entry; all fields are zero if there was none. */
 struct entry table_take(struct table *table, uint64_t key);
 
-/* Takes out all that an owner has, and tells their sizes together. */
+/* Removes all entries of an owner and returns the sum of their sizes. */
 uint64_t table_take_all_of(struct table *table, uint64_t owner);
 
 #define FOR_ENTRIES(each, table)                                                                 \

@@ -12,7 +12,7 @@ static uint64_t used(struct process *me)
     return __atomic_load_n(&me->usage->total, __ATOMIC_RELAXED) + __atomic_load_n(overhead_of(me), __ATOMIC_RELAXED);
 }
 
-/* What is left below the cap: for certain, where the lock is held. */
+/* What is left below the cap. The value is exact while the lock is held. */
 static uint64_t room(const struct figures *target, struct process *me)
 {
     uint64_t in_use = used(me);
@@ -46,9 +46,9 @@ static void count(struct process *me, uint64_t bytes)
 }
 
 /*
- * The lock, by one who knows what is used besides. The first time, the process has
- * its context already, and nobody has looked yet at what that takes; and who gets
- * the lock of one that died may have swept.
+ * Takes the lock once the use of contexts and code is known. The first time, this process already has its context,
+ * but that has not been measured yet; and taking over the lock of a dead process may have freed slots, which makes
+ * the measurement outdated.
  */
 static uint64_t lock_informed(const struct figures *target, struct process *me)
 {
@@ -64,8 +64,8 @@ static uint64_t lock_informed(const struct figures *target, struct process *me)
 }
 
 /*
- * Who gets as much after all has overcome it, as PyTorch does, which lets go of what
- * it keeps and asks again: it did not run out of memory. The lock is held.
+ * A process that gets as much memory after a refusal has overcome it: PyTorch, for example, frees its cached memory
+ * and allocates again, so it did not run out of memory. The caller holds the lock.
  */
 static void overcome(struct process *me, uint64_t bytes)
 {
@@ -108,7 +108,10 @@ uint64_t take_what_fits(const struct figures *target, uint64_t bytes)
     return bytes;
 }
 
-/* Never below zero: a count that is in doubt is had again from the slots. The lock is held. */
+/*
+ * The total never falls below zero: if a count is in doubt, it is recomputed from the slots. The caller holds the
+ * lock.
+ */
 static void uncount(struct process *me, uint64_t bytes)
 {
     me->slot->bytes -= bytes;
@@ -132,9 +135,8 @@ void give(uint64_t bytes)
 }
 
 /*
- * Where the driver's word is the session's own, it goes over to what is used
- * besides, and is gone from there as soon as the driver says so. Elsewhere nobody
- * tells when it is free: it stays counted until the process ends.
+ * If no other session uses the slice, exported memory moves to the overhead, and the driver's figure shows when it is
+ * free. Otherwise no figure shows that, so it stays counted until the process ends.
  */
 void give_to_holders(const struct figures *target, uint64_t bytes)
 {
@@ -150,7 +152,10 @@ void give_to_holders(const struct figures *target, uint64_t bytes)
     look_at_overhead(target);
 }
 
-/* The driver does not say whose context takes what. Beside one that only tries it is not known, and is looked at again. */
+/*
+ * The driver does not report memory by context. While another program only tries, the overhead is unknown, and is
+ * measured again later.
+ */
 static void set_overhead(struct process *me, uint64_t bytes, int known)
 {
     uint64_t *overhead = overhead_of(me);
@@ -160,7 +165,7 @@ static void set_overhead(struct process *me, uint64_t bytes, int known)
         __atomic_clear(&me->has_taken, __ATOMIC_RELAXED);
 }
 
-/* The lock is held over the driver's answer: no count changes meanwhile, and nobody begins to try. */
+/* The lock is held while the driver answers, so that no count changes and no trial begins meanwhile. */
 void look_at_overhead(const struct figures *target)
 {
     struct process *me = target->own_slice ? attached() : NULL;
@@ -188,7 +193,7 @@ static void sweep_now(void)
     unlock_usage(me, held);
 }
 
-/* What nobody knows the size of is never overcome. The lock is held. */
+/* A refusal of unknown size is never overcome. The caller holds the lock. */
 static void note_refusal(struct process *me, uint64_t bytes)
 {
     me->refused++;
@@ -196,7 +201,10 @@ static void note_refusal(struct process *me, uint64_t bytes)
         me->most_refused = bytes ? bytes : UINT64_MAX;
 }
 
-/* Not where it would have fitted without what others only try. Who has no slot is refused for certain. */
+/*
+ * A refusal does not count if the memory would have fitted without trials of other programs. A process without a slot
+ * is always refused.
+ */
 static void count_refusal(const struct figures *target, uint64_t bytes)
 {
     struct process *me = this_process();
@@ -229,7 +237,7 @@ CUresult noted(CUresult answer)
     return answer;
 }
 
-/* Only who is refused pays for a look at the world. */
+/* Only an allocation that does not fit pays for measuring again. */
 static int insist(const struct figures *target, uint64_t bytes, int keep)
 {
     if (bytes <= cap(target)) {
@@ -278,7 +286,7 @@ uint64_t in_use(const struct figures *target)
     return used;
 }
 
-/* Who only tries is let in, to find that nothing is left. */
+/* A trial is admitted, and finds that no memory is left. */
 int has_grown_too_far(const struct figures *target)
 {
     struct process *me = attached();

@@ -1,9 +1,9 @@
-/* Contexts and code take memory that nobody asks for by its size; and what was allocated ends with its context. */
+/* Contexts and code take memory without stating its size; and destroying a context frees the memory allocated in it. */
 #include "facade.h"
 
 /*
- * The whole of a function after which more may be in use. How much, only the
- * driver knows, and only afterwards: what went past the cap is undone.
+ * Wraps a function that may take memory of unknown size. Only the driver knows the size, and only afterwards: if the
+ * function exceeded the cap, its effect is undone.
  */
 #define GROWING(name, undo, ...)                                  \
     {                                                             \
@@ -78,7 +78,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     return retain(target, context, device);
 }
 
-/* What the driver freed with a context. */
+/* The driver freed this memory with a context. */
 static void forget_all_of(const struct figures *target, uint64_t context)
 {
     struct process *me = context ? this_process() : NULL;

@@ -32,7 +32,7 @@ static void show_slice(const struct figures *target)
     setenv("CUDA_VISIBLE_DEVICES", !visible || names_the_gpu(target, visible) ? target->slice : "", 1);
 }
 
-/* Nothing works before it, so figures that make no sense need be told only here. */
+/* No function works before cuInit, so invalid figures have to be reported only here. */
 CUresult cuInit(unsigned flags)
 {
     const struct figures *target = figures_shown();
@@ -51,7 +51,7 @@ static struct process *new_process(void)
     return fresh;
 }
 
-/* An old kernel wipes nothing: there the pid tells a fork's child. */
+/* An old kernel does not clear the page on a fork: then the pid shows that this is the child. */
 static struct process *unless_forked(struct process *process)
 {
     if (process->pid && process->pid != sys_pid()) {

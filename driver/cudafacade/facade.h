@@ -1,4 +1,4 @@
-/* What the source files of the CUDA facade share. */
+/* Declarations that the source files of the CUDA facade share. */
 #ifndef COSPLAY_CUDAFACADE_H
 #define COSPLAY_CUDAFACADE_H
 
@@ -12,7 +12,7 @@
 __attribute__((weak)) char *getenv(const char *name);
 __attribute__((weak)) int setenv(const char *name, const char *value, int overwrite);
 
-/* The figures to show; NULL when the session has none, and all goes through. */
+/* The figures to show; NULL if the session has none, so that all calls pass through. */
 static inline const struct figures *figures_shown(void)
 {
     const struct figures *figures = the_figures();
@@ -26,10 +26,7 @@ static inline const struct figures *figures_shown(void)
         return DRIVER(name)(__VA_ARGS__);           \
     }
 
-/*
- * What this process has. A fork's child finds zeros here: CUDA does not survive
- * a fork, so it has nothing.
- */
+/* The state of this process. A fork's child finds zeros here, because CUDA does not survive a fork. */
 struct process {
     struct usage *usage;     /* the session's, or one of its own where that cannot be had */
     struct usage_slot *slot; /* for others than usage.c there once it is attached */
@@ -59,14 +56,14 @@ struct process {
 enum { EXPORTED = 1, IMPORTED = 2, NOT_OF_THE_GPU = 4 };
 struct process *this_process(void); /* NULL when there is no memory */
 
-/* account.c: bytes are taken before the driver is asked for them, and given back after it let go of them. */
+/* account.c: bytes are reserved before the driver allocates them, and released after it has freed them. */
 int take(const struct figures *target, uint64_t bytes);
 int take_without_trimming(const struct figures *target, uint64_t bytes);
 int take_if_there_is_room(const struct figures *target, uint64_t bytes);
 uint64_t take_what_fits(const struct figures *target, uint64_t bytes);
 void give(uint64_t bytes);
 
-/* What this process let go of and others may have: it was exported, and lives as long as anybody has it. */
+/* Accounts for exported memory that this process has released and that other processes may still use. */
 void give_to_holders(const struct figures *target, uint64_t bytes);
 
 /* The driver's answer to an allocation. Only what it gave makes a peak, and when its own memory is out, that counts. */
@@ -78,17 +75,17 @@ int would_fit(const struct figures *target, uint64_t bytes);
 /* In use by the session, those that ended not counted: at most what the target has. */
 uint64_t in_use(const struct figures *target);
 
-/* Looks at what contexts and code take, where the driver's word on that is the session's own. */
+/* Measures the memory of contexts and code, if the driver's figure covers only this session. */
 void look_at_overhead(const struct figures *target);
 
 /* Whether with them the session is past its cap; then it counts as refused. */
 int has_grown_too_far(const struct figures *target);
 
-/* linear.c, physical.c: what lies at an address is exported, if it is ours. */
+/* linear.c, physical.c: mark the memory at an address as exported, if this process owns it. */
 void export_block(CUdeviceptr address);
 void export_mapped(CUdeviceptr address, size_t size);
 
-/* imports.c: gives back what is counted of an import; 0 where there is none. */
+/* imports.c: releases the bytes counted for an import; returns 0 if there is none. */
 int forget_import(CUdeviceptr address);
 
 /* pools.c: brings the counts to what pools and graphs hold now. */

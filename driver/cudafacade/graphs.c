@@ -35,7 +35,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
                                 : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* What no launch uses is given back. Any graph may be without its memory then, and is judged anew. */
+/* Releases memory of graphs that no launch uses. After that any graph may lack its memory, so each is checked again. */
 static void trim_graphs(const struct figures *target, struct process *me)
 {
     CUdevice device;
@@ -95,8 +95,8 @@ typedef CUresult (*on_stream)(CUstream stream);
 typedef CUresult (*on_graph)(CUgraphExec exec, CUstream stream);
 
 /*
- * A graph is given its memory before it is launched. One that went past the cap
- * gives it back, with all that other graphs only keep, and has a second chance.
+ * Allocates a graph's memory before its launch. If that exceeds the cap, the function frees it and the unused memory
+ * of other graphs, and tries once more.
  */
 static int fits_with_others(const struct figures *target, struct process *me, CUgraphExec exec, CUstream stream,
                             on_graph upload, on_stream synchronize)
@@ -115,7 +115,7 @@ static int fits_with_others(const struct figures *target, struct process *me, CU
     return 0;
 }
 
-/* Graphs that share memory need more once they run side by side: then all are judged anew. */
+/* Graphs that share memory need more when they run at the same time: then all are checked again. */
 static CUresult launched(const struct figures *target, struct process *me, CUresult answer)
 {
     settle_graphs(target);

@@ -1,7 +1,6 @@
 /*
- * Linear memory that others made or have: where the driver's word on all that is
- * used is the session's own, it tells of what only others hold. Elsewhere what is
- * imported counts once more, for who has it.
+ * Linear memory from other processes. If the driver's figure covers only this session, it includes memory that only
+ * other processes have. Otherwise an import counts again, for the importing process.
  */
 #include "facade.h"
 

@@ -28,8 +28,8 @@ static void remember_again(struct entry block)
 }
 
 /*
- * Taken out before the driver frees it: once it is free, another thread may be
- * given the same address. What is not known has no bytes, and nothing is given.
+ * The entry is removed before the driver frees the memory, because another thread may get the same address as soon as
+ * it is free. Unknown memory has no bytes, so nothing is released.
  */
 static struct entry forget(uint64_t key)
 {
@@ -42,7 +42,7 @@ static struct entry forget(uint64_t key)
     return entry;
 }
 
-/* The end of every allocation: it is remembered, or what was taken for it given back. */
+/* The last part of every allocation: on success the memory is recorded, otherwise the reserved bytes are released. */
 static CUresult allocated(CUresult answer, uint64_t key, uint64_t bytes)
 {
     if (answer == CUDA_SUCCESS)
@@ -100,7 +100,10 @@ CUresult cuMemAlloc(CUdeviceptr_v1 *address, uint32_t size) ALLOCATION(cuMemAllo
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags)
     ALLOCATION(cuMemAllocManaged, size, *address, address, size, flags);
 
-/* The pitch is the driver's to choose: what it adds is taken afterwards, or all given back. */
+/*
+ * The driver chooses the pitch: the bytes that it adds are reserved afterwards; if they do not fit, the allocation is
+ * undone.
+ */
 #define PITCHED(name, free, address_type, size_type)                                                            \
     CUresult name(address_type *address, size_type *pitch, size_type width, size_type height, unsigned element) \
     {                                                                                                           \

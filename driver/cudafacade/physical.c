@@ -1,4 +1,4 @@
-/* Physical memory: it is used until the last handle and the last mapping of it are gone. */
+/* Physical memory is in use until its last handle is released and its last mapping removed. */
 #include "facade.h"
 
 /* Without memory to remember in, it stays counted until the process ends. */
@@ -14,7 +14,7 @@ static void remember(CUmemGenericAllocationHandle handle, uint64_t bytes)
     unlock_threads(&me->lock);
 }
 
-/* One use more of what is ours. */
+/* Counts one more use of this process's memory. */
 static void use(CUmemGenericAllocationHandle handle)
 {
     struct process *me = this_process();
@@ -27,12 +27,12 @@ static void use(CUmemGenericAllocationHandle handle)
     unlock_threads(&me->lock);
 }
 
-/* What is used no more in this process: free, or others may have it. Bytes. */
+/* Accounts for memory that this process no longer uses: it is free, or other processes may use it. Returns its bytes. */
 struct gone {
     uint64_t free, held;
 };
 
-/* One less: with the last one goes the entry. */
+/* Counts one use less; the last one removes the entry. */
 static void drop(struct process *me, CUmemGenericAllocationHandle handle, struct gone *gone)
 {
     struct entry *entry = table_find(&me->handles, handle);
@@ -72,7 +72,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
     return answer;
 }
 
-/* A use that was dropped before the driver refused: the handle was let go of before, and others are left. */
+/* Restores a use after the driver refused to release it: the handle had been released before, and others remain. */
 static void pick_up(struct process *me, struct entry was)
 {
     lock_threads(&me->lock);
@@ -85,7 +85,7 @@ static void pick_up(struct process *me, struct entry was)
     unlock_threads(&me->lock);
 }
 
-/* Dropped before the driver does: it may give the handle out anew at once. */
+/* Counts the use off before the driver does, because the driver may reuse the handle at once. */
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     const struct figures *target = figures_shown();
@@ -129,9 +129,8 @@ static void note_mapping(struct process *me, uint64_t key, CUmemGenericAllocatio
 }
 
 /*
- * An import counts where it was made, or with what is used besides. Where the
- * driver's word does not tell that, it counts once more for who maps it: only a
- * mapping tells its size, and without one nobody can use it.
+ * An import counts for the exporting process or in the overhead. If the driver's figure does not cover it, it counts
+ * again for the process that maps it: only a mapping shows its size, and unmapped memory cannot be used.
  */
 static int take_import(const struct figures *target, struct process *me, CUmemGenericAllocationHandle handle,
                        size_t size)
@@ -235,7 +234,7 @@ static uint64_t first_in(const struct process *me, CUdeviceptr address, size_t s
     return 0;
 }
 
-/* Mappings follow one another as a rule; what is left then is looked for. */
+/* Mappings usually follow one another; the remaining ones are searched for. */
 static struct gone forget_mappings(struct process *me, CUdeviceptr address, size_t size)
 {
     struct gone gone = {0};

@@ -1,8 +1,7 @@
 /*
- * Memory in the order of a stream comes from pools, which take it by the chunk
- * and keep it a while. So pools are counted, not what is allocated from them: by
- * what the driver says that they hold. A chunk may go past the cap by the part
- * that nobody asked for; of that no more is counted than there is room.
+ * Stream-ordered allocations use pools, which take memory in chunks and keep it for a while. So the facade counts the
+ * size of pools, as the driver reports it, and not the allocations. A chunk may exceed the cap by the part that no
+ * allocation uses; of that part, only as much counts as there is room.
  */
 #include "facade.h"
 
@@ -22,7 +21,7 @@ static uint64_t settled(const struct figures *target, uint64_t counted, uint64_t
 
 static CUmemoryPool pool_of(const struct entry *entry) { return (CUmemoryPool)(uintptr_t)entry->key; }
 
-/* What an exported pool had, others may have still. */
+/* Other processes may still use the memory of an exported pool. */
 static void settle(const struct figures *target, struct entry *pool)
 {
     if (pool->owner == NOT_OF_THE_GPU)
@@ -54,7 +53,7 @@ void settle_pools(const struct figures *target)
     unlock_threads(&me->pool_lock);
 }
 
-/* What is kept and not in use goes before anything is refused, as the driver would do on a full GPU. */
+/* Unused pool memory is released before an allocation is refused, as the driver does on a full GPU. */
 static void trim(const struct figures *target, struct process *me)
 {
     FOR_ENTRIES(pool, &me->pools) {
@@ -75,7 +74,7 @@ void trim_pools(const struct figures *target)
     unlock_threads(&me->pool_lock);
 }
 
-/* What the pool must take at least to serve so much. */
+/* The least that the pool must take to serve an allocation of this size. */
 static uint64_t growth(CUmemoryPool pool, uint64_t size)
 {
     uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
@@ -203,7 +202,7 @@ CUresult cuMemPoolExportToShareableHandle(void *file, CUmemoryPool pool, int typ
     return answer;
 }
 
-/* What is still in use of it cannot be asked about any more, and stays as long as that. */
+/* The memory still in use cannot be queried any more, and stays counted until it is freed. */
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
     const struct figures *target = figures_shown();

@@ -1,7 +1,7 @@
 /*
- * cuGetProcAddress: the driver chooses, by name, version and kind of stream. What
- * it chose is told by its address, and ours given instead. By name ours might be
- * of another version, with other arguments.
+ * cuGetProcAddress: the driver chooses a function by name, version and kind of stream. Its address identifies the
+ * choice, and the facade returns its own function for it. A choice by name could give another version, with other
+ * arguments.
  */
 #include "facade.h"
 

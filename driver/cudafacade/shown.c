@@ -1,10 +1,13 @@
-/* What a program is told of its GPU: the target, except where that would break what it computes. */
+/* The properties of the GPU that a program sees: the target's, except where those would break computation. */
 #include "facade.h"
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t total(const struct figures *target) { return target->memory_mib * MIB; }
 
-/* The driver judges the call, with places of our own: a program may want only one of the two. */
+/*
+ * The driver validates the call, with buffers of the facade, because a program may request only one of the two
+ * values.
+ */
 CUresult cuMemGetInfo_v2(size_t *free, size_t *all)
 {
     DISGUISE(cuMemGetInfo_v2, free, all);
@@ -106,9 +109,8 @@ SHOWN_UUID(cuDeviceGetUuid)
 SHOWN_UUID(cuDeviceGetUuid_v2)
 
 /*
- * Compute capability, shared memory and threads stay true, or kernels break. Of
- * SMs the fewer are told: a program that reckons with more than there are may wait
- * for ever.
+ * Compute capability, shared memory and threads keep the GPU's values, because kernels depend on them. Of the two
+ * numbers of SMs the smaller one is shown: a program that expects more SMs than exist may wait forever.
  */
 static int attribute(const struct figures *target, int which, int real)
 {

@@ -4,7 +4,10 @@
 #define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELEASE)
 #define SWAP(field, from, to) __atomic_compare_exchange_n(&(field), &(from), to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
-/* Mapped once; a fork's child goes on with it. Without the file the cap still holds for each process. */
+/*
+ * The usage file is mapped once; a fork's child keeps using the mapping. Without the file the cap holds for each
+ * process separately.
+ */
 static struct usage *the_usage(struct process *process)
 {
     static struct usage *shared;
@@ -23,7 +26,7 @@ enum { HOLDER = 0xFFFF, ONE_MORE = 0x10000, SPINS = 64, NAPS_TO_DOUBT = 10, NAPS
 /* How the lock names a process: by its slot, from 1. */
 static uint64_t number_of(const struct process *me) { return (uint64_t)(me->slot - me->usage->slots) + 1; }
 
-/* A slot for whom it may be: the one that it left when it became another program, a free one, a dead one's. */
+/* Finds a slot: the one that this process had before it called exec, a free one, or that of a dead process. */
 static struct usage_slot *find_slot(struct process *me, uint64_t process)
 {
     struct usage_slot *slots = me->usage->slots;
@@ -44,7 +47,7 @@ static struct usage_slot *find_slot(struct process *me, uint64_t process)
     return NULL;
 }
 
-/* What ended may have other holders: until the driver is asked, it counts with what is used besides. */
+/* Other processes may have memory of a process that ended: it counts as overhead until the driver is asked. */
 static void inherit(struct process *me, const struct usage_slot *slot)
 {
     const struct figures *target = figures_shown();
@@ -56,8 +59,8 @@ static void inherit(struct process *me, const struct usage_slot *slot)
 }
 
 /*
- * The process by pid and start time. Where /proc does not tell what its pid means,
- * another may have the same one elsewhere: then chance tells them apart.
+ * Identifies the process by pid and start time. If /proc cannot tell which namespace its pid is of, another process
+ * may have the same pid elsewhere: then a random number distinguishes them.
  */
 static uint64_t identify(struct process *me)
 {
@@ -101,9 +104,9 @@ struct process *attached(void)
 }
 
 /*
- * Whether the holder died with the lock. Of one in another pid namespace only time
- * can tell, and of one whose thread ended with it, or that was stopped: nobody
- * needs the lock for so long, and who comes back finds that it was taken.
+ * Whether the holder died with the lock. For a holder in another pid namespace, only time can show that, and likewise
+ * for one whose thread ended or was stopped: no process needs the lock for so long, and a holder that continues
+ * notices that it lost the lock.
  */
 static int abandoned(const struct process *me, uint64_t lock, unsigned naps)
 {
@@ -114,9 +117,8 @@ static int abandoned(const struct process *me, uint64_t lock, unsigned naps)
 }
 
 /*
- * Until the lock changes hands, or its holder turns out to be dead: then it may be
- * taken from him. So may that of who had the slot before, which may be the program
- * that this process was.
+ * Waits until the lock changes hands or its holder is dead; then another process may take it. The same holds for the
+ * previous user of this slot, which may be the same process before exec.
  */
 static int may_be_taken(const struct process *me, uint64_t lock)
 {
@@ -152,7 +154,7 @@ uint64_t lock_usage(struct process *me)
     }
 }
 
-/* It is not ours any more if we were taken for dead. */
+/* The lock is lost if another process considered this one dead. */
 void unlock_usage(struct process *me, uint64_t held) { (void)SWAP(me->usage->lock, held, held & ~(uint64_t)HOLDER); }
 
 void sweep(struct process *me)
@@ -171,7 +173,7 @@ void sweep(struct process *me)
     me->usage->total = total;
 }
 
-/* The next of the programs that only try, from the last slot down to one that nobody ever had; NULL after all. */
+/* The next trial program, from the last slot down to one that was never used; NULL after the last one. */
 static const struct usage_slot *next_on_trial(const struct process *me, const struct usage_slot *slot)
 {
     while (slot > me->usage->slots && LOAD(slot[-1].pids)) {

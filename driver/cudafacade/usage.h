@@ -5,7 +5,7 @@
 #include "facade.h"
 #include "facade/slots.h"
 
-/* Gives the process a slot, if it has none yet; NULL when there is none to be had, or no memory. */
+/* Gives the process a slot if it has none yet; NULL if no slot or no memory is available. */
 struct process *attached(void);
 
 /* lock_usage gives what unlock_usage wants. */
@@ -18,7 +18,7 @@ void sweep(struct process *process);
 /* Bytes of all programs that only try what they would get. The lock is held, lest one takes or gives meanwhile. */
 uint64_t used_on_trial(const struct process *process);
 
-/* Whether another program, of those that this one can tell of, only tries what it would get. The lock is held. */
+/* Whether another program, among those that this one can observe, is a trial. The caller holds the lock. */
 int beside_a_trial(struct process *process);
 
 #endif

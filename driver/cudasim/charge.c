@@ -102,7 +102,7 @@ long share_memory(struct device *device, uint64_t bytes)
     return -1;
 }
 
-/* It is locked, but not for who has the lock. */
+/* Checks a lock of another open file; the holder of a lock does not see its own. */
 static int holds(long fd, const struct sim_gpu *gpu, const struct sim_process *entry)
 {
     int64_t byte = process_byte(gpu, entry);

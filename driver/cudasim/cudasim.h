@@ -1,4 +1,4 @@
-/* What the source files of the simulated CUDA driver share. */
+/* Declarations that the source files of the simulated CUDA driver share. */
 #ifndef COSPLAY_CUDASIM_H
 #define COSPLAY_CUDASIM_H
 
@@ -33,9 +33,8 @@ struct CUctx_st {
 };
 
 /*
- * Every function begins with one of these: it takes the lock of the process, and
- * answers where the driver is not initialised, there is no such device, or the
- * thread has no context. The lock is given back on return.
+ * Every function begins with one of these macros: it takes the process's lock, and returns an error if the driver is
+ * not initialised, the device does not exist, or the thread has no context. The return releases the lock.
  */
 struct visit {
     int locked;
@@ -71,9 +70,8 @@ void discharge(struct device *device, uint64_t bytes);
 uint64_t used_of(const struct device *device);
 
 /*
- * Memory that a process exported is its holders': an entry in the list of its own,
- * there as long as anybody has a copy of the open file that locks it. The content
- * of memory is not shared.
+ * Exported memory belongs to its holders: it has a separate entry in the list, which exists as long as any process
+ * has a copy of the open file that locks it. The content of memory is not shared.
  */
 long share_memory(struct device *device, uint64_t bytes);      /* the process's so far; the open file, or negative */
 struct sim_process *shared_by(struct device *device, long fd); /* what the open file holds; NULL when nothing */

@@ -159,7 +159,7 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *valu
     return CUDA_SUCCESS;
 }
 
-/* What no launch uses goes, also that of graphs which would have it at the next one. */
+/* Frees memory that no launch uses, including that of graphs that would use it at their next launch. */
 CUresult cuDeviceGraphMemTrim(CUdevice device)
 {
     DEVICE_CALL_OF(device, 1);

@@ -7,7 +7,7 @@ uint64_t up(uint64_t size, uint64_t unit) { return (size + unit - 1) / unit * un
 
 enum { ALIGNMENT = 512 };
 
-/* Remembers what lies at an address, and charges for it; when there is no room, the address is given back. */
+/* Records the memory at an address and charges for it; if there is no room, it releases the address. */
 CUresult allocate(struct visit *visit, void *at, uint64_t size)
 {
     if (!at)
@@ -162,7 +162,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr ad
     return CUDA_SUCCESS;
 }
 
-/* What CUDA calls a handle of interprocess communication: it holds nothing, but who opens it does. */
+/* A handle of interprocess communication: it holds no memory, but a process that opens it does. */
 struct ipc_handle {
     uint32_t place, pid;
     uint64_t size;
@@ -242,7 +242,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address)
     return release(&visit, address);
 }
 
-/* Arrays: an array's handle is where it lies. Those that are mapped later hold nothing themselves. */
+/* Arrays: the handle of an array is its address. Arrays that are mapped later hold no memory themselves. */
 static CUresult make_array(void **array, const CUDA_ARRAY3D_DESCRIPTOR *description, unsigned levels)
 {
     CONTEXT_CALL(array && description && description->width && levels);
@@ -296,7 +296,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESC
 CUresult cuArrayDestroy(CUarray array) { return destroy_array(array); }
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) { return destroy_array(array); }
 
-/* What a program computes here, the processor does. */
+/* The processor computes what a program launches here. */
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size)
 {
     memcpy((void *)(uintptr_t)to, from, size);

@@ -1,4 +1,4 @@
-/* Physical memory and its mapping into addresses. It goes when neither a handle nor a mapping is left. */
+/* Physical memory and its mapping to addresses. It is freed with its last handle or mapping. */
 #include "cudasim.h"
 
 static struct table handles;  /* owner: the device; uses: handles and mappings together */
@@ -18,7 +18,7 @@ static struct entry *new_handle(uint64_t size, uint64_t device)
     return entry;
 }
 
-/* What a handle stands for; NULL where it was released, and only mappings are left. */
+/* The memory of a handle; NULL if the handle was released and only mappings remain. */
 static struct entry *by_handle(uint64_t handle)
 {
     return table_find(&held, handle) ? table_find(&handles, handle) : NULL;
@@ -198,7 +198,7 @@ CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo *list, unsigned count, CUstream 
     return cuMemMapArrayAsync(list, count, stream);
 }
 
-/* A multicast object is a handle without memory of its own; it uses what is bound to it, from then on. */
+/* A multicast object is a handle without its own memory; it holds the memory that is bound to it. */
 CUresult cuMulticastCreate(CUmemGenericAllocationHandle *object, const CUmulticastObjectProp *properties)
 {
     DRIVER_CALL(object && properties && properties->devices);

@@ -103,7 +103,7 @@ CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint
     return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
 }
 
-/* NVIDIA's runtime would want tables that nobody documents: programs of the driver interface do without. */
+/* NVIDIA's runtime needs undocumented tables; programs of the driver interface do not. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
     if (!table || !id)

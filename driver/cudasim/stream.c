@@ -1,7 +1,7 @@
 /* Streams, events, modules: as much as small programs need. All is done at once, so nothing is ever waited for. */
 #include "cudasim.h"
 
-/* 0, 1 and 2 stand for default streams. */
+/* 0, 1 and 2 are default streams. */
 CUstream real_stream(CUstream stream) { return (uintptr_t)stream > 2 ? stream : NULL; }
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags)

@@ -18,7 +18,7 @@ struct range {
     uintptr_t from, to;
 };
 
-/* Where a loaded library lies, by the ELF header at its base. */
+/* The address of a loaded library, found by the ELF header at its base. */
 static struct range range_of(const void *base)
 {
     const Elf64_Ehdr *elf = base;
@@ -39,7 +39,7 @@ static struct range driver_range(void)
     return range_of(info.base);
 }
 
-/* Set by the linker: where this library lies. */
+/* Set by the linker: the address of this library. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 

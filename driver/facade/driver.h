@@ -5,9 +5,8 @@
 #include "front.h"
 
 /*
- * What to show to the code that a function returns to; NULL where the driver's
- * answer goes through unchanged: when the session has no figures, and when it is
- * the driver that asks. NVML calls its own exports, and must find what it made.
+ * The figures to show to the calling code; NULL if the driver's answer passes through unchanged: if the session has
+ * no figures, or if the driver itself calls. NVML calls its own exported functions, and must get its own values.
  */
 const struct figures *figures_for(const void *caller);
 

@@ -1,4 +1,4 @@
-/* What the source files that answer for NVML share. */
+/* Declarations that the source files of the NVML facade share. */
 #ifndef COSPLAY_FACADE_H
 #define COSPLAY_FACADE_H
 
@@ -11,16 +11,15 @@
 #pragma GCC visibility pop
 
 /*
- * The session's slice, to the driver: a MIG device, or a whole GPU. Looked up
- * at every call, since the driver gives a slice that comes later the handle of
- * one that is gone.
+ * The driver's handle of the session's slice: a MIG device or a whole GPU. It is looked up at every call, because the
+ * driver may give a later slice the handle of a removed one.
  */
 nvmlReturn_t find_slice(const struct figures *target, nvmlDevice_t *slice);
 
 /* The physical GPU that it is on: the one handle that is given out. */
 nvmlReturn_t find_gpu(const struct figures *target, nvmlDevice_t *gpu);
 
-/* What the driver does not know of its GPU can still be told of the target. */
+/* Values that the driver does not know of its GPU can still be the target's. */
 static inline int can_tell(nvmlReturn_t answer)
 {
     switch (answer) {

@@ -1,7 +1,6 @@
 /*
- * What a session shows of its GPU: one read-only file, written by the Go
- * package internal/disguise, which includes this header, and mapped by the
- * facade. It is the only description of the layout.
+ * The figures file: the values that a session shows of its GPU. The Go package internal/disguise includes this header
+ * and writes the file; the facade maps it read-only. This header is the only description of the layout.
  */
 #ifndef COSPLAY_FACADE_FIGURES_H
 #define COSPLAY_FACADE_FIGURES_H
@@ -12,9 +11,8 @@
 #define FIGURES_VERSION 1
 
 /*
- * What Go writes over in the library. The first mark fills the library's one
- * DT_NEEDED: the dynamic loader then opens the driver's library by that path.
- * The others mark room in the library's constants.
+ * The placeholders that Go overwrites in the library. The first mark is the library's only DT_NEEDED entry: the
+ * dynamic loader then opens the driver's library by that path. The others are constants in the library.
  */
 #define FACADE_NEEDED_MARK "cosplay-facade-needs"
 #define FACADE_DRIVER_MARK "cosplay-facade-driver-path"

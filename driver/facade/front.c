@@ -8,12 +8,11 @@ __attribute__((used)) static volatile const char driver_path[FACADE_PATH_SIZE] =
 __attribute__((used)) static volatile const char figures_path[FACADE_PATH_SIZE] = FACADE_FIGURES_MARK;
 
 /*
- * What is taken from libc: what finds the driver's functions behind ours of the
- * same name. They are declared here, not by a header, and weak, so that they
- * stay without a version: they bind to libdl before glibc 2.34 and to libc since.
- * The driver needs libdl itself, so it is there; a program without it would get
- * an error and not fail to start. Under musl a facade loads as well, but
- * NVIDIA's library does not: the loader then names what it misses.
+ * The functions of libc that find the driver's functions behind the facade's functions of the same name. They are
+ * declared here, weak and not by a header, so that they have no version: they bind to libdl before glibc 2.34 and to
+ * libc since. The driver needs libdl itself, so it is loaded; in a program without it the call would return an error
+ * and the program would still start. A facade also loads under musl, but NVIDIA's library does not: the loader then
+ * names the missing symbols.
  */
 __attribute__((weak)) void *dlopen(const char *path, int flags);
 __attribute__((weak)) void *dlsym(void *library, const char *name);
@@ -53,7 +52,10 @@ const struct figures *the_figures(void)
     return __atomic_load_n(&known, __ATOMIC_RELAXED);
 }
 
-/* Already loaded, since we need it; by path, since its soname is also ours. */
+/*
+ * The driver is already loaded, because the facade needs it. It is opened by path, because the facade has the same
+ * soname.
+ */
 static void *driver(void)
 {
     static void *library;

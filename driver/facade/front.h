@@ -1,6 +1,6 @@
 /*
- * What every facade begins with: the driver's library behind it, and the figures
- * that it shows. Its two paths are room that Go writes over.
+ * The part that all facades share: the driver's library behind the facade, and the figures. Go overwrites the
+ * placeholders of the two paths.
  */
 #ifndef COSPLAY_FACADE_FRONT_H
 #define COSPLAY_FACADE_FRONT_H
@@ -8,7 +8,7 @@
 #include "figures.h"
 #include "sim/base.h"
 
-/* Stands for figures that are there and make no sense: no reason to show the truth. */
+/* Replaces figures that are invalid, so that the facade does not show the physical GPU. */
 extern const struct figures unreadable;
 
 /* NULL when there are none. Read once: a program sees the same GPU from its start to its end. */
@@ -30,7 +30,7 @@ void *driver_function(void **found, const char *name);
         (__typeof__(&name))driver_function(&found, #name); \
     })
 
-/* What the facade answers itself, by codes that each library has of its own. */
+/* Errors that the facade returns itself, with the codes of each library. */
 extern const struct refusals {
     int library_not_found, function_not_found, version_mismatch;
 } refusals;

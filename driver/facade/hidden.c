@@ -1,8 +1,7 @@
 /*
- * What a session cannot do, and what its GPU does not have. These functions
- * differ only in what they answer, so one shape serves all: NVML's arguments are
- * numbers and pointers, at most six, and go through in registers as they came.
- * That is why NVML's header, which knows better, is not read here.
+ * Functions that a session must not use or whose feature the target lacks. They differ only in their return code, so
+ * one definition serves all: NVML's arguments are numbers and pointers, at most six, and pass through in registers.
+ * NVML's header has other prototypes, so this file does not include it.
  */
 #include "driver.h"
 
@@ -16,13 +15,13 @@ enum { NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6 };
         return (condition) ? answer : DRIVER(name)(a, b, c, d, e, f);                                 \
     }
 
-/* What no target has, or what would tell of the GPU behind it. */
+/* Features that no target has, and values that would reveal the physical GPU. */
 #define HIDDEN(name) ANSWER(name, 1, NOT_SUPPORTED)
 
-/* What would change the physical GPU, which others share. */
+/* Changes of the physical GPU, which other sessions share. */
 #define REFUSED(name) ANSWER(name, 1, NO_PERMISSION)
 
-/* What cards for games do not have. */
+/* Features that gaming cards lack. */
 #define PROFESSIONAL(name) ANSWER(name, target->consumer, NOT_SUPPORTED)
 
 /* MIG. */
@@ -44,7 +43,7 @@ REFUSED(nvmlDeviceSetMigMode)
 REFUSED(nvmlDeviceCreateGpuInstance)
 REFUSED(nvmlDeviceCreateGpuInstanceWithPlacement)
 
-/* The board, and the machine that it is built into. */
+/* The card and the machine around it. */
 HIDDEN(nvmlDeviceGetSerial)
 HIDDEN(nvmlDeviceGetBoardPartNumber)
 HIDDEN(nvmlDeviceGetModuleId)
@@ -71,7 +70,7 @@ HIDDEN(nvmlDeviceGetNvLinkRemotePciInfo_v2)
 HIDDEN(nvmlDeviceGetNvlinkBwMode)
 HIDDEN(nvmlDeviceGetNvlinkSupportedBwModes)
 
-/* Processes of others, by account. */
+/* Accounting of other processes. */
 HIDDEN(nvmlDeviceGetAccountingPids)
 HIDDEN(nvmlDeviceGetAccountingStats)
 

@@ -44,7 +44,7 @@ COUNT(nvmlDeviceGetCount_v2)
 BY_INDEX(nvmlDeviceGetHandleByIndex)
 BY_INDEX(nvmlDeviceGetHandleByIndex_v2)
 
-/* By the name that is shown, or by that of the slice, which the environment tells. */
+/* Finds the device by the UUID that is shown, or by that of the slice, which the environment has. */
 static nvmlReturn_t by_uuid(const struct figures *target, const char *uuid, nvmlDevice_t *device)
 {
     if (!equal(uuid, target->uuid) && !equal(uuid, target->slice))
@@ -120,7 +120,10 @@ static nvmlReturn_t give_text(char *to, unsigned size, const char *text)
     return NVML_SUCCESS;
 }
 
-/* The driver is asked with room of our own, so that only the target's text decides about the size. */
+/*
+ * The driver gets a buffer of the facade, so that only the length of the target's text decides whether the caller's
+ * is too small.
+ */
 #define TEXT(name, figure)                                                       \
     nvmlReturn_t name(nvmlDevice_t device, char *text, unsigned int size)        \
     {                                                                            \

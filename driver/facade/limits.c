@@ -1,4 +1,4 @@
-/* Power, clocks, PCIe: what the target can do at most. What goes on now stays true. */
+/* Power, clocks, PCIe: limits are the target's; present values are the GPU's. */
 #include "facade.h"
 
 FIGURE(nvmlDeviceGetPowerManagementLimit, unsigned int, target->power_limit_mw)
@@ -84,7 +84,7 @@ nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, nvmlClockType
     return NVML_SUCCESS;
 }
 
-/* What an array of the caller holds, and how many entries there are for it. */
+/* The contents of a caller's array, and the number of its entries. */
 static nvmlReturn_t give_count(unsigned *count, unsigned have, const void *array)
 {
     unsigned room = array ? *count : 0;

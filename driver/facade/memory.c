@@ -14,7 +14,7 @@ static nvmlReturn_t check_and_find(const struct figures *target, nvmlDevice_t de
     return answer == NVML_SUCCESS ? find_slice(target, slice) : answer;
 }
 
-/* What the session's programs count; NULL where they do not, and the driver's word stands. */
+/* The usage file of the session; NULL if there is none, so that the driver's values count. */
 static const struct usage *counted(void)
 {
     static const struct usage *known;
@@ -25,7 +25,7 @@ static const struct usage *counted(void)
 
 static int lives(const struct usage_slot *slot, uint64_t pids) { return slot->process && !slot_ended(slot, pids); }
 
-/* By the layout that tells it from what the driver keeps for itself, where the driver has that one. */
+/* Uses the layout that separates reserved memory, if the driver has it. */
 static unsigned long long drivers_word(nvmlDevice_t slice, unsigned long long otherwise)
 {
     nvmlMemory_v2_t memory = {.version = nvmlMemory_v2};
@@ -61,7 +61,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
     return NVML_SUCCESS;
 }
 
-/* Nothing is reserved: all of the target's memory is there for programs, as CUDA tells them. */
+/* No memory is reserved: programs can use all of the target's memory, as CUDA reports. */
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
     DISGUISE(nvmlDeviceGetMemoryInfo_v2, device, memory);
@@ -130,7 +130,7 @@ PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, forg
 PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t, forget_instances)
 PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t, forget_instances)
 
-/* What is in use besides, where the slice is the session's own. */
+/* The overhead, if no other session uses the slice. */
 static unsigned long long uncounted(const struct figures *target, nvmlDevice_t slice, unsigned long long counted)
 {
     unsigned long long used = target->own_slice ? drivers_word(slice, 0) : 0;

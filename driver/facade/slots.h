@@ -16,8 +16,8 @@ static inline uint64_t slot_pids(const struct usage_slot *slot)
 }
 
 /*
- * Whether the process of a slot has ended. Only who sees the same pids can tell,
- * pids being the number of that namespace; to all others it goes on.
+ * Whether the process of a slot has ended. Only processes of the same pid namespace can determine that, and the slot
+ * records the namespace; for all others the process counts as alive.
  */
 int slot_ended(const struct usage_slot *slot, uint64_t pids);
 

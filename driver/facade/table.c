@@ -1,12 +1,9 @@
 /*
- * nvidia-smi takes functions without a name from the driver, process lists among
- * them, that would tell the truth past us. It gets a table of ours, where those
- * lists are the session's; all others say that they are not there, and it makes do
- * with the functions that have names. Tables that others ask for are passed on.
- *
- * The places of the three lists, and what an entry looks like, were tried with
- * nvidia-smi 535 and 550. Another may call something else there: so arguments that
- * make no sense for a list are refused.
+ * nvidia-smi gets unnamed functions from the driver, among them process lists, that would reveal the physical GPU's
+ * values. The facade gives it a different table: the lists contain the session's processes, and all other functions
+ * return "not available", so that nvidia-smi uses the named functions. Requests for other tables pass through. The
+ * positions of the three lists and the layout of an entry were tested with nvidia-smi 535 and 550. Another version
+ * may call another function there, so arguments that are invalid for a list are refused.
  */
 #include "facade.h"
 #include "slots.h"

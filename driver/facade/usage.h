@@ -1,11 +1,8 @@
 /*
- * What the programs of a session use of their GPU's memory: one file, made by
- * the Go package internal/disguise, which includes this header, and mapped by
- * every process that loads the CUDA facade. It is the only description of the
- * layout.
- *
- * Whoever changes it holds the lock, and writes its own slot first: the total
- * can be had again from the slots at any time.
+ * The usage file: the GPU memory that the programs of a session use. The Go package internal/disguise includes this
+ * header and creates the file; every process that loads the CUDA facade maps it. This header is the only description
+ * of the layout. A process that changes the file holds the lock and writes its own slot first, so that the total can
+ * always be recomputed from the slots.
  */
 #ifndef COSPLAY_FACADE_USAGE_H
 #define COSPLAY_FACADE_USAGE_H
@@ -20,10 +17,9 @@ enum { USAGE_SLOTS = 512 };
 enum { USAGE_PID_BITS = 22 };
 
 /*
- * The program says of itself, in its environment, that it only tries what it would
- * get, as those of cosplay verify do. The cap holds for it, and what it takes is
- * counted, but makes no peak, and that it is refused says nothing of the session.
- * Such programs take the last slots, so that nobody has to look far for them.
+ * A program states in its environment that it only tries to allocate, as the programs of cosplay verify do. The cap
+ * holds for it and its memory counts, but it does not change the peak or the number of refusals. Trial programs take
+ * the last slots, so that searching for them is fast.
  */
 #define USAGE_TRIAL_VARIABLE "COSPLAY_TRIAL"
 #define USAGE_TRIAL (1ULL << 63) /* in pids */

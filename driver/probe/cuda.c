@@ -9,8 +9,8 @@
 enum { MISSING = CUDA_ERROR_NOT_FOUND };
 
 /*
- * What is left below the cap, since a driver allocates in steps; and in a session
- * whose own programs use the GPU only a little is taken, lest they find none.
+ * The probe leaves this much below the cap, because a driver allocates in steps. If the session's own programs use
+ * the GPU, the probe takes only a little, so that they do not run out of memory.
  */
 static const uint64_t margin = 32 * MIB, step = 2 * MIB;
 enum { GENTLY = 16 };
@@ -21,7 +21,7 @@ static uint64_t total; /* as CUDA tells it */
 
 #define CUDA(name, ...) ASK(library, MISSING, name, __VA_ARGS__)
 
-/* Opens the driver and the GPU's own context; 0 when it cannot be had. */
+/* Opens the driver and a context on the GPU; returns 0 on failure. */
 static int open_cuda(const char *loaded, const char *begun)
 {
     library = load(loaded, "libcuda.so.1");
@@ -85,7 +85,7 @@ static uint64_t free_now(void)
     return free;
 }
 
-/* Tries to allocate and tells "KEY BYTES CODE"; 0 when it was refused. */
+/* Tries to allocate and prints "KEY BYTES CODE"; returns 0 if refused. */
 static CUdeviceptr try(const char *key, uint64_t bytes)
 {
     CUdeviceptr block = 0;
@@ -123,7 +123,7 @@ static void tell_books(const char *key, uint32_t me, uint32_t other)
     tell_numbers(key, (uint64_t[]){memory[0], memory[1], free, mine, theirs}, 5);
 }
 
-/* A process of its own, and not a fork: CUDA does not survive that. It is spoken to through its standard input. */
+/* Starts a new program and not a fork, because CUDA does not survive a fork. It reads commands from standard input. */
 static long begin_second(char **environment, int busy, int *line)
 {
     int ends[2];

@@ -11,7 +11,7 @@ void *dlopen(const char *path, int flags);
 void *dlsym(void *library, const char *name);
 char *dlerror(void);
 
-/* Opens a library and tells "KEY ok", or why not. */
+/* Opens a library and prints "KEY ok", or the reason why not. */
 void *load(const char *key, const char *name);
 
 /* A function of a library, or what a library answers that does not have it. */
@@ -24,7 +24,7 @@ void *load(const char *key, const char *name);
 /* A record of an answer that is no success: "KEY error CODE". */
 void tell_error(const char *key, uint64_t code);
 
-/* NVML's part: what it shows, then who uses how much. */
+/* NVML's part: the GPU's values, then the use of each process. */
 void probe_nvml(void);
 int nvml_is_there(void);
 
@@ -46,7 +46,7 @@ int cuda_fill_begin(void);
 int cuda_fill(void);
 void cuda_fill_end(void);
 
-/* What is run as "load": it fills memory until standard input ends. */
+/* The command "load": it fills memory until standard input ends. */
 void probe_load(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Asks NVML and CUDA as a program of the session would, tries the cap from both
- * sides, alone and beside a second process, and tells in records what it heard.
+ * Queries NVML and CUDA as a program of the session would, allocates just below and above the cap, alone and beside a
+ * second process, and prints the answers as records.
  */
 #include "library.h"
 

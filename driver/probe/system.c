@@ -35,7 +35,7 @@ void leave(int code)
 static char told[16384];
 static size_t used;
 
-/* A reader that went away is no problem of ours. */
+/* A reader that has closed the pipe is no error. */
 void tell_all(void)
 {
     for (size_t at = 0; at < used;) {

@@ -1,7 +1,6 @@
 /*
- * What the programs that cosplay verify runs in a session share: records on
- * standard output, and system calls. As with the libraries no symbol of libc has
- * a version, so that one file runs under every glibc.
+ * Functions that the programs of cosplay verify share: records on standard output, and system calls. As in the
+ * libraries, no symbol of libc has a version, so that one file runs with every glibc.
  */
 #ifndef COSPLAY_PROBE_SYSTEM_H
 #define COSPLAY_PROBE_SYSTEM_H
@@ -13,7 +12,7 @@ void tell(const char *key, const char *value);
 void tell_number(const char *key, uint64_t number);
 void tell_numbers(const char *key, const uint64_t *numbers, size_t count);
 
-/* What was told is written at the end, and before another process writes. */
+/* Output is written at the end, and before another process writes. */
 void tell_all(void);
 
 long system_call(long number, long a, long b, long c, long d);

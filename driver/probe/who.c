@@ -1,7 +1,6 @@
 /*
- * Tells who a program of the session is and what it finds in its environment:
- * records "uid", "gid", "name", "home", "folder", and "env" for each variable.
- * Linked to nothing, so that it runs in any image.
+ * Prints the user and the environment of a program in the session: records "uid", "gid", "name", "home", "folder",
+ * and "env" for each variable. It is static, so that it runs in any image.
  */
 #include "system.h"
 

@@ -1,6 +1,6 @@
 /*
- * What the library needs of an operating system, without libc: no libc symbol
- * means no symbol version, so one file loads under every glibc and musl.
+ * What the library needs of an operating system, without libc: without libc symbols there are no symbol versions, so
+ * one file loads with every glibc and musl.
  */
 #ifndef COSPLAY_SIM_BASE_H
 #define COSPLAY_SIM_BASE_H
@@ -59,14 +59,13 @@ int sys_share_byte(long fd, int64_t byte); /* a lock that others may share */
 int sys_byte_locked(long fd, int64_t byte);
 
 /*
- * The start time of a process in clock ticks; 0 when it has ended. UNTOLD when /proc
- * does not say: it hides others' processes, is not there in a sandbox, and cannot be
- * opened by who has no descriptor left.
+ * The start time of a process in clock ticks; 0 if it has ended. UNTOLD if /proc does not show it: /proc may hide
+ * processes of other users, be missing in a sandbox, or fail to open because no descriptor is free.
  */
 #define UNTOLD (~0ULL)
 uint64_t process_start(uint32_t pid);
 
-/* The number of this process's pid namespace; 0 when /proc does not tell it, or is that of another. */
+/* The number of this process's pid namespace; 0 if /proc does not show it or belongs to another namespace. */
 uint64_t pid_namespace(void);
 
 /* A lock between the threads of a process. */

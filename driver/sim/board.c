@@ -1,4 +1,4 @@
-/* The board around the GPU: PCIe, ECC, display, modes that nothing changes. */
+/* Properties of the card around the GPU: PCIe, ECC, display, and modes that no call changes. */
 #include "sim.h"
 
 /* A getter of a physical GPU that gives one number. */
@@ -95,7 +95,7 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
     return NVML_SUCCESS;
 }
 
-/* Constant: nothing heats up here unless somebody says so. */
+/* Constant: the simulated GPU heats up only if a test sets the temperature. */
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor, unsigned int *degrees)
 {
     GPU_CALL(device, degrees && sensor == NVML_TEMPERATURE_GPU);

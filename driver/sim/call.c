@@ -51,7 +51,7 @@ nvmlDevice_t mig_handle(const struct sim_gpu *gpu, const struct sim_gpu_instance
     return (nvmlDevice_t){place(gpu, compute_place(gpu, instance, compute))};
 }
 
-/* Fills in what a handle stands for; 0 when it stands for nothing any more. */
+/* Looks up the object of a handle; returns 0 if it no longer exists. */
 static int resolve(struct call *call, const void *handle)
 {
     const char *at = handle;

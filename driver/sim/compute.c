@@ -26,7 +26,7 @@ static unsigned kind_of(unsigned size)
     return kind;
 }
 
-/* Where instances of a size may start: at multiples, and three lie as four do. */
+/* Permitted starts of instances of a size: multiples of the size, and for three slices the same as for four. */
 static unsigned stride(unsigned size) { return size == 3 ? 4 : size; }
 
 static unsigned place_count(unsigned size, unsigned slices) { return (slices - size) / stride(size) + 1; }

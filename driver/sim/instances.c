@@ -1,4 +1,4 @@
-/* GPU instances: where they may lie, which ids they get, who may remove them. */
+/* GPU instances: their permitted placements, their ids, and the permission to remove them. */
 #include "sim.h"
 
 const struct sim_profile *profile_of(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance)
@@ -15,7 +15,7 @@ const struct sim_profile *profile_by_id(const struct sim_gpu *gpu, unsigned id)
     return NULL;
 }
 
-/* What the instances of a GPU leave: bits of memory slices, compute slices, instances of a profile. */
+/* The free capacity of a GPU: bits of memory slices, compute slices, instances of a profile. */
 struct room {
     unsigned taken;
     int compute_slices;
@@ -50,7 +50,7 @@ static int legal(const struct sim_profile *profile, unsigned start)
     return 0;
 }
 
-/* The driver fills a board of seven from 6, 4 and 5 when it may choose. */
+/* If the driver may choose the slot on a GPU with seven, it starts with 6, 4 and 5. */
 static int choose_start(const struct sim_gpu *gpu, const struct room *room, const struct sim_profile *profile)
 {
     static const unsigned habit[] = {6, 4, 5, 0, 1, 2, 3};

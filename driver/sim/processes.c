@@ -90,7 +90,7 @@ nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *
     return NVML_SUCCESS;
 }
 
-/* Exported memory is nobody's. */
+/* Exported memory belongs to no process. */
 static int listed(const struct call *call, const struct sim_process *process)
 {
     return runs_there(call, process) && process->by_driver != SIM_BY_HOLDERS;

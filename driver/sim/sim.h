@@ -1,4 +1,4 @@
-/* What the source files of the simulated driver share. */
+/* Declarations that the source files of the simulated driver share. */
 #ifndef COSPLAY_SIM_H
 #define COSPLAY_SIM_H
 
@@ -11,7 +11,7 @@
 #include <nvml.h>
 #pragma GCC visibility pop
 
-/* state.c: the mapped file, and who uses it. */
+/* state.c: the mapped file, and the processes that use it. */
 extern struct sim_host *host;
 nvmlReturn_t state_open(void); /* locks the file as well */
 void state_close(void);
@@ -23,16 +23,15 @@ long state_open_again(void); /* for locks of their own */
 int64_t process_byte(const struct sim_gpu *gpu, const struct sim_process *process);
 void sweep_processes(struct sim_gpu *gpu); /* removes those that ended without a word */
 
-/* What the driver calls a MIG device; and whether a name is one of it: the name by instance ids always is. */
+/* The driver's name of a MIG device, and whether a text names it: the name by instance ids is always valid. */
 struct text mig_name(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance,
                      const struct sim_compute_instance *compute);
 int is_mig_name(const struct sim_gpu *gpu, const struct sim_gpu_instance *instance,
                 const struct sim_compute_instance *compute, const char *name);
 
 /*
- * A call of a client. Every function of NVML begins with one of the macros
- * below: it answers for bad arguments, takes the lock, lets a fault strike,
- * and finds out what the handle means. The lock is given back on return.
+ * A call of a client. Every function of NVML begins with one of the macros below: it checks arguments, takes the
+ * lock, applies a fault, and looks up the handle. The return releases the lock.
  */
 struct call {
     int locked;
@@ -86,7 +85,7 @@ unsigned compute_id(const struct sim_gpu_instance *instance, const struct sim_co
 /* Copies a text into a caller's buffer. */
 nvmlReturn_t give_text(char *to, unsigned size, const char *text);
 
-/* What an array of the caller holds, and how many entries there are for it. */
+/* The contents of a caller's array, and the number of its entries. */
 nvmlReturn_t give_count(unsigned *count, unsigned have, const void *array);
 
 /* processes.c */

@@ -32,9 +32,9 @@ enum {
 };
 
 /*
- * A process on a GPU holds a lock on a byte of this file, far behind its end:
- * this and SIM_MAX_PROCESSES for each GPU, its place in the GPU's array. Other
- * than its number, that tells in every container whether it is still there.
+ * A process on a GPU holds a lock on a byte of this file, far behind its end: the constant plus SIM_MAX_PROCESSES for
+ * each GPU plus the process's index in the GPU's array. Unlike a pid, the lock shows in every container whether the
+ * process is alive.
  */
 #define SIM_PROCESS_LOCKS (1LL << 40)
 
@@ -43,7 +43,7 @@ enum {
     SIM_BY_HOLDERS = 2, /* memory that was exported: no process's own, and there as long as anybody holds its lock */
 };
 
-/* What happens to the call that a fault waits for. */
+/* The effect of a fault on a call. */
 enum {
     SIM_FAULT_ANSWER = 1, /* the call does nothing and answers code */
     SIM_FAULT_HANG = 2,   /* the call never comes back */
@@ -104,7 +104,7 @@ struct sim_profile {
 };
 
 struct sim_gpu {
-    /* What it is. */
+    /* The hardware of the GPU. */
     char name[96];
     char uuid[48]; /* "GPU-..." */
     char serial[32];
@@ -141,7 +141,7 @@ struct sim_gpu {
     uint32_t lock_min_mhz; /* the SM clock lock; both 0 is unlocked */
     uint32_t lock_max_mhz;
 
-    /* What goes on there. */
+    /* The present state of the GPU. */
     uint32_t lost; /* 1: the driver lost the GPU; any other nvmlReturn_t: every call about it answers that */
     uint16_t temperature_c;
     uint16_t power_step_w; /* the driver rounds a power limit down to a multiple of it; 0 does not round */

@@ -1,7 +1,6 @@
 /*
- * Every name of NVML is exported, or a program that binds lazily dies at the
- * first one that is missing. The stubs are weak: where a source file of this
- * folder defines the function, the linker takes that. 3 is NOT_SUPPORTED.
+ * The library exports every name of NVML; otherwise a program that binds lazily dies at the first missing one. The
+ * stubs are weak, so the linker prefers a definition in a source file of this folder. 3 is NOT_SUPPORTED.
  */
 #define STUB(name) \
     __attribute__((weak, visibility("default"))) int name(void) { return 3; }

@@ -3,7 +3,7 @@
 
 static unsigned uses; /* nvmlInit without nvmlShutdown in this process */
 
-/* Without persistence the driver forgets limit and lock once nobody holds the GPU. */
+/* Without persistence the driver forgets limit and lock once no process has the GPU open. */
 static void forget_unheld(void)
 {
     for (unsigned i = 0; i < SIM_MAX_CLIENTS; i++)

@@ -364,7 +364,7 @@ func TestAltered(t *testing.T) {
 	if err := os.Remove(filepath.Join(made.ID, "seal")); err != nil {
 		t.Fatal(err)
 	}
-	if all := altered(); len(all) != 3 || !strings.Contains(all[verify.DriverCheck], "nobody knows") {
+	if all := altered(); len(all) != 3 || !strings.Contains(all[verify.DriverCheck], "unknown:") {
 		t.Errorf("without a seal: %v", all)
 	}
 }

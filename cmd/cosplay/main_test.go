@@ -1,16 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"cosplay/internal/cli"
 	"cosplay/internal/need"
+	"cosplay/internal/public/publictest"
 )
 
 // TestMain makes the test binary be cosplay where it is called so: in the
@@ -20,7 +25,7 @@ func TestMain(m *testing.M) {
 		"cosplay": func() {
 			followMoments()
 			cli.Version = thisVersion
-			os.Exit(cli.Main(os.Args[1:], cli.Stdio()))
+			os.Exit(runChecked(os.Args[1:]))
 		},
 		"gonvml":     askNVML,
 		"otherbuild": otherBuild,
@@ -34,6 +39,27 @@ func TestMain(m *testing.M) {
 		}
 	}
 	testscript.Main(tests, commands)
+}
+
+// runChecked runs a command, and fails if what it writes with --json does not match the schema.
+func runChecked(args []string) int {
+	streams := cli.Stdio()
+	cmd, _, err := cli.Command().Find(args)
+	if err != nil || !slices.Contains(args, "--json") && cmd.CommandPath() != "cosplay sim show" {
+		return cli.Main(args, streams)
+	}
+	var written bytes.Buffer
+	streams.Out = io.MultiWriter(streams.Out, &written)
+	code := cli.Main(args, streams)
+	command := strings.TrimPrefix(cmd.CommandPath(), "cosplay ")
+	if command == "console" || command == "output" && !bytes.Contains(written.Bytes(), []byte("format_version")) {
+		return code // values alone
+	}
+	if err := publictest.Check(command, written.Bytes()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	return code
 }
 
 // setFakes tells a story where the stand-ins for Python's modules are: torch and

@@ -19,6 +19,7 @@ import (
 	"cosplay/internal/durable"
 	"cosplay/internal/fit"
 	"cosplay/internal/public"
+	"cosplay/internal/public/publictest"
 	"cosplay/internal/resource"
 )
 
@@ -93,6 +94,19 @@ func twins() map[string]func(io.Writer) error {
 	}
 }
 
+// commandOf is the command that writes a screen.
+func commandOf(name string) string {
+	for _, c := range [][2]string{{"applied", "apply"}, {"diagnostics", "validate"}, {"no-", "validate"}, {"sessions", "ps"}, {"state-list", "state list"}, {"state-session", "state show"},
+		{"state-gpu", "state show"}, {"state", "show"}, {"ssh-config", "ssh-config"}, {"targets", "ls"}, {"target", "info"}, {"rebuilt", "state rebuild"}, {"imported", "import"},
+		{"unlock", "force-unlock"}, {"moved", "state mv"}, {"forgotten", "state rm"}, {"outputs", "output"}} {
+		if strings.HasPrefix(name, c[0]) && !strings.HasPrefix(name, "status") {
+			return c[1]
+		}
+	}
+	command, _, _ := strings.Cut(name, "-")
+	return command
+}
+
 var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
 // TestTwins holds every JSON screen to its version, to names in snake_case and
@@ -115,6 +129,9 @@ func TestTwins(t *testing.T) {
 		}
 		if value["format_version"] != 1.0 {
 			t.Errorf("%s: format_version is %v", name, value["format_version"])
+		}
+		if err := publictest.Check(commandOf(name), a.Bytes()); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 		checkNames(t, name, value)
 		for key, v := range value {

@@ -18,7 +18,9 @@ import (
 // Protocol is the version of requests and answers. It is raised with every change
 // of them. The child refuses a request of another version, and one with a field that
 // it does not know: a root agent that is older than its client must not drop a field
-// on which safety rests. Version 1 was the one without a number.
+// on which safety rests. Version 1 was the one without a number. The tags of the types of
+// resource and ledger are part of it: testdata/protocol-VERSION.txt lists all fields, and a
+// test fails where they change.
 const Protocol = 4
 
 // The operations, all that a child can be asked for.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/wiretest"
 )
 
 // TestParseIsStrict: a request of another version and one with a field that this
@@ -76,4 +77,10 @@ func TestOlderRootAgent(t *testing.T) {
 	if said, _ := os.ReadFile(asked); bytes.Contains(said, []byte("GPU-x")) || !bytes.Contains(said, []byte(opHello)) {
 		t.Errorf("the older agent was asked for\n%s", said)
 	}
+}
+
+// TestProtocolFields: the file that lists the fields of a version never changes once that version
+// was released.
+func TestProtocolFields(t *testing.T) {
+	wiretest.Pin(t, fmt.Sprintf("testdata/protocol-%d.txt", Protocol), *updateDocs, "Raise Protocol, if its version was released, and run go test ./internal/agent -update.", request{}, response{})
 }

@@ -45,7 +45,7 @@ var groups = []group{
 }
 
 // forTests are packages that only tests import.
-var forTests = []string{"internal/archtest", "internal/enginetest", "internal/initd/inittest", "internal/need", "internal/projecttest", "internal/public/publictest", "internal/worldtest"}
+var forTests = []string{"internal/archtest", "internal/enginetest", "internal/initd/inittest", "internal/need", "internal/projecttest", "internal/public/publictest", "internal/wiretest", "internal/worldtest"}
 
 // groupOf finds the group of a package below the module; "" is none.
 func groupOf(name string) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cosplay/internal/resource"
+	"cosplay/internal/wiretest"
 )
 
 // TestDamage checks that each kind of damage has its own message, when reading and when writing, and that the file
@@ -201,6 +202,11 @@ func TestFormats(t *testing.T) {
 			t.Errorf("testdata has no file of format version %d", v)
 		}
 	}
+}
+
+// TestFields: the tags of resource.Prior are the format, so a test lists them.
+func TestFields(t *testing.T) {
+	wiretest.Pin(t, "testdata/fields.txt", *update, "A new field needs nothing else. A field that is removed, renamed or of another meaning needs a new formatVersion, a migration and a file of the version before.", file{})
 }
 
 // TestVersion1: saving keeps a file of an older version as the backup.

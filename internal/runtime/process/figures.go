@@ -19,7 +19,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// figures is what a session's folder tells of it.
+// figures is what a session's folder tells of it. The tags of the types of resource are part
+// of the file; testdata/fields.txt lists all fields.
 type figures struct {
 	// Container is what List tells as long as nobody touched the file; one of an
 	// older cosplay has none.

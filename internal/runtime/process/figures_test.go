@@ -1,12 +1,15 @@
 package process
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cosplay/internal/wiretest"
 )
 
 // TestUntouched: what a file says of its container is believed as long as no byte
@@ -101,4 +104,12 @@ func TestSecretsArePrivate(t *testing.T) {
 	if want := []string{"session.json -r--------"}; err != nil || !cmp.Equal(holders, want) {
 		t.Errorf("the value is in %q, %v; want %q", holders, err, want)
 	}
+}
+
+var update = flag.Bool("update", false, "write the list of fields of session.json")
+
+// TestFields: sessions run for weeks, and each cosplay after the one that wrote their
+// session.json reads it.
+func TestFields(t *testing.T) {
+	wiretest.Pin(t, "testdata/fields.txt", *update, "A new field must be left out where it is empty. One that is removed or renamed must still be read from the files of before.", figures{})
 }

@@ -221,8 +221,8 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		}
 		used, err := runtime.Unprepare(ctx, op.ID)
 		return plan.Made{Used: &used}, err
-	}
-	if plan.Bookkeeping(op) {
+	case plan.TakeGPU, plan.LeaveGPU, plan.ReleaseGPU: // gpuChange has them
+	case plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.MoveSessions: // the state alone
 		return plan.Made{}, nil
 	}
 	return plan.Made{}, fmt.Errorf("no way to carry out %T", op)
@@ -255,8 +255,9 @@ func gpuChange(ctx context.Context, op plan.Op) (host string, change func(GPUs) 
 		return op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) }
 	case plan.ReleaseGPU:
 		return op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU, op.AsItIs, op.Abandon) }
+	default:
+		return "", nil
 	}
-	return "", nil
 }
 
 func (r *Run) gpus(host string, do func(GPUs) error) error {

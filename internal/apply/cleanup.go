@@ -112,8 +112,9 @@ func (s *schedule) remains(step plan.Step) bool {
 		return there && now.Container != nil
 	case plan.EnsureImage:
 		return false
+	default:
+		return true // a removal that failed
 	}
-	return true // a removal that failed
 }
 
 // unreadAfter is the error of a look at the hosts after a step has failed.

@@ -117,6 +117,7 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return settlePrepare(prior, op, live)
 	case plan.Unprepare:
 		return settleUnprepare(prior, op, live)
+	case plan.EnsureImage, plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.MoveSessions: // the next plan does it
 	}
 	return prior, noteOf(resource.StepNotDone)
 }

@@ -121,6 +121,7 @@ func (s *schedule) lane(op plan.Op) int {
 		switch op.(type) {
 		case plan.Prepare, plan.Unprepare, plan.EnsureImage:
 			return 1
+		default:
 		}
 	}
 	return 0

@@ -69,6 +69,7 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		p = put(p, op.Session)
 	case Forget:
 		p = p.Forget(op.Address)
+	case LeaveGPU, EnsureImage: // the state does not have them
 	}
 	slices.SortFunc(p.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
 	return p.Remembering()

@@ -12,6 +12,8 @@ import (
 
 // Op is one thing that apply does: one call at the edge, or one line in the
 // books. The set is closed.
+//
+//sumtype:decl
 type Op interface {
 	kind() string
 }
@@ -166,12 +168,13 @@ func Bookkeeping(op Op) bool {
 	switch op.(type) {
 	case HoldGPU, DoubtClock, NoteBoot, Record, Adopt, Forget, MoveSessions:
 		return true
+	case TakeGPU, SetGPU, LeaveGPU, ReleaseGPU, CreateSlice, DestroySlice, EnsureImage, Prepare, Unprepare:
 	}
 	return false
 }
 
 // OpJSON carries an operation through JSON, with its kind beside it.
-type OpJSON struct{ Op }
+type OpJSON struct{ Op Op }
 
 // Kind names the operation, which is not nil.
 func (o OpJSON) Kind() string { return o.Op.kind() }

@@ -107,6 +107,7 @@ func (p *Plan) WithSessions(change func(resource.Session) (resource.Session, err
 		case Prepare:
 			op.Session, err = change(op.Session)
 			step.Do.Op = op
+		default: // it makes nothing of a session
 		}
 		if err != nil {
 			return nil, err
@@ -157,6 +158,7 @@ func brief(op Op) string {
 		if op.How != "" {
 			return string(op.How)
 		}
+	default:
 	}
 	return op.kind()
 }

@@ -38,6 +38,7 @@ func (v AppliedView) byHand(f apply.Failure) string {
 			return "Without this call cosplay cannot restore the SM clock. Fix: reboot the machine, which lifts the lock, then run " + together(again) +
 				" again. Without a reboot: run " + together(command) + ", then " + together(abandon) + "."
 		}
+	default: // a user cannot repeat it
 	}
 	if command == "" || !v.givesBack(f.Step.Group) {
 		return ""

@@ -218,8 +218,8 @@ type Bounds struct {
 }
 
 // Bounds are those that the container is created with.
-func (b ContainerSpec) Bounds() Bounds {
-	return Bounds{MilliCPUs: int(math.Round(b.Limits.CPUs * 1000)), MemoryMiB: b.Limits.MemoryMiB, PIDs: b.Limits.PIDs, Restart: b.Restart}
+func (c ContainerSpec) Bounds() Bounds {
+	return Bounds{MilliCPUs: int(math.Round(c.Limits.CPUs * 1000)), MemoryMiB: c.Limits.MemoryMiB, PIDs: c.Limits.PIDs, Restart: c.Restart}
 }
 
 // Outdated is a part of a session's disguise that is whole, and that this cosplay

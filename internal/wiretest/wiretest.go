@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cosplay/internal/durable"
 )
 
 // Pin compares the fields of values with the list in a file, one field a line. With update
@@ -27,7 +29,7 @@ func Pin(t *testing.T, path string, update bool, advice string, values ...any) {
 	}
 	now := strings.Join(lines, "\n") + "\n"
 	if update {
-		if err := os.WriteFile(path, []byte(now), 0o644); err != nil {
+		if err := durable.WriteFile(path, []byte(now), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,14 +49,14 @@ func fields(name string, t reflect.Type) []string {
 			return []string{name + " " + t.String()}
 		}
 	}
-	switch t.Kind() {
-	case reflect.Pointer:
+	switch kind := t.Kind(); {
+	case kind == reflect.Pointer:
 		return fields(name, t.Elem())
-	case reflect.Slice:
+	case kind == reflect.Slice:
 		return fields(name+"[]", t.Elem())
-	case reflect.Map:
+	case kind == reflect.Map:
 		return fields(name+"{}", t.Elem())
-	case reflect.Struct:
+	case kind == reflect.Struct:
 		return structFields(name, t)
 	}
 	return []string{fmt.Sprintf("%s %s", name, t.Kind())}

@@ -1,5 +1,4 @@
-# make help lists what there is. Everything a newcomer needs is `make demo` and
-# `make test`.
+# make help lists the targets. Start with `make demo` and `make test`.
 .DEFAULT_GOAL := build
 
 GO      ?= go
@@ -23,21 +22,21 @@ build: lib ## build bin/cosplay, with the C libraries inside
 lib: ## build the C libraries that the binary carries
 	@$(MAKE) --no-print-directory -C driver
 
-demo: build ## the whole story on a simulated H200; needs no GPU, no Docker
+demo: build ## run cosplay on a simulated H200; needs no GPU, no Docker
 	@scripts/demo $(BIN)
 
-# The judge of the simulated driver is NVIDIA's own nvidia-smi, out of Debian's
-# package. CI cannot do without it; elsewhere its tests say so and stand aside.
+# Tests check the simulated driver with NVIDIA's own nvidia-smi, from Debian's package.
+# In CI it is required; elsewhere its tests are skipped with a message.
 JUDGE := bin/judge
 with_judge = scripts/install-nvidia-smi $(JUDGE) || test -z "$$CI" || exit 1; \
 	if [ -x $(JUDGE)/nvidia-smi ]; then export COSPLAY_NVIDIA_SMI=$(CURDIR)/$(JUDGE)/nvidia-smi; \
-	else echo "no nvidia-smi to be had: the tests that it judges are left out"; export COSPLAY_NO_NVIDIA_SMI=1; fi
+	else echo "nvidia-smi is not available: the tests that need it are skipped"; export COSPLAY_NO_NVIDIA_SMI=1; fi
 
-# Sessions in Docker are tested in images of our own, where an engine answers.
-# COSPLAY_DOCKER=1, which the tests know too, says that it must.
+# Sessions in Docker are tested in images that scripts/test-images builds, if an engine
+# answers. COSPLAY_DOCKER=1, which the tests read too, requires an engine.
 with_images = if ! timeout 10 docker version >/dev/null 2>&1 || ! scripts/test-images; then \
-	echo "no Docker engine with our images: the tests of sessions in Docker are left out"; \
-	if [ "$$COSPLAY_DOCKER" = 1 ]; then echo "COSPLAY_DOCKER=1 forbids it"; exit 1; fi; fi
+	echo "no Docker engine with the test images: the tests of sessions in Docker are skipped"; \
+	if [ "$$COSPLAY_DOCKER" = 1 ]; then echo "COSPLAY_DOCKER=1 requires them"; exit 1; fi; fi
 
 # The tests wait for processes and engines more than they compute, so more of them run
 # at once than there are processors. The time limit only ends a run that hangs: beside
@@ -94,7 +93,7 @@ check-long: lib ## the fuzzers, a minute each; every function of the driver made
 	done
 	COSPLAY_SWEEP=all $(GO) test ./cmd/cosplay -timeout 1h -count=1 -run TestEveryFunctionUnavailable
 
-# Random stories, with the seed printed: SEED=... tells the same ones again.
+# Random stories. The run prints its seed; SEED=... repeats it.
 ROUNDS ?= 1000
 SEED   ?= 0
 chaos: lib ## random applies, kills, faults and neighbours; ROUNDS=1000 SEED=... DOCKER=1

@@ -1,5 +1,5 @@
 # Eight RTX 2060: one more than a single H200 has slices for. cosplay places
-# them on both GPUs by itself.
+# them on both GPUs.
 
 host "lab" {
   simulate = "2 x h200"

@@ -1,13 +1,13 @@
-# A fleet that differs by branch: the branch has the files of values, this file is
-# the same everywhere.
+# A fleet that differs by branch: each branch has its own files of values, and this
+# file is the same in all branches.
 #
 #   cosplay plan                                  with cosplay.hclvars
-#   cosplay plan --var-file large.hclvars         an experiment, in its own words
-#   cosplay plan --var seeds='[1,2,3]'            or just for once
+#   cosplay plan --var-file large.hclvars         an experiment with its own values
+#   cosplay plan --var seeds='[1,2,3]'            a value for this plan only
 
 variable "target" {
   type        = string
-  description = "GPU that every worker passes for"
+  description = "GPU that every worker presents"
 }
 
 variable "seeds" {

@@ -1,6 +1,6 @@
 # One session for a job of continuous integration. The token comes from the job's
-# secrets, as COSPLAY_VAR_token: it is in no plan, state, log or comment on a
-# pull request.
+# secrets, as COSPLAY_VAR_token. No plan, state, log or comment on a pull request
+# contains it.
 #
 #   cosplay fmt --check --recursive
 #   cosplay validate

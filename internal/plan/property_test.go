@@ -55,7 +55,7 @@ func TestValidConfigurationsPlan(t *testing.T) {
 		}
 		refused++
 		for _, d := range diags {
-			if d.Subject == nil || d.Subject.Start.Line == 0 || !strings.Contains(d.Summary, "finds no place") && !strings.Contains(d.Summary, "find no place") {
+			if d.Subject == nil || d.Subject.Start.Line == 0 || !strings.Contains(d.Summary, "does not fit") && !strings.Contains(d.Summary, "do not fit") {
 				t.Errorf("seed %d: refused by %v\n%s", seed, d, text)
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// GPUs looks for what the driver would refuse, and for what somebody else has
-// left to the next reset.
+// GPUs reports changes that the driver would refuse, and a switch of MIG mode that
+// another program requested and that waits for a reset.
 func (f *Flight) GPUs() {
 	for _, c := range f.Plan.Diff.GPUs {
 		if g, ok := f.Live.GPU(c.Host, c.UUID); ok {
@@ -22,11 +22,11 @@ func (f *Flight) GPUs() {
 	}
 }
 
-// destroys reports whether nothing is to be left: then what can go goes, and
-// what somebody uses is told.
+// destroys reports whether the plan leaves no session. Then a problem is a warning:
+// destroy removes what it can and reports what is still in use.
 func (f *Flight) destroys() bool { return len(f.Plan.Desired.Sessions) == 0 }
 
-// switching looks for processes that keep a GPU from switching its MIG mode.
+// switching reports processes that prevent a switch of MIG mode.
 func (f *Flight) switching(c diff.GPUChange, g resource.GPU) {
 	mode, changes := c.Settings.Get(resource.MIGMode)
 	if !changes || mode == resource.Bit(g.MIG) {
@@ -43,7 +43,7 @@ func (f *Flight) switching(c diff.GPUChange, g resource.GPU) {
 	}
 	f.Host(c.Host, Problem{Attribute: "gpus", Warning: f.destroys(),
 		Summary: fmt.Sprintf("MIG mode of GPU %d cannot be switched %s", g.Index, resource.MIGMode.Text(mode)),
-		Detail:  fmt.Sprintf("It is used by %s, and the driver switches the mode of a GPU that nobody uses only. End what runs there (kill PID), or let the sessions have another GPU.", resource.ProcessNames(stay))})
+		Detail:  fmt.Sprintf("It is used by %s, and the driver switches the mode only while no process uses the GPU. End these processes (kill PID), or use another GPU for the sessions.", resource.ProcessNames(stay))})
 }
 
 // sessionOf is the session in whose slice a process runs.
@@ -58,37 +58,37 @@ func (f *Flight) sessionOf(g resource.GPU, p resource.Process) (resource.PriorSe
 	return f.Prior.Sessions[i], true
 }
 
-// ends reports whether what runs in a session ends with its container.
+// ends reports whether the plan ends the processes of a session with its body.
 func (f *Flight) ends(a resource.Address) bool {
 	return slices.ContainsFunc(f.Plan.Diff.Sessions, func(c diff.SessionChange) bool {
 		return c.Address == a && c.Before != nil && resource.RuntimeNamed(c.Before.Runtime).RunsPrograms && (c.Container == diff.Remove || c.Container == diff.Remake)
 	})
 }
 
-// pending tells of a switch of MIG mode that waits for a reset, since it was
-// asked for while something was in the way.
+// pending warns of a switch of MIG mode that waits for a reset, because a process used
+// the GPU when it was requested.
 func (f *Flight) pending(c diff.GPUChange, g resource.GPU) {
 	if g.MIG == g.MIGPending || c.Action == diff.NoOp {
 		return
 	}
-	what := fmt.Sprintf("It is %s, and somebody asked for %s, which comes with the next reset. ", resource.OnOff(g.MIG), resource.OnOff(g.MIGPending))
+	what := fmt.Sprintf("It is %s; a switch to %s was requested and takes effect at the next reset. ", resource.OnOff(g.MIG), resource.OnOff(g.MIGPending))
 	takeBack := fmt.Sprintf("sudo nvidia-smi -i %d -mig %d", g.Index, resource.Bit(g.MIG))
 	p := Problem{Attribute: "gpus", Warning: true, Summary: fmt.Sprintf("MIG mode of GPU %d is about to change", g.Index)}
 	mode, changes := c.Settings.Get(resource.MIGMode)
 	switch {
 	case !changes:
-		p.Detail = what + fmt.Sprintf("That would take the sessions' slices away, or put them in its way. Take it back: %s; or let it come first: sudo nvidia-smi --gpu-reset -i %d.", takeBack, g.Index)
+		p.Detail = what + fmt.Sprintf("It would remove the sessions' slices, or the slices would block it. Cancel it: %s; or reset the GPU first: sudo nvidia-smi --gpu-reset -i %d.", takeBack, g.Index)
 	case c.Action == diff.Create:
-		p.Detail = what + fmt.Sprintf("apply sets it to %s now; destroy goes back to %s, and the request is forgotten. If that is not wanted, let it come first: sudo nvidia-smi --gpu-reset -i %d.",
+		p.Detail = what + fmt.Sprintf("apply sets it to %s now, destroy restores %s, and the request is lost. To keep the request, reset the GPU first: sudo nvidia-smi --gpu-reset -i %d.",
 			resource.MIGMode.Text(mode), resource.OnOff(g.MIG), g.Index)
 	default:
-		return // one of our own GPUs, which the plan puts right
+		return // the project holds the GPU, and the plan sets the mode
 	}
 	f.Host(c.Host, p)
 }
 
-// inUse looks for programs in a slice that goes. Those in a container end with
-// it; others keep the driver from destroying the slice.
+// inUse reports programs in a slice that the plan destroys. Programs in a container end
+// with it; because of others the driver refuses to destroy the slice.
 func (f *Flight) inUse(c diff.SessionChange) {
 	if c.Before == nil || c.Before.Handle == nil || c.Slice != diff.Remove && c.Slice != diff.Remake || f.ends(c.Address) {
 		return
@@ -102,5 +102,5 @@ func (f *Flight) inUse(c diff.SessionChange) {
 	}
 	f.Session(c.Address, Problem{Attribute: "target", Warning: f.destroys(),
 		Summary: fmt.Sprintf("the slice of %s is in use", c.Address),
-		Detail:  fmt.Sprintf("It is used by %s, and the driver destroys no slice that somebody uses. End what runs there (kill PID), or let it end by itself, and try again.", resource.ProcessNames(in))})
+		Detail:  fmt.Sprintf("It is used by %s, and the driver does not destroy a slice that a process uses. End these processes (kill PID), or wait until they end, and try again.", resource.ProcessNames(in))})
 }

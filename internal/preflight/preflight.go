@@ -1,7 +1,6 @@
-// Package preflight finds what would refuse a plan before anything is changed,
-// and tells it at the lines of the configuration that it is about. It judges
-// GPUs and images itself; what the engine, the file system and the network say
-// is asked by others and comes in. Pure.
+// Package preflight finds what would make a plan fail before anything changes, and
+// reports it at the line of the configuration. It checks GPUs and images itself;
+// callers add what they learn from the engine, the file system and the network. Pure.
 package preflight
 
 import (
@@ -16,16 +15,17 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Problem is something that would refuse a part of a plan. Summary is a phrase,
-// Detail whole sentences with what to do.
+// Problem is a reason why a part of a plan would fail. Summary is a phrase; Detail has
+// whole sentences with the fix.
 type Problem struct {
-	Attribute string // of the block that it is about, like "ssh.port"; "" is the block
+	Attribute string // of the block, like "ssh.port"; "" is the block itself
 	Summary   string
 	Detail    string
-	Warning   bool // it goes all the same, or may until apply
+	Warning   bool // apply works nevertheless, or may work by then
 }
 
-// Flight is a plan about to be carried out, with the world that it rests on.
+// Flight is a plan that is about to be applied, with the state and the snapshot that it
+// was computed from.
 type Flight struct {
 	Intent *config.Intent
 	Plan   *plan.Plan
@@ -33,13 +33,13 @@ type Flight struct {
 	Live   resource.Live
 
 	diags    hcl.Diagnostics
-	sessions map[resource.Address]*config.Session // the configuration's, once one is asked for
+	sessions map[resource.Address]*config.Session // the configuration's; filled on first use
 }
 
 // Diagnostics are all that was found, each once.
 func (f *Flight) Diagnostics() hcl.Diagnostics { return f.diags }
 
-// Made are the sessions of a host whose container is made, made anew or started
+// Made are the sessions of a host whose body the plan creates, recreates or starts
 // again.
 func (f *Flight) Made(host string) []diff.SessionChange {
 	var made []diff.SessionChange
@@ -51,30 +51,29 @@ func (f *Flight) Made(host string) []diff.SessionChange {
 	return made
 }
 
-// Gone are the containers, by their IDs, that are gone before that of a session
-// is made: its own, and those on the same GPU. Of those elsewhere the plan does
-// not say when they go.
-func (f *Flight) Gone(session diff.SessionChange) map[string]bool {
-	gone := map[string]bool{}
+// RemovedBefore are the IDs of the bodies that the plan removes before it creates that of
+// a session: its own, and those on the same GPU. The plan has no order between bodies on
+// different GPUs.
+func (f *Flight) RemovedBefore(session diff.SessionChange) map[string]bool {
+	removed := map[string]bool{}
 	for i := range f.Plan.Diff.Sessions {
 		c := &f.Plan.Diff.Sessions[i]
 		if c.Before == nil || session.After == nil {
 			continue
 		}
-		goes := c.Container == diff.Remove || c.Container == diff.Remake
+		removes := c.Container == diff.Remove || c.Container == diff.Remake
 		near := c.Before.Slice.Host == session.After.Slice.Host && c.Before.Slice.GPU == session.After.Slice.GPU
-		if c.Address != session.Address && !(goes && near) {
+		if c.Address != session.Address && !(removes && near) {
 			continue
 		}
 		if there, ok := f.Live.Container(c.Before.Slice.Host, c.Before.Runtime, c.Before.ID); ok {
-			gone[there.ID] = true
+			removed[there.ID] = true
 		}
 	}
-	return gone
+	return removed
 }
 
-// Changes reports whether anything of a host's GPUs is changed, or written down
-// in its ledger.
+// Changes reports whether the plan changes a host's GPUs or its ledger.
 func (f *Flight) Changes(host string) bool {
 	h, _ := f.Live.Host(host)
 	gpu := slices.ContainsFunc(f.Plan.Diff.GPUs, func(c diff.GPUChange) bool {
@@ -82,19 +81,19 @@ func (f *Flight) Changes(host string) bool {
 	})
 	return gpu || slices.ContainsFunc(f.Plan.Diff.Sessions, func(c diff.SessionChange) bool {
 		made := c.After != nil && c.After.Slice.Host == host && (c.Slice == diff.Make || c.Slice == diff.Remake)
-		gone := c.Before != nil && c.Before.Slice.Host == host && (c.Slice == diff.Remove || c.Slice == diff.Remake)
-		return made || gone
+		removed := c.Before != nil && c.Before.Slice.Host == host && (c.Slice == diff.Remove || c.Slice == diff.Remake)
+		return made || removed
 	})
 }
 
-// Session tells what is wrong with a session.
+// Session reports problems of a session.
 func (f *Flight) Session(a resource.Address, problems ...Problem) {
 	for _, p := range problems {
-		var at *hcl.Range // none: a saved plan knows sessions that the files do not
+		var at *hcl.Range // nil for a session of a saved plan that the files do not have
 		if s := f.session(a); s != nil {
 			at = rangeOf(s.Ranges, p.Attribute)
 		}
-		f.tell(p, at)
+		f.report(p, at)
 	}
 }
 
@@ -108,13 +107,13 @@ func (f *Flight) session(a resource.Address) *config.Session {
 	return f.sessions[a]
 }
 
-// Host tells what is wrong with a host.
+// Host reports a problem of a host.
 func (f *Flight) Host(name string, p Problem) {
 	var at *hcl.Range
 	if i := slices.IndexFunc(f.Intent.Hosts, func(h config.Host) bool { return h.Name == name }); i >= 0 {
 		at = rangeOf(f.Intent.Hosts[i].Ranges, p.Attribute)
 	}
-	f.tell(p, at)
+	f.report(p, at)
 }
 
 func rangeOf(ranges config.Ranges, attribute string) *hcl.Range {
@@ -125,22 +124,22 @@ func rangeOf(ranges config.Ranges, attribute string) *hcl.Range {
 	return &at
 }
 
-// tell tells what is the same for all instances of a block only once.
-func (f *Flight) tell(p Problem, at *hcl.Range) {
+// report reports a problem that is equal for all instances of a block only once.
+func (f *Flight) report(p Problem, at *hcl.Range) {
 	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: p.Summary, Detail: p.Detail, Subject: at}
 	if p.Warning {
 		d.Severity = hcl.DiagWarning
 	}
-	told := slices.ContainsFunc(f.diags, func(o *hcl.Diagnostic) bool {
+	known := slices.ContainsFunc(f.diags, func(o *hcl.Diagnostic) bool {
 		return o.Summary == d.Summary && (at == nil) == (o.Subject == nil) && (at == nil || *o.Subject == *at)
 	})
-	if !told {
+	if !known {
 		f.diags = append(f.diags, d)
 	}
 }
 
-// Images looks for images that were there when the plan was made: no step gets
-// them.
+// Images reports images that have been removed since the plan was made. No step of the
+// plan gets them.
 func (f *Flight) Images() {
 	got := map[[2]string]bool{}
 	for _, s := range f.Plan.Steps {
@@ -155,7 +154,7 @@ func (f *Flight) Images() {
 			}
 			f.Session(c.Address, Problem{Attribute: "image",
 				Summary: fmt.Sprintf("there is no image %s on host %q", c.After.Spec.Image, h.Name),
-				Detail:  "It was there when the plan was made. Run cosplay plan again: the new plan gets it, or says how."})
+				Detail:  "It existed when the plan was made. Run cosplay plan again: the new plan gets the image, or reports how to."})
 		}
 	}
 }

@@ -36,14 +36,14 @@ session "w" {
 	if runtime == "docker" {
 		session.Spec = resource.ContainerSpec{Image: "here:latest"}
 	}
-	was := resource.PriorSession{Session: session, Handle: &resource.Handle{GPUInstance: 7, UUID: "MIG-0"}, Container: &resource.Container{ID: "box-w"}}
+	was := resource.PriorSession{Session: session, Handle: &resource.Handle{GPUInstance: 7, UUID: "MIG-0"}, Container: &resource.Container{ID: "body-w"}}
 	return &preflight.Flight{
 		Intent: intent,
 		Prior:  resource.Prior{Sessions: []resource.PriorSession{was}},
 		Live: resource.Live{Hosts: []resource.Host{{Name: "lab",
 			Engine:     &resource.Engine{Images: map[string]string{"here:latest": "sha256:1"}},
 			GPUs:       []resource.GPU{{Host: "lab", UUID: gpu}},
-			Containers: []resource.Container{{ID: "box-w", Session: "w", Runtime: runtime}}}}},
+			Containers: []resource.Container{{ID: "body-w", Session: "w", Runtime: runtime}}}}},
 		Plan: &plan.Plan{
 			Desired: resource.Desired{Sessions: []resource.Session{session}},
 			Diff: diff.Diff{
@@ -54,8 +54,8 @@ session "w" {
 	}
 }
 
-// told writes diagnostics as severity, line and summary.
-func told(diags hcl.Diagnostics) string {
+// reported writes diagnostics as severity, line and summary.
+func reported(diags hcl.Diagnostics) string {
 	var all []string
 	for _, d := range diags {
 		word := "error"
@@ -67,7 +67,8 @@ func told(diags hcl.Diagnostics) string {
 	return strings.Join(all, "; ")
 }
 
-// TestGPUs: what would refuse is told at its line, and what would not is not.
+// TestGPUs: each case that the driver would refuse is reported at its line, and no other
+// case is.
 func TestGPUs(t *testing.T) {
 	seven, eight := 7, 8
 	const stuck = "3 MIG mode of GPU 0 cannot be switched on"
@@ -77,31 +78,31 @@ func TestGPUs(t *testing.T) {
 		docker bool
 		want   string
 	}{
-		{"nobody is there", func(_ *preflight.Flight, _ *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+		{"no process", func(_ *preflight.Flight, _ *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
 			c.Settings = c.Settings.With(resource.MIGMode, resource.On)
 		}, false, ""},
-		{"somebody is there", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+		{"a process", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
 			g.Processes, c.Settings = []resource.Process{{PID: 1}}, c.Settings.With(resource.MIGMode, resource.On)
 		}, false, "error " + stuck},
-		{"somebody is there, and the mode stays", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+		{"a process, and the mode stays", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
 			g.Processes, c.Settings = []resource.Process{{PID: 1}}, c.Settings.With(resource.MIGMode, resource.Off)
 		}, false, ""},
-		{"somebody is there at the end", func(f *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+		{"a process, and the plan destroys all", func(f *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
 			g.Processes, c.Settings, f.Plan.Desired = []resource.Process{{PID: 1}}, c.Settings.With(resource.MIGMode, resource.On), resource.Desired{}
 		}, false, "warning " + stuck},
-		{"pending, and set by us", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+		{"pending, and the plan sets it", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
 			g.MIGPending, c.Settings = true, c.Settings.With(resource.MIGMode, resource.On)
 		}, false, "warning 3 MIG mode of GPU 0 is about to change"},
-		{"pending, and not ours to set", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+		{"pending, and the plan does not set it", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
 			g.MIGPending, c.Action = true, diff.Update
 		}, false, "warning 3 MIG mode of GPU 0 is about to change"},
-		{"pending on a GPU of ours that is put right", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+		{"pending on a GPU of the project whose mode the plan sets", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
 			g.MIG, c.Action, c.Settings = true, diff.Update, c.Settings.With(resource.MIGMode, resource.On)
 		}, false, ""},
-		{"pending, and nothing is done there", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
+		{"pending on a GPU that the plan does not change", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, _ *diff.SessionChange) {
 			g.MIGPending, c.Action = true, diff.NoOp
 		}, false, ""},
-		{"a program in a slice that goes", func(_ *preflight.Flight, g *resource.GPU, _ *diff.GPUChange, s *diff.SessionChange) {
+		{"a program in a slice that the plan destroys", func(_ *preflight.Flight, g *resource.GPU, _ *diff.GPUChange, s *diff.SessionChange) {
 			g.Processes, s.Slice = []resource.Process{{PID: 1, GPUInstance: &seven}}, diff.Remake
 		}, false, "error 6 the slice of session.w is in use"},
 		{"a program in another slice", func(_ *preflight.Flight, g *resource.GPU, _ *diff.GPUChange, s *diff.SessionChange) {
@@ -123,14 +124,15 @@ func TestGPUs(t *testing.T) {
 			f := flight(t, runtime)
 			c.before(f, &f.Live.Hosts[0].GPUs[0], &f.Plan.Diff.GPUs[0], &f.Plan.Diff.Sessions[0])
 			f.GPUs()
-			if got := told(f.Diagnostics()); got != c.want {
+			if got := reported(f.Diagnostics()); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// TestImages: an image that went since the plan was made, unless a step gets it.
+// TestImages: an image that was removed since the plan was made is reported, unless a
+// step gets it.
 func TestImages(t *testing.T) {
 	f := flight(t, "docker")
 	f.Plan.Diff.Sessions[0].Container = diff.Remake
@@ -138,19 +140,19 @@ func TestImages(t *testing.T) {
 	f.Live.Hosts[0].Engine.Images = nil
 	f.Plan.Steps = []plan.Step{{Do: plan.OpJSON{Op: plan.EnsureImage{Host: "lab", Image: "here:latest"}}}}
 	f.Images()
-	if got := told(f.Diagnostics()); got != "" {
+	if got := reported(f.Diagnostics()); got != "" {
 		t.Errorf("got %q", got)
 	}
 	f.Plan.Steps = nil
 	f.Images()
-	if got := told(f.Diagnostics()); got != `error 7 there is no image here:latest on host "lab"` {
+	if got := reported(f.Diagnostics()); got != `error 7 there is no image here:latest on host "lab"` {
 		t.Errorf("got %q", got)
 	}
 }
 
-// TestMadeAndGone: who is checked, and whose container is out of the way by
-// then. Of a container on another GPU nobody knows when it goes.
-func TestMadeAndGone(t *testing.T) {
+// TestMadeAndRemoved: which sessions are checked, and which containers the plan removes
+// before. The plan has no order for a container on another GPU.
+func TestMadeAndRemoved(t *testing.T) {
 	f := flight(t, "docker")
 	if made := f.Made("lab"); len(made) != 0 {
 		t.Errorf("without changes %d are made", len(made))
@@ -164,14 +166,14 @@ func TestMadeAndGone(t *testing.T) {
 		was := *f.Plan.Diff.Sessions[0].Before
 		was.ID, was.Slice.GPU = other.name, other.gpu
 		f.Plan.Diff.Sessions = append(f.Plan.Diff.Sessions, diff.SessionChange{Address: resource.One(other.name), Container: diff.Remove, Before: &was})
-		f.Live.Hosts[0].Containers = append([]resource.Container{{ID: "box-" + other.name, Session: other.name, Runtime: "docker"}}, f.Live.Hosts[0].Containers...)
+		f.Live.Hosts[0].Containers = append([]resource.Container{{ID: "body-" + other.name, Session: other.name, Runtime: "docker"}}, f.Live.Hosts[0].Containers...)
 	}
-	if gone := f.Gone(made[0]); len(gone) != 2 || !gone["box-w"] || !gone["box-near"] {
-		t.Errorf("gone: %v", gone)
+	if removed := f.RemovedBefore(made[0]); len(removed) != 2 || !removed["body-w"] || !removed["body-near"] {
+		t.Errorf("removed: %v", removed)
 	}
 }
 
-// TestOncePerBlock: the same at the same line is told once, another value twice.
+// TestOncePerBlock: equal problems at the same line are reported once.
 func TestOncePerBlock(t *testing.T) {
 	f := flight(t, "process")
 	for _, summary := range []string{"a", "a", "b"} {
@@ -179,6 +181,6 @@ func TestOncePerBlock(t *testing.T) {
 	}
 	f.Session(resource.One("unknown"), preflight.Problem{Summary: "a"})
 	if n := len(f.Diagnostics()); n != 3 {
-		t.Errorf("%d are told, want 3", n)
+		t.Errorf("%d problems are reported, want 3", n)
 	}
 }

@@ -152,7 +152,7 @@ func checkRuntime(ctx context.Context, f *preflight.Flight, h *machine.Host, nam
 		f.Host(h.Config.Name, problem)
 	}
 	for _, c := range made {
-		f.Session(c.Address, survey.Check(ctx, *c.After, f.Gone(c))...)
+		f.Session(c.Address, survey.Check(ctx, *c.After, f.RemovedBefore(c))...)
 	}
 	return nil
 }

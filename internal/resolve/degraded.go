@@ -12,12 +12,12 @@ import (
 	"cosplay/internal/resource"
 )
 
-// selected reports whether the host's block leaves a GPU to cosplay.
+// selected reports whether the host's block permits cosplay to use a GPU.
 func selected(host config.Host, g resource.GPU) bool {
 	return len(host.GPUs) == 0 || slices.ContainsFunc(host.GPUs, func(s config.GPUSelector) bool { return s.Matches(g) })
 }
 
-// barred says why no session may be placed on a GPU though it answers; "" if one may.
+// barred is the reason why cosplay places no session on a GPU that answers; "" if it may.
 func (r *resolver) barred(g resource.GPU) string {
 	if missing, unfit := g.Unfit(); unfit {
 		why := "the driver does not report it"
@@ -40,14 +40,14 @@ func (r *resolver) barred(g resource.GPU) string {
 	return ""
 }
 
-// ownMode reports whether it is cosplay that switched MIG mode on: then it may switch it
-// off, and the driver refuses that while slices exist.
+// ownMode reports whether cosplay switched MIG mode on. Then it may switch it off as
+// well: the driver refuses that while slices exist.
 func ownMode(held resource.PriorGPU, g resource.GPU) bool {
 	return g.MIG && held.Baseline.Is(resource.MIGMode, resource.Off) && held.Applied.Is(resource.MIGMode, resource.On)
 }
 
-// readable reports whether the slice of a session, or the whole GPU, can be read well
-// enough to plan with it. A session on another is left as it is.
+// readable reports whether cosplay can read enough of a slice, or of a whole GPU, to plan
+// with it. It does not change sessions on others.
 func (r *resolver) readable(s resource.Slice) bool {
 	g, there := r.live.GPU(s.Host, s.GPU)
 	_, unfit := g.Unfit()
@@ -69,20 +69,20 @@ func (r *resolver) refuseReplace(was resource.PriorSession) {
 	})
 }
 
-// warnOfUnusable warns of GPUs that do not answer, or that nothing can be placed on.
+// warnOfUnusable warns of GPUs that do not answer, or that no session can use.
 func (r *resolver) warnOfUnusable() {
 	for _, host := range r.intent.Hosts {
 		shown, _ := r.live.Host(host.Name)
 		for _, u := range shown.Unusable {
 			if selected(host, resource.GPU{Index: u.Index, UUID: u.UUID}) {
 				r.warnGPU(host, fmt.Sprintf("GPU %d of host %q is unusable: %s", u.Index, host.Name, u),
-					"cosplay places nothing there and leaves what is there as it is.\nFix: "+u.Fix()+".")
+					"cosplay places no session on it and does not change it.\nFix: "+u.Fix()+".")
 			}
 		}
 		for _, g := range shown.GPUs {
 			if why := r.barred(g); why != "" && selected(host, g) {
 				r.warnGPU(host, fmt.Sprintf("GPU %d of host %q is not used: %s", g.Index, host.Name, why),
-					"cosplay places nothing there and leaves what is there as it is.")
+					"cosplay places no session on it and does not change it.")
 			}
 		}
 	}
@@ -92,8 +92,8 @@ func (r *resolver) warnGPU(host config.Host, summary, detail string) {
 	r.diags = append(r.diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: summary, Detail: detail, Subject: rangeOf(host.Ranges, "gpus")})
 }
 
-// warnOfDegraded warns of what cosplay gives up on the GPUs that sessions are placed
-// on. GPUs that lack the same are named together.
+// warnOfDegraded warns of the features that cosplay gives up on the GPUs of sessions. It
+// names GPUs that lack the same features together.
 func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
 	for _, host := range r.intent.Hosts {
 		gpus := map[string][]string{}
@@ -115,7 +115,7 @@ func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
 	}
 }
 
-// losses says what cosplay gives up on a GPU that matters to a plan.
+// losses lists the features that cosplay gives up on a GPU and that matter to a plan.
 func losses(g resource.GPU) string {
 	var lines []string
 	for _, d := range g.Degraded {

@@ -13,7 +13,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// gpus collects what placement may use.
+// gpus collects the GPUs that placement may use.
 func (r *resolver) gpus() {
 	for _, host := range r.intent.Hosts {
 		shown, _ := r.live.Host(host.Name)
@@ -30,8 +30,8 @@ func (r *resolver) gpus() {
 	}
 }
 
-// newCard says what placement may do with a GPU: what the host's block leaves to
-// us, and what neighbours forbid.
+// newCard states what placement may change on a GPU: what the host's block permits, and
+// what foreign slices and processes on the GPU forbid.
 func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	held, ours := r.prior.GPU(host.Name, g.UUID)
 	card := place.GPU{
@@ -66,51 +66,53 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	return card
 }
 
-// fittedAt reports whether the sessions on a GPU were fitted at the lock that it
-// has: after an update that failed they were not.
+// fittedAt reports whether the fit of all sessions on a GPU assumes its clock lock. After
+// a failed update it may not.
 func (r *resolver) fittedAt(g resource.GPU, lock int) bool {
 	at := cmp.Or(lock, g.Model.MaxClockMHz())
 	return !slices.ContainsFunc(r.seats.On(g), func(s *resource.PriorSession) bool { return s.Fit.ClockMHz != at })
 }
 
-// neighboursForbid reports whether others use the GPU and may not be slowed.
+// neighboursForbid reports whether foreign programs use the GPU and must not be slowed.
 func (r *resolver) neighboursForbid(host config.Host, card place.GPU) bool {
 	return (len(card.Foreign) > 0 || card.Busy) && !host.SlowNeighbours
 }
 
-// neverRead reports whether a setting of an acquired GPU has no baseline to go back to: it
-// could not be read when cosplay acquired the GPU, and is left as it is until cosplay
-// has released it.
+// neverRead reports whether a setting of an acquired GPU has no baseline to restore,
+// because it could not be read when cosplay acquired the GPU. cosplay does not change the
+// setting until it has released the GPU.
 func neverRead(held resource.PriorGPU, s resource.Setting) bool {
 	return !held.Baseline.Has(s) && !held.Applied.Has(s)
 }
 
-// warnOfForgetting warns where limits and locks would not last.
+// warnOfForgetting warns if persistence mode is off, since the driver then forgets limits
+// and locks.
 func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
-	if host.Manage.Persistence { // then the driver does not offer it, which is another warning
+	if host.Manage.Persistence { // the driver does not offer it, which has its own warning
 		return
 	}
 	r.diags = append(r.diags, &hcl.Diagnostic{
 		Severity: hcl.DiagWarning,
-		Summary:  fmt.Sprintf("clock and power of GPU %d of host %q are left as they are", g.Index, host.Name),
-		Detail:   "Persistence mode is off and manage leaves it out: the driver would forget a clock lock and a power limit at once. Add \"persistence\" to manage, or switch it on: nvidia-smi -pm 1.",
+		Summary:  fmt.Sprintf("cosplay does not change clock and power of GPU %d of host %q", g.Index, host.Name),
+		Detail:   "Persistence mode is off and manage does not include it: the driver would forget a clock lock and a power limit at once. Fix: add \"persistence\" to manage, or switch it on: nvidia-smi -pm 1.",
 		Subject:  rangeOf(host.Ranges, "manage"),
 	})
 }
 
-// others are the projects besides this one that hold a GPU.
+// others are the other projects that hold a GPU.
 func (r *resolver) others(g resource.GPU) []resource.Holder {
 	book, _ := r.live.Held(g.Host, g.UUID)
 	return book.Others(r.prior.Lineage)
 }
 
-// takenWhole reports whether another project has a GPU for itself alone.
+// takenWhole reports whether another project holds a whole GPU.
 func (r *resolver) takenWhole(g resource.GPU) bool {
 	return slices.ContainsFunc(r.others(g), func(h resource.Holder) bool { return h.Whole })
 }
 
-// clockAsItIs is the SM clock that a session gets where it may not be changed:
-// our own lock or that of another project, else what shows, else full clock.
+// clockAsItIs is the SM clock in MHz of a session on a GPU whose clock cosplay must not
+// change: the lock of this project or of another one, otherwise the current clock of a
+// busy GPU, otherwise its maximum.
 func (r *resolver) clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
 	lost := diff.LockLost(held, r.prior, r.live)
 	if ours := held.Applied.Value(resource.SMClock); ours != 0 && !held.ClockUnsure && !lost {
@@ -126,8 +128,8 @@ func (r *resolver) clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
 	return g.Model.MaxClockMHz()
 }
 
-// warnOfLock warns where the SM clock looks as if it were locked already: the
-// lock cannot be read, so destroy could not bring it back.
+// warnOfLock warns if the SM clock indicates a lock. NVML cannot read a lock, so destroy
+// could not restore it.
 func (r *resolver) warnOfLock(host config.Host, g resource.GPU) {
 	if !g.LooksLocked() {
 		return
@@ -135,7 +137,7 @@ func (r *resolver) warnOfLock(host config.Host, g resource.GPU) {
 	r.diags = append(r.diags, &hcl.Diagnostic{
 		Severity: hcl.DiagWarning,
 		Summary:  fmt.Sprintf("GPU %d of host %q may have a clock lock already", g.Index, host.Name),
-		Detail: fmt.Sprintf("Its SM clock is %d MHz, neither idle nor full. NVML cannot read a lock, so destroy would lift it. If there is one, tell it: baseline_clock = %d in the host block.",
+		Detail: fmt.Sprintf("Its SM clock is %d MHz, neither idle nor full. NVML cannot read a lock, so destroy would remove it. If the clock is locked, write baseline_clock = %d in the host block.",
 			g.SMClockMHz, g.SMClockMHz),
 		Subject: rangeOf(host.Ranges, "baseline_clock"),
 	})

@@ -14,11 +14,11 @@ import (
 	"cosplay/internal/words"
 )
 
-// Guarded refuses to destroy or replace sessions that are kept from it, by their
-// blocks or, where these are gone, by the state.
+// Guarded refuses to destroy or replace sessions that have prevent_destroy, in their
+// blocks or, after a block was removed, in the state.
 func Guarded(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostics {
 	blocks := make(map[resource.Address]*config.Session, len(intent.Sessions))
-	for i := range intent.Sessions { // each is large: looked at, not copied
+	for i := range intent.Sessions { // not copied: each is large
 		blocks[intent.Sessions[i].Address] = &intent.Sessions[i]
 	}
 	var diags hcl.Diagnostics
@@ -36,10 +36,10 @@ func Guarded(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostic
 		case there && s.Lifecycle.PreventDestroy:
 			at := s.Ranges.At("lifecycle.prevent_destroy")
 			d.Subject = &at
-			d.Detail = fmt.Sprintf("prevent_destroy keeps it, and the plan would have it %s%s. Undo that change, leave the session out with --exclude %s, or write prevent_destroy = false and apply that first.", verb, why, c.Address.Short())
+			d.Detail = fmt.Sprintf("It has prevent_destroy, and with this plan it would be %s%s. Undo that change, exclude the session with --exclude %s, or write prevent_destroy = false and apply that first.", verb, why, c.Address.Short())
 		case !there && c.Before.PreventDestroy:
 			d.Subject = &hcl.Range{}
-			d.Detail = fmt.Sprintf("Its block is gone, but the state remembers its prevent_destroy. Put the block back; or with prevent_destroy = false, and apply that first; or let it go and leave it as it is:\n    removed {\n      from    = %s\n      destroy = false\n    }", c.Address)
+			d.Detail = fmt.Sprintf("Its block was removed, but the state has its prevent_destroy. Restore the block; or restore it with prevent_destroy = false and apply that first; or remove the session from the state without destroying it:\n    removed {\n      from    = %s\n      destroy = false\n    }", c.Address)
 		default:
 			continue
 		}
@@ -48,7 +48,7 @@ func Guarded(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostic
 	return diags
 }
 
-// reasons says in a few words why a session is replaced.
+// reasons are the reason and the attributes for which a session is replaced.
 func reasons(c diff.SessionChange) string {
 	var names []string
 	for _, f := range c.Fields {
@@ -64,14 +64,14 @@ func reasons(c diff.SessionChange) string {
 	}
 }
 
-// Renames warns where a session is destroyed and one just like it is created:
-// its block may have been renamed, and could keep what it has.
+// Renames warns if a session is destroyed and an equal one is created: the user may have
+// renamed the block, and the session could keep its slice and its body.
 func Renames(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostics {
-	var gone, made []diff.SessionChange
+	var removed, made []diff.SessionChange
 	for _, c := range changes {
 		switch c.Action {
 		case diff.Delete:
-			gone = append(gone, c)
+			removed = append(removed, c)
 		case diff.Create:
 			if c.Before == nil {
 				made = append(made, c)
@@ -81,7 +81,7 @@ func Renames(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostic
 	}
 	type names struct{ from, to string }
 	pairs := map[names][]resource.Renamed{}
-	for _, old := range gone {
+	for _, old := range removed {
 		i := slices.IndexFunc(made, func(c diff.SessionChange) bool { return twins(*old.Before, *c.After) })
 		if i < 0 {
 			continue
@@ -97,7 +97,7 @@ func Renames(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostic
 	return diags
 }
 
-// twins reports whether one session could go on as the other.
+// twins reports whether one session could become the other by a change of its address.
 func twins(was resource.PriorSession, want resource.Session) bool {
 	return was.Request.Equal(want.Request) && was.Spec.Image == want.Spec.Image && was.Runtime == want.Runtime &&
 		slices.Equal(was.Command, want.Command) && was.Workspace == want.Workspace && maps.Equal(was.Env, want.Env)
@@ -111,9 +111,9 @@ func renameHint(intent *config.Intent, pairs []resource.Renamed) *hcl.Diagnostic
 	}
 	more := ""
 	if !sameKeys && len(pairs) > 1 {
-		more = fmt.Sprintf("\nThe same goes for %d more, each with a moved block of its own.", len(pairs)-1)
+		more = fmt.Sprintf("\nWrite a moved block for each of the %d others as well.", len(pairs)-1)
 	}
-	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s is destroyed, and %s created just like it", from, to), Subject: &hcl.Range{},
+	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s is destroyed, and %s, which is equal, is created", from, to), Subject: &hcl.Range{},
 		Detail: fmt.Sprintf("If it was only renamed, it can keep its slice and what runs in it. Write:\n    moved {\n      from = %s\n      to   = %s\n    }%s", from, to, more)}
 	for _, s := range intent.Sessions {
 		if s.Address == pairs[0].To {

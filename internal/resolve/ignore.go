@@ -9,8 +9,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// ignoring gives the attributes that lifecycle.ignore_changes names the values
-// that the session was made with.
+// ignoring sets the attributes that lifecycle.ignore_changes names to the values with
+// which the session was created.
 func ignoring(s config.Session, was resource.PriorSession) config.Session {
 	if len(s.Lifecycle.Ignore) == 0 {
 		return s
@@ -34,7 +34,8 @@ func keeping(s config.Session, was resource.PriorSession) config.Session {
 	return s
 }
 
-// keepVariable keeps one variable of the environment as it was, or out of it.
+// keepVariable sets one environment variable to its old value, or removes it if the
+// session was created without it.
 func keepVariable(s *config.Session, was resource.PriorSession, name string) {
 	env, secret, sealed := copied(s.Env), copied(s.Secret), copied(s.Sealed)
 	delete(env, name)
@@ -43,14 +44,14 @@ func keepVariable(s *config.Session, was resource.PriorSession, name string) {
 	}
 	seal, had := was.Sealed[name]
 	if _, has := secret[name]; had && has {
-		sealed[name] = seal // as long as it is not made anew, for what it was is not known
+		sealed[name] = seal // only the hash: the state does not have the old value
 	} else {
 		delete(secret, name)
 	}
 	s.Env, s.Secret, s.Sealed = orNil(env), orNil(secret), orNil(sealed)
 }
 
-// keepEnv keeps the whole environment as it was.
+// keepEnv sets the whole environment to its old values.
 func keepEnv(s *config.Session, was resource.PriorSession) {
 	names := copied(s.Env)
 	for _, more := range []map[string]string{s.Secret, was.Env, was.Sealed} {
@@ -74,8 +75,8 @@ func orNil(m map[string]string) map[string]string {
 	return m
 }
 
-// keepers put the value that a session was made with in the place of the one
-// that its block has now, by attribute.
+// keepers replace the value of an attribute in the block by the one with which the
+// session was created.
 var keepers = map[string]func(*config.Session, resource.PriorSession){
 	"target": func(s *config.Session, was resource.PriorSession) { s.Target = was.Target },
 	"host":   func(s *config.Session, was resource.PriorSession) { s.Host = was.Request.Host },
@@ -94,27 +95,27 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 	"depends_on":    func(s *config.Session, was resource.PriorSession) { s.DependsOn = was.DependsOn },
 	"strict":        func(s *config.Session, was resource.PriorSession) { s.Strict = was.Strict },
 
-	"image":           inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Image = was.Image }),
-	"pull":            inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Pull = was.Pull }),
-	"volume":          inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Volumes = was.Volumes }),
-	"ssh.enabled":     inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.SSH.Enabled = was.SSH.Enabled }),
-	"ssh.port":        inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.SSH.Port = was.SSH.Port }),
-	"ssh.bind":        inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.SSH.Bind = was.SSH.Bind }),
-	"limits.cpus":     inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.CPUs = was.Limits.CPUs }),
-	"limits.memory":   inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.MemoryMiB = was.Limits.MemoryMiB }),
-	"limits.shm_size": inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.ShmMiB = was.Limits.ShmMiB }),
-	"limits.pids":     inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.PIDs = was.Limits.PIDs }),
-	"sudo":            inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Sudo = was.Sudo }),
-	"restart":         inBox(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Restart = was.Restart }),
-	"ssh.authorized_keys": inBox(func(s *config.Session, was resource.ContainerSpec) {
+	"image":           ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Image = was.Image }),
+	"pull":            ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Pull = was.Pull }),
+	"volume":          ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Volumes = was.Volumes }),
+	"ssh.enabled":     ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.SSH.Enabled = was.SSH.Enabled }),
+	"ssh.port":        ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.SSH.Port = was.SSH.Port }),
+	"ssh.bind":        ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.SSH.Bind = was.SSH.Bind }),
+	"limits.cpus":     ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.CPUs = was.Limits.CPUs }),
+	"limits.memory":   ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.MemoryMiB = was.Limits.MemoryMiB }),
+	"limits.shm_size": ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.ShmMiB = was.Limits.ShmMiB }),
+	"limits.pids":     ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Limits.PIDs = was.Limits.PIDs }),
+	"sudo":            ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Sudo = was.Sudo }),
+	"restart":         ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Restart = was.Restart }),
+	"ssh.authorized_keys": ofContainer(func(s *config.Session, was resource.ContainerSpec) {
 		if was.SSH.Enabled {
 			s.Keys = was.SSH.AuthorizedKeys
 		}
 	}),
 }
 
-// inBox keeps something that only a session in a container has.
-func inBox(keep func(*config.Session, resource.ContainerSpec)) func(*config.Session, resource.PriorSession) {
+// ofContainer is a keeper of an attribute that only a session in a container has.
+func ofContainer(keep func(*config.Session, resource.ContainerSpec)) func(*config.Session, resource.PriorSession) {
 	return func(s *config.Session, was resource.PriorSession) {
 		if !was.Spec.IsZero() {
 			keep(s, was.Spec)

@@ -10,21 +10,20 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Moved gives the sessions of the state the addresses that moved blocks say,
-// and those that follow from giving a block count or taking it away. moved tells
-// for each new address which one it was. A move to an address that is taken is
-// warned of, and not made.
+// Moved gives the sessions of the state the addresses that moved blocks state, and those
+// that follow when a block gets or loses count. moved has the old address for each new
+// one. If another session has the new address, Moved warns and does not move the session.
 func Moved(intent *config.Intent, prior resource.Prior) (next resource.Prior, moved map[resource.Address]resource.Address, diags hcl.Diagnostics) {
 	m := mover{intent: intent, prior: prior, to: map[resource.Address]resource.Address{}, by: map[resource.Address]config.Move{}, hops: map[resource.Address]int{}, wanted: map[resource.Address]bool{}}
 	for _, s := range intent.Sessions {
 		m.wanted[s.Address] = true
 	}
-	astir := false
+	changed := false
 	for _, s := range prior.Sessions {
 		m.to[s.Address] = m.destination(s.Address)
-		astir = astir || m.to[s.Address] != s.Address
+		changed = changed || m.to[s.Address] != s.Address
 	}
-	if !astir {
+	if !changed {
 		return prior, nil, nil
 	}
 	for m.settle() {
@@ -49,11 +48,11 @@ type mover struct {
 	wanted map[resource.Address]bool             // the configuration's
 	to     map[resource.Address]resource.Address // by the address in the state
 	by     map[resource.Address]config.Move      // the block that moves it, by the address in the state
-	hops   map[resource.Address]int              // how many blocks did
+	hops   map[resource.Address]int              // how many blocks move it, by the address in the state
 	diags  hcl.Diagnostics
 }
 
-// destination follows the moves, which have no cycle, to their end.
+// destination follows the moves of an address to their end. Moves have no cycle.
 func (m *mover) destination(a resource.Address) resource.Address {
 	at := a
 	for range m.intent.Moves {
@@ -76,8 +75,8 @@ func (m *mover) destination(a resource.Address) resource.Address {
 	return m.implied(at)
 }
 
-// implied takes a lone session for the first of several, and the first for the
-// lone one, where the block has got count or lost it.
+// implied moves a single session to index 0 if its block got count, and index 0 to the
+// single session if the block lost count.
 func (m *mover) implied(a resource.Address) resource.Address {
 	if m.wanted[a] {
 		return a
@@ -96,8 +95,8 @@ func (m *mover) implied(a resource.Address) resource.Address {
 	return other
 }
 
-// settle takes back one move to an address that another session has or gets, by
-// fewer moves; it fails when there is none.
+// settle undoes one move to an address that another session has, or gets by fewer
+// moves. It returns false if there is no such move.
 func (m *mover) settle() bool {
 	has := map[resource.Address]resource.Address{}
 	for _, s := range m.prior.Sessions {
@@ -122,23 +121,23 @@ func (m *mover) settle() bool {
 
 func (m *mover) warn(from, to, other resource.Address) {
 	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s is not moved to %s", from, to), Subject: &hcl.Range{},
-		Detail: fmt.Sprintf("That address is taken by what is %s in the state, so this one keeps its own. Move or remove that one first.", other)}
+		Detail: fmt.Sprintf("The address belongs to %s of the state, so the session keeps its address. Move or remove %s first.", other, other)}
 	if move, ok := m.by[from]; ok {
 		d.Subject = &move.Range
 	}
 	m.diags = append(m.diags, d)
 }
 
-// Forgotten are the sessions of the state that removed blocks take out of it
-// without destroying them.
+// Forgotten are the sessions that removed blocks remove from the state without
+// destroying them.
 func Forgotten(intent *config.Intent, prior resource.Prior) map[resource.Address]bool {
-	gone := map[resource.Address]bool{}
+	forgotten := map[resource.Address]bool{}
 	for _, s := range prior.Sessions {
 		for _, removal := range intent.Removals {
 			if !removal.Destroy && removal.From.Covers(s.Address) {
-				gone[s.Address] = true
+				forgotten[s.Address] = true
 			}
 		}
 	}
-	return gone
+	return forgotten
 }

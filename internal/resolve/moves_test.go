@@ -79,7 +79,7 @@ func TestMoved(t *testing.T) {
 			}
 			for to, from := range moved {
 				if s, ok := next.Session(to); !ok || "session."+s.ID != from.String() {
-					t.Errorf("%s is said to have been %s", to, from)
+					t.Errorf("%s was reported as moved from %s", to, from)
 				}
 			}
 			if warned := strings.Join(summaries(diags), " "); warned != test.warned {
@@ -97,8 +97,8 @@ func become(p resource.Prior) string {
 	return strings.Join(all, " ")
 }
 
-// TestMovesLoseNothing: whatever the moves, each session is kept, at an address
-// of its own, in order; and once that is so, nothing moves any more.
+// TestMovesLoseNothing: with any moves, each session of the state remains, each with a
+// different address, in order.
 func TestMovesLoseNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	names := []string{"a", "b", "c", "d", "a[0]", "a[1]", "b[0]", "b[1]", `c["x"]`}

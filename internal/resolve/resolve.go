@@ -1,6 +1,6 @@
-// Package resolve decides what the configuration leaves open: which GPU, slice,
-// clock and power limit, for all sessions together, given what the state
-// remembers and what the hosts show. Pure.
+// Package resolve makes the choices that the configuration leaves open: the GPU, slice,
+// clock and power limit of each session, for all sessions together, from the state and
+// the snapshot of the hosts. Pure.
 package resolve
 
 import (
@@ -18,9 +18,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Desired turns an intent into what apply has to bring about. A session that
-// finds no place is an error at its line; what does fit is in the result all
-// the same, for display.
+// Desired makes the choices for an intent. For a session that does not fit, it returns
+// an error at the session's line; the result still has the sessions that fit, for
+// display.
 func Desired(intent *config.Intent, person Person, prior resource.Prior, live resource.Live, scope Scope) (resource.Desired, hcl.Diagnostics) {
 	r := resolver{intent: intent, person: person, prior: prior, seats: prior.Seats(), live: live, scope: scope}
 	r.gpus()
@@ -33,7 +33,7 @@ func Desired(intent *config.Intent, person Person, prior resource.Prior, live re
 	return desired, r.diags
 }
 
-// Scope is what a plan is about, where it is not all of it.
+// Scope limits a plan to a part of the project.
 type Scope struct {
 	Left    map[resource.Address]bool // sessions that it does not touch
 	Replace map[resource.Address]bool // sessions that the user asked to replace
@@ -49,11 +49,12 @@ type resolver struct {
 	cards  []place.GPU
 	wanted []place.Request
 
-	waiting []resource.Session // on GPUs that are not there, or left out of the plan
+	waiting []resource.Session // on GPUs that cannot be read, or excluded from the plan
 	diags   hcl.Diagnostics
 }
 
-// requests collects the sessions, those that run with the slice that they keep.
+// requests collects what each session asks of placement. A session that exists keeps
+// its slice if it can.
 func (r *resolver) requests() {
 	r.wanted = make([]place.Request, 0, len(r.intent.Sessions))
 	r.leave()
@@ -85,8 +86,7 @@ func (r *resolver) requests() {
 	}
 }
 
-// leave keeps the sessions that the plan does not touch, and the room that they
-// take.
+// leave keeps the sessions that the plan excludes, and reserves their slices.
 func (r *resolver) leave() {
 	for _, was := range r.prior.Sessions {
 		if !r.scope.Left[was.Address] {
@@ -99,7 +99,7 @@ func (r *resolver) leave() {
 	}
 }
 
-// request is what decides where a session goes, unless its GPU cannot be found.
+// request is what decides the placement of a session; false if its GPU does not exist.
 func (r *resolver) request(s config.Session) (want resource.Request, ok bool) {
 	want = resource.Request{Host: s.Host, Target: s.Target.Key, Fit: s.Fit}
 	if s.GPU == nil {
@@ -118,8 +118,8 @@ func Request(s config.Session, live resource.Live) (resource.Request, hcl.Diagno
 	return want, r.diags
 }
 
-// stays reports whether a session can have the slice that it had: it is there,
-// or its place is free to make it anew.
+// stays reports whether a session can keep its slice: the slice exists, or its slots
+// are free to recreate it.
 func (r *resolver) stays(was resource.PriorSession) bool {
 	card := r.card(was.Slice.Host, was.Slice.GPU)
 	if card == nil {
@@ -137,7 +137,7 @@ func (r *resolver) stays(was resource.PriorSession) bool {
 
 // card is a GPU that placement may use; nil for any other.
 func (r *resolver) card(host, uuid string) *place.GPU {
-	for i := range r.cards { // each is large: looked at, not copied
+	for i := range r.cards { // not copied: each is large
 		if c := &r.cards[i]; c.UUID == uuid && c.Host == host {
 			return c
 		}
@@ -178,14 +178,14 @@ func (r *resolver) refuse(result place.Result) {
 		for _, a := range refused.Addresses {
 			names = append(names, a.String())
 		}
-		summary := names[0] + " finds no place"
+		summary := names[0] + " does not fit"
 		if len(names) > 1 {
-			summary = fmt.Sprintf("%d sessions find no place", len(names))
+			summary = fmt.Sprintf("%d sessions do not fit", len(names))
 		}
 		r.diags = append(r.diags, &hcl.Diagnostic{
 			Severity: hcl.DiagError,
 			Summary:  summary,
-			Detail:   prose.Stop(refused.Reason) + r.inTheWay(refused.Addresses[0]) + "\n" + prose.Stop(refused.Remedy),
+			Detail:   prose.Stop(refused.Reason) + r.blockers(refused.Addresses[0]) + "\n" + prose.Stop(refused.Remedy),
 			Subject:  r.sessionRange(refused.Addresses[0]),
 		})
 	}
@@ -194,9 +194,9 @@ func (r *resolver) refuse(result place.Result) {
 	}
 }
 
-// inTheWay names the programs that keep GPUs which a session could have from
-// switching to MIG mode.
-func (r *resolver) inTheWay(a resource.Address) string {
+// blockers names the programs that prevent MIG mode on a GPU which the session could
+// use, and the GPUs whose MIG mode cosplay does not manage.
+func (r *resolver) blockers(a resource.Address) string {
 	i := slices.IndexFunc(r.wanted, func(w place.Request) bool { return w.Address == a })
 	words := ""
 	for _, card := range r.cards {
@@ -229,7 +229,7 @@ func rangeOf(ranges config.Ranges, attribute string) *hcl.Range {
 	return &at
 }
 
-// desired puts intent and placement together.
+// desired combines intent and placement.
 func (r *resolver) desired(result place.Result) resource.Desired {
 	placed := make(map[resource.Address]place.Placed, len(result.Placed))
 	for _, p := range result.Placed {
@@ -255,7 +255,7 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 	return d
 }
 
-// session settles all of one session. taken are the IDs that there are.
+// session makes all choices for one session. taken are the IDs in use.
 func (r *resolver) session(s config.Session, at place.Placed, request resource.Request, taken map[string]bool) resource.Session {
 	was, made := r.prior.Session(s.Address)
 	session := resource.Session{Address: s.Address, Request: request, Slice: at.Slice, Fit: at.Fit,
@@ -265,28 +265,28 @@ func (r *resolver) session(s config.Session, at place.Placed, request resource.R
 		r.fill(s, &session)
 		return session
 	}
-	session.ID = was.ID // it keeps its name on the host
+	session.ID = was.ID // also after it was moved to another address
 	kept := ignoring(s, was)
 	r.fill(kept, &session)
 	if !resource.RuntimeNamed(session.Runtime).Rewrites && session.Hash(r.prior.Key) != was.Hash(r.prior.Key) {
 		s.Target, s.Host = kept.Target, kept.Host
-		r.fill(s, &session) // it is made anew, and so nothing is ignored
+		r.fill(s, &session) // the body is replaced, so ignore_changes has nothing to keep
 	}
 	return session
 }
 
-// fill takes over what the block says of what is inside.
+// fill copies the attributes that are not about placement.
 func (r *resolver) fill(s config.Session, session *resource.Session) {
 	session.Target, session.Runtime = s.Target, r.runtime(s.Host)
 	session.Program, session.Spec = s.Program, resource.ContainerSpec{}
 	session.DependsOn, session.Secret, session.Sealed = s.DependsOn, s.Secret, nil
 	*session = session.Seal(r.prior.Key)
 	maps.Copy(session.Sealed, s.Sealed)
-	r.box(s, session)
+	r.containerSpec(s, session)
 }
 
-// takenIDs are the names that sessions have on their hosts: one that was moved
-// may be called after another's address.
+// takenIDs are the IDs of all sessions in the state. A session that was moved keeps its
+// ID, which may be the address of another session now.
 func takenIDs(prior resource.Prior) map[string]bool {
 	taken := map[string]bool{}
 	for _, s := range prior.Sessions {
@@ -295,11 +295,11 @@ func takenIDs(prior resource.Prior) map[string]bool {
 	return taken
 }
 
-// SessionID is what a session that is new to a state is called on its host.
+// SessionID is the ID on the host of a session that is new to a state.
 func SessionID(a resource.Address, prior resource.Prior) string { return freeID(a, takenIDs(prior)) }
 
-// freeID is what a new session is called on its host: after its address, with a
-// number behind it where another is called so.
+// freeID is the ID on the host of a new session: its address, followed by a number if
+// another session has that ID.
 func freeID(a resource.Address, taken map[string]bool) string {
 	id := resource.SessionID(a)
 	for n := 2; taken[id]; n++ {
@@ -309,7 +309,7 @@ func freeID(a resource.Address, taken map[string]bool) string {
 	return id
 }
 
-// explained adds why a GPU's clock and power are left as they are.
+// explained adds the reason why cosplay does not change a GPU's clock and power limit.
 func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 	card := r.card(d.Host, d.UUID)
 	if card == nil {

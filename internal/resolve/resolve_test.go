@@ -15,7 +15,7 @@ session "w" { target = "2060" }`
 session "w" { target = "2060" }`
 )
 
-// foreign puts somebody else's slice on a GPU.
+// foreign puts a foreign slice on a GPU.
 func foreign(w *worldtest.World) {
 	g := w.GPU("GPU-0")
 	g.MIG, g.MIGPending = true, true
@@ -25,8 +25,8 @@ func foreign(w *worldtest.World) {
 	}}
 }
 
-// TestNeighbours: what others use is not changed, unless the host's block says
-// so.
+// TestNeighbours: cosplay changes nothing on a GPU that foreign programs use, unless the
+// host's block permits it.
 func TestNeighbours(t *testing.T) {
 	seven := 7
 	for _, test := range []struct {
@@ -39,7 +39,7 @@ func TestNeighbours(t *testing.T) {
 		{"alone", plain, func(*worldtest.World) {}, 1575, true, "GPU-0"},
 		{"a foreign slice", plain, foreign, 1980, false, "GPU-0"},
 		{"a foreign slice, and they may be slowed", patient, foreign, 1575, true, "GPU-0"},
-		{"a foreign slice on a GPU that somebody has locked", plain, func(w *worldtest.World) {
+		{"a foreign slice on a GPU with a foreign clock lock", plain, func(w *worldtest.World) {
 			foreign(w)
 			w.GPU("GPU-0").SMClockMHz, w.GPU("GPU-0").Held = 1200, false
 		}, 1200, false, "GPU-0"},
@@ -69,8 +69,8 @@ session "w" { target = "2060" }`, func(*worldtest.World) {}, 1980, false, "GPU-0
 	}
 }
 
-// TestOtherGPUsAreOnlyLookedAt: one that gpus leaves out gets nothing.
-func TestOtherGPUsAreOnlyLookedAt(t *testing.T) {
+// TestOtherGPUsAreOnlyRead: cosplay places no session on a GPU that gpus excludes.
+func TestOtherGPUsAreOnlyRead(t *testing.T) {
 	w := worldtest.New(t, "h200", "h200")
 	p, diags := w.Plan(t, `host "lab" { gpus = [1] }
 session "w" {
@@ -90,13 +90,13 @@ session "w" {
 	}
 }
 
-// TestDiagnostics: what the host does not have is told at the word that asks for
-// it.
+// TestDiagnostics: if the host lacks something, the diagnostic is at the value that asks
+// for it.
 func TestDiagnostics(t *testing.T) {
 	for _, test := range []struct{ name, text, want, at string }{
 		{"gpu of a session", "host \"lab\" {}\nsession \"w\" {\n  target = \"2060\"\n  gpu = 3\n}", `host "lab" has no GPU 3`, "fleet.hcl:4,9-10"},
 		{"gpu of a host", "host \"lab\" {\n  gpus = [0, \"GPU-ffffffff\"]\n}\nsession \"w\" { target = \"2060\" }", `has no GPU GPU-ffffffff`, "fleet.hcl:2,14-28"},
-		{"no room", "host \"lab\" {}\nsession \"w\" {\n  count = 8\n  target = \"2060\"\n}", "session.w[7] finds no place", "fleet.hcl:4,12-18"},
+		{"no room", "host \"lab\" {}\nsession \"w\" {\n  count = 8\n  target = \"2060\"\n}", "session.w[7] does not fit", "fleet.hcl:4,12-18"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := worldtest.New(t, "h200")
@@ -112,8 +112,8 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
-// TestLockBeforeUs: a lock that was there cannot be read; where it shows, the
-// plan warns, and the host's block can tell it.
+// TestLockBeforeUs: NVML cannot read a lock from before cosplay. If the SM clock
+// indicates one, the plan warns, unless the host's block states it.
 func TestLockBeforeUs(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
@@ -124,7 +124,7 @@ func TestLockBeforeUs(t *testing.T) {
 		{"busy at full clock", plain, 1980, false, false},
 		{"busy below it", plain, 1200, false, true},
 		{"idle above the lowest", plain, 1200, true, true},
-		{"told", `host "lab" { baseline_clock = 1200 }
+		{"in the configuration", `host "lab" { baseline_clock = 1200 }
 session "w" { target = "2060" }`, 1200, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

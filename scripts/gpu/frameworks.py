@@ -1,9 +1,9 @@
-"""What PyTorch, JAX, CuPy, Triton and pynvml see, for scripts/gpu/measure.
+"""Print what PyTorch, JAX, CuPy, Triton and pynvml see, for scripts/gpu/measure.
 
     python3 frameworks.py torch|jax|cupy|triton|pynvml
 
-Says a word and a value a line, as plain.c does. Exit code 3: the module is not
-there.
+Each line is a word and a value, as plain.c prints them. Exit code 3: the module is
+not installed.
 """
 
 import ctypes
@@ -19,9 +19,9 @@ def say(word, value):
 
 
 def fill(allocate, refused):
-    """Allocates until nothing more fits, in ever smaller steps; the MiB that did."""
+    """Allocate until nothing more fits, in ever smaller steps; return the MiB that fit."""
     held, mib, step = [], 0, 1024
-    while step >= 1:  # to the driver PyTorch asks 20 MiB for one of 2 to 10, and 2 for one of 1
+    while step >= 1:  # PyTorch asks the driver for 20 MiB where 2 to 10 are needed, for 2 where 1 is
         try:
             held.append(allocate(step * MIB))
             mib += step
@@ -31,7 +31,7 @@ def fill(allocate, refused):
 
 
 def room():
-    """MiB that the driver says are free, whatever a framework thinks."""
+    """Return the MiB that the driver reports as free; a framework may report other values."""
     driver = ctypes.CDLL("libcuda.so.1")
     context, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
     driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)

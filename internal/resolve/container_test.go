@@ -18,7 +18,7 @@ func inDocker(t *testing.T) *worldtest.World {
 	return worldtest.New(t, "h200").WithDocker(image)
 }
 
-// applied plans a configuration and carries it out.
+// applied plans and applies a configuration.
 func applied(t *testing.T, w *worldtest.World, text string, prior resource.Prior) resource.Prior {
 	t.Helper()
 	p, diags := w.Plan(t, text, prior)
@@ -36,7 +36,7 @@ func applied(t *testing.T, w *worldtest.World, text string, prior resource.Prior
 	return result.Prior
 }
 
-func box(t *testing.T, w *worldtest.World, text string, prior resource.Prior) resource.ContainerSpec {
+func specOf(t *testing.T, w *worldtest.World, text string, prior resource.Prior) resource.ContainerSpec {
 	t.Helper()
 	p, diags := w.Plan(t, text, prior)
 	if diags.HasErrors() {
@@ -52,11 +52,11 @@ session "w" {
   env    = { SEED = "1" }
 }`
 
-// TestWhoIsDecidedOnce: cron and another user find the session as it was made;
-// replaced, it takes after who does that.
-func TestWhoIsDecidedOnce(t *testing.T) {
+// TestUserIsChosenOnce: a plan of another user does not change a session's user and
+// keys; if that user replaces the session, they become its user.
+func TestUserIsChosenOnce(t *testing.T) {
 	w := inDocker(t)
-	first := box(t, w, docker, resource.Prior{})
+	first := specOf(t, w, docker, resource.Prior{})
 	if first.User.Name != "ann" || len(first.SSH.AuthorizedKeys) != 1 || first.SSH.Kept != 0 {
 		t.Errorf("made for %+v", first)
 	}
@@ -72,14 +72,14 @@ func TestWhoIsDecidedOnce(t *testing.T) {
 		"env":  strings.Replace(docker, "1", "2", 1),
 		"keys": strings.Replace(docker, "env ", "ssh { authorized_keys = [\"/keys/new.pub\"] }\n  env ", 1),
 	} {
-		now := box(t, w, changed, prior)
+		now := specOf(t, w, changed, prior)
 		if now.User.Name != "bob" || now.SSH.Kept != port {
 			t.Errorf("%s changed: user %+v, port %d; want bob and the port %d that it had", name, now.User, now.SSH.Kept, port)
 		}
 	}
 }
 
-func TestPortIsKeptWhenTheContainerIsGone(t *testing.T) {
+func TestPortOutlivesTheContainer(t *testing.T) {
 	w := inDocker(t)
 	prior := applied(t, w, docker, resource.Prior{})
 	port := prior.Sessions[0].Container.SSHPort
@@ -100,8 +100,8 @@ func TestRefusals(t *testing.T) {
 		{"image that may not be pulled", seven + "  pull = \"never\"\n}", func(w *worldtest.World) { delete(w.Host().Engine.Images, image) }, "there is no image debian:12"},
 		{"image that is there", seven + "  pull = \"never\"\n}", func(*worldtest.World) {}, ""},
 		{"cosplay's own is built", strings.Replace(seven, image, "cosplay:latest", 1) + "  pull = \"never\"\n}", func(*worldtest.World) {}, ""},
-		{"nobody could log in", seven + "}", func(w *worldtest.World) { w.Person.Keys = nil }, "there is no key to log in with"},
-		{"nobody needs to", seven + "  ssh { enabled = false }\n}", func(w *worldtest.World) { w.Person.Keys = nil }, ""},
+		{"ssh without a key", seven + "}", func(w *worldtest.World) { w.Person.Keys = nil }, "there is no key to log in with"},
+		{"no ssh and no key", seven + "  ssh { enabled = false }\n}", func(w *worldtest.World) { w.Person.Keys = nil }, ""},
 		{"key file missing", seven + "  ssh { authorized_keys = [\"/keys/a.pub\"] }\n}", func(w *worldtest.World) {
 			w.Person.Files = map[string]resolve.KeyFile{"/keys/a.pub": {Err: errors.New("no such file")}}
 		}, "the public key /keys/a.pub cannot be used"},
@@ -123,8 +123,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRunningSessionOutlivesItsImage: an image that is gone is needed again only
-// for a container made anew.
+// TestRunningSessionOutlivesItsImage: a removed image is needed again only to recreate a
+// container.
 func TestRunningSessionOutlivesItsImage(t *testing.T) {
 	w := inDocker(t)
 	never := strings.Replace(docker, "env ", "pull = \"never\"\n  env ", 1)
@@ -135,7 +135,7 @@ func TestRunningSessionOutlivesItsImage(t *testing.T) {
 	}
 	w.Remove("w")
 	if _, diags := w.Plan(t, never, prior); !diags.HasErrors() {
-		t.Error("a container is to be made of no image")
+		t.Error("the plan creates a container without its image")
 	}
 }
 
@@ -147,7 +147,7 @@ func TestWordsForContainersOnly(t *testing.T) {
 		t.Errorf("%v; want one warning at line 5", diags)
 	}
 	if !p.Desired.Sessions[0].Spec.IsZero() {
-		t.Error("a process has a box")
+		t.Error("a process session has a container spec")
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Person is who runs cosplay. Sessions in containers take after him: he is their
-// user, and with his keys one logs in.
+// Person is the user who runs cosplay. Sessions in containers run as this user and
+// accept the user's keys.
 type Person struct {
 	User resource.User
 	Keys []string // public keys, one line each, for sessions that name none
@@ -28,10 +28,10 @@ type KeyFile struct {
 	Err  error
 }
 
-// box settles what only a session in a container has. Who its user is and who
-// may log in is decided once: it stays until the session is replaced for
-// another reason, so that cron sees what a terminal did.
-func (r *resolver) box(s config.Session, session *resource.Session) {
+// containerSpec chooses what only a session in a container has. Its user and its keys
+// stay until the session is replaced for another reason: otherwise a plan that cron runs
+// would replace the sessions that a user created in a terminal.
+func (r *resolver) containerSpec(s config.Session, session *resource.Session) {
 	runtime := resource.RuntimeNamed(session.Runtime)
 	r.warnOfUnused(s, runtime)
 	if len(runtime.Attributes) == 0 {
@@ -77,10 +77,10 @@ func (r *resolver) keys(s config.Session) []string {
 		file := r.person.Files[key]
 		if file.Err != nil {
 			at := s.Ranges.At("ssh.authorized_keys")
-			r.complainOnce(&hcl.Diagnostic{
+			r.diagnoseOnce(&hcl.Diagnostic{
 				Severity: hcl.DiagError,
 				Summary:  fmt.Sprintf("the public key %s cannot be used", key),
-				Detail:   prose.Stop(file.Err.Error()) + " Name the .pub file of a key that you have: ssh-keygen -t ed25519 makes one.",
+				Detail:   prose.Stop(file.Err.Error()) + " Name the .pub file of a key that you have. Create one: ssh-keygen -t ed25519.",
 				Subject:  &at,
 			})
 		}
@@ -89,22 +89,22 @@ func (r *resolver) keys(s config.Session) []string {
 	return all
 }
 
-// checkKeys refuses a session that nobody could log into.
+// checkKeys refuses a session with ssh and without a key.
 func (r *resolver) checkKeys(s config.Session, ssh resource.SSH) {
 	if !ssh.Enabled || len(ssh.AuthorizedKeys) > 0 || len(s.Keys) > 0 {
 		return
 	}
 	at := s.Ranges.At("ssh")
-	r.complainOnce(&hcl.Diagnostic{
+	r.diagnoseOnce(&hcl.Diagnostic{
 		Severity: hcl.DiagError,
 		Summary:  "there is no key to log in with",
-		Detail: fmt.Sprintf("%s has no public key in ~/.ssh beside its private one, and no ssh agent holds any. Make one: ssh-keygen -t ed25519; or name one: ssh { authorized_keys = [\"...\"] }; or do without: ssh { enabled = false }",
+		Detail: fmt.Sprintf("%s has no public key in ~/.ssh beside its private key, and no key in an ssh agent. Create one: ssh-keygen -t ed25519; or name one: ssh { authorized_keys = [\"...\"] }; or disable ssh: ssh { enabled = false }",
 			r.person.User.Name),
 		Subject: &at,
 	})
 }
 
-// checkImage refuses a session whose image is neither there nor to be had.
+// checkImage refuses a session whose image does not exist and must not be pulled.
 func (r *resolver) checkImage(s config.Session, session resource.Session) {
 	host, _ := r.live.Host(s.Host)
 	if host.Engine == nil || session.Spec.Pull != resource.PullNever || session.Spec.Image == resource.DefaultImage || host.Engine.Images[session.Spec.Image] != "" {
@@ -116,32 +116,32 @@ func (r *resolver) checkImage(s config.Session, session resource.Session) {
 		}
 	}
 	at := s.Ranges.At("image")
-	r.complainOnce(&hcl.Diagnostic{
+	r.diagnoseOnce(&hcl.Diagnostic{
 		Severity: hcl.DiagError,
 		Summary:  fmt.Sprintf("there is no image %s on host %q", session.Spec.Image, s.Host),
-		Detail:   fmt.Sprintf("pull = \"never\" forbids to get it. Load it (docker load, docker build -t %s), or write pull = \"missing\".", session.Spec.Image),
+		Detail:   fmt.Sprintf("pull = \"never\" forbids pulling it. Load it (docker load, docker build -t %s), or write pull = \"missing\".", session.Spec.Image),
 		Subject:  &at,
 	})
 }
 
-// warnOfUnused warns of what the runtime does not use that was chosen for a host. Where
-// the host's block chooses it, the configuration has warned already.
+// warnOfUnused warns of attributes that the runtime does not use, if cosplay chose the
+// runtime. If the host's block names it, config has warned already.
 func (r *resolver) warnOfUnused(s config.Session, runtime resource.Runtime) {
 	i := slices.IndexFunc(r.intent.Hosts, func(h config.Host) bool { return h.Name == s.Host })
 	if r.intent.Hosts[i].Runtime != config.RuntimeAuto {
 		return
 	}
 	for _, d := range s.Unused(runtime) {
-		r.complainOnce(d)
+		r.diagnoseOnce(d)
 	}
 }
 
-// complainOnce tells what is the same for all instances of a block only once.
-func (r *resolver) complainOnce(d *hcl.Diagnostic) {
-	told := slices.ContainsFunc(r.diags, func(o *hcl.Diagnostic) bool {
+// diagnoseOnce adds a diagnostic that is equal for all instances of a block only once.
+func (r *resolver) diagnoseOnce(d *hcl.Diagnostic) {
+	known := slices.ContainsFunc(r.diags, func(o *hcl.Diagnostic) bool {
 		return o.Summary == d.Summary && o.Subject != nil && *o.Subject == *d.Subject
 	})
-	if !told {
+	if !known {
 		r.diags = append(r.diags, d)
 	}
 }

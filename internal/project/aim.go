@@ -19,7 +19,7 @@ import (
 	"cosplay/internal/state"
 )
 
-// Goal says what a plan is to reach.
+// Goal is the purpose of a plan.
 type Goal int
 
 // The goals.
@@ -29,33 +29,33 @@ const (
 	OnlyLook          // drift
 )
 
-// Aim is what a plan is about. Addresses are as people type them; a block's name
-// means all its sessions.
+// Aim is the purpose and the scope of a plan. Addresses are as users type them; a block's
+// name means all its sessions.
 type Aim struct {
 	Goal    Goal
-	Target  []string // these sessions alone; all without any
+	Target  []string // only these sessions; without any, all
 	Exclude []string // all but these
-	Replace []string // made anew though they need not be
+	Replace []string // replaced also without a change
 
-	AbandonBaseline bool // GPUs are released also where a setting cannot be restored
+	AbandonBaseline bool // release a GPU even if a setting cannot be restored
 }
 
 func (a Aim) partial() bool { return len(a.Target)+len(a.Exclude) > 0 }
 
-// Outlook is a plan with the view of the world that it was made on.
+// Outlook is a plan with the state and the snapshot that it was computed from.
 type Outlook struct {
 	Prior resource.Prior
 	Live  resource.Live
 	Plan  *plan.Plan
 }
 
-// Plan works out what there is to do. Diagnostics hold warnings, and errors
-// where sessions find no place or something would refuse the plan.
+// Plan computes a plan. Diagnostics have the warnings, and an error for each session that
+// does not fit and for each reason why the plan would fail.
 func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, error) {
 	var (
 		o       Outlook
 		desired resource.Desired
-		key     string // of a state that is yet to be
+		key     string // of a state that does not exist yet
 		err     error
 	)
 	if o.Prior, o.Live, err = p.Refresh(ctx); err != nil {
@@ -105,7 +105,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	o.Plan.Begin(begin)
 	diags = slices.Concat(diags, resolve.Guarded(p.Intent, o.Plan.Diff.Sessions), resolve.Renames(intent, o.Plan.Diff.Sessions), aim.warning())
 	if diags.HasErrors() {
-		return o, diags, nil // what finds no place is not checked
+		return o, diags, nil // Check needs a complete plan
 	}
 	facts := planned(o.Plan, o.Live)
 	if aim.Goal == AsConfigured {
@@ -115,8 +115,8 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	return o, slices.Concat(diags, p.lostStates(o.Prior, o.Live, aim), found, intent.EvalChecks(facts)), err
 }
 
-// desire decides what a configuration leaves open. Where it has sensitive values
-// and the state no key yet, they are sealed with the new key that comes back.
+// desire makes the choices that a configuration leaves open. If it has sensitive values
+// and the state has no key yet, desire seals them with a new key, which it returns.
 func desire(intent *config.Intent, known resource.Prior, live resource.Live, scope resolve.Scope) (desired resource.Desired, key string, diags hcl.Diagnostics, err error) {
 	who, err := machine.Person(intent)
 	if err != nil {
@@ -130,8 +130,8 @@ func desire(intent *config.Intent, known resource.Prior, live resource.Live, sco
 	return desired, key, diags, nil
 }
 
-// build compares and orders. The prior has its sessions where they are now; the
-// outlook's is that of the state.
+// build computes the difference and orders the steps. In prior, sessions have their new
+// addresses; in the outlook's prior, those of the state.
 func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outlook, options diff.Options) *plan.Plan {
 	built := plan.Build(desired, prior, o.Live, options)
 	built.Basis = plan.NewBasis(o.Prior, o.Live)
@@ -139,7 +139,7 @@ func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outloo
 	return built
 }
 
-// DiffOptions are what a comparison needs to know of the hosts.
+// DiffOptions are the settings of the hosts that affect a comparison.
 func (p *Project) DiffOptions() diff.Options {
 	stated, admin := map[string]int{}, map[string]int(nil)
 	for _, h := range p.Intent.Hosts {
@@ -152,7 +152,7 @@ func (p *Project) DiffOptions() diff.Options {
 	return diff.Options{BaselineClockMHz: stated, AdminClockMHz: admin}
 }
 
-// triggers are the sessions' own words of what else replaces them.
+// triggers are the values of replace_triggered_by, by session.
 func triggers(intent *config.Intent) map[resource.Address][]diff.Trigger {
 	all := map[resource.Address][]diff.Trigger{}
 	for _, s := range intent.Sessions {
@@ -163,8 +163,7 @@ func triggers(intent *config.Intent) map[resource.Address][]diff.Trigger {
 	return all
 }
 
-// scope finds the sessions that an aim names, among those that the configuration
-// and the state have.
+// scope finds the sessions that an aim names, in the configuration and in the state.
 func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	known := map[resource.Address]bool{}
 	for _, a := range p.Addresses() {
@@ -187,7 +186,7 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 		return resolve.Scope{}, err
 	}
 	needs := p.needs(prior)
-	if aim.Goal == NothingLeft { // what goes takes along what depends on it
+	if aim.Goal == NothingLeft { // a destroyed session takes along those that depend on it
 		needs = turned(needs)
 	}
 	follow(targeted, all, needs)
@@ -200,10 +199,10 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	}
 	for a := range replaced {
 		if _, made := prior.Session(a); !made {
-			continue // it is made anyway
+			continue // the plan creates it anyway
 		}
 		if scope.Left[a] {
-			return scope, fmt.Errorf("%s is to be replaced and is left out of the plan; name it with --target too, or leave --replace out", a)
+			return scope, fmt.Errorf("--replace names %s, which --target or --exclude excludes from the plan. Fix: name it with --target too, or remove --replace", a)
 		}
 		scope.Replace[a] = true
 	}
@@ -222,7 +221,7 @@ func (p *Project) needs(prior resource.Prior) map[string][]string {
 	return needs
 }
 
-// turned is a relation seen from its other end.
+// turned is the inverse of a relation.
 func turned(needs map[string][]string) map[string][]string {
 	by := map[string][]string{}
 	for from, all := range needs {
@@ -233,7 +232,7 @@ func turned(needs map[string][]string) map[string][]string {
 	return by
 }
 
-// follow adds to sessions those of the blocks that theirs lead to.
+// follow adds the sessions of the blocks to which a relation leads from those picked.
 func follow(picked map[resource.Address]bool, all []resource.Address, to map[string][]string) {
 	var names []string
 	for a := range picked {
@@ -272,7 +271,7 @@ func meant(all []resource.Address, flag string, typed []string) (map[resource.Ad
 	return found, nil
 }
 
-// warning says, as Terraform does, that the plan is not all there is.
+// warning states, as Terraform does, that the plan may be incomplete.
 func (a Aim) warning() hcl.Diagnostics {
 	if !a.partial() {
 		return nil
@@ -282,5 +281,5 @@ func (a Aim) warning() hcl.Diagnostics {
 		flag = "--exclude"
 	}
 	return hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: flag + " is in effect", Subject: &hcl.Range{},
-		Detail: "The plan may not have all that the configuration asks for. This is for exceptional cases: to recover from mistakes, or where an error message suggests it. Run plan without it afterwards."}}
+		Detail: "The plan may not include every change that the configuration asks for. Use this option in exceptional cases: to recover from mistakes, or if an error message suggests it. Run plan without it afterwards."}}
 }

@@ -10,8 +10,8 @@ import (
 	"cosplay/internal/projecttest"
 )
 
-// BenchmarkPlanNothingToDo is the plan of a fleet that is as it should be, from
-// reading the file to the finished plan.
+// BenchmarkPlanNothingToDo plans a fleet without changes, from reading the file to the
+// finished plan.
 func BenchmarkPlanNothingToDo(b *testing.B) {
 	for _, sessions := range []int{7, 1000} {
 		b.Run(fmt.Sprint(sessions), func(b *testing.B) {
@@ -29,7 +29,7 @@ func BenchmarkPlanNothingToDo(b *testing.B) {
 					b.Fatal(err)
 				}
 				if o.Plan.Diff.Changes() {
-					b.Fatal("there is something to do")
+					b.Fatal("the plan has changes")
 				}
 				p.Close()
 			}

@@ -10,9 +10,9 @@ import (
 	"cosplay/internal/salvage"
 )
 
-// catchUp brings a state up to date that is older than what its hosts have on
-// record, as one that was restored from a backup: it takes up what later runs have
-// provably created, and drops what they removed. The caller has the lock.
+// catchUp updates a state that is older than the records of its hosts, for example because
+// it was restored from a backup. It adds what later runs provably created, and drops what
+// they removed. The caller has the lock.
 func (p *Project) catchUp(ctx context.Context, old resource.Prior, live resource.Live) (resource.Prior, resource.Live, error) {
 	prior, notes, err := p.caughtUp(ctx, old, live)
 	if err != nil {
@@ -29,7 +29,7 @@ func (p *Project) catchUp(ctx context.Context, old resource.Prior, live resource
 	return prior, live, err
 }
 
-// caughtUp is the state as catchUp leaves it, with nothing written.
+// caughtUp is the state that catchUp would save.
 func (p *Project) caughtUp(ctx context.Context, old resource.Prior, live resource.Live) (resource.Prior, []resource.Note, error) {
 	if why := p.Foreign(old, live); why != "" {
 		return old, nil, fmt.Errorf("the state %s is older than what the hosts have on record, and %s. Use that state, or remove this one", p.Store.Path, why)

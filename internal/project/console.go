@@ -9,14 +9,13 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Console works out expressions, one after the other, with what the sessions of
-// the state are like now.
+// Console evaluates expressions with the current values of the state's sessions.
 type Console struct {
 	project *Project
 	live    map[resource.Address]config.LiveSession
 }
 
-// Console looks at the sessions once; hosts are asked only where there are any.
+// Console reads the sessions once. It reads hosts only if the state has sessions.
 func (p *Project) Console(ctx context.Context) (*Console, error) {
 	prior, _, err := p.Remembered()
 	if err != nil {
@@ -33,7 +32,7 @@ func (p *Project) Console(ctx context.Context) (*Console, error) {
 	return &Console{project: p, live: made(prior, live)}, nil
 }
 
-// Eval works out one expression.
+// Eval evaluates one expression.
 func (c *Console) Eval(typed string) (config.Output, *hcl.File, hcl.Diagnostics) {
 	return c.project.Intent.Eval(typed, c.live)
 }

@@ -1,6 +1,5 @@
 package project
 
-// For the tests.
 var (
 	CheckRights = (*Project).checkRights
 	RemoveRun   = removeRun

@@ -64,21 +64,20 @@ func (p *Project) disown(live resource.Live) {
 	}
 }
 
-// Gone lists the projects that hold a GPU and are no more, by lineage.
+// Gone lists the projects that hold a GPU and whose state is lost, by lineage.
 func (p *Project) Gone(live resource.Live) map[string]bool {
-	gone := map[string]bool{}
+	lost := map[string]bool{}
 	for _, h := range Holders(live) {
 		if IsGone(h) {
-			gone[h.Lineage] = true
+			lost[h.Lineage] = true
 		}
 	}
-	return gone
+	return lost
 }
 
-// lostStates reports GPUs that are held for a state which was in the place of this
-// one: nothing that follows from this state would ever give them back, and new
-// sessions would use the folders of those that still run. Only a destroy of named
-// sessions goes on.
+// lostStates reports GPUs that the ledger has for a state which was at this path before.
+// No plan of the present state would release them, and new sessions would use the folders
+// of sessions that still run. Only a destroy of named sessions may continue.
 func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	severity := hcl.DiagError
@@ -95,9 +94,9 @@ func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) 
 	return diags
 }
 
-// IsGone reports whether a project's state is not where it was, or another's is
-// there. A state that cannot be read, or is damaged, is not gone. Files of other users
-// are not read: a user can make them large.
+// IsGone reports whether a project's state does not exist, or another project's state has
+// its path. A state that is damaged or not readable still exists. IsGone does not read
+// files of other users, who can make them large.
 func IsGone(h resource.Holder) bool {
 	if _, err := os.Lstat(h.State); err != nil {
 		return errors.Is(err, fs.ErrNotExist)
@@ -105,7 +104,7 @@ func IsGone(h resource.Holder) bool {
 	return (h.UID == nil || *h.UID == *machine.UserID()) && IsReplaced(h)
 }
 
-// IsReplaced reports whether another project's state is where a project's was.
+// IsReplaced reports whether another project's state has the path of a project's state.
 func IsReplaced(h resource.Holder) bool {
 	prior, err := state.Store{Path: h.State}.Load()
 	return err == nil && prior.Lineage != h.Lineage
@@ -119,7 +118,7 @@ func At(h resource.Holder, path string) bool {
 	return resolved(h.State) == resolved(path)
 }
 
-// resolved follows the links of the folder; the file itself may be gone.
+// resolved is a path with the links of its folder resolved; the file may not exist.
 func resolved(path string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -128,16 +127,16 @@ func resolved(path string) string {
 	return filepath.Join(dir, filepath.Base(path))
 }
 
-// MayRelease tells whether who typed the command may take away what another
-// project holds: its own user may, and root.
+// MayRelease returns an error unless the user of the command may release the GPUs of
+// another project: only that project's user and root may.
 func MayRelease(h resource.Holder) error {
 	if os.Geteuid() == 0 || h.User == machine.UserName() {
 		return nil
 	}
-	return fmt.Errorf("the project with its state in %s is %s's: %s or root can take it off the GPUs", h.State, h.User, h.User)
+	return fmt.Errorf("the project with the state %s belongs to user %s: only %s or root can release its GPUs", h.State, h.User, h.User)
 }
 
-// Foreign says why a state that can be read is not this project's; "" if it is.
+// Foreign is the reason why a readable state is not this project's; "" if it is.
 func (p *Project) Foreign(prior resource.Prior, live resource.Live) string {
 	var here []string
 	for _, h := range Holders(live) {
@@ -154,14 +153,14 @@ func (p *Project) Foreign(prior resource.Prior, live resource.Live) string {
 	return ""
 }
 
-// RefuseCopy refuses a copy of a state: the ledgers name the original, which still
-// exists. Of two states of a lineage each would remove what the other has.
+// RefuseCopy refuses a copy of a state whose original still exists, as the ledgers show.
+// Each of two states with one lineage would remove what the other has.
 func (p *Project) RefuseCopy(prior resource.Prior) error {
 	original := ""
 	for _, c := range p.Intent.Hosts {
 		book := p.Machine.Book(c)
 		if book.Dir == "" {
-			continue // a host of which nothing may be changed
+			continue // cosplay may change nothing on this host
 		}
 		pages, err := book.Read()
 		if err != nil {
@@ -198,7 +197,7 @@ func isOriginal(h resource.Holder, path string) bool {
 	return err == nil && prior.Lineage == h.Lineage
 }
 
-// Holder is this project, as the ledgers are told of it.
+// Holder describes this project for the ledgers.
 func (p *Project) Holder(lineage string) resource.Holder {
 	return resource.Holder{Lineage: lineage, State: p.Store.Path, User: machine.UserName(), UID: machine.UserID(), Since: time.Now().UTC().Format(time.RFC3339)}
 }

@@ -13,21 +13,21 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Import is something that exists and is to be in the state from now on.
+// Import is an existing object that an import adds to the state.
 type Import struct {
-	ID       string // as it was asked for
+	ID       string // as the user typed it
 	Session  resource.PriorSession
 	GPU      resource.GPU       // that it is on; without a UUID where there is none yet
 	Name     string             // of a container in Docker
-	Foreign  bool               // cosplay did not make it, but removes it from now on
-	Unproven bool               // only labels say that cosplay made it
-	Users    []resource.Process // that run in a foreign slice
+	Foreign  bool               // cosplay did not create it, but removes it from now on
+	Unproven bool               // only its labels name cosplay as its creator
+	Users    []resource.Process // in a foreign slice
 	Notes    []resource.Note
 
-	Steps []plan.Step // they come before all others of a plan
+	Steps []plan.Step // before all others of a plan
 }
 
-// Into is a state as it will be with it.
+// Into is a state with the imported object.
 func (i *Import) Into(prior resource.Prior) resource.Prior {
 	for _, s := range i.Steps {
 		prior = plan.Fold(prior, s.Do.Op, plan.Made{})
@@ -35,12 +35,12 @@ func (i *Import) Into(prior resource.Prior) resource.Prior {
 	return prior
 }
 
-// Finder finds what the ID of an import block means, and returns with it the state to go on
-// with: one that was lost gets the lineage and the key back that prove what was found.
+// Finder finds the object that the ID of an import block names. It also returns the state
+// to continue with: a lost state gets back the lineage and the key that prove the object.
 type Finder func(ctx context.Context, p *Project, prior resource.Prior, live resource.Live, to resource.Address, id string) (*Import, resource.Prior, error)
 
-// imports finds what import blocks name, for sessions that the state does not
-// have; the prior has them from then on. The steps make it so.
+// imports finds the objects that import blocks name, for sessions that the state does not
+// have. It returns the state with them, and the steps that add them.
 func (p *Project) imports(ctx context.Context, prior resource.Prior, live resource.Live, o *diff.Options) (resource.Prior, []plan.Step, hcl.Diagnostics) {
 	var (
 		steps []plan.Step
@@ -53,7 +53,7 @@ func (p *Project) imports(ctx context.Context, prior resource.Prior, live resour
 		}
 		found, next, err := p.find(ctx, p, prior, live, one.To, one.ID)
 		if err == nil && next.Lineage != prior.Lineage {
-			err = fmt.Errorf("the state was lost; bring it back first: cosplay state rebuild")
+			err = fmt.Errorf("the state was lost. Fix: cosplay state rebuild")
 		}
 		if err != nil {
 			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: fmt.Sprintf("%s cannot be imported", one.ID), Detail: prose.Sentence(err.Error()), Subject: &one.IDRange})
@@ -69,12 +69,12 @@ func (p *Project) imports(ctx context.Context, prior resource.Prior, live resour
 	return prior, steps, diags
 }
 
-// foreignImport warns of what cosplay did not make, as far as it can know.
+// foreignImport warns of an object that cosplay did not create, or not provably.
 func foreignImport(one config.Import, found *Import) *hcl.Diagnostic {
-	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s was not made by cosplay", one.ID), Subject: &one.IDRange,
-		Detail: "It is cosplay's once this is applied: a change may replace it, and destroy removes it."}
+	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: fmt.Sprintf("%s was not created by cosplay", one.ID), Subject: &one.IDRange,
+		Detail: "After this apply it belongs to cosplay: a change may replace it, and destroy removes it."}
 	if !found.Foreign {
-		d.Summary = fmt.Sprintf("only labels say that cosplay made %s", one.ID)
+		d.Summary = fmt.Sprintf("only its labels name cosplay as the creator of %s", one.ID)
 	}
 	if len(found.Users) > 0 {
 		d.Detail += " It is used by " + resource.ProcessNames(found.Users) + "."

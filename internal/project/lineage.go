@@ -8,17 +8,17 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Lineage is what the ledgers know a project as, and what is searched for on the hosts
-// without relying on its state. A project whose state was lost may have several.
+// Lineage is an identity of a project in the ledgers. Recovery searches the hosts by it
+// and does not rely on the state. A project whose state was lost may have several.
 type Lineage struct {
 	Holder resource.Holder
 	Dir    string         // the project's folder
 	Known  resource.Prior // its state, if that can be read
-	Own    bool           // it is of the project that the command is about
-	Main   bool           // and the one that the project has now
+	Own    bool           // it belongs to the project of the command
+	Main   bool           // it is the project's present lineage
 }
 
-// HostOf is an open host as a lineage has it: with its name for the host, and its folders.
+// HostOf is an open host with the name and the folders that a lineage has for it.
 func (p *Project) HostOf(l Lineage, live resource.Live, name string) *machine.Host {
 	h := p.Machine.Hosts()[name]
 	known := h.Config.Name
@@ -32,7 +32,7 @@ func (p *Project) HostOf(l Lineage, live resource.Live, name string) *machine.Ho
 	return h.As(known, l.Dir, statePath)
 }
 
-// theirName is what a project calls a host, as far as its slices show.
+// theirName is a project's name of a host, as far as its slices show it.
 func theirName(lineage string, live resource.Live, name string) string {
 	host, _ := live.Host(name)
 	for _, page := range host.Ledger {
@@ -46,7 +46,7 @@ func theirName(lineage string, live resource.Live, name string) string {
 	return name
 }
 
-// Remains is what the sessions of a lineage have left on the hosts, proven by a key.
+// Remains are the objects of a lineage's sessions on the hosts, with what a key proves.
 func (p *Project) Remains(ctx context.Context, l Lineage, live resource.Live, key string) (all []resource.Remains, failures []error) {
 	owner := resource.Owner{Lineage: l.Holder.Lineage, Key: key}
 	for _, host := range live.Hosts {

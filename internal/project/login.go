@@ -22,7 +22,7 @@ type Login struct {
 // SSHOption is one setting, as in ssh_config.
 type SSHOption struct{ Name, Value string }
 
-// Options are as in ssh_config. Only the session's own host key will do.
+// Options are as in ssh_config. ssh accepts only the session's own host key.
 func (l Login) Options() []SSHOption {
 	all := []SSHOption{
 		{Name: "Port", Value: strconv.Itoa(l.port)},
@@ -40,8 +40,7 @@ func (l Login) Options() []SSHOption {
 	return all
 }
 
-// sshPath writes a path for ssh_config, in which blanks part and % means
-// something.
+// sshPath quotes a path for ssh_config, where blanks separate and % begins a token.
 func sshPath(path string) string { return `"` + strings.ReplaceAll(path, "%", "%%") + `"` }
 
 // Login is how the user logs into a session that runs.
@@ -51,14 +50,14 @@ func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior reso
 		return Login{}, err
 	}
 	if !s.Spec.SSH.Enabled {
-		return Login{}, fmt.Errorf("%s was made without ssh; cosplay exec %s -- COMMAND works, and ssh { enabled = true } makes it anew with it", s.Address, s.Address.Short())
+		return Login{}, fmt.Errorf("%s was created without ssh. Run cosplay exec %s -- COMMAND instead; or write ssh { enabled = true }, and cosplay apply recreates it with ssh", s.Address, s.Address.Short())
 	}
 	c, there := live.Container(s.Slice.Host, s.Runtime, s.ID)
 	switch {
 	case !there:
-		return Login{}, fmt.Errorf("%s: its container is gone; cosplay apply makes it anew", s.Address)
+		return Login{}, fmt.Errorf("%s: its container does not exist. Fix: cosplay apply recreates it", s.Address)
 	case c.State != resource.Running:
-		return Login{}, fmt.Errorf("%s: its container does not run; cosplay logs %s tells why, cosplay apply starts it", s.Address, s.Address.Short())
+		return Login{}, fmt.Errorf("%s: its container does not run; cosplay logs %s shows why, cosplay apply starts it", s.Address, s.Address.Short())
 	}
 	known, err := login.Know(s.ID, s.Spec.SSH, c.SSHPort)
 	if err != nil {
@@ -70,8 +69,8 @@ func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior reso
 	}, nil
 }
 
-// identities are the private keys beside the public ones that the configuration
-// names: ssh tries only those of usual names by itself.
+// identities are the private keys beside the public keys that the configuration names:
+// without a name ssh tries only the usual ones.
 func (p *Project) identities(a resource.Address) []string {
 	var all []string
 	for _, s := range p.Intent.Sessions {

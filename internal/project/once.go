@@ -27,16 +27,15 @@ import (
 	"cosplay/internal/state"
 )
 
-// Once is a session that no configuration has, for one command, beside those of
-// the project. What is said of it is as people type it; what is empty is left to
-// cosplay.
+// Once is the session of cosplay run: for one command, and in no configuration. Values
+// are as users type them; cosplay chooses those that are empty.
 type Once struct {
 	Target    string
 	Host, GPU string
 	Image     string
 	Workspace string
 	Volumes   []OnceVolume
-	Env       map[string]string // told to nobody: it may hold tokens
+	Env       map[string]string // never printed: it may contain tokens
 
 	// For a folder whose configuration names no host.
 	Simulate string
@@ -51,11 +50,11 @@ type OnceVolume struct {
 	ReadOnly       bool
 }
 
-// runsDir holds, in the project's scratch folder, a folder with a state for each
-// such session: it is a project of its own, that knows this one's hosts.
+// runsDir is the folder, in the project's scratch folder, that has a folder with a state
+// for each such session: a separate project with the hosts of this one.
 const runsDir = "runs"
 
-// begin gives it a name that no other has.
+// begin chooses a unique name.
 func (o *Once) begin() error {
 	id := make([]byte, 3)
 	if _, err := rand.Read(id); err != nil {
@@ -102,9 +101,8 @@ func (o *Once) text() []byte {
 	return file.Bytes()
 }
 
-// OpenOnce opens a project of its own for one session, on the hosts and with the
-// targets of the folder's configuration, if there is one. Its state is in a folder
-// of its own.
+// OpenOnce opens a separate project for one session, with the hosts and targets of the
+// folder's configuration, if there is one. The project has its own folder and state.
 func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	o.HostsOnly, o.MayBeEmpty = true, true
 	p, files, err := prepare(o)
@@ -130,9 +128,9 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 	return p, intent.Files, diags, nil
 }
 
-// settle gives the session what only cosplay says of it: nobody else knows its
-// name, so nobody logs in, and a container does not outlive a reboot. The machine
-// that no configuration names is what the flags say.
+// settle sets what flags do not: the session has no ssh, since only cosplay knows its
+// name, and its container does not restart after a reboot. If no configuration names a
+// host, the flags describe this machine.
 func (o *Once) settle(intent *config.Intent) error {
 	session := &intent.Sessions[0]
 	session.Spec.SSH.Enabled, session.Spec.Restart = false, "no"
@@ -141,7 +139,7 @@ func (o *Once) settle(intent *config.Intent) error {
 	}
 	host := &intent.Hosts[0]
 	if host.Ranges.Decl != (hcl.Range{}) {
-		return fmt.Errorf("the configuration here says what host %q is like; leave --simulate and --runtime out, or run cosplay in another folder", host.Name)
+		return fmt.Errorf("the configuration here describes host %q. Fix: remove --simulate and --runtime, or run cosplay in another folder", host.Name)
 	}
 	if o.Simulate != "" {
 		if err := machine.CheckSimulate(o.Simulate); err != nil {
@@ -160,15 +158,15 @@ func (o *Once) settle(intent *config.Intent) error {
 	return nil
 }
 
-// Discard removes the state and the folders of a session that was for once, when nothing
-// else is left of it. The caller has the lock.
+// Discard removes the state and the folders of a run's session, after all else was
+// removed. The caller has the lock.
 func (p *Project) Discard(prior resource.Prior) error {
 	if len(prior.Sessions)+len(prior.GPUs) > 0 || p.Unfinished() {
-		return errors.New("not everything could be taken down; cosplay reset in this folder tries again, and so does the next cosplay run")
+		return errors.New("not everything could be removed; cosplay reset in this folder tries again, and so does the next cosplay run")
 	}
 	for _, h := range p.Machine.Hosts() {
 		for _, dir := range append(h.SessionFolders(), filepath.Dir(h.Folders), filepath.Dir(filepath.Dir(h.Folders))) {
-			_ = os.Remove(dir) // unless there is something in it
+			_ = os.Remove(dir) // fails if it is not empty
 		}
 	}
 	if err := removeRun(filepath.Dir(p.Store.Path)); err != nil {
@@ -190,8 +188,7 @@ func removeRun(dir string) (err error) {
 	return err
 }
 
-// Killed are the names of the commands for once in this folder that were killed
-// and have left something.
+// Killed are the names of the runs in this folder that were killed and left something.
 func (p *Project) Killed() []string {
 	entries, _ := os.ReadDir(p.runs())
 	var all []string
@@ -203,7 +200,7 @@ func (p *Project) Killed() []string {
 	return all
 }
 
-// KilledRuns are the folders of those that hold a GPU, by lineage.
+// KilledRuns are the folders of the killed runs that hold a GPU, by lineage.
 func (p *Project) KilledRuns(live resource.Live) map[string]string {
 	folders := map[string]string{}
 	for _, h := range Holders(live) {
@@ -214,8 +211,7 @@ func (p *Project) KilledRuns(live resource.Live) map[string]string {
 	return folders
 }
 
-// wasKilled reports whether something is left of a command for once, and nobody
-// is at work on it.
+// wasKilled reports whether a run left a state or a journal, and no process has its lock.
 func wasKilled(statePath string) bool {
 	store := state.Store{Path: statePath}
 	_, err := os.Lstat(store.JournalPath())
@@ -226,17 +222,17 @@ func wasKilled(statePath string) bool {
 	return err == nil && !seen.Held
 }
 
-// FolderOfRun is the folder in which a command for once was typed, where a state
-// is one's.
+// FolderOfRun is the folder in which cosplay run was started; once is false if the state
+// is not that of a run.
 func FolderOfRun(statePath string) (dir string, once bool) {
 	runs := filepath.Dir(filepath.Dir(statePath))
 	scratch := filepath.Dir(runs)
 	return filepath.Dir(scratch), filepath.Base(runs) == runsDir && filepath.Base(scratch) == machine.ScratchDir
 }
 
-// lastBreath is how long to wait for what a process may still be doing that was
-// killed: its agent ends what it has begun. For one that lives it is not waited.
-func (p *Project) lastBreath() time.Duration {
+// lockWait is how long to wait for the lock of a killed process, whose agent may still
+// finish a step. For a live process it is 0.
+func (p *Project) lockWait() time.Duration {
 	seen, err := p.LockState()
 	if err == nil && seen.Held && seen.By != nil && errors.Is(syscall.Kill(seen.By.PID, 0), syscall.ESRCH) {
 		return RecoveryWait
@@ -244,8 +240,7 @@ func (p *Project) lastBreath() time.Duration {
 	return 0
 }
 
-// RemoveKilled removes what runs in a folder have left that were killed, and returns how
-// many it removed.
+// RemoveKilled removes what killed runs left in a folder, and returns their number.
 func RemoveKilled(ctx context.Context, o Options, a ApplyOptions) (removed int, err error) {
 	killed, err := openKilled(ctx, o)
 	for _, p := range killed {
@@ -262,15 +257,14 @@ func RemoveKilled(ctx context.Context, o Options, a ApplyOptions) (removed int, 
 	return removed, err
 }
 
-// openKilled opens the runs of a folder that were killed and have left something, each
-// locked.
+// openKilled opens and locks the runs of a folder that were killed and left something.
 func openKilled(ctx context.Context, o Options) ([]*Project, error) {
 	here, err := locate(o)
 	if err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(here.runs())
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // or another's
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // no run, or another user's
 		return nil, nil
 	}
 	if err != nil {
@@ -284,17 +278,17 @@ func openKilled(ctx context.Context, o Options) ([]*Project, error) {
 		if err != nil {
 			return all, err
 		}
-		if p.Store.Stamp() == "" && !p.Unfinished() { // it has only just begun, or not come far
+		if p.Store.Stamp() == "" && !p.Unfinished() { // it has just started, or was killed early
 			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
 				_ = os.RemoveAll(filepath.Dir(p.Store.Path))
 			}
 			continue
 		}
 		p.once = true
-		if p.Lock(ctx, "run", p.lastBreath()) != nil { // it is alive, or nobody's of ours
+		if p.Lock(ctx, "run", p.lockWait()) != nil { // it still runs, or belongs to another user
 			continue
 		}
-		if p.Store.Stamp() == "" && !p.Unfinished() { // it has come to its end just now
+		if p.Store.Stamp() == "" && !p.Unfinished() { // it has ended meanwhile
 			_ = p.Discard(resource.Prior{})
 			_ = p.Close()
 			continue

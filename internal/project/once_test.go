@@ -28,7 +28,7 @@ func TestRemoveRun(t *testing.T) {
 		}
 		<-created
 		if _, err := os.Lstat(dir); err == nil {
-			t.Fatal("the folder is left")
+			t.Fatal("the folder still exists")
 		}
 	}
 }

@@ -23,27 +23,27 @@ import (
 	"cosplay/internal/state"
 )
 
-// StdinName is what a configuration from standard input is called in messages.
+// StdinName names a configuration from standard input in messages.
 const StdinName = "<stdin>"
 
-// Options say which project it is.
+// Options select a project.
 type Options struct {
 	Dir       string // the project's folder; "" is the current one
 	File      string // a single configuration file instead of all in the folder; "-" is standard input
 	StatePath string // default: cosplay.state.json in the folder
 	Version   string // of cosplay, noted in the state
 
-	Given     []Given                    // to variables, by flags; later ones count
+	Given     []Given                    // values of variables, by flags; the last one counts
 	Saved     map[string]json.RawMessage // values of a saved plan, before all others
-	HostsOnly bool                       // sessions are not asked for, so that variables may be without a value
-	LookOnly  bool                       // nor are hosts: nothing is planned
+	HostsOnly bool                       // sessions are not needed, so their variables may have no value
+	LookOnly  bool                       // hosts are not needed, either: the command does not plan
 
-	Find       Finder // of what import blocks name
-	MayBeEmpty bool   // a folder without configuration is this machine alone
+	Find       Finder // for import blocks
+	MayBeEmpty bool   // a folder without configuration has this machine as its only host
 }
 
-// Open reads and checks the configuration; no host is asked and nothing is
-// written. Diagnostics tell every mistake; with errors there is no project.
+// Open reads and checks the configuration. It reads no host and writes nothing.
+// Diagnostics have all mistakes; with errors the project is nil.
 func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	p, files, err := prepare(o)
 	if err != nil {
@@ -60,7 +60,7 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	return p, intent.Files, diags, nil
 }
 
-// prepare finds a project and reads its files, and what is given to variables.
+// prepare finds a project, and reads its files and the values of variables.
 func prepare(o Options) (*Project, map[string][]byte, error) {
 	p, err := locate(o)
 	if err != nil {
@@ -81,7 +81,7 @@ func locate(o Options) (*Project, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder; --chdir wants the project's", dir)
+		return nil, fmt.Errorf("%s is not a folder; --chdir needs the project's folder", dir)
 	}
 	store := state.Store{Path: o.StatePath, Version: o.Version}
 	if store.Path == "" {
@@ -92,7 +92,7 @@ func locate(o Options) (*Project, error) {
 	}
 	for _, path := range []string{dir, store.Path} {
 		if !utf8.ValidString(path) {
-			return nil, fmt.Errorf("the path %q is not valid UTF-8, and the state and the files of sessions cannot hold it: rename that folder", path)
+			return nil, fmt.Errorf("the path %q is not valid UTF-8, so the state and the files of sessions cannot contain it. Fix: rename that folder", path)
 		}
 	}
 	return &Project{Dir: dir, Store: store, Machine: &machine.Machine{Dir: dir, State: store.Path, Version: o.Version}, find: o.Find}, nil
@@ -106,10 +106,9 @@ func (p *Project) reading() config.Options {
 		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Simulate: machine.CheckSimulate}
 }
 
-// OpenForRecovery opens a project whatever its configuration is like: with the hosts
-// whose blocks are valid, the simulated hosts that have a folder, and this machine where
-// no host is named. The complaint says what is wrong with the configuration; nil where
-// nothing is.
+// OpenForRecovery opens a project even if its configuration is not valid: with the hosts
+// whose blocks are valid, the simulated hosts that have a folder, and this machine if no
+// host is named. The complaint is the error of the configuration, nil if it is valid.
 func OpenForRecovery(o Options) (p *Project, complaint, err error) {
 	if p, err = locate(o); err != nil {
 		return nil, nil, err
@@ -121,14 +120,14 @@ func OpenForRecovery(o Options) (p *Project, complaint, err error) {
 	files, complaint := readFiles(p.Dir, o.File, true)
 	intent, diags := config.Load(files, p.reading())
 	if complaint == nil && diags.HasErrors() {
-		complaint = fmt.Errorf("the configuration is not valid (cosplay validate tells why)")
+		complaint = fmt.Errorf("the configuration is not valid (cosplay validate shows why)")
 	}
 	named := config.Hosts(files, p.reading())
 	if complaint != nil {
 		intent = &config.Intent{Hosts: named, Files: intent.Files}
 	}
 	if len(named) == 0 {
-		machine, _ := config.Load(nil, p.reading()) // nothing has no mistakes
+		machine, _ := config.Load(nil, p.reading()) // an empty configuration has no mistakes
 		intent.Hosts = machine.Hosts
 		p.Unnamed = config.LocalHost
 	}
@@ -140,8 +139,8 @@ func OpenForRecovery(o Options) (p *Project, complaint, err error) {
 	return p, complaint, nil
 }
 
-// takeSimulated takes the simulated hosts as their folders have them, and leaves
-// out those that were never made.
+// takeSimulated adds the simulated hosts that have a folder, and drops those that have
+// none.
 func (p *Project) takeSimulated() {
 	var hosts []config.Host
 	for _, h := range p.Intent.Hosts {
@@ -149,12 +148,12 @@ func (p *Project) takeSimulated() {
 			hosts = append(hosts, h)
 		}
 	}
-	made, _ := os.ReadDir(p.Machine.SimDir("")) // what cannot be read has none
+	made, _ := os.ReadDir(p.Machine.SimDir("")) // a folder that cannot be read has none
 	for _, e := range made {
 		name := e.Name()
 		spec, err := simulates(p.Machine.SimDir(name))
 		if err != nil {
-			continue // one that cannot be read is told when it is opened
+			continue // opening the host reports the error
 		}
 		i := slices.IndexFunc(hosts, func(h config.Host) bool { return h.Name == name })
 		if i < 0 {
@@ -168,7 +167,7 @@ func (p *Project) takeSimulated() {
 	p.Intent.Hosts = hosts
 }
 
-// simulates tells what a folder simulates.
+// simulates is the value of simulate for the host in a folder.
 func simulates(dir string) (string, error) {
 	h, err := sim.Open(dir)
 	if err != nil {
@@ -179,8 +178,8 @@ func simulates(dir string) (string, error) {
 	return shown.Simulates, err
 }
 
-// Survey reads GPUs and ledgers, of each host by itself: one that cannot be read does not
-// keep the others from being read.
+// Survey reads the GPUs and the ledger of each host. If it cannot read a host, it still
+// reads the others.
 func (p *Project) Survey(ctx context.Context) (live resource.Live, failures []error) {
 	for _, c := range p.Intent.Hosts {
 		h, err := p.Machine.Open(c)
@@ -192,7 +191,7 @@ func (p *Project) Survey(ctx context.Context) (live resource.Live, failures []er
 				continue
 			}
 		}
-		if c.Name != p.Unnamed { // nobody said that this machine has GPUs
+		if c.Name != p.Unnamed { // no configuration states that this machine has GPUs
 			failures = append(failures, err)
 		}
 	}
@@ -200,7 +199,7 @@ func (p *Project) Survey(ctx context.Context) (live resource.Live, failures []er
 	return live, failures
 }
 
-// readFiles reads what the configuration is made of.
+// readFiles reads the files of the configuration.
 func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
 	switch file {
 	case "":
@@ -209,7 +208,7 @@ func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
 		}
 		if len(files) == 0 && !mayBeEmpty {
-			return nil, fmt.Errorf("there is no *.hcl file in %s; cosplay init writes one", dir)
+			return nil, fmt.Errorf("there is no *.hcl file in %s. Fix: cosplay init writes one", dir)
 		}
 		return files, nil
 	case "-":
@@ -221,11 +220,11 @@ func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
 		path = filepath.Join(dir, file)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a folder; --file wants a file, and --chdir a project's folder", path)
+		return nil, fmt.Errorf("%s is a folder; --file needs a file, and --chdir needs a project's folder", path)
 	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s; mend --file, or leave it out to have every *.hcl of the folder read", path)
+		return nil, fmt.Errorf("there is no file %s. Fix: correct --file, or remove it to read every *.hcl file of the folder", path)
 	}
 	return map[string][]byte{file: data}, err
 }

@@ -21,8 +21,8 @@ import (
 	"cosplay/internal/state"
 )
 
-// planned is what is known of the sessions before a plan is carried out: all that
-// is decided, and of those that stay as they are what they turned out to be.
+// planned is what is known of the sessions before an apply: all choices, and the live
+// values of the sessions that do not change.
 func planned(p *plan.Plan, live resource.Live) map[resource.Address]config.LiveSession {
 	facts := make(map[resource.Address]config.LiveSession, len(p.Desired.Sessions))
 	for _, c := range p.Diff.Sessions {
@@ -41,7 +41,7 @@ func planned(p *plan.Plan, live resource.Live) map[resource.Address]config.LiveS
 	return facts
 }
 
-// made is what the sessions of a state turned out to be.
+// made are the values of the sessions of a state.
 func made(prior resource.Prior, live resource.Live) map[resource.Address]config.LiveSession {
 	facts := map[resource.Address]config.LiveSession{}
 	for _, s := range prior.Sessions {
@@ -53,7 +53,7 @@ func made(prior resource.Prior, live resource.Live) map[resource.Address]config.
 func factsOf(s resource.Session, live resource.Live) config.LiveSession {
 	facts := config.LiveSession{Session: s}
 	if g, there := live.GPU(s.Slice.Host, s.Slice.GPU); there {
-		index := g.Index // alone: the rest of a GPU is large
+		index := g.Index // a copy, so that the rest of the GPU is not kept in memory
 		facts.GPUIndex = &index
 	}
 	if !s.Spec.IsZero() {
@@ -73,21 +73,20 @@ func madeFacts(s resource.PriorSession, live resource.Live) config.LiveSession {
 	return facts
 }
 
-// Outputs are the outputs of the configuration, with what the sessions of a state
-// turned out to be.
+// Outputs are the outputs of the configuration with the values of a state's sessions.
 func (p *Project) Outputs(prior resource.Prior, live resource.Live) ([]config.Output, hcl.Diagnostics) {
 	return p.Intent.EvalOutputs(made(prior, live))
 }
 
-// Checks holds the checks of the configuration against what the sessions of a
-// state turned out to be. All that fails is a warning.
+// Checks evaluates the checks of the configuration with the values of a state's sessions.
+// A failed check is a warning.
 func (p *Project) Checks(prior resource.Prior, live resource.Live) hcl.Diagnostics {
 	return p.Intent.EvalChecks(made(prior, live))
 }
 
-// noteOutputs puts the outputs into a state. One that is not known, for a session
-// that is not there, is left out; of a sensitive one there is a hash alone. With
-// the last session that is destroyed they go.
+// noteOutputs adds the outputs to a state: of a sensitive output only a hash, and no
+// output whose value is unknown because a session does not exist. A state without
+// sessions has no outputs.
 func (p *Project) noteOutputs(planned *plan.Plan, prior resource.Prior, live resource.Live) resource.Prior {
 	if planned.Destroys && len(prior.Sessions) == 0 {
 		prior.Outputs = nil
@@ -105,8 +104,8 @@ func (p *Project) noteOutputs(planned *plan.Plan, prior resource.Prior, live res
 	return prior
 }
 
-// keptOutput is what a plan or else the state holds of an output that cannot be
-// worked out, for a variable without a value; nil where neither has it.
+// keptOutput is the value in the plan or in the state of an output that cannot be
+// evaluated because a variable has no value; nil if neither has it.
 func keptOutput(planned *plan.Plan, prior resource.Prior, name string) *resource.Output {
 	i := slices.IndexFunc(planned.Diff.Outputs, func(c diff.OutputChange) bool { return c.Name == name })
 	if i >= 0 {
@@ -122,8 +121,8 @@ func keptOutput(planned *plan.Plan, prior resource.Prior, name string) *resource
 	return &prior.Outputs[j]
 }
 
-// CheckOutputs makes sure that the outputs of a saved plan can be worked out or are
-// in it: of what is sensitive it holds a hash alone.
+// CheckOutputs checks that the outputs of a saved plan are in it or can be evaluated. Of
+// a sensitive value the plan has only a hash.
 func (p *Project) CheckOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
 	if len(saved.Diff.Outputs) == 0 {
 		return nil
@@ -132,15 +131,15 @@ func (p *Project) CheckOutputs(saved *plan.Plan, prior resource.Prior, live reso
 	for _, o := range all {
 		changes := slices.ContainsFunc(saved.Diff.Outputs, func(c diff.OutputChange) bool { return c.Name == o.Name })
 		if o.Open && changes && keptOutput(saved, prior, o.Name) == nil {
-			return fmt.Errorf("output %s is known once its sessions are there, and for that needs var.%s, of which a saved plan holds no value. Nothing was touched. Give the value to apply, too: by --var or in the environment",
+			return fmt.Errorf("output %s is known only after the apply, and needs var.%s, whose value a saved plan does not contain. Nothing was changed. Fix: pass the value to apply as well, with --var or in the environment",
 				o.Name, strings.Join(p.Intent.Missed, " or var."))
 		}
 	}
 	return nil
 }
 
-// sameOutputs makes sure that sensitive outputs have the values that a plan was
-// made with, as far as they are known.
+// sameOutputs checks that sensitive outputs have the values with which a plan was made,
+// as far as they are known.
 func (p *Project) sameOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
 	if len(saved.Diff.Outputs) == 0 {
 		return nil
@@ -156,7 +155,7 @@ func (p *Project) sameOutputs(saved *plan.Plan, prior resource.Prior, live resou
 	return nil
 }
 
-// noted are outputs as a state has them, and apart those that are not known.
+// noted are outputs as a state stores them; unknown are those without a value.
 func noted(all []config.Output, key string) (known, unknown []resource.Output) {
 	for _, o := range all {
 		if !o.Value.IsWhollyKnown() {
@@ -165,7 +164,7 @@ func noted(all []config.Output, key string) (known, unknown []resource.Output) {
 		}
 		written, err := ctyjson.Marshal(o.Value, cty.DynamicPseudoType)
 		if err != nil {
-			continue // it is a capsule, which no expression can make
+			continue // a capsule, which no expression can produce
 		}
 		one := resource.Output{Name: o.Name, Sensitive: o.Sensitive}
 		if o.Sensitive {
@@ -181,7 +180,7 @@ func noted(all []config.Output, key string) (known, unknown []resource.Output) {
 	return known, unknown
 }
 
-// outputChanges says which outputs a plan gives other values than the state has.
+// outputChanges are the outputs whose values a plan changes.
 func (p *Project) outputChanges(o Outlook, facts map[resource.Address]config.LiveSession) []diff.OutputChange {
 	all, _ := p.Intent.EvalOutputs(facts)
 	if o.Prior.Key == "" && o.Plan.Key == "" && slices.ContainsFunc(all, func(o config.Output) bool { return o.Sensitive }) {
@@ -191,8 +190,8 @@ func (p *Project) outputChanges(o Outlook, facts map[resource.Address]config.Liv
 	return diff.Outputs(o.Prior.Outputs, known, unknown, o.Plan.Diff.Changes())
 }
 
-// KeepOutputs brings the outputs in the state up to date where there is nothing
-// else to do. The caller has the lock.
+// KeepOutputs updates the outputs in the state if the plan has no steps. The caller has
+// the lock.
 func (p *Project) KeepOutputs(planned *plan.Plan, prior resource.Prior, live resource.Live) (resource.Prior, error) {
 	next := prior
 	if next.Lineage == "" {

@@ -22,9 +22,9 @@ import (
 	"cosplay/internal/state"
 )
 
-// Check looks for everything that would refuse a plan once it is under way, and
-// changes nothing. What the world may still come to allow, like the user's
-// rights, is a warning until the state is locked for an apply.
+// Check reports everything that would make a step of the plan fail, and changes nothing.
+// Until the state is locked for an apply, a problem that may be solved by then, like
+// missing rights of the user, is a warning.
 func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.Prior, live resource.Live) (hcl.Diagnostics, error) {
 	if !planned.Diff.Changes() {
 		return nil, nil
@@ -48,8 +48,7 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 	return flight.Diagnostics(), nil
 }
 
-// checkRoom looks whether journal and state can be written. Plan itself writes
-// neither.
+// checkRoom checks whether apply can write journal and state. Plan writes neither.
 func (p *Project) checkRoom(f *preflight.Flight, needed state.Room) error {
 	if p.Locked() {
 		return p.Store.Writable(needed)
@@ -65,8 +64,7 @@ func (p *Project) checkRoom(f *preflight.Flight, needed state.Room) error {
 	return nil
 }
 
-// checkRights looks whether the GPUs of a host may be changed, and whether that
-// can be written into its ledger.
+// checkRights checks whether the user may change the GPUs of a host and its ledger.
 func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machine.Host) {
 	if !f.Changes(h.Config.Name) {
 		return
@@ -74,22 +72,22 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 	if h.Rooted {
 		if err := h.Agent.MayChange(ctx); err != nil {
 			f.Host(h.Config.Name, preflight.Problem{Attribute: "manage", Warning: !p.Locked(),
-				Summary: fmt.Sprintf("you cannot have the GPUs of host %q changed", h.Config.Name),
-				Detail:  err.Error() + ". Or have an admin make the slices, and write manage = [] to change nothing."})
+				Summary: fmt.Sprintf("you have no permission to change the GPUs of host %q", h.Config.Name),
+				Detail:  err.Error() + ". Or ask an admin to create the slices, and write manage = [] to change nothing."})
 		}
 		checkBaselineClock(f, h)
-		return // root's agent keeps the ledger
+		return // the root agent writes the ledger
 	}
 	if dir := h.LedgerDir(); dir != "" {
 		if err := durable.CanWriteIn(filepath.Join(dir, "ledger")); err != nil {
 			f.Host(h.Config.Name, preflight.Problem{Warning: !p.Locked(),
 				Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.Config.Name),
-				Detail:  prose.Sentence(err.Error()) + fmt.Sprintf(" The baselines of its GPUs are kept there, so nothing is changed without. Make %s writable.", dir)})
+				Detail:  prose.Sentence(err.Error()) + fmt.Sprintf(" It stores the baselines of the GPUs, so cosplay changes nothing without it. Fix: make %s writable.", dir)})
 		}
 	}
 }
 
-// checkBaselineClock warns of a clock lock that the configuration states and root's
+// checkBaselineClock warns of a clock lock that the configuration states and the root
 // agent does not believe.
 func checkBaselineClock(f *preflight.Flight, h *machine.Host) {
 	stated := h.Config.BaselineClockMHz
@@ -103,12 +101,12 @@ func checkBaselineClock(f *preflight.Flight, h *machine.Host) {
 	}
 	f.Host(h.Config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true,
 		Summary: fmt.Sprintf("baseline_clock of host %q is not used", h.Config.Name),
-		Detail: fmt.Sprintf("NVML cannot read a clock lock, so the root agent believes the admin alone, and destroy lifts the lock. Fix: let an admin add a line to %s: the GPU's UUID and %d.",
+		Detail: fmt.Sprintf("NVML cannot read a clock lock, so the root agent believes only the admin, and destroy removes the lock. Fix: ask an admin to add a line to %s: the GPU's UUID and %d.",
 			agent.BaselineClocks, *stated)})
 }
 
-// checkSessions looks at what the sessions need whose containers are to be made.
-// Where there are none, nobody is asked.
+// checkSessions checks what the sessions need whose bodies the plan creates. Without such
+// sessions it opens no runtime.
 func checkSessions(ctx context.Context, f *preflight.Flight, h *machine.Host, owner resource.Owner) error {
 	made := f.Made(h.Config.Name)
 	if len(made) == 0 {
@@ -116,13 +114,13 @@ func checkSessions(ctx context.Context, f *preflight.Flight, h *machine.Host, ow
 	}
 	if err := durable.CanWriteIn(filepath.Dir(h.Folders)); err != nil {
 		f.Host(h.Config.Name, preflight.Problem{
-			Summary: "the session folders cannot be made",
-			Detail:  prose.Sentence(err.Error()) + " Make way for them, or use another project folder (--chdir)."})
+			Summary: "the session folders cannot be created",
+			Detail:  prose.Sentence(err.Error()) + " Remove what blocks them, or use another project folder (--chdir)."})
 	}
 	if h.CUDA() == "" {
 		f.Host(h.Config.Name, preflight.Problem{Attribute: "nvml", Warning: true,
 			Summary: fmt.Sprintf("host %q has no CUDA driver", h.Config.Name),
-			Detail:  prose.Sentence(machine.NoCUDA) + " Install that of the same driver (apt-get install libcuda1)."})
+			Detail:  prose.Sentence(machine.NoCUDA) + " Fix: install libcuda.so.1 of the same driver (apt-get install libcuda1)."})
 	}
 	in := map[string][]diff.SessionChange{}
 	for _, c := range made {
@@ -136,7 +134,7 @@ func checkSessions(ctx context.Context, f *preflight.Flight, h *machine.Host, ow
 	return nil
 }
 
-// checkRuntime checks the sessions that are to be created in one runtime.
+// checkRuntime checks the sessions that the plan creates in one runtime.
 func checkRuntime(ctx context.Context, f *preflight.Flight, h *machine.Host, name string, in runtime.Runtime, made []diff.SessionChange) error {
 	if in == nil {
 		f.Host(h.Config.Name, preflight.Problem{Attribute: "runtime",

@@ -17,8 +17,8 @@ import (
 	"cosplay/internal/projecttest"
 )
 
-// TestRights: hardware is changed by root, a simulated host by whoever has it.
-// Until the lock is taken it is a warning: a plan may be for somebody else.
+// TestRights: only root changes hardware; the user who owns a simulated host changes it.
+// Without the lock the problem is a warning: another user may apply the plan.
 func TestRights(t *testing.T) {
 	dir := projecttest.New(t, projecttest.SevenWorkers)
 	p := projecttest.Open(t, dir)
@@ -42,19 +42,19 @@ func TestRights(t *testing.T) {
 	hardware := &machine.Host{Config: c, Library: library, Rooted: true, Agent: agent.New(agent.Options{Library: library, Privileged: true, User: "ann"})}
 	found := rights(hardware)
 	if len(found) != 1 || found[0].Severity != hcl.DiagWarning || !strings.Contains(found[0].Detail, "ann ALL=(root) NOPASSWD:") || found[0].Subject.Start.Line != 2 {
-		t.Errorf("hardware, to look at: %v", found)
+		t.Errorf("hardware, plan only: %v", found)
 	}
 	if err := p.Lock(ctx, "test", time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if found := rights(hardware); !found.HasErrors() {
-		t.Errorf("hardware, to be changed: %v", found)
+		t.Errorf("hardware, apply: %v", found)
 	}
 }
 
-// TestEngineGone: a saved plan with containers is refused where sessions run as
-// processes now.
-func TestEngineGone(t *testing.T) {
+// TestRuntimeChanged: a saved plan with containers is refused if sessions run as processes
+// now.
+func TestRuntimeChanged(t *testing.T) {
 	p := projecttest.Open(t, projecttest.New(t, projecttest.SevenWorkers))
 	ctx := context.Background()
 	o, diags, err := p.Plan(ctx, project.Aim{})
@@ -70,8 +70,8 @@ func TestEngineGone(t *testing.T) {
 	}
 }
 
-// TestLedgerInTheWay: where the ledger cannot be, nothing is changed.
-func TestLedgerInTheWay(t *testing.T) {
+// TestLedgerNotWritable: if the ledger cannot be written, apply changes nothing.
+func TestLedgerNotWritable(t *testing.T) {
 	dir := projecttest.New(t, projecttest.SevenWorkers)
 	p := projecttest.Open(t, dir)
 	ctx := context.Background()
@@ -83,15 +83,15 @@ func TestLedgerInTheWay(t *testing.T) {
 	}
 	before := projecttest.Hardware(t, dir)
 	if _, diags, err := p.Plan(ctx, project.Aim{}); err != nil || diags.HasErrors() || len(diags) != 1 {
-		t.Errorf("to look at: %v, %v", diags, err)
+		t.Errorf("plan only: %v, %v", diags, err)
 	}
 	if err := p.Lock(ctx, "test", time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if _, diags, err := p.Plan(ctx, project.Aim{}); err != nil || !diags.HasErrors() || !strings.Contains(diags[0].Summary, "ledger") {
-		t.Errorf("to be changed: %v, %v", diags, err)
+		t.Errorf("apply: %v, %v", diags, err)
 	}
 	if projecttest.Hardware(t, dir) != before {
-		t.Error("the host was touched")
+		t.Error("the host was changed")
 	}
 }

@@ -1,6 +1,5 @@
-// Package project is one folder with its configuration, its state and its
-// hosts, taken through the pipeline: read, observe, resolve, compare, plan,
-// apply. It prints nothing.
+// Package project runs the pipeline for one folder with its configuration, state and
+// hosts: read, observe, resolve, compare, plan, apply. It prints nothing.
 package project
 
 import (
@@ -28,16 +27,16 @@ type Project struct {
 	Store   state.Store
 	Machine *machine.Machine
 	Unnamed string          // the host that no configuration names, with OpenForRecovery
-	Notes   []resource.Note // what recovery found of a run that was cut off
+	Notes   []resource.Note // what recovery found of an interrupted run
 
-	Waiting func(*durable.Holder) // told who holds the lock, when it takes long to get; may be nil
+	Waiting func(*durable.Holder) // called with the holder of the lock, after a wait of a second; may be nil
 
 	lock   *durable.Lock
 	inputs []config.Input // values of variables
 	find   Finder
-	once   bool // its folder is made for it alone
+	once   bool // it is a run's, with its own folder
 
-	mayMiss, hostsMayMiss bool // variables may be without a value, also where hosts need them
+	mayMiss, hostsMayMiss bool // variables may have no value, also those that hosts need
 }
 
 // Close ends the agents and releases the lock.
@@ -46,7 +45,7 @@ func (p *Project) Close() error {
 	return p.Unlock()
 }
 
-// room is what carrying out a plan needs on the disk.
+// room is the disk space that an apply of a plan needs.
 func room(planned *plan.Plan) state.Room {
 	if planned.Destroys {
 		return state.RoomToDestroy(len(planned.Steps))
@@ -54,17 +53,17 @@ func room(planned *plan.Plan) state.Room {
 	return state.RoomToApply(len(planned.Steps))
 }
 
-// Lock takes the state's lock for a command that changes things, waiting for at
-// most the given time.
+// Lock takes the state's lock for a command that changes something. It waits for the
+// given time at most.
 func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if p.once {
 		if err := os.MkdirAll(filepath.Dir(p.Store.Path), 0o700); err != nil {
-			return fmt.Errorf("making a folder for the state: %w; --chdir names another folder to run in", err)
+			return fmt.Errorf("creating a folder for the state: %w. Fix: use another folder (--chdir)", err)
 		}
 	}
-	if err := p.Store.Writable(state.RoomToDestroy(0)); err != nil { // what more a plan needs, the plan knows
+	if err := p.Store.Writable(state.RoomToDestroy(0)); err != nil { // checkRoom checks what the plan needs
 		return err
 	}
 	lock, err := durable.Acquire(ctx, p.Store.LockPath(), command, p.Waiting)
@@ -76,7 +75,7 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 	return nil
 }
 
-// Locked reports whether the project has the lock: then a plan is about to be carried out.
+// Locked reports whether the project has the lock, which means that an apply is under way.
 func (p *Project) Locked() bool { return p.lock != nil }
 
 // Unlock releases the lock, if the project has it.
@@ -89,15 +88,15 @@ func (p *Project) Unlock() error {
 	return lock.Release()
 }
 
-// StaleError refuses a plan that no longer rests on the world as it is.
+// StaleError refuses a plan whose state or hosts have changed since it was made.
 type StaleError struct{ What string }
 
 func (e *StaleError) Error() string {
-	return "the plan is stale: " + e.What + ". Nothing was touched. Run cosplay plan again"
+	return "the plan is stale: " + e.What + ". Nothing was changed. Run cosplay plan again"
 }
 
-// Restore works a saved plan out again, with the key of the state that it rests on.
-// With an error the plan is empty.
+// Restore computes a saved plan again, with the key of its state. With an error the plan
+// is empty.
 func (p *Project) Restore(saved plan.Saved) (*plan.Plan, error) {
 	prior, err := p.Store.Load()
 	if err == nil {
@@ -108,16 +107,16 @@ func (p *Project) Restore(saved plan.Saved) (*plan.Plan, error) {
 	}
 	planned, err := saved.Plan(prior.Key)
 	if err != nil {
-		return &plan.Plan{}, fmt.Errorf("%w. Nothing was touched. Run cosplay plan again", err)
+		return &plan.Plan{}, fmt.Errorf("%w. Nothing was changed. Run cosplay plan again", err)
 	}
 	return planned, nil
 }
 
-// sameState makes sure that a plan rests on the state of this project.
+// sameState checks that a plan was made from the state of this project.
 func (p *Project) sameState(basis plan.Basis, prior resource.Prior) error {
 	switch {
 	case basis.State != p.Store.Path:
-		return &StaleError{"it was made for another project, with its state in " + basis.State}
+		return &StaleError{"it was made for another project, whose state is " + basis.State}
 	case basis.Lineage == "" && prior.Lineage != "":
 		return &StaleError{"a first state has been written since it was made"}
 	case prior.Lineage != basis.Lineage:
@@ -126,7 +125,8 @@ func (p *Project) sameState(basis plan.Basis, prior resource.Prior) error {
 	return nil
 }
 
-// Fresh reads the hosts again and compares with what a plan rests on.
+// Fresh reads the hosts again, and returns an error if they differ from what the plan was
+// made from.
 func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior, resource.Live, error) {
 	prior, live, err := p.Refresh(ctx)
 	if err != nil {
@@ -148,8 +148,8 @@ func (p *Project) Fresh(ctx context.Context, planned *plan.Plan) (resource.Prior
 	return prior, live, p.sameOutputs(planned, prior, live)
 }
 
-// Apply carries a plan out, under the lock that the caller took with Lock, and
-// saves what came of it. The result is true also with an error.
+// Apply runs a plan under the lock, which the caller has taken, and saves the state. The
+// result is valid also with an error.
 func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.Prior, live resource.Live, o ApplyOptions) (apply.Result, error) {
 	if prior.Lineage == "" {
 		prior.Lineage, prior.Key = state.NewLineage(), cmp.Or(planned.Key, state.NewKey())
@@ -175,14 +175,14 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	}
 	result, err := run.Execute(ctx, planned, prior, live)
 	if err != nil {
-		return result, fmt.Errorf("%w; the run was stopped. What it did is found and taken over by the next command", err)
+		return result, fmt.Errorf("%w; the run was stopped. The next command finds what it did and adds it to the state", err)
 	}
 	result.Prior = p.noteOutputs(planned, result.Prior, live)
 	if !o.Partial {
 		result.Prior.LastRun = result.Prior.Serial + 1
 	}
 	if result.Prior, err = p.Store.Save(result.Prior); err != nil {
-		return result, fmt.Errorf("%w; what was done is in %s and is taken over by the next command", err, p.Store.JournalPath())
+		return result, fmt.Errorf("%w; %s has what was done, and the next command adds it to the state", err, p.Store.JournalPath())
 	}
 	if err := p.Readdress(result.Prior, moves(planned.Steps)); err != nil {
 		return result, err
@@ -190,10 +190,10 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	return result, durable.Remove(p.Store.JournalPath())
 }
 
-// ApplyOptions steer a run.
+// ApplyOptions control a run.
 type ApplyOptions struct {
 	Progress    func(apply.Event)
 	Parallelism int
 	KeepPartial bool
-	Partial     bool // the hosts may have more on record than the state has
+	Partial     bool // the hosts may have more objects of the project than the state
 }

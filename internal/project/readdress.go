@@ -10,21 +10,22 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Readdress writes the new addresses of sessions where a rebuilt state finds them.
+// Readdress writes the new addresses of sessions into their folders, where state rebuild
+// reads them.
 func (p *Project) Readdress(prior resource.Prior, moves []resource.Renamed) error {
 	var problems []error
 	for _, m := range moves {
 		s, there := prior.Session(m.To)
 		c, err := p.Host(s.Slice.Host)
 		if !there || err != nil {
-			continue // it was removed since, or its host cannot be reached
+			continue // it has been removed, or its host cannot be reached
 		}
 		h, err := p.Machine.Open(c)
 		if d, registered := runtime.Named(s.Runtime); err == nil && registered {
 			err = d.Readdress(h.For(prior.Owner()), s.ID, m.To)
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("writing the new address of %s into its folder: %w", m.To, err))
+			problems = append(problems, fmt.Errorf("write the new address of %s into its folder: %w", m.To, err))
 		}
 	}
 	return errors.Join(problems...)
@@ -41,7 +42,7 @@ func moves(steps []plan.Step) []resource.Renamed {
 	return all
 }
 
-// moved are those that a run has noted.
+// moved are the new addresses that a journal has.
 func moved(entries []apply.Entry) []resource.Renamed {
 	var all []resource.Renamed
 	for _, e := range entries {

@@ -14,28 +14,27 @@ import (
 	"cosplay/internal/plan"
 )
 
-// Operator approves plans and is shown what comes of them: a command, or a loop without a
-// user.
+// Operator approves plans and gets their results: a command, or a loop without a user.
 type Operator interface {
-	// Approve returns an error if the plan is not to be carried out. It reports whether it
-	// waited for an answer: then the hosts are read again.
+	// Approve returns an error to refuse the plan. If it waited for an answer, the hosts
+	// are read again.
 	Approve(o Outlook, diags hcl.Diagnostics) (waited bool, err error)
-	// Begin comes before the first step. When the context that it returns ends, no further
-	// step starts; end comes after the last step.
+	// Begin is called before the first step, and end after the last one. When the context
+	// that it returns ends, no further step starts.
 	Begin(ctx context.Context, o Outlook) (stoppable context.Context, progress func(apply.Event), end func())
-	// Applied gets what came of the plan; err is that of the run itself. If again is true,
-	// another plan follows. Its error ends the loop.
+	// Applied gets the result of the plan and the error of the run itself. If again is true,
+	// another plan follows. An error that it returns ends the loop.
 	Applied(ctx context.Context, o Outlook, result apply.Result, err error, again bool) error
 }
 
-// Patience says after which failures Reconcile makes another plan.
+// Patience is after which failures Reconcile makes another plan.
 type Patience int
 
 // The kinds of patience.
 const (
 	OnePlan      Patience = iota
-	WithoutCalls          // the driver does not offer a call; the next plan does without it
-	AfterOthers           // another project was first; while one changes a GPU, Reconcile waits
+	WithoutCalls          // the driver does not offer a call: the next plan does not use it
+	AfterOthers           // another project changed the GPU first: Reconcile waits for it
 )
 
 const (
@@ -43,13 +42,13 @@ const (
 	settling = 10 * time.Second // for another project that changes a GPU; it may have been killed
 )
 
-// Refused is what refuses a plan, with the places in the configuration.
+// Refused has the reasons why a plan is refused, with their places in the configuration.
 type Refused struct{ Diagnostics hcl.Diagnostics }
 
 func (r *Refused) Error() string { return r.Diagnostics.Error() }
 
-// Reconcile plans and applies, and does so again as long as its patience lasts. The caller
-// has the lock.
+// Reconcile plans and applies, and repeats both after the failures that its patience
+// allows. The caller has the lock.
 func (p *Project) Reconcile(ctx context.Context, aim Aim, o ApplyOptions, patience Patience, by Operator) error {
 	begun := time.Now()
 	for try := 1; ; try++ {
@@ -79,7 +78,7 @@ func (p *Project) Reconcile(ctx context.Context, aim Aim, o ApplyOptions, patien
 	}
 }
 
-// ApplySaved carries out a plan that was approved earlier.
+// ApplySaved applies a saved plan.
 func (p *Project) ApplySaved(ctx context.Context, saved *plan.Saved, o ApplyOptions, by Operator) error {
 	planned, err := p.Restore(*saved)
 	if err != nil {
@@ -93,8 +92,8 @@ func (p *Project) ApplySaved(ctx context.Context, saved *plan.Saved, o ApplyOpti
 	return by.Applied(ctx, outlook, result, err, false)
 }
 
-// StillGood reads the hosts again and checks that a plan which was shown earlier can be
-// carried out. A *Refused has the errors alone: the warnings were shown.
+// StillGood reads the hosts again and checks that a plan which was shown earlier can still
+// be applied. A *Refused has only errors: the user has seen the warnings.
 func (p *Project) StillGood(ctx context.Context, planned *plan.Plan) (Outlook, error) {
 	prior, live, err := p.Fresh(ctx, planned)
 	if err == nil {
@@ -110,7 +109,7 @@ func (p *Project) StillGood(ctx context.Context, planned *plan.Plan) (Outlook, e
 	return Outlook{Prior: prior, Live: live, Plan: planned}, err
 }
 
-// carryOut applies a plan. Without a step only the outputs may change.
+// carryOut applies a plan. Without steps it only updates the outputs.
 func (p *Project) carryOut(ctx context.Context, o Outlook, options ApplyOptions, by Operator) (result apply.Result, err error) {
 	if o.Plan.Empty() {
 		result.Prior, err = p.KeepOutputs(o.Plan, o.Prior, o.Live)
@@ -132,7 +131,7 @@ func (o Outlook) contested() bool {
 	return false
 }
 
-// again reports whether another plan may do better.
+// again reports whether another plan may succeed.
 func (p Patience) again(r apply.Result) bool {
 	if r.Interrupted || len(r.Failures) == 0 {
 		return false
@@ -161,8 +160,8 @@ func pause(ctx context.Context) {
 	}
 }
 
-// Remove removes all that the project has on its hosts. It waits for other projects that
-// change the same GPUs.
+// Remove destroys all objects of the project. It waits for other projects that change the
+// same GPUs.
 func (p *Project) Remove(ctx context.Context, o ApplyOptions) (Outlook, apply.Result, error) {
 	r := remover{progress: o.Progress}
 	err := p.Reconcile(ctx, Aim{Goal: NothingLeft}, o, AfterOthers, &r)

@@ -23,7 +23,7 @@ func TestPatience(t *testing.T) {
 		"nothing failed":                         {AfterOthers, nil, false, false},
 		"another project was first":              {AfterOthers, []apply.Failure{first, first}, false, true},
 		"and another step failed":                {AfterOthers, []apply.Failure{first, other}, false, false},
-		"and something is left of it":            {AfterOthers, []apply.Failure{left}, false, false},
+		"and a leftover remains":                 {AfterOthers, []apply.Failure{left}, false, false},
 		"the driver does not offer a call":       {WithoutCalls, []apply.Failure{other, without}, false, true},
 		"the user stopped it":                    {WithoutCalls, []apply.Failure{without}, true, false},
 		"the driver's call is not waited for":    {AfterOthers, []apply.Failure{without}, false, false},

@@ -15,16 +15,16 @@ import (
 	"cosplay/internal/salvage"
 )
 
-// RecoveryWait is how long a command waits for a run under way to end, or for
-// the last step of one that was killed.
+// RecoveryWait is how long a command waits for a run under way, or for the last step of a
+// killed run.
 const RecoveryWait = 10 * time.Second
 
-// Refresh loads the state and looks at all hosts, so that both are of the same
-// moment. A journal that is there tells of a run under way, which is waited for,
-// or of one that was cut off, which is folded into the state.
+// Refresh loads the state and reads all hosts, so that both are of the same moment. If
+// there is a journal, it waits for the run under way, or folds the journal of an
+// interrupted run into the state.
 func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, error) {
 	if p.lock == nil {
-		prior, live, quiet, err := p.glance(ctx)
+		prior, live, quiet, err := p.readUnlocked(ctx)
 		if err == nil {
 			err = p.RefuseCopy(prior)
 		}
@@ -46,14 +46,14 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 	return prior, live, err
 }
 
-// FoldJournal loads the state and looks at all hosts, under the lock, and folds the
-// journal of an interrupted run into the state.
+// FoldJournal loads the state, reads all hosts, and folds the journal of an interrupted
+// run into the state. The caller has the lock.
 func (p *Project) FoldJournal(ctx context.Context) (resource.Prior, resource.Live, error) {
 	prior, err := p.load()
 	if err != nil {
 		return prior, resource.Live{}, err
 	}
-	// Only now: what is seen must be what the cut-off run has left.
+	// Only under the lock: the agent of an interrupted run may still finish a step.
 	live, err := p.observe(ctx, prior)
 	if err != nil {
 		return prior, live, err
@@ -64,9 +64,9 @@ func (p *Project) FoldJournal(ctx context.Context) (resource.Prior, resource.Liv
 	return apply.Reconsider(prior, live), live, err
 }
 
-// glance reads without the lock. It is quiet when no run was under way in the
-// meantime, so that state and world belong together.
-func (p *Project) glance(ctx context.Context) (prior resource.Prior, live resource.Live, quiet bool, err error) {
+// readUnlocked reads state and hosts without the lock. It is quiet if no run was under
+// way meanwhile, so that both are of the same moment.
+func (p *Project) readUnlocked(ctx context.Context) (prior resource.Prior, live resource.Live, quiet bool, err error) {
 	for range 3 {
 		stamp := p.Store.Stamp()
 		if p.Unfinished() {
@@ -88,26 +88,26 @@ func (p *Project) glance(ctx context.Context) (prior resource.Prior, live resour
 	return prior, live, false, nil
 }
 
-// journal reads what a run under way, or one that was cut off, has written.
+// journal reads the journal of a run that is under way or was interrupted.
 func (p *Project) journal() ([]apply.Entry, error) {
 	path := p.Store.JournalPath()
 	entries, err := durable.ReadJournal[apply.Entry](path)
 	if err == nil && len(entries) > 0 {
 		err = apply.CheckJournal(entries)
 		if err != nil {
-			err = fmt.Errorf("the journal %s is damaged: %w. Nothing was touched. Keep a copy, and bring back the file as it was; without it, cosplay reset puts the host back", path, err)
+			err = fmt.Errorf("the journal %s is damaged: %w. Nothing was changed. Fix: keep a copy and restore the file from a backup; without a backup, cosplay reset restores the host", path, err)
 		}
 	}
 	return entries, err
 }
 
-// Unfinished reports whether a run is under way or was cut off.
+// Unfinished reports whether a run is under way or was interrupted.
 func (p *Project) Unfinished() bool {
 	_, err := os.Stat(p.Store.JournalPath())
 	return err == nil
 }
 
-// load loads the state and makes sure that all hosts in it can be reached.
+// load loads the state and checks that the configuration has all its hosts.
 func (p *Project) load() (resource.Prior, error) {
 	prior, err := p.Store.Load()
 	if err != nil {
@@ -116,8 +116,8 @@ func (p *Project) load() (resource.Prior, error) {
 	return prior, p.knowsHosts(prior)
 }
 
-// observeMoving looks at hosts that a run is changing: what goes between two
-// calls of the driver is looked at again.
+// observeMoving reads hosts that a run is changing. It tries again if an object is removed
+// between two calls of the driver.
 func (p *Project) observeMoving(ctx context.Context, prior resource.Prior) (live resource.Live, err error) {
 	for range 5 {
 		if live, err = p.observe(ctx, prior); err == nil {
@@ -128,10 +128,10 @@ func (p *Project) observeMoving(ctx context.Context, prior resource.Prior) (live
 	return live, err
 }
 
-// Peek looks without waiting for anybody: while a run is under way, at how far
-// it has come. Nothing is written.
+// Peek reads state and hosts without waiting: during a run, it shows the steps that are
+// done. It writes nothing.
 func (p *Project) Peek(ctx context.Context) (Outlook, error) {
-	prior, live, quiet, err := p.glance(ctx)
+	prior, live, quiet, err := p.readUnlocked(ctx)
 	if err != nil {
 		return Outlook{}, err
 	}
@@ -158,14 +158,14 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 	return Outlook{Prior: prior, Live: live, Plan: plan.Build(resource.Desired{}, prior, live, p.DiffOptions())}, nil
 }
 
-// knowsHosts makes sure that every host with something of ours can be reached.
+// knowsHosts checks that the configuration has every host that the state has.
 func (p *Project) knowsHosts(prior resource.Prior) error {
 	known := map[string]bool{}
 	for _, h := range p.Intent.Hosts {
 		known[h.Name] = true
 	}
 	missing := func(host, what string) error {
-		return fmt.Errorf("the state has %s on host %q, which the configuration no longer names: put its host block back, run cosplay destroy, and remove it then", what, host)
+		return fmt.Errorf("the state has %s on host %q, which the configuration no longer names. Fix: restore the host block, run cosplay destroy, then remove the block", what, host)
 	}
 	for _, s := range prior.Sessions {
 		if !known[s.Slice.Host] {
@@ -180,7 +180,7 @@ func (p *Project) knowsHosts(prior resource.Prior) error {
 	return nil
 }
 
-// recover folds the journal of a run that was cut off into the state.
+// recover folds the journal of an interrupted run into the state.
 func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Prior, error) {
 	entries, err := p.journal()
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 		return prior, fmt.Errorf("the journal %s belongs to another state (lineage %s, serial %d) than %s (lineage %s, serial %d). Fix: restore the state that it belongs to, or run cosplay state rebuild",
 			p.Store.JournalPath(), begin.Lineage, begin.Serial, p.Store.Path, prior.Lineage, prior.Serial)
 	case prior.Lineage == begin.Lineage && prior.Serial == begin.Serial+1:
-		// The state was written, only the journal was not yet removed.
+		// The run has written the state, and was interrupted before it removed the journal.
 		err = p.Readdress(prior, moved(entries))
 	default:
 		prior.Lineage, prior.Key = begin.Lineage, begin.Key
@@ -213,8 +213,7 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 	return prior, durable.Remove(p.Store.JournalPath())
 }
 
-// continues reports whether the run of a journal began with a state, or has written
-// it.
+// continues reports whether the run of a journal started from a state, or wrote it.
 func continues(begin apply.Entry, prior resource.Prior) bool {
 	same := prior.Lineage == begin.Lineage
 	return prior.Serial == begin.Serial && (same || prior.Lineage == "") || same && prior.Serial == begin.Serial+1
@@ -227,8 +226,8 @@ func (p *Project) StrandedJournal(prior resource.Prior) bool {
 	return err != nil || len(entries) > 0 && !continues(entries[0], prior)
 }
 
-// owner is whose containers are looked for: the state's, or before it was first
-// written that of the run that was cut off.
+// owner identifies the project's containers: by the state, or before the first state was
+// written, by the journal of the interrupted run.
 func (p *Project) owner(prior resource.Prior) (resource.Owner, error) {
 	if prior.Lineage != "" || !p.Unfinished() {
 		return prior.Owner(), nil
@@ -240,7 +239,7 @@ func (p *Project) owner(prior resource.Prior) (resource.Owner, error) {
 	return resource.Owner{Lineage: entries[0].Lineage, Key: entries[0].Key}, nil
 }
 
-// observe looks at all hosts, at what a state has made there.
+// observe reads all hosts, with the objects of a state.
 func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.Live, error) {
 	owner, err := p.owner(prior)
 	if err != nil {
@@ -263,7 +262,7 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 	return p.WithReleased(prior, live)
 }
 
-// Hardware looks at the GPUs of all hosts and at nothing else.
+// Hardware reads the GPUs of all hosts, and no sessions.
 func (p *Project) Hardware(ctx context.Context) (resource.Live, error) {
 	var sources []observe.Source
 	for _, h := range p.Intent.Hosts {

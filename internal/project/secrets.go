@@ -10,10 +10,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// unseal gives the sessions of a plan their sensitive values: a plan that was
-// saved has only what is kept of them, so that they are taken from the
-// configuration. They are sealed with the state's key, and before the first apply
-// with the one that the state will have.
+// unseal sets the sensitive values of a plan's sessions from the configuration: a saved
+// plan has only their hashes. The hashes are made with the state's key, or before the
+// first apply with the key that the state will have.
 func (p *Project) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
 	return planned.WithSessions(func(s resource.Session) (resource.Session, error) {
 		if len(s.Sealed) == 0 {
@@ -24,7 +23,7 @@ func (p *Project) unseal(planned *plan.Plan, key string) (*plan.Plan, error) {
 		}
 		i := slices.IndexFunc(p.Intent.Sessions, func(c config.Session) bool { return c.Address == s.Address })
 		if i < 0 {
-			return s, &StaleError{fmt.Sprintf("%s is not in the configuration any more, and its sensitive values with it", s.Address)}
+			return s, &StaleError{fmt.Sprintf("%s and its sensitive values are not in the configuration any more", s.Address)}
 		}
 		s.Secret = map[string]string{}
 		for _, name := range slices.Sorted(maps.Keys(s.Sealed)) {

@@ -16,10 +16,10 @@ func (p *Project) Host(name string) (config.Host, error) {
 			return c, nil
 		}
 	}
-	return config.Host{}, fmt.Errorf("the configuration has no host %q; put its block back", name)
+	return config.Host{}, fmt.Errorf("the configuration has no host %q. Fix: restore its block", name)
 }
 
-// Runtime gives the runtime that a session is in, for commands that go into it.
+// Runtime opens the runtime of a session, for commands that run something in it.
 func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior resource.Prior) (runtime.Runtime, error) {
 	c, err := p.Host(s.Slice.Host)
 	if err != nil {
@@ -32,8 +32,7 @@ func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior re
 	return h.Runtimes(prior.Owner())[s.Runtime], nil
 }
 
-// Used tells what each session used of its GPU's memory so far, as far as that can
-// be told: not of one that does not count.
+// Used is the GPU memory that each session has used so far, of the sessions that count it.
 func (p *Project) Used(prior resource.Prior) map[resource.Address]resource.Use {
 	all := map[resource.Address]resource.Use{}
 	for _, s := range prior.Sessions {
@@ -52,8 +51,8 @@ func (p *Project) Used(prior resource.Prior) map[resource.Address]resource.Use {
 	return all
 }
 
-// Able gives the runtime that a session is in, for something that not every runtime can
-// do; what names it for people.
+// Able opens the runtime of a session for something that not every runtime can do; what
+// is its name for users.
 func Able[T any](ctx context.Context, p *Project, s resource.PriorSession, prior resource.Prior, what string) (able T, err error) {
 	in, err := p.Runtime(ctx, s, prior)
 	if err != nil {
@@ -61,7 +60,7 @@ func Able[T any](ctx context.Context, p *Project, s resource.PriorSession, prior
 	}
 	able, can := in.(T)
 	if !can {
-		return able, fmt.Errorf("%s has no %s: sessions of host %q run %s. cosplay exec %s -- COMMAND runs something in it",
+		return able, fmt.Errorf("%s has no %s: sessions of host %q run %s. Use cosplay exec %s -- COMMAND instead",
 			s.Address, what, s.Slice.Host, resource.RuntimeNamed(s.Runtime).Where, s.Address.Short())
 	}
 	return able, nil

@@ -12,16 +12,15 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Remembered is the state as it was last written, without a look at any host.
-// It is open while a run is under way, or was cut off and is not yet folded in.
+// Remembered is the state as it was last written; no host is read. It is open if a run is
+// under way, or was interrupted and its journal is not yet folded in.
 func (p *Project) Remembered() (prior resource.Prior, open bool, err error) {
 	prior, err = p.Store.Load()
 	return prior, p.Unfinished(), err
 }
 
-// Settled is the state with nothing open: what a run that was cut off has left
-// is folded into it, for which the hosts are looked at. The caller has the lock,
-// and may save what he makes of it.
+// Settled is the state with the journal of an interrupted run folded in; it reads the hosts
+// only if there is a journal. The caller has the lock, and may save the state.
 func (p *Project) Settled(ctx context.Context) (resource.Prior, error) {
 	if !p.Unfinished() {
 		return p.Store.Load()
@@ -39,7 +38,7 @@ func (p *Project) Addresses() []resource.Address {
 	return all
 }
 
-// SimDirs are the folders of the hosts that are no hardware, by host.
+// SimDirs are the folders of the simulated hosts, by host.
 func (p *Project) SimDirs() map[string]string {
 	dirs := map[string]string{}
 	for _, h := range p.Intent.Hosts {
@@ -50,19 +49,19 @@ func (p *Project) SimDirs() map[string]string {
 	return dirs
 }
 
-// LockState is who has the state's lock, or left a note in it and died.
+// LockState is the process that has the state's lock, or ended and left its note in it.
 func (p *Project) LockState() (durable.Inspection, error) {
 	return durable.Inspect(p.Store.LockPath())
 }
 
-// CutOff is what the journal tells of a run that is under way or was cut off.
+// CutOff is the journal's summary of a run that is under way or was interrupted.
 type CutOff struct {
 	Begun time.Time
 	Done  int // steps
-	Open  int // steps of which nobody knows how far they came
+	Open  int // steps that have started and have no outcome yet
 }
 
-// CutOff reads the journal; nil where there is none.
+// CutOff reads the journal; nil if there is none.
 func (p *Project) CutOff() (*CutOff, error) {
 	info, err := os.Stat(p.Store.JournalPath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +74,7 @@ func (p *Project) CutOff() (*CutOff, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := CutOff{Begun: info.ModTime()} // of one that was cut off in its first line
+	run := CutOff{Begun: info.ModTime()} // if it was interrupted in its first line
 	open := map[string]bool{}
 	for _, e := range entries {
 		switch e.Event {

@@ -19,8 +19,8 @@ import (
 	"cosplay/internal/state"
 )
 
-// TestSettled: without a journal the state is read and no host is asked; the
-// journal of a run that was cut off is folded in first.
+// TestSettled: without a journal no host is read; the journal of an interrupted run is
+// folded into the state.
 func TestSettled(t *testing.T) {
 	dir := projecttest.New(t, projecttest.SevenWorkers)
 	projecttest.Apply(t, dir, project.AsConfigured)
@@ -37,7 +37,7 @@ func TestSettled(t *testing.T) {
 		t.Errorf("no journal is %+v, %v", run, err)
 	}
 
-	// A run that forgot one and was cut off at the next.
+	// A run that forgot one session and was interrupted at the next.
 	forget := func(i int) *plan.OpJSON { return &plan.OpJSON{Op: plan.Forget{Address: resource.Nth("worker", i)}} }
 	begun := time.Now().Truncate(time.Second)
 	j, err := durable.CreateJournal(p.Store.JournalPath())
@@ -74,8 +74,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestSettledOfDamage: with a journal, too, a damaged state is told and both
-// files stay.
+// TestSettledOfDamage: a damaged state is reported also with a journal, and both files
+// stay.
 func TestSettledOfDamage(t *testing.T) {
 	dir := projecttest.New(t, projecttest.SevenWorkers)
 	projecttest.Apply(t, dir, project.AsConfigured)
@@ -99,6 +99,6 @@ func TestSettledOfDamage(t *testing.T) {
 		}
 	}
 	if projecttest.Hardware(t, dir) != before {
-		t.Error("the host was touched")
+		t.Error("the host was changed")
 	}
 }

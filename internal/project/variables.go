@@ -13,23 +13,22 @@ import (
 	"cosplay/internal/config"
 )
 
-// Given is what one flag gives to variables: a value to one of them, or a file
-// with values.
+// Given is a flag with values of variables: one value, or a file of values.
 type Given struct {
 	Name, Value string
 	File        string // instead
 }
 
-// Files of values that are read without being named.
+// Files of values that are read without a flag.
 const (
 	valuesFile = "cosplay.hclvars"
 	autoSuffix = ".auto.hclvars"
 	jsonSuffix = ".json"
 )
 
-// inputs gathers what gives values to variables, in the order in which they
-// overrule each other, as in Terraform: the environment, cosplay.hclvars, its
-// JSON form, *.auto.hclvars by name, and flags in their order. A saved plan comes with its own.
+// inputs lists the sources of values of variables. A later one overrules an earlier one,
+// as in Terraform: the environment, cosplay.hclvars, its JSON form, *.auto.hclvars by
+// name, and flags in their order. A saved plan has its own values.
 func inputs(dir string, environ []string, o Options) ([]config.Input, error) {
 	all := fromEnvironment(environ)
 	names, err := valuesFiles(dir)
@@ -50,7 +49,7 @@ func inputs(dir string, environ []string, o Options) ([]config.Input, error) {
 		}
 		data, err := os.ReadFile(f.File)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("--var-file: there is no file %s; its path begins in the current folder, or in that of --chdir", f.File)
+			return nil, fmt.Errorf("--var-file: there is no file %s; a relative path starts in the current folder, or in that of --chdir", f.File)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--var-file: %w", err)
@@ -61,7 +60,7 @@ func inputs(dir string, environ []string, o Options) ([]config.Input, error) {
 	return slices.Concat(all, saved, terraforms(dir, environ)), err
 }
 
-// terraforms are what gives values to variables of Terraform alone.
+// terraforms are the sources that only Terraform reads; cosplay warns of them.
 func terraforms(dir string, environ []string) []config.Input {
 	var all []config.Input
 	for _, one := range environ {
@@ -83,8 +82,8 @@ func terraforms(dir string, environ []string) []config.Input {
 	return all
 }
 
-// fromEnvironment are the values of the environment. What no block declares is
-// for another project.
+// fromEnvironment are the values of the environment. A variable that no block declares
+// may be for another project, so it is no error.
 func fromEnvironment(environ []string) []config.Input {
 	var all []config.Input
 	for _, one := range slices.Sorted(slices.Values(environ)) {
@@ -96,7 +95,7 @@ func fromEnvironment(environ []string) []config.Input {
 	return all
 }
 
-// valuesFiles are the files of values that are read without being named.
+// valuesFiles are the files of values that are read without a flag.
 func valuesFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir) // by name
 	if err != nil {

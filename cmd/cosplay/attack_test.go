@@ -274,7 +274,7 @@ func (a *attack) inHerName(t *testing.T) {
 		a.run(ann, annsProject, installed, "apply", "--auto-approve")
 		a.run(ann, annsProject, installed, "status")
 		a.run(ann, annsProject, installed, "drift")
-		a.fails(ann, annsOther, []string{installed, "state", "rebuild", "--auto-approve"}, "is whole, up to date")
+		a.fails(ann, annsOther, []string{installed, "state", "rebuild", "--auto-approve"}, "is undamaged, up to date")
 		a.granted(w, hers.with(order{"op": "destroy-slice", "slice": a.gpus()[1].Slices[0]}))
 		a.granted(w, hers.with(order{"op": "set", "setting": "mig", "value": 0}))
 		a.granted(w, hers.with(order{"op": "release"}))

@@ -22,7 +22,7 @@ import (
 	"cosplay/internal/terminal"
 )
 
-// finder looks for what is to be imported.
+// finder finds the object that an import names.
 type finder struct {
 	*project.Project
 	prior  resource.Prior
@@ -31,11 +31,11 @@ type finder struct {
 	id     string
 }
 
-// find tries what the project has made, then slices, then containers.
+// find tries the project's own objects, then slices, then containers.
 func (f *finder) find(ctx context.Context) (*project.Import, error) {
 	v := stateView(f.Project, f.live)
 	if v.Fault != "" {
-		return nil, fmt.Errorf("the state %s cannot be added to: %s. cosplay state rebuild makes it anew", v.Path, v.Fault)
+		return nil, fmt.Errorf("import cannot add to the state %s: %s. Fix: cosplay state rebuild", v.Path, v.Fault)
 	}
 	claims := ownClaims(f.Project, v, f.live)
 	own := claims[len(claims)-1]
@@ -59,12 +59,12 @@ func (f *finder) find(ctx context.Context) (*project.Import, error) {
 		return found, err
 	}
 	if strings.HasPrefix(f.id, "GPU-") {
-		return nil, fmt.Errorf("%s is a whole GPU, of which there is nothing to import: a session takes it with cosplay apply", f.id)
+		return nil, fmt.Errorf("%s is a whole GPU, which cannot be imported: cosplay apply acquires it for a session", f.id)
 	}
-	return nil, fmt.Errorf("host %q has no %q to import: name a MIG slice by its UUID (nvidia-smi -L), a container by its name or ID (docker ps -a), or what is left of a session by its name", f.wanted.Host, f.id)
+	return nil, fmt.Errorf("host %q has no %q to import: name a MIG slice by its UUID (nvidia-smi -L), a container by its name or ID (docker ps -a), or the leftover of a session by its name", f.wanted.Host, f.id)
 }
 
-// means tells whether a session of the project's is what is asked for.
+// means reports whether the ID names this session of the project.
 func (f *finder) means(s resource.PriorSession) bool {
 	if s.Handle != nil && (resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}).IsCalled(f.id) || s.ID == f.id {
 		return true
@@ -79,12 +79,12 @@ func (f *finder) means(s resource.PriorSession) bool {
 		runtime.ShownID > 0 && len(f.id) >= runtime.ShownID && strings.HasPrefix(c.ID, f.id)
 }
 
-// ours is what the project has made itself, and its state does not have.
+// ours imports an object that the project created and its state does not have.
 func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, error) {
 	if err := f.onItsHost(s.Slice.Host, s.Slice.GPU); err != nil {
 		return nil, err
 	}
-	if s.Target.Key == "" { // nothing tells what it was to be
+	if s.Target.Key == "" { // no record has its target
 		whole, err := f.resolved(s.ID, s.Slice, s.Handle)
 		if err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, 
 	return found, nil
 }
 
-// slice is a MIG slice that somebody made by hand.
+// slice imports a MIG slice that cosplay did not create.
 func (f *finder) slice(lineage string) (*project.Import, error) {
 	made, there := f.liveSlice()
 	if !there {
@@ -169,8 +169,7 @@ func (f *finder) liveSlice() (resource.LiveSlice, bool) {
 	return resource.LiveSlice{}, false
 }
 
-// mayHave holds a foreign slice against what the configuration says of its host
-// and its session.
+// mayHave checks a foreign slice against the configuration of its host and its session.
 func (f *finder) mayHave(s resource.LiveSlice) error {
 	if err := f.onItsHost(s.Host, s.GPU); err != nil {
 		return err
@@ -180,14 +179,14 @@ func (f *finder) mayHave(s resource.LiveSlice) error {
 		return err
 	}
 	if !host.Manage.Slices {
-		return fmt.Errorf("host %q leaves slices out of manage, so one that is imported could never be removed: add \"slices\" to manage", s.Host)
+		return fmt.Errorf("manage of host %q does not include slices, so cosplay could never remove an imported slice. Fix: add \"slices\" to manage", s.Host)
 	}
 	g, _ := f.live.GPU(s.Host, s.GPU)
 	if len(host.GPUs) > 0 && !slices.ContainsFunc(host.GPUs, func(o config.GPUSelector) bool { return o.Matches(g) }) {
-		return fmt.Errorf("GPU %d is not among the gpus of host %q, and is not touched: add it there", g.Index, s.Host)
+		return fmt.Errorf("gpus of host %q does not include GPU %d, so cosplay does not change it. Fix: add it to gpus", s.Host, g.Index)
 	}
 	if h := f.Machine.Hosts()[s.Host]; h.Rooted {
-		return fmt.Errorf("that a slice which cosplay did not make is this project's from now on, the host's ledger believes root alone: sudo cosplay import %s", terminal.ShellWords([]string{f.wanted.Address.String(), f.id}))
+		return fmt.Errorf("cosplay did not create the slice, and only root may assign such a slice to a project. Fix: sudo cosplay import %s", terminal.ShellWords([]string{f.wanted.Address.String(), f.id}))
 	}
 	if p, _ := g.Model.Profile(s.Profile); p.MemoryMiB < f.wanted.Target.MemoryMiB {
 		return fmt.Errorf("%s needs %d MiB, and the slice %s (%s) has %d: import a larger one, or choose a smaller target", f.wanted.Address, f.wanted.Target.MemoryMiB, s.UUID, s.Profile, p.MemoryMiB)
@@ -195,20 +194,20 @@ func (f *finder) mayHave(s resource.LiveSlice) error {
 	return nil
 }
 
-// onItsHost refuses what is not where the configuration wants the session.
+// onItsHost refuses an object on another host or GPU than that of the configuration.
 func (f *finder) onItsHost(host, gpu string) error {
 	if host != f.wanted.Host {
-		return fmt.Errorf("%s is on host %q, but the configuration wants %s on %q: mend its host", f.id, host, f.wanted.Address, f.wanted.Host)
+		return fmt.Errorf("%s is on host %q, but the configuration has %s on %q. Fix: correct host in its block", f.id, host, f.wanted.Address, f.wanted.Host)
 	}
 	g, there := f.live.GPU(host, gpu)
 	if f.wanted.GPU != nil && there && !f.wanted.GPU.Matches(g) {
-		return fmt.Errorf("%s is on GPU %d, but the configuration wants %s on GPU %s: mend its gpu, or leave that out", f.id, g.Index, f.wanted.Address, f.wanted.GPU)
+		return fmt.Errorf("%s is on GPU %d, but the configuration has %s on GPU %s. Fix: correct gpu in its block, or remove gpu", f.id, g.Index, f.wanted.Address, f.wanted.GPU)
 	}
 	return nil
 }
 
-// resolved is the session as the configuration wants it, in a slice that is
-// there. id is what it is called on its host; "" leaves that open.
+// resolved is the session of the configuration in an existing slice. id is its ID on the
+// host; "" chooses one.
 func (f *finder) resolved(id string, slice resource.Slice, handle *resource.Handle) (resource.Session, error) {
 	request, diags := resolve.Request(f.wanted, f.live)
 	if diags.HasErrors() {
@@ -219,12 +218,12 @@ func (f *finder) resolved(id string, slice resource.Slice, handle *resource.Hand
 	begun := resource.PriorSession{Handle: handle, Session: resource.Session{Address: w.Address, ID: id, Target: w.Target, Request: request, Slice: slice, Program: w.Program}}
 	s, err := f.placed(plan.Fold(f.prior, plan.Adopt{Session: begun}, plan.Made{}))
 	if err == nil && s.Slice != slice {
-		err = fmt.Errorf("%s cannot have the slice at slot %d, %s: cosplay fit %s tells what suits it", f.wanted.Address, slice.Start, slice.Profile, f.wanted.Target.Key)
+		err = fmt.Errorf("%s cannot have the slice at slot %d, %s: cosplay fit %s lists the slices that fit", f.wanted.Address, slice.Start, slice.Profile, f.wanted.Target.Key)
 	}
 	return s, err
 }
 
-// placed is the session as a plan for all of them would have it.
+// placed is the session in a plan for all sessions.
 func (f *finder) placed(prior resource.Prior) (resource.Session, error) {
 	who, err := machine.Person(f.Intent)
 	if err != nil {
@@ -239,8 +238,8 @@ func (f *finder) placed(prior resource.Prior) (resource.Session, error) {
 	return resource.Session{}, inWords(diags)
 }
 
-// inWords are the errors among diagnostics, for who has no place in a file to
-// show.
+// inWords are the errors among diagnostics as one error, for callers that show no place in
+// a file.
 func inWords(diags hcl.Diagnostics) error {
 	var all []error
 	for _, d := range diags {
@@ -279,7 +278,7 @@ func (f *finder) stranger(ctx context.Context, h *machine.Host, in runtime.Impor
 	case of != "" && of != lineage:
 		return nil, fmt.Errorf("the container %s belongs to another project, with lineage %s%s", name, of, f.whereabouts(of))
 	case of != "" && host != h.Config.Name:
-		return nil, fmt.Errorf("the container %s is of host %q, and %s is wanted on %q: mend host in its block", name, host, f.wanted.Address, h.Config.Name)
+		return nil, fmt.Errorf("the container %s is on host %q, but the configuration has %s on %q. Fix: correct host in its block", name, host, f.wanted.Address, h.Config.Name)
 	}
 	for _, s := range f.prior.Sessions {
 		if s.Container != nil && s.Container.ID == c.ID {
@@ -305,18 +304,18 @@ func (f *finder) openHost(ctx context.Context) (*machine.Host, error) {
 	return f.Machine.Connect(ctx, c, f.prior)
 }
 
-// whereabouts tells where the state of a lineage is, as far as ledgers know.
+// whereabouts adds to an error where the state of a lineage is, if a ledger has it.
 func (f *finder) whereabouts(lineage string) string {
 	for _, h := range project.Holders(f.live) {
 		switch {
 		case h.Lineage != lineage:
 		case project.At(h, f.Store.Path):
-			return fmt.Sprintf(": that of a state which was here before. cosplay reset --holder %s takes away what it left", resource.ShortLineage(lineage))
+			return fmt.Sprintf(": that of a state which was here before. Fix: cosplay reset --holder %s removes its leftovers", resource.ShortLineage(lineage))
 		case project.IsGone(h):
-			return fmt.Sprintf(", whose state %s is gone: cosplay reset --holder %s takes away what it left", h.State, resource.ShortLineage(lineage))
+			return fmt.Sprintf(", whose state %s does not exist any more. Fix: cosplay reset --holder %s removes its leftovers", h.State, resource.ShortLineage(lineage))
 		default:
 			return fmt.Sprintf(", whose state is %s: destroy it there first", h.State)
 		}
 	}
-	return ": its own state alone can give it away"
+	return ": only the state of that project can release it"
 }

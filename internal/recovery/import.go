@@ -12,20 +12,20 @@ import (
 	"cosplay/internal/resource"
 )
 
-// FindImport finds what an ID means, for a session that is in the configuration
-// and not in the state: the UUID of a MIG slice, the name or ID of a container,
-// or the name of a session on its host. Nothing is changed, but that a state
-// which was lost gets the lineage and the key back that prove what was found:
-// the prior that is returned is the one to go on with.
+// FindImport finds the object that an ID names, for a session that is in the configuration
+// and not in the state. The ID is the UUID of a MIG slice, the name or ID of a container,
+// or the name of a session on its host. Nothing is written. The caller continues with the
+// prior that FindImport returns: a lost state gets back the lineage and the key that prove
+// the object.
 func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, to resource.Address, id string) (*project.Import, resource.Prior, error) {
 	f := finder{Project: p, prior: prior, live: live, id: id}
 	i := slices.IndexFunc(p.Intent.Sessions, func(s config.Session) bool { return s.Address == to })
 	if i < 0 {
-		return nil, prior, fmt.Errorf("the configuration has no %s: write its block there first, for what is in the state alone is removed by the next apply", to)
+		return nil, prior, fmt.Errorf("the configuration has no %s. Fix: write its block first, since the next apply removes a session that only the state has", to)
 	}
 	f.wanted = p.Intent.Sessions[i]
 	if was, there := prior.Session(to); there {
-		return nil, prior, fmt.Errorf("%s is in the state already, with %s. To give it another, forget it first: cosplay state rm %s", to, things(was), to.Short())
+		return nil, prior, fmt.Errorf("%s is in the state already, with %s. To import another object for it, remove the session from the state first: cosplay state rm %s", to, bodyOf(was), to.Short())
 	}
 	found, err := f.find(ctx)
 	if err != nil {
@@ -34,24 +34,25 @@ func FindImport(ctx context.Context, p *project.Project, prior resource.Prior, l
 	return found, f.prior, nil
 }
 
-// things are what a session has, in words.
-func things(s resource.PriorSession) string {
+// bodyOf names the slice or the body of a session.
+func bodyOf(s resource.PriorSession) string {
 	switch {
 	case s.Handle != nil && s.Handle.UUID != "":
 		return "the slice " + s.Handle.UUID
 	case s.Container != nil:
 		return "a " + resource.RuntimeNamed(s.Runtime).Body
 	}
-	return "something of its own"
+	return "another object"
 }
 
-// BeginImport finds what is to be imported. The caller has the lock.
+// BeginImport finds the object to import. The caller has the lock.
 func BeginImport(ctx context.Context, p *project.Project, to resource.Address, id string) (*project.Import, project.Outlook, error) {
 	var (
 		o   project.Outlook
 		err error
 	)
-	// What the state lacks is not taken up by itself: one thing is asked for.
+	// FoldJournal and not Refresh, which would add all objects that an older state lacks;
+	// the user named one.
 	if o.Prior, o.Live, err = p.FoldJournal(ctx); err != nil {
 		return nil, o, err
 	}
@@ -60,8 +61,7 @@ func BeginImport(ctx context.Context, p *project.Project, to resource.Address, i
 	return found, o, err
 }
 
-// CarryOutImport takes it into the state and, where that did not have it, into
-// the host's ledger.
+// CarryOutImport adds the object to the state and, if necessary, to the host's ledger.
 func CarryOutImport(ctx context.Context, p *project.Project, i *project.Import, o project.Outlook) (resource.Prior, error) {
 	todo := &plan.Plan{Basis: plan.NewBasis(o.Prior, o.Live), Steps: i.Steps}
 	result, err := p.Apply(ctx, todo, o.Prior, o.Live, project.ApplyOptions{Parallelism: 1, Partial: true})
@@ -69,13 +69,13 @@ func CarryOutImport(ctx context.Context, p *project.Project, i *project.Import, 
 		err = errors.Join(err, f.Err)
 	}
 	if err == nil && len(result.NotTried) > 0 {
-		err = fmt.Errorf("it was stopped before it was done; cosplay import does it again")
+		err = fmt.Errorf("the import was interrupted. Fix: run cosplay import again")
 	}
 	return result.Prior, err
 }
 
-// adopting are the steps that take a session with what it has into the state.
-// take is what the host's ledger has to be told first; nil for nothing.
+// adopting are the steps that add a session with its slice and body to the state. take is
+// the entry that the host's ledger needs first; nil if it has it.
 func adopting(prior resource.Prior, boot string, s resource.PriorSession, gpu *resource.PriorGPU, take *plan.TakeGPU) []plan.Step {
 	var (
 		steps []plan.Step

@@ -13,14 +13,14 @@ import (
 	"cosplay/internal/state"
 )
 
-// claim is a lineage of a project, with what may prove which containers are its own.
+// claim is a lineage of a project, with the keys that may prove its containers.
 type claim struct {
 	project.Lineage
-	keys   []string // that may be its state's
+	keys   []string // candidates for the key of its state
 	cutOff bool     // a run of it was interrupted
 }
 
-// ownClaims are those that the ledgers know the project as; the last is the main one.
+// ownClaims are the lineages of the project in the ledgers; the last one is the main one.
 func ownClaims(p *project.Project, v StateView, live resource.Live) []claim {
 	var all []claim
 	for _, h := range ownHolders(p, v, live) {
@@ -28,17 +28,17 @@ func ownClaims(p *project.Project, v StateView, live resource.Live) []claim {
 		switch {
 		case h.Lineage == v.prior.Lineage:
 			one.Known, one.keys = v.prior, []string{v.prior.Key}
-		case v.There && !v.unclear: // another project's, whose key is only ours if it proves something
+		case v.There && !v.unclear: // another project's state; its key counts only if it proves a container
 			one.keys = append([]string{state.NewKey()}, one.keys...)
 		}
-		one.Known.Forgotten = nil // what was given up was this project's all the same
+		one.Known.Forgotten = nil // a reset also removes what state rm gave up
 		all = append(all, one)
 	}
 	all[len(all)-1].Main = true
 	return all
 }
 
-// otherClaim is that of another project, with what its state says if that exists.
+// otherClaim is the claim of another project, with its state if that exists.
 func otherClaim(h resource.Holder) claim {
 	store := state.Store{Path: h.State}
 	one := claim{Lineage: project.Lineage{Holder: h, Dir: filepath.Dir(h.State)}, keys: store.Salvage().Keys}
@@ -54,18 +54,18 @@ func otherClaim(h resource.Holder) claim {
 	return one
 }
 
-// recovered is what a lineage has, put together, beside the hosts with its
+// recovered is the state of a lineage that recovery put together, and the hosts with its
 // containers.
 type recovered struct {
 	prior    resource.Prior
 	live     resource.Live
-	unproven []resource.Container // claimed by labels alone
+	unproven []resource.Container // only their labels name the lineage
 	notes    []resource.Note
 }
 
-// recover puts together what a lineage has. Containers that nothing proves to be
-// its own count as its own only with a person's consent, which they wait for;
-// once it was asked for, agreed names those that it was given for.
+// recoverClaim puts together the objects of a lineage. A container that no key proves
+// counts only with the user's consent: agreed names the containers to which the user has
+// agreed, and the result lists the others as unproven.
 func recoverClaim(ctx context.Context, p *project.Project, o claim, live resource.Live, agreed []string) (recovered, []error) {
 	remains, key, failures := remains(ctx, p, o, live)
 	live, err := p.WithReleased(o.Known, live)
@@ -89,8 +89,8 @@ func recoverClaim(ctx context.Context, p *project.Project, o claim, live resourc
 	return r, failures
 }
 
-// remains asks all runtimes of all hosts what a lineage has left there, and finds
-// out which of its keys is the right one: the one that proves most.
+// remains lists the objects of a lineage in all runtimes of all hosts, and chooses the key
+// that proves most of them.
 func remains(ctx context.Context, p *project.Project, o claim, live resource.Live) (all []resource.Remains, key string, failures []error) {
 	best := -1
 	for _, candidate := range append(slices.Clone(o.keys), state.NewKey()) { // a new one proves nothing
@@ -108,7 +108,7 @@ func remains(ctx context.Context, p *project.Project, o claim, live resource.Liv
 	return all, key, failures
 }
 
-// withContainers is the hosts with what runs there for one lineage.
+// withContainers is the snapshot with the bodies of one lineage.
 func withContainers(live resource.Live, remains []resource.Remains) resource.Live {
 	hosts := slices.Clone(live.Hosts)
 	for i := range hosts {
@@ -123,8 +123,8 @@ func withContainers(live resource.Live, remains []resource.Remains) resource.Liv
 	return resource.Live{Hosts: hosts}
 }
 
-// hands are the hosts on which apply removes what a lineage has.
-func hands(p *project.Project, o claim, live resource.Live, owner resource.Owner) map[string]apply.Host {
+// applyHosts are the hosts on which apply removes the objects of a lineage.
+func applyHosts(p *project.Project, o claim, live resource.Live, owner resource.Owner) map[string]apply.Host {
 	all := map[string]apply.Host{}
 	for _, l := range live.Hosts {
 		h := p.HostOf(o.Lineage, live, l.Name)

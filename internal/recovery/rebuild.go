@@ -12,22 +12,22 @@ import (
 	"cosplay/internal/salvage"
 )
 
-// Rebuilt is a state that was made anew, and not yet written.
+// Rebuilt is a rebuilt state that is not written yet.
 type Rebuilt struct {
 	State    StateView
 	Holder   resource.Holder
 	Prior    resource.Prior
 	Live     resource.Live
-	Unproven []resource.Container // which only labels say are its own: the next apply replaces them
+	Unproven []resource.Container // only their labels name the project: the next apply replaces them
 	Notes    []resource.Note
 }
 
-// Rebuild makes the state anew from ledgers, labels and hardware. The lineage,
-// or its beginning, says which project it is where the ledgers leave that open.
+// Rebuild computes a lost state from ledgers, labels and hardware. The lineage, or its
+// first characters, selects the project if the ledgers have several for this path.
 func Rebuild(ctx context.Context, p *project.Project, lineage string) (*Rebuilt, error) {
 	live, failures := p.Survey(ctx)
 	if len(failures) > 0 {
-		return nil, errors.Join(failures...) // half a state would have the rest forgotten
+		return nil, errors.Join(failures...) // with a partial state, cosplay would lose the rest
 	}
 	v := stateView(p, live)
 	o, err := claimToRebuild(p, v, live, lineage)
@@ -40,15 +40,15 @@ func Rebuild(ctx context.Context, p *project.Project, lineage string) (*Rebuilt,
 		return nil, errors.Join(failures...)
 	}
 	if v.Usable() && !salvage.Behind(v.prior, has.live) && !p.StrandedJournal(v.prior) {
-		return nil, fmt.Errorf("the state %s is whole, up to date and this project's: there is nothing to rebuild. cosplay plan shows what differs from the hosts", v.Path)
+		return nil, fmt.Errorf("the state %s is undamaged, up to date and this project's: there is nothing to rebuild. cosplay plan shows how the hosts differ from it", v.Path)
 	}
 	if len(has.prior.GPUs) == 0 && len(has.prior.Sessions) == 0 {
-		return nil, fmt.Errorf("no host knows of anything that the project with its state in %s has made: there is nothing to rebuild, and cosplay apply begins anew", v.Path)
+		return nil, fmt.Errorf("no host has an object of the project with the state %s: there is nothing to rebuild. cosplay apply starts with a new state", v.Path)
 	}
 	return &Rebuilt{State: v, Holder: o.Holder, Prior: has.prior, Live: has.live, Unproven: has.unproven, Notes: has.notes}, nil
 }
 
-// claimToRebuild settles which project the state is made anew for.
+// claimToRebuild chooses the project whose state is rebuilt.
 func claimToRebuild(p *project.Project, v StateView, live resource.Live, lineage string) (claim, error) {
 	own := ownClaims(p, v, live)
 	if lineage == "" && len(own) == 1 {
@@ -59,7 +59,7 @@ func claimToRebuild(p *project.Project, v StateView, live resource.Live, lineage
 		for _, o := range own {
 			known = append(known, fmt.Sprintf("%s (since %s)", o.Holder.Lineage, o.Holder.Since))
 		}
-		return claim{}, fmt.Errorf("the GPUs are held for this state under %d lineages: %s. Choose one with --lineage; cosplay reset --holder takes another one away", len(own), strings.Join(known, ", "))
+		return claim{}, fmt.Errorf("the ledgers have %d lineages for this state: %s. Choose one with --lineage; cosplay reset --holder removes another one", len(own), strings.Join(known, ", "))
 	}
 	h, err := pickHolder(project.Holders(live), lineage)
 	if err != nil {
@@ -70,7 +70,7 @@ func claimToRebuild(p *project.Project, v StateView, live resource.Live, lineage
 		return own[i], nil
 	}
 	if !project.IsGone(h) {
-		return claim{}, fmt.Errorf("lineage %s is that of a project whose state is in %s; use that one", h.Lineage, h.State)
+		return claim{}, fmt.Errorf("lineage %s belongs to the project with the state %s. Fix: use that state", h.Lineage, h.State)
 	}
 	if err := project.MayRelease(h); err != nil {
 		return claim{}, err
@@ -78,7 +78,7 @@ func claimToRebuild(p *project.Project, v StateView, live resource.Live, lineage
 	return claim{Lineage: project.Lineage{Holder: h, Dir: p.Dir, Own: true, Main: true}, keys: v.words.Keys}, nil
 }
 
-// WriteRebuilt puts the state in its place, and what was there aside.
+// WriteRebuilt writes the state, and moves an existing file aside.
 func WriteRebuilt(p *project.Project, r *Rebuilt) (prior resource.Prior, aside []string, err error) {
 	if aside, err = p.Store.SetAside("rebuilt"); err != nil {
 		return r.Prior, aside, err

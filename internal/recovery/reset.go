@@ -1,5 +1,5 @@
-// Package recovery restores what a project lost, or takes into its state what exists: reset,
-// state rebuild and import. It finds out what belongs to the project from ledgers, labels
+// Package recovery restores what a project lost and adds existing objects to its state:
+// reset, state rebuild and import. It finds the objects of the project from ledgers, labels
 // and folders, and does not rely on the state.
 package recovery
 
@@ -23,23 +23,23 @@ import (
 	"cosplay/internal/terminal"
 )
 
-// ResetOptions say what is to be reset.
+// ResetOptions select what to reset.
 type ResetOptions struct {
 	GPU         string // index, UUID or PCI address; "" is all
 	Host        string // "" is all
-	Holder      string // the beginning of the lineage of a project that is gone; "" is this project
-	AllProjects bool   // also the others of the user; with root, of all
+	Holder      string // first characters of the lineage of a project whose state is lost; "" is this project
+	AllProjects bool   // also the user's other projects; for root, those of all users
 
-	AbandonBaseline bool // GPUs are released also where a setting cannot be restored
+	AbandonBaseline bool // release a GPU even if a setting cannot be restored
 }
 
-// Reset is what there is to take away, project by project.
+// Reset is what a reset removes, by project.
 type Reset struct {
 	State    StateView
 	Rounds   []Round
-	Guarded  []string // names of sessions that prevent_destroy keeps
-	Failures []error  // what could not be looked at
-	Killed   []string // names of commands for once here that were killed
+	Guarded  []string // names of sessions with prevent_destroy
+	Failures []error  // of what could not be read
+	Killed   []string // names of killed runs in this folder
 
 	options ResetOptions
 }
@@ -49,16 +49,16 @@ type Round struct {
 	Holder   resource.Holder
 	Own      bool
 	Plan     *plan.Plan
-	Prior    resource.Prior // what the project has, as far as the reset goes
+	Prior    resource.Prior // the objects of the project that the reset removes
 	Live     resource.Live
-	Unproven []resource.Container // which only labels say are its own
+	Unproven []resource.Container // only their labels name the project
 	Notes    []resource.Note
 
 	claim claim
-	rest  resource.Prior // what the reset leaves
+	rest  resource.Prior // the objects that the reset does not remove
 }
 
-// PlanReset finds out what there is to take away, without needing the state.
+// PlanReset finds what a reset removes. It does not need the state.
 func PlanReset(ctx context.Context, p *project.Project, o ResetOptions) (*Reset, error) {
 	r := &Reset{options: o}
 	if o.Holder == "" && o.GPU == "" && o.Host == "" {
@@ -86,8 +86,8 @@ func PlanReset(ctx context.Context, p *project.Project, o ResetOptions) (*Reset,
 	return r, nil
 }
 
-// guarded are the sessions of a round that prevent_destroy keeps: by their blocks,
-// and where these are gone or another project's, by what is remembered.
+// guarded are the sessions of a round with prevent_destroy: in their blocks, or in the
+// state if a session has no block here.
 func guarded(p *project.Project, r Round) []string {
 	var names []string
 	for _, c := range r.Plan.Diff.Sessions {
@@ -103,8 +103,8 @@ func guarded(p *project.Project, r Round) []string {
 	return names
 }
 
-// claims are those of the projects that are asked for, this one last: what they leave of
-// a GPU's settings is then its own to restore.
+// claims are the claims of the chosen projects. This project is last, so that it restores
+// the settings of a GPU that the others leave.
 func claims(p *project.Project, v StateView, live resource.Live, o ResetOptions) ([]claim, error) {
 	own := ownClaims(p, v, live)
 	if o.Holder != "" {
@@ -113,10 +113,10 @@ func claims(p *project.Project, v StateView, live resource.Live, o ResetOptions)
 		case err != nil:
 			return nil, err
 		case !project.IsGone(h) && !project.IsReplaced(h): // the user named this project, so its file is read
-			return nil, fmt.Errorf("the project of %s is not gone: its state is %s. Take its sessions away from there: cosplay --state %s destroy", h.User, h.State, terminal.ShellWord(h.State))
+			return nil, fmt.Errorf("the project of %s still exists: its state is %s. Remove its sessions with that state: cosplay --state %s destroy", h.User, h.State, terminal.ShellWord(h.State))
 		}
 		if i := slices.IndexFunc(own, func(o claim) bool { return o.Holder.Lineage == h.Lineage }); i >= 0 {
-			return own[i : i+1], project.MayRelease(h) // its state was in the place of this one
+			return own[i : i+1], project.MayRelease(h) // its state had the path of this one
 		}
 		return []claim{otherClaim(h)}, project.MayRelease(h)
 	}
@@ -130,7 +130,7 @@ func claims(p *project.Project, v StateView, live resource.Live, o ResetOptions)
 	return append(all, own...), nil
 }
 
-// chooser tells which GPUs are meant.
+// chooser selects the GPUs that the options name.
 func chooser(p *project.Project, o ResetOptions, live resource.Live) (func(host, gpu string) bool, error) {
 	onHost := func(host string) bool { return o.Host == "" || o.Host == host }
 	if o.Host != "" {
@@ -159,15 +159,15 @@ func chooser(p *project.Project, o ResetOptions, live resource.Live) (func(host,
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("there is no GPU %s; cosplay status lists those that there are", o.GPU)
+		return nil, fmt.Errorf("there is no GPU %s; cosplay status lists all GPUs", o.GPU)
 	case 1:
 		return func(host, gpu string) bool { return host == found[0].Host && gpu == found[0].UUID }, nil
 	}
 	return nil, fmt.Errorf("GPU %s could be that of %s or of %s; name the host with --host, or the GPU by its UUID", o.GPU, found[0].Host, found[1].Host)
 }
 
-// round works out what there is to take away for one project: as destroy does,
-// from what the world tells of it.
+// round plans the reset of one project. It plans as destroy does, from what recovery found
+// instead of the state.
 func round(ctx context.Context, p *project.Project, o claim, live resource.Live, chosen func(host, gpu string) bool, agreed []string, abandon bool) (Round, []error) {
 	has, failures := recoverClaim(ctx, p, o, live, agreed)
 	r := Round{Holder: o.Holder, Own: o.Own, Live: has.live, Notes: has.notes, claim: o}
@@ -186,7 +186,7 @@ func round(ctx context.Context, p *project.Project, o claim, live resource.Live,
 	return r, failures
 }
 
-// split parts what a project has by GPU.
+// split divides the objects of a project by whether their GPU is chosen.
 func split(prior resource.Prior, chosen func(host, gpu string) bool) (part, rest resource.Prior) {
 	part, rest = prior.Clone(), prior.Clone()
 	part.GPUs = slices.DeleteFunc(part.GPUs, func(g resource.PriorGPU) bool { return !chosen(g.Host, g.UUID) })
@@ -196,7 +196,7 @@ func split(prior resource.Prior, chosen func(host, gpu string) bool) (part, rest
 	return part, rest
 }
 
-// join puts back together what was split.
+// join is the inverse of split.
 func join(part, rest resource.Prior) resource.Prior {
 	all := part.Clone()
 	all.GPUs, all.Sessions = append(all.GPUs, rest.GPUs...), append(all.Sessions, rest.Sessions...)
@@ -205,8 +205,7 @@ func join(part, rest resource.Prior) resource.Prior {
 	return all
 }
 
-// after is the world as it will be once a round is done, for the plan of the
-// next one.
+// after is the snapshot as it will be after a round, for the plan of the next one.
 func after(live resource.Live, r Round) resource.Live {
 	hosts, seats := slices.Clone(live.Hosts), r.Prior.Seats()
 	for i := range hosts {
@@ -227,7 +226,7 @@ func after(live resource.Live, r Round) resource.Live {
 	return resource.Live{Hosts: hosts}
 }
 
-// Idle reports whether there is nothing to take away and nothing to move aside.
+// Idle reports whether there is nothing to remove and no file to move aside.
 func Idle(p *project.Project, r *Reset) bool {
 	for _, path := range []string{p.Store.Path, p.Store.BackupPath(), p.Store.JournalPath()} {
 		if _, err := os.Lstat(path); err == nil && r.options.Holder == "" {
@@ -237,14 +236,14 @@ func Idle(p *project.Project, r *Reset) bool {
 	return len(r.Killed) == 0 && !slices.ContainsFunc(r.Rounds, func(one Round) bool { return one.Plan.Effects() > 0 })
 }
 
-// Done is what came of a round.
+// Done is the result of a round.
 type Done struct {
 	Round  Round
 	Result apply.Result
 	Err    error
 }
 
-// CarryOut takes away what was shown, and no container that was not.
+// CarryOut removes what the user was shown, and no other container.
 func CarryOut(ctx context.Context, p *project.Project, r *Reset, progress func(apply.Event), parallelism int) []Done {
 	var all []Done
 	for _, shown := range r.Rounds {
@@ -282,7 +281,7 @@ func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptio
 		return now, apply.Result{Prior: now.Prior}, errors.Join(failures...)
 	}
 	owner := now.Prior.Owner()
-	run := apply.Run{Hosts: hands(p, now.claim, live, owner), Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true,
+	run := apply.Run{Hosts: applyHosts(p, now.claim, live, owner), Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true,
 		Look: func(ctx context.Context) (resource.Live, error) {
 			live, failures := p.Survey(ctx)
 			remains, _, more := remains(ctx, p, now.claim, live)
@@ -292,14 +291,14 @@ func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptio
 	return now, result, errors.Join(append(failures, err)...)
 }
 
-// noJournal keeps nothing: a reset that is cut off is found out by the next one
-// in the same way, from the ledger and the world.
+// noJournal writes nothing: after an interrupted reset, the next one finds what remains in
+// ledgers, labels and folders again.
 type noJournal struct{}
 
 func (noJournal) Write(any) error { return nil }
 
-// lockOther keeps another project from changing what is being taken away; one
-// that is gone has no lock.
+// lockOther takes the lock of another project, so that it cannot change what the reset
+// removes. A project without a folder has no lock.
 func lockOther(ctx context.Context, h resource.Holder) (*durable.Lock, error) {
 	store := state.Store{Path: h.State}
 	if _, err := os.Stat(store.Path); err != nil {
@@ -310,9 +309,9 @@ func lockOther(ctx context.Context, h resource.Holder) (*durable.Lock, error) {
 	return durable.Acquire(ctx, store.LockPath(), "reset", nil)
 }
 
-// Settle leaves this project with a state that is true: what there was is moved
-// aside, and what was not taken away is written anew. It returns the paths of
-// what was moved, and whether there is a state now.
+// Settle leaves this project with a correct state: it moves the old files aside, and
+// writes a state with what was not removed. It returns the paths of the moved files, and
+// whether there is a state now.
 func Settle(p *project.Project, r *Reset, all []Done) (aside []string, left bool, err error) {
 	if r.options.Holder != "" || r.State.unclear && len(r.Failures) > 0 {
 		return nil, false, nil
@@ -329,7 +328,7 @@ func Settle(p *project.Project, r *Reset, all []Done) (aside []string, left bool
 	return aside, true, err
 }
 
-// write writes a state that was put together where there is none.
+// write writes a recovered state where no file exists.
 func write(p *project.Project, prior resource.Prior, v StateView) (resource.Prior, error) {
 	prior.Serial = max(prior.Serial, v.words.Serial)
 	if prior.Lineage == "" {
@@ -339,7 +338,7 @@ func write(p *project.Project, prior resource.Prior, v StateView) (resource.Prio
 	return p.Store.Save(prior)
 }
 
-// distinctErrors drops what was told before.
+// distinctErrors drops errors with equal text.
 func distinctErrors(all []error) []error {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(err error) bool {
@@ -349,7 +348,7 @@ func distinctErrors(all []error) []error {
 	})
 }
 
-// pickHolder finds a project by the beginning of its lineage.
+// pickHolder finds a project by the first characters of its lineage.
 func pickHolder(all []resource.Holder, prefix string) (resource.Holder, error) {
 	var found []resource.Holder
 	for _, h := range all {
@@ -359,9 +358,9 @@ func pickHolder(all []resource.Holder, prefix string) (resource.Holder, error) {
 	}
 	switch len(found) {
 	case 0:
-		return resource.Holder{}, fmt.Errorf("no project %q holds a GPU; cosplay status lists who does", prefix)
+		return resource.Holder{}, fmt.Errorf("no project %q holds a GPU; cosplay status lists the holders", prefix)
 	case 1:
 		return found[0], nil
 	}
-	return resource.Holder{}, fmt.Errorf("%q could be %s or %s; write more of it", prefix, found[0].Lineage, found[1].Lineage)
+	return resource.Holder{}, fmt.Errorf("%q could be %s or %s; type more of the lineage", prefix, found[0].Lineage, found[1].Lineage)
 }

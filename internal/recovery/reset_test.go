@@ -14,7 +14,7 @@ import (
 	"cosplay/internal/state"
 )
 
-// bookOf is a world in whose ledger these holders have a GPU.
+// bookOf is a snapshot in whose ledger these holders have a GPU.
 func bookOf(holders ...resource.Holder) resource.Live {
 	for i := range holders {
 		holders[i].User = machine.UserName()
@@ -32,9 +32,9 @@ func written(t *testing.T, path, lineage string) resource.Prior {
 	return prior
 }
 
-// TestWhoseState: which lineages are this project's, whatever lies in the place
-// of its state.
-func TestWhoseState(t *testing.T) {
+// TestOwnLineages: which lineages are this project's, with any file at the path of its
+// state.
+func TestOwnLineages(t *testing.T) {
 	mine, theirs, old := state.NewLineage(), state.NewLineage(), state.NewLineage()
 	for _, test := range []struct {
 		name   string
@@ -45,7 +45,7 @@ func TestWhoseState(t *testing.T) {
 		own    []string
 		fault  string
 	}{
-		{"as it should be", mine, false, theirs, func(here, there string) []resource.Holder {
+		{"its own", mine, false, theirs, func(here, there string) []resource.Holder {
 			return []resource.Holder{{Lineage: mine, State: here}, {Lineage: theirs, State: there}}
 		}, []string{mine}, ""},
 		{"lost", "", false, theirs, func(here, there string) []resource.Holder {
@@ -60,7 +60,7 @@ func TestWhoseState(t *testing.T) {
 		{"another's, which is not on this host", theirs, false, "", func(here, _ string) []resource.Holder {
 			return []resource.Holder{{Lineage: mine, State: here}}
 		}, []string{mine}, "belongs to another project"},
-		{"another's, and nothing of ours", theirs, false, theirs, func(_, there string) []resource.Holder {
+		{"another's, and no own lineage", theirs, false, theirs, func(_, there string) []resource.Holder {
 			return []resource.Holder{{Lineage: theirs, State: there}}
 		}, []string{""}, "copy of another project's"},
 		{"moved here", mine, false, "", func(_, there string) []resource.Holder {
@@ -69,10 +69,10 @@ func TestWhoseState(t *testing.T) {
 		{"moved here, and damaged", mine, true, "", func(_, there string) []resource.Holder {
 			return []resource.Holder{{Lineage: mine, State: there}}
 		}, []string{mine}, "checksum"},
-		{"begun anew", mine, false, "", func(here, _ string) []resource.Holder {
+		{"started again", mine, false, "", func(here, _ string) []resource.Holder {
 			return []resource.Holder{{Lineage: mine, State: here, Since: "2026-02-02"}, {Lineage: old, State: here, Since: "2026-01-01"}}
 		}, []string{old, mine}, ""},
-		{"begun anew and lost", "", false, "", func(here, _ string) []resource.Holder {
+		{"started again and lost", "", false, "", func(here, _ string) []resource.Holder {
 			return []resource.Holder{{Lineage: mine, State: here, Since: "2026-02-02"}, {Lineage: old, State: here, Since: "2026-01-01"}}
 		}, []string{old, mine}, ""},
 		{"ledger lost", mine, false, "", func(string, string) []resource.Holder { return nil }, []string{mine}, ""},
@@ -112,9 +112,9 @@ func TestWhoseState(t *testing.T) {
 	}
 }
 
-// TestGone: a project is gone if its state does not exist, or another's is in its place;
-// not if it cannot be read, or if it is another user's and would have to be read.
-func TestGone(t *testing.T) {
+// TestIsGone: a project is lost if its state does not exist, or if another state has its
+// path; not if the file cannot be read, or belongs to another user.
+func TestIsGone(t *testing.T) {
 	dir := t.TempDir()
 	mine, other := state.NewLineage(), state.NewLineage()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -123,21 +123,21 @@ func TestGone(t *testing.T) {
 	if err := os.WriteFile(path("damaged"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, gone := range map[string]bool{"mine": false, "other": true, "missing": true, "no/folder": true, "damaged": false, "mine/not-a-folder": false} {
-		if got := project.IsGone(resource.Holder{Lineage: mine, State: path(name)}); got != gone {
-			t.Errorf("%s: gone is %v", name, got)
+	for name, want := range map[string]bool{"mine": false, "other": true, "missing": true, "no/folder": true, "damaged": false, "mine/not-a-folder": false} {
+		if got := project.IsGone(resource.Holder{Lineage: mine, State: path(name)}); got != want {
+			t.Errorf("%s: IsGone is %v", name, got)
 		}
 	}
 	uid := *machine.UserID() + 1
-	for name, gone := range map[string]bool{"other": false, "missing": true} {
-		if got := project.IsGone(resource.Holder{Lineage: mine, State: path(name), UID: &uid}); got != gone {
-			t.Errorf("%s, of another user: gone is %v", name, got)
+	for name, want := range map[string]bool{"other": false, "missing": true} {
+		if got := project.IsGone(resource.Holder{Lineage: mine, State: path(name), UID: &uid}); got != want {
+			t.Errorf("%s, of another user: IsGone is %v", name, got)
 		}
 	}
 }
 
-// TestResetInAnyFolder: the simulated hosts that were made are found without their
-// blocks, whatever the project's folder is called.
+// TestResetInAnyFolder: reset finds the simulated hosts without their blocks, with any
+// name of the project's folder.
 func TestResetInAnyFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "exp[1]")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -158,8 +158,8 @@ func TestResetInAnyFolder(t *testing.T) {
 	}
 }
 
-// TestResetOneHost: a host that cannot be read is told, the others are reset, and
-// what is on it is kept in the state.
+// TestResetOneHost: a host that cannot be read is reported, the others are reset, and the
+// state keeps the sessions of that host.
 func TestResetOneHost(t *testing.T) {
 	const two = `host "a" { simulate = "1 x h200" }
 host "b" { simulate = "1 x h200" }
@@ -212,18 +212,18 @@ session "on_b" {
 		return left
 	}
 	if left := done(1); len(left) != 1 || left[0] != "on_b" {
-		t.Fatalf("left are %v", left)
+		t.Fatalf("remaining: %v", left)
 	}
 	if err := os.WriteFile(lost, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if left := done(0); len(left) != 0 {
-		t.Errorf("left are %v", left)
+		t.Errorf("remaining: %v", left)
 	}
 }
 
-// TestRenamed: where no configuration names this machine, what the state has on
-// its GPUs is on it, by whatever name.
+// TestRenamed: if no configuration names this machine, the sessions of the state on its
+// GPUs are on it, whatever name the state has for the host.
 func TestRenamed(t *testing.T) {
 	on := func(host, gpu string) resource.Prior {
 		return resource.Prior{GPUs: []resource.PriorGPU{{Host: host, UUID: gpu}},

@@ -10,21 +10,21 @@ import (
 	"cosplay/internal/state"
 )
 
-// StateView is what is left of a state, and what is wrong with it.
+// StateView is what can be read of a state, and its fault.
 type StateView struct {
 	Path  string
 	There bool
-	Fault string // in words; "" where nothing is wrong, or no file is there
+	Fault string // in words; "" without a fault or without a file
 
-	prior   resource.Prior // where it is this project's and whole
+	prior   resource.Prior // if it is this project's and undamaged
 	words   state.Salvaged
 	unclear bool // it cannot be read
 }
 
-// Usable reports whether it can be read and is this project's.
+// Usable reports whether the state can be read and is this project's.
 func (v StateView) Usable() bool { return v.There && v.Fault == "" }
 
-// stateView looks at the state without needing anything of it.
+// stateView reads as much of the state as possible.
 func stateView(p *project.Project, live resource.Live) StateView {
 	v := StateView{Path: p.Store.Path, words: p.Store.Salvage()}
 	prior, err := p.Store.Load()
@@ -44,8 +44,8 @@ func stateView(p *project.Project, live resource.Live) StateView {
 	return v
 }
 
-// renamed gives the machine that no configuration names the name that the state
-// has for it, by its GPUs.
+// renamed renames a host of the state to this machine if the machine has its GPUs and no
+// configuration names a host.
 func renamed(p *project.Project, prior resource.Prior, live resource.Live) resource.Prior {
 	prior = prior.Clone()
 	here := func(host *string, gpu string) {
@@ -63,8 +63,8 @@ func renamed(p *project.Project, prior resource.Prior, live resource.Live) resou
 	return prior
 }
 
-// ownHolders are the holders that this project is known as: more than one, where
-// it was begun anew after its state was lost. The last is the one of the state.
+// ownHolders are the holders of this project: several if it started with a new state after
+// the old one was lost. The last one has the lineage of the state.
 func ownHolders(p *project.Project, v StateView, live resource.Live) []resource.Holder {
 	var own, elsewhere []resource.Holder
 	for _, h := range project.Holders(live) {
@@ -72,7 +72,7 @@ func ownHolders(p *project.Project, v StateView, live resource.Live) []resource.
 		case project.At(h, p.Store.Path):
 			own = append(own, h)
 		case (h.Lineage == v.prior.Lineage || slices.Contains(v.words.Lineages, h.Lineage)) && project.IsGone(h) && project.MayRelease(h) == nil:
-			elsewhere = append(elsewhere, h) // it was moved
+			elsewhere = append(elsewhere, h) // the state was moved
 		}
 	}
 	if len(own) == 0 {
@@ -88,7 +88,7 @@ func ownHolders(p *project.Project, v StateView, live resource.Live) []resource.
 		}
 		return cmp.Compare(a.Since, b.Since)
 	})
-	if len(own) == 0 { // nobody's ledger knows it: what is left are containers and folders
+	if len(own) == 0 { // no ledger has it: only containers and folders may remain
 		lineage := ""
 		if v.unclear || !v.There {
 			lineage = cmp.Or(append(slices.Clone(v.words.Lineages), "")...)

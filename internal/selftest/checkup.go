@@ -30,8 +30,8 @@ const (
 	Missing = "missing" // no session can run without it
 )
 
-// Checkup looks for everything that the hosts and sessions of the project need,
-// and changes nothing.
+// Checkup checks everything that the hosts and sessions of the project need, and changes
+// nothing.
 func Checkup(ctx context.Context, p *project.Project) []public.Finding {
 	var c checkup
 	if lacks := driver.Missing(); len(lacks) > 0 {
@@ -60,8 +60,8 @@ func (c *checkup) add(host, thing, found string, grade string, fix string) {
 	c.found = append(c.found, public.Finding{Host: host, Thing: thing, Found: found, Grade: grade, Fix: fix})
 }
 
-// hardware looks at the GPUs and at what may be done to them. It reports whether
-// the host could be opened at all.
+// hardware checks the GPUs and the permission to change them. It reports whether the host
+// could be opened.
 func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.Host) bool {
 	h, err := p.Machine.Open(host)
 	if err != nil {
@@ -105,13 +105,13 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 	return true
 }
 
-// fail adds an error, whose lines after the first say what to do, as does more.
+// fail adds an error. The fix is the lines of the error after the first, and more.
 func (c *checkup) fail(host, thing string, err error, more string) {
 	first, rest, _ := strings.Cut(err.Error(), "\n")
 	c.add(host, thing, first, Missing, strings.Join(append(strings.Fields(rest), strings.Fields(more)...), " "))
 }
 
-// degraded lists what the driver of a GPU does not offer.
+// degraded lists the features that the driver of a GPU does not offer.
 func (c *checkup) degraded(host string, book ledger.Book, g resource.GPU) {
 	for _, d := range g.Degraded {
 		without := d.Feature.Words() + " is unknown"
@@ -129,36 +129,36 @@ func (c *checkup) degraded(host string, book ledger.Book, g resource.GPU) {
 	}
 }
 
-// privilege finds out whether who runs us can have GPUs changed.
+// privilege checks whether the user may change GPUs.
 func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host) {
 	const thing = "privilege"
 	user := machine.UserName()
 	if binary, err := os.Executable(); err == nil {
 		if _, err := agent.Trusted(binary); err != nil {
-			c.add(host, "cosplay", err.Error()+"; a rule of sudo for this binary would make root of whoever can change it", Notice, fmt.Sprintf("sudo install -m 0755 %s %s", terminal.ShellWord(binary), agent.Installed))
+			c.add(host, "cosplay", err.Error()+"; with a sudo rule for this binary, every user who can change the file could become root", Notice, fmt.Sprintf("sudo install -m 0755 %s %s", terminal.ShellWord(binary), agent.Installed))
 		}
 	}
 	err := h.Agent.MayChange(ctx)
 	var refused *agent.SudoError
 	switch {
 	case err == nil:
-		c.add(host, thing, user+" may have GPUs changed", Good, "")
+		c.add(host, thing, user+" may change GPUs", Good, "")
 	case errors.As(err, &refused):
 		fix := "run visudo -f /etc/sudoers.d/cosplay and add the line below; or run sudo cosplay apply"
 		if h.Library == "" { // a socket serves the system's
 			fix += "; or set up a socket instead: cosplay doctor --systemd"
 		}
 		c.found = append(c.found, public.Finding{Host: host, Thing: thing, Grade: Notice, Fix: fix, Line: refused.Line,
-			Found: fmt.Sprintf("GPUs are changed by root alone, and sudo does not let %s: %s", user, refused.Why)})
+			Found: fmt.Sprintf("only root can change GPUs, and sudo does not permit it to %s: %s", user, refused.Why)})
 	default:
 		c.add(host, thing, err.Error(), Missing, "")
 	}
 }
 
-// SystemdUnits are for a host whose admin prefers a socket to a rule of sudo.
+// SystemdUnits are the units for an admin who prefers a socket to a sudo rule.
 func SystemdUnits() string { return agent.SystemdUnits(agent.Installed) }
 
-// sessions looks at where sessions run, and at what they need there.
+// sessions checks the runtime of a host, and what its sessions need there.
 func (c *checkup) sessions(ctx context.Context, p *project.Project, host config.Host, prior resource.Prior) {
 	h, err := p.Machine.Connect(ctx, host, prior)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *checkup) sessions(ctx context.Context, p *project.Project, host config.
 	c.add(host.Name, "runtime", why, Good, "")
 }
 
-// engine looks at a container engine, and at what sessions need there.
+// engine checks a container engine, and what sessions need there.
 func (c *checkup) engine(ctx context.Context, p *project.Project, host, title string, in runtime.Engine) {
 	engine, err := in.Look(ctx)
 	if err != nil {
@@ -199,29 +199,29 @@ func (c *checkup) engine(ctx context.Context, p *project.Project, host, title st
 	c.login(p, host)
 }
 
-// images tells which images of the sessions are not there yet.
+// images lists the images of the sessions, and those that do not exist yet.
 func (c *checkup) images(p *project.Project, host string, engine resource.Engine) {
-	told := map[string]bool{}
+	listed := map[string]bool{}
 	for _, s := range p.Intent.Sessions {
 		image := s.Spec.Image
-		if s.Host != host || told[image] || slices.Contains(s.Open, "image") {
+		if s.Host != host || listed[image] || slices.Contains(s.Open, "image") {
 			continue
 		}
-		told[image] = true
+		listed[image] = true
 		switch {
 		case engine.Images[image] != "":
 			c.add(host, "image", image, Good, "")
 		case image == resource.DefaultImage:
-			c.add(host, "image", image+" is not there; the next apply builds it", Notice, "cosplay build")
+			c.add(host, "image", image+" does not exist; the next apply builds it", Notice, "cosplay build")
 		case s.Spec.Pull == resource.PullNever:
-			c.add(host, "image", image+" is not there, and pull = \"never\"", Missing, "docker load, or docker build -t "+image+" .")
+			c.add(host, "image", image+" does not exist, and pull = \"never\"", Missing, "docker load, or docker build -t "+image+" .")
 		default:
-			c.add(host, "image", image+" is not there; the next apply pulls it", Notice, "docker pull "+image)
+			c.add(host, "image", image+" does not exist; the next apply pulls it", Notice, "docker pull "+image)
 		}
 	}
 }
 
-// login looks for what one needs to log into sessions.
+// login checks what the user needs to log into sessions.
 func (c *checkup) login(p *project.Project, host string) {
 	wanted, named := false, true
 	for _, s := range p.Intent.Sessions {
@@ -233,7 +233,7 @@ func (c *checkup) login(p *project.Project, host string) {
 		return
 	}
 	if _, err := exec.LookPath("ssh"); err != nil {
-		c.add(host, "ssh client", "there is none on this machine", Notice, "apt-get install openssh-client")
+		c.add(host, "ssh client", "not installed on this machine", Notice, "apt-get install openssh-client")
 	}
 	who, err := machine.Person(p.Intent)
 	switch {

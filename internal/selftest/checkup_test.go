@@ -8,8 +8,8 @@ import (
 	"cosplay/internal/projecttest"
 )
 
-// TestMissingKeys: doctor tells each file of keys that cannot be read, always in
-// the same order.
+// TestMissingKeys: doctor reports each file of keys that cannot be read, always in the
+// same order.
 func TestMissingKeys(t *testing.T) {
 	files := []string{"/nowhere/a.pub", "/nowhere/b.pub", "/nowhere/c.pub", "/nowhere/d.pub", "/nowhere/e.pub"}
 	p := projecttest.Open(t, projecttest.New(t, `
@@ -23,13 +23,13 @@ session "worker" {
 `))
 	var c checkup
 	c.login(p, "lab")
-	var told []string
+	var reported []string
 	for _, f := range c.found {
 		if f.Thing == "ssh keys" && f.Grade == Missing {
-			told = append(told, strings.TrimSuffix(strings.Fields(f.Found)[1], ":")) // open PATH: no such file
+			reported = append(reported, strings.TrimSuffix(strings.Fields(f.Found)[1], ":")) // open PATH: no such file
 		}
 	}
-	if !slices.Equal(told, files) {
-		t.Errorf("told of %v", told)
+	if !slices.Equal(reported, files) {
+		t.Errorf("reported: %v", reported)
 	}
 }

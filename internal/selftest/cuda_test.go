@@ -14,8 +14,8 @@ import (
 	"cosplay/internal/sim"
 )
 
-// TestNoCUDA: a host without a CUDA driver gets the disguise of NVML alone, and
-// doctor and plan say so.
+// TestNoCUDA: sessions on a host without a CUDA driver get only the disguise of NVML, and
+// doctor and plan report it.
 func TestNoCUDA(t *testing.T) {
 	if path := disguise.CUDALibrary("/nowhere/libnvidia-ml.so.1"); path != "" {
 		t.Skipf("this machine has one: %s", path)

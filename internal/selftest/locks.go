@@ -26,9 +26,9 @@ const (
 	loadNap    = 25 * time.Millisecond
 )
 
-// loadGPUs proves the clock locks: NVML cannot read one, so a session fills memory for
-// a moment, and the agent reads the SM clock meanwhile. Each GPU is tested once, by
-// the first of its sessions that can.
+// loadGPUs proves the clock locks. NVML cannot read one, so a session fills memory for a
+// moment while the agent reads the SM clock. Each GPU is tested once, by the first of its
+// sessions that can.
 func loadGPUs(ctx context.Context, p *project.Project, all []*asked) {
 	on := map[gpuID][]*asked{}
 	for _, a := range all {
@@ -52,8 +52,8 @@ func loadGPUs(ctx context.Context, p *project.Project, all []*asked) {
 	group.Wait()
 }
 
-// loadGPU lets the sessions of a GPU try one after the other, and reports to all of them
-// the result.
+// loadGPU tries the sessions of a GPU one after the other until one succeeds, and stores
+// the result in all of them.
 func loadGPU(ctx context.Context, sessions []*asked, read clockOf) {
 	var load verify.Load
 	for _, a := range sessions {
@@ -76,8 +76,8 @@ func loadGPU(ctx context.Context, sessions []*asked, read clockOf) {
 // clockOf reads the SM clock of a GPU.
 type clockOf func(context.Context) (resource.ClockSample, error)
 
-// underLoad puts a load on a session's GPU, and reads the clock until the readings
-// are settled or the time is up.
+// underLoad loads a session's GPU, and reads the clock until the readings are settled or
+// the time is up.
 func underLoad(ctx context.Context, place runtime.Runtime, session, probe string, lock int, read clockOf) verify.Load {
 	ctx, cancel := context.WithTimeout(ctx, loadBegins+loadTime)
 	defer cancel()
@@ -138,7 +138,7 @@ func firstLine(err error) string {
 	return first
 }
 
-// firstWords keeps what is written, and tells when the first of it comes.
+// firstWords keeps what is written to it, and signals the first write.
 type firstWords struct {
 	begun chan struct{}
 	mu    sync.Mutex
@@ -160,19 +160,18 @@ func (f *firstWords) String() string {
 	return f.text.String()
 }
 
-// ClockLock is what verify found out about the clock lock of a GPU.
+// ClockLock is the result of verify for the clock lock of a GPU.
 type ClockLock struct {
 	Host, GPU string // GPU: UUID
 	LockMHz   int
 	FoundMHz  int  // the SM clock under load
-	Unmanaged bool // the driver does not offer what the lock takes: nothing is refuted
+	Unmanaged bool // the driver does not offer the calls for a lock, so it cannot be refuted
 }
 
 // Proven reports whether the lock is in effect.
 func (l ClockLock) Proven() bool { return l.FoundMHz == l.LockMHz }
 
-// lock is what a load showed of the lock of the session's GPU; nil where it showed
-// nothing.
+// lock is the result of a load for the lock of the session's GPU; nil without a result.
 func (a *asked) lock() *ClockLock {
 	if !a.wanted.Locked() {
 		return nil
@@ -186,15 +185,15 @@ func (a *asked) lock() *ClockLock {
 	return &ClockLock{Host: a.session.Slice.Host, GPU: a.session.Slice.GPU, LockMHz: lock, FoundMHz: mhz, Unmanaged: unmanaged}
 }
 
-// keepLocks notes in the state which locks were refuted, so that drift reports them
-// and the next apply sets them again; and which are in effect again.
+// keepLocks records in the state which locks were refuted, so that drift reports them and
+// the next apply sets them again, and which are in effect again.
 func keepLocks(ctx context.Context, p *project.Project, prior resource.Prior, locks []ClockLock) error {
 	if noted, changed := withLocks(prior, locks); !changed || noted.Lineage == "" {
 		return nil
 	}
 	if !p.Locked() {
 		if err := p.Lock(ctx, "verify", project.RecoveryWait); err != nil {
-			return fmt.Errorf("noting in the state what was found out about clock locks: %w", err)
+			return fmt.Errorf("record the result for clock locks in the state: %w", err)
 		}
 		defer func() { _ = p.Unlock() }()
 	}
@@ -209,7 +208,7 @@ func keepLocks(ctx context.Context, p *project.Project, prior resource.Prior, lo
 	return err
 }
 
-// withLocks is a state with what was found out about its locks.
+// withLocks is a state with the results for its locks.
 func withLocks(prior resource.Prior, locks []ClockLock) (noted resource.Prior, changed bool) {
 	noted = prior.Clone()
 	for _, l := range locks {
@@ -226,8 +225,8 @@ func withLocks(prior resource.Prior, locks []ClockLock) (noted resource.Prior, c
 	return noted, changed
 }
 
-// withClockLocks adds refuted locks to the drift, and takes proven ones out of what
-// is not provable.
+// withClockLocks adds refuted locks to the drift, and removes proven ones from the
+// unproven locks.
 func withClockLocks(d *diff.Diff, verified []Verified) {
 	for _, v := range verified {
 		l := v.Lock

@@ -15,8 +15,7 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// filler stands for a runtime in which a program fills memory until its standard
-// input ends.
+// filler is a fake runtime in which a program fills memory until its standard input ends.
 type filler struct {
 	runtime.Runtime
 	says string
@@ -44,8 +43,8 @@ func (f *filler) Exec(_ context.Context, _ string, argv []string, s runtime.Stre
 
 const filling = "load.load ok\x00load.init ok\x00load.take 1048576 0\x00load.fill ok\x00"
 
-// TestUnderLoad: the clock is read while the load runs, which ends with the
-// readings; what keeps the load from running is told.
+// TestUnderLoad: the clock is read while the load runs, and the load ends after the
+// readings. A load that does not run is reported with its cause.
 func TestUnderLoad(t *testing.T) {
 	for name, c := range map[string]struct {
 		place *filler
@@ -75,7 +74,7 @@ func TestUnderLoad(t *testing.T) {
 				t.Errorf("%d MHz, known %t; %d readings without load", mhz, known, idle)
 			}
 			if c.place.busy.Load() {
-				t.Error("the load goes on")
+				t.Error("the load still runs")
 			}
 		})
 	}
@@ -110,8 +109,8 @@ func TestAGPUIsLoadedOnce(t *testing.T) {
 	}
 }
 
-// TestWithLocks: what was found out is noted of the lock that was tested, and of
-// no other that was set meanwhile.
+// TestWithLocks: a result is recorded only for the lock that was tested, and not for one
+// that was set meanwhile.
 func TestWithLocks(t *testing.T) {
 	prior := func(lock, refuted int) resource.Prior {
 		return resource.Prior{GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-0", Applied: resource.Settings{}.With(resource.SMClock, lock), ClockRefutedMHz: refuted}}}
@@ -132,8 +131,8 @@ func TestWithLocks(t *testing.T) {
 	}
 }
 
-// TestDriftOfLocks: a refuted lock is drift once, and what was proven is no longer
-// called unproven.
+// TestDriftOfLocks: a refuted lock is drift once, and a proven lock is no longer listed as
+// unproven.
 func TestDriftOfLocks(t *testing.T) {
 	found := func(mhz int) []Verified {
 		one := Verified{Lock: &ClockLock{Host: "lab", GPU: "GPU-0", LockMHz: 1575, FoundMHz: mhz}}

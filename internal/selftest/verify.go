@@ -26,12 +26,12 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Verified is what came of the checks of one session.
+// Verified is the result of the checks of one session.
 type Verified struct {
 	Session  resource.PriorSession
 	Results  []verify.Result
-	Outdated []resource.Outdated // what would be made otherwise now, which no check fails for
-	Lock     *ClockLock          // of its GPU; nil where there is none, or nothing was found out
+	Outdated []resource.Outdated // parts that cosplay would create differently now; no check fails for them
+	Lock     *ClockLock          // of its GPU; nil without a lock or without a result
 }
 
 // WithBroken adds to a difference the drift that only the self-test sees.
@@ -50,8 +50,8 @@ func withBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
 	for _, v := range verified {
 		known := seen(v.Session.Address, diff.DisguiseBroken)
 		for _, r := range v.Results {
-			// Slices and settings are looked at anyway, and so are most files; an
-			// update of the driver breaks nothing that the other checks would not see.
+			// The snapshot covers slices, settings and most files already. If an update of
+			// the driver breaks something, another check fails as well.
 			if r.Outcome != verify.Failed || r.Class == verify.Settings || r.Check == verify.DriverCheck || (r.Way == verify.Outside && (r.Class == verify.Slice || known)) {
 				continue
 			}
@@ -62,7 +62,7 @@ func withBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
 	return drift
 }
 
-// VerifyOptions steer the self-test.
+// VerifyOptions control the self-test.
 type VerifyOptions struct {
 	NoSSH bool // only by exec
 }
@@ -72,9 +72,9 @@ const (
 	questionTime = 2 * time.Minute // for the import of a large Python module from a cold disk
 )
 
-// Verify runs the self-test of the disguise in sessions, by exec and by ssh, and
-// returns the results in their order. It reads the sessions with the caller's view
-// of the world. What it finds out about clock locks is noted in the state.
+// Verify runs the self-test of the disguise in sessions, by exec and by ssh, and returns
+// the results in the order of the sessions. It uses the caller's snapshot, and records the
+// results for clock locks in the state.
 func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o VerifyOptions) ([]Verified, error) {
 	var (
 		all   = make([]*asked, len(sessions))
@@ -83,7 +83,7 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 		group sync.WaitGroup
 	)
 	for i, s := range sessions {
-		place, err := p.Runtime(ctx, s, prior) // opens hosts, which is not for many at once
+		place, err := p.Runtime(ctx, s, prior) // opens hosts, which must not happen concurrently
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Address, err)
 		}
@@ -118,7 +118,7 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 	return verified, keepLocks(ctx, p, prior, locks)
 }
 
-// asked is a session with what its programs said and what was seen from outside.
+// asked is a session with the answers of its programs and what the host shows of it.
 type asked struct {
 	session  resource.PriorSession
 	place    runtime.Runtime
@@ -136,18 +136,18 @@ func askSession(ctx context.Context, p *project.Project, a *asked, prior resourc
 	if a.wanted, err = wanted(s, a.interior, prior, live); err != nil {
 		return err
 	}
-	if a.observed, err = lookFromOutside(ctx, a.place, s, prior, live); err != nil {
+	if a.observed, err = fromOutside(ctx, a.place, s, prior, live); err != nil {
 		return err
 	}
 	if a.observed.Live == nil {
-		return nil // every answer would be that of a GPU that cannot be read
+		return nil // the checks would only report that the GPU cannot be read
 	}
 	leave, err := enterAlone(ctx, a.interior.UsageFile)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	// One after the other: they try the cap, and would find the other's memory taken.
+	// One after the other: both fill the memory up to the cap.
 	a.inside = []verify.Inside{ask(verify.Exec, a.interior, execute(ctx, a.place, s.ID))}
 	if s.Spec.SSH.Enabled && !o.NoSSH {
 		a.inside = append(a.inside, askBySSH(ctx, p, s, a.interior, prior, live))
@@ -160,9 +160,9 @@ const (
 	turnNap  = 100 * time.Millisecond
 )
 
-// enterAlone waits until no other cosplay tests the session whose file of what is
-// used is in a folder: two would find each other's memory taken. The folder itself
-// is locked, which leaves no trace; one that cannot be opened is told of elsewhere.
+// enterAlone waits until no other cosplay tests the session with this usage file, since
+// two tests would find each other's memory in use. It locks the folder of the file, so no
+// lock file remains. Another check reports a folder that cannot be opened.
 func enterAlone(ctx context.Context, usage string) (leave func(), err error) {
 	leave = func() {}
 	if usage == "" {
@@ -178,14 +178,14 @@ func enterAlone(ctx context.Context, usage string) (leave func(), err error) {
 		select {
 		case <-ctx.Done():
 			_ = folder.Close()
-			return nil, errors.New("another cosplay tests it and does not end; try again later")
+			return nil, errors.New("another cosplay process is testing the session; try again later")
 		case <-time.After(turnNap):
 		}
 	}
 	return func() { _ = folder.Close() }, nil
 }
 
-// wanted is what a session should show, by what the state says of it.
+// wanted is what a session should show according to the state.
 func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) (verify.Wanted, error) {
 	f := disguise.FiguresOf(s.Session, resource.Handle{UUID: s.SliceID()})
 	w := verify.Wanted{
@@ -216,8 +216,8 @@ func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.P
 	return w, err
 }
 
-// lookFromOutside is what the host and the session's folder show.
-func lookFromOutside(ctx context.Context, place runtime.Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live) (verify.Observed, error) {
+// fromOutside is what the host and the session's folder show.
+func fromOutside(ctx context.Context, place runtime.Runtime, s resource.PriorSession, prior resource.Prior, live resource.Live) (verify.Observed, error) {
 	var o verify.Observed
 	if g, ok := live.GPU(s.Slice.Host, s.Slice.GPU); ok {
 		o.Live = &g
@@ -242,8 +242,8 @@ func lookFromOutside(ctx context.Context, place runtime.Runtime, s resource.Prio
 // run is a way of running a program in a session.
 type run func(argv []string, stdin io.Reader) (verify.Output, error)
 
-// ask asks everything that there is to ask in one way, which is barred where
-// already the first cannot be asked.
+// ask runs all checks by one way. If the first program cannot run, the way counts as
+// unavailable.
 func ask(way verify.Way, interior runtime.Interior, run run) verify.Inside {
 	in := verify.Inside{Way: way, Answers: map[string]verify.Output{}}
 	put := func(q verify.Question) {
@@ -267,7 +267,7 @@ func ask(way verify.Way, interior runtime.Interior, run run) verify.Inside {
 	return in
 }
 
-// execute is the way by exec.
+// execute runs a program by exec.
 func execute(ctx context.Context, place runtime.Runtime, session string) run {
 	return func(argv []string, stdin io.Reader) (verify.Output, error) {
 		ctx, cancel := context.WithTimeout(ctx, questionTime)
@@ -284,10 +284,10 @@ func execute(ctx context.Context, place runtime.Runtime, session string) run {
 	}
 }
 
-// sshFailed is the exit code of ssh itself, where it got nowhere.
+// sshFailed is the exit code of ssh if it could not connect.
 const sshFailed = 255
 
-// askBySSH logs in as the session's user does, with the client of this machine.
+// askBySSH runs the checks by ssh, with the client and the keys of the user.
 func askBySSH(ctx context.Context, p *project.Project, s resource.PriorSession, interior runtime.Interior, prior resource.Prior, live resource.Live) verify.Inside {
 	login, err := p.Login(ctx, s, prior, live)
 	if err != nil {

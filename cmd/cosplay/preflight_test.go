@@ -57,7 +57,7 @@ session "w" {
 	if n := strings.Count(said.String(), "Apply these changes?"); n != 1 {
 		t.Errorf("asked %d times", n)
 	}
-	if !strings.Contains(oneLine(said.String()), "cannot be made") || !bytes.Equal(p.hardware(), before) {
+	if !strings.Contains(oneLine(said.String()), "cannot be created") || !bytes.Equal(p.hardware(), before) {
 		t.Errorf("it went on:\n%s", said.String())
 	}
 }

@@ -18,8 +18,8 @@ type Driver struct {
 	// its sessions here. The first runtime that can is taken.
 	Auto func(simulated bool) bool
 
-	// Open gives the runtime of a host, where that needs no connection. Otherwise
-	// Connect is called once, when the first host needs the runtime.
+	// Open opens the runtime of a host if it needs no connection. Otherwise Connect is
+	// called once, when the first host needs the runtime.
 	Open    func(Host) Runtime
 	Connect func(context.Context) (Connection, error)
 
@@ -63,14 +63,14 @@ type Runtime interface {
 	List(ctx context.Context) ([]resource.Container, error)
 	// Remains reads what the sessions have left, for a state that was lost.
 	Remains(ctx context.Context) ([]resource.Remains, error)
-	// Exec runs a command in a session with the given streams, a terminal where
-	// they are one, and returns its exit code.
+	// Exec runs a command in a session with the given streams, with a terminal if they
+	// are one, and returns its exit code.
 	Exec(ctx context.Context, session string, argv []string, streams Streams) (int, error)
 	// Usage is what the programs of a session use of its GPU's memory, or
 	// fs.ErrNotExist where they are not counted.
 	Usage(session string) (disguise.Usage, error)
-	// Interior is what the programs of a session are to find. It installs the probes
-	// where these programs can run them.
+	// Interior is what the programs of a session should find. It installs the probes where
+	// these programs can run them.
 	Interior(s resource.PriorSession) (Interior, error)
 	// Altered reads, by check of files, what of a session's disguise was changed
 	// since it was written.
@@ -79,9 +79,9 @@ type Runtime interface {
 	Survey(ctx context.Context) (Survey, error)
 }
 
-// Survey checks what would refuse sessions, before a plan is carried out.
+// Survey checks for problems of sessions before an apply.
 type Survey struct {
-	Host []preflight.Problem // what refuses all of them
+	Host []preflight.Problem // of all sessions
 
 	// Check is of one session, once the bodies with the IDs in gone are removed.
 	Check func(ctx context.Context, s resource.Session, gone map[string]bool) []preflight.Problem
@@ -115,7 +115,7 @@ type (
 	}
 )
 
-// LogOptions say which part of a session's log is wanted.
+// LogOptions select a part of a session's log.
 type LogOptions struct {
 	Follow     bool   // until the body stops or the context ends
 	Tail       string // the number of lines from the end; "" is all
@@ -124,7 +124,7 @@ type LogOptions struct {
 
 var drivers []Driver
 
-// Register makes a runtime available. The first that is registered is preferred.
+// Register makes a runtime available. The first registered runtime is preferred.
 func Register(d Driver) {
 	drivers = append(drivers, d)
 	resource.RegisterRuntime(d.Runtime)

@@ -9,8 +9,7 @@ import (
 	"cosplay/internal/prose"
 )
 
-// CheckWorkspace looks whether the folder of a session's work is there or can be
-// made.
+// CheckWorkspace checks whether the workspace of a session exists or can be created.
 func CheckWorkspace(dir string) []preflight.Problem {
 	err := durable.CanWriteIn(dir)
 	if err == nil {
@@ -20,12 +19,12 @@ func CheckWorkspace(dir string) []preflight.Problem {
 		return []preflight.Problem{{
 			Attribute: "workspace", Warning: true,
 			Summary: fmt.Sprintf("you cannot write into the workspace %s", dir),
-			Detail:  prose.Sentence(err.Error()) + " Sessions run as you, so they cannot keep anything there. Make it yours (chown), or name another folder.",
+			Detail:  prose.Sentence(err.Error()) + " Sessions run as your user, so they cannot write there either. Fix: change its owner (chown), or name another folder.",
 		}}
 	}
 	return []preflight.Problem{{
 		Attribute: "workspace",
-		Summary:   fmt.Sprintf("the workspace %s cannot be made", dir),
-		Detail:    prose.Sentence(err.Error()) + " Make way for it, or name another folder.",
+		Summary:   fmt.Sprintf("the workspace %s cannot be created", dir),
+		Detail:    prose.Sentence(err.Error()) + " Remove what blocks it, or name another folder.",
 	}}
 }

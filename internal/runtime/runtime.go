@@ -1,4 +1,4 @@
-// Package runtime is what the places where sessions run have in common.
+// Package runtime has what all runtimes share: their interface and their registry.
 package runtime
 
 import (
@@ -15,8 +15,8 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// CheckSession refuses an ID that names no single folder: what a session has is
-// removed by its ID.
+// CheckSession refuses an ID that is not the name of a single folder: cosplay removes a
+// session's files by its ID.
 func CheckSession(id string) error {
 	if id == "." || id != filepath.Base(id) || !filepath.IsLocal(id) {
 		return fmt.Errorf("%q is not the id of a session", id)
@@ -30,19 +30,17 @@ const (
 	NotFound  = 127
 )
 
-// Interior is what the programs of a session are to find, and where the files of
-// its disguise lie.
+// Interior is what the programs of a session should find, and the paths of its disguise.
 type Interior struct {
 	OwnRoot   bool              // the programs see another root file system than the host's, with a user of its own
 	Env       map[string]string // what the session sets for every program
 	Who       string            // path of cosplay-who, as the session sees it
 	Probe     string            // path of cosplay-probe, as the session sees it
-	UsageFile string            // path on the host of what its programs count in; "" where they do not
+	UsageFile string            // path on the host of the usage file; "" without
 	PythonIn  string            // folder of the disguise's Python part, as the session sees it; "" without
 }
 
-// Reachable is the address at which what listens on one is found from this
-// machine.
+// Reachable is the address at which this machine reaches a server that listens on bind.
 func Reachable(bind string) string {
 	ip, err := netip.ParseAddr(bind)
 	switch {

@@ -25,7 +25,7 @@ import (
 	"cosplay/internal/sim"
 )
 
-// way is how a slice comes into a container.
+// way is how a container gets access to a slice.
 type way int
 
 const (
@@ -36,7 +36,7 @@ const (
 	byHook    // what docker run --gpus does
 )
 
-// access is the way that is taken, in words that plan and doctor show.
+// access is the chosen way, with its name in plan and doctor.
 type access struct {
 	way   way
 	words string
@@ -45,9 +45,9 @@ type access struct {
 // nvidiaRuntime is the name under which NVIDIA's toolkit registers its runtime.
 const nvidiaRuntime = "nvidia"
 
-// access decides how slices come into containers. A device of our own is
-// preferred: a container that has it lives on when the driver is updated or the
-// machine started anew, since only the device's specification is written again.
+// access chooses how containers get access to slices. cosplay's own CDI device is
+// preferred: after an update of the driver or a reboot, cosplay only writes the device's
+// specification again, and the container stays.
 func (r Runtime) access() access {
 	e := r.Engine
 	_, registered := e.info.Runtimes[nvidiaRuntime]
@@ -66,7 +66,8 @@ func (r Runtime) access() access {
 	return access{noWay, "none: NVIDIA's container toolkit is not installed"}
 }
 
-// injects tells whether the engine looks for devices where we write ours.
+// injects reports whether the engine reads CDI devices from the folder in which cosplay
+// writes them.
 func (e *Engine) injects() bool {
 	for _, dir := range e.info.CDISpecDirs {
 		if sameFolder(dir, e.specs) {
@@ -76,8 +77,7 @@ func (e *Engine) injects() bool {
 	return false
 }
 
-// sameFolder compares paths of folders that need not be there: /var/run is a
-// link to /run.
+// sameFolder compares paths of folders that may not exist: /var/run is a link to /run.
 func sameFolder(a, b string) bool {
 	resolve := func(path string) string {
 		if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
@@ -88,8 +88,8 @@ func sameFolder(a, b string) bool {
 	return resolve(a) == resolve(b)
 }
 
-// hookInstalled tells whether the toolkit is on this machine; an engine that was
-// started before that does not know of it yet, and says so.
+// hookInstalled reports whether NVIDIA's toolkit is on this machine. An engine that was
+// started before the toolkit was installed reports an error at create.
 func hookInstalled() bool {
 	_, err := exec.LookPath("nvidia-container-runtime-hook")
 	return err == nil
@@ -101,9 +101,9 @@ func (a access) usable() error {
 	case a.way != noWay:
 		return nil
 	case strings.Contains(a.words, "cannot be written"):
-		return fmt.Errorf("no slice comes into a container here (%s); run cosplay as root, or let the hook of NVIDIA's container toolkit do it: apt-get install nvidia-container-toolkit", a.words)
+		return fmt.Errorf("containers have no access to slices here (%s). Fix: run cosplay as root, or install the hook of NVIDIA's container toolkit: apt-get install nvidia-container-toolkit", a.words)
 	}
-	return errors.New("no slice comes into a container here (" + a.words + "): " + installToolkit)
+	return errors.New("containers have no access to slices here (" + a.words + "). Fix: " + installToolkit)
 }
 
 // grant is what a container is created with for its slice.
@@ -113,15 +113,15 @@ type grant struct {
 	runtime string // "" is the engine's default
 	devices []container.DeviceRequest
 	env     map[string]string // for every program of the session
-	cuda    bool              // the CUDA driver comes, too, and gets a facade in front
+	cuda    bool              // the container gets the CUDA driver, too, behind a facade
 }
 
-// grant makes what a slice needs outside of the container, which is a CDI
-// device's specification, and tells what the container is created with. cuda asks
-// for the disguise of CUDA, where there is a driver of it.
+// grant writes the specification of the CDI device if the way needs one, and returns what
+// the container is created with. cuda asks for the disguise of CUDA, if the host has a
+// CUDA driver.
 func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given resource.Handle, cuda bool) (grant, error) {
-	// Where NVIDIA's runtime is the engine's own choice it would inject whatever
-	// the image says in this variable; void is its word for nothing.
+	// If NVIDIA's runtime is the engine's default, it injects the GPUs that the image
+	// names in this variable; "void" means none.
 	g := grant{visible: "void"}
 	library, err := r.library()
 	if err == nil {
@@ -150,7 +150,8 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 	case byHook:
 		g.visible = ""
 		g.devices = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: []string{given.UUID}, Capabilities: [][]string{{"gpu", "compute", "utility"}}}}
-		// The hook mounts the driver's libraries over what is mounted here.
+		// The hook mounts the driver's libraries over the facades, so the loader has to
+		// find the facades in another folder first.
 		path, err := r.libraryPath(ctx, s)
 		if err != nil {
 			return g, err
@@ -167,11 +168,11 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 	return g, err
 }
 
-// driverMounts are libraries of the driver with our facades in front, and the
-// hardware of a simulated host.
+// driverMounts are libraries of the driver with the facades in front, and the state of a
+// simulated host.
 func (r Runtime) driverMounts(libraries []cdi.Library, fronts map[string]string) ([]mount.Mount, error) {
-	// By the names under which they are found: after an update of the driver these
-	// lead to other files, which the container gets when it starts again.
+	// By the names that the loader uses: after an update of the driver they are links to
+	// other files, which the container gets when it starts again.
 	for _, l := range libraries {
 		if _, err := os.Stat(l.Path); err != nil {
 			return nil, fmt.Errorf("the host's %s: %w", l.Soname, err)
@@ -185,26 +186,26 @@ func (r Runtime) driverMounts(libraries []cdi.Library, fronts map[string]string)
 		return all, nil
 	}
 	dir, err := filepath.Abs(r.SimDir)
-	// Programs enter there what they use; the libraries stay as they are.
+	// Programs write into the state of the simulated host, and cannot change the libraries.
 	return append(all, bind(dir, dir, true), bind(sim.StatePath(dir), sim.StatePath(dir), false)), err
 }
 
 // loaderPath is the variable with the folders where the loader looks first.
 const loaderPath = "LD_LIBRARY_PATH"
 
-// libraryPath has the facade's folder in front of what the user, or else the
-// image, has in that variable.
+// libraryPath is the facade's folder, followed by the value of the variable that the user
+// or the image sets.
 func (r Runtime) libraryPath(ctx context.Context, s resource.Session) (string, error) {
 	facades := inContainer(path.Dir(facadeFile))
 	rest, err := r.otherwise(ctx, s, loaderPath)
-	if err != nil || rest == "" { // an empty part would be the folder that a program is in
+	if err != nil || rest == "" { // an empty part would mean the current folder
 		return facades, err
 	}
 	return facades + ":" + rest, nil
 }
 
-// otherwise is what a variable would be without us: what the user says, or else
-// the image. A missing image is told when it is made use of.
+// otherwise is the value of a variable without cosplay: the user's, or else the image's. A
+// missing image is reported when the container is created.
 func (r Runtime) otherwise(ctx context.Context, s resource.Session, variable string) (string, error) {
 	if value, asked := s.Environ()[variable]; asked {
 		return value, nil
@@ -224,8 +225,8 @@ func (r Runtime) otherwise(ctx context.Context, s resource.Session, variable str
 	return value, nil
 }
 
-// python is what it takes for Python to find its part of the disguise, where the
-// session has one.
+// python are the variables by which Python finds its part of the disguise, if the session
+// has one.
 func (r Runtime) python(ctx context.Context, s resource.Session) (map[string]string, error) {
 	env := map[string]string{}
 	if !disguise.NeedsPython(s) {
@@ -247,14 +248,15 @@ func bind(source, target string, readOnly bool) mount.Mount {
 	return mount.Mount{Type: mount.TypeBind, Source: source, Target: target, ReadOnly: readOnly}
 }
 
-// device is what the CDI device of a session is called. All projects of a machine
-// share the folder of specifications, and may have sessions of one name.
+// device is the name of the CDI device of a session. It contains the lineage, since all
+// projects of a machine share the folder of specifications, and may have sessions with
+// equal names.
 func (r Runtime) device(session string) string {
 	return Name(session) + "-" + short(r.Owner.Lineage)
 }
 
-// writeDevice writes the specification of the session's CDI device: the nodes of
-// its slice, the driver's libraries with our facades in front, its programs.
+// writeDevice writes the specification of the session's CDI device: the nodes of its
+// slice, the driver's libraries with the facades in front, its programs.
 func (r Runtime) writeDevice(s resource.Session, given resource.Handle, library string, fronts map[string]string) error {
 	d := r.Engine.driver
 	pci, err := pciAddress(d.Root, s.Slice.GPU)
@@ -301,7 +303,7 @@ func pciAddress(root, uuid string) (string, error) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return "", fmt.Errorf("looking for GPU %s: %w", uuid, err)
+			return "", fmt.Errorf("find GPU %s: %w", uuid, err)
 		}
 		for line := range strings.Lines(string(data)) {
 			if key, value, _ := strings.Cut(line, ":"); key == "GPU UUID" && strings.TrimSpace(value) == uuid {
@@ -309,7 +311,7 @@ func pciAddress(root, uuid string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("the NVIDIA driver shows no GPU %s in /proc/driver/nvidia/gpus; look with nvidia-smi -L", uuid)
+	return "", fmt.Errorf("the NVIDIA driver shows no GPU %s in /proc/driver/nvidia/gpus; nvidia-smi -L lists the GPUs", uuid)
 }
 
 // driverVersion is in the name of the NVML library's file or, where that is
@@ -320,7 +322,7 @@ func driverVersion(root, library string) (string, error) {
 	}
 	data, err := os.ReadFile(filepath.Join("/", root, "sys/module/nvidia/version"))
 	if err != nil {
-		return "", fmt.Errorf("which version the NVIDIA driver is cannot be told: %w; see that the driver is loaded (nvidia-smi)", err)
+		return "", fmt.Errorf("the version of the NVIDIA driver cannot be read: %w. Fix: load the driver (nvidia-smi shows whether it is)", err)
 	}
 	return cmp.Or(strings.TrimSpace(string(data)), "unknown"), nil
 }

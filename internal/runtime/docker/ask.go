@@ -10,24 +10,21 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Installed tells whether there is an engine to connect to, running or not: one
-// that is named by the environment or the docker command's context, or one whose
-// socket is where it is by default.
+// Installed reports whether there is an engine to connect to, running or not: one that the
+// environment or the docker command's context names, or one with the default socket.
 func Installed() bool {
 	at, err := find()
 	if err != nil || at.from != "" {
-		return true // Connect tells what is wrong with it
+		return true // Connect reports the error
 	}
 	_, err = os.Stat(strings.TrimPrefix(client.DefaultDockerHost, "unix://"))
 	return err == nil
 }
 
-// Reaches tells whether a slice comes into containers; the error says what is
-// missing.
+// Reaches returns an error if containers have no access to slices.
 func (r Runtime) Reaches() error { return r.access().usable() }
 
-// Know makes sure that an ssh client can know a session, by a file of the one
-// line that is its, and gives the file's path.
+// Know writes the known_hosts file of a session and returns its path.
 func (r Runtime) Know(session string, s resource.SSH, port int) (string, error) {
 	path := r.KnownHostsFile(session)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -14,7 +14,7 @@ func restartPolicy(b resource.ContainerSpec) container.RestartPolicy {
 	return container.RestartPolicy{Name: container.RestartPolicyMode(b.Restart)}
 }
 
-// resources are a box's limits in the engine's words.
+// resources are the limits of a container in the engine's terms.
 func resources(l resource.Limits) container.Resources {
 	all := container.Resources{NanoCPUs: int64(math.Round(l.CPUs * 1e9)), Memory: int64(l.MemoryMiB) * mib}
 	if pids := int64(l.PIDs); pids > 0 {
@@ -23,7 +23,7 @@ func resources(l resource.Limits) container.Resources {
 	return all
 }
 
-// bounds are those that a container has now.
+// bounds are the present limits of a container.
 func bounds(there *container.InspectResponse) *resource.Bounds {
 	host := there.HostConfig
 	if host == nil {
@@ -40,15 +40,15 @@ func bounds(there *container.InspectResponse) *resource.Bounds {
 	return &b
 }
 
-// hold gives a container that goes on the bounds again that somebody has changed.
-// A limit on CPUs or memory where there was none stays: the engine cannot lift it.
+// hold restores the limits of a container that stays, if another program changed them. An
+// added limit on CPUs or memory stays: the engine cannot remove it.
 func (r Runtime) hold(ctx context.Context, s resource.Session, there *container.InspectResponse) error {
 	now, wanted := bounds(there), s.Spec.Bounds()
 	if now == nil || *now == wanted {
 		return nil
 	}
 	limits := resources(s.Spec.Limits)
-	limits.MemorySwap = 2 * limits.Memory // as the engine takes it where nobody says
+	limits.MemorySwap = 2 * limits.Memory // the engine's default
 	if limits.PidsLimit == nil {
 		limits.PidsLimit = new(int64)
 		*limits.PidsLimit = -1

@@ -23,11 +23,11 @@ import (
 	"cosplay/internal/cdi"
 )
 
-// oldest is the API of Docker 20.10, below which nothing is tried out.
+// oldest is the API of Docker 20.10, the oldest that is tested.
 const oldest = "1.41"
 
-// How long an engine may take to tell something, and to create a container: one
-// that is stuck takes connections and says nothing. Variables, for tests.
+// How long an engine may take to answer, and to create a container: a stuck engine accepts
+// connections and does not answer. Variables, for tests.
 var (
 	readTime   = 30 * time.Second
 	createTime = 3 * time.Minute
@@ -37,8 +37,7 @@ func soon(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, readTime)
 }
 
-// Engine is a Docker engine, with what it tells of itself. It can be used by
-// many at once.
+// Engine is a Docker engine with its properties. It is safe for concurrent use.
 type Engine struct {
 	client *client.Client
 	info   system.Info
@@ -51,7 +50,7 @@ type Engine struct {
 	images sync.Map // by the names that sessions use, once they are made from
 }
 
-// madeFrom is an image that sessions are made from.
+// madeFrom is an image from which containers are created.
 type madeFrom struct {
 	id  string
 	env []string // NAME=value
@@ -73,8 +72,8 @@ func (e *Engine) image(ctx context.Context, name string) (madeFrom, error) {
 	return image, nil
 }
 
-// turn waits until the engine has few enough sessions in work: beyond that number
-// each only takes longer, up to more than it may.
+// turn waits until few enough sessions are being prepared: with more, each takes longer,
+// up to its timeout.
 func (e *Engine) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case e.turns <- struct{}{}:
@@ -84,16 +83,16 @@ func (e *Engine) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// endpoint is where an engine listens, and who says so.
+// endpoint is the address of an engine, and its source.
 type endpoint struct {
 	host string
 	from string // "DOCKER_HOST", "the docker context lab", "" for the default
 	tls  string // a folder with ca.pem, cert.pem and key.pem; "" is none
 }
 
-// Connect finds the engine as the docker command does: DOCKER_HOST, else the
-// current context, else the default socket. It has to answer and to be recent
-// enough.
+// Connect finds the engine as the docker command does: DOCKER_HOST, else the current
+// context, else the default socket. It returns an error if the engine does not answer or
+// is too old.
 func Connect(ctx context.Context) (*Engine, error) {
 	at, err := find()
 	if err != nil {
@@ -105,7 +104,7 @@ func Connect(ctx context.Context) (*Engine, error) {
 func connect(ctx context.Context, at endpoint) (*Engine, error) {
 	scheme, _, _ := strings.Cut(at.host, "://")
 	if scheme != "unix" && scheme != "tcp" && scheme != "http" {
-		return nil, fmt.Errorf("%s names the engine %s, which cannot be used: sessions mount folders of this machine, so their engine must be here; set DOCKER_HOST=%s or run cosplay over there",
+		return nil, fmt.Errorf("%s names the engine %s, which cannot be used: sessions mount folders of this machine, so their engine must be here. Fix: set DOCKER_HOST=%s, or run cosplay on that machine",
 			at.from, at.host, client.DefaultDockerHost)
 	}
 	options := []client.Opt{client.WithTLSClientConfigFromEnv(), client.WithHost(at.host), client.WithVersionFromEnv(), client.WithAPIVersionNegotiation()}
@@ -130,7 +129,7 @@ func connect(ctx context.Context, at endpoint) (*Engine, error) {
 	return &Engine{client: c, info: info, specs: cdi.Dir, turns: make(chan struct{}, max(4, 2*runtime.NumCPU()))}, nil
 }
 
-// Close lets the connections to the engine go.
+// Close closes the connections to the engine.
 func (e *Engine) Close() error { return e.client.Close() }
 
 // Client speaks to the engine.
@@ -138,7 +137,7 @@ func (e *Engine) Client() *client.Client { return e.client }
 
 // Name is the engine's, with its version: "Docker 20.10.24".
 func (e *Engine) Name() string {
-	version, _, _ := strings.Cut(e.info.ServerVersion, "+") // what a distribution adds
+	version, _, _ := strings.Cut(e.info.ServerVersion, "+") // a distribution adds a suffix
 	return "Docker " + version
 }
 
@@ -150,7 +149,7 @@ func find() (endpoint, error) {
 	if folder == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return endpoint{host: client.DefaultDockerHost}, nil // nobody's configuration
+			return endpoint{host: client.DefaultDockerHost}, nil // the user has no configuration
 		}
 		folder = filepath.Join(home, ".docker")
 	}
@@ -170,8 +169,8 @@ func find() (endpoint, error) {
 	return contextEndpoint(folder, name)
 }
 
-// contextEndpoint looks up a context of the docker command. Its folders are
-// named after a hash of its name.
+// contextEndpoint looks up a context of the docker command, whose folders are named after
+// a hash of its name.
 func contextEndpoint(folder, name string) (endpoint, error) {
 	sum := sha256.Sum256([]byte(name))
 	id := hex.EncodeToString(sum[:])
@@ -202,7 +201,7 @@ func readJSON(path string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s is damaged (%w); mend it, or name the engine by DOCKER_HOST", path, err)
+		return fmt.Errorf("%s is damaged (%w). Fix: repair it, or name the engine by DOCKER_HOST", path, err)
 	}
 	return nil
 }

@@ -28,11 +28,11 @@ const (
 	longestHost = 63
 )
 
-// sshNAT is that port in the engine's words.
+// sshNAT is that port in the engine's terms.
 var sshNAT = nat.Port(strconv.Itoa(sshPort) + "/tcp")
 
-// create makes the container of a session and does not start it. port is the one
-// for ssh on the host.
+// create creates the container of a session and does not start it. port is the port for
+// ssh on the host.
 func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g grant, port int) (id string, err error) {
 	config := &container.Config{
 		Image:       s.Spec.Image,
@@ -71,10 +71,10 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 	return made.ID, nil
 }
 
-// isolate fits a container to the ways in which the engine shuts containers off:
-// what is mounted must be readable inside, and files of the workspace the user's.
+// isolate adapts a container to the isolation of the engine: mounts must be readable
+// inside, and files of the workspace must belong to the user.
 func (e *Engine) isolate(host *container.HostConfig, sudo bool) {
-	if !sudo { // else nobody could become root
+	if !sudo { // sudo needs new privileges
 		host.SecurityOpt = append(host.SecurityOpt, "no-new-privileges")
 	}
 	for _, option := range e.info.SecurityOptions {
@@ -91,11 +91,11 @@ func about(s resource.Session, port int) subject {
 	return subject{name: Name(s.ID), image: s.Spec.Image, bind: s.Spec.SSH.Bind, port: port}
 }
 
-// visibleDevices is what NVIDIA's runtime and hook look at; programs get it from
+// visibleDevices is the variable that NVIDIA's runtime and hook read; programs get it from
 // cosplay-init.
 const visibleDevices = "NVIDIA_VISIBLE_DEVICES"
 
-// environment is that of the container itself: what docker exec by hand finds.
+// environment is that of the container itself, which docker exec shows.
 func (r Runtime) environment(s resource.Session, slice string, g grant) []string {
 	env := r.config(s, slice, g.env).Env
 	delete(env, visibleDevices)
@@ -109,8 +109,8 @@ func (r Runtime) environment(s resource.Session, slice string, g grant) []string
 	return list
 }
 
-// mounts are what every session has, and its volumes. Mounts, not binds: with
-// these the engine would make what is missing, as root.
+// mounts are those of every session, and its volumes. Mounts and not binds, for which the
+// engine would create missing folders as root.
 func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 	all := []mount.Mount{
 		bind(r.inside(s.ID), initd.Dir, true),
@@ -132,12 +132,12 @@ func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 	return all
 }
 
-// scratch is the folder in which a project keeps its simulated hosts, the session
-// folders with their keys, and more.
+// scratch is the folder of a project's simulated hosts, its session folders with their
+// keys, and more.
 const scratch = ".cosplay"
 
-// ownFolder is where that of this project is in a workspace, "" where it is not:
-// no session is to change it by accident.
+// ownFolder is the path of the project's scratch folder in a workspace, "" if it is not
+// there: no session should change it by accident.
 func (r Runtime) ownFolder(workspace string) string {
 	resolved := func(path string) string {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -159,8 +159,8 @@ func hostname(session string) string {
 	return strings.Trim(name[:min(longestHost, len(name))], "-")
 }
 
-// freePort is a port that nobody listens on: preferred, if it is so. The engine
-// may still find it taken a moment later.
+// freePort is a port without a listener: preferred, if it is free. Another process may
+// take it before the engine does.
 func freePort(bind string, preferred int) (int, error) {
 	listen := func(port int) (net.Listener, error) {
 		return net.Listen("tcp", net.JoinHostPort(bind, strconv.Itoa(port)))
@@ -170,7 +170,7 @@ func freePort(bind string, preferred int) (int, error) {
 		l, err = listen(0)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("finding a free port on %s: %w; mend bind in the ssh block", bind, err)
+		return 0, fmt.Errorf("find a free port on %s: %w. Fix: correct bind in the ssh block", bind, err)
 	}
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
@@ -188,7 +188,7 @@ func publishedPort(there *container.InspectResponse) int {
 	return 0
 }
 
-// holder is the container that has a port of this machine; "" where none is found.
+// holder is the container that has a port of this machine; "" if no container has it.
 func (r Runtime) holder(ctx context.Context, port int) string {
 	ctx, cancel := soon(ctx)
 	defer cancel()

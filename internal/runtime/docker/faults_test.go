@@ -119,7 +119,7 @@ func TestFaults(t *testing.T) {
 		{"port taken by a program", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Port = taken }, fmt.Sprintf("port %d on 127.0.0.1 is taken by another program", taken)},
 		{"port taken by a container", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Port = heldPort }, fmt.Sprintf("port %d on 127.0.0.1 is taken by the container %s", heldPort, name)},
 		{"bind elsewhere", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Bind, s.Spec.SSH.Port = "192.0.2.1", 2222 }, "192.0.2.1 is no address of this machine"},
-		{"bind elsewhere, any port", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Bind = "192.0.2.1" }, "mend bind in the ssh block"},
+		{"bind elsewhere, any port", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Bind = "192.0.2.1" }, "correct bind in the ssh block"},
 		{"command not there", func(s *resource.Session, _ *Runtime) { s.Command = []string{"nowhere"} }, "it ended at once, with code 127"},
 		{"command that ends", func(s *resource.Session, _ *Runtime) {
 			s.Spec.SSH.Enabled, s.Command = false, []string{"sh", "-c", "echo my last words; exit 3"}

@@ -68,7 +68,7 @@ func TestCheck(t *testing.T) {
 		{"a volume that the workspace brings", "", func(s *resource.Session) {
 			s.Spec.Volumes = []resource.Volume{{Source: filepath.Dir(s.Workspace), Target: "/a"}}
 		}, nil},
-		{"a workspace behind a file", "workspace: the workspace /etc/passwd/x cannot be made. /etc/passwd is a file", func(s *resource.Session) { s.Workspace = "/etc/passwd/x" }, nil},
+		{"a workspace behind a file", "workspace: the workspace /etc/passwd/x cannot be created. /etc/passwd is a file", func(s *resource.Session) { s.Workspace = "/etc/passwd/x" }, nil},
 		{"too many CPUs", "limits.cpus: the machine has ", func(s *resource.Session) { s.Spec.Limits.CPUs = 9999 }, nil},
 		{"more memory than there is", "warning: limits.memory: the machine has ", func(s *resource.Session) { s.Spec.Limits.MemoryMiB = 1 << 30 }, nil},
 		{"no address of ours", "ssh.bind: ssh cannot listen on 192.0.2.1. 192.0.2.1 is no address of this machine", func(s *resource.Session) { s.Spec.SSH.Bind = "192.0.2.1" }, nil},

@@ -27,11 +27,11 @@ import (
 
 // Exec runs argv in a session, or the session's own command where argv is empty,
 // and returns its exit code; a signal's is 128 and its number, as shells have it.
-// Signals that end programs are the command's affair: those that a terminal
-// sends reach it by themselves, others are passed on. A context that ends asks it
-// to end. What could not be started is an error with the code that shells give it.
+// The command handles signals: a terminal sends them to it directly, and Exec passes on
+// others. When the context ends, Exec asks the command to end. A command that could not
+// be started is an error with the exit code that shells use.
 func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runtime.Streams) (int, error) {
-	// Caught and not ignored: what we ignore, the command would be born ignoring.
+	// Caught and not ignored: the command would inherit an ignored signal.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -51,7 +51,7 @@ func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runt
 				return
 			case s := <-signals:
 				if !typed(s) {
-					_ = command.Process.Signal(s) // which may have ended
+					_ = command.Process.Signal(s) // the process may have ended
 				}
 			}
 		}
@@ -68,8 +68,8 @@ func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runt
 	return ended.ExitCode(), nil
 }
 
-// typed reports whether a signal may have come from the keys of a terminal, which
-// sends it to all programs in its foreground.
+// typed reports whether a signal may be from the keys of a terminal, which sends it to all
+// programs in its foreground.
 func typed(s os.Signal) bool {
 	if s != os.Interrupt && s != syscall.SIGQUIT {
 		return false
@@ -83,14 +83,14 @@ func typed(s os.Signal) bool {
 	return err == nil && group == syscall.Getpgrp()
 }
 
-// patience is how long a command may take to end that was asked to.
+// patience is how long a command may take to end after it was asked to.
 const patience = 10 * time.Second
 
-// notRun tells why a command was not even started.
+// notRun explains why a command was not started.
 func notRun(command *exec.Cmd, err error) (int, error) {
 	switch _, gone := os.Stat(command.Dir); {
 	case gone != nil:
-		return 1, fmt.Errorf("its workspace %s is not there; cosplay apply makes it anew", command.Dir)
+		return 1, fmt.Errorf("its workspace %s does not exist. Fix: cosplay apply recreates it", command.Dir)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return runtime.NotFound, fmt.Errorf("there is no command %q", command.Args[0])
 	case errors.Is(err, fs.ErrPermission):
@@ -103,7 +103,7 @@ func (r Runtime) command(ctx context.Context, session string, argv []string) (*e
 	dir := filepath.Join(r.Base, session)
 	f, err := readFigures(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("its session folder is gone; cosplay apply makes it anew")
+		return nil, errors.New("its session folder does not exist. Fix: cosplay apply recreates it")
 	}
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (r Runtime) command(ctx context.Context, session string, argv []string) (*e
 		argv = f.Session.Command
 	}
 	if len(argv) == 0 {
-		return nil, fmt.Errorf("it has no command of its own; say what to run: cosplay exec %s -- COMMAND", f.Session.Address.Short())
+		return nil, fmt.Errorf("its block has no command. Fix: name one: cosplay exec %s -- COMMAND", f.Session.Address.Short())
 	}
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
@@ -135,7 +135,7 @@ func environment(dir string, s resource.Session, sliceID string) map[string]stri
 	return env
 }
 
-// merged is an environment with some variables set anew.
+// merged is an environment with some variables replaced.
 func merged(base []string, set map[string]string) []string {
 	var all []string
 	for _, variable := range base {
@@ -150,12 +150,12 @@ func merged(base []string, set map[string]string) []string {
 	return all
 }
 
-// generations is how far up it is looked for who started a program.
+// generations is how many ancestors of a process are searched.
 const generations = 64
 
-// Runs tells whether a program runs in a session: it or one of its ancestors was
-// started there, and looks for libraries in the session's folder first. Other
-// users' programs cannot be looked into, and are not ours.
+// Runs reports whether a process runs in a session: it or one of its ancestors was started
+// there, and loads libraries from the session's folder first. The environment of other
+// users' processes is not readable; they do not run in a session.
 func Runs(pid int, c resource.Container) bool {
 	mark := []byte("LD_LIBRARY_PATH=" + filepath.Join(c.ID, libraryDir))
 	for range generations {
@@ -175,17 +175,17 @@ func Runs(pid int, c resource.Container) bool {
 	return false
 }
 
-// parent is who started a program; 0 where nobody can tell.
+// parent is the pid of the parent of a process; 0 if unknown.
 func parent(pid int) int {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	// Its name stands in brackets, and may hold some itself: "12 (a) b) S 11 ...".
+	// The name is in brackets, and may contain brackets: "12 (a) b) S 11 ...".
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 2 {
 		return 0
 	}
-	id, _ := strconv.Atoi(string(fields[1])) // 0 is nobody
+	id, _ := strconv.Atoi(string(fields[1]))
 	return id
 }

@@ -19,10 +19,10 @@ import (
 	"cosplay/internal/resource"
 )
 
-// figures is what a session's folder tells of it. The tags of the types of resource are part
-// of the file; testdata/fields.txt lists all fields.
+// figures is the content of a session folder's session.json. The tags of the types of
+// resource are part of the file; testdata/fields.txt lists all fields.
 type figures struct {
-	// Container is what List tells as long as nobody touched the file; one of an
+	// Container is what List reports as long as the file was not changed. A file of an
 	// older cosplay has none.
 	Container *resource.Container `json:"container,omitempty"`
 
@@ -33,9 +33,9 @@ type figures struct {
 	Secret map[string]string `json:"secret_env,omitempty"` // which the session leaves out
 }
 
-// The file begins with a sum of all that comes after it, which only the state's
-// key can make. While it holds, the container before the session can be believed,
-// and the rest of a thousand files need not be parsed to list them.
+// The file begins with a sum of the rest, which only the state's key can make. If the sum
+// is correct, List believes the container before the session and does not parse the rest,
+// which is faster for a thousand sessions.
 const (
 	beforeSum     = "{\n  \"sum\": \""
 	afterSum      = `",`
@@ -58,13 +58,12 @@ func (r Runtime) writeFigures(dir string, f figures) error {
 	rest := append(content[1:], '\n')
 	whole := slices.Concat([]byte(beforeSum), sumOf(rest, r.summer()), []byte(afterSum), rest)
 	if err := durable.WriteFile(filepath.Join(dir, figuresFile), whole, 0o400); err != nil {
-		return fmt.Errorf("writing the session's figures: %w", err)
+		return fmt.Errorf("write session.json: %w", err)
 	}
 	return nil
 }
 
-// untouched gives the container of a file that is as it was written, by the key of
-// summer.
+// untouched is the container of a file whose sum, by the key of summer, is correct.
 func untouched(file []byte, summer hash.Hash) (resource.Container, bool) {
 	sum, rest, summed := bytes.Cut(bytes.TrimPrefix(file, []byte(beforeSum)), []byte(afterSum))
 	if !summed || !hmac.Equal(sum, sumOf(rest, summer)) {
@@ -89,7 +88,7 @@ func readFigures(dir string) (figures, error) {
 	return parseFigures(dir, file)
 }
 
-var errDamaged = errors.New("the session's figures are damaged; cosplay apply writes them anew")
+var errDamaged = errors.New("session.json is damaged. Fix: cosplay apply writes it again")
 
 func parseFigures(dir string, file []byte) (figures, error) {
 	var f figures

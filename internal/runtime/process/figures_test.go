@@ -12,8 +12,8 @@ import (
 	"cosplay/internal/wiretest"
 )
 
-// TestUntouched: what a file says of its container is believed as long as no byte
-// of it is another, and of no other key; else the session in it is.
+// TestUntouched: List believes the container of a file only while no byte of the file has
+// changed and the key is the same; otherwise it reads the session in it.
 func TestUntouched(t *testing.T) {
 	r, s := worker(t)
 	s.Secret = map[string]string{"TOKEN": "hunter2"}
@@ -37,7 +37,7 @@ func TestUntouched(t *testing.T) {
 		}
 	}
 
-	// Whatever it says of its container, the session of a touched file counts.
+	// The session of a changed file counts, with any container in it.
 	if err := os.Chmod(file, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestUntouched(t *testing.T) {
 		}
 	}
 
-	// A project that was moved has its sessions where it is now.
+	// A moved project has its sessions in its new folder.
 	prepare(t, r, s)
 	moved := r
 	moved.Base += "-moved"
@@ -69,7 +69,7 @@ func TestUntouched(t *testing.T) {
 		t.Errorf("moved: %+v", all)
 	}
 
-	// Nor is a folder another session's because it is called so.
+	// The name of a folder alone does not make it another session's.
 	if err := os.Rename(filepath.Join(moved.Base, s.ID), filepath.Join(moved.Base, "worker-4")); err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +78,8 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
-// Sensitive values are in one file of the user, in a folder that is the user's
-// alone, even where it was open before.
+// TestSecretsArePrivate: sensitive values are in one file of the user, in a folder that
+// only the user can read, even if others could read it before.
 func TestSecretsArePrivate(t *testing.T) {
 	r, s := worker(t)
 	s.Secret = map[string]string{"TOKEN": "hunter2"}

@@ -13,15 +13,15 @@ import (
 	"cosplay/internal/resource"
 )
 
-// List tells which sessions have a folder. One whose figures were edited has
-// another hash than the state remembers.
+// List lists the sessions that have a folder. If session.json was edited, the hash differs
+// from that in the state.
 func (r Runtime) List(context.Context) ([]resource.Container, error) {
 	entries, err := os.ReadDir(r.Base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing the session folders: %w", err)
+		return nil, fmt.Errorf("list the session folders: %w", err)
 	}
 	var all []resource.Container
 	l := lister{Runtime: r, inspector: disguise.Inspector{Version: r.Version}, summer: r.summer()}
@@ -29,7 +29,7 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 		dir := filepath.Join(r.Base, e.Name())
 		c, err := l.look(dir)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // half made or half removed
+		case errors.Is(err, fs.ErrNotExist): // partly created or partly removed
 			c = resource.Container{ID: dir, Session: e.Name(), Runtime: name, State: resource.Stopped}
 		case errors.Is(err, errDamaged):
 			c = resource.Container{ID: dir, Session: e.Name(), Runtime: name, State: resource.Running, Hash: "damaged"}
@@ -41,7 +41,7 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 	return all, nil
 }
 
-// lister is one look at all folders, with what serves for each of them.
+// lister reads all folders, with what it needs for each of them.
 type lister struct {
 	Runtime
 	inspector disguise.Inspector
@@ -49,7 +49,7 @@ type lister struct {
 	buffer    []byte
 }
 
-// look tells of the session in a folder, and what is damaged or outdated there.
+// look reads the session in a folder, and what is damaged or outdated there.
 func (l *lister) look(dir string) (resource.Container, error) {
 	folder, err := disguise.OpenFolder(dir)
 	if err != nil {

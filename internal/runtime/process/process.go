@@ -1,6 +1,6 @@
-// Package process runs sessions without Docker: a session is a folder with its
-// figures, and no standing process. Programs are started in it one at a time,
-// with the session's environment and libraries in front.
+// Package process runs sessions without Docker: a session is a folder, and no process
+// runs permanently. Exec starts each program with the session's environment, and with the
+// session's libraries in front.
 package process
 
 import (
@@ -27,25 +27,25 @@ type Runtime struct {
 	Base    string // the folder that holds them
 	Library string // NVML library that programs must find; "" is the system's
 	Key     string // of the state, for hashes
-	Serial  int    // of the state that will know what is made now
+	Serial  int    // of the state after the run that creates the sessions
 	Version string // of cosplay
 }
 
-// Prepare writes the session's folder, or brings it up to date, and makes its
-// workspace if it is missing.
+// Prepare creates or updates the session's folder, and creates its workspace if it does
+// not exist.
 func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
 	dir := filepath.Join(r.Base, s.ID)
 	// The folder holds sensitive values, so an existing one is closed as well.
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, libraryDir), 0o700), os.Chmod(dir, 0o700)); err != nil {
-		return resource.Container{}, fmt.Errorf("making the session folder: %w", err)
+		return resource.Container{}, fmt.Errorf("create the session folder: %w", err)
 	}
 	if err := os.MkdirAll(s.Workspace, 0o755); err != nil {
-		return resource.Container{}, fmt.Errorf("making the workspace: %w", err)
+		return resource.Container{}, fmt.Errorf("create the workspace: %w", err)
 	}
 	was, before := readFigures(dir)
 	cuda, err := r.install(dir, s, given)
 	if err == nil && cuda && before == nil && was.Session.Target.MemoryMiB != s.Target.MemoryMiB {
-		// What it came to on another GPU says nothing of this one.
+		// The peak memory use on another GPU does not apply to this one.
 		err = disguise.ForgetPeak(filepath.Join(dir, disguise.UsageFile))
 	}
 	if err != nil {
@@ -56,7 +56,7 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 	}
 	made := r.container(dir, s, given.UUID)
 	made.Serial = r.Serial
-	// Last, since the folder counts as made once its figures are there.
+	// Last, since the folder counts as complete once session.json exists.
 	return made, r.writeFigures(dir, figures{Container: &made, Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret})
 }
 
@@ -64,8 +64,8 @@ func (r Runtime) container(dir string, s resource.Session, sliceID string) resou
 	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: name, State: resource.Running, Hash: s.Seal(r.Key).Hash(r.Key), SliceID: sliceID}
 }
 
-// install puts the disguise in front of the host's NVML library and CUDA driver,
-// where the session's programs look first. It reports whether there is the latter.
+// install puts the facades where the session's programs look before they find the host's
+// NVML library and CUDA driver. It reports whether there is a CUDA driver.
 func (r Runtime) install(dir string, s resource.Session, given resource.Handle) (cuda bool, err error) {
 	library := r.Library
 	if library == "" {
@@ -83,20 +83,20 @@ func (r Runtime) install(dir string, s resource.Session, given resource.Handle) 
 	return true, disguise.InstallCUDA(dir, driver)
 }
 
-// Usage is what the programs of a session use of its GPU's memory. That of a
-// session without the disguise of CUDA is fs.ErrNotExist.
+// Usage is the GPU memory that the programs of a session use. For a session without the
+// disguise of CUDA it returns fs.ErrNotExist.
 func (r Runtime) Usage(session string) (disguise.Usage, error) {
 	return disguise.ReadUsage(filepath.Join(r.Base, session, disguise.UsageFile))
 }
 
-// Unprepare removes a session's folder, never its workspace, and tells what its
-// programs used.
+// Unprepare removes a session's folder, never its workspace, and returns what its programs
+// used.
 func (r Runtime) Unprepare(_ context.Context, session string) (resource.Use, error) {
 	if err := runtime.CheckSession(session); err != nil {
 		return resource.Use{}, err
 	}
 	dir := filepath.Join(r.Base, session)
-	// The figures first: what is left of a cut-off removal must not look whole.
+	// session.json first: the remainder of an interrupted removal must not look complete.
 	if err := durable.Remove(filepath.Join(dir, figuresFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return resource.Use{}, err
 	}
@@ -104,6 +104,6 @@ func (r Runtime) Unprepare(_ context.Context, session string) (resource.Use, err
 	if err := os.RemoveAll(dir); err != nil {
 		return used, fmt.Errorf("removing the session folder: %w", err)
 	}
-	_ = os.Remove(r.Base) // the last one out; it stays while others are in it
+	_ = os.Remove(r.Base) // fails while other sessions are in it
 	return used, nil
 }

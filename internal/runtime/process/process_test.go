@@ -80,7 +80,7 @@ func TestPrepareListUnprepare(t *testing.T) {
 		t.Errorf("left: %+v", all)
 	}
 	if _, err := os.Stat(keep); err != nil {
-		t.Error("the workspace went too")
+		t.Error("the workspace was removed, too")
 	}
 	if _, err := os.Stat(r.Base); err == nil {
 		t.Error("the empty folder of the sessions stays")
@@ -96,11 +96,11 @@ func TestUnprepareKeepsToItsFolder(t *testing.T) {
 		}
 	}
 	if len(list(t, r)) != 1 {
-		t.Error("the session is gone")
+		t.Error("the session does not exist any more")
 	}
 }
 
-// TestTampering: figures that were edited, damaged or half removed are seen.
+// TestTampering: List reports a session.json that was edited, damaged or removed.
 func TestTampering(t *testing.T) {
 	r, s := worker(t)
 	made := prepare(t, r, s)
@@ -136,7 +136,7 @@ func TestTampering(t *testing.T) {
 	}
 	prepare(t, r, s)
 	if all := list(t, r); len(all) != 1 || !cmp.Equal(all[0], made) {
-		t.Errorf("prepared anew: %+v", all)
+		t.Errorf("prepared again: %+v", all)
 	}
 }
 
@@ -218,8 +218,8 @@ func TestReaddress(t *testing.T) {
 	}
 }
 
-// TestBrokenDisguise: a file of the disguise that is gone or damaged is seen, and
-// put back; what programs count in stays as long as it is sound.
+// TestBrokenDisguise: a missing or damaged file of the disguise is reported, and restored
+// by Prepare; a sound usage file stays.
 func TestBrokenDisguise(t *testing.T) {
 	r, s := worker(t)
 	made := prepare(t, r, s)
@@ -242,7 +242,7 @@ func TestBrokenDisguise(t *testing.T) {
 		}
 		prepare(t, r, s)
 		if all := list(t, r); len(all) != 1 || !cmp.Equal(all[0], made) {
-			t.Errorf("prepared anew: %+v", all)
+			t.Errorf("prepared again: %+v", all)
 		}
 	}
 	if u, err := r.Usage(s.ID); err != nil || u.Total != 0 {
@@ -250,8 +250,8 @@ func TestBrokenDisguise(t *testing.T) {
 	}
 }
 
-// TestOlderSession: a session that an older cosplay made has no disguise of CUDA,
-// and goes on without until it is brought up to date.
+// TestOlderSession: a session of an older cosplay has no disguise of CUDA until Prepare
+// updates it.
 func TestOlderSession(t *testing.T) {
 	r, s := worker(t)
 	made := prepare(t, r, s)
@@ -286,8 +286,8 @@ func TestOlderSession(t *testing.T) {
 	}
 }
 
-// TestRuns: what was started in a session runs there, with what it starts itself
-// in whatever environment; nothing else does.
+// TestRuns: a process that was started in a session runs there, and so do its children
+// with any environment; no other process does.
 func TestRuns(t *testing.T) {
 	r, s := worker(t)
 	made := prepare(t, r, s)
@@ -324,8 +324,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestAltered: what is damaged is named by the check that it belongs to; also the
-// driver's own files, which no glance looks at.
+// TestAltered: a damaged file is reported under its check; also a file of the driver,
+// which List does not read.
 func TestAltered(t *testing.T) {
 	r, s := worker(t)
 	made := prepare(t, r, s)

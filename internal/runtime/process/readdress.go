@@ -10,8 +10,8 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Readdress writes the address that a session has now into its folder, for a state
-// that is rebuilt. A folder that does not exist is no error.
+// Readdress writes the present address of a session into its folder, for state rebuild.
+// A folder that does not exist is no error.
 func (r Runtime) Readdress(session string, to resource.Address) error {
 	if err := runtime.CheckSession(session); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (r Runtime) Readdress(session string, to resource.Address) error {
 	}
 	f, err := parseFigures(dir, file)
 	if err != nil || f.Session.Address == to {
-		return nil // what is damaged is drift, and the next apply writes it again
+		return nil // a damaged file is drift, and the next apply writes it again
 	}
 	if _, ok := untouched(file, r.summer()); !ok { // the new sum must not confirm what was edited, or what another key has hashed
 		made := r.container(dir, f.Session, f.Slice)

@@ -9,8 +9,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Remains tells of each session that has a folder, as far as the folder can be
-// read. The folders are the project's own.
+// Remains reads each session folder as far as possible. All folders belong to the project.
 func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 	found, err := r.List(ctx)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Interior is what the session's programs are to find.
+// Interior is what the session's programs should find.
 func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 	dir, err := filepath.Abs(filepath.Join(r.Base, s.ID))
 	if err != nil {
 		return runtime.Interior{}, err
 	}
-	if err := disguise.WriteProbes(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec tells that the folder is gone
+	if err := disguise.WriteProbes(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing folder
 		return runtime.Interior{}, err
 	}
 	interior := runtime.Interior{
@@ -35,13 +35,14 @@ func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 	return interior, nil
 }
 
-// cudaIsDisguised tells what the session was made with; its files may be gone.
+// cudaIsDisguised reports whether the session was created with the disguise of CUDA, even
+// if its files are missing.
 func cudaIsDisguised(dir string) bool {
 	f, err := readFigures(dir)
 	return err == nil && f.CUDA
 }
 
-// seal notes what the files of the session's disguise are.
+// seal records the files of the session's disguise.
 func (r Runtime) seal(dir string, cuda bool) error {
 	libraries := []string{driver.NVML}
 	var counted []string
@@ -65,8 +66,8 @@ func (r Runtime) seal(dir string, cuda bool) error {
 	return disguise.Seal(dir, r.Version, append(files, python...), counted, drivers)
 }
 
-// Altered tells what of the session's folder, and of the driver behind it, is not
-// as it was when the folder was written.
+// Altered lists what has changed in the session's folder, and in the driver behind it,
+// since the folder was written.
 func (r Runtime) Altered(_ context.Context, s resource.PriorSession) (map[string]string, error) {
 	return disguise.Altered(filepath.Join(r.Base, s.ID))
 }

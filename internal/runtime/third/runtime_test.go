@@ -1,5 +1,5 @@
-// Package third has a third runtime, which only its test registers: what a runtime has
-// to implement, at its smallest. Its sessions are folders without a disguise.
+// Package third is the smallest complete runtime, which only its test registers. Its
+// sessions are folders without a disguise.
 package third
 
 import (

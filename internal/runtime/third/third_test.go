@@ -34,7 +34,7 @@ session "worker" {
 }
 `
 
-// TestThirdRuntime leads a runtime that no other package knows through all commands.
+// TestThirdRuntime runs all commands with a runtime that no other package names.
 func TestThirdRuntime(t *testing.T) {
 	dir := t.TempDir()
 	configure := func(text string) {

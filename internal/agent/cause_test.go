@@ -47,7 +47,7 @@ func TestErrorsNameTheirCause(t *testing.T) {
 			t.Errorf("code %d blames another process: %v", code, err)
 		}
 	}
-	if text := fix("nvmlDeviceSetPowerManagementLimit", nvml.ERROR_INSUFFICIENT_RESOURCES); strings.Contains(text, "slot") {
+	if text := adviceOn("nvmlDeviceSetPowerManagementLimit", nvml.ERROR_INSUFFICIENT_RESOURCES).Error(); strings.Contains(text, "slot") {
 		t.Errorf("a call that makes no slice blames a slot: %q", text)
 	}
 }

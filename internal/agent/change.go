@@ -6,6 +6,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -14,7 +15,7 @@ import (
 
 func (d device) notTaken(call, what string) error {
 	return &Error{Call: call, GPU: d.String(), Message: "the driver reported success, but " + what,
-		Hint: "Possible cause: another process changes this GPU, or the driver ignores the call. nvidia-smi -q shows the GPU's settings."}
+		Advice: prose.Advice{What: "Possible cause: another process changes this GPU, or the driver ignores the call.", Fix: "run nvidia-smi -q, which shows the GPU's settings"}}
 }
 
 // drivers say how NVML sets a setting. set returns the value that it has then; check
@@ -71,7 +72,7 @@ func (d device) trySetMIG(wanted int) error {
 	// The mode is pending and would switch at the next reset, which no user expects:
 	// cancel it.
 	_ = set(current)
-	return &Error{Call: call, GPU: d.String(), Code: int(switched), Message: "MIG mode does not switch: " + switched.Error(), Hint: fix(call, switched)}
+	return &Error{Call: call, GPU: d.String(), Code: int(switched), Message: "MIG mode does not switch: " + switched.Error(), Advice: adviceOn(call, switched)}
 }
 
 func (d device) setPersistence(mode int) error {
@@ -206,7 +207,7 @@ func (d device) offered(name string, need resource.Need) (gpuProfile, error) {
 		if p.SMs != need.SMs || p.MemoryMiB < need.MemoryMiB {
 			return p, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(),
 				Message: fmt.Sprintf("the driver's %s has %d SMs and %d MiB, but the plan counted on %d SMs and needs %d MiB", p.Name, p.SMs, p.MemoryMiB, need.SMs, need.MemoryMiB),
-				Hint:    "Now that MIG mode is on, the driver tells its own table: run cosplay plan again."}
+				Advice:  prose.Advice{What: "Now that MIG mode is on, the driver reports its own table.", Fix: "run cosplay plan, which reads the GPU again"}}
 		}
 		return p, nil
 	}
@@ -215,7 +216,7 @@ func (d device) offered(name string, need resource.Need) (gpuProfile, error) {
 	}
 	return gpuProfile{}, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(), Message: "no profile " + name,
 		Refused: len(profiles) == 0, // MIG mode is off again
-		Hint:    "nvidia-smi mig -lgip lists what this GPU offers; run cosplay plan to fit anew."}
+		Advice:  prose.Advice{What: "nvidia-smi mig -lgip lists what this GPU offers.", Fix: "run cosplay plan, which reads the GPU again"}}
 }
 
 // fill makes the compute instance that takes the whole GPU instance.
@@ -239,7 +240,7 @@ func (d device) fill(instance nvml.GpuInstance, computeSlices int) (nvml.Compute
 		}
 	}
 	return nil, &Error{Call: "nvmlGpuInstanceGetComputeInstanceProfileInfo", GPU: d.String(), Code: int(code),
-		Message: fmt.Sprintf("no compute instance profile of %d slices", computeSlices), Hint: "The driver offers no way to use the whole GPU instance; nvidia-smi mig -lcip shows what it does offer."}
+		Message: fmt.Sprintf("no compute instance profile of %d slices", computeSlices), Advice: prose.Advice{What: "The driver offers no way to use the whole GPU instance; nvidia-smi mig -lcip shows what it does offer."}}
 }
 
 // find looks for a slice by profile and first slot.
@@ -284,7 +285,7 @@ func (d device) destroySlice(s *resource.LiveSlice) error {
 		if s.Match(live) == resource.OtherSlice {
 			return &Error{Call: call, GPU: d.String(),
 				Message: fmt.Sprintf("the slice at slot %d is another one now (%s, not %s); cosplay leaves it alone", s.Start, live.UUID, s.UUID),
-				Hint:    "It was recreated outside cosplay. Fix: run cosplay plan, which reads the GPU again."}
+				Advice:  prose.Advice{What: "It was recreated outside cosplay.", Fix: "run cosplay plan, which reads the GPU again"}}
 		}
 		return d.remove(live, func() { s.Handle = resource.Handle{GPUInstance: live.GPUInstance} })
 	}); err != nil {

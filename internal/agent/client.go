@@ -14,6 +14,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -245,7 +246,7 @@ func (c *child) lost(r request, cause error, fresh bool) error {
 		said = cause.Error()
 	}
 	return &Error{Call: r.kind(), GPU: r.GPU, Message: "the agent process is gone: " + said,
-		Hint: "The library or the driver ended it. Run the command again; if it stays so, try nvidia-smi and look at dmesg."}
+		Advice: prose.Advice{What: "The library or the driver ended it.", Fix: "run the command again; if it ends again, run nvidia-smi and read dmesg"}}
 }
 
 // end stops the child, whatever it does, and tells what it said.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -215,7 +216,9 @@ func baselineOr(l *nvmlLibrary, r request, err error) error {
 func (l *nvmlLibrary) explain(r request, err error) error {
 	var refused *ledger.RefusedError
 	if l.guard != nil && r.Op == opDestroySlice && errors.As(err, &refused) {
-		return fmt.Errorf("%w. If it is the project's and the host's ledger was lost, root can remove it: sudo cosplay destroy", err)
+		advice := prose.AdviceOf(err)
+		advice.Fix += "; if the slice is the project's and the host's ledger was lost: sudo cosplay destroy"
+		return advice
 	}
 	return err
 }
@@ -261,7 +264,7 @@ func (d device) placeInReason(s resource.Slice, need resource.Need) error {
 	_, found, err := d.find(s)
 	if err == nil && found {
 		err = &Error{Code: int(nvml.ERROR_INSUFFICIENT_RESOURCES), Call: "nvmlDeviceCreateGpuInstanceWithPlacement", GPU: d.String(),
-			Message: fmt.Sprintf("there is a %s slice at slot %d already", s.Profile, s.Start), Hint: "Run cosplay plan to see the GPU as it is now."}
+			Message: fmt.Sprintf("there is a %s slice at slot %d already", s.Profile, s.Start), Advice: prose.Advice{Fix: "run cosplay plan, which reads the GPU again"}}
 	}
 	return leaving(err, nil)
 }

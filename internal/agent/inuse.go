@@ -41,7 +41,7 @@ func (d device) unused(held *instanceID, try func() error) error {
 			return err
 		}
 		if time.Now().Add(inUseNap).After(until) {
-			d.lib.users = func() string { return d.heldBy(*held) }
+			d.lib.users = func() prose.Advice { return d.heldBy(*held) }
 			return err
 		}
 		if ended := d.lib.nap(d.uuid, inUseNap); ended != nil {
@@ -55,14 +55,14 @@ func (d device) unused(held *instanceID, try func() error) error {
 func (l *nvmlLibrary) inUseBy(err error) error {
 	var at *Error
 	if l.users != nil && errors.As(err, &at) {
-		at.Hint = l.users()
+		at.Advice = l.users()
 	}
 	return err
 }
 
 // heldBy names the processes that hold a slice or a GPU: NVML's list first, then
 // those that have its device files open.
-func (d device) heldBy(held instanceID) string {
+func (d device) heldBy(held instanceID) prose.Advice {
 	what := "the GPU"
 	if held != nil {
 		what = fmt.Sprintf("GPU instance %d", held.gpu)
@@ -74,16 +74,16 @@ func (d device) heldBy(held instanceID) string {
 			holders = append(holders, p)
 		}
 	}
-	const again = "then run the same command again."
+	const again = ", then run the same command again"
 	if len(holders) > 0 {
 		n := len(holders)
-		return fmt.Sprintf("%s %s %s. Fix: stop %s, %s", resource.ProcessNames(holders), prose.Choose(n, "uses", "use"), what, prose.Choose(n, "the process", "the processes"), again)
+		return prose.Advice{What: fmt.Sprintf("%s %s %s.", resource.ProcessNames(holders), prose.Choose(n, "uses", "use"), what), Fix: "stop " + prose.Choose(n, "the process", "the processes") + again}
 	}
 	text := fmt.Sprintf("A process uses %s, but NVML lists none and cosplay finds none in /proc.", what)
 	if unreadable > 0 {
 		text = fmt.Sprintf("A process uses %s, but NVML lists none. cosplay could not read the open files of %d processes.", what, unreadable)
 	}
-	return text + " Fix: find the process with sudo fuser -v /dev/nvidia*, stop it, " + again
+	return prose.Advice{What: text, Fix: "find the process with sudo fuser -v /dev/nvidia*, stop it" + again}
 }
 
 // listed are the processes of a slice or a GPU in NVML's list.

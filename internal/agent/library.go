@@ -15,6 +15,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 )
@@ -26,13 +27,13 @@ const systemLibrary = "libnvidia-ml.so.1"
 type nvmlLibrary struct {
 	nvml.Interface
 	path       string
-	book       ledger.Book   // of the host; without a folder none is kept
-	turn       *ledger.Turn  // of the change under way
-	permission func() error  // asks again whether that change is allowed
-	users      func() string // of the GPU or the slice that the change failed for
-	guard      *guard        // of a child that works as root for others; else nil
-	place      io.Closer     // among the agents of its user; kept open while this one runs
-	broken     error         // why it could not be opened
+	book       ledger.Book         // of the host; without a folder none is kept
+	turn       *ledger.Turn        // of the change under way
+	permission func() error        // asks again whether that change is allowed
+	users      func() prose.Advice // of the GPU or the slice that the change failed for
+	guard      *guard              // of a child that works as root for others; else nil
+	place      io.Closer           // among the agents of its user; kept open while this one runs
+	broken     error               // why it could not be opened
 
 	deadline time.Duration        // of the request under way
 	known    map[string]bool      // symbols that were looked up and found
@@ -64,7 +65,7 @@ func open(path string) (*nvmlLibrary, error) {
 	probe := dl.New(path, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
 	if err := probe.Open(); err != nil {
 		return l, &Error{Call: "dlopen", Message: strings.TrimSpace(err.Error()),
-			Hint: "No NVML library there. Install the NVIDIA driver, name a library with nvml = \"...\", or simulate a host: simulate = \"1 x h200\" in its block; cosplay run --simulate \"1 x h200\" without one."}
+			Advice: prose.Advice{What: "No NVML library there.", Fix: "install the NVIDIA driver, name a library with nvml = \"...\", or simulate a host: simulate = \"1 x h200\" in its block; cosplay run --simulate \"1 x h200\" without one"}}
 	}
 	for _, symbol := range []string{"nvmlInit_v2", "nvmlShutdown", "nvmlErrorString"} {
 		if err := probe.Lookup(symbol); err != nil {
@@ -75,7 +76,7 @@ func open(path string) (*nvmlLibrary, error) {
 	l.now.Store(&site{call: "nvmlInit_v2"})
 	if ret := l.Init(); ret != nvml.SUCCESS {
 		return l, &Error{Call: "nvmlInit_v2", Code: int(ret), Message: ret.Error(),
-			Hint: "Is the driver loaded? nvidia-smi should list the GPUs."}
+			Advice: prose.Advice{What: "Possible cause: the driver is not loaded.", Fix: "load it (modprobe nvidia) until nvidia-smi lists the GPUs"}}
 	}
 	return l, nil
 }
@@ -94,12 +95,12 @@ func (l *nvmlLibrary) hung(after time.Duration) *Error {
 	}
 	made := l.made.Load()
 	return &Error{Call: at.call, GPU: at.gpu, Message: fmt.Sprintf("no answer within %s", after), GPUInstance: made, Sure: made != nil,
-		Hint: "The driver hangs. Look at dmesg for Xid errors; the GPU may need a reset or the machine a reboot."}
+		Advice: prose.Advice{What: "The driver hangs.", Fix: "read the Xid errors in dmesg; then reset the GPU or reboot the machine"}}
 }
 
 func missing(symbol, path string) *Error {
 	return &Error{Call: symbol, Code: int(nvml.ERROR_FUNCTION_NOT_FOUND), Message: fmt.Sprintf("the library %s has no such function", path),
-		Hint: "It is not an NVML library, or of a driver older than cosplay can use (535)."}
+		Advice: prose.Advice{What: "It is not an NVML library, or its driver is too old.", Fix: "install a newer driver (535 or later)"}}
 }
 
 // call makes one NVML call, after making sure that the library has it.
@@ -114,7 +115,7 @@ func (l *nvmlLibrary) call(gpu, name string, f func() nvml.Return) error {
 	}
 	l.now.Store(&site{call: name, gpu: gpu})
 	if ret := f(); ret != nvml.SUCCESS {
-		return &Error{Call: name, GPU: gpu, Code: int(ret), Message: ret.Error(), Hint: fix(name, ret)}
+		return &Error{Call: name, GPU: gpu, Code: int(ret), Message: ret.Error(), Advice: adviceOn(name, ret)}
 	}
 	return nil
 }
@@ -203,9 +204,9 @@ func (l *nvmlLibrary) device(uuid string) (device, error) {
 			return d, nil
 		}
 	}
-	at := &Error{Call: "nvmlDeviceGetHandleByIndex_v2", GPU: uuid, Message: "the GPU is gone", Hint: "nvidia-smi -L lists the GPUs."}
+	at := &Error{Call: "nvmlDeviceGetHandleByIndex_v2", GPU: uuid, Message: "the GPU is gone", Advice: prose.Advice{Fix: "run nvidia-smi -L, which lists the GPUs"}}
 	if len(unusable) == 1 { // then it is that one, as far as cosplay can know
-		at.Call, at.Code, at.Message, at.Hint = unusable[0].Call, unusable[0].Code, unusable[0].Message, fix(unusable[0].Call, nvml.Return(unusable[0].Code))
+		at.Call, at.Code, at.Message, at.Advice = unusable[0].Call, unusable[0].Code, unusable[0].Message, adviceOn(unusable[0].Call, nvml.Return(unusable[0].Code))
 	}
 	return device{}, at
 }

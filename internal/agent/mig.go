@@ -56,7 +56,7 @@ func (d device) readMIG(gpu *resource.GPU) error {
 // noProfiles is the error of a GPU in MIG mode that offers none.
 func (d device) noProfiles() error {
 	const call = "nvmlDeviceGetGpuInstanceProfileInfoV"
-	return &Error{Call: call, GPU: d.String(), Code: int(nvml.ERROR_NOT_SUPPORTED), Message: nvml.ERROR_NOT_SUPPORTED.Error(), Hint: fix(call, nvml.ERROR_NOT_SUPPORTED)}
+	return &Error{Call: call, GPU: d.String(), Code: int(nvml.ERROR_NOT_SUPPORTED), Message: nvml.ERROR_NOT_SUPPORTED.Error(), Advice: adviceOn(call, nvml.ERROR_NOT_SUPPORTED)}
 }
 
 // profiles lists the GPU instance profiles that the GPU offers. Drivers may

@@ -9,6 +9,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/ledger"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -128,7 +129,7 @@ func (l *nvmlLibrary) giveUp(r request, before resource.Held, err error) error {
 	news, bookErr := l.entry(r).GiveUp(lacks, l.driver(), tried, before)
 	if at, known := failedCall(err); known && news {
 		at.GivenUp = lacks.Feature
-		at.Hint = fmt.Sprintf("The driver does not offer this call: cosplay no longer manages %s of this GPU. Fix: run cosplay apply again, which plans without it.", lacks.Feature.Words())
+		at.Advice = prose.Advice{What: fmt.Sprintf("The driver does not offer this call: cosplay no longer manages %s of this GPU.", lacks.Feature.Words()), Fix: "run cosplay apply again, which plans without it"}
 	}
 	return errors.Join(err, bookErr)
 }

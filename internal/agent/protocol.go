@@ -12,6 +12,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -75,7 +76,7 @@ func parse(line []byte) (request, error) {
 // cosplay. peer names the other side.
 func otherVersion(peer string, version int) *Error {
 	return &Error{Message: fmt.Sprintf("cosplay and its agent are different versions: protocol %d here, %d at %s. Nothing was changed", Protocol, max(version, 1), peer),
-		Hint: "Install the same cosplay for root and for the users: sudo install -m 0755 $(command -v cosplay) " + Installed}
+		Advice: prose.Advice{Fix: "install the same cosplay for root and for the users: sudo install -m 0755 $(command -v cosplay) " + Installed}}
 }
 
 // check refuses what is no request that a child knows how to carry out.
@@ -154,11 +155,11 @@ type response struct {
 
 // Error is a failure at the NVML library, with the code that it answered kept.
 type Error struct {
-	Call    string `json:"call,omitempty"` // the NVML function; empty where none was called
-	GPU     string `json:"gpu,omitempty"`  // "GPU 0 (GPU-51a0...)"; empty for the library as a whole
-	Code    int    `json:"code,omitempty"` // NVML's, where the call answered
-	Message string `json:"message"`        // what happened
-	Hint    string `json:"hint,omitempty"` // what to do next
+	Call    string       `json:"call,omitempty"`  // the NVML function; empty where none was called
+	GPU     string       `json:"gpu,omitempty"`   // "GPU 0 (GPU-51a0...)"; empty for the library as a whole
+	Code    int          `json:"code,omitempty"`  // NVML's, where the call answered
+	Message string       `json:"message"`         // what happened
+	Advice  prose.Advice `json:"advice,omitzero"` // what it means, and what to do
 
 	Refused bool `json:"refused,omitempty"` // for what another project did since the plan was made
 
@@ -188,22 +189,22 @@ func (e *Error) Left() (left *resource.Handle, sure bool) {
 
 // Error tells call, GPU and code in one line, and the next step in another.
 func (e *Error) Error() string {
-	if e.Call == "" {
-		if e.Hint != "" {
-			return e.Message + "\n  " + e.Hint
+	text := e.Message
+	if e.Call != "" {
+		text = "NVML: " + text
+		if e.Code != 0 {
+			text += fmt.Sprintf(" (%d)", e.Code)
 		}
-		return e.Message
+		text += " from " + e.Call
+		if e.GPU != "" {
+			text += " on " + e.GPU
+		}
 	}
-	text := "NVML: " + e.Message
-	if e.Code != 0 {
-		text += fmt.Sprintf(" (%d)", e.Code)
-	}
-	text += " from " + e.Call
-	if e.GPU != "" {
-		text += " on " + e.GPU
-	}
-	if e.Hint != "" {
-		text += "\n  " + e.Hint
+	if advice := e.Advice.Error(); advice != "" {
+		text += "\n  " + prose.Stop(advice)
 	}
 	return text
 }
+
+// Unwrap returns the advice, so that errors.As finds it.
+func (e *Error) Unwrap() error { return e.Advice }

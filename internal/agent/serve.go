@@ -14,6 +14,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/prose"
 )
 
 // maxRequest bounds the length of one request, in bytes.
@@ -123,7 +124,8 @@ func answered(answer response, r request, err error) response {
 	case errors.As(err, &known):
 		answer.Error = known
 	default: // not NVML's: the ledger's
-		answer.Error = &Error{GPU: r.GPU, Message: err.Error()}
+		advice := prose.AdviceOf(err)
+		answer.Error = &Error{GPU: r.GPU, Message: advice.What, Advice: prose.Advice{Fix: advice.Fix}}
 		answer.Error.Refused = errors.As(err, &refused) && refused.Overtaken
 	}
 	return answer

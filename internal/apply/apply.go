@@ -10,6 +10,7 @@ import (
 	"cosplay/internal/durable"
 	"cosplay/internal/ledger"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -176,7 +177,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 	switch op := op.(type) {
 	case plan.SetGPU:
 		if _, held := prior.GPU(op.Host, op.GPU); !held {
-			return plan.Made{}, fmt.Errorf("%s is to be changed, but the state does not have its baseline: cosplay did not make this plan. Fix: make a new plan with cosplay plan", op.GPU)
+			return plan.Made{}, prose.Advice{What: fmt.Sprintf("%s is to be changed, but the state does not have its baseline: cosplay did not make this plan", op.GPU), Fix: "make a new plan with cosplay plan"}
 		}
 		return r.set(ctx, op)
 	case plan.CreateSlice:

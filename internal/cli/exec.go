@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/runtime"
 )
@@ -38,7 +39,7 @@ func (inv *invocation) runExec(ctx context.Context, name string, argv []string) 
 	defer in.Close()
 	address := in.session.Address
 	if own, there := diff.OwnSlice(in.session, in.Live); in.session.Handle != nil && (!there || own.UUID == "") {
-		return fmt.Errorf("%s: its slice is missing, so there is no GPU to run on. Fix: cosplay apply", address)
+		return prose.Advice{What: fmt.Sprintf("%s: its slice is missing, so there is no GPU to run on", address), Fix: "cosplay apply"}
 	}
 	place, err := in.Runtime(ctx, in.session, in.Prior)
 	if err != nil {

@@ -100,7 +100,7 @@ func (b Book) Read() ([]resource.Held, error) {
 
 func (b Book) read(uuid string) (resource.Held, error) {
 	if uuid == "" || uuid != filepath.Base(uuid) || !filepath.IsLocal(uuid) {
-		return resource.Held{}, refuse("%q is not the UUID of a GPU", uuid)
+		return resource.Held{}, refuse("", "%q is not the UUID of a GPU", uuid)
 	}
 	data, err := os.ReadFile(b.path(uuid))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -7,26 +7,25 @@ import (
 	"fmt"
 	"slices"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
 // RefusedError is a change that the ledger does not allow.
 type RefusedError struct {
-	What      string
-	Overtaken bool // by another project since the plan was made: a new plan may be allowed
+	prose.Advice
+	Overtaken bool // another project was faster: a new plan may do better
 }
 
-func (e *RefusedError) Error() string { return e.What }
-
-func refuse(format string, args ...any) error {
-	return &RefusedError{What: fmt.Sprintf(format, args...)}
+func refuse(fix, format string, args ...any) error {
+	return &RefusedError{Advice: prose.Advice{What: fmt.Sprintf(format, args...), Fix: fix}}
 }
 
-func overtaken(format string, args ...any) error {
-	return &RefusedError{What: fmt.Sprintf(format, args...), Overtaken: true}
+func overtaken(fix, format string, args ...any) error {
+	return &RefusedError{Advice: prose.Advice{What: fmt.Sprintf(format, args...), Fix: fix}, Overtaken: true}
 }
 
-const planAgain = "run cosplay plan again to see the GPU as it is now"
+const planAgain = "run cosplay plan, which reads the GPU again"
 
 // Take is the request of a project to acquire a GPU.
 type Take struct {
@@ -57,18 +56,18 @@ type Found struct {
 // the two would be harmed. The first holder's baseline is what the agent found.
 func Hold(g *resource.Held, who resource.Holder, t Take, found *Found) error {
 	if g.Leaving != "" && g.Leaving != who.Lineage {
-		return overtaken("another project is putting the GPU back to its baseline right now (%s); try again in a moment", describe(g.Holders))
+		return overtaken("run the same command again in a moment", "another project restores the baseline of the GPU now (%s)", describe(g.Holders))
 	}
 	for _, o := range g.Others(who.Lineage) {
 		if !slices.Contains(t.Others, o.Lineage) {
-			return overtaken("%s has taken the GPU since the plan was made; %s", describe([]resource.Holder{o}), planAgain)
+			return overtaken(planAgain, "%s has taken the GPU since the plan was made", describe([]resource.Holder{o}))
 		}
 		if o.Whole || t.Whole {
-			return overtaken("%s holds the GPU, and one without MIG has room for one project only; %s", describe([]resource.Holder{o}), planAgain)
+			return overtaken(planAgain, "%s holds the GPU, and one without MIG has room for one project only", describe([]resource.Holder{o}))
 		}
 	}
 	if len(t.Others) > 0 && len(g.Holders) == 0 {
-		return overtaken("all who held the GPU have left it since the plan was made, and it has its baseline again; %s", planAgain)
+		return overtaken(planAgain, "all who held the GPU have left it since the plan was made, and it has its baseline again")
 	}
 	if len(g.Holders) == 0 {
 		if err := begin(g, t, found); err != nil {
@@ -85,7 +84,7 @@ func Hold(g *resource.Held, who resource.Holder, t Take, found *Found) error {
 		g.Holders = slices.Delete(g.Holders, i, i+1)
 	}
 	if who.UID != nil && *who.UID != 0 && projectsOf(*who.UID, g.Holders) >= maxProjects {
-		return refuse("%d projects of %s hold the GPU already; it has slices for fewer", maxProjects, who.User)
+		return refuse("", "%d projects of %s hold the GPU already; it has slices for fewer", maxProjects, who.User)
 	}
 	who.Slices = append(who.Slices, reclaim(g, who)...)
 	for _, s := range t.Slices {
@@ -125,9 +124,9 @@ func begin(g *resource.Held, t Take, found *Found) error {
 		}
 		name, saw, is := setting.Words(), Exact(t.Baseline, setting), Exact(found.Settings, setting)
 		if t.FromState {
-			return refuse("the host's ledger does not have the GPU, and the project's state says that its baseline is %s %s, where it is %s now: only root can confirm that. Fix: sudo cosplay apply, or sudo cosplay destroy", name, saw, is)
+			return refuse("sudo cosplay apply, or sudo cosplay destroy", "the host's ledger does not have the GPU, and the project's state says that its baseline is %s %s, where it is %s now: only root can confirm that", name, saw, is)
 		}
-		return overtaken("the %s of the GPU is %s, and was %s when the plan was made; %s", name, is, saw, planAgain)
+		return overtaken(planAgain, "the %s of the GPU is %s, and was %s when the plan was made", name, is, saw)
 	}
 	g.Baseline = found.Settings.Copy(resource.SMClock, t.Baseline) // the agent has made sure of it
 	g.LockBefore = !g.Baseline.Has(resource.SMClock) && found.GPU.LooksLocked()
@@ -148,7 +147,7 @@ func mayActFor(g *resource.Held, who resource.Holder) error {
 	if !holds || who.UID == nil || *who.UID == 0 || (first.UID != nil && *first.UID == *who.UID) {
 		return nil
 	}
-	return refuse("it is %s that holds the GPU, and %s is another user; root can act for both: sudo cosplay apply", describe([]resource.Holder{first}), who.User)
+	return refuse("sudo cosplay apply, since root can act for both", "%s holds the GPU, and %s is another user", describe([]resource.Holder{first}), who.User)
 }
 
 // noted reports whether somebody is known to have made a slice.
@@ -159,7 +158,7 @@ func noted(g resource.Held, who resource.Holder, s resource.Slice) bool {
 }
 
 func notHeld() error {
-	return refuse("the project does not hold the GPU in the host's ledger; %s", planAgain)
+	return refuse(planAgain, "the project does not hold the GPU in the host's ledger")
 }
 
 // MaySet allows a setting to the only holder, and to any who repairs what was
@@ -169,13 +168,13 @@ func MaySet(g *resource.Held, lineage string, s resource.Settings) error {
 		return notHeld()
 	}
 	if g.Leaving != "" && g.Leaving == lineage && !within(s, g.Baseline.Over(unlocked)) {
-		return refuse("the project restores the baseline of the GPU and may set nothing else; %s", planAgain)
+		return refuse(planAgain, "the project restores the baseline of the GPU and may set nothing else")
 	}
 	others := g.Others(lineage)
 	if len(others) == 0 || within(s, g.Set) {
 		return nil
 	}
-	return overtaken("%s holds the GPU too, and would be changed with it; %s", describe(others), planAgain)
+	return overtaken(planAgain, "%s holds the GPU too, and would be changed with it", describe(others))
 }
 
 // unlocked is the clock lock of a baseline that has none.
@@ -217,7 +216,7 @@ func MayDestroy(g *resource.Held, lineage string, s resource.LiveSlice) error {
 		if slices.ContainsFunc(o.Slices, func(theirs resource.LiveSlice) bool {
 			return theirs.UUID != "" && theirs.Match(s) != resource.OtherSlice
 		}) {
-			return refuse("the slice %s was made by %s; it is left alone; %s", s.UUID, describe([]resource.Holder{o}), planAgain)
+			return refuse(planAgain, "the slice %s was made by %s; it is left alone", s.UUID, describe([]resource.Holder{o}))
 		}
 	}
 	for _, own := range h.Slices {
@@ -225,7 +224,7 @@ func MayDestroy(g *resource.Held, lineage string, s resource.LiveSlice) error {
 			return nil
 		}
 	}
-	return refuse("the ledger knows of no %s slice at slot %d that this project made, so it is left alone; %s", s.Profile, s.Start, planAgain)
+	return refuse(planAgain, "the ledger knows of no %s slice at slot %d that this project made, so it is left alone", s.Profile, s.Start)
 }
 
 // DropSlice forgets a slice that is gone.

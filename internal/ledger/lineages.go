@@ -33,7 +33,7 @@ func (e Entry) claim() error {
 	case err != nil:
 		return err
 	case owned && owner != *who.UID && *who.UID != 0:
-		return refuse("the lineage %s is that of a project of uid %d, and %s is another user. Fix: work as that user, or as root; to begin a project of your own, remove the state %s", who.Lineage, owner, who.User, who.State)
+		return refuse("work as that user, or as root; to begin another project, remove the state "+who.State, "the lineage %s is that of a project of uid %d, and %s is another user", who.Lineage, owner, who.User)
 	case owned && owner != *who.UID:
 		return nil
 	}

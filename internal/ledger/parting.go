@@ -28,7 +28,7 @@ func Leave(g *resource.Held, lineage string) error {
 		return notHeld()
 	}
 	if others := g.Others(lineage); len(others) > 0 {
-		return overtaken("%s has taken the GPU since the plan was made, so its settings stay; %s", describe(others), planAgain)
+		return overtaken(planAgain, "%s has taken the GPU since the plan was made, so its settings stay", describe(others))
 	}
 	g.Leaving = lineage
 	return nil
@@ -45,7 +45,7 @@ func Release(g *resource.Held, who resource.Holder, p Parting) error {
 	}
 	last := len(g.Holders) == 1
 	if last && p.AsItIs {
-		return overtaken("the others have left the GPU since the plan was made, so that its baseline is for this project to restore; %s", planAgain)
+		return overtaken(planAgain, "the others have left the GPU since the plan was made, so that its baseline is for this project to restore")
 	}
 	if p.Found != nil {
 		rebooted(g, p.Found)
@@ -55,9 +55,9 @@ func Release(g *resource.Held, who resource.Holder, p Parting) error {
 		switch {
 		case len(rest.left) == 0:
 		case !p.Abandon:
-			return overtaken("the GPU does not have its baseline: %s; %s. If it cannot be restored: cosplay destroy --abandon-baseline", listed(rest.left), planAgain)
+			return overtaken(planAgain+"; if the baseline cannot be restored: cosplay destroy --abandon-baseline", "the GPU does not have its baseline: %s", listed(rest.left))
 		case rest.ours && !p.Trusted:
-			return refuse("the GPU does not have its baseline: %s. cosplay changed it, or cannot exclude that it did, so only root can give it up. Fix: sudo cosplay destroy --abandon-baseline", listed(rest.left))
+			return refuse("sudo cosplay destroy --abandon-baseline", "the GPU does not have its baseline: %s. cosplay changed it, or cannot exclude that it did, so only root can give it up", listed(rest.left))
 		}
 		for _, l := range rest.left {
 			l.Why = "given up"

@@ -61,14 +61,14 @@ func (t *Turn) begin(ctx context.Context, b Book, uid int, gpu string) (err erro
 	var busy *durable.BusyError
 	if uid != 0 {
 		if t.user, err = b.lock(ctx, userBytes+int64(uid)); errors.As(err, &busy) {
-			return refuse("another change of yours is still under way on this host; try again when it has ended")
+			return refuse("run the same command again when it has ended", "another change of yours is still under way on this host")
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if t.gpu, err = b.lock(ctx, gpuByte(gpu)); errors.As(err, &busy) {
-		return refuse("another cosplay is changing the GPU; try again in a moment")
+		return refuse("run the same command again in a moment", "another cosplay is changing the GPU")
 	}
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (b Book) Join(uid int) (io.Closer, error) {
 			return place, err
 		}
 	}
-	return nil, refuse("%d agents of root work for you already; wait until one of your other cosplay commands has ended", maxAgents)
+	return nil, refuse("run the same command again when one of your other cosplay commands has ended", "%d agents of root work for you already", maxAgents)
 }
 
 func (b Book) lock(ctx context.Context, at int64) (io.Closer, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
 )
@@ -41,7 +42,7 @@ func (p *Project) caughtUp(ctx context.Context, old resource.Prior, live resourc
 	}
 	ahead, certain, doubtful := salvage.Ahead(old, live, remains)
 	if len(doubtful) > 0 {
-		return old, nil, fmt.Errorf("the state %s is older than what the hosts have on record, and the container %s has a slice of this project, but nothing proves that the project created the container. Fix: cosplay state rebuild", p.Store.Path, doubtful[0].Container.ID)
+		return old, nil, prose.Advice{What: fmt.Sprintf("the state %s is older than what the hosts have on record, and the container %s has a slice of this project, but nothing proves that the project created the container", p.Store.Path, doubtful[0].Container.ID), Fix: "cosplay state rebuild"}
 	}
 	prior, notes := salvage.Prior(salvage.Sources{Lineage: old.Lineage, Key: old.Key, Known: old, Live: ahead, Remains: certain})
 	return prior, notes, nil

@@ -11,6 +11,7 @@ import (
 	"cosplay/internal/machine"
 	"cosplay/internal/observe"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
 )
@@ -192,8 +193,8 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 	begin := entries[0]
 	switch {
 	case !continues(begin, prior):
-		return prior, fmt.Errorf("the journal %s belongs to another state (lineage %s, serial %d) than %s (lineage %s, serial %d). Fix: restore the state that it belongs to, or run cosplay state rebuild",
-			p.Store.JournalPath(), begin.Lineage, begin.Serial, p.Store.Path, prior.Lineage, prior.Serial)
+		return prior, prose.Advice{Fix: "restore the state that it belongs to, or run cosplay state rebuild",
+			What: fmt.Sprintf("the journal %s belongs to another state (lineage %s, serial %d) than %s (lineage %s, serial %d)", p.Store.JournalPath(), begin.Lineage, begin.Serial, p.Store.Path, prior.Lineage, prior.Serial)}
 	case prior.Lineage == begin.Lineage && prior.Serial == begin.Serial+1:
 		// The run has written the state, and was interrupted before it removed the journal.
 		err = p.Readdress(prior, moved(entries))

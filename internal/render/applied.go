@@ -76,8 +76,8 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 func (p *page) failure(v AppliedView, f apply.Failure) {
 	first, rest := p.cut(words.Failure(f.Step, f.Err, v.Live))
 	p.flow(0, 2, join(inked(removed, p.cross()), text(" "+first)))
-	if advice := v.byHand(f); advice != "" {
-		rest = "  " + advice
+	if advice := v.byHand(f).Error(); advice != "" {
+		rest = "  " + prose.Stop(advice)
 	}
 	p.paragraphs(2, rest)
 	what, gpu := f.Step.Group, false

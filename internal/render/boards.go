@@ -249,7 +249,7 @@ func (p *page) board(v PlanView, b board, l labels) {
 
 func (p *page) boardTitle(live resource.Live, b board) {
 	if b.gpu.UUID == "" {
-		wrong, _ := live.NoGPU(b.host, b.uuid)
+		wrong := live.NoGPU(b.host, b.uuid).What
 		p.flow(0, 4, join(inked(strong, b.name), text("  "+wrong)))
 		return
 	}

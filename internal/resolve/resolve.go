@@ -154,7 +154,7 @@ func (r *resolver) find(host resource.Host, s config.GPUSelector) (resource.GPU,
 	}
 	for _, u := range host.Unusable {
 		if s.Matches(resource.GPU{Index: u.Index, UUID: u.UUID}) {
-			return r.refuseGPU(s, fmt.Sprintf("GPU %s of host %q is unusable: %s", s, host.Name, u), "Fix: "+u.Fix()+", or use another GPU.")
+			return r.refuseGPU(s, fmt.Sprintf("GPU %s of host %q is %s", s, host.Name, u.Advice().What), "Fix: "+u.Advice().Fix+", or use another GPU.")
 		}
 	}
 	var there []string

@@ -3,6 +3,8 @@ package resource
 import (
 	"fmt"
 	"slices"
+
+	"cosplay/internal/prose"
 )
 
 // Feature is a part of what cosplay does with a GPU, or knows of it, for which it
@@ -89,8 +91,12 @@ type Unusable struct {
 // String is "GPU is lost (15) from nvmlDeviceGetHandleByIndex_v2".
 func (u Unusable) String() string { return fmt.Sprintf("%s (%d) from %s", u.Message, u.Code, u.Call) }
 
-// Fix says in an imperative what brings the GPU back.
-func (u Unusable) Fix() string {
+// Advice says what is wrong with the GPU, to follow "the GPU is", and what brings it back.
+func (u Unusable) Advice() prose.Advice {
+	return prose.Advice{What: "unusable: " + u.String(), Fix: u.fix()}
+}
+
+func (u Unusable) fix() string {
 	const read = "read the Xid errors in dmesg, then "
 	switch u.Code {
 	case 3, 13: // NVML_ERROR_NOT_SUPPORTED, NVML_ERROR_FUNCTION_NOT_FOUND

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"sort"
+
+	"cosplay/internal/prose"
 )
 
 // Desired is what the configuration asks for, all choices made.
@@ -167,17 +169,17 @@ func (l Live) Unusable(host, uuid string) (Unusable, bool) {
 	return Unusable{}, false
 }
 
-// NoGPU says what is wrong with a GPU that GPU does not find, after "its GPU is", and
-// in an imperative what brings it back.
-func (l Live) NoGPU(host, uuid string) (wrong, fix string) {
+// NoGPU says what is wrong with a GPU that GPU does not find, to follow "the GPU is", and
+// what brings it back.
+func (l Live) NoGPU(host, uuid string) prose.Advice {
 	if u, is := l.Unusable(host, uuid); is {
-		return "unusable: " + u.String(), u.Fix()
+		return u.Advice()
 	}
-	return "missing", MissingFix
+	return MissingGPU
 }
 
-// MissingFix says in an imperative what may bring a missing GPU back.
-const MissingFix = "read dmesg: the GPU was removed, fell off the bus, or is hidden by the driver"
+// MissingGPU is the advice on a GPU that no driver lists.
+var MissingGPU = prose.Advice{What: "missing", Fix: "read dmesg: the GPU was removed, fell off the bus, or is hidden by the driver"}
 
 // Sliced finds a GPU whose slices can be read. One that cannot be read may have any.
 func (l Live) Sliced(host, uuid string) (GPU, bool) {

@@ -17,6 +17,7 @@ import (
 	"cosplay/internal/ledger"
 	"cosplay/internal/machine"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -65,12 +66,12 @@ func (c *checkup) add(host, thing, found string, grade string, fix string) {
 func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.Host) bool {
 	h, err := p.Machine.Open(host)
 	if err != nil {
-		c.fail(host.Name, "host", err, "")
+		c.fail(host.Name, "host", err)
 		return false
 	}
 	live, err := h.Agent.Read(ctx)
 	if err != nil {
-		c.fail(host.Name, "NVML", err, "Install NVIDIA's driver, or name its library: nvml = \"/path/libnvidia-ml.so.1\"")
+		c.fail(host.Name, "NVML", err)
 		return true
 	}
 	what := "driver " + live.Driver
@@ -97,7 +98,7 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 		if len(live.GPUs) == 0 {
 			grade = Missing
 		}
-		c.add(host.Name, fmt.Sprintf("GPU %d", u.Index), "unusable: "+u.String(), grade, u.Fix())
+		c.add(host.Name, fmt.Sprintf("GPU %d", u.Index), u.Advice().What, grade, u.Advice().Fix)
 	}
 	if h.Rooted {
 		c.privilege(ctx, host.Name, h)
@@ -105,10 +106,10 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 	return true
 }
 
-// fail adds an error. The fix is the lines of the error after the first, and more.
-func (c *checkup) fail(host, thing string, err error, more string) {
-	first, rest, _ := strings.Cut(err.Error(), "\n")
-	c.add(host, thing, first, Missing, strings.Join(append(strings.Fields(rest), strings.Fields(more)...), " "))
+// fail adds an error, on one line.
+func (c *checkup) fail(host, thing string, err error) {
+	advice := prose.AdviceOf(err)
+	c.add(host, thing, strings.Join(strings.Fields(advice.What), " "), Missing, advice.Fix)
 }
 
 // degraded lists the features that the driver of a GPU does not offer.

@@ -229,7 +229,7 @@ func fromOutside(ctx context.Context, place runtime.Runtime, s resource.PriorSes
 			o.SliceUUID = other.UUID
 		}
 	} else {
-		o.NoGPU, o.Fix = live.NoGPU(s.Slice.Host, s.Slice.GPU)
+		o.NoGPU = live.NoGPU(s.Slice.Host, s.Slice.GPU)
 	}
 	if held, ok := prior.GPU(s.Slice.Host, s.Slice.GPU); ok {
 		o.LockLost = diff.LockLost(held, prior, live)

@@ -50,7 +50,7 @@ func wantFault(t *testing.T, err error, fault Fault) {
 		t.Errorf("got %v, want a refusal for being %s", err, fault)
 	case refusal.Fault != fault:
 		t.Errorf("told as %s, want %s: %v", refusal.Fault, fault, err)
-	case refusal.What == "", refusal.Next == "", !strings.Contains(err.Error(), refusal.Path):
+	case refusal.What == "", refusal.Fix == "", !strings.Contains(err.Error(), refusal.Path):
 		t.Errorf("incomplete: %v", err)
 	}
 }

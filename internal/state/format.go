@@ -66,7 +66,7 @@ func checksum(data []byte, written string) string {
 // decode reads a state of any version up to the current one.
 func decode(data []byte) (resource.Prior, *Refusal) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return resource.Prior{}, &Refusal{Fault: Empty, What: "it is empty"}
+		return resource.Prior{}, refusal(Empty, "it is empty")
 	}
 	var f file
 	misread := jsonv2.Unmarshal(data, &f) // parsing takes a large part of the time of every command
@@ -85,9 +85,9 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 	}
 	switch {
 	case misread != nil:
-		return resource.Prior{}, &Refusal{Fault: Altered, What: "it was changed by something other than cosplay: " + misread.Error()}
+		return resource.Prior{}, refusal(Altered, "it was changed by something other than cosplay: "+misread.Error())
 	case f.Lineage == "":
-		return resource.Prior{}, &Refusal{Fault: NoLineage, What: "it has no lineage, so its project is unknown"}
+		return resource.Prior{}, refusal(NoLineage, "it has no lineage, so its project is unknown")
 	}
 	return f.Prior, orderly(f.Prior)
 }
@@ -95,9 +95,9 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 // broken distinguishes a file that ends too soon from one that is not JSON.
 func broken(data []byte, syntax *jsontext.SyntacticError) *Refusal {
 	if errors.Is(syntax, io.ErrUnexpectedEOF) {
-		return &Refusal{Fault: CutOff, What: fmt.Sprintf("it is cut off after %d bytes", len(data))}
+		return refusal(CutOff, fmt.Sprintf("it is cut off after %d bytes", len(data)))
 	}
-	return &Refusal{Fault: NotJSON, What: fmt.Sprintf("it is not JSON: byte %d: %v", syntax.ByteOffset+1, syntax.Err)}
+	return refusal(NotJSON, fmt.Sprintf("it is not JSON: byte %d: %v", syntax.ByteOffset+1, syntax.Err))
 }
 
 // judge checks that this cosplay can read the file and that the file is intact.
@@ -106,15 +106,15 @@ func (h head) judge(data []byte) *Refusal {
 	fits := summed && checksum(data, h.Checksum) == h.Checksum
 	switch {
 	case h.FormatVersion > formatVersion && summed && !fits:
-		return &Refusal{Fault: Altered, What: fmt.Sprintf("it has format version %d, which only a newer cosplay writes, but its checksum does not fit: it was damaged", h.FormatVersion)}
+		return refusal(Altered, fmt.Sprintf("it has format version %d, which only a newer cosplay writes, but its checksum does not fit: it was damaged", h.FormatVersion))
 	case h.FormatVersion > formatVersion:
-		return &Refusal{Fault: Newer, What: fmt.Sprintf("it has format version %d and was written by a newer cosplay (%s); this one reads up to %d", h.FormatVersion, h.CosplayVersion, formatVersion)}
+		return refusal(Newer, fmt.Sprintf("it has format version %d and was written by a newer cosplay (%s); this one reads up to %d", h.FormatVersion, h.CosplayVersion, formatVersion))
 	case summed && !fits:
-		return &Refusal{Fault: Altered, What: "its checksum does not fit: a part of it was changed since it was written"}
+		return refusal(Altered, "its checksum does not fit: a part of it was changed since it was written")
 	case h.FormatVersion < 1:
-		return &Refusal{Fault: NotAState, What: "it has no format_version, so it is not a state of cosplay"}
+		return refusal(NotAState, "it has no format_version, so it is not a state of cosplay")
 	case h.FormatVersion > 1 && !summed:
-		return &Refusal{Fault: Altered, What: "its checksum is missing: it was changed since it was written"}
+		return refusal(Altered, "its checksum is missing: it was changed since it was written")
 	}
 	return nil
 }
@@ -145,9 +145,9 @@ func orderly(p resource.Prior) *Refusal {
 	for i, s := range p.Sessions {
 		switch {
 		case s.Address.Name == "":
-			return &Refusal{Fault: Altered, What: fmt.Sprintf("it was changed by something other than cosplay: session %d in it has no address", i+1)}
+			return refusal(Altered, fmt.Sprintf("it was changed by something other than cosplay: session %d in it has no address", i+1))
 		case i > 0 && p.Sessions[i-1].Address.Compare(s.Address) >= 0:
-			return &Refusal{Fault: Altered, What: fmt.Sprintf("it was changed by something other than cosplay: %s is twice in it, or in the wrong place", s.Address)}
+			return refusal(Altered, fmt.Sprintf("it was changed by something other than cosplay: %s is twice in it, or in the wrong place", s.Address))
 		}
 	}
 	return nil

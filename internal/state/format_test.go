@@ -83,7 +83,7 @@ func TestNextStep(t *testing.T) {
 	for _, test := range []struct{ backup, want string }{
 		{"", "no good backup"},
 		{"rubbish", "no good backup"},
-		{string(must(encode(resource.Prior{Lineage: "a", Serial: 41}, ""))), "serial 41, is intact: cp " + s.BackupPath() + " " + s.Path},
+		{string(must(encode(resource.Prior{Lineage: "a", Serial: 41}, ""))), "serial 41, restore that: cp " + s.BackupPath() + " " + s.Path},
 	} {
 		if test.backup != "" {
 			write(t, s.BackupPath(), []byte(test.backup))

@@ -3,7 +3,9 @@ package state
 import (
 	"fmt"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
+	"cosplay/internal/terminal"
 )
 
 // Fault is the kind of damage of a state file.
@@ -26,38 +28,41 @@ const (
 type Refusal struct {
 	Path  string
 	Fault Fault
-	What  string // what is wrong with it
-	Next  string // what to do about it
+	prose.Advice
 }
 
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("the state %s cannot be used: %s. It was left as it is. %s", r.Path, r.What, r.Next)
+	return fmt.Sprintf("the state %s cannot be used and was left as it is: %v", r.Path, r.Advice)
+}
+
+func refusal(fault Fault, what string) *Refusal {
+	return &Refusal{Fault: fault, Advice: prose.Advice{What: what}}
 }
 
 // refuse completes a refusal with the file and the next step.
 func (s Store) refuse(r *Refusal) error {
-	r.Path, r.Next = s.Path, s.next(r.Fault)
+	r.Path, r.Fix = s.Path, s.next(r.Fault)
 	return r
 }
 
 func (s Store) next(f Fault) string {
 	switch f {
 	case Newer:
-		return "Use the newer cosplay"
+		return "use the newer cosplay"
 	case NotAState:
-		return "Name the right file with --state, or move this one away"
+		return "name the right file with --state, or move this one away"
 	case Foreign:
-		return "Restore the state of this project, or rebuild it: cosplay state rebuild"
+		return "restore the state of this project, or rebuild it: cosplay state rebuild"
 	case Moved:
-		return "Run the command again"
+		return "run the command again"
 	case Empty, CutOff, NotJSON, Altered, NoLineage: // damaged: a copy is the best remedy
 	}
-	const anew = "cosplay state rebuild rebuilds it from the hosts' ledgers and labels; cosplay reset removes everything that the project has"
+	const rebuild = "run cosplay state rebuild, which rebuilds it from the hosts' ledgers and labels, or cosplay reset, which removes everything that the project has"
 	backup, err := Store{Path: s.BackupPath()}.Load()
 	if err != nil || backup.Lineage == "" {
-		return "There is no good backup beside it. Put a copy back if you have one; else " + anew
+		return "restore a copy if you have one, since there is no good backup beside it; else " + rebuild
 	}
-	return fmt.Sprintf("The state before it, serial %d, is intact: cp %s %s restores it, if nothing was created since. Otherwise %s", backup.Serial, s.BackupPath(), s.Path, anew)
+	return fmt.Sprintf("if nothing was created since the state before it, serial %d, restore that: cp %s %s; else %s", backup.Serial, terminal.ShellWord(s.BackupPath()), terminal.ShellWord(s.Path), rebuild)
 }
 
 // Expect refuses a state of another lineage than the one that something else,
@@ -73,7 +78,7 @@ func foreign(lineage, expected string) *Refusal {
 	if lineage == "" {
 		lineage = "none, for there is no such file"
 	}
-	return &Refusal{Fault: Foreign, What: fmt.Sprintf("it belongs to another project or was started again: its lineage is %s, but %s", lineage, expected)}
+	return refusal(Foreign, fmt.Sprintf("it belongs to another project or was started again: its lineage is %s, but %s", lineage, expected))
 }
 
 // succeeds refuses to write p over a state that it was not made from.
@@ -84,7 +89,7 @@ func succeeds(p resource.Prior, from int, there resource.Prior) *Refusal {
 	case p.Lineage != there.Lineage:
 		return foreign(there.Lineage, "this run began with lineage "+p.Lineage)
 	case from != there.Serial:
-		return &Refusal{Fault: Moved, What: fmt.Sprintf("it was changed meanwhile: its serial is %d, but this run began with %d", there.Serial, from)}
+		return refusal(Moved, fmt.Sprintf("it was changed meanwhile: its serial is %d, but this run began with %d", there.Serial, from))
 	}
 	return nil
 }

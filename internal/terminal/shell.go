@@ -1,26 +1,29 @@
 package terminal
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// ShellWord quotes a word for a shell if necessary, in commands for users to copy. Characters that control a terminal
+// ShellWord quotes an argument for bash if necessary, in commands for users to copy. Characters that control a terminal
 // become escapes that the shell interprets: $'two\nlines'.
 func ShellWord(s string) string {
-	parts := strings.Split(s, "!") // an interactive shell expands a ! within double quotes
-	for i, part := range parts {
-		quoted, err := syntax.Quote(part, syntax.LangBash)
-		if err != nil { // a byte of 0, which no word can have
-			return ShellWord(Safe(s))
-		}
-		if part != "" || s == "" {
-			parts[i] = quoted
-		}
+	s = strings.ReplaceAll(s, "\x00", `\x00`) // no argument can have a byte of 0
+	if s == "" {
+		return "''"
 	}
-	return strings.Join(parts, `\!`)
+	quoted := quotable.ReplaceAllStringFunc(s, func(part string) string {
+		word, _ := syntax.Quote(part, syntax.LangBash) // which fails for a byte of 0 alone
+		return word
+	})
+	return strings.ReplaceAll(quoted, "!", `\!`)
 }
+
+// quotable is what syntax.Quote is for: it quotes each =, which an argument does not need,
+// and leaves a ! that an interactive shell expands.
+var quotable = regexp.MustCompile(`[^!=]+`)
 
 // ShellWords quotes each word of a command.
 func ShellWords(words []string) string {

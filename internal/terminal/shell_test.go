@@ -10,7 +10,7 @@ import (
 // TestShellWord checks that a shell reads the original word, and that the quoted word has no control characters.
 func TestShellWord(t *testing.T) {
 	for word, want := range map[string]string{
-		"fleet.plan": "fleet.plan", "my plan": "'my plan'", "it's": `"it's"`, "": "''", "!": `\!`, "it's!": `"it's"\!`, "a!=b": `a\!'=b'`, "Größe": "Größe",
+		"fleet.plan": "fleet.plan", "my plan": "'my plan'", "it's": `"it's"`, "": "''", "!": `\!`, "it's!": `"it's"\!`, "a!=b c": `a\!='b c'`, "Größe": "Größe",
 		"x\nError: it's \\n": `$'x\nError: it\'s \\n'`, "\x1b[1m": `$'\x1b[1m'`, "\xff7": `$'\xff7'`, "\u202ea\u00a0b": `$'\u202ea\u00a0b'`,
 	} {
 		got := terminal.ShellWord(word)

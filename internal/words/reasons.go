@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -30,11 +31,11 @@ func Setting(f diff.Field) string {
 	case resource.ClockNeeds:
 		return fmt.Sprintf("%s, and the clock needs about %d W", boards(r.Boards), watts(r.MW))
 	case resource.GPUMissing, resource.GPUUnusable:
-		wrong, fix := "it is missing", resource.MissingFix
+		gone := resource.MissingGPU
 		if r.Unusable != nil {
-			wrong, fix = r.Unusable.String(), r.Unusable.Fix()
+			gone = r.Unusable.Advice()
 		}
-		return wrong + "; its baseline is kept until it can be restored. Fix: " + fix + ", then run cosplay destroy again"
+		return prose.Advice{What: "it is " + gone.What + "; its baseline is kept until it can be restored", Fix: gone.Fix + ", then run cosplay destroy again"}.Error()
 	case resource.ChangedByOthers:
 		return "another process changed it since, so that its baseline, " + Value(f.To, resource.Live{}) + ", is not restored"
 	case resource.KeepsForeign:

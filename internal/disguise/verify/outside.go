@@ -66,7 +66,7 @@ func readableSettings() (all []check[Observed]) {
 }
 
 // noGPU is the answer of every check of a GPU that cannot be read.
-func noGPU(o Observed) answer { return answer{found: "the GPU is " + o.NoGPU, hint: o.Fix} }
+func noGPU(o Observed) answer { return answer{found: "the GPU is " + o.NoGPU.What, hint: o.NoGPU.Fix} }
 
 // unreadable is the answer about a feature that the driver of the GPU does not report.
 func unreadable(o Observed, f resource.Feature) (answer, bool) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -53,8 +54,7 @@ type Output struct {
 type Observed struct {
 	SliceUUID string            // of the slice at the session's place; "" if there is none
 	Live      *resource.GPU     // nil: see NoGPU
-	NoGPU     string            // what is wrong with a GPU that cannot be read: "unusable: GPU is lost (15) ..."
-	Fix       string            // how to bring that GPU back
+	NoGPU     prose.Advice      // on a GPU that cannot be read: "unusable: GPU is lost (15) ..."
 	LockLost  bool              // the applied clock lock is known to be lost
 	Load      Load              // of the GPU whose clock lock is to be proven
 	Altered   map[string]string // by check of files: how they differ from the seal, in words

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"cosplay/internal/prose"
+
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
 )
@@ -21,79 +23,73 @@ type subject struct {
 	taken string // who has the port, as far as it is known
 }
 
-// fault is a way for an engine to fail, and what it means to the user.
+// fault is a way for an engine to fail, what it means to the user and what to do.
+// $1 is what the sign caught; NAME, IMAGE, BIND, PORT, HOLDER are the subject's.
 type fault struct {
-	sign  string // in the engine's words, a regular expression: compiled when something fails
-	words string // $1 is what the sign caught; NAME, IMAGE, BIND, PORT, HOLDER are the subject's
+	sign string // in the engine's words, a regular expression: compiled when something fails
+	what string
+	fix  string
 }
 
 const (
 	installToolkit = `install NVIDIA's container toolkit (apt-get install nvidia-container-toolkit), then: sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker. ` +
-		`Without it, sessions can do without Docker: runtime = "process" in the host block`
-	mendVolume = `; make it (mkdir -p) or mend the path in cosplay.hcl. An engine of another machine cannot see this one's folders`
+		`Without it, sessions can run without Docker: runtime = "process" in the host block`
+	fixVolume   = `create it (mkdir -p) or correct the path in cosplay.hcl. An engine of another machine cannot see this one's folders`
+	startEngine = `start it (sudo systemctl start docker), or run sessions without it: runtime = "process" in the host block`
+	noAnswer    = "the engine does not answer"
 )
 
 // faults are in the order in which they are looked for: what says more, first.
 var faults = []fault{
-	{`(?i)permission denied.*(?:docker (?:API|daemon)|\.sock)`,
-		"you may not use the engine's socket; sudo usermod -aG docker $$USER, then log in anew"},
-	{`(?i)cannot connect to the docker daemon|error during connect|connection refused|no such host`,
-		`the engine does not answer; start it (sudo systemctl start docker), or do without: runtime = "process" in the host block`},
+	{`(?i)permission denied.*(?:docker (?:API|daemon)|\.sock)`, "you may not use the engine's socket", "sudo usermod -aG docker $$USER, then log in again"},
+	{`(?i)cannot connect to the docker daemon|error during connect|connection refused|no such host`, noAnswer, startEngine},
 
 	{`The container name "/?([^"]+)" is already in use by container "?(\w{12})`,
-		"the name $1 is taken by the container $2, which was made meanwhile; remove it (docker rm -f $1) or give it another name (docker rename)"},
-	{`Invalid container name \(/?([^)]*)\)`,
-		"$1 cannot be the name of a container; let the name of the session block have letters, digits, - and _ only"},
-	{`No such image: (\S+)`,
-		`there is no image $1; get it by docker pull or docker build, or let pull = "missing" in the session block get it`},
+		"the name $1 is taken by the container $2, which was created meanwhile", "remove it (docker rm -f $1) or give it another name (docker rename)"},
+	{`Invalid container name \(/?([^)]*)\)`, "$1 cannot be the name of a container", "use letters, digits, - and _ only in the name of the session block"},
+	{`No such image: (\S+)`, "there is no image $1", `get it by docker pull or docker build, or write pull = "missing" in the session block`},
 
-	{`bind source path does not exist: (\S+)`, "there is no $1 to mount" + mendVolume},
+	{`bind source path does not exist: (\S+)`, "there is no $1 to mount", fixVolume},
 	{`error mounting "([^"]+)" to rootfs at "[^"]+".*(?:no such file|not a directory)`,
-		"$1 cannot be mounted: it is gone, or a file where the image has a folder" + mendVolume},
-	{`invalid mount path: '([^']*)'`, "the path $1 of a volume is not absolute; write it with a / at the front, or a bare name for a named volume"},
-	{`Duplicate mount point: (\S+)`, "two things would be mounted at $1; give the volume another target. /workspace and /run/cosplay are the session's own"},
-	{`"([^"]+)" includes invalid characters for a local volume name`, "$1 cannot be the name of a volume; it has letters, digits, - _ . or is an absolute path"},
+		"$1 cannot be mounted: it was removed, or it is a file where the image has a folder", fixVolume},
+	{`invalid mount path: '([^']*)'`, "the path $1 of a volume is not absolute", "write it with a / at the front, or a bare name for a named volume"},
+	{`Duplicate mount point: (\S+)`, "two things would be mounted at $1", "give the volume another target. /workspace and /run/cosplay are the session's own"},
+	{`"([^"]+)" includes invalid characters for a local volume name`, "$1 cannot be the name of a volume", "use letters, digits, - _ . or an absolute path"},
 
 	{`port is already allocated|bind: address already in use|failed to bind host port.*address already in use`,
-		`port PORT on BIND is taken by HOLDER; choose another in the ssh block (port = "auto" takes a free one), or free it`},
-	{`cannot assign requested address`, "BIND is no address of this machine; mend bind in the ssh block"},
-	{`(?:bind|listen).*permission denied|cannot expose privileged port`, "the engine may not open port PORT; choose one from 1024 in the ssh block"},
+		"port PORT on BIND is taken by HOLDER", `choose another in the ssh block (port = "auto" takes a free one), or free it`},
+	{`cannot assign requested address`, "BIND is no address of this machine", "correct bind in the ssh block"},
+	{`(?:bind|listen).*permission denied|cannot expose privileged port`, "the engine may not open port PORT", "choose one from 1024 in the ssh block"},
 
 	{`exec format error|does not match the (?:detected|specified) (?:host )?platform`,
-		"the image IMAGE is for another kind of processor; get the one for this machine: docker pull --platform"},
+		"the image IMAGE is for another kind of processor", "get the one for this machine: docker pull --platform"},
 	{`exec: \\?"([^"\\]+)\\?".*(?:no such file|permission denied|not found)`,
-		"$1 cannot be started in a container of IMAGE; cosplay apply writes the session folder anew. It must not lie on a file system mounted noexec"},
+		"$1 cannot be started in a container of IMAGE", "run cosplay apply, which writes the session folder again. The folder must not be on a file system mounted noexec"},
 
-	{`could not select device driver`, "the engine has no way to give a container a GPU: " + installToolkit},
-	{`(?i)unknown or invalid runtime name: (\S+)|unknown runtime specified (\S+)`, "the engine does not know the runtime $1$2: " + installToolkit},
-	{`unresolvable CDI devices? ([^\s:]+)`,
-		"the slice's device $1 is not to be found; cosplay apply writes it anew. Engine and NVIDIA's runtime must look for devices in /var/run/cdi"},
-	{`nvidia-container-cli: (.*)`, "NVIDIA's hook refuses the slice ($1); see whether it is there: nvidia-smi -L, cosplay plan"},
-	{`error running (?:prestart )?hook`, "a hook of the engine failed, which is NVIDIA's more often than not; see nvidia-smi -L, and journalctl -u docker"},
+	{`could not select device driver`, "the engine has no way to give a container a GPU", installToolkit},
+	{`(?i)unknown or invalid runtime name: (\S+)|unknown runtime specified (\S+)`, "the engine does not know the runtime $1$2", installToolkit},
+	{`unresolvable CDI devices? ([^\s:]+)`, "the slice's device $1 does not exist",
+		"run cosplay apply, which writes it again. Engine and NVIDIA's runtime must look for devices in /var/run/cdi"},
+	{`nvidia-container-cli: (.*)`, "NVIDIA's hook refuses the slice ($1)", "check that the slice exists: nvidia-smi -L, cosplay plan"},
+	{`error running (?:prestart )?hook`, "a hook of the engine failed. Possible cause: NVIDIA's hook", "check nvidia-smi -L, and journalctl -u docker"},
 
-	{`no space left on device`, "the disk of the engine or of the session folder is full; docker system df shows what takes the space"},
-	{`(?i)minimum memory limit allowed|range of CPUs is from`, "the machine cannot keep the limits; mend the limits block"},
-	{`[Cc]ontainer (\S+) is not running`, "the container does not run; cosplay apply starts it"},
-	{`No such container`, "the container is gone; cosplay apply makes it anew"},
+	{`no space left on device`, "the disk of the engine or of the session folder is full", "run docker system df, which shows what takes the space"},
+	{`(?i)minimum memory limit allowed|range of CPUs is from`, "the machine cannot keep the limits", "correct the limits block"},
+	{`[Cc]ontainer (\S+) is not running`, "the container does not run", "run cosplay apply, which starts it"},
+	{`No such container`, "the container was removed", "run cosplay apply, which creates it again"},
 }
-
-// engineError is a fault in words. It wraps what the engine said.
-type engineError struct {
-	words string
-	cause error
-}
-
-func (e *engineError) Error() string { return e.words + " (the engine says: " + brief(e.cause) + ")" }
-func (e *engineError) Unwrap() error { return e.cause }
 
 // explain says what an error of the engine means, and what to do next.
 func explain(doing string, err error, about subject) error {
+	advise := func(what, fix string) error {
+		return prose.Advice{What: doing + ": " + what + " (the engine says: " + brief(err) + ")", Fix: fix, Cause: err}
+	}
 	said := err.Error()
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return &engineError{doing + ": the engine takes too long; see how it is (docker ps, journalctl -u docker) and try again, with a lower --parallelism if it is busy", err}
+		return advise("the engine takes too long", "check it (docker ps, journalctl -u docker) and run the same command again, with a lower --parallelism if it is busy")
 	}
 	for _, f := range faults {
 		sign := regexp.MustCompile(f.sign)
@@ -101,11 +97,11 @@ func explain(doing string, err error, about subject) error {
 		if caught == nil {
 			continue
 		}
-		words := string(sign.ExpandString(nil, f.words, said, caught))
-		return &engineError{doing + ": " + about.fill(words), err}
+		fill := func(words string) string { return about.fill(string(sign.ExpandString(nil, words, said, caught))) }
+		return advise(fill(f.what), fill(f.fix))
 	}
 	if client.IsErrConnectionFailed(err) {
-		return &engineError{doing + ": the engine does not answer; start it (sudo systemctl start docker)", err}
+		return advise(noAnswer, startEngine)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
@@ -144,7 +140,9 @@ func brief(err error) string {
 func notOurs(there *container.InspectResponse) error {
 	name, id := strings.TrimPrefix(there.Name, "/"), short(there.ID)
 	if address := there.Config.Labels[labelAddress]; there.Config.Labels[labelLineage] != "" {
-		return fmt.Errorf("the name %s is taken by the container %s of %s in another cosplay project, or in this one with another state; run cosplay destroy there, or give the session block here another name", name, id, address)
+		return prose.Advice{What: fmt.Sprintf("the name %s is taken by the container %s of %s in another cosplay project, or in this one with another state", name, id, address),
+			Fix: "run cosplay destroy there, or give the session block here another name"}
 	}
-	return fmt.Errorf("the name %s is taken by the container %s (image %s), which cosplay did not make; remove it (docker rm -f %[1]s), rename it (docker rename %[1]s NAME), or give the session block another name", name, id, there.Config.Image)
+	return prose.Advice{What: fmt.Sprintf("the name %s is taken by the container %s (image %s), which cosplay did not make", name, id, there.Config.Image),
+		Fix: fmt.Sprintf("remove it (docker rm -f %[1]s), rename it (docker rename %[1]s NAME), or give the session block another name", name)}
 }

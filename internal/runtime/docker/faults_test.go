@@ -17,6 +17,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -33,27 +34,27 @@ func TestWords(t *testing.T) {
 		{"Error response from daemon: No such image: nope:latest", "there is no image nope:latest", `pull = "missing"`},
 		{"Error response from daemon: invalid mount config for type \"bind\": bind source path does not exist: /data/x", "there is no /data/x to mount", "mkdir -p"},
 		{`failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: error mounting "/usr/lib/libnvidia-ml.so.550" to rootfs at "/run/cosplay/driver/libnvidia-ml.so.1": mount /usr/lib/libnvidia-ml.so.550: no such file or directory: unknown`,
-			"/usr/lib/libnvidia-ml.so.550 cannot be mounted", "mend the path"},
+			"/usr/lib/libnvidia-ml.so.550 cannot be mounted", "correct the path"},
 		{"invalid mount config for type \"bind\": invalid mount path: 'data' mount path must be absolute", "the path data of a volume is not absolute", "with a / at the front"},
 		{"Duplicate mount point: /workspace", "two things would be mounted at /workspace", "another target"},
 		{`create a$b: "a$b" includes invalid characters for a local volume name, only "[a-zA-Z0-9][a-zA-Z0-9_.-]" are allowed`, "a$b cannot be the name of a volume", "absolute path"},
 		{"driver failed programming external connectivity on endpoint x: Bind for 127.0.0.1:2222 failed: port is already allocated", "port 2222 on 127.0.0.1 is taken", `port = "auto"`},
 		{"driver failed programming external connectivity on endpoint x: Error starting userland proxy: listen tcp4 127.0.0.1:2222: bind: address already in use", "port 2222 on 127.0.0.1 is taken by another program", "ss -ltnp"},
 		{"failed to set up container networking: driver failed programming external connectivity on endpoint x: failed to bind host port for 127.0.0.1:2222:172.17.0.2:22/tcp: address already in use", "port 2222 on 127.0.0.1 is taken", `port = "auto"`},
-		{"Error starting userland proxy: listen tcp4 10.9.9.9:2222: bind: cannot assign requested address", "127.0.0.1 is no address of this machine", "mend bind"},
+		{"Error starting userland proxy: listen tcp4 10.9.9.9:2222: bind: cannot assign requested address", "127.0.0.1 is no address of this machine", "correct bind"},
 		{"error while calling PortManager.AddPort(): cannot expose privileged port 22, you can add 'net.ipv4.ip_unprivileged_port_start=22'", "the engine may not open port 2222", "from 1024"},
 		{`exec /run/cosplay/cosplay-init: exec format error`, "debian:12 is for another kind of processor", "--platform"},
 		{`OCI runtime create failed: runc create failed: unable to start container process: exec: "/run/cosplay/cosplay-init": stat /run/cosplay/cosplay-init: no such file or directory: unknown`, "/run/cosplay/cosplay-init cannot be started", "cosplay apply"},
 		{`could not select device driver "nvidia" with capabilities: [[gpu]]`, "no way to give a container a GPU", "nvidia-ctk runtime configure"},
 		{"Unknown runtime specified nvidia", "does not know the runtime nvidia", "nvidia-ctk runtime configure"},
 		{"unknown or invalid runtime name: nvidia", "does not know the runtime nvidia", `runtime = "process"`},
-		{"OCI runtime create failed: failed to inject CDI devices: unresolvable CDI devices cosplay/session=cosplay-worker-3: unknown", "device cosplay/session=cosplay-worker-3 is not to be found", "cosplay apply"},
+		{"OCI runtime create failed: failed to inject CDI devices: unresolvable CDI devices cosplay/session=cosplay-worker-3: unknown", "device cosplay/session=cosplay-worker-3 does not exist", "cosplay apply"},
 		{"error during container init: error running hook #0: error running hook: exit status 1, stdout: , stderr: nvidia-container-cli: device error: MIG-x: unknown device: unknown", "refuses the slice (device error: MIG-x: unknown device", "nvidia-smi -L"},
 		{"error running prestart hook #0: exit status 1", "a hook of the engine failed", "journalctl -u docker"},
 		{"write /var/lib/docker/x: no space left on device", "disk of the engine or of the session folder is full", "docker system df"},
 		{"Range of CPUs is from 0.01 to 2.00, as there are only 2 CPUs available", "cannot keep the limits", "limits block"},
 		{"Container 0123 is not running", "the container does not run", "cosplay apply"},
-		{"No such container: cosplay-worker-3", "the container is gone", "cosplay apply"},
+		{"No such container: cosplay-worker-3", "the container was removed", "cosplay apply"},
 	} {
 		cause := errors.New(c.says)
 		err := explain("creating the container", cause, about)
@@ -61,12 +62,12 @@ func TestWords(t *testing.T) {
 			!strings.Contains(err.Error(), "(the engine says: ") || !errors.Is(err, cause) {
 			t.Errorf("of %q is made\n%v\nwithout %q or %q", c.says, err, c.words, c.next)
 		}
-		var told *engineError
+		var told prose.Advice
 		if !errors.As(err, &told) {
 			t.Fatalf("of %q is made %v", c.says, err)
 		}
 		for _, left := range []string{"NAME", "IMAGE", "BIND", "PORT", "HOLDER", "$1", "$$"} {
-			if strings.Contains(told.words, left) {
+			if strings.Contains(told.Error(), left) {
 				t.Errorf("of %q is made %v, with %s in it", c.says, err, left)
 			}
 		}
@@ -220,7 +221,7 @@ func TestNoDaemon(t *testing.T) {
 		"nobody home": "tcp://127.0.0.1:1",
 	} {
 		t.Setenv("DOCKER_HOST", host)
-		if _, err := Connect(context.Background()); err == nil || !strings.Contains(err.Error(), "the engine does not answer; start it") || !strings.Contains(err.Error(), host) {
+		if _, err := Connect(context.Background()); err == nil || !strings.Contains(err.Error(), "the engine does not answer") || !strings.Contains(err.Error(), host) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

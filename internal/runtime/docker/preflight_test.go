@@ -102,7 +102,7 @@ func TestCheckNames(t *testing.T) {
 	}
 	check(t, w.Engine.client.ContainerRename(ctx, made.ID, "cosplay-test-"+random()))
 	w.foreign(t, Name(w.s.ID), container.Config{}, nil)
-	if got := w.checked(t, w.s, made.ID); !strings.Contains(got, "cannot have the container "+Name(w.s.ID)) || !strings.Contains(got, "which cosplay did not make; remove it") {
+	if got := w.checked(t, w.s, made.ID); !strings.Contains(got, "cannot have the container "+Name(w.s.ID)) || !strings.Contains(got, "which cosplay did not make. Fix: remove it") {
 		t.Errorf("somebody else's: %s", got)
 	}
 }

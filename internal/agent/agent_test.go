@@ -377,7 +377,7 @@ func TestChildDies(t *testing.T) {
 	_, client := newHost(t, Options{}, "h200")
 	read(t, client)
 	client.reads.line.kill()
-	if _, err := client.Read(context.Background()); err == nil || !strings.Contains(err.Error(), "agent process is gone") {
+	if _, err := client.Read(context.Background()); err == nil || !strings.Contains(err.Error(), "agent process has ended") {
 		t.Errorf("got %v", err)
 	}
 	read(t, client)

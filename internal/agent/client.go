@@ -198,7 +198,7 @@ func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (res
 	}
 	var answer response
 	if err := jsonv2.Unmarshal(said, &answer); err != nil {
-		return response{}, c.lost(r, fmt.Errorf("an answer that is not ours: %q", said), fresh)
+		return response{}, c.lost(r, fmt.Errorf("an answer that is not the agent's: %q", said), fresh)
 	}
 	if answer.Last {
 		c.end()
@@ -245,7 +245,7 @@ func (c *child) lost(r request, cause error, fresh bool) error {
 	if said == "" {
 		said = cause.Error()
 	}
-	return &Error{Call: r.kind(), GPU: r.GPU, Message: "the agent process is gone: " + said,
+	return &Error{Call: r.kind(), GPU: r.GPU, Message: "the agent process has ended: " + said,
 		Advice: prose.Advice{What: "The library or the driver ended it.", Fix: "run the command again; if it ends again, run nvidia-smi and read dmesg"}}
 }
 

@@ -204,7 +204,7 @@ func (l *nvmlLibrary) device(uuid string) (device, error) {
 			return d, nil
 		}
 	}
-	at := &Error{Call: "nvmlDeviceGetHandleByIndex_v2", GPU: uuid, Message: "the GPU is gone", Advice: prose.Advice{Fix: "run nvidia-smi -L, which lists the GPUs"}}
+	at := &Error{Call: "nvmlDeviceGetHandleByIndex_v2", GPU: uuid, Message: "the GPU is missing", Advice: prose.Advice{Fix: "run nvidia-smi -L, which lists the GPUs"}}
 	if len(unusable) == 1 { // then it is that one, as far as cosplay can know
 		at.Call, at.Code, at.Message, at.Advice = unusable[0].Call, unusable[0].Code, unusable[0].Message, adviceOn(unusable[0].Call, nvml.Return(unusable[0].Code))
 	}

@@ -201,7 +201,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 			return plan.Made{}, err
 		}
 		if host.Images == nil {
-			return plan.Made{}, fmt.Errorf("host %s has no container engine; make the plan anew: cosplay plan", op.Host)
+			return plan.Made{}, fmt.Errorf("host %s has no container engine; Fix: cosplay plan", op.Host)
 		}
 		return plan.Made{}, host.Images.Ensure(ctx, op.Image, op.How, say)
 	case plan.Prepare:
@@ -276,7 +276,7 @@ func (r *Run) runtime(host, name string) (Runtime, error) {
 	}
 	runtime, ok := h.Runtimes[name]
 	if !ok {
-		return nil, fmt.Errorf("host %s has no runtime %q; make the plan anew: cosplay plan", host, name)
+		return nil, fmt.Errorf("host %s has no runtime %q; Fix: cosplay plan", host, name)
 	}
 	return runtime, nil
 }

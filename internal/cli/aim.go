@@ -13,7 +13,7 @@ import (
 func aimFlags(f *pflag.FlagSet, aim *project.Aim) {
 	f.StringArrayVar(&aim.Target, "target", nil, "plan for this `session` alone, or all of this block; may be repeated")
 	f.StringArrayVar(&aim.Exclude, "exclude", nil, "leave this `session` out, or all of this block; may be repeated")
-	f.StringArrayVar(&aim.Replace, "replace", nil, "make this `session` anew, slice and all; may be repeated")
+	f.StringArrayVar(&aim.Replace, "replace", nil, "replace this `session`, with its slice; may be repeated")
 }
 
 // abandonFlag gives up what a GPU was like before cosplay.
@@ -49,7 +49,7 @@ func checkAim(aim project.Aim) error {
 	case len(aim.Target) > 0 && len(aim.Exclude) > 0:
 		return errors.New("--target names all that is planned for, so there is nothing for --exclude to leave out; leave one of them out")
 	case aim.Goal == project.NothingLeft && len(aim.Replace) > 0:
-		return errors.New("--replace makes sessions anew, and destroy removes them; leave one of them out")
+		return errors.New("--replace recreates sessions, and destroy removes them; leave one of them out")
 	case aim.Goal == project.OnlyLook && len(aim.Target)+len(aim.Exclude)+len(aim.Replace) > 0:
 		return errors.New("--refresh-only looks at all that there is; leave --target, --exclude and --replace out")
 	}

@@ -76,7 +76,7 @@ func (inv *invocation) destroy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "destroy",
 		SuggestFor: []string{"down", "stop", "rm", "delete"},
-		Short:      "Remove everything that is ours and put the GPUs back as they were",
+		Short:      "Remove everything that cosplay created and restore the GPUs",
 		Long: `Remove the sessions of this project and give each GPU the settings back that it was found with.
 
 A setting that cannot be restored, because the GPU is lost, a slice is in use, another process changed the setting or the driver does not offer the call, is reported, and the exit code is 1. The host's ledger keeps the baseline, and a later destroy tries again. --abandon-baseline releases the GPU as it is; the ledger records the setting, its value and the user.

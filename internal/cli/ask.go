@@ -22,7 +22,7 @@ func (inv *invocation) mayAsk(instead string) error {
 		return errors.New("--json asks no questions: add --auto-approve" + instead)
 	}
 	if inv.file == "-" {
-		return errors.New("standard input is the configuration, so nobody can be asked: add --auto-approve")
+		return errors.New("standard input is the configuration, so cosplay cannot ask. Fix: add --auto-approve")
 	}
 	if f, ok := inv.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return errors.New("no terminal to ask on: add --auto-approve" + instead)

@@ -40,7 +40,7 @@ Exit codes: 0 built; 1 error; 130 stopped by Ctrl-C.`,
 	flags.StringVar(&o.Base, "base", "", "`image` to build upon, Debian or Ubuntu (default "+image.DefaultBase+")")
 	flags.StringVar(&o.CUDATag, "cuda-tag", "", "build upon nvidia/cuda:`TAG` instead")
 	flags.StringVar(&o.Tag, "tag", image.DefaultTag, "`name` of what is built")
-	flags.BoolVar(&o.NoCache, "no-cache", false, "build every step anew")
+	flags.BoolVar(&o.NoCache, "no-cache", false, "build every step again")
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func (inv *invocation) buildImage(ctx context.Context, o image.BuildOptions) (st
 	}
 	id, ok := tags[o.Tag]
 	if !ok {
-		return "", errors.New(o.Tag + " was built, but is gone already; was it removed by somebody?")
+		return "", errors.New(o.Tag + " was built, but is missing already; possible cause: docker rmi")
 	}
 	return id, nil
 }

@@ -28,7 +28,7 @@ func (inv *invocation) ls() *cobra.Command {
 	var arch string
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List the GPUs that one can pass for",
+		Short: "List the GPUs that a session can present",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			targets, err := ofArchitecture(catalog.Targets(), arch)

@@ -105,14 +105,14 @@ func Command() *cobra.Command { return (&invocation{}).root() }
 func (inv *invocation) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cosplay",
-		Short: "Make a big NVIDIA GPU pass for a smaller one, from a file",
-		Long: `cosplay makes a big NVIDIA GPU pass for smaller ones, from a file that you keep in git.
+		Short: "Make one large NVIDIA GPU act as several smaller ones",
+		Long: `cosplay makes one large NVIDIA GPU act as several smaller ones, described in a file that you keep in git.
 
   cosplay init 2060       write a starter cosplay.hcl
-  cosplay plan            what would change
+  cosplay plan            show what apply would change
   cosplay apply           change it
-  cosplay drift           did somebody touch the machine? (exit code 2)
-  cosplay destroy         put the GPUs back as they were`,
+  cosplay drift           report what was changed outside cosplay (exit code 2)
+  cosplay destroy         remove everything and restore the GPUs`,
 		Version: Version,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if inv.chdir == "" {
@@ -145,11 +145,11 @@ func (inv *invocation) root() *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"The main road:", []*cobra.Command{inv.init(), inv.fmt(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift()}},
-		{"What is there:", []*cobra.Command{inv.status(), inv.ps(), inv.slotMap(), inv.show(), inv.output(), inv.console(), inv.graph(), inv.stateCommands(), inv.importThings()}},
-		{"Into a session:", []*cobra.Command{inv.run(), inv.ssh(), inv.exec(), inv.logs(), inv.sshConfig(), inv.verify()}},
-		{"The catalog:", []*cobra.Command{inv.ls(), inv.info(), inv.fit()}},
-		{"The rest:", []*cobra.Command{inv.doctor(), inv.build(), inv.schema(), inv.forceUnlock(), inv.reset(), inv.sim(), inv.version()}},
+		{"Core commands:", []*cobra.Command{inv.init(), inv.fmt(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift()}},
+		{"Inspect:", []*cobra.Command{inv.status(), inv.ps(), inv.slotMap(), inv.show(), inv.output(), inv.console(), inv.graph(), inv.stateCommands(), inv.importThings()}},
+		{"Sessions:", []*cobra.Command{inv.run(), inv.ssh(), inv.exec(), inv.logs(), inv.sshConfig(), inv.verify()}},
+		{"Catalog:", []*cobra.Command{inv.ls(), inv.info(), inv.fit()}},
+		{"Other commands:", []*cobra.Command{inv.doctor(), inv.build(), inv.schema(), inv.forceUnlock(), inv.reset(), inv.sim(), inv.version()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, c := range group.commands {
@@ -163,8 +163,8 @@ func (inv *invocation) root() *cobra.Command {
 		root.AddCommand(later(name))
 	}
 	inv.helpful(root)
-	root.SetHelpCommandGroupID("The rest:")
-	root.SetCompletionCommandGroupID("The rest:")
+	root.SetHelpCommandGroupID("Other commands:")
+	root.SetCompletionCommandGroupID("Other commands:")
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -14,7 +14,7 @@ func (inv *invocation) doctor() *cobra.Command {
 	var systemd bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check everything a host needs, and say what mends it",
+		Short: "Check what a host needs, and suggest fixes",
 		Long: `Check everything that the hosts and sessions of the project need, or this machine where there is no project, and say what is missing and how it is mended. Nothing is changed.
 
 Exit codes: 0 nothing is missing; 1 something is.`,

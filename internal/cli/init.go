@@ -212,7 +212,7 @@ func starter(t resource.Target, typed string, count int, simulate, found string,
 	if count > 1 {
 		fmt.Fprintf(&b, "  count  = %d\n", count)
 	}
-	fmt.Fprintf(&b, "  target = %q  # cosplay ls lists what there is to pass for\n\n", typed)
+	fmt.Fprintf(&b, "  target = %q  # cosplay ls lists all targets\n\n", typed)
 	b.WriteString("  # command   = [\"python\", \"train.py\"]  # what cosplay exec runs when it is given nothing else\n")
 	b.WriteString("  # workspace = \"./exp\"                 # where programs start; default: this folder\n")
 	b.WriteString("  # env       = { SEED = 1 }\n\n")

@@ -54,11 +54,11 @@ var terraformCommands = map[string]string{
 	"modules":   "there are no modules",
 	"providers": "there are no providers",
 	"pull":      "cosplay show --json writes the state",
-	"push":      "the state is a file; cosplay state rebuild makes it anew where it is lost",
-	"refresh":   "every command looks at the machine anew; cosplay plan --refresh-only tells what has changed",
-	"taint":     "cosplay apply --replace SESSION makes a session anew",
+	"push":      "the state is a file; cosplay state rebuild rebuilds it if it is lost",
+	"refresh":   "every command reads the machine again; cosplay plan --refresh-only reports what has changed",
+	"taint":     "cosplay apply --replace SESSION recreates a session",
 	"test":      "cosplay validate checks the configuration, cosplay verify the sessions",
-	"untaint":   "no session is ever marked; cosplay apply --replace SESSION makes one anew",
+	"untaint":   "no session is ever marked; cosplay apply --replace SESSION recreates one",
 	"workspace": "give each its own state with --state FILE, and what differs with --var-file FILE",
 }
 

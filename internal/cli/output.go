@@ -105,7 +105,7 @@ func remembered(noted []resource.Output) ([]config.Output, error) {
 		if !o.Sensitive {
 			var err error
 			if one.Value, err = ctyjson.Unmarshal(o.Value, cty.DynamicPseudoType); err != nil {
-				return nil, fmt.Errorf("output %s in the state cannot be read: %w; cosplay apply writes it anew", o.Name, err)
+				return nil, fmt.Errorf("output %s in the state cannot be read: %w; cosplay apply writes it again", o.Name, err)
 			}
 		}
 		all = append(all, one)

@@ -20,7 +20,7 @@ func (inv *invocation) stateRebuild() *cobra.Command {
 	var o rebuildOptions
 	cmd := &cobra.Command{
 		Use:   "rebuild",
-		Short: "Make a lost state anew from ledgers, labels and hardware",
+		Short: "Rebuild a lost, damaged or mismatched state from ledgers, labels and hardware",
 		Long: `Make a state anew that is lost, damaged or another project's: which GPUs this project holds, and what they were like before, is told by the ledgers of the hosts; its sessions by their slices, their folders and the labels of their containers. No GPU, slice or container is touched. What there was of the state is moved aside, not deleted.
 
 Where the state's key cannot be found in what is left of it, containers cannot be proven to be the project's. They are taken up if you agree, and the next apply replaces them.`,

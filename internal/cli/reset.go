@@ -27,7 +27,7 @@ func (inv *invocation) reset() *cobra.Command {
 	var o resetOptions
 	cmd := &cobra.Command{
 		Use:   "reset",
-		Short: "The way back when the state is lost: take away all that is ours",
+		Short: "Without a state: remove what this project created, restore the baseline",
 		Long: `Take away what this project has made, and give the GPUs back as they were found, without needing the state: it may be lost, damaged or another project's. What is ours is told by the state where it can be read, by the ledgers of the hosts, by labels and by session folders. Slices, containers and settings of others stay as they are.
 
 State, backup and journal are moved aside, not deleted. The configuration need not be valid. Sessions that prevent_destroy keeps are taken away with --force only.
@@ -44,7 +44,7 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 	f := cmd.Flags()
 	f.StringVar(&o.GPU, "gpu", "", "this `GPU` only, by index, UUID or PCI address")
 	f.StringVar(&o.Host, "host", "", "this `host` only")
-	f.StringVar(&o.Holder, "holder", "", "instead of this project one that is gone, by the beginning of its `lineage`")
+	f.StringVar(&o.Holder, "holder", "", "instead of this project one that no longer exists, by the beginning of its `lineage`")
 	f.BoolVar(&o.AllProjects, "all-projects", false, "also your other projects; with root, everybody's")
 	f.BoolVarP(&o.autoApprove, "auto-approve", "y", false, "do not ask")
 	abandonFlag(f, &o.AbandonBaseline)

@@ -45,7 +45,7 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 				return err
 			}
 			if inv.state != "" {
-				return errors.New("cosplay run keeps a state of its own, for as long as it runs; leave --state out")
+				return errors.New("cosplay run has its own state, for as long as it runs; leave --state out")
 			}
 			if once.Volumes, err = volumesOf(volumes); err != nil {
 				return err

@@ -79,7 +79,7 @@ func (inv *invocation) remembered(typed []string) (resource.Prior, render.StateP
 		return prior, render.StatePart{}, err
 	}
 	if open {
-		fmt.Fprintln(inv.Err, "A run is under way or was cut off: this is the state from before it.")
+		fmt.Fprintln(inv.Err, "A run is under way or was interrupted: this is the state from before it.")
 	}
 	part := render.StatePart{Lineage: prior.Lineage, Serial: prior.Serial, Sessions: prior.Sessions, GPUs: prior.GPUs}
 	if len(typed) == 0 {

@@ -73,7 +73,7 @@ func (inv *invocation) confirmNote(by *durable.Holder, autoApprove bool) error {
 	if err := inv.mayAsk(""); err != nil {
 		return err
 	}
-	fmt.Fprintf(inv.Out, "A note is left of %s; that process is gone.\n", by)
+	fmt.Fprintf(inv.Out, "A note is left of %s; that process has ended.\n", by)
 	return inv.ask("Remove the note?")
 }
 
@@ -87,11 +87,11 @@ func heldWords(path string, seen durable.Inspection) error {
 	through := strings.Join(pids, ", ")
 	switch {
 	case seen.By == nil && through == "":
-		return fmt.Errorf("%s is locked by a process of another user; %s. sudo cosplay force-unlock tells which", path, refused)
+		return fmt.Errorf("%s is locked by a process of another user; %s. sudo cosplay force-unlock names it", path, refused)
 	case seen.By == nil:
 		return fmt.Errorf("%s is locked by process %s; %s. Wait for it to finish: ps -p %s", path, through, refused, strings.Join(pids, ","))
 	case through != "" && !slices.Contains(seen.Open, seen.By.PID):
-		return fmt.Errorf("%s is locked by %s. That process is gone, but process %s still carries out its last step; %s. Wait for it: one NVML call takes a minute at most", path, seen.By, through, refused)
+		return fmt.Errorf("%s is locked by %s. That process has ended, but process %s still carries out its last step; %s. Wait for it: one NVML call takes a minute at most", path, seen.By, through, refused)
 	}
 	return fmt.Errorf("%s is locked by %s; %s. Wait for it to finish, or stop it: kill -INT %d lets it finish the steps that run, and save", path, seen.By, refused, seen.By.PID)
 }

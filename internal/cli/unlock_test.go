@@ -52,7 +52,7 @@ func TestForceUnlock(t *testing.T) {
 	}
 	defer func() { _ = agent.Process.Kill() }()
 	lock.File().Close()
-	refused("That process is gone", fmt.Sprintf("but process %d still carries out its last step", agent.Process.Pid))
+	refused("That process has ended", fmt.Sprintf("but process %d still carries out its last step", agent.Process.Pid))
 
 	// Somebody who is no cosplay.
 	note, err := os.ReadFile(path + ".lock")

@@ -112,11 +112,11 @@ func (b Book) read(uuid string) (resource.Held, error) {
 	var p page
 	switch err := jsonv2.Unmarshal(data, &p); {
 	case err != nil:
-		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger is damaged (%w). It holds the baseline of the GPU: mend it by hand, or, once nobody holds the GPU, remove it", b.path(uuid), err)
+		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger is damaged (%w). It holds the baseline of the GPU: repair it by hand or, once no project holds the GPU, remove it", b.path(uuid), err)
 	case p.FormatVersion > formatVersion:
 		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger was written by a newer cosplay (format %d); use that one", b.path(uuid), p.FormatVersion)
 	case p.UUID != uuid:
-		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger is about %q; somebody moved it", b.path(uuid), p.UUID)
+		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger is about %q; another user moved it", b.path(uuid), p.UUID)
 	}
 	return p.Held, nil
 }

@@ -239,7 +239,7 @@ func DropSlice(g *resource.Held, lineage string, s resource.LiveSlice) {
 // describe names holders for people.
 func describe(holders []resource.Holder) string {
 	if len(holders) == 0 {
-		return "nobody"
+		return "no project"
 	}
 	words := fmt.Sprintf("the project of %s with its state in %s", holders[0].User, holders[0].State)
 	if more := len(holders) - 1; more > 0 {

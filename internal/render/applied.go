@@ -60,7 +60,7 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 		p.gap()
 	}
 	if v.Plan.Partial {
-		p.flow(0, 2, inked(dim, "The plan was limited by --target or --exclude: cosplay plan tells whether anything is left to do."))
+		p.flow(0, 2, inked(dim, "The plan was limited by --target or --exclude: cosplay plan shows whether anything is left to do."))
 	}
 	p.outcome(v)
 	if v.Verify != nil {

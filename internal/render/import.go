@@ -68,7 +68,7 @@ func (v ImportedView) fate() string {
 // Imported is the last line.
 func Imported(w io.Writer, s Style, v ImportedView) {
 	p := newPage(s)
-	p.flow(0, 2, join(inked(strong, "Imported: "), text(fmt.Sprintf("%s has %s, with serial %d. It was left as it is; the next plan tells what differs.", v.State, v.Session.Address, v.Serial))))
+	p.flow(0, 2, join(inked(strong, "Imported: "), text(fmt.Sprintf("%s has %s, with serial %d. It was left as it is; the next plan shows what differs.", v.State, v.Session.Address, v.Serial))))
 	p.next(suggest("plan", v.Flags))
 	p.flush(w)
 }

@@ -170,7 +170,7 @@ func (p *page) strays(v PlanView) {
 		t.add(inked(removed, "-"), text(resource.BodyName(c.Session)), inked(dim, what))
 	}
 	p.gap()
-	p.flow(0, 2, text("Left by runs that were cut off, of sessions that the state does not know:"))
+	p.flow(0, 2, text("Leftovers of interrupted runs, of sessions that the state does not know:"))
 	p.table(t)
 }
 
@@ -223,7 +223,7 @@ func (p *page) summary(v PlanView) {
 	t := tallyOf(v.Plan)
 	switch {
 	case v.Stale != "":
-		p.flow(0, 2, join(inked(removed, "Stale:"), text(" "+v.Stale+" since this plan was made, so it will not be applied. Make it anew.")))
+		p.flow(0, 2, join(inked(removed, "Stale:"), text(" "+v.Stale+" since this plan was made, so it will not be applied. Fix: make a new plan.")))
 		p.next(suggest("plan", append(slices.Clone(v.Flags), "--out", v.Saved)))
 		return
 	case !v.Plan.Diff.Changes():

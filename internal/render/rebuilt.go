@@ -30,7 +30,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	} else {
 		p.flow(0, 2, text("There is no state "+v.State+"."))
 	}
-	p.flow(0, 2, text(fmt.Sprintf("Made anew from ledgers, labels and hardware, with lineage %s, it knows %s on %s:",
+	p.flow(0, 2, text(fmt.Sprintf("Rebuilt from ledgers, labels and hardware, with lineage %s, it knows %s on %s:",
 		resource.ShortLineage(v.Prior.Lineage), prose.Count(len(v.Prior.Sessions), "session"), prose.Count(len(v.Prior.GPUs), "GPU"))))
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "RUNS IN", prose: true}}}
 	for _, one := range v.Prior.Sessions {

@@ -66,7 +66,7 @@ func Reset(w io.Writer, s Style, v ResetView) {
 		p.flow(0, 2, text(prose.Stop(prose.Capital(v.Complaint))+" Hosts are taken from what of it is in order, and from the folders of simulated ones."))
 	}
 	if v.Fault != "" {
-		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+prose.Stop(v.Fault)+" What is this project's is told by the hosts' ledgers, by labels and by session folders.")))
+		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+prose.Stop(v.Fault)+" The hosts' ledgers, labels and session folders say what is this project's.")))
 	}
 	for _, r := range v.Rounds {
 		p.gap()
@@ -183,7 +183,7 @@ func (p *page) unproven(all []resource.Container) {
 	for _, c := range all {
 		names = append(names, together(resource.BodyName(c.Session)+" ("+shortID(c)+")"))
 	}
-	p.flow(2, 4, join(inked(drifted, "Not proven: "), text(fmt.Sprintf("the key of the state is lost, so only their labels and names say that these are the project's: %s. Look at them if somebody else makes containers here: docker inspect.", strings.Join(names, ", ")))))
+	p.flow(2, 4, join(inked(drifted, "Not proven: "), text(fmt.Sprintf("the key of the state is lost, so only their labels and names say that these are the project's: %s. If other users create containers here, check these: docker inspect.", strings.Join(names, ", ")))))
 }
 
 func (p *page) lookFailures(all []error) {

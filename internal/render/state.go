@@ -49,7 +49,7 @@ func (p *page) stateGPU(g resource.PriorGPU) {
 			found = "unknown"
 		}
 		if setting == resource.SMClock && g.ClockUnsure {
-			note = "a run was cut off here: set again by the next apply"
+			note = "a run was interrupted here: the next apply sets it again"
 		}
 		add(setting.Words(), found, set, note)
 	}

@@ -39,13 +39,13 @@ func Moved(w io.Writer, s Style, v MovedView) {
 		p.flow(0, 2, text(fmt.Sprintf("The configuration has no %s: the next apply removes what is not in it. Write it there first.", resource.AddressNames(missing, 1))))
 	}
 	if len(old) > 0 {
-		p.flow(0, 2, text(fmt.Sprintf("The configuration still has %s: the next apply makes it anew.", resource.AddressNames(old, 1))))
+		p.flow(0, 2, text(fmt.Sprintf("The configuration still has %s: the next apply creates it again.", resource.AddressNames(old, 1))))
 	}
 	moved := prose.Count(len(v.Moves), "session")
 	if v.DryRun {
 		p.flow(0, 2, join(inked(strong, moved+" would be moved. "), text("This was a dry run: nothing was changed.")))
 	} else {
-		p.flow(0, 2, join(inked(strong, "Moved "+moved+". "), text("Slices and containers are as they were; inside, GPU_COSPLAY_SESSION keeps the old name until they are made anew.")))
+		p.flow(0, 2, join(inked(strong, "Moved "+moved+". "), text("Slices and containers are as they were; inside, GPU_COSPLAY_SESSION keeps the old name until they are recreated.")))
 	}
 	p.flush(w)
 }

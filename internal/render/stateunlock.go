@@ -29,12 +29,12 @@ type CutOff struct {
 func Unlock(w io.Writer, s Style, v UnlockView, flags []string) {
 	p := newPage(s)
 	p.flow(0, 2, join(inked(strong, "There is nothing to unlock. "),
-		text(fmt.Sprintf("Nobody holds the lock of %s: it goes with the process that has it.", v.State))))
+		text(fmt.Sprintf("No process holds the lock of %s: a lock ends with its process.", v.State))))
 	if v.Removed {
-		p.flow(0, 2, text(fmt.Sprintf("Removed the note of %s, and is gone.", v.Note)))
+		p.flow(0, 2, text(fmt.Sprintf("Removed the note of %s, which has ended.", v.Note)))
 	}
 	if v.CutOff != nil {
-		p.flow(0, 2, text(fmt.Sprintf("A run that began at %s was cut off, with %s done and %d open. The next command that looks at the hosts takes over what it did.",
+		p.flow(0, 2, text(fmt.Sprintf("A run that began at %s was interrupted, with %s done and %d open. The next command that reads the hosts takes over what it did.",
 			v.CutOff.Begun.Local().Format(time.DateTime), prose.Count(v.CutOff.Done, "step"), v.CutOff.Open)))
 		p.next(suggest("plan", flags))
 	}

@@ -72,7 +72,7 @@ func (p *page) verdicts(all []judged) {
 		p.flow(0, 2, join(inked(strong, j.address.Short()), text(" "+j.verdict.String()+".")))
 	}
 	if more := len(all) - mostVerdicts; more > 0 {
-		p.flow(0, 2, text(fmt.Sprintf("... and of %d more, which --json tells.", more)))
+		p.flow(0, 2, text(fmt.Sprintf("... and of %d more, which --json lists.", more)))
 	}
 	p.gap()
 }

@@ -27,7 +27,7 @@ func (inv *invocation) reset() *cobra.Command {
 	var o resetOptions
 	cmd := &cobra.Command{
 		Use:   "reset",
-		Short: "Without a state: remove what this project created, restore the baseline",
+		Short: "Without a state: remove what cosplay created, restore baselines",
 		Long: `Take away what this project has made, and give the GPUs back as they were found, without needing the state: it may be lost, damaged or another project's. What is ours is told by the state where it can be read, by the ledgers of the hosts, by labels and by session folders. Slices, containers and settings of others stay as they are.
 
 State, backup and journal are moved aside, not deleted. The configuration need not be valid. Sessions that prevent_destroy keeps are taken away with --force only.

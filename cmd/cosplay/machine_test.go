@@ -16,6 +16,7 @@ import (
 	"cosplay/internal/agent"
 	"cosplay/internal/ledger"
 	"cosplay/internal/need"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -258,7 +259,8 @@ func (w *wire) ask(request any) string {
 	}
 	var answer struct {
 		Error *struct {
-			Message string `json:"message"`
+			Message string       `json:"message"`
+			Advice  prose.Advice `json:"advice"`
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(line, &answer); err != nil {
@@ -267,7 +269,7 @@ func (w *wire) ask(request any) string {
 	if answer.Error == nil {
 		return ""
 	}
-	return answer.Error.Message
+	return answer.Error.Message + " " + answer.Error.Advice.Error()
 }
 
 // refused asks for what must be refused in certain words.

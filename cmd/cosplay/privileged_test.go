@@ -237,13 +237,13 @@ func (w *wire) onHisOwn(mine order, hers, free resource.GPU) {
 		{"no profile", order{"op": "create-slice", "slice": order{"gpu": free.UUID, "profile": "9g.1gb"}, "need": order{}}},
 		{"there is no 1g.18gb", order{"op": "create-slice", "slice": order{"gpu": free.UUID, "profile": "1g.18gb", "start": 77, "size": 1}, "need": order{"sms": 16}}},
 		{"on another GPU", order{"op": "destroy-slice", "slice": hers.Slices[0]}},
-		{"sudo cosplay destroy", order{"op": "destroy-slice", "slice": order{"gpu": free.UUID, "profile": "1g.18gb", "start": 0, "size": 1, "uuid": "MIG-x"}}},
+		{"Fix: run cosplay plan, which reads the GPU again; if the slice is the project's", order{"op": "destroy-slice", "slice": order{"gpu": free.UUID, "profile": "1g.18gb", "start": 0, "size": 1, "uuid": "MIG-x"}}},
 		{"which slice", order{"op": "create-slice"}},
 		{"no such operation", order{"op": "reset"}},
 		{"no such operation", order{"op": ""}},
 		{"which project", order{"op": "release", "holder": order{"lineage": "../x", "state": "/s"}}},
 		{"which project", order{"op": "release", "holder": order{"lineage": "x", "state": "/s\x1b[2J"}}},
-		{"gone", order{"op": "set", "setting": "mig", "gpu": "../../etc/passwd"}},
+		{"missing", order{"op": "set", "setting": "mig", "gpu": "../../etc/passwd"}},
 		{"not the UUID", order{"op": "release", "gpu": "../../etc/passwd"}},
 	} {
 		w.refused(bad.want, mine.with(bad.more))
@@ -265,7 +265,7 @@ session "byhand" {
 	at := mine.with(order{"slice": foreign, "need": order{"sms": 16}})
 	w.refused("knows of no", at.with(order{"op": "destroy-slice"}))
 	m.write("/home/ann/wants/fleet.hcl", workers(1, 1), ann)
-	m.fails(ann, "/home/ann/wants", []string{installed, "import", "worker-0", foreign.UUID, "--auto-approve"}, "believes root", "sudo cosplay import")
+	m.fails(ann, "/home/ann/wants", []string{installed, "import", "worker-0", foreign.UUID, "--auto-approve"}, "only root may assign", "sudo cosplay import")
 	w.granted(mine.with(order{"op": "take", "take": order{"slices": []any{foreign}}}))
 	w.refused("knows of no", at.with(order{"op": "destroy-slice"}))
 	w.refused("already", at.with(order{"op": "create-slice", "deadline": 1}))

@@ -17,6 +17,9 @@ type RefusedError struct {
 	Overtaken bool // another project was faster: a new plan may do better
 }
 
+// Unwrap returns the advice, so that prose.AdviceOf finds it.
+func (e *RefusedError) Unwrap() error { return e.Advice }
+
 func refuse(fix, format string, args ...any) error {
 	return &RefusedError{Advice: prose.Advice{What: fmt.Sprintf(format, args...), Fix: fix}}
 }
@@ -119,8 +122,12 @@ func begin(g *resource.Held, t Take, found *Found) error {
 	}
 	for setting, was := range t.Baseline.All() {
 		now, known := found.Settings.Get(setting)
-		if !setting.Readable() || !known || now == was {
+		switch {
+		case !setting.Readable(), known && now == was, !known && t.FromState:
 			continue
+		case !known: // the plan changes it, and without its baseline nothing could restore it
+			lacks, _ := found.GPU.Degradation(setting.Feature())
+			return overtaken(planAgain, "the %s of the GPU cannot be read now (%s), and was %s when the plan was made", setting.Words(), lacks, Exact(t.Baseline, setting))
 		}
 		name, saw, is := setting.Words(), Exact(t.Baseline, setting), Exact(found.Settings, setting)
 		if t.FromState {

@@ -78,6 +78,7 @@ func TestTheAgentReadsTheBaseline(t *testing.T) {
 		power int
 		want  string
 	}{
+		{"unread", Take{Baseline: resource.Settings{}.With(resource.PowerLimit, 700_000)}, 0, "power limit of the GPU cannot be read now (nvmlDeviceGetPowerManagementLimit: Unknown Error (999)), and was 700 W when the plan was made"},
 		{"another limit", Take{Baseline: lie}, 0, "power limit of the GPU is 700 W, and was 210 W when the plan was made"},
 		{"as from its state", Take{Baseline: lie, FromState: true}, 0, "only root can confirm that"},
 		{"as from its state, by root", Take{Baseline: lie, FromState: true, Trusted: true}, 210_000, ""},
@@ -85,7 +86,12 @@ func TestTheAgentReadsTheBaseline(t *testing.T) {
 		{"the same", Take{Baseline: resource.Settings{}.With(resource.PowerLimit, 700_000)}, 700_000, ""},
 	} {
 		g := resource.Held{UUID: gpu}
-		err := Hold(&g, user("v", 1234), test.take, newHardware().found())
+		found := newHardware().found()
+		if test.name == "unread" {
+			found.Settings = found.Settings.Without(resource.PowerLimit)
+			found.GPU.Degraded = []resource.Degradation{{Feature: resource.FeaturePower, Call: "nvmlDeviceGetPowerManagementLimit", Code: 999, Message: "Unknown Error"}}
+		}
+		err := Hold(&g, user("v", 1234), test.take, found)
 		if test.want != "" {
 			if err == nil || !strings.Contains(err.Error(), test.want) || len(g.Holders) > 0 {
 				t.Errorf("%s: %v, %+v", test.name, err, g)

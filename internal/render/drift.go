@@ -43,22 +43,22 @@ func Drift(w io.Writer, s Style, v PlanView) {
 	p.flush(w)
 }
 
-// drift lists what counts; what is told and no more follows.
+// drift lists what counts, then what is informational.
 func (p *page) drift(v PlanView) {
-	var counts, told []diff.Drift
+	var counts, information []diff.Drift
 	for _, d := range v.Plan.Diff.Drift {
-		if d.Told {
-			told = append(told, d)
+		if d.Informational {
+			information = append(information, d)
 		} else {
 			counts = append(counts, d)
 		}
 	}
 	p.flow(0, 2, join(inked(drifted, "Drift:"), text(" "+prose.Plural(len(counts), "thing was", "things were")+" changed outside of cosplay since the last apply.")))
 	p.driftTable(v.Live, counts, drifted)
-	if len(told) > 0 {
+	if len(information) > 0 {
 		p.gap()
 		p.print(0, text("Left alone:"))
-		p.driftTable(v.Live, told, plain)
+		p.driftTable(v.Live, information, plain)
 	}
 }
 
@@ -84,13 +84,15 @@ func (p *page) driftTable(live resource.Live, all []diff.Drift, to ink) {
 	p.table(t)
 }
 
-// likewise reports whether two things that are told and no more came about
+// likewise reports whether two informational things came about
 // alike: that takes a sentence, which is said once.
-func likewise(a, b diff.Drift) bool { return a.Told && b.Told && words.Cause(a) == words.Cause(b) }
+func likewise(a, b diff.Drift) bool {
+	return a.Informational && b.Informational && words.Cause(a) == words.Cause(b)
+}
 
 // driftFrom is what a thing was like; "-" for one that was not there.
 func driftFrom(d diff.Drift, live resource.Live) string {
-	if d.From == nil {
+	if d.Class == diff.ForeignSlice {
 		return "-"
 	}
 	return words.Value(d.From, live)

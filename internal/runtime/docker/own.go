@@ -210,7 +210,7 @@ func (r Runtime) inspect(ctx context.Context, ref string) (*container.InspectRes
 
 // Stranger is a container by whatever name or ID, for who is to be its owner from
 // now on, with the lineage and the host that its labels name. nil is none.
-func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Container, name, lineage, host string, err error) {
+func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Container, called, lineage, host string, err error) {
 	there, err := r.inspect(ctx, ref)
 	if err != nil || there == nil {
 		return nil, "", "", "", err

@@ -42,8 +42,8 @@ func limit[T interface {
 	return n
 }
 
-// mendable reports whether a container has bounds that can be taken back.
-func mendable(made resource.PriorSession, now resource.Container) bool {
+// repairable reports whether a container has bounds that can be taken back.
+func repairable(made resource.PriorSession, now resource.Container) bool {
 	return slices.ContainsFunc(rebound(made, now), func(b bound) bool { return !b.stays })
 }
 
@@ -55,7 +55,7 @@ func boundsDrift(was resource.PriorSession, c resource.Container) []Drift {
 		d := driftOf(was, ContainerChanged, b.From, b.To)
 		d.GPU, d.Kind = was.Slice.GPU, b.Kind
 		if b.stays {
-			d.Class, d.Told = ContainerLimited, true
+			d.Class, d.Informational = ContainerLimited, true
 		}
 		all = append(all, d)
 	}

@@ -37,16 +37,16 @@ func TestRebound(t *testing.T) {
 		made := resource.PriorSession{Session: resource.Session{Spec: test.made}, Container: &resource.Container{Foreign: c.Foreign}}
 		c.Foreign = false // which the state knows, and no look
 		var got []string
-		canMend := false
+		canRepair := false
 		for _, b := range rebound(made, c) {
 			words := fmt.Sprintf("%s: %v -> %v", b.Kind, b.From, b.To)
 			if b.stays {
 				words += " (stays)"
 			}
-			canMend = canMend || !b.stays
+			canRepair = canRepair || !b.stays
 			got = append(got, words)
 		}
-		if said := strings.Join(got, ", "); said != test.want || mendable(made, c) != canMend {
+		if said := strings.Join(got, ", "); said != test.want || repairable(made, c) != canRepair {
 			t.Errorf("%s: %q, not %q", test.name, said, test.want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestBoundsDrift(t *testing.T) {
 	was.Slice.Host = "lab"
 	now := resource.Container{Session: "one", Runtime: "docker", State: resource.Running, Bounds: &resource.Bounds{Restart: "no", PIDs: 9, MemoryMiB: 64}}
 	all := sessionDrift(was, resource.Live{Hosts: []resource.Host{{Name: "lab", Containers: []resource.Container{now}}}})
-	if len(all) != 2 || all[0].Class != ContainerLimited || !all[0].Told || all[1].Class != ContainerChanged || all[1].Told {
+	if len(all) != 2 || all[0].Class != ContainerLimited || !all[0].Informational || all[1].Class != ContainerChanged || all[1].Informational {
 		t.Errorf("%+v", all)
 	}
 }

@@ -208,7 +208,7 @@ func strays(desired resource.Desired, live resource.Live, o Options) []resource.
 // outside of it.
 func (d Diff) Drifted() bool {
 	for _, one := range d.Drift {
-		if !one.Told {
+		if !one.Informational {
 			return true
 		}
 	}

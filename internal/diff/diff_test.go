@@ -48,7 +48,7 @@ func lines(all []diff.Drift) []string {
 			who = d.Session.Short()
 		}
 		line := fmt.Sprintf("%s %s: %s, %s -> %s", d.Class, who, words.Drifted(d), words.Value(d.From, resource.Live{}), words.Value(d.To, resource.Live{}))
-		if d.Told {
+		if d.Informational {
 			line += " (told)"
 		}
 		out = append(out, line)
@@ -115,7 +115,7 @@ func TestDrift(t *testing.T) {
 			if got := lines(d.Drift); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
 			}
-			if counts := slices.ContainsFunc(d.Drift, func(d diff.Drift) bool { return !d.Told }); d.Drifted() != counts {
+			if counts := slices.ContainsFunc(d.Drift, func(d diff.Drift) bool { return !d.Informational }); d.Drifted() != counts {
 				t.Errorf("Drifted is %v", d.Drifted())
 			}
 		})

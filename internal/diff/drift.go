@@ -52,16 +52,16 @@ func (c Class) Setting() (resource.Setting, bool) {
 
 // Drift is one thing that is not as the last apply left it.
 type Drift struct {
-	Class   Class             `json:"class"`
-	Host    string            `json:"host"`
-	GPU     string            `json:"gpu,omitempty"`     // UUID
-	Session *resource.Address `json:"session,omitempty"` // nil for drift of a GPU or host
-	Kind    Kind              `json:"kind,omitempty"`    // of what differs, where the class does not say it
-	Name    string            `json:"name,omitempty"`    // of the image, or of the check that failed
-	Runtime string            `json:"runtime,omitempty"` // of the session
-	From    Value             `json:"from"`
-	To      Value             `json:"to"`
-	Told    bool              `json:"told,omitempty"` // informational: no apply repairs it
+	Class         Class             `json:"class"`
+	Host          string            `json:"host"`
+	GPU           string            `json:"gpu,omitempty"`     // UUID
+	Session       *resource.Address `json:"session,omitempty"` // nil for drift of a GPU or host
+	Kind          Kind              `json:"kind,omitempty"`    // of what differs, where the class does not say it
+	Name          string            `json:"name,omitempty"`    // of the image, or of the check that failed
+	Runtime       string            `json:"runtime,omitempty"` // of the session
+	From          Value             `json:"from"`
+	To            Value             `json:"to"`
+	Informational bool              `json:"told,omitempty"` // no apply repairs it, and no exit code is for it
 }
 
 // driftOf is a drift of a session.
@@ -186,7 +186,7 @@ func ForeignProcesses(g resource.GPU, seats resource.Seats) []resource.Process {
 func foreignDrift(was resource.PriorGPU, seats resource.Seats, g resource.GPU) []Drift {
 	var all []Drift
 	for _, s := range Foreign(g, seats) {
-		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, To: Slice(s.Slice), Told: true})
+		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, To: Slice(s.Slice), Informational: true})
 	}
 	return all
 }
@@ -257,7 +257,7 @@ func outdatedDrift(was resource.PriorSession, c resource.Container) []Drift {
 	var all []Drift
 	for _, o := range c.Outdated {
 		d := driftOf(was, DisguiseOutdated, Text(o.From), Text(o.To))
-		d.Kind, d.Told = Kind(o.Part), true
+		d.Kind, d.Informational = Kind(o.Part), true
 		all = append(all, d)
 	}
 	return all
@@ -270,7 +270,7 @@ func openDrift(was resource.PriorSession, c resource.Container) []Drift {
 		return nil
 	}
 	d := driftOf(was, SecretsOpen, IsInFile, IsInEnvironment)
-	d.Told = true
+	d.Informational = true
 	return []Drift{d}
 }
 
@@ -286,7 +286,7 @@ func imageDrift(was resource.PriorSession, c resource.Container, live resource.L
 		return nil
 	}
 	d := driftOf(was, ImageMoved, ID(c.Image), ID(now))
-	d.Name, d.Told = was.Spec.Image, true
+	d.Name, d.Informational = was.Spec.Image, true
 	return []Drift{d}
 }
 

@@ -137,7 +137,7 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		because(Update, resource.Interrupted)
 	case c.Container == Refit && !runtime.Rewrites && len(c.Fields) == 0:
 		because(Update, resource.BodyStopped)
-		if now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID); now.State == resource.Running && mendable(was, now) {
+		if now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID); now.State == resource.Running && repairable(was, now) {
 			c.Reason.Kind = resource.BoundsChanged
 		}
 	case c.Container != Keep:
@@ -205,7 +205,7 @@ func containerPart(was resource.PriorSession, want resource.Session, key string,
 			return Refit
 		}
 		return Remake
-	case was.Container == nil, was.Unfinished, now.State != resource.Running, mendable(was, now):
+	case was.Container == nil, was.Unfinished, now.State != resource.Running, repairable(was, now):
 		return Refit
 	}
 	return Keep

@@ -221,7 +221,7 @@ func TestAnnounceToOtherUsers(t *testing.T) {
 		t.Helper()
 		var out []byte
 		var err error
-		asNobody(t, func(c *exec.Cmd) {
+		asOtherUser(t, func(c *exec.Cmd) {
 			c.Env = append(os.Environ(), lookInto+"="+dir)
 			out, err = c.CombinedOutput()
 		})

@@ -42,8 +42,8 @@ func look(dir string) {
 	}
 }
 
-// asNobody runs this program as the user "nobody", from a path that this user can read.
-func asNobody(t *testing.T, run func(*exec.Cmd)) {
+// asOtherUser runs this program as the user "nobody", from a path that this user can read.
+func asOtherUser(t *testing.T, run func(*exec.Cmd)) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "test")
 	data, err := os.ReadFile(os.Args[0])

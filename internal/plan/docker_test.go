@@ -157,7 +157,7 @@ func TestOutdated(t *testing.T) {
 		t.Fatalf("%s%+v", p, p.Diff.Drift)
 	}
 	for i, d := range p.Diff.Drift {
-		if o := c.Outdated[i]; d.Class != diff.DisguiseOutdated || string(d.Kind) != o.Part || d.From != diff.Text(o.From) || d.To != diff.Text(o.To) || !d.Told || *d.Session != resource.Nth("w", 0) {
+		if o := c.Outdated[i]; d.Class != diff.DisguiseOutdated || string(d.Kind) != o.Part || d.From != diff.Text(o.From) || d.To != diff.Text(o.To) || !d.Informational || *d.Session != resource.Nth("w", 0) {
 			t.Errorf("%+v of %+v", d, o)
 		}
 	}
@@ -183,7 +183,7 @@ func TestImageMoved(t *testing.T) {
 	if !p.Empty() || p.Diff.Drifted() {
 		t.Errorf("something is to be done:\n%s", p)
 	}
-	if len(p.Diff.Drift) != 2 || p.Diff.Drift[0].Class != diff.ImageMoved || p.Diff.Drift[0].To != diff.ID("sha256:0123456789abcdef") || !p.Diff.Drift[0].Told {
+	if len(p.Diff.Drift) != 2 || p.Diff.Drift[0].Class != diff.ImageMoved || p.Diff.Drift[0].To != diff.ID("sha256:0123456789abcdef") || !p.Diff.Drift[0].Informational {
 		t.Errorf("%+v", p.Diff.Drift)
 	}
 }
@@ -201,7 +201,7 @@ func TestOpenSecrets(t *testing.T) {
 	if !p.Empty() || p.Diff.Drifted() {
 		t.Errorf("something is to be done:\n%s", p)
 	}
-	if d := p.Diff.Drift; len(d) != 1 || d[0].Class != diff.SecretsOpen || !d[0].Told || *d[0].Session != resource.Nth("w", 0) {
+	if d := p.Diff.Drift; len(d) != 1 || d[0].Class != diff.SecretsOpen || !d[0].Informational || *d[0].Session != resource.Nth("w", 0) {
 		t.Errorf("%+v", d)
 	}
 }

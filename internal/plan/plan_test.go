@@ -299,7 +299,7 @@ func TestForeignSlice(t *testing.T) {
 	after, _ := w.plan("")
 	told := 0
 	for _, d := range after.Diff.Drift {
-		if d.Told {
+		if d.Informational {
 			told++
 		}
 	}

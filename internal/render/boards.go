@@ -234,9 +234,9 @@ func (p *page) idle(run []board) {
 // board shows one GPU: its settings, its slots, its sessions.
 func (p *page) board(v PlanView, b board, l labels) {
 	p.boardTitle(v.Live, b)
-	told := p.boardSettings(v.Live, b)
+	listed := p.boardSettings(v.Live, b)
 	if given := b.change != nil && b.change.GiveBack; b.gpu.UUID != "" && (!given || len(b.slots.taken) > 0) {
-		if told {
+		if listed {
 			p.gap()
 		}
 		p.slotMap(4, b.slots, l)
@@ -288,7 +288,7 @@ func (p *page) boardSettings(live resource.Live, b board) bool {
 	}
 	kept := b.change.Kept
 	if b.change.Action == diff.NoOp && !p.Verbose {
-		kept = nil // it was told when it was set
+		kept = nil // the plan that set it has shown it
 	}
 	for _, f := range kept {
 		reason := words.Setting(f)

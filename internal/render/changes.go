@@ -181,25 +181,25 @@ func movedWord(c diff.SessionChange) string {
 // before says what a replaced session was, as far as its row tells what it will
 // be, and gives the other fields back.
 func before(live resource.Live, c diff.SessionChange) (was string, others []diff.Field) {
-	told := map[diff.Kind]string{}
+	by := map[diff.Kind]string{}
 	for _, f := range c.Fields {
 		switch f.Kind {
 		case diff.FieldTarget:
-			told[f.Kind] = c.Before.Target.ShortName()
+			by[f.Kind] = c.Before.Target.ShortName()
 		case diff.FieldSlice:
-			told[f.Kind] = together(slicesApart(c))
+			by[f.Kind] = together(slicesApart(c))
 		case diff.FieldGPU:
-			told[f.Kind] = "on " + words.Value(f.From, live)
+			by[f.Kind] = "on " + words.Value(f.From, live)
 		case diff.FieldFitClock:
-			told[f.Kind] = "at " + words.Value(f.From, live)
+			by[f.Kind] = "at " + words.Value(f.From, live)
 		default:
 			others = append(others, f)
 		}
 	}
 	var parts []string
 	for _, kind := range []diff.Kind{diff.FieldTarget, diff.FieldSlice, diff.FieldGPU, diff.FieldFitClock} {
-		if told[kind] != "" {
-			parts = append(parts, told[kind])
+		if by[kind] != "" {
+			parts = append(parts, by[kind])
 		}
 	}
 	return strings.Join(parts, ", "), others

@@ -47,7 +47,7 @@ func outputChangesJSON(all []diff.OutputChange) []public.OutputChange {
 
 func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
 	return list(each(all, func(d diff.Drift) public.Drift {
-		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Told: d.Told,
+		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Told: d.Informational,
 			Thing: words.Drifted(d), From: driftFrom(d, live), To: words.Value(d.To, live), Before: valueOf(d.From), After: valueOf(d.To), Cause: words.Cause(d)}
 	}))
 }

@@ -115,7 +115,7 @@ func (v StatusView) lock(g resource.GPU) (lock, int) {
 func (v StatusView) counted() int {
 	n := 0
 	for _, d := range v.Drift {
-		if !d.Told {
+		if !d.Informational {
 			n++
 		}
 	}

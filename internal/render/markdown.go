@@ -159,7 +159,7 @@ func (m *markdown) drift() {
 	for _, g := range alike(m.Plan.Diff.Drift, driftReads, m.verbose) {
 		for _, d := range g.shown {
 			sign := "!"
-			if d.Told {
+			if d.Informational {
 				sign = " "
 			}
 			line := fmt.Sprintf("%s %s: %s: %s -> %s", sign, driftName(m.Live, d), words.Drifted(d), driftFrom(d, m.Live), words.Value(d.To, m.Live))

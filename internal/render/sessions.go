@@ -69,19 +69,19 @@ func stateCell(state string) line {
 }
 
 // driftCell marks a session that drifted, with words where its state has none.
-// What is told and no more has no mark.
+// What is informational has no mark.
 func (p *page) driftCell(state string, drift []diff.Drift) line {
-	var things, told []string
+	var things, information []string
 	for _, d := range drift {
 		switch {
 		case d.Class == diff.ImageMoved:
-			told = append(told, "image moved")
+			information = append(information, "image moved")
 		case d.Class == diff.DisguiseOutdated:
-			told = append(told, "old "+words.Drifted(d))
+			information = append(information, "old "+words.Drifted(d))
 		case d.Class == diff.SecretsOpen:
-			told = append(told, "open secrets")
+			information = append(information, "open secrets")
 		case d.Class == diff.ContainerLimited:
-			told = append(told, words.Drifted(d)+" "+words.Value(d.To, resource.Live{}))
+			information = append(information, words.Drifted(d)+" "+words.Value(d.To, resource.Live{}))
 		case d.Class == diff.ContainerReplaced:
 			things = append(things, words.Drifted(d)+" replaced")
 		default:
@@ -90,7 +90,7 @@ func (p *page) driftCell(state string, drift []diff.Drift) line {
 	}
 	switch {
 	case len(things) == 0:
-		return inked(dim, strings.Join(told, ", "))
+		return inked(dim, strings.Join(information, ", "))
 	case state != resource.Running:
 		return inked(drifted, p.mark())
 	}

@@ -114,7 +114,7 @@ func drawWords(g resource.GPU) string {
 // statusDrift marks what has drifted of the GPU itself.
 func (p *page) statusDrift(drift []diff.Drift, g resource.GPU) {
 	for _, d := range drift {
-		if d.Session == nil && d.Host == g.Host && d.GPU == g.UUID && !d.Told {
+		if d.Session == nil && d.Host == g.Host && d.GPU == g.UUID && !d.Informational {
 			p.flow(4, 6, join(inked(drifted, "drift:"), text(fmt.Sprintf(" %s %s %s %s", words.Drifted(d), driftFrom(d, resource.Live{}), p.arrow(), words.Value(d.To, resource.Live{})))))
 		}
 	}

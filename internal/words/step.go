@@ -11,11 +11,11 @@ func Step(s plan.Step, live resource.Live) string {
 	case plan.TakeGPU:
 		return GPU(live, op.Host, op.GPU) + ": " + taking(op)
 	case plan.HoldGPU:
-		return GPU(live, op.Host, op.GPU) + ": note what it has already"
+		return GPU(live, op.Host, op.GPU) + ": record the settings that it has already"
 	case plan.DoubtClock:
-		return GPU(live, op.Host, op.GPU) + ": note that its clock lock is lost"
+		return GPU(live, op.Host, op.GPU) + ": record that its clock lock is lost"
 	case plan.NoteBoot:
-		return op.Host + ": note this boot"
+		return op.Host + ": record this boot"
 	case plan.SetGPU:
 		return GPU(live, op.Host, op.GPU) + ": " + setting(op)
 	case plan.LeaveGPU:
@@ -25,7 +25,7 @@ func Step(s plan.Step, live resource.Live) string {
 	case plan.EnsureImage:
 		return image(op, live)
 	case plan.MoveSessions:
-		return "state: note the new addresses"
+		return "state: record the new addresses"
 	case plan.Unprepare:
 		if op.Leftover {
 			return resource.BodyName(op.ID) + ": remove what an interrupted run has left of it"
@@ -39,11 +39,11 @@ func Step(s plan.Step, live resource.Live) string {
 		return op.Session.Address.String() + ": " + preparing(op)
 	case plan.Record:
 		if op.Refit {
-			return op.Session.Address.String() + ": note its new fit"
+			return op.Session.Address.String() + ": record its new fit"
 		}
-		return op.Session.Address.String() + ": note what its block says now"
+		return op.Session.Address.String() + ": record what its block says now"
 	case plan.Adopt:
-		return op.Session.Address.String() + ": take it into the state"
+		return op.Session.Address.String() + ": add it to the state"
 	case plan.Forget:
 		return op.Address.String() + ": forget"
 	}
@@ -58,13 +58,13 @@ func Failure(s plan.Step, err error, live resource.Live) string {
 func taking(op plan.TakeGPU) string {
 	switch {
 	case op.For != "":
-		return "note that slice " + op.Slices[0].Slice.String() + " is of " + op.For
+		return "record slice " + op.Slices[0].Slice.String() + " as that of " + op.For
 	case op.FromState:
-		return "note who holds it"
+		return "record its holder"
 	case len(op.Others) > 0:
 		return "join the project that holds it"
 	}
-	return "note its baseline"
+	return "record its baseline"
 }
 
 func setting(op plan.SetGPU) string {

@@ -17,13 +17,13 @@ func TestStep(t *testing.T) {
 		return plan.SetGPU{Host: "lab", GPU: "GPU-0", Setting: s, Value: value, Restore: restore}
 	}
 	for want, op := range map[string]plan.Op{
-		"GPU 3: note its baseline":                                 plan.TakeGPU{Host: "lab", GPU: "GPU-0"},
+		"GPU 3: record its baseline":                               plan.TakeGPU{Host: "lab", GPU: "GPU-0"},
 		"GPU 3: join the project that holds it":                    plan.TakeGPU{Host: "lab", GPU: "GPU-0", Others: []string{"b"}},
-		"GPU 3: note who holds it":                                 plan.TakeGPU{Host: "lab", GPU: "GPU-0", Others: []string{"b"}, FromState: true},
-		"GPU 3: note that slice 1g.18gb, slot 2 is of session.w":   plan.TakeGPU{Host: "lab", GPU: "GPU-0", For: "session.w", Slices: []resource.LiveSlice{{Slice: slice}}},
-		"GPU 3: note what it has already":                          plan.HoldGPU{Host: "lab", GPU: "GPU-0"},
-		"GPU 3: note that its clock lock is lost":                  plan.DoubtClock{Host: "lab", GPU: "GPU-0"},
-		"lab: note this boot":                                      plan.NoteBoot{Host: "lab"},
+		"GPU 3: record its holder":                                 plan.TakeGPU{Host: "lab", GPU: "GPU-0", Others: []string{"b"}, FromState: true},
+		"GPU 3: record slice 1g.18gb, slot 2 as that of session.w": plan.TakeGPU{Host: "lab", GPU: "GPU-0", For: "session.w", Slices: []resource.LiveSlice{{Slice: slice}}},
+		"GPU 3: record the settings that it has already":           plan.HoldGPU{Host: "lab", GPU: "GPU-0"},
+		"GPU 3: record that its clock lock is lost":                plan.DoubtClock{Host: "lab", GPU: "GPU-0"},
+		"lab: record this boot":                                    plan.NoteBoot{Host: "lab"},
 		"GPU 3: MIG mode on":                                       gpu(resource.MIGMode, resource.On, false),
 		"GPU 3: persistence mode back to off":                      gpu(resource.PersistenceMode, resource.Off, true),
 		"GPU 3: SM clock 1575 MHz":                                 gpu(resource.SMClock, 1575, false),
@@ -40,11 +40,11 @@ func TestStep(t *testing.T) {
 		"session.w: start its container":                           plan.Prepare{Session: session, How: plan.Start},
 		"session.w: remove its container":                          plan.Unprepare{Address: session.Address, Runtime: "docker", ID: "w"},
 		"cosplay-w: remove what an interrupted run has left of it": plan.Unprepare{Runtime: "docker", ID: "w", Leftover: true},
-		"session.w: note what its block says now":                  plan.Record{Session: session},
-		"session.w: note its new fit":                              plan.Record{Session: session, Refit: true},
-		"session.w: take it into the state":                        plan.Adopt{Session: resource.PriorSession{Session: session}},
+		"session.w: record what its block says now":                plan.Record{Session: session},
+		"session.w: record its new fit":                            plan.Record{Session: session, Refit: true},
+		"session.w: add it to the state":                           plan.Adopt{Session: resource.PriorSession{Session: session}},
 		"session.w: forget":                                        plan.Forget{Address: session.Address},
-		"state: note the new addresses":                            plan.MoveSessions{},
+		"state: record the new addresses":                          plan.MoveSessions{},
 	} {
 		if got := words.Step(plan.Step{ID: "id", Do: plan.OpJSON{Op: op}}, live); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -58,7 +58,7 @@ var faults = []fault{
 
 	{`port is already allocated|bind: address already in use|failed to bind host port.*address already in use`,
 		"port PORT on BIND is taken by HOLDER", `choose another in the ssh block (port = "auto" takes a free one), or free it`},
-	{`cannot assign requested address`, "BIND is no address of this machine", "correct bind in the ssh block"},
+	{`cannot assign requested address`, "BIND is not an address of this machine", "correct bind in the ssh block"},
 	{`(?:bind|listen).*permission denied|cannot expose privileged port`, "the engine may not open port PORT", "choose one from 1024 in the ssh block"},
 
 	{`exec format error|does not match the (?:detected|specified) (?:host )?platform`,

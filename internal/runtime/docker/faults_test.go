@@ -41,7 +41,7 @@ func TestWords(t *testing.T) {
 		{"driver failed programming external connectivity on endpoint x: Bind for 127.0.0.1:2222 failed: port is already allocated", "port 2222 on 127.0.0.1 is taken", `port = "auto"`},
 		{"driver failed programming external connectivity on endpoint x: Error starting userland proxy: listen tcp4 127.0.0.1:2222: bind: address already in use", "port 2222 on 127.0.0.1 is taken by another program", "ss -ltnp"},
 		{"failed to set up container networking: driver failed programming external connectivity on endpoint x: failed to bind host port for 127.0.0.1:2222:172.17.0.2:22/tcp: address already in use", "port 2222 on 127.0.0.1 is taken", `port = "auto"`},
-		{"Error starting userland proxy: listen tcp4 10.9.9.9:2222: bind: cannot assign requested address", "127.0.0.1 is no address of this machine", "correct bind"},
+		{"Error starting userland proxy: listen tcp4 10.9.9.9:2222: bind: cannot assign requested address", "127.0.0.1 is not an address of this machine", "correct bind"},
 		{"error while calling PortManager.AddPort(): cannot expose privileged port 22, you can add 'net.ipv4.ip_unprivileged_port_start=22'", "the engine may not open port 2222", "from 1024"},
 		{`exec /run/cosplay/cosplay-init: exec format error`, "debian:12 is for another kind of processor", "--platform"},
 		{`OCI runtime create failed: runc create failed: unable to start container process: exec: "/run/cosplay/cosplay-init": stat /run/cosplay/cosplay-init: no such file or directory: unknown`, "/run/cosplay/cosplay-init cannot be started", "cosplay apply"},
@@ -119,7 +119,7 @@ func TestFaults(t *testing.T) {
 		}, "a$b cannot be the name of a volume"},
 		{"port taken by a program", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Port = taken }, fmt.Sprintf("port %d on 127.0.0.1 is taken by another program", taken)},
 		{"port taken by a container", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Port = heldPort }, fmt.Sprintf("port %d on 127.0.0.1 is taken by the container %s", heldPort, name)},
-		{"bind elsewhere", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Bind, s.Spec.SSH.Port = "192.0.2.1", 2222 }, "192.0.2.1 is no address of this machine"},
+		{"bind elsewhere", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Bind, s.Spec.SSH.Port = "192.0.2.1", 2222 }, "192.0.2.1 is not an address of this machine"},
 		{"bind elsewhere, any port", func(s *resource.Session, _ *Runtime) { s.Spec.SSH.Bind = "192.0.2.1" }, "correct bind in the ssh block"},
 		{"command not there", func(s *resource.Session, _ *Runtime) { s.Command = []string{"nowhere"} }, "it ended at once, with code 127"},
 		{"command that ends", func(s *resource.Session, _ *Runtime) {

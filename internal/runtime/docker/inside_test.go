@@ -157,7 +157,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-func TestReplaceMends(t *testing.T) {
+func TestReplaceRepairs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	for _, before := range []string{"", "damaged", "exactly"} {
 		check(t, os.WriteFile(path, []byte(before), 0o600))

@@ -86,9 +86,9 @@ func (s survey) checkSSH(session resource.Session, gone map[string]bool) []prefl
 
 func bindWords(bind string, err error) string {
 	if errors.Is(err, unix.EADDRNOTAVAIL) {
-		return fmt.Sprintf("%s is no address of this machine (ip addr lists them). Mend bind: 127.0.0.1 is for this machine only, 0.0.0.0 for all its networks.", bind)
+		return fmt.Sprintf("%s is not an address of this machine (ip addr lists them). Fix: set bind to 127.0.0.1 for this machine only, or to 0.0.0.0 for all its networks.", bind)
 	}
-	return prose.Sentence(err.Error()) + " Mend bind: 127.0.0.1 is for this machine only, 0.0.0.0 for all its networks."
+	return prose.Sentence(err.Error()) + " Fix: set bind to 127.0.0.1 for this machine only, or to 0.0.0.0 for all its networks."
 }
 
 // portProblem tells who has a port. One that the session only had before is

@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 		{"a workspace behind a file", "workspace: the workspace /etc/passwd/x cannot be created. /etc/passwd is a file", func(s *resource.Session) { s.Workspace = "/etc/passwd/x" }, nil},
 		{"too many CPUs", "limits.cpus: the machine has ", func(s *resource.Session) { s.Spec.Limits.CPUs = 9999 }, nil},
 		{"more memory than there is", "warning: limits.memory: the machine has ", func(s *resource.Session) { s.Spec.Limits.MemoryMiB = 1 << 30 }, nil},
-		{"no address of ours", "ssh.bind: ssh cannot listen on 192.0.2.1. 192.0.2.1 is no address of this machine", func(s *resource.Session) { s.Spec.SSH.Bind = "192.0.2.1" }, nil},
+		{"no address of ours", "ssh.bind: ssh cannot listen on 192.0.2.1. 192.0.2.1 is not an address of this machine", func(s *resource.Session) { s.Spec.SSH.Bind = "192.0.2.1" }, nil},
 		{"a port of a program", "ssh.port: port " + strconv.Itoa(taken) + " on 127.0.0.1 is taken. A program that is no container's", func(s *resource.Session) { s.Spec.SSH.Port = taken }, nil},
 		{"a port of a container", "is taken. The container cosplay-test-", func(s *resource.Session) { s.Spec.SSH.Port = free }, nil},
 		{"on all addresses", "is taken. The container cosplay-test-", func(s *resource.Session) { s.Spec.SSH.Bind, s.Spec.SSH.Port = "0.0.0.0", free }, nil},

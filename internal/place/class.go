@@ -22,24 +22,20 @@ type class struct {
 
 // classKey has everything in which sessions of one class are equal.
 type classKey struct {
-	host, gpu, key, name string
-	memoryMiB, powerW    int
-	fp32, bandwidth      float64
-	prefer               resource.Preference
-	tolerance, maxError  float64
-	limited              bool
+	want     resource.Request // without MaxError
+	name     string
+	envelope resource.Envelope
+	powerW   int
+	maxError float64
+	limited  bool // whether there is a MaxError
 }
 
 func keyOf(r Request) classKey {
-	k := classKey{
-		host: r.Want.Host, gpu: r.Want.GPU, key: r.Target.Key, name: r.Target.Name,
-		memoryMiB: r.Target.MemoryMiB, powerW: r.Target.PowerW,
-		fp32: r.Target.FP32TFLOPS, bandwidth: r.Target.BandwidthGBs,
-		prefer: r.Want.Fit.Prefer, tolerance: r.Want.Fit.Tolerance,
-	}
+	k := classKey{want: r.Want, name: r.Target.Name, envelope: r.Target.Envelope(), powerW: r.Target.PowerW}
 	if r.Want.Fit.MaxError != nil {
 		k.maxError, k.limited = *r.Want.Fit.MaxError, true
 	}
+	k.want.Fit.MaxError = nil
 	return k
 }
 

@@ -1,6 +1,6 @@
 package place
 
-import "cmp"
+import "slices"
 
 // cost is the cost of a choice: a vector of figures, compared in order of importance.
 type cost [figures]int64
@@ -30,25 +30,11 @@ func (a cost) plus(b cost) cost {
 	return a
 }
 
-func (a cost) compare(b cost) int {
-	for i := range a {
-		if c := cmp.Compare(a[i], b[i]); c != 0 {
-			return c
-		}
-	}
-	return 0
-}
+func (a cost) compare(b cost) int { return slices.Compare(a[:], b[:]) }
 
 // nowhereDearer reports whether no figure of a exceeds that of b. Then a remains at least as good as b whatever cost
 // is added to both.
-func (a cost) nowhereDearer(b cost) bool {
-	for i := range a {
-		if a[i] > b[i] {
-			return false
-		}
-	}
-	return true
-}
+func (a cost) nowhereDearer(b cost) bool { return noneExceeds(a[:], b[:]) }
 
 // atMost takes the smaller value of each figure.
 func (a cost) atMost(b cost) cost {

@@ -38,7 +38,7 @@ func (p *packer) cover(demand []int) ([]use, bool) {
 		return nil, false
 	}
 	rest := slices.Clone(demand)
-	plan, so := c.greedy(rest, slices.Clone(free))
+	plan, so := c.greedy(rest, slices.Clone(free), false)
 	if total(rest) == 0 {
 		c.best, c.cost, c.found = plan, so, true
 	}
@@ -66,11 +66,12 @@ func (c *cover) free() []int {
 	return free
 }
 
-// greedy uses the most valuable load as often as possible, then the next, until nothing more fits.
-func (c *cover) greedy(rest, free []int) (plan []use, so cost) {
+// greedy uses the most valuable load as often as possible, then the next, until nothing more fits, or until a GPU
+// would be needed that is not in use yet.
+func (c *cover) greedy(rest, free []int, onlyUsed bool) (plan []use, so cost) {
 	for {
 		k, best := c.worthMost(rest, free)
-		if best == nil {
+		if best == nil || onlyUsed && c.kinds[k].price > 0 {
 			return plan, so
 		}
 		times := free[k]
@@ -107,11 +108,11 @@ func (c *cover) round(demand, free []int) {
 		}
 	}
 	rest := slices.Clone(demand)
-	plan, so := c.useUp(rest, free)
+	plan, so := c.greedy(rest, free, true) // first the GPUs that are already in use
 	_, uses := dual(loads, rest)
 	for i, l := range loads {
 		k := kinds[i]
-		for n := min(free[k], int(uses[i]+tiny)); n > 0 && l.wanted(rest); n-- {
+		for n := min(free[k], int(uses[i]+tiny)); n > 0 && noneExceeds(l, rest); n-- {
 			take(rest, l, 1)
 			free[k]--
 			plan = append(plan, use{c.kinds[k], l, 1})
@@ -120,30 +121,6 @@ func (c *cover) round(demand, free []int) {
 	}
 	c.search(rest, free, plan, so)
 	c.visits, c.seen = 0, map[string]cost{}
-}
-
-// useUp fills the GPUs that are already in use, as far as possible.
-func (c *cover) useUp(rest, free []int) (plan []use, so cost) {
-	for {
-		k, l := c.worthMost(rest, free)
-		if l == nil || c.kinds[k].price > 0 {
-			return plan, so
-		}
-		so = so.plus(c.price(c.kinds[k], l))
-		take(rest, l, 1)
-		free[k]--
-		plan = append(plan, use{c.kinds[k], l, 1})
-	}
-}
-
-// wanted reports whether there is demand for every session of a load.
-func (l load) wanted(rest []int) bool {
-	for i, n := range l {
-		if int(n) > rest[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // worthMost chooses the next GPU and its load: GPUs in use first, then the GPU whose load has the highest value.
@@ -229,14 +206,7 @@ func (c *cover) within(k int, rest []int, class int) []load {
 }
 
 // in reports whether the other load contains all sessions of this one.
-func (l load) in(o load) bool {
-	for i := range l {
-		if l[i] > o[i] {
-			return false
-		}
-	}
-	return true
-}
+func (l load) in(o load) bool { return noneExceeds(l, o) }
 
 // search visits all plans, the cheapest figures first, and keeps the best. Each step chooses the GPU of one session
 // of the first remaining class.
@@ -277,10 +247,7 @@ func (c *cover) search(rest, free []int, plan []use, so cost) {
 // the visit.
 func (c *cover) beenCheaper(rest, free []int, so cost) bool {
 	key := make([]byte, 0, 2*(len(rest)+len(free)))
-	for _, n := range rest {
-		key = append(key, byte(n), byte(n>>8))
-	}
-	for _, n := range free {
+	for _, n := range slices.Concat(rest, free) {
 		key = append(key, byte(n), byte(n>>8))
 	}
 	if before, ok := c.seen[string(key)]; ok && before.nowhereDearer(so) {
@@ -296,10 +263,20 @@ func take(rest []int, l load, sign int) {
 	}
 }
 
-func total(counts []int) int {
-	n := 0
-	for _, c := range counts {
-		n += c
+// total adds the counts of a demand or of a load.
+func total[N ~int | ~uint8](counts []N) (sum int) {
+	for _, n := range counts {
+		sum += int(n)
 	}
-	return n
+	return sum
+}
+
+// noneExceeds reports whether no number exceeds its counterpart in the other list.
+func noneExceeds[A, B ~int | ~uint8 | ~int64](list []A, other []B) bool {
+	for i := range list {
+		if int64(list[i]) > int64(other[i]) {
+			return false
+		}
+	}
+	return true
 }

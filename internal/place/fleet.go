@@ -43,7 +43,7 @@ func newFleet(gpus []GPU, requests []Request) *fleet {
 	for _, r := range f.requests {
 		k := keyOf(r)
 		if known[k] == nil {
-			known[k] = &class{id: len(f.classes), host: k.host, gpu: k.gpu, target: r.Target, options: r.Want.Fit}
+			known[k] = &class{id: len(f.classes), host: k.want.Host, gpu: k.want.GPU, target: r.Target, options: r.Want.Fit}
 			f.classes = append(f.classes, known[k])
 		}
 		f.classOf = append(f.classOf, known[k])
@@ -60,16 +60,6 @@ func newFleet(gpus []GPU, requests []Request) *fleet {
 	return f
 }
 
-func (f *fleet) modelOf(g GPU) *gpuModel {
-	for _, b := range f.models {
-		if b.is(g.Model, g.FixedClockMHz) {
-			return b
-		}
-	}
-	f.models = append(f.models, newModel(g.Model, g.FixedClockMHz))
-	return f.models[len(f.models)-1]
-}
-
 // settle places the sessions whose slice is given and sorts the GPUs: first those that the project uses, then those
 // that no other process uses.
 func (f *fleet) settle() {
@@ -79,7 +69,7 @@ func (f *fleet) settle() {
 		byPlace[place{c.Host, c.UUID}] = c
 	}
 	for i, r := range f.requests {
-		at := r.settled()
+		at := r.Kept
 		if at == nil {
 			f.classOf[i].waiting = append(f.classOf[i].waiting, i)
 			continue
@@ -92,9 +82,16 @@ func (f *fleet) settle() {
 		}
 		c.occupants = append(c.occupants, occupant{request: i, class: f.classOf[i], slice: *at})
 	}
-	slices.SortStableFunc(f.cards, func(a, b *card) int {
-		return cmp.Or(orderBool(len(a.occupants) == 0, len(b.occupants) == 0), orderBool(a.shared(), b.shared()))
-	})
+	rank := func(c *card) (rank int) {
+		if len(c.occupants) == 0 {
+			rank += 2
+		}
+		if c.shared() {
+			rank++
+		}
+		return rank
+	}
+	slices.SortStableFunc(f.cards, func(a, b *card) int { return rank(a) - rank(b) })
 }
 
 // problem returns why a session cannot be in a slice, or "".
@@ -106,13 +103,13 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 		return "it is to run on another GPU"
 	case at.Whole() && !c.canBeWhole():
 		return fmt.Sprintf("GPU %d is in MIG mode or has foreign slices", c.Index)
-	case !at.Whole() && r.Fixed == nil && !c.canBeSliced():
+	case !at.Whole() && !c.canBeSliced():
 		return fmt.Sprintf("GPU %d is not in MIG mode, which may not be changed", c.Index)
 	}
 	if p, ok := c.Model.Profile(at.Profile); !at.Whole() && (!ok || p.MemorySlices != at.Size || !slices.Contains(p.Starts, at.Start)) {
 		return fmt.Sprintf("GPU %d has no place for a %s at slot %d", c.Index, at.Profile, at.Start)
 	}
-	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && r.Fixed == nil && c.room().compute < p.ComputeSlices {
+	if p, _ := c.Model.Profile(at.Profile); !at.Whole() && c.room().compute < p.ComputeSlices {
 		return fmt.Sprintf("the compute slices of GPU %d are taken", c.Index)
 	}
 	for _, s := range c.occupants {
@@ -121,7 +118,7 @@ func (f *fleet) problem(c *card, r Request, at resource.Slice) string {
 		}
 	}
 	for _, s := range c.Foreign {
-		if s.Overlaps(at) && !(r.Fixed != nil && s.Slice == at) {
+		if s.Overlaps(at) {
 			return fmt.Sprintf("the foreign slice %s at slot %d overlaps it", s.Profile, s.Start)
 		}
 	}
@@ -165,21 +162,20 @@ func (f *fleet) measure() {
 	for _, c := range f.classes {
 		c.aloneError = impossible
 		if c.gpu != "" {
-			cards := slices.DeleteFunc(slices.Clone(f.cards), func(card *card) bool { return card.UUID != c.gpu })
-			f.measureClass(c, cards)
-			continue
+			c.measure(f.cards)
+		} else {
+			c.measure(cards)
 		}
-		f.measureClass(c, cards)
 	}
 	for _, c := range f.cards {
 		for i := range c.occupants {
-			c.occupants[i].limit = c.limitOf(c.occupants[i], f.requests[c.occupants[i].request].Fixed != nil)
+			c.occupants[i].limit = c.limitOf(c.occupants[i])
 		}
 	}
 }
 
-// measureClass computes the best slice that these cards could give if they were empty.
-func (f *fleet) measureClass(c *class, cards []*card) {
+// measure computes the best slice that these cards could give if they were empty.
+func (c *class) measure(cards []*card) {
 	var best cost
 	for _, card := range cards {
 		if !c.mayUse(card) {
@@ -206,10 +202,7 @@ func (f *fleet) measureClass(c *class, cards []*card) {
 
 // limitOf returns the largest error that a clock change may cause for a session: the error that it would have alone
 // plus its tolerance, or its present error if that is larger.
-func (c *card) limitOf(s occupant, fixed bool) int64 {
-	if fixed {
-		return impossible
-	}
+func (c *card) limitOf(s occupant) int64 {
 	errors, _ := c.errorsOf(s)
 	now := slices.Min(append(slices.Clone(errors), impossible))
 	if clock, ok := c.clockNow(); ok {
@@ -252,15 +245,4 @@ func (c *card) clockNow() (int, bool) {
 		return *c.LockMHz, true
 	}
 	return 0, false
-}
-
-// orderBool orders false before true.
-func orderBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }

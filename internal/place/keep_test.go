@@ -1,7 +1,6 @@
 package place
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -103,22 +102,6 @@ func TestTheLockStays(t *testing.T) {
 		if r := Place(gpus, requests); r.GPUs[0].Settings.Value(resource.SMClock) != lock {
 			t.Errorf("lock %d moves:\n%s", lock, r)
 		}
-	}
-}
-
-// TestFixedSlice uses a slice that an admin created.
-func TestFixedSlice(t *testing.T) {
-	gpus, requests := rack("lab", "h200"), ask("lab", "a", 2, "2060")
-	clock := 1980
-	gpus[0].MIG, gpus[0].NoSlices, gpus[0].FixedClockMHz, gpus[0].FixedPower = true, true, &clock, true
-	gpus[0].Foreign = []resource.LiveSlice{foreign(gpus[0], "1g.18gb+me", 4), foreign(gpus[0], "3g.71gb", 0)}
-	requests[0].Fixed = at(gpus[0], "1g.18gb+me", 4)
-	r := Place(gpus, requests)
-	if p := only(t, r, "a"); p.Slice != *requests[0].Fixed || p.Fit.ClockMHz != clock {
-		t.Errorf("not there:\n%s", r)
-	}
-	if len(r.Refused) != 1 || !slices.Equal(r.Refused[0].Addresses, []resource.Address{resource.Nth("a", 1)}) {
-		t.Errorf("the other is not refused:\n%s", r)
 	}
 }
 

@@ -8,14 +8,6 @@ import (
 // A load is the number of newcomers of each class on one GPU.
 type load []uint8
 
-func (l load) sum() int {
-	n := 0
-	for _, count := range l {
-		n += int(count)
-	}
-	return n
-}
-
 // A kind is a group of GPUs that are interchangeable for placement: same model, same sessions and slices, same
 // permissions.
 type kind struct {

@@ -1,7 +1,9 @@
 package place
 
 import (
+	"cmp"
 	"math"
+	"reflect"
 	"slices"
 
 	"cosplay/internal/fit"
@@ -30,23 +32,20 @@ type chart struct {
 	second [][]int64 // errors of the other figures
 }
 
-func newModel(m resource.Model, fixedClockMHz *int) *gpuModel {
-	b := &gpuModel{spec: m, profiles: distinctProfiles(m), charts: map[*class]*chart{}, legal: map[room]layouts{}}
-	if fixedClockMHz != nil {
-		b.clocks = []int{*fixedClockMHz}
-		return b
+func (f *fleet) modelOf(g GPU) *gpuModel {
+	clocks := slices.Clone(g.Model.ClocksMHz)
+	slices.Reverse(clocks)
+	if g.FixedClockMHz != nil {
+		clocks = []int{*g.FixedClockMHz}
 	}
-	b.clocks = slices.Clone(m.ClocksMHz)
-	slices.Reverse(b.clocks)
+	for _, b := range f.models {
+		if slices.Equal(b.clocks, clocks) && reflect.DeepEqual(b.spec, g.Model) {
+			return b
+		}
+	}
+	b := &gpuModel{spec: g.Model, clocks: clocks, profiles: distinctProfiles(g.Model), charts: map[*class]*chart{}, legal: map[room]layouts{}}
+	f.models = append(f.models, b)
 	return b
-}
-
-// is reports whether b is of this model with this fixed clock.
-func (b *gpuModel) is(m resource.Model, fixedClockMHz *int) bool {
-	if fixedClockMHz != nil {
-		return len(b.clocks) == 1 && b.clocks[0] == *fixedClockMHz && sameModel(b.spec, m)
-	}
-	return len(b.clocks) == len(m.ClocksMHz) && sameModel(b.spec, m)
 }
 
 // distinctProfiles drops the profiles that differ from another in media engines or graphics only. Their figures are
@@ -55,13 +54,8 @@ func distinctProfiles(m resource.Model) []resource.Profile {
 	var kept []resource.Profile
 	byLargest := slices.Clone(m.Profiles)
 	slices.SortStableFunc(byLargest, func(p, q resource.Profile) int {
-		if d := q.ComputeSlices + q.MemorySlices - p.ComputeSlices - p.MemorySlices; d != 0 {
-			return d
-		}
-		if d := q.MaxInstances - p.MaxInstances; d != 0 {
-			return d
-		}
-		return len(p.Name) - len(q.Name)
+		larger := q.ComputeSlices + q.MemorySlices - p.ComputeSlices - p.MemorySlices
+		return cmp.Or(larger, q.MaxInstances-p.MaxInstances, len(p.Name)-len(q.Name))
 	})
 	for _, p := range byLargest {
 		known := slices.ContainsFunc(kept, func(k resource.Profile) bool {
@@ -143,17 +137,4 @@ func (b *gpuModel) layouts(r room) layouts {
 		b.legal[r] = known
 	}
 	return known
-}
-
-func sameModel(a, b resource.Model) bool {
-	sameProfile := func(p, q resource.Profile) bool {
-		return p.Name == q.Name && p.SMs == q.SMs && p.MemoryMiB == q.MemoryMiB &&
-			p.MemorySlices == q.MemorySlices && p.ComputeSlices == q.ComputeSlices &&
-			p.MaxInstances == q.MaxInstances && slices.Equal(p.Starts, q.Starts)
-	}
-	return a.Name == b.Name && a.SMs == b.SMs && a.MemoryMiB == b.MemoryMiB &&
-		a.BandwidthGBs == b.BandwidthGBs && a.L2MiB == b.L2MiB && a.FP32PerSM == b.FP32PerSM &&
-		a.PowerMinMW == b.PowerMinMW && a.PowerDefaultMW == b.PowerDefaultMW && a.PowerMaxMW == b.PowerMaxMW &&
-		a.MemorySlices == b.MemorySlices && a.ComputeSlices == b.ComputeSlices &&
-		slices.Equal(a.ClocksMHz, b.ClocksMHz) && slices.EqualFunc(a.Profiles, b.Profiles, sameProfile)
 }

@@ -88,7 +88,7 @@ func (p *packer) most(demand []int) (plan []use, placed []int) {
 	if !p.complete {
 		c := p.newCover(demand)
 		rest := slices.Clone(demand)
-		plan, _ := c.greedy(rest, c.free())
+		plan, _ := c.greedy(rest, c.free(), false)
 		for i := range rest {
 			rest[i] = demand[i] - rest[i]
 		}
@@ -134,7 +134,7 @@ func (p *packer) listLoads() {
 				}
 				now[c]--
 			}
-			if isFull && now.sum() > 0 {
+			if isFull && total(now) > 0 {
 				p.full[i] = append(p.full[i], slices.Clone(now))
 			}
 		}
@@ -184,7 +184,7 @@ func (p *packer) rowsOf(b *gpuModel, c *class) []uint32 {
 func assign(plan []use) map[*card]load {
 	loads, next := map[*card]load{}, map[*kind]int{}
 	slices.SortStableFunc(plan, func(a, b use) int {
-		return cmp.Or(cmp.Compare(b.load.sum(), a.load.sum()), slices.Compare(b.load, a.load))
+		return cmp.Or(cmp.Compare(total(b.load), total(a.load)), slices.Compare(b.load, a.load))
 	})
 	for _, u := range plan {
 		for range u.times {

@@ -19,15 +19,6 @@ type Request struct {
 	Want    resource.Request
 	Target  resource.Target
 	Kept    *resource.Slice // its present slice, if the request has not changed: the session stays there
-	Fixed   *resource.Slice // an existing slice that the user named: the session must use it
-}
-
-// settled returns the slice of a request that leaves no choice, or nil.
-func (r Request) settled() *resource.Slice {
-	if r.Kept != nil {
-		return r.Kept
-	}
-	return r.Fixed
 }
 
 // GPU is one physical GPU, with the restrictions on its use.

@@ -259,10 +259,10 @@ func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
 // renameSlices gives slices the names that the driver gives them now: after an
 // update it may have others for what is still the same slice.
 func renameSlices(prior resource.Prior, live resource.Live) resource.Prior {
-	seats := prior.Seats()
+	placements := prior.Placements()
 	for _, h := range live.Hosts {
 		for _, g := range h.GPUs {
-			for _, s := range seats.On(g) {
+			for _, s := range placements.On(g) {
 				if s.Handle == nil {
 					continue
 				}

@@ -50,11 +50,11 @@ type schedule struct {
 func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, live resource.Live) (Result, error) {
 	prior = prior.Clone()
 	begin := Entry{Event: Begin, Lineage: prior.Lineage, Key: prior.Key, Serial: prior.Serial, BootIDs: map[string]string{}, Creates: plan.Creates(p.Steps)}
-	seats := prior.Seats()
+	placements := prior.Placements()
 	for _, h := range live.Hosts {
 		begin.BootIDs[h.Name] = h.BootID
 		for _, g := range h.GPUs {
-			begin.Slices = append(begin.Slices, diff.Foreign(g, seats)...)
+			begin.Slices = append(begin.Slices, diff.Foreign(g, placements)...)
 		}
 	}
 	if err := r.write(begin); err != nil {

@@ -75,9 +75,9 @@ func (d Drift) NoGPU() bool { return d.Class == GPUGone || d.Class == GPUUnusabl
 func drifts(prior resource.Prior, live resource.Live) []Drift {
 	var all []Drift
 	all = append(all, rebooted(prior, live)...)
-	seats := prior.Seats()
+	placements := prior.Placements()
 	for _, g := range prior.GPUs {
-		all = append(all, gpuDrift(g, prior, seats, live)...)
+		all = append(all, gpuDrift(g, prior, placements, live)...)
 	}
 	for _, s := range prior.Sessions {
 		all = append(all, sessionDrift(s, live)...)
@@ -114,7 +114,7 @@ func sameBoot(prior resource.Prior, live resource.Live, host string) bool {
 	return prior.BootIDs[host] == h.BootID
 }
 
-func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats, live resource.Live) []Drift {
+func gpuDrift(was resource.PriorGPU, prior resource.Prior, placements resource.Placements, live resource.Live) []Drift {
 	g, ok := live.GPU(was.Host, was.UUID)
 	if !ok {
 		lost := Drift{Class: GPUGone, Host: was.Host, GPU: was.UUID, From: IsPresent, To: IsMissing}
@@ -140,7 +140,7 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, seats resource.Seats,
 	if !was.ClockUnsure && lockLost(was, g, sameBoot(prior, live, was.Host)) {
 		add(ClockLock, Clock{MHz: was.Applied.Value(resource.SMClock)}, lockNow(was, g))
 	}
-	return append(all, foreignDrift(was, seats, g)...)
+	return append(all, foreignDrift(was, placements, g)...)
 }
 
 // lockNow is what is known of a clock lock that is lost.
@@ -172,9 +172,9 @@ func lockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
 
 // ForeignProcesses are somebody else's programs that use the GPU. A slice is its
 // session's alone; a whole GPU anybody can use.
-func ForeignProcesses(g resource.GPU, seats resource.Seats) []resource.Process {
+func ForeignProcesses(g resource.GPU, placements resource.Placements) []resource.Process {
 	own := func(p resource.Process) bool {
-		return slices.ContainsFunc(seats.On(g), func(s *resource.PriorSession) bool {
+		return slices.ContainsFunc(placements.On(g), func(s *resource.PriorSession) bool {
 			return s.Slice.Whole() && p.Session == s.ID || (p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
 		})
 	}
@@ -183,18 +183,18 @@ func ForeignProcesses(g resource.GPU, seats resource.Seats) []resource.Process {
 
 // foreignDrift tells of slices on a GPU in hand that are not ours. They are
 // planned around and never touched.
-func foreignDrift(was resource.PriorGPU, seats resource.Seats, g resource.GPU) []Drift {
+func foreignDrift(was resource.PriorGPU, placements resource.Placements, g resource.GPU) []Drift {
 	var all []Drift
-	for _, s := range Foreign(g, seats) {
+	for _, s := range Foreign(g, placements) {
 		all = append(all, Drift{Class: ForeignSlice, Host: was.Host, GPU: was.UUID, To: Slice(s.Slice), Informational: true})
 	}
 	return all
 }
 
 // Foreign lists the slices of a GPU that no session of ours holds.
-func Foreign(g resource.GPU, seats resource.Seats) []resource.LiveSlice {
+func Foreign(g resource.GPU, placements resource.Placements) []resource.LiveSlice {
 	foreign := slices.Clone(g.Slices)
-	for _, own := range seats.On(g) {
+	for _, own := range placements.On(g) {
 		if own.Handle != nil {
 			foreign = slices.DeleteFunc(foreign, func(l resource.LiveSlice) bool { return is(l, own) })
 		}

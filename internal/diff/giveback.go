@@ -10,7 +10,7 @@ import (
 // its live value is still cosplay's, or unknown. A setting that cannot be restored
 // keeps the GPU in the state and in the ledger, so that a later destroy can restore
 // it, unless the user gives it up.
-func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats, live resource.Live, o Options) GPUChange {
+func giveBack(held resource.PriorGPU, prior resource.Prior, placements resource.Placements, live resource.Live, o Options) GPUChange {
 	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete, GiveBack: true, Abandon: o.AbandonBaseline}
 	book, inHand := live.Held(held.Host, held.UUID)
 	us, holds := book.Holder(prior.Lineage)
@@ -44,7 +44,7 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, seats resource.Seats
 		if setting == resource.SMClock {
 			c.restoreClock(held, g, boot, o)
 		} else {
-			c.restore(setting, held, g, boot, len(Foreign(g, seats)) > 0, o)
+			c.restore(setting, held, g, boot, len(Foreign(g, placements)) > 0, o)
 		}
 	}
 	c.leaveSlices(us, g, prior, o)

@@ -10,7 +10,7 @@ import (
 // gpuChanges pairs the GPUs that sessions want with those in hand.
 func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) []GPUChange {
 	var all []GPUChange
-	use, seats := uses(desired, prior), prior.Seats()
+	use, placements := uses(desired, prior), prior.Placements()
 	for _, want := range desired.GPUs {
 		if g, ok := live.GPU(want.Host, want.UUID); ok {
 			all = append(all, setUp(want, use[[2]string{want.Host, want.UUID}], g, prior, live, o))
@@ -23,7 +23,7 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 		case waits(held, desired):
 			all = append(all, GPUChange{Host: held.Host, UUID: held.UUID, Action: NoOp})
 		default:
-			all = append(all, giveBack(held, prior, seats, live, o))
+			all = append(all, giveBack(held, prior, placements, live, o))
 		}
 	}
 	slices.SortFunc(all, func(a, b GPUChange) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })

@@ -11,7 +11,7 @@ import (
 // the addresses that they have now. What the plan rests on is for the caller to say.
 func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o diff.Options) *Plan {
 	d := diff.Compare(desired, prior, live, o)
-	b := builder{live: live, prior: prior, seats: prior.Seats(), images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}, ended: map[gpuKey][]string{},
+	b := builder{live: live, prior: prior, placements: prior.Placements(), images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}, ended: map[gpuKey][]string{},
 		up: map[string][]string{}, down: map[string][]string{}}
 	b.moveSessions(d)
 	b.noteFirstBoots(prior, d)
@@ -80,18 +80,18 @@ type imageKey struct{ host, name string }
 // builder collects steps in an order in which each follows all that it needs:
 // first what goes, then the GPUs, then what comes, then GPUs given back.
 type builder struct {
-	live   resource.Live
-	prior  resource.Prior
-	seats  resource.Seats // the prior's
-	moved  string         // the step that all others wait for; "" if nothing moves
-	steps  []Step
-	images map[imageKey]string // steps that get one
-	taken  map[gpuKey][]string // steps that put a GPU back into the ledger
-	freed  map[gpuKey][]string // steps that take sessions off a GPU
-	ended  map[gpuKey][]string // steps that end what runs on a GPU
-	last   map[gpuKey][]string // the last step of a GPU's set-up
-	up     map[string][]string // steps that bring the sessions of a block up
-	down   map[string][]string // steps that take down what depends on a block
+	live       resource.Live
+	prior      resource.Prior
+	placements resource.Placements // the prior's
+	moved      string              // the step that all others wait for; "" if nothing moves
+	steps      []Step
+	images     map[imageKey]string // steps that get one
+	taken      map[gpuKey][]string // steps that put a GPU back into the ledger
+	freed      map[gpuKey][]string // steps that take sessions off a GPU
+	ended      map[gpuKey][]string // steps that end what runs on a GPU
+	last       map[gpuKey][]string // the last step of a GPU's set-up
+	up         map[string][]string // steps that bring the sessions of a block up
+	down       map[string][]string // steps that take down what depends on a block
 }
 
 func (b *builder) add(s Step) string {
@@ -265,7 +265,7 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 
 func (b *builder) preparation(s resource.Session) Prepare {
 	g, there := b.live.GPU(s.Slice.Host, s.Slice.GPU)
-	return Prepare{Session: s, Shared: there && s.Slice.Whole() && (len(diff.ForeignProcesses(g, b.seats)) > 0 || g.Without(resource.ReadingProcesses))}
+	return Prepare{Session: s, Shared: there && s.Slice.Whole() && (len(diff.ForeignProcesses(g, b.placements)) > 0 || g.Without(resource.ReadingProcesses))}
 }
 
 // image gets what a session's container is made from, once for all that are.

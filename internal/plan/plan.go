@@ -185,7 +185,7 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 		Containers           []resource.Container
 	}
 	var hosts []host
-	seats := prior.Seats()
+	placements := prior.Placements()
 	for _, h := range live.Hosts {
 		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: h.Containers}
 		for _, g := range h.GPUs {
@@ -193,7 +193,7 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 			for _, d := range g.Degraded {
 				without = append(without, d.Feature)
 			}
-			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, len(diff.ForeignProcesses(g, seats)) > 0, g.PowerMW, g.Slices, without})
+			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, len(diff.ForeignProcesses(g, placements)) > 0, g.PowerMW, g.Slices, without})
 		}
 		hosts = append(hosts, one)
 	}

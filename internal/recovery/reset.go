@@ -207,13 +207,13 @@ func join(part, rest resource.Prior) resource.Prior {
 
 // after is the snapshot as it will be after a round, for the plan of the next one.
 func after(live resource.Live, r Round) resource.Live {
-	hosts, seats := slices.Clone(live.Hosts), r.Prior.Seats()
+	hosts, placements := slices.Clone(live.Hosts), r.Prior.Placements()
 	for i := range hosts {
 		h := &hosts[i]
 		h.GPUs, h.Ledger = slices.Clone(h.GPUs), slices.Clone(h.Ledger)
 		for n := range h.GPUs {
 			g := &h.GPUs[n]
-			g.Slices = diff.Foreign(*g, seats)
+			g.Slices = diff.Foreign(*g, placements)
 		}
 		for n := range h.Ledger {
 			page := &h.Ledger[n]

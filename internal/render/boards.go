@@ -81,9 +81,9 @@ func collectBoards(v PlanView, l labels) []board {
 			old.leaving = append(old.leaving, c)
 		}
 	}
-	seats := v.Prior.Seats()
+	placements := v.Prior.Placements()
 	for i := range all {
-		all[i].draw(seats, l)
+		all[i].draw(placements, l)
 	}
 	return all
 }
@@ -97,7 +97,7 @@ func sliceOf(c diff.SessionChange) resource.Slice {
 }
 
 // draw puts the wanted sessions and the foreign slices on the slot map.
-func (b *board) draw(seats resource.Seats, l labels) {
+func (b *board) draw(placements resource.Placements, l labels) {
 	b.slots = slotMap{model: b.gpu.Model, mig: b.gpu.MIG && b.gpu.Model.MIG()}
 	if b.change != nil && b.change.Settings.Has(resource.MIGMode) {
 		b.slots.mig = b.change.Settings.Is(resource.MIGMode, resource.On)
@@ -113,7 +113,7 @@ func (b *board) draw(seats resource.Seats, l labels) {
 		b.slots.mig = !c.After.Slice.Whole()
 		b.slots.taken = append(b.slots.taken, occupant{slice: c.After.Slice, session: &address, label: l.of(address), ink: cellInk(c.Action)})
 	}
-	for _, f := range diff.Foreign(b.gpu, seats) {
+	for _, f := range diff.Foreign(b.gpu, placements) {
 		b.slots.taken = append(b.slots.taken, occupant{slice: f.Slice})
 	}
 	b.key = b.reads()

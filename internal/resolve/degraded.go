@@ -31,7 +31,7 @@ func (r *resolver) barred(g resource.GPU) string {
 	}
 	lacks, _ := g.Degradation(resource.FeatureMIG)
 	book, _ := r.live.Held(g.Host, g.UUID)
-	inSlices := slices.ContainsFunc(r.seats.On(g), func(s *resource.PriorSession) bool { return s.Handle != nil }) ||
+	inSlices := slices.ContainsFunc(r.placements.On(g), func(s *resource.PriorSession) bool { return s.Handle != nil }) ||
 		slices.ContainsFunc(book.Holders, func(h resource.Holder) bool { return len(h.Slices) > 0 })
 	held, _ := r.prior.GPU(g.Host, g.UUID)
 	if inSlices || g.MIG && !ownMode(held, g) {

@@ -36,12 +36,12 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	held, ours := r.prior.GPU(host.Name, g.UUID)
 	card := place.GPU{
 		GPU:              g,
-		Foreign:          diff.Foreign(g, r.seats),
+		Foreign:          diff.Foreign(g, r.placements),
 		FixedMIG:         !host.Manage.MIGMode || !g.MIGCapable && g.Model.MIG() || g.Without(resource.FeatureMIG) && !ownMode(held, g),
 		FixedPower:       !host.Manage.Power || g.Without(resource.FeaturePower) || ours && neverRead(held, resource.PowerLimit),
 		FixedPersistence: !host.Manage.Persistence || g.Without(resource.FeaturePersistence) || ours && neverRead(held, resource.PersistenceMode),
 		NoSlices:         !host.Manage.Slices || g.Without(resource.FeatureMIG),
-		Busy:             len(diff.ForeignProcesses(g, r.seats)) > 0,
+		Busy:             len(diff.ForeignProcesses(g, r.placements)) > 0,
 	}
 	if mhz, known := held.Applied.Get(resource.SMClock); known && !held.ClockUnsure && r.fittedAt(g, mhz) {
 		card.LockMHz = &mhz
@@ -70,7 +70,7 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 // a failed update it may not.
 func (r *resolver) fittedAt(g resource.GPU, lock int) bool {
 	at := cmp.Or(lock, g.Model.MaxClockMHz())
-	return !slices.ContainsFunc(r.seats.On(g), func(s *resource.PriorSession) bool { return s.Fit.ClockMHz != at })
+	return !slices.ContainsFunc(r.placements.On(g), func(s *resource.PriorSession) bool { return s.Fit.ClockMHz != at })
 }
 
 // neighboursForbid reports whether foreign programs use the GPU and must not be slowed.

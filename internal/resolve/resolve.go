@@ -22,7 +22,7 @@ import (
 // an error at the session's line; the result still has the sessions that fit, for
 // display.
 func Desired(intent *config.Intent, person Person, prior resource.Prior, live resource.Live, scope Scope) (resource.Desired, hcl.Diagnostics) {
-	r := resolver{intent: intent, person: person, prior: prior, seats: prior.Seats(), live: live, scope: scope}
+	r := resolver{intent: intent, person: person, prior: prior, placements: prior.Placements(), live: live, scope: scope}
 	r.gpus()
 	r.warnOfUnusable()
 	r.requests()
@@ -40,14 +40,14 @@ type Scope struct {
 }
 
 type resolver struct {
-	intent *config.Intent
-	person Person
-	prior  resource.Prior
-	seats  resource.Seats // the prior's
-	live   resource.Live
-	scope  Scope
-	cards  []place.GPU
-	wanted []place.Request
+	intent     *config.Intent
+	person     Person
+	prior      resource.Prior
+	placements resource.Placements // the prior's
+	live       resource.Live
+	scope      Scope
+	cards      []place.GPU
+	wanted     []place.Request
 
 	waiting []resource.Session // on GPUs that cannot be read, or excluded from the plan
 	diags   hcl.Diagnostics
@@ -203,7 +203,7 @@ func (r *resolver) blockers(a resource.Address) string {
 		want := r.wanted[i].Want
 		mine := card.Host == want.Host && (want.GPU == "" || want.GPU == card.UUID)
 		if mine && card.Busy && card.Model.MIG() && !card.MIG {
-			words += fmt.Sprintf("\nGPU %d is used by %s.", card.Index, resource.ProcessNames(diff.ForeignProcesses(card.GPU, r.seats)))
+			words += fmt.Sprintf("\nGPU %d is used by %s.", card.Index, resource.ProcessNames(diff.ForeignProcesses(card.GPU, r.placements)))
 		}
 		if lacks, without := card.Degradation(resource.FeatureMIG); mine && without {
 			words += fmt.Sprintf("\nGPU %d has no slices: cosplay does not manage its MIG mode (%s).", card.Index, lacks)

@@ -244,22 +244,22 @@ func (p Prior) Holds(host string) bool {
 		slices.ContainsFunc(p.Sessions, func(s PriorSession) bool { return s.Slice.Host == host })
 }
 
-// Seats are the sessions of a state by host and UUID of the GPU that they are on.
-type Seats map[[2]string][]*PriorSession
+// Placements are the sessions of a state by host and UUID of the GPU that they are on.
+type Placements map[[2]string][]*PriorSession
 
-// Seats gives the sessions by their GPUs, for who looks at all of these.
-func (p Prior) Seats() Seats {
-	seats := Seats{}
+// Placements returns the sessions by their GPUs, for callers that go through all GPUs.
+func (p Prior) Placements() Placements {
+	placements := Placements{}
 	for i := range p.Sessions {
 		s := &p.Sessions[i]
 		at := [2]string{s.Slice.Host, s.Slice.GPU}
-		seats[at] = append(seats[at], s)
+		placements[at] = append(placements[at], s)
 	}
-	return seats
+	return placements
 }
 
-// On are the sessions on a GPU.
-func (s Seats) On(g GPU) []*PriorSession { return s[[2]string{g.Host, g.UUID}] }
+// On returns the sessions on a GPU.
+func (p Placements) On(g GPU) []*PriorSession { return p[[2]string{g.Host, g.UUID}] }
 
 // Session finds a session by address.
 func (p Prior) Session(a Address) (PriorSession, bool) {

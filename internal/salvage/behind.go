@@ -14,14 +14,14 @@ func Behind(prior resource.Prior, live resource.Live) bool {
 	if prior.Lineage == "" {
 		return false
 	}
-	seats, byID := prior.Seats(), sessionsByID(prior)
+	placements, byID := prior.Placements(), sessionsByID(prior)
 	for i := range live.Hosts {
 		host := &live.Hosts[i]
 		if len(host.Released) > 0 {
 			return true
 		}
 		for _, page := range host.Ledger {
-			if holder, holds := page.Holder(prior.Lineage); holds && pageAhead(prior, seats, live, host.Name, page, holder) {
+			if holder, holds := page.Holder(prior.Lineage); holds && pageAhead(prior, placements, live, host.Name, page, holder) {
 				return true
 			}
 		}
@@ -36,7 +36,7 @@ func Behind(prior resource.Prior, live resource.Live) bool {
 
 // pageAhead reports whether the page of a GPU has a slice or settings that the state
 // lacks, or the state lacks the GPU.
-func pageAhead(prior resource.Prior, seats resource.Seats, live resource.Live, host string, page resource.Held, holder resource.Holder) bool {
+func pageAhead(prior resource.Prior, placements resource.Placements, live resource.Live, host string, page resource.Held, holder resource.Holder) bool {
 	g, there := live.GPU(host, page.UUID)
 	if !there || holder.Serial == 0 {
 		return false
@@ -49,10 +49,10 @@ func pageAhead(prior resource.Prior, seats resource.Seats, live resource.Live, h
 		return true
 	}
 	removed := func(s *resource.PriorSession) bool { return !exists(*s, live, nil) }
-	if later(prior, page) && slices.ContainsFunc(seats.On(g), removed) {
+	if later(prior, page) && slices.ContainsFunc(placements.On(g), removed) {
 		return true
 	}
-	foreign := diff.Foreign(g, seats)
+	foreign := diff.Foreign(g, placements)
 	return slices.ContainsFunc(holder.Slices, func(s resource.LiveSlice) bool {
 		return sliceAhead(prior, page, s) && slices.ContainsFunc(foreign, func(l resource.LiveSlice) bool { return s.Match(l) != resource.OtherSlice })
 	})

@@ -135,7 +135,7 @@ func TestMaking(t *testing.T) {
 			if len(notes) > 1 || len(notes) == 1 && notes[0].Kind != test.told || len(notes) == 0 && test.told != "" {
 				t.Errorf("noted %v, want %q", notes, test.told)
 			}
-			if !test.ours && len(diff.Foreign(host.GPUs[0], found.Seats())) != 1 {
+			if !test.ours && len(diff.Foreign(host.GPUs[0], found.Placements())) != 1 {
 				t.Error("the slice is not left to its owner")
 			}
 		})
@@ -197,7 +197,7 @@ func TestNothingProven(t *testing.T) {
 		told = append(told, resource.Remains{Session: s.Session, Container: *s.Container})
 	}
 	found, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: told})
-	if len(found.Sessions) != 3 || len(found.GPUs) != 0 || len(diff.Foreign(w.Host().GPUs[0], found.Seats())) != 3 {
+	if len(found.Sessions) != 3 || len(found.GPUs) != 0 || len(diff.Foreign(w.Host().GPUs[0], found.Placements())) != 3 {
 		t.Errorf("%+v", found)
 	}
 }

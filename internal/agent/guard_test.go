@@ -225,7 +225,7 @@ func TestRefused(t *testing.T) {
 	defer client.Close()
 	err := change(client, "GPU-x", resource.MIGMode, resource.On)
 	var refused *SudoError
-	if !errors.As(err, &refused) || !strings.HasSuffix(refused.First, " "+Installed) || refused.Line != sudoersLine("ann", Installed, "/opt/lib.so") {
+	if !errors.As(err, &refused) || !strings.Contains(refused.Fix, " "+Installed+"\n") || refused.Line != sudoersLine("ann", Installed, "/opt/lib.so") {
 		t.Errorf("got %v", err)
 	}
 }

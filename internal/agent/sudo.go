@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/terminal"
 )
 
@@ -103,32 +104,27 @@ func self() (string, error) {
 // Installed is where a binary lies that a rule of sudo may name.
 const Installed = "/usr/local/bin/cosplay"
 
-// SudoError is what a change fails with where sudo does not let us.
+// SudoError is the error of a change for which sudo does not start the root agent.
 type SudoError struct {
-	Why   string // in sudo's words
-	First string // a command to be run before, if any
-	Line  string // of sudoers that would let us
+	prose.Advice
+	Why  string // in sudo's words
+	Line string // of sudoers that permits the change
 }
 
-func (e *SudoError) Error() string {
-	text := "changing a GPU takes root, and sudo does not give it to cosplay: " + e.Why
-	if e.First != "" {
-		text += "\n  Install cosplay where root alone can change it:\n    " + e.First
-	}
-	return text + "\n  Let an admin add one line with visudo -f /etc/sudoers.d/cosplay:\n    " + e.Line +
-		"\n  cosplay doctor checks it. Or run sudo cosplay apply"
-}
+// Unwrap returns the advice, so that prose.AdviceOf finds it.
+func (e *SudoError) Unwrap() error { return e.Advice }
 
 func (o Options) refused(why string) error {
 	self, err := self()
 	if err != nil {
 		return err
 	}
-	refused := &SudoError{Why: why}
-	if _, err := Trusted(self); err != nil { // a rule for it would make root of whoever can change it
-		refused.First = fmt.Sprintf("sudo install -m 0755 %s %s", terminal.ShellWord(self), Installed)
+	fix := "let an admin add one line with visudo -f /etc/sudoers.d/cosplay:"
+	if _, err := Trusted(self); err != nil { // with a rule for it, every user who can change it could become root
+		fix = fmt.Sprintf("install cosplay where root alone can change it:\n    sudo install -m 0755 %s %s\n  %s", terminal.ShellWord(self), Installed, prose.Capital(fix))
 		self = Installed
 	}
-	refused.Line = sudoersLine(o.User, self, o.Library)
-	return refused
+	line := sudoersLine(o.User, self, o.Library)
+	return &SudoError{Why: why, Line: line, Advice: prose.Advice{What: "changing a GPU takes root, and sudo does not give it to cosplay: " + why,
+		Fix: fix + "\n    " + line + "\n  cosplay doctor checks it. Or run sudo cosplay apply"}}
 }

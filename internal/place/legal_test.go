@@ -24,7 +24,7 @@ func illegal(gpus []GPU, requests []Request, r Result) []string {
 		seen[p.Address] = true
 	}
 	for _, refusal := range r.Refused {
-		if refusal.Reason == "" || refusal.Remedy == "" {
+		if refusal.What == "" || refusal.Fix == "" {
 			complain("refusal of %v without reason or remedy", refusal.Addresses)
 		}
 		for _, a := range refusal.Addresses {

@@ -11,7 +11,10 @@
 // warning states which sessions pay how much. Sessions that do not fit even then are refused.
 package place
 
-import "cosplay/internal/resource"
+import (
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+)
 
 // Request is a session to be placed.
 type Request struct {
@@ -51,11 +54,10 @@ type Setup struct {
 	Why      map[resource.Setting]resource.Reason
 }
 
-// Refusal states which sessions do not fit, and what would help.
+// Refusal states which sessions do not fit. Fix lists what would help; it is no imperative.
 type Refusal struct {
 	Addresses []resource.Address
-	Reason    string
-	Remedy    string
+	prose.Advice
 }
 
 // Result is a placement: sessions sorted by address, GPUs by host and index. It leaves out GPUs without sessions. It

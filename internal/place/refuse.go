@@ -24,13 +24,13 @@ func (f *fleet) refusals() []Refusal {
 		for _, i := range left {
 			r.Addresses = append(r.Addresses, f.requests[i].Address)
 		}
-		r.Reason, r.Remedy = f.refusal(cl, r.Addresses)
+		r.Advice = f.refusal(cl, r.Addresses)
 		all = append(all, r)
 	}
 	return all
 }
 
-func (f *fleet) refusal(cl *class, addresses []resource.Address) (reason, remedy string) {
+func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 	var order []string
 	blocked := map[string][]*card{}
 	cure, full := "", false
@@ -69,18 +69,16 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) (reason, remedy
 	if len(addresses) > 1 {
 		need = resource.AddressNames(addresses, 3) + ": " + need + " each"
 	}
-	return need + "; " + strings.Join(parts, "; "), whatHelps(ways...)
+	return prose.Advice{What: need + "; " + strings.Join(parts, "; "), Fix: strings.Join(ways, ", or ")}
 }
 
-// whatHelps makes a sentence of the possible fixes.
-func whatHelps(ways ...string) string { return "What would help: " + strings.Join(ways, ", or ") }
-
 // nowhere returns the refusal of a class that may use no GPU.
-func (f *fleet) nowhere(cl *class) (reason, remedy string) {
+func (f *fleet) nowhere(cl *class) prose.Advice {
 	if cl.gpu != "" {
-		return fmt.Sprintf("host %s has no GPU %s", cl.host, cl.gpu), whatHelps("the index, UUID or PCI address of an existing GPU", "gpu left out")
+		return prose.Advice{What: fmt.Sprintf("host %s has no GPU %s", cl.host, cl.gpu),
+			Fix: "the index, UUID or PCI address of an existing GPU, or gpu left out"}
 	}
-	return fmt.Sprintf("host %s has no GPU that may be used", cl.host), whatHelps("another host", "more GPUs in the host's gpus list")
+	return prose.Advice{What: fmt.Sprintf("host %s has no GPU that may be used", cl.host), Fix: "another host, or more GPUs in the host's gpus list"}
 }
 
 // cardNames lists GPUs: "GPU 0 and GPU 1", "GPU 0, GPU 1 and 6 more".

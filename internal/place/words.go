@@ -82,7 +82,7 @@ func (r Result) String() string {
 		}
 	}
 	for _, refusal := range r.Refused {
-		fmt.Fprintf(&b, "refused %s: %s\n  %s\n", resource.AddressNames(refusal.Addresses, 3), refusal.Reason, refusal.Remedy)
+		fmt.Fprintf(&b, "refused %s: %s\n  What would help: %s\n", resource.AddressNames(refusal.Addresses, 3), refusal.What, refusal.Fix)
 	}
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", w)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -43,7 +44,8 @@ func (f *Flight) switching(c diff.GPUChange, g resource.GPU) {
 	}
 	f.Host(c.Host, Problem{Attribute: "gpus", Warning: f.destroys(),
 		Summary: fmt.Sprintf("MIG mode of GPU %d cannot be switched %s", g.Index, resource.MIGMode.Text(mode)),
-		Detail:  fmt.Sprintf("It is used by %s, and the driver switches the mode only while no process uses the GPU. End these processes (kill PID), or use another GPU for the sessions.", resource.ProcessNames(stay))})
+		Advice: prose.Advice{What: fmt.Sprintf("it is used by %s, and the driver switches the mode only while no process uses the GPU", resource.ProcessNames(stay)),
+			Fix: "end these processes (kill PID), or use another GPU for the sessions"}})
 }
 
 // sessionOf is the session in whose slice a process runs.
@@ -71,16 +73,17 @@ func (f *Flight) pending(c diff.GPUChange, g resource.GPU) {
 	if g.MIG == g.MIGPending || c.Action == diff.NoOp {
 		return
 	}
-	what := fmt.Sprintf("It is %s; a switch to %s was requested and takes effect at the next reset. ", resource.OnOff(g.MIG), resource.OnOff(g.MIGPending))
-	takeBack := fmt.Sprintf("sudo nvidia-smi -i %d -mig %d", g.Index, resource.Bit(g.MIG))
+	what := fmt.Sprintf("It is %s; a switch to %s was requested and takes effect at the next reset.", resource.OnOff(g.MIG), resource.OnOff(g.MIGPending))
+	reset := fmt.Sprintf("reset the GPU first: sudo nvidia-smi --gpu-reset -i %d", g.Index)
 	p := Problem{Attribute: "gpus", Warning: true, Summary: fmt.Sprintf("MIG mode of GPU %d is about to change", g.Index)}
 	mode, changes := c.Settings.Get(resource.MIGMode)
 	switch {
 	case !changes:
-		p.Detail = what + fmt.Sprintf("It would remove the sessions' slices, or the slices would block it. Cancel it: %s; or reset the GPU first: sudo nvidia-smi --gpu-reset -i %d.", takeBack, g.Index)
+		p.What = what + " It would remove the sessions' slices, or the slices would block it"
+		p.Fix = fmt.Sprintf("cancel it: sudo nvidia-smi -i %d -mig %d; or %s", g.Index, resource.Bit(g.MIG), reset)
 	case c.Action == diff.Create:
-		p.Detail = what + fmt.Sprintf("apply sets it to %s now, destroy restores %s, and the request is lost. To keep the request, reset the GPU first: sudo nvidia-smi --gpu-reset -i %d.",
-			resource.MIGMode.Text(mode), resource.OnOff(g.MIG), g.Index)
+		p.What = what + fmt.Sprintf(" apply sets it to %s now, destroy restores %s, and the request is lost", resource.MIGMode.Text(mode), resource.OnOff(g.MIG))
+		p.Fix = "to keep the request, " + reset
 	default:
 		return // the project holds the GPU, and the plan sets the mode
 	}
@@ -102,5 +105,6 @@ func (f *Flight) inUse(c diff.SessionChange) {
 	}
 	f.Session(c.Address, Problem{Attribute: "target", Warning: f.destroys(),
 		Summary: fmt.Sprintf("the slice of %s is in use", c.Address),
-		Detail:  fmt.Sprintf("It is used by %s, and the driver does not destroy a slice that a process uses. End these processes (kill PID), or wait until they end, and try again.", resource.ProcessNames(in))})
+		Advice: prose.Advice{What: fmt.Sprintf("it is used by %s, and the driver does not destroy a slice that a process uses", resource.ProcessNames(in)),
+			Fix: "end these processes (kill PID), or wait until they end, and try again"}})
 }

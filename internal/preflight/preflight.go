@@ -12,16 +12,16 @@ import (
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
-// Problem is a reason why a part of a plan would fail. Summary is a phrase; Detail has
-// whole sentences with the fix.
+// Problem is a reason why a part of a plan would fail. The advice says more than the summary, a phrase.
 type Problem struct {
 	Attribute string // of the block, like "ssh.port"; "" is the block itself
 	Summary   string
-	Detail    string
 	Warning   bool // apply works nevertheless, or may work by then
+	prose.Advice
 }
 
 // Flight is a plan that is about to be applied, with the state and the snapshot that it
@@ -126,7 +126,7 @@ func rangeOf(ranges config.Ranges, attribute string) *hcl.Range {
 
 // report reports a problem that is equal for all instances of a block only once.
 func (f *Flight) report(p Problem, at *hcl.Range) {
-	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: p.Summary, Detail: p.Detail, Subject: at}
+	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: p.Summary, Detail: prose.Sentence(p.Error()), Subject: at}
 	if p.Warning {
 		d.Severity = hcl.DiagWarning
 	}
@@ -154,7 +154,8 @@ func (f *Flight) Images() {
 			}
 			f.Session(c.Address, Problem{Attribute: "image",
 				Summary: fmt.Sprintf("there is no image %s on host %q", c.After.Spec.Image, h.Name),
-				Detail:  "It existed when the plan was made. Run cosplay plan again: the new plan gets the image, or reports how to."})
+				Advice: prose.Advice{What: "it existed when the plan was made",
+					Fix: "run cosplay plan again: the new plan gets the image, or reports how to"}})
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (p *Project) checkRoom(f *preflight.Flight, needed state.Room) error {
 		err = p.Store.Writable(needed)
 	}
 	if err != nil {
-		f.Host("", preflight.Problem{Warning: true, Summary: "apply could not write its state", Detail: prose.Sentence(err.Error())})
+		f.Host("", preflight.Problem{Warning: true, Summary: "apply could not write its state", Advice: prose.AdviceOf(err)})
 	}
 	return nil
 }
@@ -71,9 +71,10 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 	}
 	if h.Rooted {
 		if err := h.Agent.MayChange(ctx); err != nil {
-			f.Host(h.Config.Name, preflight.Problem{Attribute: "manage", Warning: !p.Locked(),
-				Summary: fmt.Sprintf("you have no permission to change the GPUs of host %q", h.Config.Name),
-				Detail:  err.Error() + ". Or ask an admin to create the slices, and write manage = [] to change nothing."})
+			advice := prose.AdviceOf(err)
+			advice.Fix += ". Or ask an admin to create the slices, and write manage = [] to change nothing"
+			f.Host(h.Config.Name, preflight.Problem{Attribute: "manage", Warning: !p.Locked(), Advice: advice,
+				Summary: fmt.Sprintf("you have no permission to change the GPUs of host %q", h.Config.Name)})
 		}
 		checkBaselineClock(f, h)
 		return // the root agent writes the ledger
@@ -82,7 +83,8 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 		if err := durable.CanWriteIn(filepath.Join(dir, "ledger")); err != nil {
 			f.Host(h.Config.Name, preflight.Problem{Warning: !p.Locked(),
 				Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.Config.Name),
-				Detail:  prose.Sentence(err.Error()) + fmt.Sprintf(" It stores the baselines of the GPUs, so cosplay changes nothing without it. Fix: make %s writable.", dir)})
+				Advice: prose.Advice{What: prose.Stop(err.Error()) + " It stores the baselines of the GPUs, so cosplay changes nothing without it",
+					Fix: fmt.Sprintf("make %s writable", dir)}})
 		}
 	}
 }
@@ -93,7 +95,7 @@ func checkBaselineClock(f *preflight.Flight, h *machine.Host) {
 	stated := h.Config.BaselineClockMHz
 	admin, err := agent.AdminClocks()
 	if err != nil {
-		f.Host(h.Config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true, Summary: "the admin's list of clock locks cannot be used", Detail: prose.Sentence(err.Error())})
+		f.Host(h.Config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true, Summary: "the admin's list of clock locks cannot be used", Advice: prose.AdviceOf(err)})
 		return
 	}
 	if stated == nil || slices.Contains(slices.Collect(maps.Values(admin)), *stated) {
@@ -101,8 +103,8 @@ func checkBaselineClock(f *preflight.Flight, h *machine.Host) {
 	}
 	f.Host(h.Config.Name, preflight.Problem{Attribute: "baseline_clock", Warning: true,
 		Summary: fmt.Sprintf("baseline_clock of host %q is not used", h.Config.Name),
-		Detail: fmt.Sprintf("NVML cannot read a clock lock, so the root agent believes only the admin, and destroy removes the lock. Fix: ask an admin to add a line to %s: the GPU's UUID and %d.",
-			agent.BaselineClocks, *stated)})
+		Advice: prose.Advice{What: "NVML cannot read a clock lock, so the root agent believes only the admin, and destroy removes the lock",
+			Fix: fmt.Sprintf("ask an admin to add a line to %s: the GPU's UUID and %d", agent.BaselineClocks, *stated)}})
 }
 
 // checkSessions checks what the sessions need whose bodies the plan creates. Without such
@@ -115,12 +117,12 @@ func checkSessions(ctx context.Context, f *preflight.Flight, h *machine.Host, ow
 	if err := durable.CanWriteIn(filepath.Dir(h.Folders)); err != nil {
 		f.Host(h.Config.Name, preflight.Problem{
 			Summary: "the session folders cannot be created",
-			Detail:  prose.Sentence(err.Error()) + " Remove what blocks them, or use another project folder (--chdir)."})
+			Advice:  prose.Advice{What: err.Error(), Fix: "remove what blocks them, or use another project folder (--chdir)"}})
 	}
 	if h.CUDA() == "" {
 		f.Host(h.Config.Name, preflight.Problem{Attribute: "nvml", Warning: true,
 			Summary: fmt.Sprintf("host %q has no CUDA driver", h.Config.Name),
-			Detail:  prose.Sentence(machine.NoCUDA) + " Fix: install libcuda.so.1 of the same driver (apt-get install libcuda1)."})
+			Advice:  prose.Advice{What: machine.NoCUDA, Fix: "install libcuda.so.1 of the same driver (apt-get install libcuda1)"}})
 	}
 	in := map[string][]diff.SessionChange{}
 	for _, c := range made {
@@ -139,7 +141,8 @@ func checkRuntime(ctx context.Context, f *preflight.Flight, h *machine.Host, nam
 	if in == nil {
 		f.Host(h.Config.Name, preflight.Problem{Attribute: "runtime",
 			Summary: fmt.Sprintf("sessions of host %q run %s now", h.Config.Name, resource.RuntimeNamed(h.NewRuntime()).Where),
-			Detail:  fmt.Sprintf("When the plan was made they ran %s. Run cosplay plan again, or write runtime = %q in the host block.", resource.RuntimeNamed(name).Where, name)})
+			Advice: prose.Advice{What: fmt.Sprintf("when the plan was made they ran %s", resource.RuntimeNamed(name).Where),
+				Fix: fmt.Sprintf("run cosplay plan again, or write runtime = %q in the host block", name)}})
 		return nil
 	}
 	survey, err := in.Survey(ctx)

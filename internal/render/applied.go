@@ -54,9 +54,7 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 	p.gap()
 	p.verdicts(v.ended())
 	if v.Err != nil {
-		first, rest := p.cut(v.Err.Error())
-		p.flow(0, 2, join(inked(removed, "Error:"), text(" "+first)))
-		p.paragraphs(0, rest)
+		p.problem(0, 0, inked(removed, "Error:"), v.Err.Error())
 		p.gap()
 	}
 	if v.Plan.Partial {
@@ -74,12 +72,12 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 
 // failure shows one step that failed and what its undo left.
 func (p *page) failure(v AppliedView, f apply.Failure) {
-	first, rest := p.cut(words.Failure(f.Step, f.Err, v.Live))
-	p.flow(0, 2, join(inked(removed, p.cross()), text(" "+first)))
-	if advice := v.byHand(f).Error(); advice != "" {
-		rest = "  " + prose.Stop(advice)
+	message := words.Failure(f.Step, f.Err, v.Live)
+	if advice := v.byHand(f).Error(); advice != "" { // instead of the agent's
+		first, _, _ := strings.Cut(p.known(message), "\n")
+		message = first + "\n  " + prose.Stop(advice)
 	}
-	p.paragraphs(2, rest)
+	p.problem(0, 2, inked(removed, p.cross()), message)
 	what, gpu := f.Step.Group, false
 	for _, g := range v.Plan.Diff.GPUs {
 		if g.UUID == f.Step.Group {
@@ -91,14 +89,13 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	case image:
 		p.flow(2, 4, text("no session was made from it; what the engine has got of it is kept for the next try."))
 	case f.Left != nil:
-		first, rest := p.cut(words.Failure(f.Left.Step, f.Left.Err, v.Live))
-		kept := "What is left of " + what + " is in the state; cosplay destroy removes it."
-		if rest == "" {
-			first, kept = prose.Stop(first)+" "+kept, ""
+		message, kept := p.known(words.Failure(f.Left.Step, f.Left.Err, v.Live)), "What is left of "+what+" is in the state; cosplay destroy removes it."
+		if strings.Contains(message, "\n") {
+			message = strings.TrimRight(message, "\n") + "\n" + kept
+		} else {
+			message = prose.Stop(message) + " " + kept
 		}
-		p.flow(2, 4, join(inked(removed, "not undone:"), text(" "+first)))
-		p.paragraphs(4, rest)
-		p.paragraphs(4, kept)
+		p.problem(2, 4, inked(removed, "not undone:"), message)
 	case f.Undone && gpu:
 		p.flow(2, 4, text("nothing was changed on "+what+"."))
 	case f.Undone:

@@ -140,8 +140,14 @@ func head(s string, room int) string { return terminalWidth.Truncate(s, room, ""
 // kept, indents included.
 func Error(w io.Writer, s Style, err error) {
 	p := newPage(s)
-	first, rest := p.cut(err.Error())
-	p.flow(0, 2, join(inked(removed, "Error:"), text(" "+first)))
-	p.paragraphs(0, rest)
+	p.problem(0, 0, inked(removed, "Error:"), err.Error())
 	p.flush(w)
+}
+
+// problem prints an error after a mark: what happened and, if known, what to do. Every screen prints errors and
+// advice through it. Lines after the first are printed at their own indent.
+func (p *page) problem(indent, rest int, mark line, message string) {
+	first, more, _ := strings.Cut(p.known(message), "\n")
+	p.flow(indent, indent+2, join(mark, text(" "+first)))
+	p.paragraphs(rest, more)
 }

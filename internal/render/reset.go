@@ -188,10 +188,8 @@ func (p *page) unproven(all []resource.Container) {
 
 func (p *page) lookFailures(all []error) {
 	for _, err := range all {
-		first, rest := p.cut(err.Error())
 		p.gap()
-		p.flow(0, 2, join(inked(removed, p.cross()), text(" "+first)))
-		p.paragraphs(2, rest)
+		p.problem(0, 2, inked(removed, p.cross()), err.Error())
 	}
 }
 

@@ -49,12 +49,6 @@ func (s Style) known(message string) string {
 	return s.names.Replace(message)
 }
 
-// cut splits the first line from a message.
-func (s Style) cut(message string) (first, rest string) {
-	first, rest, _ = strings.Cut(s.known(message), "\n")
-	return first, rest
-}
-
 // defaultWidth is that of everything that is not a terminal, in columns.
 const defaultWidth = 100
 

@@ -144,7 +144,7 @@ func said(r verify.Result) string {
 	if r.Outcome == verify.Skipped {
 		return "skipped: " + r.Why
 	}
-	return r.Found
+	return r.Got.What
 }
 
 func (p *page) outcomeSign(o verify.Outcome) line {
@@ -172,7 +172,9 @@ func (v VerifyView) failures() []*failure {
 			if r.Outcome != verify.Failed {
 				continue
 			}
-			i := slices.IndexFunc(all, func(f *failure) bool { return f.Check == r.Check && f.Expected == r.Expected && f.Found == r.Found })
+			i := slices.IndexFunc(all, func(f *failure) bool {
+				return f.Check == r.Check && f.Expected == r.Expected && f.Got.What == r.Got.What
+			})
 			if i < 0 {
 				i, all = len(all), append(all, &failure{Result: r})
 			}
@@ -200,8 +202,8 @@ func (p *page) failed(f *failure) {
 	p.gap()
 	p.flow(0, 2, join(inked(removed, p.cross()+hard), inked(strong, f.Check), text(" "+who), inked(dim, " ("+strings.Join(f.ways, " and ")+")")))
 	field("expected", f.Expected)
-	field("found", f.Found)
-	field("fix", f.Hint)
+	field("found", f.Got.What)
+	field("fix", f.Got.Fix)
 }
 
 // skippedChecks tells the reasons, each once.
@@ -262,7 +264,7 @@ func (v VerifyView) json() public.Verify {
 }
 
 func checkOf(r verify.Result) public.Check {
-	return public.Check{Check: r.Check, Class: string(r.Class), Way: string(r.Way), Outcome: string(r.Outcome), Expected: r.Expected, Found: r.Found, Why: r.Why, Hint: r.Hint}
+	return public.Check{Check: r.Check, Class: string(r.Class), Way: string(r.Way), Outcome: string(r.Outcome), Expected: r.Expected, Found: r.Got.What, Why: r.Why, Hint: r.Got.Fix}
 }
 
 // VerifyJSON writes the same as data.

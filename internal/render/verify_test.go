@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"cosplay/internal/disguise/verify"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -17,16 +18,16 @@ func tested(a resource.Address, changes ...func(*verify.Result)) VerifiedSession
 			name  string
 		}{{verify.Entry, "entry"}, {verify.Environment, "environment"}, {verify.Environment, "identity"}, {verify.SMI, "smi.list"}, {verify.SMI, "smi.memory"},
 			{verify.NVML, "nvml.name"}, {verify.NVML, "nvml.memory"}, {verify.CUDA, "cuda.below"}, {verify.CUDA, "cuda.above"}, {verify.Slice, "slice.inside"}} {
-			s.Results = append(s.Results, verify.Result{Check: c.name, Class: c.class, Way: way, Outcome: verify.Passed, Expected: "as it is", Found: "as it is"})
+			s.Results = append(s.Results, verify.Result{Check: c.name, Class: c.class, Way: way, Outcome: verify.Passed, Expected: "as it is", Got: prose.Advice{What: "as it is"}})
 		}
 		s.Results = append(s.Results, verify.Result{Check: "torch.name", Class: verify.Python, Way: way, Outcome: verify.Skipped, Expected: "NVIDIA GeForce RTX 2060",
 			Why: "there is no Python module torch in the session"})
 	}
 	for _, name := range []string{"settings.power", "settings.clock"} {
-		s.Results = append(s.Results, verify.Result{Check: name, Class: verify.Settings, Way: verify.Outside, Outcome: verify.Passed, Expected: "700 W", Found: "700 W"})
+		s.Results = append(s.Results, verify.Result{Check: name, Class: verify.Settings, Way: verify.Outside, Outcome: verify.Passed, Expected: "700 W", Got: prose.Advice{What: "700 W"}})
 	}
 	for _, name := range []string{verify.FacadesCheck, verify.FiguresCheck} {
-		s.Results = append(s.Results, verify.Result{Check: name, Class: verify.Files, Way: verify.Outside, Outcome: verify.Passed, Expected: "as written", Found: "as written"})
+		s.Results = append(s.Results, verify.Result{Check: name, Class: verify.Files, Way: verify.Outside, Outcome: verify.Passed, Expected: "as written", Got: prose.Advice{What: "as written"}})
 	}
 	for i := range s.Results {
 		for _, change := range changes {
@@ -36,10 +37,10 @@ func tested(a resource.Address, changes ...func(*verify.Result)) VerifiedSession
 	return s
 }
 
-func fails(check, expected, found, hint string) func(*verify.Result) {
+func fails(check, expected, found, fix string) func(*verify.Result) {
 	return func(r *verify.Result) {
 		if r.Check == check {
-			r.Outcome, r.Expected, r.Found, r.Hint = verify.Failed, expected, found, hint
+			r.Outcome, r.Expected, r.Got = verify.Failed, expected, prose.Advice{What: found, Fix: fix}
 		}
 	}
 }

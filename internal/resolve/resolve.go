@@ -185,7 +185,7 @@ func (r *resolver) refuse(result place.Result) {
 		r.diags = append(r.diags, &hcl.Diagnostic{
 			Severity: hcl.DiagError,
 			Summary:  summary,
-			Detail:   prose.Stop(refused.Reason) + r.blockers(refused.Addresses[0]) + "\n" + prose.Stop(refused.Remedy),
+			Detail:   prose.Stop(refused.What) + r.blockers(refused.Addresses[0]) + "\nWhat would help: " + prose.Stop(refused.Fix),
 			Subject:  r.sessionRange(refused.Addresses[0]),
 		})
 	}

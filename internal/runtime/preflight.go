@@ -19,12 +19,13 @@ func CheckWorkspace(dir string) []preflight.Problem {
 		return []preflight.Problem{{
 			Attribute: "workspace", Warning: true,
 			Summary: fmt.Sprintf("you cannot write into the workspace %s", dir),
-			Detail:  prose.Sentence(err.Error()) + " Sessions run as your user, so they cannot write there either. Fix: change its owner (chown), or name another folder.",
+			Advice: prose.Advice{What: prose.Stop(err.Error()) + " Sessions run as your user, so they cannot write there either",
+				Fix: "change its owner (chown), or name another folder"},
 		}}
 	}
 	return []preflight.Problem{{
 		Attribute: "workspace",
 		Summary:   fmt.Sprintf("the workspace %s cannot be created", dir),
-		Detail:    prose.Sentence(err.Error()) + " Remove what blocks it, or name another folder.",
+		Advice:    prose.Advice{What: err.Error(), Fix: "remove what blocks it, or name another folder"},
 	}}
 }

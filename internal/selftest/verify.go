@@ -56,7 +56,7 @@ func withBroken(drift []diff.Drift, verified []Verified) []diff.Drift {
 				continue
 			}
 			drift = append(drift, diff.Drift{Class: diff.DisguiseBroken, Host: v.Session.Slice.Host, GPU: v.Session.Slice.GPU, Session: &v.Session.Address,
-				Name: fmt.Sprintf("%s by %s", r.Check, r.Way), From: diff.Text(r.Expected), To: diff.Damage(r.Found)})
+				Name: fmt.Sprintf("%s by %s", r.Check, r.Way), From: diff.Text(r.Expected), To: diff.Damage(r.Got.What)})
 		}
 	}
 	return drift

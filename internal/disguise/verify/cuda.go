@@ -3,9 +3,9 @@ package verify
 import "fmt"
 
 const (
-	cudaHint   = "a library in the session bypasses the disguise, or its files were damaged: see the checks of files; libcuda.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)"
-	capHint    = "programs get more or less memory than the target has: see the checks of files, and cosplay doctor for the CUDA driver. If foreign processes now use the whole GPU (see cosplay plan), their memory counts as the session's until cosplay apply --replace SESSION. Otherwise report it with the output of --json"
-	memoryHint = "the interfaces report different figures for the session's memory: see the checks of files, then end the session's programs and try again"
+	cudaFix   = "a library in the session bypasses the disguise, or its files were damaged: see the checks of files; libcuda.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)"
+	capFix    = "programs get more or less memory than the target has: see the checks of files, and cosplay doctor for the CUDA driver. If foreign processes now use the whole GPU (see cosplay plan), their memory counts as the session's until cosplay apply --replace SESSION. Otherwise report it with the output of --json"
+	memoryFix = "the interfaces report different figures for the session's memory: see the checks of files, then end the session's programs and try again"
 )
 
 // slack is the permitted difference between memory figures that were read one after the other or by two libraries:
@@ -34,25 +34,25 @@ func onCUDA(look func(Wanted, records) (string, bool)) func(Wanted, Inside) answ
 }
 
 var cudaChecks = []check[Inside]{
-	{name: "cuda.name", class: CUDA, hint: cudaHint, expected: func(w Wanted) string { return w.Name },
+	{name: "cuda.name", class: CUDA, fix: cudaFix, expected: func(w Wanted) string { return w.Name },
 		found: onCUDA(func(_ Wanted, told records) (string, bool) { return told.first("cuda.name") })},
-	{name: "cuda.uuid", class: CUDA, hint: cudaHint, expected: func(w Wanted) string { return w.UUID },
+	{name: "cuda.uuid", class: CUDA, fix: cudaFix, expected: func(w Wanted) string { return w.UUID },
 		found: onCUDA(func(_ Wanted, told records) (string, bool) { return told.first("cuda.uuid") })},
-	{name: "cuda.count", class: CUDA, hint: cudaHint, expected: func(Wanted) string { return "1 device" },
+	{name: "cuda.count", class: CUDA, fix: cudaFix, expected: func(Wanted) string { return "1 device" },
 		found: onCUDA(func(_ Wanted, told records) (string, bool) {
 			count, ok := told.first("cuda.count")
 			return count + " device", ok
 		})},
-	{name: "cuda.total", class: CUDA, hint: cudaHint,
+	{name: "cuda.total", class: CUDA, fix: cudaFix,
 		expected: func(w Wanted) string { return fmt.Sprintf("%d MiB, by device and by context", w.MemoryMiB) }, found: onCUDA(cudaTotal)},
-	{name: "cuda.below", class: CUDA, hint: capHint, expected: func(Wanted) string { return "below the cap: granted" }, found: onCUDA(granted("one.below"))},
-	{name: "cuda.above", class: CUDA, hint: capHint, expected: func(Wanted) string { return "above the cap: out of memory" }, found: onCUDA(refused("one.above"))},
-	{name: "cuda.below-two", class: CUDA, hint: capHint, expected: func(Wanted) string { return "below the cap: granted" },
+	{name: "cuda.below", class: CUDA, fix: capFix, expected: func(Wanted) string { return "below the cap: granted" }, found: onCUDA(granted("one.below"))},
+	{name: "cuda.above", class: CUDA, fix: capFix, expected: func(Wanted) string { return "above the cap: out of memory" }, found: onCUDA(refused("one.above"))},
+	{name: "cuda.below-two", class: CUDA, fix: capFix, expected: func(Wanted) string { return "below the cap: granted" },
 		found: onCUDA(granted("two.first", "two.below"))},
-	{name: "cuda.above-two", class: CUDA, hint: capHint, expected: func(Wanted) string { return "above the cap: out of memory" }, found: onCUDA(refused("two.above"))},
-	{name: "cuda.sum", class: CUDA, hint: memoryHint, expected: func(Wanted) string { return "free by CUDA and used by NVML add up" }, found: onCUDA(cudaSum)},
-	{name: "cuda.processes", class: CUDA, hint: memoryHint, expected: func(Wanted) string { return "each process is listed with what it holds" }, found: onCUDA(processes)},
-	{name: "cuda.returned", class: CUDA, hint: memoryHint, expected: func(Wanted) string { return "freed memory comes back" }, found: onCUDA(returned)},
+	{name: "cuda.above-two", class: CUDA, fix: capFix, expected: func(Wanted) string { return "above the cap: out of memory" }, found: onCUDA(refused("two.above"))},
+	{name: "cuda.sum", class: CUDA, fix: memoryFix, expected: func(Wanted) string { return "free by CUDA and used by NVML add up" }, found: onCUDA(cudaSum)},
+	{name: "cuda.processes", class: CUDA, fix: memoryFix, expected: func(Wanted) string { return "each process is listed with what it holds" }, found: onCUDA(processes)},
+	{name: "cuda.returned", class: CUDA, fix: memoryFix, expected: func(Wanted) string { return "freed memory comes back" }, found: onCUDA(returned)},
 }
 
 func cudaTotal(_ Wanted, told records) (string, bool) {

@@ -23,10 +23,10 @@ func enter(w Wanted, in Inside) Result {
 			}
 			return found(expected)
 		},
-		hint: "cosplay status shows whether the session runs, cosplay logs why it ended; cosplay apply restarts it",
+		fix: "cosplay status shows whether the session runs, cosplay logs why it ended; cosplay apply restarts it",
 	}
 	if in.Way == SSH {
-		c.hint = "your ssh agent (ssh-add -l) or you must have the private key of an authorized key; cosplay ssh prints details, --no-ssh skips this way"
+		c.fix = "your ssh agent (ssh-add -l) or you must have the private key of an authorized key; cosplay ssh prints details, --no-ssh skips this way"
 	}
 	return c.run(w, in, in.Way)
 }
@@ -36,11 +36,11 @@ func (in Inside) who() records { return parse(in.Answers[askWho].Text) }
 
 var environmentChecks = []check[Inside]{
 	{name: "environment", class: Environment, expected: variables, found: foundVariables,
-		hint: "something in the image or in the user's shell files sets them; cosplay apply puts the session's own right where its files were changed"},
+		fix: "something in the image or in the user's shell files sets them; cosplay apply puts the session's own right where its files were changed"},
 	{name: "identity", class: Environment, applies: func(w Wanted) bool { return w.User != nil },
 		expected: func(w Wanted) string { return identityWords(w, w.User.Name, w.User.UID, w.User.GID) },
 		found:    foundIdentity,
-		hint:     "an account was changed in the container; to recreate the container: docker rm -f it, then cosplay apply"},
+		fix:      "an account was changed in the container; to recreate the container: docker rm -f it, then cosplay apply"},
 }
 
 func variables(w Wanted) string {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-const nvmlHint = "a library in the session bypasses the disguise, or its files were damaged: see the checks of files; libnvidia-ml.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)"
+const nvmlFix = "a library in the session bypasses the disguise, or its files were damaged: see the checks of files; libnvidia-ml.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)"
 
 // probed checks the probe's answers. Checks are skipped if the image has no loader for the probe.
 func probed(look func(Wanted, records) (words string, told bool)) func(Wanted, Inside) answer {
@@ -32,15 +32,15 @@ func text(key string) func(Wanted, Inside) answer {
 }
 
 var nvmlChecks = []check[Inside]{
-	{name: "nvml.name", class: NVML, hint: nvmlHint, expected: func(w Wanted) string { return w.Name }, found: text("nvml.name")},
-	{name: "nvml.uuid", class: NVML, hint: nvmlHint, expected: func(w Wanted) string { return w.UUID }, found: text("nvml.uuid")},
-	{name: "nvml.count", class: NVML, hint: nvmlHint, expected: func(Wanted) string { return "1 GPU" }, found: probed(nvmlCount)},
-	{name: "nvml.memory", class: NVML, hint: nvmlHint,
+	{name: "nvml.name", class: NVML, fix: nvmlFix, expected: func(w Wanted) string { return w.Name }, found: text("nvml.name")},
+	{name: "nvml.uuid", class: NVML, fix: nvmlFix, expected: func(w Wanted) string { return w.UUID }, found: text("nvml.uuid")},
+	{name: "nvml.count", class: NVML, fix: nvmlFix, expected: func(Wanted) string { return "1 GPU" }, found: probed(nvmlCount)},
+	{name: "nvml.memory", class: NVML, fix: nvmlFix,
 		expected: func(w Wanted) string { return fmt.Sprintf("%d MiB by both layouts", w.MemoryMiB) }, found: probed(nvmlMemory)},
-	{name: "nvml.sum", class: NVML, hint: nvmlHint,
+	{name: "nvml.sum", class: NVML, fix: nvmlFix,
 		expected: func(Wanted) string { return "free, used and reserved add up by both layouts" }, found: probed(nvmlSum)},
-	{name: "nvml.limits", class: NVML, hint: nvmlHint, expected: nvmlLimitsWanted, found: probed(nvmlLimits)},
-	{name: "nvml.mig", class: NVML, hint: nvmlHint, expected: func(Wanted) string { return "hidden" }, found: probed(nvmlMIG)},
+	{name: "nvml.limits", class: NVML, fix: nvmlFix, expected: nvmlLimitsWanted, found: probed(nvmlLimits)},
+	{name: "nvml.mig", class: NVML, fix: nvmlFix, expected: func(Wanted) string { return "hidden" }, found: probed(nvmlMIG)},
 }
 
 func nvmlCount(_ Wanted, told records) (string, bool) {

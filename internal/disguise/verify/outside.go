@@ -3,6 +3,7 @@ package verify
 import (
 	"slices"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -16,7 +17,7 @@ var sliceChecks = []check[Inside]{
 			}
 			return found("no CUDA_VISIBLE_DEVICES")
 		},
-		hint: "the session's programs would use another GPU than the state says: cosplay apply puts its environment right"},
+		fix: "the session's programs would use another GPU than the state says: cosplay apply puts its environment right"},
 }
 
 const visible = "CUDA_VISIBLE_DEVICES="
@@ -35,11 +36,11 @@ var settingsChecks = slices.Concat([]check[Observed]{
 			}
 			return found(o.SliceUUID + ", " + w.Place)
 		},
-		hint: "cosplay plan shows the GPU's state; cosplay apply recreates the slice"},
+		fix: "cosplay plan shows the GPU's state; cosplay apply recreates the slice"},
 }, readableSettings(), []check[Observed]{
 	{name: LockCheck, class: Settings, applies: Wanted.Locked,
 		expected: func(w Wanted) string { return resource.Clock(w.Applied.Value(resource.SMClock)) + underLoad }, found: clock,
-		hint: "the lock is not in effect: another program changed it, or the driver ignores it. drift reports it from now on, and cosplay apply sets it again"},
+		fix: "the lock is not in effect: another program changed it, or the driver ignores it. drift reports it from now on, and cosplay apply sets it again"},
 })
 
 // readableSettings checks each setting that can be read.
@@ -60,13 +61,15 @@ func readableSettings() (all []check[Observed]) {
 				now, _ := o.Live.Now(s)
 				return found(s.Text(now))
 			},
-			hint: "the setting was changed outside cosplay; cosplay apply sets it again"})
+			fix: "the setting was changed outside cosplay; cosplay apply sets it again"})
 	}
 	return all
 }
 
 // noGPU is the answer of every check of a GPU that cannot be read.
-func noGPU(o Observed) answer { return answer{found: "the GPU is " + o.NoGPU.What, hint: o.NoGPU.Fix} }
+func noGPU(o Observed) answer {
+	return answer{Advice: prose.Advice{What: "the GPU is " + o.NoGPU.What, Fix: o.NoGPU.Fix}}
+}
 
 // unreadable is the answer about a feature that the driver of the GPU does not report.
 func unreadable(o Observed, f resource.Feature) (answer, bool) {
@@ -96,8 +99,8 @@ var filesChecks = []check[Observed]{
 	file(MountsCheck, func(w Wanted) bool { return w.Container }, "the container differs from what cosplay created: remove it (docker rm -f), then cosplay apply"),
 }
 
-func file(name string, applies func(Wanted) bool, hint string) check[Observed] {
-	return check[Observed]{name: name, class: Files, applies: applies, hint: hint,
+func file(name string, applies func(Wanted) bool, fix string) check[Observed] {
+	return check[Observed]{name: name, class: Files, applies: applies, fix: fix,
 		expected: func(Wanted) string { return asWritten },
 		found: func(_ Wanted, o Observed) answer {
 			if altered := o.Altered[name]; altered != "" {

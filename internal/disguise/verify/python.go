@@ -22,7 +22,7 @@ func Follow(answers map[string]Output) Question {
 	return q
 }
 
-const pythonHint = "something in the session's Python bypasses the disguise: see the checks of cuda and nvml, and what PYTHONPATH and the packages set"
+const pythonFix = "something in the session's Python bypasses the disguise: see the checks of cuda and nvml, and what PYTHONPATH and the packages set"
 
 // python checks Python's answers about a module; "" is Python itself.
 func python(module, key string, words func(string) string) func(Wanted, Inside) answer {
@@ -70,16 +70,16 @@ var pythonChecks = []check[Inside]{
 	{name: "python.part", class: Python, applies: func(w Wanted) bool { return w.PythonIn != "" },
 		expected: func(w Wanted) string { return "sitecustomize of " + w.PythonIn },
 		found:    python("python", "python.part", func(dir string) string { return "sitecustomize of " + dir }),
-		hint:     "PYTHONPATH is replaced in the session, or Python is run with -I or -S; keep the session's own folder first in it"},
-	{name: "torch.name", class: Python, hint: pythonHint, expected: wantsName, found: python("torch", "torch.name", nil)},
-	{name: "torch.memory", class: Python, hint: pythonHint, expected: wantsMemory, found: python("torch", "torch.memory", memoryWords)},
-	{name: "torch.properties", class: Python, hint: pythonHint, expected: func(w Wanted) string { return w.Name + ", " + wantsMemory(w) },
+		fix:      "PYTHONPATH is replaced in the session, or Python is run with -I or -S; keep the session's own folder first in it"},
+	{name: "torch.name", class: Python, fix: pythonFix, expected: wantsName, found: python("torch", "torch.name", nil)},
+	{name: "torch.memory", class: Python, fix: pythonFix, expected: wantsMemory, found: python("torch", "torch.memory", memoryWords)},
+	{name: "torch.properties", class: Python, fix: pythonFix, expected: func(w Wanted) string { return w.Name + ", " + wantsMemory(w) },
 		found: python("torch", "torch.properties", propertyWords)},
-	{name: "torch.below", class: Python, hint: capHint, expected: func(Wanted) string { return "granted" }, found: python("torch", "torch.below", nil)},
-	{name: "torch.above", class: Python, hint: capHint, expected: func(Wanted) string { return "out of memory" }, found: python("torch", "torch.above", nil)},
-	{name: "torch.tf32", class: Python, applies: func(w Wanted) bool { return w.LacksTF32 }, hint: "the target has no TF32: the program or its packages switch it on again",
+	{name: "torch.below", class: Python, fix: capFix, expected: func(Wanted) string { return "granted" }, found: python("torch", "torch.below", nil)},
+	{name: "torch.above", class: Python, fix: capFix, expected: func(Wanted) string { return "out of memory" }, found: python("torch", "torch.above", nil)},
+	{name: "torch.tf32", class: Python, applies: func(w Wanted) bool { return w.LacksTF32 }, fix: "the target has no TF32: the program or its packages switch it on again",
 		expected: func(Wanted) string { return "off" }, found: python("torch", "torch.tf32", nil)},
-	{name: "torch.fork", class: Python, hint: pythonHint, expected: func(Wanted) string { return "a child has the GPU" }, found: python("torch", "torch.fork", nil)},
-	{name: "pynvml.name", class: Python, hint: pythonHint, expected: wantsName, found: python("pynvml", "pynvml.name", nil)},
-	{name: "pynvml.memory", class: Python, hint: pythonHint, expected: wantsMemory, found: python("pynvml", "pynvml.memory", memoryWords)},
+	{name: "torch.fork", class: Python, fix: pythonFix, expected: func(Wanted) string { return "a child has the GPU" }, found: python("torch", "torch.fork", nil)},
+	{name: "pynvml.name", class: Python, fix: pythonFix, expected: wantsName, found: python("pynvml", "pynvml.name", nil)},
+	{name: "pynvml.memory", class: Python, fix: pythonFix, expected: wantsMemory, found: python("pynvml", "pynvml.memory", memoryWords)},
 }

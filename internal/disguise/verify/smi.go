@@ -19,23 +19,23 @@ var views = []struct {
 	{"smi.query", []string{"--query-gpu=name,memory.total,power.max_limit", "--format=csv,noheader"}},
 }
 
-const smiHint = "a library or an nvidia-smi in the session bypasses the disguise: see which one (type -a nvidia-smi, ldconfig -p) and take it out of the image"
+const smiFix = "a library or an nvidia-smi in the session bypasses the disguise: see which one (type -a nvidia-smi, ldconfig -p) and take it out of the image"
 
 var smiChecks = []check[Inside]{
-	{name: "smi.table", class: SMI, hint: smiHint, expected: func(w Wanted) string { return shows(tableWords(w)) },
+	{name: "smi.table", class: SMI, fix: smiFix, expected: func(w Wanted) string { return shows(tableWords(w)) },
 		found: view("smi.table", func(w Wanted, text string) string {
 			return looked(text, tableWords(w), append(w.behind(), `MIG devices:`))
 		})},
-	{name: "smi.list", class: SMI, hint: smiHint, expected: func(w Wanted) string { return fmt.Sprintf("GPU 0: %s (UUID: %s)", w.Name, w.UUID) },
+	{name: "smi.list", class: SMI, fix: smiFix, expected: func(w Wanted) string { return fmt.Sprintf("GPU 0: %s (UUID: %s)", w.Name, w.UUID) },
 		found: view("smi.list", func(_ Wanted, text string) string { return strings.Join(lines(text), "; ") })},
-	{name: "smi.full", class: SMI, hint: smiHint, expected: func(w Wanted) string { return shows(fullWords(w)) },
+	{name: "smi.full", class: SMI, fix: smiFix, expected: func(w Wanted) string { return shows(fullWords(w)) },
 		found: view("smi.full", func(w Wanted, text string) string {
 			return looked(blanks.ReplaceAllString(text, " : "), fullWords(w), append(w.behind(), "MIG Device"))
 		})},
-	{name: "smi.xml", class: SMI, hint: smiHint, expected: xmlWanted, found: view("smi.xml", xmlFound)},
-	{name: "smi.name", class: SMI, hint: smiHint, expected: func(w Wanted) string { return w.Name }, found: column(0)},
-	{name: "smi.memory", class: SMI, hint: smiHint, expected: func(w Wanted) string { return fmt.Sprintf("%d MiB", w.MemoryMiB) }, found: column(1)},
-	{name: "smi.power", class: SMI, hint: smiHint, expected: func(w Wanted) string { return watts(w.Power.Max) }, found: column(2)},
+	{name: "smi.xml", class: SMI, fix: smiFix, expected: xmlWanted, found: view("smi.xml", xmlFound)},
+	{name: "smi.name", class: SMI, fix: smiFix, expected: func(w Wanted) string { return w.Name }, found: column(0)},
+	{name: "smi.memory", class: SMI, fix: smiFix, expected: func(w Wanted) string { return fmt.Sprintf("%d MiB", w.MemoryMiB) }, found: column(1)},
+	{name: "smi.power", class: SMI, fix: smiFix, expected: func(w Wanted) string { return watts(w.Power.Max) }, found: column(2)},
 }
 
 // view checks one output of nvidia-smi.

@@ -6,6 +6,8 @@ package verify
 import (
 	"cmp"
 	"slices"
+
+	"cosplay/internal/prose"
 )
 
 // Way is how a question was asked.
@@ -52,9 +54,8 @@ type Result struct {
 	Way      Way
 	Outcome  Outcome
 	Expected string
-	Found    string
-	Why      string // it was skipped
-	Hint     string // what to do, of a failed one
+	Got      prose.Advice // what was found and, of a failed check, how to fix it
+	Why      string       // it was skipped
 }
 
 // check is one check. It passes if the found text equals the expected one.
@@ -64,25 +65,28 @@ type check[S any] struct {
 	applies  func(Wanted) bool // nil: always
 	expected func(Wanted) string
 	found    func(Wanted, S) answer
-	hint     string
+	fix      string
 }
 
-// answer is the found text, or why the check was impossible. Its hint replaces the check's.
-type answer struct{ found, skip, hint string }
+// answer is the found text, or why the check was impossible. Its fix replaces the check's.
+type answer struct {
+	prose.Advice
+	skip string
+}
 
-func found(words string) answer { return answer{found: words} }
+func found(words string) answer { return answer{Advice: prose.Advice{What: words}} }
 func skip(why string) answer    { return answer{skip: why} }
 
 // run compares.
 func (c check[S]) run(w Wanted, seen S, way Way) Result {
 	r := Result{Check: c.name, Class: c.class, Way: way, Outcome: Passed, Expected: c.expected(w)}
 	a := c.found(w, seen)
-	r.Found, r.Why = a.found, a.skip
+	r.Got.What, r.Why = a.What, a.skip
 	switch {
 	case a.skip != "":
 		r.Outcome = Skipped
-	case a.found != r.Expected:
-		r.Outcome, r.Hint = Failed, cmp.Or(a.hint, c.hint)
+	case a.What != r.Expected:
+		r.Outcome, r.Got.Fix = Failed, cmp.Or(a.Fix, c.fix)
 	}
 	return r
 }

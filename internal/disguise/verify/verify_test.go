@@ -94,7 +94,7 @@ func TestSound(t *testing.T) {
 	all := sound().judge()
 	for _, r := range all {
 		if r.Outcome != Passed {
-			t.Errorf("%s %s: expected %q, found %q %s", r.Check, r.Outcome, r.Expected, r.Found, r.Why)
+			t.Errorf("%s %s: expected %q, found %q %s", r.Check, r.Outcome, r.Expected, r.Got.What, r.Why)
 		}
 	}
 	if len(all) != len(Names()) {
@@ -215,7 +215,7 @@ var sabotages = []struct {
 	{"files.mounts", "/run/cosplay can be written to", altered(MountsCheck, "/run/cosplay can be written to")},
 }
 
-// TestSabotage checks that each sabotage makes exactly one check fail, with a text and a hint.
+// TestSabotage checks that each sabotage makes exactly one check fail, with a text and a fix.
 func TestSabotage(t *testing.T) {
 	tried := map[string]bool{entryName: true} // see TestEntry
 	for _, s := range sabotages {
@@ -228,8 +228,8 @@ func TestSabotage(t *testing.T) {
 				continue
 			}
 			failed = append(failed, r.Check)
-			if r.Check == s.check && (r.Outcome != Failed || !strings.Contains(r.Found, s.words) || r.Hint == "") {
-				t.Errorf("%s says %q (%s), want %q; hint %q", r.Check, r.Found, r.Outcome, s.words, r.Hint)
+			if r.Check == s.check && (r.Outcome != Failed || !strings.Contains(r.Got.What, s.words) || r.Got.Fix == "") {
+				t.Errorf("%s says %q (%s), want %q; fix %q", r.Check, r.Got.What, r.Outcome, s.words, r.Got.Fix)
 			}
 		}
 		if !slices.Equal(failed, []string{s.check}) {
@@ -293,7 +293,7 @@ func TestEntry(t *testing.T) {
 		s := sound()
 		break_(s)
 		all := s.judge()
-		if len(all) != 1+len(outsideChecks()) || all[0].Outcome != Failed || !strings.Contains(all[0].Found, words) || all[0].Hint == "" {
+		if len(all) != 1+len(outsideChecks()) || all[0].Outcome != Failed || !strings.Contains(all[0].Got.What, words) || all[0].Got.Fix == "" {
 			t.Errorf("%q: %+v", words, all[0])
 		}
 	}
@@ -336,7 +336,7 @@ func TestSkips(t *testing.T) {
 			case r.Outcome == Skipped && strings.Contains(r.Why, c.why):
 				skipped++
 			case r.Outcome != Passed:
-				t.Errorf("%s: %s is %s: %s %s", c.why, r.Check, r.Outcome, r.Found, r.Why)
+				t.Errorf("%s: %s is %s: %s %s", c.why, r.Check, r.Outcome, r.Got.What, r.Why)
 			}
 		}
 		if skipped != c.count {
@@ -358,7 +358,7 @@ func TestSkips(t *testing.T) {
 			if r.Outcome == Skipped {
 				t.Errorf("%s: %s is skipped: %s", words, r.Check, r.Why)
 			}
-			if r.Outcome == Failed && strings.Contains(r.Found, words) {
+			if r.Outcome == Failed && strings.Contains(r.Got.What, words) {
 				failed++
 			}
 		}

@@ -34,7 +34,7 @@ func (r Runtime) Survey(ctx context.Context) (runtime.Survey, error) {
 	all, err := r.survey(ctx)
 	s := runtime.Survey{Check: all.check}
 	if err := r.Reaches(); err != nil {
-		s.Host = []preflight.Problem{{Attribute: "runtime", Summary: fmt.Sprintf("slices do not reach containers on host %q", r.Host), Detail: prose.Sentence(err.Error())}}
+		s.Host = []preflight.Problem{{Attribute: "runtime", Summary: fmt.Sprintf("slices do not reach containers on host %q", r.Host), Advice: prose.AdviceOf(err)}}
 	}
 	return s, err
 }
@@ -68,7 +68,7 @@ func (s survey) check(ctx context.Context, session resource.Session, gone map[st
 func (s survey) checkSSH(session resource.Session, gone map[string]bool) []preflight.Problem {
 	ssh := session.Spec.SSH
 	if err := listen(ssh.Bind, 0); err != nil {
-		return []preflight.Problem{{Attribute: "ssh.bind", Summary: fmt.Sprintf("ssh cannot listen on %s", ssh.Bind), Detail: bindWords(ssh.Bind, err)}}
+		return []preflight.Problem{{Attribute: "ssh.bind", Summary: fmt.Sprintf("ssh cannot listen on %s", ssh.Bind), Advice: bindAdvice(ssh.Bind, err)}}
 	}
 	port := cmp.Or(ssh.Port, ssh.Kept)
 	if port == 0 {
@@ -84,11 +84,12 @@ func (s survey) checkSSH(session resource.Session, gone map[string]bool) []prefl
 	return []preflight.Problem{portProblem(session, port, holder)}
 }
 
-func bindWords(bind string, err error) string {
+func bindAdvice(bind string, err error) prose.Advice {
+	a := prose.Advice{What: err.Error(), Fix: "set bind to 127.0.0.1 for this machine only, or to 0.0.0.0 for all its networks"}
 	if errors.Is(err, unix.EADDRNOTAVAIL) {
-		return fmt.Sprintf("%s is not an address of this machine (ip addr lists them). Fix: set bind to 127.0.0.1 for this machine only, or to 0.0.0.0 for all its networks.", bind)
+		a.What = fmt.Sprintf("%s is not an address of this machine (ip addr lists them)", bind)
 	}
-	return prose.Sentence(err.Error()) + " Fix: set bind to 127.0.0.1 for this machine only, or to 0.0.0.0 for all its networks."
+	return a
 }
 
 // portProblem tells who has a port. One that the session only had before is
@@ -98,11 +99,11 @@ func portProblem(session resource.Session, port int, holder string) preflight.Pr
 	if session.Spec.SSH.Port == 0 {
 		return preflight.Problem{Attribute: "ssh", Warning: true,
 			Summary: fmt.Sprintf("%s gets another port for ssh", session.Address),
-			Detail:  fmt.Sprintf("Port %d on %s, which it had, is taken by %s. Another one that is free is chosen; cosplay ssh finds it.", port, bind, holder)}
+			Advice:  prose.Advice{What: fmt.Sprintf("port %d on %s, which it had, is taken by %s. Another one that is free is chosen; cosplay ssh finds it", port, bind, holder)}}
 	}
 	return preflight.Problem{Attribute: "ssh.port",
 		Summary: fmt.Sprintf("port %d on %s is taken", port, bind),
-		Detail:  fmt.Sprintf("%s has it. Choose another port (port = \"auto\" takes a free one), or free it.", prose.Capital(holder))}
+		Advice:  prose.Advice{What: holder + " has it", Fix: "choose another port (port = \"auto\" takes a free one), or free it"}}
 }
 
 // publisher is the container that has a port and does not go, in words; "" is
@@ -176,7 +177,7 @@ func (s survey) checkName(ctx context.Context, session resource.Session, gone ma
 }
 
 func nameProblem(session resource.Session, err error) []preflight.Problem {
-	return []preflight.Problem{{Summary: fmt.Sprintf("%s cannot have the container %s", session.Address, Name(session.ID)), Detail: prose.Sentence(err.Error())}}
+	return []preflight.Problem{{Summary: fmt.Sprintf("%s cannot have the container %s", session.Address, Name(session.ID)), Advice: prose.AdviceOf(err)}}
 }
 
 // checkVolumes looks for the folders of the host that are to be mounted. What
@@ -190,7 +191,8 @@ func checkVolumes(session resource.Session) []preflight.Problem {
 		if _, err := os.Stat(v.Source); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 			problems = append(problems, preflight.Problem{Attribute: fmt.Sprintf("volume[%d].source", i),
 				Summary: fmt.Sprintf("there is no %s to mount", v.Source),
-				Detail:  "Make it (mkdir -p), or mend the path. A name without a slash is a volume that Docker makes by itself."})
+				Advice: prose.Advice{What: "the source is a path of the host; a name without a slash is a volume that Docker creates",
+					Fix: "create it (mkdir -p), or correct the path"}})
 		}
 	}
 	return problems
@@ -207,12 +209,12 @@ func (e *Engine) checkLimits(l resource.Limits) []preflight.Problem {
 	if there := e.info.NCPU; there > 0 && l.CPUs > float64(there) {
 		problems = append(problems, preflight.Problem{Attribute: "limits.cpus",
 			Summary: fmt.Sprintf("the machine has %d CPUs, not %g", there, l.CPUs),
-			Detail:  fmt.Sprintf("The engine refuses a limit that is above. Write at most %d, or leave cpus out for no limit.", there)})
+			Advice:  prose.Advice{What: "the engine refuses a limit that is above", Fix: fmt.Sprintf("write at most %d, or leave cpus out for no limit", there)}})
 	}
 	if there := e.info.MemTotal / mib; there > 0 && int64(l.MemoryMiB) > there {
 		problems = append(problems, preflight.Problem{Attribute: "limits.memory", Warning: true,
 			Summary: fmt.Sprintf("the machine has %d MiB of memory, not %d", there, l.MemoryMiB),
-			Detail:  "A limit above that limits nothing: the machine runs out of memory before. Write less, or leave memory out."})
+			Advice:  prose.Advice{What: "a limit above that limits nothing: the machine runs out of memory before", Fix: "write less, or leave memory out"}})
 	}
 	return problems
 }

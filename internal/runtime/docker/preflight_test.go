@@ -14,6 +14,7 @@ import (
 	"github.com/docker/go-connections/nat"
 
 	"cosplay/internal/preflight"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -36,7 +37,7 @@ func problemWords(problems []preflight.Problem) string {
 		if p.Warning {
 			word = "warning: "
 		}
-		all = append(all, word+p.Attribute+": "+p.Summary+". "+p.Detail)
+		all = append(all, word+p.Attribute+": "+p.Summary+". "+prose.Sentence(p.Error()))
 	}
 	return strings.Join(all, "\n")
 }

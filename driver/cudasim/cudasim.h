@@ -63,6 +63,7 @@ extern int device_count;
 CUresult find_devices(void);
 const struct sim_gpu *gpu_of(const struct device *device);
 uint64_t memory_of(const struct device *device);
+const struct sim_profile *profile_at(const struct device *device); /* NULL for a whole GPU */
 
 /* Takes memory of the slice, or gives it back; 0 when there is not so much. */
 int charge(struct device *device, uint64_t bytes);

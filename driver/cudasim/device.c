@@ -101,6 +101,7 @@ CUresult find_devices(void)
     if (state_lock() != NVML_SUCCESS)
         return CUDA_ERROR_OPERATING_SYSTEM;
     nvmlReturn_t answer = state_open();
+    device_count = 0;
     const char *visible = getenv ? getenv("CUDA_VISIBLE_DEVICES") : NULL;
     if (answer == NVML_SUCCESS && visible)
         add_list(visible);
@@ -159,6 +160,8 @@ CUresult cuDriverGetVersion(int *version)
 {
     if (!version)
         return CUDA_ERROR_INVALID_VALUE;
+    struct visit visit __attribute__((cleanup(end_visit))) = {.locked = 1};
+    lock_threads(&thread_lock);
     if (!host && find_devices() == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
         return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
     *version = (int)host->cuda_version;
@@ -187,7 +190,7 @@ static void put_text(char *to, int size, const char *text)
     to[i] = 0;
 }
 
-static const struct sim_profile *profile_at(const struct device *device)
+const struct sim_profile *profile_at(const struct device *device)
 {
     return device->gpu_instance == SIM_WHOLE_GPU ? NULL : slice_profile(gpu_of(device), device->gpu_instance);
 }
@@ -254,59 +257,6 @@ CUresult cuDeviceTotalMem(uint32_t *bytes, CUdevice device)
     if (answer == CUDA_SUCCESS)
         *bytes = in_32_bits(all);
     return answer;
-}
-
-static int attribute_of(const struct device *device, int attribute)
-{
-    const struct sim_gpu *gpu = gpu_of(device);
-    const struct sim_profile *profile = profile_at(device);
-    switch (attribute) {
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        return 1024;
-    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
-        return 32;
-    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
-        return (int)gpu->clocks_mhz[gpu->clock_count - 1] * 1000;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-        return (int)(profile ? profile->sms : gpu->sms);
-    case CU_DEVICE_ATTRIBUTE_ECC_ENABLED:
-        return (int)gpu->ecc;
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-        return (int)gpu->pci_bus;
-    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
-        return (int)gpu->pci_domain;
-    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
-        return (int)gpu->memory_clock_mhz * 1000;
-    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
-        return (int)gpu->bus_bits;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-        return (int)gpu->capability_major;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-        return (int)gpu->capability_minor;
-    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
-    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
-    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
-{
-    DEVICE_CALL_OF(device, value);
-    *value = attribute_of(visit.device, attribute);
-    return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
-{
-    DEVICE_CALL_OF(device, properties);
-    *properties = (CUdevprop){.max_threads_per_block = 1024,
-                              .warp = 32,
-                              .clock_khz = attribute_of(visit.device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE)};
-    return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)

@@ -1,4 +1,4 @@
-/* Streams, events, modules: as much as small programs need. All is done at once, so nothing is ever waited for. */
+/* Streams and events: as much as small programs need. All is done at once, so nothing is ever waited for. */
 #include "cudasim.h"
 
 /* 0, 1 and 2 are default streams. */
@@ -58,7 +58,7 @@ CUresult cuStreamIsCapturing_ptsz(CUstream stream, int *status) { return cuStrea
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, int mode) { return cuStreamBeginCapture_v2(stream, mode); }
 CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph) { return cuStreamEndCapture(stream, graph); }
 
-static char an_event, a_module, a_function; /* handles of what is all alike */
+static char an_event; /* the handle of every event */
 
 CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
@@ -98,48 +98,4 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
         return CUDA_ERROR_INVALID_VALUE;
     *ms = 0;
     return on_event(to);
-}
-
-CUresult cuModuleLoadData(CUmodule *module, const void *image)
-{
-    CONTEXT_CALL(module && image);
-    *module = (CUmodule)(void *)&a_module;
-    return charge(visit.device, MODULE_MIB * MIB) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-CUresult cuModuleLoad(CUmodule *module, const char *path) { return cuModuleLoadData(module, path); }
-CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image) { return cuModuleLoadData(module, image); }
-
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, int *options, void **values)
-{
-    (void)count, (void)options, (void)values;
-    return cuModuleLoadData(module, image);
-}
-
-CUresult cuModuleUnload(CUmodule module)
-{
-    CONTEXT_CALL(module == (CUmodule)(void *)&a_module);
-    discharge(visit.device, MODULE_MIB * MIB);
-    return CUDA_SUCCESS;
-}
-
-CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
-{
-    DRIVER_CALL(function && module && name);
-    *function = (CUfunction)(void *)&a_function;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                        unsigned bz, unsigned shared, CUstream stream, void **params, void **extra)
-{
-    (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)params, (void)extra;
-    CONTEXT_CALL(function == (CUfunction)(void *)&a_function);
-    return CUDA_SUCCESS;
-}
-
-CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                             unsigned bz, unsigned shared, CUstream stream, void **params, void **extra)
-{
-    return cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 }

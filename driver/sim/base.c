@@ -111,6 +111,7 @@ long sys_open(const char *path, int flags) { return CALL3(SYS_openat, AT_FDCWD, 
 void sys_close(long fd) { CALL3(SYS_close, fd, 0, 0); }
 long sys_duplicate(long fd) { return CALL3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0); }
 long sys_read(long fd, void *to, size_t size) { return CALL3(SYS_read, fd, to, size); }
+long sys_write(long fd, const void *from, size_t size) { return CALL3(SYS_write, fd, from, size); }
 long sys_size(long fd) { return CALL3(SYS_lseek, fd, 0, SEEK_END); }
 
 void *sys_map(long fd, size_t size, int writable)

@@ -39,6 +39,7 @@ long sys_open(const char *path, int flags);
 void sys_close(long fd);
 long sys_duplicate(long fd);
 long sys_read(long fd, void *to, size_t size);
+long sys_write(long fd, const void *from, size_t size);
 long sys_size(long fd);
 void *sys_map(long fd, size_t size, int writable); /* NULL when it fails */
 void *sys_memory(size_t size); /* private, zero, backed page by page when touched; NULL when it fails */

@@ -8,7 +8,7 @@ __attribute__((used)) static volatile const char state_path[SIM_PATH_SIZE] = SIM
 struct sim_host *host;
 
 static long file = -1;
-static size_t mapped;
+static size_t mapped; /* for as many GPUs as a host can have, so that the file may grow */
 static int writable;
 static uint32_t owner;   /* pid that opened the file: a fork shares its lock, so it opens anew */
 static char thread_lock; /* flock does not hold between threads */
@@ -39,13 +39,13 @@ static int gpu_sound(const struct sim_gpu *gpu)
     return 1;
 }
 
-static int host_sound(void)
+static int host_sound(long size)
 {
-    if (mapped < sizeof *host || memcmp(host->magic, SIM_MAGIC, sizeof host->magic) != 0)
+    if (size < (long)sizeof *host || memcmp(host->magic, SIM_MAGIC, sizeof host->magic) != 0)
         return 0;
-    if (host->version != SIM_VERSION || host->gpu_count > SIM_MAX_GPUS || host->size != mapped)
+    if (host->version != SIM_VERSION || host->gpu_count > SIM_MAX_GPUS || host->size != (uint64_t)size)
         return 0;
-    if (mapped != sizeof *host + host->gpu_count * sizeof host->gpus[0])
+    if (host->size != sizeof *host + host->gpu_count * sizeof host->gpus[0])
         return 0;
     for (unsigned i = 0; i < host->gpu_count; i++)
         if (!gpu_sound(&host->gpus[i]))
@@ -61,9 +61,9 @@ nvmlReturn_t state_open(void)
         return NVML_ERROR_DRIVER_NOT_LOADED;
     sys_lock(file);
     long size = sys_size(file);
-    mapped = size > 0 ? (size_t)size : 0;
-    host = mapped ? sys_map(file, mapped, writable) : NULL;
-    if (host && host_sound())
+    mapped = sizeof *host + SIM_MAX_GPUS * sizeof host->gpus[0];
+    host = size > 0 ? sys_map(file, mapped, writable) : NULL;
+    if (host && host_sound(size))
         return NVML_SUCCESS;
     state_close();
     return NVML_ERROR_LIB_RM_VERSION_MISMATCH;

@@ -51,6 +51,12 @@ enum {
     SIM_FAULT_ABSENT = 4, /* the library that Go writes does not export the function */
 };
 
+/* What becomes of a kernel that a program launches. */
+enum {
+    SIM_COMPUTE_REFUSED = 0, /* the launch fails */
+    SIM_COMPUTE_NONE = 1,    /* the launch succeeds, and nothing is computed */
+};
+
 struct sim_fault {
     char function[60]; /* "nvmlDeviceCreateGpuInstance"; empty is free */
     uint32_t gpu;      /* index of the GPU plus 1; 0 is every GPU */
@@ -105,8 +111,9 @@ struct sim_profile {
 
 struct sim_gpu {
     /* The hardware of the GPU. */
-    char name[96];
-    char uuid[48]; /* "GPU-..." */
+    char name[92];
+    uint32_t l2_kib; /* 0 in a file of an earlier version: not known */
+    char uuid[48];   /* "GPU-..." */
     char serial[32];
     uint32_t pci_domain;
     uint32_t pci_bus;
@@ -154,7 +161,8 @@ struct sim_host {
     uint32_t version;
     uint32_t gpu_count;
     uint64_t size;       /* of the file, bytes */
-    char simulates[256]; /* "8 x h200" */
+    char simulates[252]; /* "8 x h200" */
+    uint32_t compute;    /* SIM_COMPUTE_...; 0 in a file of an earlier version, as the bytes here were */
     char driver_version[80];
     uint32_t cuda_version; /* 12040 is 12.4 */
     char boot_id[44];

@@ -181,7 +181,7 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	if slices.Contains(laterFlags, name) {
 		return fmt.Errorf("--%s is not yet part of cosplay; %s --help lists what is", name, cmd.CommandPath())
 	}
-	hint := cmd.CommandPath() + " --help lists those that there are"
+	hint := cmd.CommandPath() + " --help lists the flags"
 	switch near := nearestFlag(cmd.Flags(), name); {
 	case near != "":
 		hint = "did you mean --" + near + "?"

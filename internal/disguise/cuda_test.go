@@ -181,7 +181,7 @@ func TestEntryPoints(t *testing.T) {
 }
 
 // records returns the lines that a program printed, by their first word.
-func told(out string) answers {
+func records(out string) answers {
 	lines := answers{}
 	for line := range strings.Lines(out) {
 		question, answer, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -196,10 +196,10 @@ func TestShown(t *testing.T) {
 	m := newMachine(t, "h200", "h200")
 	slice, _ := m.slice(t, 1, "1g.18gb", 0)
 	s := m.installCUDA(t, "rtx-2060", slice)
-	truth := told(s.run(program, m.cuda()))
+	truth := records(s.run(program, m.cuda()))
 	digits := strings.ReplaceAll(strings.TrimPrefix(slice, "MIG-"), "-", "")
 	truth.expect(t, answers{"count": 1, "name": "NVIDIA H200 MIG 1g.18gb", "sms": 16, "uuid2": "0 " + digits, "ecc": 1, "capability": "9.0"})
-	told(s.run(program, s.facade())).expect(t, answers{
+	records(s.run(program, s.facade())).expect(t, answers{
 		"count": 1, "name": "NVIDIA GeForce RTX 2060", "short": "NVIDIA", "total": 6144, "total32": 1<<32 - 1,
 		"uuid": "0 " + digits, "uuid2": "0 " + digits, "capability": "9.0", "threads": 1024,
 		"sms": 16, "clock": 1680000, "memory-clock": 7000000, "bus": 192, "ecc": 0, "properties": 1680000,
@@ -207,7 +207,7 @@ func TestShown(t *testing.T) {
 		"no-device": 101, "no-name": 1, "unknown": 1, "null": 0, "none": 1, "no-handle": 1, "no-array": 400, "lost": 1, "no-context": 201,
 	})
 	check(t, os.Remove(filepath.Join(s.dir, "figures")))
-	if got := told(s.run(program, s.facade())); !maps.Equal(got, truth) {
+	if got := records(s.run(program, s.facade())); !maps.Equal(got, truth) {
 		t.Errorf("without figures it tells %v, want the truth: %v", got, truth)
 	}
 }
@@ -235,7 +235,7 @@ func TestVisibleDevices(t *testing.T) {
 		if err != nil {
 			t.Fatalf("with %q: %v: %s", visible, err, out)
 		}
-		told(out).expect(t, answers{"count": 1, "name": "NVIDIA GeForce RTX 2060", "free": 6144 - 300 - 100})
+		records(out).expect(t, answers{"count": 1, "name": "NVIDIA GeForce RTX 2060", "free": 6144 - 300 - 100})
 		if t.Failed() {
 			t.Fatalf("with %q", visible)
 		}

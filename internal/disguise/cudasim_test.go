@@ -59,7 +59,7 @@ func TestSimulatedDevices(t *testing.T) {
 		whole[:12]:          {"count": 1, "name": "NVIDIA L40S"},
 		whole + ",9," + "0": {"count": 1, "name": "NVIDIA L40S"}, // up to the first that is none
 	} {
-		told(cudaSession{t: t, slice: visible}.run(program, m.cuda())).expect(t, want)
+		records(cudaSession{t: t, slice: visible}.run(program, m.cuda())).expect(t, want)
 		if t.Failed() {
 			t.Fatalf("with CUDA_VISIBLE_DEVICES=%s", visible)
 		}
@@ -68,6 +68,42 @@ func TestSimulatedDevices(t *testing.T) {
 		out, err := cudaSession{t: t, slice: visible}.command(program, m.cuda()).CombinedOutput()
 		if err == nil || string(out) != "CU(cuInit)(0) answers 100\n" {
 			t.Errorf("with CUDA_VISIBLE_DEVICES=%q it says %q, %v", visible, out, err)
+		}
+	}
+}
+
+// Code that is not code of CUDA is refused as CUDA refuses it, a module has only its functions, and a launch fails,
+// or is not computed, with one line that says so. Attributes have the figures of the slice, and the rest is not
+// supported.
+func TestSimulatedKernels(t *testing.T) {
+	const invalidImage, invalidPTX, notFound, invalidHandle, noFile, notSupported = 200, 218, 500, 400, 301, 801
+	program := compiled(t, "kernels")
+	m := newMachine(t, "h200")
+	slice, _ := m.slice(t, 0, "1g.18gb", 0)
+	refused := fmt.Sprintf("launch %d %d %d %d", notSupported, notSupported, notSupported, notSupported)
+	for launches, warning := range map[string]string{
+		refused:          "a simulated host cannot run kernels: cuLaunchKernel fails",
+		"launch 0 0 0 0": "kernels do not run, and their results are invalid",
+	} {
+		check(t, m.SetCompute(launches != refused))
+		c := cudaSession{t: t, slice: slice}.command(program, m.cuda())
+		c.Dir = t.TempDir()
+		var warnings strings.Builder
+		c.Stderr = &warnings
+		out, err := c.Output()
+		check(t, err)
+		loaded := fmt.Sprintf("0 add 0 %s ad %d no_such %d unloaded 1 1", launches, notFound, notFound)
+		records(string(out)).expect(t, answers{
+			"devices": 1, "ptx": loaded, "cubin": loaded, "fat": loaded,
+			"text": invalidImage, "empty": invalidImage, "program": invalidImage, "no-target": invalidPTX,
+			"compressed": fmt.Sprintf("0 add 0 %s ad 0 %s no_such 0 %s unloaded 1 1", launches, launches, launches),
+			"file":       fmt.Sprint("0 ", noFile), "handle": invalidHandle,
+			"attribute-2": 1024, "attribute-5": 1<<31 - 1, "attribute-8": 49152, "attribute-12": 65536, "attribute-14": 512,
+			"attribute-16": 16, "attribute-38": 50 << 20 / 8, "attribute-39": 2048, "attribute-40": -notSupported,
+			"attribute-75": 9, "attribute-81": 228 << 10, "attribute-97": 227 << 10, "attribute-106": 32, "attribute-120": 1,
+		})
+		if got := warnings.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, warning) {
+			t.Errorf("with %s it warns %q, want one line with %q", launches, got, warning)
 		}
 	}
 }

@@ -230,6 +230,7 @@ func setUp(gpu *C.struct_sim_gpu, m resource.Model, index int, seed string) erro
 	gpu.sms = C.uint32_t(m.SMs)
 	gpu.cores = C.uint32_t(float64(m.SMs) * m.FP32PerSM / 2) // an FMA is two operations of one lane
 	gpu.memory_mib = C.uint32_t(m.MemoryMiB)
+	gpu.l2_kib = C.uint32_t(m.L2MiB * 1024)
 	bus := busBits(major, m.BandwidthGBs)
 	gpu.bus_bits = C.uint32_t(bus)
 	gpu.memory_clock_mhz = C.uint32_t(math.Round(m.BandwidthGBs * 1000 * 8 / float64(2*bus))) // two transfers a clock

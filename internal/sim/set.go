@@ -55,6 +55,14 @@ func (h *Host) Set(gpu int, key, value string) error {
 	})
 }
 
+// SetCompute sets whether a program's launch of a kernel succeeds although nothing is computed. Otherwise it fails.
+func (h *Host) SetCompute(none bool) error {
+	return h.locked(func(host *C.struct_sim_host) error {
+		host.compute = flag(none) // SIM_COMPUTE_NONE
+		return nil
+	})
+}
+
 func parseSwitch(value string) (C.uint32_t, error) {
 	switch strings.ToLower(value) {
 	case "on", "true", "1":

@@ -10,6 +10,7 @@ import (
 // hostAttributes has a reader for each attribute of a host block.
 var hostAttributes = map[string]func(*loader, *Host, value){
 	"simulate":        (*loader).hostSimulate,
+	"compute":         (*loader).hostCompute,
 	"nvml":            (*loader).hostNVML,
 	"runtime":         (*loader).hostRuntime,
 	"gpus":            (*loader).hostGPUs,
@@ -68,6 +69,10 @@ func (l *loader) checkReach(h Host) {
 		}
 		return
 	}
+	if h.Ranges.has("compute") {
+		l.complain(h.Ranges.At("compute"), h.Ranges.At("compute"), `"compute" is only for a simulated host`,
+			"On real hardware kernels compute. Remove this line, or add simulate.")
+	}
 	if slices.Contains(h.Open, "nvml") {
 		return
 	}
@@ -91,6 +96,10 @@ func (l *loader) hostSimulate(h *Host, v value) {
 		return
 	}
 	h.Simulate = spec
+}
+
+func (l *loader) hostCompute(h *Host, v value) {
+	h.Compute, _ = l.oneOf(v)
 }
 
 func (l *loader) hostNVML(h *Host, v value) {

@@ -35,6 +35,7 @@ type Intent struct {
 type Host struct {
 	Name             string        `json:"name"`
 	Simulate         string        `json:"simulate,omitempty"` // what to simulate: "8 x h200"; "" is real hardware
+	Compute          string        `json:"compute,omitempty"`  // ComputeNone, or ""; only of a simulated host
 	NVML             string        `json:"nvml,omitempty"`     // absolute path of the NVML library; "" is the system's
 	Runtime          string        `json:"runtime"`            // RuntimeAuto, or the name of a registered one
 	GPUs             []GPUSelector `json:"gpus,omitempty"`     // the only GPUs to use; empty means all
@@ -49,6 +50,9 @@ type Host struct {
 
 // RuntimeAuto lets cosplay choose the runtime.
 const RuntimeAuto = "auto"
+
+// ComputeNone lets a program's launch of a kernel succeed on a simulated host, although nothing is computed.
+const ComputeNone = "none"
 
 // Manage states what cosplay may change on a host's GPUs.
 type Manage struct {

@@ -218,6 +218,8 @@ var hostSchema = Block{
 	Attributes: []Attribute{
 		{Name: "simulate", Type: Text, Default: "(real hardware)", Example: `"8 x h200"`,
 			Description: "Simulates a host: the number of GPUs and their model."},
+		{Name: "compute", Type: Word, Words: []string{ComputeNone}, Default: "(kernels fail)", Example: `"none"`,
+			Description: "What a simulated host does when a program launches a kernel. By default the launch fails, because a simulated host cannot compute. With \"none\" it succeeds and computes nothing: this tests code paths, and all results are invalid."},
 		{Name: "nvml", Type: Path, Default: "(the system's)", Example: `"/opt/lib/libnvidia-ml.so.1"`,
 			Description: "The path of an NVML library to use instead of the system's. Cannot be combined with simulate."},
 		{Name: "runtime", Type: Word, Words: []string{RuntimeAuto}, more: func() []string { return resource.RuntimeNames("") }, Default: `"auto"`, Example: `"docker"`,

@@ -67,7 +67,7 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	}
 	if c.Simulate != "" {
 		h.simDir = m.SimDir(c.Name)
-		if err := ensureSimulated(h.simDir, c); err != nil {
+		if err := ensureSimulated(h.simDir, c, m.inLedger(c)); err != nil {
 			return nil, err
 		}
 		h.Library = sim.LibraryPath(h.simDir)
@@ -128,6 +128,14 @@ func (m *Machine) Book(c config.Host) ledger.Book {
 		library = sim.LibraryPath(m.SimDir(c.Name))
 	}
 	return ledger.Book{Dir: ledgerDir(c, library)}
+}
+
+// inLedger returns whether a project holds a GPU of a host. A ledger that cannot be read may have a holder.
+func (m *Machine) inLedger(c config.Host) func(uuid string) bool {
+	return func(uuid string) bool {
+		pages, err := m.Book(c).Read()
+		return err != nil || slices.ContainsFunc(pages, func(h resource.Held) bool { return h.UUID == uuid && len(h.Holders) > 0 })
+	}
 }
 
 // Connect opens a host with the runtimes that its sessions need, and decides which

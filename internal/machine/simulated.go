@@ -15,39 +15,45 @@ func (m *Machine) SimDir(host string) string {
 	return filepath.Join(m.Dir, ScratchDir, "sim", host)
 }
 
-// ensureSimulated makes a simulated host, or makes sure that the one that is
-// there is the one that the file describes.
-func ensureSimulated(dir string, c config.Host) error {
-	if sim.Is(dir) {
-		if err := sameSimulation(dir, c); err != nil {
-			return err
-		}
-		return sim.Relocate(dir)
-	}
+// ensureSimulated creates a simulated host, or changes the present one to what the configuration describes. inUse
+// reports whether the ledger has a holder of a GPU.
+func ensureSimulated(dir string, c config.Host, inUse func(uuid string) bool) error {
 	models, err := SimulatedModels(c.Simulate)
 	if err != nil {
 		return err
 	}
-	if err := sim.Create(dir, models, sim.Options{Seed: c.Name, Simulates: c.Simulate}); err != nil {
+	options := sim.Options{Seed: c.Name, Simulates: c.Simulate}
+	if sim.Is(dir) {
+		err = sim.Relocate(dir)
+	} else {
+		err = sim.Create(dir, models, options)
+	}
+	if err == nil {
+		err = update(dir, c, models, options, inUse)
+	}
+	if err != nil {
 		return fmt.Errorf("host %s: %w", c.Name, err)
 	}
 	return nil
 }
 
-func sameSimulation(dir string, c config.Host) error {
+func update(dir string, c config.Host, models []resource.Model, options sim.Options, inUse func(uuid string) bool) error {
 	h, err := sim.Open(dir)
 	if err != nil {
-		return fmt.Errorf("host %s: %w", c.Name, err)
+		return err
 	}
 	defer h.Close()
 	shown, err := h.Show()
 	if err != nil {
-		return fmt.Errorf("host %s: %w", c.Name, err)
+		return err
 	}
 	if shown.Simulates != c.Simulate {
-		return fmt.Errorf("host %s is simulated as %q, but the configuration says %q; run cosplay destroy with the old line, then remove %s, and cosplay recreates it", c.Name, shown.Simulates, c.Simulate, dir)
+		if err := h.Resize(models, options, inUse); err != nil {
+			return fmt.Errorf("simulate = %q cannot become %q: %w. Fix: restore the old value and run cosplay destroy, then remove %s; cosplay creates the host again",
+				shown.Simulates, c.Simulate, err, dir)
+		}
 	}
-	return nil
+	return h.SetCompute(c.Compute == config.ComputeNone)
 }
 
 // SimulatedModels lists the GPUs of a simulated host: "1 x h200, 2 x l40s".

@@ -97,18 +97,18 @@ func mapState(file *os.File) ([]byte, error) {
 	if info.Size() < C.sizeof_struct_sim_host {
 		return nil, notAHost(file.Name())
 	}
-	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	// For as many GPUs as a host can have, so that the file may grow.
+	data, err := unix.Mmap(int(file.Fd()), 0, stateSize(maxGPUs), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("cannot map %s: %w", file.Name(), err)
 	}
-	if err := check(file.Name(), data); err != nil {
+	if err := check(file.Name(), view(data), info.Size()); err != nil {
 		return nil, errors.Join(err, unix.Munmap(data))
 	}
 	return data, nil
 }
 
-func check(path string, data []byte) error {
-	host := view(data)
+func check(path string, host *C.struct_sim_host, size int64) error {
 	if text(host.magic[:]) != C.SIM_MAGIC {
 		return notAHost(path)
 	}
@@ -117,8 +117,8 @@ func check(path string, data []byte) error {
 			path, host.version, C.SIM_VERSION)
 	}
 	want := stateSize(int(host.gpu_count))
-	if host.gpu_count > C.SIM_MAX_GPUS || host.size != C.uint64_t(want) || len(data) != want {
-		return fmt.Errorf("%s is damaged: %d bytes where %d belong; remove its folder to recreate the host", path, len(data), want)
+	if host.gpu_count > C.SIM_MAX_GPUS || host.size != C.uint64_t(want) || size != int64(want) {
+		return fmt.Errorf("%s is damaged: %d bytes where %d belong; remove its folder to recreate the host", path, size, want)
 	}
 	for i := range gpus(host) {
 		if !sound(&gpus(host)[i]) {

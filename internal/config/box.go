@@ -36,13 +36,9 @@ func (s Session) Unused(by resource.Runtime) hcl.Diagnostics {
 			continue
 		}
 		at := s.Ranges.At(word)
-		diags = append(diags, &hcl.Diagnostic{
-			Severity: hcl.DiagWarning,
-			Summary:  fmt.Sprintf("%q has no effect on host %q", word, s.Host),
-			Detail:   fmt.Sprintf("The host's runtime is %q, which does not use it. Remove it, or give the host: runtime = %s", by.Name, prose.Or(prose.Quoted(resource.RuntimeNames(word)))),
-			Subject:  &at,
-			Context:  &at,
-		})
+		diags = append(diags, warning(at, at, fmt.Sprintf("%q has no effect on host %q", word, s.Host),
+			"The host's runtime is %q, which does not use it. Remove it, or give the host: runtime = %s",
+			by.Name, prose.Or(prose.Quoted(resource.RuntimeNames(word)))))
 	}
 	return diags
 }
@@ -154,22 +150,6 @@ func familiar(name reference.Named) string {
 	return reference.FamiliarString(reference.TagNameOnly(name))
 }
 
-func (l *loader) sessionPull(s *Session, v value) {
-	if word, ok := l.oneOf(v); ok {
-		s.Spec.Pull = word
-	}
-}
-
-func (l *loader) sessionSudo(s *Session, v value) {
-	s.Spec.Sudo, _ = l.flag(v)
-}
-
-func (l *loader) sessionRestart(s *Session, v value) {
-	if word, ok := l.oneOf(v); ok {
-		s.Spec.Restart = word
-	}
-}
-
 // volume returns the volume to which an attribute belongs.
 func (s *Session) volume(a attribute) *resource.Volume {
 	for len(s.Spec.Volumes) < a.nth {
@@ -239,16 +219,4 @@ func (l *loader) limitsCPUs(s *Session, v value) {
 	if ok && l.between(v, n, low, high, advice) {
 		s.Spec.Limits.CPUs, _ = n.Float64()
 	}
-}
-
-func (l *loader) limitsMemory(s *Session, v value) {
-	s.Spec.Limits.MemoryMiB, _ = l.size(v, 6) // Docker's minimum
-}
-
-func (l *loader) limitsShmSize(s *Session, v value) {
-	s.Spec.Limits.ShmMiB, _ = l.size(v, 1)
-}
-
-func (l *loader) limitsPIDs(s *Session, v value) {
-	s.Spec.Limits.PIDs, _ = l.whole(v, 1, 1<<22, "a number of processes") // the maximum in Linux
 }

@@ -86,7 +86,7 @@ func (e catalogExpr) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 		switch {
 		case answer.err != nil:
 			summary, detail := e.l.explainTarget(asked.name, answer.err)
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &asked.at, Context: &asked.at})
+			diags = append(diags, mistake(asked.at, asked.at, summary, "%s", detail))
 			all[asked.name] = cty.UnknownVal(targetValue(resource.Target{}).Type()) // the rest may be wrong, too
 		case ok:
 			all[asked.name] = targetValue(answer.target)
@@ -139,8 +139,7 @@ func (e catalogKey) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	switch {
 	case answer.err != nil:
 		summary, detail := e.l.explainTarget(key.AsString(), answer.err)
-		at := e.Range()
-		return cty.DynamicVal, append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at, Context: &at})
+		return cty.DynamicVal, append(diags, mistake(e.Range(), e.Range(), summary, "%s", detail))
 	case !ok:
 		return cty.UnknownVal(cty.String).Mark(reported), diags
 	}

@@ -19,27 +19,24 @@ const maxAtOnePlace = 3
 // complain reports a mistake. The subject is the exact word that is wrong, the context the part of the file to show
 // around it.
 func (l *loader) complain(subject, context hcl.Range, summary, detail string, args ...any) {
-	l.report(&hcl.Diagnostic{
-		Severity: hcl.DiagError,
-		Summary:  summary,
-		Detail:   fmt.Sprintf(detail, args...),
-		Subject:  &subject,
-		Context:  &context,
-	})
+	l.report(mistake(subject, context, summary, detail, args...))
+}
+
+func mistake(subject, context hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(detail, args...), Subject: &subject, Context: &context}
+}
+
+func warning(subject, context hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
+	d := mistake(subject, context, summary, detail, args...)
+	d.Severity = hcl.DiagWarning
+	return d
 }
 
 // wrong reports a value that its attribute does not accept.
 func (l *loader) wrong(v value, summary, detail string, args ...any) {
-	subject, context := v.expr.Range(), v.attribute.whole
-	l.report(&hcl.Diagnostic{
-		Severity:    hcl.DiagError,
-		Summary:     summary,
-		Detail:      fmt.Sprintf(detail, args...),
-		Subject:     &subject,
-		Context:     &context,
-		Expression:  v.expr,
-		EvalContext: v.scope,
-	})
+	d := mistake(v.expr.Range(), v.attribute.whole, summary, detail, args...)
+	d.Expression, d.EvalContext = v.expr, v.scope
+	l.report(d)
 }
 
 // inOrder corrects the range of a diagnostic for an unexpected end of file: the HCL library gives that range no end.
@@ -47,9 +44,7 @@ func inOrder(r *hcl.Range) *hcl.Range {
 	if r == nil || r.End.Byte >= r.Start.Byte {
 		return r
 	}
-	mended := *r
-	mended.End = mended.Start
-	return &mended
+	return &hcl.Range{Filename: r.Filename, Start: r.Start, End: r.Start}
 }
 
 // hasEnough reports whether a place already has enough diagnostics. Callers check it first, because the search for

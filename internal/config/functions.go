@@ -37,10 +37,6 @@ var valueFunctions = map[string]function.Function{
 	"jsondecode": stdlib.JSONDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc, "urlencode": urlEncode,
 	"yamldecode": ctyyaml.YAMLDecodeFunc, "yamlencode": ctyyaml.YAMLEncodeFunc,
 
-	"base64sha256": digestOf(sha256Sum, inBase64), "base64sha512": digestOf(sha512Sum, inBase64),
-	"md5": digestOf(md5Sum, inHex), "sha1": digestOf(sha1Sum, inHex), "sha256": digestOf(sha256Sum, inHex),
-	"sha512": digestOf(sha512Sum, inHex),
-
 	"formatdate": stdlib.FormatDateFunc, "timeadd": stdlib.TimeAddFunc,
 
 	"basename": baseName, "dirname": dirName,
@@ -66,12 +62,14 @@ func Functions(o Options) map[string]function.Function {
 		"fileexists": w.fileExists(),
 		"fileset":    w.fileSet(),
 		"pathexpand": w.pathExpand(),
-
-		"filebase64":       w.fileDigest(func(data []byte) []byte { return data }, inBase64),
-		"filebase64sha256": w.fileDigest(sha256Sum, inBase64), "filebase64sha512": w.fileDigest(sha512Sum, inBase64),
-		"filemd5": w.fileDigest(md5Sum, inHex), "filesha1": w.fileDigest(sha1Sum, inHex),
-		"filesha256": w.fileDigest(sha256Sum, inHex), "filesha512": w.fileDigest(sha512Sum, inHex),
+		"filebase64": w.fileDigest(func(data []byte) []byte { return data }, inBase64),
 	})
+	for name := range digests {
+		all[name], all["file"+name] = digestOf(sumOf(name), inHex), w.fileDigest(sumOf(name), inHex)
+	}
+	for _, name := range []string{"sha256", "sha512"} {
+		all["base64"+name], all["filebase64"+name] = digestOf(sumOf(name), inBase64), w.fileDigest(sumOf(name), inBase64)
+	}
 	all["templatefile"] = w.templateFile(maps.Clone(all)) // a template cannot call templatefile itself
 	return all
 }

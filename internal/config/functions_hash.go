@@ -7,35 +7,28 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
+	"hash"
 
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-func md5Sum(data []byte) []byte {
-	sum := md5.Sum(data) // #nosec G401
-	return sum[:]
-}
+// digests are the checksums that configurations can ask for, by the names of their functions.
+var digests = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
 
-func sha1Sum(data []byte) []byte {
-	sum := sha1.Sum(data) // #nosec G401
-	return sum[:]
-}
-
-func sha256Sum(data []byte) []byte {
-	sum := sha256.Sum256(data)
-	return sum[:]
-}
-
-func sha512Sum(data []byte) []byte {
-	sum := sha512.Sum512(data)
-	return sum[:]
+// sumOf returns a function that computes a checksum.
+func sumOf(digest string) func([]byte) []byte {
+	return func(data []byte) []byte {
+		h := digests[digest]()
+		h.Write(data)
+		return h.Sum(nil)
+	}
 }
 
 func inHex(data []byte) string { return hex.EncodeToString(data) }
 
 func inBase64(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// digestOf returns a function that computes a text's digest.
+// digestOf returns a function of the language that computes a text's checksum.
 func digestOf(sum func([]byte) []byte, write func([]byte) string) function.Function {
 	return mapping("The checksum of a text.", func(s string) (string, error) { return write(sum([]byte(s))), nil }, "str")
 }

@@ -10,13 +10,13 @@ import (
 // hostAttributes has a reader for each attribute of a host block.
 var hostAttributes = map[string]func(*loader, *Host, value){
 	"simulate":        (*loader).hostSimulate,
-	"compute":         (*loader).hostCompute,
-	"nvml":            (*loader).hostNVML,
-	"runtime":         (*loader).hostRuntime,
+	"compute":         into(oneOf, func(h *Host) *string { return &h.Compute }),
+	"nvml":            into((*loader).path, func(h *Host) *string { return &h.NVML }),
+	"runtime":         into(oneOf, func(h *Host) *string { return &h.Runtime }),
 	"gpus":            (*loader).hostGPUs,
 	"manage":          (*loader).hostManage,
-	"baseline_clock":  (*loader).hostBaselineClock,
-	"slow_neighbours": (*loader).hostSlowNeighbours,
+	"baseline_clock":  into(pointed(wholeUpTo(10_000, "a clock in MHz")), func(h *Host) **int { return &h.BaselineClockMHz }),
+	"slow_neighbours": into((*loader).flag, func(h *Host) *bool { return &h.SlowNeighbours }),
 }
 
 func defaultHost(name string) Host {
@@ -98,20 +98,6 @@ func (l *loader) hostSimulate(h *Host, v value) {
 	h.Simulate = spec
 }
 
-func (l *loader) hostCompute(h *Host, v value) {
-	h.Compute, _ = l.oneOf(v)
-}
-
-func (l *loader) hostNVML(h *Host, v value) {
-	h.NVML, _ = l.path(v)
-}
-
-func (l *loader) hostRuntime(h *Host, v value) {
-	if runtime, ok := l.oneOf(v); ok {
-		h.Runtime = runtime
-	}
-}
-
 func (l *loader) hostGPUs(h *Host, v value) {
 	elements, ok := l.elements(v, `[0, "GPU-8f...", "0000:84:00.0"]`)
 	if !ok {
@@ -149,20 +135,10 @@ func (l *loader) hostManage(h *Host, v value) {
 	}
 	h.Manage = Manage{}
 	for _, e := range elements {
-		if word, ok := l.oneOf(e); ok {
+		if word, ok := oneOf[string](l, e); ok {
 			manageWords[word](&h.Manage)
 		}
 	}
-}
-
-func (l *loader) hostBaselineClock(h *Host, v value) {
-	if mhz, ok := l.whole(v, 1, 10_000, "a clock in MHz"); ok {
-		h.BaselineClockMHz = &mhz
-	}
-}
-
-func (l *loader) hostSlowNeighbours(h *Host, v value) {
-	h.SlowNeighbours, _ = l.flag(v)
 }
 
 // path reads a path and makes it absolute, relative to the project's folder or, with ~, to the user's home.

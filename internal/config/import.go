@@ -27,7 +27,7 @@ func (l *loader) readImport(b block) {
 	}
 	one := Import{Range: to.expr.Range(), IDRange: id.expr.Range()}
 	ref, ok := l.wholeReference(*to)
-	if v, known := l.constant(*id); known {
+	if v, known := l.work(id); known {
 		one.ID, known = l.text(v)
 		if known && strings.TrimSpace(one.ID) == "" {
 			l.wrong(v, `"id" is empty`, "Write %s", lower(id.schema.Description))

@@ -65,7 +65,7 @@ func (l *loader) takeInputs() {
 			l.complain(at, at, fmt.Sprintf("unknown variable %q", in.Name), "It gets a value, and no block declares it. Add: variable %q { ... }%s",
 				in.Name, l.variableMeant(in.Name))
 		default:
-			l.strays = append(l.strays, in.From)
+			l.unmatched = append(l.unmatched, in.From)
 		}
 	}
 }
@@ -115,15 +115,9 @@ func (l *loader) takeFile(in Input) {
 			v.given = append(v.given, given{from: in.From, at: a.expr.Range(), expr: a.expr})
 			continue
 		}
-		subject, context := a.at, a.whole
 		l.cover(in.From, a.expr.Range().Start.Byte, a.expr.Range().End.Byte) // it may be a secret
-		l.report(&hcl.Diagnostic{
-			Severity: hcl.DiagWarning,
-			Summary:  fmt.Sprintf("unknown variable %q", a.name),
-			Detail:   fmt.Sprintf("It gets a value here, and no block declares it. Add: variable %q { ... }; or remove the line.%s", a.name, l.variableMeant(a.name)),
-			Subject:  &subject,
-			Context:  &context,
-		})
+		l.report(warning(a.at, a.whole, fmt.Sprintf("unknown variable %q", a.name),
+			"It gets a value here, and no block declares it. Add: variable %q { ... }; or remove the line.%s", a.name, l.variableMeant(a.name)))
 	}
 }
 

@@ -118,10 +118,6 @@ func (e valuesOf) Variables() []hcl.Traversal {
 	return slices.DeleteFunc(e.Expression.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "session" })
 }
 
-func (l *loader) preventDestroy(s *Session, v value) {
-	s.Lifecycle.PreventDestroy, _ = l.flag(v)
-}
-
 func (l *loader) ignoreChanges(s *Session, a attribute, _ *hcl.EvalContext) {
 	if hcl.ExprAsKeyword(a.expr) == IgnoreAll {
 		s.Lifecycle.Ignore = []string{IgnoreAll}

@@ -91,29 +91,14 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	}
 	l.settleAll()
 	l.validate()
-	// Hosts come first, because sessions refer to them.
-	for _, b := range blocks["host"] {
-		l.readHost(b)
-	}
-	l.sessions = make([]Session, 0, len(blocks["session"]))
-	for _, b := range blocks["session"] {
-		l.readSession(b)
-	}
-	for _, b := range blocks["moved"] {
-		l.readMoved(b)
-	}
-	for _, b := range blocks["import"] {
-		l.readImport(b)
-	}
-	for _, b := range blocks["removed"] {
-		l.readRemoved(b)
-	}
-	for _, b := range blocks["output"] {
-		l.readOutput(b)
-	}
-	for _, b := range blocks["check"] {
-		l.readCheck(b)
-	}
+	each(blocks["host"], l.readHost) // first, because sessions refer to hosts
+	l.sessions = []Session{}         // an Intent without sessions has an empty list
+	each(blocks["session"], l.readSession)
+	each(blocks["moved"], l.readMoved)
+	each(blocks["import"], l.readImport)
+	each(blocks["removed"], l.readRemoved)
+	each(blocks["output"], l.readOutput)
+	each(blocks["check"], l.readCheck)
 	l.checkNames()
 	l.checkPorts()
 	l.checkGone()
@@ -133,6 +118,12 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l.imports = slices.DeleteFunc(l.imports, func(i Import) bool { return i.ID == "" })
 	return &Intent{State: l.state, l: l, Hosts: l.hosts, Sessions: l.sessions, Moves: l.moves, Removals: l.removals, Imports: l.imports,
 		Variables: l.values(), Missed: l.missedNames(), Files: l.files}, l.diags
+}
+
+func each(blocks []block, read func(block)) {
+	for _, b := range blocks {
+		read(b)
+	}
 }
 
 // keepUnwritten drops the session blocks of files that users wrote.
@@ -168,7 +159,7 @@ type loader struct {
 	chain     []*node          // nodes under evaluation, each needed by the previous one
 	variables map[string]*variable
 	missed    []*variable // variables without a value that may have none
-	strays    []string    // environment variables with the prefix that match no variable
+	unmatched []string    // environment variables with the prefix that match no variable
 	unread    []Input
 	notRead   []byte // names of input files with mistakes
 	files     map[string]*hcl.File
@@ -225,16 +216,10 @@ func (l *loader) prepare(files map[string][]byte) map[string][]block {
 	for _, b := range blocks["session"] {
 		l.named = append(l.named, b.labels...)
 	}
-	for _, b := range blocks["variable"] {
-		l.readVariable(b)
-	}
+	each(blocks["variable"], l.readVariable)
 	l.takeInputs()
-	for _, b := range blocks["locals"] {
-		l.readLocals(b)
-	}
-	for _, b := range blocks["target"] {
-		l.readTarget(b)
-	}
+	each(blocks["locals"], l.readLocals)
+	each(blocks["target"], l.readTarget)
 	l.declareCatalog()
 	return blocks
 }

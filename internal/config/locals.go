@@ -9,9 +9,7 @@ import (
 
 // readLocals registers the names of a locals block. Their values are evaluated when they are needed.
 func (l *loader) readLocals(b block) {
-	if len(b.labels) > 0 {
-		l.complain(b.labelRanges[0], b.header, "locals has no name", "Write it as: locals {")
-	}
+	l.unnamed(b)
 	said := l.read(b, &localsSchema)
 	for i := range said.attributes {
 		a := &said.attributes[i]

@@ -83,7 +83,7 @@ func (l *loader) readRemoved(b block) {
 	removal := Removal{Destroy: true}
 	for _, path := range []string{"destroy", "lifecycle.destroy"} {
 		if a := said.find(path); a != nil {
-			if v, ok := l.constant(*a); ok {
+			if v, ok := l.work(a); ok {
 				removal.Destroy, _ = l.flag(v)
 			}
 		}
@@ -103,14 +103,6 @@ func (l *loader) readRemoved(b block) {
 	if removal.From, ok = l.wholeReference(*from); ok {
 		l.removals = append(l.removals, removal)
 	}
-}
-
-// constant evaluates an attribute that depends on no instance.
-func (l *loader) constant(a attribute) (value, bool) {
-	if _, ok := l.check(&a, nowhere); !ok {
-		return value{}, false
-	}
-	return l.evaluate(a, l.scopeOf(a.mentions))
 }
 
 // checkGone reports moved and removed blocks that contradict the declared sessions or each other.

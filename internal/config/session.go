@@ -15,21 +15,21 @@ import (
 // sessionAttributes has a reader for each attribute of a session block, except those that apply to the block: count,
 // for_each.
 var sessionAttributes = map[string]func(*loader, *Session, value){
-	"target":        (*loader).sessionTarget,
+	"target":        into((*loader).target, func(s *Session) *resource.Target { return &s.Target }),
 	"host":          (*loader).sessionHost,
-	"gpu":           (*loader).sessionGPU,
+	"gpu":           into(pointed((*loader).selector), func(s *Session) **GPUSelector { return &s.GPU }),
 	"command":       (*loader).sessionCommand,
-	"workspace":     (*loader).sessionWorkspace,
+	"workspace":     into((*loader).path, func(s *Session) *string { return &s.Workspace }),
 	"env":           (*loader).sessionEnv,
-	"strict":        (*loader).sessionStrict,
-	"fit.prefer":    (*loader).sessionPrefer,
-	"fit.tolerance": (*loader).sessionTolerance,
-	"fit.max_error": (*loader).sessionMaxError,
+	"strict":        into((*loader).flag, func(s *Session) *bool { return &s.Strict }),
+	"fit.prefer":    into(oneOf, func(s *Session) *resource.Preference { return &s.Fit.Prefer }),
+	"fit.tolerance": into((*loader).share, func(s *Session) *float64 { return &s.Fit.Tolerance }),
+	"fit.max_error": into(pointed((*loader).share), func(s *Session) **float64 { return &s.Fit.MaxError }),
 
 	"image":               (*loader).sessionImage,
-	"pull":                (*loader).sessionPull,
-	"sudo":                (*loader).sessionSudo,
-	"restart":             (*loader).sessionRestart,
+	"pull":                into(oneOf, func(s *Session) *string { return &s.Spec.Pull }),
+	"sudo":                into((*loader).flag, func(s *Session) *bool { return &s.Spec.Sudo }),
+	"restart":             into(oneOf, func(s *Session) *string { return &s.Spec.Restart }),
 	"volume.source":       (*loader).volumeSource,
 	"volume.target":       (*loader).volumeTarget,
 	"volume.read_only":    (*loader).volumeReadOnly,
@@ -38,11 +38,38 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"ssh.bind":            (*loader).sshBind,
 	"ssh.authorized_keys": (*loader).sshAuthorizedKeys,
 	"limits.cpus":         (*loader).limitsCPUs,
-	"limits.memory":       (*loader).limitsMemory,
-	"limits.shm_size":     (*loader).limitsShmSize,
-	"limits.pids":         (*loader).limitsPIDs,
+	"limits.memory":       into(sizeFrom(6), func(s *Session) *int { return &s.Spec.Limits.MemoryMiB }), // Docker's minimum
+	"limits.shm_size":     into(sizeFrom(1), func(s *Session) *int { return &s.Spec.Limits.ShmMiB }),
+	"limits.pids":         into(wholeUpTo(maxPIDs, "a number of processes"), func(s *Session) *int { return &s.Spec.Limits.PIDs }),
 
-	"lifecycle.prevent_destroy": (*loader).preventDestroy,
+	"lifecycle.prevent_destroy": into((*loader).flag, func(s *Session) *bool { return &s.Lifecycle.PreventDestroy }),
+}
+
+const maxPIDs = 1 << 22 // the maximum in Linux
+
+// into stores what read returns in a field. If the value is wrong or unknown, the field keeps its default.
+func into[B, T any](read func(*loader, value) (T, bool), field func(*B) *T) func(*loader, *B, value) {
+	return func(l *loader, b *B, v value) {
+		if result, ok := read(l, v); ok {
+			*field(b) = result
+		}
+	}
+}
+
+// pointed adapts a reader to an optional field.
+func pointed[T any](read func(*loader, value) (T, bool)) func(*loader, value) (*T, bool) {
+	return func(l *loader, v value) (*T, bool) {
+		result, ok := read(l, v)
+		return &result, ok
+	}
+}
+
+func sizeFrom(lowMiB int) func(*loader, value) (int, bool) {
+	return func(l *loader, v value) (int, bool) { return l.size(v, lowMiB) }
+}
+
+func wholeUpTo(high int, what string) func(*loader, value) (int, bool) {
+	return func(l *loader, v value) (int, bool) { return l.whole(v, 1, high, what) }
 }
 
 // readSession reads a session block and returns its sessions. Attributes that are equal for all instances are
@@ -166,10 +193,6 @@ func (l *loader) hostNames() []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-func (l *loader) sessionTarget(s *Session, v value) {
-	s.Target, _ = l.target(v)
-}
-
 func (l *loader) sessionHost(s *Session, v value) {
 	name, ok := l.text(v)
 	if !ok {
@@ -183,12 +206,6 @@ func (l *loader) sessionHost(s *Session, v value) {
 		l.wrong(v, fmt.Sprintf("unknown host %q", name), "Declared: %s.%s Name a declared one, or add: host %q { ... }", prose.And(prose.Quoted(names)), didYouMean(name, names), name)
 	case name != LocalHost:
 		l.wrong(v, fmt.Sprintf("unknown host %q", name), "No host is declared, so there is only %q, this machine. Leave host out, or add: host %q { ... }", LocalHost, name)
-	}
-}
-
-func (l *loader) sessionGPU(s *Session, v value) {
-	if selector, ok := l.selector(v); ok {
-		s.GPU = &selector
 	}
 }
 
@@ -207,12 +224,6 @@ func (l *loader) sessionCommand(s *Session, v value) {
 		l.wrong(v, `"command" names no program`, "The first word is the program, like [\"python\", \"train.py\"]. Leave command out, and the session just stays up.")
 	}
 	s.Command = words
-}
-
-func (l *loader) sessionWorkspace(s *Session, v value) {
-	if dir, ok := l.path(v); ok {
-		s.Workspace = dir
-	}
 }
 
 func (l *loader) sessionEnv(s *Session, v value) {
@@ -279,26 +290,4 @@ const (
 func isEnvName(name string) bool {
 	forbidden := func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }
 	return name != "" && !strings.ContainsFunc(name, forbidden)
-}
-
-func (l *loader) sessionStrict(s *Session, v value) {
-	s.Strict, _ = l.flag(v)
-}
-
-func (l *loader) sessionPrefer(s *Session, v value) {
-	if word, ok := l.oneOf(v); ok {
-		s.Fit.Prefer = resource.Preference(word)
-	}
-}
-
-func (l *loader) sessionTolerance(s *Session, v value) {
-	if share, ok := l.share(v); ok {
-		s.Fit.Tolerance = share
-	}
-}
-
-func (l *loader) sessionMaxError(s *Session, v value) {
-	if share, ok := l.share(v); ok {
-		s.Fit.MaxError = &share
-	}
 }

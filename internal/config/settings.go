@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-version"
-	"github.com/hashicorp/hcl/v2"
 )
 
 // readSettings reads the cosplay block.
@@ -44,13 +43,9 @@ func (l *loader) checkVersion(a *attribute) {
 	}
 	is, err := version.NewVersion(l.Version)
 	if err != nil || !strings.Contains(l.Version, ".") {
-		l.report(&hcl.Diagnostic{ // the hash of a commit can begin like a version
-			Severity: hcl.DiagWarning,
-			Summary:  "cosplay does not check required_version",
-			Detail:   fmt.Sprintf("This build has no version: it is called %q. Install a release of cosplay, or build it with make.", l.Version),
-			Subject:  v.expr.Range().Ptr(),
-			Context:  &v.attribute.whole,
-		})
+		// The hash of a commit can begin like a version.
+		l.report(warning(v.expr.Range(), v.attribute.whole, "cosplay does not check required_version",
+			"This build has no version: it is called %q. Install a release of cosplay, or build it with make.", l.Version))
 		return
 	}
 	// A prerelease counts as its release, because it has the same features.

@@ -99,7 +99,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 			l.complain(inner.kindRange, inner.header, fmt.Sprintf("second %s block", inner.kind),
 				"%s has one %s block; the first is at line %d. Put everything into one.", prose.Capital(schema.what), inner.kind, blocks[first].header.Start.Line)
 		case len(inner.labels) > 0:
-			l.complain(inner.labelRanges[0], inner.header, fmt.Sprintf("%s has no name", inner.kind), "Write it as: %s {", inner.kind)
+			l.unnamed(inner)
 		default:
 			inside := l.readInto(inner, known, prefix+inner.kind+".")
 			if known.Repeatable {

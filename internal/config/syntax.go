@@ -173,8 +173,8 @@ func tooDeep(name string, src []byte) hcl.Diagnostics {
 		}
 		if depth > maxDepth {
 			at := oneCharacter(name, src, i)
-			return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "too many brackets within each other", Subject: &at, Context: &at,
-				Detail: fmt.Sprintf("%d are open here. Close them, or put what is in them into locals.", maxDepth)}}
+			return hcl.Diagnostics{mistake(at, at, "too many brackets within each other",
+				"%d are open here. Close them, or put what is in them into locals.", maxDepth)}
 		}
 	}
 	return nil

@@ -266,14 +266,14 @@ func (l *loader) elements(v value, sample string) ([]value, bool) {
 }
 
 // oneOf reads one of the valid words of an attribute.
-func (l *loader) oneOf(v value) (string, bool) {
+func oneOf[T ~string](l *loader, v value) (T, bool) {
 	words := v.attribute.schema.words()
 	typed, ok := l.text(v)
 	if !ok {
 		return "", false
 	}
 	if slices.Contains(words, typed) {
-		return typed, true
+		return T(typed), true
 	}
 	l.wrong(v, fmt.Sprintf("%s cannot be %q", v.name(), typed), "Write %s.%s", prose.Or(prose.Quoted(words)), didYouMean(typed, words))
 	return "", false

@@ -256,21 +256,18 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 
 // missing reports a variable with neither a value nor a default.
 func (l *loader) missing(v *variable) {
-	l.report(&hcl.Diagnostic{
-		Severity: hcl.DiagError,
-		Summary:  fmt.Sprintf("variable %q has no value", v.name),
-		Detail:   fmt.Sprintf("Nothing gives it one, and it has no default. Give it with --var '%s=...', in a file with --var-file FILE, in cosplay.hclvars, or as %s%s in the environment; or add a default to its block.%s", v.name, EnvPrefix, v.name, l.strayMeant(v.name)),
-		Subject:  v.header.Ptr(),
-		Context:  v.header.Ptr(),
-		Extra:    Missing{Name: v.name, Description: v.description, Sensitive: v.sensitive},
-	})
+	d := mistake(v.header, v.header, fmt.Sprintf("variable %q has no value", v.name),
+		"Nothing gives it one, and it has no default. Give it with --var '%s=...', in a file with --var-file FILE, in cosplay.hclvars, "+
+			"or as %s%s in the environment; or add a default to its block.%s", v.name, EnvPrefix, v.name, l.unusedInput(v.name))
+	d.Extra = Missing{Name: v.name, Description: v.description, Sensitive: v.sensitive}
+	l.report(d)
 }
 
-// strayMeant suggests an environment variable with a similar name, or an input that only Terraform reads. It starts
+// unusedInput suggests an environment variable with a similar name, or an input that only Terraform reads. It starts
 // with a space.
-func (l *loader) strayMeant(name string) string {
-	if stray := nearest(EnvPrefix+name, l.strays); stray != "" {
-		return fmt.Sprintf(" %s is in the environment, and nothing is called so. Rename it, if that is what it is for.", stray)
+func (l *loader) unusedInput(name string) string {
+	if similar := nearest(EnvPrefix+name, l.unmatched); similar != "" {
+		return fmt.Sprintf(" %s is in the environment, and nothing is called so. Rename it, if that is what it is for.", similar)
 	}
 	for _, in := range l.unread {
 		if in.Name == "" || in.Name == name {

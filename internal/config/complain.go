@@ -110,6 +110,19 @@ func sameLetters(a, b string) bool {
 // meant returns the sentence that suggests the correct word. It starts with a space.
 func meant(suggestion string) string { return fmt.Sprintf(" Did you mean %q?", suggestion) }
 
+// texts returns a text for each element.
+func texts[T any](list []T, text func(T) string) []string {
+	var all []string
+	for _, element := range list {
+		all = append(all, text(element))
+	}
+	return all
+}
+
+func sortedTexts[T any](list []T, text func(T) string) []string {
+	return slices.Sorted(slices.Values(texts(list, text)))
+}
+
 // maxListed is how many names a sentence can list.
 const maxListed = 8
 

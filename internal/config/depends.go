@@ -68,9 +68,5 @@ func (l *loader) follow(name string, on map[string][]dependence, way []dependenc
 }
 
 func drawn(ring []dependence) string {
-	names := []string{"session." + ring[0].of}
-	for _, d := range ring {
-		names = append(names, "session."+d.on)
-	}
-	return strings.Join(names, " -> ")
+	return "session." + ring[0].of + " -> " + strings.Join(texts(ring, func(d dependence) string { return "session." + d.on }), " -> ")
 }

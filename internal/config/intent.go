@@ -83,8 +83,8 @@ type Session struct {
 	Secret map[string]string `json:"-"`
 	Sealed map[string]string `json:"-"`
 
-	// Box is what counts where the session runs in a container. Its User and its
-	// SSH.AuthorizedKeys are empty: they take more than the files to know.
+	// Spec applies if the session runs in a container. Its User and SSH.AuthorizedKeys are empty: the files do not state
+	// them.
 	Spec resource.ContainerSpec `json:"box"`
 
 	// Keys are the keys that may log in: absolute paths of .pub files, which start with /, and public keys with one

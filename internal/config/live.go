@@ -37,7 +37,7 @@ func LiveAttributes() []LiveAttribute { return liveAttributes }
 var liveAttributes = []LiveAttribute{
 	liveText("address", "Its address: session.worker[3].", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.String()) }),
 	liveText("name", "Its short address for the command line: worker-3.", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.Short()) }),
-	liveText("container", "The name of its container: cosplay-worker-3; null without one.", func(s LiveSession) cty.Value { return ofBox(s, cty.StringVal(s.Container)) }),
+	liveText("container", "The name of its container: cosplay-worker-3; null without one.", func(s LiveSession) cty.Value { return ofContainer(s, cty.StringVal(s.Container)) }),
 	liveText("state", "Whether it runs: running or stopped.", func(s LiveSession) cty.Value { return textOrUnknown(s.State) }),
 	liveText("host", "Its host.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.Host) }),
 	liveText("runtime", "Where it runs: docker or process.", func(s LiveSession) cty.Value { return cty.StringVal(s.Runtime) }),
@@ -59,11 +59,11 @@ var liveAttributes = []LiveAttribute{
 		return textOrUnknown(s.SliceUUID)
 	}),
 	liveText("image", "The image of its container; null without one.", func(s LiveSession) cty.Value {
-		return ofBox(s, cty.StringVal(s.Spec.Image))
+		return ofContainer(s, cty.StringVal(s.Spec.Image))
 	}),
 	liveText("workspace", "The folder on the host that is its workspace.", func(s LiveSession) cty.Value { return cty.StringVal(s.Workspace) }),
 	liveText("user", "Its user in the container; null without one.", func(s LiveSession) cty.Value {
-		return ofBox(s, cty.StringVal(s.Spec.User.Name))
+		return ofContainer(s, cty.StringVal(s.Spec.User.Name))
 	}),
 	liveNumber("port", "", "The port on the host where ssh listens; null without ssh.", sshPort),
 	liveText("ssh_command", "How to log in from the host: ssh -p 32801 ada@127.0.0.1; null without ssh.", func(s LiveSession) cty.Value {
@@ -116,8 +116,8 @@ func textOrUnknown(s string) cty.Value {
 	return cty.StringVal(s)
 }
 
-// ofBox returns a value that only a session in a container has.
-func ofBox(s LiveSession, v cty.Value) cty.Value {
+// ofContainer returns a value that only a session in a container has.
+func ofContainer(s LiveSession, v cty.Value) cty.Value {
 	if s.Spec.IsZero() {
 		return cty.NullVal(v.Type())
 	}

@@ -181,10 +181,7 @@ func (l *loader) checkCircles() {
 
 // reportCircle draws a cycle of moves, beginning with the move that comes first in the files.
 func (l *loader) reportCircle(from map[resource.Reference]Move, way []resource.Reference) {
-	var names []string
-	for _, at := range way {
-		names = append(names, at.String())
-	}
 	m := from[way[0]]
-	l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.", strings.Join(names, " -> "))
+	l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.",
+		strings.Join(texts(way, resource.Reference.String), " -> "))
 }

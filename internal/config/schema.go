@@ -109,19 +109,11 @@ func (b *Block) block(name string) *Block {
 }
 
 func (b *Block) attributeNames() []string {
-	names := make([]string, len(b.Attributes))
-	for i, a := range b.Attributes {
-		names[i] = a.Name
-	}
-	return slices.Sorted(slices.Values(names))
+	return sortedTexts(b.Attributes, func(a Attribute) string { return a.Name })
 }
 
 func (b *Block) blockNames() []string {
-	names := make([]string, len(b.Blocks))
-	for i, inner := range b.Blocks {
-		names[i] = inner.Name
-	}
-	return slices.Sorted(slices.Values(names))
+	return sortedTexts(b.Blocks, func(inner Block) string { return inner.Name })
 }
 
 // required returns the attributes that must be set.

@@ -81,7 +81,7 @@ func (l *loader) readSession(b block) {
 		Address: resource.One(name),
 		Program: resource.Program{Workspace: l.Dir},
 		Fit:     resource.DefaultFit(),
-		Spec:    defaultBox(),
+		Spec:    defaultSpec(),
 		Ranges:  said.ranges(b.header),
 	}
 	all := l.instances(name, said)
@@ -113,7 +113,7 @@ func (l *loader) readSession(b block) {
 			}
 		}
 		l.checkHost(&s)
-		l.checkBox(&s)
+		l.checkContainer(&s)
 		l.sessions = append(l.sessions, s)
 	}
 	if !named {
@@ -186,11 +186,7 @@ func (l *loader) checkHost(s *Session) {
 }
 
 func (l *loader) hostNames() []string {
-	names := make([]string, len(l.hosts))
-	for i, h := range l.hosts {
-		names[i] = h.Name
-	}
-	return slices.Sorted(slices.Values(names))
+	return sortedTexts(l.hosts, func(h Host) string { return h.Name })
 }
 
 func (l *loader) sessionHost(s *Session, v value) {

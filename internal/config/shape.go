@@ -121,11 +121,8 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 
 // checkWhole reports required attributes that a nested block leaves out.
 func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
-	var names []string
 	required := schema.required()
-	for _, a := range required {
-		names = append(names, a.Name)
-	}
+	names := texts(required, func(a Attribute) string { return a.Name })
 	for _, a := range required {
 		if c.lacks(prefix + a.Name) {
 			l.complain(b.kindRange, b.header, fmt.Sprintf("%q of the %s is missing", a.Name, b.kind),
@@ -185,13 +182,8 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 
 // homes returns the nested blocks that have an attribute.
 func (b *Block) homes(name string) []string {
-	var all []string
-	for i := range b.Blocks {
-		if b.Blocks[i].attribute(name) != nil {
-			all = append(all, b.Blocks[i].Name)
-		}
-	}
-	return all
+	with := slices.DeleteFunc(slices.Clone(b.Blocks), func(inner Block) bool { return inner.attribute(name) == nil })
+	return texts(with, func(inner Block) string { return inner.Name })
 }
 
 // inner returns the names of the attributes of nested blocks.

@@ -34,8 +34,8 @@ type written struct {
 
 // body is the content of a file or block. Only its implementations know the syntax.
 type body interface {
-	// read returns the whole content, including what the schema does not have. In JSON, only the schema tells a block
-	// from an attribute.
+	// read returns the whole content, including what the schema does not have. In JSON, only the schema distinguishes
+	// a block from an attribute.
 	read(l *loader, schema *Block) ([]written, []block)
 }
 

@@ -297,9 +297,5 @@ func (l *loader) values() []Variable {
 
 // missedNames returns the variables without a value.
 func (l *loader) missedNames() []string {
-	var names []string
-	for _, v := range l.missed {
-		names = append(names, v.name)
-	}
-	return slices.Sorted(slices.Values(names))
+	return sortedTexts(l.missed, func(v *variable) string { return v.name })
 }

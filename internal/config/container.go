@@ -18,7 +18,7 @@ import (
 // runtimeWords are the attributes and blocks of a session that only some runtimes use.
 var runtimeWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart"}
 
-func defaultBox() resource.ContainerSpec {
+func defaultSpec() resource.ContainerSpec {
 	return resource.ContainerSpec{
 		Image:   resource.DefaultImage,
 		Pull:    resource.PullMissing,
@@ -43,9 +43,9 @@ func (s Session) Unused(by resource.Runtime) hcl.Diagnostics {
 	return diags
 }
 
-// checkBox checks rules that involve several attributes of a session, and warns of attributes that its host does not
+// checkContainer checks rules that involve several attributes of a session, and warns of attributes that its host does not
 // use.
-func (l *loader) checkBox(s *Session) {
+func (l *loader) checkContainer(s *Session) {
 	exposed := s.Spec.SSH.Enabled && !isLoopback(s.Spec.SSH.Bind)
 	switch {
 	case !s.Ranges.has("sudo"):
@@ -78,28 +78,28 @@ func isLoopback(address string) bool {
 
 // checkPorts reports sessions that request the same port of the same host.
 func (l *loader) checkPorts() {
-	type door struct {
+	type listener struct {
 		host string
 		port int
 	}
-	seen := map[door]*Session{}
+	seen := map[listener]*Session{}
 	for i := range l.sessions {
 		s := &l.sessions[i]
-		d := door{s.Host, s.Spec.SSH.Port}
-		if runtime, chosen := l.runtime(s.Host); d.host == "" || d.port == 0 || !s.Spec.SSH.Enabled || chosen && !runtime.Uses("ssh") {
+		at := listener{s.Host, s.Spec.SSH.Port}
+		if runtime, chosen := l.runtime(s.Host); at.host == "" || at.port == 0 || !s.Spec.SSH.Enabled || chosen && !runtime.Uses("ssh") {
 			continue
 		}
-		other, taken := seen[d]
-		at := s.Ranges.At("ssh.port")
+		other, taken := seen[at]
+		here := s.Ranges.At("ssh.port")
 		switch {
 		case !taken:
-			seen[d] = s
+			seen[at] = s
 		case other.Ranges.Decl == s.Ranges.Decl:
-			l.complain(at, at, fmt.Sprintf("port %d is for one session only", d.port),
-				"Each instance of this block needs its own port. Count up, like: port = %d + count.index; or write \"auto\".", d.port)
+			l.complain(here, here, fmt.Sprintf("port %d is for one session only", at.port),
+				"Each instance of this block needs its own port. Count up, like: port = %d + count.index; or write \"auto\".", at.port)
 		default:
 			first := other.Ranges.At("ssh.port")
-			l.complain(at, at, fmt.Sprintf("port %d is there twice on host %q", d.port, d.host),
+			l.complain(here, here, fmt.Sprintf("port %d is there twice on host %q", at.port, at.host),
 				"%s has it, at %s line %d. Give %s another, or write \"auto\".", other.Address, first.Filename, first.Start.Line, s.Address)
 		}
 	}

@@ -12,8 +12,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Person is the user who runs cosplay. Sessions in containers run as this user and
-// accept the user's keys.
+// Person is the user who runs cosplay. Sessions in containers run as this user and accept the user's keys.
 type Person struct {
 	User resource.User
 	Keys []string // public keys, one line each, for sessions that name none
@@ -76,13 +75,8 @@ func (r *resolver) keys(s config.Session) []string {
 		}
 		file := r.person.Files[key]
 		if file.Err != nil {
-			at := s.Ranges.At("ssh.authorized_keys")
-			r.diagnoseOnce(&hcl.Diagnostic{
-				Severity: hcl.DiagError,
-				Summary:  fmt.Sprintf("the public key %s cannot be used", key),
-				Detail:   prose.Stop(file.Err.Error()) + " Name the .pub file of a key that you have. Create one: ssh-keygen -t ed25519.",
-				Subject:  &at,
-			})
+			r.refuseOnce(s, "ssh.authorized_keys", fmt.Sprintf("the public key %s cannot be used", key),
+				prose.Stop(file.Err.Error())+" Name the .pub file of a key that you have. Create one: ssh-keygen -t ed25519.")
 		}
 		all = append(all, file.Keys...)
 	}
@@ -94,14 +88,9 @@ func (r *resolver) checkKeys(s config.Session, ssh resource.SSH) {
 	if !ssh.Enabled || len(ssh.AuthorizedKeys) > 0 || len(s.Keys) > 0 {
 		return
 	}
-	at := s.Ranges.At("ssh")
-	r.diagnoseOnce(&hcl.Diagnostic{
-		Severity: hcl.DiagError,
-		Summary:  "there is no key to log in with",
-		Detail: fmt.Sprintf("%s has no public key in ~/.ssh beside its private key, and no key in an ssh agent. Create one: ssh-keygen -t ed25519; or name one: ssh { authorized_keys = [\"...\"] }; or disable ssh: ssh { enabled = false }",
-			r.person.User.Name),
-		Subject: &at,
-	})
+	r.refuseOnce(s, "ssh", "there is no key to log in with",
+		fmt.Sprintf("%s has no public key in ~/.ssh beside its private key, and no key in an ssh agent. Create one: ssh-keygen -t ed25519; "+
+			"or name one: ssh { authorized_keys = [\"...\"] }; or disable ssh: ssh { enabled = false }", r.person.User.Name))
 }
 
 // checkImage refuses a session whose image does not exist and must not be pulled.
@@ -115,13 +104,8 @@ func (r *resolver) checkImage(s config.Session, session resource.Session) {
 			return // it runs already
 		}
 	}
-	at := s.Ranges.At("image")
-	r.diagnoseOnce(&hcl.Diagnostic{
-		Severity: hcl.DiagError,
-		Summary:  fmt.Sprintf("there is no image %s on host %q", session.Spec.Image, s.Host),
-		Detail:   fmt.Sprintf("pull = \"never\" forbids pulling it. Load it (docker load, docker build -t %s), or write pull = \"missing\".", session.Spec.Image),
-		Subject:  &at,
-	})
+	r.refuseOnce(s, "image", fmt.Sprintf("there is no image %s on host %q", session.Spec.Image, s.Host),
+		fmt.Sprintf("pull = \"never\" forbids pulling it. Load it (docker load, docker build -t %s), or write pull = \"missing\".", session.Spec.Image))
 }
 
 // warnOfUnused warns of attributes that the runtime does not use, if cosplay chose the
@@ -134,6 +118,11 @@ func (r *resolver) warnOfUnused(s config.Session, runtime resource.Runtime) {
 	for _, d := range s.Unused(runtime) {
 		r.diagnoseOnce(d)
 	}
+}
+
+func (r *resolver) refuseOnce(s config.Session, attribute, summary, detail string) {
+	at := s.Ranges.At(attribute)
+	r.diagnoseOnce(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at})
 }
 
 // diagnoseOnce adds a diagnostic that is equal for all instances of a block only once.

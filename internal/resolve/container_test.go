@@ -123,8 +123,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRunningSessionOutlivesItsImage: a removed image is needed again only to recreate a
-// container.
+// TestRunningSessionOutlivesItsImage: a removed image is needed again only to recreate a container.
 func TestRunningSessionOutlivesItsImage(t *testing.T) {
 	w := inDocker(t)
 	never := strings.Replace(docker, "env ", "pull = \"never\"\n  env ", 1)

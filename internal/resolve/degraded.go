@@ -56,17 +56,13 @@ func (r *resolver) readable(s resource.Slice) bool {
 
 // refuseReplace refuses to replace a session whose slice cannot be read.
 func (r *resolver) refuseReplace(was resource.PriorSession) {
-	gone := r.live.NoGPU(was.Slice.Host, was.Slice.GPU)
-	why, fix := "its GPU is "+gone.What, gone.Fix
+	missing := r.live.NoGPU(was.Slice.Host, was.Slice.GPU)
+	why, fix := "its GPU is "+missing.What, missing.Fix
 	if g, there := r.live.GPU(was.Slice.Host, was.Slice.GPU); there {
 		why, fix = r.barred(g), "install a driver that offers the call"
 	}
-	r.diags = append(r.diags, &hcl.Diagnostic{
-		Severity: hcl.DiagError,
-		Summary:  fmt.Sprintf("%s cannot be replaced: %s", was.Address, why),
-		Detail:   prose.Sentence(prose.Advice{What: "cosplay leaves the session as it is", Fix: fix + ", then run the same command again"}.Error()),
-		Subject:  r.sessionRange(was.Address),
-	})
+	advice := prose.Advice{What: "cosplay leaves the session as it is", Fix: fix + ", then run the same command again"}
+	r.report(hcl.DiagError, r.sessionRange(was.Address), fmt.Sprintf("%s cannot be replaced: %s", was.Address, why), prose.Sentence(advice.Error()))
 }
 
 // warnOfUnusable warns of GPUs that do not answer, or that no session can use.
@@ -75,23 +71,21 @@ func (r *resolver) warnOfUnusable() {
 		shown, _ := r.live.Host(host.Name)
 		for _, u := range shown.Unusable {
 			if selected(host, resource.GPU{Index: u.Index, UUID: u.UUID}) {
-				r.warnGPU(host, fmt.Sprintf("GPU %d of host %q is %s", u.Index, host.Name, u.Advice().What), prose.Sentence(prose.Advice{What: leftThere, Fix: u.Advice().Fix}.Error()))
+				r.warnGPU(host, fmt.Sprintf("GPU %d of host %q is %s", u.Index, host.Name, u.Advice().What), prose.Sentence(prose.Advice{What: unused, Fix: u.Advice().Fix}.Error()))
 			}
 		}
 		for _, g := range shown.GPUs {
 			if why := r.barred(g); why != "" && selected(host, g) {
-				r.warnGPU(host, fmt.Sprintf("GPU %d of host %q is not used: %s", g.Index, host.Name, why),
-					prose.Sentence(leftThere))
+				r.warnGPU(host, fmt.Sprintf("GPU %d of host %q is not used: %s", g.Index, host.Name, why), prose.Sentence(unused))
 			}
 		}
 	}
 }
 
-// leftThere is what a GPU means for a plan that nothing can be placed on.
-const leftThere = "cosplay places no session on it and does not change it"
+const unused = "cosplay places no session on it and does not change it"
 
 func (r *resolver) warnGPU(host config.Host, summary, detail string) {
-	r.diags = append(r.diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: summary, Detail: detail, Subject: rangeOf(host.Ranges, "gpus")})
+	r.report(hcl.DiagWarning, rangeOf(host.Ranges, "gpus"), summary, detail)
 }
 
 // warnOfDegraded warns of the features that cosplay gives up on the GPUs of sessions. It

@@ -66,8 +66,7 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	return card
 }
 
-// fittedAt reports whether the fit of all sessions on a GPU assumes its clock lock. After
-// a failed update it may not.
+// fittedAt reports whether the fit of all sessions on a GPU assumes its clock lock. After a failed update it may not.
 func (r *resolver) fittedAt(g resource.GPU, lock int) bool {
 	at := cmp.Or(lock, g.Model.MaxClockMHz())
 	return !slices.ContainsFunc(r.placements.On(g), func(s *resource.PriorSession) bool { return s.Fit.ClockMHz != at })
@@ -78,25 +77,21 @@ func (r *resolver) neighboursForbid(host config.Host, card place.GPU) bool {
 	return (len(card.Foreign) > 0 || card.Busy) && !host.SlowNeighbours
 }
 
-// neverRead reports whether a setting of an acquired GPU has no baseline to restore,
-// because it could not be read when cosplay acquired the GPU. cosplay does not change the
-// setting until it has released the GPU.
+// neverRead reports whether a setting of an acquired GPU has no baseline to restore, because it could not be read
+// when cosplay acquired the GPU. cosplay does not change the setting until it has released the GPU.
 func neverRead(held resource.PriorGPU, s resource.Setting) bool {
 	return !held.Baseline.Has(s) && !held.Applied.Has(s)
 }
 
-// warnOfForgetting warns if persistence mode is off, since the driver then forgets limits
-// and locks.
+// warnOfForgetting warns if persistence mode is off, since the driver then forgets limits and locks.
 func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
 	if host.Manage.Persistence { // the driver does not offer it, which has its own warning
 		return
 	}
-	r.diags = append(r.diags, &hcl.Diagnostic{
-		Severity: hcl.DiagWarning,
-		Summary:  fmt.Sprintf("cosplay does not change clock and power of GPU %d of host %q", g.Index, host.Name),
-		Detail:   "Persistence mode is off and manage does not include it: the driver would forget a clock lock and a power limit at once. Fix: add \"persistence\" to manage, or switch it on: nvidia-smi -pm 1.",
-		Subject:  rangeOf(host.Ranges, "manage"),
-	})
+	r.report(hcl.DiagWarning, rangeOf(host.Ranges, "manage"),
+		fmt.Sprintf("cosplay does not change clock and power of GPU %d of host %q", g.Index, host.Name),
+		"Persistence mode is off and manage does not include it: the driver would forget a clock lock and a power limit at once. "+
+			"Fix: add \"persistence\" to manage, or switch it on: nvidia-smi -pm 1.")
 }
 
 // others are the other projects that hold a GPU.
@@ -110,9 +105,8 @@ func (r *resolver) takenWhole(g resource.GPU) bool {
 	return slices.ContainsFunc(r.others(g), func(h resource.Holder) bool { return h.Whole })
 }
 
-// clockAsItIs is the SM clock in MHz of a session on a GPU whose clock cosplay must not
-// change: the lock of this project or of another one, otherwise the current clock of a
-// busy GPU, otherwise its maximum.
+// clockAsItIs is the SM clock in MHz of a session on a GPU whose clock cosplay must not change: the lock of this
+// project or of another one, otherwise the current clock of a busy GPU, otherwise its maximum.
 func (r *resolver) clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
 	lost := diff.LockLost(held, r.prior, r.live)
 	if ours := held.Applied.Value(resource.SMClock); ours != 0 && !held.ClockUnsure && !lost {
@@ -128,17 +122,12 @@ func (r *resolver) clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
 	return g.Model.MaxClockMHz()
 }
 
-// warnOfLock warns if the SM clock indicates a lock. NVML cannot read a lock, so destroy
-// could not restore it.
+// warnOfLock warns if the SM clock indicates a lock. NVML cannot read a lock, so destroy could not restore it.
 func (r *resolver) warnOfLock(host config.Host, g resource.GPU) {
-	if !g.LooksLocked() {
-		return
+	if g.LooksLocked() {
+		r.report(hcl.DiagWarning, rangeOf(host.Ranges, "baseline_clock"),
+			fmt.Sprintf("GPU %d of host %q may have a clock lock already", g.Index, host.Name),
+			fmt.Sprintf("Its SM clock is %[1]d MHz, neither idle nor full. NVML cannot read a lock, so destroy would remove it. "+
+				"If the clock is locked, write baseline_clock = %[1]d in the host block.", g.SMClockMHz))
 	}
-	r.diags = append(r.diags, &hcl.Diagnostic{
-		Severity: hcl.DiagWarning,
-		Summary:  fmt.Sprintf("GPU %d of host %q may have a clock lock already", g.Index, host.Name),
-		Detail: fmt.Sprintf("Its SM clock is %d MHz, neither idle nor full. NVML cannot read a lock, so destroy would remove it. If the clock is locked, write baseline_clock = %d in the host block.",
-			g.SMClockMHz, g.SMClockMHz),
-		Subject: rangeOf(host.Ranges, "baseline_clock"),
-	})
 }

@@ -69,29 +69,24 @@ func reasons(c diff.SessionChange) string {
 func Renames(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostics {
 	var removed, made []diff.SessionChange
 	for _, c := range changes {
-		switch c.Action {
-		case diff.Delete:
+		if c.Action == diff.Delete {
 			removed = append(removed, c)
-		case diff.Create:
-			if c.Before == nil {
-				made = append(made, c)
-			}
-		case diff.NoOp, diff.Update, diff.Replace, diff.Move, diff.Import, diff.Forget:
+		} else if c.Action == diff.Create && c.Before == nil {
+			made = append(made, c)
 		}
 	}
-	type names struct{ from, to string }
-	pairs := map[names][]resource.Renamed{}
+	pairs := map[[2]string][]resource.Renamed{} // by the names of both blocks
 	for _, old := range removed {
 		i := slices.IndexFunc(made, func(c diff.SessionChange) bool { return twins(*old.Before, *c.After) })
 		if i < 0 {
 			continue
 		}
-		pair := names{old.Address.Name, made[i].Address.Name}
+		pair := [2]string{old.Address.Name, made[i].Address.Name}
 		pairs[pair] = append(pairs[pair], resource.Renamed{From: old.Address, To: made[i].Address})
 		made = slices.Delete(made, i, i+1)
 	}
 	var diags hcl.Diagnostics
-	for _, pair := range slices.SortedFunc(maps.Keys(pairs), func(a, b names) int { return slices.Compare([]string{a.from, a.to}, []string{b.from, b.to}) }) {
+	for _, pair := range slices.SortedFunc(maps.Keys(pairs), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		diags = append(diags, renameHint(intent, pairs[pair]))
 	}
 	return diags

@@ -9,16 +9,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// ignoring sets the attributes that lifecycle.ignore_changes names to the values with
-// which the session was created.
+// ignoring sets the attributes that lifecycle.ignore_changes names to the values with which the session was created.
 func ignoring(s config.Session, was resource.PriorSession) config.Session {
 	if len(s.Lifecycle.Ignore) == 0 {
 		return s
 	}
-	return keeping(s, was)
-}
-
-func keeping(s config.Session, was resource.PriorSession) config.Session {
 	all := slices.Contains(s.Lifecycle.Ignore, config.IgnoreAll)
 	for path, keep := range keepers {
 		block, _, _ := strings.Cut(path, ".")
@@ -34,8 +29,7 @@ func keeping(s config.Session, was resource.PriorSession) config.Session {
 	return s
 }
 
-// keepVariable sets one environment variable to its old value, or removes it if the
-// session was created without it.
+// keepVariable sets one environment variable to its old value, or removes it if the session was created without it.
 func keepVariable(s *config.Session, was resource.PriorSession, name string) {
 	env, secret, sealed := copied(s.Env), copied(s.Secret), copied(s.Sealed)
 	delete(env, name)
@@ -75,8 +69,7 @@ func orNil(m map[string]string) map[string]string {
 	return m
 }
 
-// keepers replace the value of an attribute in the block by the one with which the
-// session was created.
+// keepers replace the value of an attribute in the block by the one with which the session was created.
 var keepers = map[string]func(*config.Session, resource.PriorSession){
 	"target": func(s *config.Session, was resource.PriorSession) { s.Target = was.Target },
 	"host":   func(s *config.Session, was resource.PriorSession) { s.Host = was.Request.Host },

@@ -128,8 +128,7 @@ func (m *mover) warn(from, to, other resource.Address) {
 	m.diags = append(m.diags, d)
 }
 
-// Forgotten are the sessions that removed blocks remove from the state without
-// destroying them.
+// Forgotten are the sessions that removed blocks remove from the state without destroying them.
 func Forgotten(intent *config.Intent, prior resource.Prior) map[resource.Address]bool {
 	forgotten := map[resource.Address]bool{}
 	for _, s := range prior.Sessions {

@@ -23,8 +23,7 @@ func ref(t *testing.T, text string) resource.Reference {
 	return resource.Reference{Address: a, Block: a.Key == resource.Key{}}
 }
 
-// moving is a state with sessions, a configuration with others, and moves like
-// "a -> b".
+// moving is a state with sessions, a configuration with others, and moves like "a -> b".
 func moving(t *testing.T, have, want string, moves ...string) (*config.Intent, resource.Prior) {
 	t.Helper()
 	var (
@@ -97,8 +96,7 @@ func become(p resource.Prior) string {
 	return strings.Join(all, " ")
 }
 
-// TestMovesLoseNothing: with any moves, each session of the state remains, each with a
-// different address, in order.
+// TestMovesLoseNothing: with any moves, each session of the state remains, each with a different address, in order.
 func TestMovesLoseNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	names := []string{"a", "b", "c", "d", "a[0]", "a[1]", "b[0]", "b[1]", `c["x"]`}

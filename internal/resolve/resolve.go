@@ -1,6 +1,5 @@
-// Package resolve makes the choices that the configuration leaves open: the GPU, slice,
-// clock and power limit of each session, for all sessions together, from the state and
-// the snapshot of the hosts. Pure.
+// Package resolve makes the choices that the configuration leaves open: the GPU, slice, clock and power limit of each
+// session, for all sessions together, from the state and the snapshot of the hosts. Pure.
 package resolve
 
 import (
@@ -18,9 +17,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Desired makes the choices for an intent. For a session that does not fit, it returns
-// an error at the session's line; the result still has the sessions that fit, for
-// display.
+// Desired makes the choices for an intent. For a session that does not fit, it returns an error at the session's
+// line; the result still has the sessions that fit, for display.
 func Desired(intent *config.Intent, person Person, prior resource.Prior, live resource.Live, scope Scope) (resource.Desired, hcl.Diagnostics) {
 	r := resolver{intent: intent, person: person, prior: prior, placements: prior.Placements(), live: live, scope: scope}
 	r.gpus()
@@ -53,8 +51,7 @@ type resolver struct {
 	diags   hcl.Diagnostics
 }
 
-// requests collects what each session asks of placement. A session that exists keeps
-// its slice if it can.
+// requests collects what each session asks of placement. A session that exists keeps its slice if it can.
 func (r *resolver) requests() {
 	r.wanted = make([]place.Request, 0, len(r.intent.Sessions))
 	r.leave()
@@ -118,8 +115,7 @@ func Request(s config.Session, live resource.Live) (resource.Request, hcl.Diagno
 	return want, r.diags
 }
 
-// stays reports whether a session can keep its slice: the slice exists, or its slots
-// are free to recreate it.
+// stays reports whether a session can keep its slice: the slice exists, or its slots are free to recreate it.
 func (r *resolver) stays(was resource.PriorSession) bool {
 	card := r.card(was.Slice.Host, was.Slice.GPU)
 	if card == nil {
@@ -165,32 +161,23 @@ func (r *resolver) find(host resource.Host, s config.GPUSelector) (resource.GPU,
 }
 
 func (r *resolver) refuseGPU(s config.GPUSelector, summary, detail string) (resource.GPU, bool) {
-	subject := s.Range
-	r.diags = append(r.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &subject})
+	r.report(hcl.DiagError, &s.Range, summary, detail)
 	return resource.GPU{}, false
 }
 
-// refuse turns placement's refusals and warnings into diagnostics at the
-// sessions' lines.
+// refuse turns placement's refusals and warnings into diagnostics at the sessions' lines.
 func (r *resolver) refuse(result place.Result) {
 	for _, refused := range result.Refused {
-		var names []string
-		for _, a := range refused.Addresses {
-			names = append(names, a.String())
+		first := refused.Addresses[0]
+		summary := first.String() + " does not fit"
+		if n := len(refused.Addresses); n > 1 {
+			summary = fmt.Sprintf("%d sessions do not fit", n)
 		}
-		summary := names[0] + " does not fit"
-		if len(names) > 1 {
-			summary = fmt.Sprintf("%d sessions do not fit", len(names))
-		}
-		r.diags = append(r.diags, &hcl.Diagnostic{
-			Severity: hcl.DiagError,
-			Summary:  summary,
-			Detail:   prose.Stop(refused.What) + r.blockers(refused.Addresses[0]) + "\nWhat would help: " + prose.Stop(refused.Fix),
-			Subject:  r.sessionRange(refused.Addresses[0]),
-		})
+		r.report(hcl.DiagError, r.sessionRange(first), summary,
+			prose.Stop(refused.What)+r.blockers(first)+"\nWhat would help: "+prose.Stop(refused.Fix))
 	}
 	for _, warning := range result.Warnings {
-		r.diags = append(r.diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: warning, Subject: &hcl.Range{}})
+		r.report(hcl.DiagWarning, &hcl.Range{}, warning, "")
 	}
 }
 
@@ -298,8 +285,7 @@ func takenIDs(prior resource.Prior) map[string]bool {
 // SessionID is the ID on the host of a session that is new to a state.
 func SessionID(a resource.Address, prior resource.Prior) string { return freeID(a, takenIDs(prior)) }
 
-// freeID is the ID on the host of a new session: its address, followed by a number if
-// another session has that ID.
+// freeID is the ID on the host of a new session: its address, followed by a number if another session has that ID.
 func freeID(a resource.Address, taken map[string]bool) string {
 	id := resource.SessionID(a)
 	for n := 2; taken[id]; n++ {
@@ -327,6 +313,10 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 	}
 	d.Why[resource.SMClock], d.Why[resource.PowerLimit] = why, why
 	return d
+}
+
+func (r *resolver) report(severity hcl.DiagnosticSeverity, at *hcl.Range, summary, detail string) {
+	r.diags = append(r.diags, &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: detail, Subject: at})
 }
 
 func (r *resolver) runtime(host string) string {

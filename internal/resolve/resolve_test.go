@@ -25,8 +25,7 @@ func foreign(w *worldtest.World) {
 	}}
 }
 
-// TestNeighbours: cosplay changes nothing on a GPU that foreign programs use, unless the
-// host's block permits it.
+// TestNeighbours: cosplay changes nothing on a GPU that foreign programs use, unless the host's block permits it.
 func TestNeighbours(t *testing.T) {
 	seven := 7
 	for _, test := range []struct {
@@ -90,8 +89,7 @@ session "w" {
 	}
 }
 
-// TestDiagnostics: if the host lacks something, the diagnostic is at the value that asks
-// for it.
+// TestDiagnostics: if the host lacks something, the diagnostic is at the value that asks for it.
 func TestDiagnostics(t *testing.T) {
 	for _, test := range []struct{ name, text, want, at string }{
 		{"gpu of a session", "host \"lab\" {}\nsession \"w\" {\n  target = \"2060\"\n  gpu = 3\n}", `host "lab" has no GPU 3`, "fleet.hcl:4,9-10"},

@@ -21,58 +21,49 @@ type Selection struct {
 // Find finds one session by its address or container name, all sessions of a block, or a GPU by its UUID. It refuses
 // an ambiguous name.
 func Find(prior resource.Prior, typed string) (Selection, error) {
-	var exact, block Selection
-	for _, s := range prior.Sessions {
-		if names(typed, s.Address) || typed == resource.BodyName(s.ID) {
-			exact.Sessions = append(exact.Sessions, s)
-		}
-		if s.Address.Name == strings.TrimPrefix(typed, "session.") {
-			block.Sessions = append(block.Sessions, s)
-		}
+	if i := slices.IndexFunc(prior.GPUs, func(g resource.PriorGPU) bool { return g.UUID == typed }); i >= 0 {
+		return Selection{GPUs: prior.GPUs[i : i+1]}, nil
 	}
-	for _, g := range prior.GPUs {
-		if g.UUID == typed {
-			exact.GPUs = append(exact.GPUs, g)
-		}
+	sessions, block, err := matching(typed, prior.Sessions, func(s resource.PriorSession) (resource.Address, string) {
+		return s.Address, resource.BodyName(s.ID)
+	})
+	if err == nil && sessions == nil {
+		err = fmt.Errorf("the state has no %q; cosplay state list shows what it has", typed)
 	}
-	switch {
-	case len(exact.Sessions) > 1:
-		return exact, fmt.Errorf("%q could be %s or %s; write it in full", typed, exact.Sessions[0].Address, exact.Sessions[1].Address)
-	case len(exact.Sessions)+len(exact.GPUs) > 0:
-		return exact, nil
-	case len(block.Sessions) > 0:
-		block.Block = true
-		return block, nil
-	}
-	return exact, fmt.Errorf("the state has no %q; cosplay state list shows what it has", typed)
-}
-
-// names reports whether an address matches the user's text: worker-3, worker[3] and session.worker[3] are equal.
-func names(typed string, a resource.Address) bool {
-	full := a.String()
-	return typed == full || typed == strings.TrimPrefix(full, "session.") || typed == a.Short()
+	return Selection{Sessions: sessions, Block: block}, err
 }
 
 // Matching finds the matching address among others, or all addresses of a block.
 func Matching(typed string, all []resource.Address) ([]resource.Address, error) {
-	var exact, block []resource.Address
-	for _, a := range all {
-		if names(typed, a) {
-			exact = append(exact, a)
+	found, _, err := matching(typed, all, func(a resource.Address) (resource.Address, string) { return a, a.String() })
+	if err == nil && found == nil {
+		err = fmt.Errorf("there is no session %q, neither in the configuration nor in the state; cosplay state list and the session blocks show which exist", typed)
+	}
+	return found, err
+}
+
+// matching returns the element whose address or other name the user typed, or all elements of a block. worker-3,
+// worker[3] and session.worker[3] are the same address.
+func matching[T any](typed string, all []T, namesOf func(T) (resource.Address, string)) (found []T, block bool, err error) {
+	var exact, ofBlock []T
+	for _, one := range all {
+		a, other := namesOf(one)
+		if slices.Contains([]string{a.String(), strings.TrimPrefix(a.String(), "session."), a.Short(), other}, typed) {
+			exact = append(exact, one)
 		}
 		if a.Name == strings.TrimPrefix(typed, "session.") {
-			block = append(block, a)
+			ofBlock = append(ofBlock, one)
 		}
 	}
-	switch {
-	case len(exact) > 1:
-		return nil, fmt.Errorf("%q could be %s or %s; write it in full", typed, exact[0], exact[1])
-	case len(exact) > 0:
-		return exact, nil
-	case len(block) > 0:
-		return block, nil
+	if len(exact) > 1 {
+		first, _ := namesOf(exact[0])
+		second, _ := namesOf(exact[1])
+		return exact, false, fmt.Errorf("%q could be %s or %s; write it in full", typed, first, second)
 	}
-	return nil, fmt.Errorf("there is no session %q, neither in the configuration nor in the state; cosplay state list and the session blocks show which exist", typed)
+	if exact != nil {
+		return exact, false, nil
+	}
+	return ofBlock, ofBlock != nil, nil
 }
 
 // Move gives a session another address, or all sessions of a block another block name. Slice and container do not
@@ -146,7 +137,7 @@ type Forgotten struct {
 // of such a GPU is lost.
 func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, error) {
 	var (
-		gone     Forgotten
+		forgot   Forgotten
 		problems []error
 		drop     = map[resource.Address]bool{}
 		named    = map[string]bool{}
@@ -177,18 +168,18 @@ func Forget(prior resource.Prior, typed []string) (resource.Prior, Forgotten, er
 	}
 	slices.Sort(next.Forgotten)
 	if err := errors.Join(problems...); err != nil {
-		return prior, gone, err
+		return prior, forgot, err
 	}
 	maps.DeleteFunc(next.BootIDs, func(host, _ string) bool { return !next.Holds(host) })
 	for _, s := range prior.Sessions {
 		if drop[s.Address] {
-			gone.Sessions = append(gone.Sessions, s)
+			forgot.Sessions = append(forgot.Sessions, s)
 		}
 	}
 	for _, g := range prior.GPUs {
 		if _, kept := next.GPU(g.Host, g.UUID); !kept {
-			gone.GPUs = append(gone.GPUs, g)
+			forgot.GPUs = append(forgot.GPUs, g)
 		}
 	}
-	return next, gone, nil
+	return next, forgot, nil
 }

@@ -45,17 +45,17 @@ func (s Store) refuse(r *Refusal) error {
 	return r
 }
 
+// nextSteps are the fixes of files that are not damaged.
+var nextSteps = map[Fault]string{
+	Newer:     "use the newer cosplay",
+	NotAState: "name the right file with --state, or move this one away",
+	Foreign:   "restore the state of this project, or rebuild it: cosplay state rebuild",
+	Moved:     "run the command again",
+}
+
 func (s Store) next(f Fault) string {
-	switch f {
-	case Newer:
-		return "use the newer cosplay"
-	case NotAState:
-		return "name the right file with --state, or move this one away"
-	case Foreign:
-		return "restore the state of this project, or rebuild it: cosplay state rebuild"
-	case Moved:
-		return "run the command again"
-	case Empty, CutOff, NotJSON, Altered, NoLineage: // damaged: a copy is the best remedy
+	if step, intact := nextSteps[f]; intact {
+		return step
 	}
 	const rebuild = "run cosplay state rebuild, which rebuilds it from the hosts' ledgers and labels, or cosplay reset, which removes everything that the project has"
 	backup, err := Store{Path: s.BackupPath()}.Load()

@@ -1,7 +1,6 @@
 package fit_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -271,24 +270,16 @@ func TestCandidatesAreInOrder(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	_, err := fit.Best(host(t, "h100"), target(t, "h200"), resource.DefaultFit())
-	var noRoom *fit.NoRoomError
-	if !errors.As(err, &noRoom) || noRoom.WantMiB != 143771 || noRoom.HaveMiB != 81559 {
-		t.Fatalf("H200 on H100: %v", err)
-	}
 	want := "H200 needs 143771 MiB and the largest slice of H100 80GB HBM3, the whole GPU, has 81559 MiB: take a smaller target or a larger GPU"
-	if err.Error() != want {
-		t.Errorf("got  %s\nwant %s", err, want)
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 
 	o := resource.FitOptions{Prefer: resource.PreferFP32, Tolerance: 0.5, MaxError: ptr(0.25)}
 	_, err = fit.Best(host(t, "a100-40gb"), target(t, "rtx-3090"), o)
-	var tooFar *fit.TooFarError
-	if !errors.As(err, &tooFar) || tooFar.Best.Profile != "" || tooFar.Best.ClockMHz != 1410 {
-		t.Fatalf("RTX 3090 on A100: %v", err)
-	}
 	want = "the closest that A100-SXM4-40GB comes to RTX 3090 is the whole GPU at 1410 MHz, with an error in FP32 of 60.2 %, and fit.max_error allows 25.0 %: raise it, choose another fit.prefer or another GPU"
-	if err.Error() != want {
-		t.Errorf("got  %s\nwant %s", err, want)
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	o.MaxError = ptr(0.61)
 	if _, err = fit.Best(host(t, "a100-40gb"), target(t, "rtx-3090"), o); err != nil {

@@ -15,13 +15,7 @@ var tensorTypes = []struct {
 	name  string // in lower case, as in a target's TensorTypes
 	since string
 }{
-	{"fp16", "7.0"},
-	{"int8", "7.5"},
-	{"bf16", "8.0"},
-	{"tf32", "8.0"},
-	{"fp8", "8.9"},
-	{"fp6", "10.0"},
-	{"fp4", "10.0"},
+	{"fp16", "7.0"}, {"int8", "7.5"}, {"bf16", "8.0"}, {"tf32", "8.0"}, {"fp8", "8.9"}, {"fp6", "10.0"}, {"fp4", "10.0"},
 }
 
 // Limits lists, in a few words each, the differences that a disguise as the target cannot hide: features that work

@@ -114,10 +114,8 @@ func find(m resource.Model, profile string) slice {
 	if profile == "" {
 		return whole(m)
 	}
-	for i := range m.Profiles {
-		if m.Profiles[i].Name == profile {
-			return ofProfile(m, &m.Profiles[i])
-		}
+	if p, ok := m.Profile(profile); ok {
+		return ofProfile(m, &p)
 	}
 	return slice{}
 }

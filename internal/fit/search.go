@@ -2,6 +2,7 @@ package fit
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -39,11 +40,12 @@ func Candidates(m resource.Model, t resource.Target, o resource.FitOptions) []re
 	return fits
 }
 
-// Best returns the first candidate. Its errors are *NoRoomError and, if MaxError is set, *TooFarError.
+// Best returns the first candidate. It fails if no slice has the target's memory, or if the error exceeds MaxError.
 func Best(m resource.Model, t resource.Target, o resource.FitOptions) (resource.Fit, error) {
 	candidates := Candidates(m, t, o)
 	if len(candidates) == 0 {
-		return resource.Fit{}, &NoRoomError{Model: m.ShortModel(), Target: t.ShortName(), WantMiB: t.MemoryMiB, HaveMiB: m.MemoryMiB}
+		return resource.Fit{}, fmt.Errorf("%s needs %d MiB and the largest slice of %s, the whole GPU, has %d MiB: take a smaller target or a larger GPU",
+			t.ShortName(), t.MemoryMiB, m.ShortModel(), m.MemoryMiB)
 	}
 	best := candidates[0]
 	if o.MaxError != nil && best.Error(o.Prefer) > *o.MaxError {
@@ -61,7 +63,7 @@ func (s *slice) bestClock(want resource.Envelope, prefer resource.Preference, cl
 		f := float64(clock)
 		fp32 := off(s.fp32*f, want.FP32TFLOPS)
 		bandwidth := off(min(s.bandwidth, s.bandwidthRate*f), want.BandwidthGBs)
-		err, other := weigh(prefer, fp32, bandwidth, fp32*bandwidth)
+		err, other := Weigh(prefer, fp32, bandwidth, fp32*bandwidth)
 		if near(err, bestError) && (near(other, bestOther) || other < bestOther) || err < bestError && !near(err, bestError) {
 			best, bestError, bestOther = clock, err, other
 		}
@@ -72,9 +74,9 @@ func (s *slice) bestClock(want resource.Envelope, prefer resource.Preference, cl
 // off returns how far a figure is from the wanted one, as a ratio of at least 1.
 func off(got, want float64) float64 { return max(got/want, want/got) }
 
-// weigh returns the error that a preference minimizes and the error that decides between equals. With "balanced", the
+// Weigh returns the error that a preference minimizes and the error that decides between equals. With "balanced", the
 // latter is the larger of the two.
-func weigh(prefer resource.Preference, fp32, bandwidth, both float64) (err, other float64) {
+func Weigh[N cmp.Ordered](prefer resource.Preference, fp32, bandwidth, both N) (err, other N) {
 	switch prefer {
 	case resource.PreferBandwidth:
 		return bandwidth, fp32
@@ -100,7 +102,7 @@ type candidate struct {
 func newCandidate(s *slice, want resource.Envelope, clockMHz int, o resource.FitOptions) candidate {
 	f := s.fit(want, clockMHz)
 	fp32, bandwidth := f.Error(resource.PreferFP32), f.Error(resource.PreferBandwidth)
-	err, other := weigh(o.Prefer, fp32, bandwidth, (fp32+bandwidth)/2)
+	err, other := Weigh(o.Prefer, fp32, bandwidth, (fp32+bandwidth)/2)
 	return candidate{
 		fit:           f,
 		within:        o.Tolerance > 0 && err <= o.Tolerance,

@@ -3,6 +3,7 @@ package place
 import (
 	"math"
 
+	"cosplay/internal/fit"
 	"cosplay/internal/resource"
 )
 
@@ -43,14 +44,7 @@ func keyOf(r Request) classKey {
 // second is the larger of the two.
 func (c *class) errors(f resource.Fit) (first, second int64) {
 	fp32, bandwidth := counted(f.Error(resource.PreferFP32)), counted(f.Error(resource.PreferBandwidth))
-	switch c.options.Prefer {
-	case resource.PreferBandwidth:
-		return bandwidth, fp32
-	case resource.PreferBalanced:
-		return counted(f.Error(resource.PreferBalanced)), max(fp32, bandwidth)
-	default:
-		return fp32, bandwidth
-	}
+	return fit.Weigh(c.options.Prefer, fp32, bandwidth, counted(f.Error(resource.PreferBalanced)))
 }
 
 // counted converts an error to an integer, so that a sum does not depend on the order of its terms. An infinite or

@@ -31,29 +31,25 @@ func (f *fleet) refusals() []Refusal {
 }
 
 func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
-	var order []string
-	blocked := map[string][]*card{}
+	var blocked groups[*card]
 	cure, full := "", false
 	for _, c := range f.cards {
 		if !cl.mayUse(c) {
 			continue
 		}
 		why, first := f.obstacle(c, cl)
-		if blocked[why] == nil {
-			order = append(order, why)
-		}
-		blocked[why] = append(blocked[why], c)
+		blocked.add(why, c)
 		cure, full = cmp.Or(cure, first), full || first == ""
 	}
-	if len(order) == 0 {
+	if len(blocked.texts) == 0 {
 		return f.nowhere(cl)
 	}
 	const shown = 3
 	var parts []string
-	for _, why := range order[:min(shown, len(order))] {
-		parts = append(parts, f.cardNames(blocked[why])+": "+why)
+	for _, why := range blocked.texts[:min(shown, len(blocked.texts))] {
+		parts = append(parts, f.cardNames(blocked.of[why])+": "+why)
 	}
-	if more := len(order) - shown; more > 0 {
+	if more := len(blocked.texts) - shown; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more reasons on other GPUs", more))
 	}
 	ways := f.moreRoom(cl, addresses)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"cosplay/internal/fit"
 	"cosplay/internal/resource"
 )
 
@@ -16,7 +17,7 @@ func (f *fleet) result() Result {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
 	})
 	r := Result{Warnings: f.warnings}
-	dear := newNotes()
+	var dear groups[resource.Address]
 	for _, c := range cards {
 		if len(c.occupants) == 0 {
 			continue
@@ -30,14 +31,18 @@ func (f *fleet) result() Result {
 				p.Alone = p.Fit
 			}
 			r.Placed = append(r.Placed, p)
-			dear.add(f.price(c, s.class, p), address)
+			if text := f.price(c, s.class, p); text != "" {
+				dear.add(text, address)
+			}
 		}
 		if c.Busy && c.isWhole() {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s has %s, which foreign processes use, too", f.requests[c.occupants[0].request].Address, f.label(c)))
 		}
 	}
 	slices.SortFunc(r.Placed, func(a, b Placed) int { return a.Address.Compare(b.Address) })
-	r.Warnings = append(r.Warnings, dear.list()...)
+	for _, text := range dear.texts {
+		r.Warnings = append(r.Warnings, resource.AddressNames(dear.of[text], 3)+": "+text)
+	}
 	r.Refused = f.refusals()
 	return r
 }
@@ -51,7 +56,7 @@ func (f *fleet) price(c *card, cl *class, p Placed) string {
 	if got <= worthAWord || !shared && !far {
 		return ""
 	}
-	off := fmt.Sprintf("%s as %s on %s at %d MHz is off by %s", cl.target.ShortName(), sliceName(p.Slice.Profile), f.label(c), p.Fit.ClockMHz, deviation(p.Fit, cl.options.Prefer))
+	off := fmt.Sprintf("%s as %s on %s at %d MHz is off by %s", cl.target.ShortName(), fit.SliceName(p.Slice.Profile), f.label(c), p.Fit.ClockMHz, deviation(p.Fit, cl.options.Prefer))
 	alone := deviation(p.Alone, cl.options.Prefer)
 	switch {
 	case shared:

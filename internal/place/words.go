@@ -19,13 +19,6 @@ func (f *fleet) label(c *card) string {
 	return fmt.Sprintf("GPU %d", c.Index)
 }
 
-func sliceName(profile string) string {
-	if profile == "" {
-		return "the whole GPU"
-	}
-	return profile
-}
-
 // deviation formats the preferred figures relative to the target's: "FP32 -8.9 %".
 func deviation(f resource.Fit, prefer resource.Preference) string {
 	fp32 := "FP32 " + fit.Percent(f.FP32Ratio())
@@ -40,30 +33,20 @@ func deviation(f resource.Fit, prefer resource.Preference) string {
 	}
 }
 
-// notes collects the addresses to which the same message applies.
-type notes struct {
-	order []string
-	about map[string][]resource.Address
+// groups collects values by text, in the order in which the texts first occur.
+type groups[T any] struct {
+	texts []string
+	of    map[string][]T
 }
 
-func newNotes() *notes { return &notes{about: map[string][]resource.Address{}} }
-
-func (n *notes) add(text string, a resource.Address) {
-	if text == "" {
-		return
+func (g *groups[T]) add(text string, value T) {
+	if g.of == nil {
+		g.of = map[string][]T{}
 	}
-	if n.about[text] == nil {
-		n.order = append(n.order, text)
+	if g.of[text] == nil {
+		g.texts = append(g.texts, text)
 	}
-	n.about[text] = append(n.about[text], a)
-}
-
-func (n *notes) list() []string {
-	var lines []string
-	for _, text := range n.order {
-		lines = append(lines, resource.AddressNames(n.about[text], 3)+": "+text)
-	}
-	return lines
+	g.of[text] = append(g.of[text], value)
 }
 
 // String formats a placement with one line for each session, for golden tests.

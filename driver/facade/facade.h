@@ -49,6 +49,10 @@ static inline int can_tell(nvmlReturn_t answer)
         return NVML_SUCCESS;                               \
     }
 
+/* activity.c: what a session is shown of the GPU's power, mW, and of its energy, mJ. */
+unsigned shown_power(const struct figures *target, unsigned mw);
+unsigned long long shown_energy(const struct figures *target, unsigned long long mj);
+
 /* memory.c: the processes that count, at most USAGE_SLOTS. Not supported where none counts. */
 nvmlReturn_t processes_of_session(const struct figures *target, nvmlProcessInfo_t *list, unsigned *count);
 

@@ -54,10 +54,37 @@ static const struct span ecc[] = {
     {NVML_FI_DEV_REMAPPED_COR, NVML_FI_DEV_REMAPPED_FAILURE},
 };
 
+/* Sensors that cards for games do not report. */
+static const struct span sensors[] = {
+    {NVML_FI_DEV_MEMORY_TEMP, NVML_FI_DEV_MEMORY_TEMP},
+    {NVML_FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT, NVML_FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT},
+};
+
+/* What the driver measured of the whole GPU. */
+static void scale(const struct figures *target, nvmlFieldValue_t *field)
+{
+    if (field->nvmlReturn != NVML_SUCCESS)
+        return;
+    switch (field->fieldId) {
+    case NVML_FI_DEV_POWER_AVERAGE:
+    case NVML_FI_DEV_POWER_INSTANT:
+        field->value.uiVal = shown_power(target, field->value.uiVal);
+        return;
+    case NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION:
+    case NVML_FI_DEV_ENERGY:
+        field->value.ullVal = shown_energy(target, field->value.ullVal);
+        return;
+    default:
+        return;
+    }
+}
+
 static void treat(const struct figures *target, nvmlFieldValue_t *field)
 {
     unsigned id = field->fieldId, mw = power(target, id);
-    if (IN(alone, id) || (target->consumer && IN(ecc, id)) || (mw && field->scopeId != NVML_POWER_SCOPE_GPU)) {
+    scale(target, field);
+    if (IN(alone, id) || (target->consumer && (IN(ecc, id) || IN(sensors, id))) ||
+        (mw && field->scopeId != NVML_POWER_SCOPE_GPU)) {
         field->nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
         field->value.ullVal = 0;
     } else if (mw && can_tell(field->nvmlReturn)) {

@@ -26,6 +26,7 @@ enum { NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6 };
 
 /* MIG. */
 HIDDEN(nvmlDeviceGetMigMode)
+HIDDEN(nvmlDeviceSetMigMode)
 ANSWER(nvmlDeviceGetMigDeviceHandleByIndex, 1, NOT_FOUND)
 HIDDEN(nvmlDeviceGetGpuInstanceId)
 HIDDEN(nvmlDeviceGetComputeInstanceId)
@@ -39,12 +40,13 @@ HIDDEN(nvmlDeviceGetGpuInstancePossiblePlacements_v2)
 HIDDEN(nvmlDeviceGetGpuInstanceRemainingCapacity)
 HIDDEN(nvmlDeviceGetGpuInstances)
 HIDDEN(nvmlDeviceGetGpuInstanceById)
-REFUSED(nvmlDeviceSetMigMode)
 REFUSED(nvmlDeviceCreateGpuInstance)
 REFUSED(nvmlDeviceCreateGpuInstanceWithPlacement)
 
 /* The card and the machine around it. */
 HIDDEN(nvmlDeviceGetSerial)
+HIDDEN(nvmlDeviceGetVbiosVersion)
+HIDDEN(nvmlDeviceGetSamples)
 HIDDEN(nvmlDeviceGetBoardPartNumber)
 HIDDEN(nvmlDeviceGetModuleId)
 HIDDEN(nvmlDeviceGetPlatformInfo)

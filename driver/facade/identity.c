@@ -144,3 +144,23 @@ FIGURE(nvmlDeviceGetArchitecture, nvmlDeviceArchitecture_t, target->architecture
 FIGURE(nvmlDeviceGetNumGpuCores, unsigned int, target->cores)
 FIGURE(nvmlDeviceIsMigDeviceHandle, unsigned int, 0)
 FIGURE(nvmlDeviceGetMaxMigDeviceCount, unsigned int, 0)
+
+/* The address is the GPU's; which model of which board it is would reveal it, and the target's is not known. */
+enum { VENDOR_ONLY = 0x10DE };
+
+#define PCI(name, type, ids)                             \
+    nvmlReturn_t name(nvmlDevice_t device, type *pci)    \
+    {                                                    \
+        DISGUISE(name, device, pci);                     \
+        nvmlReturn_t answer = DRIVER(name)(device, pci); \
+        if (answer == NVML_SUCCESS) {                    \
+            pci->pciDeviceId = VENDOR_ONLY;              \
+            ids;                                         \
+        }                                                \
+        return answer;                                   \
+    }
+
+PCI(nvmlDeviceGetPciInfo, nvmlPciInfo_t, (void)0) /* the oldest struct ends before the board's id */
+PCI(nvmlDeviceGetPciInfo_v2, nvmlPciInfo_t, pci->pciSubSystemId = 0)
+PCI(nvmlDeviceGetPciInfo_v3, nvmlPciInfo_t, pci->pciSubSystemId = 0)
+PCI(nvmlDeviceGetPciInfoExt, nvmlPciInfoExt_t, pci->pciSubSystemId = 0)

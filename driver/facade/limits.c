@@ -46,6 +46,21 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type
     return give_highest(target, DRIVER(nvmlDeviceGetMaxClockInfo)(device, type, mhz), type, mhz);
 }
 
+/* A present clock is the GPU's, but for a target with slower memory or a lower boost clock. */
+static nvmlReturn_t give_present(const struct figures *target, nvmlReturn_t answer, nvmlClockType_t type, unsigned *mhz)
+{
+    unsigned most = highest(target, type);
+    if (answer == NVML_SUCCESS && most && *mhz > most)
+        *mhz = most;
+    return answer;
+}
+
+nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int *mhz)
+{
+    DISGUISE(nvmlDeviceGetClockInfo, device, type, mhz);
+    return give_present(target, DRIVER(nvmlDeviceGetClockInfo)(device, type, mhz), type, mhz);
+}
+
 /* Clocks that an application may choose: not on a card for games. */
 #define APPLICATION_CLOCK(name)                                                     \
     nvmlReturn_t name(nvmlDevice_t device, nvmlClockType_t type, unsigned int *mhz) \
@@ -66,7 +81,7 @@ nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t type, nvmlC
     DISGUISE(nvmlDeviceGetClock, device, type, id, mhz);
     nvmlReturn_t answer = DRIVER(nvmlDeviceGetClock)(device, type, id, mhz);
     if (id == NVML_CLOCK_ID_CURRENT)
-        return answer;
+        return give_present(target, answer, type, mhz);
     if (target->consumer && can_tell(answer))
         return NVML_ERROR_NOT_SUPPORTED;
     return give_highest(target, answer, type, mhz);
@@ -82,6 +97,16 @@ nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, nvmlClockType
     *max = highest(target, type);
     *min = type == NVML_CLOCK_MEM ? *max : target->clock_min_mhz;
     return NVML_SUCCESS;
+}
+
+/* Cards for games have no sensor for their memory. */
+nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, nvmlTemperatureThresholds_t threshold,
+                                               unsigned int *degrees)
+{
+    DISGUISE(nvmlDeviceGetTemperatureThreshold, device, threshold, degrees);
+    nvmlReturn_t answer = DRIVER(nvmlDeviceGetTemperatureThreshold)(device, threshold, degrees);
+    int memory = threshold == NVML_TEMPERATURE_THRESHOLD_MEM_MAX;
+    return answer == NVML_SUCCESS && memory && target->consumer ? NVML_ERROR_NOT_SUPPORTED : answer;
 }
 
 /* The contents of a caller's array, and the number of its entries. */

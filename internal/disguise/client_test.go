@@ -122,6 +122,12 @@ func askDevice(told answers, d nvml.Device) {
 	told["power default"] = outcome(d.GetPowerManagementDefaultLimit())
 	told["power range"] = outcome2(d.GetPowerManagementLimitConstraints())
 	told["draw"] = outcome(d.GetPowerUsage())
+	told["utilization"] = outcome(d.GetUtilizationRates())
+	told["VBIOS"] = outcome(d.GetVbiosVersion())
+	pci, ret := d.GetPciInfo()
+	told["PCI ids"] = outcome2(pci.PciDeviceId, pci.PciSubSystemId, ret)
+	told["memory clock"] = outcome(d.GetClockInfo(memory))
+	told["hottest memory"] = outcome(d.GetTemperatureThreshold(nvml.TEMPERATURE_THRESHOLD_MEM_MAX))
 	told["fields"] = fields(d)
 	told["clock"] = outcome(d.GetClockInfo(sm))
 	told["clock max"] = outcome(d.GetMaxClockInfo(sm))
@@ -142,10 +148,11 @@ func askDevice(told answers, d nvml.Device) {
 	told["set persistence"] = d.SetPersistenceMode(nvml.FEATURE_ENABLED)
 }
 
-// fields reads power limits, an ECC figure and a link count by number.
+// fields reads by number: power limits, an ECC figure, a count of links, power and the temperature of the memory.
 func fields(d nvml.Device) any {
 	ids := []uint32{nvml.FI_DEV_POWER_MIN_LIMIT, nvml.FI_DEV_POWER_MAX_LIMIT, nvml.FI_DEV_POWER_DEFAULT_LIMIT,
-		nvml.FI_DEV_POWER_CURRENT_LIMIT, nvml.FI_DEV_POWER_REQUESTED_LIMIT, nvml.FI_DEV_ECC_CURRENT, nvml.FI_DEV_NVLINK_LINK_COUNT}
+		nvml.FI_DEV_POWER_CURRENT_LIMIT, nvml.FI_DEV_POWER_REQUESTED_LIMIT, nvml.FI_DEV_ECC_CURRENT, nvml.FI_DEV_NVLINK_LINK_COUNT,
+		nvml.FI_DEV_POWER_AVERAGE, nvml.FI_DEV_POWER_INSTANT, nvml.FI_DEV_MEMORY_TEMP}
 	values := make([]nvml.FieldValue, len(ids))
 	for i, id := range ids {
 		values[i].FieldId = id

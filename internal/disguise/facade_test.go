@@ -30,7 +30,10 @@ func TestTwoSessionsOnOneGPU(t *testing.T) {
 	before := m.gpu(t, 1)
 	truth := ask(t, m.library())
 
-	gpu := m.gpu(t, 1).UUID
+	// The slice has an eighth of the memory, so it is shown that part of the power.
+	h200 := m.gpu(t, 1)
+	draw := h200.PowerMW / 10 * 7 * 16384 / 143771
+	gpu := h200.UUID
 	told := ask(t, lib(m.install(t, "rtx-2060", first))+"/"+driver.NVML, shown(first), first, second, gpu, "00000000:3B:00.0", "00000000:19:00.0")
 	told.expect(t, answers{
 		"init": 0, "count": 1, "first": 0, "second": 2, "shutdown": 0, "after": "error 1",
@@ -44,11 +47,12 @@ func TestTwoSessionsOnOneGPU(t *testing.T) {
 		"processes": fmt.Sprintf("[map[ComputeInstanceId:4294967295 GpuInstanceId:4294967295 Pid:4711 UsedGpuMemory:%d]]", 700*mib),
 		"graphics":  "[]",
 		"power":     160000, "power enforced": 160000, "power default": 160000, "power range": "[80000 160000]",
-		"fields":    "[80000 160000 160000 160000 160000 error 3 error 3]",
+		"fields": fmt.Sprintf("[80000 160000 160000 160000 160000 error 3 error 3 %d %d error 3]", draw, draw),
+		"draw":   draw, "utilization": "map[Gpu:100 Memory:50]", "VBIOS": "error 3", "PCI ids": "[4318 0]", "hottest memory": "error 3",
 		"clock max": 1680, "memory clock max": 7000, "application clock": "error 3", "ECC": "error 3",
 		"MIG": "error 3", "is MIG": false, "MIG devices": 0, "MIG device": "error 6", "GPU instance": "error 3",
 		"attributes": "error 3", "profile": "error 3",
-		"set power": 4, "set clock": 4, "set MIG": "error 4", "set persistence": 4,
+		"set power": 4, "set clock": 4, "set MIG": "error 3", "set persistence": 4,
 	})
 	// The usage that NVML reports must be plausible for the target.
 	ask(t, lib(m.install(t, "rtx-3060", second))+"/"+driver.NVML).expect(t, answers{
@@ -59,6 +63,20 @@ func TestTwoSessionsOnOneGPU(t *testing.T) {
 	if after := m.gpu(t, 1); !reflect.DeepEqual(after, before) {
 		t.Errorf("the GPU was changed from %+v to %+v", before, after)
 	}
+}
+
+// A session with an idle slice is not shown what its neighbour does, and power, utilization and clocks never exceed the
+// target's.
+func TestIdleNeighbour(t *testing.T) {
+	m := newMachine(t, "h200")
+	busy, instance := m.slice(t, 0, "4g.71gb", 0)
+	idle, _ := m.slice(t, 0, "1g.18gb", 4)
+	m.set(t, 0, "process", fmt.Sprintf("4711:700:%d", instance))
+	ask(t, lib(m.install(t, "rtx-2060", idle))+"/"+driver.NVML).expect(t, answers{"utilization": "map[Gpu:0 Memory:0]", "processes": "[]"})
+	ask(t, lib(m.install(t, "gtx-1650", busy))+"/"+driver.NVML).expect(t, answers{
+		"utilization": "map[Gpu:100 Memory:50]", "draw": 75_000, "power": 75_000,
+	})
+	ask(t, lib(m.install(t, "v100-sxm2-32gb", busy))+"/"+driver.NVML).expect(t, answers{"memory clock": 879}) // the H200 has 3125 MHz
 }
 
 // shown is the UUID that a slice shows.

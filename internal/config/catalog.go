@@ -84,9 +84,8 @@ func (e catalogExpr) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 		}
 		answer, ok := e.l.find(asked.name)
 		switch {
-		case answer.err != nil:
-			summary, detail := e.l.explainTarget(asked.name, answer.err)
-			diags = append(diags, mistake(asked.at, asked.at, summary, "%s", detail))
+		case answer.unknown():
+			diags = append(diags, mistake(asked.at, asked.at, answer.summary, "%s", answer.detail))
 			all[asked.name] = cty.UnknownVal(targetValue(resource.Target{}).Type()) // the rest may be wrong, too
 		case ok:
 			all[asked.name] = targetValue(answer.target)
@@ -137,9 +136,8 @@ func (e catalogKey) Value(scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	}
 	answer, ok := e.l.find(key.AsString())
 	switch {
-	case answer.err != nil:
-		summary, detail := e.l.explainTarget(key.AsString(), answer.err)
-		return cty.DynamicVal, append(diags, mistake(e.Range(), e.Range(), summary, "%s", detail))
+	case answer.unknown():
+		return cty.DynamicVal, append(diags, mistake(e.Range(), e.Range(), answer.summary, "%s", answer.detail))
 	case !ok:
 		return cty.UnknownVal(cty.String).Mark(reported), diags
 	}

@@ -125,7 +125,7 @@ func TestFunctions(t *testing.T) {
 	}
 	for name := range config.Functions(options()) {
 		if !called[name] {
-			t.Errorf("nobody tries %s()", name)
+			t.Errorf("no test calls %s()", name)
 		}
 	}
 }

@@ -16,20 +16,19 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
+// valueFunction makes a function whose results have one type.
+func valueFunction(description string, result cty.Type, do func(args []cty.Value) (cty.Value, error), params ...function.Parameter) function.Function {
+	return function.New(&function.Spec{Description: description, Params: params, Type: function.StaticReturnType(result),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return do(args) }})
+}
+
 // textFunction makes a function of texts.
 func textFunction(description string, do func(texts []string) (cty.Value, error), result cty.Type, params ...string) function.Function {
-	spec := &function.Spec{Description: description, Type: function.StaticReturnType(result)}
-	for _, name := range params {
-		spec.Params = append(spec.Params, function.Parameter{Name: name, Type: cty.String})
+	all := make([]function.Parameter, len(params))
+	for i, name := range params {
+		all[i] = function.Parameter{Name: name, Type: cty.String}
 	}
-	spec.Impl = func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		texts := make([]string, len(args))
-		for i, a := range args {
-			texts[i] = a.AsString()
-		}
-		return do(texts)
-	}
-	return function.New(spec)
+	return valueFunction(description, result, func(args []cty.Value) (cty.Value, error) { return do(texts(args, cty.Value.AsString)) }, all...)
 }
 
 // predicate returns a function that reports a relation between two texts.
@@ -67,38 +66,25 @@ var (
 	}, "str")
 )
 
-// length counts the elements of a collection or, as in Terraform, the
-// characters of a text.
-var length = function.New(&function.Spec{
-	Description: "Counts the elements of a collection or the characters of a text.",
-	Params:      []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true}},
-	Type:        function.StaticReturnType(cty.Number),
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		switch t := args[0].Type(); {
-		case t == cty.String:
-			return stdlib.Strlen(args[0])
-		case t.IsObjectType():
-			return cty.NumberIntVal(int64(len(t.AttributeTypes()))), nil
-		}
-		return stdlib.Length(args[0])
-	},
-})
+// length counts the elements of a collection or, as in Terraform, the characters of a text.
+var length = valueFunction("Counts the elements of a collection or the characters of a text.", cty.Number, func(args []cty.Value) (cty.Value, error) {
+	switch t := args[0].Type(); {
+	case t == cty.String:
+		return stdlib.Strlen(args[0])
+	case t.IsObjectType():
+		return cty.NumberIntVal(int64(len(t.AttributeTypes()))), nil
+	}
+	return stdlib.Length(args[0])
+}, function.Parameter{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true})
 
 // replace treats, as Terraform does, a pattern between slashes as a regular expression.
-var replace = function.New(&function.Spec{
-	Description: "Replaces every occurrence of a part of a text; /.../ is a regular expression.",
-	Params: []function.Parameter{
-		{Name: "str", Type: cty.String}, {Name: "substr", Type: cty.String}, {Name: "replace", Type: cty.String},
-	},
-	Type: function.StaticReturnType(cty.String),
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		pattern := args[1].AsString()
-		if len(pattern) > 1 && strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/") {
-			return stdlib.RegexReplace(args[0], cty.StringVal(pattern[1:len(pattern)-1]), args[2])
-		}
-		return stdlib.Replace(args[0], args[1], args[2])
-	},
-})
+var replace = valueFunction("Replaces every occurrence of a part of a text; /.../ is a regular expression.", cty.String, func(args []cty.Value) (cty.Value, error) {
+	pattern := args[1].AsString()
+	if len(pattern) > 1 && strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/") {
+		return stdlib.RegexReplace(args[0], cty.StringVal(pattern[1:len(pattern)-1]), args[2])
+	}
+	return stdlib.Replace(args[0], args[1], args[2])
+}, function.Parameter{Name: "str", Type: cty.String}, function.Parameter{Name: "substr", Type: cty.String}, function.Parameter{Name: "replace", Type: cty.String})
 
 // coalesce skips, as Terraform does, empty texts, too.
 var coalesce = function.New(&function.Spec{
@@ -134,29 +120,23 @@ var coalesce = function.New(&function.Spec{
 
 // flags returns a function of a list of booleans.
 func flags(description string, decides bool) function.Function {
-	return function.New(&function.Spec{
-		Description: description,
-		Params:      []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
-		Type:        function.StaticReturnType(cty.Bool),
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			unknown := false
-			for it := args[0].ElementIterator(); it.Next(); {
-				_, v := it.Element()
-				switch {
-				case !v.IsKnown():
-					unknown = true
-				case !v.IsNull() && v.True() == decides:
-					return cty.BoolVal(decides), nil
-				case v.IsNull() && !decides:
-					return cty.False, nil
-				}
+	return valueFunction(description, cty.Bool, func(args []cty.Value) (cty.Value, error) {
+		unknown := false
+		for _, v := range args[0].Elements() {
+			switch {
+			case !v.IsKnown():
+				unknown = true
+			case !v.IsNull() && v.True() == decides:
+				return cty.BoolVal(decides), nil
+			case v.IsNull() && !decides:
+				return cty.False, nil
 			}
-			if unknown {
-				return cty.UnknownVal(cty.Bool), nil
-			}
-			return cty.BoolVal(!decides), nil
-		},
-	})
+		}
+		if unknown {
+			return cty.UnknownVal(cty.Bool), nil
+		}
+		return cty.BoolVal(!decides), nil
+	}, function.Parameter{Name: "list", Type: cty.List(cty.Bool)})
 }
 
 var (
@@ -164,25 +144,19 @@ var (
 	anyTrue = flags("Reports whether any element of a list is true.", true)
 )
 
-var sum = function.New(&function.Spec{
-	Description: "The sum of a list of numbers.",
-	Params:      []function.Parameter{{Name: "list", Type: cty.List(cty.Number)}},
-	Type:        function.StaticReturnType(cty.Number),
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		if args[0].LengthInt() == 0 {
-			return cty.NilVal, function.NewArgErrorf(0, "the list is empty")
+var sum = valueFunction("The sum of a list of numbers.", cty.Number, func(args []cty.Value) (cty.Value, error) {
+	if args[0].LengthInt() == 0 {
+		return cty.NilVal, function.NewArgErrorf(0, "the list is empty")
+	}
+	total := cty.Zero
+	for _, v := range args[0].Elements() {
+		if v.IsNull() {
+			return cty.NilVal, function.NewArgErrorf(0, "the list has a null in it")
 		}
-		total := cty.Zero
-		for it := args[0].ElementIterator(); it.Next(); {
-			_, v := it.Element()
-			if v.IsNull() {
-				return cty.NilVal, function.NewArgErrorf(0, "the list has a null in it")
-			}
-			total = total.Add(v)
-		}
-		return total, nil
-	},
-})
+		total = total.Add(v)
+	}
+	return total, nil
+}, function.Parameter{Name: "list", Type: cty.List(cty.Number)})
 
 var one = function.New(&function.Spec{
 	Description: "The only element of a list or set; null if it is empty.",
@@ -203,32 +177,23 @@ var one = function.New(&function.Spec{
 		case 0:
 			return cty.NullVal(result), nil
 		case 1:
-			it := args[0].ElementIterator()
-			it.Next()
-			_, v := it.Element()
-			return v, nil
+			return args[0].AsValueSlice()[0], nil
 		}
 		return cty.NilVal, function.NewArgErrorf(0, "it has %d elements, but at most one is allowed", args[0].LengthInt())
 	},
 })
 
-var indexOf = function.New(&function.Spec{
-	Description: "The number of the first element of a list that equals a value, from 0.",
-	Params:      []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}, {Name: "value", Type: cty.DynamicPseudoType}},
-	Type:        function.StaticReturnType(cty.Number),
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		if t := args[0].Type(); !t.IsListType() && !t.IsTupleType() {
-			return cty.NilVal, function.NewArgErrorf(0, "a list is wanted")
+var indexOf = valueFunction("The number of the first element of a list that equals a value, from 0.", cty.Number, func(args []cty.Value) (cty.Value, error) {
+	if t := args[0].Type(); !t.IsListType() && !t.IsTupleType() {
+		return cty.NilVal, function.NewArgErrorf(0, "a list is wanted")
+	}
+	for i, v := range args[0].Elements() {
+		if equal, err := stdlib.Equal(v, args[1]); err == nil && equal.IsKnown() && equal.True() {
+			return i, nil
 		}
-		for it := args[0].ElementIterator(); it.Next(); {
-			i, v := it.Element()
-			if equal, err := stdlib.Equal(v, args[1]); err == nil && equal.IsKnown() && equal.True() {
-				return i, nil
-			}
-		}
-		return cty.NilVal, errors.New("the list has no such element")
-	},
-})
+	}
+	return cty.NilVal, errors.New("the list has no such element")
+}, function.Parameter{Name: "list", Type: cty.DynamicPseudoType}, function.Parameter{Name: "value", Type: cty.DynamicPseudoType})
 
 var matchKeys = function.New(&function.Spec{
 	Description: "The elements of one list whose counterparts in a second are in a third.",
@@ -253,29 +218,22 @@ var matchKeys = function.New(&function.Spec{
 	},
 })
 
-var transpose = function.New(&function.Spec{
-	Description: "Inverts a map of lists of texts: maps each text to the keys that had it.",
-	Params:      []function.Parameter{{Name: "values", Type: cty.Map(cty.List(cty.String))}},
-	Type:        function.StaticReturnType(cty.Map(cty.List(cty.String))),
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		turned := map[string][]cty.Value{}
-		for it := args[0].ElementIterator(); it.Next(); { // by key
-			key, list := it.Element()
-			for inner := list.ElementIterator(); inner.Next(); {
-				_, v := inner.Element()
-				if v.IsNull() {
-					return cty.NilVal, function.NewArgErrorf(0, "there is a null in it")
-				}
-				turned[v.AsString()] = append(turned[v.AsString()], key)
+var transpose = valueFunction("Inverts a map of lists of texts: maps each text to the keys that had it.", cty.Map(cty.List(cty.String)), func(args []cty.Value) (cty.Value, error) {
+	turned := map[string][]cty.Value{}
+	for key, list := range args[0].Elements() { // by key
+		for _, v := range list.Elements() {
+			if v.IsNull() {
+				return cty.NilVal, function.NewArgErrorf(0, "there is a null in it")
 			}
+			turned[v.AsString()] = append(turned[v.AsString()], key)
 		}
-		if len(turned) == 0 {
-			return cty.MapValEmpty(cty.List(cty.String)), nil
-		}
-		result := map[string]cty.Value{}
-		for text, keys := range turned {
-			result[text] = cty.ListVal(keys)
-		}
-		return cty.MapVal(result), nil
-	},
-})
+	}
+	if len(turned) == 0 {
+		return cty.MapValEmpty(cty.List(cty.String)), nil
+	}
+	result := map[string]cty.Value{}
+	for text, keys := range turned {
+		result[text] = cty.ListVal(keys)
+	}
+	return cty.MapVal(result), nil
+}, function.Parameter{Name: "values", Type: cty.Map(cty.List(cty.String))})

@@ -16,7 +16,7 @@ func TestHosts(t *testing.T) {
 		"none":             {`session "w" { target = "x" }`, ""},
 		"a wrong session":  {"host \"lab\" { runtime = \"docker\" }\nsession \"w\" { target = nothing }", "lab"},
 		"a wrong host too": {"host \"lab\" { gpus = \"x\" }\nhost \"b\" {}\nhost \"a\" {}", "a b"},
-		"cut off":          {"host \"lab\" {}\nsession \"w\" {", "lab"},
+		"incomplete":       {"host \"lab\" {}\nsession \"w\" {", "lab"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var names []string

@@ -69,8 +69,7 @@ func (l *loader) byEach(name string, a *attribute) instances {
 		all.list, all.guessed = []instance{unknownElement(name, v)}, true
 		return all
 	}
-	for it := v.ElementIterator(); it.Next(); {
-		key, element := it.Element()
+	for key, element := range v.Elements() {
 		if v.Type().IsSetType() {
 			key = element
 		}

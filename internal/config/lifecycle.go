@@ -247,22 +247,18 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 
 // checkTriggers reports references to sessions that do not exist.
 func (l *loader) checkTriggers() {
-	names := map[string]bool{}
 	instances := map[resource.Address]bool{}
 	for _, s := range l.sessions {
-		names[s.Address.Name], instances[s.Address] = true, true
-	}
-	for name := range l.declared {
-		if label, ok := strings.CutPrefix(name, "session "); ok {
-			names[strings.Trim(label, `"`)] = true
-		}
+		instances[s.Address] = true
 	}
 	known := ignorablePaths()
 	for _, session := range l.sessions {
 		for _, t := range session.Lifecycle.Triggers {
+			_, declared := l.reaches[t.Of.Address.Name]
 			switch {
-			case !names[t.Of.Address.Name]:
-				l.complain(t.Range, t.Range, fmt.Sprintf("there is no session %q", t.Of.Address.Name), "Name one of the sessions of this configuration.%s", didYouMean(t.Of.Address.Name, sortedKeys(names)))
+			case !declared:
+				l.complain(t.Range, t.Range, fmt.Sprintf("there is no session %q", t.Of.Address.Name),
+					"Name one of the sessions of this configuration.%s", didYouMean(t.Of.Address.Name, sortedKeys(l.reaches)))
 			case !t.Of.Block && !instances[t.Of.Address] && !l.guessed[t.Of.Address.Name]:
 				l.complain(t.Range, t.Range, fmt.Sprintf("there is no %s", t.Of), "session.%s alone means all instances of the block.", t.Of.Address.Name)
 			case t.Of.Covers(session.Address):

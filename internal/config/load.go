@@ -101,7 +101,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	each(blocks["check"], l.readCheck)
 	l.checkNames()
 	l.checkPorts()
-	l.checkGone()
+	l.checkMoved()
 	l.checkImports()
 	l.checkTriggers()
 	l.checkDepends()

@@ -105,8 +105,8 @@ func (l *loader) readRemoved(b block) {
 	}
 }
 
-// checkGone reports moved and removed blocks that contradict the declared sessions or each other.
-func (l *loader) checkGone() {
+// checkMoved reports moved and removed blocks that contradict the declared sessions or each other.
+func (l *loader) checkMoved() {
 	for _, m := range l.moves {
 		if l.isDeclared(m.From) {
 			l.complain(m.Range, m.Range, fmt.Sprintf("%s is still declared", m.From),

@@ -87,8 +87,7 @@ func gatherHidden(v cty.Value, hidden bool, into map[string]bool) {
 	switch {
 	case !bare.IsKnown() || bare.IsNull():
 	case bare.CanIterateElements():
-		for it := bare.ElementIterator(); it.Next(); {
-			_, element := it.Element()
+		for _, element := range bare.Elements() {
 			gatherHidden(element, hidden, into)
 		}
 	case hidden && isOneOf(bare.Type(), cty.String, cty.Number):

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -134,12 +133,7 @@ func (l *loader) setFigure(t *resource.Target, v value) bool {
 	if !ok || !l.between(v, n, figure.low, figure.high, advice) {
 		return false
 	}
-	return l.store(figure.of(t), v, n, advice)
-}
-
-// store writes a number to its field; an integer field needs an integer.
-func (l *loader) store(to any, v value, n *big.Float, advice string) bool {
-	switch to := to.(type) {
+	switch to := figure.of(t).(type) {
 	case *float64:
 		*to, _ = n.Float64()
 	case *int:
@@ -153,11 +147,13 @@ func (l *loader) store(to any, v value, n *big.Float, advice string) bool {
 	return true
 }
 
-// targetAnswer is what was found for a name.
+// targetAnswer is the target that a name means, or what is wrong with the name.
 type targetAnswer struct {
-	target resource.Target
-	err    error
+	target          resource.Target
+	summary, detail string
 }
+
+func (a targetAnswer) unknown() bool { return a.summary != "" }
 
 // find searches a GPU by any common spelling, among the project's target blocks and in the catalog.
 func (l *loader) find(typed string) (answer targetAnswer, ok bool) {
@@ -167,7 +163,10 @@ func (l *loader) find(typed string) (answer targetAnswer, ok bool) {
 	}
 	answer, asked := l.targets[typed]
 	if !asked {
-		answer.target, answer.err = l.Target(typed)
+		var err error
+		if answer.target, err = l.Target(typed); err != nil {
+			answer.summary, answer.detail = l.explainTarget(typed, err)
+		}
 		l.targets[typed] = answer
 	}
 	return answer, true
@@ -180,12 +179,10 @@ func (l *loader) target(v value) (resource.Target, bool) {
 		return resource.Target{}, false
 	}
 	answer, ok := l.find(typed)
-	if answer.err != nil {
-		summary, detail := l.explainTarget(typed, answer.err)
-		l.wrong(v, summary, "%s", detail)
-		return resource.Target{}, false
+	if answer.unknown() {
+		l.wrong(v, answer.summary, "%s", answer.detail)
 	}
-	return answer.target, ok
+	return answer.target, ok && !answer.unknown()
 }
 
 // explainTarget reports why no target matches a name. It checks the project's own targets first.

@@ -55,26 +55,15 @@ var terraformValues = map[string]string{
 
 // terraformFunctions does the same for functions of Terraform that cosplay does not have.
 var terraformFunctions = map[string]string{
-	"base64gzip":       notHere,
-	"bcrypt":           notTwice,
-	"cidrhost":         notHere,
-	"cidrnetmask":      notHere,
-	"cidrsubnet":       notHere,
-	"cidrsubnets":      notHere,
-	"convert":          notHere,
-	"ephemeralasnull":  "cosplay has no ephemeral values. Write the value itself.",
-	"list":             "A list is written in brackets. Write: [a, b]",
-	"map":              "A map is written in braces. Write: { name = value }",
-	"plantimestamp":    notTwice,
-	"rsadecrypt":       notHere,
-	"templatestring":   "Write the template itself, in quotes or as a heredoc, or put it into a file for templatefile(...).",
-	"textdecodebase64": notHere,
-	"textencodebase64": notHere,
-	"timecmp":          notHere,
-	"timestamp":        notTwice,
-	"type":             notHere,
-	"uuid":             notTwice,
-	"uuidv5":           notHere,
+	"base64gzip": notHere, "cidrhost": notHere, "cidrnetmask": notHere, "cidrsubnet": notHere, "cidrsubnets": notHere,
+	"convert": notHere, "rsadecrypt": notHere, "textdecodebase64": notHere, "textencodebase64": notHere, "timecmp": notHere,
+	"type": notHere, "uuidv5": notHere,
+	"bcrypt": notTwice, "plantimestamp": notTwice, "timestamp": notTwice, "uuid": notTwice,
+
+	"ephemeralasnull": "cosplay has no ephemeral values. Write the value itself.",
+	"list":            "A list is written in brackets. Write: [a, b]",
+	"map":             "A map is written in braces. Write: { name = value }",
+	"templatestring":  "Write the template itself, in quotes or as a heredoc, or put it into a file for templatefile(...).",
 }
 
 const notHere = "cosplay does not have this function of Terraform. Write it in another way, or put its result into a variable."

@@ -254,9 +254,9 @@ func (l *loader) elements(v value, sample string) ([]value, bool) {
 	}
 	written, _ := hcl.ExprList(v.expr)
 	all := make([]value, 0, v.LengthInt())
-	for it := v.ElementIterator(); it.Next(); {
+	for _, one := range v.Elements() {
 		element := v
-		_, element.Value = it.Element()
+		element.Value = one
 		if len(written) == v.LengthInt() {
 			element.expr = written[len(all)]
 		}
@@ -279,8 +279,7 @@ func oneOf[T ~string](l *loader, v value) (T, bool) {
 	return "", false
 }
 
-// pair is one entry of a map: both sides as values, so that each can be
-// complained about.
+// pair is one entry of a map: both sides as values, so that diagnostics can be about either.
 type pair struct{ key, value value }
 
 // pairs reads a map, sorted by key; sample is an example for the diagnostic.
@@ -290,9 +289,9 @@ func (l *loader) pairs(v value, sample string) ([]pair, bool) {
 	}
 	written := writtenPairs(v)
 	all := make([]pair, 0, v.LengthInt())
-	for it := v.ElementIterator(); it.Next(); {
+	for key, element := range v.Elements() {
 		p := pair{key: v, value: v}
-		p.key.Value, p.value.Value = it.Element()
+		p.key.Value, p.value.Value = key, element
 		at := written[p.key.AsString()]
 		if len(at) > 0 {
 			last := at[len(at)-1] // the last one counts

@@ -54,22 +54,32 @@ func decodeTarget(generation string, block *hclsyntax.Block) resource.Target {
 
 // hostBlock is a host in a file.
 type hostBlock struct {
-	Name              string    `hcl:"name"`
-	Aliases           []string  `hcl:"aliases,optional"`
-	ComputeCapability string    `hcl:"compute_capability"`
-	SMs               int       `hcl:"sms"`
-	FP32PerSM         float64   `hcl:"fp32_per_sm"`
-	TensorPerSM       float64   `hcl:"tensor_per_sm"`
-	L2MiB             float64   `hcl:"l2_mib"`
-	MemoryMiB         int       `hcl:"memory_mib"`
-	BandwidthGBs      float64   `hcl:"bandwidth_gbs"`
-	Clocks            clocks    `hcl:"clocks_mhz"`
-	Power             power     `hcl:"power_w"`
-	MemorySlices      int       `hcl:"memory_slices,optional"`
-	ComputeSlices     int       `hcl:"compute_slices,optional"`
-	Profiles          []profile `hcl:"profiles,optional"`
-	Source            string    `hcl:"source"`
-	Unsure            string    `hcl:"unsure,optional"`
+	Aliases  []string     `hcl:"aliases,optional"`
+	Clocks   clocks       `hcl:"clocks_mhz"`
+	Power    power        `hcl:"power_w"`
+	Profiles []profile    `hcl:"profiles,optional"`
+	Source   string       `hcl:"source"`
+	Unsure   string       `hcl:"unsure,optional"`
+	Figures  modelFigures `hcl:",remain"`
+}
+
+// modelFigures has the fields of resource.Model in the same order. decodeHost sets those without a tag.
+type modelFigures struct {
+	Name              string  `hcl:"name"`
+	ComputeCapability string  `hcl:"compute_capability"`
+	SMs               int     `hcl:"sms"`
+	MemoryMiB         int     `hcl:"memory_mib"`
+	BandwidthGBs      float64 `hcl:"bandwidth_gbs"`
+	L2MiB             float64 `hcl:"l2_mib"`
+	ClocksMHz         []int
+
+	PowerMinMW, PowerDefaultMW, PowerMaxMW int
+
+	FP32PerSM     float64 `hcl:"fp32_per_sm"`
+	TensorPerSM   float64 `hcl:"tensor_per_sm"`
+	MemorySlices  int     `hcl:"memory_slices,optional"`
+	ComputeSlices int     `hcl:"compute_slices,optional"`
+	Profiles      []resource.Profile
 }
 
 type clocks struct {
@@ -98,28 +108,9 @@ type profile struct {
 func decodeHost(_ string, block *hclsyntax.Block) Host {
 	var b hostBlock
 	decode(block, &b)
-	h := Host{
-		Key:     block.Labels[0],
-		Aliases: b.Aliases,
-		Source:  b.Source,
-		Unsure:  b.Unsure,
-		Model: resource.Model{
-			Name:              b.Name,
-			ComputeCapability: b.ComputeCapability,
-			SMs:               b.SMs,
-			MemoryMiB:         b.MemoryMiB,
-			BandwidthGBs:      b.BandwidthGBs,
-			L2MiB:             b.L2MiB,
-			ClocksMHz:         clockGrid(b.Clocks.Min, b.Clocks.Max, b.Clocks.Step),
-			PowerMinMW:        b.Power.Min * 1000,
-			PowerDefaultMW:    b.Power.Default * 1000,
-			PowerMaxMW:        b.Power.Max * 1000,
-			FP32PerSM:         b.FP32PerSM,
-			TensorPerSM:       b.TensorPerSM,
-			MemorySlices:      b.MemorySlices,
-			ComputeSlices:     b.ComputeSlices,
-		},
-	}
+	h := Host{Key: block.Labels[0], Aliases: b.Aliases, Source: b.Source, Unsure: b.Unsure, Model: resource.Model(b.Figures)}
+	h.Model.ClocksMHz = clockGrid(b.Clocks.Min, b.Clocks.Max, b.Clocks.Step)
+	h.Model.PowerMinMW, h.Model.PowerDefaultMW, h.Model.PowerMaxMW = 1000*b.Power.Min, 1000*b.Power.Default, 1000*b.Power.Max
 	for _, p := range b.Profiles {
 		h.Model.Profiles = append(h.Model.Profiles, resource.Profile(p))
 	}

@@ -70,8 +70,8 @@ func sliceAhead(prior resource.Prior, page resource.Held, s resource.LiveSlice) 
 // containerAhead reports whether a run later than the state created a container. The caller has checked that the
 // container belongs to this state.
 func containerAhead(prior resource.Prior, byID sessions, host *resource.Host, c resource.Container) bool {
-	stray := slices.ContainsFunc(host.Strays, func(o resource.Container) bool { return o.Session == c.Session && o.Runtime == c.Runtime })
-	if c.Serial == 0 || stray || prior.HasForgottenContainer(c) {
+	leftover := slices.ContainsFunc(host.Strays, func(o resource.Container) bool { return o.Session == c.Session && o.Runtime == c.Runtime })
+	if c.Serial == 0 || leftover || prior.HasForgottenContainer(c) {
 		return false
 	}
 	s, known := byID[[3]string{host.Name, c.Runtime, c.Session}]

@@ -31,7 +31,7 @@ func options() config.Options {
 		Files: fstest.MapFS{
 			"project/motd.txt":        {Data: []byte("hello\n")},
 			"project/greeting.tftpl":  {Data: []byte("hello ${name}%{ if loud }!%{ endif }")},
-			"project/wrong.tftpl":     {Data: []byte("hello ${nobody}")},
+			"project/wrong.tftpl":     {Data: []byte("hello ${absent}")},
 			"project/again.tftpl":     {Data: []byte("${templatefile(\"again.tftpl\", {})}")},
 			"project/broken.tftpl":    {Data: []byte("hello ${")},
 			"project/data/a.txt":      {Data: []byte("a")},
@@ -110,14 +110,14 @@ func TestWarnedConfigurations(t *testing.T) {
 
 // asJSON prints an intent with only the keys of its targets, and without the user, because no file states the user.
 func asJSON(t *testing.T, intent *config.Intent) []byte {
-	type box struct {
+	type spec struct {
 		resource.ContainerSpec
 		User string `json:"user,omitempty"`
 	}
 	type session struct {
 		config.Session
 		Target string `json:"target"`
-		Box    box    `json:"box"`
+		Spec   spec   `json:"box"`
 	}
 	view := struct {
 		Hosts    []config.Host `json:"hosts"`
@@ -128,7 +128,7 @@ func asJSON(t *testing.T, intent *config.Intent) []byte {
 		Imports  []config.Import  `json:"imports,omitempty"`
 	}{Hosts: intent.Hosts, Moves: intent.Moves, Removals: intent.Removals, Imports: intent.Imports}
 	for _, s := range intent.Sessions {
-		view.Sessions = append(view.Sessions, session{s, s.Target.Key, box{ContainerSpec: s.Spec}})
+		view.Sessions = append(view.Sessions, session{s, s.Target.Key, spec{ContainerSpec: s.Spec}})
 	}
 	out, err := json.MarshalIndent(view, "", "  ")
 	if err != nil {

@@ -150,7 +150,6 @@ func familiar(name reference.Named) string {
 	return reference.FamiliarString(reference.TagNameOnly(name))
 }
 
-// volume returns the volume to which an attribute belongs.
 func (s *Session) volume(a attribute) *resource.Volume {
 	for len(s.Spec.Volumes) < a.nth {
 		s.Spec.Volumes = append(s.Spec.Volumes, resource.Volume{})

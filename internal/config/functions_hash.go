@@ -15,7 +15,6 @@ import (
 // digests are the checksums that configurations can ask for, by the names of their functions.
 var digests = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
 
-// sumOf returns a function that computes a checksum.
 func sumOf(digest string) func([]byte) []byte {
 	return func(data []byte) []byte {
 		h := digests[digest]()
@@ -28,7 +27,6 @@ func inHex(data []byte) string { return hex.EncodeToString(data) }
 
 func inBase64(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// digestOf returns a function of the language that computes a text's checksum.
 func digestOf(sum func([]byte) []byte, write func([]byte) string) function.Function {
 	return mapping("The checksum of a text.", func(s string) (string, error) { return write(sum([]byte(s))), nil }, "str")
 }

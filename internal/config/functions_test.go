@@ -75,7 +75,7 @@ var badCalls = map[string]string{
 	`fileexists("data")`:              `is there, and is no file`,
 	`env("NOT")`:                      `NOT is not set in the environment; set it, or say what to take then: env\("NOT", "..."\)`,
 	`env("NOT", "a", "b")`:            `takes a name and what to take`,
-	`templatefile("wrong.tftpl", {})`: `wrong.tftpl line 1: unknown variable "nobody"`,
+	`templatefile("wrong.tftpl", {})`: `wrong.tftpl line 1: unknown variable "absent"`,
 	`templatefile("again.tftpl", {})`: `again.tftpl line 1: a template cannot fill in another`,
 	`templatefile("greeting.tftpl", { nam = 1, loud = 1 })`:   `Did you mean "nam"`,
 	`templatefile("broken.tftpl", {})`:                        `broken.tftpl line 1: missing expression`,

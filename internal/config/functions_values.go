@@ -22,7 +22,6 @@ func valueFunction(description string, result cty.Type, do func(args []cty.Value
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return do(args) }})
 }
 
-// textFunction makes a function of texts.
 func textFunction(description string, do func(texts []string) (cty.Value, error), result cty.Type, params ...string) function.Function {
 	all := make([]function.Parameter, len(params))
 	for i, name := range params {
@@ -31,12 +30,10 @@ func textFunction(description string, do func(texts []string) (cty.Value, error)
 	return valueFunction(description, result, func(args []cty.Value) (cty.Value, error) { return do(texts(args, cty.Value.AsString)) }, all...)
 }
 
-// predicate returns a function that reports a relation between two texts.
 func predicate(description string, is func(s, part string) bool, params ...string) function.Function {
 	return textFunction(description, func(t []string) (cty.Value, error) { return cty.BoolVal(is(t[0], t[1])), nil }, cty.Bool, params...)
 }
 
-// mapping makes a function from text to text.
 func mapping(description string, do func(string) (string, error), param string) function.Function {
 	return textFunction(description, func(t []string) (cty.Value, error) {
 		s, err := do(t[0])

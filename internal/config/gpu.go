@@ -65,7 +65,6 @@ func ParseGPU(typed string) (GPUSelector, error) {
 	return GPUSelector{}, fmt.Errorf("%q does not name a GPU. %s", typed, gpuAdvice)
 }
 
-// readGPU reads a UUID or a PCI address.
 func readGPU(typed string) (GPUSelector, bool) {
 	if m := gpuUUID.FindStringSubmatch(typed); m != nil {
 		return GPUSelector{UUID: "GPU-" + strings.ToLower(m[1])}, true
@@ -76,7 +75,6 @@ func readGPU(typed string) (GPUSelector, bool) {
 	return GPUSelector{}, false
 }
 
-// selector reads an index, a UUID or a PCI address.
 func (l *loader) selector(v value) (GPUSelector, bool) {
 	s := GPUSelector{Range: v.expr.Range()}
 	if !l.typed(v, isOneOf(v.Type(), cty.Number, cty.String), fmt.Sprintf("%s does not name a GPU", v.name()), "This is %s. %s", v.kind(), gpuAdvice) {

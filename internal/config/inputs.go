@@ -93,7 +93,6 @@ func (l *loader) show(v *variable, g given) {
 	}
 }
 
-// takeFile reads a file of values.
 func (l *loader) takeFile(in Input) {
 	mistakes := len(l.diags)
 	all := l.parseBody(in.From, in.File)

@@ -15,7 +15,6 @@ const (
 	maxKey   = 100    // maximum length of a key of for_each, which becomes part of names
 )
 
-// instance is one session of a block.
 type instance struct {
 	address   resource.Address
 	variables map[string]cty.Value // the variables that its expressions can use

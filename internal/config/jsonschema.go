@@ -15,7 +15,6 @@ func JSONSchema() map[string]any {
 	return schema
 }
 
-// bodySchema returns the schema of a block's content.
 func bodySchema(b *Block) map[string]any {
 	properties := map[string]any{"//": map[string]any{"description": "A comment."}}
 	var required []string
@@ -57,7 +56,6 @@ var (
 	aList   = map[string]any{"type": "array", "items": anEntry}
 )
 
-// valueSchemas maps each type to the schema of its values.
 var valueSchemas = map[Type]map[string]any{
 	Text: aText, Path: aText, TypeName: aText, SessionName: aText, Size: aText,
 	Texts: aList, GPUNames: aList, Sessions: aList,

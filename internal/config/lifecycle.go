@@ -245,7 +245,6 @@ func (l *loader) valueText(a attribute, e hcl.Expression, scope *hcl.EvalContext
 	return text, err == nil
 }
 
-// checkTriggers reports references to sessions that do not exist.
 func (l *loader) checkTriggers() {
 	instances := map[resource.Address]bool{}
 	for _, s := range l.sessions {

@@ -60,14 +60,12 @@ func (l *loader) readMoved(b block) {
 	l.moves = append(l.moves, move)
 }
 
-// unnamed reports a label on a block that takes none.
 func (l *loader) unnamed(b block) {
 	if len(b.labels) > 0 {
 		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s has no name", b.kind), "Write it as: %s {", b.kind)
 	}
 }
 
-// wholeReference reads the address of a session or of a whole block.
 func (l *loader) wholeReference(a attribute) (resource.Reference, bool) {
 	ref, attribute, ok := l.reference(a, a.expr, l.base)
 	if ok && attribute != "" {
@@ -141,7 +139,6 @@ func (l *loader) checkMoved() {
 	}
 }
 
-// overlap reports whether two references can mean the same session.
 func overlap(a, b resource.Reference) bool {
 	return a.Covers(b.Address) || b.Covers(a.Address)
 }

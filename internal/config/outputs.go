@@ -80,7 +80,6 @@ func (l *loader) liveContext(a attribute, live map[resource.Address]LiveSession)
 	return inner
 }
 
-// readCheck registers a check block.
 func (l *loader) readCheck(b block) {
 	name, named := l.declare(b)
 	said := l.read(b, &checkSchema)
@@ -170,7 +169,6 @@ func (i *Intent) EvalChecks(live map[resource.Address]LiveSession) hcl.Diagnosti
 	return warnings
 }
 
-// assert evaluates one rule of a check.
 func (l *loader) assert(c check, r rule, live map[resource.Address]LiveSession) {
 	v, ok := l.evaluate(r.condition, l.liveContext(r.condition, live))
 	if !ok || !v.IsKnown() {

@@ -16,10 +16,10 @@ import (
 
 // made is a running session in a container that listens on a port.
 func made(s config.Session, port int) config.LiveSession {
-	box := s.Spec
-	box.User.Name = "ada"
+	spec := s.Spec
+	spec.User.Name = "ada"
 	return config.LiveSession{
-		Session: resource.Session{Address: s.Address, Target: s.Target, Runtime: "docker", Spec: box,
+		Session: resource.Session{Address: s.Address, Target: s.Target, Runtime: "docker", Spec: spec,
 			Slice: resource.Slice{Host: "local", GPU: "GPU-1", Profile: "1g.18gb", Start: 3},
 			Fit:   resource.Fit{Got: resource.Envelope{FP32TFLOPS: 6.8, BandwidthGBs: 600}, Want: s.Target.Envelope()}},
 		SliceUUID: "MIG-1", State: resource.Running, SSHPort: port,

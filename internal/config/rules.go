@@ -55,7 +55,6 @@ func (l *loader) validate() {
 	}
 }
 
-// checkPart checks the references of a part of a rule, if the rule has that part.
 func (l *loader) checkPart(a *attribute) {
 	if a.expr != nil {
 		_, _ = l.check(a, nowhere)
@@ -90,7 +89,6 @@ func (l *loader) obeys(v *variable, r *rule) bool {
 	return false
 }
 
-// message evaluates the message for a false condition.
 func (l *loader) message(a *attribute) (string, bool) {
 	v, ok := l.work(a)
 	if !ok {
@@ -102,7 +100,6 @@ func (l *loader) message(a *attribute) (string, bool) {
 	return l.text(v)
 }
 
-// ruleSentence is the message of a rule as a sentence.
 func ruleSentence(message string) string {
 	return cmp.Or(prose.Sentence(message), "The rule says no more.")
 }

@@ -37,7 +37,6 @@ type Attribute struct {
 	more func() []string // further words, which other packages register
 }
 
-// words returns all valid words.
 func (a Attribute) words() []string {
 	if a.more == nil {
 		return a.Words
@@ -88,7 +87,6 @@ const (
 // modify it.
 func Schema() Block { return fileSchema }
 
-// attribute finds an attribute by name.
 func (b *Block) attribute(name string) *Attribute {
 	for i := range b.Attributes {
 		if b.Attributes[i].Name == name {
@@ -98,7 +96,6 @@ func (b *Block) attribute(name string) *Attribute {
 	return nil
 }
 
-// block finds a nested block by name.
 func (b *Block) block(name string) *Block {
 	for i := range b.Blocks {
 		if b.Blocks[i].Name == name {
@@ -116,7 +113,6 @@ func (b *Block) blockNames() []string {
 	return sortedTexts(b.Blocks, func(inner Block) string { return inner.Name })
 }
 
-// required returns the attributes that must be set.
 func (b *Block) required() []Attribute {
 	return slices.DeleteFunc(slices.Clone(b.Attributes), func(a Attribute) bool { return !a.Required })
 }

@@ -176,7 +176,6 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 	}
 }
 
-// undeclared reports a reference to a variable or local that no block declares.
 func (l *loader) undeclared(a attribute, mention hcl.Traversal, full string) {
 	root, name, _ := strings.Cut(full, ".")
 	declare := fmt.Sprintf("Declare it: variable %q { ... }", name)
@@ -187,7 +186,6 @@ func (l *loader) undeclared(a attribute, mention hcl.Traversal, full string) {
 		"Nothing declares it. %s%s", declare, didYouMean(full, l.namesInReach(nowhere)))
 }
 
-// namesInReach returns the names that an expression could use.
 func (l *loader) namesInReach(r reach) []string {
 	names := slices.Collect(maps.Keys(l.nodes))
 	names = append(names, "path.module")
@@ -200,7 +198,6 @@ func (l *loader) namesInReach(r reach) []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-// baseScope returns the scope that all expressions share.
 func (l *loader) baseScope() *hcl.EvalContext {
 	return &hcl.EvalContext{
 		Variables: map[string]cty.Value{

@@ -152,7 +152,6 @@ func (l *loader) split(attributes []attribute, r reach) (fixed, varying []attrib
 	return fixed, varying
 }
 
-// fill evaluates an attribute into a session.
 func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 	if refer := sessionReferences[a.path]; refer != nil {
 		refer(l, s, a, scope)
@@ -168,7 +167,6 @@ func (l *loader) fill(s *Session, a attribute, scope *hcl.EvalContext) {
 	}
 }
 
-// checkHost sets the host of a session that does not name one.
 func (l *loader) checkHost(s *Session) {
 	decl := s.Ranges.Decl
 	if s.Ranges.has("host") || l.partial {

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/go-version"
 )
 
-// readSettings reads the cosplay block.
 func (l *loader) readSettings(all []block) {
 	for i, b := range all {
 		l.unnamed(b)
@@ -26,7 +25,6 @@ func (l *loader) readSettings(all []block) {
 	}
 }
 
-// checkVersion checks that the project accepts this version of cosplay.
 func (l *loader) checkVersion(a *attribute) {
 	v, ok := l.fixed(a)
 	if !ok {

@@ -54,7 +54,6 @@ func (c content) lacks(path string) bool {
 	return c.find(path) == nil && !slices.Contains(c.meant, path)
 }
 
-// ranges returns the source ranges of the block and its attributes.
 func (c content) ranges(header hcl.Range) Ranges {
 	r := Ranges{Decl: header, values: make(map[string]hcl.Range, len(c.attributes)+len(c.blocks))}
 	for _, a := range c.attributes {
@@ -186,7 +185,6 @@ func (b *Block) homes(name string) []string {
 	return texts(with, func(inner Block) string { return inner.Name })
 }
 
-// inner returns the names of the attributes of nested blocks.
 func (b *Block) inner() []string {
 	var all []string
 	for i := range b.Blocks {

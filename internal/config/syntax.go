@@ -180,7 +180,6 @@ func tooDeep(name string, src []byte) hcl.Diagnostics {
 	return nil
 }
 
-// parseExpression reads an expression.
 func parseExpression(src, name string) (hcl.Expression, hcl.Diagnostics) {
 	if diags := tooDeep(name, []byte(src)); diags.HasErrors() {
 		return nil, diags

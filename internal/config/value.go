@@ -145,7 +145,6 @@ func smallNumber(v value) (int64, bool) {
 	return n, accuracy == big.Exact
 }
 
-// flag reads true or false.
 func (l *loader) flag(v value) (bool, bool) {
 	summary, detail := fmt.Sprintf("%s must be true or false", v.name()), fmt.Sprintf("This is %s. Write true or false, without quotes.", v.kind())
 	if !l.typed(v, isOneOf(v.Type(), cty.Bool, cty.String), summary, "%s", detail) {
@@ -191,7 +190,6 @@ func (l *loader) number(v value, summary, advice string) (*big.Float, bool) {
 	return converted.AsBigFloat(), true
 }
 
-// between checks a number's bounds.
 func (l *loader) between(v value, n *big.Float, low, high float64, advice string) bool {
 	switch {
 	case n.Cmp(big.NewFloat(low)) < 0:
@@ -247,7 +245,6 @@ func (l *loader) share(v value) (float64, bool) {
 	return share, true
 }
 
-// elements reads a list; sample is an example for the diagnostic.
 func (l *loader) elements(v value, sample string) ([]value, bool) {
 	if !l.typed(v, isList(v.Type()), fmt.Sprintf("%s must be a list", v.name()), "This is %s. Write a list, like %s.", v.kind(), sample) {
 		return nil, false

@@ -92,7 +92,6 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 	return true
 }
 
-// typeKeywords are the words of type expressions.
 var typeKeywords = []string{"string", "number", "bool", "list", "set", "map", "object", "tuple", "any", "optional"}
 
 // aboutType adds a fix to a diagnostic about a type.
@@ -137,7 +136,6 @@ func (l *loader) fixed(a *attribute) (value, bool) {
 	return l.evaluate(*a, l.base)
 }
 
-// setStandard reads the default of a variable.
 func (l *loader) setStandard(v *variable, a *attribute) {
 	read, ok := l.fixed(a)
 	if !ok {
@@ -159,7 +157,6 @@ func (l *loader) setStandard(v *variable, a *attribute) {
 	v.standard = &standard
 }
 
-// fit converts a value to the variable's type.
 func (v *variable) fit(raw cty.Value) (cty.Value, error) {
 	if v.defaults != nil && !raw.IsNull() {
 		raw = v.defaults.Apply(raw)
@@ -218,18 +215,16 @@ func (l *loader) valueOf(v *variable) (cty.Value, bool) {
 
 func (l *loader) chosen(v *variable) (cty.Value, bool) {
 	if len(v.given) == 0 {
-		if v.standard == nil && l.MayMiss {
+		switch {
+		case v.standard != nil:
+			return *v.standard, true
+		case l.MayMiss:
 			l.missed = append(l.missed, v)
 			return cty.UnknownVal(v.constraint.WithoutOptionalAttributesDeep()).Mark(reported), true
-		}
-		if v.standard == nil && bytes.Contains(l.notRead, []byte(v.name)) {
-			return cty.DynamicVal, false // the actual value may be in an input that was reported as wrong
-		}
-		if v.standard == nil {
+		case !bytes.Contains(l.notRead, []byte(v.name)): // otherwise the value may be in an input that was reported as wrong
 			l.missing(v)
-			return cty.DynamicVal, false
 		}
-		return *v.standard, true
+		return cty.DynamicVal, false
 	}
 	last := v.given[len(v.given)-1]
 	raw, ok := l.raw(v, last)
@@ -254,7 +249,6 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 	return fitting, true
 }
 
-// missing reports a variable with neither a value nor a default.
 func (l *loader) missing(v *variable) {
 	d := mistake(v.header, v.header, fmt.Sprintf("variable %q has no value", v.name),
 		"Nothing gives it one, and it has no default. Give it with --var '%s=...', in a file with --var-file FILE, in cosplay.hclvars, "+
@@ -284,7 +278,6 @@ type Missing struct {
 	Sensitive         bool
 }
 
-// values returns all variables with their final values, by name.
 func (l *loader) values() []Variable {
 	all := make([]Variable, 0, len(l.variables))
 	for _, name := range sortedKeys(l.variables) {
@@ -295,7 +288,6 @@ func (l *loader) values() []Variable {
 	return all
 }
 
-// missedNames returns the variables without a value.
 func (l *loader) missedNames() []string {
 	return sortedTexts(l.missed, func(v *variable) string { return v.name })
 }

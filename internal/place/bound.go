@@ -71,12 +71,8 @@ func (c *cover) mostOf(class int) int {
 	most := 0
 	for _, k := range c.kinds {
 		l := make(load, len(c.fleet.classes))
-		for l[class] < maxLoad {
-			if l[class]++; !c.fit(k, l) {
-				break
-			}
-			most = max(most, int(l[class]))
-		}
+		c.fill(k, l, class, maxLoad)
+		most = max(most, int(l[class]))
 	}
 	return most
 }

@@ -57,7 +57,6 @@ func (p *packer) newCover(demand []int) *cover {
 	return c
 }
 
-// free returns the number of GPUs of each kind.
 func (c *cover) free() []int {
 	free := make([]int, len(c.kinds))
 	for i, k := range c.kinds {
@@ -158,25 +157,15 @@ func (c *cover) fills(k *kind, rest []int) []load {
 			continue
 		}
 		l := make(load, len(rest))
-		c.fill(k, l, first, rest)
+		c.fill(k, l, first, rest[first])
 		for _, i := range c.byWeight {
-			c.fill(k, l, i, rest)
+			c.fill(k, l, i, rest[i])
 		}
 		if loads = append(loads, l); len(loads) == maxFills {
 			break
 		}
 	}
 	return loads
-}
-
-// fill adds sessions of a class to a load, as many as fit and are in demand.
-func (c *cover) fill(k *kind, l load, class int, rest []int) {
-	for int(l[class]) < min(rest[class], maxLoad) {
-		if l[class]++; !c.fit(k, l) {
-			l[class]--
-			return
-		}
-	}
 }
 
 // cut removes from a load the sessions for which there is no demand.

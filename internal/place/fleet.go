@@ -54,10 +54,12 @@ func newFleet(gpus []GPU, requests []Request) *fleet {
 		hosts[g.Host] = true
 	}
 	f.hosts = len(hosts)
-	slices.SortFunc(f.cards, func(a, b *card) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
-	})
+	slices.SortFunc(f.cards, (*card).compare)
 	return f
+}
+
+func (c *card) compare(o *card) int {
+	return cmp.Or(cmp.Compare(c.Host, o.Host), cmp.Compare(c.Index, o.Index), cmp.Compare(c.UUID, o.UUID))
 }
 
 // settle places the sessions whose slice is given and sorts the GPUs: first those that the project uses, then those

@@ -25,8 +25,8 @@ func only(t *testing.T, r Result, name string) Placed {
 
 // TestKeptWhereItCannotStay moves only the session that has lost its slice, and reports the reason.
 func TestKeptWhereItCannotStay(t *testing.T) {
-	gone := func([]GPU) *resource.Slice {
-		return &resource.Slice{Host: "lab", GPU: "GPU-gone", Profile: "1g.18gb", Size: 1}
+	lost := func([]GPU) *resource.Slice {
+		return &resource.Slice{Host: "lab", GPU: "GPU-lost", Profile: "1g.18gb", Size: 1}
 	}
 	cases := []struct {
 		name   string
@@ -34,7 +34,7 @@ func TestKeptWhereItCannotStay(t *testing.T) {
 		kept   func([]GPU) *resource.Slice
 		want   string
 	}{
-		{"the GPU is gone", func(*GPU) {}, gone, "its GPU is not there"},
+		{"the GPU is lost", func(*GPU) {}, lost, "its GPU is not there"},
 		{"others took the slot", func(g *GPU) {
 			g.MIG = true
 			g.Foreign = []resource.LiveSlice{foreign(*g, "4g.71gb", 0)}

@@ -68,7 +68,6 @@ func distinctProfiles(m resource.Model) []resource.Profile {
 	return kept
 }
 
-// whole returns the row of the whole GPU.
 func (b *gpuModel) whole() int { return len(b.profiles) }
 
 func (b *gpuModel) profileName(row int) string {

@@ -80,6 +80,16 @@ func (p *packer) takesOne(k *kind, c *class) bool {
 	return c.mayUse(k.cards[0]) && p.fit(k, single)
 }
 
+// fill adds sessions of a class to a load, until there are as many as the limit or no more fit.
+func (p *packer) fill(k *kind, l load, class, limit int) {
+	for int(l[class]) < min(limit, maxLoad) {
+		if l[class]++; !p.fit(k, l) {
+			l[class]--
+			return
+		}
+	}
+}
+
 // most reduces the demand to what fits: class by class, as many sessions as fit beside the classes before.
 func (p *packer) most(demand []int) (plan []use, placed []int) {
 	if plan, ok := p.cover(demand); ok {

@@ -79,7 +79,7 @@ func TestGolden(t *testing.T) {
 		{"too-big", rack("lab", "a30"), ask("lab", "a", 1, "4090")},
 		{"too-far", rack("lab", "a30"), with(ask("lab", "a", 1, "3090"), atMost(0.3))},
 		{"pinned", rack("lab", "h200", "h200"), with(ask("lab", "a", 8, "2060"), pinned("GPU-lab1"))},
-		{"pinned-nowhere", rack("lab", "h200"), with(ask("lab", "a", 1, "2060"), pinned("GPU-gone"))},
+		{"pinned-nowhere", rack("lab", "h200"), with(ask("lab", "a", 1, "2060"), pinned("GPU-lost"))},
 		{"no-host", rack("lab", "h200"), ask("den", "a", 1, "2060")},
 		{"two-hosts", append(rack("lab", "h200"), rack("den", "a30")...), join(ask("lab", "a", 2, "2060"), ask("den", "b", 5, "1660"))},
 		{"models", rack("lab", "a30", "a100-80gb", "h200", "l40s"), join(ask("lab", "a", 3, "1060"), ask("lab", "b", 2, "3080"))},

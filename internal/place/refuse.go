@@ -245,14 +245,11 @@ func (f *fleet) capacity(cl *class) (best resource.Model, most int) {
 		k.cards = []*card{empty}
 		p := &packer{fleet: f, rows: map[*gpuModel]map[*class][]uint32{}}
 		l := make(load, len(f.classes))
-		for l[cl.id] = 1; p.fit(k, l); l[cl.id]++ {
-			if int(l[cl.id]) > most {
-				best, most = c.Model, int(l[cl.id])
-			}
+		if p.fill(k, l, cl.id, maxLoad); int(l[cl.id]) > most {
+			best, most = c.Model, int(l[cl.id])
 		}
 	}
 	return best, most
 }
 
-// percentUp rounds an error up to a whole percent.
 func percentUp(e int64) int64 { return (e*100 + one - 1) / one }

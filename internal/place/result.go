@@ -10,12 +10,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// result converts the decisions of a fleet to a Result.
 func (f *fleet) result() Result {
 	cards := slices.Clone(f.cards)
-	slices.SortFunc(cards, func(a, b *card) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
-	})
+	slices.SortFunc(cards, (*card).compare)
 	r := Result{Warnings: f.warnings}
 	var dear groups[resource.Address]
 	for _, c := range cards {
@@ -106,7 +103,6 @@ func (c *card) whyClock() resource.Reason {
 	return resource.Reason{Kind: resource.BestClock, Targets: c.targets()}
 }
 
-// targets returns the names of the targets that a card presents, each once.
 func (c *card) targets() []string {
 	var names []string
 	for _, s := range c.occupants {

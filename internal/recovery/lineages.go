@@ -84,7 +84,7 @@ func recoverClaim(ctx context.Context, p *project.Project, o claim, live resourc
 		r.unproven = append(r.unproven, one.Container)
 		return false
 	})
-	r.prior, r.notes = salvage.Prior(salvage.Sources{Lineage: o.Holder.Lineage, Key: key, Known: o.Known, Live: live, Remains: remains, CutOff: o.cutOff})
+	r.prior, r.notes = salvage.Prior(salvage.Sources{Lineage: o.Holder.Lineage, Key: key, Known: o.Known, Live: live, Remains: remains, Interrupted: o.cutOff})
 	r.live = withContainers(live, remains)
 	return r, failures
 }

@@ -25,17 +25,14 @@ func Behind(prior resource.Prior, live resource.Live) bool {
 				return true
 			}
 		}
-		for _, c := range host.Containers {
-			if containerAhead(prior, byID, host, c) {
-				return true
-			}
+		if slices.ContainsFunc(host.Containers, func(c resource.Container) bool { return containerAhead(prior, byID, host, c) }) {
+			return true
 		}
 	}
 	return false
 }
 
-// pageAhead reports whether the page of a GPU has a slice or settings that the state
-// lacks, or the state lacks the GPU.
+// pageAhead reports whether the page of a GPU has a slice or settings that the state lacks, or the state lacks the GPU.
 func pageAhead(prior resource.Prior, placements resource.Placements, live resource.Live, host string, page resource.Held, holder resource.Holder) bool {
 	g, there := live.GPU(host, page.UUID)
 	if !there || holder.Serial == 0 {

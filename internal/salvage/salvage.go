@@ -11,12 +11,12 @@ import (
 
 // Sources is everything that is known of one project.
 type Sources struct {
-	Lineage string
-	Key     string
-	Known   resource.Prior // its state if it is readable; otherwise empty
-	Live    resource.Live  // the hosts with their ledgers
-	Remains []resource.Remains
-	CutOff  bool // whether a run of the project was interrupted
+	Lineage     string
+	Key         string
+	Known       resource.Prior // its state if it is readable; otherwise empty
+	Live        resource.Live  // the hosts with their ledgers
+	Remains     []resource.Remains
+	Interrupted bool // whether a run of the project was interrupted
 }
 
 // lostBlock is the block name for sessions of which only the slice remains.
@@ -163,7 +163,7 @@ func (b *builder) gpu(host resource.Host, page resource.Held) {
 		g.AskedPowerMW = nil // it belongs to another limit, and the ledger does not record it
 	}
 	g.Baseline, g.LockBefore, g.Applied = page.Baseline, page.LockBefore, page.Set.Over(g.Applied)
-	g.ClockUnsure = g.ClockUnsure || b.CutOff && page.Set.Has(resource.SMClock)
+	g.ClockUnsure = g.ClockUnsure || b.Interrupted && page.Set.Has(resource.SMClock)
 	// A single GPU that was last changed before a reboot proves that there was one.
 	if boot, known := b.prior.BootIDs[host.Name]; !known || boot == host.BootID {
 		b.prior.BootIDs[host.Name] = page.BootID

@@ -24,7 +24,7 @@ session "worker" {
 }`
 )
 
-var errCut = errors.New("cut off")
+var errInterrupted = errors.New("interrupted")
 
 // remains returns the labels of a world's containers.
 func remains(w *worldtest.World) []resource.Remains {
@@ -66,7 +66,7 @@ func TestCutAnywhere(t *testing.T) {
 				changes := 0
 				w.Fault = func(string) error {
 					if changes++; changes > n {
-						return errCut
+						return errInterrupted
 					}
 					return nil
 				}
@@ -81,7 +81,7 @@ func TestCutAnywhere(t *testing.T) {
 					break // no interruption happened
 				}
 				points++
-				found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: remains(w), CutOff: true})
+				found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: remains(w), Interrupted: true})
 				if len(notes) > 0 {
 					t.Errorf("cut at %d: %v", n, notes)
 				}
@@ -107,7 +107,7 @@ func TestMaking(t *testing.T) {
 		name   string
 		meddle func(*resource.Host)
 		ours   bool
-		told   resource.NoteKind
+		listed resource.NoteKind
 	}{
 		{"nothing against it", func(*resource.Host) {}, true, ""},
 		{"in use", func(h *resource.Host) {
@@ -132,8 +132,8 @@ func TestMaking(t *testing.T) {
 			if ours := len(found.Sessions) == 1; ours != test.ours {
 				t.Errorf("ours is %v", ours)
 			}
-			if len(notes) > 1 || len(notes) == 1 && notes[0].Kind != test.told || len(notes) == 0 && test.told != "" {
-				t.Errorf("noted %v, want %q", notes, test.told)
+			if len(notes) > 1 || len(notes) == 1 && notes[0].Kind != test.listed || len(notes) == 0 && test.listed != "" {
+				t.Errorf("noted %v, want %q", notes, test.listed)
 			}
 			if !test.ours && len(diff.Foreign(host.GPUs[0], found.Placements())) != 1 {
 				t.Error("the slice is not left to its owner")
@@ -150,15 +150,15 @@ func TestRebuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []resource.Remains
+	var listed []resource.Remains
 	for _, s := range prior.Sessions {
-		told = append(told, resource.Remains{Session: s.Session, Container: *s.Container, Proven: true})
+		listed = append(listed, resource.Remains{Session: s.Session, Container: *s.Container, Proven: true})
 	}
-	slices.Reverse(told)
+	slices.Reverse(listed)
 	// Objects of another project are left out.
 	h := w.Host()
 	h.Ledger = append(h.Ledger, resource.Held{UUID: "GPU-1", Holders: []resource.Holder{{Lineage: "other"}}})
-	found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: told})
+	found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: listed})
 	if d := cmp.Diff(prior.Sessions, found.Sessions); d != "" || len(notes) > 0 {
 		t.Errorf("sessions: %s\n%v", d, notes)
 	}
@@ -176,7 +176,7 @@ func TestRebuilt(t *testing.T) {
 	}
 
 	// With the state available, the result is the same, without duplicates.
-	again, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Known: prior, Live: w.Live, Remains: told})
+	again, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Known: prior, Live: w.Live, Remains: listed})
 	if d := cmp.Diff(prior.Sessions, again.Sessions); d != "" || len(again.GPUs) != 1 {
 		t.Errorf("with the state: %s\n%+v", d, again.GPUs)
 	}
@@ -192,11 +192,11 @@ func TestNothingProven(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Host().Ledger = nil
-	var told []resource.Remains
+	var listed []resource.Remains
 	for _, s := range prior.Sessions {
-		told = append(told, resource.Remains{Session: s.Session, Container: *s.Container})
+		listed = append(listed, resource.Remains{Session: s.Session, Container: *s.Container})
 	}
-	found, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: told})
+	found, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: listed})
 	if len(found.Sessions) != 3 || len(found.GPUs) != 0 || len(diff.Foreign(w.Host().GPUs[0], found.Placements())) != 3 {
 		t.Errorf("%+v", found)
 	}

@@ -39,7 +39,7 @@ func TestFind(t *testing.T) {
 		"worker":                "session.worker[0]=worker-0 session.worker[1]=worker-1 session.worker[\"a\"]=worker-a",
 		"session.worker":        "session.worker[0]=worker-0 session.worker[1]=worker-1 session.worker[\"a\"]=worker-a",
 		"GPU-1":                 "",
-		"nobody":                `no "nobody"`,
+		"absent":                `no "absent"`,
 		"session.worker[99999]": "state list",
 	} {
 		found, err := Find(p, typed)
@@ -79,7 +79,7 @@ func TestMove(t *testing.T) {
 		"taken":          {"big", "worker-1", "! session.worker[1] is in the state already"},
 		"taken, in full": {"big", "worker[1]", "! session.worker[1] is in the state already"},
 		"itself":         {"big", "big", "! is in the state already"},
-		"not there":      {"nobody", "big", `! no "nobody"`},
+		"not there":      {"absent", "big", `! no "absent"`},
 		"a GPU":          {"GPU-0", "x", "! only sessions can be moved"},
 		"block to one":   {"worker", "lab[0]", "! name another block"},
 		"no address":     {"big", "3?", "! is not the address of a session"},
@@ -110,7 +110,7 @@ func TestMove(t *testing.T) {
 					t.Errorf("%s was changed: %s", m.From, cmp.Diff(was, is))
 				}
 				if was.Hash("key") != is.Hash("key") {
-					t.Error("the container would be made anew")
+					t.Error("the container would be recreated")
 				}
 			}
 		})
@@ -128,11 +128,11 @@ func TestForget(t *testing.T) {
 		"all":                  {"big worker", "", ""},
 		"a GPU with its own":   {"GPU-0 worker[0] worker[1]", `session.big=big session.worker["a"]=worker-a`, "GPU-1"},
 		"a GPU that is in use": {"GPU-1 big", "!", "GPU-1 cannot be forgotten while session.worker[\"a\"] is on it"},
-		"one is not there":     {"big nobody", "!", `no "nobody"`},
+		"one is not there":     {"big absent", "!", `no "absent"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := some()
-			after, gone, err := Forget(before, strings.Fields(test.typed))
+			after, forgot, err := Forget(before, strings.Fields(test.typed))
 			if d := cmp.Diff(some(), before); d != "" {
 				t.Errorf("the state of before was changed: %s", d)
 			}
@@ -145,8 +145,8 @@ func TestForget(t *testing.T) {
 			if err != nil || addresses(after) != test.sessions || gpus(after) != test.gpus {
 				t.Fatalf("%v: left are %s; %s", err, addresses(after), gpus(after))
 			}
-			if len(gone.Sessions)+len(after.Sessions) != len(before.Sessions) || len(gone.GPUs)+len(after.GPUs) != len(before.GPUs) {
-				t.Errorf("gone are %d sessions and %d GPUs", len(gone.Sessions), len(gone.GPUs))
+			if len(forgot.Sessions)+len(after.Sessions) != len(before.Sessions) || len(forgot.GPUs)+len(after.GPUs) != len(before.GPUs) {
+				t.Errorf("it forgot %d sessions and %d GPUs", len(forgot.Sessions), len(forgot.GPUs))
 			}
 			if (len(after.BootIDs) == 1) != after.Holds("lab") {
 				t.Errorf("boots %v", after.BootIDs)

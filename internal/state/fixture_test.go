@@ -49,7 +49,7 @@ func wantFault(t *testing.T, err error, fault Fault) {
 	case !errors.As(err, &refusal):
 		t.Errorf("got %v, want a refusal for being %s", err, fault)
 	case refusal.Fault != fault:
-		t.Errorf("told as %s, want %s: %v", refusal.Fault, fault, err)
+		t.Errorf("the fault is %s, want %s: %v", refusal.Fault, fault, err)
 	case refusal.What == "", refusal.Fix == "", !strings.Contains(err.Error(), refusal.Path):
 		t.Errorf("incomplete: %v", err)
 	}

@@ -95,7 +95,7 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 // broken distinguishes a file that ends too soon from one that is not JSON.
 func broken(data []byte, syntax *jsontext.SyntacticError) *Refusal {
 	if errors.Is(syntax, io.ErrUnexpectedEOF) {
-		return refusal(CutOff, fmt.Sprintf("it is cut off after %d bytes", len(data)))
+		return refusal(Truncated, fmt.Sprintf("it is truncated after %d bytes", len(data)))
 	}
 	return refusal(NotJSON, fmt.Sprintf("it is not JSON: byte %d: %v", syntax.ByteOffset+1, syntax.Err))
 }

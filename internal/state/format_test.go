@@ -23,7 +23,7 @@ func TestDamage(t *testing.T) {
 	good := read(t, s.Path)
 	backup := read(t, s.BackupPath())
 	resealed := func(old, new string) string { return reseal(strings.Replace(good, old, new, 1)) }
-	told := map[string]string{}
+	faults := map[string]string{}
 	for name, test := range map[string]struct {
 		content string
 		fault   Fault
@@ -31,7 +31,7 @@ func TestDamage(t *testing.T) {
 	}{
 		"empty":               {"", Empty, "it is empty"},
 		"blank":               {" \n", Empty, "it is empty"},
-		"cut in half":         {good[:len(good)/2], CutOff, "cut off after"},
+		"cut in half":         {good[:len(good)/2], Truncated, "truncated after"},
 		"a bit turned":        {strings.Replace(good, `"lab"`, `"lac"`, 1), Altered, "checksum does not fit"},
 		"a bit turned, newer": {strings.Replace(good, `"format_version": 2`, `"format_version": 3`, 1), Altered, "newer cosplay writes, but its checksum does not fit"},
 		"no checksum":         {strings.Replace(good, `"checksum"`, `"chocksum"`, 1), Altered, "checksum is missing"},
@@ -61,11 +61,11 @@ func TestDamage(t *testing.T) {
 			if read(t, s.Path) != test.content || read(t, s.BackupPath()) != backup {
 				t.Error("a file was touched")
 			}
-			told[test.want] = string(test.fault)
+			faults[test.want] = string(test.fault)
 		})
 	}
-	if len(told) < 10 {
-		t.Errorf("only %d kinds of words", len(told))
+	if len(faults) < 10 {
+		t.Errorf("only %d kinds of words", len(faults))
 	}
 }
 

@@ -14,7 +14,7 @@ type Fault string
 // The faults, each with its own message.
 const (
 	Empty     Fault = "empty"
-	CutOff    Fault = "cut off"
+	Truncated Fault = "truncated"
 	NotJSON   Fault = "not JSON"
 	NotAState Fault = "not a state"
 	Newer     Fault = "newer"

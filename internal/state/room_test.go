@@ -66,6 +66,6 @@ func TestNoRoom(t *testing.T) {
 		t.Errorf("got %v", many)
 	}
 	if _, err := os.Stat(s.Path); errors.Is(err, fs.ErrNotExist) {
-		t.Error("the state is gone")
+		t.Error("the state was deleted")
 	}
 }

@@ -91,7 +91,7 @@ func TestSaveOverItsOwnOnly(t *testing.T) {
 	}
 
 	// A first run finds a state where there was none; a state that was removed
-	// meanwhile is written anew.
+	// meanwhile is written again.
 	s := Store{Path: filepath.Join(t.TempDir(), FileName)}
 	mine := save(t, s, resource.Prior{})
 	_, err := s.Save(resource.Prior{})

@@ -45,7 +45,7 @@ session "objects" {
     cpus   = each.value.sizes
     memory = var.any
   }
-  depends_on = [session.elements, session.nobody]
+  depends_on = [session.elements, session.absent]
   lifecycle {
     replace_triggered_by = [session.elements[var.name], session.wrong_targets[0], var.any]
   }

@@ -23,8 +23,8 @@ func (a Advice) Error() string {
 // Unwrap returns the cause; nil if it is not known.
 func (a Advice) Unwrap() error { return a.Cause }
 
-// AdviceOf parts the text of an error that ends with advice, after whatever was put before
-// it. All of another error's text is what happened.
+// AdviceOf parts the text of an error that ends with advice, after whatever was put before it. All of another error's
+// text is what happened.
 func AdviceOf(err error) Advice {
 	a := Advice{What: err.Error(), Cause: err}
 	if known, is := errors.AsType[Advice](err); is && known.Fix != "" {

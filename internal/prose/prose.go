@@ -1,5 +1,4 @@
-// Package prose builds the sentences that cosplay prints: capitals and full stops, counts
-// and lists. Pure.
+// Package prose builds the sentences that cosplay prints: capitals and full stops, counts and lists. Pure.
 package prose
 
 import (

@@ -89,8 +89,7 @@ type Field struct {
 	Left       bool   `json:"left,omitempty"`        // cosplay changed the setting and cannot restore it now
 }
 
-// Value is one side of a difference. Powers are in mW, memory in MiB, ratios as numbers:
-// 0.07 is 7 %.
+// Value is one side of a difference. Powers are in mW, memory in MiB, ratios as numbers: 0.07 is 7 %.
 type Value any
 
 // MIGMode is MIG mode as a value.
@@ -169,16 +168,16 @@ type Drift struct {
 	Cause   string  `json:"cause,omitempty"`   // in words; one that is not known begins with "possible cause:"
 }
 
-// UnprovenLock is a clock lock that cosplay set and that no reading proves: the clock of an
-// idle GPU does not show it.
+// UnprovenLock is a clock lock that cosplay set and that no reading proves: the clock of an idle GPU does not show
+// it.
 type UnprovenLock struct {
 	Host string `json:"host"` // name of the host
 	GPU  string `json:"gpu"`  // UUID
 	MHz  int    `json:"mhz"`  // of the lock
 }
 
-// UnprovenSlice is a slice that the driver names by its place, so that another one in the
-// same place could not be distinguished from it.
+// UnprovenSlice is a slice that the driver names by its place, so that another one in the same place could not be
+// distinguished from it.
 type UnprovenSlice struct {
 	Session  string `json:"session"`   // address
 	Slice    Slice  `json:"slice"`     // where it is

@@ -1,7 +1,6 @@
-// Package public has the types of what commands write with --json. Names, types and
-// comments of their fields are the public interface: docs/schema/cosplay.json and
-// docs/json.md are generated from them. They use no other type of cosplay, so that state,
-// plan and protocol can change while they stay. Pure.
+// Package public has the types of what commands write with --json. Names, types and comments of their fields are the
+// public interface: docs/schema/cosplay.json and docs/json.md are generated from them. They use no other type of
+// cosplay, so that state, plan and protocol can change while they stay. Pure.
 package public
 
 import "encoding/json"
@@ -14,8 +13,8 @@ type Format struct {
 // V1 is the format of this cosplay.
 var V1 = Format{1}
 
-// Diagnostics is what validate writes, and any other command instead of its output where
-// the configuration has errors.
+// Diagnostics is what validate writes, and any other command instead of its output where the configuration has
+// errors.
 type Diagnostics struct {
 	Format
 	Valid       bool         `json:"valid"`         // there is no error
@@ -56,8 +55,8 @@ type Snippet struct {
 	End     int    `json:"highlight_end_offset"`   // where it ends in code, in bytes
 }
 
-// Output is an output of the configuration. One that is sensitive, or that only an apply
-// makes known, has no type and no value.
+// Output is an output of the configuration. One that is sensitive, or that only an apply makes known, has no type and
+// no value.
 type Output struct {
 	Name      string          `json:"name"`            // of its block
 	Sensitive bool            `json:"sensitive"`       // its value is not shown
@@ -186,8 +185,7 @@ type Formatted struct {
 	Written bool     `json:"written"` // the files were changed; false with --check
 }
 
-// Simulated is what sim show writes: a simulated host as its hardware is, with what NVML
-// does not report.
+// Simulated is what sim show writes: a simulated host as its hardware is, with what NVML does not report.
 type Simulated struct {
 	Format
 	Simulates string         `json:"simulates"`        // 8 x h200

@@ -40,8 +40,8 @@ type AppliedView struct {
 	Verify *VerifyView // what the self-test found afterwards; nil where it was not asked for
 }
 
-// Applied shows what came of a run: each failure with what is left of it, then
-// the line that counts, then what to type next.
+// Applied shows what came of a run: each failure with what is left of it, then the line that counts, then what to
+// type next.
 func Applied(w io.Writer, s Style, v AppliedView) {
 	p := newPage(s)
 	for _, f := range v.Result.Failures {
@@ -144,8 +144,8 @@ func (p *page) standing(v AppliedView) {
 	p.flow(2, 4, text(words+"."))
 }
 
-// untried lists the sessions and GPUs of which no step was begun, and those of
-// which some were when the run was stopped. Images are nobody's aim.
+// untried lists the sessions and GPUs of which no step was begun, and those of which some were when the run was
+// stopped. Images are nobody's aim.
 func untried(v AppliedView) (untouched, unfinished []string) {
 	begun := map[string]bool{}
 	for _, id := range v.Result.Done {
@@ -302,8 +302,8 @@ func (p *page) asFound(v AppliedView) string {
 	return " Everything is as it was found."
 }
 
-// nextAfterApply is the way into the first session that was made: by ssh where
-// it has that, else by a look at its GPU where there is something to look with.
+// nextAfterApply is the way into the first session that was made: by ssh where it has that, else by a look at its GPU
+// where there is something to look with.
 func (p *page) nextAfterApply(v AppliedView) {
 	made := madeBy(v)
 	if len(made) == 0 {

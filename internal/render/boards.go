@@ -24,8 +24,7 @@ type board struct {
 	key      string               // what it reads like
 }
 
-// boards shows the GPUs one after the other; those that nothing happens on in a
-// line, those that read alike once.
+// boards shows the GPUs one after the other; those that nothing happens on in a line, those that read alike once.
 func (p *page) boards(v PlanView) {
 	l := newLabels(planAddresses(v))
 	all := collectBoards(v, l)
@@ -49,8 +48,8 @@ func (b board) idle() bool {
 	return len(b.leaving) == 0 && (b.change == nil || b.change.Action == diff.NoOp) && !slices.ContainsFunc(b.sessions, func(c diff.SessionChange) bool { return c.Action != diff.NoOp })
 }
 
-// collectBoards puts the GPUs of all hosts with what a plan does to them, in the
-// order of hosts and indexes; a GPU that is gone comes last.
+// collectBoards puts the GPUs of all hosts with what a plan does to them, in the order of hosts and indexes; a GPU
+// that is gone comes last.
 func collectBoards(v PlanView, l labels) []board {
 	var all []board
 	at := map[[2]string]int{}
@@ -266,14 +265,14 @@ func (p *page) boardTitle(live resource.Live, b board) {
 	p.table(t)
 }
 
-// settingPlace is where a difference stands among the settings of a GPU, in the order
-// in which they are made, whether they change or stay; what is no setting comes first.
+// settingPlace is where a difference stands among the settings of a GPU, in the order in which they are made, whether
+// they change or stay; what is no setting comes first.
 func settingPlace(f diff.Field) int {
 	return slices.IndexFunc(resource.SettingOrder[:], func(s resource.Setting) bool { return diff.SettingKind(s) == f.Kind })
 }
 
-// boardSettings lists what changes on a GPU and what stays though one would
-// expect a change; it reports whether there is any.
+// boardSettings lists what changes on a GPU and what stays though one would expect a change; it reports whether there
+// is any.
 func (p *page) boardSettings(live resource.Live, b board) bool {
 	if b.change == nil {
 		return false

@@ -14,8 +14,8 @@ import (
 	"cosplay/internal/words"
 )
 
-// runtimeWords says where the sessions of a host run and, with an engine, how
-// slices come into its containers; on a simulated host there is one way only.
+// runtimeWords says where the sessions of a host run and, with an engine, how slices come into its containers; on a
+// simulated host there is one way only.
 func runtimeWords(h resource.Host) string {
 	switch {
 	case h.Runtime == "":
@@ -75,8 +75,7 @@ func pulledOrBuilt(how string) string {
 	return "pulled"
 }
 
-// boxIsNew reports whether a change makes a container where there was none:
-// then what it is made of is told.
+// boxIsNew reports whether a change makes a container where there was none: then what it is made of is told.
 func boxIsNew(c diff.SessionChange) bool {
 	return c.After != nil && !c.After.Spec.IsZero() && (c.Action == diff.Create || c.Before == nil || c.Before.Spec.IsZero())
 }
@@ -99,8 +98,7 @@ func boxWords(b resource.ContainerSpec) string {
 	return strings.Join(parts, hard+hard+" ")
 }
 
-// boxReads is what containers that read alike have in common: all but the
-// number of the port.
+// boxReads is what containers that read alike have in common: all but the number of the port.
 func boxReads(c diff.SessionChange) string {
 	if !boxIsNew(c) {
 		return ""
@@ -123,8 +121,8 @@ func loginOf(s resource.Session, c *resource.Container) *public.Login {
 // shortID is a body's ID as its runtime's own commands print it.
 func shortID(c resource.Container) string { return resource.RuntimeNamed(c.Runtime).ShortID(c.ID) }
 
-// keptWords tells of sessions in containers that keep what there is another one
-// of now, by what that is: an image, the facades, the driver; or that keep a limit.
+// keptWords tells of sessions in containers that keep what there is another one of now, by what that is: an image,
+// the facades, the driver; or that keep a limit.
 func keptWords(drift []diff.Drift) string {
 	var (
 		things []string

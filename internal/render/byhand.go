@@ -15,8 +15,8 @@ import (
 // unoffered are NVML's codes for a call that the driver does not offer.
 var unoffered = []int{3, 4, 13, 999}
 
-// byHand says what the user can do about a step that was to restore a GPU, where the
-// driver does not offer the call; nothing for any other failure.
+// byHand says what the user can do about a step that was to restore a GPU, where the driver does not offer the call;
+// nothing for any other failure.
 func (v AppliedView) byHand(f apply.Failure) (none prose.Advice) {
 	if v.NVMLCode == nil || !slices.Contains(unoffered, v.NVMLCode(f.Err)) {
 		return none

@@ -12,8 +12,7 @@ import (
 	"cosplay/internal/words"
 )
 
-// sessionReads is what two changes that read alike have in common: all but the
-// instance, its slot and its port.
+// sessionReads is what two changes that read alike have in common: all but the instance, its slot and its port.
 func sessionReads(live resource.Live, c diff.SessionChange) string {
 	s := subject(c)
 	fields := ""
@@ -36,8 +35,7 @@ func readsIn(live resource.Live) func(diff.SessionChange) string {
 	return func(c diff.SessionChange) string { return sessionReads(live, c) }
 }
 
-// subject is the session that a change is about: the new one, or the one that
-// goes.
+// subject is the session that a change is about: the new one, or the one that goes.
 func subject(c diff.SessionChange) resource.Session {
 	if c.After != nil {
 		return *c.After
@@ -45,8 +43,7 @@ func subject(c diff.SessionChange) resource.Session {
 	return c.Before.Session
 }
 
-// sessionChanges lists what happens to the sessions of one GPU, with the fit of
-// each; those that stay are counted.
+// sessionChanges lists what happens to the sessions of one GPU, with the fit of each; those that stay are counted.
 func (p *page) sessionChanges(v PlanView, b board) {
 	t := &table{columns: []column{{}, {title: "SESSION", tight: true, brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "VRAM", right: true},
 		{title: "FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}},
@@ -78,8 +75,7 @@ func (p *page) sessionChanges(v PlanView, b board) {
 // inBlock is a session's address without the word that all of them begin with.
 func inBlock(address string) string { return strings.TrimPrefix(address, "session.") }
 
-// moreSessions stands for sessions that read like those before them. What goes
-// is named all the same.
+// moreSessions stands for sessions that read like those before them. What goes is named all the same.
 func (s Style) moreSessions(hidden []diff.SessionChange) line {
 	if a := hidden[0].Action; a != diff.Delete && a != diff.Replace {
 		return s.more(len(hidden))
@@ -99,8 +95,8 @@ func stayWords(n int) string {
 	return prose.Plural(n, "session stays as it is", "sessions stay as they are")
 }
 
-// sessionRows lists sessions, each with what there is to say of it; what is the
-// same of several in a row is said once, after the last of them.
+// sessionRows lists sessions, each with what there is to say of it; what is the same of several in a row is said
+// once, after the last of them.
 func (p *page) sessionRows(t *table, live resource.Live, changes []diff.SessionChange) {
 	first := 0
 	for i, c := range changes {
@@ -134,8 +130,7 @@ func sessionCells(c diff.SessionChange) []line {
 	return cells
 }
 
-// sessionDetails says why a session changes, what it was and what else becomes
-// different.
+// sessionDetails says why a session changes, what it was and what else becomes different.
 func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 	var details []line
 	if c.MovedFrom != nil {
@@ -178,8 +173,7 @@ func movedWord(c diff.SessionChange) string {
 	return words
 }
 
-// before says what a replaced session was, as far as its row tells what it will
-// be, and gives the other fields back.
+// before says what a replaced session was, as far as its row tells what it will be, and gives the other fields back.
 func before(live resource.Live, c diff.SessionChange) (was string, others []diff.Field) {
 	by := map[diff.Kind]string{}
 	for _, f := range c.Fields {
@@ -205,8 +199,7 @@ func before(live resource.Live, c diff.SessionChange) (was string, others []diff
 	return strings.Join(parts, ", "), others
 }
 
-// slicesApart names the slice that a session had; the slot only where that alone
-// is another one.
+// slicesApart names the slice that a session had; the slot only where that alone is another one.
 func slicesApart(c diff.SessionChange) string {
 	was := c.Before.Slice
 	if c.After != nil && was.Profile != c.After.Slice.Profile && !was.Whole() {

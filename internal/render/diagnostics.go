@@ -37,8 +37,7 @@ func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
 	}
 }
 
-// oneLiner reports whether a diagnostic is its summary alone; such ones stand
-// together.
+// oneLiner reports whether a diagnostic is its summary alone; such ones stand together.
 func oneLiner(d *hcl.Diagnostic) bool {
 	return d.Detail == "" && !placed(d)
 }
@@ -48,8 +47,8 @@ func placed(d *hcl.Diagnostic) bool {
 	return d.Subject != nil && d.Subject.Filename != config.Unwritten
 }
 
-// paragraphs keeps the line breaks and indents that a text has and wraps its
-// lines; one that stands in by four or more is there to be copied, and stays whole.
+// paragraphs keeps the line breaks and indents that a text has and wraps its lines; one that stands in by four or
+// more is there to be copied, and stays whole.
 func (p *page) paragraphs(indent int, s string) {
 	if s == "" {
 		return
@@ -99,8 +98,8 @@ func enclosing(file *hcl.File, at int) string {
 	return nav.ContextString(at)
 }
 
-// cutLine returns the line that a range begins in, in three parts: before, in
-// and after the range. Tabs become blanks.
+// cutLine returns the line that a range begins in, in three parts: before, in and after the range. Tabs become
+// blanks.
 func cutLine(source []byte, r hcl.Range) (before, marked, after string) {
 	start := bytes.LastIndexByte(source[:r.Start.Byte], '\n') + 1
 	end := len(source)
@@ -136,8 +135,7 @@ func window(room int, before, marked, after, dots string) (string, string, strin
 // head is as much of the beginning of a text as fits.
 func head(s string, room int) string { return terminalWidth.Truncate(s, room, "") }
 
-// Error shows an error that has no place in a source. Lines after its first are
-// kept, indents included.
+// Error shows an error that has no place in a source. Lines after its first are kept, indents included.
 func Error(w io.Writer, s Style, err error) {
 	p := newPage(s)
 	p.problem(0, 0, inked(removed, "Error:"), err.Error())

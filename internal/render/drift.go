@@ -11,8 +11,7 @@ import (
 	"cosplay/internal/words"
 )
 
-// NoDrift says that nothing was changed outside of cosplay, and what is there
-// that is left alone.
+// NoDrift says that nothing was changed outside of cosplay, and what is there that is left alone.
 func NoDrift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	p.notes(v)
@@ -21,8 +20,8 @@ func NoDrift(w io.Writer, s Style, v PlanView) {
 	p.flush(w)
 }
 
-// Drift shows what was changed outside of cosplay, and writes nothing where
-// nothing was that counts. What an apply has left unfinished counts too.
+// Drift shows what was changed outside of cosplay, and writes nothing where nothing was that counts. What an apply
+// has left unfinished counts too.
 func Drift(w io.Writer, s Style, v PlanView) {
 	if !v.Plan.Diff.Astray() && len(v.Notes) == 0 {
 		return
@@ -84,8 +83,7 @@ func (p *page) driftTable(live resource.Live, all []diff.Drift, to ink) {
 	p.table(t)
 }
 
-// likewise reports whether two informational things came about
-// alike: that takes a sentence, which is said once.
+// likewise reports whether two informational things came about alike: that takes a sentence, which is said once.
 func likewise(a, b diff.Drift) bool {
 	return a.Informational && b.Informational && words.Cause(a) == words.Cause(b)
 }
@@ -98,8 +96,8 @@ func driftFrom(d diff.Drift, live resource.Live) string {
 	return words.Value(d.From, live)
 }
 
-// driftReads is what drifts that read alike have in common: all that is shown but the
-// instance of the session and the placement of its slice.
+// driftReads is what drifts that read alike have in common: all that is shown but the instance of the session and the
+// placement of its slice.
 func driftReads(d diff.Drift) string {
 	if d.Session == nil {
 		return fmt.Sprint(d.Class, d.Host, words.Value(d.From, resource.Live{}), words.Value(d.To, resource.Live{}))
@@ -117,8 +115,7 @@ func driftName(live resource.Live, d diff.Drift) string {
 	return "host " + d.Host
 }
 
-// unfinished lists the sessions that an interrupted or failed run left missing or
-// incomplete.
+// unfinished lists the sessions that an interrupted or failed run left missing or incomplete.
 func (p *page) unfinished(v PlanView) {
 	var missing, incomplete []resource.Address
 	for _, a := range v.Plan.Diff.Unfinished {

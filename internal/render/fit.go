@@ -22,8 +22,7 @@ type FitView struct {
 	Where      string         // "from the catalog", "GPU 0 of this machine"
 }
 
-// Fit shows what every slice of a GPU is worth as a target, and which cosplay
-// would take.
+// Fit shows what every slice of a GPU is worth as a target, and which cosplay would take.
 func Fit(w io.Writer, s Style, v FitView) {
 	p := newPage(s)
 	title := fmt.Sprintf(" on %s, tolerance %s %%, %s first", v.Model.Name, hundredths(v.Options.Tolerance), preferWords(v.Options.Prefer))
@@ -55,8 +54,8 @@ func Fit(w io.Writer, s Style, v FitView) {
 	p.flush(w)
 }
 
-// tooSmall lists the slices that do not hold the target's memory: "1g.18gb
-// (16384 MiB)". Variants of a profile are left out, as they are in the table.
+// tooSmall lists the slices that do not hold the target's memory: "1g.18gb (16384 MiB)". Variants of a profile are
+// left out, as they are in the table.
 func tooSmall(v FitView) []string {
 	var small []string
 	for _, p := range v.Model.Profiles {
@@ -125,8 +124,7 @@ func sliceWord(f resource.Fit) string {
 	return f.Profile
 }
 
-// share is the part of the GPU that a slice takes: compute slices of a MIG
-// profile.
+// share is the part of the GPU that a slice takes: compute slices of a MIG profile.
 func share(m resource.Model, f resource.Fit) string {
 	if p, ok := m.Profile(f.Profile); ok && m.ComputeSlices > 0 {
 		return fmt.Sprintf("%d/%d", p.ComputeSlices, m.ComputeSlices)

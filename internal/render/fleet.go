@@ -80,8 +80,7 @@ func (v StatusView) sessionState(s resource.PriorSession) string {
 	return c.State
 }
 
-// lock is what is believed of the clock lock that cosplay holds on a GPU, which
-// NVML cannot read.
+// lock is what is believed of the clock lock that cosplay holds on a GPU, which NVML cannot read.
 type lock string
 
 const (

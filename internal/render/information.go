@@ -10,8 +10,8 @@ import (
 	"cosplay/internal/words"
 )
 
-// lockWords reports the clock locks that are not provable while their GPUs are
-// idle; "" for none. A plan leaves out those that it sends again or gives up.
+// lockWords reports the clock locks that are not provable while their GPUs are idle; "" for none. A plan leaves out
+// those that it sends again or gives up.
 func lockWords(v PlanView, planned bool) string {
 	type key struct{ host, uuid string }
 	sent := map[key]bool{}
@@ -66,8 +66,7 @@ func (p *page) information(v PlanView, planned bool) {
 	}
 }
 
-// Information reports the clock locks and slices that are not provable, and
-// nothing where there are none.
+// Information reports the clock locks and slices that are not provable, and nothing where there are none.
 func Information(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	p.information(v, false)

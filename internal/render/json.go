@@ -30,8 +30,7 @@ func list[T any](all []T) []T {
 	return all
 }
 
-// figure rounds a ratio or an error to six decimals; one that does not exist is
-// null.
+// figure rounds a ratio or an error to six decimals; one that does not exist is null.
 func figure(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil

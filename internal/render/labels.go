@@ -14,8 +14,8 @@ type labels struct {
 	each   map[resource.Address]string
 }
 
-// newLabels gives every block a prefix of letters of its own: the first letter
-// of its name, with a second one where several blocks begin alike.
+// newLabels gives every block a prefix of letters of its own: the first letter of its name, with a second one where
+// several blocks begin alike.
 func newLabels(addresses []resource.Address) labels {
 	addresses = slices.Clone(addresses)
 	slices.SortFunc(addresses, resource.Address.Compare)

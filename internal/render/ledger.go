@@ -12,8 +12,7 @@ func (v StatusView) others(g resource.GPU) []resource.Holder {
 	return page.Others(v.Prior.Lineage)
 }
 
-// holders lists the other projects that have a GPU in hand. One that is gone can
-// be released.
+// holders lists the other projects that have a GPU in hand. One that is gone can be released.
 func (p *page) holders(v fleet, g resource.GPU) {
 	for _, h := range v.others(g) {
 		if folder, killed := v.KilledRuns[h.Lineage]; killed {

@@ -15,8 +15,8 @@ type disguise struct {
 	limits []string
 }
 
-// limits says what the sessions that are made cannot hide: what all disguises
-// share once, then what is each one's own.
+// limits says what the sessions that are made cannot hide: what all disguises share once, then what is each one's
+// own.
 func (p *page) limits(v PlanView) {
 	all := disguises(v)
 	if len(all) == 0 {

@@ -41,8 +41,7 @@ func Map(w io.Writer, s Style, v StatusView) {
 	p.flush(w)
 }
 
-// mapHost draws the GPUs of one host, under a ruler for as long as they have as
-// many slots.
+// mapHost draws the GPUs of one host, under a ruler for as long as they have as many slots.
 func (p *page) mapHost(h resource.Host, g grid, maps []slotMap, name int) {
 	ruled := 0
 	for i, m := range maps {

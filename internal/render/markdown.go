@@ -15,9 +15,8 @@ import (
 	"cosplay/internal/words"
 )
 
-// PlanMarkdown writes a plan for a pull request: the line that counts first, then
-// drift, the sessions with their fit, what changes in fences that are coloured
-// as differences, and what cannot be hidden. It has no width.
+// PlanMarkdown writes a plan for a pull request: the line that counts first, then drift, the sessions with their fit,
+// what changes in fences that are coloured as differences, and what cannot be hidden. It has no width.
 func PlanMarkdown(w io.Writer, s Style, v PlanView) error {
 	m := &markdown{PlanView: v, verbose: s.Verbose}
 	m.summary()
@@ -53,8 +52,7 @@ func (m *markdown) block(lines ...string) {
 	}
 }
 
-// eaten are the characters that Markdown, or the HTML in it, would take for its
-// own.
+// eaten are the characters that Markdown, or the HTML in it, would take for its own.
 const eaten = "\\`*_{}[]()<>#+-.!|&~$@:"
 
 // plainText is a text that Markdown shows as it is.
@@ -131,8 +129,7 @@ func (m *markdown) summary() {
 	}
 }
 
-// plainSpaces puts common blanks in the place of those that keep words together
-// on a screen.
+// plainSpaces puts common blanks in the place of those that keep words together on a screen.
 func plainSpaces(s string) string { return strings.ReplaceAll(s, hard, " ") }
 
 func (m *markdown) warnings() {
@@ -220,8 +217,7 @@ func (m *markdown) row(c diff.SessionChange) string {
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// changes are what becomes different, line by line. In a fence for differences
-// green is +, red is - and orange is !.
+// changes are what becomes different, line by line. In a fence for differences green is +, red is - and orange is !.
 func (m *markdown) changes() {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, oneLine(fmt.Sprintf(format, args...))) }

@@ -60,8 +60,7 @@ func OutputText(o config.Output) string {
 	return valueText(o.Value)
 }
 
-// isLines reports whether a value is a text of several lines, which can be shown
-// as they are.
+// isLines reports whether a value is a text of several lines, which can be shown as they are.
 func isLines(v cty.Value) bool {
 	if v.Type() != cty.String || v.IsNull() {
 		return false
@@ -109,8 +108,7 @@ func OutputsJSON(w io.Writer, all []config.Output) error {
 	return JSON(w, public.Outputs{Format: public.V1, Outputs: outputsJSON(all)})
 }
 
-// OutputJSON writes one value alone; one that is not to be shown, or not known,
-// is null.
+// OutputJSON writes one value alone; one that is not to be shown, or not known, is null.
 func OutputJSON(w io.Writer, o config.Output) error {
 	value := json.RawMessage("null")
 	if !o.Sensitive && o.Value.IsWhollyKnown() {
@@ -119,8 +117,7 @@ func OutputJSON(w io.Writer, o config.Output) error {
 	return JSON(w, value)
 }
 
-// RawText is a text, number or truth value as a shell takes it. The error says
-// what else it is.
+// RawText is a text, number or truth value as a shell takes it. The error says what else it is.
 func RawText(v cty.Value) (string, error) {
 	if v.IsKnown() && v.IsNull() {
 		return "", errors.New("null")

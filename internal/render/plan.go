@@ -32,8 +32,8 @@ type PlanView struct {
 	Notes    []resource.Note // what was found of an interrupted run, or of runs that the state did not know
 }
 
-// Plan shows what will happen: hosts, drift, then for each GPU its settings,
-// its slot map and its sessions, and last the line that counts.
+// Plan shows what will happen: hosts, drift, then for each GPU its settings, its slot map and its sessions, and last
+// the line that counts.
 func Plan(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	p.heading(v)
@@ -84,8 +84,7 @@ func stateWords(prior resource.Prior) string {
 	return fmt.Sprintf("serial %d, %s on %s", prior.Serial, prose.Count(len(prior.Sessions), "session"), prose.Count(len(prior.GPUs), "GPU"))
 }
 
-// hostWords is "lab: 8 x NVIDIA H200 (simulated), driver 570.86, Docker 20.10.24,
-// slices through CDI".
+// hostWords is "lab: 8 x NVIDIA H200 (simulated), driver 570.86, Docker 20.10.24, slices through CDI".
 func hostWords(h resource.Host) string {
 	var names []string
 	for _, g := range h.GPUs {

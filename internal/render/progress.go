@@ -15,8 +15,8 @@ import (
 	"cosplay/internal/words"
 )
 
-// Progress shows a run while it goes: one line for each step that has ended
-// and, on a terminal, what is running now. It is safe for concurrent use.
+// Progress shows a run while it goes: one line for each step that has ended and, on a terminal, what is running now.
+// It is safe for concurrent use.
 type Progress struct {
 	Brief bool // only what goes on now is shown; set before the first event
 
@@ -32,8 +32,7 @@ type Progress struct {
 	heard map[string]time.Time // by step: when a line was last spent on what it says
 }
 
-// quiet is how long a step may talk before a line is spent on it again where
-// lines stay: in logs.
+// quiet is how long a step may talk before a line is spent on it again where lines stay: in logs.
 const quiet = 10 * time.Second
 
 // NewProgress makes a progress display for a run.
@@ -66,8 +65,8 @@ func (p *Progress) Event(e apply.Event) {
 	p.refresh()
 }
 
-// says takes down how far a step is: for the live line or, where there is none,
-// as a line of its own, the first time and then now and then.
+// says takes down how far a step is: for the live line or, where there is none, as a line of its own, the first time
+// and then now and then.
 func (p *Progress) says(e apply.Event) {
 	i := slices.IndexFunc(p.running, func(r apply.Event) bool { return r.Step.ID == e.Step.ID })
 	if e.Text = saidOf(e); i < 0 || e.Text == "" || e.Text == p.running[i].Text {
@@ -81,8 +80,8 @@ func (p *Progress) says(e apply.Event) {
 	}
 }
 
-// saidOf is what a step says on one line, without what its title tells already
-// and without what would move a terminal's cursor.
+// saidOf is what a step says on one line, without what its title tells already and without what would move a
+// terminal's cursor.
 func saidOf(e apply.Event) string {
 	said := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -108,8 +107,7 @@ func (p *Progress) Say(message string) {
 	p.refresh()
 }
 
-// Close takes the live line away. Steps that end later are not shown; what is
-// said later still is.
+// Close takes the live line away. Steps that end later are not shown; what is said later still is.
 func (p *Progress) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,8 +165,8 @@ func (p *Progress) erase() {
 	}
 }
 
-// refresh writes what is running, without an end of line: the step that began
-// first of those that say how far they are, else of all.
+// refresh writes what is running, without an end of line: the step that began first of those that say how far they
+// are, else of all.
 func (p *Progress) refresh() {
 	if !p.live || p.closed || len(p.running) == 0 {
 		p.erase()
@@ -184,8 +182,8 @@ func (p *Progress) refresh() {
 	p.shown = what
 }
 
-// telling is a running step with how far it is, on one line. What does not fit
-// of that is cut off, not how many others there are.
+// telling is a running step with how far it is, on one line. What does not fit of that is cut off, not how many
+// others there are.
 func (p *Progress) telling(e apply.Event, others int) string {
 	what, more := "  "+p.counter(e)+" "+title(e)+" "+p.style.dots(), ""
 	if e.Text != "" {

@@ -6,9 +6,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// What follows turns values of cosplay into those that it writes with --json. Types of the
-// same fields are converted, so that a new field does not compile until it is decided
-// whether it becomes public.
+// What follows turns values of cosplay into those that it writes with --json. Types of the same fields are converted,
+// so that a new field does not compile until it is decided whether it becomes public.
 
 // each converts a list; none stays none.
 func each[A, B any](all []A, one func(A) B) []B {

@@ -106,8 +106,7 @@ func (v ResetView) tally() tally {
 	return t
 }
 
-// resetRound shows one project: its GPUs, each with what is taken off it and
-// what its settings become.
+// resetRound shows one project: its GPUs, each with what is taken off it and what its settings become.
 func (p *page) resetRound(r ResetRound) {
 	whose := "this project"
 	if !r.Own {

@@ -30,8 +30,7 @@ func (p *page) sessionTable(v fleet) {
 	p.table(t)
 }
 
-// peakCell is empty where nothing was used, so that there is no column of it
-// before any session has used anything.
+// peakCell is empty where nothing was used, so that there is no column of it before any session has used anything.
 func peakCell(use resource.Use) line {
 	switch {
 	case use.RanOut() > 0:
@@ -42,8 +41,7 @@ func peakCell(use resource.Use) line {
 	return nil
 }
 
-// sshCell is where one logs in; empty where no session has ssh, so that there is
-// no column of it.
+// sshCell is where one logs in; empty where no session has ssh, so that there is no column of it.
 func (f fleet) sshCell(s resource.PriorSession) line {
 	c, there := f.Live.Container(s.Slice.Host, s.Runtime, s.ID)
 	if !there {
@@ -68,8 +66,7 @@ func stateCell(state string) line {
 	return inked(removed, state)
 }
 
-// driftCell marks a session that drifted, with words where its state has none.
-// What is informational has no mark.
+// driftCell marks a session that drifted, with words where its state has none. What is informational has no mark.
 func (p *page) driftCell(state string, drift []diff.Drift) line {
 	var things, information []string
 	for _, d := range drift {

@@ -94,9 +94,8 @@ func (m slotMap) at(slot int) (occupant, bool) {
 	return occupant{}, false
 }
 
-// usable tells for each slot whether some profile could still cover it: its
-// placement is free and enough compute slices are left. A board with 8 memory
-// slices has 7 compute slices, so its last slot is often free and of no use.
+// usable tells for each slot whether some profile could still cover it: its placement is free and enough compute
+// slices are left. A board with 8 memory slices has 7 compute slices, so its last slot is often free and of no use.
 func (m slotMap) usable() []bool {
 	usable := make([]bool, m.slots())
 	left := m.model.ComputeSlices - m.computeTaken()
@@ -124,8 +123,8 @@ func (m slotMap) free(start, size int) bool {
 	})
 }
 
-// computeTaken adds up the compute slices in use. A profile that the model does
-// not list counts by the number that its name begins with.
+// computeTaken adds up the compute slices in use. A profile that the model does not list counts by the number that
+// its name begins with.
 func (m slotMap) computeTaken() int {
 	n := 0
 	for _, o := range m.taken {

@@ -9,8 +9,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// State shows what the state remembers: each GPU with what it was found with
-// and what was set, and the sessions on it.
+// State shows what the state remembers: each GPU with what it was found with and what was set, and the sessions on
+// it.
 func State(w io.Writer, s Style, prior resource.Prior) {
 	p := newPage(s)
 	if prior.Lineage == "" {
@@ -84,8 +84,7 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 	p.table(t)
 }
 
-// stateBoxes lists what the sessions on a GPU that run in containers are made
-// from, and where one logs in.
+// stateBoxes lists what the sessions on a GPU that run in containers are made from, and where one logs in.
 func (p *page) stateBoxes(prior resource.Prior, g resource.PriorGPU) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "IMAGE"}, {title: "SSH"}, {title: "USER"}, {title: "CONTAINER"}},
 		spare: []string{"CONTAINER"}}
@@ -108,8 +107,8 @@ func (p *page) stateBoxes(prior resource.Prior, g resource.PriorGPU) {
 	}
 }
 
-// StateJSON writes what the state remembers as data, without its key: with it, others could
-// try out what hashes were made of.
+// StateJSON writes what the state remembers as data, without its key: with it, others could try out what hashes were
+// made of.
 func StateJSON(w io.Writer, prior resource.Prior) error {
 	return JSON(w, public.State{Format: public.V1, Lineage: prior.Lineage, Serial: prior.Serial, BootIDs: prior.BootIDs,
 		GPUs: each(prior.GPUs, stateGPUOf), Sessions: each(prior.Sessions, stateSessionOf), Outputs: each(prior.Outputs, stateOutputOf),

@@ -136,8 +136,8 @@ func (v ForgottenView) removal(s resource.PriorSession) []string {
 	return all
 }
 
-// restoring is how one gives a GPU the settings back that it was found with:
-// those that persistence mode keeps come before it.
+// restoring is how one gives a GPU the settings back that it was found with: those that persistence mode keeps come
+// before it.
 func (v ForgottenView) restoring(g resource.PriorGPU) []string {
 	var all []string
 	for _, setting := range slices.Backward(resource.SettingOrder[:]) {

@@ -21,8 +21,7 @@ type StatePart struct {
 	GPUs     []resource.PriorGPU
 }
 
-// StateList writes the address of each session and the UUID of each GPU, one a
-// line, for people and for scripts.
+// StateList writes the address of each session and the UUID of each GPU, one a line, for people and for scripts.
 func StateList(w io.Writer, v StatePart) {
 	for _, s := range v.Sessions {
 		fmt.Fprintln(w, s.Address)
@@ -44,8 +43,7 @@ func StateListJSON(w io.Writer, v StatePart) error {
 	return JSON(w, out)
 }
 
-// StateShow shows all that the state remembers of one session, or of one GPU
-// with the sessions on it.
+// StateShow shows all that the state remembers of one session, or of one GPU with the sessions on it.
 func StateShow(w io.Writer, s Style, prior resource.Prior, v StatePart) {
 	p := newPage(s)
 	for _, one := range v.Sessions {

@@ -12,8 +12,7 @@ import (
 	"cosplay/internal/words"
 )
 
-// Status shows what is there: hosts, GPUs with their slots, sessions, and what
-// is there that is not ours.
+// Status shows what is there: hosts, GPUs with their slots, sessions, and what is there that is not ours.
 func Status(w io.Writer, s Style, v StatusView) {
 	p, f := newPage(s), look(v)
 	for _, h := range v.Live.Hosts {

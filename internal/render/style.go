@@ -1,6 +1,5 @@
-// Package render shows everything that a person reads, and has a JSON twin for
-// each screen. It is given values, writes to an io.Writer and decides nothing.
-// It alone knows colour, the width of a terminal and box characters.
+// Package render shows everything that a person reads, and has a JSON twin for each screen. It is given values,
+// writes to an io.Writer and decides nothing. It alone knows colour, the width of a terminal and box characters.
 package render
 
 import (
@@ -24,8 +23,8 @@ type Style struct {
 	names *strings.Replacer // of line ends within paths; nil where there are none
 }
 
-// Naming is the style where paths may be in any message, as errors quote them: a line
-// end in one of them ends no line.
+// Naming is the style where paths may be in any message, as errors quote them: a line end in one of them ends no
+// line.
 func (s Style) Naming(paths []string) Style {
 	var pairs []string
 	for _, path := range paths {
@@ -52,9 +51,8 @@ func (s Style) known(message string) string {
 // defaultWidth is that of everything that is not a terminal, in columns.
 const defaultWidth = 100
 
-// Detect finds the style for a writer. What is not a terminal gets no colour
-// and 100 columns; NO_COLOR and TERM=dumb turn colour off, the locale decides
-// about box characters.
+// Detect finds the style for a writer. What is not a terminal gets no colour and 100 columns; NO_COLOR and TERM=dumb
+// turn colour off, the locale decides about box characters.
 func Detect(w io.Writer, noColor bool) Style {
 	s := Style{Width: defaultWidth, Unicode: utf8Locale(os.Getenv)}
 	fd, ok := descriptor(w)
@@ -107,8 +105,7 @@ func (s Style) arrow() string { return s.pick("→", "->") }
 func (s Style) cross() string { return s.pick("✗", "x") }
 func (s Style) dots() string  { return s.pick("…", "...") }
 
-// ink is what a piece of text means. No meaning rests on it alone: a sign or a
-// word always says the same.
+// ink is what a piece of text means. No meaning rests on it alone: a sign or a word always says the same.
 type ink uint8
 
 const (
@@ -122,9 +119,8 @@ const (
 	drifted
 )
 
-// inks are kept to those that can be read on a dark and on a light background.
-// Yellow is hard to read on white: it is for the sign of a change only, and
-// words that warn are strong.
+// inks are kept to those that can be read on a dark and on a light background. Yellow is hard to read on white: it is
+// for the sign of a change only, and words that warn are strong.
 var inks = map[ink]*color.Color{
 	strong:   forced(color.Bold),
 	dim:      forced(color.Faint),

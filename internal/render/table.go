@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// table aligns cells in columns. Where it is wider than the screen it is squeezed
-// as far as that helps; where that does not suffice, its last columns go to a
-// second line under the first, as columns too: nothing is cut and nothing is
-// broken apart, but for a last column of prose, which wraps.
+// table aligns cells in columns. Where it is wider than the screen it is squeezed as far as that helps; where that
+// does not suffice, its last columns go to a second line under the first, as columns too: nothing is cut and nothing
+// is broken apart, but for a last column of prose, which wraps.
 type table struct {
 	indent  int
 	gap     int // blanks between columns; 0 is three
@@ -86,9 +85,8 @@ func (t *table) headed() []row {
 	return append([]row{head}, t.rows...)
 }
 
-// squeezed is the table with one line a row: where it is too wide its gaps
-// shrink and cells become brief, then the spare columns go. Where all that does
-// not help it is the table as it was.
+// squeezed is the table with one line a row: where it is too wide its gaps shrink and cells become brief, then the
+// spare columns go. Where all that does not help it is the table as it was.
 func (t *table) squeezed(screen int) *table {
 	if t.fits(screen) {
 		return t

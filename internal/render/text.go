@@ -18,8 +18,8 @@ type piece struct {
 
 type line []piece
 
-// Any text may have come from outside, so all of it is made safe here, where its
-// room is not measured yet, and once more when it is printed.
+// Any text may have come from outside, so all of it is made safe here, where its room is not measured yet, and once
+// more when it is printed.
 func text(s string) line         { return line{{plain, terminal.Safe(s)}} }
 func inked(i ink, s string) line { return line{{i, terminal.Safe(s)}} }
 
@@ -53,8 +53,7 @@ func columns(s string) int {
 	return terminalWidth.StringWidth(s)
 }
 
-// terminalWidth is the same in every locale: most terminals give signs of ambiguous width
-// one column.
+// terminalWidth is the same in every locale: most terminals give signs of ambiguous width one column.
 var terminalWidth = runewidth.Condition{StrictEmojiNeutral: true}
 
 // hard is a space at which no line is broken.
@@ -121,8 +120,8 @@ func (p *page) flow(indent, hang int, l line) {
 	}
 }
 
-// wrap breaks a line into lines of at most so many columns. A word that is
-// longer than a line stays whole, so that it can be copied.
+// wrap breaks a line into lines of at most so many columns. A word that is longer than a line stays whole, so that it
+// can be copied.
 func wrap(l line, first, rest int) []line {
 	var (
 		lines   []line
@@ -168,8 +167,7 @@ func withUnits(all []line) []line {
 	return out
 }
 
-// isFigure reports whether a word is a figure, or a figure with an x behind it, whose
-// line the next word stays on.
+// isFigure reports whether a word is a figure, or a figure with an x behind it, whose line the next word stays on.
 func isFigure(w line, next string) bool {
 	text := w.text()
 	number := func(c byte) bool { return c >= '0' && c <= '9' }
@@ -204,8 +202,7 @@ func splitWords(l line) []line {
 	return all
 }
 
-// Prose shows paragraphs, broken at blanks. Lines that stand in are there to be
-// copied, and stay as they are.
+// Prose shows paragraphs, broken at blanks. Lines that stand in are there to be copied, and stay as they are.
 func Prose(w io.Writer, s Style, prose string) {
 	p := newPage(s)
 	for _, l := range strings.Split(strings.TrimRight(prose, "\n "), "\n") {

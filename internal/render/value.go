@@ -11,9 +11,8 @@ import (
 // maxInline is how many columns a list takes at most that stands on one line.
 const maxInline = 80
 
-// valueText is a known value as it would be written in a configuration, and as fmt
-// lays it out: a list of plain values on one line where it is short, anything else
-// with a line for each element.
+// valueText is a known value as it would be written in a configuration, and as fmt lays it out: a list of plain
+// values on one line where it is short, anything else with a line for each element.
 func valueText(v cty.Value) string {
 	const name = "v = "
 	return strings.TrimPrefix(string(hclwrite.Format([]byte(name+written(v)))), name)

@@ -16,8 +16,8 @@ type judged struct {
 	verdict verdict.Verdict
 }
 
-// judge gives the verdicts on sessions that used something, by address. The
-// catalog is asked for only if there are any.
+// judge gives the verdicts on sessions that used something, by address. The catalog is asked for only if there are
+// any.
 func judge(used map[resource.Address]resource.Use, own func(resource.Address) (resource.Target, bool), all func() []resource.Target) []judged {
 	var verdicts []judged
 	var targets []resource.Target
@@ -58,8 +58,8 @@ func (v AppliedView) ended() []judged {
 // mostVerdicts are as many as one reads.
 const mostVerdicts = 10
 
-// verdicts says of each session what would have been enough for it. Where they
-// are too many, those that had too little come first.
+// verdicts says of each session what would have been enough for it. Where they are too many, those that had too
+// little come first.
 func (p *page) verdicts(all []judged) {
 	if len(all) == 0 {
 		return

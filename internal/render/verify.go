@@ -59,8 +59,7 @@ var classes = []struct {
 	{verify.Python, "Python"}, {verify.Slice, "slice"}, {verify.Settings, "GPU"}, {verify.Files, "files"},
 }
 
-// Verify shows a line for each session, then what failed and what was skipped.
-// Verbose shows every check.
+// Verify shows a line for each session, then what failed and what was skipped. Verbose shows every check.
 func Verify(w io.Writer, s Style, v VerifyView) {
 	p := newPage(s)
 	p.verified(v)
@@ -112,8 +111,7 @@ func (p *page) verifyTable(v VerifyView) {
 	p.table(t)
 }
 
-// tally is how many checks of a class passed; nothing where there are none, a
-// dash where none could be run.
+// tally is how many checks of a class passed; nothing where there are none, a dash where none could be run.
 func (p *page) tally(s VerifiedSession, class verify.Class) line {
 	passed, failed, skipped := s.count(verify.Passed, class), s.count(verify.Failed, class), s.count(verify.Skipped, class)
 	switch {
@@ -227,8 +225,8 @@ func (p *page) skippedChecks(v VerifyView) {
 	}
 }
 
-// oldFacades tells which sessions have those of another cosplay. They may hold all
-// the same: no check fails for that. The driver has a check of its own.
+// oldFacades tells which sessions have those of another cosplay. They may hold all the same: no check fails for that.
+// The driver has a check of its own.
 func (p *page) oldFacades(v VerifyView) {
 	var lines []string
 	on := map[string][]resource.Address{}

@@ -60,8 +60,8 @@ type group[T any] struct {
 	hidden []T
 }
 
-// alike gathers things with the same key, in the order of the first of each.
-// Of four and more two are shown. With verbose they all are, as they come.
+// alike gathers things with the same key, in the order of the first of each. Of four and more two are shown. With
+// verbose they all are, as they come.
 func alike[T any](all []T, key func(T) string, verbose bool) []group[T] {
 	if verbose {
 		return []group[T]{{shown: all}}

@@ -1,7 +1,7 @@
-// Package wiretest keeps a list of the JSON fields of a format in testdata. The types of
-// internal/resource have the JSON names of the state, the ledger, the journal, the saved plan,
-// the agent's protocol and a session's folder, so that each has its session or slice without
-// a copy of all types: the list of each format shows what a changed name would break.
+// Package wiretest keeps a list of the JSON fields of a format in testdata. The types of internal/resource have the
+// JSON names of the state, the ledger, the journal, the saved plan, the agent's protocol and a session's folder, so
+// that each has its session or slice without a copy of all types: the list of each format shows what a changed name
+// would break.
 package wiretest
 
 import (
@@ -19,8 +19,8 @@ import (
 	"cosplay/internal/durable"
 )
 
-// Pin compares the fields of values with the list in a file, one field a line. With update
-// it writes the file. The advice says what a difference means for the format.
+// Pin compares the fields of values with the list in a file, one field a line. With update it writes the file. The
+// advice says what a difference means for the format.
 func Pin(t *testing.T, path string, update bool, advice string, values ...any) {
 	t.Helper()
 	var lines []string

@@ -11,8 +11,7 @@ import (
 // None stands for a value that is not there.
 const None = "(none)"
 
-// Value writes one side of a difference. GPUs are named as people call them where
-// the live view has them.
+// Value writes one side of a difference. GPUs are named as people call them where the live view has them.
 func Value(v diff.Value, live resource.Live) string {
 	switch v := v.(type) {
 	case nil:
@@ -136,8 +135,8 @@ func clock(c diff.Clock) string {
 	return resource.Clock(c.MHz)
 }
 
-// percent writes a ratio with every digit that a person typed, and without the
-// noise of binary fractions: 0.07 times 100 is not quite 7.
+// percent writes a ratio with every digit that a person typed, and without the noise of binary fractions: 0.07 times
+// 100 is not quite 7.
 func percent(ratio float64) string { return fmt.Sprintf("%.12g %%", ratio*100) }
 
 func volumes(all []resource.Volume) string {

@@ -22,8 +22,8 @@ func Folder(path string) string {
 	return filepath.Join(filepath.Dir(file), "../../..", path)
 }
 
-// Check holds the output of a command ("state show") to the schema, in which no field may
-// be missing and none may be undeclared. A command without a schema is an error.
+// Check holds the output of a command ("state show") to the schema, in which no field may be missing and none may be
+// undeclared. A command without a schema is an error.
 func Check(command string, output []byte) error {
 	compiler, err := compiled()
 	if err != nil {

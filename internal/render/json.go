@@ -1,11 +1,17 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"math"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/public"
+	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 )
 
@@ -41,3 +47,156 @@ func figure(x float64) *float64 {
 
 // watts turns mW into W.
 func watts(mw int) float64 { return float64(mw) / 1000 }
+
+// What follows turns values of cosplay into those that it writes with --json. Types of the same fields are converted,
+// so that a new field does not compile until it is decided whether it becomes public.
+
+// each converts a list; none stays none.
+func each[A, B any](all []A, one func(A) B) []B {
+	if all == nil {
+		return nil
+	}
+	out := make([]B, len(all))
+	for i := range all {
+		out[i] = one(all[i])
+	}
+	return out
+}
+
+func addresses(all []resource.Address) []string { return list(each(all, resource.Address.String)) }
+
+// address is null for no session.
+func address(a *resource.Address) *string { return some(a, resource.Address.String) }
+
+func sessionOf(s resource.Session) public.Session {
+	return public.Session{
+		Address: s.Address.String(), ID: s.ID, Target: public.Target(s.Target), Slice: public.Slice(s.Slice), Fit: fitOf(s.Fit),
+		Request: public.Request{Host: s.Request.Host, GPU: s.Request.GPU, Target: s.Request.Target, Fit: fitOptionsOf(s.Request.Fit)},
+		Runtime: s.Runtime, Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict, Spec: specOf(s.Spec), Sealed: s.Sealed,
+		DependsOn: s.DependsOn, PreventDestroy: s.PreventDestroy, Trigger: s.Trigger,
+	}
+}
+
+func fitOptionsOf(o resource.FitOptions) public.FitOptions {
+	return public.FitOptions{Prefer: string(o.Prefer), Tolerance: o.Tolerance, MaxError: o.MaxError}
+}
+
+func fitOf(f resource.Fit) public.Fit {
+	return public.Fit{Profile: f.Profile, ClockMHz: f.ClockMHz, Got: public.Envelope(f.Got), Want: public.Envelope(f.Want)}
+}
+
+func specOf(c resource.ContainerSpec) public.ContainerSpec {
+	return public.ContainerSpec{Image: c.Image, Pull: c.Pull, Volumes: each(c.Volumes, volumeOf), SSH: public.SSH(c.SSH), Limits: public.Limits(c.Limits),
+		Sudo: c.Sudo, Restart: c.Restart, User: public.User(c.User)}
+}
+
+func volumeOf(v resource.Volume) public.Volume { return public.Volume(v) }
+
+func containerOf(c resource.Container) public.Container {
+	return public.Container{ID: c.ID, Session: c.Session, Host: c.Host, Runtime: c.Runtime, State: c.State, Hash: c.Hash, SliceID: c.SliceID, Image: c.Image,
+		SSHPort: c.SSHPort, Damaged: c.Damaged, Foreign: c.Foreign, Serial: c.Serial, Open: c.Open,
+		Bounds: (*public.Bounds)(c.Bounds), Outdated: each(c.Outdated, outdatedOf)}
+}
+
+func outdatedOf(o resource.Outdated) public.Outdated { return public.Outdated(o) }
+
+// some converts what there may be none of.
+func some[A, B any](a *A, convert func(A) B) *B {
+	if a == nil {
+		return nil
+	}
+	return new(convert(*a))
+}
+
+func stateSessionOf(s resource.PriorSession) public.StateSession {
+	return public.StateSession{Session: sessionOf(s.Session), Handle: (*public.Handle)(s.Handle), Container: some(s.Container, containerOf), Unfinished: s.Unfinished}
+}
+
+func stateGPUOf(g resource.PriorGPU) public.StateGPU {
+	return public.StateGPU{Host: g.Host, UUID: g.UUID, Baseline: settingsOf(g.Baseline), Applied: settingsOf(g.Applied),
+		AskedPowerMW: g.AskedPowerMW, LockBefore: g.LockBefore, ClockUnsure: g.ClockUnsure, ClockRefutedMHz: g.ClockRefutedMHz}
+}
+
+func settingsOf(s resource.Settings) public.Settings {
+	value := func(which resource.Setting) *int {
+		if !s.Has(which) {
+			return nil
+		}
+		return new(s.Value(which))
+	}
+	on := func(value int) bool { return value == resource.On }
+	return public.Settings{MIG: some(value(resource.MIGMode), on), Persistence: some(value(resource.PersistenceMode), on),
+		ClockMHz: value(resource.SMClock), PowerMW: value(resource.PowerLimit)}
+}
+
+func holderOf(h resource.Holder) public.Holder {
+	return public.Holder{Lineage: h.Lineage, User: h.User, State: h.State, Since: h.Since, Slices: len(h.Slices)}
+}
+
+// valueOf is one side of a difference.
+func valueOf(v diff.Value) public.Value {
+	switch v := v.(type) {
+	case diff.Slice:
+		return public.Slice(v)
+	case diff.Taken:
+		return public.Slice(v)
+	case diff.Volumes:
+		return each(v, volumeOf)
+	case diff.Limits:
+		return public.Limits(v)
+	case diff.User:
+		return public.User(v)
+	case diff.MIG:
+		return public.MIGMode(v)
+	case diff.Clock:
+		return public.ClockLock{MHz: v.MHz, As: string(v.As), Read: v.Read}
+	case diff.Unanswered:
+		return public.Unusable(v)
+	case diff.Text, diff.EnvValue, diff.Names, diff.Command, diff.Bool, diff.Switch, diff.Power, diff.Percent, diff.Port, diff.Count, diff.CPUs, diff.Memory,
+		diff.GPU, diff.UUID, diff.ID, diff.Keys, diff.Damage, diff.Condition:
+	}
+	return v
+}
+
+// DiagnosticsJSON writes diagnostics as data, with the source that files hold.
+func DiagnosticsJSON(w io.Writer, diags hcl.Diagnostics, files map[string]*hcl.File) error {
+	errors := 0
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			errors++
+		}
+	}
+	return JSON(w, public.Diagnostics{Format: public.V1, Valid: errors == 0, Errors: errors, Warnings: len(diags) - errors, Diagnostics: diagnosticsJSON(diags, files)})
+}
+
+func diagnosticsJSON(diags hcl.Diagnostics, files map[string]*hcl.File) []public.Diagnostic {
+	all := []public.Diagnostic{}
+	for _, d := range diags {
+		one := public.Diagnostic{Severity: "error", Summary: d.Summary, Detail: d.Detail}
+		if d.Severity == hcl.DiagWarning {
+			one.Severity = "warning"
+		}
+		if r := d.Subject; placed(d) {
+			one.Range = &public.Range{File: r.Filename,
+				Start: public.Pos(r.Start),
+				End:   public.Pos(r.End)}
+			one.Snippet = snippet(*r, files[r.Filename])
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// snippet is the line that a range begins in.
+func snippet(r hcl.Range, file *hcl.File) *public.Snippet {
+	if file == nil || r.Start.Byte > len(file.Bytes) {
+		return nil
+	}
+	start := bytes.LastIndexByte(file.Bytes[:r.Start.Byte], '\n') + 1
+	end := len(file.Bytes)
+	if n := bytes.IndexByte(file.Bytes[r.Start.Byte:], '\n'); n >= 0 {
+		end = r.Start.Byte + n
+	}
+	return &public.Snippet{Context: enclosing(file, r.Start.Byte), Code: string(file.Bytes[start:end]), Line: r.Start.Line,
+		Start: r.Start.Byte - start, End: min(r.End.Byte, end) - start}
+}

@@ -8,11 +8,14 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"cosplay/internal/config"
+	"cosplay/internal/diff"
 	"cosplay/internal/public"
 )
 
@@ -130,4 +133,129 @@ func RawText(v cty.Value) (string, error) {
 		return "", err
 	}
 	return text.AsString(), nil
+}
+
+// outputChanges lists the outputs that will have other values.
+func (p *page) outputChanges(all []diff.OutputChange) {
+	if len(all) == 0 {
+		return
+	}
+	p.gap()
+	p.print(0, inked(strong, "Changes to outputs:"))
+	wide := outputsWidth(all)
+	for _, c := range all {
+		sign := map[diff.Action]line{diff.Create: inked(added, "+"), diff.Update: inked(changed, "~"), diff.Delete: inked(removed, "-")}[c.Action]
+		lines := outputChangeLines(c, wide, p.arrow())
+		p.print(2, join(sign, text(" "+lines[0])))
+		for _, more := range lines[1:] {
+			p.print(4, text(more))
+		}
+	}
+}
+
+// outputs shows them in a fence.
+func (m *markdown) outputs() {
+	var lines []string
+	wide := outputsWidth(m.Plan.Diff.Outputs)
+	for _, c := range m.Plan.Diff.Outputs {
+		for i, l := range outputChangeLines(c, wide, "->") {
+			sign := fenceSigns[c.Action]
+			if i > 0 {
+				sign = " "
+			}
+			lines = append(lines, oneLine(sign+" "+l))
+		}
+	}
+	if len(lines) > 0 {
+		m.block("Outputs:")
+		m.fence("diff", lines)
+	}
+}
+
+func outputsWidth(all []diff.OutputChange) int {
+	wide := 0
+	for _, c := range all {
+		wide = max(wide, columns(c.Name))
+	}
+	return wide
+}
+
+// outputChangeLines are "name = old -> new"; a value can take several lines.
+func outputChangeLines(c diff.OutputChange, wide int, arrow string) []string {
+	words := outputValue(c, c.After)
+	switch c.Action {
+	case diff.Update:
+		words = outputValue(c, c.Before) + " " + arrow + " " + words
+	case diff.Delete:
+		words = outputValue(c, c.Before)
+	default: // an output is created with the value that it will have
+	}
+	return strings.Split(c.Name+strings.Repeat(" ", wide-columns(c.Name))+" = "+words, "\n")
+}
+
+// outputValue is a value as it would be written in a configuration.
+func outputValue(c diff.OutputChange, written json.RawMessage) string {
+	switch {
+	case c.Sensitive:
+		return hidden
+	case written == nil:
+		return "(known after apply)"
+	}
+	v, err := ctyjson.Unmarshal(written, cty.DynamicPseudoType)
+	if err != nil {
+		return string(written)
+	}
+	return valueText(v)
+}
+
+// maxInline is how many columns a list takes at most that stands on one line.
+const maxInline = 80
+
+// valueText is a known value as it would be written in a configuration, and as fmt lays it out: a list of plain
+// values on one line where it is short, anything else with a line for each element.
+func valueText(v cty.Value) string {
+	const name = "v = "
+	return strings.TrimPrefix(string(hclwrite.Format([]byte(name+written(v)))), name)
+}
+
+// written is a value in lines that are not aligned.
+func written(v cty.Value) string {
+	t := v.Type()
+	switch {
+	case v.IsNull() || !v.CanIterateElements() || v.LengthInt() == 0:
+		return literal(v)
+	case t.IsObjectType() || t.IsMapType():
+		return writtenMap(v)
+	}
+	return writtenList(v)
+}
+
+// literal is a value on one line.
+func literal(v cty.Value) string { return string(hclwrite.TokensForValue(v).Bytes()) }
+
+func writtenList(v cty.Value) string {
+	inline := true
+	var elements []string
+	for it := v.ElementIterator(); it.Next(); {
+		_, element := it.Element()
+		inline = inline && (element.IsNull() || element.Type().IsPrimitiveType())
+		elements = append(elements, written(element))
+	}
+	if line := "[" + strings.Join(elements, ", ") + "]"; inline && columns(line) <= maxInline {
+		return line
+	}
+	return "[\n" + strings.Join(elements, ",\n") + ",\n]"
+}
+
+func writtenMap(v cty.Value) string {
+	var b strings.Builder
+	for it := v.ElementIterator(); it.Next(); {
+		key, element := it.Element()
+		name := key.AsString()
+		if !hclsyntax.ValidIdentifier(name) {
+			name = literal(key)
+		}
+		b.WriteString(name + " = " + written(element) + "\n")
+	}
+	return "{\n" + b.String() + "}"
 }

@@ -3,6 +3,8 @@ package render
 import (
 	"io"
 
+	"cosplay/internal/apply"
+	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
@@ -54,4 +56,136 @@ func DriftJSON(w io.Writer, v PlanView) error {
 	d := v.Plan.Diff
 	return JSON(w, public.DriftReport{Format: public.V1, HasDrift: d.Drifted(), Drift: driftsJSON(v.Live, d.Drift), Unfinished: addresses(d.Unfinished),
 		Notes: words.Notes(v.Notes, v.Live), UnprovenLocks: unprovenLocksJSON(d.Unproven), UnprovenSlices: unprovenSlicesJSON(d.Unowned)})
+}
+
+func fieldsJSON(live resource.Live, all []diff.Field) []public.Field {
+	return each(all, func(f diff.Field) public.Field {
+		return public.Field{Kind: string(f.Kind), Name: words.Field(f), From: words.Value(f.From, live), To: words.Value(f.To, live), Before: valueOf(f.From), After: valueOf(f.To),
+			Reason: words.Setting(f), ReasonKind: string(f.Reason.Kind), Left: f.Left}
+	})
+}
+
+// keptJSON are settings that stay as they are.
+func keptJSON(live resource.Live, all []diff.Field) []public.Field {
+	out := fieldsJSON(live, all)
+	for i := range out {
+		out[i].To, out[i].After = out[i].From, out[i].Before
+	}
+	return out
+}
+
+func gpuChangesJSON(live resource.Live, all []diff.GPUChange) []public.GPUChange {
+	return list(each(all, func(c diff.GPUChange) public.GPUChange {
+		return public.GPUChange{Host: c.Host, UUID: c.UUID, Action: string(c.Action), Baseline: some(c.Baseline, settingsOf), Holds: settingsOf(c.Holds),
+			LockBefore: c.LockBefore, LockLost: c.LockLost, Take: c.Take, Whole: c.Whole, Others: each(c.Others, holderOf), GiveBack: c.GiveBack, Abandon: c.Abandon,
+			Settings: settingsOf(c.Settings), Fields: fieldsJSON(live, c.Fields), Kept: keptJSON(live, c.Kept)}
+	}))
+}
+
+func sessionChangesJSON(live resource.Live, all []diff.SessionChange) []public.SessionChange {
+	return list(each(all, func(c diff.SessionChange) public.SessionChange {
+		return public.SessionChange{Address: c.Address.String(), MovedFrom: address(c.MovedFrom), Imported: c.Imported, Action: string(c.Action),
+			Slice: string(c.Slice), Container: string(c.Container), Record: c.Record, Renew: c.Renew, Before: some(c.Before, stateSessionOf), After: some(c.After, sessionOf),
+			Reason: words.Session(c), ReasonKind: string(c.Reason.Kind), Fields: fieldsJSON(live, c.Fields)}
+	}))
+}
+
+func outputChangesJSON(all []diff.OutputChange) []public.OutputChange {
+	return list(each(all, func(c diff.OutputChange) public.OutputChange {
+		return public.OutputChange{Name: c.Name, Action: string(c.Action), Sensitive: c.Sensitive, Before: c.Before, After: c.After}
+	}))
+}
+
+func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
+	return list(each(all, func(d diff.Drift) public.Drift {
+		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Told: d.Informational,
+			Thing: words.Drifted(d), From: driftFrom(d, live), To: words.Value(d.To, live), Before: valueOf(d.From), After: valueOf(d.To), Cause: words.Cause(d)}
+	}))
+}
+
+func unprovenLocksJSON(all []diff.UnprovenLock) []public.UnprovenLock {
+	return list(each(all, func(l diff.UnprovenLock) public.UnprovenLock { return public.UnprovenLock(l) }))
+}
+
+func unprovenSlicesJSON(all []diff.UnprovenSlice) []public.UnprovenSlice {
+	return list(each(all, func(s diff.UnprovenSlice) public.UnprovenSlice {
+		return public.UnprovenSlice{Session: s.Session.String(), Slice: public.Slice(s.Slice), UUID: s.UUID, SameBoot: s.SameBoot}
+	}))
+}
+
+func madeOf(s resource.PriorSession) public.Made {
+	made := public.Made{Address: s.Address.String(), Name: s.Address.Short(), Slice: public.Slice(s.Slice), Runtime: s.Runtime, Image: s.Session.Spec.Image,
+		Container: some(s.Container, containerOf), SSH: loginOf(s.Session, s.Container)}
+	if s.Handle != nil {
+		made.SliceUUID = s.Handle.UUID
+	}
+	return made
+}
+
+func failureOf(v AppliedView, f apply.Failure) public.Failure {
+	one := public.Failure{Step: f.Step.ID, Title: words.Step(f.Step, v.Live), Error: f.Err.Error(), Undone: f.Undone}
+	if v.NVMLCode != nil {
+		one.Code = v.NVMLCode(f.Err)
+	}
+	if f.Left != nil {
+		one.Left = words.Failure(f.Left.Step, f.Left.Err, v.Live)
+	}
+	return one
+}
+
+// AppliedJSON writes what came of a run as data.
+func AppliedJSON(w io.Writer, v AppliedView) error {
+	out := public.Applied{Format: public.V1, Destroy: v.Destroy, Summary: public.Achieved(achieved(v)), Done: list(v.Result.Done),
+		Sessions: list(each(v.Result.Prior.Sessions, madeOf)), Ended: list(each(v.ended(), endedOf)),
+		Failures: list(each(v.Result.Failures, func(f apply.Failure) public.Failure { return failureOf(v, f) })), NotTried: ids(v.Result.NotTried), Unrestored: unrestored(v),
+		Interrupted: v.Result.Interrupted, TookSeconds: v.Took.Seconds(), Serial: v.Result.Prior.Serial, NotCompleted: addresses(v.Plan.Diff.Stuck),
+		Outputs: outputsJSON(v.Outputs), Diagnostics: diagnosticsJSON(v.Checks, v.Files)}
+	if v.Err != nil {
+		out.Error = v.Err.Error()
+	}
+	if v.Verify != nil {
+		out.Verify = new(v.Verify.json())
+	}
+	return JSON(w, out)
+}
+
+func unrestored(v AppliedView) []public.Unrestored {
+	all := []public.Unrestored{}
+	for _, c := range v.Plan.Diff.Unrestored() {
+		for _, f := range c.Kept {
+			if f.Left {
+				all = append(all, public.Unrestored{Host: c.Host, GPU: c.UUID, Name: words.Field(f), Value: words.Value(f.From, v.Live), Reason: words.Setting(f)})
+			}
+		}
+	}
+	return all
+}
+
+// ResetJSON writes what came of a reset as data.
+func ResetJSON(w io.Writer, v ResetDoneView) error {
+	out := public.Reset{Format: public.V1, State: v.State, Fault: v.Fault, Projects: []public.ResetProject{}, Failures: list(each(v.Failures, error.Error)), Aside: list(v.Aside), Left: v.Left}
+	for _, r := range v.Results {
+		out.Projects = append(out.Projects, resetProjectOf(r))
+		for _, f := range r.Result.Failures {
+			out.Failures = append(out.Failures, words.Failure(f.Step, f.Err, r.Round.Live))
+		}
+		if r.Err != nil {
+			out.Failures = append(out.Failures, r.Err.Error())
+		}
+	}
+	if v.Err != nil {
+		out.Failures = append(out.Failures, v.Err.Error())
+	}
+	return JSON(w, out)
+}
+
+func resetProjectOf(r ResetResult) public.ResetProject {
+	changes, live := r.Round.Plan.Diff, r.Round.Live
+	return public.ResetProject{Lineage: r.Round.Holder.Lineage, User: r.Round.Holder.User, State: r.Round.Holder.State, Own: r.Round.Own,
+		Sessions: list(each(changes.Sessions, func(c diff.SessionChange) string { return c.Address.String() })), GPUs: gpuChangesJSON(live, changes.GPUs), Unproven: list(each(r.Round.Unproven, containerOf)),
+		Notes: words.Notes(r.Round.Notes, live), Done: list(r.Result.Done), NotTried: ids(r.Result.NotTried)}
+}
+
+func ids(steps []plan.Step) []string {
+	return list(each(steps, func(s plan.Step) string { return s.ID }))
 }

@@ -1,10 +1,12 @@
 package render
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -92,4 +94,22 @@ func (p *page) driftCell(state string, drift []diff.Drift) line {
 		return inked(drifted, p.mark())
 	}
 	return join(inked(drifted, p.mark()+":"), text(" "+strings.Join(things, ", ")))
+}
+
+// SSHConfig writes Host blocks for ~/.ssh/config.
+func SSHConfig(w io.Writer, hosts []public.SSHHost) {
+	for i, h := range hosts {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "# %s\nHost %s\n", h.Session, h.Name)
+		for _, o := range h.Options {
+			fmt.Fprintf(w, "  %s %s\n", o.Name, o.Value)
+		}
+	}
+}
+
+// SSHConfigJSON is the same as JSON.
+func SSHConfigJSON(w io.Writer, hosts []public.SSHHost) error {
+	return JSON(w, public.SSHConfig{Format: public.V1, Hosts: hosts})
 }

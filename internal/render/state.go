@@ -3,7 +3,11 @@ package render
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
+	"cosplay/internal/fit"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
@@ -116,3 +120,148 @@ func StateJSON(w io.Writer, prior resource.Prior) error {
 }
 
 func stateOutputOf(o resource.Output) public.StateOutput { return public.StateOutput(o) }
+
+// StatePart is a part of what a state remembers.
+type StatePart struct {
+	Lineage  string
+	Serial   int
+	Sessions []resource.PriorSession
+	GPUs     []resource.PriorGPU
+}
+
+// StateList writes the address of each session and the UUID of each GPU, one a line, for people and for scripts.
+func StateList(w io.Writer, v StatePart) {
+	for _, s := range v.Sessions {
+		fmt.Fprintln(w, s.Address)
+	}
+	for _, g := range v.GPUs {
+		fmt.Fprintln(w, g.UUID)
+	}
+}
+
+// StateListJSON writes the same as data.
+func StateListJSON(w io.Writer, v StatePart) error {
+	out := public.StateList{Format: public.V1, Lineage: v.Lineage, Serial: v.Serial, Sessions: []string{}, GPUs: []string{}}
+	for _, s := range v.Sessions {
+		out.Sessions = append(out.Sessions, s.Address.String())
+	}
+	for _, g := range v.GPUs {
+		out.GPUs = append(out.GPUs, g.UUID)
+	}
+	return JSON(w, out)
+}
+
+// StateShow shows all that the state remembers of one session, or of one GPU with the sessions on it.
+func StateShow(w io.Writer, s Style, prior resource.Prior, v StatePart) {
+	p := newPage(s)
+	for _, one := range v.Sessions {
+		p.stateSession(one)
+	}
+	for _, g := range v.GPUs {
+		p.print(0, join(inked(strong, g.UUID), text("  on "+g.Host)))
+		p.stateGPU(g)
+		p.gap()
+		p.stateSessions(prior, g)
+	}
+	p.flush(w)
+}
+
+// StateShowJSON writes the same as data.
+func StateShowJSON(w io.Writer, v StatePart) error {
+	out := public.StateItem{Format: public.V1}
+	if len(v.Sessions) > 0 {
+		out.Session = some(&v.Sessions[0], stateSessionOf)
+	} else if len(v.GPUs) > 0 {
+		out.GPU = some(&v.GPUs[0], stateGPUOf)
+	}
+	return JSON(w, out)
+}
+
+// stateSession is a session with every attribute that the state has.
+func (p *page) stateSession(s resource.PriorSession) {
+	p.print(0, inked(strong, s.Address.String()))
+	t := &table{indent: 2, columns: []column{{}, {prose: true}}}
+	add := func(name, value string) {
+		if value != "" {
+			t.add(inked(dim, name), text(value))
+		}
+	}
+	add("id", s.ID)
+	add("target", fmt.Sprintf("%s (%s), %s", s.Target.ShortName(), s.Target.Key, together(mib(s.Target.MemoryMiB))))
+	add("host", s.Slice.Host)
+	add("GPU", s.Slice.GPU)
+	add("slice", s.Slice.String())
+	if s.Handle != nil {
+		add("MIG UUID", fmt.Sprintf("%s (GPU instance %d, compute instance %d)", s.Handle.UUID, s.Handle.GPUInstance, s.Handle.ComputeInstance))
+	}
+	add("fit", fmt.Sprintf("at %s: FP32 %s, bandwidth %s, tensor %s", resource.Clock(s.Fit.ClockMHz),
+		fit.Percent(s.Fit.FP32Ratio()), fit.Percent(s.Fit.BandwidthRatio()), times(s.Fit.TensorRatio())))
+	add("runtime", s.Runtime)
+	add(resource.RuntimeNamed(s.Runtime).Body, containerWords(s))
+	add("workspace", s.Workspace)
+	if len(s.Command) > 0 {
+		add("command", resource.CommandWords(s.Command))
+	}
+	if s.Strict {
+		add("strict", "true")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		add("env."+name, fmt.Sprintf("%q", s.Env[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Sealed)) {
+		add("env."+name, hidden)
+	}
+	if !s.Spec.IsZero() {
+		addBox(add, s.Spec)
+	}
+	p.table(t)
+}
+
+func containerWords(s resource.PriorSession) string {
+	if s.Container == nil {
+		return "not made yet"
+	}
+	return shortID(*s.Container)
+}
+
+func addBox(add func(name, value string), b resource.ContainerSpec) {
+	add("image", b.Image+", pull "+b.Pull)
+	add("user", fmt.Sprintf("%s (uid %d, gid %d)", b.User.Name, b.User.UID, b.User.GID))
+	if b.SSH.Enabled {
+		port := "any port"
+		if number := max(b.SSH.Port, b.SSH.Kept); number != 0 {
+			port = fmt.Sprintf("port %d", number)
+		}
+		add("ssh", fmt.Sprintf("%s, %s, %s", b.SSH.Bind, port, prose.Count(len(b.SSH.AuthorizedKeys), "key")))
+	}
+	for _, v := range b.Volumes {
+		words := v.Source + " at " + v.Target
+		if v.ReadOnly {
+			words += ", read only"
+		}
+		add("volume", words)
+	}
+	add("limits", limitWords(b.Limits))
+	if b.Sudo {
+		add("sudo", "without a password")
+	}
+	add("restart", b.Restart)
+}
+
+func limitWords(l resource.Limits) string {
+	var all []string
+	for _, one := range []struct {
+		set  bool
+		word string
+	}{
+		{l.CPUs != 0, number(l.CPUs) + " CPUs"},
+		{l.MemoryMiB != 0, mib(l.MemoryMiB) + " of memory"},
+		{l.ShmMiB != 0, mib(l.ShmMiB) + " of shared memory"},
+		{l.PIDs != 0, fmt.Sprintf("%d processes", l.PIDs)},
+	} {
+		if one.set {
+			all = append(all, one.word)
+		}
+	}
+	return strings.Join(all, ", ")
+}

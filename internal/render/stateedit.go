@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
+	"cosplay/internal/durable"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
@@ -173,4 +175,182 @@ func ForgottenJSON(w io.Writer, v ForgottenView) error {
 		out.GPUs = append(out.GPUs, public.ForgottenGPU{StateGPU: stateGPUOf(g), Restoring: list(v.restoring(g))})
 	}
 	return JSON(w, out)
+}
+
+// RebuiltView is a state that was made anew.
+type RebuiltView struct {
+	State    string
+	Fault    string // what was wrong with the old one; "" where there was none
+	Prior    resource.Prior
+	Live     resource.Live
+	Unproven []resource.Container // which the next apply replaces
+	Notes    []resource.Note
+	Aside    []string // where what there was of the state was moved
+	Flags    []string
+}
+
+// Rebuilt shows what the new state would know.
+func Rebuilt(w io.Writer, s Style, v RebuiltView) {
+	p := newPage(s)
+	if v.Fault != "" {
+		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+prose.Stop(v.Fault))))
+	} else {
+		p.flow(0, 2, text("There is no state "+v.State+"."))
+	}
+	p.flow(0, 2, text(fmt.Sprintf("Rebuilt from ledgers, labels and hardware, with lineage %s, it knows %s on %s:",
+		resource.ShortLineage(v.Prior.Lineage), prose.Count(len(v.Prior.Sessions), "session"), prose.Count(len(v.Prior.GPUs), "GPU"))))
+	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "RUNS IN", prose: true}}}
+	for _, one := range v.Prior.Sessions {
+		runs := "-"
+		if one.Container != nil {
+			runs = resource.RuntimeNamed(one.Runtime).Body
+		}
+		t.add(text(one.Address.String()), text(one.Slice.String()), text(words.GPU(v.Live, one.Slice.Host, one.Slice.GPU)), text(runs))
+	}
+	p.table(t)
+	p.unproven(v.Unproven)
+	if len(v.Unproven) > 0 {
+		p.flow(2, 4, text(fmt.Sprintf("The next apply replaces %s: what runs in there ends.", prose.Count(len(v.Unproven), "container"))))
+	}
+	for _, n := range words.Notes(v.Notes, v.Live) {
+		p.flow(2, 4, text("note: "+prose.Stop(n)))
+	}
+	p.flush(w)
+}
+
+// RebuiltDone is the last line.
+func RebuiltDone(w io.Writer, s Style, v RebuiltView) {
+	p := newPage(s)
+	p.flow(0, 2, join(inked(strong, "Rebuilt: "), text(fmt.Sprintf("%s has serial %d. No GPU, slice or container was touched.", v.State, v.Prior.Serial))))
+	for _, path := range v.Aside {
+		p.flow(0, 2, text("moved aside: "+path))
+	}
+	p.next(suggest("plan", v.Flags))
+	p.flush(w)
+}
+
+// RebuiltJSON writes the same as data.
+func RebuiltJSON(w io.Writer, v RebuiltView) error {
+	out := public.Rebuilt{Format: public.V1, State: v.State, Fault: v.Fault, Lineage: v.Prior.Lineage, Serial: v.Prior.Serial, Sessions: []string{}, GPUs: []string{},
+		Unproven: list(each(v.Unproven, containerOf)), Notes: words.Notes(v.Notes, v.Live), Aside: list(v.Aside)}
+	for _, one := range v.Prior.Sessions {
+		out.Sessions = append(out.Sessions, one.Address.String())
+	}
+	for _, g := range v.Prior.GPUs {
+		out.GPUs = append(out.GPUs, g.UUID)
+	}
+	return JSON(w, out)
+}
+
+// ImportedView is what is taken into the state.
+type ImportedView struct {
+	Session  resource.PriorSession
+	GPU      resource.GPU       // without a UUID where the session has none yet
+	Name     string             // of the body, where bodies have names
+	Foreign  bool               // cosplay did not make it
+	Unproven bool               // only its labels say that cosplay made it
+	Users    []resource.Process // that run in it
+	Notes    []resource.Note
+	State    string
+	Serial   int
+	Live     resource.Live
+	Flags    []string
+}
+
+// Importing shows what was found, and what becomes of it.
+func Importing(w io.Writer, s Style, v ImportedView) {
+	p := newPage(s)
+	p.print(0, join(inked(strong, v.Session.Address.String()), text("  is to have")))
+	t := &table{indent: 2, columns: []column{{}, {prose: true}}}
+	if h := v.Session.Handle; h != nil {
+		t.add(text("slice"), text(fmt.Sprintf("%s on %s, %s", v.Session.Slice, words.GPU(v.Live, v.Session.Slice.Host, v.Session.Slice.GPU), h.UUID)))
+	}
+	if c := v.Session.Container; c != nil {
+		what := c.ID
+		if v.Name != "" {
+			what = fmt.Sprintf("%s (%s), %s", v.Name, shortID(*c), c.State)
+		}
+		t.add(text(resource.RuntimeNamed(c.Runtime).Body), text(what))
+	}
+	p.table(t)
+	if v.Foreign {
+		p.flow(2, 4, join(inked(drifted, "Not made by cosplay: "), text(v.fate())))
+	}
+	if len(v.Users) > 0 {
+		p.flow(2, 4, join(inked(drifted, "In use: "), text(resource.ProcessNames(v.Users)+" in the slice.")))
+	}
+	if v.Unproven {
+		p.unproven([]resource.Container{*v.Session.Container})
+		p.flow(2, 4, text("The next apply replaces it: what runs in there ends."))
+	}
+	for _, n := range words.Notes(v.Notes, v.Live) {
+		p.flow(2, 4, text("note: "+prose.Stop(n)))
+	}
+	p.flush(w)
+}
+
+// fate says what becomes of a thing that somebody else has made.
+func (v ImportedView) fate() string {
+	if v.Session.Container != nil {
+		return "from now on it is this project's. The next apply removes it and makes the session's own in its place; so does destroy, without making another."
+	}
+	return "from now on it is this project's, for this session alone. Destroy removes it, and so does an apply that wants the session elsewhere."
+}
+
+// Imported is the last line.
+func Imported(w io.Writer, s Style, v ImportedView) {
+	p := newPage(s)
+	p.flow(0, 2, join(inked(strong, "Imported: "), text(fmt.Sprintf("%s has %s, with serial %d. It was left as it is; the next plan shows what differs.", v.State, v.Session.Address, v.Serial))))
+	p.next(suggest("plan", v.Flags))
+	p.flush(w)
+}
+
+// ImportedJSON writes the same as data.
+func ImportedJSON(w io.Writer, v ImportedView) error {
+	users := each(v.Users, func(p resource.Process) public.Process { return public.Process(p) })
+	return JSON(w, public.Imported{Format: public.V1, State: v.State, Serial: v.Serial, Address: v.Session.Address.String(), Slice: public.Slice(v.Session.Slice),
+		Handle: (*public.Handle)(v.Session.Handle), Container: some(v.Session.Container, containerOf), Foreign: v.Foreign, Unproven: v.Unproven,
+		Users: list(users), Notes: words.Notes(v.Notes, v.Live)})
+}
+
+// UnlockView is a lock that nobody has, and what those who had it left.
+type UnlockView struct {
+	State   string          // path of the state
+	Note    *durable.Holder // of one who died with the lock; nil without
+	Removed bool            // the note was removed
+	CutOff  *CutOff         // a run that waits for recovery; nil without
+}
+
+// CutOff is a run that did not come to its end.
+type CutOff struct {
+	Begun time.Time
+	Done  int // steps
+	Open  int // steps of which it is not known how far they came
+}
+
+// Unlock tells that there is nothing to unlock, and what there is to do.
+func Unlock(w io.Writer, s Style, v UnlockView, flags []string) {
+	p := newPage(s)
+	p.flow(0, 2, join(inked(strong, "There is nothing to unlock. "),
+		text(fmt.Sprintf("No process holds the lock of %s: a lock ends with its process.", v.State))))
+	if v.Removed {
+		p.flow(0, 2, text(fmt.Sprintf("Removed the note of %s, which has ended.", v.Note)))
+	}
+	if v.CutOff != nil {
+		p.flow(0, 2, text(fmt.Sprintf("A run that began at %s was interrupted, with %s done and %d open. The next command that reads the hosts takes over what it did.",
+			v.CutOff.Begun.Local().Format(time.DateTime), prose.Count(v.CutOff.Done, "step"), v.CutOff.Open)))
+		p.next(suggest("plan", flags))
+	}
+	p.flush(w)
+}
+
+// UnlockJSON writes the same as data.
+func UnlockJSON(w io.Writer, v UnlockView) error {
+	note := func(h durable.Holder) public.LockNote {
+		return public.LockNote{User: h.User, PID: h.PID, Command: h.Command, Since: h.Since.Format(time.RFC3339Nano)}
+	}
+	run := func(c CutOff) public.CutOffRun {
+		return public.CutOffRun{Begun: c.Begun.Format(time.RFC3339Nano), Done: c.Done, Open: c.Open}
+	}
+	return JSON(w, public.Unlocked{Format: public.V1, State: v.State, Note: some(v.Note, note), Removed: v.Removed, CutOff: some(v.CutOff, run)})
 }

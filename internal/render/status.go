@@ -8,6 +8,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -190,4 +191,132 @@ func foreignSlices(f fleet) int {
 		}
 	}
 	return n
+}
+
+// others are the holders of a GPU but for this project.
+func (v StatusView) others(g resource.GPU) []resource.Holder {
+	page, _ := v.Live.Held(g.Host, g.UUID)
+	return page.Others(v.Prior.Lineage)
+}
+
+// holders lists the other projects that have a GPU in hand. One that is gone can be released.
+func (p *page) holders(v fleet, g resource.GPU) {
+	for _, h := range v.others(g) {
+		if folder, killed := v.KilledRuns[h.Lineage]; killed {
+			p.flow(4, 6, join(text("held by a cosplay run of "+h.User+" "), inked(drifted, "that was killed")))
+			p.flow(6, 8, text("to take it down: "+suggest("reset", []string{"--chdir", folder})))
+			continue
+		}
+		words := "held by a project of " + h.User
+		if n := len(h.Slices); n > 0 {
+			words += " with " + prose.Count(n, "slice")
+		}
+		words += ", state " + h.State
+		if !v.Gone[h.Lineage] {
+			p.flow(4, 6, text(words))
+			continue
+		}
+		p.flow(4, 6, join(text(words+" "), inked(drifted, "(gone)")))
+		p.flow(6, 8, text("to release it: "+suggest("reset", []string{"--holder", resource.ShortLineage(h.Lineage)})))
+	}
+}
+
+func (f fleet) holdersJSON(g resource.GPU) []public.GPUHolder {
+	return list(each(f.others(g), func(h resource.Holder) public.GPUHolder {
+		return public.GPUHolder{Holder: holderOf(h), Gone: f.Gone[h.Lineage]}
+	}))
+}
+
+// degraded lists what cosplay does without on a GPU whose driver does not offer it.
+func (p *page) degraded(g resource.GPU) {
+	for _, d := range g.Degraded {
+		what := "unknown:"
+		switch {
+		case d.Feature.Managed():
+			what = "not managed:"
+		case d.Feature.Figure():
+			what = "from the catalog:"
+		}
+		p.flow(4, 6, join(inked(drifted, what), text(fmt.Sprintf(" %s (%s)", d.Feature.Words(), d))))
+	}
+	if missing, unfit := g.Unfit(); unfit {
+		p.flow(4, 6, join(inked(drifted, "not used:"), text(fmt.Sprintf(" cosplay does not know %s", missing.Words()))))
+	}
+}
+
+// unusable lists the GPUs of a host that do not answer.
+func (p *page) unusable(h resource.Host) {
+	for _, u := range h.Unusable {
+		p.gap()
+		name := fmt.Sprintf("GPU %d", u.Index)
+		if u.UUID != "" {
+			name += "  " + words.ShortUUID(u.UUID)
+		}
+		p.flow(0, 4, join(inked(strong, name), inked(drifted, "  unusable:"), text(" "+u.String())))
+	}
+}
+
+// StatusJSON writes what exists as data.
+func StatusJSON(w io.Writer, v StatusView) error {
+	f := look(v)
+	s := public.Status{Format: public.V1, Hosts: []public.Host{}, Sessions: f.sessionsJSON(), Missing: addresses(v.Prior.Missing),
+		Drift: driftsJSON(v.Live, v.Drift), HasDrift: v.counted() > 0, Orphans: []public.Container{}}
+	for _, h := range v.Live.Hosts {
+		s.Hosts = append(s.Hosts, public.Host{Name: h.Name, Simulated: h.Simulated, Library: h.Library, Driver: h.Driver, BootID: h.BootID, Runtime: h.Runtime, Engine: engineOf(h),
+			GPUs: list(each(h.GPUs, f.gpuJSON)), Unusable: list(each(h.Unusable, func(u resource.Unusable) public.Unusable { return public.Unusable(u) }))})
+		s.Orphans = append(s.Orphans, each(v.orphans(h), containerOf)...)
+	}
+	return JSON(w, s)
+}
+
+func engineOf(h resource.Host) *public.Engine {
+	return some(h.Engine, func(e resource.Engine) public.Engine { return public.Engine{Name: e.Name, Access: e.Access} })
+}
+
+func (f fleet) gpuJSON(g resource.GPU) public.GPU {
+	_, inHand := f.Prior.GPU(g.Host, g.UUID)
+	state, mhz := f.lock(g)
+	out := public.GPU{
+		UUID: g.UUID, Index: g.Index, PCI: g.PCI, Name: g.Model.Name,
+		MIGCapable: g.MIGCapable, MIG: g.MIG, MIGPending: g.MIGPending, Persistence: g.Persistence,
+		ClockLock: string(state), PowerLimitW: watts(g.PowerMW), PowerDrawW: watts(g.DrawMW), SMClockMHz: g.SMClockMHz,
+		Temperature: g.TemperatureC, MemoryMiB: g.Model.MemoryMiB, MemoryUsed: g.MemoryUsedMiB, InHand: inHand,
+		Slices: list(each(g.Slices, f.sliceJSON)), Processes: len(g.Processes), Holders: f.holdersJSON(g),
+		Degraded: list(each(g.Degraded, func(d resource.Degradation) public.Degradation {
+			return public.Degradation{Feature: string(d.Feature), Call: d.Call, Code: d.Code, Message: d.Message, Set: d.Set}
+		})),
+	}
+	if state == lockHeld {
+		out.ClockLockMHz = &mhz
+	}
+	return out
+}
+
+func (f fleet) sliceJSON(s resource.LiveSlice) public.GPUSlice {
+	out := public.GPUSlice{UUID: s.UUID, GPUInstance: s.GPUInstance, ComputeInstance: s.ComputeInstance, Profile: s.Profile, Start: s.Start, Size: s.Size}
+	if owner, ok := f.owners[s]; ok {
+		out.Ours, out.Session = true, address(&owner)
+	}
+	return out
+}
+
+func (f fleet) sessionsJSON() []public.SessionStatus {
+	used := byAddress(f.verdicts())
+	return list(each(f.Prior.Sessions, func(s resource.PriorSession) public.SessionStatus {
+		one := public.SessionStatus{Address: s.Address.String(), Name: s.Address.Short(), ID: s.ID, Target: s.Target.Key, Slice: public.Slice(s.Slice),
+			MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit), Runtime: s.Runtime, Image: s.Session.Spec.Image, Workspace: s.Workspace,
+			State: f.sessionState(s), Unfinished: s.Incomplete(), Used: used[s.Address], Drift: driftsJSON(f.Live, f.drift[s.Address])}
+		if s.Handle != nil {
+			one.SliceUUID = s.Handle.UUID
+		}
+		if c, ok := f.Live.Container(s.Slice.Host, s.Runtime, s.ID); ok {
+			one.Container, one.SSH = new(containerOf(c)), loginOf(s.Session, &c)
+		}
+		return one
+	}))
+}
+
+// SessionsJSON writes the sessions as data.
+func SessionsJSON(w io.Writer, v StatusView) error {
+	return JSON(w, public.Sessions{Format: public.V1, Sessions: look(v).sessionsJSON()})
 }

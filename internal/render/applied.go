@@ -18,7 +18,7 @@ import (
 	"cosplay/internal/words"
 )
 
-// AppliedView is what came of a run.
+// AppliedView is the result of a run.
 type AppliedView struct {
 	Result   apply.Result
 	Plan     *plan.Plan
@@ -30,14 +30,14 @@ type AppliedView struct {
 
 	Targets func() []resource.Target // the catalog's, for the verdict on sessions that ended
 
-	NvidiaSMI bool            // nvidia-smi is there to be run in a session
-	NVMLCode  func(error) int // what NVML answered; 0 where a failure is not NVML's
+	NvidiaSMI bool            // nvidia-smi can run in a session
+	NVMLCode  func(error) int // NVML's code; 0 for other failures
 	Outputs   []config.Output
 	Checks    hcl.Diagnostics // those that failed
 	Files     map[string]*hcl.File
 	Err       error // of the run itself: its journal or the state could not be written
 
-	Verify *VerifyView // what the self-test found afterwards; nil where it was not asked for
+	Verify *VerifyView // the self-test after the run; nil without --verify
 }
 
 // Applied shows what came of a run: each failure with what is left of it, then the line that counts, then what to
@@ -78,11 +78,11 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 		message = first + "\n  " + prose.Stop(advice)
 	}
 	p.problem(0, 2, inked(removed, p.cross()), message)
-	what, gpu := f.Step.Group, false
-	for _, g := range v.Plan.Diff.GPUs {
-		if g.UUID == f.Step.Group {
-			what, gpu = words.GPU(v.Live, g.Host, g.UUID), true
-		}
+	what := f.Step.Group
+	i := slices.IndexFunc(v.Plan.Diff.GPUs, func(g diff.GPUChange) bool { return g.UUID == what })
+	gpu := i >= 0
+	if gpu {
+		what = words.GPU(v.Live, v.Plan.Diff.GPUs[i].Host, what)
 	}
 	_, image := f.Step.Do.Op.(plan.EnsureImage)
 	switch {
@@ -105,9 +105,9 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	case v.givesBack(f.Step.Group):
 		p.flow(2, 4, text("the state and the host's ledger keep the baseline of "+what+"."))
 	case gpu:
-		p.flow(2, 4, text("what was set on "+what+" before stays and is in the state; cosplay destroy gives it back."))
+		p.flow(2, 4, text("what was set on "+what+" before stays and is in the state; cosplay destroy restores it."))
 	default:
-		p.flow(2, 4, text("what there is of "+what+" is kept and in the state; the next "+v.command()+" goes on from there."))
+		p.flow(2, 4, text("what there is of "+what+" is kept and in the state; the next "+v.command()+" continues from there."))
 	}
 }
 
@@ -119,57 +119,42 @@ func (v AppliedView) command() string {
 	return "apply"
 }
 
-// standing says what is up in spite of the failures.
+// standing reports what is up in spite of the failures.
 func (p *page) standing(v AppliedView) {
-	up := 0
-	for _, s := range v.Result.Prior.Sessions {
-		if s.Container != nil {
-			up++
-		}
-	}
-	words := fmt.Sprintf("%d sessions are up and in the state", up)
-	switch up {
-	case 0:
+	up := count(v.Result.Prior.Sessions, func(s resource.PriorSession) bool { return s.Container != nil })
+	words := prose.Plural(up, "session is", "sessions are") + " up and in the state"
+	if up == 0 {
 		words = "no session is up"
-	case 1:
-		words = "1 session is up and in the state"
 	}
 	untouched, unfinished := untried(v)
-	if len(unfinished) > 0 {
-		words += fmt.Sprintf("; %d unfinished, which the next %s goes on with", len(unfinished), v.command())
+	if unfinished > 0 {
+		words += fmt.Sprintf("; %d unfinished, which the next %s continues", unfinished, v.command())
 	}
-	if len(untouched) > 0 {
-		words += fmt.Sprintf("; %d not tried", len(untouched))
+	if untouched > 0 {
+		words += fmt.Sprintf("; %d not tried", untouched)
 	}
 	p.flow(2, 4, text(words+"."))
 }
 
-// untried lists the sessions and GPUs of which no step was begun, and those of which some were when the run was
-// stopped. Images are nobody's aim.
-func untried(v AppliedView) (untouched, unfinished []string) {
-	begun := map[string]bool{}
-	for _, id := range v.Result.Done {
-		for _, s := range v.Plan.Steps {
-			if s.ID == id {
-				begun[s.Group] = true
-			}
-		}
+// untried counts the sessions and GPUs of which no step began, and those of which some did when the run was stopped.
+func untried(v AppliedView) (untouched, unfinished int) {
+	begun, seen := map[string]bool{}, map[string]bool{}
+	for _, s := range v.Plan.Steps {
+		begun[s.Group] = begun[s.Group] || slices.Contains(v.Result.Done, s.ID)
 	}
-	failed := map[string]bool{}
 	for _, f := range v.Result.Failures {
-		failed[f.Step.Group] = true
+		seen[f.Step.Group] = true
 	}
-	seen := map[string]bool{}
 	for _, s := range v.Result.NotTried {
 		_, image := s.Do.Op.(plan.EnsureImage)
-		if failed[s.Group] || seen[s.Group] || image || plan.Bookkeeping(s.Do.Op) {
+		if seen[s.Group] || image || plan.Bookkeeping(s.Do.Op) {
 			continue
 		}
 		seen[s.Group] = true
 		if begun[s.Group] {
-			unfinished = append(unfinished, s.Group)
+			unfinished++
 		} else {
-			untouched = append(untouched, s.Group)
+			untouched++
 		}
 	}
 	return untouched, unfinished
@@ -177,16 +162,10 @@ func untried(v AppliedView) (untouched, unfinished []string) {
 
 // achieved counts the changes of which every step was done.
 func achieved(v AppliedView) tally {
-	var (
-		t    tally
-		done = map[string]bool{}
-		open = map[string]bool{} // groups with a step that was not done
-	)
-	for _, id := range v.Result.Done {
-		done[id] = true
-	}
+	var t tally
+	open := map[string]bool{} // groups with a step that was not done
 	for _, s := range v.Plan.Steps {
-		if done[s.ID] {
+		if slices.Contains(v.Result.Done, s.ID) {
 			t.image(s.Do.Op)
 			if strings.HasPrefix(s.Group, plan.StrayGroup) {
 				t.Sweep++
@@ -217,7 +196,7 @@ func (p *page) outcome(v AppliedView) {
 	for _, left := range []struct {
 		n    int
 		what string
-	}{{failed, "failed"}, {len(unfinished), "unfinished"}, {len(untouched), "not tried"}} {
+	}{{failed, "failed"}, {unfinished, "unfinished"}, {untouched, "not tried"}} {
 		if left.n > 0 {
 			words = append(words, together(fmt.Sprintf("%d %s", left.n, left.what)))
 		}
@@ -255,7 +234,7 @@ func (p *page) outcome(v AppliedView) {
 	}
 }
 
-// done says in the past what a tally counts.
+// done states in the past tense what a tally counts.
 func (t tally) done(destroy bool) []string {
 	var words []string
 	add := func(n int, what string) {
@@ -263,22 +242,20 @@ func (t tally) done(destroy bool) []string {
 			words = append(words, together(what))
 		}
 	}
+	destroyed := fmt.Sprintf("%d destroyed", t.Destroy)
+	if destroy {
+		destroyed = prose.Count(t.Destroy, "session")
+	}
 	add(t.Create, fmt.Sprintf("%d created", t.Create))
 	add(t.Change, fmt.Sprintf("%d changed", t.Change))
 	add(t.Replace, fmt.Sprintf("%d replaced", t.Replace))
-	if destroy {
-		add(t.Destroy, prose.Count(t.Destroy, "session"))
-	} else {
-		add(t.Destroy, fmt.Sprintf("%d destroyed", t.Destroy))
-	}
+	add(t.Destroy, destroyed)
 	add(t.Move, fmt.Sprintf("%d moved", t.Move))
 	add(t.Forget, fmt.Sprintf("%d forgotten", t.Forget))
 	add(t.Import, fmt.Sprintf("%d imported", t.Import))
-	add(t.SetUp, prose.Count(t.SetUp, "GPU")+" set up")
-	add(t.GiveBack, prose.Count(t.GiveBack, "GPU")+" given back")
-	add(t.Build, prose.Count(t.Build, "image")+" built")
-	add(t.Pull, prose.Count(t.Pull, "image")+" pulled")
-	add(t.Sweep, prose.Count(t.Sweep, "leftover")+" removed")
+	for _, c := range t.things() {
+		add(c.n, prose.Count(c.n, c.thing)+" "+c.done)
+	}
 	return words
 }
 

@@ -27,7 +27,7 @@ func sessionReads(live resource.Live, c diff.SessionChange) string {
 	if c.MovedFrom != nil {
 		fields += "moved from " + c.MovedFrom.Name
 	}
-	return fmt.Sprint(c.Address.Name, c.Action, words.Session(c), s.Target.Key, s.Slice.Profile, s.Fit, fields, boxReads(c))
+	return fmt.Sprint(c.Address.Name, c.Action, words.Session(c), s.Target.Key, s.Slice.Profile, s.Fit, fields, containerReads(c))
 }
 
 // readsIn is sessionReads with a view of the hosts.
@@ -44,13 +44,13 @@ func subject(c diff.SessionChange) resource.Session {
 }
 
 // sessionChanges lists what happens to the sessions of one GPU, with the fit of each; those that stay are counted.
-func (p *page) sessionChanges(v PlanView, b board) {
+func (p *page) sessionChanges(v PlanView, g plannedGPU) {
 	t := &table{columns: []column{{}, {title: "SESSION", tight: true, brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "VRAM", right: true},
 		{title: "FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}},
 		spare: []string{"TENSOR", "VRAM"}}
 	staying := 0
 	var rows []diff.SessionChange
-	for _, g := range alike(b.sessions, readsIn(v.Live), p.Verbose) {
+	for _, g := range alike(g.sessions, readsIn(v.Live), p.Verbose) {
 		if g.shown[0].Action == diff.NoOp && !p.Verbose {
 			staying += len(g.shown) + len(g.hidden)
 			continue
@@ -63,7 +63,7 @@ func (p *page) sessionChanges(v PlanView, b board) {
 		}
 	}
 	p.sessionRows(t, v.Live, rows)
-	for _, c := range b.leaving {
+	for _, c := range g.leaving {
 		t.across(4, inked(dim, c.Address.String()+" leaves for "+words.GPU(v.Live, c.After.Slice.Host, c.After.Slice.GPU)))
 	}
 	if staying > 0 {
@@ -84,11 +84,7 @@ func (s Style) moreSessions(hidden []diff.SessionChange) line {
 }
 
 func addressesOf(changes []diff.SessionChange) []resource.Address {
-	var all []resource.Address
-	for _, c := range changes {
-		all = append(all, c.Address)
-	}
-	return all
+	return each(changes, func(c diff.SessionChange) resource.Address { return c.Address })
 }
 
 func stayWords(n int) string {
@@ -149,8 +145,8 @@ func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 			details = append(details, inked(dim, "was "+was))
 		}
 	}
-	if boxIsNew(c) {
-		details = append(details, text(boxWords(c.After.Spec)))
+	if newContainer(c) {
+		details = append(details, text(containerWords(c.After.Spec)))
 	}
 	name := 0
 	for _, f := range fields {

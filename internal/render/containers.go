@@ -14,8 +14,8 @@ import (
 	"cosplay/internal/words"
 )
 
-// runtimeWords says where the sessions of a host run and, with an engine, how slices come into its containers; on a
-// simulated host there is one way only.
+// runtimeWords states where the sessions of a host run and, with an engine, how containers get their slices. A simulated
+// host has one way only.
 func runtimeWords(h resource.Host) string {
 	switch {
 	case h.Runtime == "":
@@ -30,23 +30,20 @@ func runtimeWords(h resource.Host) string {
 	return together(h.Engine.Name) + ", slices through " + h.Engine.Access
 }
 
+// imagesOf lists the images that a plan pulls or builds.
 func imagesOf(v PlanView) []public.Image {
 	all := []public.Image{}
 	for _, s := range v.Plan.Steps {
-		op, ok := s.Do.Op.(plan.EnsureImage)
-		if !ok {
-			continue
+		if op, is := s.Do.Op.(plan.EnsureImage); is {
+			h, _ := v.Live.Host(op.Host)
+			there := h.Engine != nil && h.Engine.Images[op.Image] != ""
+			all = append(all, public.Image{Host: op.Host, Image: op.Image, How: string(op.How), There: there})
 		}
-		one := public.Image{Host: op.Host, Image: op.Image, How: string(op.How)}
-		if h, ok := v.Live.Host(op.Host); ok && h.Engine != nil {
-			one.There = h.Engine.Images[op.Image] != ""
-		}
-		all = append(all, one)
 	}
 	return all
 }
 
-// images lists the images that are pulled or built before sessions are made.
+// images lists the images that cosplay pulls or builds before it creates sessions.
 func (p *page) images(v PlanView) {
 	all := imagesOf(v)
 	if len(all) == 0 {
@@ -57,7 +54,7 @@ func (p *page) images(v PlanView) {
 	for _, one := range all {
 		mark, fate := sign(diff.Create), fmt.Sprintf("to be %s: it is not there yet", pulledOrBuilt(one.How))
 		if one.There {
-			mark, fate = sign(diff.Update), `to be pulled anew: pull is "always"`
+			mark, fate = sign(diff.Update), `to be pulled again: pull is "always"`
 		}
 		name := "image " + one.Image
 		if len(v.Live.Hosts) > 1 {
@@ -75,13 +72,14 @@ func pulledOrBuilt(how string) string {
 	return "pulled"
 }
 
-// boxIsNew reports whether a change makes a container where there was none: then what it is made of is told.
-func boxIsNew(c diff.SessionChange) bool {
+// newContainer reports whether a change creates a container for a session that has none. The plan then shows its
+// image and login.
+func newContainer(c diff.SessionChange) bool {
 	return c.After != nil && !c.After.Spec.IsZero() && (c.Action == diff.Create || c.Before == nil || c.Before.Spec.IsZero())
 }
 
-// boxWords is what a container is made from, where one will log in, and as whom.
-func boxWords(b resource.ContainerSpec) string {
+// containerWords states the image, login and user of a container.
+func containerWords(b resource.ContainerSpec) string {
 	parts := []string{"image " + b.Image, "no ssh", "user " + b.User.Name}
 	switch {
 	case !b.SSH.Enabled:
@@ -98,9 +96,9 @@ func boxWords(b resource.ContainerSpec) string {
 	return strings.Join(parts, hard+hard+" ")
 }
 
-// boxReads is what containers that read alike have in common: all but the number of the port.
-func boxReads(c diff.SessionChange) string {
-	if !boxIsNew(c) {
+// containerReads is the text that containers which read alike have in common: all but the number of the port.
+func containerReads(c diff.SessionChange) string {
+	if !newContainer(c) {
 		return ""
 	}
 	b := c.After.Spec
@@ -110,7 +108,7 @@ func boxReads(c diff.SessionChange) string {
 // endpoint is an address with its port: "127.0.0.1:32801", "[::1]:32801".
 func endpoint(bind string, port int) string { return net.JoinHostPort(bind, strconv.Itoa(port)) }
 
-// loginOf gives nil where no user can log in.
+// loginOf returns nil if no user can log in.
 func loginOf(s resource.Session, c *resource.Container) *public.Login {
 	if c == nil || c.State != resource.Running || !s.Spec.SSH.Enabled || c.SSHPort == 0 {
 		return nil
@@ -118,16 +116,16 @@ func loginOf(s resource.Session, c *resource.Container) *public.Login {
 	return &public.Login{Host: s.Spec.SSH.Bind, Port: c.SSHPort, User: s.Spec.User.Name}
 }
 
-// shortID is a body's ID as its runtime's own commands print it.
+// shortID is a body's ID as the commands of its runtime print it.
 func shortID(c resource.Container) string { return resource.RuntimeNamed(c.Runtime).ShortID(c.ID) }
 
-// keptWords tells of sessions in containers that keep what there is another one of now, by what that is: an image,
-// the facades, the driver; or that keep a limit.
+// keptWords reports sessions whose containers keep an old image, old facades, an old driver or a limit.
 func keptWords(drift []diff.Drift) string {
-	var (
-		things []string
-		on     = map[string][]resource.Address{}
-	)
+	type kept struct {
+		thing   string
+		session resource.Address
+	}
+	var all []kept
 	for _, d := range drift {
 		what := words.Drifted(d)
 		thing := what + " of before"
@@ -146,13 +144,12 @@ func keptWords(drift []diff.Drift) string {
 		default:
 			continue
 		}
-		if on[thing] == nil {
-			things = append(things, thing)
-		}
-		on[thing] = append(on[thing], *d.Session)
+		all = append(all, kept{thing, *d.Session})
 	}
-	for i, thing := range things {
-		things[i] = resource.AddressNames(on[thing], 3) + prose.Choose(len(on[thing]), " keeps the ", " keep the ") + thing
+	var things []string
+	for _, g := range grouped(all, func(k kept) string { return k.thing }) {
+		on := each(g, func(k kept) resource.Address { return k.session })
+		things = append(things, resource.AddressNames(on, 3)+prose.Choose(len(on), " keeps the ", " keep the ")+g[0].thing)
 	}
 	return strings.Join(things, " ")
 }

@@ -33,8 +33,8 @@ func (w *world) image(name, id string) *world {
 	return w
 }
 
-// box is what a session on a host with an engine gets unless told otherwise.
-func (w *world) box(host int) resource.ContainerSpec {
+// spec is the container of a session on a host with an engine, unless a test changes it.
+func (w *world) spec(host int) resource.ContainerSpec {
 	if w.live.Hosts[host].Runtime != "docker" {
 		return resource.ContainerSpec{}
 	}
@@ -43,8 +43,8 @@ func (w *world) box(host int) resource.ContainerSpec {
 		User: resource.User{Name: "ann", UID: 1234, GID: 1234, Group: "ann"}}
 }
 
-// boxes changes the containers of the wanted sessions of a block.
-func (w *world) boxes(block string, change func(i int, b *resource.ContainerSpec)) *world {
+// containers changes the containers of the wanted sessions of a block.
+func (w *world) containers(block string, change func(i int, b *resource.ContainerSpec)) *world {
 	for i := range w.desired.Sessions {
 		s := &w.desired.Sessions[i]
 		if s.Address.Name == block {
@@ -54,8 +54,8 @@ func (w *world) boxes(block string, change func(i int, b *resource.ContainerSpec
 	return w
 }
 
-// boxed makes the container of a session.
-func (w *world) boxed(s resource.Session) *resource.Container {
+// containerOf makes the container of a session.
+func (w *world) containerOf(s resource.Session) *resource.Container {
 	h := &w.live.Hosts[0]
 	h.Containers = slices.DeleteFunc(h.Containers, func(c resource.Container) bool { return c.Session == s.ID })
 	c := w.container(h.Name, s.ID, s.Hash(stateKey))
@@ -98,20 +98,20 @@ func fresh(images ...string) *world {
 func blocks() *world {
 	w := (&world{}).host("lab", "h200", "h200").docker("pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime")
 	for i := range 5 {
-		w.seat(resource.Nth("worker", i), "2060", 0, 0, "1g.18gb", i)
+		w.place(resource.Nth("worker", i), "2060", 0, 0, "1g.18gb", i)
 	}
-	w.seat(resource.One("big"), "3060", 0, 0, "2g.35gb", 5).
-		seat(resource.One("train"), "4090", 0, 1, "", 0)
-	w.boxes("worker", func(i int, b *resource.ContainerSpec) { b.SSH.Port, b.SSH.Bind = 2200+i, "0.0.0.0" })
-	w.boxes("big", func(_ int, b *resource.ContainerSpec) {
+	w.place(resource.One("big"), "3060", 0, 0, "2g.35gb", 5).
+		place(resource.One("train"), "4090", 0, 1, "", 0)
+	w.containers("worker", func(i int, b *resource.ContainerSpec) { b.SSH.Port, b.SSH.Bind = 2200+i, "0.0.0.0" })
+	w.containers("big", func(_ int, b *resource.ContainerSpec) {
 		b.Image, b.Pull = "pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime", resource.PullAlways
 	})
-	return w.boxes("train", func(_ int, b *resource.ContainerSpec) {
+	return w.containers("train", func(_ int, b *resource.ContainerSpec) {
 		b.Image, b.SSH.Enabled = "registry.example.com/team/train:1.2", false
 	})
 }
 
-func boxScreens() []screen {
+func containerScreens() []screen {
 	show := func(name string, w *world) screen {
 		return screen{name, func(o io.Writer, s Style) { Plan(o, s, w.view()) }}
 	}
@@ -123,13 +123,13 @@ func boxScreens() []screen {
 	}
 	lost := fresh().applied().keepPorts().lose("worker-3", false)
 	changed := fresh().applied().keepPorts()
-	changed.boxes("worker", func(_ int, b *resource.ContainerSpec) {
+	changed.containers("worker", func(_ int, b *resource.ContainerSpec) {
 		b.Image = "debian:12"
 		b.Volumes = []resource.Volume{{Source: "/data", Target: "/data", ReadOnly: true}, {Source: "cache", Target: "/home/ann/.cache"}}
 		b.SSH.Bind, b.Limits, b.Sudo, b.Restart = "0.0.0.0", resource.Limits{CPUs: 4, MemoryMiB: 32768}, false, "no"
 		b.User = resource.User{Name: "bob", UID: 1235, GID: 1235, Group: "bob"}
 	})
-	ports := fresh().applied().keepPorts().boxes("worker", func(i int, b *resource.ContainerSpec) { b.SSH.Port = 2200 + i })
+	ports := fresh().applied().keepPorts().containers("worker", func(i int, b *resource.ContainerSpec) { b.SSH.Port = 2200 + i })
 	drifted := fresh().applied().keepPorts().lose("worker-3", false)
 	drifted.inside("worker-1").State = resource.Stopped
 	drifted.inside("worker-2").ID = "77b01c2d9e8f41d86bb1c7"
@@ -149,7 +149,7 @@ func boxScreens() []screen {
 	}
 	all = append(all, live("docker-status", blocks().applied())...)
 	all = append(all, live("docker-status-drifted", drifted)...)
-	return append(append(all, live("docker-status-orphan", left)...), boxRunScreens()...)
+	return append(append(all, live("docker-status-orphan", left)...), containerRunScreens()...)
 }
 
 // TestKeyStaysSecret looks for the state's secret on all screens.
@@ -190,8 +190,8 @@ func TestSSHInJSON(t *testing.T) {
 	}
 }
 
-// TestBoxWords holds each way to log in to its words.
-func TestBoxWords(t *testing.T) {
+// TestContainerWords holds each way to log in to its words.
+func TestContainerWords(t *testing.T) {
 	for _, c := range []struct {
 		ssh  resource.SSH
 		want string
@@ -201,7 +201,7 @@ func TestBoxWords(t *testing.T) {
 		{resource.SSH{Enabled: true, Bind: "127.0.0.1", Kept: 32801}, "ssh 127.0.0.1:32801 as before"},
 		{resource.SSH{Enabled: true, Bind: "::1", Port: 2200, Kept: 32801}, "ssh [::1]:2200"},
 	} {
-		got := strings.ReplaceAll(boxWords(resource.ContainerSpec{Image: "a:b", User: resource.User{Name: "ann"}, SSH: c.ssh}), hard, " ")
+		got := strings.ReplaceAll(containerWords(resource.ContainerSpec{Image: "a:b", User: resource.User{Name: "ann"}, SSH: c.ssh}), hard, " ")
 		if want := "image a:b   " + c.want + "   user ann"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

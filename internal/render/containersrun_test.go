@@ -55,9 +55,9 @@ func id(names ...string) func(plan.Step) bool {
 
 func prepares(s plan.Step) bool { return strings.HasSuffix(s.ID, "/prepare") }
 
-func boxRunScreens() []screen {
+func containerRunScreens() []screen {
 	good := run(fresh(), no, no)
-	silent := run(fresh().boxes("worker", func(_ int, b *resource.ContainerSpec) { b.SSH.Enabled = false }), no, no)
+	silent := run(fresh().containers("worker", func(_ int, b *resource.ContainerSpec) { b.SSH.Enabled = false }), no, no)
 	image := run(fresh(), id("image.lab.cosplay:latest"), prepares)
 	image.Result.Failures[0].Err = errors.New("building cosplay:latest upon debian:12 failed in step 3/7: RUN apt-get update: exit code 100\n" +
 		"  Err:1 http://mirror.example/debian bookworm InRelease\n    Temporary failure resolving 'mirror.example'\n" +

@@ -15,8 +15,7 @@ import (
 func NoDrift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	p.notes(v)
-	said := "No drift: everything is as the last apply left it. " + toldWords(v, false)
-	p.flow(0, 2, text(said))
+	p.flow(0, 2, text("No drift: everything is as the last apply left it. "+leftAlone(v, false)))
 	p.flush(w)
 }
 

@@ -11,31 +11,30 @@ import (
 	"cosplay/internal/words"
 )
 
-// board is one GPU of a plan with what happens on it.
-type board struct {
+// plannedGPU is a GPU with what a plan does to it.
+type plannedGPU struct {
 	name     string
 	host     string
 	uuid     string
-	gpu      resource.GPU // zero where it is gone
+	gpu      resource.GPU // zero if the host does not have it
 	change   *diff.GPUChange
-	sessions []diff.SessionChange // that sit on it, or did
-	leaving  []diff.SessionChange // that go to another GPU
-	slots    slotMap              // as it will be
-	key      string               // what it reads like
+	sessions []diff.SessionChange // on it after the plan, or removed from it
+	leaving  []diff.SessionChange // that move to another GPU
+	slots    slotMap              // after the plan
+	key      string               // equal for GPUs that read alike
 }
 
-// boards shows the GPUs one after the other; those that nothing happens on in a line, those that read alike once.
-func (p *page) boards(v PlanView) {
-	l := newLabels(planAddresses(v))
-	all := collectBoards(v, l)
-	for _, run := range runsOf(all, p.Verbose) {
-		b := run[0]
+// gpus shows the GPUs of a plan. GPUs without a change take one line, and GPUs that read alike are shown once.
+func (p *page) gpus(v PlanView) {
+	l := newLabels(addressesOf(v.Plan.Diff.Sessions))
+	for _, run := range runsOf(plannedGPUs(v, l), p.Verbose) {
+		g := run[0]
 		p.gap()
-		if b.idle() {
+		if g.idle() {
 			p.idle(run)
 			continue
 		}
-		p.board(v, b, l)
+		p.plannedGPU(v, g, l)
 		if len(run) > 1 {
 			p.gap()
 			p.flow(0, 2, inked(dim, fmt.Sprintf("%s the same on %s%s (--verbose shows all)", p.dots(), runName(run[1:]), sessionsOn(run[1:]))))
@@ -43,40 +42,38 @@ func (p *page) boards(v PlanView) {
 	}
 }
 
-// idle reports whether nothing happens on a board.
-func (b board) idle() bool {
-	return len(b.leaving) == 0 && (b.change == nil || b.change.Action == diff.NoOp) && !slices.ContainsFunc(b.sessions, func(c diff.SessionChange) bool { return c.Action != diff.NoOp })
+// idle reports whether the plan leaves a GPU as it is.
+func (g plannedGPU) idle() bool {
+	changes := func(c diff.SessionChange) bool { return c.Action != diff.NoOp }
+	return len(g.leaving) == 0 && (g.change == nil || g.change.Action == diff.NoOp) && !slices.ContainsFunc(g.sessions, changes)
 }
 
-// collectBoards puts the GPUs of all hosts with what a plan does to them, in the order of hosts and indexes; a GPU
-// that is gone comes last.
-func collectBoards(v PlanView, l labels) []board {
-	var all []board
-	at := map[[2]string]int{}
-	open := func(host, uuid string) *board {
-		key := [2]string{host, uuid}
-		if _, ok := at[key]; !ok {
-			at[key] = len(all)
+// plannedGPUs lists the GPUs of all hosts in the order of hosts and indexes. GPUs that no host has come last.
+func plannedGPUs(v PlanView, l labels) []plannedGPU {
+	var all []plannedGPU
+	find := func(host, uuid string) *plannedGPU {
+		i := slices.IndexFunc(all, func(g plannedGPU) bool { return g.host == host && g.uuid == uuid })
+		if i < 0 {
 			gpu, _ := v.Live.GPU(host, uuid)
-			all = append(all, board{name: words.GPU(v.Live, host, uuid), host: host, uuid: uuid, gpu: gpu})
+			i, all = len(all), append(all, plannedGPU{name: words.GPU(v.Live, host, uuid), host: host, uuid: uuid, gpu: gpu})
 		}
-		return &all[at[key]]
+		return &all[i]
 	}
 	for _, h := range v.Live.Hosts {
 		for _, g := range h.GPUs {
-			open(h.Name, g.UUID)
+			find(h.Name, g.UUID)
 		}
 	}
 	for i := range v.Plan.Diff.GPUs {
 		c := &v.Plan.Diff.GPUs[i]
-		open(c.Host, c.UUID).change = c
+		find(c.Host, c.UUID).change = c
 	}
 	for _, c := range v.Plan.Diff.Sessions {
-		slice := sliceOf(c)
-		b := open(slice.Host, slice.GPU)
-		b.sessions = append(b.sessions, c)
+		slice := subject(c).Slice
+		g := find(slice.Host, slice.GPU)
+		g.sessions = append(g.sessions, c)
 		if c.Before != nil && (c.Before.Slice.Host != slice.Host || c.Before.Slice.GPU != slice.GPU) {
-			old := open(c.Before.Slice.Host, c.Before.Slice.GPU)
+			old := find(c.Before.Slice.Host, c.Before.Slice.GPU)
 			old.leaving = append(old.leaving, c)
 		}
 	}
@@ -87,38 +84,28 @@ func collectBoards(v PlanView, l labels) []board {
 	return all
 }
 
-// sliceOf is where a session will be, or was if it goes.
-func sliceOf(c diff.SessionChange) resource.Slice {
-	if c.After != nil {
-		return c.After.Slice
+// draw enters the wanted sessions and the foreign slices into the slot map.
+func (g *plannedGPU) draw(placements resource.Placements, l labels) {
+	g.slots = slotMap{model: g.gpu.Model, mig: g.gpu.MIG && g.gpu.Model.MIG()}
+	if g.change != nil && g.change.Settings.Has(resource.MIGMode) {
+		g.slots.mig = g.change.Settings.Is(resource.MIGMode, resource.On)
 	}
-	return c.Before.Slice
-}
-
-// draw puts the wanted sessions and the foreign slices on the slot map.
-func (b *board) draw(placements resource.Placements, l labels) {
-	b.slots = slotMap{model: b.gpu.Model, mig: b.gpu.MIG && b.gpu.Model.MIG()}
-	if b.change != nil && b.change.Settings.Has(resource.MIGMode) {
-		b.slots.mig = b.change.Settings.Is(resource.MIGMode, resource.On)
-	}
-	for _, c := range b.sessions {
+	for _, c := range g.sessions {
 		if c.Action == diff.Forget {
-			b.slots.taken = append(b.slots.taken, occupant{slice: c.Before.Slice})
+			g.slots.taken = append(g.slots.taken, occupant{slice: c.Before.Slice})
 		}
-		if c.After == nil {
-			continue
+		if c.After != nil {
+			g.slots.mig = !c.After.Slice.Whole()
+			g.slots.taken = append(g.slots.taken, occupant{slice: c.After.Slice, session: &c.Address, label: l.of(c.Address), ink: cellInk(c.Action)})
 		}
-		address := c.Address
-		b.slots.mig = !c.After.Slice.Whole()
-		b.slots.taken = append(b.slots.taken, occupant{slice: c.After.Slice, session: &address, label: l.of(address), ink: cellInk(c.Action)})
 	}
-	for _, f := range diff.Foreign(b.gpu, placements) {
-		b.slots.taken = append(b.slots.taken, occupant{slice: f.Slice})
+	for _, f := range diff.Foreign(g.gpu, placements) {
+		g.slots.taken = append(g.slots.taken, occupant{slice: f.Slice})
 	}
-	b.key = b.reads()
+	g.key = g.reads()
 }
 
-// cellInk colours a session's cell by what happens to it.
+// cellInk colours a session's cell by what happens to the session.
 func cellInk(a diff.Action) ink {
 	switch a {
 	case diff.NoOp:
@@ -130,51 +117,43 @@ func cellInk(a diff.Action) ink {
 	}
 }
 
-func planAddresses(v PlanView) []resource.Address {
-	var all []resource.Address
-	for _, c := range v.Plan.Diff.Sessions {
-		all = append(all, c.Address)
-	}
-	return all
-}
-
-// runsOf gathers boards that read alike and follow one another.
-func runsOf(all []board, verbose bool) [][]board {
-	var runs [][]board
-	for _, b := range all {
+// runsOf groups GPUs that read alike and follow one another.
+func runsOf(all []plannedGPU, verbose bool) [][]plannedGPU {
+	var runs [][]plannedGPU
+	for _, g := range all {
 		last := len(runs) - 1
-		alike := last >= 0 && runs[last][0].host == b.host && runs[last][0].key == b.key
-		if alike && (!verbose || b.idle()) {
-			runs[last] = append(runs[last], b)
+		alike := last >= 0 && runs[last][0].host == g.host && runs[last][0].key == g.key
+		if alike && (!verbose || g.idle()) {
+			runs[last] = append(runs[last], g)
 		} else {
-			runs = append(runs, []board{b})
+			runs = append(runs, []plannedGPU{g})
 		}
 	}
 	return runs
 }
 
-// reads is what two boards that read alike have in common.
-func (b board) reads() string {
+// reads is the text that GPUs which read alike have in common.
+func (g plannedGPU) reads() string {
 	var all []string
 	add := func(parts ...any) { all = append(all, fmt.Sprint(parts...)) }
-	add(b.gpu.Model.Name, b.idle(), b.slots.mig)
-	if b.idle() {
-		add(len(b.sessions) > 0)
+	add(g.gpu.Model.Name, g.idle(), g.slots.mig)
+	if g.idle() {
+		add(len(g.sessions) > 0)
 		return strings.Join(all, "\n")
 	}
-	if b.change != nil {
-		add(b.change.Action)
-		for _, f := range slices.Concat(b.change.Fields, b.change.Kept) {
+	if g.change != nil {
+		add(g.change.Action)
+		for _, f := range slices.Concat(g.change.Fields, g.change.Kept) {
 			add(f.Kind, words.Value(f.From, resource.Live{}), words.Value(f.To, resource.Live{}), words.Setting(f))
 		}
 	}
-	for _, c := range b.sessions {
-		add(sessionReads(resource.Live{}, c), sliceOf(c).Start)
+	for _, c := range g.sessions {
+		add(sessionReads(resource.Live{}, c), subject(c).Slice.Start)
 	}
-	for _, c := range b.leaving {
+	for _, c := range g.leaving {
 		add("leaving", c.Before.Slice)
 	}
-	for _, o := range b.slots.taken {
+	for _, o := range g.slots.taken {
 		if o.session == nil {
 			add(o.slice.String())
 		}
@@ -182,44 +161,45 @@ func (b board) reads() string {
 	return strings.Join(all, "\n")
 }
 
-// runName is "GPU 3", or "GPU 3 to 7" for several.
-func runName(run []board) string {
-	first, last := run[0], run[len(run)-1]
-	if len(run) == 1 {
-		return first.name
+// runName is "GPU 3", "GPU 3 and 4", or "GPU 3 to 7".
+func runName(run []plannedGPU) string {
+	first, last := run[0].name, run[len(run)-1].gpu.Index
+	switch len(run) {
+	case 1:
+		return first
+	case 2:
+		return fmt.Sprintf("%s and %d", first, last)
 	}
-	if len(run) == 2 {
-		return fmt.Sprintf("%s and %d", first.name, last.gpu.Index)
-	}
-	return fmt.Sprintf("%s to %d", first.name, last.gpu.Index)
+	return fmt.Sprintf("%s to %d", first, last)
 }
 
-// sessionsOn is ", with 35 sessions"; those that go are named.
-func sessionsOn(run []board) string {
+// sessionsOn is ", with 35 sessions", and names those that are removed or replaced.
+func sessionsOn(run []plannedGPU) string {
 	n := 0
-	var going []resource.Address
-	for _, b := range run {
-		n += len(b.sessions)
-		for _, c := range b.sessions {
+	var ending []resource.Address
+	for _, g := range run {
+		n += len(g.sessions)
+		for _, c := range g.sessions {
 			if c.Action == diff.Delete || c.Action == diff.Replace {
-				going = append(going, c.Address)
+				ending = append(ending, c.Address)
 			}
 		}
 	}
-	switch {
-	case n == 0:
+	if n == 0 {
 		return ""
-	case len(going) > 0:
-		return ", with " + prose.Count(n, "session") + "; what goes or is replaced: " + resource.AddressNames(going, 0)
 	}
-	return ", with " + prose.Count(n, "session")
+	text := ", with " + prose.Count(n, "session")
+	if len(ending) > 0 {
+		text += "; removed or replaced: " + resource.AddressNames(ending, 0)
+	}
+	return text
 }
 
-// idle tells of GPUs that stay as they are.
-func (p *page) idle(run []board) {
+// idle reports GPUs that stay as they are.
+func (p *page) idle(run []plannedGPU) {
 	sessions := 0
-	for _, b := range run {
-		sessions += len(b.sessions)
+	for _, g := range run {
+		sessions += len(g.sessions)
 	}
 	fate := "not needed, not touched"
 	if sessions > 0 {
@@ -230,79 +210,75 @@ func (p *page) idle(run []board) {
 	p.flow(0, 2, inked(dim, together(runName(run)+"  "+run[0].gpu.Model.Name+"  ")+hard+fate))
 }
 
-// board shows one GPU: its settings, its slots, its sessions.
-func (p *page) board(v PlanView, b board, l labels) {
-	p.boardTitle(v.Live, b)
-	listed := p.boardSettings(v.Live, b)
-	if given := b.change != nil && b.change.GiveBack; b.gpu.UUID != "" && (!given || len(b.slots.taken) > 0) {
+// plannedGPU shows one GPU: its settings, its slots, its sessions.
+func (p *page) plannedGPU(v PlanView, g plannedGPU, l labels) {
+	p.gpuTitle(v.Live, g)
+	listed := p.gpuSettings(v.Live, g)
+	if released := g.change != nil && g.change.GiveBack; g.gpu.UUID != "" && (!released || len(g.slots.taken) > 0) {
 		if listed {
 			p.gap()
 		}
-		p.slotMap(4, b.slots, l)
+		p.slotMap(4, g.slots, l)
 	}
-	if len(b.sessions)+len(b.leaving) > 0 {
+	if len(g.sessions)+len(g.leaving) > 0 {
 		p.gap()
-		p.sessionChanges(v, b)
+		p.sessionChanges(v, g)
 	}
 }
 
-func (p *page) boardTitle(live resource.Live, b board) {
-	if b.gpu.UUID == "" {
-		wrong := live.NoGPU(b.host, b.uuid).What
-		p.flow(0, 4, join(inked(strong, b.name), text("  "+wrong)))
+func (p *page) gpuTitle(live resource.Live, g plannedGPU) {
+	if g.gpu.UUID == "" {
+		p.flow(0, 4, join(inked(strong, g.name), text("  "+live.NoGPU(g.host, g.uuid).What)))
 		return
 	}
-	uuid := words.ShortUUID(b.uuid)
+	uuid, fate := words.ShortUUID(g.uuid), ""
 	if p.Verbose {
-		uuid = b.uuid
+		uuid = g.uuid
 	}
-	fate := ""
-	if b.change != nil && b.change.GiveBack {
+	if g.change != nil && g.change.GiveBack {
 		fate = "given back"
 	}
 	t := &table{gap: 2, columns: make([]column, 4)}
-	t.add(inked(strong, b.name), text(b.gpu.Model.Name), inked(dim, uuid), text(fate))
+	t.add(inked(strong, g.name), text(g.gpu.Model.Name), inked(dim, uuid), text(fate))
 	p.table(t)
 }
 
-// settingPlace is where a difference stands among the settings of a GPU, in the order in which they are made, whether
-// they change or stay; what is no setting comes first.
-func settingPlace(f diff.Field) int {
-	return slices.IndexFunc(resource.SettingOrder[:], func(s resource.Setting) bool { return diff.SettingKind(s) == f.Kind })
-}
-
-// boardSettings lists what changes on a GPU and what stays though one would expect a change; it reports whether there
-// is any.
-func (p *page) boardSettings(live resource.Live, b board) bool {
-	if b.change == nil {
+// gpuSettings lists the settings of a GPU that change, and those that stay although a change is expected, in the order
+// in which cosplay sets them. It reports whether there is any.
+func (p *page) gpuSettings(live resource.Live, g plannedGPU) bool {
+	if g.change == nil {
 		return false
 	}
-	type setting struct {
-		diff.Field
+	type row struct {
+		place int
 		cells []line
 	}
-	var all []setting
-	for _, f := range b.change.Fields {
-		all = append(all, setting{f, []line{sign(diff.Update), text(words.Field(f)), text(words.Value(f.From, live)), inked(dim, p.arrow()), text(words.Value(f.To, live)), inked(dim, words.Setting(f))}})
+	var rows []row
+	for _, f := range g.change.Fields {
+		rows = append(rows, row{settingPlace(f.Kind), []line{sign(diff.Update), text(words.Field(f)), text(words.Value(f.From, live)),
+			inked(dim, p.arrow()), text(words.Value(f.To, live)), inked(dim, words.Setting(f))}})
 	}
-	kept := b.change.Kept
-	if b.change.Action == diff.NoOp && !p.Verbose {
+	kept := g.change.Kept
+	if g.change.Action == diff.NoOp && !p.Verbose {
 		kept = nil // the plan that set it has shown it
 	}
 	for _, f := range kept {
 		reason := words.Setting(f)
-		if b.change.GiveBack && f.Kind != diff.FieldWholeGPU {
+		if g.change.GiveBack && f.Kind != diff.FieldWholeGPU {
 			reason = "left as it is: " + reason
 		}
-		all = append(all, setting{f, []line{sign(diff.NoOp), text(words.Field(f)), text(words.Value(f.From, live)), nil, nil, inked(dim, reason)}})
+		rows = append(rows, row{settingPlace(f.Kind), []line{sign(diff.NoOp), text(words.Field(f)), text(words.Value(f.From, live)), nil, nil, inked(dim, reason)}})
 	}
-	slices.SortStableFunc(all, func(a, b setting) int {
-		return settingPlace(a.Field) - settingPlace(b.Field)
-	})
 	t := &table{columns: []column{{}, {tight: true}, {}, {tight: true}, {tight: true}, {prose: true}}}
-	for _, one := range all {
-		t.add(one.cells...)
+	slices.SortStableFunc(rows, func(a, b row) int { return a.place - b.place })
+	for _, r := range rows {
+		t.add(r.cells...)
 	}
 	p.table(t)
 	return len(t.rows) > 0
+}
+
+// settingPlace is the position of a setting in the order in which cosplay sets them; -1 for other differences.
+func settingPlace(kind diff.Kind) int {
+	return slices.IndexFunc(resource.SettingOrder[:], func(s resource.Setting) bool { return diff.SettingKind(s) == kind })
 }

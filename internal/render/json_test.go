@@ -31,7 +31,7 @@ func twins() map[string]func(io.Writer) error {
 	view := FitView{Target: targetOf("3090"), Model: modelOf("h200"), Options: resource.DefaultFit()}
 	view.Candidates = fit.Candidates(view.Model, view.Target, view.Options)
 	empty := (&world{}).host("lab", "l40s")
-	boxes := blocks().applied().keepPorts()
+	docker := blocks().applied().keepPorts()
 	_, broken := verifiedViews()
 	used, ended := w.applied().status(), AppliedView{Plan: one().applied().without(all).plan(), Targets: catalog.Targets}
 	used.Targets, used.Used = catalog.Targets, usedByTwo
@@ -39,46 +39,46 @@ func twins() map[string]func(io.Writer) error {
 	round := ResetRound{Holder: resource.Holder{Lineage: "1f3a", User: "ann", State: "/p/cosplay.state.json"}, Own: true, Plan: taken.plan(), Prior: taken.prior, Live: taken.live,
 		Unproven: []resource.Container{{ID: "0123456789abcdef", Session: "worker-0", Runtime: "docker"}}}
 	reset := ResetDoneView{ResetView: ResetView{State: "/p/cosplay.state.json", Fault: "it is cut off", Failures: []error{errors.New("refused")}}, Results: []ResetResult{{Round: round}}}
-	rebuilt := RebuiltView{State: "/p/cosplay.state.json", Prior: boxes.prior, Live: boxes.live, Unproven: round.Unproven, Aside: []string{"/p/old"}}
+	rebuilt := RebuiltView{State: "/p/cosplay.state.json", Prior: docker.prior, Live: docker.live, Unproven: round.Unproven, Aside: []string{"/p/old"}}
 	user := resource.Process{PID: 7, Name: "python", MemoryMiB: 12, GPUInstance: new(3)}
-	imported := ImportedView{Session: boxes.prior.Sessions[0], Foreign: true, Users: []resource.Process{user}, State: "/p/cosplay.state.json", Serial: 2, Live: boxes.live}
+	imported := ImportedView{Session: docker.prior.Sessions[0], Foreign: true, Users: []resource.Process{user}, State: "/p/cosplay.state.json", Serial: 2, Live: docker.live}
 	note := durable.Holder{Command: "apply", PID: 7, User: "ann", Since: time.Unix(0, 0).UTC()}
 	unlock := UnlockView{State: "/p/cosplay.state.json", Note: &note, CutOff: &CutOff{Begun: time.Unix(0, 0).UTC(), Done: 2, Open: 1}}
 	ended.Result.Used = usedByTwo
 	return map[string]func(io.Writer) error{
-		"status-used":    func(o io.Writer) error { return StatusJSON(o, used) },
-		"applied-ended":  func(o io.Writer) error { return AppliedJSON(o, ended) },
-		"plan":           func(o io.Writer) error { return PlanJSON(o, w.view()) },
-		"plan-drift":     func(o io.Writer) error { return PlanJSON(o, drifted.view()) },
-		"plan-empty":     func(o io.Writer) error { return PlanJSON(o, empty.view()) },
-		"drift":          func(o io.Writer) error { return DriftJSON(o, drifted.view()) },
-		"drift-none":     func(o io.Writer) error { return DriftJSON(o, empty.view()) },
-		"applied":        func(o io.Writer) error { return AppliedJSON(o, AppliedView{Plan: w.plan(), Took: time.Second}) },
-		"diagnostics":    func(o io.Writer) error { return DiagnosticsJSON(o, diags, sources) },
-		"no-diagnostics": func(o io.Writer) error { return DiagnosticsJSON(o, nil, nil) },
-		"status":         func(o io.Writer) error { return StatusJSON(o, drifted.status()) },
-		"status-empty":   func(o io.Writer) error { return StatusJSON(o, StatusView{}) },
-		"sessions":       func(o io.Writer) error { return SessionsJSON(o, drifted.status()) },
-		"state":          func(o io.Writer) error { return StateJSON(o, drifted.prior) },
-		"state-empty":    func(o io.Writer) error { return StateJSON(o, resource.Prior{}) },
-		"plan-boxes":     func(o io.Writer) error { return PlanJSON(o, blocks().view()) },
-		"applied-boxes":  func(o io.Writer) error { return AppliedJSON(o, run(blocks(), no, no)) },
-		"status-boxes":   func(o io.Writer) error { return StatusJSON(o, boxes.status()) },
-		"sessions-boxes": func(o io.Writer) error { return SessionsJSON(o, boxes.status()) },
-		"state-boxes":    func(o io.Writer) error { return StateJSON(o, boxes.prior) },
-		"ssh-config":     func(o io.Writer) error { return SSHConfigJSON(o, hostBlocks()) },
-		"graph":          func(o io.Writer) error { return GraphJSON(o, StepGraph(w.plan(), w.live)) },
-		"reset":          func(o io.Writer) error { return ResetJSON(o, reset) },
-		"rebuilt":        func(o io.Writer) error { return RebuiltJSON(o, rebuilt) },
-		"imported":       func(o io.Writer) error { return ImportedJSON(o, imported) },
-		"unlock":         func(o io.Writer) error { return UnlockJSON(o, unlock) },
+		"status-used":     func(o io.Writer) error { return StatusJSON(o, used) },
+		"applied-ended":   func(o io.Writer) error { return AppliedJSON(o, ended) },
+		"plan":            func(o io.Writer) error { return PlanJSON(o, w.view()) },
+		"plan-drift":      func(o io.Writer) error { return PlanJSON(o, drifted.view()) },
+		"plan-empty":      func(o io.Writer) error { return PlanJSON(o, empty.view()) },
+		"drift":           func(o io.Writer) error { return DriftJSON(o, drifted.view()) },
+		"drift-none":      func(o io.Writer) error { return DriftJSON(o, empty.view()) },
+		"applied":         func(o io.Writer) error { return AppliedJSON(o, AppliedView{Plan: w.plan(), Took: time.Second}) },
+		"diagnostics":     func(o io.Writer) error { return DiagnosticsJSON(o, diags, sources) },
+		"no-diagnostics":  func(o io.Writer) error { return DiagnosticsJSON(o, nil, nil) },
+		"status":          func(o io.Writer) error { return StatusJSON(o, drifted.status()) },
+		"status-empty":    func(o io.Writer) error { return StatusJSON(o, StatusView{}) },
+		"sessions":        func(o io.Writer) error { return SessionsJSON(o, drifted.status()) },
+		"state":           func(o io.Writer) error { return StateJSON(o, drifted.prior) },
+		"state-empty":     func(o io.Writer) error { return StateJSON(o, resource.Prior{}) },
+		"plan-docker":     func(o io.Writer) error { return PlanJSON(o, blocks().view()) },
+		"applied-docker":  func(o io.Writer) error { return AppliedJSON(o, run(blocks(), no, no)) },
+		"status-docker":   func(o io.Writer) error { return StatusJSON(o, docker.status()) },
+		"sessions-docker": func(o io.Writer) error { return SessionsJSON(o, docker.status()) },
+		"state-docker":    func(o io.Writer) error { return StateJSON(o, docker.prior) },
+		"ssh-config":      func(o io.Writer) error { return SSHConfigJSON(o, hostBlocks()) },
+		"graph":           func(o io.Writer) error { return GraphJSON(o, StepGraph(w.plan(), w.live)) },
+		"reset":           func(o io.Writer) error { return ResetJSON(o, reset) },
+		"rebuilt":         func(o io.Writer) error { return RebuiltJSON(o, rebuilt) },
+		"imported":        func(o io.Writer) error { return ImportedJSON(o, imported) },
+		"unlock":          func(o io.Writer) error { return UnlockJSON(o, unlock) },
 		"moved": func(o io.Writer) error {
 			return MovedJSON(o, MovedView{Moves: []resource.Renamed{{From: resource.One("a"), To: resource.One("b")}}})
 		},
-		"forgotten":     func(o io.Writer) error { return ForgottenJSON(o, ForgottenView{StatePart: partOf(boxes, 0)}) },
-		"state-list":    func(o io.Writer) error { return StateListJSON(o, partOf(boxes, 0)) },
-		"state-session": func(o io.Writer) error { return StateShowJSON(o, partOf(boxes, 0)) },
-		"state-gpu":     func(o io.Writer) error { return StateShowJSON(o, StatePart{GPUs: boxes.prior.GPUs}) },
+		"forgotten":     func(o io.Writer) error { return ForgottenJSON(o, ForgottenView{StatePart: partOf(docker, 0)}) },
+		"state-list":    func(o io.Writer) error { return StateListJSON(o, partOf(docker, 0)) },
+		"state-session": func(o io.Writer) error { return StateShowJSON(o, partOf(docker, 0)) },
+		"state-gpu":     func(o io.Writer) error { return StateShowJSON(o, StatePart{GPUs: docker.prior.GPUs}) },
 		"doctor": func(o io.Writer) error {
 			return DoctorJSON(o, DoctorView{[]public.Finding{{Thing: "NVML", Found: "none", Grade: "missing", Fix: "install it"}}})
 		},

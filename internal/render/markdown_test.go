@@ -23,7 +23,7 @@ func TestMarkdown(t *testing.T) {
 	drifted := one().applied().lose("worker-3", false).foreign(0, 0, "1g.18gb", 7)
 	drifted.gpu(0, 0).SMClockMHz = 1980
 	changed := one().applied().env(resource.Nth("worker", 2), "SEED", "13").without(func(s resource.Session) bool { return s.Address.Key.Index > 4 })
-	changed.seat(resource.Each("odd", "a|b`c*_d"), "3060", 0, 0, "2g.35gb", 4)
+	changed.place(resource.Each("odd", "a|b`c*_d"), "3060", 0, 0, "2g.35gb", 4)
 	nasty := one().applied().env(resource.Nth("worker", 1), "NOTE", "a ``` b\n# title | <b>")
 	warned := one().view()
 	warned.Warnings, warned.Files = mistakes()

@@ -11,25 +11,26 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/plan"
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/terminal"
 	"cosplay/internal/words"
 )
 
-// PlanView is a plan with all that it rests on.
+// PlanView is a plan with what it was computed from.
 type PlanView struct {
-	Config   string   // what the configuration is called: its file, or "the configuration"
+	Config   string   // name of the configuration: its file, or "the configuration"
 	Flags    []string // flags that were given, for the commands that are suggested
 	Prior    resource.Prior
 	Live     resource.Live
 	Plan     *plan.Plan
 	Destroy  bool
-	Applying bool   // apply and destroy show it before they ask: what to type next is then their question
+	Applying bool   // apply or destroy shows the plan and then asks, so it suggests no command
 	Saved    string // the file that the plan was saved to; "" if it was not
-	Stale    string // what has moved since a saved plan was made; "" if nothing has
+	Stale    string // what has changed since the plan was saved; "" for nothing
 	Warnings hcl.Diagnostics
 	Files    map[string]*hcl.File
-	Notes    []resource.Note // what was found of an interrupted run, or of runs that the state did not know
+	Notes    []resource.Note // what was found of runs that were interrupted or that the state did not know
 }
 
 // Plan shows what will happen: hosts, drift, then for each GPU its settings, its slot map and its sessions, and last
@@ -48,9 +49,9 @@ func Plan(w io.Writer, s Style, v PlanView) {
 			p.print(0, inked(strong, "Changes:"))
 		}
 		p.images(v)
-		p.boards(v)
+		p.gpus(v)
 		p.limits(v)
-		p.strays(v)
+		p.leftovers(v)
 		p.information(v, true)
 	}
 	p.outputChanges(v.Plan.Diff.Outputs)
@@ -86,15 +87,8 @@ func stateWords(prior resource.Prior) string {
 
 // hostWords is "lab: 8 x NVIDIA H200 (simulated), driver 570.86, Docker 20.10.24, slices through CDI".
 func hostWords(h resource.Host) string {
-	var names []string
-	for _, g := range h.GPUs {
-		names = append(names, g.Model.Name)
-	}
-	var models []string
-	for _, model := range prose.Numbered(names) {
-		models = append(models, together(model))
-	}
-	words := h.Name + ": " + strings.Join(models, " + ")
+	names := each(h.GPUs, func(g resource.GPU) string { return g.Model.Name })
+	words := h.Name + ": " + strings.Join(each(prose.Numbered(names), together), " + ")
 	switch {
 	case len(names) == 0 && len(h.Unusable) > 0:
 		words += "no usable GPU"
@@ -124,21 +118,8 @@ func (p *page) notes(v PlanView) {
 	}
 }
 
-// tally counts what a plan does.
-type tally struct {
-	Create   int
-	Change   int
-	Replace  int
-	Destroy  int
-	Move     int
-	Forget   int
-	Import   int
-	SetUp    int
-	GiveBack int
-	Build    int
-	Pull     int
-	Sweep    int
-}
+// tally counts what a plan does, or what a run did.
+type tally public.Tally
 
 func tallyOf(p *plan.Plan) tally {
 	var t tally
@@ -155,8 +136,8 @@ func tallyOf(p *plan.Plan) tally {
 	return t
 }
 
-// strays lists what runs that were cut off have left.
-func (p *page) strays(v PlanView) {
+// leftovers lists the leftovers of interrupted runs that the plan removes.
+func (p *page) leftovers(v PlanView) {
 	if len(v.Plan.Diff.Strays) == 0 {
 		return
 	}
@@ -183,22 +164,10 @@ func (t *tally) image(op plan.Op) {
 }
 
 func (t *tally) session(a diff.Action) {
-	switch a {
-	case diff.NoOp:
-	case diff.Create:
-		t.Create++
-	case diff.Update:
-		t.Change++
-	case diff.Replace:
-		t.Replace++
-	case diff.Delete:
-		t.Destroy++
-	case diff.Move:
-		t.Move++
-	case diff.Forget:
-		t.Forget++
-	case diff.Import:
-		t.Import++
+	counts := map[diff.Action]*int{diff.Create: &t.Create, diff.Update: &t.Change, diff.Replace: &t.Replace, diff.Delete: &t.Destroy,
+		diff.Move: &t.Move, diff.Forget: &t.Forget, diff.Import: &t.Import}
+	if n := counts[a]; n != nil {
+		*n++
 	}
 }
 
@@ -267,35 +236,45 @@ func (p *page) next(command string) {
 
 // words is "7 to create, 0 to change, 0 to destroy; 1 GPU to set up; 1 image to build".
 func (t tally) words() line {
-	item := func(n int, what string, i ink) line {
-		if n == 0 {
-			i = plain
+	var words line
+	for _, c := range []struct {
+		n      int
+		what   string
+		ink    ink
+		always bool
+	}{
+		{t.Create, "to create", added, true}, {t.Change, "to change", strong, true}, {t.Replace, "to replace", replaced, false},
+		{t.Destroy, "to destroy", removed, true}, {t.Move, "to move", changed, false}, {t.Forget, "to forget", replaced, false},
+		{t.Import, "to import", added, false},
+	} {
+		if c.n == 0 && !c.always {
+			continue
 		}
-		return inked(i, together(fmt.Sprintf("%d %s", n, what)))
+		if c.n == 0 {
+			c.ink = plain
+		}
+		if len(words) > 0 {
+			words = join(words, text(", "))
+		}
+		words = join(words, inked(c.ink, together(fmt.Sprintf("%d %s", c.n, c.what))))
 	}
-	words := join(item(t.Create, "to create", added), text(", "), item(t.Change, "to change", strong))
-	if t.Replace > 0 {
-		words = join(words, text(", "), item(t.Replace, "to replace", replaced))
-	}
-	words = join(words, text(", "), item(t.Destroy, "to destroy", removed))
-	if t.Move > 0 {
-		words = join(words, text(", "), item(t.Move, "to move", changed))
-	}
-	if t.Forget > 0 {
-		words = join(words, text(", "), item(t.Forget, "to forget", replaced))
-	}
-	if t.Import > 0 {
-		words = join(words, text(", "), item(t.Import, "to import", added))
-	}
-	for _, more := range []struct {
-		n           int
-		thing, fate string
-	}{{t.SetUp, "GPU", " to set up"}, {t.GiveBack, "GPU", " to give back"}, {t.Build, "image", " to build"}, {t.Pull, "image", " to pull"}, {t.Sweep, "leftover", " to remove"}} {
-		if more.n > 0 {
-			words = join(words, text("; "+together(prose.Count(more.n, more.thing)+more.fate)))
+	for _, c := range t.things() {
+		if c.n > 0 {
+			words = join(words, text("; "+together(prose.Count(c.n, c.thing)+" to "+c.toDo)))
 		}
 	}
 	return words
+}
+
+// thing is a count of something that is no session, with what is to be done and what was done with it.
+type thing struct {
+	n                 int
+	thing, toDo, done string
+}
+
+func (t tally) things() []thing {
+	return []thing{{t.SetUp, "GPU", "set up", "set up"}, {t.GiveBack, "GPU", "give back", "given back"}, {t.Build, "image", "build", "built"},
+		{t.Pull, "image", "pull", "pulled"}, {t.Sweep, "leftover", "remove", "removed"}}
 }
 
 // nothingToDo says that all is well, and what is left alone.
@@ -316,8 +295,8 @@ func (p *page) nothingToDo(v PlanView) {
 	case v.Plan.Diff.Drifted():
 		said = "What has drifted is left as it is: neighbours or the manage line forbid a change, or nothing asks for it (--verbose shows the settings)."
 	}
-	if !v.Plan.Diff.Drifted() { // then the drift has told them
-		said = strings.TrimSpace(said + " " + toldWords(v, true))
+	if !v.Plan.Diff.Drifted() { // otherwise the drift has reported it
+		said = strings.TrimSpace(said + " " + leftAlone(v, true))
 	}
 	if len(v.Plan.Diff.Outputs) == 0 {
 		p.flow(0, 2, join(inked(strong, "No changes. "), text(said)))
@@ -334,31 +313,28 @@ func stuckWords(d diff.Diff) string {
 	return "Unfinished, and left as it is: " + resource.AddressNames(d.Stuck, 1) + ". The plan cannot complete what is on a GPU that cannot be read."
 }
 
-// toldWords tells what is not as it was, and is left alone.
-func toldWords(v PlanView, planned bool) string {
-	return strings.Join(slices.DeleteFunc([]string{foreignWords(v), keptWords(v.Plan.Diff.Drift), information(v, planned)}, func(s string) bool { return s == "" }), " ")
+// leftAlone reports what is not as it was and what cosplay leaves alone.
+func leftAlone(v PlanView, planned bool) string {
+	all := []string{foreignWords(v), keptWords(v.Plan.Diff.Drift), information(v, planned)}
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), " ")
 }
 
-// foreignWords tells of slices of others on our GPUs.
+// foreignWords reports foreign slices on the project's GPUs.
 func foreignWords(v PlanView) string {
-	n := 0
 	var on []string
 	for _, d := range v.Plan.Diff.Drift {
 		if d.Class == diff.ForeignSlice {
-			n++
-			if name := words.GPU(v.Live, d.Host, d.GPU); len(on) == 0 || on[len(on)-1] != name {
-				on = append(on, name)
-			}
+			on = append(on, words.GPU(v.Live, d.Host, d.GPU))
 		}
 	}
-	switch {
-	case n == 0:
+	n := len(on)
+	if n == 0 {
 		return ""
-	case len(on) > 3:
+	}
+	if on = slices.Compact(on); len(on) > 3 {
 		on = []string{prose.Count(len(on), "GPU")}
 	}
-	where := strings.Join(on, ", ")
-	return fmt.Sprintf("%s on %s %s left alone.", prose.Count(n, "foreign slice"), where, prose.Choose(n, "is", "are"))
+	return fmt.Sprintf("%s on %s %s left alone.", prose.Count(n, "foreign slice"), strings.Join(on, ", "), prose.Choose(n, "is", "are"))
 }
 
 // suggest is a command to type next.

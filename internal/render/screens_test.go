@@ -52,17 +52,17 @@ func idle(w *world) *world {
 // of all kinds.
 func mixed() *world {
 	return (&world{}).host("lab", "h200", "h200").host("attic", "a100-80gb", "l40s").
-		seat(resource.One("big"), "3090", 0, 0, "4g.71gb", 0).
-		seat(resource.Each("basic", "ann"), "3060", 0, 0, "1g.35gb", 4).
-		seat(resource.Each("basic", "bob of the long name"), "1660", 0, 0, "1g.18gb", 6).
-		seat(resource.One("rest"), "4090", 0, 1, "", 0).
-		seat(resource.Nth("worker", 0), "2060", 1, 0, "2g.20gb", 0).
-		seat(resource.Nth("worker", 1), "2060", 1, 0, "1g.10gb", 2).
-		seat(resource.One("web"), "1080-ti", 1, 1, "", 0)
+		place(resource.One("big"), "3090", 0, 0, "4g.71gb", 0).
+		place(resource.Each("basic", "ann"), "3060", 0, 0, "1g.35gb", 4).
+		place(resource.Each("basic", "bob of the long name"), "1660", 0, 0, "1g.18gb", 6).
+		place(resource.One("rest"), "4090", 0, 1, "", 0).
+		place(resource.Nth("worker", 0), "2060", 1, 0, "2g.20gb", 0).
+		place(resource.Nth("worker", 1), "2060", 1, 0, "1g.10gb", 2).
+		place(resource.One("web"), "1080-ti", 1, 1, "", 0)
 }
 
 func screens() []screen {
-	return slices.Concat(planScreens(), runScreens(), liveScreens(), catalogScreens(), boxScreens(), resetScreens(), verifyScreens())
+	return slices.Concat(planScreens(), runScreens(), liveScreens(), catalogScreens(), containerScreens(), resetScreens(), verifyScreens())
 }
 
 func planScreens() []screen {
@@ -88,9 +88,9 @@ func planScreens() []screen {
 	rebooted.live.Hosts[0].BootID, rebooted.live.Hosts[0].Containers = "boot-2", nil
 	*rebooted.gpu(0, 0) = *one().gpu(0, 0)
 	changed := one().applied().env(resource.Nth("worker", 2), "SEED", "13").env(resource.Nth("worker", 2), "LR", "0.1").without(func(s resource.Session) bool { return s.Address.Key.Index > 4 })
-	changed.seat(resource.One("big"), "3060", 0, 0, "2g.35gb", 4)
+	changed.place(resource.One("big"), "3060", 0, 0, "2g.35gb", 4)
 	moved := wide(2, 1).applied().without(func(s resource.Session) bool { return s.Address.Key.Index == 6 })
-	moved.seat(resource.Nth("worker", 6), "3060", 0, 1, "2g.35gb", 0)
+	moved.place(resource.Nth("worker", 6), "3060", 0, 1, "2g.35gb", 0)
 	destroyed := one().applied().without(all)
 	destroyed.gpu(0, 0).PowerMW = 500_000
 	destroyed.foreign(0, 0, "1g.18gb", 7)
@@ -243,7 +243,7 @@ func liveScreens() []screen {
 	halfway := one().applied()
 	halfway.prior.Sessions[5].Container, halfway.prior.Sessions[6].Container = nil, nil
 	halfway.live.Hosts[0].Containers = halfway.live.Hosts[0].Containers[:5]
-	named := (&world{}).host("lab", "l40s").seat(resource.One("a_name_that_somebody_thought_would_tell_everything_about_it_"), "3090", 0, 0, "", 0)
+	named := (&world{}).host("lab", "l40s").place(resource.One("a_name_that_somebody_thought_would_tell_everything_about_it_"), "3090", 0, 0, "", 0)
 	used, much := one().applied().status(), wide(2, 2).applied().status()
 	used.Targets, used.Used = catalog.Targets, map[resource.Address]resource.Use{resource.Nth("worker", 0): {PeakMiB: 5812}, resource.Nth("worker", 3): {PeakMiB: 6144, OutOfMemory: 3}, resource.Nth("worker", 4): {}}
 	much.Targets, much.Used = catalog.Targets, map[resource.Address]resource.Use{}

@@ -32,7 +32,7 @@ func State(w io.Writer, s Style, prior resource.Prior) {
 		p.stateGPU(g)
 		p.gap()
 		p.stateSessions(prior, g)
-		p.stateBoxes(prior, g)
+		p.stateContainers(prior, g)
 	}
 	p.gap()
 	p.print(0, text(prose.Capital(stateWords(prior))+"."))
@@ -88,8 +88,8 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 	p.table(t)
 }
 
-// stateBoxes lists what the sessions on a GPU that run in containers are made from, and where one logs in.
-func (p *page) stateBoxes(prior resource.Prior, g resource.PriorGPU) {
+// stateContainers lists what the sessions on a GPU that run in containers are made from, and where one logs in.
+func (p *page) stateContainers(prior resource.Prior, g resource.PriorGPU) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "IMAGE"}, {title: "SSH"}, {title: "USER"}, {title: "CONTAINER"}},
 		spare: []string{"CONTAINER"}}
 	for _, s := range prior.Sessions {
@@ -197,7 +197,7 @@ func (p *page) stateSession(s resource.PriorSession) {
 	add("fit", fmt.Sprintf("at %s: FP32 %s, bandwidth %s, tensor %s", resource.Clock(s.Fit.ClockMHz),
 		fit.Percent(s.Fit.FP32Ratio()), fit.Percent(s.Fit.BandwidthRatio()), times(s.Fit.TensorRatio())))
 	add("runtime", s.Runtime)
-	add(resource.RuntimeNamed(s.Runtime).Body, containerWords(s))
+	add(resource.RuntimeNamed(s.Runtime).Body, bodyID(s))
 	add("workspace", s.Workspace)
 	if len(s.Command) > 0 {
 		add("command", resource.CommandWords(s.Command))
@@ -212,19 +212,19 @@ func (p *page) stateSession(s resource.PriorSession) {
 		add("env."+name, hidden)
 	}
 	if !s.Spec.IsZero() {
-		addBox(add, s.Spec)
+		addContainer(add, s.Spec)
 	}
 	p.table(t)
 }
 
-func containerWords(s resource.PriorSession) string {
+func bodyID(s resource.PriorSession) string {
 	if s.Container == nil {
-		return "not made yet"
+		return "not created yet"
 	}
 	return shortID(*s.Container)
 }
 
-func addBox(add func(name, value string), b resource.ContainerSpec) {
+func addContainer(add func(name, value string), b resource.ContainerSpec) {
 	add("image", b.Image+", pull "+b.Pull)
 	add("user", fmt.Sprintf("%s (uid %d, gid %d)", b.User.Name, b.User.UID, b.User.GID))
 	if b.SSH.Enabled {

@@ -22,7 +22,7 @@ func TestStateShow(t *testing.T) {
 	}{
 		"a process": {one().applied(), []string{"session.worker[0]", "  slice            1g.18gb, slot 0", "(GPU instance ", "  fit              at 1575 MHz: FP32 +0.0 %", "  session folder   "}},
 		"docker":    {blocks().applied(), []string{"  image ", "  user ", "  container ", "  restart "}},
-		"not made":  {unmade(one().applied()), []string{"  session folder   not made yet"}},
+		"not made":  {unmade(one().applied()), []string{"  session folder   not created yet"}},
 	} {
 		var out bytes.Buffer
 		StateShow(&out, Style{}, test.world.prior, partOf(test.world, 0))

@@ -21,7 +21,7 @@ func Targets(w io.Writer, s Style, targets []resource.Target) {
 	t := &table{columns: []column{{title: "TARGET"}, {title: "SMs", right: true}, {title: "VRAM", right: true}, {title: "FP32 TFLOPS", right: true},
 		{title: "BANDWIDTH", right: true}, {title: "TENSOR TFLOPS", right: true}, {title: "POWER", right: true}, {title: "YEAR", right: true}},
 		spare: []string{"YEAR", "SMs"}}
-	for _, group := range byArchitecture(targets) {
+	for _, group := range grouped(targets, func(t resource.Target) string { return t.Architecture }) {
 		t.across(0, inked(strong, prose.Capital(group[0].Architecture)))
 		for _, one := range group {
 			t.add(text("  "+one.Key), text(fmt.Sprint(one.SMs)), text(mib(one.MemoryMiB)), text(fmt.Sprintf("%.1f", one.FP32TFLOPS)),
@@ -33,21 +33,6 @@ func Targets(w io.Writer, s Style, targets []resource.Target) {
 	p.flow(0, 2, text(prose.Count(len(targets), "target")+". Tensor is dense FP16 with FP32 accumulate."))
 	p.next("cosplay info " + targets[0].Key)
 	p.flush(w)
-}
-
-// byArchitecture groups targets in the order in which they come.
-func byArchitecture(targets []resource.Target) [][]resource.Target {
-	var groups [][]resource.Target
-	at := map[string]int{}
-	for _, t := range targets {
-		i, ok := at[t.Architecture]
-		if !ok {
-			i = len(groups)
-			at[t.Architecture], groups = i, append(groups, nil)
-		}
-		groups[i] = append(groups[i], t)
-	}
-	return groups
 }
 
 func tensor(tflops float64) string {

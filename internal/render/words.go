@@ -22,7 +22,7 @@ func mib(n int) string { return strconv.Itoa(n) + " MiB" }
 // number writes a figure with no more decimals than it has.
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// seconds writes a duration as people tell it.
+// seconds writes a duration with the units that fit its length.
 func seconds(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -33,7 +33,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// signs of the actions; the sign stands also without colour.
+// signs of the actions, which a screen without colour has too.
 var signs = map[diff.Action]struct {
 	sign string
 	ink  ink
@@ -48,47 +48,55 @@ var signs = map[diff.Action]struct {
 	diff.Forget:  {".", replaced},
 }
 
-// sign is set to the right in three columns, so that all signs end alike.
-func sign(a diff.Action) line {
-	s := signs[a]
-	return inked(s.ink, fmt.Sprintf("%3s", s.sign))
+// sign is right-aligned in three columns, so that all signs end alike.
+func sign(a diff.Action) line { return inked(signs[a].ink, fmt.Sprintf("%3s", signs[a].sign)) }
+
+// count is the number of things for which is returns true.
+func count[T any](all []T, is func(T) bool) int {
+	n := 0
+	for _, one := range all {
+		if is(one) {
+			n++
+		}
+	}
+	return n
 }
 
-// group is a run of things that read alike.
+// grouped gathers things with the same key, in the order of the first of each.
+func grouped[K comparable, T any](all []T, key func(T) K) [][]T {
+	var groups [][]T
+	at := map[K]int{}
+	for _, one := range all {
+		i, known := at[key(one)]
+		if !known {
+			i, groups = len(groups), append(groups, nil)
+			at[key(one)] = i
+		}
+		groups[i] = append(groups[i], one)
+	}
+	return groups
+}
+
+// group has things that read alike, and how many of them a screen shows.
 type group[T any] struct {
 	shown  []T
 	hidden []T
 }
 
-// alike gathers things with the same key, in the order of the first of each. Of four and more two are shown. With
-// verbose they all are, as they come.
+// alike groups things that read alike. Of four and more it shows two; with verbose it shows all, in their order.
 func alike[T any](all []T, key func(T) string, verbose bool) []group[T] {
 	if verbose {
 		return []group[T]{{shown: all}}
 	}
-	var (
-		order []string
-		found = map[string][]T{}
-	)
-	for _, one := range all {
-		k := key(one)
-		if found[k] == nil {
-			order = append(order, k)
+	return each(grouped(all, key), func(g []T) group[T] {
+		if len(g) >= 4 {
+			return group[T]{shown: g[:2], hidden: g[2:]}
 		}
-		found[k] = append(found[k], one)
-	}
-	var groups []group[T]
-	for _, k := range order {
-		g := group[T]{shown: found[k]}
-		if len(g.shown) >= 4 {
-			g.shown, g.hidden = g.shown[:2], g.shown[2:]
-		}
-		groups = append(groups, g)
-	}
-	return groups
+		return group[T]{shown: g}
+	})
 }
 
-// more tells how many are not shown.
+// more states how many things are not shown.
 func (s Style) more(n int) line {
 	return inked(dim, fmt.Sprintf("%s %d more like it (--verbose shows all)", s.dots(), n))
 }

@@ -55,7 +55,7 @@ func (w *world) host(name string, models ...string) *world {
 func (w *world) gpu(host, index int) *resource.GPU { return &w.live.Hosts[host].GPUs[index] }
 
 // seat wants a session in a slice; profile "" is the whole GPU.
-func (w *world) seat(a resource.Address, target string, host, index int, profile string, start int) *world {
+func (w *world) place(a resource.Address, target string, host, index int, profile string, start int) *world {
 	g, t := w.gpu(host, index), targetOf(target)
 	p, _ := g.Model.Profile(profile)
 	all := fit.Candidates(g.Model, t, resource.DefaultFit())
@@ -67,7 +67,7 @@ func (w *world) seat(a resource.Address, target string, host, index int, profile
 	w.desired.Sessions = append(w.desired.Sessions, resource.Session{
 		Address: a, ID: resource.SessionID(a), Target: t, Request: resource.Request{Host: g.Host, Target: t.Key, Fit: resource.DefaultFit()},
 		Slice: resource.Slice{Host: g.Host, GPU: g.UUID, Profile: profile, Start: start, Size: p.MemorySlices},
-		Fit:   f, Runtime: w.live.Hosts[host].Runtime, Program: resource.Program{Workspace: "/home/ann/exp", Env: map[string]string{"SEED": "11"}}, Spec: w.box(host),
+		Fit:   f, Runtime: w.live.Hosts[host].Runtime, Program: resource.Program{Workspace: "/home/ann/exp", Env: map[string]string{"SEED": "11"}}, Spec: w.spec(host),
 	})
 	slices.SortFunc(w.desired.Sessions, func(a, b resource.Session) int { return a.Address.Compare(b.Address) })
 	return w.setUp(g, t, profile != "", f.ClockMHz)
@@ -92,7 +92,7 @@ func (w *world) setUp(g *resource.GPU, t resource.Target, mig bool, clock int) *
 // seven wants seven RTX 2060 on one GPU.
 func (w *world) seven(host, index, from int) *world {
 	for i := range 7 {
-		w.seat(resource.Nth("worker", from+i), "2060", host, index, "1g.18gb", i)
+		w.place(resource.Nth("worker", from+i), "2060", host, index, "1g.18gb", i)
 	}
 	return w
 }
@@ -155,7 +155,7 @@ func (w *world) do(op plan.Op) plan.Made {
 		return plan.Made{Handle: w.slice(op.Session.Slice)}
 	case plan.Prepare:
 		if !op.Session.Spec.IsZero() {
-			return plan.Made{Container: w.boxed(op.Session)}
+			return plan.Made{Container: w.containerOf(op.Session)}
 		}
 		return plan.Made{Container: w.container(op.Session.Slice.Host, op.Session.ID, op.Session.Hash(stateKey))}
 	case plan.EnsureImage:

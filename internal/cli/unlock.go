@@ -58,7 +58,7 @@ func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) err
 	if err != nil {
 		return err
 	}
-	view.CutOff = (*render.CutOff)(run)
+	view.Interrupted = (*render.InterruptedRun)(run)
 	if inv.json {
 		return render.UnlockJSON(inv.Out, view)
 	}

@@ -159,7 +159,7 @@ type Drift struct {
 	Kind    string  `json:"kind,omitempty"`    // what differs, where the class does not say it
 	Name    string  `json:"name,omitempty"`    // of the image, or of the check that failed
 	Runtime string  `json:"runtime,omitempty"` // of the session
-	Told    bool    `json:"told,omitempty"`    // informational: it does not affect the exit code
+	Informs bool    `json:"told,omitempty"`    // informational: it does not affect the exit code
 	Thing   string  `json:"thing"`             // what differs, in words
 	From    string  `json:"from"`              // value after the last apply, in words
 	To      string  `json:"to"`                // value now, in words
@@ -246,7 +246,7 @@ type Achieved struct {
 	Sweep    int `json:"leftovers_removed"` // leftovers of interrupted runs
 }
 
-// Made is a session after a run.
+// Made is a session with its slice and container, as it is now.
 type Made struct {
 	Address   string     `json:"address"`         // session.worker[0]
 	Name      string     `json:"name"`            // short address, as users type it: worker-0

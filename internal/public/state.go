@@ -130,11 +130,11 @@ type Rebuilt struct {
 // Unlocked is what force-unlock writes. A lock that a process holds is an error instead.
 type Unlocked struct {
 	Format
-	State   string     `json:"state"`   // path of the state
-	Locked  bool       `json:"locked"`  // always false
-	Note    *LockNote  `json:"note"`    // that an ended process left; null without one
-	Removed bool       `json:"removed"` // the note was removed
-	CutOff  *CutOffRun `json:"cut_off"` // interrupted run that the next command recovers; null without one
+	State       string          `json:"state"`   // path of the state
+	Locked      bool            `json:"locked"`  // always false
+	Note        *LockNote       `json:"note"`    // that an ended process left; null without one
+	Removed     bool            `json:"removed"` // the note was removed
+	Interrupted *InterruptedRun `json:"cut_off"` // interrupted run that the next command recovers; null without one
 }
 
 // LockNote names the process that held a lock.
@@ -145,8 +145,8 @@ type LockNote struct {
 	Since   string `json:"since"`   // when it acquired the lock, RFC 3339
 }
 
-// CutOffRun is a run that was interrupted.
-type CutOffRun struct {
+// InterruptedRun is a run that was interrupted.
+type InterruptedRun struct {
 	Begun string `json:"begun"` // when it began, RFC 3339
 	Done  int    `json:"done"`  // number of steps that succeeded
 	Open  int    `json:"open"`  // number of steps that began and whose end is not known

@@ -19,15 +19,11 @@ type Sessions struct {
 
 // Host is a machine with GPUs.
 type Host struct {
-	Name      string     `json:"name"`                // of its block
-	Simulated string     `json:"simulated,omitempty"` // 8 x h200; missing on hardware
-	Library   string     `json:"library"`             // NVML library that was read
-	Driver    string     `json:"driver"`              // version, or unknown
-	BootID    string     `json:"boot_id"`             // changes with each reboot
-	Runtime   string     `json:"runtime"`             // of new sessions: docker or process
-	Engine    *Engine    `json:"engine"`              // null where no session needs one
-	GPUs      []GPU      `json:"gpus"`                // by index
-	Unusable  []Unusable `json:"unusable"`            // GPUs that do not answer
+	PlanHost
+	Library  string     `json:"library"`  // NVML library that was read
+	BootID   string     `json:"boot_id"`  // changes with each reboot
+	GPUs     []GPU      `json:"gpus"`     // by index
+	Unusable []Unusable `json:"unusable"` // GPUs that do not answer
 }
 
 // GPU is a physical GPU as NVML shows it.
@@ -48,7 +44,7 @@ type GPU struct {
 	Temperature  int           `json:"temperature_c"`   // °C
 	MemoryMiB    int           `json:"memory_mib"`      // MiB
 	MemoryUsed   int           `json:"memory_used_mib"` // MiB
-	InHand       bool          `json:"in_hand"`         // the project has acquired it
+	Acquired     bool          `json:"in_hand"`         // the project has acquired it
 	Slices       []GPUSlice    `json:"slices"`          // MIG slices
 	Processes    int           `json:"processes"`       // number of processes that use it
 	Holders      []GPUHolder   `json:"holders"`         // other projects that have acquired it
@@ -58,7 +54,7 @@ type GPU struct {
 // GPUHolder is another project that has acquired a GPU.
 type GPUHolder struct {
 	Holder
-	Gone bool `json:"gone"` // its state is lost: cosplay reset can release the GPU
+	Lost bool `json:"gone"` // its state is lost: cosplay reset can release the GPU
 }
 
 // GPUSlice is a MIG slice of a GPU.
@@ -75,21 +71,14 @@ type GPUSlice struct {
 
 // SessionStatus is a session and the state that it is in.
 type SessionStatus struct {
-	Address    string     `json:"address"`         // session.worker[0]
-	Name       string     `json:"name"`            // short address, as users type it: worker-0
-	ID         string     `json:"id"`              // names the session on its host; it never changes
-	Target     string     `json:"target"`          // key of the target
-	Slice      Slice      `json:"slice"`           // where it is
-	SliceUUID  string     `json:"slice_uuid"`      // of its MIG device; "" on a whole GPU
-	MemoryMiB  int        `json:"memory_mib"`      // GPU memory that its programs see, MiB
-	Fit        Figures    `json:"fit"`             // how close the slice is to the target
-	Runtime    string     `json:"runtime"`         // docker or process
-	Image      string     `json:"image,omitempty"` // name with tag; missing without a container
-	Workspace  string     `json:"workspace"`       // absolute path of its folder
-	State      string     `json:"state"`           // running, stopped, or what is missing
-	Unfinished bool       `json:"unfinished"`      // an apply has to complete it
-	Container  *Container `json:"container"`       // null while there is none
-	SSH        *Login     `json:"ssh"`             // null where no user can log in
-	Used       *Usage     `json:"used"`            // null where it is not counted, or nothing was used
-	Drift      []Drift    `json:"drift"`           // of this session
+	Made
+	ID         string  `json:"id"`         // names the session on its host; it never changes
+	Target     string  `json:"target"`     // key of the target
+	MemoryMiB  int     `json:"memory_mib"` // GPU memory that its programs see, MiB
+	Fit        Figures `json:"fit"`        // how close the slice is to the target
+	Workspace  string  `json:"workspace"`  // absolute path of its folder
+	State      string  `json:"state"`      // running, stopped, or what is missing
+	Unfinished bool    `json:"unfinished"` // an apply has to complete it
+	Used       *Usage  `json:"used"`       // null where it is not counted, or nothing was used
+	Drift      []Drift `json:"drift"`      // of this session
 }

@@ -14,7 +14,7 @@ import (
 // NoDrift says that nothing was changed outside of cosplay, and what is there that is left alone.
 func NoDrift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
-	p.notes(v)
+	p.caughtUp(v)
 	p.flow(0, 2, text("No drift: everything is as the last apply left it. "+leftAlone(v, false)))
 	p.flush(w)
 }
@@ -26,7 +26,7 @@ func Drift(w io.Writer, s Style, v PlanView) {
 		return
 	}
 	p := newPage(s)
-	p.notes(v)
+	p.caughtUp(v)
 	if !v.Plan.Diff.Astray() {
 		p.flush(w)
 		return

@@ -163,7 +163,7 @@ func figuresOf(f resource.Fit) public.Figures {
 // FitJSON writes the fits as data.
 func FitJSON(w io.Writer, v FitView) error {
 	out := public.Fits{Format: public.V1, Target: public.Target(v.Target), Model: publicModel(v.Model), Where: v.Where, Options: fitOptionsOf(v.Options),
-		Candidates: list(each(v.Candidates, figuresOf)), Limits: list(v.Limits)}
+		Candidates: each(v.Candidates, figuresOf), Limits: list(v.Limits)}
 	if v.Err != nil {
 		out.Error = v.Err.Error()
 	}

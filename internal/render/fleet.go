@@ -15,7 +15,7 @@ type StatusView struct {
 	Live  resource.Live
 	Drift []diff.Drift
 	Flags []string        // global flags that were given, for the commands that are suggested
-	Gone  map[string]bool // lineages of projects that hold a GPU and are no more
+	Lost  map[string]bool // lineages of projects that hold a GPU and whose state is lost
 
 	KilledRuns map[string]string // by lineage: where a cosplay run was typed that was killed
 
@@ -33,7 +33,7 @@ type fleet struct {
 	ssh    bool // there is a session with ssh
 }
 
-func look(v StatusView) fleet {
+func newFleet(v StatusView) fleet {
 	f := fleet{StatusView: v, owners: map[resource.LiveSlice]resource.Address{}, whole: map[[2]string]resource.Address{}, drift: map[resource.Address][]diff.Drift{}}
 	var all []resource.Address
 	for _, s := range v.Prior.Sessions {
@@ -111,7 +111,7 @@ func (v StatusView) lock(g resource.GPU) (lock, int) {
 }
 
 // counted is how many things have drifted that count.
-func (v StatusView) counted() int {
+func (v StatusView) drifted() int {
 	n := 0
 	for _, d := range v.Drift {
 		if !d.Informational {

@@ -28,34 +28,25 @@ func JSON(w io.Writer, v any) error {
 	return err
 }
 
-// list makes an empty list of none, so that readers find [] and not null.
-func list[T any](all []T) []T {
-	if all == nil {
-		return []T{}
-	}
-	return all
-}
+// list returns an empty list for nil, so that JSON has [] and not null.
+func list[T any](all []T) []T { return append([]T{}, all...) }
 
-// figure rounds a ratio or an error to six decimals; one that does not exist is null.
+// figure rounds a ratio or an error to six decimals; nil for one that does not exist.
 func figure(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
 	}
-	x = math.Round(x*1e6) / 1e6
-	return &x
+	return new(math.Round(x*1e6) / 1e6)
 }
 
 // watts turns mW into W.
 func watts(mw int) float64 { return float64(mw) / 1000 }
 
-// What follows turns values of cosplay into those that it writes with --json. Types of the same fields are converted,
-// so that a new field does not compile until it is decided whether it becomes public.
+// The functions below convert values of cosplay to those of --json. Types with the same fields are converted as a
+// whole, so that a new field does not compile until it is decided whether it becomes public.
 
-// each converts a list; none stays none.
+// each converts a list. The result is never nil: JSON has [] for an empty list, and not null.
 func each[A, B any](all []A, one func(A) B) []B {
-	if all == nil {
-		return nil
-	}
 	out := make([]B, len(all))
 	for i := range all {
 		out[i] = one(all[i])
@@ -63,7 +54,7 @@ func each[A, B any](all []A, one func(A) B) []B {
 	return out
 }
 
-func addresses(all []resource.Address) []string { return list(each(all, resource.Address.String)) }
+func addresses(all []resource.Address) []string { return each(all, resource.Address.String) }
 
 // address is null for no session.
 func address(a *resource.Address) *string { return some(a, resource.Address.String) }
@@ -141,6 +132,9 @@ func valueOf(v diff.Value) public.Value {
 	case diff.Taken:
 		return public.Slice(v)
 	case diff.Volumes:
+		if v == nil {
+			return nil
+		}
 		return each(v, volumeOf)
 	case diff.Limits:
 		return public.Limits(v)

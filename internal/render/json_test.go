@@ -43,7 +43,7 @@ func twins() map[string]func(io.Writer) error {
 	user := resource.Process{PID: 7, Name: "python", MemoryMiB: 12, GPUInstance: new(3)}
 	imported := ImportedView{Session: docker.prior.Sessions[0], Foreign: true, Users: []resource.Process{user}, State: "/p/cosplay.state.json", Serial: 2, Live: docker.live}
 	note := durable.Holder{Command: "apply", PID: 7, User: "ann", Since: time.Unix(0, 0).UTC()}
-	unlock := UnlockView{State: "/p/cosplay.state.json", Note: &note, CutOff: &CutOff{Begun: time.Unix(0, 0).UTC(), Done: 2, Open: 1}}
+	unlock := UnlockView{State: "/p/cosplay.state.json", Note: &note, Interrupted: &InterruptedRun{Begun: time.Unix(0, 0).UTC(), Done: 2, Open: 1}}
 	ended.Result.Used = usedByTwo
 	return map[string]func(io.Writer) error{
 		"status-used":     func(o io.Writer) error { return StatusJSON(o, used) },
@@ -177,7 +177,7 @@ func TestStatusJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown, real := got.Hosts[0].GPUs[0], w.gpu(0, 0)
-	if shown.UUID != real.UUID || shown.Name != "NVIDIA H200" || !shown.MIG || shown.PowerLimitW != 700 || *shown.ClockLockMHz != 1575 || !shown.InHand {
+	if shown.UUID != real.UUID || shown.Name != "NVIDIA H200" || !shown.MIG || shown.PowerLimitW != 700 || *shown.ClockLockMHz != 1575 || !shown.Acquired {
 		t.Errorf("the GPU is shown as %+v", shown)
 	}
 	if len(shown.Slices) != len(real.Slices) {

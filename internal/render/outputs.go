@@ -84,13 +84,13 @@ func heredoc(s string) string {
 
 // outputsJSON gives outputs as data; one that is sensitive or not known has no value.
 func outputsJSON(all []config.Output) []public.Output {
-	return list(each(all, func(o config.Output) public.Output {
+	return each(all, func(o config.Output) public.Output {
 		one := public.Output{Name: o.Name, Sensitive: o.Sensitive}
 		if !o.Sensitive && o.Value.IsWhollyKnown() {
 			one.Type, one.Value = typeAndValue(o.Value)
 		}
 		return one
-	}))
+	})
 }
 
 func typeAndValue(v cty.Value) (kind, value json.RawMessage) {

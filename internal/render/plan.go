@@ -38,7 +38,7 @@ type PlanView struct {
 func Plan(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	p.heading(v)
-	p.notes(v)
+	p.caughtUp(v)
 	if v.Plan.Diff.Drifted() {
 		p.gap()
 		p.drift(v)
@@ -107,7 +107,7 @@ func hostWords(h resource.Host) string {
 	return words
 }
 
-func (p *page) notes(v PlanView) {
+func (p *page) caughtUp(v PlanView) {
 	if len(v.Notes) == 0 {
 		return
 	}

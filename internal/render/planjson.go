@@ -2,6 +2,7 @@ package render
 
 import (
 	"io"
+	"slices"
 
 	"cosplay/internal/apply"
 	"cosplay/internal/diff"
@@ -16,17 +17,11 @@ func PlanJSON(w io.Writer, v PlanView) error {
 	d := v.Plan.Diff
 	return JSON(w, public.Plan{
 		Format: public.V1, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
-		HasChanges: d.Changes(), HasDrift: d.Drifted(), Summary: public.Tally(tallyOf(v.Plan)), Hosts: planHostsOf(v.Live), Drift: driftsJSON(v.Live, d.Drift), Images: imagesOf(v),
+		HasChanges: d.Changes(), HasDrift: d.Drifted(), Summary: public.Tally(tallyOf(v.Plan)), Hosts: each(v.Live.Hosts, planHostOf), Drift: driftsJSON(v.Live, d.Drift), Images: imagesOf(v),
 		Changes: public.Changes{GPUs: gpuChangesJSON(v.Live, d.GPUs), Sessions: sessionChangesJSON(v.Live, d.Sessions), Outputs: outputChangesJSON(d.Outputs)},
-		Steps:   list(each(v.Plan.Steps, func(s plan.Step) public.Step { return stepOf(s, v.Live) })), Fits: fitsOf(v.Plan.Desired.Sessions), Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: words.Notes(v.Notes, v.Live),
+		Steps:   each(v.Plan.Steps, func(s plan.Step) public.Step { return stepOf(s, v.Live) }), Fits: fitsOf(v.Plan.Desired.Sessions), Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: words.Notes(v.Notes, v.Live),
 		NotCompleted: addresses(d.Stuck), UnprovenLocks: unprovenLocksJSON(d.Unproven), UnprovenSlices: unprovenSlicesJSON(d.Unowned),
 	})
-}
-
-func planHostsOf(live resource.Live) []public.PlanHost {
-	return list(each(live.Hosts, func(h resource.Host) public.PlanHost {
-		return public.PlanHost{Name: h.Name, Simulated: h.Simulated, Driver: h.Driver, Runtime: h.Runtime, Engine: engineOf(h)}
-	}))
 }
 
 func stepOf(s plan.Step, live resource.Live) public.Step {
@@ -46,9 +41,9 @@ func operationOf(o plan.OpJSON) public.Operation {
 }
 
 func fitsOf(sessions []resource.Session) []public.SessionFigures {
-	return list(each(sessions, func(s resource.Session) public.SessionFigures {
+	return each(sessions, func(s resource.Session) public.SessionFigures {
 		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: public.Slice(s.Slice), Figures: figuresOf(s.Fit)}
-	}))
+	})
 }
 
 // DriftJSON writes drift as data, also what is informational.
@@ -75,51 +70,55 @@ func keptJSON(live resource.Live, all []diff.Field) []public.Field {
 }
 
 func gpuChangesJSON(live resource.Live, all []diff.GPUChange) []public.GPUChange {
-	return list(each(all, func(c diff.GPUChange) public.GPUChange {
+	return each(all, func(c diff.GPUChange) public.GPUChange {
 		return public.GPUChange{Host: c.Host, UUID: c.UUID, Action: string(c.Action), Baseline: some(c.Baseline, settingsOf), Holds: settingsOf(c.Holds),
 			LockBefore: c.LockBefore, LockLost: c.LockLost, Take: c.Take, Whole: c.Whole, Others: each(c.Others, holderOf), GiveBack: c.GiveBack, Abandon: c.Abandon,
 			Settings: settingsOf(c.Settings), Fields: fieldsJSON(live, c.Fields), Kept: keptJSON(live, c.Kept)}
-	}))
+	})
 }
 
 func sessionChangesJSON(live resource.Live, all []diff.SessionChange) []public.SessionChange {
-	return list(each(all, func(c diff.SessionChange) public.SessionChange {
+	return each(all, func(c diff.SessionChange) public.SessionChange {
 		return public.SessionChange{Address: c.Address.String(), MovedFrom: address(c.MovedFrom), Imported: c.Imported, Action: string(c.Action),
 			Slice: string(c.Slice), Container: string(c.Container), Record: c.Record, Renew: c.Renew, Before: some(c.Before, stateSessionOf), After: some(c.After, sessionOf),
 			Reason: words.Session(c), ReasonKind: string(c.Reason.Kind), Fields: fieldsJSON(live, c.Fields)}
-	}))
+	})
 }
 
 func outputChangesJSON(all []diff.OutputChange) []public.OutputChange {
-	return list(each(all, func(c diff.OutputChange) public.OutputChange {
+	return each(all, func(c diff.OutputChange) public.OutputChange {
 		return public.OutputChange{Name: c.Name, Action: string(c.Action), Sensitive: c.Sensitive, Before: c.Before, After: c.After}
-	}))
+	})
 }
 
 func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
-	return list(each(all, func(d diff.Drift) public.Drift {
-		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Told: d.Informational,
+	return each(all, func(d diff.Drift) public.Drift {
+		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Informs: d.Informational,
 			Thing: words.Drifted(d), From: driftFrom(d, live), To: words.Value(d.To, live), Before: valueOf(d.From), After: valueOf(d.To), Cause: words.Cause(d)}
-	}))
+	})
 }
 
 func unprovenLocksJSON(all []diff.UnprovenLock) []public.UnprovenLock {
-	return list(each(all, func(l diff.UnprovenLock) public.UnprovenLock { return public.UnprovenLock(l) }))
+	return each(all, func(l diff.UnprovenLock) public.UnprovenLock { return public.UnprovenLock(l) })
 }
 
 func unprovenSlicesJSON(all []diff.UnprovenSlice) []public.UnprovenSlice {
-	return list(each(all, func(s diff.UnprovenSlice) public.UnprovenSlice {
+	return each(all, func(s diff.UnprovenSlice) public.UnprovenSlice {
 		return public.UnprovenSlice{Session: s.Session.String(), Slice: public.Slice(s.Slice), UUID: s.UUID, SameBoot: s.SameBoot}
-	}))
+	})
 }
 
 func madeOf(s resource.PriorSession) public.Made {
-	made := public.Made{Address: s.Address.String(), Name: s.Address.Short(), Slice: public.Slice(s.Slice), Runtime: s.Runtime, Image: s.Session.Spec.Image,
-		Container: some(s.Container, containerOf), SSH: loginOf(s.Session, s.Container)}
-	if s.Handle != nil {
-		made.SliceUUID = s.Handle.UUID
+	return public.Made{Address: s.Address.String(), Name: s.Address.Short(), Slice: public.Slice(s.Slice), SliceUUID: sliceUUID(s), Runtime: s.Runtime,
+		Image: s.Spec.Image, Container: some(s.Container, containerOf), SSH: loginOf(s.Session, s.Container)}
+}
+
+// sliceUUID is "" for a session without a slice.
+func sliceUUID(s resource.PriorSession) string {
+	if s.Handle == nil {
+		return ""
 	}
-	return made
+	return s.Handle.UUID
 }
 
 func failureOf(v AppliedView, f apply.Failure) public.Failure {
@@ -136,8 +135,8 @@ func failureOf(v AppliedView, f apply.Failure) public.Failure {
 // AppliedJSON writes what came of a run as data.
 func AppliedJSON(w io.Writer, v AppliedView) error {
 	out := public.Applied{Format: public.V1, Destroy: v.Destroy, Summary: public.Achieved(achieved(v)), Done: list(v.Result.Done),
-		Sessions: list(each(v.Result.Prior.Sessions, madeOf)), Ended: list(each(v.ended(), endedOf)),
-		Failures: list(each(v.Result.Failures, func(f apply.Failure) public.Failure { return failureOf(v, f) })), NotTried: ids(v.Result.NotTried), Unrestored: unrestored(v),
+		Sessions: each(v.Result.Prior.Sessions, madeOf), Ended: each(v.ended(), endedOf),
+		Failures: each(v.Result.Failures, func(f apply.Failure) public.Failure { return failureOf(v, f) }), NotTried: ids(v.Result.NotTried), Unrestored: unrestored(v),
 		Interrupted: v.Result.Interrupted, TookSeconds: v.Took.Seconds(), Serial: v.Result.Prior.Serial, NotCompleted: addresses(v.Plan.Diff.Stuck),
 		Outputs: outputsJSON(v.Outputs), Diagnostics: diagnosticsJSON(v.Checks, v.Files)}
 	if v.Err != nil {
@@ -161,31 +160,19 @@ func unrestored(v AppliedView) []public.Unrestored {
 	return all
 }
 
-// ResetJSON writes what came of a reset as data.
+// ResetJSON writes the result of a reset as data.
 func ResetJSON(w io.Writer, v ResetDoneView) error {
-	out := public.Reset{Format: public.V1, State: v.State, Fault: v.Fault, Projects: []public.ResetProject{}, Failures: list(each(v.Failures, error.Error)), Aside: list(v.Aside), Left: v.Left}
-	for _, r := range v.Results {
-		out.Projects = append(out.Projects, resetProjectOf(r))
-		for _, f := range r.Result.Failures {
-			out.Failures = append(out.Failures, words.Failure(f.Step, f.Err, r.Round.Live))
-		}
-		if r.Err != nil {
-			out.Failures = append(out.Failures, r.Err.Error())
-		}
-	}
-	if v.Err != nil {
-		out.Failures = append(out.Failures, v.Err.Error())
-	}
-	return JSON(w, out)
+	return JSON(w, public.Reset{Format: public.V1, State: v.State, Fault: v.Fault, Projects: each(v.Results, resetProjectOf),
+		Failures: each(slices.Concat(v.Failures, v.failed()), error.Error), Aside: list(v.Aside), Left: v.Left})
 }
 
 func resetProjectOf(r ResetResult) public.ResetProject {
 	changes, live := r.Round.Plan.Diff, r.Round.Live
 	return public.ResetProject{Lineage: r.Round.Holder.Lineage, User: r.Round.Holder.User, State: r.Round.Holder.State, Own: r.Round.Own,
-		Sessions: list(each(changes.Sessions, func(c diff.SessionChange) string { return c.Address.String() })), GPUs: gpuChangesJSON(live, changes.GPUs), Unproven: list(each(r.Round.Unproven, containerOf)),
+		Sessions: each(changes.Sessions, func(c diff.SessionChange) string { return c.Address.String() }), GPUs: gpuChangesJSON(live, changes.GPUs), Unproven: each(r.Round.Unproven, containerOf),
 		Notes: words.Notes(r.Round.Notes, live), Done: list(r.Result.Done), NotTried: ids(r.Result.NotTried)}
 }
 
 func ids(steps []plan.Step) []string {
-	return list(each(steps, func(s plan.Step) string { return s.ID }))
+	return each(steps, func(s plan.Step) string { return s.ID })
 }

@@ -76,7 +76,7 @@ func Reset(w io.Writer, s Style, v ResetView) {
 		p.gap()
 		p.flow(0, 2, text("What is left of "+prose.Count(n, "cosplay run")+" that "+prose.Choose(n, "was", "were")+" killed here: "+strings.Join(v.Killed, ", ")))
 	}
-	p.lookFailures(v.Failures)
+	p.failures(v.Failures)
 	p.gap()
 	switch t := v.tally(); {
 	case v.Empty() && len(v.Killed) > 0:
@@ -141,9 +141,7 @@ func (p *page) resetRound(r ResetRound) {
 	}
 	p.table(t)
 	p.unproven(r.Unproven)
-	for _, n := range words.Notes(r.Notes, r.Live) {
-		p.flow(2, 4, text("note: "+prose.Stop(n)))
-	}
+	p.notes(r.Notes, r.Live)
 }
 
 // addSession shows what goes with a session: its slice, its container.
@@ -185,45 +183,51 @@ func (p *page) unproven(all []resource.Container) {
 	p.flow(2, 4, join(inked(drifted, "Not proven: "), text(fmt.Sprintf("the key of the state is lost, so only their labels and names say that these are the project's: %s. If other users create containers here, check these: docker inspect.", strings.Join(names, ", ")))))
 }
 
-func (p *page) lookFailures(all []error) {
+func (p *page) failures(all []error) {
 	for _, err := range all {
 		p.gap()
 		p.problem(0, 2, inked(removed, p.cross()), err.Error())
 	}
 }
 
-// ResetDone tells each failure, and then what came of it all.
-func ResetDone(w io.Writer, s Style, v ResetDoneView) {
-	p := newPage(s)
-	failed, removedSessions, back := 0, 0, 0
+// failed returns the errors of the run.
+func (v ResetDoneView) failed() []error {
+	var all []error
 	for _, r := range v.Results {
 		for _, f := range r.Result.Failures {
-			failed++
-			p.lookFailures([]error{errors.New(words.Failure(f.Step, f.Err, r.Round.Live))})
+			all = append(all, errors.New(words.Failure(f.Step, f.Err, r.Round.Live)))
 		}
-		if r.Err != nil {
-			failed++
-			p.lookFailures([]error{r.Err})
-		}
-		removedSessions += len(r.Round.Prior.Sessions) - len(r.Result.Prior.Sessions)
-		back += len(r.Round.Prior.GPUs) - len(r.Result.Prior.GPUs)
+		all = append(all, r.Err)
 	}
-	if v.Err != nil {
-		failed++
-		p.lookFailures([]error{v.Err})
+	return slices.DeleteFunc(append(all, v.Err), func(err error) bool { return err == nil })
+}
+
+// ResetDone shows each failure, and then the result.
+func ResetDone(w io.Writer, s Style, v ResetDoneView) {
+	p := newPage(s)
+	p.failures(v.failed())
+	sessions, gpus := 0, 0
+	for _, r := range v.Results {
+		sessions += len(r.Round.Prior.Sessions) - len(r.Result.Prior.Sessions)
+		gpus += len(r.Round.Prior.GPUs) - len(r.Result.Prior.GPUs)
 	}
 	p.gap()
-	words := fmt.Sprintf("%s removed, %s given back", prose.Count(removedSessions, "session"), prose.Count(back, "GPU"))
-	if failed += len(v.Failures); failed > 0 {
-		p.flow(0, 2, join(inked(removed, fmt.Sprintf("Reset with %s: ", prose.Count(failed, "failure"))), text(words+". What is left is tried again by the next cosplay reset.")))
+	words := fmt.Sprintf("%s removed, %s given back", prose.Count(sessions, "session"), prose.Count(gpus, "GPU"))
+	if n := len(v.failed()) + len(v.Failures); n > 0 {
+		p.flow(0, 2, join(inked(removed, fmt.Sprintf("Reset with %s: ", prose.Count(n, "failure"))), text(words+". The next cosplay reset tries the rest again.")))
 	} else {
 		p.flow(0, 2, join(inked(strong, "Reset: "), text(words+".")))
 	}
-	for _, path := range v.Aside {
-		p.flow(0, 2, text("moved aside: "+path))
-	}
+	p.movedAside(v.Aside)
 	if v.Left {
-		p.flow(0, 2, text("What this project still has is in a new state: "+v.State))
+		p.flow(0, 2, text("A new state has what this project still holds: "+v.State))
 	}
 	p.flush(w)
+}
+
+// movedAside lists where the files of an old state are now.
+func (p *page) movedAside(paths []string) {
+	for _, path := range paths {
+		p.flow(0, 2, text("moved aside: "+path))
+	}
 }

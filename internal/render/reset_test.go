@@ -18,7 +18,7 @@ func resetScreens() []screen {
 	shared := one().applied()
 	shared.live.Hosts[0].Ledger = []resource.Held{{UUID: shared.gpu(0, 0).UUID, Holders: []resource.Holder{gone, bob}}}
 	status := shared.status()
-	status.Gone = map[string]bool{gone.Lineage: true}
+	status.Lost = map[string]bool{gone.Lineage: true}
 
 	taken := one().applied().without(all)
 	round := ResetRound{Holder: resource.Holder{Lineage: ours.prior.Lineage}, Own: true, Plan: taken.plan(), Prior: taken.prior, Live: taken.live}

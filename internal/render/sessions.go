@@ -13,7 +13,7 @@ import (
 
 // Sessions shows the sessions alone.
 func Sessions(w io.Writer, s Style, v StatusView) {
-	p, f := newPage(s), look(v)
+	p, f := newPage(s), newFleet(v)
 	if len(v.Prior.Sessions) == 0 {
 		p.flow(0, 0, text("There is no session. cosplay apply makes those of the configuration."))
 	}

@@ -280,7 +280,7 @@ func (p *page) legendLines(indent int, items []string) {
 func Map(w io.Writer, s Style, v StatusView) {
 	p := newPage(s)
 	var (
-		f    = look(v)
+		f    = newFleet(v)
 		maps []slotMap
 		name int
 	)

@@ -76,14 +76,11 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 		if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID {
 			continue
 		}
-		uuid, missing := "", ""
-		if s.Handle != nil {
-			uuid = s.Handle.UUID
-		}
+		missing := ""
 		if s.Container == nil {
 			missing = "no " + resource.RuntimeNamed(s.Runtime).Body + " yet"
 		}
-		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.Slice.String()), text(uuid), inked(dim, missing))
+		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.Slice.String()), text(sliceUUID(s)), inked(dim, missing))
 	}
 	p.table(t)
 }
@@ -131,24 +128,20 @@ type StatePart struct {
 
 // StateList writes the address of each session and the UUID of each GPU, one a line, for people and for scripts.
 func StateList(w io.Writer, v StatePart) {
-	for _, s := range v.Sessions {
-		fmt.Fprintln(w, s.Address)
+	for _, name := range slices.Concat(names(v.Sessions, v.GPUs)) {
+		fmt.Fprintln(w, name)
 	}
-	for _, g := range v.GPUs {
-		fmt.Fprintln(w, g.UUID)
-	}
+}
+
+// names returns the addresses of sessions and the UUIDs of GPUs.
+func names(sessions []resource.PriorSession, gpus []resource.PriorGPU) (addresses, uuids []string) {
+	return each(sessions, func(s resource.PriorSession) string { return s.Address.String() }), each(gpus, func(g resource.PriorGPU) string { return g.UUID })
 }
 
 // StateListJSON writes the same as data.
 func StateListJSON(w io.Writer, v StatePart) error {
-	out := public.StateList{Format: public.V1, Lineage: v.Lineage, Serial: v.Serial, Sessions: []string{}, GPUs: []string{}}
-	for _, s := range v.Sessions {
-		out.Sessions = append(out.Sessions, s.Address.String())
-	}
-	for _, g := range v.GPUs {
-		out.GPUs = append(out.GPUs, g.UUID)
-	}
-	return JSON(w, out)
+	sessions, gpus := names(v.Sessions, v.GPUs)
+	return JSON(w, public.StateList{Format: public.V1, Lineage: v.Lineage, Serial: v.Serial, Sessions: sessions, GPUs: gpus})
 }
 
 // StateShow shows all that the state remembers of one session, or of one GPU with the sessions on it.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -54,10 +55,10 @@ func Moved(w io.Writer, s Style, v MovedView) {
 
 // MovedJSON writes the same as data.
 func MovedJSON(w io.Writer, v MovedView) error {
-	moved := each(v.Moves, func(m resource.Renamed) public.Renamed {
+	moved := func(m resource.Renamed) public.Renamed {
 		return public.Renamed{From: m.From.String(), To: m.To.String()}
-	})
-	return JSON(w, public.Moved{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Moved: list(moved)})
+	}
+	return JSON(w, public.Moved{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Moved: each(v.Moves, moved)})
 }
 
 // ForgottenView is what the state forgets, and what stays of it in the world.
@@ -73,11 +74,7 @@ func Forgotten(w io.Writer, s Style, v ForgottenView) {
 	var commands []string
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "MIG UUID"}}}
 	for _, one := range v.Sessions {
-		uuid := "-"
-		if one.Handle != nil {
-			uuid = one.Handle.UUID
-		}
-		t.add(text(one.Address.String()), text(one.Slice.String()), text(words.ShortUUID(one.Slice.GPU)), text(uuid))
+		t.add(text(one.Address.String()), text(one.Slice.String()), text(words.ShortUUID(one.Slice.GPU)), text(cmp.Or(sliceUUID(one), "-")))
 		commands = append(commands, v.removal(one)...)
 	}
 	if len(t.rows) > 0 {
@@ -166,15 +163,14 @@ func (v ForgottenView) smi(host string) string {
 
 // ForgottenJSON writes the same as data.
 func ForgottenJSON(w io.Writer, v ForgottenView) error {
-	out := public.Forgotten{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Sessions: []public.ForgottenSession{}, GPUs: []public.ForgottenGPU{}}
-	for _, s := range v.Sessions {
-		out.Sessions = append(out.Sessions, public.ForgottenSession{Address: s.Address.String(), Slice: public.Slice(s.Slice), Handle: (*public.Handle)(s.Handle),
-			Container: some(s.Container, containerOf), Removal: list(v.removal(s))})
-	}
-	for _, g := range v.GPUs {
-		out.GPUs = append(out.GPUs, public.ForgottenGPU{StateGPU: stateGPUOf(g), Restoring: list(v.restoring(g))})
-	}
-	return JSON(w, out)
+	sessions := each(v.Sessions, func(s resource.PriorSession) public.ForgottenSession {
+		return public.ForgottenSession{Address: s.Address.String(), Slice: public.Slice(s.Slice), Handle: (*public.Handle)(s.Handle),
+			Container: some(s.Container, containerOf), Removal: list(v.removal(s))}
+	})
+	gpus := each(v.GPUs, func(g resource.PriorGPU) public.ForgottenGPU {
+		return public.ForgottenGPU{StateGPU: stateGPUOf(g), Restoring: list(v.restoring(g))}
+	})
+	return JSON(w, public.Forgotten{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Sessions: sessions, GPUs: gpus})
 }
 
 // RebuiltView is a state that was made anew.
@@ -212,9 +208,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	if len(v.Unproven) > 0 {
 		p.flow(2, 4, text(fmt.Sprintf("The next apply replaces %s: what runs in there ends.", prose.Count(len(v.Unproven), "container"))))
 	}
-	for _, n := range words.Notes(v.Notes, v.Live) {
-		p.flow(2, 4, text("note: "+prose.Stop(n)))
-	}
+	p.notes(v.Notes, v.Live)
 	p.flush(w)
 }
 
@@ -222,24 +216,16 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 func RebuiltDone(w io.Writer, s Style, v RebuiltView) {
 	p := newPage(s)
 	p.flow(0, 2, join(inked(strong, "Rebuilt: "), text(fmt.Sprintf("%s has serial %d. No GPU, slice or container was touched.", v.State, v.Prior.Serial))))
-	for _, path := range v.Aside {
-		p.flow(0, 2, text("moved aside: "+path))
-	}
+	p.movedAside(v.Aside)
 	p.next(suggest("plan", v.Flags))
 	p.flush(w)
 }
 
 // RebuiltJSON writes the same as data.
 func RebuiltJSON(w io.Writer, v RebuiltView) error {
-	out := public.Rebuilt{Format: public.V1, State: v.State, Fault: v.Fault, Lineage: v.Prior.Lineage, Serial: v.Prior.Serial, Sessions: []string{}, GPUs: []string{},
-		Unproven: list(each(v.Unproven, containerOf)), Notes: words.Notes(v.Notes, v.Live), Aside: list(v.Aside)}
-	for _, one := range v.Prior.Sessions {
-		out.Sessions = append(out.Sessions, one.Address.String())
-	}
-	for _, g := range v.Prior.GPUs {
-		out.GPUs = append(out.GPUs, g.UUID)
-	}
-	return JSON(w, out)
+	sessions, gpus := names(v.Prior.Sessions, v.Prior.GPUs)
+	return JSON(w, public.Rebuilt{Format: public.V1, State: v.State, Fault: v.Fault, Lineage: v.Prior.Lineage, Serial: v.Prior.Serial, Sessions: sessions, GPUs: gpus,
+		Unproven: each(v.Unproven, containerOf), Notes: words.Notes(v.Notes, v.Live), Aside: list(v.Aside)})
 }
 
 // ImportedView is what is taken into the state.
@@ -255,6 +241,13 @@ type ImportedView struct {
 	Serial   int
 	Live     resource.Live
 	Flags    []string
+}
+
+// notes lists what cosplay noticed while it read the hosts.
+func (p *page) notes(all []resource.Note, live resource.Live) {
+	for _, n := range words.Notes(all, live) {
+		p.flow(2, 4, text("note: "+prose.Stop(n)))
+	}
 }
 
 // Importing shows what was found, and what becomes of it.
@@ -283,9 +276,7 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 		p.unproven([]resource.Container{*v.Session.Container})
 		p.flow(2, 4, text("The next apply replaces it: what runs in there ends."))
 	}
-	for _, n := range words.Notes(v.Notes, v.Live) {
-		p.flow(2, 4, text("note: "+prose.Stop(n)))
-	}
+	p.notes(v.Notes, v.Live)
 	p.flush(w)
 }
 
@@ -315,17 +306,17 @@ func ImportedJSON(w io.Writer, v ImportedView) error {
 
 // UnlockView is a lock that nobody has, and what those who had it left.
 type UnlockView struct {
-	State   string          // path of the state
-	Note    *durable.Holder // of one who died with the lock; nil without
-	Removed bool            // the note was removed
-	CutOff  *CutOff         // a run that waits for recovery; nil without
+	State       string          // path of the state
+	Note        *durable.Holder // of one who died with the lock; nil without
+	Removed     bool            // the note was removed
+	Interrupted *InterruptedRun // that the next command recovers; nil without one
 }
 
-// CutOff is a run that did not come to its end.
-type CutOff struct {
+// InterruptedRun is a run that was interrupted.
+type InterruptedRun struct {
 	Begun time.Time
 	Done  int // steps
-	Open  int // steps of which it is not known how far they came
+	Open  int // steps that began and whose end is not known
 }
 
 // Unlock tells that there is nothing to unlock, and what there is to do.
@@ -336,9 +327,9 @@ func Unlock(w io.Writer, s Style, v UnlockView, flags []string) {
 	if v.Removed {
 		p.flow(0, 2, text(fmt.Sprintf("Removed the note of %s, which has ended.", v.Note)))
 	}
-	if v.CutOff != nil {
+	if v.Interrupted != nil {
 		p.flow(0, 2, text(fmt.Sprintf("A run that began at %s was interrupted, with %s done and %d open. The next command that reads the hosts takes over what it did.",
-			v.CutOff.Begun.Local().Format(time.DateTime), prose.Count(v.CutOff.Done, "step"), v.CutOff.Open)))
+			v.Interrupted.Begun.Local().Format(time.DateTime), prose.Count(v.Interrupted.Done, "step"), v.Interrupted.Open)))
 		p.next(suggest("plan", flags))
 	}
 	p.flush(w)
@@ -349,8 +340,8 @@ func UnlockJSON(w io.Writer, v UnlockView) error {
 	note := func(h durable.Holder) public.LockNote {
 		return public.LockNote{User: h.User, PID: h.PID, Command: h.Command, Since: h.Since.Format(time.RFC3339Nano)}
 	}
-	run := func(c CutOff) public.CutOffRun {
-		return public.CutOffRun{Begun: c.Begun.Format(time.RFC3339Nano), Done: c.Done, Open: c.Open}
+	run := func(c InterruptedRun) public.InterruptedRun {
+		return public.InterruptedRun{Begun: c.Begun.Format(time.RFC3339Nano), Done: c.Done, Open: c.Open}
 	}
-	return JSON(w, public.Unlocked{Format: public.V1, State: v.State, Note: some(v.Note, note), Removed: v.Removed, CutOff: some(v.CutOff, run)})
+	return JSON(w, public.Unlocked{Format: public.V1, State: v.State, Note: some(v.Note, note), Removed: v.Removed, Interrupted: some(v.Interrupted, run)})
 }

@@ -15,7 +15,7 @@ import (
 
 // Status shows what is there: hosts, GPUs with their slots, sessions, and what is there that is not ours.
 func Status(w io.Writer, s Style, v StatusView) {
-	p, f := newPage(s), look(v)
+	p, f := newPage(s), newFleet(v)
 	for _, h := range v.Live.Hosts {
 		p.gap()
 		p.flow(0, 2, join(inked(strong, "host "), text(hostWords(h))))
@@ -168,7 +168,7 @@ func (p *page) statusSummary(v fleet) {
 	if foreign := foreignSlices(v); foreign > 0 {
 		words += "; " + prose.Count(foreign, "foreign slice")
 	}
-	drift := v.counted()
+	drift := v.drifted()
 	if drift == 0 {
 		p.flow(0, 2, text(words+"; no drift."))
 	} else {
@@ -212,19 +212,13 @@ func (p *page) holders(v fleet, g resource.GPU) {
 			words += " with " + prose.Count(n, "slice")
 		}
 		words += ", state " + h.State
-		if !v.Gone[h.Lineage] {
+		if !v.Lost[h.Lineage] {
 			p.flow(4, 6, text(words))
 			continue
 		}
 		p.flow(4, 6, join(text(words+" "), inked(drifted, "(gone)")))
 		p.flow(6, 8, text("to release it: "+suggest("reset", []string{"--holder", resource.ShortLineage(h.Lineage)})))
 	}
-}
-
-func (f fleet) holdersJSON(g resource.GPU) []public.GPUHolder {
-	return list(each(f.others(g), func(h resource.Holder) public.GPUHolder {
-		return public.GPUHolder{Holder: holderOf(h), Gone: f.Gone[h.Lineage]}
-	}))
 }
 
 // degraded lists what cosplay does without on a GPU whose driver does not offer it.
@@ -258,33 +252,37 @@ func (p *page) unusable(h resource.Host) {
 
 // StatusJSON writes what exists as data.
 func StatusJSON(w io.Writer, v StatusView) error {
-	f := look(v)
-	s := public.Status{Format: public.V1, Hosts: []public.Host{}, Sessions: f.sessionsJSON(), Missing: addresses(v.Prior.Missing),
-		Drift: driftsJSON(v.Live, v.Drift), HasDrift: v.counted() > 0, Orphans: []public.Container{}}
-	for _, h := range v.Live.Hosts {
-		s.Hosts = append(s.Hosts, public.Host{Name: h.Name, Simulated: h.Simulated, Library: h.Library, Driver: h.Driver, BootID: h.BootID, Runtime: h.Runtime, Engine: engineOf(h),
-			GPUs: list(each(h.GPUs, f.gpuJSON)), Unusable: list(each(h.Unusable, func(u resource.Unusable) public.Unusable { return public.Unusable(u) }))})
+	f := newFleet(v)
+	s := public.Status{Format: public.V1, Sessions: f.sessionsJSON(), Missing: addresses(v.Prior.Missing),
+		Drift: driftsJSON(v.Live, v.Drift), HasDrift: v.drifted() > 0, Orphans: []public.Container{}}
+	s.Hosts = each(v.Live.Hosts, func(h resource.Host) public.Host {
 		s.Orphans = append(s.Orphans, each(v.orphans(h), containerOf)...)
-	}
+		return public.Host{PlanHost: planHostOf(h), Library: h.Library, BootID: h.BootID, GPUs: each(h.GPUs, f.gpuJSON),
+			Unusable: each(h.Unusable, func(u resource.Unusable) public.Unusable { return public.Unusable(u) })}
+	})
 	return JSON(w, s)
 }
 
-func engineOf(h resource.Host) *public.Engine {
-	return some(h.Engine, func(e resource.Engine) public.Engine { return public.Engine{Name: e.Name, Access: e.Access} })
+func planHostOf(h resource.Host) public.PlanHost {
+	engine := func(e resource.Engine) public.Engine { return public.Engine{Name: e.Name, Access: e.Access} }
+	return public.PlanHost{Name: h.Name, Simulated: h.Simulated, Driver: h.Driver, Runtime: h.Runtime, Engine: some(h.Engine, engine)}
 }
 
 func (f fleet) gpuJSON(g resource.GPU) public.GPU {
-	_, inHand := f.Prior.GPU(g.Host, g.UUID)
+	_, acquired := f.Prior.GPU(g.Host, g.UUID)
 	state, mhz := f.lock(g)
 	out := public.GPU{
 		UUID: g.UUID, Index: g.Index, PCI: g.PCI, Name: g.Model.Name,
 		MIGCapable: g.MIGCapable, MIG: g.MIG, MIGPending: g.MIGPending, Persistence: g.Persistence,
 		ClockLock: string(state), PowerLimitW: watts(g.PowerMW), PowerDrawW: watts(g.DrawMW), SMClockMHz: g.SMClockMHz,
-		Temperature: g.TemperatureC, MemoryMiB: g.Model.MemoryMiB, MemoryUsed: g.MemoryUsedMiB, InHand: inHand,
-		Slices: list(each(g.Slices, f.sliceJSON)), Processes: len(g.Processes), Holders: f.holdersJSON(g),
-		Degraded: list(each(g.Degraded, func(d resource.Degradation) public.Degradation {
+		Temperature: g.TemperatureC, MemoryMiB: g.Model.MemoryMiB, MemoryUsed: g.MemoryUsedMiB, Acquired: acquired,
+		Slices: each(g.Slices, f.sliceJSON), Processes: len(g.Processes),
+		Holders: each(f.others(g), func(h resource.Holder) public.GPUHolder {
+			return public.GPUHolder{Holder: holderOf(h), Lost: f.Lost[h.Lineage]}
+		}),
+		Degraded: each(g.Degraded, func(d resource.Degradation) public.Degradation {
 			return public.Degradation{Feature: string(d.Feature), Call: d.Call, Code: d.Code, Message: d.Message, Set: d.Set}
-		})),
+		}),
 	}
 	if state == lockHeld {
 		out.ClockLockMHz = &mhz
@@ -301,22 +299,22 @@ func (f fleet) sliceJSON(s resource.LiveSlice) public.GPUSlice {
 }
 
 func (f fleet) sessionsJSON() []public.SessionStatus {
-	used := byAddress(f.verdicts())
-	return list(each(f.Prior.Sessions, func(s resource.PriorSession) public.SessionStatus {
-		one := public.SessionStatus{Address: s.Address.String(), Name: s.Address.Short(), ID: s.ID, Target: s.Target.Key, Slice: public.Slice(s.Slice),
-			MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit), Runtime: s.Runtime, Image: s.Session.Spec.Image, Workspace: s.Workspace,
-			State: f.sessionState(s), Unfinished: s.Incomplete(), Used: used[s.Address], Drift: driftsJSON(f.Live, f.drift[s.Address])}
-		if s.Handle != nil {
-			one.SliceUUID = s.Handle.UUID
+	used := map[resource.Address]*public.Usage{}
+	for _, j := range f.verdicts() {
+		used[j.address] = new(j.json())
+	}
+	return each(f.Prior.Sessions, func(s resource.PriorSession) public.SessionStatus {
+		state, unfinished := f.sessionState(s), s.Incomplete()
+		s.Container = nil // as the host has it, not as the state does
+		if c, exists := f.Live.Container(s.Slice.Host, s.Runtime, s.ID); exists {
+			s.Container = &c
 		}
-		if c, ok := f.Live.Container(s.Slice.Host, s.Runtime, s.ID); ok {
-			one.Container, one.SSH = new(containerOf(c)), loginOf(s.Session, &c)
-		}
-		return one
-	}))
+		return public.SessionStatus{Made: madeOf(s), ID: s.ID, Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit),
+			Workspace: s.Workspace, State: state, Unfinished: unfinished, Used: used[s.Address], Drift: driftsJSON(f.Live, f.drift[s.Address])}
+	})
 }
 
 // SessionsJSON writes the sessions as data.
 func SessionsJSON(w io.Writer, v StatusView) error {
-	return JSON(w, public.Sessions{Format: public.V1, Sessions: look(v).sessionsJSON()})
+	return JSON(w, public.Sessions{Format: public.V1, Sessions: newFleet(v).sessionsJSON()})
 }

@@ -44,7 +44,7 @@ func tensor(tflops float64) string {
 
 // TargetsJSON writes targets as data.
 func TargetsJSON(w io.Writer, targets []resource.Target) error {
-	return JSON(w, public.Targets{Format: public.V1, Targets: list(each(targets, func(t resource.Target) public.Target { return public.Target(t) }))})
+	return JSON(w, public.Targets{Format: public.V1, Targets: each(targets, func(t resource.Target) public.Target { return public.Target(t) })})
 }
 
 // Target shows all that the catalog knows of one target.

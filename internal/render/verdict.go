@@ -89,14 +89,6 @@ func (j judged) json() public.Usage {
 		Fits: key(v.Fits), DoesNotFit: key(v.DoesNotFit), NextLarger: key(v.NextLarger), Words: v.String()}
 }
 
-func byAddress(all []judged) map[resource.Address]*public.Usage {
-	found := map[resource.Address]*public.Usage{}
-	for _, j := range all {
-		found[j.address] = new(j.json())
-	}
-	return found
-}
-
 func endedOf(j judged) public.Ended {
 	return public.Ended{Address: j.address.String(), Name: j.address.Short(), Usage: j.json()}
 }

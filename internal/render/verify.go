@@ -254,11 +254,11 @@ func (p *page) oldFacades(v VerifyView) {
 
 // json is the self-test as data.
 func (v VerifyView) json() public.Verify {
-	return public.Verify{Holds: v.Failed() == 0, Sessions: list(each(v.Sessions, func(s VerifiedSession) public.VerifiedSession {
+	return public.Verify{Holds: v.Failed() == 0, Sessions: each(v.Sessions, func(s VerifiedSession) public.VerifiedSession {
 		return public.VerifiedSession{Address: s.Session.Address.String(), Name: s.Session.Address.Short(),
 			Passed: s.count(verify.Passed, ""), Failed: s.count(verify.Failed, ""), Skipped: s.count(verify.Skipped, ""),
-			Checks: list(each(s.Results, checkOf)), Outdated: each(s.Outdated, outdatedOf)}
-	}))}
+			Checks: each(s.Results, checkOf), Outdated: each(s.Outdated, outdatedOf)}
+	})}
 }
 
 func checkOf(r verify.Result) public.Check {

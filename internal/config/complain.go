@@ -96,15 +96,12 @@ func nearest(typed string, candidates []string) string {
 
 // slips returns the number of typing errors between two words. Two swapped letters count as one error.
 func slips(a, b string) int {
+	letters := func(s string) []rune { return slices.Sorted(slices.Values([]rune(s))) }
 	d := levenshtein.Distance(a, b, nil)
-	if d == 2 && sameLetters(a, b) {
+	if d == 2 && slices.Equal(letters(a), letters(b)) {
 		return 1
 	}
 	return d
-}
-
-func sameLetters(a, b string) bool {
-	return slices.Equal(slices.Sorted(slices.Values([]rune(a))), slices.Sorted(slices.Values([]rune(b))))
 }
 
 // meant returns the sentence that suggests the correct word. It starts with a space.

@@ -18,14 +18,8 @@ import (
 // runtimeWords are the attributes and blocks of a session that only some runtimes use.
 var runtimeWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart"}
 
-func defaultSpec() resource.ContainerSpec {
-	return resource.ContainerSpec{
-		Image:   resource.DefaultImage,
-		Pull:    resource.PullMissing,
-		SSH:     resource.SSH{Enabled: true, Bind: "127.0.0.1"},
-		Restart: "unless-stopped",
-	}
-}
+var defaultSpec = resource.ContainerSpec{Image: resource.DefaultImage, Pull: resource.PullMissing, Restart: "unless-stopped",
+	SSH: resource.SSH{Enabled: true, Bind: "127.0.0.1"}}
 
 // Unused warns of everything in a session's block that the runtime of its host does not use. The result is the same
 // for all instances of a block on one host.

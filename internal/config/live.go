@@ -92,13 +92,6 @@ func liveNumber(name, unit, description string, value func(LiveSession) cty.Valu
 	return LiveAttribute{Name: name, Type: "number", Unit: unit, Description: description, value: value}
 }
 
-func (a LiveAttribute) ctyType() cty.Type {
-	if a.Type == "number" {
-		return cty.Number
-	}
-	return cty.String
-}
-
 func number(n int) cty.Value { return cty.NumberIntVal(int64(n)) }
 
 // figure converts a number; it gives null if there is none, for example for a session whose fit is unknown.
@@ -148,9 +141,11 @@ func sshPort(s LiveSession) cty.Value {
 func liveValue(s *LiveSession) cty.Value {
 	flat, fit := map[string]cty.Value{}, map[string]cty.Value{}
 	for _, a := range liveAttributes {
-		v := cty.UnknownVal(a.ctyType())
+		v := cty.UnknownVal(cty.String)
 		if s != nil {
 			v = a.value(*s)
+		} else if a.Type == "number" {
+			v = cty.UnknownVal(cty.Number)
 		}
 		if name, inside := strings.CutPrefix(a.Name, "fit."); inside {
 			fit[name] = v

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
 	"cosplay/internal/prose"
@@ -87,7 +88,9 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l := newLoader(o)
 	blocks := l.prepare(files)
 	if o.OnlyUnwritten {
-		keepUnwritten(blocks)
+		for _, kind := range []string{"session", "moved", "import", "removed", "output", "check"} {
+			blocks[kind] = slices.DeleteFunc(blocks[kind], func(b block) bool { return b.header.Filename != Unwritten })
+		}
 	}
 	l.settleAll()
 	l.validate()
@@ -123,13 +126,6 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 func each(blocks []block, read func(block)) {
 	for _, b := range blocks {
 		read(b)
-	}
-}
-
-// keepUnwritten drops the session blocks of files that users wrote.
-func keepUnwritten(blocks map[string][]block) {
-	for _, kind := range []string{"session", "moved", "import", "removed", "output", "check"} {
-		blocks[kind] = slices.DeleteFunc(blocks[kind], func(b block) bool { return b.header.Filename != Unwritten })
 	}
 }
 
@@ -200,7 +196,9 @@ func newLoader(o Options) *loader {
 		own:       map[string]*ownTarget{},
 		reported:  map[hcl.Range]hcl.Diagnostics{},
 	}
-	l.base = l.baseScope()
+	// As in Terraform, the first two paths are relative to cosplay's working directory.
+	path := map[string]cty.Value{"module": cty.StringVal("."), "root": cty.StringVal("."), "cwd": cty.StringVal(l.Dir)}
+	l.base = &hcl.EvalContext{Variables: map[string]cty.Value{"path": cty.ObjectVal(path)}, Functions: l.functions}
 	return l
 }
 

@@ -124,7 +124,7 @@ func (l *loader) checkMoved() {
 	}
 	l.checkCircles()
 	for i, r := range l.removals {
-		twice := slices.IndexFunc(l.removals[:i], func(o Removal) bool { return overlap(o.From, r.From) })
+		twice := slices.IndexFunc(l.removals[:i], func(o Removal) bool { return o.From.Covers(r.From.Address) || r.From.Covers(o.From.Address) })
 		moved := slices.IndexFunc(l.moves, func(m Move) bool { return m.From == r.From })
 		switch {
 		case l.isDeclared(r.From):
@@ -137,10 +137,6 @@ func (l *loader) checkMoved() {
 			l.complain(r.Range, r.Range, fmt.Sprintf("%s is both moved and removed", r.From), "It is moved to %s at %s line %d. Keep the one that is right.", other.To, other.Range.Filename, other.Range.Start.Line)
 		}
 	}
-}
-
-func overlap(a, b resource.Reference) bool {
-	return a.Covers(b.Address) || b.Covers(a.Address)
 }
 
 // isDeclared reports whether the files declare a block or, with a key, an instance.

@@ -111,22 +111,18 @@ func (l *loader) readCheck(b block) {
 // tryRule checks that a rule can be evaluated once sessions exist, as far as the rule is complete.
 func (l *loader) tryRule(r *rule) {
 	if r.condition.expr != nil {
-		l.tryCondition(&r.condition)
+		if v, ok := l.outlook(&r.condition); ok && v.IsKnown() {
+			v.Value, _ = v.Unmark()
+			l.flag(v)
+		} else if ok && v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType {
+			l.wrong(v, fmt.Sprintf("%s must be true or false", v.name()),
+				"This is %s. Write a comparison, like session.worker[0].fit.fp32_error < 0.1.", v.kind())
+		}
 	}
-	if r.message.expr == nil {
-		return
-	}
-	if v, ok := l.outlook(&r.message); ok && v.IsKnown() && !v.IsMarked() {
-		l.text(v)
-	}
-}
-
-func (l *loader) tryCondition(a *attribute) {
-	if v, ok := l.outlook(a); ok && v.IsKnown() {
-		v.Value, _ = v.Unmark()
-		l.flag(v)
-	} else if ok && v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType {
-		l.wrong(v, fmt.Sprintf("%s must be true or false", v.name()), "This is %s. Write a comparison, like session.worker[0].fit.fp32_error < 0.1.", v.kind())
+	if r.message.expr != nil {
+		if v, ok := l.outlook(&r.message); ok && v.IsKnown() && !v.IsMarked() {
+			l.text(v)
+		}
 	}
 }
 

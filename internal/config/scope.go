@@ -198,16 +198,6 @@ func (l *loader) namesInReach(r reach) []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-func (l *loader) baseScope() *hcl.EvalContext {
-	return &hcl.EvalContext{
-		Variables: map[string]cty.Value{
-			// As in Terraform, the first two are relative to cosplay's working directory.
-			"path": cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal("."), "root": cty.StringVal("."), "cwd": cty.StringVal(l.Dir)}),
-		},
-		Functions: l.functions,
-	}
-}
-
 // scopeOf returns the scope of expressions whose references have been checked.
 func (l *loader) scopeOf(mentions []hcl.Traversal) *hcl.EvalContext {
 	if len(mentions) == 0 {

@@ -81,7 +81,7 @@ func (l *loader) readSession(b block) {
 		Address: resource.One(name),
 		Program: resource.Program{Workspace: l.Dir},
 		Fit:     resource.DefaultFit(),
-		Spec:    defaultSpec(),
+		Spec:    defaultSpec,
 		Ranges:  said.ranges(b.header),
 	}
 	all := l.instances(name, said)
@@ -100,7 +100,11 @@ func (l *loader) readSession(b block) {
 
 	first := len(l.sessions)
 	l.sessions = slices.Grow(l.sessions, len(all.list))
-	scope := l.scopeOf(mentionsOf(varying))
+	var mentions []hcl.Traversal
+	for _, a := range varying {
+		mentions = append(mentions, a.mentions...)
+	}
+	scope := l.scopeOf(mentions)
 	for _, one := range all.list {
 		s := shared
 		s.Address = one.address
@@ -119,14 +123,6 @@ func (l *loader) readSession(b block) {
 	if !named {
 		l.sessions = l.sessions[:first]
 	}
-}
-
-func mentionsOf(attributes []attribute) []hcl.Traversal {
-	var all []hcl.Traversal
-	for _, a := range attributes {
-		all = append(all, a.mentions...)
-	}
-	return all
 }
 
 // split separates the attributes that are equal in all instances from those that vary. It reports and drops
@@ -239,7 +235,7 @@ func (l *loader) sessionEnv(s *Session, v value) {
 			l.wrong(p.key, secretName, secretNameAdvice)
 			continue
 		}
-		if !isEnvName(name) {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
 			l.wrong(p.key, fmt.Sprintf("%q cannot be the name of an environment variable", name),
 				"A name has at least one character, and no =, no space and no control character, like SEED.")
 			continue
@@ -280,8 +276,3 @@ const (
 	secretName       = "the name of an environment variable would show a sensitive value"
 	secretNameAdvice = "Names are shown in plans and in the state, values that are sensitive are not. Write the name itself, like TOKEN."
 )
-
-func isEnvName(name string) bool {
-	forbidden := func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }
-	return name != "" && !strings.ContainsFunc(name, forbidden)
-}

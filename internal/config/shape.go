@@ -86,7 +86,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 		}
 		c.attributes = append(c.attributes, attribute{path: prefix + a.name, schema: known, expr: a.expr, whole: a.whole})
 	}
-	var nth map[string]int
+	nth := map[string]int{}
 	for i, inner := range blocks {
 		known := schema.block(inner.kind)
 		first := slices.IndexFunc(blocks[:i], func(o block) bool { return o.kind == inner.kind })
@@ -102,9 +102,6 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 		default:
 			inside := l.readInto(inner, known, prefix+inner.kind+".")
 			if known.Repeatable {
-				if nth == nil {
-					nth = map[string]int{}
-				}
 				nth[inner.kind]++
 				for i := range inside.attributes {
 					inside.attributes[i].nth = nth[inner.kind]

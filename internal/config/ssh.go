@@ -56,8 +56,7 @@ const keyAdvice = `Write the path of a .pub file, like "~/.ssh/id_ed25519.pub", 
 
 var keyType = regexp.MustCompile(`^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+$`)
 
-// publicKey reads the path of a public key, or the key itself: one line, as in
-// the files of ssh.
+// publicKey reads the path of a public key, or the key itself: one line, as in the files of ssh.
 func (l *loader) publicKey(v value) (string, bool) {
 	typed, ok := l.text(v)
 	if !ok {
@@ -78,17 +77,13 @@ func (l *loader) publicKey(v value) (string, bool) {
 	case strings.HasSuffix(typed, ".pub"):
 		return l.path(v)
 	default:
-		l.wrong(v, fmt.Sprintf("%q is not a public key", typed), "%s%s", keyAdvice, meantPublic(typed))
+		suggestion := ""
+		if strings.Contains(typed, "/") && !strings.Contains(typed, " ") {
+			suggestion = meant(typed + ".pub") // the public key beside a private one
+		}
+		l.wrong(v, fmt.Sprintf("%q is not a public key", typed), "%s%s", keyAdvice, suggestion)
 	}
 	return "", false
-}
-
-// meantPublic suggests the public key beside the private key of a path.
-func meantPublic(typed string) string {
-	if !strings.Contains(typed, "/") || strings.Contains(typed, " ") {
-		return ""
-	}
-	return meant(typed + ".pub")
 }
 
 // isKey reports whether the text is a public key of a kind: base64 of fields with their lengths, the first of which

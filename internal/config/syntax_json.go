@@ -5,14 +5,18 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 )
 
-// jsonMistakes maps error messages of the standard library to diagnostics; the first match counts.
-var jsonMistakes = []struct{ says, summary, detail string }{
+type jsonMistake struct{ says, summary, detail string }
+
+// jsonMistakes maps error messages of the standard library to diagnostics; the first match counts, and the last one
+// matches every message.
+var jsonMistakes = []jsonMistake{
 	{"unexpected end", "the file ends too early", "Something that was begun is not closed. Add the quote, bracket or brace that is missing."},
 	{"in string literal", "quote without its end", "A text in quotes ends on the line that it starts on. Add the closing quote; a line end within a text is written as \\n."},
 	{"in string escape", "no such escape", `Only " \ / b f n r t u can follow a \. Write \\ for a literal \.`},
@@ -33,7 +37,8 @@ func (l *loader) complainJSON(name string, src []byte, err *stdjson.SyntaxError)
 	if strings.HasPrefix(err.Error(), "unexpected end") {
 		at = len(bytes.TrimRight(src, " \t\r\n"))
 	}
-	summary, detail := jsonMistake(err.Error())
+	first := slices.IndexFunc(jsonMistakes, func(m jsonMistake) bool { return strings.Contains(err.Error(), m.says) })
+	summary, detail := jsonMistakes[first].summary, jsonMistakes[first].detail
 	switch before := bytes.TrimRight(src[:at], " \t\r\n"); {
 	case len(bytes.TrimSpace(src)) == 0:
 		summary, detail = "the file is empty", "JSON has at least an object. Write { }, or remove the file."
@@ -47,15 +52,6 @@ func (l *loader) complainJSON(name string, src []byte, err *stdjson.SyntaxError)
 	l.files[name].Nav = jsonPlace(src[:at])
 	subject := oneCharacter(name, src, at)
 	l.complain(subject, subject, summary, "%s", detail)
-}
-
-func jsonMistake(says string) (summary, detail string) {
-	for _, m := range jsonMistakes {
-		if strings.Contains(says, m.says) {
-			return m.summary, m.detail
-		}
-	}
-	return "", ""
 }
 
 // oneCharacter returns the range of the character at an offset; an empty range at the end.

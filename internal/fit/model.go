@@ -9,7 +9,6 @@ package fit
 
 import (
 	"math"
-	"strings"
 
 	"cosplay/internal/resource"
 )
@@ -119,10 +118,6 @@ func find(m resource.Model, profile string) slice {
 	}
 	return slice{}
 }
-
-// choosable reports whether cosplay may choose a profile. A profile with a suffix, such as 1g.18gb+me, adds or drops
-// media engines, and no target needs those.
-func choosable(profile string) bool { return !strings.ContainsAny(profile, "+-") }
 
 // At returns the fit of a slice at an SM clock, whether or not the slice has the target's memory. An empty profile is
 // the whole GPU without MIG. A profile that the model does not have gets no resources.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"cosplay/internal/resource"
 )
@@ -27,7 +28,7 @@ func Candidates(m resource.Model, t resource.Target, o resource.FitOptions) []re
 		}
 	}
 	for i := range m.Profiles {
-		if choosable(m.Profiles[i].Name) {
+		if !strings.ContainsAny(m.Profiles[i].Name, "+-") { // a suffix adds or drops media engines, which no target needs
 			add(ofProfile(m, &m.Profiles[i]))
 		}
 	}

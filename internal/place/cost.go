@@ -32,10 +32,6 @@ func (a cost) plus(b cost) cost {
 
 func (a cost) compare(b cost) int { return slices.Compare(a[:], b[:]) }
 
-// nowhereDearer reports whether no figure of a exceeds that of b. Then a remains at least as good as b whatever cost
-// is added to both.
-func (a cost) nowhereDearer(b cost) bool { return noneExceeds(a[:], b[:]) }
-
 // atMost takes the smaller value of each figure.
 func (a cost) atMost(b cost) cost {
 	for i := range a {

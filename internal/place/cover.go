@@ -233,13 +233,13 @@ func (c *cover) search(rest, free []int, plan []use, so cost) {
 }
 
 // beenCheaper reports whether the search visited the same point before with no figure dearer, and otherwise records
-// the visit.
+// the visit. If no figure is dearer, that plan remains at least as good, whatever cost is added to both.
 func (c *cover) beenCheaper(rest, free []int, so cost) bool {
 	key := make([]byte, 0, 2*(len(rest)+len(free)))
 	for _, n := range slices.Concat(rest, free) {
 		key = append(key, byte(n), byte(n>>8))
 	}
-	if before, ok := c.seen[string(key)]; ok && before.nowhereDearer(so) {
+	if before, ok := c.seen[string(key)]; ok && noneExceeds(before[:], so[:]) {
 		return true
 	}
 	c.seen[string(key)] = so

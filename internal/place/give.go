@@ -67,7 +67,7 @@ func (c *card) restingClock() int {
 	costs, best := c.occupantCosts(), -1
 	for _, slack := range slacks {
 		for i := range costs {
-			if c.suits(i, slack) && (best < 0 || costs[i].compare(costs[best]) < 0) {
+			if c.suits(i, func(s occupant) int64 { return s.class.limit(slack) }) && (best < 0 || costs[i].compare(costs[best]) < 0) {
 				best = i
 			}
 		}
@@ -79,9 +79,9 @@ func (c *card) restingClock() int {
 }
 
 // suits reports whether a clock keeps the errors of all sessions on the card within their limits.
-func (c *card) suits(clock int, slack int64) bool {
+func (c *card) suits(clock int, limit func(occupant) int64) bool {
 	return !slices.ContainsFunc(c.occupants, func(s occupant) bool {
 		first, _ := c.errorsOf(s)
-		return first[clock] > s.class.limit(slack)
+		return first[clock] > limit(s)
 	})
 }

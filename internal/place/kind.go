@@ -91,10 +91,7 @@ func newKind(c *card, rank int) *kind {
 	}
 	k.occupantCosts, k.clockOK = c.occupantCosts(), make([]bool, len(c.model.clocks))
 	for i := range k.clockOK {
-		k.clockOK[i] = !slices.ContainsFunc(c.occupants, func(s occupant) bool {
-			first, _ := c.errorsOf(s)
-			return first[i] > s.limit
-		})
+		k.clockOK[i] = c.suits(i, func(s occupant) int64 { return s.limit })
 	}
 	return k
 }

@@ -66,18 +66,17 @@ func (f *fleet) newPacker(kinds []*kind, slack int64) *packer {
 	for _, k := range kinds {
 		fresh := *k
 		fresh.fits, fresh.arranged = map[string]bool{}, map[string]arrangement{}
-		if slices.ContainsFunc(f.classes, func(c *class) bool { return len(c.waiting) > 0 && p.takesOne(&fresh, c) }) {
+		takesOne := func(c *class) bool {
+			single := make(load, len(f.classes))
+			single[c.id] = 1
+			return len(c.waiting) > 0 && p.fit(&fresh, single)
+		}
+		if slices.ContainsFunc(f.classes, takesOne) {
 			p.kinds = append(p.kinds, &fresh)
 		}
 	}
 	p.listLoads()
 	return p
-}
-
-func (p *packer) takesOne(k *kind, c *class) bool {
-	single := make(load, len(p.fleet.classes))
-	single[c.id] = 1
-	return c.mayUse(k.cards[0]) && p.fit(k, single)
 }
 
 // fill adds sessions of a class to a load, until there are as many as the limit or no more fit.

@@ -23,7 +23,7 @@ func (r *resolver) gpus() {
 			}
 		}
 		for _, g := range shown.GPUs {
-			if selected(host, g) && !r.takenWhole(g) && r.barred(g) == "" {
+			if selected(host, g) && !slices.ContainsFunc(r.others(g), func(h resource.Holder) bool { return h.Whole }) && r.barred(g) == "" {
 				r.cards = append(r.cards, r.newCard(host, g))
 			}
 		}
@@ -98,11 +98,6 @@ func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
 func (r *resolver) others(g resource.GPU) []resource.Holder {
 	book, _ := r.live.Held(g.Host, g.UUID)
 	return book.Others(r.prior.Lineage)
-}
-
-// takenWhole reports whether another project holds a whole GPU.
-func (r *resolver) takenWhole(g resource.GPU) bool {
-	return slices.ContainsFunc(r.others(g), func(h resource.Holder) bool { return h.Whole })
 }
 
 // clockAsItIs is the SM clock in MHz of a session on a GPU whose clock cosplay must not change: the lock of this

@@ -72,7 +72,10 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 	misread := jsonv2.Unmarshal(data, &f) // parsing takes a large part of the time of every command
 	var syntax *jsontext.SyntacticError
 	if errors.As(misread, &syntax) {
-		return resource.Prior{}, broken(data, syntax)
+		if errors.Is(syntax, io.ErrUnexpectedEOF) {
+			return resource.Prior{}, refusal(Truncated, fmt.Sprintf("it is truncated after %d bytes", len(data)))
+		}
+		return resource.Prior{}, refusal(NotJSON, fmt.Sprintf("it is not JSON: byte %d: %v", syntax.ByteOffset+1, syntax.Err))
 	}
 	if misread != nil {
 		_ = jsonv2.Unmarshal(data, &f.head) // parsing may have stopped before the head
@@ -90,14 +93,6 @@ func decode(data []byte) (resource.Prior, *Refusal) {
 		return resource.Prior{}, refusal(NoLineage, "it has no lineage, so its project is unknown")
 	}
 	return f.Prior, orderly(f.Prior)
-}
-
-// broken distinguishes a file that ends too soon from one that is not JSON.
-func broken(data []byte, syntax *jsontext.SyntacticError) *Refusal {
-	if errors.Is(syntax, io.ErrUnexpectedEOF) {
-		return refusal(Truncated, fmt.Sprintf("it is truncated after %d bytes", len(data)))
-	}
-	return refusal(NotJSON, fmt.Sprintf("it is not JSON: byte %d: %v", syntax.ByteOffset+1, syntax.Err))
 }
 
 // judge checks that this cosplay can read the file and that the file is intact.

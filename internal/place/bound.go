@@ -124,63 +124,66 @@ func (c *cover) least(rest, free []int) (gpus int64, possible bool) {
 // how often each load would be used if GPUs could be divided. It is the simplex method.
 func dual(loads []load, demand []int) (w weights, uses []float64) {
 	d := newDictionary(loads, demand)
+	gain := d.table[len(loads)]
 	for column := d.improving(); column >= 0; column = d.improving() {
-		row := d.tightest(column)
-		if row < 0 {
-			d.gain[column] = 0 // only rounding leads here: every class is limited
-			continue
+		if row := d.tightest(column); row >= 0 {
+			d.pivot(row, column)
+		} else {
+			gain[column] = 0 // only rounding leads here: every class is limited
 		}
-		d.pivot(row, column)
 	}
 	w, uses = make(weights, len(demand)), make([]float64, len(loads))
 	for row, name := range d.inside {
 		if name < len(demand) {
-			w[name] = d.value[row]
+			w[name] = d.value(row)
 		}
 	}
 	for column, name := range d.outside {
 		if name >= len(demand) {
-			uses[name-len(demand)] = max(0, -d.gain[column])
+			uses[name-len(demand)] = max(0, -gain[column])
 		}
 	}
 	return w, uses
 }
 
 // A dictionary of the simplex method expresses the inside (basic) variables by the outside (nonbasic) variables,
-// which are zero: inside[r] = value[r] - sum of by[r][c] * outside[c]. The variables are the weights, followed by the
-// slack of each load, its distance to 1.
+// which are zero: inside[r] = value(r) - sum of table[r][c] * outside[c]. The variables are the weights, followed by
+// the slack of each load, its distance to 1.
 type dictionary struct {
 	inside, outside []int
-	value           []float64
-	by              [][]float64
-	gain            []float64 // by outside variable
+	table           [][]float64 // the value is behind the factors; the last row has the gain by outside variable
 }
 
 func newDictionary(loads []load, demand []int) *dictionary {
-	d := &dictionary{gain: make([]float64, len(demand))}
+	d := &dictionary{}
+	gain := make([]float64, len(demand)+1)
 	for c := range demand {
 		d.outside = append(d.outside, c)
 	}
 	for r, l := range loads {
-		d.inside, d.value = append(d.inside, len(demand)+r), append(d.value, 1)
-		row := make([]float64, len(demand))
+		d.inside = append(d.inside, len(demand)+r)
+		row := make([]float64, len(demand)+1)
+		row[len(demand)] = 1
 		for c, n := range l {
 			row[c] = float64(n)
 			if n > 0 {
-				d.gain[c] = float64(demand[c]) // a class that no load limits gets no weight
+				gain[c] = float64(demand[c]) // a class that no load limits gets no weight
 			}
 		}
-		d.by = append(d.by, row)
+		d.table = append(d.table, row)
 	}
+	d.table = append(d.table, gain)
 	return d
 }
+
+func (d *dictionary) value(row int) float64 { return d.table[row][len(d.outside)] }
 
 // improving returns the column of the first variable that improves the solution, or -1. Taking the first (Bland's
 // rule) prevents cycles.
 func (d *dictionary) improving() int {
 	best := -1
 	for c, name := range d.outside {
-		if d.gain[c] > tiny && (best < 0 || name < d.outside[best]) {
+		if d.table[len(d.inside)][c] > tiny && (best < 0 || name < d.outside[best]) {
 			best = c
 		}
 	}
@@ -191,10 +194,10 @@ func (d *dictionary) improving() int {
 func (d *dictionary) tightest(column int) int {
 	best, least := -1, math.Inf(1)
 	for r, name := range d.inside {
-		if d.by[r][column] <= tiny {
+		if d.table[r][column] <= tiny {
 			continue
 		}
-		limit := d.value[r] / d.by[r][column]
+		limit := d.value(r) / d.table[r][column]
 		if limit < least-tiny || limit < least+tiny && name < d.inside[best] {
 			best, least = r, limit
 		}
@@ -204,27 +207,21 @@ func (d *dictionary) tightest(column int) int {
 
 // pivot exchanges an inside variable with an outside one.
 func (d *dictionary) pivot(row, column int) {
-	p := d.by[row][column]
-	d.value[row] /= p
-	for c := range d.outside {
-		d.by[row][c] /= p
+	solved := d.table[row]
+	p := solved[column]
+	solved[column] = 1
+	for c := range solved {
+		solved[c] /= p
 	}
-	d.by[row][column] = 1 / p
-	for r := range d.inside {
-		if r != row {
-			d.value[r] -= d.by[r][column] * d.value[row]
-			subtract(d.by[r], d.by[row], column)
+	for r, line := range d.table {
+		if r == row {
+			continue
+		}
+		factor := line[column]
+		line[column] = 0
+		for c := range line {
+			line[c] -= factor * solved[c]
 		}
 	}
-	subtract(d.gain, d.by[row], column)
 	d.inside[row], d.outside[column] = d.outside[column], d.inside[row]
-}
-
-// subtract eliminates a column of a line by means of the row that was solved for it.
-func subtract(line, solved []float64, column int) {
-	f := line[column]
-	line[column] = 0
-	for c := range line {
-		line[c] -= f * solved[c]
-	}
 }

@@ -31,25 +31,25 @@ func (f *fleet) refusals() []Refusal {
 }
 
 func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
-	var blocked groups[*card]
+	var blocked prose.Groups[*card]
 	cure, full := "", false
 	for _, c := range f.cards {
 		if !cl.mayUse(c) {
 			continue
 		}
 		why, first := f.obstacle(c, cl)
-		blocked.add(why, c)
+		blocked.Add(why, c)
 		cure, full = cmp.Or(cure, first), full || first == ""
 	}
-	if len(blocked.texts) == 0 {
+	if len(blocked.Texts) == 0 {
 		return f.nowhere(cl)
 	}
 	const shown = 3
 	var parts []string
-	for _, why := range blocked.texts[:min(shown, len(blocked.texts))] {
-		parts = append(parts, f.cardNames(blocked.of[why])+": "+why)
+	for _, why := range blocked.Texts[:min(shown, len(blocked.Texts))] {
+		parts = append(parts, f.cardNames(blocked.Of[why])+": "+why)
 	}
-	if more := len(blocked.texts) - shown; more > 0 {
+	if more := len(blocked.Texts) - shown; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more reasons on other GPUs", more))
 	}
 	ways := f.moreRoom(cl, addresses)

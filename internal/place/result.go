@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cosplay/internal/fit"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -14,7 +15,7 @@ func (f *fleet) result() Result {
 	cards := slices.Clone(f.cards)
 	slices.SortFunc(cards, (*card).compare)
 	r := Result{Warnings: f.warnings}
-	var dear groups[resource.Address]
+	var dear prose.Groups[resource.Address]
 	for _, c := range cards {
 		if len(c.occupants) == 0 {
 			continue
@@ -29,7 +30,7 @@ func (f *fleet) result() Result {
 			}
 			r.Placed = append(r.Placed, p)
 			if text := f.price(c, s.class, p); text != "" {
-				dear.add(text, address)
+				dear.Add(text, address)
 			}
 		}
 		if c.Busy && c.isWhole() {
@@ -37,8 +38,8 @@ func (f *fleet) result() Result {
 		}
 	}
 	slices.SortFunc(r.Placed, func(a, b Placed) int { return a.Address.Compare(b.Address) })
-	for _, text := range dear.texts {
-		r.Warnings = append(r.Warnings, resource.AddressNames(dear.of[text], 3)+": "+text)
+	for _, text := range dear.Texts {
+		r.Warnings = append(r.Warnings, resource.AddressNames(dear.Of[text], 3)+": "+text)
 	}
 	r.Refused = f.refusals()
 	return r

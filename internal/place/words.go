@@ -33,22 +33,6 @@ func deviation(f resource.Fit, prefer resource.Preference) string {
 	}
 }
 
-// groups collects values by text, in the order in which the texts first occur.
-type groups[T any] struct {
-	texts []string
-	of    map[string][]T
-}
-
-func (g *groups[T]) add(text string, value T) {
-	if g.of == nil {
-		g.of = map[string][]T{}
-	}
-	if g.of[text] == nil {
-		g.texts = append(g.texts, text)
-	}
-	g.of[text] = append(g.of[text], value)
-}
-
 // String formats a placement with one line for each session, for golden tests.
 func (r Result) String() string {
 	var b strings.Builder

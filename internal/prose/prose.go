@@ -95,3 +95,20 @@ func Quoted(words []string) []string {
 	}
 	return quoted
 }
+
+// Groups collects values by text, in the order in which the texts first occur.
+type Groups[T any] struct {
+	Texts []string
+	Of    map[string][]T
+}
+
+// Add adds a value to the group of a text.
+func (g *Groups[T]) Add(text string, value T) {
+	if g.Of == nil {
+		g.Of = map[string][]T{}
+	}
+	if g.Of[text] == nil {
+		g.Texts = append(g.Texts, text)
+	}
+	g.Of[text] = append(g.Of[text], value)
+}

@@ -92,21 +92,16 @@ func (r *resolver) warnGPU(host config.Host, summary, detail string) {
 // names GPUs that lack the same features together.
 func (r *resolver) warnOfDegraded(desired []resource.DesiredGPU) {
 	for _, host := range r.intent.Hosts {
-		gpus := map[string][]string{}
-		var order []string
+		var gpus prose.Groups[string]
 		for _, d := range desired {
 			g, _ := r.live.GPU(d.Host, d.UUID)
 			lost := losses(g)
-			if d.Host != host.Name || lost == "" {
-				continue
+			if d.Host == host.Name && lost != "" {
+				gpus.Add(lost, fmt.Sprint(g.Index))
 			}
-			if gpus[lost] == nil {
-				order = append(order, lost)
-			}
-			gpus[lost] = append(gpus[lost], fmt.Sprint(g.Index))
 		}
-		for _, lost := range order {
-			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: the driver does not offer every call", prose.Choose(len(gpus[lost]), "GPU", "GPUs"), strings.Join(gpus[lost], ", "), host.Name), lost)
+		for _, lost := range gpus.Texts {
+			r.warnGPU(host, fmt.Sprintf("%s %s of host %q: the driver does not offer every call", prose.Choose(len(gpus.Of[lost]), "GPU", "GPUs"), strings.Join(gpus.Of[lost], ", "), host.Name), lost)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 	name, at := mention.RootName(), mention.SourceRange()
 	full := variableName(mention)
 	belongs, knownRoot := whereNamesBelong[name]
-	instead, terraforms := terraformValues[name]
+	instead, terraforms := advice["values"][name]
 	switch {
 	case terraforms:
 		l.complain(at, a.whole, fmt.Sprintf("unknown variable %q", full), "%s", instead)

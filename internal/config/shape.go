@@ -130,9 +130,9 @@ func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
 // unexpected reports an attribute or block that is not part of the schema.
 func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Range) {
 	inner := schema.block(name)
-	instead, other := terraforms[name]
+	instead, other := advice["terraform"][name]
 	if !other && schema.Name == sessionSchema.Name {
-		instead, other = composes[name]
+		instead, other = advice["compose"][name]
 	}
 	switch {
 	case other:
@@ -163,8 +163,8 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 		if inside := nearest(name, schema.inner()); next == "" && inside != "" {
 			next = meant(inside) + fmt.Sprintf(" Put it into the block %s.", prose.Or(schema.homes(inside)))
 		}
-		if compose := nearest(name, sortedKeys(composes)); next == "" && compose != "" && schema.Name == sessionSchema.Name {
-			next = " " + composes[compose]
+		if compose := nearest(name, sortedKeys(advice["compose"])); next == "" && compose != "" && schema.Name == sessionSchema.Name {
+			next = " " + advice["compose"][compose]
 		}
 		if homes := fileSchema.homes(name); next == "" && kind == "attribute" && len(homes) > 0 {
 			next = fmt.Sprintf(" Put it where it belongs: %s blocks.", prose.Or(homes))

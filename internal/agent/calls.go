@@ -1,21 +1,12 @@
 package agent
 
 import (
+	"slices"
+
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"cosplay/internal/resource"
 )
-
-// nvmlCall is a function of NVML that the agent calls, and what cosplay does
-// without it. A GPU on which it is not available loses the feature; a function
-// without a feature is required.
-type nvmlCall struct {
-	name    string
-	feature resource.Feature
-	set     bool   // it changes the GPU: whether it is available is known only once it was tried
-	without string // what cosplay does where it is not available, for the documentation
-	destroy Ending // how destroy ends where it is not available any more
-}
 
 // Ending is how destroy ends without a call that worked at apply.
 type Ending string
@@ -28,23 +19,17 @@ const (
 	Stops    Ending = "stops"  // nothing is changed; exit code 1
 )
 
-// Call is a function of NVML that cosplay's agent calls.
+// Call is a function of NVML that the agent calls, and what cosplay does without it.
 type Call struct {
 	Name    string
-	Feature resource.Feature // given up on a GPU without it; "" is a required call
-	Set     bool             // it changes the GPU
-	Without string           // what cosplay does without it
+	Feature resource.Feature // lost on a GPU without the function; "" is a required function
+	Set     bool             // it changes the GPU: whether it is available is known only after a try
+	Without string           // what cosplay does without it, for the documentation
 	Destroy Ending
 }
 
-// Calls lists them all.
-func Calls() []Call {
-	all := make([]Call, 0, len(calls))
-	for _, c := range calls {
-		all = append(all, Call{Name: c.name, Feature: c.feature, Set: c.set, Without: c.without, Destroy: c.destroy})
-	}
-	return all
-}
+// Calls lists all functions of NVML that the agent calls.
+func Calls() []Call { return slices.Clone(calls) }
 
 // What cosplay does without a call, where several calls have the same effect.
 const (
@@ -61,93 +46,81 @@ const (
 
 // calls are all functions of NVML that the agent calls. docs/nvml.md has the same
 // table; tests compare both with each other and with the source.
-var calls = []nvmlCall{
-	{name: "nvmlInit_v2", without: stopsHost, destroy: Stops},
-	{name: "nvmlShutdown", without: "nothing changes, but the library has to export it"},
-	{name: "nvmlErrorString", without: "the library has to export it"},
-	{name: "nvmlSystemGetDriverVersion", without: "the driver's version is shown as unknown"},
-	{name: "nvmlDeviceGetCount_v2", without: stopsHost, destroy: Stops},
-	{name: "nvmlDeviceGetHandleByIndex_v2", without: stopsGPU, destroy: Stops},
-	{name: "nvmlDeviceGetUUID", without: stopsGPU, destroy: Stops},
+var calls = []Call{
+	{Name: "nvmlInit_v2", Without: stopsHost, Destroy: Stops},
+	{Name: "nvmlShutdown", Without: "nothing changes, but the library has to export it"},
+	{Name: "nvmlErrorString", Without: "the library has to export it"},
+	{Name: "nvmlSystemGetDriverVersion", Without: "the driver's version is shown as unknown"},
+	{Name: "nvmlDeviceGetCount_v2", Without: stopsHost, Destroy: Stops},
+	{Name: "nvmlDeviceGetHandleByIndex_v2", Without: stopsGPU, Destroy: Stops},
+	{Name: "nvmlDeviceGetUUID", Without: stopsGPU, Destroy: Stops},
 
-	{name: "nvmlDeviceGetName", feature: resource.FigureName, without: "the catalog has no figures for the GPU: those that NVML does not tell are missing"},
-	{name: "nvmlDeviceGetPciInfo_v3", feature: resource.ReadingPCI, without: "the PCI address is unknown; gpus and gpu cannot name the GPU by it"},
-	{name: "nvmlDeviceGetCudaComputeCapability", feature: resource.FigureCapability, without: "the catalog's compute capability and number of SMs"},
-	{name: "nvmlDeviceGetNumGpuCores", feature: resource.FigureCores, without: "the catalog's number of SMs"},
-	{name: "nvmlDeviceGetMemoryInfo", feature: resource.FigureMemory, without: "the catalog's memory size; memory in use is unknown"},
-	{name: "nvmlDeviceGetMaxClockInfo", feature: resource.FigureBandwidth, without: "the catalog's bandwidth; the list of SM clocks is read with the memory clock of nvmlDeviceGetSupportedMemoryClocks"},
-	{name: "nvmlDeviceGetMemoryBusWidth", feature: resource.FigureBandwidth, without: "the catalog's bandwidth"},
-	{name: "nvmlDeviceGetSupportedMemoryClocks", feature: resource.FeatureClock, without: "called only without nvmlDeviceGetMaxClockInfo; without both, " + noClock},
+	{Name: "nvmlDeviceGetName", Feature: resource.FigureName, Without: "the catalog has no figures for the GPU: those that NVML does not tell are missing"},
+	{Name: "nvmlDeviceGetPciInfo_v3", Feature: resource.ReadingPCI, Without: "the PCI address is unknown; gpus and gpu cannot name the GPU by it"},
+	{Name: "nvmlDeviceGetCudaComputeCapability", Feature: resource.FigureCapability, Without: "the catalog's compute capability and number of SMs"},
+	{Name: "nvmlDeviceGetNumGpuCores", Feature: resource.FigureCores, Without: "the catalog's number of SMs"},
+	{Name: "nvmlDeviceGetMemoryInfo", Feature: resource.FigureMemory, Without: "the catalog's memory size; memory in use is unknown"},
+	{Name: "nvmlDeviceGetMaxClockInfo", Feature: resource.FigureBandwidth, Without: "the catalog's bandwidth; the list of SM clocks is read with the memory clock of nvmlDeviceGetSupportedMemoryClocks"},
+	{Name: "nvmlDeviceGetMemoryBusWidth", Feature: resource.FigureBandwidth, Without: "the catalog's bandwidth"},
+	{Name: "nvmlDeviceGetSupportedMemoryClocks", Feature: resource.FeatureClock, Without: "called only without nvmlDeviceGetMaxClockInfo; without both, " + noClock},
 
-	{name: "nvmlDeviceGetHandleByUUID", feature: resource.FeatureClock, without: noClock},
-	{name: "nvmlDeviceGetSupportedGraphicsClocks", feature: resource.FeatureClock, without: noClock},
-	{name: "nvmlDeviceGetClockInfo", feature: resource.ReadingClock, without: "the SM clock is unknown: a lock is set and not checked"},
-	{name: "nvmlDeviceGetCurrentClocksThrottleReasons", feature: resource.ReadingThrottle, without: "an SM clock below the lock proves nothing: only one above it is drift"},
-	{name: "nvmlDeviceSetGpuLockedClocks", feature: resource.FeatureClock, set: true, without: noLock},
-	{name: "nvmlDeviceResetGpuLockedClocks", feature: resource.FeatureClock, set: true, without: noDestroy, destroy: Leaves},
+	{Name: "nvmlDeviceGetHandleByUUID", Feature: resource.FeatureClock, Without: noClock},
+	{Name: "nvmlDeviceGetSupportedGraphicsClocks", Feature: resource.FeatureClock, Without: noClock},
+	{Name: "nvmlDeviceGetClockInfo", Feature: resource.ReadingClock, Without: "the SM clock is unknown: a lock is set and not checked"},
+	{Name: "nvmlDeviceGetCurrentClocksThrottleReasons", Feature: resource.ReadingThrottle, Without: "an SM clock below the lock proves nothing: only one above it is drift"},
+	{Name: "nvmlDeviceSetGpuLockedClocks", Feature: resource.FeatureClock, Set: true, Without: noLock},
+	{Name: "nvmlDeviceResetGpuLockedClocks", Feature: resource.FeatureClock, Set: true, Without: noDestroy, Destroy: Leaves},
 
-	{name: "nvmlDeviceGetPowerManagementLimit", feature: resource.FeaturePower, without: noPower},
-	{name: "nvmlDeviceGetPowerManagementDefaultLimit", feature: resource.FeaturePower, without: noPower},
-	{name: "nvmlDeviceGetPowerManagementLimitConstraints", feature: resource.FeaturePower, without: noPower},
-	{name: "nvmlDeviceSetPowerManagementLimit", feature: resource.FeaturePower, set: true, without: noLimit, destroy: Leaves},
-	{name: "nvmlDeviceGetPowerUsage", feature: resource.ReadingDraw, without: "the power draw is unknown"},
-	{name: "nvmlDeviceGetTemperature", feature: resource.ReadingTemperature, without: "the temperature is unknown"},
+	{Name: "nvmlDeviceGetPowerManagementLimit", Feature: resource.FeaturePower, Without: noPower},
+	{Name: "nvmlDeviceGetPowerManagementDefaultLimit", Feature: resource.FeaturePower, Without: noPower},
+	{Name: "nvmlDeviceGetPowerManagementLimitConstraints", Feature: resource.FeaturePower, Without: noPower},
+	{Name: "nvmlDeviceSetPowerManagementLimit", Feature: resource.FeaturePower, Set: true, Without: noLimit, Destroy: Leaves},
+	{Name: "nvmlDeviceGetPowerUsage", Feature: resource.ReadingDraw, Without: "the power draw is unknown"},
+	{Name: "nvmlDeviceGetTemperature", Feature: resource.ReadingTemperature, Without: "the temperature is unknown"},
 
-	{name: "nvmlDeviceGetPersistenceMode", feature: resource.FeaturePersistence, without: "persistence mode is not managed; nor are SM clock and power limit, which the driver forgets where it is off"},
-	{name: "nvmlDeviceSetPersistenceMode", feature: resource.FeaturePersistence, set: true, without: "the first apply that needs it finds out; from then on persistence mode is not managed; nor are SM clock and power limit where it is off", destroy: Leaves},
+	{Name: "nvmlDeviceGetPersistenceMode", Feature: resource.FeaturePersistence, Without: "persistence mode is not managed; nor are SM clock and power limit, which the driver forgets where it is off"},
+	{Name: "nvmlDeviceSetPersistenceMode", Feature: resource.FeaturePersistence, Set: true, Without: "the first apply that needs it finds out; from then on persistence mode is not managed; nor are SM clock and power limit where it is off", Destroy: Leaves},
 
-	{name: "nvmlDeviceGetComputeRunningProcesses_v3", feature: resource.ReadingProcesses, without: "a foreign process may use the GPU: SM clock and power limit are not changed unless slow_neighbours = true, and a whole GPU counts as shared; MIG mode and slices are, since the driver refuses to change what a process uses"},
+	{Name: "nvmlDeviceGetComputeRunningProcesses_v3", Feature: resource.ReadingProcesses, Without: "a foreign process may use the GPU: SM clock and power limit are not changed unless slow_neighbours = true, and a whole GPU counts as shared; MIG mode and slices are, since the driver refuses to change what a process uses"},
 
-	{name: "nvmlDeviceGetMinorNumber", feature: resource.ReadingProcesses, without: "of the processes that block a change, only those are named that NVML lists"},
+	{Name: "nvmlDeviceGetMinorNumber", Feature: resource.ReadingProcesses, Without: "of the processes that block a change, only those are named that NVML lists"},
 
-	{name: "nvmlDeviceGetMigMode", feature: resource.FeatureMIG, without: noMIG},
-	{name: "nvmlDeviceGetGpuInstanceProfileInfoV", feature: resource.FeatureMIG, without: noMIG, destroy: Leaves},
-	{name: "nvmlDeviceGetGpuInstancePossiblePlacements_v2", feature: resource.FeatureMIG, without: noMIG, destroy: Leaves},
-	{name: "nvmlDeviceGetGpuInstances", feature: resource.FeatureMIG, without: noMIG, destroy: Leaves},
-	{name: "nvmlGpuInstanceGetInfo", feature: resource.FeatureMIG, without: noMIG, destroy: Leaves},
-	{name: "nvmlDeviceGetMaxMigDeviceCount", feature: resource.FeatureMIG, without: noMIG, destroy: Leaves},
-	{name: "nvmlDeviceGetMigDeviceHandleByIndex", feature: resource.FeatureMIG, without: noMIG, destroy: Leaves},
-	{name: "nvmlDeviceGetGpuInstanceId", feature: resource.FeatureMIG, without: noMIG, destroy: Leaves},
-	{name: "nvmlDeviceGetComputeInstanceId", feature: resource.FeatureMIG, without: noMIG, destroy: Leaves},
-	{name: "nvmlDeviceSetMigMode", feature: resource.FeatureMIG, set: true, without: noMIGChange, destroy: Leaves},
-	{name: "nvmlDeviceCreateGpuInstanceWithPlacement", feature: resource.FeatureMIG, set: true, without: noMIGChange},
-	{name: "nvmlGpuInstanceGetComputeInstanceProfileInfo", feature: resource.FeatureMIG, set: true, without: noMIGChange},
-	{name: "nvmlGpuInstanceCreateComputeInstance", feature: resource.FeatureMIG, set: true, without: noMIGChange},
-	{name: "nvmlDeviceGetGpuInstanceById", feature: resource.FeatureMIG, set: true, without: noDestroy, destroy: Leaves},
-	{name: "nvmlGpuInstanceGetComputeInstanceById", feature: resource.FeatureMIG, set: true, without: noDestroy, destroy: Leaves},
-	{name: "nvmlComputeInstanceDestroy", feature: resource.FeatureMIG, set: true, without: noDestroy, destroy: Leaves},
-	{name: "nvmlGpuInstanceDestroy", feature: resource.FeatureMIG, set: true, without: noDestroy, destroy: Leaves},
+	{Name: "nvmlDeviceGetMigMode", Feature: resource.FeatureMIG, Without: noMIG},
+	{Name: "nvmlDeviceGetGpuInstanceProfileInfoV", Feature: resource.FeatureMIG, Without: noMIG, Destroy: Leaves},
+	{Name: "nvmlDeviceGetGpuInstancePossiblePlacements_v2", Feature: resource.FeatureMIG, Without: noMIG, Destroy: Leaves},
+	{Name: "nvmlDeviceGetGpuInstances", Feature: resource.FeatureMIG, Without: noMIG, Destroy: Leaves},
+	{Name: "nvmlGpuInstanceGetInfo", Feature: resource.FeatureMIG, Without: noMIG, Destroy: Leaves},
+	{Name: "nvmlDeviceGetMaxMigDeviceCount", Feature: resource.FeatureMIG, Without: noMIG, Destroy: Leaves},
+	{Name: "nvmlDeviceGetMigDeviceHandleByIndex", Feature: resource.FeatureMIG, Without: noMIG, Destroy: Leaves},
+	{Name: "nvmlDeviceGetGpuInstanceId", Feature: resource.FeatureMIG, Without: noMIG, Destroy: Leaves},
+	{Name: "nvmlDeviceGetComputeInstanceId", Feature: resource.FeatureMIG, Without: noMIG, Destroy: Leaves},
+	{Name: "nvmlDeviceSetMigMode", Feature: resource.FeatureMIG, Set: true, Without: noMIGChange, Destroy: Leaves},
+	{Name: "nvmlDeviceCreateGpuInstanceWithPlacement", Feature: resource.FeatureMIG, Set: true, Without: noMIGChange},
+	{Name: "nvmlGpuInstanceGetComputeInstanceProfileInfo", Feature: resource.FeatureMIG, Set: true, Without: noMIGChange},
+	{Name: "nvmlGpuInstanceCreateComputeInstance", Feature: resource.FeatureMIG, Set: true, Without: noMIGChange},
+	{Name: "nvmlDeviceGetGpuInstanceById", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},
+	{Name: "nvmlGpuInstanceGetComputeInstanceById", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},
+	{Name: "nvmlComputeInstanceDestroy", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},
+	{Name: "nvmlGpuInstanceDestroy", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},
 }
-
-var callNamed = func() map[string]nvmlCall {
-	all := make(map[string]nvmlCall, len(calls))
-	for _, c := range calls {
-		all[c.name] = c
-	}
-	return all
-}()
 
 // unavailable reports whether an error says that a call is not there for a GPU,
 // and nothing of the GPU itself.
 func unavailable(err error) bool {
-	at, known := failedCall(err)
-	if !known {
-		return false
-	}
-	switch nvml.Return(at.Code) {
-	case nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_NO_PERMISSION, nvml.ERROR_FUNCTION_NOT_FOUND, nvml.ERROR_UNKNOWN:
-		return true
-	}
-	return false
+	return slices.ContainsFunc([]nvml.Return{nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_NO_PERMISSION, nvml.ERROR_FUNCTION_NOT_FOUND, nvml.ERROR_UNKNOWN},
+		func(code nvml.Return) bool { return isCode(err, code) })
 }
 
-// degradation is what a failed call costs a GPU; false where the call is required,
-// or where its code says that the GPU itself is out of order.
+// degradation is the feature that a GPU loses by a failed call; false where the call is
+// required, or where its code says that the GPU itself is out of order.
 func degradation(err error) (resource.Degradation, bool) {
 	at, known := failedCall(err)
-	if !known || at.Code == int(nvml.ERROR_GPU_IS_LOST) || at.Code == int(nvml.ERROR_RESET_REQUIRED) || callNamed[at.Call].feature == "" {
+	if !known || at.Code == int(nvml.ERROR_GPU_IS_LOST) || at.Code == int(nvml.ERROR_RESET_REQUIRED) {
 		return resource.Degradation{}, false
 	}
-	c := callNamed[at.Call]
-	return resource.Degradation{Feature: c.feature, Call: c.name, Code: at.Code, Message: at.Message, Set: c.set}, true
+	i := slices.IndexFunc(calls, func(c Call) bool { return c.Name == at.Call })
+	if i < 0 || calls[i].Feature == "" {
+		return resource.Degradation{}, false
+	}
+	return resource.Degradation{Feature: calls[i].Feature, Call: at.Call, Code: at.Code, Message: at.Message, Set: calls[i].Set}, true
 }

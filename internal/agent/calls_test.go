@@ -66,16 +66,16 @@ func TestEveryCallIsInTheTable(t *testing.T) {
 		}
 	}
 	for name := range used {
-		if _, known := callNamed[name]; !known {
+		if !slices.ContainsFunc(calls, func(c Call) bool { return c.Name == name }) {
 			t.Errorf("the agent calls %s, which is not in the table of calls", name)
 		}
 	}
 	for _, c := range calls {
-		if !used[c.name] {
-			t.Errorf("the table has %s, which the agent does not call", c.name)
+		if !used[c.Name] {
+			t.Errorf("the table has %s, which the agent does not call", c.Name)
 		}
 	}
-	if len(callNamed) != len(calls) {
+	if len(used) != len(calls) {
 		t.Error("the table has a function twice")
 	}
 }
@@ -95,9 +95,9 @@ func nvmlMethods() map[string]bool {
 // inTable reports whether the table has the function that a method calls, in one of its
 // versions.
 func inTable(method string) bool {
-	return slices.ContainsFunc(calls, func(c nvmlCall) bool {
+	return slices.ContainsFunc(calls, func(c Call) bool {
 		for _, of := range []string{"nvml", "nvmlDevice", "nvmlGpuInstance", "nvmlComputeInstance"} {
-			if version, ok := strings.CutPrefix(c.name, of+method); ok && (version == "" || strings.HasPrefix(version, "_v")) {
+			if version, ok := strings.CutPrefix(c.Name, of+method); ok && (version == "" || strings.HasPrefix(version, "_v")) {
 				return true
 			}
 		}
@@ -146,21 +146,21 @@ func TestSlicesThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range calls {
-		if c.feature != resource.FeatureMIG || c.destroy != Leaves {
+		if c.Feature != resource.FeatureMIG || c.Destroy != Leaves {
 			continue
 		}
 		for _, code := range []nvml.Return{nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_UNKNOWN} {
-			if err := host.SetFault(sim.Fault{Function: c.name, Action: sim.Answer, Code: int(code)}); err != nil {
+			if err := host.SetFault(sim.Fault{Function: c.Name, Action: sim.Answer, Code: int(code)}); err != nil {
 				t.Fatal(err)
 			}
-			if c.name != "nvmlDeviceSetMigMode" {
+			if c.Name != "nvmlDeviceSetMigMode" {
 				if err := client.DestroySlice(t.Context(), made); err == nil {
-					t.Errorf("without %s (%d) the slice is destroyed", c.name, code)
+					t.Errorf("without %s (%d) the slice is destroyed", c.Name, code)
 				}
 			}
 			g := read(t, client).GPUs[0]
 			if gone := len(g.Slices) == 0 || g.Slices[0].GPUInstance != made.GPUInstance; gone && !g.Unread(resource.FeatureMIG) {
-				t.Errorf("without %s (%d) there is no slice, and nothing says that it cannot be read: %+v", c.name, code, g)
+				t.Errorf("without %s (%d) there is no slice, and nothing says that it cannot be read: %+v", c.Name, code, g)
 			}
 			if err := host.ClearFaults(); err != nil {
 				t.Fatal(err)
@@ -213,8 +213,8 @@ func docsTable() string {
 func TestFeaturesHaveWords(t *testing.T) {
 	var bare []string
 	for _, c := range calls {
-		if c.feature != "" && c.feature.Words() == string(c.feature) {
-			bare = append(bare, string(c.feature))
+		if c.Feature != "" && c.Feature.Words() == string(c.Feature) {
+			bare = append(bare, string(c.Feature))
 		}
 	}
 	if len(bare) > 0 {

@@ -40,6 +40,15 @@ func (r request) unlocks() bool {
 	return r.Op == opSet && *r.Setting == resource.SMClock && r.Value == 0
 }
 
+// readBack is for the getter of a value that was just set; known is false where it has
+// failed. That the driver does not offer it is no error.
+func readBack[T any](now T, failed error) (value T, known bool, err error) {
+	if unavailable(failed) {
+		return now, false, nil
+	}
+	return now, failed == nil, failed
+}
+
 func (d device) setMIG(mode int) error {
 	var whole instanceID
 	return d.unused(&whole, func() error { return d.trySetMIG(mode) })
@@ -81,17 +90,11 @@ func (d device) setPersistence(mode int) error {
 	if err := d.call(call, func() nvml.Return { return d.SetPersistenceMode(wanted) }); err != nil {
 		return err
 	}
-	now, err := get(d, "nvmlDeviceGetPersistenceMode", d.GetPersistenceMode)
-	if unavailable(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if now != wanted {
+	now, known, err := readBack(get(d, "nvmlDeviceGetPersistenceMode", d.GetPersistenceMode))
+	if known && now != wanted {
 		return d.notTaken(call, "persistence mode is as it was")
 	}
-	return nil
+	return err
 }
 
 // setPower sets the power limit and returns the value read back, in mW: drivers
@@ -101,12 +104,9 @@ func (d device) setPower(mw int) (int, error) {
 	if err := d.call(call, func() nvml.Return { return d.SetPowerManagementLimit(uint32(mw)) }); err != nil {
 		return 0, err
 	}
-	now, err := get(d, "nvmlDeviceGetPowerManagementLimit", d.GetPowerManagementLimit)
-	if unavailable(err) {
-		return mw, nil
-	}
-	if err != nil {
-		return 0, err
+	now, known, err := readBack(get(d, "nvmlDeviceGetPowerManagementLimit", d.GetPowerManagementLimit))
+	if !known {
+		return mw, err
 	}
 	if !resource.RoundedPower(mw, int(now)) {
 		return 0, d.notTaken(call, fmt.Sprintf("the power limit is %d mW instead of %d", now, mw))
@@ -124,17 +124,11 @@ func (d device) setClock(mhz int) error {
 	if err := d.call(call, func() nvml.Return { return d.SetGpuLockedClocks(uint32(mhz), uint32(mhz)) }); err != nil {
 		return err
 	}
-	now, err := get(d, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })
-	if unavailable(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if int(now) > mhz {
+	now, known, err := readBack(d.smClock())
+	if known && int(now) > mhz {
 		return d.notTaken(call, fmt.Sprintf("the SM clock is %d MHz, above the lock of %d", now, mhz))
 	}
-	return nil
+	return err
 }
 
 // createSlice makes a GPU instance at its placement and the one compute
@@ -207,7 +201,7 @@ func (d device) offered(name string, need resource.Need) (gpuProfile, error) {
 		if p.SMs != need.SMs || p.MemoryMiB < need.MemoryMiB {
 			return p, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(),
 				Message: fmt.Sprintf("the driver's %s has %d SMs and %d MiB, but the plan counted on %d SMs and needs %d MiB", p.Name, p.SMs, p.MemoryMiB, need.SMs, need.MemoryMiB),
-				Advice:  prose.Advice{What: "Now that MIG mode is on, the driver reports its own table.", Fix: "run cosplay plan, which reads the GPU again"}}
+				Advice:  prose.Advice{What: "Now that MIG mode is on, the driver reports its own table.", Fix: planAgain}}
 		}
 		return p, nil
 	}
@@ -216,7 +210,7 @@ func (d device) offered(name string, need resource.Need) (gpuProfile, error) {
 	}
 	return gpuProfile{}, &Error{Call: "nvmlDeviceGetGpuInstanceProfileInfoV", GPU: d.String(), Message: "no profile " + name,
 		Refused: len(profiles) == 0, // MIG mode is off again
-		Advice:  prose.Advice{What: "nvidia-smi mig -lgip lists what this GPU offers.", Fix: "run cosplay plan, which reads the GPU again"}}
+		Advice:  prose.Advice{What: "nvidia-smi mig -lgip lists what this GPU offers.", Fix: planAgain}}
 }
 
 // fill makes the compute instance that takes the whole GPU instance.
@@ -285,7 +279,7 @@ func (d device) destroySlice(s *resource.LiveSlice) error {
 		if s.Match(live) == resource.OtherSlice {
 			return &Error{Call: call, GPU: d.String(),
 				Message: fmt.Sprintf("the slice at slot %d is another one now (%s, not %s); cosplay leaves it alone", s.Start, live.UUID, s.UUID),
-				Advice:  prose.Advice{What: "It was recreated outside cosplay.", Fix: "run cosplay plan, which reads the GPU again"}}
+				Advice:  prose.Advice{What: "It was recreated outside cosplay.", Fix: planAgain}}
 		}
 		return d.remove(live, func() { s.Handle = resource.Handle{GPUInstance: live.GPUInstance} })
 	}); err != nil {

@@ -224,11 +224,8 @@ func (l *nvmlLibrary) explain(r request, err error) error {
 }
 
 func (d device) powerInReason(mw int) error {
-	var low, high uint32
-	if err := d.call("nvmlDeviceGetPowerManagementLimitConstraints", func() (ret nvml.Return) {
-		low, high, ret = d.GetPowerManagementLimitConstraints()
-		return ret
-	}); err != nil {
+	low, high, err := d.powerRange()
+	if err != nil {
 		return err
 	}
 	if mw < int(low) || mw > int(high) {
@@ -264,7 +261,7 @@ func (d device) placeInReason(s resource.Slice, need resource.Need) error {
 	_, found, err := d.find(s)
 	if err == nil && found {
 		err = &Error{Code: int(nvml.ERROR_INSUFFICIENT_RESOURCES), Call: "nvmlDeviceCreateGpuInstanceWithPlacement", GPU: d.String(),
-			Message: fmt.Sprintf("there is a %s slice at slot %d already", s.Profile, s.Start), Advice: prose.Advice{Fix: "run cosplay plan, which reads the GPU again"}}
+			Message: fmt.Sprintf("there is a %s slice at slot %d already", s.Profile, s.Start), Advice: prose.Advice{Fix: planAgain}}
 	}
 	return leaving(err, nil)
 }

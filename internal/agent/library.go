@@ -44,7 +44,7 @@ type nvmlLibrary struct {
 // site is where a call is made: function and GPU.
 type site struct{ call, gpu string }
 
-// device is one GPU of the library.
+// device is one GPU of the library; without a name, it is for calls about the host.
 type device struct {
 	nvml.Device
 	lib   *nvmlLibrary
@@ -103,25 +103,25 @@ func missing(symbol, path string) *Error {
 		Advice: prose.Advice{What: "It is not an NVML library, or its driver is too old.", Fix: "install a newer driver (535 or later)"}}
 }
 
+// host is the device of calls that are not about one GPU.
+func (l *nvmlLibrary) host() device { return device{lib: l} }
+
 // call makes one NVML call, after making sure that the library has it.
-func (l *nvmlLibrary) call(gpu, name string, f func() nvml.Return) error {
+func (d device) call(name string, f func() nvml.Return) error {
+	l := d.lib
 	if !l.known[name] {
 		if err := l.Extensions().LookupSymbol(name); err != nil {
 			at := missing(name, l.path)
-			at.GPU = gpu
+			at.GPU = d.name
 			return at
 		}
 		l.known[name] = true
 	}
-	l.now.Store(&site{call: name, gpu: gpu})
+	l.now.Store(&site{call: name, gpu: d.name})
 	if ret := f(); ret != nvml.SUCCESS {
-		return &Error{Call: name, GPU: gpu, Code: int(ret), Message: ret.Error(), Advice: adviceOn(name, ret)}
+		return &Error{Call: name, GPU: d.name, Code: int(ret), Message: ret.Error(), Advice: adviceOn(name, ret)}
 	}
 	return nil
-}
-
-func (d device) call(name string, f func() nvml.Return) error {
-	return d.lib.call(d.String(), name, f)
 }
 
 // get is call for a function with one result.
@@ -131,6 +131,15 @@ func get[T any](d device, name string, f func() (T, nvml.Return)) (value T, err 
 		return ret
 	})
 	return value, err
+}
+
+// get2 is call for a function with two results.
+func get2[A, B any](d device, name string, f func() (A, B, nvml.Return)) (a A, b B, err error) {
+	err = d.call(name, func() (ret nvml.Return) {
+		a, b, ret = f()
+		return ret
+	})
+	return a, b, err
 }
 
 func isCode(err error, code nvml.Return) bool {
@@ -147,11 +156,8 @@ func failedCall(err error) (*Error, bool) {
 // devices lists the GPUs that answer, and those that do not: one that fell off the
 // bus must not keep cosplay from the others.
 func (l *nvmlLibrary) devices() (there []device, unusable []resource.Unusable, err error) {
-	var count int
-	if err := l.call("", "nvmlDeviceGetCount_v2", func() (ret nvml.Return) {
-		count, ret = l.DeviceGetCount()
-		return ret
-	}); err != nil {
+	count, err := get(l.host(), "nvmlDeviceGetCount_v2", l.DeviceGetCount)
+	if err != nil {
 		return nil, nil, err
 	}
 	for i := range count {
@@ -179,12 +185,10 @@ func (d device) unusable(err error) (resource.Unusable, bool) {
 	return resource.Unusable{Index: d.index, UUID: d.uuid, Call: at.Call, Code: at.Code, Message: at.Message}, true
 }
 
-func (l *nvmlLibrary) at(index int) (device, error) {
-	d := device{lib: l, index: index, name: fmt.Sprintf("GPU %d", index)}
-	if err := d.call("nvmlDeviceGetHandleByIndex_v2", func() (ret nvml.Return) {
-		d.Device, ret = l.DeviceGetHandleByIndex(index)
-		return ret
-	}); err != nil {
+func (l *nvmlLibrary) at(index int) (d device, err error) {
+	d = device{lib: l, index: index, name: fmt.Sprintf("GPU %d", index)}
+	d.Device, err = get(d, "nvmlDeviceGetHandleByIndex_v2", func() (nvml.Device, nvml.Return) { return l.DeviceGetHandleByIndex(index) })
+	if err != nil {
 		return d, err
 	}
 	uuid, err := get(d, "nvmlDeviceGetUUID", d.GetUUID)
@@ -199,10 +203,8 @@ func (l *nvmlLibrary) device(uuid string) (device, error) {
 	if err != nil {
 		return device{}, err
 	}
-	for _, d := range devices {
-		if d.uuid == uuid {
-			return d, nil
-		}
+	if i := slices.IndexFunc(devices, func(d device) bool { return d.uuid == uuid }); i >= 0 {
+		return devices[i], nil
 	}
 	at := &Error{Call: "nvmlDeviceGetHandleByIndex_v2", GPU: uuid, Message: "the GPU is missing", Advice: prose.Advice{Fix: "run nvidia-smi -L, which lists the GPUs"}}
 	if len(unusable) == 1 { // then it is that one, as far as cosplay can know
@@ -251,14 +253,10 @@ func (l *nvmlLibrary) read() (*resource.Host, error) {
 
 // driver is the driver's version, or resource.UnknownDriver.
 func (l *nvmlLibrary) driver() string {
-	version := resource.UnknownDriver
-	_ = l.call("", "nvmlSystemGetDriverVersion", func() nvml.Return {
-		said, ret := l.SystemGetDriverVersion()
-		if ret == nvml.SUCCESS {
-			version = said
-		}
-		return ret
-	})
+	version, err := get(l.host(), "nvmlSystemGetDriverVersion", l.SystemGetDriverVersion)
+	if err != nil {
+		return resource.UnknownDriver
+	}
 	return version
 }
 

@@ -18,11 +18,7 @@ type gpuProfile struct {
 }
 
 func (d device) migMode() (current, pending int, err error) {
-	err = d.call("nvmlDeviceGetMigMode", func() (ret nvml.Return) {
-		current, pending, ret = d.GetMigMode()
-		return ret
-	})
-	return current, pending, err
+	return get2(d, "nvmlDeviceGetMigMode", d.GetMigMode)
 }
 
 // readMIG reads MIG mode, the profiles and the slices. That a GPU does not support

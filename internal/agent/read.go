@@ -51,11 +51,7 @@ func (d device) readPCI(gpu *resource.GPU) error {
 }
 
 func (d device) capability() (major, minor int, err error) {
-	err = d.call("nvmlDeviceGetCudaComputeCapability", func() (ret nvml.Return) {
-		major, minor, ret = d.GetCudaComputeCapability()
-		return ret
-	})
-	return major, minor, err
+	return get2(d, "nvmlDeviceGetCudaComputeCapability", d.GetCudaComputeCapability)
 }
 
 func (d device) readCapability(gpu *resource.GPU) error {
@@ -109,16 +105,24 @@ func (d device) readClockList(gpu *resource.GPU) (err error) {
 	return err
 }
 
+func (d device) smClock() (mhz uint32, err error) {
+	return get(d, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })
+}
+
+func (d device) throttleReasons() (uint64, error) {
+	return get(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
+}
+
 // readClock reads the SM clock. Where it is unknown nothing may be concluded from
 // it, as from one that is held down.
 func (d device) readClock(gpu *resource.GPU) error {
-	now, err := get(d, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })
+	now, err := d.smClock()
 	gpu.SMClockMHz, gpu.Held = int(now), err != nil
 	return err
 }
 
 func (d device) readThrottle(gpu *resource.GPU) error {
-	reasons, err := get(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
+	reasons, err := d.throttleReasons()
 	gpu.Held = gpu.Held || err != nil || heldDown(reasons)
 	return err
 }
@@ -141,6 +145,10 @@ func text[T int8 | uint8](array []T) string {
 	return b.String()
 }
 
+func (d device) powerRange() (lowMW, highMW uint32, err error) {
+	return get2(d, "nvmlDeviceGetPowerManagementLimitConstraints", d.GetPowerManagementLimitConstraints)
+}
+
 // readPower reads the limit with its range: one without the other cannot be
 // managed.
 func (d device) readPower(gpu *resource.GPU) error {
@@ -152,11 +160,8 @@ func (d device) readPower(gpu *resource.GPU) error {
 	if err != nil {
 		return err
 	}
-	var low, high uint32
-	if err := d.call("nvmlDeviceGetPowerManagementLimitConstraints", func() (ret nvml.Return) {
-		low, high, ret = d.GetPowerManagementLimitConstraints()
-		return ret
-	}); err != nil {
+	low, high, err := d.powerRange()
+	if err != nil {
 		return err
 	}
 	gpu.PowerMW = int(limit)

@@ -13,11 +13,11 @@ func (l *nvmlLibrary) sampleClock(gpu string) (*resource.ClockSample, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := get(d, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })
+	now, err := d.smClock()
 	if err != nil {
 		return nil, err
 	}
-	reasons, err := get(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
+	reasons, err := d.throttleReasons()
 	if err != nil && !unavailable(err) {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,38 +39,14 @@ func sudoersLine(user, binary, library string) string {
 // sudoersEscape hides what means something to sudo, in a line and in a pattern.
 var sudoersEscape = strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`, "=", `\=`, " ", `\ `, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "!", `\!`, `"`, `\"`, "#", `\#`)
 
+//go:embed systemd.txt
+var units string
+
 // SystemdUnits are the two units of a host whose admin prefers a socket to sudo:
 // systemd starts an agent for each connection, and the kernel tells it whose
 // it is.
 func SystemdUnits(binary string) string {
-	return fmt.Sprintf(`# /etc/systemd/system/cosplay-agent.socket
-[Unit]
-Description=cosplay: changes to GPUs, for the users in the group cosplay
-
-[Socket]
-ListenStream=%s
-SocketGroup=cosplay
-SocketMode=0660
-DirectoryMode=0755
-Accept=yes
-
-[Install]
-WantedBy=sockets.target
-
-# /etc/systemd/system/cosplay-agent@.service
-[Unit]
-Description=cosplay: changes to GPUs, for one user
-CollectMode=inactive-or-failed
-
-[Service]
-ExecStart=%s agent --privileged
-StandardInput=socket
-StandardOutput=socket
-StandardError=journal
-
-# Then: groupadd --system cosplay; usermod -aG cosplay USER
-#       systemctl daemon-reload; systemctl enable --now cosplay-agent.socket
-`, adminSocket, binary)
+	return fmt.Sprintf(units, adminSocket, binary)
 }
 
 // privilegedLine reaches a child that may change GPUs: by the admin's socket, or

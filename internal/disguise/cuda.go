@@ -1,11 +1,7 @@
 package disguise
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
-
-	"github.com/google/renameio/v2"
 
 	"cosplay/driver"
 )
@@ -25,27 +21,5 @@ func CUDALibrary(nvml string) string {
 // the facade in lib, a link to the CUDA driver, and the usage file. A sound usage file is kept, because programs of
 // the session may have it open. realLibrary is the absolute path of the host's libcuda.
 func InstallCUDA(dir, realLibrary string) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(realLibrary); err != nil || !filepath.IsAbs(realLibrary) {
-		return fmt.Errorf("there is no CUDA driver at %q; name the host's own libcuda by its absolute path", realLibrary)
-	}
-	for _, file := range []string{cudaFacadeFile, cudaDriverFile} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755); err != nil {
-			return fmt.Errorf("making the session's libraries: %w", err)
-		}
-	}
-	if err := renameio.Symlink(realLibrary, filepath.Join(dir, cudaDriverFile)); err != nil {
-		return fmt.Errorf("linking the CUDA driver: %w", err)
-	}
-	if err := MakeUsage(filepath.Join(dir, UsageFile)); err != nil {
-		return err
-	}
-	if err := linkShort(dir, cudaFacadeFile); err != nil {
-		return err
-	}
-	// The facade comes last: without the files that it needs it would not load, or would show the physical GPU.
-	return WriteCUDAFacade(filepath.Join(dir, cudaFacadeFile), filepath.Join(dir, cudaDriverFile), filepath.Join(dir, FiguresFile))
+	return install(dir, driver.CUDA, realLibrary, func(dir string) error { return MakeUsage(filepath.Join(dir, UsageFile)) })
 }

@@ -18,64 +18,62 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Paths in a session's folder. Programs find only the facade: the folder of the driver's own library is in no search
-// path.
-const (
-	facadeFile     = "lib/" + driver.NVML
-	driverFile     = "real/" + driver.NVML
-	cudaFacadeFile = "lib/" + driver.CUDA
-	cudaDriverFile = "real/" + driver.CUDA
-)
-
 // FiguresFile is the name of the figures file.
 const FiguresFile = "figures"
 
 // UsageFile is the name of the usage file, beside the figures file.
 const UsageFile = "usage"
 
-// Install places or updates the disguise in a session's folder: the facade in lib, a link to the driver's library,
-// and the figures file. given is the session's MIG slice or whole GPU; realLibrary is the absolute path of the host's
+// facades are the facades by the name of the library that they replace for programs of a session.
+var facades = map[string]struct{ file, words string }{
+	driver.NVML: {driver.Facade, "NVML library"},
+	driver.CUDA: {driver.CUDAFacade, "CUDA driver"},
+}
+
+// Install places or updates the disguise in a session's folder: the facade in lib, a link to the driver's library in
+// real, where no program searches, and the figures file. given is the session's MIG slice or whole GPU; realLibrary is the absolute path of the host's
 // NVML library.
 func Install(dir string, s resource.Session, given resource.Handle, realLibrary string) error {
+	return install(dir, driver.NVML, realLibrary, func(dir string) error {
+		if err := InstallPython(dir, s); err != nil {
+			return err
+		}
+		return WriteFigures(filepath.Join(dir, FiguresFile), FiguresOf(s, given))
+	})
+}
+
+// install places a facade in a session's folder, with the files that others writes.
+func install(dir, library, realLibrary string, others func(dir string) error) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
+	words := facades[library].words
 	if _, err := os.Stat(realLibrary); err != nil || !filepath.IsAbs(realLibrary) {
-		return fmt.Errorf("there is no NVML library at %q; name the host's own by its absolute path", realLibrary)
+		return fmt.Errorf("there is no %s at %q; name the host's own by its absolute path", words, realLibrary)
 	}
-	for _, folder := range []string{"lib", "real"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+	file, link := filepath.Join(dir, "lib", library), filepath.Join(dir, "real", library)
+	for _, path := range []string{file, link} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("making the session's libraries: %w", err)
 		}
 	}
-	if err := renameio.Symlink(realLibrary, filepath.Join(dir, driverFile)); err != nil {
-		return fmt.Errorf("linking the NVML library: %w", err)
+	if err := renameio.Symlink(realLibrary, link); err != nil {
+		return fmt.Errorf("linking the %s: %w", words, err)
 	}
-	if err := InstallPython(dir, s); err != nil {
+	if err := others(dir); err != nil {
 		return err
 	}
-	if err := WriteFigures(filepath.Join(dir, FiguresFile), FiguresOf(s, given)); err != nil {
-		return err
-	}
-	if err := linkShort(dir, facadeFile); err != nil {
-		return err
+	if err := renameio.Symlink(library, Short(file)); err != nil {
+		return fmt.Errorf("linking the facade: %w", err)
 	}
 	// The facade comes last: without the files that it needs it would not load, or would show the physical GPU.
-	return WriteFacade(filepath.Join(dir, facadeFile), filepath.Join(dir, driverFile), filepath.Join(dir, FiguresFile))
+	return WriteFacade(file, library, link, filepath.Join(dir, FiguresFile))
 }
 
 // Short returns the name or path of a library without its version. numba, nvtop and other programs try that name
 // first, and would otherwise find the driver's own library.
 func Short(library string) string { return strings.TrimSuffix(library, ".1") }
-
-// linkShort links a facade's short name in a session's folder.
-func linkShort(dir, file string) error {
-	if err := renameio.Symlink(filepath.Base(file), filepath.Join(dir, Short(file))); err != nil {
-		return fmt.Errorf("linking the facade: %w", err)
-	}
-	return nil
-}
 
 // systemFolders are where distributions and NVIDIA's installer place the driver.
 var systemFolders = []string{
@@ -111,61 +109,26 @@ func libraryIn(folders []string, name string) string {
 	return ""
 }
 
-// Remove removes the disguise from a session's folder, the facades first.
-func Remove(dir string) error {
-	for _, file := range []string{Short(cudaFacadeFile), cudaFacadeFile, Short(facadeFile), facadeFile, cudaDriverFile, driverFile, FiguresFile, UsageFile} {
-		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("removing the session's libraries: %w", err)
-		}
-	}
-	if err := os.RemoveAll(filepath.Join(dir, PythonDir)); err != nil {
-		return fmt.Errorf("removing the session's part for Python: %w", err)
-	}
-	for _, folder := range []string{"lib", "real"} {
-		_ = os.Remove(filepath.Join(dir, folder)) // fails if the folder has other files
-	}
-	return nil
-}
-
-// WriteFacade writes the NVML facade to a file in one step, for programs that find the driver's NVML library and the
-// figures file at these absolute paths, with the usage file beside the figures file. The files need not exist yet.
-func WriteFacade(path, realLibrary, figures string) error {
-	library, err := Facade(realLibrary, figures)
-	return write(path, library, err)
-}
-
-// WriteCUDAFacade does the same for the CUDA facade and the CUDA driver.
-func WriteCUDAFacade(path, realLibrary, figures string) error {
-	library, err := CUDAFacade(realLibrary, figures)
-	return write(path, library, err)
-}
-
-func write(path string, library []byte, err error) error {
+// WriteFacade writes the facade of a library to a file in one step: see Facade.
+func WriteFacade(path, library, realLibrary, figures string) error {
+	facade, err := Facade(library, realLibrary, figures)
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(path, library, 0o755); err != nil {
+	if err := durable.WriteFile(path, facade, 0o755); err != nil {
 		return fmt.Errorf("writing the facade: %w", err)
 	}
 	return nil
-}
-
-// Facade returns the NVML facade for these paths.
-func Facade(realLibrary, figures string) ([]byte, error) {
-	return patched(driver.Facade, realLibrary, figures)
-}
-
-// CUDAFacade returns the CUDA facade for these paths.
-func CUDAFacade(realLibrary, figures string) ([]byte, error) {
-	return patched(driver.CUDAFacade, realLibrary, figures)
 }
 
 // neededMark is the placeholder for the library that a facade needs: a mark padded with dots to the length of the
 // longest path.
 var neededMark = C.FACADE_NEEDED_MARK + strings.Repeat(".", C.FACADE_PATH_SIZE-1-len(C.FACADE_NEEDED_MARK))
 
-func patched(name, realLibrary, figures string) ([]byte, error) {
-	library, err := driver.Library(name)
+// Facade returns the facade of driver.NVML or driver.CUDA, for programs that find the driver's library and the figures
+// file at these absolute paths, with the usage file beside the figures file. The files need not exist yet.
+func Facade(of, realLibrary, figures string) ([]byte, error) {
+	library, err := driver.Library(facades[of].file)
 	if err != nil {
 		return nil, err
 	}

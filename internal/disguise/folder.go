@@ -53,7 +53,7 @@ func (f Folder) Read(name string, buffer []byte) ([]byte, error) {
 
 // looks compares the type, size and time of a file in the folder with the seal, without following links. For most
 // files this makes reading the content unnecessary.
-func (f Folder) looks(m sealedMark) bool {
+func (f Folder) looks(m mark) bool {
 	var now unix.Stat_t
 	err := unix.Fstatat(f.fd, m.file, &now, unix.AT_SYMLINK_NOFOLLOW)
 	if m.digest == counted {

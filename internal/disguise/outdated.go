@@ -67,19 +67,12 @@ var facadesDigest = sync.OnceValues(func() (string, error) {
 		fmt.Fprintln(sum, name, len(library))
 		sum.Write(library)
 	}
-	files, err := pythonFiles.ReadDir(PythonDir)
-	if err != nil {
-		return "", err
-	}
-	for _, file := range files {
-		text, err := pythonFiles.ReadFile(PythonDir + "/" + file.Name())
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintln(sum, file.Name(), len(text))
+	err := eachPythonFile(func(name string, text []byte) error {
+		fmt.Fprintln(sum, name, len(text))
 		sum.Write(text)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+		return nil
+	})
+	return hex.EncodeToString(sum.Sum(nil)), err
 })
 
 // DriverVersion returns the version in the name of a driver's library after following all links, such as 550.163.01;
@@ -139,7 +132,7 @@ func (i *Inspector) Look(f Folder) (Sight, error) {
 			}
 		} else if f.looks(m) {
 			continue
-		} else if how := m.compare(within(f.Dir, m.file), false); how != "" {
+		} else if how := m.compare(f.Dir, false); how != "" {
 			damages = append(damages, Damage{m.file, how}.String())
 		}
 	}
@@ -149,11 +142,11 @@ func (i *Inspector) Look(f Folder) (Sight, error) {
 }
 
 // behind returns how a file of the driver differs from its entry in the seal.
-func (i *Inspector) behind(m sealedMark) string {
+func (i *Inspector) behind(m mark) string {
 	if known, ok := i.driver.Load(m); ok {
 		return known.(string)
 	}
-	how := m.compare(within("", m.file), false)
+	how := m.compare("", false)
 	i.driver.Store(m, how)
 	return how
 }

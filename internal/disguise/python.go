@@ -50,23 +50,29 @@ func InstallPython(dir string, s resource.Session) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("making the session's part for Python: %w", err)
 	}
-	told, err := json.Marshal(pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict})
+	figures, err := json.Marshal(pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict})
 	if err != nil {
 		return err
 	}
-	if err := durable.ReplaceFile(filepath.Join(folder, pythonSession), append(told, '\n'), 0o644); err != nil {
+	if err := durable.ReplaceFile(filepath.Join(folder, pythonSession), append(figures, '\n'), 0o644); err != nil {
 		return err
 	}
+	return eachPythonFile(func(name string, text []byte) error {
+		return durable.ReplaceFile(filepath.Join(folder, name), text, 0o644)
+	})
+}
+
+func eachPythonFile(do func(name string, text []byte) error) error {
 	files, err := pythonFiles.ReadDir(PythonDir)
 	if err != nil {
 		return err
 	}
 	for _, file := range files {
 		text, err := pythonFiles.ReadFile(PythonDir + "/" + file.Name())
-		if err != nil {
-			return err
+		if err == nil {
+			err = do(file.Name(), text)
 		}
-		if err := durable.ReplaceFile(filepath.Join(folder, file.Name()), text, 0o644); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -30,16 +30,11 @@ const (
 	countedMode = 0o666
 )
 
-// mark is the recorded state of a file.
+// mark is a file's entry in a seal.
 type mark struct {
 	digest     string // SHA-256 in hex, or counted
 	size, time int64
-}
-
-// sealedMark is a file's entry in a seal.
-type sealedMark struct {
-	mark
-	file string // relative to the session's folder, or absolute for a file of the driver
+	file       string // relative to the session's folder, or absolute for a file of the driver
 }
 
 // Seal records the present state of files: those of a session's folder, by relative path, and the driver's, by the
@@ -53,7 +48,7 @@ func Seal(dir, version string, files, free, driver []string) error {
 	}
 	fmt.Fprintln(&lines, made)
 	for _, file := range slices.Concat(files, free, driver) {
-		m, err := markOf(within(dir, file))
+		m, err := markOf(dir, file)
 		if err != nil {
 			return fmt.Errorf("noting what the session's files are: %w", err)
 		}
@@ -141,9 +136,11 @@ func Examine(dir string) ([]Damage, error) {
 	}
 	var all []Damage
 	for _, m := range marks {
-		how := m.compare(within(dir, m.file), true)
-		if how == "" && m.digest == counted && !sound(within(dir, m.file)) {
-			how = isDamaged
+		how := m.compare(dir, true)
+		if how == "" && m.digest == counted {
+			if _, err := ReadUsage(within(dir, m.file)); err != nil { // programs would not use it: each counts separately
+				how = isDamaged
+			}
 		}
 		if how != "" {
 			all = append(all, Damage{m.file, how})
@@ -152,13 +149,7 @@ func Examine(dir string) ([]Damage, error) {
 	return all, nil
 }
 
-// sound reports whether programs would use a usage file: otherwise each counts separately.
-func sound(usage string) bool {
-	_, err := ReadUsage(usage)
-	return err == nil
-}
-
-func readSeal(f Folder) (origin, []sealedMark, error) {
+func readSeal(f Folder) (origin, []mark, error) {
 	content, err := f.Read(sealFile, make([]byte, 0, 4<<10))
 	if err != nil {
 		return origin{}, nil, fmt.Errorf("reading what the session's files were: %w", err)
@@ -166,7 +157,7 @@ func readSeal(f Folder) (origin, []sealedMark, error) {
 	var (
 		made origin
 		seal = string(content)
-		all  = make([]sealedMark, 0, strings.Count(seal, "\n"))
+		all  = make([]mark, 0, strings.Count(seal, "\n"))
 	)
 	for line := range strings.Lines(seal) {
 		line = strings.TrimSuffix(line, "\n")
@@ -179,19 +170,20 @@ func readSeal(f Folder) (origin, []sealedMark, error) {
 	return made, all, nil
 }
 
-func parseMark(line string) (sealedMark, bool) {
+func parseMark(line string) (mark, bool) {
 	digest, line, _ := strings.Cut(line, " ")
 	size, line, _ := strings.Cut(line, " ")
 	time, file, ok := strings.Cut(line, " ")
-	m := sealedMark{mark{digest: digest}, fileOf(file)}
+	m := mark{digest: digest, file: fileOf(file)}
 	var err1, err2 error
 	m.size, err1 = strconv.ParseInt(size, 10, 64)
 	m.time, err2 = strconv.ParseInt(time, 10, 64)
 	return m, ok && err1 == nil && err2 == nil
 }
 
-// compare returns how a file differs from its mark; "" if it does not.
-func (m mark) compare(path string, thorough bool) string {
+// compare returns how a file, of a session's folder or of the driver, differs from its mark; "" if it does not.
+func (m mark) compare(dir string, thorough bool) string {
+	path := within(dir, m.file)
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -215,13 +207,14 @@ func (m mark) compare(path string, thorough bool) string {
 	return ""
 }
 
-func markOf(path string) (mark, error) {
+func markOf(dir, file string) (mark, error) {
+	path := within(dir, file)
 	info, err := os.Lstat(path)
 	if err != nil {
 		return mark{}, err
 	}
 	digest, err := digestOf(path, info)
-	return mark{digest, info.Size(), info.ModTime().UnixNano()}, err
+	return mark{digest, info.Size(), info.ModTime().UnixNano(), file}, err
 }
 
 // digests caches digests of large files that many sessions share, by path and time.

@@ -224,13 +224,13 @@ type shared struct {
 // of a container.
 var (
 	initProgram = sharedFile(driver.Init, func() ([]byte, error) { return driver.Library(driver.Init) })
-	facade      = sharedFacade(driver.NVML, disguise.Facade)
-	cudaFacade  = sharedFacade(driver.CUDA, disguise.CUDAFacade)
+	facade      = sharedFacade(driver.NVML)
+	cudaFacade  = sharedFacade(driver.CUDA)
 )
 
-func sharedFacade(name string, build func(real, figures string) ([]byte, error)) func() (shared, error) {
+func sharedFacade(name string) func() (shared, error) {
 	return sharedFile(name, func() ([]byte, error) {
-		return build(inContainer(behind(name)), inContainer(figuresFile))
+		return disguise.Facade(name, inContainer(behind(name)), inContainer(figuresFile))
 	})
 }
 

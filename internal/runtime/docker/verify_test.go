@@ -52,7 +52,7 @@ func TestDamaged(t *testing.T) {
 		if altered, err := w.Altered(ctx, session); err != nil || len(altered) != 0 {
 			t.Errorf("made anew, altered is %v, %v", altered, err)
 		}
-		want, err := disguise.CUDAFacade(inContainer(cudaDriverFile), inContainer(figuresFile))
+		want, err := disguise.Facade(driver.CUDA, inContainer(cudaDriverFile), inContainer(figuresFile))
 		check(t, err)
 		if got, err := os.ReadFile(filepath.Join(w.inside(w.s.ID), cudaFacadeFile)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("the CUDA facade is damaged still, %v", err)

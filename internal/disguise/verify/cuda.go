@@ -1,6 +1,9 @@
 package verify
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 const (
 	cudaFix   = "a library in the session bypasses the disguise, or its files were damaged: see the checks of files; libcuda.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)"
@@ -13,17 +16,14 @@ const (
 func (w Wanted) slack() uint64 { return max(64*mib, w.memory()/64) }
 
 // onCUDA checks the probe's answers about CUDA.
-func onCUDA(look func(Wanted, records) (string, bool)) func(Wanted, Inside) answer {
-	asked := probed(func(w Wanted, told records) (string, bool) {
-		if words, ok := look(w, told); ok {
-			return words, true
+func onCUDA(look func(Wanted, *reading) string) func(Wanted, Inside) answer {
+	asked := probed(func(w Wanted, said *reading) string {
+		words := look(w, said)
+		if why, failed := said.failure("cuda.load", "cuda.init", "two.load", "two.init"); said.lacks && failed {
+			said.lacks = false
+			return "CUDA: " + why
 		}
-		for _, key := range []string{"cuda.load", "cuda.init", "two.load", "two.init"} {
-			if value, said := told.first(key); said && value != "ok" {
-				return "CUDA: " + value, true
-			}
-		}
-		return "", false
+		return words
 	})
 	return func(w Wanted, in Inside) answer {
 		if !w.CUDA {
@@ -33,38 +33,40 @@ func onCUDA(look func(Wanted, records) (string, bool)) func(Wanted, Inside) answ
 	}
 }
 
-var cudaChecks = []check[Inside]{
-	{name: "cuda.name", class: CUDA, fix: cudaFix, expected: func(w Wanted) string { return w.Name },
-		found: onCUDA(func(_ Wanted, told records) (string, bool) { return told.first("cuda.name") })},
-	{name: "cuda.uuid", class: CUDA, fix: cudaFix, expected: func(w Wanted) string { return w.UUID },
-		found: onCUDA(func(_ Wanted, told records) (string, bool) { return told.first("cuda.uuid") })},
-	{name: "cuda.count", class: CUDA, fix: cudaFix, expected: func(Wanted) string { return "1 device" },
-		found: onCUDA(func(_ Wanted, told records) (string, bool) {
-			count, ok := told.first("cuda.count")
-			return count + " device", ok
-		})},
-	{name: "cuda.total", class: CUDA, fix: cudaFix,
-		expected: func(w Wanted) string { return fmt.Sprintf("%d MiB, by device and by context", w.MemoryMiB) }, found: onCUDA(cudaTotal)},
-	{name: "cuda.below", class: CUDA, fix: capFix, expected: func(Wanted) string { return "below the cap: granted" }, found: onCUDA(granted("one.below"))},
-	{name: "cuda.above", class: CUDA, fix: capFix, expected: func(Wanted) string { return "above the cap: out of memory" }, found: onCUDA(refused("one.above"))},
-	{name: "cuda.below-two", class: CUDA, fix: capFix, expected: func(Wanted) string { return "below the cap: granted" },
-		found: onCUDA(granted("two.first", "two.below"))},
-	{name: "cuda.above-two", class: CUDA, fix: capFix, expected: func(Wanted) string { return "above the cap: out of memory" }, found: onCUDA(refused("two.above"))},
-	{name: "cuda.sum", class: CUDA, fix: memoryFix, expected: func(Wanted) string { return "free by CUDA and used by NVML add up" }, found: onCUDA(cudaSum)},
-	{name: "cuda.processes", class: CUDA, fix: memoryFix, expected: func(Wanted) string { return "each process is listed with what it holds" }, found: onCUDA(processes)},
-	{name: "cuda.returned", class: CUDA, fix: memoryFix, expected: func(Wanted) string { return "freed memory comes back" }, found: onCUDA(returned)},
-}
+var cudaChecks = slices.Concat(of(CUDA, cudaFix, []check[Inside]{
+	{name: "cuda.name", expected: wantsName, found: onCUDA(text("cuda.name"))},
+	{name: "cuda.uuid", expected: wantsUUID, found: onCUDA(text("cuda.uuid"))},
+	{name: "cuda.count", expected: always("1 device"), found: onCUDA(func(_ Wanted, said *reading) string { return said.text("cuda.count") + " device" })},
+	{name: "cuda.total", expected: func(w Wanted) string { return wantsMemory(w) + byDevice }, found: onCUDA(cudaTotal)},
+}...), of(CUDA, capFix, []check[Inside]{
+	{name: "cuda.below", expected: always(isGranted), found: onCUDA(granted("one.below"))},
+	{name: "cuda.above", expected: always(isRefused), found: onCUDA(refused("one.above"))},
+	{name: "cuda.below-two", expected: always(isGranted), found: onCUDA(granted("two.first", "two.below"))},
+	{name: "cuda.above-two", expected: always(isRefused), found: onCUDA(refused("two.above"))},
+}...), of(CUDA, memoryFix, []check[Inside]{
+	{name: "cuda.sum", expected: always(addsUp), found: onCUDA(cudaSum)},
+	{name: "cuda.processes", expected: always(isListed), found: onCUDA(processes)},
+	{name: "cuda.returned", expected: always(isFreed), found: onCUDA(returned)},
+}...))
 
-func cudaTotal(_ Wanted, told records) (string, bool) {
-	device, one := told.numbers("cuda.total", 1)
-	context, two := told.numbers("cuda.info", 2)
+const (
+	byDevice  = ", by device and by context"
+	isGranted = "below the cap: granted"
+	isRefused = "above the cap: out of memory"
+	addsUp    = "free by CUDA and used by NVML add up"
+	isListed  = "each process is listed with what it holds"
+	isFreed   = "freed memory comes back"
+)
+
+func cudaTotal(_ Wanted, said *reading) string {
+	device, context := said.need("cuda.total", 1), said.need("cuda.info", 2)
 	switch {
-	case !one || !two:
-		return refusals(told, "cuda.total", "cuda.info")
+	case said.lacks:
+		return said.refusal("cuda.total", "cuda.info")
 	case device[0] != context[0]:
-		return fmt.Sprintf("%s by device, %s by context", inMiB(device[0]), inMiB(context[0])), true
+		return fmt.Sprintf("%s by device, %s by context", inMiB(device[0]), inMiB(context[0]))
 	}
-	return inMiB(device[0]) + ", by device and by context", true
+	return inMiB(device[0]) + byDevice
 }
 
 // CUDA's answers to an allocation.
@@ -73,39 +75,35 @@ const (
 	outOfMemory = 2
 )
 
-func granted(keys ...string) func(Wanted, records) (string, bool) {
-	return func(w Wanted, told records) (string, bool) {
+func granted(keys ...string) func(Wanted, *reading) string {
+	return func(w Wanted, said *reading) string {
 		for _, key := range keys {
-			tried, ok := told.numbers(key, 2)
+			tried := said.need(key, 2)
 			switch {
-			case !ok:
-				return "", false
 			case tried[0] == 0:
-				return "no memory is free", true
+				return "no memory is free"
 			case tried[1] != success:
-				return fmt.Sprintf("below the cap: %s refused with error %d", inMiB(tried[0]), tried[1]), true
+				return fmt.Sprintf("below the cap: %s refused with error %d", inMiB(tried[0]), tried[1])
 			case tried[0] > w.memory():
-				return fmt.Sprintf("far above the cap: %s granted", inMiB(tried[0])), true
+				return fmt.Sprintf("far above the cap: %s granted", inMiB(tried[0]))
 			}
 		}
-		return "below the cap: granted", true
+		return isGranted
 	}
 }
 
-func refused(key string) func(Wanted, records) (string, bool) {
-	return func(w Wanted, told records) (string, bool) {
-		tried, ok := told.numbers(key, 2)
+func refused(key string) func(Wanted, *reading) string {
+	return func(w Wanted, said *reading) string {
+		tried := said.need(key, 2)
 		switch {
-		case !ok:
-			return "", false
 		case tried[1] == success:
-			return fmt.Sprintf("above the cap: %s granted", inMiB(tried[0])), true
+			return fmt.Sprintf("above the cap: %s granted", inMiB(tried[0]))
 		case tried[1] != outOfMemory:
-			return fmt.Sprintf("above the cap: error %d", tried[1]), true
+			return fmt.Sprintf("above the cap: error %d", tried[1])
 		case tried[0] > w.memory()+w.slack():
-			return fmt.Sprintf("out of memory no sooner than at %s", inMiB(tried[0])), true
+			return fmt.Sprintf("out of memory no sooner than at %s", inMiB(tried[0]))
 		}
-		return "above the cap: out of memory", true
+		return isRefused
 	}
 }
 
@@ -113,39 +111,26 @@ func refused(key string) func(Wanted, records) (string, bool) {
 // its second process, each plus one; 0 means not listed.
 type books struct{ used, free, cuda, mine, theirs uint64 }
 
-func (r records) books(moment string) (books, bool) {
-	n, ok := r.numbers(moment+".books", 5)
-	if !ok {
-		return books{}, false
-	}
-	return books{n[0], n[1], n[2], n[3], n[4]}, true
+func (r *reading) books(moment string) books {
+	n := r.need(moment+".books", 5)
+	return books{n[0], n[1], n[2], n[3], n[4]}
 }
 
-func cudaSum(w Wanted, told records) (string, bool) {
+func cudaSum(w Wanted, said *reading) string {
 	for _, moment := range []string{"before", "one", "two"} {
-		b, ok := told.books(moment)
-		if !ok {
-			return "", false
-		}
+		b := said.books(moment)
 		if apart(b.used+b.cuda, w.memory()) > w.slack() || apart(b.free, b.cuda) > w.slack() {
-			return fmt.Sprintf("NVML has %s used and %s free, CUDA %s free", inMiB(b.used), inMiB(b.free), inMiB(b.cuda)), true
+			return fmt.Sprintf("NVML has %s used and %s free, CUDA %s free", inMiB(b.used), inMiB(b.free), inMiB(b.cuda))
 		}
 	}
-	return "free by CUDA and used by NVML add up", true
+	return addsUp
 }
 
 func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
-func processes(w Wanted, told records) (string, bool) {
-	before, one := told.books("before")
-	alone, two := told.books("one")
-	both, three := told.books("two")
-	took, four := told.numbers("one.below", 2)
-	first, five := told.numbers("two.first", 2)
-	second, six := told.numbers("two.below", 2)
-	if !one || !two || !three || !four || !five || !six {
-		return "", false
-	}
+func processes(w Wanted, said *reading) string {
+	before, alone, both := said.books("before"), said.books("one"), said.books("two")
+	took, first, second := said.need("one.below", 2), said.need("two.first", 2), said.need("two.below", 2)
 	for _, listed := range []struct {
 		who         string
 		with, holds uint64
@@ -156,12 +141,12 @@ func processes(w Wanted, told records) (string, bool) {
 	} {
 		switch {
 		case listed.with == 0:
-			return listed.who + " is not listed", true
+			return listed.who + " is not listed"
 		case apart(listed.with, listed.holds) > w.slack():
-			return fmt.Sprintf("%s is listed with %s and holds %s", listed.who, inMiB(listed.with-1), inMiB(listed.holds-1)), true
+			return fmt.Sprintf("%s is listed with %s and holds %s", listed.who, inMiB(listed.with-1), inMiB(listed.holds-1))
 		}
 	}
-	return "each process is listed with what it holds", true
+	return isListed
 }
 
 func held(tried []uint64) uint64 {
@@ -171,18 +156,16 @@ func held(tried []uint64) uint64 {
 	return tried[0]
 }
 
-func returned(w Wanted, told records) (string, bool) {
-	before, one := told.books("before")
-	after, two := told.books("after")
+func returned(w Wanted, said *reading) string {
+	before, after := said.books("before"), said.books("after")
+	busy, _ := said.first("busy")
 	switch {
-	case !one || !two:
-		return "", false
 	case after.theirs != 0:
-		return "a process that has ended is still listed", true
+		return "a process that has ended is still listed"
 	case after.mine > before.mine+w.slack():
-		return fmt.Sprintf("%s are still held", inMiB(after.mine-before.mine)), true
-	case told["busy"] != nil && told["busy"][0] == "0" && after.cuda+w.slack() < before.cuda:
-		return fmt.Sprintf("%s free before, %s after", inMiB(before.cuda), inMiB(after.cuda)), true
+		return fmt.Sprintf("%s are still held", inMiB(after.mine-before.mine))
+	case busy == "0" && after.cuda+w.slack() < before.cuda:
+		return fmt.Sprintf("%s free before, %s after", inMiB(before.cuda), inMiB(after.cuda))
 	}
-	return "freed memory comes back", true
+	return isFreed
 }

@@ -13,12 +13,12 @@ const entryName = "entry"
 func enter(w Wanted, in Inside) Result {
 	const expected = "programs can be run"
 	c := check[Inside]{name: entryName, class: Entry,
-		expected: func(Wanted) string { return expected },
+		expected: always(expected),
 		found: func(w Wanted, in Inside) answer {
 			if in.Barred != "" {
 				return found(in.Barred)
 			}
-			if _, told := in.who().first("uid"); !told {
+			if _, printed := in.who().first("uid"); !printed {
 				return found(in.Answers[askWho].ended())
 			}
 			return found(expected)
@@ -34,6 +34,16 @@ func enter(w Wanted, in Inside) Result {
 // who is the output of the program that reports user and environment.
 func (in Inside) who() records { return parse(in.Answers[askWho].Text) }
 
+// environ is the environment of that program.
+func (in Inside) environ() map[string]string {
+	all := map[string]string{}
+	for _, variable := range in.who()["env"] {
+		name, value, _ := strings.Cut(variable, "=")
+		all[name] = value
+	}
+	return all
+}
+
 var environmentChecks = []check[Inside]{
 	{name: "environment", class: Environment, expected: variables, found: foundVariables,
 		fix: "something in the image or in the user's shell files sets them; cosplay apply puts the session's own right where its files were changed"},
@@ -48,30 +58,19 @@ func variables(w Wanted) string {
 }
 
 func foundVariables(w Wanted, in Inside) answer {
-	has := map[string]string{}
-	for _, variable := range in.who()["env"] {
-		name, value, _ := strings.Cut(variable, "=")
-		has[name] = value
-	}
+	has := in.environ()
 	var wrong []string
-	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
+	for _, name := range append(slices.Sorted(maps.Keys(w.Env)), slices.Sorted(maps.Keys(w.Secret))...) {
 		value, set := has[name]
+		isSecret, secret := w.Secret[name]
 		switch {
 		case !set:
 			wrong = append(wrong, name+" is not set")
-		case value != w.Env[name] && w.Private[name]:
+		case secret && isSecret(value), !secret && value == w.Env[name]:
+		case secret, w.Private[name]:
 			wrong = append(wrong, name+" is another")
-		case value != w.Env[name]:
+		default:
 			wrong = append(wrong, fmt.Sprintf("%s is %q, not %q", name, value, w.Env[name]))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.Secret)) {
-		value, set := has[name]
-		switch {
-		case !set:
-			wrong = append(wrong, name+" is not set")
-		case !w.Secret[name](value):
-			wrong = append(wrong, name+" is another")
 		}
 	}
 	if len(wrong) > 0 {
@@ -90,19 +89,17 @@ func identityWords[N int | string](w Wanted, name string, uid, gid N) string {
 }
 
 func foundIdentity(w Wanted, in Inside) answer {
-	told := in.who()
-	name, listed := told.first("name")
+	said := in.who()
+	name, listed := said.first("name")
 	if !listed && !w.Container {
 		name = w.User.Name // an account that /etc/passwd does not list
 	}
-	uid, _ := told.first("uid")
-	gid, _ := told.first("gid")
-	home, _ := told.first("home")
+	uid, _ := said.first("uid")
+	gid, _ := said.first("gid")
+	home, _ := said.first("home")
 	words := identityWords(w, name, uid, gid)
-	for _, variable := range told["env"] {
-		if value, is := strings.CutPrefix(variable, "HOME="); is && w.Container && value != home {
-			return found(fmt.Sprintf("%s, uid %s, gid %s, HOME %s and %s in the account", name, uid, gid, value, home))
-		}
+	if value, set := in.environ()["HOME"]; set && w.Container && value != home {
+		return found(fmt.Sprintf("%s, uid %s, gid %s, HOME %s and %s in the account", name, uid, gid, value, home))
 	}
 	return found(words)
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	"cosplay/internal/resource"
 )
@@ -19,15 +20,13 @@ const busySamples = 10
 // MHz returns the SM clock under load, which is known once enough samples agree. Above the lock one sample is enough,
 // because a lock lets no clock exceed it.
 func (l Load) MHz(lock int) (mhz int, known bool) {
-	same := 0
-	for _, s := range l.Samples {
+	same, busy := 0, l.busy()
+	for _, now := range busy {
 		switch {
-		case s.Held:
-			continue
-		case s.MHz > lock:
-			return l.highest(), true
-		case s.MHz != mhz:
-			mhz, same = s.MHz, 0
+		case now > lock:
+			return slices.Max(busy), true
+		case now != mhz:
+			mhz, same = now, 0
 		}
 		same++
 	}
@@ -40,20 +39,20 @@ func (l Load) Settled(lock int) bool {
 	return known && mhz >= lock
 }
 
-func (l Load) highest() int {
-	most := 0
+// busy returns the clocks of a busy GPU.
+func (l Load) busy() (clocks []int) {
 	for _, s := range l.Samples {
 		if !s.Held {
-			most = max(most, s.MHz)
+			clocks = append(clocks, s.MHz)
 		}
 	}
-	return most
+	return clocks
 }
 
 // unproven returns why a load proved nothing.
 func (l Load) unproven() string {
 	const cannot = "the clock lock is not provable: "
-	switch busy := l.busy(); {
+	switch busy := len(l.busy()); {
 	case l.Failed == noGlibc:
 		return noGlibc
 	case l.Failed != "":
@@ -67,16 +66,6 @@ func (l Load) unproven() string {
 	}
 }
 
-func (l Load) busy() int {
-	n := 0
-	for _, s := range l.Samples {
-		if !s.Held {
-			n++
-		}
-	}
-	return n
-}
-
 const noGlibc = "the image has no glibc, without which no program loads NVIDIA's libraries"
 
 // LoadFailed returns why the program that fills memory failed, from its output and exit status.
@@ -85,10 +74,8 @@ func LoadFailed(out Output) (why string, failed bool) {
 		return noGlibc, true
 	}
 	printed := parse(out.Text)
-	for _, key := range []string{"load.load", "load.init", "load.fill"} {
-		if value, there := printed.first(key); there && value != "ok" {
-			return "CUDA: " + value, true
-		}
+	if why, failed := printed.failure("load.load", "load.init", "load.fill"); failed {
+		return "CUDA: " + why, true
 	}
 	if taken, ok := printed.numbers("load.take", 2); ok && taken[1] != success {
 		return fmt.Sprintf("CUDA: error %d for %s", taken[1], inMiB(taken[0])), true

@@ -10,31 +10,27 @@ import (
 var sliceChecks = []check[Inside]{
 	{name: "slice.inside", class: Slice, expected: func(w Wanted) string { return w.Slice },
 		found: func(_ Wanted, in Inside) answer {
-			for _, variable := range in.who()["env"] {
-				if len(variable) > len(visible) && variable[:len(visible)] == visible {
-					return found(variable[len(visible):])
-				}
+			if value := in.environ()["CUDA_VISIBLE_DEVICES"]; value != "" {
+				return found(value)
 			}
 			return found("no CUDA_VISIBLE_DEVICES")
 		},
 		fix: "the session's programs would use another GPU than the state says: cosplay apply puts its environment right"},
 }
 
-const visible = "CUDA_VISIBLE_DEVICES="
-
 var settingsChecks = slices.Concat([]check[Observed]{
 	{name: "slice.outside", class: Slice, expected: func(w Wanted) string { return w.Slice + ", " + w.Place },
 		found: func(w Wanted, o Observed) answer {
-			if lacks, unread := unreadable(o, resource.FeatureMIG); unread && o.SliceUUID == "" {
+			lacks, unread := unreadable(o, resource.FeatureMIG)
+			switch {
+			case o.Live == nil:
+				return noGPU(o)
+			case o.SliceUUID != "":
+				return found(o.SliceUUID + ", " + w.Place)
+			case unread:
 				return lacks
 			}
-			if o.Live == nil {
-				return noGPU(o)
-			}
-			if o.SliceUUID == "" {
-				return found("nothing where " + w.Place + " should be")
-			}
-			return found(o.SliceUUID + ", " + w.Place)
+			return found("nothing where " + w.Place + " should be")
 		},
 		fix: "cosplay plan shows the GPU's state; cosplay apply recreates the slice"},
 }, readableSettings(), []check[Observed]{
@@ -101,7 +97,7 @@ var filesChecks = []check[Observed]{
 
 func file(name string, applies func(Wanted) bool, fix string) check[Observed] {
 	return check[Observed]{name: name, class: Files, applies: applies, fix: fix,
-		expected: func(Wanted) string { return asWritten },
+		expected: always(asWritten),
 		found: func(_ Wanted, o Observed) answer {
 			if altered := o.Altered[name]; altered != "" {
 				return found(altered)

@@ -2,7 +2,7 @@ package verify
 
 import (
 	_ "embed"
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -63,23 +63,22 @@ func propertyWords(both string) string {
 	return both
 }
 
-func wantsName(w Wanted) string   { return w.Name }
-func wantsMemory(w Wanted) string { return fmt.Sprintf("%d MiB", w.MemoryMiB) }
-
-var pythonChecks = []check[Inside]{
+var pythonChecks = slices.Concat([]check[Inside]{
 	{name: "python.part", class: Python, applies: func(w Wanted) bool { return w.PythonIn != "" },
 		expected: func(w Wanted) string { return "sitecustomize of " + w.PythonIn },
 		found:    python("python", "python.part", func(dir string) string { return "sitecustomize of " + dir }),
 		fix:      "PYTHONPATH is replaced in the session, or Python is run with -I or -S; keep the session's own folder first in it"},
-	{name: "torch.name", class: Python, fix: pythonFix, expected: wantsName, found: python("torch", "torch.name", nil)},
-	{name: "torch.memory", class: Python, fix: pythonFix, expected: wantsMemory, found: python("torch", "torch.memory", memoryWords)},
-	{name: "torch.properties", class: Python, fix: pythonFix, expected: func(w Wanted) string { return w.Name + ", " + wantsMemory(w) },
-		found: python("torch", "torch.properties", propertyWords)},
-	{name: "torch.below", class: Python, fix: capFix, expected: func(Wanted) string { return "granted" }, found: python("torch", "torch.below", nil)},
-	{name: "torch.above", class: Python, fix: capFix, expected: func(Wanted) string { return "out of memory" }, found: python("torch", "torch.above", nil)},
-	{name: "torch.tf32", class: Python, applies: func(w Wanted) bool { return w.LacksTF32 }, fix: "the target has no TF32: the program or its packages switch it on again",
-		expected: func(Wanted) string { return "off" }, found: python("torch", "torch.tf32", nil)},
-	{name: "torch.fork", class: Python, fix: pythonFix, expected: func(Wanted) string { return "a child has the GPU" }, found: python("torch", "torch.fork", nil)},
-	{name: "pynvml.name", class: Python, fix: pythonFix, expected: wantsName, found: python("pynvml", "pynvml.name", nil)},
-	{name: "pynvml.memory", class: Python, fix: pythonFix, expected: wantsMemory, found: python("pynvml", "pynvml.memory", memoryWords)},
-}
+}, of(Python, pythonFix, []check[Inside]{
+	{name: "torch.name", expected: wantsName, found: python("torch", "torch.name", nil)},
+	{name: "torch.memory", expected: wantsMemory, found: python("torch", "torch.memory", memoryWords)},
+	{name: "torch.properties", expected: func(w Wanted) string { return w.Name + ", " + wantsMemory(w) }, found: python("torch", "torch.properties", propertyWords)},
+}...), of(Python, capFix, []check[Inside]{
+	{name: "torch.below", expected: always("granted"), found: python("torch", "torch.below", nil)},
+	{name: "torch.above", expected: always("out of memory"), found: python("torch", "torch.above", nil)},
+}...), of(Python, "the target has no TF32: the program or its packages switch it on again", []check[Inside]{
+	{name: "torch.tf32", applies: func(w Wanted) bool { return w.LacksTF32 }, expected: always("off"), found: python("torch", "torch.tf32", nil)},
+}...), of(Python, pythonFix, []check[Inside]{
+	{name: "torch.fork", expected: always("a child has the GPU"), found: python("torch", "torch.fork", nil)},
+	{name: "pynvml.name", expected: wantsName, found: python("pynvml", "pynvml.name", nil)},
+	{name: "pynvml.memory", expected: wantsMemory, found: python("pynvml", "pynvml.memory", memoryWords)},
+}...))

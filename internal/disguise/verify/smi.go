@@ -21,22 +21,20 @@ var views = []struct {
 
 const smiFix = "a library or an nvidia-smi in the session bypasses the disguise: see which one (type -a nvidia-smi, ldconfig -p) and take it out of the image"
 
-var smiChecks = []check[Inside]{
-	{name: "smi.table", class: SMI, fix: smiFix, expected: func(w Wanted) string { return shows(tableWords(w)) },
-		found: view("smi.table", func(w Wanted, text string) string {
-			return looked(text, tableWords(w), append(w.behind(), `MIG devices:`))
-		})},
-	{name: "smi.list", class: SMI, fix: smiFix, expected: func(w Wanted) string { return fmt.Sprintf("GPU 0: %s (UUID: %s)", w.Name, w.UUID) },
+var smiChecks = of(SMI, smiFix, []check[Inside]{
+	{name: "smi.table", expected: func(w Wanted) string { return shows(tableWords(w)) }, found: view("smi.table", func(w Wanted, text string) string {
+		return inspect(text, tableWords(w), append(w.behind(), `MIG devices:`))
+	})},
+	{name: "smi.list", expected: func(w Wanted) string { return fmt.Sprintf("GPU 0: %s (UUID: %s)", w.Name, w.UUID) },
 		found: view("smi.list", func(_ Wanted, text string) string { return strings.Join(lines(text), "; ") })},
-	{name: "smi.full", class: SMI, fix: smiFix, expected: func(w Wanted) string { return shows(fullWords(w)) },
-		found: view("smi.full", func(w Wanted, text string) string {
-			return looked(blanks.ReplaceAllString(text, " : "), fullWords(w), append(w.behind(), "MIG Device"))
-		})},
-	{name: "smi.xml", class: SMI, fix: smiFix, expected: xmlWanted, found: view("smi.xml", xmlFound)},
-	{name: "smi.name", class: SMI, fix: smiFix, expected: func(w Wanted) string { return w.Name }, found: column(0)},
-	{name: "smi.memory", class: SMI, fix: smiFix, expected: func(w Wanted) string { return fmt.Sprintf("%d MiB", w.MemoryMiB) }, found: column(1)},
-	{name: "smi.power", class: SMI, fix: smiFix, expected: func(w Wanted) string { return watts(w.Power.Max) }, found: column(2)},
-}
+	{name: "smi.full", expected: func(w Wanted) string { return shows(fullWords(w)) }, found: view("smi.full", func(w Wanted, text string) string {
+		return inspect(blanks.ReplaceAllString(text, " : "), fullWords(w), append(w.behind(), "MIG Device"))
+	})},
+	{name: "smi.xml", expected: xmlWanted, found: view("smi.xml", xmlFound)},
+	{name: "smi.name", expected: wantsName, found: column(0)},
+	{name: "smi.memory", expected: wantsMemory, found: column(1)},
+	{name: "smi.power", expected: func(w Wanted) string { return watts(w.Power.Max) }, found: column(2)},
+}...)
 
 // view checks one output of nvidia-smi.
 func view(key string, look func(Wanted, string) string) func(Wanted, Inside) answer {
@@ -105,8 +103,8 @@ func shows(words []string) string {
 	return strings.Join(words, ", ") + "; no MIG, nothing of the GPU behind"
 }
 
-// looked lists what a text lacks, and what it must not show.
-func looked(text string, want, hide []string) string {
+// inspect lists what a text lacks, and what it must not show.
+func inspect(text string, want, hide []string) string {
 	var wrong []string
 	for _, word := range want {
 		if !strings.Contains(text, word) {
@@ -143,8 +141,7 @@ func xmlWanted(w Wanted) string {
 
 func xmlFound(_ Wanted, text string) string {
 	var log smiXML
-	decoder := xml.NewDecoder(strings.NewReader(text))
-	if err := decoder.Decode(&log); err != nil {
+	if err := xml.NewDecoder(strings.NewReader(text)).Decode(&log); err != nil {
 		return "no XML: " + err.Error()
 	}
 	if len(log.GPUs) != 1 {

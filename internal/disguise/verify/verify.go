@@ -77,6 +77,17 @@ type answer struct {
 func found(words string) answer { return answer{Advice: prose.Advice{What: words}} }
 func skip(why string) answer    { return answer{skip: why} }
 
+// always is the expected text of a check that does not depend on the session.
+func always(words string) func(Wanted) string { return func(Wanted) string { return words } }
+
+// of gives all checks of a group the same class and fix.
+func of[S any](class Class, fix string, checks ...check[S]) []check[S] {
+	for i := range checks {
+		checks[i].class, checks[i].fix = class, fix
+	}
+	return checks
+}
+
 // run compares.
 func (c check[S]) run(w Wanted, seen S, way Way) Result {
 	r := Result{Check: c.name, Class: c.class, Way: way, Outcome: Passed, Expected: c.expected(w)}
@@ -120,16 +131,4 @@ func insideChecks() []check[Inside] {
 
 func outsideChecks() []check[Observed] {
 	return slices.Concat(settingsChecks, filesChecks)
-}
-
-// Names lists all checks in their order.
-func Names() []string {
-	names := []string{entryName}
-	for _, c := range insideChecks() {
-		names = append(names, c.name)
-	}
-	for _, c := range outsideChecks() {
-		names = append(names, c.name)
-	}
-	return names
 }

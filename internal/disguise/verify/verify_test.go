@@ -90,6 +90,18 @@ func (s *world) judge() []Result {
 	return Judge(s.w, []Inside{{Way: Exec, Barred: s.barred, Answers: answers}}, s.observed)
 }
 
+// checkNames lists all checks in their order.
+func checkNames() []string {
+	names := []string{entryName}
+	for _, c := range insideChecks() {
+		names = append(names, c.name)
+	}
+	for _, c := range outsideChecks() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
 func TestSound(t *testing.T) {
 	all := sound().judge()
 	for _, r := range all {
@@ -97,8 +109,8 @@ func TestSound(t *testing.T) {
 			t.Errorf("%s %s: expected %q, found %q %s", r.Check, r.Outcome, r.Expected, r.Got.What, r.Why)
 		}
 	}
-	if len(all) != len(Names()) {
-		t.Errorf("%d checks ran of %d", len(all), len(Names()))
+	if len(all) != len(checkNames()) {
+		t.Errorf("%d checks ran of %d", len(all), len(checkNames()))
 	}
 }
 
@@ -236,7 +248,7 @@ func TestSabotage(t *testing.T) {
 			t.Errorf("with %q in %s, what fails is %v", s.words, s.check, failed)
 		}
 	}
-	for _, name := range Names() {
+	for _, name := range checkNames() {
 		if !tried[name] {
 			t.Errorf("nothing is sabotaged for %s", name)
 		}

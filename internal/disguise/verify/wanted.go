@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"cosplay/internal/prose"
@@ -111,15 +112,58 @@ func (r records) numbers(key string, want int) ([]uint64, bool) {
 	if !ok || len(words) != want {
 		return nil, false
 	}
-	var all []uint64
-	for _, word := range words {
-		var n uint64
-		if _, err := fmt.Sscan(word, &n); err != nil {
+	all := make([]uint64, want)
+	for i, word := range words {
+		var err error
+		if all[i], err = strconv.ParseUint(word, 10, 64); err != nil {
 			return nil, false
 		}
-		all = append(all, n)
 	}
 	return all, true
+}
+
+// failure is the first text of some records that is not "ok"; a missing record is no failure.
+func (r records) failure(keys ...string) (why string, failed bool) {
+	for _, key := range keys {
+		if value, there := r.first(key); there && value != "ok" {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// reading reads the records that a check needs. If one is missing or has another form, lacks is set and the result of
+// the check does not count.
+type reading struct {
+	records
+	lacks bool
+}
+
+func (r *reading) text(key string) string {
+	value, ok := r.first(key)
+	r.lacks = r.lacks || !ok
+	return value
+}
+
+// need reads a record of numbers; if it is missing, they are zeros.
+func (r *reading) need(key string, want int) []uint64 {
+	all, ok := r.numbers(key, want)
+	if !ok {
+		r.lacks = true
+		return make([]uint64, want)
+	}
+	return all
+}
+
+// refusal makes the first error among some records the result of the check.
+func (r *reading) refusal(keys ...string) string {
+	for _, key := range keys {
+		if value, ok := r.first(key); ok && strings.HasPrefix(value, "error") {
+			r.lacks = false
+			return key + ": " + value
+		}
+	}
+	return ""
 }
 
 const mib = 1 << 20
@@ -131,6 +175,10 @@ func inMiB(bytes uint64) string {
 	}
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mib)
 }
+
+func wantsName(w Wanted) string   { return w.Name }
+func wantsUUID(w Wanted) string   { return w.UUID }
+func wantsMemory(w Wanted) string { return fmt.Sprintf("%d MiB", w.MemoryMiB) }
 
 func (w Wanted) memory() uint64 { return uint64(w.MemoryMiB) * mib }
 

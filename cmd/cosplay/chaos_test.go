@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"cosplay/internal/ledger"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 	"cosplay/internal/state"
@@ -78,7 +79,7 @@ type chaos struct {
 	random *rand.Rand
 	gpus   int
 	before []byte
-	start  sim.Shown
+	start  public.Simulated
 
 	reboots bool               // they forget a baseline that is not the driver's own
 	foreign map[string]foreign // slices of the admin's, by UUID
@@ -288,7 +289,7 @@ func (c *chaos) faulty(who string) {
 }
 
 func (c *chaos) anyLost() bool {
-	return slices.ContainsFunc(c.shown().GPUs, func(g sim.ShownGPU) bool { return g.Lost })
+	return slices.ContainsFunc(c.shown().GPUs, func(g public.SimulatedGPU) bool { return g.Lost })
 }
 
 // ledger is the host's, by GPU.
@@ -343,7 +344,7 @@ func (c *chaos) wrong() (wrong []string) {
 	return wrong
 }
 
-func notedIn(held resource.Held, s sim.ShownSlice) bool {
+func notedIn(held resource.Held, s public.SimulatedSlice) bool {
 	return slices.ContainsFunc(held.Holders, func(h resource.Holder) bool {
 		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Profile == s.Profile && o.Start == s.Start })
 	})

@@ -17,6 +17,7 @@ import (
 
 	"cosplay/internal/agent"
 	"cosplay/internal/durable"
+	"cosplay/internal/public"
 	"cosplay/internal/sim"
 	"cosplay/internal/state"
 )
@@ -184,7 +185,7 @@ func (p project) copyOf() (restore func()) {
 }
 
 // shown is the simulated host as its hardware is.
-func (p project) shown() sim.Shown {
+func (p project) shown() public.Simulated {
 	p.t.Helper()
 	host, err := sim.Open(filepath.Join(p.dir, ".cosplay/sim/lab"))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cosplay/internal/sim"
+	"cosplay/internal/public"
 )
 
 // TestNeighbourAfterKill: whoever takes a placement that a killed apply was about
@@ -26,7 +26,7 @@ session "worker" {
 	before := p.hardware()
 	fresh := p.copyOf()
 	listed := p.moments(args...)
-	var wanted []sim.ShownSlice // in the order in which they are made
+	var wanted []public.SimulatedSlice // in the order in which they are made
 	for _, g := range p.shown().GPUs {
 		wanted = g.Slices
 	}

@@ -13,6 +13,7 @@ import (
 
 	"cosplay/internal/agent"
 	hosts "cosplay/internal/machine"
+	"cosplay/internal/public"
 	"cosplay/internal/sim"
 )
 
@@ -292,7 +293,7 @@ func (s unavailable) applied() bool {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return slices.ContainsFunc(shown.GPUs, func(g sim.ShownGPU) bool {
+	return slices.ContainsFunc(shown.GPUs, func(g public.SimulatedGPU) bool {
 		switch s.call.Feature {
 		case "mig":
 			return g.MIG

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"cosplay/internal/sim"
+	"cosplay/internal/public"
 	"cosplay/internal/state"
 )
 
@@ -186,7 +186,7 @@ func (p project) rebuilds() {
 
 // upgradeKilled brings a run to its end, without losing a slice that it had created;
 // and takes all of it back.
-func (p project) upgradeKilled(released sim.Shown) {
+func (p project) upgradeKilled(released public.Simulated) {
 	p.t.Helper()
 	if journals(p.t, p.dir) != 1 {
 		p.t.Fatal("there is no journal")
@@ -212,7 +212,7 @@ func (p project) upgradeKilled(released sim.Shown) {
 
 // upgradePlan applies a saved plan, or is refused with words that say what to do and
 // without an effect.
-func (p project) upgradePlan(released sim.Shown) {
+func (p project) upgradePlan(released public.Simulated) {
 	p.t.Helper()
 	destroys := strings.HasSuffix(p.dir, "destroy")
 	goal := []string{"apply", "--auto-approve"}
@@ -243,7 +243,7 @@ func readIf(path string) string {
 }
 
 // ends destroys everything and leaves the host as it was found.
-func (p project) ends(released sim.Shown) {
+func (p project) ends(released public.Simulated) {
 	p.t.Helper()
 	p.run("destroy", "--auto-approve")
 	if d := cmp.Diff(released.GPUs, p.shown().GPUs); d != "" {

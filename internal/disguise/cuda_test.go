@@ -17,10 +17,9 @@ import (
 	"cosplay/driver"
 	"cosplay/internal/disguise"
 	"cosplay/internal/resource"
-	"cosplay/internal/sim"
 )
 
-func (m machine) cuda() string { return sim.CUDAPath(m.dir) }
+func (m machine) cuda() string { return filepath.Join(m.dir, driver.CUDA) }
 
 // compiled builds a program of testdata and returns its path.
 func compiled(t testing.TB, name string, flags ...string) string {

@@ -10,6 +10,7 @@ import (
 
 	"cosplay/catalog"
 	"cosplay/internal/disguise"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/sim"
 )
@@ -38,7 +39,7 @@ func newMachine(t testing.TB, keys ...string) machine {
 
 func (m machine) library() string { return sim.LibraryPath(m.dir) }
 
-func (m machine) gpu(t testing.TB, index int) sim.ShownGPU {
+func (m machine) gpu(t testing.TB, index int) public.SimulatedGPU {
 	t.Helper()
 	shown, err := m.Show()
 	check(t, err)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"cosplay/driver"
 	"cosplay/internal/disguise"
 	"cosplay/internal/machine"
 	"cosplay/internal/project"
@@ -43,10 +45,10 @@ func TestNoCUDA(t *testing.T) {
 		}
 		return doctor, diags.Error()
 	}
-	if doctor, plan := says(); doctor != "good: "+sim.CUDAPath(host) || strings.Contains(plan, "CUDA") {
+	if doctor, plan := says(); doctor != "good: "+filepath.Join(host, driver.CUDA) || strings.Contains(plan, "CUDA") {
 		t.Errorf("with one doctor says %q, plan %q", doctor, plan)
 	}
-	if err := os.Remove(sim.CUDAPath(host)); err != nil {
+	if err := os.Remove(filepath.Join(host, driver.CUDA)); err != nil {
 		t.Fatal(err)
 	}
 	doctor, plan := says()

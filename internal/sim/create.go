@@ -5,9 +5,11 @@ import "C"
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -170,27 +172,15 @@ func newState(models []resource.Model, opts Options) ([]byte, error) {
 	host.version = C.SIM_VERSION
 	host.gpu_count = C.uint32_t(len(models))
 	host.size = C.uint64_t(len(data))
-	host.cuda_version = 12040
-	if opts.CUDA != 0 {
-		host.cuda_version = C.uint32_t(opts.CUDA)
-	}
-	version := opts.Driver
-	if version == "" {
-		version = "550.163.01"
-	}
+	host.cuda_version = C.uint32_t(cmp.Or(opts.CUDA, 12040))
 	boot := sha256.Sum256([]byte("boot\x00" + opts.Seed))
-	for _, field := range []struct {
-		to []C.char
-		s  string
-	}{
-		{host.magic[:], C.SIM_MAGIC},
-		{host.simulates[:], opts.Simulates},
-		{host.driver_version[:], version},
-		{host.boot_id[:], formatUUID(boot[:])},
-	} {
-		if err := put(field.to, field.s); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(
+		put(host.magic[:], C.SIM_MAGIC),
+		put(host.simulates[:], opts.Simulates),
+		put(host.driver_version[:], cmp.Or(opts.Driver, "550.163.01")),
+		put(host.boot_id[:], formatUUID(boot[:])),
+	); err != nil {
+		return nil, err
 	}
 	for i, m := range models {
 		if err := setUp(&gpus(host)[i], m, i, opts.Seed); err != nil {
@@ -206,17 +196,8 @@ var buses = [8]C.uint32_t{0x19, 0x3B, 0x4C, 0x5D, 0x9B, 0xBB, 0xCB, 0xDB}
 func setUp(gpu *C.struct_sim_gpu, m resource.Model, index int, seed string) error {
 	id := sha256.Sum256(fmt.Appendf(nil, "gpu\x00%s\x00%d", seed, index))
 	serial := fmt.Sprintf("165%010d", binary.BigEndian.Uint64(id[16:])%1e10)
-	if err := put(gpu.name[:], m.Name); err != nil {
-		return err
-	}
-	if err := put(gpu.uuid[:], "GPU-"+formatUUID(id[:])); err != nil {
-		return err
-	}
-	if err := put(gpu.serial[:], serial); err != nil {
-		return err
-	}
 	major, minor, err := capability(m.ComputeCapability)
-	if err != nil {
+	if err := errors.Join(put(gpu.name[:], m.Name), put(gpu.uuid[:], "GPU-"+formatUUID(id[:])), put(gpu.serial[:], serial), err); err != nil {
 		return err
 	}
 	gpu.pci_domain = C.uint32_t(index / len(buses))

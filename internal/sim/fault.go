@@ -197,21 +197,15 @@ func (h *Host) ClearFaults() error {
 }
 
 // absent lists the functions that the host's NVML library does not export.
-func absent(dir string) ([]string, error) {
-	h, err := Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	err = h.locked(func(host *C.struct_sim_host) error {
+func absent(dir string) (names []string, err error) {
+	err = inspect(dir, func(host *C.struct_sim_host) {
 		for _, f := range faults(host) {
 			if f.Action == Absent {
 				names = append(names, f.Function)
 			}
 		}
-		return nil
 	})
-	return names, errors.Join(err, h.Close())
+	return names, err
 }
 
 func faults(host *C.struct_sim_host) []Fault {

@@ -22,7 +22,7 @@ func (h *Host) Resize(models []resource.Model, opts Options, inUse func(uuid str
 		for i, gpu := range gpus(host) {
 			switch {
 			case i >= len(models):
-				if !unused(gpu) || inUse(text(gpu.uuid[:])) {
+				if !unused(&gpu) || inUse(text(gpu.uuid[:])) {
 					return fmt.Errorf("GPU %d is in use", i)
 				}
 			case gpu.name != gpus(want)[i].name:
@@ -44,16 +44,7 @@ func (h *Host) Resize(models []resource.Model, opts Options, inUse func(uuid str
 }
 
 // unused reports whether a GPU has the settings of a new one, no GPU instance and no process.
-func unused(gpu C.struct_sim_gpu) bool {
-	for _, instance := range gpu.instances {
-		if instance.used != 0 {
-			return false
-		}
-	}
-	for _, process := range gpu.processes {
-		if process.pid != 0 {
-			return false
-		}
-	}
-	return gpu.mig == 0 && gpu.mig_pending == 0 && gpu.persistence == 0 && gpu.lock_max_mhz == 0 && gpu.power_limit_mw == gpu.power_default_mw
+func unused(gpu *C.struct_sim_gpu) bool {
+	return !anyInstance(gpu) && !anyProcess(gpu) && gpu.mig == 0 && gpu.mig_pending == 0 && gpu.persistence == 0 &&
+		gpu.lock_max_mhz == 0 && gpu.power_limit_mw == gpu.power_default_mw
 }

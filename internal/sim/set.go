@@ -282,8 +282,7 @@ func (h *Host) Reboot() error {
 }
 
 func reboot(gpu *C.struct_sim_gpu) {
-	keepsMIG := gpu.capability_major == 8
-	if !keepsMIG {
+	if keepsMIG := gpu.capability_major == 8; !keepsMIG {
 		gpu.mig_pending = 0
 	}
 	gpu.mig = gpu.mig_pending

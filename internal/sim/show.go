@@ -8,21 +8,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Shown is a host as its hardware is, clock locks included, which NVML does not
-// report. Processes that have the driver open are left out: they come and go.
-type (
-	Shown        = public.Simulated
-	ShownGPU     = public.SimulatedGPU
-	ShownSlice   = public.SimulatedSlice
-	ShownCompute = public.SimulatedCompute
-	ShownProcess = public.SimulatedProcess
-)
-
-// Show reads the whole host.
-func (h *Host) Show() (Shown, error) {
-	var shown Shown
+// Show reads the whole host, with clock locks, which NVML does not report.
+func (h *Host) Show() (public.Simulated, error) {
+	var shown public.Simulated
 	err := h.locked(func(host *C.struct_sim_host) error {
-		shown = Shown{
+		shown = public.Simulated{
 			Format:    public.V1,
 			Simulates: text(host.simulates[:]),
 			Driver:    text(host.driver_version[:]),
@@ -40,8 +30,8 @@ func (h *Host) Show() (Shown, error) {
 	return shown, err
 }
 
-func showGPU(gpu *C.struct_sim_gpu, index int) ShownGPU {
-	g := ShownGPU{
+func showGPU(gpu *C.struct_sim_gpu, index int) public.SimulatedGPU {
+	g := public.SimulatedGPU{
 		Index:        index,
 		UUID:         text(gpu.uuid[:]),
 		Name:         text(gpu.name[:]),
@@ -62,7 +52,7 @@ func showGPU(gpu *C.struct_sim_gpu, index int) ShownGPU {
 		if p.pid == 0 {
 			continue
 		}
-		shown := ShownProcess{PID: int(p.pid), MemoryMiB: int(p.memory_mib)}
+		shown := public.SimulatedProcess{PID: int(p.pid), MemoryMiB: int(p.memory_mib)}
 		if id := int(p.gpu_instance); id != C.SIM_WHOLE_GPU {
 			shown.GPUInstance = &id
 		}
@@ -79,10 +69,10 @@ func migName(gpu *C.struct_sim_gpu, instance, compute int) string {
 	return text(gpu.instances[instance].compute[compute].uuid[:])
 }
 
-func showSlice(gpu *C.struct_sim_gpu, id int) ShownSlice {
+func showSlice(gpu *C.struct_sim_gpu, id int) public.SimulatedSlice {
 	instance := &gpu.instances[id]
 	profile := &gpu.profiles[instance.profile]
-	s := ShownSlice{
+	s := public.SimulatedSlice{
 		GPUInstance: id,
 		Profile:     text(profile.name[:]),
 		Start:       int(instance.start),
@@ -90,7 +80,7 @@ func showSlice(gpu *C.struct_sim_gpu, id int) ShownSlice {
 	}
 	for i := range instance.compute {
 		if c := &instance.compute[i]; c.used != 0 {
-			s.Compute = append(s.Compute, ShownCompute{ComputeInstance: i, Start: int(c.start), Size: int(c.size), UUID: migName(gpu, id, i)})
+			s.Compute = append(s.Compute, public.SimulatedCompute{ComputeInstance: i, Start: int(c.start), Size: int(c.size), UUID: migName(gpu, id, i)})
 		}
 	}
 	return s

@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -30,9 +31,6 @@ func LibraryPath(dir string) string { return filepath.Join(dir, driver.NVML) }
 
 // StatePath is the path of the state of the host in a folder, which every program must be able to write.
 func StatePath(dir string) string { return filepath.Join(dir, stateName) }
-
-// CUDAPath is the path of the CUDA driver of the host in a folder.
-func CUDAPath(dir string) string { return filepath.Join(dir, driver.CUDA) }
 
 // Is reports whether a folder contains a simulated host.
 func Is(dir string) bool {
@@ -76,17 +74,22 @@ func (h *Host) Close() error {
 }
 
 // BootID identifies the present boot of the host in a folder.
-func BootID(dir string) (string, error) {
+func BootID(dir string) (id string, err error) {
+	err = inspect(dir, func(host *C.struct_sim_host) { id = text(host.boot_id[:]) })
+	return id, err
+}
+
+// inspect calls f with the locked state of the host in a folder.
+func inspect(dir string, f func(*C.struct_sim_host)) error {
 	h, err := Open(dir)
 	if err != nil {
-		return "", err
+		return err
 	}
-	var id string
 	err = h.locked(func(host *C.struct_sim_host) error {
-		id = text(host.boot_id[:])
+		f(host)
 		return nil
 	})
-	return id, errors.Join(err, h.Close())
+	return errors.Join(err, h.Close())
 }
 
 func mapState(file *os.File) ([]byte, error) {
@@ -137,17 +140,10 @@ func sound(gpu *C.struct_sim_gpu) bool {
 	if gpu.clock_count == 0 || gpu.clock_count > C.SIM_MAX_CLOCKS || gpu.profile_count > C.SIM_MAX_PROFILES {
 		return false
 	}
-	for i := range gpu.profile_count {
-		if gpu.profiles[i].start_count > C.SIM_MAX_STARTS {
-			return false
-		}
+	if slices.ContainsFunc(gpu.profiles[:gpu.profile_count], func(p C.struct_sim_profile) bool { return p.start_count > C.SIM_MAX_STARTS }) {
+		return false
 	}
-	for i := range gpu.instances {
-		if gpu.instances[i].used != 0 && gpu.instances[i].profile >= gpu.profile_count {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(gpu.instances[:], func(i C.struct_sim_gpu_instance) bool { return i.used != 0 && i.profile >= gpu.profile_count })
 }
 
 func stateSize(gpuCount int) int {

@@ -37,11 +37,7 @@ func (l *loader) declareCatalog() {
 func targetValue(t resource.Target) cty.Value {
 	types := cty.ListValEmpty(cty.String)
 	if len(t.TensorTypes) > 0 {
-		words := make([]cty.Value, len(t.TensorTypes))
-		for i, word := range t.TensorTypes {
-			words[i] = cty.StringVal(word)
-		}
-		types = cty.ListVal(words)
+		types = cty.ListVal(each(t.TensorTypes, cty.StringVal))
 	}
 	whole := func(n int) cty.Value { return cty.NumberIntVal(int64(n)) }
 	return cty.ObjectVal(map[string]cty.Value{

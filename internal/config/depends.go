@@ -68,5 +68,5 @@ func (l *loader) follow(name string, on map[string][]dependence, way []dependenc
 }
 
 func drawn(ring []dependence) string {
-	return "session." + ring[0].of + " -> " + strings.Join(texts(ring, func(d dependence) string { return "session." + d.on }), " -> ")
+	return "session." + ring[0].of + " -> " + strings.Join(each(ring, func(d dependence) string { return "session." + d.on }), " -> ")
 }

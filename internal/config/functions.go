@@ -56,12 +56,12 @@ func Functions(o Options) map[string]function.Function {
 	all := maps.Clone(valueFunctions)
 	w := world{o}
 	maps.Copy(all, map[string]function.Function{
-		"abspath":    w.path(),
+		"abspath":    mapping("A path from the root, of one from the project's folder.", w.absolute, "path"),
 		"env":        w.env(),
-		"file":       w.file(),
-		"fileexists": w.fileExists(),
-		"fileset":    w.fileSet(),
-		"pathexpand": w.pathExpand(),
+		"file":       mapping("The contents of a file, which has to be text.", w.readText, "path"),
+		"fileexists": textFunction("Reports whether a file exists.", w.fileExists, cty.Bool, "path"),
+		"fileset":    textFunction("The files of a folder whose paths match a pattern, with * and **.", w.fileSet, cty.Set(cty.String), "path", "pattern"),
+		"pathexpand": mapping("A path with ~ at its start replaced by the user's home.", w.expand, "path"),
 		"filebase64": w.fileDigest(func(data []byte) []byte { return data }, inBase64),
 	})
 	for name := range digests {

@@ -27,7 +27,7 @@ func textFunction(description string, do func(texts []string) (cty.Value, error)
 	for i, name := range params {
 		all[i] = function.Parameter{Name: name, Type: cty.String}
 	}
-	return valueFunction(description, result, func(args []cty.Value) (cty.Value, error) { return do(texts(args, cty.Value.AsString)) }, all...)
+	return valueFunction(description, result, func(args []cty.Value) (cty.Value, error) { return do(each(args, cty.Value.AsString)) }, all...)
 }
 
 func predicate(description string, is func(s, part string) bool, params ...string) function.Function {

@@ -62,10 +62,6 @@ func (w world) readText(typed string) (string, error) {
 	return string(data), err
 }
 
-func (w world) file() function.Function {
-	return mapping("The contents of a file, which has to be text.", w.readText, "path")
-}
-
 func (w world) fileDigest(sum func([]byte) []byte, write func([]byte) string) function.Function {
 	return mapping("The contents or the checksum of a file.", func(typed string) (string, error) {
 		data, err := w.read(typed)
@@ -73,70 +69,58 @@ func (w world) fileDigest(sum func([]byte) []byte, write func([]byte) string) fu
 	}, "path")
 }
 
-func (w world) fileExists() function.Function {
-	return textFunction("Reports whether a file exists.", func(t []string) (cty.Value, error) {
-		at, err := w.place(t[0])
-		if err != nil {
-			return cty.NilVal, err
-		}
-		info, err := fs.Stat(w.Files, at)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return cty.False, nil
-		case err != nil:
-			return cty.NilVal, fmt.Errorf("%q cannot be read: %w", t[0], errors.Unwrap(err))
-		case !info.Mode().IsRegular():
-			return cty.NilVal, fmt.Errorf("%q is there, and is no file", t[0])
-		}
-		return cty.True, nil
-	}, cty.Bool, "path")
+func (w world) fileExists(arguments []string) (cty.Value, error) {
+	at, err := w.place(arguments[0])
+	if err != nil {
+		return cty.NilVal, err
+	}
+	info, err := fs.Stat(w.Files, at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return cty.False, nil
+	case err != nil:
+		return cty.NilVal, fmt.Errorf("%q cannot be read: %w", arguments[0], errors.Unwrap(err))
+	case !info.Mode().IsRegular():
+		return cty.NilVal, fmt.Errorf("%q is there, and is no file", arguments[0])
+	}
+	return cty.True, nil
 }
 
-func (w world) fileSet() function.Function {
-	return textFunction("The files of a folder whose paths in it match a pattern, with * and **.", func(t []string) (cty.Value, error) {
-		at, err := w.place(t[0])
-		if err != nil {
-			return cty.NilVal, err
-		}
-		folder, err := fs.Sub(w.Files, at)
-		if err != nil {
-			return cty.NilVal, err
-		}
-		names, err := doublestar.Glob(folder, t[1], doublestar.WithFilesOnly(), doublestar.WithFailOnPatternNotExist())
-		if err != nil && !errors.Is(err, doublestar.ErrPatternNotExist) {
-			return cty.NilVal, fmt.Errorf("the pattern %q: %w", t[1], err)
-		}
-		if len(names) == 0 {
-			return cty.SetValEmpty(cty.String), nil
-		}
-		all := make([]cty.Value, len(names))
-		for i, name := range names {
-			all[i] = cty.StringVal(name)
-		}
-		return cty.SetVal(all), nil
-	}, cty.Set(cty.String), "path", "pattern")
+func (w world) fileSet(arguments []string) (cty.Value, error) {
+	at, err := w.place(arguments[0])
+	if err != nil {
+		return cty.NilVal, err
+	}
+	folder, err := fs.Sub(w.Files, at)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	names, err := doublestar.Glob(folder, arguments[1], doublestar.WithFilesOnly(), doublestar.WithFailOnPatternNotExist())
+	if err != nil && !errors.Is(err, doublestar.ErrPatternNotExist) {
+		return cty.NilVal, fmt.Errorf("the pattern %q: %w", arguments[1], err)
+	}
+	if len(names) == 0 {
+		return cty.SetValEmpty(cty.String), nil
+	}
+	return cty.SetVal(each(names, cty.StringVal)), nil
 }
 
-func (w world) path() function.Function {
-	return mapping("A path from the root, of one from the project's folder.", func(typed string) (string, error) {
-		if filepath.IsAbs(typed) {
-			return filepath.Clean(typed), nil
-		}
-		return filepath.Join(w.Dir, typed), nil
-	}, "path")
+func (w world) absolute(typed string) (string, error) {
+	if filepath.IsAbs(typed) {
+		return filepath.Clean(typed), nil
+	}
+	return filepath.Join(w.Dir, typed), nil
 }
 
-func (w world) pathExpand() function.Function {
-	return mapping("A path with ~ at its start replaced by the user's home.", func(typed string) (string, error) {
-		rest, home := strings.CutPrefix(typed, "~")
-		switch {
-		case !home || rest != "" && rest[0] != '/':
-			return typed, nil
-		case w.Home == "":
-			return "", errors.New("there is no home folder to put for ~")
-		}
-		return filepath.Join(w.Home, rest), nil
-	}, "path")
+func (w world) expand(typed string) (string, error) {
+	rest, home := strings.CutPrefix(typed, "~")
+	switch {
+	case !home || rest != "" && rest[0] != '/':
+		return typed, nil
+	case w.Home == "":
+		return "", errors.New("there is no home folder to put for ~")
+	}
+	return filepath.Join(w.Home, rest), nil
 }
 
 // env reads the environment of the cosplay process.

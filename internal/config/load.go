@@ -94,14 +94,14 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	}
 	l.settleAll()
 	l.validate()
-	each(blocks["host"], l.readHost) // first, because sessions refer to hosts
-	l.sessions = []Session{}         // an Intent without sessions has an empty list
-	each(blocks["session"], l.readSession)
-	each(blocks["moved"], l.readMoved)
-	each(blocks["import"], l.readImport)
-	each(blocks["removed"], l.readRemoved)
-	each(blocks["output"], l.readOutput)
-	each(blocks["check"], l.readCheck)
+	readAll(blocks["host"], l.readHost) // first, because sessions refer to hosts
+	l.sessions = []Session{}            // an Intent without sessions has an empty list
+	readAll(blocks["session"], l.readSession)
+	readAll(blocks["moved"], l.readMoved)
+	readAll(blocks["import"], l.readImport)
+	readAll(blocks["removed"], l.readRemoved)
+	readAll(blocks["output"], l.readOutput)
+	readAll(blocks["check"], l.readCheck)
 	l.checkNames()
 	l.checkPorts()
 	l.checkMoved()
@@ -123,7 +123,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 		Variables: l.values(), Missed: l.missedNames(), Files: l.files}, l.diags
 }
 
-func each(blocks []block, read func(block)) {
+func readAll(blocks []block, read func(block)) {
 	for _, b := range blocks {
 		read(b)
 	}
@@ -214,10 +214,10 @@ func (l *loader) prepare(files map[string][]byte) map[string][]block {
 	for _, b := range blocks["session"] {
 		l.named = append(l.named, b.labels...)
 	}
-	each(blocks["variable"], l.readVariable)
+	readAll(blocks["variable"], l.readVariable)
 	l.takeInputs()
-	each(blocks["locals"], l.readLocals)
-	each(blocks["target"], l.readTarget)
+	readAll(blocks["locals"], l.readLocals)
+	readAll(blocks["target"], l.readTarget)
 	l.declareCatalog()
 	return blocks
 }

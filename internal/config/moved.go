@@ -176,5 +176,5 @@ func (l *loader) checkCircles() {
 func (l *loader) reportCircle(from map[resource.Reference]Move, way []resource.Reference) {
 	m := from[way[0]]
 	l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.",
-		strings.Join(texts(way, resource.Reference.String), " -> "))
+		strings.Join(each(way, resource.Reference.String), " -> "))
 }

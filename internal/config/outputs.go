@@ -16,14 +16,12 @@ type output struct {
 	name, description string
 	sensitive         bool
 	value             attribute
-	header            hcl.Range
 }
 
 // check is a check block.
 type check struct {
-	name   string
-	header hcl.Range
-	rules  []rule
+	name  string
+	rules []rule
 }
 
 // Output is the value of an output block.
@@ -39,7 +37,7 @@ type Output struct {
 func (l *loader) readOutput(b block) {
 	name, named := l.declare(b)
 	said := l.read(b, &outputSchema)
-	o := output{name: name, header: b.header}
+	o := output{name: name}
 	a := said.find("value")
 	if said.lacks("value") {
 		l.complain(b.header, b.header, `"value" is missing`, "An output is a value that is shown after apply. Add a line like: value = session.worker[0].ssh_command")
@@ -83,7 +81,7 @@ func (l *loader) liveContext(a attribute, live map[resource.Address]LiveSession)
 func (l *loader) readCheck(b block) {
 	name, named := l.declare(b)
 	said := l.read(b, &checkSchema)
-	c := check{name: name, header: b.header, rules: rulesOf(said, "assert")}
+	c := check{name: name, rules: rulesOf(said, "assert")}
 	condition, message := said.find("condition"), said.find("error_message")
 	var own rule
 	if condition != nil {

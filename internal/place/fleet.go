@@ -16,7 +16,6 @@ type fleet struct {
 	models   []*gpuModel
 	classes  []*class // ordered by their first address
 	classOf  []*class // the class of each request
-	refused  map[*class]string
 	warnings []string
 }
 
@@ -37,7 +36,7 @@ type occupant struct {
 }
 
 func newFleet(gpus []GPU, requests []Request) *fleet {
-	f := &fleet{requests: slices.Clone(requests), refused: map[*class]string{}}
+	f := &fleet{requests: slices.Clone(requests)}
 	slices.SortFunc(f.requests, func(a, b Request) int { return a.Address.Compare(b.Address) })
 	known := map[classKey]*class{}
 	for _, r := range f.requests {

@@ -5,6 +5,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -37,7 +38,7 @@ func (l *loader) declareCatalog() {
 func targetValue(t resource.Target) cty.Value {
 	types := cty.ListValEmpty(cty.String)
 	if len(t.TensorTypes) > 0 {
-		types = cty.ListVal(each(t.TensorTypes, cty.StringVal))
+		types = cty.ListVal(prose.Each(t.TensorTypes, cty.StringVal))
 	}
 	whole := func(n int) cty.Value { return cty.NumberIntVal(int64(n)) }
 	return cty.ObjectVal(map[string]cty.Value{

@@ -107,17 +107,8 @@ func slips(a, b string) int {
 // meant returns the sentence that suggests the correct word. It starts with a space.
 func meant(suggestion string) string { return fmt.Sprintf(" Did you mean %q?", suggestion) }
 
-// each returns the result of a function for each element.
-func each[T, R any](list []T, of func(T) R) []R {
-	var all []R
-	for _, element := range list {
-		all = append(all, of(element))
-	}
-	return all
-}
-
 func sortedTexts[T any](list []T, text func(T) string) []string {
-	return slices.Sorted(slices.Values(each(list, text)))
+	return slices.Sorted(slices.Values(prose.Each(list, text)))
 }
 
 // maxListed is how many names a sentence can list.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/prose"
 )
 
 // dependence is one reference in depends_on, which is checked once all sessions are known.
@@ -68,5 +70,5 @@ func (l *loader) follow(name string, on map[string][]dependence, way []dependenc
 }
 
 func drawn(ring []dependence) string {
-	return "session." + ring[0].of + " -> " + strings.Join(each(ring, func(d dependence) string { return "session." + d.on }), " -> ")
+	return "session." + ring[0].of + " -> " + strings.Join(prose.Each(ring, func(d dependence) string { return "session." + d.on }), " -> ")
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"cosplay/internal/prose"
 )
 
 // valueFunction makes a function whose results have one type.
@@ -27,7 +29,7 @@ func textFunction(description string, do func(texts []string) (cty.Value, error)
 	for i, name := range params {
 		all[i] = function.Parameter{Name: name, Type: cty.String}
 	}
-	return valueFunction(description, result, func(args []cty.Value) (cty.Value, error) { return do(each(args, cty.Value.AsString)) }, all...)
+	return valueFunction(description, result, func(args []cty.Value) (cty.Value, error) { return do(prose.Each(args, cty.Value.AsString)) }, all...)
 }
 
 func predicate(description string, is func(s, part string) bool, params ...string) function.Function {

@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"cosplay/internal/prose"
 )
 
 // world returns the functions that read files and the environment, within the limits of the options.
@@ -102,7 +104,7 @@ func (w world) fileSet(arguments []string) (cty.Value, error) {
 	if len(names) == 0 {
 		return cty.SetValEmpty(cty.String), nil
 	}
-	return cty.SetVal(each(names, cty.StringVal)), nil
+	return cty.SetVal(prose.Each(names, cty.StringVal)), nil
 }
 
 func (w world) absolute(typed string) (string, error) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"cosplay/internal/prose"
 )
 
 var importSchema = Block{
@@ -47,7 +49,7 @@ func (l *loader) checkImports() {
 		twice := slices.IndexFunc(l.imports[:i], func(o Import) bool { return o.To == one.To || o.ID == one.ID && o.ID != "" })
 		switch {
 		case !there:
-			names := each(l.sessions, func(s Session) string { return s.Address.String() })
+			names := prose.Each(l.sessions, func(s Session) string { return s.Address.String() })
 			l.complain(one.Range, one.Range, fmt.Sprintf("there is no %s", one.To), "Write its session block first: what no block has would be removed again.%s", didYouMean(one.To.String(), names))
 		case twice >= 0:
 			l.complain(one.Range, one.Range, "two imports of the same", "The other is at %s line %d. A session has one slice and one container, and each of these one session.", l.imports[twice].Range.Filename, l.imports[twice].Range.Start.Line)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -250,7 +251,7 @@ func (l *loader) label(b block) (string, bool) {
 	case len(b.labels) > 1:
 		l.complain(b.labelRanges[1], b.header, fmt.Sprintf("%s with more than one name", b.kind),
 			"%s has one name. Keep %q and remove what follows it.", prose.Capital(what), b.labels[0])
-	case !isName(b.labels[0]):
+	case !namePattern.MatchString(b.labels[0]):
 		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%q cannot be the name of %s", b.labels[0], what),
 			"A name starts with a letter or _, continues with English letters, digits, _ and -, and has at most %d characters. Write it like %q.", maxName, sample)
 	default:
@@ -262,15 +263,7 @@ func (l *loader) label(b block) (string, bool) {
 // maxName keeps cosplay-NAME-9999 within the 63 characters of a host name.
 const maxName = 50
 
-func isName(s string) bool {
-	for i, r := range s {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
-		if !letter && (i == 0 || r != '-' && (r < '0' || r > '9')) {
-			return false
-		}
-	}
-	return s != "" && len(s) <= maxName
-}
+var namePattern = regexp.MustCompile(fmt.Sprintf(`^[a-zA-Z_][a-zA-Z0-9_-]{0,%d}$`, maxName-1))
 
 // checkNames reports sessions with different addresses that would have the same container name.
 func (l *loader) checkNames() {

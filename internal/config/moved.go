@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -176,5 +177,5 @@ func (l *loader) checkCircles() {
 func (l *loader) reportCircle(from map[resource.Reference]Move, way []resource.Reference) {
 	m := from[way[0]]
 	l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.",
-		strings.Join(each(way, resource.Reference.String), " -> "))
+		strings.Join(prose.Each(way, resource.Reference.String), " -> "))
 }

@@ -118,7 +118,7 @@ func (l *loader) readInto(b block, schema *Block, prefix string) content {
 // checkWhole reports required attributes that a nested block leaves out.
 func (l *loader) checkWhole(b block, schema *Block, prefix string, c content) {
 	required := schema.required()
-	names := each(required, func(a Attribute) string { return a.Name })
+	names := prose.Each(required, func(a Attribute) string { return a.Name })
 	for _, a := range required {
 		if c.lacks(prefix + a.Name) {
 			l.complain(b.kindRange, b.header, fmt.Sprintf("%q of the %s is missing", a.Name, b.kind),
@@ -179,7 +179,7 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 // homes returns the nested blocks that have an attribute.
 func (b *Block) homes(name string) []string {
 	with := slices.DeleteFunc(slices.Clone(b.Blocks), func(inner Block) bool { return inner.attribute(name) == nil })
-	return each(with, func(inner Block) string { return inner.Name })
+	return prose.Each(with, func(inner Block) string { return inner.Name })
 }
 
 func (b *Block) inner() []string {

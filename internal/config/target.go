@@ -7,6 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -188,7 +189,7 @@ func (l *loader) target(v value) (resource.Target, bool) {
 // explainTarget reports why no target matches a name. It checks the project's own targets first.
 func (l *loader) explainTarget(typed string, err error) (summary, detail string) {
 	summary, detail = explain(err, fmt.Sprintf("unknown target %q", typed))
-	names := each(sortedKeys(l.own), func(key string) string { return l.own[key].name })
+	names := prose.Each(sortedKeys(l.own), func(key string) string { return l.own[key].name })
 	if suggestion := didYouMean(typed, names); suggestion != "" {
 		return summary, "Neither the catalog nor a target block has it." + suggestion
 	}

@@ -23,10 +23,13 @@ var tensorTypes = []struct {
 // name the target, because several targets may share a limit.
 func Limits(m resource.Model, t resource.Target) []string {
 	var limits []string
-	if extra := extras(m, t); extra != "" {
-		limits = append(limits, extra+" here")
+	extra, missing := differences(m, t)
+	if len(extra) == 1 && extra[0] != "tensor cores" {
+		limits = append(limits, extra[0]+" works here")
+	} else if len(extra) > 0 {
+		limits = append(limits, prose.And(extra)+" work here")
 	}
-	if missing := missingTypes(m, t); missing != nil {
+	if missing != nil {
 		limits = append(limits, "no "+prose.Or(missing)+" here")
 	}
 	if m.ComputeCapability != t.ComputeCapability {
@@ -41,12 +44,15 @@ func Limits(m resource.Model, t resource.Target) []string {
 	return limits
 }
 
-// extras names the features that the GPU has and the target lacks: "BF16 and TMA work".
-func extras(m resource.Model, t resource.Target) string {
-	var extra []string
+// differences lists the features that the GPU has and the target lacks, and the number formats that the target's tensor
+// cores support and the GPU's do not.
+func differences(m resource.Model, t resource.Target) (extra, missing []string) {
 	for _, typ := range tensorTypes {
-		if !before(m.ComputeCapability, typ.since) && !slices.Contains(t.TensorTypes, typ.name) {
+		here, there := !before(m.ComputeCapability, typ.since), slices.Contains(t.TensorTypes, typ.name)
+		if here && !there {
 			extra = append(extra, strings.ToUpper(typ.name))
+		} else if there && !here {
+			missing = append(missing, strings.ToUpper(typ.name))
 		}
 	}
 	if len(t.TensorTypes) == 0 && len(extra) > 0 {
@@ -55,24 +61,7 @@ func extras(m resource.Model, t resource.Target) string {
 	if !before(m.ComputeCapability, "9.0") && before(t.ComputeCapability, "9.0") {
 		extra = append(extra, "TMA")
 	}
-	switch {
-	case len(extra) == 0:
-		return ""
-	case len(extra) == 1 && extra[0] != "tensor cores":
-		return extra[0] + " works"
-	}
-	return prose.And(extra) + " work"
-}
-
-// missingTypes lists the number formats that the target's tensor cores support and the GPU's do not.
-func missingTypes(m resource.Model, t resource.Target) []string {
-	var missing []string
-	for _, typ := range tensorTypes {
-		if before(m.ComputeCapability, typ.since) && slices.Contains(t.TensorTypes, typ.name) {
-			missing = append(missing, strings.ToUpper(typ.name))
-		}
-	}
-	return missing
+	return extra, missing
 }
 
 // before reports whether a compute capability is lower: "8.9" is before "10.0".

@@ -93,25 +93,18 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*b }
 
 // candidate is a fit with its sort keys.
 type candidate struct {
-	fit           resource.Fit
-	within        bool    // whether the error is within the tolerance
-	err, other    float64 // rounded, so that almost equal values compare as equal
-	memorySlices  int
-	computeSlices int
+	slice
+	fit        resource.Fit
+	within     bool    // whether the error is within the tolerance
+	err, other float64 // rounded, so that almost equal values compare as equal
 }
 
 func newCandidate(s *slice, want resource.Envelope, clockMHz int, o resource.FitOptions) candidate {
 	f := s.fit(want, clockMHz)
 	fp32, bandwidth := f.Error(resource.PreferFP32), f.Error(resource.PreferBandwidth)
 	err, other := Weigh(o.Prefer, fp32, bandwidth, (fp32+bandwidth)/2)
-	return candidate{
-		fit:           f,
-		within:        o.Tolerance > 0 && err <= o.Tolerance,
-		err:           math.Round(err * 1e9),
-		other:         math.Round(other * 1e9),
-		memorySlices:  s.memorySlices,
-		computeSlices: s.computeSlices,
-	}
+	within := o.Tolerance > 0 && err <= o.Tolerance
+	return candidate{slice: *s, fit: f, within: within, err: math.Round(err * 1e9), other: math.Round(other * 1e9)}
 }
 
 func (c candidate) compare(o candidate) int {

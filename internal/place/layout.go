@@ -31,7 +31,7 @@ func (c *card) room() room {
 	for i, p := range c.model.profiles {
 		free.left[i] = p.MaxInstances
 	}
-	take := func(s resource.Slice) {
+	for _, s := range c.taken() {
 		free.slots |= slotMask(s.Start, s.Size)
 		p, ok := c.Model.Profile(s.Profile)
 		if !ok {
@@ -43,9 +43,6 @@ func (c *card) room() room {
 				free.left[i]--
 			}
 		}
-	}
-	for _, s := range c.taken() {
-		take(s)
 	}
 	return free
 }

@@ -20,12 +20,8 @@ func (f *fleet) refusals() []Refusal {
 		if len(left) == 0 {
 			continue
 		}
-		r := Refusal{}
-		for _, i := range left {
-			r.Addresses = append(r.Addresses, f.requests[i].Address)
-		}
-		r.Advice = f.refusal(cl, r.Addresses)
-		all = append(all, r)
+		addresses := prose.Each(left, func(i int) resource.Address { return f.requests[i].Address })
+		all = append(all, Refusal{Addresses: addresses, Advice: f.refusal(cl, addresses)})
 	}
 	return all
 }
@@ -79,11 +75,7 @@ func (f *fleet) nowhere(cl *class) prose.Advice {
 
 // cardNames lists GPUs: "GPU 0 and GPU 1", "GPU 0, GPU 1 and 6 more".
 func (f *fleet) cardNames(cards []*card) string {
-	var names []string
-	for _, c := range cards {
-		names = append(names, f.label(c))
-	}
-	return prose.And(prose.Few(names, 2))
+	return prose.And(prose.Few(prose.Each(cards, f.label), 2))
 }
 
 // obstacle returns what keeps one more session of a class off a GPU and, unless the cause is lack of room, how to
@@ -189,11 +181,7 @@ func startsText(starts []int) string {
 	if last > 1 && starts[last]-starts[0] == last {
 		return fmt.Sprintf("%d to %d", starts[0], starts[last])
 	}
-	var slots []string
-	for _, s := range starts {
-		slots = append(slots, strconv.Itoa(s))
-	}
-	return prose.Or(slots)
+	return prose.Or(prose.Each(starts, strconv.Itoa))
 }
 
 // holders counts the slices on a card by owner: "5 sessions of this plan, 2 foreign slices".

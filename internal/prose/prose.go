@@ -96,6 +96,15 @@ func Quoted(words []string) []string {
 	return quoted
 }
 
+// Each returns the result of a function for each element of a list.
+func Each[T, R any](list []T, of func(T) R) []R {
+	var all []R
+	for _, element := range list {
+		all = append(all, of(element))
+	}
+	return all
+}
+
 // Groups collects values by text, in the order in which the texts first occur.
 type Groups[T any] struct {
 	Texts []string

@@ -10,6 +10,7 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
 )
@@ -50,11 +51,7 @@ func Guarded(intent *config.Intent, changes []diff.SessionChange) hcl.Diagnostic
 
 // reasons are the reason and the attributes for which a session is replaced.
 func reasons(c diff.SessionChange) string {
-	var names []string
-	for _, f := range c.Fields {
-		names = append(names, words.Field(f))
-	}
-	switch reason, list := words.Session(c), strings.Join(names, ", "); {
+	switch reason, list := words.Session(c), strings.Join(prose.Each(c.Fields, words.Field), ", "); {
 	case reason == "":
 		return list
 	case list == "":

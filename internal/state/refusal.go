@@ -65,30 +65,16 @@ func (s Store) next(f Fault) string {
 	return fmt.Sprintf("if nothing was created since the state before it, serial %d, restore that: cp %s %s; else %s", backup.Serial, terminal.ShellWord(s.BackupPath()), terminal.ShellWord(s.Path), rebuild)
 }
 
-// Expect refuses a state of another lineage than the one that something else,
-// a journal or a saved plan, was made with.
-func (s Store) Expect(p resource.Prior, lineage, whose string) error {
-	if p.Lineage == lineage {
-		return nil
-	}
-	return s.refuse(foreign(p.Lineage, fmt.Sprintf("%s was made with lineage %s", whose, lineage)))
-}
-
-func foreign(lineage, expected string) *Refusal {
-	if lineage == "" {
-		lineage = "none, for there is no such file"
-	}
-	return refusal(Foreign, fmt.Sprintf("it belongs to another project or was started again: its lineage is %s, but %s", lineage, expected))
-}
-
 // succeeds refuses to write p over a state that it was not made from.
 func succeeds(p resource.Prior, from int, there resource.Prior) *Refusal {
-	switch {
-	case p.Lineage != there.Lineage && p.Lineage == "":
-		return foreign(there.Lineage, "this run began without a state")
-	case p.Lineage != there.Lineage:
-		return foreign(there.Lineage, "this run began with lineage "+p.Lineage)
-	case from != there.Serial:
+	if p.Lineage != there.Lineage {
+		began := "without a state"
+		if p.Lineage != "" {
+			began = "with lineage " + p.Lineage
+		}
+		return refusal(Foreign, fmt.Sprintf("it belongs to another project or was started again: its lineage is %s, but this run began %s", there.Lineage, began))
+	}
+	if from != there.Serial {
 		return refusal(Moved, fmt.Sprintf("it was changed meanwhile: its serial is %d, but this run began with %d", there.Serial, from))
 	}
 	return nil

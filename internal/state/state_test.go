@@ -103,13 +103,3 @@ func TestSaveOverItsOwnOnly(t *testing.T) {
 		t.Errorf("serial %d", again.Serial)
 	}
 }
-
-// TestExpect: a journal and a saved plan know whose state it has to be.
-func TestExpect(t *testing.T) {
-	s := Store{Path: "state"}
-	if err := s.Expect(resource.Prior{Lineage: "a"}, "a", "the plan"); err != nil {
-		t.Error(err)
-	}
-	wantFault(t, s.Expect(resource.Prior{Lineage: "b"}, "a", "the plan"), Foreign)
-	wantFault(t, s.Expect(resource.Prior{}, "a", "the plan"), Foreign)
-}

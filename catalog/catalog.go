@@ -52,13 +52,7 @@ func Targets() []resource.Target {
 
 // Target finds a target by any common spelling: "2060", "RTX_2060", "NVIDIA GeForce RTX 2060", "2060 12GB". The error
 // is an *UnknownError.
-func Target(typed string) (resource.Target, error) {
-	e, err := targets().find(typed)
-	if err != nil {
-		return resource.Target{}, err
-	}
-	return e.value(), nil
-}
+func Target(typed string) (resource.Target, error) { return targets().find(typed) }
 
 // Hosts lists all hosts, by generation.
 func Hosts() []Host { return hosts().all() }
@@ -66,11 +60,8 @@ func Hosts() []Host { return hosts().all() }
 // HostModel finds the model of a host by any common spelling: "h200", "NVIDIA H200", "A100 80GB". The error is an
 // *UnknownError.
 func HostModel(typed string) (resource.Model, error) {
-	e, err := hosts().find(typed)
-	if err != nil {
-		return resource.Model{}, err
-	}
-	return e.value().Model, nil
+	h, err := hosts().find(typed)
+	return h.Model, err
 }
 
 // Product finds a host by its name in NVML: "NVIDIA H200". The entry has the GPU instance profiles, which the driver

@@ -104,10 +104,10 @@ func (t *table[T]) all() []T {
 	return all
 }
 
-// find returns the entry for a name in any spelling, or an *UnknownError.
-func (t *table[T]) find(typed string) (*entry[T], error) {
+// find returns the value for a name in any spelling, or an *UnknownError.
+func (t *table[T]) find(typed string) (value T, err error) {
 	if e, ok := t.forms[plain(typed)]; ok {
-		return e, nil
+		return e.value(), nil
 	}
-	return nil, t.unknown(typed)
+	return value, t.unknown(typed)
 }

@@ -54,9 +54,8 @@ func (l *loader) byCount(name string, a *attribute) instances {
 	}
 	all := instances{list: make([]instance, n), reach: reach{count: true}, guessed: !known}
 	for i := range all.list {
-		all.list[i] = instance{resource.Nth(name, i), map[string]cty.Value{
-			"count": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i))}),
-		}}
+		index := map[string]cty.Value{"index": cty.NumberIntVal(int64(i))}
+		all.list[i] = instance{resource.Nth(name, i), map[string]cty.Value{"count": cty.ObjectVal(index)}}
 	}
 	return all
 }
@@ -73,9 +72,8 @@ func (l *loader) byEach(name string, a *attribute) instances {
 			key = element
 		}
 		if l.isKey(v, key) {
-			all.list = append(all.list, instance{resource.Each(name, key.AsString()), map[string]cty.Value{
-				"each": cty.ObjectVal(map[string]cty.Value{"key": key, "value": element}),
-			}})
+			pair := map[string]cty.Value{"key": key, "value": element}
+			all.list = append(all.list, instance{resource.Each(name, key.AsString()), map[string]cty.Value{"each": cty.ObjectVal(pair)}})
 		}
 	}
 	return all
@@ -110,9 +108,8 @@ func unknownElement(name string, v value) instance {
 	if v.Value != cty.NilVal && v.Type().IsCollectionType() {
 		element = v.Type().ElementType()
 	}
-	return instance{resource.One(name), map[string]cty.Value{
-		"each": cty.ObjectVal(map[string]cty.Value{"key": cty.UnknownVal(cty.String).Mark(reported), "value": cty.UnknownVal(element).Mark(reported)}),
-	}}
+	pair := map[string]cty.Value{"key": cty.UnknownVal(cty.String).Mark(reported), "value": cty.UnknownVal(element).Mark(reported)}
+	return instance{resource.One(name), map[string]cty.Value{"each": cty.ObjectVal(pair)}}
 }
 
 // isKey checks that a key of for_each can be part of a session's names.

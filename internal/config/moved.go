@@ -167,15 +167,10 @@ func (l *loader) checkCircles() {
 			}
 			at = next.To
 			if first := slices.Index(way, at); first >= 0 {
-				l.reportCircle(from, append(way[first:], at))
+				m := from[at]
+				l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.",
+					strings.Join(prose.Each(append(way[first:], at), resource.Reference.String), " -> "))
 			}
 		}
 	}
-}
-
-// reportCircle draws a cycle of moves, beginning with the move that comes first in the files.
-func (l *loader) reportCircle(from map[resource.Reference]Move, way []resource.Reference) {
-	m := from[way[0]]
-	l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.",
-		strings.Join(prose.Each(way, resource.Reference.String), " -> "))
 }

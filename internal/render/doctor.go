@@ -10,20 +10,14 @@ import (
 // DoctorView is what a check of the hosts found.
 type DoctorView struct{ Findings []public.Finding }
 
-// Missing counts what sessions cannot be had without.
+// Missing counts the findings without which no session can run.
 func (v DoctorView) Missing() int { return v.count("missing") }
 
 func (v DoctorView) count(grade string) int {
-	n := 0
-	for _, f := range v.Findings {
-		if f.Grade == grade {
-			n++
-		}
-	}
-	return n
+	return count(v.Findings, func(f public.Finding) bool { return f.Grade == grade })
 }
 
-// Doctor shows what was found, host by host, and what mends it.
+// Doctor shows what was found, host by host, with its fix.
 func Doctor(w io.Writer, s Style, v DoctorView) {
 	p := newPage(s)
 	host := ""
@@ -50,7 +44,7 @@ func Doctor(w io.Writer, s Style, v DoctorView) {
 	case missing > 0:
 		p.flow(0, 2, inked(removed, fmt.Sprintf("%d missing: no session can run until that is fixed.", missing)))
 	case notices > 0:
-		p.flow(0, 2, inked(strong, "Nothing is missing; what is marked ! is good to know."))
+		p.flow(0, 2, inked(strong, "Nothing is missing; ! marks what works with a restriction."))
 	default:
 		p.flow(0, 2, inked(added, "Nothing is missing."))
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -25,18 +26,15 @@ type FitView struct {
 // Fit shows what every slice of a GPU is worth as a target, and which cosplay would take.
 func Fit(w io.Writer, s Style, v FitView) {
 	p := newPage(s)
-	title := fmt.Sprintf(" on %s, tolerance %s %%, %s first", v.Model.Name, hundredths(v.Options.Tolerance), preferWords(v.Options.Prefer))
-	if v.Options.Prefer == resource.PreferBalanced {
-		title = strings.Replace(title, " first", "", 1)
-	}
+	title := fmt.Sprintf(" on %s, tolerance %s %%, %s", v.Model.Name, hundredths(v.Options.Tolerance), cmp.Or(preferWords[v.Options.Prefer], preferWords[resource.PreferFP32]))
 	if v.Options.MaxError != nil {
 		title += fmt.Sprintf(", at most %s %% off", hundredths(*v.Options.MaxError))
 	}
-	where := ""
+	heading := join(inked(strong, v.Target.ShortName()), text(title))
 	if v.Where != "" {
-		where = "  (" + v.Where + ")"
+		heading = join(heading, inked(dim, "  ("+v.Where+")"))
 	}
-	p.flow(0, 2, join(inked(strong, v.Target.ShortName()), text(title), inked(dim, where)))
+	p.flow(0, 2, heading)
 	p.gap()
 	p.fitTable(v)
 	if small := tooSmall(v); len(small) > 0 && len(v.Candidates) > 0 {
@@ -47,7 +45,7 @@ func Fit(w io.Writer, s Style, v FitView) {
 		p.flow(0, 2, join(inked(strong, "Cannot be hidden:"), text(" "+prose.Stop(strings.Join(v.Limits, "; ")))))
 	}
 	if v.Err != nil {
-		p.flow(0, 2, join(inked(removed, "Error:"), text(" "+v.Err.Error())))
+		p.problem(0, 0, inked(removed, "Error:"), v.Err.Error())
 	} else if len(v.Candidates) > 0 {
 		p.flow(0, 2, join(inked(added, ">"), text(" is what cosplay would take; fit.tolerance and fit.prefer choose another row.")))
 	}
@@ -69,15 +67,8 @@ func tooSmall(v FitView) []string {
 // hundredths writes a ratio in percent, without the noise of binary fractions.
 func hundredths(ratio float64) string { return fmt.Sprintf("%.4g", 100*ratio) }
 
-func preferWords(prefer resource.Preference) string {
-	switch prefer {
-	case resource.PreferBandwidth:
-		return "bandwidth"
-	case resource.PreferBalanced:
-		return "FP32 and bandwidth alike"
-	default:
-		return "FP32"
-	}
+var preferWords = map[resource.Preference]string{
+	resource.PreferFP32: "FP32 first", resource.PreferBandwidth: "bandwidth first", resource.PreferBalanced: "FP32 and bandwidth alike",
 }
 
 func (p *page) fitTable(v FitView) {
@@ -90,7 +81,7 @@ func (p *page) fitTable(v FitView) {
 		if i == 0 && v.Err == nil {
 			mark, ink = ">", strong
 		}
-		t.add(inked(added, mark), inked(ink, sliceWord(f)), text(share(v.Model, f)), text(fmt.Sprint(f.Got.SMs)), text(clockWord(v.Model, f)),
+		t.add(inked(added, mark), inked(ink, cmp.Or(f.Profile, "whole GPU")), text(share(v.Model, f)), text(fmt.Sprint(f.Got.SMs)), text(clockWord(v.Model, f)),
 			text(fmt.Sprintf("%.1f", f.Got.FP32TFLOPS)), text(fit.Percent(f.FP32Ratio())),
 			text(fmt.Sprintf("%.0f", f.Got.BandwidthGBs)), text(fit.Percent(f.BandwidthRatio())),
 			text(times(f.TensorRatio())), inked(dim, leastWords(i == fp32, i == bandwidth)))
@@ -117,13 +108,6 @@ func leastWords(fp32, bandwidth bool) string {
 // leastBrief is the mark for a narrow screen.
 func leastBrief(words string) string { return strings.Replace(words, " error", "", 1) }
 
-func sliceWord(f resource.Fit) string {
-	if f.Profile == "" {
-		return "whole GPU"
-	}
-	return f.Profile
-}
-
 // share is the part of the GPU that a slice takes: compute slices of a MIG profile.
 func share(m resource.Model, f resource.Fit) string {
 	if p, ok := m.Profile(f.Profile); ok && m.ComputeSlices > 0 {
@@ -140,7 +124,7 @@ func clockWord(m resource.Model, f resource.Fit) string {
 	return resource.Clock(f.ClockMHz)
 }
 
-// leastError finds the fit with the least error; of equals the first.
+// leastError returns the index of the fit with the least error, the first of equals; -1 for no fits.
 func leastError(fits []resource.Fit, prefer resource.Preference) int {
 	best := -1
 	for i, f := range fits {

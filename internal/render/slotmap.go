@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -10,10 +11,10 @@ import (
 	"cosplay/internal/resource"
 )
 
-// slotMap is what sits where on one GPU.
+// slotMap has the slices of one GPU by their slots.
 type slotMap struct {
 	model resource.Model
-	mig   bool // cut into slots; else the GPU is one cell
+	mig   bool // the GPU has slots; otherwise it is one cell
 	taken []occupant
 }
 
@@ -25,7 +26,7 @@ type occupant struct {
 	ink     ink
 }
 
-// slotCell is a run of slots that belong together.
+// slotCell is a run of slots of one slice, or a free slot.
 type slotCell struct {
 	size int
 	kind cellKind
@@ -38,77 +39,59 @@ const (
 	cellTaken cellKind = iota
 	cellForeign
 	cellFree
-	cellUnusable // free, but no profile fits there any more
+	cellUnusable // free, but no profile fits there
 )
 
-// undividedSlots is how wide a GPU is drawn that has no slots.
-const undividedSlots = 8
-
-func (m slotMap) slots() int {
-	if m.model.MemorySlices > 0 {
-		return m.model.MemorySlices
-	}
-	return undividedSlots
+// cellSigns label the cells that no session has. The legend has their meanings.
+var cellSigns = map[cellKind]struct{ unicode, ascii, meaning string }{
+	cellForeign: {"##", "##", "foreign"}, cellFree: {"·", ".", "free"}, cellUnusable: {"×", "-", "no slice fits there"},
 }
 
-// cells cuts the GPU into what is taken and what is free.
+// undividedSlots is the width in slots of a GPU that has none.
+const undividedSlots = 8
+
+func (m slotMap) slots() int { return cmp.Or(m.model.MemorySlices, undividedSlots) }
+
+// cells returns the taken and the free parts of the GPU.
 func (m slotMap) cells() []slotCell {
+	if !m.mig && len(m.taken) == 0 {
+		return []slotCell{{size: m.slots(), kind: cellFree}}
+	}
 	if !m.mig {
-		whole := slotCell{size: m.slots(), kind: cellFree}
-		if len(m.taken) > 0 {
-			whole.kind, whole.occupant = kindOf(m.taken[0]), m.taken[0]
-		}
-		return []slotCell{whole}
+		return []slotCell{m.taken[0].cell(m.slots())}
 	}
 	var cells []slotCell
 	usable := m.usable()
-	for slot := 0; slot < m.slots(); {
-		if o, ok := m.at(slot); ok {
-			end := min(o.slice.Start+o.slice.Size, m.slots())
-			cells = append(cells, slotCell{size: max(1, end-slot), kind: kindOf(o), occupant: o})
-			slot = max(end, slot+1)
-			continue
+	for slot := 0; slot < m.slots(); slot += cells[len(cells)-1].size {
+		i := slices.IndexFunc(m.taken, func(o occupant) bool { return o.slice.Start <= slot && slot < o.slice.Start+o.slice.Size })
+		switch {
+		case i >= 0:
+			cells = append(cells, m.taken[i].cell(min(m.taken[i].slice.Start+m.taken[i].slice.Size, m.slots())-slot))
+		case usable[slot]:
+			cells = append(cells, slotCell{size: 1, kind: cellFree})
+		default:
+			cells = append(cells, slotCell{size: 1, kind: cellUnusable})
 		}
-		kind := cellUnusable
-		if usable[slot] {
-			kind = cellFree
-		}
-		cells = append(cells, slotCell{size: 1, kind: kind})
-		slot++
 	}
 	return cells
 }
 
-func kindOf(o occupant) cellKind {
+func (o occupant) cell(size int) slotCell {
 	if o.session == nil {
-		return cellForeign
+		return slotCell{size, cellForeign, o}
 	}
-	return cellTaken
+	return slotCell{size, cellTaken, o}
 }
 
-func (m slotMap) at(slot int) (occupant, bool) {
-	for _, o := range m.taken {
-		if o.slice.Start <= slot && slot < o.slice.Start+o.slice.Size {
-			return o, true
-		}
-	}
-	return occupant{}, false
-}
-
-// usable tells for each slot whether some profile could still cover it: its placement is free and enough compute
-// slices are left. A board with 8 memory slices has 7 compute slices, so its last slot is often free and of no use.
+// usable reports for each slot whether a profile can still cover it: its placement is free and enough compute slices
+// are left. A GPU with 8 memory slices has 7 compute slices, so no profile can use its last slot in many placements.
 func (m slotMap) usable() []bool {
 	usable := make([]bool, m.slots())
 	left := m.model.ComputeSlices - m.computeTaken()
 	for _, p := range m.model.Profiles {
-		if p.ComputeSlices > left {
-			continue
-		}
 		for _, start := range p.Starts {
-			if m.free(start, p.MemorySlices) {
-				for slot := start; slot < start+p.MemorySlices; slot++ {
-					usable[slot] = true
-				}
+			for slot := start; p.ComputeSlices <= left && m.free(start, p.MemorySlices) && slot < start+p.MemorySlices; slot++ {
+				usable[slot] = true
 			}
 		}
 	}
@@ -116,16 +99,13 @@ func (m slotMap) usable() []bool {
 }
 
 func (m slotMap) free(start, size int) bool {
-	if start+size > m.slots() {
-		return false
-	}
-	return !slices.ContainsFunc(m.taken, func(o occupant) bool {
+	return start+size <= m.slots() && !slices.ContainsFunc(m.taken, func(o occupant) bool {
 		return o.slice.Start < start+size && start < o.slice.Start+o.slice.Size
 	})
 }
 
-// computeTaken adds up the compute slices in use. A profile that the model does not list counts by the number that
-// its name begins with.
+// computeTaken is the number of compute slices in use. A profile that the model does not list has the number that its
+// name begins with.
 func (m slotMap) computeTaken() int {
 	n := 0
 	for _, o := range m.taken {
@@ -139,13 +119,13 @@ func (m slotMap) computeTaken() int {
 	return n
 }
 
-// grid is how wide slots are drawn, the same for all maps that stand together.
+// grid is the width of slots, equal for all maps on a screen.
 type grid struct {
 	label int // columns of a slot's label
 	pad   int // blanks on both sides of it
 }
 
-// newGrid finds the widest grid for maps that have to stand in some columns.
+// newGrid returns the widest grid for maps in a number of columns.
 func newGrid(maps []slotMap, room int) grid {
 	g, slots := grid{label: 2, pad: 1}, 1
 	for _, m := range maps {
@@ -192,49 +172,31 @@ func (s Style) bar(g grid, m slotMap) line {
 
 func (s Style) cellLabel(c slotCell, room int) (string, ink) {
 	switch c.kind {
+	case cellTaken:
+		return c.label, c.ink
 	case cellForeign:
 		return strings.Repeat("#", max(1, room)), dim
-	case cellFree:
-		return s.freeSign(), dim
-	case cellUnusable:
-		return s.unusableSign(), dim
 	default:
-		return c.label, c.ink
+		return s.pick(cellSigns[c.kind].unicode, cellSigns[c.kind].ascii), dim
 	}
 }
 
-func (s Style) freeSign() string     { return s.pick("·", ".") }
-func (s Style) unusableSign() string { return s.pick("×", "-") }
-
-// legend explains all that stands in some maps.
+// legend explains the labels of some maps.
 func (s Style) legend(l labels, maps ...slotMap) []string {
-	var (
-		sessions                []resource.Address
-		foreign, free, unusable bool
-	)
+	var sessions []resource.Address
+	shown := map[cellKind]bool{}
 	for _, m := range maps {
 		for _, c := range m.cells() {
-			switch c.kind {
-			case cellTaken:
+			if shown[c.kind] = true; c.session != nil {
 				sessions = append(sessions, *c.session)
-			case cellForeign:
-				foreign = true
-			case cellFree:
-				free = true
-			case cellUnusable:
-				unusable = true
 			}
 		}
 	}
 	all := l.legend(sessions)
-	if foreign {
-		all = append(all, "## = foreign")
-	}
-	if free {
-		all = append(all, s.freeSign()+" = free")
-	}
-	if unusable {
-		all = append(all, s.unusableSign()+" = no slice fits there")
+	for _, kind := range []cellKind{cellForeign, cellFree, cellUnusable} {
+		if sign := cellSigns[kind]; shown[kind] {
+			all = append(all, s.pick(sign.unicode, sign.ascii)+" = "+sign.meaning)
+		}
 	}
 	return all
 }
@@ -309,32 +271,26 @@ func Map(w io.Writer, s Style, v StatusView) {
 	p.flush(w)
 }
 
-// mapHost draws the GPUs of one host, under a ruler for as long as they have as many slots.
+// mapHost draws the GPUs of one host. A ruler precedes each run of GPUs with the same number of slots.
 func (p *page) mapHost(h resource.Host, g grid, maps []slotMap, name int) {
 	ruled := 0
 	for i, m := range maps {
 		label := mapName(h.GPUs[i])
+		bar := p.bar(g, m)
 		if m.bare() {
-			p.print(0, join(text(label), line{pad(name - columns(label))}, inked(dim, uncutWords(h.GPUs[i]))))
-			continue
-		}
-		if m.mig && m.slots() != ruled {
+			bar = inked(dim, "free")
+			if h.GPUs[i].Model.MIG() || h.GPUs[i].MIGCapable {
+				bar = inked(dim, "MIG off, free")
+			}
+		} else if m.mig && m.slots() != ruled {
 			ruled = m.slots()
 			p.print(0, join(line{pad(name)}, g.ruler(ruled)))
 		}
-		p.print(0, join(text(label), line{pad(name - columns(label))}, p.bar(g, m)))
+		p.print(0, join(text(label), line{pad(name - columns(label))}, bar))
 	}
 }
 
-// bare reports whether there is nothing to draw: no slots and nobody on it.
+// bare reports whether there is nothing to draw: no slots and no session.
 func (m slotMap) bare() bool { return !m.mig && len(m.taken) == 0 }
-
-// uncutWords stand for the slots of a GPU that has none now.
-func uncutWords(g resource.GPU) string {
-	if g.Model.MIG() || g.MIGCapable {
-		return "MIG off, free"
-	}
-	return "free"
-}
 
 func mapName(g resource.GPU) string { return fmt.Sprintf("GPU %d  %s", g.Index, g.Model.ShortModel()) }

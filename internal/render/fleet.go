@@ -9,35 +9,35 @@ import (
 	"cosplay/internal/resource"
 )
 
-// StatusView is what is there, beside what the state remembers.
+// StatusView is what exists on the hosts, and what the state has.
 type StatusView struct {
 	Prior resource.Prior
 	Live  resource.Live
 	Drift []diff.Drift
-	Flags []string        // global flags that were given, for the commands that are suggested
+	Flags []string        // global flags of the command, for suggestions
 	Lost  map[string]bool // lineages of projects that hold a GPU and whose state is lost
 
-	KilledRuns map[string]string // by lineage: where a cosplay run was typed that was killed
+	KilledRuns map[string]string // by lineage: the folder of a cosplay run that was killed
 
-	Used    map[resource.Address]resource.Use // of each session that counts
-	Targets func() []resource.Target          // the catalog's, for the verdict on what was used
+	Used    map[resource.Address]resource.Use // of each session that counts its memory
+	Targets func() []resource.Target          // the catalog's, for verdicts on the used memory
 }
 
-// fleet is a view with what its screens look up again and again.
+// fleet is a view with the lookups that its screens need.
 type fleet struct {
 	StatusView
 	labels labels
-	owners map[resource.LiveSlice]resource.Address // of the slices that are ours
-	whole  map[[2]string]resource.Address          // by host and UUID: of the GPUs that are ours as a whole
+	owners map[resource.LiveSlice]resource.Address // of the project's slices
+	whole  map[[2]string]resource.Address          // by host and UUID: of the project's whole GPUs
 	drift  map[resource.Address][]diff.Drift
-	ssh    bool // there is a session with ssh
+	ssh    bool // a session has ssh
 }
 
 func newFleet(v StatusView) fleet {
-	f := fleet{StatusView: v, owners: map[resource.LiveSlice]resource.Address{}, whole: map[[2]string]resource.Address{}, drift: map[resource.Address][]diff.Drift{}}
-	var all []resource.Address
+	addresses := each(v.Prior.Sessions, func(s resource.PriorSession) resource.Address { return s.Address })
+	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice]resource.Address{},
+		whole: map[[2]string]resource.Address{}, drift: map[resource.Address][]diff.Drift{}}
 	for _, s := range v.Prior.Sessions {
-		all = append(all, s.Address)
 		f.ssh = f.ssh || s.Spec.SSH.Enabled
 		if own, ok := diff.OwnSlice(s, v.Live); ok {
 			f.owners[own] = s.Address
@@ -51,47 +51,46 @@ func newFleet(v StatusView) fleet {
 			f.drift[*d.Session] = append(f.drift[*d.Session], d)
 		}
 	}
-	f.labels = newLabels(all)
 	return f
 }
 
-// sessionState says in a word or two how a session is.
+// sessionState is the state of a session: running, stopped, or what is missing.
 func (v StatusView) sessionState(s resource.PriorSession) string {
 	if _, there := v.Live.GPU(s.Slice.Host, s.Slice.GPU); !there {
 		if _, is := v.Live.Unusable(s.Slice.Host, s.Slice.GPU); is {
 			return "GPU unusable"
 		}
-		return "GPU gone"
+		return "GPU missing"
 	}
 	_, there := diff.OwnSlice(s, v.Live)
 	if _, readable := v.Live.Sliced(s.Slice.Host, s.Slice.GPU); s.Handle != nil && !there {
 		if !readable {
 			return "slice unknown"
 		}
-		return "slice gone"
+		return "slice missing"
 	}
 	if s.Incomplete() {
 		return "unfinished"
 	}
 	c, there := v.Live.Container(s.Slice.Host, s.Runtime, s.ID)
 	if !there {
-		return "gone"
+		return "missing"
 	}
 	return c.State
 }
 
-// lock is what is believed of the clock lock that cosplay holds on a GPU, which NVML cannot read.
+// lock is what is known of cosplay's clock lock on a GPU, which NVML cannot read.
 type lock string
 
 const (
 	noLock       lock = "none"     // cosplay has set none
-	lockHeld     lock = "held"     // nothing speaks against it
+	lockHeld     lock = "held"     // no reading contradicts it
 	lockUnlocked lock = "unlocked" // cosplay has lifted it
-	lockLifted   lock = "lifted"   // by somebody else, or a reboot
-	lockUnknown  lock = "unknown"  // a run was cut off while it set or lifted it
+	lockLifted   lock = "lifted"   // by another process, or a reboot
+	lockUnknown  lock = "unknown"  // a run was interrupted while it set or lifted the lock
 )
 
-// lock gives the clock in MHz too where a lock is held.
+// lock returns the clock in MHz too if the lock is held.
 func (v StatusView) lock(g resource.GPU) (lock, int) {
 	held, ok := v.Prior.GPU(g.Host, g.UUID)
 	lifted := slices.ContainsFunc(v.Drift, func(d diff.Drift) bool {
@@ -110,30 +109,16 @@ func (v StatusView) lock(g resource.GPU) (lock, int) {
 	return lockHeld, held.Applied.Value(resource.SMClock)
 }
 
-// counted is how many things have drifted that count.
+// drifted counts the drift that is not informational.
 func (v StatusView) drifted() int {
-	n := 0
-	for _, d := range v.Drift {
-		if !d.Informational {
-			n++
-		}
-	}
-	return n
+	return count(v.Drift, func(d diff.Drift) bool { return !d.Informational })
 }
 
 // orphans are containers on a host that no session of the state has.
 func (v StatusView) orphans(h resource.Host) []resource.Container {
-	known := map[string]bool{}
-	for _, s := range v.Prior.Sessions {
-		known[s.ID] = known[s.ID] || s.Slice.Host == h.Name
-	}
-	var all []resource.Container
-	for _, c := range h.Containers {
-		if !known[c.Session] {
-			all = append(all, c)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(h.Containers), func(c resource.Container) bool {
+		return slices.ContainsFunc(v.Prior.Sessions, func(s resource.PriorSession) bool { return s.ID == c.Session && s.Slice.Host == h.Name })
+	})
 }
 
 // slotMap is a GPU as it is now.

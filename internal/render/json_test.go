@@ -195,7 +195,7 @@ func TestStatusJSON(t *testing.T) {
 			ours++
 		}
 	}
-	if ours != 6 || got.Sessions[3].State != "slice gone" || got.Sessions[0].State != resource.Running || !got.HasDrift {
+	if ours != 6 || got.Sessions[3].State != "slice missing" || got.Sessions[0].State != resource.Running || !got.HasDrift {
 		t.Errorf("%d slices are ours; worker[3] is %q, worker[0] %q, drift %t", ours, got.Sessions[3].State, got.Sessions[0].State, got.HasDrift)
 	}
 	if len(got.Orphans) != 1 || got.Orphans[0].Session != "left-over" {

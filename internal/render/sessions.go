@@ -15,7 +15,7 @@ import (
 func Sessions(w io.Writer, s Style, v StatusView) {
 	p, f := newPage(s), newFleet(v)
 	if len(v.Prior.Sessions) == 0 {
-		p.flow(0, 0, text("There is no session. cosplay apply makes those of the configuration."))
+		p.flow(0, 0, text("There is no session. cosplay apply creates those of the configuration."))
 	}
 	p.sessionTable(f)
 	p.flush(w)
@@ -87,13 +87,14 @@ func (p *page) driftCell(state string, drift []diff.Drift) line {
 			things = append(things, words.Drifted(d)+" "+words.Value(d.To, resource.Live{}))
 		}
 	}
+	mark := p.pick("← drift", "<- drift")
 	switch {
 	case len(things) == 0:
 		return inked(dim, strings.Join(information, ", "))
 	case state != resource.Running:
-		return inked(drifted, p.mark())
+		return inked(drifted, mark)
 	}
-	return join(inked(drifted, p.mark()+":"), text(" "+strings.Join(things, ", ")))
+	return join(inked(drifted, mark+":"), text(" "+strings.Join(things, ", ")))
 }
 
 // SSHConfig writes Host blocks for ~/.ssh/config.

@@ -13,7 +13,7 @@ import (
 	"cosplay/internal/words"
 )
 
-// Status shows what is there: hosts, GPUs with their slots, sessions, and what is there that is not ours.
+// Status shows hosts, GPUs with their slots, sessions, and what other projects and users have there.
 func Status(w io.Writer, s Style, v StatusView) {
 	p, f := newPage(s), newFleet(v)
 	for _, h := range v.Live.Hosts {
@@ -68,7 +68,7 @@ func migWords(g resource.GPU) string {
 	return words
 }
 
-// clockWords tells the SM clock and what is believed of its lock.
+// clockWords states the SM clock and what is known of its lock.
 func clockWords(v StatusView, g resource.GPU) string {
 	now := fmt.Sprintf("SM clock %d MHz", g.SMClockMHz)
 	if g.Unread(resource.ReadingClock) {
@@ -76,11 +76,11 @@ func clockWords(v StatusView, g resource.GPU) string {
 	}
 	switch state, mhz := v.lock(g); {
 	case state == lockLifted || state == lockUnknown:
-		return now + fmt.Sprintf(" (lock %s)", state)
+		now += fmt.Sprintf(" (lock %s)", state)
 	case state == lockHeld && mhz == g.SMClockMHz:
-		return now + " (locked)"
+		now += " (locked)"
 	case state == lockHeld:
-		return now + fmt.Sprintf(" (lock %d MHz)", mhz)
+		now += fmt.Sprintf(" (lock %d MHz)", mhz)
 	}
 	return now
 }
@@ -120,10 +120,7 @@ func (p *page) statusDrift(drift []diff.Drift, g resource.GPU) {
 	}
 }
 
-// mark points at drift.
-func (p *page) mark() string { return p.pick("← drift", "<- drift") }
-
-// orphans lists containers that the state knows nothing of.
+// orphans lists the containers that the state does not have.
 func (p *page) orphans(v StatusView) {
 	t := &table{indent: 2, columns: []column{{}, {}, {}, {prose: true}}}
 	for _, h := range v.Live.Hosts {
@@ -139,18 +136,11 @@ func (p *page) orphans(v StatusView) {
 	p.table(t)
 }
 
-// statusSummary is the line that counts, and what to type next.
+// statusSummary counts, and suggests the next command.
 func (p *page) statusSummary(v fleet) {
-	running, unfinished := 0, 0
-	for _, s := range v.Prior.Sessions {
-		if v.sessionState(s) == resource.Running {
-			running++
-		}
-		if s.Incomplete() {
-			unfinished++
-		}
-	}
-	all := len(v.Prior.Sessions)
+	all, missing := len(v.Prior.Sessions), len(v.Prior.Missing)
+	running := count(v.Prior.Sessions, func(s resource.PriorSession) bool { return v.sessionState(s) == resource.Running })
+	unfinished := count(v.Prior.Sessions, resource.PriorSession.Incomplete)
 	words := prose.Count(all, "session") + ", all running"
 	switch {
 	case all == 0:
@@ -161,19 +151,24 @@ func (p *page) statusSummary(v fleet) {
 	if unfinished > 0 {
 		words += fmt.Sprintf(", %d unfinished", unfinished)
 	}
-	missing := len(v.Prior.Missing)
 	if missing > 0 {
 		words += fmt.Sprintf(", %d missing since a run was interrupted", missing)
 	}
-	if foreign := foreignSlices(v); foreign > 0 {
+	foreign := -len(v.owners)
+	for _, h := range v.Live.Hosts {
+		for _, g := range h.GPUs {
+			foreign += len(g.Slices)
+		}
+	}
+	if foreign > 0 {
 		words += "; " + prose.Count(foreign, "foreign slice")
 	}
 	drift := v.drifted()
-	if drift == 0 {
-		p.flow(0, 2, text(words+"; no drift."))
-	} else {
-		p.flow(0, 2, join(text(words+"; "), inked(drifted, fmt.Sprintf("%d drifted", drift)), text(".")))
+	summary := text(words + "; no drift.")
+	if drift > 0 {
+		summary = join(text(words+"; "), inked(drifted, fmt.Sprintf("%d drifted", drift)), text("."))
 	}
+	p.flow(0, 2, summary)
 	switch {
 	case drift > 0:
 		p.next(suggest("plan", v.Flags))
@@ -182,24 +177,13 @@ func (p *page) statusSummary(v fleet) {
 	}
 }
 
-// foreignSlices counts the slices of others on all GPUs.
-func foreignSlices(f fleet) int {
-	n := -len(f.owners)
-	for _, h := range f.Live.Hosts {
-		for _, g := range h.GPUs {
-			n += len(g.Slices)
-		}
-	}
-	return n
-}
-
 // others are the holders of a GPU but for this project.
 func (v StatusView) others(g resource.GPU) []resource.Holder {
 	page, _ := v.Live.Held(g.Host, g.UUID)
 	return page.Others(v.Prior.Lineage)
 }
 
-// holders lists the other projects that have a GPU in hand. One that is gone can be released.
+// holders lists the other projects that have acquired a GPU. cosplay reset can release the GPU for a lost one.
 func (p *page) holders(v fleet, g resource.GPU) {
 	for _, h := range v.others(g) {
 		if folder, killed := v.KilledRuns[h.Lineage]; killed {
@@ -216,7 +200,7 @@ func (p *page) holders(v fleet, g resource.GPU) {
 			p.flow(4, 6, text(words))
 			continue
 		}
-		p.flow(4, 6, join(text(words+" "), inked(drifted, "(gone)")))
+		p.flow(4, 6, join(text(words+" "), inked(drifted, "(state lost)")))
 		p.flow(6, 8, text("to release it: "+suggest("reset", []string{"--holder", resource.ShortLineage(h.Lineage)})))
 	}
 }

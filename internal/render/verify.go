@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"cosplay/internal/disguise/verify"
@@ -12,24 +11,22 @@ import (
 	"cosplay/internal/resource"
 )
 
-// VerifyView is what came of the self-test of sessions.
+// VerifyView is the result of the self-test of sessions.
 type VerifyView struct {
 	Sessions []VerifiedSession
 	Flags    []string // global flags to repeat in suggestions
 }
 
-// VerifiedSession is one of them.
+// VerifiedSession is a session with its results.
 type VerifiedSession struct {
 	Session resource.Session
 	Results []verify.Result
 
-	Outdated []resource.Outdated // what would be made otherwise now
+	Outdated []resource.Outdated // parts that this cosplay would create differently
 }
 
-// Failed counts the checks that failed, of all sessions.
-func (v VerifyView) Failed() int {
-	return v.count(verify.Failed)
-}
+// Failed counts the checks of all sessions that failed.
+func (v VerifyView) Failed() int { return v.count(verify.Failed) }
 
 func (v VerifyView) count(outcome verify.Outcome) int {
 	n := 0
@@ -39,15 +36,9 @@ func (v VerifyView) count(outcome verify.Outcome) int {
 	return n
 }
 
-// count counts results of an outcome; of one class, or of all with "".
+// count counts results with an outcome; of one class, or of all with "".
 func (s VerifiedSession) count(outcome verify.Outcome, class verify.Class) int {
-	n := 0
-	for _, r := range s.Results {
-		if r.Outcome == outcome && (class == "" || r.Class == class) {
-			n++
-		}
-	}
-	return n
+	return count(s.Results, func(r verify.Result) bool { return r.Outcome == outcome && (class == "" || r.Class == class) })
 }
 
 // classes in the order of the columns, with titles that leave room for all.
@@ -111,7 +102,7 @@ func (p *page) verifyTable(v VerifyView) {
 	p.table(t)
 }
 
-// tally is how many checks of a class passed; nothing where there are none, a dash where none could be run.
+// tally counts the checks of a class that passed or failed; "-" if all were skipped.
 func (p *page) tally(s VerifiedSession, class verify.Class) line {
 	passed, failed, skipped := s.count(verify.Passed, class), s.count(verify.Failed, class), s.count(verify.Skipped, class)
 	switch {
@@ -125,7 +116,7 @@ func (p *page) tally(s VerifiedSession, class verify.Class) line {
 	return nil
 }
 
-// everyCheck lists them all, session by session.
+// everyCheck lists all checks by session.
 func (p *page) everyCheck(v VerifyView) {
 	for _, s := range v.Sessions {
 		p.gap()
@@ -146,52 +137,44 @@ func said(r verify.Result) string {
 }
 
 func (p *page) outcomeSign(o verify.Outcome) line {
-	switch o {
-	case verify.Failed:
-		return p.graded("missing")
-	case verify.Skipped:
+	if o == verify.Skipped {
 		return inked(dim, "-")
-	default:
-		return p.graded("good")
 	}
+	return p.graded(map[verify.Outcome]string{verify.Failed: "missing", verify.Passed: "good"}[o])
 }
 
-// failure is one thing that is wrong, in whichever sessions and ways.
+// failure is one fault, with the sessions and ways in which it occurs.
 type failure struct {
 	verify.Result
 	sessions, ways []string
 }
 
-// failures gathers what failed alike, in the order of the first of each.
-func (v VerifyView) failures() []*failure {
-	var all []*failure
+// failures gathers equal failures, in the order of the first of each.
+func (v VerifyView) failures() []failure {
+	type one struct {
+		verify.Result
+		session string
+	}
+	var all []one
 	for _, s := range v.Sessions {
 		for _, r := range s.Results {
-			if r.Outcome != verify.Failed {
-				continue
+			if r.Outcome == verify.Failed {
+				all = append(all, one{r, s.Session.Address.String()})
 			}
-			i := slices.IndexFunc(all, func(f *failure) bool {
-				return f.Check == r.Check && f.Expected == r.Expected && f.Got.What == r.Got.What
-			})
-			if i < 0 {
-				i, all = len(all), append(all, &failure{Result: r})
-			}
-			all[i].sessions = once(all[i].sessions, s.Session.Address.String())
-			all[i].ways = once(all[i].ways, string(r.Way))
 		}
 	}
-	return all
+	return each(grouped(all, func(o one) [3]string { return [3]string{o.Check, o.Expected, o.Got.What} }), func(g []one) failure {
+		return failure{g[0].Result, once(g, func(o one) string { return o.session }), once(g, func(o one) string { return string(o.Way) })}
+	})
 }
 
-func once(all []string, one string) []string {
-	if slices.Contains(all, one) {
-		return all
-	}
-	return append(all, one)
+// once lists the different names of things.
+func once[T any](all []T, name func(T) string) []string {
+	return each(grouped(all, name), func(g []T) string { return name(g[0]) })
 }
 
-// failed tells what was expected and found, and what to do.
-func (p *page) failed(f *failure) {
+// failed shows what was expected and found, and the fix.
+func (p *page) failed(f failure) {
 	who := prose.And(prose.Few(f.sessions, 1))
 	const hang = len("expected  ")
 	field := func(name, value string) {
@@ -204,33 +187,26 @@ func (p *page) failed(f *failure) {
 	field("fix", f.Got.Fix)
 }
 
-// skippedChecks tells the reasons, each once.
+// skippedChecks shows each reason once.
 func (p *page) skippedChecks(v VerifyView) {
-	var reasons []string
-	counts := map[string]int{}
+	var skipped []verify.Result
 	for _, s := range v.Sessions {
 		for _, r := range s.Results {
-			if r.Outcome != verify.Skipped {
-				continue
+			if r.Outcome == verify.Skipped {
+				skipped = append(skipped, r)
 			}
-			if counts[r.Why] == 0 {
-				reasons = append(reasons, r.Why)
-			}
-			counts[r.Why]++
 		}
 	}
 	p.gap()
-	for _, why := range reasons {
-		p.flow(0, 2, join(inked(dim, fmt.Sprintf("%s skipped: ", prose.Count(counts[why], "check"))), text(why+".")))
+	for _, g := range grouped(skipped, func(r verify.Result) string { return r.Why }) {
+		p.flow(0, 2, join(inked(dim, fmt.Sprintf("%s skipped: ", prose.Count(len(g), "check"))), text(g[0].Why+".")))
 	}
 }
 
-// oldFacades tells which sessions have those of another cosplay. They may hold all the same: no check fails for that.
-// The driver has a check of its own.
+// oldFacades reports sessions with facades of another cosplay. These can still hold, so no check fails for them. The
+// driver has its own check.
 func (p *page) oldFacades(v VerifyView) {
-	var lines []string
-	on := map[string][]resource.Address{}
-	for _, s := range v.Sessions {
+	words := func(s VerifiedSession) string {
 		for _, o := range s.Outdated {
 			if o.Part != resource.Facades {
 				continue
@@ -239,16 +215,16 @@ func (p *page) oldFacades(v VerifyView) {
 			if runtime := resource.RuntimeNamed(s.Session.Runtime); !runtime.RenewsInPlace {
 				next = runtime.StopCommand + ", then cosplay apply,"
 			}
-			line := fmt.Sprintf(" the facades of %s, not of this %s: %s brings them up to date.", o.From, o.To, next)
-			if on[line] == nil {
-				lines = append(lines, line)
-			}
-			on[line] = append(on[line], s.Session.Address)
+			return fmt.Sprintf(" the facades of %s, not of this %s: %s brings them up to date.", o.From, o.To, next)
 		}
+		return ""
 	}
-	for _, line := range lines {
-		p.gap()
-		p.flow(0, 2, text(resource.AddressNames(on[line], 3)+prose.Choose(len(on[line]), " has", " have")+line))
+	for _, g := range grouped(v.Sessions, words) {
+		if old := words(g[0]); old != "" {
+			p.gap()
+			on := each(g, func(s VerifiedSession) resource.Address { return s.Session.Address })
+			p.flow(0, 2, text(resource.AddressNames(on, 3)+prose.Choose(len(on), " has", " have")+old))
+		}
 	}
 }
 

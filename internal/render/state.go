@@ -5,12 +5,13 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
+	"cosplay/internal/diff"
 	"cosplay/internal/fit"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
+	"cosplay/internal/words"
 )
 
 // State shows what the state remembers: each GPU with what it was found with and what was set, and the sessions on
@@ -228,33 +229,13 @@ func addContainer(add func(name, value string), b resource.ContainerSpec) {
 		add("ssh", fmt.Sprintf("%s, %s, %s", b.SSH.Bind, port, prose.Count(len(b.SSH.AuthorizedKeys), "key")))
 	}
 	for _, v := range b.Volumes {
-		words := v.Source + " at " + v.Target
-		if v.ReadOnly {
-			words += ", read only"
-		}
-		add("volume", words)
+		add("volume", words.Value(diff.Volumes{v}, resource.Live{}))
 	}
-	add("limits", limitWords(b.Limits))
+	if b.Limits != (resource.Limits{}) {
+		add("limits", words.Value(diff.Limits(b.Limits), resource.Live{}))
+	}
 	if b.Sudo {
 		add("sudo", "without a password")
 	}
 	add("restart", b.Restart)
-}
-
-func limitWords(l resource.Limits) string {
-	var all []string
-	for _, one := range []struct {
-		set  bool
-		word string
-	}{
-		{l.CPUs != 0, number(l.CPUs) + " CPUs"},
-		{l.MemoryMiB != 0, mib(l.MemoryMiB) + " of memory"},
-		{l.ShmMiB != 0, mib(l.ShmMiB) + " of shared memory"},
-		{l.PIDs != 0, fmt.Sprintf("%d processes", l.PIDs)},
-	} {
-		if one.set {
-			all = append(all, one.word)
-		}
-	}
-	return strings.Join(all, ", ")
 }

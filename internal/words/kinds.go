@@ -2,6 +2,8 @@
 package words
 
 import (
+	"cmp"
+
 	"cosplay/internal/diff"
 	"cosplay/internal/resource"
 )
@@ -44,18 +46,13 @@ func Drifted(d diff.Drift) string {
 		return "slice"
 	case diff.ForeignSlice:
 		return "foreign slice"
-	case diff.ContainerGone, diff.ContainerStopped, diff.ContainerReplaced:
-		return resource.RuntimeNamed(d.Runtime).Body
-	case diff.ContainerChanged, diff.ContainerLimited:
+	case diff.ContainerGone, diff.ContainerStopped, diff.ContainerReplaced, diff.ContainerChanged, diff.ContainerLimited:
 		if d.Kind != "" {
 			return Kind(d.Kind)
 		}
 		return resource.RuntimeNamed(d.Runtime).Body
 	case diff.DisguiseBroken:
-		if d.Name != "" {
-			return d.Name
-		}
-		return "disguise"
+		return cmp.Or(d.Name, "disguise")
 	case diff.DisguiseOutdated:
 		return Kind(d.Kind)
 	case diff.SecretsOpen:

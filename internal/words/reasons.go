@@ -9,15 +9,12 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Setting says why a setting of a GPU is as it is, or stays as it is; "" for no reason.
+// Setting returns the reason why a setting of a GPU changes or stays; "" for none.
 func Setting(f diff.Field) string {
 	r := f.Reason
 	switch r.Kind {
 	case resource.BestClock:
-		if len(r.Targets) > 1 {
-			return "the best for all of " + strings.Join(r.Targets, ", ")
-		}
-		return "the best for " + strings.Join(r.Targets, "")
+		return "the best for " + prose.Choose(len(r.Targets), "", "all of ") + strings.Join(r.Targets, ", ")
 	case resource.FixedClock:
 		return fmt.Sprintf("stays at %d MHz: it may not be changed here", r.MHz)
 	case resource.OneBoard:
@@ -31,11 +28,12 @@ func Setting(f diff.Field) string {
 	case resource.ClockNeeds:
 		return fmt.Sprintf("%s, and the clock needs about %d W", boards(r.Boards), watts(r.MW))
 	case resource.GPUMissing, resource.GPUUnusable:
-		gone := resource.MissingGPU
+		wrong := resource.MissingGPU
 		if r.Unusable != nil {
-			gone = r.Unusable.Advice()
+			wrong = r.Unusable.Advice()
 		}
-		return prose.Advice{What: "it is " + gone.What + "; its baseline is kept until it can be restored", Fix: gone.Fix + ", then run cosplay destroy again"}.Error()
+		return prose.Advice{What: "it is " + wrong.What + "; its baseline is kept until it can be restored",
+			Fix: wrong.Fix + ", then run cosplay destroy again"}.Error()
 	case resource.ChangedByOthers:
 		return "another process changed it since, so that its baseline, " + Value(f.To, resource.Live{}) + ", is not restored"
 	case resource.KeepsForeign:
@@ -49,7 +47,7 @@ func Setting(f diff.Field) string {
 }
 
 var settingReasons = map[resource.ReasonKind]string{
-	resource.ForSlices:        "its sessions sit in slices",
+	resource.ForSlices:        "its sessions are in slices",
 	resource.ForWholeGPU:      "its session needs the whole GPU",
 	resource.SharedByProjects: "another project holds the GPU too",
 	resource.UsedByOthers:     "another user uses this GPU; slow_neighbours = true in the host block allows to change it",
@@ -77,7 +75,7 @@ func boards(all []resource.Boards) string {
 // watts rounds mW to W.
 func watts(mw int) int { return (mw + 500) / 1000 }
 
-// Session says why a session changes, or cannot; "" where its fields say it.
+// Session returns the reason why a session changes, or cannot change; "" if its fields show it.
 func Session(c diff.SessionChange) string {
 	runtime := c.Runtime()
 	body := runtime.Body
@@ -90,7 +88,7 @@ func Session(c diff.SessionChange) string {
 		}
 		return "its slice and " + body + " stay behind: cosplay no longer knows them"
 	case resource.BodyUnmade:
-		return "its " + body + " was not made yet"
+		return "its " + body + " was not created yet"
 	case resource.BodyMissing:
 		return "its " + body + " is missing; the slice stays"
 	case resource.BodyReplaced, resource.BodyUnproven:
@@ -119,7 +117,7 @@ var sessionReasons = map[resource.ReasonKind]string{
 	resource.TriggerValue:    "a value of replace_triggered_by has changed",
 }
 
-// unplanned says why nothing can be planned with the slice of a session.
+// unplanned returns why cosplay cannot plan with the slice of a session.
 func unplanned(c diff.SessionChange) string {
 	wrong := "its slice cannot be read"
 	switch c.Reason.Kind {
@@ -134,7 +132,7 @@ func unplanned(c diff.SessionChange) string {
 	return wrong + "; it is left as it is"
 }
 
-// replaced says what the replacement of a session's body means for what runs in it.
+// replaced states what the replacement of a session's body does to the programs in it.
 func replaced(c diff.SessionChange) string {
 	body := c.Runtime().Body
 	if !resource.RuntimeNamed(c.Before.Runtime).RunsPrograms {
@@ -147,10 +145,10 @@ func replaced(c diff.SessionChange) string {
 	return subject + " recreated: its processes stop; files outside the workspace and volumes are lost; the slice stays"
 }
 
-// possibly begins a cause that is not known: the change shows, and not the command.
+// possibly begins a cause that is not known: cosplay reads the change, and not the command.
 const possibly = "possible cause: "
 
-// Cause says what has caused a drift, or what it means.
+// Cause returns the cause of a drift, or its meaning.
 func Cause(d diff.Drift) string {
 	switch {
 	case d.Class == diff.GPUUnusable:

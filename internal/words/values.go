@@ -8,47 +8,40 @@ import (
 	"cosplay/internal/resource"
 )
 
-// None stands for a value that is not there.
+// None is the text of a value that does not exist.
 const None = "(none)"
 
-// Value writes one side of a difference. GPUs are named as people call them where the live view has them.
+// Value writes one side of a difference. A GPU that the live view has is written with its index.
 func Value(v diff.Value, live resource.Live) string {
 	switch v := v.(type) {
 	case nil:
 		return None
-	case diff.Text:
-		return string(v)
-	case diff.Damage:
-		return string(v)
-	case diff.UUID:
-		return string(v)
+	case diff.Text, diff.Damage, diff.UUID, diff.Bool, diff.Count, diff.CPUs:
+		return fmt.Sprint(v)
 	case diff.EnvValue:
 		return fmt.Sprintf("%q", string(v))
 	case diff.Names:
 		return strings.Join(v, ", ")
 	case diff.Command:
 		return resource.CommandWords(v)
-	case diff.Bool:
-		return fmt.Sprint(bool(v))
 	case diff.Switch:
 		return resource.OnOff(bool(v))
 	case diff.MIG:
-		return mig(v)
+		if v.Now != v.Pending {
+			return resource.OnOff(v.Now) + ", pending " + resource.OnOff(v.Pending)
+		}
+		return resource.OnOff(v.Now)
 	case diff.Power:
 		return resource.Watts(int(v))
 	case diff.Clock:
 		return clock(v)
-	case diff.Percent:
-		return percent(float64(v))
+	case diff.Percent: // with every digit that was written, and without the noise of binary fractions: 0.07 * 100 is not 7
+		return fmt.Sprintf("%.12g %%", v*100)
 	case diff.Port:
 		if v == 0 {
 			return "auto"
 		}
-		return fmt.Sprint(int(v))
-	case diff.Count:
-		return fmt.Sprint(int(v))
-	case diff.CPUs:
-		return fmt.Sprint(float64(v))
+		return fmt.Sprint(v)
 	case diff.Memory:
 		return size(int(v))
 	case diff.GPU:
@@ -97,28 +90,13 @@ var conditions = map[diff.Condition]string{
 
 // SMI is the option of nvidia-smi that sets a setting.
 func SMI(s resource.Setting, value int) string {
-	switch s {
-	case resource.PersistenceMode:
-		return fmt.Sprintf("-pm %d", value)
-	case resource.MIGMode:
-		return fmt.Sprintf("-mig %d", value)
-	case resource.PowerLimit:
-		return fmt.Sprintf("-pl %g", float64(value)/1000)
-	case resource.SMClock:
-		if value == 0 {
-			return "-rgc"
-		}
-		return fmt.Sprintf("-lgc %d,%d", value, value)
+	if s == resource.SMClock && value == 0 {
+		return "-rgc"
 	}
-	return ""
-}
-
-// mig is MIG mode with the mode after the next reset.
-func mig(m diff.MIG) string {
-	if m.Now != m.Pending {
-		return resource.OnOff(m.Now) + ", pending " + resource.OnOff(m.Pending)
-	}
-	return resource.OnOff(m.Now)
+	return map[resource.Setting]string{
+		resource.PersistenceMode: fmt.Sprintf("-pm %d", value), resource.MIGMode: fmt.Sprintf("-mig %d", value),
+		resource.PowerLimit: fmt.Sprintf("-pl %g", float64(value)/1000), resource.SMClock: fmt.Sprintf("-lgc %d,%d", value, value),
+	}[s]
 }
 
 func clock(c diff.Clock) string {
@@ -135,10 +113,6 @@ func clock(c diff.Clock) string {
 	return resource.Clock(c.MHz)
 }
 
-// percent writes a ratio with every digit that a person typed, and without the noise of binary fractions: 0.07 times
-// 100 is not quite 7.
-func percent(ratio float64) string { return fmt.Sprintf("%.12g %%", ratio*100) }
-
 func volumes(all []resource.Volume) string {
 	var words []string
 	for _, v := range all {
@@ -151,7 +125,7 @@ func volumes(all []resource.Volume) string {
 	return strings.Join(words, ", ")
 }
 
-// keys shows of each key what people know it by: its kind, its end, its comment.
+// keys shows the kind, the end and the comment of each key.
 func keys(all []string) string {
 	var words []string
 	for _, line := range all {
@@ -165,25 +139,22 @@ func keys(all []string) string {
 
 func limits(l resource.Limits) string {
 	var words []string
-	if l.CPUs != 0 {
-		words = append(words, fmt.Sprintf("%g CPUs", l.CPUs))
+	add := func(set bool, word string) {
+		if set {
+			words = append(words, word)
+		}
 	}
-	if l.MemoryMiB != 0 {
-		words = append(words, size(l.MemoryMiB)+" of memory")
-	}
-	if l.ShmMiB != 0 {
-		words = append(words, size(l.ShmMiB)+" of shared memory")
-	}
-	if l.PIDs != 0 {
-		words = append(words, fmt.Sprintf("%d processes", l.PIDs))
-	}
+	add(l.CPUs != 0, fmt.Sprintf("%g CPUs", l.CPUs))
+	add(l.MemoryMiB != 0, size(l.MemoryMiB)+" of memory")
+	add(l.ShmMiB != 0, size(l.ShmMiB)+" of shared memory")
+	add(l.PIDs != 0, fmt.Sprintf("%d processes", l.PIDs))
 	if len(words) == 0 {
 		return None
 	}
 	return strings.Join(words, ", ")
 }
 
-// size writes MiB as people do.
+// size writes MiB, or GiB for whole ones.
 func size(mib int) string {
 	if mib%1024 == 0 {
 		return fmt.Sprintf("%d GiB", mib/1024)
@@ -197,9 +168,9 @@ func ShortID(id string) string {
 	return id[:min(12, len(id))]
 }
 
-// GPU is what people call a GPU: with its host where there are several.
+// GPU names a GPU by its index, with its host if there are several.
 func GPU(live resource.Live, host, uuid string) string {
-	name := ShortUUID(uuid) // it is missing
+	name := ShortUUID(uuid) // the host does not have it
 	if g, ok := live.GPU(host, uuid); ok {
 		name = fmt.Sprintf("GPU %d", g.Index)
 	}
@@ -209,7 +180,7 @@ func GPU(live resource.Live, host, uuid string) string {
 	return name
 }
 
-// anyGPU is the same of a GPU on whichever host; one that no host has is its UUID.
+// anyGPU does the same for a GPU of any host; a GPU that no host has is named by its UUID.
 func anyGPU(live resource.Live, uuid string) string {
 	for _, h := range live.Hosts {
 		if _, ok := live.GPU(h.Name, uuid); ok {

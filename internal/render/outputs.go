@@ -19,7 +19,7 @@ import (
 	"cosplay/internal/public"
 )
 
-// hidden stands for a value that is not to be shown.
+// hidden is the text of a sensitive value.
 const hidden = "(sensitive)"
 
 // Outputs shows the outputs of a configuration, each as it would be written there.
@@ -27,7 +27,7 @@ func Outputs(w io.Writer, s Style, all []config.Output) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintln(w) // apart from what was shown before
+	fmt.Fprintln(w) // separates the outputs from the lines above
 	p := newPage(s)
 	p.flow(0, 2, inked(strong, "Outputs:"))
 	p.gap()
@@ -35,19 +35,24 @@ func Outputs(w io.Writer, s Style, all []config.Output) {
 	p.flush(w)
 }
 
-// outputs lists them, with their values beside each other.
+// outputs lists outputs, with their values beside each other.
 func (p *page) outputs(indent int, all []config.Output) {
-	wide := 0
-	for _, o := range all {
-		wide = max(wide, columns(o.Name))
-	}
-	for _, o := range all {
-		lines := strings.Split(OutputText(o), "\n")
-		p.print(indent, text(o.Name+strings.Repeat(" ", wide-columns(o.Name))+" = "+lines[0]))
-		for _, more := range lines[1:] {
-			p.print(indent, text(more))
+	for _, lines := range assignments(all, func(o config.Output) string { return o.Name }, OutputText) {
+		for _, l := range lines {
+			p.print(indent, text(l))
 		}
 	}
+}
+
+// assignments are the lines of each "name = value", with the values beside each other.
+func assignments[T any](all []T, name, value func(T) string) [][]string {
+	wide := 0
+	for _, one := range all {
+		wide = max(wide, columns(name(one)))
+	}
+	return each(all, func(one T) []string {
+		return strings.Split(name(one)+strings.Repeat(" ", wide-columns(name(one)))+" = "+value(one), "\n")
+	})
 }
 
 // OutputText is an output's value as it would be written in a configuration.
@@ -135,17 +140,15 @@ func RawText(v cty.Value) (string, error) {
 	return text.AsString(), nil
 }
 
-// outputChanges lists the outputs that will have other values.
+// outputChanges lists the outputs that get other values.
 func (p *page) outputChanges(all []diff.OutputChange) {
 	if len(all) == 0 {
 		return
 	}
 	p.gap()
 	p.print(0, inked(strong, "Changes to outputs:"))
-	wide := outputsWidth(all)
-	for _, c := range all {
-		sign := map[diff.Action]line{diff.Create: inked(added, "+"), diff.Update: inked(changed, "~"), diff.Delete: inked(removed, "-")}[c.Action]
-		lines := outputChangeLines(c, wide, p.arrow())
+	for i, lines := range outputChangeLines(all, p.arrow()) {
+		sign := map[diff.Action]line{diff.Create: inked(added, "+"), diff.Update: inked(changed, "~"), diff.Delete: inked(removed, "-")}[all[i].Action]
 		p.print(2, join(sign, text(" "+lines[0])))
 		for _, more := range lines[1:] {
 			p.print(4, text(more))
@@ -153,17 +156,14 @@ func (p *page) outputChanges(all []diff.OutputChange) {
 	}
 }
 
-// outputs shows them in a fence.
+// outputs shows the outputs that get other values, in a fence.
 func (m *markdown) outputs() {
 	var lines []string
-	wide := outputsWidth(m.Plan.Diff.Outputs)
-	for _, c := range m.Plan.Diff.Outputs {
-		for i, l := range outputChangeLines(c, wide, "->") {
-			sign := fenceSigns[c.Action]
-			if i > 0 {
-				sign = " "
-			}
+	for i, change := range outputChangeLines(m.Plan.Diff.Outputs, "->") {
+		sign := fenceSigns[m.Plan.Diff.Outputs[i].Action]
+		for _, l := range change {
 			lines = append(lines, oneLine(sign+" "+l))
+			sign = " "
 		}
 	}
 	if len(lines) > 0 {
@@ -172,25 +172,18 @@ func (m *markdown) outputs() {
 	}
 }
 
-func outputsWidth(all []diff.OutputChange) int {
-	wide := 0
-	for _, c := range all {
-		wide = max(wide, columns(c.Name))
-	}
-	return wide
-}
-
-// outputChangeLines are "name = old -> new"; a value can take several lines.
-func outputChangeLines(c diff.OutputChange, wide int, arrow string) []string {
-	words := outputValue(c, c.After)
-	switch c.Action {
-	case diff.Update:
-		words = outputValue(c, c.Before) + " " + arrow + " " + words
-	case diff.Delete:
-		words = outputValue(c, c.Before)
-	default: // an output is created with the value that it will have
-	}
-	return strings.Split(c.Name+strings.Repeat(" ", wide-columns(c.Name))+" = "+words, "\n")
+// outputChangeLines are the lines of each "name = old -> new".
+func outputChangeLines(all []diff.OutputChange, arrow string) [][]string {
+	return assignments(all, func(c diff.OutputChange) string { return c.Name }, func(c diff.OutputChange) string {
+		switch c.Action {
+		case diff.Update:
+			return outputValue(c, c.Before) + " " + arrow + " " + outputValue(c, c.After)
+		case diff.Delete:
+			return outputValue(c, c.Before)
+		default: // an output is created with its future value
+			return outputValue(c, c.After)
+		}
+	})
 }
 
 // outputValue is a value as it would be written in a configuration.
@@ -208,7 +201,7 @@ func outputValue(c diff.OutputChange, written json.RawMessage) string {
 	return valueText(v)
 }
 
-// maxInline is how many columns a list takes at most that stands on one line.
+// maxInline is the largest width of a list on one line, in columns.
 const maxInline = 80
 
 // valueText is a known value as it would be written in a configuration, and as fmt lays it out: a list of plain
@@ -236,8 +229,7 @@ func literal(v cty.Value) string { return string(hclwrite.TokensForValue(v).Byte
 func writtenList(v cty.Value) string {
 	inline := true
 	var elements []string
-	for it := v.ElementIterator(); it.Next(); {
-		_, element := it.Element()
+	for _, element := range v.Elements() {
 		inline = inline && (element.IsNull() || element.Type().IsPrimitiveType())
 		elements = append(elements, written(element))
 	}
@@ -248,14 +240,13 @@ func writtenList(v cty.Value) string {
 }
 
 func writtenMap(v cty.Value) string {
-	var b strings.Builder
-	for it := v.ElementIterator(); it.Next(); {
-		key, element := it.Element()
+	text := "{\n"
+	for key, element := range v.Elements() {
 		name := key.AsString()
 		if !hclsyntax.ValidIdentifier(name) {
 			name = literal(key)
 		}
-		b.WriteString(name + " = " + written(element) + "\n")
+		text += name + " = " + written(element) + "\n"
 	}
-	return "{\n" + b.String() + "}"
+	return text + "}"
 }

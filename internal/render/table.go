@@ -45,12 +45,7 @@ func (t *table) across(indent int, l line) {
 
 // titled reports whether a column has a heading.
 func (t *table) titled() bool {
-	for _, c := range t.columns {
-		if c.title != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.columns, func(c column) bool { return c.title != "" })
 }
 
 // table writes a table.
@@ -73,15 +68,12 @@ func (p *page) table(t *table) {
 	}
 }
 
-// headed is the rows with the headings before them.
+// headed returns the rows with the headings before them.
 func (t *table) headed() []row {
 	if !t.titled() {
 		return t.rows
 	}
-	head := row{}
-	for _, c := range t.columns {
-		head.cells = append(head.cells, inked(dim, c.title))
-	}
+	head := row{cells: each(t.columns, func(c column) line { return inked(dim, c.title) })}
 	return append([]row{head}, t.rows...)
 }
 
@@ -135,7 +127,7 @@ func (t *table) without(title string) *table {
 	return out
 }
 
-// widths is the room of each column; a column in which nothing stands has none.
+// widths is the width of each column; 0 for an empty column.
 func (t *table) widths(rows []row) []int {
 	widths := make([]int, len(t.columns))
 	for _, r := range rows {
@@ -152,15 +144,10 @@ func (t *table) widths(rows []row) []int {
 }
 
 func (t *table) filled(column int) bool {
-	for _, r := range t.rows {
-		if column < len(r.cells) && r.cells[column].width() > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.rows, func(r row) bool { return column < len(r.cells) && r.cells[column].width() > 0 })
 }
 
-// band is a run of columns that stand on one line.
+// band is a run of columns on one line.
 type band struct {
 	indent     int
 	start, end int
@@ -197,12 +184,10 @@ func (t *table) gapBefore(i int) int {
 	return cmp.Or(t.gap, 3)
 }
 
-// band writes the cells of one row that stand on one line.
+// band writes the cells of one row in one band.
 func (p *page) band(t *table, b band, r row, widths []int) {
-	var (
-		out  line
-		used int
-	)
+	var out line
+	used := 0
 	for i := b.start; i < b.end && i < len(r.cells); i++ {
 		if widths[i] == 0 {
 			continue

@@ -23,30 +23,12 @@ type line []piece
 func text(s string) line         { return line{{plain, terminal.Safe(s)}} }
 func inked(i ink, s string) line { return line{{i, terminal.Safe(s)}} }
 
-func join(parts ...line) line {
-	var all line
-	for _, p := range parts {
-		all = append(all, p...)
-	}
-	return all
-}
+func join(parts ...line) line { return slices.Concat(parts...) }
 
-func (l line) width() int {
-	n := 0
-	for _, p := range l {
-		n += columns(p.text)
-	}
-	return n
-}
+func (l line) width() int { return columns(l.text()) }
 
-// text is what a line says, without its inks.
-func (l line) text() string {
-	var b strings.Builder
-	for _, p := range l {
-		b.WriteString(p.text)
-	}
-	return b.String()
-}
+// text is the text of a line, without its inks.
+func (l line) text() string { return strings.Join(each(l, func(p piece) string { return p.text }), "") }
 
 // columns is the room that a text takes on a terminal.
 func columns(s string) int {
@@ -153,12 +135,10 @@ func withUnits(all []line) []line {
 		if last := len(out) - 1; last >= 0 && isFigure(out[last], w.text()) {
 			end := &out[last][len(out[last])-1]
 			if end.ink != w[0].ink {
-				out[last] = append(out[last], piece{w[0].ink, hard})
+				out[last] = append(out[last], piece{ink: w[0].ink})
 				end = &out[last][len(out[last])-1]
-			} else {
-				end.text += hard
 			}
-			end.text += w[0].text
+			end.text += hard + w[0].text
 			out[last] = append(out[last], w[1:]...)
 		} else {
 			out = append(out, w)
@@ -179,27 +159,18 @@ func isFigure(w line, next string) bool {
 
 // splitWords splits at blanks; a word may be made of several inks.
 func splitWords(l line) []line {
-	var (
-		all  []line
-		word line
-	)
-	end := func() {
-		if len(word) > 0 {
-			all, word = append(all, word), nil
-		}
-	}
+	words := []line{nil}
 	for _, p := range l {
 		for i, part := range strings.Split(p.text, " ") {
 			if i > 0 {
-				end()
+				words = append(words, nil)
 			}
 			if part != "" {
-				word = append(word, piece{p.ink, part})
+				words[len(words)-1] = append(words[len(words)-1], piece{p.ink, part})
 			}
 		}
 	}
-	end()
-	return all
+	return slices.DeleteFunc(words, func(w line) bool { return len(w) == 0 })
 }
 
 // Prose shows paragraphs, broken at blanks. Lines that stand in are there to be copied, and stay as they are.

@@ -12,7 +12,7 @@ import (
 	"cosplay/internal/words"
 )
 
-// sessionReads is what two changes that read alike have in common: all but the instance, its slot and its port.
+// sessionReads is the text that changes which read alike have in common: all but the instance, its slot and its port.
 func sessionReads(live resource.Live, c diff.SessionChange) string {
 	s := subject(c)
 	fields := ""
@@ -30,12 +30,16 @@ func sessionReads(live resource.Live, c diff.SessionChange) string {
 	return fmt.Sprint(c.Address.Name, c.Action, words.Session(c), s.Target.Key, s.Slice.Profile, s.Fit, fields, containerReads(c))
 }
 
-// readsIn is sessionReads with a view of the hosts.
-func readsIn(live resource.Live) func(diff.SessionChange) string {
-	return func(c diff.SessionChange) string { return sessionReads(live, c) }
+// changesAlike groups changes that read alike. It returns those that a screen shows, and counts the sessions that stay.
+func changesAlike(live resource.Live, all []diff.SessionChange, verbose bool) (groups []group[diff.SessionChange], staying int) {
+	if !verbose {
+		staying = count(all, func(c diff.SessionChange) bool { return c.Action == diff.NoOp })
+		all = slices.DeleteFunc(slices.Clone(all), func(c diff.SessionChange) bool { return c.Action == diff.NoOp })
+	}
+	return alike(all, func(c diff.SessionChange) string { return sessionReads(live, c) }, verbose), staying
 }
 
-// subject is the session that a change is about: the new one, or the one that goes.
+// subject is the session of a change: the new one, or the one that is removed.
 func subject(c diff.SessionChange) resource.Session {
 	if c.After != nil {
 		return *c.After
@@ -48,13 +52,9 @@ func (p *page) sessionChanges(v PlanView, g plannedGPU) {
 	t := &table{columns: []column{{}, {title: "SESSION", tight: true, brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "VRAM", right: true},
 		{title: "FP32", right: true}, {title: "BANDWIDTH", right: true}, {title: "TENSOR", right: true}},
 		spare: []string{"TENSOR", "VRAM"}}
-	staying := 0
 	var rows []diff.SessionChange
-	for _, g := range alike(g.sessions, readsIn(v.Live), p.Verbose) {
-		if g.shown[0].Action == diff.NoOp && !p.Verbose {
-			staying += len(g.shown) + len(g.hidden)
-			continue
-		}
+	groups, staying := changesAlike(v.Live, g.sessions, p.Verbose)
+	for _, g := range groups {
 		rows = append(rows, g.shown...)
 		if len(g.hidden) > 0 {
 			p.sessionRows(t, v.Live, rows)
@@ -72,10 +72,10 @@ func (p *page) sessionChanges(v PlanView, g plannedGPU) {
 	p.table(t)
 }
 
-// inBlock is a session's address without the word that all of them begin with.
+// inBlock is a session's address without the word "session".
 func inBlock(address string) string { return strings.TrimPrefix(address, "session.") }
 
-// moreSessions stands for sessions that read like those before them. What goes is named all the same.
+// moreSessions stands for sessions that read like those above. It names those that are removed or replaced.
 func (s Style) moreSessions(hidden []diff.SessionChange) line {
 	if a := hidden[0].Action; a != diff.Delete && a != diff.Replace {
 		return s.more(len(hidden))
@@ -91,8 +91,7 @@ func stayWords(n int) string {
 	return prose.Plural(n, "session stays as it is", "sessions stay as they are")
 }
 
-// sessionRows lists sessions, each with what there is to say of it; what is the same of several in a row is said
-// once, after the last of them.
+// sessionRows lists sessions with their details. Details that are equal for several in a row follow the last of them.
 func (p *page) sessionRows(t *table, live resource.Live, changes []diff.SessionChange) {
 	first := 0
 	for i, c := range changes {
@@ -126,7 +125,7 @@ func sessionCells(c diff.SessionChange) []line {
 	return cells
 }
 
-// sessionDetails says why a session changes, what it was and what else becomes different.
+// sessionDetails states why a session changes, what it was, and its other differences.
 func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 	var details []line
 	if c.MovedFrom != nil {
@@ -154,13 +153,14 @@ func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
 	}
 	for _, f := range fields {
 		what := words.Field(f)
-		details = append(details, keepBlanks(join(text(what), line{pad(name - columns(what))}, text("   "+words.Value(f.From, live)+" "),
-			inked(dim, p.arrow()), text(" "+words.Value(f.To, live)))))
+		gap := strings.Repeat(hard, name-columns(what)+3)
+		details = append(details, join(text(strings.ReplaceAll(what, "  ", hard+hard)+gap+strings.ReplaceAll(words.Value(f.From, live), "  ", hard+hard)+" "),
+			inked(dim, p.arrow()), text(" "+strings.ReplaceAll(words.Value(f.To, live), "  ", hard+hard))))
 	}
 	return details
 }
 
-// movedWord says where a session was in the state, and what stays with it.
+// movedWord states the address that a session had, and the name that its body keeps.
 func movedWord(c diff.SessionChange) string {
 	words := "was " + c.MovedFrom.String()
 	if runtime := resource.RuntimeNamed(c.Before.Runtime); runtime.Named {
@@ -169,33 +169,29 @@ func movedWord(c diff.SessionChange) string {
 	return words
 }
 
-// before says what a replaced session was, as far as its row tells what it will be, and gives the other fields back.
+// before states what a replaced session was, as far as its row shows what it will be, and returns the other fields.
 func before(live resource.Live, c diff.SessionChange) (was string, others []diff.Field) {
-	by := map[diff.Kind]string{}
+	shown := []diff.Kind{diff.FieldTarget, diff.FieldSlice, diff.FieldGPU, diff.FieldFitClock}
+	parts := make([]string, len(shown))
 	for _, f := range c.Fields {
+		i := slices.Index(shown, f.Kind)
 		switch f.Kind {
 		case diff.FieldTarget:
-			by[f.Kind] = c.Before.Target.ShortName()
+			parts[i] = c.Before.Target.ShortName()
 		case diff.FieldSlice:
-			by[f.Kind] = together(slicesApart(c))
+			parts[i] = together(slicesApart(c))
 		case diff.FieldGPU:
-			by[f.Kind] = "on " + words.Value(f.From, live)
+			parts[i] = "on " + words.Value(f.From, live)
 		case diff.FieldFitClock:
-			by[f.Kind] = "at " + words.Value(f.From, live)
+			parts[i] = "at " + words.Value(f.From, live)
 		default:
 			others = append(others, f)
 		}
 	}
-	var parts []string
-	for _, kind := range []diff.Kind{diff.FieldTarget, diff.FieldSlice, diff.FieldGPU, diff.FieldFitClock} {
-		if by[kind] != "" {
-			parts = append(parts, by[kind])
-		}
-	}
-	return strings.Join(parts, ", "), others
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", "), others
 }
 
-// slicesApart names the slice that a session had; the slot only where that alone is another one.
+// slicesApart names the slice that a session had, with its slot if the profile is the same.
 func slicesApart(c diff.SessionChange) string {
 	was := c.Before.Slice
 	if c.After != nil && was.Profile != c.After.Slice.Profile && !was.Whole() {
@@ -204,16 +200,7 @@ func slicesApart(c diff.SessionChange) string {
 	return was.String()
 }
 
-// keepBlanks keeps runs of blanks, which align, from being made one.
-func keepBlanks(l line) line {
-	out := make(line, len(l))
-	for i, one := range l {
-		out[i] = piece{one.ink, strings.ReplaceAll(one.text, "  ", hard+hard)}
-	}
-	return out
-}
-
-// figures are a session's cap and the errors of its fit, a cell each.
+// figures are the memory of a session and the figures of its fit, a cell each.
 func figures(i ink, s resource.Session) []line {
 	return []line{
 		inked(i, mib(s.Target.MemoryMiB)),

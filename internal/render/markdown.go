@@ -52,26 +52,23 @@ func (m *markdown) block(lines ...string) {
 	}
 }
 
-// eaten are the characters that Markdown, or the HTML in it, would take for its own.
-const eaten = "\\`*_{}[]()<>#+-.!|&~$@:"
+// eaten are the characters that Markdown, or the HTML in it, interprets anywhere in a line.
+const eaten = "\\`*_{}[]<>|&~$@"
 
 // plainText is a text that Markdown shows as it is.
 func plainText(s string) string {
 	var b strings.Builder
 	for _, r := range oneLine(s) {
-		switch {
-		case !strings.ContainsRune(eaten, r):
-			b.WriteRune(r)
-		case strings.ContainsRune("+-.!:()#", r):
-			b.WriteRune(r) // these mean something at the start of a line only, where no text begins
-		default:
+		if strings.ContainsRune(eaten, r) {
 			fmt.Fprintf(&b, "&#%d;", r)
+		} else {
+			b.WriteRune(r)
 		}
 	}
 	return b.String()
 }
 
-// code is a name that stands for itself.
+// code is a name in the font of code.
 func code(s string) string {
 	if s = oneLine(s); strings.ContainsAny(s, "`|") {
 		return "<code>" + plainText(s) + "</code>"
@@ -79,7 +76,7 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-// oneLine keeps a text within its line and its place.
+// oneLine keeps a text on its line.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -89,13 +86,11 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// fence puts lines into a fence that none of them can close.
+// fence puts lines into a fence that no line can close.
 func (m *markdown) fence(language string, lines []string) {
 	ticks := "```"
-	for _, l := range lines {
-		for strings.Contains(l, ticks) {
-			ticks += "`"
-		}
+	for strings.Contains(strings.Join(lines, "\n"), ticks) {
+		ticks += "`"
 	}
 	m.block(slices.Concat([]string{ticks + language}, lines, []string{ticks})...)
 }
@@ -183,12 +178,8 @@ var markdownWords = map[diff.Action]string{
 // sessions is the table of all that happens to sessions, with their fit.
 func (m *markdown) sessions() {
 	rows := []string{"| | Session | Target | GPU | Slice | VRAM | FP32 | Bandwidth | Tensor |", "|---|---|---|---|---|--:|--:|--:|--:|"}
-	staying := 0
-	for _, g := range alike(m.Plan.Diff.Sessions, readsIn(m.Live), m.verbose) {
-		if g.shown[0].Action == diff.NoOp && !m.verbose {
-			staying += len(g.shown) + len(g.hidden)
-			continue
-		}
+	groups, staying := changesAlike(m.Live, m.Plan.Diff.Sessions, m.verbose)
+	for _, g := range groups {
 		for _, c := range g.shown {
 			rows = append(rows, m.row(c))
 		}
@@ -207,12 +198,11 @@ func (m *markdown) sessions() {
 func (m *markdown) row(c diff.SessionChange) string {
 	s := subject(c)
 	cells := []string{markdownWords[c.Action], code(c.Address.String()), plainText(s.Target.ShortName()), plainText(words.GPU(m.Live, s.Slice.Host, s.Slice.GPU)), plainText(s.Slice.String())}
-	if c.Action == diff.Delete {
-		cells = append(cells, "", "", "", "")
-	} else {
-		for _, figure := range figures(plain, s) {
-			cells = append(cells, plainText(figure.text()))
+	for _, figure := range figures(plain, s) {
+		if c.Action == diff.Delete {
+			figure = nil
 		}
+		cells = append(cells, plainText(figure.text()))
 	}
 	return "| " + strings.Join(cells, " | ") + " |"
 }
@@ -233,11 +223,12 @@ func (m *markdown) changes() {
 			add("! %s: %s: %s -> %s%s", words.GPU(m.Live, c.Host, c.UUID), words.Field(f), words.Value(f.From, m.Live), words.Value(f.To, m.Live), fate)
 		}
 	}
-	for _, g := range alike(m.Plan.Diff.Sessions, readsIn(m.Live), m.verbose) {
+	groups, _ := changesAlike(m.Live, m.Plan.Diff.Sessions, m.verbose)
+	for _, g := range groups {
 		for _, c := range g.shown {
 			lines = append(lines, m.change(c)...)
 		}
-		if len(g.hidden) > 0 && g.hidden[0].Action != diff.NoOp {
+		if len(g.hidden) > 0 {
 			add("  and %d more like it", len(g.hidden))
 		}
 	}

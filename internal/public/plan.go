@@ -5,32 +5,33 @@ import "encoding/json"
 // Plan is what plan writes.
 type Plan struct {
 	Format
-	Config         string           `json:"config"`               // name of the configuration
-	Destroy        bool             `json:"destroy"`              // the plan removes all sessions
-	Saved          string           `json:"saved,omitempty"`      // path of the file in which the plan is saved
-	Stale          string           `json:"stale,omitempty"`      // what has changed since it was saved, in words
-	HasChanges     bool             `json:"has_changes"`          // a GPU or session changes
-	HasDrift       bool             `json:"has_drift"`            // something that cosplay manages was changed outside of it
-	Summary        Tally            `json:"summary"`              // what the plan does
-	Hosts          []PlanHost       `json:"hosts"`                // where sessions run
-	Drift          []Drift          `json:"drift"`                // what differs from the last apply
-	Images         []Image          `json:"images"`               // images to pull or build
-	Changes        Changes          `json:"changes"`              // difference between the configuration and the hosts
-	Steps          []Step           `json:"steps"`                // in their order
-	Fits           []SessionFigures `json:"fits"`                 // by address of the session
-	Warnings       []Diagnostic     `json:"warnings"`             // of the configuration and of checks
-	Notes          []string         `json:"notes"`                // what cosplay did while it read the state, in words
-	NotCompleted   []string         `json:"not_completed"`        // addresses of unfinished sessions that the plan leaves as they are
-	UnprovenLocks  []UnprovenLock   `json:"unproven_clock_locks"` // information: no drift
-	UnprovenSlices []UnprovenSlice  `json:"unproven_slices"`      // information: no drift
+	Differences
+	Config       string           `json:"config"`          // name of the configuration
+	Destroy      bool             `json:"destroy"`         // the plan removes all sessions
+	Saved        string           `json:"saved,omitempty"` // path of the file in which the plan is saved
+	Stale        string           `json:"stale,omitempty"` // what has changed since it was saved, in words
+	HasChanges   bool             `json:"has_changes"`     // a GPU or session changes
+	Summary      Tally            `json:"summary"`         // what the plan does
+	Hosts        []PlanHost       `json:"hosts"`           // where sessions run
+	Images       []Image          `json:"images"`          // images to pull or build
+	Changes      Changes          `json:"changes"`         // difference between the configuration and the hosts
+	Steps        []Step           `json:"steps"`           // in their order
+	Fits         []SessionFigures `json:"fits"`            // by address of the session
+	Warnings     []Diagnostic     `json:"warnings"`        // of the configuration and of checks
+	NotCompleted []string         `json:"not_completed"`   // addresses of unfinished sessions that the plan leaves as they are
 }
 
 // DriftReport is what drift and plan --drift-only write.
 type DriftReport struct {
 	Format
+	Differences
+	Unfinished []string `json:"unfinished"` // addresses of sessions that an interrupted or failed run left missing or incomplete
+}
+
+// Differences are the differences between the last apply and the hosts.
+type Differences struct {
 	HasDrift       bool            `json:"has_drift"`            // something that cosplay manages was changed outside of it
 	Drift          []Drift         `json:"drift"`                // what differs from the last apply
-	Unfinished     []string        `json:"unfinished"`           // addresses of sessions that an interrupted or failed run left missing or incomplete
 	Notes          []string        `json:"notes"`                // what cosplay did while it read the state, in words
 	UnprovenLocks  []UnprovenLock  `json:"unproven_clock_locks"` // information: no drift
 	UnprovenSlices []UnprovenSlice `json:"unproven_slices"`      // information: no drift

@@ -15,13 +15,25 @@ import (
 // PlanJSON writes a plan as data, byte for byte the same for the same inputs.
 func PlanJSON(w io.Writer, v PlanView) error {
 	d := v.Plan.Diff
+	fit := func(s resource.Session) public.SessionFigures {
+		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: public.Slice(s.Slice), Figures: figuresOf(s.Fit)}
+	}
 	return JSON(w, public.Plan{
-		Format: public.V1, Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
-		HasChanges: d.Changes(), HasDrift: d.Drifted(), Summary: public.Tally(tallyOf(v.Plan)), Hosts: each(v.Live.Hosts, planHostOf), Drift: driftsJSON(v.Live, d.Drift), Images: imagesOf(v),
+		Format: public.V1, Differences: differencesOf(v), Config: v.Config, Destroy: v.Destroy, Saved: v.Saved, Stale: v.Stale,
+		HasChanges: d.Changes(), Summary: public.Tally(tallyOf(v.Plan)), Hosts: each(v.Live.Hosts, planHostOf), Images: imagesOf(v),
 		Changes: public.Changes{GPUs: gpuChangesJSON(v.Live, d.GPUs), Sessions: sessionChangesJSON(v.Live, d.Sessions), Outputs: outputChangesJSON(d.Outputs)},
-		Steps:   each(v.Plan.Steps, func(s plan.Step) public.Step { return stepOf(s, v.Live) }), Fits: fitsOf(v.Plan.Desired.Sessions), Warnings: diagnosticsJSON(v.Warnings, v.Files), Notes: words.Notes(v.Notes, v.Live),
-		NotCompleted: addresses(d.Stuck), UnprovenLocks: unprovenLocksJSON(d.Unproven), UnprovenSlices: unprovenSlicesJSON(d.Unowned),
+		Steps:   each(v.Plan.Steps, func(s plan.Step) public.Step { return stepOf(s, v.Live) }), Fits: each(v.Plan.Desired.Sessions, fit),
+		Warnings: diagnosticsJSON(v.Warnings, v.Files), NotCompleted: addresses(d.Stuck),
 	})
+}
+
+func differencesOf(v PlanView) public.Differences {
+	d := v.Plan.Diff
+	return public.Differences{HasDrift: d.Drifted(), Drift: driftsJSON(v.Live, d.Drift), Notes: words.Notes(v.Notes, v.Live),
+		UnprovenLocks: each(d.Unproven, func(l diff.UnprovenLock) public.UnprovenLock { return public.UnprovenLock(l) }),
+		UnprovenSlices: each(d.Unowned, func(s diff.UnprovenSlice) public.UnprovenSlice {
+			return public.UnprovenSlice{Session: s.Session.String(), Slice: public.Slice(s.Slice), UUID: s.UUID, SameBoot: s.SameBoot}
+		})}
 }
 
 func stepOf(s plan.Step, live resource.Live) public.Step {
@@ -40,17 +52,9 @@ func operationOf(o plan.OpJSON) public.Operation {
 	return public.Operation{Kind: o.Kind()}
 }
 
-func fitsOf(sessions []resource.Session) []public.SessionFigures {
-	return each(sessions, func(s resource.Session) public.SessionFigures {
-		return public.SessionFigures{Session: s.Address.String(), Target: s.Target.Key, Slice: public.Slice(s.Slice), Figures: figuresOf(s.Fit)}
-	})
-}
-
 // DriftJSON writes drift as data, also what is informational.
 func DriftJSON(w io.Writer, v PlanView) error {
-	d := v.Plan.Diff
-	return JSON(w, public.DriftReport{Format: public.V1, HasDrift: d.Drifted(), Drift: driftsJSON(v.Live, d.Drift), Unfinished: addresses(d.Unfinished),
-		Notes: words.Notes(v.Notes, v.Live), UnprovenLocks: unprovenLocksJSON(d.Unproven), UnprovenSlices: unprovenSlicesJSON(d.Unowned)})
+	return JSON(w, public.DriftReport{Format: public.V1, Differences: differencesOf(v), Unfinished: addresses(v.Plan.Diff.Unfinished)})
 }
 
 func fieldsJSON(live resource.Live, all []diff.Field) []public.Field {
@@ -95,16 +99,6 @@ func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
 	return each(all, func(d diff.Drift) public.Drift {
 		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Informs: d.Informational,
 			Thing: words.Drifted(d), From: driftFrom(d, live), To: words.Value(d.To, live), Before: valueOf(d.From), After: valueOf(d.To), Cause: words.Cause(d)}
-	})
-}
-
-func unprovenLocksJSON(all []diff.UnprovenLock) []public.UnprovenLock {
-	return each(all, func(l diff.UnprovenLock) public.UnprovenLock { return public.UnprovenLock(l) })
-}
-
-func unprovenSlicesJSON(all []diff.UnprovenSlice) []public.UnprovenSlice {
-	return each(all, func(s diff.UnprovenSlice) public.UnprovenSlice {
-		return public.UnprovenSlice{Session: s.Session.String(), Slice: public.Slice(s.Slice), UUID: s.UUID, SameBoot: s.SameBoot}
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"cosplay/internal/apply"
 	"cosplay/internal/plan"
@@ -15,21 +14,21 @@ import (
 	"cosplay/internal/words"
 )
 
-// Progress shows a run while it goes: one line for each step that has ended and, on a terminal, what is running now.
+// Progress shows a run: one line for each step that has ended and, on a terminal, the steps that are running.
 // It is safe for concurrent use.
 type Progress struct {
-	Brief bool // only what goes on now is shown; set before the first event
+	Brief bool // shows only the running steps; set it before the first event
 
 	mu      sync.Mutex
 	w       io.Writer
 	style   Style
-	live    bool // the last line may be written over
+	live    bool // the last line can be overwritten
 	running []apply.Event
-	shown   string // the live line that stands
+	shown   string // the live line on the screen
 	closed  bool
 
 	now   func() time.Time
-	heard map[string]time.Time // by step: when a line was last spent on what it says
+	heard map[string]time.Time // by step: time of the last line about its progress
 }
 
 // quiet is how long a step may talk before a line is spent on it again where lines stay: in logs.
@@ -54,9 +53,9 @@ func (p *Progress) Event(e apply.Event) {
 	case apply.StepSays:
 		p.says(e)
 	case apply.StepDone:
-		p.ended(e, p.counter(e), seconds(e.Took))
+		p.ended(e, seconds(e.Took))
 	case apply.StepFailed:
-		p.ended(e, p.counter(e), "failed")
+		p.ended(e, "failed")
 	case apply.UndoDone:
 		p.record(inked(dim, "  undone: "+title(e)))
 	case apply.UndoFailed:
@@ -76,20 +75,14 @@ func (p *Progress) says(e apply.Event) {
 	last, spoke := p.heard[e.Step.ID]
 	if now := p.now(); !p.live && (!spoke || now.Sub(last) >= quiet) {
 		p.heard[e.Step.ID] = now
-		p.print(inked(dim, head(p.telling(p.running[i], 0), p.style.width())))
+		p.print(inked(dim, head(p.describe(p.running[i], 0), p.style.width())))
 	}
 }
 
 // saidOf is what a step says on one line, without what its title tells already and without what would move a
 // terminal's cursor.
 func saidOf(e apply.Event) string {
-	said := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, e.Text)
-	said = strings.Join(strings.Fields(said), " ")
+	said := strings.Join(strings.Fields(oneLine(e.Text)), " ")
 	if op, ok := e.Step.Do.Op.(plan.EnsureImage); ok {
 		said = strings.TrimPrefix(said, op.Image+": ")
 	}
@@ -124,16 +117,16 @@ func (p *Progress) counter(e apply.Event) string {
 	return fmt.Sprintf("[%*d/%s]", len(total), e.Number, total)
 }
 
-func (p *Progress) ended(e apply.Event, counter, took string) {
+func (p *Progress) ended(e apply.Event, result string) {
 	p.running = slices.DeleteFunc(p.running, func(r apply.Event) bool { return r.Step.ID == e.Step.ID })
-	mark, sign := plain, "  "
+	sign, took := text("  "), inked(dim, result)
 	if e.Kind == apply.StepFailed {
-		mark, sign = removed, p.style.cross()+" "
+		sign, took = inked(removed, p.style.cross()+" "), inked(removed, result)
 	}
 	const lastColumn = 80 // times stand in one column also on a wide screen
-	before := line{{mark, sign}, {dim, counter}, {plain, " " + title(e)}}
-	room := min(lastColumn, p.style.width()) - before.width() - columns(took)
-	p.record(join(before, line{pad(max(2, room))}, inked(markOr(mark, dim), took)))
+	before := join(sign, inked(dim, p.counter(e)), text(" "+title(e)))
+	room := min(lastColumn, p.style.width()) - before.width() - took.width()
+	p.record(join(before, line{pad(max(2, room))}, took))
 }
 
 // record writes a line of what has happened.
@@ -141,13 +134,6 @@ func (p *Progress) record(l line) {
 	if !p.Brief {
 		p.print(l)
 	}
-}
-
-func markOr(mark, other ink) ink {
-	if mark == plain {
-		return other
-	}
-	return mark
 }
 
 // print writes a line in place of the live one.
@@ -173,7 +159,7 @@ func (p *Progress) refresh() {
 		return
 	}
 	first := p.running[max(0, slices.IndexFunc(p.running, func(e apply.Event) bool { return e.Text != "" }))]
-	what := p.telling(first, len(p.running)-1)
+	what := p.describe(first, len(p.running)-1)
 	if what == p.shown {
 		return
 	}
@@ -182,9 +168,9 @@ func (p *Progress) refresh() {
 	p.shown = what
 }
 
-// telling is a running step with how far it is, on one line. What does not fit of that is cut off, not how many
+// describe is a running step with how far it is, on one line. What does not fit of that is cut off, not how many
 // others there are.
-func (p *Progress) telling(e apply.Event, others int) string {
+func (p *Progress) describe(e apply.Event, others int) string {
 	what, more := "  "+p.counter(e)+" "+title(e)+" "+p.style.dots(), ""
 	if e.Text != "" {
 		what += " " + e.Text

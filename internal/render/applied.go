@@ -187,7 +187,7 @@ func achieved(v AppliedView) tally {
 	return t
 }
 
-// outcome is the line that counts.
+// outcome prints the counts and the next command.
 func (p *page) outcome(v AppliedView) {
 	t := achieved(v)
 	failed := len(v.Result.Failures)
@@ -259,7 +259,7 @@ func (t tally) done(destroy bool) []string {
 	return words
 }
 
-// leftAsItIs tells of settings that were not restored.
+// leftAsItIs reports settings that were not restored.
 func (p *page) leftAsItIs(v AppliedView) {
 	for _, c := range v.Plan.Diff.GPUs {
 		for _, f := range c.Kept {
@@ -270,7 +270,7 @@ func (p *page) leftAsItIs(v AppliedView) {
 	}
 }
 
-// asFound says that nothing of ours is left, where that is so.
+// asFound reports that nothing of the project is left; "" if something is.
 func (p *page) asFound(v AppliedView) string {
 	kept := slices.ContainsFunc(v.Plan.Diff.GPUs, func(c diff.GPUChange) bool { return len(c.Kept) > 0 })
 	if kept || len(v.Result.Prior.Sessions) > 0 || len(v.Result.Prior.GPUs) > 0 {
@@ -279,8 +279,7 @@ func (p *page) asFound(v AppliedView) string {
 	return " Everything is as it was found."
 }
 
-// nextAfterApply is the way into the first session that was made: by ssh where it has that, else by a look at its GPU
-// where there is something to look with.
+// nextAfterApply suggests how to enter the first new session: with ssh if it has ssh, otherwise with a command on its GPU.
 func (p *page) nextAfterApply(v AppliedView) {
 	made := madeBy(v)
 	if len(made) == 0 {

@@ -37,18 +37,18 @@ func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
 	}
 }
 
-// oneLiner reports whether a diagnostic is its summary alone; such ones stand together.
+// oneLiner reports whether a diagnostic is its summary alone. No empty line separates such diagnostics.
 func oneLiner(d *hcl.Diagnostic) bool {
 	return d.Detail == "" && !placed(d)
 }
 
-// placed reports whether a diagnostic is about a place in a file.
+// placed reports whether a diagnostic has a place in a file.
 func placed(d *hcl.Diagnostic) bool {
 	return d.Subject != nil && d.Subject.Filename != config.Unwritten
 }
 
-// paragraphs keeps the line breaks and indents that a text has and wraps its lines; one that stands in by four or
-// more is there to be copied, and stays whole.
+// paragraphs wraps the lines of a text and keeps its line breaks and indents. A line with an indent of four or more is
+// to be copied, and is not wrapped.
 func (p *page) paragraphs(indent int, s string) {
 	if s == "" {
 		return
@@ -68,7 +68,7 @@ func (p *page) paragraphs(indent int, s string) {
 	}
 }
 
-// source shows the line of a range with the range underlined.
+// source shows the line of a range, and underlines the range.
 func (p *page) source(mark ink, r hcl.Range, file *hcl.File) {
 	place := fmt.Sprintf("on %s line %d", r.Filename, r.Start.Line)
 	if where := enclosing(file, r.Start.Byte); where != "" {
@@ -132,7 +132,7 @@ func window(room int, before, marked, after, dots string) (string, string, strin
 	return before, marked, after
 }
 
-// head is as much of the beginning of a text as fits.
+// head is the longest beginning of a text that fits.
 func head(s string, room int) string { return terminalWidth.Truncate(s, room, "") }
 
 // Error shows an error that has no place in a source. Lines after its first are kept, indents included.

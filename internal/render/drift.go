@@ -11,7 +11,7 @@ import (
 	"cosplay/internal/words"
 )
 
-// NoDrift says that nothing was changed outside of cosplay, and what is there that is left alone.
+// NoDrift reports that nothing was changed outside of cosplay, and what cosplay leaves alone.
 func NoDrift(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	p.caughtUp(v)
@@ -41,7 +41,7 @@ func Drift(w io.Writer, s Style, v PlanView) {
 	p.flush(w)
 }
 
-// drift lists what counts, then what is informational.
+// drift lists the drift, then what is informational.
 func (p *page) drift(v PlanView) {
 	var counts, information []diff.Drift
 	for _, d := range v.Plan.Diff.Drift {
@@ -87,7 +87,7 @@ func likewise(a, b diff.Drift) bool {
 	return a.Informational && b.Informational && words.Cause(a) == words.Cause(b)
 }
 
-// driftFrom is what a thing was like; "-" for one that was not there.
+// driftFrom is the value after the last apply; "-" for a slice that did not exist.
 func driftFrom(d diff.Drift, live resource.Live) string {
 	if d.Class == diff.ForeignSlice {
 		return "-"
@@ -127,14 +127,14 @@ func (p *page) unfinished(v PlanView) {
 			missing = append(missing, a)
 		}
 	}
-	tell := func(all []resource.Address, what, fix string) {
+	report := func(all []resource.Address, what, fix string) {
 		if len(all) == 0 {
 			return
 		}
 		p.flow(0, 2, join(inked(drifted, "Unfinished:"), text(fmt.Sprintf(" %s %s %s: an apply or a destroy failed or was interrupted. %s", resource.AddressNames(all, 1), prose.Choose(len(all), "is", "are"), what, fix))))
 		p.gap()
 	}
-	tell(missing, "missing", "Fix: cosplay apply")
-	tell(incomplete, "incomplete", "Fix: cosplay apply")
-	tell(v.Plan.Diff.Stuck, "incomplete", "cosplay apply cannot complete what is on a GPU that cannot be read.")
+	report(missing, "missing", "Fix: cosplay apply")
+	report(incomplete, "incomplete", "Fix: cosplay apply")
+	report(v.Plan.Diff.Stuck, "incomplete", "cosplay apply cannot complete what is on a GPU that cannot be read.")
 }

@@ -20,7 +20,7 @@ type Graph struct {
 	known map[any]bool
 }
 
-// isNew notes a node or an edge.
+// isNew reports whether a node or an edge is new, and remembers it.
 func (g *Graph) isNew(thing any) bool {
 	if g.known == nil {
 		g.known = map[any]bool{}
@@ -45,14 +45,14 @@ func (g *Graph) Add(n public.Node) {
 	}
 }
 
-// Need says that one node needs another, once.
+// Need adds the edge from a node to one that it needs, once.
 func (g *Graph) Need(from, to, why string) {
 	if e := (public.Edge{From: from, To: to, Why: why}); g.isNew(e) {
 		g.Edges = append(g.Edges, e)
 	}
 }
 
-// StepGraph is that of a plan: each step points at those that it waits for.
+// StepGraph is the graph of a plan: each step points at those that it waits for.
 func StepGraph(p *plan.Plan, live resource.Live) Graph {
 	var g Graph
 	for _, s := range p.Steps {

@@ -56,7 +56,7 @@ func sliceWords(v PlanView) string {
 		slice, resource.AddressNames(all, 3), is, agree, it)
 }
 
-// information is what plan and drift report and what is no drift.
+// information is what plan and drift report besides drift.
 func information(v PlanView, planned bool) string {
 	return strings.TrimSpace(sliceWords(v) + " " + lockWords(v, planned))
 }
@@ -82,8 +82,7 @@ type disguise struct {
 	limits []string
 }
 
-// limits says what the sessions that are made cannot hide: what all disguises share once, then what is each one's
-// own.
+// limits lists what new and changed sessions cannot hide: first what all of them share, then the rest.
 func (p *page) limits(v PlanView) {
 	all := disguises(v)
 	if len(all) == 0 {
@@ -109,7 +108,7 @@ func (p *page) limits(v PlanView) {
 	}
 }
 
-// disguises lists the kinds of sessions that a plan makes or changes, each once.
+// disguises lists the kinds of sessions that a plan creates or changes.
 func disguises(v PlanView) []disguise {
 	var all []disguise
 	for _, c := range v.Plan.Diff.Sessions {

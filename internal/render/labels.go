@@ -14,7 +14,7 @@ type labels struct {
 	each   map[resource.Address]string
 }
 
-// newLabels gives every block a prefix of letters of its own: the first letter of its name, with a second one where
+// newLabels gives each block its own prefix: the first letter of its name, with a second one where
 // several blocks begin alike.
 func newLabels(addresses []resource.Address) labels {
 	addresses = slices.Clone(addresses)

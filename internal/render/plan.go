@@ -64,7 +64,7 @@ func Plan(w io.Writer, s Style, v PlanView) {
 	p.flush(w)
 }
 
-// heading says what was read, what is remembered and what there is.
+// heading names the configuration, the state and the hosts.
 func (p *page) heading(v PlanView) {
 	t := &table{columns: []column{{}, {prose: true}}}
 	t.add(inked(dim, "config"), text(v.Config))
@@ -186,7 +186,7 @@ func (t tally) sessions() int {
 	return t.Create + t.Change + t.Replace + t.Destroy + t.Move + t.Forget + t.Import
 }
 
-// summary ends a plan: what it amounts to, and what to type next.
+// summary prints the counts and the next command.
 func (p *page) summary(v PlanView) {
 	t := tallyOf(v.Plan)
 	switch {
@@ -222,7 +222,7 @@ func applyNext(v PlanView) string {
 	return suggest("apply", v.Flags)
 }
 
-// untouched ends the sentence of a plan that is only shown.
+// untouched ends the sentence of the counts.
 func untouched(v PlanView) string {
 	if v.Applying {
 		return "."
@@ -277,7 +277,7 @@ func (t tally) things() []thing {
 		{t.Pull, "image", "pull", "pulled"}, {t.Sweep, "leftover", "remove", "removed"}}
 }
 
-// nothingToDo says that all is well, and what is left alone.
+// nothingToDo reports that nothing changes, and what cosplay leaves alone.
 func (p *page) nothingToDo(v PlanView) {
 	said := "Everything is as " + v.Config + " says."
 	switch {
@@ -337,7 +337,7 @@ func foreignWords(v PlanView) string {
 	return fmt.Sprintf("%s on %s %s left alone.", prose.Count(n, "foreign slice"), strings.Join(on, ", "), prose.Choose(n, "is", "are"))
 }
 
-// suggest is a command to type next.
+// suggest is a command to copy.
 func suggest(command string, arguments []string) string {
 	words := []string{"cosplay", command}
 	for _, a := range arguments {

@@ -15,58 +15,58 @@ import (
 	"cosplay/internal/words"
 )
 
-// ResetView is what a reset takes away, project by project.
+// ResetView is what a reset removes, by project.
 type ResetView struct {
 	State     string // path of this project's state
 	Fault     string // what is wrong with it; "" for nothing
 	Complaint string // what is wrong with the configuration; "" for nothing
 	Rounds    []ResetRound
-	Failures  []error  // what could not be looked at
+	Failures  []error  // of reading hosts and states
 	Killed    []string // cosplay runs in this folder, by name
-	Idle      bool     // there is not even a state that could be moved aside
+	Idle      bool     // there is no state to move aside
 	Flags     []string
 }
 
-// ResetRound is one project's part.
+// ResetRound is the part of one project.
 type ResetRound struct {
 	Holder   resource.Holder
 	Own      bool
 	Plan     *plan.Plan
 	Prior    resource.Prior
 	Live     resource.Live
-	Unproven []resource.Container // which only labels say are its own
+	Unproven []resource.Container // only their labels say that they are the project's
 	Notes    []resource.Note
 }
 
-// ResetDoneView is what came of it.
+// ResetDoneView is the result of a reset.
 type ResetDoneView struct {
 	ResetView
 	Results []ResetResult
-	Aside   []string // where what there was of the state was moved
-	Left    bool     // something is left, and a state was written that knows it
+	Aside   []string // paths to which the files of the state were moved
+	Left    bool     // something is left, and a new state has it
 	Err     error    // the state could not be moved or written
 }
 
-// ResetResult is what came of one project's part.
+// ResetResult is the result for one project.
 type ResetResult struct {
 	Round  ResetRound
 	Result apply.Result
 	Err    error
 }
 
-// Empty reports whether there is nothing to take away.
+// Empty reports whether there is nothing to remove.
 func (v ResetView) Empty() bool {
 	return !slices.ContainsFunc(v.Rounds, func(r ResetRound) bool { return r.Plan.Effects() > 0 })
 }
 
-// Reset shows what would be taken away.
+// Reset shows what a reset removes.
 func Reset(w io.Writer, s Style, v ResetView) {
 	p := newPage(s)
 	if v.Complaint != "" {
-		p.flow(0, 2, text(prose.Stop(prose.Capital(v.Complaint))+" Hosts are taken from what of it is in order, and from the folders of simulated ones."))
+		p.flow(0, 2, text(prose.Stop(prose.Capital(v.Complaint))+" Its valid part and the folders of simulated hosts name the hosts."))
 	}
 	if v.Fault != "" {
-		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+prose.Stop(v.Fault)+" The hosts' ledgers, labels and session folders say what is this project's.")))
+		p.flow(0, 2, join(inked(drifted, "The state cannot be used:"), text(" "+prose.Stop(v.Fault)+" The hosts' ledgers, labels and session folders show what this project has.")))
 	}
 	for _, r := range v.Rounds {
 		p.gap()
@@ -74,7 +74,7 @@ func Reset(w io.Writer, s Style, v ResetView) {
 	}
 	if n := len(v.Killed); n > 0 {
 		p.gap()
-		p.flow(0, 2, text("What is left of "+prose.Count(n, "cosplay run")+" that "+prose.Choose(n, "was", "were")+" killed here: "+strings.Join(v.Killed, ", ")))
+		p.flow(0, 2, text("Leftovers of "+prose.Count(n, "cosplay run")+" that "+prose.Choose(n, "was", "were")+" killed here: "+strings.Join(v.Killed, ", ")))
 	}
 	p.failures(v.Failures)
 	p.gap()
@@ -82,14 +82,14 @@ func Reset(w io.Writer, s Style, v ResetView) {
 	case v.Empty() && len(v.Killed) > 0:
 		p.flow(0, 2, join(inked(strong, "Reset: "), inked(removed, "that"), text(", and nothing else. "+v.asideWords())))
 	case v.Empty():
-		p.flow(0, 2, join(inked(strong, "There is nothing to take away. "), text(v.asideWords())))
+		p.flow(0, 2, join(inked(strong, "There is nothing to remove. "), text(v.asideWords())))
 	default:
 		p.flow(0, 2, join(inked(strong, "Reset: "), inked(removed, prose.Count(t.Destroy, "session")+" to remove"), text("; "+prose.Count(t.GiveBack, "GPU")+" to give back. "+v.asideWords())))
 	}
 	p.flush(w)
 }
 
-// asideWords say what becomes of the state.
+// asideWords state what happens to the files of the state.
 func (v ResetView) asideWords() string {
 	if v.Idle || !slices.ContainsFunc(v.Rounds, func(r ResetRound) bool { return r.Own }) {
 		return ""
@@ -106,7 +106,7 @@ func (v ResetView) tally() tally {
 	return t
 }
 
-// resetRound shows one project: its GPUs, each with what is taken off it and what its settings become.
+// resetRound shows one project: its GPUs, with the sessions to remove and the settings to restore.
 func (p *page) resetRound(r ResetRound) {
 	whose := "this project"
 	if !r.Own {
@@ -144,7 +144,7 @@ func (p *page) resetRound(r ResetRound) {
 	p.notes(r.Notes, r.Live)
 }
 
-// addSession shows what goes with a session: its slice, its container.
+// addSession shows the slice and the container that are removed with a session.
 func (r ResetRound) addSession(t *table, c diff.SessionChange) {
 	slice, container := "-", "-"
 	if c.Slice == diff.Remove {
@@ -159,7 +159,7 @@ func (r ResetRound) addSession(t *table, c diff.SessionChange) {
 	t.add(inked(removed, "-"), text(c.Address.String()), text(slice), text(container))
 }
 
-// resetSettings shows what a GPU's settings become, and which stay.
+// resetSettings shows the settings of a GPU that change, and those that stay.
 func (p *page) resetSettings(g diff.GPUChange) {
 	t := &table{indent: 4, gap: 2, columns: []column{{}, {}, {}, {}, {prose: true}}}
 	for _, f := range g.Fields {
@@ -171,7 +171,7 @@ func (p *page) resetSettings(g diff.GPUChange) {
 	}
 }
 
-// unproven names the containers that a person has to agree to.
+// unproven names the containers that the user has to confirm.
 func (p *page) unproven(all []resource.Container) {
 	if len(all) == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 	"cosplay/internal/words"
 )
 
-// Running says what the one session of cosplay run is going to be.
+// Running shows the session that cosplay run is about to create.
 func Running(w io.Writer, s Style, v PlanView) {
 	p := newPage(s)
 	for _, one := range v.Plan.Desired.Sessions {
@@ -21,7 +21,7 @@ func Running(w io.Writer, s Style, v PlanView) {
 	p.flush(w)
 }
 
-// NotRunning tells why it could not be made, and what is left of it.
+// NotRunning shows why the session was not created, and what is left of it.
 func NotRunning(w io.Writer, s Style, v AppliedView) {
 	p := newPage(s)
 	for _, f := range v.Result.Failures {
@@ -30,14 +30,14 @@ func NotRunning(w io.Writer, s Style, v AppliedView) {
 	p.flush(w)
 }
 
-// RanView is a session of cosplay run that was taken down.
+// RanView is a session that cosplay run has removed.
 type RanView struct {
-	AppliedView // of the run that took it down
+	AppliedView // of the run that removed it
 	Target      resource.Target
 	Used        map[resource.Address]resource.Use // by the session
 }
 
-// Ran says what its command used, and that the session is gone.
+// Ran shows the memory that the command used, and that the session is removed.
 func Ran(w io.Writer, s Style, v RanView) {
 	p := newPage(s)
 	for _, j := range judge(v.Used, func(resource.Address) (resource.Target, bool) { return v.Target, true }, v.Targets) {

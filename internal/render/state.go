@@ -14,8 +14,7 @@ import (
 	"cosplay/internal/words"
 )
 
-// State shows what the state remembers: each GPU with what it was found with and what was set, and the sessions on
-// it.
+// State shows the state: each GPU with its baseline, the settings of cosplay, and its sessions.
 func State(w io.Writer, s Style, prior resource.Prior) {
 	p := newPage(s)
 	if prior.Lineage == "" {
@@ -86,7 +85,7 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 	p.table(t)
 }
 
-// stateContainers lists what the sessions on a GPU that run in containers are made from, and where one logs in.
+// stateContainers lists the images and logins of the sessions on a GPU that run in containers.
 func (p *page) stateContainers(prior resource.Prior, g resource.PriorGPU) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "IMAGE"}, {title: "SSH"}, {title: "USER"}, {title: "CONTAINER"}},
 		spare: []string{"CONTAINER"}}
@@ -109,8 +108,7 @@ func (p *page) stateContainers(prior resource.Prior, g resource.PriorGPU) {
 	}
 }
 
-// StateJSON writes what the state remembers as data, without its key: with it, others could try out what hashes were
-// made of.
+// StateJSON writes the state as data, without its key: the key would make it possible to guess what hashes are made of.
 func StateJSON(w io.Writer, prior resource.Prior) error {
 	return JSON(w, public.State{Format: public.V1, Lineage: prior.Lineage, Serial: prior.Serial, BootIDs: prior.BootIDs,
 		GPUs: each(prior.GPUs, stateGPUOf), Sessions: each(prior.Sessions, stateSessionOf), Outputs: each(prior.Outputs, stateOutputOf),
@@ -119,7 +117,7 @@ func StateJSON(w io.Writer, prior resource.Prior) error {
 
 func stateOutputOf(o resource.Output) public.StateOutput { return public.StateOutput(o) }
 
-// StatePart is a part of what a state remembers.
+// StatePart is a part of a state.
 type StatePart struct {
 	Lineage  string
 	Serial   int
@@ -145,7 +143,7 @@ func StateListJSON(w io.Writer, v StatePart) error {
 	return JSON(w, public.StateList{Format: public.V1, Lineage: v.Lineage, Serial: v.Serial, Sessions: sessions, GPUs: gpus})
 }
 
-// StateShow shows all that the state remembers of one session, or of one GPU with the sessions on it.
+// StateShow shows one session of the state, or one GPU with its sessions.
 func StateShow(w io.Writer, s Style, prior resource.Prior, v StatePart) {
 	p := newPage(s)
 	for _, one := range v.Sessions {

@@ -23,7 +23,7 @@ type MovedView struct {
 	Configured []resource.Address // the sessions of the configuration
 }
 
-// Moved tells what was moved, and where the configuration does not follow.
+// Moved shows the new addresses, and those that the configuration does not have.
 func Moved(w io.Writer, s Style, v MovedView) {
 	p := newPage(s)
 	var old, missing []resource.Address
@@ -61,14 +61,14 @@ func MovedJSON(w io.Writer, v MovedView) error {
 	return JSON(w, public.Moved{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Moved: each(v.Moves, moved)})
 }
 
-// ForgottenView is what the state forgets, and what stays of it in the world.
+// ForgottenView is a part of the state that the state forgets. Its slices and containers stay.
 type ForgottenView struct {
 	StatePart
 	DryRun  bool
 	SimDirs map[string]string // folders of the simulated hosts
 }
 
-// Forgotten shows what is left behind, and how it is removed by hand.
+// Forgotten shows what stays on the hosts, and the commands that remove it.
 func Forgotten(w io.Writer, s Style, v ForgottenView) {
 	p := newPage(s)
 	var commands []string
@@ -93,7 +93,7 @@ func Forgotten(w io.Writer, s Style, v ForgottenView) {
 	p.flush(w)
 }
 
-// ForgottenDone is the last line.
+// ForgottenDone shows the result.
 func ForgottenDone(w io.Writer, s Style, v ForgottenView) {
 	p := newPage(s)
 	things := prose.Count(len(v.Sessions), "session")
@@ -108,7 +108,7 @@ func ForgottenDone(w io.Writer, s Style, v ForgottenView) {
 	p.flush(w)
 }
 
-// commands lists what to type, each in one piece.
+// commands lists commands to copy.
 func (p *page) commands(title string, all []string) {
 	if len(all) == 0 {
 		return
@@ -119,7 +119,7 @@ func (p *page) commands(title string, all []string) {
 	}
 }
 
-// removal is how one removes by hand what a session has.
+// removal are the commands that remove the slice and the container of a session.
 func (v ForgottenView) removal(s resource.PriorSession) []string {
 	var all []string
 	if c := s.Container; c != nil {
@@ -135,8 +135,7 @@ func (v ForgottenView) removal(s resource.PriorSession) []string {
 	return all
 }
 
-// restoring is how one gives a GPU the settings back that it was found with: those that persistence mode keeps come
-// before it.
+// restoring are the commands that restore the baseline of a GPU. Settings that need persistence mode precede it.
 func (v ForgottenView) restoring(g resource.PriorGPU) []string {
 	var all []string
 	for _, setting := range slices.Backward(resource.SettingOrder[:]) {
@@ -153,7 +152,7 @@ func (v ForgottenView) restoring(g resource.PriorGPU) []string {
 	return all
 }
 
-// smi is how nvidia-smi is called for a host.
+// smi is the command that runs nvidia-smi for a host.
 func (v ForgottenView) smi(host string) string {
 	if dir := v.SimDirs[host]; dir != "" {
 		return "LD_LIBRARY_PATH=" + terminal.ShellWord(dir) + " nvidia-smi"
@@ -173,19 +172,19 @@ func ForgottenJSON(w io.Writer, v ForgottenView) error {
 	return JSON(w, public.Forgotten{Format: public.V1, DryRun: v.DryRun, Serial: v.Serial, Sessions: sessions, GPUs: gpus})
 }
 
-// RebuiltView is a state that was made anew.
+// RebuiltView is a state that was rebuilt.
 type RebuiltView struct {
 	State    string
-	Fault    string // what was wrong with the old one; "" where there was none
+	Fault    string // what was wrong with the old state; "" without one
 	Prior    resource.Prior
 	Live     resource.Live
 	Unproven []resource.Container // which the next apply replaces
 	Notes    []resource.Note
-	Aside    []string // where what there was of the state was moved
+	Aside    []string // paths to which the files of the old state were moved
 	Flags    []string
 }
 
-// Rebuilt shows what the new state would know.
+// Rebuilt shows the content of the new state.
 func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	p := newPage(s)
 	if v.Fault != "" {
@@ -206,13 +205,13 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	p.table(t)
 	p.unproven(v.Unproven)
 	if len(v.Unproven) > 0 {
-		p.flow(2, 4, text(fmt.Sprintf("The next apply replaces %s: what runs in there ends.", prose.Count(len(v.Unproven), "container"))))
+		p.flow(2, 4, text(fmt.Sprintf("The next apply replaces %s: its processes stop.", prose.Count(len(v.Unproven), "container"))))
 	}
 	p.notes(v.Notes, v.Live)
 	p.flush(w)
 }
 
-// RebuiltDone is the last line.
+// RebuiltDone shows the result.
 func RebuiltDone(w io.Writer, s Style, v RebuiltView) {
 	p := newPage(s)
 	p.flow(0, 2, join(inked(strong, "Rebuilt: "), text(fmt.Sprintf("%s has serial %d. No GPU, slice or container was touched.", v.State, v.Prior.Serial))))
@@ -228,14 +227,14 @@ func RebuiltJSON(w io.Writer, v RebuiltView) error {
 		Unproven: each(v.Unproven, containerOf), Notes: words.Notes(v.Notes, v.Live), Aside: list(v.Aside)})
 }
 
-// ImportedView is what is taken into the state.
+// ImportedView is a session that the state acquires.
 type ImportedView struct {
 	Session  resource.PriorSession
-	GPU      resource.GPU       // without a UUID where the session has none yet
-	Name     string             // of the body, where bodies have names
-	Foreign  bool               // cosplay did not make it
-	Unproven bool               // only its labels say that cosplay made it
-	Users    []resource.Process // that run in it
+	GPU      resource.GPU       // without a UUID if the session has no GPU yet
+	Name     string             // of the body, if bodies have names
+	Foreign  bool               // cosplay did not create it
+	Unproven bool               // only its labels say that cosplay created it
+	Users    []resource.Process // in its slice
 	Notes    []resource.Note
 	State    string
 	Serial   int
@@ -250,7 +249,7 @@ func (p *page) notes(all []resource.Note, live resource.Live) {
 	}
 }
 
-// Importing shows what was found, and what becomes of it.
+// Importing shows what cosplay found, and what happens to it.
 func Importing(w io.Writer, s Style, v ImportedView) {
 	p := newPage(s)
 	p.print(0, join(inked(strong, v.Session.Address.String()), text("  is to have")))
@@ -274,21 +273,21 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 	}
 	if v.Unproven {
 		p.unproven([]resource.Container{*v.Session.Container})
-		p.flow(2, 4, text("The next apply replaces it: what runs in there ends."))
+		p.flow(2, 4, text("The next apply replaces it: its processes stop."))
 	}
 	p.notes(v.Notes, v.Live)
 	p.flush(w)
 }
 
-// fate says what becomes of a thing that somebody else has made.
+// fate states what happens to a container or slice that cosplay did not create.
 func (v ImportedView) fate() string {
 	if v.Session.Container != nil {
-		return "from now on it is this project's. The next apply removes it and makes the session's own in its place; so does destroy, without making another."
+		return "from now on it is this project's. The next apply replaces it with the session's own; destroy removes it."
 	}
-	return "from now on it is this project's, for this session alone. Destroy removes it, and so does an apply that wants the session elsewhere."
+	return "from now on it is this project's, for this session alone. Destroy removes it, and so does an apply that moves the session."
 }
 
-// Imported is the last line.
+// Imported shows the result.
 func Imported(w io.Writer, s Style, v ImportedView) {
 	p := newPage(s)
 	p.flow(0, 2, join(inked(strong, "Imported: "), text(fmt.Sprintf("%s has %s, with serial %d. It was left as it is; the next plan shows what differs.", v.State, v.Session.Address, v.Serial))))
@@ -304,10 +303,10 @@ func ImportedJSON(w io.Writer, v ImportedView) error {
 		Users: list(users), Notes: words.Notes(v.Notes, v.Live)})
 }
 
-// UnlockView is a lock that nobody has, and what those who had it left.
+// UnlockView is a lock that no process holds, and what its last holders left.
 type UnlockView struct {
 	State       string          // path of the state
-	Note        *durable.Holder // of one who died with the lock; nil without
+	Note        *durable.Holder // of a process that ended while it held the lock; nil without one
 	Removed     bool            // the note was removed
 	Interrupted *InterruptedRun // that the next command recovers; nil without one
 }
@@ -319,7 +318,7 @@ type InterruptedRun struct {
 	Open  int // steps that began and whose end is not known
 }
 
-// Unlock tells that there is nothing to unlock, and what there is to do.
+// Unlock reports that there is nothing to unlock, and the next command.
 func Unlock(w io.Writer, s Style, v UnlockView, flags []string) {
 	p := newPage(s)
 	p.flow(0, 2, join(inked(strong, "There is nothing to unlock. "),

@@ -1,5 +1,5 @@
-// Package render shows everything that a person reads, and has a JSON twin for each screen. It is given values,
-// writes to an io.Writer and decides nothing. It alone knows colour, the width of a terminal and box characters.
+// Package render prints what people read, and the same as JSON. It gets values, writes to an io.Writer and decides
+// nothing. It alone knows colours, the width of a terminal and line-drawing characters.
 package render
 
 import (
@@ -16,15 +16,14 @@ import (
 // Style is how a screen may look.
 type Style struct {
 	Color   bool
-	Unicode bool // box characters and arrows; only in a UTF-8 locale
-	Verbose bool // show what is alike instead of counting it
+	Unicode bool // line-drawing characters and arrows; only in a UTF-8 locale
+	Verbose bool // show things that read alike instead of counting them
 	Width   int  // columns; 0 is 100
 
-	names *strings.Replacer // of line ends within paths; nil where there are none
+	names *strings.Replacer // of line ends in paths; nil for none
 }
 
-// Naming is the style where paths may be in any message, as errors quote them: a line end in one of them ends no
-// line.
+// Naming returns the style for messages with these paths: a line end in a path does not end the line.
 func (s Style) Naming(paths []string) Style {
 	var pairs []string
 	for _, path := range paths {
@@ -40,7 +39,7 @@ func (s Style) Naming(paths []string) Style {
 	return s
 }
 
-// known is a message with the paths in it as a terminal shows them.
+// known returns a message with its paths as a terminal shows them.
 func (s Style) known(message string) string {
 	if s.names == nil {
 		return message
@@ -48,11 +47,11 @@ func (s Style) known(message string) string {
 	return s.names.Replace(message)
 }
 
-// defaultWidth is that of everything that is not a terminal, in columns.
+// defaultWidth is the width of a writer that is no terminal, in columns.
 const defaultWidth = 100
 
-// Detect finds the style for a writer. What is not a terminal gets no colour and 100 columns; NO_COLOR and TERM=dumb
-// turn colour off, the locale decides about box characters.
+// Detect returns the style for a writer. A writer that is no terminal gets no colour and 100 columns. NO_COLOR and
+// TERM=dumb turn colour off; the locale decides on line-drawing characters.
 func Detect(w io.Writer, noColor bool) Style {
 	s := Style{Width: defaultWidth, Unicode: utf8Locale(os.Getenv)}
 	fd, ok := descriptor(w)
@@ -93,7 +92,7 @@ func (s Style) width() int {
 	return s.Width
 }
 
-// pick chooses a character sequence by what the locale can show.
+// pick returns the text that the locale can show.
 func (s Style) pick(unicode, ascii string) string {
 	if s.Unicode {
 		return unicode
@@ -105,7 +104,7 @@ func (s Style) arrow() string { return s.pick("→", "->") }
 func (s Style) cross() string { return s.pick("✗", "x") }
 func (s Style) dots() string  { return s.pick("…", "...") }
 
-// ink is what a piece of text means. No meaning rests on it alone: a sign or a word always says the same.
+// ink is the meaning of a piece of text. A sign or a word always has the same meaning as its ink.
 type ink uint8
 
 const (
@@ -119,8 +118,7 @@ const (
 	drifted
 )
 
-// inks are kept to those that can be read on a dark and on a light background. Yellow is hard to read on white: it is
-// for the sign of a change only, and words that warn are strong.
+// inks are readable on dark and on light backgrounds. Yellow is not on white, so only signs have it; warnings are strong.
 var inks = map[ink]*color.Color{
 	strong:   forced(color.Bold),
 	dim:      forced(color.Faint),
@@ -131,7 +129,7 @@ var inks = map[ink]*color.Color{
 	drifted:  forced(color.FgCyan),
 }
 
-// forced makes a colour that does not look at the process's own standard output.
+// forced returns a colour that does not depend on the process's standard output.
 func forced(attributes ...color.Attribute) *color.Color {
 	c := color.New(attributes...)
 	c.EnableColor()

@@ -10,7 +10,7 @@ import (
 	"cosplay/internal/verdict"
 )
 
-// judged is the verdict on what one session used.
+// judged is the verdict on one session.
 type judged struct {
 	address resource.Address
 	verdict verdict.Verdict
@@ -35,7 +35,7 @@ func judge(used map[resource.Address]resource.Use, own func(resource.Address) (r
 	return verdicts
 }
 
-// verdicts are on the sessions that there are.
+// verdicts are those on the sessions of the state.
 func (v StatusView) verdicts() []judged {
 	return judge(v.Used, func(a resource.Address) (resource.Target, bool) {
 		s, ok := v.Prior.Session(a)
@@ -43,7 +43,7 @@ func (v StatusView) verdicts() []judged {
 	}, v.Targets)
 }
 
-// ended are the verdicts on the sessions whose containers a run took away.
+// ended are the verdicts on the sessions whose containers a run removed.
 func (v AppliedView) ended() []judged {
 	return judge(v.Result.Used, func(a resource.Address) (resource.Target, bool) {
 		for _, c := range v.Plan.Diff.Sessions {
@@ -55,7 +55,7 @@ func (v AppliedView) ended() []judged {
 	}, v.Targets)
 }
 
-// mostVerdicts are as many as one reads.
+// mostVerdicts is the number of verdicts on a screen.
 const mostVerdicts = 10
 
 // verdicts says of each session what would have been enough for it. Where they are too many, those that had too

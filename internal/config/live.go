@@ -37,7 +37,7 @@ func LiveAttributes() []LiveAttribute { return liveAttributes }
 var liveAttributes = []LiveAttribute{
 	liveText("address", "Its address: session.worker[3].", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.String()) }),
 	liveText("name", "Its short address for the command line: worker-3.", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.Short()) }),
-	liveText("container", "The name of its container: cosplay-worker-3; null without one.", func(s LiveSession) cty.Value { return ofContainer(s, cty.StringVal(s.Container)) }),
+	liveText("container", "The name of its container: cosplay-worker-3; null without one.", func(s LiveSession) cty.Value { return nullIf(s.Spec.IsZero(), cty.StringVal(s.Container)) }),
 	liveText("state", "Whether it runs: running or stopped.", func(s LiveSession) cty.Value { return textOrUnknown(s.State) }),
 	liveText("host", "Its host.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.Host) }),
 	liveText("runtime", "Where it runs: docker or process.", func(s LiveSession) cty.Value { return cty.StringVal(s.Runtime) }),
@@ -50,21 +50,17 @@ var liveAttributes = []LiveAttribute{
 		}
 		return number(*s.GPUIndex)
 	}),
-	liveText("slice", "The profile of its MIG slice: 1g.18gb; null for a whole GPU.", func(s LiveSession) cty.Value { return ofSlice(s, cty.StringVal(s.Slice.Profile)) }),
-	liveNumber("slot", "", "The first slot of its slice on the GPU; null for a whole GPU.", func(s LiveSession) cty.Value { return ofSlice(s, number(s.Slice.Start)) }),
+	liveText("slice", "The profile of its MIG slice: 1g.18gb; null for a whole GPU.", func(s LiveSession) cty.Value { return nullIf(s.Slice.Whole(), cty.StringVal(s.Slice.Profile)) }),
+	liveNumber("slot", "", "The first slot of its slice on the GPU; null for a whole GPU.", func(s LiveSession) cty.Value { return nullIf(s.Slice.Whole(), number(s.Slice.Start)) }),
 	liveText("slice_uuid", "The UUID of its MIG device, or of the whole GPU.", func(s LiveSession) cty.Value {
 		if s.Slice.Whole() {
 			return cty.StringVal(s.Slice.GPU)
 		}
 		return textOrUnknown(s.SliceUUID)
 	}),
-	liveText("image", "The image of its container; null without one.", func(s LiveSession) cty.Value {
-		return ofContainer(s, cty.StringVal(s.Spec.Image))
-	}),
+	liveText("image", "The image of its container; null without one.", func(s LiveSession) cty.Value { return nullIf(s.Spec.IsZero(), cty.StringVal(s.Spec.Image)) }),
 	liveText("workspace", "The folder on the host that is its workspace.", func(s LiveSession) cty.Value { return cty.StringVal(s.Workspace) }),
-	liveText("user", "Its user in the container; null without one.", func(s LiveSession) cty.Value {
-		return ofContainer(s, cty.StringVal(s.Spec.User.Name))
-	}),
+	liveText("user", "Its user in the container; null without one.", func(s LiveSession) cty.Value { return nullIf(s.Spec.IsZero(), cty.StringVal(s.Spec.User.Name)) }),
 	liveNumber("port", "", "The port on the host where ssh listens; null without ssh.", sshPort),
 	liveText("ssh_command", "How to log in from the host: ssh -p 32801 ada@127.0.0.1; null without ssh.", func(s LiveSession) cty.Value {
 		port := sshPort(s)
@@ -109,17 +105,9 @@ func textOrUnknown(s string) cty.Value {
 	return cty.StringVal(s)
 }
 
-// ofContainer returns a value that only a session in a container has.
-func ofContainer(s LiveSession, v cty.Value) cty.Value {
-	if s.Spec.IsZero() {
-		return cty.NullVal(v.Type())
-	}
-	return v
-}
-
-// ofSlice returns a value that only a session in a MIG slice has.
-func ofSlice(s LiveSession, v cty.Value) cty.Value {
-	if s.Slice.Whole() {
+// nullIf returns null for a value that a session does not have.
+func nullIf(missing bool, v cty.Value) cty.Value {
+	if missing {
 		return cty.NullVal(v.Type())
 	}
 	return v

@@ -88,18 +88,18 @@ const (
 func Schema() Block { return fileSchema }
 
 func (b *Block) attribute(name string) *Attribute {
-	for i := range b.Attributes {
-		if b.Attributes[i].Name == name {
-			return &b.Attributes[i]
-		}
-	}
-	return nil
+	return first(b.Attributes, func(a *Attribute) bool { return a.Name == name })
 }
 
 func (b *Block) block(name string) *Block {
-	for i := range b.Blocks {
-		if b.Blocks[i].Name == name {
-			return &b.Blocks[i]
+	return first(b.Blocks, func(inner *Block) bool { return inner.Name == name })
+}
+
+// first returns the first element that a function accepts; nil if there is none.
+func first[T any](list []T, accepts func(*T) bool) *T {
+	for i := range list {
+		if accepts(&list[i]) {
+			return &list[i]
 		}
 	}
 	return nil

@@ -40,12 +40,7 @@ type content struct {
 
 // find returns an attribute by its path; nil if the block does not have it.
 func (c content) find(path string) *attribute {
-	for i := range c.attributes {
-		if c.attributes[i].path == path {
-			return &c.attributes[i]
-		}
-	}
-	return nil
+	return first(c.attributes, func(a *attribute) bool { return a.path == path })
 }
 
 // lacks reports whether the block leaves an attribute out. A misspelled attribute does not count as left out, because

@@ -75,7 +75,7 @@ func (r *resolver) keys(s config.Session) []string {
 		}
 		file := r.person.Files[key]
 		if file.Err != nil {
-			r.refuseOnce(s, "ssh.authorized_keys", fmt.Sprintf("the public key %s cannot be used", key),
+			r.report(hcl.DiagError, rangeOf(s.Ranges, "ssh.authorized_keys"), fmt.Sprintf("the public key %s cannot be used", key),
 				prose.Stop(file.Err.Error())+" Name the .pub file of a key that you have. Create one: ssh-keygen -t ed25519.")
 		}
 		all = append(all, file.Keys...)
@@ -88,7 +88,7 @@ func (r *resolver) checkKeys(s config.Session, ssh resource.SSH) {
 	if !ssh.Enabled || len(ssh.AuthorizedKeys) > 0 || len(s.Keys) > 0 {
 		return
 	}
-	r.refuseOnce(s, "ssh", "there is no key to log in with",
+	r.report(hcl.DiagError, rangeOf(s.Ranges, "ssh"), "there is no key to log in with",
 		fmt.Sprintf("%s has no public key in ~/.ssh beside its private key, and no key in an ssh agent. Create one: ssh-keygen -t ed25519; "+
 			"or name one: ssh { authorized_keys = [\"...\"] }; or disable ssh: ssh { enabled = false }", r.person.User.Name))
 }
@@ -104,7 +104,7 @@ func (r *resolver) checkImage(s config.Session, session resource.Session) {
 			return // it runs already
 		}
 	}
-	r.refuseOnce(s, "image", fmt.Sprintf("there is no image %s on host %q", session.Spec.Image, s.Host),
+	r.report(hcl.DiagError, rangeOf(s.Ranges, "image"), fmt.Sprintf("there is no image %s on host %q", session.Spec.Image, s.Host),
 		fmt.Sprintf("pull = \"never\" forbids pulling it. Load it (docker load, docker build -t %s), or write pull = \"missing\".", session.Spec.Image))
 }
 
@@ -116,21 +116,6 @@ func (r *resolver) warnOfUnused(s config.Session, runtime resource.Runtime) {
 		return
 	}
 	for _, d := range s.Unused(runtime) {
-		r.diagnoseOnce(d)
-	}
-}
-
-func (r *resolver) refuseOnce(s config.Session, attribute, summary, detail string) {
-	at := s.Ranges.At(attribute)
-	r.diagnoseOnce(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at})
-}
-
-// diagnoseOnce adds a diagnostic that is equal for all instances of a block only once.
-func (r *resolver) diagnoseOnce(d *hcl.Diagnostic) {
-	known := slices.ContainsFunc(r.diags, func(o *hcl.Diagnostic) bool {
-		return o.Summary == d.Summary && o.Subject != nil && *o.Subject == *d.Subject
-	})
-	if !known {
-		r.diags = append(r.diags, d)
+		r.add(d)
 	}
 }

@@ -56,11 +56,8 @@ func keepEnv(s *config.Session, was resource.PriorSession) {
 	}
 }
 
-func copied(m map[string]string) map[string]string {
-	out := make(map[string]string, len(m))
-	maps.Copy(out, m)
-	return out
-}
+// copied returns a map that is never nil.
+func copied(m map[string]string) map[string]string { return maps.Collect(maps.All(m)) }
 
 func orNil(m map[string]string) map[string]string {
 	if len(m) == 0 {

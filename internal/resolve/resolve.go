@@ -313,7 +313,17 @@ func (r *resolver) explained(d resource.DesiredGPU) resource.DesiredGPU {
 }
 
 func (r *resolver) report(severity hcl.DiagnosticSeverity, at *hcl.Range, summary, detail string) {
-	r.diags = append(r.diags, &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: detail, Subject: at})
+	r.add(&hcl.Diagnostic{Severity: severity, Summary: summary, Detail: detail, Subject: at})
+}
+
+// add adds a diagnostic that is equal for all instances of a block only once.
+func (r *resolver) add(d *hcl.Diagnostic) {
+	equal := func(o *hcl.Diagnostic) bool {
+		return o.Summary == d.Summary && o.Subject != nil && d.Subject != nil && *o.Subject == *d.Subject
+	}
+	if !slices.ContainsFunc(r.diags, equal) {
+		r.diags = append(r.diags, d)
+	}
 }
 
 func (r *resolver) runtime(host string) string {

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"cosplay/internal/prose"
+)
 
 // JSONSchema returns a JSON schema, draft 2020-12, of a file in the JSON syntax. Fields that begin with x- have what
 // editors can show: units, defaults and the effect of a change. Every value can also be an expression: a text with
@@ -17,12 +21,8 @@ func JSONSchema() map[string]any {
 
 func bodySchema(b *Block) map[string]any {
 	properties := map[string]any{"//": map[string]any{"description": "A comment."}}
-	var required []string
 	for _, a := range b.Attributes {
 		properties[a.Name] = attributeSchema(a)
-		if a.Required {
-			required = append(required, a.Name)
-		}
 	}
 	for _, inner := range b.Blocks {
 		properties[inner.Name] = blockSchema(&inner)
@@ -31,7 +31,7 @@ func bodySchema(b *Block) map[string]any {
 	if b.Description != "" {
 		schema["description"] = b.Description
 	}
-	if len(required) > 0 {
+	if required := prose.Each(b.required(), func(a Attribute) string { return a.Name }); required != nil {
 		schema["required"] = required
 	}
 	return schema

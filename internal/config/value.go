@@ -2,17 +2,19 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"cosplay/internal/prose"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"cosplay/internal/prose"
 )
 
 // value is an evaluated attribute, or one of its elements, with everything that a diagnostic about it needs. The
@@ -318,4 +320,62 @@ func writtenPairs(v value) map[string][]hcl.KeyValuePair {
 		}
 	}
 	return at
+}
+
+// mebibytes are the units of memory, in MiB.
+var mebibytes = map[string]float64{"MiB": 1, "GiB": 1 << 10, "TiB": 1 << 20}
+
+const (
+	maxSizeMiB = 1 << 30 // 1 PiB
+	sizeAdvice = `Write a size in MiB, GiB or TiB, like "32GiB" or "512MiB".`
+)
+
+var amount = regexp.MustCompile(`^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$`)
+
+// size reads an amount of memory, "32GiB" or "1.5 TiB", as MiB. It refuses decimal units, because users who write GB
+// mostly mean GiB.
+func (l *loader) size(v value, lowMiB int) (int, bool) {
+	typed, ok := l.text(v)
+	if !ok {
+		return 0, false
+	}
+	bad := func(detail string, args ...any) (int, bool) {
+		l.wrong(v, fmt.Sprintf("%s is not a size", v.name()), detail, args...)
+		return 0, false
+	}
+	m := amount.FindStringSubmatch(typed)
+	if m == nil {
+		return bad("%q is not a number and a unit. %s", typed, sizeAdvice)
+	}
+	number, unit := m[1], m[2]
+	factor, known := mebibytes[unit]
+	switch {
+	case unit == "":
+		return bad("%q has no unit. %s", typed, sizeAdvice)
+	case !known:
+		return bad("%q is not one of the units. %s%s", unit, sizeAdvice, meantSize(number, unit))
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	mib := n * factor
+	switch {
+	case err != nil || mib > maxSizeMiB:
+		l.wrong(v, fmt.Sprintf("%s is too large", v.name()), "%s is beyond all machines. %s", typed, sizeAdvice)
+	case mib != math.Trunc(mib):
+		return bad("%s is %s MiB, which is not whole. %s", typed, plain(mib), sizeAdvice)
+	case mib < float64(lowMiB):
+		l.wrong(v, fmt.Sprintf("%s is too small", v.name()), "%s is below %d MiB. %s", typed, lowMiB, sizeAdvice)
+	default:
+		return int(mib), true
+	}
+	return 0, false
+}
+
+// meantSize suggests the unit that starts with the same letter: GiB for GB, g and gib.
+func meantSize(number, unit string) string {
+	for _, known := range slices.Sorted(maps.Keys(mebibytes)) {
+		if strings.EqualFold(known[:1], unit[:1]) {
+			return meant(number + known)
+		}
+	}
+	return ""
 }

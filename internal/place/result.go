@@ -169,3 +169,25 @@ func (c *card) neededPower() int {
 	needed := float64(c.Model.PowerDefaultMW) * (0.1 + 0.9*share)
 	return min(1000*int(math.Ceil(needed/1000)), c.Model.PowerDefaultMW)
 }
+
+// label names a GPU in output, with its host if there are several.
+func (f *fleet) label(c *card) string {
+	if f.hosts > 1 {
+		return fmt.Sprintf("GPU %d of host %s", c.Index, c.Host)
+	}
+	return fmt.Sprintf("GPU %d", c.Index)
+}
+
+// deviation formats the preferred figures relative to the target's: "FP32 -8.9 %".
+func deviation(f resource.Fit, prefer resource.Preference) string {
+	fp32 := "FP32 " + fit.Percent(f.FP32Ratio())
+	bandwidth := "bandwidth " + fit.Percent(f.BandwidthRatio())
+	switch prefer {
+	case resource.PreferBandwidth:
+		return bandwidth
+	case resource.PreferBalanced:
+		return fp32 + " and " + bandwidth
+	default:
+		return fp32
+	}
+}

@@ -63,12 +63,12 @@ func Functions(o Options) map[string]function.Function {
 	all := maps.Clone(valueFunctions)
 	w := world{o}
 	maps.Copy(all, map[string]function.Function{
-		"abspath":    mapping("A path from the root, of one from the project's folder.", w.absolute, "path"),
+		"abspath":    mapping(w.absolute, "path"),
 		"env":        w.env(),
-		"file":       mapping("The contents of a file, which has to be text.", w.readText, "path"),
-		"fileexists": textFunction("Reports whether a file exists.", w.fileExists, cty.Bool, "path"),
-		"fileset":    textFunction("The files of a folder whose paths match a pattern, with * and **.", w.fileSet, cty.Set(cty.String), "path", "pattern"),
-		"pathexpand": mapping("A path with ~ at its start replaced by the user's home.", w.expand, "path"),
+		"file":       mapping(w.readText, "path"),
+		"fileexists": textFunction(w.fileExists, cty.Bool, "path"),
+		"fileset":    textFunction(w.fileSet, cty.Set(cty.String), "path", "pattern"),
+		"pathexpand": mapping(w.expand, "path"),
 		"filebase64": w.fileDigest(func(data []byte) []byte { return data }, inBase64),
 	})
 	for name := range digests {
@@ -97,5 +97,5 @@ func inHex(data []byte) string { return hex.EncodeToString(data) }
 func inBase64(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
 func digestOf(sum func([]byte) []byte, write func([]byte) string) function.Function {
-	return mapping("The checksum of a text.", func(s string) (string, error) { return write(sum([]byte(s))), nil }, "str")
+	return mapping(func(s string) (string, error) { return write(sum([]byte(s))), nil }, "str")
 }

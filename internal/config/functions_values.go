@@ -19,41 +19,42 @@ import (
 )
 
 // valueFunction makes a function whose results have one type.
-func valueFunction(description string, result cty.Type, do func(args []cty.Value) (cty.Value, error), params ...function.Parameter) function.Function {
-	return function.New(&function.Spec{Description: description, Params: params, Type: function.StaticReturnType(result),
+func valueFunction(result cty.Type, do func([]cty.Value) (cty.Value, error), params ...function.Parameter) function.Function {
+	return function.New(&function.Spec{Params: params, Type: function.StaticReturnType(result),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return do(args) }})
 }
 
-func textFunction(description string, do func(texts []string) (cty.Value, error), result cty.Type, params ...string) function.Function {
-	all := make([]function.Parameter, len(params))
-	for i, name := range params {
-		all[i] = function.Parameter{Name: name, Type: cty.String}
-	}
-	return valueFunction(description, result, func(args []cty.Value) (cty.Value, error) { return do(prose.Each(args, cty.Value.AsString)) }, all...)
+func textFunction(do func(texts []string) (cty.Value, error), result cty.Type, params ...string) function.Function {
+	onTexts := func(args []cty.Value) (cty.Value, error) { return do(prose.Each(args, cty.Value.AsString)) }
+	return valueFunction(result, onTexts, textParameters(params...)...)
 }
 
-func predicate(description string, is func(s, part string) bool, params ...string) function.Function {
-	return textFunction(description, func(t []string) (cty.Value, error) { return cty.BoolVal(is(t[0], t[1])), nil }, cty.Bool, params...)
+func textParameters(names ...string) []function.Parameter {
+	return prose.Each(names, func(name string) function.Parameter { return function.Parameter{Name: name, Type: cty.String} })
 }
 
-func mapping(description string, do func(string) (string, error), param string) function.Function {
-	return textFunction(description, func(t []string) (cty.Value, error) {
+func predicate(is func(s, part string) bool, params ...string) function.Function {
+	return textFunction(func(t []string) (cty.Value, error) { return cty.BoolVal(is(t[0], t[1])), nil }, cty.Bool, params...)
+}
+
+func mapping(do func(string) (string, error), param string) function.Function {
+	return textFunction(func(t []string) (cty.Value, error) {
 		s, err := do(t[0])
 		return cty.StringVal(s), err
 	}, cty.String, param)
 }
 
 var (
-	startsWith  = predicate("Reports whether a text starts with another.", strings.HasPrefix, "str", "prefix")
-	endsWith    = predicate("Reports whether a text ends with another.", strings.HasSuffix, "str", "suffix")
-	strContains = predicate("Reports whether a text contains another.", strings.Contains, "str", "substr")
+	startsWith  = predicate(strings.HasPrefix, "str", "prefix")
+	endsWith    = predicate(strings.HasSuffix, "str", "suffix")
+	strContains = predicate(strings.Contains, "str", "substr")
 
-	baseName  = mapping("The last part of a path.", func(p string) (string, error) { return path.Base(p), nil }, "path")
-	dirName   = mapping("A path without its last part.", func(p string) (string, error) { return path.Dir(p), nil }, "path")
-	urlEncode = mapping("A text as part of a URL.", func(s string) (string, error) { return url.QueryEscape(s), nil }, "str")
+	baseName  = mapping(func(p string) (string, error) { return path.Base(p), nil }, "path")
+	dirName   = mapping(func(p string) (string, error) { return path.Dir(p), nil }, "path")
+	urlEncode = mapping(func(s string) (string, error) { return url.QueryEscape(s), nil }, "str")
 
-	base64Encode = mapping("A text in Base64.", func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }, "str")
-	base64Decode = mapping("The text that is written in Base64.", func(s string) (string, error) {
+	base64Encode = mapping(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }, "str")
+	base64Decode = mapping(func(s string) (string, error) {
 		data, err := base64.StdEncoding.DecodeString(s)
 		if err != nil {
 			return "", errors.New("this is not Base64")
@@ -66,7 +67,7 @@ var (
 )
 
 // length counts the elements of a collection or, as in Terraform, the characters of a text.
-var length = valueFunction("Counts the elements of a collection or the characters of a text.", cty.Number, func(args []cty.Value) (cty.Value, error) {
+var length = valueFunction(cty.Number, func(args []cty.Value) (cty.Value, error) {
 	switch t := args[0].Type(); {
 	case t == cty.String:
 		return stdlib.Strlen(args[0])
@@ -77,24 +78,19 @@ var length = valueFunction("Counts the elements of a collection or the character
 }, function.Parameter{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true})
 
 // replace treats, as Terraform does, a pattern between slashes as a regular expression.
-var replace = valueFunction("Replaces every occurrence of a part of a text; /.../ is a regular expression.", cty.String, func(args []cty.Value) (cty.Value, error) {
+var replace = valueFunction(cty.String, func(args []cty.Value) (cty.Value, error) {
 	pattern := args[1].AsString()
 	if len(pattern) > 1 && strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/") {
 		return stdlib.RegexReplace(args[0], cty.StringVal(pattern[1:len(pattern)-1]), args[2])
 	}
 	return stdlib.Replace(args[0], args[1], args[2])
-}, function.Parameter{Name: "str", Type: cty.String}, function.Parameter{Name: "substr", Type: cty.String}, function.Parameter{Name: "replace", Type: cty.String})
+}, textParameters("str", "substr", "replace")...)
 
 // coalesce skips, as Terraform does, empty texts, too.
 var coalesce = function.New(&function.Spec{
-	Description: "The first of its arguments that is neither null nor an empty text.",
-	VarParam:    &function.Parameter{Name: "vals", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
+	VarParam: &function.Parameter{Name: "vals", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
 	Type: func(args []cty.Value) (cty.Type, error) {
-		types := make([]cty.Type, len(args))
-		for i, a := range args {
-			types[i] = a.Type()
-		}
-		common, _ := convert.UnifyUnsafe(types)
+		common, _ := convert.UnifyUnsafe(prose.Each(args, cty.Value.Type))
 		if common == cty.NilType {
 			return cty.NilType, errors.New("all arguments must have the same type")
 		}
@@ -117,9 +113,9 @@ var coalesce = function.New(&function.Spec{
 	},
 })
 
-// flags returns a function of a list of booleans.
-func flags(description string, decides bool) function.Function {
-	return valueFunction(description, cty.Bool, func(args []cty.Value) (cty.Value, error) {
+// flags returns a function of a list of booleans: whether any is true, or whether all are.
+func flags(decides bool) function.Function {
+	return valueFunction(cty.Bool, func(args []cty.Value) (cty.Value, error) {
 		unknown := false
 		for _, v := range args[0].Elements() {
 			switch {
@@ -139,11 +135,12 @@ func flags(description string, decides bool) function.Function {
 }
 
 var (
-	allTrue = flags("Reports whether all elements of a list are true.", false)
-	anyTrue = flags("Reports whether any element of a list is true.", true)
+	allTrue = flags(false)
+	anyTrue = flags(true)
 )
 
-var sum = valueFunction("The sum of a list of numbers.", cty.Number, func(args []cty.Value) (cty.Value, error) {
+// sum adds a list of numbers.
+var sum = valueFunction(cty.Number, func(args []cty.Value) (cty.Value, error) {
 	if args[0].LengthInt() == 0 {
 		return cty.NilVal, function.NewArgErrorf(0, "the list is empty")
 	}
@@ -157,9 +154,9 @@ var sum = valueFunction("The sum of a list of numbers.", cty.Number, func(args [
 	return total, nil
 }, function.Parameter{Name: "list", Type: cty.List(cty.Number)})
 
+// one is the only element of a list or set; null if it is empty.
 var one = function.New(&function.Spec{
-	Description: "The only element of a list or set; null if it is empty.",
-	Params:      []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
+	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		switch t := args[0].Type(); {
 		case t.IsListType() || t.IsSetType():
@@ -182,7 +179,8 @@ var one = function.New(&function.Spec{
 	},
 })
 
-var indexOf = valueFunction("The number of the first element of a list that equals a value, from 0.", cty.Number, func(args []cty.Value) (cty.Value, error) {
+// indexOf is the number of the first element of a list that equals a value, from 0.
+var indexOf = valueFunction(cty.Number, func(args []cty.Value) (cty.Value, error) {
 	if t := args[0].Type(); !t.IsListType() && !t.IsTupleType() {
 		return cty.NilVal, function.NewArgErrorf(0, "a list is wanted")
 	}
@@ -194,8 +192,8 @@ var indexOf = valueFunction("The number of the first element of a list that equa
 	return cty.NilVal, errors.New("the list has no such element")
 }, function.Parameter{Name: "list", Type: cty.DynamicPseudoType}, function.Parameter{Name: "value", Type: cty.DynamicPseudoType})
 
+// matchKeys returns the elements of one list whose counterparts in a second are in a third.
 var matchKeys = function.New(&function.Spec{
-	Description: "The elements of one list whose counterparts in a second are in a third.",
 	Params: []function.Parameter{{Name: "values", Type: cty.List(cty.DynamicPseudoType)},
 		{Name: "keys", Type: cty.List(cty.DynamicPseudoType)}, {Name: "searchset", Type: cty.List(cty.DynamicPseudoType)}},
 	Type: func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
@@ -217,7 +215,8 @@ var matchKeys = function.New(&function.Spec{
 	},
 })
 
-var transpose = valueFunction("Inverts a map of lists of texts: maps each text to the keys that had it.", cty.Map(cty.List(cty.String)), func(args []cty.Value) (cty.Value, error) {
+// transpose maps each text in a map of lists to the keys that had it.
+var transpose = valueFunction(cty.Map(cty.List(cty.String)), func(args []cty.Value) (cty.Value, error) {
 	turned := map[string][]cty.Value{}
 	for key, list := range args[0].Elements() { // by key
 		for _, v := range list.Elements() {

@@ -65,7 +65,7 @@ func (w world) readText(typed string) (string, error) {
 }
 
 func (w world) fileDigest(sum func([]byte) []byte, write func([]byte) string) function.Function {
-	return mapping("The contents or the checksum of a file.", func(typed string) (string, error) {
+	return mapping(func(typed string) (string, error) {
 		data, err := w.read(typed)
 		return write(sum(data)), err
 	}, "path")
@@ -128,10 +128,9 @@ func (w world) expand(typed string) (string, error) {
 // env reads the environment of the cosplay process.
 func (w world) env() function.Function {
 	return function.New(&function.Spec{
-		Description: "An environment variable of cosplay, or the given default if it is not set.",
-		Params:      []function.Parameter{{Name: "name", Type: cty.String}},
-		VarParam:    &function.Parameter{Name: "default", Type: cty.String, AllowNull: true},
-		Type:        function.StaticReturnType(cty.String),
+		Params:   []function.Parameter{{Name: "name", Type: cty.String}},
+		VarParam: &function.Parameter{Name: "default", Type: cty.String, AllowNull: true},
+		Type:     function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			name := args[0].AsString()
 			if w.Env != nil {
@@ -183,8 +182,7 @@ func (w world) templateFile(functions map[string]function.Function) function.Fun
 		return result, nil
 	}
 	return function.New(&function.Spec{
-		Description: "A file as a template, filled in with values.",
-		Params:      []function.Parameter{{Name: "path", Type: cty.String}, {Name: "vars", Type: cty.DynamicPseudoType}},
+		Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "vars", Type: cty.DynamicPseudoType}},
 		Type: func(args []cty.Value) (cty.Type, error) {
 			if !args[0].IsKnown() || !args[1].IsWhollyKnown() {
 				return cty.DynamicPseudoType, nil

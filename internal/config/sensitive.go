@@ -98,9 +98,8 @@ func gatherHidden(v cty.Value, hidden bool, into map[string]bool) {
 }
 
 // marking returns one of the functions that set, remove or read the sensitive mark.
-func marking(description string, result func(cty.Value) cty.Value, t func(cty.Value) cty.Type) function.Function {
+func marking(result func(cty.Value) cty.Value, t func(cty.Value) cty.Type) function.Function {
 	return function.New(&function.Spec{
-		Description: description,
 		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType,
 			AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true}},
 		Type: func(args []cty.Value) (cty.Type, error) { return t(args[0]), nil },
@@ -111,14 +110,14 @@ func marking(description string, result func(cty.Value) cty.Value, t func(cty.Va
 func typeOf(v cty.Value) cty.Type { return v.Type() }
 
 var (
-	makeSensitive = marking("A value that is kept out of all that is shown.", func(v cty.Value) cty.Value { return v.Mark(sensitive) }, typeOf)
+	makeSensitive = marking(func(v cty.Value) cty.Value { return v.Mark(sensitive) }, typeOf)
 
-	nonSensitive = marking("A sensitive value that may be shown after all.", func(v cty.Value) cty.Value {
+	nonSensitive = marking(func(v cty.Value) cty.Value {
 		bare, marks := v.Unmark()
 		delete(marks, sensitive)
 		return bare.WithMarks(marks)
 	}, typeOf)
 
-	isSensitiveFunc = marking("Reports whether a value is sensitive.", func(v cty.Value) cty.Value { return cty.BoolVal(v.HasMark(sensitive)) },
+	isSensitiveFunc = marking(func(v cty.Value) cty.Value { return cty.BoolVal(v.HasMark(sensitive)) },
 		func(cty.Value) cty.Type { return cty.Bool })
 )

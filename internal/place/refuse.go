@@ -165,7 +165,7 @@ func (c *card) whyNoSlice(p resource.Profile, index int) (why, cure string) {
 		return fmt.Sprintf("no place for a %s, which starts at slot %s and takes %d: %d of %d slots are taken (%s)",
 			p.Name, startsText(p.Starts), p.MemorySlices, bits.OnesCount64(free.slots), c.Model.MemorySlices, c.holders()), ""
 	}
-	return "there is room, but no clock keeps everybody on it within fit.max_error", "a higher fit.max_error"
+	return "there is room, but no clock keeps all sessions on it within fit.max_error", "a higher fit.max_error"
 }
 
 func stillFree(n int) string {

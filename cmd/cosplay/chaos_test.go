@@ -293,12 +293,12 @@ func (c *chaos) anyLost() bool {
 }
 
 // ledger is the host's, by GPU.
-func (c *chaos) held() map[string]resource.Held {
+func (c *chaos) held() map[string]resource.Page {
 	book, err := ledger.Book{Dir: filepath.Join(c.dir, ".cosplay/sim/lab")}.Read()
 	if err != nil {
 		c.t.Errorf("the ledger cannot be read: %v", err)
 	}
-	held := map[string]resource.Held{}
+	held := map[string]resource.Page{}
 	for _, g := range book {
 		held[g.UUID] = g
 	}
@@ -344,7 +344,7 @@ func (c *chaos) wrong() (wrong []string) {
 	return wrong
 }
 
-func notedIn(held resource.Held, s public.SimulatedSlice) bool {
+func notedIn(held resource.Page, s public.SimulatedSlice) bool {
 	return slices.ContainsFunc(held.Holders, func(h resource.Holder) bool {
 		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Profile == s.Profile && o.Start == s.Start })
 	})

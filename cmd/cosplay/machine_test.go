@@ -186,7 +186,7 @@ func (m *machine) state() string {
 	return string(data)
 }
 
-func (m *machine) book() []resource.Held {
+func (m *machine) book() []resource.Page {
 	m.t.Helper()
 	all, err := ledger.Book{Dir: filepath.Join(m.root, ledger.SystemDir)}.Read()
 	if err != nil {

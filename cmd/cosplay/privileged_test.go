@@ -195,7 +195,7 @@ func (m *machine) anotherUser(project string) {
 	for _, more := range []order{{"op": "set", "setting": "mig", "value": 0}, {"op": "set", "setting": "power", "value": hers.Model.PowerMinMW}, {"op": "set", "setting": "clock"}, {"op": "leave"}} {
 		w.refused("", asBob.with(more))
 	}
-	held, _ := resource.Live{Hosts: []resource.Host{{Ledger: m.book()}}}.Held("", hers.UUID)
+	held, _ := resource.Live{Hosts: []resource.Host{{Ledger: m.book()}}}.Page("", hers.UUID)
 	if h, ok := held.Holder("b0b"); !ok || h.User != "bob" || h.UID == nil || *h.UID != bob || len(h.Slices) > 0 {
 		m.t.Errorf("the ledger has %+v", held.Holders)
 	}

@@ -106,9 +106,9 @@ func (l *nvmlLibrary) allowed(r request) error {
 }
 
 // page is the GPU's page in the ledger before a change.
-func (l *nvmlLibrary) page(r request) (resource.Held, error) {
+func (l *nvmlLibrary) page(r request) (resource.Page, error) {
 	if l.book.Dir == "" {
-		return resource.Held{}, nil
+		return resource.Page{}, nil
 	}
 	return l.entry(r).Page()
 }
@@ -117,7 +117,7 @@ func (l *nvmlLibrary) page(r request) (resource.Held, error) {
 // so that the next plan does without, and returns the error. before is the page before
 // the change: a call that is not there has changed nothing. What was to be restored or
 // removed is not given up.
-func (l *nvmlLibrary) giveUp(r request, before resource.Held, err error) error {
+func (l *nvmlLibrary) giveUp(r request, before resource.Page, err error) error {
 	lacks, is := degradation(err)
 	if !is || !unavailable(err) || l.book.Dir == "" || r.unlocks() || r.Op == opDestroySlice {
 		return err

@@ -117,13 +117,13 @@ func (d device) throttleReasons() (uint64, error) {
 // it, as from one that is held down.
 func (d device) readClock(gpu *resource.GPU) error {
 	now, err := d.smClock()
-	gpu.SMClockMHz, gpu.Held = int(now), err != nil
+	gpu.SMClockMHz, gpu.LowClockReason = int(now), err != nil
 	return err
 }
 
 func (d device) readThrottle(gpu *resource.GPU) error {
 	reasons, err := d.throttleReasons()
-	gpu.Held = gpu.Held || err != nil || heldDown(reasons)
+	gpu.LowClockReason = gpu.LowClockReason || err != nil || heldDown(reasons)
 	return err
 }
 

@@ -21,7 +21,7 @@ func (l *nvmlLibrary) sampleClock(gpu string) (*resource.ClockSample, error) {
 	if err != nil && !unavailable(err) {
 		return nil, err
 	}
-	return &resource.ClockSample{MHz: int(now), Held: err != nil || heldDown(reasons)}, nil
+	return &resource.ClockSample{MHz: int(now), LowClockReason: err != nil || heldDown(reasons)}, nil
 }
 
 // heldDown reports whether a GPU is idle, or throttled by power or heat.

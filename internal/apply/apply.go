@@ -32,7 +32,7 @@ type GPUs interface {
 type Runtime interface {
 	// Prepare makes the container of a session, or brings it up to date. given is
 	// its MIG slice; of a whole GPU it has the UUID alone.
-	Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Container, error)
+	Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Body, error)
 	// Unprepare removes it by the session's id, and tells what it used, which goes
 	// with it; one that is gone is no error, and used nothing.
 	Unprepare(ctx context.Context, session string) (resource.Use, error)
@@ -126,9 +126,9 @@ type Run struct {
 	KeepPartial bool // leave what a failed session has so far
 	GoOn        bool // after a failure, with every step that does not need the failed one
 
-	// Look looks at the world: after a failure only it can tell how far a step
+	// Observe reads the hosts: after a failure, only they show how far a step
 	// came.
-	Look func(context.Context) (resource.Live, error)
+	Observe func(context.Context) (resource.Live, error)
 }
 
 // Result is what came of it. Prior is true however the run ended.
@@ -214,7 +214,7 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 			given = *s.Handle
 		}
 		container, err := runtime.Prepare(ctx, op.Session, given)
-		return plan.Made{Container: &container}, err
+		return plan.Made{Body: &container}, err
 	case plan.Unprepare:
 		runtime, err := r.runtime(op.Host, op.Runtime)
 		if err != nil {

@@ -71,7 +71,7 @@ func TestFailureUndoesItsSessionAlone(t *testing.T) {
 	if _, there := result.Prior.Session(resource.Nth("worker", 1)); there {
 		t.Error("the failed session is in the state")
 	}
-	if s, there := result.Prior.Session(resource.Nth("worker", 0)); !there || s.Container == nil {
+	if s, there := result.Prior.Session(resource.Nth("worker", 0)); !there || s.Body == nil {
 		t.Error("the session before it is not in the state")
 	}
 	if n := len(w.GPU("GPU-0").Slices); n != len(result.Prior.Sessions) {
@@ -148,8 +148,8 @@ func TestMoveToWholeGPU(t *testing.T) {
 	w.GPU("GPU-0").Slices = nil
 	prior = must(t, w, at("1"), prior)
 	s, _ := prior.Session(resource.One("w"))
-	if s.Handle != nil || s.Container == nil || s.Container.SliceID != "GPU-1" {
-		t.Errorf("handle %+v, container %+v", s.Handle, s.Container)
+	if s.Handle != nil || s.Body == nil || s.Body.SliceID != "GPU-1" {
+		t.Errorf("handle %+v, container %+v", s.Handle, s.Body)
 	}
 	if p, _ := w.Plan(t, at("1"), prior); !p.Empty() || p.Diff.Drifted() {
 		t.Errorf("still to do:\n%s%+v", p, p.Diff.Drift)
@@ -166,7 +166,7 @@ func TestKeepPartial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, there := result.Prior.Session(resource.Nth("worker", 0)); !there || s.Handle == nil || s.Container != nil {
+	if s, there := result.Prior.Session(resource.Nth("worker", 0)); !there || s.Handle == nil || s.Body != nil {
 		t.Errorf("the half-made session is not kept: %+v", s)
 	}
 }
@@ -180,7 +180,7 @@ func TestNothingRunsAfterWhatItNeedsFailed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(result.Failures) != 1 || len(w.GPU("GPU-0").Slices) != 0 || len(w.Host().Containers) != 0 {
+		if len(result.Failures) != 1 || len(w.GPU("GPU-0").Slices) != 0 || len(w.Host().Bodies) != 0 {
 			t.Errorf("failures %v, world\n%s", result.Failures, w)
 		}
 		if result.Failures[0].Undone {
@@ -227,7 +227,7 @@ func TestInterruption(t *testing.T) {
 	if err != nil || !result.Interrupted || len(result.Failures) != 0 || len(result.NotTried) == 0 {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if s, _ := result.Prior.Session(resource.Nth("worker", 1)); s.Container == nil {
+	if s, _ := result.Prior.Session(resource.Nth("worker", 1)); s.Body == nil {
 		t.Error("the step that ran was not finished")
 	}
 	prior := must(t, w, three, result.Prior)

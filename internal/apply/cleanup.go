@@ -42,7 +42,7 @@ func (s *schedule) cleanUp(ctx context.Context) error {
 // settleFailed books what the failed steps did all the same. A world that
 // cannot be read leaves the journal for the next command to settle.
 func (s *schedule) settleFailed(ctx context.Context) error {
-	live, err := s.Look(ctx)
+	live, err := s.Observe(ctx)
 	if err != nil {
 		return unreadAfter(err)
 	}
@@ -109,7 +109,7 @@ func (s *schedule) remains(step plan.Step) bool {
 		return there && now.Handle != nil
 	case plan.Prepare:
 		now, there := s.prior.Session(op.Session.Address)
-		return there && now.Container != nil
+		return there && now.Body != nil
 	case plan.EnsureImage:
 		return false
 	default:
@@ -142,7 +142,7 @@ func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
 
 // settleUndo books how far an undo came that failed.
 func (s *schedule) settleUndo(ctx context.Context, step plan.Step, cause error) error {
-	live, err := s.Look(ctx)
+	live, err := s.Observe(ctx)
 	if err != nil {
 		return unreadAfter(err)
 	}

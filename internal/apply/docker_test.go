@@ -25,7 +25,7 @@ func TestRecoverContainers(t *testing.T) {
 	}
 	var cut []apply.Entry // the ends of containers never came to the journal
 	for _, e := range j.Entries {
-		if e.Event != apply.Done || e.Made == nil || e.Made.Container == nil {
+		if e.Event != apply.Done || e.Made == nil || e.Made.Body == nil {
 			cut = append(cut, e)
 		}
 	}
@@ -34,8 +34,8 @@ func TestRecoverContainers(t *testing.T) {
 		t.Fatalf("%v, %+v", notes, recovered.Sessions)
 	}
 	for _, s := range recovered.Sessions {
-		if s.Container == nil || s.Container.Runtime != "docker" || s.Spec.SSH.Kept != s.Container.SSHPort {
-			t.Errorf("%s has %+v, and keeps the port %d", s.Address, s.Container, s.Spec.SSH.Kept)
+		if s.Body == nil || s.Body.Runtime != "docker" || s.Spec.SSH.Kept != s.Body.SSHPort {
+			t.Errorf("%s has %+v, and keeps the port %d", s.Address, s.Body, s.Spec.SSH.Kept)
 		}
 	}
 	if p, _ := w.Plan(t, contained, recovered); !p.Empty() {

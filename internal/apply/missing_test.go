@@ -97,7 +97,7 @@ func TestMissing(t *testing.T) {
 					t.Fatalf("missing %v, with %d sessions", prior.Missing, len(prior.Sessions))
 				}
 				p, _ := w.Plan(t, "", prior)
-				if story.missing && !p.Diff.Astray() || len(p.Diff.Unwanted) != len(prior.Missing) {
+				if story.missing && !p.Diff.NotAsApplied() || len(p.Diff.Unwanted) != len(prior.Missing) {
 					t.Errorf("unfinished %v, unwanted %v", p.Diff.Unfinished, p.Diff.Unwanted)
 				}
 				if gone := must(t, w, "", plan.Ended(prior, nil)); len(gone.Missing) > 0 {

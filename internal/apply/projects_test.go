@@ -66,7 +66,7 @@ func TestWhoWaitsKeepsNobodyWaiting(t *testing.T) {
 	g := w.GPU("GPU-0")
 	g.Slices = append(g.Slices, resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{GPUInstance: 99, UUID: "MIG-theirs"}})
 	a = must(t, w, "", a)
-	if held, _ := w.Live.Held("lab", "GPU-0"); !g.MIG || len(a.GPUs) != 1 || held.Leaving != "" {
+	if held, _ := w.Live.Page("lab", "GPU-0"); !g.MIG || len(a.GPUs) != 1 || held.Leaving != "" {
 		t.Fatalf("MIG mode does not wait: %s, %+v", w, held)
 	}
 	w.Lineage = "b"

@@ -143,11 +143,11 @@ func settleSet(prior resource.Prior, op plan.SetGPU, e Entry, live resource.Live
 }
 
 func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (resource.Prior, resource.Note) {
-	c, there := live.Container(op.Session.Slice.Host, op.Session.Runtime, op.Session.ID)
+	c, there := live.Body(op.Session.Slice.Host, op.Session.Runtime, op.Session.ID)
 	if !there {
 		return prior, noteOf(resource.StepNotDone)
 	}
-	prior = plan.Fold(prior, op, plan.Made{Container: &c})
+	prior = plan.Fold(prior, op, plan.Made{Body: &c})
 	if !whole(c, op.Session.Hash(prior.Key)) {
 		return plan.Unfinished(prior, op.Session.Address), resource.Note{Kind: resource.BodyIncomplete, Runtime: op.Session.Runtime}
 	}
@@ -155,18 +155,18 @@ func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (r
 }
 
 func settleUnprepare(prior resource.Prior, op plan.Unprepare, live resource.Live) (resource.Prior, resource.Note) {
-	c, there := live.Container(op.Host, op.Runtime, op.ID)
+	c, there := live.Body(op.Host, op.Runtime, op.ID)
 	if !there {
 		return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
 	}
-	if s, known := prior.Session(op.Address); known && s.Container != nil && !whole(c, s.Container.Hash) {
+	if s, known := prior.Session(op.Address); known && s.Body != nil && !whole(c, s.Body.Hash) {
 		return plan.Unfinished(prior, op.Address), noteOf(resource.StepHalfDone)
 	}
 	return prior, noteOf(resource.StepNotDone)
 }
 
 // whole reports whether a container is as a run that came to its end leaves it.
-func whole(c resource.Container, hash string) bool {
+func whole(c resource.Body, hash string) bool {
 	return c.State == resource.Running && c.Hash == hash && c.Damaged == ""
 }
 
@@ -183,7 +183,7 @@ const unknownError = 999
 // holds reports whether the host's ledger has a project among those who hold a
 // GPU.
 func holds(live resource.Live, host, gpu, lineage string) bool {
-	held, _ := live.Held(host, gpu)
+	held, _ := live.Page(host, gpu)
 	_, holds := held.Holder(lineage)
 	return holds
 }
@@ -191,7 +191,7 @@ func holds(live resource.Live, host, gpu, lineage string) bool {
 // noted reports whether the host's ledger has a slice among a project's. It is
 // noted there before it is made, without the UUID that it has from then on.
 func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
-	held, _ := live.Held(s.Host, s.GPU)
+	held, _ := live.Page(s.Host, s.GPU)
 	us, _ := held.Holder(lineage)
 	return slices.ContainsFunc(us.Slices, func(o resource.LiveSlice) bool {
 		o.Host = s.Host // whatever it was called when it was noted

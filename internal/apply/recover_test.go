@@ -153,7 +153,7 @@ func TestRecoveryLeavesNeighbours(t *testing.T) {
 		w := worldtest.New(t, "h200")
 		g := w.GPU("GPU-0")
 		g.Slices, g.Processes = []resource.LiveSlice{test.there}, test.processes
-		w.Host().Ledger = []resource.Held{{UUID: "GPU-0", Holders: []resource.Holder{{Lineage: "us", Slices: []resource.LiveSlice{test.noted}}}}}
+		w.Host().Ledger = []resource.Page{{UUID: "GPU-0", Holders: []resource.Holder{{Lineage: "us", Slices: []resource.LiveSlice{test.noted}}}}}
 		if test.reboot {
 			w.Host().BootID = "boot-2"
 		}

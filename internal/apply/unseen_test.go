@@ -50,7 +50,7 @@ func TestUnseenSlice(t *testing.T) {
 	} {
 		w := worldtest.New(t, "h200")
 		w.GPU("GPU-0").Slices = test.there
-		w.Host().Ledger = []resource.Held{{UUID: "GPU-0", Holders: []resource.Holder{{Lineage: "us", Slices: []resource.LiveSlice{test.noted}}}}}
+		w.Host().Ledger = []resource.Page{{UUID: "GPU-0", Holders: []resource.Holder{{Lineage: "us", Slices: []resource.LiveSlice{test.noted}}}}}
 		if test.reboot {
 			w.Reboot()
 			w.GPU("GPU-0").Slices = test.there
@@ -79,7 +79,7 @@ func TestUndoOfUnseenSlice(t *testing.T) {
 	looks := 0
 	r := apply.Run{Hosts: map[string]apply.Host{"lab": {GPUs: refusing{w}, Runtimes: map[string]apply.Runtime{"process": w}}},
 		Journal: &worldtest.Journal{}, Parallelism: 1,
-		Look: func(context.Context) (resource.Live, error) {
+		Observe: func(context.Context) (resource.Live, error) {
 			live := w.Live
 			if looks++; looks == 1 {
 				live = resource.Live{Hosts: slices.Clone(w.Live.Hosts)}

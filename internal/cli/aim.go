@@ -50,7 +50,7 @@ func checkAim(aim project.Aim) error {
 		return errors.New("--target names all that is planned for, so there is nothing for --exclude to leave out; leave one of them out")
 	case aim.Goal == project.NothingLeft && len(aim.Replace) > 0:
 		return errors.New("--replace recreates sessions, and destroy removes them; leave one of them out")
-	case aim.Goal == project.OnlyLook && len(aim.Target)+len(aim.Exclude)+len(aim.Replace) > 0:
+	case aim.Goal == project.ReadOnly && len(aim.Target)+len(aim.Exclude)+len(aim.Replace) > 0:
 		return errors.New("--refresh-only looks at all that there is; leave --target, --exclude and --replace out")
 	}
 	return nil

@@ -24,7 +24,7 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 				_, err := io.WriteString(inv.Out, selftest.SystemdUnits())
 				return err
 			}
-			p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, LookOnly: true})
+			p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, ReadOnly: true})
 			if err != nil {
 				return err
 			}

@@ -31,7 +31,7 @@ func (inv *invocation) graph() *cobra.Command {
 
 func (inv *invocation) runGraph(ctx context.Context, steps bool) error {
 	inv.asks = true
-	p, files, diags, err := inv.openWith(project.Options{LookOnly: !steps})
+	p, files, diags, err := inv.openWith(project.Options{ReadOnly: !steps})
 	if err != nil {
 		return err
 	}

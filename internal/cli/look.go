@@ -58,7 +58,7 @@ func (inv *invocation) look(ctx context.Context, text textView, json jsonView) e
 	if err := p.RefuseCopy(o.Prior); err != nil {
 		render.Diagnostics(inv.Err, inv.style(inv.Err), hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: err.Error()}}, nil)
 	}
-	view := render.StatusView{Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.flags(), Lost: p.Gone(o.Live), KilledRuns: p.KilledRuns(o.Live),
+	view := render.StatusView{Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Flags: inv.flags(), Lost: p.Lost(o.Live), KilledRuns: p.KilledRuns(o.Live),
 		Used: p.Used(o.Prior), Targets: catalog.Targets}
 	if inv.json {
 		return json(inv.Out, view)

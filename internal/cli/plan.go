@@ -82,7 +82,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	case o.destroy:
 		o.aim.Goal = project.NothingLeft
 	case o.refreshOnly:
-		o.aim.Goal = project.OnlyLook
+		o.aim.Goal = project.ReadOnly
 	}
 	if err := checkAim(o.aim); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		outlook.Plan.Diff = selftest.WithBroken(outlook.Plan.Diff, verified)
 	}
 	view.Destroy = o.destroy
-	drifted := outlook.Plan.Diff.Astray()
+	drifted := outlook.Plan.Diff.NotAsApplied()
 	changed := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
 	if o.refreshOnly {
 		if err := inv.tellDrift(view, o); err != nil {
@@ -165,9 +165,9 @@ func (inv *invocation) tellDrift(view render.PlanView, o planOptions) error {
 	switch {
 	case inv.json:
 		return render.DriftJSON(inv.Out, view)
-	case !o.driftOnly && !view.Plan.Diff.Astray():
+	case !o.driftOnly && !view.Plan.Diff.NotAsApplied():
 		render.NoDrift(inv.Out, inv.style(inv.Out), view)
-	case !view.Plan.Diff.Astray(): // standard output stays empty, as cron jobs expect, but for what was recovered
+	case !view.Plan.Diff.NotAsApplied(): // standard output stays empty, as cron jobs expect, but for what was recovered
 		render.Drift(inv.Out, inv.style(inv.Out), view)
 		if !o.quiet {
 			render.Information(inv.Err, inv.style(inv.Err), view)

@@ -19,7 +19,7 @@ func (inv *invocation) validate() *cobra.Command {
 		Short: "Check the configuration, without asking any host",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			p, files, diags, err := inv.openWith(project.Options{LookOnly: true})
+			p, files, diags, err := inv.openWith(project.Options{ReadOnly: true})
 			if err != nil {
 				return err
 			}

@@ -54,7 +54,7 @@ func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) err
 		}
 		view.Removed = true
 	}
-	run, err := p.CutOff()
+	run, err := p.Interrupted()
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func FuzzValues(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src, values []byte, name, typed string) {
 		o := options()
-		o.Inputs = []config.Input{{From: "a.hclvars", File: values}, {From: "--var", Name: name, Text: typed, MayBeStray: name == ""}}
+		o.Inputs = []config.Input{{From: "a.hclvars", File: values}, {From: "--var", Name: name, Text: typed, MayBeUnknown: name == ""}}
 		sources := map[string][]byte{"standard input": src}
 		intent, diags := config.Load(sources, o)
 		sources["a.hclvars"] = values

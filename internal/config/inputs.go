@@ -27,7 +27,7 @@ type Input struct {
 
 	Value *cty.Value // instead of Text
 
-	MayBeStray bool // a name that no block declares is not reported as a mistake
+	MayBeUnknown bool // a name that no block declares is not reported as a mistake
 
 	// Unread marks an input that cosplay does not read. If a variable has no value, this input may be what the user
 	// meant to set, and Text says what to do.
@@ -58,7 +58,7 @@ func (l *loader) takeInputs() {
 		case l.variables[in.Name] != nil:
 			v := l.variables[in.Name]
 			v.given = append(v.given, given{from: in.From, at: inputRange(in), text: in.Text, set: in.Value})
-		case !in.MayBeStray:
+		case !in.MayBeUnknown:
 			at := inputRange(in)
 			l.files[in.From] = &hcl.File{Bytes: []byte(in.Name)} // the value may be a secret
 			at.End = hcl.Pos{Line: 1, Column: len(in.Name) + 1, Byte: len(in.Name)}

@@ -18,7 +18,7 @@ func TestValuesForNothing(t *testing.T) {
 		{config.Input{From: "--var imgae", Name: "imgae", Text: "1"}, `Did you mean "image"?`},
 		{config.Input{From: "--var workers", Name: "workers", Text: "1"}, "Declared: a and image."},
 		{config.Input{From: "x.hclvars", File: []byte("aa = 1\n")}, `Did you mean "a"?`},
-		{config.Input{From: "COSPLAY_VAR_imge", Name: "imge", Text: "1", MayBeStray: true}, "COSPLAY_VAR_imge is in the environment"},
+		{config.Input{From: "COSPLAY_VAR_imge", Name: "imge", Text: "1", MayBeUnknown: true}, "COSPLAY_VAR_imge is in the environment"},
 	} {
 		o := options()
 		o.Inputs = []config.Input{c.in}

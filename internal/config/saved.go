@@ -31,7 +31,7 @@ func FromSaved(saved map[string]json.RawMessage) ([]Input, error) {
 		if err != nil {
 			return nil, fmt.Errorf("variable %q: %w", name, err)
 		}
-		all = append(all, Input{From: "the saved plan", Name: name, Value: &v, MayBeStray: true})
+		all = append(all, Input{From: "the saved plan", Name: name, Value: &v, MayBeUnknown: true})
 	}
 	return all, nil
 }

@@ -13,8 +13,8 @@ type bound struct {
 }
 
 // rebound lists what docker update has changed since a container was created.
-func rebound(made resource.PriorSession, now resource.Container) []bound {
-	if made.Spec.IsZero() || made.Container == nil || made.Container.Foreign || now.Bounds == nil {
+func rebound(made resource.PriorSession, now resource.Body) []bound {
+	if made.Spec.IsZero() || made.Body == nil || made.Body.Foreign || now.Bounds == nil {
 		return nil
 	}
 	was, is := made.Spec.Bounds(), *now.Bounds
@@ -43,19 +43,19 @@ func limit[T interface {
 }
 
 // repairable reports whether a container has bounds that can be taken back.
-func repairable(made resource.PriorSession, now resource.Container) bool {
+func repairable(made resource.PriorSession, now resource.Body) bool {
 	return slices.ContainsFunc(rebound(made, now), func(b bound) bool { return !b.stays })
 }
 
 // boundsDrift reports what docker update did. What only a new container repairs is
 // informational: what runs in the container is not stopped for it.
-func boundsDrift(was resource.PriorSession, c resource.Container) []Drift {
+func boundsDrift(was resource.PriorSession, c resource.Body) []Drift {
 	var all []Drift
 	for _, b := range rebound(was, c) {
-		d := driftOf(was, ContainerChanged, b.From, b.To)
+		d := driftOf(was, BodyChanged, b.From, b.To)
 		d.GPU, d.Kind = was.Slice.GPU, b.Kind
 		if b.stays {
-			d.Class, d.Informational = ContainerLimited, true
+			d.Class, d.Informational = BodyLimited, true
 		}
 		all = append(all, d)
 	}

@@ -16,25 +16,25 @@ func TestRebound(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		made resource.ContainerSpec
-		now  func(*resource.Container)
+		now  func(*resource.Body)
 		want string
 	}{
-		{"as it was made", limited, func(*resource.Container) {}, ""},
-		{"more CPUs", limited, func(c *resource.Container) { c.Bounds.MilliCPUs = 1500 }, "limits.cpus: 0.29 -> 1.5"},
-		{"less memory", limited, func(c *resource.Container) { c.Bounds.MemoryMiB = 64 }, "limits.memory: 256 -> 64"},
-		{"no limit of processes", limited, func(c *resource.Container) { c.Bounds.PIDs = 0 }, "limits.pids: 50 -> <nil>"},
-		{"another policy", limited, func(c *resource.Container) { c.Bounds.Restart = "always" }, "restart: no -> always"},
-		{"two at once", limited, func(c *resource.Container) { c.Bounds.MilliCPUs, c.Bounds.Restart = 500, "always" }, "limits.cpus: 0.29 -> 0.5, restart: no -> always"},
-		{"CPUs where there was no limit", free, func(c *resource.Container) { c.Bounds.MilliCPUs = 500 }, "limits.cpus: <nil> -> 0.5 (stays)"},
-		{"memory where there was no limit", free, func(c *resource.Container) { c.Bounds.MemoryMiB = 1024 }, "limits.memory: <nil> -> 1024 (stays)"},
-		{"processes where there was no limit", free, func(c *resource.Container) { c.Bounds.PIDs = 9 }, "limits.pids: <nil> -> 9"},
-		{"imported", limited, func(c *resource.Container) { c.Foreign, c.Bounds.PIDs = true, 9 }, ""},
-		{"not asked for", limited, func(c *resource.Container) { c.Bounds = nil }, ""},
+		{"as it was made", limited, func(*resource.Body) {}, ""},
+		{"more CPUs", limited, func(c *resource.Body) { c.Bounds.MilliCPUs = 1500 }, "limits.cpus: 0.29 -> 1.5"},
+		{"less memory", limited, func(c *resource.Body) { c.Bounds.MemoryMiB = 64 }, "limits.memory: 256 -> 64"},
+		{"no limit of processes", limited, func(c *resource.Body) { c.Bounds.PIDs = 0 }, "limits.pids: 50 -> <nil>"},
+		{"another policy", limited, func(c *resource.Body) { c.Bounds.Restart = "always" }, "restart: no -> always"},
+		{"two at once", limited, func(c *resource.Body) { c.Bounds.MilliCPUs, c.Bounds.Restart = 500, "always" }, "limits.cpus: 0.29 -> 0.5, restart: no -> always"},
+		{"CPUs where there was no limit", free, func(c *resource.Body) { c.Bounds.MilliCPUs = 500 }, "limits.cpus: <nil> -> 0.5 (stays)"},
+		{"memory where there was no limit", free, func(c *resource.Body) { c.Bounds.MemoryMiB = 1024 }, "limits.memory: <nil> -> 1024 (stays)"},
+		{"processes where there was no limit", free, func(c *resource.Body) { c.Bounds.PIDs = 9 }, "limits.pids: <nil> -> 9"},
+		{"imported", limited, func(c *resource.Body) { c.Foreign, c.Bounds.PIDs = true, 9 }, ""},
+		{"not asked for", limited, func(c *resource.Body) { c.Bounds = nil }, ""},
 	} {
 		bounds := test.made.Bounds()
-		c := resource.Container{Bounds: &bounds}
+		c := resource.Body{Bounds: &bounds}
 		test.now(&c)
-		made := resource.PriorSession{Session: resource.Session{Spec: test.made}, Container: &resource.Container{Foreign: c.Foreign}}
+		made := resource.PriorSession{Session: resource.Session{Spec: test.made}, Body: &resource.Body{Foreign: c.Foreign}}
 		c.Foreign = false // which the state knows, and no look
 		var got []string
 		canRepair := false
@@ -56,11 +56,11 @@ func TestRebound(t *testing.T) {
 // rid of is told, and changes nothing.
 func TestBoundsDrift(t *testing.T) {
 	box := resource.ContainerSpec{Image: "debian:12", Restart: "no", Limits: resource.Limits{PIDs: 50}}
-	was := resource.PriorSession{Session: resource.Session{ID: "one", Runtime: "docker", Spec: box}, Container: &resource.Container{}}
+	was := resource.PriorSession{Session: resource.Session{ID: "one", Runtime: "docker", Spec: box}, Body: &resource.Body{}}
 	was.Slice.Host = "lab"
-	now := resource.Container{Session: "one", Runtime: "docker", State: resource.Running, Bounds: &resource.Bounds{Restart: "no", PIDs: 9, MemoryMiB: 64}}
-	all := sessionDrift(was, resource.Live{Hosts: []resource.Host{{Name: "lab", Containers: []resource.Container{now}}}})
-	if len(all) != 2 || all[0].Class != ContainerLimited || !all[0].Informational || all[1].Class != ContainerChanged || all[1].Informational {
+	now := resource.Body{Session: "one", Runtime: "docker", State: resource.Running, Bounds: &resource.Bounds{Restart: "no", PIDs: 9, MemoryMiB: 64}}
+	all := sessionDrift(was, resource.Live{Hosts: []resource.Host{{Name: "lab", Bodies: []resource.Body{now}}}})
+	if len(all) != 2 || all[0].Class != BodyLimited || !all[0].Informational || all[1].Class != BodyChanged || all[1].Informational {
 		t.Errorf("%+v", all)
 	}
 }

@@ -30,9 +30,9 @@ type Diff struct {
 	Stuck    []resource.Address `json:"stuck,omitempty"`
 	Unwanted []resource.Address `json:"unwanted,omitempty"`
 
-	// Strays are what runs that were cut off have left of sessions that nobody
-	// knows: it is removed.
-	Strays []resource.Container `json:"strays,omitempty"`
+	// Leftovers are of interrupted runs, of sessions that the state does not know.
+	// They are removed.
+	Leftovers []resource.Body `json:"strays,omitempty"`
 }
 
 // Action is what happens to a session or a GPU.
@@ -70,7 +70,7 @@ type SessionChange struct {
 	Action    Action                 `json:"action"`
 	Reason    resource.Reason        `json:"reason,omitzero"`
 	Slice     Part                   `json:"slice"`
-	Container Part                   `json:"container"`
+	Body      Part                   `json:"container"`
 	Record    bool                   `json:"record,omitempty"` // only what the state knows of it changes
 	Renew     bool                   `json:"renew,omitempty"`  // only its disguise is made anew, by another cosplay or for another driver
 	Fields    []Field                `json:"fields,omitempty"`
@@ -143,12 +143,12 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 	sendLocksAgain(gpus, sessions, desired, kept, o)
 	open := unfinished(prior)
 	return Diff{
-		Drift:    drifts(prior, live),
-		Unproven: unprovenLocks(prior, live),
-		Unowned:  unprovenSlices(prior, live),
-		GPUs:     gpus,
-		Sessions: sessions,
-		Strays:   strays(desired, live, o),
+		Drift:     drifts(prior, live),
+		Unproven:  unprovenLocks(prior, live),
+		Unowned:   unprovenSlices(prior, live),
+		GPUs:      gpus,
+		Sessions:  sessions,
+		Leftovers: leftovers(desired, live, o),
 
 		Unfinished: open,
 		Stuck:      stuck(open, sessions, o),
@@ -189,13 +189,13 @@ func unwanted(desired resource.Desired, prior resource.Prior, o Options) []resou
 
 // strays are those of sessions that are not about to be made, which make use of
 // them. A plan of a part leaves them to one of the whole.
-func strays(desired resource.Desired, live resource.Live, o Options) []resource.Container {
-	var all []resource.Container
+func leftovers(desired resource.Desired, live resource.Live, o Options) []resource.Body {
+	var all []resource.Body
 	if len(o.Left) > 0 {
 		return nil
 	}
 	for _, h := range live.Hosts {
-		for _, c := range h.Strays {
+		for _, c := range h.Leftovers {
 			if !slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Slice.Host == h.Name && s.ID == c.Session }) {
 				all = append(all, c)
 			}
@@ -215,9 +215,9 @@ func (d Diff) Drifted() bool {
 	return false
 }
 
-// Astray reports whether the world is not as the last apply was to leave it,
-// whoever's doing that is.
-func (d Diff) Astray() bool { return d.Drifted() || len(d.Unfinished) > 0 }
+// NotAsApplied reports whether the hosts are not as the last apply had to leave them,
+// by drift or because a run was interrupted or failed.
+func (d Diff) NotAsApplied() bool { return d.Drifted() || len(d.Unfinished) > 0 }
 
 // Changes reports whether anything is to be done.
 func (d Diff) Changes() bool {
@@ -231,5 +231,5 @@ func (d Diff) Changes() bool {
 			return true
 		}
 	}
-	return len(d.Strays) > 0
+	return len(d.Leftovers) > 0
 }

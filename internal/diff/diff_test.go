@@ -68,9 +68,9 @@ func TestDrift(t *testing.T) {
 		{"persistence", func(_ *worldtest.World, g *resource.GPU) { g.Persistence = false }, []string{
 			"persistence GPU: persistence mode, on -> off",
 			"clock-lock GPU: SM clock, 1575 MHz -> lifted"}},
-		{"clock above the lock", func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 1980, false }, []string{"clock-lock GPU: SM clock, 1575 MHz -> lifted"}},
-		{"clock below the lock without a reason", func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 900, false }, []string{"clock-lock GPU: SM clock, 1575 MHz -> at 900 MHz"}},
-		{"clock below the lock, idle: unknown is not drift", func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 345, true }, nil},
+		{"clock above the lock", func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 1980, false }, []string{"clock-lock GPU: SM clock, 1575 MHz -> lifted"}},
+		{"clock below the lock without a reason", func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 900, false }, []string{"clock-lock GPU: SM clock, 1575 MHz -> at 900 MHz"}},
+		{"clock below the lock, idle: unknown is not drift", func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 345, true }, nil},
 		{"slice", func(_ *worldtest.World, g *resource.GPU) {
 			g.Slices = slices.DeleteFunc(g.Slices, func(s resource.LiveSlice) bool { return s.Start == 5 })
 		}, []string{"slice-gone worker-1: slice, 1g.18gb, slot 5 -> missing"}},
@@ -93,10 +93,10 @@ func TestDrift(t *testing.T) {
 			"slice-replaced worker-0: slice, 1g.18gb, slot 4 -> taken by another 1g.18gb at slot 4",
 			"slice-replaced worker-1: slice, 1g.18gb, slot 5 -> taken by another 1g.18gb at slot 5"}},
 		{"container", func(w *worldtest.World, _ *resource.GPU) { w.Remove("worker-0") }, []string{"container-gone worker-0: session folder, there -> missing"}},
-		{"container stopped", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].State = resource.Stopped }, []string{"container-stopped worker-0: session folder, running -> stopped"}},
-		{"container edited", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Hash = "x" }, []string{"container-changed worker-0: session folder, as applied -> changed"}},
-		{"disguise damaged", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Damaged = "figures was changed" }, []string{"disguise-broken worker-0: disguise, intact -> figures was changed"}},
-		{"disguise outdated", func(w *worldtest.World, _ *resource.GPU) { w.Host().Containers[0].Outdated = outdated }, nil},
+		{"container stopped", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].State = resource.Stopped }, []string{"container-stopped worker-0: session folder, running -> stopped"}},
+		{"container edited", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].Hash = "x" }, []string{"container-changed worker-0: session folder, as applied -> changed"}},
+		{"disguise damaged", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].Damaged = "figures was changed" }, []string{"disguise-broken worker-0: disguise, intact -> figures was changed"}},
+		{"disguise outdated", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].Outdated = outdated }, nil},
 		{"reboot", func(w *worldtest.World, _ *resource.GPU) { w.Reboot() }, []string{
 			"host-rebooted GPU: host, up -> rebooted",
 			"mig-mode GPU: MIG mode, on -> off",
@@ -136,7 +136,7 @@ func TestGiveBack(t *testing.T) {
 	}{
 		{name: "all of it", want: "clock=unlocked mig=off persistence=off power=700 W"},
 		{name: "a lock that was told", told: &told, want: "clock=1200 MHz mig=off persistence=off power=700 W"},
-		{name: "a lock before us that nobody told", before: func(g *resource.GPU) { g.SMClockMHz, g.Held = 1200, false },
+		{name: "a lock before us that nobody told", before: func(g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 1200, false },
 			want: "clock=unlocked mig=off persistence=off power=700 W", kept: "clock: lock-before"},
 		{name: "MIG and persistence were on", before: func(g *resource.GPU) { g.MIG, g.MIGPending, g.Persistence = true, true, true },
 			want: "clock=unlocked power=700 W"},
@@ -145,9 +145,9 @@ func TestGiveBack(t *testing.T) {
 		{name: "persistence went off, and limits and lock with it", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Persistence, g.PowerMW, g.SMClockMHz = false, 700_000, 345
 		}, want: "clock=unlocked mig=off"},
-		{name: "clock lock lifted since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 1980, false },
+		{name: "clock lock lifted since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 1980, false },
 			want: "clock=unlocked mig=off persistence=off power=700 W"},
-		{name: "another lock since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.Held = 900, false },
+		{name: "another lock since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 900, false },
 			want: "mig=off power=700 W", kept: "clock: changed-by-others (left); persistence: keeps-foreign clock (left)"},
 		{name: "foreign slices", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Slices = append(g.Slices, resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-other"}})
@@ -244,10 +244,10 @@ func settings(s resource.Settings) string {
 // TestDisguiseBroken: what is damaged is written anew, in a container with that.
 func TestDisguiseBroken(t *testing.T) {
 	w, prior := applied(t)
-	w.Host().Containers[0].Damaged = "figures was changed"
+	w.Host().Bodies[0].Damaged = "figures was changed"
 	p, _ := w.Plan(t, two, prior)
-	if c := p.Diff.Sessions[0]; c.Action != diff.Update || c.Container != diff.Refit || c.Slice != diff.Keep {
-		t.Errorf("a session folder: %s, container %s, slice %s", c.Action, c.Container, c.Slice)
+	if c := p.Diff.Sessions[0]; c.Action != diff.Update || c.Body != diff.Refit || c.Slice != diff.Keep {
+		t.Errorf("a session folder: %s, container %s, slice %s", c.Action, c.Body, c.Slice)
 	}
 	if c := p.Diff.Sessions[1]; c.Action != diff.NoOp {
 		t.Errorf("the other one: %s", c.Action)
@@ -272,18 +272,18 @@ func TestOutdated(t *testing.T) {
 		"another target":  {strings.Replace(two, `target = "2060"`, `target = "3090"`, 1), func(*worldtest.World) {}, "replace"},
 		"slice gone":      {two, func(w *worldtest.World) { w.GPU("GPU-0").Slices = w.GPU("GPU-0").Slices[1:] }, "create make remake; "},
 		"GPU gone":        {two, func(w *worldtest.World) { w.Host().GPUs = nil }, "no-op keep keep; "},
-		"damaged as well": {two, func(w *worldtest.World) { w.Host().Containers[0].Damaged = "figures was changed" }, "update keep refit; " + both},
+		"damaged as well": {two, func(w *worldtest.World) { w.Host().Bodies[0].Damaged = "figures was changed" }, "update keep refit; " + both},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, prior := applied(t)
-			w.Host().Containers[0].Outdated = outdated
+			w.Host().Bodies[0].Outdated = outdated
 			test.meddle(w)
 			p, diags := w.Plan(t, test.text, prior)
 			if diags.HasErrors() {
 				t.Fatal(diags)
 			}
 			c := p.Diff.Sessions[0]
-			got := fmt.Sprintf("%s %s %s", c.Action, c.Slice, c.Container)
+			got := fmt.Sprintf("%s %s %s", c.Action, c.Slice, c.Body)
 			if c.Renew {
 				got += " renew"
 			}
@@ -291,7 +291,7 @@ func TestOutdated(t *testing.T) {
 			for _, f := range c.Fields {
 				fields = append(fields, fmt.Sprintf("%s: %s -> %s", words.Field(f), words.Value(f.From, resource.Live{}), words.Value(f.To, resource.Live{})))
 			}
-			if got += "; " + strings.Join(fields, ", "); !strings.HasPrefix(got, test.want) || (c.Record && c.Container == diff.Refit) {
+			if got += "; " + strings.Join(fields, ", "); !strings.HasPrefix(got, test.want) || (c.Record && c.Body == diff.Refit) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 			if name == "alone" && (p.Diff.Sessions[1].Action != diff.NoOp || len(p.Diff.Drift) > 0) {
@@ -308,16 +308,16 @@ func TestOutdatedTriggers(t *testing.T) {
 	o := diff.Options{Triggers: map[resource.Address][]diff.Trigger{prior.Sessions[1].Address: {{Of: resource.Reference{Address: prior.Sessions[0].Address}}}}}
 	p, _ := w.Plan(t, two, prior)
 	for _, test := range []struct {
-		meddle func(*resource.Container)
+		meddle func(*resource.Body)
 		want   diff.Action
 	}{
-		{func(c *resource.Container) { c.Outdated = outdated }, diff.NoOp},
-		{func(c *resource.Container) { c.Damaged = "figures was changed" }, diff.Replace},
+		{func(c *resource.Body) { c.Outdated = outdated }, diff.NoOp},
+		{func(c *resource.Body) { c.Damaged = "figures was changed" }, diff.Replace},
 	} {
-		test.meddle(&w.Host().Containers[0])
+		test.meddle(&w.Host().Bodies[0])
 		d := diff.Compare(p.Desired, prior, w.Live, o)
 		if d.Sessions[0].Action != diff.Update || d.Sessions[1].Action != test.want {
-			t.Errorf("%+v: %s, and the other one %s, want %s", w.Host().Containers[0], d.Sessions[0].Action, d.Sessions[1].Action, test.want)
+			t.Errorf("%+v: %s, and the other one %s, want %s", w.Host().Bodies[0], d.Sessions[0].Action, d.Sessions[1].Action, test.want)
 		}
 	}
 }
@@ -344,7 +344,7 @@ func TestChange(t *testing.T) {
 				t.Fatal(diags)
 			}
 			for _, c := range p.Diff.Sessions {
-				if got := fmt.Sprint(c.Action, c.Slice, c.Container); strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(test.want, " ", "") {
+				if got := fmt.Sprint(c.Action, c.Slice, c.Body); strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(test.want, " ", "") {
 					t.Errorf("%s: %s, want %s: %+v", c.Address, got, test.want, c.Fields)
 				}
 			}

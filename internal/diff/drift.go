@@ -12,22 +12,22 @@ type Class string
 
 // The classes, each with its own words.
 const (
-	GPUGone           Class = "gpu-gone"
-	GPUUnusable       Class = "gpu-unusable"
-	HostRebooted      Class = "host-rebooted"
-	ClockLock         Class = "clock-lock"
-	SliceGone         Class = "slice-gone"
-	SliceReplaced     Class = "slice-replaced"
-	ContainerGone     Class = "container-gone"
-	ContainerStopped  Class = "container-stopped"
-	ContainerChanged  Class = "container-changed"
-	ContainerReplaced Class = "container-replaced"
-	ContainerLimited  Class = "container-limited"
-	ImageMoved        Class = "image-moved"
-	ForeignSlice      Class = "foreign-slice"
-	DisguiseBroken    Class = "disguise-broken"
-	DisguiseOutdated  Class = "disguise-outdated"
-	SecretsOpen       Class = "secrets-open"
+	GPUMissing       Class = "gpu-gone"
+	GPUUnusable      Class = "gpu-unusable"
+	HostRebooted     Class = "host-rebooted"
+	ClockLock        Class = "clock-lock"
+	SliceMissing     Class = "slice-gone"
+	SliceReplaced    Class = "slice-replaced"
+	BodyMissing      Class = "container-gone"
+	BodyStopped      Class = "container-stopped"
+	BodyChanged      Class = "container-changed"
+	BodyReplaced     Class = "container-replaced"
+	BodyLimited      Class = "container-limited"
+	ImageMoved       Class = "image-moved"
+	ForeignSlice     Class = "foreign-slice"
+	DisguiseBroken   Class = "disguise-broken"
+	DisguiseOutdated Class = "disguise-outdated"
+	SecretsInEnv     Class = "secrets-open"
 )
 
 // SettingClass is the drift of a setting of a GPU.
@@ -70,7 +70,7 @@ func driftOf(s resource.PriorSession, class Class, from, to Value) Drift {
 }
 
 // NoGPU reports whether it is a GPU of which nothing can be read.
-func (d Drift) NoGPU() bool { return d.Class == GPUGone || d.Class == GPUUnusable }
+func (d Drift) NoGPU() bool { return d.Class == GPUMissing || d.Class == GPUUnusable }
 
 func drifts(prior resource.Prior, live resource.Live) []Drift {
 	var all []Drift
@@ -117,13 +117,13 @@ func sameBoot(prior resource.Prior, live resource.Live, host string) bool {
 func gpuDrift(was resource.PriorGPU, prior resource.Prior, placements resource.Placements, live resource.Live) []Drift {
 	g, ok := live.GPU(was.Host, was.UUID)
 	if !ok {
-		lost := Drift{Class: GPUGone, Host: was.Host, GPU: was.UUID, From: IsPresent, To: IsMissing}
+		lost := Drift{Class: GPUMissing, Host: was.Host, GPU: was.UUID, From: IsPresent, To: IsMissing}
 		if u, is := live.Unusable(was.Host, was.UUID); is {
 			lost.Class, lost.To = GPUUnusable, Unanswered(u)
 		}
 		return []Drift{lost}
 	}
-	if book, inHand := live.Held(was.Host, was.UUID); inHand {
+	if book, inHand := live.Page(was.Host, was.UUID); inHand {
 		was.Applied = stillSet(was.Applied, book, g)
 	}
 	var all []Drift
@@ -146,7 +146,7 @@ func gpuDrift(was resource.PriorGPU, prior resource.Prior, placements resource.P
 // lockNow is what is known of a clock lock that is lost.
 func lockNow(was resource.PriorGPU, g resource.GPU) Clock {
 	now := Clock{MHz: was.ClockRefutedMHz, As: ClockOther, Read: was.ClockRefutedMHz}
-	if now.MHz == 0 && !g.Held {
+	if now.MHz == 0 && !g.LowClockReason {
 		now.MHz = g.SMClockMHz
 	}
 	if now.MHz == 0 || now.MHz == g.Model.MaxClockMHz() {
@@ -209,31 +209,31 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		d.GPU = was.Slice.GPU
 		all = append(all, d)
 	}
-	if was.Handle != nil && !unread(was, live) && !gpuGone(was, live) { // else the slice is unknown
+	if was.Handle != nil && !unread(was, live) && !gpuMissing(was, live) { // else the slice is unknown
 		own, ok := OwnSlice(was, live)
 		switch {
 		case ok && own.UUID == "" && was.Handle.UUID != "":
-			add(SliceGone, Slice(was.Slice), IsWithoutCompute)
+			add(SliceMissing, Slice(was.Slice), IsWithoutCompute)
 		case !ok:
 			g, _ := live.GPU(was.Slice.Host, was.Slice.GPU)
 			if taken := Overlapping(g, was.Slice); taken != nil {
 				add(SliceReplaced, Slice(was.Slice), Taken(taken.Slice))
 			} else {
-				add(SliceGone, Slice(was.Slice), IsMissing)
+				add(SliceMissing, Slice(was.Slice), IsMissing)
 			}
 		}
 	}
-	if was.Container != nil && !was.Unfinished {
-		c, ok := live.Container(was.Slice.Host, was.Runtime, was.ID)
+	if was.Body != nil && !was.Unfinished {
+		c, ok := live.Body(was.Slice.Host, was.Runtime, was.ID)
 		switch {
 		case !ok:
-			add(ContainerGone, IsPresent, IsMissing)
+			add(BodyMissing, IsPresent, IsMissing)
 		case c.State == resource.Stopped:
-			add(ContainerStopped, IsRunning, IsStopped)
-		case c.Hash != was.Container.Hash:
-			add(ContainerChanged, IsAsApplied, IsChanged)
-		case c.ID != was.Container.ID:
-			add(ContainerReplaced, ID(was.Container.ID), ID(c.ID))
+			add(BodyStopped, IsRunning, IsStopped)
+		case c.Hash != was.Body.Hash:
+			add(BodyChanged, IsAsApplied, IsChanged)
+		case c.ID != was.Body.ID:
+			add(BodyReplaced, ID(was.Body.ID), ID(c.ID))
 		}
 		if c.Damaged != "" {
 			add(DisguiseBroken, IsIntact, Damage(c.Damaged))
@@ -249,9 +249,9 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 // outdatedDrift reports a container that keeps the facades of another cosplay, or
 // those for another driver. No other process has changed it, and its user decides when
 // it ends; for a session that needs no end it is a change.
-func outdatedDrift(was resource.PriorSession, c resource.Container) []Drift {
+func outdatedDrift(was resource.PriorSession, c resource.Body) []Drift {
 	runtime := resource.RuntimeNamed(was.Runtime)
-	if runtime.RenewsInPlace || was.Container.Foreign {
+	if runtime.RenewsInPlace || was.Body.Foreign {
 		return nil
 	}
 	var all []Drift
@@ -265,20 +265,20 @@ func outdatedDrift(was resource.PriorSession, c resource.Container) []Drift {
 
 // openDrift reports a container of an older cosplay whose sensitive values are in
 // the container's own environment. An update of cosplay does not replace it.
-func openDrift(was resource.PriorSession, c resource.Container) []Drift {
-	if !c.Open || len(was.Sealed) == 0 || was.Container.Foreign {
+func openDrift(was resource.PriorSession, c resource.Body) []Drift {
+	if !c.SecretsInEnv || len(was.Sealed) == 0 || was.Body.Foreign {
 		return nil
 	}
-	d := driftOf(was, SecretsOpen, IsInFile, IsInEnvironment)
+	d := driftOf(was, SecretsInEnv, IsInFile, IsInEnvironment)
 	d.Informational = true
 	return []Drift{d}
 }
 
 // imageDrift reports an image's name that means another image now. The container
 // keeps the one that it was created from, so it is informational.
-func imageDrift(was resource.PriorSession, c resource.Container, live resource.Live) []Drift {
+func imageDrift(was resource.PriorSession, c resource.Body, live resource.Live) []Drift {
 	host, _ := live.Host(was.Slice.Host)
-	if was.Spec.IsZero() || host.Engine == nil || c.Image == "" || was.Container.Foreign {
+	if was.Spec.IsZero() || host.Engine == nil || c.Image == "" || was.Body.Foreign {
 		return nil
 	}
 	now := host.Engine.Images[was.Spec.Image]

@@ -12,7 +12,7 @@ import (
 // it, unless the user gives it up.
 func giveBack(held resource.PriorGPU, prior resource.Prior, placements resource.Placements, live resource.Live, o Options) GPUChange {
 	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete, GiveBack: true, Abandon: o.AbandonBaseline}
-	book, inHand := live.Held(held.Host, held.UUID)
+	book, inHand := live.Page(held.Host, held.UUID)
 	us, holds := book.Holder(prior.Lineage)
 	c.Take, c.Others = !holds && booked(live, held.Host), book.Others(prior.Lineage)
 	g, ok := live.GPU(held.Host, held.UUID)
@@ -69,7 +69,7 @@ func forgotten(held resource.PriorGPU, g resource.GPU) resource.PriorGPU {
 
 // stillSet is what cosplay has set, where a change that failed left the GPU with the
 // value before it, or may have.
-func stillSet(ours resource.Settings, book resource.Held, g resource.GPU) resource.Settings {
+func stillSet(ours resource.Settings, book resource.Page, g resource.GPU) resource.Settings {
 	for setting, was := range book.Was.All() {
 		if now, known := g.Now(setting); now == was || !known {
 			ours = ours.With(setting, was)
@@ -151,7 +151,7 @@ func since(setting resource.Setting, sameBoot bool) resource.ReasonKind {
 
 // lockStays reports whether the ledger has a clock lock and does not know that the
 // baseline's has replaced it.
-func lockStays(book resource.Held) bool {
+func lockStays(book resource.Page) bool {
 	locked := book.Lock != nil || book.Set.Value(resource.SMClock) != 0
 	return locked && (book.Lock == nil || !book.Lock.Done || book.Lock.MHz != book.Baseline.Value(resource.SMClock))
 }

@@ -42,7 +42,7 @@ func waits(held resource.PriorGPU, desired resource.Desired) bool {
 func setUp(want resource.DesiredGPU, by use, g resource.GPU, prior resource.Prior, live resource.Live, o Options) GPUChange {
 	c := GPUChange{Host: want.Host, UUID: want.UUID, Action: NoOp}
 	held, ours := prior.GPU(want.Host, want.UUID)
-	book, inHand := live.Held(want.Host, want.UUID)
+	book, inHand := live.Page(want.Host, want.UUID)
 	switch {
 	case ours:
 		held = informed(held, book)
@@ -77,7 +77,7 @@ func setUp(want resource.DesiredGPU, by use, g resource.GPU, prior resource.Prio
 
 // informed adds to what the state knows of a GPU the clock lock that another
 // project has set meanwhile, and has left to us: it stands until it is set anew.
-func informed(held resource.PriorGPU, book resource.Held) resource.PriorGPU {
+func informed(held resource.PriorGPU, book resource.Page) resource.PriorGPU {
 	if mhz, set := book.Set.Get(resource.SMClock); set && mhz != held.Applied.Value(resource.SMClock) {
 		held.Applied, held.ClockUnsure = held.Applied.With(resource.SMClock, mhz), true
 	}

@@ -10,12 +10,12 @@ import (
 // leave is what becomes of a session that the plan does not touch, whatever it
 // is like.
 func leave(was resource.PriorSession) SessionChange {
-	return SessionChange{Address: was.Address, Action: NoOp, Reason: resource.Reason{Kind: resource.LeftOut}, Slice: Keep, Container: Keep, Before: &was, After: &was.Session}
+	return SessionChange{Address: was.Address, Action: NoOp, Reason: resource.Reason{Kind: resource.LeftOut}, Slice: Keep, Body: Keep, Before: &was, After: &was.Session}
 }
 
 // forget is what becomes of a session that is not cosplay's any more.
 func forget(was resource.PriorSession) SessionChange {
-	return SessionChange{Address: was.Address, Action: Forget, Reason: resource.Reason{Kind: resource.StaysBehind}, Slice: Keep, Container: Keep, Before: &was}
+	return SessionChange{Address: was.Address, Action: Forget, Reason: resource.Reason{Kind: resource.StaysBehind}, Slice: Keep, Body: Keep, Before: &was}
 }
 
 // noteMoves tells of each session by which address the state still has it, or
@@ -76,15 +76,15 @@ func replace(all []SessionChange, live resource.Live, o Options) {
 // recreate replaces a session that exists, with its slice. It fails where there is
 // nothing to replace.
 func (c *SessionChange) recreate(live resource.Live, reason resource.Reason) bool {
-	if c.Before == nil || c.After == nil || gpuGone(*c.Before, live) || unread(*c.Before, live) || c.Action == Replace {
+	if c.Before == nil || c.After == nil || gpuMissing(*c.Before, live) || unread(*c.Before, live) || c.Action == Replace {
 		return false
 	}
 	c.Action, c.Reason, c.Record, c.Renew = Replace, reason, false, false
 	if c.Slice == Keep && !c.After.Slice.Whole() {
 		c.Slice = Remake
 	}
-	if c.Container == Keep || c.Container == Refit {
-		c.Container = Remake
+	if c.Body == Keep || c.Body == Refit {
+		c.Body = Remake
 	}
 	return true
 }

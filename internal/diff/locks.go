@@ -17,7 +17,7 @@ func unprovenLocks(prior resource.Prior, live resource.Live) []UnprovenLock {
 	for _, held := range prior.GPUs {
 		mhz := held.Applied.Value(resource.SMClock)
 		g, there := live.GPU(held.Host, held.UUID)
-		if mhz == 0 || held.ClockUnsure || !there || !g.Held || g.Without(resource.ReadingClock) || lockLost(held, g, sameBoot(prior, live, held.Host)) {
+		if mhz == 0 || held.ClockUnsure || !there || !g.LowClockReason || g.Without(resource.ReadingClock) || lockLost(held, g, sameBoot(prior, live, held.Host)) {
 			continue
 		}
 		all = append(all, UnprovenLock{Host: held.Host, GPU: held.UUID, MHz: mhz})

@@ -20,16 +20,16 @@ func TestUnprovenLocks(t *testing.T) {
 		unproven int // MHz
 		drift    string
 	}{
-		{"idle at its lock", func(_ *resource.PriorGPU, g *resource.GPU) { g.SMClockMHz, g.Held = 1575, true }, 1575, ""},
-		{"idle below its lock", func(_ *resource.PriorGPU, g *resource.GPU) { g.SMClockMHz, g.Held = 345, true }, 1575, ""},
-		{"busy at its lock", func(_ *resource.PriorGPU, g *resource.GPU) { g.SMClockMHz, g.Held = 1575, false }, 0, ""},
-		{"busy above its lock", func(_ *resource.PriorGPU, g *resource.GPU) { g.SMClockMHz, g.Held = 1980, false }, 0, "lifted"},
-		{"persistence off", func(_ *resource.PriorGPU, g *resource.GPU) { g.Persistence, g.Held = false, true }, 0, "lifted"},
-		{"refuted, nothing limits the clock", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockRefutedMHz, g.Held = 1980, true }, 0, "lifted"},
-		{"refuted, another lock", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockRefutedMHz, g.Held = 900, true }, 0, "at 900 MHz"},
-		{"a run was cut off while it set it", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockUnsure, g.Held = true, true }, 0, ""},
+		{"idle at its lock", func(_ *resource.PriorGPU, g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 1575, true }, 1575, ""},
+		{"idle below its lock", func(_ *resource.PriorGPU, g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 345, true }, 1575, ""},
+		{"busy at its lock", func(_ *resource.PriorGPU, g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 1575, false }, 0, ""},
+		{"busy above its lock", func(_ *resource.PriorGPU, g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 1980, false }, 0, "lifted"},
+		{"persistence off", func(_ *resource.PriorGPU, g *resource.GPU) { g.Persistence, g.LowClockReason = false, true }, 0, "lifted"},
+		{"refuted, nothing limits the clock", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockRefutedMHz, g.LowClockReason = 1980, true }, 0, "lifted"},
+		{"refuted, another lock", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockRefutedMHz, g.LowClockReason = 900, true }, 0, "at 900 MHz"},
+		{"a run was cut off while it set it", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockUnsure, g.LowClockReason = true, true }, 0, ""},
 		{"unlocked", func(p *resource.PriorGPU, g *resource.GPU) {
-			p.Applied, g.Held = p.Applied.With(resource.SMClock, 0), true
+			p.Applied, g.LowClockReason = p.Applied.With(resource.SMClock, 0), true
 		}, 0, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

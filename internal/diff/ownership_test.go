@@ -39,8 +39,8 @@ func TestNamesAfterADriverChange(t *testing.T) {
 			t.Fatal(diags)
 		}
 		for _, c := range p.Diff.Sessions {
-			if c.Slice != diff.Keep || c.Container != diff.Refit || !slices.ContainsFunc(c.Fields, func(f diff.Field) bool { return f.Kind == diff.FieldSliceUUID }) {
-				t.Errorf("by ids %t: %s: slice %s, container %s, %+v", byIDs, c.Address, c.Slice, c.Container, c.Fields)
+			if c.Slice != diff.Keep || c.Body != diff.Refit || !slices.ContainsFunc(c.Fields, func(f diff.Field) bool { return f.Kind == diff.FieldSliceUUID }) {
+				t.Errorf("by ids %t: %s: slice %s, container %s, %+v", byIDs, c.Address, c.Slice, c.Body, c.Fields)
 			}
 		}
 		prior = bring(t, w, two, now)

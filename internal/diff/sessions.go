@@ -40,7 +40,7 @@ func sessionChanges(desired resource.Desired, prior resource.Prior, live resourc
 }
 
 func create(d resource.Session) SessionChange {
-	c := SessionChange{Address: d.Address, Action: Create, Slice: Make, Container: Make, After: &d}
+	c := SessionChange{Address: d.Address, Action: Create, Slice: Make, Body: Make, After: &d}
 	if d.Slice.Whole() {
 		c.Slice = Keep
 	}
@@ -49,18 +49,18 @@ func create(d resource.Session) SessionChange {
 
 func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	c := SessionChange{Address: was.Address, Action: Delete, Reason: resource.Reason{Kind: resource.NotConfigured},
-		Slice: Keep, Container: Keep, Before: &was}
+		Slice: Keep, Body: Keep, Before: &was}
 	if _, ok := OwnSlice(was, live); ok || unread(was, live) && was.Handle.GPUInstance != resource.Unseen {
 		c.Slice = Remove
 	}
 	// A container that is gone, or that was about to be made when all was cut off,
 	// has left its folder all the same.
-	if _, ok := live.Container(was.Slice.Host, was.Runtime, was.ID); ok || was.Container != nil || resource.RuntimeNamed(was.Runtime).LeavesFiles {
-		c.Container = Remove
+	if _, ok := live.Body(was.Slice.Host, was.Runtime, was.ID); ok || was.Body != nil || resource.RuntimeNamed(was.Runtime).LeavesFiles {
+		c.Body = Remove
 	}
-	if c.Slice == Keep && was.Handle != nil && (gpuGone(was, live) || unread(was, live)) {
+	if c.Slice == Keep && was.Handle != nil && (gpuMissing(was, live) || unread(was, live)) {
 		c.Action, c.Reason = Update, unplanned(was, live)
-		if c.Container == Keep {
+		if c.Body == Keep {
 			c.Action = NoOp
 		}
 	}
@@ -72,15 +72,15 @@ func unplanned(was resource.PriorSession, live resource.Live) resource.Reason {
 	if u, is := live.Unusable(was.Slice.Host, was.Slice.GPU); is {
 		return resource.Reason{Kind: resource.GPUUnusable, Unusable: &u}
 	}
-	if gpuGone(was, live) {
+	if gpuMissing(was, live) {
 		return resource.Reason{Kind: resource.GPUMissing}
 	}
 	return resource.Reason{Kind: resource.SliceUnread}
 }
 
-// gpuGone reports whether the GPU that a slice was made on is not there: lost,
+// gpuMissing reports whether the GPU that a slice was made on is not there: lost,
 // or hidden by the driver. The slice may come back with it.
-func gpuGone(was resource.PriorSession, live resource.Live) bool {
+func gpuMissing(was resource.PriorSession, live resource.Live) bool {
 	_, there := live.GPU(was.Slice.Host, was.Slice.GPU)
 	return !there
 }
@@ -89,35 +89,35 @@ func gpuGone(was resource.PriorSession, live resource.Live) bool {
 // there.
 func unread(was resource.PriorSession, live resource.Live) bool {
 	_, readable := live.Sliced(was.Slice.Host, was.Slice.GPU)
-	return was.Handle != nil && !readable && !gpuGone(was, live)
+	return was.Handle != nil && !readable && !gpuMissing(was, live)
 }
 
 // compare decides about a session that is both wanted and made.
 func compare(was resource.PriorSession, want resource.Session, key string, live resource.Live) SessionChange {
-	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Container: Keep, Before: &was, After: &want}
+	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Body: Keep, Before: &was, After: &want}
 	runtime := resource.RuntimeNamed(want.Runtime)
-	if gpuGone(was, live) || unread(was, live) {
+	if gpuMissing(was, live) || unread(was, live) {
 		c.Reason = unplanned(was, live)
 		return c
 	}
 	c.Fields = sessionFields(was.Session, want)
 	c.Slice = slicePart(was, want, live)
-	c.Container = containerPart(was, want, key, live)
-	if now, there := live.Container(was.Slice.Host, was.Runtime, was.ID); c.Container == Refit && there && was.Handle != nil && renamed(was, now) {
+	c.Body = bodyPart(was, want, key, live)
+	if now, there := live.Body(was.Slice.Host, was.Runtime, was.ID); c.Body == Refit && there && was.Handle != nil && renamed(was, now) {
 		c.Fields = append(c.Fields, Field{Kind: FieldSliceUUID, From: UUID(now.SliceID), To: UUID(was.Handle.UUID)})
 	}
-	if c.Slice != Keep && c.Container == Refit {
-		c.Container = Remake
+	if c.Slice != Keep && c.Body == Refit {
+		c.Body = Remake
 	}
-	if c.Slice != Keep && c.Container == Keep {
+	if c.Slice != Keep && c.Body == Keep {
 		// What runs in a slice that goes cannot stay.
-		c.Container = Remake
+		c.Body = Remake
 	}
 	because := func(action Action, kind resource.ReasonKind) {
 		c.Action, c.Reason.Kind = action, kind
 	}
 	switch {
-	case was.Container != nil && was.Container.Foreign && c.Container == Remake:
+	case was.Body != nil && was.Body.Foreign && c.Body == Remake:
 		because(Replace, resource.WasImported)
 	case was.Slice != want.Slice:
 		c.Action = Replace
@@ -127,20 +127,20 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		because(Replace, resource.SliceUnfinished)
 	case c.Slice == Remake:
 		because(Replace, resource.ComputeMissing)
-	case c.Container == Make && was.Container == nil:
+	case c.Body == Make && was.Body == nil:
 		because(Create, resource.BodyUnmade)
-	case c.Container == Make:
+	case c.Body == Make:
 		because(Create, resource.BodyMissing)
-	case c.Container == Remake && c.Slice == Keep:
+	case c.Body == Remake && c.Slice == Keep:
 		because(Replace, whyRemade(c, want, key, live))
-	case was.Unfinished && c.Container == Refit:
+	case was.Unfinished && c.Body == Refit:
 		because(Update, resource.Interrupted)
-	case c.Container == Refit && !runtime.Rewrites && len(c.Fields) == 0:
+	case c.Body == Refit && !runtime.Rewrites && len(c.Fields) == 0:
 		because(Update, resource.BodyStopped)
-		if now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID); now.State == resource.Running && repairable(was, now) {
+		if now, _ := live.Body(was.Slice.Host, was.Runtime, was.ID); now.State == resource.Running && repairable(was, now) {
 			c.Reason.Kind = resource.BoundsChanged
 		}
-	case c.Container != Keep:
+	case c.Body != Keep:
 		c.Action = Update
 		if len(c.Fields) == 0 {
 			c.Reason.Kind = resource.BodyChanged
@@ -154,7 +154,7 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 // whyRemade says why the body of a session is replaced in a slice that stays.
 func whyRemade(c SessionChange, want resource.Session, key string, live resource.Live) resource.ReasonKind {
 	was := c.Before
-	now, _ := live.Container(was.Slice.Host, was.Runtime, was.ID)
+	now, _ := live.Body(was.Slice.Host, was.Runtime, was.ID)
 	if resource.RuntimeNamed(was.Runtime).RunsPrograms && len(c.Fields) == 0 && now.Damaged == "" && now.Hash != want.Hash(key) {
 		return resource.BodyUnproven
 	}
@@ -164,13 +164,13 @@ func whyRemade(c SessionChange, want resource.Session, key string, live resource
 // renew brings the disguise of a session that stays up to date. That of a
 // container is mounted when it starts: it keeps what it has, which drift reports.
 func renew(c SessionChange, live resource.Live) SessionChange {
-	if !resource.RuntimeNamed(c.Before.Runtime).RenewsInPlace || c.Slice != Keep || c.Container != Keep && c.Container != Refit {
+	if !resource.RuntimeNamed(c.Before.Runtime).RenewsInPlace || c.Slice != Keep || c.Body != Keep && c.Body != Refit {
 		return c
 	}
-	now, _ := live.Container(c.Before.Slice.Host, c.Before.Runtime, c.Before.ID)
+	now, _ := live.Body(c.Before.Slice.Host, c.Before.Runtime, c.Before.ID)
 	for _, o := range now.Outdated {
 		c.Renew = c.Renew || c.Action == NoOp
-		c.Action, c.Container, c.Record = Update, Refit, false
+		c.Action, c.Body, c.Record = Update, Refit, false
 		c.Fields = append(c.Fields, Field{Kind: Kind(o.Part), From: Text(o.From), To: Text(o.To)})
 	}
 	return c
@@ -193,19 +193,19 @@ func slicePart(was resource.PriorSession, want resource.Session, live resource.L
 	return Keep
 }
 
-func containerPart(was resource.PriorSession, want resource.Session, key string, live resource.Live) Part {
-	now, there := live.Container(was.Slice.Host, was.Runtime, was.ID)
+func bodyPart(was resource.PriorSession, want resource.Session, key string, live resource.Live) Part {
+	now, there := live.Body(was.Slice.Host, was.Runtime, was.ID)
 	switch {
 	case !there:
 		return Make
 	case was.Slice != want.Slice, was.Runtime != want.Runtime:
 		return Remake
-	case now.Hash != want.Hash(key), now.Damaged != "", was.Handle != nil && renamed(was, now), was.Container != nil && now.ID != was.Container.ID:
+	case now.Hash != want.Hash(key), now.Damaged != "", was.Handle != nil && renamed(was, now), was.Body != nil && now.ID != was.Body.ID:
 		if resource.RuntimeNamed(want.Runtime).Rewrites {
 			return Refit
 		}
 		return Remake
-	case was.Container == nil, was.Unfinished, now.State != resource.Running, repairable(was, now):
+	case was.Body == nil, was.Unfinished, now.State != resource.Running, repairable(was, now):
 		return Refit
 	}
 	return Keep
@@ -214,7 +214,7 @@ func containerPart(was resource.PriorSession, want resource.Session, key string,
 // renamed reports whether a container has another name of its slice than the driver
 // gives it now. What runs goes on with a name of before that drivers accept; the
 // files of a session without a container are written again.
-func renamed(was resource.PriorSession, now resource.Container) bool {
+func renamed(was resource.PriorSession, now resource.Body) bool {
 	if !resource.RuntimeNamed(was.Runtime).Rewrites {
 		return !resource.LiveSlice{Slice: was.Slice, Handle: *was.Handle}.IsCalled(now.SliceID)
 	}
@@ -246,7 +246,7 @@ func sessionFields(was, want resource.Session) []Field {
 	if was.Trigger != want.Trigger {
 		all.add(FieldTriggeredBy, IsAsApplied, IsOfConfig)
 	}
-	all.boxFields(was.Spec, want.Spec)
+	all.containerFields(was.Spec, want.Spec)
 	all.envFields(was, want)
 	return all
 }

@@ -35,7 +35,7 @@ type Book struct{ Dir string }
 
 type page struct {
 	FormatVersion int `json:"format_version"`
-	resource.Held
+	resource.Page
 }
 
 // Announce tells all who look at the host that it is being changed, until done is
@@ -72,7 +72,7 @@ func (b Book) folder() string          { return filepath.Join(b.Dir, "ledger") }
 func (b Book) path(uuid string) string { return filepath.Join(b.folder(), uuid+".json") }
 
 // Read gives all GPUs in hand, by UUID. No book is nobody's.
-func (b Book) Read() ([]resource.Held, error) {
+func (b Book) Read() ([]resource.Page, error) {
 	entries, err := os.ReadDir(b.folder())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -80,7 +80,7 @@ func (b Book) Read() ([]resource.Held, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the host's ledger: %w", err)
 	}
-	var all []resource.Held
+	var all []resource.Page
 	for _, e := range entries {
 		uuid, isPage := strings.CutSuffix(e.Name(), ".json")
 		if !isPage || strings.HasPrefix(e.Name(), ".") {
@@ -94,31 +94,31 @@ func (b Book) Read() ([]resource.Held, error) {
 			all = append(all, g)
 		}
 	}
-	slices.SortFunc(all, func(a, b resource.Held) int { return strings.Compare(a.UUID, b.UUID) })
+	slices.SortFunc(all, func(a, b resource.Page) int { return strings.Compare(a.UUID, b.UUID) })
 	return all, nil
 }
 
-func (b Book) read(uuid string) (resource.Held, error) {
+func (b Book) read(uuid string) (resource.Page, error) {
 	if uuid == "" || uuid != filepath.Base(uuid) || !filepath.IsLocal(uuid) {
-		return resource.Held{}, refuse("", "%q is not the UUID of a GPU", uuid)
+		return resource.Page{}, refuse("", "%q is not the UUID of a GPU", uuid)
 	}
 	data, err := os.ReadFile(b.path(uuid))
 	if errors.Is(err, fs.ErrNotExist) {
-		return resource.Held{UUID: uuid}, nil
+		return resource.Page{UUID: uuid}, nil
 	}
 	if err != nil {
-		return resource.Held{}, fmt.Errorf("reading the host's ledger: %w", err)
+		return resource.Page{}, fmt.Errorf("reading the host's ledger: %w", err)
 	}
 	var p page
 	switch err := jsonv2.Unmarshal(data, &p); {
 	case err != nil:
-		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger is damaged (%w). It holds the baseline of the GPU: repair it by hand or, once no project holds the GPU, remove it", b.path(uuid), err)
+		return resource.Page{}, fmt.Errorf("the page %s of the host's ledger is damaged (%w). It holds the baseline of the GPU: repair it by hand or, once no project holds the GPU, remove it", b.path(uuid), err)
 	case p.FormatVersion > formatVersion:
-		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger was written by a newer cosplay (format %d); use that one", b.path(uuid), p.FormatVersion)
+		return resource.Page{}, fmt.Errorf("the page %s of the host's ledger was written by a newer cosplay (format %d); use that one", b.path(uuid), p.FormatVersion)
 	case p.UUID != uuid:
-		return resource.Held{}, fmt.Errorf("the page %s of the host's ledger is about %q; another user moved it", b.path(uuid), p.UUID)
+		return resource.Page{}, fmt.Errorf("the page %s of the host's ledger is about %q; another user moved it", b.path(uuid), p.UUID)
 	}
-	return p.Held, nil
+	return p.Page, nil
 }
 
 // fate is what a page has to live through, and what it may cost.
@@ -131,7 +131,7 @@ const (
 )
 
 // change changes the page of a GPU, behind the host's lock.
-func (b Book) change(uuid string, survives fate, do func(*resource.Held) error) error {
+func (b Book) change(uuid string, survives fate, do func(*resource.Page) error) error {
 	if err := os.MkdirAll(b.folder(), 0o755); err != nil {
 		return unwritable(err)
 	}
@@ -198,8 +198,8 @@ type Entry struct {
 	BootID string
 }
 
-func (e Entry) change(survives fate, do func(*resource.Held) error) error {
-	return e.Book.change(e.GPU, survives, func(g *resource.Held) error {
+func (e Entry) change(survives fate, do func(*resource.Page) error) error {
+	return e.Book.change(e.GPU, survives, func(g *resource.Page) error {
 		if err := mayActFor(g, e.Holder); err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (e Entry) change(survives fate, do func(*resource.Held) error) error {
 }
 
 // Page returns the GPU's page.
-func (e Entry) Page() (resource.Held, error) { return e.Book.read(e.GPU) }
+func (e Entry) Page() (resource.Page, error) { return e.Book.read(e.GPU) }
 
 // Look reads a GPU. It is called before the ledger is locked, since the driver can be
 // slow. The page does not change meanwhile: the caller has the GPU's turn.
@@ -231,7 +231,7 @@ func (e Entry) Take(t Take, look Look) error {
 			return err
 		}
 	}
-	return e.change(powerLoss|growing, func(g *resource.Held) error {
+	return e.change(powerLoss|growing, func(g *resource.Page) error {
 		rebooted(g, found)
 		if err := Hold(g, e.Holder, t, found); err != nil {
 			return err
@@ -246,7 +246,7 @@ func (e Entry) Take(t Take, look Look) error {
 
 // afterReboot reads a GPU whose page was last changed before a reboot; nil if there
 // was none, or the GPU cannot be read.
-func (e Entry) afterReboot(page resource.Held, look Look) *Found {
+func (e Entry) afterReboot(page resource.Page, look Look) *Found {
 	if len(page.Holders) == 0 || page.BootID == "" || page.BootID == e.BootID {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (e Entry) afterReboot(page resource.Held, look Look) *Found {
 
 // Leave announces that the holder, the last one, restores the baseline.
 func (e Entry) Leave() error {
-	return e.change(powerLoss, func(g *resource.Held) error { return Leave(g, e.Holder.Lineage) })
+	return e.change(powerLoss, func(g *resource.Page) error { return Leave(g, e.Holder.Lineage) })
 }
 
 // ErrNotHeld says that there was nothing to release, which is no failure.
@@ -274,7 +274,7 @@ func (e Entry) Release(p Parting, look Look) error {
 	}
 	var unread error
 	p.Found, unread = look()
-	return e.change(powerLoss, func(g *resource.Held) error {
+	return e.change(powerLoss, func(g *resource.Page) error {
 		err := Release(g, e.Holder, p)
 		if err != nil && unread != nil {
 			err = fmt.Errorf("%w (%s)", err, unread.Error()) // the refusal counts, not NVML's code
@@ -290,7 +290,7 @@ func (e Entry) Setting(s resource.Settings, look Look) error {
 		return err
 	}
 	found := e.afterReboot(page, look)
-	return e.change(powerLoss, func(g *resource.Held) error {
+	return e.change(powerLoss, func(g *resource.Page) error {
 		if err := MaySet(g, e.Holder.Lineage, s); err != nil {
 			return err
 		}
@@ -303,7 +303,7 @@ func (e Entry) Setting(s resource.Settings, look Look) error {
 
 // Settled notes how a change of settings has ended, of a GPU that is still held.
 func (e Entry) Settled(now resource.Settings) error {
-	return e.change(ourDeath, func(g *resource.Held) error {
+	return e.change(ourDeath, func(g *resource.Page) error {
 		if _, holds := g.Holder(e.Holder.Lineage); holds {
 			Settled(g, now)
 		}
@@ -324,7 +324,7 @@ func (e Entry) Making(s resource.Slice, look Look) error {
 func (e Entry) Made(s resource.LiveSlice) error { return e.slice(ourDeath, s, nil) }
 
 func (e Entry) slice(survives fate, s resource.LiveSlice, found *Found) error {
-	return e.change(survives, func(g *resource.Held) error {
+	return e.change(survives, func(g *resource.Page) error {
 		rebooted(g, found)
 		s.Serial = e.Holder.Serial
 		return NoteSlice(g, e.Holder.Lineage, s)
@@ -333,12 +333,12 @@ func (e Entry) slice(survives fate, s resource.LiveSlice, found *Found) error {
 
 // Destroying allows to destroy a slice.
 func (e Entry) Destroying(s resource.LiveSlice) error {
-	return e.change(ourDeath, func(g *resource.Held) error { return MayDestroy(g, e.Holder.Lineage, s) })
+	return e.change(ourDeath, func(g *resource.Page) error { return MayDestroy(g, e.Holder.Lineage, s) })
 }
 
 // Destroyed notes that a slice is gone.
 func (e Entry) Destroyed(s resource.LiveSlice) error {
-	return e.change(ourDeath, func(g *resource.Held) error {
+	return e.change(ourDeath, func(g *resource.Page) error {
 		DropSlice(g, e.Holder.Lineage, s)
 		return nil
 	})

@@ -48,7 +48,7 @@ func TestFormats(t *testing.T) {
 		}
 		there = there || strings.Contains(string(before), current)
 		book := bookWith(t, filepath.Base(path))
-		if err := book.change(gpu, powerLoss, func(*resource.Held) error { return nil }); err != nil {
+		if err := book.change(gpu, powerLoss, func(*resource.Page) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		after, err := os.ReadFile(book.path(gpu))

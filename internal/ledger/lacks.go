@@ -48,8 +48,8 @@ func otherDriver(a, b string) bool {
 // whether that is new. tried are the settings of an attempt that changed nothing; before
 // is the page as it was before the attempt. While a project restores the GPU, nothing is
 // recorded.
-func (e Entry) GiveUp(d resource.Degradation, driver string, tried resource.Settings, before resource.Held) (news bool, err error) {
-	err = e.change(powerLoss, func(g *resource.Held) error {
+func (e Entry) GiveUp(d resource.Degradation, driver string, tried resource.Settings, before resource.Page) (news bool, err error) {
+	err = e.change(powerLoss, func(g *resource.Page) error {
 		if _, holds := g.Holder(e.Holder.Lineage); g.Leaving != "" || !holds {
 			return nil
 		}

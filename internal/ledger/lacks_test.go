@@ -16,10 +16,10 @@ func TestGivenUp(t *testing.T) {
 	one := resource.Degradation{Feature: resource.FeaturePower, Call: "nvmlDeviceSetPowerManagementLimit", Code: 3, Set: true}
 	other := resource.Degradation{Feature: resource.FeatureClock, Call: "nvmlDeviceSetGpuLockedClocks", Code: 13, Set: true}
 	e := Entry{Book: book, GPU: gpu, BootID: boot, Holder: resource.Holder{Lineage: "a", State: "/a", User: "ann"}}
-	if news, err := e.GiveUp(one, driver, resource.Settings{}, resource.Held{}); err != nil || news {
+	if news, err := e.GiveUp(one, driver, resource.Settings{}, resource.Page{}); err != nil || news {
 		t.Errorf("nobody holds the GPU: %v, %v", news, err)
 	}
-	if err := e.Book.change(gpu, powerLoss, func(g *resource.Held) error {
+	if err := e.Book.change(gpu, powerLoss, func(g *resource.Page) error {
 		g.Holders = []resource.Holder{e.Holder}
 		g.Set = g.Set.With(resource.SMClock, 0)
 		return nil
@@ -30,7 +30,7 @@ func TestGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Book.change(gpu, powerLoss, func(g *resource.Held) error {
+	if err := e.Book.change(gpu, powerLoss, func(g *resource.Page) error {
 		Attempt(g, resource.Settings{}.With(resource.SMClock, 1575), boot)
 		return nil
 	}); err != nil {
@@ -73,7 +73,7 @@ func TestGivenUp(t *testing.T) {
 // TestRefusedSettingIsTakenBack: a refused request removes its own note, unless the
 // setting was noted again since.
 func TestRefusedSettingIsTakenBack(t *testing.T) {
-	before := resource.Held{Set: resource.Settings{}.With(resource.PowerLimit, 300_000)}
+	before := resource.Page{Set: resource.Settings{}.With(resource.PowerLimit, 300_000)}
 	for _, test := range []struct {
 		name  string
 		tried resource.Settings

@@ -57,7 +57,7 @@ type Found struct {
 
 // Hold adds a holder. A holder that its plan did not know of refuses it: one of
 // the two would be harmed. The first holder's baseline is what the agent found.
-func Hold(g *resource.Held, who resource.Holder, t Take, found *Found) error {
+func Hold(g *resource.Page, who resource.Holder, t Take, found *Found) error {
 	if g.Leaving != "" && g.Leaving != who.Lineage {
 		return overtaken("run the same command again in a moment", "another project restores the baseline of the GPU now (%s)", describe(g.Holders))
 	}
@@ -114,8 +114,8 @@ func projectsOf(uid int, holders []resource.Holder) (count int) {
 }
 
 // begin starts the page of a GPU that no project holds, with its baseline.
-func begin(g *resource.Held, t Take, found *Found) error {
-	*g = resource.Held{UUID: g.UUID, BootID: g.BootID, Departed: g.Departed, Changes: g.Changes}
+func begin(g *resource.Page, t Take, found *Found) error {
+	*g = resource.Page{UUID: g.UUID, BootID: g.BootID, Departed: g.Departed, Changes: g.Changes}
 	if found == nil || t.FromState && t.Trusted {
 		g.Baseline, g.LockBefore = t.Baseline, t.LockBefore
 		return nil
@@ -149,7 +149,7 @@ func at(s resource.Slice) resource.Slice {
 
 // mayActFor refuses one user to act for the project of another. Root may, and so
 // may who does not say who he is: on a host where that is not asked.
-func mayActFor(g *resource.Held, who resource.Holder) error {
+func mayActFor(g *resource.Page, who resource.Holder) error {
 	first, holds := g.Holder(who.Lineage)
 	if !holds || who.UID == nil || *who.UID == 0 || (first.UID != nil && *first.UID == *who.UID) {
 		return nil
@@ -158,7 +158,7 @@ func mayActFor(g *resource.Held, who resource.Holder) error {
 }
 
 // noted reports whether somebody is known to have made a slice.
-func noted(g resource.Held, who resource.Holder, s resource.Slice) bool {
+func noted(g resource.Page, who resource.Holder, s resource.Slice) bool {
 	return slices.ContainsFunc(append(g.Others(who.Lineage), who), func(h resource.Holder) bool {
 		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return at(o.Slice) == at(s) })
 	})
@@ -170,7 +170,7 @@ func notHeld() error {
 
 // MaySet allows a setting to the only holder, and to any who repairs what was
 // set before.
-func MaySet(g *resource.Held, lineage string, s resource.Settings) error {
+func MaySet(g *resource.Page, lineage string, s resource.Settings) error {
 	if _, holds := g.Holder(lineage); !holds {
 		return notHeld()
 	}
@@ -191,7 +191,7 @@ var unlocked = resource.Settings{}.With(resource.SMClock, 0)
 func within(s, o resource.Settings) bool { return s.Over(o) == o }
 
 // NoteSerial remembers which state of a holder will know of what is noted here.
-func NoteSerial(g *resource.Held, who resource.Holder) {
+func NoteSerial(g *resource.Page, who resource.Holder) {
 	for i := range g.Holders {
 		if h := &g.Holders[i]; h.Lineage == who.Lineage {
 			h.Serial = max(h.Serial, who.Serial)
@@ -200,7 +200,7 @@ func NoteSerial(g *resource.Held, who resource.Holder) {
 }
 
 // NoteSlice remembers a slice of a holder, or knows it better than before.
-func NoteSlice(g *resource.Held, lineage string, s resource.LiveSlice) error {
+func NoteSlice(g *resource.Page, lineage string, s resource.LiveSlice) error {
 	for i := range g.Holders {
 		h := &g.Holders[i]
 		if h.Lineage != lineage {
@@ -214,7 +214,7 @@ func NoteSlice(g *resource.Held, lineage string, s resource.LiveSlice) error {
 }
 
 // MayDestroy allows to destroy a slice to the holder that made it.
-func MayDestroy(g *resource.Held, lineage string, s resource.LiveSlice) error {
+func MayDestroy(g *resource.Page, lineage string, s resource.LiveSlice) error {
 	h, holds := g.Holder(lineage)
 	if !holds {
 		return notHeld()
@@ -235,7 +235,7 @@ func MayDestroy(g *resource.Held, lineage string, s resource.LiveSlice) error {
 }
 
 // DropSlice forgets a slice that is gone.
-func DropSlice(g *resource.Held, lineage string, s resource.LiveSlice) {
+func DropSlice(g *resource.Page, lineage string, s resource.LiveSlice) {
 	for i := range g.Holders {
 		if h := &g.Holders[i]; h.Lineage == lineage {
 			h.Slices = slices.DeleteFunc(h.Slices, func(o resource.LiveSlice) bool { return at(o.Slice) == at(s.Slice) })

@@ -25,7 +25,7 @@ func blank() (*Found, error) { return &Found{}, nil }
 
 func TestWholeGPUHasRoomForOne(t *testing.T) {
 	for _, first := range []bool{true, false} {
-		g := resource.Held{UUID: gpu}
+		g := resource.Page{UUID: gpu}
 		if err := Hold(&g, who("a"), Take{Whole: first}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestSlices(t *testing.T) {
 	at := func(start int, uuid string) resource.LiveSlice {
 		return resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: start, Size: 1}, Handle: resource.Handle{UUID: uuid}}
 	}
-	g := resource.Held{UUID: gpu}
+	g := resource.Page{UUID: gpu}
 	if err := NoteSlice(&g, "a", at(0, "MIG-a")); err == nil {
 		t.Error("who holds nothing makes a slice")
 	}
@@ -115,7 +115,7 @@ func TestOnlyTheFirstUserActs(t *testing.T) {
 // in the book. What another project has made in its place since is not meant.
 func TestHalfKnownSlice(t *testing.T) {
 	at := resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 3, Size: 1}
-	g := resource.Held{UUID: gpu, Holders: []resource.Holder{who("a"), who("b")}}
+	g := resource.Page{UUID: gpu, Holders: []resource.Holder{who("a"), who("b")}}
 	g.Holders[0].Slices = []resource.LiveSlice{{Slice: at}}
 	theirs := resource.LiveSlice{Slice: at, Handle: resource.Handle{UUID: "MIG-b"}}
 	if err := MayDestroy(&g, "a", theirs); err != nil {
@@ -208,7 +208,7 @@ func TestDamagedPages(t *testing.T) {
 
 // TestHostNames: a host has one ledger, whatever each project calls it.
 func TestHostNames(t *testing.T) {
-	g := resource.Held{UUID: gpu}
+	g := resource.Page{UUID: gpu}
 	if err := Hold(&g, who("a"), Take{}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestHostNames(t *testing.T) {
 // TestGoneMeanwhile: who counted on others that have left takes no GPU that was
 // put back, and lets none go that nobody would put back.
 func TestGoneMeanwhile(t *testing.T) {
-	g := resource.Held{UUID: gpu}
+	g := resource.Page{UUID: gpu}
 	if err := Hold(&g, who("b"), Take{Others: []string{"a"}}, nil); err == nil || !strings.Contains(err.Error(), "have left it") || len(g.Holders) != 0 {
 		t.Errorf("taken: %v, %+v", err, g)
 	}

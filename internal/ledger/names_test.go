@@ -12,7 +12,7 @@ func TestMayDestroyByEitherName(t *testing.T) {
 	const gpu = "GPU-0"
 	made := resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 4, Size: 1},
 		Handle: resource.Handle{GPUInstance: 11, UUID: "MIG-41c2", Boot: "b1"}}
-	page := resource.Held{UUID: gpu, Holders: []resource.Holder{{Lineage: "a", Slices: []resource.LiveSlice{made}}, {Lineage: "b"}}}
+	page := resource.Page{UUID: gpu, Holders: []resource.Holder{{Lineage: "a", Slices: []resource.LiveSlice{made}}, {Lineage: "b"}}}
 	renamed, rebooted, other := made, made, made
 	renamed.UUID = resource.IDName(gpu, 11, 0)
 	rebooted.Boot = "b2"

@@ -23,7 +23,7 @@ const (
 
 // Leave announces that the last holder restores the baseline: until it is done, no
 // other project can acquire the GPU.
-func Leave(g *resource.Held, lineage string) error {
+func Leave(g *resource.Page, lineage string) error {
 	if _, holds := g.Holder(lineage); !holds {
 		return notHeld()
 	}
@@ -38,7 +38,7 @@ func Leave(g *resource.Held, lineage string) error {
 // holder is refused until every setting that cosplay changed has its baseline, or
 // is given up: a setting that cosplay set itself, and a slice of its own, by a
 // trusted request alone. Slices that stay are kept in the page.
-func Release(g *resource.Held, who resource.Holder, p Parting) error {
+func Release(g *resource.Page, who resource.Holder, p Parting) error {
 	us, holds := g.Holder(who.Lineage)
 	if !holds {
 		return nil
@@ -87,7 +87,7 @@ type remainder struct {
 	foreign []resource.Left // what another process changed, and cosplay never did
 }
 
-func unrestored(g *resource.Held, us resource.Holder, found *Found) (r remainder) {
+func unrestored(g *resource.Page, us resource.Holder, found *Found) (r remainder) {
 	if found == nil {
 		return remainder{left: []resource.Left{{Setting: "GPU", Value: "not readable", Baseline: "unknown"}}, ours: true}
 	}
@@ -106,7 +106,7 @@ func unrestored(g *resource.Held, us resource.Holder, found *Found) (r remainder
 	return r
 }
 
-func (r *remainder) setting(setting resource.Setting, g *resource.Held, found *Found) {
+func (r *remainder) setting(setting resource.Setting, g *resource.Page, found *Found) {
 	set, was, base, now := Exact(g.Set, setting), Exact(g.Was, setting), Exact(g.Baseline, setting), Exact(found.Settings, setting)
 	restored := set == base && was == "" // as the driver confirmed
 	left := resource.Left{Setting: setting.Words(), Value: now, Baseline: base}
@@ -125,7 +125,7 @@ func (r *remainder) setting(setting resource.Setting, g *resource.Held, found *F
 }
 
 // clock compares the commands that were sent: NVML has no getter for a lock.
-func (r *remainder) clock(g *resource.Held, found *Found) {
+func (r *remainder) clock(g *resource.Page, found *Found) {
 	base := g.Baseline.Value(resource.SMClock)
 	locked, set := g.Set.Get(resource.SMClock)
 	if g.Lock != nil {
@@ -152,7 +152,7 @@ func listed(left []resource.Left) string {
 }
 
 // note keeps a record of a setting that was left.
-func note(g *resource.Held, l resource.Left, who resource.Holder, found *Found) {
+func note(g *resource.Page, l resource.Left, who resource.Holder, found *Found) {
 	l.User, l.UID, l.At = who.User, who.UID, when(who, found)
 	g.Changes = append(g.Changes, l)
 	g.Changes = g.Changes[max(0, len(g.Changes)-maxLeft):]
@@ -187,7 +187,7 @@ func exists(s resource.LiveSlice, found *Found) bool {
 }
 
 // reclaim gives a holder that is back the slices that it left.
-func reclaim(g *resource.Held, who resource.Holder) []resource.LiveSlice {
+func reclaim(g *resource.Page, who resource.Holder) []resource.LiveSlice {
 	var own []resource.LiveSlice
 	g.Departed = slices.DeleteFunc(g.Departed, func(d resource.Departed) bool {
 		same := who.UID == nil || *who.UID == 0 || d.UID != nil && *d.UID == *who.UID

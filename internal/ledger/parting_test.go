@@ -35,11 +35,11 @@ func (h *hardware) set(s resource.Settings) {
 }
 
 func (h *hardware) found() *Found {
-	return &Found{Settings: h.Settings, BootID: h.boot, Now: "2026-01-02T03:04:05Z", GPU: resource.GPU{Slices: h.slices, Held: true}}
+	return &Found{Settings: h.Settings, BootID: h.boot, Now: "2026-01-02T03:04:05Z", GPU: resource.GPU{Slices: h.slices, LowClockReason: true}}
 }
 
 // change is what the agent does for a request.
-func (h *hardware) change(g *resource.Held, lineage string, s resource.Settings) error {
+func (h *hardware) change(g *resource.Page, lineage string, s resource.Settings) error {
 	if err := MaySet(g, lineage, s); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (h *hardware) change(g *resource.Held, lineage string, s resource.Settings)
 
 // forget makes the driver drop what it keeps in persistence mode only: a limit of 500 W,
 // which is in the baseline.
-func (h *hardware) forget(t *testing.T, g *resource.Held, lineage string) {
+func (h *hardware) forget(t *testing.T, g *resource.Page, lineage string) {
 	t.Helper()
 	g.Baseline = g.Baseline.With(resource.PersistenceMode, resource.On).With(resource.PowerLimit, 500_000)
 	for _, persistence := range []int{resource.Off, resource.On} {
@@ -85,7 +85,7 @@ func TestTheAgentReadsTheBaseline(t *testing.T) {
 		{"nothing", Take{}, 700_000, ""},
 		{"the same", Take{Baseline: resource.Settings{}.With(resource.PowerLimit, 700_000)}, 700_000, ""},
 	} {
-		g := resource.Held{UUID: gpu}
+		g := resource.Page{UUID: gpu}
 		found := newHardware().found()
 		if test.name == "unread" {
 			found.Settings = found.Settings.Without(resource.PowerLimit)
@@ -111,79 +111,79 @@ func TestReleaseWantsTheBaseline(t *testing.T) {
 	slice := resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Size: 1}, Handle: resource.Handle{UUID: "MIG-v"}}
 	for _, test := range []struct {
 		name    string
-		do      func(*hardware, *resource.Held)
+		do      func(*hardware, *resource.Page)
 		want    string // "" if it is released
 		abandon string // what is said where the user gives it up; "" if it is released then
 	}{
-		{name: "nothing was changed", do: func(*hardware, *resource.Held) {}},
-		{"power", func(h *hardware, g *resource.Held) {
+		{name: "nothing was changed", do: func(*hardware, *resource.Page) {}},
+		{"power", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000))
 		}, "power limit 200 W instead of 700 W", "only root"},
-		{"by a milliwatt", func(h *hardware, g *resource.Held) {
+		{"by a milliwatt", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 699_999))
 		}, "power limit 699.999 W instead of 700 W", "only root"},
-		{"clock", func(h *hardware, g *resource.Held) {
+		{"clock", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.SMClock, clock))
 		}, "SM clock 345 MHz instead of unlocked", "only root"},
-		{"MIG", func(h *hardware, g *resource.Held) {
+		{"MIG", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.MIGMode, resource.On))
 		}, "MIG mode on instead of off", "only root"},
-		{"persistence", func(h *hardware, g *resource.Held) {
+		{"persistence", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PersistenceMode, resource.On))
 		}, "persistence mode on instead of off", "only root"},
-		{"a slice", func(h *hardware, g *resource.Held) {
+		{"a slice", func(h *hardware, g *resource.Page) {
 			h.slices = append(h.slices, slice)
 			_ = NoteSlice(g, "v", slice)
 		}, "slice", "only root"},
-		{"a clock that was tried", func(h *hardware, g *resource.Held) {
+		{"a clock that was tried", func(h *hardware, g *resource.Page) {
 			Attempt(g, resource.Settings{}.With(resource.SMClock, clock), h.boot)
 		}, "SM clock", "only root"},
-		{"a limit that was tried, and failed", func(h *hardware, g *resource.Held) {
+		{"a limit that was tried, and failed", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000))
 			Attempt(g, resource.Settings{}.With(resource.PowerLimit, 300_000), h.boot)
 		}, "power limit 200 W", "only root"},
-		{"another limit while leaving", func(h *hardware, g *resource.Held) {
+		{"another limit while leaving", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000))
 			_ = Leave(g, "v")
 			if err := h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 210_000)); err == nil {
 				t.Error("a limit that is not the baseline's was set while leaving")
 			}
 		}, "power limit 200 W", "only root"},
-		{"all of it restored", func(h *hardware, g *resource.Held) {
+		{"all of it restored", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000).With(resource.MIGMode, resource.On).With(resource.SMClock, clock))
 			_ = Leave(g, "v")
 			if err := h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 700_000).With(resource.MIGMode, resource.Off).With(resource.SMClock, none)); err != nil {
 				t.Error(err)
 			}
 		}, "", ""},
-		{"a limit of another process", func(h *hardware, g *resource.Held) {
+		{"a limit of another process", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000))
 			h.Settings = h.With(resource.PowerLimit, 500_000)
 		}, "power limit 500 W instead of 700 W", ""},
-		{"a limit of another process, where cosplay set none", func(h *hardware, _ *resource.Held) { h.Settings = h.With(resource.PowerLimit, 500_000) }, "", ""},
-		{"what the driver forgets without persistence mode", func(h *hardware, g *resource.Held) {
+		{"a limit of another process, where cosplay set none", func(h *hardware, _ *resource.Page) { h.Settings = h.With(resource.PowerLimit, 500_000) }, "", ""},
+		{"what the driver forgets without persistence mode", func(h *hardware, g *resource.Page) {
 			h.forget(t, g, "v")
 		}, "power limit 700 W instead of 500 W", "only root"},
-		{"a limit of cosplay's that the driver forgot", func(h *hardware, g *resource.Held) {
+		{"a limit of cosplay's that the driver forgot", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 300_000))
 			h.forget(t, g, "v")
 		}, "power limit 700 W instead of 500 W", "only root"},
-		{"a clock of the baseline that the driver forgot", func(h *hardware, g *resource.Held) {
+		{"a clock of the baseline that the driver forgot", func(h *hardware, g *resource.Page) {
 			h.forget(t, g, "v")
 			g.Baseline = g.Baseline.With(resource.SMClock, 1200)
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 500_000))
 		}, "SM clock unlocked instead of 1200 MHz", "only root"},
-		{"a reboot", func(h *hardware, g *resource.Held) {
+		{"a reboot", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000).With(resource.SMClock, clock))
 			h.boot, h.Settings, h.lock = "boot-2", h.With(resource.PowerLimit, 650_000), 0
 		}, "", ""},
-		{"a limit that cannot be read", func(h *hardware, g *resource.Held) {
+		{"a limit that cannot be read", func(h *hardware, g *resource.Page) {
 			_ = h.change(g, "v", resource.Settings{}.With(resource.PowerLimit, 200_000))
 			h.Settings = h.Without(resource.PowerLimit)
 		}, "power limit not readable", "only root"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h, g, v := newHardware(), resource.Held{UUID: gpu, BootID: "boot-1"}, user("v", 1234)
+			h, g, v := newHardware(), resource.Page{UUID: gpu, BootID: "boot-1"}, user("v", 1234)
 			if err := Hold(&g, v, Take{}, h.found()); err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +218,7 @@ func TestReleaseWantsTheBaseline(t *testing.T) {
 // TestReleaseWithoutTheGPU: a GPU that is lost keeps its last holder and its
 // baseline, unless root gives them up.
 func TestReleaseWithoutTheGPU(t *testing.T) {
-	h, g := newHardware(), resource.Held{UUID: gpu}
+	h, g := newHardware(), resource.Page{UUID: gpu}
 	if err := Hold(&g, user("v", 1234), Take{}, h.found()); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestWalk(t *testing.T) {
 	released, refused := 0, 0
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		h, g := newHardware(), resource.Held{UUID: gpu, BootID: "boot-1"}
+		h, g := newHardware(), resource.Page{UUID: gpu, BootID: "boot-1"}
 		before := *newHardware()
 		for step := range 80 {
 			lineage := fmt.Sprint("p", random.IntN(3))
@@ -398,7 +398,7 @@ func TestPagesOfFormat1(t *testing.T) {
 // TestChangesOfAnotherProcess: a setting that cosplay never set, and that changed, is
 // recorded and does not block the release.
 func TestChangesOfAnotherProcess(t *testing.T) {
-	h, g, v := newHardware(), resource.Held{UUID: gpu, BootID: "boot-1"}, user("v", 1234)
+	h, g, v := newHardware(), resource.Page{UUID: gpu, BootID: "boot-1"}, user("v", 1234)
 	if err := Hold(&g, v, Take{}, h.found()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func Exact(s resource.Settings, which resource.Setting) string {
 
 // Attempt notes settings before they are made: what may have been done has to be
 // undone. What cosplay had set before is kept until the attempt has ended.
-func Attempt(g *resource.Held, s resource.Settings, boot string) {
+func Attempt(g *resource.Page, s resource.Settings, boot string) {
 	for which, value := range s.All() {
 		if which.Readable() {
 			if !g.Was.Has(which) {
@@ -46,7 +46,7 @@ func Attempt(g *resource.Held, s resource.Settings, boot string) {
 
 // takeBack removes the note of an attempt that changed nothing, except for settings that
 // were noted again since. before is the page as it was before the attempt.
-func takeBack(g *resource.Held, tried resource.Settings, before resource.Held) {
+func takeBack(g *resource.Page, tried resource.Settings, before resource.Page) {
 	for which, value := range tried.All() {
 		if which.Readable() && g.Set.Is(which, value) {
 			g.Set, g.Was = g.Set.Copy(which, before.Set), g.Was.Copy(which, before.Was)
@@ -59,7 +59,7 @@ func takeBack(g *resource.Held, tried resource.Settings, before resource.Held) {
 
 // Settled notes how an attempt has ended: with the settings that the driver
 // reports now, and the clock lock if it has confirmed one.
-func Settled(g *resource.Held, now resource.Settings) {
+func Settled(g *resource.Page, now resource.Settings) {
 	for which, value := range now.All() {
 		if which.Readable() {
 			g.Set, g.Was = g.Set.With(which, value), g.Was.Without(which)
@@ -72,7 +72,7 @@ func Settled(g *resource.Held, now resource.Settings) {
 
 // rebooted forgets settings that a reboot of the host has ended: the driver starts
 // with its own. MIG mode outlives a reboot. If found is nil, the page stays as it is.
-func rebooted(g *resource.Held, found *Found) {
+func rebooted(g *resource.Page, found *Found) {
 	if found == nil || g.BootID == "" || found.BootID == "" || g.BootID == found.BootID {
 		return
 	}

@@ -112,7 +112,7 @@ func TestJoin(t *testing.T) {
 
 // TestProjectsOfAUser: the number of projects on a GPU is bounded for each user.
 func TestProjectsOfAUser(t *testing.T) {
-	g := resource.Held{UUID: gpu}
+	g := resource.Page{UUID: gpu}
 	var others []string
 	for n := range maxProjects + 1 {
 		lineage := string(rune('a' + n))

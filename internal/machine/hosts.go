@@ -134,7 +134,7 @@ func (m *Machine) Book(c config.Host) ledger.Book {
 func (m *Machine) inLedger(c config.Host) func(uuid string) bool {
 	return func(uuid string) bool {
 		pages, err := m.Book(c).Read()
-		return err != nil || slices.ContainsFunc(pages, func(h resource.Held) bool { return h.UUID == uuid && len(h.Holders) > 0 })
+		return err != nil || slices.ContainsFunc(pages, func(h resource.Page) bool { return h.UUID == uuid && len(h.Holders) > 0 })
 	}
 }
 
@@ -292,7 +292,7 @@ func (h *Host) CUDA() string {
 const NoCUDA = "there is no libcuda.so.1: sessions show their target to NVML alone, and nothing holds their VRAM cap"
 
 // Runs reports whether a process is known to run in a container of a runtime.
-func Runs(name string, pid int, c resource.Container) bool {
+func Runs(name string, pid int, c resource.Body) bool {
 	driver, known := runtime.Named(name)
 	return known && driver.Runs(pid, c)
 }
@@ -301,12 +301,12 @@ func Runs(name string, pid int, c resource.Container) bool {
 func (h *Host) Source(owner resource.Owner, prior resource.Prior) observe.Source {
 	s := observe.Source{Name: h.Config.Name, Simulated: h.Config.Simulate, Runtime: h.runtime, GPUs: h.Agent}
 	for _, runtime := range h.Runtimes(owner) {
-		s.Containers = append(s.Containers, runtime)
+		s.Bodies = append(s.Bodies, runtime)
 		if engine, is := runtime.(observe.EngineReader); is {
 			s.Engine = engine
 		}
-		if lister, is := runtime.(observe.StrayLister); is {
-			s.Strays = lister
+		if lister, is := runtime.(observe.LeftoverLister); is {
+			s.Leftovers = lister
 		}
 	}
 	for _, one := range prior.Sessions {

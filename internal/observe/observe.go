@@ -20,33 +20,33 @@ type GPUReader interface {
 	Read(ctx context.Context) (resource.Host, error)
 }
 
-// ContainerLister lists the sessions that exist on a host.
-type ContainerLister interface {
-	List(ctx context.Context) ([]resource.Container, error)
+// BodyLister lists the sessions that exist on a host.
+type BodyLister interface {
+	List(ctx context.Context) ([]resource.Body, error)
 }
 
-// StrayLister finds leftovers of interrupted runs that no state records.
-type StrayLister interface {
-	// Strays returns leftovers among the listed containers, and folders without a container. known has the sessions
+// LeftoverLister finds leftovers of interrupted runs that no state records.
+type LeftoverLister interface {
+	// Leftovers returns leftovers among the listed bodies, and folders without a container. known has the sessions
 	// of the state.
-	Strays(ctx context.Context, listed []resource.Container, known []string) ([]resource.Container, error)
+	Leftovers(ctx context.Context, listed []resource.Body, known []string) ([]resource.Body, error)
 }
 
 // EngineReader inspects a container engine.
 type EngineReader interface {
-	Look(ctx context.Context) (resource.Engine, error)
+	Inspect(ctx context.Context) (resource.Engine, error)
 }
 
 // Source is how to read one host.
 type Source struct {
-	Name       string
-	Simulated  string // what the host simulates; "" for hardware
-	Runtime    string // the runtime of new sessions: "process", "docker"
-	GPUs       GPUReader
-	Containers []ContainerLister
-	Engine     EngineReader // nil if no session needs an engine
-	Strays     StrayLister  // nil if no runtime can have leftovers
-	Known      []string     // IDs of the state's sessions on the host
+	Name      string
+	Simulated string // what the host simulates; "" for hardware
+	Runtime   string // the runtime of new sessions: "process", "docker"
+	GPUs      GPUReader
+	Bodies    []BodyLister
+	Engine    EngineReader   // nil if no session needs an engine
+	Leftovers LeftoverLister // nil if no runtime can have leftovers
+	Known     []string       // IDs of the state's sessions on the host
 }
 
 // Completer adds to a GPU what NVML does not report: always its rates, and also the profiles if the driver hides
@@ -71,15 +71,15 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 	var (
 		host                       resource.Host
 		engine                     *resource.Engine
-		containers, strays         []resource.Container
+		containers, strays         []resource.Body
 		group                      sync.WaitGroup
 		hostErr, engineErr, runErr error
 	)
 	group.Go(func() { host, hostErr = source.GPUs.Read(ctx) })
 	group.Go(func() { engine, engineErr = look(ctx, source) })
 	group.Go(func() {
-		if containers, runErr = list(ctx, source); runErr == nil && source.Strays != nil {
-			strays, runErr = source.Strays.Strays(ctx, containers, source.Known)
+		if containers, runErr = list(ctx, source); runErr == nil && source.Leftovers != nil {
+			strays, runErr = source.Leftovers.Leftovers(ctx, containers, source.Known)
 		}
 	})
 	group.Wait()
@@ -88,7 +88,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}
 	host.Name, host.Simulated, host.Runtime = source.Name, source.Simulated, source.Runtime
-	host.Engine, host.Containers, host.Strays = engine, containers, strays
+	host.Engine, host.Bodies, host.Leftovers = engine, containers, strays
 	for i := range host.GPUs {
 		g := &host.GPUs[i]
 		g.Host = source.Name
@@ -104,13 +104,13 @@ func look(ctx context.Context, source Source) (*resource.Engine, error) {
 	if source.Engine == nil {
 		return nil, nil
 	}
-	engine, err := source.Engine.Look(ctx)
+	engine, err := source.Engine.Inspect(ctx)
 	return &engine, err
 }
 
-func list(ctx context.Context, source Source) ([]resource.Container, error) {
-	var all []resource.Container
-	for _, lister := range source.Containers {
+func list(ctx context.Context, source Source) ([]resource.Body, error) {
+	var all []resource.Body
+	for _, lister := range source.Bodies {
 		some, err := lister.List(ctx)
 		if err != nil {
 			return nil, err
@@ -120,6 +120,6 @@ func list(ctx context.Context, source Source) ([]resource.Container, error) {
 	for i := range all {
 		all[i].Host = source.Name
 	}
-	slices.SortFunc(all, resource.Container.Compare)
+	slices.SortFunc(all, resource.Body.Compare)
 	return all, nil
 }

@@ -17,20 +17,20 @@ type reader struct {
 func (r reader) Read(context.Context) (resource.Host, error) { return r.host, r.err }
 
 type lister struct {
-	containers []resource.Container
+	containers []resource.Body
 	err        error
 }
 
-func (l lister) List(context.Context) ([]resource.Container, error) { return l.containers, l.err }
+func (l lister) List(context.Context) ([]resource.Body, error) { return l.containers, l.err }
 
 func same(g resource.GPU) resource.GPU { return g }
 
 func TestReadNamesAndSorts(t *testing.T) {
 	live, err := Read(context.Background(), []Source{
-		{Name: "b", Runtime: "process", GPUs: reader{}, Containers: []ContainerLister{lister{}}},
+		{Name: "b", Runtime: "process", GPUs: reader{}, Bodies: []BodyLister{lister{}}},
 		{Name: "a", Simulated: "1 x h200", Runtime: "process",
-			GPUs:       reader{host: resource.Host{BootID: "boot", GPUs: []resource.GPU{{UUID: "GPU-0", Slices: []resource.LiveSlice{{}}}}}},
-			Containers: []ContainerLister{lister{containers: []resource.Container{{Session: "w-2"}, {Session: "w-10"}, {Session: "w-1"}}}}},
+			GPUs:   reader{host: resource.Host{BootID: "boot", GPUs: []resource.GPU{{UUID: "GPU-0", Slices: []resource.LiveSlice{{}}}}}},
+			Bodies: []BodyLister{lister{containers: []resource.Body{{Session: "w-2"}, {Session: "w-10"}, {Session: "w-1"}}}}},
 	}, func(g resource.GPU) resource.GPU {
 		g.Model = resource.Model{Name: "complete " + g.UUID}
 		return g
@@ -46,7 +46,7 @@ func TestReadNamesAndSorts(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	for _, session := range []string{"w-1", "w-2", "w-10"} {
-		if c, ok := live.Container("a", "", session); !ok || c.Host != "a" {
+		if c, ok := live.Body("a", "", session); !ok || c.Host != "a" {
 			t.Errorf("%s is not found: %+v", session, c)
 		}
 	}
@@ -55,8 +55,8 @@ func TestReadNamesAndSorts(t *testing.T) {
 // TestUnreadableIsAnError checks that Read returns all errors together, with the host's name.
 func TestUnreadableIsAnError(t *testing.T) {
 	_, err := Read(context.Background(), []Source{
-		{Name: "a", GPUs: reader{err: errors.New("no driver")}, Containers: []ContainerLister{lister{}}},
-		{Name: "b", GPUs: reader{}, Containers: []ContainerLister{lister{err: errors.New("no folder")}}},
+		{Name: "a", GPUs: reader{err: errors.New("no driver")}, Bodies: []BodyLister{lister{}}},
+		{Name: "b", GPUs: reader{}, Bodies: []BodyLister{lister{err: errors.New("no folder")}}},
 	}, same)
 	if err == nil {
 		t.Fatal("no error")

@@ -9,7 +9,7 @@ import (
 )
 
 // Runs reports whether a process is known to run in a container of a runtime.
-type Runs func(runtime string, pid int, c resource.Container) bool
+type Runs func(runtime string, pid int, c resource.Body) bool
 
 // NameProcesses adds the names of the processes that use the GPUs and, on a whole GPU, the session in which each
 // runs. On a MIG GPU the slice identifies the session.
@@ -34,7 +34,7 @@ func NameProcesses(live resource.Live, prior resource.Prior, runs Runs) {
 func sessionOf(pid int, host, gpu string, prior resource.Prior, runs Runs) string {
 	for _, s := range prior.Sessions {
 		at := s.Slice.Host == host && s.Slice.GPU == gpu && s.Slice.Whole()
-		if at && s.Container != nil && runs(s.Runtime, pid, *s.Container) {
+		if at && s.Body != nil && runs(s.Runtime, pid, *s.Body) {
 			return s.ID
 		}
 	}

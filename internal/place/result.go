@@ -121,7 +121,7 @@ func (c *card) power() (limitMW int, why resource.Reason) {
 	needed := c.neededPower()
 	least, most := c.Model.PowerMinMW, c.Model.PowerDefaultMW
 	because := func(kind resource.ReasonKind, mw int) (int, resource.Reason) {
-		return mw, resource.Reason{Kind: kind, Boards: asked, MW: mw}
+		return mw, resource.Reason{Kind: kind, Power: asked, MW: mw}
 	}
 	switch {
 	case sum > most:
@@ -131,19 +131,19 @@ func (c *card) power() (limitMW int, why resource.Reason) {
 	case sum < needed:
 		return because(resource.ClockNeeds, needed)
 	case len(c.occupants) == 1:
-		return sum, resource.Reason{Kind: resource.OneBoard, Targets: c.targets()}
+		return sum, resource.Reason{Kind: resource.OneTarget, Targets: c.targets()}
 	}
-	return because(resource.SumOfBoards, sum)
+	return because(resource.SumOfTargets, sum)
 }
 
 // askedPower returns the sum of the targets' board power.
-func (c *card) askedPower() (boards []resource.Boards, sumMW int) {
+func (c *card) askedPower() (boards []resource.TargetPower, sumMW int) {
 	for _, s := range c.occupants {
 		w := s.class.target.PowerW
 		sumMW += 1000 * w
-		i := slices.IndexFunc(boards, func(b resource.Boards) bool { return b.W == w })
+		i := slices.IndexFunc(boards, func(b resource.TargetPower) bool { return b.W == w })
 		if i < 0 {
-			i, boards = len(boards), append(boards, resource.Boards{W: w})
+			i, boards = len(boards), append(boards, resource.TargetPower{W: w})
 		}
 		boards[i].Count++
 	}

@@ -169,10 +169,10 @@ func comesOf(c diff.SessionChange) string {
 		return "another slice"
 	case c.Action == diff.Replace:
 		return "another container"
-	case c.Container == diff.Keep && c.Slice == diff.Keep:
+	case c.Body == diff.Keep && c.Slice == diff.Keep:
 		return "an update"
 	}
-	return fmt.Sprintf("%s, slice %s, container %s", c.Action, c.Slice, c.Container)
+	return fmt.Sprintf("%s, slice %s, container %s", c.Action, c.Slice, c.Body)
 }
 
 // allowed is what may come of a change.

@@ -18,7 +18,7 @@ func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o
 	for _, g := range d.GPUs {
 		b.takeAgain(g)
 	}
-	for _, c := range d.Strays {
+	for _, c := range d.Leftovers {
 		b.sweep(c)
 	}
 	for _, s := range goingDown(d.Sessions) {
@@ -128,13 +128,13 @@ func (b *builder) takeAgain(c diff.GPUChange) {
 	b.freed[at], b.ended[at] = b.taken[at], b.taken[at]
 }
 
-// StrayGroup begins the groups of what is left of runs that were cut off.
-const StrayGroup = "stray."
+// LeftoverGroup begins the groups of steps that remove leftovers of interrupted runs.
+const LeftoverGroup = "stray."
 
 // sweep removes what a run that was cut off has left of a session that the state
 // does not know: so it has no address but one that no block can have.
-func (b *builder) sweep(c resource.Container) {
-	id := StrayGroup + c.Host + "." + c.Session
+func (b *builder) sweep(c resource.Body) {
+	id := LeftoverGroup + c.Host + "." + c.Session
 	b.add(Step{ID: id + "/unprepare", Group: id,
 		Do: OpJSON{Unprepare{Address: resource.Each("_", c.Session), Host: c.Host, Runtime: c.Runtime, ID: c.Session, Leftover: true}}})
 }
@@ -148,10 +148,10 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		at   = gpuKey{c.Before.Slice.Host, c.Before.Slice.GPU}
 		last []string
 	)
-	if c.Container == diff.Remake && c.After != nil {
+	if c.Body == diff.Remake && c.After != nil {
 		last = b.image(*c.After) // what runs goes only once there is something to come
 	}
-	if c.Container == diff.Remove || c.Container == diff.Remake {
+	if c.Body == diff.Remove || c.Body == diff.Remake {
 		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last, b.down[c.Address.Name]),
 			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
 		b.ended[at] = append(b.ended[at], last...)
@@ -237,7 +237,7 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 	}
 	var made string
 	runtime := resource.RuntimeNamed(c.After.Runtime)
-	switch c.Container {
+	switch c.Body {
 	case diff.Make, diff.Remake:
 		needs = append(needs, b.image(*c.After)...)
 		made = b.add(Step{ID: id + "/prepare", Group: id, Needs: needs,
@@ -251,7 +251,7 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 		}
 		if !runtime.Rewrites {
 			step.Undo = OpJSON{}
-			if now, _ := b.live.Container(at.host, c.After.Runtime, c.After.ID); now.State != resource.Running {
+			if now, _ := b.live.Body(at.host, c.After.Runtime, c.After.ID); now.State != resource.Running {
 				do.How = Start
 			}
 		}

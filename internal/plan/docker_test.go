@@ -94,11 +94,11 @@ func TestContainerChanges(t *testing.T) {
 	}{
 		{"removed by hand", two, func(w *worldtest.World) { w.Remove("w-1") }, diff.Create,
 			"session.w[1]/prepare: prepare\n"},
-		{"stopped", two, func(w *worldtest.World) { w.Host().Containers[1].State = resource.Stopped }, diff.Update,
+		{"stopped", two, func(w *worldtest.World) { w.Host().Bodies[1].State = resource.Stopped }, diff.Update,
 			"session.w[1]/prepare: start\n"},
-		{"restarts otherwise", two, func(w *worldtest.World) { w.Host().Containers[1].Bounds = &resource.Bounds{Restart: "always"} }, diff.Update,
+		{"restarts otherwise", two, func(w *worldtest.World) { w.Host().Bodies[1].Bounds = &resource.Bounds{Restart: "always"} }, diff.Update,
 			"session.w[1]/prepare: refit\n"},
-		{"another in its place", two, func(w *worldtest.World) { w.Host().Containers[1].ID = "other" }, diff.Replace, `session.w[1]/unprepare: unprepare
+		{"another in its place", two, func(w *worldtest.World) { w.Host().Bodies[1].ID = "other" }, diff.Replace, `session.w[1]/unprepare: unprepare
 session.w[1]/prepare: prepare  <- session.w[1]/unprepare
 `},
 		{"its content differs", strings.Replace(two, "count", "env = { SEED = count.index == 1 ? 2 : 1 }\n  count", 1), func(*worldtest.World) {}, diff.Replace, `session.w[0]/unprepare: unprepare
@@ -150,7 +150,7 @@ session.w[0]/unprepare: unprepare  <- image.lab.debian:12
 func TestOutdated(t *testing.T) {
 	w := dockerWorld(t, resource.DefaultImage)
 	w.applied(two)
-	c := &w.Live.Hosts[0].Containers[0]
+	c := &w.Live.Hosts[0].Bodies[0]
 	c.Outdated = []resource.Outdated{{Part: resource.Facades, From: "cosplay 1", To: "cosplay 2"}, {Part: resource.Driver, From: "535.1", To: "550.2"}}
 	p, _ := w.plan(two)
 	if !p.Empty() || p.Diff.Drifted() || len(p.Diff.Drift) != 2 {
@@ -166,8 +166,8 @@ func TestOutdated(t *testing.T) {
 	if got := steps(p); got != "session.w[0]/prepare: start\n" {
 		t.Errorf("stopped: %s", got)
 	}
-	w.prior.Sessions[0].Container.Foreign = true
-	w.Live.Hosts[0].Containers[0].Outdated = []resource.Outdated{{Part: resource.Facades}}
+	w.prior.Sessions[0].Body.Foreign = true
+	w.Live.Hosts[0].Bodies[0].Outdated = []resource.Outdated{{Part: resource.Facades}}
 	if p, _ := w.plan(two); len(p.Diff.Drift) > 0 {
 		t.Errorf("imported, it never had a disguise of ours: %+v", p.Diff.Drift)
 	}
@@ -194,14 +194,14 @@ func TestOpenSecrets(t *testing.T) {
 	w := dockerWorld(t, resource.DefaultImage)
 	text := strings.Replace(two, "2060\"\n", "2060\"\n  env    = count.index > 0 ? {} : { TOKEN = sensitive(\"hunter2\") }\n", 1)
 	w.applied(text)
-	for i := range w.Live.Hosts[0].Containers {
-		w.Live.Hosts[0].Containers[i].Open = true
+	for i := range w.Live.Hosts[0].Bodies {
+		w.Live.Hosts[0].Bodies[i].SecretsInEnv = true
 	}
 	p, _ := w.plan(text)
 	if !p.Empty() || p.Diff.Drifted() {
 		t.Errorf("something is to be done:\n%s", p)
 	}
-	if d := p.Diff.Drift; len(d) != 1 || d[0].Class != diff.SecretsOpen || !d[0].Informational || *d[0].Session != resource.Nth("w", 0) {
+	if d := p.Diff.Drift; len(d) != 1 || d[0].Class != diff.SecretsInEnv || !d[0].Informational || *d[0].Session != resource.Nth("w", 0) {
 		t.Errorf("%+v", d)
 	}
 }
@@ -211,7 +211,7 @@ func TestOpenSecrets(t *testing.T) {
 func TestStrays(t *testing.T) {
 	w := dockerWorld(t, "cosplay:latest")
 	w.applied(two)
-	w.Host().Strays = []resource.Container{
+	w.Host().Leftovers = []resource.Body{
 		{ID: "late", Session: "gone-1", Host: "lab", Runtime: "docker"},
 		{Session: "w-2", Host: "lab", Runtime: "docker"},
 	}
@@ -223,7 +223,7 @@ func TestStrays(t *testing.T) {
 		p, diags := w.plan(test.text)
 		got := ""
 		for line := range strings.Lines(p.String()) {
-			if strings.HasPrefix(line, plan.StrayGroup) {
+			if strings.HasPrefix(line, plan.LeftoverGroup) {
 				got += line
 			}
 		}

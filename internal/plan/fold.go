@@ -9,10 +9,10 @@ import (
 // Made is what an operation brought into the world, or what is known at last of
 // what it took out of it.
 type Made struct {
-	Handle    *resource.Handle    `json:"handle,omitempty"`
-	Container *resource.Container `json:"container,omitempty"`
-	Used      *resource.Use       `json:"used,omitempty"`     // by the session whose container went
-	PowerMW   *int                `json:"power_mw,omitempty"` // what the driver rounded a power limit to
+	Handle  *resource.Handle `json:"handle,omitempty"`
+	Body    *resource.Body   `json:"container,omitempty"`
+	Used    *resource.Use    `json:"used,omitempty"`     // by the session whose container went
+	PowerMW *int             `json:"power_mw,omitempty"` // what the driver rounded a power limit to
 }
 
 // Fold returns what the state remembers once an operation is done. It is the
@@ -44,15 +44,15 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		p = put(p, s)
 	case Prepare:
 		s := entry(p, op.Session.Address)
-		s.Session, s.Container, s.Unfinished = op.Session, made.Container, false
+		s.Session, s.Body, s.Unfinished = op.Session, made.Body, false
 		if s.Slice.Whole() {
 			s.Handle = nil // of a slice that it had before
 		}
-		s.Session = keepPort(s.Session, made.Container)
+		s.Session = keepPort(s.Session, made.Body)
 		p = put(p, s)
 	case Unprepare:
 		s := entry(p, op.Address)
-		s.Container, s.Unfinished = nil, false
+		s.Body, s.Unfinished = nil, false
 		p = put(p, s)
 	case Record:
 		s := entry(p, op.Session.Address)
@@ -112,7 +112,7 @@ func Unfinished(prior resource.Prior, a resource.Address) resource.Prior {
 }
 
 // keepPort notes the free port that a container took, for the one after it.
-func keepPort(s resource.Session, made *resource.Container) resource.Session {
+func keepPort(s resource.Session, made *resource.Body) resource.Session {
 	if made != nil && s.Spec.SSH.Port == 0 {
 		s.Spec.SSH.Kept = made.SSHPort
 	}
@@ -164,7 +164,7 @@ func entry(p resource.Prior, a resource.Address) resource.PriorSession {
 // put stores a session in its place, or drops one of which nothing is left;
 // Sessions stays sorted by address.
 func put(p resource.Prior, s resource.PriorSession) resource.Prior {
-	if s.Handle == nil && s.Container == nil {
+	if s.Handle == nil && s.Body == nil {
 		p.Sessions = slices.DeleteFunc(p.Sessions, func(o resource.PriorSession) bool { return o.Address == s.Address })
 		return p
 	}

@@ -182,12 +182,12 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 	type host struct {
 		Name, Driver, BootID string
 		GPUs                 []gpu
-		Containers           []resource.Container
+		Containers           []resource.Body
 	}
 	var hosts []host
 	placements := prior.Placements()
 	for _, h := range live.Hosts {
-		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: h.Containers}
+		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: h.Bodies}
 		for _, g := range h.GPUs {
 			var without []resource.Feature
 			for _, d := range g.Degraded {

@@ -156,8 +156,8 @@ func (w *world) meddle(random *rand.Rand) {
 	held, ours := w.prior.GPU(worldtest.HostName, g.UUID)
 	switch random.IntN(5) {
 	case 0:
-		if len(h.Containers) > 0 {
-			w.Remove(h.Containers[random.IntN(len(h.Containers))].Session)
+		if len(h.Bodies) > 0 {
+			w.Remove(h.Bodies[random.IntN(len(h.Bodies))].Session)
 		}
 	case 1:
 		if len(g.Slices) > 0 {
@@ -168,8 +168,8 @@ func (w *world) meddle(random *rand.Rand) {
 			g.PowerMW = g.Model.PowerMinMW
 		}
 	case 3:
-		if len(h.Containers) > 0 {
-			h.Containers[0].Hash = "edited"
+		if len(h.Bodies) > 0 {
+			h.Bodies[0].Hash = "edited"
 		}
 	case 4:
 		w.Reboot()

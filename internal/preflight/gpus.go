@@ -63,7 +63,7 @@ func (f *Flight) sessionOf(g resource.GPU, p resource.Process) (resource.PriorSe
 // ends reports whether the plan ends the processes of a session with its body.
 func (f *Flight) ends(a resource.Address) bool {
 	return slices.ContainsFunc(f.Plan.Diff.Sessions, func(c diff.SessionChange) bool {
-		return c.Address == a && c.Before != nil && resource.RuntimeNamed(c.Before.Runtime).RunsPrograms && (c.Container == diff.Remove || c.Container == diff.Remake)
+		return c.Address == a && c.Before != nil && resource.RuntimeNamed(c.Before.Runtime).RunsPrograms && (c.Body == diff.Remove || c.Body == diff.Remake)
 	})
 }
 

@@ -44,7 +44,7 @@ func (f *Flight) Diagnostics() hcl.Diagnostics { return f.diags }
 func (f *Flight) Made(host string) []diff.SessionChange {
 	var made []diff.SessionChange
 	for _, c := range f.Plan.Diff.Sessions {
-		if c.After != nil && c.After.Slice.Host == host && c.Container != diff.Keep && c.Container != diff.Remove {
+		if c.After != nil && c.After.Slice.Host == host && c.Body != diff.Keep && c.Body != diff.Remove {
 			made = append(made, c)
 		}
 	}
@@ -61,12 +61,12 @@ func (f *Flight) RemovedBefore(session diff.SessionChange) map[string]bool {
 		if c.Before == nil || session.After == nil {
 			continue
 		}
-		removes := c.Container == diff.Remove || c.Container == diff.Remake
+		removes := c.Body == diff.Remove || c.Body == diff.Remake
 		near := c.Before.Slice.Host == session.After.Slice.Host && c.Before.Slice.GPU == session.After.Slice.GPU
 		if c.Address != session.Address && !(removes && near) {
 			continue
 		}
-		if there, ok := f.Live.Container(c.Before.Slice.Host, c.Before.Runtime, c.Before.ID); ok {
+		if there, ok := f.Live.Body(c.Before.Slice.Host, c.Before.Runtime, c.Before.ID); ok {
 			removed[there.ID] = true
 		}
 	}
@@ -149,7 +149,7 @@ func (f *Flight) Images() {
 	}
 	for _, h := range f.Live.Hosts {
 		for _, c := range f.Made(h.Name) {
-			if c.After.Spec.IsZero() || h.Engine == nil || c.Container == diff.Refit || h.Engine.Images[c.After.Spec.Image] != "" || got[[2]string{h.Name, c.After.Spec.Image}] {
+			if c.After.Spec.IsZero() || h.Engine == nil || c.Body == diff.Refit || h.Engine.Images[c.After.Spec.Image] != "" || got[[2]string{h.Name, c.After.Spec.Image}] {
 				continue
 			}
 			f.Session(c.Address, Problem{Attribute: "image",

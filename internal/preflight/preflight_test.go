@@ -36,19 +36,19 @@ session "w" {
 	if runtime == "docker" {
 		session.Spec = resource.ContainerSpec{Image: "here:latest"}
 	}
-	was := resource.PriorSession{Session: session, Handle: &resource.Handle{GPUInstance: 7, UUID: "MIG-0"}, Container: &resource.Container{ID: "body-w"}}
+	was := resource.PriorSession{Session: session, Handle: &resource.Handle{GPUInstance: 7, UUID: "MIG-0"}, Body: &resource.Body{ID: "body-w"}}
 	return &preflight.Flight{
 		Intent: intent,
 		Prior:  resource.Prior{Sessions: []resource.PriorSession{was}},
 		Live: resource.Live{Hosts: []resource.Host{{Name: "lab",
-			Engine:     &resource.Engine{Images: map[string]string{"here:latest": "sha256:1"}},
-			GPUs:       []resource.GPU{{Host: "lab", UUID: gpu}},
-			Containers: []resource.Container{{ID: "body-w", Session: "w", Runtime: runtime}}}}},
+			Engine: &resource.Engine{Images: map[string]string{"here:latest": "sha256:1"}},
+			GPUs:   []resource.GPU{{Host: "lab", UUID: gpu}},
+			Bodies: []resource.Body{{ID: "body-w", Session: "w", Runtime: runtime}}}}},
 		Plan: &plan.Plan{
 			Desired: resource.Desired{Sessions: []resource.Session{session}},
 			Diff: diff.Diff{
 				GPUs:     []diff.GPUChange{{Host: "lab", UUID: gpu, Action: diff.Create}},
-				Sessions: []diff.SessionChange{{Address: session.Address, Action: diff.NoOp, Slice: diff.Keep, Container: diff.Keep, Before: &was, After: &session}},
+				Sessions: []diff.SessionChange{{Address: session.Address, Action: diff.NoOp, Slice: diff.Keep, Body: diff.Keep, Before: &was, After: &session}},
 			},
 		},
 	}
@@ -112,7 +112,7 @@ func TestGPUs(t *testing.T) {
 			g.Processes = []resource.Process{{PID: 1, GPUInstance: &seven}}
 		}, false, ""},
 		{"a program that ends with its container", func(_ *preflight.Flight, g *resource.GPU, c *diff.GPUChange, s *diff.SessionChange) {
-			g.Processes, s.Slice, s.Container = []resource.Process{{PID: 1, GPUInstance: &seven}}, diff.Remove, diff.Remove
+			g.Processes, s.Slice, s.Body = []resource.Process{{PID: 1, GPUInstance: &seven}}, diff.Remove, diff.Remove
 			c.Settings = c.Settings.With(resource.MIGMode, resource.On)
 		}, true, ""},
 	} {
@@ -135,7 +135,7 @@ func TestGPUs(t *testing.T) {
 // step gets it.
 func TestImages(t *testing.T) {
 	f := flight(t, "docker")
-	f.Plan.Diff.Sessions[0].Container = diff.Remake
+	f.Plan.Diff.Sessions[0].Body = diff.Remake
 	f.Images()
 	f.Live.Hosts[0].Engine.Images = nil
 	f.Plan.Steps = []plan.Step{{Do: plan.OpJSON{Op: plan.EnsureImage{Host: "lab", Image: "here:latest"}}}}
@@ -157,7 +157,7 @@ func TestMadeAndRemoved(t *testing.T) {
 	if made := f.Made("lab"); len(made) != 0 {
 		t.Errorf("without changes %d are made", len(made))
 	}
-	f.Plan.Diff.Sessions[0].Container = diff.Remake
+	f.Plan.Diff.Sessions[0].Body = diff.Remake
 	made := f.Made("lab")
 	if len(made) != 1 || len(f.Made("den")) != 0 {
 		t.Fatalf("made: %+v", made)
@@ -165,8 +165,8 @@ func TestMadeAndRemoved(t *testing.T) {
 	for _, other := range []struct{ name, gpu string }{{"near", gpu}, {"far", "GPU-1"}} {
 		was := *f.Plan.Diff.Sessions[0].Before
 		was.ID, was.Slice.GPU = other.name, other.gpu
-		f.Plan.Diff.Sessions = append(f.Plan.Diff.Sessions, diff.SessionChange{Address: resource.One(other.name), Container: diff.Remove, Before: &was})
-		f.Live.Hosts[0].Containers = append([]resource.Container{{ID: "body-" + other.name, Session: other.name, Runtime: "docker"}}, f.Live.Hosts[0].Containers...)
+		f.Plan.Diff.Sessions = append(f.Plan.Diff.Sessions, diff.SessionChange{Address: resource.One(other.name), Body: diff.Remove, Before: &was})
+		f.Live.Hosts[0].Bodies = append([]resource.Body{{ID: "body-" + other.name, Session: other.name, Runtime: "docker"}}, f.Live.Hosts[0].Bodies...)
 	}
 	if removed := f.RemovedBefore(made[0]); len(removed) != 2 || !removed["body-w"] || !removed["body-near"] {
 		t.Errorf("removed: %v", removed)

@@ -26,7 +26,7 @@ type Goal int
 const (
 	AsConfigured Goal = iota
 	NothingLeft       // destroy
-	OnlyLook          // drift
+	ReadOnly          // drift
 )
 
 // Aim is the purpose and the scope of a plan. Addresses are as users type them; a block's
@@ -61,7 +61,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	if o.Prior, o.Live, err = p.Refresh(ctx); err != nil {
 		return o, nil, err
 	}
-	if aim.Goal == OnlyLook {
+	if aim.Goal == ReadOnly {
 		o.Plan = p.build(resource.Desired{}, o.Prior, o, p.DiffOptions())
 		return o, p.lostStates(o.Prior, o.Live, aim), nil
 	}

@@ -42,7 +42,7 @@ func (p *Project) caughtUp(ctx context.Context, old resource.Prior, live resourc
 	}
 	ahead, certain, doubtful := salvage.Ahead(old, live, remains)
 	if len(doubtful) > 0 {
-		return old, nil, prose.Advice{What: fmt.Sprintf("the state %s is older than what the hosts have on record, and the container %s has a slice of this project, but nothing proves that the project created the container", p.Store.Path, doubtful[0].Container.ID), Fix: "cosplay state rebuild"}
+		return old, nil, prose.Advice{What: fmt.Sprintf("the state %s is older than what the hosts have on record, and the container %s has a slice of this project, but nothing proves that the project created the container", p.Store.Path, doubtful[0].Body.ID), Fix: "cosplay state rebuild"}
 	}
 	prior, notes := salvage.Prior(salvage.Sources{Lineage: old.Lineage, Key: old.Key, Known: old, Live: ahead, Remains: certain})
 	return prior, notes, nil
@@ -56,7 +56,7 @@ func (p *Project) WithReleased(prior resource.Prior, live resource.Live) (resour
 	for i := range hosts {
 		host := &hosts[i]
 		missing := slices.DeleteFunc(slices.Clone(prior.GPUs), func(g resource.PriorGPU) bool {
-			page, _ := live.Held(g.Host, g.UUID)
+			page, _ := live.Page(g.Host, g.UUID)
 			_, holds := page.Holder(prior.Lineage)
 			return holds || g.Host != host.Name
 		})

@@ -64,11 +64,11 @@ func (p *Project) disown(live resource.Live) {
 	}
 }
 
-// Gone lists the projects that hold a GPU and whose state is lost, by lineage.
-func (p *Project) Gone(live resource.Live) map[string]bool {
+// Lost lists the projects that hold a GPU and whose state is lost, by lineage.
+func (p *Project) Lost(live resource.Live) map[string]bool {
 	lost := map[string]bool{}
 	for _, h := range Holders(live) {
-		if IsGone(h) {
+		if IsLost(h) {
 			lost[h.Lineage] = true
 		}
 	}
@@ -94,10 +94,10 @@ func (p *Project) lostStates(prior resource.Prior, live resource.Live, aim Aim) 
 	return diags
 }
 
-// IsGone reports whether a project's state does not exist, or another project's state has
-// its path. A state that is damaged or not readable still exists. IsGone does not read
+// IsLost reports whether a project's state does not exist, or another project's state has
+// its path. A state that is damaged or not readable still exists. IsLost does not read
 // files of other users, who can make them large.
-func IsGone(h resource.Holder) bool {
+func IsLost(h resource.Holder) bool {
 	if _, err := os.Lstat(h.State); err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -143,7 +143,7 @@ func (p *Project) Foreign(prior resource.Prior, live resource.Live) string {
 		switch {
 		case At(h, p.Store.Path):
 			here = append(here, h.Lineage)
-		case h.Lineage == prior.Lineage && (!IsGone(h) || MayRelease(h) != nil):
+		case h.Lineage == prior.Lineage && (!IsLost(h) || MayRelease(h) != nil):
 			return fmt.Sprintf("it is a copy of another project's, whose own is in %s", h.State)
 		}
 	}

@@ -52,10 +52,10 @@ func (p *Project) Remains(ctx context.Context, l Lineage, live resource.Live, ke
 	for _, host := range live.Hosts {
 		found, failed := p.Machine.Remains(ctx, p.HostOf(l, live, host.Name), l.Known, owner, !l.Own || l.Main)
 		for i := range found {
-			found[i].Container.Host = host.Name
+			found[i].Body.Host = host.Name
 		}
 		all, failures = append(all, found...), append(failures, failed...)
 	}
-	slices.SortFunc(all, func(a, b resource.Remains) int { return a.Container.Compare(b.Container) })
+	slices.SortFunc(all, func(a, b resource.Remains) int { return a.Body.Compare(b.Body) })
 	return all, failures
 }

@@ -52,7 +52,7 @@ func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior reso
 	if !s.Spec.SSH.Enabled {
 		return Login{}, fmt.Errorf("%s was created without ssh. Run cosplay exec %s -- COMMAND instead; or write ssh { enabled = true }, and cosplay apply recreates it with ssh", s.Address, s.Address.Short())
 	}
-	c, there := live.Container(s.Slice.Host, s.Runtime, s.ID)
+	c, there := live.Body(s.Slice.Host, s.Runtime, s.ID)
 	switch {
 	case !there:
 		return Login{}, fmt.Errorf("%s: its container does not exist. Fix: cosplay apply recreates it", s.Address)

@@ -36,7 +36,7 @@ type Options struct {
 	Given     []Given                    // values of variables, by flags; the last one counts
 	Saved     map[string]json.RawMessage // values of a saved plan, before all others
 	HostsOnly bool                       // sessions are not needed, so their variables may have no value
-	LookOnly  bool                       // hosts are not needed, either: the command does not plan
+	ReadOnly  bool                       // hosts are not needed, either: the command does not plan
 
 	Find       Finder // for import blocks
 	MayBeEmpty bool   // a folder without configuration has this machine as its only host
@@ -66,7 +66,7 @@ func prepare(o Options) (*Project, map[string][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p.mayMiss, p.hostsMayMiss = o.HostsOnly || o.LookOnly, o.LookOnly
+	p.mayMiss, p.hostsMayMiss = o.HostsOnly || o.ReadOnly, o.ReadOnly
 	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
 		return nil, nil, err
 	}

@@ -26,7 +26,7 @@ import (
 func planned(p *plan.Plan, live resource.Live) map[resource.Address]config.LiveSession {
 	facts := make(map[resource.Address]config.LiveSession, len(p.Desired.Sessions))
 	for _, c := range p.Diff.Sessions {
-		if c.After == nil || c.Before == nil || c.Container != diff.Keep || c.Slice != diff.Keep {
+		if c.After == nil || c.Before == nil || c.Body != diff.Keep || c.Slice != diff.Keep {
 			continue
 		}
 		s := *c.Before
@@ -67,8 +67,8 @@ func madeFacts(s resource.PriorSession, live resource.Live) config.LiveSession {
 	if s.Handle != nil {
 		facts.SliceUUID = s.Handle.UUID
 	}
-	if s.Container != nil {
-		facts.State, facts.SSHPort = s.Container.State, s.Container.SSHPort
+	if s.Body != nil {
+		facts.State, facts.SSHPort = s.Body.State, s.Body.SSHPort
 	}
 	return facts
 }

@@ -167,7 +167,7 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	}
 	defer journal.Close()
 	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial, GoOn: planned.Destroys,
-		Look: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
+		Observe: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
 	holder := p.Holder(prior.Lineage)
 	holder.Serial = prior.Serial + 1
 	for name, h := range p.Machine.Hosts() {

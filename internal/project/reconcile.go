@@ -124,7 +124,7 @@ func (p *Project) carryOut(ctx context.Context, o Outlook, options ApplyOptions,
 // contested reports whether another project is changing a GPU that the plan uses.
 func (o Outlook) contested() bool {
 	for _, s := range o.Plan.Desired.Sessions {
-		if page, held := o.Live.Held(s.Slice.Host, s.Slice.GPU); held && page.Moving(o.Prior.Lineage) {
+		if page, held := o.Live.Page(s.Slice.Host, s.Slice.GPU); held && page.Moving(o.Prior.Lineage) {
 			return true
 		}
 	}

@@ -54,15 +54,15 @@ func (p *Project) LockState() (durable.Inspection, error) {
 	return durable.Inspect(p.Store.LockPath())
 }
 
-// CutOff is the journal's summary of a run that is under way or was interrupted.
-type CutOff struct {
+// Interrupted is the journal's summary of a run that is under way or was interrupted.
+type Interrupted struct {
 	Begun time.Time
 	Done  int // steps
 	Open  int // steps that have started and have no outcome yet
 }
 
-// CutOff reads the journal; nil if there is none.
-func (p *Project) CutOff() (*CutOff, error) {
+// Interrupted reads the journal; nil if there is none.
+func (p *Project) Interrupted() (*Interrupted, error) {
 	info, err := os.Stat(p.Store.JournalPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -74,7 +74,7 @@ func (p *Project) CutOff() (*CutOff, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := CutOff{Begun: info.ModTime()} // if it was interrupted in its first line
+	run := Interrupted{Begun: info.ModTime()} // if it was interrupted in its first line
 	open := map[string]bool{}
 	for _, e := range entries {
 		switch e.Event {

@@ -33,7 +33,7 @@ func TestSettled(t *testing.T) {
 	if err != nil || len(prior.Sessions) != 7 || len(p.Machine.Hosts()) != 0 {
 		t.Fatalf("%d sessions, %d hosts asked, %v", len(prior.Sessions), len(p.Machine.Hosts()), err)
 	}
-	if run, err := p.CutOff(); run != nil || err != nil {
+	if run, err := p.Interrupted(); run != nil || err != nil {
 		t.Errorf("no journal is %+v, %v", run, err)
 	}
 
@@ -55,7 +55,7 @@ func TestSettled(t *testing.T) {
 		}
 	}
 	j.Close()
-	run, err := p.CutOff()
+	run, err := p.Interrupted()
 	if err != nil || run == nil || !run.Begun.Equal(begun) || run.Done != 1 || run.Open != 1 {
 		t.Errorf("%+v, %v", run, err)
 	}

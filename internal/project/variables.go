@@ -89,7 +89,7 @@ func fromEnvironment(environ []string) []config.Input {
 	for _, one := range slices.Sorted(slices.Values(environ)) {
 		name, value, _ := strings.Cut(one, "=")
 		if short, ok := strings.CutPrefix(name, config.EnvPrefix); ok && short != "" {
-			all = append(all, config.Input{From: name, Name: short, Text: value, MayBeStray: true})
+			all = append(all, config.Input{From: name, Name: short, Text: value, MayBeUnknown: true})
 		}
 	}
 	return all

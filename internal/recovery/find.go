@@ -69,7 +69,7 @@ func (f *finder) means(s resource.PriorSession) bool {
 	if s.Handle != nil && (resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}).IsCalled(f.id) || s.ID == f.id {
 		return true
 	}
-	c := s.Container
+	c := s.Body
 	if c == nil {
 		return false
 	}
@@ -97,9 +97,9 @@ func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, 
 	}
 	found := &project.Import{ID: f.id, Session: s, Notes: has.notes}
 	found.GPU, _ = f.live.GPU(s.Slice.Host, s.Slice.GPU)
-	if s.Container != nil && resource.RuntimeNamed(s.Runtime).Named {
+	if s.Body != nil && resource.RuntimeNamed(s.Runtime).Named {
 		found.Name = resource.BodyName(s.ID)
-		found.Unproven = slices.ContainsFunc(has.unproven, func(c resource.Container) bool { return c.ID == s.Container.ID })
+		found.Unproven = slices.ContainsFunc(has.unproven, func(c resource.Body) bool { return c.ID == s.Body.ID })
 	}
 	var gpu *resource.PriorGPU
 	if g, held := has.prior.GPU(s.Slice.Host, s.Slice.GPU); held {
@@ -115,7 +115,7 @@ func (f *finder) slice(lineage string) (*project.Import, error) {
 	if !there {
 		return nil, nil
 	}
-	page, inHand := f.live.Held(made.Host, made.GPU)
+	page, inHand := f.live.Page(made.Host, made.GPU)
 	for _, o := range page.Others(lineage) {
 		if slices.ContainsFunc(o.Slices, func(s resource.LiveSlice) bool {
 			return s.Match(made) != resource.OtherSlice || s.UUID == "" && s.Start == made.Start
@@ -281,7 +281,7 @@ func (f *finder) stranger(ctx context.Context, h *machine.Host, in runtime.Impor
 		return nil, fmt.Errorf("the container %s is on host %q, but the configuration has %s on %q. Fix: correct host in its block", name, host, f.wanted.Address, h.Config.Name)
 	}
 	for _, s := range f.prior.Sessions {
-		if s.Container != nil && s.Container.ID == c.ID {
+		if s.Body != nil && s.Body.ID == c.ID {
 			return nil, fmt.Errorf("%s is in the state already, as %s; cosplay state mv gives it another address", f.id, s.Address)
 		}
 	}
@@ -290,7 +290,7 @@ func (f *finder) stranger(ctx context.Context, h *machine.Host, in runtime.Impor
 		return nil, err
 	}
 	c.Session = session.ID
-	found := &project.Import{ID: f.id, Foreign: true, Name: name, Session: resource.PriorSession{Session: session, Container: c}}
+	found := &project.Import{ID: f.id, Foreign: true, Name: name, Session: resource.PriorSession{Session: session, Body: c}}
 	live, _ := f.live.Host(h.Config.Name)
 	found.Steps = adopting(f.prior, live.BootID, found.Session, nil, nil)
 	return found, nil
@@ -311,7 +311,7 @@ func (f *finder) whereabouts(lineage string) string {
 		case h.Lineage != lineage:
 		case project.At(h, f.Store.Path):
 			return fmt.Sprintf(": that of a state which was here before. Fix: cosplay reset --holder %s removes its leftovers", resource.ShortLineage(lineage))
-		case project.IsGone(h):
+		case project.IsLost(h):
 			return fmt.Sprintf(", whose state %s does not exist any more. Fix: cosplay reset --holder %s removes its leftovers", h.State, resource.ShortLineage(lineage))
 		default:
 			return fmt.Sprintf(", whose state is %s: destroy it there first", h.State)

@@ -39,7 +39,7 @@ func bodyOf(s resource.PriorSession) string {
 	switch {
 	case s.Handle != nil && s.Handle.UUID != "":
 		return "the slice " + s.Handle.UUID
-	case s.Container != nil:
+	case s.Body != nil:
 		return "a " + resource.RuntimeNamed(s.Runtime).Body
 	}
 	return "another object"

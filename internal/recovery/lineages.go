@@ -16,15 +16,15 @@ import (
 // claim is a lineage of a project, with the keys that may prove its containers.
 type claim struct {
 	project.Lineage
-	keys   []string // candidates for the key of its state
-	cutOff bool     // a run of it was interrupted
+	keys        []string // candidates for the key of its state
+	interrupted bool     // a run of it was interrupted
 }
 
 // ownClaims are the lineages of the project in the ledgers; the last one is the main one.
 func ownClaims(p *project.Project, v StateView, live resource.Live) []claim {
 	var all []claim
 	for _, h := range ownHolders(p, v, live) {
-		one := claim{Lineage: project.Lineage{Holder: h, Dir: p.Dir, Own: true}, keys: v.words.Keys, cutOff: p.Unfinished()}
+		one := claim{Lineage: project.Lineage{Holder: h, Dir: p.Dir, Own: true}, keys: v.words.Keys, interrupted: p.Unfinished()}
 		switch {
 		case h.Lineage == v.prior.Lineage:
 			one.Known, one.keys = v.prior, []string{v.prior.Key}
@@ -50,7 +50,7 @@ func otherClaim(h resource.Holder) claim {
 		one.Known.Forgotten = nil
 	}
 	_, err := os.Stat(store.JournalPath())
-	one.cutOff = err == nil
+	one.interrupted = err == nil
 	return one
 }
 
@@ -59,7 +59,7 @@ func otherClaim(h resource.Holder) claim {
 type recovered struct {
 	prior    resource.Prior
 	live     resource.Live
-	unproven []resource.Container // only their labels name the lineage
+	unproven []resource.Body // only their labels name the lineage
 	notes    []resource.Note
 }
 
@@ -74,17 +74,17 @@ func recoverClaim(ctx context.Context, p *project.Project, o claim, live resourc
 	}
 	var r recovered
 	remains = slices.DeleteFunc(remains, func(one resource.Remains) bool {
-		id := one.Container.ID
+		id := one.Body.ID
 		switch {
-		case one.Proven, slices.Contains(o.Known.Owner().Containers, id):
+		case one.Proven, slices.Contains(o.Known.Owner().Bodies, id):
 			return false
 		case agreed != nil && !slices.Contains(agreed, id):
 			return true
 		}
-		r.unproven = append(r.unproven, one.Container)
+		r.unproven = append(r.unproven, one.Body)
 		return false
 	})
-	r.prior, r.notes = salvage.Prior(salvage.Sources{Lineage: o.Holder.Lineage, Key: key, Known: o.Known, Live: live, Remains: remains, Interrupted: o.cutOff})
+	r.prior, r.notes = salvage.Prior(salvage.Sources{Lineage: o.Holder.Lineage, Key: key, Known: o.Known, Live: live, Remains: remains, Interrupted: o.interrupted})
 	r.live = withContainers(live, remains)
 	return r, failures
 }
@@ -112,13 +112,13 @@ func remains(ctx context.Context, p *project.Project, o claim, live resource.Liv
 func withContainers(live resource.Live, remains []resource.Remains) resource.Live {
 	hosts := slices.Clone(live.Hosts)
 	for i := range hosts {
-		hosts[i].Containers = nil
+		hosts[i].Bodies = nil
 		for _, one := range remains {
-			if one.Container.Host == hosts[i].Name {
-				hosts[i].Containers = append(hosts[i].Containers, one.Container)
+			if one.Body.Host == hosts[i].Name {
+				hosts[i].Bodies = append(hosts[i].Bodies, one.Body)
 			}
 		}
-		slices.SortFunc(hosts[i].Containers, resource.Container.Compare)
+		slices.SortFunc(hosts[i].Bodies, resource.Body.Compare)
 	}
 	return resource.Live{Hosts: hosts}
 }

@@ -18,7 +18,7 @@ type Rebuilt struct {
 	Holder   resource.Holder
 	Prior    resource.Prior
 	Live     resource.Live
-	Unproven []resource.Container // only their labels name the project: the next apply replaces them
+	Unproven []resource.Body // only their labels name the project: the next apply replaces them
 	Notes    []resource.Note
 }
 
@@ -69,7 +69,7 @@ func claimToRebuild(p *project.Project, v StateView, live resource.Live, lineage
 		own[i].Main = true
 		return own[i], nil
 	}
-	if !project.IsGone(h) {
+	if !project.IsLost(h) {
 		return claim{}, fmt.Errorf("lineage %s belongs to the project with the state %s. Fix: use that state", h.Lineage, h.State)
 	}
 	if err := project.MayRelease(h); err != nil {

@@ -51,7 +51,7 @@ type Round struct {
 	Plan     *plan.Plan
 	Prior    resource.Prior // the objects of the project that the reset removes
 	Live     resource.Live
-	Unproven []resource.Container // only their labels name the project
+	Unproven []resource.Body // only their labels name the project
 	Notes    []resource.Note
 
 	claim claim
@@ -112,7 +112,7 @@ func claims(p *project.Project, v StateView, live resource.Live, o ResetOptions)
 		switch {
 		case err != nil:
 			return nil, err
-		case !project.IsGone(h) && !project.IsReplaced(h): // the user named this project, so its file is read
+		case !project.IsLost(h) && !project.IsReplaced(h): // the user named this project, so its file is read
 			return nil, fmt.Errorf("the project of %s still exists: its state is %s. Remove its sessions with that state: cosplay --state %s destroy", h.User, h.State, terminal.ShellWord(h.State))
 		}
 		if i := slices.IndexFunc(own, func(o claim) bool { return o.Holder.Lineage == h.Lineage }); i >= 0 {
@@ -176,7 +176,7 @@ func round(ctx context.Context, p *project.Project, o claim, live resource.Live,
 		return readable && chosen(host, gpu)
 	})
 	for _, c := range has.unproven {
-		if slices.Contains(r.Prior.Owner().Containers, c.ID) {
+		if slices.Contains(r.Prior.Owner().Bodies, c.ID) {
 			r.Unproven = append(r.Unproven, c)
 		}
 	}
@@ -221,7 +221,7 @@ func after(live resource.Live, r Round) resource.Live {
 				page.Holders = page.Others(r.Holder.Lineage)
 			}
 		}
-		h.Ledger = slices.DeleteFunc(h.Ledger, func(page resource.Held) bool { return len(page.Holders) == 0 })
+		h.Ledger = slices.DeleteFunc(h.Ledger, func(page resource.Page) bool { return len(page.Holders) == 0 })
 	}
 	return resource.Live{Hosts: hosts}
 }
@@ -282,7 +282,7 @@ func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptio
 	}
 	owner := now.Prior.Owner()
 	run := apply.Run{Hosts: applyHosts(p, now.claim, live, owner), Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true,
-		Look: func(ctx context.Context) (resource.Live, error) {
+		Observe: func(ctx context.Context) (resource.Live, error) {
 			live, failures := p.Survey(ctx)
 			remains, _, more := remains(ctx, p, now.claim, live)
 			return withContainers(live, remains), errors.Join(append(failures, more...)...)

@@ -19,7 +19,7 @@ func bookOf(holders ...resource.Holder) resource.Live {
 	for i := range holders {
 		holders[i].User = machine.UserName()
 	}
-	return resource.Live{Hosts: []resource.Host{{Name: "lab", Ledger: []resource.Held{{UUID: "GPU-0", Holders: holders}}}}}
+	return resource.Live{Hosts: []resource.Host{{Name: "lab", Ledger: []resource.Page{{UUID: "GPU-0", Holders: holders}}}}}
 }
 
 // written is a state of a lineage at a path.
@@ -124,14 +124,14 @@ func TestIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"mine": false, "other": true, "missing": true, "no/folder": true, "damaged": false, "mine/not-a-folder": false} {
-		if got := project.IsGone(resource.Holder{Lineage: mine, State: path(name)}); got != want {
-			t.Errorf("%s: IsGone is %v", name, got)
+		if got := project.IsLost(resource.Holder{Lineage: mine, State: path(name)}); got != want {
+			t.Errorf("%s: IsLost is %v", name, got)
 		}
 	}
 	uid := *machine.UserID() + 1
 	for name, want := range map[string]bool{"other": false, "missing": true} {
-		if got := project.IsGone(resource.Holder{Lineage: mine, State: path(name), UID: &uid}); got != want {
-			t.Errorf("%s, of another user: IsGone is %v", name, got)
+		if got := project.IsLost(resource.Holder{Lineage: mine, State: path(name), UID: &uid}); got != want {
+			t.Errorf("%s, of another user: IsLost is %v", name, got)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func ownHolders(p *project.Project, v StateView, live resource.Live) []resource.
 		switch {
 		case project.At(h, p.Store.Path):
 			own = append(own, h)
-		case (h.Lineage == v.prior.Lineage || slices.Contains(v.words.Lineages, h.Lineage)) && project.IsGone(h) && project.MayRelease(h) == nil:
+		case (h.Lineage == v.prior.Lineage || slices.Contains(v.words.Lineages, h.Lineage)) && project.IsLost(h) && project.MayRelease(h) == nil:
 			elsewhere = append(elsewhere, h) // the state was moved
 		}
 	}

@@ -121,7 +121,7 @@ func (v AppliedView) command() string {
 
 // standing reports what is up in spite of the failures.
 func (p *page) standing(v AppliedView) {
-	up := count(v.Result.Prior.Sessions, func(s resource.PriorSession) bool { return s.Container != nil })
+	up := count(v.Result.Prior.Sessions, func(s resource.PriorSession) bool { return s.Body != nil })
 	words := prose.Plural(up, "session is", "sessions are") + " up and in the state"
 	if up == 0 {
 		words = "no session is up"
@@ -167,7 +167,7 @@ func achieved(v AppliedView) tally {
 	for _, s := range v.Plan.Steps {
 		if slices.Contains(v.Result.Done, s.ID) {
 			t.image(s.Do.Op)
-			if strings.HasPrefix(s.Group, plan.StrayGroup) {
+			if strings.HasPrefix(s.Group, plan.LeftoverGroup) {
 				t.Sweep++
 			}
 		} else {
@@ -287,7 +287,7 @@ func (p *page) nextAfterApply(v AppliedView) {
 		return
 	}
 	with := func(flags []string, a resource.Address) []string { return append(slices.Clone(flags), a.Short()) }
-	if i := slices.IndexFunc(made, func(s resource.PriorSession) bool { return loginOf(s.Session, s.Container) != nil }); i >= 0 {
+	if i := slices.IndexFunc(made, func(s resource.PriorSession) bool { return loginOf(s.Session, s.Body) != nil }); i >= 0 {
 		p.flow(0, 6, join(inked(strong, "Next:"), text(" "+suggest("ssh", with(v.Flags, made[i].Address))),
 			inked(dim, hard+hard+" (or: "+suggest("ssh-config", v.Flags)+" > ~/.ssh/cosplay)")))
 		return
@@ -309,7 +309,7 @@ func madeBy(v AppliedView) []resource.PriorSession {
 	var made []resource.PriorSession
 	for _, c := range v.Plan.Diff.Sessions {
 		s, ok := v.Result.Prior.Session(c.Address)
-		if ok && c.After != nil && c.Action != diff.NoOp && s.Container != nil {
+		if ok && c.After != nil && c.Action != diff.NoOp && s.Body != nil {
 			made = append(made, s)
 		}
 	}

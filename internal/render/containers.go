@@ -109,7 +109,7 @@ func containerReads(c diff.SessionChange) string {
 func endpoint(bind string, port int) string { return net.JoinHostPort(bind, strconv.Itoa(port)) }
 
 // loginOf returns nil if no user can log in.
-func loginOf(s resource.Session, c *resource.Container) *public.Login {
+func loginOf(s resource.Session, c *resource.Body) *public.Login {
 	if c == nil || c.State != resource.Running || !s.Spec.SSH.Enabled || c.SSHPort == 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func loginOf(s resource.Session, c *resource.Container) *public.Login {
 }
 
 // shortID is a body's ID as the commands of its runtime print it.
-func shortID(c resource.Container) string { return resource.RuntimeNamed(c.Runtime).ShortID(c.ID) }
+func shortID(c resource.Body) string { return resource.RuntimeNamed(c.Runtime).ShortID(c.ID) }
 
 // keptWords reports sessions whose containers keep an old image, old facades, an old driver or a limit.
 func keptWords(drift []diff.Drift) string {
@@ -137,9 +137,9 @@ func keptWords(drift []diff.Drift) string {
 			thing += "; there is another one now."
 		case diff.DisguiseOutdated:
 			thing += " until started again: docker stop, then cosplay apply."
-		case diff.SecretsOpen:
+		case diff.SecretsInEnv:
 			thing = what + " in the container's environment, where docker inspect shows them, until replaced: cosplay apply --replace."
-		case diff.ContainerLimited:
+		case diff.BodyLimited:
 			thing = what + " of " + words.Value(d.To, resource.Live{}) + ", by docker update, until recreated: cosplay apply --replace."
 		default:
 			continue

@@ -55,34 +55,34 @@ func (w *world) containers(block string, change func(i int, b *resource.Containe
 }
 
 // containerOf makes the container of a session.
-func (w *world) containerOf(s resource.Session) *resource.Container {
+func (w *world) containerOf(s resource.Session) *resource.Body {
 	h := &w.live.Hosts[0]
-	h.Containers = slices.DeleteFunc(h.Containers, func(c resource.Container) bool { return c.Session == s.ID })
+	h.Bodies = slices.DeleteFunc(h.Bodies, func(c resource.Body) bool { return c.Session == s.ID })
 	c := w.container(h.Name, s.ID, s.Hash(stateKey))
-	c.Runtime, c.ID = "docker", fmt.Sprintf("3f2a9c%02x41d86bb1c7", len(h.Containers))
+	c.Runtime, c.ID = "docker", fmt.Sprintf("3f2a9c%02x41d86bb1c7", len(h.Bodies))
 	c.Image = h.Engine.Images[s.Spec.Image]
 	if s.Spec.SSH.Enabled {
 		c.SSHPort = max(s.Spec.SSH.Port, s.Spec.SSH.Kept)
 		if c.SSHPort == 0 {
-			c.SSHPort = 32800 + len(h.Containers)
+			c.SSHPort = 32800 + len(h.Bodies)
 		}
 	}
-	i := slices.IndexFunc(h.Containers, func(o resource.Container) bool { return o.Session == s.ID })
-	h.Containers[i] = *c
+	i := slices.IndexFunc(h.Bodies, func(o resource.Body) bool { return o.Session == s.ID })
+	h.Bodies[i] = *c
 	return c
 }
 
 // inside gives the container of a session, to be changed behind our back.
-func (w *world) inside(id string) *resource.Container {
+func (w *world) inside(id string) *resource.Body {
 	h := &w.live.Hosts[0]
-	return &h.Containers[slices.IndexFunc(h.Containers, func(c resource.Container) bool { return c.Session == id })]
+	return &h.Bodies[slices.IndexFunc(h.Bodies, func(c resource.Body) bool { return c.Session == id })]
 }
 
 // keepPorts does what resolving does: a port that was chosen once is kept.
 func (w *world) keepPorts() *world {
 	for i := range w.desired.Sessions {
-		if was, ok := w.prior.Session(w.desired.Sessions[i].Address); ok && was.Container != nil && !was.Spec.IsZero() {
-			w.desired.Sessions[i].Spec.SSH.Kept = was.Container.SSHPort
+		if was, ok := w.prior.Session(w.desired.Sessions[i].Address); ok && was.Body != nil && !was.Spec.IsZero() {
+			w.desired.Sessions[i].Spec.SSH.Kept = was.Body.SSHPort
 		}
 	}
 	return w

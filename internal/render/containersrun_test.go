@@ -33,7 +33,7 @@ func run(w *world, failed, notTried func(plan.Step) bool) AppliedView {
 	}
 	for i := range v.Result.Prior.Sessions {
 		if s := &v.Result.Prior.Sessions[i]; !done(s.Address.String()) {
-			s.Container = nil
+			s.Body = nil
 		}
 	}
 	return v

@@ -22,12 +22,12 @@ func NoDrift(w io.Writer, s Style, v PlanView) {
 // Drift shows what was changed outside of cosplay, and writes nothing where nothing was that counts. What an apply
 // has left unfinished counts too.
 func Drift(w io.Writer, s Style, v PlanView) {
-	if !v.Plan.Diff.Astray() && len(v.Notes) == 0 {
+	if !v.Plan.Diff.NotAsApplied() && len(v.Notes) == 0 {
 		return
 	}
 	p := newPage(s)
 	p.caughtUp(v)
-	if !v.Plan.Diff.Astray() {
+	if !v.Plan.Diff.NotAsApplied() {
 		p.flush(w)
 		return
 	}

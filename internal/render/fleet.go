@@ -72,7 +72,7 @@ func (v StatusView) sessionState(s resource.PriorSession) string {
 	if s.Incomplete() {
 		return "unfinished"
 	}
-	c, there := v.Live.Container(s.Slice.Host, s.Runtime, s.ID)
+	c, there := v.Live.Body(s.Slice.Host, s.Runtime, s.ID)
 	if !there {
 		return "missing"
 	}
@@ -115,8 +115,8 @@ func (v StatusView) drifted() int {
 }
 
 // orphans are containers on a host that no session of the state has.
-func (v StatusView) orphans(h resource.Host) []resource.Container {
-	return slices.DeleteFunc(slices.Clone(h.Containers), func(c resource.Container) bool {
+func (v StatusView) orphans(h resource.Host) []resource.Body {
+	return slices.DeleteFunc(slices.Clone(h.Bodies), func(c resource.Body) bool {
 		return slices.ContainsFunc(v.Prior.Sessions, func(s resource.PriorSession) bool { return s.ID == c.Session && s.Slice.Host == h.Name })
 	})
 }

@@ -83,9 +83,9 @@ func specOf(c resource.ContainerSpec) public.ContainerSpec {
 
 func volumeOf(v resource.Volume) public.Volume { return public.Volume(v) }
 
-func containerOf(c resource.Container) public.Container {
+func containerOf(c resource.Body) public.Container {
 	return public.Container{ID: c.ID, Session: c.Session, Host: c.Host, Runtime: c.Runtime, State: c.State, Hash: c.Hash, SliceID: c.SliceID, Image: c.Image,
-		SSHPort: c.SSHPort, Damaged: c.Damaged, Foreign: c.Foreign, Serial: c.Serial, Open: c.Open,
+		SSHPort: c.SSHPort, Damaged: c.Damaged, Foreign: c.Foreign, Serial: c.Serial, Open: c.SecretsInEnv,
 		Bounds: (*public.Bounds)(c.Bounds), Outdated: each(c.Outdated, outdatedOf)}
 }
 
@@ -100,7 +100,7 @@ func some[A, B any](a *A, convert func(A) B) *B {
 }
 
 func stateSessionOf(s resource.PriorSession) public.StateSession {
-	return public.StateSession{Session: sessionOf(s.Session), Handle: (*public.Handle)(s.Handle), Container: some(s.Container, containerOf), Unfinished: s.Unfinished}
+	return public.StateSession{Session: sessionOf(s.Session), Handle: (*public.Handle)(s.Handle), Container: some(s.Body, containerOf), Unfinished: s.Unfinished}
 }
 
 func stateGPUOf(g resource.PriorGPU) public.StateGPU {

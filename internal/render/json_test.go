@@ -37,7 +37,7 @@ func twins() map[string]func(io.Writer) error {
 	used.Targets, used.Used = catalog.Targets, usedByTwo
 	taken := one().applied().without(all).foreign(0, 0, "1g.18gb", 7)
 	round := ResetRound{Holder: resource.Holder{Lineage: "1f3a", User: "ann", State: "/p/cosplay.state.json"}, Own: true, Plan: taken.plan(), Prior: taken.prior, Live: taken.live,
-		Unproven: []resource.Container{{ID: "0123456789abcdef", Session: "worker-0", Runtime: "docker"}}}
+		Unproven: []resource.Body{{ID: "0123456789abcdef", Session: "worker-0", Runtime: "docker"}}}
 	reset := ResetDoneView{ResetView: ResetView{State: "/p/cosplay.state.json", Fault: "it is cut off", Failures: []error{errors.New("refused")}}, Results: []ResetResult{{Round: round}}}
 	rebuilt := RebuiltView{State: "/p/cosplay.state.json", Prior: docker.prior, Live: docker.live, Unproven: round.Unproven, Aside: []string{"/p/old"}}
 	user := resource.Process{PID: 7, Name: "python", MemoryMiB: 12, GPUInstance: new(3)}

@@ -132,17 +132,17 @@ func tallyOf(p *plan.Plan) tally {
 	for _, s := range p.Steps {
 		t.image(s.Do.Op)
 	}
-	t.Sweep = len(p.Diff.Strays)
+	t.Sweep = len(p.Diff.Leftovers)
 	return t
 }
 
 // leftovers lists the leftovers of interrupted runs that the plan removes.
 func (p *page) leftovers(v PlanView) {
-	if len(v.Plan.Diff.Strays) == 0 {
+	if len(v.Plan.Diff.Leftovers) == 0 {
 		return
 	}
 	t := &table{indent: 2, columns: []column{{}, {}, {prose: true}}}
-	for _, c := range v.Plan.Diff.Strays {
+	for _, c := range v.Plan.Diff.Leftovers {
 		what := "a container that never ran"
 		if c.ID == "" {
 			what = "a session folder that no container has"

@@ -84,7 +84,7 @@ func gpuChangesJSON(live resource.Live, all []diff.GPUChange) []public.GPUChange
 func sessionChangesJSON(live resource.Live, all []diff.SessionChange) []public.SessionChange {
 	return each(all, func(c diff.SessionChange) public.SessionChange {
 		return public.SessionChange{Address: c.Address.String(), MovedFrom: address(c.MovedFrom), Imported: c.Imported, Action: string(c.Action),
-			Slice: string(c.Slice), Container: string(c.Container), Record: c.Record, Renew: c.Renew, Before: some(c.Before, stateSessionOf), After: some(c.After, sessionOf),
+			Slice: string(c.Slice), Container: string(c.Body), Record: c.Record, Renew: c.Renew, Before: some(c.Before, stateSessionOf), After: some(c.After, sessionOf),
 			Reason: words.Session(c), ReasonKind: string(c.Reason.Kind), Fields: fieldsJSON(live, c.Fields)}
 	})
 }
@@ -104,7 +104,7 @@ func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
 
 func madeOf(s resource.PriorSession) public.Made {
 	return public.Made{Address: s.Address.String(), Name: s.Address.Short(), Slice: public.Slice(s.Slice), SliceUUID: sliceUUID(s), Runtime: s.Runtime,
-		Image: s.Spec.Image, Container: some(s.Container, containerOf), SSH: loginOf(s.Session, s.Container)}
+		Image: s.Spec.Image, Container: some(s.Body, containerOf), SSH: loginOf(s.Session, s.Body)}
 }
 
 // sliceUUID is "" for a session without a slice.

@@ -34,7 +34,7 @@ type ResetRound struct {
 	Plan     *plan.Plan
 	Prior    resource.Prior
 	Live     resource.Live
-	Unproven []resource.Container // only their labels say that they are the project's
+	Unproven []resource.Body // only their labels say that they are the project's
 	Notes    []resource.Note
 }
 
@@ -150,10 +150,10 @@ func (r ResetRound) addSession(t *table, c diff.SessionChange) {
 	if c.Slice == diff.Remove {
 		slice = "slice " + c.Before.Slice.String()
 	}
-	if c.Container == diff.Remove {
+	if c.Body == diff.Remove {
 		container = resource.RuntimeNamed(c.Before.Runtime).Body
-		if c.Before.Container != nil && resource.RuntimeNamed(c.Before.Runtime).ShownID > 0 {
-			container += " " + shortID(*c.Before.Container)
+		if c.Before.Body != nil && resource.RuntimeNamed(c.Before.Runtime).ShownID > 0 {
+			container += " " + shortID(*c.Before.Body)
 		}
 	}
 	t.add(inked(removed, "-"), text(c.Address.String()), text(slice), text(container))
@@ -172,7 +172,7 @@ func (p *page) resetSettings(g diff.GPUChange) {
 }
 
 // unproven names the containers that the user has to confirm.
-func (p *page) unproven(all []resource.Container) {
+func (p *page) unproven(all []resource.Body) {
 	if len(all) == 0 {
 		return
 	}

@@ -16,14 +16,14 @@ func resetScreens() []screen {
 		Slices: []resource.LiveSlice{{Handle: resource.Handle{UUID: "MIG-9"}}}}
 	bob := resource.Holder{Lineage: "aa11", User: "bob", State: "/home/bob/cosplay.state.json"}
 	shared := one().applied()
-	shared.live.Hosts[0].Ledger = []resource.Held{{UUID: shared.gpu(0, 0).UUID, Holders: []resource.Holder{gone, bob}}}
+	shared.live.Hosts[0].Ledger = []resource.Page{{UUID: shared.gpu(0, 0).UUID, Holders: []resource.Holder{gone, bob}}}
 	status := shared.status()
 	status.Lost = map[string]bool{gone.Lineage: true}
 
 	taken := one().applied().without(all)
 	round := ResetRound{Holder: resource.Holder{Lineage: ours.prior.Lineage}, Own: true, Plan: taken.plan(), Prior: taken.prior, Live: taken.live}
 	doubtful := round
-	doubtful.Unproven = []resource.Container{{ID: "0123456789abcdef", Session: "worker-0", Runtime: "docker"}}
+	doubtful.Unproven = []resource.Body{{ID: "0123456789abcdef", Session: "worker-0", Runtime: "docker"}}
 	doubtful.Notes = []resource.Note{{Kind: resource.SliceFromOtherBoot, Slice: resource.LiveSlice{Slice: resource.Slice{GPU: taken.gpu(0, 0).UUID, Profile: "1g.18gb", Start: 4}}}}
 	doubtful.Holder, doubtful.Own = gone, false
 	held := one().applied().without(all).foreign(0, 0, "1g.18gb", 7)

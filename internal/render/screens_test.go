@@ -42,7 +42,7 @@ func wide(gpus, used int) *world {
 func idle(w *world) *world {
 	for h := range w.live.Hosts {
 		for g := range w.live.Hosts[h].GPUs {
-			w.live.Hosts[h].GPUs[g].Held = true
+			w.live.Hosts[h].GPUs[g].LowClockReason = true
 		}
 	}
 	return w
@@ -85,7 +85,7 @@ func planScreens() []screen {
 	drifted := one().applied().lose("worker-3", false).foreign(0, 0, "1g.18gb", 7)
 	drifted.gpu(0, 0).SMClockMHz = 1980
 	rebooted := one().applied()
-	rebooted.live.Hosts[0].BootID, rebooted.live.Hosts[0].Containers = "boot-2", nil
+	rebooted.live.Hosts[0].BootID, rebooted.live.Hosts[0].Bodies = "boot-2", nil
 	*rebooted.gpu(0, 0) = *one().gpu(0, 0)
 	changed := one().applied().env(resource.Nth("worker", 2), "SEED", "13").env(resource.Nth("worker", 2), "LR", "0.1").without(func(s resource.Session) bool { return s.Address.Key.Index > 4 })
 	changed.place(resource.One("big"), "3060", 0, 0, "2g.35gb", 4)
@@ -99,9 +99,9 @@ func planScreens() []screen {
 	nothing := (&world{}).host("lab", "h200").view()
 	nothing.Destroy = true
 	givenBack := wide(2, 2).applied().without(all).applied()
-	givenBack.live.Hosts[0].Containers, givenBack.prior.Sessions = nil, nil
+	givenBack.live.Hosts[0].Bodies, givenBack.prior.Sessions = nil, nil
 	back := wide(2, 2).applied()
-	back.prior.Sessions, back.live.Hosts[0].Containers = nil, nil
+	back.prior.Sessions, back.live.Hosts[0].Bodies = nil, nil
 	back.gpu(0, 0).Slices, back.gpu(0, 1).Slices = nil, nil
 	gone := wide(2, 2).applied()
 	gone.live.Hosts[0].GPUs = gone.live.Hosts[0].GPUs[:1]
@@ -233,16 +233,16 @@ func mistakes() (hcl.Diagnostics, map[string]*hcl.File) {
 func liveScreens() []screen {
 	good := one().applied().status()
 	w := one().applied().lose("worker-3", false).lose("worker-5", true).foreign(0, 0, "1g.18gb", 7)
-	w.live.Hosts[0].Containers[0].State = resource.Stopped
+	w.live.Hosts[0].Bodies[0].State = resource.Stopped
 	w.container("lab", "left-over-2", "")
 	w.gpu(0, 0).SMClockMHz, w.gpu(0, 0).MIGPending = 1980, false
 	many := mixed().applied()
 	wideMap := wide(24, 20).applied()
 	unsure := one().applied()
-	unsure.prior.GPUs[0].ClockUnsure, unsure.prior.Sessions[6].Container, unsure.prior.Sessions[6].Handle = true, nil, &resource.Handle{GPUInstance: 3}
+	unsure.prior.GPUs[0].ClockUnsure, unsure.prior.Sessions[6].Body, unsure.prior.Sessions[6].Handle = true, nil, &resource.Handle{GPUInstance: 3}
 	halfway := one().applied()
-	halfway.prior.Sessions[5].Container, halfway.prior.Sessions[6].Container = nil, nil
-	halfway.live.Hosts[0].Containers = halfway.live.Hosts[0].Containers[:5]
+	halfway.prior.Sessions[5].Body, halfway.prior.Sessions[6].Body = nil, nil
+	halfway.live.Hosts[0].Bodies = halfway.live.Hosts[0].Bodies[:5]
 	named := (&world{}).host("lab", "l40s").place(resource.One("a_name_that_somebody_thought_would_tell_everything_about_it_"), "3090", 0, 0, "", 0)
 	used, much := one().applied().status(), wide(2, 2).applied().status()
 	used.Targets, used.Used = catalog.Targets, map[resource.Address]resource.Use{resource.Nth("worker", 0): {PeakMiB: 5812}, resource.Nth("worker", 3): {PeakMiB: 6144, OutOfMemory: 3}, resource.Nth("worker", 4): {}}

@@ -45,7 +45,7 @@ func peakCell(use resource.Use) line {
 
 // sshCell is where one logs in; empty where no session has ssh, so that there is no column of it.
 func (f fleet) sshCell(s resource.PriorSession) line {
-	c, there := f.Live.Container(s.Slice.Host, s.Runtime, s.ID)
+	c, there := f.Live.Body(s.Slice.Host, s.Runtime, s.ID)
 	if !there {
 		c.State = ""
 	}
@@ -77,11 +77,11 @@ func (p *page) driftCell(state string, drift []diff.Drift) line {
 			information = append(information, "image moved")
 		case d.Class == diff.DisguiseOutdated:
 			information = append(information, "old "+words.Drifted(d))
-		case d.Class == diff.SecretsOpen:
+		case d.Class == diff.SecretsInEnv:
 			information = append(information, "open secrets")
-		case d.Class == diff.ContainerLimited:
+		case d.Class == diff.BodyLimited:
 			information = append(information, words.Drifted(d)+" "+words.Value(d.To, resource.Live{}))
-		case d.Class == diff.ContainerReplaced:
+		case d.Class == diff.BodyReplaced:
 			things = append(things, words.Drifted(d)+" replaced")
 		default:
 			things = append(things, words.Drifted(d)+" "+words.Value(d.To, resource.Live{}))

@@ -77,7 +77,7 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 			continue
 		}
 		missing := ""
-		if s.Container == nil {
+		if s.Body == nil {
 			missing = "no " + resource.RuntimeNamed(s.Runtime).Body + " yet"
 		}
 		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.Slice.String()), text(sliceUUID(s)), inked(dim, missing))
@@ -94,10 +94,10 @@ func (p *page) stateContainers(prior resource.Prior, g resource.PriorGPU) {
 			continue
 		}
 		ssh, container := "-", "-"
-		if s.Container != nil {
-			container = shortID(*s.Container)
+		if s.Body != nil {
+			container = shortID(*s.Body)
 			if s.Spec.SSH.Enabled {
-				ssh = endpoint(s.Spec.SSH.Bind, s.Container.SSHPort)
+				ssh = endpoint(s.Spec.SSH.Bind, s.Body.SSHPort)
 			}
 		}
 		t.add(text(s.Address.String()), text(s.Spec.Image), text(ssh), text(s.Spec.User.Name), inked(dim, container))
@@ -210,10 +210,10 @@ func (p *page) stateSession(s resource.PriorSession) {
 }
 
 func bodyID(s resource.PriorSession) string {
-	if s.Container == nil {
+	if s.Body == nil {
 		return "not created yet"
 	}
-	return shortID(*s.Container)
+	return shortID(*s.Body)
 }
 
 func addContainer(add func(name, value string), b resource.ContainerSpec) {

@@ -122,7 +122,7 @@ func (p *page) commands(title string, all []string) {
 // removal are the commands that remove the slice and the container of a session.
 func (v ForgottenView) removal(s resource.PriorSession) []string {
 	var all []string
-	if c := s.Container; c != nil {
+	if c := s.Body; c != nil {
 		all = append(all, resource.RuntimeNamed(c.Runtime).RemoveCommand+" "+terminal.ShellWord(shortID(*c)))
 	}
 	if h := s.Handle; h != nil {
@@ -164,7 +164,7 @@ func (v ForgottenView) smi(host string) string {
 func ForgottenJSON(w io.Writer, v ForgottenView) error {
 	sessions := each(v.Sessions, func(s resource.PriorSession) public.ForgottenSession {
 		return public.ForgottenSession{Address: s.Address.String(), Slice: public.Slice(s.Slice), Handle: (*public.Handle)(s.Handle),
-			Container: some(s.Container, containerOf), Removal: list(v.removal(s))}
+			Container: some(s.Body, containerOf), Removal: list(v.removal(s))}
 	})
 	gpus := each(v.GPUs, func(g resource.PriorGPU) public.ForgottenGPU {
 		return public.ForgottenGPU{StateGPU: stateGPUOf(g), Restoring: list(v.restoring(g))}
@@ -178,7 +178,7 @@ type RebuiltView struct {
 	Fault    string // what was wrong with the old state; "" without one
 	Prior    resource.Prior
 	Live     resource.Live
-	Unproven []resource.Container // which the next apply replaces
+	Unproven []resource.Body // which the next apply replaces
 	Notes    []resource.Note
 	Aside    []string // paths to which the files of the old state were moved
 	Flags    []string
@@ -197,7 +197,7 @@ func Rebuilt(w io.Writer, s Style, v RebuiltView) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "SLICE"}, {title: "GPU"}, {title: "RUNS IN", prose: true}}}
 	for _, one := range v.Prior.Sessions {
 		runs := "-"
-		if one.Container != nil {
+		if one.Body != nil {
 			runs = resource.RuntimeNamed(one.Runtime).Body
 		}
 		t.add(text(one.Address.String()), text(one.Slice.String()), text(words.GPU(v.Live, one.Slice.Host, one.Slice.GPU)), text(runs))
@@ -257,7 +257,7 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 	if h := v.Session.Handle; h != nil {
 		t.add(text("slice"), text(fmt.Sprintf("%s on %s, %s", v.Session.Slice, words.GPU(v.Live, v.Session.Slice.Host, v.Session.Slice.GPU), h.UUID)))
 	}
-	if c := v.Session.Container; c != nil {
+	if c := v.Session.Body; c != nil {
 		what := c.ID
 		if v.Name != "" {
 			what = fmt.Sprintf("%s (%s), %s", v.Name, shortID(*c), c.State)
@@ -272,7 +272,7 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 		p.flow(2, 4, join(inked(drifted, "In use: "), text(resource.ProcessNames(v.Users)+" in the slice.")))
 	}
 	if v.Unproven {
-		p.unproven([]resource.Container{*v.Session.Container})
+		p.unproven([]resource.Body{*v.Session.Body})
 		p.flow(2, 4, text("The next apply replaces it: its processes stop."))
 	}
 	p.notes(v.Notes, v.Live)
@@ -281,7 +281,7 @@ func Importing(w io.Writer, s Style, v ImportedView) {
 
 // fate states what happens to a container or slice that cosplay did not create.
 func (v ImportedView) fate() string {
-	if v.Session.Container != nil {
+	if v.Session.Body != nil {
 		return "from now on it is this project's. The next apply replaces it with the session's own; destroy removes it."
 	}
 	return "from now on it is this project's, for this session alone. Destroy removes it, and so does an apply that moves the session."
@@ -299,7 +299,7 @@ func Imported(w io.Writer, s Style, v ImportedView) {
 func ImportedJSON(w io.Writer, v ImportedView) error {
 	users := each(v.Users, func(p resource.Process) public.Process { return public.Process(p) })
 	return JSON(w, public.Imported{Format: public.V1, State: v.State, Serial: v.Serial, Address: v.Session.Address.String(), Slice: public.Slice(v.Session.Slice),
-		Handle: (*public.Handle)(v.Session.Handle), Container: some(v.Session.Container, containerOf), Foreign: v.Foreign, Unproven: v.Unproven,
+		Handle: (*public.Handle)(v.Session.Handle), Container: some(v.Session.Body, containerOf), Foreign: v.Foreign, Unproven: v.Unproven,
 		Users: list(users), Notes: words.Notes(v.Notes, v.Live)})
 }
 

@@ -41,7 +41,7 @@ func TestStateShow(t *testing.T) {
 
 // unmade takes the first session's folder and slice away.
 func unmade(w *world) *world {
-	w.prior.Sessions[0].Container, w.prior.Sessions[0].Handle = nil, nil
+	w.prior.Sessions[0].Body, w.prior.Sessions[0].Handle = nil, nil
 	return w
 }
 
@@ -53,9 +53,9 @@ func TestForgotten(t *testing.T) {
 		Baseline: resource.Settings{}.With(resource.MIGMode, resource.Off).With(resource.PersistenceMode, resource.Off).With(resource.PowerLimit, was).With(resource.SMClock, lock),
 		Applied:  resource.Settings{}.With(resource.MIGMode, resource.On).With(resource.PersistenceMode, resource.On).With(resource.PowerLimit, set).With(resource.SMClock, set)}
 	s := resource.PriorSession{Session: resource.Session{Address: resource.One("a"), Slice: resource.Slice{Host: "lab", GPU: "GPU-1", Profile: "1g.18gb", Size: 1}},
-		Handle: &resource.Handle{GPUInstance: 7, ComputeInstance: 1, UUID: "MIG-1"}, Container: &resource.Container{ID: "0123456789abcdef", Runtime: "docker"}}
+		Handle: &resource.Handle{GPUInstance: 7, ComputeInstance: 1, UUID: "MIG-1"}, Body: &resource.Body{ID: "0123456789abcdef", Runtime: "docker"}}
 	half := s
-	half.Address, half.Handle, half.Container = resource.One("half"), &resource.Handle{GPUInstance: 8}, &resource.Container{ID: "/my files/half", Runtime: "process"}
+	half.Address, half.Handle, half.Body = resource.One("half"), &resource.Handle{GPUInstance: 8}, &resource.Body{ID: "/my files/half", Runtime: "process"}
 	v := ForgottenView{StatePart: StatePart{Serial: 3, Sessions: []resource.PriorSession{s, half}, GPUs: []resource.PriorGPU{g}}}
 	commands := []string{
 		"docker rm -f 0123456789ab",

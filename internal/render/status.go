@@ -179,7 +179,7 @@ func (p *page) statusSummary(v fleet) {
 
 // others are the holders of a GPU but for this project.
 func (v StatusView) others(g resource.GPU) []resource.Holder {
-	page, _ := v.Live.Held(g.Host, g.UUID)
+	page, _ := v.Live.Page(g.Host, g.UUID)
 	return page.Others(v.Prior.Lineage)
 }
 
@@ -289,9 +289,9 @@ func (f fleet) sessionsJSON() []public.SessionStatus {
 	}
 	return each(f.Prior.Sessions, func(s resource.PriorSession) public.SessionStatus {
 		state, unfinished := f.sessionState(s), s.Incomplete()
-		s.Container = nil // as the host has it, not as the state does
-		if c, exists := f.Live.Container(s.Slice.Host, s.Runtime, s.ID); exists {
-			s.Container = &c
+		s.Body = nil // as the host has it, not as the state does
+		if c, exists := f.Live.Body(s.Slice.Host, s.Runtime, s.ID); exists {
+			s.Body = &c
 		}
 		return public.SessionStatus{Made: madeOf(s), ID: s.ID, Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit),
 			Workspace: s.Workspace, State: state, Unfinished: unfinished, Used: used[s.Address], Drift: driftsJSON(f.Live, f.drift[s.Address])}

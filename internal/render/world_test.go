@@ -45,7 +45,7 @@ func (w *world) host(name string, models ...string) *world {
 		m := modelOf(key)
 		h.GPUs = append(h.GPUs, resource.GPU{
 			Host: name, Index: i, UUID: fmt.Sprintf("GPU-51a%d%dc0d-94b6-4b2f-a1f0-%012d", len(w.live.Hosts), i, i), PCI: fmt.Sprintf("00000000:%02X:00.0", 0x84+i), Model: m,
-			MIGCapable: m.MIG(), PowerMW: m.PowerDefaultMW, SMClockMHz: m.ClocksMHz[0], Held: true, TemperatureC: 41, DrawMW: 76_400, MemoryUsedMiB: 512,
+			MIGCapable: m.MIG(), PowerMW: m.PowerDefaultMW, SMClockMHz: m.ClocksMHz[0], LowClockReason: true, TemperatureC: 41, DrawMW: 76_400, MemoryUsedMiB: 512,
 		})
 	}
 	w.live.Hosts = append(w.live.Hosts, h)
@@ -85,7 +85,7 @@ func (w *world) setUp(g *resource.GPU, t resource.Target, mig bool, clock int) *
 		Settings: resource.Settings{}.With(resource.MIGMode, resource.Bit(mig)).With(resource.PersistenceMode, resource.On).With(resource.SMClock, clock).With(resource.PowerLimit, g.Model.PowerDefaultMW),
 		Why: map[resource.Setting]resource.Reason{resource.MIGMode: {Kind: resource.ForSlices}, resource.PersistenceMode: {Kind: resource.KeepsSettings},
 			resource.SMClock:    {Kind: resource.BestClock, Targets: []string{t.ShortName()}},
-			resource.PowerLimit: {Kind: resource.AboveDefault, Boards: []resource.Boards{{Count: 7, W: 160}}, MW: g.Model.PowerDefaultMW}}})
+			resource.PowerLimit: {Kind: resource.AboveDefault, Power: []resource.TargetPower{{Count: 7, W: 160}}, MW: g.Model.PowerDefaultMW}}})
 	return w
 }
 
@@ -149,15 +149,15 @@ func (w *world) do(op plan.Op) plan.Made {
 		case resource.PowerLimit:
 			g.PowerMW = op.Value
 		case resource.SMClock:
-			g.SMClockMHz, g.Held = cmp.Or(op.Value, g.Model.MaxClockMHz()), false
+			g.SMClockMHz, g.LowClockReason = cmp.Or(op.Value, g.Model.MaxClockMHz()), false
 		}
 	case plan.CreateSlice:
 		return plan.Made{Handle: w.slice(op.Session.Slice)}
 	case plan.Prepare:
 		if !op.Session.Spec.IsZero() {
-			return plan.Made{Container: w.containerOf(op.Session)}
+			return plan.Made{Body: w.containerOf(op.Session)}
 		}
-		return plan.Made{Container: w.container(op.Session.Slice.Host, op.Session.ID, op.Session.Hash(stateKey))}
+		return plan.Made{Body: w.container(op.Session.Slice.Host, op.Session.ID, op.Session.Hash(stateKey))}
 	case plan.EnsureImage:
 		w.image(op.Image, "sha256:9f1c5e0a7b3d"+op.Image)
 	}
@@ -182,16 +182,16 @@ func (w *world) foreign(host, index int, profile string, start int) *world {
 	return w
 }
 
-func (w *world) container(host, id, hash string) *resource.Container {
+func (w *world) container(host, id, hash string) *resource.Body {
 	for i := range w.live.Hosts {
 		if h := &w.live.Hosts[i]; h.Name == host {
 			uuid := ""
 			if s, ok := w.ofID(id); ok && s.Handle != nil {
 				uuid = s.Handle.UUID
 			}
-			c := resource.Container{ID: "/run/cosplay/" + id, Session: id, Host: host, Runtime: "process", State: resource.Running, Hash: hash, SliceID: uuid}
-			h.Containers = append(h.Containers, c)
-			slices.SortFunc(h.Containers, resource.Container.Compare)
+			c := resource.Body{ID: "/run/cosplay/" + id, Session: id, Host: host, Runtime: "process", State: resource.Running, Hash: hash, SliceID: uuid}
+			h.Bodies = append(h.Bodies, c)
+			slices.SortFunc(h.Bodies, resource.Body.Compare)
 			return &c
 		}
 	}
@@ -216,7 +216,7 @@ func (w *world) ofID(id string) (resource.PriorSession, bool) {
 // lose takes a session's container, or its slice too, behind our back.
 func (w *world) lose(id string, slice bool) *world {
 	h := &w.live.Hosts[0]
-	h.Containers = slices.DeleteFunc(h.Containers, func(c resource.Container) bool { return c.Session == id })
+	h.Bodies = slices.DeleteFunc(h.Bodies, func(c resource.Body) bool { return c.Session == id })
 	if s, ok := w.ofID(id); ok && slice {
 		g := w.at(s.Slice.Host, s.Slice.GPU)
 		g.Slices = slices.DeleteFunc(g.Slices, func(l resource.LiveSlice) bool { return l.Slice == s.Slice })

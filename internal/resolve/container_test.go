@@ -25,7 +25,7 @@ func applied(t *testing.T, w *worldtest.World, text string, prior resource.Prior
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	live, err := w.Look(t.Context())
+	live, err := w.Observe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestUserIsChosenOnce(t *testing.T) {
 		t.Errorf("made for %+v", first)
 	}
 	prior := applied(t, w, docker, resource.Prior{})
-	port := prior.Sessions[0].Container.SSHPort
+	port := prior.Sessions[0].Body.SSHPort
 	w.Person = resolve.Person{User: resource.User{Name: "bob", UID: 1001}, Keys: []string{"ssh-ed25519 BBBB bob"}}
 	p, _ := w.Plan(t, docker, prior)
 	if p.Diff.Changes() {
@@ -82,10 +82,10 @@ func TestUserIsChosenOnce(t *testing.T) {
 func TestPortOutlivesTheContainer(t *testing.T) {
 	w := inDocker(t)
 	prior := applied(t, w, docker, resource.Prior{})
-	port := prior.Sessions[0].Container.SSHPort
+	port := prior.Sessions[0].Body.SSHPort
 	w.Remove("w")
 	prior = applied(t, w, docker, prior)
-	if got := prior.Sessions[0].Container.SSHPort; got != port || port == 0 {
+	if got := prior.Sessions[0].Body.SSHPort; got != port || port == 0 {
 		t.Errorf("the port was %d and is %d", port, got)
 	}
 }

@@ -30,7 +30,7 @@ func (r *resolver) barred(g resource.GPU) string {
 		return ""
 	}
 	lacks, _ := g.Degradation(resource.FeatureMIG)
-	book, _ := r.live.Held(g.Host, g.UUID)
+	book, _ := r.live.Page(g.Host, g.UUID)
 	inSlices := slices.ContainsFunc(r.placements.On(g), func(s *resource.PriorSession) bool { return s.Handle != nil }) ||
 		slices.ContainsFunc(book.Holders, func(h resource.Holder) bool { return len(h.Slices) > 0 })
 	held, _ := r.prior.GPU(g.Host, g.UUID)

@@ -96,7 +96,7 @@ func (r *resolver) warnOfForgetting(host config.Host, g resource.GPU) {
 
 // others are the other projects that hold a GPU.
 func (r *resolver) others(g resource.GPU) []resource.Holder {
-	book, _ := r.live.Held(g.Host, g.UUID)
+	book, _ := r.live.Page(g.Host, g.UUID)
 	return book.Others(r.prior.Lineage)
 }
 
@@ -107,11 +107,11 @@ func (r *resolver) clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
 	if ours := held.Applied.Value(resource.SMClock); ours != 0 && !held.ClockUnsure && !lost {
 		return ours
 	}
-	book, _ := r.live.Held(g.Host, g.UUID)
+	book, _ := r.live.Page(g.Host, g.UUID)
 	if theirs := book.Set.Value(resource.SMClock); theirs != 0 && len(r.others(g)) > 0 && g.LockState(theirs) == resource.LockUnknown {
 		return theirs
 	}
-	if !g.Held && slices.Contains(g.Model.ClocksMHz, g.SMClockMHz) {
+	if !g.LowClockReason && slices.Contains(g.Model.ClocksMHz, g.SMClockMHz) {
 		return g.SMClockMHz
 	}
 	return g.Model.MaxClockMHz()

@@ -40,7 +40,7 @@ func TestNeighbours(t *testing.T) {
 		{"a foreign slice, and they may be slowed", patient, foreign, 1575, true, "GPU-0"},
 		{"a foreign slice on a GPU with a foreign clock lock", plain, func(w *worldtest.World) {
 			foreign(w)
-			w.GPU("GPU-0").SMClockMHz, w.GPU("GPU-0").Held = 1200, false
+			w.GPU("GPU-0").SMClockMHz, w.GPU("GPU-0").LowClockReason = 1200, false
 		}, 1200, false, "GPU-0"},
 		{"a foreign process in a slice", plain, func(w *worldtest.World) {
 			foreign(w)
@@ -127,7 +127,7 @@ session "w" { target = "2060" }`, 1200, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := worldtest.New(t, "h200")
-			w.GPU("GPU-0").SMClockMHz, w.GPU("GPU-0").Held = test.clock, test.held
+			w.GPU("GPU-0").SMClockMHz, w.GPU("GPU-0").LowClockReason = test.clock, test.held
 			_, diags := w.Plan(t, test.text, resource.Prior{})
 			warned := len(diags) == 1 && strings.Contains(diags[0].Detail, "baseline_clock = 1200")
 			if warned != test.warn || diags.HasErrors() {

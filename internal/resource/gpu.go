@@ -72,8 +72,8 @@ type GPU struct {
 
 	// A clock lock has no getter in NVML. What can be read is the SM clock now
 	// and whether the GPU has a reason to run below its lock.
-	SMClockMHz int  `json:"sm_clock_mhz"`
-	Held       bool `json:"held"` // idle, or throttled by power or heat: a low clock proves nothing
+	SMClockMHz     int  `json:"sm_clock_mhz"`
+	LowClockReason bool `json:"held"` // idle, or throttled by power or heat: a low clock proves nothing
 
 	TemperatureC  int         `json:"temperature_c"`
 	DrawMW        int         `json:"draw_mw"`
@@ -86,8 +86,8 @@ type GPU struct {
 
 // ClockSample is one reading of the SM clock.
 type ClockSample struct {
-	MHz  int  `json:"mhz"`
-	Held bool `json:"held,omitempty"` // as in GPU
+	MHz            int  `json:"mhz"`
+	LowClockReason bool `json:"held,omitempty"` // as in GPU
 }
 
 // Process is a program that holds the GPU.

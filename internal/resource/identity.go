@@ -83,7 +83,7 @@ func (g GPU) LooksLocked() bool {
 	if len(clocks) == 0 || g.SMClockMHz == g.Model.MaxClockMHz() {
 		return false
 	}
-	return !g.Held || g.SMClockMHz > clocks[0]
+	return !g.LowClockReason || g.SMClockMHz > clocks[0]
 }
 
 // LockState compares the SM clock with a lock: above it, or below it without a
@@ -92,7 +92,7 @@ func (g GPU) LockState(mhz int) Lock {
 	if mhz == 0 {
 		mhz = g.Model.MaxClockMHz()
 	}
-	if g.SMClockMHz > mhz || (g.SMClockMHz < mhz && !g.Held) {
+	if g.SMClockMHz > mhz || (g.SMClockMHz < mhz && !g.LowClockReason) {
 		return LockLifted
 	}
 	return LockUnknown

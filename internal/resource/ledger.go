@@ -2,9 +2,8 @@ package resource
 
 import "slices"
 
-// Held is a GPU that somebody has in hand, as its host's ledger has it: the one
-// book of all projects and users there.
-type Held struct {
+// Page is what the ledger of a host has on record of a GPU that projects hold.
+type Page struct {
 	UUID       string   `json:"uuid"`
 	Baseline   Settings `json:"baseline"`              // before cosplay first touched it
 	LockBefore bool     `json:"lock_before,omitempty"` // as in PriorGPU
@@ -60,7 +59,7 @@ type Holder struct {
 }
 
 // Holder finds a holder by its lineage.
-func (h Held) Holder(lineage string) (Holder, bool) {
+func (h Page) Holder(lineage string) (Holder, bool) {
 	i := slices.IndexFunc(h.Holders, func(o Holder) bool { return o.Lineage == lineage })
 	if i < 0 {
 		return Holder{}, false
@@ -69,13 +68,13 @@ func (h Held) Holder(lineage string) (Holder, bool) {
 }
 
 // Others are the holders but for one.
-func (h Held) Others(lineage string) []Holder {
+func (h Page) Others(lineage string) []Holder {
 	return slices.DeleteFunc(slices.Clone(h.Holders), func(o Holder) bool { return o.Lineage == lineage })
 }
 
 // Moving reports whether another than the one with a lineage is on his way onto a
 // GPU or off it, so that its settings are about to change.
-func (h Held) Moving(lineage string) bool {
+func (h Page) Moving(lineage string) bool {
 	if h.Leaving != "" && h.Leaving != lineage {
 		return true
 	}
@@ -84,13 +83,13 @@ func (h Held) Moving(lineage string) bool {
 	})
 }
 
-// Held finds a GPU in a host's ledger.
-func (l Live) Held(host, uuid string) (Held, bool) {
+// Page finds a GPU in a host's ledger.
+func (l Live) Page(host, uuid string) (Page, bool) {
 	if h := l.host(host); h != nil {
-		i := slices.IndexFunc(h.Ledger, func(e Held) bool { return e.UUID == uuid })
+		i := slices.IndexFunc(h.Ledger, func(e Page) bool { return e.UUID == uuid })
 		if i >= 0 {
 			return h.Ledger[i], true
 		}
 	}
-	return Held{}, false
+	return Page{}, false
 }

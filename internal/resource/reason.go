@@ -9,8 +9,8 @@ const (
 	ForWholeGPU      ReasonKind = "session-on-whole-gpu"
 	BestClock        ReasonKind = "best-clock"  // for Targets
 	FixedClock       ReasonKind = "fixed-clock" // at MHz
-	SumOfBoards      ReasonKind = "sum-of-boards"
-	OneBoard         ReasonKind = "one-board" // of Targets
+	SumOfTargets     ReasonKind = "sum-of-boards"
+	OneTarget        ReasonKind = "one-board" // of Targets
 	AboveDefault     ReasonKind = "above-default"
 	BelowLeast       ReasonKind = "below-least"
 	ClockNeeds       ReasonKind = "clock-needs"
@@ -57,18 +57,18 @@ const (
 
 // Reason is a kind with the values that its sentence mentions.
 type Reason struct {
-	Kind     ReasonKind `json:"kind,omitempty"`
-	Targets  []string   `json:"targets,omitempty"`  // names
-	Boards   []Boards   `json:"boards,omitempty"`   // whose power is summed up
-	MHz      int        `json:"mhz,omitempty"`      // of the SM clock
-	MW       int        `json:"mw,omitempty"`       // of the limit that results
-	Session  *Address   `json:"session,omitempty"`  // whose change it is
-	Unusable *Unusable  `json:"unusable,omitempty"` // what the GPU answered; nil for one that is missing
-	Setting  *Setting   `json:"setting,omitempty"`  // that persistence mode keeps
+	Kind     ReasonKind    `json:"kind,omitempty"`
+	Targets  []string      `json:"targets,omitempty"`  // names
+	Power    []TargetPower `json:"boards,omitempty"`   // of the targets, to be added
+	MHz      int           `json:"mhz,omitempty"`      // of the SM clock
+	MW       int           `json:"mw,omitempty"`       // of the limit that results
+	Session  *Address      `json:"session,omitempty"`  // whose change it is
+	Unusable *Unusable     `json:"unusable,omitempty"` // what the GPU answered; nil for one that is missing
+	Setting  *Setting      `json:"setting,omitempty"`  // that persistence mode keeps
 }
 
-// Boards are boards of one power.
-type Boards struct {
+// TargetPower is how many targets have the same power.
+type TargetPower struct {
 	Count int `json:"count"`
 	W     int `json:"w"` // of each
 }

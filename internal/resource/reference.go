@@ -114,8 +114,8 @@ func (p Prior) Remembering() Prior {
 // HasForgotten reports whether the state has given up a GPU or a slice, by its UUID.
 func (p Prior) HasForgotten(uuid string) bool { return slices.Contains(p.Forgotten, uuid) }
 
-// HasForgottenContainer reports the same of a container.
-func (p Prior) HasForgottenContainer(c Container) bool {
+// HasForgottenBody reports the same of a body.
+func (p Prior) HasForgottenBody(c Body) bool {
 	return slices.Contains(p.Forgotten, c.lasting())
 }
 
@@ -125,15 +125,15 @@ func (s PriorSession) things() []string {
 	if s.Handle != nil {
 		all = append(all, s.Handle.UUID)
 	}
-	if s.Container != nil {
-		all = append(all, s.Container.lasting())
+	if s.Body != nil {
+		all = append(all, s.Body.lasting())
 	}
 	return all
 }
 
 // lasting is a name that only this container ever has: a session folder is in another
 // place once its project was moved, and a later session can have the same one.
-func (c Container) lasting() string {
+func (c Body) lasting() string {
 	if !RuntimeNamed(c.Runtime).UniqueIDs {
 		return fmt.Sprintf("%s:%s:%d", c.Runtime, c.Session, c.Serial)
 	}

@@ -147,7 +147,7 @@ func TestLockState(t *testing.T) {
 		{0, 1575, false, LockLifted}, // somebody has locked it
 		{0, 345, true, LockUnknown},
 	} {
-		g.SMClockMHz, g.Held = test.now, test.held
+		g.SMClockMHz, g.LowClockReason = test.now, test.held
 		if got := g.LockState(test.lock); got != test.want {
 			t.Errorf("lock %d, clock %d, held %v: %v", test.lock, test.now, test.held, got)
 		}
@@ -201,8 +201,8 @@ func TestOverlaps(t *testing.T) {
 
 // TestForgotten: what a state gives up it remembers by name, until it has it again.
 func TestForgotten(t *testing.T) {
-	container := Container{ID: "/p/.cosplay/a", Session: "a", Runtime: "process", Serial: 4}
-	s := PriorSession{Session: Session{Address: One("a"), ID: "a"}, Handle: &Handle{UUID: "MIG-1"}, Container: &container}
+	container := Body{ID: "/p/.cosplay/a", Session: "a", Runtime: "process", Serial: 4}
+	s := PriorSession{Session: Session{Address: One("a"), ID: "a"}, Handle: &Handle{UUID: "MIG-1"}, Body: &container}
 	before := Prior{GPUs: []PriorGPU{{Host: "lab", UUID: "GPU-1"}}, Sessions: []PriorSession{s}, Missing: []Address{One("b")}}
 	after := before.Forget(s.Address).Forget(One("b")).ForgetGPU("lab", "GPU-1")
 	if len(after.Sessions)+len(after.GPUs)+len(after.Missing) != 0 || len(before.Sessions) != 1 || len(before.Missing) != 1 {
@@ -210,11 +210,11 @@ func TestForgotten(t *testing.T) {
 	}
 	moved, later := container, container
 	moved.ID, later.Serial = "/elsewhere/a", 5
-	if !after.HasForgotten("MIG-1") || !after.HasForgotten("GPU-1") || !after.HasForgottenContainer(moved) || after.HasForgotten("MIG-2") || after.HasForgottenContainer(later) {
+	if !after.HasForgotten("MIG-1") || !after.HasForgotten("GPU-1") || !after.HasForgottenBody(moved) || after.HasForgotten("MIG-2") || after.HasForgottenBody(later) {
 		t.Errorf("%q", after.Forgotten)
 	}
 	after.Sessions = before.Sessions
-	if again := after.Remembering(); again.HasForgotten("MIG-1") || again.HasForgottenContainer(container) || !again.HasForgotten("GPU-1") {
+	if again := after.Remembering(); again.HasForgotten("MIG-1") || again.HasForgottenBody(container) || !again.HasForgotten("GPU-1") {
 		t.Errorf("%q", again.Forgotten)
 	}
 }

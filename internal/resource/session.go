@@ -184,9 +184,9 @@ type Use struct {
 // overcome it.
 func (u Use) RanOut() int { return u.OutOfMemory - u.Overcome }
 
-// Container is where a session runs: a session folder of the process runtime
+// Body is where a session runs: a session folder of the process runtime
 // or, with Docker, a container.
-type Container struct {
+type Body struct {
 	ID      string `json:"id"`      // the runtime's own
 	Session string `json:"session"` // the session's ID
 	Host    string `json:"host"`
@@ -202,7 +202,7 @@ type Container struct {
 
 	// Open is true for a container of an older cosplay, which put sensitive values
 	// into the container's own environment; as seen.
-	Open bool `json:"open,omitempty"`
+	SecretsInEnv bool `json:"open,omitempty"`
 
 	Bounds   *Bounds    `json:"bounds,omitempty"`   // with Docker; as seen
 	Outdated []Outdated `json:"outdated,omitempty"` // what of the disguise would be made otherwise now; as seen

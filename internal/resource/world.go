@@ -81,8 +81,8 @@ type PriorGPU struct {
 // PriorSession is a session that cosplay has made, wholly or in part.
 type PriorSession struct {
 	Session
-	Handle    *Handle    `json:"handle,omitempty"`    // of its MIG slice; nil while there is none, or on a whole GPU
-	Container *Container `json:"container,omitempty"` // nil while there is none
+	Handle *Handle `json:"handle,omitempty"`    // of its MIG slice; nil while there is none, or on a whole GPU
+	Body   *Body   `json:"container,omitempty"` // nil while there is none
 
 	// Unfinished says that a run was interrupted while it created or removed the
 	// container. The next apply does that again.
@@ -90,7 +90,7 @@ type PriorSession struct {
 }
 
 // Incomplete reports whether there is something that an apply has to complete.
-func (s PriorSession) Incomplete() bool { return s.Container == nil || s.Unfinished }
+func (s PriorSession) Incomplete() bool { return s.Body == nil || s.Unfinished }
 
 // Live is what the hosts show.
 type Live struct {
@@ -102,20 +102,20 @@ const UnknownDriver = "unknown"
 
 // Host is a machine with GPUs, as read.
 type Host struct {
-	Name       string      `json:"name"`
-	Simulated  string      `json:"simulated,omitempty"` // what is simulated: "8 x h200"
-	Library    string      `json:"library"`             // the NVML library that was asked
-	Driver     string      `json:"driver"`              // driver version, or UnknownDriver
-	BootID     string      `json:"boot_id"`
-	Runtime    string      `json:"runtime"`          // where new sessions run: "process", "docker"
-	Engine     *Engine     `json:"engine,omitempty"` // nil where no session needs one
-	GPUs       []GPU       `json:"gpus"`
-	Unusable   []Unusable  `json:"unusable,omitempty"`   // GPUs that do not answer
-	Ledger     []Held      `json:"ledger,omitempty"`     // GPUs that projects hold
-	Released   []string    `json:"released,omitempty"`   // UUIDs of GPUs that the state has and that its project has released
-	Unbooked   bool        `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
-	Containers []Container `json:"containers,omitempty"` // by session
-	Strays     []Container `json:"strays,omitempty"`     // that runs which were cut off have left: containers that never ran, or without an ID their folders
+	Name      string     `json:"name"`
+	Simulated string     `json:"simulated,omitempty"` // what is simulated: "8 x h200"
+	Library   string     `json:"library"`             // the NVML library that was asked
+	Driver    string     `json:"driver"`              // driver version, or UnknownDriver
+	BootID    string     `json:"boot_id"`
+	Runtime   string     `json:"runtime"`          // where new sessions run: "process", "docker"
+	Engine    *Engine    `json:"engine,omitempty"` // nil where no session needs one
+	GPUs      []GPU      `json:"gpus"`
+	Unusable  []Unusable `json:"unusable,omitempty"`   // GPUs that do not answer
+	Ledger    []Page     `json:"ledger,omitempty"`     // GPUs that projects hold
+	Released  []string   `json:"released,omitempty"`   // UUIDs of GPUs that the state has and that its project has released
+	Unbooked  bool       `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
+	Bodies    []Body     `json:"containers,omitempty"` // by session
+	Leftovers []Body     `json:"strays,omitempty"`     // that runs which were cut off have left: containers that never ran, or without an ID their folders
 }
 
 // Engine is a container engine.
@@ -187,42 +187,42 @@ func (l Live) Sliced(host, uuid string) (GPU, bool) {
 	return g, there && !g.Unread(FeatureMIG)
 }
 
-// Container finds the container of a session by runtime and the session's ID.
-func (l Live) Container(host, runtime, session string) (Container, bool) {
+// Body finds the body of a session by runtime and the session's ID.
+func (l Live) Body(host, runtime, session string) (Body, bool) {
 	if h := l.host(host); h != nil {
-		i, found := slices.BinarySearchFunc(h.Containers, Container{Runtime: runtime, Session: session}, Container.Compare)
+		i, found := slices.BinarySearchFunc(h.Bodies, Body{Runtime: runtime, Session: session}, Body.Compare)
 		if found {
-			return h.Containers[i], true
+			return h.Bodies[i], true
 		}
 	}
-	return Container{}, false
+	return Body{}, false
 }
 
 // Compare orders the containers of a host by session, then by runtime.
-func (c Container) Compare(o Container) int {
+func (c Body) Compare(o Body) int {
 	return cmp.Or(cmp.Compare(c.Session, o.Session), cmp.Compare(c.Runtime, o.Runtime))
 }
 
 // Owner is whose things are looked for: what a state has made carries its
 // lineage, and hashes that only its key can make; or the state has its ID.
 type Owner struct {
-	Lineage    string
-	Key        string
-	Serial     int         // that the state will have with what is made now
-	Containers []string    // IDs of containers that the state has
-	Imported   []Container // that cosplay did not make, and that the state has all the same
+	Lineage  string
+	Key      string
+	Serial   int      // that the state will have with what is made now
+	Bodies   []string // IDs of containers that the state has
+	Imported []Body   // that cosplay did not make, and that the state has all the same
 }
 
 // Owner is the state's own.
 func (p Prior) Owner() Owner {
 	o := Owner{Lineage: p.Lineage, Key: p.Key, Serial: p.Serial + 1}
 	for _, s := range p.Sessions {
-		if s.Container == nil {
+		if s.Body == nil {
 			continue
 		}
-		o.Containers = append(o.Containers, s.Container.ID)
-		if s.Container.Foreign {
-			o.Imported = append(o.Imported, *s.Container)
+		o.Bodies = append(o.Bodies, s.Body.ID)
+		if s.Body.Foreign {
+			o.Imported = append(o.Imported, *s.Body)
 		}
 	}
 	return o

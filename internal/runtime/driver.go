@@ -28,7 +28,7 @@ type Driver struct {
 	FolderSuffix string
 
 	// Runs reports whether a process runs in a body.
-	Runs func(pid int, c resource.Container) bool
+	Runs func(pid int, c resource.Body) bool
 
 	// Readdress writes the new address of a session where Remains reads it. It needs
 	// no connection.
@@ -55,12 +55,12 @@ type Host struct {
 type Runtime interface {
 	// Prepare creates the body of a session, or brings it up to date. given is the
 	// session's MIG slice; of a whole GPU it has the UUID alone.
-	Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Container, error)
+	Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Body, error)
 	// Unprepare removes the body by the session's ID, and reports what the session
 	// used. A body that does not exist is no error.
 	Unprepare(ctx context.Context, session string) (resource.Use, error)
 	// List reads the bodies of all sessions.
-	List(ctx context.Context) ([]resource.Container, error)
+	List(ctx context.Context) ([]resource.Body, error)
 	// Remains reads what the sessions have left, for a state that was lost.
 	Remains(ctx context.Context) ([]resource.Remains, error)
 	// Exec runs a command in a session with the given streams, with a terminal if they
@@ -87,13 +87,13 @@ type Survey struct {
 	Check func(ctx context.Context, s resource.Session, gone map[string]bool) []preflight.Problem
 }
 
-// A runtime can do more: a caller asserts one of these, observe.StrayLister or
+// A runtime can do more: a caller asserts one of these, observe.LeftoverLister or
 // apply.Images.
 type (
 	// Engine runs containers. Reaches fails if no slice of the host reaches them, with
 	// what is missing.
 	Engine interface {
-		Look(ctx context.Context) (resource.Engine, error)
+		Inspect(ctx context.Context) (resource.Engine, error)
 		Reaches() error
 	}
 
@@ -111,7 +111,7 @@ type (
 	// Importer finds a body that cosplay did not create, by any name or ID, with the
 	// lineage and the host that its labels name. nil is none.
 	Importer interface {
-		Stranger(ctx context.Context, ref string) (c *resource.Container, name, lineage, host string, err error)
+		Stranger(ctx context.Context, ref string) (c *resource.Body, name, lineage, host string, err error)
 	}
 )
 

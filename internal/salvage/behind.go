@@ -25,7 +25,7 @@ func Behind(prior resource.Prior, live resource.Live) bool {
 				return true
 			}
 		}
-		if slices.ContainsFunc(host.Containers, func(c resource.Container) bool { return containerAhead(prior, byID, host, c) }) {
+		if slices.ContainsFunc(host.Bodies, func(c resource.Body) bool { return bodyAhead(prior, byID, host, c) }) {
 			return true
 		}
 	}
@@ -33,7 +33,7 @@ func Behind(prior resource.Prior, live resource.Live) bool {
 }
 
 // pageAhead reports whether the page of a GPU has a slice or settings that the state lacks, or the state lacks the GPU.
-func pageAhead(prior resource.Prior, placements resource.Placements, live resource.Live, host string, page resource.Held, holder resource.Holder) bool {
+func pageAhead(prior resource.Prior, placements resource.Placements, live resource.Live, host string, page resource.Page, holder resource.Holder) bool {
 	g, there := live.GPU(host, page.UUID)
 	if !there || holder.Serial == 0 {
 		return false
@@ -57,7 +57,7 @@ func pageAhead(prior resource.Prior, placements resource.Placements, live resour
 
 // sliceAhead reports whether a project's slice in the ledger proves a later run: the ledger has the slice's UUID and
 // the run that created it, no other project has the slice, and the state has not given it up.
-func sliceAhead(prior resource.Prior, page resource.Held, s resource.LiveSlice) bool {
+func sliceAhead(prior resource.Prior, page resource.Page, s resource.LiveSlice) bool {
 	others := slices.ContainsFunc(page.Others(prior.Lineage), func(h resource.Holder) bool {
 		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return o.Match(s) != resource.OtherSlice })
 	})
@@ -66,13 +66,13 @@ func sliceAhead(prior resource.Prior, page resource.Held, s resource.LiveSlice) 
 
 // containerAhead reports whether a run later than the state created a container. The caller has checked that the
 // container belongs to this state.
-func containerAhead(prior resource.Prior, byID sessions, host *resource.Host, c resource.Container) bool {
-	leftover := slices.ContainsFunc(host.Strays, func(o resource.Container) bool { return o.Session == c.Session && o.Runtime == c.Runtime })
-	if c.Serial == 0 || leftover || prior.HasForgottenContainer(c) {
+func bodyAhead(prior resource.Prior, byID sessions, host *resource.Host, c resource.Body) bool {
+	leftover := slices.ContainsFunc(host.Leftovers, func(o resource.Body) bool { return o.Session == c.Session && o.Runtime == c.Runtime })
+	if c.Serial == 0 || leftover || prior.HasForgottenBody(c) {
 		return false
 	}
 	s, known := byID[[3]string{host.Name, c.Runtime, c.Session}]
-	return !known || c.Serial > prior.LastRun && (s.Container == nil || s.Container.ID != c.ID || s.Container.Hash != c.Hash)
+	return !known || c.Serial > prior.LastRun && (s.Body == nil || s.Body.ID != c.ID || s.Body.Hash != c.Hash)
 }
 
 // sessions returns those of a state by host, runtime and ID.
@@ -93,7 +93,7 @@ func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains)
 	owner, byID := prior.Owner(), sessionsByID(prior)
 	slice, used := map[string]bool{}, map[[2]string]bool{}
 	for _, r := range remains {
-		if host, _ := live.Host(r.Container.Host); r.Proven && containerAhead(prior, byID, &host, r.Container) {
+		if host, _ := live.Host(r.Body.Host); r.Proven && bodyAhead(prior, byID, &host, r.Body) {
 			used[[2]string{host.Name, r.Session.Slice.GPU}] = true
 		}
 	}
@@ -110,11 +110,11 @@ func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains)
 		}
 	}
 	for _, r := range remains {
-		c := r.Container
+		c := r.Body
 		host, _ := live.Host(c.Host)
 		switch {
-		case slices.Contains(owner.Containers, c.ID) && !containerAhead(prior, byID, &host, c), prior.HasForgottenContainer(c):
-		case r.Proven && (containerAhead(prior, byID, &host, c) || slice[c.SliceID]):
+		case slices.Contains(owner.Bodies, c.ID) && !bodyAhead(prior, byID, &host, c), prior.HasForgottenBody(c):
+		case r.Proven && (bodyAhead(prior, byID, &host, c) || slice[c.SliceID]):
 			certainly = append(certainly, r)
 		case slice[c.SliceID]:
 			doubtful = append(doubtful, r)
@@ -125,7 +125,7 @@ func Ahead(prior resource.Prior, live resource.Live, remains []resource.Remains)
 
 // certain drops from a page everything that does not prove a later run. A GPU that the state gave up counts again if
 // a later run created a slice or uses the GPU.
-func certain(prior resource.Prior, host string, page resource.Held, used map[[2]string]bool) resource.Held {
+func certain(prior resource.Prior, host string, page resource.Page, used map[[2]string]bool) resource.Page {
 	holder, _ := page.Holder(prior.Lineage)
 	holder.Slices = slices.DeleteFunc(slices.Clone(holder.Slices), func(s resource.LiveSlice) bool { return !sliceAhead(prior, page, s) })
 	held, known := prior.GPU(host, page.UUID)

@@ -14,9 +14,9 @@ func older() (resource.Prior, *resource.Host) {
 	noted := slice
 	noted.Serial = 5
 	host := &resource.Host{Name: "lab", BootID: "boot",
-		GPUs:       []resource.GPU{{Host: "lab", UUID: "GPU-0", MIG: true, Slices: []resource.LiveSlice{slice}}},
-		Ledger:     []resource.Held{{UUID: "GPU-0", BootID: "boot", Holders: []resource.Holder{{Lineage: lineage, Serial: 5, Slices: []resource.LiveSlice{noted}}}}},
-		Containers: []resource.Container{{ID: "c9", Session: "worker-1", Host: "lab", Runtime: "docker", State: resource.Running, SliceID: "MIG-9", Serial: 5}}}
+		GPUs:   []resource.GPU{{Host: "lab", UUID: "GPU-0", MIG: true, Slices: []resource.LiveSlice{slice}}},
+		Ledger: []resource.Page{{UUID: "GPU-0", BootID: "boot", Holders: []resource.Holder{{Lineage: lineage, Serial: 5, Slices: []resource.LiveSlice{noted}}}}},
+		Bodies: []resource.Body{{ID: "c9", Session: "worker-1", Host: "lab", Runtime: "docker", State: resource.Running, SliceID: "MIG-9", Serial: 5}}}
 	return resource.Prior{Lineage: lineage, Serial: 3, LastRun: 3, GPUs: []resource.PriorGPU{{Host: "lab", UUID: "GPU-0"}}, BootIDs: map[string]string{"lab": "boot"}}, host
 }
 
@@ -24,7 +24,7 @@ func older() (resource.Prior, *resource.Host) {
 // created and no run has given up.
 func TestBehind(t *testing.T) {
 	noSlice := func(h *resource.Host) { h.Ledger[0].Holders[0].Slices = nil }
-	noContainer := func(h *resource.Host) { h.Containers = nil }
+	noContainer := func(h *resource.Host) { h.Bodies = nil }
 	for _, test := range []struct {
 		name   string
 		change func(*resource.Prior, *resource.Host)
@@ -74,9 +74,9 @@ func TestBehind(t *testing.T) {
 			noContainer(h)
 			h.Ledger, h.Released = nil, []string{"GPU-0"}
 		}, true},
-		{"a container of an older cosplay", func(_ *resource.Prior, h *resource.Host) { noSlice(h); h.Containers[0].Serial = 0 }, false},
+		{"a container of an older cosplay", func(_ *resource.Prior, h *resource.Host) { noSlice(h); h.Bodies[0].Serial = 0 }, false},
 		{"a container that was given up", func(p *resource.Prior, h *resource.Host) { noSlice(h); p.Forgotten = []string{"c9"} }, false},
-		{"a container that never ran", func(_ *resource.Prior, h *resource.Host) { noSlice(h); h.Strays = h.Containers }, false},
+		{"a container that never ran", func(_ *resource.Prior, h *resource.Host) { noSlice(h); h.Leftovers = h.Bodies }, false},
 		{"a container that the state has", func(p *resource.Prior, h *resource.Host) {
 			noSlice(h)
 			p.Sessions = known(h)
@@ -84,12 +84,12 @@ func TestBehind(t *testing.T) {
 		{"a container that was replaced", func(p *resource.Prior, h *resource.Host) {
 			noSlice(h)
 			p.Sessions = known(h)
-			p.Sessions[0].Container.ID = "c1"
+			p.Sessions[0].Body.ID = "c1"
 		}, true},
 		{"a container that another tool replaced", func(p *resource.Prior, h *resource.Host) {
 			noSlice(h)
 			p.Sessions, p.LastRun = known(h), 5
-			p.Sessions[0].Container.ID = "c1"
+			p.Sessions[0].Body.ID = "c1"
 		}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -103,16 +103,16 @@ func TestBehind(t *testing.T) {
 }
 
 func known(h *resource.Host) []resource.PriorSession {
-	c := h.Containers[0]
-	return []resource.PriorSession{{Session: resource.Session{Address: resource.Nth("worker", 1), ID: c.Session, Runtime: c.Runtime, Slice: resource.Slice{Host: "lab", GPU: "GPU-0"}}, Container: &c}}
+	c := h.Bodies[0]
+	return []resource.PriorSession{{Session: resource.Session{Address: resource.Nth("worker", 1), ID: c.Session, Runtime: c.Runtime, Slice: resource.Slice{Host: "lab", GPU: "GPU-0"}}, Body: &c}}
 }
 
 // TestCaughtUp checks that recovered sessions are complete, and that the state is then no longer behind.
 func TestCaughtUp(t *testing.T) {
 	prior, host := older()
 	live := resource.Live{Hosts: []resource.Host{*host}}
-	c := host.Containers[0]
-	remains := []resource.Remains{{Session: resource.Session{Address: resource.Nth("worker", 1), ID: c.Session, Runtime: c.Runtime}, Container: c, Proven: true}}
+	c := host.Bodies[0]
+	remains := []resource.Remains{{Session: resource.Session{Address: resource.Nth("worker", 1), ID: c.Session, Runtime: c.Runtime}, Body: c, Proven: true}}
 	ahead, certain, doubtful := salvage.Ahead(prior, live, remains)
 	if len(certain) != 1 || len(doubtful) != 0 {
 		t.Fatalf("certain %v, doubtful %v", certain, doubtful)
@@ -121,7 +121,7 @@ func TestCaughtUp(t *testing.T) {
 	if len(notes) > 0 || len(now.Sessions) != 1 || now.Serial != 5 {
 		t.Fatalf("%v, %+v", notes, now)
 	}
-	if s := now.Sessions[0]; s.Address != resource.Nth("worker", 1) || s.Handle == nil || s.Handle.UUID != "MIG-9" || s.Container == nil || s.Container.ID != "c9" {
+	if s := now.Sessions[0]; s.Address != resource.Nth("worker", 1) || s.Handle == nil || s.Handle.UUID != "MIG-9" || s.Body == nil || s.Body.ID != "c9" {
 		t.Errorf("%+v", s)
 	}
 	if salvage.Behind(now, live) {
@@ -144,7 +144,7 @@ func TestGPUTakenUp(t *testing.T) {
 	}{
 		{"a slice", func(*resource.Host) {}, true},
 		{"a container on the whole GPU", func(h *resource.Host) { h.Ledger[0].Holders[0].Slices = nil }, true},
-		{"nothing", func(h *resource.Host) { h.Ledger[0].Holders[0].Slices, h.Containers = nil, nil }, false},
+		{"nothing", func(h *resource.Host) { h.Ledger[0].Holders[0].Slices, h.Bodies = nil, nil }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			prior, host := older()
@@ -152,9 +152,9 @@ func TestGPUTakenUp(t *testing.T) {
 			test.change(host)
 			live := resource.Live{Hosts: []resource.Host{*host}}
 			var remains []resource.Remains
-			for _, c := range host.Containers {
+			for _, c := range host.Bodies {
 				s := resource.Session{Address: resource.Nth("worker", 1), ID: c.Session, Runtime: c.Runtime, Slice: resource.Slice{Host: "lab", GPU: "GPU-0"}}
-				remains = append(remains, resource.Remains{Session: s, Container: c, Proven: true})
+				remains = append(remains, resource.Remains{Session: s, Body: c, Proven: true})
 			}
 			ahead, certain, _ := salvage.Ahead(prior, live, remains)
 			now, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Known: prior, Live: ahead, Remains: certain})

@@ -32,7 +32,7 @@ func Prior(s Sources) (resource.Prior, []resource.Note) {
 		b.taken[session.Address] = true
 	}
 	for i := range s.Remains {
-		if !s.Known.HasForgottenContainer(s.Remains[i].Container) {
+		if !s.Known.HasForgottenBody(s.Remains[i].Body) {
 			b.attach(&s.Remains[i])
 		}
 	}
@@ -66,7 +66,7 @@ func (b *builder) note(kind resource.NoteKind, s resource.LiveSlice) {
 
 // attach finds the session of a leftover object, or creates one.
 func (b *builder) attach(r *resource.Remains) {
-	container := r.Container
+	container := r.Body
 	b.prior.Serial = max(b.prior.Serial, container.Serial)
 	for i := range b.prior.Sessions {
 		known := &b.prior.Sessions[i]
@@ -74,13 +74,13 @@ func (b *builder) attach(r *resource.Remains) {
 			switch {
 			case container.Serial > b.Known.LastRun && r.Session.Address.Name != "":
 				b.renew(known, r)
-			case known.Container == nil:
-				known.Container = &container
+			case known.Body == nil:
+				known.Body = &container
 			}
 			return
 		}
 	}
-	s := resource.PriorSession{Session: r.Session, Container: &container}
+	s := resource.PriorSession{Session: r.Session, Body: &container}
 	s.ID, s.Runtime, s.Slice.Host = container.Session, container.Runtime, container.Host
 	if s.Address.Name == "" || b.taken[s.Address] {
 		s.Address = b.freeAddress()
@@ -90,14 +90,14 @@ func (b *builder) attach(r *resource.Remains) {
 
 // renew updates a session to the objects that a later run has created for it.
 func (b *builder) renew(known *resource.PriorSession, r *resource.Remains) {
-	container, handle := r.Container, known.Handle
+	container, handle := r.Body, known.Handle
 	if a := r.Session.Address; a != known.Address && !b.taken[a] {
 		delete(b.taken, known.Address)
 		b.taken[a] = true
 		known.Address = a
 	}
 	address := known.Address
-	known.Session, known.Container, known.Unfinished = r.Session, &container, false
+	known.Session, known.Body, known.Unfinished = r.Session, &container, false
 	known.Address = address
 	if handle != nil && handle.UUID != container.SliceID {
 		known.Handle = nil // the ledger has the slice that the session has got since
@@ -113,13 +113,13 @@ func (b *builder) drop() {
 	}
 	b.prior.GPUs = slices.DeleteFunc(b.prior.GPUs, func(g resource.PriorGPU) bool { return released(g.Host, g.UUID) })
 	b.prior.Sessions = slices.DeleteFunc(b.prior.Sessions, func(s resource.PriorSession) bool {
-		page, _ := b.Live.Held(s.Slice.Host, s.Slice.GPU)
+		page, _ := b.Live.Page(s.Slice.Host, s.Slice.GPU)
 		return (released(s.Slice.Host, s.Slice.GPU) || later(b.Known, page)) && !exists(s, b.Live, b.Remains)
 	})
 }
 
 // later reports whether a run later than the state has written the page of a GPU.
-func later(prior resource.Prior, page resource.Held) bool {
+func later(prior resource.Prior, page resource.Page) bool {
 	holder, _ := page.Holder(prior.Lineage)
 	return holder.Serial > prior.Serial
 }
@@ -132,9 +132,9 @@ func exists(s resource.PriorSession, live resource.Live, remains []resource.Rema
 			return true
 		}
 	}
-	_, there := live.Container(s.Slice.Host, s.Runtime, s.ID)
+	_, there := live.Body(s.Slice.Host, s.Runtime, s.ID)
 	return there || slices.ContainsFunc(remains, func(r resource.Remains) bool {
-		return r.Container.Host == s.Slice.Host && r.Container.Session == s.ID && r.Container.Runtime == s.Runtime
+		return r.Body.Host == s.Slice.Host && r.Body.Session == s.ID && r.Body.Runtime == s.Runtime
 	})
 }
 
@@ -152,7 +152,7 @@ func (b *builder) freeAddress() resource.Address {
 }
 
 // gpu adds a GPU that the project holds. After an interrupted run, the ledger's settings are newer than the state's.
-func (b *builder) gpu(host resource.Host, page resource.Held) {
+func (b *builder) gpu(host resource.Host, page resource.Page) {
 	i := slices.IndexFunc(b.prior.GPUs, func(g resource.PriorGPU) bool { return g.Host == host.Name && g.UUID == page.UUID })
 	if i < 0 {
 		i = len(b.prior.GPUs)
@@ -171,7 +171,7 @@ func (b *builder) gpu(host resource.Host, page resource.Held) {
 }
 
 // slice assigns a slice that the ledger has for the project to its session.
-func (b *builder) slice(host resource.Host, page resource.Held, made resource.LiveSlice) {
+func (b *builder) slice(host resource.Host, page resource.Page, made resource.LiveSlice) {
 	made.Host = host.Name
 	live, there := find(b.Live, made)
 	if !there || b.Known.HasForgotten(live.UUID) || made.UUID == "" && !b.mayBelong(host, page, live) {
@@ -202,7 +202,7 @@ func find(live resource.Live, made resource.LiveSlice) (resource.LiveSlice, bool
 
 // mayBelong decides about a slice whose creation the ledger announced but did not confirm. It belongs to the project
 // if the host has not rebooted, no process uses it, and no other project is known to have created it.
-func (b *builder) mayBelong(host resource.Host, page resource.Held, live resource.LiveSlice) bool {
+func (b *builder) mayBelong(host resource.Host, page resource.Page, live resource.LiveSlice) bool {
 	g, _ := b.Live.GPU(host.Name, page.UUID)
 	inUse := slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == live.GPUInstance })
 	others := slices.ContainsFunc(page.Others(b.Lineage), func(h resource.Holder) bool {
@@ -233,7 +233,7 @@ func (b *builder) sessionOf(live resource.LiveSlice) *resource.PriorSession {
 	for i := range b.prior.Sessions {
 		s := &b.prior.Sessions[i]
 		byHandle := s.Handle != nil && s.Slice == live.Slice && (s.Handle.UUID == live.UUID || s.Handle.GPUInstance == live.GPUInstance)
-		byContainer := s.Handle == nil && s.Container != nil && live.IsCalled(s.Container.SliceID)
+		byContainer := s.Handle == nil && s.Body != nil && live.IsCalled(s.Body.SliceID)
 		if byHandle || byContainer {
 			return s
 		}

@@ -29,8 +29,8 @@ var errInterrupted = errors.New("interrupted")
 // remains returns the labels of a world's containers.
 func remains(w *worldtest.World) []resource.Remains {
 	var all []resource.Remains
-	for _, c := range w.Host().Containers {
-		all = append(all, resource.Remains{Session: resource.Session{ID: c.Session, Runtime: c.Runtime}, Container: c, Proven: true})
+	for _, c := range w.Host().Bodies {
+		all = append(all, resource.Remains{Session: resource.Session{ID: c.Session, Runtime: c.Runtime}, Body: c, Proven: true})
 	}
 	return all
 }
@@ -124,7 +124,7 @@ func TestMaking(t *testing.T) {
 			slice := resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 4, Size: 1}, Handle: resource.Handle{GPUInstance: 9, UUID: "MIG-9"}}
 			host := resource.Host{Name: "lab", BootID: "boot-1",
 				GPUs: []resource.GPU{{Host: "lab", UUID: "GPU-0", MIG: true, Slices: []resource.LiveSlice{slice}}},
-				Ledger: []resource.Held{{UUID: "GPU-0", BootID: "boot-1", Holders: []resource.Holder{
+				Ledger: []resource.Page{{UUID: "GPU-0", BootID: "boot-1", Holders: []resource.Holder{
 					{Lineage: lineage, Slices: []resource.LiveSlice{{Slice: slice.Slice}}}}}}}
 			test.meddle(&host)
 			live := resource.Live{Hosts: []resource.Host{host}}
@@ -152,12 +152,12 @@ func TestRebuilt(t *testing.T) {
 	}
 	var listed []resource.Remains
 	for _, s := range prior.Sessions {
-		listed = append(listed, resource.Remains{Session: s.Session, Container: *s.Container, Proven: true})
+		listed = append(listed, resource.Remains{Session: s.Session, Body: *s.Body, Proven: true})
 	}
 	slices.Reverse(listed)
 	// Objects of another project are left out.
 	h := w.Host()
-	h.Ledger = append(h.Ledger, resource.Held{UUID: "GPU-1", Holders: []resource.Holder{{Lineage: "other"}}})
+	h.Ledger = append(h.Ledger, resource.Page{UUID: "GPU-1", Holders: []resource.Holder{{Lineage: "other"}}})
 	found, notes := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: listed})
 	if d := cmp.Diff(prior.Sessions, found.Sessions); d != "" || len(notes) > 0 {
 		t.Errorf("sessions: %s\n%v", d, notes)
@@ -194,7 +194,7 @@ func TestNothingProven(t *testing.T) {
 	w.Host().Ledger = nil
 	var listed []resource.Remains
 	for _, s := range prior.Sessions {
-		listed = append(listed, resource.Remains{Session: s.Session, Container: *s.Container})
+		listed = append(listed, resource.Remains{Session: s.Session, Body: *s.Body})
 	}
 	found, _ := salvage.Prior(salvage.Sources{Lineage: lineage, Live: w.Live, Remains: listed})
 	if len(found.Sessions) != 3 || len(found.GPUs) != 0 || len(diff.Foreign(w.Host().GPUs[0], found.Placements())) != 3 {

@@ -185,7 +185,7 @@ func (c *checkup) sessions(ctx context.Context, p *project.Project, host config.
 
 // engine checks a container engine, and what sessions need there.
 func (c *checkup) engine(ctx context.Context, p *project.Project, host, title string, in runtime.Engine) {
-	engine, err := in.Look(ctx)
+	engine, err := in.Inspect(ctx)
 	if err != nil {
 		c.add(host, title, err.Error(), Missing, "")
 		return

@@ -107,7 +107,7 @@ func Verify(ctx context.Context, p *project.Project, prior resource.Prior, live 
 	)
 	for _, a := range all {
 		v := Verified{Session: a.session, Results: verify.Judge(a.wanted, a.inside, a.observed), Lock: a.lock()}
-		if c, there := live.Container(a.session.Slice.Host, a.session.Runtime, a.session.ID); there {
+		if c, there := live.Body(a.session.Slice.Host, a.session.Runtime, a.session.ID); there {
 			v.Outdated = c.Outdated
 		}
 		if v.Lock != nil {

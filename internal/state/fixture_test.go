@@ -64,7 +64,7 @@ func some() resource.Prior {
 	session := func(a resource.Address, gpu string, start int) resource.PriorSession {
 		s := resource.Session{Address: a, ID: resource.SessionID(a), Slice: resource.Slice{Host: "lab", GPU: gpu, Profile: "1g.18gb", Start: start, Size: 1},
 			Runtime: "process", Program: resource.Program{Env: map[string]string{"SEED": "7"}}}
-		return resource.PriorSession{Session: s, Handle: &resource.Handle{GPUInstance: start + 7, UUID: "MIG-" + s.ID}, Container: &resource.Container{ID: "/x/" + s.ID, Session: s.ID}}
+		return resource.PriorSession{Session: s, Handle: &resource.Handle{GPUInstance: start + 7, UUID: "MIG-" + s.ID}, Body: &resource.Body{ID: "/x/" + s.ID, Session: s.ID}}
 	}
 	return resource.Prior{
 		BootIDs: map[string]string{"lab": "boot-1"},

@@ -38,15 +38,15 @@ var kindNames = map[diff.Kind]string{
 // Drifted names what has drifted.
 func Drifted(d diff.Drift) string {
 	switch d.Class {
-	case diff.GPUGone, diff.GPUUnusable:
+	case diff.GPUMissing, diff.GPUUnusable:
 		return "GPU"
 	case diff.HostRebooted:
 		return "host"
-	case diff.SliceGone, diff.SliceReplaced:
+	case diff.SliceMissing, diff.SliceReplaced:
 		return "slice"
 	case diff.ForeignSlice:
 		return "foreign slice"
-	case diff.ContainerGone, diff.ContainerStopped, diff.ContainerReplaced, diff.ContainerChanged, diff.ContainerLimited:
+	case diff.BodyMissing, diff.BodyStopped, diff.BodyReplaced, diff.BodyChanged, diff.BodyLimited:
 		if d.Kind != "" {
 			return Kind(d.Kind)
 		}
@@ -55,7 +55,7 @@ func Drifted(d diff.Drift) string {
 		return cmp.Or(d.Name, "disguise")
 	case diff.DisguiseOutdated:
 		return Kind(d.Kind)
-	case diff.SecretsOpen:
+	case diff.SecretsInEnv:
 		return "sensitive values"
 	case diff.ImageMoved:
 		return "image " + d.Name

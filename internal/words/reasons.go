@@ -17,16 +17,16 @@ func Setting(f diff.Field) string {
 		return "the best for " + prose.Choose(len(r.Targets), "", "all of ") + strings.Join(r.Targets, ", ")
 	case resource.FixedClock:
 		return fmt.Sprintf("stays at %d MHz: it may not be changed here", r.MHz)
-	case resource.OneBoard:
+	case resource.OneTarget:
 		return "what " + resource.WithArticle(strings.Join(r.Targets, "")) + " draws"
-	case resource.SumOfBoards:
-		return boards(r.Boards)
+	case resource.SumOfTargets:
+		return boards(r.Power)
 	case resource.AboveDefault:
-		return fmt.Sprintf("%s is above the card's %d W", boards(r.Boards), watts(r.MW))
+		return fmt.Sprintf("%s is above the card's %d W", boards(r.Power), watts(r.MW))
 	case resource.BelowLeast:
-		return fmt.Sprintf("%s is below the card's least, %d W", boards(r.Boards), watts(r.MW))
+		return fmt.Sprintf("%s is below the card's least, %d W", boards(r.Power), watts(r.MW))
 	case resource.ClockNeeds:
-		return fmt.Sprintf("%s, and the clock needs about %d W", boards(r.Boards), watts(r.MW))
+		return fmt.Sprintf("%s, and the clock needs about %d W", boards(r.Power), watts(r.MW))
 	case resource.GPUMissing, resource.GPUUnusable:
 		wrong := resource.MissingGPU
 		if r.Unusable != nil {
@@ -60,7 +60,7 @@ var settingReasons = map[resource.ReasonKind]string{
 }
 
 // boards sums up: "2 x 160 W + 350 W".
-func boards(all []resource.Boards) string {
+func boards(all []resource.TargetPower) string {
 	var parts []string
 	for _, b := range all {
 		part := fmt.Sprintf("%d W", b.W)
@@ -156,9 +156,9 @@ func Cause(d diff.Drift) string {
 		return resource.Unusable(u).String()
 	case d.Class == diff.ClockLock && d.To.(diff.Clock).Read != 0:
 		return fmt.Sprintf("cosplay verify read %d MHz under load", d.To.(diff.Clock).Read)
-	case d.Class == diff.SliceGone && d.To == diff.IsWithoutCompute:
+	case d.Class == diff.SliceMissing && d.To == diff.IsWithoutCompute:
 		return possibly + "nvidia-smi mig -dci"
-	case d.Class == diff.ContainerChanged && d.Kind != "":
+	case d.Class == diff.BodyChanged && d.Kind != "":
 		return possibly + "docker update"
 	case d.Class == diff.DisguiseBroken && d.Name != "":
 		return "cosplay verify says what to do"
@@ -170,21 +170,21 @@ func Cause(d diff.Drift) string {
 }
 
 var causes = map[diff.Class]string{
-	diff.GPUGone:                                possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it",
+	diff.GPUMissing:                             possibly + "removed, fallen off the bus, or hidden by the driver; dmesg shows it",
 	diff.HostRebooted:                           "the driver forgets slices, clock locks and power limits over a reboot",
 	diff.ClockLock:                              possibly + "nvidia-smi -rgc or -lgc, or a restart of the driver",
 	diff.SettingClass(resource.MIGMode):         possibly + "nvidia-smi -mig, or a reboot",
 	diff.SettingClass(resource.PowerLimit):      possibly + "nvidia-smi -pl, or a restart of the driver",
 	diff.SettingClass(resource.PersistenceMode): possibly + "nvidia-smi -pm, or a reboot",
-	diff.SliceGone:                              possibly + "nvidia-smi mig -dgi, or a reboot",
+	diff.SliceMissing:                           possibly + "nvidia-smi mig -dgi, or a reboot",
 	diff.SliceReplaced:                          "recreated outside cosplay; the new slice is foreign",
-	diff.ContainerGone:                          possibly + "removed by hand",
-	diff.ContainerStopped:                       possibly + "stopped by hand, or its program ended",
-	diff.ContainerChanged:                       "edited or recreated outside cosplay",
-	diff.ContainerReplaced:                      "removed and recreated outside cosplay",
-	diff.ContainerLimited:                       possibly + "docker update; only a recreated container is without it: cosplay apply --replace",
+	diff.BodyMissing:                            possibly + "removed by hand",
+	diff.BodyStopped:                            possibly + "stopped by hand, or its program ended",
+	diff.BodyChanged:                            "edited or recreated outside cosplay",
+	diff.BodyReplaced:                           "removed and recreated outside cosplay",
+	diff.BodyLimited:                            possibly + "docker update; only a recreated container is without it: cosplay apply --replace",
 	diff.ImageMoved:                             "built or pulled again; each container keeps its own until it is replaced",
 	diff.ForeignSlice:                           "cosplay leaves it alone",
 	diff.DisguiseBroken:                         "files in the session's folder were changed outside cosplay",
-	diff.SecretsOpen:                            "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace",
+	diff.SecretsInEnv:                           "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace",
 }

@@ -43,7 +43,7 @@ func constants(t *testing.T, file, typed string) []string {
 func TestEveryKindHasWords(t *testing.T) {
 	s := resource.PriorSession{Session: resource.Session{Address: resource.One("w"), Runtime: "docker"}}
 	for _, kind := range constants(t, "../resource/reason.go", "ReasonKind") {
-		reason := resource.Reason{Kind: resource.ReasonKind(kind), Targets: []string{"RTX 2060"}, Boards: []resource.Boards{{Count: 1, W: 160}}, Session: &s.Address, Unusable: &resource.Unusable{}, Setting: new(resource.PowerLimit)}
+		reason := resource.Reason{Kind: resource.ReasonKind(kind), Targets: []string{"RTX 2060"}, Power: []resource.TargetPower{{Count: 1, W: 160}}, Session: &s.Address, Unusable: &resource.Unusable{}, Setting: new(resource.PowerLimit)}
 		setting := words.Setting(diff.Field{Kind: diff.FieldSMClock, Reason: reason})
 		session := words.Session(diff.SessionChange{Address: s.Address, Before: &s, Reason: reason})
 		if setting == "" && session == "" {

@@ -14,7 +14,7 @@ import (
 // Take acquires a GPU.
 func (w *World) Take(_ context.Context, gpu string, t ledger.Take) error {
 	return w.change("take "+gpu, func() error {
-		return w.book(gpu, func(g *resource.Held) error {
+		return w.book(gpu, func(g *resource.Page) error {
 			t.Trusted = true
 			return ledger.Hold(g, w.holder(), t, w.found(gpu))
 		})
@@ -39,14 +39,14 @@ func (w *World) found(uuid string) *ledger.Found {
 // Leave announces that a GPU gets its baseline back.
 func (w *World) Leave(_ context.Context, gpu string) error {
 	return w.change("leave "+gpu, func() error {
-		return w.book(gpu, func(g *resource.Held) error { return ledger.Leave(g, w.Lineage) })
+		return w.book(gpu, func(g *resource.Page) error { return ledger.Leave(g, w.Lineage) })
 	})
 }
 
 // Release releases a GPU.
 func (w *World) Release(_ context.Context, gpu string, asItIs, abandon bool) error {
 	return w.change("release "+gpu, func() error {
-		return w.book(gpu, func(g *resource.Held) error {
+		return w.book(gpu, func(g *resource.Page) error {
 			return ledger.Release(g, w.holder(), ledger.Parting{AsItIs: asItIs, Abandon: abandon, Trusted: true, Found: w.found(gpu)})
 		})
 	})
@@ -54,7 +54,7 @@ func (w *World) Release(_ context.Context, gpu string, asItIs, abandon bool) err
 
 // setting holds a change against the ledger, as the agent does.
 func (w *World) setting(gpu string, s resource.Settings) error {
-	return w.book(gpu, func(g *resource.Held) error {
+	return w.book(gpu, func(g *resource.Page) error {
 		if err := ledger.MaySet(g, w.Lineage, s); err != nil {
 			return err
 		}
@@ -65,11 +65,11 @@ func (w *World) setting(gpu string, s resource.Settings) error {
 }
 
 // book changes a GPU's page of the ledger.
-func (w *World) book(gpu string, do func(*resource.Held) error) error {
+func (w *World) book(gpu string, do func(*resource.Page) error) error {
 	h := w.Host()
 	all := slices.Clone(h.Ledger)
-	i := slices.IndexFunc(all, func(e resource.Held) bool { return e.UUID == gpu })
-	page := resource.Held{UUID: gpu}
+	i := slices.IndexFunc(all, func(e resource.Page) bool { return e.UUID == gpu })
+	page := resource.Page{UUID: gpu}
 	if i >= 0 {
 		page = all[i]
 		page.Holders = slices.Clone(page.Holders)

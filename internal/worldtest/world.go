@@ -58,7 +58,7 @@ func New(t testing.TB, models ...string) *World {
 			t.Fatal(err)
 		}
 		host.GPUs = append(host.GPUs, resource.GPU{Host: HostName, Index: i, UUID: fmt.Sprintf("GPU-%d", i), Model: m,
-			MIGCapable: m.MIG(), PowerMW: m.PowerDefaultMW, SMClockMHz: m.ClocksMHz[0], Held: true})
+			MIGCapable: m.MIG(), PowerMW: m.PowerDefaultMW, SMClockMHz: m.ClocksMHz[0], LowClockReason: true})
 	}
 	return &World{Live: resource.Live{Hosts: []resource.Host{host}}, Person: resolve.Person{
 		User: resource.User{Name: "ann", UID: 1000, GID: 1000, Group: "ann"}, Keys: []string{"ssh-ed25519 AAAA ann@desk"}}}
@@ -90,15 +90,15 @@ func (w *World) Hosts() map[string]apply.Host {
 
 // Run is a run on this world.
 func (w *World) Run(j *Journal, parallelism int) *apply.Run {
-	return &apply.Run{Hosts: w.Hosts(), Journal: j, Parallelism: parallelism, Look: w.Look}
+	return &apply.Run{Hosts: w.Hosts(), Journal: j, Parallelism: parallelism, Observe: w.Observe}
 }
 
-// Look is the world as it is now.
-func (w *World) Look(context.Context) (resource.Live, error) {
+// Observe returns the world as it is now.
+func (w *World) Observe(context.Context) (resource.Live, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	host := *w.Host()
-	host.GPUs, host.Containers = slices.Clone(host.GPUs), slices.Clone(host.Containers)
+	host.GPUs, host.Bodies = slices.Clone(host.GPUs), slices.Clone(host.Bodies)
 	for i := range host.GPUs {
 		host.GPUs[i].Slices = slices.Clone(host.GPUs[i].Slices)
 	}
@@ -204,7 +204,7 @@ func (w *World) CreateSlice(_ context.Context, s resource.Slice, _ resource.Need
 		if other := diff.Overlapping(*g, s); other != nil {
 			return fmt.Errorf("%s is taken by %s", s, other.Slice)
 		}
-		if err := w.book(s.GPU, func(g *resource.Held) error {
+		if err := w.book(s.GPU, func(g *resource.Page) error {
 			return ledger.NoteSlice(g, w.Lineage, resource.LiveSlice{Slice: s})
 		}); err != nil {
 			return err
@@ -212,7 +212,7 @@ func (w *World) CreateSlice(_ context.Context, s resource.Slice, _ resource.Need
 		w.made++
 		made = resource.LiveSlice{Slice: s, Handle: resource.Handle{GPUInstance: w.made, UUID: fmt.Sprintf("MIG-%d", w.made), Boot: w.Host().BootID}}
 		g.Slices = append(g.Slices, made)
-		return w.book(s.GPU, func(g *resource.Held) error { return ledger.NoteSlice(g, w.Lineage, made) })
+		return w.book(s.GPU, func(g *resource.Page) error { return ledger.NoteSlice(g, w.Lineage, made) })
 	})
 	return made, err
 }
@@ -221,7 +221,7 @@ func (w *World) CreateSlice(_ context.Context, s resource.Slice, _ resource.Need
 func (w *World) DestroySlice(_ context.Context, s resource.LiveSlice) error {
 	return w.change("destroy "+s.String(), func() error {
 		g := w.GPU(s.GPU)
-		if err := w.book(s.GPU, func(g *resource.Held) error {
+		if err := w.book(s.GPU, func(g *resource.Page) error {
 			if err := ledger.MayDestroy(g, w.Lineage, s); err != nil {
 				return err
 			}
@@ -236,17 +236,17 @@ func (w *World) DestroySlice(_ context.Context, s resource.LiveSlice) error {
 }
 
 // Prepare creates or recreates a session's container.
-func (w *World) Prepare(_ context.Context, s resource.Session, given resource.Handle) (c resource.Container, err error) {
+func (w *World) Prepare(_ context.Context, s resource.Session, given resource.Handle) (c resource.Body, err error) {
 	err = w.change("prepare "+s.ID, func() error {
 		h := w.Host()
-		c = resource.Container{ID: s.ID, Session: s.ID, Host: HostName, Runtime: s.Runtime, State: resource.Running, Hash: s.Hash(""), SliceID: given.UUID}
+		c = resource.Body{ID: s.ID, Session: s.ID, Host: HostName, Runtime: s.Runtime, State: resource.Running, Hash: s.Hash(""), SliceID: given.UUID}
 		if !s.Spec.IsZero() {
-			c.SSHPort = cmp.Or(s.Spec.SSH.Port, s.Spec.SSH.Kept, freePort+len(h.Containers))
+			c.SSHPort = cmp.Or(s.Spec.SSH.Port, s.Spec.SSH.Kept, freePort+len(h.Bodies))
 			c.Image = h.Engine.Images[s.Spec.Image]
 		}
 		w.Remove(s.ID)
-		h.Containers = append(h.Containers, c)
-		slices.SortFunc(h.Containers, resource.Container.Compare)
+		h.Bodies = append(h.Bodies, c)
+		slices.SortFunc(h.Bodies, resource.Body.Compare)
 		return nil
 	})
 	return c, err
@@ -263,7 +263,7 @@ func (w *World) Unprepare(_ context.Context, session string) (resource.Use, erro
 // Remove takes a container away behind everybody's back.
 func (w *World) Remove(session string) {
 	h := w.Host()
-	h.Containers = slices.DeleteFunc(h.Containers, func(c resource.Container) bool { return c.Session == session })
+	h.Bodies = slices.DeleteFunc(h.Bodies, func(c resource.Body) bool { return c.Session == session })
 }
 
 // Reboot forgets what a driver forgets.
@@ -290,7 +290,7 @@ func (w *World) String() string {
 		slices.Sort(lines)
 		b.WriteString(strings.Join(lines, ""))
 	}
-	for _, c := range w.Host().Containers {
+	for _, c := range w.Host().Bodies {
 		fmt.Fprintf(&b, "%s %s %s\n", c.Session, c.State, c.Hash)
 	}
 	for _, g := range w.Host().Ledger {

@@ -42,7 +42,7 @@ func (l Load) Settled(lock int) bool {
 // busy returns the clocks of a busy GPU.
 func (l Load) busy() (clocks []int) {
 	for _, s := range l.Samples {
-		if !s.Held {
+		if !s.LowClockReason {
 			clocks = append(clocks, s.MHz)
 		}
 	}

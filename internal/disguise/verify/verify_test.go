@@ -266,7 +266,7 @@ func load(each int, clocks ...int) Load {
 
 // TestLoad: what readings of the SM clock prove of a lock at 1575 MHz.
 func TestLoad(t *testing.T) {
-	idle := Load{Samples: slices.Repeat([]resource.ClockSample{{MHz: 345, Held: true}}, 50)}
+	idle := Load{Samples: slices.Repeat([]resource.ClockSample{{MHz: 345, LowClockReason: true}}, 50)}
 	join := func(all ...Load) (l Load) {
 		for _, one := range all {
 			l.Samples = append(l.Samples, one.Samples...)
@@ -280,7 +280,7 @@ func TestLoad(t *testing.T) {
 	}{
 		"nothing":                     {},
 		"idle":                        {load: idle},
-		"held down by power":          {load: Load{Samples: slices.Repeat([]resource.ClockSample{{MHz: 1200, Held: true}}, 50)}},
+		"held down by power":          {load: Load{Samples: slices.Repeat([]resource.ClockSample{{MHz: 1200, LowClockReason: true}}, 50)}},
 		"at the lock":                 {load(busySamples, 1575), 1575, true, true},
 		"idle, then at the lock":      {join(idle, load(1, 600, 1200), load(busySamples, 1575)), 1575, true, true},
 		"too few at the lock":         {load(busySamples-1, 1575), 1575, false, false},
@@ -332,7 +332,7 @@ func TestSkips(t *testing.T) {
 		{"not provable: no program could be run", Settings, 1, func(s *world) { s.observed.Load = Load{} }},
 		{"not provable: CUDA: error 999", Settings, 1, func(s *world) { s.observed.Load = Load{Failed: "CUDA: error 999"} }},
 		{"not provable: under load the GPU stayed idle", Settings, 1, func(s *world) {
-			s.observed.Load = Load{Samples: []resource.ClockSample{{MHz: 345, Held: true}, {MHz: 1980, Held: true}}}
+			s.observed.Load = Load{Samples: []resource.ClockSample{{MHz: 345, LowClockReason: true}, {MHz: 1980, LowClockReason: true}}}
 		}},
 		{"cosplay does not manage the SM clock: nvmlDeviceSetGpuLockedClocks", Settings, 1, func(s *world) {
 			s.observed.Live.Degraded = []resource.Degradation{{Feature: resource.FeatureClock, Call: "nvmlDeviceSetGpuLockedClocks", Set: true}}

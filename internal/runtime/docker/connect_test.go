@@ -133,7 +133,7 @@ func TestSilentEngine(t *testing.T) {
 	r.Owner = resource.Owner{Lineage: "l", Key: "key"}
 	_, err = r.List(ctx)
 	late("listing", err)
-	_, err = r.Look(ctx)
+	_, err = r.Inspect(ctx)
 	late("looking at the images", err)
 	_, err = r.inspect(ctx, "x")
 	late("looking at a container", err)

@@ -33,7 +33,7 @@ type Runtime struct {
 }
 
 // List tells which sessions have a container, whatever its state.
-func (r Runtime) List(ctx context.Context) ([]resource.Container, error) {
+func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 	if r.Owner.Lineage == "" {
 		ctx, cancel := soon(ctx)
 		defer cancel()
@@ -51,7 +51,7 @@ func (r Runtime) List(ctx context.Context) ([]resource.Container, error) {
 		id := f.Labels[labelSession]
 		sessions[id] = append(sessions[id], f)
 	}
-	var all []resource.Container
+	var all []resource.Body
 	inspector := disguise.Inspector{Version: r.Version}
 	for _, id := range slices.Sorted(maps.Keys(sessions)) {
 		// Where nobody can say which is the one, any tells that there is one.
@@ -85,9 +85,9 @@ func (r Runtime) List(ctx context.Context) ([]resource.Container, error) {
 	return all, nil
 }
 
-func (r Runtime) container(id, image string, state container.ContainerState, l map[string]string) resource.Container {
-	c := resource.Container{ID: id, Image: image, Session: l[labelSession], Host: r.Host, Runtime: name,
-		State: resource.Stopped, Hash: l[labelHash], SliceID: l[labelSlice], Open: l[labelPrivate] == ""}
+func (r Runtime) container(id, image string, state container.ContainerState, l map[string]string) resource.Body {
+	c := resource.Body{ID: id, Image: image, Session: l[labelSession], Host: r.Host, Runtime: name,
+		State: resource.Stopped, Hash: l[labelHash], SliceID: l[labelSlice], SecretsInEnv: l[labelPrivate] == ""}
 	c.Serial, _ = strconv.Atoi(l[labelSerial]) // an older cosplay set none: 0
 	if state == container.StateRunning {
 		c.State = resource.Running
@@ -109,9 +109,9 @@ func (r Runtime) inhabited(ctx context.Context, session string) (*container.Insp
 	return there, err
 }
 
-// Look tells what the engine is, how slices come into its containers, and which
+// Inspect reports what the engine is, how slices come into its containers, and which
 // images it has.
-func (r Runtime) Look(ctx context.Context) (resource.Engine, error) {
+func (r Runtime) Inspect(ctx context.Context) (resource.Engine, error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()
 	images, err := image.Tags(ctx, r.Engine.client)

@@ -103,7 +103,7 @@ func TestManyAtOnce(t *testing.T) {
 	const count = 3
 	var (
 		sessions [count]resource.Session
-		made     [count]resource.Container
+		made     [count]resource.Body
 		errs     [count]error
 		group    sync.WaitGroup
 	)
@@ -326,7 +326,7 @@ func TestCutOff(t *testing.T) {
 
 func TestLook(t *testing.T) {
 	w := newWorld(t)
-	e, err := w.Look(context.Background())
+	e, err := w.Inspect(context.Background())
 	check(t, err)
 	if !strings.HasPrefix(e.Name, "Docker ") || strings.Contains(e.Name, "+") || e.Access != "simulated library by mount" || e.Images[tiny] == "" {
 		t.Errorf("got %+v", e)
@@ -371,7 +371,7 @@ func TestRuns(t *testing.T) {
 			t.Errorf("pid %d in the container: %v", pid, !want)
 		}
 	}
-	if Runs(os.Getpid(), resource.Container{}) {
+	if Runs(os.Getpid(), resource.Body{}) {
 		t.Error("everything runs in a container without an ID")
 	}
 }

@@ -34,10 +34,10 @@ import (
 )
 
 var (
-	_ apply.Runtime           = Runtime{}
-	_ apply.Images            = Runtime{}
-	_ observe.ContainerLister = Runtime{}
-	_ observe.EngineReader    = Runtime{}
+	_ apply.Runtime        = Runtime{}
+	_ apply.Images         = Runtime{}
+	_ observe.BodyLister   = Runtime{}
+	_ observe.EngineReader = Runtime{}
 )
 
 // engine is the machine's own. Where there is none, the test is skipped, and
@@ -128,7 +128,7 @@ func random() string {
 }
 
 // prepare must succeed.
-func (w *world) prepare(t *testing.T) resource.Container {
+func (w *world) prepare(t *testing.T) resource.Body {
 	t.Helper()
 	c, err := w.Prepare(context.Background(), w.s, w.given)
 	check(t, err)
@@ -136,7 +136,7 @@ func (w *world) prepare(t *testing.T) resource.Container {
 }
 
 // list is without the bounds, which only a look shows.
-func (w *world) list(t *testing.T) []resource.Container {
+func (w *world) list(t *testing.T) []resource.Body {
 	t.Helper()
 	all, err := w.List(context.Background())
 	check(t, err)

@@ -80,7 +80,7 @@ func (r Runtime) seal(l map[string]string) string {
 // docker commit does; so the container has the session's name or, if that was
 // changed, its folder.
 func (r Runtime) owns(c container.Summary) bool {
-	return r.claims(c) && (r.sealed(c) || slices.Contains(r.Owner.Containers, c.ID))
+	return r.claims(c) && (r.sealed(c) || slices.Contains(r.Owner.Bodies, c.ID))
 }
 
 // claims tells whether a container says that it is of this state and host.
@@ -132,7 +132,7 @@ func (r Runtime) ours(ctx context.Context, session string) ([]container.Summary,
 
 // imported is a container that cosplay did not make, with the labels by which
 // its session finds it. What it was made from nobody knows.
-func (r Runtime) imported(ctx context.Context, c resource.Container) ([]container.Summary, error) {
+func (r Runtime) imported(ctx context.Context, c resource.Body) ([]container.Summary, error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()
 	found, err := r.Engine.client.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("id", c.ID))})
@@ -210,7 +210,7 @@ func (r Runtime) inspect(ctx context.Context, ref string) (*container.InspectRes
 
 // Stranger is a container by whatever name or ID, for who is to be its owner from
 // now on, with the lineage and the host that its labels name. nil is none.
-func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Container, called, lineage, host string, err error) {
+func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Body, called, lineage, host string, err error) {
 	there, err := r.inspect(ctx, ref)
 	if err != nil || there == nil {
 		return nil, "", "", "", err
@@ -220,7 +220,7 @@ func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Containe
 		state = resource.Running
 	}
 	l := there.Config.Labels
-	return &resource.Container{ID: there.ID, Host: r.Host, Runtime: name, State: state, Image: there.Image, Foreign: true},
+	return &resource.Body{ID: there.ID, Host: r.Host, Runtime: name, State: state, Image: there.Image, Foreign: true},
 		strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
 }
 
@@ -255,7 +255,7 @@ func (r Runtime) rename(ctx context.Context, session string, there *container.In
 
 // Runs tells whether a program runs in a container: the kernel has it in the
 // container's control group, which bears its ID.
-func Runs(pid int, c resource.Container) bool {
+func Runs(pid int, c resource.Body) bool {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	return err == nil && c.ID != "" && strings.Contains(string(groups), c.ID)
 }

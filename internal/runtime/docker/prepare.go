@@ -36,12 +36,12 @@ const lastLines = 8
 
 // Prepare makes the container of a session, or brings it up to date: one of ours
 // with the same content keeps, is started if it has to be, and is waited for.
-func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
+func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Body, error) {
 	if err := runtime.CheckSession(s.ID); err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	if s.Spec.IsZero() {
-		return resource.Container{}, fmt.Errorf("session %s has no container to be made; make the plan anew: cosplay plan", s.Address)
+		return resource.Body{}, fmt.Errorf("session %s has no container to be made; make the plan anew: cosplay plan", s.Address)
 	}
 	access := r.access()
 	err := access.usable()
@@ -49,11 +49,11 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 		r.Base, err = filepath.Abs(r.Base) // what is mounted has to be absolute
 	}
 	if err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	done, err := r.Engine.turn(ctx)
 	if err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	defer done()
 	there, err := r.find(ctx, s.ID)
@@ -61,7 +61,7 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 		err = r.rename(ctx, s.ID, there)
 	}
 	if err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	made, err := r.prepare(ctx, access, s, given, there)
 	if err != nil {
@@ -79,11 +79,11 @@ func (r Runtime) tidy(ctx context.Context, session string) error {
 	return errors.Join(r.removeDevice(session), r.clear(session))
 }
 
-func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (resource.Container, error) {
+func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (resource.Body, error) {
 	inspector := disguise.Inspector{Version: r.Version}
 	now, err := inspector.Glance(r.folder(s.ID))
 	if err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	keeps := there != nil && r.same(there, s, given) && (now.Damaged == "" || !there.State.Running)
 	granted, err := r.grant(ctx, access, s, given, !keeps || counts(there))
@@ -96,7 +96,7 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 		err = makeWorkspace(s.Workspace, s.Spec.User)
 	}
 	if err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	kept := s.Spec.SSH.Kept
 	if there != nil {
@@ -110,7 +110,7 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 			kept = publishedPort(there)
 		}
 		if err := r.dismiss(ctx, there); err != nil {
-			return resource.Container{}, err
+			return resource.Body{}, err
 		}
 	}
 	return r.make(ctx, s, given.UUID, granted, kept)
@@ -129,36 +129,36 @@ func counts(there *container.InspectResponse) bool {
 }
 
 // revive brings a container up that is there already.
-func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (resource.Container, error) {
+func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (resource.Body, error) {
 	if err := r.hold(ctx, s, there); err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	port := publishedPort(there)
 	if there.State.Paused {
 		if err := r.Engine.client.ContainerUnpause(ctx, there.ID); err != nil {
-			return resource.Container{}, explain("waking the container "+Name(s.ID), err, about(s, port))
+			return resource.Body{}, explain("waking the container "+Name(s.ID), err, about(s, port))
 		}
 	}
 	if err := r.up(ctx, s, there.ID, port, there.State.Running); err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	return r.made(ctx, s, there.ID)
 }
 
 // make creates a container and starts it. If that fails, none is left.
-func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g grant, kept int) (resource.Container, error) {
+func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g grant, kept int) (resource.Body, error) {
 	for try := 1; ; try++ {
 		port, err := choosePort(s.Spec.SSH, kept)
 		if err != nil {
-			return resource.Container{}, err
+			return resource.Body{}, err
 		}
 		durable.Moment("before the container of %s is made", s.ID)
 		id, err := r.create(ctx, s, slice, g, port)
 		if err != nil {
-			return resource.Container{}, err
+			return resource.Body{}, err
 		}
 		durable.Moment("before the container of %s is started", s.ID)
-		made := resource.Container{}
+		made := resource.Body{}
 		if err = r.up(ctx, s, id, port, false); err == nil {
 			made, err = r.fresh(ctx, s, slice, id, port)
 		}
@@ -166,10 +166,10 @@ func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g g
 			return made, nil
 		}
 		if left := r.remove(context.WithoutCancel(ctx), id); left != nil {
-			return resource.Container{}, errors.Join(err, left)
+			return resource.Body{}, errors.Join(err, left)
 		}
 		if !portTaken(err) || s.Spec.SSH.Port != 0 || try == portTries {
-			return resource.Container{}, err
+			return resource.Body{}, err
 		}
 		kept = 0
 	}
@@ -208,23 +208,23 @@ func (r Runtime) up(ctx context.Context, s resource.Session, id string, port int
 }
 
 // made is what a container has become: the engine alone knows its image's ID.
-func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resource.Container, error) {
+func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resource.Body, error) {
 	there, err := r.inspect(ctx, id)
 	if err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	if there == nil {
-		return resource.Container{}, fmt.Errorf("container %s: somebody removed it at once; cosplay apply makes it anew", Name(s.ID))
+		return resource.Body{}, fmt.Errorf("container %s: somebody removed it at once; cosplay apply makes it anew", Name(s.ID))
 	}
 	c := r.container(there.ID, there.Image, there.State.Status, there.Config.Labels)
 	if c.State != resource.Running {
-		return resource.Container{}, fmt.Errorf("container %s: it ended at once, with code %d%s", Name(s.ID), there.State.ExitCode, r.lastWords(ctx, id))
+		return resource.Body{}, fmt.Errorf("container %s: it ended at once, with code %d%s", Name(s.ID), there.State.ExitCode, r.lastWords(ctx, id))
 	}
 	c.SSHPort = publishedPort(there)
 	if c.SSHPort != 0 {
 		line := r.KnownHosts(s.ID, s.Spec.SSH, c.SSHPort)
 		if err := replace(r.KnownHostsFile(s.ID), []byte(line), 0o644); err != nil {
-			return resource.Container{}, fmt.Errorf("writing the session folder: %w", err)
+			return resource.Body{}, fmt.Errorf("writing the session folder: %w", err)
 		}
 	}
 	return c, nil
@@ -232,7 +232,7 @@ func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resou
 
 // fresh is what a container has become that was just made and answers. One that
 // runs a command of its own is looked at once more: it may have ended since.
-func (r Runtime) fresh(ctx context.Context, s resource.Session, slice, id string, port int) (resource.Container, error) {
+func (r Runtime) fresh(ctx context.Context, s resource.Session, slice, id string, port int) (resource.Body, error) {
 	image, err := r.Engine.image(ctx, s.Spec.Image)
 	if err != nil || len(s.Command) > 0 || !s.Spec.SSH.Enabled {
 		return r.made(ctx, s, id)
@@ -240,7 +240,7 @@ func (r Runtime) fresh(ctx context.Context, s resource.Session, slice, id string
 	c := r.container(id, image.id, container.StateRunning, r.labels(s, slice))
 	c.SSHPort = port
 	if err := replace(r.KnownHostsFile(s.ID), []byte(r.KnownHosts(s.ID, s.Spec.SSH, port)), 0o644); err != nil {
-		return resource.Container{}, fmt.Errorf("writing the session folder: %w", err)
+		return resource.Body{}, fmt.Errorf("writing the session folder: %w", err)
 	}
 	return c, nil
 }

@@ -32,7 +32,7 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 		if !session.Spec.IsZero() && session.Spec.SSH.Port == 0 {
 			session.Spec.SSH.Kept = c.SSHPort
 		}
-		all = append(all, resource.Remains{Session: session, Container: c, Proven: r.sealed(f)})
+		all = append(all, resource.Remains{Session: session, Body: c, Proven: r.sealed(f)})
 	}
 	return all, nil
 }

@@ -30,7 +30,7 @@ func TestRemains(t *testing.T) {
 	box := w.s.Spec
 	box.SSH.Kept = made.SSHPort
 	want.Spec = box
-	if got := only(w.Runtime); !got.Proven || !cmp.Equal(got.Container, made) || cmp.Diff(want, got.Session) != "" {
+	if got := only(w.Runtime); !got.Proven || !cmp.Equal(got.Body, made) || cmp.Diff(want, got.Session) != "" {
 		t.Errorf("%+v: %s", got, cmp.Diff(want, got.Session))
 	}
 
@@ -54,7 +54,7 @@ func TestRemains(t *testing.T) {
 		}
 	}
 	known := w.Runtime
-	known.Owner.Key, known.Owner.Containers = "other", []string{made.ID}
+	known.Owner.Key, known.Owner.Bodies = "other", []string{made.ID}
 	if all, err := known.List(ctx); err != nil || len(all) != 1 || all[0].ID != made.ID {
 		t.Errorf("%+v, %v", all, err)
 	}

@@ -81,13 +81,13 @@ func TestSecretsOfOlderContainer(t *testing.T) {
 	w.s.Secret = map[string]string{"TOKEN": hidden}
 	w.s = w.s.Seal(w.Owner.Key)
 	made := w.prepare(t)
-	if all := w.list(t); len(all) != 1 || all[0].Open {
+	if all := w.list(t); len(all) != 1 || all[0].SecretsInEnv {
 		t.Errorf("a new container is listed as %+v", all)
 	}
 
 	old := w.older(t, made)
 	all := w.list(t)
-	if len(all) != 1 || all[0].ID != old || !all[0].Open || all[0].Hash != made.Hash {
+	if len(all) != 1 || all[0].ID != old || !all[0].SecretsInEnv || all[0].Hash != made.Hash {
 		t.Fatalf("the older container is listed as %+v", all)
 	}
 	for _, stopped := range []bool{false, true} {
@@ -101,14 +101,14 @@ func TestSecretsOfOlderContainer(t *testing.T) {
 			t.Errorf("stopped %v: a program has %q, %s", stopped, out, complaint)
 		}
 	}
-	if all := w.list(t); !all[0].Open {
+	if all := w.list(t); !all[0].SecretsInEnv {
 		t.Error("docker inspect still shows the values, and that is not reported")
 	}
 }
 
 // older replaces a container by one with the layout of before: sensitive values in
 // its environment and in cosplay-init's configuration.
-func (w *world) older(t *testing.T, made resource.Container) (id string) {
+func (w *world) older(t *testing.T, made resource.Body) (id string) {
 	t.Helper()
 	ctx := context.Background()
 	there, err := w.inspect(ctx, made.ID)

@@ -14,9 +14,9 @@ import (
 func TestStrays(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
-	strays := func(known ...string) []resource.Container {
+	strays := func(known ...string) []resource.Body {
 		t.Helper()
-		all, err := w.Strays(ctx, w.list(t), known)
+		all, err := w.Leftovers(ctx, w.list(t), known)
 		check(t, err)
 		return all
 	}
@@ -54,7 +54,7 @@ func TestStrays(t *testing.T) {
 	}
 	forger := w.Runtime
 	forger.Owner.Key = "other"
-	if all, err := forger.Strays(ctx, w.list(t)[:0], nil); err != nil || len(all) != 0 {
+	if all, err := forger.Leftovers(ctx, w.list(t)[:0], nil); err != nil || len(all) != 0 {
 		t.Errorf("with another key: %+v, %v", all, err)
 	}
 	check(t, unprepare(ctx, w.Runtime, w.s.ID))

@@ -25,7 +25,7 @@ func TestDamaged(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	made := w.prepare(t)
-	session := resource.PriorSession{Session: w.s, Handle: &w.given, Container: &made}
+	session := resource.PriorSession{Session: w.s, Handle: &w.given, Body: &made}
 	for file, check_ := range map[string]string{
 		facadeFile: verify.FacadesCheck, cudaFacadeFile: verify.FacadesCheck, figuresFile: verify.FiguresCheck, "init.json": verify.FiguresCheck, usageFile: verify.UsageCheck,
 	} {

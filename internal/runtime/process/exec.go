@@ -156,7 +156,7 @@ const generations = 64
 // Runs reports whether a process runs in a session: it or one of its ancestors was started
 // there, and loads libraries from the session's folder first. The environment of other
 // users' processes is not readable; they do not run in a session.
-func Runs(pid int, c resource.Container) bool {
+func Runs(pid int, c resource.Body) bool {
 	mark := []byte("LD_LIBRARY_PATH=" + filepath.Join(c.ID, libraryDir))
 	for range generations {
 		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))

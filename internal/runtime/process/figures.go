@@ -22,9 +22,9 @@ import (
 // figures is the content of a session folder's session.json. The tags of the types of
 // resource are part of the file; testdata/fields.txt lists all fields.
 type figures struct {
-	// Container is what List reports as long as the file was not changed. A file of an
+	// Body is what List reports as long as the file was not changed. A file of an
 	// older cosplay has none.
-	Container *resource.Container `json:"container,omitempty"`
+	Body *resource.Body `json:"container,omitempty"`
 
 	Session resource.Session `json:"session"`
 	Slice   string           `json:"slice"`          // UUID of the MIG slice or of the whole GPU
@@ -64,20 +64,20 @@ func (r Runtime) writeFigures(dir string, f figures) error {
 }
 
 // untouched is the container of a file whose sum, by the key of summer, is correct.
-func untouched(file []byte, summer hash.Hash) (resource.Container, bool) {
+func untouched(file []byte, summer hash.Hash) (resource.Body, bool) {
 	sum, rest, summed := bytes.Cut(bytes.TrimPrefix(file, []byte(beforeSum)), []byte(afterSum))
 	if !summed || !hmac.Equal(sum, sumOf(rest, summer)) {
-		return resource.Container{}, false
+		return resource.Body{}, false
 	}
 	head, _, _ := bytes.Cut(rest, []byte(beforeSession))
 	var f struct {
-		Container *resource.Container `json:"container"` // as in figures
+		Body *resource.Body `json:"container"` // as in figures
 	}
 	err := jsonv2.Unmarshal(slices.Concat([]byte("{"), head, []byte("}")), &f)
-	if err != nil || f.Container == nil {
-		return resource.Container{}, false
+	if err != nil || f.Body == nil {
+		return resource.Body{}, false
 	}
-	return *f.Container, true
+	return *f.Body, true
 }
 
 func readFigures(dir string) (figures, error) {

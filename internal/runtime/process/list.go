@@ -15,7 +15,7 @@ import (
 
 // List lists the sessions that have a folder. If session.json was edited, the hash differs
 // from that in the state.
-func (r Runtime) List(context.Context) ([]resource.Container, error) {
+func (r Runtime) List(context.Context) ([]resource.Body, error) {
 	entries, err := os.ReadDir(r.Base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -23,16 +23,16 @@ func (r Runtime) List(context.Context) ([]resource.Container, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the session folders: %w", err)
 	}
-	var all []resource.Container
+	var all []resource.Body
 	l := lister{Runtime: r, inspector: disguise.Inspector{Version: r.Version}, summer: r.summer()}
 	for _, e := range entries {
 		dir := filepath.Join(r.Base, e.Name())
-		c, err := l.look(dir)
+		c, err := l.inspect(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // partly created or partly removed
-			c = resource.Container{ID: dir, Session: e.Name(), Runtime: name, State: resource.Stopped}
+			c = resource.Body{ID: dir, Session: e.Name(), Runtime: name, State: resource.Stopped}
 		case errors.Is(err, errDamaged):
-			c = resource.Container{ID: dir, Session: e.Name(), Runtime: name, State: resource.Running, Hash: "damaged"}
+			c = resource.Body{ID: dir, Session: e.Name(), Runtime: name, State: resource.Running, Hash: "damaged"}
 		case err != nil:
 			return nil, err
 		}
@@ -50,10 +50,10 @@ type lister struct {
 }
 
 // look reads the session in a folder, and what is damaged or outdated there.
-func (l *lister) look(dir string) (resource.Container, error) {
+func (l *lister) inspect(dir string) (resource.Body, error) {
 	folder, err := disguise.OpenFolder(dir)
 	if err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	defer folder.Close()
 	c, err := l.listed(folder)
@@ -65,7 +65,7 @@ func (l *lister) look(dir string) (resource.Container, error) {
 	return c, err
 }
 
-func (l *lister) listed(folder disguise.Folder) (c resource.Container, err error) {
+func (l *lister) listed(folder disguise.Folder) (c resource.Body, err error) {
 	if l.buffer, err = folder.Read(figuresFile, l.buffer); err != nil {
 		return c, err
 	}
@@ -74,5 +74,5 @@ func (l *lister) listed(folder disguise.Folder) (c resource.Container, err error
 		return c, nil
 	}
 	f, err := parseFigures(folder.Dir, l.buffer)
-	return l.container(folder.Dir, f.Session, f.Slice), err
+	return l.body(folder.Dir, f.Session, f.Slice), err
 }

@@ -33,14 +33,14 @@ type Runtime struct {
 
 // Prepare creates or updates the session's folder, and creates its workspace if it does
 // not exist.
-func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
+func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Body, error) {
 	dir := filepath.Join(r.Base, s.ID)
 	// The folder holds sensitive values, so an existing one is closed as well.
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, libraryDir), 0o700), os.Chmod(dir, 0o700)); err != nil {
-		return resource.Container{}, fmt.Errorf("create the session folder: %w", err)
+		return resource.Body{}, fmt.Errorf("create the session folder: %w", err)
 	}
 	if err := os.MkdirAll(s.Workspace, 0o755); err != nil {
-		return resource.Container{}, fmt.Errorf("create the workspace: %w", err)
+		return resource.Body{}, fmt.Errorf("create the workspace: %w", err)
 	}
 	was, before := readFigures(dir)
 	cuda, err := r.install(dir, s, given)
@@ -49,19 +49,19 @@ func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.H
 		err = disguise.ForgetPeak(filepath.Join(dir, disguise.UsageFile))
 	}
 	if err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
 	if err := r.seal(dir, cuda); err != nil {
-		return resource.Container{}, err
+		return resource.Body{}, err
 	}
-	made := r.container(dir, s, given.UUID)
+	made := r.body(dir, s, given.UUID)
 	made.Serial = r.Serial
 	// Last, since the folder counts as complete once session.json exists.
-	return made, r.writeFigures(dir, figures{Container: &made, Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret})
+	return made, r.writeFigures(dir, figures{Body: &made, Session: s, Slice: given.UUID, CUDA: cuda, Secret: s.Secret})
 }
 
-func (r Runtime) container(dir string, s resource.Session, sliceID string) resource.Container {
-	return resource.Container{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: name, State: resource.Running, Hash: s.Seal(r.Key).Hash(r.Key), SliceID: sliceID}
+func (r Runtime) body(dir string, s resource.Session, sliceID string) resource.Body {
+	return resource.Body{ID: dir, Session: s.ID, Host: s.Slice.Host, Runtime: name, State: resource.Running, Hash: s.Seal(r.Key).Hash(r.Key), SliceID: sliceID}
 }
 
 // install puts the facades where the session's programs look before they find the host's

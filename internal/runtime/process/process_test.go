@@ -36,7 +36,7 @@ func worker(t *testing.T) (Runtime, resource.Session) {
 	return Runtime{Base: filepath.Join(dir, "sessions"), Library: library, Key: "key", Version: "1.0"}, s
 }
 
-func prepare(t *testing.T, r Runtime, s resource.Session) resource.Container {
+func prepare(t *testing.T, r Runtime, s resource.Session) resource.Body {
 	t.Helper()
 	c, err := r.Prepare(context.Background(), s, resource.Handle{UUID: "MIG-1"})
 	if err != nil {
@@ -45,7 +45,7 @@ func prepare(t *testing.T, r Runtime, s resource.Session) resource.Container {
 	return c
 }
 
-func list(t *testing.T, r Runtime) []resource.Container {
+func list(t *testing.T, r Runtime) []resource.Body {
 	t.Helper()
 	all, err := r.List(context.Background())
 	if err != nil {
@@ -311,7 +311,7 @@ func TestRuns(t *testing.T) {
 	other.ID = strings.TrimSuffix(made.ID, "3")
 	for _, test := range []struct {
 		pid  int
-		in   resource.Container
+		in   resource.Body
 		want bool
 	}{{c.Process.Pid, made, true}, {child, made, true}, {child, other, false}, {os.Getpid(), made, false}, {1, made, false}, {1 << 30, made, false}} {
 		if got := Runs(test.pid, test.in); got != test.want {

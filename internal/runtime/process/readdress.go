@@ -29,8 +29,8 @@ func (r Runtime) Readdress(session string, to resource.Address) error {
 		return nil // a damaged file is drift, and the next apply writes it again
 	}
 	if _, ok := untouched(file, r.summer()); !ok { // the new sum must not confirm what was edited, or what another key has hashed
-		made := r.container(dir, f.Session, f.Slice)
-		f.Container = &made
+		made := r.body(dir, f.Session, f.Slice)
+		f.Body = &made
 	}
 	f.Session.Address = to
 	return r.writeFigures(dir, f)

@@ -17,7 +17,7 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 	}
 	var all []resource.Remains
 	for _, c := range found {
-		one := resource.Remains{Session: resource.Session{ID: c.Session, Runtime: name}, Container: c, Proven: true}
+		one := resource.Remains{Session: resource.Session{ID: c.Session, Runtime: name}, Body: c, Proven: true}
 		switch f, err := readFigures(filepath.Join(r.Base, c.Session)); {
 		case err == nil:
 			one.Session = f.Session

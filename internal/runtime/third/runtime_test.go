@@ -24,7 +24,7 @@ var driver = runtime.Driver{
 	Auto:         func(bool) bool { return false },
 	Open:         func(h runtime.Host) runtime.Runtime { return open(h) },
 	FolderSuffix: ".bare",
-	Runs:         func(int, resource.Container) bool { return false },
+	Runs:         func(int, resource.Body) bool { return false },
 	Readdress:    func(h runtime.Host, id string, to resource.Address) error { return open(h).readdress(id, to) },
 }
 
@@ -34,7 +34,7 @@ func open(h runtime.Host) bare { return bare{h} }
 
 // record is what a session's folder has of the session.
 type record struct {
-	Body    resource.Container
+	Body    resource.Body
 	Session resource.Session
 }
 
@@ -71,8 +71,8 @@ func (r bare) records() ([]record, error) {
 	return all, err
 }
 
-func (r bare) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Container, error) {
-	body := resource.Container{ID: r.folder(s.ID), Session: s.ID, Host: r.Name, Runtime: driver.Name, State: resource.Running,
+func (r bare) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Body, error) {
+	body := resource.Body{ID: r.folder(s.ID), Session: s.ID, Host: r.Name, Runtime: driver.Name, State: resource.Running,
 		Hash: s.Hash(r.Owner.Key), SliceID: given.UUID, Serial: r.Owner.Serial}
 	return body, errors.Join(os.MkdirAll(body.ID, 0o700), r.write(record{body, s}))
 }
@@ -81,7 +81,7 @@ func (r bare) Unprepare(_ context.Context, session string) (resource.Use, error)
 	return resource.Use{}, errors.Join(runtime.CheckSession(session), os.RemoveAll(r.folder(session)))
 }
 
-func (r bare) List(context.Context) (all []resource.Container, err error) {
+func (r bare) List(context.Context) (all []resource.Body, err error) {
 	records, err := r.records()
 	for _, one := range records {
 		all = append(all, one.Body)
@@ -92,7 +92,7 @@ func (r bare) List(context.Context) (all []resource.Container, err error) {
 func (r bare) Remains(context.Context) (all []resource.Remains, err error) {
 	records, err := r.records()
 	for _, one := range records {
-		all = append(all, resource.Remains{Session: one.Session, Container: one.Body, Proven: true})
+		all = append(all, resource.Remains{Session: one.Session, Body: one.Body, Proven: true})
 	}
 	return all, err
 }

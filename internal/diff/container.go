@@ -2,8 +2,8 @@ package diff
 
 import "cosplay/internal/resource"
 
-// boxFields adds what differs of what only a session in a container has.
-func (all *fields) boxFields(was, want resource.ContainerSpec) {
+// containerFields adds what differs of the attributes that only a session in a container has.
+func (all *fields) containerFields(was, want resource.ContainerSpec) {
 	if was.IsZero() || want.IsZero() {
 		return // the runtime differs, and that is a difference already
 	}

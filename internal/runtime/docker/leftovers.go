@@ -15,12 +15,12 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Strays are what runs that were killed have left of sessions which the state
+// Leftovers are what runs that were killed have left of sessions which the state
 // does not know. The engine may finish a container long after nobody waits for it
 // any more: one of ours that has never run. And a run that was killed before it
 // had a container leaves the session's folder.
-func (r Runtime) Strays(ctx context.Context, listed []resource.Container, known []string) ([]resource.Container, error) {
-	var all []resource.Container
+func (r Runtime) Leftovers(ctx context.Context, listed []resource.Body, known []string) ([]resource.Body, error) {
+	var all []resource.Body
 	for _, c := range listed {
 		if c.Runtime != name || slices.Contains(known, c.Session) {
 			continue
@@ -39,7 +39,7 @@ func (r Runtime) Strays(ctx context.Context, listed []resource.Container, known 
 
 // abandoned are the session folders that the state does not know and no container
 // has, whoever's it may be.
-func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Container, error) {
+func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Body, error) {
 	entries, err := os.ReadDir(r.Base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -57,10 +57,10 @@ func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Cont
 	if err != nil {
 		return nil, err
 	}
-	var all []resource.Container
+	var all []resource.Body
 	for _, e := range entries {
 		if !slices.ContainsFunc(survey.containers, func(c container.Summary) bool { return r.uses(c, e.Name()) }) {
-			all = append(all, resource.Container{Session: e.Name(), Host: r.Host, Runtime: name, State: resource.Stopped})
+			all = append(all, resource.Body{Session: e.Name(), Host: r.Host, Runtime: name, State: resource.Stopped})
 		}
 	}
 	return all, nil

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -37,37 +37,31 @@ type applyOptions struct {
 
 func (o *applyOptions) flags(f *pflag.FlagSet) {
 	aimFlags(f, &o.aim)
-	f.BoolVar(&o.autoApprove, "auto-approve", false, "do not ask")
-	f.IntVar(&o.parallelism, "parallelism", defaultParallelism(), "`number` of steps at a time")
-	f.BoolVar(&o.keepPartial, "keep-partial", false, "leave what a failed session has so far, to look at it")
-	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
+	askFlag(f, &o.autoApprove)
+	parallelFlag(f, &o.parallelism)
+	f.BoolVar(&o.keepPartial, "keep-partial", false, "keep what was created for a session that failed, to inspect it")
+	lockFlag(f, &o.lockTimeout)
 }
-
-// defaultParallelism is where more containers at once take longer, not shorter:
-// an engine is busy with network and cgroups then.
-func defaultParallelism() int { return max(4, 2*runtime.NumCPU()) }
 
 func (inv *invocation) apply() *cobra.Command {
 	var o applyOptions
 	cmd := &cobra.Command{
 		Use:        "apply [PLANFILE]",
 		SuggestFor: []string{"up", "start", "create"},
-		Short:      "Make it so: plan, ask, change",
-		Long: `Plan, ask, and carry the plan out, step by step with a journal; or carry out a saved plan, which is refused if anything has moved since.
+		Short:      "Apply the configuration: plan, ask, change",
+		Long: `Plan, ask, and run the steps of the plan with a journal; or apply a saved plan, which is refused if state or hosts have changed since.
 
-Ctrl-C once finishes the steps that run, saves and stops; twice stops at once, and the next command takes over what was done.
+The first Ctrl-C finishes the steps that run, saves and stops; the second stops at once, and the next command adds what was done to the state.
 
 Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,
 		Args: wants(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				o.planFile = args[0]
-			}
+			o.planFile = strings.Join(args, "")
 			return inv.runApply(cmd.Context(), o)
 		},
 	}
 	o.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.verify, "verify", false, "test the disguise of all sessions afterwards, as cosplay verify does; exit with 1 where it does not hold")
+	cmd.Flags().BoolVar(&o.verify, "verify", false, "test the disguise of all sessions afterwards, as cosplay verify does; exit with 1 if a check fails")
 	return cmd
 }
 
@@ -92,13 +86,10 @@ Exit codes: 0 every setting is restored, or nothing to do; 1 error, or not all w
 }
 
 func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
-	if o.parallelism < 1 {
-		return fmt.Errorf("--parallelism %d: at least 1 step has to run at a time", o.parallelism)
-	}
-	if err := checkAim(o.aim); err != nil {
+	if err := cmp.Or(checkParallelism(o.parallelism), checkAim(o.aim)); err != nil {
 		return err
 	}
-	if o.planFile != "" && len(o.aim.Target)+len(o.aim.Exclude)+len(o.aim.Replace) > 0 {
+	if o.planFile != "" && len(aimed(o.aim)) > 0 {
 		return errors.New("a saved plan is carried out as it is; give --target, --exclude and --replace to the plan that makes it")
 	}
 	saved, reading, err := o.reading()
@@ -106,15 +97,18 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 		return err
 	}
 	inv.asks = true
-	p, files, diags, err := inv.openWith(reading)
+	p, err := inv.open(reading)
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	if err := p.Lock(ctx, commandName(o), o.lockTimeout); err != nil {
+	command := "apply"
+	if o.destroy {
+		command = "destroy"
+	}
+	if err := p.Lock(ctx, command, o.lockTimeout); err != nil {
 		return err
 	}
-	a := &applying{invocation: inv, Project: p, o: o, files: files, warnings: diags}
+	a := &applying{invocation: inv, opened: p, o: o}
 	options, patience := project.ApplyOptions{Parallelism: o.parallelism, KeepPartial: o.keepPartial}, project.WithoutCalls
 	if o.destroy || inv.json {
 		patience = project.OnePlan
@@ -124,49 +118,44 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	} else {
 		err = p.Reconcile(ctx, o.aim, options, patience, a)
 	}
-	return inv.refused(err, files)
+	return inv.refused(err, p.files)
 }
 
 // applying is the operator of apply and destroy.
 type applying struct {
 	*invocation
-	*project.Project
-	o        applyOptions
-	files    map[string]*hcl.File
-	warnings hcl.Diagnostics
-	begun    time.Time
+	*opened
+	o     applyOptions
+	begun time.Time
 }
 
-// complete fails where a plan has left a session unfinished that it cannot complete. The
-// plan has named it.
+// complete fails if the plan, which names it, leaves a session unfinished.
 func (o applyOptions) complete(planned *plan.Plan) error {
-	if o.destroy || len(planned.Diff.Stuck) == 0 {
-		return nil
-	}
-	return exit(exitError)
+	return failIf(!o.destroy && len(planned.Diff.Stuck) > 0)
 }
 
-// Approve shows the plan, and asks where it changes anything.
+// Approve shows the plan, and asks if it changes anything.
 func (a *applying) Approve(outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
-	view, err := a.planView(a.Project, a.files, outlook, append(a.warnings, diags...), a.o.aim)
+	view, err := a.planView(a.opened, outlook, diags, a.o.aim)
 	if err != nil {
 		return false, err
 	}
 	view.Destroy, view.Applying = a.o.destroy, true
 	asks := !a.o.autoApprove && (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0)
-	if asks {
-		err = a.mayAsk(", or save a plan with cosplay plan --out FILE and apply that")
+	if err := a.mayAsk(asks, ", or save a plan with cosplay plan --out FILE and apply that"); err != nil {
+		return asks, err
 	}
-	if err == nil && !a.json {
-		err = a.tellPlan(view)
+	if !a.json {
+		render.Plan(a.Out, a.style(a.Out), view)
 	}
-	if err == nil && asks {
-		err = a.ask(a.o.question())
+	question := "Apply these changes?"
+	if a.o.destroy {
+		question = "Destroy all of this?"
 	}
-	return asks, err
+	return asks, a.ask(asks, question)
 }
 
-// Begin shows progress, where the plan changes anything, and lets signals stop the run.
+// Begin shows progress if the plan changes anything, and lets signals stop the run.
 func (a *applying) Begin(ctx context.Context, o project.Outlook) (context.Context, func(apply.Event), func()) {
 	a.begun = time.Now()
 	if a.keepsState(o.Plan) {
@@ -185,8 +174,8 @@ func (a *applying) keepsState(planned *plan.Plan) bool {
 	return a.o.planFile == "" && !a.json && !planned.Diff.Changes() && !(a.o.destroy && len(planned.Diff.Unrestored()) > 0)
 }
 
-// reading says how the project is read: for a saved plan with its values, and
-// of the sessions only what it does not have itself.
+// reading are the options for the project: a saved plan has its own values of variables,
+// and of the sessions all but secrets.
 func (o applyOptions) reading() (*plan.Saved, project.Options, error) {
 	if o.planFile == "" {
 		return nil, project.Options{HostsOnly: o.destroy}, nil
@@ -198,27 +187,13 @@ func (o applyOptions) reading() (*plan.Saved, project.Options, error) {
 	return saved, project.Options{Saved: saved.Variables, HostsOnly: !saved.Secrets}, nil
 }
 
-// tellWaiting says who keeps a command waiting.
-func (inv *invocation) tellWaiting(by *durable.Holder) {
+// waits prints the process that a command waits for.
+func (inv *invocation) waits(by *durable.Holder) {
 	words := "Waiting for the lock of the state."
 	if by != nil {
 		words = fmt.Sprintf("Waiting for the lock held by %s.", by)
 	}
 	fmt.Fprintln(inv.Err, words)
-}
-
-func (o applyOptions) question() string {
-	if o.destroy {
-		return "Destroy all of this?"
-	}
-	return "Apply these changes?"
-}
-
-func commandName(o applyOptions) string {
-	if o.destroy {
-		return "destroy"
-	}
-	return "apply"
 }
 
 // Applied shows the outcome, and chooses the exit code.
@@ -227,7 +202,7 @@ func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result 
 		return a.kept(ctx, outlook, result, err)
 	}
 	_, noSMI := exec.LookPath("nvidia-smi")
-	view := render.AppliedView{Plan: outlook.Plan, Live: outlook.Live, Result: result, Err: err, Destroy: a.o.destroy, Flags: a.invocation.flags(), Narrowed: narrowed(a.o.aim),
+	view := render.AppliedView{Plan: outlook.Plan, Live: outlook.Live, Result: result, Err: err, Destroy: a.o.destroy, Flags: a.flags(), Narrowed: narrowed(a.o.aim),
 		NvidiaSMI: noSMI == nil, NVMLCode: nvmlCode, Targets: catalog.Targets}
 	if !a.begun.IsZero() {
 		view.Took = time.Since(a.begun)
@@ -242,12 +217,8 @@ func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result 
 			view.Verify = &found
 		}
 	}
-	if a.json {
-		if err := render.AppliedJSON(a.Out, view); err != nil {
-			return err
-		}
-	} else {
-		render.Applied(a.Out, a.style(a.Out), view)
+	if err := printView(a.invocation, view, render.Applied, render.AppliedJSON); err != nil {
+		return err
 	}
 	switch {
 	case again:
@@ -271,12 +242,12 @@ func (a *applying) kept(ctx context.Context, o project.Outlook, result apply.Res
 		render.Outputs(a.Out, a.style(a.Out), outputs)
 	}
 	if a.o.verify {
-		err = a.verifyAll(ctx, a.Project)
+		err = a.printVerified(a.verifyNow(ctx, a.Project))
 	}
 	return cmp.Or(err, a.o.complete(o.Plan))
 }
 
-// nvmlCode is what NVML answered; 0 where an error is not NVML's.
+// nvmlCode is NVML's code; 0 if an error is not NVML's.
 func nvmlCode(err error) int {
 	var at *agent.Error
 	if errors.As(err, &at) {
@@ -285,8 +256,8 @@ func nvmlCode(err error) int {
 	return 0
 }
 
-// interruptible ends the context at the first signal, and the process at the second: the
-// journal has what was done.
+// interruptible ends the context at the first signal, and the process at the second. The
+// journal has the steps that were done.
 func interruptible(ctx context.Context, progress *render.Progress) (context.Context, func()) {
 	return interrupt.Context(ctx, func() {
 		progress.Say("Stopping: the steps that run are finished first. Once more stops at once.")

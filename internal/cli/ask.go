@@ -15,9 +15,12 @@ import (
 	"cosplay/internal/project"
 )
 
-// mayAsk refuses early what could only hang or surprise. instead is what one can
-// do besides --auto-approve, with the words in front that lead to it.
-func (inv *invocation) mayAsk(instead string) error {
+// mayAsk returns an error if the command asks and cannot get an answer. instead names
+// another fix besides --auto-approve.
+func (inv *invocation) mayAsk(asks bool, instead string) error {
+	if !asks {
+		return nil
+	}
 	if inv.json {
 		return errors.New("--json asks no questions: add --auto-approve" + instead)
 	}
@@ -30,8 +33,11 @@ func (inv *invocation) mayAsk(instead string) error {
 	return nil
 }
 
-// ask wants the word yes.
-func (inv *invocation) ask(question string) error {
+// ask asks a question if the command asks, and accepts only the word yes.
+func (inv *invocation) ask(asks bool, question string) error {
+	if !asks {
+		return nil
+	}
 	fmt.Fprintf(inv.Out, "\n%s Only \"yes\" is accepted: ", question)
 	line, err := bufio.NewReader(inv.In).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -47,7 +53,7 @@ func (inv *invocation) ask(question string) error {
 	return nil
 }
 
-// missingAlone are the variables without a value, where nothing else is wrong.
+// missingAlone are the variables without a value, if there is no other mistake.
 func missingAlone(diags hcl.Diagnostics) []config.Missing {
 	var all []config.Missing
 	for _, d := range diags {
@@ -62,8 +68,8 @@ func missingAlone(diags hcl.Diagnostics) []config.Missing {
 	return all
 }
 
-// askFor asks for values of variables, as if they were given by --var. What is
-// sensitive is not echoed.
+// askFor asks for values of variables, as if they were given by --var. Sensitive values
+// are not echoed.
 func (inv *invocation) askFor(missing []config.Missing) error {
 	typed := bufio.NewReader(inv.In)
 	for _, v := range missing {

@@ -21,7 +21,7 @@ func (inv *invocation) build() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Build the image that sessions run in by default",
-		Long: `Build the session image from files that are part of this binary: a base with ssh, sudo, git, Python, a compiler and the like put on top. A session needs none of it: any image works as it is.
+		Long: `Build the session image from files that are part of this binary: a base image with ssh, sudo, git, Python, a compiler and similar tools. A session needs none of them: any image works as it is.
 
 The engine's classic builder builds; DOCKER_BUILDKIT=1 asks for BuildKit, which needs the docker command.
 
@@ -54,7 +54,7 @@ func (inv *invocation) runBuild(ctx context.Context, o image.BuildOptions) error
 	id, err := inv.buildImage(ctx, o)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		fmt.Fprintln(inv.Err, "Stopped. The steps that were built are kept: the next build goes on from there.")
+		fmt.Fprintln(inv.Err, "Stopped. The steps that were built are kept: the next build continues from there.")
 		return exit(exitInterrupted)
 	case err != nil:
 		return err
@@ -65,8 +65,7 @@ func (inv *invocation) runBuild(ctx context.Context, o image.BuildOptions) error
 	return nil
 }
 
-// buildImage builds, with progress on standard error, and finds the ID of what
-// was built.
+// buildImage builds the image, with progress on standard error, and returns its ID.
 func (inv *invocation) buildImage(ctx context.Context, o image.BuildOptions) (string, error) {
 	engine, err := docker.Connect(ctx)
 	if err != nil {

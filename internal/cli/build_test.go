@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// buildOn runs cosplay build against an engine that answers a build so.
+// buildOn runs cosplay build against an engine that answers builds with answer.
 func buildOn(t *testing.T, answer http.HandlerFunc, json bool, args ...string) (out, errs string, err error) {
 	t.Helper()
 	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func builds(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, `{"stream":"Step 1/1 : FROM debian:12"}{"stream":"\n"}`)
 }
 
-func TestBuildTellsTheImage(t *testing.T) {
+func TestBuildPrintsTheImage(t *testing.T) {
 	out, errs, err := buildOn(t, builds, false, "--base", "debian:12", "--tag", "mine:1")
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestBuildRefuses(t *testing.T) {
 
 func TestBuildIsStopped(t *testing.T) {
 	out, errs, err := buildOn(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then is it noticed that nobody listens
+		_, _ = io.Copy(io.Discard, r.Body) // after that, the server notices a closed connection
 		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
 			t.Error(err)
 		}

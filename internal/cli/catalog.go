@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -19,11 +19,6 @@ import (
 	"cosplay/internal/resource"
 )
 
-type (
-	textView = func(io.Writer, render.Style, render.StatusView)
-	jsonView = func(io.Writer, render.StatusView) error
-)
-
 func (inv *invocation) ls() *cobra.Command {
 	var arch string
 	cmd := &cobra.Command{
@@ -35,11 +30,7 @@ func (inv *invocation) ls() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if inv.json {
-				return render.TargetsJSON(inv.Out, targets)
-			}
-			render.Targets(inv.Out, inv.style(inv.Out), targets)
-			return nil
+			return printView(inv, targets, render.Targets, render.TargetsJSON)
 		},
 	}
 	cmd.Flags().StringVar(&arch, "arch", "", "only this `architecture`: turing, ampere, ...")
@@ -55,15 +46,13 @@ func ofArchitecture(targets []resource.Target, arch string) ([]resource.Target, 
 		known []string
 	)
 	for _, t := range targets {
-		if !slices.Contains(known, t.Architecture) {
-			known = append(known, t.Architecture)
-		}
+		known = append(known, t.Architecture)
 		if strings.EqualFold(t.Architecture, arch) {
 			some = append(some, t)
 		}
 	}
 	if len(some) == 0 {
-		return nil, fmt.Errorf("there is no architecture %q in the catalog; there are %s", arch, strings.Join(known, ", "))
+		return nil, fmt.Errorf("there is no architecture %q in the catalog; there are %s", arch, strings.Join(slices.Compact(known), ", "))
 	}
 	return some, nil
 }
@@ -78,11 +67,7 @@ func (inv *invocation) info() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if inv.json {
-				return render.TargetJSON(inv.Out, target)
-			}
-			render.Target(inv.Out, inv.style(inv.Out), target)
-			return nil
+			return printView(inv, target, render.Target, render.TargetJSON)
 		},
 	}
 }
@@ -130,17 +115,7 @@ The host is the project's (or this machine); with --on it is one of the catalog.
 			if err != nil {
 				return err
 			}
-			if inv.json {
-				if err := render.FitJSON(inv.Out, view); err != nil {
-					return err
-				}
-			} else {
-				render.Fit(inv.Out, inv.style(inv.Out), view)
-			}
-			if view.Err != nil {
-				return exit(exitError)
-			}
-			return nil
+			return cmp.Or(printView(inv, view, render.Fit, render.FitJSON), failIf(view.Err != nil))
 		},
 	}
 	flags := cmd.Flags()
@@ -187,14 +162,13 @@ func (inv *invocation) fitView(ctx context.Context, t resource.Target, o resourc
 
 // liveGPU reads a GPU of the project's first host, or of this machine.
 func (inv *invocation) liveGPU(ctx context.Context, index int) (resource.GPU, error) {
-	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
+	p, err := inv.open(project.Options{MayBeEmpty: true})
 	if err != nil {
 		return resource.GPU{}, err
 	}
-	defer p.Close()
 	live, err := p.Hardware(ctx)
 	if err != nil {
-		return resource.GPU{}, fmt.Errorf("%w\n  Without a host at hand, name one of the catalog: --on h200", err)
+		return resource.GPU{}, fmt.Errorf("%w\n  Without a host, name one of the catalog: --on h200", err)
 	}
 	for _, h := range live.Hosts {
 		for _, g := range h.GPUs {

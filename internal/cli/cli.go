@@ -1,5 +1,5 @@
-// Package cli is the command line: one file a command, each taking flags and
-// streams to an exit code. It decides nothing else.
+// Package cli is the command line: each command takes flags and streams, and returns an
+// exit code. It decides nothing else.
 package cli
 
 import (
@@ -41,15 +41,23 @@ type invocation struct {
 	args               []string  // as they were typed
 	stdout, stderr     io.Writer // as they were given, for programs that write to them themselves
 	chdir, file, state string
-	given              givenValues       // to variables
+	given              []project.Given   // values of variables
 	variables          []config.Variable // of the project, once it is open
 	asks               bool              // people at a terminal for values of variables
 	noColor, json      bool
 	verbose            bool
+	projects           []*project.Project // that are open
 }
 
-// output is standard output. It remembers the first failure to write, which the
-// screens do not look at.
+// opened is a project with the files of its configuration and the warnings about them.
+type opened struct {
+	*project.Project
+	files    map[string]*hcl.File
+	warnings hcl.Diagnostics
+}
+
+// output is standard output. It keeps the first error of a write, which the screens
+// do not check.
 type output struct {
 	io.Writer
 	err error
@@ -63,7 +71,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Fd lets a terminal be known for one.
+// Fd is the file descriptor, by which a terminal is recognized.
 func (o *output) Fd() uintptr {
 	if f, ok := o.Writer.(interface{ Fd() uintptr }); ok {
 		return f.Fd()
@@ -71,10 +79,18 @@ func (o *output) Fd() uintptr {
 	return ^uintptr(0)
 }
 
-// exit ends a command with a code and no further words.
+// exit ends a command with a code; what it means was shown before.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// failIf ends a command with exit code 1 on a condition that its output has shown.
+func failIf(condition bool) error {
+	if condition {
+		return exit(exitError)
+	}
+	return nil
+}
 
 // Main runs one command line and returns the exit code.
 func Main(args []string, streams Streams) int {
@@ -86,11 +102,14 @@ func Main(args []string, streams Streams) int {
 	root.SetOut(inv.Out)
 	root.SetErr(inv.Err)
 	err := root.ExecuteContext(context.Background())
+	for _, p := range inv.projects {
+		_ = p.Close()
+	}
 	var code exit
-	switch told := errors.As(err, &code); {
-	case out.err != nil && (err == nil || told):
+	switch shown := errors.As(err, &code); {
+	case out.err != nil && (err == nil || shown):
 		err = fmt.Errorf("the answer could not be written: %w", out.err)
-	case told:
+	case shown:
 		return int(code)
 	case err == nil:
 		return exitFine
@@ -136,8 +155,8 @@ func (inv *invocation) root() *cobra.Command {
 	flags.StringVar(&inv.chdir, "chdir", "", "run in this `folder` instead of the current one")
 	flags.StringVar(&inv.file, "file", "", "read this configuration `file` alone; - is standard input")
 	flags.StringVar(&inv.state, "state", "", "`path` of the state file (default cosplay.state.json in the folder)")
-	flags.Var(valueFlag{&inv.given}, "var", "give a variable a value; any number of times")
-	flags.Var(fileFlag{&inv.given}, "var-file", "read values of variables from a file; any number of times")
+	flags.Var(valueFlag{all: &inv.given}, "var", "give a variable a value; any number of times")
+	flags.Var(valueFlag{&inv.given, true}, "var-file", "read values of variables from a file; any number of times")
 	flags.BoolVar(&inv.noColor, "no-color", false, "no colour (also: NO_COLOR; off a terminal it is off)")
 	flags.BoolVarP(&inv.verbose, "verbose", "v", false, "show every session and GPU, also those like the one before")
 	flags.BoolVar(&inv.json, "json", false, "write JSON, with a format_version")
@@ -181,12 +200,11 @@ func (inv *invocation) root() *cobra.Command {
 func (inv *invocation) style(w io.Writer) render.Style {
 	s := render.Detect(w, inv.noColor)
 	s.Verbose = inv.verbose
-	dir, _ := os.Getwd() // one that is lost has no name
+	dir, _ := os.Getwd() // a folder that was removed has no name
 	return s.Naming(append(slices.Clone(inv.args), dir))
 }
 
-// flags repeats the global flags that say which project it is, for the commands
-// that are suggested.
+// flags repeats the global flags that select the project, for suggested commands.
 func (inv *invocation) flags() []string {
 	var flags []string
 	for _, f := range []struct{ name, value string }{{"--chdir", inv.chdir}, {"--file", inv.file}, {"--state", inv.state}} {
@@ -197,16 +215,16 @@ func (inv *invocation) flags() []string {
 	return append(flags, inv.variableFlags()...)
 }
 
-// openHosts reads the project for a command that asks for no sessions of the
-// configuration: its variables may be without values.
-func (inv *invocation) openHosts() (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
-	return inv.openWith(project.Options{HostsOnly: true})
+// openHosts opens the project for a command that does not need the sessions of the
+// configuration: its variables may have no values.
+func (inv *invocation) openHosts() (*opened, error) {
+	return inv.open(project.Options{HostsOnly: true})
 }
 
-// open reads the project. Mistakes in its configuration are told here, all of
-// them, and end the command.
-func (inv *invocation) open() (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
-	return inv.openWith(project.Options{})
+// openState opens the project for its state alone: a folder without configuration may
+// still have one.
+func (inv *invocation) openState() (*opened, error) {
+	return inv.open(project.Options{MayBeEmpty: true, HostsOnly: true})
 }
 
 // options are those of a project, with the global flags.
@@ -215,25 +233,36 @@ func (inv *invocation) options(o project.Options) project.Options {
 	return o
 }
 
-func (inv *invocation) openWith(o project.Options) (*project.Project, map[string]*hcl.File, hcl.Diagnostics, error) {
+// open reads the project. It prints all mistakes of the configuration, which end the
+// command. Main closes the project.
+func (inv *invocation) open(o project.Options) (*opened, error) {
 	p, files, diags, err := project.Open(inv.options(o))
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	if missing := missingAlone(diags); len(missing) > 0 && inv.asks && inv.mayAsk("") == nil {
+	if missing := missingAlone(diags); len(missing) > 0 && inv.asks && inv.mayAsk(true, "") == nil {
 		if err := inv.askFor(missing); err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
-		return inv.openWith(o)
+		return inv.open(o)
 	}
 	if diags.HasErrors() {
-		return nil, nil, nil, inv.refuse(diags, files)
+		return nil, inv.refuse(diags, files)
 	}
-	p.Waiting, inv.variables = inv.tellWaiting, p.Intent.Variables
-	return p, files, diags, nil
+	p.Waiting, inv.variables, inv.projects = inv.waits, p.Intent.Variables, append(inv.projects, p)
+	return &opened{p, files, diags}, nil
 }
 
-// refuse tells diagnostics that hold an error and ends the command.
+// printView prints a view as JSON with --json, otherwise as text.
+func printView[V any](inv *invocation, view V, text func(io.Writer, render.Style, V), json func(io.Writer, V) error) error {
+	if inv.json {
+		return json(inv.Out, view)
+	}
+	text(inv.Out, inv.style(inv.Out), view)
+	return nil
+}
+
+// refuse prints diagnostics of which one is an error, and ends the command.
 func (inv *invocation) refuse(diags hcl.Diagnostics, files map[string]*hcl.File) error {
 	if inv.json {
 		if err := render.DiagnosticsJSON(inv.Out, diags, files); err != nil {

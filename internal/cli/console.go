@@ -21,8 +21,8 @@ import (
 func (inv *invocation) console() *cobra.Command {
 	return &cobra.Command{
 		Use:   "console",
-		Short: "Work out expressions, with what the project knows",
-		Long: `Read expressions, one a line, and show what they come to: with the project's variables and locals, all functions, cosplay.catalog, and session.NAME as output blocks see it. On a terminal it asks; exit or Ctrl-D ends it. From a pipe it stops at the first mistake. A variable may be without a value: what depends on it says so.
+		Short: "Evaluate expressions, with the values of the project",
+		Long: `Read expressions, one a line, and print their values. They can use the project's variables and locals, all functions, cosplay.catalog, and session.NAME as in output blocks. On a terminal, exit or Ctrl-D ends the console. From a pipe, it stops at the first mistake. A variable may have no value: expressions that depend on it report that.
 
   echo 'cosplay.catalog["3090"].vram_mib' | cosplay console
 
@@ -36,32 +36,31 @@ func (inv *invocation) runConsole(ctx context.Context) error {
 	if inv.file == "-" {
 		return errors.New("standard input is for the expressions, so it cannot be the configuration as well; name a file")
 	}
-	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, HostsOnly: true})
+	p, err := inv.openState()
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	console, err := p.Console(ctx)
+	eval, err := p.Console(ctx)
 	if err != nil {
 		return err
 	}
 	p.Machine.Rest()
 	in, isFile := inv.In.(*os.File)
 	if isFile && term.IsTerminal(int(in.Fd())) && !inv.json {
-		return inv.converse(in, console)
+		return inv.converse(in, eval)
 	}
 	lines := bufio.NewScanner(inv.In)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if !inv.answer(inv.Out, inv.Err, console, lines.Text()) {
+		if !inv.answer(inv.Out, inv.Err, eval, lines.Text()) {
 			return exit(exitError)
 		}
 	}
 	return lines.Err()
 }
 
-// converse asks on a terminal, with a history; mistakes do not end it.
-func (inv *invocation) converse(in *os.File, console *project.Console) error {
+// converse reads expressions from a terminal, with a history; mistakes do not end it.
+func (inv *invocation) converse(in *os.File, eval project.Eval) error {
 	was, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return err
@@ -79,16 +78,16 @@ func (inv *invocation) converse(in *os.File, console *project.Console) error {
 		if err != nil {
 			return err
 		}
-		inv.answer(screen, screen, console, line)
+		inv.answer(screen, screen, eval, line)
 	}
 }
 
-// answer works out one line; it fails after telling why.
-func (inv *invocation) answer(out, errs io.Writer, console *project.Console, line string) bool {
+// answer evaluates one line. If it returns false, it has printed the mistakes.
+func (inv *invocation) answer(out, errs io.Writer, eval project.Eval, line string) bool {
 	if strings.TrimSpace(line) == "" {
 		return true
 	}
-	v, file, diags := console.Eval(line)
+	v, file, diags := eval(line)
 	if diags.HasErrors() {
 		render.Diagnostics(errs, inv.style(inv.Err), diags, map[string]*hcl.File{config.ConsoleName: file})
 		return false

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,12 +30,12 @@ func (inv *invocation) fmt() *cobra.Command {
 	var o fmtOptions
 	cmd := &cobra.Command{
 		Use:   "fmt [PATH]...",
-		Short: "Lay out configuration files in the canonical way",
-		Long: `Lay out files in the canonical way and name those that were changed: all *.hcl and *.hclvars files of the folder, or the files and folders that are named. - reads standard input and writes it, laid out, to standard output.
+		Short: "Format configuration files in the canonical style",
+		Long: `Format files in the canonical style and print the names of those that were changed: all *.hcl and *.hclvars files of the folder, or the named files and folders. With -, format standard input and write it to standard output.
 
-A file with a syntax error is left as it is.
+A file with a syntax error is not changed.
 
-Exit codes: 0 fine; 1 error, or with --check a file that is not laid out so.`,
+Exit codes: 0 fine; 1 error, or with --check a file that is not formatted.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && inv.file != "" {
@@ -56,7 +57,7 @@ func (inv *invocation) runFmt(args []string, o fmtOptions) error {
 	}
 	if slices.Contains(args, "-") {
 		if len(args) > 1 {
-			return errors.New("- is standard input, and goes alone; leave it or the others out")
+			return errors.New("- is standard input, and cannot be combined with files; leave one of them out")
 		}
 		return inv.fmtInput(o)
 	}
@@ -69,13 +70,13 @@ func (inv *invocation) runFmt(args []string, o fmtOptions) error {
 		paths = append(paths, found...)
 	}
 	slices.Sort(paths)
-	changed, failed := []laidOut{}, false
+	changed, failed := []formatted{}, false
 	for _, path := range slices.Compact(paths) {
 		src, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		one, ok := inv.layOut(path, src)
+		one, ok := inv.format(path, src)
 		failed = failed || !ok
 		if !ok || bytes.Equal(one.before, one.after) {
 			continue
@@ -87,42 +88,39 @@ func (inv *invocation) runFmt(args []string, o fmtOptions) error {
 			}
 		}
 	}
-	if err := inv.tellLaidOut(changed, o); err != nil {
+	if err := inv.printFormatted(changed, o); err != nil {
 		return err
 	}
-	if failed || o.check && len(changed) > 0 {
-		return exit(exitError)
-	}
-	return nil
+	return failIf(failed || o.check && len(changed) > 0)
 }
 
-// laidOut is a file before and after.
-type laidOut struct {
+// formatted is a file before and after.
+type formatted struct {
 	path          string
 	before, after []byte
 }
 
-func (one laidOut) diff() string {
+func (one formatted) diff() string {
 	return string(diff.Diff("old/"+one.path, one.before, "new/"+one.path, one.after))
 }
 
-// layOut fails, after telling why, where a file cannot be read.
-func (inv *invocation) layOut(path string, src []byte) (laidOut, bool) {
+// format formats a file. If it returns false, it has printed the mistakes.
+func (inv *invocation) format(path string, src []byte) (formatted, bool) {
 	after, file, diags := config.Format(path, src)
 	if diags.HasErrors() {
 		render.Diagnostics(inv.Err, inv.style(inv.Err), diags, map[string]*hcl.File{path: file})
 	}
-	return laidOut{path, src, after}, !diags.HasErrors()
+	return formatted{path, src, after}, !diags.HasErrors()
 }
 
-// fmtInput lays out standard input. As in a pipe, the text is the answer, unless
-// something else was asked for.
+// fmtInput formats standard input. The output is the text, unless a flag asks for
+// something else.
 func (inv *invocation) fmtInput(o fmtOptions) error {
 	src, err := io.ReadAll(inv.In)
 	if err != nil {
 		return fmt.Errorf("reading standard input: %w", err)
 	}
-	one, ok := inv.layOut(project.StdinName, src)
+	one, ok := inv.format(project.StdinName, src)
 	if !ok {
 		return exit(exitError)
 	}
@@ -132,13 +130,10 @@ func (inv *invocation) fmtInput(o fmtOptions) error {
 	case !o.check:
 		_, err = terminal.Raw(inv.Out).Write(one.after)
 	}
-	if err == nil && o.check && !bytes.Equal(one.before, one.after) {
-		return exit(exitError)
-	}
-	return err
+	return cmp.Or(err, failIf(o.check && !bytes.Equal(one.before, one.after)))
 }
 
-func (inv *invocation) tellLaidOut(changed []laidOut, o fmtOptions) error {
+func (inv *invocation) printFormatted(changed []formatted, o fmtOptions) error {
 	if inv.json {
 		paths := []string{}
 		for _, one := range changed {
@@ -155,8 +150,8 @@ func (inv *invocation) tellLaidOut(changed []laidOut, o fmtOptions) error {
 	return nil
 }
 
-// configFiles lists what is to be laid out of a file or folder. What is hidden
-// is left out, unless it is named.
+// configFiles lists the files to format: the named one, or those of a folder that are not
+// hidden.
 func configFiles(path string, recursive bool) ([]string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -189,7 +184,7 @@ func isConfig(path string) bool {
 	return strings.HasSuffix(path, ".hcl") || strings.HasSuffix(path, ".hclvars")
 }
 
-// rewrite puts other contents into a file, where a link leads to it, too.
+// rewrite replaces the contents of a file; of a link, those of the file that it names.
 func rewrite(path string, data []byte) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

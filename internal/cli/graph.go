@@ -18,8 +18,8 @@ func (inv *invocation) graph() *cobra.Command {
 	var steps bool
 	cmd := &cobra.Command{
 		Use:   "graph",
-		Short: "Draw what depends on what, for Graphviz",
-		Long: `Write a graph in the DOT language: the sessions with the hosts that they are on, the GPUs that they have, and the sessions whose changes replace them; or, with --steps, the steps of the plan, each pointing at those that it waits for.
+		Short: "Draw the dependencies of sessions or steps, for Graphviz",
+		Long: `Write a graph in the DOT language: the sessions with their hosts, their GPUs, and the sessions whose changes replace them; or, with --steps, the steps of the plan, each with edges to the steps that it waits for.
 
   cosplay graph | dot -Tsvg > fleet.svg`,
 		Args: noArgs,
@@ -31,14 +31,13 @@ func (inv *invocation) graph() *cobra.Command {
 
 func (inv *invocation) runGraph(ctx context.Context, steps bool) error {
 	inv.asks = true
-	p, files, diags, err := inv.openWith(project.Options{ReadOnly: !steps})
+	p, err := inv.open(project.Options{ReadOnly: !steps})
 	if err != nil {
 		return err
 	}
-	defer p.Close()
 	var g render.Graph
 	if steps {
-		outlook, _, err := inv.outlook(ctx, p, files, diags, project.Aim{})
+		outlook, _, err := inv.outlook(ctx, p, project.Aim{})
 		if err != nil {
 			return err
 		}
@@ -48,7 +47,7 @@ func (inv *invocation) runGraph(ctx context.Context, steps bool) error {
 		if err != nil {
 			return err
 		}
-		g = fleetGraph(p, prior)
+		g = fleetGraph(p.Intent, prior)
 	}
 	if inv.json {
 		return render.GraphJSON(inv.Out, g)
@@ -56,41 +55,34 @@ func (inv *invocation) runGraph(ctx context.Context, steps bool) error {
 	return render.GraphDOT(inv.Out, g)
 }
 
-// fleetGraph draws the sessions of the configuration, as far as the state knows
-// where they are.
-func fleetGraph(p *project.Project, prior resource.Prior) render.Graph {
+// fleetGraph draws the sessions of the configuration, with the slices that the state has.
+func fleetGraph(intent *config.Intent, prior resource.Prior) render.Graph {
 	var g render.Graph
-	for _, h := range p.Intent.Hosts {
+	for _, h := range intent.Hosts {
 		label := h.Name
 		if h.Simulate != "" {
 			label += "\n" + h.Simulate
 		}
 		g.Add(public.Node{ID: "host." + h.Name, Kind: render.HostNode, Label: label})
 	}
-	for _, s := range p.Intent.Sessions {
+	for _, s := range intent.Sessions {
 		id, host := graphID(s), "host."+s.Host
 		label := strings.TrimPrefix(id, "session.")
 		if s.Target.Key != "" {
 			label += "\n" + s.Target.ShortName()
 		}
 		g.Add(public.Node{ID: id, Kind: render.SessionNode, Label: label})
-		was, made := prior.Session(s.Address)
-		if !made {
-			if s.Host != "" {
-				g.Need(id, host, "")
-			}
-			continue
+		if was, made := prior.Session(s.Address); made {
+			gpu := was.Slice.GPU
+			g.Add(public.Node{ID: gpu, Kind: render.GPUNode, Label: gpu})
+			g.Need(id, gpu, was.Slice.String())
+			g.Need(gpu, host, "")
+		} else if s.Host != "" {
+			g.Need(id, host, "")
 		}
-		gpu := was.Slice.GPU
-		g.Add(public.Node{ID: gpu, Kind: render.GPUNode, Label: gpu})
-		g.Need(id, gpu, was.Slice.String())
-		g.Need(gpu, host, "")
 	}
-	for _, s := range p.Intent.Sessions {
-		if len(s.DependsOn)+len(s.Lifecycle.Triggers) == 0 {
-			continue
-		}
-		for _, of := range p.Intent.Sessions {
+	for _, s := range intent.Sessions {
+		for _, of := range intent.Sessions {
 			if slices.Contains(s.DependsOn, of.Address.Name) {
 				g.Need(graphID(s), graphID(of), "depends_on")
 			}
@@ -102,8 +94,8 @@ func fleetGraph(p *project.Project, prior resource.Prior) render.Graph {
 	return g
 }
 
-// graphID is a session's address; of a block that has as many as a variable
-// without a value says, that of all.
+// graphID is a session's address; if a variable without a value decides the number of
+// sessions, that of the block.
 func graphID(s config.Session) string {
 	if slices.Contains(s.Open, "count") {
 		return "session." + s.Address.Name + "[...]"

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestHelp: every command tells its exit codes, and no line is wider than a
-// screen but those that are there to be copied.
+// TestHelp: every command lists its exit codes, and no line is wider than a screen except
+// commands to copy.
 func TestHelp(t *testing.T) {
 	const screen, shortest = 100, 80
 	var visit func(cmd *cobra.Command, path ...string)

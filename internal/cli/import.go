@@ -6,80 +6,69 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/project"
 	"cosplay/internal/recovery"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 )
 
-type importOptions struct {
-	autoApprove bool
-	lockTimeout time.Duration
-}
-
 func (inv *invocation) importThings() *cobra.Command {
-	var o importOptions
+	var (
+		autoApprove bool
+		lockTimeout time.Duration
+	)
 	cmd := &cobra.Command{
 		Use:   "import ADDRESS ID",
-		Short: "Take what exists already into the state, as a session's",
-		Long: `Take what exists already and is not in the state into it, as that of a session which the configuration has. Nothing is made or changed; the next plan tells what differs.
+		Short: "Add an existing slice or container to the state",
+		Long: `Add an existing object to the state, as that of a session in the configuration. Nothing is created or changed; the next plan shows what differs.
 
-The ID is the UUID of a MIG slice (MIG-UUID, or MIG-GPU-UUID/GI/CI as older drivers write it), the name or ID of a container, or what is left of a session by its name. What cosplay did not make, a slice of the admin's or a container, is cosplay's from then on: destroy removes it. That is asked first. What belongs to another project is refused.
+The ID is the UUID of a MIG slice (MIG-UUID, or MIG-GPU-UUID/GI/CI as older drivers write it), the name or ID of a container, or the name of a session whose objects still exist. An object that cosplay did not create belongs to cosplay afterwards, and destroy removes it; cosplay asks first. Objects of other projects are refused.
 
-  cosplay import worker-3 worker-3                     what state rm has forgotten
-  cosplay import 'session.big' MIG-5c2e...             a slice that was allotted by hand
+  cosplay import worker-3 worker-3                     a session that state rm has forgotten
+  cosplay import 'session.big' MIG-5c2e...             a slice that was created by hand
   cosplay import trainer 4f1a09c2be77                  a container`,
 		Args: wants(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return inv.runImport(cmd.Context(), args[0], args[1], o)
+			return inv.runImport(cmd.Context(), args[0], args[1], autoApprove, lockTimeout)
 		},
 	}
-	f := cmd.Flags()
-	f.BoolVar(&o.autoApprove, "auto-approve", false, "do not ask")
-	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
+	askFlag(cmd.Flags(), &autoApprove)
+	lockFlag(cmd.Flags(), &lockTimeout)
 	return cmd
 }
 
-func (inv *invocation) runImport(ctx context.Context, name, id string, o importOptions) error {
-	p, _, _, err := inv.open()
+func (inv *invocation) runImport(ctx context.Context, name, id string, autoApprove bool, wait time.Duration) error {
+	p, err := inv.open(project.Options{})
 	if err != nil {
 		return err
 	}
-	defer p.Close()
 	to, err := resource.Match(name, p.Addresses())
 	if err != nil {
 		return oneOfSeveral(err, name, p.Addresses())
 	}
-	if err := p.Lock(ctx, "import", o.lockTimeout); err != nil {
+	if err := p.Lock(ctx, "import", wait); err != nil {
 		return err
 	}
-	found, outlook, err := recovery.BeginImport(ctx, p, to, id)
+	found, outlook, err := recovery.BeginImport(ctx, p.Project, to, id)
 	if err != nil {
 		return err
 	}
 	view := render.ImportedView{Session: found.Session, GPU: found.GPU, Name: found.Name, Foreign: found.Foreign, Unproven: found.Unproven,
 		Users: found.Users, Notes: append(p.Notes, found.Notes...), State: p.Store.Path, Live: outlook.Live, Flags: inv.flags()}
-	asks := !o.autoApprove && (found.Foreign || found.Unproven)
-	if asks {
-		if err := inv.mayAsk(""); err != nil {
-			return err
-		}
+	asks := !autoApprove && (found.Foreign || found.Unproven)
+	if err := inv.mayAsk(asks, ""); err != nil {
+		return err
 	}
 	if !inv.json {
 		render.Importing(inv.Out, inv.style(inv.Out), view)
 	}
-	if asks {
-		if err := inv.ask("Take it over?"); err != nil {
-			return err
-		}
+	if err := inv.ask(asks, "Take it over?"); err != nil {
+		return err
 	}
-	prior, err := recovery.CarryOutImport(ctx, p, found, outlook)
+	prior, err := recovery.CarryOutImport(ctx, p.Project, found, outlook)
 	if err != nil {
 		return err
 	}
 	view.Serial = prior.Serial
-	if inv.json {
-		return render.ImportedJSON(inv.Out, view)
-	}
-	render.Imported(inv.Out, inv.style(inv.Out), view)
-	return nil
+	return printView(inv, view, render.Imported, render.ImportedJSON)
 }

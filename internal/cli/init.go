@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	_ "embed" // the starter file
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +26,7 @@ import (
 // starterFile is what init writes.
 const starterFile = "cosplay.hcl"
 
-// starterHost is what it simulates where there is no driver.
+// starterHost is the host that it simulates if there is no driver.
 const starterHost = "1 x h200"
 
 func (inv *invocation) init() *cobra.Command {
@@ -34,9 +37,9 @@ func (inv *invocation) init() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [GPU]",
 		Short: "Write a starter cosplay.hcl for this machine",
-		Long: `Write a commented cosplay.hcl with sessions that pass for a GPU; without one named, for one that the GPUs of this machine come close to.
+		Long: `Write a commented cosplay.hcl with sessions that present a GPU. Without a GPU, cosplay chooses a target that fits the GPUs of this machine.
 
-On a machine without NVIDIA's driver the host is simulated, so that everything can be tried; with --simulate it is too.`,
+On a machine without NVIDIA's driver, or with --simulate, the file simulates the host.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var t resource.Target
 			if len(args) > 0 {
@@ -45,12 +48,9 @@ On a machine without NVIDIA's driver the host is simulated, so that everything c
 					return err
 				}
 			}
-			for _, given := range []struct {
-				flag string
-				set  bool
-			}{{"--file", inv.file != ""}, {"--state", inv.state != ""}, {"--json", inv.json}} {
-				if given.set {
-					return fmt.Errorf("init takes no %s: it writes %s into the folder, and --chdir names another one", given.flag, starterFile)
+			for _, flag := range []string{"file", "state", "json"} {
+				if cmd.Flags().Changed(flag) {
+					return fmt.Errorf("init takes no --%s: it writes %s into the folder, and --chdir names another one", flag, starterFile)
 				}
 			}
 			if count < 1 {
@@ -84,7 +84,11 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 		if models, err = inv.thisMachine(ctx); err != nil {
 			return err
 		}
-		found = modelWords(models)
+		var names []string
+		for _, m := range models {
+			names = append(names, m.Name)
+		}
+		found = strings.Join(prose.Numbered(names), ", ")
 	}
 	if len(models) == 0 {
 		if models, err = machine.SimulatedModels(starterHost); err != nil {
@@ -98,7 +102,15 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 			typed = t.Key
 		}
 	}
-	text, _, _ := config.Format(starterFile, []byte(starter(t, typed, count, simulate, found, runtime.Auto(false).Runtime)))
+	view := starterView{Target: t, Typed: typed, Count: count, Sessions: prose.Count(count, "session"), Simulate: simulate, Found: found,
+		OnHardware: runtime.Auto(false).Runtime, OnSim: runtime.Auto(true).Runtime}
+	if simulate == "" && found == "" {
+		view.Simulate = starterHost
+	}
+	text, err := starter(view)
+	if err != nil {
+		return err
+	}
 	if err := durable.WriteFile(starterFile, text, 0o644); err != nil {
 		return fmt.Errorf("writing %s: %w", starterFile, err)
 	}
@@ -115,12 +127,11 @@ func (inv *invocation) runInit(ctx context.Context, t resource.Target, typed str
 	return nil
 }
 
-// starterTargets are what init takes where no GPU is named, the first that comes
-// close on the machine's GPUs.
+// starterTargets are the targets that init tries in turn if the user names none.
 var starterTargets = []string{"2060", "3060", "3070", "3080", "3090", "4060", "4070", "4090", "t4", "a10"}
 
-// suited is a GPU that those of a host come close to; of all in the catalog where
-// none of the usual ones does.
+// suited is the first target that fits the GPUs of a host: of the usual ones, or else of
+// the catalog.
 func suited(models []resource.Model) resource.Target {
 	var usual []resource.Target
 	for _, name := range starterTargets {
@@ -136,8 +147,7 @@ func suited(models []resource.Model) resource.Target {
 	return usual[0]
 }
 
-// farOff says that no GPU of a host comes within the tolerance of a target; ""
-// where one does.
+// farOff is the note that no GPU of a host is within the tolerance of a target; "" if one is.
 func farOff(models []resource.Model, t resource.Target) string {
 	var (
 		options = resource.DefaultFit()
@@ -160,16 +170,15 @@ func farOff(models []resource.Model, t resource.Target) string {
 	return ""
 }
 
-// thisMachine lists the GPUs that are here; none where there is no driver.
+// thisMachine lists the GPUs of this machine; none if there is no driver.
 func (inv *invocation) thisMachine(ctx context.Context) ([]resource.Model, error) {
-	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
+	p, err := inv.open(project.Options{MayBeEmpty: true})
 	if err != nil {
 		return nil, err
 	}
-	defer p.Close()
 	live, err := p.Hardware(ctx)
 	if err != nil {
-		return nil, nil // whatever keeps NVML from answering, the starter simulates
+		return nil, nil // without NVML, the starter simulates
 	}
 	var models []resource.Model
 	for _, g := range live.Hosts[0].GPUs {
@@ -178,48 +187,25 @@ func (inv *invocation) thisMachine(ctx context.Context) ([]resource.Model, error
 	return models, nil
 }
 
-// modelWords is "2 x NVIDIA H200, 1 x NVIDIA L40S".
-func modelWords(models []resource.Model) string {
-	var names []string
-	for _, m := range models {
-		names = append(names, m.Name)
-	}
-	return strings.Join(prose.Numbered(names), ", ")
+// starterText writes the starter file; config.Format lays it out.
+//
+//go:embed starter.hcl.tmpl
+var starterText string
+
+// starterView is what the starter file depends on.
+type starterView struct {
+	Target            resource.Target
+	Typed             string // the target as the user writes it
+	Count             int
+	Sessions          string // their number in words
+	Simulate          string // "" uses the GPUs of this machine
+	Found             string // the GPUs of this machine
+	OnHardware, OnSim resource.Runtime
 }
 
-func starter(t resource.Target, typed string, count int, simulate, found string, onHardware resource.Runtime) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s with target %s.\n", prose.Count(count, "session"), t.ShortName())
-	b.WriteString("#   cosplay plan      what would change      cosplay drift     was it touched since?\n")
-	b.WriteString("#   cosplay apply     change it              cosplay destroy   put everything back\n\n")
-	switch {
-	case simulate != "" || found == "":
-		if simulate == "" {
-			simulate = starterHost
-		}
-		b.WriteString("# A simulated host: nothing here needs a GPU. Remove the block to use this\n# machine's own GPUs.\n")
-		fmt.Fprintf(&b, "host \"lab\" {\n  simulate = %q\n", simulate)
-		if simulated := runtime.Auto(true); simulated.Name != onHardware.Name {
-			fmt.Fprintf(&b, "  # runtime  = %q  # sessions run %s; otherwise %s\n", onHardware.Name, onHardware.Where, simulated.Where)
-		}
-		b.WriteString("}\n\n")
-	default:
-		fmt.Fprintf(&b, "# This machine has %s. Without a host block all of them may be used.\n", found)
-		b.WriteString("# To leave some alone, or to allow less:\n")
-		b.WriteString("#\n# host \"local\" {\n#   gpus   = [0]                # these only\n#   manage = [\"slices\"]         # of mig-mode, slices, clocks, power, persistence\n# }\n\n")
-	}
-	b.WriteString("session \"worker\" {\n")
-	if count > 1 {
-		fmt.Fprintf(&b, "  count  = %d\n", count)
-	}
-	fmt.Fprintf(&b, "  target = %q  # cosplay ls lists all targets\n\n", typed)
-	b.WriteString("  # command   = [\"python\", \"train.py\"]  # what cosplay exec runs when it is given nothing else\n")
-	b.WriteString("  # workspace = \"./exp\"                 # where programs start; default: this folder\n")
-	b.WriteString("  # env       = { SEED = 1 }\n\n")
-	if onHardware.Uses("image") && found != "" {
-		b.WriteString("  # image     = \"pytorch/pytorch:latest\" # any image; left out: cosplay:latest, built when it is missing\n")
-		b.WriteString("  # limits {\n  #   memory = \"32GiB\"\n  # }\n\n")
-	}
-	b.WriteString("  # fit {\n  #   tolerance = \"10%\"   # take the smallest slice whose error is within it\n  # }\n}\n")
-	return b.String()
+func starter(view starterView) ([]byte, error) {
+	var b bytes.Buffer
+	err := template.Must(template.New("starter").Parse(starterText)).Execute(&b, view)
+	text, _, _ := config.Format(starterFile, b.Bytes())
+	return text, err
 }

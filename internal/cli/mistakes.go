@@ -1,26 +1,27 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"cosplay/internal/prose"
-
 	"github.com/agext/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"cosplay/internal/prose"
+	"cosplay/internal/render"
 )
 
-// laterCommands and laterFlags have their place in cosplay and are not there
-// yet: they are refused by name instead of as unknown.
+// laterCommands and laterFlags are planned: cosplay refuses them by name, not as unknown.
 var (
 	laterCommands = []string{"watch", "top", "cp", "host"}
 	laterFlags    = []string{"log-level"}
 )
 
-// later is a command that is not there yet.
+// later is a command that is planned.
 func later(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
@@ -32,8 +33,7 @@ func later(name string) *cobra.Command {
 	}
 }
 
-// group makes a command of a command that only has others below it: it shows
-// its help, and refuses what is none of them.
+// group makes a command that only has subcommands show its help, and refuse unknown ones.
 func group(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -45,11 +45,11 @@ func group(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// terraformCommands are those of Terraform's that go by another name, or that
-// nothing needs.
+// terraformCommands are commands of Terraform's that cosplay lacks, with what to use
+// instead.
 var terraformCommands = map[string]string{
 	"get":       "there are no modules to get",
-	"login":     "there is nowhere to log in; cosplay ssh goes into a session",
+	"login":     "there is nowhere to log in; cosplay ssh logs into a session",
 	"logout":    "there is nowhere to log in",
 	"modules":   "there are no modules",
 	"providers": "there are no providers",
@@ -62,8 +62,8 @@ var terraformCommands = map[string]string{
 	"workspace": "give each its own state with --state FILE, and what differs with --var-file FILE",
 }
 
-// twoDashes gives long flags that were typed as in Terraform, -out=FILE, their
-// second dash, up to the words of another program.
+// twoDashes adds the second dash to long flags that are typed as in Terraform, -out=FILE.
+// It leaves the arguments after -- alone.
 func twoDashes(root *cobra.Command, args []string) []string {
 	known := map[string]bool{}
 	var gather func(*cobra.Command)
@@ -103,7 +103,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q for %q; %s", name, cmd.CommandPath(), hint)
 }
 
-// helpOn is the help command's work, with an error for a topic that is none.
+// helpOn is the help command, with an error for an unknown topic.
 func helpOn(help *cobra.Command, topic []string) error {
 	cmd, rest, err := help.Root().Find(topic)
 	if err != nil {
@@ -124,18 +124,18 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// wants asks for as many arguments as the command's usage names.
+// wants refuses a number of arguments that the command's usage does not name.
 func wants(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if least <= len(args) && len(args) <= most {
 			return nil
 		}
 		usage := strings.TrimSuffix(cmd.CommandPath(), cmd.Name()) + cmd.Use
-		return fmt.Errorf("it is %s, but got %s; see %s --help", usage, prose.Count(len(args), "argument"), cmd.CommandPath())
+		return fmt.Errorf("usage: %s (got %s); see %s --help", usage, prose.Count(len(args), "argument"), cmd.CommandPath())
 	}
 }
 
-// flagMistake says in our words what is wrong with a flag.
+// flagMistake replaces cobra's error for a flag.
 func flagMistake(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
@@ -149,28 +149,20 @@ func flagMistake(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("--%s needs a value; see %s --help", empty.GetFlag().Name, cmd.CommandPath())
 	case errors.As(err, &invalid):
 		flag := invalid.GetFlag()
-		return fmt.Errorf("--%s wants %s, but got %q; see %s --help", flag.Name, valueWord(flag.Value.Type()), invalid.GetValue(), cmd.CommandPath())
+		return fmt.Errorf("--%s wants %s, but got %q; see %s --help", flag.Name, cmp.Or(valueWords[flag.Value.Type()], "another value"), invalid.GetValue(), cmd.CommandPath())
 	}
 	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }
 
-// valueWord is what a flag's value has to be.
-func valueWord(kind string) string {
-	switch kind {
-	case "int":
-		return "a whole number"
-	case "bool":
-		return "true or false"
-	case "NAME=VALUE":
-		return "a name and a value, like --var image=cosplay:latest"
-	case "duration":
-		return "a time like 30s or 5m"
-	}
-	return "another value"
+// valueWords say what a flag's value has to be, by the type of the flag.
+var valueWords = map[string]string{
+	"int":        "a whole number",
+	"bool":       "true or false",
+	"NAME=VALUE": "a name and a value, like --var image=cosplay:latest",
+	"duration":   "a time like 30s or 5m",
 }
 
-// unknownFlag looks for the flag that was meant: with two dashes, by fewest
-// letters to change, or one that is yet to come.
+// unknownFlag suggests the most similar flag.
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	typed, name := "--"+e.GetSpecifiedName(), e.GetSpecifiedName()
 	if short := e.GetSpecifiedShortnames(); short != "" {
@@ -191,8 +183,8 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	return fmt.Errorf("unknown flag %s for %s; %s", typed, cmd.CommandPath(), hint)
 }
 
-// nearestFlag finds the flag with the fewest letters to change, at most a third
-// of them; "" if none is near.
+// nearestFlag is the flag with the least edit distance, at most a third of the name; ""
+// if there is none.
 func nearestFlag(flags *pflag.FlagSet, name string) string {
 	best, least := "", len(name)/3+1
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -201,4 +193,28 @@ func nearestFlag(flags *pflag.FlagSet, name string) string {
 		}
 	})
 	return best
+}
+
+// exitCodes begins the line of a help text that lists them. Commands whose exit codes are
+// only 0 and 1 get a common line.
+const exitCodes = "Exit codes:"
+
+// helpful gives all commands a help text in the width of the screen, with the exit codes.
+func (inv *invocation) helpful(root *cobra.Command) {
+	style := inv.style(inv.Out)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", style.Width)))
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		render.Prose(inv.Out, style, about(cmd))
+		fmt.Fprintln(inv.Out)
+		_ = cmd.Usage()
+	})
+}
+
+// about is the description of a command with its exit codes.
+func about(cmd *cobra.Command) string {
+	text := cmp.Or(cmd.Long, cmd.Short+".")
+	if !cmd.HasSubCommands() && !strings.Contains(text, exitCodes) {
+		text += "\n\n" + exitCodes + " 0 fine; 1 error."
+	}
+	return text
 }

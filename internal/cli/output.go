@@ -22,8 +22,8 @@ func (inv *invocation) output() *cobra.Command {
 	var raw bool
 	cmd := &cobra.Command{
 		Use:   "output [NAME]",
-		Short: "Show the outputs as the last apply left them",
-		Long: `Show the values of output blocks as the last apply left them in the state; or one of them. A sensitive one is shown only by its name: its value is not in the state, and worked out anew.
+		Short: "Show the outputs of the last apply",
+		Long: `Show the values of output blocks that the last apply wrote into the state; or one of them. The state does not have sensitive values: without a name they are not shown, with their name cosplay evaluates them again.
 
 With a name, --json writes the value alone, and --raw a text as it is, for scripts.`,
 		Args: wants(0, 1),
@@ -42,11 +42,10 @@ With a name, --json writes the value alone, and --raw a text as it is, for scrip
 }
 
 func (inv *invocation) runOutput(name string, raw bool) error {
-	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, HostsOnly: true})
+	p, err := inv.openState()
 	if err != nil {
 		return err
 	}
-	defer p.Close()
 	prior, _, err := p.Remembered()
 	if err != nil {
 		return err
@@ -56,7 +55,7 @@ func (inv *invocation) runOutput(name string, raw bool) error {
 		return err
 	}
 	if name == "" {
-		return inv.tellOutputs(all)
+		return inv.printOutputs(all)
 	}
 	one, err := outputNamed(all, name)
 	if err == nil && one.Sensitive {
@@ -66,38 +65,26 @@ func (inv *invocation) runOutput(name string, raw bool) error {
 	case err != nil:
 		return err
 	case raw:
-		return inv.tellRaw(one)
-	case inv.json:
-		return render.OutputJSON(inv.Out, one)
+		text, err := render.RawText(one.Value)
+		if err != nil {
+			return fmt.Errorf("output %s is %w; --json writes any value", one.Name, err)
+		}
+		_, _ = io.WriteString(terminal.Raw(inv.Out), text)
+		return nil
 	}
-	fmt.Fprintln(inv.Out, render.OutputText(one))
-	return nil
+	text := func(w io.Writer, _ render.Style, one config.Output) { fmt.Fprintln(w, render.OutputText(one)) }
+	return printView(inv, one, text, render.OutputJSON)
 }
 
-func (inv *invocation) tellOutputs(all []config.Output) error {
-	if inv.json {
-		return render.OutputsJSON(inv.Out, all)
-	}
-	if len(all) == 0 {
+func (inv *invocation) printOutputs(all []config.Output) error {
+	if len(all) == 0 && !inv.json {
 		fmt.Fprintln(inv.Err, "The state has no outputs. An output block and cosplay apply make one.")
 		return nil
 	}
-	render.OutputList(inv.Out, inv.style(inv.Out), all)
-	return nil
+	return printView(inv, all, render.OutputList, render.OutputsJSON)
 }
 
-// tellRaw writes what a shell can take: a text, a number, true or false.
-func (inv *invocation) tellRaw(one config.Output) error {
-	text, err := render.RawText(one.Value)
-	if err != nil {
-		return fmt.Errorf("output %s is %w; --json writes any value", one.Name, err)
-	}
-	_, _ = io.WriteString(terminal.Raw(inv.Out), text) // for a program, which wants it as it is
-	return nil
-}
-
-// remembered reads outputs as the state has them; of a sensitive one it has no
-// value.
+// remembered reads outputs as the state has them: sensitive ones without a value.
 func remembered(noted []resource.Output) ([]config.Output, error) {
 	all := make([]config.Output, 0, len(noted))
 	for _, o := range noted {
@@ -114,32 +101,29 @@ func remembered(noted []resource.Output) ([]config.Output, error) {
 }
 
 func outputNamed(all []config.Output, name string) (config.Output, error) {
-	i := slices.IndexFunc(all, func(o config.Output) bool { return o.Name == name })
-	if i < 0 {
-		var names []string
-		for _, o := range all {
-			names = append(names, o.Name)
-		}
-		if len(names) == 0 {
-			return config.Output{}, fmt.Errorf("the state has no output %q, nor any other; an output block and cosplay apply make one", name)
-		}
-		return config.Output{}, fmt.Errorf("the state has no output %q; it has %s", name, strings.Join(names, ", "))
+	if len(all) == 0 {
+		return config.Output{}, fmt.Errorf("the state has no output %q, nor any other; an output block and cosplay apply make one", name)
 	}
-	return all[i], nil
+	var names []string
+	for _, o := range all {
+		if o.Name == name {
+			return o, nil
+		}
+		names = append(names, o.Name)
+	}
+	return config.Output{}, fmt.Errorf("the state has no output %q; it has %s", name, strings.Join(names, ", "))
 }
 
-// revealed works a sensitive output out: who names it wants to see it. Its
-// variables have to be given for that.
+// revealed evaluates a sensitive output that the user has named. Its variables need values.
 func (inv *invocation) revealed(prior resource.Prior, name string) (config.Output, error) {
-	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true})
+	p, err := inv.open(project.Options{MayBeEmpty: true})
 	if err != nil {
 		return config.Output{}, err
 	}
-	defer p.Close()
 	now, diags := p.Outputs(prior, resource.Live{})
 	j := slices.IndexFunc(now, func(o config.Output) bool { return o.Name == name })
 	if diags.HasErrors() || j < 0 || !now[j].Value.IsWhollyKnown() {
-		return config.Output{}, fmt.Errorf("output %s is sensitive, so the state does not have its value, and the configuration does not tell it any more; run cosplay apply", name)
+		return config.Output{}, fmt.Errorf("output %s is sensitive, so the state does not have its value, and the configuration does not have it any more; run cosplay apply", name)
 	}
 	now[j].Sensitive = false
 	return now[j], nil

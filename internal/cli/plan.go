@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
@@ -27,7 +29,7 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 	flags.StringVar(&o.out, "out", "", "save the plan to this `file`, for cosplay apply FILE")
 	flags.BoolVar(&o.markdown, "markdown", false, "write Markdown, for a pull request")
 	flags.BoolVar(&o.destroy, "destroy", false, "plan to remove everything")
-	flags.BoolVar(&o.refreshOnly, "refresh-only", false, "only look for drift")
+	flags.BoolVar(&o.refreshOnly, "refresh-only", false, "only search for drift")
 	aimFlags(flags, &o.aim)
 	flags.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there is drift or a change")
 	return cmd
@@ -73,107 +75,86 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		return errors.New("--markdown shows the plan, drift and all; leave --refresh-only out")
 	case inv.json && o.markdown:
 		return errors.New("--json and --markdown are two forms of the same; leave one of them out")
-	case o.out != "":
-		if err := mayOverwrite(o.out); err != nil {
-			return err
-		}
-	}
-	switch {
 	case o.destroy:
 		o.aim.Goal = project.NothingLeft
 	case o.refreshOnly:
 		o.aim.Goal = project.ReadOnly
 	}
-	if err := checkAim(o.aim); err != nil {
+	if err := cmp.Or(mayOverwrite(o.out), checkAim(o.aim)); err != nil {
 		return err
 	}
 	inv.asks = true
-	p, files, diags, err := inv.openWith(project.Options{HostsOnly: o.destroy || o.refreshOnly})
+	p, err := inv.open(project.Options{HostsOnly: o.destroy || o.refreshOnly})
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	outlook, view, err := inv.outlook(ctx, p, files, diags, o.aim)
+	outlook, view, err := inv.outlook(ctx, p, o.aim)
 	if err != nil {
 		return err
 	}
 	if o.verify {
-		verified, err := selftest.Verify(ctx, p, outlook.Prior, outlook.Live, outlook.Prior.Sessions, selftest.VerifyOptions{})
+		verified, err := selftest.Verify(ctx, p.Project, outlook.Prior, outlook.Live, outlook.Prior.Sessions, selftest.VerifyOptions{})
 		if err != nil {
 			return err
 		}
 		outlook.Plan.Diff = selftest.WithBroken(outlook.Plan.Diff, verified)
 	}
 	view.Destroy = o.destroy
-	drifted := outlook.Plan.Diff.NotAsApplied()
-	changed := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
-	if o.refreshOnly {
-		if err := inv.tellDrift(view, o); err != nil {
+	if o.out != "" {
+		if err := savePlan(o.out, outlook.Plan); err != nil {
 			return err
 		}
-	} else {
-		if o.out != "" {
-			if err := savePlan(o.out, outlook.Plan); err != nil {
-				return err
-			}
-			view.Saved = o.out
-		}
-		tell := inv.tellPlan
-		if o.markdown {
-			tell = func(view render.PlanView) error { return render.PlanMarkdown(inv.Out, inv.style(inv.Out), view) }
-		}
-		if err := tell(view); err != nil {
-			return err
-		}
+		view.Saved = o.out
 	}
-	if o.detailed && (drifted || changed) {
+	switch {
+	case o.refreshOnly:
+		err = inv.printDrift(view, o)
+	case o.markdown:
+		err = render.PlanMarkdown(inv.Out, inv.style(inv.Out), view)
+	default:
+		err = printView(inv, view, render.Plan, render.PlanJSON)
+	}
+	changes := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
+	if err == nil && o.detailed && (changes || outlook.Plan.Diff.NotAsApplied()) {
 		return exit(exitChanges)
 	}
-	return nil
+	return err
 }
 
-// outlook makes the plan and what is shown of it.
-func (inv *invocation) outlook(ctx context.Context, p *project.Project, files map[string]*hcl.File, warnings hcl.Diagnostics, aim project.Aim) (project.Outlook, render.PlanView, error) {
+// outlook computes the plan, and the view of it.
+func (inv *invocation) outlook(ctx context.Context, p *opened, aim project.Aim) (project.Outlook, render.PlanView, error) {
 	outlook, diags, err := p.Plan(ctx, aim)
 	if err != nil {
 		return outlook, render.PlanView{}, err
 	}
-	view, err := inv.planView(p, files, outlook, append(warnings, diags...), aim)
+	view, err := inv.planView(p, outlook, diags, aim)
 	return outlook, view, err
 }
 
-// planView is what is shown of a plan. Diagnostics with errors end the command.
-func (inv *invocation) planView(p *project.Project, files map[string]*hcl.File, outlook project.Outlook, diags hcl.Diagnostics, aim project.Aim) (render.PlanView, error) {
+// planView is the view of a plan. Diagnostics with errors end the command.
+func (inv *invocation) planView(p *opened, outlook project.Outlook, diags hcl.Diagnostics, aim project.Aim) (render.PlanView, error) {
+	diags = slices.Concat(p.warnings, diags)
 	if diags.HasErrors() {
-		return render.PlanView{}, inv.refuse(diags, files)
+		return render.PlanView{}, inv.refuse(diags, p.files)
 	}
 	return render.PlanView{
-		Config: inv.configName(files), Flags: append(inv.flags(), aimed(aim)...), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
-		Warnings: diags, Files: files, Notes: p.Notes,
+		Config: inv.configName(p.files), Flags: append(inv.flags(), aimed(aim)...), Prior: outlook.Prior, Live: outlook.Live, Plan: outlook.Plan,
+		Warnings: diags, Files: p.files, Notes: p.Notes,
 	}, nil
 }
 
-func (inv *invocation) tellPlan(view render.PlanView) error {
-	if inv.json {
-		return render.PlanJSON(inv.Out, view)
-	}
-	render.Plan(inv.Out, inv.style(inv.Out), view)
-	return nil
-}
-
-func (inv *invocation) tellDrift(view render.PlanView, o planOptions) error {
+func (inv *invocation) printDrift(view render.PlanView, o planOptions) error {
+	drifted := view.Plan.Diff.NotAsApplied()
 	switch {
 	case inv.json:
 		return render.DriftJSON(inv.Out, view)
-	case !o.driftOnly && !view.Plan.Diff.NotAsApplied():
+	case !drifted && !o.driftOnly:
 		render.NoDrift(inv.Out, inv.style(inv.Out), view)
-	case !view.Plan.Diff.NotAsApplied(): // standard output stays empty, as cron jobs expect, but for what was recovered
+	default: // without drift, only notes of a recovery: cron jobs expect no output
 		render.Drift(inv.Out, inv.style(inv.Out), view)
-		if !o.quiet {
+		if !drifted && !o.quiet {
 			render.Information(inv.Err, inv.style(inv.Err), view)
 		}
-	default:
-		render.Drift(inv.Out, inv.style(inv.Out), view)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"cosplay/internal/plan"
 )
 
-// savedPlan is a plan on disk. The checksum is no seal, but a plan that somebody
-// edited is not the one that was shown.
+// savedPlan is a plan on disk. The checksum is no seal; it detects that a plan was edited
+// after it was shown.
 type savedPlan struct {
 	Checksum string          `json:"checksum"`
 	Plan     json.RawMessage `json:"plan"`
@@ -31,8 +31,8 @@ func checksum(data json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// savePlan writes a plan for a later apply. It may hold secrets of the
-// configuration, so it is the user's alone.
+// savePlan writes a plan for a later apply. It may contain secrets of the configuration,
+// so only the user can read it.
 func savePlan(path string, p *plan.Plan) error {
 	content, err := json.Marshal(p.Saved(Version))
 	if err != nil {
@@ -48,8 +48,11 @@ func savePlan(path string, p *plan.Plan) error {
 	return nil
 }
 
-// mayOverwrite keeps --out from destroying a file that is no saved plan.
+// mayOverwrite keeps --out from destroying a file that is no saved plan. "" is no file.
 func mayOverwrite(path string) error {
+	if path == "" {
+		return nil
+	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
 		return nil

@@ -21,34 +21,31 @@ func (inv *invocation) stateRebuild() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Rebuild a lost, damaged or mismatched state from ledgers, labels and hardware",
-		Long: `Make a state anew that is lost, damaged or another project's: which GPUs this project holds, and what they were like before, is told by the ledgers of the hosts; its sessions by their slices, their folders and the labels of their containers. No GPU, slice or container is touched. What there was of the state is moved aside, not deleted.
+		Long: `Rebuild a state that is lost, damaged or another project's. The ledgers of the hosts have the GPUs that this project holds, and their baselines; slices, session folders and the labels of containers have its sessions. No GPU, slice or container is changed. An old state file is moved aside, not deleted.
 
-Where the state's key cannot be found in what is left of it, containers cannot be proven to be the project's. They are taken up if you agree, and the next apply replaces them.`,
+If the state's key cannot be read from the old file, nothing proves that containers belong to the project. If you agree, cosplay adds them, and the next apply replaces them.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runRebuild(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.lineage, "lineage", "", "the beginning of the `lineage`, where the ledgers know several for this state, or another path")
-	f.BoolVar(&o.autoApprove, "auto-approve", false, "do not ask")
-	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
+	f.StringVar(&o.lineage, "lineage", "", "the first characters of the `lineage`, if the ledgers have several for this state, or another path")
+	askFlag(f, &o.autoApprove)
+	lockFlag(f, &o.lockTimeout)
 	return cmd
 }
 
 func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
-	if !o.autoApprove {
-		if err := inv.mayAsk(""); err != nil {
-			return err
-		}
+	if err := inv.mayAsk(!o.autoApprove, ""); err != nil {
+		return err
 	}
 	p, err := inv.openState()
 	if err != nil {
 		return err
 	}
-	defer p.Close()
 	if err := p.Lock(ctx, "state rebuild", o.lockTimeout); err != nil {
 		return err
 	}
-	r, err := recovery.Rebuild(ctx, p, o.lineage)
+	r, err := recovery.Rebuild(ctx, p.Project, o.lineage)
 	if err != nil {
 		return err
 	}
@@ -56,17 +53,11 @@ func (inv *invocation) runRebuild(ctx context.Context, o rebuildOptions) error {
 	if !inv.json {
 		render.Rebuilt(inv.Out, inv.style(inv.Out), view)
 	}
-	if !o.autoApprove {
-		if err := inv.ask("Write this state?"); err != nil {
-			return err
-		}
-	}
-	if view.Prior, view.Aside, err = recovery.WriteRebuilt(p, r); err != nil {
+	if err := inv.ask(!o.autoApprove, "Write this state?"); err != nil {
 		return err
 	}
-	if inv.json {
-		return render.RebuiltJSON(inv.Out, view)
+	if view.Prior, view.Aside, err = recovery.WriteRebuilt(p.Project, r); err != nil {
+		return err
 	}
-	render.RebuiltDone(inv.Out, inv.style(inv.Out), view)
-	return nil
+	return printView(inv, view, render.RebuiltDone, render.RebuiltJSON)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,14 +29,14 @@ func (inv *invocation) reset() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset",
 		Short: "Without a state: remove what cosplay created, restore baselines",
-		Long: `Take away what this project has made, and give the GPUs back as they were found, without needing the state: it may be lost, damaged or another project's. What is ours is told by the state where it can be read, by the ledgers of the hosts, by labels and by session folders. Slices, containers and settings of others stay as they are.
+		Long: `Remove what this project has created, and restore the baselines of the GPUs. The state is not needed: it may be lost, damaged or another project's. cosplay finds the project's objects by the ledgers of the hosts, by labels, by session folders, and by the state if that can be read. Slices, containers and settings of other projects stay.
 
-State, backup and journal are moved aside, not deleted. The configuration need not be valid. Sessions that prevent_destroy keeps are taken away with --force only.
+State, backup and journal are moved aside, not deleted. The configuration need not be valid. Sessions with prevent_destroy are removed only with --force.
 
   cosplay reset                      this project
   cosplay reset --gpu 0              this project, on one GPU
-  cosplay reset --holder 1f3a        a project that is gone, as cosplay status lists it
-  cosplay reset --all-projects       all of yours; with root, all of everybody
+  cosplay reset --holder 1f3a        a project whose state is lost, as cosplay status lists it
+  cosplay reset --all-projects       all of your projects; as root, those of all users
 
 Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,
 		Args: noArgs,
@@ -44,33 +45,29 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 	f := cmd.Flags()
 	f.StringVar(&o.GPU, "gpu", "", "this `GPU` only, by index, UUID or PCI address")
 	f.StringVar(&o.Host, "host", "", "this `host` only")
-	f.StringVar(&o.Holder, "holder", "", "instead of this project one that no longer exists, by the beginning of its `lineage`")
-	f.BoolVar(&o.AllProjects, "all-projects", false, "also your other projects; with root, everybody's")
+	f.StringVar(&o.Holder, "holder", "", "instead of this project one whose state is lost, by the first characters of its `lineage`")
+	f.BoolVar(&o.AllProjects, "all-projects", false, "also your other projects; as root, those of all users")
 	f.BoolVarP(&o.autoApprove, "auto-approve", "y", false, "do not ask")
 	abandonFlag(f, &o.AbandonBaseline)
-	f.BoolVar(&o.force, "force", false, "also take away what prevent_destroy keeps")
-	f.IntVar(&o.parallelism, "parallelism", defaultParallelism(), "`number` of steps at a time")
-	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
+	f.BoolVar(&o.force, "force", false, "also remove sessions with prevent_destroy")
+	parallelFlag(f, &o.parallelism)
+	lockFlag(f, &o.lockTimeout)
 	return cmd
 }
 
 func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
-	switch {
-	case o.Holder != "" && o.AllProjects:
+	if o.Holder != "" && o.AllProjects {
 		return errors.New("--holder is one project and --all-projects are all; leave one of them out")
-	case o.parallelism < 1:
-		return fmt.Errorf("--parallelism %d: at least 1 step has to run at a time", o.parallelism)
 	}
-	if !o.autoApprove {
-		if err := inv.mayAsk(""); err != nil {
-			return err
-		}
+	if err := cmp.Or(checkParallelism(o.parallelism), inv.mayAsk(!o.autoApprove, "")); err != nil {
+		return err
 	}
-	p, complaint, err := inv.openForRecovery()
+	p, complaint, err := project.OpenForRecovery(inv.options(project.Options{}))
 	if err != nil {
 		return err
 	}
 	defer p.Close()
+	p.Waiting = inv.waits
 	if err := p.Lock(ctx, "reset", o.lockTimeout); err != nil {
 		return err
 	}
@@ -79,7 +76,7 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 		return err
 	}
 	if len(r.Guarded) > 0 && !o.force {
-		return fmt.Errorf("prevent_destroy keeps %s. Nothing was touched. Leave out its GPU by naming another with --gpu, or take it away all the same with --force", strings.Join(r.Guarded, ", "))
+		return fmt.Errorf("prevent_destroy keeps %s. Nothing was touched. Leave out its GPU by naming another with --gpu, or remove the session all the same with --force", strings.Join(r.Guarded, ", "))
 	}
 	view := resetView(r, complaint)
 	view.Flags, view.Idle = inv.flags(), recovery.Idle(p, r)
@@ -87,20 +84,15 @@ func (inv *invocation) runReset(ctx context.Context, o resetOptions) error {
 		render.Reset(inv.Out, inv.style(inv.Out), view)
 	}
 	if view.Idle && !inv.json {
-		if len(r.Failures) > 0 || slices.ContainsFunc(r.Rounds, func(one recovery.Round) bool { return len(one.Plan.Diff.Unrestored()) > 0 }) {
-			return exit(exitError)
-		}
-		return nil
+		return failIf(len(r.Failures) > 0 || slices.ContainsFunc(r.Rounds, func(one recovery.Round) bool { return len(one.Plan.Diff.Unrestored()) > 0 }))
 	}
-	if !o.autoApprove {
-		if err := inv.ask("Take all of this away?"); err != nil {
-			return err
-		}
+	if err := inv.ask(!o.autoApprove, "Remove all of this?"); err != nil {
+		return err
 	}
-	return inv.takeAway(ctx, p, r, view, o)
+	return inv.carryOutReset(ctx, p, r, view, o)
 }
 
-func (inv *invocation) takeAway(ctx context.Context, p *project.Project, r *recovery.Reset, view render.ResetView, o resetOptions) error {
+func (inv *invocation) carryOutReset(ctx context.Context, p *project.Project, r *recovery.Reset, view render.ResetView, o resetOptions) error {
 	done := render.ResetDoneView{ResetView: view}
 	progress := render.NewProgress(inv.Err, inv.style(inv.Err))
 	stoppable, stop := interruptible(ctx, progress)
@@ -117,12 +109,8 @@ func (inv *invocation) takeAway(ctx context.Context, p *project.Project, r *reco
 		failed = failed || d.Err != nil || len(d.Result.Failures) > 0 || len(d.Round.Plan.Diff.Unrestored()) > 0
 	}
 	done.Aside, done.Left, done.Err = recovery.Settle(p, r, results)
-	if inv.json {
-		if err := render.ResetJSON(inv.Out, done); err != nil {
-			return err
-		}
-	} else {
-		render.ResetDone(inv.Out, inv.style(inv.Out), done)
+	if err := printView(inv, done, render.ResetDone, render.ResetJSON); err != nil {
+		return err
 	}
 	switch {
 	case failed || done.Err != nil:
@@ -146,13 +134,4 @@ func resetView(r *recovery.Reset, complaint error) render.ResetView {
 
 func resetRound(r recovery.Round) render.ResetRound {
 	return render.ResetRound{Holder: r.Holder, Own: r.Own, Plan: r.Plan, Prior: r.Prior, Live: r.Live, Unproven: r.Unproven, Notes: r.Notes}
-}
-
-// openForRecovery opens the project whatever its configuration is like.
-func (inv *invocation) openForRecovery() (p *project.Project, complaint, err error) {
-	p, complaint, err = project.OpenForRecovery(inv.options(project.Options{}))
-	if err == nil {
-		p.Waiting = inv.tellWaiting
-	}
-	return p, complaint, err
 }

@@ -29,16 +29,16 @@ func (inv *invocation) run() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "run GPU [-- COMMAND...]",
-		Short: "Run one command in a session that is taken down again",
-		Long: `Make one session, run a command in it, and take the session down again, whatever happens: the GPU is left as it was found. Without a command it is a shell. Nothing is asked, and the project's own sessions are not touched; its hosts and targets are known, and without a configuration it is this machine.
+		Short: "Run one command in a temporary session",
+		Long: `Create a session, run a command in it, and remove the session, whatever happens: the GPU is restored. Without a command, run starts a shell. It asks nothing and does not change the project's own sessions. It uses the hosts and targets of the configuration, or this machine if there is none.
 
   cosplay run 2060 -- python train.py
   cosplay run 3090 --runtime process -- nvidia-smi
   cosplay run 2060 --image pytorch/pytorch --volume /data:/data:ro --env SEED=1 -- python train.py
 
-Standard output is the command's; cosplay speaks on standard error. Ctrl-C goes to the command. What a run that was killed has left, the next one in the same folder takes down, and so does cosplay reset.
+Standard output is the command's; cosplay prints to standard error. Ctrl-C interrupts the command. The next run in the same folder, or cosplay reset, removes the leftovers of a run that was killed.
 
-Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 where the session could not be made or taken down; 130 stopped by Ctrl-C before.`,
+Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 if the session could not be created or removed; 130 stopped by Ctrl-C before.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, argv, err := targetAndCommand(args, cmd.ArgsLenAtDash())
 			if err != nil {
@@ -66,7 +66,7 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 	return cmd
 }
 
-// targetAndCommand parts the words for the GPU from the command.
+// targetAndCommand separates the words for the GPU from the command.
 func targetAndCommand(args []string, dash int) (target string, argv []string, err error) {
 	words := args
 	if dash >= 0 {
@@ -94,8 +94,8 @@ func volumesOf(typed []string) ([]project.OnceVolume, error) {
 	return all, nil
 }
 
-// variablesOf reads --env. A name without a value that is not set here is left
-// out, as by docker run.
+// variablesOf reads --env. Like docker run, it ignores a name without a value that is not
+// set here.
 func variablesOf(typed []string) map[string]string {
 	env := map[string]string{}
 	for _, one := range typed {
@@ -113,12 +113,10 @@ func variablesOf(typed []string) map[string]string {
 // once is a session for one command, and the operator of its creation.
 type once struct {
 	*invocation
-	*project.Project
-	files     map[string]*hcl.File
-	warnings  hcl.Diagnostics
+	*opened
 	signals   interrupt.Signals
 	contained bool           // the flags need a container
-	begun     bool           // there may be something of it
+	begun     bool           // the session may have objects
 	prior     resource.Prior // as the last plan left it
 	progress  *render.Progress
 	announced string
@@ -133,8 +131,8 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv [
 		return inv.refuse(diags, files)
 	}
 	defer p.Close()
-	one := &once{invocation: inv, Project: p, files: files, warnings: diags, signals: interrupt.Catch(), contained: session.Image != "" || len(session.Volumes) > 0}
-	// Whatever comes, the session is removed.
+	one := &once{invocation: inv, opened: &opened{p, files, diags}, signals: interrupt.Catch(), contained: session.Image != "" || len(session.Volumes) > 0}
+	// Signals do not prevent the removal of the session.
 	defer one.signals.Release()
 	defer interrupt.OutliveReaders()()
 	inv.removeKilled(ctx)
@@ -147,7 +145,7 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv [
 	}
 	left := one.remove(context.WithoutCancel(ctx))
 	if err != nil && left != nil {
-		inv.tell(left)
+		inv.report(left)
 	}
 	return cmp.Or(err, left)
 }
@@ -159,9 +157,8 @@ func (inv *invocation) brief() *render.Progress {
 	return progress
 }
 
-// tell shows an error that does not end the command; one with an exit code alone was
-// shown where it arose.
-func (inv *invocation) tell(err error) {
+// report prints an error that does not end the command. An exit code was reported before.
+func (inv *invocation) report(err error) {
 	var code exit
 	if !errors.As(err, &code) {
 		render.Error(inv.Err, inv.style(inv.Err), err)
@@ -182,12 +179,12 @@ func (o *once) create(ctx context.Context) error {
 	return err
 }
 
-// Approve says what is created before that begins.
+// Approve prints what is created before that begins.
 func (o *once) Approve(outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
 	if o.signals.Pending() {
 		return false, exit(exitInterrupted)
 	}
-	view, err := o.planView(o.Project, o.files, outlook, append(o.warnings, diags...), project.Aim{})
+	view, err := o.planView(o.opened, outlook, diags, project.Aim{})
 	if err != nil {
 		return false, err
 	}
@@ -244,7 +241,7 @@ func (o *once) execute(ctx context.Context, argv []string) error {
 	}
 	code, err := place.Exec(ctx, session.ID, argv, runtime.Streams{In: o.In, Out: o.stdout, Err: o.stderr})
 	if err != nil {
-		o.tell(err)
+		o.report(err)
 		code = max(code, exitError)
 	}
 	if code != 0 {
@@ -260,11 +257,11 @@ func (o *once) remove(ctx context.Context) error {
 	}
 	progress := o.brief()
 	defer progress.Close()
-	o.signals.Forget() // they were for the command
+	o.signals.Forget() // the user sent them to the command
 	defer o.signals.Handle(func() {
-		progress.Say("The session is being taken down. Once more stops at once.")
+		progress.Say("The session is being removed. Once more stops at once.")
 	}, func() {
-		progress.Say("Stopped. The next cosplay run in this folder takes down the rest.")
+		progress.Say("Stopped. The next cosplay run in this folder removes the rest.")
 		os.Exit(exitInterrupted)
 	})()
 	begun, used := time.Now(), o.Used(o.prior)
@@ -278,16 +275,16 @@ func (o *once) remove(ctx context.Context) error {
 	return o.Discard(result.Prior)
 }
 
-// removeKilled removes what killed runs have left here. An error is shown, and does not
-// keep the command from going on.
+// removeKilled removes the leftovers of killed runs in this folder. It reports an error,
+// and the command continues.
 func (inv *invocation) removeKilled(ctx context.Context) {
 	progress := inv.brief()
 	removed, err := project.RemoveKilled(ctx, inv.options(project.Options{}), project.ApplyOptions{Progress: progress.Event, Parallelism: defaultParallelism()})
 	for range removed {
-		fmt.Fprintln(inv.Err, "Took down what a cosplay run that was killed had left.")
+		fmt.Fprintln(inv.Err, "Removed the leftovers of a cosplay run that was killed.")
 	}
 	progress.Close()
 	if err != nil {
-		inv.tell(fmt.Errorf("taking down what a cosplay run that was killed has left: %w", inv.refused(err, nil)))
+		inv.report(fmt.Errorf("removing the leftovers of a cosplay run that was killed: %w", inv.refused(err, nil)))
 	}
 }

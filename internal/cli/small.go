@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/agent"
+	"cosplay/internal/config"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/render"
+	"cosplay/internal/selftest"
 )
 
 func (inv *invocation) validate() *cobra.Command {
@@ -19,21 +24,20 @@ func (inv *invocation) validate() *cobra.Command {
 		Short: "Check the configuration, without asking any host",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			p, files, diags, err := inv.openWith(project.Options{ReadOnly: true})
+			p, err := inv.open(project.Options{ReadOnly: true})
 			if err != nil {
 				return err
 			}
-			defer p.Close()
 			if inv.json {
-				return render.DiagnosticsJSON(inv.Out, diags, files)
+				return render.DiagnosticsJSON(inv.Out, p.warnings, p.files)
 			}
-			render.Diagnostics(inv.Err, inv.style(inv.Err), diags, files)
+			render.Diagnostics(inv.Err, inv.style(inv.Err), p.warnings, p.files)
 			what := fmt.Sprintf(": %s on %s", prose.Count(len(p.Intent.Sessions), "session"), prose.Count(len(p.Intent.Hosts), "host"))
 			if missed := p.Intent.Missed; len(missed) > 0 {
 				what = fmt.Sprintf(", as far as one can tell without a value for var.%s", strings.Join(missed, ", var."))
 			}
-			subject := inv.configName(files)
-			if len(files) != 1 || inv.file == "-" { // else it is the name of a file
+			subject := inv.configName(p.files)
+			if len(p.files) != 1 || inv.file == "-" { // else it is the name of a file
 				subject = prose.Capital(subject)
 			}
 			fmt.Fprintf(inv.Out, "%s is valid%s.\n", subject, what)
@@ -42,7 +46,48 @@ func (inv *invocation) validate() *cobra.Command {
 	}
 }
 
-// agentCommand is the child of our own that holds an NVML library.
+func (inv *invocation) doctor() *cobra.Command {
+	var systemd bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what a host needs, and suggest fixes",
+		Long: `Check everything that the hosts and sessions of the project need, or this machine where there is no project. Print what is missing and how to fix it. Nothing is changed.
+
+Exit codes: 0 nothing is missing; 1 something is.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if systemd {
+				_, err := io.WriteString(inv.Out, selftest.SystemdUnits())
+				return err
+			}
+			p, err := inv.open(project.Options{MayBeEmpty: true, ReadOnly: true})
+			if err != nil {
+				return err
+			}
+			view := render.DoctorView{Findings: selftest.Checkup(cmd.Context(), p.Project)}
+			return cmp.Or(printView(inv, view, render.Doctor, render.DoctorJSON), failIf(view.Missing() > 0))
+		},
+	}
+	cmd.Flags().BoolVar(&systemd, "systemd", false, "print units for systemd instead: a socket by which users have GPUs changed, without sudo")
+	return cmd
+}
+
+func (inv *invocation) schema() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print a JSON schema of the language, for editors",
+		Long:  `Print a JSON schema (draft 2020-12) of configuration files: every block and attribute with its description, type, unit, default and example, and with the effect of changing it. It is the schema of the JSON syntax, *.hcl.json; editors of the other syntax find all words in it.`,
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			encoder := json.NewEncoder(inv.Out)
+			encoder.SetEscapeHTML(false)
+			encoder.SetIndent("", "  ")
+			return encoder.Encode(config.JSONSchema())
+		},
+	}
+}
+
+// agentCommand is the child process that has an NVML library loaded.
 func agentCommand() *cobra.Command {
 	var library, ledger string
 	var privileged bool

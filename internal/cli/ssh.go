@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cosplay/internal/project"
 	"cosplay/internal/public"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
@@ -26,9 +25,9 @@ func (inv *invocation) ssh() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ssh [SESSION] [-- COMMAND...]",
 		Short: "Log into a session's container",
-		Long: `Log into a session's container as its user, with your own key. The session's host key is known beforehand, so nothing is asked and nobody can stand in between.
+		Long: `Log into a session's container as its user, with your own key. cosplay knows the session's host key, so ssh asks nothing, and no other host can pose as the session.
 
-A command after -- is given to the user's shell there, as ssh does. For editors, scp and sftp: cosplay ssh-config.
+A command after -- is run by the user's shell there, as ssh does. For editors, scp and sftp: cosplay ssh-config.
 
 Exit codes: the command's; 255 where ssh failed; 1 where there is no such session.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +52,6 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 	if err != nil {
 		return err
 	}
-	defer in.Close()
 	login, err := in.Login(ctx, in.session, in.Prior, in.Live)
 	if err != nil {
 		return err
@@ -69,8 +67,8 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 		args = append(args, "-L", f)
 	}
 	args = append(append(args, "--", login.Host), argv...)
-	// From here on this process is ssh: signals and the terminal are its own, and
-	// no agent waits behind a login that lasts for days.
+	// This process becomes ssh, which handles signals and the terminal, so no agent waits
+	// while a login lasts for days.
 	if err := in.Close(); err != nil {
 		return err
 	}
@@ -91,22 +89,13 @@ func (inv *invocation) sshConfig() *cobra.Command {
 }
 
 func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
-	p, _, _, err := inv.openHosts()
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	now, err := p.Peek(ctx)
-	if err != nil {
-		return err
-	}
-	wanted, err := chosen(now.Prior, names)
+	p, now, wanted, err := inv.peekChosen(ctx, names)
 	if err != nil {
 		return err
 	}
 	var hosts []public.SSHHost
 	for _, s := range wanted {
-		if len(names) == 0 && (!s.Spec.SSH.Enabled) {
+		if len(names) == 0 && !s.Spec.SSH.Enabled {
 			continue
 		}
 		login, err := p.Login(ctx, s, now.Prior, now.Live)
@@ -117,8 +106,11 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		hosts = append(hosts, public.SSHHost{Name: resource.BodyName(s.ID), Session: s.Address.String(),
-			Options: append([]public.SSHOption{{Name: "HostName", Value: login.Host}}, sshOptionsOf(login)...)})
+		host := public.SSHHost{Name: resource.BodyName(s.ID), Session: s.Address.String(), Options: []public.SSHOption{{Name: "HostName", Value: login.Host}}}
+		for _, o := range login.Options() {
+			host.Options = append(host.Options, public.SSHOption(o))
+		}
+		hosts = append(hosts, host)
 	}
 	switch {
 	case len(now.Prior.Sessions) == 0:
@@ -131,12 +123,4 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 	}
 	render.SSHConfig(inv.Out, hosts)
 	return nil
-}
-
-func sshOptionsOf(login project.Login) []public.SSHOption {
-	var all []public.SSHOption
-	for _, o := range login.Options() {
-		all = append(all, public.SSHOption(o))
-	}
-	return all
 }

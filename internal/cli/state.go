@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"cosplay/internal/project"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
 	"cosplay/internal/state"
@@ -17,8 +17,8 @@ import (
 func (inv *invocation) stateCommands() *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "state",
-		Short: "Look into the state, and change what it remembers",
-		Long: `Look into the state, and change what it remembers. Nothing in the world is touched: no GPU, no slice, no container.
+		Short: "Inspect and edit the state",
+		Long: `Inspect and edit the state. No GPU, slice or container is changed.
 
 An ADDRESS is session.worker[3], or worker-3 for short; worker alone means all sessions of the block. A GPU is named by its UUID.`,
 	})
@@ -35,11 +35,8 @@ func (inv *invocation) stateList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if inv.json {
-				return render.StateListJSON(inv.Out, part)
-			}
-			render.StateList(inv.Out, part)
-			return nil
+			list := func(w io.Writer, _ render.Style, part render.StatePart) { render.StateList(w, part) }
+			return printView(inv, part, list, render.StateListJSON)
 		},
 	}
 }
@@ -57,23 +54,19 @@ func (inv *invocation) stateShow() *cobra.Command {
 			if n := len(part.Sessions); n > 1 {
 				return fmt.Errorf("%q means %d sessions; name one of them, as %s", args[0], n, part.Sessions[0].Address)
 			}
-			if inv.json {
-				return render.StateShowJSON(inv.Out, part)
-			}
-			render.StateShow(inv.Out, inv.style(inv.Out), prior, part)
-			return nil
+			text := func(w io.Writer, s render.Style, part render.StatePart) { render.StateShow(w, s, prior, part) }
+			return printView(inv, part, text, render.StateShowJSON)
 		},
 	}
 }
 
-// remembered reads the part of the state that the addresses name; without any,
-// all of it.
+// remembered reads the part of the state that the addresses name; without addresses, all
+// of it.
 func (inv *invocation) remembered(typed []string) (resource.Prior, render.StatePart, error) {
 	p, err := inv.openState()
 	if err != nil {
 		return resource.Prior{}, render.StatePart{}, err
 	}
-	defer p.Close()
 	prior, open, err := p.Remembered()
 	if err != nil {
 		return prior, render.StatePart{}, err
@@ -96,13 +89,6 @@ func (inv *invocation) remembered(typed []string) (resource.Prior, render.StateP
 	return prior, part, nil
 }
 
-// openState opens the project for its state alone: a folder without configuration may
-// still have one.
-func (inv *invocation) openState() (*project.Project, error) {
-	p, _, _, err := inv.openWith(project.Options{MayBeEmpty: true, HostsOnly: true})
-	return p, err
-}
-
 // editOptions are what the commands that change the state have in common.
 type editOptions struct {
 	dryRun      bool
@@ -110,13 +96,13 @@ type editOptions struct {
 }
 
 func (o *editOptions) flags(f *pflag.FlagSet) {
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
-	f.DurationVar(&o.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
+	lockFlag(f, &o.lockTimeout)
 }
 
-// edited opens the project and reads the state that is to be changed, under the
-// lock unless it is a dry run.
-func (inv *invocation) edited(ctx context.Context, command string, o editOptions) (*project.Project, resource.Prior, error) {
+// edited opens the project and reads the state to change, with the lock unless it is a
+// dry run.
+func (inv *invocation) edited(ctx context.Context, command string, o editOptions) (*opened, resource.Prior, error) {
 	p, err := inv.openState()
 	if err != nil {
 		return nil, resource.Prior{}, err
@@ -130,11 +116,7 @@ func (inv *invocation) edited(ctx context.Context, command string, o editOptions
 	if err == nil {
 		err = p.RefuseCopy(prior)
 	}
-	if err != nil {
-		p.Close()
-		return nil, prior, err
-	}
-	return p, prior, nil
+	return p, prior, err
 }
 
 func (inv *invocation) stateMove() *cobra.Command {
@@ -142,7 +124,7 @@ func (inv *invocation) stateMove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mv FROM TO",
 		Short: "Give a session, or all of a block, another address",
-		Long: `Give a session another address in the state, or all sessions of a block another block's name, so that a session that was renamed in the configuration is not removed and made anew. Slice and container stay.
+		Long: `Give a session another address in the state, or all sessions of a block another block's name, so that a session that was renamed in the configuration is not removed and recreated. Slice and container stay.
 
   cosplay state mv worker trainer              all of the block
   cosplay state mv worker 'trainer[0]'         a single session that got a count
@@ -159,7 +141,6 @@ func (inv *invocation) runMove(ctx context.Context, from, to string, o editOptio
 	if err != nil {
 		return err
 	}
-	defer p.Close()
 	next, moves, err := state.Move(prior, from, to, p.Addresses())
 	if err != nil {
 		return err
@@ -174,11 +155,7 @@ func (inv *invocation) runMove(ctx context.Context, from, to string, o editOptio
 		}
 		view.Serial = next.Serial
 	}
-	if inv.json {
-		return render.MovedJSON(inv.Out, view)
-	}
-	render.Moved(inv.Out, inv.style(inv.Out), view)
-	return nil
+	return printView(inv, view, render.Moved, render.MovedJSON)
 }
 
 func (inv *invocation) stateRemove() *cobra.Command {
@@ -189,16 +166,16 @@ func (inv *invocation) stateRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm ADDRESS...",
 		Short: "Forget sessions, and leave what they have as it is",
-		Long: `Forget sessions, without touching the world: their slices and containers stay, cosplay no longer knows them, and prints how they are removed by hand. A GPU on which no session is left is forgotten too, as is one that is named by its UUID. The host's ledger keeps its baseline: once the slices are removed, cosplay destroy restores its settings nevertheless.
+		Long: `Remove sessions from the state only: their slices and containers stay, cosplay no longer knows them, and prints how to remove them by hand. A GPU without another session is forgotten too, as is one that is named by its UUID. The host's ledger keeps its baseline: once the slices are removed, cosplay destroy restores its settings nevertheless.
 
-To remove sessions from the world, take them out of the configuration and apply.`,
+To remove sessions with their slices and containers, remove them from the configuration and apply.`,
 		Args: wants(1, 1<<30),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return inv.runRemove(cmd.Context(), args, autoApprove, o)
 		},
 	}
 	o.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&autoApprove, "auto-approve", false, "do not ask")
+	askFlag(cmd.Flags(), &autoApprove)
 	return cmd
 }
 
@@ -207,26 +184,21 @@ func (inv *invocation) runRemove(ctx context.Context, typed []string, autoApprov
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	next, gone, err := state.Forget(prior, typed)
+	next, forgotten, err := state.Forget(prior, typed)
 	if err != nil {
 		return err
 	}
 	asks := !autoApprove && !o.dryRun
-	if asks {
-		if err := inv.mayAsk(""); err != nil {
-			return err
-		}
+	if err := inv.mayAsk(asks, ""); err != nil {
+		return err
 	}
-	view := render.ForgottenView{StatePart: render.StatePart{Lineage: prior.Lineage, Serial: prior.Serial, Sessions: gone.Sessions, GPUs: gone.GPUs},
+	view := render.ForgottenView{StatePart: render.StatePart{Lineage: prior.Lineage, Serial: prior.Serial, Sessions: forgotten.Sessions, GPUs: forgotten.GPUs},
 		DryRun: o.dryRun, SimDirs: p.SimDirs()}
 	if !inv.json {
 		render.Forgotten(inv.Out, inv.style(inv.Out), view)
 	}
-	if asks {
-		if err := inv.ask("Forget this?"); err != nil {
-			return err
-		}
+	if err := inv.ask(asks, "Forget this?"); err != nil {
+		return err
 	}
 	if !o.dryRun {
 		if next, err = p.Store.Save(next); err != nil {
@@ -234,9 +206,5 @@ func (inv *invocation) runRemove(ctx context.Context, typed []string, autoApprov
 		}
 		view.Serial = next.Serial
 	}
-	if inv.json {
-		return render.ForgottenJSON(inv.Out, view)
-	}
-	render.ForgottenDone(inv.Out, inv.style(inv.Out), view)
-	return nil
+	return printView(inv, view, render.ForgottenDone, render.ForgottenJSON)
 }

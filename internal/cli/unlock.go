@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -17,16 +18,16 @@ func (inv *invocation) forceUnlock() *cobra.Command {
 	var autoApprove bool
 	cmd := &cobra.Command{
 		Use:   "force-unlock",
-		Short: "Clear what a dead process left of the state's lock",
-		Long: `Clear what a dead process left of the state's lock.
+		Short: "Remove a stale lock",
+		Long: `Remove a stale lock of the state.
 
-The lock belongs to a live process and goes with it, so there is hardly ever something to unlock: while its holder lives this is refused, with who it is and what he does; where nobody holds it, a note that a dead holder left is removed.
+A process that ends releases its lock, so there is rarely something to unlock. While a live process has the lock, force-unlock refuses, and prints the process and its command. Otherwise it removes the note that an ended process has left in the lock.
 
-Exit codes: 0 nobody holds the lock; 1 error, or somebody does.`,
+Exit codes: 0 no process has the lock; 1 error, or a process has it.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runForceUnlock(cmd.Context(), autoApprove) },
 	}
-	cmd.Flags().BoolVar(&autoApprove, "auto-approve", false, "do not ask")
+	askFlag(cmd.Flags(), &autoApprove)
 	return cmd
 }
 
@@ -35,7 +36,6 @@ func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) err
 	if err != nil {
 		return err
 	}
-	defer p.Close()
 	seen, err := p.LockState()
 	if err != nil {
 		return err
@@ -45,10 +45,16 @@ func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) err
 	}
 	view := render.UnlockView{State: p.Store.Path, Note: seen.By}
 	if seen.By != nil {
-		if err := inv.confirmNote(seen.By, autoApprove); err != nil {
+		if err := inv.mayAsk(!autoApprove, ""); err != nil {
 			return err
 		}
-		// Who has the lock may write in it, and leaves it empty.
+		if !autoApprove {
+			fmt.Fprintf(inv.Out, "A note is left of %s; that process has ended.\n", seen.By)
+		}
+		if err := inv.ask(!autoApprove, "Remove the note?"); err != nil {
+			return err
+		}
+		// A process that releases the lock empties it.
 		if err := p.Lock(ctx, "force-unlock", time.Second); err != nil {
 			return err
 		}
@@ -59,25 +65,11 @@ func (inv *invocation) runForceUnlock(ctx context.Context, autoApprove bool) err
 		return err
 	}
 	view.Interrupted = (*render.InterruptedRun)(run)
-	if inv.json {
-		return render.UnlockJSON(inv.Out, view)
-	}
-	render.Unlock(inv.Out, inv.style(inv.Out), view, inv.flags())
-	return nil
+	text := func(w io.Writer, s render.Style, v render.UnlockView) { render.Unlock(w, s, v, inv.flags()) }
+	return printView(inv, view, text, render.UnlockJSON)
 }
 
-func (inv *invocation) confirmNote(by *durable.Holder, autoApprove bool) error {
-	if autoApprove {
-		return nil
-	}
-	if err := inv.mayAsk(""); err != nil {
-		return err
-	}
-	fmt.Fprintf(inv.Out, "A note is left of %s; that process has ended.\n", by)
-	return inv.ask("Remove the note?")
-}
-
-// heldWords refuse to take a lock from the living.
+// heldWords is the error for a lock that a live process has.
 func heldWords(path string, seen durable.Inspection) error {
 	const refused = "it is alive, so nothing was unlocked"
 	var pids []string

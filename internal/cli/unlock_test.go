@@ -13,25 +13,21 @@ import (
 	"cosplay/internal/durable"
 )
 
-// unlock runs force-unlock on a state and gives what it said.
-func unlock(t *testing.T, statePath string) (string, int) {
-	t.Helper()
+// unlock runs force-unlock on a state and returns its output.
+func unlock(statePath string) (string, int) {
 	var out bytes.Buffer
-	inv := &invocation{Streams: Streams{In: strings.NewReader(""), Out: &out, Err: &out}, state: statePath}
-	if err := inv.runForceUnlock(context.Background(), true); err != nil {
-		return err.Error(), exitError
-	}
-	return strings.Join(strings.Fields(out.String()), " "), exitFine
+	code := Main([]string{"force-unlock", "--auto-approve", "--state", statePath}, Streams{In: strings.NewReader(""), Out: &out, Err: &out})
+	return strings.Join(strings.Fields(out.String()), " "), code
 }
 
-// TestForceUnlock: while somebody lives who has the lock it is refused, with who
-// that is and what he does; his note goes when he is dead.
+// TestForceUnlock: while a live process has the lock, force-unlock refuses and prints the
+// process and its command; it removes the note of an ended process.
 func TestForceUnlock(t *testing.T) {
 	t.Chdir(t.TempDir())
 	path := filepath.Join(t.TempDir(), "state")
 	refused := func(want ...string) {
 		t.Helper()
-		said, code := unlock(t, path)
+		said, code := unlock(path)
 		for _, one := range append(want, "it is alive, so nothing was unlocked", path) {
 			if code != exitError || !strings.Contains(said, one) {
 				t.Errorf("code %d, said %q, want %q", code, said, one)
@@ -54,7 +50,7 @@ func TestForceUnlock(t *testing.T) {
 	lock.File().Close()
 	refused("That process has ended", fmt.Sprintf("but process %d still carries out its last step", agent.Process.Pid))
 
-	// Somebody who is no cosplay.
+	// A process that is not cosplay.
 	note, err := os.ReadFile(path + ".lock")
 	if err != nil {
 		t.Fatal(err)
@@ -64,14 +60,14 @@ func TestForceUnlock(t *testing.T) {
 	}
 	refused(fmt.Sprintf("is locked by process %d", agent.Process.Pid))
 
-	// All dead.
+	// All processes have ended.
 	if err := os.WriteFile(path+".lock", note, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_ = agent.Process.Kill()
 	_ = agent.Wait()
 	for _, want := range []string{"Removed the note of", "nothing to unlock"} {
-		if said, code := unlock(t, path); code != exitFine || !strings.Contains(said, want) {
+		if said, code := unlock(path); code != exitFine || !strings.Contains(said, want) {
 			t.Errorf("code %d, said %q, want %q", code, said, want)
 		}
 	}

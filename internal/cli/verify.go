@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -17,12 +18,12 @@ func (inv *invocation) verify() *cobra.Command {
 		Use:        "verify [SESSION...]",
 		SuggestFor: []string{"test", "check", "selftest"},
 		Short:      "Test the disguise from inside the sessions, and the cap",
-		Long: `Test the disguise in sessions, in all of them or in those that are named: programs are run in each, by exec and by ssh, that look at the environment, nvidia-smi, NVML, CUDA and Python, and allocate memory up to the cap and past it, alone and two at once; from outside the slice, the settings of the GPU and the files are looked at. Where a session's own programs use the GPU, only a little memory is taken, and only for a moment.
+		Long: `Test the disguise in sessions, in all of them or in those that are named. Programs that run in each, by exec and by ssh, check the environment, nvidia-smi, NVML, CUDA and Python, and allocate memory up to the cap and past it, alone and two at once. From outside, cosplay checks the slice, the settings of the GPU and the files. If a session's own programs use the GPU, verify allocates only a little memory, for a moment.
 
   cosplay verify                  all sessions, a line for each
   cosplay verify worker-3 -v      one, with every check
   cosplay verify --json           for programs: check, way, outcome, expected, found
-  cosplay verify --no-ssh         by exec only, where the keys are somebody else's
+  cosplay verify --no-ssh         by exec only, if you do not have the keys
 
 NVML cannot read a clock lock. verify proves it: one session of each GPU fills a little memory for at most 3 s, and the SM clock is sampled meanwhile. A lock that is not in effect fails the check and is noted in the state: drift reports it, and the next apply sets the lock again.
 
@@ -36,46 +37,18 @@ Exit codes: 0 all that could be checked holds; 1 error, or a check failed.`,
 }
 
 func (inv *invocation) runVerify(ctx context.Context, names []string, o selftest.VerifyOptions) error {
-	p, _, _, err := inv.openHosts()
+	p, now, sessions, err := inv.peekChosen(ctx, names)
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	now, err := p.Peek(ctx)
-	if err != nil {
-		return err
-	}
-	sessions, err := chosen(now.Prior, names)
-	if err != nil {
-		return err
-	}
-	view, err := inv.verified(ctx, p, now.Prior, now.Live, sessions, o)
-	if err != nil {
-		return err
-	}
-	return inv.tellVerified(view)
+	return inv.printVerified(inv.verified(ctx, p.Project, now.Prior, now.Live, sessions, o))
 }
 
-func (inv *invocation) tellVerified(view render.VerifyView) error {
-	var err error
-	if inv.json {
-		err = render.VerifyJSON(inv.Out, view)
-	} else {
-		render.Verify(inv.Out, inv.style(inv.Out), view)
+func (inv *invocation) printVerified(view render.VerifyView, err error) error {
+	if err == nil {
+		err = printView(inv, view, render.Verify, render.VerifyJSON)
 	}
-	if err == nil && view.Failed() > 0 {
-		return exit(exitError)
-	}
-	return err
-}
-
-// verifyAll is verify at the end of an apply that had nothing to do.
-func (inv *invocation) verifyAll(ctx context.Context, p *project.Project) error {
-	view, err := inv.verifyNow(ctx, p)
-	if err != nil {
-		return err
-	}
-	return inv.tellVerified(view)
+	return cmp.Or(err, failIf(view.Failed() > 0))
 }
 
 // verifyNow tests all sessions as they are now.
@@ -87,7 +60,7 @@ func (inv *invocation) verifyNow(ctx context.Context, p *project.Project) (rende
 	return inv.verified(ctx, p, prior, live, prior.Sessions, selftest.VerifyOptions{})
 }
 
-// verified runs the self-test, for whichever command asks for it.
+// verified runs the self-test.
 func (inv *invocation) verified(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o selftest.VerifyOptions) (render.VerifyView, error) {
 	all, err := selftest.Verify(ctx, p, prior, live, sessions, o)
 	view := render.VerifyView{Flags: inv.flags()}

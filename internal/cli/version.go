@@ -30,11 +30,7 @@ func (inv *invocation) version() *cobra.Command {
 					}
 				}
 			}
-			if inv.json {
-				return render.VersionJSON(inv.Out, view)
-			}
-			render.Version(inv.Out, inv.style(inv.Out), view)
-			return nil
+			return printView(inv, view, render.Version, render.VersionJSON)
 		},
 	}
 }

@@ -9,14 +9,12 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Console evaluates expressions with the current values of the state's sessions.
-type Console struct {
-	project *Project
-	live    map[resource.Address]config.LiveSession
-}
+// Eval evaluates one expression.
+type Eval func(typed string) (config.Output, *hcl.File, hcl.Diagnostics)
 
-// Console reads the sessions once. It reads hosts only if the state has sessions.
-func (p *Project) Console(ctx context.Context) (*Console, error) {
+// Console evaluates expressions with the current values of the state's sessions, which it
+// reads once. It reads hosts only if the state has sessions.
+func (p *Project) Console(ctx context.Context) (Eval, error) {
 	prior, _, err := p.Remembered()
 	if err != nil {
 		return nil, err
@@ -29,10 +27,6 @@ func (p *Project) Console(ctx context.Context) (*Console, error) {
 		}
 		prior, live = seen.Prior, seen.Live
 	}
-	return &Console{project: p, live: made(prior, live)}, nil
-}
-
-// Eval evaluates one expression.
-func (c *Console) Eval(typed string) (config.Output, *hcl.File, hcl.Diagnostics) {
-	return c.project.Intent.Eval(typed, c.live)
+	facts := made(prior, live)
+	return func(typed string) (config.Output, *hcl.File, hcl.Diagnostics) { return p.Intent.Eval(typed, facts) }, nil
 }

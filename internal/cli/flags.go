@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"cosplay/internal/config"
+	"cosplay/internal/project"
+)
+
+// lockFlag is the flag of every command that takes the lock of the state.
+func lockFlag(f *pflag.FlagSet, wait *time.Duration) {
+	f.DurationVar(wait, "lock-timeout", 10*time.Second, "how long to wait for another cosplay on the same state")
+}
+
+// askFlag is the flag of every command that asks first.
+func askFlag(f *pflag.FlagSet, autoApprove *bool) {
+	f.BoolVar(autoApprove, "auto-approve", false, "do not ask")
+}
+
+// parallelFlag is the flag of every command that runs the steps of a plan.
+func parallelFlag(f *pflag.FlagSet, steps *int) {
+	f.IntVar(steps, "parallelism", defaultParallelism(), "`number` of steps at a time")
+}
+
+// defaultParallelism is limited: more containers at once take longer, because an engine
+// is busy with network and cgroups then.
+func defaultParallelism() int { return max(4, 2*runtime.NumCPU()) }
+
+func checkParallelism(steps int) error {
+	if steps < 1 {
+		return fmt.Errorf("--parallelism %d: at least 1 step has to run at a time", steps)
+	}
+	return nil
+}
+
+// abandonFlag permits releasing a GPU without its baseline.
+func abandonFlag(f *pflag.FlagSet, abandon *bool) {
+	f.BoolVar(abandon, "abandon-baseline", false, "release a GPU also where a setting cannot be restored; where cosplay set it, only root may")
+}
+
+// aimFlags narrow a plan to some sessions, or add sessions to replace.
+func aimFlags(f *pflag.FlagSet, aim *project.Aim) {
+	f.StringArrayVar(&aim.Target, "target", nil, "plan for this `session` alone, or all of this block; may be repeated")
+	f.StringArrayVar(&aim.Exclude, "exclude", nil, "leave this `session` out, or all of this block; may be repeated")
+	f.StringArrayVar(&aim.Replace, "replace", nil, "replace this `session`, with its slice; may be repeated")
+}
+
+// narrowed repeats the flags that leave sessions out, for suggested commands.
+func narrowed(aim project.Aim) []string {
+	return slices.Concat(repeated("--target", aim.Target), repeated("--exclude", aim.Exclude))
+}
+
+// aimed repeats all of them.
+func aimed(aim project.Aim) []string {
+	return append(narrowed(aim), repeated("--replace", aim.Replace)...)
+}
+
+func repeated(flag string, values []string) (flags []string) {
+	for _, value := range values {
+		flags = append(flags, flag, value)
+	}
+	return flags
+}
+
+// checkAim refuses flags that contradict each other.
+func checkAim(aim project.Aim) error {
+	switch {
+	case len(aim.Target) > 0 && len(aim.Exclude) > 0:
+		return errors.New("--target names all that is planned for, so there is nothing for --exclude to leave out; leave one of them out")
+	case aim.Goal == project.NothingLeft && len(aim.Replace) > 0:
+		return errors.New("--replace recreates sessions, and destroy removes them; leave one of them out")
+	case aim.Goal == project.ReadOnly && len(aimed(aim)) > 0:
+		return errors.New("--refresh-only looks at all that there is; leave --target, --exclude and --replace out")
+	}
+	return nil
+}
+
+// valueFlag is --var, or --var-file if file is true. Both add to the same list, in the
+// order in which they were typed.
+type valueFlag struct {
+	all  *[]project.Given
+	file bool
+}
+
+func (f valueFlag) String() string { return "" }
+
+func (f valueFlag) Type() string {
+	if f.file {
+		return "FILE"
+	}
+	return "NAME=VALUE"
+}
+
+func (f valueFlag) Set(typed string) error {
+	if f.file {
+		*f.all = append(*f.all, project.Given{File: typed})
+		return nil
+	}
+	name, value, found := strings.Cut(typed, "=")
+	if !found || name == "" {
+		return fmt.Errorf("%q has no =", name)
+	}
+	*f.all = append(*f.all, project.Given{Name: strings.TrimSpace(name), Value: value})
+	return nil
+}
+
+// variableFlags repeats the flags that give values to variables, for suggested commands.
+// A sensitive value is left for the user to type.
+func (inv *invocation) variableFlags() []string {
+	var flags []string
+	for _, g := range inv.given {
+		switch {
+		case g.File != "":
+			flags = append(flags, "--var-file", g.File)
+		case slices.ContainsFunc(inv.variables, func(v config.Variable) bool { return v.Name == g.Name && v.Sensitive }):
+			flags = append(flags, "--var", g.Name+"=...")
+		default:
+			flags = append(flags, "--var", g.Name+"="+g.Value)
+		}
+	}
+	return flags
+}

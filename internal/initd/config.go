@@ -3,6 +3,7 @@
 package initd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,25 +108,13 @@ func loadSecrets(file string) (secrets map[string]string, err error) {
 }
 
 func (c *Config) fill() {
-	u := &c.User
-	if u.Group == "" {
-		u.Group = u.Name
+	home := "/home/" + c.User.Name
+	if c.User.Name == "root" {
+		home = "/root"
 	}
-	if u.Home == "" {
-		u.Home = "/home/" + u.Name
-		if u.Name == "root" {
-			u.Home = "/root"
-		}
-	}
-	if c.SSH.Port == 0 {
-		c.SSH.Port = defaultPort
-	}
-	if c.SSH.HostKey == "" {
-		c.SSH.HostKey = HostKeyPath
-	}
-	if c.Workspace == "" {
-		c.Workspace = WorkDir
-	}
+	c.User.Group, c.User.Home = cmp.Or(c.User.Group, c.User.Name), cmp.Or(c.User.Home, home)
+	c.SSH.Port, c.SSH.HostKey = cmp.Or(c.SSH.Port, defaultPort), cmp.Or(c.SSH.HostKey, HostKeyPath)
+	c.Workspace = cmp.Or(c.Workspace, WorkDir)
 }
 
 // Validate rejects invalid values: a name that would break /etc/passwd, a root user whose uid is not 0, a relative

@@ -3,6 +3,7 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -51,18 +52,13 @@ func Enrol(files Files, u initd.User, shell string) (Files, Account, []string) {
 	}
 	passwd, group, shadow := parse(files.Passwd), parse(files.Group), parse(files.Shadow)
 
-	notes = append(notes, passwd.clashes("uid", u.Name, u.UID)...)
-	notes = append(notes, group.clashes("gid", u.Group, u.GID)...)
-	field := shell
-	if shell == "" {
-		field = noShell
-	}
+	notes = slices.Concat(notes, passwd.clashes("uid", u.Name, u.UID), group.clashes("gid", u.Group, u.GID))
 	secret := "x"
 	if files.Shadow == nil {
 		secret = "*"
 	}
 	passwd.place(u.Name, u.UID, func(old []string) []string {
-		return []string{u.Name, secret, decimal(u.UID), decimal(u.GID), at(old, fieldGecos), u.Home, field}
+		return []string{u.Name, secret, decimal(u.UID), decimal(u.GID), at(old, fieldGecos), u.Home, cmp.Or(shell, noShell)}
 	})
 	group.place(u.Group, u.GID, func(old []string) []string {
 		return []string{u.Group, "x", decimal(u.GID), at(old, fieldMembers)}
@@ -72,9 +68,7 @@ func Enrol(files Files, u initd.User, shell string) (Files, Account, []string) {
 		shadow.unexpire(u.Name)
 		out.Shadow = shadow.bytes()
 	}
-	return out, Account{
-		Name: u.Name, UID: u.UID, GID: u.GID, Groups: group.of(u.Name, u.GID), Home: u.Home, Shell: shell,
-	}, notes
+	return out, Account{Name: u.Name, UID: u.UID, GID: u.GID, Groups: group.of(u.Name, u.GID), Home: u.Home, Shell: shell}, notes
 }
 
 // rootLine starts a new passwd file, so that root's files have an owner with a name.
@@ -82,10 +76,7 @@ func rootLine(u initd.User, shell string) []byte {
 	if u.UID == 0 {
 		return nil
 	}
-	if shell == "" {
-		shell = noShell
-	}
-	return []byte("root:*:0:0:root:/root:" + shell + "\n")
+	return []byte("root:*:0:0:root:/root:" + cmp.Or(shell, noShell) + "\n")
 }
 
 // table is a file of lines with fields between colons. Lines that are something
@@ -148,10 +139,8 @@ func (t *table) of(name string, gid uint32) []uint32 {
 	groups := []uint32{gid}
 	for _, line := range *t {
 		id, err := strconv.ParseUint(at(line, fieldID), 10, 32)
-		if err != nil || !slices.Contains(strings.Split(at(line, fieldMembers), ","), name) {
-			continue
-		}
-		if !slices.Contains(groups, uint32(id)) {
+		member := slices.Contains(strings.Split(at(line, fieldMembers), ","), name)
+		if err == nil && member && !slices.Contains(groups, uint32(id)) {
 			groups = append(groups, uint32(id))
 		}
 	}
@@ -161,17 +150,12 @@ func (t *table) of(name string, gid uint32) []uint32 {
 // unexpire gives the user a shadow line without dates: sudo refuses a user without a line or with an expired one. A
 // password of the image stays; an empty password is replaced.
 func (t *table) unexpire(name string) {
-	secret := "*"
 	i := t.find(fieldName, name)
-	if i >= 0 && at((*t)[i], 1) != "" {
-		secret = (*t)[i][1]
-	}
-	line := []string{name, secret, "", "", "", "", "", "", ""}
 	if i < 0 {
-		*t = append(*t, line)
-		return
+		i = len(*t)
+		*t = append(*t, nil)
 	}
-	(*t)[i] = line
+	(*t)[i] = []string{name, cmp.Or(at((*t)[i], 1), "*"), "", "", "", "", "", "", ""}
 }
 
 func at(line []string, field int) string {

@@ -42,16 +42,12 @@ func (v Vars) List() []string {
 // (SSH_TTY and the like; nil for none).
 func Build(image, client Vars, a account.Account, session, connection Vars) Vars {
 	who := Vars{"HOME": a.Home, "USER": a.Name, "LOGNAME": a.Name}
-	v := Vars{"PATH": DefaultPath}
-	maps.Copy(v, image)
-	delete(v, "SHELL") // of whoever started the container
 	if a.Shell != "" {
 		who["SHELL"] = a.Shell
 	}
-	for _, layer := range []Vars{client, who, session, connection} {
-		maps.Copy(v, layer)
-	}
-	return v
+	base := Merge(Vars{"PATH": DefaultPath}, image)
+	delete(base, "SHELL") // that of the user who started the container
+	return Merge(base, client, who, session, connection)
 }
 
 // personal are variables that belong to one process or one user: not for files
@@ -60,17 +56,22 @@ var personal = []string{"HOME", "USER", "LOGNAME", "SHELL", "HOSTNAME", "PWD", "
 
 var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Shared is the part of image and session that files can carry to every
-// program, and the names of what they cannot since no shell could name it.
-func Shared(image, session Vars) (shared Vars, unnamed []string) {
-	v := Vars{"PATH": DefaultPath}
-	maps.Copy(v, image)
-	maps.Copy(v, session)
-	return v.portable()
+// Merge lays environments over each other, the last on top.
+func Merge(all ...Vars) Vars {
+	merged := Vars{}
+	for _, v := range all {
+		maps.Copy(merged, v)
+	}
+	return merged
 }
 
-// portable is the part of an environment that files can carry, and the names of
-// what they cannot.
+// Shared is the portable part of image and session.
+func Shared(image, session Vars) (shared Vars, unnamed []string) {
+	return Merge(Vars{"PATH": DefaultPath}, image, session).portable()
+}
+
+// portable is the part of an environment that files can carry to every program, and
+// the other names, which no shell accepts.
 func (v Vars) portable() (carried Vars, unnamed []string) {
 	carried = maps.Clone(v)
 	for _, name := range slices.Sorted(maps.Keys(v)) {

@@ -80,11 +80,9 @@ const (
 // everything between the first and the last quote literally, but ends a value at a line break and at a #: such
 // variables are left out and named.
 func PAM(before []byte, vars Vars) (data []byte, left []string) {
-	own := string(before)
-	if begin := strings.Index(own, blockBegin); begin >= 0 {
-		_, after, _ := strings.Cut(own[begin:], blockEnd)
-		own = own[:begin] + after
-	}
+	own, block, _ := strings.Cut(string(before), blockBegin)
+	_, after, _ := strings.Cut(block, blockEnd)
+	own += after
 	if own != "" && !strings.HasSuffix(own, "\n") {
 		own += "\n"
 	}

@@ -3,7 +3,6 @@ package environ
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,12 +38,10 @@ func (v Vars) names() Vars {
 
 // profile is sh code for all login shells, which reads the secrets from a file that other users cannot read.
 func profile(shared, hidden Vars) []byte {
-	lead := ""
-	if len(hidden) > 0 {
-		file := initd.PrivateDir + "/" + secretsProfile
-		lead = fmt.Sprintf("if [ -r %s ]; then . %[1]s; fi\n", file)
+	if len(hidden) == 0 {
+		return Profile(shared)
 	}
-	return append(Profile(shared), lead...)
+	return fmt.Appendf(Profile(shared), "if [ -r %s ]; then . %[1]s; fi\n", initd.PrivateDir+"/"+secretsProfile)
 }
 
 // Folders of PAM: its stacks, and those where images keep its modules.
@@ -95,29 +92,15 @@ func Stack(stack string, u initd.User) string {
 			stack = stack[:begin] + after
 		}
 	}
-	var b strings.Builder
-	for rest := stack; rest != ""; {
-		line, more, complete := strings.Cut(rest, "\n")
-		b.WriteString(line)
+	read := 0
+	for line := range strings.Lines(stack) {
+		read += len(line)
 		if fields := strings.Fields(line); len(fields) > 2 && fields[0][0] != '#' && slices.Contains(fields, "pam_env.so") {
 			kind := strings.TrimPrefix(fields[0], "-")
-			fmt.Fprintf(&b, "\n%[1]s%[2]s [success=ignore default=1] pam_succeed_if.so quiet uid = %[3]d\n%[2]s optional pam_env.so readenv=1 envfile=%[4]s\n%[5]s",
-				blockBegin, kind, u.UID, initd.PrivateDir+"/"+secretsPAM, blockEnd)
-			return b.String() + more
+			return strings.TrimSuffix(stack[:read], "\n") + fmt.Sprintf(
+				"\n%[1]s%[2]s [success=ignore default=1] pam_succeed_if.so quiet uid = %[3]d\n%[2]s optional pam_env.so readenv=1 envfile=%[4]s\n%[5]s",
+				blockBegin, kind, u.UID, initd.PrivateDir+"/"+secretsPAM, blockEnd) + stack[read:]
 		}
-		if complete {
-			b.WriteString("\n")
-		}
-		rest = more
 	}
 	return stack
-}
-
-// Merge lays environments over each other, the last on top.
-func Merge(all ...Vars) Vars {
-	merged := Vars{}
-	for _, v := range all {
-		maps.Copy(merged, v)
-	}
-	return merged
 }

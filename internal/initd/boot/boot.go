@@ -44,31 +44,28 @@ func Main(args []string) int {
 	} else if err != nil {
 		return codeFailed
 	}
-	task, rest := flags.Arg(0), flags.Args()
-	if len(rest) > 0 {
-		rest = rest[1:]
-	}
-	switch task {
+	switch task := flags.Arg(0); task {
 	case "":
 		return first(*config)
 	case "serve":
 		return serve(*config)
 	case "exec":
-		return execute(*config, rest)
+		return execute(*config, flags.Args()[1:])
 	case "sftp":
 		if err := sshd.ServeFiles(); err != nil {
 			return fail(codeFailed, err)
 		}
 		return 0
+	default:
+		fmt.Fprint(os.Stderr, usage)
+		return fail(codeFailed, fmt.Errorf("%q is not one of its tasks; %s has the command of a session", task, *config))
 	}
-	fmt.Fprint(os.Stderr, usage)
-	return fail(codeFailed, fmt.Errorf("%q is not one of its tasks; %s has the command of a session", task, *config))
 }
 
 // execute is for docker exec: it becomes the command.
 func execute(config string, argv []string) int {
 	if len(argv) > 0 && strings.HasPrefix(argv[0], "--size=") {
-		setSize(strings.TrimPrefix(argv[0], "--size="))
+		setSize(argv[0])
 		argv = argv[1:]
 	}
 	if len(argv) > 0 && argv[0] == "--" {
@@ -86,11 +83,10 @@ func execute(config string, argv []string) int {
 	return fail(startCode(err), err)
 }
 
-// setSize gives the terminal on standard input its size, "ROWSxCOLUMNS". Without
-// one the program does as well.
-func setSize(text string) {
+// setSize sets the size of the terminal on standard input. A program that gets no size runs, too.
+func setSize(flag string) {
 	var size unix.Winsize
-	if _, err := fmt.Sscanf(text, "%dx%d", &size.Row, &size.Col); err == nil {
+	if _, err := fmt.Sscanf(flag, "--size=%dx%d", &size.Row, &size.Col); err == nil {
 		_ = unix.IoctlSetWinsize(0, unix.TIOCSWINSZ, &size)
 	}
 }

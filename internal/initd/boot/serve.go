@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -96,11 +97,7 @@ func prepare(c initd.Config) (*launch.Launcher, error) {
 		}
 	}
 	run.OwnStreams()
-	shell := who.Shell
-	if shell == "" {
-		shell = "none in this image"
-	}
-	say("user %s (%d:%d), home %s, shell %s, starts in %s", who.Name, who.UID, who.GID, who.Home, shell, run.Dir())
+	say("user %s (%d:%d), home %s, shell %s, starts in %s", who.Name, who.UID, who.GID, who.Home, cmp.Or(who.Shell, "none in this image"), run.Dir())
 	return run, nil
 }
 

@@ -6,13 +6,7 @@ import (
 	"path/filepath"
 )
 
-// agentSocket forwards to the ssh agent of the client. A nil one does nothing.
-type agentSocket struct {
-	path     string
-	listener net.Listener
-}
-
-// openAgent makes a socket that the session's user alone can reach.
+// openAgent creates a socket that only the session's user can reach, and forwards it to the client's ssh agent.
 func (s *session) openAgent() bool {
 	if s.agent != nil || s.started {
 		return false
@@ -21,39 +15,22 @@ func (s *session) openAgent() bool {
 	if err != nil {
 		return false
 	}
-	a := &agentSocket{path: filepath.Join(dir, "agent")}
-	if a.listener, err = net.Listen("unix", a.path); err != nil {
+	path := filepath.Join(dir, "agent")
+	if s.agent, err = net.Listen("unix", path); err != nil {
 		_ = os.RemoveAll(dir)
+		s.agent = nil
 		return false
 	}
 	account := s.server.Launcher.Account
-	_ = os.Chown(a.path, int(account.UID), int(account.GID)) // fails if the process runs as the user, who then already owns it
+	_ = os.Chown(path, int(account.UID), int(account.GID)) // fails if the process runs as the user, who then already owns it
 	_ = os.Chown(dir, int(account.UID), int(account.GID))
-	s.agent = a
-	go func() {
-		for {
-			c, err := a.listener.Accept()
-			if err != nil {
-				return
-			}
-			go s.toAgent(c)
-		}
-	}()
+	go relay(s.agent, s.conn, "auth-agent@openssh.com", func(net.Conn) []byte { return nil })
 	return true
 }
 
-func (s *session) toAgent(c net.Conn) {
-	ch, requests, err := s.conn.OpenChannel("auth-agent@openssh.com", nil)
-	if err != nil {
-		shut(c)
-		return
-	}
-	join(ch, requests, c)
-}
-
-func (a *agentSocket) close() {
-	if a != nil {
-		shut(a.listener)
-		_ = os.RemoveAll(filepath.Dir(a.path))
+func (s *session) closeAgent() {
+	if s.agent != nil {
+		shut(s.agent)
+		_ = os.RemoveAll(filepath.Dir(s.agent.Addr().String()))
 	}
 }

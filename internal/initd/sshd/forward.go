@@ -58,13 +58,31 @@ func join(ch ssh.Channel, requests <-chan *ssh.Request, c net.Conn) {
 		shut(c)
 	}()
 	var both sync.WaitGroup
-	carry := func(to halfCloser, from io.Reader) {
-		drop(io.Copy(to, from))
+	oneWay := func(to halfCloser, from io.Reader) {
+		_, _ = io.Copy(to, from)
 		_ = to.CloseWrite()
 	}
-	both.Go(func() { carry(ch, c) })
-	both.Go(func() { carry(c.(halfCloser), ch) })
+	both.Go(func() { oneWay(ch, c) })
+	both.Go(func() { oneWay(c.(halfCloser), ch) })
 	both.Wait()
+}
+
+// relay accepts connections until the listener is closed, and joins each with a channel that it opens at the client.
+func relay(l net.Listener, client ssh.Conn, kind string, payload func(net.Conn) []byte) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			ch, requests, err := client.OpenChannel(kind, payload(c))
+			if err != nil {
+				shut(c)
+				return
+			}
+			join(ch, requests, c)
+		}()
+	}
 }
 
 // forwards are the ports of ssh -R of one connection.
@@ -119,27 +137,11 @@ func (f *forwards) listen(a bindAddress) (ok bool, answer []byte) {
 		return false, nil
 	}
 	f.listeners[a.key()] = l
-	go f.accept(l, a)
+	go relay(l, f.conn, "forwarded-tcpip", func(c net.Conn) []byte {
+		from := c.RemoteAddr().(*net.TCPAddr)
+		return ssh.Marshal(channelAddress{a.Host, a.Port, from.IP.String(), uint32(from.Port)})
+	})
 	return true, answer
-}
-
-func (f *forwards) accept(l net.Listener, a bindAddress) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			from := c.RemoteAddr().(*net.TCPAddr)
-			address := ssh.Marshal(channelAddress{a.Host, a.Port, from.IP.String(), uint32(from.Port)})
-			ch, requests, err := f.conn.OpenChannel("forwarded-tcpip", address)
-			if err != nil {
-				shut(c)
-				return
-			}
-			join(ch, requests, c)
-		}()
-	}
 }
 
 func (f *forwards) cancel(a bindAddress) bool {

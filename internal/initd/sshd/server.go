@@ -197,10 +197,7 @@ func (s *Server) welcome(raw *visitor) {
 // keepAlive asks the client for a sign of life at every beat, and ends the
 // connection when two more beats pass without an answer.
 func (s *Server) keepAlive(conn ssh.Conn, gone <-chan struct{}) {
-	beat := s.Beat
-	if beat == 0 {
-		beat = 30 * time.Second
-	}
+	beat := cmp.Or(s.Beat, 30*time.Second)
 	for {
 		select {
 		case <-gone:

@@ -27,7 +27,7 @@ type session struct {
 	ch      ssh.Channel
 	client  environ.Vars  // what the client wants in the environment
 	term    *terminal     // nil without one
-	agent   *agentSocket  // nil without one
+	agent   net.Listener  // forwards to the client's ssh agent; nil without one
 	cmd     *exec.Cmd     // nil before it was started
 	ours    []io.Closer   // our ends of its pipes
 	output  *os.File      // the one that its output comes from; nil with a terminal
@@ -95,11 +95,8 @@ func (s *session) setenv(payload []byte) bool {
 // start runs the requested program, once in a session. The reply precedes the first byte of output.
 func (s *session) start(r *ssh.Request) {
 	var what struct{ Text string }
-	if r.Type != "shell" && ssh.Unmarshal(r.Payload, &what) != nil {
-		reply(r, false)
-		return
-	}
-	if s.started || (r.Type == "subsystem" && what.Text != "sftp") {
+	bad := r.Type != "shell" && ssh.Unmarshal(r.Payload, &what) != nil
+	if bad || s.started || (r.Type == "subsystem" && what.Text != "sftp") {
 		reply(r, false)
 		return
 	}
@@ -139,7 +136,7 @@ func (s *session) connection() environ.Vars {
 		v["TERM"], v["SSH_TTY"] = s.term.name, s.term.tty.Name()
 	}
 	if s.agent != nil {
-		v["SSH_AUTH_SOCK"] = s.agent.path
+		v["SSH_AUTH_SOCK"] = s.agent.Addr().String()
 	}
 	return v
 }
@@ -159,51 +156,40 @@ func (s *session) launch(cmd *exec.Cmd) error {
 // onPipes runs a process on three pipes. As with any sshd, the session lasts until the process has ended and no
 // process has its output open.
 func (s *session) onPipes(cmd *exec.Cmd) error {
-	var theirs []io.Closer
+	var theirs, ours [3]*os.File // input, output, errors
 	defer func() {
-		for _, c := range theirs {
-			shut(c)
+		for _, file := range theirs {
+			shut(file) // those that were not opened are nil
 		}
 	}()
-	pipe := func() (r, w *os.File, err error) {
-		if r, w, err = os.Pipe(); err != nil {
-			err = fmt.Errorf("%w; close some sessions or raise the limit of open files", err)
+	for i := range theirs {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return fmt.Errorf("%w; close some sessions or raise the limit of open files", err)
 		}
-		return r, w, err
+		if theirs[i], ours[i] = w, r; i == 0 {
+			theirs[i], ours[i] = r, w
+		}
+		s.ours = append(s.ours, ours[i])
 	}
-	inR, inW, err := pipe()
-	if err != nil {
-		return err
-	}
-	theirs, s.ours = append(theirs, inR), append(s.ours, inW)
-	outR, outW, err := pipe()
-	if err != nil {
-		return err
-	}
-	theirs, s.ours = append(theirs, outW), append(s.ours, outR)
-	errR, errW, err := pipe()
-	if err != nil {
-		return err
-	}
-	theirs, s.ours = append(theirs, errW), append(s.ours, errR)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	s.cmd, s.output = cmd, outR
-	go func() {
-		_, _ = io.Copy(inW, s.ch) // the process need not read all
-		shut(inW)
-	}()
+	s.cmd, s.output = cmd, ours[1]
+	go carry(ours[0], s.ch, ours[0]) // the process need not read all
 	var output sync.WaitGroup
-	output.Go(func() { drop(io.Copy(s.ch, outR)); shut(outR) })
-	output.Go(func() { drop(io.Copy(s.ch.Stderr(), errR)); shut(errR) })
+	output.Go(func() { carry(s.ch, ours[1], ours[1]) })
+	output.Go(func() { carry(s.ch.Stderr(), ours[2], ours[2]) })
 	go s.finish(&output)
 	return nil
 }
 
-// drop marks a copy that may end early, because its other side has closed.
-func drop(int64, error) {}
+// carry copies bytes and closes one end. The copy may end early, because the other side has closed.
+func carry(to io.Writer, from io.Reader, end io.Closer) {
+	_, _ = io.Copy(to, from)
+	shut(end)
+}
 
 // finish waits for the process and its output, and sends the client the exit status.
 func (s *session) finish(output *sync.WaitGroup) {
@@ -266,5 +252,5 @@ func (s *session) hangUp() {
 		shut(c)
 	}
 	s.term.close()
-	s.agent.close()
+	s.closeAgent()
 }

@@ -221,11 +221,10 @@ type Look func() (*Found, error)
 // Take acquires the GPU; acquiring it twice is once. The first holder's baseline
 // is what look finds.
 func (e Entry) Take(t Take, look Look) error {
-	page, err := e.Page()
+	page, found, err := e.afterReboot(look)
 	if err != nil {
 		return err
 	}
-	found := e.afterReboot(page, look)
 	if len(page.Holders) == 0 {
 		if found, err = look(); err != nil {
 			return err
@@ -244,14 +243,14 @@ func (e Entry) Take(t Take, look Look) error {
 	})
 }
 
-// afterReboot reads a GPU whose page was last changed before a reboot; nil if there
-// was none, or the GPU cannot be read.
-func (e Entry) afterReboot(page resource.Page, look Look) *Found {
-	if len(page.Holders) == 0 || page.BootID == "" || page.BootID == e.BootID {
-		return nil
+// afterReboot returns the page, and the GPU if the page was last changed before a reboot;
+// found is nil otherwise, and if the GPU cannot be read.
+func (e Entry) afterReboot(look Look) (page resource.Page, found *Found, err error) {
+	page, err = e.Page()
+	if err == nil && len(page.Holders) > 0 && page.BootID != "" && page.BootID != e.BootID {
+		found, _ = look()
 	}
-	found, _ := look()
-	return found
+	return page, found, err
 }
 
 // Leave announces that the holder, the last one, restores the baseline.
@@ -285,11 +284,10 @@ func (e Entry) Release(p Parting, look Look) error {
 
 // Setting allows a change of settings, and notes it before it is made.
 func (e Entry) Setting(s resource.Settings, look Look) error {
-	page, err := e.Page()
+	_, found, err := e.afterReboot(look)
 	if err != nil {
 		return err
 	}
-	found := e.afterReboot(page, look)
 	return e.change(powerLoss, func(g *resource.Page) error {
 		if err := MaySet(g, e.Holder.Lineage, s); err != nil {
 			return err
@@ -313,11 +311,11 @@ func (e Entry) Settled(now resource.Settings) error {
 
 // Making notes a slice before it is made, and Made what it became.
 func (e Entry) Making(s resource.Slice, look Look) error {
-	page, err := e.Page()
+	_, found, err := e.afterReboot(look)
 	if err != nil {
 		return err
 	}
-	return e.slice(ourDeath|growing, resource.LiveSlice{Slice: s}, e.afterReboot(page, look))
+	return e.slice(ourDeath|growing, resource.LiveSlice{Slice: s}, found)
 }
 
 // Made notes a slice that was made.

@@ -190,27 +190,31 @@ var unlocked = resource.Settings{}.With(resource.SMClock, 0)
 // within reports whether every setting that is given is the same in the other.
 func within(s, o resource.Settings) bool { return s.Over(o) == o }
 
-// NoteSerial remembers which state of a holder will know of what is noted here.
+// holderOf is the holder with a lineage in a page; nil if there is none.
+func holderOf(g *resource.Page, lineage string) *resource.Holder {
+	i := slices.IndexFunc(g.Holders, func(h resource.Holder) bool { return h.Lineage == lineage })
+	if i < 0 {
+		return nil
+	}
+	return &g.Holders[i]
+}
+
+// NoteSerial records which state of a holder will have the objects that the page lists now.
 func NoteSerial(g *resource.Page, who resource.Holder) {
-	for i := range g.Holders {
-		if h := &g.Holders[i]; h.Lineage == who.Lineage {
-			h.Serial = max(h.Serial, who.Serial)
-		}
+	if h := holderOf(g, who.Lineage); h != nil {
+		h.Serial = max(h.Serial, who.Serial)
 	}
 }
 
-// NoteSlice remembers a slice of a holder, or knows it better than before.
+// NoteSlice records a slice of a holder, or replaces its record.
 func NoteSlice(g *resource.Page, lineage string, s resource.LiveSlice) error {
-	for i := range g.Holders {
-		h := &g.Holders[i]
-		if h.Lineage != lineage {
-			continue
-		}
-		h.Slices = slices.DeleteFunc(h.Slices, func(o resource.LiveSlice) bool { return at(o.Slice) == at(s.Slice) })
-		h.Slices = append(h.Slices, s)
-		return nil
+	h := holderOf(g, lineage)
+	if h == nil {
+		return notHeld()
 	}
-	return notHeld()
+	DropSlice(g, lineage, s)
+	h.Slices = append(h.Slices, s)
+	return nil
 }
 
 // MayDestroy allows to destroy a slice to the holder that made it.
@@ -234,12 +238,10 @@ func MayDestroy(g *resource.Page, lineage string, s resource.LiveSlice) error {
 	return refuse(planAgain, "the ledger knows of no %s slice at slot %d that this project made, so it is left alone", s.Profile, s.Start)
 }
 
-// DropSlice forgets a slice that is gone.
+// DropSlice removes the record of a slice.
 func DropSlice(g *resource.Page, lineage string, s resource.LiveSlice) {
-	for i := range g.Holders {
-		if h := &g.Holders[i]; h.Lineage == lineage {
-			h.Slices = slices.DeleteFunc(h.Slices, func(o resource.LiveSlice) bool { return at(o.Slice) == at(s.Slice) })
-		}
+	if h := holderOf(g, lineage); h != nil {
+		h.Slices = slices.DeleteFunc(h.Slices, func(o resource.LiveSlice) bool { return at(o.Slice) == at(s.Slice) })
 	}
 }
 

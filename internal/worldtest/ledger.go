@@ -13,11 +13,9 @@ import (
 
 // Take acquires a GPU.
 func (w *World) Take(_ context.Context, gpu string, t ledger.Take) error {
-	return w.change("take "+gpu, func() error {
-		return w.book(gpu, func(g *resource.Page) error {
-			t.Trusted = true
-			return ledger.Hold(g, w.holder(), t, w.found(gpu))
-		})
+	return w.onLedger("take ", gpu, func(g *resource.Page) error {
+		t.Trusted = true
+		return ledger.Hold(g, w.holder(), t, w.found(gpu))
 	})
 }
 
@@ -38,18 +36,18 @@ func (w *World) found(uuid string) *ledger.Found {
 
 // Leave announces that a GPU gets its baseline back.
 func (w *World) Leave(_ context.Context, gpu string) error {
-	return w.change("leave "+gpu, func() error {
-		return w.book(gpu, func(g *resource.Page) error { return ledger.Leave(g, w.Lineage) })
-	})
+	return w.onLedger("leave ", gpu, func(g *resource.Page) error { return ledger.Leave(g, w.Lineage) })
 }
 
 // Release releases a GPU.
 func (w *World) Release(_ context.Context, gpu string, asItIs, abandon bool) error {
-	return w.change("release "+gpu, func() error {
-		return w.book(gpu, func(g *resource.Page) error {
-			return ledger.Release(g, w.holder(), ledger.Parting{AsItIs: asItIs, Abandon: abandon, Trusted: true, Found: w.found(gpu)})
-		})
+	return w.onLedger("release ", gpu, func(g *resource.Page) error {
+		return ledger.Release(g, w.holder(), ledger.Parting{AsItIs: asItIs, Abandon: abandon, Trusted: true, Found: w.found(gpu)})
 	})
+}
+
+func (w *World) onLedger(what, gpu string, do func(*resource.Page) error) error {
+	return w.change(what+gpu, func() error { return w.book(gpu, do) })
 }
 
 // setting holds a change against the ledger, as the agent does.

@@ -101,16 +101,21 @@ func enclosing(file *hcl.File, at int) string {
 // cutLine returns the line that a range begins in, in three parts: before, in and after the range. Tabs become
 // blanks.
 func cutLine(source []byte, r hcl.Range) (before, marked, after string) {
-	start := bytes.LastIndexByte(source[:r.Start.Byte], '\n') + 1
-	end := len(source)
-	if n := bytes.IndexByte(source[r.Start.Byte:], '\n'); n >= 0 {
-		end = r.Start.Byte + n
-	}
+	start, end := lineAt(source, r.Start.Byte)
 	stop := max(r.Start.Byte, min(r.End.Byte, end))
 	plain := func(b []byte) string {
 		return strings.NewReplacer("\t", "    ", "\r", "").Replace(string(b))
 	}
 	return plain(source[start:r.Start.Byte]), plain(source[r.Start.Byte:stop]), plain(source[stop:end])
+}
+
+// lineAt returns the offsets of the line at an offset.
+func lineAt(source []byte, at int) (start, end int) {
+	start, end = bytes.LastIndexByte(source[:at], '\n')+1, len(source)
+	if n := bytes.IndexByte(source[at:], '\n'); n >= 0 {
+		end = at + n
+	}
+	return start, end
 }
 
 // window cuts a line that is longer than the room around what is marked.

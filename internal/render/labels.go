@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode"
 
 	"cosplay/internal/resource"
@@ -39,40 +40,35 @@ func newLabels(addresses []resource.Address) labels {
 	return l
 }
 
-// freePrefix finds letters that no other block has.
+// freePrefix returns letters that no other block has.
 func freePrefix(name string, taken map[string]bool) string {
-	var letters []rune
-	for _, r := range name {
+	letters := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) {
-			letters = append(letters, unicode.ToLower(r))
+			return unicode.ToLower(r)
 		}
-	}
+		return -1
+	}, name))
 	if len(letters) == 0 {
 		letters = []rune{'s'} // a name of underscores
 	}
-	for _, second := range append([]rune{0}, append(letters[1:], []rune("abcdefghijklmnopqrstuvwxyz")...)...) {
-		prefix := string(letters[0])
-		if second != 0 {
-			prefix += string(second)
-		}
-		if !taken[prefix] {
+	for _, more := range append([]string{""}, strings.Split(string(letters[1:]), "")...) {
+		if prefix := string(letters[0]) + more; !taken[prefix] {
 			return prefix
 		}
 	}
-	for n := 0; ; n++ { // more than 26 blocks that begin alike
+	for n := 0; ; n++ {
 		if prefix := string(letters[0]) + spelled(n); !taken[prefix] {
 			return prefix
 		}
 	}
 }
 
-// spelled is a number in letters, two at least: "aa", "ab" and so on to "zz", "baa".
+// spelled is a number in letters: a to z, aa to zz, and so on.
 func spelled(n int) string {
-	var letters string
-	for ; n > 0 || len(letters) < 2; n /= 26 {
-		letters = string(rune('a'+n%26)) + letters
+	if n < 26 {
+		return string(rune('a' + n))
 	}
-	return letters
+	return spelled(n/26-1) + string(rune('a'+n%26))
 }
 
 func (l labels) of(a resource.Address) string {

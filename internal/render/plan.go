@@ -67,10 +67,10 @@ func Plan(w io.Writer, s Style, v PlanView) {
 // heading names the configuration, the state and the hosts.
 func (p *page) heading(v PlanView) {
 	t := &table{columns: []column{{}, {prose: true}}}
-	t.add(inked(dim, "config"), text(v.Config))
-	t.add(inked(dim, "state"), text(stateWords(v.Prior)))
+	t.fact("config", v.Config)
+	t.fact("state", stateWords(v.Prior))
 	for _, h := range v.Live.Hosts {
-		t.add(inked(dim, "host"), text(hostWords(h)))
+		t.fact("host", hostWords(h))
 	}
 	p.table(t)
 }

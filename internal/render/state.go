@@ -23,8 +23,8 @@ func State(w io.Writer, s Style, prior resource.Prior) {
 		return
 	}
 	head := &table{columns: []column{{}, {prose: true}}}
-	head.add(inked(dim, "lineage"), text(prior.Lineage))
-	head.add(inked(dim, "serial"), text(fmt.Sprint(prior.Serial)))
+	head.fact("lineage", prior.Lineage)
+	head.fact("serial", fmt.Sprint(prior.Serial))
 	p.table(head)
 	for _, g := range prior.GPUs {
 		p.gap()
@@ -42,11 +42,6 @@ func State(w io.Writer, s Style, prior resource.Prior) {
 // stateGPU shows what a GPU was found with and what cosplay set.
 func (p *page) stateGPU(g resource.PriorGPU) {
 	t := &table{indent: 2, columns: []column{{}, {title: "FOUND WITH"}, {title: "SET TO"}, {prose: true}}}
-	add := func(name, was, now, note string) {
-		if was != "" || now != "" {
-			t.add(text(name), text(was), text(now), inked(dim, note))
-		}
-	}
 	for _, setting := range resource.SettingOrder {
 		found, set, note := settingText(g.Baseline, setting), settingText(g.Applied, setting), ""
 		if found == "" && set != "" && !setting.Readable() {
@@ -55,7 +50,9 @@ func (p *page) stateGPU(g resource.PriorGPU) {
 		if setting == resource.SMClock && g.ClockUnsure {
 			note = "a run was interrupted here: the next apply sets it again"
 		}
-		add(setting.Words(), found, set, note)
+		if found != "" || set != "" {
+			t.add(text(setting.Words()), text(found), text(set), inked(dim, note))
+		}
 	}
 	p.table(t)
 }
@@ -173,11 +170,7 @@ func StateShowJSON(w io.Writer, v StatePart) error {
 func (p *page) stateSession(s resource.PriorSession) {
 	p.print(0, inked(strong, s.Address.String()))
 	t := &table{indent: 2, columns: []column{{}, {prose: true}}}
-	add := func(name, value string) {
-		if value != "" {
-			t.add(inked(dim, name), text(value))
-		}
-	}
+	add := t.fact
 	add("id", s.ID)
 	add("target", fmt.Sprintf("%s (%s), %s", s.Target.ShortName(), s.Target.Key, together(mib(s.Target.MemoryMiB))))
 	add("host", s.Slice.Host)

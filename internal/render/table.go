@@ -39,6 +39,13 @@ const leastProse = 24
 
 func (t *table) add(cells ...line) { t.rows = append(t.rows, row{cells: cells}) }
 
+// fact adds a row with a name and a value, unless the value is empty.
+func (t *table) fact(name, value string) {
+	if value != "" {
+		t.add(inked(dim, name), text(value))
+	}
+}
+
 func (t *table) across(indent int, l line) {
 	t.rows = append(t.rows, row{across: l, indent: indent})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -19,9 +20,6 @@ func Lines(s string) string { return escaped(s, "\n\t") }
 // JSON returns a JSON document in which such characters are JSON escapes. In a valid document they occur only in
 // strings.
 func JSON(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r != '\n' && unsafe(r) }) < 0 {
-		return s
-	}
 	var b strings.Builder
 	for _, r := range s {
 		if r != '\n' && unsafe(r) {
@@ -66,26 +64,13 @@ func escaped(s, kept string) string {
 
 // plain reports whether a text is printable ASCII, as almost all texts are.
 func plain(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// unsafe reports whether a character controls a terminal: C0, DEL, C1, changes of text direction, and line
-// separators.
+// unsafe reports whether a character controls a terminal: controls, changes of text direction, line separators, and
+// the byte order mark.
 func unsafe(r rune) bool {
-	switch {
-	case r < 0x20, r >= 0x7f && r <= 0x9f:
-		return true
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
-		return true
-	case r == 0x2028, r == 0x2029, r == 0xfeff:
-		return true
-	}
-	return false
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == 0xfeff
 }
 
 // Writer filters text with Lines, so that it cannot control a terminal.

@@ -40,8 +40,7 @@ type AppliedView struct {
 	Verify *VerifyView // the self-test after the run; nil without --verify
 }
 
-// Applied shows what came of a run: each failure with what is left of it, then the line that counts, then what to
-// type next.
+// Applied shows the result of a run: each failure with what is left of it, the counts, and the next command.
 func Applied(w io.Writer, s Style, v AppliedView) {
 	p := newPage(s)
 	for _, f := range v.Result.Failures {
@@ -87,7 +86,7 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	_, image := f.Step.Do.Op.(plan.EnsureImage)
 	switch {
 	case image:
-		p.flow(2, 4, text("no session was made from it; what the engine has got of it is kept for the next try."))
+		p.flow(2, 4, text("no session was created from it; the engine keeps what it has of it for the next try."))
 	case f.Left != nil:
 		message, kept := p.known(words.Failure(f.Left.Step, f.Left.Err, v.Live)), "What is left of "+what+" is in the state; cosplay destroy removes it."
 		if strings.Contains(message, "\n") {

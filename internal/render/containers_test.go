@@ -167,7 +167,7 @@ func TestKeyStaysSecret(t *testing.T) {
 	}
 }
 
-// TestSSHInJSON tells where one can log in, and null where nobody can.
+// TestSSHInJSON: JSON has the place to log in, and null if no user can log in.
 func TestSSHInJSON(t *testing.T) {
 	w := blocks().applied().keepPorts()
 	w.inside("worker-2").State = resource.Stopped
@@ -208,7 +208,7 @@ func TestContainerWords(t *testing.T) {
 	}
 }
 
-// TestRuntimeWords: how slices come into containers is told where there are
+// TestRuntimeWords: how containers get their slices is shown where there are
 // several ways.
 func TestRuntimeWords(t *testing.T) {
 	engine := &resource.Engine{Name: "Docker 28.5", Access: "CDI by the engine"}

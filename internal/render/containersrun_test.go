@@ -154,7 +154,7 @@ func TestLogsAreNotFlooded(t *testing.T) {
 	}
 }
 
-// TestLiveLine follows the line that is written over: it tells of the step that
+// TestLiveLine follows the line that is overwritten: it shows the step that
 // says how far it is, on one line, and is only written when it has changed.
 func TestLiveLine(t *testing.T) {
 	var b strings.Builder

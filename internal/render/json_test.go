@@ -23,7 +23,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// twins are the JSON screens, full and with nothing to tell.
+// twins are the JSON screens, full and empty.
 func twins() map[string]func(io.Writer) error {
 	drifted := one().applied().lose("worker-3", true).foreign(0, 0, "1g.18gb", 7)
 	w := mixed()
@@ -38,7 +38,7 @@ func twins() map[string]func(io.Writer) error {
 	taken := one().applied().without(all).foreign(0, 0, "1g.18gb", 7)
 	round := ResetRound{Holder: resource.Holder{Lineage: "1f3a", User: "ann", State: "/p/cosplay.state.json"}, Own: true, Plan: taken.plan(), Prior: taken.prior, Live: taken.live,
 		Unproven: []resource.Body{{ID: "0123456789abcdef", Session: "worker-0", Runtime: "docker"}}}
-	reset := ResetDoneView{ResetView: ResetView{State: "/p/cosplay.state.json", Fault: "it is cut off", Failures: []error{errors.New("refused")}}, Results: []ResetResult{{Round: round}}}
+	reset := ResetDoneView{ResetView: ResetView{State: "/p/cosplay.state.json", Fault: "it ends early", Failures: []error{errors.New("refused")}}, Results: []ResetResult{{Round: round}}}
 	rebuilt := RebuiltView{State: "/p/cosplay.state.json", Prior: docker.prior, Live: docker.live, Unproven: round.Unproven, Aside: []string{"/p/old"}}
 	user := resource.Process{PID: 7, Name: "python", MemoryMiB: 12, GPUInstance: new(3)}
 	imported := ImportedView{Session: docker.prior.Sessions[0], Foreign: true, Users: []resource.Process{user}, State: "/p/cosplay.state.json", Serial: 2, Live: docker.live}
@@ -293,7 +293,7 @@ func TestAchieved(t *testing.T) {
 
 var usedByTwo = map[resource.Address]resource.Use{resource.Nth("worker", 0): {PeakMiB: 5812}, resource.Nth("worker", 1): {PeakMiB: 6144, OutOfMemory: 3}}
 
-// TestUsedJSON: what a session used, and what would have been enough, are told of
+// TestUsedJSON: what a session used, and what would have been enough, are reported for
 // sessions that are there and of those that ended.
 func TestUsedJSON(t *testing.T) {
 	w, down := one().applied(), one().applied().without(all)

@@ -16,7 +16,7 @@ import (
 )
 
 // PlanMarkdown writes a plan for a pull request: the line that counts first, then drift, the sessions with their fit,
-// what changes in fences that are coloured as differences, and what cannot be hidden. It has no width.
+// what changes in fences that are coloured as differences, and what sessions cannot hide. It has no width.
 func PlanMarkdown(w io.Writer, s Style, v PlanView) error {
 	m := &markdown{PlanView: v, verbose: s.Verbose}
 	m.summary()

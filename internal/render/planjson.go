@@ -126,7 +126,7 @@ func failureOf(v AppliedView, f apply.Failure) public.Failure {
 	return one
 }
 
-// AppliedJSON writes what came of a run as data.
+// AppliedJSON writes the result of a run as data.
 func AppliedJSON(w io.Writer, v AppliedView) error {
 	out := public.Applied{Format: public.V1, Destroy: v.Destroy, Summary: public.Achieved(achieved(v)), Done: list(v.Result.Done),
 		Sessions: each(v.Result.Prior.Sessions, madeOf), Ended: each(v.ended(), endedOf),

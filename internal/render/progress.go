@@ -31,7 +31,7 @@ type Progress struct {
 	heard map[string]time.Time // by step: time of the last line about its progress
 }
 
-// quiet is how long a step may talk before a line is spent on it again where lines stay: in logs.
+// quiet is the least time between two lines about the progress of a step, where lines stay: in logs.
 const quiet = 10 * time.Second
 
 // NewProgress makes a progress display for a run.
@@ -64,8 +64,7 @@ func (p *Progress) Event(e apply.Event) {
 	p.refresh()
 }
 
-// says takes down how far a step is: for the live line or, where there is none, as a line of its own, the first time
-// and then now and then.
+// says records the progress of a step: for the live line or, without one, as a line at intervals.
 func (p *Progress) says(e apply.Event) {
 	i := slices.IndexFunc(p.running, func(r apply.Event) bool { return r.Step.ID == e.Step.ID })
 	if e.Text = saidOf(e); i < 0 || e.Text == "" || e.Text == p.running[i].Text {
@@ -79,8 +78,7 @@ func (p *Progress) says(e apply.Event) {
 	}
 }
 
-// saidOf is what a step says on one line, without what its title tells already and without what would move a
-// terminal's cursor.
+// saidOf is the progress of a step on one line, without the step's title and without control characters.
 func saidOf(e apply.Event) string {
 	said := strings.Join(strings.Fields(oneLine(e.Text)), " ")
 	if op, ok := e.Step.Do.Op.(plan.EnsureImage); ok {
@@ -108,7 +106,7 @@ func (p *Progress) Close() {
 	p.closed = true
 }
 
-// title says what the step of an event does.
+// title is the title of the step of an event.
 func title(e apply.Event) string { return words.Step(e.Step, e.Live) }
 
 // counter is "[ 9/17]".
@@ -123,7 +121,7 @@ func (p *Progress) ended(e apply.Event, result string) {
 	if e.Kind == apply.StepFailed {
 		sign, took = inked(removed, p.style.cross()+" "), inked(removed, result)
 	}
-	const lastColumn = 80 // times stand in one column also on a wide screen
+	const lastColumn = 80 // times are in one column on a wide screen too
 	before := join(sign, inked(dim, p.counter(e)), text(" "+title(e)))
 	room := min(lastColumn, p.style.width()) - before.width() - took.width()
 	p.record(join(before, line{pad(max(2, room))}, took))
@@ -168,8 +166,7 @@ func (p *Progress) refresh() {
 	p.shown = what
 }
 
-// describe is a running step with how far it is, on one line. What does not fit of that is cut off, not how many
-// others there are.
+// describe is a running step with its progress, on one line. It shortens the progress, not the number of others.
 func (p *Progress) describe(e apply.Event, others int) string {
 	what, more := "  "+p.counter(e)+" "+title(e)+" "+p.style.dots(), ""
 	if e.Text != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // styles are the looks that each golden holds, one under the other.
 var styles = []struct {
@@ -107,7 +107,7 @@ func TestColourCarriesNothing(t *testing.T) {
 	}
 }
 
-// TestASCII keeps box characters and arrows to UTF-8 locales.
+// TestASCII keeps line-drawing characters and arrows to UTF-8 locales.
 func TestASCII(t *testing.T) {
 	for _, s := range screens() {
 		for i, r := range shown(s, Style{}) {

@@ -103,9 +103,9 @@ func planScreens() []screen {
 	back := wide(2, 2).applied()
 	back.prior.Sessions, back.live.Hosts[0].Bodies = nil, nil
 	back.gpu(0, 0).Slices, back.gpu(0, 1).Slices = nil, nil
-	gone := wide(2, 2).applied()
-	gone.live.Hosts[0].GPUs = gone.live.Hosts[0].GPUs[:1]
-	gone.without(func(s resource.Session) bool { return s.Address.Key.Index > 6 })
+	without := wide(2, 2).applied()
+	without.live.Hosts[0].GPUs = without.live.Hosts[0].GPUs[:1]
+	without.without(func(s resource.Session) bool { return s.Address.Key.Index > 6 })
 	return []screen{
 		show("plan-first", one().view()),
 		show("plan-saved", saved),
@@ -127,7 +127,7 @@ func planScreens() []screen {
 		show("plan-destroy", undone),
 		show("plan-destroy-nothing", nothing),
 		show("plan-give-back", back.without(all).view()),
-		show("plan-gpu-gone", gone.view()),
+		show("plan-gpu-gone", without.view()),
 		{"plan-verbose", func(w io.Writer, s Style) { s.Verbose = true; Plan(w, s, changed.view()) }},
 		{"drift-idle", func(w io.Writer, s Style) { Information(w, s, idle(wide(2, 2).applied()).view()) }},
 		{"drift-none", func(w io.Writer, s Style) { NoDrift(w, s, one().applied().view()) }},

@@ -173,7 +173,7 @@ func splitWords(l line) []line {
 	return slices.DeleteFunc(words, func(w line) bool { return len(w) == 0 })
 }
 
-// Prose shows paragraphs, broken at blanks. Lines that stand in are there to be copied, and stay as they are.
+// Prose wraps paragraphs. Indented lines are to be copied, and stay as they are.
 func Prose(w io.Writer, s Style, prose string) {
 	p := newPage(s)
 	for _, l := range strings.Split(strings.TrimRight(prose, "\n "), "\n") {

@@ -108,7 +108,7 @@ func bars(t *testing.T, model string, slices ...any) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// TestUnusable tells slots that are free from those that are of no use.
+// TestUnusable distinguishes free slots from those that no profile can use.
 func TestUnusable(t *testing.T) {
 	for _, test := range []struct {
 		model string

@@ -46,8 +46,8 @@ func fails(check, expected, found, fix string) func(*verify.Result) {
 }
 
 func verifiedViews() (holds, broken VerifyView) {
-	memory := fails("nvml.memory", "6144 MiB by both layouts", "143771 MiB by both layouts", "a library in the session goes around the disguise: libnvidia-ml.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)")
-	figures := fails(verify.FiguresCheck, "as when the session was prepared", "figures was changed", "cosplay apply writes the session's files anew")
+	memory := fails("nvml.memory", "6144 MiB by both layouts", "143771 MiB by both layouts", "a library in the session bypasses the disguise: libnvidia-ml.so.1 must be the session's own (ldd, LD_LIBRARY_PATH)")
+	figures := fails(verify.FiguresCheck, "as when the session was prepared", "figures was changed", "cosplay apply writes the session's files again")
 	nth := func(i int) resource.Address { return resource.Nth("worker", i) }
 	holds.Sessions = []VerifiedSession{tested(nth(0)), tested(nth(1)), tested(resource.One("big"))}
 	broken.Sessions = []VerifiedSession{tested(nth(0), memory), tested(nth(1), memory), tested(nth(2)), tested(resource.One("big"), figures)}

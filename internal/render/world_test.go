@@ -54,7 +54,7 @@ func (w *world) host(name string, models ...string) *world {
 
 func (w *world) gpu(host, index int) *resource.GPU { return &w.live.Hosts[host].GPUs[index] }
 
-// seat wants a session in a slice; profile "" is the whole GPU.
+// place wants a session in a slice; profile "" is the whole GPU.
 func (w *world) place(a resource.Address, target string, host, index int, profile string, start int) *world {
 	g, t := w.gpu(host, index), targetOf(target)
 	p, _ := g.Model.Profile(profile)
@@ -173,7 +173,7 @@ func (w *world) slice(s resource.Slice) *resource.Handle {
 	return &handle
 }
 
-// foreign puts somebody else's slice on a GPU.
+// foreign puts a foreign slice on a GPU.
 func (w *world) foreign(host, index int, profile string, start int) *world {
 	g := w.gpu(host, index)
 	p, _ := g.Model.Profile(profile)
@@ -235,7 +235,7 @@ func (w *world) env(a resource.Address, name, value string) *world {
 	return w
 }
 
-// without no longer wants what keep refuses, nor GPUs that nobody sits on.
+// without no longer wants what keep refuses, nor GPUs without a session.
 func (w *world) without(drop func(resource.Session) bool) *world {
 	w.desired.Sessions = slices.DeleteFunc(w.desired.Sessions, drop)
 	w.desired.GPUs = slices.DeleteFunc(w.desired.GPUs, func(d resource.DesiredGPU) bool {

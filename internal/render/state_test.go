@@ -90,7 +90,7 @@ func TestForgotten(t *testing.T) {
 		}
 	}
 
-	// A lock that nobody told is lifted; what was never changed is left alone.
+	// A clock lock of an unknown state is lifted; a setting that cosplay never changed is left alone.
 	g.Baseline, g.Applied = g.Baseline.Without(resource.SMClock), resource.Settings{}.Copy(resource.SMClock, g.Applied)
 	if got := strings.Join(v.restoring(g), "; "); got != "nvidia-smi -i GPU-1 -rgc" {
 		t.Errorf("restores by %s", got)

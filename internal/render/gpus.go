@@ -96,7 +96,7 @@ func (g *plannedGPU) draw(placements resource.Placements, l labels) {
 		}
 		if c.After != nil {
 			g.slots.mig = !c.After.Slice.Whole()
-			g.slots.taken = append(g.slots.taken, occupant{slice: c.After.Slice, session: &c.Address, label: l.of(c.Address), ink: cellInk(c.Action)})
+			g.slots.taken = append(g.slots.taken, occupant{slice: c.After.Slice, session: &c.Address, label: l.of(c.Address), ink: cellInks[c.Action]})
 		}
 	}
 	for _, f := range diff.Foreign(g.gpu, placements) {
@@ -105,17 +105,9 @@ func (g *plannedGPU) draw(placements resource.Placements, l labels) {
 	g.key = g.reads()
 }
 
-// cellInk colours a session's cell by what happens to the session.
-func cellInk(a diff.Action) ink {
-	switch a {
-	case diff.NoOp:
-		return plain
-	case diff.Update:
-		return strong
-	default:
-		return signs[a].ink
-	}
-}
+// cellInks colour a session's cell by what happens to the session.
+var cellInks = map[diff.Action]ink{diff.NoOp: plain, diff.Update: strong, diff.Create: added, diff.Replace: replaced, diff.Delete: removed,
+	diff.Move: changed, diff.Import: added, diff.Forget: replaced}
 
 // runsOf groups GPUs that read alike and follow one another.
 func runsOf(all []plannedGPU, verbose bool) [][]plannedGPU {

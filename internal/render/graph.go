@@ -12,22 +12,10 @@ import (
 	"cosplay/internal/words"
 )
 
-// Graph is a picture of what depends on what.
+// Graph has things and what each of them needs.
 type Graph struct {
 	Nodes []public.Node
 	Edges []public.Edge
-
-	known map[any]bool
-}
-
-// isNew reports whether a node or an edge is new, and remembers it.
-func (g *Graph) isNew(thing any) bool {
-	if g.known == nil {
-		g.known = map[any]bool{}
-	}
-	seen := g.known[thing]
-	g.known[thing] = true
-	return !seen
 }
 
 // The kinds of nodes.
@@ -40,14 +28,14 @@ const (
 
 // Add puts a node into the graph, once.
 func (g *Graph) Add(n public.Node) {
-	if g.isNew(n.ID) {
+	if !slices.ContainsFunc(g.Nodes, func(o public.Node) bool { return o.ID == n.ID }) {
 		g.Nodes = append(g.Nodes, n)
 	}
 }
 
 // Need adds the edge from a node to one that it needs, once.
 func (g *Graph) Need(from, to, why string) {
-	if e := (public.Edge{From: from, To: to, Why: why}); g.isNew(e) {
+	if e := (public.Edge{From: from, To: to, Why: why}); !slices.Contains(g.Edges, e) {
 		g.Edges = append(g.Edges, e)
 	}
 }

@@ -16,14 +16,11 @@ import (
 // lockWords reports the clock locks that are not provable while their GPUs are idle; "" for none. A plan leaves out
 // those that it sends again or gives up.
 func lockWords(v PlanView, planned bool) string {
-	type key struct{ host, uuid string }
-	sent := map[key]bool{}
-	for _, c := range v.Plan.Diff.GPUs {
-		sent[key{c.Host, c.UUID}] = planned && (c.GiveBack || c.Settings.Has(resource.SMClock))
-	}
 	var on []string
 	for _, l := range v.Plan.Diff.Unproven {
-		if !sent[key{l.Host, l.GPU}] {
+		if !slices.ContainsFunc(v.Plan.Diff.GPUs, func(c diff.GPUChange) bool {
+			return planned && c.Host == l.Host && c.UUID == l.GPU && (c.GiveBack || c.Settings.Has(resource.SMClock))
+		}) {
 			on = append(on, words.GPU(v.Live, l.Host, l.GPU))
 		}
 	}
@@ -94,7 +91,9 @@ func (p *page) limits(v PlanView) {
 		p.flow(0, 2, join(lead, text(" ("+together(all[0].of)+"): "+prose.Stop(strings.Join(all[0].limits, "; ")))))
 		return
 	}
-	shared := sharedLimits(all)
+	shared := slices.DeleteFunc(slices.Clone(all[0].limits), func(l string) bool { // that every disguise has
+		return slices.ContainsFunc(all, func(d disguise) bool { return !slices.Contains(d.limits, l) })
+	})
 	words := ":"
 	if len(shared) > 0 {
 		words = ": " + prose.Stop(strings.Join(shared, "; "))
@@ -128,15 +127,4 @@ func disguises(v PlanView) []disguise {
 		}
 	}
 	return all
-}
-
-// sharedLimits are those that every disguise has.
-func sharedLimits(all []disguise) []string {
-	var shared []string
-	for _, l := range all[0].limits {
-		if !slices.ContainsFunc(all, func(d disguise) bool { return !slices.Contains(d.limits, l) }) {
-			shared = append(shared, l)
-		}
-	}
-	return shared
 }

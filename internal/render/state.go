@@ -69,15 +69,12 @@ func settingText(all resource.Settings, s resource.Setting) string {
 // stateSessions lists the sessions on a GPU, and what is missing of them.
 func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "MIG UUID"}, {prose: true}}}
-	for _, s := range prior.Sessions {
-		if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID {
-			continue
-		}
+	for _, s := range prior.Placements()[[2]string{g.Host, g.UUID}] {
 		missing := ""
 		if s.Body == nil {
 			missing = "no " + resource.RuntimeNamed(s.Runtime).Body + " yet"
 		}
-		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.Slice.String()), text(sliceUUID(s)), inked(dim, missing))
+		t.add(text(s.Address.String()), text(s.Target.ShortName()), text(s.Slice.String()), text(sliceUUID(*s)), inked(dim, missing))
 	}
 	p.table(t)
 }
@@ -86,8 +83,8 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 func (p *page) stateContainers(prior resource.Prior, g resource.PriorGPU) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "IMAGE"}, {title: "SSH"}, {title: "USER"}, {title: "CONTAINER"}},
 		spare: []string{"CONTAINER"}}
-	for _, s := range prior.Sessions {
-		if s.Slice.Host != g.Host || s.Slice.GPU != g.UUID || s.Spec.IsZero() {
+	for _, s := range prior.Placements()[[2]string{g.Host, g.UUID}] {
+		if s.Spec.IsZero() {
 			continue
 		}
 		ssh, container := "-", "-"
@@ -182,7 +179,11 @@ func (p *page) stateSession(s resource.PriorSession) {
 	add("fit", fmt.Sprintf("at %s: FP32 %s, bandwidth %s, tensor %s", resource.Clock(s.Fit.ClockMHz),
 		fit.Percent(s.Fit.FP32Ratio()), fit.Percent(s.Fit.BandwidthRatio()), times(s.Fit.TensorRatio())))
 	add("runtime", s.Runtime)
-	add(resource.RuntimeNamed(s.Runtime).Body, bodyID(s))
+	if s.Body != nil {
+		add(resource.RuntimeNamed(s.Runtime).Body, shortID(*s.Body))
+	} else {
+		add(resource.RuntimeNamed(s.Runtime).Body, "not created yet")
+	}
 	add("workspace", s.Workspace)
 	if len(s.Command) > 0 {
 		add("command", resource.CommandWords(s.Command))
@@ -200,13 +201,6 @@ func (p *page) stateSession(s resource.PriorSession) {
 		addContainer(add, s.Spec)
 	}
 	p.table(t)
-}
-
-func bodyID(s resource.PriorSession) string {
-	if s.Body == nil {
-		return "not created yet"
-	}
-	return shortID(*s.Body)
 }
 
 func addContainer(add func(name, value string), b resource.ContainerSpec) {

@@ -20,13 +20,13 @@ func Setting(f diff.Field) string {
 	case resource.OneTarget:
 		return "what " + resource.WithArticle(strings.Join(r.Targets, "")) + " draws"
 	case resource.SumOfTargets:
-		return boards(r.Power)
+		return power(r.Power)
 	case resource.AboveDefault:
-		return fmt.Sprintf("%s is above the card's %d W", boards(r.Power), watts(r.MW))
+		return fmt.Sprintf("%s is above the card's %d W", power(r.Power), watts(r.MW))
 	case resource.BelowLeast:
-		return fmt.Sprintf("%s is below the card's least, %d W", boards(r.Power), watts(r.MW))
+		return fmt.Sprintf("%s is below the card's least, %d W", power(r.Power), watts(r.MW))
 	case resource.ClockNeeds:
-		return fmt.Sprintf("%s, and the clock needs about %d W", boards(r.Power), watts(r.MW))
+		return fmt.Sprintf("%s, and the clock needs about %d W", power(r.Power), watts(r.MW))
 	case resource.GPUMissing, resource.GPUUnusable:
 		wrong := resource.MissingGPU
 		if r.Unusable != nil {
@@ -59,8 +59,8 @@ var settingReasons = map[resource.ReasonKind]string{
 	resource.SliceOfNoSession: "this project made it, and no session has it: nvidia-smi mig -dci and -dgi remove it",
 }
 
-// boards sums up: "2 x 160 W + 350 W".
-func boards(all []resource.TargetPower) string {
+// power adds up: "2 x 160 W + 350 W".
+func power(all []resource.TargetPower) string {
 	var parts []string
 	for _, b := range all {
 		part := fmt.Sprintf("%d W", b.W)

@@ -3,10 +3,14 @@ package render
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"cosplay/internal/fit"
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
+	"cosplay/internal/verdict"
 	"cosplay/internal/words"
 )
 
@@ -50,4 +54,87 @@ func Ran(w io.Writer, s Style, v RanView) {
 		p.flow(0, 2, inked(dim, "Taken down in "+together(seconds(v.Took))+"."+p.asFound(v.AppliedView)))
 	}
 	p.flush(w)
+}
+
+// judged is the verdict on one session.
+type judged struct {
+	address resource.Address
+	verdict verdict.Verdict
+}
+
+// judge gives the verdicts on sessions that used something, by address. The catalog is asked for only if there are
+// any.
+func judge(used map[resource.Address]resource.Use, own func(resource.Address) (resource.Target, bool), all func() []resource.Target) []judged {
+	var verdicts []judged
+	var targets []resource.Target
+	for _, a := range slices.SortedFunc(maps.Keys(used), resource.Address.Compare) {
+		target, known := own(a)
+		if !known || used[a] == (resource.Use{}) {
+			continue
+		}
+		if targets == nil && all != nil {
+			targets = all()
+		}
+		v, _ := verdict.Of(used[a], target, targets)
+		verdicts = append(verdicts, judged{a, v})
+	}
+	return verdicts
+}
+
+// verdicts are those on the sessions of the state.
+func (v StatusView) verdicts() []judged {
+	return judge(v.Used, func(a resource.Address) (resource.Target, bool) {
+		s, ok := v.Prior.Session(a)
+		return s.Target, ok
+	}, v.Targets)
+}
+
+// ended are the verdicts on the sessions whose containers a run removed.
+func (v AppliedView) ended() []judged {
+	return judge(v.Result.Used, func(a resource.Address) (resource.Target, bool) {
+		for _, c := range v.Plan.Diff.Sessions {
+			if c.Address == a && c.Before != nil {
+				return c.Before.Target, true
+			}
+		}
+		return resource.Target{}, false
+	}, v.Targets)
+}
+
+// mostVerdicts is the number of verdicts on a screen.
+const mostVerdicts = 10
+
+// verdicts says of each session what would have been enough for it. Where they are too many, those that had too
+// little come first.
+func (p *page) verdicts(all []judged) {
+	if len(all) == 0 {
+		return
+	}
+	p.gap()
+	if len(all) > mostVerdicts {
+		slices.SortStableFunc(all, func(a, b judged) int { return min(1, b.verdict.RanOut()) - min(1, a.verdict.RanOut()) })
+	}
+	for _, j := range all[:min(mostVerdicts, len(all))] {
+		p.flow(0, 2, join(inked(strong, j.address.Short()), text(" "+j.verdict.String()+".")))
+	}
+	if more := len(all) - mostVerdicts; more > 0 {
+		p.flow(0, 2, text(fmt.Sprintf("... and of %d more, which --json lists.", more)))
+	}
+	p.gap()
+}
+
+func (j judged) json() public.Usage {
+	key := func(t *resource.Target) string {
+		if t == nil {
+			return ""
+		}
+		return t.Key
+	}
+	v := j.verdict
+	return public.Usage{PeakMiB: v.PeakMiB, OutOfMemory: v.OutOfMemory, Overcome: v.Overcome,
+		Fits: key(v.Fits), DoesNotFit: key(v.DoesNotFit), NextLarger: key(v.NextLarger), Words: v.String()}
+}
+
+func endedOf(j judged) public.Ended {
+	return public.Ended{Address: j.address.String(), Name: j.address.Short(), Usage: j.json()}
 }

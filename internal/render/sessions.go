@@ -3,9 +3,11 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
 	"cosplay/internal/words"
@@ -113,4 +115,140 @@ func SSHConfig(w io.Writer, hosts []public.SSHHost) {
 // SSHConfigJSON is the same as JSON.
 func SSHConfigJSON(w io.Writer, hosts []public.SSHHost) error {
 	return JSON(w, public.SSHConfig{Format: public.V1, Hosts: hosts})
+}
+
+// StatusView is what exists on the hosts, and what the state has.
+type StatusView struct {
+	Prior resource.Prior
+	Live  resource.Live
+	Drift []diff.Drift
+	Flags []string        // global flags of the command, for suggestions
+	Lost  map[string]bool // lineages of projects that hold a GPU and whose state is lost
+
+	KilledRuns map[string]string // by lineage: the folder of a cosplay run that was killed
+
+	Used    map[resource.Address]resource.Use // of each session that counts its memory
+	Targets func() []resource.Target          // the catalog's, for verdicts on the used memory
+}
+
+// fleet is a view with the lookups that its screens need.
+type fleet struct {
+	StatusView
+	labels labels
+	owners map[resource.LiveSlice]resource.Address // of the project's slices
+	whole  map[[2]string]resource.Address          // by host and UUID: of the project's whole GPUs
+	drift  map[resource.Address][]diff.Drift
+	ssh    bool // a session has ssh
+}
+
+func newFleet(v StatusView) fleet {
+	addresses := each(v.Prior.Sessions, func(s resource.PriorSession) resource.Address { return s.Address })
+	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice]resource.Address{},
+		whole: map[[2]string]resource.Address{}, drift: map[resource.Address][]diff.Drift{}}
+	for _, s := range v.Prior.Sessions {
+		f.ssh = f.ssh || s.Spec.SSH.Enabled
+		if own, ok := diff.OwnSlice(s, v.Live); ok {
+			f.owners[own] = s.Address
+		}
+		if s.Slice.Whole() {
+			f.whole[[2]string{s.Slice.Host, s.Slice.GPU}] = s.Address
+		}
+	}
+	for _, d := range v.Drift {
+		if d.Session != nil {
+			f.drift[*d.Session] = append(f.drift[*d.Session], d)
+		}
+	}
+	return f
+}
+
+// sessionState is the state of a session: running, stopped, or what is missing.
+func (v StatusView) sessionState(s resource.PriorSession) string {
+	if _, there := v.Live.GPU(s.Slice.Host, s.Slice.GPU); !there {
+		if _, is := v.Live.Unusable(s.Slice.Host, s.Slice.GPU); is {
+			return "GPU unusable"
+		}
+		return "GPU missing"
+	}
+	_, there := diff.OwnSlice(s, v.Live)
+	if _, readable := v.Live.Sliced(s.Slice.Host, s.Slice.GPU); s.Handle != nil && !there {
+		if !readable {
+			return "slice unknown"
+		}
+		return "slice missing"
+	}
+	if s.Incomplete() {
+		return "unfinished"
+	}
+	c, there := v.Live.Body(s.Slice.Host, s.Runtime, s.ID)
+	if !there {
+		return "missing"
+	}
+	return c.State
+}
+
+// lock is what is known of cosplay's clock lock on a GPU, which NVML cannot read.
+type lock string
+
+const (
+	noLock       lock = "none"     // cosplay has set none
+	lockHeld     lock = "held"     // no reading contradicts it
+	lockUnlocked lock = "unlocked" // cosplay has lifted it
+	lockLifted   lock = "lifted"   // by another process, or a reboot
+	lockUnknown  lock = "unknown"  // a run was interrupted while it set or lifted the lock
+)
+
+// lock returns the clock in MHz too if the lock is held.
+func (v StatusView) lock(g resource.GPU) (lock, int) {
+	held, ok := v.Prior.GPU(g.Host, g.UUID)
+	lifted := slices.ContainsFunc(v.Drift, func(d diff.Drift) bool {
+		return d.Class == diff.ClockLock && d.Host == g.Host && d.GPU == g.UUID
+	})
+	switch {
+	case ok && held.ClockUnsure:
+		return lockUnknown, 0
+	case !ok || !held.Applied.Has(resource.SMClock):
+		return noLock, 0
+	case held.Applied.Value(resource.SMClock) == 0:
+		return lockUnlocked, 0
+	case lifted:
+		return lockLifted, 0
+	}
+	return lockHeld, held.Applied.Value(resource.SMClock)
+}
+
+// drifted counts the drift that is not informational.
+func (v StatusView) drifted() int {
+	return count(v.Drift, func(d diff.Drift) bool { return !d.Informational })
+}
+
+// orphans are containers on a host that no session of the state has.
+func (v StatusView) orphans(h resource.Host) []resource.Body {
+	return slices.DeleteFunc(slices.Clone(h.Bodies), func(c resource.Body) bool {
+		return slices.ContainsFunc(v.Prior.Sessions, func(s resource.PriorSession) bool { return s.ID == c.Session && s.Slice.Host == h.Name })
+	})
+}
+
+// slotMap is a GPU as it is now.
+func (f fleet) slotMap(g resource.GPU) slotMap {
+	m := slotMap{model: g.Model, mig: g.MIG && g.Model.MIG()}
+	for _, slice := range g.Slices {
+		o := occupant{slice: slice.Slice}
+		if owner, ok := f.owners[slice]; ok {
+			o.session, o.label = &owner, f.labels.of(owner)
+		}
+		m.taken = append(m.taken, o)
+	}
+	if owner, ok := f.whole[[2]string{g.Host, g.UUID}]; ok {
+		m.taken = append(m.taken, occupant{session: &owner, label: f.labels.of(owner)})
+	}
+	return m
+}
+
+// computeWords is "7 of 7 compute slices".
+func (m slotMap) computeWords() string {
+	if !m.mig {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s", m.computeTaken(), prose.Count(m.model.ComputeSlices, "compute slice"))
 }

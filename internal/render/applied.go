@@ -280,46 +280,41 @@ func (p *page) asFound(v AppliedView) string {
 
 // nextAfterApply suggests how to enter the first new session: with ssh if it has ssh, otherwise with a command on its GPU.
 func (p *page) nextAfterApply(v AppliedView) {
-	made := madeBy(v)
+	var made []resource.PriorSession // or changed, and up
+	for _, c := range v.Plan.Diff.Sessions {
+		if s, ok := v.Result.Prior.Session(c.Address); ok && c.After != nil && c.Action != diff.NoOp && s.Body != nil {
+			made = append(made, s)
+		}
+	}
 	if len(made) == 0 {
 		p.next(suggest("status", v.Flags))
 		return
 	}
-	with := func(flags []string, a resource.Address) []string { return append(slices.Clone(flags), a.Short()) }
+	first := made[0]
+	with := func(command string, s resource.PriorSession) string {
+		return suggest(command, append(slices.Clone(v.Flags), s.Address.Short()))
+	}
 	if i := slices.IndexFunc(made, func(s resource.PriorSession) bool { return loginOf(s.Session, s.Body) != nil }); i >= 0 {
-		p.flow(0, 6, join(inked(strong, "Next:"), text(" "+suggest("ssh", with(v.Flags, made[i].Address))),
+		p.flow(0, 6, join(inked(strong, "Next:"), text(" "+with("ssh", made[i])),
 			inked(dim, hard+hard+" (or: "+suggest("ssh-config", v.Flags)+" > ~/.ssh/cosplay)")))
 		return
 	}
-	switch first := made[0]; {
+	switch {
 	case !first.Spec.IsZero() && len(first.Command) > 0:
-		p.next(suggest("logs", with(v.Flags, first.Address)))
+		p.next(with("logs", first))
 	case !first.Spec.IsZero():
-		p.next(suggest("exec", with(v.Flags, first.Address)))
+		p.next(with("exec", first))
 	case v.NvidiaSMI:
-		p.next(suggest("exec", with(v.Flags, first.Address)) + " -- nvidia-smi")
+		p.next(with("exec", first) + " -- nvidia-smi")
 	default:
 		p.next(suggest("status", v.Flags))
 	}
 }
 
-// madeBy lists the sessions that a run made or changed and that are up.
-func madeBy(v AppliedView) []resource.PriorSession {
-	var made []resource.PriorSession
-	for _, c := range v.Plan.Diff.Sessions {
-		s, ok := v.Result.Prior.Session(c.Address)
-		if ok && c.After != nil && c.Action != diff.NoOp && s.Body != nil {
-			made = append(made, s)
-		}
-	}
-	return made
-}
-
 // unoffered are NVML's codes for a call that the driver does not offer.
 var unoffered = []int{3, 4, 13, 999}
 
-// byHand says what the user can do about a step that was to restore a GPU, where the driver does not offer the call;
-// nothing for any other failure.
+// byHand is the advice on a failed step that restores a GPU, if the driver does not offer the call.
 func (v AppliedView) byHand(f apply.Failure) (none prose.Advice) {
 	if v.NVMLCode == nil || !slices.Contains(unoffered, v.NVMLCode(f.Err)) {
 		return none

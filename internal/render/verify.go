@@ -163,7 +163,7 @@ func (v VerifyView) failures() []failure {
 			}
 		}
 	}
-	return each(grouped(all, func(o one) [3]string { return [3]string{o.Check, o.Expected, o.Got.What} }), func(g []one) failure {
+	return each(grouped(all, func(o one) string { return strings.Join([]string{o.Check, o.Expected, o.Got.What}, "\x00") }), func(g []one) failure {
 		return failure{g[0].Result, once(g, func(o one) string { return o.session }), once(g, func(o one) string { return string(o.Way) })}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 )
 
 // times writes a tensor ratio: "x4.0"; nothing where the target has none.
@@ -63,18 +64,12 @@ func count[T any](all []T, is func(T) bool) int {
 }
 
 // grouped gathers things with the same key, in the order of the first of each.
-func grouped[K comparable, T any](all []T, key func(T) K) [][]T {
-	var groups [][]T
-	at := map[K]int{}
+func grouped[T any](all []T, key func(T) string) [][]T {
+	var groups prose.Groups[T]
 	for _, one := range all {
-		i, known := at[key(one)]
-		if !known {
-			i, groups = len(groups), append(groups, nil)
-			at[key(one)] = i
-		}
-		groups[i] = append(groups[i], one)
+		groups.Add(key(one), one)
 	}
-	return groups
+	return each(groups.Texts, func(text string) []T { return groups.Of[text] })
 }
 
 // group has things that read alike, and how many of them a screen shows.

@@ -194,15 +194,15 @@ func (h *Host) mayUse(d runtime.Driver, known resource.Prior) bool {
 	return chosen || slices.Contains(heldRuntimes(h.Config.Name, known), d.Name)
 }
 
-// LikelyRuntime is the runtime of new sessions on a host that is not connected, as far
-// as its block and its folders tell.
-func (h *Host) LikelyRuntime() string {
-	for _, d := range runtime.Drivers() {
-		if h.mayUse(d, resource.Prior{}) {
-			return d.Name
-		}
+// Hardware is what observe reads of a host that is not connected: its GPUs. Its block and
+// its folders show which runtime new sessions are likely to have.
+func (h *Host) Hardware() observe.Source {
+	s := observe.Source{Name: h.Config.Name, Simulated: h.Config.Simulate, Runtime: h.Config.Runtime, GPUs: h.Agent}
+	all := runtime.Drivers()
+	if i := slices.IndexFunc(all, func(d runtime.Driver) bool { return h.mayUse(d, resource.Prior{}) }); i >= 0 {
+		s.Runtime = all[i].Name
 	}
-	return h.Config.Runtime
+	return s
 }
 
 // Share gives a host the runtimes that other hosts have connected.

@@ -1,9 +1,9 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -165,24 +165,16 @@ func triggers(intent *config.Intent) map[resource.Address][]diff.Trigger {
 
 // scope finds the sessions that an aim names, in the configuration and in the state.
 func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
-	known := map[resource.Address]bool{}
-	for _, a := range p.Addresses() {
-		known[a] = true
-	}
+	all := p.Addresses()
 	for _, s := range prior.Sessions {
-		known[s.Address] = true
+		all = append(all, s.Address)
 	}
-	all := slices.SortedFunc(maps.Keys(known), resource.Address.Compare)
-	targeted, err := meant(all, "--target", aim.Target)
-	if err != nil {
-		return resolve.Scope{}, err
-	}
-	excluded, err := meant(all, "--exclude", aim.Exclude)
-	if err != nil {
-		return resolve.Scope{}, err
-	}
-	replaced, err := meant(all, "--replace", aim.Replace)
-	if err != nil {
+	slices.SortFunc(all, resource.Address.Compare)
+	all = slices.Compact(all)
+	targeted, noTarget := meant(all, "--target", aim.Target)
+	excluded, noExclude := meant(all, "--exclude", aim.Exclude)
+	replaced, noReplace := meant(all, "--replace", aim.Replace)
+	if err := cmp.Or(noTarget, noExclude, noReplace); err != nil {
 		return resolve.Scope{}, err
 	}
 	needs := p.needs(prior)
@@ -234,25 +226,21 @@ func turned(needs map[string][]string) map[string][]string {
 
 // follow adds the sessions of the blocks to which a relation leads from those picked.
 func follow(picked map[resource.Address]bool, all []resource.Address, to map[string][]string) {
-	var names []string
-	for a := range picked {
-		names = append(names, a.Name)
-	}
 	seen := map[string]bool{}
-	for len(names) > 0 {
-		next := to[names[0]]
-		names = names[1:]
-		for _, name := range next {
+	var visit func(from string)
+	visit = func(from string) {
+		for _, name := range to[from] {
 			if !seen[name] {
 				seen[name] = true
-				names = append(names, name)
+				visit(name)
 			}
 		}
 	}
+	for a := range picked {
+		visit(a.Name)
+	}
 	for _, a := range all {
-		if seen[a.Name] {
-			picked[a] = true
-		}
+		picked[a] = picked[a] || seen[a.Name]
 	}
 }
 

@@ -1,13 +1,13 @@
 package project
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,16 +54,6 @@ type OnceVolume struct {
 // for each such session: a separate project with the hosts of this one.
 const runsDir = "runs"
 
-// begin chooses a unique name.
-func (o *Once) begin() error {
-	id := make([]byte, 3)
-	if _, err := rand.Read(id); err != nil {
-		return err
-	}
-	o.name = "run-" + hex.EncodeToString(id)
-	return nil
-}
-
 func (p *Project) runs() string { return filepath.Join(p.Dir, machine.ScratchDir, runsDir) }
 
 // text is its configuration.
@@ -82,15 +72,15 @@ func (o *Once) text() []byte {
 	} else if o.GPU != "" {
 		session.SetAttributeValue("gpu", cty.StringVal(o.GPU))
 	}
-	if len(o.Env) > 0 {
-		var pairs []hclwrite.ObjectAttrTokens
-		for _, name := range slices.Sorted(maps.Keys(o.Env)) {
-			pairs = append(pairs, hclwrite.ObjectAttrTokens{
-				Name:  hclwrite.TokensForValue(cty.StringVal(name)),
-				Value: hclwrite.TokensForFunctionCall("sensitive", hclwrite.TokensForValue(cty.StringVal(o.Env[name]))),
-			})
-		}
-		session.SetAttributeRaw("env", hclwrite.TokensForObject(pairs))
+	var env []hclwrite.ObjectAttrTokens
+	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
+		env = append(env, hclwrite.ObjectAttrTokens{
+			Name:  hclwrite.TokensForValue(cty.StringVal(name)),
+			Value: hclwrite.TokensForFunctionCall("sensitive", hclwrite.TokensForValue(cty.StringVal(o.Env[name]))),
+		})
+	}
+	if len(env) > 0 {
+		session.SetAttributeRaw("env", hclwrite.TokensForObject(env))
 	}
 	for _, v := range o.Volumes {
 		volume := session.AppendNewBlock("volume", nil).Body()
@@ -109,9 +99,7 @@ func OpenOnce(o Options, once Once) (*Project, map[string]*hcl.File, hcl.Diagnos
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := once.begin(); err != nil {
-		return nil, nil, nil, err
-	}
+	once.name = fmt.Sprintf("run-%06x", rand.IntN(1<<24))
 	p.setState(filepath.Join(p.runs(), once.name, state.FileName))
 	p.once = true
 	files[config.Unwritten] = once.text()
@@ -147,14 +135,10 @@ func (o *Once) settle(intent *config.Intent) error {
 		}
 		host.Simulate = o.Simulate
 	}
-	switch o.Runtime {
-	case "":
-	default:
-		if names := append(resource.RuntimeNames(""), config.RuntimeAuto); !slices.Contains(names, o.Runtime) {
-			return fmt.Errorf("--runtime %s: choose one of %s", o.Runtime, strings.Join(names, ", "))
-		}
-		host.Runtime = o.Runtime
+	if names := append(resource.RuntimeNames(""), config.RuntimeAuto); o.Runtime != "" && !slices.Contains(names, o.Runtime) {
+		return fmt.Errorf("--runtime %s: choose one of %s", o.Runtime, strings.Join(names, ", "))
 	}
+	host.Runtime = cmp.Or(o.Runtime, host.Runtime)
 	return nil
 }
 

@@ -185,8 +185,7 @@ func (p *Project) Survey(ctx context.Context) (live resource.Live, failures []er
 		h, err := p.Machine.Open(c)
 		if err == nil {
 			var one resource.Live
-			source := observe.Source{Name: c.Name, Simulated: c.Simulate, Runtime: h.LikelyRuntime(), GPUs: h.Agent}
-			if one, err = observe.Read(ctx, []observe.Source{source}, machine.Complete); err == nil {
+			if one, err = observe.Read(ctx, []observe.Source{h.Hardware()}, machine.Complete); err == nil {
 				live.Hosts = append(live.Hosts, one.Hosts...)
 				continue
 			}

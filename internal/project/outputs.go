@@ -107,23 +107,26 @@ func (p *Project) noteOutputs(planned *plan.Plan, prior resource.Prior, live res
 // keptOutput is the value in the plan or in the state of an output that cannot be
 // evaluated because a variable has no value; nil if neither has it.
 func keptOutput(planned *plan.Plan, prior resource.Prior, name string) *resource.Output {
-	i := slices.IndexFunc(planned.Diff.Outputs, func(c diff.OutputChange) bool { return c.Name == name })
-	if i >= 0 {
-		if c := planned.Diff.Outputs[i]; c.After != nil || c.Sealed != "" {
+	for _, c := range planned.Diff.Outputs {
+		switch {
+		case c.Name != name:
+		case c.After == nil && c.Sealed == "":
+			return nil
+		default:
 			return &resource.Output{Name: name, Sensitive: c.Sensitive, Value: c.After, Sealed: c.Sealed}
 		}
-		return nil
 	}
-	j := slices.IndexFunc(prior.Outputs, func(o resource.Output) bool { return o.Name == name })
-	if j < 0 {
-		return nil
+	for _, o := range prior.Outputs {
+		if o.Name == name {
+			return &o
+		}
 	}
-	return &prior.Outputs[j]
+	return nil
 }
 
-// CheckOutputs checks that the outputs of a saved plan are in it or can be evaluated. Of
+// checkOutputs checks that the outputs of a saved plan are in it or can be evaluated. Of
 // a sensitive value the plan has only a hash.
-func (p *Project) CheckOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
+func (p *Project) checkOutputs(saved *plan.Plan, prior resource.Prior, live resource.Live) error {
 	if len(saved.Diff.Outputs) == 0 {
 		return nil
 	}
@@ -190,9 +193,9 @@ func (p *Project) outputChanges(o Outlook, facts map[resource.Address]config.Liv
 	return diff.Outputs(o.Prior.Outputs, known, unknown, o.Plan.Diff.Changes())
 }
 
-// KeepOutputs updates the outputs in the state if the plan has no steps. The caller has
+// keepOutputs updates the outputs in the state if the plan has no steps. The caller has
 // the lock.
-func (p *Project) KeepOutputs(planned *plan.Plan, prior resource.Prior, live resource.Live) (resource.Prior, error) {
+func (p *Project) keepOutputs(planned *plan.Plan, prior resource.Prior, live resource.Live) (resource.Prior, error) {
 	next := prior
 	if next.Lineage == "" {
 		next.Lineage, next.Key = state.NewLineage(), cmp.Or(planned.Key, state.NewKey())

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"cosplay/internal/apply"
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -31,27 +30,17 @@ func (p *Project) Readdress(prior resource.Prior, moves []resource.Renamed) erro
 	return errors.Join(problems...)
 }
 
-// moves are the new addresses that steps give to sessions.
-func moves(steps []plan.Step) []resource.Renamed {
-	var all []resource.Renamed
-	for _, s := range steps {
-		if op, is := s.Do.Op.(plan.MoveSessions); is {
-			all = append(all, op.Moves...)
-		}
-	}
-	return all
-}
-
-// moved are the new addresses that a journal has.
-func moved(entries []apply.Entry) []resource.Renamed {
-	var all []resource.Renamed
-	for _, e := range entries {
-		if e.Op == nil {
+// moves are the new addresses that the operations of steps, or of a journal, give to
+// sessions.
+func moves[T any](all []T, opOf func(T) *plan.OpJSON) (moves []resource.Renamed) {
+	for _, one := range all {
+		done := opOf(one)
+		if done == nil {
 			continue
 		}
-		if op, is := e.Op.Op.(plan.MoveSessions); is {
-			all = append(all, op.Moves...)
+		if op, is := done.Op.(plan.MoveSessions); is {
+			moves = append(moves, op.Moves...)
 		}
 	}
-	return all
+	return moves
 }

@@ -62,7 +62,7 @@ func (p *Project) Reconcile(ctx context.Context, aim Aim, o ApplyOptions, patien
 		}
 		waited, err := by.Approve(outlook, diags)
 		if err == nil && waited {
-			outlook, err = p.StillGood(ctx, outlook.Plan)
+			outlook, err = p.stillGood(ctx, outlook.Plan)
 		}
 		if err != nil {
 			return err
@@ -84,7 +84,7 @@ func (p *Project) ApplySaved(ctx context.Context, saved *plan.Saved, o ApplyOpti
 	if err != nil {
 		return err
 	}
-	outlook, err := p.StillGood(ctx, planned)
+	outlook, err := p.stillGood(ctx, planned)
 	if err != nil {
 		return err
 	}
@@ -92,12 +92,12 @@ func (p *Project) ApplySaved(ctx context.Context, saved *plan.Saved, o ApplyOpti
 	return by.Applied(ctx, outlook, result, err, false)
 }
 
-// StillGood reads the hosts again and checks that a plan which was shown earlier can still
+// stillGood reads the hosts again and checks that a plan which was shown earlier can still
 // be applied. A *Refused has only errors: the user has seen the warnings.
-func (p *Project) StillGood(ctx context.Context, planned *plan.Plan) (Outlook, error) {
+func (p *Project) stillGood(ctx context.Context, planned *plan.Plan) (Outlook, error) {
 	prior, live, err := p.Fresh(ctx, planned)
 	if err == nil {
-		err = p.CheckOutputs(planned, prior, live)
+		err = p.checkOutputs(planned, prior, live)
 	}
 	if err != nil {
 		return Outlook{}, err
@@ -112,7 +112,7 @@ func (p *Project) StillGood(ctx context.Context, planned *plan.Plan) (Outlook, e
 // carryOut applies a plan. Without steps it only updates the outputs.
 func (p *Project) carryOut(ctx context.Context, o Outlook, options ApplyOptions, by Operator) (result apply.Result, err error) {
 	if o.Plan.Empty() {
-		result.Prior, err = p.KeepOutputs(o.Plan, o.Prior, o.Live)
+		result.Prior, err = p.keepOutputs(o.Plan, o.Prior, o.Live)
 		return result, err
 	}
 	ctx, progress, end := by.Begin(ctx, o)
@@ -147,9 +147,8 @@ func (p Patience) again(r apply.Result) bool {
 			var at *agent.Error
 			return !errors.As(f.Err, &at) || !at.Overtaken() || f.Left != nil
 		})
-	default:
-		return false
 	}
+	return false
 }
 
 // pause waits a random time, so that projects which wait for each other do not stay in step.

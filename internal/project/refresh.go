@@ -94,8 +94,7 @@ func (p *Project) journal() ([]apply.Entry, error) {
 	path := p.Store.JournalPath()
 	entries, err := durable.ReadJournal[apply.Entry](path)
 	if err == nil && len(entries) > 0 {
-		err = apply.CheckJournal(entries)
-		if err != nil {
+		if err = apply.CheckJournal(entries); err != nil {
 			err = fmt.Errorf("the journal %s is damaged: %w. Nothing was changed. Fix: keep a copy and restore the file from a backup; without a backup, cosplay reset restores the host", path, err)
 		}
 	}
@@ -161,21 +160,20 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 
 // knowsHosts checks that the configuration has every host that the state has.
 func (p *Project) knowsHosts(prior resource.Prior) error {
-	known := map[string]bool{}
-	for _, h := range p.Intent.Hosts {
-		known[h.Name] = true
-	}
-	missing := func(host, what string) error {
-		return fmt.Errorf("the state has %s on host %q, which the configuration no longer names. Fix: restore the host block, run cosplay destroy, then remove the block", what, host)
+	check := func(host, what string) error {
+		if _, err := p.Host(host); err != nil {
+			return fmt.Errorf("the state has %s on host %q, which the configuration no longer names. Fix: restore the host block, run cosplay destroy, then remove the block", what, host)
+		}
+		return nil
 	}
 	for _, s := range prior.Sessions {
-		if !known[s.Slice.Host] {
-			return missing(s.Slice.Host, s.Address.String())
+		if err := check(s.Slice.Host, s.Address.String()); err != nil {
+			return err
 		}
 	}
 	for _, g := range prior.GPUs {
-		if !known[g.Host] {
-			return missing(g.Host, g.UUID)
+		if err := check(g.Host, g.UUID); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -197,7 +195,6 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 			What: fmt.Sprintf("the journal %s belongs to another state (lineage %s, serial %d) than %s (lineage %s, serial %d)", p.Store.JournalPath(), begin.Lineage, begin.Serial, p.Store.Path, prior.Lineage, prior.Serial)}
 	case prior.Lineage == begin.Lineage && prior.Serial == begin.Serial+1:
 		// The run has written the state, and was interrupted before it removed the journal.
-		err = p.Readdress(prior, moved(entries))
 	default:
 		prior.Lineage, prior.Key = begin.Lineage, begin.Key
 		next, notes := apply.Recover(prior, entries, live)
@@ -206,9 +203,8 @@ func (p *Project) recover(prior resource.Prior, live resource.Live) (resource.Pr
 		if prior, err = p.Store.Save(next); err != nil {
 			return prior, err
 		}
-		err = p.Readdress(prior, moved(entries))
 	}
-	if err != nil {
+	if err := p.Readdress(prior, moves(entries, func(e apply.Entry) *plan.OpJSON { return e.Op })); err != nil {
 		return prior, err
 	}
 	return prior, durable.Remove(p.Store.JournalPath())
@@ -266,12 +262,12 @@ func (p *Project) observe(ctx context.Context, prior resource.Prior) (resource.L
 // Hardware reads the GPUs of all hosts, and no sessions.
 func (p *Project) Hardware(ctx context.Context) (resource.Live, error) {
 	var sources []observe.Source
-	for _, h := range p.Intent.Hosts {
-		open, err := p.Machine.Open(h)
+	for _, c := range p.Intent.Hosts {
+		h, err := p.Machine.Open(c)
 		if err != nil {
 			return resource.Live{}, err
 		}
-		sources = append(sources, observe.Source{Name: h.Name, Simulated: h.Simulate, Runtime: open.LikelyRuntime(), GPUs: open.Agent})
+		sources = append(sources, h.Hardware())
 	}
 	return observe.Read(ctx, sources, machine.Complete)
 }

@@ -94,7 +94,7 @@ func TestRunsAtOnce(t *testing.T) {
 	if n := p.slices(); n != 7 {
 		t.Errorf("there are %d slices", n)
 	}
-	if out, err := p.command("run", "2060", "--", "true").CombinedOutput(); err == nil || strings.Contains(string(out), "Taken down") {
+	if out, err := p.command("run", "2060", "--", "true").CombinedOutput(); err == nil || strings.Contains(string(out), "Removed in") {
 		t.Errorf("an eighth: %v\n%s", err, out)
 	}
 	for _, end := range ends {

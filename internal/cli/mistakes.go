@@ -93,7 +93,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	if instead, is := terraformCommands[name]; is {
 		return fmt.Errorf("%q is not a command of %s: %s", name, cmd.CommandPath(), instead)
 	}
-	hint := cmd.CommandPath() + " --help lists what there is"
+	hint := cmd.CommandPath() + " --help lists the commands"
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
 	}

@@ -98,7 +98,7 @@ func (inv *invocation) runSim(name, use string, args []string, do onSim) error {
 		}
 		n, err := strconv.Atoi(args[i])
 		if err != nil || n < 0 {
-			return fmt.Errorf("%s is %q, but it has to be a number from 0; cosplay sim show lists what there is", what, args[i])
+			return fmt.Errorf("%s is %q, but it has to be a number from 0; cosplay sim show prints the hardware", what, args[i])
 		}
 		parsed[what] = n
 	}

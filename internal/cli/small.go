@@ -34,7 +34,7 @@ func (inv *invocation) validate() *cobra.Command {
 			render.Diagnostics(inv.Err, inv.style(inv.Err), p.warnings, p.files)
 			what := fmt.Sprintf(": %s on %s", prose.Count(len(p.Intent.Sessions), "session"), prose.Count(len(p.Intent.Hosts), "host"))
 			if missed := p.Intent.Missed; len(missed) > 0 {
-				what = fmt.Sprintf(", as far as one can tell without a value for var.%s", strings.Join(missed, ", var."))
+				what = fmt.Sprintf(", as far as cosplay can check without a value for var.%s", strings.Join(missed, ", var."))
 			}
 			subject := inv.configName(p.files)
 			if len(p.files) != 1 || inv.file == "-" { // else it is the name of a file

@@ -127,7 +127,7 @@ func (i *Inspector) Look(f Folder) (Sight, error) {
 	library := "" // a library of the driver that has changed
 	for _, m := range marks {
 		if filepath.IsAbs(m.file) {
-			if how := i.behind(m); how == isGone || how == wasChanged {
+			if how := i.behind(m); how == isMissing || how == wasChanged {
 				library = cmp.Or(library, m.file)
 			}
 		} else if f.looks(m) {

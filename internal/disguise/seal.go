@@ -113,7 +113,7 @@ type Damage struct {
 
 // The ways in which a file may differ.
 const (
-	isGone       = "is gone"
+	isMissing    = "is missing"
 	wasChanged   = "was changed"
 	isUnreadable = "cannot be read"
 	isClosed     = "cannot be written to by all"
@@ -187,7 +187,7 @@ func (m mark) compare(dir string, thorough bool) string {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return isGone
+		return isMissing
 	case err != nil:
 		return isUnreadable
 	case info.Size() != m.size:

@@ -55,7 +55,7 @@ func TestSeal(t *testing.T) {
 		"changed":            {func(dir, _ string) { write(dir+"/figures", "ONE", false) }, "figures was changed", "[figures was changed]"},
 		"longer":             {func(dir, _ string) { write(dir+"/figures", "longer", true) }, "figures was changed", "[figures was changed]"},
 		"changed and hidden": {func(dir, _ string) { write(dir+"/figures", "ONE", true) }, "", "[figures was changed]"},
-		"removed":            {func(dir, _ string) { os.Remove(dir + "/figures") }, "figures is gone", "[figures is gone]"},
+		"removed":            {func(dir, _ string) { os.Remove(dir + "/figures") }, "figures is missing", "[figures is missing]"},
 		"counted":            {func(dir, _ string) { cudaSession{dir: dir}.write(t, map[int64]uint64{atTotal + 16: mib}) }, "", "[]"},
 		"nonsense":           {func(dir, _ string) { cudaSession{dir: dir}.write(t, map[int64]uint64{0: 0}) }, "", "[usage is damaged]"},
 		"cut":                {func(dir, _ string) { write(dir+"/usage", "", false) }, "usage was changed", "[usage was changed]"},

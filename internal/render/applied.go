@@ -106,7 +106,7 @@ func (p *page) failure(v AppliedView, f apply.Failure) {
 	case gpu:
 		p.flow(2, 4, text("what was set on "+what+" before stays and is in the state; cosplay destroy restores it."))
 	default:
-		p.flow(2, 4, text("what there is of "+what+" is kept and in the state; the next "+v.command()+" continues from there."))
+		p.flow(2, 4, text("the objects of "+what+" that exist are kept and in the state; the next "+v.command()+" continues from there."))
 	}
 }
 

@@ -63,7 +63,7 @@ func containerRunScreens() []screen {
 		"  Err:1 http://mirror.example/debian bookworm InRelease\n    Temporary failure resolving 'mirror.example'\n" +
 		"The build cannot reach the mirror of the base's packages: check the network and DNS of the engine's machine; a proxy belongs under proxies in ~/.docker/config.json.")
 	pull := run(blocks(), id("image.lab.registry.example.com/team/train:1.2"), id("session.train/prepare"))
-	pull.Result.Failures[0].Err = errors.New("pulling registry.example.com/team/train:1.2: registry.example.com refuses anyone without a login; log in as somebody who may pull it: docker login registry.example.com (the engine says: unauthorized)")
+	pull.Result.Failures[0].Err = errors.New("pulling registry.example.com/team/train:1.2: registry.example.com refuses anyone without a login; log in as a user who may pull it: docker login registry.example.com (the engine says: unauthorized)")
 	port := run(fresh(), id("session.worker[5]/prepare"), id("session.worker[6]/slice", "session.worker[6]/prepare"))
 	port.Result.Failures[0].Err = errors.New("port 2205 of 127.0.0.1 is taken by another program, so ssh cannot be published there.\n" +
 		"The engine says: driver failed programming external connectivity: listen tcp4 127.0.0.1:2205: bind: address already in use.\n" +

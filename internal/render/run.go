@@ -51,7 +51,7 @@ func Ran(w io.Writer, s Style, v RanView) {
 		p.failure(v.AppliedView, f)
 	}
 	if len(v.Result.Failures) == 0 {
-		p.flow(0, 2, inked(dim, "Taken down in "+together(seconds(v.Took))+"."+p.asFound(v.AppliedView)))
+		p.flow(0, 2, inked(dim, "Removed in "+together(seconds(v.Took))+"."+p.asFound(v.AppliedView)))
 	}
 	p.flush(w)
 }

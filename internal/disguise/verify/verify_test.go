@@ -222,7 +222,7 @@ var sabotages = []struct {
 	{"settings.clock", "900 MHz under load", func(s *world) { s.observed.Load = load(busySamples, 1575, 900) }},
 	{"files.facades", "lib/libcuda.so.1 was changed", altered(FacadesCheck, "lib/libcuda.so.1 was changed")},
 	{"files.figures", "figures was changed", altered(FiguresCheck, "figures was changed")},
-	{"files.usage", "usage is gone", altered(UsageCheck, "usage is gone")},
+	{"files.usage", "usage is missing", altered(UsageCheck, "usage is missing")},
 	{"files.driver", "libcuda.so.1 was changed", altered(DriverCheck, "libcuda.so.1 was changed")},
 	{"files.mounts", "/run/cosplay can be written to", altered(MountsCheck, "/run/cosplay can be written to")},
 }

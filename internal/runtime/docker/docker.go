@@ -103,7 +103,7 @@ func (r Runtime) inhabited(ctx context.Context, session string) (*container.Insp
 	there, err := r.find(ctx, session)
 	if err == nil && there == nil {
 		if err = r.nameTaken(ctx, session); err == nil {
-			err = fmt.Errorf("its container %s is gone; cosplay apply makes it anew", Name(session))
+			err = fmt.Errorf("its container %s does not exist; cosplay apply recreates it", Name(session))
 		}
 	}
 	return there, err

@@ -28,7 +28,7 @@ import (
 func TestExec(t *testing.T) {
 	w := newWorld(t)
 	w.s.Spec.SSH.Enabled = false
-	if _, err := w.Exec(context.Background(), w.s.ID, nil, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "is gone; cosplay apply") {
+	if _, err := w.Exec(context.Background(), w.s.ID, nil, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "does not exist; cosplay apply") {
 		t.Errorf("without a container: %v", err)
 	}
 	made := w.prepare(t)
@@ -186,7 +186,7 @@ func TestFollow(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if err := w.Logs(context.Background(), "nobody-"+random(), runtime.LogOptions{}, &out, &out); err == nil || !strings.Contains(err.Error(), "is gone") {
+	if err := w.Logs(context.Background(), "nobody-"+random(), runtime.LogOptions{}, &out, &out); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("of nobody: %v", err)
 	}
 }

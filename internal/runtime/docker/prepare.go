@@ -41,7 +41,7 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 		return resource.Body{}, err
 	}
 	if s.Spec.IsZero() {
-		return resource.Body{}, fmt.Errorf("session %s has no container to be made; make the plan anew: cosplay plan", s.Address)
+		return resource.Body{}, fmt.Errorf("session %s has no container to create; run cosplay plan again", s.Address)
 	}
 	access := r.access()
 	err := access.usable()
@@ -214,7 +214,7 @@ func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resou
 		return resource.Body{}, err
 	}
 	if there == nil {
-		return resource.Body{}, fmt.Errorf("container %s: somebody removed it at once; cosplay apply makes it anew", Name(s.ID))
+		return resource.Body{}, fmt.Errorf("container %s: another process removed it at once; cosplay apply recreates it", Name(s.ID))
 	}
 	c := r.container(there.ID, there.Image, there.State.Status, there.Config.Labels)
 	if c.State != resource.Running {

@@ -348,7 +348,7 @@ func TestAltered(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		if all := altered(); len(all) != 1 || !strings.Contains(all[check], filepath.Base(path)+" is gone") {
+		if all := altered(); len(all) != 1 || !strings.Contains(all[check], filepath.Base(path)+" is missing") {
 			t.Errorf("without %s: %v", path, all)
 		}
 		if check == verify.DriverCheck {

@@ -21,7 +21,7 @@ func Pull(ctx context.Context, engine Engine, ref string, say func(string)) erro
 	login, err := loginFor(registry)
 	if err != nil {
 		// As docker does: the image may well be public.
-		say(fmt.Sprintf("%s: without a login, since the credentials for %s cannot be had: %v", name, registry, err))
+		say(fmt.Sprintf("%s: without a login, since the credentials for %s are not available: %v", name, registry, err))
 	}
 	say(name + ": pulling")
 	stream, err := engine.ImagePull(ctx, name, image.PullOptions{RegistryAuth: login.header})

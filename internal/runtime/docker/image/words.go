@@ -20,7 +20,7 @@ type trouble struct {
 // troubles are in the order in which they are looked for.
 var troubles = []trouble{
 	{[]string{"toomanyrequests", "too many requests", "rate limit"},
-		"REGISTRY lets WHO pull no more for now; wait, or log in as somebody with a higher limit: LOGIN"},
+		"REGISTRY lets WHO pull no more for now; wait, or log in as a user with a higher limit: LOGIN"},
 	{[]string{"no such host", "dial tcp", "i/o timeout", "connection refused", "connection reset", "network is unreachable", "no route to host",
 		"tls handshake timeout", "client.timeout", "deadline exceeded", "server misbehaving"},
 		"the engine cannot reach REGISTRY; check the network, DNS and proxy of the engine's machine, or carry the image there by docker save and docker load"},
@@ -29,7 +29,7 @@ var troubles = []trouble{
 	{[]string{"manifest unknown", "name unknown", "not found", "does not exist", "repository name not known"},
 		"REGISTRY has no such image, or not for WHO; check the name and the tag or, where it may be private, log in: LOGIN"},
 	{[]string{"unauthorized", "denied", "forbidden", "no basic auth credentials", "authentication required", "incorrect username or password"},
-		"REGISTRY refuses WHO; log in as somebody who may pull it: LOGIN"},
+		"REGISTRY refuses WHO; log in as a user who may pull it: LOGIN"},
 	{[]string{"http response to https client"},
 		"REGISTRY speaks no TLS, and the engine does not trust it without; name it in insecure-registries of /etc/docker/daemon.json"},
 }

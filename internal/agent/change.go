@@ -97,8 +97,8 @@ func (d device) setPersistence(mode int) error {
 	return err
 }
 
-// setPower sets the power limit and returns the value read back, in mW: drivers
-// round a limit to a step of their own, which NVML does not tell.
+// setPower sets the power limit and returns the value read back, in mW: drivers round
+// a limit, and NVML does not report to which step.
 func (d device) setPower(mw int) (int, error) {
 	const call = "nvmlDeviceSetPowerManagementLimit"
 	if err := d.call(call, func() nvml.Return { return d.SetPowerManagementLimit(uint32(mw)) }); err != nil {
@@ -114,8 +114,8 @@ func (d device) setPower(mw int) (int, error) {
 	return int(now), nil
 }
 
-// setClock locks the SM clock, or lifts the lock. NVML has no getter for a lock; what
-// can be seen is a clock above it.
+// setClock locks the SM clock, or lifts the lock. NVML has no getter for a lock; only a
+// clock above it is visible.
 func (d device) setClock(mhz int) error {
 	const call = "nvmlDeviceSetGpuLockedClocks"
 	if mhz == 0 {
@@ -131,8 +131,8 @@ func (d device) setClock(mhz int) error {
 	return err
 }
 
-// createSlice makes a GPU instance at its placement and the one compute
-// instance that fills it. Its errors know what is left.
+// createSlice creates a GPU instance at its placement and the one compute instance that
+// fills it. Its errors state what is left.
 func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.LiveSlice, error) {
 	p, err := d.offered(want.Profile, need)
 	if err != nil {
@@ -150,7 +150,7 @@ func (d device) createSlice(want resource.Slice, need resource.Need) (*resource.
 		if undone := d.call("nvmlGpuInstanceDestroy", instance.Destroy); undone == nil {
 			err = leaving(err, nil)
 		}
-		return nil, err // which one is left only the GPU can tell
+		return nil, err // only the GPU can report which instance is left
 	}
 	id := int(info.Id)
 	d.lib.made.Store(&id)
@@ -188,7 +188,7 @@ func leaving(err error, instance *int) error {
 	return err
 }
 
-// offered finds a profile and holds it against what the plan counted on.
+// offered finds a profile and compares it with what the plan counted on.
 func (d device) offered(name string, need resource.Need) (gpuProfile, error) {
 	profiles, err := d.profiles()
 	if err != nil {
@@ -213,7 +213,7 @@ func (d device) offered(name string, need resource.Need) (gpuProfile, error) {
 		Advice:  prose.Advice{What: "nvidia-smi mig -lgip lists what this GPU offers.", Fix: planAgain}}
 }
 
-// fill makes the compute instance that takes the whole GPU instance.
+// fill creates the compute instance that takes the whole GPU instance.
 func (d device) fill(instance nvml.GpuInstance, computeSlices int) (nvml.ComputeInstance, error) {
 	code := nvml.ERROR_NOT_SUPPORTED
 	for i := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {
@@ -261,9 +261,9 @@ func (d device) find(want resource.Slice) (resource.LiveSlice, bool, error) {
 	return resource.LiveSlice{}, false, nil
 }
 
-// destroySlice removes a slice that is still what it was when it was recorded:
-// ids are used again, so profile, placement and UUID must agree. A slice that does not
-// exist any more is no error. Once its compute instance is removed, s has no UUID.
+// destroySlice removes a slice that is still the recorded one: ids are used again, so
+// profile, placement and UUID must match. A slice that does not exist any more is no
+// error. Once its compute instance is removed, s has no UUID.
 func (d device) destroySlice(s *resource.LiveSlice) error {
 	const call = "nvmlGpuInstanceDestroy"
 	var held instanceID

@@ -13,7 +13,7 @@ import (
 )
 
 // cleanMark is in the environment of a root agent that has executed itself again.
-// sudo always adds variables of its own, so that no user can have this environment.
+// sudo always adds variables, so no user can start the agent with this environment.
 const cleanMark = "COSPLAY_AGENT=clean"
 
 // isClean reports whether an environment is that of a root agent that has executed
@@ -24,10 +24,10 @@ func isClean(environ []string) bool {
 	})
 }
 
-// startOver executes this program again without what a user can hand down through
-// sudo to stop, slow or end it in the middle of a step: limits, priority, CPUs,
-// cgroup, timers, signal mask, open files, environment. Go's runtime has started
-// under them, so resetting them here is not enough. It returns only on failure.
+// startOver executes this program again without the settings by which a user of sudo
+// could stop, slow or end it in the middle of a step: limits, priority, CPUs, cgroup,
+// timers, signal mask, open files, environment. Go's runtime has started under them, so
+// a reset alone is not enough. startOver returns only on failure.
 func startOver(environ []string) error {
 	env := []string{cleanMark}
 	for _, v := range environ {
@@ -41,7 +41,7 @@ func startOver(environ []string) error {
 	if len(env) > 1 { // under systemd, the agent stays in the cgroup of its service
 		leaveCgroup()
 	}
-	tell("/proc/self/oom_score_adj")
+	writeZero("/proc/self/oom_score_adj")
 	for _, timer := range []unix.ItimerWhich{unix.ITIMER_REAL, unix.ITIMER_VIRTUAL, unix.ITIMER_PROF} {
 		_, _ = unix.Setitimer(timer, unix.Itimerval{}) // timers outlive exec
 	}
@@ -98,8 +98,8 @@ func hardLimit(resource int) uint64 {
 	return now.Max
 }
 
-// lowLimit is an error about the first limit under which a step could end half
-// way. What the machine's first process has is as good as none: it is not a user's.
+// lowLimit is an error about the first limit under which a step could end half way. A
+// limit that the machine's first process has, too, does not come from a user.
 func lowLimit() error {
 	for _, l := range limits {
 		now, first := hardLimit(l.resource), unix.Rlimit{}
@@ -130,12 +130,13 @@ func leaveCgroup() {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(procs), "cgroup.controllers")); err == nil && filepath.Dir(procs) != "/sys/fs/cgroup" {
 			continue // a group of version 2, not a root
 		}
-		tell(procs)
+		writeZero(procs)
 	}
 }
 
-// tell writes 0 into a file of the kernel: no badness, or this process.
-func tell(path string) {
+// writeZero writes 0 into a file of the kernel. In oom_score_adj it is no adjustment, in
+// cgroup.procs this process.
+func writeZero(path string) {
 	if file, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
 		_, _ = file.WriteString("0")
 		file.Close()

@@ -30,23 +30,22 @@ type Options struct {
 	Library  string        // path of the NVML library; "" is the system's
 	Ledger   string        // folder of the host's ledger; "" keeps none
 	Deadline time.Duration // of every request; default: 20 s to read, 60 s to change
-	Hold     *os.File      // kept open by the child: a lock that must outlast us while it works
+	Hold     *os.File      // kept open by the child: a lock that must stay held while the child works
 
-	// Privileged lets changes go to a second child, which root runs: by the admin's
-	// socket or by sudo. It keeps the ledger of the system, whatever Ledger says.
+	// Privileged sends changes to a second child, which root runs, by the admin's socket
+	// or by sudo. It uses the ledger of the system instead of Ledger.
 	Privileged bool
-	User       string // who asks sudo
+	User       string // the user who calls sudo
 }
 
-// Client is the parent's side. It starts a child with the first request and
-// again after one that was lost. It is safe for concurrent use; requests to one
-// child go one at a time.
+// Client is the parent's side. It starts a child with the first request, and again after
+// a child was lost. It is safe for concurrent use; a child gets one request at a time.
 type Client struct {
-	reads, changes *child          // one child for both, but where changes take root
+	reads, changes *child          // one child for both, unless changes require root
 	holder         resource.Holder // on whose behalf changes are made
 }
 
-// child is the other side, for all that speak to it.
+// child is the agent process, shared by all clients that use it.
 type child struct {
 	options    Options
 	privileged bool
@@ -55,9 +54,8 @@ type child struct {
 	line *line // nil while none runs
 }
 
-// Patience is the deadline of the requests of clients that are given none. Only
-// tests set it, which have calls hang; a cosplay that people run has no switch for
-// it.
+// Patience is the deadline of requests without one. Only tests set it, for calls that
+// hang.
 var Patience time.Duration
 
 // New makes a client; nothing is started yet.
@@ -73,8 +71,7 @@ func New(o Options) *Client {
 	return c
 }
 
-// For gives a client of the same children that changes things on behalf of a
-// holder.
+// For returns a client of the same children that makes changes on behalf of a holder.
 func (c *Client) For(h resource.Holder) *Client {
 	return &Client{reads: c.reads, changes: c.changes, holder: h}
 }
@@ -95,13 +92,13 @@ func (c *child) close() error {
 	return err
 }
 
-// MayChange finds out whether changes can be made at all, and makes none.
+// MayChange checks whether changes are possible, and makes none.
 func (c *Client) MayChange(ctx context.Context) error {
 	_, err := c.changes.ask(ctx, request{Op: opRead}, readDeadline)
 	return err
 }
 
-// Read looks at the host: GPUs, their settings, slices and processes.
+// Read reads the host: GPUs, their settings, slices and processes.
 func (c *Client) Read(ctx context.Context) (resource.Host, error) {
 	answer, err := c.reads.ask(ctx, request{Op: opRead}, readDeadline)
 	if err != nil {
@@ -110,7 +107,7 @@ func (c *Client) Read(ctx context.Context) (resource.Host, error) {
 	return answer.Host.unpacked(), nil
 }
 
-// Clock reads the SM clock of a GPU as it is now, and nothing else.
+// Clock reads the SM clock of a GPU.
 func (c *Client) Clock(ctx context.Context, gpu string) (resource.ClockSample, error) {
 	answer, err := c.reads.ask(ctx, request{Op: opClock, GPU: gpu}, readDeadline)
 	if err != nil {
@@ -126,9 +123,8 @@ func (c *Client) Set(ctx context.Context, gpu string, s resource.Setting, value 
 	return answer.Value, err
 }
 
-// CreateSlice makes a GPU instance at its placement with the compute instance
-// that fills it, or nothing. A profile that is not what the plan counted on is
-// refused.
+// CreateSlice creates a GPU instance at its placement with the compute instance that
+// fills it, or nothing. It refuses a profile that is not what the plan counted on.
 func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resource.Need) (resource.LiveSlice, error) {
 	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opCreateSlice, GPU: s.GPU, Slice: &resource.LiveSlice{Slice: s}, Need: &need}, changeDeadline)
 	if err != nil {
@@ -137,27 +133,27 @@ func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resourc
 	return *answer.Slice, nil
 }
 
-// Take takes a GPU in hand, in the ledger of the host. A holder that the plan did
-// not count on refuses it.
+// Take acquires a GPU in the ledger of the host. It fails if there is a holder that the
+// plan did not count on.
 func (c *Client) Take(ctx context.Context, gpu string, t ledger.Take) error {
 	return c.change(ctx, request{Op: opTake, GPU: gpu, Take: &t})
 }
 
-// Leave announces that the baseline of a GPU is restored: from now on no other
-// project can take it until it is released.
+// Leave announces that the baseline of a GPU is restored: no other project can acquire
+// the GPU until it is released.
 func (c *Client) Leave(ctx context.Context, gpu string) error {
 	return c.change(ctx, request{Op: opLeave, GPU: gpu})
 }
 
-// Release releases a GPU. Left as it is, that is refused where no other project
-// holds it that restores it later. Otherwise the last holder is refused until the GPU
-// has its baseline, or abandon gives up what cannot be restored.
+// Release releases a GPU. asItIs leaves its settings, which another holder must restore
+// later. Otherwise the last holder is refused until the GPU has its baseline, or abandon
+// gives up what cannot be restored.
 func (c *Client) Release(ctx context.Context, gpu string, asItIs, abandon bool) error {
 	return c.change(ctx, request{Op: opRelease, GPU: gpu, AsItIs: asItIs, Abandon: abandon})
 }
 
-// DestroySlice removes a slice that is still the recorded one; one that is gone
-// already is no error, another one in its place is.
+// DestroySlice removes a slice that is still the recorded one. That it does not exist is
+// no error; that another one is at its place is one.
 func (c *Client) DestroySlice(ctx context.Context, s resource.LiveSlice) error {
 	return c.change(ctx, request{Op: opDestroySlice, GPU: s.GPU, Slice: &s})
 }
@@ -209,8 +205,8 @@ func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (res
 	return answer, nil
 }
 
-// greet makes sure, before anything is asked of a child, that it reads requests as
-// they are meant: one of an older version drops what it does not know.
+// greet compares the versions before the first request: an older child would drop fields
+// that it does not know.
 func (c *child) greet(next request) error {
 	said, err := c.exchange(request{Op: opHello, Deadline: next.Deadline})
 	if err != nil {
@@ -236,7 +232,7 @@ func (c *child) exchange(r request) ([]byte, error) {
 	return c.line.answers.ReadBytes('\n')
 }
 
-// lost puts an end to a child that does not answer, and says why it does not.
+// lost ends a child that does not answer, and returns why it does not.
 func (c *child) lost(r request, cause error, fresh bool) error {
 	said := c.end()
 	if why, refused := strings.CutPrefix(said, "sudo: "); refused && fresh && c.privileged {
@@ -249,15 +245,14 @@ func (c *child) lost(r request, cause error, fresh bool) error {
 		Advice: prose.Advice{What: "The library or the driver ended it.", Fix: "run the command again; if it ends again, run nvidia-smi and read dmesg"}}
 }
 
-// end stops the child, whatever it does, and tells what it said.
+// end kills the child and returns its standard error.
 func (c *child) end() string {
 	c.line.kill()
-	said := c.line.epitaph()
+	said := c.line.errors()
 	c.line = nil
 	return said
 }
 
-// start runs the child if there is none.
 func (c *child) start() (err error) {
 	if c.line != nil {
 		return nil
@@ -274,7 +269,7 @@ func (c *child) start() (err error) {
 	return err
 }
 
-// ownLine starts a child that is what we are.
+// ownLine starts a child with the rights of this process.
 func (o Options) ownLine() (*line, error) {
 	self, err := self()
 	if err != nil {

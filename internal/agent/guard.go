@@ -20,16 +20,16 @@ import (
 	"cosplay/internal/resource"
 )
 
-// allowedGPUs is where the admin of a host can say which GPUs its users may have
-// changed: a UUID a line. Without the file it is all.
+// allowedGPUs is the file in which the admin of a host lists the GPUs that its users may
+// change, a UUID a line. Without the file, they may change all.
 const allowedGPUs = "/etc/cosplay/gpus"
 
-// BaselineClocks is where the admin of a host can state clock locks that are not
-// cosplay's, which NVML cannot read: a UUID and MHz a line.
+// BaselineClocks is the file in which the admin of a host states clock locks from before
+// cosplay, which NVML cannot read: a UUID and MHz a line.
 const BaselineClocks = "/etc/cosplay/baseline-clocks"
 
-// guard stands between a user and the root that works for him. It believes
-// nothing of a request but what it asks for.
+// guard checks the requests of a user to an agent that runs as root. It trusts nothing
+// that a request states about the user, the past or the GPU.
 type guard struct {
 	uid  int
 	user string
@@ -37,8 +37,8 @@ type guard struct {
 	in   int    // where requests come from: a file descriptor, -1 for none
 }
 
-// Forms of what users may put into the ledger, which others read, on terminals too.
-// A child that changes nothing needs none of them, so they are compiled when one is.
+// Forms of texts that users put into the ledger, which others read, on terminals too.
+// They are compiled at the first change, since most children only read.
 var (
 	lineageForm = form(`^[0-9A-Za-z-]{1,64}$`)
 	pathForm    = form(`^/[^\p{C}]*$`)
@@ -49,15 +49,15 @@ func form(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// Bounds of it.
+// Bounds of these texts.
 const (
 	maxPath   = 1024 // bytes
 	maxOthers = 256
 	maxSerial = 1 << 31
 )
 
-// admit holds a request against what its user may do, and gives it back with his
-// true name on it.
+// admit checks whether the user may make a request, and returns it with the user's true
+// name.
 func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
 	if !lineageForm().MatchString(r.Holder.Lineage) || !pathForm().MatchString(r.Holder.State) || len(r.Holder.State) > maxPath {
 		return r, errors.New("the request does not say for which project it is")
@@ -68,9 +68,9 @@ func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
 	r.Holder = resource.Holder{Lineage: r.Holder.Lineage, State: r.Holder.State, Serial: r.Holder.Serial, User: g.user, UID: &g.uid,
 		Since: time.Now().UTC().Format(time.RFC3339)}
 	if g.abandoned() {
-		return r, errGone
+		return r, errClientEnded
 	}
-	if g.uid == 0 { // he may do it all by hand as well
+	if g.uid == 0 { // root may do it all without the agent as well
 		return r, nil
 	}
 	if err := g.mayTouch(l, r); err != nil {
@@ -79,11 +79,11 @@ func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
 	return r, inReason(l, &r)
 }
 
-var errGone = errors.New("the client of the agent has ended")
+var errClientEnded = errors.New("the client of the agent has ended")
 
-// abandoned reports whether the parent is gone: what he asked for last may still
-// be in the pipe, but the next command looks at the host already. What is
-// announced before this is asked cannot be overlooked.
+// abandoned reports whether the client has ended. Its last request may still be in the
+// pipe while the next command reads the host already. That command cannot miss a change
+// that is announced before this check.
 func (g *guard) abandoned() bool {
 	if g.in < 0 {
 		return false
@@ -93,8 +93,8 @@ func (g *guard) abandoned() bool {
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0
 }
 
-// mayTouch refuses a GPU that the admin keeps from users. What was begun before
-// he did can be ended.
+// mayTouch refuses a GPU that the admin keeps from users. A change that began before that
+// can be completed.
 func (g *guard) mayTouch(l *nvmlLibrary, r request) error {
 	switch r.Op {
 	case opLeave, opRelease, opDestroySlice:
@@ -105,7 +105,7 @@ func (g *guard) mayTouch(l *nvmlLibrary, r request) error {
 		return err
 	}
 	if page, err := l.entry(r).Page(); err == nil && page.Leaving == r.Holder.Lineage && r.Op != opTake && r.Op != opCreateSlice {
-		return nil // it is being put back
+		return nil // the project restores the baseline
 	}
 	return fmt.Errorf("%s is not one of the GPUs that users of this host may have changed; its admin lists them in %s. Leave it out of gpus in the host block", r.GPU, g.gpus)
 }
@@ -121,12 +121,10 @@ func readGPUs(path string) (uuids []string, all bool, err error) {
 	return uuids, !there, nil
 }
 
-// AdminClocks reads the clock locks from before cosplay that the admin of this
-// machine states, in MHz by UUID: the root agent believes no other user, since
-// NVML cannot read one.
+// AdminClocks reads BaselineClocks, in MHz by UUID. The root agent trusts no other user
+// about clock locks.
 func AdminClocks() (map[string]int, error) { return readClocks(BaselineClocks) }
 
-// readClocks reads the clock locks that the admin states, in MHz by UUID.
 func readClocks(path string) (map[string]int, error) {
 	lines, _, err := adminLines(path)
 	if err != nil {
@@ -169,10 +167,10 @@ func adminLines(path string) (lines [][]string, there bool, err error) {
 	return lines, true, nil
 }
 
-// inReason refuses values that the GPU does not have, before they reach the
-// ledger or the driver.
+// inReason refuses values that the GPU does not have before the ledger or the driver gets
+// them.
 func inReason(l *nvmlLibrary, r *request) error {
-	if r.Op == opLeave || r.Op == opRelease { // these must go also with the GPU gone
+	if r.Op == opLeave || r.Op == opRelease { // these must work without the GPU as well
 		return nil
 	}
 	d, err := l.device(r.GPU)
@@ -185,8 +183,8 @@ func inReason(l *nvmlLibrary, r *request) error {
 			return baselineOr(l, *r, check(d, r.Value))
 		}
 	case opTake:
-		// Which slices a project has made is for the book to say: a user could name
-		// those of somebody who is not in it.
+		// Only the ledger states which slices a project has created: a user could name
+		// those of another user whom the ledger does not list.
 		r.Take.Slices = nil
 		if len(r.Take.Others) > maxOthers {
 			return fmt.Errorf("%d other holders are too many", len(r.Take.Others))
@@ -198,8 +196,8 @@ func inReason(l *nvmlLibrary, r *request) error {
 	return nil
 }
 
-// baselineOr returns the error of a value that cannot be checked, since the driver does
-// not tell any more what the GPU has; the value of the baseline needs no check.
+// baselineOr returns the error of a value that cannot be checked, since the driver no
+// longer reports what the GPU has. The value of the baseline needs no check.
 func baselineOr(l *nvmlLibrary, r request, err error) error {
 	if !unavailable(err) {
 		return err
@@ -245,8 +243,8 @@ func (d device) clockInReason(mhz int) error {
 	return nil
 }
 
-// placeInReason refuses a slice that cannot be, and one where there is one
-// already: the book would say that it is to be this user's.
+// placeInReason refuses a slice that is impossible, and one whose place is taken: the
+// ledger would list the existing slice as this user's.
 func (d device) placeInReason(s resource.Slice, need resource.Need) error {
 	if !nameForm().MatchString(s.Host) {
 		return leaving(&Error{GPU: d.String(), Message: "the slice's host has no name that can be written down"}, nil)

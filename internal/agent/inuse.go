@@ -17,13 +17,12 @@ import (
 	"cosplay/internal/terminal"
 )
 
-// InUseWait is how long a call is repeated that the driver answers with IN_USE: a
-// process that is ending holds its slice for a moment longer. Only tests change it.
+// InUseWait limits how long the agent repeats a call that the driver answers with IN_USE: a
+// process that ends uses its slice for a moment longer. Only tests change it.
 var InUseWait = 10 * time.Second
 
 const inUseNap = 200 * time.Millisecond
 
-// procRoot is where processes and the driver's capabilities are read.
 const procRoot = "/proc"
 
 // instanceID names a MIG slice by its instances; nil is the whole GPU.
@@ -89,7 +88,7 @@ func (d device) heldBy(held instanceID) prose.Advice {
 // listed are the processes of a slice or a GPU in NVML's list.
 func (d device) listed(held instanceID) []resource.Process {
 	var gpu resource.GPU
-	if d.readProcesses(&gpu) != nil { // the error under way matters more than this one
+	if d.readProcesses(&gpu) != nil { // the error of the change is more important
 		return nil
 	}
 	if held != nil {
@@ -136,8 +135,8 @@ const (
 	readForAll    = 2 * time.Second
 )
 
-// openers are the processes that have one of the files open, and how many
-// processes could not be asked.
+// openers are the processes that have one of the files open, and the number of those whose
+// files could not be read.
 func openers(root string, files []string) (all []resource.Process, unreadable int) {
 	entries, err := os.ReadDir(root)
 	if err != nil || len(files) == 0 {
@@ -179,8 +178,7 @@ func firstIn(folder string, most int) ([]os.DirEntry, error) {
 	return dir.ReadDir(most)
 }
 
-// processName is what the kernel calls a process, safe for a terminal; "" where it
-// cannot be read.
+// processName is the kernel's name of a process, safe for a terminal; "" if unreadable.
 func processName(root string, pid int) string {
 	name, _ := os.ReadFile(filepath.Join(root, strconv.Itoa(pid), "comm"))
 	return terminal.Safe(strings.TrimSpace(string(name)))

@@ -23,7 +23,7 @@ import (
 // systemLibrary is what the loader finds when no path is given.
 const systemLibrary = "libnvidia-ml.so.1"
 
-// nvmlLibrary is the one NVML library of this process.
+// nvmlLibrary is the NVML library of this process.
 type nvmlLibrary struct {
 	nvml.Interface
 	path       string
@@ -32,7 +32,7 @@ type nvmlLibrary struct {
 	permission func() error        // asks again whether that change is allowed
 	users      func() prose.Advice // of the GPU or the slice that the change failed for
 	guard      *guard              // of a child that works as root for others; else nil
-	place      io.Closer           // among the agents of its user; kept open while this one runs
+	place      io.Closer           // counts this agent among those of its user while it runs
 	broken     error               // why it could not be opened
 
 	deadline time.Duration        // of the request under way
@@ -60,8 +60,8 @@ func open(path string) (*nvmlLibrary, error) {
 		path = systemLibrary
 	}
 	l := &nvmlLibrary{path: path, known: map[string]bool{}}
-	// go-nvml loads and calls in one step, and a call of a missing symbol ends
-	// the process: so what Init needs is looked up first.
+	// go-nvml loads and calls in one step, and a call of a missing symbol ends the
+	// process: so look the symbols of Init up first.
 	probe := dl.New(path, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
 	if err := probe.Open(); err != nil {
 		return l, &Error{Call: "dlopen", Message: strings.TrimSpace(err.Error()),
@@ -87,7 +87,7 @@ func (l *nvmlLibrary) close() {
 	}
 }
 
-// hung is the watchdog's answer: which call of which GPU does not come back.
+// hung is the watchdog's answer: the call, and its GPU, that does not return.
 func (l *nvmlLibrary) hung(after time.Duration) *Error {
 	at := l.now.Load()
 	if at == nil {
@@ -153,8 +153,8 @@ func failedCall(err error) (*Error, bool) {
 	return at, errors.As(err, &at) && at.Call != "" && at.Code != 0
 }
 
-// devices lists the GPUs that answer, and those that do not: one that fell off the
-// bus must not keep cosplay from the others.
+// devices lists the GPUs that answer and those that do not: without a GPU that fell off
+// the bus, cosplay can use the others.
 func (l *nvmlLibrary) devices() (there []device, unusable []resource.Unusable, err error) {
 	count, err := get(l.host(), "nvmlDeviceGetCount_v2", l.DeviceGetCount)
 	if err != nil {
@@ -175,8 +175,7 @@ func (l *nvmlLibrary) devices() (there []device, unusable []resource.Unusable, e
 	return there, unusable, nil
 }
 
-// unusable is a GPU on which a call failed that cosplay cannot do without; false
-// where NVML gave no code.
+// unusable is a GPU on which a required call failed; false if NVML returned no code.
 func (d device) unusable(err error) (resource.Unusable, bool) {
 	at, known := failedCall(err)
 	if !known {
@@ -260,8 +259,8 @@ func (l *nvmlLibrary) driver() string {
 	return version
 }
 
-// bootID tells one boot of the host from the next: the driver forgets slices
-// and locks in between. A simulated host has a boot of its own.
+// bootID identifies the boot of the host: the driver forgets slices and locks at a
+// reboot. A simulated host has its own boots.
 func bootID(library string) (string, error) {
 	if dir := filepath.Dir(library); sim.Is(dir) {
 		return sim.BootID(dir)

@@ -17,17 +17,17 @@ type line struct {
 	io.Writer // requests
 	answers   *bufio.Reader
 
-	// close lets the child finish what it does, and waits for it.
+	// close waits until the child has finished its request and ended.
 	close func() error
-	// kill puts an end to the exchange under way, and to the child where we may:
-	// one that root runs ends with its call, or at its own deadline.
+	// kill ends the exchange, and the child if permitted: a child of root ends after its
+	// call, or at its deadline.
 	kill func()
-	// epitaph is what the child said on its standard error, once it is gone.
-	epitaph func() string
+	// errors is the standard error of a child that has ended.
+	errors func() string
 }
 
-// spawn starts a program as the child. It is taken out of the terminal's process
-// group: Ctrl-C is for the parent, which then lets the child finish its step.
+// spawn starts a program as the child, outside of the terminal's process group: Ctrl-C is
+// for the parent, which then waits until the child has finished its step.
 func spawn(command []string, attr *syscall.SysProcAttr, hold *os.File) (*line, error) {
 	process := exec.Command(command[0], command[1:]...)
 	process.SysProcAttr = attr
@@ -47,24 +47,24 @@ func spawn(command []string, attr *syscall.SysProcAttr, hold *os.File) (*line, e
 	if err := process.Start(); err != nil {
 		return nil, err
 	}
-	gone := make(chan struct{})
+	ended := make(chan struct{})
 	return &line{Writer: in, answers: bufio.NewReader(out),
 		close: func() error {
 			_ = in.Close()
 			return process.Wait()
 		},
 		kill: func() {
-			_ = process.Process.Kill() // root's is not ours to kill
+			_ = process.Process.Kill() // fails for a child of root
 			_ = in.Close()
 			_ = out.Close()
 		},
-		epitaph: func() string {
+		errors: func() string {
 			go func() {
 				_ = process.Wait()
-				close(gone)
+				close(ended)
 			}()
 			select {
-			case <-gone:
+			case <-ended:
 				return strings.TrimSpace(said.String())
 			case <-time.After(grace):
 				return ""
@@ -80,8 +80,8 @@ func dial(socket string) (*line, error) {
 		return nil, err
 	}
 	return &line{Writer: conn, answers: bufio.NewReader(conn),
-		close:   conn.Close,
-		kill:    func() { _ = conn.Close() },
-		epitaph: func() string { return "" },
+		close:  conn.Close,
+		kill:   func() { _ = conn.Close() },
+		errors: func() string { return "" },
 	}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// gpuProfile is a GPU instance profile with what NVML wants to hear for it.
+// gpuProfile is a GPU instance profile with the form that NVML's calls take.
 type gpuProfile struct {
 	resource.Profile
 	info nvml.GpuInstanceProfileInfo
@@ -110,8 +110,8 @@ func (d device) profiles() ([]gpuProfile, error) {
 	return all, nil
 }
 
-// slices lists the GPU instances, each with its first compute instance. One
-// without any is a slice half made, with an empty UUID.
+// slices lists the GPU instances, each with its first compute instance. One without any is
+// an incomplete slice, with an empty UUID.
 func (d device) slices(profiles []gpuProfile) ([]resource.LiveSlice, error) {
 	uuids, err := d.migUUIDs()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // entry is a request's GPU in the host's ledger.
 func (l *nvmlLibrary) entry(r request) ledger.Entry {
-	boot, _ := bootID(l.path) // without one, what is noted is of no boot that comes
+	boot, _ := bootID(l.path) // a record without one matches no later boot
 	return ledger.Entry{Book: l.book, GPU: r.GPU, Holder: r.Holder, BootID: boot}
 }
 
@@ -36,9 +36,8 @@ func (l *nvmlLibrary) look(r request) ledger.Look {
 	}
 }
 
-// believed reports whether what a request says of the past is believed: root could
-// write it into the ledger by hand, and a ledger that is not the system's is the
-// user's own.
+// believed reports whether the agent trusts what a request states about the past: root
+// could edit the ledger, and a ledger that is not the system's belongs to the user.
 func (l *nvmlLibrary) believed() bool { return l.guard == nil || l.guard.uid == 0 }
 
 // changeLedger carries out a request that changes the ledger alone.
@@ -60,8 +59,8 @@ func (l *nvmlLibrary) changeLedger(r request) error {
 	return l.entry(r).Release(ledger.Parting{AsItIs: r.AsItIs, Abandon: r.Abandon, Trusted: l.believed()}, l.look(r))
 }
 
-// ownClock replaces what a user says of a clock lock from before cosplay. NVML has
-// no getter for it: the admin's file has it, or root knows it.
+// ownClock replaces what a user states about a clock lock from before cosplay by the
+// value in the admin's file: NVML has no getter for it.
 func (l *nvmlLibrary) ownClock(gpu string, t *ledger.Take) error {
 	if t.Trusted && t.Baseline.Has(resource.SMClock) || l.book.Dir != ledger.SystemDir {
 		return nil
@@ -77,7 +76,6 @@ func (l *nvmlLibrary) ownClock(gpu string, t *ledger.Take) error {
 	return nil
 }
 
-// wanted is the setting that a request makes, if it makes one.
 func (r request) wanted() (s resource.Settings, sets bool) {
 	if r.Op != opSet {
 		return s, false
@@ -85,9 +83,8 @@ func (r request) wanted() (s resource.Settings, sets bool) {
 	return s.With(*r.Setting, r.Value), true
 }
 
-// allowed holds a change against the ledger, and notes there what is about to be
-// done: whatever becomes of this process, the ledger knows what may have to be
-// undone.
+// allowed checks a change against the ledger, and records it there before it is made: if
+// this process ends, the ledger lists what may have to be undone.
 func (l *nvmlLibrary) allowed(r request) error {
 	if l.book.Dir == "" {
 		return nil
@@ -113,10 +110,9 @@ func (l *nvmlLibrary) page(r request) (resource.Page, error) {
 	return l.entry(r).Page()
 }
 
-// giveUp notes that the driver does not offer the call that a change failed with,
-// so that the next plan does without, and returns the error. before is the page before
-// the change: a call that is not there has changed nothing. What was to be restored or
-// removed is not given up.
+// giveUp records that the driver does not offer the call that failed, so that the next
+// plan does without it, and returns the error. before is the page before the change: a
+// missing call has changed nothing. A restoration or removal is not given up.
 func (l *nvmlLibrary) giveUp(r request, before resource.Page, err error) error {
 	lacks, is := degradation(err)
 	if !is || !unavailable(err) || l.book.Dir == "" || r.unlocks() || r.Op == opDestroySlice {
@@ -134,7 +130,7 @@ func (l *nvmlLibrary) giveUp(r request, before resource.Page, err error) error {
 	return errors.Join(err, bookErr)
 }
 
-// noted notes what has come of a change, and returns its error. What failed and may
+// noted records the outcome of a change, and returns its error. A failed change that may
 // have left something stays in the ledger.
 func (l *nvmlLibrary) noted(r request, answer *response, err error) error {
 	if l.book.Dir == "" {
@@ -165,8 +161,8 @@ func (l *nvmlLibrary) noted(r request, answer *response, err error) error {
 	return err
 }
 
-// result is the outcome of a change of settings: what the driver reports, which
-// may be another value than the one asked for, also after an error.
+// result is the outcome of a change of settings: the value that the driver reports, which
+// may differ from the requested one, also after an error.
 func (l *nvmlLibrary) result(r request, s resource.Settings, now int, err error) (resource.Settings, bool) {
 	switch {
 	case err == nil:

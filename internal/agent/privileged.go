@@ -17,10 +17,9 @@ import (
 	"cosplay/internal/ledger"
 )
 
-// ServePrivileged is the child that root runs for a user, started by sudo or by
-// systemd for a connection to its socket: see Serve. It answers to standard
-// input and output. The ledger is the system's, and a library, if not the
-// system's own, is one that root alone can change.
+// ServePrivileged is the child that root runs for a user, started by sudo or by systemd
+// for a connection to its socket: see Serve. It uses standard input and output and the
+// system's ledger. A library other than the system's must be one that only root can change.
 func ServePrivileged(library string) error {
 	if _, err := newGuard(os.Environ(), os.Stdin); err == nil && !isClean(os.Environ()) {
 		return startOver(os.Environ())
@@ -33,7 +32,7 @@ func ServePrivileged(library string) error {
 	if err != nil {
 		lib = &nvmlLibrary{broken: fmt.Errorf("the agent does not work as root: %w", err)}
 	}
-	// Only what ends with its parent is to end before its step is done.
+	// No signal of the user may end the agent before its step is done.
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	return lib.serve(os.Stdin, os.Stdout)
 }
@@ -69,7 +68,7 @@ func openPrivileged(library string) (*nvmlLibrary, error) {
 	return lib, nil
 }
 
-// newGuard finds out for whom we work.
+// newGuard identifies the user for whom the agent works.
 func newGuard(environ []string, in io.Reader) (*guard, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("it was not started by root")
@@ -78,7 +77,7 @@ func newGuard(environ []string, in io.Reader) (*guard, error) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		said[name] = value
-		// The loader has followed it already.
+		// The loader has obeyed it already.
 		if strings.HasPrefix(name, "LD_") {
 			return nil, fmt.Errorf("%s is set: a rule for sudo must not let it through", name)
 		}
@@ -94,8 +93,8 @@ func newGuard(environ []string, in io.Reader) (*guard, error) {
 	return g, nil
 }
 
-// caller is the user on the other side: as sudo says, or for a socket the kernel.
-// Under sudo the socket does not count: it may be one that somebody else made.
+// caller is the user on the other side, as sudo states or, for a socket, the kernel. Under
+// sudo the socket does not count: another user may have created it.
 func caller(sudoUID string, in io.Reader) (int, error) {
 	if sudoUID != "" {
 		uid, err := strconv.ParseUint(sudoUID, 10, 31)

@@ -1,8 +1,8 @@
-// Package agent puts one NVML library behind a child process. go-nvml serves
-// one library per process, a hung NVML call cannot be cancelled, and changing
-// hardware needs root: so the library lives in `cosplay agent`, a child of our
-// own binary, that is spoken to over its standard input and output, one JSON
-// line a request and one an answer, with a closed list of operations.
+// Package agent puts one NVML library behind a child process. go-nvml serves one library
+// per process, a hung NVML call cannot be cancelled, and changing hardware needs root. So
+// `cosplay agent`, a child of the same binary, loads the library. It reads requests from
+// standard input and writes answers to standard output, each one line of JSON, and has a
+// closed list of operations.
 package agent
 
 import (
@@ -24,7 +24,7 @@ import (
 // test fails where they change.
 const Protocol = 4
 
-// The operations, all that a child can be asked for.
+// The operations.
 const (
 	opHello        = "hello" // the first: the answer has the child's version
 	opRead         = "read"
@@ -41,16 +41,16 @@ const (
 type request struct {
 	Version  int                 `json:"version"`
 	Op       string              `json:"op"`
-	Deadline int64               `json:"deadline"` // ns; the child gives up on a call past it
+	Deadline int64               `json:"deadline"` // ns; the child ends a call that takes longer
 	GPU      string              `json:"gpu,omitempty"`
 	Setting  *resource.Setting   `json:"setting,omitempty"`
 	Value    int                 `json:"value,omitempty"` // of the setting
 	Slice    *resource.LiveSlice `json:"slice,omitempty"`
 	Need     *resource.Need      `json:"need,omitempty"`
-	Holder   resource.Holder     `json:"holder"` // on whose behalf
+	Holder   resource.Holder     `json:"holder"` // the project that makes the request
 	Take     *ledger.Take        `json:"take,omitempty"`
-	AsItIs   bool                `json:"as_it_is,omitempty"` // it is released for others to put back
-	Abandon  bool                `json:"abandon,omitempty"`  // it is released without its baseline where that cannot be restored
+	AsItIs   bool                `json:"as_it_is,omitempty"` // release it, other holders restore it
+	Abandon  bool                `json:"abandon,omitempty"`  // release it although the baseline cannot be restored
 }
 
 // parse reads one line from the client.
@@ -79,7 +79,7 @@ func otherVersion(peer string, version int) *Error {
 		Advice: prose.Advice{Fix: "install the same cosplay for root and for the users: sudo install -m 0755 $(command -v cosplay) " + Installed}}
 }
 
-// check refuses what is no request that a child knows how to carry out.
+// check refuses an incomplete or unknown request.
 func (r request) check() error {
 	bad := func(what string) error {
 		return &Error{GPU: r.GPU, Message: fmt.Sprintf("the agent refuses %q: %s", r.Op, what)}
@@ -121,7 +121,6 @@ func (r request) alters() bool { return r.Op != opHello && r.Op != opRead && r.O
 // onlyLedger reports whether a request changes the ledger alone.
 func (r request) onlyLedger() bool { return r.Op == opTake || r.Op == opLeave || r.Op == opRelease }
 
-// kind is the operation, with the setting if it is about one.
 func (r request) kind() string {
 	if r.Setting != nil {
 		return r.Op + "-" + r.Setting.String()
@@ -153,7 +152,7 @@ type response struct {
 	Last    bool                  `json:"last,omitempty"` // the child ends itself with this answer
 }
 
-// Error is a failure at the NVML library, with the code that it answered kept.
+// Error is a failure of the NVML library, with its code.
 type Error struct {
 	Call    string       `json:"call,omitempty"`  // the NVML function; empty where none was called
 	GPU     string       `json:"gpu,omitempty"`   // "GPU 0 (GPU-51a0...)"; empty for the library as a whole
@@ -161,25 +160,24 @@ type Error struct {
 	Message string       `json:"message"`         // what happened
 	Advice  prose.Advice `json:"advice,omitzero"` // what it means, and what to do
 
-	Refused bool `json:"refused,omitempty"` // for what another project did since the plan was made
+	Refused bool `json:"refused,omitempty"` // because of what another project did since the plan was made
 
 	// GivenUp is the feature that cosplay does without from now on, since the driver
 	// does not offer the call: a new plan leaves it out.
 	GivenUp resource.Feature `json:"given_up,omitempty"`
 
-	// Of a slice that was not made: the GPU instance that is left all the same,
-	// nil for none, and whether that is known.
+	// If a slice was not created: the GPU instance that is left, nil for none, and whether
+	// that is known.
 	GPUInstance *int `json:"gpu_instance,omitempty"`
 	Sure        bool `json:"sure,omitempty"`
 }
 
-// Overtaken reports whether somebody else was faster, so that a new plan may do
-// better.
+// Overtaken reports whether another process was faster: a new plan may succeed.
 func (e *Error) Overtaken() bool {
 	return e.Refused || e.Code == int(nvml.ERROR_INSUFFICIENT_RESOURCES)
 }
 
-// Left tells what a failed CreateSlice has left, and whether that is known.
+// Left returns what a failed CreateSlice has left, and whether that is known.
 func (e *Error) Left() (left *resource.Handle, sure bool) {
 	if e.GPUInstance != nil {
 		left = &resource.Handle{GPUInstance: *e.GPUInstance}
@@ -187,7 +185,7 @@ func (e *Error) Left() (left *resource.Handle, sure bool) {
 	return left, e.Sure
 }
 
-// Error tells call, GPU and code in one line, and the next step in another.
+// Error states call, GPU and code in one line, and the advice in another.
 func (e *Error) Error() string {
 	text := e.Message
 	if e.Call != "" {

@@ -67,7 +67,7 @@ func (d device) readCores(gpu *resource.GPU) error {
 	if err != nil {
 		return err
 	}
-	major, minor, err := d.capability() // without it the cores do not tell the SMs
+	major, minor, err := d.capability() // without it the SMs cannot be computed from the cores
 	if err == nil {
 		gpu.Model.SMs = cores / coresPerSM(major, minor)
 	}
@@ -113,8 +113,8 @@ func (d device) throttleReasons() (uint64, error) {
 	return get(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
 }
 
-// readClock reads the SM clock. Where it is unknown nothing may be concluded from
-// it, as from one that is held down.
+// readClock reads the SM clock. An unknown clock, like one that is held down, proves
+// nothing.
 func (d device) readClock(gpu *resource.GPU) error {
 	now, err := d.smClock()
 	gpu.SMClockMHz, gpu.LowClockReason = int(now), err != nil
@@ -149,8 +149,7 @@ func (d device) powerRange() (lowMW, highMW uint32, err error) {
 	return get2(d, "nvmlDeviceGetPowerManagementLimitConstraints", d.GetPowerManagementLimitConstraints)
 }
 
-// readPower reads the limit with its range: one without the other cannot be
-// managed.
+// readPower reads the limit with its range: cosplay needs both to manage the limit.
 func (d device) readPower(gpu *resource.GPU) error {
 	limit, err := get(d, "nvmlDeviceGetPowerManagementLimit", d.GetPowerManagementLimit)
 	if err != nil {

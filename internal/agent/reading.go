@@ -7,8 +7,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// reading is a host as it goes over the line. A model is long, with its clocks and
-// profiles, and most hosts have one: so each goes once.
+// reading is a host in an answer. It contains each model once: a model is long, with its
+// clocks and profiles, and most hosts have one.
 type reading struct {
 	resource.Host
 	Models []resource.Model `json:"models,omitempty"`

@@ -6,8 +6,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// sampleClock reads the SM clock of one GPU, and whether something else than a lock
-// holds it down. It is called many times a second.
+// sampleClock reads the SM clock of one GPU, and whether something other than a lock holds
+// it down. It is called many times a second.
 func (l *nvmlLibrary) sampleClock(gpu string) (*resource.ClockSample, error) {
 	d, err := l.device(gpu)
 	if err != nil {

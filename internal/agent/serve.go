@@ -20,16 +20,14 @@ import (
 // maxRequest bounds the length of one request, in bytes.
 const maxRequest = 1 << 20
 
-// Serve is the child: it answers requests from in on out until in ends. A call
-// that hangs past its request's deadline is answered with an error, and the
-// process ends, since nothing else can stop it.
-//
-// ledgerDir is the folder of the host's ledger, against which every change is
-// held; "" keeps none.
+// Serve is the child: it answers requests from in on out until in ends. If a call takes
+// longer than its request's deadline, Serve answers with an error and ends the process,
+// since nothing else stops the call. ledgerDir is the folder of the host's ledger, which
+// every change is checked against; "" keeps none.
 func Serve(in io.Reader, out io.Writer, library, ledgerDir string) error {
 	lib, err := open(library)
 	if err != nil {
-		// The first request gets the reason; a child that just dies tells nothing.
+		// The answer to the first request states the reason.
 		lib = &nvmlLibrary{broken: err}
 	}
 	lib.book = ledger.Book{Dir: ledgerDir}
@@ -37,8 +35,7 @@ func Serve(in io.Reader, out io.Writer, library, ledgerDir string) error {
 }
 
 func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
-	// The parent may be gone before its answer is: that must not end us before
-	// the driver is closed.
+	// If the parent ends before it has read the answer, the agent still closes the driver.
 	signal.Ignore(syscall.SIGPIPE)
 	defer l.close()
 	lines := bufio.NewScanner(in)
@@ -51,12 +48,12 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 			return errors.Join(err, encoder.Encode(answered(response{Last: true}, r, err)))
 		}
 		deadline := time.Duration(r.Deadline)
-		// Who could cut root off in the middle of a step would leave what he likes.
+		// A caller able to interrupt the root agent could leave the GPU in any state.
 		if l.guard != nil || deadline <= 0 || deadline > changeDeadline {
 			deadline = changeDeadline
 		}
 		watchdog := time.AfterFunc(deadline, func() {
-			time.AfterFunc(time.Second, func() { os.Exit(1) }) // a client that reads nothing keeps no lock
+			time.AfterFunc(time.Second, func() { os.Exit(1) }) // even if the client does not read the answer
 			hung := l.hung(deadline)
 			if r.alters() {
 				l.record(r, hung)
@@ -93,8 +90,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	switch {
 	case err != nil, r.Op == opHello:
 	case r.Op == opRead:
-		// Somebody's agent may be in the middle of a step, and its parent dead: what
-		// would be seen now is not what will be.
+		// Another agent, whose parent has ended, may still be in the middle of a step.
 		if err = l.book.Quiet(min(deadline, readDeadline) * 3 / 4); err == nil {
 			answer.Host, err = packed(l.read())
 		}
@@ -112,7 +108,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	return answered(answer, r, err)
 }
 
-// answered completes an answer with its version and with what went wrong.
+// answered adds the version and the error to an answer.
 func answered(answer response, r request, err error) response {
 	answer.Version = Protocol
 	var (
@@ -131,12 +127,12 @@ func answered(answer response, r request, err error) response {
 	return answer
 }
 
-// record writes a request into the history of the ledger, with why it was refused.
+// record appends a request to the history of the ledger, with the error if it was refused.
 func (l *nvmlLibrary) record(r request, refused error) {
 	a := ledger.Attempted{At: time.Now().UTC().Format(time.RFC3339), UID: os.Getuid(), Op: r.kind(), GPU: r.GPU, Value: r.value(),
 		Lineage: r.Holder.Lineage, State: r.Holder.State, User: r.Holder.User}
 	if l.guard != nil {
-		a.UID, a.User = l.guard.uid, l.guard.user // whatever the request says
+		a.UID, a.User = l.guard.uid, l.guard.user // not those of the request
 	}
 	if refused != nil {
 		a.Refused = refused.Error()
@@ -144,7 +140,7 @@ func (l *nvmlLibrary) record(r request, refused error) {
 	_ = l.book.Record(a) // on a full disk the change itself counts more than its line
 }
 
-// alter carries out a request that leaves something different.
+// alter carries out a request for a change.
 func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 	l.users = nil
 	if err := l.begin(r.GPU, l.deadline/2); err != nil { // the other half is for the driver
@@ -173,7 +169,7 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 	}
 	err = g.change(r, answer)
 	if isCode(err, nvml.ERROR_UNKNOWN) && leavesNothing(r, err) {
-		err = g.change(r, answer) // an unknown error that passes is no reason to give anything up
+		err = g.change(r, answer) // an unknown error may be temporary
 	}
 	if err != nil {
 		err = l.giveUp(r, before, err)
@@ -181,14 +177,14 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 	return l.noted(r, answer, err)
 }
 
-// leavesNothing reports whether a change that failed can be made again: a setting can,
-// and a slice of which nothing is left.
+// leavesNothing reports whether a failed change can be tried again: a setting can, and a
+// slice of which nothing is left.
 func leavesNothing(r request, err error) bool {
 	at, known := failedCall(err)
 	return r.Op != opCreateSlice || known && at.Sure && at.GPUInstance == nil
 }
 
-// begin waits for the turn to change a GPU, which alter ends.
+// begin waits for the turn to change a GPU; alter ends the turn.
 func (l *nvmlLibrary) begin(gpu string, wait time.Duration) (err error) {
 	uid := 0
 	if l.guard != nil {
@@ -208,12 +204,11 @@ func (l *nvmlLibrary) nap(gpu string, d time.Duration) error {
 		return err
 	}
 	if l.guard != nil && l.guard.abandoned() {
-		return errGone
+		return errClientEnded
 	}
 	return l.permission()
 }
 
-// change changes one GPU.
 func (d device) change(r request, answer *response) (err error) {
 	switch r.Op {
 	case opSet:

@@ -12,8 +12,8 @@ import (
 	"cosplay/internal/terminal"
 )
 
-// adminSocket is where an agent can be had without sudo, if the host's admin has set
-// one up for the system's NVML library.
+// adminSocket is the socket of an agent that needs no sudo, if the host's admin has set it
+// up for the system's NVML library.
 const adminSocket = "/run/cosplay/agent.sock"
 
 // rootCommand is the command line that sudo has to allow for changes through an
@@ -26,8 +26,8 @@ func rootCommand(binary, library string) []string {
 	return command
 }
 
-// sudoersLine is the one line that lets a user's cosplay change GPUs. It has no
-// wildcard: what it allows is this command and no other.
+// sudoersLine is the line that permits a user's cosplay to change GPUs. It has no wildcard,
+// so it permits this command only.
 func sudoersLine(user, binary, library string) string {
 	words := rootCommand(binary, library)
 	for i, word := range words {
@@ -36,21 +36,20 @@ func sudoersLine(user, binary, library string) string {
 	return fmt.Sprintf("%s ALL=(root) NOPASSWD: %s", sudoersEscape.Replace(user), strings.Join(words, " "))
 }
 
-// sudoersEscape hides what means something to sudo, in a line and in a pattern.
+// sudoersEscape escapes the characters that have a meaning in a line or pattern of sudo.
 var sudoersEscape = strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`, "=", `\=`, " ", `\ `, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "!", `\!`, `"`, `\"`, "#", `\#`)
 
 //go:embed systemd.txt
 var units string
 
-// SystemdUnits are the two units of a host whose admin prefers a socket to sudo:
-// systemd starts an agent for each connection, and the kernel tells it whose
-// it is.
+// SystemdUnits are the units of a host whose admin prefers a socket to sudo: systemd
+// starts an agent for each connection, and the kernel states which user it is from.
 func SystemdUnits(binary string) string {
 	return fmt.Sprintf(units, adminSocket, binary)
 }
 
-// privilegedLine reaches a child that may change GPUs: by the admin's socket, or
-// else by sudo, which asks nothing and fails where no rule lets it.
+// privilegedLine connects to a child that may change GPUs, by the admin's socket or else
+// by sudo, which asks no question and fails without a rule.
 func (o Options) privilegedLine() (*line, error) {
 	if o.Library == "" {
 		if line, err := dial(adminSocket); err == nil {
@@ -65,8 +64,8 @@ func (o Options) privilegedLine() (*line, error) {
 	if err != nil {
 		return nil, o.refused("there is no sudo on this machine")
 	}
-	// A session of its own: sudo neither asks the terminal nor passes on what is
-	// typed there. Our lock cannot come along, sudo closes it: see Announce.
+	// In a new session, sudo does not use the terminal. It closes inherited files, so the
+	// child does not keep the state's lock open: see durable.Announce.
 	return spawn(append([]string{sudo, "-n", "--"}, rootCommand(self, o.Library)...), &syscall.SysProcAttr{Setsid: true}, nil)
 }
 
@@ -78,7 +77,7 @@ func self() (string, error) {
 	return path, nil
 }
 
-// Installed is where a binary lies that a rule of sudo may name.
+// Installed is the path of a binary that a rule of sudo may name.
 const Installed = "/usr/local/bin/cosplay"
 
 // SudoError is the error of a change for which sudo does not start the root agent.
@@ -97,7 +96,7 @@ func (o Options) refused(why string) error {
 		return err
 	}
 	fix := "let an admin add one line with visudo -f /etc/sudoers.d/cosplay:"
-	if _, err := Trusted(self); err != nil { // with a rule for it, every user who can change it could become root
+	if _, err := Trusted(self); err != nil { // with a rule, every user able to change it could become root
 		fix = fmt.Sprintf("install cosplay where root alone can change it:\n    sudo install -m 0755 %s %s\n  %s", terminal.ShellWord(self), Installed, prose.Capital(fix))
 		self = Installed
 	}

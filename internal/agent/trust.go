@@ -9,10 +9,9 @@ import (
 	"syscall"
 )
 
-// Trusted follows a path to what it names and makes sure that root alone can
-// change that: it, and every folder on the way, is root's and not writable for
-// group or others. What comes back has no links left in it, so nobody can turn it
-// elsewhere afterwards. Its error says what is wrong.
+// Trusted resolves the links of a path and checks that only root can change it: root owns
+// the file and every folder above it, and neither group nor others can write to them. No
+// other user can redirect the returned path, since it has no links.
 func Trusted(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("%s is not an absolute path", path)

@@ -20,7 +20,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// SystemDir is where the ledger of a host with hardware lies.
+// SystemDir is the folder of the ledger of a host with hardware.
 const SystemDir = "/var/lib/cosplay"
 
 // formatVersion is raised when a field changes its meaning. Pages of format 1 do not
@@ -30,7 +30,7 @@ const formatVersion = 2
 // lockWait is how long one change waits for another to be written.
 const lockWait = 10 * time.Second
 
-// Book is the ledger of one host: a folder with a file for each GPU in hand.
+// Book is the ledger of one host: a folder with a page for each GPU that a project has acquired.
 type Book struct{ Dir string }
 
 type page struct {
@@ -38,8 +38,8 @@ type page struct {
 	resource.Page
 }
 
-// Announce tells all who look at the host that it is being changed, until done is
-// called or the process is gone.
+// Announce states to all processes that read the host that it is changing, until done is
+// called or this process ends.
 func (b Book) Announce() (done func(), err error) {
 	if b.Dir == "" {
 		return func() {}, nil
@@ -71,7 +71,7 @@ func (b Book) moving() string          { return filepath.Join(b.Dir, "moving") }
 func (b Book) folder() string          { return filepath.Join(b.Dir, "ledger") }
 func (b Book) path(uuid string) string { return filepath.Join(b.folder(), uuid+".json") }
 
-// Read gives all GPUs in hand, by UUID. No book is nobody's.
+// Read returns the pages of all GPUs that have a holder, by UUID; none if there is no ledger.
 func (b Book) Read() ([]resource.Page, error) {
 	entries, err := os.ReadDir(b.folder())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func (b Book) Read() ([]resource.Page, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(g.Holders) > 0 { // else it was given back since the listing
+		if len(g.Holders) > 0 { // otherwise it was released since the listing
 			all = append(all, g)
 		}
 	}
@@ -121,13 +121,13 @@ func (b Book) read(uuid string) (resource.Page, error) {
 	return p.Page, nil
 }
 
-// fate is what a page has to live through, and what it may cost.
+// fate states which failures a change of a page must survive, and whether it may use the reserve.
 type fate int
 
 const (
 	ourDeath  fate = 0         // slices: the driver forgets them with the power
 	powerLoss fate = 1 << iota // baselines and settings: some outlive it
-	growing                    // it is on the way in: the reserve is for the way out
+	growing                    // for an acquired GPU: the reserve is for releases
 )
 
 // change changes the page of a GPU, behind the host's lock.
@@ -177,8 +177,7 @@ const reserveSize = 64 << 10
 
 func (b Book) reserve() string { return filepath.Join(b.Dir, "ledger.reserve") }
 
-// keepReserve keeps room on the disk for what it takes to give GPUs back. Without
-// room for it there is none.
+// keepReserve keeps room on the disk for the pages of releases, if there is any.
 func (b Book) keepReserve() {
 	file, err := os.OpenFile(b.reserve(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -190,7 +189,7 @@ func (b Book) keepReserve() {
 	file.Close()
 }
 
-// Entry is a GPU in the book, for one holder.
+// Entry is a GPU in the ledger, for one holder.
 type Entry struct {
 	Book   Book
 	GPU    string // UUID
@@ -211,11 +210,10 @@ func (e Entry) change(survives fate, do func(*resource.Page) error) error {
 	})
 }
 
-// Page returns the GPU's page.
 func (e Entry) Page() (resource.Page, error) { return e.Book.read(e.GPU) }
 
-// Look reads a GPU. It is called before the ledger is locked, since the driver can be
-// slow. The page does not change meanwhile: the caller has the GPU's turn.
+// Look reads a GPU. It runs before the ledger is locked, since the driver can be slow. The
+// page does not change meanwhile: the caller has the GPU's turn.
 type Look func() (*Found, error)
 
 // Take acquires the GPU; acquiring it twice is once. The first holder's baseline
@@ -282,7 +280,7 @@ func (e Entry) Release(p Parting, look Look) error {
 	})
 }
 
-// Setting allows a change of settings, and notes it before it is made.
+// Setting allows a change of settings, and records it before it is made.
 func (e Entry) Setting(s resource.Settings, look Look) error {
 	_, found, err := e.afterReboot(look)
 	if err != nil {
@@ -299,7 +297,7 @@ func (e Entry) Setting(s resource.Settings, look Look) error {
 	})
 }
 
-// Settled notes how a change of settings has ended, of a GPU that is still held.
+// Settled records the outcome of a change of settings if the project still holds the GPU.
 func (e Entry) Settled(now resource.Settings) error {
 	return e.change(ourDeath, func(g *resource.Page) error {
 		if _, holds := g.Holder(e.Holder.Lineage); holds {
@@ -309,7 +307,7 @@ func (e Entry) Settled(now resource.Settings) error {
 	})
 }
 
-// Making notes a slice before it is made, and Made what it became.
+// Making records a slice before it is created.
 func (e Entry) Making(s resource.Slice, look Look) error {
 	_, found, err := e.afterReboot(look)
 	if err != nil {
@@ -318,7 +316,7 @@ func (e Entry) Making(s resource.Slice, look Look) error {
 	return e.slice(ourDeath|growing, resource.LiveSlice{Slice: s}, found)
 }
 
-// Made notes a slice that was made.
+// Made records a slice that was created.
 func (e Entry) Made(s resource.LiveSlice) error { return e.slice(ourDeath, s, nil) }
 
 func (e Entry) slice(survives fate, s resource.LiveSlice, found *Found) error {
@@ -329,12 +327,12 @@ func (e Entry) slice(survives fate, s resource.LiveSlice, found *Found) error {
 	})
 }
 
-// Destroying allows to destroy a slice.
+// Destroying checks whether the holder may destroy a slice.
 func (e Entry) Destroying(s resource.LiveSlice) error {
 	return e.change(ourDeath, func(g *resource.Page) error { return MayDestroy(g, e.Holder.Lineage, s) })
 }
 
-// Destroyed notes that a slice is gone.
+// Destroyed removes the record of a slice.
 func (e Entry) Destroyed(s resource.LiveSlice) error {
 	return e.change(ourDeath, func(g *resource.Page) error {
 		DropSlice(g, e.Holder.Lineage, s)

@@ -13,8 +13,7 @@ import (
 	"strings"
 )
 
-// Attempted is one line of a user's history: a change that was asked of the agent,
-// and why it was refused, if it was.
+// Attempted is one line of a user's history: a requested change and, if it was refused, why.
 type Attempted struct {
 	At      string `json:"at"` // RFC 3339
 	User    string `json:"user"`
@@ -115,7 +114,7 @@ func lastChanges(path string) (lines []byte) {
 	return lines
 }
 
-// attempts reads one file. A full disk can cut off a line.
+// attempts reads one file. It skips incomplete lines, which a full disk can leave.
 func attempts(path string) (all []Attempted, err error) {
 	data, err := os.ReadFile(path)
 	for line := range strings.Lines(string(data)) {

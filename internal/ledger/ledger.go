@@ -1,6 +1,6 @@
-// Package ledger is a host's own book: what each GPU was like before cosplay
-// first touched it, and who holds it, across all projects and users. Only the
-// agent writes it; whoever can see the host can read it.
+// Package ledger keeps the ledger of a host: the baseline of each GPU, from before cosplay
+// first changed it, and its holders, across all projects and users. Only the agent writes
+// it; every user of the host can read it.
 package ledger
 
 import (
@@ -38,16 +38,16 @@ type Take struct {
 	Whole      bool              `json:"whole,omitempty"`      // without MIG
 	Others     []string          `json:"others"`               // lineages of the holders that its plan counted on
 
-	// Slices are those that the project's state knows it has made. The ledger has
-	// them too, unless it was lost.
+	// Slices are those that the project has created, by its state. The ledger has them too,
+	// unless it was lost.
 	Slices []resource.LiveSlice `json:"slices,omitempty"`
 
-	// Trusted requests come from root, or concern a ledger of the user's own: what
-	// they say of the past is believed. Never part of a request.
+	// Trusted requests come from root, or are about a ledger that belongs to the user: the
+	// agent trusts what they state about the past. Never part of a request.
 	Trusted bool `json:"-"`
 }
 
-// Found is a GPU as the agent finds it, while it has the ledger's lock.
+// Found is a GPU as the agent has read it.
 type Found struct {
 	GPU      resource.GPU
 	Settings resource.Settings // nil where the GPU does not have one or does not report it
@@ -55,8 +55,8 @@ type Found struct {
 	Now      string // RFC 3339
 }
 
-// Hold adds a holder. A holder that its plan did not know of refuses it: one of
-// the two would be harmed. The first holder's baseline is what the agent found.
+// Hold adds a holder. It fails if there is a holder that the plan did not count on, since
+// one would harm the other. The first holder's baseline is what the agent found.
 func Hold(g *resource.Page, who resource.Holder, t Take, found *Found) error {
 	if g.Leaving != "" && g.Leaving != who.Lineage {
 		return overtaken("run the same command again in a moment", "another project restores the baseline of the GPU now (%s)", describe(g.Holders))
@@ -81,7 +81,7 @@ func Hold(g *resource.Page, who resource.Holder, t Take, found *Found) error {
 	who.Whole = t.Whole
 	if i := slices.IndexFunc(g.Holders, func(o resource.Holder) bool { return o.Lineage == who.Lineage }); i >= 0 {
 		who.Since, who.Slices, who.Serial = g.Holders[i].Since, g.Holders[i].Slices, max(who.Serial, g.Holders[i].Serial)
-		if first := g.Holders[i]; first.UID != nil { // root on his behalf is still he
+		if first := g.Holders[i]; first.UID != nil { // root may act for the first user
 			who.User, who.UID = first.User, first.UID
 		}
 		g.Holders = slices.Delete(g.Holders, i, i+1)
@@ -141,14 +141,14 @@ func begin(g *resource.Page, t Take, found *Found) error {
 	return nil
 }
 
-// at is a slice without the name of its host: each project has its own for it.
+// at is a slice without the name of its host, which differs between projects.
 func at(s resource.Slice) resource.Slice {
 	s.Host = ""
 	return s
 }
 
-// mayActFor refuses one user to act for the project of another. Root may, and so
-// may who does not say who he is: on a host where that is not asked.
+// mayActFor refuses a user who acts for the project of another user. Root may act for each
+// project, and so may a user without a uid, on a host that does not identify users.
 func mayActFor(g *resource.Page, who resource.Holder) error {
 	first, holds := g.Holder(who.Lineage)
 	if !holds || who.UID == nil || *who.UID == 0 || (first.UID != nil && *first.UID == *who.UID) {
@@ -157,7 +157,7 @@ func mayActFor(g *resource.Page, who resource.Holder) error {
 	return refuse("sudo cosplay apply, since root can act for both", "%s holds the GPU, and %s is another user", describe([]resource.Holder{first}), who.User)
 }
 
-// noted reports whether somebody is known to have made a slice.
+// noted reports whether the page has a slice for any holder.
 func noted(g resource.Page, who resource.Holder, s resource.Slice) bool {
 	return slices.ContainsFunc(append(g.Others(who.Lineage), who), func(h resource.Holder) bool {
 		return slices.ContainsFunc(h.Slices, func(o resource.LiveSlice) bool { return at(o.Slice) == at(s) })
@@ -168,8 +168,8 @@ func notHeld() error {
 	return refuse(planAgain, "the project does not hold the GPU in the host's ledger")
 }
 
-// MaySet allows a setting to the only holder, and to any who repairs what was
-// set before.
+// MaySet allows a setting to the only holder, and to each holder if the page has the value
+// already.
 func MaySet(g *resource.Page, lineage string, s resource.Settings) error {
 	if _, holds := g.Holder(lineage); !holds {
 		return notHeld()
@@ -187,7 +187,7 @@ func MaySet(g *resource.Page, lineage string, s resource.Settings) error {
 // unlocked is the clock lock of a baseline that has none.
 var unlocked = resource.Settings{}.With(resource.SMClock, 0)
 
-// within reports whether every setting that is given is the same in the other.
+// within reports whether all settings of s are the same in o.
 func within(s, o resource.Settings) bool { return s.Over(o) == o }
 
 // holderOf is the holder with a lineage in a page; nil if there is none.
@@ -217,7 +217,7 @@ func NoteSlice(g *resource.Page, lineage string, s resource.LiveSlice) error {
 	return nil
 }
 
-// MayDestroy allows to destroy a slice to the holder that made it.
+// MayDestroy allows only the holder that created a slice to destroy it.
 func MayDestroy(g *resource.Page, lineage string, s resource.LiveSlice) error {
 	h, holds := g.Holder(lineage)
 	if !holds {
@@ -245,7 +245,6 @@ func DropSlice(g *resource.Page, lineage string, s resource.LiveSlice) {
 	}
 }
 
-// describe names holders for people.
 func describe(holders []resource.Holder) string {
 	if len(holders) == 0 {
 		return "no project"

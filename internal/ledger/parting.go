@@ -36,7 +36,7 @@ func Leave(g *resource.Page, lineage string) error {
 
 // Release removes a holder; one that does not hold the GPU is no error. The last
 // holder is refused until every setting that cosplay changed has its baseline, or
-// is given up: a setting that cosplay set itself, and a slice of its own, by a
+// is given up: a setting that cosplay set itself, and a slice that cosplay created, by a
 // trusted request alone. Slices that stay are kept in the page.
 func Release(g *resource.Page, who resource.Holder, p Parting) error {
 	us, holds := g.Holder(who.Lineage)
@@ -151,7 +151,7 @@ func listed(left []resource.Left) string {
 	return strings.Join(words, ", ")
 }
 
-// note keeps a record of a setting that was left.
+// note records a setting that was not restored.
 func note(g *resource.Page, l resource.Left, who resource.Holder, found *Found) {
 	l.User, l.UID, l.At = who.User, who.UID, when(who, found)
 	g.Changes = append(g.Changes, l)
@@ -186,7 +186,7 @@ func exists(s resource.LiveSlice, found *Found) bool {
 	})
 }
 
-// reclaim gives a holder that is back the slices that it left.
+// reclaim returns the slices that a new holder created before it was released.
 func reclaim(g *resource.Page, who resource.Holder) []resource.LiveSlice {
 	var own []resource.LiveSlice
 	g.Departed = slices.DeleteFunc(g.Departed, func(d resource.Departed) bool {

@@ -19,8 +19,8 @@ func Exact(s resource.Settings, which resource.Setting) string {
 	return which.Text(value)
 }
 
-// Attempt notes settings before they are made: what may have been done has to be
-// undone. What cosplay had set before is kept until the attempt has ended.
+// Attempt records settings before they are made, because they may have to be undone. The
+// values that cosplay had set before stay on record until the attempt has ended.
 func Attempt(g *resource.Page, s resource.Settings, boot string) {
 	for which, value := range s.All() {
 		if which.Readable() {
@@ -44,8 +44,8 @@ func Attempt(g *resource.Page, s resource.Settings, boot string) {
 	}
 }
 
-// takeBack removes the note of an attempt that changed nothing, except for settings that
-// were noted again since. before is the page as it was before the attempt.
+// takeBack removes the record of an attempt that changed nothing, except for settings that
+// were recorded again since. before is the page from before the attempt.
 func takeBack(g *resource.Page, tried resource.Settings, before resource.Page) {
 	for which, value := range tried.All() {
 		if which.Readable() && g.Set.Is(which, value) {
@@ -57,8 +57,8 @@ func takeBack(g *resource.Page, tried resource.Settings, before resource.Page) {
 	}
 }
 
-// Settled notes how an attempt has ended: with the settings that the driver
-// reports now, and the clock lock if it has confirmed one.
+// Settled records the outcome of an attempt: the settings that the driver reports now, and
+// the clock lock if the driver has confirmed one.
 func Settled(g *resource.Page, now resource.Settings) {
 	for which, value := range now.All() {
 		if which.Readable() {
@@ -70,8 +70,8 @@ func Settled(g *resource.Page, now resource.Settings) {
 	}
 }
 
-// rebooted forgets settings that a reboot of the host has ended: the driver starts
-// with its own. MIG mode outlives a reboot. If found is nil, the page stays as it is.
+// rebooted removes the record of settings that a reboot of the host has ended. MIG mode
+// outlives a reboot. If found is nil, the page stays as it is.
 func rebooted(g *resource.Page, found *Found) {
 	if found == nil || g.BootID == "" || found.BootID == "" || g.BootID == found.BootID {
 		return

@@ -27,9 +27,8 @@ func gpuByte(uuid string) int64 {
 	return gpuBytes | int64(hash.Sum64()>>2)
 }
 
-// Turn is one change of a GPU, from the check of what is allowed until its outcome is
-// noted: meanwhile no other agent changes the GPU or its page, and the change is
-// announced.
+// Turn is one change of a GPU, from the check of what is allowed until its outcome is on
+// record: meanwhile no other agent changes the GPU or its page, and the change is announced.
 type Turn struct {
 	user, gpu io.Closer
 	withdraw  func()

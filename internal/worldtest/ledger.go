@@ -9,8 +9,6 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Take, Leave and Release keep the host's ledger for the project whose turn it is.
-
 // Take acquires a GPU.
 func (w *World) Take(_ context.Context, gpu string, t ledger.Take) error {
 	return w.onLedger("take ", gpu, func(g *resource.Page) error {
@@ -34,7 +32,7 @@ func (w *World) found(uuid string) *ledger.Found {
 	return nil
 }
 
-// Leave announces that a GPU gets its baseline back.
+// Leave announces that the baseline of a GPU is restored.
 func (w *World) Leave(_ context.Context, gpu string) error {
 	return w.onLedger("leave ", gpu, func(g *resource.Page) error { return ledger.Leave(g, w.Lineage) })
 }
@@ -50,7 +48,7 @@ func (w *World) onLedger(what, gpu string, do func(*resource.Page) error) error 
 	return w.change(what+gpu, func() error { return w.book(gpu, do) })
 }
 
-// setting holds a change against the ledger, as the agent does.
+// setting checks a change against the ledger, as the agent does.
 func (w *World) setting(gpu string, s resource.Settings) error {
 	return w.book(gpu, func(g *resource.Page) error {
 		if err := ledger.MaySet(g, w.Lineage, s); err != nil {

@@ -1,5 +1,4 @@
-// Package worldtest is a host in memory for tests: plans are carried out on it,
-// it refuses what hardware refuses, and it prints itself.
+// Package worldtest is a host in memory for tests of plans. It refuses what hardware refuses.
 package worldtest
 
 import (
@@ -26,7 +25,7 @@ import (
 	_ "cosplay/internal/runtime/all" // tests use the runtimes that users have
 )
 
-// HostName is the one host's name.
+// HostName is the name of the host.
 const HostName = "lab"
 
 // World is one host with its GPUs and containers. It is what apply writes to.
@@ -113,7 +112,7 @@ func (w *World) Observe(context.Context) (resource.Live, error) {
 // Host is the one host.
 func (w *World) Host() *resource.Host { return &w.Live.Hosts[0] }
 
-// GPU finds a GPU; one that is not there is a mistake of the test.
+// GPU finds a GPU; a missing one is a mistake of the test.
 func (w *World) GPU(uuid string) *resource.GPU {
 	for i := range w.Host().GPUs {
 		if w.Host().GPUs[i].UUID == uuid {
@@ -123,7 +122,7 @@ func (w *World) GPU(uuid string) *resource.GPU {
 	panic("no GPU " + uuid)
 }
 
-// Plan works out what a configuration asks for; "" asks for nothing.
+// Plan plans a configuration; "" is an empty one.
 func (w *World) Plan(t testing.TB, text string, prior resource.Prior) (*plan.Plan, hcl.Diagnostics) {
 	t.Helper()
 	var (
@@ -145,7 +144,6 @@ func (w *World) Plan(t testing.TB, text string, prior resource.Prior) (*plan.Pla
 	return plan.Build(desired, prior, w.Live, o), diags
 }
 
-// change makes one change, unless the fault or the hardware refuses it.
 func (w *World) change(what string, do func() error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,7 +258,7 @@ func (w *World) Unprepare(_ context.Context, session string) (resource.Use, erro
 	})
 }
 
-// Remove takes a container away behind everybody's back.
+// Remove removes a container without the knowledge of any project.
 func (w *World) Remove(session string) {
 	h := w.Host()
 	h.Bodies = slices.DeleteFunc(h.Bodies, func(c resource.Body) bool { return c.Session == session })
@@ -277,8 +275,7 @@ func (w *World) Reboot() {
 	}
 }
 
-// String is what counts of the world: settings, slices, containers, whatever
-// way they came about.
+// String lists settings, slices and containers, for comparisons.
 func (w *World) String() string {
 	var b strings.Builder
 	for _, g := range w.Host().GPUs {

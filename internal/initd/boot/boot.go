@@ -1,6 +1,5 @@
-// Package boot is cosplay-init as a program: pid 1, which starts one child and
-// reaps; that child, which makes the user and serves ssh; and the small tasks
-// that run as the user.
+// Package boot is cosplay-init as a program: pid 1, which starts one child and reaps
+// orphans; that child, which creates the user and serves ssh; and tasks that run as the user.
 package boot
 
 import (
@@ -97,7 +96,7 @@ func launcher(c initd.Config, who account.Account) *launch.Launcher {
 	}
 }
 
-// startCode distinguishes a missing program from one that cannot run.
+// startCode is the exit code for a program that is missing or cannot run.
 func startCode(err error) int {
 	if errors.Is(err, fs.ErrNotExist) {
 		return codeNotFound

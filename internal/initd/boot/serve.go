@@ -22,11 +22,11 @@ import (
 	"cosplay/internal/initd/sshd"
 )
 
-// stopPatience is how long the command may take after SIGTERM. With what pid 1
-// gives the rest it stays below the 10 s of docker stop.
+// stopPatience is how long the command may take after SIGTERM. Together with restPatience
+// it is below the 10 s of docker stop.
 const stopPatience = 5 * time.Second
 
-// nameProcess is for top and ps, which would show "exe".
+// nameProcess sets the name that top and ps show; otherwise it would be "exe".
 func nameProcess(name string) {
 	if comm, err := os.OpenFile("/proc/self/comm", os.O_WRONLY, 0); err == nil {
 		_, _ = comm.WriteString(name)
@@ -77,7 +77,7 @@ func serve(config string) int {
 	return attend(command, signals)
 }
 
-// prepare makes the inside of the container fit for the user.
+// prepare creates the user and the environment in the container.
 func prepare(c initd.Config) (*launch.Launcher, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("not started as root, so it cannot make the user; create the container with user 0")

@@ -1,5 +1,5 @@
-// Package environ makes the one environment of a session: the image's, the
-// user's, the session's, the same over ssh, exec, a login shell, cron and sudo.
+// Package environ builds the environment of a session from the image's, the user's and the
+// session's. It is the same over ssh, exec, a login shell, cron and sudo.
 package environ
 
 import (
@@ -28,7 +28,7 @@ func Parse(list []string) Vars {
 	return v
 }
 
-// List is the environment as a process takes it, sorted.
+// List is the environment in the form of a process, sorted.
 func (v Vars) List() []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -37,9 +37,9 @@ func (v Vars) List() []string {
 	return list
 }
 
-// Build lays one environment over the other: the image's, what the ssh client
-// sent, who the user is, the session's own, and what belongs to one connection
-// (SSH_TTY and the like; nil for none).
+// Build lays environments over each other: the image's, the ssh client's, the variables
+// that name the user, the session's, and those of one connection, such as SSH_TTY (nil for
+// none).
 func Build(image, client Vars, a account.Account, session, connection Vars) Vars {
 	who := Vars{"HOME": a.Home, "USER": a.Name, "LOGNAME": a.Name}
 	if a.Shell != "" {
@@ -50,8 +50,8 @@ func Build(image, client Vars, a account.Account, session, connection Vars) Vars
 	return Merge(base, client, who, session, connection)
 }
 
-// personal are variables that belong to one process or one user: not for files
-// that all users of the container read.
+// personal are variables of one process or one user, which files for all users of the
+// container must not contain.
 var personal = []string{"HOME", "USER", "LOGNAME", "SHELL", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "TERM", "MAIL", "_"}
 
 var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

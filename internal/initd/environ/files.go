@@ -113,7 +113,7 @@ func Profile(vars Vars) []byte {
 	return []byte(b.String())
 }
 
-// quote makes one word of sh of any value.
+// quote writes any value as one word of sh.
 func quote(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
 
 // plainPath matches a PATH that sudoers accepts without escapes; an invalid line would break sudo completely.

@@ -13,19 +13,19 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// HalfOpen is how many connections a flood has that is to be survived.
+// HalfOpen is the number of connections of a flood that the server must survive.
 const HalfOpen = 1300
 
-// Flood is many clients that do not prove who they are.
+// Flood is many clients that do not log in.
 type Flood struct {
-	// Client is what each does with its connection. It returns once that is closed.
+	// Client uses one connection until it is closed.
 	Client func(conn net.Conn)
-	pause  time.Duration // before it comes again
+	pause  time.Duration // before it connects again
 	costly bool          // each client takes as much computation as the server
 }
 
-// Clients is how many of them a test of the server can have: with more of the costly
-// ones it would test the machine.
+// Clients is the number of clients for a test of the server: more of the costly ones would
+// test the machine.
 func (f Flood) Clients() int {
 	if f.costly {
 		return HalfOpen / 5
@@ -33,12 +33,12 @@ func (f Flood) Clients() int {
 	return HalfOpen
 }
 
-// LoginTime is what a login may take on a machine that is busy with other tests. It
-// is below the 20 s after which the server closes the connection.
+// LoginTime is how long a login may take on a machine that runs other tests. It is below
+// the 20 s after which the server closes the connection.
 const LoginTime = 15 * time.Second
 
-// Floods are floods by name, each of which stops at another point of the way into
-// a server. public is a key that may log in, of which clients have no private half.
+// Floods are floods by name, each of which stops at another point of a login. public is a
+// key that may log in; clients do not have its private half.
 func Floods(t *testing.T, user string, public ssh.PublicKey) map[string]Flood {
 	const greeting = "SSH-2.0-OpenSSH_9.9\r\n"
 	init := kexInit(t)
@@ -61,8 +61,7 @@ func says(hello string) Flood {
 	}}
 }
 
-// shakes exchanges keys and then waits; with a public key, once the server has
-// accepted that.
+// shakes exchanges keys and then waits; with a public key, after the server has accepted it.
 func shakes(user string, public ssh.PublicKey) Flood {
 	return Flood{pause: 5 * time.Second, costly: true, Client: func(conn net.Conn) {
 		w := watched{conn, make(chan struct{}), new(sync.Once)}
@@ -137,8 +136,8 @@ func kexInit(t *testing.T) []byte {
 	return append(packet, rest...)
 }
 
-// Start makes n clients connect to an address, each of which comes again after a
-// pause when the server closes its connection, until stop is called.
+// Start lets n clients connect to an address until stop is called. If the server closes its
+// connection, a client connects again after a pause.
 func (f Flood) Start(t *testing.T, address string, n int) (opened *atomic.Int64, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

@@ -1,5 +1,4 @@
-// Package inittest helps the tests of cosplay-init, which need root and real
-// programs.
+// Package inittest helps the tests of cosplay-init, which need root and real programs.
 package inittest
 
 import (
@@ -34,7 +33,7 @@ func Dir(t *testing.T) string {
 	return dir
 }
 
-// Key makes an ed25519 key, written to dir/name as OpenSSH wants it. line is its
+// Key creates an ed25519 key and writes it to dir/name in the form of OpenSSH. line is its
 // public half, as in authorized_keys.
 func Key(t *testing.T, dir, name string) (private any, signer ssh.Signer, line string) {
 	t.Helper()
@@ -61,7 +60,7 @@ type Client struct {
 	User    string
 	Key     string // name of the key in Dir
 	Port    int
-	Options []string // before all others, so that they win
+	Options []string // before all others, so that they take precedence
 }
 
 // NewClient writes known_hosts for a server.
@@ -91,7 +90,7 @@ func (c Client) SSH(flags []string, command ...string) *exec.Cmd {
 	return exec.Command("ssh", append(append(args, c.Host()), command...)...)
 }
 
-// patience only ends a test that hangs: on a loaded machine anything can take long.
+// patience ends a test that hangs; on a busy machine each step can take long.
 const patience = 2 * time.Minute
 
 // Soon waits until a condition holds.
@@ -105,7 +104,7 @@ func Soon(t *testing.T, what string, holds func() bool) {
 	t.Fatalf("not within %s: %s", patience, what)
 }
 
-// Output collects what a program writes while others look.
+// Output collects the output of a program for concurrent readers.
 type Output struct {
 	mu   sync.Mutex
 	data bytes.Buffer

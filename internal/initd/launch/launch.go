@@ -1,5 +1,5 @@
-// Package launch starts programs as the session's user: one way for the
-// container's command, for ssh and for exec.
+// Package launch starts programs as the session's user: the container's command and the
+// programs of ssh and exec.
 package launch
 
 import (
@@ -27,8 +27,8 @@ type Launcher struct {
 	Workspace string       // the working folder, if it exists
 }
 
-// Environ is the environment of a program. client and connection are of one ssh
-// login, nil for none.
+// Environ is the environment of a program. client and connection are those of an ssh login,
+// nil for none.
 func (l *Launcher) Environ(client, connection environ.Vars) environ.Vars {
 	return environ.Build(l.Image, client, l.Account, l.Session, connection)
 }
@@ -57,8 +57,8 @@ func (l *Launcher) Self(env environ.Vars, task string) *exec.Cmd {
 	return l.program(env, "/proc/self/exe", []string{"cosplay-init", task})
 }
 
-// Line prepares a line as a user types it, for the shell. Without one, the line
-// is a program and its arguments, quoted as in a shell.
+// Line prepares a line that a user types, for the shell. If the image has no shell, the
+// line is a program and its arguments, quoted as in a shell.
 func (l *Launcher) Line(env environ.Vars, line string) (*exec.Cmd, error) {
 	if l.Account.Shell != "" {
 		return l.program(env, l.Account.Shell, []string{filepath.Base(l.Account.Shell), "-c", line}), nil
@@ -99,8 +99,7 @@ func (l *Launcher) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: l.Account.UID, Gid: l.Account.GID, Groups: l.Account.Groups}
 }
 
-// Become makes this process the program, as the user. It returns only with an
-// error.
+// Become executes a program as the user, in this process. It returns only with an error.
 func (l *Launcher) Become(argv []string) error {
 	env := l.Environ(nil, nil)
 	file, dir := l.Account.Shell, l.Dir()
@@ -151,8 +150,8 @@ func (l *Launcher) OwnStreams() {
 	}
 }
 
-// Find looks a program up as a shell would: a name with a slash is a path from
-// dir, any other is searched in PATH.
+// Find looks a program up as a shell does: a name with a slash is a path from dir, any other
+// is searched in PATH.
 func Find(name, dir, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {

@@ -21,8 +21,7 @@ type channelAddress struct {
 	OriginPort uint32
 }
 
-// direct connects one channel of ssh -L or -D with an address that the
-// container can reach.
+// direct connects one channel of ssh -L or -D with an address.
 func direct(offer ssh.NewChannel) {
 	var to channelAddress
 	if ssh.Unmarshal(offer.ExtraData(), &to) != nil {
@@ -90,7 +89,7 @@ type forwards struct {
 	conn      *ssh.ServerConn
 	mu        sync.Mutex
 	closed    bool
-	listeners map[string]net.Listener // by address as the client named it, with the port given
+	listeners map[string]net.Listener // by the address that the client named, with the port that was chosen
 }
 
 type bindAddress struct {
@@ -100,7 +99,7 @@ type bindAddress struct {
 
 func (a bindAddress) key() string { return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port))) }
 
-// serve answers the requests that concern the connection as a whole.
+// serve answers requests about the connection as a whole.
 func (f *forwards) serve(requests <-chan *ssh.Request) {
 	for r := range requests {
 		var address bindAddress

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stage is how far a client has come on its way to a login.
+// stage is a stage of a login.
 type stage int
 
 const (
@@ -20,23 +20,22 @@ const (
 	stages
 )
 
-// startups limits how many clients may be on their way to a login, as OpenSSH's
+// startups limits how many clients may be in the middle of a login, as OpenSSH's
 // MaxStartups does: above start of them, each new client closes another one with a
 // probability of rate percent, which grows to 100 percent at full.
 //
-// OpenSSH refuses the new client. cosplay closes the client that has waited longest
-// in the most crowded stage. An honest client passes each stage in milliseconds,
-// and a client that holds its connection open waits until it is closed. Clients
-// crowd only their own stage: what is cheap to send does not push out a client that
-// has come further. A limit per address does not help, since Docker's proxy gives
-// all clients the same address.
+// OpenSSH refuses the new client. cosplay closes the client that has waited longest in the
+// most crowded stage. An honest client passes each stage in milliseconds, and a client that
+// holds its connection open waits until it is closed. Clients that send only the first
+// bytes of a login do not displace a client in a later stage. A limit per address does not
+// help, since Docker's proxy gives all clients the same address.
 type startups struct{ start, rate, full int }
 
 // mostStartups was chosen by memory, which TestFloodMemory measures.
 var mostStartups = startups{start: 1000, rate: 30, full: 1300}
 
-// limit is that of this process: half of the files that it can have open is for the
-// users who have logged in.
+// limit is the limit of this process: half of the files that it can open are for users who
+// have logged in.
 var limit = func() startups {
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) != nil {
@@ -45,7 +44,7 @@ var limit = func() startups {
 	return mostStartups.within(files.Cur)
 }()
 
-// within is a limit in proportion where a process can open few files.
+// within is the limit reduced in proportion for a process that can open only so many files.
 func (s startups) within(files uint64) startups {
 	if files/2 >= uint64(s.full) {
 		return s
@@ -66,13 +65,13 @@ func (s startups) exceeded(n int) bool {
 	return rand.IntN(100) < percent
 }
 
-// gate knows the clients that have not logged in, by stage, the oldest first.
+// gate lists the clients that have not logged in, by stage, the oldest first.
 type gate struct {
 	mu      sync.Mutex
 	waiting [stages]list.List // of *visitor
 }
 
-// admit lets a client begin, which may close another one.
+// admit adds a client, and may close another one.
 func (g *gate) admit(conn net.Conn) *visitor {
 	v := &visitor{Conn: conn, gate: g, left: visitorBytes}
 	g.mu.Lock()
@@ -93,7 +92,7 @@ func (g *gate) admit(conn net.Conn) *visitor {
 	return v
 }
 
-// promote notes that a client has come further.
+// promote moves a client to a later stage.
 func (g *gate) promote(v *visitor, to stage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,7 +102,7 @@ func (g *gate) promote(v *visitor, to stage) {
 	}
 }
 
-// leave forgets a client that has logged in or disconnected.
+// leave removes a client that has logged in or disconnected.
 func (g *gate) leave(v *visitor) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

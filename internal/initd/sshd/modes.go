@@ -26,7 +26,7 @@ var (
 	}
 )
 
-// noCharacter is how a client says that a key does nothing.
+// noCharacter disables a key.
 const noCharacter = 255
 
 // setModes sets the terminal modes that the client requests, and ignores unknown ones.
@@ -38,7 +38,7 @@ func setModes(tty *os.File, modes string) {
 	for rest := []byte(modes); len(rest) >= 5 && rest[0] > 0 && rest[0] < 160; rest = rest[5:] {
 		applyMode(state, rest[0], binary.BigEndian.Uint32(rest[1:5]))
 	}
-	_ = unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, state) // the usual modes do too
+	_ = unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, state) // otherwise the usual modes stay
 }
 
 func applyMode(state *unix.Termios, opcode byte, value uint32) {

@@ -30,7 +30,7 @@ type Server struct {
 	Launcher *launch.Launcher
 	Keys     []ssh.PublicKey // keys that may log in
 	HostKey  ssh.Signer
-	Beat     time.Duration // between two signs of life asked of a client; 0 is 30 s
+	Beat     time.Duration // between two requests that a client must answer; 0 is 30 s
 	Grace    time.Duration // until a client must have logged in; 0 is 20 s
 
 	gate   gate
@@ -60,7 +60,7 @@ func ParseKeys(lines []string) (keys []ssh.PublicKey, notes []string) {
 	return keys, notes
 }
 
-// Serve takes connections until Close; the error is nil then.
+// Serve accepts connections until Close, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {
 	if !s.track(l) {
 		return l.Close()
@@ -116,7 +116,7 @@ func (s *Server) forget(c io.Closer) {
 	s.ended.Done()
 }
 
-// shut closes what may be closed already, or was broken off by the other side.
+// shut closes a connection or file that may be closed already.
 func shut(c io.Closer) { _ = c.Close() }
 
 // config is for one connection. It offers what OpenSSH 10 offers by default, as
@@ -157,7 +157,7 @@ func (s *Server) knows(key ssh.PublicKey) bool {
 	return slices.ContainsFunc(s.Keys, func(k ssh.PublicKey) bool { return bytes.Equal(k.Marshal(), wire) })
 }
 
-// welcome leads one connection from the handshake to its end.
+// welcome serves one connection from the handshake to its end.
 func (s *Server) welcome(raw *visitor) {
 	defer shut(raw)
 	defer s.gate.leave(raw)
@@ -194,8 +194,8 @@ func (s *Server) welcome(raw *visitor) {
 	}
 }
 
-// keepAlive asks the client for a sign of life at every beat, and ends the
-// connection when two more beats pass without an answer.
+// keepAlive sends the client a request at every beat, and ends the connection if two more
+// beats pass without an answer.
 func (s *Server) keepAlive(conn ssh.Conn, gone <-chan struct{}) {
 	beat := cmp.Or(s.Beat, 30*time.Second)
 	for {

@@ -19,18 +19,18 @@ import (
 // notFound is the exit code for a program that cannot be started, as in shells.
 const notFound = 127
 
-// session is one shell, command or subsystem of a connection. Its fields belong
-// to the loop over the client's requests, but for what finish does.
+// session is one shell, command or subsystem of a connection. Except for finish, only the
+// loop over the client's requests uses its fields.
 type session struct {
 	server  *Server
 	conn    *ssh.ServerConn
 	ch      ssh.Channel
-	client  environ.Vars  // what the client wants in the environment
+	client  environ.Vars  // variables that the client sent
 	term    *terminal     // nil without one
 	agent   net.Listener  // forwards to the client's ssh agent; nil without one
 	cmd     *exec.Cmd     // nil before it was started
-	ours    []io.Closer   // our ends of its pipes
-	output  *os.File      // the one that its output comes from; nil with a terminal
+	ours    []io.Closer   // the server's ends of its pipes
+	output  *os.File      // the end for its output; nil with a terminal
 	waited  chan struct{} // closed when the process is reaped
 	started bool
 }
@@ -78,8 +78,8 @@ func reply(r *ssh.Request, ok bool) {
 	}
 }
 
-// setenv takes what the user's locale and cosplay need, as sshd's AcceptEnv
-// would; any other variable could change what programs do.
+// setenv accepts variables of the locale and of cosplay, as with sshd's AcceptEnv; others
+// could change what programs do.
 func (s *session) setenv(payload []byte) bool {
 	var v struct{ Name, Value string }
 	if ssh.Unmarshal(payload, &v) != nil || strings.Contains(v.Name+v.Value, "\x00") || strings.Contains(v.Name, "=") {
@@ -177,7 +177,7 @@ func (s *session) onPipes(cmd *exec.Cmd) error {
 		return err
 	}
 	s.cmd, s.output = cmd, ours[1]
-	go carry(ours[0], s.ch, ours[0]) // the process need not read all
+	go carry(ours[0], s.ch, ours[0]) // the process may end before it has read all
 	var output sync.WaitGroup
 	output.Go(func() { carry(s.ch, ours[1], ours[1]) })
 	output.Go(func() { carry(s.ch.Stderr(), ours[2], ours[2]) })
@@ -193,7 +193,7 @@ func carry(to io.Writer, from io.Reader, end io.Closer) {
 
 // finish waits for the process and its output, and sends the client the exit status.
 func (s *session) finish(output *sync.WaitGroup) {
-	_ = s.cmd.Wait() // the state says more than the error
+	_ = s.cmd.Wait() // the process state has more detail than the error
 	close(s.waited)
 	if s.term != nil {
 		s.term.drain()
@@ -227,8 +227,8 @@ func (s *session) signal(payload []byte) bool {
 	return number != 0 && s.kill(number)
 }
 
-// kill signals the process group while its leader is there: its number could
-// be another's later.
+// kill signals the process group until its leader is reaped: later another process could
+// have its number.
 func (s *session) kill(number syscall.Signal) bool {
 	if s.cmd == nil {
 		return false
@@ -241,8 +241,7 @@ func (s *session) kill(number syscall.Signal) bool {
 	}
 }
 
-// hangUp ends what the session still has. A process that ignores SIGHUP, under
-// nohup or tmux, lives on.
+// hangUp ends the session. A process that ignores SIGHUP, under nohup or tmux, continues.
 func (s *session) hangUp() {
 	shut(s.ch)
 	if s.kill(syscall.SIGHUP) {

@@ -19,7 +19,7 @@ import (
 // terminal has ended, while other processes keep the terminal open.
 var lastWords = 100 * time.Millisecond
 
-// endOfFile is what a terminal takes for the end of the input.
+// endOfFile ends the input of a terminal.
 const endOfFile = 4
 
 // terminal is the pseudo-terminal of a session. A nil one does nothing.
@@ -61,8 +61,7 @@ func (s *session) openTerminal(payload []byte) bool {
 	return true
 }
 
-// pollable is a second handle of a file, one whose reads can be given a
-// deadline; pty makes its own blocking.
+// pollable is a second handle of a file whose reads can have a deadline; that of pty blocks.
 func pollable(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -112,15 +111,15 @@ func (s *session) onTerminal(cmd *exec.Cmd) error {
 	return nil
 }
 
-// copyTo reads until no process has the terminal open any more, or no output came
-// for a while after drain.
+// copyTo reads until no process has the terminal open, or no output has come for a while
+// after drain.
 func (t *terminal) copyTo(w io.Writer) {
 	buffer := make([]byte, 32<<10)
 	silent := false
 	for {
 		n, err := t.master.Read(buffer)
 		late := errors.Is(err, os.ErrDeadlineExceeded)
-		if late { // the reader may be late itself, and output be there
+		if late { // this goroutine may have been late, so check for output
 			n = t.pending(buffer)
 		}
 		if n > 0 {
@@ -137,7 +136,7 @@ func (t *terminal) copyTo(w io.Writer) {
 	}
 }
 
-// pending reads output that is there already, whatever the deadline.
+// pending reads available output, also after the deadline.
 func (t *terminal) pending(buffer []byte) (n int) {
 	control, err := t.master.SyscallConn()
 	if err == nil {

@@ -45,11 +45,11 @@ type visitor struct {
 	greeting int    // bytes of the greeting so far, -1 once it is complete
 	head     []byte // begin of the packet that is being read, up to packetHead
 	rest     int    // bytes of that packet that are still to come
-	sealed   bool   // from here on packets are encrypted
+	sealed   bool   // later packets are encrypted
 }
 
-// Read fails where the library has reserved memory for a large packet: what is
-// encrypted has a length that only the library knows.
+// Read fails if the library has reserved memory for a large packet: only the library knows
+// the length of an encrypted packet.
 func (v *visitor) Read(p []byte) (int, error) {
 	if v.trusted.Load() {
 		return v.Conn.Read(p)

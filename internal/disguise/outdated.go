@@ -187,7 +187,7 @@ func (o origin) maker(other origin) string {
 func driverWords(before, library string) (from, to string) {
 	from, to = cmp.Or(before, "as applied"), DriverVersion(library)
 	if _, err := os.Stat(library); err != nil {
-		return from, "gone"
+		return from, "missing"
 	}
 	if to == "" || to == before {
 		to = "another"

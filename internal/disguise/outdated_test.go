@@ -69,7 +69,7 @@ func TestOutdatedDriver(t *testing.T) {
 			relink(t, dir, "moved")
 		}, "", ""},
 		"written over": {func(dir string) { rewrite(t, dir+"/libcuda.so.535.104.05", "new") }, "535.104.05", "another"},
-		"removed":      {func(dir string) { os.Remove(dir + "/libcuda.so.535.104.05") }, "535.104.05", "gone"},
+		"removed":      {func(dir string) { os.Remove(dir + "/libcuda.so.535.104.05") }, "535.104.05", "missing"},
 	} {
 		dir, folder := t.TempDir(), t.TempDir()
 		rewrite(t, folder+"/libcuda.so.535.104.05", "old")

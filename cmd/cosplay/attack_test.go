@@ -188,7 +188,7 @@ func (a *attack) releaseAsItIs(t *testing.T) {
 	do("set", order{"setting": "mig", "value": 0})
 	do("set", order{"setting": "persistence", "value": 0})
 	leave("SM clock") // the driver has no getter: only a command proves it
-	w.close()         // bob goes away
+	w.close()         // bob disconnects
 	held := a.book()
 	if len(held) != 2 || held[1].Holders[0].User != "bob" || held[1].Baseline.Value(resource.PowerLimit) != 700_000 {
 		t.Fatalf("the ledger has %+v", held)

@@ -22,7 +22,7 @@ import (
 const (
 	bringUpSessions = 7
 	bringUpRounds   = 9
-	rest            = time.Second // for the engine, which goes on tidying up after a removal
+	rest            = time.Second // for the engine, which continues to clean up after a removal
 	bringUpFleet    = `
 host "lab" {
   simulate = "1 x h200"

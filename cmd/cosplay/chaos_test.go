@@ -73,7 +73,7 @@ func TestChaos(t *testing.T) {
 }
 
 // chaos is one story: a simulated host, two projects in one folder, and an admin
-// who does what he likes.
+// who changes anything at random.
 type chaos struct {
 	project
 	random *rand.Rand
@@ -83,7 +83,7 @@ type chaos struct {
 
 	reboots bool               // they forget a baseline that is not the driver's own
 	foreign map[string]foreign // slices of the admin's, by UUID
-	forged  []string           // containers that have the labels of one of ours
+	forged  []string           // containers with the labels of one of the project's
 	log     []string
 	tally   map[string]int
 }
@@ -167,7 +167,7 @@ func (c *chaos) round() {
 	}
 }
 
-// configure writes a project's configuration anew.
+// configure writes a new configuration of a project.
 func (c *chaos) configure(who string) {
 	targets := []string{"2060", "3060", "rtx-3070", "rtx-2080-ti"}
 	runtime, more := "process", ""

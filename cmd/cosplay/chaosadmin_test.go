@@ -21,7 +21,7 @@ func (c *chaos) admin() {
 		c.settleIn(gpu)
 	case n < 55:
 		c.removeForeign()
-	case n < 65: // a slice of ours goes, behind our back
+	case n < 65: // the admin destroys a slice of the project
 		for _, s := range c.shown().GPUs[gpu].Slices {
 			if len(s.Compute) > 0 && !c.knows(s.Compute[0].UUID) {
 				c.maybe("destroy-slice", strconv.Itoa(gpu), strconv.Itoa(s.GPUInstance))
@@ -106,8 +106,8 @@ func (c *chaos) removeForeign() {
 	maps.DeleteFunc(c.foreign, func(_ string, f foreign) bool { return !f.stays })
 }
 
-// forge makes a container with the labels of one of ours: one that never runs,
-// or one that does; and when there are enough takes one away again.
+// forge creates a container with the labels of one of the project's, running or not;
+// if there are enough, it removes one.
 func (c *chaos) forge() {
 	ours := c.containers()
 	if len(c.forged) == maxForged {
@@ -143,7 +143,7 @@ func (c *chaos) forge() {
 // maxForged is how many forged containers there are at a time.
 const maxForged = 3
 
-// containers are those of both projects, as labels tell.
+// containers are those of both projects, by their labels.
 func (c *chaos) containers() []string {
 	if !*chaosDocker {
 		return nil

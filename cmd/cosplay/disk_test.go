@@ -29,14 +29,14 @@ func smallDisk(t *testing.T) project {
 	return p
 }
 
-// saysFull tells whether a command says what it lacks.
+// saysFull reports whether a command says what it lacks.
 func saysFull(out string) bool {
 	said := oneLine(out)
 	return strings.Contains(said, "no space left") || strings.Contains(said, "full") || strings.Contains(said, "room")
 }
 
-// TestFullDiskAtEveryWrite: the disk becomes full right before a write, whichever
-// it is. That is told, nothing is lost, and with room again the next apply
+// TestFullDiskAtEveryWrite: the disk becomes full right before each of the writes in
+// turn. The command reports it, nothing is lost, and with room again the next apply
 // converges, or the next destroy leaves the host as it was.
 func TestFullDiskAtEveryWrite(t *testing.T) {
 	t.Parallel()

@@ -121,7 +121,7 @@ func TestDocker(t *testing.T) {
 	})
 }
 
-// open lets everybody pass through the folders above a file of the tests, as far as
+// open gives all users access to the folders above a file of the tests, as far as
 // they are the run's.
 func open(path string) {
 	for dir := path; strings.HasPrefix(dir, os.TempDir()+"/"); dir = filepath.Dir(dir) {
@@ -129,7 +129,7 @@ func open(path string) {
 	}
 }
 
-// removeContainers takes away what a story that failed has left.
+// removeContainers removes the containers that a failed story has left.
 func removeContainers(t *testing.T, dir string) {
 	removeContainersOf(t, filepath.Join(dir, state.FileName))
 }

@@ -72,7 +72,7 @@ func TestExampleFolders(t *testing.T) {
 }
 
 // thereAndBack applies a project, finds it unchanged, and destroys it without a
-// trace. It returns all that was told, and what the state was.
+// trace. It returns the output, and the state as it was.
 func (p project) thereAndBack(flags ...string) string {
 	p.t.Helper()
 	before, told := p.through(flags...)
@@ -83,8 +83,8 @@ func (p project) thereAndBack(flags ...string) string {
 	return told
 }
 
-// through plans and applies a project, and finds it unchanged. It returns what the
-// hosts were before, all that was told, and what the state is.
+// through plans and applies a project, and finds it unchanged. It returns the hosts
+// as they were before, the output, and the state.
 func (p project) through(flags ...string) ([]byte, string) {
 	p.t.Helper()
 	with := func(args ...string) []string { return slices.Concat(args, flags) }

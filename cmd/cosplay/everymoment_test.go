@@ -80,7 +80,7 @@ func (p project) everyMoment(slices int, args ...string) {
 	t.Logf("%v: %s; killed at %d of them, %d failures", args, count(listed), tried, failed)
 }
 
-// converges applies and tells what is not as the configuration wants it.
+// converges applies, and reports what differs from the configuration.
 func (p project) converges(slices int) (wrong []string) {
 	for _, args := range [][]string{{"apply", "--auto-approve"}, {"plan", "--detailed-exitcode"}} {
 		if out, err := p.command(args...).CombinedOutput(); err != nil {
@@ -93,7 +93,7 @@ func (p project) converges(slices int) (wrong []string) {
 	return wrong
 }
 
-// goes destroys and tells what is left.
+// goes destroys, and reports what remains.
 func (p project) goes(before []byte) (wrong []string) {
 	if out, err := p.command("destroy", "--auto-approve").CombinedOutput(); err != nil {
 		wrong = append(wrong, fmt.Sprintf("destroy: %v\n%s", err, out))
@@ -111,7 +111,7 @@ func inShort(moment string) string {
 	return moment
 }
 
-// count tells what moments there are.
+// count lists the moments.
 func count(listed []string) string {
 	journal, effects := 0, 0
 	for _, m := range listed {
@@ -161,8 +161,7 @@ func TestEveryMomentDocker(t *testing.T) {
 	}
 }
 
-// TestEveryMomentWhole: likewise with a GPU as a whole, where a session has no
-// slice that would tell of it.
+// TestEveryMomentWhole: the same with a whole GPU, where no slice shows the session.
 func TestEveryMomentWhole(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"apply", "destroy"} {

@@ -22,13 +22,13 @@ session "worker" {
 }
 `
 
-// hard is a code (uninitialized) after which cosplay neither asks again nor goes on
+// hard is a code (uninitialized) after which cosplay neither tries again nor continues
 // without the call.
 const hard = 1
 
-// TestFaults: each NVML call fails, or says yes and does nothing, at each of its
-// occurrences during apply and destroy. The command says so and exits with 1,
-// the state tells the truth, the next apply converges, and the next destroy
+// TestFaults: each NVML call fails, or confirms and does nothing, at each of its
+// occurrences during apply and destroy. The command reports it and exits with 1,
+// the state matches the host, the next apply converges, and the next destroy
 // leaves the host as it was.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func (c *faultCases) all() {
 		getter := strings.Contains(function, "Get")
 		for _, n := range occurrences(times, getter) {
 			c.one(sim.Fault{Function: function, Nth: n, Action: sim.Answer, Code: hard})
-			if !getter { // one that lies cannot be found out
+			if !getter { // a wrong answer cannot be detected
 				c.one(sim.Fault{Function: function, Nth: n, Action: sim.Ignore})
 			}
 		}
@@ -97,8 +97,8 @@ func occurrences(times int, getter bool) []int {
 	return slices.Compact([]int{1, times})
 }
 
-// calls counts how often the command calls each function of NVML: faults that
-// wait for a call that never comes tell how far they were counted down.
+// calls counts how often the command calls each function of NVML: faults that wait
+// for a later call have a counter that shows how many calls there were.
 func (c *faultCases) calls() map[string]int {
 	const never = 1 << 20
 	all := driver.Names()
@@ -168,7 +168,7 @@ func (c *faultCases) one(f sim.Fault) {
 	}
 }
 
-// told holds what a command said against the fault that it ran into.
+// told compares the output of a command with the fault that it met.
 func told(f sim.Fault, out string, err error) (wrong []string) {
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		wrong = append(wrong, fmt.Sprintf("it is no exit code 1: %v", err))

@@ -15,9 +15,9 @@ import (
 	"cosplay/internal/enginetest"
 )
 
-// gpuProject is a project whose host passes for hardware: a simulated NVML
-// library that the configuration names as the host's own. Its sessions get their
-// slices by NVIDIA's hook, in an engine of the test's.
+// gpuProject is a project on a host that looks like hardware: a simulated NVML
+// library that the configuration names as the host's. Its sessions get their
+// slices by NVIDIA's hook, in an engine of the test.
 func gpuProject(t *testing.T, hook enginetest.Hook) (project, *enginetest.Engine) {
 	t.Helper()
 	engine := enginetest.Start(t, enginetest.Options{Path: []string{hook.Dir}})
@@ -94,8 +94,8 @@ func TestHookIsAskedForTheSlice(t *testing.T) {
 	}
 }
 
-// TestHookThatFails: told in words, exit code 1, no container is left, and the
-// host comes back as it was.
+// TestHookThatFails: the failure is reported in words with exit code 1, no container
+// is left, and the host is as it was.
 func TestHookThatFails(t *testing.T) {
 	p, engine := gpuProject(t, enginetest.FailingHook(t, "MIG-x"))
 	before := p.hardware()

@@ -59,7 +59,7 @@ func TestHostileText(t *testing.T) {
 	if out, err := p.command("plan", "--detailed-exitcode").CombinedOutput(); err != nil {
 		t.Errorf("the plan of a folder whose name has an end of line is not clean: %v\n%s", err, out)
 	}
-	// What the user's own programs print, and what a script asks for, is not touched.
+	// The output of the user's programs, and output for scripts, is not escaped.
 	for _, args := range [][]string{{"exec", "worker-0", "--", "printf", "%s", hostile}, {"output", "--raw", "given"}} {
 		if out, err := p.command(args...).Output(); err != nil || !strings.Contains(string(out), hostile) {
 			t.Errorf("%v: %v, %q", args[0], err, out)

@@ -40,7 +40,7 @@ func TestImportAtEveryMoment(t *testing.T) {
 		}
 		wrong = append(wrong, p.goesWithout(uuid)...)
 		killed()
-		p.run("plan") // folds what was cut off into the state
+		p.run("plan") // folds the interrupted run into the state
 		imported := strings.Contains(p.run("state", "list"), "worker[1]")
 		if out, err := p.command("destroy", "--auto-approve").CombinedOutput(); err != nil {
 			wrong = append(wrong, fmt.Sprintf("destroy: %v\n%s", err, out))
@@ -58,8 +58,8 @@ func TestImportAtEveryMoment(t *testing.T) {
 	t.Logf("%s; killed at %d of them, %d failures", count(listed), tried, failed)
 }
 
-// goesWithout destroys, and tells what is left but for the slice that was
-// imported and went with the rest.
+// goesWithout destroys, and reports what remains besides the slice that was imported
+// and is removed with the rest.
 func (p project) goesWithout(uuid string) (wrong []string) {
 	if out, err := p.command("destroy", "--auto-approve").CombinedOutput(); err != nil {
 		wrong = append(wrong, fmt.Sprintf("destroy: %v\n%s", err, out))

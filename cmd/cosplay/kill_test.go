@@ -137,7 +137,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// journals counts the journals that a cut-off run has left.
+// journals counts the journals that interrupted runs have left.
 func journals(t *testing.T, dir string) int {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "*.journal"))

@@ -20,11 +20,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// machine is a machine of its own, as far as files go: a mount namespace with its
-// own /etc, /opt, /home, /run and /var/lib. Nothing that happens there is left on
-// the machine that the tests run on, however they end. It has two users, ann and
-// bob, and a host that passes for hardware: a simulated library that does not lie
-// with its simulation, both root's.
+// machine is a separate machine, as far as files are concerned: a mount namespace with
+// its own /etc, /opt, /home, /run and /var/lib. The tests leave nothing on the machine
+// on which they run, however they end. It has two users, ann and bob, and a host that
+// looks like hardware: a simulated library in another folder than its simulation, both
+// owned by root.
 type machine struct {
 	t    *testing.T
 	pid  string // of the process that holds the namespace

@@ -1,4 +1,4 @@
-// Command cosplay makes a big NVIDIA GPU pass for a smaller one, from a file.
+// Command cosplay makes one large NVIDIA GPU act as several smaller ones, from a file.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 
 func main() {
 	// A command lives for milliseconds: collecting its garbage early costs a fifth
-	// of its CPU time and saves memory that nobody misses.
+	// of its CPU time and saves little memory.
 	debug.SetGCPercent(400)
 	os.Exit(cli.Main(os.Args[1:], cli.Stdio()))
 }

@@ -62,8 +62,8 @@ func runChecked(args []string) int {
 	return code
 }
 
-// setFakes tells a story where the stand-ins for Python's modules are: torch and
-// pynvml, as far as the self-test asks them, over the session's own libraries.
+// setFakes gives a story the path of the stand-ins for Python's modules: torch and
+// pynvml, as far as the self-test uses them, over the session's libraries.
 func setFakes(env *testscript.Env) error {
 	fakes, err := filepath.Abs("testdata/fakes")
 	env.Setenv("FAKES", fakes)

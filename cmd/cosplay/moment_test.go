@@ -136,7 +136,7 @@ func (p project) moments(args ...string) []string {
 }
 
 // dies runs a command that is killed at its nth moment, and waits until its agent
-// has let go of everything. It reports whether there was such a moment.
+// has released everything. It reports whether there was such a moment.
 func (p project) dies(n int, args ...string) bool {
 	p.t.Helper()
 	out, err := p.with(diesAt, n, args...)

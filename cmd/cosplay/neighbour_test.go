@@ -8,9 +8,9 @@ import (
 	"cosplay/internal/public"
 )
 
-// TestNeighbourAfterKill: whoever takes a placement that a killed apply was about
-// to fill keeps it. He is named, nobody takes his slice for ours, and the
-// sessions find another place.
+// TestNeighbourAfterKill: another user's slice at a placement that a killed apply was
+// about to fill stays. The next apply names it, does not count it as the project's,
+// and gives the sessions other placements.
 func TestNeighbourAfterKill(t *testing.T) {
 	t.Parallel()
 	const text = `
@@ -66,7 +66,7 @@ session "worker" {
 			}
 		}
 		if theirs != p.foreign(want.Start) {
-			continue // told already
+			continue // reported already
 		}
 		p.run("sim", "destroy-slice", "0", strconv.Itoa(p.shown().GPUs[0].Slices[0].GPUInstance))
 		p.run("destroy", "--auto-approve")
@@ -80,7 +80,7 @@ session "worker" {
 	}
 }
 
-// foreign is the UUID of the slice at a slot, of which a test knows whose it is.
+// foreign is the UUID of the slice at a slot, whose owner the test knows.
 func (p project) foreign(start int) string {
 	for _, s := range p.shown().GPUs[0].Slices {
 		if s.Start == start && len(s.Compute) > 0 {

@@ -20,8 +20,8 @@ func otherBuild() {
 	}
 }
 
-// flagsOfELF is where a library's header has flags that nothing looks at on x86
-// and 64-bit ARM.
+// flagsOfELF is the offset of a library's flags in its header, which no program reads on
+// x86 and 64-bit ARM.
 // thisVersion is the version of cosplay in the stories, whatever the next release is.
 const thisVersion = "0.1.0-dev"
 

@@ -11,8 +11,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestCheckedAgainAfterYes: what comes in the way while the question stands is
-// found before the first write, and nobody is asked twice.
+// TestCheckedAgainAfterYes: a change that blocks the plan, made while the user is asked,
+// is found before the first write, and the user is not asked again.
 func TestCheckedAgainAfterYes(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, `

@@ -61,7 +61,7 @@ func (m *machine) lineage(folder string) string {
 }
 
 // TestPrivileged is a user without root on a host whose GPUs need it, from the
-// first refusal to the last trace, with another user who means no good.
+// first refusal to the last trace, with another user who attacks.
 func TestPrivileged(t *testing.T) {
 	m := newMachine(t)
 	const project = "/home/ann/fleet"
@@ -69,7 +69,7 @@ func TestPrivileged(t *testing.T) {
 	before := m.state()
 	apply := []string{installed, "apply", "--auto-approve"}
 
-	// Without a rule nothing is done, and the rule that is missing is told.
+	// Without a rule nothing is done, and the missing rule is printed.
 	rule := "ann ALL=(root) NOPASSWD: " + installed + " agent --privileged --library " + hardware
 	m.fails(ann, project, apply, "takes root", rule, "cosplay doctor")
 	if f := m.doctor(ann, project)["privilege"]; f.Grade != "notice" || f.Line != rule {
@@ -166,7 +166,7 @@ func (o order) with(more order) order {
 	return all
 }
 
-// anotherUser goes around cosplay's own client and speaks to the agent himself.
+// anotherUser uses no client of cosplay's, and writes to the agent directly.
 func (m *machine) anotherUser(project string) {
 	m.allow("bob ALL=(root) NOPASSWD: " + installed + " agent --privileged --library " + hardware)
 	gpus := m.gpus()
@@ -185,7 +185,7 @@ func (m *machine) anotherUser(project string) {
 	} {
 		w.refused("another user", asAnn.with(more))
 	}
-	// In his own, beside her: he may have a place of his own, and no more.
+	// In bob's project, beside ann's: bob may have a slice, and nothing else.
 	w.refused("has taken the GPU since the plan", asBob.with(order{"op": "take", "take": order{"others": []string{}}}))
 	w.refused("room for one project only", asBob.with(order{"op": "take", "take": order{"others": []string{m.lineage(project)}, "whole": true}}))
 	w.granted(asBob.with(order{"op": "take", "take": order{"others": []string{m.lineage(project)}, "slices": hers.Slices}}))
@@ -221,8 +221,7 @@ func (m *machine) anotherUser(project string) {
 	}
 }
 
-// onHisOwn asks for what a GPU of his own does not have, and for what nobody knows
-// of.
+// onHisOwn requests changes that bob's GPU does not support, and unknown ones.
 func (w *wire) onHisOwn(mine order, hers, free resource.GPU) {
 	w.refused("does not hold", mine.with(order{"op": "set", "setting": "mig", "value": 1}))
 	w.refused("when the plan was made", mine.with(order{"op": "take", "take": order{"baseline": order{"power_mw": 1}}}))
@@ -250,8 +249,8 @@ func (w *wire) onHisOwn(mine order, hers, free resource.GPU) {
 	}
 }
 
-// madeByHand: a slice that no ledger has is nobody's to claim. Somebody made it by
-// hand, here root with a ledger of his own.
+// madeByHand: no project can claim a slice that no ledger has. Another user created it
+// by hand, here root with another ledger.
 func (m *machine) madeByHand(w *wire, mine order) {
 	m.write("/opt/lab/lab.hcl", `
 host "lab" { simulate = "2 x h200" }
@@ -337,7 +336,7 @@ func (m *machine) listOfGPUs() {
 }
 
 // TestPrivilegedSocket: the admin's socket instead of sudo. systemd starts an
-// agent for each connection; the kernel says whose it is.
+// agent for each connection; the kernel states the user.
 func TestPrivilegedSocket(t *testing.T) {
 	m := newMachine(t)
 	const project = "/home/ann/fleet"

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handedDown is what a user can leave to a process of sudo: limits, priority, CPU,
-// timer slack, mode mask, ignored signals, a badness for the OOM killer, and a folder that is
-// gone. The first word is the kind of limit: S is soft, SH is soft and hard.
+// handedDown is what a process of sudo inherits from a user: limits, priority, CPU,
+// timer slack, mode mask, ignored signals, a badness for the OOM killer, and a folder
+// that was removed. The first word is the kind of limit: S is soft, SH is soft and hard.
 const handedDown = `kind=$0
 mkdir /tmp/gone.$$; cd /tmp/gone.$$; rmdir /tmp/gone.$$
 echo 500 >/proc/self/oom_score_adj; umask 777

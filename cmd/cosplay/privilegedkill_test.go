@@ -16,8 +16,8 @@ import (
 )
 
 // TestPrivilegedKill: cosplay is killed while root's agent is in the middle of a
-// change, which nobody can stop. The next command waits for its end, and takes
-// over what it finds.
+// change, which no user can stop. The next command waits for its end, and adds what it
+// finds to the state.
 func TestPrivilegedKill(t *testing.T) {
 	m := newMachine(t)
 	const project = "/home/ann/fleet"
@@ -131,7 +131,7 @@ func opens(pid int, name string) (count int) {
 	return count
 }
 
-// gone reports whether a process has ended, seen off or not.
+// gone reports whether a process has ended, reaped or not.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")

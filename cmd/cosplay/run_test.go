@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// justHost is a project without sessions of its own.
+// justHost is a project without sessions.
 const justHost = `host "lab" { simulate = "1 x h200" }`
 
 // runnable is such a project, with what its hardware is like before anything.
@@ -24,7 +24,7 @@ func runnable(t *testing.T) (project, []byte) {
 	return p, p.hardware()
 }
 
-// nothingLeft tells what a run has left.
+// nothingLeft reports what a run has left.
 func (p project) nothingLeft(before []byte) []string {
 	left := p.traces(before)
 	if _, err := os.Stat(filepath.Join(p.dir, ".cosplay/runs")); err == nil {
@@ -48,7 +48,7 @@ func TestRunKilled(t *testing.T) {
 			t.Errorf("there is no moment %d", n)
 			continue
 		}
-		// What was killed before it had anything is not told from what begins.
+		// A run that was killed before it had anything looks like one that begins.
 		begun, _ := filepath.Glob(filepath.Join(p.dir, ".cosplay/runs/*"))
 		for _, dir := range begun {
 			if err := os.Chtimes(dir, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
@@ -105,8 +105,8 @@ func TestRunsAtOnce(t *testing.T) {
 	}
 }
 
-// TestRunSignals: a signal ends the command, or the way to it, and the session is
-// taken down.
+// TestRunSignals: a signal ends the command, or its preparation, and the session is
+// removed.
 func TestRunSignals(t *testing.T) {
 	t.Parallel()
 	p, before := runnable(t)
@@ -144,8 +144,8 @@ func TestRunSignals(t *testing.T) {
 	}
 }
 
-// TestRunUnread: nobody has to read to the end what is said. The command hears of
-// it as it would anywhere, and the session is taken down.
+// TestRunUnread: the output need not be read to its end. The command gets the same
+// error as outside a session, and the session is removed.
 func TestRunUnread(t *testing.T) {
 	t.Parallel()
 	p, before := runnable(t)

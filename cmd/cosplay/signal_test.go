@@ -15,9 +15,9 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestSignals: Ctrl-C once, and what else ends programs, finishes the step that
-// runs, saves and stops; twice it stops at once, and the journal has the truth.
-// Whichever, the next command goes on from there.
+// TestSignals: the first Ctrl-C, like other signals that end programs, finishes the step
+// that runs, saves and stops; the second stops at once, and the journal has what was
+// done. In both cases the next command continues.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, fleet)
@@ -64,8 +64,8 @@ func TestExecSignals(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, fleet)
 	p.run("apply", "--auto-approve")
-	// A shell cannot trap what it was born ignoring. Signals that come together
-	// would be told as one, so each is waited for.
+	// A shell cannot trap a signal that was ignored when it started. Signals that come
+	// together would be delivered as one, so the test waits for each.
 	const script = `for s in INT QUIT TERM HUP; do trap "echo got $s" $s; done; trap 'exit 5' USR1; echo up $$; while :; do sleep 0.05; done`
 	start := func(t *testing.T) (*exec.Cmd, *os.File, *bufio.Scanner, int) {
 		command := p.command("exec", "worker-0", "--", "sh", "-c", script)

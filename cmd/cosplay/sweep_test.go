@@ -247,7 +247,7 @@ func (s unavailable) beforeDestroy() string {
 	if s.required() {
 		code := 1
 		if s.perGPU() {
-			code = 2 // the GPU is gone
+			code = 2 // the GPU is lost
 		}
 		s.ends(code, "drift")
 		held := s.hardware()

@@ -21,8 +21,8 @@ import (
 var updateDocs = flag.Bool("update-docs", false, "write outputs and pictures into README and docs")
 
 // TestDocuments runs every command of the console blocks in README and tour, each
-// document in a home of its own, and compares what they print. A comment behind a command
-// states an exit code other than 0. In README a command may stand without its output.
+// document in a separate home, and compares the output. A comment behind a command
+// states an exit code other than 0. In README a command may have no output.
 func TestDocuments(t *testing.T) {
 	needsBareMachine(t)
 	for _, file := range []string{"../../README.md", "../../docs/tour.md"} {

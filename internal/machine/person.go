@@ -94,7 +94,7 @@ func HomeDir() string {
 			return home
 		}
 	}
-	who, _ := Invoker() // nobody has no home
+	who, _ := Invoker() // an unknown user has no home
 	return who.home
 }
 

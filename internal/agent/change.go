@@ -30,7 +30,6 @@ var drivers = [len(resource.AllSettings)]struct {
 	resource.PowerLimit:      {set: device.setPower, check: device.powerInReason},
 }
 
-// exactly is the change of a setting whose value the driver does not round.
 func exactly(set func(device, int) error) func(device, int) (int, error) {
 	return func(d device, value int) (int, error) { return value, set(d, value) }
 }
@@ -237,7 +236,6 @@ func (d device) fill(instance nvml.GpuInstance, computeSlices int) (nvml.Compute
 		Message: fmt.Sprintf("no compute instance profile of %d slices", computeSlices), Advice: prose.Advice{What: "The driver offers no way to use the whole GPU instance; nvidia-smi mig -lcip shows what it does offer."}}
 }
 
-// find looks for a slice by profile and first slot.
 func (d device) find(want resource.Slice) (resource.LiveSlice, bool, error) {
 	profiles, err := d.profiles()
 	if err == nil && len(profiles) == 0 {

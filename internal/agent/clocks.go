@@ -78,7 +78,6 @@ func (d device) clockList() ([]int, error) {
 	})
 }
 
-// clocks makes a call that lists clocks.
 func (d device) clocks(name string, call func(count, list *C.uint) C.int) ([]int, error) {
 	list := make([]C.uint, 1024)
 	count := C.uint(len(list))

@@ -85,7 +85,6 @@ func (d device) heldBy(held instanceID) prose.Advice {
 	return prose.Advice{What: text, Fix: "find the process with sudo fuser -v /dev/nvidia*, stop it" + again}
 }
 
-// listed are the processes of a slice or a GPU in NVML's list.
 func (d device) listed(held instanceID) []resource.Process {
 	var gpu resource.GPU
 	if d.readProcesses(&gpu) != nil { // the error of the change is more important
@@ -168,7 +167,6 @@ func openers(root string, files []string) (all []resource.Process, unreadable in
 	return all, unreadable
 }
 
-// firstIn lists at most so many entries of a folder.
 func firstIn(folder string, most int) ([]os.DirEntry, error) {
 	dir, err := os.Open(folder)
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 // systemLibrary is what the loader finds when no path is given.
 const systemLibrary = "libnvidia-ml.so.1"
 
-// nvmlLibrary is the NVML library of this process.
 type nvmlLibrary struct {
 	nvml.Interface
 	path       string
@@ -41,7 +40,6 @@ type nvmlLibrary struct {
 	made     atomic.Pointer[int]  // the GPU instance of a slice that is being made, likewise
 }
 
-// site is where a call is made: function and GPU.
 type site struct{ call, gpu string }
 
 // device is one GPU of the library; without a name, it is for calls about the host.
@@ -133,7 +131,6 @@ func get[T any](d device, name string, f func() (T, nvml.Return)) (value T, err 
 	return value, err
 }
 
-// get2 is call for a function with two results.
 func get2[A, B any](d device, name string, f func() (A, B, nvml.Return)) (a A, b B, err error) {
 	err = d.call(name, func() (ret nvml.Return) {
 		a, b, ret = f()
@@ -147,7 +144,6 @@ func isCode(err error, code nvml.Return) bool {
 	return known && at.Code == int(code)
 }
 
-// failedCall is the NVML call that an error is about.
 func failedCall(err error) (*Error, bool) {
 	var at *Error
 	return at, errors.As(err, &at) && at.Call != "" && at.Code != 0
@@ -212,7 +208,6 @@ func (l *nvmlLibrary) device(uuid string) (device, error) {
 	return device{}, at
 }
 
-// read reads the whole host.
 func (l *nvmlLibrary) read() (*resource.Host, error) {
 	host := &resource.Host{Library: l.path, Driver: l.driver()}
 	var err error
@@ -250,7 +245,6 @@ func (l *nvmlLibrary) read() (*resource.Host, error) {
 	return host, nil
 }
 
-// driver is the driver's version, or resource.UnknownDriver.
 func (l *nvmlLibrary) driver() string {
 	version, err := get(l.host(), "nvmlSystemGetDriverVersion", l.SystemGetDriverVersion)
 	if err != nil {

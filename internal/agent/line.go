@@ -73,7 +73,6 @@ func spawn(command []string, attr *syscall.SysProcAttr, hold *os.File) (*line, e
 	}, nil
 }
 
-// dial reaches a child behind a socket.
 func dial(socket string) (*line, error) {
 	conn, err := net.DialTimeout("unix", socket, grace)
 	if err != nil {

@@ -151,7 +151,6 @@ func (d device) slices(profiles []gpuProfile) ([]resource.LiveSlice, error) {
 
 type instanceIDs struct{ gpu, compute int }
 
-// migUUIDs lists the MIG devices by their GPU and compute instance.
 func (d device) migUUIDs() (map[instanceIDs]string, error) {
 	count, err := get(d, "nvmlDeviceGetMaxMigDeviceCount", d.GetMaxMigDeviceCount)
 	if err != nil {

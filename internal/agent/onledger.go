@@ -13,13 +13,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// entry is a request's GPU in the host's ledger.
 func (l *nvmlLibrary) entry(r request) ledger.Entry {
 	boot, _ := bootID(l.path) // a record without one matches no later boot
 	return ledger.Entry{Book: l.book, GPU: r.GPU, Holder: r.Holder, BootID: boot}
 }
 
-// look reads a GPU for the ledger.
 func (l *nvmlLibrary) look(r request) ledger.Look {
 	return func() (*ledger.Found, error) {
 		d, err := l.device(r.GPU)
@@ -40,7 +38,6 @@ func (l *nvmlLibrary) look(r request) ledger.Look {
 // could edit the ledger, and a ledger that is not the system's belongs to the user.
 func (l *nvmlLibrary) believed() bool { return l.guard == nil || l.guard.uid == 0 }
 
-// changeLedger carries out a request that changes the ledger alone.
 func (l *nvmlLibrary) changeLedger(r request) error {
 	if l.book.Dir == "" {
 		return nil
@@ -102,7 +99,6 @@ func (l *nvmlLibrary) allowed(r request) error {
 	return nil
 }
 
-// page is the GPU's page in the ledger before a change.
 func (l *nvmlLibrary) page(r request) (resource.Page, error) {
 	if l.book.Dir == "" {
 		return resource.Page{}, nil

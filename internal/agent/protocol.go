@@ -7,6 +7,8 @@ package agent
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -37,7 +39,6 @@ const (
 	opRelease      = "release"
 )
 
-// request is one line to the child.
 type request struct {
 	Version  int                 `json:"version"`
 	Op       string              `json:"op"`
@@ -53,7 +54,6 @@ type request struct {
 	Abandon  bool                `json:"abandon,omitempty"`  // release it although the baseline cannot be restored
 }
 
-// parse reads one line from the client.
 func parse(line []byte) (request, error) {
 	var r request
 	var said struct {
@@ -115,10 +115,8 @@ func (r request) check() error {
 	return nil
 }
 
-// alters reports whether a request asks for a change, of the GPU or of the ledger.
 func (r request) alters() bool { return r.Op != opHello && r.Op != opRead && r.Op != opClock }
 
-// onlyLedger reports whether a request changes the ledger alone.
 func (r request) onlyLedger() bool { return r.Op == opTake || r.Op == opLeave || r.Op == opRelease }
 
 func (r request) kind() string {
@@ -128,7 +126,6 @@ func (r request) kind() string {
 	return r.Op
 }
 
-// value is what a request sets, for the history.
 func (r request) value() string {
 	switch {
 	case r.Setting != nil:
@@ -141,7 +138,6 @@ func (r request) value() string {
 	return ""
 }
 
-// response is one line from the child.
 type response struct {
 	Version int                   `json:"version"`
 	Host    *reading              `json:"host,omitempty"`
@@ -206,3 +202,39 @@ func (e *Error) Error() string {
 
 // Unwrap returns the advice, so that errors.As finds it.
 func (e *Error) Unwrap() error { return e.Advice }
+
+// reading is a host in an answer. It contains each model once: a model is long, with its
+// clocks and profiles, and most hosts have one.
+type reading struct {
+	resource.Host
+	Models []resource.Model `json:"models,omitempty"`
+	Kinds  []int            `json:"kinds,omitempty"` // which of them each GPU is
+}
+
+func packed(h *resource.Host, err error) (*reading, error) {
+	if err != nil {
+		return nil, err
+	}
+	r := &reading{Host: *h}
+	r.GPUs = slices.Clone(h.GPUs)
+	for i := range r.GPUs {
+		model := &r.GPUs[i].Model
+		kind := slices.IndexFunc(r.Models, func(m resource.Model) bool { return reflect.DeepEqual(m, *model) })
+		if kind < 0 {
+			kind = len(r.Models)
+			r.Models = append(r.Models, *model)
+		}
+		r.Kinds = append(r.Kinds, kind)
+		*model = resource.Model{}
+	}
+	return r, nil
+}
+
+func (r *reading) unpacked() resource.Host {
+	for i, kind := range r.Kinds {
+		if i < len(r.GPUs) && kind >= 0 && kind < len(r.Models) {
+			r.GPUs[i].Model = r.Models[kind]
+		}
+	}
+	return r.Host
+}

@@ -133,7 +133,6 @@ func (d device) readTemperature(gpu *resource.GPU) error {
 	return err
 }
 
-// text reads a C string out of a fixed array.
 func text[T int8 | uint8](array []T) string {
 	var b strings.Builder
 	for _, c := range array {
@@ -205,4 +204,27 @@ func (d device) readProcesses(gpu *resource.GPU) error {
 	}
 	slices.SortFunc(gpu.Processes, func(a, b resource.Process) int { return cmp.Compare(a.PID, b.PID) })
 	return nil
+}
+
+// sampleClock reads the SM clock of one GPU, and whether something other than a lock holds
+// it down. It is called many times a second.
+func (l *nvmlLibrary) sampleClock(gpu string) (*resource.ClockSample, error) {
+	d, err := l.device(gpu)
+	if err != nil {
+		return nil, err
+	}
+	now, err := d.smClock()
+	if err != nil {
+		return nil, err
+	}
+	reasons, err := d.throttleReasons()
+	if err != nil && !unavailable(err) {
+		return nil, err
+	}
+	return &resource.ClockSample{MHz: int(now), LowClockReason: err != nil || heldDown(reasons)}, nil
+}
+
+// heldDown reports whether a GPU is idle, or throttled by power or heat.
+func heldDown(reasons uint64) bool {
+	return reasons&^uint64(nvml.ClocksEventReasonApplicationsClocksSetting) != 0
 }

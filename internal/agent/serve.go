@@ -77,7 +77,6 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// handle carries out one request.
 func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	var (
 		answer response
@@ -140,7 +139,6 @@ func (l *nvmlLibrary) record(r request, refused error) {
 	_ = l.book.Record(a) // on a full disk the change itself counts more than its line
 }
 
-// alter carries out a request for a change.
 func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 	l.users = nil
 	if err := l.begin(r.GPU, l.deadline/2); err != nil { // the other half is for the driver

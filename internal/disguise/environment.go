@@ -2,12 +2,111 @@
 package disguise
 
 import (
+	"embed"
+	"encoding/json"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 
+	"cosplay/internal/durable"
 	"cosplay/internal/resource"
 )
+
+// These files contain the part of the disguise that only Python code can do. Their folder is first on PYTHONPATH,
+// which also takes effect in environments that the user creates later: venv, uv and conda each have their own site
+// folder and do not read each other's.
+//
+//go:embed python/*.py
+var pythonFiles embed.FS
+
+// PythonDir is the name of that folder in a session's folder.
+const PythonDir = "python"
+
+// PythonVariable lists the folders that Python searches first.
+const PythonVariable = "PYTHONPATH"
+
+const pythonSession = "session.json" // parameters for the files
+
+// pythonFigures lists the features that the target lacks, for the files in PythonDir.
+type pythonFigures struct {
+	Target string   `json:"target"` // "NVIDIA GeForce RTX 2060"
+	Lacks  []string `json:"lacks"`  // number formats: "bf16"
+	Strict bool     `json:"strict"`
+}
+
+// NeedsPython reports whether a session needs the Python part. Otherwise cosplay does not affect Python.
+func NeedsPython(s resource.Session) bool {
+	lacks := s.Target.Lacks()
+	return slices.Contains(lacks, "tf32") || s.Strict && len(lacks) > 0
+}
+
+// InstallPython installs the Python part of the disguise in a session's folder, or removes it if the session does not
+// need it.
+func InstallPython(dir string, s resource.Session) error {
+	folder := filepath.Join(dir, PythonDir)
+	if !NeedsPython(s) {
+		return os.RemoveAll(folder)
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("making the session's part for Python: %w", err)
+	}
+	figures, err := json.Marshal(pythonFigures{Target: s.Target.Name, Lacks: s.Target.Lacks(), Strict: s.Strict})
+	if err != nil {
+		return err
+	}
+	if err := durable.ReplaceFile(filepath.Join(folder, pythonSession), append(figures, '\n'), 0o644); err != nil {
+		return err
+	}
+	return eachPythonFile(func(name string, text []byte) error {
+		return durable.ReplaceFile(filepath.Join(folder, name), text, 0o644)
+	})
+}
+
+func eachPythonFile(do func(name string, text []byte) error) error {
+	files, err := pythonFiles.ReadDir(PythonDir)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := pythonFiles.ReadFile(PythonDir + "/" + file.Name())
+		if err == nil {
+			err = do(file.Name(), text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PythonPath returns the value of PYTHONPATH: the session's Python part, followed by the user's value, or otherwise
+// the default. dir is the session's folder as its programs see it. The value is empty for a session without a Python
+// part.
+func PythonPath(s resource.Session, dir, otherwise string) map[string]string {
+	if !NeedsPython(s) {
+		return nil
+	}
+	rest, asked := s.Environ()[PythonVariable]
+	if !asked {
+		rest = otherwise
+	}
+	path := filepath.Join(dir, PythonDir)
+	if rest != "" { // an empty element would mean the program's working directory
+		path += ":" + rest
+	}
+	return map[string]string{PythonVariable: path}
+}
+
+// withoutTF32 switches TF32 off for a target that lacks it. The first variable is that of NVIDIA's own libraries,
+// which overrides what a program requests.
+var withoutTF32 = map[string]string{
+	"NVIDIA_TF32_OVERRIDE":         "0",
+	"TRITON_F32_DEFAULT":           "ieee",
+	"JAX_DEFAULT_MATMUL_PRECISION": "float32",
+}
 
 // Environment returns the environment of every program in a session: the target's figures under the names of
 // gpu-cosplay, the slice, and the user's variables, which take precedence. It leaves out sensitive values, which are

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,7 +94,6 @@ func nvmlIn(folders []string) (string, error) {
 		driver.NVML, strings.Join(folders, ", "))
 }
 
-// searched returns the folders in which programs of this machine search for the driver.
 func searched() []string {
 	return append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), systemFolders...)
 }
@@ -149,7 +149,6 @@ func Facade(of, realLibrary, figures string) ([]byte, error) {
 	return library, nil
 }
 
-// overwrite replaces a placeholder by a path.
 func overwrite(library []byte, mark, path string) error {
 	place := []byte(mark + "\x00")
 	at := bytes.Index(library, place)
@@ -159,5 +158,46 @@ func overwrite(library []byte, mark, path string) error {
 	room := library[at : at+C.FACADE_PATH_SIZE]
 	clear(room)
 	copy(room, path)
+	return nil
+}
+
+// CUDALibrary finds the CUDA driver that belongs to an NVML library: in the same folder, or in the folders that
+// programs of this machine search. "" means that there is none: a session then has only the NVML part of the
+// disguise, and nothing enforces its memory limit.
+func CUDALibrary(nvml string) string {
+	folders := []string{filepath.Dir(nvml)}
+	if resolved, err := filepath.EvalSymlinks(nvml); err == nil {
+		folders = append(folders, filepath.Dir(resolved))
+	}
+	return libraryIn(append(folders, searched()...), driver.CUDA)
+}
+
+// InstallCUDA places or updates the CUDA facade in a session's folder, in which Install has placed the NVML facade:
+// the facade in lib, a link to the CUDA driver, and the usage file. A sound usage file is kept, because programs of
+// the session may have it open. realLibrary is the absolute path of the host's libcuda.
+func InstallCUDA(dir, realLibrary string) error {
+	return install(dir, driver.CUDA, realLibrary, func(dir string) error { return MakeUsage(filepath.Join(dir, UsageFile)) })
+}
+
+// WriteProbes installs the programs with which verify finds out what programs in a session see. The folder must
+// permit execution. An existing file stays, because it may be running.
+func WriteProbes(dir string) error {
+	for _, name := range []string{driver.Who, driver.Probe} {
+		program, err := driver.Library(name)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(dir, name)
+		there, err := os.ReadFile(path)
+		if err == nil && bytes.Equal(there, program) {
+			continue
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := durable.WriteFile(path, program, 0o755); err != nil {
+			return err
+		}
+	}
 	return nil
 }

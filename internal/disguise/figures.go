@@ -90,12 +90,10 @@ func FiguresOf(s resource.Session, given resource.Handle) Figures {
 	}
 }
 
-// architectures are NVML's numbers.
 var architectures = map[string]int{
 	"pascal": 4, "volta": 5, "turing": 6, "ampere": 7, "ada": 8, "hopper": 9, "blackwell": 10,
 }
 
-// brand returns NVML's number for the product family in a name.
 func brand(name string) int {
 	for _, b := range []struct {
 		word   string

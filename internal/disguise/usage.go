@@ -85,7 +85,6 @@ func ForgetPeak(path string) error {
 	return nil
 }
 
-// unsoundError reports an invalid usage file.
 type unsoundError struct{ path string }
 
 func (e unsoundError) Error() string {

@@ -105,7 +105,6 @@ func (a announcement) live() bool {
 	return locked(a.file)
 }
 
-// sweep removes announcements of processes that ended.
 func sweep(dir string) {
 	for _, a := range announcements(dir) {
 		if a.file != nil && !a.live() {

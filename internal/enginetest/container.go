@@ -31,7 +31,6 @@ func (e *Engine) Load(t testing.TB, name string, changes ...string) {
 	}
 }
 
-// applets are the programs in the image.
 var applets = []string{"sh", "ls", "cat", "cmp", "env", "find", "sleep", "stat", "true"}
 
 func busybox(t testing.TB) []byte {

@@ -131,7 +131,6 @@ func takesCDI() bool {
 	return err == nil && strings.Contains(string(help), "--cdi-spec-dir ")
 }
 
-// await waits until the engine answers requests.
 func (e *Engine) await(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), upTime)
@@ -150,7 +149,6 @@ func (e *Engine) await(t testing.TB) {
 	}
 }
 
-// log returns the end of the engine's log.
 func (e *Engine) log() string {
 	data, err := os.ReadFile(e.path("log"))
 	if err != nil {
@@ -183,7 +181,6 @@ func (e *Engine) stop(t testing.TB) {
 	}
 }
 
-// remove removes the engine's folder and its control groups.
 func (e *Engine) remove(t testing.TB) {
 	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
 		groups, err := filepath.Glob(pattern + e.name)

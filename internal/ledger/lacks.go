@@ -39,7 +39,6 @@ func (b Book) GivenUp(uuid, boot, driver string) []resource.Degradation {
 	return known.GivenUp
 }
 
-// otherDriver reports whether two versions are known to be different.
 func otherDriver(a, b string) bool {
 	return a != b && a != resource.UnknownDriver && b != resource.UnknownDriver
 }

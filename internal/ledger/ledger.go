@@ -113,7 +113,6 @@ func projectsOf(uid int, holders []resource.Holder) (count int) {
 	return count
 }
 
-// begin starts the page of a GPU that no project holds, with its baseline.
 func begin(g *resource.Page, t Take, found *Found) error {
 	*g = resource.Page{UUID: g.UUID, BootID: g.BootID, Departed: g.Departed, Changes: g.Changes}
 	if found == nil || t.FromState && t.Trusted {

@@ -151,7 +151,6 @@ func listed(left []resource.Left) string {
 	return strings.Join(words, ", ")
 }
 
-// note records a setting that was not restored.
 func note(g *resource.Page, l resource.Left, who resource.Holder, found *Found) {
 	l.User, l.UID, l.At = who.User, who.UID, when(who, found)
 	g.Changes = append(g.Changes, l)

@@ -25,7 +25,6 @@ import (
 	"cosplay/internal/resource"
 )
 
-// maxGPUs is the largest number of GPUs of one simulated host.
 const maxGPUs = C.SIM_MAX_GPUS
 
 // Options describe a new host; the zero value is valid.
@@ -325,7 +324,6 @@ func deviceID(major, minor int) int {
 	return map[int]int{4: 0x15F8, 5: 0x1DB6, 6: 0x1EB8, 7: 0x20B2, 8: 0x26B9, 9: 0x2335, 10: 0x2901}[architecture(major, minor)]
 }
 
-// brand returns NVML's number for the product family in a name.
 func brand(name string) int {
 	switch {
 	case strings.Contains(name, "GeForce"):

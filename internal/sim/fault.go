@@ -100,7 +100,6 @@ func ParseFault(s string) (Fault, error) {
 	return f, f.check()
 }
 
-// parseCode reads a code of NVML, as a number or by its name.
 func parseCode(what string) (int, error) {
 	name := strings.TrimPrefix(strings.ToUpper(what), "NVML_")
 	name = strings.TrimPrefix(name, "ERROR_")
@@ -196,7 +195,6 @@ func (h *Host) ClearFaults() error {
 	return Relocate(h.dir)
 }
 
-// absent lists the functions that the host's NVML library does not export.
 func absent(dir string) (names []string, err error) {
 	err = inspect(dir, func(host *C.struct_sim_host) {
 		for _, f := range faults(host) {

@@ -61,7 +61,6 @@ func showGPU(gpu *C.struct_sim_gpu, index int) public.SimulatedGPU {
 	return g
 }
 
-// migName returns the driver's name of a MIG device.
 func migName(gpu *C.struct_sim_gpu, instance, compute int) string {
 	if gpu.named_by_ids != 0 {
 		return resource.IDName(text(gpu.uuid[:]), instance, compute)

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cosplay/driver"
+	"cosplay/internal/resource"
 )
 
 const stateName = "host"
@@ -78,7 +79,6 @@ func BootID(dir string) (id string, err error) {
 	return id, err
 }
 
-// inspect calls f with the locked state of the host in a folder.
 func inspect(dir string, f func(*C.struct_sim_host)) error {
 	h, err := Open(dir)
 	if err != nil {
@@ -184,14 +184,12 @@ func (h *Host) sweep(host *C.struct_sim_host) {
 	}
 }
 
-// byteLocked reports whether another process holds a byte of the file.
 func (h *Host) byteLocked(byte int64) bool {
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: byte, Len: 1}
 	err := unix.FcntlFlock(h.file.Fd(), unix.F_OFD_GETLK, &lock)
 	return err != nil || lock.Type != unix.F_UNLCK
 }
 
-// onGPU runs f on one GPU, locked.
 func (h *Host) onGPU(index int, f func(*C.struct_sim_gpu) error) error {
 	return h.locked(func(host *C.struct_sim_host) error {
 		if index < 0 || index >= int(host.gpu_count) {
@@ -201,7 +199,6 @@ func (h *Host) onGPU(index int, f func(*C.struct_sim_gpu) error) error {
 	})
 }
 
-// text reads a zero-terminated array.
 func text(array []C.char) string {
 	var out []byte
 	for _, c := range array {
@@ -230,4 +227,43 @@ func flag(on bool) C.uint32_t {
 		return 1
 	}
 	return 0
+}
+
+// Resize adds GPUs to the host, or removes the last ones, until it has one for each model; the others stay as they are.
+// It fails, and changes nothing, if a GPU would become another model, or if a GPU to remove is not as it was created
+// or inUse reports that it is used. The seed must be that of Create.
+func (h *Host) Resize(models []resource.Model, opts Options, inUse func(uuid string) bool) error {
+	data, err := newState(models, opts)
+	if err != nil {
+		return err
+	}
+	want := view(data)
+	return h.locked(func(host *C.struct_sim_host) error {
+		for i, gpu := range gpus(host) {
+			switch {
+			case i >= len(models):
+				if !unused(&gpu) || inUse(text(gpu.uuid[:])) {
+					return fmt.Errorf("GPU %d is in use", i)
+				}
+			case gpu.name != gpus(want)[i].name:
+				return fmt.Errorf("GPU %d would become another model: it is simulated as %s", i, text(gpu.name[:]))
+			}
+		}
+		if want.size > host.size {
+			if err := h.file.Truncate(int64(want.size)); err != nil {
+				return fmt.Errorf("cannot enlarge %s: %w", h.file.Name(), err)
+			}
+		}
+		had := host.gpu_count
+		host.gpu_count, host.size, host.simulates = want.gpu_count, want.size, want.simulates
+		for i := had; i < want.gpu_count; i++ {
+			gpus(host)[i] = gpus(want)[i]
+		}
+		return h.file.Truncate(int64(want.size))
+	})
+}
+
+func unused(gpu *C.struct_sim_gpu) bool {
+	return !anyInstance(gpu) && !anyProcess(gpu) && gpu.mig == 0 && gpu.mig_pending == 0 && gpu.persistence == 0 &&
+		gpu.lock_max_mhz == 0 && gpu.power_limit_mw == gpu.power_default_mw
 }

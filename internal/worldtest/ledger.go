@@ -60,7 +60,6 @@ func (w *World) setting(gpu string, s resource.Settings) error {
 	})
 }
 
-// book changes a GPU's page of the ledger.
 func (w *World) book(gpu string, do func(*resource.Page) error) error {
 	h := w.Host()
 	all := slices.Clone(h.Ledger)

@@ -15,7 +15,6 @@ const (
 // contexts and code change meanwhile.
 func (w Wanted) slack() uint64 { return max(64*mib, w.memory()/64) }
 
-// onCUDA checks the probe's answers about CUDA.
 func onCUDA(look func(Wanted, *reading) string) func(Wanted, Inside) answer {
 	asked := probed(func(w Wanted, said *reading) string {
 		words := look(w, said)

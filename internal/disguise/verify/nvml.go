@@ -22,7 +22,6 @@ func probed(look func(Wanted, *reading) string) func(Wanted, Inside) answer {
 	}
 }
 
-// text returns one record unchanged.
 func text(key string) func(Wanted, *reading) string {
 	return func(_ Wanted, said *reading) string { return said.text(key) }
 }

@@ -39,7 +39,6 @@ var settingsChecks = slices.Concat([]check[Observed]{
 		fix: "the lock is not in effect: another program changed it, or the driver ignores it. drift reports it from now on, and cosplay apply sets it again"},
 })
 
-// readableSettings checks each setting that can be read.
 func readableSettings() (all []check[Observed]) {
 	for _, s := range resource.AllSettings {
 		if !s.Readable() {

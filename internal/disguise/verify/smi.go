@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// views are the outputs of nvidia-smi to check.
 var views = []struct {
 	key  string
 	args []string
@@ -36,7 +35,6 @@ var smiChecks = of(SMI, smiFix, []check[Inside]{
 	{name: "smi.power", expected: func(w Wanted) string { return watts(w.Power.Max) }, found: column(2)},
 }...)
 
-// view checks one output of nvidia-smi.
 func view(key string, look func(Wanted, string) string) func(Wanted, Inside) answer {
 	return func(w Wanted, in Inside) answer {
 		out := in.Answers[key]
@@ -122,7 +120,6 @@ func inspect(text string, want, hide []string) string {
 	return shows(want)
 }
 
-// smiXML is the part of nvidia-smi's XML to check.
 type smiXML struct {
 	GPUs []struct {
 		Name   string `xml:"product_name"`

@@ -88,7 +88,6 @@ func of[S any](class Class, fix string, checks ...check[S]) []check[S] {
 	return checks
 }
 
-// run compares.
 func (c check[S]) run(w Wanted, seen S, way Way) Result {
 	r := Result{Check: c.name, Class: c.class, Way: way, Outcome: Passed, Expected: c.expected(w)}
 	a := c.found(w, seen)

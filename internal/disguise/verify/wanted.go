@@ -105,7 +105,6 @@ func (r records) first(key string) (string, bool) {
 	return r[key][0], true
 }
 
-// numbers reads a record of numbers.
 func (r records) numbers(key string, want int) ([]uint64, bool) {
 	value, ok := r.first(key)
 	words := strings.Fields(value)

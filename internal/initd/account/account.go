@@ -134,7 +134,6 @@ func (t *table) clashes(kind, name string, id uint32) []string {
 	return notes
 }
 
-// of lists the groups of a user, the primary one first.
 func (t *table) of(name string, gid uint32) []uint32 {
 	groups := []uint32{gid}
 	for _, line := range *t {

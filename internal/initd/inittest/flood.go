@@ -106,10 +106,8 @@ func (i idle) Sign(io.Reader, []byte) (*ssh.Signature, error) {
 	return nil, net.ErrClosed
 }
 
-// shut closes what the server may have closed already.
 func shut(conn net.Conn) { _ = conn.Close() }
 
-// kexInit is a client's first packet, in the clear.
 func kexInit(t *testing.T) []byte {
 	t.Helper()
 	here, there := net.Pipe()

@@ -116,7 +116,7 @@ func (s *Server) forget(c io.Closer) {
 	s.ended.Done()
 }
 
-// shut closes a connection or file that may be closed already.
+// shut closes what may be closed already.
 func shut(c io.Closer) { _ = c.Close() }
 
 // config is for one connection. It offers what OpenSSH 10 offers by default, as

@@ -1,6 +1,7 @@
 package sshd
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
@@ -124,7 +126,6 @@ func (s *session) command(kind, text string) (*exec.Cmd, error) {
 	return l.Login(env)
 }
 
-// connection returns the environment variables that describe this login.
 func (s *session) connection() environ.Vars {
 	fromHost, fromPort := split(s.conn.RemoteAddr())
 	toHost, toPort := split(s.conn.LocalAddr())
@@ -191,7 +192,6 @@ func carry(to io.Writer, from io.Reader, end io.Closer) {
 	shut(end)
 }
 
-// finish waits for the process and its output, and sends the client the exit status.
 func (s *session) finish(output *sync.WaitGroup) {
 	_ = s.cmd.Wait() // the process state has more detail than the error
 	close(s.waited)
@@ -252,4 +252,25 @@ func (s *session) hangUp() {
 	}
 	s.term.close()
 	s.closeAgent()
+}
+
+// ServeFiles serves sftp on the standard streams, as the user of this process. Relative paths start in the working
+// folder.
+func ServeFiles() error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	stream := struct {
+		io.Reader
+		io.WriteCloser
+	}{os.Stdin, os.Stdout}
+	server, err := sftp.NewServer(stream, sftp.WithServerWorkingDirectory(dir))
+	if err != nil {
+		return err
+	}
+	if err := server.Serve(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return server.Close()
 }

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"cosplay/catalog"
 	"cosplay/internal/config"
@@ -68,9 +69,7 @@ func SimulatedModels(spec string) ([]resource.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		for range part.Count {
-			models = append(models, model)
-		}
+		models = append(models, slices.Repeat([]resource.Model{model}, part.Count)...)
 	}
 	return models, nil
 }

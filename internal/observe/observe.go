@@ -76,7 +76,12 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		hostErr, engineErr, runErr error
 	)
 	group.Go(func() { host, hostErr = source.GPUs.Read(ctx) })
-	group.Go(func() { engine, engineErr = look(ctx, source) })
+	group.Go(func() {
+		if source.Engine != nil {
+			engine = new(resource.Engine)
+			*engine, engineErr = source.Engine.Inspect(ctx)
+		}
+	})
 	group.Go(func() {
 		if containers, runErr = list(ctx, source); runErr == nil && source.Leftovers != nil {
 			strays, runErr = source.Leftovers.Leftovers(ctx, containers, source.Known)
@@ -98,14 +103,6 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		}
 	}
 	return host, nil
-}
-
-func look(ctx context.Context, source Source) (*resource.Engine, error) {
-	if source.Engine == nil {
-		return nil, nil
-	}
-	engine, err := source.Engine.Inspect(ctx)
-	return &engine, err
 }
 
 func list(ctx context.Context, source Source) ([]resource.Body, error) {

@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -205,4 +206,26 @@ func (p *Project) keepOutputs(planned *plan.Plan, prior resource.Prior, live res
 		return prior, nil
 	}
 	return p.Store.Save(next)
+}
+
+// Eval evaluates one expression.
+type Eval func(typed string) (config.Output, *hcl.File, hcl.Diagnostics)
+
+// Console evaluates expressions with the current values of the state's sessions, which it
+// reads once. It reads hosts only if the state has sessions.
+func (p *Project) Console(ctx context.Context) (Eval, error) {
+	prior, _, err := p.Remembered()
+	if err != nil {
+		return nil, err
+	}
+	var live resource.Live
+	if len(prior.Sessions) > 0 {
+		seen, err := p.Peek(ctx)
+		if err != nil {
+			return nil, err
+		}
+		prior, live = seen.Prior, seen.Live
+	}
+	facts := made(prior, live)
+	return func(typed string) (config.Output, *hcl.File, hcl.Diagnostics) { return p.Intent.Eval(typed, facts) }, nil
 }

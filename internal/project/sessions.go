@@ -3,29 +3,38 @@ package project
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"cosplay/internal/config"
+	"cosplay/internal/machine"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
 
 // Host finds the block of a host.
 func (p *Project) Host(name string) (config.Host, error) {
-	for _, c := range p.Intent.Hosts {
-		if c.Name == name {
-			return c, nil
-		}
+	i := slices.IndexFunc(p.Intent.Hosts, func(c config.Host) bool { return c.Name == name })
+	if i < 0 {
+		return config.Host{}, fmt.Errorf("the configuration has no host %q. Fix: restore its block", name)
 	}
-	return config.Host{}, fmt.Errorf("the configuration has no host %q. Fix: restore its block", name)
+	return p.Intent.Hosts[i], nil
+}
+
+// Connect opens a host with its runtimes.
+func (p *Project) Connect(ctx context.Context, name string, prior resource.Prior) (*machine.Host, error) {
+	c, err := p.Host(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.Machine.Connect(ctx, c, prior)
 }
 
 // Runtime opens the runtime of a session, for commands that run something in it.
 func (p *Project) Runtime(ctx context.Context, s resource.PriorSession, prior resource.Prior) (runtime.Runtime, error) {
-	c, err := p.Host(s.Slice.Host)
-	if err != nil {
-		return nil, err
-	}
-	h, err := p.Machine.Connect(ctx, c, prior)
+	h, err := p.Connect(ctx, s.Slice.Host, prior)
 	if err != nil {
 		return nil, err
 	}
@@ -40,12 +49,10 @@ func (p *Project) Used(prior resource.Prior) map[resource.Address]resource.Use {
 		if !open {
 			continue
 		}
-		in, there := h.Runtimes(prior.Owner())[s.Runtime]
-		if !there {
-			continue
-		}
-		if usage, err := in.Usage(s.ID); err == nil {
-			all[s.Address] = usage.Use()
+		if in, there := h.Runtimes(prior.Owner())[s.Runtime]; there {
+			if usage, err := in.Usage(s.ID); err == nil {
+				all[s.Address] = usage.Use()
+			}
 		}
 	}
 	return all
@@ -64,4 +71,80 @@ func Able[T any](ctx context.Context, p *Project, s resource.PriorSession, prior
 			s.Address, what, s.Slice.Host, resource.RuntimeNamed(s.Runtime).Where, s.Address.Short())
 	}
 	return able, nil
+}
+
+// Login is where and how the user logs into a session.
+type Login struct {
+	Host                    string
+	user, alias, knownHosts string
+	port                    int // TCP, on the host
+	identities              []string
+}
+
+// SSHOption is one setting, as in ssh_config.
+type SSHOption struct{ Name, Value string }
+
+// Options are as in ssh_config. ssh accepts only the session's own host key.
+func (l Login) Options() []SSHOption {
+	all := []SSHOption{
+		{Name: "Port", Value: strconv.Itoa(l.port)},
+		{Name: "User", Value: l.user},
+		{Name: "HostKeyAlias", Value: l.alias},
+		{Name: "UserKnownHostsFile", Value: sshPath(l.knownHosts)},
+		{Name: "GlobalKnownHostsFile", Value: "/dev/null"},
+		{Name: "StrictHostKeyChecking", Value: "yes"},
+		{Name: "PasswordAuthentication", Value: "no"},
+		{Name: "ServerAliveInterval", Value: "30"},
+	}
+	for _, file := range l.identities {
+		all = append(all, SSHOption{Name: "IdentityFile", Value: sshPath(file)})
+	}
+	return all
+}
+
+// sshPath quotes a path for ssh_config, where blanks separate and % begins a token.
+func sshPath(path string) string { return `"` + strings.ReplaceAll(path, "%", "%%") + `"` }
+
+// Login is how the user logs into a session that runs.
+func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) (Login, error) {
+	login, err := Able[runtime.Login](ctx, p, s, prior, "ssh")
+	if err != nil {
+		return Login{}, err
+	}
+	if !s.Spec.SSH.Enabled {
+		return Login{}, fmt.Errorf("%s was created without ssh. Run cosplay exec %s -- COMMAND instead; or write ssh { enabled = true }, and cosplay apply recreates it with ssh", s.Address, s.Address.Short())
+	}
+	c, there := live.Body(s.Slice.Host, s.Runtime, s.ID)
+	switch {
+	case !there:
+		return Login{}, fmt.Errorf("%s: its container does not exist. Fix: cosplay apply recreates it", s.Address)
+	case c.State != resource.Running:
+		return Login{}, fmt.Errorf("%s: its container does not run; cosplay logs %s shows why, cosplay apply starts it", s.Address, s.Address.Short())
+	}
+	known, err := login.Know(s.ID, s.Spec.SSH, c.SSHPort)
+	if err != nil {
+		return Login{}, err
+	}
+	return Login{
+		Host: runtime.Reachable(s.Spec.SSH.Bind), port: c.SSHPort, user: s.Spec.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
+		identities: p.identities(s.Address),
+	}, nil
+}
+
+// identities are the private keys beside the public keys that the configuration names:
+// without a name ssh tries only the usual ones.
+func (p *Project) identities(a resource.Address) []string {
+	var all []string
+	for _, s := range p.Intent.Sessions {
+		if s.Address != a {
+			continue
+		}
+		for _, key := range s.Keys {
+			private := strings.TrimSuffix(key, ".pub")
+			if _, err := os.Stat(private); strings.HasPrefix(key, "/") && private != key && err == nil {
+				all = append(all, private)
+			}
+		}
+	}
+	return all
 }

@@ -252,7 +252,7 @@ func inWords(diags hcl.Diagnostics) error {
 
 // container is a container that cosplay did not create, in any runtime that can import.
 func (f *finder) container(ctx context.Context, lineage string) (*project.Import, error) {
-	h, err := f.openHost(ctx)
+	h, err := f.Connect(ctx, f.wanted.Host, f.prior)
 	if err != nil {
 		return nil, err
 	}
@@ -294,14 +294,6 @@ func (f *finder) stranger(ctx context.Context, h *machine.Host, in runtime.Impor
 	live, _ := f.live.Host(h.Config.Name)
 	found.Steps = adopting(f.prior, live.BootID, found.Session, nil, nil)
 	return found, nil
-}
-
-func (f *finder) openHost(ctx context.Context) (*machine.Host, error) {
-	c, err := f.Host(f.wanted.Host)
-	if err != nil {
-		return nil, err
-	}
-	return f.Machine.Connect(ctx, c, f.prior)
 }
 
 // whereabouts adds to an error where the state of a lineage is, if a ledger has it.

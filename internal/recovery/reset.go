@@ -247,21 +247,20 @@ type Done struct {
 func CarryOut(ctx context.Context, p *project.Project, r *Reset, progress func(apply.Event), parallelism int) []Done {
 	var all []Done
 	for _, shown := range r.Rounds {
-		done := Done{Round: shown, Result: apply.Result{Prior: shown.Prior}}
 		if ctx.Err() == nil {
-			done.Round, done.Result, done.Err = carryOut(ctx, p, shown, r.options, progress, parallelism)
+			all = append(all, carryOut(ctx, p, shown, r.options, progress, parallelism))
+		} else {
+			all = append(all, notDone(shown, nil))
 		}
-		all = append(all, done)
 	}
 	return all
 }
 
-func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptions, progress func(apply.Event), parallelism int) (Round, apply.Result, error) {
-	fail := func(err error) (Round, apply.Result, error) { return shown, apply.Result{Prior: shown.Prior}, err }
+func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptions, progress func(apply.Event), parallelism int) Done {
 	if !shown.Own {
 		lock, err := lockOther(ctx, shown.Holder)
 		if err != nil {
-			return fail(err)
+			return notDone(shown, err)
 		}
 		if lock != nil {
 			defer func() { _ = lock.Release() }()
@@ -270,7 +269,7 @@ func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptio
 	live, _ := p.Survey(ctx)
 	chosen, err := chooser(p, o, live)
 	if err != nil {
-		return fail(err)
+		return notDone(shown, err)
 	}
 	agreed := []string{}
 	for _, c := range shown.Unproven {
@@ -278,17 +277,26 @@ func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptio
 	}
 	now, failures := round(ctx, p, shown.claim, live, chosen, agreed, o.AbandonBaseline)
 	if len(now.Plan.Steps) == 0 {
-		return now, apply.Result{Prior: now.Prior}, errors.Join(failures...)
+		return notDone(now, errors.Join(failures...))
 	}
-	owner := now.Prior.Owner()
-	run := apply.Run{Hosts: applyHosts(p, now.claim, live, owner), Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true,
+	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true,
 		Observe: func(ctx context.Context) (resource.Live, error) {
 			live, failures := p.Survey(ctx)
 			remains, _, more := remains(ctx, p, now.claim, live)
 			return withContainers(live, remains), errors.Join(append(failures, more...)...)
 		}}
+	for _, host := range live.Hosts {
+		h := p.HostOf(now.claim.Lineage, live, host.Name)
+		p.Machine.Share(h)
+		run.Hosts[host.Name] = h.ForApply(now.Prior.Owner(), now.Holder)
+	}
 	result, err := run.Execute(ctx, now.Plan, now.Prior, now.Live)
-	return now, result, errors.Join(append(failures, err)...)
+	return Done{now, result, errors.Join(append(failures, err)...)}
+}
+
+// notDone is the result of a round without a step.
+func notDone(r Round, err error) Done {
+	return Done{Round: r, Result: apply.Result{Prior: r.Prior}, Err: err}
 }
 
 // noJournal writes nothing: after an interrupted reset, the next one finds what remains in

@@ -60,7 +60,8 @@ func Open(o Options) (*Project, map[string]*hcl.File, hcl.Diagnostics, error) {
 	return p, intent.Files, diags, nil
 }
 
-// prepare finds a project, and reads its files and the values of variables.
+// prepare finds a project, and reads its files and the values of variables. If only the
+// files cannot be read, it returns the project with the error.
 func prepare(o Options) (*Project, map[string][]byte, error) {
 	p, err := locate(o)
 	if err != nil {
@@ -110,14 +111,11 @@ func (p *Project) reading() config.Options {
 // whose blocks are valid, the simulated hosts that have a folder, and this machine if no
 // host is named. The complaint is the error of the configuration, nil if it is valid.
 func OpenForRecovery(o Options) (p *Project, complaint, err error) {
-	if p, err = locate(o); err != nil {
-		return nil, nil, err
+	o.HostsOnly, o.MayBeEmpty = true, true
+	p, files, complaint := prepare(o)
+	if p == nil {
+		return nil, nil, complaint
 	}
-	p.mayMiss = true
-	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
-		return nil, nil, err
-	}
-	files, complaint := readFiles(p.Dir, o.File, true)
 	intent, diags := config.Load(files, p.reading())
 	if complaint == nil && diags.HasErrors() {
 		complaint = fmt.Errorf("the configuration is not valid (cosplay validate shows why)")

@@ -49,7 +49,7 @@ session "hooked" {
 
 func names(t *testing.T, e *enginetest.Engine) []string {
 	t.Helper()
-	all, err := e.Client().ContainerList(context.Background(), container.ListOptions{All: true})
+	all, err := e.Client.ContainerList(context.Background(), container.ListOptions{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

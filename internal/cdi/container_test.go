@@ -74,7 +74,7 @@ func TestContainer(t *testing.T) {
 	}})
 	engine.Load(t, "tiny")
 	ways := []way{byRuntime("nvidia-cdi"), byRuntime("nvidia-auto")}
-	info, err := engine.Client().Info(context.Background())
+	info, err := engine.Client.Info(context.Background())
 	check(t, err)
 	if len(info.CDISpecDirs) > 0 {
 		ways = append(ways, byEngine())
@@ -116,7 +116,7 @@ func TestContainer(t *testing.T) {
 func outlives(t *testing.T, engine *enginetest.Engine, w way, specs string, e Edits) {
 	c, h := container.Config{Image: "tiny", Cmd: []string{"find", "/dev/nvidiactl", "/dev/nvidia1"}}, container.HostConfig{NetworkMode: "none"}
 	w.ask(Qualified("nobody"), &c, &h)
-	created, err := engine.Client().ContainerCreate(context.Background(), &c, &h, nil, nil, "")
+	created, err := engine.Client.ContainerCreate(context.Background(), &c, &h, nil, nil, "")
 	check(t, err)
 	if out, err := engine.Restart(t, created.ID); err == nil {
 		t.Errorf("it started without its device: %s", out)

@@ -22,7 +22,7 @@ func (e *Engine) Load(t testing.TB, name string, changes ...string) {
 	t.Helper()
 	need.Root(t, "busybox")
 	source := image.ImportSource{Source: bytes.NewReader(busybox(t)), SourceName: "-"}
-	answer, err := e.client.ImageImport(context.Background(), source, name, image.ImportOptions{Changes: append([]string{"ENV PATH=/bin"}, changes...)})
+	answer, err := e.Client.ImageImport(context.Background(), source, name, image.ImportOptions{Changes: append([]string{"ENV PATH=/bin"}, changes...)})
 	check(t, err)
 	defer answer.Close()
 	var said bytes.Buffer
@@ -60,7 +60,7 @@ func busybox(t testing.TB) []byte {
 func (e *Engine) Run(t testing.TB, config container.Config, host container.HostConfig) (string, error) {
 	t.Helper()
 	host.NetworkMode = "none"
-	created, err := e.client.ContainerCreate(context.Background(), &config, &host, nil, nil, "")
+	created, err := e.Client.ContainerCreate(context.Background(), &config, &host, nil, nil, "")
 	check(t, err)
 	return e.Restart(t, created.ID)
 }
@@ -71,8 +71,8 @@ func (e *Engine) Restart(t testing.TB, id string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), upTime)
 	defer cancel()
 	before := len(e.printed(t, id))
-	ended, failed := e.client.ContainerWait(ctx, id, container.WaitConditionNextExit)
-	if err := e.client.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+	ended, failed := e.Client.ContainerWait(ctx, id, container.WaitConditionNextExit)
+	if err := e.Client.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
 		return "", err
 	}
 	select {
@@ -85,7 +85,7 @@ func (e *Engine) Restart(t testing.TB, id string) (string, error) {
 
 func (e *Engine) printed(t testing.TB, id string) string {
 	t.Helper()
-	logs, err := e.client.ContainerLogs(context.Background(), id, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+	logs, err := e.Client.ContainerLogs(context.Background(), id, container.LogsOptions{ShowStdout: true, ShowStderr: true})
 	check(t, err)
 	defer logs.Close()
 	var out bytes.Buffer

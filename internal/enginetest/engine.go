@@ -38,7 +38,7 @@ type Options struct {
 // network namespace.
 type Engine struct {
 	Host   string // unix:///...
-	client *client.Client
+	Client *client.Client
 	name   string
 	dir    string
 	ended  chan struct{}
@@ -86,15 +86,12 @@ func Start(t testing.TB, o Options) *Engine {
 	}
 	check(t, e.cmd.Start())
 	go func() { _ = e.cmd.Wait(); close(e.ended) }()
-	e.client, err = client.NewClientWithOpts(client.WithHost(e.Host), client.WithAPIVersionNegotiation())
+	e.Client, err = client.NewClientWithOpts(client.WithHost(e.Host), client.WithAPIVersionNegotiation())
 	check(t, err)
 	t.Cleanup(func() { e.stop(t) })
 	e.await(t)
 	return e
 }
-
-// Client returns a client of the engine.
-func (e *Engine) Client() *client.Client { return e.client }
 
 func (e *Engine) path(name string) string { return filepath.Join(e.dir, name) }
 
@@ -136,7 +133,7 @@ func (e *Engine) await(t testing.TB) {
 	ctx, cancel := context.WithTimeout(context.Background(), upTime)
 	defer cancel()
 	for {
-		if _, err := e.client.Ping(ctx); err == nil {
+		if _, err := e.Client.Ping(ctx); err == nil {
 			return
 		}
 		select {
@@ -161,16 +158,16 @@ func (e *Engine) log() string {
 func (e *Engine) stop(t testing.TB) {
 	ctx, cancel := context.WithTimeout(context.Background(), downTime)
 	defer cancel()
-	left, err := e.client.ContainerList(ctx, container.ListOptions{All: true})
+	left, err := e.Client.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
 		t.Errorf("listing what is to be removed: %v\n%s", err, e.log())
 	}
 	for _, c := range left {
-		if err := e.client.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true}); err != nil {
+		if err := e.Client.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true}); err != nil {
 			t.Errorf("removing a container of the test: %v", err)
 		}
 	}
-	_ = e.client.Close()
+	_ = e.Client.Close()
 	_ = e.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-e.ended:

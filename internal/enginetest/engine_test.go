@@ -37,9 +37,9 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Errorf("the hook was asked for %q", got)
 		}
 		ctx := context.Background()
-		created, err := e.Client().ContainerCreate(ctx, &container.Config{Image: "tiny", Cmd: []string{"sleep", "1000"}}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "")
+		created, err := e.Client.ContainerCreate(ctx, &container.Config{Image: "tiny", Cmd: []string{"sleep", "1000"}}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "")
 		check(t, err)
-		check(t, e.Client().ContainerStart(ctx, created.ID, container.StartOptions{}))
+		check(t, e.Client.ContainerStart(ctx, created.ID, container.StartOptions{}))
 		if groups := named(t, "/sys/fs/cgroup/*", e.name); len(groups) == 0 {
 			t.Error("no control group bears the engine's name, so looking for one afterwards would prove nothing")
 		}

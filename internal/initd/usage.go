@@ -16,7 +16,6 @@ const UsagePath = Dir + "/usage"
 const (
 	usageMagic   = "COSPUSE\x00"
 	usageVersion = 1
-	usageSizeAt  = 12
 	usageLock    = 16 // lock, total, overhead
 	usagePeak    = 40
 	usageSlots   = 56
@@ -34,19 +33,21 @@ func ForgetUse(path string) error {
 		return err
 	}
 	defer file.Close()
-	var head [usageLock]byte
+	var head struct {
+		Magic         [len(usageMagic)]byte
+		Version, Size uint32
+	}
 	info, err := file.Stat()
 	if err == nil {
-		_, err = file.ReadAt(head[:], 0)
+		err = binary.Read(file, binary.NativeEndian, &head)
 	}
 	if err != nil {
 		return err
 	}
-	size := binary.NativeEndian.Uint32(head[usageSizeAt:])
-	if string(head[:len(usageMagic)]) != usageMagic || binary.NativeEndian.Uint32(head[len(usageMagic):]) != usageVersion || int64(size) != info.Size() || size < usageSlots {
+	if string(head.Magic[:]) != usageMagic || head.Version != usageVersion || int64(head.Size) != info.Size() || head.Size < usageSlots {
 		return fmt.Errorf("%s is damaged, or of another version: each program counts for itself", path)
 	}
-	for from, to := range map[int64]int64{usageLock: usagePeak, usageSlots: int64(size)} {
+	for from, to := range map[int64]int64{usageLock: usagePeak, usageSlots: int64(head.Size)} {
 		if _, err := file.WriteAt(make([]byte, to-from), from); err != nil {
 			return err
 		}

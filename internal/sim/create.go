@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -201,9 +202,9 @@ func setUp(gpu *C.struct_sim_gpu, m resource.Model, index int, seed string) erro
 	}
 	gpu.pci_domain = C.uint32_t(index / len(buses))
 	gpu.pci_bus = buses[index%len(buses)]
-	gpu.pci_device_id = C.uint32_t(deviceID(major, minor))<<16 | 0x10DE
+	gpu.pci_device_id = C.uint32_t(generationOf(major, minor).deviceID)<<16 | 0x10DE
 	gpu.capability_major, gpu.capability_minor = C.uint32_t(major), C.uint32_t(minor)
-	gpu.architecture = C.uint32_t(architecture(major, minor))
+	gpu.architecture = C.uint32_t(generationOf(major, minor).architecture)
 	gpu.brand = C.uint32_t(brand(m.Name))
 	gpu.ecc = C.uint16_t(flag(!strings.Contains(m.Name, "GeForce")))
 
@@ -294,34 +295,25 @@ func capability(s string) (major, minor int, err error) {
 	before, after, _ := strings.Cut(s, ".")
 	major, err1 := strconv.Atoi(before)
 	minor, err2 := strconv.Atoi(after)
-	if err1 != nil || err2 != nil {
+	if err1 != nil || err2 != nil || min(major, minor) < 0 {
 		return 0, 0, fmt.Errorf("%q is not a compute capability like 9.0", s)
 	}
 	return major, minor, nil
 }
 
-// architecture is NVML's number: 4 is Pascal, 10 is Blackwell.
-func architecture(major, minor int) int {
-	switch {
-	case major >= 10:
-		return 10
-	case major == 9:
-		return 9
-	case major == 8 && minor == 9:
-		return 8
-	case major == 8:
-		return 7
-	case major == 7 && minor == 5:
-		return 6
-	case major == 7:
-		return 5
-	}
-	return 4
+// generation is an architecture of GPUs, from a compute capability on.
+type generation struct {
+	capability   int // 10 * major + minor
+	architecture int // NVML's number
+	deviceID     int // PCI id of a well-known GPU
 }
 
-// deviceID returns the PCI id of a well-known GPU of the architecture.
-func deviceID(major, minor int) int {
-	return map[int]int{4: 0x15F8, 5: 0x1DB6, 6: 0x1EB8, 7: 0x20B2, 8: 0x26B9, 9: 0x2335, 10: 0x2901}[architecture(major, minor)]
+var generations = []generation{
+	{100, 10, 0x2901}, {90, 9, 0x2335}, {89, 8, 0x26B9}, {80, 7, 0x20B2}, {75, 6, 0x1EB8}, {70, 5, 0x1DB6}, {0, 4, 0x15F8},
+}
+
+func generationOf(major, minor int) generation {
+	return generations[slices.IndexFunc(generations, func(g generation) bool { return 10*major+minor >= g.capability })]
 }
 
 func brand(name string) int {

@@ -23,9 +23,9 @@ type setting struct {
 }
 
 var settings = []setting{
-	{"mig", "on or off", setMIG},
-	{"mig-pending", "on or off", setMIGPending},
-	{"persistence", "on or off", setPersistence},
+	{"mig", "on or off", onOrOff(setMIG)},
+	{"mig-pending", "on or off", onOrOff(setMIGPending)},
+	{"persistence", "on or off", onOrOff(func(gpu *C.struct_sim_gpu, on C.uint32_t) error { gpu.persistence = on; return nil })},
 	{"power-limit", "watts", setPowerLimit},
 	{"clock-lock", "MHz or none", setClockLock},
 	{"process", "PID:MiB, PID:MiB:GPU-INSTANCE, PID:none or none", setProcess},
@@ -77,11 +77,17 @@ func parseSwitch(value string) (C.uint32_t, error) {
 	return 0, fmt.Errorf("it is on or off")
 }
 
-func setMIG(gpu *C.struct_sim_gpu, value string) error {
-	on, err := parseSwitch(value)
-	if err != nil {
-		return err
+func onOrOff(set func(gpu *C.struct_sim_gpu, on C.uint32_t) error) func(*C.struct_sim_gpu, string) error {
+	return func(gpu *C.struct_sim_gpu, value string) error {
+		on, err := parseSwitch(value)
+		if err != nil {
+			return err
+		}
+		return set(gpu, on)
 	}
+}
+
+func setMIG(gpu *C.struct_sim_gpu, on C.uint32_t) error {
 	switch {
 	case gpu.memory_slices == 0:
 		return fmt.Errorf("this GPU has no MIG")
@@ -94,24 +100,12 @@ func setMIG(gpu *C.struct_sim_gpu, value string) error {
 	return nil
 }
 
-func setMIGPending(gpu *C.struct_sim_gpu, value string) error {
-	on, err := parseSwitch(value)
-	if err != nil {
-		return err
-	}
+func setMIGPending(gpu *C.struct_sim_gpu, on C.uint32_t) error {
 	if gpu.memory_slices == 0 {
 		return fmt.Errorf("this GPU has no MIG")
 	}
 	gpu.mig_pending = on
 	return nil
-}
-
-func setPersistence(gpu *C.struct_sim_gpu, value string) (err error) {
-	on, err := parseSwitch(value)
-	if err == nil {
-		gpu.persistence = on
-	}
-	return err
 }
 
 func setLost(gpu *C.struct_sim_gpu, value string) error {

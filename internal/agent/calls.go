@@ -14,8 +14,7 @@ import (
 // Ending is how destroy ends without a call that worked at apply.
 type Ending string
 
-// The endings. After Leaves and Stops another destroy restores the rest once the call is
-// available again.
+// The endings. After Leaves and Stops another destroy restores the rest once the call is available again.
 const (
 	Restores Ending = ""       // everything is restored
 	Leaves   Ending = "leaves" // what needs the call is left and reported, the rest is restored; exit code 1
@@ -107,8 +106,7 @@ var calls = []Call{
 	{Name: "nvmlGpuInstanceDestroy", Feature: resource.FeatureMIG, Set: true, Without: noDestroy, Destroy: Leaves},
 }
 
-// unavailable reports whether an error says that a call is not there for a GPU,
-// and nothing of the GPU itself.
+// unavailable reports whether an error says that a call is not there for a GPU, and nothing of the GPU itself.
 func unavailable(err error) bool {
 	return slices.ContainsFunc([]nvml.Return{nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_NO_PERMISSION, nvml.ERROR_FUNCTION_NOT_FOUND, nvml.ERROR_UNKNOWN},
 		func(code nvml.Return) bool { return isCode(err, code) })

@@ -77,8 +77,7 @@ func (d device) trySetMIG(wanted int) error {
 	case switched == nvml.SUCCESS:
 		return d.notTaken(call, "MIG mode is as it was")
 	}
-	// The mode is pending and would switch at the next reset, which no user expects:
-	// cancel it.
+	// The mode is pending and would switch at the next reset, which no user expects: cancel it.
 	_ = set(current)
 	return &Error{Call: call, GPU: d.String(), Code: int(switched), Message: "MIG mode does not switch: " + switched.Error(), Advice: adviceOn(call, switched)}
 }
@@ -113,8 +112,7 @@ func (d device) setPower(mw int) (int, error) {
 	return int(now), nil
 }
 
-// setClock locks the SM clock, or lifts the lock. NVML has no getter for a lock; only a
-// clock above it is visible.
+// setClock locks the SM clock, or lifts the lock. NVML has no getter for a lock; only a clock above it is visible.
 func (d device) setClock(mhz int) error {
 	const call = "nvmlDeviceSetGpuLockedClocks"
 	if mhz == 0 {
@@ -259,9 +257,8 @@ func (d device) find(want resource.Slice) (resource.LiveSlice, bool, error) {
 	return resource.LiveSlice{}, false, nil
 }
 
-// destroySlice removes a slice that is still the recorded one: ids are used again, so
-// profile, placement and UUID must match. A slice that does not exist any more is no
-// error. Once its compute instance is removed, s has no UUID.
+// destroySlice removes a slice that is still the recorded one: ids are used again, so profile, placement and UUID
+// must match. A slice that does not exist any more is no error. Once its compute instance is removed, s has no UUID.
 func (d device) destroySlice(s *resource.LiveSlice) error {
 	const call = "nvmlGpuInstanceDestroy"
 	var held instanceID
@@ -289,8 +286,7 @@ func (d device) destroySlice(s *resource.LiveSlice) error {
 	return d.notTaken(call, fmt.Sprintf("the slice at slot %d is still there", s.Start))
 }
 
-// remove destroys a slice, its compute instance first, and calls emptied between the
-// two.
+// remove destroys a slice, its compute instance first, and calls emptied between the two.
 func (d device) remove(s resource.LiveSlice, emptied func()) error {
 	instance, err := get(d, "nvmlDeviceGetGpuInstanceById", func() (nvml.GpuInstance, nvml.Return) {
 		return d.GetGpuInstanceById(s.GPUInstance)

@@ -24,10 +24,9 @@ func isClean(environ []string) bool {
 	})
 }
 
-// startOver executes this program again without the settings by which a user of sudo
-// could stop, slow or end it in the middle of a step: limits, priority, CPUs, cgroup,
-// timers, signal mask, open files, environment. Go's runtime has started under them, so
-// a reset alone is not enough. startOver returns only on failure.
+// startOver executes this program again without the settings by which a user of sudo could stop, slow or end it in
+// the middle of a step: limits, priority, CPUs, cgroup, timers, signal mask, open files, environment. Go's runtime
+// has started under them, so a reset alone is not enough. startOver returns only on failure.
 func startOver(environ []string) error {
 	env := []string{cleanMark}
 	for _, v := range environ {
@@ -134,8 +133,7 @@ func leaveCgroup() {
 	}
 }
 
-// writeZero writes 0 into a file of the kernel. In oom_score_adj it is no adjustment, in
-// cgroup.procs this process.
+// writeZero writes 0 into a file of the kernel. In oom_score_adj it is no adjustment, in cgroup.procs this process.
 func writeZero(path string) {
 	if file, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
 		_, _ = file.WriteString("0")

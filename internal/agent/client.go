@@ -18,8 +18,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Deadlines of one request. Switching MIG mode resets the GPU on Ampere, which
-// takes seconds.
+// Deadlines of one request. Switching MIG mode resets the GPU on Ampere, which takes seconds.
 const (
 	readDeadline   = 20 * time.Second
 	changeDeadline = 60 * time.Second
@@ -54,8 +53,7 @@ type child struct {
 	line *line // nil while none runs
 }
 
-// Patience is the deadline of requests without one. Only tests set it, for calls that
-// hang.
+// Patience is the deadline of requests without one. Only tests set it, for calls that hang.
 var Patience time.Duration
 
 // New makes a client; nothing is started yet.
@@ -133,21 +131,18 @@ func (c *Client) CreateSlice(ctx context.Context, s resource.Slice, need resourc
 	return *answer.Slice, nil
 }
 
-// Take acquires a GPU in the ledger of the host. It fails if there is a holder that the
-// plan did not count on.
+// Take acquires a GPU in the ledger of the host. It fails if there is a holder that the plan did not count on.
 func (c *Client) Take(ctx context.Context, gpu string, t ledger.Take) error {
 	return c.change(ctx, request{Op: opTake, GPU: gpu, Take: &t})
 }
 
-// Leave announces that the baseline of a GPU is restored: no other project can acquire
-// the GPU until it is released.
+// Leave announces that the baseline of a GPU is restored: no other project can acquire the GPU until it is released.
 func (c *Client) Leave(ctx context.Context, gpu string) error {
 	return c.change(ctx, request{Op: opLeave, GPU: gpu})
 }
 
-// Release releases a GPU. asItIs leaves its settings, which another holder must restore
-// later. Otherwise the last holder is refused until the GPU has its baseline, or abandon
-// gives up what cannot be restored.
+// Release releases a GPU. asItIs leaves its settings, which another holder must restore later. Otherwise the last
+// holder is refused until the GPU has its baseline, or abandon gives up what cannot be restored.
 func (c *Client) Release(ctx context.Context, gpu string, asItIs, abandon bool) error {
 	return c.change(ctx, request{Op: opRelease, GPU: gpu, AsItIs: asItIs, Abandon: abandon})
 }
@@ -205,8 +200,7 @@ func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (res
 	return answer, nil
 }
 
-// greet compares the versions before the first request: an older child would drop fields
-// that it does not know.
+// greet compares the versions before the first request: an older child would drop fields that it does not know.
 func (c *child) greet(next request) error {
 	said, err := c.exchange(request{Op: opHello, Deadline: next.Deadline})
 	if err != nil {

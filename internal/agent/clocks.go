@@ -47,9 +47,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// clockList lists the SM clocks (MHz, ascending) that the GPU runs at with its
-// highest memory clock. go-nvml's own calls have room for a single number and so
-// can only fail; these ask the library that go-nvml has loaded already.
+// clockList lists the SM clocks (MHz, ascending) that the GPU runs at with its highest memory clock. go-nvml's own
+// calls have room for a single number and so can only fail; these ask the library that go-nvml has loaded already.
 func (d device) clockList() ([]int, error) {
 	path, id := C.CString(d.lib.path), C.CString(d.uuid)
 	defer C.free(unsafe.Pointer(path))

@@ -56,8 +56,7 @@ const (
 	maxSerial = 1 << 31
 )
 
-// admit checks whether the user may make a request, and returns it with the user's true
-// name.
+// admit checks whether the user may make a request, and returns it with the user's true name.
 func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
 	if !lineageForm().MatchString(r.Holder.Lineage) || !pathForm().MatchString(r.Holder.State) || len(r.Holder.State) > maxPath {
 		return r, errors.New("the request does not say for which project it is")
@@ -81,9 +80,8 @@ func (g *guard) admit(l *nvmlLibrary, r request) (request, error) {
 
 var errClientEnded = errors.New("the client of the agent has ended")
 
-// abandoned reports whether the client has ended. Its last request may still be in the
-// pipe while the next command reads the host already. That command cannot miss a change
-// that is announced before this check.
+// abandoned reports whether the client has ended. Its last request may still be in the pipe while the next command
+// reads the host already. That command cannot miss a change that is announced before this check.
 func (g *guard) abandoned() bool {
 	if g.in < 0 {
 		return false
@@ -93,8 +91,7 @@ func (g *guard) abandoned() bool {
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0
 }
 
-// mayTouch refuses a GPU that the admin keeps from users. A change that began before that
-// can be completed.
+// mayTouch refuses a GPU that the admin keeps from users. A change that began before that can be completed.
 func (g *guard) mayTouch(l *nvmlLibrary, r request) error {
 	switch r.Op {
 	case opLeave, opRelease, opDestroySlice:
@@ -121,8 +118,7 @@ func readGPUs(path string) (uuids []string, all bool, err error) {
 	return uuids, !there, nil
 }
 
-// AdminClocks reads BaselineClocks, in MHz by UUID. The root agent trusts no other user
-// about clock locks.
+// AdminClocks reads BaselineClocks, in MHz by UUID. The root agent trusts no other user about clock locks.
 func AdminClocks() (map[string]int, error) { return readClocks(BaselineClocks) }
 
 func readClocks(path string) (map[string]int, error) {
@@ -144,8 +140,7 @@ func readClocks(path string) (map[string]int, error) {
 	return clocks, nil
 }
 
-// adminLines reads the words of the lines of a file that only root can change; what
-// follows a # is a comment.
+// adminLines reads the words of the lines of a file that only root can change; what follows a # is a comment.
 func adminLines(path string) (lines [][]string, there bool, err error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
@@ -167,8 +162,7 @@ func adminLines(path string) (lines [][]string, there bool, err error) {
 	return lines, true, nil
 }
 
-// inReason refuses values that the GPU does not have before the ledger or the driver gets
-// them.
+// inReason refuses values that the GPU does not have before the ledger or the driver gets them.
 func inReason(l *nvmlLibrary, r *request) error {
 	if r.Op == opLeave || r.Op == opRelease { // these must work without the GPU as well
 		return nil

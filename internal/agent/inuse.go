@@ -28,9 +28,8 @@ const procRoot = "/proc"
 // instanceID names a MIG slice by its instances; nil is the whole GPU.
 type instanceID = *instanceIDs
 
-// unused repeats a try that fails with IN_USE for up to InUseWait. After that, inUseBy
-// names the processes that use the slice, which the try stores in held, or the GPU. Each
-// try reads the GPU again.
+// unused repeats a try that fails with IN_USE for up to InUseWait. After that, inUseBy names the processes that use
+// the slice, which the try stores in held, or the GPU. Each try reads the GPU again.
 func (d device) unused(held *instanceID, try func() error) error {
 	// Half of the deadline is left for the calls after it, and for the report.
 	until := time.Now().Add(min(InUseWait, d.lib.deadline/2))
@@ -126,16 +125,14 @@ func deviceFiles(root string, minor int, held instanceID) []string {
 	return files
 }
 
-// Bounds of the search in /proc, since a user can have any number of processes and
-// descriptors: descriptors of one process, and the time for all processes. Programs open
-// a GPU early, so the lowest descriptors are read.
+// Bounds of the search in /proc, since a user can have any number of processes and descriptors: descriptors of one
+// process, and the time for all processes. Programs open a GPU early, so the lowest descriptors are read.
 const (
 	readOfProcess = 1 << 10
 	readForAll    = 2 * time.Second
 )
 
-// openers are the processes that have one of the files open, and the number of those whose
-// files could not be read.
+// openers are the processes that have one of the files open, and the number of those whose files could not be read.
 func openers(root string, files []string) (all []resource.Process, unreadable int) {
 	entries, err := os.ReadDir(root)
 	if err != nil || len(files) == 0 {

@@ -19,8 +19,7 @@ type line struct {
 
 	// close waits until the child has finished its request and ended.
 	close func() error
-	// kill ends the exchange, and the child if permitted: a child of root ends after its
-	// call, or at its deadline.
+	// kill ends the exchange, and the child if permitted: a child of root ends after its call, or at its deadline.
 	kill func()
 	// errors is the standard error of a child that has ended.
 	errors func() string

@@ -1,8 +1,7 @@
-// Package agent puts one NVML library behind a child process. go-nvml serves one library
-// per process, a hung NVML call cannot be cancelled, and changing hardware needs root. So
-// `cosplay agent`, a child of the same binary, loads the library. It reads requests from
-// standard input and writes answers to standard output, each one line of JSON, and has a
-// closed list of operations.
+// Package agent puts one NVML library behind a child process. go-nvml serves one library per process, a hung NVML
+// call cannot be cancelled, and changing hardware needs root. So `cosplay agent`, a child of the same binary, loads
+// the library. It reads requests from standard input and writes answers to standard output, each one line of JSON,
+// and has a closed list of operations.
 package agent
 
 import (
@@ -18,12 +17,11 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Protocol is the version of requests and answers. It is raised with every change
-// of them. The child refuses a request of another version, and one with a field that
-// it does not know: a root agent that is older than its client must not drop a field
-// on which safety rests. Version 1 was the one without a number. The tags of the types of
-// resource and ledger are part of it: testdata/protocol-VERSION.txt lists all fields, and a
-// test fails where they change.
+// Protocol is the version of requests and answers. It is raised with every change of them. The child refuses a
+// request of another version, and one with a field that it does not know: a root agent that is older than its client
+// must not drop a field on which safety rests. Version 1 was the one without a number. The tags of the types of
+// resource and ledger are part of it: testdata/protocol-VERSION.txt lists all fields, and a test fails where they
+// change.
 const Protocol = 4
 
 // The operations.
@@ -72,8 +70,7 @@ func parse(line []byte) (request, error) {
 	return r, nil
 }
 
-// otherVersion is the error where client and child are different versions of
-// cosplay. peer names the other side.
+// otherVersion is the error where client and child are different versions of cosplay. peer names the other side.
 func otherVersion(peer string, version int) *Error {
 	return &Error{Message: fmt.Sprintf("cosplay and its agent are different versions: protocol %d here, %d at %s. Nothing was changed", Protocol, max(version, 1), peer),
 		Advice: prose.Advice{Fix: "install the same cosplay for root and for the users: sudo install -m 0755 $(command -v cosplay) " + Installed}}
@@ -162,8 +159,7 @@ type Error struct {
 	// does not offer the call: a new plan leaves it out.
 	GivenUp resource.Feature `json:"given_up,omitempty"`
 
-	// If a slice was not created: the GPU instance that is left, nil for none, and whether
-	// that is known.
+	// If a slice was not created: the GPU instance that is left, nil for none, and whether that is known.
 	GPUInstance *int `json:"gpu_instance,omitempty"`
 	Sure        bool `json:"sure,omitempty"`
 }

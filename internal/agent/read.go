@@ -14,8 +14,7 @@ import (
 
 const mib = 1 << 20
 
-// read reads one GPU. What the driver does not offer is a degradation; any other
-// failure is an error.
+// read reads one GPU. What the driver does not offer is a degradation; any other failure is an error.
 func (d device) read() (resource.GPU, error) {
 	gpu := resource.GPU{Index: d.index, UUID: d.uuid}
 	for _, step := range []func(*resource.GPU) error{
@@ -113,8 +112,7 @@ func (d device) throttleReasons() (uint64, error) {
 	return get(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.GetCurrentClocksThrottleReasons)
 }
 
-// readClock reads the SM clock. An unknown clock, like one that is held down, proves
-// nothing.
+// readClock reads the SM clock. An unknown clock, like one that is held down, proves nothing.
 func (d device) readClock(gpu *resource.GPU) error {
 	now, err := d.smClock()
 	gpu.SMClockMHz, gpu.LowClockReason = int(now), err != nil

@@ -20,10 +20,9 @@ import (
 // maxRequest bounds the length of one request, in bytes.
 const maxRequest = 1 << 20
 
-// Serve is the child: it answers requests from in on out until in ends. If a call takes
-// longer than its request's deadline, Serve answers with an error and ends the process,
-// since nothing else stops the call. ledgerDir is the folder of the host's ledger, which
-// every change is checked against; "" keeps none.
+// Serve is the child: it answers requests from in on out until in ends. If a call takes longer than its request's
+// deadline, Serve answers with an error and ends the process, since nothing else stops the call. ledgerDir is the
+// folder of the host's ledger, which every change is checked against; "" keeps none.
 func Serve(in io.Reader, out io.Writer, library, ledgerDir string) error {
 	lib, err := open(library)
 	if err != nil {
@@ -192,9 +191,8 @@ func (l *nvmlLibrary) begin(gpu string, wait time.Duration) (err error) {
 	return err
 }
 
-// nap waits between two tries and ends the turn meanwhile: a user whose process holds a
-// slice must not block other users. Their changes can end the permission for this change,
-// so nap checks it again.
+// nap waits between two tries and ends the turn meanwhile: a user whose process holds a slice must not block other
+// users. Their changes can end the permission for this change, so nap checks it again.
 func (l *nvmlLibrary) nap(gpu string, d time.Duration) error {
 	l.turn.End()
 	time.Sleep(d)

@@ -16,8 +16,7 @@ import (
 // up for the system's NVML library.
 const adminSocket = "/run/cosplay/agent.sock"
 
-// rootCommand is the command line that sudo has to allow for changes through an
-// NVML library; "" is the system's.
+// rootCommand is the command line that sudo has to allow for changes through an NVML library; "" is the system's.
 func rootCommand(binary, library string) []string {
 	command := []string{binary, "agent", "--privileged"}
 	if library != "" {

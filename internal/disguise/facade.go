@@ -82,8 +82,7 @@ var systemFolders = []string{
 	"/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/aarch64-linux-gnu/nvidia/current", "/usr/lib/wsl/lib", "/run/opengl-driver/lib",
 }
 
-// SystemLibrary finds the NVML library that programs of this machine use, for
-// hosts that name none.
+// SystemLibrary finds the NVML library that programs of this machine use, for hosts that name none.
 func SystemLibrary() (string, error) { return nvmlIn(searched()) }
 
 func nvmlIn(folders []string) (string, error) {

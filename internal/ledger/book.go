@@ -38,8 +38,7 @@ type page struct {
 	resource.Page
 }
 
-// Announce states to all processes that read the host that it is changing, until done is
-// called or this process ends.
+// Announce states to all processes that read the host that it is changing, until done is called or this process ends.
 func (b Book) Announce() (done func(), err error) {
 	if b.Dir == "" {
 		return func() {}, nil
@@ -216,8 +215,7 @@ func (e Entry) Page() (resource.Page, error) { return e.Book.read(e.GPU) }
 // page does not change meanwhile: the caller has the GPU's turn.
 type Look func() (*Found, error)
 
-// Take acquires the GPU; acquiring it twice is once. The first holder's baseline
-// is what look finds.
+// Take acquires the GPU; acquiring it twice is once. The first holder's baseline is what look finds.
 func (e Entry) Take(t Take, look Look) error {
 	page, found, err := e.afterReboot(look)
 	if err != nil {

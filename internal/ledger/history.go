@@ -33,10 +33,9 @@ const (
 
 func (b Book) history() string { return filepath.Join(b.Dir, "history") }
 
-// Record appends to the history of a user. Each user has one file for changes that were
-// made and one for requests that were refused, so a flood of requests removes only lines
-// of its author, and a flood of refused requests no line about a change. The history does
-// not replace pages, which have what the next holder needs.
+// Record appends to the history of a user. Each user has one file for changes that were made and one for requests
+// that were refused, so a flood of requests removes only lines of its author, and a flood of refused requests no line
+// about a change. The history does not replace pages, which have what the next holder needs.
 func (b Book) Record(a Attempted) error {
 	if b.Dir == "" {
 		return nil
@@ -92,9 +91,8 @@ func (b Book) Released(lineage string) ([]string, error) {
 	return slices.Sorted(maps.Keys(released)), err
 }
 
-// lastChanges are the lines of a file with the last change of each kind that each
-// project made to each GPU that was acquired, oldest first: they are kept however long
-// the history becomes.
+// lastChanges are the lines of a file with the last change of each kind that each project made to each GPU that was
+// acquired, oldest first: they are kept however long the history becomes.
 func lastChanges(path string) (lines []byte) {
 	all, _ := attempts(path)
 	acquired, seen := map[string]bool{}, map[[3]string]bool{}

@@ -12,9 +12,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// lacks are the calls that the driver refused when cosplay wanted to change a GPU.
-// They outlive the holders, so that no plan tries them again; another boot or another
-// driver may offer them.
+// lacks are the calls that the driver refused when cosplay wanted to change a GPU. They outlive the holders, so that
+// no plan tries them again; another boot or another driver may offer them.
 type lacks struct {
 	FormatVersion int                    `json:"format_version"`
 	BootID        string                 `json:"boot_id"`
@@ -43,10 +42,9 @@ func otherDriver(a, b string) bool {
 	return a != b && a != resource.UnknownDriver && b != resource.UnknownDriver
 }
 
-// GiveUp records a feature that the driver does not offer on the holder's GPU, and reports
-// whether that is new. tried are the settings of an attempt that changed nothing; before
-// is the page as it was before the attempt. While a project restores the GPU, nothing is
-// recorded.
+// GiveUp records a feature that the driver does not offer on the holder's GPU, and reports whether that is new. tried
+// are the settings of an attempt that changed nothing; before is the page as it was before the attempt. While a
+// project restores the GPU, nothing is recorded.
 func (e Entry) GiveUp(d resource.Degradation, driver string, tried resource.Settings, before resource.Page) (news bool, err error) {
 	err = e.change(powerLoss, func(g *resource.Page) error {
 		if _, holds := g.Holder(e.Holder.Lineage); g.Leaving != "" || !holds {

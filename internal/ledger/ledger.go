@@ -1,6 +1,5 @@
-// Package ledger keeps the ledger of a host: the baseline of each GPU, from before cosplay
-// first changed it, and its holders, across all projects and users. Only the agent writes
-// it; every user of the host can read it.
+// Package ledger keeps the ledger of a host: the baseline of each GPU, from before cosplay first changed it, and its
+// holders, across all projects and users. Only the agent writes it; every user of the host can read it.
 package ledger
 
 import (
@@ -38,8 +37,7 @@ type Take struct {
 	Whole      bool              `json:"whole,omitempty"`      // without MIG
 	Others     []string          `json:"others"`               // lineages of the holders that its plan counted on
 
-	// Slices are those that the project has created, by its state. The ledger has them too,
-	// unless it was lost.
+	// Slices are those that the project has created, by its state. The ledger has them too, unless it was lost.
 	Slices []resource.LiveSlice `json:"slices,omitempty"`
 
 	// Trusted requests come from root, or are about a ledger that belongs to the user: the
@@ -167,8 +165,7 @@ func notHeld() error {
 	return refuse(planAgain, "the project does not hold the GPU in the host's ledger")
 }
 
-// MaySet allows a setting to the only holder, and to each holder if the page has the value
-// already.
+// MaySet allows a setting to the only holder, and to each holder if the page has the value already.
 func MaySet(g *resource.Page, lineage string, s resource.Settings) error {
 	if _, holds := g.Holder(lineage); !holds {
 		return notHeld()

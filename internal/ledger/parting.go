@@ -21,8 +21,7 @@ const (
 	maxDeparted = 64 // slices: a GPU has room for far fewer
 )
 
-// Leave announces that the last holder restores the baseline: until it is done, no
-// other project can acquire the GPU.
+// Leave announces that the last holder restores the baseline: until it is done, no other project can acquire the GPU.
 func Leave(g *resource.Page, lineage string) error {
 	if _, holds := g.Holder(lineage); !holds {
 		return notHeld()
@@ -34,10 +33,9 @@ func Leave(g *resource.Page, lineage string) error {
 	return nil
 }
 
-// Release removes a holder; one that does not hold the GPU is no error. The last
-// holder is refused until every setting that cosplay changed has its baseline, or
-// is given up: a setting that cosplay set itself, and a slice that cosplay created, by a
-// trusted request alone. Slices that stay are kept in the page.
+// Release removes a holder; one that does not hold the GPU is no error. The last holder is refused until every
+// setting that cosplay changed has its baseline, or is given up: a setting that cosplay set itself, and a slice that
+// cosplay created, by a trusted request alone. Slices that stay are kept in the page.
 func Release(g *resource.Page, who resource.Holder, p Parting) error {
 	us, holds := g.Holder(who.Lineage)
 	if !holds {
@@ -164,8 +162,7 @@ func when(who resource.Holder, found *Found) string {
 	return who.Since
 }
 
-// existing drops the slices of released holders that do not exist any more, as far
-// as the GPU can be read.
+// existing drops the slices of released holders that do not exist any more, as far as the GPU can be read.
 func existing(all []resource.Departed, found *Found) []resource.Departed {
 	if found != nil {
 		all = slices.DeleteFunc(all, func(d resource.Departed) bool { return !exists(d.LiveSlice, found) })

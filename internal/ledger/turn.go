@@ -38,10 +38,9 @@ type Turn struct {
 // GPU every few milliseconds and succeed in the pause.
 const rest = 10 * time.Millisecond
 
-// Turn waits for at most the given time for the turn to change a GPU. An agent first
-// waits for other changes of its user, and announces nothing while it waits: other users
-// wait for one agent of a user, however many there are. uid is 0 for root, and where no
-// user is known.
+// Turn waits for at most the given time for the turn to change a GPU. An agent first waits for other changes of its
+// user, and announces nothing while it waits: other users wait for one agent of a user, however many there are. uid
+// is 0 for root, and where no user is known.
 func (b Book) Turn(uid int, gpu string, wait time.Duration) (*Turn, error) {
 	t := &Turn{}
 	if b.Dir == "" {
@@ -93,8 +92,7 @@ func (t *Turn) End() {
 // maxAgents bounds the processes of root that work for one user at a time.
 const maxAgents = 16
 
-// Join counts an agent that works for a user until the returned value is closed. It
-// refuses an agent above maxAgents.
+// Join counts an agent that works for a user until the returned value is closed. It refuses an agent above maxAgents.
 func (b Book) Join(uid int) (io.Closer, error) {
 	if _, err := os.Stat(b.Dir); uid == 0 || err != nil { // without a ledger there is no agent to wait for
 		return nil, nil

@@ -62,9 +62,8 @@ var codes = []string{
 
 const unknownCode = 999
 
-// ParseFault reads a fault: FUNCTION[@GPU][:NTH]=WHAT, where WHAT is hang, ignore,
-// absent, a code of NVML or its name: "nvmlDeviceSetMigMode@0:2=IN_USE". Without
-// GPU, calls about every GPU are meant; without NTH, the next call.
+// ParseFault reads a fault: FUNCTION[@GPU][:NTH]=WHAT, where WHAT is hang, ignore, absent, a code of NVML or its
+// name: "nvmlDeviceSetMigMode@0:2=IN_USE". Without GPU, calls about every GPU are meant; without NTH, the next call.
 func ParseFault(s string) (Fault, error) {
 	function, what, ok := strings.Cut(s, "=")
 	if !ok {

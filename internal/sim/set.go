@@ -216,8 +216,7 @@ func setProcess(gpu *C.struct_sim_gpu, value string) error {
 	return addProcess(gpu, process)
 }
 
-// placeProcess finds the compute instance that a program runs in: the first of
-// the GPU instance.
+// placeProcess finds the compute instance that a program runs in: the first of the GPU instance.
 func placeProcess(gpu *C.struct_sim_gpu, process *C.struct_sim_process, fields []string) error {
 	if len(fields) == 0 {
 		return fmt.Errorf("MIG is on: say in which GPU instance, as PID:MiB:GPU-INSTANCE")

@@ -1,7 +1,6 @@
-// Package sim creates simulated hosts and changes their hardware without the driver's
-// knowledge. A host is a folder: the simulated NVML library, the simulated CUDA driver and
-// one file with the state of all GPUs. Every process that loads a library maps that file,
-// and so does this package; a C header of the driver defines its layout.
+// Package sim creates simulated hosts and changes their hardware without the driver's knowledge. A host is a folder:
+// the simulated NVML library, the simulated CUDA driver and one file with the state of all GPUs. Every process that
+// loads a library maps that file, and so does this package; a C header of the driver defines its layout.
 package sim
 
 // #cgo CFLAGS: -I${SRCDIR}/../../driver/sim

@@ -155,9 +155,8 @@ func (w *World) change(what string, do func() error) error {
 	return do()
 }
 
-// Set sets a setting: MIG mode not while there are slices, a clock and a power limit
-// that the GPU has, the limit rounded down to the step. Without persistence mode the
-// driver forgets limit and lock.
+// Set sets a setting: MIG mode not while there are slices, a clock and a power limit that the GPU has, the limit
+// rounded down to the step. Without persistence mode the driver forgets limit and lock.
 func (w *World) Set(_ context.Context, gpu string, s resource.Setting, value int) (now int, err error) {
 	now = value
 	if s == resource.PowerLimit {

@@ -79,8 +79,7 @@ func rootLine(u initd.User, shell string) []byte {
 	return []byte("root:*:0:0:root:/root:" + cmp.Or(shell, noShell) + "\n")
 }
 
-// table is a file of lines with fields between colons. Other lines (comments, NIS) are kept
-// as one field.
+// table is a file of lines with fields between colons. Other lines (comments, NIS) are kept as one field.
 type table [][]string
 
 func parse(data []byte) *table {

@@ -16,8 +16,7 @@ import (
 // shells in the order of preference, where images keep them.
 var shells = []string{"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh", "/usr/bin/sh", "/busybox/sh"}
 
-// Shell is the preferred shell if the image has it, otherwise the first that the image has;
-// "" if it has none.
+// Shell is the preferred shell if the image has it, otherwise the first that the image has; "" if it has none.
 func Shell(root, preferred string) string {
 	for _, shell := range append([]string{preferred}, shells...) {
 		info, err := os.Stat(filepath.Join(root, shell))

@@ -37,9 +37,8 @@ func (v Vars) List() []string {
 	return list
 }
 
-// Build lays environments over each other: the image's, the ssh client's, the variables
-// that name the user, the session's, and those of one connection, such as SSH_TTY (nil for
-// none).
+// Build lays environments over each other: the image's, the ssh client's, the variables that name the user, the
+// session's, and those of one connection, such as SSH_TTY (nil for none).
 func Build(image, client Vars, a account.Account, session, connection Vars) Vars {
 	who := Vars{"HOME": a.Home, "USER": a.Name, "LOGNAME": a.Name}
 	if a.Shell != "" {
@@ -50,8 +49,7 @@ func Build(image, client Vars, a account.Account, session, connection Vars) Vars
 	return Merge(base, client, who, session, connection)
 }
 
-// personal are variables of one process or one user, which files for all users of the
-// container must not contain.
+// personal are variables of one process or one user, which files for all users of the container must not contain.
 var personal = []string{"HOME", "USER", "LOGNAME", "SHELL", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "TERM", "MAIL", "_"}
 
 var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

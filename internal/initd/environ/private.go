@@ -12,8 +12,7 @@ import (
 	"cosplay/internal/initd/account"
 )
 
-// Files of initd.PrivateDir beside initd.SecretsFile, in the forms in which programs
-// read them.
+// Files of initd.PrivateDir beside initd.SecretsFile, in the forms in which programs read them.
 const (
 	secretsProfile = "profile.sh"  // login shells
 	secretsPAM     = "environment" // pam_env

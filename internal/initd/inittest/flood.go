@@ -24,8 +24,7 @@ type Flood struct {
 	costly bool          // each client takes as much computation as the server
 }
 
-// Clients is the number of clients for a test of the server: more of the costly ones would
-// test the machine.
+// Clients is the number of clients for a test of the server: more of the costly ones would test the machine.
 func (f Flood) Clients() int {
 	if f.costly {
 		return HalfOpen / 5

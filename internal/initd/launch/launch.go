@@ -1,5 +1,4 @@
-// Package launch starts programs as the session's user: the container's command and the
-// programs of ssh and exec.
+// Package launch starts programs as the session's user: the container's command and the programs of ssh and exec.
 package launch
 
 import (
@@ -27,8 +26,7 @@ type Launcher struct {
 	Workspace string       // the working folder, if it exists
 }
 
-// Environ is the environment of a program. client and connection are those of an ssh login,
-// nil for none.
+// Environ is the environment of a program. client and connection are those of an ssh login, nil for none.
 func (l *Launcher) Environ(client, connection environ.Vars) environ.Vars {
 	return environ.Build(l.Image, client, l.Account, l.Session, connection)
 }
@@ -150,8 +148,7 @@ func (l *Launcher) OwnStreams() {
 	}
 }
 
-// Find looks a program up as a shell does: a name with a slash is a path from dir, any other
-// is searched in PATH.
+// Find looks a program up as a shell does: a name with a slash is a path from dir, any other is searched in PATH.
 func Find(name, dir, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {

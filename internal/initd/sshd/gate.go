@@ -20,22 +20,19 @@ const (
 	stages
 )
 
-// startups limits how many clients may be in the middle of a login, as OpenSSH's
-// MaxStartups does: above start of them, each new client closes another one with a
-// probability of rate percent, which grows to 100 percent at full.
+// startups limits how many clients may be in the middle of a login, as OpenSSH's MaxStartups does: above start of
+// them, each new client closes another one with a probability of rate percent, which grows to 100 percent at full.
 //
-// OpenSSH refuses the new client. cosplay closes the client that has waited longest in the
-// most crowded stage. An honest client passes each stage in milliseconds, and a client that
-// holds its connection open waits until it is closed. Clients that send only the first
-// bytes of a login do not displace a client in a later stage. A limit per address does not
-// help, since Docker's proxy gives all clients the same address.
+// OpenSSH refuses the new client. cosplay closes the client that has waited longest in the most crowded stage. An
+// honest client passes each stage in milliseconds, and a client that holds its connection open waits until it is
+// closed. Clients that send only the first bytes of a login do not displace a client in a later stage. A limit per
+// address does not help, since Docker's proxy gives all clients the same address.
 type startups struct{ start, rate, full int }
 
 // mostStartups was chosen by memory, which TestFloodMemory measures.
 var mostStartups = startups{start: 1000, rate: 30, full: 1300}
 
-// limit is the limit of this process: half of the files that it can open are for users who
-// have logged in.
+// limit is the limit of this process: half of the files that it can open are for users who have logged in.
 var limit = func() startups {
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) != nil {

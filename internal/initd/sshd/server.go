@@ -119,10 +119,9 @@ func (s *Server) forget(c io.Closer) {
 // shut closes what may be closed already.
 func shut(c io.Closer) { _ = c.Close() }
 
-// config is for one connection. It offers what OpenSSH 10 offers by default, as
-// far as the library has it, and no SHA-1: OpenSSH still offers hmac-sha1. Finite
-// field Diffie-Hellman is left out there as well, since a few bytes of a client
-// cost the server much computation.
+// config is for one connection. It offers what OpenSSH 10 offers by default, as far as the library has it, and no
+// SHA-1: OpenSSH still offers hmac-sha1. Finite field Diffie-Hellman is left out there as well, since a few bytes of
+// a client cost the server much computation.
 func (s *Server) config(v *visitor) *ssh.ServerConfig {
 	config := &ssh.ServerConfig{
 		Config: ssh.Config{

@@ -227,8 +227,7 @@ func (s *session) signal(payload []byte) bool {
 	return number != 0 && s.kill(number)
 }
 
-// kill signals the process group until its leader is reaped: later another process could
-// have its number.
+// kill signals the process group until its leader is reaped: later another process could have its number.
 func (s *session) kill(number syscall.Signal) bool {
 	if s.cmd == nil {
 		return false

@@ -112,8 +112,7 @@ func (s *session) onTerminal(cmd *exec.Cmd) error {
 	return nil
 }
 
-// copyTo reads until no process has the terminal open, or no output has come for a while
-// after drain.
+// copyTo reads until no process has the terminal open, or no output has come for a while after drain.
 func (t *terminal) copyTo(w io.Writer) {
 	buffer := make([]byte, 32<<10)
 	silent := false

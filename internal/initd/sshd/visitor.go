@@ -16,8 +16,7 @@ const (
 	greetingBytes = 255       // RFC 4253, section 4.2
 )
 
-// Of a packet in the clear: its length without the field for it, the length of its
-// padding, its type.
+// Of a packet in the clear: its length without the field for it, the length of its padding, its type.
 const (
 	packetHead  = 6
 	lengthField = 4

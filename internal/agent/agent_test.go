@@ -67,8 +67,8 @@ func read(t *testing.T, c *Client) resource.Host {
 	return host
 }
 
-// TestReadMatchesTheCatalog: what NVML tells of every kind of host is what the
-// catalog says of it, but for what NVML does not know.
+// TestReadMatchesTheCatalog: what NVML reports of every kind of host is what the
+// catalog states, except for what NVML does not report.
 func TestReadMatchesTheCatalog(t *testing.T) {
 	var keys []string
 	for _, h := range catalog.Hosts() {

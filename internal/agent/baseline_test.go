@@ -10,8 +10,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestBaselineNeedsNoCheck: where the driver does not tell any more which values the GPU
-// has, the root agent sets those of the baseline for a user, and no others.
+// TestBaselineNeedsNoCheck: if the driver no longer reports which values the GPU has, the
+// root agent sets those of the baseline for a user, and no others.
 func TestBaselineNeedsNoCheck(t *testing.T) {
 	const gpu = "GPU-0"
 	l := &nvmlLibrary{book: ledger.Book{Dir: t.TempDir()}}

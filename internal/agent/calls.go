@@ -57,7 +57,7 @@ var calls = []Call{
 	{Name: "nvmlDeviceGetHandleByIndex_v2", Without: stopsGPU, Destroy: Stops},
 	{Name: "nvmlDeviceGetUUID", Without: stopsGPU, Destroy: Stops},
 
-	{Name: "nvmlDeviceGetName", Feature: resource.FigureName, Without: "the catalog has no figures for the GPU: those that NVML does not tell are missing"},
+	{Name: "nvmlDeviceGetName", Feature: resource.FigureName, Without: "the catalog has no figures for the GPU: those that NVML does not report are missing"},
 	{Name: "nvmlDeviceGetPciInfo_v3", Feature: resource.ReadingPCI, Without: "the PCI address is unknown; gpus and gpu cannot name the GPU by it"},
 	{Name: "nvmlDeviceGetCudaComputeCapability", Feature: resource.FigureCapability, Without: "the catalog's compute capability and number of SMs"},
 	{Name: "nvmlDeviceGetNumGpuCores", Feature: resource.FigureCores, Without: "the catalog's number of SMs"},

@@ -133,8 +133,8 @@ func TestDegradation(t *testing.T) {
 	}
 }
 
-// TestSlicesThatCannotBeRead are not taken for gone: each call that lists slices keeps
-// them when it is not available.
+// TestSlicesThatCannotBeRead do not count as removed: each call that lists slices
+// keeps them when it is not available.
 func TestSlicesThatCannotBeRead(t *testing.T) {
 	host, client := newHost(t, Options{}, "h200")
 	gpu := read(t, client).GPUs[0].UUID
@@ -159,7 +159,7 @@ func TestSlicesThatCannotBeRead(t *testing.T) {
 				}
 			}
 			g := read(t, client).GPUs[0]
-			if gone := len(g.Slices) == 0 || g.Slices[0].GPUInstance != made.GPUInstance; gone && !g.Unread(resource.FeatureMIG) {
+			if lost := len(g.Slices) == 0 || g.Slices[0].GPUInstance != made.GPUInstance; lost && !g.Unread(resource.FeatureMIG) {
 				t.Errorf("without %s (%d) there is no slice, and nothing says that it cannot be read: %+v", c.Name, code, g)
 			}
 			if err := host.ClearFaults(); err != nil {

@@ -21,7 +21,7 @@ import (
 const seedsAlone = "COSPLAY_SEEDS_ALONE"
 
 // TestProtocol tries the seeds of FuzzProtocol. A process has one NVML library,
-// and other tests have theirs: so they have a process of their own.
+// and other tests use others: so the seeds run in a separate process.
 func TestProtocol(t *testing.T) {
 	seeds := exec.Command(os.Args[0], "-test.run=^FuzzProtocol$", "-test.v")
 	seeds.Env = append(os.Environ(), seedsAlone+"=1")

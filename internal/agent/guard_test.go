@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cosplay/internal/durable"
 	"cosplay/internal/ledger"
 	"cosplay/internal/need"
 	"cosplay/internal/resource"
@@ -143,9 +144,9 @@ func TestCaller(t *testing.T) {
 		{[]string{"SUDO_UID=1234", "PATH=/bin"}, r, 1234, ""},
 		{[]string{"SUDO_UID=1234"}, files[0], 1234, ""}, // root's socket in a user's hand
 		{nil, files[0], 0, ""},
-		{nil, r, 0, "cannot tell for whom"},
-		{nil, inet, 0, "cannot tell for whom"},
-		{[]string{"SUDO_UID="}, r, 0, "cannot tell for whom"},
+		{nil, r, 0, "cannot determine the user"},
+		{nil, inet, 0, "cannot determine the user"},
+		{[]string{"SUDO_UID="}, r, 0, "cannot determine the user"},
 		{[]string{"SUDO_UID=-1"}, r, 0, "SUDO_UID is"},
 		{[]string{"SUDO_UID=4294967295"}, r, 0, "SUDO_UID is"},
 		{[]string{"SUDO_UID=root"}, r, 0, "SUDO_UID is"},
@@ -240,12 +241,11 @@ func TestSystemdUnits(t *testing.T) {
 	}
 }
 
-// TestReadWaits: while somebody's agent is in the middle of a change, what would
-// be seen is not what will be.
+// TestReadWaits: a reader waits while another agent is in the middle of a change.
 func TestReadWaits(t *testing.T) {
 	dir := t.TempDir()
 	_, client := newHost(t, Options{Ledger: dir}, "h200")
-	done, err := ledger.Book{Dir: dir}.Announce()
+	done, err := durable.Announce(filepath.Join(dir, "moving"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,5 +108,5 @@ func caller(sudoUID string, in io.Reader) (int, error) {
 			return int(peer.Uid), nil
 		}
 	}
-	return 0, errors.New("it cannot tell for whom: it wants to be started by sudo, or by systemd for a socket")
+	return 0, errors.New("it cannot determine the user: start it by sudo, or by systemd for a socket")
 }

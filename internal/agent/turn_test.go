@@ -13,7 +13,7 @@ import (
 	"cosplay/internal/sim"
 )
 
-// rivals are two agents of one host with one ledger, each of a project of its own.
+// rivals are two agents of one host with one ledger, each for another project.
 func rivals(t *testing.T, first, second string) (do func(key, value string), gpu string, a, b *Client) {
 	t.Helper()
 	dir := t.TempDir()

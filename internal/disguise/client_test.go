@@ -40,47 +40,47 @@ func ask(t *testing.T, library string, keys ...string) answers {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	told := answers{}
+	reported := answers{}
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	decoder.UseNumber()
-	if err := decoder.Decode(&told); err != nil {
+	if err := decoder.Decode(&reported); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return told
+	return reported
 }
 
 // expect compares the values that a client got with the expected ones.
-func (told answers) expect(t *testing.T, want answers) {
+func (reported answers) expect(t *testing.T, want answers) {
 	t.Helper()
 	for question, answer := range want {
-		if got := fmt.Sprint(told[question]); got != fmt.Sprint(answer) {
+		if got := fmt.Sprint(reported[question]); got != fmt.Sprint(answer) {
 			t.Errorf("%s is %s, want %v", question, got, answer)
 		}
 	}
 }
 
 func runClient(library string, keys []string) int {
-	told := answers{}
+	reported := answers{}
 	l := nvml.New(nvml.WithLibraryPath(library))
-	told["init"] = l.Init()
-	told["count"] = outcome(l.DeviceGetCount())
+	reported["init"] = l.Init()
+	reported["count"] = outcome(l.DeviceGetCount())
 	_, second := l.DeviceGetHandleByIndex(1)
-	told["second"] = second
+	reported["second"] = second
 	for _, key := range keys[1:] {
 		_, uuid := l.DeviceGetHandleByUUID(key)
 		_, bus := l.DeviceGetHandleByPciBusId(key)
 		_, serial := l.DeviceGetHandleBySerial(key)
-		told[key] = min(int(uuid), int(bus), int(serial))
+		reported[key] = min(int(uuid), int(bus), int(serial))
 	}
-	told["driver"] = outcome(l.SystemGetDriverVersion())
+	reported["driver"] = outcome(l.SystemGetDriverVersion())
 	d, ret := l.DeviceGetHandleByIndex(0)
-	told["first"] = ret
+	reported["first"] = ret
 	if ret == nvml.SUCCESS {
-		askDevice(told, d)
+		askDevice(reported, d)
 	}
-	told["shutdown"] = l.Shutdown()
-	told["after"] = outcome(l.DeviceGetCount())
-	if err := json.NewEncoder(os.Stdout).Encode(told); err != nil {
+	reported["shutdown"] = l.Shutdown()
+	reported["after"] = outcome(l.DeviceGetCount())
+	if err := json.NewEncoder(os.Stdout).Encode(reported); err != nil {
 		return 1
 	}
 	return 0
@@ -96,56 +96,56 @@ func outcome(value any, ret nvml.Return) any {
 
 func outcome2[A, B any](a A, b B, ret nvml.Return) any { return outcome([]any{a, b}, ret) }
 
-func askDevice(told answers, d nvml.Device) {
+func askDevice(reported answers, d nvml.Device) {
 	const sm, memory = nvml.CLOCK_SM, nvml.CLOCK_MEM
-	told["name"] = outcome(d.GetName())
-	told["uuid"] = outcome(d.GetUUID())
-	told["index"] = outcome(d.GetIndex())
-	told["serial"] = outcome(d.GetSerial())
-	told["brand"] = outcome(d.GetBrand())
-	told["architecture"] = outcome(d.GetArchitecture())
-	told["capability"] = outcome2(d.GetCudaComputeCapability())
-	told["cores"] = outcome(d.GetNumGpuCores())
-	told["bus"] = outcome(d.GetMemoryBusWidth())
-	told["pcie"] = outcome(d.GetMaxPcieLinkGeneration())
-	told["pcie now"] = outcome(d.GetCurrPcieLinkGeneration())
-	told["temperature"] = outcome(d.GetTemperature(nvml.TEMPERATURE_GPU))
+	reported["name"] = outcome(d.GetName())
+	reported["uuid"] = outcome(d.GetUUID())
+	reported["index"] = outcome(d.GetIndex())
+	reported["serial"] = outcome(d.GetSerial())
+	reported["brand"] = outcome(d.GetBrand())
+	reported["architecture"] = outcome(d.GetArchitecture())
+	reported["capability"] = outcome2(d.GetCudaComputeCapability())
+	reported["cores"] = outcome(d.GetNumGpuCores())
+	reported["bus"] = outcome(d.GetMemoryBusWidth())
+	reported["pcie"] = outcome(d.GetMaxPcieLinkGeneration())
+	reported["pcie now"] = outcome(d.GetCurrPcieLinkGeneration())
+	reported["temperature"] = outcome(d.GetTemperature(nvml.TEMPERATURE_GPU))
 
-	told["memory"] = outcome(d.GetMemoryInfo())
-	told["memory v2"] = outcome(d.GetMemoryInfo_v2())
-	told["BAR1"] = outcome(d.GetBAR1MemoryInfo())
-	told["processes"] = outcome(d.GetComputeRunningProcesses())
-	told["graphics"] = outcome(d.GetGraphicsRunningProcesses())
+	reported["memory"] = outcome(d.GetMemoryInfo())
+	reported["memory v2"] = outcome(d.GetMemoryInfo_v2())
+	reported["BAR1"] = outcome(d.GetBAR1MemoryInfo())
+	reported["processes"] = outcome(d.GetComputeRunningProcesses())
+	reported["graphics"] = outcome(d.GetGraphicsRunningProcesses())
 
-	told["power"] = outcome(d.GetPowerManagementLimit())
-	told["power enforced"] = outcome(d.GetEnforcedPowerLimit())
-	told["power default"] = outcome(d.GetPowerManagementDefaultLimit())
-	told["power range"] = outcome2(d.GetPowerManagementLimitConstraints())
-	told["draw"] = outcome(d.GetPowerUsage())
-	told["utilization"] = outcome(d.GetUtilizationRates())
-	told["VBIOS"] = outcome(d.GetVbiosVersion())
+	reported["power"] = outcome(d.GetPowerManagementLimit())
+	reported["power enforced"] = outcome(d.GetEnforcedPowerLimit())
+	reported["power default"] = outcome(d.GetPowerManagementDefaultLimit())
+	reported["power range"] = outcome2(d.GetPowerManagementLimitConstraints())
+	reported["draw"] = outcome(d.GetPowerUsage())
+	reported["utilization"] = outcome(d.GetUtilizationRates())
+	reported["VBIOS"] = outcome(d.GetVbiosVersion())
 	pci, ret := d.GetPciInfo()
-	told["PCI ids"] = outcome2(pci.PciDeviceId, pci.PciSubSystemId, ret)
-	told["memory clock"] = outcome(d.GetClockInfo(memory))
-	told["hottest memory"] = outcome(d.GetTemperatureThreshold(nvml.TEMPERATURE_THRESHOLD_MEM_MAX))
-	told["fields"] = fields(d)
-	told["clock"] = outcome(d.GetClockInfo(sm))
-	told["clock max"] = outcome(d.GetMaxClockInfo(sm))
-	told["memory clock max"] = outcome(d.GetMaxClockInfo(memory))
-	told["application clock"] = outcome(d.GetApplicationsClock(sm))
-	told["ECC"] = outcome2(d.GetEccMode())
+	reported["PCI ids"] = outcome2(pci.PciDeviceId, pci.PciSubSystemId, ret)
+	reported["memory clock"] = outcome(d.GetClockInfo(memory))
+	reported["hottest memory"] = outcome(d.GetTemperatureThreshold(nvml.TEMPERATURE_THRESHOLD_MEM_MAX))
+	reported["fields"] = fields(d)
+	reported["clock"] = outcome(d.GetClockInfo(sm))
+	reported["clock max"] = outcome(d.GetMaxClockInfo(sm))
+	reported["memory clock max"] = outcome(d.GetMaxClockInfo(memory))
+	reported["application clock"] = outcome(d.GetApplicationsClock(sm))
+	reported["ECC"] = outcome2(d.GetEccMode())
 
-	told["MIG"] = outcome2(d.GetMigMode())
-	told["is MIG"] = outcome(d.IsMigDeviceHandle())
-	told["MIG devices"] = outcome(d.GetMaxMigDeviceCount())
-	told["MIG device"] = outcome(d.GetMigDeviceHandleByIndex(0))
-	told["GPU instance"] = outcome(d.GetGpuInstanceId())
-	told["attributes"] = outcome(d.GetAttributes())
-	told["profile"] = outcome(d.GetGpuInstanceProfileInfo(0))
-	told["set power"] = d.SetPowerManagementLimit(300_000)
-	told["set clock"] = d.SetGpuLockedClocks(900, 900)
-	told["set MIG"] = outcome(d.SetMigMode(0))
-	told["set persistence"] = d.SetPersistenceMode(nvml.FEATURE_ENABLED)
+	reported["MIG"] = outcome2(d.GetMigMode())
+	reported["is MIG"] = outcome(d.IsMigDeviceHandle())
+	reported["MIG devices"] = outcome(d.GetMaxMigDeviceCount())
+	reported["MIG device"] = outcome(d.GetMigDeviceHandleByIndex(0))
+	reported["GPU instance"] = outcome(d.GetGpuInstanceId())
+	reported["attributes"] = outcome(d.GetAttributes())
+	reported["profile"] = outcome(d.GetGpuInstanceProfileInfo(0))
+	reported["set power"] = d.SetPowerManagementLimit(300_000)
+	reported["set clock"] = d.SetGpuLockedClocks(900, 900)
+	reported["set MIG"] = outcome(d.SetMigMode(0))
+	reported["set persistence"] = d.SetPersistenceMode(nvml.FEATURE_ENABLED)
 }
 
 // fields reads by number: power limits, an ECC figure, a count of links, power and the temperature of the memory.

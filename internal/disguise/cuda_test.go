@@ -189,7 +189,7 @@ func records(out string) answers {
 	return lines
 }
 
-// What a program sees through the facade, and through a facade without figures.
+// TestShown: a program sees the target through the facade, and the GPU through a facade without figures.
 func TestShown(t *testing.T) {
 	program := compiled(t, "shown")
 	m := newMachine(t, "h200", "h200")
@@ -207,7 +207,7 @@ func TestShown(t *testing.T) {
 	})
 	check(t, os.Remove(filepath.Join(s.dir, "figures")))
 	if got := records(s.run(program, s.facade())); !maps.Equal(got, truth) {
-		t.Errorf("without figures it tells %v, want the truth: %v", got, truth)
+		t.Errorf("without figures it reports %v, want the truth: %v", got, truth)
 	}
 }
 

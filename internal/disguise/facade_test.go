@@ -20,7 +20,7 @@ import (
 
 const mib = 1 << 20
 
-// What go-nvml sees of two sessions on one H200, each in its own slice.
+// TestTwoSessionsOnOneGPU: go-nvml in two sessions on one H200, each in its own slice.
 func TestTwoSessionsOnOneGPU(t *testing.T) {
 	m := newMachine(t, "h200", "h200")
 	first, firstInstance := m.slice(t, 1, "1g.18gb", 0)
@@ -34,8 +34,8 @@ func TestTwoSessionsOnOneGPU(t *testing.T) {
 	h200 := m.gpu(t, 1)
 	draw := h200.PowerMW / 10 * 7 * 16384 / 143771
 	gpu := h200.UUID
-	told := ask(t, lib(m.install(t, "rtx-2060", first))+"/"+driver.NVML, shown(first), first, second, gpu, "00000000:3B:00.0", "00000000:19:00.0")
-	told.expect(t, answers{
+	reported := ask(t, lib(m.install(t, "rtx-2060", first))+"/"+driver.NVML, shown(first), first, second, gpu, "00000000:3B:00.0", "00000000:19:00.0")
+	reported.expect(t, answers{
 		"init": 0, "count": 1, "first": 0, "second": 2, "shutdown": 0, "after": "error 1",
 		shown(first): 0, first: 0, second: 6, gpu: 6, "00000000:3B:00.0": 0, "00000000:19:00.0": 6,
 		"name": "NVIDIA GeForce RTX 2060", "uuid": shown(first), "index": 0, "serial": "error 3", "brand": 5,
@@ -158,8 +158,8 @@ func TestDamagedFigures(t *testing.T) {
 	for name, data := range map[string][]byte{"empty": nil, "short": good[:len(good)-1], "version": other, "endless name": endless, "text": bytes.Repeat([]byte("x"), 4096)} {
 		check(t, os.Remove(path))
 		check(t, os.WriteFile(path, data, 0o444))
-		told := ask(t, lib(dir)+"/"+driver.NVML, slice)
-		told.expect(t, answers{"count": "error 18", "first": 18, slice: 18})
+		reported := ask(t, lib(dir)+"/"+driver.NVML, slice)
+		reported.expect(t, answers{"count": "error 18", "first": 18, slice: 18})
 		if t.Failed() {
 			t.Fatalf("with figures that are damaged: %s", name)
 		}

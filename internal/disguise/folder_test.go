@@ -41,6 +41,6 @@ func TestFolder(t *testing.T) {
 	}
 	// A folder that does not exist yet has no seal and no damage.
 	if got := glance(t, "1.0", filepath.Join(dir, "nobody")); got.Damaged != "" || len(got.Outdated) == 0 {
-		t.Errorf("a glance at nothing tells %+v", got)
+		t.Errorf("a glance at nothing reports %+v", got)
 	}
 }

@@ -84,7 +84,7 @@ func TestOutdatedDriver(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 		if all, err := disguise.Examine(dir); err != nil || (len(all) > 0) != (c.from != "") {
-			t.Errorf("%s: an examination tells %v, %v", name, all, err)
+			t.Errorf("%s: an examination reports %v, %v", name, all, err)
 		}
 	}
 }

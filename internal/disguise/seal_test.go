@@ -69,11 +69,11 @@ func TestSeal(t *testing.T) {
 		dir, driver := sealed(t)
 		c.change(dir, driver)
 		if got := glance(t, "1.0", dir).Damaged; got != c.glance {
-			t.Errorf("%s: a glance tells %q; want %q", name, got, c.glance)
+			t.Errorf("%s: a glance reports %q; want %q", name, got, c.glance)
 		}
 		all, err := disguise.Examine(dir)
 		if got := strings.ReplaceAll(fmt.Sprint(all), driver, "DRIVER"); err != nil || got != c.examine {
-			t.Errorf("%s: an examination tells %s, %v; want %s", name, got, err, c.examine)
+			t.Errorf("%s: an examination reports %s, %v; want %s", name, got, err, c.examine)
 		}
 	}
 }
@@ -82,10 +82,10 @@ func TestSeal(t *testing.T) {
 func TestNoSeal(t *testing.T) {
 	dir := t.TempDir()
 	if got := glance(t, "1.0", dir); got.Damaged != "" {
-		t.Errorf("a glance tells %+v", got)
+		t.Errorf("a glance reports %+v", got)
 	}
 	if _, err := disguise.Examine(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an examination tells %v", err)
+		t.Errorf("an examination reports %v", err)
 	}
 	if err := disguise.Seal(dir, "1.0", []string{"figures"}, nil, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there is sealed: %v", err)

@@ -131,7 +131,7 @@ func TestSandboxes(t *testing.T) {
 	s.wantUsage(t, "total 6144 overhead 0 peak 6144 refused 1 processes 2")
 	for _, p := range s.usage().Processes {
 		if p.PID != 1 || p.Namespace != 0 {
-			t.Errorf("process %d is known by the pids of %d, want pid 1 of nobody knows where", p.PID, p.Namespace)
+			t.Errorf("process %d is known by the pids of %d, want pid 1 of an unknown namespace", p.PID, p.Namespace)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestJudgeSeesTheTarget(t *testing.T) {
 	second, _ := m.slice(t, 1, "1g.18gb", 3)
 	m.set(t, 1, "process", fmt.Sprintf("4711:700:%d", instance))
 	if out, _ := smi(t, path, m.dir, "-q", "-i", "1"); hidden.FindString(ownWords.Replace(out)) == "" {
-		t.Error("without the facade nothing is told either")
+		t.Error("without the facade nothing is reported either")
 	}
 	for name, slice := range map[string]string{
 		"first": first, "second": second, "whole A100": m.gpu(t, 2).UUID, "whole L40S": m.gpu(t, 3).UUID,
@@ -60,7 +60,7 @@ func TestJudgeSeesTheTarget(t *testing.T) {
 			for _, view := range slices.Concat(readOnly, settings) {
 				out, _ := smi(t, path, lib(dir), strings.Fields(view)...)
 				if found := hidden.FindString(ownWords.Replace(out)); found != "" {
-					t.Errorf("nvidia-smi %s tells: %s", view, found)
+					t.Errorf("nvidia-smi %s reports: %s", view, found)
 				}
 			}
 			uuid := "GPU-" + slice[4:]

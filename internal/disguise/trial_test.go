@@ -74,7 +74,7 @@ func TestProbeLeavesNoTrace(t *testing.T) {
 	probe.Env = append(probe.Env, "LD_LIBRARY_PATH="+lib(s.dir))
 	out, err := probe.CombinedOutput()
 	if !strings.Contains(string(out), "one.above 6129975296 2") || !strings.Contains(string(out), "two.above ") || err != nil {
-		t.Errorf("the probe ends with %v and tells %q", err, out)
+		t.Errorf("the probe ends with %v and prints %q", err, out)
 	}
 	u := s.usage()
 	if u.Peak != 1300*mib || u.Refused != 1 {

@@ -142,7 +142,7 @@ func TestContextsBeyondTheCap(t *testing.T) {
 	h.tell("free", "0")
 	h.tell("take 5544", "0")
 	if u := s.usage(); u.Refused == 0 || u.Overcome != 0 {
-		t.Errorf("of %d refusals %d are overcome, though nobody knows how much a context wanted", u.Refused, u.Overcome)
+		t.Errorf("of %d refusals %d are overcome, though the size that a context wanted is unknown", u.Refused, u.Overcome)
 	}
 	h.tell("grow", "0000000")
 	h.tell("take 300", "0")

@@ -32,10 +32,10 @@ func TestMakeUsage(t *testing.T) {
 	}
 	check(t, disguise.MakeUsage(path))
 	if u, err := disguise.ReadUsage(path); err != nil || u.Total != 0 {
-		t.Errorf("a new file tells %+v, %v", u, err)
+		t.Errorf("a new file reports %+v, %v", u, err)
 	}
-	if anew, err := os.Stat(path); err != nil || anew.Mode().Perm() != 0o666 {
-		t.Errorf("a new file is %+v, %v", anew, err)
+	if replaced, err := os.Stat(path); err != nil || replaced.Mode().Perm() != 0o666 {
+		t.Errorf("a new file is %+v, %v", replaced, err)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestLastUse(t *testing.T) {
 	check(t, os.Truncate(path, 100))
 	for _, path := range []string{path, path + ".none"} {
 		if used := disguise.LastUse(path); used != (resource.Use{}) {
-			t.Errorf("of %s it tells %+v", path, used)
+			t.Errorf("of %s it reports %+v", path, used)
 		}
 	}
 }

@@ -83,19 +83,13 @@ func (a announcement) close() {
 	}
 }
 
-// process returns the announcing process: PID and, if the name has it, START.
-func (a announcement) process() (pid, start string) {
-	pid, start, _ = strings.Cut(filepath.Base(a.path), "-")
-	return pid, start
-}
-
 // live reports whether the change is still in progress.
 func (a announcement) live() bool {
 	now, err := os.Lstat(a.path)
 	if err != nil || !os.SameFile(now, a.info) || !now.ModTime().Equal(a.info.ModTime()) {
 		return false // a later change has the same name
 	}
-	pid, start := a.process()
+	pid, start, _ := strings.Cut(filepath.Base(a.path), "-")
 	switch {
 	case a.file == nil:
 		return running(pid, start, a.info.ModTime())
@@ -151,7 +145,7 @@ func Quiet(ctx context.Context, dir string) error {
 		case <-ctx.Done():
 			var moving []string
 			for _, a := range all {
-				pid, _ := a.process()
+				pid, _, _ := strings.Cut(filepath.Base(a.path), "-")
 				moving = append(moving, pid)
 			}
 			return &MovingError{PIDs: moving}

@@ -32,17 +32,17 @@ func TestLockIsExclusiveAndSaysWhoHasIt(t *testing.T) {
 	if !errors.As(err, &held) || held.By == nil || held.By.PID != os.Getpid() || !strings.Contains(err.Error(), book+" is locked by") || !strings.Contains(err.Error(), "cosplay apply") {
 		t.Fatalf("got %v", err)
 	}
-	told := 0
+	reported := 0
 	ctx, cancel = context.WithCancel(context.Background())
 	defer cancel()
 	if _, err := Acquire(ctx, path, "destroy", func(by *Holder) {
-		told++
+		reported++
 		time.AfterFunc(5*pollInterval, cancel) // long enough that a second report would be noticed
 		if by == nil || by.Command != "apply" {
 			t.Errorf("waiting for %v", by)
 		}
-	}); err == nil || told != 1 {
-		t.Fatalf("told %d times, %v", told, err)
+	}); err == nil || reported != 1 {
+		t.Fatalf("reported %d times, %v", reported, err)
 	}
 	if err := first.Release(); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestAnnounce(t *testing.T) {
 	}
 	defer reader.Close()
 	if !moving(t, dir) {
-		t.Error("a change that nobody sees")
+		t.Error("a change that no process sees")
 	}
 	done()
 	if moving(t, dir) {

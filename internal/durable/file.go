@@ -133,7 +133,10 @@ func CanWriteIn(dir string) error {
 		case err == nil && !info.IsDir():
 			return fmt.Errorf("%s is a file", at)
 		case err == nil:
-			return mayWrite(at)
+			if err := unix.Access(at, unix.W_OK|unix.X_OK); err != nil {
+				return fmt.Errorf("%s cannot be written into: %w", at, err)
+			}
+			return nil
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
 			return fmt.Errorf("%s cannot be inspected: %w", at, plainly(err))
 		}
@@ -141,13 +144,6 @@ func CanWriteIn(dir string) error {
 			return fmt.Errorf("%s is a link to what is not there", at)
 		}
 	}
-}
-
-func mayWrite(dir string) error {
-	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Errorf("%s cannot be written into: %w", dir, err)
-	}
-	return nil
 }
 
 // plainly drops the path, which the message already has.

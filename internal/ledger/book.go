@@ -38,17 +38,6 @@ type page struct {
 	resource.Page
 }
 
-// Announce states to all processes that read the host that it is changing, until done is called or this process ends.
-func (b Book) Announce() (done func(), err error) {
-	if b.Dir == "" {
-		return func() {}, nil
-	}
-	if done, err = durable.Announce(b.moving()); err != nil {
-		return nil, unwritable(err)
-	}
-	return done, nil
-}
-
 // Quiet waits until nothing changes the host, for at most the given time.
 func (b Book) Quiet(wait time.Duration) error {
 	if b.Dir == "" {

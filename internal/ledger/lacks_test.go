@@ -17,7 +17,7 @@ func TestGivenUp(t *testing.T) {
 	other := resource.Degradation{Feature: resource.FeatureClock, Call: "nvmlDeviceSetGpuLockedClocks", Code: 13, Set: true}
 	e := Entry{Book: book, GPU: gpu, BootID: boot, Holder: resource.Holder{Lineage: "a", State: "/a", User: "ann"}}
 	if news, err := e.GiveUp(one, driver, resource.Settings{}, resource.Page{}); err != nil || news {
-		t.Errorf("nobody holds the GPU: %v, %v", news, err)
+		t.Errorf("no project holds the GPU: %v, %v", news, err)
 	}
 	if err := e.Book.change(gpu, powerLoss, func(g *resource.Page) error {
 		g.Holders = []resource.Holder{e.Holder}

@@ -75,7 +75,7 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// TestOnlyTheFirstUserActs for a project, and root, who stays in his shadow.
+// TestOnlyTheFirstUserActs for a project, and root, who does not replace that user.
 func TestOnlyTheFirstUserActs(t *testing.T) {
 	book := Book{Dir: t.TempDir()}
 	as := func(uid int) Entry {
@@ -127,7 +127,7 @@ func TestHalfKnownSlice(t *testing.T) {
 	}
 }
 
-// TestBook: many at once, and nothing is lost; with the last holder the page goes.
+// TestBook: many at once, and nothing is lost; with the last holder the page is removed.
 func TestBook(t *testing.T) {
 	book := Book{Dir: t.TempDir()}
 	for i := range 2 {
@@ -230,8 +230,8 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// TestGoneMeanwhile: who counted on others that have left takes no GPU that was
-// put back, and lets none go that nobody would put back.
+// TestGoneMeanwhile: a project that counted on other holders, which have left, does not
+// acquire a GPU that was restored, and does not release one that no project would restore.
 func TestGoneMeanwhile(t *testing.T) {
 	g := resource.Page{UUID: gpu}
 	if err := Hold(&g, who("b"), Take{Others: []string{"a"}}, nil); err == nil || !strings.Contains(err.Error(), "have left it") || len(g.Holders) != 0 {

@@ -6,8 +6,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestMayDestroyByEitherName: a slice on a page is its maker's under the name that
-// another driver gives it too, and nobody else's.
+// TestMayDestroyByEitherName: a slice on a page belongs to the project that created it,
+// also under the name that another driver gives it.
 func TestMayDestroyByEitherName(t *testing.T) {
 	const gpu = "GPU-0"
 	made := resource.LiveSlice{Slice: resource.Slice{GPU: gpu, Profile: "1g.18gb", Start: 4, Size: 1},

@@ -15,7 +15,7 @@ import (
 // hardware is a GPU as the driver has it.
 type hardware struct {
 	resource.Settings
-	lock   int // which the driver does not tell
+	lock   int // which the driver does not report
 	slices []resource.LiveSlice
 	boot   string
 }

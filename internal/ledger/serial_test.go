@@ -6,8 +6,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestSerial: a page tells which run created a slice and which run wrote it last; of
-// what an older cosplay wrote, and of what a state only claims, nothing is told.
+// TestSerial: a page states which run created a slice and which run wrote it last; it
+// states neither for what an older cosplay wrote, or what a state only claims.
 func TestSerial(t *testing.T) {
 	book := bookWith(t, "page-1-early.json") // it has no serials
 	holder := who("p0")

@@ -71,8 +71,10 @@ func (t *Turn) begin(ctx context.Context, b Book, uid int, gpu string) (err erro
 	if err != nil {
 		return err
 	}
-	t.withdraw, err = b.Announce()
-	return err
+	if t.withdraw, err = durable.Announce(b.moving()); err != nil {
+		return unwritable(err)
+	}
+	return nil
 }
 
 // End releases the locks and withdraws the announcement.

@@ -28,10 +28,10 @@ const pythonFix = "something in the session's Python bypasses the disguise: see 
 func python(module, key string, words func(string) string) func(Wanted, Inside) answer {
 	return func(_ Wanted, in Inside) answer {
 		out := in.Answers[askPython]
-		told := parse(out.Text)
-		missing, lacks := told.first(module + ".missing")
-		broken, fails := told.first(module + ".broken")
-		value, said := told.first(key)
+		printed := parse(out.Text)
+		missing, lacks := printed.first(module + ".missing")
+		broken, fails := printed.first(module + ".broken")
+		value, said := printed.first(key)
 		switch {
 		case out.absent():
 			return skip("there is no python3 in the session")

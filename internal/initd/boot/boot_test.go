@@ -80,7 +80,7 @@ func TestEnvironmentEverywhere(t *testing.T) {
 		t.Errorf("the sensitive value is in %q, want it in files of %s alone", holders, initd.PrivateDir)
 	}
 	if strings.Contains(box.stderr.String(), secret) || strings.Contains(box.stderr.String(), "conda") {
-		t.Errorf("it tells values of variables: %s", box.stderr.String())
+		t.Errorf("it prints values of variables: %s", box.stderr.String())
 	}
 	for _, line := range []string{"user jane (1234:1234), home /home/jane, shell /bin/sh, starts in /workspace", "ssh on port "} {
 		if !strings.Contains(box.stderr.String(), line) {

@@ -144,7 +144,7 @@ func TestInstall(t *testing.T) {
 			}
 		}
 		if strings.Contains(notes, "do-not") {
-			t.Errorf("it tells a value: %q", notes)
+			t.Errorf("it prints a value: %q", notes)
 		}
 		files, err := filepath.Glob(root + "/etc/*")
 		if err != nil || !slices.Equal(files, []string{root + "/etc/environment"}) {

@@ -70,7 +70,7 @@ func TestFullDiskAtEveryWrite(t *testing.T) {
 				if finish {
 					wrong = append(wrong, p.converges(7)...)
 				}
-				wrong = append(wrong, p.goes(before)...)
+				wrong = append(wrong, p.destroysAll(before)...)
 			}
 			if len(wrong) > 0 {
 				t.Errorf("%s, full at moment %d, %s:\n%s", verb, n, inShort(listed[n-1]), strings.Join(wrong, "\n"))

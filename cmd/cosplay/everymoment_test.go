@@ -69,9 +69,9 @@ func (p project) everyMoment(slices int, args ...string) {
 		tried++
 		killed := p.copyOf()
 		wrong := p.converges(slices)
-		wrong = append(wrong, p.goes(before)...)
+		wrong = append(wrong, p.destroysAll(before)...)
 		killed()
-		wrong = append(wrong, p.goes(before)...)
+		wrong = append(wrong, p.destroysAll(before)...)
 		if len(wrong) > 0 {
 			failed++
 			t.Errorf("killed at moment %d, %s:\n%s", n, inShort(listed[n-1]), strings.Join(wrong, "\n"))
@@ -93,8 +93,8 @@ func (p project) converges(slices int) (wrong []string) {
 	return wrong
 }
 
-// goes destroys, and reports what remains.
-func (p project) goes(before []byte) (wrong []string) {
+// destroysAll destroys, and reports what remains.
+func (p project) destroysAll(before []byte) (wrong []string) {
 	if out, err := p.command("destroy", "--auto-approve").CombinedOutput(); err != nil {
 		wrong = append(wrong, fmt.Sprintf("destroy: %v\n%s", err, out))
 	}
@@ -190,13 +190,13 @@ func everyMomentDocker(t *testing.T, text, command string, slices int) {
 	for _, n := range chosen(len(listed), 4) {
 		var wrong []string
 		for _, finish := range []bool{true, false} {
-			wrong = append(wrong, p.goes(before)...)
+			wrong = append(wrong, p.destroysAll(before)...)
 			ready()
 			p.dies(n, args...)
 			if finish {
 				wrong = append(wrong, p.converges(slices)...)
 			}
-			wrong = append(wrong, p.goes(before)...)
+			wrong = append(wrong, p.destroysAll(before)...)
 			wrong = append(wrong, p.containers()...)
 		}
 		tried++
@@ -206,7 +206,7 @@ func everyMomentDocker(t *testing.T, text, command string, slices int) {
 		}
 	}
 	t.Logf("%v: %s; killed at %d of them, %d failures", args, count(listed), tried, failed)
-	p.goes(before)
+	p.destroysAll(before)
 }
 
 // containers lists those of the project that there are.

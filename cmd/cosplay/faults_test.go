@@ -152,7 +152,7 @@ func (c *faultCases) one(f sim.Fault) {
 	var wrong []string
 	if err != nil {
 		c.failed++
-		wrong = told(f, string(out), err)
+		wrong = reported(f, string(out), err)
 	}
 	if len(c.shown().Faults) == 0 {
 		c.struck++
@@ -162,14 +162,14 @@ func (c *faultCases) one(f sim.Fault) {
 		wrong = append(wrong, fmt.Sprintf("the state is not true:\n%s", out))
 	}
 	wrong = append(wrong, c.converges(3)...)
-	wrong = append(wrong, c.goes(c.before)...)
+	wrong = append(wrong, c.destroysAll(c.before)...)
 	if len(wrong) > 0 {
 		c.t.Errorf("%s, %s (%v):\n%s", c.phase, f, err, strings.Join(wrong, "\n"))
 	}
 }
 
-// told compares the output of a command with the fault that it met.
-func told(f sim.Fault, out string, err error) (wrong []string) {
+// reported compares the output of a command with the fault that it met.
+func reported(f sim.Fault, out string, err error) (wrong []string) {
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		wrong = append(wrong, fmt.Sprintf("it is no exit code 1: %v", err))
 	}

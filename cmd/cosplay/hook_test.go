@@ -64,9 +64,9 @@ func names(t *testing.T, e *enginetest.Engine) []string {
 // oneLine undoes the wrapping of words.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// TestHookIsAskedForTheSlice: without CDI, the slice that a session was given is
-// what NVIDIA's hook is asked for.
-func TestHookIsAskedForTheSlice(t *testing.T) {
+// TestHookGetsTheSlice: without CDI, cosplay passes the slice of a session to
+// NVIDIA's hook.
+func TestHookGetsTheSlice(t *testing.T) {
 	hook := enginetest.RecordingHook(t)
 	p, engine := gpuProject(t, hook)
 	if plan := p.run("plan"); !strings.Contains(oneLine(plan), "slices through --gpus (NVIDIA's hook)") {

@@ -41,7 +41,7 @@ func TestPrivilegedKill(t *testing.T) {
 		if err := first.Start(); err != nil {
 			t.Fatal(err)
 		}
-		agent, lock = m.hold(func() bool { return gone(first.Process.Pid) })
+		agent, lock = m.hold(func() bool { return hasEnded(first.Process.Pid) })
 		if agent == 0 {
 			_ = first.Wait()
 		}
@@ -81,7 +81,7 @@ func TestPrivilegedKill(t *testing.T) {
 	if m.state() != before || len(m.book()) > 0 {
 		t.Errorf("the host is not as it was: %+v, %+v", m.gpus()[0], m.book())
 	}
-	wait(t, "the agent to end", func() bool { return gone(agent) })
+	wait(t, "the agent to end", func() bool { return hasEnded(agent) })
 }
 
 // hold makes root's agent stand in the middle of making a slice: those are noted
@@ -131,8 +131,8 @@ func opens(pid int, name string) (count int) {
 	return count
 }
 
-// gone reports whether a process has ended, reaped or not.
-func gone(pid int) bool {
+// hasEnded reports whether a process has ended, reaped or not.
+func hasEnded(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }

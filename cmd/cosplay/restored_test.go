@@ -41,7 +41,7 @@ func TestRestoredBesideJournal(t *testing.T) {
 			}
 			p.run("state", "rebuild", "--auto-approve")
 		}
-		wrong := append(p.converges(7), p.goes(before)...)
+		wrong := append(p.converges(7), p.destroysAll(before)...)
 		if len(wrong) > 0 {
 			t.Errorf("killed at moment %d, %s:\n%s", n, inShort(listed[n-1]), strings.Join(wrong, "\n"))
 		}

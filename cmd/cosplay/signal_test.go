@@ -48,9 +48,9 @@ func TestSignals(t *testing.T) {
 			}
 			stopped := p.copyOf()
 			wrong := p.converges(7)
-			wrong = append(wrong, p.goes(before)...)
+			wrong = append(wrong, p.destroysAll(before)...)
 			stopped()
-			wrong = append(wrong, p.goes(before)...)
+			wrong = append(wrong, p.destroysAll(before)...)
 			if len(wrong) > 0 {
 				t.Errorf("%s:\n%s", name, strings.Join(wrong, "\n"))
 			}

@@ -112,9 +112,9 @@ func TestOwnLineages(t *testing.T) {
 	}
 }
 
-// TestIsGone: a project is lost if its state does not exist, or if another state has its
+// TestIsLost: a project is lost if its state does not exist, or if another state has its
 // path; not if the file cannot be read, or belongs to another user.
-func TestIsGone(t *testing.T) {
+func TestIsLost(t *testing.T) {
 	dir := t.TempDir()
 	mine, other := state.NewLineage(), state.NewLineage()
 	path := func(name string) string { return filepath.Join(dir, name) }

@@ -14,11 +14,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// GPUs changes the GPUs of one host. Every change is read back by the one who
-// makes it.
+// GPUs changes the GPUs of one host. Every change is read back by the one who makes it.
 type GPUs interface {
-	// Take, Leave and Release keep the host's ledger: who holds the GPU, with
-	// what it was like before.
+	// Take, Leave and Release keep the host's ledger: who holds the GPU, with what it was like before.
 	Take(ctx context.Context, gpu string, t ledger.Take) error
 	Leave(ctx context.Context, gpu string) error
 	Release(ctx context.Context, gpu string, asItIs, abandon bool) error
@@ -126,8 +124,7 @@ type Run struct {
 	KeepPartial bool // leave what a failed session has so far
 	GoOn        bool // after a failure, with every step that does not need the failed one
 
-	// Observe reads the hosts: after a failure, only they show how far a step
-	// came.
+	// Observe reads the hosts: after a failure, only they show how far a step came.
 	Observe func(context.Context) (resource.Live, error)
 }
 
@@ -167,9 +164,8 @@ func (r *Run) effect(ctx context.Context, op plan.Op, prior resource.Prior, say 
 	return made, err
 }
 
-// act makes one operation happen and says how far it is where that takes long.
-// prior is the state so far: what is removed is looked up there, for only what is
-// ours is ever removed.
+// act makes one operation happen and says how far it is where that takes long. prior is the state so far: what is
+// removed is looked up there, for only what is ours is ever removed.
 func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (plan.Made, error) {
 	if host, change := gpuChange(ctx, op); change != nil {
 		return plan.Made{}, r.gpus(host, change)
@@ -245,8 +241,7 @@ func (r *Run) set(ctx context.Context, op plan.SetGPU) (plan.Made, error) {
 	return plan.Made{PowerMW: &now}, nil
 }
 
-// gpuChange is what an operation writes about a GPU into the host's ledger; nil for
-// any other.
+// gpuChange is what an operation writes about a GPU into the host's ledger; nil for any other.
 func gpuChange(ctx context.Context, op plan.Op) (host string, change func(GPUs) error) {
 	switch op := op.(type) {
 	case plan.TakeGPU:

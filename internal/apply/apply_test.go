@@ -210,8 +210,7 @@ func TestUndoThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// TestInterruption: the step that runs is finished, nothing new is started, and
-// the next apply goes on from there.
+// TestInterruption: the step that runs is finished, nothing new is started, and the next apply goes on from there.
 func TestInterruption(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	ctx, interrupt := context.WithCancel(context.Background())

@@ -22,8 +22,7 @@ func failure(id string, err error) Entry {
 	return e
 }
 
-// cleanUp finds out how far each failed step came, and takes back what its
-// group did in this run.
+// cleanUp finds out how far each failed step came, and takes back what its group did in this run.
 func (s *schedule) cleanUp(ctx context.Context) error {
 	if err := s.settleFailed(ctx); err != nil {
 		return err
@@ -52,8 +51,7 @@ func (s *schedule) settleFailed(ctx context.Context) error {
 	return nil
 }
 
-// undoGroup takes back, in reverse, what the group of a failed step has made,
-// the failed step's own remains included.
+// undoGroup takes back, in reverse, what the group of a failed step has made, the failed step's own remains included.
 func (s *schedule) undoGroup(ctx context.Context, f *Failure) error {
 	f.Undone = true
 	for i := len(s.steps) - 1; i >= 0; i-- {
@@ -76,8 +74,7 @@ func (s *schedule) undoGroup(ctx context.Context, f *Failure) error {
 			return s.settleUndo(ctx, step, err)
 		}
 	}
-	// Where something was removed before, there is no way back; but then nothing
-	// may be left to go back from.
+	// Where something was removed before, there is no way back; but then nothing may be left to go back from.
 	if s.gone(f.Step) {
 		f.Undone = true
 	}
@@ -94,8 +91,7 @@ func (s *schedule) gone(step plan.Step) bool {
 	return !there
 }
 
-// remains reports whether a failed step has left something that the state now
-// knows of.
+// remains reports whether a failed step has left something that the state now knows of.
 func (s *schedule) remains(step plan.Step) bool {
 	switch op := step.Do.Op.(type) {
 	case plan.SetGPU:

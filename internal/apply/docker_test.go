@@ -15,8 +15,7 @@ session "worker" {
   target = "2060"
 }`
 
-// TestRecoverContainers: a container whose making was cut off is found by its
-// runtime, and taken over.
+// TestRecoverContainers: a container whose making was cut off is found by its runtime, and taken over.
 func TestRecoverContainers(t *testing.T) {
 	w := worldtest.New(t, "h200").WithDocker(resource.DefaultImage)
 	j := &worldtest.Journal{}
@@ -43,8 +42,7 @@ func TestRecoverContainers(t *testing.T) {
 	}
 }
 
-// TestContainersAtEveryPoint is TestCrashAtEveryPoint with containers and an
-// image that is got first.
+// TestContainersAtEveryPoint is TestCrashAtEveryPoint with containers and an image that is got first.
 func TestContainersAtEveryPoint(t *testing.T) {
 	points := 0
 	for n := int64(0); ; n++ {
@@ -73,8 +71,7 @@ func TestContainersAtEveryPoint(t *testing.T) {
 	}
 }
 
-// TestImageWithoutEngine: a plan that was made for containers is refused where
-// sessions run as processes now.
+// TestImageWithoutEngine: a plan that was made for containers is refused where sessions run as processes now.
 func TestImageWithoutEngine(t *testing.T) {
 	w, j := worldtest.New(t, "h200").WithDocker(), &worldtest.Journal{}
 	p, _ := w.Plan(t, contained, resource.Prior{})

@@ -12,8 +12,7 @@ import (
 	"cosplay/internal/worldtest"
 )
 
-// FuzzRecover: whatever a journal holds, it is refused or taken over, and the
-// plan after it can be made.
+// FuzzRecover: whatever a journal holds, it is refused or taken over, and the plan after it can be made.
 func FuzzRecover(f *testing.F) {
 	w := worldtest.New(f, "h200").WithDocker(resource.DefaultImage)
 	j := &worldtest.Journal{}

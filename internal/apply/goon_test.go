@@ -10,8 +10,7 @@ import (
 	"cosplay/internal/worldtest"
 )
 
-// TestGoOn: after a failure everything is done that does not need it, and the
-// state tells what is left.
+// TestGoOn: after a failure everything is done that does not need it, and the state tells what is left.
 func TestGoOn(t *testing.T) {
 	for _, goOn := range []bool{false, true} {
 		w := worldtest.New(t, "h200")
@@ -35,9 +34,8 @@ func TestGoOn(t *testing.T) {
 	}
 }
 
-// TestRestoreTheRest: a setting that cannot be restored keeps none of the others
-// from it, nor does a slice that cannot be destroyed; the GPU stays in the state
-// until both succeed.
+// TestRestoreTheRest: a setting that cannot be restored keeps none of the others from it, nor does a slice that
+// cannot be destroyed; the GPU stays in the state until both succeed.
 func TestRestoreTheRest(t *testing.T) {
 	for what, want := range map[string]string{
 		"power":           "mig=false persistence=false power=700000 clock=345", // without persistence the driver forgets the limit

@@ -68,9 +68,8 @@ var ends = map[string]func(t *testing.T, w *worldtest.World, prior resource.Prio
 	},
 }
 
-// TestMissing: what existed and a run was to create again is missing until a run
-// creates it or nobody wants it. Of a run that was killed, all is that it did not
-// create; one that ended in order has said so itself.
+// TestMissing: what existed and a run was to create again is missing until a run creates it or nobody wants it. Of a
+// run that was killed, all is that it did not create; one that ended in order has said so itself.
 func TestMissing(t *testing.T) {
 	for name, end := range ends {
 		for _, story := range []struct {

@@ -18,16 +18,14 @@ type turn struct {
 	text    string // "" destroys
 }
 
-// wanted is what the two projects ask of the one GPU, by turns; there is room for
-// both, whatever they ask.
+// wanted is what the two projects ask of the one GPU, by turns; there is room for both, whatever they ask.
 var wanted = map[string][]string{
 	"a": {three, "host \"lab\" {}\nsession \"worker\" { target = \"3060\" }"},
 	"b": {"host \"lab\" {}\nsession \"other\" { target = \"3060\" }", "host \"lab\" { slow_neighbours = true }\nsession \"other\" { target = \"2060\" }"},
 }
 
-// TestTwoProjects: whatever the order in which two projects come to one GPU,
-// change their minds and go, the baseline comes back with the last of them and
-// never before, and neither changes what the other was promised.
+// TestTwoProjects: whatever the order in which two projects come to one GPU, change their minds and go, the baseline
+// comes back with the last of them and never before, and neither changes what the other was promised.
 func TestTwoProjects(t *testing.T) {
 	var turns []turn
 	for _, project := range []string{"a", "b"} {
@@ -55,9 +53,8 @@ func pow(base, n int) int {
 	return all
 }
 
-// TestWhoWaitsKeepsNobodyWaiting: while a project waits for somebody else's slice
-// before it can give MIG mode back, another may come, and the last one out puts
-// it all back.
+// TestWhoWaitsKeepsNobodyWaiting: while a project waits for somebody else's slice before it can give MIG mode back,
+// another may come, and the last one out puts it all back.
 func TestWhoWaitsKeepsNobodyWaiting(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	start := w.String()

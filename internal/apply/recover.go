@@ -9,9 +9,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// CheckJournal makes sure that a journal tells a story: it begins with a
-// beginning, and nothing ends that was not started. The error says which line is
-// wrong.
+// CheckJournal makes sure that a journal tells a story: it begins with a beginning, and nothing ends that was not
+// started. The error says which line is wrong.
 func CheckJournal(entries []Entry) error {
 	started := map[string]bool{}
 	for n, e := range entries {
@@ -39,11 +38,10 @@ func CheckJournal(entries []Entry) error {
 	return nil
 }
 
-// Recover works out, from the journal of a run that was cut off and a look at
-// the world, what the state has to remember: what is done is folded, and of a
-// step that was started but not finished the world tells how far it came. It
-// changes nothing; the next apply converges from there. The notes say what was
-// found. The journal must be one that CheckJournal accepts.
+// Recover works out, from the journal of a run that was cut off and a look at the world, what the state has to
+// remember: what is done is folded, and of a step that was started but not finished the world tells how far it came.
+// It changes nothing; the next apply converges from there. The notes say what was found. The journal must be one that
+// CheckJournal accepts.
 func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resource.Prior, []resource.Note) {
 	var (
 		notes []resource.Note
@@ -122,8 +120,7 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 	return prior, noteOf(resource.StepNotDone)
 }
 
-// settleSet looks at a setting. A power limit may have been rounded, and a clock lock
-// cannot be read.
+// settleSet looks at a setting. A power limit may have been rounded, and a clock lock cannot be read.
 func settleSet(prior resource.Prior, op plan.SetGPU, e Entry, live resource.Live) (resource.Prior, resource.Note) {
 	g, ok := live.GPU(op.Host, op.GPU)
 	if op.Setting == resource.SMClock {
@@ -170,8 +167,7 @@ func whole(c resource.Body, hash string) bool {
 	return c.State == resource.Running && c.Hash == hash && c.Damaged == ""
 }
 
-// refusedLock reports whether the driver is known to offer no clock lock: then none
-// was set.
+// refusedLock reports whether the driver is known to offer no clock lock: then none was set.
 func refusedLock(g resource.GPU) bool {
 	lacks, without := g.Degradation(resource.FeatureClock)
 	return without && lacks.Set && lacks.Code != unknownError
@@ -180,8 +176,7 @@ func refusedLock(g resource.GPU) bool {
 // unknownError is NVML's code that does not tell whether the call had an effect.
 const unknownError = 999
 
-// holds reports whether the host's ledger has a project among those who hold a
-// GPU.
+// holds reports whether the host's ledger has a project among those who hold a GPU.
 func holds(live resource.Live, host, gpu, lineage string) bool {
 	held, _ := live.Page(host, gpu)
 	_, holds := held.Holder(lineage)
@@ -199,11 +194,10 @@ func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
 	})
 }
 
-// settleCreate looks for the slice that a run may have made. A slice carries no
-// label. Where the driver's answer says what is left of it, that is so. Else it
-// is ours if it has the profile and the placement, was not there before the
-// run, is noted in the ledger, the host is in the same boot, and nobody uses it
-// yet: our own programs come only after.
+// settleCreate looks for the slice that a run may have made. A slice carries no label. Where the driver's answer says
+// what is left of it, that is so. Else it is ours if it has the profile and the placement, was not there before the
+// run, is noted in the ledger, the host is in the same boot, and nobody uses it yet: our own programs come only
+// after.
 func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
 	want := op.Session.Slice
 	host, _ := live.Host(want.Host)
@@ -233,8 +227,7 @@ func inUse(g resource.GPU, s resource.LiveSlice) bool {
 	return slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == s.GPUInstance })
 }
 
-// Reconsider looks for the slices that nobody could look for when they were
-// settled, once their GPU is back.
+// Reconsider looks for the slices that nobody could look for when they were settled, once their GPU is back.
 func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
 	prior = renameSlices(prior, live)
 	for _, s := range prior.Sessions {

@@ -32,9 +32,8 @@ func crash(w *worldtest.World, j *worldtest.Journal, n int64) *atomic.Int64 {
 	return &points
 }
 
-// TestCrashAtEveryPoint: a run is cut off right before each journal write and
-// each change, which is also right after the one before. After recovery apply
-// converges and destroy leaves the world as it was.
+// TestCrashAtEveryPoint: a run is cut off right before each journal write and each change, which is also right after
+// the one before. After recovery apply converges and destroy leaves the world as it was.
 func TestCrashAtEveryPoint(t *testing.T) {
 	const two = `host "lab" {}
 session "worker" {
@@ -114,9 +113,8 @@ func firstSlice(t *testing.T, w *worldtest.World) (plan.Step, resource.Slice) {
 	return plan.Step{}, resource.Slice{}
 }
 
-// TestRecoveryLeavesNeighbours: a slice that was there before the run, that the
-// ledger does not know as ours, or that is not the one that was being made, is
-// not taken over.
+// TestRecoveryLeavesNeighbours: a slice that was there before the run, that the ledger does not know as ours, or that
+// is not the one that was being made, is not taken over.
 func TestRecoveryLeavesNeighbours(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	j := &worldtest.Journal{}

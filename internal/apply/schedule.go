@@ -72,9 +72,8 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 	return s.result(ctx), err
 }
 
-// loop starts every step whose needs have succeeded, until none is left, one
-// fails unless it is to go on, or the context ends; then it waits for those that
-// run.
+// loop starts every step whose needs have succeeded, until none is left, one fails unless it is to go on, or the
+// context ends; then it waits for those that run.
 func (s *schedule) loop(ctx context.Context) error {
 	active := 0
 	for {
@@ -211,8 +210,7 @@ func (s *schedule) finish(f finished) error {
 	return s.write(Entry{Event: Done, Step: step.ID, Made: &f.made})
 }
 
-// finishedNumber counts the steps with an effect that have ended, this one
-// included: what a person reads as [ 9/17].
+// finishedNumber counts the steps with an effect that have ended, this one included: what a person reads as [ 9/17].
 func (s *schedule) finishedNumber() int {
 	n := 1
 	for i, step := range s.steps {

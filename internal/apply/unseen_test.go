@@ -12,9 +12,8 @@ import (
 	"cosplay/internal/worldtest"
 )
 
-// TestUnseenSlice: a slice that was being made when its GPU was lost is neither
-// forgotten nor taken for granted; once the GPU is back, the ledger and a look
-// tell.
+// TestUnseenSlice: a slice that was being made when its GPU was lost is neither forgotten nor taken for granted; once
+// the GPU is back, the ledger and a look tell.
 func TestUnseenSlice(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	create, want := firstSlice(t, w)

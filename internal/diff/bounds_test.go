@@ -8,8 +8,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestRebound: each bound is told by its attribute's name; what the engine cannot
-// lift is nobody's to mend.
+// TestRebound: each bound is told by its attribute's name; what the engine cannot lift is nobody's to mend.
 func TestRebound(t *testing.T) {
 	limited := resource.ContainerSpec{Image: "debian:12", Restart: "no", Limits: resource.Limits{CPUs: 0.29, MemoryMiB: 256, PIDs: 50}}
 	free := resource.ContainerSpec{Image: "debian:12", Restart: "unless-stopped"}
@@ -52,8 +51,7 @@ func TestRebound(t *testing.T) {
 	}
 }
 
-// TestBoundsDrift: what docker update did is drift; what only a new container is
-// rid of is told, and changes nothing.
+// TestBoundsDrift: what docker update did is drift; what only a new container is rid of is told, and changes nothing.
 func TestBoundsDrift(t *testing.T) {
 	box := resource.ContainerSpec{Image: "debian:12", Restart: "no", Limits: resource.Limits{PIDs: 50}}
 	was := resource.PriorSession{Session: resource.Session{ID: "one", Runtime: "docker", Spec: box}, Body: &resource.Body{}}

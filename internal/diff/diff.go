@@ -1,6 +1,5 @@
-// Package diff compares the three views of the world. Drift is what the state
-// remembers against what is there; change is what the file wants against what
-// is there. They are computed apart and never mixed. Pure.
+// Package diff compares the three views of the world. Drift is what the state remembers against what is there; change
+// is what the file wants against what is there. They are computed apart and never mixed. Pure.
 package diff
 
 import (
@@ -17,21 +16,18 @@ type Diff struct {
 	GPUs     []GPUChange     `json:"gpus"`
 	Sessions []SessionChange `json:"sessions"`
 
-	// Outputs are those that will have other values; nothing is done for them but
-	// to write the state.
+	// Outputs are those that will have other values; nothing is done for them but to write the state.
 	Outputs []OutputChange `json:"outputs,omitempty"`
 
-	// Unfinished are the sessions that an interrupted or failed run left missing or
-	// incomplete. Of these, the missing that are not to be created any more are
-	// unwanted.
+	// Unfinished are the sessions that an interrupted or failed run left missing or incomplete. Of these, the missing
+	// that are not to be created any more are unwanted.
 	Unfinished []resource.Address `json:"unfinished,omitempty"`
 
 	// Stuck are those of them that the plan is about and cannot complete.
 	Stuck    []resource.Address `json:"stuck,omitempty"`
 	Unwanted []resource.Address `json:"unwanted,omitempty"`
 
-	// Leftovers are of interrupted runs, of sessions that the state does not know.
-	// They are removed.
+	// Leftovers are of interrupted runs, of sessions that the state does not know. They are removed.
 	Leftovers []resource.Body `json:"strays,omitempty"`
 }
 
@@ -86,8 +82,7 @@ func (c SessionChange) Runtime() resource.Runtime {
 	return resource.RuntimeNamed(c.Before.Runtime)
 }
 
-// GPUChange is what happens to one physical GPU that cosplay has, takes or
-// gives back.
+// GPUChange is what happens to one physical GPU that cosplay has, takes or gives back.
 type GPUChange struct {
 	Host       string             `json:"host"`
 	UUID       string             `json:"uuid"`
@@ -108,8 +103,7 @@ type GPUChange struct {
 
 // Options tell what only the configuration and the command line know.
 type Options struct {
-	// BaselineClockMHz is, by host, a clock lock that was there before cosplay:
-	// it cannot be read.
+	// BaselineClockMHz is, by host, a clock lock that was there before cosplay: it cannot be read.
 	BaselineClockMHz map[string]int `json:"baseline_clock_mhz,omitempty"`
 	// AdminClockMHz are those that the admin of this machine states, by UUID.
 	AdminClockMHz map[string]int `json:"admin_clock_mhz,omitempty"`
@@ -131,8 +125,7 @@ type Trigger struct {
 	Attribute string             `json:"attribute,omitempty"` // "" is any
 }
 
-// Compare computes the difference. The prior has its sessions at the addresses
-// that they have now.
+// Compare computes the difference. The prior has its sessions at the addresses that they have now.
 func Compare(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) Diff {
 	sessions := sessionChanges(desired, prior, live, o)
 	kept := prior
@@ -204,8 +197,7 @@ func leftovers(desired resource.Desired, live resource.Live, o Options) []resour
 	return all
 }
 
-// Drifted reports whether something that cosplay answers for was changed
-// outside of it.
+// Drifted reports whether something that cosplay answers for was changed outside of it.
 func (d Diff) Drifted() bool {
 	for _, one := range d.Drift {
 		if !one.Informational {

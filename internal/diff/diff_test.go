@@ -122,8 +122,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// TestGiveBack: each setting is restored only where it is still ours, or
-// unknown.
+// TestGiveBack: each setting is restored only where it is still ours, or unknown.
 func TestGiveBack(t *testing.T) {
 	told := 1200
 	for _, test := range []struct {

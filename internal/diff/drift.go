@@ -107,8 +107,7 @@ func rebooted(prior resource.Prior, live resource.Live) []Drift {
 	return all
 }
 
-// sameBoot reports whether the host has not been rebooted since the state was
-// written.
+// sameBoot reports whether the host has not been rebooted since the state was written.
 func sameBoot(prior resource.Prior, live resource.Live, host string) bool {
 	h, _ := live.Host(host)
 	return prior.BootIDs[host] == h.BootID
@@ -181,8 +180,7 @@ func ForeignProcesses(g resource.GPU, placements resource.Placements) []resource
 	return slices.DeleteFunc(slices.Clone(g.Processes), own)
 }
 
-// foreignDrift tells of slices on a GPU in hand that are not ours. They are
-// planned around and never touched.
+// foreignDrift tells of slices on a GPU in hand that are not ours. They are planned around and never touched.
 func foreignDrift(was resource.PriorGPU, placements resource.Placements, g resource.GPU) []Drift {
 	var all []Drift
 	for _, s := range Foreign(g, placements) {
@@ -246,9 +244,8 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 	return all
 }
 
-// outdatedDrift reports a container that keeps the facades of another cosplay, or
-// those for another driver. No other process has changed it, and its user decides when
-// it ends; for a session that needs no end it is a change.
+// outdatedDrift reports a container that keeps the facades of another cosplay, or those for another driver. No other
+// process has changed it, and its user decides when it ends; for a session that needs no end it is a change.
 func outdatedDrift(was resource.PriorSession, c resource.Body) []Drift {
 	runtime := resource.RuntimeNamed(was.Runtime)
 	if runtime.RenewsInPlace || was.Body.Foreign {

@@ -6,10 +6,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// giveBack restores a GPU that no session needs any more: each setting only where
-// its live value is still cosplay's, or unknown. A setting that cannot be restored
-// keeps the GPU in the state and in the ledger, so that a later destroy can restore
-// it, unless the user gives it up.
+// giveBack restores a GPU that no session needs any more: each setting only where its live value is still cosplay's,
+// or unknown. A setting that cannot be restored keeps the GPU in the state and in the ledger, so that a later destroy
+// can restore it, unless the user gives it up.
 func giveBack(held resource.PriorGPU, prior resource.Prior, placements resource.Placements, live resource.Live, o Options) GPUChange {
 	c := GPUChange{Host: held.Host, UUID: held.UUID, Action: Delete, GiveBack: true, Abandon: o.AbandonBaseline}
 	book, inHand := live.Page(held.Host, held.UUID)
@@ -67,8 +66,7 @@ func forgotten(held resource.PriorGPU, g resource.GPU) resource.PriorGPU {
 	return held
 }
 
-// stillSet is what cosplay has set, where a change that failed left the GPU with the
-// value before it, or may have.
+// stillSet is what cosplay has set, where a change that failed left the GPU with the value before it, or may have.
 func stillSet(ours resource.Settings, book resource.Page, g resource.GPU) resource.Settings {
 	for setting, was := range book.Was.All() {
 		if now, known := g.Now(setting); now == was || !known {
@@ -78,8 +76,7 @@ func stillSet(ours resource.Settings, book resource.Page, g resource.GPU) resour
 	return ours
 }
 
-// Unrestored lists the GPUs that are kept because a setting that cosplay changed
-// cannot be restored.
+// Unrestored lists the GPUs that are kept because a setting that cosplay changed cannot be restored.
 func (d Diff) Unrestored() []GPUChange {
 	return slices.DeleteFunc(slices.Clone(d.GPUs), func(c GPUChange) bool {
 		return !c.GiveBack || c.Abandon || !slices.ContainsFunc(c.Kept, func(f Field) bool { return f.Left })
@@ -94,8 +91,7 @@ func (c *GPUChange) leave(kind Kind, now, baseline Value, reason resource.Reason
 	}
 }
 
-// settle notes that a setting gets its baseline, or why it does not. still says that
-// it has cosplay's value.
+// settle notes that a setting gets its baseline, or why it does not. still says that it has cosplay's value.
 func (c *GPUChange) settle(setting resource.Setting, from Value, baseline int, still bool, ended resource.ReasonKind, o Options) {
 	kind, to := SettingKind(setting), SettingValue(setting, baseline)
 	switch {
@@ -129,8 +125,7 @@ func (c *GPUChange) restore(setting resource.Setting, held resource.PriorGPU, g 
 	c.settle(setting, SettingValue(setting, now), was, now == ours, since(setting, sameBoot), o)
 }
 
-// needed says why a mode that cosplay switched on has to stay on; no reason if it does
-// not.
+// needed says why a mode that cosplay switched on has to stay on; no reason if it does not.
 func (c *GPUChange) needed(setting resource.Setting, foreignSlices bool, o Options) resource.Reason {
 	switch {
 	case setting == resource.MIGMode && foreignSlices:
@@ -149,8 +144,7 @@ func since(setting resource.Setting, sameBoot bool) resource.ReasonKind {
 	return resource.EndedByReboot
 }
 
-// lockStays reports whether the ledger has a clock lock and does not know that the
-// baseline's has replaced it.
+// lockStays reports whether the ledger has a clock lock and does not know that the baseline's has replaced it.
 func lockStays(book resource.Page) bool {
 	locked := book.Lock != nil || book.Set.Value(resource.SMClock) != 0
 	return locked && (book.Lock == nil || !book.Lock.Done || book.Lock.MHz != book.Baseline.Value(resource.SMClock))

@@ -130,8 +130,7 @@ func (c *GPUChange) setUp(setting resource.Setting, want resource.DesiredGPU, g 
 	}
 }
 
-// rounded reports whether the GPU has the power limit to which the driver rounded the
-// wanted one.
+// rounded reports whether the GPU has the power limit to which the driver rounded the wanted one.
 func rounded(mw int, g resource.GPU, held resource.PriorGPU) bool {
 	return held.AskedPowerMW != nil && *held.AskedPowerMW == mw && held.Applied.Is(resource.PowerLimit, g.PowerMW)
 }

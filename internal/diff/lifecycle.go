@@ -7,8 +7,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// leave is what becomes of a session that the plan does not touch, whatever it
-// is like.
+// leave is what becomes of a session that the plan does not touch, whatever it is like.
 func leave(was resource.PriorSession) SessionChange {
 	return SessionChange{Address: was.Address, Action: NoOp, Reason: resource.Reason{Kind: resource.LeftOut}, Slice: Keep, Body: Keep, Before: &was, After: &was.Session}
 }
@@ -18,8 +17,7 @@ func forget(was resource.PriorSession) SessionChange {
 	return SessionChange{Address: was.Address, Action: Forget, Reason: resource.Reason{Kind: resource.StaysBehind}, Slice: Keep, Body: Keep, Before: &was}
 }
 
-// noteMoves tells of each session by which address the state still has it, or
-// that the state does not have it yet.
+// noteMoves tells of each session by which address the state still has it, or that the state does not have it yet.
 func noteMoves(all []SessionChange, o Options) {
 	for i := range all {
 		c := &all[i]
@@ -73,8 +71,7 @@ func replace(all []SessionChange, live resource.Live, o Options) {
 	}
 }
 
-// recreate replaces a session that exists, with its slice. It fails where there is
-// nothing to replace.
+// recreate replaces a session that exists, with its slice. It fails where there is nothing to replace.
 func (c *SessionChange) recreate(live resource.Live, reason resource.Reason) bool {
 	if c.Before == nil || c.After == nil || gpuMissing(*c.Before, live) || unread(*c.Before, live) || c.Action == Replace {
 		return false
@@ -100,8 +97,7 @@ func (t Trigger) firedBy(block []*SessionChange) *SessionChange {
 	return nil
 }
 
-// concerns reports whether the attribute is among the fields that change. Some
-// attributes share a field.
+// concerns reports whether the attribute is among the fields that change. Some attributes share a field.
 func (t Trigger) concerns(fields []Field) bool {
 	name, _, inside := strings.Cut(t.Attribute, ".")
 	switch {

@@ -25,9 +25,8 @@ func unprovenLocks(prior resource.Prior, live resource.Live) []UnprovenLock {
 	return all
 }
 
-// sendLocksAgain adds the clock lock to the changes of each GPU on which a slice
-// changes: the lock may have been lifted, and nothing would show it. A change of a
-// container alone touches no GPU, and needs no root.
+// sendLocksAgain adds the clock lock to the changes of each GPU on which a slice changes: the lock may have been
+// lifted, and nothing would show it. A change of a container alone touches no GPU, and needs no root.
 func sendLocksAgain(gpus []GPUChange, sessions []SessionChange, desired resource.Desired, prior resource.Prior, o Options) {
 	type key struct{ host, uuid string }
 	on := map[key]bool{}

@@ -10,9 +10,8 @@ import (
 	"cosplay/internal/worldtest"
 )
 
-// TestUnprovenLocks: a lock of an idle GPU is information and no drift; one that
-// was refuted, forgotten or lifted is drift, and one that a busy GPU runs at is
-// neither.
+// TestUnprovenLocks: a lock of an idle GPU is information and no drift; one that was refuted, forgotten or lifted is
+// drift, and one that a busy GPU runs at is neither.
 func TestUnprovenLocks(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -119,9 +118,8 @@ func TestLockIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestGiveBackOfARefutedLock: a lock that seems to be gone is lifted again, which is
-// the only proof that the ledger has; one that another user set meanwhile is left
-// alone.
+// TestGiveBackOfARefutedLock: a lock that seems to be gone is lifted again, which is the only proof that the ledger
+// has; one that another user set meanwhile is left alone.
 func TestGiveBackOfARefutedLock(t *testing.T) {
 	for mhz, kept := range map[int]bool{1980: false, 900: true} {
 		w, prior := applied(t)

@@ -19,9 +19,8 @@ type OutputChange struct {
 	Sealed    string          `json:"sealed,omitempty"`    // what the state keeps of a sensitive one; not there when it is known after apply
 }
 
-// Outputs compares those of the state with those to be, by name. Those that are
-// not known yet are told only of a plan that changes something, which makes them
-// known.
+// Outputs compares those of the state with those to be, by name. Those that are not known yet are told only of a plan
+// that changes something, which makes them known.
 func Outputs(was, next, unknown []resource.Output, changes bool) []OutputChange {
 	var all []OutputChange
 	for _, o := range next {

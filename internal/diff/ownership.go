@@ -2,9 +2,8 @@ package diff
 
 import "cosplay/internal/resource"
 
-// UnprovenSlice is a slice of a session that agrees with all that is on record, but
-// that a recreated slice would agree with too: the driver names slices by their
-// instance ids.
+// UnprovenSlice is a slice of a session that agrees with all that is on record, but that a recreated slice would
+// agree with too: the driver names slices by their instance ids.
 type UnprovenSlice struct {
 	Session resource.Address `json:"session"`
 	Slice   resource.Slice   `json:"slice"`

@@ -9,9 +9,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestNamesAfterADriverChange: a slice that only has another name is still the
-// session's, and the session gets the new name; that nothing proves it is
-// information, for as long as the driver names slices by their ids.
+// TestNamesAfterADriverChange: a slice that only has another name is still the session's, and the session gets the
+// new name; that nothing proves it is information, for as long as the driver names slices by their ids.
 func TestNamesAfterADriverChange(t *testing.T) {
 	w, prior := applied(t)
 	g := w.GPU("GPU-0")

@@ -53,8 +53,7 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	if _, ok := OwnSlice(was, live); ok || unread(was, live) && was.Handle.GPUInstance != resource.Unseen {
 		c.Slice = Remove
 	}
-	// A container that is gone, or that was about to be made when all was cut off,
-	// has left its folder all the same.
+	// A container that is gone, or that was about to be made when all was cut off, has left its folder all the same.
 	if _, ok := live.Body(was.Slice.Host, was.Runtime, was.ID); ok || was.Body != nil || resource.RuntimeNamed(was.Runtime).LeavesFiles {
 		c.Body = Remove
 	}
@@ -85,8 +84,7 @@ func gpuMissing(was resource.PriorSession, live resource.Live) bool {
 	return !there
 }
 
-// unread reports whether the slice of a session cannot be read, though its GPU is
-// there.
+// unread reports whether the slice of a session cannot be read, though its GPU is there.
 func unread(was resource.PriorSession, live resource.Live) bool {
 	_, readable := live.Sliced(was.Slice.Host, was.Slice.GPU)
 	return was.Handle != nil && !readable && !gpuMissing(was, live)
@@ -211,9 +209,8 @@ func bodyPart(was resource.PriorSession, want resource.Session, key string, live
 	return Keep
 }
 
-// renamed reports whether a container has another name of its slice than the driver
-// gives it now. What runs goes on with a name of before that drivers accept; the
-// files of a session without a container are written again.
+// renamed reports whether a container has another name of its slice than the driver gives it now. What runs goes on
+// with a name of before that drivers accept; the files of a session without a container are written again.
 func renamed(was resource.PriorSession, now resource.Body) bool {
 	if !resource.RuntimeNamed(was.Runtime).Rewrites {
 		return !resource.LiveSlice{Slice: was.Slice, Handle: *was.Handle}.IsCalled(now.SliceID)
@@ -265,8 +262,7 @@ func selector(s resource.Session) Value {
 	return GPU(s.Request.GPU)
 }
 
-// envFields adds what differs of the environment. A variable that is or was
-// sensitive shows neither value.
+// envFields adds what differs of the environment. A variable that is or was sensitive shows neither value.
 func (all *fields) envFields(was, want resource.Session) {
 	names := map[string]bool{}
 	for _, env := range []map[string]string{was.Env, was.Sealed, want.Env, want.Sealed} {

@@ -14,9 +14,8 @@ import (
 	"cosplay/internal/worldtest"
 )
 
-// TestAnyConfiguration: whatever of the language is put together, on a fleet that
-// is large enough it is planned, applied, and found as it should be; or refused
-// at a line.
+// TestAnyConfiguration: whatever of the language is put together, on a fleet that is large enough it is planned,
+// applied, and found as it should be; or refused at a line.
 func TestAnyConfiguration(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	targets := catalog.Targets()

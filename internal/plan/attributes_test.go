@@ -102,9 +102,8 @@ func sessionAttributes() map[string]config.Attribute {
 	return all
 }
 
-// TestChangingOneAttribute: each attribute that is changed alone leads to what
-// the reference says, and to nothing else; and once it is applied there is
-// nothing left to do.
+// TestChangingOneAttribute: each attribute that is changed alone leads to what the reference says, and to nothing
+// else; and once it is applied there is nothing left to do.
 func TestChangingOneAttribute(t *testing.T) {
 	for path, a := range sessionAttributes() {
 		t.Run(path, func(t *testing.T) {
@@ -201,8 +200,7 @@ func about(path, field string) bool {
 	return path == "target" && slices.Contains([]string{"slice", "fit-clock", "target-figures"}, field)
 }
 
-// TestEveryAttributeSet: with all of them set at once there is nothing left to do
-// after an apply.
+// TestEveryAttributeSet: with all of them set at once there is nothing left to do after an apply.
 func TestEveryAttributeSet(t *testing.T) {
 	with := map[string]string{}
 	for path, v := range values {

@@ -103,8 +103,7 @@ func (b *builder) add(s Step) string {
 	return s.ID
 }
 
-// moveSessions gives sessions their new addresses before anything is done to
-// them under these.
+// moveSessions gives sessions their new addresses before anything is done to them under these.
 func (b *builder) moveSessions(d diff.Diff) {
 	var moves []resource.Renamed
 	for _, c := range d.Sessions {
@@ -117,8 +116,7 @@ func (b *builder) moveSessions(d diff.Diff) {
 	}
 }
 
-// takeAgain puts a GPU that the state has back into the host's ledger, before
-// anything on it is changed.
+// takeAgain puts a GPU that the state has back into the host's ledger, before anything on it is changed.
 func (b *builder) takeAgain(c diff.GPUChange) {
 	if !c.Take || c.Baseline != nil {
 		return
@@ -228,8 +226,7 @@ func (b *builder) bringUp(c diff.SessionChange) {
 	}
 }
 
-// prepare makes a session's container, or brings it up to date, once all that it
-// depends on is there.
+// prepare makes a session's container, or brings it up to date, once all that it depends on is there.
 func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 	id := c.Address.String()
 	for _, name := range c.After.DependsOn {
@@ -293,8 +290,7 @@ func (b *builder) image(s resource.Session) []string {
 	return []string{id}
 }
 
-// take is what the host's ledger is told. A GPU that the state has already keeps
-// the baseline that is there.
+// take is what the host's ledger is told. A GPU that the state has already keeps the baseline that is there.
 func (b *builder) take(c diff.GPUChange) TakeGPU {
 	op := TakeGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds, LockBefore: c.LockBefore, Whole: c.Whole}
 	if c.Baseline != nil {
@@ -313,9 +309,8 @@ func (b *builder) take(c diff.GPUChange) TakeGPU {
 	return op
 }
 
-// giveBack restores a GPU once no session runs on it. A setting that cannot be
-// restored keeps none of the others from it, nor does a slice that stays: only MIG
-// mode needs all slices gone, and only the release needs everything.
+// giveBack restores a GPU once no session runs on it. A setting that cannot be restored keeps none of the others from
+// it, nor does a slice that stays: only MIG mode needs all slices gone, and only the release needs everything.
 func (b *builder) giveBack(c diff.GPUChange) {
 	at := gpuKey{c.Host, c.UUID}
 	begin, before := b.ended[at], b.freed[at]

@@ -82,8 +82,7 @@ session.w[1]/prepare: prepare  <- image.lab.debian:12, session.w[1]/slice
 	}
 }
 
-// TestContainerChanges: what cannot be changed inside is made anew, with the
-// slice kept and no other session touched.
+// TestContainerChanges: what cannot be changed inside is made anew, with the slice kept and no other session touched.
 func TestContainerChanges(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -131,8 +130,7 @@ session.w[1]/prepare: prepare  <- session.w[0]/unprepare, session.w[1]/unprepare
 	}
 }
 
-// TestNothingGoesBeforeItsImageIsThere: an image that cannot be had costs no
-// session that runs.
+// TestNothingGoesBeforeItsImageIsThere: an image that cannot be had costs no session that runs.
 func TestNothingGoesBeforeItsImageIsThere(t *testing.T) {
 	w := dockerWorld(t, resource.DefaultImage)
 	w.applied(two)
@@ -173,8 +171,7 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
-// TestImageMoved: a name that has come to mean another image is told, and nothing
-// is done about it.
+// TestImageMoved: a name that has come to mean another image is told, and nothing is done about it.
 func TestImageMoved(t *testing.T) {
 	w := dockerWorld(t, resource.DefaultImage)
 	w.applied(two)
@@ -206,8 +203,7 @@ func TestOpenSecrets(t *testing.T) {
 	}
 }
 
-// TestStrays: what is left of sessions that nobody knows is removed, unless it is
-// about to be of use.
+// TestStrays: what is left of sessions that nobody knows is removed, unless it is about to be of use.
 func TestStrays(t *testing.T) {
 	w := dockerWorld(t, "cosplay:latest")
 	w.applied(two)

@@ -6,8 +6,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Made is what an operation brought into the world, or what is known at last of
-// what it took out of it.
+// Made is what an operation brought into the world, or what is known at last of what it took out of it.
 type Made struct {
 	Handle  *resource.Handle `json:"handle,omitempty"`
 	Body    *resource.Body   `json:"container,omitempty"`
@@ -99,8 +98,7 @@ func Ended(prior resource.Prior, creates []resource.Address) resource.Prior {
 	return p
 }
 
-// Unfinished notes that a run was interrupted while it worked on the container of a
-// session.
+// Unfinished notes that a run was interrupted while it worked on the container of a session.
 func Unfinished(prior resource.Prior, a resource.Address) resource.Prior {
 	p := prior.Clone()
 	for i := range p.Sessions {
@@ -161,8 +159,7 @@ func entry(p resource.Prior, a resource.Address) resource.PriorSession {
 	return s
 }
 
-// put stores a session in its place, or drops one of which nothing is left;
-// Sessions stays sorted by address.
+// put stores a session in its place, or drops one of which nothing is left; Sessions stays sorted by address.
 func put(p resource.Prior, s resource.PriorSession) resource.Prior {
 	if s.Handle == nil && s.Body == nil {
 		p.Sessions = slices.DeleteFunc(p.Sessions, func(o resource.PriorSession) bool { return o.Address == s.Address })

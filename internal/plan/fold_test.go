@@ -37,8 +37,7 @@ func TestFoldLeavesItsInputAlone(t *testing.T) {
 	}
 }
 
-// TestOldSettings: the journal of a version that had an operation for each setting is
-// read as it was meant.
+// TestOldSettings: the journal of a version that had an operation for each setting is read as it was meant.
 func TestOldSettings(t *testing.T) {
 	for text, want := range map[string]plan.SetGPU{
 		`{"kind":"set-mig","do":{"host":"lab","gpu":"GPU-0","on":true}}`:                   {Setting: resource.MIGMode, Value: resource.On},

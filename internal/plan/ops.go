@@ -1,6 +1,5 @@
-// Package plan turns a difference into ordered steps, each with its undo, and
-// says what each step does to what the state remembers. A plan is a value: the
-// same inputs give the same bytes, and String is what tests compare. Pure.
+// Package plan turns a difference into ordered steps, each with its undo, and says what each step does to what the
+// state remembers. A plan is a value: the same inputs give the same bytes, and String is what tests compare. Pure.
 package plan
 
 import (
@@ -10,8 +9,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Op is one thing that apply does: one call at the edge, or one line in the
-// books. The set is closed.
+// Op is one thing that apply does: one call at the edge, or one line in the books. The set is closed.
 //
 //sumtype:decl
 type Op interface {
@@ -20,9 +18,8 @@ type Op interface {
 
 // The operations.
 type (
-	// TakeGPU takes a GPU in hand, in the host's ledger and in the state: what it
-	// is like before cosplay first touches it, and which of the wanted settings it
-	// has already.
+	// TakeGPU takes a GPU in hand, in the host's ledger and in the state: what it is like before cosplay first
+	// touches it, and which of the wanted settings it has already.
 	TakeGPU struct {
 		Host       string            `json:"host"`
 		GPU        string            `json:"gpu"`
@@ -42,8 +39,7 @@ type (
 		GPU   string            `json:"gpu"`
 		Holds resource.Settings `json:"holds"`
 	}
-	// DoubtClock notes that the clock lock of a GPU in hand is gone: what shows it
-	// may be mended before the lock is.
+	// DoubtClock notes that the clock lock of a GPU in hand is gone: what shows it may be mended before the lock is.
 	DoubtClock struct {
 		Host string `json:"host"`
 		GPU  string `json:"gpu"`
@@ -90,8 +86,7 @@ type (
 		Image string      `json:"image"`
 		How   ImageSource `json:"how"`
 	}
-	// Prepare makes a session's container in its slice, or brings the one that
-	// is there up to date.
+	// Prepare makes a session's container in its slice, or brings the one that is there up to date.
 	Prepare struct {
 		Session resource.Session `json:"session"`
 		How     Preparation      `json:"how,omitempty"`
@@ -111,14 +106,12 @@ type (
 		Session resource.Session `json:"session"`
 		Refit   bool             `json:"refit,omitempty"` // it has a new fit
 	}
-	// Adopt takes what is there already into the state: as the slice or container of
-	// a session, with its GPU.
+	// Adopt takes what is there already into the state: as the slice or container of a session, with its GPU.
 	Adopt struct {
 		Session resource.PriorSession `json:"session"`
 		GPU     *resource.PriorGPU    `json:"gpu,omitempty"` // nil where the state has it, or it is not in hand
 	}
-	// Forget drops a session of which nothing is left, or that is cosplay's no
-	// longer.
+	// Forget drops a session of which nothing is left, or that is cosplay's no longer.
 	Forget struct {
 		Address resource.Address `json:"address"`
 	}

@@ -7,9 +7,8 @@ import (
 	"cosplay/internal/diff"
 )
 
-// ranks tell of each block, by what it depends on, how many others have to be
-// there before it, one behind the other. What depends on itself, which no
-// configuration may, is taken for depending on nothing.
+// ranks tell of each block, by what it depends on, how many others have to be there before it, one behind the other.
+// What depends on itself, which no configuration may, is taken for depending on nothing.
 func ranks(needs map[string][]string) map[string]int {
 	rank := map[string]int{}
 	var of func(name string) int

@@ -21,8 +21,7 @@ type Plan struct {
 	Desired  resource.Desired
 	Steps    []Step
 
-	// Key is what sensitive values were sealed with where there was no state yet,
-	// whose key it becomes.
+	// Key is what sensitive values were sealed with where there was no state yet, whose key it becomes.
 	Key string
 
 	// Variables are the values of the configuration's variables, but for sensitive
@@ -44,9 +43,8 @@ type Basis struct {
 	Live    string `json:"live"` // fingerprint of settings, slices, containers and neighbours
 }
 
-// Step is one operation with what it waits for. It runs only when every step
-// that it needs has succeeded, and when those that it comes after have ended,
-// whether they succeeded, failed or could not run.
+// Step is one operation with what it waits for. It runs only when every step that it needs has succeeded, and when
+// those that it comes after have ended, whether they succeeded, failed or could not run.
 type Step struct {
 	ID    string   `json:"id"`
 	Group string   `json:"group"` // what is undone together when one of its steps fails
@@ -92,8 +90,7 @@ func (p *Plan) Check() error {
 	return nil
 }
 
-// WithSessions is the plan with each session that its steps make replaced by what
-// the function makes of it.
+// WithSessions is the plan with each session that its steps make replaced by what the function makes of it.
 func (p *Plan) WithSessions(change func(resource.Session) (resource.Session, error)) (*Plan, error) {
 	changed := *p
 	changed.Steps = slices.Clone(p.Steps)

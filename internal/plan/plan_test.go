@@ -110,9 +110,8 @@ session.worker[0]/prepare: prepare  <- session.worker[0]/slice
 	}
 }
 
-// TestWalk goes from any fleet to any other, with the world meddled with in
-// between: every plan must be possible, the one after it empty, and in the end
-// the world as it was.
+// TestWalk goes from any fleet to any other, with the world meddled with in between: every plan must be possible, the
+// one after it empty, and in the end the world as it was.
 func TestWalk(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -10,8 +10,7 @@ import (
 	"cosplay/internal/worldtest"
 )
 
-// configuration makes up a configuration that is valid, out of what the language
-// has.
+// configuration makes up a configuration that is valid, out of what the language has.
 func configuration(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString(lab)
@@ -36,9 +35,8 @@ func configuration(r *rand.Rand) string {
 	return strings.ReplaceAll(b.String(), "  }\n  fit {\n", "") // one fit block has it all
 }
 
-// TestValidConfigurationsPlan: what validates plans on a fleet that is large
-// enough, or is refused at a line of a session; and once it is applied nothing is
-// left to do.
+// TestValidConfigurationsPlan: what validates plans on a fleet that is large enough, or is refused at a line of a
+// session; and once it is applied nothing is left to do.
 func TestValidConfigurationsPlan(t *testing.T) {
 	planned, refused := 0, 0
 	for seed := range uint64(150) {

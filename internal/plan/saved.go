@@ -16,9 +16,8 @@ import (
 // themselves, with each session up to four times.
 const FormatVersion = 2
 
-// Saved is a plan as it is kept on disk: all that it was worked out from, each
-// session once as it was and once as it will be. Difference and steps are worked out
-// again when it is loaded.
+// Saved is a plan as it is kept on disk: all that it was worked out from, each session once as it was and once as it
+// will be. Difference and steps are worked out again when it is loaded.
 type Saved struct {
 	FormatVersion int                        `json:"format_version"`
 	Cosplay       string                     `json:"cosplay"` // version that saved it
@@ -48,8 +47,7 @@ func (p *Plan) Saved(version string) Saved {
 // ErrOtherSteps refuses a saved plan whose steps would not be those that were shown.
 var ErrOtherSteps = errors.New("another version of cosplay saved the plan, and this one would carry out other steps")
 
-// Plan works the plan out again. The key is the state's; before the first apply the
-// plan has one itself.
+// Plan works the plan out again. The key is the state's; before the first apply the plan has one itself.
 func (s Saved) Plan(stateKey string) (*Plan, error) {
 	prior := s.Prior
 	prior.Key = stateKey

@@ -1,6 +1,5 @@
-// Package resource is the vocabulary that the rest of cosplay speaks: the
-// address of a session, a GPU with its model and settings, a slice of it, what
-// runs in a slice, and the three views of all of it that are compared, Desired,
+// Package resource is the vocabulary that the rest of cosplay speaks: the address of a session, a GPU with its model
+// and settings, a slice of it, what runs in a slice, and the three views of all of it that are compared, Desired,
 // Prior and Live. It holds values only and touches nothing.
 package resource
 
@@ -138,9 +137,8 @@ func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 // BodyName is the name of the body of a session, in runtimes where bodies have names.
 func BodyName(session string) string { return "cosplay-" + session }
 
-// Match finds the address that a person means among those that exist:
-// worker-3, worker[3] and session.worker[3] are the same, and with a single
-// session its name may be left out. The error says what there is.
+// Match finds the address that a person means among those that exist: worker-3, worker[3] and session.worker[3] are
+// the same, and with a single session its name may be left out. The error says what there is.
 func Match(typed string, known []Address) (Address, error) {
 	if typed == "" && len(known) == 1 {
 		return known[0], nil

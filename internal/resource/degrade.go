@@ -7,9 +7,8 @@ import (
 	"cosplay/internal/prose"
 )
 
-// Feature is a part of what cosplay does with a GPU, or knows of it, for which it
-// needs calls of the driver. A GPU whose driver does not offer such a call is used
-// without the feature.
+// Feature is a part of what cosplay does with a GPU, or knows of it, for which it needs calls of the driver. A GPU
+// whose driver does not offer such a call is used without the feature.
 type Feature string
 
 // The features. Settings that cosplay does not manage are neither planned nor
@@ -71,8 +70,7 @@ type Degradation struct {
 	Code    int     `json:"code"` // NVML's answer; 13 also where the library does not export the function
 	Message string  `json:"message,omitempty"`
 
-	// Set is true if the call would have changed the GPU: what it is set to can
-	// still be read.
+	// Set is true if the call would have changed the GPU: what it is set to can still be read.
 	Set bool `json:"set,omitempty"`
 }
 

@@ -1,7 +1,6 @@
 package resource
 
-// Model is what one kind of GPU offers: read from NVML where there is hardware,
-// from the catalog for work without it.
+// Model is what one kind of GPU offers: read from NVML where there is hardware, from the catalog for work without it.
 type Model struct {
 	Name              string  `json:"name"`               // as NVML prints it: "NVIDIA H200"
 	ComputeCapability string  `json:"compute_capability"` // "9.0"
@@ -138,9 +137,8 @@ type Handle struct {
 // its GPU was lost: nobody knows yet whether there is one.
 const Unseen = -1
 
-// Need is what a slice must offer. The plan may have counted with the catalog's
-// table, since drivers hide theirs while MIG mode is off: so the driver's own is
-// held against it before the slice is made.
+// Need is what a slice must offer. The plan may have counted with the catalog's table, since drivers hide theirs
+// while MIG mode is off: so the driver's own is held against it before the slice is made.
 type Need struct {
 	SMs       int `json:"sms"`        // exactly
 	MemoryMiB int `json:"memory_mib"` // at least
@@ -151,8 +149,7 @@ type LiveSlice struct {
 	Slice
 	Handle
 
-	// Imported is set in the ledger: the slice was there before cosplay, which leaves
-	// it where no session has it.
+	// Imported is set in the ledger: the slice was there before cosplay, which leaves it where no session has it.
 	Imported bool `json:"imported,omitempty"`
 
 	// Serial is that of the state of its project after the run that created it.

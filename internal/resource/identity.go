@@ -20,11 +20,10 @@ func SessionID(a Address) string {
 	}, a.Short())
 }
 
-// Hash tells one content of a session's container from another: everything
-// that goes inside, and nothing that may change while it runs. It may lie open:
-// without the key nobody can try out what the content is. With another cosplay it
-// has to stay what it is, or each container would be made anew: a field that is
-// new here has to be left out where it is empty.
+// Hash tells one content of a session's container from another: everything that goes inside, and nothing that may
+// change while it runs. It may lie open: without the key nobody can try out what the content is. With another cosplay
+// it has to stay what it is, or each container would be made anew: a field that is new here has to be left out where
+// it is empty.
 func (s Session) Hash(key string) string {
 	var box *ContainerSpec
 	if !s.Spec.IsZero() {

@@ -1,7 +1,6 @@
 package resource
 
-// NoteKind says what was found on a host after an interrupted run, or of a state that
-// is lost or old.
+// NoteKind says what was found on a host after an interrupted run, or of a state that is lost or old.
 type NoteKind string
 
 // Of a step that was under way.

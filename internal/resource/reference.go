@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Reference means one session or, with Block, all sessions of a block: then the
-// name of its address counts alone.
+// Reference means one session or, with Block, all sessions of a block: then the name of its address counts alone.
 type Reference struct {
 	Address Address
 	Block   bool

@@ -70,8 +70,7 @@ func TestSessionID(t *testing.T) {
 	}
 }
 
-// TestHashStays: another hash of the same session would have every container made
-// anew after an update of cosplay.
+// TestHashStays: another hash of the same session would have every container made anew after an update of cosplay.
 func TestHashStays(t *testing.T) {
 	whole := Session{
 		Target: Target{Key: "rtx-2060", Name: "NVIDIA GeForce RTX 2060", Architecture: "turing", ComputeCapability: "7.5", SMs: 30, BoostMHz: 1680,
@@ -89,8 +88,7 @@ func TestHashStays(t *testing.T) {
 	}
 }
 
-// TestHash: what goes inside a session counts, what may change while it runs
-// does not.
+// TestHash: what goes inside a session counts, what may change while it runs does not.
 func TestHash(t *testing.T) {
 	s := Session{Target: Target{Key: "rtx-2060", MemoryMiB: 6144}, Slice: Slice{GPU: "GPU-0", Profile: "1g.18gb"}, Program: Program{Env: map[string]string{"A": "1", "B": "2"}},
 		Spec: ContainerSpec{Image: "debian:12", SSH: SSH{Enabled: true}}}

@@ -57,8 +57,7 @@ func RuntimeNamed(name string) Runtime {
 	return Runtime{Name: name, Title: name, Where: "in " + name, Body: "session"}
 }
 
-// RuntimeNames are the names of the runtimes that use an attribute, or of all where
-// the attribute is "".
+// RuntimeNames are the names of the runtimes that use an attribute, or of all where the attribute is "".
 func RuntimeNames(attribute string) []string {
 	var names []string
 	for _, r := range runtimes {

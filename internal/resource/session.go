@@ -42,8 +42,7 @@ func (f Fit) FP32Ratio() float64 { return f.Got.FP32TFLOPS / f.Want.FP32TFLOPS }
 // BandwidthRatio is the memory bandwidth got over the one wanted.
 func (f Fit) BandwidthRatio() float64 { return f.Got.BandwidthGBs / f.Want.BandwidthGBs }
 
-// TensorRatio is the tensor rate got over the one wanted; 0 where the target
-// has no tensor cores.
+// TensorRatio is the tensor rate got over the one wanted; 0 where the target has no tensor cores.
 func (f Fit) TensorRatio() float64 {
 	if f.Want.TensorTFLOPS == 0 {
 		return 0
@@ -87,20 +86,17 @@ type Session struct {
 	Program
 	Spec ContainerSpec `json:"box,omitzero"` // zero where the runtime uses no attribute of it
 
-	// Secret is the part of the environment that is not to be shown, by name. It is
-	// never written with the session: Sealed is what is kept of it, hashes that
-	// only the state's key can make.
+	// Secret is the part of the environment that is not to be shown, by name. It is never written with the session:
+	// Sealed is what is kept of it, hashes that only the state's key can make.
 	Secret map[string]string `json:"-"`
 	Sealed map[string]string `json:"sealed_env,omitempty"`
 
-	// DependsOn are the names of blocks whose sessions are brought up before this
-	// one, and taken down after it.
+	// DependsOn are the names of blocks whose sessions are brought up before this one, and taken down after it.
 	DependsOn []string `json:"depends_on,omitempty"`
 
 	// PreventDestroy is remembered, so that it holds after the block is gone.
 	PreventDestroy bool `json:"prevent_destroy,omitempty"`
-	// Trigger is a digest of the values whose change replaces the session; "" for
-	// none.
+	// Trigger is a digest of the values whose change replaces the session; "" for none.
 	Trigger string `json:"trigger,omitempty"`
 }
 
@@ -119,8 +115,7 @@ type ContainerSpec struct {
 // IsZero reports whether a session has no container.
 func (c ContainerSpec) IsZero() bool { return c.Image == "" && c.User == User{} }
 
-// DefaultImage is the image of a session that names none: cosplay's own, which
-// is built where it is missing.
+// DefaultImage is the image of a session that names none: cosplay's own, which is built where it is missing.
 const DefaultImage = "cosplay:latest"
 
 // When an image is pulled.
@@ -180,12 +175,10 @@ type Use struct {
 	Overcome    int `json:"overcome,omitempty"` // how often of these they got as much after all, having freed some
 }
 
-// RanOut is how often the programs asked for more than there was, and did not
-// overcome it.
+// RanOut is how often the programs asked for more than there was, and did not overcome it.
 func (u Use) RanOut() int { return u.OutOfMemory - u.Overcome }
 
-// Body is where a session runs: a session folder of the process runtime
-// or, with Docker, a container.
+// Body is where a session runs: a session folder of the process runtime or, with Docker, a container.
 type Body struct {
 	ID      string `json:"id"`      // the runtime's own
 	Session string `json:"session"` // the session's ID
@@ -208,8 +201,7 @@ type Body struct {
 	Outdated []Outdated `json:"outdated,omitempty"` // what of the disguise would be made otherwise now; as seen
 }
 
-// Bounds are what an engine changes of a container that is there, as docker update
-// does; 0 is no limit.
+// Bounds are what an engine changes of a container that is there, as docker update does; 0 is no limit.
 type Bounds struct {
 	MilliCPUs int    `json:"milli_cpus,omitempty"`
 	MemoryMiB int    `json:"memory_mib,omitempty"`

@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// Setting is what cosplay may change on a physical GPU. JSON has the settings in this
-// order.
+// Setting is what cosplay may change on a physical GPU. JSON has the settings in this order.
 type Setting int
 
 // The settings.
@@ -24,8 +23,7 @@ var AllSettings = [...]Setting{MIGMode, PersistenceMode, SMClock, PowerLimit}
 
 const settingCount = len(AllSettings)
 
-// SettingOrder is the order in which settings are made. They are restored in the
-// opposite order.
+// SettingOrder is the order in which settings are made. They are restored in the opposite order.
 var SettingOrder = [settingCount]Setting{PersistenceMode, MIGMode, PowerLimit, SMClock}
 
 // Values of a mode.
@@ -83,8 +81,7 @@ func (s Setting) Mode() bool { return settings[s].unit == mode }
 // Readable reports whether NVML has a getter for the setting.
 func (s Setting) Readable() bool { return settings[s].read != nil }
 
-// Forgotten reports whether the driver forgets the setting where persistence mode is
-// off.
+// Forgotten reports whether the driver forgets the setting where persistence mode is off.
 func (s Setting) Forgotten() bool { return settings[s].forgotten }
 
 // Lasting reports whether the setting outlives a reboot of the host.
@@ -131,8 +128,7 @@ func (g GPU) Now(s Setting) (value int, known bool) {
 	return settings[s].read(g), true
 }
 
-// Settings are values of the settings of a GPU. Cosplay leaves a setting alone that has
-// none.
+// Settings are values of the settings of a GPU. Cosplay leaves a setting alone that has none.
 type Settings struct {
 	given  [settingCount]bool
 	values [settingCount]int // 0 where none is given

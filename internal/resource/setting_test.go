@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestSettingsJSON: the keys and their order are those of every earlier version, and what
-// is unknown is not dropped.
+// TestSettingsJSON: the keys and their order are those of every earlier version, and what is unknown is not dropped.
 func TestSettingsJSON(t *testing.T) {
 	all := Settings{}.With(PowerLimit, 320_000).With(SMClock, 0).With(PersistenceMode, On).With(MIGMode, Off)
 	for text, want := range map[string]Settings{

@@ -50,8 +50,7 @@ func (s LiveSlice) matchNames(live LiveSlice) SliceMatch {
 	return OtherSlice
 }
 
-// idName is the name of a slice by its GPU and its instance ids, as it has it or
-// would have it; and which of the two.
+// idName is the name of a slice by its GPU and its instance ids, as it has it or would have it; and which of the two.
 func (h Handle) idName(gpu string) (name string, has bool) {
 	if h.NamedByIDs() {
 		return h.UUID, true

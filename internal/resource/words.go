@@ -71,9 +71,8 @@ func ProcessNames(processes []Process) string {
 	return prose.And(prose.Few(names, shown))
 }
 
-// AddressNames joins session addresses for output and writes consecutive indices as a
-// range: "session.worker[2] to [6], session.big". If there are more than shown parts, it
-// counts the rest; 0 shows all.
+// AddressNames joins session addresses for output and writes consecutive indices as a range: "session.worker[2] to
+// [6], session.big". If there are more than shown parts, it counts the rest; 0 shows all.
 func AddressNames(addresses []Address, shown int) string {
 	var parts []string
 	for len(addresses) > 0 {

@@ -40,9 +40,8 @@ type Prior struct {
 	// Missing are the sessions that an interrupted run had to create and did not.
 	Missing []Address `json:"missing,omitempty"`
 
-	// Forgotten names what the state has given up although it still exists: UUIDs
-	// of GPUs and slices, IDs of containers. Without it, an older state that lacks
-	// them could not be distinguished from this one.
+	// Forgotten names what the state has given up although it still exists: UUIDs of GPUs and slices, IDs of
+	// containers. Without it, an older state that lacks them could not be distinguished from this one.
 	Forgotten []string `json:"forgotten,omitempty"`
 }
 
@@ -61,8 +60,7 @@ type PriorGPU struct {
 	Baseline Settings `json:"baseline"` // before cosplay first touched it; what destroy restores
 	Applied  Settings `json:"applied"`  // what cosplay set and still answers for
 
-	// AskedPowerMW is the power limit that the driver rounded to the applied one; nil
-	// if it did not round.
+	// AskedPowerMW is the power limit that the driver rounded to the applied one; nil if it did not round.
 	AskedPowerMW *int `json:"asked_power_mw,omitempty"`
 
 	// LockBefore says that there seems to have been a clock lock before cosplay,
@@ -169,8 +167,7 @@ func (l Live) Unusable(host, uuid string) (Unusable, bool) {
 	return Unusable{}, false
 }
 
-// NoGPU says what is wrong with a GPU that GPU does not find, to follow "the GPU is", and
-// what brings it back.
+// NoGPU says what is wrong with a GPU that GPU does not find, to follow "the GPU is", and what brings it back.
 func (l Live) NoGPU(host, uuid string) prose.Advice {
 	if u, is := l.Unusable(host, uuid); is {
 		return u.Advice()

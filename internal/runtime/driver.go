@@ -23,15 +23,13 @@ type Driver struct {
 	Open    func(Host) Runtime
 	Connect func(context.Context) (Connection, error)
 
-	// FolderSuffix ends the name of the folder of a host's sessions, so that each
-	// runtime has its own.
+	// FolderSuffix ends the name of the folder of a host's sessions, so that each runtime has its own.
 	FolderSuffix string
 
 	// Runs reports whether a process runs in a body.
 	Runs func(pid int, c resource.Body) bool
 
-	// Readdress writes the new address of a session where Remains reads it. It needs
-	// no connection.
+	// Readdress writes the new address of a session where Remains reads it. It needs no connection.
 	Readdress func(h Host, session string, to resource.Address) error
 }
 
@@ -66,14 +64,12 @@ type Runtime interface {
 	// Exec runs a command in a session with the given streams, with a terminal if they
 	// are one, and returns its exit code.
 	Exec(ctx context.Context, session string, argv []string, streams Streams) (int, error)
-	// Usage is what the programs of a session use of its GPU's memory, or
-	// fs.ErrNotExist where they are not counted.
+	// Usage is what the programs of a session use of its GPU's memory, or fs.ErrNotExist where they are not counted.
 	Usage(session string) (disguise.Usage, error)
 	// Interior is what the programs of a session should find. It installs the probes where
 	// these programs can run them.
 	Interior(s resource.PriorSession) (Interior, error)
-	// Altered reads, by check of files, what of a session's disguise was changed
-	// since it was written.
+	// Altered reads, by check of files, what of a session's disguise was changed since it was written.
 	Altered(ctx context.Context, s resource.PriorSession) (map[string]string, error)
 	// Survey prepares the check of sessions that are to be created.
 	Survey(ctx context.Context) (Survey, error)
@@ -87,11 +83,9 @@ type Survey struct {
 	Check func(ctx context.Context, s resource.Session, gone map[string]bool) []preflight.Problem
 }
 
-// A runtime can do more: a caller asserts one of these, observe.LeftoverLister or
-// apply.Images.
+// A runtime can do more: a caller asserts one of these, observe.LeftoverLister or apply.Images.
 type (
-	// Engine runs containers. Reaches fails if no slice of the host reaches them, with
-	// what is missing.
+	// Engine runs containers. Reaches fails if no slice of the host reaches them, with what is missing.
 	Engine interface {
 		Inspect(ctx context.Context) (resource.Engine, error)
 		Reaches() error
@@ -102,8 +96,7 @@ type (
 		Logs(ctx context.Context, session string, o LogOptions, out, err io.Writer) error
 	}
 
-	// Login has sessions with ssh. Know writes the known_hosts file of a session and
-	// gives its path.
+	// Login has sessions with ssh. Know writes the known_hosts file of a session and gives its path.
 	Login interface {
 		Know(session string, s resource.SSH, port int) (string, error)
 	}

@@ -15,8 +15,7 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// CheckSession refuses an ID that is not the name of a single folder: cosplay removes a
-// session's files by its ID.
+// CheckSession refuses an ID that is not the name of a single folder: cosplay removes a session's files by its ID.
 func CheckSession(id string) error {
 	if id == "." || id != filepath.Base(id) || !filepath.IsLocal(id) {
 		return fmt.Errorf("%q is not the id of a session", id)

@@ -45,9 +45,8 @@ type access struct {
 // nvidiaRuntime is the name under which NVIDIA's toolkit registers its runtime.
 const nvidiaRuntime = "nvidia"
 
-// access chooses how containers get access to slices. cosplay's own CDI device is
-// preferred: after an update of the driver or a reboot, cosplay only writes the device's
-// specification again, and the container stays.
+// access chooses how containers get access to slices. cosplay's own CDI device is preferred: after an update of the
+// driver or a reboot, cosplay only writes the device's specification again, and the container stays.
 func (r Runtime) access() access {
 	e := r.Engine
 	_, registered := e.info.Runtimes[nvidiaRuntime]
@@ -66,8 +65,7 @@ func (r Runtime) access() access {
 	return access{noWay, "none: NVIDIA's container toolkit is not installed"}
 }
 
-// injects reports whether the engine reads CDI devices from the folder in which cosplay
-// writes them.
+// injects reports whether the engine reads CDI devices from the folder in which cosplay writes them.
 func (e *Engine) injects() bool {
 	for _, dir := range e.info.CDISpecDirs {
 		if sameFolder(dir, e.specs) {
@@ -116,9 +114,8 @@ type grant struct {
 	cuda    bool              // the container gets the CUDA driver, too, behind a facade
 }
 
-// grant writes the specification of the CDI device if the way needs one, and returns what
-// the container is created with. cuda asks for the disguise of CUDA, if the host has a
-// CUDA driver.
+// grant writes the specification of the CDI device if the way needs one, and returns what the container is created
+// with. cuda asks for the disguise of CUDA, if the host has a CUDA driver.
 func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given resource.Handle, cuda bool) (grant, error) {
 	// If NVIDIA's runtime is the engine's default, it injects the GPUs that the image
 	// names in this variable; "void" means none.
@@ -168,8 +165,7 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 	return g, err
 }
 
-// driverMounts are libraries of the driver with the facades in front, and the state of a
-// simulated host.
+// driverMounts are libraries of the driver with the facades in front, and the state of a simulated host.
 func (r Runtime) driverMounts(libraries []cdi.Library, fronts map[string]string) ([]mount.Mount, error) {
 	// By the names that the loader uses: after an update of the driver they are links to
 	// other files, which the container gets when it starts again.
@@ -193,8 +189,7 @@ func (r Runtime) driverMounts(libraries []cdi.Library, fronts map[string]string)
 // loaderPath is the variable with the folders where the loader looks first.
 const loaderPath = "LD_LIBRARY_PATH"
 
-// libraryPath is the facade's folder, followed by the value of the variable that the user
-// or the image sets.
+// libraryPath is the facade's folder, followed by the value of the variable that the user or the image sets.
 func (r Runtime) libraryPath(ctx context.Context, s resource.Session) (string, error) {
 	facades := inContainer(path.Dir(facadeFile))
 	rest, err := r.otherwise(ctx, s, loaderPath)
@@ -225,8 +220,7 @@ func (r Runtime) otherwise(ctx context.Context, s resource.Session, variable str
 	return value, nil
 }
 
-// python are the variables by which Python finds its part of the disguise, if the session
-// has one.
+// python are the variables by which Python finds its part of the disguise, if the session has one.
 func (r Runtime) python(ctx context.Context, s resource.Session) (map[string]string, error) {
 	env := map[string]string{}
 	if !disguise.NeedsPython(s) {
@@ -248,9 +242,8 @@ func bind(source, target string, readOnly bool) mount.Mount {
 	return mount.Mount{Type: mount.TypeBind, Source: source, Target: target, ReadOnly: readOnly}
 }
 
-// device is the name of the CDI device of a session. It contains the lineage, since all
-// projects of a machine share the folder of specifications, and may have sessions with
-// equal names.
+// device is the name of the CDI device of a session. It contains the lineage, since all projects of a machine share
+// the folder of specifications, and may have sessions with equal names.
 func (r Runtime) device(session string) string {
 	return Name(session) + "-" + short(r.Owner.Lineage)
 }
@@ -314,8 +307,7 @@ func pciAddress(root, uuid string) (string, error) {
 	return "", fmt.Errorf("the NVIDIA driver shows no GPU %s in /proc/driver/nvidia/gpus; nvidia-smi -L lists the GPUs", uuid)
 }
 
-// driverVersion is in the name of the NVML library's file or, where that is
-// bare, in the kernel's.
+// driverVersion is in the name of the NVML library's file or, where that is bare, in the kernel's.
 func driverVersion(root, library string) (string, error) {
 	if version := disguise.DriverVersion(library); version != "" {
 		return version, nil

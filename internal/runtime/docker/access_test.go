@@ -61,8 +61,7 @@ func TestAccess(t *testing.T) {
 
 const driverRelease = "550.163.01"
 
-// hardware is a runtime on an engine of its own, on a machine that looks like one
-// with a GPU and a MIG slice on it.
+// hardware is a runtime on an engine of its own, on a machine that looks like one with a GPU and a MIG slice on it.
 func hardware(t *testing.T, e *enginetest.Engine, specs string) *world {
 	t.Helper()
 	e.Load(t, "tiny")

@@ -72,8 +72,7 @@ func (e *Engine) image(ctx context.Context, name string) (madeFrom, error) {
 	return image, nil
 }
 
-// turn waits until few enough sessions are being prepared: with more, each takes longer,
-// up to its timeout.
+// turn waits until few enough sessions are being prepared: with more, each takes longer, up to its timeout.
 func (e *Engine) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case e.turns <- struct{}{}:
@@ -90,9 +89,8 @@ type endpoint struct {
 	tls  string // a folder with ca.pem, cert.pem and key.pem; "" is none
 }
 
-// Connect finds the engine as the docker command does: DOCKER_HOST, else the current
-// context, else the default socket. It returns an error if the engine does not answer or
-// is too old.
+// Connect finds the engine as the docker command does: DOCKER_HOST, else the current context, else the default
+// socket. It returns an error if the engine does not answer or is too old.
 func Connect(ctx context.Context) (*Engine, error) {
 	at, err := find()
 	if err != nil {
@@ -169,8 +167,7 @@ func find() (endpoint, error) {
 	return contextEndpoint(folder, name)
 }
 
-// contextEndpoint looks up a context of the docker command, whose folders are named after
-// a hash of its name.
+// contextEndpoint looks up a context of the docker command, whose folders are named after a hash of its name.
 func contextEndpoint(folder, name string) (endpoint, error) {
 	sum := sha256.Sum256([]byte(name))
 	id := hex.EncodeToString(sum[:])

@@ -145,8 +145,7 @@ func TestSilentEngine(t *testing.T) {
 	}
 }
 
-// answering is an engine that tells of itself what it must to be connected, and
-// from then on what the test wants.
+// answering is an engine that tells of itself what it must to be connected, and from then on what the test wants.
 func answering(t *testing.T, answer http.HandlerFunc) *Engine {
 	t.Helper()
 	var connected atomic.Bool

@@ -31,8 +31,7 @@ const (
 // sshNAT is that port in the engine's terms.
 var sshNAT = nat.Port(strconv.Itoa(sshPort) + "/tcp")
 
-// create creates the container of a session and does not start it. port is the port for
-// ssh on the host.
+// create creates the container of a session and does not start it. port is the port for ssh on the host.
 func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g grant, port int) (id string, err error) {
 	config := &container.Config{
 		Image:       s.Spec.Image,
@@ -91,8 +90,7 @@ func about(s resource.Session, port int) subject {
 	return subject{name: Name(s.ID), image: s.Spec.Image, bind: s.Spec.SSH.Bind, port: port}
 }
 
-// visibleDevices is the variable that NVIDIA's runtime and hook read; programs get it from
-// cosplay-init.
+// visibleDevices is the variable that NVIDIA's runtime and hook read; programs get it from cosplay-init.
 const visibleDevices = "NVIDIA_VISIBLE_DEVICES"
 
 // environment is that of the container itself, which docker exec shows.
@@ -132,8 +130,7 @@ func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 	return all
 }
 
-// scratch is the folder of a project's simulated hosts, its session folders with their
-// keys, and more.
+// scratch is the folder of a project's simulated hosts, its session folders with their keys, and more.
 const scratch = ".cosplay"
 
 // ownFolder is the path of the project's scratch folder in a workspace, "" if it is not

@@ -1,8 +1,6 @@
-// Package docker runs sessions in Docker containers: any image, with
-// cosplay-init as its first program, the session's slice and the disguise in it.
-// A container is known as ours by a seal that only the owner of the state can
-// make, and by its name or, under another one, by the session's folder in it;
-// nothing else is ever touched.
+// Package docker runs sessions in Docker containers: any image, with cosplay-init as its first program, the session's
+// slice and the disguise in it. A container is known as ours by a seal that only the owner of the state can make, and
+// by its name or, under another one, by the session's folder in it; nothing else is ever touched.
 package docker
 
 import (
@@ -109,8 +107,7 @@ func (r Runtime) inhabited(ctx context.Context, session string) (*container.Insp
 	return there, err
 }
 
-// Inspect reports what the engine is, how slices come into its containers, and which
-// images it has.
+// Inspect reports what the engine is, how slices come into its containers, and which images it has.
 func (r Runtime) Inspect(ctx context.Context) (resource.Engine, error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()

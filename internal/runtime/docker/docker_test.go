@@ -96,8 +96,7 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce prepares sessions side by side; each keeps its own port and
-// they share the large files.
+// TestManyAtOnce prepares sessions side by side; each keeps its own port and they share the large files.
 func TestManyAtOnce(t *testing.T) {
 	w := newWorld(t)
 	const count = 3
@@ -183,8 +182,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestGrace: a command is asked to end before its container goes; a session that
-// only stays up is removed at once.
+// TestGrace: a command is asked to end before its container goes; a session that only stays up is removed at once.
 func TestGrace(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()

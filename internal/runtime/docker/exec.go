@@ -24,15 +24,13 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Exec runs a program in a session, as its user and in its environment, and
-// gives its exit code: 127 where there is no such program, 126 where it cannot
-// be run. No argv is a login shell.
+// Exec runs a program in a session, as its user and in its environment, and gives its exit code: 127 where there is
+// no such program, 126 where it cannot be run. No argv is a login shell.
 //
-// Signals of this process (interrupt, terminate, hang up) are sent on to the
-// program; with a terminal, Ctrl-C is no signal but a byte like any other. Engines
-// offer no way for that, so it is done by the kernel's: it needs the program's
-// user or root on the engine's own machine. Where that fails, Exec leaves the
-// program to itself and ends with the signal's code.
+// Signals of this process (interrupt, terminate, hang up) are sent on to the program; with a terminal, Ctrl-C is no
+// signal but a byte like any other. Engines offer no way for that, so it is done by the kernel's: it needs the
+// program's user or root on the engine's own machine. Where that fails, Exec leaves the program to itself and ends
+// with the signal's code.
 func (r Runtime) Exec(ctx context.Context, session string, argv []string, streams runtime.Streams) (code int, err error) {
 	there, err := r.inhabited(ctx, session)
 	if err != nil {
@@ -202,8 +200,7 @@ func (x *execution) pass(ctx context.Context, s syscall.Signal) error {
 	return syscall.Kill(pid, s)
 }
 
-// pid is the program's number on the engine's machine. The program may be heard
-// of before the engine tells it.
+// pid is the program's number on the engine's machine. The program may be heard of before the engine tells it.
 func (x *execution) pid(ctx context.Context) (int, error) {
 	for wait := pollFirst; wait < time.Second; wait *= 2 {
 		state, err := x.client.ContainerExecInspect(ctx, x.id)

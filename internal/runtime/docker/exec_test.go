@@ -149,8 +149,7 @@ func TestSignal(t *testing.T) {
 	inittest.Soon(t, "its end", func() bool { out, _, _ := w.exec(t, nil, "ps"); return !strings.Contains(out, "sleep 999") })
 }
 
-// TestSignalKeepsOut: a process that has the program's number here, but is not in
-// the container, is another's.
+// TestSignalKeepsOut: a process that has the program's number here, but is not in the container, is another's.
 func TestSignalKeepsOut(t *testing.T) {
 	other := exec.Command("sleep", "1000")
 	check(t, other.Start())

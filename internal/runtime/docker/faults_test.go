@@ -156,8 +156,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestExitCode: of a container that starts again the engine tells 0 now and then,
-// which is asked once more.
+// TestExitCode: of a container that starts again the engine tells 0 now and then, which is asked once more.
 func TestExitCode(t *testing.T) {
 	codes := []int{0, 127, 1}
 	e := answering(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -177,8 +176,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestSaysPortTaken: a program that speaks of ports is not the engine; its
-// container stays.
+// TestSaysPortTaken: a program that speaks of ports is not the engine; its container stays.
 func TestSaysPortTaken(t *testing.T) {
 	w := newWorld(t)
 	defer func(before time.Duration) { settleTime = before }(settleTime)
@@ -196,8 +194,7 @@ func TestSaysPortTaken(t *testing.T) {
 	}
 }
 
-// TestPortTakenMeanwhile: a stopped session whose port is lost gets another one,
-// if any will do.
+// TestPortTakenMeanwhile: a stopped session whose port is lost gets another one, if any will do.
 func TestPortTakenMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	made := w.prepare(t)

@@ -40,8 +40,7 @@ var (
 	_ observe.EngineReader = Runtime{}
 )
 
-// engine is the machine's own. Where there is none, the test is skipped, and
-// fails if COSPLAY_DOCKER is 1.
+// engine is the machine's own. Where there is none, the test is skipped, and fails if COSPLAY_DOCKER is 1.
 func engine(t *testing.T) *Engine {
 	t.Helper()
 	e, err := Connect(context.Background())
@@ -195,8 +194,7 @@ func (w *world) leave(t *testing.T) string {
 	return id
 }
 
-// through puts a proxy before the engine, which answers some requests itself, and
-// gives a way back.
+// through puts a proxy before the engine, which answers some requests itself, and gives a way back.
 func (w *world) through(t *testing.T, answers func(http.ResponseWriter, *http.Request) bool) (back func()) {
 	t.Helper()
 	target := w.Engine

@@ -21,9 +21,8 @@ import (
 // floodMemory is the memory of a session that has to survive a flood, MiB.
 const floodMemory = 256
 
-// A session with little memory survives 1,300 clients that do not log in, however
-// far they go, and lets its user in meanwhile. Behind Docker's proxy all clients have
-// one address.
+// A session with little memory survives 1,300 clients that do not log in, however far they go, and lets its user in
+// meanwhile. Behind Docker's proxy all clients have one address.
 func TestFlood(t *testing.T) {
 	w := newWorld(t)
 	w.s.Spec.Limits.MemoryMiB = floodMemory
@@ -71,8 +70,7 @@ func (w *world) logsIn(t *testing.T, port int) bool {
 	return string(out) == "in\n"
 }
 
-// memory is the most that a container has ever had, MiB; where the kernel does not
-// say, what it has now.
+// memory is the most that a container has ever had, MiB; where the kernel does not say, what it has now.
 func (w *world) memory(t *testing.T, id string) uint64 {
 	t.Helper()
 	for _, pattern := range []string{"/sys/fs/cgroup/memory/docker/" + id + "/memory.max_usage_in_bytes", "/sys/fs/cgroup/system.slice/docker-" + id + ".scope/memory.peak", "/sys/fs/cgroup/docker/" + id + "/memory.peak"} {

@@ -29,9 +29,8 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// What lies in a session's folder: what the container sees under initd.Dir, and
-// beside it the session itself, should the state be lost, and the line by which
-// ssh knows it.
+// What lies in a session's folder: what the container sees under initd.Dir, and beside it the session itself, should
+// the state be lost, and the line by which ssh knows it.
 const (
 	insideDir      = "inside"
 	sessionFile    = "session.json"
@@ -43,8 +42,7 @@ const (
 	cudaFacadeFile = "lib/" + driver.CUDA
 )
 
-// Where the facades find the host's own libraries: mounts on empty files of the
-// folder.
+// Where the facades find the host's own libraries: mounts on empty files of the folder.
 var (
 	driverFile     = behind(driver.NVML)
 	cudaDriverFile = behind(driver.CUDA)
@@ -56,8 +54,7 @@ func behind(library string) string {
 	return strings.TrimPrefix(cdi.Behind, initd.Dir+"/") + "/" + library
 }
 
-// sharedDir is beside the session folders; no session has a name with a dot in
-// front.
+// sharedDir is beside the session folders; no session has a name with a dot in front.
 const sharedDir = ".shared"
 
 func (r Runtime) folder(session string) string { return filepath.Join(r.Base, session) }
@@ -220,8 +217,7 @@ type shared struct {
 	write func(path string) error
 }
 
-// What all sessions have alike: cosplay-init, and the facades for the paths inside
-// of a container.
+// What all sessions have alike: cosplay-init, and the facades for the paths inside of a container.
 var (
 	initProgram = sharedFile(driver.Init, func() ([]byte, error) { return driver.Library(driver.Init) })
 	facade      = sharedFacade(driver.NVML)
@@ -234,9 +230,8 @@ func sharedFacade(name string) func() (shared, error) {
 	})
 }
 
-// sharedFile is not synced to disk, which would take longer than to start a
-// container; so what is there is compared before this process first uses it, and whenever it
-// has another time.
+// sharedFile is not synced to disk, which would take longer than to start a container; so what is there is compared
+// before this process first uses it, and whenever it has another time.
 func sharedFile(name string, build func() ([]byte, error)) func() (shared, error) {
 	return sync.OnceValues(func() (shared, error) {
 		content, err := build()
@@ -274,12 +269,10 @@ func hash(parts ...[]byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// sharing keeps sessions that are prepared at once from each writing the large
-// files.
+// sharing keeps sessions that are prepared at once from each writing the large files.
 var sharing sync.Mutex
 
-// share puts a shared file into a session's folder by a hard link, or as a copy
-// where the file system has no links.
+// share puts a shared file into a session's folder by a hard link, or as a copy where the file system has no links.
 func (r Runtime) share(path string, file func() (shared, error)) error {
 	f, err := file()
 	if err != nil {
@@ -328,8 +321,7 @@ func link(source, path string) error {
 	return os.Rename(fresh, path)
 }
 
-// replace writes a file in one step, unless it is there already. It is not
-// synced to disk.
+// replace writes a file in one step, unless it is there already. It is not synced to disk.
 func replace(path string, content []byte, mode os.FileMode) error {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm() == mode && info.Size() == int64(len(content)) {
 		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
@@ -351,8 +343,7 @@ func replace(path string, content []byte, mode os.FileMode) error {
 	return err
 }
 
-// makeWorkspace makes the folder of the session's work where it is missing. Made
-// by root, it is the user's.
+// makeWorkspace makes the folder of the session's work where it is missing. Made by root, it is the user's.
 func makeWorkspace(path string, user resource.User) error {
 	var missing []string
 	for dir := path; ; dir = filepath.Dir(dir) {

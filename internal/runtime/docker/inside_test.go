@@ -97,8 +97,7 @@ func TestOwnFolder(t *testing.T) {
 	}
 }
 
-// TestHostKey: the key stays the same over a replacement, and is each session's
-// and each state's own.
+// TestHostKey: the key stays the same over a replacement, and is each session's and each state's own.
 func TestHostKey(t *testing.T) {
 	r := Runtime{Host: hostName, Owner: resource.Owner{Lineage: "l", Key: "key"}}
 	key := r.HostKey("worker-0")
@@ -214,8 +213,7 @@ func TestOlderContainer(t *testing.T) {
 	}
 }
 
-// TestUsed: what the programs of a session came to is told when it ends, and
-// nothing where it has ended already.
+// TestUsed: what the programs of a session came to is told when it ends, and nothing where it has ended already.
 func TestUsed(t *testing.T) {
 	w := newWorld(t)
 	w.s.Spec.SSH.Enabled = false

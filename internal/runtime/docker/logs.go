@@ -11,8 +11,7 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Logs writes what the container of a session has printed: cosplay-init's own
-// lines and the session's command.
+// Logs writes what the container of a session has printed: cosplay-init's own lines and the session's command.
 func (r Runtime) Logs(ctx context.Context, session string, o runtime.LogOptions, out, err io.Writer) error {
 	there, failed := r.inhabited(ctx, session)
 	if failed != nil {

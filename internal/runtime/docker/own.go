@@ -74,11 +74,9 @@ func (r Runtime) seal(l map[string]string) string {
 	return hex.EncodeToString(r.mac("seal", l[labelLineage], l[labelHost], l[labelSession], l[labelHash], l[labelSlice]))
 }
 
-// owns tells whether a container is one of this state and host. Labels can be
-// made up, so they are sealed; or the state has the container's ID, for the seal
-// of a state that was lost may be of another key. Labels can be copied too, as
-// docker commit does; so the container has the session's name or, if that was
-// changed, its folder.
+// owns tells whether a container is one of this state and host. Labels can be made up, so they are sealed; or the
+// state has the container's ID, for the seal of a state that was lost may be of another key. Labels can be copied
+// too, as docker commit does; so the container has the session's name or, if that was changed, its folder.
 func (r Runtime) owns(c container.Summary) bool {
 	return r.claims(c) && (r.sealed(c) || slices.Contains(r.Owner.Bodies, c.ID))
 }
@@ -224,8 +222,7 @@ func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Body, ca
 		strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
 }
 
-// nameTaken is an error in words where somebody else's container bears the name
-// of a session's.
+// nameTaken is an error in words where somebody else's container bears the name of a session's.
 func (r Runtime) nameTaken(ctx context.Context, session string) error {
 	there, err := r.inspect(ctx, Name(session))
 	if err != nil || there == nil || there.Name != "/"+Name(session) { // the engine also takes the beginning of an ID

@@ -92,8 +92,7 @@ func bindAdvice(bind string, err error) prose.Advice {
 	return a
 }
 
-// portProblem tells who has a port. One that the session only had before is
-// replaced by another.
+// portProblem tells who has a port. One that the session only had before is replaced by another.
 func portProblem(session resource.Session, port int, holder string) preflight.Problem {
 	bind := session.Spec.SSH.Bind
 	if session.Spec.SSH.Port == 0 {
@@ -106,8 +105,7 @@ func portProblem(session resource.Session, port int, holder string) preflight.Pr
 		Advice:  prose.Advice{What: holder + " has it", Fix: "choose another port (port = \"auto\" takes a free one), or free it"}}
 }
 
-// publisher is the container that has a port and does not go, in words; "" is
-// none.
+// publisher is the container that has a port and does not go, in words; "" is none.
 func (s survey) publisher(bind string, port int, gone map[string]bool) string {
 	for _, c := range s.containers {
 		if !gone[c.ID] && publishes(c, bind, port) {

@@ -91,8 +91,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckNames: a container of ours is no obstacle, whatever it is called, and
-// somebody else's under the name is.
+// TestCheckNames: a container of ours is no obstacle, whatever it is called, and somebody else's under the name is.
 func TestCheckNames(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()

@@ -27,8 +27,7 @@ const (
 	removeTime = time.Minute
 )
 
-// portTries is how many free ports are tried: between the look at one and the
-// start, anybody can take it.
+// portTries is how many free ports are tried: between the look at one and the start, anybody can take it.
 const portTries = 8
 
 // lastLines of a container's log are shown when it fails.
@@ -261,9 +260,8 @@ func (r Runtime) lastWords(ctx context.Context, id string) string {
 	return ". Its last words:\n  " + strings.ReplaceAll(strings.TrimSpace(said.String()), "\n", "\n  ")
 }
 
-// Unprepare removes the container of a session, its device and its folder; never
-// its workspace, nor a container of anybody else's. It tells what its programs
-// used once they have ended.
+// Unprepare removes the container of a session, its device and its folder; never its workspace, nor a container of
+// anybody else's. It tells what its programs used once they have ended.
 func (r Runtime) Unprepare(ctx context.Context, session string) (used resource.Use, err error) {
 	if err := runtime.CheckSession(session); err != nil {
 		return used, err
@@ -281,9 +279,8 @@ func (r Runtime) Unprepare(ctx context.Context, session string) (used resource.U
 	return disguise.LastUse(filepath.Join(r.inside(session), usageFile)), r.clear(session)
 }
 
-// dismiss removes a container of ours. Where a command of the user's runs in it,
-// that is asked to end first; cosplay-init gives it a while. So is what runs in
-// one that was imported.
+// dismiss removes a container of ours. Where a command of the user's runs in it, that is asked to end first;
+// cosplay-init gives it a while. So is what runs in one that was imported.
 func (r Runtime) dismiss(ctx context.Context, there *container.InspectResponse) error {
 	if l := there.Config.Labels; there.State.Running && (l[labelCommand] != "" || l[labelSeal] == "") {
 		// What this cannot end is removed all the same.

@@ -11,9 +11,8 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Readdress writes the address that a session has now into its folder, for a state
-// that is rebuilt: the labels of a container cannot be changed. A folder that does
-// not exist is no error.
+// Readdress writes the address that a session has now into its folder, for a state that is rebuilt: the labels of a
+// container cannot be changed. A folder that does not exist is no error.
 func (r Runtime) Readdress(session string, to resource.Address) error {
 	if err := runtime.CheckSession(session); err != nil {
 		return err

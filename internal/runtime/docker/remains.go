@@ -12,9 +12,8 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Remains lists the containers that say they are of this state and host, proven
-// where its key has sealed them, with what their folders and labels tell of
-// their sessions.
+// Remains lists the containers that say they are of this state and host, proven where its key has sealed them, with
+// what their folders and labels tell of their sessions.
 func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 	found, err := r.claimed(ctx)
 	if err != nil {
@@ -37,9 +36,8 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 	return all, nil
 }
 
-// identified is the session of a container: as its folder has it, else what the labels
-// have. The address in the folder is the newer one: a session can be moved, and the
-// labels of a container cannot be changed.
+// identified is the session of a container: as its folder has it, else what the labels have. The address in the
+// folder is the newer one: a session can be moved, and the labels of a container cannot be changed.
 func (r Runtime) identified(c container.Summary) resource.Session {
 	var s, labelled resource.Session
 	labelled.ID, labelled.Runtime = c.Labels[labelSession], name

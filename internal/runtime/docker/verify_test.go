@@ -18,9 +18,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestDamaged: what is damaged of a session's files is seen by a glance, named by
-// the check that it belongs to, and made anew with the container; a file that
-// many sessions share is not given out damaged again.
+// TestDamaged: what is damaged of a session's files is seen by a glance, named by the check that it belongs to, and
+// made anew with the container; a file that many sessions share is not given out damaged again.
 func TestDamaged(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()

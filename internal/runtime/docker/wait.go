@@ -71,8 +71,7 @@ func (r Runtime) exitCode(ctx context.Context, id, restart string, told int64) i
 	return told
 }
 
-// settles returns when a session answers and, where it may end by itself, has been
-// calm for a time.
+// settles returns when a session answers and, where it may end by itself, has been calm for a time.
 func settles(ctx context.Context, s resource.Session, port int, calm time.Duration) error {
 	if s.Spec.SSH.Enabled {
 		if err := answers(ctx, s.Spec.SSH, port); err != nil || len(s.Command) == 0 {

@@ -11,8 +11,7 @@ import (
 // name is the name of the runtime in the configuration and the state.
 const name = "process"
 
-// Driver is the runtime whose sessions are folders, in which processes of the host
-// find the disguise.
+// Driver is the runtime whose sessions are folders, in which processes of the host find the disguise.
 var Driver = runtime.Driver{
 	Runtime: resource.Runtime{
 		Name: name, Title: "process", Where: "as processes", Body: "session folder",

@@ -25,10 +25,9 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Exec runs argv in a session, or the session's own command where argv is empty,
-// and returns its exit code; a signal's is 128 and its number, as shells have it.
-// The command handles signals: a terminal sends them to it directly, and Exec passes on
-// others. When the context ends, Exec asks the command to end. A command that could not
+// Exec runs argv in a session, or the session's own command where argv is empty, and returns its exit code; a
+// signal's is 128 and its number, as shells have it. The command handles signals: a terminal sends them to it
+// directly, and Exec passes on others. When the context ends, Exec asks the command to end. A command that could not
 // be started is an error with the exit code that shells use.
 func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runtime.Streams) (int, error) {
 	// Caught and not ignored: the command would inherit an ignored signal.

@@ -22,8 +22,7 @@ import (
 // figures is the content of a session folder's session.json. The tags of the types of
 // resource are part of the file; testdata/fields.txt lists all fields.
 type figures struct {
-	// Body is what List reports as long as the file was not changed. A file of an
-	// older cosplay has none.
+	// Body is what List reports as long as the file was not changed. A file of an older cosplay has none.
 	Body *resource.Body `json:"container,omitempty"`
 
 	Session resource.Session `json:"session"`
@@ -33,9 +32,8 @@ type figures struct {
 	Secret map[string]string `json:"secret_env,omitempty"` // which the session leaves out
 }
 
-// The file begins with a sum of the rest, which only the state's key can make. If the sum
-// is correct, List believes the container before the session and does not parse the rest,
-// which is faster for a thousand sessions.
+// The file begins with a sum of the rest, which only the state's key can make. If the sum is correct, List believes
+// the container before the session and does not parse the rest, which is faster for a thousand sessions.
 const (
 	beforeSum     = "{\n  \"sum\": \""
 	afterSum      = `",`

@@ -108,8 +108,7 @@ func TestSecretsArePrivate(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the list of fields of session.json")
 
-// TestFields: sessions run for weeks, and each cosplay after the one that wrote their
-// session.json reads it.
+// TestFields: sessions run for weeks, and each cosplay after the one that wrote their session.json reads it.
 func TestFields(t *testing.T) {
 	wiretest.Pin(t, "testdata/fields.txt", *update, "A new field must be left out where it is empty. One that is removed or renamed must still be read from the files of before.", figures{})
 }

@@ -13,8 +13,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// List lists the sessions that have a folder. If session.json was edited, the hash differs
-// from that in the state.
+// List lists the sessions that have a folder. If session.json was edited, the hash differs from that in the state.
 func (r Runtime) List(context.Context) ([]resource.Body, error) {
 	entries, err := os.ReadDir(r.Base)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,5 @@
-// Package process runs sessions without Docker: a session is a folder, and no process
-// runs permanently. Exec starts each program with the session's environment, and with the
-// session's libraries in front.
+// Package process runs sessions without Docker: a session is a folder, and no process runs permanently. Exec starts
+// each program with the session's environment, and with the session's libraries in front.
 package process
 
 import (
@@ -31,8 +30,7 @@ type Runtime struct {
 	Version string // of cosplay
 }
 
-// Prepare creates or updates the session's folder, and creates its workspace if it does
-// not exist.
+// Prepare creates or updates the session's folder, and creates its workspace if it does not exist.
 func (r Runtime) Prepare(_ context.Context, s resource.Session, given resource.Handle) (resource.Body, error) {
 	dir := filepath.Join(r.Base, s.ID)
 	// The folder holds sensitive values, so an existing one is closed as well.
@@ -89,8 +87,7 @@ func (r Runtime) Usage(session string) (disguise.Usage, error) {
 	return disguise.ReadUsage(filepath.Join(r.Base, session, disguise.UsageFile))
 }
 
-// Unprepare removes a session's folder, never its workspace, and returns what its programs
-// used.
+// Unprepare removes a session's folder, never its workspace, and returns what its programs used.
 func (r Runtime) Unprepare(_ context.Context, session string) (resource.Use, error) {
 	if err := runtime.CheckSession(session); err != nil {
 		return resource.Use{}, err

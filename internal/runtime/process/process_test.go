@@ -250,8 +250,7 @@ func TestBrokenDisguise(t *testing.T) {
 	}
 }
 
-// TestOlderSession: a session of an older cosplay has no disguise of CUDA until Prepare
-// updates it.
+// TestOlderSession: a session of an older cosplay has no disguise of CUDA until Prepare updates it.
 func TestOlderSession(t *testing.T) {
 	r, s := worker(t)
 	made := prepare(t, r, s)
@@ -324,8 +323,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestAltered: a damaged file is reported under its check; also a file of the driver,
-// which List does not read.
+// TestAltered: a damaged file is reported under its check; also a file of the driver, which List does not read.
 func TestAltered(t *testing.T) {
 	r, s := worker(t)
 	made := prepare(t, r, s)

@@ -35,8 +35,7 @@ func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 	return interior, nil
 }
 
-// cudaIsDisguised reports whether the session was created with the disguise of CUDA, even
-// if its files are missing.
+// cudaIsDisguised reports whether the session was created with the disguise of CUDA, even if its files are missing.
 func cudaIsDisguised(dir string) bool {
 	f, err := readFigures(dir)
 	return err == nil && f.CUDA
@@ -66,8 +65,7 @@ func (r Runtime) seal(dir string, cuda bool) error {
 	return disguise.Seal(dir, r.Version, append(files, python...), counted, drivers)
 }
 
-// Altered lists what has changed in the session's folder, and in the driver behind it,
-// since the folder was written.
+// Altered lists what has changed in the session's folder, and in the driver behind it, since the folder was written.
 func (r Runtime) Altered(_ context.Context, s resource.PriorSession) (map[string]string, error) {
 	return disguise.Altered(filepath.Join(r.Base, s.ID))
 }

@@ -64,9 +64,8 @@ func (o BuildOptions) args() map[string]*string {
 	return args
 }
 
-// Build makes the session image, and pulls its base where the engine has none.
-// Each step goes to say. The builder is the engine's classic one, which every
-// engine has, or BuildKit by the docker command where buildsByCommand says so.
+// Build makes the session image, and pulls its base where the engine has none. Each step goes to say. The builder is
+// the engine's classic one, which every engine has, or BuildKit by the docker command where buildsByCommand says so.
 func Build(ctx context.Context, engine Engine, o BuildOptions, say func(string)) error {
 	o, err := o.settled()
 	if err != nil {
@@ -101,8 +100,7 @@ func Build(ctx context.Context, engine Engine, o BuildOptions, say func(string))
 	return nil
 }
 
-// sessionFiles is what the image is built from, as a tar. The same binary gives
-// the same bytes.
+// sessionFiles is what the image is built from, as a tar. The same binary gives the same bytes.
 func sessionFiles() (io.Reader, error) {
 	files, err := fs.Sub(embedded, "session")
 	if err != nil {

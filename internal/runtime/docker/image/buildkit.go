@@ -15,9 +15,8 @@ import (
 	"github.com/docker/docker/api/types/build"
 )
 
-// buildsByCommand says whether BuildKit builds, by the docker command: where
-// DOCKER_BUILDKIT asks for it, or else where the engine prefers it and the
-// command can. The engine's API alone does not reach BuildKit.
+// buildsByCommand says whether BuildKit builds, by the docker command: where DOCKER_BUILDKIT asks for it, or else
+// where the engine prefers it and the command can. The engine's API alone does not reach BuildKit.
 func buildsByCommand(ctx context.Context, engine Engine) (bool, error) {
 	if value := os.Getenv("DOCKER_BUILDKIT"); value != "" {
 		asked, err := strconv.ParseBool(value)
@@ -39,8 +38,7 @@ func buildsByCommand(ctx context.Context, engine Engine) (bool, error) {
 
 var versionWords = regexp.MustCompile(`^Docker version (\d+)\.`)
 
-// commandHasBuildKit: through its plugin buildx, or in a command older than 23
-// by itself.
+// commandHasBuildKit: through its plugin buildx, or in a command older than 23 by itself.
 func commandHasBuildKit(ctx context.Context) bool {
 	if exec.CommandContext(ctx, "docker", "buildx", "version").Run() == nil {
 		return true

@@ -37,9 +37,8 @@ const idLength = 12
 // bareID is a name that may as well be such an ID.
 var bareID = regexp.MustCompile("^[0-9a-f]{12}$")
 
-// Tags maps every name that an image of the engine has to the image's ID. Names
-// are in the form of Normal: name:tag and name@digest. An image is there under its
-// ID too, whole (sha256:...) and in its first 12 digits. It is one call.
+// Tags maps every name that an image of the engine has to the image's ID. Names are in the form of Normal: name:tag
+// and name@digest. An image is there under its ID too, whole (sha256:...) and in its first 12 digits. It is one call.
 func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
 	images, err := engine.ImageList(ctx, image.ListOptions{})
 	if err != nil {
@@ -69,9 +68,8 @@ func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
 	return tags, nil
 }
 
-// Normal is an image's name as Docker shows it: without docker.io/library, and
-// with a tag or a digest. debian becomes debian:latest, and debian:12@sha256:...
-// debian@sha256:..., since engines look at the digest alone.
+// Normal is an image's name as Docker shows it: without docker.io/library, and with a tag or a digest. debian becomes
+// debian:latest, and debian:12@sha256:... debian@sha256:..., since engines look at the digest alone.
 func Normal(ref string) (string, error) {
 	named, err := parse(ref)
 	if err != nil {
@@ -91,8 +89,7 @@ func parse(ref string) (reference.Named, error) {
 	return reference.TagNameOnly(named), nil
 }
 
-// messages reads what an engine tells while it works. An error among it is
-// returned as one.
+// messages reads what an engine tells while it works. An error among it is returned as one.
 func messages(r io.Reader, each func(jsonmessage.JSONMessage)) error {
 	for decoder := json.NewDecoder(r); ; {
 		var m jsonmessage.JSONMessage

@@ -15,8 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeEngine is a Docker engine over HTTP: what a real one cannot be made to
-// say. It keeps the requests.
+// fakeEngine is a Docker engine over HTTP: what a real one cannot be made to say. It keeps the requests.
 type fakeEngine struct {
 	*client.Client
 	mu       sync.Mutex

@@ -48,9 +48,8 @@ mkdir -p /etc/ssh /var/lib/apt/lists && echo key > /etc/ssh/ssh_host_ed25519_key
 	aptHangs = "#!/bin/sh\nexec sleep 60\n"
 )
 
-// base puts an image of busybox and the given apt-get in the engine; without
-// one for "", and without even a shell for "-". All that is built upon it goes
-// with it when the test ends.
+// base puts an image of busybox and the given apt-get in the engine; without one for "", and without even a shell for
+// "-". All that is built upon it goes with it when the test ends.
 func base(t *testing.T, engine *client.Client, aptGet string) string {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
@@ -133,8 +132,7 @@ func builders(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// useBuildKit puts a docker command first that has BuildKit: the first on the
-// path need not be one.
+// useBuildKit puts a docker command first that has BuildKit: the first on the path need not be one.
 func useBuildKit(t *testing.T) {
 	path := os.Getenv("PATH")
 	for _, dir := range filepath.SplitList(path) {

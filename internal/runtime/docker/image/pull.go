@@ -92,9 +92,8 @@ func (p *pulling) hear(m jsonmessage.JSONMessage) {
 	}
 }
 
-// tell says how far the pull is, if that is more than what was said last. There
-// is no percentage before the size of every layer is known: a layer that waits
-// may be the largest.
+// tell says how far the pull is, if that is more than what was said last. There is no percentage before the size of
+// every layer is known: a layer that waits may be the largest.
 func (p *pulling) tell() {
 	var done, fetched, work, total int64
 	known := true

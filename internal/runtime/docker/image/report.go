@@ -28,8 +28,7 @@ var (
 	exitWords     = regexp.MustCompile(`(?:returned a non-zero|exit) code: (\d+)`) // of either
 )
 
-// report makes one line a step of what a builder writes, and keeps the last of
-// its output.
+// report makes one line a step of what a builder writes, and keeps the last of its output.
 type report struct {
 	say      func(string)
 	buildKit bool

@@ -34,8 +34,7 @@ var troubles = []trouble{
 		"REGISTRY speaks no TLS, and the engine does not trust it without; name it in insecure-registries of /etc/docker/daemon.json"},
 }
 
-// notPulled says why an image was not pulled, and what to do next. user is who
-// asked for it; "" is nobody.
+// notPulled says why an image was not pulled, and what to do next. user is who asked for it; "" is nobody.
 func notPulled(ctx context.Context, name, registry, user string, err error) error {
 	switch {
 	case ctx.Err() != nil:

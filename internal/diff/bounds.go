@@ -6,7 +6,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// bound is a limit or the restart policy of a container that is another now.
+// bound is a limit or the restart policy of a container that has changed.
 type bound struct {
 	Field
 	stays bool // the engine lifts no limit on CPUs or memory while a container exists
@@ -42,13 +42,13 @@ func limit[T interface {
 	return n
 }
 
-// repairable reports whether a container has bounds that can be taken back.
+// repairable reports whether a container has bounds that can be restored.
 func repairable(made resource.PriorSession, now resource.Body) bool {
 	return slices.ContainsFunc(rebound(made, now), func(b bound) bool { return !b.stays })
 }
 
-// boundsDrift reports what docker update did. What only a new container repairs is
-// informational: what runs in the container is not stopped for it.
+// boundsDrift reports what docker update changed. What only a new container repairs is informational: cosplay does
+// not stop the container's programs for it.
 func boundsDrift(was resource.PriorSession, c resource.Body) []Drift {
 	var all []Drift
 	for _, b := range rebound(was, c) {

@@ -1,5 +1,5 @@
-// Package diff compares the three views of the world. Drift is what the state remembers against what is there; change
-// is what the file wants against what is there. They are computed apart and never mixed. Pure.
+// Package diff compares the three views of GPUs and sessions. Drift is the difference between prior and live, change
+// the difference between desired and live. Each is computed on its own. Pure.
 package diff
 
 import (
@@ -11,19 +11,19 @@ import (
 // Diff is the whole difference, sorted, the same for the same inputs.
 type Diff struct {
 	Drift    []Drift         `json:"drift"`
-	Unproven []UnprovenLock  `json:"unproven_clock_locks,omitempty"` // information: no drift, and no reason to change anything
+	Unproven []UnprovenLock  `json:"unproven_clock_locks,omitempty"` // informational: no drift, and no reason for a change
 	Unowned  []UnprovenSlice `json:"unproven_slices,omitempty"`      // likewise
 	GPUs     []GPUChange     `json:"gpus"`
 	Sessions []SessionChange `json:"sessions"`
 
-	// Outputs are those that will have other values; nothing is done for them but to write the state.
+	// Outputs are those that will have other values. Only the state is written for them.
 	Outputs []OutputChange `json:"outputs,omitempty"`
 
-	// Unfinished are the sessions that an interrupted or failed run left missing or incomplete. Of these, the missing
-	// that are not to be created any more are unwanted.
+	// Unfinished are the sessions that an interrupted or failed run left missing or incomplete. Unwanted are the
+	// missing ones that the configuration does not have any more.
 	Unfinished []resource.Address `json:"unfinished,omitempty"`
 
-	// Stuck are those of them that the plan is about and cannot complete.
+	// Stuck are the unfinished sessions that are part of the plan, and that it cannot complete.
 	Stuck    []resource.Address `json:"stuck,omitempty"`
 	Unwanted []resource.Address `json:"unwanted,omitempty"`
 
@@ -41,38 +41,41 @@ const (
 	Update  Action = "update"
 	Replace Action = "replace"
 	Delete  Action = "delete"
-	Move    Action = "move"   // another address, and nothing else
-	Import  Action = "import" // what exists becomes a session's, and nothing else
-	Forget  Action = "forget" // it is left as it is, and the state no longer has it
+	Move    Action = "move"   // it gets another address, and no other change
+	Import  Action = "import" // a slice or container that exists becomes the session's
+	Forget  Action = "forget" // it is not touched, and the state no longer has it
 )
 
-// Part is what happens to a session's slice or to its container.
+// Part is what happens to a session's slice or to its body.
 type Part string
 
 // The fates of a part.
 const (
 	Keep   Part = "keep"
-	Make   Part = "make"   // it is not there
-	Remake Part = "remake" // the old one goes first
+	Make   Part = "make"   // it does not exist
+	Remake Part = "remake" // the old one is removed first
 	Remove Part = "remove"
-	Refit  Part = "refit" // it stays and gets new content
+	Refit  Part = "refit" // it stays and is brought up to date
 )
 
 // SessionChange is what happens to one session.
 type SessionChange struct {
 	Address   resource.Address       `json:"address"`
-	MovedFrom *resource.Address      `json:"moved_from,omitempty"` // the address that the state still has
-	Imported  string                 `json:"imported,omitempty"`   // what becomes its own, by the ID that was asked for
+	MovedFrom *resource.Address      `json:"moved_from,omitempty"` // its address in the state
+	Imported  string                 `json:"imported,omitempty"`   // what becomes its own, by the ID that the user gave
 	Action    Action                 `json:"action"`
 	Reason    resource.Reason        `json:"reason,omitzero"`
 	Slice     Part                   `json:"slice"`
 	Body      Part                   `json:"container"`
-	Record    bool                   `json:"record,omitempty"` // only what the state knows of it changes
-	Renew     bool                   `json:"renew,omitempty"`  // only its disguise is made anew, by another cosplay or for another driver
+	Record    bool                   `json:"record,omitempty"` // only its record in the state changes
+	Renew     bool                   `json:"renew,omitempty"`  // only its disguise is written again, by another cosplay or for another driver
 	Fields    []Field                `json:"fields,omitempty"`
 	Before    *resource.PriorSession `json:"before,omitempty"`
 	After     *resource.Session      `json:"after,omitempty"`
 }
+
+// Key identifies the GPU.
+func (c GPUChange) Key() resource.GPUKey { return resource.GPUKey{Host: c.Host, UUID: c.UUID} }
 
 // Runtime is that of the session as it will be, or as it was if it is removed.
 func (c SessionChange) Runtime() resource.Runtime {
@@ -82,38 +85,38 @@ func (c SessionChange) Runtime() resource.Runtime {
 	return resource.RuntimeNamed(c.Before.Runtime)
 }
 
-// GPUChange is what happens to one physical GPU that cosplay has, takes or gives back.
+// GPUChange is what happens to one physical GPU that the project has acquired, acquires or releases.
 type GPUChange struct {
 	Host       string             `json:"host"`
 	UUID       string             `json:"uuid"`
-	Action     Action             `json:"action"`             // Create takes it, Delete gives it back for good
+	Action     Action             `json:"action"`             // Create acquires it, Delete releases it
 	Baseline   *resource.Settings `json:"baseline,omitempty"` // to be recorded, with Create
-	Holds      resource.Settings  `json:"holds"`              // wanted and so already, not yet in the state
-	LockBefore bool               `json:"lock_before"`        // there seems to be a clock lock that nobody told, with Create
-	LockLost   bool               `json:"lock_lost"`          // the clock lock that was applied is known to be gone
-	Take       bool               `json:"take"`               // the host's ledger does not have us as a holder
-	Whole      bool               `json:"whole"`              // wanted without MIG, so for us alone
-	Others     []resource.Holder  `json:"others,omitempty"`   // who holds it as well
-	GiveBack   bool               `json:"give_back"`          // we do not need it any more
-	Abandon    bool               `json:"abandon,omitempty"`  // with GiveBack: it is released whatever cannot be restored
+	Holds      resource.Settings  `json:"holds"`              // desired settings that it has already, not yet in the state
+	LockBefore bool               `json:"lock_before"`        // with Create: there seems to be a clock lock that is not stated
+	LockLost   bool               `json:"lock_lost"`          // the clock lock that was applied is known to be lifted
+	Take       bool               `json:"take"`               // the host's ledger does not have the project as a holder
+	Whole      bool               `json:"whole"`              // without MIG, so that no other project can hold it
+	Others     []resource.Holder  `json:"others,omitempty"`   // the other projects that hold it
+	GiveBack   bool               `json:"give_back"`          // no session needs it any more
+	Abandon    bool               `json:"abandon,omitempty"`  // with GiveBack: it is released even if a setting cannot be restored
 	Settings   resource.Settings  `json:"settings"`           // to be set now
 	Fields     []Field            `json:"fields,omitempty"`
-	Kept       []Field            `json:"kept,omitempty"` // not changed though one would expect it, with the reason
+	Kept       []Field            `json:"kept,omitempty"` // fields that stay as they are, with the reason
 }
 
-// Options tell what only the configuration and the command line know.
+// Options are what only the configuration and the command line have.
 type Options struct {
-	// BaselineClockMHz is, by host, a clock lock that was there before cosplay: it cannot be read.
+	// BaselineClockMHz is, by host, the clock lock before cosplay, which NVML cannot read.
 	BaselineClockMHz map[string]int `json:"baseline_clock_mhz,omitempty"`
 	// AdminClockMHz are those that the admin of this machine states, by UUID.
 	AdminClockMHz map[string]int `json:"admin_clock_mhz,omitempty"`
 
-	// AbandonBaseline releases GPUs also where a setting cannot be restored.
+	// AbandonBaseline releases GPUs even if a setting cannot be restored.
 	AbandonBaseline bool `json:"abandon_baseline,omitempty"`
 
-	Moved    map[resource.Address]resource.Address `json:"moved,omitempty"`    // by the address now: the one that the state still has
-	Imported map[resource.Address]string           `json:"imported,omitempty"` // what becomes theirs
-	Forgets  map[resource.Address]bool             `json:"forgets,omitempty"`  // the state is to forget them; the world stays
+	Moved    map[resource.Address]resource.Address `json:"moved,omitempty"`    // by the address now: the address in the state
+	Imported map[resource.Address]string           `json:"imported,omitempty"` // the IDs of what becomes theirs
+	Forgets  map[resource.Address]bool             `json:"forgets,omitempty"`  // the state drops them, and they are not touched
 	Left     map[resource.Address]bool             `json:"left,omitempty"`     // this plan does not touch them
 	Replace  map[resource.Address]bool             `json:"replace,omitempty"`  // to be replaced: the user asked for it
 	Triggers map[resource.Address][]Trigger        `json:"triggers,omitempty"` // what else replaces a session
@@ -125,12 +128,12 @@ type Trigger struct {
 	Attribute string             `json:"attribute,omitempty"` // "" is any
 }
 
-// Compare computes the difference. The prior has its sessions at the addresses that they have now.
+// Compare computes the difference. The sessions of the prior have their new addresses already.
 func Compare(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) Diff {
 	sessions := sessionChanges(desired, prior, live, o)
 	kept := prior
 	if len(o.Forgets) > 0 {
-		kept = prior.Without(o.Forgets) // their slices are somebody else's from now on
+		kept = prior.Without(o.Forgets) // their slices are foreign from now on
 	}
 	gpus := touched(gpuChanges(desired, kept, live, o), sessions, o)
 	sendLocksAgain(gpus, sessions, desired, kept, o)
@@ -161,16 +164,15 @@ func unfinished(prior resource.Prior) []resource.Address {
 	return all
 }
 
-// stuck are the unfinished sessions that a plan leaves as they are, though it is about
-// them: their GPUs cannot be read.
+// stuck are the unfinished sessions that a plan includes and does not change, since their GPUs cannot be read.
 func stuck(open []resource.Address, sessions []SessionChange, o Options) []resource.Address {
 	return slices.DeleteFunc(slices.Clone(open), func(a resource.Address) bool {
 		return o.Left[a] || !slices.ContainsFunc(sessions, func(c SessionChange) bool { return c.Address == a && c.Action == NoOp })
 	})
 }
 
-// unwanted are the missing sessions that are not to be created any more. A plan of
-// a part leaves them to one of the whole.
+// unwanted are the missing sessions that the configuration does not have any more. Only a plan of the whole project
+// drops them.
 func unwanted(desired resource.Desired, prior resource.Prior, o Options) []resource.Address {
 	if len(o.Left) > 0 {
 		return nil
@@ -180,8 +182,8 @@ func unwanted(desired resource.Desired, prior resource.Prior, o Options) []resou
 	})
 }
 
-// strays are those of sessions that are not about to be made, which make use of
-// them. A plan of a part leaves them to one of the whole.
+// leftovers are those of sessions that the plan does not create: a created session uses its leftover. Only a plan of
+// the whole project removes them.
 func leftovers(desired resource.Desired, live resource.Live, o Options) []resource.Body {
 	var all []resource.Body
 	if len(o.Left) > 0 {
@@ -189,7 +191,8 @@ func leftovers(desired resource.Desired, live resource.Live, o Options) []resour
 	}
 	for _, h := range live.Hosts {
 		for _, c := range h.Leftovers {
-			if !slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Slice.Host == h.Name && s.ID == c.Session }) {
+			used := func(s resource.Session) bool { return s.Slice.Host == h.Name && s.ID == c.Session }
+			if !slices.ContainsFunc(desired.Sessions, used) {
 				all = append(all, c)
 			}
 		}
@@ -197,31 +200,31 @@ func leftovers(desired resource.Desired, live resource.Live, o Options) []resour
 	return all
 }
 
-// Drifted reports whether something that cosplay answers for was changed outside of it.
+// Drifted reports whether anything that cosplay applied has changed since.
 func (d Diff) Drifted() bool {
-	for _, one := range d.Drift {
-		if !one.Informational {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Drift, func(one Drift) bool { return !one.Informational })
 }
 
 // NotAsApplied reports whether the hosts are not as the last apply had to leave them,
 // by drift or because a run was interrupted or failed.
 func (d Diff) NotAsApplied() bool { return d.Drifted() || len(d.Unfinished) > 0 }
 
-// Changes reports whether anything is to be done.
+// Changes reports whether the plan does anything.
 func (d Diff) Changes() bool {
-	for _, g := range d.GPUs {
-		if g.Action != NoOp {
-			return true
+	return len(d.Leftovers) > 0 || slices.ContainsFunc(d.GPUs, func(g GPUChange) bool { return g.Action != NoOp }) ||
+		slices.ContainsFunc(d.Sessions, func(s SessionChange) bool { return s.Action != NoOp })
+}
+
+// gpusOf are the GPUs that the matching sessions are on, before and after.
+func gpusOf(changes []SessionChange, matches func(SessionChange) bool) map[resource.GPUKey]bool {
+	on := map[resource.GPUKey]bool{}
+	for _, c := range changes {
+		if matches(c) && c.Before != nil {
+			on[c.Before.Slice.On()] = true
+		}
+		if matches(c) && c.After != nil {
+			on[c.After.Slice.On()] = true
 		}
 	}
-	for _, s := range d.Sessions {
-		if s.Action != NoOp {
-			return true
-		}
-	}
-	return len(d.Leftovers) > 0
+	return on
 }

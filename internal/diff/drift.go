@@ -32,22 +32,15 @@ const (
 
 // SettingClass is the drift of a setting of a GPU.
 func SettingClass(s resource.Setting) Class {
-	if class, has := settingClasses[s]; has {
-		return class
-	}
-	return Class(s.String())
+	return cmp.Or(settingClasses[s], Class(s.String()))
 }
 
 var settingClasses = map[resource.Setting]Class{resource.MIGMode: "mig-mode", resource.SMClock: ClockLock, resource.PowerLimit: "power-limit"}
 
 // Setting is the setting that has drifted; false for any other drift.
 func (c Class) Setting() (resource.Setting, bool) {
-	for _, s := range resource.AllSettings {
-		if SettingClass(s) == c {
-			return s, true
-		}
-	}
-	return 0, false
+	i := slices.IndexFunc(resource.AllSettings[:], func(s resource.Setting) bool { return SettingClass(s) == c })
+	return resource.Setting(max(0, i)), i >= 0
 }
 
 // Drift is one thing that is not as the last apply left it.
@@ -61,7 +54,7 @@ type Drift struct {
 	Runtime       string            `json:"runtime,omitempty"` // of the session
 	From          Value             `json:"from"`
 	To            Value             `json:"to"`
-	Informational bool              `json:"told,omitempty"` // no apply repairs it, and no exit code is for it
+	Informational bool              `json:"told,omitempty"` // no apply repairs it, and it does not affect the exit code
 }
 
 // driftOf is a drift of a session.
@@ -73,8 +66,7 @@ func driftOf(s resource.PriorSession, class Class, from, to Value) Drift {
 func (d Drift) NoGPU() bool { return d.Class == GPUMissing || d.Class == GPUUnusable }
 
 func drifts(prior resource.Prior, live resource.Live) []Drift {
-	var all []Drift
-	all = append(all, rebooted(prior, live)...)
+	all := rebooted(prior, live)
 	placements := prior.Placements()
 	for _, g := range prior.GPUs {
 		all = append(all, gpuDrift(g, prior, placements, live)...)
@@ -82,17 +74,16 @@ func drifts(prior resource.Prior, live resource.Live) []Drift {
 	for _, s := range prior.Sessions {
 		all = append(all, sessionDrift(s, live)...)
 	}
-	slices.SortStableFunc(all, func(a, b Drift) int {
-		if (a.Session == nil) != (b.Session == nil) {
-			if a.Session == nil {
-				return -1
-			}
+	slices.SortStableFunc(all, func(a, b Drift) int { // of GPUs and hosts first
+		switch {
+		case a.Session == nil && b.Session == nil:
+			return cmp.Compare(a.Host, b.Host)
+		case a.Session == nil:
+			return -1
+		case b.Session == nil:
 			return 1
 		}
-		if a.Session != nil {
-			return a.Session.Compare(*b.Session)
-		}
-		return cmp.Compare(a.Host, b.Host)
+		return a.Session.Compare(*b.Session)
 	})
 	return all
 }
@@ -116,14 +107,15 @@ func sameBoot(prior resource.Prior, live resource.Live, host string) bool {
 func gpuDrift(was resource.PriorGPU, prior resource.Prior, placements resource.Placements, live resource.Live) []Drift {
 	g, ok := live.GPU(was.Host, was.UUID)
 	if !ok {
-		lost := Drift{Class: GPUMissing, Host: was.Host, GPU: was.UUID, From: IsPresent, To: IsMissing}
-		if u, is := live.Unusable(was.Host, was.UUID); is {
-			lost.Class, lost.To = GPUUnusable, Unanswered(u)
+		lost := Drift{Class: GPUMissing, Host: was.Host, GPU: was.UUID, From: IsPresent}
+		var why resource.Reason
+		if lost.To, why = noGPU(was.Host, was.UUID, live); why.Unusable != nil {
+			lost.Class = GPUUnusable
 		}
 		return []Drift{lost}
 	}
-	if book, inHand := live.Page(was.Host, was.UUID); inHand {
-		was.Applied = stillSet(was.Applied, book, g)
+	if page, held := live.Page(was.Host, was.UUID); held {
+		was.Applied = stillSet(was.Applied, page, g)
 	}
 	var all []Drift
 	add := func(class Class, from, to Value) {
@@ -154,7 +146,7 @@ func lockNow(was resource.PriorGPU, g resource.GPU) Clock {
 	return now
 }
 
-// LockLost tells whether the clock lock on a GPU in hand is known to be gone.
+// LockLost reports whether the clock lock on a GPU of the state is known to be lifted.
 func LockLost(held resource.PriorGPU, prior resource.Prior, live resource.Live) bool {
 	g, ok := live.GPU(held.Host, held.UUID)
 	return ok && lockLost(held, g, sameBoot(prior, live, held.Host))
@@ -165,22 +157,23 @@ func lockLost(was resource.PriorGPU, g resource.GPU, sameBoot bool) bool {
 	if lock == 0 || g.Without(resource.FeatureClock) {
 		return false
 	}
-	forgotten := !sameBoot || was.Applied.Is(resource.PersistenceMode, resource.On) && !g.Persistence && !g.Without(resource.FeaturePersistence)
-	return forgotten || was.ClockRefutedMHz != 0 || g.LockState(lock) == resource.LockLifted
+	dropped := was.Applied.Is(resource.PersistenceMode, resource.On) && !g.Persistence && !g.Without(resource.FeaturePersistence)
+	return !sameBoot || dropped || was.ClockRefutedMHz != 0 || g.RefutesLock(lock)
 }
 
-// ForeignProcesses are somebody else's programs that use the GPU. A slice is its
-// session's alone; a whole GPU anybody can use.
+// ForeignProcesses are the programs that use the GPU and are not known to run in a session of the project. A slice is
+// used by its session alone, a whole GPU by any process.
 func ForeignProcesses(g resource.GPU, placements resource.Placements) []resource.Process {
 	own := func(p resource.Process) bool {
 		return slices.ContainsFunc(placements.On(g), func(s *resource.PriorSession) bool {
-			return s.Slice.Whole() && p.Session == s.ID || (p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance)
+			inSlice := p.GPUInstance != nil && s.Handle != nil && s.Handle.GPUInstance == *p.GPUInstance
+			return inSlice || s.Slice.Whole() && p.Session == s.ID
 		})
 	}
 	return slices.DeleteFunc(slices.Clone(g.Processes), own)
 }
 
-// foreignDrift tells of slices on a GPU in hand that are not ours. They are planned around and never touched.
+// foreignDrift reports foreign slices on a GPU of the project. cosplay plans around them and never touches them.
 func foreignDrift(was resource.PriorGPU, placements resource.Placements, g resource.GPU) []Drift {
 	var all []Drift
 	for _, s := range Foreign(g, placements) {
@@ -189,7 +182,7 @@ func foreignDrift(was resource.PriorGPU, placements resource.Placements, g resou
 	return all
 }
 
-// Foreign lists the slices of a GPU that no session of ours holds.
+// Foreign lists the slices of a GPU that no session of the project has.
 func Foreign(g resource.GPU, placements resource.Placements) []resource.LiveSlice {
 	foreign := slices.Clone(g.Slices)
 	for _, own := range placements.On(g) {
@@ -244,8 +237,8 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 	return all
 }
 
-// outdatedDrift reports a container that keeps the facades of another cosplay, or those for another driver. No other
-// process has changed it, and its user decides when it ends; for a session that needs no end it is a change.
+// outdatedDrift reports a container that keeps the facades of another cosplay, or those for another driver. The user
+// decides when it ends, so this is informational; for a session that does not have to end it is a change.
 func outdatedDrift(was resource.PriorSession, c resource.Body) []Drift {
 	runtime := resource.RuntimeNamed(was.Runtime)
 	if runtime.RenewsInPlace || was.Body.Foreign {
@@ -260,8 +253,8 @@ func outdatedDrift(was resource.PriorSession, c resource.Body) []Drift {
 	return all
 }
 
-// openDrift reports a container of an older cosplay whose sensitive values are in
-// the container's own environment. An update of cosplay does not replace it.
+// openDrift reports a container of an older cosplay whose sensitive values are in the container's own environment. An
+// update of cosplay does not replace it.
 func openDrift(was resource.PriorSession, c resource.Body) []Drift {
 	if !c.SecretsInEnv || len(was.Sealed) == 0 || was.Body.Foreign {
 		return nil
@@ -271,8 +264,8 @@ func openDrift(was resource.PriorSession, c resource.Body) []Drift {
 	return []Drift{d}
 }
 
-// imageDrift reports an image's name that means another image now. The container
-// keeps the one that it was created from, so it is informational.
+// imageDrift reports an image's name that refers to another image now. The container keeps the image that it was
+// created from, so it is informational.
 func imageDrift(was resource.PriorSession, c resource.Body, live resource.Live) []Drift {
 	host, _ := live.Host(was.Slice.Host)
 	if was.Spec.IsZero() || host.Engine == nil || c.Image == "" || was.Body.Foreign {
@@ -292,10 +285,7 @@ func OwnSlice(s resource.PriorSession, live resource.Live) (resource.LiveSlice, 
 	if s.Handle == nil {
 		return resource.LiveSlice{}, false
 	}
-	g, ok := live.GPU(s.Slice.Host, s.Slice.GPU)
-	if !ok {
-		return resource.LiveSlice{}, false
-	}
+	g, _ := live.GPU(s.Slice.Host, s.Slice.GPU)
 	for _, l := range g.Slices {
 		if is(l, &s) {
 			return l, true
@@ -304,12 +294,12 @@ func OwnSlice(s resource.PriorSession, live resource.Live) (resource.LiveSlice, 
 	return resource.LiveSlice{}, false
 }
 
-// is tells whether a slice that exists is the one that a session was given.
+// is reports whether a slice that exists is the one of a session.
 func is(l resource.LiveSlice, s *resource.PriorSession) bool {
 	return resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}.Match(l) != resource.OtherSlice
 }
 
-// Overlapping finds what sits where a slice is wanted.
+// Overlapping finds a slice that occupies slots of a wanted one.
 func Overlapping(g resource.GPU, want resource.Slice) *resource.LiveSlice {
 	for _, l := range g.Slices {
 		if l.Start < want.Start+want.Size && want.Start < l.Start+l.Size {

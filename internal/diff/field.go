@@ -6,7 +6,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Kind names what differs. The kinds of attributes are called as in the language.
+// Kind names what differs. An attribute has its name in the language.
 type Kind string
 
 // The kinds.
@@ -56,8 +56,8 @@ const (
 // SettingKind is the kind of a setting of a GPU.
 func SettingKind(s resource.Setting) Kind { return Kind(s.String()) }
 
-// Field is one difference, with its reason where the kind does not say it. Where a
-// setting is kept, From is its value and To the one that it would have otherwise.
+// Field is one difference, with its reason where the kind does not say it. If a setting is kept, From is its value
+// and To the one that it would get otherwise.
 type Field struct {
 	Kind   Kind
 	Name   string // of an environment variable
@@ -67,7 +67,7 @@ type Field struct {
 	Left   bool // with GiveBack: cosplay changed it and cannot restore it now
 }
 
-// attribute is what the language calls the attribute that the field is about.
+// attribute is the name of the field's attribute in the language.
 func (f Field) attribute() string {
 	if f.Kind == FieldEnv {
 		return string(FieldEnv) + "." + f.Name
@@ -78,7 +78,7 @@ func (f Field) attribute() string {
 // fields collects differences.
 type fields []Field
 
-// add notes a difference, if there is one.
+// add records a difference, if there is one.
 func (all *fields) add(kind Kind, from, to Value) {
 	if !reflect.DeepEqual(from, to) {
 		*all = append(*all, Field{Kind: kind, From: from, To: to})
@@ -115,10 +115,10 @@ type (
 	User     resource.User
 	Damage   string // what of a disguise is not as it was written, or what a check found
 
-	// Unanswered is what a GPU that is unusable answered.
+	// Unanswered is the error of a GPU that is unusable.
 	Unanswered resource.Unusable
 
-	// Condition is what has no other value.
+	// Condition is a state without a value.
 	Condition string
 )
 
@@ -132,7 +132,7 @@ type MIG struct {
 type Clock struct {
 	MHz  int         `json:"mhz"`                // 0 is none
 	As   ClockSource `json:"as,omitempty"`       // "" for one that cosplay set
-	Read int         `json:"read_mhz,omitempty"` // that verify read under load
+	Read int         `json:"read_mhz,omitempty"` // as verify read it under load
 }
 
 // ClockSource is how a clock lock is known.
@@ -140,10 +140,10 @@ type ClockSource string
 
 // The sources.
 const (
-	ClockSeen    ClockSource = "seen"    // the SM clock looks like it
+	ClockSeen    ClockSource = "seen"    // the SM clock indicates it
 	ClockOther   ClockSource = "other"   // it is not the one that cosplay set
-	ClockLifted  ClockSource = "lifted"  // there is none any more
-	ClockUnknown ClockSource = "unknown" // set or not
+	ClockLifted  ClockSource = "lifted"  // it was lifted
+	ClockUnknown ClockSource = "unknown" // set or lifted
 )
 
 // The conditions.

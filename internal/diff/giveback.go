@@ -15,11 +15,8 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, placements resource.
 	us, holds := book.Holder(prior.Lineage)
 	c.Take, c.Others = !holds && booked(live, held.Host), book.Others(prior.Lineage)
 	g, ok := live.GPU(held.Host, held.UUID)
-	if !ok { // nor is it left to others: cosplay's slices and settings may come back with it
-		now, reason := Value(IsMissing), resource.Reason{Kind: resource.GPUMissing}
-		if u, is := live.Unusable(held.Host, held.UUID); is {
-			now, reason = Unanswered(u), resource.Reason{Kind: resource.GPUUnusable, Unusable: &u}
-		}
+	if !ok { // not released to others, either: cosplay's slices and settings may come back with it
+		now, reason := noGPU(held.Host, held.UUID, live)
 		c.leave(FieldWholeGPU, now, nil, reason, o)
 		return c
 	}
@@ -30,10 +27,11 @@ func giveBack(held resource.PriorGPU, prior resource.Prior, placements resource.
 	}
 	boot := sameBoot(prior, live, held.Host)
 	if inHand { // whichever project set it
-		if book.Leaving == "" { // else the ledger does not tell any more what is set
+		if book.Leaving == "" { // else the ledger does not record any more what is set
 			held = informed(held, book)
 		}
-		held.Baseline, held.LockBefore, held.Applied = book.Baseline, book.LockBefore, stillSet(held.Applied.Over(book.Set), book, g)
+		held.Baseline, held.LockBefore = book.Baseline, book.LockBefore
+		held.Applied = stillSet(held.Applied.Over(book.Set), book, g)
 		held.ClockUnsure = held.ClockUnsure || boot && held.Applied.Value(resource.SMClock) == 0 && lockStays(book)
 		if book.Unkept {
 			held = forgotten(held, g)
@@ -66,7 +64,7 @@ func forgotten(held resource.PriorGPU, g resource.GPU) resource.PriorGPU {
 	return held
 }
 
-// stillSet is what cosplay has set, where a change that failed left the GPU with the value before it, or may have.
+// stillSet is what cosplay has set. A change that failed may have left the GPU with the value before it.
 func stillSet(ours resource.Settings, book resource.Page, g resource.GPU) resource.Settings {
 	for setting, was := range book.Was.All() {
 		if now, known := g.Now(setting); now == was || !known {
@@ -83,7 +81,7 @@ func (d Diff) Unrestored() []GPUChange {
 	})
 }
 
-// leave notes what is not restored, and keeps the GPU unless it is given up.
+// leave records what is not restored, and keeps the GPU unless it is given up.
 func (c *GPUChange) leave(kind Kind, now, baseline Value, reason resource.Reason, o Options) {
 	c.Kept = append(c.Kept, Field{Kind: kind, From: now, To: baseline, Reason: reason, Left: true})
 	if !o.AbandonBaseline {
@@ -91,7 +89,7 @@ func (c *GPUChange) leave(kind Kind, now, baseline Value, reason resource.Reason
 	}
 }
 
-// settle notes that a setting gets its baseline, or why it does not. still says that it has cosplay's value.
+// settle records that a setting gets its baseline, or why it does not. still says that it has cosplay's value.
 func (c *GPUChange) settle(setting resource.Setting, from Value, baseline int, still bool, ended resource.ReasonKind, o Options) {
 	kind, to := SettingKind(setting), SettingValue(setting, baseline)
 	switch {
@@ -106,8 +104,8 @@ func (c *GPUChange) settle(setting resource.Setting, from Value, baseline int, s
 	}
 }
 
-// restore restores a setting that can be read. One that the driver does not report any
-// more is taken for what cosplay set.
+// restore restores a setting that can be read. One that the driver does not report any more is assumed to have
+// cosplay's value.
 func (c *GPUChange) restore(setting resource.Setting, held resource.PriorGPU, g resource.GPU, sameBoot, foreignSlices bool, o Options) {
 	was, known := held.Baseline.Get(setting)
 	ours, set := held.Applied.Get(setting)
@@ -161,8 +159,8 @@ func (c *GPUChange) restoreClock(held resource.PriorGPU, g resource.GPU, sameBoo
 	if !sameBoot && !held.ClockUnsure && to == 0 {
 		return // the driver has forgotten the lock
 	}
-	// Where nothing shows a lock of another process, the lock is cosplay's or lifted:
-	// to lift it again does no harm, and proves that it is.
+	// If nothing shows a lock of another process, the lock is cosplay's or lifted. Lifting it again does no harm, and
+	// proves that it is lifted.
 	foreign := sameBoot && !held.ClockUnsure && otherLock(held, g, to)
 	still := held.ClockUnsure || sameBoot && !foreign
 	from := clockNow(held, lockLost(held, g, sameBoot))
@@ -179,7 +177,7 @@ func otherLock(held resource.PriorGPU, g resource.GPU, to int) bool {
 	if mhz := held.ClockRefutedMHz; mhz != 0 {
 		return mhz != to && (to != 0 || mhz != g.Model.MaxClockMHz())
 	}
-	return g.LockState(held.Applied.Value(resource.SMClock)) == resource.LockLifted && (to != 0 || g.LockState(0) == resource.LockLifted)
+	return g.RefutesLock(held.Applied.Value(resource.SMClock)) && (to != 0 || g.RefutesLock(0))
 }
 
 // keepsForeign says which value of another process the driver keeps only as long as
@@ -193,15 +191,15 @@ func (c *GPUChange) keepsForeign() resource.Reason {
 	return resource.Reason{}
 }
 
-// leaveSlices notes slices of this project's that no session has: the last holder
-// is released only when they are removed.
+// leaveSlices records slices of this project that no session has: the last holder is released only when they are
+// removed.
 func (c *GPUChange) leaveSlices(us resource.Holder, g resource.GPU, prior resource.Prior, o Options) {
 	for _, made := range us.Slices {
 		i := slices.IndexFunc(g.Slices, func(l resource.LiveSlice) bool {
 			return !made.Imported && made.UUID != "" && made.Match(l) != resource.OtherSlice
 		})
 		known := slices.ContainsFunc(prior.Sessions, func(s resource.PriorSession) bool {
-			return i >= 0 && s.Slice.Host == c.Host && s.Slice.GPU == c.UUID && s.Handle != nil && is(g.Slices[i], &s)
+			return i >= 0 && s.Slice.On() == c.Key() && s.Handle != nil && is(g.Slices[i], &s)
 		})
 		if i >= 0 && !known {
 			c.leave(FieldSlice, Slice(made.Slice), nil, resource.Reason{Kind: resource.SliceOfNoSession}, o)

@@ -7,17 +7,17 @@ import (
 	"cosplay/internal/resource"
 )
 
-// gpuChanges pairs the GPUs that sessions want with those in hand.
+// gpuChanges pairs the GPUs that sessions need with those that the project has acquired.
 func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) []GPUChange {
 	var all []GPUChange
-	use, placements := uses(desired, prior), prior.Placements()
+	used, placements := uses(desired, prior), prior.Placements()
 	for _, want := range desired.GPUs {
 		if g, ok := live.GPU(want.Host, want.UUID); ok {
-			all = append(all, setUp(want, use[[2]string{want.Host, want.UUID}], g, prior, live, o))
+			all = append(all, setUp(want, used[want.Key()], g, prior, live, o))
 		}
 	}
 	for _, held := range prior.GPUs {
-		wanted := slices.ContainsFunc(desired.GPUs, func(d resource.DesiredGPU) bool { return d.Host == held.Host && d.UUID == held.UUID })
+		wanted := slices.ContainsFunc(desired.GPUs, func(d resource.DesiredGPU) bool { return d.Key() == held.Key() })
 		switch {
 		case wanted:
 		case waits(held, desired):
@@ -26,16 +26,14 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 			all = append(all, giveBack(held, prior, placements, live, o))
 		}
 	}
-	slices.SortFunc(all, func(a, b GPUChange) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
+	slices.SortFunc(all, func(a, b GPUChange) int { return a.Key().Compare(b.Key()) })
 	return all
 }
 
-// waits reports whether sessions stay on a GPU that cannot be read well enough to plan
-// with it: it is left as it is, with its settings, while they are there.
+// waits reports whether sessions stay on a GPU that cannot be read well enough to plan with it. Then the GPU keeps
+// its settings.
 func waits(held resource.PriorGPU, desired resource.Desired) bool {
-	return slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool {
-		return s.Slice.Host == held.Host && s.Slice.GPU == held.UUID
-	})
+	return slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Slice.On() == held.Key() })
 }
 
 // setUp brings a GPU to what its sessions need.
@@ -46,10 +44,11 @@ func setUp(want resource.DesiredGPU, by use, g resource.GPU, prior resource.Prio
 	switch {
 	case ours:
 		held = informed(held, book)
-		if mw, asked := want.Settings.Get(resource.PowerLimit); held.AskedPowerMW == nil && !by.changed && asked && resource.RoundedPower(mw, g.PowerMW) {
-			held.AskedPowerMW = &mw // a rebuilt state does not have it, and the same sessions ask for the same
+		mw, asked := want.Settings.Get(resource.PowerLimit)
+		if held.AskedPowerMW == nil && !by.changed && asked && resource.RoundedPower(mw, g.PowerMW) {
+			held.AskedPowerMW = &mw // a rebuilt state lacks it, and the same sessions request the same limit
 		}
-	case inHand: // by others: they know what it was like
+	case inHand: // by other projects: the ledger has its baseline
 		c.Action, c.Baseline, c.LockBefore = Create, &book.Baseline, book.LockBefore
 	default:
 		stated := cmp.Or(o.AdminClockMHz[want.UUID], o.BaselineClockMHz[want.Host])
@@ -75,8 +74,8 @@ func setUp(want resource.DesiredGPU, by use, g resource.GPU, prior resource.Prio
 	return c
 }
 
-// informed adds to what the state knows of a GPU the clock lock that another
-// project has set meanwhile, and has left to us: it stands until it is set anew.
+// informed adds to a GPU of the state the clock lock that another project has set since, and has left: it holds until
+// it is set again.
 func informed(held resource.PriorGPU, book resource.Page) resource.PriorGPU {
 	if mhz, set := book.Set.Get(resource.SMClock); set && mhz != held.Applied.Value(resource.SMClock) {
 		held.Applied, held.ClockUnsure = held.Applied.With(resource.SMClock, mhz), true
@@ -92,16 +91,16 @@ func booked(live resource.Live, host string) bool {
 
 // use is how sessions use a GPU.
 type use struct {
-	whole   bool // one wants it without MIG
-	changed bool // they are not those that the state has there, or ask for another power
+	whole   bool // a session needs it without MIG
+	changed bool // the sessions are not those of the state, or request another power
 }
 
 // uses are those of the GPUs, by host and UUID.
-func uses(desired resource.Desired, prior resource.Prior) map[[2]string]use {
-	all, wanted := map[[2]string]use{}, map[resource.Address]bool{}
+func uses(desired resource.Desired, prior resource.Prior) map[resource.GPUKey]use {
+	all, wanted := map[resource.GPUKey]use{}, map[resource.Address]bool{}
 	add := func(s resource.Slice, changed bool) {
-		at := [2]string{s.Host, s.GPU}
-		all[at] = use{whole: all[at].whole || s.Whole(), changed: all[at].changed || changed}
+		at := all[s.On()]
+		all[s.On()] = use{whole: at.whole || s.Whole(), changed: at.changed || changed}
 	}
 	for i := range desired.Sessions {
 		s := &desired.Sessions[i]
@@ -110,7 +109,7 @@ func uses(desired resource.Desired, prior resource.Prior) map[[2]string]use {
 		add(s.Slice, !wanted[s.Address] || was.Target.PowerW != s.Target.PowerW || was.Fit.ClockMHz != s.Fit.ClockMHz)
 	}
 	for _, was := range prior.Sessions {
-		if at := [2]string{was.Slice.Host, was.Slice.GPU}; !wanted[was.Address] {
+		if at := was.Slice.On(); !wanted[was.Address] {
 			all[at] = use{whole: all[at].whole, changed: true}
 		}
 	}
@@ -125,7 +124,7 @@ func (c *GPUChange) setUp(setting resource.Setting, want resource.DesiredGPU, g 
 	case wanted && now != asWanted(setting, value) && !(setting == resource.PowerLimit && rounded(value, g, held)):
 		c.Settings = c.Settings.With(setting, value)
 		c.Fields = append(c.Fields, Field{Kind: SettingKind(setting), From: now, To: asWanted(setting, value), Reason: why})
-	case why.Kind != "" && (!wanted || setting == resource.PowerLimit): // a limit that follows from the targets is always explained
+	case why.Kind != "" && (!wanted || setting == resource.PowerLimit): // a limit from the targets always has its reason
 		c.Kept = append(c.Kept, Field{Kind: SettingKind(setting), From: now, Reason: why})
 	}
 }
@@ -152,8 +151,8 @@ func asWanted(setting resource.Setting, value int) Value {
 	return SettingValue(setting, value)
 }
 
-// setUpClock decides about the one setting that cannot be read. Where the GPU is
-// touched at all its lock is set again: it may have been lifted unseen.
+// setUpClock decides about the setting that cannot be read. If the GPU changes at all, its lock is set again: it may
+// have been lifted without a sign.
 func (c *GPUChange) setUpClock(want resource.DesiredGPU, g resource.GPU, held resource.PriorGPU) {
 	mhz, wanted := want.Settings.Get(resource.SMClock)
 	reason := want.Why[resource.SMClock]
@@ -199,13 +198,13 @@ func clockNow(held resource.PriorGPU, lost bool) Clock {
 	return Clock{MHz: applied}
 }
 
-// news picks the wanted settings that the GPU has already and that the state does not
-// know yet: cosplay answers for them from now on as for those that it sets.
+// news are the desired settings that the GPU has already and that the state does not have yet: cosplay keeps them
+// from now on like those that it sets.
 func news(want resource.Settings, g resource.GPU, known resource.Settings) resource.Settings {
 	for setting, value := range want.All() {
 		now, readable := g.Now(setting)
 		had := readable && now == value && !known.Is(setting, value)
-		if setting == resource.SMClock { // a lock is only known by having been set
+		if setting == resource.SMClock { // cosplay knows of a lock only if it set one
 			had = value == 0 && !known.Has(setting)
 		}
 		if !had {
@@ -215,10 +214,10 @@ func news(want resource.Settings, g resource.GPU, known resource.Settings) resou
 	return want
 }
 
-// Baseline is what a GPU is like before cosplay touches it, without what its driver
-// does not tell. A clock lock cannot be read: it is what the configuration tells, in MHz, or nothing; lockBefore
-// says that there seems to be one all the same.
-func Baseline(g resource.GPU, toldMHz int) (b resource.Settings, lockBefore bool) {
+// Baseline is what a GPU is like before cosplay changes it, without what its driver does not report. A clock lock
+// cannot be read: it is the stated one, in MHz, 0 for none. lockBefore says that there seems to be a lock although
+// none is stated.
+func Baseline(g resource.GPU, statedMHz int) (b resource.Settings, lockBefore bool) {
 	for _, setting := range resource.AllSettings {
 		if now, known := g.Now(setting); known {
 			b = b.With(setting, now)
@@ -227,8 +226,8 @@ func Baseline(g resource.GPU, toldMHz int) (b resource.Settings, lockBefore bool
 	if !g.MIGCapable { // a driver may hide the profiles while MIG mode is off
 		b = b.Without(resource.MIGMode)
 	}
-	if toldMHz != 0 {
-		b = b.With(resource.SMClock, toldMHz)
+	if statedMHz != 0 {
+		b = b.With(resource.SMClock, statedMHz)
 	}
-	return b, toldMHz == 0 && g.LooksLocked()
+	return b, statedMHz == 0 && g.LooksLocked()
 }

@@ -7,36 +7,36 @@ import (
 	"cosplay/internal/resource"
 )
 
-// leave is what becomes of a session that the plan does not touch, whatever it is like.
+// leave is the change of a session that is not part of the plan.
 func leave(was resource.PriorSession) SessionChange {
-	return SessionChange{Address: was.Address, Action: NoOp, Reason: resource.Reason{Kind: resource.LeftOut}, Slice: Keep, Body: Keep, Before: &was, After: &was.Session}
+	return SessionChange{Address: was.Address, Action: NoOp, Reason: resource.Reason{Kind: resource.LeftOut},
+		Slice: Keep, Body: Keep, Before: &was, After: &was.Session}
 }
 
-// forget is what becomes of a session that is not cosplay's any more.
+// forget is the change of a session that stops being cosplay's.
 func forget(was resource.PriorSession) SessionChange {
-	return SessionChange{Address: was.Address, Action: Forget, Reason: resource.Reason{Kind: resource.StaysBehind}, Slice: Keep, Body: Keep, Before: &was}
+	return SessionChange{Address: was.Address, Action: Forget, Reason: resource.Reason{Kind: resource.StaysBehind},
+		Slice: Keep, Body: Keep, Before: &was}
 }
 
-// noteMoves tells of each session by which address the state still has it, or that the state does not have it yet.
+// noteMoves adds the addresses that moved sessions have in the state, and marks imported sessions.
 func noteMoves(all []SessionChange, o Options) {
 	for i := range all {
 		c := &all[i]
 		if c.Imported = o.Imported[c.Address]; c.Imported != "" && c.Action == NoOp {
 			c.Action = Import
 		}
-		from, ok := o.Moved[c.Address]
-		if !ok {
-			continue
-		}
-		c.MovedFrom = &from
-		if c.Action == NoOp {
-			c.Action = Move
+		if from, moved := o.Moved[c.Address]; moved {
+			c.MovedFrom = &from
+			if c.Action == NoOp {
+				c.Action = Move
+			}
 		}
 	}
 }
 
-// replace recreates sessions that would be kept otherwise: those that the user
-// asked for, and those that a change of others or of a value triggers.
+// replace recreates sessions that would be kept otherwise: those that the user named, and those that a change of
+// another session or of a value triggers.
 func replace(all []SessionChange, live resource.Live, o Options) {
 	for i := range all {
 		c := &all[i]
@@ -71,7 +71,7 @@ func replace(all []SessionChange, live resource.Live, o Options) {
 	}
 }
 
-// recreate replaces a session that exists, with its slice. It fails where there is nothing to replace.
+// recreate replaces a session that exists, with its slice. It returns false if there is nothing to replace.
 func (c *SessionChange) recreate(live resource.Live, reason resource.Reason) bool {
 	if c.Before == nil || c.After == nil || gpuMissing(*c.Before, live) || unread(*c.Before, live) || c.Action == Replace {
 		return false
@@ -86,7 +86,7 @@ func (c *SessionChange) recreate(live resource.Live, reason resource.Reason) boo
 	return true
 }
 
-// firedBy finds a change among those of a block that sets the trigger off.
+// firedBy finds a change, among those of a block, that fires the trigger.
 func (t Trigger) firedBy(block []*SessionChange) *SessionChange {
 	for _, c := range block {
 		happens := c.Action == Replace || c.Action == Update && !c.Record && !c.Renew || c.Action == Create && c.Before != nil
@@ -116,18 +116,6 @@ func touched(gpus []GPUChange, sessions []SessionChange, o Options) []GPUChange 
 	if len(o.Left) == 0 {
 		return gpus
 	}
-	type key struct{ host, uuid string }
-	on := map[key]bool{}
-	for _, c := range sessions {
-		if o.Left[c.Address] {
-			continue
-		}
-		if c.Before != nil {
-			on[key{c.Before.Slice.Host, c.Before.Slice.GPU}] = true
-		}
-		if c.After != nil {
-			on[key{c.After.Slice.Host, c.After.Slice.GPU}] = true
-		}
-	}
-	return slices.DeleteFunc(gpus, func(g GPUChange) bool { return !on[key{g.Host, g.UUID}] })
+	on := gpusOf(sessions, func(c SessionChange) bool { return !o.Left[c.Address] })
+	return slices.DeleteFunc(gpus, func(g GPUChange) bool { return !on[g.Key()] })
 }

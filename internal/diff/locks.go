@@ -10,14 +10,15 @@ type UnprovenLock struct {
 	MHz  int    `json:"mhz"`
 }
 
-// unprovenLocks are the locks that are not provable while their GPU is idle, or
-// held down by power or heat. One whose clock cannot be read is never provable.
+// unprovenLocks are the locks that cannot be proven while their GPU is idle, or throttled by power or heat. A lock
+// whose clock cannot be read is never proven.
 func unprovenLocks(prior resource.Prior, live resource.Live) []UnprovenLock {
 	var all []UnprovenLock
 	for _, held := range prior.GPUs {
 		mhz := held.Applied.Value(resource.SMClock)
 		g, there := live.GPU(held.Host, held.UUID)
-		if mhz == 0 || held.ClockUnsure || !there || !g.LowClockReason || g.Without(resource.ReadingClock) || lockLost(held, g, sameBoot(prior, live, held.Host)) {
+		if mhz == 0 || held.ClockUnsure || !there || !g.LowClockReason || g.Without(resource.ReadingClock) ||
+			lockLost(held, g, sameBoot(prior, live, held.Host)) {
 			continue
 		}
 		all = append(all, UnprovenLock{Host: held.Host, GPU: held.UUID, MHz: mhz})
@@ -26,37 +27,26 @@ func unprovenLocks(prior resource.Prior, live resource.Live) []UnprovenLock {
 }
 
 // sendLocksAgain adds the clock lock to the changes of each GPU on which a slice changes: the lock may have been
-// lifted, and nothing would show it. A change of a container alone touches no GPU, and needs no root.
+// lifted without a sign. A change of a body alone touches no GPU, and needs no root.
 func sendLocksAgain(gpus []GPUChange, sessions []SessionChange, desired resource.Desired, prior resource.Prior, o Options) {
-	type key struct{ host, uuid string }
-	on := map[key]bool{}
-	for _, c := range sessions {
-		if o.Left[c.Address] || c.Slice == "" || c.Slice == Keep {
-			continue
-		}
-		if c.Before != nil {
-			on[key{c.Before.Slice.Host, c.Before.Slice.GPU}] = true
-		}
-		if c.After != nil {
-			on[key{c.After.Slice.Host, c.After.Slice.GPU}] = true
-		}
-	}
+	on := gpusOf(sessions, func(c SessionChange) bool { return !o.Left[c.Address] && c.Slice != "" && c.Slice != Keep })
 	if len(on) == 0 {
 		return
 	}
-	wanted := map[key]int{}
+	wanted := map[resource.GPUKey]int{}
 	for _, d := range desired.GPUs {
-		wanted[key{d.Host, d.UUID}] = d.Settings.Value(resource.SMClock)
+		wanted[d.Key()] = d.Settings.Value(resource.SMClock)
 	}
 	for i := range gpus {
 		c := &gpus[i]
 		held, ours := prior.GPU(c.Host, c.UUID)
-		if c.GiveBack || !ours || c.Settings.Has(resource.SMClock) || !on[key{c.Host, c.UUID}] {
+		if c.GiveBack || !ours || c.Settings.Has(resource.SMClock) || !on[c.Key()] {
 			continue
 		}
-		if mhz := wanted[key{c.Host, c.UUID}]; mhz != 0 {
+		if mhz := wanted[c.Key()]; mhz != 0 {
 			c.Action, c.Settings = Update, c.Settings.With(resource.SMClock, mhz)
-			c.Fields = append(c.Fields, Field{Kind: FieldSMClock, From: clockNow(held, c.LockLost), To: Clock{MHz: mhz}, Reason: resource.Reason{Kind: resource.SentAgain}})
+			c.Fields = append(c.Fields, Field{Kind: FieldSMClock, From: clockNow(held, c.LockLost), To: Clock{MHz: mhz},
+				Reason: resource.Reason{Kind: resource.SentAgain}})
 		}
 	}
 }

@@ -13,41 +13,42 @@ import (
 type OutputChange struct {
 	Name      string          `json:"name"`
 	Action    Action          `json:"action"`
-	Sensitive bool            `json:"sensitive,omitempty"` // then there is neither value
+	Sensitive bool            `json:"sensitive,omitempty"` // Before and After are empty
 	Before    json.RawMessage `json:"before,omitempty"`    // with its type
-	After     json.RawMessage `json:"after,omitempty"`     // not there when it is known after apply
-	Sealed    string          `json:"sealed,omitempty"`    // what the state keeps of a sensitive one; not there when it is known after apply
+	After     json.RawMessage `json:"after,omitempty"`     // empty if it is known after apply
+	Sealed    string          `json:"sealed,omitempty"`    // the hash of a sensitive value; empty if it is known after apply
 }
 
-// Outputs compares those of the state with those to be, by name. Those that are not known yet are told only of a plan
-// that changes something, which makes them known.
+// Outputs compares the outputs of the state with the next ones, by name. The values of unknown ones are known after
+// apply. They are listed only if the plan changes anything.
 func Outputs(was, next, unknown []resource.Output, changes bool) []OutputChange {
-	var all []OutputChange
-	for _, o := range next {
-		c := OutputChange{Name: o.Name, Action: Create, Sensitive: o.Sensitive, After: o.Value, Sealed: o.Sealed}
-		if i := outputNamed(was, o.Name); i >= 0 {
-			if SameOutput(was[i], o) {
-				continue
-			}
-			c.Action, c.Before = Update, was[i].Value
-			c.Sensitive = o.Sensitive || was[i].Sensitive
-		}
-		all = append(all, c)
+	before := map[string]resource.Output{}
+	for _, o := range was {
+		before[o.Name] = o
 	}
-	for _, o := range unknown {
-		c := OutputChange{Name: o.Name, Action: Create, Sensitive: o.Sensitive}
-		if i := outputNamed(was, o.Name); i >= 0 {
-			c.Action, c.Before = Update, was[i].Value
-			c.Sensitive = o.Sensitive || was[i].Sensitive
+	var all []OutputChange
+	add := func(o resource.Output, known bool) {
+		old, existed := before[o.Name]
+		delete(before, o.Name)
+		c := OutputChange{Name: o.Name, Action: Create, Sensitive: o.Sensitive || old.Sensitive, Before: old.Value}
+		if existed {
+			c.Action = Update
 		}
-		if changes {
+		if known {
+			c.After, c.Sealed = o.Value, o.Sealed
+		}
+		if known && !SameOutput(old, o) || !known && changes {
 			all = append(all, c)
 		}
 	}
-	for _, o := range was {
-		if outputNamed(next, o.Name) < 0 && outputNamed(unknown, o.Name) < 0 {
-			all = append(all, OutputChange{Name: o.Name, Action: Delete, Sensitive: o.Sensitive, Before: o.Value})
-		}
+	for _, o := range next {
+		add(o, true)
+	}
+	for _, o := range unknown {
+		add(o, false)
+	}
+	for _, o := range before {
+		all = append(all, OutputChange{Name: o.Name, Action: Delete, Sensitive: o.Sensitive, Before: o.Value})
 	}
 	for i := range all {
 		if all[i].Sensitive {
@@ -58,11 +59,7 @@ func Outputs(was, next, unknown []resource.Output, changes bool) []OutputChange 
 	return all
 }
 
-func outputNamed(all []resource.Output, name string) int {
-	return slices.IndexFunc(all, func(o resource.Output) bool { return o.Name == name })
-}
-
-// SameOutput compares values as values, however they are laid out.
+// SameOutput compares values, whatever their JSON looks like.
 func SameOutput(a, b resource.Output) bool {
 	return a.Name == b.Name && a.Sensitive == b.Sensitive && a.Sealed == b.Sealed && reflect.DeepEqual(plainValue(a), plainValue(b))
 }

@@ -2,17 +2,17 @@ package diff
 
 import "cosplay/internal/resource"
 
-// UnprovenSlice is a slice of a session that agrees with all that is on record, but that a recreated slice would
-// agree with too: the driver names slices by their instance ids.
+// UnprovenSlice is a slice of a session that matches all that is on record, as a recreated slice would: the driver
+// names slices by their instance ids.
 type UnprovenSlice struct {
 	Session resource.Address `json:"session"`
 	Slice   resource.Slice   `json:"slice"`
 	UUID    string           `json:"uuid"`
 
-	SameBoot bool `json:"same_boot"` // the host is known not to have been rebooted since
+	SameBoot bool `json:"same_boot"` // the host has not been rebooted since, as far as is known
 }
 
-// unprovenSlices are those that count as cosplay's without a proof.
+// unprovenSlices are the slices that count as cosplay's without proof.
 func unprovenSlices(prior resource.Prior, live resource.Live) []UnprovenSlice {
 	var all []UnprovenSlice
 	for i := range prior.Sessions {

@@ -7,7 +7,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// sessionChanges pairs the sessions that are wanted with those that were made.
+// sessionChanges pairs the sessions of the configuration with those of the state.
 func sessionChanges(desired resource.Desired, prior resource.Prior, live resource.Live, o Options) []SessionChange {
 	all := make([]SessionChange, 0, len(desired.Sessions))
 	wanted := make(map[resource.Address]bool, len(desired.Sessions))
@@ -53,8 +53,9 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 	if _, ok := OwnSlice(was, live); ok || unread(was, live) && was.Handle.GPUInstance != resource.Unseen {
 		c.Slice = Remove
 	}
-	// A container that is gone, or that was about to be made when all was cut off, has left its folder all the same.
-	if _, ok := live.Body(was.Slice.Host, was.Runtime, was.ID); ok || was.Body != nil || resource.RuntimeNamed(was.Runtime).LeavesFiles {
+	// A body that is lost, or whose creation was interrupted, may have left files.
+	_, there := live.Body(was.Slice.Host, was.Runtime, was.ID)
+	if there || was.Body != nil || resource.RuntimeNamed(was.Runtime).LeavesFiles {
 		c.Body = Remove
 	}
 	if c.Slice == Keep && was.Handle != nil && (gpuMissing(was, live) || unread(was, live)) {
@@ -68,29 +69,35 @@ func remove(was resource.PriorSession, live resource.Live) SessionChange {
 
 // unplanned says why nothing can be planned with the slice of a session.
 func unplanned(was resource.PriorSession, live resource.Live) resource.Reason {
-	if u, is := live.Unusable(was.Slice.Host, was.Slice.GPU); is {
-		return resource.Reason{Kind: resource.GPUUnusable, Unusable: &u}
+	if !gpuMissing(was, live) {
+		return resource.Reason{Kind: resource.SliceUnread}
 	}
-	if gpuMissing(was, live) {
-		return resource.Reason{Kind: resource.GPUMissing}
-	}
-	return resource.Reason{Kind: resource.SliceUnread}
+	_, reason := noGPU(was.Slice.Host, was.Slice.GPU, live)
+	return reason
 }
 
-// gpuMissing reports whether the GPU that a slice was made on is not there: lost,
-// or hidden by the driver. The slice may come back with it.
+// noGPU says why a GPU that Live.GPU does not find is not available.
+func noGPU(host, uuid string, live resource.Live) (Value, resource.Reason) {
+	if u, is := live.Unusable(host, uuid); is {
+		return Unanswered(u), resource.Reason{Kind: resource.GPUUnusable, Unusable: &u}
+	}
+	return IsMissing, resource.Reason{Kind: resource.GPUMissing}
+}
+
+// gpuMissing reports whether the GPU of a session is missing: lost, or hidden by the driver. The slice may come back
+// with it.
 func gpuMissing(was resource.PriorSession, live resource.Live) bool {
 	_, there := live.GPU(was.Slice.Host, was.Slice.GPU)
 	return !there
 }
 
-// unread reports whether the slice of a session cannot be read, though its GPU is there.
+// unread reports whether the slice of a session cannot be read although its GPU answers.
 func unread(was resource.PriorSession, live resource.Live) bool {
 	_, readable := live.Sliced(was.Slice.Host, was.Slice.GPU)
 	return was.Handle != nil && !readable && !gpuMissing(was, live)
 }
 
-// compare decides about a session that is both wanted and made.
+// compare decides about a session that is in the configuration and in the state.
 func compare(was resource.PriorSession, want resource.Session, key string, live resource.Live) SessionChange {
 	c := SessionChange{Address: want.Address, Action: NoOp, Slice: Keep, Body: Keep, Before: &was, After: &want}
 	runtime := resource.RuntimeNamed(want.Runtime)
@@ -101,15 +108,12 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 	c.Fields = sessionFields(was.Session, want)
 	c.Slice = slicePart(was, want, live)
 	c.Body = bodyPart(was, want, key, live)
-	if now, there := live.Body(was.Slice.Host, was.Runtime, was.ID); c.Body == Refit && there && was.Handle != nil && renamed(was, now) {
+	now, there := live.Body(was.Slice.Host, was.Runtime, was.ID)
+	if c.Body == Refit && there && was.Handle != nil && renamed(was, now) {
 		c.Fields = append(c.Fields, Field{Kind: FieldSliceUUID, From: UUID(now.SliceID), To: UUID(was.Handle.UUID)})
 	}
-	if c.Slice != Keep && c.Body == Refit {
-		c.Body = Remake
-	}
-	if c.Slice != Keep && c.Body == Keep {
-		// What runs in a slice that goes cannot stay.
-		c.Body = Remake
+	if c.Slice != Keep && (c.Body == Keep || c.Body == Refit) {
+		c.Body = Remake // what runs in a slice ends with it
 	}
 	because := func(action Action, kind resource.ReasonKind) {
 		c.Action, c.Reason.Kind = action, kind
@@ -135,7 +139,7 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		because(Update, resource.Interrupted)
 	case c.Body == Refit && !runtime.Rewrites && len(c.Fields) == 0:
 		because(Update, resource.BodyStopped)
-		if now, _ := live.Body(was.Slice.Host, was.Runtime, was.ID); now.State == resource.Running && repairable(was, now) {
+		if now.State == resource.Running && repairable(was, now) {
 			c.Reason.Kind = resource.BoundsChanged
 		}
 	case c.Body != Keep:
@@ -159,8 +163,8 @@ func whyRemade(c SessionChange, want resource.Session, key string, live resource
 	return resource.BodyReplaced
 }
 
-// renew brings the disguise of a session that stays up to date. That of a
-// container is mounted when it starts: it keeps what it has, which drift reports.
+// renew updates the disguise of a session that stays. A container's disguise is mounted when it starts: it keeps it,
+// which drift reports.
 func renew(c SessionChange, live resource.Live) SessionChange {
 	if !resource.RuntimeNamed(c.Before.Runtime).RenewsInPlace || c.Slice != Keep || c.Body != Keep && c.Body != Refit {
 		return c
@@ -198,7 +202,8 @@ func bodyPart(was resource.PriorSession, want resource.Session, key string, live
 		return Make
 	case was.Slice != want.Slice, was.Runtime != want.Runtime:
 		return Remake
-	case now.Hash != want.Hash(key), now.Damaged != "", was.Handle != nil && renamed(was, now), was.Body != nil && now.ID != was.Body.ID:
+	case now.Hash != want.Hash(key), now.Damaged != "", was.Handle != nil && renamed(was, now),
+		was.Body != nil && now.ID != was.Body.ID:
 		if resource.RuntimeNamed(want.Runtime).Rewrites {
 			return Refit
 		}
@@ -209,8 +214,8 @@ func bodyPart(was resource.PriorSession, want resource.Session, key string, live
 	return Keep
 }
 
-// renamed reports whether a container has another name of its slice than the driver gives it now. What runs goes on
-// with a name of before that drivers accept; the files of a session without a container are written again.
+// renamed reports whether a body has another name of its slice than the driver gives it now. A container goes on with
+// an older name that drivers accept; the files of a session without a container are written again.
 func renamed(was resource.PriorSession, now resource.Body) bool {
 	if !resource.RuntimeNamed(was.Runtime).Rewrites {
 		return !resource.LiveSlice{Slice: was.Slice, Handle: *was.Handle}.IsCalled(now.SliceID)
@@ -218,7 +223,7 @@ func renamed(was resource.PriorSession, now resource.Body) bool {
 	return now.SliceID != was.Handle.UUID
 }
 
-// sessionFields lists what differs between the session as made and as wanted.
+// sessionFields lists what differs between the session of the state and that of the configuration.
 func sessionFields(was, want resource.Session) []Field {
 	var all fields
 	all.add(FieldTarget, Text(was.Target.Key), Text(want.Target.Key))
@@ -294,7 +299,7 @@ func envValue(s resource.Session, name string) Value {
 	return nil
 }
 
-// masked hides a value that is beside a sensitive one.
+// masked hides a plain value next to a sensitive one.
 func masked(plain Value, secret bool) Value {
 	if plain == nil && !secret {
 		return nil

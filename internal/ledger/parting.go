@@ -138,7 +138,7 @@ func (r *remainder) clock(g *resource.Page, found *Found) {
 		value = "not confirmed"
 	}
 	r.left = append(r.left, resource.Left{Setting: resource.SMClock.Words(), Value: value, Baseline: resource.Clock(base)})
-	r.ours = r.ours || g.Unkept || found.GPU.LockState(locked) != resource.LockLifted
+	r.ours = r.ours || g.Unkept || !found.GPU.RefutesLock(locked)
 }
 
 func listed(left []resource.Left) string {

@@ -70,7 +70,7 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		p = p.Forget(op.Address)
 	case LeaveGPU, EnsureImage: // the state does not have them
 	}
-	slices.SortFunc(p.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
+	slices.SortFunc(p.GPUs, resource.PriorGPU.Compare)
 	return p.Remembering()
 }
 

@@ -200,7 +200,7 @@ func split(prior resource.Prior, chosen func(host, gpu string) bool) (part, rest
 func join(part, rest resource.Prior) resource.Prior {
 	all := part.Clone()
 	all.GPUs, all.Sessions = append(all.GPUs, rest.GPUs...), append(all.Sessions, rest.Sessions...)
-	slices.SortFunc(all.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
+	slices.SortFunc(all.GPUs, resource.PriorGPU.Compare)
 	slices.SortFunc(all.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
 	return all
 }

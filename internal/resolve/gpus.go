@@ -108,7 +108,7 @@ func (r *resolver) clockAsItIs(held resource.PriorGPU, g resource.GPU) int {
 		return ours
 	}
 	book, _ := r.live.Page(g.Host, g.UUID)
-	if theirs := book.Set.Value(resource.SMClock); theirs != 0 && len(r.others(g)) > 0 && g.LockState(theirs) == resource.LockUnknown {
+	if theirs := book.Set.Value(resource.SMClock); theirs != 0 && len(r.others(g)) > 0 && !g.RefutesLock(theirs) {
 		return theirs
 	}
 	if !g.LowClockReason && slices.Contains(g.Model.ClocksMHz, g.SMClockMHz) {

@@ -4,10 +4,13 @@
 package resource
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"cosplay/internal/prose"
 )
 
 // Address names one session: session.worker, session.worker[3] (count) or
@@ -17,7 +20,7 @@ type Address struct {
 	Key  Key
 }
 
-// Key tells the instances of one session block apart.
+// Key distinguishes the instances of one session block.
 type Key struct {
 	Kind  KeyKind
 	Index int    // with ByCount
@@ -73,16 +76,8 @@ func (a Address) Short() string {
 
 // Compare orders addresses by name, then by key, indexes as numbers.
 func (a Address) Compare(b Address) int {
-	if c := strings.Compare(a.Name, b.Name); c != 0 {
-		return c
-	}
-	if c := int(a.Key.Kind) - int(b.Key.Kind); c != 0 {
-		return c
-	}
-	if c := a.Key.Index - b.Key.Index; c != 0 {
-		return c
-	}
-	return strings.Compare(a.Key.Each, b.Key.Each)
+	return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Key.Kind, b.Key.Kind),
+		cmp.Compare(a.Key.Index, b.Key.Index), strings.Compare(a.Key.Each, b.Key.Each))
 }
 
 // MarshalText writes the full address, so that JSON and maps show it.
@@ -148,15 +143,12 @@ func Match(typed string, known []Address) (Address, error) {
 			return a, nil
 		}
 	}
-	var names []string
-	for _, a := range known {
-		names = append(names, a.Short())
-	}
+	names := strings.Join(prose.Each(known, Address.Short), ", ")
 	switch {
 	case len(known) == 0:
 		return Address{}, fmt.Errorf("there is no session yet; run cosplay apply first")
 	case typed == "":
-		return Address{}, fmt.Errorf("there are %d sessions; name one of %s", len(known), strings.Join(names, ", "))
+		return Address{}, fmt.Errorf("there are %d sessions; name one of %s", len(known), names)
 	}
-	return Address{}, fmt.Errorf("there is no session %q; there are %s", typed, strings.Join(names, ", "))
+	return Address{}, fmt.Errorf("there is no session %q; there are %s", typed, names)
 }

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -11,8 +12,8 @@ import (
 // whose driver does not offer such a call is used without the feature.
 type Feature string
 
-// The features. Settings that cosplay does not manage are neither planned nor
-// drift. Figures come from the catalog instead; readings are shown as unknown.
+// The features. A setting that cosplay gives up is neither planned nor drift. A figure is taken from the catalog
+// instead, a reading is shown as unknown.
 const (
 	FeatureMIG         Feature = "mig"         // MIG mode and slices
 	FeatureClock       Feature = "clock"       // the SM clock lock
@@ -35,16 +36,15 @@ const (
 
 // Words names the feature in a sentence: "the SM clock".
 func (f Feature) Words() string {
-	if words, ok := featureWords[f]; ok {
-		return words
-	}
-	return string(f)
+	return cmp.Or(featureWords[f], string(f))
 }
 
 var featureWords = map[Feature]string{
 	FeatureMIG: "MIG", FeatureClock: "the SM clock", FeaturePower: "the power limit", FeaturePersistence: "persistence mode",
-	FigureName: "the name", FigureCapability: "the compute capability", FigureCores: "the number of SMs", FigureMemory: "the memory size", FigureBandwidth: "the bandwidth",
-	ReadingPCI: "the PCI address", ReadingProcesses: "the list of processes", ReadingClock: "the SM clock's reading", ReadingThrottle: "the reasons for a low clock",
+	FigureName: "the name", FigureCapability: "the compute capability", FigureCores: "the number of SMs",
+	FigureMemory: "the memory size", FigureBandwidth: "the bandwidth",
+	ReadingPCI: "the PCI address", ReadingProcesses: "the list of processes", ReadingClock: "the SM clock's reading",
+	ReadingThrottle:    "the reasons for a low clock",
 	ReadingTemperature: "the temperature", ReadingDraw: "the power draw",
 }
 
@@ -56,11 +56,7 @@ func (f Feature) Managed() bool {
 
 // Figure reports whether the feature is a figure that the catalog has as well.
 func (f Feature) Figure() bool {
-	switch f {
-	case FigureCapability, FigureCores, FigureMemory, FigureBandwidth:
-		return true
-	}
-	return false
+	return slices.Contains([]Feature{FigureCapability, FigureCores, FigureMemory, FigureBandwidth}, f)
 }
 
 // Degradation is a feature that cosplay gives up on one GPU, and why.
@@ -70,17 +66,17 @@ type Degradation struct {
 	Code    int     `json:"code"` // NVML's answer; 13 also where the library does not export the function
 	Message string  `json:"message,omitempty"`
 
-	// Set is true if the call would have changed the GPU: what it is set to can still be read.
+	// Set is true if the call would have changed the GPU. Its value can still be read.
 	Set bool `json:"set,omitempty"`
 }
 
 // String is "nvmlDeviceGetMigMode: Not Supported (3)".
 func (d Degradation) String() string { return fmt.Sprintf("%s: %s (%d)", d.Call, d.Message, d.Code) }
 
-// Unusable is a GPU that does not answer what cosplay cannot do without.
+// Unusable is a GPU that does not answer a call that cosplay needs.
 type Unusable struct {
 	Index   int    `json:"index"`
-	UUID    string `json:"uuid,omitempty"` // "" if the GPU does not tell it
+	UUID    string `json:"uuid,omitempty"` // "" if the GPU does not report it
 	Call    string `json:"call"`
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -89,7 +85,7 @@ type Unusable struct {
 // String is "GPU is lost (15) from nvmlDeviceGetHandleByIndex_v2".
 func (u Unusable) String() string { return fmt.Sprintf("%s (%d) from %s", u.Message, u.Code, u.Call) }
 
-// Advice says what is wrong with the GPU, to follow "the GPU is", and what brings it back.
+// Advice says what is wrong with the GPU, to follow "the GPU is", and how to fix it.
 func (u Unusable) Advice() prose.Advice {
 	return prose.Advice{What: "unusable: " + u.String(), Fix: u.fix()}
 }
@@ -109,25 +105,22 @@ func (u Unusable) fix() string {
 
 // Without reports whether cosplay gives up a feature on the GPU.
 func (g GPU) Without(f Feature) bool {
-	return slices.ContainsFunc(g.Degraded, func(d Degradation) bool { return d.Feature == f })
+	_, without := g.Degradation(f)
+	return without
 }
 
 // Unread reports whether a feature cannot be read: its value is unknown.
 func (g GPU) Unread(f Feature) bool {
-	return slices.ContainsFunc(g.Degraded, func(d Degradation) bool { return d.Feature == f && !d.Set })
+	d, without := g.Degradation(f)
+	return without && !d.Set
 }
 
 // Degradation finds why a feature is given up.
 func (g GPU) Degradation(f Feature) (Degradation, bool) {
-	i := slices.IndexFunc(g.Degraded, func(d Degradation) bool { return d.Feature == f })
-	if i < 0 {
-		return Degradation{}, false
-	}
-	return g.Degraded[i], true
+	return find(g.Degraded, func(d Degradation) bool { return d.Feature == f })
 }
 
-// Unfit names the figure without which no session can be fitted to the GPU: the
-// driver does not tell it, and the catalog does not have it.
+// Unfit names the figure without which no session can be fitted to the GPU: neither the driver nor the catalog has it.
 func (g GPU) Unfit() (Feature, bool) {
 	switch {
 	case g.Model.MemoryMiB == 0:
@@ -140,8 +133,8 @@ func (g GPU) Unfit() (Feature, bool) {
 	return "", false
 }
 
-// MaxPowerStepMW is the largest step to which a driver is taken to round a power
-// limit, in mW: NVML does not tell it, and drivers round to 1, 5 or 10 W.
+// MaxPowerStepMW is the largest step, in mW, to which a driver may round a power limit. NVML does not report the step;
+// drivers round to 1, 5 or 10 W.
 const MaxPowerStepMW = 10_000
 
 // RoundedPower reports whether a power limit read back from a driver, in mW, can be

@@ -18,7 +18,7 @@ type Model struct {
 	TensorPerSM float64 `json:"tensor_per_sm"` // dense FP16, FP32 accumulate, FLOP per clock and SM; 0 without tensor cores
 
 	MemorySlices  int       `json:"memory_slices,omitempty"`  // slots that placements count in; 0 without MIG
-	ComputeSlices int       `json:"compute_slices,omitempty"` // 7 on boards with 8 memory slices
+	ComputeSlices int       `json:"compute_slices,omitempty"` // 7 on GPUs with 8 memory slices
 	Profiles      []Profile `json:"profiles,omitempty"`       // GPU instance profiles; none without MIG
 }
 
@@ -47,18 +47,13 @@ func (m Model) MaxClockMHz() int {
 
 // Profile finds a profile by name.
 func (m Model) Profile(name string) (Profile, bool) {
-	for _, p := range m.Profiles {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return Profile{}, false
+	return find(m.Profiles, func(p Profile) bool { return p.Name == name })
 }
 
 // GPU is one physical GPU as its host shows it.
 type GPU struct {
 	Host  string `json:"host"`
-	Index int    `json:"index"` // not stable: for people, never for keeping
+	Index int    `json:"index"` // not stable: for output only
 	UUID  string `json:"uuid"`
 	PCI   string `json:"pci"` // "00000000:84:00.0"
 	Model Model  `json:"model,omitzero"`
@@ -69,8 +64,8 @@ type GPU struct {
 	Persistence bool `json:"persistence"`
 	PowerMW     int  `json:"power_mw"` // power management limit
 
-	// A clock lock has no getter in NVML. What can be read is the SM clock now
-	// and whether the GPU has a reason to run below its lock.
+	// A clock lock has no getter in NVML. What can be read is the SM clock now, and whether the GPU has a reason to run
+	// below its lock.
 	SMClockMHz     int  `json:"sm_clock_mhz"`
 	LowClockReason bool `json:"held"` // idle, or throttled by power or heat: a low clock proves nothing
 
@@ -89,7 +84,7 @@ type ClockSample struct {
 	LowClockReason bool `json:"held,omitempty"` // as in GPU
 }
 
-// Process is a program that holds the GPU.
+// Process is a program that uses the GPU.
 type Process struct {
 	PID         int    `json:"pid"`
 	Name        string `json:"name,omitempty"`
@@ -98,8 +93,8 @@ type Process struct {
 	Session     string `json:"session,omitempty"`      // ID of the project's session that it is known to run in; on a whole GPU alone
 }
 
-// Slice is the part of a physical GPU that a session gets. It is named by what
-// stays true over restarts: GPU, profile and placement.
+// Slice is the part of a physical GPU that a session gets, identified by what outlives a reboot: GPU, profile and
+// placement.
 type Slice struct {
 	Host    string `json:"host"`
 	GPU     string `json:"gpu"`               // UUID
@@ -122,8 +117,8 @@ func (s Slice) Overlaps(o Slice) bool {
 	return s.Start < o.Start+o.Size && o.Start < s.Start+s.Size
 }
 
-// Handle is how the driver knows a MIG slice. Ids are used again and the UUID
-// is new at every creation, so neither is an identity alone.
+// Handle is how the driver identifies a MIG slice. It uses ids again, and gives each created slice a new UUID, so
+// neither identifies a slice alone.
 type Handle struct {
 	GPUInstance     int    `json:"gpu_instance"` // or Unseen
 	ComputeInstance int    `json:"compute_instance"`
@@ -133,12 +128,12 @@ type Handle struct {
 	Shared bool `json:"shared,omitempty"` // of a whole GPU, which has a UUID alone: programs of others use it
 }
 
-// Unseen stands for the GPU instance of a slice that was about to be made when
-// its GPU was lost: nobody knows yet whether there is one.
+// Unseen is the GPU instance of a slice whose GPU was lost while cosplay created the slice: whether it exists is not
+// known yet.
 const Unseen = -1
 
-// Need is what a slice must offer. The plan may have counted with the catalog's table, since drivers hide theirs
-// while MIG mode is off: so the driver's own is held against it before the slice is made.
+// Need is what a slice must offer. Drivers hide their profiles while MIG mode is off, so a plan may use those of the
+// catalog. Before the slice is created, the agent compares the driver's profile with the need.
 type Need struct {
 	SMs       int `json:"sms"`        // exactly
 	MemoryMiB int `json:"memory_mib"` // at least

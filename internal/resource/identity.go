@@ -5,11 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 )
 
-// SessionID is the name of a new session on its host: its short address in
-// characters that a folder and a container may have.
+// SessionID is the ID of a new session: its short address in characters that a folder and a container may have.
 func SessionID(a Address) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -20,15 +21,14 @@ func SessionID(a Address) string {
 	}, a.Short())
 }
 
-// Hash tells one content of a session's container from another: everything that goes inside, and nothing that may
-// change while it runs. It may lie open: without the key nobody can try out what the content is. With another cosplay
-// it has to stay what it is, or each container would be made anew: a field that is new here has to be left out where
-// it is empty.
+// Hash identifies the content of a session's body: everything that is inside, and nothing that may change while it
+// runs. Safe to publish: it cannot be brute-forced without the key. It must stay the same in later versions of cosplay,
+// which would otherwise replace each container: leave out a new field while it is empty.
 func (s Session) Hash(key string) string {
 	var box *ContainerSpec
 	if !s.Spec.IsZero() {
 		inside := s.Spec
-		inside.Pull, inside.SSH.Kept = "", 0 // how an image is had; what is chosen, not asked for
+		inside.Pull, inside.SSH.Kept = "", 0 // when the image is pulled; what cosplay chose, not the user
 		box = &inside
 	}
 	target := s.Target
@@ -40,7 +40,7 @@ func (s Session) Hash(key string) string {
 		Command   []string
 		Workspace string
 		Env       map[string]string
-		Strict    bool `json:",omitempty"` // what is not strict hashes as it did before there was the word
+		Strict    bool `json:",omitempty"` // left out if false, as before the attribute existed
 		Box       *ContainerSpec
 		Sealed    map[string]string `json:",omitempty"`
 	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, box, s.Sealed})
@@ -52,31 +52,16 @@ func (s Session) Hash(key string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// Clone copies a prior deeply enough for Fold-like code to change the copy.
+// Clone copies a prior with its lists, so that the copy can be changed.
 func (p Prior) Clone() Prior {
-	boots := make(map[string]string, len(p.BootIDs))
-	for host, id := range p.BootIDs {
-		boots[host] = id
-	}
-	p.BootIDs = boots
-	p.GPUs = append([]PriorGPU(nil), p.GPUs...)
-	p.Sessions = append([]PriorSession(nil), p.Sessions...)
-	p.Missing = append([]Address(nil), p.Missing...)
-	p.Forgotten = append([]string(nil), p.Forgotten...)
+	p.BootIDs = maps.Collect(maps.All(p.BootIDs)) // never nil
+	p.GPUs, p.Sessions = slices.Clone(p.GPUs), slices.Clone(p.Sessions)
+	p.Missing, p.Forgotten = slices.Clone(p.Missing), slices.Clone(p.Forgotten)
 	return p
 }
 
-// Lock tells what the SM clock shows about a lock at mhz; 0 is no lock.
-type Lock int
-
-// What can be known of a clock lock, which has no getter.
-const (
-	LockUnknown Lock = iota // nothing speaks against it
-	LockLifted              // the clock is where the lock would not let it be
-)
-
-// LooksLocked reports whether the SM clock is where an unlocked GPU would not
-// have it: below full with no reason to be, or above the lowest while idle.
+// LooksLocked reports whether the SM clock is where an unlocked GPU would not have it: below full without a reason,
+// or above the lowest while idle.
 func (g GPU) LooksLocked() bool {
 	clocks := g.Model.ClocksMHz
 	if len(clocks) == 0 || g.SMClockMHz == g.Model.MaxClockMHz() {
@@ -85,14 +70,11 @@ func (g GPU) LooksLocked() bool {
 	return !g.LowClockReason || g.SMClockMHz > clocks[0]
 }
 
-// LockState compares the SM clock with a lock: above it, or below it without a
-// reason to be low, the lock is not there. Anything else proves nothing.
-func (g GPU) LockState(mhz int) Lock {
+// RefutesLock reports whether the SM clock proves that the GPU has no clock lock at mhz, or no unlocked clock if mhz
+// is 0: the clock is above it, or below it without a reason. Any other clock proves nothing.
+func (g GPU) RefutesLock(mhz int) bool {
 	if mhz == 0 {
 		mhz = g.Model.MaxClockMHz()
 	}
-	if g.SMClockMHz > mhz || (g.SMClockMHz < mhz && !g.LowClockReason) {
-		return LockLifted
-	}
-	return LockUnknown
+	return g.SMClockMHz > mhz || g.SMClockMHz < mhz && !g.LowClockReason
 }

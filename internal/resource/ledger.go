@@ -16,7 +16,7 @@ type Page struct {
 	Lock     *ClockLock `json:"lock,omitempty"`     // the last lock that cosplay set or lifted; nil without any
 	Unkept   bool       `json:"unkept,omitempty"`   // persistence mode was switched off against the baseline: the driver keeps no other setting then
 	Departed []Departed `json:"departed,omitempty"` // slices of holders that were released, while they exist
-	Changes  []Left     `json:"changes,omitempty"`  // settings with which the GPU was released all the same
+	Changes  []Left     `json:"changes,omitempty"`  // settings that releases did not restore
 }
 
 // ClockLock is a command to the driver, which has no getter for its effect.
@@ -54,26 +54,22 @@ type Holder struct {
 	UID     *int        `json:"uid,omitempty"`    // of the user, who alone may act for the project; root may, too
 	Since   string      `json:"since"`            // RFC 3339
 	Whole   bool        `json:"whole,omitempty"`  // it has the GPU without MIG
-	Slices  []LiveSlice `json:"slices,omitempty"` // that it has made; without a UUID while one is being made
+	Slices  []LiveSlice `json:"slices,omitempty"` // that it has created; without a UUID while one is being created
 	Serial  int         `json:"serial,omitempty"` // of its state after the last run that wrote this page; 0 where an older cosplay did
 }
 
 // Holder finds a holder by its lineage.
 func (h Page) Holder(lineage string) (Holder, bool) {
-	i := slices.IndexFunc(h.Holders, func(o Holder) bool { return o.Lineage == lineage })
-	if i < 0 {
-		return Holder{}, false
-	}
-	return h.Holders[i], true
+	return find(h.Holders, func(o Holder) bool { return o.Lineage == lineage })
 }
 
-// Others are the holders but for one.
+// Others are the holders except one.
 func (h Page) Others(lineage string) []Holder {
 	return slices.DeleteFunc(slices.Clone(h.Holders), func(o Holder) bool { return o.Lineage == lineage })
 }
 
-// Moving reports whether another than the one with a lineage is on his way onto a
-// GPU or off it, so that its settings are about to change.
+// Moving reports whether a holder with another lineage is about to set the GPU up or to leave it, so that its settings
+// change.
 func (h Page) Moving(lineage string) bool {
 	if h.Leaving != "" && h.Leaving != lineage {
 		return true
@@ -85,11 +81,5 @@ func (h Page) Moving(lineage string) bool {
 
 // Page finds a GPU in a host's ledger.
 func (l Live) Page(host, uuid string) (Page, bool) {
-	if h := l.host(host); h != nil {
-		i := slices.IndexFunc(h.Ledger, func(e Page) bool { return e.UUID == uuid })
-		if i >= 0 {
-			return h.Ledger[i], true
-		}
-	}
-	return Page{}, false
+	return find(l.host(host).Ledger, func(e Page) bool { return e.UUID == uuid })
 }

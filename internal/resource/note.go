@@ -1,9 +1,9 @@
 package resource
 
-// NoteKind says what was found on a host after an interrupted run, or of a state that is lost or old.
+// NoteKind is what recovery found on a host after an interrupted run, or for a state that is lost or old.
 type NoteKind string
 
-// Of a step that was under way.
+// Of a step that was in progress.
 const (
 	StepDone        NoteKind = "step-done"
 	StepNotDone     NoteKind = "step-not-done"

@@ -22,7 +22,7 @@ const (
 
 // Reasons why a setting of a GPU does not get its baseline.
 const (
-	GPUMissing       ReasonKind = "gpu-missing" // Fix brings it back
+	GPUMissing       ReasonKind = "gpu-missing" // with Unusable if it does not answer
 	GPUUnusable      ReasonKind = "gpu-unusable"
 	EndedByReboot    ReasonKind = "ended-by-reboot"
 	ChangedByOthers  ReasonKind = "changed-by-others" // Baseline is not restored

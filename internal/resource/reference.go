@@ -38,36 +38,37 @@ type Renamed struct {
 	To   Address `json:"to"`
 }
 
-// Rename gives sessions other addresses, all at once; slices and containers are
-// known by the session's ID, which stays. No two may come to have the same.
+// Rename gives sessions other addresses, all at once. Slices and bodies belong to the session's ID, which does not
+// change. No two sessions may get the same address.
 func (p Prior) Rename(moves []Renamed) Prior {
 	to := make(map[Address]Address, len(moves))
 	for _, m := range moves {
 		to[m.From] = m.To
 	}
 	p = p.Clone()
-	for i, s := range p.Sessions {
-		if next, moved := to[s.Address]; moved {
-			p.Sessions[i].Address = next
+	rename := func(a *Address) {
+		if next, moved := to[*a]; moved {
+			*a = next
 		}
 	}
-	for i, a := range p.Missing {
-		if next, moved := to[a]; moved {
-			p.Missing[i] = next
-		}
+	for i := range p.Sessions {
+		rename(&p.Sessions[i].Address)
+	}
+	for i := range p.Missing {
+		rename(&p.Missing[i])
 	}
 	slices.SortFunc(p.Sessions, func(a, b PriorSession) int { return a.Address.Compare(b.Address) })
 	return p
 }
 
 // Without leaves sessions out; their GPUs stay.
-func (p Prior) Without(gone map[Address]bool) Prior {
+func (p Prior) Without(dropped map[Address]bool) Prior {
 	p = p.Clone()
-	p.Sessions = slices.DeleteFunc(p.Sessions, func(s PriorSession) bool { return gone[s.Address] })
+	p.Sessions = slices.DeleteFunc(p.Sessions, func(s PriorSession) bool { return dropped[s.Address] })
 	return p
 }
 
-// Forget drops a session, and remembers what still exists of it as given up.
+// Forget drops a session, and records what exists of it as given up.
 func (p Prior) Forget(a Address) Prior {
 	p = p.Clone()
 	p.Missing = slices.DeleteFunc(p.Missing, func(o Address) bool { return o == a })
@@ -88,7 +89,7 @@ func (p Prior) ForgetGPU(host, uuid string) Prior {
 	return p.Remembering()
 }
 
-// Remembering is a state of which nothing that it has counts as given up.
+// Remembering is the state in which nothing that it has counts as given up.
 func (p Prior) Remembering() Prior {
 	if len(p.Forgotten) == 0 {
 		return p
@@ -118,7 +119,7 @@ func (p Prior) HasForgottenBody(c Body) bool {
 	return slices.Contains(p.Forgotten, c.lasting())
 }
 
-// things name what a session has.
+// things are the names of a session's slice and body.
 func (s PriorSession) things() []string {
 	var all []string
 	if s.Handle != nil {
@@ -130,8 +131,8 @@ func (s PriorSession) things() []string {
 	return all
 }
 
-// lasting is a name that only this container ever has: a session folder is in another
-// place once its project was moved, and a later session can have the same one.
+// lasting is a name that only this body ever has. The path of a session folder is no such name: a project can be moved,
+// and a later session can have the same folder.
 func (c Body) lasting() string {
 	if !RuntimeNamed(c.Runtime).UniqueIDs {
 		return fmt.Sprintf("%s:%s:%d", c.Runtime, c.Session, c.Serial)

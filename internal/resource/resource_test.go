@@ -129,24 +129,24 @@ func TestHash(t *testing.T) {
 	}
 }
 
-func TestLockState(t *testing.T) {
+func TestRefutesLock(t *testing.T) {
 	g := GPU{Model: Model{ClocksMHz: []int{345, 1575, 1980}}}
 	for _, test := range []struct {
 		lock, now int
 		held      bool
-		want      Lock
+		want      bool
 	}{
-		{1575, 1575, false, LockUnknown},
-		{1575, 1980, false, LockLifted},
-		{1575, 1980, true, LockLifted},
-		{1575, 345, true, LockUnknown}, // idle
-		{1575, 345, false, LockLifted},
-		{0, 1980, false, LockUnknown},
-		{0, 1575, false, LockLifted}, // somebody has locked it
-		{0, 345, true, LockUnknown},
+		{1575, 1575, false, false},
+		{1575, 1980, false, true},
+		{1575, 1980, true, true},
+		{1575, 345, true, false}, // idle
+		{1575, 345, false, true},
+		{0, 1980, false, false},
+		{0, 1575, false, true}, // locked by another process
+		{0, 345, true, false},
 	} {
 		g.SMClockMHz, g.LowClockReason = test.now, test.held
-		if got := g.LockState(test.lock); got != test.want {
+		if got := g.RefutesLock(test.lock); got != test.want {
 			t.Errorf("lock %d, clock %d, held %v: %v", test.lock, test.now, test.held, got)
 		}
 	}

@@ -3,7 +3,7 @@ package resource
 import "slices"
 
 // Runtime describes one way to run sessions: what it can do, and what its objects
-// are called. Code asks for a capability, never for a name.
+// are called. Code checks for a capability, never for a name.
 type Runtime struct {
 	Name  string // in the configuration and the state: "docker"
 	Title string // as users know it: "Docker"

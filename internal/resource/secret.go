@@ -7,20 +7,16 @@ import (
 	"maps"
 )
 
-// Seal notes of each secret what may be kept of it: a hash that only the key can
-// make. Without a key, before there is a state, the names alone are noted.
+// Seal records each secret as a hash that only the key can make. Without a key, before there is a state, it records
+// the names alone.
 func (s Session) Seal(key string) Session {
 	if len(s.Secret) == 0 {
 		return s
 	}
-	sealed := maps.Clone(s.Sealed)
-	if sealed == nil {
-		sealed = map[string]string{}
-	}
+	s.Sealed = maps.Collect(maps.All(s.Sealed))
 	for name, value := range s.Secret {
-		sealed[name] = seal(key, name, value)
+		s.Sealed[name] = seal(key, name, value)
 	}
-	s.Sealed = sealed
 	return s
 }
 
@@ -33,17 +29,14 @@ func seal(key, name, value string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// IsSecret tells whether a value is the one that was sealed.
+// IsSecret reports whether a value is the one that was sealed.
 func (s Session) IsSecret(key, name, value string) bool {
 	return hmac.Equal([]byte(s.Sealed[name]), []byte(seal(key, name, value)))
 }
 
-// Environ is the whole environment that the session's programs are given.
+// Environ is the whole environment of the session's programs.
 func (s Session) Environ() map[string]string {
-	env := maps.Clone(s.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
+	env := maps.Collect(maps.All(s.Env))
 	maps.Copy(env, s.Secret)
 	return env
 }

@@ -2,13 +2,14 @@ package resource
 
 import (
 	"math"
+	"reflect"
 	"strings"
 
 	"cosplay/internal/prose"
 )
 
-// Request is what decides where a session goes. As long as it is unchanged and
-// the session's slice is there, the session stays where it is.
+// Request decides where a session is placed. While it is unchanged and the session's slice exists, the session stays
+// there.
 type Request struct {
 	Host   string     `json:"host"`
 	GPU    string     `json:"gpu,omitempty"` // UUID; "" leaves the choice to placement
@@ -18,14 +19,7 @@ type Request struct {
 
 // Equal compares two requests by value.
 func (r Request) Equal(o Request) bool {
-	if (r.Fit.MaxError == nil) != (o.Fit.MaxError == nil) {
-		return false
-	}
-	if r.Fit.MaxError != nil && *r.Fit.MaxError != *o.Fit.MaxError {
-		return false
-	}
-	r.Fit.MaxError, o.Fit.MaxError = nil, nil
-	return r == o
+	return reflect.DeepEqual(r, o) // which compares what MaxError points to
 }
 
 // Fit is how close a slice at a clock comes to a target.
@@ -50,8 +44,8 @@ func (f Fit) TensorRatio() float64 {
 	return f.Got.TensorTFLOPS / f.Want.TensorTFLOPS
 }
 
-// Error is the figure that the preference asks to keep small: |ln ratio|, so
-// that half and double are equally wrong. 0.05 is about 5 %.
+// Error is the error that the preference keeps small: |ln ratio|, so that half and double are equally wrong. 0.05 is
+// about 5 %.
 func (f Fit) Error(prefer Preference) float64 {
 	fp32, bandwidth := math.Abs(math.Log(f.FP32Ratio())), math.Abs(math.Log(f.BandwidthRatio()))
 	switch prefer {
@@ -72,8 +66,7 @@ type Program struct {
 	Strict    bool              `json:"strict,omitempty"` // frameworks refuse number formats that the target lacks
 }
 
-// Session is one session with everything resolved: what prepare is fed, what
-// the state keeps. It is serialisable and the same on all sides.
+// Session is one session with all choices made, as the state keeps it and Prepare gets it.
 type Session struct {
 	Address Address `json:"address"`
 	ID      string  `json:"id"` // stable, names the session on its host over all changes
@@ -86,15 +79,15 @@ type Session struct {
 	Program
 	Spec ContainerSpec `json:"box,omitzero"` // zero where the runtime uses no attribute of it
 
-	// Secret is the part of the environment that is not to be shown, by name. It is never written with the session:
-	// Sealed is what is kept of it, hashes that only the state's key can make.
+	// Secret has the sensitive variables of the environment. It is never written with the session. Sealed has hashes of
+	// them that only the state's key can make.
 	Secret map[string]string `json:"-"`
 	Sealed map[string]string `json:"sealed_env,omitempty"`
 
 	// DependsOn are the names of blocks whose sessions are brought up before this one, and taken down after it.
 	DependsOn []string `json:"depends_on,omitempty"`
 
-	// PreventDestroy is remembered, so that it holds after the block is gone.
+	// PreventDestroy is kept in the state, so that it has an effect after its block is removed.
 	PreventDestroy bool `json:"prevent_destroy,omitempty"`
 	// Trigger is a digest of the values whose change replaces the session; "" for none.
 	Trigger string `json:"trigger,omitempty"`
@@ -109,7 +102,7 @@ type ContainerSpec struct {
 	Limits  Limits   `json:"limits"`
 	Sudo    bool     `json:"sudo"`
 	Restart string   `json:"restart"` // Docker's policy: "unless-stopped"
-	User    User     `json:"user"`    // who the session's user is inside
+	User    User     `json:"user"`    // the session's user inside
 }
 
 // IsZero reports whether a session has no container.
@@ -135,7 +128,7 @@ type Volume struct {
 // Named reports whether the volume is a named one.
 func (v Volume) Named() bool { return !strings.HasPrefix(v.Source, "/") }
 
-// SSH is how one logs in.
+// SSH is how users log in to a session.
 type SSH struct {
 	Enabled        bool     `json:"enabled"`
 	Port           int      `json:"port"`           // on the host; 0 takes a free one and keeps it
@@ -152,7 +145,7 @@ type Limits struct {
 	PIDs      int     `json:"pids,omitempty"`
 }
 
-// User is the account of a session's user: the one who ran apply.
+// User is the account of a session's user, who ran apply.
 type User struct {
 	Name  string `json:"name"`
 	UID   int    `json:"uid"`
@@ -171,11 +164,11 @@ func (s PriorSession) SliceID() string {
 // Use is what the programs of a session used of its GPU's memory so far.
 type Use struct {
 	PeakMiB     int `json:"peak_mib"`
-	OutOfMemory int `json:"out_of_memory"`      // how often they asked for more than there was
-	Overcome    int `json:"overcome,omitempty"` // how often of these they got as much after all, having freed some
+	OutOfMemory int `json:"out_of_memory"`      // how often they requested more than was free
+	Overcome    int `json:"overcome,omitempty"` // how often of these a retry succeeded after they had freed memory
 }
 
-// RanOut is how often the programs asked for more than there was, and did not overcome it.
+// RanOut is how often the programs requested more than was free, and no retry succeeded.
 func (u Use) RanOut() int { return u.OutOfMemory - u.Overcome }
 
 // Body is where a session runs: a session folder of the process runtime or, with Docker, a container.
@@ -185,23 +178,23 @@ type Body struct {
 	Host    string `json:"host"`
 	Runtime string `json:"runtime"`            // "process", "docker"
 	State   string `json:"state"`              // Running, Stopped
-	Hash    string `json:"hash"`               // of the session that it was made from
+	Hash    string `json:"hash"`               // of the session that it was created from
 	SliceID string `json:"slice"`              // UUID of the MIG slice or of the whole GPU that it was given
 	Image   string `json:"image,omitempty"`    // ID of the image that it runs
 	SSHPort int    `json:"ssh_port,omitempty"` // on the host; 0 without ssh
-	Damaged string `json:"damaged,omitempty"`  // what of the disguise is not as it was written, in words; as seen
-	Foreign bool   `json:"foreign,omitempty"`  // imported: cosplay did not make it, and knows it by its ID alone
+	Damaged string `json:"damaged,omitempty"`  // which part of the disguise is not as it was written, in words; as read
+	Foreign bool   `json:"foreign,omitempty"`  // imported: cosplay did not create it, and identifies it by its ID alone
 	Serial  int    `json:"serial,omitempty"`   // of the state after the run that created it; 0 where an older cosplay did
 
-	// Open is true for a container of an older cosplay, which put sensitive values
-	// into the container's own environment; as seen.
+	// SecretsInEnv is true for a container of an older cosplay, which put sensitive values into the container's own
+	// environment; as read.
 	SecretsInEnv bool `json:"open,omitempty"`
 
-	Bounds   *Bounds    `json:"bounds,omitempty"`   // with Docker; as seen
-	Outdated []Outdated `json:"outdated,omitempty"` // what of the disguise would be made otherwise now; as seen
+	Bounds   *Bounds    `json:"bounds,omitempty"`   // with Docker; as read
+	Outdated []Outdated `json:"outdated,omitempty"` // parts of the disguise that this cosplay would write otherwise; as read
 }
 
-// Bounds are what an engine changes of a container that is there, as docker update does; 0 is no limit.
+// Bounds are what docker update can change of a container; 0 is no limit.
 type Bounds struct {
 	MilliCPUs int    `json:"milli_cpus,omitempty"`
 	MemoryMiB int    `json:"memory_mib,omitempty"`
@@ -209,13 +202,13 @@ type Bounds struct {
 	Restart   string `json:"restart"` // Docker's policy
 }
 
-// Bounds are those that the container is created with.
+// Bounds are the bounds with which the container is created.
 func (c ContainerSpec) Bounds() Bounds {
 	return Bounds{MilliCPUs: int(math.Round(c.Limits.CPUs * 1000)), MemoryMiB: c.Limits.MemoryMiB, PIDs: c.Limits.PIDs, Restart: c.Restart}
 }
 
-// Outdated is a part of a session's disguise that is whole, and that this cosplay
-// would make otherwise on the host as it is now.
+// Outdated is an undamaged part of a session's disguise that this cosplay would write otherwise on the host as it is
+// now.
 type Outdated struct {
 	Part string `json:"part"` // Facades, Driver
 	From string `json:"from"` // for people
@@ -236,7 +229,7 @@ func CommandWords(argv []string) string {
 	return "[" + strings.Join(prose.Quoted(argv), ", ") + "]"
 }
 
-// States of a container.
+// States of a body.
 const (
 	Running = "running"
 	Stopped = "stopped"

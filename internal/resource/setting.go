@@ -58,12 +58,7 @@ var settings = [settingCount]struct {
 
 // SettingNamed finds a setting by the name of its feature.
 func SettingNamed(name string) (Setting, bool) {
-	for _, s := range AllSettings {
-		if s.String() == name {
-			return s, true
-		}
-	}
-	return 0, false
+	return find(AllSettings[:], func(s Setting) bool { return s.String() == name })
 }
 
 // String is the name of the setting: that of its feature.
@@ -128,7 +123,7 @@ func (g GPU) Now(s Setting) (value int, known bool) {
 	return settings[s].read(g), true
 }
 
-// Settings are values of the settings of a GPU. Cosplay leaves a setting alone that has none.
+// Settings are values of the settings of a GPU. cosplay does not change a setting without one.
 type Settings struct {
 	given  [settingCount]bool
 	values [settingCount]int // 0 where none is given

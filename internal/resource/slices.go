@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// SliceMatch says how a slice on record compares with a slice that exists.
+// SliceMatch is the result of comparing a slice on record with a slice that exists.
 type SliceMatch int
 
 // The matches. A slice has no label, and drivers before 470 name it by its GPU and

@@ -34,7 +34,7 @@ func Clock(mhz int) string {
 	return fmt.Sprintf("%d MHz", mhz)
 }
 
-// ShortLineage is as much of a lineage as people need to type.
+// ShortLineage is the part of a lineage that a user has to type.
 func ShortLineage(lineage string) string {
 	const enough = 8
 	return lineage[:min(enough, len(lineage))]

@@ -15,7 +15,7 @@ type Desired struct {
 	Sessions []Session    `json:"sessions"`
 }
 
-// DesiredGPU is how a GPU that sessions sit on has to be set.
+// DesiredGPU has the settings that a GPU must have for its sessions.
 type DesiredGPU struct {
 	Host     string             `json:"host"`
 	UUID     string             `json:"uuid"`
@@ -23,7 +23,10 @@ type DesiredGPU struct {
 	Why      map[Setting]Reason `json:"why,omitempty"` // the reasons behind the settings
 }
 
-// Prior is what the state file remembers.
+// Key identifies the GPU.
+func (d DesiredGPU) Key() GPUKey { return GPUKey{d.Host, d.UUID} }
+
+// Prior is what the state file records.
 type Prior struct {
 	Lineage  string            `json:"lineage"`
 	Key      string            `json:"key,omitempty"` // secret; hashes that others can read are made with it
@@ -33,15 +36,15 @@ type Prior struct {
 	Sessions []PriorSession    `json:"sessions,omitempty"` // by address
 	Outputs  []Output          `json:"outputs,omitempty"`  // by name
 
-	// LastRun is the serial after the last run on the hosts. Commands that only edit
-	// the state leave it as it is, so it tells what of the hosts the state knows.
+	// LastRun is the serial after the last run on the hosts. Commands that only edit the state do not change it. The
+	// state knows what runs created on the hosts up to this serial.
 	LastRun int `json:"last_run,omitempty"`
 
 	// Missing are the sessions that an interrupted run had to create and did not.
 	Missing []Address `json:"missing,omitempty"`
 
 	// Forgotten names what the state has given up although it still exists: UUIDs of GPUs and slices, IDs of
-	// containers. Without it, an older state that lacks them could not be distinguished from this one.
+	// bodies. Without it, an older state that lacks them could not be distinguished from this one.
 	Forgotten []string `json:"forgotten,omitempty"`
 }
 
@@ -53,22 +56,22 @@ type Output struct {
 	Sealed    string          `json:"sealed,omitempty"` // of a sensitive one: a hash that only the state's key can make
 }
 
-// PriorGPU is a GPU that cosplay has in hand.
+// PriorGPU is a GPU that the project has acquired.
 type PriorGPU struct {
 	Host     string   `json:"host"`
 	UUID     string   `json:"uuid"`
 	Baseline Settings `json:"baseline"` // before cosplay first touched it; what destroy restores
-	Applied  Settings `json:"applied"`  // what cosplay set and still answers for
+	Applied  Settings `json:"applied"`  // what cosplay set and keeps
 
 	// AskedPowerMW is the power limit that the driver rounded to the applied one; nil if it did not round.
 	AskedPowerMW *int `json:"asked_power_mw,omitempty"`
 
-	// LockBefore says that there seems to have been a clock lock before cosplay,
-	// which nobody told: it cannot be read, and so not be brought back.
+	// LockBefore says that the GPU seems to have had a clock lock before cosplay, which neither the configuration nor
+	// the admin states. NVML cannot read a lock, so cosplay cannot restore it.
 	LockBefore bool `json:"lock_before,omitempty"`
 
-	// ClockUnsure says that a run was cut off while it set or lifted the clock
-	// lock. NVML cannot tell which it was, so the next apply does it again.
+	// ClockUnsure says that a run was interrupted while it set or lifted the clock lock. NVML cannot read whether it
+	// did, so the next apply does it again.
 	ClockUnsure bool `json:"clock_unsure,omitempty"`
 
 	// ClockRefutedMHz is the SM clock that verify read under load where the lock
@@ -76,21 +79,20 @@ type PriorGPU struct {
 	ClockRefutedMHz int `json:"clock_refuted_mhz,omitempty"`
 }
 
-// PriorSession is a session that cosplay has made, wholly or in part.
+// PriorSession is a session that cosplay has created, wholly or in part.
 type PriorSession struct {
 	Session
 	Handle *Handle `json:"handle,omitempty"`    // of its MIG slice; nil while there is none, or on a whole GPU
 	Body   *Body   `json:"container,omitempty"` // nil while there is none
 
-	// Unfinished says that a run was interrupted while it created or removed the
-	// container. The next apply does that again.
+	// Unfinished says that a run was interrupted while it created or removed the body. The next apply does that again.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
 
 // Incomplete reports whether there is something that an apply has to complete.
 func (s PriorSession) Incomplete() bool { return s.Body == nil || s.Unfinished }
 
-// Live is what the hosts show.
+// Live is what NVML and the runtimes of the hosts report.
 type Live struct {
 	Hosts []Host `json:"hosts"`
 }
@@ -102,7 +104,7 @@ const UnknownDriver = "unknown"
 type Host struct {
 	Name      string     `json:"name"`
 	Simulated string     `json:"simulated,omitempty"` // what is simulated: "8 x h200"
-	Library   string     `json:"library"`             // the NVML library that was asked
+	Library   string     `json:"library"`             // path of the NVML library
 	Driver    string     `json:"driver"`              // driver version, or UnknownDriver
 	BootID    string     `json:"boot_id"`
 	Runtime   string     `json:"runtime"`          // where new sessions run: "process", "docker"
@@ -113,7 +115,7 @@ type Host struct {
 	Released  []string   `json:"released,omitempty"`   // UUIDs of GPUs that the state has and that its project has released
 	Unbooked  bool       `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
 	Bodies    []Body     `json:"containers,omitempty"` // by session
-	Leftovers []Body     `json:"strays,omitempty"`     // that runs which were cut off have left: containers that never ran, or without an ID their folders
+	Leftovers []Body     `json:"strays,omitempty"`     // of interrupted runs: containers that never ran, or without an ID their folders
 }
 
 // Engine is a container engine.
@@ -123,51 +125,57 @@ type Engine struct {
 	Images map[string]string `json:"images,omitempty"` // by name with tag: their IDs
 }
 
-// Host finds a host by name.
-func (l Live) Host(name string) (Host, bool) {
-	if h := l.host(name); h != nil {
-		return *h, true
+// find returns the first element that matches.
+func find[T any](all []T, matches func(T) bool) (found T, ok bool) {
+	i := slices.IndexFunc(all, matches)
+	if i < 0 {
+		return found, false
 	}
-	return Host{}, false
+	return all[i], true
 }
 
+// Host finds a host by name.
+func (l Live) Host(name string) (Host, bool) {
+	h := l.host(name)
+	return *h, h.Name != ""
+}
+
+// host returns an empty host if there is none with the name.
 func (l Live) host(name string) *Host {
 	for i := range l.Hosts {
 		if l.Hosts[i].Name == name {
 			return &l.Hosts[i]
 		}
 	}
-	return nil
+	return &Host{}
 }
 
 // GPU finds a GPU by its host's name and its UUID.
 func (l Live) GPU(host, uuid string) (GPU, bool) {
-	if h := l.host(host); h != nil {
-		for i := range h.GPUs {
-			if h.GPUs[i].UUID == uuid {
-				return h.GPUs[i], true
-			}
+	gpus := l.host(host).GPUs
+	for i := range gpus { // without a copy of each GPU, which is large
+		if gpus[i].UUID == uuid {
+			return gpus[i], true
 		}
 	}
 	return GPU{}, false
 }
 
-// Unusable finds why a GPU that GPU does not find does not answer. One that does not
-// report its UUID may be any that is missing.
+// Unusable finds the error of a GPU that does not answer. A GPU that does not report its UUID may be any that is
+// missing.
 func (l Live) Unusable(host, uuid string) (Unusable, bool) {
-	h := l.host(host)
-	if h == nil || slices.ContainsFunc(h.GPUs, func(g GPU) bool { return g.UUID == uuid }) {
+	if _, answers := l.GPU(host, uuid); answers {
 		return Unusable{}, false
 	}
-	for _, name := range []string{uuid, ""} {
-		if i := slices.IndexFunc(h.Unusable, func(u Unusable) bool { return u.UUID == name }); i >= 0 {
-			return h.Unusable[i], true
-		}
+	unusable := l.host(host).Unusable
+	u, is := find(unusable, func(u Unusable) bool { return u.UUID == uuid })
+	if !is {
+		u, is = find(unusable, func(u Unusable) bool { return u.UUID == "" })
 	}
-	return Unusable{}, false
+	return u, is
 }
 
-// NoGPU says what is wrong with a GPU that GPU does not find, to follow "the GPU is", and what brings it back.
+// NoGPU is the advice on a GPU that Live.GPU does not find, to follow "the GPU is".
 func (l Live) NoGPU(host, uuid string) prose.Advice {
 	if u, is := l.Unusable(host, uuid); is {
 		return u.Advice()
@@ -178,7 +186,7 @@ func (l Live) NoGPU(host, uuid string) prose.Advice {
 // MissingGPU is the advice on a GPU that no driver lists.
 var MissingGPU = prose.Advice{What: "missing", Fix: "read dmesg: the GPU was removed, fell off the bus, or is hidden by the driver"}
 
-// Sliced finds a GPU whose slices can be read. One that cannot be read may have any.
+// Sliced finds a GPU whose slices can be read.
 func (l Live) Sliced(host, uuid string) (GPU, bool) {
 	g, there := l.GPU(host, uuid)
 	return g, there && !g.Unread(FeatureMIG)
@@ -186,31 +194,30 @@ func (l Live) Sliced(host, uuid string) (GPU, bool) {
 
 // Body finds the body of a session by runtime and the session's ID.
 func (l Live) Body(host, runtime, session string) (Body, bool) {
-	if h := l.host(host); h != nil {
-		i, found := slices.BinarySearchFunc(h.Bodies, Body{Runtime: runtime, Session: session}, Body.Compare)
-		if found {
-			return h.Bodies[i], true
-		}
+	bodies := l.host(host).Bodies
+	i, found := slices.BinarySearchFunc(bodies, Body{Runtime: runtime, Session: session}, Body.Compare)
+	if !found {
+		return Body{}, false
 	}
-	return Body{}, false
+	return bodies[i], true
 }
 
-// Compare orders the containers of a host by session, then by runtime.
+// Compare orders the bodies of a host by session, then by runtime.
 func (c Body) Compare(o Body) int {
 	return cmp.Or(cmp.Compare(c.Session, o.Session), cmp.Compare(c.Runtime, o.Runtime))
 }
 
-// Owner is whose things are looked for: what a state has made carries its
-// lineage, and hashes that only its key can make; or the state has its ID.
+// Owner identifies what a state owns: a body is its own if it has the state's lineage and hashes that only the
+// state's key can make, or if the state has its ID.
 type Owner struct {
 	Lineage  string
 	Key      string
-	Serial   int      // that the state will have with what is made now
-	Bodies   []string // IDs of containers that the state has
-	Imported []Body   // that cosplay did not make, and that the state has all the same
+	Serial   int      // of the state after this run
+	Bodies   []string // IDs of bodies that the state has
+	Imported []Body   // bodies in the state that cosplay did not create
 }
 
-// Owner is the state's own.
+// Owner identifies what the state owns.
 func (p Prior) Owner() Owner {
 	o := Owner{Lineage: p.Lineage, Key: p.Key, Serial: p.Serial + 1}
 	for _, s := range p.Sessions {
@@ -225,38 +232,32 @@ func (p Prior) Owner() Owner {
 	return o
 }
 
-// GPU finds a GPU in hand.
+// GPU finds a GPU that the project has acquired.
 func (p Prior) GPU(host, uuid string) (PriorGPU, bool) {
-	for _, g := range p.GPUs {
-		if g.Host == host && g.UUID == uuid {
-			return g, true
-		}
-	}
-	return PriorGPU{}, false
+	return find(p.GPUs, func(g PriorGPU) bool { return g.Host == host && g.UUID == uuid })
 }
 
-// Holds reports whether there is anything of ours on a host.
+// Holds reports whether the state has a GPU or a session on a host.
 func (p Prior) Holds(host string) bool {
 	return slices.ContainsFunc(p.GPUs, func(g PriorGPU) bool { return g.Host == host }) ||
 		slices.ContainsFunc(p.Sessions, func(s PriorSession) bool { return s.Slice.Host == host })
 }
 
-// Placements are the sessions of a state by host and UUID of the GPU that they are on.
-type Placements map[[2]string][]*PriorSession
+// Placements are the sessions of a state by the GPU that they are on.
+type Placements map[GPUKey][]*PriorSession
 
 // Placements returns the sessions by their GPUs, for callers that go through all GPUs.
 func (p Prior) Placements() Placements {
 	placements := Placements{}
 	for i := range p.Sessions {
 		s := &p.Sessions[i]
-		at := [2]string{s.Slice.Host, s.Slice.GPU}
-		placements[at] = append(placements[at], s)
+		placements[s.Slice.On()] = append(placements[s.Slice.On()], s)
 	}
 	return placements
 }
 
 // On returns the sessions on a GPU.
-func (p Placements) On(g GPU) []*PriorSession { return p[[2]string{g.Host, g.UUID}] }
+func (p Placements) On(g GPU) []*PriorSession { return p[GPUKey{g.Host, g.UUID}] }
 
 // Session finds a session by address.
 func (p Prior) Session(a Address) (PriorSession, bool) {
@@ -267,7 +268,19 @@ func (p Prior) Session(a Address) (PriorSession, bool) {
 	return p.Sessions[i], true
 }
 
-// CompareGPU orders GPUs by host and UUID.
-func CompareGPU(hostA, uuidA, hostB, uuidB string) int {
-	return cmp.Or(cmp.Compare(hostA, hostB), cmp.Compare(uuidA, uuidB))
+// GPUKey identifies a GPU. It can be a map key.
+type GPUKey struct{ Host, UUID string }
+
+// Compare orders GPUs by host and UUID.
+func (k GPUKey) Compare(o GPUKey) int {
+	return cmp.Or(cmp.Compare(k.Host, o.Host), cmp.Compare(k.UUID, o.UUID))
 }
+
+// Key identifies the GPU.
+func (g PriorGPU) Key() GPUKey { return GPUKey{g.Host, g.UUID} }
+
+// Compare orders GPUs by host and UUID.
+func (g PriorGPU) Compare(o PriorGPU) int { return g.Key().Compare(o.Key()) }
+
+// On identifies the GPU of the slice.
+func (s Slice) On() GPUKey { return GPUKey{s.Host, s.GPU} }

@@ -157,6 +157,6 @@ func Regained(prior resource.Prior, live resource.Live) resource.Prior {
 			}
 		}
 	}
-	slices.SortFunc(b.prior.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
+	slices.SortFunc(b.prior.GPUs, resource.PriorGPU.Compare)
 	return b.prior.Remembering()
 }

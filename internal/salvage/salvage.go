@@ -48,7 +48,7 @@ func Prior(s Sources) (resource.Prior, []resource.Note) {
 		}
 	}
 	slices.SortFunc(b.prior.Sessions, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
-	slices.SortFunc(b.prior.GPUs, func(a, b resource.PriorGPU) int { return resource.CompareGPU(a.Host, a.UUID, b.Host, b.UUID) })
+	slices.SortFunc(b.prior.GPUs, resource.PriorGPU.Compare)
 	b.prior.Missing = slices.DeleteFunc(b.prior.Missing, func(a resource.Address) bool { return b.taken[a] })
 	return b.prior.Remembering(), b.notes
 }

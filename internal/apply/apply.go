@@ -1,5 +1,5 @@
-// Package apply carries a plan out and decides nothing: it journals, acts,
-// undoes what a failure leaves half made, and stops when told to.
+// Package apply carries out a plan and decides nothing: it writes the journal, runs the steps, undoes what a failure
+// leaves incomplete, and stops when its context ends.
 package apply
 
 import (
@@ -14,9 +14,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// GPUs changes the GPUs of one host. Every change is read back by the one who makes it.
+// GPUs changes the GPUs of one host. It reads every change back.
 type GPUs interface {
-	// Take, Leave and Release keep the host's ledger: who holds the GPU, with what it was like before.
+	// Take, Leave and Release write the host's ledger: who holds the GPU, with its baseline.
 	Take(ctx context.Context, gpu string, t ledger.Take) error
 	Leave(ctx context.Context, gpu string) error
 	Release(ctx context.Context, gpu string, asItIs, abandon bool) error
@@ -26,19 +26,19 @@ type GPUs interface {
 	DestroySlice(ctx context.Context, s resource.LiveSlice) error
 }
 
-// Runtime makes and removes the containers of one host. Both are idempotent.
+// Runtime creates and removes the bodies of one host. Both are idempotent.
 type Runtime interface {
-	// Prepare makes the container of a session, or brings it up to date. given is
-	// its MIG slice; of a whole GPU it has the UUID alone.
+	// Prepare creates the body of a session, or brings it up to date. given is its MIG slice; of a whole GPU it has
+	// the UUID alone.
 	Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Body, error)
-	// Unprepare removes it by the session's id, and tells what it used, which goes
-	// with it; one that is gone is no error, and used nothing.
+	// Unprepare removes the body by the session's ID, and returns what the session used. A body that does not exist
+	// is no error, and used nothing.
 	Unprepare(ctx context.Context, session string) (resource.Use, error)
 }
 
-// Images gets the images that containers are made from.
+// Images gets the images of containers.
 type Images interface {
-	// Ensure pulls an image, or builds cosplay's own, and tells how far it is.
+	// Ensure pulls an image, or builds cosplay's, and reports progress.
 	Ensure(ctx context.Context, image string, how plan.ImageSource, say func(string)) error
 }
 
@@ -49,7 +49,7 @@ type Host struct {
 	Images   Images             // nil without containers
 }
 
-// Journal keeps entries through a crash: each is on disk when Write returns.
+// Journal keeps entries through a crash: an entry is on disk when Write returns.
 type Journal interface{ Write(entry any) error }
 
 // Entry is one line of the journal of a run.
@@ -57,26 +57,26 @@ type Entry struct {
 	Event string    `json:"event"`
 	Time  time.Time `json:"time"`
 
-	// With Begin: the state that the run started from, and what was there before.
+	// With Begin: the state from which the run started, and what existed before.
 	Lineage string               `json:"lineage,omitempty"`
 	Key     string               `json:"key,omitempty"`
 	Serial  int                  `json:"serial,omitempty"`
 	BootIDs map[string]string    `json:"boot_ids,omitempty"`
-	Slices  []resource.LiveSlice `json:"slices,omitempty"` // the MIG slices there were that are not ours
+	Slices  []resource.LiveSlice `json:"slices,omitempty"` // the foreign MIG slices that existed
 	Creates []resource.Address   `json:"creates,omitempty"`
 
 	// With Started and Done.
 	Step string       `json:"step,omitempty"`
-	Op   *plan.OpJSON `json:"op,omitempty"` // with Started, and with Done of mere bookkeeping
+	Op   *plan.OpJSON `json:"op,omitempty"` // with Started, and with Done of an operation on the state alone
 	Made *plan.Made   `json:"made,omitempty"`
 
 	// With Failed; Made is what is known to be left of a slice.
 	Error string `json:"error,omitempty"`
-	Sure  bool   `json:"sure,omitempty"` // what is left is known, even if it is nothing
+	Sure  bool   `json:"sure,omitempty"` // it is known what is left, even if it is nothing
 }
 
-// Partial is what an error of CreateSlice may know: the GPU instance that is
-// left, nil for none; and whether it knows at all.
+// Partial is implemented by an error of CreateSlice: the GPU instance that is left, nil for none, and whether that is
+// known.
 type Partial interface {
 	Left() (left *resource.Handle, sure bool)
 }
@@ -89,20 +89,20 @@ const (
 	Failed  = "failed"
 )
 
-// Event is progress, for people.
+// Event is progress, for output.
 type Event struct {
 	Kind   EventKind
 	Step   plan.Step
-	Number int // of the steps that touch the world, from 1
+	Number int // of the steps that change more than the state, from 1
 	Total  int
 	Took   time.Duration
 	Err    error
-	Text   string // with StepSays: how far it is
+	Text   string // with StepSays: the progress
 
-	Live resource.Live // what the plan was made on
+	Live resource.Live // the snapshot of the plan
 }
 
-// EventKind says what happened to a step.
+// EventKind is what happened to a step.
 type EventKind int
 
 // The kinds of progress.
@@ -115,38 +115,38 @@ const (
 	UndoFailed
 )
 
-// Run is one carrying out of a plan.
+// Run carries out a plan.
 type Run struct {
 	Hosts       map[string]Host
 	Journal     Journal
 	Progress    func(Event)
-	Parallelism int  // steps at a time, on GPUs and in containers each; 1 is one in all
-	KeepPartial bool // leave what a failed session has so far
-	GoOn        bool // after a failure, with every step that does not need the failed one
+	Parallelism int  // steps at the same time, on GPUs and on bodies each; 1 is one of both together
+	KeepPartial bool // do not undo the steps of a failed session
+	GoOn        bool // after a failure, run every step that does not need the failed one
 
-	// Observe reads the hosts: after a failure, only they show how far a step came.
+	// Observe reads the hosts: after a failure, only they show what a step has changed.
 	Observe func(context.Context) (resource.Live, error)
 }
 
-// Result is what came of it. Prior is true however the run ended.
+// Result is how a run ended. Prior is correct however it ended.
 type Result struct {
 	Prior       resource.Prior
 	Done        []string // ids of the steps that succeeded
 	Failures    []Failure
 	NotTried    []plan.Step
 	Interrupted bool
-	Used        map[resource.Address]resource.Use // what the sessions used that have ended
+	Used        map[resource.Address]resource.Use // of sessions that have ended
 }
 
 // Failure is a step that failed, and what its undo left.
 type Failure struct {
 	Step   plan.Step
 	Err    error
-	Undone bool       // nothing that its group did in this run is left
-	Left   *UndoError // why something is, where it should not
+	Undone bool       // everything that its group did in this run is undone
+	Left   *UndoError // the undo that failed
 }
 
-// UndoError is the undo of a step that the host refused.
+// UndoError is a failed undo of a step.
 type UndoError struct {
 	Step plan.Step
 	Err  error
@@ -156,7 +156,7 @@ func (e *UndoError) Error() string { return e.Step.ID + ": " + e.Err.Error() }
 
 func (e *UndoError) Unwrap() error { return e.Err }
 
-// effect is act, between two moments at which a crash must do no harm.
+// effect is act between two moments at which tests interrupt it.
 func (r *Run) effect(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (plan.Made, error) {
 	durable.Moment("before effect %T", op)
 	made, err := r.act(ctx, op, prior, say)
@@ -164,96 +164,85 @@ func (r *Run) effect(ctx context.Context, op plan.Op, prior resource.Prior, say 
 	return made, err
 }
 
-// act makes one operation happen and says how far it is where that takes long. prior is the state so far: what is
-// removed is looked up there, for only what is ours is ever removed.
-func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (plan.Made, error) {
-	if host, change := gpuChange(ctx, op); change != nil {
-		return plan.Made{}, r.gpus(host, change)
-	}
+// act carries out one operation, and reports progress if that takes long. What it removes is in prior, the state so
+// far: only what the state has is ever removed.
+func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say func(string)) (made plan.Made, err error) {
 	switch op := op.(type) {
+	case plan.TakeGPU:
+		take := ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, FromState: op.FromState,
+			Whole: op.Whole, Others: op.Others, Slices: op.Slices}
+		err = r.gpus(op.Host, func(g GPUs) error { return g.Take(ctx, op.GPU, take) })
+	case plan.LeaveGPU:
+		err = r.gpus(op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) })
+	case plan.ReleaseGPU:
+		err = r.gpus(op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU, op.AsItIs, op.Abandon) })
 	case plan.SetGPU:
 		if _, held := prior.GPU(op.Host, op.GPU); !held {
-			return plan.Made{}, prose.Advice{What: fmt.Sprintf("%s is to be changed, but the state does not have its baseline: cosplay did not make this plan", op.GPU), Fix: "make a new plan with cosplay plan"}
+			what := op.GPU + " is to be changed, but the state does not have its baseline: cosplay did not make this plan"
+			return made, prose.Advice{What: what, Fix: "make a new plan with cosplay plan"}
 		}
-		return r.set(ctx, op)
+		made.PowerMW, err = r.set(ctx, op)
 	case plan.CreateSlice:
-		var made resource.LiveSlice
-		err := r.gpus(op.Session.Slice.Host, func(g GPUs) (err error) {
-			made, err = g.CreateSlice(ctx, op.Session.Slice, resource.Need{SMs: op.Session.Fit.Got.SMs, MemoryMiB: op.Session.Target.MemoryMiB})
+		need := resource.Need{SMs: op.Session.Fit.Got.SMs, MemoryMiB: op.Session.Target.MemoryMiB}
+		err = r.gpus(op.Session.Slice.Host, func(g GPUs) error {
+			slice, err := g.CreateSlice(ctx, op.Session.Slice, need)
+			made.Handle = &slice.Handle
 			return err
 		})
-		return plan.Made{Handle: &made.Handle}, err
 	case plan.DestroySlice:
-		s, ok := prior.Session(op.Address)
-		if !ok || s.Handle == nil {
-			return plan.Made{}, nil
+		if s, _ := prior.Session(op.Address); s.Handle != nil {
+			slice := resource.LiveSlice{Slice: op.Slice, Handle: *s.Handle}
+			err = r.gpus(op.Slice.Host, func(g GPUs) error { return g.DestroySlice(ctx, slice) })
 		}
-		return plan.Made{}, r.gpus(op.Slice.Host, func(g GPUs) error {
-			return g.DestroySlice(ctx, resource.LiveSlice{Slice: op.Slice, Handle: *s.Handle})
-		})
 	case plan.EnsureImage:
 		host, err := r.host(op.Host)
+		if err == nil && host.Images == nil {
+			err = fmt.Errorf("host %s has no container engine; Fix: cosplay plan", op.Host)
+		}
 		if err != nil {
-			return plan.Made{}, err
+			return made, err
 		}
-		if host.Images == nil {
-			return plan.Made{}, fmt.Errorf("host %s has no container engine; Fix: cosplay plan", op.Host)
-		}
-		return plan.Made{}, host.Images.Ensure(ctx, op.Image, op.How, say)
+		return made, host.Images.Ensure(ctx, op.Image, op.How, say)
 	case plan.Prepare:
 		runtime, err := r.runtime(op.Session.Slice.Host, op.Session.Runtime)
 		if err != nil {
-			return plan.Made{}, err
+			return made, err
 		}
 		given := resource.Handle{UUID: op.Session.Slice.GPU, Shared: op.Shared}
-		if s, ok := prior.Session(op.Session.Address); ok && s.Handle != nil && !op.Session.Slice.Whole() {
+		if s, _ := prior.Session(op.Session.Address); s.Handle != nil && !op.Session.Slice.Whole() {
 			given = *s.Handle
 		}
-		container, err := runtime.Prepare(ctx, op.Session, given)
-		return plan.Made{Body: &container}, err
+		body, err := runtime.Prepare(ctx, op.Session, given)
+		return plan.Made{Body: &body}, err
 	case plan.Unprepare:
 		runtime, err := r.runtime(op.Host, op.Runtime)
 		if err != nil {
-			return plan.Made{}, err
+			return made, err
 		}
 		used, err := runtime.Unprepare(ctx, op.ID)
 		return plan.Made{Used: &used}, err
-	case plan.TakeGPU, plan.LeaveGPU, plan.ReleaseGPU: // gpuChange has them
 	case plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.MoveSessions: // the state alone
-		return plan.Made{}, nil
+	default:
+		err = fmt.Errorf("no way to carry out %T", op)
 	}
-	return plan.Made{}, fmt.Errorf("no way to carry out %T", op)
+	return made, err
 }
 
-// set sets a setting and returns what the driver rounded its value to.
-func (r *Run) set(ctx context.Context, op plan.SetGPU) (plan.Made, error) {
+// set sets a setting. It returns the value to which the driver rounded it, nil if it did not.
+func (r *Run) set(ctx context.Context, op plan.SetGPU) (rounded *int, err error) {
 	var now int
-	err := r.gpus(op.Host, func(g GPUs) (err error) {
+	err = r.gpus(op.Host, func(g GPUs) (err error) {
 		now, err = g.Set(ctx, op.GPU, op.Setting, op.Value)
 		return err
 	})
 	switch {
 	case err != nil || now == op.Value:
-		return plan.Made{}, err
+		return nil, err
 	case op.Restore:
-		return plan.Made{}, fmt.Errorf("the driver rounds the %s of %s from %s to %s, so that it is not as cosplay found it", op.Setting.Words(), op.GPU, op.Setting.Text(op.Value), op.Setting.Text(now))
+		return nil, fmt.Errorf("the driver rounds the %s of %s from %s to %s, so that it is not as cosplay found it",
+			op.Setting.Words(), op.GPU, op.Setting.Text(op.Value), op.Setting.Text(now))
 	}
-	return plan.Made{PowerMW: &now}, nil
-}
-
-// gpuChange is what an operation writes about a GPU into the host's ledger; nil for any other.
-func gpuChange(ctx context.Context, op plan.Op) (host string, change func(GPUs) error) {
-	switch op := op.(type) {
-	case plan.TakeGPU:
-		take := ledger.Take{Baseline: op.Baseline, LockBefore: op.LockBefore, FromState: op.FromState, Whole: op.Whole, Others: op.Others, Slices: op.Slices}
-		return op.Host, func(g GPUs) error { return g.Take(ctx, op.GPU, take) }
-	case plan.LeaveGPU:
-		return op.Host, func(g GPUs) error { return g.Leave(ctx, op.GPU) }
-	case plan.ReleaseGPU:
-		return op.Host, func(g GPUs) error { return g.Release(ctx, op.GPU, op.AsItIs, op.Abandon) }
-	default:
-		return "", nil
-	}
+	return &now, nil
 }
 
 func (r *Run) gpus(host string, do func(GPUs) error) error {
@@ -279,7 +268,8 @@ func (r *Run) runtime(host, name string) (Runtime, error) {
 func (r *Run) host(name string) (Host, error) {
 	h, ok := r.Hosts[name]
 	if !ok {
-		return Host{}, fmt.Errorf("host %q is not open; it is in the state but no longer in the configuration: put its block back until its sessions are destroyed", name)
+		return Host{}, fmt.Errorf("host %q is not open; it is in the state but no longer in the configuration: "+
+			"put its block back until its sessions are destroyed", name)
 	}
 	return h, nil
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
 )
 
-// failure is the journal's line about a step that failed.
+// failure is the journal's entry for a step that failed.
 func failure(id string, err error) Entry {
 	e := Entry{Event: Failed, Step: id, Error: err.Error()}
 	var partial Partial
@@ -22,7 +23,7 @@ func failure(id string, err error) Entry {
 	return e
 }
 
-// cleanUp finds out how far each failed step came, and takes back what its group did in this run.
+// cleanUp finds out what each failed step has changed, and undoes what its group did in this run.
 func (s *schedule) cleanUp(ctx context.Context) error {
 	if err := s.settleFailed(ctx); err != nil {
 		return err
@@ -38,12 +39,12 @@ func (s *schedule) cleanUp(ctx context.Context) error {
 	return nil
 }
 
-// settleFailed books what the failed steps did all the same. A world that
-// cannot be read leaves the journal for the next command to settle.
+// settleFailed records what the failed steps have changed. If a host cannot be read, the next command settles the
+// journal.
 func (s *schedule) settleFailed(ctx context.Context) error {
-	live, err := s.Observe(ctx)
+	live, err := s.observe(ctx)
 	if err != nil {
-		return unreadAfter(err)
+		return err
 	}
 	for _, f := range s.failures {
 		s.prior, _ = settle(s.prior, f.Step.Do.Op, failure(f.Step.ID, f.Err), s.begin, live)
@@ -51,19 +52,16 @@ func (s *schedule) settleFailed(ctx context.Context) error {
 	return nil
 }
 
-// undoGroup takes back, in reverse, what the group of a failed step has made, the failed step's own remains included.
+// undoGroup undoes, in reverse, the steps of a failed step's group, including what the failed step has changed.
 func (s *schedule) undoGroup(ctx context.Context, f *Failure) error {
 	f.Undone = true
-	for i := len(s.steps) - 1; i >= 0; i-- {
-		step := s.steps[i]
-		if step.Group != f.Step.Group || (s.outcomes[i] != succeeded && s.outcomes[i] != failed) || plan.Bookkeeping(step.Do.Op) {
-			continue
-		}
-		if s.outcomes[i] == failed && !s.remains(step) {
+	for i, step := range slices.Backward(s.steps) {
+		acted := s.outcomes[i] == succeeded || s.outcomes[i] == failed && s.remains(step)
+		if step.Group != f.Step.Group || !acted || plan.Bookkeeping(step.Do.Op) {
 			continue
 		}
 		if step.Undo.Op == nil {
-			f.Undone = false // a GPU's setting, or a removal: there is no way back
+			f.Undone = false // a GPU's setting, or a removal
 			continue
 		}
 		if err := s.undoStep(ctx, step); err != nil {
@@ -74,15 +72,13 @@ func (s *schedule) undoGroup(ctx context.Context, f *Failure) error {
 			return s.settleUndo(ctx, step, err)
 		}
 	}
-	// Where something was removed before, there is no way back; but then nothing may be left to go back from.
-	if s.gone(f.Step) {
-		f.Undone = true
-	}
+	// A removal cannot be undone. If the session was removed completely, nothing is left to undo.
+	f.Undone = f.Undone || s.removed(f.Step)
 	return nil
 }
 
-// gone reports whether nothing is left of the session that a step belongs to.
-func (s *schedule) gone(step plan.Step) bool {
+// removed reports whether nothing is left of the session that a step belongs to.
+func (s *schedule) removed(step plan.Step) bool {
 	address, err := resource.ParseAddress(step.Group)
 	if err != nil {
 		return false // a GPU's
@@ -91,31 +87,33 @@ func (s *schedule) gone(step plan.Step) bool {
 	return !there
 }
 
-// remains reports whether a failed step has left something that the state now knows of.
+// remains reports whether a failed step has left something that the state has now.
 func (s *schedule) remains(step plan.Step) bool {
 	switch op := step.Do.Op.(type) {
 	case plan.SetGPU:
 		was, _ := s.before.GPU(op.Host, op.GPU)
 		now, _ := s.prior.GPU(op.Host, op.GPU)
 		return was.Applied != now.Applied
-	case plan.TakeGPU, plan.LeaveGPU:
-		return false // nothing was changed yet
+	case plan.TakeGPU, plan.LeaveGPU, plan.EnsureImage:
+		return false
 	case plan.CreateSlice:
 		now, there := s.prior.Session(op.Session.Address)
 		return there && now.Handle != nil
 	case plan.Prepare:
 		now, there := s.prior.Session(op.Session.Address)
 		return there && now.Body != nil
-	case plan.EnsureImage:
-		return false
 	default:
 		return true // a removal that failed
 	}
 }
 
-// unreadAfter is the error of a look at the hosts after a step has failed.
-func unreadAfter(err error) error {
-	return fmt.Errorf("the host cannot be read after the failure of a step: %w", err)
+// observe reads the hosts after a step has failed.
+func (s *schedule) observe(ctx context.Context) (resource.Live, error) {
+	live, err := s.Observe(ctx)
+	if err != nil {
+		err = fmt.Errorf("the host cannot be read after the failure of a step: %w", err)
+	}
+	return live, err
 }
 
 func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
@@ -136,11 +134,11 @@ func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
 	return s.write(Entry{Event: Done, Step: id, Made: &made})
 }
 
-// settleUndo books how far an undo came that failed.
+// settleUndo records what a failed undo has changed.
 func (s *schedule) settleUndo(ctx context.Context, step plan.Step, cause error) error {
-	live, err := s.Observe(ctx)
+	live, err := s.observe(ctx)
 	if err != nil {
-		return unreadAfter(err)
+		return err
 	}
 	s.prior, _ = settle(s.prior, step.Undo.Op, failure(step.ID+"/undo", cause), s.begin, live)
 	return nil

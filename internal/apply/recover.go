@@ -9,8 +9,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// CheckJournal makes sure that a journal tells a story: it begins with a beginning, and nothing ends that was not
-// started. The error says which line is wrong.
+// CheckJournal reports an error if a journal is inconsistent: it must start with Begin, and no step may end that was
+// not started. The error names the line.
 func CheckJournal(entries []Entry) error {
 	started := map[string]bool{}
 	for n, e := range entries {
@@ -38,10 +38,9 @@ func CheckJournal(entries []Entry) error {
 	return nil
 }
 
-// Recover works out, from the journal of a run that was cut off and a look at the world, what the state has to
-// remember: what is done is folded, and of a step that was started but not finished the world tells how far it came.
-// It changes nothing; the next apply converges from there. The notes say what was found. The journal must be one that
-// CheckJournal accepts.
+// Recover computes the state from the journal of an interrupted run and a snapshot of the hosts. It folds the steps
+// that are done; the snapshot shows what a step without an end has changed. It changes nothing; the next apply
+// converges from there. The notes say what it found. The journal must be one that CheckJournal accepts.
 func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resource.Prior, []resource.Note) {
 	var (
 		notes []resource.Note
@@ -89,8 +88,8 @@ func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resourc
 
 func noteOf(kind resource.NoteKind) resource.Note { return resource.Note{Kind: kind} }
 
-// settle looks at the world for an operation whose end is not known, or that
-// failed. e is what the journal last says of it.
+// settle reads from the snapshot what an operation has changed whose end is not known, or that failed. e is the last
+// entry of the journal for it.
 func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
 	done := func(happened bool) (resource.Prior, resource.Note) {
 		if happened {
@@ -102,7 +101,7 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 	case plan.TakeGPU:
 		return done(holds(live, op.Host, op.GPU, begin.Lineage))
 	case plan.LeaveGPU:
-		return done(true) // the state knows nothing of it, and doing it again is once
+		return done(true) // the state does not have it, and it can be done again
 	case plan.ReleaseGPU:
 		return done(!holds(live, op.Host, op.GPU, begin.Lineage))
 	case plan.SetGPU:
@@ -120,7 +119,7 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 	return prior, noteOf(resource.StepNotDone)
 }
 
-// settleSet looks at a setting. A power limit may have been rounded, and a clock lock cannot be read.
+// settleSet compares a setting. A power limit may have been rounded, and a clock lock cannot be read.
 func settleSet(prior resource.Prior, op plan.SetGPU, e Entry, live resource.Live) (resource.Prior, resource.Note) {
 	g, ok := live.GPU(op.Host, op.GPU)
 	if op.Setting == resource.SMClock {
@@ -162,7 +161,7 @@ func settleUnprepare(prior resource.Prior, op plan.Unprepare, live resource.Live
 	return prior, noteOf(resource.StepNotDone)
 }
 
-// whole reports whether a container is as a run that came to its end leaves it.
+// whole reports whether a body is complete and runs.
 func whole(c resource.Body, hash string) bool {
 	return c.State == resource.Running && c.Hash == hash && c.Damaged == ""
 }
@@ -173,31 +172,31 @@ func refusedLock(g resource.GPU) bool {
 	return without && lacks.Set && lacks.Code != unknownError
 }
 
-// unknownError is NVML's code that does not tell whether the call had an effect.
+// unknownError is NVML's code after which a call may have had an effect.
 const unknownError = 999
 
-// holds reports whether the host's ledger has a project among those who hold a GPU.
+// holds reports whether a project is a holder of a GPU in the host's ledger.
 func holds(live resource.Live, host, gpu, lineage string) bool {
 	held, _ := live.Page(host, gpu)
 	_, holds := held.Holder(lineage)
 	return holds
 }
 
-// noted reports whether the host's ledger has a slice among a project's. It is
-// noted there before it is made, without the UUID that it has from then on.
+// noted reports whether the host's ledger has a slice among a project's. The agent records it there before it creates
+// the slice, and adds the UUID afterwards.
 func noted(live resource.Live, lineage string, s resource.LiveSlice) bool {
 	held, _ := live.Page(s.Host, s.GPU)
 	us, _ := held.Holder(lineage)
 	return slices.ContainsFunc(us.Slices, func(o resource.LiveSlice) bool {
-		o.Host = s.Host // whatever it was called when it was noted
+		o.Host = s.Host // its name in the configuration may have changed
 		return o.Slice == s.Slice && (o.UUID == "" || o.Match(s) != resource.OtherSlice)
 	})
 }
 
-// settleCreate looks for the slice that a run may have made. A slice carries no label. Where the driver's answer says
-// what is left of it, that is so. Else it is ours if it has the profile and the placement, was not there before the
-// run, is noted in the ledger, the host is in the same boot, and nobody uses it yet: our own programs come only
-// after.
+// settleCreate looks for the slice that a run may have created. A slice has no label. If the driver's answer says
+// what is left of it, that decides. Else the slice is the project's if it has the profile and the placement, did not
+// exist before the run, is in the ledger, is from the same boot, and no process uses it yet: the session's programs
+// start later.
 func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
 	want := op.Session.Slice
 	host, _ := live.Host(want.Host)
@@ -227,7 +226,7 @@ func inUse(g resource.GPU, s resource.LiveSlice) bool {
 	return slices.ContainsFunc(g.Processes, func(p resource.Process) bool { return p.GPUInstance != nil && *p.GPUInstance == s.GPUInstance })
 }
 
-// Reconsider looks for the slices that nobody could look for when they were settled, once their GPU is back.
+// Reconsider looks for the slices that were not readable when they were settled, once their GPU is back.
 func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
 	prior = renameSlices(prior, live)
 	for _, s := range prior.Sessions {
@@ -249,8 +248,8 @@ func Reconsider(prior resource.Prior, live resource.Live) resource.Prior {
 	return prior
 }
 
-// renameSlices gives slices the names that the driver gives them now: after an
-// update it may have others for what is still the same slice.
+// renameSlices gives slices the names that the driver gives them now: an update may have changed the name of a slice
+// that still exists.
 func renameSlices(prior resource.Prior, live resource.Live) resource.Prior {
 	placements := prior.Placements()
 	for _, h := range live.Hosts {
@@ -285,7 +284,7 @@ func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Liv
 		return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
 	}
 	if own.UUID == "" && s.Handle.UUID != "" {
-		// The compute instance went, the GPU instance is left: still ours.
+		// The compute instance was removed, the GPU instance is left: it is still the project's.
 		return plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &own.Handle}), noteOf(resource.StepHalfDone)
 	}
 	return prior, noteOf(resource.StepNotDone)

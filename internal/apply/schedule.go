@@ -28,7 +28,7 @@ type finished struct {
 	took  time.Duration
 }
 
-// schedule is the bookkeeping of one run; a single goroutine owns it.
+// schedule is the progress of one run. A single goroutine owns it.
 type schedule struct {
 	*Run
 	steps    []plan.Step
@@ -45,11 +45,12 @@ type schedule struct {
 	reports  chan finished
 }
 
-// Execute carries the steps out. When the context ends nothing new is started;
-// the steps that run are finished. live is what the plan was made on.
+// Execute carries out the steps. When the context ends, it starts no step and waits for those that run. live is the
+// snapshot of the plan.
 func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, live resource.Live) (Result, error) {
 	prior = prior.Clone()
-	begin := Entry{Event: Begin, Lineage: prior.Lineage, Key: prior.Key, Serial: prior.Serial, BootIDs: map[string]string{}, Creates: plan.Creates(p.Steps)}
+	begin := Entry{Event: Begin, Lineage: prior.Lineage, Key: prior.Key, Serial: prior.Serial, BootIDs: map[string]string{},
+		Creates: plan.Creates(p.Steps)}
 	placements := prior.Placements()
 	for _, h := range live.Hosts {
 		begin.BootIDs[h.Name] = h.BootID
@@ -60,8 +61,9 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 	if err := r.write(begin); err != nil {
 		return Result{Prior: prior}, err
 	}
-	s := &schedule{Run: r, steps: p.Steps, outcomes: make([]outcome, len(p.Steps)), byID: map[string]int{}, used: map[resource.Address]resource.Use{},
-		before: prior, prior: prior, live: live, begin: begin, total: p.Effects(), reports: make(chan finished)}
+	s := &schedule{Run: r, steps: p.Steps, outcomes: make([]outcome, len(p.Steps)), byID: map[string]int{},
+		used: map[resource.Address]resource.Use{}, before: prior, prior: prior, live: live, begin: begin, total: p.Effects(),
+		reports: make(chan finished)}
 	for i, step := range p.Steps {
 		s.byID[step.ID] = i
 	}
@@ -72,8 +74,8 @@ func (r *Run) Execute(ctx context.Context, p *plan.Plan, prior resource.Prior, l
 	return s.result(ctx), err
 }
 
-// loop starts every step whose needs have succeeded, until none is left, one fails unless it is to go on, or the
-// context ends; then it waits for those that run.
+// loop starts every step whose needs have succeeded, until no step is left, one fails without GoOn, or the context
+// ends. Then it waits for the steps that run.
 func (s *schedule) loop(ctx context.Context) error {
 	active := 0
 	for {
@@ -100,8 +102,8 @@ func (s *schedule) loop(ctx context.Context) error {
 	}
 }
 
-// drain waits for running steps once the journal cannot be written: what they
-// made is folded all the same, so that the state can tell of it.
+// drain waits for running steps after the journal could not be written, and folds what they made, so that the state
+// has it.
 func (s *schedule) drain(active int, cause error) error {
 	for range active {
 		f := <-s.reports
@@ -113,8 +115,8 @@ func (s *schedule) drain(active int, cause error) error {
 	return cause
 }
 
-// lane is what keeps a step waiting: GPUs are quick and take turns, containers
-// take long. So that neither waits for the other, each kind has its own room.
+// lane is the queue of a step: operations on GPUs are quick and run one after the other, those on bodies take long.
+// Each kind has its own limit, so that neither waits for the other.
 func (s *schedule) lane(op plan.Op) int {
 	if s.Parallelism > 1 {
 		switch op.(type) {
@@ -126,7 +128,7 @@ func (s *schedule) lane(op plan.Op) int {
 	return 0
 }
 
-// ready finds the first step that waits for nothing any more and has room.
+// ready finds the first step that can start now.
 func (s *schedule) ready() (int, bool) {
 	var busy [2]int
 	for i, step := range s.steps {
@@ -151,8 +153,8 @@ func (s *schedule) ready() (int, bool) {
 	return 0, false
 }
 
-// blocked finds the steps that can never run, since a step that they need failed
-// or cannot run itself. Each step comes after those that it needs.
+// blocked finds the steps that can never run, since a step that they need failed or is blocked. Each step is after
+// those that it needs.
 func (s *schedule) blocked() map[int]bool {
 	blocked := map[int]bool{}
 	if len(s.failures) == 0 {
@@ -167,7 +169,7 @@ func (s *schedule) blocked() map[int]bool {
 	return blocked
 }
 
-// start begins a step; mere bookkeeping is done on the spot, and false.
+// start starts a step. A step that changes the state alone is done at once, and start returns false.
 func (s *schedule) start(ctx context.Context, i int) (bool, error) {
 	step := s.steps[i]
 	op := step.Do
@@ -191,7 +193,7 @@ func (s *schedule) start(ctx context.Context, i int) (bool, error) {
 	return true, nil
 }
 
-// finish books the end of a step.
+// finish records the end of a step.
 func (s *schedule) finish(f finished) error {
 	step := s.steps[f.index]
 	number := s.finishedNumber()
@@ -210,7 +212,8 @@ func (s *schedule) finish(f finished) error {
 	return s.write(Entry{Event: Done, Step: step.ID, Made: &f.made})
 }
 
-// finishedNumber counts the steps with an effect that have ended, this one included: what a person reads as [ 9/17].
+// finishedNumber counts the ended steps that change more than the state, including this one, for output such as [
+// 9/17].
 func (s *schedule) finishedNumber() int {
 	n := 1
 	for i, step := range s.steps {
@@ -221,8 +224,8 @@ func (s *schedule) finishedNumber() int {
 	return n
 }
 
-// replaced are the sessions that the run had to create and that existed before it. A
-// run that ends in order says itself what else it did not create.
+// replaced are the sessions that the run had to create and that existed before it. The result lists the others that
+// it did not create.
 func (s *schedule) replaced() []resource.Address {
 	return slices.DeleteFunc(slices.Clone(s.begin.Creates), func(a resource.Address) bool {
 		_, before := s.before.Session(a)
@@ -250,7 +253,7 @@ func (s *schedule) tell(e Event) {
 	}
 }
 
-// says gives a step a voice of its own, for the goroutine that runs it.
+// says is the function with which the goroutine of a step reports progress.
 func (s *schedule) says(step plan.Step) func(string) {
 	number, total := s.number, s.total
 	return func(text string) { s.tell(Event{Kind: StepSays, Step: step, Number: number, Total: total, Text: text}) }

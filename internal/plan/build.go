@@ -7,14 +7,16 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Build compares, and orders the changes into steps. The prior has its sessions at
-// the addresses that they have now. What the plan rests on is for the caller to say.
+// Build compares, and orders the changes into steps. The sessions of the prior have their new addresses already. The
+// caller sets the basis.
 func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o diff.Options) *Plan {
 	d := diff.Compare(desired, prior, live, o)
-	b := builder{live: live, prior: prior, placements: prior.Placements(), images: map[imageKey]string{}, taken: map[gpuKey][]string{}, last: map[gpuKey][]string{}, freed: map[gpuKey][]string{}, ended: map[gpuKey][]string{},
-		up: map[string][]string{}, down: map[string][]string{}}
+	b := builder{live: live, prior: prior, placements: prior.Placements(), images: map[imageKey]string{},
+		taken: byGPU{}, last: byGPU{}, freed: byGPU{}, ended: byGPU{}, up: map[string][]string{}, down: map[string][]string{}}
 	b.moveSessions(d)
-	b.noteFirstBoots(prior, d)
+	if d.Changes() {
+		b.noteBoots(false, nil) // whatever happens to the run, what it creates is of this boot
+	}
 	for _, g := range d.GPUs {
 		b.takeAgain(g)
 	}
@@ -40,56 +42,38 @@ func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o
 	for _, a := range d.Unwanted {
 		b.add(Step{ID: a.String() + "/forget", Group: a.String(), Do: OpJSON{Forget{Address: a}}})
 	}
-	b.noteBoots(prior)
+	b.noteBoots(true, ids(b.steps)) // only after all steps is everything as desired in this boot
 	return &Plan{Diff: d, Desired: desired, Steps: b.steps, prior: prior, live: live, options: o}
 }
 
-// noteBoots ends the plan with what is only true once all of it is done: that
-// things are as they should be in this boot of each host.
-func (b *builder) noteBoots(prior resource.Prior) {
-	var all []string
-	for _, s := range b.steps {
-		all = append(all, s.ID)
-	}
+// noteBoots records the boots of hosts on which the project has something already, or of the others.
+func (b *builder) noteBoots(held bool, needs []string) {
 	for _, h := range b.live.Hosts {
-		if prior.BootIDs[h.Name] != h.BootID && prior.Holds(h.Name) {
-			b.noteBoot(h, all)
+		if b.prior.BootIDs[h.Name] != h.BootID && b.prior.Holds(h.Name) == held {
+			id := "host." + h.Name
+			b.add(Step{ID: id + "/boot", Group: id, Needs: needs, Do: OpJSON{NoteBoot{Host: h.Name, BootID: h.BootID}}})
 		}
 	}
 }
 
-// noteFirstBoots notes the boot of hosts on which there is nothing of ours yet:
-// whatever becomes of the run, what it makes is of this boot.
-func (b *builder) noteFirstBoots(prior resource.Prior, d diff.Diff) {
-	for _, h := range b.live.Hosts {
-		if prior.BootIDs[h.Name] != h.BootID && !prior.Holds(h.Name) && d.Changes() {
-			b.noteBoot(h, nil)
-		}
-	}
-}
-
-func (b *builder) noteBoot(h resource.Host, needs []string) {
-	id := "host." + h.Name
-	b.add(Step{ID: id + "/boot", Group: id, Needs: needs, Do: OpJSON{NoteBoot{Host: h.Name, BootID: h.BootID}}})
-}
-
-type gpuKey struct{ host, uuid string }
+// byGPU are ids of steps.
+type byGPU map[resource.GPUKey][]string
 
 type imageKey struct{ host, name string }
 
-// builder collects steps in an order in which each follows all that it needs:
-// first what goes, then the GPUs, then what comes, then GPUs given back.
+// builder collects steps in an order in which each follows all that it needs: removals, GPUs, creations, released
+// GPUs.
 type builder struct {
 	live       resource.Live
 	prior      resource.Prior
 	placements resource.Placements // the prior's
-	moved      string              // the step that all others wait for; "" if nothing moves
+	moved      string              // the step that all others need; "" if nothing moves
 	steps      []Step
 	images     map[imageKey]string // steps that get one
-	taken      map[gpuKey][]string // steps that put a GPU back into the ledger
-	freed      map[gpuKey][]string // steps that take sessions off a GPU
-	ended      map[gpuKey][]string // steps that end what runs on a GPU
-	last       map[gpuKey][]string // the last step of a GPU's set-up
+	taken      byGPU               // steps that put a GPU back into the ledger
+	freed      byGPU               // steps that take sessions off a GPU
+	ended      byGPU               // steps that end what runs on a GPU
+	last       byGPU               // the last step of a GPU's set-up
 	up         map[string][]string // steps that bring the sessions of a block up
 	down       map[string][]string // steps that take down what depends on a block
 }
@@ -103,7 +87,7 @@ func (b *builder) add(s Step) string {
 	return s.ID
 }
 
-// moveSessions gives sessions their new addresses before anything is done to them under these.
+// moveSessions gives sessions their new addresses before other steps use these.
 func (b *builder) moveSessions(d diff.Diff) {
 	var moves []resource.Renamed
 	for _, c := range d.Sessions {
@@ -116,12 +100,12 @@ func (b *builder) moveSessions(d diff.Diff) {
 	}
 }
 
-// takeAgain puts a GPU that the state has back into the host's ledger, before anything on it is changed.
+// takeAgain puts a GPU of the state back into the host's ledger, before a step changes it.
 func (b *builder) takeAgain(c diff.GPUChange) {
 	if !c.Take || c.Baseline != nil {
 		return
 	}
-	at := gpuKey{c.Host, c.UUID}
+	at := c.Key()
 	b.taken[at] = []string{b.add(Step{ID: c.UUID + "/take", Group: c.UUID, Do: OpJSON{b.take(c)}})}
 	b.freed[at], b.ended[at] = b.taken[at], b.taken[at]
 }
@@ -129,8 +113,7 @@ func (b *builder) takeAgain(c diff.GPUChange) {
 // LeftoverGroup begins the groups of steps that remove leftovers of interrupted runs.
 const LeftoverGroup = "stray."
 
-// sweep removes what a run that was cut off has left of a session that the state
-// does not know: so it has no address but one that no block can have.
+// sweep removes a leftover. The state does not know its session, so it gets an address that no block can have.
 func (b *builder) sweep(c resource.Body) {
 	id := LeftoverGroup + c.Host + "." + c.Session
 	b.add(Step{ID: id + "/unprepare", Group: id,
@@ -143,15 +126,15 @@ func (b *builder) takeDown(c diff.SessionChange) {
 	}
 	var (
 		id   = c.Address.String()
-		at   = gpuKey{c.Before.Slice.Host, c.Before.Slice.GPU}
+		at   = c.Before.Slice.On()
 		last []string
 	)
 	if c.Body == diff.Remake && c.After != nil {
-		last = b.image(*c.After) // what runs goes only once there is something to come
+		last = b.image(*c.After) // the old container is removed only once the image is there
 	}
 	if c.Body == diff.Remove || c.Body == diff.Remake {
 		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last, b.down[c.Address.Name]),
-			Do: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
+			Do: OpJSON{Unprepare{Address: c.Address, Host: at.Host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
 		b.ended[at] = append(b.ended[at], last...)
 		for _, name := range c.Before.DependsOn {
 			b.down[name] = append(b.down[name], last...)
@@ -167,21 +150,20 @@ func (b *builder) takeDown(c diff.SessionChange) {
 	b.freed[at] = append(b.freed[at], last...)
 }
 
-// chain is the steps of one GPU, each after the one before.
+// chain has the steps of one GPU, each after the one before.
 type chain struct {
 	*builder
-	at    gpuKey
+	at    resource.GPUKey
 	after []string
 }
 
 func (c *chain) step(what string, do Op) {
-	c.after = []string{c.add(Step{ID: c.at.uuid + "/" + what, Group: c.at.uuid, Needs: c.after, Do: OpJSON{do}})}
+	c.after = []string{c.add(Step{ID: c.at.UUID + "/" + what, Group: c.at.UUID, Needs: c.after, Do: OpJSON{do}})}
 }
 
-// onGPU begins a chain once sessions are off the GPU that have to be.
+// onGPU begins a chain after the steps that take sessions off the GPU.
 func (b *builder) onGPU(change diff.GPUChange) *chain {
-	at := gpuKey{change.Host, change.UUID}
-	return &chain{builder: b, at: at, after: b.freed[at]}
+	return &chain{builder: b, at: change.Key(), after: b.freed[change.Key()]}
 }
 
 func (b *builder) setUp(c diff.GPUChange) {
@@ -209,11 +191,11 @@ func (b *builder) bringUp(c diff.SessionChange) {
 	}
 	var (
 		id   = c.Address.String()
-		at   = gpuKey{c.After.Slice.Host, c.After.Slice.GPU}
+		at   = c.After.Slice.On()
 		last = slices.Concat(b.last[at], b.freed[at])
 	)
 	if c.Before != nil {
-		last = append(last, b.freed[gpuKey{c.Before.Slice.Host, c.Before.Slice.GPU}]...)
+		last = append(last, b.freed[c.Before.Slice.On()]...)
 	}
 	if (c.Slice == diff.Make || c.Slice == diff.Remake) && !c.After.Slice.Whole() {
 		last = []string{b.add(Step{ID: id + "/slice", Group: id, Needs: last,
@@ -226,8 +208,8 @@ func (b *builder) bringUp(c diff.SessionChange) {
 	}
 }
 
-// prepare makes a session's container, or brings it up to date, once all that it depends on is there.
-func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
+// prepare creates a session's body, or brings it up to date, after the sessions that it depends on.
+func (b *builder) prepare(c diff.SessionChange, at resource.GPUKey, needs []string) {
 	id := c.Address.String()
 	for _, name := range c.After.DependsOn {
 		needs = slices.Concat(needs, b.up[name])
@@ -238,17 +220,17 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 	case diff.Make, diff.Remake:
 		needs = append(needs, b.image(*c.After)...)
 		made = b.add(Step{ID: id + "/prepare", Group: id, Needs: needs,
-			Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.host, Runtime: c.After.Runtime, ID: c.After.ID}}})
+			Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.Host, Runtime: c.After.Runtime, ID: c.After.ID}}})
 	case diff.Refit:
 		do := b.preparation(*c.After)
 		do.How = Refit
 		step := Step{ID: id + "/prepare", Group: id, Needs: needs, Undo: OpJSON{b.preparation(c.Before.Session)}}
 		if len(c.Before.Sealed) > 0 {
-			step.Undo = OpJSON{} // what the secrets were is not known
+			step.Undo = OpJSON{} // the old secrets are not known
 		}
 		if !runtime.Rewrites {
 			step.Undo = OpJSON{}
-			if now, _ := b.live.Body(at.host, c.After.Runtime, c.After.ID); now.State != resource.Running {
+			if now, _ := b.live.Body(at.Host, c.After.Runtime, c.After.ID); now.State != resource.Running {
 				do.How = Start
 			}
 		}
@@ -262,10 +244,11 @@ func (b *builder) prepare(c diff.SessionChange, at gpuKey, needs []string) {
 
 func (b *builder) preparation(s resource.Session) Prepare {
 	g, there := b.live.GPU(s.Slice.Host, s.Slice.GPU)
-	return Prepare{Session: s, Shared: there && s.Slice.Whole() && (len(diff.ForeignProcesses(g, b.placements)) > 0 || g.Without(resource.ReadingProcesses))}
+	foreign := len(diff.ForeignProcesses(g, b.placements)) > 0 || g.Without(resource.ReadingProcesses)
+	return Prepare{Session: s, Shared: there && s.Slice.Whole() && foreign}
 }
 
-// image gets what a session's container is made from, once for all that are.
+// image gets the image of a session's container, once for all sessions that use it.
 func (b *builder) image(s resource.Session) []string {
 	host, _ := b.live.Host(s.Slice.Host)
 	if s.Spec.Image == "" || host.Engine == nil {
@@ -290,7 +273,7 @@ func (b *builder) image(s resource.Session) []string {
 	return []string{id}
 }
 
-// take is what the host's ledger is told. A GPU that the state has already keeps the baseline that is there.
+// take is the entry for the host's ledger. A GPU that the state has already keeps its baseline.
 func (b *builder) take(c diff.GPUChange) TakeGPU {
 	op := TakeGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds, LockBefore: c.LockBefore, Whole: c.Whole}
 	if c.Baseline != nil {
@@ -302,23 +285,23 @@ func (b *builder) take(c diff.GPUChange) TakeGPU {
 		op.Others = append(op.Others, o.Lineage)
 	}
 	for _, s := range b.prior.Sessions {
-		if s.Handle != nil && s.Slice.Host == c.Host && s.Slice.GPU == c.UUID {
+		if s.Handle != nil && s.Slice.On() == c.Key() {
 			op.Slices = append(op.Slices, resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle})
 		}
 	}
 	return op
 }
 
-// giveBack restores a GPU once no session runs on it. A setting that cannot be restored keeps none of the others from
-// it, nor does a slice that stays: only MIG mode needs all slices gone, and only the release needs everything.
+// giveBack restores a GPU once no session runs on it. A setting that cannot be restored does not block the others,
+// nor does a slice that stays: only MIG mode needs all slices removed, and only the release needs everything.
 func (b *builder) giveBack(c diff.GPUChange) {
-	at := gpuKey{c.Host, c.UUID}
+	at := c.Key()
 	begin, before := b.ended[at], b.freed[at]
 	step := func(what string, needs []string, do Op) {
-		id := b.add(Step{ID: at.uuid + "/" + what, Group: at.uuid, Needs: needs, After: without(before, needs), Do: OpJSON{do}})
+		id := b.add(Step{ID: at.UUID + "/" + what, Group: at.UUID, Needs: needs, After: without(before, needs), Do: OpJSON{do}})
 		before = append(slices.Clone(before), id)
 	}
-	// A project that has to wait for others with the rest must not keep others waiting.
+	// If the project has to wait for others with the rest, it must not make others wait.
 	if c.Action == diff.Delete && c.Settings != (resource.Settings{}) {
 		step("leave", begin, LeaveGPU{c.Host, c.UUID})
 		begin = before[len(before)-1:]
@@ -334,7 +317,7 @@ func (b *builder) giveBack(c diff.GPUChange) {
 		}
 		step("restore-"+setting.String(), needs, SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value, Restore: true})
 	}
-	if c.Action == diff.Delete { // else something has to wait
+	if c.Action == diff.Delete { // else a setting or slice is not restored yet
 		needs := before
 		if c.Abandon { // what cannot be restored does not keep the GPU
 			needs = slices.Concat(begin, b.freed[at])
@@ -343,13 +326,7 @@ func (b *builder) giveBack(c diff.GPUChange) {
 	}
 }
 
-// without is a list of steps without those of another; nil if none is left.
+// without is a list of steps without those of another.
 func without(steps, others []string) []string {
-	var left []string
-	for _, s := range steps {
-		if !slices.Contains(others, s) {
-			left = append(left, s)
-		}
-	}
-	return left
+	return slices.DeleteFunc(slices.Clone(steps), func(s string) bool { return slices.Contains(others, s) })
 }

@@ -2,20 +2,21 @@ package plan
 
 import (
 	"slices"
+	"sort"
 
 	"cosplay/internal/resource"
 )
 
-// Made is what an operation brought into the world, or what is known at last of what it took out of it.
+// Made is what an operation created, or what is known of what it removed.
 type Made struct {
 	Handle  *resource.Handle `json:"handle,omitempty"`
 	Body    *resource.Body   `json:"container,omitempty"`
-	Used    *resource.Use    `json:"used,omitempty"`     // by the session whose container went
+	Used    *resource.Use    `json:"used,omitempty"`     // by the session whose body was removed
 	PowerMW *int             `json:"power_mw,omitempty"` // what the driver rounded a power limit to
 }
 
-// Fold returns what the state remembers once an operation is done. It is the
-// one place that knows: apply folds as it goes, recovery folds the journal.
+// Fold returns the state after an operation. Nothing else defines that: apply folds after each step, recovery folds
+// the journal.
 func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	p := prior.Clone()
 	switch op := op.(type) {
@@ -34,29 +35,23 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	case ReleaseGPU:
 		p.GPUs = slices.DeleteFunc(p.GPUs, func(g resource.PriorGPU) bool { return g.Host == op.Host && g.UUID == op.GPU })
 	case CreateSlice:
-		s := entry(p, op.Session.Address)
-		s.Session, s.Handle = op.Session, made.Handle
-		p = put(p, s)
+		edit(&p, op.Session.Address, func(s *resource.PriorSession) { s.Session, s.Handle = op.Session, made.Handle })
 	case DestroySlice:
-		s := entry(p, op.Address)
-		s.Handle = nil
-		p = put(p, s)
+		edit(&p, op.Address, func(s *resource.PriorSession) { s.Handle = nil })
 	case Prepare:
-		s := entry(p, op.Session.Address)
-		s.Session, s.Body, s.Unfinished = op.Session, made.Body, false
-		if s.Slice.Whole() {
-			s.Handle = nil // of a slice that it had before
-		}
-		s.Session = keepPort(s.Session, made.Body)
-		p = put(p, s)
+		edit(&p, op.Session.Address, func(s *resource.PriorSession) {
+			s.Session, s.Body, s.Unfinished = op.Session, made.Body, false
+			if s.Slice.Whole() {
+				s.Handle = nil // of a slice that it had before
+			}
+			if made.Body != nil && s.Spec.SSH.Port == 0 {
+				s.Spec.SSH.Kept = made.Body.SSHPort // for the next container
+			}
+		})
 	case Unprepare:
-		s := entry(p, op.Address)
-		s.Body, s.Unfinished = nil, false
-		p = put(p, s)
+		edit(&p, op.Address, func(s *resource.PriorSession) { s.Body, s.Unfinished = nil, false })
 	case Record:
-		s := entry(p, op.Session.Address)
-		s.Session = op.Session
-		p = put(p, s)
+		edit(&p, op.Session.Address, func(s *resource.PriorSession) { s.Session = op.Session })
 	case MoveSessions:
 		p = p.Rename(op.Moves)
 	case Adopt:
@@ -65,7 +60,7 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 				p.GPUs = append(p.GPUs, *g)
 			}
 		}
-		p = put(p, op.Session)
+		edit(&p, op.Session.Address, func(s *resource.PriorSession) { *s = op.Session })
 	case Forget:
 		p = p.Forget(op.Address)
 	case LeaveGPU, EnsureImage: // the state does not have them
@@ -85,8 +80,8 @@ func Creates(steps []Step) []resource.Address {
 	return all
 }
 
-// Ended is what the state remembers once a run has ended, or was interrupted, that
-// had to create these sessions: those that do not exist are missing.
+// Ended is the state after a run that had to create these sessions has ended or was interrupted: those that do not
+// exist are missing.
 func Ended(prior resource.Prior, creates []resource.Address) resource.Prior {
 	p := prior.Clone()
 	p.Missing = slices.DeleteFunc(append(p.Missing, creates...), func(a resource.Address) bool {
@@ -98,7 +93,7 @@ func Ended(prior resource.Prior, creates []resource.Address) resource.Prior {
 	return p
 }
 
-// Unfinished notes that a run was interrupted while it worked on the container of a session.
+// Unfinished records that a run was interrupted while it worked on the body of a session.
 func Unfinished(prior resource.Prior, a resource.Address) resource.Prior {
 	p := prior.Clone()
 	for i := range p.Sessions {
@@ -109,16 +104,8 @@ func Unfinished(prior resource.Prior, a resource.Address) resource.Prior {
 	return p
 }
 
-// keepPort notes the free port that a container took, for the one after it.
-func keepPort(s resource.Session, made *resource.Body) resource.Session {
-	if made != nil && s.Spec.SSH.Port == 0 {
-		s.Spec.SSH.Kept = made.SSHPort
-	}
-	return s
-}
-
-// set notes a setting of a GPU. Only a power limit can become another value than the
-// one that was asked for, and only of a lock the state has more than its value.
+// set records a setting of a GPU. Only a power limit can get another value than the requested one, and only for a
+// lock the state has more than its value.
 func set(g *resource.PriorGPU, op SetGPU, made Made) {
 	now := op.Value
 	if op.Setting == resource.PowerLimit {
@@ -133,7 +120,7 @@ func set(g *resource.PriorGPU, op SetGPU, made Made) {
 	g.Applied = g.Applied.With(op.Setting, now)
 }
 
-// UnsureClock notes that a clock lock may or may not have been set.
+// UnsureClock records that a clock lock may or may not have been set.
 func UnsureClock(prior resource.Prior, op SetGPU) resource.Prior {
 	p := prior.Clone()
 	onGPU(p, op.Host, op.GPU, func(g *resource.PriorGPU) {
@@ -142,7 +129,7 @@ func UnsureClock(prior resource.Prior, op SetGPU) resource.Prior {
 	return p
 }
 
-// onGPU changes a held GPU in a cloned prior.
+// onGPU changes a GPU of a cloned prior.
 func onGPU(p resource.Prior, host, uuid string, change func(*resource.PriorGPU)) {
 	for i := range p.GPUs {
 		if p.GPUs[i].Host == host && p.GPUs[i].UUID == uuid {
@@ -151,25 +138,19 @@ func onGPU(p resource.Prior, host, uuid string, change func(*resource.PriorGPU))
 	}
 }
 
-func entry(p resource.Prior, a resource.Address) resource.PriorSession {
-	s, ok := p.Session(a)
-	if !ok {
-		s.Address = a
-	}
-	return s
-}
-
-// put stores a session in its place, or drops one of which nothing is left; Sessions stays sorted by address.
-func put(p resource.Prior, s resource.PriorSession) resource.Prior {
-	if s.Handle == nil && s.Body == nil {
-		p.Sessions = slices.DeleteFunc(p.Sessions, func(o resource.PriorSession) bool { return o.Address == s.Address })
-		return p
-	}
-	i, found := slices.BinarySearchFunc(p.Sessions, s, func(a, b resource.PriorSession) int { return a.Address.Compare(b.Address) })
-	if found {
+// edit changes a session of a cloned prior, which stays sorted. It adds a session that the prior lacks, and drops one
+// without slice and body.
+func edit(p *resource.Prior, a resource.Address, change func(*resource.PriorSession)) {
+	s, _ := p.Session(a)
+	s.Address = a
+	change(&s)
+	i, found := sort.Find(len(p.Sessions), func(i int) int { return a.Compare(p.Sessions[i].Address) })
+	switch empty := s.Handle == nil && s.Body == nil; {
+	case found && empty:
+		p.Sessions = slices.Delete(p.Sessions, i, i+1)
+	case found:
 		p.Sessions[i] = s
-	} else {
+	case !empty:
 		p.Sessions = slices.Insert(p.Sessions, i, s)
 	}
-	return p
 }

@@ -5,11 +5,12 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"cosplay/internal/resource"
 )
 
-// Op is one thing that apply does: one call at the edge, or one line in the books. The set is closed.
+// Op is one operation of an apply: one change on a host, or one change of the state alone. The set is closed.
 //
 //sumtype:decl
 type Op interface {
@@ -18,39 +19,39 @@ type Op interface {
 
 // The operations.
 type (
-	// TakeGPU takes a GPU in hand, in the host's ledger and in the state: what it is like before cosplay first
-	// touches it, and which of the wanted settings it has already.
+	// TakeGPU acquires a GPU, in the host's ledger and in the state: its baseline, and which of the desired settings
+	// it has already.
 	TakeGPU struct {
 		Host       string            `json:"host"`
 		GPU        string            `json:"gpu"`
 		Baseline   resource.Settings `json:"baseline"`
 		Holds      resource.Settings `json:"holds"`
 		LockBefore bool              `json:"lock_before,omitempty"`
-		Whole      bool              `json:"whole,omitempty"`      // without MIG: there is no room for another project
-		Others     []string          `json:"others,omitempty"`     // lineages that hold it as well
+		Whole      bool              `json:"whole,omitempty"`      // without MIG, so that no other project can hold it
+		Others     []string          `json:"others,omitempty"`     // lineages of other holders
 		FromState  bool              `json:"from_state,omitempty"` // the baseline is the state's: the ledger was lost
 
 		Slices []resource.LiveSlice `json:"slices,omitempty"` // that the state has on it
 		For    string               `json:"for,omitempty"`    // the session that imports the one slice
 	}
-	// HoldGPU notes wanted settings that a GPU in hand came to have already.
+	// HoldGPU records desired settings that a GPU of the project has already.
 	HoldGPU struct {
 		Host  string            `json:"host"`
 		GPU   string            `json:"gpu"`
 		Holds resource.Settings `json:"holds"`
 	}
-	// DoubtClock notes that the clock lock of a GPU in hand is gone: what shows it may be mended before the lock is.
+	// DoubtClock records that the clock lock of a GPU is lifted: the evidence may disappear before the lock is set
+	// again.
 	DoubtClock struct {
 		Host string `json:"host"`
 		GPU  string `json:"gpu"`
 	}
-	// NoteBoot notes that all is well in a boot of a host.
+	// NoteBoot records the boot of a host in which everything is as desired.
 	NoteBoot struct {
 		Host   string `json:"host"`
 		BootID string `json:"boot_id"`
 	}
-	// SetGPU sets a setting. What the driver rounds its value to becomes cosplay's,
-	// unless the step restores the baseline.
+	// SetGPU sets a setting. A value that the driver rounds becomes cosplay's, unless the step restores the baseline.
 	SetGPU struct {
 		Host    string           `json:"host"`
 		GPU     string           `json:"gpu"`
@@ -58,41 +59,41 @@ type (
 		Value   int              `json:"value"`
 		Restore bool             `json:"restore,omitempty"`
 	}
-	// LeaveGPU announces in the host's ledger that a GPU gets its baseline back.
+	// LeaveGPU announces in the host's ledger that the project restores a GPU's baseline.
 	LeaveGPU struct {
 		Host string `json:"host"`
 		GPU  string `json:"gpu"`
 	}
-	// ReleaseGPU releases a GPU that has its baseline again, or that others hold
-	// too, or whose baseline the user gives up where it cannot be restored.
+	// ReleaseGPU releases a GPU that has its baseline again, or that other projects hold, or whose baseline cannot be
+	// restored and is given up by the user.
 	ReleaseGPU struct {
 		Host    string `json:"host"`
 		GPU     string `json:"gpu"`
-		AsItIs  bool   `json:"as_it_is,omitempty"` // others hold on to it, and put it back later
+		AsItIs  bool   `json:"as_it_is,omitempty"` // others hold it, and the last of them restores it
 		Abandon bool   `json:"abandon,omitempty"`
 	}
-	// CreateSlice makes the MIG slice of a session.
+	// CreateSlice creates the MIG slice of a session.
 	CreateSlice struct {
 		Session resource.Session `json:"session"`
 	}
-	// DestroySlice removes the MIG slice that the state holds for a session.
+	// DestroySlice removes the MIG slice that the state has for a session.
 	DestroySlice struct {
 		Address resource.Address `json:"address"`
 		Slice   resource.Slice   `json:"slice"`
 	}
-	// EnsureImage gets an image that containers are made from.
+	// EnsureImage pulls or builds an image of containers.
 	EnsureImage struct {
 		Host  string      `json:"host"`
 		Image string      `json:"image"`
 		How   ImageSource `json:"how"`
 	}
-	// Prepare makes a session's container in its slice, or brings the one that is there up to date.
+	// Prepare creates a session's body in its slice, or brings an existing one up to date.
 	Prepare struct {
 		Session resource.Session `json:"session"`
 		How     Preparation      `json:"how,omitempty"`
-		Shared  bool             `json:"shared,omitempty"` // programs of others use the whole GPU that it has
+		Shared  bool             `json:"shared,omitempty"` // foreign programs use its whole GPU
 	}
-	// Unprepare removes a session's container.
+	// Unprepare removes a session's body.
 	Unprepare struct {
 		Address resource.Address `json:"address"`
 		Host    string           `json:"host"`
@@ -101,17 +102,17 @@ type (
 
 		Leftover bool `json:"leftover,omitempty"` // of an interrupted run; the state does not know the session
 	}
-	// Record brings what the state knows of a session up to date.
+	// Record updates a session in the state.
 	Record struct {
 		Session resource.Session `json:"session"`
 		Refit   bool             `json:"refit,omitempty"` // it has a new fit
 	}
-	// Adopt takes what is there already into the state: as the slice or container of a session, with its GPU.
+	// Adopt adds an existing slice or container to the state, as that of a session, with its GPU.
 	Adopt struct {
 		Session resource.PriorSession `json:"session"`
-		GPU     *resource.PriorGPU    `json:"gpu,omitempty"` // nil where the state has it, or it is not in hand
+		GPU     *resource.PriorGPU    `json:"gpu,omitempty"` // nil if the state has it, or the project has not acquired it
 	}
-	// Forget drops a session of which nothing is left, or that is cosplay's no longer.
+	// Forget drops a session that has nothing left, or that stops being cosplay's.
 	Forget struct {
 		Address resource.Address `json:"address"`
 	}
@@ -121,16 +122,16 @@ type (
 	}
 )
 
-// Preparation is what becomes of a container that is there; "" creates one.
+// Preparation is what happens to a body that exists; "" creates one.
 type Preparation string
 
 // The preparations.
 const (
-	Refit Preparation = "refit" // it is brought up to date
+	Refit Preparation = "refit" // it is updated
 	Start Preparation = "start"
 )
 
-// ImageSource is where an image comes from.
+// ImageSource is how an image is obtained.
 type ImageSource string
 
 // The sources.
@@ -156,7 +157,7 @@ func (Adopt) kind() string        { return "adopt" }
 func (Forget) kind() string       { return "forget" }
 func (MoveSessions) kind() string { return "move-sessions" }
 
-// Bookkeeping reports whether an operation touches nothing but the state.
+// Bookkeeping reports whether an operation changes the state alone.
 func Bookkeeping(op Op) bool {
 	switch op.(type) {
 	case HoldGPU, DoubtClock, NoteBoot, Record, Adopt, Forget, MoveSessions:
@@ -166,7 +167,7 @@ func Bookkeeping(op Op) bool {
 	return false
 }
 
-// OpJSON carries an operation through JSON, with its kind beside it.
+// OpJSON is an operation with its kind in JSON.
 type OpJSON struct{ Op Op }
 
 // Kind names the operation, which is not nil.
@@ -201,31 +202,28 @@ func (o *OpJSON) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-var readers = map[string]func([]byte) (Op, error){
-	"take-gpu":        reader[TakeGPU],
-	"hold-gpu":        reader[HoldGPU],
-	"doubt-clock":     reader[DoubtClock],
-	"note-boot":       reader[NoteBoot],
-	"set-gpu":         reader[SetGPU],
-	"set-mig":         settingReader(resource.MIGMode),
-	"set-persistence": settingReader(resource.PersistenceMode),
-	"set-power":       settingReader(resource.PowerLimit),
-	"set-clock":       settingReader(resource.SMClock),
-	"leave-gpu":       reader[LeaveGPU],
-	"release-gpu":     reader[ReleaseGPU],
-	"create-slice":    reader[CreateSlice],
-	"destroy-slice":   reader[DestroySlice],
-	"ensure-image":    reader[EnsureImage],
-	"prepare":         reader[Prepare],
-	"unprepare":       reader[Unprepare],
-	"record":          reader[Record],
-	"adopt":           reader[Adopt],
-	"forget":          reader[Forget],
-	"move-sessions":   reader[MoveSessions],
-}
+// readers read operations by their kinds.
+var readers = func() map[string]func([]byte) (Op, error) {
+	all := map[string]func([]byte) (Op, error){
+		"set-mig":         settingReader(resource.MIGMode),
+		"set-persistence": settingReader(resource.PersistenceMode),
+		"set-power":       settingReader(resource.PowerLimit),
+		"set-clock":       settingReader(resource.SMClock),
+	}
+	for _, op := range []Op{
+		TakeGPU{}, HoldGPU{}, DoubtClock{}, NoteBoot{}, SetGPU{}, LeaveGPU{}, ReleaseGPU{}, CreateSlice{}, DestroySlice{},
+		EnsureImage{}, Prepare{}, Unprepare{}, Record{}, Adopt{}, Forget{}, MoveSessions{},
+	} {
+		all[op.kind()] = func(data []byte) (Op, error) {
+			read := reflect.New(reflect.TypeOf(op))
+			err := json.Unmarshal(data, read.Interface())
+			return read.Elem().Interface().(Op), err
+		}
+	}
+	return all
+}()
 
-// settingReader reads an operation that had its own kind for each setting, as in
-// the journals of versions before SetGPU.
+// settingReader reads an operation of the journals of versions before SetGPU, which had a kind for each setting.
 func settingReader(s resource.Setting) func([]byte) (Op, error) {
 	return func(data []byte) (Op, error) {
 		op := struct {
@@ -238,10 +236,4 @@ func settingReader(s resource.Setting) func([]byte) (Op, error) {
 		err := json.Unmarshal(data, &op)
 		return SetGPU{Host: op.Host, GPU: op.GPU, Setting: s, Value: resource.Bit(op.On) + op.MW + op.MHz, Restore: op.Exact}, err
 	}
-}
-
-func reader[T Op](data []byte) (Op, error) {
-	var op T
-	err := json.Unmarshal(data, &op)
-	return op, err
 }

@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/resource"
 )
 
-// ranks tell of each block, by what it depends on, how many others have to be there before it, one behind the other.
-// What depends on itself, which no configuration may, is taken for depending on nothing.
+// ranks count, for each block, how many others in a row must exist before it. A block that depends on itself, which
+// no configuration may do, counts as depending on nothing.
 func ranks(needs map[string][]string) map[string]int {
 	rank := map[string]int{}
 	var of func(name string) int
@@ -32,31 +33,32 @@ func ranks(needs map[string][]string) map[string]int {
 
 // comingUp orders changes so that each session follows those that it depends on.
 func comingUp(changes []diff.SessionChange) []diff.SessionChange {
-	needs := map[string][]string{} // the same for all of a block, but while it is being changed
-	for _, c := range changes {
-		if c.After != nil {
-			needs[c.Address.Name] = c.After.DependsOn
-		}
-	}
-	rank := ranks(needs)
-	return sortedBy(changes, func(c diff.SessionChange) int { return rank[c.Address.Name] })
+	return ordered(changes, 1, func(c diff.SessionChange) *resource.Session { return c.After })
 }
 
 // goingDown orders changes so that each session follows those that depend on it.
 func goingDown(changes []diff.SessionChange) []diff.SessionChange {
-	needs := map[string][]string{}
+	return ordered(changes, -1, func(c diff.SessionChange) *resource.Session {
+		if c.Before == nil {
+			return nil
+		}
+		return &c.Before.Session
+	})
+}
+
+// ordered sorts changes by the rank of their blocks in a direction, 1 or -1.
+func ordered(changes []diff.SessionChange, direction int, of func(diff.SessionChange) *resource.Session) []diff.SessionChange {
+	needs := map[string][]string{} // the same for all sessions of a block, except while it changes
 	for _, c := range changes {
-		if c.Before != nil {
-			needs[c.Before.Address.Name] = c.Before.DependsOn
+		if s := of(c); s != nil {
+			needs[c.Address.Name] = s.DependsOn
 		}
 	}
 	rank := ranks(needs)
-	return sortedBy(changes, func(c diff.SessionChange) int { return -rank[c.Address.Name] })
-}
-
-func sortedBy(changes []diff.SessionChange, key func(diff.SessionChange) int) []diff.SessionChange {
-	compare := func(a, b diff.SessionChange) int { return cmp.Compare(key(a), key(b)) }
-	if slices.IsSortedFunc(changes, compare) { // as where nothing depends on anything
+	compare := func(a, b diff.SessionChange) int {
+		return direction * cmp.Compare(rank[a.Address.Name], rank[b.Address.Name])
+	}
+	if slices.IsSortedFunc(changes, compare) { // as without any dependency
 		return changes
 	}
 	return slices.SortedStableFunc(slices.Values(changes), compare)

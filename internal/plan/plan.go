@@ -1,65 +1,61 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
-// Plan is what is going to be done, and on what view of the world it rests.
+// Plan is what an apply will do, and the snapshot that it is based on.
 type Plan struct {
 	Basis    Basis
 	Diff     diff.Diff
-	Partial  bool // some sessions were left out of it
-	Destroys bool // nothing is to be left
+	Partial  bool // it does not include all sessions
+	Destroys bool // it destroys everything
 	Desired  resource.Desired
 	Steps    []Step
 
-	// Key is what sensitive values were sealed with where there was no state yet, whose key it becomes.
+	// Key is the key with which sensitive values were sealed if there was no state yet. It becomes the state's key.
 	Key string
 
-	// Variables are the values of the configuration's variables, but for sensitive
-	// ones: it is read with the same when the plan is carried out.
+	// Variables are the values of the configuration's variables, without sensitive ones. apply reads the
+	// configuration with the same values.
 	Variables map[string]json.RawMessage
 
-	// With Desired, what it was worked out from.
+	// Together with Desired, what the plan was computed from.
 	prior   resource.Prior
 	live    resource.Live
 	options diff.Options
 	first   []Step // before the others
 }
 
-// Basis is what a plan rests on: a plan is stale when any of it has moved.
+// Basis is the snapshot that a plan is based on: a plan is stale when any of it has changed.
 type Basis struct {
-	State   string `json:"state"`   // where the state lies: a plan is for one project
+	State   string `json:"state"`   // path of the state: a plan is for one project
 	Lineage string `json:"lineage"` // of the state; "" before the first apply
 	Serial  int    `json:"serial"`
 	Live    string `json:"live"` // fingerprint of settings, slices, containers and neighbours
 }
 
-// Step is one operation with what it waits for. It runs only when every step that it needs has succeeded, and when
-// those that it comes after have ended, whether they succeeded, failed or could not run.
+// Step is one operation with the steps that it waits for. It runs only after every step that it needs has succeeded,
+// and after those of After have ended, whether they succeeded, failed or could not run.
 type Step struct {
 	ID    string   `json:"id"`
-	Group string   `json:"group"` // what is undone together when one of its steps fails
+	Group string   `json:"group"` // steps that are undone together when one of them fails
 	Needs []string `json:"needs,omitempty"`
 	After []string `json:"after,omitempty"`
 	Do    OpJSON   `json:"do"`
-	Undo  OpJSON   `json:"undo"` // null where nothing can take it back
+	Undo  OpJSON   `json:"undo"` // null if it cannot be undone
 }
 
-// Begin puts steps before all others, which wait for them.
+// Begin puts steps before all others, which then need them.
 func (p *Plan) Begin(steps []Step) {
-	var first []string
-	for _, s := range steps {
-		first = append(first, s.ID)
-	}
+	first := ids(steps)
 	for i := range p.Steps {
 		if len(p.Steps[i].Needs) == 0 {
 			p.Steps[i].Needs = first
@@ -69,11 +65,13 @@ func (p *Plan) Begin(steps []Step) {
 	p.Steps = append(slices.Clone(steps), p.Steps...)
 }
 
+func ids(steps []Step) []string { return prose.Each(steps, func(s Step) string { return s.ID }) }
+
 // Empty reports whether there is nothing to do.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
 
-// Check makes sure that the steps can be carried out in their order: each has a
-// name of its own and needs only what comes before it.
+// Check reports an error if the steps cannot run in their order: each must have a unique ID and wait only for steps
+// before it.
 func (p *Plan) Check() error {
 	known := map[string]bool{}
 	for _, s := range p.Steps {
@@ -83,14 +81,14 @@ func (p *Plan) Check() error {
 			}
 		}
 		if known[s.ID] || s.Do.Op == nil {
-			return fmt.Errorf("step %q is there twice or does nothing", s.ID)
+			return fmt.Errorf("step %q occurs twice or does nothing", s.ID)
 		}
 		known[s.ID] = true
 	}
 	return nil
 }
 
-// WithSessions is the plan with each session that its steps make replaced by what the function makes of it.
+// WithSessions is the plan with each session that its steps create changed by a function.
 func (p *Plan) WithSessions(change func(resource.Session) (resource.Session, error)) (*Plan, error) {
 	changed := *p
 	changed.Steps = slices.Clone(p.Steps)
@@ -104,7 +102,7 @@ func (p *Plan) WithSessions(change func(resource.Session) (resource.Session, err
 		case Prepare:
 			op.Session, err = change(op.Session)
 			step.Do.Op = op
-		default: // it makes nothing of a session
+		default: // it creates no session
 		}
 		if err != nil {
 			return nil, err
@@ -113,7 +111,7 @@ func (p *Plan) WithSessions(change func(resource.Session) (resource.Session, err
 	return &changed, nil
 }
 
-// Effects counts the steps that touch the world.
+// Effects counts the steps that change more than the state.
 func (p *Plan) Effects() int {
 	n := 0
 	for _, s := range p.Steps {
@@ -160,13 +158,12 @@ func brief(op Op) string {
 	return op.kind()
 }
 
-// NewBasis takes the fingerprint of what a plan rests on.
+// NewBasis computes the fingerprint of a snapshot.
 func NewBasis(prior resource.Prior, live resource.Live) Basis {
 	return Basis{Lineage: prior.Lineage, Serial: prior.Serial, Live: fingerprint(prior, live)}
 }
 
-// fingerprint hashes settings and identities, and nothing that moves by itself:
-// no temperature, no draw, no clock, no memory in use.
+// fingerprint hashes settings and identities, and no reading: no temperature, no draw, no clock, no used memory.
 func fingerprint(prior resource.Prior, live resource.Live) string {
 	type gpu struct {
 		UUID                         string
@@ -186,18 +183,11 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 	for _, h := range live.Hosts {
 		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: h.Bodies}
 		for _, g := range h.GPUs {
-			var without []resource.Feature
-			for _, d := range g.Degraded {
-				without = append(without, d.Feature)
-			}
-			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, len(diff.ForeignProcesses(g, placements)) > 0, g.PowerMW, g.Slices, without})
+			without := prose.Each(g.Degraded, func(d resource.Degradation) resource.Feature { return d.Feature })
+			neighbours := len(diff.ForeignProcesses(g, placements)) > 0
+			one.GPUs = append(one.GPUs, gpu{g.UUID, g.MIG, g.MIGPending, g.Persistence, neighbours, g.PowerMW, g.Slices, without})
 		}
 		hosts = append(hosts, one)
 	}
-	content, err := json.Marshal(hosts)
-	if err != nil {
-		panic(err) // strings and numbers only: it cannot fail
-	}
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
+	return digest(hosts)
 }

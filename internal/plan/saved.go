@@ -12,12 +12,12 @@ import (
 	"cosplay/internal/resource"
 )
 
-// FormatVersion is that of a saved plan. Version 1 had the difference and the steps
-// themselves, with each session up to four times.
+// FormatVersion is that of a saved plan. Version 1 had the difference and the steps themselves, with each session up
+// to four times.
 const FormatVersion = 2
 
-// Saved is a plan as it is kept on disk: all that it was worked out from, each session once as it was and once as it
-// will be. Difference and steps are worked out again when it is loaded.
+// Saved is a plan as a file keeps it: everything that it was computed from, each session once as it was and once as
+// it will be. Difference and steps are computed again when it is loaded.
 type Saved struct {
 	FormatVersion int                        `json:"format_version"`
 	Cosplay       string                     `json:"cosplay"` // version that saved it
@@ -36,7 +36,7 @@ type Saved struct {
 	Steps         string                     `json:"steps"` // digest of the steps that were shown
 }
 
-// Saved is the plan as a file keeps it, written by a version of cosplay.
+// Saved is the plan for a file, with the version of cosplay that writes it.
 func (p *Plan) Saved(version string) Saved {
 	prior := p.prior
 	prior.Key = ""
@@ -44,10 +44,10 @@ func (p *Plan) Saved(version string) Saved {
 		Variables: p.Variables, Desired: p.Desired, Prior: prior, Live: p.live, Options: p.options, First: p.first, Outputs: p.Diff.Outputs, Steps: digest(p.Steps)}
 }
 
-// ErrOtherSteps refuses a saved plan whose steps would not be those that were shown.
+// ErrOtherSteps rejects a saved plan whose steps differ from those that the user saw.
 var ErrOtherSteps = errors.New("another version of cosplay saved the plan, and this one would carry out other steps")
 
-// Plan works the plan out again. The key is the state's; before the first apply the plan has one itself.
+// Plan computes the plan again. The key is the state's; before the first apply the plan has its own.
 func (s Saved) Plan(stateKey string) (*Plan, error) {
 	prior := s.Prior
 	prior.Key = stateKey
@@ -63,7 +63,7 @@ func (s Saved) Plan(stateKey string) (*Plan, error) {
 	return p, nil
 }
 
-// secrets reports whether a step makes a session with sensitive values.
+// secrets reports whether a step creates a session with sensitive values.
 func (p *Plan) secrets() bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool {
 		op, makes := s.Do.Op.(Prepare)
@@ -71,9 +71,9 @@ func (p *Plan) secrets() bool {
 	})
 }
 
-// digest distinguishes lists of steps.
-func digest(steps []Step) string {
-	content, err := json.Marshal(steps)
+// digest is a hash of a value's JSON.
+func digest(value any) string {
+	content, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // strings and numbers only: it cannot fail
 	}

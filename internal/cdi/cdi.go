@@ -40,19 +40,12 @@ func Qualified(name string) string { return parser.QualifiedName(vendor, class, 
 
 // Edits is everything that CDI adds to a container with the device.
 type Edits struct {
-	Nodes  []Node
-	Mounts []Mount
+	Nodes  []File // device nodes
+	Mounts []File // read-only files and folders
 }
 
-// Node is a device node: where it is on the host, and where in the container.
-type Node struct {
-	Host, Container string
-}
-
-// Mount is a file or folder of the host and its path in the container, read-only.
-type Mount struct {
-	Host, Container string
-}
+// File is a path on the host and its path in the container.
+type File struct{ Host, Container string }
 
 // void is NVIDIA's keyword for "no devices". If NVIDIA's runtime is the engine's default, it would otherwise read
 // this variable from the image and mount its own devices and driver libraries over cosplay's.
@@ -116,11 +109,18 @@ func specification(name string, e Edits) (*specs.Spec, error) {
 		return nil, err
 	}
 	edits := specs.ContainerEdits{Env: []string{void}}
-	for _, n := range sorted(e.Nodes, func(n Node) string { return n.Container }) {
-		edits.DeviceNodes = append(edits.DeviceNodes, n.spec())
+	byPath := func(f File) string { return f.Container }
+	for _, n := range sorted(e.Nodes, byPath) {
+		// Without the node's numbers, which are then read when a container starts: nvidia-uvm's differ after every boot.
+		node := &specs.DeviceNode{Path: n.Container, Permissions: "rw"}
+		if n.Host != n.Container {
+			node.HostPath = n.Host
+		}
+		edits.DeviceNodes = append(edits.DeviceNodes, node)
 	}
-	for _, m := range sorted(e.Mounts, func(m Mount) string { return m.Container }) {
-		edits.Mounts = append(edits.Mounts, m.spec())
+	for _, m := range sorted(e.Mounts, byPath) {
+		edits.Mounts = append(edits.Mounts, &specs.Mount{HostPath: m.Host, ContainerPath: m.Container,
+			Options: []string{"bind", "ro", "nosuid", "nodev", "rprivate"}})
 	}
 	if err := (&library.ContainerEdits{ContainerEdits: &edits}).Validate(); err != nil {
 		return nil, err
@@ -134,45 +134,20 @@ func specification(name string, e Edits) (*specs.Spec, error) {
 	return spec, specs.ValidateVersion(spec)
 }
 
-// spec leaves out the node's numbers, so that they are read when a container starts: those of nvidia-uvm differ after
-// every boot.
-func (n Node) spec() *specs.DeviceNode {
-	node := &specs.DeviceNode{Path: n.Container, Permissions: "rw"}
-	if n.Host != n.Container {
-		node.HostPath = n.Host
-	}
-	return node
-}
-
-func (m Mount) spec() *specs.Mount {
-	return &specs.Mount{HostPath: m.Host, ContainerPath: m.Container, Options: []string{"bind", "ro", "nosuid", "nodev", "rprivate"}}
-}
-
 // check rejects what CDI's own library accepts: paths that depend on the working directory, and two entries for one
 // path, of which the last would silently take effect.
 func (e Edits) check() error {
 	taken := map[string]bool{}
-	place := func(host, container string) error {
-		for _, path := range []string{host, container} {
+	for _, f := range slices.Concat(e.Nodes, e.Mounts) {
+		for _, path := range []string{f.Host, f.Container} {
 			if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 				return fmt.Errorf("%q is not a clean absolute path", path)
 			}
 		}
-		if taken[container] {
-			return fmt.Errorf("two things would be at %s in the container", container)
+		if taken[f.Container] {
+			return fmt.Errorf("two things would be at %s in the container", f.Container)
 		}
-		taken[container] = true
-		return nil
-	}
-	for _, n := range e.Nodes {
-		if err := place(n.Host, n.Container); err != nil {
-			return err
-		}
-	}
-	for _, m := range e.Mounts {
-		if err := place(m.Host, m.Container); err != nil {
-			return err
-		}
+		taken[f.Container] = true
 	}
 	return nil
 }

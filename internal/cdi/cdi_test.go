@@ -93,7 +93,7 @@ func devices(t *testing.T, dir string) []string {
 }
 
 func TestRefused(t *testing.T) {
-	at := func(path string) Mount { return Mount{Host: path, Container: path} }
+	at := func(path string) File { return File{Host: path, Container: path} }
 	for name, c := range map[string]struct {
 		name  string
 		edits Edits
@@ -101,11 +101,11 @@ func TestRefused(t *testing.T) {
 	}{
 		"a name with brackets":  {"worker[3]", Edits{}, "letters and digits"},
 		"no name":               {"", Edits{}, "empty"},
-		"a relative mount":      {"w", Edits{Mounts: []Mount{{Host: "lib", Container: "/lib"}}}, "clean absolute path"},
-		"a way out":             {"w", Edits{Mounts: []Mount{at("/run/../etc/passwd")}}, "clean absolute path"},
-		"two in one place":      {"w", Edits{Mounts: []Mount{at("/a"), {Host: "/b", Container: "/a"}}}, "two things would be at /a"},
-		"a node under a mount":  {"w", Edits{Mounts: []Mount{at("/dev/null")}, Nodes: []Node{{"/dev/null", "/dev/null"}}}, "two things"},
-		"a node without a host": {"w", Edits{Nodes: []Node{{"", "/dev/null"}}}, "clean absolute path"},
+		"a relative mount":      {"w", Edits{Mounts: []File{{Host: "lib", Container: "/lib"}}}, "clean absolute path"},
+		"a way out":             {"w", Edits{Mounts: []File{at("/run/../etc/passwd")}}, "clean absolute path"},
+		"two in one place":      {"w", Edits{Mounts: []File{at("/a"), {Host: "/b", Container: "/a"}}}, "two things would be at /a"},
+		"a node under a mount":  {"w", Edits{Mounts: []File{at("/dev/null")}, Nodes: []File{{"/dev/null", "/dev/null"}}}, "two things"},
+		"a node without a host": {"w", Edits{Nodes: []File{{"", "/dev/null"}}}, "clean absolute path"},
 	} {
 		dir := t.TempDir()
 		if path, err := Write(dir, c.name, c.edits); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -3,6 +3,7 @@ package cdi
 import (
 	"debug/elf"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -33,7 +34,8 @@ func loaderFolders(architecture string) []string {
 
 // needless are the libraries, after libnvidia-, for drawing, encoding, display or network switches. All others are
 // mounted: a later driver may split libcuda's dependencies differently, and an unused library does no harm.
-var needless = []string{"api", "egl", "encode", "fbc", "gl", "gtk", "ifr", "ngx", "nscq", "opticalflow", "present", "rtcore", "tls", "vksc", "vulkan", "wayland"}
+var needless = []string{"api", "egl", "encode", "fbc", "gl", "gtk", "ifr", "ngx", "nscq", "opticalflow", "present", "rtcore",
+	"tls", "vksc", "vulkan", "wayland"}
 
 // Libraries lists the driver's libraries for computing and for NVML. They are in the folder of the NVML library, and
 // their names end with the driver's version as NVML reports it.
@@ -63,10 +65,7 @@ func Libraries(nvml, version string) ([]Library, error) {
 			return nil, fmt.Errorf("there is no %s%s beside %s; install the libraries of the running driver, all of one version", needed, version, nvml)
 		}
 	}
-	var all []Library
-	for _, l := range found {
-		all = append(all, l)
-	}
+	all := slices.Collect(maps.Values(found))
 	return sorted(all, func(l Library) string { return l.Soname }), nil
 }
 
@@ -106,17 +105,17 @@ func read(path string) (Library, error) {
 // Mounts places libraries in a container so that any glibc program finds them by name without ldconfig or environment
 // variables: each file under its soname in both loader folders. fronts has the facades by soname: a facade takes the
 // place of its library, and the driver's own file is mounted in Behind.
-func Mounts(libraries []Library, fronts map[string]string) []Mount {
-	var mounts []Mount
+func Mounts(libraries []Library, fronts map[string]string) []File {
+	var mounts []File
 	for _, l := range libraries {
 		shown := l.Path
 		if front, ok := fronts[l.Soname]; ok {
 			shown = front
-			mounts = append(mounts, Mount{Host: l.Path, Container: filepath.Join(Behind, l.Soname)})
+			mounts = append(mounts, File{Host: l.Path, Container: filepath.Join(Behind, l.Soname)})
 		}
 		for _, folder := range LoaderFolders() {
 			for _, name := range names(l.Soname) {
-				mounts = append(mounts, Mount{Host: shown, Container: filepath.Join(folder, name)})
+				mounts = append(mounts, File{Host: shown, Container: filepath.Join(folder, name)})
 			}
 		}
 	}
@@ -133,13 +132,13 @@ func names(soname string) []string {
 }
 
 // Tools mounts the driver's programs that a session's user may run, as far as this machine has them.
-func (d Driver) Tools() []Mount {
-	var mounts []Mount
+func (d Driver) Tools() []File {
+	var mounts []File
 	for _, name := range []string{"nvidia-smi", "nvidia-debugdump"} {
 		for _, folder := range []string{"/usr/bin", "/usr/local/bin", "/bin", "/opt/bin", "/run/current-system/sw/bin"} {
 			path, err := filepath.EvalSymlinks(d.host(filepath.Join(folder, name)))
 			if err == nil {
-				mounts = append(mounts, Mount{Host: path, Container: filepath.Join("/usr/bin", name)})
+				mounts = append(mounts, File{Host: path, Container: filepath.Join("/usr/bin", name)})
 				break
 			}
 		}

@@ -103,7 +103,7 @@ func TestTools(t *testing.T) {
 	store := d.host("/nix/nvidia-debugdump")
 	d.write(t, "/nix/nvidia-debugdump", "")
 	check(t, os.Symlink(store, d.host("/run/current-system/sw/bin/nvidia-debugdump")))
-	want := []Mount{{Host: d.host("/usr/bin/nvidia-smi"), Container: "/usr/bin/nvidia-smi"}, {Host: store, Container: "/usr/bin/nvidia-debugdump"}}
+	want := []File{{Host: d.host("/usr/bin/nvidia-smi"), Container: "/usr/bin/nvidia-smi"}, {Host: store, Container: "/usr/bin/nvidia-debugdump"}}
 	if got := d.Tools(); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

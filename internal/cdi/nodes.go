@@ -1,8 +1,6 @@
 package cdi
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,13 +24,14 @@ type Driver struct {
 
 // Nodes lists the device nodes that give a program access to a slice and to nothing else. For a MIG slice, the GPU's
 // own node permits only what the two capability nodes permit.
-func (d Driver) Nodes(s Slice) ([]Node, error) {
+func (d Driver) Nodes(s Slice) ([]File, error) {
 	minor, err := d.minor(s.PCI)
 	if err != nil {
 		return nil, err
 	}
 	gpu := fmt.Sprintf("/dev/nvidia%d", minor)
-	wanted := []struct{ path, make string }{
+	type node struct{ path, make string }
+	wanted := []node{
 		{"/dev/nvidiactl", "nvidia-smi"},
 		{"/dev/nvidia-uvm", "nvidia-modprobe -u -c0"},
 		{gpu, fmt.Sprintf("nvidia-modprobe -c%d", minor)},
@@ -46,9 +45,9 @@ func (d Driver) Nodes(s Slice) ([]Node, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the MIG slice of the GPU at %s is not there: %w; look with nvidia-smi mig -lci", s.PCI, err)
 		}
-		wanted = append(wanted, struct{ path, make string }{fmt.Sprintf("/dev/nvidia-caps/nvidia-cap%d", number), "nvidia-modprobe -f " + c})
+		wanted = append(wanted, node{fmt.Sprintf("/dev/nvidia-caps/nvidia-cap%d", number), "nvidia-modprobe -f " + c})
 	}
-	var nodes []Node
+	var nodes []File
 	for _, w := range wanted {
 		if err := d.present(w.path); err != nil {
 			return nil, fmt.Errorf("%w; make it with: sudo %s", err, w.make)
@@ -63,7 +62,7 @@ func (d Driver) Nodes(s Slice) ([]Node, error) {
 
 func (d Driver) host(path string) string { return filepath.Join("/", d.Root, path) }
 
-func (d Driver) node(path string) Node { return Node{Host: d.host(path), Container: path} }
+func (d Driver) node(path string) File { return File{Host: d.host(path), Container: path} }
 
 // capabilities are the files in which the kernel names the nodes of a MIG slice.
 func (d Driver) capabilities(s Slice, minor int) ([]string, error) {
@@ -107,14 +106,15 @@ func (d Driver) number(path, key string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		name, value, ok := strings.Cut(lines.Text(), ":")
+	for line := range strings.Lines(string(data)) {
+		name, value, ok := strings.Cut(line, ":")
 		if !ok || strings.TrimSpace(name) != key {
 			continue
 		}
-		number, err := strconv.Atoi(strings.TrimSpace(value))
+		value = strings.TrimSpace(value)
+		number, err := strconv.Atoi(value)
 		if err != nil || number < 0 {
-			return 0, fmt.Errorf("%s in %s is %q, not a number", key, path, strings.TrimSpace(value))
+			return 0, fmt.Errorf("%s in %s is %q, not a number", key, path, value)
 		}
 		return number, nil
 	}

@@ -6,7 +6,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/preflight"
+	"cosplay/internal/prose"
 )
 
 // Streams are what a command in a session reads and writes.
@@ -43,12 +48,31 @@ type Interior struct {
 func Reachable(bind string) string {
 	ip, err := netip.ParseAddr(bind)
 	switch {
-	case bind == "":
-		return "127.0.0.1"
-	case err != nil || !ip.IsUnspecified():
-		return bind
-	case ip.Is6():
+	case err == nil && ip.IsUnspecified() && ip.Is6():
 		return net.IPv6loopback.String()
+	case bind == "" || err == nil && ip.IsUnspecified():
+		return "127.0.0.1"
 	}
-	return "127.0.0.1"
+	return bind
+}
+
+// CheckWorkspace checks whether the workspace of a session exists or can be created.
+func CheckWorkspace(dir string) []preflight.Problem {
+	err := durable.CanWriteIn(dir)
+	if err == nil {
+		return nil
+	}
+	if info, there := os.Stat(dir); there == nil && info.IsDir() {
+		return []preflight.Problem{{
+			Attribute: "workspace", Warning: true,
+			Summary: fmt.Sprintf("you cannot write into the workspace %s", dir),
+			Advice: prose.Advice{What: prose.Stop(err.Error()) + " Sessions run as your user, so they cannot write there either",
+				Fix: "change its owner (chown), or name another folder"},
+		}}
+	}
+	return []preflight.Problem{{
+		Attribute: "workspace",
+		Summary:   fmt.Sprintf("the workspace %s cannot be created", dir),
+		Advice:    prose.Advice{What: err.Error(), Fix: "remove what blocks it, or name another folder"},
+	}}
 }

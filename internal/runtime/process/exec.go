@@ -12,9 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -87,8 +85,8 @@ const patience = 10 * time.Second
 
 // notRun explains why a command was not started.
 func notRun(command *exec.Cmd, err error) (int, error) {
-	switch _, gone := os.Stat(command.Dir); {
-	case gone != nil:
+	switch _, missing := os.Stat(command.Dir); {
+	case missing != nil:
 		return 1, fmt.Errorf("its workspace %s does not exist. Fix: cosplay apply recreates it", command.Dir)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return runtime.NotFound, fmt.Errorf("there is no command %q", command.Args[0])
@@ -117,7 +115,10 @@ func (r Runtime) command(ctx context.Context, session string, argv []string) (*e
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = patience
 	command.Dir = f.Session.Workspace
-	command.Env = merged(os.Environ(), environment(dir, f.Session, f.Slice))
+	command.Env = os.Environ()
+	for name, value := range environment(dir, f.Session, f.Slice) {
+		command.Env = append(command.Env, name+"="+value) // the last value of a variable has effect
+	}
 	return command, nil
 }
 
@@ -132,21 +133,6 @@ func environment(dir string, s resource.Session, sliceID string) map[string]stri
 	env["LD_LIBRARY_PATH"] = library
 	maps.Copy(env, disguise.PythonPath(s, dir, os.Getenv(disguise.PythonVariable)))
 	return env
-}
-
-// merged is an environment with some variables replaced.
-func merged(base []string, set map[string]string) []string {
-	var all []string
-	for _, variable := range base {
-		name, _, _ := strings.Cut(variable, "=")
-		if _, replaced := set[name]; !replaced {
-			all = append(all, variable)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		all = append(all, name+"="+set[name])
-	}
-	return all
 }
 
 // generations is how many ancestors of a process are searched.

@@ -32,8 +32,8 @@ type figures struct {
 	Secret map[string]string `json:"secret_env,omitempty"` // which the session leaves out
 }
 
-// The file begins with a sum of the rest, which only the state's key can make. If the sum is correct, List believes
-// the container before the session and does not parse the rest, which is faster for a thousand sessions.
+// The file begins with a sum of the rest, which only the state's key can make. If the sum is correct, List uses the
+// body in front of the session and does not parse the rest, which is faster for a thousand sessions.
 const (
 	beforeSum     = "{\n  \"sum\": \""
 	afterSum      = `",`
@@ -61,7 +61,7 @@ func (r Runtime) writeFigures(dir string, f figures) error {
 	return nil
 }
 
-// untouched is the container of a file whose sum, by the key of summer, is correct.
+// untouched is the body of a file whose sum, by the key of summer, is correct.
 func untouched(file []byte, summer hash.Hash) (resource.Body, bool) {
 	sum, rest, summed := bytes.Cut(bytes.TrimPrefix(file, []byte(beforeSum)), []byte(afterSum))
 	if !summed || !hmac.Equal(sum, sumOf(rest, summer)) {

@@ -48,7 +48,7 @@ type lister struct {
 	buffer    []byte
 }
 
-// look reads the session in a folder, and what is damaged or outdated there.
+// inspect reads the session in a folder, and which parts of it are damaged or outdated.
 func (l *lister) inspect(dir string) (resource.Body, error) {
 	folder, err := disguise.OpenFolder(dir)
 	if err != nil {

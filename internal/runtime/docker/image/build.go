@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/build"
@@ -120,12 +121,7 @@ func runEngine(ctx context.Context, engine Engine, o BuildOptions, files io.Read
 	if err != nil {
 		r.say(fmt.Sprintf("%s: without your proxy settings, since the docker configuration cannot be read: %v", o.Tag, err))
 	}
-	if args == nil {
-		args = map[string]*string{}
-	}
-	for name, value := range o.args() {
-		args[name] = value
-	}
+	maps.Copy(args, o.args())
 	answer, err := engine.ImageBuild(ctx, files, build.ImageBuildOptions{
 		Version:     build.BuilderV1,
 		Tags:        []string{o.Tag},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/distribution/reference"
@@ -52,15 +53,12 @@ func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
 		}
 	}
 	for _, i := range images {
-		for _, names := range [][]string{i.RepoTags, i.RepoDigests} {
-			for _, name := range names {
-				// What has no name is <none>.
-				if name, err := Normal(name); err == nil {
-					tags[name] = i.ID
-					// To the engine, a name goes before an ID that looks like it.
-					if bare := strings.TrimSuffix(name, ":latest"); bareID.MatchString(bare) {
-						tags[bare] = i.ID
-					}
+		for _, name := range slices.Concat(i.RepoTags, i.RepoDigests) {
+			if name, err := Normal(name); err == nil { // an image without a name has <none>
+				tags[name] = i.ID
+				// The engine prefers a name to an ID that looks like it.
+				if bare := strings.TrimSuffix(name, ":latest"); bareID.MatchString(bare) {
+					tags[bare] = i.ID
 				}
 			}
 		}

@@ -33,18 +33,18 @@ func loginFor(host string) (login, error) {
 // proxies are the build arguments by which programs in a build find the user's
 // proxy. The docker command passes them by itself, the engine's API does not.
 func proxies(engineHost string) (map[string]*string, error) {
+	args := map[string]*string{}
 	config, err := dockercfg.LoadDefaultConfig()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return args, nil
 	}
 	if err != nil {
-		return nil, err
+		return args, err
 	}
 	proxy, ok := config.Proxies[engineHost]
 	if !ok {
 		proxy = config.Proxies["default"]
 	}
-	args := map[string]*string{}
 	for name, value := range map[string]string{
 		"http_proxy": proxy.HTTPProxy, "https_proxy": proxy.HTTPSProxy, "ftp_proxy": proxy.FTPProxy, "no_proxy": proxy.NoProxy,
 	} {

@@ -49,8 +49,7 @@ func (r *report) hear(s string) {
 	whole := r.partial + s
 	end := strings.LastIndexAny(whole, "\r\n") + 1
 	r.partial = whole[end:]
-	lines := strings.FieldsFunc(whole[:end], func(c rune) bool { return c == '\n' || c == '\r' })
-	for _, line := range lines {
+	for line := range strings.FieldsFuncSeq(whole[:end], func(c rune) bool { return c == '\n' || c == '\r' }) {
 		r.line(line)
 	}
 }

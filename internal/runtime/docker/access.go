@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -67,12 +68,7 @@ func (r Runtime) access() access {
 
 // injects reports whether the engine reads CDI devices from the folder in which cosplay writes them.
 func (e *Engine) injects() bool {
-	for _, dir := range e.info.CDISpecDirs {
-		if sameFolder(dir, e.specs) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.info.CDISpecDirs, func(dir string) bool { return sameFolder(dir, e.specs) })
 }
 
 // sameFolder compares paths of folders that may not exist: /var/run is a link to /run.
@@ -99,10 +95,14 @@ func (a access) usable() error {
 	case a.way != noWay:
 		return nil
 	case strings.Contains(a.words, "cannot be written"):
-		return fmt.Errorf("containers have no access to slices here (%s). Fix: run cosplay as root, or install the hook of NVIDIA's container toolkit: apt-get install nvidia-container-toolkit", a.words)
+		return fmt.Errorf("containers have no access to slices here (%s). Fix: run cosplay as root, "+
+			"or install the hook of NVIDIA's container toolkit: apt-get install nvidia-container-toolkit", a.words)
 	}
 	return errors.New("containers have no access to slices here (" + a.words + "). Fix: " + installToolkit)
 }
+
+// Reaches returns an error if containers have no access to slices.
+func (r Runtime) Reaches() error { return r.access().usable() }
 
 // grant is what a container is created with for its slice.
 type grant struct {
@@ -140,13 +140,14 @@ func (r Runtime) grant(ctx context.Context, a access, s resource.Session, given 
 		g.cuda = cuda
 		if a.way == byRuntime {
 			g.runtime, g.visible = nvidiaRuntime, device
-			return g, nil
+		} else {
+			g.devices = []container.DeviceRequest{{Driver: "cdi", DeviceIDs: []string{device}}}
 		}
-		g.devices = []container.DeviceRequest{{Driver: "cdi", DeviceIDs: []string{device}}}
 		return g, nil
 	case byHook:
 		g.visible = ""
-		g.devices = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: []string{given.UUID}, Capabilities: [][]string{{"gpu", "compute", "utility"}}}}
+		g.devices = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: []string{given.UUID},
+			Capabilities: [][]string{{"gpu", "compute", "utility"}}}}
 		// The hook mounts the driver's libraries over the facades, so the loader has to
 		// find the facades in another folder first.
 		path, err := r.libraryPath(ctx, s)
@@ -307,7 +308,7 @@ func pciAddress(root, uuid string) (string, error) {
 	return "", fmt.Errorf("the NVIDIA driver shows no GPU %s in /proc/driver/nvidia/gpus; nvidia-smi -L lists the GPUs", uuid)
 }
 
-// driverVersion is in the name of the NVML library's file or, where that is bare, in the kernel's.
+// driverVersion is in the name of the NVML library's file, or else in a file of the kernel.
 func driverVersion(root, library string) (string, error) {
 	if version := disguise.DriverVersion(library); version != "" {
 		return version, nil

@@ -45,9 +45,9 @@ type Engine struct {
 	specs  string     // the folder of CDI specifications
 	driver cdi.Driver // NVIDIA's, of this machine
 
-	turns chan struct{} // of those who prepare sessions
+	turns chan struct{} // taken while a session is prepared
 
-	images sync.Map // by the names that sessions use, once they are made from
+	images sync.Map // madeFrom by the name that sessions use
 }
 
 // madeFrom is an image from which containers are created.
@@ -137,6 +137,17 @@ func (e *Engine) Client() *client.Client { return e.client }
 func (e *Engine) Name() string {
 	version, _, _ := strings.Cut(e.info.ServerVersion, "+") // a distribution adds a suffix
 	return "Docker " + version
+}
+
+// Installed reports whether there is an engine to connect to, running or not: one that the
+// environment or the docker command's context names, or one with the default socket.
+func Installed() bool {
+	at, err := find()
+	if err != nil || at.from != "" {
+		return true // Connect reports the error
+	}
+	_, err = os.Stat(strings.TrimPrefix(client.DefaultDockerHost, "unix://"))
+	return err == nil
 }
 
 func find() (endpoint, error) {

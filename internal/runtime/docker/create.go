@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"path"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"github.com/docker/go-connections/nat"
 
 	"cosplay/internal/initd"
+	"cosplay/internal/initd/environ"
 	"cosplay/internal/resource"
 )
 
@@ -33,6 +33,7 @@ var sshNAT = nat.Port(strconv.Itoa(sshPort) + "/tcp")
 
 // create creates the container of a session and does not start it. port is the port for ssh on the host.
 func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g grant, port int) (id string, err error) {
+	stopTimeout := stopSeconds
 	config := &container.Config{
 		Image:       s.Spec.Image,
 		Hostname:    hostname(s.ID),
@@ -42,9 +43,8 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 		Env:         r.environment(s, slice, g),
 		Labels:      r.labels(s, slice),
 		StopSignal:  "SIGTERM",
-		StopTimeout: new(int),
+		StopTimeout: &stopTimeout,
 	}
-	*config.StopTimeout = stopSeconds
 	host := &container.HostConfig{
 		Mounts:        append(r.mounts(s, g), g.mounts...),
 		Runtime:       g.runtime,
@@ -100,11 +100,7 @@ func (r Runtime) environment(s resource.Session, slice string, g grant) []string
 	if g.visible != "" {
 		env[visibleDevices] = g.visible
 	}
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		list = append(list, name+"="+env[name])
-	}
-	return list
+	return environ.Vars(env).List()
 }
 
 // mounts are those of every session, and its volumes. Mounts and not binds, for which the
@@ -130,11 +126,11 @@ func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 	return all
 }
 
-// scratch is the folder of a project's simulated hosts, its session folders with their keys, and more.
+// scratch is the folder of a project's simulated hosts and session folders, which contain keys.
 const scratch = ".cosplay"
 
-// ownFolder is the path of the project's scratch folder in a workspace, "" if it is not
-// there: no session should change it by accident.
+// ownFolder is the path of the project's scratch folder in a workspace, "" if it is not there. No session should
+// change it by accident.
 func (r Runtime) ownFolder(workspace string) string {
 	resolved := func(path string) string {
 		if real, err := filepath.EvalSymlinks(path); err == nil {

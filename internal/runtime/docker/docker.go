@@ -1,6 +1,6 @@
 // Package docker runs sessions in Docker containers: any image, with cosplay-init as its first program, the session's
-// slice and the disguise in it. A container is known as ours by a seal that only the owner of the state can make, and
-// by its name or, under another one, by the session's folder in it; nothing else is ever touched.
+// slice and the disguise in it. A container belongs to the project if it has a seal that only the owner of the state
+// can make, and the name of a session or its folder. No other container is ever touched.
 package docker
 
 import (
@@ -24,13 +24,13 @@ type Runtime struct {
 	Engine  *Engine
 	Base    string         // the folder that holds the session folders of this state and host
 	Host    string         // its name in the configuration
-	Owner   resource.Owner // whose containers these are
+	Owner   resource.Owner // of the containers
 	Library string         // absolute path of the host's NVML library; "" is the system's
 	SimDir  string         // the folder of a simulated host, its library and state in it; "" for hardware
 	Version string         // of cosplay
 }
 
-// List tells which sessions have a container, whatever its state.
+// List lists the containers of all sessions, whatever their state.
 func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 	if r.Owner.Lineage == "" {
 		ctx, cancel := soon(ctx)
@@ -52,10 +52,10 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 	var all []resource.Body
 	inspector := disguise.Inspector{Version: r.Version}
 	for _, id := range slices.Sorted(maps.Keys(sessions)) {
-		// Where nobody can say which is the one, any tells that there is one.
+		// If several containers are possible, any of them shows that there is one.
 		f, _ := pick(id, sessions[id])
 		c := r.container(f.ID, f.ImageID, f.State, f.Labels)
-		if c.State == resource.Running { // else its files are written anew when it starts
+		if c.State == resource.Running { // else its files are written again when it starts
 			sight, err := inspector.Glance(r.folder(id))
 			if err != nil {
 				return nil, err
@@ -72,9 +72,9 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 			return nil, err
 		}
 		if there == nil {
-			continue // gone in between
+			continue // removed meanwhile
 		}
-		if c.State != resource.Running { // a list tells the ports only of what runs
+		if c.State != resource.Running { // a list has the ports of running containers only
 			c.SSHPort = publishedPort(there)
 		}
 		c.Bounds = bounds(there)
@@ -93,7 +93,7 @@ func (r Runtime) container(id, image string, state container.ContainerState, l m
 	return c
 }
 
-// inhabited is the container of a session that somebody wants to go into.
+// inhabited is the container of a session for a command in it.
 func (r Runtime) inhabited(ctx context.Context, session string) (*container.InspectResponse, error) {
 	if err := runtime.CheckSession(session); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (r Runtime) inhabited(ctx context.Context, session string) (*container.Insp
 	return there, err
 }
 
-// Inspect reports what the engine is, how slices come into its containers, and which images it has.
+// Inspect reads what the engine is, how slices reach its containers, and which images it has.
 func (r Runtime) Inspect(ctx context.Context) (resource.Engine, error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()
@@ -120,7 +120,7 @@ func (r Runtime) Inspect(ctx context.Context) (resource.Engine, error) {
 
 // Ensure pulls an image, or builds cosplay's own.
 func (r Runtime) Ensure(ctx context.Context, name string, how plan.ImageSource, say func(string)) error {
-	defer r.Engine.images.Delete(name) // it may mean another one now
+	defer r.Engine.images.Delete(name) // the name may refer to another image now
 	if how == plan.BuildImage {
 		return image.Build(ctx, r.Engine.client, image.BuildOptions{Tag: name}, say)
 	}

@@ -24,13 +24,13 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Exec runs a program in a session, as its user and in its environment, and gives its exit code: 127 where there is
-// no such program, 126 where it cannot be run. No argv is a login shell.
+// Exec runs a program in a session, as its user and in its environment, and returns its exit code: 127 if there is no
+// such program, 126 if it cannot be run. Without argv it runs a login shell.
 //
 // Signals of this process (interrupt, terminate, hang up) are sent on to the program; with a terminal, Ctrl-C is no
-// signal but a byte like any other. Engines offer no way for that, so it is done by the kernel's: it needs the
-// program's user or root on the engine's own machine. Where that fails, Exec leaves the program to itself and ends
-// with the signal's code.
+// signal but a byte like any other. Engines cannot send signals to such a program, so the kernel does: this needs the
+// program's user or root on the engine's machine. If it fails, Exec leaves the program running and ends with the
+// signal's code.
 func (r Runtime) Exec(ctx context.Context, session string, argv []string, streams runtime.Streams) (code int, err error) {
 	there, err := r.inhabited(ctx, session)
 	if err != nil {
@@ -72,7 +72,8 @@ func terminal(stream any) *os.File {
 func (x *execution) tty() bool { return x.in != nil && x.out != nil }
 
 func (x *execution) run(ctx context.Context, argv []string) (int, error) {
-	options := container.ExecOptions{User: "0", Tty: x.tty(), AttachStdin: x.streams.In != nil, AttachStdout: true, AttachStderr: true, Cmd: initd.Exec(argv...)}
+	options := container.ExecOptions{User: "0", Tty: x.tty(), Cmd: initd.Exec(argv...),
+		AttachStdin: x.streams.In != nil, AttachStdout: true, AttachStderr: true}
 	attach := container.ExecAttachOptions{Tty: x.tty()}
 	if x.tty() {
 		if kind := os.Getenv("TERM"); kind != "" {
@@ -88,11 +89,11 @@ func (x *execution) run(ctx context.Context, argv []string) (int, error) {
 	}
 	x.id = created.ID
 	if x.tty() {
-		restore, err := raw(x.in)
+		before, err := term.MakeRaw(int(x.in.Fd())) // every key reaches the program
 		if err != nil {
-			return 0, err
+			return 0, fmt.Errorf("setting the terminal: %w", err)
 		}
-		defer restore()
+		defer func() { _ = term.Restore(int(x.in.Fd()), before) }()
 	}
 	x.signals = make(chan os.Signal, 4)
 	signal.Notify(x.signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -111,8 +112,8 @@ func (x *execution) run(ctx context.Context, argv []string) (int, error) {
 	return x.exitCode(ctx)
 }
 
-// converse carries the streams until the program's output ends. done says that
-// the program was left to itself, with the code to end with.
+// converse copies the streams until the program's output ends. done says that the program was left running, with the
+// code to end with.
 func (x *execution) converse(ctx context.Context, connection types.HijackedResponse) (code int, done bool, err error) {
 	if x.streams.In != nil {
 		go func() { // ends with the connection or, from a terminal, with this process
@@ -136,13 +137,12 @@ func (x *execution) converse(ctx context.Context, connection types.HijackedRespo
 		select {
 		case err := <-output:
 			switch {
-			case ctx.Err() != nil:
+			case ctx.Err() != nil: // which may end the connection first
+				return 0, true, x.giveUp(ctx)
 			case x.unwritten != nil:
-				return x.cutOff(ctx)
-			default:
-				return 0, false, err
+				return x.noReader(ctx)
 			}
-			return 0, true, x.giveUp(ctx) // which may end the connection first
+			return 0, false, err
 		case <-ctx.Done():
 			return 0, true, x.giveUp(ctx)
 		case s := <-x.signals:
@@ -153,7 +153,7 @@ func (x *execution) converse(ctx context.Context, connection types.HijackedRespo
 	}
 }
 
-// sink remembers why nothing more could be written to it.
+// sink keeps the error of its last write.
 type sink struct {
 	io.Writer
 	err error
@@ -164,9 +164,9 @@ func (s *sink) Write(p []byte) (n int, err error) {
 	return n, s.err
 }
 
-// cutOff ends a program whose output goes nowhere any more, as its own writing
-// would: with a signal where nobody reads it, by being told elsewhere.
-func (x *execution) cutOff(ctx context.Context) (code int, done bool, err error) {
+// noReader ends a program whose output cannot be written any more, as the program's own write would: with SIGPIPE if
+// the reader has closed, otherwise with an error.
+func (x *execution) noReader(ctx context.Context) (code int, done bool, err error) {
 	_ = x.pass(ctx, syscall.SIGPIPE) // as far as it can be done
 	if errors.Is(x.unwritten, syscall.EPIPE) {
 		return 128 + int(syscall.SIGPIPE), true, nil
@@ -174,17 +174,17 @@ func (x *execution) cutOff(ctx context.Context) (code int, done bool, err error)
 	return 0, true, outputError{x.unwritten}
 }
 
-// outputError is not the engine's.
+// outputError is an error of writing the output, not of the engine.
 type outputError struct{ error }
 
-// giveUp asks a program to end whose caller waits no longer.
+// giveUp asks a program to end when its caller has ended.
 func (x *execution) giveUp(ctx context.Context) error {
 	_ = x.pass(context.WithoutCancel(ctx), syscall.SIGTERM) // as far as it can be done
 	return context.Cause(ctx)
 }
 
-// pass sends a signal to the program, after a look at whether the process with
-// its number is in the container at all: an engine elsewhere counts its own.
+// pass sends a signal to the program if the process with its pid is in the container: an engine on another machine
+// has its own pids.
 func (x *execution) pass(ctx context.Context, s syscall.Signal) error {
 	pid, err := x.pid(ctx)
 	if err != nil {
@@ -200,7 +200,7 @@ func (x *execution) pass(ctx context.Context, s syscall.Signal) error {
 	return syscall.Kill(pid, s)
 }
 
-// pid is the program's number on the engine's machine. The program may be heard of before the engine tells it.
+// pid is the program's pid on the engine's machine. The engine may report it some time after the start.
 func (x *execution) pid(ctx context.Context) (int, error) {
 	for wait := pollFirst; wait < time.Second; wait *= 2 {
 		state, err := x.client.ContainerExecInspect(ctx, x.id)
@@ -212,7 +212,7 @@ func (x *execution) pid(ctx context.Context) (int, error) {
 	return 0, errors.New("the engine does not tell the program's number")
 }
 
-// exitCode waits for the program's end, which may come after that of its output.
+// exitCode waits for the end of the program, which may be later than that of its output.
 func (x *execution) exitCode(ctx context.Context) (int, error) {
 	for wait := pollFirst; ; wait = min(2*wait, time.Second) {
 		state, err := x.client.ContainerExecInspect(ctx, x.id)
@@ -222,25 +222,14 @@ func (x *execution) exitCode(ctx context.Context) (int, error) {
 		if !state.Running {
 			return state.ExitCode, nil
 		}
-		select {
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case <-time.After(wait):
+		if err := pause(ctx, wait); err != nil {
+			return 0, err
 		}
 	}
 }
 
-// raw lets every key through to the program.
-func raw(in *os.File) (restore func(), err error) {
-	before, err := term.MakeRaw(int(in.Fd()))
-	if err != nil {
-		return nil, fmt.Errorf("setting the terminal: %w", err)
-	}
-	return func() { _ = term.Restore(int(in.Fd()), before) }, nil
-}
-
-// followSize keeps the program's terminal as large as ours. A resize may come
-// before the program is there, so the first is tried a few times.
+// followSize keeps the program's terminal as large as the user's. The program may not exist yet, so the first resize
+// is tried a few times.
 func (x *execution) followSize(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	changes := make(chan os.Signal, 1)
@@ -248,7 +237,7 @@ func (x *execution) followSize(ctx context.Context) (stop func()) {
 	resize := func() error {
 		width, height, err := term.GetSize(int(x.out.Fd()))
 		if err != nil {
-			return nil // nothing to tell
+			return nil // the terminal has no size
 		}
 		return x.client.ContainerExecResize(ctx, x.id, container.ResizeOptions{Width: uint(width), Height: uint(height)})
 	}
@@ -261,7 +250,7 @@ func (x *execution) followSize(ctx context.Context) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-changes:
-				_ = resize() // the next change tells again
+				_ = resize() // the next change tries again
 			}
 		}
 	}()

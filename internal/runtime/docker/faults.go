@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,17 +15,17 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// subject is what an engine was asked about, for the words.
+// subject is what an operation of the engine was about, for its messages.
 type subject struct {
 	name  string // of the container
 	image string
 	bind  string
 	port  int    // on the host
-	taken string // who has the port, as far as it is known
+	taken string // the holder of the port; "" if unknown
 }
 
-// fault is a way for an engine to fail, what it means to the user and what to do.
-// $1 is what the sign caught; NAME, IMAGE, BIND, PORT, HOLDER are the subject's.
+// fault is an error of an engine, what it means to the user and how to fix it. $1 is what the sign matched; NAME,
+// IMAGE, BIND, PORT, HOLDER are the subject's.
 type fault struct {
 	sign string // in the engine's words, a regular expression: compiled when something fails
 	what string
@@ -39,7 +40,7 @@ const (
 	noAnswer    = "the engine does not answer"
 )
 
-// faults are in the order in which they are looked for: what says more, first.
+// faults are in the order in which they are tried: the more specific first.
 var faults = []fault{
 	{`(?i)permission denied.*(?:docker (?:API|daemon)|\.sock)`, "you may not use the engine's socket", "sudo usermod -aG docker $$USER, then log in again"},
 	{`(?i)cannot connect to the docker daemon|error during connect|connection refused|no such host`, noAnswer, startEngine},
@@ -79,7 +80,7 @@ var faults = []fault{
 	{`No such container`, "the container was removed", "run cosplay apply, which creates it again"},
 }
 
-// explain says what an error of the engine means, and what to do next.
+// explain says what an error of the engine means, and how to fix it.
 func explain(doing string, err error, about subject) error {
 	advise := func(what, fix string) error {
 		return prose.Advice{What: doing + ": " + what + " (the engine says: " + brief(err) + ")", Fix: fix, Cause: err}
@@ -107,24 +108,21 @@ func explain(doing string, err error, about subject) error {
 }
 
 func (s subject) fill(words string) string {
-	holder := s.taken
-	if holder == "" {
-		holder = fmt.Sprintf("another program (ss -ltnp 'sport = :%d' shows which)", s.port)
-	}
+	holder := cmp.Or(s.taken, fmt.Sprintf("another program (ss -ltnp 'sport = :%d' shows which)", s.port))
 	return strings.NewReplacer("NAME", s.name, "IMAGE", s.image, "BIND", s.bind, "PORT", strconv.Itoa(s.port), "HOLDER", holder).Replace(words)
 }
 
 var portSigns = regexp.MustCompile(`port is already allocated|address already in use`)
 
-// portError is the failure of a start for the port alone. Engines tell it by text
-// only, and so may a program in the container: who asks must know who spoke.
+// portError is a start that failed because of the port. Engines report it by text only, and a program in the
+// container may print the same text: only the caller knows which of them it was.
 type portError struct{ error }
 
 func (e portError) Unwrap() error { return e.error }
 
 func portTaken(err error) bool { return errors.As(err, new(portError)) }
 
-// Of the engine's words this much is shown: the beginning says where, the end why.
+// The part of the engine's message that is shown: the beginning says where, the end why.
 const headLength, tailLength = 70, 200
 
 func brief(err error) string {
@@ -140,8 +138,8 @@ func brief(err error) string {
 func notOurs(there *container.InspectResponse) error {
 	name, id := strings.TrimPrefix(there.Name, "/"), short(there.ID)
 	if address := there.Config.Labels[labelAddress]; there.Config.Labels[labelLineage] != "" {
-		return prose.Advice{What: fmt.Sprintf("the name %s is taken by the container %s of %s in another cosplay project, or in this one with another state", name, id, address),
-			Fix: "run cosplay destroy there, or give the session block here another name"}
+		return prose.Advice{What: fmt.Sprintf("the name %s is taken by the container %s of %s in another cosplay project, "+
+			"or in this one with another state", name, id, address), Fix: "run cosplay destroy there, or give the session block here another name"}
 	}
 	return prose.Advice{What: fmt.Sprintf("the name %s is taken by the container %s (image %s), which cosplay did not make", name, id, there.Config.Image),
 		Fix: fmt.Sprintf("remove it (docker rm -f %[1]s), rename it (docker rename %[1]s NAME), or give the session block another name", name)}

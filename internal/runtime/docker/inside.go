@@ -29,8 +29,8 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// What lies in a session's folder: what the container sees under initd.Dir, and beside it the session itself, should
-// the state be lost, and the line by which ssh knows it.
+// The files of a session's folder: what the container sees under initd.Dir, and beside it the session itself, for a
+// lost state, and the line by which ssh knows it.
 const (
 	insideDir      = "inside"
 	sessionFile    = "session.json"
@@ -42,7 +42,7 @@ const (
 	cudaFacadeFile = "lib/" + driver.CUDA
 )
 
-// Where the facades find the host's own libraries: mounts on empty files of the folder.
+// The host's own libraries, for the facades: mounts on empty files of the folder.
 var (
 	driverFile     = behind(driver.NVML)
 	cudaDriverFile = behind(driver.CUDA)
@@ -54,18 +54,18 @@ func behind(library string) string {
 	return strings.TrimPrefix(cdi.Behind, initd.Dir+"/") + "/" + library
 }
 
-// sharedDir is beside the session folders; no session has a name with a dot in front.
+// sharedDir is beside the session folders; no session's name begins with a dot.
 const sharedDir = ".shared"
 
 func (r Runtime) folder(session string) string { return filepath.Join(r.Base, session) }
 func (r Runtime) inside(session string) string { return filepath.Join(r.folder(session), insideDir) }
 
-// furnish writes a session's folder, or brings it up to date. A crash may leave
-// any of it half written: it is derived, and written again before every start; but
-// what programs count in is theirs, and stays. g is what comes with its slice.
+// furnish writes a session's folder, or updates it. After a crash any file may be incomplete: the files are derived,
+// and written again before every start. The usage file belongs to the programs, and stays. g is the grant of the
+// slice.
 func (r Runtime) furnish(s resource.Session, given resource.Handle, g grant) error {
 	inside := r.inside(s.ID)
-	for _, dir := range []struct { // the outermost first, which lets nobody else in
+	for _, dir := range []struct { // the outermost first, which is closed to other users
 		path string
 		mode os.FileMode
 	}{
@@ -114,8 +114,8 @@ func (r Runtime) furnish(s resource.Session, given resource.Handle, g grant) err
 	return r.sealFiles(s.ID, g.cuda)
 }
 
-// hide writes the sensitive values of a session, which no other file of its folder
-// has: for its user alone, in the container as well as here.
+// hide writes the sensitive values of a session to files that its user alone can read, in the container and on the
+// host. No other file of the folder has them.
 func (r Runtime) hide(s resource.Session, granted map[string]string) error {
 	dir := filepath.Join(r.inside(s.ID), privateDir)
 	secrets := r.secrets(s, granted)
@@ -128,7 +128,7 @@ func (r Runtime) hide(s resource.Session, granted map[string]string) error {
 	}
 	own := func(path string) error {
 		if os.Geteuid() != 0 {
-			return nil // the session's user is who runs this
+			return nil // this process is the session's user
 		}
 		return os.Chown(path, s.Spec.User.UID, s.Spec.User.GID)
 	}
@@ -144,8 +144,7 @@ func (r Runtime) hide(s resource.Session, granted map[string]string) error {
 	return nil
 }
 
-// secrets are the sensitive values of a session. A variable that has one and to
-// which cosplay adds is sensitive as a whole.
+// secrets are the sensitive values of a session. A sensitive variable to which cosplay adds is sensitive as a whole.
 func (r Runtime) secrets(s resource.Session, granted map[string]string) map[string]string {
 	secrets := maps.Clone(s.Secret)
 	for name := range secrets {
@@ -162,7 +161,7 @@ func (r Runtime) Usage(session string) (disguise.Usage, error) {
 	return disguise.ReadUsage(filepath.Join(r.inside(session), usageFile))
 }
 
-// config is what cosplay-init reads, without the sensitive values.
+// config is the configuration of cosplay-init, without the sensitive values.
 func (r Runtime) config(s resource.Session, slice string, granted map[string]string) initd.Config {
 	env := map[string]string{
 		"HOST_USER":                  s.Spec.User.Name,
@@ -185,8 +184,8 @@ func (r Runtime) config(s resource.Session, slice string, granted map[string]str
 	}
 }
 
-// hostKey is the session's own. It is derived, not kept: so it stays the same
-// when the container is replaced, and known_hosts follows from the state alone.
+// hostKey is the host key of a session. It is derived, not kept: it stays the same when the container is replaced,
+// and known_hosts follows from the state alone.
 func (r Runtime) hostKey(session string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(r.mac("host key", r.Host, session))
 }
@@ -200,24 +199,24 @@ func (r Runtime) HostKey(session string) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
 }
 
-// KnownHosts is the line by which an ssh client knows a session, by the name of
-// its container (HostKeyAlias) as well as by address and port.
+// KnownHosts is the line by which an ssh client identifies a session: by the name of its container (HostKeyAlias),
+// and by address and port.
 func (r Runtime) KnownHosts(session string, s resource.SSH, port int) string {
 	return fmt.Sprintf("%s,[%s]:%d %s\n", Name(session), runtime.Reachable(s.Bind), port, r.HostKey(session))
 }
 
-// KnownHostsFile is where that line lies.
+// KnownHostsFile is the path of the file with that line.
 func (r Runtime) KnownHostsFile(session string) string {
 	return filepath.Join(r.folder(session), knownHostsFile)
 }
 
-// shared is a file that all sessions have alike, named by its content.
+// shared is a file that is the same for all sessions, named by its content.
 type shared struct {
 	name  string
 	write func(path string) error
 }
 
-// What all sessions have alike: cosplay-init, and the facades for the paths inside of a container.
+// The files that are the same for all sessions: cosplay-init, and the facades with the paths inside a container.
 var (
 	initProgram = sharedFile(driver.Init, func() ([]byte, error) { return driver.Library(driver.Init) })
 	facade      = sharedFacade(driver.NVML)
@@ -230,16 +229,17 @@ func sharedFacade(name string) func() (shared, error) {
 	})
 }
 
-// sharedFile is not synced to disk, which would take longer than to start a container; so what is there is compared
-// before this process first uses it, and whenever it has another time.
+// sharedFile is not synced to disk, which would take longer than starting a container. So the file is compared before
+// this process first uses it, and whenever its time has changed.
 func sharedFile(name string, build func() ([]byte, error)) func() (shared, error) {
 	return sync.OnceValues(func() (shared, error) {
 		content, err := build()
 		if err != nil {
 			return shared{}, err
 		}
+		sum := sha256.Sum256(content)
 		var known sync.Map // when the files were last changed, by path
-		return shared{name + "-" + hash(content), func(path string) error {
+		return shared{name + "-" + hex.EncodeToString(sum[:8]), func(path string) error {
 			if time, ok := known.Load(path); ok && time == changed(path) {
 				return nil
 			}
@@ -264,15 +264,10 @@ func present(path string) bool {
 	return err == nil
 }
 
-func hash(parts ...[]byte) string {
-	sum := sha256.Sum256(bytes.Join(parts, []byte{0}))
-	return hex.EncodeToString(sum[:8])
-}
-
-// sharing keeps sessions that are prepared at once from each writing the large files.
+// sharing prevents that sessions prepared at the same time each write the large files.
 var sharing sync.Mutex
 
-// share puts a shared file into a session's folder by a hard link, or as a copy where the file system has no links.
+// share puts a shared file into a session's folder by a hard link, or as a copy if the file system has no links.
 func (r Runtime) share(path string, file func() (shared, error)) error {
 	f, err := file()
 	if err != nil {
@@ -281,7 +276,7 @@ func (r Runtime) share(path string, file func() (shared, error)) error {
 	source := filepath.Join(r.Base, sharedDir, f.name)
 	sharing.Lock()
 	defer sharing.Unlock()
-	for range 3 { // the end of another last session may take the shared folder away in between
+	for range 3 { // the end of another session may remove the shared folder in between
 		if err = os.MkdirAll(filepath.Dir(source), 0o755); err != nil {
 			break
 		}
@@ -301,8 +296,8 @@ func (r Runtime) share(path string, file func() (shared, error)) error {
 	return nil
 }
 
-// link makes path another name of source, in one step. Two names of one file are
-// left alone: renaming one to the other would do nothing and leave both.
+// link makes path another name of source, in one step. If both are names of one file already, it does nothing: a
+// rename would leave both.
 func link(source, path string) error {
 	from, err := os.Stat(source)
 	if err != nil {
@@ -321,7 +316,7 @@ func link(source, path string) error {
 	return os.Rename(fresh, path)
 }
 
-// replace writes a file in one step, unless it is there already. It is not synced to disk.
+// replace writes a file in one step, unless it has the content already. It does not sync it to disk.
 func replace(path string, content []byte, mode os.FileMode) error {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm() == mode && info.Size() == int64(len(content)) {
 		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
@@ -343,7 +338,7 @@ func replace(path string, content []byte, mode os.FileMode) error {
 	return err
 }
 
-// makeWorkspace makes the folder of the session's work where it is missing. Made by root, it is the user's.
+// makeWorkspace creates the session's workspace if it is missing. If root creates it, it belongs to the user.
 func makeWorkspace(path string, user resource.User) error {
 	var missing []string
 	for dir := path; ; dir = filepath.Dir(dir) {
@@ -366,14 +361,14 @@ func makeWorkspace(path string, user resource.User) error {
 	return nil
 }
 
-// clear removes a session's folder, and the shared one with the last of them.
+// clear removes a session's folder, and the shared one with the last session.
 func (r Runtime) clear(session string) error {
 	if err := os.RemoveAll(r.folder(session)); err != nil {
 		return fmt.Errorf("removing the session folder: %w", err)
 	}
 	if entries, err := os.ReadDir(r.Base); err == nil && len(entries) == 1 && entries[0].Name() == sharedDir {
-		_ = os.RemoveAll(filepath.Join(r.Base, sharedDir)) // whoever needs it makes it anew
+		_ = os.RemoveAll(filepath.Join(r.Base, sharedDir)) // another session creates it again
 	}
-	_ = os.Remove(r.Base) // the last one out; it stays while others are in it
+	_ = os.Remove(r.Base) // fails while other sessions are in it
 	return nil
 }

@@ -15,9 +15,9 @@ import (
 	"cosplay/internal/resource"
 )
 
-// Leftovers are what runs that were killed have left of sessions which the state does not know. The engine may finish
-// a container long after nobody waits for it any more: one of ours that has never run. And a run that was killed
-// before it had a container leaves the session's folder.
+// Leftovers are what interrupted runs have left of sessions that the state does not know: containers of the project
+// that never ran, since an engine may finish creating a container after its run has ended, and folders of sessions
+// without a container.
 func (r Runtime) Leftovers(ctx context.Context, listed []resource.Body, known []string) ([]resource.Body, error) {
 	var all []resource.Body
 	for _, c := range listed {
@@ -36,7 +36,7 @@ func (r Runtime) Leftovers(ctx context.Context, listed []resource.Body, known []
 	return append(all, folders...), err
 }
 
-// abandoned are the session folders that the state does not know and no container has, whoever's it may be.
+// abandoned are the session folders that the state does not know and that no container has, of any owner.
 func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Body, error) {
 	entries, err := os.ReadDir(r.Base)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,14 +64,14 @@ func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Body
 	return all, nil
 }
 
-// furnishes tells whether it is the session's folder of this very state that a container has.
+// furnishes reports whether a container has the session's folder of this state.
 func (r Runtime) furnishes(there *container.InspectResponse, session string) bool {
 	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool {
 		return m.Destination == initd.Dir && filepath.Clean(m.Source) == r.inside(session)
 	})
 }
 
-// uses tells whether a container mounts anything of a session's folder.
+// uses reports whether a container mounts anything of a session's folder.
 func (r Runtime) uses(c container.Summary, session string) bool {
 	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return holds(r.folder(session), m.Source) })
 }

@@ -11,7 +11,7 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Logs writes what the container of a session has printed: cosplay-init's own lines and the session's command.
+// Logs writes what the container of a session has printed: lines of cosplay-init and of the session's command.
 func (r Runtime) Logs(ctx context.Context, session string, o runtime.LogOptions, out, err io.Writer) error {
 	there, failed := r.inhabited(ctx, session)
 	if failed != nil {
@@ -24,7 +24,7 @@ func (r Runtime) Logs(ctx context.Context, session string, o runtime.LogOptions,
 	}
 	defer log.Close()
 	if _, failed = stdcopy.StdCopy(out, err, log); errors.Is(failed, context.Canceled) {
-		return nil // whoever follows has seen enough
+		return nil // the user has stopped it
 	}
 	return failed
 }

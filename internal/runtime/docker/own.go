@@ -19,10 +19,11 @@ import (
 	"github.com/docker/docker/api/types/filters"
 
 	"cosplay/internal/initd"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
-// Labels of our containers.
+// Labels of cosplay's containers.
 const (
 	labelLineage = "cosplay.lineage"
 	labelHost    = "cosplay.host"
@@ -40,7 +41,7 @@ const (
 // Name is what the container of a session is called.
 func Name(session string) string { return resource.BodyName(session) }
 
-// mac is what only the owner of the state can make out of some words.
+// mac is a message authentication code of some words, which only the owner of the state can make.
 func (r Runtime) mac(words ...string) []byte {
 	content, err := json.Marshal(words)
 	if err != nil {
@@ -74,30 +75,30 @@ func (r Runtime) seal(l map[string]string) string {
 	return hex.EncodeToString(r.mac("seal", l[labelLineage], l[labelHost], l[labelSession], l[labelHash], l[labelSlice]))
 }
 
-// owns tells whether a container is one of this state and host. Labels can be made up, so they are sealed; or the
-// state has the container's ID, for the seal of a state that was lost may be of another key. Labels can be copied
-// too, as docker commit does; so the container has the session's name or, if that was changed, its folder.
+// owns reports whether a container belongs to this state and host. Labels can be forged, so they are sealed; or the
+// state has the container's ID, since the seal of a lost state may be of another key. Labels can also be copied, as
+// docker commit does: so the container must have the session's name or, after docker rename, the session's folder.
 func (r Runtime) owns(c container.Summary) bool {
 	return r.claims(c) && (r.sealed(c) || slices.Contains(r.Owner.Bodies, c.ID))
 }
 
-// claims tells whether a container says that it is of this state and host.
+// claims reports whether the labels of a container name this state and host.
 func (r Runtime) claims(c container.Summary) bool {
 	l := c.Labels
 	return r.Owner.Lineage != "" && l[labelLineage] == r.Owner.Lineage && l[labelHost] == r.Host && (named(c) || furnished(c))
 }
 
-// sealed tells whether the owner of the key has made a container's labels.
+// sealed reports whether the owner of the key has made a container's labels.
 func (r Runtime) sealed(c container.Summary) bool {
 	return r.Owner.Key != "" && hmac.Equal([]byte(c.Labels[labelSeal]), []byte(r.seal(c.Labels)))
 }
 
-// named looks at all names: to whom another is linked has one more for each.
+// named compares all names: a container has another one for each container that links to it.
 func named(c container.Summary) bool {
 	return slices.Contains(c.Names, "/"+Name(c.Labels[labelSession]))
 }
 
-// furnished leaves open where the session folders are: a project may be moved.
+// furnished does not compare where the session folders are: a project may be moved.
 func furnished(c container.Summary) bool {
 	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool {
 		return m.Destination == initd.Dir && strings.HasSuffix(m.Source, string(filepath.Separator)+filepath.Join(c.Labels[labelSession], insideDir))
@@ -128,41 +129,39 @@ func (r Runtime) ours(ctx context.Context, session string) ([]container.Summary,
 	return found, nil
 }
 
-// imported is a container that cosplay did not make, with the labels by which
-// its session finds it. What it was made from nobody knows.
+// imported is a container that cosplay did not create, with the labels by which its session finds it.
 func (r Runtime) imported(ctx context.Context, c resource.Body) ([]container.Summary, error) {
-	ctx, cancel := soon(ctx)
-	defer cancel()
-	found, err := r.Engine.client.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("id", c.ID))})
-	if err != nil {
-		return nil, explain("looking for the container "+short(c.ID), err, subject{})
-	}
+	found, err := r.Engine.containers(ctx, "looking for the container "+short(c.ID), filters.Arg("id", c.ID))
 	for i := range found {
 		found[i].Labels = map[string]string{labelLineage: r.Owner.Lineage, labelHost: r.Host, labelSession: c.Session}
+	}
+	return found, err
+}
+
+// containers lists the containers that all filters match, whatever their state.
+func (e *Engine) containers(ctx context.Context, doing string, matching ...filters.KeyValuePair) ([]container.Summary, error) {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	found, err := e.client.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(matching...)})
+	if err != nil {
+		return nil, explain(doing, err, subject{})
 	}
 	return found, nil
 }
 
-// claimed are the containers that say so.
+// claimed are the containers whose labels name this state and host.
 func (r Runtime) claimed(ctx context.Context, labels ...string) ([]container.Summary, error) {
 	if r.Owner.Lineage == "" {
 		return nil, nil
 	}
-	wanted := filters.NewArgs()
-	for _, label := range append(labels, labelLineage+"="+r.Owner.Lineage, labelHost+"="+r.Host) {
-		wanted.Add("label", label)
-	}
-	ctx, cancel := soon(ctx)
-	defer cancel()
-	found, err := r.Engine.client.ContainerList(ctx, container.ListOptions{All: true, Filters: wanted})
-	if err != nil {
-		return nil, explain("listing the sessions' containers", err, subject{})
-	}
-	return slices.DeleteFunc(found, func(c container.Summary) bool { return !r.claims(c) }), nil
+	labels = append(labels, labelLineage+"="+r.Owner.Lineage, labelHost+"="+r.Host)
+	wanted := prose.Each(labels, func(label string) filters.KeyValuePair { return filters.Arg("label", label) })
+	found, err := r.Engine.containers(ctx, "listing the sessions' containers", wanted...)
+	return slices.DeleteFunc(found, func(c container.Summary) bool { return !r.claims(c) }), err
 }
 
-// pick chooses a session's container among one or more of ours: the one with its
-// name, else the only one. The error says that there is no telling.
+// pick chooses a session's container: the one with its name, else the only one. If neither exists, it returns an
+// error and any of them.
 func pick(session string, found []container.Summary) (container.Summary, error) {
 	if i := slices.IndexFunc(found, named); i >= 0 {
 		return found[i], nil
@@ -179,7 +178,7 @@ func pick(session string, found []container.Summary) (container.Summary, error) 
 		session, len(found), Name(session), strings.Join(names, ", "))
 }
 
-// find looks for a session's container, whatever it is called now; nil is none.
+// find returns a session's container, whatever its name is; nil is none.
 func (r Runtime) find(ctx context.Context, session string) (*container.InspectResponse, error) {
 	found, err := r.ours(ctx, session)
 	if err != nil || len(found) == 0 {
@@ -192,7 +191,7 @@ func (r Runtime) find(ctx context.Context, session string) (*container.InspectRe
 	return r.inspect(ctx, one.ID)
 }
 
-// inspect looks at a container by ID or name; nil is none.
+// inspect reads a container by ID or name; nil is none.
 func (r Runtime) inspect(ctx context.Context, ref string) (*container.InspectResponse, error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()
@@ -206,8 +205,8 @@ func (r Runtime) inspect(ctx context.Context, ref string) (*container.InspectRes
 	return &there, nil
 }
 
-// Stranger is a container by whatever name or ID, for who is to be its owner from
-// now on, with the lineage and the host that its labels name. nil is none.
+// Stranger is a container by any name or ID, to be imported, with the lineage and the host that its labels name. nil
+// is none.
 func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Body, called, lineage, host string, err error) {
 	there, err := r.inspect(ctx, ref)
 	if err != nil || there == nil {
@@ -222,19 +221,19 @@ func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Body, ca
 		strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
 }
 
-// nameTaken is an error in words where somebody else's container bears the name of a session's.
+// nameTaken returns an error if a foreign container has the name of a session's.
 func (r Runtime) nameTaken(ctx context.Context, session string) error {
 	there, err := r.inspect(ctx, Name(session))
-	if err != nil || there == nil || there.Name != "/"+Name(session) { // the engine also takes the beginning of an ID
+	if err != nil || there == nil || there.Name != "/"+Name(session) { // the engine also accepts the beginning of an ID
 		return err
 	}
 	if l := there.Config.Labels; hmac.Equal([]byte(l[labelSeal]), []byte(r.seal(l))) && l[labelSession] == session {
-		return nil // ours, made meanwhile
+		return nil // the project's, created meanwhile
 	}
 	return notOurs(there)
 }
 
-// rename gives a container of ours its name back.
+// rename restores the name of a session's container.
 func (r Runtime) rename(ctx context.Context, session string, there *container.InspectResponse) error {
 	if there.Name == "/"+Name(session) {
 		return nil
@@ -250,8 +249,7 @@ func (r Runtime) rename(ctx context.Context, session string, there *container.In
 	return nil
 }
 
-// Runs tells whether a program runs in a container: the kernel has it in the
-// container's control group, which bears its ID.
+// Runs reports whether a process runs in a container: its control group has the container's ID in its name.
 func Runs(pid int, c resource.Body) bool {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	return err == nil && c.ID != "" && strings.Contains(string(groups), c.ID)

@@ -34,47 +34,43 @@ func (r Runtime) Survey(ctx context.Context) (runtime.Survey, error) {
 	all, err := r.survey(ctx)
 	s := runtime.Survey{Check: all.check}
 	if err := r.Reaches(); err != nil {
-		s.Host = []preflight.Problem{{Attribute: "runtime", Summary: fmt.Sprintf("slices do not reach containers on host %q", r.Host), Advice: prose.AdviceOf(err)}}
+		summary := fmt.Sprintf("slices do not reach containers on host %q", r.Host)
+		s.Host = []preflight.Problem{{Attribute: "runtime", Summary: summary, Advice: prose.AdviceOf(err)}}
 	}
 	return s, err
 }
 
 // survey reads all containers of the engine, of any owner.
 func (r Runtime) survey(ctx context.Context) (survey, error) {
-	ctx, cancel := soon(ctx)
-	defer cancel()
-	all, err := r.Engine.client.ContainerList(ctx, container.ListOptions{All: true})
-	if err != nil {
-		return survey{}, explain("listing the containers", err, subject{})
-	}
-	return survey{r, all}, nil
+	all, err := r.Engine.containers(ctx, "listing the containers")
+	return survey{r, all}, err
 }
 
-// check tells what would refuse the container of a session once others are gone:
-// those with these IDs go before it is made.
-func (s survey) check(ctx context.Context, session resource.Session, gone map[string]bool) []preflight.Problem {
-	problems := s.checkName(ctx, session, gone)
-	problems = append(problems, runtime.CheckWorkspace(session.Workspace)...)
-	problems = append(problems, checkVolumes(session)...)
-	problems = append(problems, s.runtime.Engine.checkLimits(session.Spec.Limits)...)
-	if session.Spec.SSH.Enabled {
-		problems = append(problems, s.checkSSH(session, gone)...)
-	}
-	return problems
+// check lists what would prevent the container of a session, after the containers with the IDs in removed are
+// removed.
+func (s survey) check(ctx context.Context, session resource.Session, removed map[string]bool) []preflight.Problem {
+	return slices.Concat(s.checkName(ctx, session, removed), runtime.CheckWorkspace(session.Workspace), checkVolumes(session),
+		s.runtime.Engine.checkLimits(session.Spec.Limits), s.checkSSH(session, removed))
 }
 
-// checkSSH looks whether address and port can be had: the port that is asked
-// for, or the one that the session had before.
-func (s survey) checkSSH(session resource.Session, gone map[string]bool) []preflight.Problem {
+// checkSSH checks whether address and port are available: the requested port, or the one that the session had before.
+func (s survey) checkSSH(session resource.Session, removed map[string]bool) []preflight.Problem {
 	ssh := session.Spec.SSH
+	if !ssh.Enabled {
+		return nil
+	}
 	if err := listen(ssh.Bind, 0); err != nil {
-		return []preflight.Problem{{Attribute: "ssh.bind", Summary: fmt.Sprintf("ssh cannot listen on %s", ssh.Bind), Advice: bindAdvice(ssh.Bind, err)}}
+		advice := prose.Advice{What: err.Error(), Fix: "set bind to 127.0.0.1 for this machine only, or to 0.0.0.0 for all its networks"}
+		if errors.Is(err, unix.EADDRNOTAVAIL) {
+			advice.What = fmt.Sprintf("%s is not an address of this machine (ip addr lists them)", ssh.Bind)
+		}
+		return []preflight.Problem{{Attribute: "ssh.bind", Summary: "ssh cannot listen on " + ssh.Bind, Advice: advice}}
 	}
 	port := cmp.Or(ssh.Port, ssh.Kept)
 	if port == 0 {
 		return nil
 	}
-	holder := s.publisher(ssh.Bind, port, gone)
+	holder := s.publisher(ssh.Bind, port, removed)
 	if holder == "" && s.publisher(ssh.Bind, port, nil) == "" && errors.Is(listen(ssh.Bind, port), unix.EADDRINUSE) {
 		holder = fmt.Sprintf("a program that is no container's (ss -ltnp 'sport = :%d' shows which)", port)
 	}
@@ -84,31 +80,24 @@ func (s survey) checkSSH(session resource.Session, gone map[string]bool) []prefl
 	return []preflight.Problem{portProblem(session, port, holder)}
 }
 
-func bindAdvice(bind string, err error) prose.Advice {
-	a := prose.Advice{What: err.Error(), Fix: "set bind to 127.0.0.1 for this machine only, or to 0.0.0.0 for all its networks"}
-	if errors.Is(err, unix.EADDRNOTAVAIL) {
-		a.What = fmt.Sprintf("%s is not an address of this machine (ip addr lists them)", bind)
-	}
-	return a
-}
-
-// portProblem tells who has a port. One that the session only had before is replaced by another.
+// portProblem reports the holder of a port. If the session only had the port before, it gets another one.
 func portProblem(session resource.Session, port int, holder string) preflight.Problem {
 	bind := session.Spec.SSH.Bind
 	if session.Spec.SSH.Port == 0 {
 		return preflight.Problem{Attribute: "ssh", Warning: true,
 			Summary: fmt.Sprintf("%s gets another port for ssh", session.Address),
-			Advice:  prose.Advice{What: fmt.Sprintf("port %d on %s, which it had, is taken by %s. Another one that is free is chosen; cosplay ssh finds it", port, bind, holder)}}
+			Advice: prose.Advice{What: fmt.Sprintf("port %d on %s, which it had, is taken by %s. "+
+				"Another one that is free is chosen; cosplay ssh finds it", port, bind, holder)}}
 	}
 	return preflight.Problem{Attribute: "ssh.port",
 		Summary: fmt.Sprintf("port %d on %s is taken", port, bind),
 		Advice:  prose.Advice{What: holder + " has it", Fix: "choose another port (port = \"auto\" takes a free one), or free it"}}
 }
 
-// publisher is the container that has a port and does not go, in words; "" is none.
-func (s survey) publisher(bind string, port int, gone map[string]bool) string {
+// publisher is the container that has a port and is not removed, in words; "" is none.
+func (s survey) publisher(bind string, port int, removed map[string]bool) string {
 	for _, c := range s.containers {
-		if !gone[c.ID] && publishes(c, bind, port) {
+		if !removed[c.ID] && publishes(c, bind, port) {
 			return "the container " + nameOf(c)
 		}
 	}
@@ -122,24 +111,24 @@ func nameOf(c container.Summary) string {
 	return strings.TrimPrefix(c.Names[0], "/")
 }
 
-// publishes tells whether a container that runs has a port on an address.
+// publishes reports whether a running container has a port on an address.
 func publishes(c container.Summary, bind string, port int) bool {
 	return slices.ContainsFunc(c.Ports, func(p container.Port) bool {
 		return p.Type == "tcp" && int(p.PublicPort) == port && overlap(p.IP, bind)
 	})
 }
 
-// overlap tells whether one cannot listen on both addresses at the same port.
+// overlap reports whether two servers cannot listen on both addresses at the same port.
 func overlap(a, b string) bool {
 	one, err := netip.ParseAddr(a)
 	other, otherErr := netip.ParseAddr(b)
 	if err != nil || otherErr != nil {
-		return true // an engine that says nothing means all of them
+		return true // an engine without an address means all addresses
 	}
 	return one == other || one.Is4() == other.Is4() && (one.IsUnspecified() || other.IsUnspecified())
 }
 
-// listen tells whether one could listen on an address; port 0 is any.
+// listen returns an error if no server can listen on an address; port 0 is any.
 func listen(bind string, port int) error {
 	l, err := net.Listen("tcp", net.JoinHostPort(bind, strconv.Itoa(port)))
 	if err != nil {
@@ -148,9 +137,9 @@ func listen(bind string, port int) error {
 	return l.Close()
 }
 
-// checkName looks for somebody else's container under the session's name, and
-// for several of ours of which none has it.
-func (s survey) checkName(ctx context.Context, session resource.Session, gone map[string]bool) []preflight.Problem {
+// checkName looks for a foreign container with the session's name, and for several containers of the session of which
+// none has the name.
+func (s survey) checkName(ctx context.Context, session resource.Session, removed map[string]bool) []preflight.Problem {
 	var own []container.Summary
 	for _, c := range s.containers {
 		if s.runtime.owns(c) {
@@ -159,7 +148,7 @@ func (s survey) checkName(ctx context.Context, session resource.Session, gone ma
 			}
 			continue
 		}
-		if gone[c.ID] || !slices.Contains(c.Names, "/"+Name(session.ID)) {
+		if removed[c.ID] || !slices.Contains(c.Names, "/"+Name(session.ID)) {
 			continue
 		}
 		if err := s.runtime.nameTaken(ctx, session.ID); err != nil {
@@ -175,11 +164,11 @@ func (s survey) checkName(ctx context.Context, session resource.Session, gone ma
 }
 
 func nameProblem(session resource.Session, err error) []preflight.Problem {
-	return []preflight.Problem{{Summary: fmt.Sprintf("%s cannot have the container %s", session.Address, Name(session.ID)), Advice: prose.AdviceOf(err)}}
+	summary := fmt.Sprintf("%s cannot have the container %s", session.Address, Name(session.ID))
+	return []preflight.Problem{{Summary: summary, Advice: prose.AdviceOf(err)}}
 }
 
-// checkVolumes looks for the folders of the host that are to be mounted. What
-// only root may look at is left to the engine.
+// checkVolumes looks for the folders of the host that are mounted. What this user cannot read, the engine checks.
 func checkVolumes(session resource.Session) []preflight.Problem {
 	var problems []preflight.Problem
 	for i, v := range session.Spec.Volumes {
@@ -196,7 +185,7 @@ func checkVolumes(session resource.Session) []preflight.Problem {
 	return problems
 }
 
-// holds tells whether a folder is there once the workspace has been made.
+// holds reports whether a folder exists once the workspace has been created.
 func holds(folder, workspace string) bool {
 	rel, err := filepath.Rel(folder, workspace)
 	return err == nil && filepath.IsLocal(rel)
@@ -207,12 +196,14 @@ func (e *Engine) checkLimits(l resource.Limits) []preflight.Problem {
 	if there := e.info.NCPU; there > 0 && l.CPUs > float64(there) {
 		problems = append(problems, preflight.Problem{Attribute: "limits.cpus",
 			Summary: fmt.Sprintf("the machine has %d CPUs, not %g", there, l.CPUs),
-			Advice:  prose.Advice{What: "the engine refuses a limit that is above", Fix: fmt.Sprintf("write at most %d, or leave cpus out for no limit", there)}})
+			Advice: prose.Advice{What: "the engine refuses a limit that is above",
+				Fix: fmt.Sprintf("write at most %d, or leave cpus out for no limit", there)}})
 	}
 	if there := e.info.MemTotal / mib; there > 0 && int64(l.MemoryMiB) > there {
 		problems = append(problems, preflight.Problem{Attribute: "limits.memory", Warning: true,
 			Summary: fmt.Sprintf("the machine has %d MiB of memory, not %d", there, l.MemoryMiB),
-			Advice:  prose.Advice{What: "a limit above that limits nothing: the machine runs out of memory before", Fix: "write less, or leave memory out"}})
+			Advice: prose.Advice{What: "a limit above that limits nothing: the machine runs out of memory before",
+				Fix: "write less, or leave memory out"}})
 	}
 	return problems
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,14 +28,14 @@ const (
 	removeTime = time.Minute
 )
 
-// portTries is how many free ports are tried: between the look at one and the start, anybody can take it.
+// portTries is how many free ports are tried: another process may take a port before the container starts.
 const portTries = 8
 
 // lastLines of a container's log are shown when it fails.
 const lastLines = 8
 
-// Prepare makes the container of a session, or brings it up to date: one of ours
-// with the same content keeps, is started if it has to be, and is waited for.
+// Prepare creates the container of a session, or brings it up to date: a container with the same content stays. It is
+// started if necessary, and waited for.
 func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource.Handle) (resource.Body, error) {
 	if err := runtime.CheckSession(s.ID); err != nil {
 		return resource.Body{}, err
@@ -45,7 +46,7 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 	access := r.access()
 	err := access.usable()
 	if err == nil {
-		r.Base, err = filepath.Abs(r.Base) // what is mounted has to be absolute
+		r.Base, err = filepath.Abs(r.Base) // mounts need absolute paths
 	}
 	if err != nil {
 		return resource.Body{}, err
@@ -69,11 +70,11 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 	return made, err
 }
 
-// tidy leaves nothing of a session that could not be prepared, unless it has a
-// container: that starts from the folder. Whether it has one must be certain.
+// tidy removes everything of a session that could not be prepared, unless it may have a container, which starts from
+// the folder.
 func (r Runtime) tidy(ctx context.Context, session string) error {
 	if there, err := r.find(ctx, session); err != nil || there != nil {
-		return nil // which the first error has told of
+		return nil // the first error says more
 	}
 	return errors.Join(r.removeDevice(session), r.clear(session))
 }
@@ -86,8 +87,8 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 	}
 	keeps := there != nil && r.same(there, s, given) && (now.Damaged == "" || !there.State.Running)
 	granted, err := r.grant(ctx, access, s, given, !keeps || counts(there))
-	// What runs goes on with the facades it was started with, which are mounted
-	// file by file: nothing of a newer cosplay must come beside them.
+	// A running container goes on with the facades with which it was started, which are mounted file by file. No file
+	// of a newer cosplay must be added to them.
 	if err == nil && !(keeps && there.State.Running && len(now.Outdated) > 0) {
 		err = r.furnish(s, given, granted)
 	}
@@ -115,19 +116,20 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 	return r.make(ctx, s, given.UUID, granted, kept)
 }
 
-// same tells whether a container is what the session asks for.
+// same reports whether a container is what the session requests.
 func (r Runtime) same(there *container.InspectResponse, s resource.Session, given resource.Handle) bool {
 	l := there.Config.Labels
-	return l[labelHash] == s.Hash(r.Owner.Key) && (resource.LiveSlice{Slice: s.Slice, Handle: given}).IsCalled(l[labelSlice]) && !there.State.Dead && there.State.Status != container.StateRemoving
+	return l[labelHash] == s.Hash(r.Owner.Key) && (resource.LiveSlice{Slice: s.Slice, Handle: given}).IsCalled(l[labelSlice]) &&
+		!there.State.Dead && there.State.Status != container.StateRemoving
 }
 
-// counts tells whether a container has the file in which programs count. One
-// that an older cosplay made has not, and goes on without the disguise of CUDA.
+// counts reports whether a container has the file in which programs count. A container of an older cosplay may lack
+// it, and goes on without the disguise of CUDA.
 func counts(there *container.InspectResponse) bool {
 	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool { return m.Destination == inContainer(usageFile) })
 }
 
-// revive brings a container up that is there already.
+// revive updates and starts a container that exists.
 func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (resource.Body, error) {
 	if err := r.hold(ctx, s, there); err != nil {
 		return resource.Body{}, err
@@ -144,7 +146,7 @@ func (r Runtime) revive(ctx context.Context, s resource.Session, there *containe
 	return r.made(ctx, s, there.ID)
 }
 
-// make creates a container and starts it. If that fails, none is left.
+// make creates a container and starts it. If that fails, it removes the container.
 func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g grant, kept int) (resource.Body, error) {
 	for try := 1; ; try++ {
 		port, err := choosePort(s.Spec.SSH, kept)
@@ -174,8 +176,7 @@ func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g g
 	}
 }
 
-// choosePort is the port for ssh on the host: the one that is asked for, else
-// the one of last time, else any that is free.
+// choosePort is the port for ssh on the host: the requested one, else the one of last time, else any that is free.
 func choosePort(s resource.SSH, kept int) (int, error) {
 	if !s.Enabled || s.Port != 0 {
 		return s.Port, nil
@@ -206,7 +207,7 @@ func (r Runtime) up(ctx context.Context, s resource.Session, id string, port int
 	return nil
 }
 
-// made is what a container has become: the engine alone knows its image's ID.
+// made reads a container that was created or started. Only the engine knows its image's ID.
 func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resource.Body, error) {
 	there, err := r.inspect(ctx, id)
 	if err != nil {
@@ -220,17 +221,30 @@ func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resou
 		return resource.Body{}, fmt.Errorf("container %s: it ended at once, with code %d%s", Name(s.ID), there.State.ExitCode, r.lastWords(ctx, id))
 	}
 	c.SSHPort = publishedPort(there)
-	if c.SSHPort != 0 {
-		line := r.KnownHosts(s.ID, s.Spec.SSH, c.SSHPort)
-		if err := replace(r.KnownHostsFile(s.ID), []byte(line), 0o644); err != nil {
-			return resource.Body{}, fmt.Errorf("writing the session folder: %w", err)
-		}
-	}
-	return c, nil
+	return c, r.know(s, c.SSHPort)
 }
 
-// fresh is what a container has become that was just made and answers. One that
-// runs a command of its own is looked at once more: it may have ended since.
+// know writes the known_hosts file of a session, if it has ssh.
+func (r Runtime) know(s resource.Session, port int) error {
+	if port == 0 {
+		return nil
+	}
+	if _, err := r.Know(s.ID, s.Spec.SSH, port); err != nil {
+		return fmt.Errorf("writing the session folder: %w", err)
+	}
+	return nil
+}
+
+// Know writes the known_hosts file of a session and returns its path.
+func (r Runtime) Know(session string, s resource.SSH, port int) (string, error) {
+	path := r.KnownHostsFile(session)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	return path, replace(path, []byte(r.KnownHosts(session, s, port)), 0o644)
+}
+
+// fresh is a new container that answers. One that runs a command is inspected once more: it may have ended since.
 func (r Runtime) fresh(ctx context.Context, s resource.Session, slice, id string, port int) (resource.Body, error) {
 	image, err := r.Engine.image(ctx, s.Spec.Image)
 	if err != nil || len(s.Command) > 0 || !s.Spec.SSH.Enabled {
@@ -238,10 +252,7 @@ func (r Runtime) fresh(ctx context.Context, s resource.Session, slice, id string
 	}
 	c := r.container(id, image.id, container.StateRunning, r.labels(s, slice))
 	c.SSHPort = port
-	if err := replace(r.KnownHostsFile(s.ID), []byte(r.KnownHosts(s.ID, s.Spec.SSH, port)), 0o644); err != nil {
-		return resource.Body{}, fmt.Errorf("writing the session folder: %w", err)
-	}
-	return c, nil
+	return c, r.know(s, port)
 }
 
 // lastWords are the last lines of a container's log, to be added to an error.
@@ -260,8 +271,8 @@ func (r Runtime) lastWords(ctx context.Context, id string) string {
 	return ". Its last words:\n  " + strings.ReplaceAll(strings.TrimSpace(said.String()), "\n", "\n  ")
 }
 
-// Unprepare removes the container of a session, its device and its folder; never its workspace, nor a container of
-// anybody else's. It tells what its programs used once they have ended.
+// Unprepare removes the container of a session, its device and its folder; never its workspace, nor a foreign
+// container. It returns what its programs used.
 func (r Runtime) Unprepare(ctx context.Context, session string) (used resource.Use, err error) {
 	if err := runtime.CheckSession(session); err != nil {
 		return used, err
@@ -279,18 +290,17 @@ func (r Runtime) Unprepare(ctx context.Context, session string) (used resource.U
 	return disguise.LastUse(filepath.Join(r.inside(session), usageFile)), r.clear(session)
 }
 
-// dismiss removes a container of ours. Where a command of the user's runs in it, that is asked to end first;
-// cosplay-init gives it a while. So is what runs in one that was imported.
+// dismiss removes a container of the project. A command of the user's, or the programs of an imported container, are
+// asked to end first; cosplay-init gives them some time.
 func (r Runtime) dismiss(ctx context.Context, there *container.InspectResponse) error {
 	if l := there.Config.Labels; there.State.Running && (l[labelCommand] != "" || l[labelSeal] == "") {
-		// What this cannot end is removed all the same.
+		// What does not end is removed anyway.
 		_ = r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{})
 	}
 	return r.remove(ctx, there.ID)
 }
 
-// remove removes a container of ours, with the volumes that have no name. It
-// returns when the container is gone, whoever removed it.
+// remove removes a container with its unnamed volumes, and returns when it is removed, by any process.
 func (r Runtime) remove(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTime)
 	defer cancel()
@@ -302,10 +312,8 @@ func (r Runtime) remove(ctx context.Context, id string) error {
 		case !errdefs.IsConflict(err) || !strings.Contains(err.Error(), "already in progress"):
 			return explain("removing the container "+short(id), err, subject{})
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("removing the container %s: the engine has been at it for too long; see docker ps -a: %w", short(id), context.Cause(ctx))
-		case <-time.After(wait):
+		if ended := pause(ctx, wait); ended != nil {
+			return fmt.Errorf("removing the container %s: the engine has been at it for too long; see docker ps -a: %w", short(id), ended)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package docker
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -12,8 +14,8 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// Remains lists the containers that say they are of this state and host, proven where its key has sealed them, with
-// what their folders and labels tell of their sessions.
+// Remains lists the containers whose labels name this state and host, proven if its key has sealed the labels, with
+// what their folders and labels record of their sessions.
 func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 	found, err := r.claimed(ctx)
 	if err != nil {
@@ -36,12 +38,12 @@ func (r Runtime) Remains(ctx context.Context) ([]resource.Remains, error) {
 	return all, nil
 }
 
-// identified is the session of a container: as its folder has it, else what the labels have. The address in the
-// folder is the newer one: a session can be moved, and the labels of a container cannot be changed.
+// identified is the session of a container: as its folder has it, else as the labels have it. The address in the
+// folder is newer: a session can be moved, and the labels of a container cannot be changed.
 func (r Runtime) identified(c container.Summary) resource.Session {
 	var s, labelled resource.Session
 	labelled.ID, labelled.Runtime = c.Labels[labelSession], name
-	_ = labelled.Address.UnmarshalText([]byte(c.Labels[labelAddress])) // one that is no address is none
+	_ = labelled.Address.UnmarshalText([]byte(c.Labels[labelAddress])) // an invalid address is none
 	labelled.Slice.Host, labelled.Slice.GPU = r.Host, c.Labels[labelGPU]
 	if runtime.CheckSession(labelled.ID) != nil {
 		return labelled
@@ -51,4 +53,26 @@ func (r Runtime) identified(c container.Summary) resource.Session {
 		return labelled
 	}
 	return s
+}
+
+// Readdress writes the address that a session has now into its folder, for a state that is rebuilt: the labels of a
+// container cannot be changed. A folder that does not exist is no error.
+func (r Runtime) Readdress(session string, to resource.Address) error {
+	if err := runtime.CheckSession(session); err != nil {
+		return err
+	}
+	path := filepath.Join(r.folder(session), sessionFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var s resource.Session
+	if err != nil || json.Unmarshal(data, &s) != nil || s.ID != session {
+		return err
+	}
+	s.Address = to
+	if data, err = json.Marshal(s); err != nil {
+		return err
+	}
+	return replace(path, data, 0o600)
 }

@@ -22,7 +22,7 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// sealFiles notes what the files of the session's disguise are.
+// sealFiles records the files of the session's disguise.
 func (r Runtime) sealFiles(session string, cuda bool) error {
 	files := []string{facadeFile, figuresFile, filepath.Base(initd.ConfigPath)}
 	var counted []string
@@ -51,7 +51,7 @@ func (r Runtime) sealFiles(session string, cuda bool) error {
 func (r Runtime) drivers(cuda bool) []string {
 	nvml, err := r.library()
 	if err != nil {
-		return nil // it is told where it is needed
+		return nil // it is reported where it is needed
 	}
 	libraries := []string{nvml}
 	if cuda {
@@ -60,10 +60,10 @@ func (r Runtime) drivers(cuda bool) []string {
 	return slices.DeleteFunc(libraries, func(library string) bool { return !present(library) })
 }
 
-// Interior is what the session's programs are to find.
+// Interior is what the session's programs should find.
 func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 	inside := r.inside(s.ID)
-	if err := disguise.WriteProbes(inside); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec tells that the container is gone
+	if err := disguise.WriteProbes(inside); err != nil && !errors.Is(err, fs.ErrNotExist) { // Exec reports a missing container
 		return runtime.Interior{}, err
 	}
 	interior := runtime.Interior{
@@ -79,8 +79,7 @@ func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 	return interior, nil
 }
 
-// Altered tells what of the session's folder, of the driver behind it and of the
-// container's mounts is not as cosplay made it.
+// Altered lists what has changed in the session's folder, in the driver behind it and in the container's mounts.
 func (r Runtime) Altered(ctx context.Context, s resource.PriorSession) (map[string]string, error) {
 	all, err := disguise.Altered(r.folder(s.ID))
 	if err != nil {
@@ -100,7 +99,7 @@ func (r Runtime) Altered(ctx context.Context, s resource.PriorSession) (map[stri
 	return all, nil
 }
 
-// sealedMounts are those binds that the disguise and the user's work rest on.
+// sealedMounts are the mounts that the disguise and the user's work need.
 func (r Runtime) sealedMounts(s resource.Session, there *container.InspectResponse) []mount.Mount {
 	fronts := map[string]string{driver.NVML: facadeFile}
 	cuda := counts(there)
@@ -109,7 +108,7 @@ func (r Runtime) sealedMounts(s resource.Session, there *container.InspectRespon
 	}
 	all := r.mounts(s, grant{cuda: cuda})
 	if way := r.access().way; way != byMount && way != byHook {
-		return all // the engine does not list what comes with a device
+		return all // the engine does not list the mounts of a device
 	}
 	for soname, file := range fronts {
 		for _, folder := range cdi.LoaderFolders() {
@@ -119,7 +118,7 @@ func (r Runtime) sealedMounts(s resource.Session, there *container.InspectRespon
 	return all
 }
 
-// misplaced tells which mounts a container lacks or has otherwise.
+// misplaced lists the mounts that a container lacks or that differ.
 func misplaced(there []container.MountPoint, wanted []mount.Mount) []string {
 	has := map[string]container.MountPoint{}
 	for _, m := range there {
@@ -134,9 +133,9 @@ func misplaced(there []container.MountPoint, wanted []mount.Mount) []string {
 			wrong = append(wrong, w.Target+" is not mounted")
 		case m.Source != w.Source:
 			wrong = append(wrong, w.Target+" comes from "+m.Source)
-		case m.RW == w.ReadOnly && w.ReadOnly:
+		case m.RW && w.ReadOnly:
 			wrong = append(wrong, w.Target+" can be written to")
-		case m.RW == w.ReadOnly:
+		case !m.RW && !w.ReadOnly:
 			wrong = append(wrong, w.Target+" cannot be written to")
 		}
 	}

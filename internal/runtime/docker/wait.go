@@ -20,12 +20,12 @@ const (
 	greeting  = "SSH-"
 )
 
-// settleTime is how long a session with a command, or without ssh, must not end
-// to be taken to run. A variable, for tests.
+// settleTime is how long a session with a command, or without ssh, must run before it counts as started. A variable,
+// for tests.
 var settleTime = 300 * time.Millisecond
 
-// await waits until a session can be used: until its ssh server greets, which it
-// does once the command runs, and until the command has not ended for a while.
+// await waits until a session can be used: until its ssh server answers, which it does once the command runs, and
+// until the command has run for a while.
 func (r Runtime) await(ctx context.Context, id string, s resource.Session, port int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
@@ -35,7 +35,8 @@ func (r Runtime) await(ctx context.Context, id string, s resource.Session, port 
 	go func() { ready <- settles(ctx, s, port, calm) }()
 	select {
 	case end := <-ended:
-		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one", r.exitCode(ctx, id, s.Spec.Restart, end.StatusCode))
+		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one",
+			r.exitCode(ctx, id, s.Spec.Restart, end.StatusCode))
 	case err := <-ready:
 		return err
 	case err := <-failed:
@@ -46,47 +47,49 @@ func (r Runtime) await(ctx context.Context, id string, s resource.Session, port 
 	}
 }
 
-// exitCode is what a container ended with. Of one that it starts again at once,
-// the engine may tell the 0 of the fresh start; the next ends tell the truth.
-func (r Runtime) exitCode(ctx context.Context, id, restart string, told int64) int64 {
+// exitCode is the exit code of a container. If the engine restarts the container at once, it may report the 0 of the
+// new start; the next ends have the real code.
+func (r Runtime) exitCode(ctx context.Context, id, restart string, code int64) int64 {
 	if restart != string(container.RestartPolicyAlways) && restart != string(container.RestartPolicyUnlessStopped) {
-		return told
+		return code
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	for range 3 {
-		if told != 0 {
-			break
-		}
+	for try := 0; try < 3 && code == 0; try++ {
 		ended, failed := r.Engine.client.ContainerWait(ctx, id, container.WaitConditionNextExit)
 		select {
 		case end := <-ended:
-			told = end.StatusCode
+			code = end.StatusCode
 		case err := <-failed:
 			if err != nil {
-				return told
+				return code
 			}
 		}
 	}
-	return told
+	return code
 }
 
-// settles returns when a session answers and, where it may end by itself, has been calm for a time.
+// settles returns when a session answers and, if it may end by itself, has run for a time.
 func settles(ctx context.Context, s resource.Session, port int, calm time.Duration) error {
 	if s.Spec.SSH.Enabled {
 		if err := answers(ctx, s.Spec.SSH, port); err != nil || len(s.Command) == 0 {
 			return err
 		}
 	}
+	return pause(ctx, calm)
+}
+
+// pause waits. If the context ends first, it returns the cause.
+func pause(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(calm):
+	case <-time.After(wait):
 		return nil
 	}
 }
 
-// answers returns when the session's ssh server greets.
+// answers returns when the session's ssh server sends its banner.
 func answers(ctx context.Context, s resource.SSH, port int) error {
 	address := net.JoinHostPort(runtime.Reachable(s.Bind), strconv.Itoa(port))
 	for wait := pollFirst; ; wait = min(wait*3/2, pollLast) {
@@ -94,16 +97,14 @@ func answers(ctx context.Context, s resource.SSH, port int) error {
 		if err == nil {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("its ssh server does not answer on %s (%w): %w; see whether a firewall is between, and cosplay logs", address, err, context.Cause(ctx))
-		case <-time.After(wait):
+		if ended := pause(ctx, wait); ended != nil {
+			return fmt.Errorf("its ssh server does not answer on %s (%w): %w; see whether a firewall is between, and cosplay logs", address, err, ended)
 		}
 	}
 }
 
-// greets asks a server for its banner. That it takes a connection proves
-// nothing: the engine's proxy does so before anybody listens behind it.
+// greets reads a server's banner. A connection alone proves nothing: the engine's proxy accepts it before a server
+// listens behind it.
 func greets(ctx context.Context, address string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// What is built when nothing else is said.
+// The defaults of a build.
 const (
 	DefaultBase = "pytorch/pytorch:2.12.0-cuda12.6-cudnn9-devel"
 	DefaultTag  = resource.DefaultImage
@@ -31,16 +31,16 @@ const cudaImages = "nvidia/cuda:"
 //go:embed session
 var embedded embed.FS
 
-// BuildOptions say what the session image is like. All may be left out.
+// BuildOptions are the options of the session image. All may be empty.
 type BuildOptions struct {
-	Base    string // a Debian or Ubuntu, or derived of one; default DefaultBase
+	Base    string // Debian, Ubuntu or derived from one of them; default DefaultBase
 	CUDATag string // instead of Base: a tag of nvidia/cuda
-	Tag     string // name of what is built; default DefaultTag
-	Version string // of the cosplay that builds; a label tells it
-	NoCache bool   // build every step anew
+	Tag     string // name of the built image; default DefaultTag
+	Version string // of cosplay, for a label
+	NoCache bool   // run every step again
 }
 
-// settled checks the options and fills in what is left out.
+// settled checks the options and fills in the defaults.
 func (o BuildOptions) settled() (BuildOptions, error) {
 	if o.Base != "" && o.CUDATag != "" {
 		return o, fmt.Errorf("base %s and CUDA tag %s both say what to build upon; give one of them", o.Base, o.CUDATag)
@@ -65,8 +65,8 @@ func (o BuildOptions) args() map[string]*string {
 	return args
 }
 
-// Build makes the session image, and pulls its base where the engine has none. Each step goes to say. The builder is
-// the engine's classic one, which every engine has, or BuildKit by the docker command where buildsByCommand says so.
+// Build builds the session image, and pulls its base if the engine lacks it. It reports each step to say. The builder
+// is the engine's classic one, which every engine has, or BuildKit by the docker command if buildsByCommand says so.
 func Build(ctx context.Context, engine Engine, o BuildOptions, say func(string)) error {
 	o, err := o.settled()
 	if err != nil {
@@ -101,7 +101,7 @@ func Build(ctx context.Context, engine Engine, o BuildOptions, say func(string))
 	return nil
 }
 
-// sessionFiles is what the image is built from, as a tar. The same binary gives the same bytes.
+// sessionFiles are the files of the build, as a tar. The same binary gives the same bytes.
 func sessionFiles() (io.Reader, error) {
 	files, err := fs.Sub(embedded, "session")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/docker/docker/api/types/build"
 )
 
-// buildsByCommand says whether BuildKit builds, by the docker command: where DOCKER_BUILDKIT asks for it, or else
-// where the engine prefers it and the command can. The engine's API alone does not reach BuildKit.
+// buildsByCommand reports whether BuildKit builds, by the docker command: if DOCKER_BUILDKIT requests it, or else if
+// the engine prefers it and the command can. The engine's API alone does not reach BuildKit.
 func buildsByCommand(ctx context.Context, engine Engine) (bool, error) {
 	if value := os.Getenv("DOCKER_BUILDKIT"); value != "" {
 		asked, err := strconv.ParseBool(value)
@@ -38,16 +38,17 @@ func buildsByCommand(ctx context.Context, engine Engine) (bool, error) {
 
 var versionWords = regexp.MustCompile(`^Docker version (\d+)\.`)
 
-// commandHasBuildKit: through its plugin buildx, or in a command older than 23 by itself.
+// commandHasBuildKit reports whether the docker command can use BuildKit: by its plugin buildx, or itself if it is
+// older than 23.
 func commandHasBuildKit(ctx context.Context) bool {
 	if exec.CommandContext(ctx, "docker", "buildx", "version").Run() == nil {
 		return true
 	}
-	told, err := exec.CommandContext(ctx, "docker", "--version").Output()
+	output, err := exec.CommandContext(ctx, "docker", "--version").Output()
 	if err != nil {
 		return false
 	}
-	version := versionWords.FindSubmatch(told)
+	version := versionWords.FindSubmatch(output)
 	if version == nil {
 		return false
 	}
@@ -66,14 +67,14 @@ func runCommand(ctx context.Context, engine Engine, o BuildOptions, files io.Rea
 	}
 	docker := exec.CommandContext(ctx, "docker", append(args, "-")...)
 	docker.Env = append(os.Environ(), "DOCKER_BUILDKIT=1")
-	// A context of the command's own may be of another engine. Of a remote one the
-	// environment knows more than its address.
+	// The command's own context may name another engine. For a remote engine the environment has more than its
+	// address.
 	if host := engine.DaemonHost(); strings.HasPrefix(host, "unix://") {
 		docker.Env = append(docker.Env, "DOCKER_HOST="+host)
 	}
 	docker.Stdin, docker.Stdout, docker.Stderr = files, r, r
-	// An older command ignores a gentle signal, and a plugin would outlive it. The
-	// engine ends the build when nobody listens any more.
+	// An older command ignores SIGTERM, and a plugin would outlive it. The engine ends the build when its connection
+	// closes.
 	docker.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	docker.Cancel = func() error { return syscall.Kill(-docker.Process.Pid, syscall.SIGKILL) }
 	defer r.end()

@@ -1,5 +1,5 @@
-// Package image knows which images an engine has, and how to get one: pulled
-// from a registry, or built from files that are part of the binary.
+// Package image lists the images of an engine, and gets one: pulled from a registry, or built from files that are
+// part of the binary.
 package image
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/docker/docker/pkg/jsonmessage"
 )
 
-// Engine is what is asked of a Docker engine; a *client.Client is one.
+// Engine is the part of a Docker engine that this package uses; a *client.Client is one.
 type Engine interface {
 	DaemonHost() string
 	Ping(ctx context.Context) (types.Ping, error)
@@ -35,11 +35,11 @@ var _ Engine = (*client.Client)(nil)
 // idLength is how many digits of an image's ID the docker command shows.
 const idLength = 12
 
-// bareID is a name that may as well be such an ID.
+// bareID is a name that looks like such an ID.
 var bareID = regexp.MustCompile("^[0-9a-f]{12}$")
 
-// Tags maps every name that an image of the engine has to the image's ID. Names are in the form of Normal: name:tag
-// and name@digest. An image is there under its ID too, whole (sha256:...) and in its first 12 digits. It is one call.
+// Tags maps every name of an image to the image's ID. Names are in the form of Normal: name:tag and name@digest. An
+// image has its ID as a name too, whole (sha256:...) and in its first 12 digits. It is one call.
 func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
 	images, err := engine.ImageList(ctx, image.ListOptions{})
 	if err != nil {
@@ -67,7 +67,7 @@ func Tags(ctx context.Context, engine Engine) (map[string]string, error) {
 }
 
 // Normal is an image's name as Docker shows it: without docker.io/library, and with a tag or a digest. debian becomes
-// debian:latest, and debian:12@sha256:... debian@sha256:..., since engines look at the digest alone.
+// debian:latest, and debian:12@sha256:... debian@sha256:..., since engines use the digest alone.
 func Normal(ref string) (string, error) {
 	named, err := parse(ref)
 	if err != nil {
@@ -87,7 +87,7 @@ func parse(ref string) (reference.Named, error) {
 	return reference.TagNameOnly(named), nil
 }
 
-// messages reads what an engine tells while it works. An error among it is returned as one.
+// messages reads the progress messages of an engine. It returns an error among them.
 func messages(r io.Reader, each func(jsonmessage.JSONMessage)) error {
 	for decoder := json.NewDecoder(r); ; {
 		var m jsonmessage.JSONMessage

@@ -8,13 +8,13 @@ import (
 	"github.com/docker/docker/api/types/registry"
 )
 
-// login is who pulls; without credentials it is empty and nobody.
+// login is the user of a pull; it is empty without credentials.
 type login struct {
 	user   string
-	header string // as the engine wants it
+	header string // encoded for the engine
 }
 
-// loginFor asks the user's docker configuration, with its credential helpers.
+// loginFor reads the user's docker configuration, with its credential helpers.
 func loginFor(host string) (login, error) {
 	host = dockercfg.ResolveRegistryHost(host)
 	user, secret, err := dockercfg.GetRegistryCredentials(host)
@@ -30,8 +30,8 @@ func loginFor(host string) (login, error) {
 	return login{user, header}, err
 }
 
-// proxies are the build arguments by which programs in a build find the user's
-// proxy. The docker command passes them by itself, the engine's API does not.
+// proxies are the build arguments with the user's proxy, for programs in a build. The docker command passes them by
+// itself, the engine's API does not.
 func proxies(engineHost string) (map[string]*string, error) {
 	args := map[string]*string{}
 	config, err := dockercfg.LoadDefaultConfig()

@@ -14,8 +14,8 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Pull fetches an image from its registry, with the credentials that the user's
-// docker configuration has for it. How far it is goes to say, a line at a time.
+// Pull fetches an image from its registry, with the credentials that the user's docker configuration has for it. It
+// reports progress to say, a line at a time.
 func Pull(ctx context.Context, engine Engine, ref string, say func(string)) error {
 	named, err := parse(ref)
 	if err != nil {
@@ -41,21 +41,21 @@ func Pull(ctx context.Context, engine Engine, ref string, say func(string)) erro
 	return nil
 }
 
-// A line is said for each layer, and in between after so much more.
+// Progress is reported after each layer, and in between in these steps.
 const (
 	percentStep = 5
 	byteStep    = 200e6
 )
 
-// pulling is how far a pull is.
+// pulling is the progress of a pull.
 type pulling struct {
 	name   string
 	say    func(string)
 	layers map[string]*layer
-	said   [3]int64 // layers done, steps of percent, steps of bytes: when the last line was said
+	said   [3]int64 // layers done, steps of percent, steps of bytes at the last report
 }
 
-// layer is how far one layer is: first fetched, then unpacked. In bytes.
+// layer is the progress of one layer, which is fetched, then unpacked. In bytes.
 type layer struct {
 	fetched, unpacked int64
 	total             int64 // 0: not known yet
@@ -68,7 +68,7 @@ func (p *pulling) hear(m jsonmessage.JSONMessage) {
 		l = &layer{}
 	}
 	var current int64
-	// With an image store of containerd, unpacking is told in seconds.
+	// With an image store of containerd, the progress of unpacking is in seconds.
 	if m.Progress != nil && m.Progress.Units == "" {
 		current = m.Progress.Current
 		l.total = max(l.total, m.Progress.Total)
@@ -76,7 +76,7 @@ func (p *pulling) hear(m jsonmessage.JSONMessage) {
 	speak := true
 	switch m.Status {
 	case "Pulling fs layer", "Waiting":
-		speak = false // the layers are told one by one, so their number is not known yet
+		speak = false // the layers are listed one by one, so their number is not known yet
 	case "Already exists":
 		l.done, speak = true, false
 	case "Downloading":
@@ -92,13 +92,13 @@ func (p *pulling) hear(m jsonmessage.JSONMessage) {
 	}
 	p.layers[m.ID] = l
 	if speak {
-		p.tell()
+		p.report()
 	}
 }
 
-// tell says how far the pull is, if that is more than what was said last. There is no percentage before the size of
+// report reports the progress if it has changed since the last report. There is no percentage before the size of
 // every layer is known: a layer that waits may be the largest.
-func (p *pulling) tell() {
+func (p *pulling) report() {
 	var done, fetched, work, total int64
 	known := true
 	for _, l := range p.layers {
@@ -125,19 +125,19 @@ func (p *pulling) tell() {
 	p.say(fmt.Sprintf("%s: %d of %d layers%s", p.name, done, len(p.layers), amount))
 }
 
-// hub is the registry of names that name none.
+// hub is the registry of names without a registry.
 const hub = "docker.io"
 
-// trouble is a way for a pull to fail. Engines tell most of them by text alone.
+// trouble is an error of a pull. Engines report most of them by text alone.
 type trouble struct {
 	signs []string // in small letters; one is enough
 	words string   // REGISTRY, WHO and LOGIN are replaced
 }
 
-// troubles are in the order in which they are looked for.
+// troubles are in the order in which they are tried.
 var troubles = []trouble{
 	{[]string{"toomanyrequests", "too many requests", "rate limit"},
-		"REGISTRY lets WHO pull no more for now; wait, or log in as somebody with a higher limit: LOGIN"},
+		"REGISTRY lets WHO pull no more for now; wait, or log in as a user with a higher limit: LOGIN"},
 	{[]string{"no such host", "dial tcp", "i/o timeout", "connection refused", "connection reset", "network is unreachable", "no route to host",
 		"tls handshake timeout", "client.timeout", "deadline exceeded", "server misbehaving"},
 		"the engine cannot reach REGISTRY; check the network, DNS and proxy of the engine's machine, or carry the image there by docker save and docker load"},
@@ -146,12 +146,12 @@ var troubles = []trouble{
 	{[]string{"manifest unknown", "name unknown", "not found", "does not exist", "repository name not known"},
 		"REGISTRY has no such image, or not for WHO; check the name and the tag or, where it may be private, log in: LOGIN"},
 	{[]string{"unauthorized", "denied", "forbidden", "no basic auth credentials", "authentication required", "incorrect username or password"},
-		"REGISTRY refuses WHO; log in as somebody who may pull it: LOGIN"},
+		"REGISTRY refuses WHO; log in as a user who may pull it: LOGIN"},
 	{[]string{"http response to https client"},
 		"REGISTRY speaks no TLS, and the engine does not trust it without; name it in insecure-registries of /etc/docker/daemon.json"},
 }
 
-// notPulled says why an image was not pulled, and what to do next. user is who asked for it; "" is nobody.
+// notPulled says why an image was not pulled, and how to fix it. user is the login; "" is none.
 func notPulled(ctx context.Context, name, registry, user string, err error) error {
 	switch {
 	case ctx.Err() != nil:

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// What a report keeps and shows.
+// The limits of a report.
 const (
-	tailLines  = 12 // of output, for when the build fails
-	quietLines = 50 // of output, until one is said to show that a step goes on
+	tailLines  = 12 // of output, for the error of a failed build
+	quietLines = 50 // of output, between two lines of progress in a step
 	stepLength = 72 // characters of an instruction or such a line
 )
 
-// noAptGet is the exit code by which the Dockerfile says that there is none.
+// noAptGet is the exit code of the Dockerfile if the base has no apt-get.
 const noAptGet = "42"
 
 var (
@@ -28,7 +28,7 @@ var (
 	exitWords     = regexp.MustCompile(`(?:returned a non-zero|exit) code: (\d+)`) // of either
 )
 
-// report makes one line a step of what a builder writes, and keeps the last of its output.
+// report turns the output of a builder into one line a step, and keeps the last lines.
 type report struct {
 	say      func(string)
 	buildKit bool
@@ -36,10 +36,10 @@ type report struct {
 	step     string
 	lines    int // of output in this step
 	tail     []string
-	verdict  string // what BuildKit says at last
+	verdict  string // the last message of BuildKit
 }
 
-// Write takes what a builder writes.
+// Write reads the output of a builder.
 func (r *report) Write(p []byte) (int, error) {
 	r.hear(string(p))
 	return len(p), nil
@@ -54,7 +54,7 @@ func (r *report) hear(s string) {
 	}
 }
 
-// end takes the last line, if nothing ended it.
+// end completes the last line.
 func (r *report) end() { r.hear("\n") }
 
 func (r *report) line(line string) {
@@ -79,7 +79,7 @@ func (r *report) line(line string) {
 	}
 }
 
-// begin starts a step. BuildKit repeats the name of one now and then.
+// begin starts a step. BuildKit repeats the name of a step now and then.
 func (r *report) begin(step string) {
 	if step == r.step {
 		return
@@ -99,7 +99,7 @@ func (r *report) keep(line string) {
 	r.tail = r.tail[max(0, len(r.tail)-tailLines):]
 }
 
-// shortened is an instruction on one line that is not too long.
+// shortened is an instruction on one line, with an end if it is too long.
 func shortened(instruction string) string {
 	all := []rune(strings.Join(strings.Fields(instruction), " "))
 	if len(all) <= stepLength {
@@ -108,13 +108,13 @@ func shortened(instruction string) string {
 	return string(all[:stepLength-3]) + "..."
 }
 
-// asItIs is the way out for every base that cannot be built upon.
+// asItIs is the advice for every unusable base.
 const asItIs = "Any image can be a session's as it is, without being built upon: write image = %q in cosplay.hcl"
 
-// noMirror are signs that apt-get did not come through to its mirror.
+// noMirror are signs that apt-get did not reach its mirror.
 var noMirror = regexp.MustCompile(`Temporary failure resolving|Could not resolve|Could not connect|Cannot initiate the connection|Failed to fetch`)
 
-// failure says what went wrong, and what to do next.
+// failure says what went wrong, and how to fix it.
 func (r *report) failure(ctx context.Context, o BuildOptions, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("building %s: %w", o.Tag, context.Cause(ctx))
@@ -136,7 +136,7 @@ func (r *report) failure(ctx context.Context, o BuildOptions, err error) error {
 		why += " in " + strings.ToLower(r.step[:1]) + r.step[1:]
 	}
 	if code != "" {
-		err = fmt.Errorf("exit code %s", code) // the rest only repeats the step
+		err = fmt.Errorf("exit code %s", code) // the message only repeats the step
 	}
 	next := fmt.Sprintf("See the lines above, and choose another base with cosplay build --base IMAGE if it is the base's fault.\n"+asItIs, o.Base)
 	if noMirror.MatchString(tail) {

@@ -136,7 +136,7 @@ type fleet struct {
 	StatusView
 	labels labels
 	owners map[resource.LiveSlice]resource.Address // of the project's slices
-	whole  map[[2]string]resource.Address          // by host and UUID: of the project's whole GPUs
+	whole  map[resource.GPUKey]resource.Address    // of the project's whole GPUs
 	drift  map[resource.Address][]diff.Drift
 	ssh    bool // a session has ssh
 }
@@ -144,14 +144,14 @@ type fleet struct {
 func newFleet(v StatusView) fleet {
 	addresses := each(v.Prior.Sessions, func(s resource.PriorSession) resource.Address { return s.Address })
 	f := fleet{StatusView: v, labels: newLabels(addresses), owners: map[resource.LiveSlice]resource.Address{},
-		whole: map[[2]string]resource.Address{}, drift: map[resource.Address][]diff.Drift{}}
+		whole: map[resource.GPUKey]resource.Address{}, drift: map[resource.Address][]diff.Drift{}}
 	for _, s := range v.Prior.Sessions {
 		f.ssh = f.ssh || s.Spec.SSH.Enabled
 		if own, ok := diff.OwnSlice(s, v.Live); ok {
 			f.owners[own] = s.Address
 		}
 		if s.Slice.Whole() {
-			f.whole[[2]string{s.Slice.Host, s.Slice.GPU}] = s.Address
+			f.whole[s.Slice.On()] = s.Address
 		}
 	}
 	for _, d := range v.Drift {
@@ -239,7 +239,7 @@ func (f fleet) slotMap(g resource.GPU) slotMap {
 		}
 		m.taken = append(m.taken, o)
 	}
-	if owner, ok := f.whole[[2]string{g.Host, g.UUID}]; ok {
+	if owner, ok := f.whole[resource.GPUKey{Host: g.Host, UUID: g.UUID}]; ok {
 		m.taken = append(m.taken, occupant{session: &owner, label: f.labels.of(owner)})
 	}
 	return m

@@ -69,7 +69,7 @@ func settingText(all resource.Settings, s resource.Setting) string {
 // stateSessions lists the sessions on a GPU, and what is missing of them.
 func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "TARGET"}, {title: "SLICE"}, {title: "MIG UUID"}, {prose: true}}}
-	for _, s := range prior.Placements()[[2]string{g.Host, g.UUID}] {
+	for _, s := range prior.Placements()[g.Key()] {
 		missing := ""
 		if s.Body == nil {
 			missing = "no " + resource.RuntimeNamed(s.Runtime).Body + " yet"
@@ -83,7 +83,7 @@ func (p *page) stateSessions(prior resource.Prior, g resource.PriorGPU) {
 func (p *page) stateContainers(prior resource.Prior, g resource.PriorGPU) {
 	t := &table{indent: 2, columns: []column{{title: "SESSION", brief: inBlock}, {title: "IMAGE"}, {title: "SSH"}, {title: "USER"}, {title: "CONTAINER"}},
 		spare: []string{"CONTAINER"}}
-	for _, s := range prior.Placements()[[2]string{g.Host, g.UUID}] {
+	for _, s := range prior.Placements()[g.Key()] {
 		if s.Spec.IsZero() {
 			continue
 		}

@@ -137,6 +137,7 @@ func (p Patience) again(r apply.Result) bool {
 		return false
 	}
 	switch p {
+	case OnePlan:
 	case WithoutCalls:
 		return slices.ContainsFunc(r.Failures, func(f apply.Failure) bool {
 			var at *agent.Error

@@ -146,7 +146,7 @@ void give_to_holders(const struct figures *target, uint64_t bytes)
     uint64_t held = lock_usage(me);
     if (bytes > me->slot->bytes)
         bytes = me->slot->bytes;
-    *overhead_of(me) += bytes; /* first: should we die here, too much is counted until somebody looks */
+    *overhead_of(me) += bytes; /* first: if this process dies here, too much counts until the next query */
     uncount(me, bytes);
     unlock_usage(me, held);
     look_at_overhead(target);
@@ -177,7 +177,7 @@ void look_at_overhead(const struct figures *target)
     if (DRIVER(cuMemGetInfo_v2)(&free, &all) == CUDA_SUCCESS && free <= all) {
         uint64_t counted = me->usage->total;
         set_overhead(me, all - free > counted ? all - free - counted : 0, known);
-        note_peak(target, me); /* the driver may take more than was asked for */
+        note_peak(target, me); /* the driver may take more than was requested */
     }
     me->in_doubt = 0;
     unlock_usage(me, held);
@@ -275,7 +275,7 @@ uint64_t in_use(const struct figures *target)
 {
     struct process *me = attached();
     if (!me)
-        return cap(target); /* nothing is left for who cannot be counted */
+        return cap(target); /* a process that cannot be counted gets no memory */
     settle_pools(target);
     settle_graphs(target);
     sweep_now();

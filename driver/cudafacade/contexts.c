@@ -62,7 +62,7 @@ static CUresult retain(const struct figures *target, CUcontext *context, CUdevic
     if (answer != CUDA_SUCCESS || active)
         return answer;
     CUcontext popped;
-    int current = DRIVER(cuCtxPushCurrent_v2)(*context) == CUDA_SUCCESS; /* the driver tells only who is in one */
+    int current = DRIVER(cuCtxPushCurrent_v2)(*context) == CUDA_SUCCESS; /* the driver reports only in a context */
     int too_far = has_grown_too_far(target);
     if (current)
         DRIVER(cuCtxPopCurrent_v2)(&popped);

@@ -1,4 +1,4 @@
-/* Every function that the facade defines; a test compares it with what is exported. */
+/* Every function that the facade defines; a test compares the list with the exports. */
 COVERED(cuArray3DCreate)
 COVERED(cuArray3DCreate_v2)
 COVERED(cuArrayCreate)

@@ -28,16 +28,16 @@ static inline const struct figures *figures_shown(void)
 
 /* The state of this process. A fork's child finds zeros here, because CUDA does not survive a fork. */
 struct process {
-    struct usage *usage;     /* the session's, or one of its own where that cannot be had */
-    struct usage_slot *slot; /* for others than usage.c there once it is attached */
+    struct usage *usage;     /* the session's, or a private one if that is not available */
+    struct usage_slot *slot; /* outside of usage.c only valid once attached */
     char lock;               /* of the tables */
-    char pool_lock;          /* held over calls of the driver, which the other never is */
+    char pool_lock;          /* may be held during calls of the driver, unlike lock */
     char attaching;
     char attached;
-    char has_taken;  /* or tried to */
-    char in_doubt;   /* it counted what the dead had as used besides, which may be free */
-    char has_graphs; /* with memory of their own */
-    char on_trial;   /* it only tries what it would get */
+    char has_taken;  /* has allocated memory, or tried to */
+    char in_doubt;   /* it counts memory of dead processes as overhead, which may be free */
+    char has_graphs; /* that allocate memory */
+    char on_trial;   /* it only tries how much it would get */
     uint32_t pid;
     uint64_t pids;
     uint32_t refused;           /* how often, and has not overcome it */
@@ -47,7 +47,7 @@ struct process {
     struct table handles;       /* of physical memory; uses: handles and mappings together; owner: EXPORTED, IMPORTED */
     struct table mappings;      /* of physical memory; owner: the handle */
     struct table pools;         /* size: what is counted of the pool; owner: EXPORTED, NOT_OF_THE_GPU */
-    struct table imports;       /* blocks of others, by address; uses: how often they were opened */
+    struct table imports;       /* blocks of other processes, by address; uses: how often they were opened */
     uint64_t graphs;            /* counted of the memory that graphs share */
     struct table graphs_known;  /* uses: the turn in which it was launched */
     uint64_t graphs_turn;       /* grows when graphs may be without their memory */

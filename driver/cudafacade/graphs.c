@@ -103,13 +103,13 @@ static int fits_with_others(const struct figures *target, struct process *me, CU
 {
     for (int chances = 2; chances > 0; chances--) {
         if (upload(exec, stream) != CUDA_SUCCESS)
-            return 1; /* the driver says what is wrong, when it is launched */
+            return 1; /* the driver reports the error at the launch */
         settle_graphs(target);
         if (!graphs_are_beyond()) {
             know(me, exec);
             return 1;
         }
-        synchronize(stream); /* what is still on its way is in use */
+        synchronize(stream); /* pending work uses memory */
         trim_graphs(target, me);
     }
     return 0;

@@ -64,7 +64,7 @@ void export_block(CUdeviceptr address)
     unlock_threads(&me->lock);
 }
 
-/* Its handle holds nothing, but who opened it may: where that is counted, this is not. */
+/* The handle has no memory, but a process that opened it may: then that one counts, and this one does not. */
 static void give_block(const struct figures *target, struct entry entry)
 {
     if (entry.uses == EXPORTED && target->own_slice)
@@ -84,7 +84,7 @@ static CUresult freed(const struct figures *target, CUresult answer, CUdeviceptr
     return answer;
 }
 
-/* The whole of a function that allocates as many bytes as it says. */
+/* The body of a function that allocates the requested bytes. */
 #define ALLOCATION(name, bytes, key, ...)                             \
     {                                                                 \
         DISGUISE(name, __VA_ARGS__);                                  \
@@ -124,7 +124,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags)
 PITCHED(cuMemAllocPitch_v2, cuMemFree_v2, CUdeviceptr, size_t)
 PITCHED(cuMemAllocPitch, cuMemFree, CUdeviceptr_v1, uint32_t)
 
-/* Arrays whose memory is mapped into them later hold none themselves. */
+/* Arrays whose memory is mapped later have none. */
 static uint64_t bytes_of(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
 {
     return d->flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING) ? 0 : array_bytes(d, levels);

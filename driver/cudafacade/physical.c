@@ -28,24 +28,24 @@ static void use(CUmemGenericAllocationHandle handle)
 }
 
 /* Accounts for memory that this process no longer uses: it is free, or other processes may use it. Returns its bytes. */
-struct gone {
+struct released {
     uint64_t free, held;
 };
 
 /* Counts one use less; the last one removes the entry. */
-static void drop(struct process *me, CUmemGenericAllocationHandle handle, struct gone *gone)
+static void drop(struct process *me, CUmemGenericAllocationHandle handle, struct released *released)
 {
     struct entry *entry = table_find(&me->handles, handle);
     if (!entry || --entry->uses > 0)
         return;
     struct entry last = table_take(&me->handles, handle);
-    *(last.owner & EXPORTED ? &gone->held : &gone->free) += last.size;
+    *(last.owner & EXPORTED ? &released->held : &released->free) += last.size;
 }
 
-static void give_gone(const struct figures *target, struct gone gone)
+static void give_released(const struct figures *target, struct released released)
 {
-    give(gone.free);
-    give_to_holders(target, gone.held);
+    give(released.free);
+    give_to_holders(target, released.held);
 }
 
 /* It may outlive its last use here from now on. */
@@ -92,15 +92,15 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
     struct process *me = target ? this_process() : NULL;
     if (!me)
         return DRIVER(cuMemRelease)(handle);
-    struct gone gone = {0};
+    struct released released = {0};
     lock_threads(&me->lock);
     const struct entry *entry = table_find(&me->handles, handle);
     struct entry was = entry ? *entry : (struct entry){0};
-    drop(me, handle, &gone);
+    drop(me, handle, &released);
     unlock_threads(&me->lock);
     CUresult answer = DRIVER(cuMemRelease)(handle);
     if (answer == CUDA_SUCCESS)
-        give_gone(target, gone);
+        give_released(target, released);
     else
         pick_up(me, was);
     return answer;
@@ -235,18 +235,18 @@ static uint64_t first_in(const struct process *me, CUdeviceptr address, size_t s
 }
 
 /* Mappings usually follow one another; the remaining ones are searched for. */
-static struct gone forget_mappings(struct process *me, CUdeviceptr address, size_t size)
+static struct released forget_mappings(struct process *me, CUdeviceptr address, size_t size)
 {
-    struct gone gone = {0};
+    struct released released = {0};
     uint64_t end = address + size;
     for (uint64_t at = address; at < end;) {
         struct entry mapping = table_take(&me->mappings, first_in(me, at, end - at));
         if (!mapping.key)
             break;
-        drop(me, mapping.owner, &gone);
+        drop(me, mapping.owner, &released);
         at = mapping.key == at ? at + (mapping.size ? mapping.size : 1) : at;
     }
-    return gone;
+    return released;
 }
 
 CUresult cuMemUnmap(CUdeviceptr address, size_t size)
@@ -257,9 +257,9 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size)
     if (answer != CUDA_SUCCESS || !me || !me->mappings.count)
         return answer;
     lock_threads(&me->lock);
-    struct gone gone = forget_mappings(me, address, size);
+    struct released released = forget_mappings(me, address, size);
     unlock_threads(&me->lock);
-    give_gone(target, gone);
+    give_released(target, released);
     return answer;
 }
 
@@ -277,16 +277,16 @@ static uint64_t tile_key(const CUarrayMapInfo *tile)
     return key | 1;
 }
 
-static struct gone note_tile(struct process *me, const CUarrayMapInfo *tile)
+static struct released note_tile(struct process *me, const CUarrayMapInfo *tile)
 {
     uint64_t key = tile_key(tile);
-    struct gone gone = {0};
+    struct released released = {0};
     lock_threads(&me->lock);
-    drop(me, table_take(&me->mappings, key).owner, &gone); /* mapped over, or unmapped */
+    drop(me, table_take(&me->mappings, key).owner, &released); /* mapped over, or unmapped */
     unlock_threads(&me->lock);
     if (tile->operation == CU_MEM_OPERATION_TYPE_MAP)
         note_mapping(me, key, tile->handle, 0);
-    return gone;
+    return released;
 }
 
 #define MAPPING_TILES(name)                                                  \
@@ -296,7 +296,7 @@ static struct gone note_tile(struct process *me, const CUarrayMapInfo *tile)
         CUresult answer = DRIVER(name)(list, count, stream);                 \
         struct process *me = this_process();                                 \
         for (unsigned i = 0; answer == CUDA_SUCCESS && me && i < count; i++) \
-            give_gone(target, note_tile(me, &list[i]));                      \
+            give_released(target, note_tile(me, &list[i]));                  \
         return answer;                                                       \
     }
 

@@ -47,7 +47,7 @@ static struct usage_slot *find_slot(struct process *me, uint64_t process)
     return NULL;
 }
 
-/* Other processes may have memory of a process that ended: it counts as overhead until the driver is asked. */
+/* Other processes may have memory of a process that ended: it counts as overhead until the next query. */
 static void inherit(struct process *me, const struct usage_slot *slot)
 {
     const struct figures *target = figures_shown();
@@ -59,7 +59,7 @@ static void inherit(struct process *me, const struct usage_slot *slot)
 }
 
 /*
- * Identifies the process by pid and start time. If /proc cannot tell which namespace its pid is of, another process
+ * Identifies the process by pid and start time. If /proc does not show the namespace of its pid, another process
  * may have the same pid elsewhere: then a random number distinguishes them.
  */
 static uint64_t identify(struct process *me)
@@ -80,15 +80,15 @@ static void attach(struct process *me)
     me->on_trial = getenv && getenv(USAGE_TRIAL_VARIABLE);
     struct usage_slot *slot = find_slot(me, process);
     if (!slot)
-        return; /* all taken by the living: who cannot be counted gets nothing, and may ask again */
+        return; /* all belong to live processes: a process that cannot be counted gets no memory, and may try again */
     STORE(slot->pids, me->pids | (me->on_trial ? USAGE_TRIAL : 0));
     me->slot = slot;
     uint64_t held = lock_usage(me);
-    inherit(me, slot); /* of the program that it was, or of a dead one */
+    inherit(me, slot); /* from its former program, or from a dead process */
     slot->bytes = 0;
     sweep(me);
     unlock_usage(me, held);
-    STORE(me->attached, 1); /* not before: other threads must not count into what is about to be cleared */
+    STORE(me->attached, 1); /* last: other threads must not count in a slot that is about to be cleared */
 }
 
 struct process *attached(void)
@@ -149,7 +149,7 @@ uint64_t lock_usage(struct process *me)
         if (!SWAP(me->usage->lock, lock, held))
             continue;
         if (inherited)
-            sweep(me); /* who died may have been half through */
+            sweep(me); /* a dead process may have been in the middle of a change */
         return held;
     }
 }
@@ -164,7 +164,7 @@ void sweep(struct process *me)
         uint64_t process = LOAD(slot->process);
         if (process && ended(me, slot)) {
             inherit(me, slot);
-            STORE(slot->bytes, 0); /* first: what is free is empty, should we die here */
+            STORE(slot->bytes, 0); /* first: a free slot is empty, even if this process dies here */
             (void)SWAP(slot->process, process, (uint64_t)0);
         }
         if (LOAD(slot->process))

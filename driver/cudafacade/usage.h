@@ -1,4 +1,4 @@
-/* The session's file of what is used, and the lock on it. */
+/* The session's usage file, and the lock on it. */
 #ifndef COSPLAY_CUDAFACADE_USAGE_H
 #define COSPLAY_CUDAFACADE_USAGE_H
 
@@ -8,7 +8,7 @@
 /* Gives the process a slot if it has none yet; NULL if no slot or no memory is available. */
 struct process *attached(void);
 
-/* lock_usage gives what unlock_usage wants. */
+/* lock_usage returns the argument of unlock_usage. */
 uint64_t lock_usage(struct process *process);
 void unlock_usage(struct process *process, uint64_t held);
 

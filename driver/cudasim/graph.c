@@ -1,9 +1,9 @@
-/* Graphs: of what is in them, only the memory counts. It comes with the first launch or upload. */
+/* Graphs: only their memory is simulated. It is allocated by the first launch or upload. */
 #include "cudasim.h"
 
 struct CUgraphExec_st {
     uint64_t bytes; /* that it needs */
-    uint64_t kept;  /* of these, what is not freed again within the graph */
+    uint64_t kept;  /* of these, not freed within the graph */
     struct device *backed_on;
     int in_use; /* launched, and some is kept */
 };

@@ -185,12 +185,12 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
     const struct sim_process *shared = shared_by(device, (long)block->uses - 1);
     if (!shared)
         return CUDA_ERROR_OPERATING_SYSTEM;
-    struct ipc_handle told = {(uint32_t)(shared - gpu_of(device)->processes), shared->pid, block->size};
-    memcpy(handle, &told, sizeof told);
+    struct ipc_handle sent = {(uint32_t)(shared - gpu_of(device)->processes), shared->pid, block->size};
+    memcpy(handle, &sent, sizeof sent);
     return CUDA_SUCCESS;
 }
 
-static struct table opened; /* by whose block it is; owner: its address here; uses: how often it was opened */
+static struct table opened; /* by process and place; owner: the address here; uses: how often it was opened */
 
 /* Opened again, a block is where it was. */
 static int open_again(CUdeviceptr *address, uint64_t whose)
@@ -207,18 +207,18 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsi
 {
     (void)flags;
     CONTEXT_CALL(address);
-    struct ipc_handle told;
-    memcpy(&told, &handle, sizeof told);
-    uint64_t whose = (uint64_t)told.pid << 32 | told.place;
+    struct ipc_handle sent;
+    memcpy(&sent, &handle, sizeof sent);
+    uint64_t whose = (uint64_t)sent.pid << 32 | sent.place;
     if (open_again(address, whose))
         return CUDA_SUCCESS;
-    long fd = told.pid == sys_pid() ? -1 : join_holders(visit.device, told.place, told.pid);
+    long fd = sent.pid == sys_pid() ? -1 : join_holders(visit.device, sent.place, sent.pid);
     if (fd < 0)
         return CUDA_ERROR_INVALID_CONTEXT;
-    struct entry *block = table_add(&blocks, (uintptr_t)sys_memory(told.size)), *known = table_add(&opened, whose);
+    struct entry *block = table_add(&blocks, (uintptr_t)sys_memory(sent.size)), *known = table_add(&opened, whose);
     if (!block || !known)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *block = (struct entry){block->key, told.size, (uintptr_t)visit.context, (uint64_t)fd + 1};
+    *block = (struct entry){block->key, sent.size, (uintptr_t)visit.context, (uint64_t)fd + 1};
     *known = (struct entry){whose, 0, block->key, 1};
     *address = block->key;
     return CUDA_SUCCESS;

@@ -1,4 +1,4 @@
-/* Pools: they take memory by the chunk and keep what is freed until a synchronisation. */
+/* Pools: they take memory in chunks and keep freed memory until a synchronisation. */
 #include "cudasim.h"
 
 enum { MAX_POOLS = 64, CHUNK_MIB = 32, ALIGNMENT = 512 };
@@ -225,8 +225,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
     if (!pool->file)
         keep(pool, 0);
     else if (!pool->in_use)
-        sys_close(pool->file);                    /* who else has it keeps its memory */
-    pool->used = !pool->file && pool->in_use > 0; /* else it goes with its last piece; the place is not used again */
+        sys_close(pool->file);                    /* another process that has the file keeps its memory */
+    pool->used = !pool->file && pool->in_use > 0; /* otherwise freed with its last piece; the place is not used again */
     return CUDA_SUCCESS;
 }
 

@@ -60,7 +60,7 @@ static const struct span sensors[] = {
     {NVML_FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT, NVML_FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT},
 };
 
-/* What the driver measured of the whole GPU. */
+/* Measurements of the whole GPU. */
 static void scale(const struct figures *target, nvmlFieldValue_t *field)
 {
     if (field->nvmlReturn != NVML_SUCCESS)

@@ -27,7 +27,7 @@ struct figures {
 
     char name[96];  /* "NVIDIA GeForce RTX 2060" */
     char uuid[48];  /* as shown: "GPU-..." */
-    char slice[80]; /* as the driver knows it: "MIG-...", or "GPU-..." for a whole GPU */
+    char slice[80]; /* the driver's name: "MIG-...", or "GPU-..." for a whole GPU */
 
     uint32_t brand;        /* NVML_BRAND_... */
     uint32_t architecture; /* NVML_DEVICE_ARCH_... */
@@ -47,7 +47,7 @@ struct figures {
     uint32_t clock_max_mhz;
     uint32_t memory_clock_mhz;
 
-    uint32_t own_slice; /* nobody else is on it: what the driver says is in use is the session's */
+    uint32_t own_slice; /* no other process uses it: all use that the driver reports is the session's */
 };
 
 #endif

@@ -145,7 +145,7 @@ FIGURE(nvmlDeviceGetNumGpuCores, unsigned int, target->cores)
 FIGURE(nvmlDeviceIsMigDeviceHandle, unsigned int, 0)
 FIGURE(nvmlDeviceGetMaxMigDeviceCount, unsigned int, 0)
 
-/* The address is the GPU's; which model of which board it is would reveal it, and the target's is not known. */
+/* The address is the GPU's. Its model number would reveal the GPU, and that of the target is unknown. */
 enum { VENDOR_ONLY = 0x10DE };
 
 #define PCI(name, type, ids)                             \

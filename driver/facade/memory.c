@@ -6,7 +6,7 @@
 
 static unsigned long long least(unsigned long long a, unsigned long long b) { return a < b ? a : b; }
 
-/* The caller's handle must be good, then it is the slice that is asked. */
+/* The caller's handle must be valid; then the slice answers. */
 static nvmlReturn_t check_and_find(const struct figures *target, nvmlDevice_t device, nvmlDevice_t *slice)
 {
     unsigned index;
@@ -32,7 +32,7 @@ static unsigned long long drivers_word(nvmlDevice_t slice, unsigned long long ot
     return DRIVER(nvmlDeviceGetMemoryInfo_v2)(slice, &memory) == NVML_SUCCESS ? memory.used : otherwise;
 }
 
-/* As the CUDA facade reckons: what is counted, or all that is used where that is the session's own. */
+/* As the CUDA facade computes it: the counted bytes, or all bytes in use if only the session uses the slice. */
 static unsigned long long used_by_session(const struct figures *target, unsigned long long drivers)
 {
     const struct usage *usage = counted();
@@ -99,7 +99,7 @@ nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *
 
 FIGURE(nvmlDeviceGetMemoryBusWidth, unsigned int, target->bus_bits)
 
-enum { NO_INSTANCE = -1 }; /* what the driver says outside of MIG */
+enum { NO_INSTANCE = -1 }; /* the driver's value without MIG */
 
 static void forget_instances(nvmlProcessInfo_t *processes, unsigned count)
 {

@@ -1,4 +1,4 @@
-/* The session's file of what is used, as both facades read it. */
+/* The session's usage file, as both facades read it. */
 #ifndef COSPLAY_FACADE_SLOTS_H
 #define COSPLAY_FACADE_SLOTS_H
 

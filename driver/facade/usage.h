@@ -40,7 +40,7 @@ struct usage {
     uint64_t overhead; /* bytes in use besides: contexts, code; as last seen. 0 where others use the GPU too */
     uint64_t peak;     /* of the two together */
     uint32_t refused;  /* allocations that did not fit */
-    uint32_t overcome; /* of these, those whose process got as much after all */
+    uint32_t overcome; /* of these, those whose process later got as much */
 
     struct usage_slot slots[USAGE_SLOTS];
 };

@@ -17,7 +17,7 @@ enum { GENTLY = 16 };
 
 static void *library;
 static CUdevice device;
-static uint64_t total; /* as CUDA tells it */
+static uint64_t total; /* as CUDA reports it */
 
 #define CUDA(name, ...) ASK(library, MISSING, name, __VA_ARGS__)
 
@@ -36,18 +36,18 @@ static int open_cuda(const char *loaded, const char *begun)
     if (!code)
         code = CUDA(cuCtxSetCurrent, context);
     if (code)
-        tell_error(begun, (uint64_t)code);
+        report_error(begun, (uint64_t)code);
     else
-        tell(begun, "ok");
+        report(begun, "ok");
     return !code;
 }
 
-static void tell_uuid(void)
+static void report_uuid(void)
 {
     CUuuid uuid;
     int code = CUDA(cuDeviceGetUuid, &uuid, device);
     if (code) {
-        tell_error("cuda.uuid", (uint64_t)code);
+        report_error("cuda.uuid", (uint64_t)code);
         return;
     }
     struct text text = {0};
@@ -59,21 +59,21 @@ static void tell_uuid(void)
     }
     for (char *at = text.s + 3; *at; at++)
         *at |= 32; /* digits and dashes stay */
-    tell("cuda.uuid", text.s);
+    report("cuda.uuid", text.s);
 }
 
-static void tell_identity(void)
+static void report_identity(void)
 {
     int count = 0;
     char name[256] = "";
     size_t bytes = 0;
     int code = CUDA(cuDeviceGetCount, &count);
-    code ? tell_error("cuda.count", (uint64_t)code) : tell_number("cuda.count", (uint64_t)count);
+    code ? report_error("cuda.count", (uint64_t)code) : report_number("cuda.count", (uint64_t)count);
     code = CUDA(cuDeviceGetName, name, sizeof name, device);
-    code ? tell_error("cuda.name", (uint64_t)code) : tell("cuda.name", name);
+    code ? report_error("cuda.name", (uint64_t)code) : report("cuda.name", name);
     code = CUDA(cuDeviceTotalMem_v2, &bytes, device);
-    code ? tell_error("cuda.total", (uint64_t)code) : tell_number("cuda.total", bytes);
-    tell_uuid();
+    code ? report_error("cuda.total", (uint64_t)code) : report_number("cuda.total", bytes);
+    report_uuid();
 }
 
 static uint64_t free_now(void)
@@ -90,7 +90,7 @@ static CUdeviceptr try(const char *key, uint64_t bytes)
 {
     CUdeviceptr block = 0;
     int code = CUDA(cuMemAlloc_v2, &block, bytes);
-    tell_numbers(key, (uint64_t[]){bytes, (uint64_t)code}, 2);
+    report_numbers(key, (uint64_t[]){bytes, (uint64_t)code}, 2);
     return code ? 0 : block;
 }
 
@@ -113,14 +113,14 @@ static uint64_t just_below(uint64_t free, int busy)
     return bytes / step * step;
 }
 
-/* Used by NVML's word, free by NVML's, free by CUDA's, and what the two are listed with, one more than the bytes: 0 is not listed. */
-static void tell_books(const char *key, uint32_t me, uint32_t other)
+/* Used and free by NVML, free by CUDA, and the bytes listed for both processes, plus one: 0 is not listed. */
+static void report_books(const char *key, uint32_t me, uint32_t other)
 {
-    uint64_t memory[2] = {0}, free = free_now(); /* first: to ask is to look anew at what contexts take */
+    uint64_t memory[2] = {0}, free = free_now(); /* first: the query measures the memory of contexts again */
     if (!nvml_memory(memory))
         return;
     uint64_t mine = (uint64_t)(listed(me) + 1), theirs = other ? (uint64_t)(listed(other) + 1) : 0;
-    tell_numbers(key, (uint64_t[]){memory[0], memory[1], free, mine, theirs}, 5);
+    report_numbers(key, (uint64_t[]){memory[0], memory[1], free, mine, theirs}, 5);
 }
 
 /* Starts a new program and not a fork, because CUDA does not survive a fork. It reads commands from standard input. */
@@ -131,7 +131,7 @@ static long begin_second(char **environment, int busy, int *line)
     long failed = system_call(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, (long)ends);
     if (failed < 0)
         return failed;
-    tell_all();
+    report_all();
     *line = ends[0];
     long pid = system_call(SYS_clone, SIGCHLD, 0, 0, 0);
     if (pid != 0) {
@@ -152,27 +152,27 @@ static void with_a_second(char **environment, int busy)
     long pid = begin_second(environment, busy, &line);
     if (pid > 0) {
         sys_read(line, &ready, 1); /* it holds what it could get, or has ended */
-        tell_books("two.books", sys_pid(), (uint32_t)pid);
+        report_books("two.books", sys_pid(), (uint32_t)pid);
         sys_close(line);
         system_call(SYS_wait4, pid, (long)&status, 0, 0);
     }
     drop(half);
-    tell_books("after.books", sys_pid(), pid > 0 ? (uint32_t)pid : 0);
+    report_books("after.books", sys_pid(), pid > 0 ? (uint32_t)pid : 0);
 }
 
 void probe_cuda(char **environment)
 {
     if (!open_cuda("cuda.load", "cuda.init"))
         return;
-    tell_identity();
+    report_identity();
     uint64_t before = free_now();
-    tell_numbers("cuda.info", (uint64_t[]){total, before}, 2);
+    report_numbers("cuda.info", (uint64_t[]){total, before}, 2);
     int busy = others(sys_pid()) > 0;
-    tell_number("busy", (uint64_t)busy);
-    tell_books("before.books", sys_pid(), 0);
+    report_number("busy", (uint64_t)busy);
+    report_books("before.books", sys_pid(), 0);
     CUdeviceptr block =
         both_sides("one.above", "one.below", busy ? total + step : before + step, just_below(before, busy));
-    tell_books("one.books", sys_pid(), 0);
+    report_books("one.books", sys_pid(), 0);
     drop(block);
     with_a_second(environment, busy);
 }
@@ -184,7 +184,7 @@ void probe_cuda_beside(int busy)
     char wait = '.';
     uint64_t free = free_now();
     CUdeviceptr block = both_sides("two.above", "two.below", busy ? total + step : free + step, just_below(free, busy));
-    tell_all();
+    report_all();
     system_call(SYS_write, 0, (long)&wait, 1, 0);
     sys_read(0, &wait, 1);
     drop(block);
@@ -203,7 +203,7 @@ int cuda_fill_begin(void)
         fill_bytes = most_filled;
     filled = try("load.take", fill_bytes);
     if (filled && cuda_fill())
-        tell("load.fill", "ok");
+        report("load.fill", "ok");
     return filled != 0;
 }
 
@@ -213,7 +213,7 @@ int cuda_fill(void)
     if (!code)
         code = CUDA(cuCtxSynchronize);
     if (code)
-        tell_error("load.fill", (uint64_t)code);
+        report_error("load.fill", (uint64_t)code);
     return !code;
 }
 

@@ -22,7 +22,7 @@ void *load(const char *key, const char *name);
     })
 
 /* A record of an answer that is no success: "KEY error CODE". */
-void tell_error(const char *key, uint64_t code);
+void report_error(const char *key, uint64_t code);
 
 /* NVML's part: the GPU's values, then the use of each process. */
 void probe_nvml(void);

@@ -26,11 +26,11 @@ void probe_load(void)
 {
     uint64_t fills = 0, begun = milliseconds();
     int going = cuda_fill_begin();
-    tell_all(); /* from here on the GPU is busy */
+    report_all(); /* from here on the GPU is busy */
     while (going && !enough() && milliseconds() - begun < LONGEST_MS) {
         for (int i = 0; going && i < FILLS_AT_A_TIME; i++, fills++)
             going = cuda_fill();
     }
     cuda_fill_end();
-    tell_number("load.fills", fills);
+    report_number("load.fills", fills);
 }

@@ -13,25 +13,25 @@ static nvmlDevice_t device;
 int nvml_is_there(void) { return device.handle != NULL; }
 
 /* One figure, or the error in its place. */
-#define TELL(key, answer, ...)                                                                   \
-    do {                                                                                         \
-        nvmlReturn_t result = answer;                                                            \
-        if (result == NVML_SUCCESS)                                                              \
-            tell_numbers(key, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8); \
-        else                                                                                     \
-            tell_error(key, result);                                                             \
+#define TELL(key, answer, ...)                                                                     \
+    do {                                                                                           \
+        nvmlReturn_t result = answer;                                                              \
+        if (result == NVML_SUCCESS)                                                                \
+            report_numbers(key, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8); \
+        else                                                                                       \
+            report_error(key, result);                                                             \
     } while (0)
 
-static void tell_identity(void)
+static void report_identity(void)
 {
     char name[96] = "", uuid[96] = "";
     nvmlReturn_t code = NVML(nvmlDeviceGetName, device, name, sizeof name);
-    code ? tell_error("nvml.name", code) : tell("nvml.name", name);
+    code ? report_error("nvml.name", code) : report("nvml.name", name);
     code = NVML(nvmlDeviceGetUUID, device, uuid, sizeof uuid);
-    code ? tell_error("nvml.uuid", code) : tell("nvml.uuid", uuid);
+    code ? report_error("nvml.uuid", code) : report("nvml.uuid", uuid);
 }
 
-static void tell_memory(void)
+static void report_memory(void)
 {
     nvmlMemory_t first = {0};
     TELL("nvml.memory", NVML(nvmlDeviceGetMemoryInfo, device, &first), first.total, first.free, first.used);
@@ -40,7 +40,7 @@ static void tell_memory(void)
          second.reserved);
 }
 
-static void tell_limits(void)
+static void report_limits(void)
 {
     unsigned limit = 0, normal = 0, enforced = 0, least = 0, most = 0;
     TELL("nvml.limit", NVML(nvmlDeviceGetPowerManagementLimit, device, &limit), limit);
@@ -50,7 +50,7 @@ static void tell_limits(void)
 }
 
 /* How MIG would show: each of these must refuse. */
-static void tell_mig(void)
+static void report_mig(void)
 {
     unsigned now = 0, next = 0, most = 0;
     nvmlDevice_t slice;
@@ -66,7 +66,7 @@ void probe_nvml(void)
         return;
     nvmlReturn_t code = NVML(nvmlInit_v2);
     if (code != NVML_SUCCESS) {
-        tell_error("nvml.init", code);
+        report_error("nvml.init", code);
         return;
     }
     unsigned count = 0;
@@ -76,14 +76,14 @@ void probe_nvml(void)
     code = NVML(nvmlDeviceGetHandleByIndex_v2, 0, &device);
     if (code != NVML_SUCCESS) {
         device = (nvmlDevice_t){0};
-        tell_error("nvml.init", code);
+        report_error("nvml.init", code);
         return;
     }
-    tell("nvml.init", "ok");
-    tell_identity();
-    tell_memory();
-    tell_limits();
-    tell_mig();
+    report("nvml.init", "ok");
+    report_identity();
+    report_memory();
+    report_limits();
+    report_mig();
 }
 
 int nvml_memory(uint64_t memory[2])

@@ -23,20 +23,20 @@ void *load(const char *key, const char *name)
 {
     void *library = dlopen(name, LAZY);
     if (library) {
-        tell(key, "ok");
+        report(key, "ok");
         return library;
     }
     const char *why = dlerror();
-    tell(key, why ? why : "it cannot be loaded");
+    report(key, why ? why : "it cannot be loaded");
     return NULL;
 }
 
-void tell_error(const char *key, uint64_t code)
+void report_error(const char *key, uint64_t code)
 {
     struct text line = {0};
     add(&line, "error ");
     add_number(&line, code, 10, 1);
-    tell(key, line.s);
+    report(key, line.s);
 }
 
 static int run(int count, char **arguments, char **environment)
@@ -50,11 +50,11 @@ static int run(int count, char **arguments, char **environment)
         probe_nvml();
         probe_cuda(environment);
     }
-    tell_all();
+    report_all();
     return 0;
 }
 
-/* As the C library's own start files do it, so that the library is set up for what the driver asks of it. */
+/* Like the C library's start files, so that the library works for the driver. */
 __attribute__((used)) _Noreturn void begin(long *stack, void (*loader)(void))
 {
     __libc_start_main(run, (int)stack[0], (char **)(stack + 1), NULL, NULL, loader, stack);

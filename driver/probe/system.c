@@ -32,14 +32,14 @@ void leave(int code)
         system_call(SYS_exit_group, code, 0, 0, 0);
 }
 
-static char told[16384];
+static char output[16384];
 static size_t used;
 
 /* A reader that has closed the pipe is no error. */
-void tell_all(void)
+void report_all(void)
 {
     for (size_t at = 0; at < used;) {
-        long n = system_call(SYS_write, 1, (long)(told + at), (long)(used - at), 0);
+        long n = system_call(SYS_write, 1, (long)(output + at), (long)(used - at), 0);
         if (n <= 0)
             break;
         at += (size_t)n;
@@ -50,14 +50,14 @@ void tell_all(void)
 static void put(const char *text, size_t size)
 {
     for (; size > 0; size--, text++) {
-        if (used == sizeof told)
-            tell_all();
-        told[used++] = *text;
+        if (used == sizeof output)
+            report_all();
+        output[used++] = *text;
     }
 }
 
-/* The zero in front keeps it apart from what a shell said before. */
-void tell(const char *key, const char *value)
+/* The leading zero separates it from the output of a shell. */
+void report(const char *key, const char *value)
 {
     put("", 1);
     put(key, length(key));
@@ -65,7 +65,7 @@ void tell(const char *key, const char *value)
     put(value, length(value) + 1);
 }
 
-void tell_numbers(const char *key, const uint64_t *numbers, size_t count)
+void report_numbers(const char *key, const uint64_t *numbers, size_t count)
 {
     struct text line = {0};
     for (size_t i = 0; i < count; i++) {
@@ -73,7 +73,7 @@ void tell_numbers(const char *key, const uint64_t *numbers, size_t count)
             add(&line, " ");
         add_number(&line, numbers[i], 10, 1);
     }
-    tell(key, line.s);
+    report(key, line.s);
 }
 
-void tell_number(const char *key, uint64_t number) { tell_numbers(key, &number, 1); }
+void report_number(const char *key, uint64_t number) { report_numbers(key, &number, 1); }

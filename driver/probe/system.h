@@ -8,12 +8,12 @@
 #include "sim/base.h"
 
 /* A record is a key, a blank, a value and a zero: values may hold anything else. */
-void tell(const char *key, const char *value);
-void tell_number(const char *key, uint64_t number);
-void tell_numbers(const char *key, const uint64_t *numbers, size_t count);
+void report(const char *key, const char *value);
+void report_number(const char *key, uint64_t number);
+void report_numbers(const char *key, const uint64_t *numbers, size_t count);
 
 /* Output is written at the end, and before another process writes. */
-void tell_all(void);
+void report_all(void);
 
 long system_call(long number, long a, long b, long c, long d);
 _Noreturn void leave(int code);

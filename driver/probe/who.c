@@ -27,7 +27,7 @@ static const char *next_field(const char *at)
     return *at == ':' ? at + 1 : at;
 }
 
-static void tell_field(const char *key, const char *at)
+static void report_field(const char *key, const char *at)
 {
     char value[256];
     size_t n = (size_t)(end_of(at, ':') - at);
@@ -35,11 +35,11 @@ static void tell_field(const char *key, const char *at)
         n = sizeof value - 1;
     memcpy(value, at, n);
     value[n] = 0;
-    tell(key, value);
+    report(key, value);
 }
 
 /* The line of an account: name, password, uid, gid, comment, home, shell. */
-static void tell_account(uint64_t uid)
+static void report_account(uint64_t uid)
 {
     static char accounts[1 << 18];
     long fd = sys_open("/etc/passwd", O_RDONLY);
@@ -48,8 +48,8 @@ static void tell_account(uint64_t uid)
     for (const char *line = accounts; *line;) {
         const char *id = next_field(next_field(line));
         if (*id >= '0' && *id <= '9' && number(id) == uid) {
-            tell_field("name", line);
-            tell_field("home", next_field(next_field(next_field(id))));
+            report_field("name", line);
+            report_field("home", next_field(next_field(next_field(id))));
             return;
         }
         line = end_of(line, '\n');
@@ -62,13 +62,13 @@ __attribute__((used)) _Noreturn void begin(long *stack)
     char **environment = (char **)(stack + 1 + stack[0] + 1);
     static char folder[4096];
     uint64_t uid = (uint64_t)system_call(SYS_getuid, 0, 0, 0, 0);
-    tell_number("uid", uid);
-    tell_number("gid", (uint64_t)system_call(SYS_getgid, 0, 0, 0, 0));
-    tell_account(uid);
+    report_number("uid", uid);
+    report_number("gid", (uint64_t)system_call(SYS_getgid, 0, 0, 0, 0));
+    report_account(uid);
     if (system_call(SYS_getcwd, (long)folder, sizeof folder, 0, 0) > 0)
-        tell("folder", folder);
+        report("folder", folder);
     for (; *environment; environment++)
-        tell("env", *environment);
-    tell_all();
+        report("env", *environment);
+    report_all();
     leave(0);
 }

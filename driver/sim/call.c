@@ -82,7 +82,7 @@ static int is_for(const struct sim_fault *fault, const char *function)
     return !*rest || (rest[0] == '_' && rest[1] == 'v' && rest[2] && !rest[3]);
 }
 
-/* Counts a fault down; true when it strikes now. gpu is 0 before it is known which GPU a call is about. */
+/* Counts a fault down; true if it affects this call. gpu is 0 until the GPU of the call is known. */
 static int strikes(struct sim_fault *fault, const char *function, uint32_t gpu)
 {
     if (fault->gpu != gpu || fault->action == SIM_FAULT_ABSENT || !is_for(fault, function))

@@ -23,7 +23,7 @@ int instance_busy(const struct sim_gpu *gpu, unsigned gpu_instance)
     return 0;
 }
 
-/* On the MIG device that was asked about: all of its GPU instance share the memory. */
+/* On the MIG device of the call: all processes of its GPU instance share the memory. */
 static int shares_memory(const struct call *call, const struct sim_process *process)
 {
     return !call->compute || process->gpu_instance == (int)instance_id(call->gpu, call->instance);

@@ -19,7 +19,7 @@ nvmlReturn_t state_lock(void);
 void state_unlock(void);
 int state_writable(void);
 long state_file(void);
-long state_open_again(void); /* for locks of their own */
+long state_open_again(void); /* for a separate lock */
 int64_t process_byte(const struct sim_gpu *gpu, const struct sim_process *process);
 void sweep_processes(struct sim_gpu *gpu); /* removes those that ended without a word */
 
@@ -106,7 +106,7 @@ void add_compute_name(struct text *text, const struct sim_profile *profile, unsi
 /* SMs of a part of a GPU instance. */
 unsigned compute_sms(const struct sim_gpu *gpu, const struct sim_profile *profile, unsigned slices);
 
-/* mig.c: what comes with a profile besides SMs and memory. */
+/* mig.c: the parts of a profile besides SMs and memory. */
 struct engines {
     unsigned copy, decoder, jpeg, ofa;
 };

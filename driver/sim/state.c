@@ -10,7 +10,7 @@ struct sim_host *host;
 static long file = -1;
 static size_t mapped; /* for as many GPUs as a host can have, so that the file may grow */
 static int writable;
-static uint32_t owner;   /* pid that opened the file: a fork shares its lock, so it opens anew */
+static uint32_t owner;   /* pid that opened the file: a fork shares its lock, so it opens the file again */
 static char thread_lock; /* flock does not hold between threads */
 
 static int open_file(void)

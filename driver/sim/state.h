@@ -46,12 +46,12 @@ enum {
 /* The effect of a fault on a call. */
 enum {
     SIM_FAULT_ANSWER = 1, /* the call does nothing and answers code */
-    SIM_FAULT_HANG = 2,   /* the call never comes back */
+    SIM_FAULT_HANG = 2,   /* the call never returns */
     SIM_FAULT_IGNORE = 3, /* the call does nothing and answers success */
     SIM_FAULT_ABSENT = 4, /* the library that Go writes does not export the function */
 };
 
-/* What becomes of a kernel that a program launches. */
+/* The effect of a kernel launch. */
 enum {
     SIM_COMPUTE_REFUSED = 0, /* the launch fails */
     SIM_COMPUTE_NONE = 1,    /* the launch succeeds, and nothing is computed */
@@ -112,7 +112,7 @@ struct sim_profile {
 struct sim_gpu {
     /* The hardware of the GPU. */
     char name[92];
-    uint32_t l2_kib; /* 0 in a file of an earlier version: not known */
+    uint32_t l2_kib; /* 0 in a file of an earlier version: unknown */
     char uuid[48];   /* "GPU-..." */
     char serial[32];
     uint32_t pci_domain;

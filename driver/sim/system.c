@@ -119,7 +119,7 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version) { return nvmlSystemGetCudaDriverVersion_v2(version); }
 
-/* nvidia-smi wants this table or it says that versions differ. Its first word
+/* Without this table, nvidia-smi reports that versions differ. Its first word
  * is its size; 8 bytes mean that it holds no function, and none is called. */
 nvmlReturn_t nvmlInternalGetExportTable(const void **table, const void *id);
 

@@ -1,7 +1,7 @@
 /*
  * More programs at one time than there are places: crowd LIBRARY COUNT MIB. Each of
  * them tries to take so much and stays. Tells how many got it; then a hundred of
- * those end, as many come anew, and it tells how many of these got it.
+ * those end, as many start again, and it prints how many of these got it.
  */
 #include "cuda.h"
 

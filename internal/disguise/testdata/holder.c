@@ -1,17 +1,17 @@
 /*
- * Does as it is told, line by line, and answers each line with one:
+ * Carries out the commands of its input and answers each line with one:
  * holder LIBRARY. "take MIB" and "bytes N" allocate, "free" frees the last,
  * "take-async MIB" and "free-async" do so in the order of a stream,
  * "keep MIB" frees so much to a pool that keeps it, "gaps MIB" maps eight times so
  * much with gaps between, and unmaps it all at once,
- * "info" tells MIB free and total, "fork" allocates 1 MiB in a child, "exec"
- * begins anew as another program of the same pid, "reset" resets the context,
+ * "info" prints MIB free and total, "fork" allocates 1 MiB in a child, "exec"
+ * starts as another program of the same pid, "reset" resets the context,
  * "visit" retains it once more and releases it,
  * "stray" frees where it cannot, "context MIB" allocates in one that it destroys,
  * "host MIB" makes physical memory of the host, and a pool of it. "graph MIB" makes a graph that keeps
  * its memory, "passing MIB" one that frees it again, "launch N" launches the Nth,
  * "trim" gives back what graphs do not use. "grow" tries all that makes a context
- * or loads code, and tells the answers. "no-files" takes all descriptors that it
+ * or loads code, and prints the answers. "no-files" takes all descriptors that it
  * may have.
  */
 #include "cuda.h"

@@ -1,6 +1,6 @@
 /*
  * A program of no libc in particular: it starts by itself, and what it takes from
- * libc has no version: loads MIB. It tells the GPU's name and memory, and how it is
+ * libc has no version: loads MIB. It prints the GPU's name and memory, and how it is
  * answered to one MiB more than that, and to just that.
  */
 #include "cuda/cuda.h"

@@ -66,8 +66,12 @@ func (d device) heldBy(held instanceID) prose.Advice {
 		what = fmt.Sprintf("GPU instance %d", held.gpu)
 	}
 	holders := d.listed(held)
-	files, unreadable := openers(procRoot, d.deviceFiles(held))
-	for _, p := range files {
+	var files []string
+	if minor, err := get(d, "nvmlDeviceGetMinorNumber", d.GetMinorNumber); err == nil {
+		files = deviceFiles(procRoot, minor, held)
+	}
+	found, unreadable := openers(procRoot, files)
+	for _, p := range found {
 		if !slices.ContainsFunc(holders, func(h resource.Process) bool { return h.PID == p.PID }) {
 			holders = append(holders, p)
 		}
@@ -98,16 +102,8 @@ func (d device) listed(held instanceID) []resource.Process {
 	return gpu.Processes
 }
 
-// deviceFiles are the files that a process opens to use a slice or a GPU: the
-// capabilities of the instances, or the GPU's own file.
-func (d device) deviceFiles(held instanceID) []string {
-	minor, err := get(d, "nvmlDeviceGetMinorNumber", d.GetMinorNumber)
-	if err != nil {
-		return nil
-	}
-	return deviceFiles(procRoot, minor, held)
-}
-
+// deviceFiles are the files that a process opens to use a slice or a GPU: the capabilities of the instances, or the
+// GPU's own file.
 func deviceFiles(root string, minor int, held instanceID) []string {
 	if held == nil {
 		return []string{fmt.Sprintf("/dev/nvidia%d", minor)}

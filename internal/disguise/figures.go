@@ -30,10 +30,8 @@ type Figures struct {
 	Cores          int // FP32 lanes
 	PCIeGeneration int
 
-	PowerLimitMW   int
-	PowerDefaultMW int
-	PowerMinMW     int
-	PowerMaxMW     int
+	PowerMW    int // the limit: default and maximum
+	PowerMinMW int
 
 	ClockMinMHz    int // of the SMs
 	ClockMaxMHz    int
@@ -77,10 +75,8 @@ func FiguresOf(s resource.Session, given resource.Handle) Figures {
 		Cores:          cores(t),
 		PCIeGeneration: t.PCIeGeneration,
 
-		PowerLimitMW:   t.PowerW * 1000,
-		PowerDefaultMW: t.PowerW * 1000,
-		PowerMinMW:     t.PowerW / 2 * 1000,
-		PowerMaxMW:     t.PowerW * 1000,
+		PowerMW:    t.PowerW * 1000,
+		PowerMinMW: t.PowerW / 2 * 1000,
 
 		ClockMinMHz:    min(idleClockMHz, t.BoostMHz),
 		ClockMaxMHz:    t.BoostMHz,
@@ -150,8 +146,8 @@ func WriteFigures(path string, f Figures) error {
 	c.memory_mib, c.bus_bits = C.uint32_t(f.MemoryMiB), C.uint32_t(f.BusBits)
 	c.sms, c.cores = C.uint32_t(f.SMs), C.uint32_t(f.Cores)
 	c.pcie_generation = C.uint32_t(f.PCIeGeneration)
-	c.power_limit_mw, c.power_default_mw = C.uint32_t(f.PowerLimitMW), C.uint32_t(f.PowerDefaultMW)
-	c.power_min_mw, c.power_max_mw = C.uint32_t(f.PowerMinMW), C.uint32_t(f.PowerMaxMW)
+	c.power_limit_mw, c.power_default_mw, c.power_max_mw = C.uint32_t(f.PowerMW), C.uint32_t(f.PowerMW), C.uint32_t(f.PowerMW)
+	c.power_min_mw = C.uint32_t(f.PowerMinMW)
 	c.clock_min_mhz, c.clock_max_mhz = C.uint32_t(f.ClockMinMHz), C.uint32_t(f.ClockMaxMHz)
 	c.memory_clock_mhz = C.uint32_t(f.MemoryClockMHz)
 	data := unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_figures)

@@ -190,7 +190,7 @@ func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.P
 	f := disguise.FiguresOf(s.Session, resource.Handle{UUID: s.SliceID()})
 	w := verify.Wanted{
 		Name: f.Name, UUID: f.UUID, Slice: s.SliceID(), MemoryMiB: f.MemoryMiB,
-		Power:     verify.Power{Limit: f.PowerLimitMW, Default: f.PowerDefaultMW, Min: f.PowerMinMW, Max: f.PowerMaxMW},
+		Power:     verify.Power{Limit: f.PowerMW, Default: f.PowerMW, Min: f.PowerMinMW, Max: f.PowerMW},
 		LacksTF32: !slices.Contains(s.Target.TensorTypes, "tf32"),
 		Env:       interior.Env, Private: map[string]bool{}, Secret: map[string]func(string) bool{}, Container: interior.OwnRoot,
 		CUDA: interior.UsageFile != "", Place: s.Slice.String(), PythonIn: interior.PythonIn,

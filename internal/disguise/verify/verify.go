@@ -118,16 +118,13 @@ func Judge(w Wanted, inside []Inside, outside Observed) []Result {
 		entry := enter(w, in)
 		all = append(all, entry)
 		if entry.Outcome == Passed { // otherwise there are no answers to check
-			all = append(all, runAll(insideChecks(), w, in, in.Way)...)
+			all = append(all, runAll(insideChecks, w, in, in.Way)...)
 		}
 	}
-	return append(all, runAll(outsideChecks(), w, outside, Outside)...)
+	return append(all, runAll(outsideChecks, w, outside, Outside)...)
 }
 
-func insideChecks() []check[Inside] {
-	return slices.Concat(environmentChecks, smiChecks, nvmlChecks, cudaChecks, pythonChecks, sliceChecks)
-}
-
-func outsideChecks() []check[Observed] {
-	return slices.Concat(settingsChecks, filesChecks)
-}
+var (
+	insideChecks  = slices.Concat(environmentChecks, smiChecks, nvmlChecks, cudaChecks, pythonChecks, sliceChecks)
+	outsideChecks = slices.Concat(settingsChecks, filesChecks)
+)

@@ -93,10 +93,10 @@ func (s *world) judge() []Result {
 // checkNames lists all checks in their order.
 func checkNames() []string {
 	names := []string{entryName}
-	for _, c := range insideChecks() {
+	for _, c := range insideChecks {
 		names = append(names, c.name)
 	}
-	for _, c := range outsideChecks() {
+	for _, c := range outsideChecks {
 		names = append(names, c.name)
 	}
 	return names
@@ -305,7 +305,7 @@ func TestEntry(t *testing.T) {
 		s := sound()
 		break_(s)
 		all := s.judge()
-		if len(all) != 1+len(outsideChecks()) || all[0].Outcome != Failed || !strings.Contains(all[0].Got.What, words) || all[0].Got.Fix == "" {
+		if len(all) != 1+len(outsideChecks) || all[0].Outcome != Failed || !strings.Contains(all[0].Got.What, words) || all[0].Got.Fix == "" {
 			t.Errorf("%q: %+v", words, all[0])
 		}
 	}

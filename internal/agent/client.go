@@ -102,7 +102,7 @@ func (c *Client) Read(ctx context.Context) (resource.Host, error) {
 	if err != nil {
 		return resource.Host{}, err
 	}
-	return answer.Host.unpacked(), nil
+	return *answer.Host, nil
 }
 
 // Clock reads the SM clock of a GPU.
@@ -187,8 +187,8 @@ func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (res
 	if err != nil {
 		return response{}, c.lost(r, err, fresh)
 	}
-	var answer response
-	if err := jsonv2.Unmarshal(said, &answer); err != nil {
+	answer, err := parseAnswer(said)
+	if err != nil {
 		return response{}, c.lost(r, fmt.Errorf("an answer that is not the agent's: %q", said), fresh)
 	}
 	if answer.Last {
@@ -200,14 +200,20 @@ func (c *child) ask(ctx context.Context, r request, deadline time.Duration) (res
 	return answer, nil
 }
 
+func parseAnswer(line []byte) (response, error) {
+	var w wireResponse
+	err := jsonv2.Unmarshal(line, &w)
+	return w.response(), err
+}
+
 // greet compares the versions before the first request: an older child would drop fields that it does not know.
 func (c *child) greet(next request) error {
 	said, err := c.exchange(request{Op: opHello, Deadline: next.Deadline})
 	if err != nil {
 		return c.lost(next, err, true)
 	}
-	var answer response
-	if err := jsonv2.Unmarshal(said, &answer); err != nil || answer.Version != Protocol {
+	answer, err := parseAnswer(said)
+	if err != nil || answer.Version != Protocol {
 		c.end()
 		return otherVersion("the agent", answer.Version)
 	}
@@ -220,7 +226,7 @@ func (c *child) greet(next request) error {
 
 func (c *child) exchange(r request) ([]byte, error) {
 	r.Version = Protocol
-	if err := json.NewEncoder(c.line).Encode(r); err != nil {
+	if err := json.NewEncoder(c.line).Encode(r.wire()); err != nil {
 		return nil, err
 	}
 	return c.line.answers.ReadBytes('\n')

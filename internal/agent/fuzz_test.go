@@ -55,7 +55,7 @@ func FuzzProtocol(f *testing.F) {
 	}
 	for _, r := range seedRequests(host.GPUs[0].UUID) {
 		r.Version = Protocol
-		line, err := json.Marshal(r)
+		line, err := json.Marshal(r.wire())
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -6,8 +6,6 @@ package agent
 
 import (
 	"fmt"
-	"reflect"
-	"slices"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -38,36 +36,36 @@ const (
 )
 
 type request struct {
-	Version  int                 `json:"version"`
-	Op       string              `json:"op"`
-	Deadline int64               `json:"deadline"` // ns; the child ends a call that takes longer
-	GPU      string              `json:"gpu,omitempty"`
-	Setting  *resource.Setting   `json:"setting,omitempty"`
-	Value    int                 `json:"value,omitempty"` // of the setting
-	Slice    *resource.LiveSlice `json:"slice,omitempty"`
-	Need     *resource.Need      `json:"need,omitempty"`
-	Holder   resource.Holder     `json:"holder"` // the project that makes the request
-	Take     *ledger.Take        `json:"take,omitempty"`
-	AsItIs   bool                `json:"as_it_is,omitempty"` // release it, other holders restore it
-	Abandon  bool                `json:"abandon,omitempty"`  // release it although the baseline cannot be restored
+	Version  int
+	Op       string
+	Deadline int64 // ns; the child ends a call that takes longer
+	GPU      string
+	Setting  *resource.Setting
+	Value    int // of the setting
+	Slice    *resource.LiveSlice
+	Need     *resource.Need
+	Holder   resource.Holder // the project that makes the request
+	Take     *ledger.Take
+	AsItIs   bool // release it, other holders restore it
+	Abandon  bool // release it although the baseline cannot be restored
 }
 
 func parse(line []byte) (request, error) {
-	var r request
+	var w wireRequest
 	var said struct {
 		Version int `json:"version"`
 	}
 	err := jsonv2.Unmarshal(line, &said)
 	if err == nil && said.Version != Protocol {
-		return r, otherVersion("its client", said.Version)
+		return request{}, otherVersion("its client", said.Version)
 	}
 	if err == nil {
-		err = jsonv2.Unmarshal(line, &r, jsonv2.RejectUnknownMembers(true))
+		err = jsonv2.Unmarshal(line, &w, jsonv2.RejectUnknownMembers(true))
 	}
 	if err != nil {
-		return r, &Error{Message: fmt.Sprintf("the agent refuses a line that is not one of its requests: %v", err)}
+		return request{}, &Error{Message: fmt.Sprintf("the agent refuses a line that is not one of its requests: %v", err)}
 	}
-	return r, nil
+	return w.request(), nil
 }
 
 // otherVersion is the error where client and child are different versions of cosplay. peer names the other side.
@@ -136,13 +134,13 @@ func (r request) value() string {
 }
 
 type response struct {
-	Version int                   `json:"version"`
-	Host    *reading              `json:"host,omitempty"`
-	Slice   *resource.LiveSlice   `json:"slice,omitempty"`
-	Clock   *resource.ClockSample `json:"clock,omitempty"`
-	Value   int                   `json:"value,omitempty"` // what the value of a setting was rounded to
-	Error   *Error                `json:"error,omitempty"`
-	Last    bool                  `json:"last,omitempty"` // the child ends itself with this answer
+	Version int
+	Host    *resource.Host
+	Slice   *resource.LiveSlice
+	Clock   *resource.ClockSample
+	Value   int // what the value of a setting was rounded to
+	Error   *Error
+	Last    bool // the child ends itself with this answer
 }
 
 // Error is a failure of the NVML library, with its code.
@@ -198,39 +196,3 @@ func (e *Error) Error() string {
 
 // Unwrap returns the advice, so that errors.As finds it.
 func (e *Error) Unwrap() error { return e.Advice }
-
-// reading is a host in an answer. It contains each model once: a model is long, with its
-// clocks and profiles, and most hosts have one.
-type reading struct {
-	resource.Host
-	Models []resource.Model `json:"models,omitempty"`
-	Kinds  []int            `json:"kinds,omitempty"` // which of them each GPU is
-}
-
-func packed(h *resource.Host, err error) (*reading, error) {
-	if err != nil {
-		return nil, err
-	}
-	r := &reading{Host: *h}
-	r.GPUs = slices.Clone(h.GPUs)
-	for i := range r.GPUs {
-		model := &r.GPUs[i].Model
-		kind := slices.IndexFunc(r.Models, func(m resource.Model) bool { return reflect.DeepEqual(m, *model) })
-		if kind < 0 {
-			kind = len(r.Models)
-			r.Models = append(r.Models, *model)
-		}
-		r.Kinds = append(r.Kinds, kind)
-		*model = resource.Model{}
-	}
-	return r, nil
-}
-
-func (r *reading) unpacked() resource.Host {
-	for i, kind := range r.Kinds {
-		if i < len(r.GPUs) && kind >= 0 && kind < len(r.Models) {
-			r.GPUs[i].Model = r.Models[kind]
-		}
-	}
-	return r.Host
-}

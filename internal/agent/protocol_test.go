@@ -44,12 +44,12 @@ func TestParseIsStrict(t *testing.T) {
 func TestEveryRequestIsUnderstood(t *testing.T) {
 	for _, r := range seedRequests("GPU-x") {
 		r.Version = Protocol
-		line, err := json.Marshal(r)
+		line, err := json.Marshal(r.wire())
 		if err != nil {
 			t.Fatal(err)
 		}
 		read, err := parse(line)
-		again, _ := json.Marshal(read)
+		again, _ := json.Marshal(read.wire())
 		if err != nil || !bytes.Equal(again, line) {
 			t.Errorf("%s: %v, %s", line, err, again)
 		}
@@ -82,5 +82,5 @@ func TestOlderRootAgent(t *testing.T) {
 // TestProtocolFields: the file that lists the fields of a version never changes once that version
 // was released.
 func TestProtocolFields(t *testing.T) {
-	wiretest.Pin(t, fmt.Sprintf("testdata/protocol-%d.txt", Protocol), *updateDocs, "Raise Protocol, if its version was released, and run go test ./internal/agent -update.", request{}, response{})
+	wiretest.Pin(t, fmt.Sprintf("testdata/protocol-%d.txt", Protocol), *updateDocs, "Raise Protocol, if its version was released, and run go test ./internal/agent -update.", wireRequest{}, wireResponse{})
 }

@@ -44,7 +44,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 		r, err := parse(lines.Bytes())
 		if err != nil {
 			l.record(r, err)
-			return errors.Join(err, encoder.Encode(answered(response{Last: true}, r, err)))
+			return errors.Join(err, encoder.Encode(answered(response{Last: true}, r, err).wire()))
 		}
 		deadline := time.Duration(r.Deadline)
 		// A caller able to interrupt the root agent could leave the GPU in any state.
@@ -57,21 +57,21 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 			if r.alters() {
 				l.record(r, hung)
 			}
-			_ = encoder.Encode(answered(response{Last: true}, r, hung))
+			_ = encoder.Encode(answered(response{Last: true}, r, hung).wire())
 			os.Exit(1)
 		})
 		answer := l.handle(r, deadline)
 		if !watchdog.Stop() {
 			select {} // the watchdog is answering and ends the process
 		}
-		if err := encoder.Encode(answer); err != nil {
+		if err := encoder.Encode(answer.wire()); err != nil {
 			return err
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("a request without an end: %d bytes are too many", maxRequest)
 		l.record(request{}, err)
-		return errors.Join(err, encoder.Encode(answered(response{Last: true}, request{}, err)))
+		return errors.Join(err, encoder.Encode(answered(response{Last: true}, request{}, err).wire()))
 	}
 	return lines.Err()
 }
@@ -90,7 +90,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 	case r.Op == opRead:
 		// Another agent, whose parent has ended, may still be in the middle of a step.
 		if err = l.book.Quiet(min(deadline, readDeadline) * 3 / 4); err == nil {
-			answer.Host, err = packed(l.read())
+			answer.Host, err = l.read()
 		}
 	case r.Op == opClock:
 		answer.Clock, err = l.sampleClock(r.GPU)

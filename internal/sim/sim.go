@@ -199,14 +199,11 @@ func (h *Host) onGPU(index int, f func(*C.struct_sim_gpu) error) error {
 }
 
 func text(array []C.char) string {
-	var out []byte
-	for _, c := range array {
-		if c == 0 {
-			break
-		}
-		out = append(out, byte(c))
+	end := slices.Index(array, 0)
+	if end < 0 {
+		end = len(array)
 	}
-	return string(out)
+	return C.GoStringN(&array[0], C.int(end))
 }
 
 // put writes a text into an array, zeros after it. The error names the text.

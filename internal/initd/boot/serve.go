@@ -70,9 +70,10 @@ func serve(config string) int {
 		idle(signals)
 		return 0
 	}
-	if err := start(command); err != nil {
-		return fail(startCode(err), err)
+	if err := command.Start(); err != nil {
+		return fail(startCode(err), fmt.Errorf("command: %w", err))
 	}
+	say("command %s runs as process %d", command.Args[0], command.Process.Pid)
 	greet()
 	return attend(command, signals)
 }
@@ -156,14 +157,6 @@ func find(argv []string, run *launch.Launcher) (*exec.Cmd, error) {
 		command.SysProcAttr.Setsid, command.SysProcAttr.Setpgid, command.SysProcAttr.Foreground = false, true, true
 	}
 	return command, nil
-}
-
-func start(command *exec.Cmd) error {
-	if err := command.Start(); err != nil {
-		return fmt.Errorf("command: %w", err)
-	}
-	say("command %s runs as process %d", command.Args[0], command.Process.Pid)
-	return nil
 }
 
 // attend passes signals to the command until it ends. If it has not ended some time after SIGTERM, attend kills its

@@ -38,7 +38,8 @@ type schedule struct {
 	prior    resource.Prior // the state so far
 	begin    Entry
 	total    int
-	number   int
+	number   int // steps that have started and change more than the state
+	ended    int // of these
 	failures []Failure
 	used     map[resource.Address]resource.Use
 	live     resource.Live
@@ -196,11 +197,11 @@ func (s *schedule) start(ctx context.Context, i int) (bool, error) {
 // finish records the end of a step.
 func (s *schedule) finish(f finished) error {
 	step := s.steps[f.index]
-	number := s.finishedNumber()
+	s.ended++
 	if f.err != nil {
 		s.outcomes[f.index] = failed
 		s.failures = append(s.failures, Failure{Step: step, Err: f.err})
-		s.tell(Event{Kind: StepFailed, Step: step, Number: number, Total: s.total, Took: f.took, Err: f.err})
+		s.tell(Event{Kind: StepFailed, Step: step, Number: s.ended, Total: s.total, Took: f.took, Err: f.err})
 		return s.write(failure(step.ID, f.err))
 	}
 	s.outcomes[f.index] = succeeded
@@ -208,20 +209,8 @@ func (s *schedule) finish(f finished) error {
 	if op, ended := step.Do.Op.(plan.Unprepare); ended && f.made.Used != nil {
 		s.used[op.Address] = *f.made.Used
 	}
-	s.tell(Event{Kind: StepDone, Step: step, Number: number, Total: s.total, Took: f.took})
+	s.tell(Event{Kind: StepDone, Step: step, Number: s.ended, Total: s.total, Took: f.took})
 	return s.write(Entry{Event: Done, Step: step.ID, Made: &f.made})
-}
-
-// finishedNumber counts the ended steps that change more than the state, including this one, for output such as [
-// 9/17].
-func (s *schedule) finishedNumber() int {
-	n := 1
-	for i, step := range s.steps {
-		if (s.outcomes[i] == succeeded || s.outcomes[i] == failed) && !plan.Bookkeeping(step.Do.Op) {
-			n++
-		}
-	}
-	return n
 }
 
 // replaced are the sessions that the run had to create and that existed before it. The result lists the others that

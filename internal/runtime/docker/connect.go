@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cpuguy83/dockercfg"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
@@ -154,20 +155,16 @@ func find() (endpoint, error) {
 	if host := os.Getenv(client.EnvOverrideHost); host != "" {
 		return endpoint{host: host, from: client.EnvOverrideHost}, nil
 	}
-	folder := os.Getenv("DOCKER_CONFIG")
-	if folder == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return endpoint{host: client.DefaultDockerHost}, nil // the user has no configuration
-		}
-		folder = filepath.Join(home, ".docker")
+	configFile, err := dockercfg.ConfigPath()
+	if err != nil {
+		return endpoint{host: client.DefaultDockerHost}, nil // the user has no configuration
 	}
 	name := os.Getenv("DOCKER_CONTEXT")
 	if name == "" {
 		var config struct {
 			CurrentContext string `json:"currentContext"`
 		}
-		if err := readJSON(filepath.Join(folder, "config.json"), &config); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := readJSON(configFile, &config); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return endpoint{}, err
 		}
 		name = config.CurrentContext
@@ -175,7 +172,7 @@ func find() (endpoint, error) {
 	if name == "" || name == "default" {
 		return endpoint{host: client.DefaultDockerHost}, nil
 	}
-	return contextEndpoint(folder, name)
+	return contextEndpoint(filepath.Dir(configFile), name)
 }
 
 // contextEndpoint looks up a context of the docker command, whose folders are named after a hash of its name.

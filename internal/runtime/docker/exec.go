@@ -245,17 +245,13 @@ func (x *execution) followSize(ctx context.Context) (stop func()) {
 		for wait := pollFirst; resize() != nil && wait < time.Second && ctx.Err() == nil; wait *= 2 {
 			time.Sleep(wait)
 		}
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-changes:
-				_ = resize() // the next change tries again
-			}
+		for range changes {
+			_ = resize() // the next change tries again
 		}
 	}()
 	return func() {
 		signal.Stop(changes)
+		close(changes)
 		cancel()
 	}
 }

@@ -30,6 +30,7 @@ import (
 func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runtime.Streams) (int, error) {
 	// Caught and not ignored: the command would inherit an ignored signal.
 	signals := make(chan os.Signal, 4)
+	defer close(signals)
 	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	command, err := r.command(ctx, session, argv)
@@ -40,23 +41,15 @@ func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runt
 	if err := command.Start(); err != nil {
 		return notRun(command, err)
 	}
-	done := make(chan struct{})
 	go func() {
-		for {
-			select {
-			case <-done:
-				return
-			case s := <-signals:
-				if !typed(s) {
-					_ = command.Process.Signal(s) // the process may have ended
-				}
+		for s := range signals {
+			if !typed(s) {
+				_ = command.Process.Signal(s) // the process may have ended
 			}
 		}
 	}()
-	err = command.Wait()
-	close(done)
 	var ended *exec.ExitError
-	if !errors.As(err, &ended) {
+	if err := command.Wait(); !errors.As(err, &ended) {
 		return 0, err
 	}
 	if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {

@@ -56,7 +56,7 @@ func refuse(what string) func(string) error {
 }
 
 // TestFailureUndoesItsSessionAlone: what the failing session has is taken back,
-// the others stay, and the state tells the truth.
+// the others stay, and the state is correct.
 func TestFailureUndoesItsSessionAlone(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	start := w.String()
@@ -89,7 +89,7 @@ func TestFailureUndoesItsSessionAlone(t *testing.T) {
 }
 
 // TestLostLockIsSetAgain: the run is stopped after what showed that the lock was
-// gone has been mended; the next apply sets the lock all the same.
+// lifted has disappeared; the next apply sets the lock again.
 func TestLostLockIsSetAgain(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	prior := must(t, w, three, resource.Prior{})
@@ -235,7 +235,7 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// TestUsed: what a session used is told when it ends, and of no other.
+// TestUsed: the result has the memory use of each session that ended, and of no other.
 func TestUsed(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	w.Used = map[string]resource.Use{"worker-1": {PeakMiB: 5812, OutOfMemory: 2}, "worker-2": {PeakMiB: 7}}

@@ -15,7 +15,7 @@ session "worker" {
   target = "2060"
 }`
 
-// TestRecoverContainers: a container whose making was cut off is found by its runtime, and taken over.
+// TestRecoverContainers: a container whose creation was interrupted is found by its runtime, and taken over.
 func TestRecoverContainers(t *testing.T) {
 	w := worldtest.New(t, "h200").WithDocker(resource.DefaultImage)
 	j := &worldtest.Journal{}

@@ -10,7 +10,7 @@ import (
 	"cosplay/internal/worldtest"
 )
 
-// TestGoOn: after a failure everything is done that does not need it, and the state tells what is left.
+// TestGoOn: after a failure every step runs that does not need the failed one, and the state records the rest.
 func TestGoOn(t *testing.T) {
 	for _, goOn := range []bool{false, true} {
 		w := worldtest.New(t, "h200")

@@ -18,7 +18,7 @@ session "worker" {
   target = "3060"
 }`
 
-// ends are the ways in which a run does not come to its end, after so many changes.
+// ends are the ways in which a run does not complete, after so many changes.
 var ends = map[string]func(t *testing.T, w *worldtest.World, prior resource.Prior, text string, after int) resource.Prior{
 	"killed": func(t *testing.T, w *worldtest.World, prior resource.Prior, text string, after int) resource.Prior {
 		j := &worldtest.Journal{}
@@ -68,7 +68,7 @@ var ends = map[string]func(t *testing.T, w *worldtest.World, prior resource.Prio
 	},
 }
 
-// TestMissing: what existed and a run was to create again is missing until a run creates it or nobody wants it. Of a
+// TestMissing: what existed and a run was to create again is missing until a run creates it or the configuration does not have it. Of a
 // run that was killed, all is that it did not create; one that ended in order has said so itself.
 func TestMissing(t *testing.T) {
 	for name, end := range ends {
@@ -99,8 +99,8 @@ func TestMissing(t *testing.T) {
 				if story.missing && !p.Diff.NotAsApplied() || len(p.Diff.Unwanted) != len(prior.Missing) {
 					t.Errorf("unfinished %v, unwanted %v", p.Diff.Unfinished, p.Diff.Unwanted)
 				}
-				if gone := must(t, w, "", plan.Ended(prior, nil)); len(gone.Missing) > 0 {
-					t.Errorf("still missing after destroy: %v", gone.Missing)
+				if ended := must(t, w, "", plan.Ended(prior, nil)); len(ended.Missing) > 0 {
+					t.Errorf("still missing after destroy: %v", ended.Missing)
 				}
 				w, prior = begin()
 				if whole := must(t, w, story.then, prior); len(whole.Missing) > 0 || len(whole.Sessions) != 3 {

@@ -10,9 +10,9 @@ import (
 	"cosplay/internal/worldtest"
 )
 
-// TestMovesSurviveACut: wherever a run is cut off that moves sessions and changes
+// TestMovesSurviveAnInterruption: wherever a run is interrupted that moves sessions and changes
 // them, what follows has each of them once, with the slice that it had.
-func TestMovesSurviveACut(t *testing.T) {
+func TestMovesSurviveAnInterruption(t *testing.T) {
 	const (
 		before = "host \"lab\" {}\nsession \"a\" {\n  count  = 2\n  target = \"2060\"\n}\n"
 		after  = "host \"lab\" {}\nsession \"b\" {\n  count  = 2\n  target = \"2060\"\n  env    = { SEED = count.index }\n}\nmoved {\n  from = session.a\n  to   = session.b\n}\n"
@@ -28,7 +28,7 @@ func TestMovesSurviveACut(t *testing.T) {
 		journal := &worldtest.Journal{}
 		journal.Fault = func() error {
 			if len(journal.Entries) == cut {
-				return errors.New("cut off")
+				return errors.New("interrupted")
 			}
 			return nil
 		}

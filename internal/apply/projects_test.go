@@ -24,7 +24,7 @@ var wanted = map[string][]string{
 	"b": {"host \"lab\" {}\nsession \"other\" { target = \"3060\" }", "host \"lab\" { slow_neighbours = true }\nsession \"other\" { target = \"2060\" }"},
 }
 
-// TestTwoProjects: whatever the order in which two projects come to one GPU, change their minds and go, the baseline
+// TestTwoProjects: in whatever order two projects acquire a GPU, change and leave, the baseline
 // comes back with the last of them and never before, and neither changes what the other was promised.
 func TestTwoProjects(t *testing.T) {
 	var turns []turn
@@ -53,9 +53,9 @@ func pow(base, n int) int {
 	return all
 }
 
-// TestWhoWaitsKeepsNobodyWaiting: while a project waits for somebody else's slice before it can give MIG mode back,
+// TestWaitingBlocksNoOther: while a project waits for a foreign slice before it can give MIG mode back,
 // another may come, and the last one out puts it all back.
-func TestWhoWaitsKeepsNobodyWaiting(t *testing.T) {
+func TestWaitingBlocksNoOther(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	start := w.String()
 	w.Lineage = "a"
@@ -72,7 +72,7 @@ func TestWhoWaitsKeepsNobodyWaiting(t *testing.T) {
 	w.Lineage = "a"
 	must(t, w, "", a)
 	if !g.MIG {
-		t.Error("MIG mode went off under the other project")
+		t.Error("MIG mode was switched off under the other project")
 	}
 	w.Lineage = "b"
 	must(t, w, "", b)
@@ -116,7 +116,7 @@ func inTurns(t *testing.T, order []turn) {
 	}
 }
 
-// TestLockLeftBehind: the clock lock of a project that has gone is lifted by the
+// TestLockLeftBehind: the clock lock of a project that has left is lifted by the
 // one that stays, when it wants none; and by its destroy.
 func TestLockLeftBehind(t *testing.T) {
 	w := worldtest.New(t, "h200")
@@ -132,7 +132,7 @@ func TestLockLeftBehind(t *testing.T) {
 	const locked, full = "host \"lab\" {}\nsession \"other\" { target = \"2060\" }", "host \"lab\" {}\nsession \"other\" { target = \"2080-ti\" }"
 	turns(turn{"a", three}, turn{"b", locked}, turn{"a", ""})
 	if w.GPU("GPU-0").SMClockMHz == unlocked {
-		t.Fatal("the lock went with a, though b counts on it")
+		t.Fatal("the lock was lifted with a, though b needs it")
 	}
 	turns(turn{"b", full})
 	if now := w.GPU("GPU-0").SMClockMHz; now != unlocked {

@@ -32,7 +32,7 @@ func crash(w *worldtest.World, j *worldtest.Journal, n int64) *atomic.Int64 {
 	return &points
 }
 
-// TestCrashAtEveryPoint: a run is cut off right before each journal write and each change, which is also right after
+// TestCrashAtEveryPoint: a run is interrupted right before each journal write and each change, which is also right after
 // the one before. After recovery apply converges and destroy leaves the world as it was.
 func TestCrashAtEveryPoint(t *testing.T) {
 	const two = `host "lab" {}
@@ -82,8 +82,8 @@ session "worker" {
 	}
 }
 
-// TestJournalNamesOthersSlices: only what is not ours proves that a slice is not
-// ours; one of our own may come back just as it was.
+// TestJournalNamesOthersSlices: only a foreign slice in the journal proves that a slice is
+// foreign; a slice of the project may exist as it was before.
 func TestJournalNamesOthersSlices(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	prior := must(t, w, three, resource.Prior{})
@@ -113,7 +113,7 @@ func firstSlice(t *testing.T, w *worldtest.World) (plan.Step, resource.Slice) {
 	return plan.Step{}, resource.Slice{}
 }
 
-// TestRecoveryLeavesNeighbours: a slice that was there before the run, that the ledger does not know as ours, or that
+// TestRecoveryLeavesNeighbours: a slice that was there before the run, that the ledger does not have for the project, or that
 // is not the one that was being made, is not taken over.
 func TestRecoveryLeavesNeighbours(t *testing.T) {
 	w := worldtest.New(t, "h200")
@@ -132,7 +132,7 @@ func TestRecoveryLeavesNeighbours(t *testing.T) {
 		processes []resource.Process
 		reboot    bool
 		failed    *apply.Entry
-		ours      bool
+		own       bool
 	}{
 		"that was there before":               {there: before},
 		"that was there, half made, before":   {there: half},
@@ -140,13 +140,13 @@ func TestRecoveryLeavesNeighbours(t *testing.T) {
 		"in another place":                    {there: resource.LiveSlice{Slice: resource.Slice{Host: want.Host, GPU: want.GPU, Profile: want.Profile, Start: want.Start + 1, Size: 1}, Handle: resource.Handle{UUID: "MIG-new"}}},
 		"that the ledger does not know":       {there: made},
 		"that the ledger knows as another":    {there: made, noted: before},
-		"that somebody uses":                  {there: made, noted: made, processes: []resource.Process{{PID: 1, GPUInstance: &eight}}},
+		"that a process uses":                 {there: made, noted: made, processes: []resource.Process{{PID: 1, GPUInstance: &eight}}},
 		"made after a reboot":                 {there: made, noted: made, reboot: true},
 		"made by another, the driver said so": {there: made, noted: made, failed: &apply.Entry{Event: apply.Failed, Step: create.ID, Sure: true}},
-		"that is new":                         {there: made, noted: resource.LiveSlice{Slice: want}, ours: true},
-		"that is new and known":               {there: made, noted: made, ours: true},
-		"that is new, others use their own":   {there: made, noted: made, processes: []resource.Process{{PID: 1, GPUInstance: &seven}}, ours: true},
-		"that the driver said is left":        {there: half, failed: &apply.Entry{Event: apply.Failed, Step: create.ID, Sure: true, Made: &plan.Made{Handle: &half.Handle}}, ours: true},
+		"that is new":                         {there: made, noted: resource.LiveSlice{Slice: want}, own: true},
+		"that is new and known":               {there: made, noted: made, own: true},
+		"that is new, others use theirs":      {there: made, noted: made, processes: []resource.Process{{PID: 1, GPUInstance: &seven}}, own: true},
+		"that the driver said is left":        {there: half, failed: &apply.Entry{Event: apply.Failed, Step: create.ID, Sure: true, Made: &plan.Made{Handle: &half.Handle}}, own: true},
 	} {
 		w := worldtest.New(t, "h200")
 		g := w.GPU("GPU-0")
@@ -160,8 +160,8 @@ func TestRecoveryLeavesNeighbours(t *testing.T) {
 			entries = append(entries[:2:2], *test.failed)
 		}
 		got, notes := apply.Recover(resource.Prior{}, entries, w.Live)
-		if took := len(got.Sessions) == 1; took != test.ours {
-			t.Errorf("a slice %s: taken over %v, want %v (%v)", name, took, test.ours, notes)
+		if took := len(got.Sessions) == 1; took != test.own {
+			t.Errorf("a slice %s: taken over %v, want %v (%v)", name, took, test.own, notes)
 		}
 		if len(notes) != 1 {
 			t.Errorf("a slice %s: notes %v", name, notes)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestUnseenSlice: a slice that was being made when its GPU was lost is neither forgotten nor taken for granted; once
-// the GPU is back, the ledger and a look tell.
+// the GPU is back, the ledger and a snapshot show it.
 func TestUnseenSlice(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	create, want := firstSlice(t, w)
@@ -38,14 +38,14 @@ func TestUnseenSlice(t *testing.T) {
 		there  []resource.LiveSlice
 		noted  resource.LiveSlice
 		reboot bool
-		ours   bool
+		own    bool
 	}{
-		"nothing is there":                 {noted: resource.LiveSlice{Slice: want}},
-		"it is there":                      {there: []resource.LiveSlice{made}, noted: made, ours: true},
-		"it is there, nobody knows the id": {there: []resource.LiveSlice{made}, noted: resource.LiveSlice{Slice: want}, ours: true},
-		"it is there, half made":           {there: []resource.LiveSlice{half}, noted: resource.LiveSlice{Slice: want}, ours: true},
-		"somebody else's is there":         {there: []resource.LiveSlice{theirs}, noted: made},
-		"it came after a reboot":           {there: []resource.LiveSlice{made}, noted: resource.LiveSlice{Slice: want}, reboot: true},
+		"nothing is there":               {noted: resource.LiveSlice{Slice: want}},
+		"it is there":                    {there: []resource.LiveSlice{made}, noted: made, own: true},
+		"it is there, the id is unknown": {there: []resource.LiveSlice{made}, noted: resource.LiveSlice{Slice: want}, own: true},
+		"it is there, half made":         {there: []resource.LiveSlice{half}, noted: resource.LiveSlice{Slice: want}, own: true},
+		"a foreign one is there":         {there: []resource.LiveSlice{theirs}, noted: made},
+		"it came after a reboot":         {there: []resource.LiveSlice{made}, noted: resource.LiveSlice{Slice: want}, reboot: true},
 	} {
 		w := worldtest.New(t, "h200")
 		w.GPU("GPU-0").Slices = test.there
@@ -55,16 +55,16 @@ func TestUnseenSlice(t *testing.T) {
 			w.GPU("GPU-0").Slices = test.there
 		}
 		got := apply.Reconsider(unseen, w.Live)
-		if ours := len(got.Sessions) == 1; ours != test.ours {
-			t.Errorf("%s: ours %v, want %v", name, ours, test.ours)
-		} else if ours && got.Sessions[0].Handle.GPUInstance != 8 {
+		if own := len(got.Sessions) == 1; own != test.own {
+			t.Errorf("%s: own %v, want %v", name, own, test.own)
+		} else if own && got.Sessions[0].Handle.GPUInstance != 8 {
 			t.Errorf("%s: it is known by %+v", name, got.Sessions[0].Handle)
 		}
 	}
 }
 
 // TestUndoOfUnseenSlice: a GPU that is lost for a moment only, just when the run
-// looks how far a failed step came, leaves nothing behind that nobody knows of.
+// reads the hosts after a failed step leaves nothing that the state does not have.
 func TestUndoOfUnseenSlice(t *testing.T) {
 	w := worldtest.New(t, "h200")
 	w.Lineage = "us"
@@ -75,12 +75,12 @@ func TestUndoOfUnseenSlice(t *testing.T) {
 		return nil
 	}
 	p, _ := w.Plan(t, three, resource.Prior{Lineage: "us"})
-	looks := 0
+	reads := 0
 	r := apply.Run{Hosts: map[string]apply.Host{"lab": {GPUs: refusing{w}, Runtimes: map[string]apply.Runtime{"process": w}}},
 		Journal: &worldtest.Journal{}, Parallelism: 1,
 		Observe: func(context.Context) (resource.Live, error) {
 			live := w.Live
-			if looks++; looks == 1 {
+			if reads++; reads == 1 {
 				live = resource.Live{Hosts: slices.Clone(w.Live.Hosts)}
 				live.Hosts[0].GPUs = nil
 			}

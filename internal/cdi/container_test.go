@@ -24,7 +24,7 @@ type way struct {
 
 // byRuntime requests it from NVIDIA's container runtime.
 func byRuntime(runtime string) way {
-	const unknown = "failed to inject CDI devices: unresolvable CDI devices cosplay/session=nobody"
+	const unknown = "failed to inject CDI devices: unresolvable CDI devices cosplay/session=unknown"
 	return way{runtime, unknown, func(device string, c *container.Config, h *container.HostConfig) {
 		h.Runtime = runtime
 		c.Env = append(c.Env, "NVIDIA_VISIBLE_DEVICES="+device)
@@ -33,7 +33,7 @@ func byRuntime(runtime string) way {
 
 // byEngine requests it from the engine.
 func byEngine() way {
-	const unknown = "CDI device injection failed: unresolvable CDI devices cosplay/session=nobody"
+	const unknown = "CDI device injection failed: unresolvable CDI devices cosplay/session=unknown"
 	return way{"engine", unknown, func(device string, _ *container.Config, h *container.HostConfig) {
 		h.DeviceRequests = []container.DeviceRequest{{Driver: "cdi", DeviceIDs: []string{device}}}
 	}}
@@ -102,7 +102,7 @@ func TestContainer(t *testing.T) {
 				}
 			}
 			c, h = config, host
-			w.ask(Qualified("nobody"), &c, &h)
+			w.ask(Qualified("unknown"), &c, &h)
 			if _, err := engine.Run(t, c, h); err == nil || !strings.Contains(err.Error(), w.unknown) {
 				t.Errorf("a device that is not there: %v, want %q", err, w.unknown)
 			}
@@ -115,19 +115,19 @@ func TestContainer(t *testing.T) {
 // it.
 func outlives(t *testing.T, engine *enginetest.Engine, w way, specs string, e Edits) {
 	c, h := container.Config{Image: "tiny", Cmd: []string{"find", "/dev/nvidiactl", "/dev/nvidia1"}}, container.HostConfig{NetworkMode: "none"}
-	w.ask(Qualified("nobody"), &c, &h)
+	w.ask(Qualified("unknown"), &c, &h)
 	created, err := engine.Client.ContainerCreate(context.Background(), &c, &h, nil, nil, "")
 	check(t, err)
 	if out, err := engine.Restart(t, created.ID); err == nil {
 		t.Errorf("it started without its device: %s", out)
 	}
 	for range 2 {
-		_, err = Write(specs, "nobody", e)
+		_, err = Write(specs, "unknown", e)
 		check(t, err)
 		if out, err := engine.Restart(t, created.ID); err != nil || strings.Count(out, "/dev/nvidia") != 2 {
 			t.Errorf("with its device: %q, %v", out, err)
 		}
-		check(t, Remove(specs, "nobody"))
+		check(t, Remove(specs, "unknown"))
 		if out, err := engine.Restart(t, created.ID); err == nil {
 			t.Errorf("it started again without its device: %s", out)
 		}

@@ -11,7 +11,7 @@ import (
 
 const version = "550.163.01"
 
-// machine creates a folder that looks like a host with two GPUs, the second with a MIG slice. Symbolic links to
+// machine creates a folder with the files of a host with two GPUs, the second with a MIG slice. Symbolic links to
 // /dev/null replace the device nodes.
 func machine(t *testing.T) Driver {
 	t.Helper()

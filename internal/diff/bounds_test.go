@@ -8,7 +8,7 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestRebound: each bound is told by its attribute's name; what the engine cannot lift is nobody's to mend.
+// TestRebound: each bound has its attribute's name, and the engine cannot remove a limit on CPUs or memory.
 func TestRebound(t *testing.T) {
 	limited := resource.ContainerSpec{Image: "debian:12", Restart: "no", Limits: resource.Limits{CPUs: 0.29, MemoryMiB: 256, PIDs: 50}}
 	free := resource.ContainerSpec{Image: "debian:12", Restart: "unless-stopped"}
@@ -51,10 +51,11 @@ func TestRebound(t *testing.T) {
 	}
 }
 
-// TestBoundsDrift: what docker update did is drift; what only a new container is rid of is told, and changes nothing.
+// TestBoundsDrift: what docker update did is drift. What only a new container repairs is informational, and changes
+// nothing.
 func TestBoundsDrift(t *testing.T) {
-	box := resource.ContainerSpec{Image: "debian:12", Restart: "no", Limits: resource.Limits{PIDs: 50}}
-	was := resource.PriorSession{Session: resource.Session{ID: "one", Runtime: "docker", Spec: box}, Body: &resource.Body{}}
+	spec := resource.ContainerSpec{Image: "debian:12", Restart: "no", Limits: resource.Limits{PIDs: 50}}
+	was := resource.PriorSession{Session: resource.Session{ID: "one", Runtime: "docker", Spec: spec}, Body: &resource.Body{}}
 	was.Slice.Host = "lab"
 	now := resource.Body{Session: "one", Runtime: "docker", State: resource.Running, Bounds: &resource.Bounds{Restart: "no", PIDs: 9, MemoryMiB: 64}}
 	all := sessionDrift(was, resource.Live{Hosts: []resource.Host{{Name: "lab", Bodies: []resource.Body{now}}}})

@@ -49,7 +49,7 @@ func lines(all []diff.Drift) []string {
 		}
 		line := fmt.Sprintf("%s %s: %s, %s -> %s", d.Class, who, words.Drifted(d), words.Value(d.From, resource.Live{}), words.Value(d.To, resource.Live{}))
 		if d.Informational {
-			line += " (told)"
+			line += " (informational)"
 		}
 		out = append(out, line)
 	}
@@ -74,8 +74,8 @@ func TestDrift(t *testing.T) {
 		{"slice", func(_ *worldtest.World, g *resource.GPU) {
 			g.Slices = slices.DeleteFunc(g.Slices, func(s resource.LiveSlice) bool { return s.Start == 5 })
 		}, []string{"slice-gone worker-1: slice, 1g.18gb, slot 5 -> missing"}},
-		{"slice made anew by another", func(_ *worldtest.World, g *resource.GPU) { g.Slices[1].UUID = "MIG-other" }, []string{
-			"foreign-slice GPU: foreign slice, (none) -> 1g.18gb, slot 5 (told)",
+		{"slice recreated by another process", func(_ *worldtest.World, g *resource.GPU) { g.Slices[1].UUID = "MIG-other" }, []string{
+			"foreign-slice GPU: foreign slice, (none) -> 1g.18gb, slot 5 (informational)",
 			"slice-replaced worker-1: slice, 1g.18gb, slot 5 -> taken by another 1g.18gb at slot 5"}},
 		{"slice recreated under the same name after a reboot", func(w *worldtest.World, g *resource.GPU) {
 			kept := *g
@@ -88,8 +88,8 @@ func TestDrift(t *testing.T) {
 		}, []string{
 			"host-rebooted GPU: host, up -> rebooted",
 			"clock-lock GPU: SM clock, 1575 MHz -> lifted",
-			"foreign-slice GPU: foreign slice, (none) -> 1g.18gb, slot 4 (told)",
-			"foreign-slice GPU: foreign slice, (none) -> 1g.18gb, slot 5 (told)",
+			"foreign-slice GPU: foreign slice, (none) -> 1g.18gb, slot 4 (informational)",
+			"foreign-slice GPU: foreign slice, (none) -> 1g.18gb, slot 5 (informational)",
 			"slice-replaced worker-0: slice, 1g.18gb, slot 4 -> taken by another 1g.18gb at slot 4",
 			"slice-replaced worker-1: slice, 1g.18gb, slot 5 -> taken by another 1g.18gb at slot 5"}},
 		{"container", func(w *worldtest.World, _ *resource.GPU) { w.Remove("worker-0") }, []string{"container-gone worker-0: session folder, there -> missing"}},
@@ -122,26 +122,26 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// TestGiveBack: each setting is restored only where it is still ours, or unknown.
+// TestGiveBack: each setting is restored only if it still has cosplay's value, or if its value is unknown.
 func TestGiveBack(t *testing.T) {
-	told := 1200
+	stated := 1200
 	for _, test := range []struct {
 		name   string
 		before func(*resource.GPU)
 		meddle func(*worldtest.World, *resource.GPU)
-		told   *int
+		stated *int
 		want   string
 		kept   string
 	}{
 		{name: "all of it", want: "clock=unlocked mig=off persistence=off power=700 W"},
-		{name: "a lock that was told", told: &told, want: "clock=1200 MHz mig=off persistence=off power=700 W"},
-		{name: "a lock before us that nobody told", before: func(g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 1200, false },
+		{name: "a lock that was stated", stated: &stated, want: "clock=1200 MHz mig=off persistence=off power=700 W"},
+		{name: "a lock before cosplay that is not stated", before: func(g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 1200, false },
 			want: "clock=unlocked mig=off persistence=off power=700 W", kept: "clock: lock-before"},
 		{name: "MIG and persistence were on", before: func(g *resource.GPU) { g.MIG, g.MIGPending, g.Persistence = true, true, true },
 			want: "clock=unlocked power=700 W"},
 		{name: "power changed since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.PowerMW = 500_000 },
 			want: "clock=unlocked mig=off", kept: "power: changed-by-others (left); persistence: keeps-foreign power (left)"},
-		{name: "persistence went off, and limits and lock with it", meddle: func(_ *worldtest.World, g *resource.GPU) {
+		{name: "persistence is off, without limits and lock", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Persistence, g.PowerMW, g.SMClockMHz = false, 700_000, 345
 		}, want: "clock=unlocked mig=off"},
 		{name: "clock lock lifted since", meddle: func(_ *worldtest.World, g *resource.GPU) { g.SMClockMHz, g.LowClockReason = 1980, false },
@@ -151,7 +151,7 @@ func TestGiveBack(t *testing.T) {
 		{name: "foreign slices", meddle: func(_ *worldtest.World, g *resource.GPU) {
 			g.Slices = append(g.Slices, resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-other"}})
 		}, want: "clock=unlocked persistence=off power=700 W", kept: "mig: foreign-slices (left)"},
-		{name: "a slice of its own without a session", meddle: func(w *worldtest.World, g *resource.GPU) {
+		{name: "its slice without a session", meddle: func(w *worldtest.World, g *resource.GPU) {
 			own := resource.LiveSlice{Slice: resource.Slice{Host: "lab", GPU: "GPU-0", Profile: "1g.18gb", Start: 0, Size: 1}, Handle: resource.Handle{UUID: "MIG-own"}}
 			g.Slices = append(g.Slices, own)
 			w.Host().Ledger[0].Holders[0].Slices = append(w.Host().Ledger[0].Holders[0].Slices, own)
@@ -180,8 +180,8 @@ func TestGiveBack(t *testing.T) {
 				test.before(g)
 			}
 			prior := bring(t, w, two, resource.Prior{})
-			if test.told != nil {
-				prior.GPUs[0].Baseline = prior.GPUs[0].Baseline.With(resource.SMClock, *test.told)
+			if test.stated != nil {
+				prior.GPUs[0].Baseline = prior.GPUs[0].Baseline.With(resource.SMClock, *test.stated)
 				w.Host().Ledger[0].Baseline = prior.GPUs[0].Baseline
 			}
 			if test.meddle != nil {
@@ -240,7 +240,7 @@ func settings(s resource.Settings) string {
 	return strings.Join(all, " ")
 }
 
-// TestDisguiseBroken: what is damaged is written anew, in a container with that.
+// TestDisguiseBroken: a damaged disguise is written again, in Docker with a new container.
 func TestDisguiseBroken(t *testing.T) {
 	w, prior := applied(t)
 	w.Host().Bodies[0].Damaged = "figures was changed"
@@ -269,8 +269,8 @@ func TestOutdated(t *testing.T) {
 		"with an edit":    {strings.Replace(two, `target = "2060"`, "target = \"2060\"\n  command = [\"true\"]", 1), func(*worldtest.World) {}, "update keep refit; command: (none) -> [\"true\"], " + both},
 		"with a new fit":  {strings.Replace(two, `target = "2060"`, "target = \"2060\"\n  fit { tolerance = \"7%\" }", 1), func(*worldtest.World) {}, "update keep refit; fit.tolerance: 10 % -> 7 %, " + both},
 		"another target":  {strings.Replace(two, `target = "2060"`, `target = "3090"`, 1), func(*worldtest.World) {}, "replace"},
-		"slice gone":      {two, func(w *worldtest.World) { w.GPU("GPU-0").Slices = w.GPU("GPU-0").Slices[1:] }, "create make remake; "},
-		"GPU gone":        {two, func(w *worldtest.World) { w.Host().GPUs = nil }, "no-op keep keep; "},
+		"slice removed":   {two, func(w *worldtest.World) { w.GPU("GPU-0").Slices = w.GPU("GPU-0").Slices[1:] }, "create make remake; "},
+		"GPU removed":     {two, func(w *worldtest.World) { w.Host().GPUs = nil }, "no-op keep keep; "},
 		"damaged as well": {two, func(w *worldtest.World) { w.Host().Bodies[0].Damaged = "figures was changed" }, "update keep refit; " + both},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -231,7 +231,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		}
 		all = append(all, boundsDrift(was, c)...)
 		all = append(all, outdatedDrift(was, c)...)
-		all = append(all, openDrift(was, c)...)
+		all = append(all, secretsDrift(was, c)...)
 		all = append(all, imageDrift(was, c, live)...)
 	}
 	return all
@@ -253,9 +253,9 @@ func outdatedDrift(was resource.PriorSession, c resource.Body) []Drift {
 	return all
 }
 
-// openDrift reports a container of an older cosplay whose sensitive values are in the container's own environment. An
-// update of cosplay does not replace it.
-func openDrift(was resource.PriorSession, c resource.Body) []Drift {
+// secretsDrift reports a container of an older cosplay whose sensitive values are in the container's own environment.
+// An update of cosplay does not replace it.
+func secretsDrift(was resource.PriorSession, c resource.Body) []Drift {
 	if !c.SecretsInEnv || len(was.Sealed) == 0 || was.Body.Foreign {
 		return nil
 	}

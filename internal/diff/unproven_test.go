@@ -26,7 +26,7 @@ func TestUnprovenLocks(t *testing.T) {
 		{"persistence off", func(_ *resource.PriorGPU, g *resource.GPU) { g.Persistence, g.LowClockReason = false, true }, 0, "lifted"},
 		{"refuted, nothing limits the clock", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockRefutedMHz, g.LowClockReason = 1980, true }, 0, "lifted"},
 		{"refuted, another lock", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockRefutedMHz, g.LowClockReason = 900, true }, 0, "at 900 MHz"},
-		{"a run was cut off while it set it", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockUnsure, g.LowClockReason = true, true }, 0, ""},
+		{"a run was interrupted while it set it", func(p *resource.PriorGPU, g *resource.GPU) { p.ClockUnsure, g.LowClockReason = true, true }, 0, ""},
 		{"unlocked", func(p *resource.PriorGPU, g *resource.GPU) {
 			p.Applied, g.LowClockReason = p.Applied.With(resource.SMClock, 0), true
 		}, 0, ""},
@@ -69,7 +69,7 @@ func TestLockIsSentAgain(t *testing.T) {
 	}{
 		{name: "nothing changes", text: two},
 		{name: "a slice comes", text: three, sent: true},
-		{name: "a slice goes", text: one, sent: true},
+		{name: "a slice is removed", text: one, sent: true},
 		{name: "a container alone", text: two, meddle: func(w *worldtest.World, p resource.Prior) resource.Prior {
 			w.Remove("worker-0")
 			return p

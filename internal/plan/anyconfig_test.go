@@ -48,7 +48,7 @@ func TestAnyConfiguration(t *testing.T) {
 	}
 	t.Logf("%d planned, %d refused", planned, refused)
 	if planned < 20 {
-		t.Error("too few were planned to tell anything")
+		t.Error("too few were planned for a result")
 	}
 }
 

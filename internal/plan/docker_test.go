@@ -82,7 +82,8 @@ session.w[1]/prepare: prepare  <- image.lab.debian:12, session.w[1]/slice
 	}
 }
 
-// TestContainerChanges: what cannot be changed inside is made anew, with the slice kept and no other session touched.
+// TestContainerChanges: a container that cannot be changed inside is replaced, with the slice kept and no other
+// session touched.
 func TestContainerChanges(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -167,11 +168,11 @@ func TestOutdated(t *testing.T) {
 	w.prior.Sessions[0].Body.Foreign = true
 	w.Live.Hosts[0].Bodies[0].Outdated = []resource.Outdated{{Part: resource.Facades}}
 	if p, _ := w.plan(two); len(p.Diff.Drift) > 0 {
-		t.Errorf("imported, it never had a disguise of ours: %+v", p.Diff.Drift)
+		t.Errorf("imported, it never had a disguise: %+v", p.Diff.Drift)
 	}
 }
 
-// TestImageMoved: a name that has come to mean another image is told, and nothing is done about it.
+// TestImageMoved: a name that refers to another image now is reported, and nothing is done.
 func TestImageMoved(t *testing.T) {
 	w := dockerWorld(t, resource.DefaultImage)
 	w.applied(two)
@@ -203,18 +204,18 @@ func TestOpenSecrets(t *testing.T) {
 	}
 }
 
-// TestStrays: what is left of sessions that nobody knows is removed, unless it is about to be of use.
-func TestStrays(t *testing.T) {
+// TestLeftovers: leftovers of sessions that the state does not know are removed, unless the plan uses them.
+func TestLeftovers(t *testing.T) {
 	w := dockerWorld(t, "cosplay:latest")
 	w.applied(two)
 	w.Host().Leftovers = []resource.Body{
-		{ID: "late", Session: "gone-1", Host: "lab", Runtime: "docker"},
+		{ID: "late", Session: "old-1", Host: "lab", Runtime: "docker"},
 		{Session: "w-2", Host: "lab", Runtime: "docker"},
 	}
 	three := strings.Replace(two, "2\n", "3\n", 1)
 	for _, test := range []struct{ text, want string }{
-		{two, "stray.lab.gone-1/unprepare: unprepare\nstray.lab.w-2/unprepare: unprepare\n"},
-		{three, "stray.lab.gone-1/unprepare: unprepare\n"},
+		{two, "stray.lab.old-1/unprepare: unprepare\nstray.lab.w-2/unprepare: unprepare\n"},
+		{three, "stray.lab.old-1/unprepare: unprepare\n"},
 	} {
 		p, diags := w.plan(test.text)
 		got := ""

@@ -29,7 +29,8 @@ func waits(p *plan.Plan, id, for_ string) bool {
 	return i >= 0 && slices.ContainsFunc(p.Steps[i].Needs, func(need string) bool { return need == for_ || waits(p, need, for_) })
 }
 
-// What depends on others is brought up after them and taken down before them, also when the configuration is gone.
+// A session that depends on others is brought up after them and taken down before them, also when the configuration
+// is empty.
 func TestDependsOn(t *testing.T) {
 	w := &world{World: worldtest.New(t, "h200"), t: t}
 	check := func(p *plan.Plan, pairs [][2]string) {
@@ -58,10 +59,10 @@ func TestDependsOn(t *testing.T) {
 	if again, _ := w.plan(dependent); !again.Empty() {
 		t.Errorf("there is more to do:\n%s", again)
 	}
-	gone, diags := w.plan(lab)
+	empty, diags := w.plan(lab)
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	check(gone, down)
-	w.apply(gone)
+	check(empty, down)
+	w.apply(empty)
 }

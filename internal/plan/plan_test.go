@@ -133,7 +133,7 @@ func TestWalk(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, diags)
 			}
 			if p.Diff.Drifted() && fleet != "" && p.Empty() {
-				t.Fatalf("seed %d: drift, but nothing to mend it: %+v", seed, p.Diff.Drift)
+				t.Fatalf("seed %d: drift, but no step repairs it: %+v", seed, p.Diff.Drift)
 			}
 			w.apply(p)
 		}
@@ -148,7 +148,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// meddle does what somebody else might do to what is ours.
+// meddle does what another user might do to the project's GPUs.
 func (w *world) meddle(random *rand.Rand) {
 	h := w.Host()
 	g := &h.GPUs[random.IntN(len(h.GPUs))]
@@ -250,7 +250,7 @@ func TestUnknownOperationIsAnError(t *testing.T) {
 	}
 }
 
-// TestSharedGPU: the power limit follows the sessions, and its reason is told.
+// TestSharedGPU: the power limit follows the sessions, and the plan has its reason.
 func TestSharedGPU(t *testing.T) {
 	for _, test := range []struct {
 		name, fleet string
@@ -281,7 +281,7 @@ func TestSharedGPU(t *testing.T) {
 	}
 }
 
-// TestForeignSlice: somebody else's slice is planned around, told, and left.
+// TestForeignSlice: a foreign slice is planned around, reported, and left.
 func TestForeignSlice(t *testing.T) {
 	w := newWorld(t, "h200")
 	g := w.GPU("GPU-0")
@@ -296,14 +296,14 @@ func TestForeignSlice(t *testing.T) {
 	}
 	w.apply(p)
 	after, _ := w.plan("")
-	told := 0
+	reported := 0
 	for _, d := range after.Diff.Drift {
 		if d.Informational {
-			told++
+			reported++
 		}
 	}
-	if told != 1 || after.Diff.Drifted() {
-		t.Errorf("a foreign slice is to be told and is no drift: %+v", after.Diff.Drift)
+	if reported != 1 || after.Diff.Drifted() {
+		t.Errorf("a foreign slice must be reported and is no drift: %+v", after.Diff.Drift)
 	}
 	w.apply(after)
 	if len(g.Slices) != 1 || g.Slices[0].Profile != "3g.71gb" || !g.MIG {

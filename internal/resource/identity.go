@@ -25,11 +25,11 @@ func SessionID(a Address) string {
 // runs. Safe to publish: it cannot be brute-forced without the key. It must stay the same in later versions of cosplay,
 // which would otherwise replace each container: leave out a new field while it is empty.
 func (s Session) Hash(key string) string {
-	var box *ContainerSpec
+	var spec *ContainerSpec
 	if !s.Spec.IsZero() {
 		inside := s.Spec
 		inside.Pull, inside.SSH.Kept = "", 0 // when the image is pulled; what cosplay chose, not the user
-		box = &inside
+		spec = &inside
 	}
 	target := s.Target
 	target.Aliases, target.Source, target.Year = nil, "", 0 // of the catalog, for people
@@ -43,7 +43,7 @@ func (s Session) Hash(key string) string {
 		Strict    bool `json:",omitempty"` // left out if false, as before the attribute existed
 		Box       *ContainerSpec
 		Sealed    map[string]string `json:",omitempty"`
-	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, box, s.Sealed})
+	}{target, s.Slice, s.Runtime, s.Command, s.Workspace, s.Env, s.Strict, spec, s.Sealed})
 	if err != nil {
 		panic(err) // strings and numbers only: it cannot fail
 	}

@@ -70,7 +70,7 @@ func TestSessionID(t *testing.T) {
 	}
 }
 
-// TestHashStays: another hash of the same session would have every container made anew after an update of cosplay.
+// TestHashStays: with another hash of the same session, an update of cosplay would replace every container.
 func TestHashStays(t *testing.T) {
 	whole := Session{
 		Target: Target{Key: "rtx-2060", Name: "NVIDIA GeForce RTX 2060", Architecture: "turing", ComputeCapability: "7.5", SMs: 30, BoostMHz: 1680,
@@ -88,7 +88,7 @@ func TestHashStays(t *testing.T) {
 	}
 }
 
-// TestHash: what goes inside a session counts, what may change while it runs does not.
+// TestHash: the content of a session counts, and what may change while it runs does not.
 func TestHash(t *testing.T) {
 	s := Session{Target: Target{Key: "rtx-2060", MemoryMiB: 6144}, Slice: Slice{GPU: "GPU-0", Profile: "1g.18gb"}, Program: Program{Env: map[string]string{"A": "1", "B": "2"}},
 		Spec: ContainerSpec{Image: "debian:12", SSH: SSH{Enabled: true}}}
@@ -117,8 +117,8 @@ func TestHash(t *testing.T) {
 		"restart":   func(s *Session) { s.Spec.Restart = "no" },
 		"volumes":   func(s *Session) { s.Spec.Volumes = []Volume{{Source: "data", Target: "/data"}} },
 	} {
-		other, box := s, s.Spec
-		other.Spec = box
+		other, spec := s, s.Spec
+		other.Spec = spec
 		change(&other)
 		if other.Hash("key") == s.Hash("key") {
 			t.Errorf("%s does not change the hash", name)

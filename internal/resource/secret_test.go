@@ -22,13 +22,13 @@ func TestSeal(t *testing.T) {
 	other := Session{Secret: map[string]string{"A": "other", "B": "same"}}.Seal("key").Sealed
 	switch {
 	case sealed["A"] == sealed["B"]:
-		t.Error("two variables with the same value can be told to have it")
+		t.Error("the hashes show that two variables have the same value")
 	case sealed["A"] == other["A"] || sealed["B"] != other["B"]:
-		t.Errorf("%v does not tell a change from none: %v", sealed, other)
+		t.Errorf("%v does not distinguish a change from none: %v", sealed, other)
 	case sealed["A"] == s.Seal("another key").Sealed["A"]:
 		t.Error("the key makes no difference")
 	case s.Seal("").Sealed["A"] != "":
-		t.Error("without a key there is a hash that anybody can make")
+		t.Error("without a key there is a hash, which any process could make")
 	case s.Sealed != nil:
 		t.Error("the session itself was changed")
 	}

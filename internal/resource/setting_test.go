@@ -28,7 +28,7 @@ func TestSettingsJSON(t *testing.T) {
 	}
 }
 
-// TestSettingTable: each setting has a name of its own and a place in the order.
+// TestSettingTable: each setting has a unique name and a place in the order.
 func TestSettingTable(t *testing.T) {
 	seen := map[Setting]bool{}
 	for _, s := range SettingOrder {

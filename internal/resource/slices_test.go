@@ -40,7 +40,7 @@ func TestSliceMatch(t *testing.T) {
 		"a newer driver, other ids":                {made(byIDs), made(unique, ids(12, 0)), OtherSlice},
 		"an older driver, another GPU in the name": {made(unique), made(IDName(other, 11, 0)), OtherSlice},
 		"a newer driver after a reboot":            {made(byIDs), made(unique, boot("b2")), OtherSlice},
-		"its compute instance is gone":             {made(unique), made(""), SameSlice},
+		"its compute instance is lost":             {made(unique), made(""), SameSlice},
 		"half a slice of other ids":                {made(unique), made("", ids(12, 0)), OtherSlice},
 		"half on record, whole now":                {made(""), made(unique), OtherSlice},
 	} {

@@ -2,7 +2,7 @@ package resource
 
 import "slices"
 
-// Target is a GPU to pass for: an entry of the catalog.
+// Target is a GPU that a session presents: an entry of the catalog.
 type Target struct {
 	Key               string   `json:"key"`  // "rtx-2060"
 	Name              string   `json:"name"` // as NVML prints it: "NVIDIA GeForce RTX 2060"
@@ -15,7 +15,7 @@ type Target struct {
 	BusBits           int      `json:"bus_bits"`
 	BandwidthGBs      float64  `json:"bandwidth_gbs"`
 	L2MiB             float64  `json:"l2_mib"`
-	PowerW            int      `json:"power_w"` // board power
+	PowerW            int      `json:"power_w"` // of the whole board
 	PCIeGeneration    int      `json:"pcie_generation"`
 	Year              int      `json:"year"`
 

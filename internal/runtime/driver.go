@@ -79,8 +79,8 @@ type Runtime interface {
 type Survey struct {
 	Host []preflight.Problem // of all sessions
 
-	// Check is of one session, once the bodies with the IDs in gone are removed.
-	Check func(ctx context.Context, s resource.Session, gone map[string]bool) []preflight.Problem
+	// Check is of one session, once the bodies with the IDs in removed are removed.
+	Check func(ctx context.Context, s resource.Session, removed map[string]bool) []preflight.Problem
 }
 
 // A runtime can do more: a caller asserts one of these, observe.LeftoverLister or apply.Images.

@@ -37,7 +37,7 @@ func TestAccess(t *testing.T) {
 	}{
 		{"simulated", registered, writable, hook, "/sim", byMount, "simulated library by mount", ""},
 		{"engine", system.Info{CDISpecDirs: []string{"/etc/cdi", writable}, Runtimes: registered.Runtimes}, writable, hook, "", byEngine, "CDI by the engine", ""},
-		{"engine that looks elsewhere", system.Info{CDISpecDirs: []string{"/etc/cdi"}}, writable, hook, "", byHook, "--gpus (NVIDIA's hook), disguised by LD_LIBRARY_PATH", ""},
+		{"engine with another folder", system.Info{CDISpecDirs: []string{"/etc/cdi"}}, writable, hook, "", byHook, "--gpus (NVIDIA's hook), disguised by LD_LIBRARY_PATH", ""},
 		{"runtime", registered, writable, hook, "", byRuntime, "CDI by NVIDIA's runtime", ""},
 		{"runtime and no right to write", registered, locked, hook, "", byHook, "--gpus (NVIDIA's hook), disguised by LD_LIBRARY_PATH", ""},
 		{"runtime alone and no right to write", registered, locked, "", "", noWay, "none: /dev/null/cdi cannot be written", "run cosplay as root"},
@@ -55,13 +55,13 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	if !sameFolder("/var/run/cdi", "/run/cdi") || sameFolder("/var/run/cdi", "/etc/cdi") {
-		t.Error("folders are not told apart")
+		t.Error("folders are not distinguished")
 	}
 }
 
 const driverRelease = "550.163.01"
 
-// hardware is a runtime on an engine of its own, on a machine that looks like one with a GPU and a MIG slice on it.
+// hardware is a runtime with a separate engine, on a machine with the files of a GPU and a MIG slice.
 func hardware(t *testing.T, e *enginetest.Engine, specs string) *world {
 	t.Helper()
 	e.Load(t, "tiny")
@@ -112,7 +112,7 @@ func install(t *testing.T, folder string) string {
 }
 
 // TestDevice: NVIDIA's own runtime gives a container its slice by our device; it
-// lives on when the device's specification was lost, and the last goes with it.
+// lives on when the device's specification was lost, and the last is removed with it.
 func TestDevice(t *testing.T) {
 	specs := t.TempDir()
 	e := enginetest.Start(t, enginetest.Options{Runtimes: map[string]string{nvidiaRuntime: enginetest.NVIDIARuntime(t, "cdi", specs)}})
@@ -156,7 +156,7 @@ func TestDevice(t *testing.T) {
 		t.Errorf("granted: %+v", g)
 	}
 
-	// Another project's session of the same name has a device of its own.
+	// Another project's session of the same name has another device.
 	other := w.Runtime
 	other.Owner.Lineage = "0123456789abcdef"
 	_, err = other.grant(context.Background(), access{way: byEngine}, w.s, w.given, true)
@@ -190,7 +190,7 @@ func TestHook(t *testing.T) {
 	if _, failed, code := w.exec(t, nil, "cmp", "/usr/lib64/libnvidia-ml.so.1", "/run/cosplay/lib/libnvidia-ml.so.1"); code != 0 {
 		t.Errorf("the facade: %s", failed)
 	}
-	// What NVIDIA's own hook mounts lies over that; so the loader is told.
+	// NVIDIA's hook mounts its libraries over that, so the loader needs the variable.
 	path := func() string {
 		t.Helper()
 		out, _, _ := w.exec(t, nil, "sh", "-c", "echo $LD_LIBRARY_PATH; ls ${LD_LIBRARY_PATH%%:*}")

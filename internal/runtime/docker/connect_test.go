@@ -75,7 +75,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestTooOld: an engine that speaks only an older API is told to be updated.
+// TestTooOld: an engine with an older API is refused, with the advice to update it.
 func TestTooOld(t *testing.T) {
 	serve := func(api string) string {
 		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -105,7 +105,7 @@ func TestTooOld(t *testing.T) {
 }
 
 // TestSilentEngine: an engine that takes connections and says nothing, or falls
-// silent later, holds nobody up for ever.
+// silent later, blocks no command forever.
 func TestSilentEngine(t *testing.T) {
 	before := [2]time.Duration{readTime, createTime}
 	t.Cleanup(func() { readTime, createTime = before[0], before[1] })
@@ -145,7 +145,7 @@ func TestSilentEngine(t *testing.T) {
 	}
 }
 
-// answering is an engine that tells of itself what it must to be connected, and from then on what the test wants.
+// answering is an engine that answers what a connection needs, and then what the test wants.
 func answering(t *testing.T, answer http.HandlerFunc) *Engine {
 	t.Helper()
 	var connected atomic.Bool

@@ -75,9 +75,9 @@ func TestLifecycle(t *testing.T) {
 	if all := w.list(t); len(all) != 0 {
 		t.Errorf("after docker rm: %+v", all)
 	}
-	anew := w.prepare(t)
-	if anew.ID == changed.ID || anew.SSHPort != changed.SSHPort || anew.Hash != changed.Hash {
-		t.Errorf("after docker rm: %+v, was %+v", anew, changed)
+	again := w.prepare(t)
+	if again.ID == changed.ID || again.SSHPort != changed.SSHPort || again.Hash != changed.Hash {
+		t.Errorf("after docker rm: %+v, was %+v", again, changed)
 	}
 
 	keep := filepath.Join(w.s.Workspace, "result")
@@ -92,7 +92,7 @@ func TestLifecycle(t *testing.T) {
 		t.Error("the folder of the sessions stays")
 	}
 	if _, err := os.Stat(keep); err != nil {
-		t.Error("the workspace went too")
+		t.Error("the workspace was removed too")
 	}
 }
 
@@ -172,7 +172,7 @@ func TestTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := e.turn(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("whoever gives up is told %v", err)
+		t.Errorf("after the context ended: %v", err)
 	}
 	time.Sleep(100 * time.Millisecond) // for those who do not wait for their turn
 	close(release)
@@ -182,7 +182,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestGrace: a command is asked to end before its container goes; a session that only stays up is removed at once.
+// TestGrace: a command is asked to end before its container is removed; a session that only stays up is removed at once.
 func TestGrace(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -244,14 +244,14 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestForeign: what is not ours is neither listed nor touched, whatever it says.
+// TestForeign: a foreign container is neither listed nor touched, whatever its labels are.
 func TestForeign(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	made := w.prepare(t)
 	there, err := w.inspect(ctx, Name(w.s.ID))
 	check(t, err)
-	// The labels of ours under another name, and with another content under ours.
+	// The labels of the project under another name, and with another content under its name.
 	copied := w.foreign(t, "cosplay-copy-"+random(), container.Config{Labels: there.Config.Labels}, nil)
 	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
 		t.Errorf("with a copy of the labels: %+v", all)
@@ -260,7 +260,7 @@ func TestForeign(t *testing.T) {
 	w.kill(t, made.ID)
 	forged := w.labels(w.s, w.given.UUID)
 	forged[labelHash] = "0123"
-	for name, labels := range map[string]map[string]string{"without labels": nil, "with a hash of its own": forged} {
+	for name, labels := range map[string]map[string]string{"without labels": nil, "with another hash": forged} {
 		whose := "which cosplay did not make"
 		if labels != nil {
 			whose = "in another cosplay project"
@@ -306,8 +306,8 @@ func TestUnprepareKeepsToItsFolder(t *testing.T) {
 	}
 }
 
-// TestCutOff: what a Prepare that was cut off has left is taken up, or removed.
-func TestCutOff(t *testing.T) {
+// TestInterrupted: leftovers of an interrupted Prepare are used, or removed.
+func TestInterrupted(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	id := w.leave(t)

@@ -37,7 +37,7 @@ func (r Runtime) Exec(ctx context.Context, session string, argv []string, stream
 		return 0, err
 	}
 	if !there.State.Running || there.State.Paused || there.State.Restarting {
-		return 0, fmt.Errorf("its container %s does not run (%s); cosplay apply starts it, cosplay logs tells why it ended", Name(session), there.State.Status)
+		return 0, fmt.Errorf("its container %s does not run (%s); cosplay apply starts it, cosplay logs shows why it ended", Name(session), there.State.Status)
 	}
 	x := execution{client: r.Engine.client, container: there.ID, streams: streams}
 	x.in, x.out = terminal(streams.In), terminal(streams.Out)
@@ -209,7 +209,7 @@ func (x *execution) pid(ctx context.Context) (int, error) {
 		}
 		time.Sleep(wait)
 	}
-	return 0, errors.New("the engine does not tell the program's number")
+	return 0, errors.New("the engine does not report the program's pid")
 }
 
 // exitCode waits for the end of the program, which may be later than that of its output.

@@ -63,7 +63,7 @@ func TestExec(t *testing.T) {
 }
 
 // TestTerminal: with a terminal the program has one of the same size, which
-// follows; keys come through as they are, and ours is as before afterwards.
+// follows; keys come through as they are, and the user's terminal is as before afterwards.
 func TestTerminal(t *testing.T) {
 	w := newWorld(t)
 	w.s.Spec.SSH.Enabled = false
@@ -88,7 +88,7 @@ func TestTerminal(t *testing.T) {
 	}()
 	inittest.Soon(t, "the size", func() bool { return strings.Contains(shown.String(), "size 31 97") })
 	check(t, pty.Setsize(slave, &pty.Winsize{Rows: 40, Cols: 120}))
-	check(t, syscall.Kill(os.Getpid(), syscall.SIGWINCH)) // the kernel tells only whose terminal it is
+	check(t, syscall.Kill(os.Getpid(), syscall.SIGWINCH)) // the kernel signals only the terminal's own processes
 	inittest.Soon(t, "the new size", func() bool { return strings.Contains(shown.String(), "size 40 120") })
 	if settings(t, slave) == before {
 		t.Error("the terminal was not raw")
@@ -105,7 +105,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestSignal: without a terminal a signal of ours ends the program.
+// TestSignal: without a terminal a signal to this process ends the program.
 func TestSignal(t *testing.T) {
 	w := newWorld(t)
 	w.s.Spec.SSH.Enabled = false
@@ -185,8 +185,8 @@ func TestFollow(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if err := w.Logs(context.Background(), "nobody-"+random(), runtime.LogOptions{}, &out, &out); err == nil || !strings.Contains(err.Error(), "does not exist") {
-		t.Errorf("of nobody: %v", err)
+	if err := w.Logs(context.Background(), "unknown-"+random(), runtime.LogOptions{}, &out, &out); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("of an unknown session: %v", err)
 	}
 }
 

@@ -62,12 +62,12 @@ func TestWords(t *testing.T) {
 			!strings.Contains(err.Error(), "(the engine says: ") || !errors.Is(err, cause) {
 			t.Errorf("of %q is made\n%v\nwithout %q or %q", c.says, err, c.words, c.next)
 		}
-		var told prose.Advice
-		if !errors.As(err, &told) {
+		var advice prose.Advice
+		if !errors.As(err, &advice) {
 			t.Fatalf("of %q is made %v", c.says, err)
 		}
 		for _, left := range []string{"NAME", "IMAGE", "BIND", "PORT", "HOLDER", "$1", "$$"} {
-			if strings.Contains(told.Error(), left) {
+			if strings.Contains(advice.Error(), left) {
 				t.Errorf("of %q is made %v, with %s in it", c.says, err, left)
 			}
 		}
@@ -84,7 +84,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestFaults provokes what can be: each is told in words, and nothing is left.
+// TestFaults provokes what can be: each has its message, and nothing is left.
 func TestFaults(t *testing.T) {
 	w := newWorld(t)
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
@@ -128,12 +128,12 @@ func TestFaults(t *testing.T) {
 		{"command that ends, with ssh", func(s *resource.Session, _ *Runtime) { s.Command = []string{"sh", "-c", "sleep 1; false"} }, "it ended at once, with code 1"},
 		{"too many processors", func(s *resource.Session, _ *Runtime) { s.Spec.Limits.CPUs = 1e4 }, "cannot keep the limits"},
 		{"a bad name", func(s *resource.Session, _ *Runtime) { s.ID = "a b" }, "cosplay-a b cannot be the name of a container"},
-		{"library gone", func(_ *resource.Session, r *Runtime) { r.Library = "/nowhere/libnvidia-ml.so.1" }, "the host's libnvidia-ml.so.1: stat /nowhere/libnvidia-ml.so.1"},
-		{"state gone", func(_ *resource.Session, r *Runtime) { r.SimDir = "/nowhere" }, "there is no /nowhere to mount"},
+		{"no library", func(_ *resource.Session, r *Runtime) { r.Library = "/nowhere/libnvidia-ml.so.1" }, "the host's libnvidia-ml.so.1: stat /nowhere/libnvidia-ml.so.1"},
+		{"no state", func(_ *resource.Session, r *Runtime) { r.SimDir = "/nowhere" }, "there is no /nowhere to mount"},
 		{"workspace is a file", func(s *resource.Session, r *Runtime) { s.Workspace = r.Library }, "making the workspace"},
 	} {
-		s, r, box := whole, w.Runtime, whole.Spec
-		s.Spec = box
+		s, r, spec := whole, w.Runtime, whole.Spec
+		s.Spec = spec
 		c.change(&s, &r)
 		_, err := r.Prepare(context.Background(), s, w.given)
 		if err == nil || !strings.Contains(err.Error(), c.words) {
@@ -156,7 +156,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestExitCode: of a container that starts again the engine tells 0 now and then, which is asked once more.
+// TestExitCode: the engine may report 0 for a container that it restarts, and is asked once more.
 func TestExitCode(t *testing.T) {
 	codes := []int{0, 127, 1}
 	e := answering(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -165,9 +165,9 @@ func TestExitCode(t *testing.T) {
 	})
 	for _, c := range []struct {
 		restart    string
-		told, want int64
+		code, want int64
 	}{{"no", 0, 0}, {"on-failure", 0, 0}, {"always", 3, 3}, {"unless-stopped", 0, 127}} {
-		if got := (Runtime{Engine: e}).exitCode(context.Background(), "1", c.restart, c.told); got != c.want {
+		if got := (Runtime{Engine: e}).exitCode(context.Background(), "1", c.restart, c.code); got != c.want {
 			t.Errorf("%s: %d, want %d", c.restart, got, c.want)
 		}
 	}
@@ -214,8 +214,8 @@ func TestPortTakenMeanwhile(t *testing.T) {
 
 func TestNoDaemon(t *testing.T) {
 	for name, host := range map[string]string{
-		"no socket":   "unix://" + filepath.Join(t.TempDir(), "none.sock"),
-		"nobody home": "tcp://127.0.0.1:1",
+		"no socket": "unix://" + filepath.Join(t.TempDir(), "none.sock"),
+		"no server": "tcp://127.0.0.1:1",
 	} {
 		t.Setenv("DOCKER_HOST", host)
 		if _, err := Connect(context.Background()); err == nil || !strings.Contains(err.Error(), "the engine does not answer") || !strings.Contains(err.Error(), host) {

@@ -52,7 +52,7 @@ func engine(t *testing.T) *Engine {
 }
 
 // world is a simulated host with one slice, and a runtime with a session on it.
-// All it has made is gone after the test.
+// Everything that it creates is removed after the test.
 type world struct {
 	Runtime
 	s     resource.Session
@@ -102,7 +102,7 @@ func (w *world) simulate(t *testing.T) {
 	w.given = resource.Handle{GPUInstance: id, UUID: shown.GPUs[0].Slices[0].Compute[0].UUID}
 }
 
-// session is one with an id of its own, that logs in as jane.
+// session has a unique id, and jane as its user.
 func (w *world) session(t *testing.T, name string) resource.Session {
 	t.Helper()
 	target, err := catalog.Target("rtx-2060")
@@ -145,7 +145,7 @@ func (w *world) list(t *testing.T) []resource.Body {
 	return all
 }
 
-// labelled are all containers that bear the lineage, ours or not.
+// labelled are all containers with the lineage, of any owner.
 func (w *world) labelled(t *testing.T) []container.Summary {
 	t.Helper()
 	all, err := w.Engine.client.ContainerList(context.Background(), container.ListOptions{All: true,
@@ -167,7 +167,7 @@ func (w *world) sweep(t *testing.T) {
 	}
 }
 
-// foreign makes a container of somebody else's, which goes with the test.
+// foreign creates a foreign container, which is removed after the test.
 func (w *world) foreign(t *testing.T, name string, config container.Config, host *container.HostConfig) string {
 	t.Helper()
 	config.Image, config.Entrypoint, config.Cmd = tiny, []string{"sleep"}, []string{"1000"}
@@ -179,7 +179,7 @@ func (w *world) foreign(t *testing.T, name string, config container.Config, host
 	return made.ID
 }
 
-// leave makes what a Prepare that is cut off leaves, and gives the container's ID.
+// leave creates what an interrupted Prepare leaves, and returns the container's ID.
 func (w *world) leave(t *testing.T) string {
 	t.Helper()
 	g, err := w.grant(context.Background(), w.access(), w.s, w.given, true)

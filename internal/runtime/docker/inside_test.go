@@ -18,7 +18,7 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// TestInside looks at a session from the inside, by exec and by ssh.
+// TestInside checks a session from the inside, by exec and by ssh.
 func TestInside(t *testing.T) {
 	w := newWorld(t)
 	w.s.Spec.Volumes = []resource.Volume{{Source: t.TempDir(), Target: "/data", ReadOnly: true}}
@@ -65,7 +65,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// TestOwnFolder: a session in whose workspace the project lies finds an empty
+// TestOwnFolder: a session in whose workspace the project is finds an empty
 // folder in the place of the project's own, and cannot write there.
 func TestOwnFolder(t *testing.T) {
 	for _, c := range []struct{ workspace, base, want string }{
@@ -137,9 +137,9 @@ func TestFolder(t *testing.T) {
 	var c initd.Config
 	check(t, json.Unmarshal(data, &c))
 	if err := c.Validate(); err != nil || c.User.Name != "jane" || !c.User.Sudo || !c.SSH.Enabled || !slices.Equal(c.Command, s.Command) || c.Env["NVIDIA_DRIVER_CAPABILITIES"] != "all" || c.Env["LD_LIBRARY_PATH"] != "/first" {
-		t.Errorf("cosplay-init is told %+v, %v", c, err)
+		t.Errorf("cosplay-init gets %+v, %v", c, err)
 	}
-	// A program that a crash has left half written is mended by the next process.
+	// A program that a crash has left incomplete is repaired by the next process.
 	program, err := filepath.Glob(filepath.Join(w.Base, sharedDir, "cosplay-init-*"))
 	check(t, err)
 	if len(program) != 1 {
@@ -203,7 +203,7 @@ func TestOlderContainer(t *testing.T) {
 	id, err := w.create(ctx, w.s, w.given.UUID, g, port)
 	check(t, err)
 	if made := w.prepare(t); made.ID != id {
-		t.Errorf("it was made anew: %s, was %s", made.ID, id)
+		t.Errorf("it was replaced: %s, was %s", made.ID, id)
 	}
 	if out, _, _ := w.exec(t, nil, "sh", "-c", "ls /usr/lib64 /run/cosplay /run/cosplay/lib"); strings.Contains(out, "libcuda") || strings.Contains(out, usageFile) {
 		t.Errorf("it has %s", out)
@@ -213,7 +213,7 @@ func TestOlderContainer(t *testing.T) {
 	}
 }
 
-// TestUsed: what the programs of a session came to is told when it ends, and nothing where it has ended already.
+// TestUsed: the peak memory use of a session is returned when it ends, and none if it has ended already.
 func TestUsed(t *testing.T) {
 	w := newWorld(t)
 	w.s.Spec.SSH.Enabled = false

@@ -27,12 +27,12 @@ func TestLinked(t *testing.T) {
 	for _, first := range []string{"/a-client/db", "/" + Name(w.s.ID)} {
 		c := container.Summary{Names: []string{first, "/a-client/db", "/" + Name(w.s.ID)}, Labels: w.labels(w.s, w.given.UUID)}
 		if !w.owns(c) {
-			t.Errorf("with %s as the first of its names it is not ours", first)
+			t.Errorf("with %s as the first of its names it is not the project's", first)
 		}
 	}
 }
 
-// TestRenamed: a container of ours that was given another name stays ours.
+// TestRenamed: a container of the project that has got another name stays its own.
 func TestRenamed(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -68,14 +68,14 @@ func TestRenamed(t *testing.T) {
 		t.Errorf("left: %+v", all)
 	}
 	if there, err := w.inspect(ctx, squatter); err != nil || there == nil {
-		t.Errorf("somebody else's container was touched: %v", err)
+		t.Errorf("a foreign container was touched: %v", err)
 	}
 	if _, err := os.Stat(w.folder(w.s.ID)); err == nil {
 		t.Error("the session folder stays")
 	}
 }
 
-// TestCopies: labels that were copied, as docker commit does, make nobody ours.
+// TestCopies: labels that were copied, as docker commit does, prove nothing.
 func TestCopies(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()

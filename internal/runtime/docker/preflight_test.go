@@ -19,12 +19,12 @@ import (
 )
 
 // checked is what a survey says of a session, by attribute and summary.
-func (w *world) checked(t *testing.T, s resource.Session, gone ...string) string {
+func (w *world) checked(t *testing.T, s resource.Session, removed ...string) string {
 	t.Helper()
 	survey, err := w.Survey(context.Background())
 	check(t, err)
 	out := map[string]bool{}
-	for _, id := range gone {
+	for _, id := range removed {
 		out[id] = true
 	}
 	return problemWords(survey.Check(context.Background(), s, out))
@@ -43,11 +43,11 @@ func problemWords(problems []preflight.Problem) string {
 }
 
 // TestCheck: each thing that the engine would refuse after the old container is
-// gone is found before; what is the session's own is not in its way.
+// removed is found before; the session's own container is no obstacle.
 func TestCheck(t *testing.T) {
 	w := newWorld(t)
 	if got := w.checked(t, w.s); got != "" {
-		t.Errorf("with nothing in the way: %s", got)
+		t.Errorf("without an obstacle: %s", got)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
 		before     func(*resource.Session)
-		gone       []string
+		removed    []string
 	}{
 		{"no such volume", "volume[1].source: there is no /not/there to mount", func(s *resource.Session) {
 			s.Spec.Volumes = []resource.Volume{{Source: "data", Target: "/a"}, {Source: "/not/there", Target: "/b"}}
@@ -72,26 +72,26 @@ func TestCheck(t *testing.T) {
 		{"a workspace behind a file", "workspace: the workspace /etc/passwd/x cannot be created. /etc/passwd is a file", func(s *resource.Session) { s.Workspace = "/etc/passwd/x" }, nil},
 		{"too many CPUs", "limits.cpus: the machine has ", func(s *resource.Session) { s.Spec.Limits.CPUs = 9999 }, nil},
 		{"more memory than there is", "warning: limits.memory: the machine has ", func(s *resource.Session) { s.Spec.Limits.MemoryMiB = 1 << 30 }, nil},
-		{"no address of ours", "ssh.bind: ssh cannot listen on 192.0.2.1. 192.0.2.1 is not an address of this machine", func(s *resource.Session) { s.Spec.SSH.Bind = "192.0.2.1" }, nil},
+		{"no address of this machine", "ssh.bind: ssh cannot listen on 192.0.2.1. 192.0.2.1 is not an address of this machine", func(s *resource.Session) { s.Spec.SSH.Bind = "192.0.2.1" }, nil},
 		{"a port of a program", "ssh.port: port " + strconv.Itoa(taken) + " on 127.0.0.1 is taken. A program that is no container's", func(s *resource.Session) { s.Spec.SSH.Port = taken }, nil},
 		{"a port of a container", "is taken. The container cosplay-test-", func(s *resource.Session) { s.Spec.SSH.Port = free }, nil},
 		{"on all addresses", "is taken. The container cosplay-test-", func(s *resource.Session) { s.Spec.SSH.Bind, s.Spec.SSH.Port = "0.0.0.0", free }, nil},
-		{"a port of a container that goes", "", func(s *resource.Session) { s.Spec.SSH.Port = free }, []string{id}},
+		{"a port of a container that is removed", "", func(s *resource.Session) { s.Spec.SSH.Port = free }, []string{id}},
 		{"a port that it had", "warning: ssh: session.one gets another port for ssh. Port " + strconv.Itoa(free), func(s *resource.Session) { s.Spec.SSH.Kept = free }, nil},
 		{"a port without ssh", "", func(s *resource.Session) { s.Spec.SSH.Enabled, s.Spec.SSH.Port = false, free }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, box := w.s, w.s.Spec
-			s.Spec = box
+			s, spec := w.s, w.s.Spec
+			s.Spec = spec
 			c.before(&s)
-			if got := w.checked(t, s, c.gone...); !strings.Contains(got, c.want) || (c.want == "") != (got == "") || strings.Contains(got, "\n") {
+			if got := w.checked(t, s, c.removed...); !strings.Contains(got, c.want) || (c.want == "") != (got == "") || strings.Contains(got, "\n") {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// TestCheckNames: a container of ours is no obstacle, whatever it is called, and somebody else's under the name is.
+// TestCheckNames: a container of the project is no obstacle, whatever its name is, and a foreign one with the name is.
 func TestCheckNames(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -103,7 +103,7 @@ func TestCheckNames(t *testing.T) {
 	check(t, w.Engine.client.ContainerRename(ctx, made.ID, "cosplay-test-"+random()))
 	w.foreign(t, Name(w.s.ID), container.Config{}, nil)
 	if got := w.checked(t, w.s, made.ID); !strings.Contains(got, "cannot have the container "+Name(w.s.ID)) || !strings.Contains(got, "which cosplay did not make. Fix: remove it") {
-		t.Errorf("somebody else's: %s", got)
+		t.Errorf("foreign: %s", got)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestRemains: a container tells of its session; it is proven by the key alone,
-// and ours without it only if the state has its ID.
+// TestRemains: a container identifies its session; only the key proves it,
+// and without it the container is the project's only if the state has its ID.
 func TestRemains(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -27,14 +27,14 @@ func TestRemains(t *testing.T) {
 		return all[0]
 	}
 	want := w.s
-	box := w.s.Spec
-	box.SSH.Kept = made.SSHPort
-	want.Spec = box
+	spec := w.s.Spec
+	spec.SSH.Kept = made.SSHPort
+	want.Spec = spec
 	if got := only(w.Runtime); !got.Proven || !cmp.Equal(got.Body, made) || cmp.Diff(want, got.Session) != "" {
 		t.Errorf("%+v: %s", got, cmp.Diff(want, got.Session))
 	}
 
-	// Without its folder the labels tell what they can.
+	// Without its folder only the labels are left.
 	if err := os.Remove(filepath.Join(w.folder(w.s.ID), sessionFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestRemains(t *testing.T) {
 		}
 		check(t, unprepare(ctx, lost, w.s.ID))
 		if all := w.labelled(t); len(all) != 1 {
-			t.Fatalf("%s: a container that nothing proves to be ours was removed", name)
+			t.Fatalf("%s: a container without proof was removed", name)
 		}
 	}
 	known := w.Runtime
@@ -63,10 +63,10 @@ func TestRemains(t *testing.T) {
 		t.Error("a container that the state has was not removed")
 	}
 
-	// The ID does not make another project's container ours.
+	// The ID does not make another project's container the own one.
 	other := container.Summary{ID: made.ID, Names: []string{"/" + Name(w.s.ID)}, Labels: known.labels(w.s, w.given.UUID)}
 	other.Labels[labelLineage] = "other"
 	if known.owns(other) {
-		t.Error("another lineage's container is ours")
+		t.Error("another lineage's container counts as own")
 	}
 }

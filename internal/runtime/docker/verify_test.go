@@ -19,7 +19,7 @@ import (
 )
 
 // TestDamaged: what is damaged of a session's files is seen by a glance, named by the check that it belongs to, and
-// made anew with the container; a file that many sessions share is not given out damaged again.
+// written again with a new container; a file that many sessions share is not given out damaged again.
 func TestDamaged(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -43,13 +43,13 @@ func TestDamaged(t *testing.T) {
 		if err != nil || len(altered) != 1 || altered[check_] != "inside/"+file+" was changed" {
 			t.Errorf("with %s damaged, altered is %v, %v", file, altered, err)
 		}
-		anew := w.prepare(t)
-		if anew.ID == made.ID {
+		again := w.prepare(t)
+		if again.ID == made.ID {
 			t.Errorf("with %s damaged the container stays", file)
 		}
-		made = anew
+		made = again
 		if altered, err := w.Altered(ctx, session); err != nil || len(altered) != 0 {
-			t.Errorf("made anew, altered is %v, %v", altered, err)
+			t.Errorf("recreated, altered is %v, %v", altered, err)
 		}
 		want, err := disguise.Facade(driver.CUDA, inContainer(cudaDriverFile), inContainer(figuresFile))
 		check(t, err)

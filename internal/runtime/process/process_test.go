@@ -120,7 +120,7 @@ func TestTampering(t *testing.T) {
 	}
 	for name, content := range map[string]string{
 		"edited":     strings.Replace(string(good), "6144", "12288", 1),
-		"cut off":    string(good[:100]),
+		"truncated":  string(good[:100]),
 		"of another": strings.Replace(string(good), `"id": "worker-3"`, `"id": "worker-4"`, 1),
 	} {
 		rewrite(content)

@@ -156,7 +156,7 @@ func TestBuildPassesTheProxy(t *testing.T) {
 	}
 }
 
-// TestBuildPullsItsBase and tells why when it cannot.
+// TestBuildPullsItsBase and reports why it cannot.
 func TestBuildPullsItsBase(t *testing.T) {
 	dockerConfig(t, "")
 	t.Setenv("DOCKER_BUILDKIT", "0")

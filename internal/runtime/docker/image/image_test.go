@@ -103,7 +103,7 @@ func TestTags(t *testing.T) {
 	want := map[string]string{
 		"debian:12": one, "debian:bookworm": one, "debian@" + digest: one, "localhost:5000/x:1": three,
 		one: one, two: two, three: three, strings.Repeat("1", 12): one, strings.Repeat("3", 12): three,
-		// A name goes before the ID of another image.
+		// A name is preferred to the ID of another image.
 		"222222222222:latest": three, "222222222222": three,
 	}
 	if diff := cmp.Diff(want, tags); diff != "" {

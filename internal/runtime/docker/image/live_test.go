@@ -49,7 +49,7 @@ mkdir -p /etc/ssh /var/lib/apt/lists && echo key > /etc/ssh/ssh_host_ed25519_key
 )
 
 // base puts an image of busybox and the given apt-get in the engine; without one for "", and without even a shell for
-// "-". All that is built upon it goes with it when the test ends.
+// "-". All images that are built upon it are removed after the test.
 func base(t *testing.T, engine *client.Client, aptGet string) string {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
@@ -172,7 +172,7 @@ func TestBuild(t *testing.T) {
 		}
 		built, err := engine.ImageInspect(t.Context(), tag)
 		if err != nil || tags[tag] != built.ID {
-			t.Fatalf("%s has ID %s, but %s is told; %v", tag, built.ID, tags[tag], err)
+			t.Fatalf("%s has ID %s, but %s is listed; %v", tag, built.ID, tags[tag], err)
 		}
 		if built.Config.Labels["cosplay.image.version"] != "1.2-test" || built.Config.Labels["cosplay.image.base"] != on {
 			t.Errorf("labels %v", built.Config.Labels)
@@ -194,9 +194,9 @@ func TestBuild(t *testing.T) {
 		if !strings.HasPrefix(log, "noninteractive: apt-get update\nnoninteractive: apt-get install --yes --no-install-recommends build-essential ") || strings.Count(log, "\n") != 2 {
 			t.Errorf("apt-get was run so:\n%s", log)
 		}
-		for _, gone := range []string{"/etc/ssh/ssh_host_ed25519_key", "/var/lib/apt/lists/main"} {
-			if _, there := files(gone); there {
-				t.Errorf("%s is in the image", gone)
+		for _, removed := range []string{"/etc/ssh/ssh_host_ed25519_key", "/var/lib/apt/lists/main"} {
+			if _, there := files(removed); there {
+				t.Errorf("%s is in the image", removed)
 			}
 		}
 	})

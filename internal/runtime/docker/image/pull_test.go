@@ -80,7 +80,7 @@ func TestPullTellsHowFarItIs(t *testing.T) {
 	}
 }
 
-// TestPullOfUnknownSizes: not every registry tells them.
+// TestPullOfUnknownSizes: not every registry reports them.
 func TestPullOfUnknownSizes(t *testing.T) {
 	dockerConfig(t, "")
 	engine := pulls(t, http.StatusOK, `
@@ -125,11 +125,11 @@ func TestPullSaysWhatIsWrong(t *testing.T) {
 			[]string{"the engine cannot reach docker.io"}},
 		"too often": {"debian:12", 500, "toomanyrequests: You have reached your pull rate limit.",
 			[]string{"docker.io lets anyone without a login pull no more for now", "wait", "docker login"}},
-		"too often, told late": {"debian:12", 200, "toomanyrequests: too many requests", []string{"no more for now"}},
-		"denied, told late":    {"r.example.com/x:1", 200, "denied: you may not", []string{"r.example.com refuses"}},
-		"disk full":            {"debian:12", 200, "write /var/lib/docker/tmp/x: no space left on device", []string{"disk is full", "docker system df"}},
-		"no TLS":               {"r.example.com/x:1", 500, "http: server gave HTTP response to HTTPS client", []string{"insecure-registries"}},
-		"something else":       {"debian:12", 200, "the moon is full", []string{"pulling debian:12: the moon is full"}},
+		"too often, later": {"debian:12", 200, "toomanyrequests: too many requests", []string{"no more for now"}},
+		"denied, later":    {"r.example.com/x:1", 200, "denied: you may not", []string{"r.example.com refuses"}},
+		"disk full":        {"debian:12", 200, "write /var/lib/docker/tmp/x: no space left on device", []string{"disk is full", "docker system df"}},
+		"no TLS":           {"r.example.com/x:1", 500, "http: server gave HTTP response to HTTPS client", []string{"insecure-registries"}},
+		"something else":   {"debian:12", 200, "the moon is full", []string{"pulling debian:12: the moon is full"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := answers
@@ -176,15 +176,15 @@ func TestPullLogsIn(t *testing.T) {
 		config, ref string
 		want        registry.AuthConfig
 	}{
-		"no configuration":      {"", "debian", registry.AuthConfig{}},
-		"nothing for it":        {`{"auths":{"other.example.com":{"auth":"` + basic + `"}}}`, "debian", registry.AuthConfig{}},
-		"Docker Hub":            {`{"auths":{"https://index.docker.io/v1/":{"auth":"` + basic + `"}}}`, "me/x", registry.AuthConfig{Username: "bob", Password: "word", ServerAddress: "https://index.docker.io/v1/"}},
-		"another registry":      {`{"auths":{"r.example.com:5000":{"auth":"` + basic + `"}}}`, "r.example.com:5000/x", registry.AuthConfig{Username: "bob", Password: "word", ServerAddress: "r.example.com:5000"}},
-		"identity token":        {`{"auths":{"r.example.com":{"identitytoken":"tok"}}}`, "r.example.com/x", registry.AuthConfig{IdentityToken: "tok", ServerAddress: "r.example.com"}},
-		"a helper":              {`{"credHelpers":{"r.example.com":"test"}}`, "r.example.com/x", registry.AuthConfig{Username: "ann", Password: "pass", ServerAddress: "r.example.com"}},
-		"a store":               {`{"credsStore":"test"}`, "r.example.com/x", registry.AuthConfig{Username: "ann", Password: "pass", ServerAddress: "r.example.com"}},
-		"a store without it":    {`{"credsStore":"test"}`, "debian", registry.AuthConfig{}},
-		"a broken file is told": {`{"auths`, "debian", registry.AuthConfig{}},
+		"no configuration":          {"", "debian", registry.AuthConfig{}},
+		"nothing for it":            {`{"auths":{"other.example.com":{"auth":"` + basic + `"}}}`, "debian", registry.AuthConfig{}},
+		"Docker Hub":                {`{"auths":{"https://index.docker.io/v1/":{"auth":"` + basic + `"}}}`, "me/x", registry.AuthConfig{Username: "bob", Password: "word", ServerAddress: "https://index.docker.io/v1/"}},
+		"another registry":          {`{"auths":{"r.example.com:5000":{"auth":"` + basic + `"}}}`, "r.example.com:5000/x", registry.AuthConfig{Username: "bob", Password: "word", ServerAddress: "r.example.com:5000"}},
+		"identity token":            {`{"auths":{"r.example.com":{"identitytoken":"tok"}}}`, "r.example.com/x", registry.AuthConfig{IdentityToken: "tok", ServerAddress: "r.example.com"}},
+		"a helper":                  {`{"credHelpers":{"r.example.com":"test"}}`, "r.example.com/x", registry.AuthConfig{Username: "ann", Password: "pass", ServerAddress: "r.example.com"}},
+		"a store":                   {`{"credsStore":"test"}`, "r.example.com/x", registry.AuthConfig{Username: "ann", Password: "pass", ServerAddress: "r.example.com"}},
+		"a store without it":        {`{"credsStore":"test"}`, "debian", registry.AuthConfig{}},
+		"a broken file is reported": {`{"auths`, "debian", registry.AuthConfig{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dockerConfig(t, c.config)
@@ -200,7 +200,7 @@ func TestPullLogsIn(t *testing.T) {
 			if diff := cmp.Diff(c.want, *got); diff != "" {
 				t.Error(diff)
 			}
-			if told := strings.Contains(said[0], "without a login"); told != (name == "a broken file is told") {
+			if reported := strings.Contains(said[0], "without a login"); reported != (name == "a broken file is reported") {
 				t.Errorf("said %q", said)
 			}
 		})

@@ -9,38 +9,38 @@ import (
 	"cosplay/internal/resource"
 )
 
-// TestStrays: a container of a session that the state does not know is a stray if
-// it never ran, and a folder if no container has it, whoever's.
-func TestStrays(t *testing.T) {
+// TestLeftovers: a container of a session that the state does not know is a leftover if
+// it never ran, and a folder if no container has it, of any owner.
+func TestLeftovers(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
-	strays := func(known ...string) []resource.Body {
+	leftovers := func(known ...string) []resource.Body {
 		t.Helper()
 		all, err := w.Leftovers(ctx, w.list(t), known)
 		check(t, err)
 		return all
 	}
-	if all := strays(); len(all) != 0 {
+	if all := leftovers(); len(all) != 0 {
 		t.Errorf("before anything there is %+v", all)
 	}
 	made := w.prepare(t)
-	if all := strays(); len(all) != 0 {
-		t.Errorf("what runs, or was forgotten, is a stray: %+v", all)
+	if all := leftovers(); len(all) != 0 {
+		t.Errorf("what runs, or was forgotten, is a leftover: %+v", all)
 	}
 	check(t, w.remove(ctx, made.ID))
-	if all := strays(); len(all) != 1 || all[0].Session != w.s.ID || all[0].ID != "" {
+	if all := leftovers(); len(all) != 1 || all[0].Session != w.s.ID || all[0].ID != "" {
 		t.Errorf("of a folder alone: %+v", all)
 	}
-	if all := strays(w.s.ID); len(all) != 0 {
-		t.Errorf("what the state knows is a stray: %+v", all)
+	if all := leftovers(w.s.ID); len(all) != 0 {
+		t.Errorf("what the state knows is a leftover: %+v", all)
 	}
 
 	// Somebody else's container has the folder, and it is not touched.
 	out, err := exec.Command("docker", "create", "-v", w.folder(w.s.ID)+":/x", tiny, "x").Output()
 	check(t, err)
 	theirs := string(out[:12])
-	if all := strays(); len(all) != 0 {
-		t.Errorf("what another container has is a stray: %+v", all)
+	if all := leftovers(); len(all) != 0 {
+		t.Errorf("what another container has is a leftover: %+v", all)
 	}
 	check(t, exec.Command("docker", "rm", theirs).Run())
 
@@ -49,7 +49,7 @@ func TestStrays(t *testing.T) {
 	check(t, err)
 	late, err := w.create(ctx, w.s, w.given.UUID, granted, 0)
 	check(t, err)
-	if all := strays(); len(all) != 1 || all[0].ID != late {
+	if all := leftovers(); len(all) != 1 || all[0].ID != late {
 		t.Errorf("of a container that never ran: %+v", all)
 	}
 	forger := w.Runtime
@@ -58,7 +58,7 @@ func TestStrays(t *testing.T) {
 		t.Errorf("with another key: %+v, %v", all, err)
 	}
 	check(t, unprepare(ctx, w.Runtime, w.s.ID))
-	if _, err := os.Stat(w.folder(w.s.ID)); err == nil || len(strays()) != 0 || len(w.labelled(t)) != 0 {
-		t.Errorf("it was not swept: %+v", strays())
+	if _, err := os.Stat(w.folder(w.s.ID)); err == nil || len(leftovers()) != 0 || len(w.labelled(t)) != 0 {
+		t.Errorf("it was not removed: %+v", leftovers())
 	}
 }

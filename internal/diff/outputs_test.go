@@ -15,13 +15,13 @@ func TestOutputs(t *testing.T) {
 	sealed := func(name, seal string) resource.Output {
 		return resource.Output{Name: name, Sensitive: true, Sealed: seal}
 	}
-	was := []resource.Output{plain("a", `{"x": 1}`), plain("b", `1`), plain("old", `1`), sealed("s", "1"), sealed("t", "1"), plain("u", `1`), plain("hid", `"old"`)}
+	was := []resource.Output{plain("a", `{"x": 1}`), plain("b", `1`), plain("former", `1`), sealed("s", "1"), sealed("t", "1"), plain("u", `1`), plain("hid", `"old"`)}
 	next := []resource.Output{plain("a", `{"x":1}`), plain("b", `2`), plain("new", `3`), sealed("s", "1"), sealed("t", "2"), sealed("hid", "3")}
 	unknown := []resource.Output{{Name: "later", Sensitive: true}, {Name: "u"}}
 
 	for changes, want := range map[bool]string{
-		false: "b update 1>2, old delete 1>, hid update secret >, new create >3, t update secret >, ",
-		true:  "b update 1>2, old delete 1>, hid update secret >, later create secret >, new create >3, t update secret >, u update 1>, ",
+		false: "b update 1>2, former delete 1>, hid update secret >, new create >3, t update secret >, ",
+		true:  "b update 1>2, former delete 1>, hid update secret >, later create secret >, new create >3, t update secret >, u update 1>, ",
 	} {
 		got := ""
 		for _, c := range Outputs(was, next, unknown, changes) {

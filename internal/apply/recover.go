@@ -86,16 +86,14 @@ func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resourc
 	return plan.Ended(prior, begin.Creates), notes
 }
 
-func noteOf(kind resource.NoteKind) resource.Note { return resource.Note{Kind: kind} }
-
 // settle reads from the snapshot what an operation has changed whose end is not known, or that failed. e is the last
 // entry of the journal for it.
 func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
 	done := func(happened bool) (resource.Prior, resource.Note) {
 		if happened {
-			return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
+			return plan.Fold(prior, op, plan.Made{}), resource.Note{Kind: resource.StepDone}
 		}
-		return prior, noteOf(resource.StepNotDone)
+		return prior, resource.Note{Kind: resource.StepNotDone}
 	}
 	switch op := op.(type) {
 	case plan.TakeGPU:
@@ -116,7 +114,7 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return settleUnprepare(prior, op, live)
 	case plan.EnsureImage, plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.MoveSessions: // the next plan does it
 	}
-	return prior, noteOf(resource.StepNotDone)
+	return prior, resource.Note{Kind: resource.StepNotDone}
 }
 
 // settleSet compares a setting. A power limit may have been rounded, and a clock lock cannot be read.
@@ -124,24 +122,24 @@ func settleSet(prior resource.Prior, op plan.SetGPU, e Entry, live resource.Live
 	g, ok := live.GPU(op.Host, op.GPU)
 	if op.Setting == resource.SMClock {
 		if e.Event == Failed && refusedLock(g) {
-			return prior, noteOf(resource.StepNotDone)
+			return prior, resource.Note{Kind: resource.StepNotDone}
 		}
-		return plan.UnsureClock(prior, op), noteOf(resource.LockUnsure)
+		return plan.UnsureClock(prior, op), resource.Note{Kind: resource.LockUnsure}
 	}
 	now, readable := g.Now(op.Setting)
 	if op.Setting == resource.PowerLimit && !op.Restore && resource.RoundedPower(op.Value, now) {
 		op.Value = now // the next plan sets it again
 	}
 	if ok && (readable && now == op.Value || !readable && e.Event != Failed) {
-		return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
+		return plan.Fold(prior, op, plan.Made{}), resource.Note{Kind: resource.StepDone}
 	}
-	return prior, noteOf(resource.StepNotDone)
+	return prior, resource.Note{Kind: resource.StepNotDone}
 }
 
 func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (resource.Prior, resource.Note) {
 	c, there := live.Body(op.Session.Slice.Host, op.Session.Runtime, op.Session.ID)
 	if !there {
-		return prior, noteOf(resource.StepNotDone)
+		return prior, resource.Note{Kind: resource.StepNotDone}
 	}
 	prior = plan.Fold(prior, op, plan.Made{Body: &c})
 	if !whole(c, op.Session.Hash(prior.Key)) {
@@ -153,12 +151,12 @@ func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (r
 func settleUnprepare(prior resource.Prior, op plan.Unprepare, live resource.Live) (resource.Prior, resource.Note) {
 	c, there := live.Body(op.Host, op.Runtime, op.ID)
 	if !there {
-		return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
+		return plan.Fold(prior, op, plan.Made{}), resource.Note{Kind: resource.StepDone}
 	}
 	if s, known := prior.Session(op.Address); known && s.Body != nil && !whole(c, s.Body.Hash) {
-		return plan.Unfinished(prior, op.Address), noteOf(resource.StepHalfDone)
+		return plan.Unfinished(prior, op.Address), resource.Note{Kind: resource.StepHalfDone}
 	}
-	return prior, noteOf(resource.StepNotDone)
+	return prior, resource.Note{Kind: resource.StepNotDone}
 }
 
 // whole reports whether a body is complete and runs.
@@ -201,25 +199,25 @@ func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, liv
 	want := op.Session.Slice
 	host, _ := live.Host(want.Host)
 	if host.BootID != begin.BootIDs[want.Host] {
-		return prior, noteOf(resource.HostRebooted)
+		return prior, resource.Note{Kind: resource.HostRebooted}
 	}
 	g, readable := live.Sliced(want.Host, want.GPU)
 	other := diff.Overlapping(g, want)
 	switch {
 	case e.Sure && (e.Made == nil || e.Made.Handle == nil):
-		return prior, noteOf(resource.StepNotDone)
+		return prior, resource.Note{Kind: resource.StepNotDone}
 	case !readable:
-		return plan.Fold(prior, op, plan.Made{Handle: &resource.Handle{GPUInstance: resource.Unseen}}), noteOf(resource.SliceUnseen)
+		return plan.Fold(prior, op, plan.Made{Handle: &resource.Handle{GPUInstance: resource.Unseen}}), resource.Note{Kind: resource.SliceUnseen}
 	case other == nil:
-		return prior, noteOf(resource.StepNotDone)
+		return prior, resource.Note{Kind: resource.StepNotDone}
 	case e.Sure && other.Slice == want && other.GPUInstance == e.Made.Handle.GPUInstance:
-		return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), noteOf(resource.InstanceTaken)
+		return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), resource.Note{Kind: resource.InstanceTaken}
 	case other.Slice != want, slices.Contains(begin.Slices, *other), !host.Unbooked && !noted(live, begin.Lineage, *other):
 		return prior, resource.Note{Kind: resource.SliceIsForeign, Slice: *other}
 	case inUse(g, *other):
 		return prior, resource.Note{Kind: resource.SliceInUse, Slice: *other}
 	}
-	return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), noteOf(resource.SliceTaken)
+	return plan.Fold(prior, op, plan.Made{Handle: &other.Handle}), resource.Note{Kind: resource.SliceTaken}
 }
 
 func inUse(g resource.GPU, s resource.LiveSlice) bool {
@@ -274,18 +272,18 @@ func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Liv
 	prior = Reconsider(prior, live)
 	s, ok := prior.Session(op.Address)
 	if !ok || s.Handle == nil {
-		return prior, noteOf(resource.StepNothingLeft)
+		return prior, resource.Note{Kind: resource.StepNothingLeft}
 	}
 	if _, readable := live.Sliced(op.Slice.Host, op.Slice.GPU); !readable {
-		return prior, noteOf(resource.StepUnreadable)
+		return prior, resource.Note{Kind: resource.StepUnreadable}
 	}
 	own, there := diff.OwnSlice(s, live)
 	if !there {
-		return plan.Fold(prior, op, plan.Made{}), noteOf(resource.StepDone)
+		return plan.Fold(prior, op, plan.Made{}), resource.Note{Kind: resource.StepDone}
 	}
 	if own.UUID == "" && s.Handle.UUID != "" {
 		// The compute instance was removed, the GPU instance is left: it is still the project's.
-		return plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &own.Handle}), noteOf(resource.StepHalfDone)
+		return plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &own.Handle}), resource.Note{Kind: resource.StepHalfDone}
 	}
-	return prior, noteOf(resource.StepNotDone)
+	return prior, resource.Note{Kind: resource.StepNotDone}
 }

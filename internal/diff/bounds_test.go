@@ -39,10 +39,10 @@ func TestRebound(t *testing.T) {
 		canRepair := false
 		for _, b := range rebound(made, c) {
 			words := fmt.Sprintf("%s: %v -> %v", b.Kind, b.From, b.To)
-			if b.stays {
+			if b.stays() {
 				words += " (stays)"
 			}
-			canRepair = canRepair || !b.stays
+			canRepair = canRepair || !b.stays()
 			got = append(got, words)
 		}
 		if said := strings.Join(got, ", "); said != test.want || repairable(made, c) != canRepair {

@@ -309,14 +309,8 @@ func Overlapping(g resource.GPU, want resource.Slice) *resource.LiveSlice {
 	return nil
 }
 
-// bound is a limit or the restart policy of a container that has changed.
-type bound struct {
-	Field
-	stays bool // the engine lifts no limit on CPUs or memory while a container exists
-}
-
 // rebound lists what docker update has changed since a container was created.
-func rebound(made resource.PriorSession, now resource.Body) []bound {
+func rebound(made resource.PriorSession, now resource.Body) fields {
 	if made.Spec.IsZero() || made.Body == nil || made.Body.Foreign || now.Bounds == nil {
 		return nil
 	}
@@ -326,12 +320,12 @@ func rebound(made resource.PriorSession, now resource.Body) []bound {
 	all.add(FieldLimitMemory, limit(Memory(was.MemoryMiB)), limit(Memory(is.MemoryMiB)))
 	all.add(FieldLimitPIDs, limit(Count(was.PIDs)), limit(Count(is.PIDs)))
 	all.add(FieldRestart, Text(was.Restart), Text(is.Restart))
-	var bounds []bound
-	for _, f := range all {
-		bounds = append(bounds, bound{f, f.From == nil && f.Kind != FieldLimitPIDs})
-	}
-	return bounds
+	return all
 }
+
+// stays reports whether only a new container repairs a bound: an engine cannot remove a limit on CPUs or memory while
+// the container exists.
+func (f Field) stays() bool { return f.From == nil && f.Kind != FieldLimitPIDs }
 
 // limit is a limit as a value; 0 is none.
 func limit[T interface {
@@ -347,7 +341,7 @@ func limit[T interface {
 
 // repairable reports whether a container has bounds that can be restored.
 func repairable(made resource.PriorSession, now resource.Body) bool {
-	return slices.ContainsFunc(rebound(made, now), func(b bound) bool { return !b.stays })
+	return slices.ContainsFunc(rebound(made, now), func(b Field) bool { return !b.stays() })
 }
 
 // boundsDrift reports what docker update changed. What only a new container repairs is informational: cosplay does
@@ -357,7 +351,7 @@ func boundsDrift(was resource.PriorSession, c resource.Body) []Drift {
 	for _, b := range rebound(was, c) {
 		d := driftOf(was, BodyChanged, b.From, b.To)
 		d.GPU, d.Kind = was.Slice.GPU, b.Kind
-		if b.stays {
+		if b.stays() {
 			d.Class, d.Informational = BodyLimited, true
 		}
 		all = append(all, d)

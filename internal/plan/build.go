@@ -40,7 +40,7 @@ func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o
 		}
 	}
 	for _, a := range d.Unwanted {
-		b.add(Step{ID: a.String() + "/forget", Group: a.String(), Do: OpJSON{Forget{Address: a}}})
+		b.step(a.String(), "forget", nil, Forget{Address: a})
 	}
 	b.noteBoots(true, ids(b.steps)) // only after all steps is everything as desired in this boot
 	return &Plan{Diff: d, Desired: desired, Steps: b.steps, prior: prior, live: live, options: o}
@@ -50,8 +50,7 @@ func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o
 func (b *builder) noteBoots(held bool, needs []string) {
 	for _, h := range b.live.Hosts {
 		if b.prior.BootIDs[h.Name] != h.BootID && b.prior.Holds(h.Name) == held {
-			id := "host." + h.Name
-			b.add(Step{ID: id + "/boot", Group: id, Needs: needs, Do: OpJSON{NoteBoot{Host: h.Name, BootID: h.BootID}}})
+			b.step("host."+h.Name, "boot", needs, NoteBoot{Host: h.Name, BootID: h.BootID})
 		}
 	}
 }
@@ -78,6 +77,11 @@ type builder struct {
 	down       map[string][]string // steps that take down what depends on a block
 }
 
+// step adds a step without an undo. what names it within its group.
+func (b *builder) step(group, what string, needs []string, do Op) string {
+	return b.add(Step{ID: group + "/" + what, Group: group, Needs: needs, Do: OpJSON{do}})
+}
+
 func (b *builder) add(s Step) string {
 	if len(s.Needs) == 0 && b.moved != "" {
 		s.Needs = []string{b.moved}
@@ -96,7 +100,7 @@ func (b *builder) moveSessions(d diff.Diff) {
 		}
 	}
 	if len(moves) > 0 {
-		b.moved = b.add(Step{ID: "state/move", Group: "state", Do: OpJSON{MoveSessions{Moves: moves}}})
+		b.moved = b.step("state", "move", nil, MoveSessions{Moves: moves})
 	}
 }
 
@@ -106,7 +110,7 @@ func (b *builder) takeAgain(c diff.GPUChange) {
 		return
 	}
 	at := c.Key()
-	b.taken[at] = []string{b.add(Step{ID: c.UUID + "/take", Group: c.UUID, Do: OpJSON{b.take(c)}})}
+	b.taken[at] = []string{b.step(c.UUID, "take", nil, b.take(c))}
 	b.freed[at], b.ended[at] = b.taken[at], b.taken[at]
 }
 
@@ -115,9 +119,8 @@ const LeftoverGroup = "stray."
 
 // sweep removes a leftover. The state does not know its session, so it gets an address that no block can have.
 func (b *builder) sweep(c resource.Body) {
-	id := LeftoverGroup + c.Host + "." + c.Session
-	b.add(Step{ID: id + "/unprepare", Group: id,
-		Do: OpJSON{Unprepare{Address: resource.Each("_", c.Session), Host: c.Host, Runtime: c.Runtime, ID: c.Session, Leftover: true}}})
+	b.step(LeftoverGroup+c.Host+"."+c.Session, "unprepare", nil,
+		Unprepare{Address: resource.Each("_", c.Session), Host: c.Host, Runtime: c.Runtime, ID: c.Session, Leftover: true})
 }
 
 func (b *builder) takeDown(c diff.SessionChange) {
@@ -133,56 +136,42 @@ func (b *builder) takeDown(c diff.SessionChange) {
 		last = b.image(*c.After) // the old container is removed only once the image is there
 	}
 	if c.Body == diff.Remove || c.Body == diff.Remake {
-		last = []string{b.add(Step{ID: id + "/unprepare", Group: id, Needs: slices.Concat(b.taken[at], last, b.down[c.Address.Name]),
-			Do: OpJSON{Unprepare{Address: c.Address, Host: at.Host, Runtime: c.Before.Runtime, ID: c.Before.ID}}})}
+		last = []string{b.step(id, "unprepare", slices.Concat(b.taken[at], last, b.down[c.Address.Name]),
+			Unprepare{Address: c.Address, Host: at.Host, Runtime: c.Before.Runtime, ID: c.Before.ID})}
 		b.ended[at] = append(b.ended[at], last...)
 		for _, name := range c.Before.DependsOn {
 			b.down[name] = append(b.down[name], last...)
 		}
 	}
 	if c.Slice == diff.Remove || c.Slice == diff.Remake {
-		last = []string{b.add(Step{ID: id + "/destroy-slice", Group: id, Needs: slices.Concat(last, b.taken[at]),
-			Do: OpJSON{DestroySlice{Address: c.Address, Slice: c.Before.Slice}}})}
+		last = []string{b.step(id, "destroy-slice", slices.Concat(last, b.taken[at]),
+			DestroySlice{Address: c.Address, Slice: c.Before.Slice})}
 	}
 	if c.Action == diff.Delete || c.Action == diff.Forget {
-		last = []string{b.add(Step{ID: id + "/forget", Group: id, Needs: last, Do: OpJSON{Forget{Address: c.Address}}})}
+		last = []string{b.step(id, "forget", last, Forget{Address: c.Address})}
 	}
 	b.freed[at] = append(b.freed[at], last...)
 }
 
-// chain has the steps of one GPU, each after the one before.
-type chain struct {
-	*builder
-	at    resource.GPUKey
-	after []string
-}
-
-func (c *chain) step(what string, do Op) {
-	c.after = []string{c.add(Step{ID: c.at.UUID + "/" + what, Group: c.at.UUID, Needs: c.after, Do: OpJSON{do}})}
-}
-
-// onGPU begins a chain after the steps that take sessions off the GPU.
-func (b *builder) onGPU(change diff.GPUChange) *chain {
-	return &chain{builder: b, at: change.Key(), after: b.freed[change.Key()]}
-}
-
+// setUp changes a GPU after the sessions that have to leave it, one step after the other.
 func (b *builder) setUp(c diff.GPUChange) {
-	gpu := b.onGPU(c)
+	after := b.freed[c.Key()]
+	step := func(what string, do Op) { after = []string{b.step(c.UUID, what, after, do)} }
 	if c.Baseline != nil {
-		gpu.step("take", b.take(c))
+		step("take", b.take(c))
 	}
 	if c.Baseline == nil && c.Holds != (resource.Settings{}) {
-		gpu.step("hold", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})
+		step("hold", HoldGPU{Host: c.Host, GPU: c.UUID, Holds: c.Holds})
 	}
 	if c.LockLost {
-		gpu.step("doubt", DoubtClock{Host: c.Host, GPU: c.UUID})
+		step("doubt", DoubtClock{Host: c.Host, GPU: c.UUID})
 	}
 	for _, setting := range resource.SettingOrder {
 		if value, changes := c.Settings.Get(setting); changes {
-			gpu.step(setting.String(), SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value})
+			step(setting.String(), SetGPU{Host: c.Host, GPU: c.UUID, Setting: setting, Value: value})
 		}
 	}
-	b.last[gpu.at] = gpu.after
+	b.last[c.Key()] = after
 }
 
 func (b *builder) bringUp(c diff.SessionChange) {
@@ -204,7 +193,7 @@ func (b *builder) bringUp(c diff.SessionChange) {
 	b.prepare(c, at, last)
 	if c.Record {
 		refit := c.Before.Fit != c.After.Fit || !c.Before.Request.Equal(c.After.Request)
-		b.add(Step{ID: id + "/record", Group: id, Needs: last, Do: OpJSON{Record{Session: *c.After, Refit: refit}}})
+		b.step(id, "record", last, Record{Session: *c.After, Refit: refit})
 	}
 }
 
@@ -219,22 +208,18 @@ func (b *builder) prepare(c diff.SessionChange, at resource.GPUKey, needs []stri
 	switch c.Body {
 	case diff.Make, diff.Remake:
 		needs = append(needs, b.image(*c.After)...)
-		made = b.add(Step{ID: id + "/prepare", Group: id, Needs: needs,
-			Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{Unprepare{Address: c.Address, Host: at.Host, Runtime: c.After.Runtime, ID: c.After.ID}}})
+		undo := Unprepare{Address: c.Address, Host: at.Host, Runtime: c.After.Runtime, ID: c.After.ID}
+		made = b.add(Step{ID: id + "/prepare", Group: id, Needs: needs, Do: OpJSON{b.preparation(*c.After)}, Undo: OpJSON{undo}})
 	case diff.Refit:
 		do := b.preparation(*c.After)
 		do.How = Refit
-		step := Step{ID: id + "/prepare", Group: id, Needs: needs, Undo: OpJSON{b.preparation(c.Before.Session)}}
-		if len(c.Before.Sealed) > 0 {
-			step.Undo = OpJSON{} // the old secrets are not known
+		if now, _ := b.live.Body(at.Host, c.After.Runtime, c.After.ID); !runtime.Rewrites && now.State != resource.Running {
+			do.How = Start
 		}
-		if !runtime.Rewrites {
-			step.Undo = OpJSON{}
-			if now, _ := b.live.Body(at.Host, c.After.Runtime, c.After.ID); now.State != resource.Running {
-				do.How = Start
-			}
+		step := Step{ID: id + "/prepare", Group: id, Needs: needs, Do: OpJSON{do}}
+		if runtime.Rewrites && len(c.Before.Sealed) == 0 { // else the old secrets are not known
+			step.Undo = OpJSON{b.preparation(c.Before.Session)}
 		}
-		step.Do = OpJSON{do}
 		made = b.add(step)
 	case diff.Keep, diff.Remove:
 		return

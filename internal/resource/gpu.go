@@ -1,5 +1,12 @@
 package resource
 
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+)
+
 // Model is what one kind of GPU offers: read from NVML where there is hardware, from the catalog for work without it.
 type Model struct {
 	Name              string  `json:"name"`               // as NVML prints it: "NVIDIA H200"
@@ -150,4 +157,73 @@ type LiveSlice struct {
 	// Serial is that of the state of its project after the run that created it.
 	// Only a ledger has it; 0 where an older cosplay created the slice.
 	Serial int `json:"serial,omitempty"`
+}
+
+// SliceMatch is the result of comparing a slice on record with a slice that exists.
+type SliceMatch int
+
+// The matches. A slice has no label, and drivers before 470 name it by its GPU and
+// its instance ids: a slice that is destroyed and recreated then has the same name.
+const (
+	OtherSlice    SliceMatch = iota // it is another slice
+	SameSlice                       // its name was given to it alone
+	UnprovenSlice                   // all that is known agrees, but a recreated slice would look the same
+)
+
+// Match compares a slice on record with one that exists. It is the only place that
+// decides whether two slices are one.
+func (s LiveSlice) Match(live LiveSlice) SliceMatch {
+	if s.GPU != "" && live.GPU != "" && s.GPU != live.GPU || s.Profile != live.Profile || s.Start != live.Start {
+		return OtherSlice
+	}
+	if s.Boot != "" && live.Boot != "" && s.Boot != live.Boot {
+		return OtherSlice // no slice outlives a boot
+	}
+	if s.UUID == "" || live.UUID == "" { // without a compute instance it has no name
+		if live.UUID == "" && s.GPUInstance == live.GPUInstance {
+			return SameSlice
+		}
+		return OtherSlice
+	}
+	return s.matchNames(live)
+}
+
+func (s LiveSlice) matchNames(live LiveSlice) SliceMatch {
+	here, byIDs := s.idName(live.GPU)
+	there, nowByIDs := live.idName(live.GPU)
+	switch {
+	case s.UUID == live.UUID && !byIDs:
+		return SameSlice
+	case s.UUID == live.UUID, byIDs != nowByIDs && here == there: // by the same driver, by another one
+		return UnprovenSlice
+	}
+	return OtherSlice
+}
+
+// idName is the name of a slice by its GPU and its instance ids, as it has it or would have it; and which of the two.
+func (h Handle) idName(gpu string) (name string, has bool) {
+	if h.NamedByIDs() {
+		return h.UUID, true
+	}
+	return IDName(gpu, h.GPUInstance, h.ComputeInstance), false
+}
+
+const migPrefix = "MIG-"
+
+// IDName is what drivers before 470 call a MIG slice. Later ones accept it, too.
+func IDName(gpu string, gpuInstance, computeInstance int) string {
+	return fmt.Sprintf("%s%s/%d/%d", migPrefix, gpu, gpuInstance, computeInstance)
+}
+
+// namedByIDs is the form of those names.
+var namedByIDs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^MIG-GPU-[0-9A-Za-z-]+/\d+/\d+$`) })
+
+// NamedByIDs reports whether the driver names the slice by its instance ids.
+func (h Handle) NamedByIDs() bool {
+	return strings.Contains(h.UUID, "/") && namedByIDs().MatchString(h.UUID)
+}
+
+// IsCalled reports whether a name is a slice's, in either form.
+func (s LiveSlice) IsCalled(name string) bool {
+	return name != "" && s.UUID != "" && (name == s.UUID || name == IDName(s.GPU, s.GPUInstance, s.ComputeInstance))
 }

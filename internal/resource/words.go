@@ -79,35 +79,21 @@ func AddressNames(addresses []Address, shown int) string {
 		if len(parts) == shown && shown > 0 {
 			return fmt.Sprintf("%s and %d more", strings.Join(parts, ", "), len(addresses))
 		}
-		n := neighbours(addresses)
-		parts = append(parts, addressRange(addresses[:n]))
+		first, n := addresses[0], 1
+		for n < len(addresses) && first.Key.Kind == ByCount && addresses[n] == Nth(first.Name, first.Key.Index+n) {
+			n++
+		}
+		switch last := addresses[n-1].Key.Index; n {
+		case 1:
+			parts = append(parts, first.String())
+		case 2:
+			parts = append(parts, fmt.Sprintf("%s and [%d]", first, last))
+		default:
+			parts = append(parts, fmt.Sprintf("%s to [%d]", first, last))
+		}
 		addresses = addresses[n:]
 	}
 	return strings.Join(parts, ", ")
-}
-
-// neighbours returns how many addresses at the beginning have consecutive indices.
-func neighbours(addresses []Address) int {
-	n := 1
-	for n < len(addresses) {
-		a, b := addresses[n-1], addresses[n]
-		if b != Nth(a.Name, a.Key.Index+1) || a.Key.Kind != ByCount {
-			break
-		}
-		n++
-	}
-	return n
-}
-
-func addressRange(addresses []Address) string {
-	first, last := addresses[0], addresses[len(addresses)-1]
-	switch len(addresses) {
-	case 1:
-		return first.String()
-	case 2:
-		return fmt.Sprintf("%s and [%d]", first, last.Key.Index)
-	}
-	return fmt.Sprintf("%s to [%d]", first, last.Key.Index)
 }
 
 // makers are the words that NVML puts before the part of a name that people use.

@@ -50,7 +50,7 @@ func TestEveryKindHasWords(t *testing.T) {
 			t.Errorf("the reason %s has no words", kind)
 		}
 	}
-	for _, kind := range constants(t, "../resource/note.go", "NoteKind") {
+	for _, kind := range constants(t, "../resource/reason.go", "NoteKind") {
 		if words.Notes([]resource.Note{{Kind: resource.NoteKind(kind)}}, resource.Live{})[0] == "" {
 			t.Errorf("the note %s has no words", kind)
 		}

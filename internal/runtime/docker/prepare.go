@@ -149,7 +149,10 @@ func (r Runtime) revive(ctx context.Context, s resource.Session, there *containe
 // make creates a container and starts it. If that fails, it removes the container.
 func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g grant, kept int) (resource.Body, error) {
 	for try := 1; ; try++ {
-		port, err := choosePort(s.Spec.SSH, kept)
+		port, err := s.Spec.SSH.Port, error(nil)
+		if s.Spec.SSH.Enabled && port == 0 {
+			port, err = freePort(s.Spec.SSH.Bind, kept)
+		}
 		if err != nil {
 			return resource.Body{}, err
 		}
@@ -174,14 +177,6 @@ func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g g
 		}
 		kept = 0
 	}
-}
-
-// choosePort is the port for ssh on the host: the requested one, else the one of last time, else any that is free.
-func choosePort(s resource.SSH, kept int) (int, error) {
-	if !s.Enabled || s.Port != 0 {
-		return s.Port, nil
-	}
-	return freePort(s.Bind, kept)
 }
 
 // up starts a container and waits until its session can be used.

@@ -26,19 +26,13 @@ func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 		Env: environment(dir, s.Session, s.SliceID()),
 		Who: filepath.Join(dir, driver.Who), Probe: filepath.Join(dir, driver.Probe),
 	}
-	if cudaIsDisguised(dir) {
+	if f, err := readFigures(dir); err == nil && f.CUDA { // even if the files of the disguise are missing
 		interior.UsageFile = filepath.Join(dir, disguise.UsageFile)
 	}
 	if disguise.NeedsPython(s.Session) {
 		interior.PythonIn = filepath.Join(dir, disguise.PythonDir)
 	}
 	return interior, nil
-}
-
-// cudaIsDisguised reports whether the session was created with the disguise of CUDA, even if its files are missing.
-func cudaIsDisguised(dir string) bool {
-	f, err := readFigures(dir)
-	return err == nil && f.CUDA
 }
 
 // seal records the files of the session's disguise.

@@ -8,26 +8,21 @@ import (
 	"github.com/docker/docker/api/types/registry"
 )
 
-// login is the user of a pull; it is empty without credentials.
-type login struct {
-	user   string
-	header string // encoded for the engine
-}
-
-// loginFor reads the user's docker configuration, with its credential helpers.
-func loginFor(host string) (login, error) {
+// loginFor reads the user's docker configuration, with its credential helpers. header is the login as engines take it.
+// Both are empty without credentials.
+func loginFor(host string) (user, header string, err error) {
 	host = dockercfg.ResolveRegistryHost(host)
 	user, secret, err := dockercfg.GetRegistryCredentials(host)
 	if err != nil || secret == "" {
-		return login{}, err
+		return "", "", err
 	}
 	auth := registry.AuthConfig{ServerAddress: host, Username: user, Password: secret}
 	if user == "" {
 		auth = registry.AuthConfig{ServerAddress: host, IdentityToken: secret}
 		user = "an identity token"
 	}
-	header, err := registry.EncodeAuthConfig(auth)
-	return login{user, header}, err
+	header, err = registry.EncodeAuthConfig(auth)
+	return user, header, err
 }
 
 // proxies are the build arguments with the user's proxy, for programs in a build. The docker command passes them by

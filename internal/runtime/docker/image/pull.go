@@ -22,20 +22,20 @@ func Pull(ctx context.Context, engine Engine, ref string, say func(string)) erro
 		return err
 	}
 	name, registry := reference.FamiliarString(named), reference.Domain(named)
-	login, err := loginFor(registry)
+	user, login, err := loginFor(registry)
 	if err != nil {
 		// As docker does: the image may well be public.
 		say(fmt.Sprintf("%s: without a login, since the credentials for %s are not available: %v", name, registry, err))
 	}
 	say(name + ": pulling")
-	stream, err := engine.ImagePull(ctx, name, image.PullOptions{RegistryAuth: login.header})
+	stream, err := engine.ImagePull(ctx, name, image.PullOptions{RegistryAuth: login})
 	if err != nil {
-		return notPulled(ctx, name, registry, login.user, err)
+		return notPulled(ctx, name, registry, user, err)
 	}
 	defer stream.Close()
 	p := pulling{name: name, say: say, layers: map[string]*layer{}}
 	if err := messages(stream, p.hear); err != nil {
-		return notPulled(ctx, name, registry, login.user, err)
+		return notPulled(ctx, name, registry, user, err)
 	}
 	say(name + ": pulled")
 	return nil

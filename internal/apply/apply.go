@@ -81,7 +81,6 @@ type Partial interface {
 	Left() (left *resource.Handle, sure bool)
 }
 
-// The events.
 const (
 	Begin   = "begin"
 	Started = "started"
@@ -105,7 +104,6 @@ type Event struct {
 // EventKind is what happened to a step.
 type EventKind int
 
-// The kinds of progress.
 const (
 	StepStarted EventKind = iota
 	StepSays

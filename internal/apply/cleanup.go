@@ -25,8 +25,12 @@ func failure(id string, err error) Entry {
 
 // cleanUp finds out what each failed step has changed, and undoes what its group did in this run.
 func (s *schedule) cleanUp(ctx context.Context) error {
-	if err := s.settleFailed(ctx); err != nil {
-		return err
+	live, err := s.observe(ctx)
+	if err != nil {
+		return err // the next command settles the journal
+	}
+	for _, f := range s.failures {
+		s.prior, _ = settle(s.prior, f.Step.Do.Op, failure(f.Step.ID, f.Err), s.begin, live)
 	}
 	if s.KeepPartial {
 		return nil
@@ -35,19 +39,6 @@ func (s *schedule) cleanUp(ctx context.Context) error {
 		if err := s.undoGroup(ctx, &s.failures[n]); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// settleFailed records what the failed steps have changed. If a host cannot be read, the next command settles the
-// journal.
-func (s *schedule) settleFailed(ctx context.Context) error {
-	live, err := s.observe(ctx)
-	if err != nil {
-		return err
-	}
-	for _, f := range s.failures {
-		s.prior, _ = settle(s.prior, f.Step.Do.Op, failure(f.Step.ID, f.Err), s.begin, live)
 	}
 	return nil
 }
@@ -69,7 +60,11 @@ func (s *schedule) undoGroup(ctx context.Context, f *Failure) error {
 			if !errors.As(err, &f.Left) {
 				return err // the journal's
 			}
-			return s.settleUndo(ctx, step, err)
+			live, unread := s.observe(ctx)
+			if unread == nil { // it shows what the undo has changed
+				s.prior, _ = settle(s.prior, step.Undo.Op, failure(step.ID+"/undo", err), s.begin, live)
+			}
+			return unread
 		}
 	}
 	// A removal cannot be undone. If the session was removed completely, nothing is left to undo.
@@ -132,14 +127,4 @@ func (s *schedule) undoStep(ctx context.Context, step plan.Step) error {
 	s.prior = plan.Fold(s.prior, op.Op, made)
 	s.tell(Event{Kind: UndoDone, Step: step})
 	return s.write(Entry{Event: Done, Step: id, Made: &made})
-}
-
-// settleUndo records what a failed undo has changed.
-func (s *schedule) settleUndo(ctx context.Context, step plan.Step, cause error) error {
-	live, err := s.observe(ctx)
-	if err != nil {
-		return err
-	}
-	s.prior, _ = settle(s.prior, step.Undo.Op, failure(step.ID+"/undo", cause), s.begin, live)
-	return nil
 }

@@ -194,7 +194,6 @@ func (s *schedule) start(ctx context.Context, i int) (bool, error) {
 	return true, nil
 }
 
-// finish records the end of a step.
 func (s *schedule) finish(f finished) error {
 	step := s.steps[f.index]
 	s.ended++

@@ -34,7 +34,6 @@ type Diff struct {
 // Action is what happens to a session or a GPU.
 type Action string
 
-// The actions.
 const (
 	NoOp    Action = "no-op"
 	Create  Action = "create"
@@ -49,7 +48,6 @@ const (
 // Part is what happens to a session's slice or to its body.
 type Part string
 
-// The fates of a part.
 const (
 	Keep   Part = "keep"
 	Make   Part = "make"   // it does not exist

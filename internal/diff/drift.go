@@ -10,7 +10,6 @@ import (
 // Class names a kind of drift.
 type Class string
 
-// The classes, each with its own words.
 const (
 	GPUMissing       Class = "gpu-gone"
 	GPUUnusable      Class = "gpu-unusable"
@@ -57,7 +56,6 @@ type Drift struct {
 	Informational bool              `json:"told,omitempty"` // no apply repairs it, and it does not affect the exit code
 }
 
-// driftOf is a drift of a session.
 func driftOf(s resource.PriorSession, class Class, from, to Value) Drift {
 	return Drift{Class: class, Host: s.Slice.Host, Session: &s.Address, Runtime: s.Runtime, From: from, To: to}
 }

@@ -9,7 +9,6 @@ import (
 // Kind names what differs. An attribute has its name in the language.
 type Kind string
 
-// The kinds.
 const (
 	FieldTarget            Kind = "target"
 	FieldTargetFigures     Kind = "target-figures" // of the same target, in another catalog
@@ -75,7 +74,6 @@ func (f Field) attribute() string {
 	return string(f.Kind)
 }
 
-// fields collects differences.
 type fields []Field
 
 // add records a difference, if there is one.
@@ -90,7 +88,6 @@ func (all *fields) add(kind Kind, from, to Value) {
 //sumtype:decl
 type Value interface{ value() }
 
-// The values.
 type (
 	Text     string         // a name, a path
 	EnvValue string         // of an environment variable
@@ -138,7 +135,6 @@ type Clock struct {
 // ClockSource is how a clock lock is known.
 type ClockSource string
 
-// The sources.
 const (
 	ClockSeen    ClockSource = "seen"    // the SM clock indicates it
 	ClockOther   ClockSource = "other"   // it is not the one that cosplay set
@@ -146,7 +142,6 @@ const (
 	ClockUnknown ClockSource = "unknown" // set or lifted
 )
 
-// The conditions.
 const (
 	IsPresent        Condition = "present"
 	IsMissing        Condition = "missing"

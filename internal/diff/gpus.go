@@ -18,9 +18,10 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 	}
 	for _, held := range prior.GPUs {
 		wanted := slices.ContainsFunc(desired.GPUs, func(d resource.DesiredGPU) bool { return d.Key() == held.Key() })
+		used := slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Slice.On() == held.Key() })
 		switch {
 		case wanted:
-		case waits(held, desired):
+		case used: // but the GPU cannot be read well enough to plan with it: it keeps its settings
 			all = append(all, GPUChange{Host: held.Host, UUID: held.UUID, Action: NoOp})
 		default:
 			all = append(all, giveBack(held, prior, placements, live, o))
@@ -28,12 +29,6 @@ func gpuChanges(desired resource.Desired, prior resource.Prior, live resource.Li
 	}
 	slices.SortFunc(all, func(a, b GPUChange) int { return a.Key().Compare(b.Key()) })
 	return all
-}
-
-// waits reports whether sessions stay on a GPU that cannot be read well enough to plan with it. Then the GPU keeps
-// its settings.
-func waits(held resource.PriorGPU, desired resource.Desired) bool {
-	return slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Slice.On() == held.Key() })
 }
 
 // setUp brings a GPU to what its sessions need.
@@ -89,7 +84,6 @@ func booked(live resource.Live, host string) bool {
 	return !h.Unbooked
 }
 
-// use is how sessions use a GPU.
 type use struct {
 	whole   bool // a session needs it without MIG
 	changed bool // the sessions are not those of the state, or request another power
@@ -174,14 +168,11 @@ func (c *GPUChange) setUpClock(want resource.DesiredGPU, g resource.GPU, held re
 		reason = resource.Reason{Kind: resource.SentAgain}
 	}
 	c.Settings = c.Settings.With(resource.SMClock, mhz)
-	c.Fields = append(c.Fields, Field{Kind: FieldSMClock, From: c.clockNow(held, g), To: Clock{MHz: mhz}, Reason: reason})
-}
-
-func (c *GPUChange) clockNow(held resource.PriorGPU, g resource.GPU) Clock {
+	now := clockNow(held, c.LockLost)
 	if c.LockBefore {
-		return Clock{MHz: g.SMClockMHz, As: ClockSeen}
+		now = Clock{MHz: g.SMClockMHz, As: ClockSeen}
 	}
-	return clockNow(held, c.LockLost)
+	c.Fields = append(c.Fields, Field{Kind: FieldSMClock, From: now, To: Clock{MHz: mhz}, Reason: reason})
 }
 
 // clockNow is the lock as far as it is known.

@@ -17,7 +17,6 @@ type Op interface {
 	kind() string
 }
 
-// The operations.
 type (
 	// TakeGPU acquires a GPU, in the host's ledger and in the state: its baseline, and which of the desired settings
 	// it has already.
@@ -125,7 +124,6 @@ type (
 // Preparation is what happens to a body that exists; "" creates one.
 type Preparation string
 
-// The preparations.
 const (
 	Refit Preparation = "refit" // it is updated
 	Start Preparation = "start"
@@ -134,7 +132,6 @@ const (
 // ImageSource is how an image is obtained.
 type ImageSource string
 
-// The sources.
 const (
 	PullImage  ImageSource = "pull"
 	BuildImage ImageSource = "build"
@@ -202,7 +199,6 @@ func (o *OpJSON) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// readers read operations by their kinds.
 var readers = func() map[string]func([]byte) (Op, error) {
 	all := map[string]func([]byte) (Op, error){
 		"set-mig":         settingReader(resource.MIGMode),

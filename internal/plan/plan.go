@@ -97,14 +97,14 @@ func (p *Plan) WithSessions(change func(resource.Session) (resource.Session, err
 	changed.Steps = slices.Clone(p.Steps)
 	for i := range changed.Steps {
 		var err error
-		step := &changed.Steps[i]
-		switch op := step.Do.Op.(type) {
+		do := &changed.Steps[i].Do
+		switch op := do.Op.(type) {
 		case CreateSlice:
 			op.Session, err = change(op.Session)
-			step.Do.Op = op
+			do.Op = op
 		case Prepare:
 			op.Session, err = change(op.Session)
-			step.Do.Op = op
+			do.Op = op
 		default: // it creates no session
 		}
 		if err != nil {

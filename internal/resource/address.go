@@ -30,7 +30,6 @@ type Key struct {
 // KeyKind says how a session block is multiplied.
 type KeyKind uint8
 
-// The kinds of keys.
 const (
 	Single KeyKind = iota
 	ByCount

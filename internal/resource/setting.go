@@ -10,7 +10,6 @@ import (
 // Setting is what cosplay may change on a physical GPU. JSON has the settings in this order.
 type Setting int
 
-// The settings.
 const (
 	MIGMode         Setting = iota
 	PersistenceMode         // without it the driver forgets the clock lock and the power limit
@@ -213,11 +212,8 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 		if !given || string(text) == "null" {
 			continue
 		}
-		var (
-			value int
-			on    bool
-			into  any = &value
-		)
+		value, on := 0, false
+		into := any(&value)
 		if which.Mode() {
 			into = &on
 		}

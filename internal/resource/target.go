@@ -64,7 +64,6 @@ func (t Target) Envelope() Envelope {
 // Preference says which figure a fit honours first.
 type Preference string
 
-// The preferences of a fit block.
 const (
 	PreferFP32      Preference = "fp32"
 	PreferBandwidth Preference = "bandwidth"

@@ -31,19 +31,13 @@ type survey struct {
 
 // Survey prepares the check of sessions that are to be created.
 func (r Runtime) Survey(ctx context.Context) (runtime.Survey, error) {
-	all, err := r.survey(ctx)
-	s := runtime.Survey{Check: all.check}
+	all, err := r.Engine.containers(ctx, "listing the containers")
+	s := runtime.Survey{Check: survey{r, all}.check}
 	if err := r.Reaches(); err != nil {
 		summary := fmt.Sprintf("slices do not reach containers on host %q", r.Host)
 		s.Host = []preflight.Problem{{Attribute: "runtime", Summary: summary, Advice: prose.AdviceOf(err)}}
 	}
 	return s, err
-}
-
-// survey reads all containers of the engine, of any owner.
-func (r Runtime) survey(ctx context.Context) (survey, error) {
-	all, err := r.Engine.containers(ctx, "listing the containers")
-	return survey{r, all}, err
 }
 
 // check lists what would prevent the container of a session, after the containers with the IDs in removed are

@@ -129,7 +129,6 @@ func counts(there *container.InspectResponse) bool {
 	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool { return m.Destination == inContainer(usageFile) })
 }
 
-// revive updates and starts a container that exists.
 func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (resource.Body, error) {
 	if err := r.hold(ctx, s, there); err != nil {
 		return resource.Body{}, err

@@ -116,13 +116,14 @@ func (r Runtime) abandoned(ctx context.Context, known []string) ([]resource.Body
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	survey, err := r.survey(ctx)
+	others, err := r.Engine.containers(ctx, "listing the containers")
 	if err != nil {
 		return nil, err
 	}
 	var all []resource.Body
 	for _, e := range entries {
-		if !slices.ContainsFunc(survey.containers, func(c container.Summary) bool { return r.uses(c, e.Name()) }) {
+		mounted := func(m container.MountPoint) bool { return holds(r.folder(e.Name()), m.Source) }
+		if !slices.ContainsFunc(others, func(c container.Summary) bool { return slices.ContainsFunc(c.Mounts, mounted) }) {
 			all = append(all, resource.Body{Session: e.Name(), Host: r.Host, Runtime: name, State: resource.Stopped})
 		}
 	}
@@ -134,9 +135,4 @@ func (r Runtime) furnishes(there *container.InspectResponse, session string) boo
 	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool {
 		return m.Destination == initd.Dir && filepath.Clean(m.Source) == r.inside(session)
 	})
-}
-
-// uses reports whether a container mounts anything of a session's folder.
-func (r Runtime) uses(c container.Summary, session string) bool {
-	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return holds(r.folder(session), m.Source) })
 }

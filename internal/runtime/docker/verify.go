@@ -22,7 +22,6 @@ import (
 	"cosplay/internal/runtime"
 )
 
-// sealFiles records the files of the session's disguise.
 func (r Runtime) sealFiles(session string, cuda bool) error {
 	files := []string{facadeFile, figuresFile, filepath.Base(initd.ConfigPath)}
 	var counted []string

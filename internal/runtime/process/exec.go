@@ -76,7 +76,6 @@ func typed(s os.Signal) bool {
 // patience is how long a command may take to end after it was asked to.
 const patience = 10 * time.Second
 
-// notRun explains why a command was not started.
 func notRun(command *exec.Cmd, err error) (int, error) {
 	switch _, missing := os.Stat(command.Dir); {
 	case missing != nil:

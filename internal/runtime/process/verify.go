@@ -35,7 +35,6 @@ func (r Runtime) Interior(s resource.PriorSession) (runtime.Interior, error) {
 	return interior, nil
 }
 
-// seal records the files of the session's disguise.
 func (r Runtime) seal(dir string, cuda bool) error {
 	libraries := []string{driver.NVML}
 	var counted []string

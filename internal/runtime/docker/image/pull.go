@@ -47,7 +47,6 @@ const (
 	byteStep    = 200e6
 )
 
-// pulling is the progress of a pull.
 type pulling struct {
 	name   string
 	say    func(string)

@@ -54,7 +54,6 @@ func (r *report) hear(s string) {
 	}
 }
 
-// end completes the last line.
 func (r *report) end() { r.hear("\n") }
 
 func (r *report) line(line string) {

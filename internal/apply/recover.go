@@ -207,7 +207,8 @@ func settleCreate(prior resource.Prior, op plan.CreateSlice, e, begin Entry, liv
 	case e.Sure && (e.Made == nil || e.Made.Handle == nil):
 		return prior, resource.Note{Kind: resource.StepNotDone}
 	case !readable:
-		return plan.Fold(prior, op, plan.Made{Handle: &resource.Handle{GPUInstance: resource.Unseen}}), resource.Note{Kind: resource.SliceUnseen}
+		unseen := plan.Made{Handle: &resource.Handle{GPUInstance: resource.Unseen}}
+		return plan.Fold(prior, op, unseen), resource.Note{Kind: resource.SliceUnseen}
 	case other == nil:
 		return prior, resource.Note{Kind: resource.StepNotDone}
 	case e.Sure && other.Slice == want && other.GPUInstance == e.Made.Handle.GPUInstance:
@@ -283,7 +284,8 @@ func settleDestroy(prior resource.Prior, op plan.DestroySlice, live resource.Liv
 	}
 	if own.UUID == "" && s.Handle.UUID != "" {
 		// The compute instance was removed, the GPU instance is left: it is still the project's.
-		return plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &own.Handle}), resource.Note{Kind: resource.StepHalfDone}
+		prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &own.Handle})
+		return prior, resource.Note{Kind: resource.StepHalfDone}
 	}
 	return prior, resource.Note{Kind: resource.StepNotDone}
 }

@@ -66,7 +66,7 @@ type SessionChange struct {
 	Slice     Part                   `json:"slice"`
 	Body      Part                   `json:"container"`
 	Record    bool                   `json:"record,omitempty"` // only its record in the state changes
-	Renew     bool                   `json:"renew,omitempty"`  // only its disguise is written again, by another cosplay or for another driver
+	Renew     bool                   `json:"renew,omitempty"`  // only its disguise is written again
 	Fields    []Field                `json:"fields,omitempty"`
 	Before    *resource.PriorSession `json:"before,omitempty"`
 	After     *resource.Session      `json:"after,omitempty"`

@@ -1,6 +1,6 @@
 /*
- * The part that all facades share: the driver's library behind the facade, and the figures. Go overwrites the
- * placeholders of the two paths.
+ * The part that the NVML facade and the CUDA facade share: it opens the driver's library and maps the figures file. The
+ * Go program writes the paths of both into the library, over the placeholders of figures.h.
  */
 #ifndef COSPLAY_FACADE_FRONT_H
 #define COSPLAY_FACADE_FRONT_H

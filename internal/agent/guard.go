@@ -29,7 +29,8 @@ const allowedGPUs = "/etc/cosplay/gpus"
 const BaselineClocks = "/etc/cosplay/baseline-clocks"
 
 // guard checks the requests of a user to an agent that runs as root. It trusts nothing
-// that a request states about the user, the past or the GPU.
+// that a request states about the user, about earlier changes or about the GPU: it asks the kernel, the ledger and the
+// driver.
 type guard struct {
 	uid  int
 	user string

@@ -38,9 +38,10 @@ func CheckJournal(entries []Entry) error {
 	return nil
 }
 
-// Recover computes the state from the journal of an interrupted run and a snapshot of the hosts. It folds the steps
-// that are done; the snapshot shows what a step without an end has changed. It changes nothing; the next apply
-// converges from there. The notes say what it found. The journal must be one that CheckJournal accepts.
+// Recover computes the state from the journal of an interrupted run and a snapshot of the hosts. It
+// applies the finished steps to the prior state; for a step of which the journal has no end, the snapshot shows what it
+// changed. It changes nothing on the hosts; the next apply does what is left. The notes state what it found. The journal
+// must be one that CheckJournal accepts.
 func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resource.Prior, []resource.Note) {
 	var (
 		notes []resource.Note

@@ -20,8 +20,8 @@ import (
 // this process ends.
 //
 // An announcement is a new file, PID-START, with a lock on it. Its mode is 0600: a process of another user cannot
-// open it, and so cannot keep a lock on it after the change. Such a process compares PID and START with /proc
-// instead.
+// open it, and so cannot lock it, which would make the change look unfinished for ever. A process that may not open
+// it cannot test the lock, and checks by /proc whether a process PID with the start time START exists.
 func Announce(dir string) (done func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

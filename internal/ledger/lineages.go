@@ -20,9 +20,9 @@ const maxLineages = 4096
 
 func (b Book) lineages() string { return filepath.Join(b.Dir, "lineages") }
 
-// claim assigns a lineage to the first user who acquires a GPU under it. Any user can
-// read it in the ledger later, and a project trusts what the ledger has under its own
-// lineage. Root may use every lineage. The caller has locked the ledger.
+// claim makes the first user who acquires a GPU under a lineage the owner of that lineage, and refuses it to all other
+// users but root. Lineages are no secret, since every user can read the ledger, and a project trusts what the ledger
+// records under its own lineage: another user must not be able to write there. The caller has locked the ledger.
 func (e Entry) claim() error {
 	who := e.Holder
 	if who.UID == nil {

@@ -38,9 +38,9 @@ type Turn struct {
 // GPU every few milliseconds and succeed in the pause.
 const rest = 10 * time.Millisecond
 
-// Turn waits for at most the given time for the turn to change a GPU. An agent first waits for other changes of its
-// user, and announces nothing while it waits: other users wait for one agent of a user, however many there are. uid
-// is 0 for root, and where no user is known.
+// Turn waits until this agent may change a GPU; after the given time it fails. Agents of one user change GPUs one
+// after the other, and an agent announces its change only when no other agent of its user has one: so other users wait
+// for at most one agent of this user. With uid 0, for root or an unknown user, the agent waits for the GPU alone.
 func (b Book) Turn(uid int, gpu string, wait time.Duration) (*Turn, error) {
 	t := &Turn{}
 	if b.Dir == "" {

@@ -7,8 +7,9 @@
 // tolerance over its error alone; the smallest error beyond a tolerance; the smallest slices; the smallest error; the
 // least fragmentation.
 //
-// If the GPUs do not suffice within the tolerances, sharing may cost more, by the smallest possible amount, and a
-// warning states which sessions pay how much. Sessions that do not fit even then are refused.
+// If the sessions do not fit on the GPUs within their tolerances, the error that a shared clock adds to a session may
+// exceed its tolerance. The largest excess is then as small as possible, and a warning names the sessions and their
+// errors. Sessions for which there is no room even then are refused.
 package place
 
 import (

@@ -162,18 +162,22 @@ func (m *machine) gpus() []resource.GPU {
 	out, err := c.Output()
 	var answer struct {
 		Host struct {
-			resource.Host
 			Models []resource.Model
-			Kinds  []int
+			GPUs   []struct {
+				resource.GPU
+				Kind int `json:"model"`
+			}
 		}
 	}
 	if err := errors.Join(err, json.Unmarshal(out, &answer)); err != nil {
 		m.t.Fatalf("%v: %s", err, out)
 	}
-	for i, kind := range answer.Host.Kinds {
-		answer.Host.GPUs[i].Model = answer.Host.Models[kind]
+	var gpus []resource.GPU
+	for _, g := range answer.Host.GPUs {
+		g.Model = answer.Host.Models[g.Kind]
+		gpus = append(gpus, g.GPU)
 	}
-	return answer.Host.GPUs
+	return gpus
 }
 
 // state is the simulated hardware, bit by bit.

@@ -189,23 +189,22 @@ func (s LiveSlice) Match(live LiveSlice) SliceMatch {
 }
 
 func (s LiveSlice) matchNames(live LiveSlice) SliceMatch {
-	here, byIDs := s.idName(live.GPU)
-	there, nowByIDs := live.idName(live.GPU)
+	byIDs, nowByIDs := s.NamedByIDs(), live.NamedByIDs()
 	switch {
 	case s.UUID == live.UUID && !byIDs:
 		return SameSlice
-	case s.UUID == live.UUID, byIDs != nowByIDs && here == there: // by the same driver, by another one
+	case s.UUID == live.UUID, byIDs != nowByIDs && s.idName(live.GPU) == live.idName(live.GPU): // by the same driver, by another one
 		return UnprovenSlice
 	}
 	return OtherSlice
 }
 
-// idName is the name of a slice by its GPU and its instance ids, as it has it or would have it; and which of the two.
-func (h Handle) idName(gpu string) (name string, has bool) {
+// idName is the name of a slice by its GPU and its instance ids, as it has it or would have it.
+func (h Handle) idName(gpu string) string {
 	if h.NamedByIDs() {
-		return h.UUID, true
+		return h.UUID
 	}
-	return IDName(gpu, h.GPUInstance, h.ComputeInstance), false
+	return IDName(gpu, h.GPUInstance, h.ComputeInstance)
 }
 
 const migPrefix = "MIG-"

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
+	"slices"
 	"strconv"
 )
 
@@ -201,29 +203,28 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes. An unknown setting is an error: a value
 // that is dropped could not be restored.
 func (s *Settings) UnmarshalJSON(data []byte) error {
-	var read map[string]json.RawMessage
+	var read map[string]any
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
 	*s = Settings{}
-	for _, which := range AllSettings {
-		text, given := read[settings[which].key]
-		delete(read, settings[which].key)
-		if !given || string(text) == "null" {
-			continue
+	for key, value := range read {
+		i := slices.IndexFunc(AllSettings[:], func(which Setting) bool { return settings[which].key == key })
+		if i < 0 {
+			return fmt.Errorf("unknown setting %q", key)
 		}
-		value, on := 0, false
-		into := any(&value)
-		if which.Mode() {
-			into = &on
+		which := AllSettings[i]
+		on, mode := value.(bool)
+		number, whole := value.(float64)
+		switch {
+		case value == nil:
+		case mode && which.Mode():
+			*s = s.With(which, Bit(on))
+		case whole && !which.Mode() && number == math.Trunc(number):
+			*s = s.With(which, int(number))
+		default:
+			return fmt.Errorf("%s: %v is no value of it", which.Words(), value)
 		}
-		if err := json.Unmarshal(text, into); err != nil {
-			return fmt.Errorf("%s: %w", which.Words(), err)
-		}
-		*s = s.With(which, value+Bit(on))
-	}
-	for key := range read {
-		return fmt.Errorf("unknown setting %q", key)
 	}
 	return nil
 }

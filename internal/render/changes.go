@@ -18,10 +18,15 @@ func sessionReads(live resource.Live, c diff.SessionChange) string {
 	fields := ""
 	for _, f := range c.Fields {
 		fields += words.Field(f) + "\x00"
-		switch f.Kind {
-		case diff.FieldEnv, diff.FieldSlice, diff.FieldSSHPort:
-		default:
-			fields += words.Value(f.From, live) + "\x00" + words.Value(f.To, live) + "\x00"
+		if f.Kind == diff.FieldSSHPort {
+			continue
+		}
+		for _, value := range []diff.Value{f.From, f.To} {
+			if slice, is := value.(diff.Slice); is {
+				slice.Start = 0
+				value = slice
+			}
+			fields += words.Value(value, live) + "\x00"
 		}
 	}
 	if c.MovedFrom != nil {

@@ -184,7 +184,7 @@ func (o applyOptions) reading() (*plan.Saved, project.Options, error) {
 	if err != nil {
 		return nil, project.Options{}, err
 	}
-	return saved, project.Options{Saved: saved.Variables, HostsOnly: !saved.Secrets}, nil
+	return saved, project.Options{Saved: saved.Variables, Timestamp: saved.Timestamp, HostsOnly: !saved.Secrets}, nil
 }
 
 // waits prints the process that a command waits for.

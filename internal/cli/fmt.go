@@ -72,7 +72,7 @@ func (inv *invocation) runFmt(args []string, o fmtOptions) error {
 	slices.Sort(paths)
 	changed, failed := []formatted{}, false
 	for _, path := range slices.Compact(paths) {
-		src, err := os.ReadFile(path)
+		src, err := durable.ReadFile(path)
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (inv *invocation) format(path string, src []byte) (formatted, bool) {
 // fmtInput formats standard input. The output is the text, unless a flag asks for
 // something else.
 func (inv *invocation) fmtInput(o fmtOptions) error {
-	src, err := io.ReadAll(inv.In)
+	src, err := io.ReadAll(io.LimitReader(inv.In, config.MaxSource+1))
 	if err != nil {
 		return fmt.Errorf("reading standard input: %w", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -207,7 +206,7 @@ func mayOverwrite(path string) error {
 	if path == "" {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadRecord(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
 		return nil
 	}
@@ -221,7 +220,7 @@ func mayOverwrite(path string) error {
 // loadPlan reads a saved plan.
 func loadPlan(path string) (*plan.Saved, error) {
 	const makeOne = "make one with cosplay plan --out FILE"
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadRecord(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %s; %s", path, makeOne)
 	}

@@ -28,9 +28,12 @@ func options() config.Options {
 		Dir:     "/project",
 		Home:    "/home/ada",
 		Version: "0.1.0-dev",
+
+		Timestamp: "2026-03-01T12:00:00Z",
 		Files: fstest.MapFS{
 			"project/motd.txt":        {Data: []byte("hello\n")},
 			"project/greeting.tftpl":  {Data: []byte("hello ${name}%{ if loud }!%{ endif }")},
+			"project/ports.tftpl":     {Data: []byte("%{ for addr in ip_addrs ~}\nbackend ${addr}:${port}\n%{ endfor ~}\n")},
 			"project/wrong.tftpl":     {Data: []byte("hello ${absent}")},
 			"project/again.tftpl":     {Data: []byte("${templatefile(\"again.tftpl\", {})}")},
 			"project/broken.tftpl":    {Data: []byte("hello ${")},

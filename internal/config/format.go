@@ -17,7 +17,10 @@ const settles = 8
 // returns it unchanged, with the diagnostics.
 func Format(name string, src []byte) ([]byte, *hcl.File, hcl.Diagnostics) {
 	l := newLoader(Options{})
-	if diags := tooDeep(name, src); diags.HasErrors() {
+	if len(src) > MaxSource {
+		return src, &hcl.File{}, hcl.Diagnostics{tooLarge(name)}
+	}
+	if diags := tooDeep(name, src, hcl.InitialPos, hclsyntax.LexConfig); diags.HasErrors() {
 		return src, &hcl.File{Bytes: src}, diags
 	}
 	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)

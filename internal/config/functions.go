@@ -9,7 +9,11 @@ import (
 	"encoding/hex"
 	"hash"
 	"maps"
+	"strings"
 
+	"github.com/hashicorp/go-cty-funcs/cidr"
+	"github.com/hashicorp/go-cty-funcs/crypto"
+	"github.com/hashicorp/go-cty-funcs/uuid"
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
 	ctyyaml "github.com/zclconf/go-cty-yaml"
 	"github.com/zclconf/go-cty/cty"
@@ -34,17 +38,21 @@ var valueFunctions = map[string]function.Function{
 	"coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc,
 	"contains": stdlib.ContainsFunc, "distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc,
 	"flatten": stdlib.FlattenFunc, "index": indexOf, "keys": stdlib.KeysFunc, "length": length,
-	"lookup": stdlib.LookupFunc, "matchkeys": matchKeys, "merge": stdlib.MergeFunc, "one": one,
+	"lookup": lookup, "matchkeys": matchKeys, "merge": stdlib.MergeFunc, "one": one,
 	"range": stdlib.RangeFunc, "reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc,
 	"setproduct": stdlib.SetProductFunc, "setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc,
 	"slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "transpose": transpose, "values": stdlib.ValuesFunc,
 	"zipmap": stdlib.ZipmapFunc,
 
-	"base64decode": base64Decode, "base64encode": base64Encode, "csvdecode": stdlib.CSVDecodeFunc,
-	"jsondecode": stdlib.JSONDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc, "urlencode": urlEncode,
+	"base64decode": base64Decode, "base64encode": base64Encode, "base64gunzip": base64Gunzip, "base64gzip": base64Gzip,
+	"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc,
+	"textdecodebase64": textDecodeBase64, "textencodebase64": textEncodeBase64, "urldecode": urlDecode, "urlencode": urlEncode,
 	"yamldecode": ctyyaml.YAMLDecodeFunc, "yamlencode": ctyyaml.YAMLEncodeFunc,
 
-	"formatdate": stdlib.FormatDateFunc, "timeadd": stdlib.TimeAddFunc,
+	"cidrcontains": cidrContains, "cidrhost": cidr.HostFunc, "cidrnetmask": cidr.NetmaskFunc, "cidrsubnet": cidr.SubnetFunc,
+	"cidrsubnets": cidr.SubnetsFunc,
+
+	"formatdate": stdlib.FormatDateFunc, "timeadd": stdlib.TimeAddFunc, "timecmp": timeCompare, "rsadecrypt": crypto.RsaDecryptFunc, "uuidv5": uuid.V5Func,
 
 	"basename": baseName, "dirname": dirName,
 
@@ -58,44 +66,64 @@ var valueFunctions = map[string]function.Function{
 	"tostring": stdlib.MakeToFunc(cty.String),
 }
 
-// Functions returns the functions that expressions can call, by name.
-func Functions(o Options) map[string]function.Function {
+// core precedes the name of a function in its long form, core::max, which means the same.
+const core = "core::"
+
+// Functions returns the functions that expressions can call, by name, without their long names.
+func Functions(o Options) map[string]function.Function { return functions(o, &budget{}) }
+
+func functions(o Options, b *budget) map[string]function.Function {
 	all := maps.Clone(valueFunctions)
-	w := world{o}
+	w := world{o, b}
 	maps.Copy(all, map[string]function.Function{
-		"abspath":    mapping(w.absolute, "path"),
-		"env":        w.env(),
-		"file":       mapping(w.readText, "path"),
-		"fileexists": textFunction(w.fileExists, cty.Bool, "path"),
-		"fileset":    textFunction(w.fileSet, cty.Set(cty.String), "path", "pattern"),
-		"pathexpand": mapping(w.expand, "path"),
-		"filebase64": w.fileDigest(func(data []byte) []byte { return data }, inBase64),
+		"abspath":       mapping(w.absolute, "path"),
+		"env":           w.env(),
+		"plantimestamp": w.planTimestamp(),
+		"file":          mapping(w.readText, "path"),
+		"fileexists":    textFunction(w.fileExists, cty.Bool, "path"),
+		"fileset":       textFunction(w.fileSet, cty.Set(cty.String), "path", "pattern"),
+		"pathexpand":    mapping(w.expand, "path"),
+		"filebase64":    w.fileBase64(),
 	})
-	for name := range digests {
-		all[name], all["file"+name] = digestOf(sumOf(name), inHex), w.fileDigest(sumOf(name), inHex)
+	for name, digest := range digests {
+		all[name], all["file"+name] = digestOf(digest, inHex), w.fileDigest(digest, inHex)
 	}
 	for _, name := range []string{"sha256", "sha512"} {
-		all["base64"+name], all["filebase64"+name] = digestOf(sumOf(name), inBase64), w.fileDigest(sumOf(name), inBase64)
+		all["base64"+name], all["filebase64"+name] = digestOf(digests[name], inBase64), w.fileDigest(digests[name], inBase64)
 	}
-	all["templatefile"] = w.templateFile(maps.Clone(all)) // a template cannot call templatefile itself
+	for name, f := range all {
+		all[name] = b.limited(name, f)
+	}
+	inside := withCore(all) // a template cannot fill in another
+	given := func(text string) (string, string, error) { return text, "the template", nil }
+	all["templatefile"] = b.limited("templatefile", w.templateFunction("path", w.readTemplate, inside))
+	all["templatestring"] = b.limited("templatestring", w.templateFunction("template", given, inside))
 	return all
 }
 
+// withCore adds the long names of functions.
+func withCore(functions map[string]function.Function) map[string]function.Function {
+	all := maps.Clone(functions)
+	for name, f := range functions {
+		all[core+name] = f
+	}
+	return all
+}
+
+// withoutCore returns the short name of a function.
+func withoutCore(name string) string { return strings.TrimPrefix(name, core) }
+
 // digests are the checksums that configurations can ask for, by the names of their functions.
 var digests = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
-
-func sumOf(digest string) func([]byte) []byte {
-	return func(data []byte) []byte {
-		h := digests[digest]()
-		h.Write(data)
-		return h.Sum(nil)
-	}
-}
 
 func inHex(data []byte) string { return hex.EncodeToString(data) }
 
 func inBase64(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-func digestOf(sum func([]byte) []byte, write func([]byte) string) function.Function {
-	return mapping(func(s string) (string, error) { return write(sum([]byte(s))), nil }, "str")
+func digestOf(digest func() hash.Hash, write func([]byte) string) function.Function {
+	return mapping(func(s string) (string, error) {
+		sum := digest()
+		sum.Write([]byte(s))
+		return write(sum.Sum(nil)), nil
+	}, "str")
 }

@@ -1,8 +1,17 @@
 package config_test
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
@@ -102,16 +111,16 @@ func evaluate(t *testing.T, src string) (cty.Value, hcl.Diagnostics) {
 	if diags.HasErrors() {
 		t.Fatalf("%s: %v", src, diags)
 	}
-	return expr.Value(&hcl.EvalContext{Functions: config.Functions(options())})
+	functions := config.Functions(options())
+	for name, f := range maps.Clone(functions) {
+		functions["core::"+name] = f
+	}
+	path := cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(".")})
+	return expr.Value(&hcl.EvalContext{Functions: functions, Variables: map[string]cty.Value{"path": path}})
 }
 
 func TestFunctions(t *testing.T) {
-	called := map[string]bool{}
-	name := regexp.MustCompile(`([a-z0-9]+)\(`)
 	for src, want := range calls {
-		for _, m := range name.FindAllStringSubmatch(src, -1) {
-			called[m[1]] = true
-		}
 		v, diags := evaluate(t, src)
 		if diags.HasErrors() {
 			t.Errorf("%s: %v", src, diags)
@@ -123,11 +132,48 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("%s is %s, %v; want %s", src, got, err, want)
 		}
 	}
+}
+
+// TestPublishedExamples compares the functions with testdata/functions.txt, which covers OpenTofu's examples.
+func TestPublishedExamples(t *testing.T) {
+	agree, all, calls := 0, 0, map[string]int{}
+	name := regexp.MustCompile(`([a-z0-9]+)\(`)
+	for line := range strings.Lines(string(read(t, "testdata/functions.txt"))) {
+		m := regexp.MustCompile(`^(.*) (==>|!=>|\?\?\?) (.*)\n$`).FindStringSubmatch(line)
+		if m == nil || line[0] == '#' {
+			continue
+		}
+		all++
+		for _, called := range name.FindAllStringSubmatch(m[1], -1) {
+			calls[called[1]]++
+		}
+		v, diags := evaluate(t, m[1])
+		bare, _ := v.UnmarkDeep()
+		got, _ := json.Marshal(ctyjson.SimpleJSONValue{Value: bare})
+		wanted := m[3]
+		switch {
+		case m[2] == "???" && diags.HasErrors():
+			t.Logf("not in cosplay: %s: %s", m[1], wanted)
+			continue
+		case m[2] == "!=>" && diags.HasErrors() && strings.Contains(diags.Error(), wanted):
+		case m[2] == "==>" && !diags.HasErrors() && sameJSON(string(got), wanted):
+		default:
+			t.Errorf("%s is %s, %v; want %s", m[1], got, diags, wanted)
+			continue
+		}
+		agree++
+	}
+	t.Logf("%d of %d agree", agree, all)
 	for name := range config.Functions(options()) {
-		if !called[name] {
-			t.Errorf("no test calls %s()", name)
+		if calls[name] < 2 && name != "env" {
+			t.Errorf("%s() has %d examples", name, calls[name])
 		}
 	}
+}
+
+func sameJSON(a, b string) bool {
+	var one, two any
+	return json.Unmarshal([]byte(a), &one) == nil && json.Unmarshal([]byte(b), &two) == nil && reflect.DeepEqual(one, two)
 }
 
 func TestFunctionsRefuse(t *testing.T) {
@@ -136,5 +182,21 @@ func TestFunctionsRefuse(t *testing.T) {
 		if !diags.HasErrors() || !regexp.MustCompile(want).MatchString(diags.Error()) {
 			t.Errorf("%s: %v; want %s", src, diags, want)
 		}
+	}
+}
+
+func TestRSADecrypt(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden, err := rsa.EncryptPKCS1v15(rand.Reader, &key.PublicKey, []byte("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	v, diags := evaluate(t, fmt.Sprintf("rsadecrypt(%q, %q)", base64.StdEncoding.EncodeToString(hidden), written))
+	if diags.HasErrors() || v.AsString() != "hello" {
+		t.Errorf("%#v, %v", v, diags)
 	}
 }

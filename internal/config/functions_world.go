@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -18,7 +20,10 @@ import (
 )
 
 // world returns the functions that read files and the environment, within the limits of the options.
-type world struct{ Options }
+type world struct {
+	Options
+	budget *budget
+}
 
 // place is a path in the form that the file system of the options expects.
 func (w world) place(typed string) (string, error) {
@@ -41,19 +46,40 @@ func (w world) place(typed string) (string, error) {
 	return inside, nil
 }
 
-func (w world) read(typed string) ([]byte, error) {
+// open opens a regular file. It asks for the kind first, because to open a pipe would wait for its writer.
+func (w world) open(typed string) (fs.File, error) {
 	at, err := w.place(typed)
 	if err != nil {
 		return nil, err
 	}
-	data, err := fs.ReadFile(w.Files, at)
+	info, err := fs.Stat(w.Files, at)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is no regular file; cosplay reads no folders, devices and pipes", typed)
+	}
+	var file fs.File
+	if err == nil {
+		file, err = w.Files.Open(at)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("there is no file %q; paths start in the project's folder", typed)
 	case err != nil:
 		return nil, fmt.Errorf("%q cannot be read: %w", typed, errors.Unwrap(err))
 	}
-	return data, nil
+	return file, nil
+}
+
+func (w world) read(typed string) ([]byte, error) {
+	file, err := w.open(typed)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxText+1))
+	if err == nil && len(data) > maxText {
+		err = limitError{fmt.Sprintf("the file %q", typed), mebi(maxText), "Pass its path to the session, which can read it"}
+	}
+	return data, err
 }
 
 func (w world) readText(typed string) (string, error) {
@@ -64,10 +90,31 @@ func (w world) readText(typed string) (string, error) {
 	return string(data), err
 }
 
-func (w world) fileDigest(sum func([]byte) []byte, write func([]byte) string) function.Function {
+// fileDigest returns a function of a file's checksum. The file can have any size.
+func (w world) fileDigest(digest func() hash.Hash, write func([]byte) string) function.Function {
+	return mapping(func(typed string) (string, error) {
+		file, err := w.open(typed)
+		if err != nil {
+			return "", err
+		}
+		defer file.Close()
+		sum := digest()
+		for err == nil {
+			if _, err = io.CopyN(sum, file, maxText); err == nil {
+				err = w.budget.use(0)
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		return write(sum.Sum(nil)), nil
+	}, "path")
+}
+
+func (w world) fileBase64() function.Function {
 	return mapping(func(typed string) (string, error) {
 		data, err := w.read(typed)
-		return write(sum(data)), err
+		return inBase64(data), err
 	}, "path")
 }
 
@@ -97,14 +144,42 @@ func (w world) fileSet(arguments []string) (cty.Value, error) {
 	if err != nil {
 		return cty.NilVal, err
 	}
-	names, err := doublestar.Glob(folder, arguments[1], doublestar.WithFilesOnly(), doublestar.WithFailOnPatternNotExist())
-	if err != nil && !errors.Is(err, doublestar.ErrPatternNotExist) {
+	visited := &countingFS{FS: folder, budget: w.budget}
+	names, err := doublestar.Glob(visited, arguments[1], doublestar.WithFilesOnly())
+	if err != nil {
 		return cty.NilVal, fmt.Errorf("the pattern %q: %w", arguments[1], err)
+	}
+	if visited.err != nil {
+		return cty.NilVal, visited.err
 	}
 	if len(names) == 0 {
 		return cty.SetValEmpty(cty.String), nil
 	}
 	return cty.SetVal(prose.Each(names, cty.StringVal)), nil
+}
+
+// countingFS is a file system that ends a search which visits too many files.
+type countingFS struct {
+	fs.FS
+	budget *budget
+	seen   int
+	err    error
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (c *countingFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if c.err == nil {
+		c.err = c.budget.use(0)
+	}
+	if c.err != nil {
+		return nil, nil
+	}
+	entries, err := fs.ReadDir(c.FS, name)
+	if c.seen += len(entries); c.seen > maxLooked {
+		c.err = limitError{"the number of files that match or are beside them", fmt.Sprint(maxLooked), "Start in another folder, or write a pattern without **"}
+		return nil, nil
+	}
+	return entries, err
 }
 
 func (w world) absolute(typed string) (string, error) {
@@ -149,25 +224,41 @@ func (w world) env() function.Function {
 	})
 }
 
-// templateFile renders a template with the given values only.
-func (w world) templateFile(functions map[string]function.Function) function.Function {
+// planTimestamp returns the time of the plan. A saved plan keeps it.
+func (w world) planTimestamp() function.Function {
+	return valueFunction(cty.String, func([]cty.Value) (cty.Value, error) {
+		if w.Timestamp == "" {
+			return cty.NilVal, errors.New("the time of the plan is not known here")
+		}
+		return cty.StringVal(w.Timestamp), nil
+	})
+}
+
+func (w world) readTemplate(path string) (text, name string, err error) {
+	text, err = w.readText(path)
+	return text, path, err
+}
+
+// templateFunction renders a template with the given values only. The first parameter of the function leads to the
+// template's text and name.
+func (w world) templateFunction(param string, source func(string) (text, name string, err error), functions map[string]function.Function) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
 		values := args[1]
 		if t := values.Type(); !isMap(t) {
 			return cty.NilVal, function.NewArgErrorf(1, "a map of values is wanted, like { name = \"a\" }")
 		}
-		name := args[0].AsString()
-		text, err := w.readText(name)
+		text, name, err := source(args[0].AsString())
 		if err != nil {
 			return cty.NilVal, err
 		}
-		if diags := tooDeep(name, []byte(text)); diags.HasErrors() {
+		if diags := tooDeep(name, []byte(text), hcl.InitialPos, hclsyntax.LexTemplate); diags.HasErrors() {
 			return cty.NilVal, inTemplate(diags[0], functions)
 		}
 		expr, diags := hclsyntax.ParseTemplate([]byte(text), name, hcl.InitialPos)
 		if diags.HasErrors() {
 			return cty.NilVal, inTemplate(diags[0], functions)
 		}
+		w.budget.attach(expr)
 		scope := &hcl.EvalContext{Variables: values.AsValueMap(), Functions: functions}
 		for _, mention := range expr.Variables() {
 			if _, there := scope.Variables[mention.RootName()]; !there {
@@ -182,7 +273,7 @@ func (w world) templateFile(functions map[string]function.Function) function.Fun
 		return result, nil
 	}
 	return function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "vars", Type: cty.DynamicPseudoType}},
+		Params: []function.Parameter{{Name: param, Type: cty.String}, {Name: "vars", Type: cty.DynamicPseudoType}},
 		Type: func(args []cty.Value) (cty.Type, error) {
 			if !args[0].IsKnown() || !args[1].IsWhollyKnown() {
 				return cty.DynamicPseudoType, nil
@@ -209,7 +300,7 @@ func (e templateError) Error() string {
 
 // inTemplate is a diagnostic of the HCL library's about a template.
 func inTemplate(d *hcl.Diagnostic, functions map[string]function.Function) error {
-	if call, is := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d); is && call.CalledFunctionName() == "templatefile" {
+	if call, is := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d); is && strings.HasPrefix(withoutCore(call.CalledFunctionName()), "template") {
 		return templateError{*d.Subject, "a template cannot fill in another", "Give it the text of the other as a value."}
 	}
 	d = (&loader{functions: functions}).inOurWords(d)

@@ -181,7 +181,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 			"A value that is passed in cannot be an expression. Put text in quotes.")
 		return cty.DynamicVal, false
 	}
-	result, diags := g.expr.Value(l.base)
+	result, diags := l.within(g.expr, l.base)
 	for _, d := range diags {
 		l.show(v, asGiven)
 		if v.sensitive {

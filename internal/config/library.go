@@ -28,7 +28,7 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	call, unknown := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
 	switch {
 	case unknown:
-		name := call.CalledFunctionName()
+		name := withoutCore(call.CalledFunctionName())
 		d.Summary = fmt.Sprintf("unknown function %q", name)
 		d.Detail = "cosplay has no function of that name. Its functions have the names and the meaning that they have in Terraform. Write one of these."
 		if instead, is := advice["functions"][name]; is {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -27,6 +29,12 @@ type Options struct {
 	Env   func(name string) (set string, is bool) // for env(); with nil, no variable is set
 
 	Version string // of cosplay, for required_version
+
+	Timestamp string // of the plan, in the form of RFC 3339, for plantimestamp()
+
+	// Begin is called when an evaluation begins, and returns a channel that is closed when the time for it is over;
+	// with nil there is no limit.
+	Begin func() <-chan struct{}
 
 	// Inputs give values to variables; later ones override earlier ones.
 	Inputs []Input
@@ -58,7 +66,7 @@ func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{}
+	files, total := map[string][]byte{}, 0
 	for _, e := range entries {
 		name := e.Name()
 		if !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".hcl.json") || strings.HasPrefix(name, ".") {
@@ -75,7 +83,16 @@ func ReadFiles(fsys fs.FS) (map[string][]byte, error) {
 		case !info.Mode().IsRegular():
 			return nil, fmt.Errorf("%s is no file; remove it, or give it a name that does not end so", name)
 		}
-		if files[name], err = fs.ReadFile(fsys, name); err != nil {
+		if total > MaxSource {
+			continue // Load reports the file with which the limit is exceeded
+		}
+		file, err := fsys.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		files[name], err = io.ReadAll(io.LimitReader(file, MaxSource+1))
+		total += len(files[name])
+		if err := errors.Join(err, file.Close()); err != nil {
 			return nil, err
 		}
 	}
@@ -111,6 +128,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	l.checkDepends()
 
 	slices.SortStableFunc(l.diags, compareDiagnostics)
+	l.diags = fewer(l.diags)
 	if l.diags.HasErrors() {
 		return &Intent{Files: l.files}, l.diags
 	}
@@ -137,7 +155,8 @@ func Hosts(files map[string][]byte, o Options) []Host {
 	blocks := l.prepare(files)
 	var sound []Host
 	for _, b := range blocks["host"] {
-		l.hosts, l.diags = nil, nil
+		l.hosts = nil
+		l.forget()
 		l.readHost(b)
 		if !l.diags.HasErrors() {
 			sound = append(sound, l.hosts...)
@@ -152,8 +171,11 @@ type loader struct {
 	Options
 	base      *hcl.EvalContext // the scope that all expressions share
 	functions map[string]function.Function
-	nodes     map[string]*node // by name, "var.image"
-	chain     []*node          // nodes under evaluation, each needed by the previous one
+	budget    *budget
+	sources   int                                       // bytes of all files so far
+	templates map[hcl.Expression][]hclsyntax.Expression // in JSON expressions that have been evaluated
+	nodes     map[string]*node                          // by name, "var.image"
+	chain     []*node                                   // nodes under evaluation, each needed by the previous one
 	variables map[string]*variable
 	missed    []*variable // variables without a value that may have none
 	unmatched []string    // environment variables with the prefix that match no variable
@@ -186,7 +208,8 @@ type loader struct {
 func newLoader(o Options) *loader {
 	l := &loader{
 		Options:   o,
-		functions: Functions(o),
+		budget:    &budget{},
+		templates: map[hcl.Expression][]hclsyntax.Expression{},
 		nodes:     map[string]*node{},
 		reaches:   map[string]reach{},
 		guessed:   map[string]bool{},
@@ -197,6 +220,8 @@ func newLoader(o Options) *loader {
 		own:       map[string]*ownTarget{},
 		reported:  map[hcl.Range]hcl.Diagnostics{},
 	}
+	l.budget.begin(o)
+	l.functions = withCore(functions(o, l.budget))
 	// As in Terraform, the first two paths are relative to cosplay's working directory.
 	path := map[string]cty.Value{"module": cty.StringVal("."), "root": cty.StringVal("."), "cwd": cty.StringVal(l.Dir)}
 	l.base = &hcl.EvalContext{Variables: map[string]cty.Value{"path": cty.ObjectVal(path)}, Functions: l.functions}
@@ -279,6 +304,20 @@ func (l *loader) checkNames() {
 		l.complain(s.Ranges.Decl, s.Ranges.Decl, fmt.Sprintf("two sessions would be the container cosplay-%s", short),
 			"%s and %s, declared at %s line %d, have the same short name, %s. Rename one of the two.", s.Address, other.Address, other.Ranges.Decl.Filename, other.Ranges.Decl.Start.Line, short)
 	}
+}
+
+// maxMistakes limits the diagnostics of a configuration, since a person reads them from the start.
+const maxMistakes = 100
+
+// fewer returns the first diagnostics, among them an error if there is any.
+func fewer(diags hcl.Diagnostics) hcl.Diagnostics {
+	if len(diags) <= maxMistakes {
+		return diags
+	}
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return cmp.Compare(a.Severity, b.Severity) }) // errors first
+	last := *diags[maxMistakes]
+	last.Detail += fmt.Sprintf(" %d more follow, which are not shown.", len(diags)-maxMistakes-1)
+	return append(diags[:maxMistakes:maxMistakes], &last)
 }
 
 func compareDiagnostics(a, b *hcl.Diagnostic) int {

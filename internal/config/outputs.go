@@ -131,7 +131,7 @@ func (i *Intent) EvalOutputs(live map[resource.Address]LiveSession) ([]Output, h
 		return nil, nil
 	}
 	l := i.l
-	l.forget()
+	l.again()
 	all := make([]Output, 0, len(l.outputs))
 	for _, o := range l.outputs {
 		if v, ok := l.evaluate(o.value, l.liveContext(o.value, live)); ok {
@@ -151,7 +151,7 @@ func (i *Intent) EvalChecks(live map[resource.Address]LiveSession) hcl.Diagnosti
 		return nil
 	}
 	l := i.l
-	l.forget()
+	l.again()
 	for _, c := range l.checks {
 		for _, r := range c.rules {
 			l.assert(c, r, live)
@@ -183,6 +183,12 @@ func (l *loader) assert(c check, r rule, live map[resource.Address]LiveSession) 
 // forget drops the reported diagnostics, so that the same ones can be reported again.
 func (l *loader) forget() { l.diags, l.reported = nil, map[hcl.Range]hcl.Diagnostics{} }
 
+// again begins another evaluation, with a new budget.
+func (l *loader) again() {
+	l.forget()
+	l.budget.begin(l.Options)
+}
+
 // ConsoleName is the file name in messages about expressions that a user typed.
 const ConsoleName = "<console>"
 
@@ -192,7 +198,7 @@ func (i *Intent) Eval(typed string, live map[resource.Address]LiveSession) (Outp
 	file := &hcl.File{Bytes: []byte(typed)}
 	expr, diags := parseExpression(typed, ConsoleName)
 	l := i.l
-	l.forget()
+	l.again()
 	for _, d := range diags {
 		l.report(d)
 	}

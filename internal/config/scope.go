@@ -31,6 +31,9 @@ const (
 	settled
 )
 
+// maxChain limits how many nodes wait for each other, since each needs space on the stack.
+const maxChain = 50_000
+
 // settle evaluates a node and everything that it depends on.
 func (l *loader) settle(n *node) bool {
 	switch n.state {
@@ -40,6 +43,11 @@ func (l *loader) settle(n *node) bool {
 		l.reportCycle(n)
 		return false
 	case untouched:
+	}
+	if len(l.chain) == maxChain {
+		l.complain(n.at, n.at, exceeds, "%d values wait for each other here, the limit of cosplay. Make the chain of locals shorter.", maxChain)
+		n.state = settled
+		return false
 	}
 	n.state = underWay
 	l.chain = append(l.chain, n)
@@ -64,6 +72,10 @@ func (l *loader) reportCycle(n *node) {
 		}
 	}
 	drawn = append(drawn, n.name)
+	if len(ring) > maxListed {
+		drawn = slices.Concat(drawn[:maxListed/2], []string{"..."}, drawn[len(drawn)-maxListed/2:])
+		places = places[:maxListed]
+	}
 	if len(ring) == 1 {
 		l.complain(n.at, n.at, fmt.Sprintf("%s depends on itself", n.name), "To know it, it would have to be known. Write a value that does not mention %s.", n.name)
 		return
@@ -223,7 +235,7 @@ func (l *loader) scopeOf(mentions []hcl.Traversal) *hcl.EvalContext {
 
 // evaluate evaluates an attribute in a scope. If that is not possible, it reports the reason and fails.
 func (l *loader) evaluate(a attribute, scope *hcl.EvalContext) (value, bool) {
-	result, diags := a.expr.Value(scope)
+	result, diags := l.within(a.expr, scope)
 	for _, d := range diags {
 		if !l.hasEnough(d) {
 			l.report(redacted(withLive(d, a)))

@@ -48,7 +48,7 @@ func worksOnSensitive(expr hcl.Expression, scope *hcl.EvalContext) bool {
 	if written, native := expr.(hclsyntax.Node); native {
 		_ = hclsyntax.VisitAll(written, func(n hclsyntax.Node) hcl.Diagnostics {
 			call, is := n.(*hclsyntax.FunctionCallExpr)
-			made = made || is && call.Name == "sensitive"
+			made = made || is && withoutCore(call.Name) == "sensitive"
 			return nil
 		})
 	}

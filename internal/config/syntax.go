@@ -63,8 +63,13 @@ func (b nativeBody) read(*loader, *Block) ([]written, []block) {
 	return attributes, blocks
 }
 
-// jsonBody is a body in HCL's JSON syntax.
-type jsonBody struct{ hcl.Body }
+// jsonBody is a body in HCL's JSON syntax. A file can be a list of objects, which count as one; names are their
+// properties.
+type jsonBody struct {
+	hcl.Body
+	isList bool
+	names  []string
+}
 
 func (b jsonBody) read(l *loader, schema *Block) ([]written, []block) {
 	var (
@@ -78,8 +83,16 @@ func (b jsonBody) read(l *loader, schema *Block) ([]written, []block) {
 		}
 		wanted.Blocks = append(wanted.Blocks, header)
 	}
+	for _, name := range b.names { // without a schema, the HCL library reads no attributes from a list of objects
+		if !slices.ContainsFunc(wanted.Blocks, func(inner hcl.BlockHeaderSchema) bool { return inner.Type == name }) {
+			wanted.Attributes = append(wanted.Attributes, hcl.AttributeSchema{Name: name})
+		}
+	}
 	content, rest, diags := b.PartialContent(&wanted)
-	attributes, more := rest.JustAttributes()
+	attributes, more := content.Attributes, hcl.Diagnostics(nil)
+	if !b.isList {
+		attributes, more = rest.JustAttributes()
+	}
 	if diags.HasErrors() {
 		more = nil // the same diagnostics again
 	}
@@ -92,7 +105,7 @@ func (b jsonBody) read(l *loader, schema *Block) ([]written, []block) {
 			header = inner.LabelRanges[0]
 		}
 		blocks = append(blocks, block{kind: inner.Type, labels: inner.Labels, kindRange: inner.TypeRange, labelRanges: inner.LabelRanges,
-			header: header, body: jsonBody{inner.Body}})
+			header: header, body: jsonBody{Body: inner.Body}})
 	}
 	all := make([]written, 0, len(attributes))
 	for _, a := range attributes {
@@ -127,15 +140,27 @@ func (l *loader) parse(name string, src []byte) []block {
 
 // parseBody returns the content of a file; nil if it cannot be determined.
 func (l *loader) parseBody(name string, src []byte) body {
+	refused := func(d *hcl.Diagnostic) body {
+		l.files[name], l.partial = &hcl.File{Bytes: src}, true
+		l.report(d)
+		return nil
+	}
+	if l.sources += len(src); l.sources > MaxSource {
+		l.partial = true
+		l.files[name] = &hcl.File{} // so that no diagnostic shows it
+		l.report(tooLarge(name))
+		return nil
+	}
 	if !isJSON(name, src) {
-		if diags := tooDeep(name, src); diags.HasErrors() {
-			l.files[name], l.partial = &hcl.File{Bytes: src}, true
-			l.report(diags[0])
-			return nil
+		if diags := tooDeep(name, src, hcl.InitialPos, hclsyntax.LexConfig); diags.HasErrors() {
+			return refused(diags[0])
 		}
 		file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
 		l.files[name] = file
 		return nativeBody{file.Body.(*hclsyntax.Body), l.reportSyntax(diags, src)}
+	}
+	if d := tooDeepInJSON(name, src); d != nil {
+		return refused(d)
 	}
 	if wrong := jsonSyntax(src); wrong != nil {
 		l.files[name], l.partial = &hcl.File{Bytes: src}, true
@@ -154,34 +179,11 @@ func (l *loader) parseBody(name string, src []byte) body {
 		l.partial = true
 		return nil
 	}
-	return jsonBody{file.Body}
-}
-
-// maxDepth limits nested brackets: the HCL library's parser recurses for each, and Go cannot recover from a full
-// stack.
-const maxDepth = 10_000
-
-// tooDeep reports the first bracket beyond the limit, if any.
-func tooDeep(name string, src []byte) hcl.Diagnostics {
-	depth := 0
-	for i, c := range src {
-		switch c {
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			depth = max(0, depth-1)
-		}
-		if depth > maxDepth {
-			at := oneCharacter(name, src, i)
-			return hcl.Diagnostics{mistake(at, at, "too many brackets within each other",
-				"%d are open here. Close them, or put what is in them into locals.", maxDepth)}
-		}
-	}
-	return nil
+	return jsonFile(file.Body, src)
 }
 
 func parseExpression(src, name string) (hcl.Expression, hcl.Diagnostics) {
-	if diags := tooDeep(name, []byte(src)); diags.HasErrors() {
+	if diags := tooDeep(name, []byte(src), hcl.InitialPos, hclsyntax.LexExpression); diags.HasErrors() {
 		return nil, diags
 	}
 	return hclsyntax.ParseExpression([]byte(src), name, hcl.InitialPos)

@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -27,7 +28,7 @@ var jsonMistakes = []jsonMistake{
 	{"after object key:value", "no comma before this", "Properties are separated by commas. Add the comma, or the missing quote before it."},
 	{"after object key", "no colon before this", "A colon separates a property's name from its value. Write it like \"target\": \"rtx-2060\"."},
 	{"after array element", "no comma before this", "Values are separated by commas. Add the comma, or the missing quote before it."},
-	{"after top-level", "there is text behind the end", "The file is one object in braces, which ends before this. Remove what is too much, or a brace before it."},
+	{"after top-level", "there is text behind the end", "The file is one object in braces, or a list of objects in brackets, which ends before this. Remove what is too much, or a brace before it."},
 	{"", "this is no value", "In JSON a value is a \"text\", a number, true, false, null, [ ... ] or { ... }. Write one of these."},
 }
 
@@ -43,7 +44,7 @@ func (l *loader) complainJSON(name string, src []byte, err *stdjson.SyntaxError)
 	case len(bytes.TrimSpace(src)) == 0:
 		summary, detail = "the file is empty", "JSON has at least an object. Write { }, or remove the file."
 	case len(before) == 0:
-		summary, detail = "this is no JSON", "A file whose name ends with .json begins with a brace. Write { ... }; or name it so that it ends with .hcl, if it is HCL."
+		summary, detail = "this is no JSON", "A file whose name ends with .json begins with a brace or a bracket. Write { ... }; or name it so that it ends with .hcl, if it is HCL."
 	case strings.HasPrefix(summary, "comma without"):
 		at = len(before) - 1
 	case strings.Contains(err.Error(), "in literal"):
@@ -112,6 +113,22 @@ func jsonPlace(begun []byte) jsonNav {
 		return jsonNav(fmt.Sprintf("%s %q", names[0], names[1]))
 	}
 	return jsonNav(names[0])
+}
+
+// jsonFile returns the body of a file, which is an object or a list of objects.
+func jsonFile(content hcl.Body, src []byte) jsonBody {
+	var list []map[string]stdjson.RawMessage
+	if stdjson.Unmarshal(src, &list) != nil {
+		return jsonBody{Body: content, isList: bytes.HasPrefix(bytes.TrimSpace(src), []byte("["))}
+	}
+	names := map[string]bool{}
+	for _, object := range list {
+		for name := range object {
+			names[name] = name != "//" // a comment
+		}
+	}
+	maps.DeleteFunc(names, func(_ string, is bool) bool { return !is })
+	return jsonBody{Body: content, isList: true, names: sortedKeys(names)}
 }
 
 // jsonSyntax returns the standard library's first error in JSON; nil if there is none.

@@ -3,6 +3,7 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -37,8 +38,11 @@ func open(path string) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	info, err := file.Stat()
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > mostRead) {
-		err = fmt.Errorf("%s is not a regular file of at most %d MiB", path, mostRead>>20)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		err = fmt.Errorf("%s is not a regular file; cosplay reads no folders, devices and pipes. Fix: write its content to a file", path)
+	case err == nil && info.Size() > mostRead:
+		err = fmt.Errorf("%s exceeds %d MiB, the limit of cosplay for a file. Fix: name the right file", path, mostRead>>20)
 	}
 	if err != nil {
 		file.Close()
@@ -60,6 +64,26 @@ func ReadFile(path string) ([]byte, error) {
 		err = nil
 	}
 	return data[:n], err
+}
+
+// The limits of a record: a state, a plan or a journal. They are far above the records of 10,000 sessions.
+const (
+	mostRecord  = 64 << 20 // bytes
+	mostObjects = 250_000
+)
+
+// ReadRecord reads a file of JSON like ReadFile. It refuses a file whose values could exceed the memory.
+func ReadRecord(path string) ([]byte, error) {
+	data, err := ReadFile(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > mostRecord:
+		return nil, fmt.Errorf("%s exceeds %d MiB, the limit of cosplay for such a file. Fix: name the right file", path, mostRecord>>20)
+	case bytes.Count(data, []byte("{")) > mostObjects || bytes.Count(data, []byte("null")) > mostObjects:
+		return nil, fmt.Errorf("%s exceeds %d objects, the limit of cosplay for such a file. Fix: name the right file", path, mostObjects)
+	}
+	return data, nil
 }
 
 // Sweep removes temporary files that killed writers have left beside a file or beside files whose names start with

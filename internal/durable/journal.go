@@ -52,7 +52,7 @@ func (j *Journal) Close() error { return j.file.Close() }
 // written when the process died or the power failed. The action that it announced had not begun, so ReadJournal drops
 // it.
 func ReadJournal[T any](path string) ([]T, error) {
-	data, err := ReadFile(path)
+	data, err := ReadRecord(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -29,6 +29,7 @@ type Plan struct {
 	// Variables are the values of the configuration's variables, without sensitive ones. apply reads the
 	// configuration with the same values.
 	Variables map[string]json.RawMessage
+	Timestamp string // the value of plantimestamp()
 
 	// Together with Desired, what the plan was computed from.
 	prior   resource.Prior
@@ -210,6 +211,7 @@ type Saved struct {
 	Secrets       bool                       `json:"secrets,omitempty"` // a step needs sensitive values, which are not saved
 	Key           string                     `json:"key,omitempty"`
 	Variables     map[string]json.RawMessage `json:"variables,omitempty"`
+	Timestamp     string                     `json:"timestamp,omitempty"` // the value of plantimestamp()
 	Desired       resource.Desired           `json:"desired"`
 	Prior         resource.Prior             `json:"prior"` // without its key
 	Live          resource.Live              `json:"live"`
@@ -224,7 +226,7 @@ func (p *Plan) Saved(version string) Saved {
 	prior := p.prior
 	prior.Key = ""
 	return Saved{FormatVersion: FormatVersion, Cosplay: version, Basis: p.Basis, Partial: p.Partial, Destroys: p.Destroys, Secrets: p.secrets(), Key: p.Key,
-		Variables: p.Variables, Desired: p.Desired, Prior: prior, Live: p.live, Options: p.options, First: p.first, Outputs: p.Diff.Outputs, Steps: digest(p.Steps)}
+		Variables: p.Variables, Timestamp: p.Timestamp, Desired: p.Desired, Prior: prior, Live: p.live, Options: p.options, First: p.first, Outputs: p.Diff.Outputs, Steps: digest(p.Steps)}
 }
 
 // ErrOtherSteps rejects a saved plan whose steps differ from those that the user saw.
@@ -236,6 +238,7 @@ func (s Saved) Plan(stateKey string) (*Plan, error) {
 	prior.Key = stateKey
 	p := Build(s.Desired, prior, s.Live, s.Options)
 	p.Basis, p.Partial, p.Destroys, p.Key, p.Variables, p.Diff.Outputs = s.Basis, s.Partial, s.Destroys, s.Key, s.Variables, s.Outputs
+	p.Timestamp = s.Timestamp
 	p.Begin(s.First)
 	if err := p.Check(); err != nil {
 		return nil, err

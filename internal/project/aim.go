@@ -135,7 +135,7 @@ func desire(intent *config.Intent, known resource.Prior, live resource.Live, sco
 func (p *Project) build(desired resource.Desired, prior resource.Prior, o Outlook, options diff.Options) *plan.Plan {
 	built := plan.Build(desired, prior, o.Live, options)
 	built.Basis = plan.NewBasis(o.Prior, o.Live)
-	built.Basis.State, built.Variables = p.Store.Path, p.Intent.Saved()
+	built.Basis.State, built.Variables, built.Timestamp = p.Store.Path, p.Intent.Saved(), p.timestamp
 	return built
 }
 

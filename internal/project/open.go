@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,12 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/catalog"
 	"cosplay/internal/config"
+	"cosplay/internal/durable"
 	"cosplay/internal/machine"
 	"cosplay/internal/observe"
 	"cosplay/internal/resource"
@@ -35,6 +38,7 @@ type Options struct {
 
 	Given     []Given                    // values of variables, by flags; the last one counts
 	Saved     map[string]json.RawMessage // values of a saved plan, before all others
+	Timestamp string                     // of a saved plan
 	HostsOnly bool                       // sessions are not needed, so their variables may have no value
 	ReadOnly  bool                       // hosts are not needed, either: the command does not plan
 
@@ -68,6 +72,7 @@ func prepare(o Options) (*Project, map[string][]byte, error) {
 		return nil, nil, err
 	}
 	p.mayMiss, p.hostsMayMiss = o.HostsOnly || o.ReadOnly, o.ReadOnly
+	p.timestamp = cmp.Or(o.Timestamp, time.Now().UTC().Format(time.RFC3339))
 	if p.inputs, err = inputs(p.Dir, os.Environ(), o); err != nil {
 		return nil, nil, err
 	}
@@ -102,8 +107,18 @@ func locate(o Options) (*Project, error) {
 // setState sets the path of the state, before a host is open.
 func (p *Project) setState(path string) { p.Store.Path, p.Machine.State = path, path }
 
+// patience is the time for an evaluation of the configuration. A fleet of 10,000 sessions needs a second.
+const patience = 15 * time.Second
+
+// begin returns a channel that is closed when the time for an evaluation is over.
+func begin() <-chan struct{} {
+	over := make(chan struct{})
+	time.AfterFunc(patience, func() { close(over) })
+	return over
+}
+
 func (p *Project) reading() config.Options {
-	return config.Options{Dir: p.Dir, Home: machine.HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, HostsMayMiss: p.hostsMayMiss, Version: p.Store.Version,
+	return config.Options{Begin: begin, Timestamp: p.timestamp, Dir: p.Dir, Home: machine.HomeDir(), Inputs: p.inputs, MayMiss: p.mayMiss, HostsMayMiss: p.hostsMayMiss, Version: p.Store.Version,
 		Files: os.DirFS("/"), Env: os.LookupEnv, Target: catalog.Target, Catalog: catalog.Targets, Simulate: machine.CheckSimulate}
 }
 
@@ -209,7 +224,7 @@ func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
 		}
 		return files, nil
 	case "-":
-		data, err := io.ReadAll(os.Stdin)
+		data, err := io.ReadAll(io.LimitReader(os.Stdin, config.MaxSource+1)) // Load reports what exceeds the limit
 		return map[string][]byte{StdinName: data}, err
 	}
 	path := file
@@ -219,7 +234,7 @@ func readFiles(dir, file string, mayBeEmpty bool) (map[string][]byte, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder; --file needs a file, and --chdir needs a project's folder", path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %s. Fix: correct --file, or remove it to read every *.hcl file of the folder", path)
 	}

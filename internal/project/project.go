@@ -38,6 +38,8 @@ type Project struct {
 	find   Finder
 	once   bool // it is a run's, with its own folder
 
+	timestamp string // the value of plantimestamp()
+
 	mayMiss, hostsMayMiss bool // variables may have no value, also those that hosts need
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cosplay/internal/config"
+	"cosplay/internal/durable"
 )
 
 // Given is a flag with values of variables: one value, or a file of values.
@@ -36,7 +37,7 @@ func inputs(dir string, environ []string, o Options) ([]config.Input, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(dir, name))
+		data, err := durable.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, fmt.Errorf("reading the values of variables: %w", err)
 		}
@@ -47,7 +48,7 @@ func inputs(dir string, environ []string, o Options) ([]config.Input, error) {
 			all = append(all, config.Input{From: "--var " + f.Name, Name: f.Name, Text: f.Value})
 			continue
 		}
-		data, err := os.ReadFile(f.File)
+		data, err := durable.ReadFile(f.File)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("--var-file: there is no file %s; a relative path starts in the current folder, or in that of --chdir", f.File)
 		}

@@ -44,7 +44,7 @@ func (s Store) Load() (resource.Prior, error) {
 
 // read also returns the file's bytes; nil without a file.
 func (s Store) read() ([]byte, resource.Prior, error) {
-	data, err := durable.ReadFile(s.Path)
+	data, err := durable.ReadRecord(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, resource.Prior{}, nil
 	}

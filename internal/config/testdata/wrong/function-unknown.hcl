@@ -8,7 +8,7 @@ session "d" {
 }
 
 locals {
-  later  = timecmp("2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z")
+  kind   = type("a")
   old    = list("a", "b")
   filled = templatestring("$${name}", { name = "a" })
 }

@@ -1,8 +1,8 @@
 session "worker" {
-  count  = 1e9999999
+  count  = 1e999
   target = "rtx-2060"
-  gpu    = -1e9999999
-  env    = { TINY = 1e-9999999, HUGE = 1e9999999 }
+  gpu    = -1e999
+  env    = { TINY = 1e-999, HUGE = 1e999 }
 
   fit {
     tolerance = 1 / 0
@@ -10,6 +10,6 @@ session "worker" {
 }
 
 session "text" {
-  count  = "1e9999999"
+  count  = "1e999"
   target = "rtx-2060"
 }

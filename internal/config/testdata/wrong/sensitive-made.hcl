@@ -8,7 +8,7 @@ session "worker" {
     A = tonumber(sensitive(env("TOKEN")))
     B = [for t in [env("TOKEN")] : parseint(sensitive(t), 10)][0]
     C = file("${sensitive(env("TOKEN"))}/x")
-    D = lookup({}, local.hidden)
+    D = trim(local.hidden)
     E = upper(local.hidden, local.hidden)
   }
 }

@@ -1,0 +1,181 @@
+package config
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"fmt"
+	"regexp"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// Limits of the files, which hold before the HCL library parses them. Its parser and its evaluation recurse for each
+// bracket and operator, and Go cannot recover from a full stack.
+const (
+	MaxSource = 4 << 20   // bytes of all files together, those with values of variables included
+	maxWords  = 1_000_000 // words and signs of a file
+	maxDepth  = 500       // brackets within each other, and operators that wait for their operands
+)
+
+var (
+	vastExponent = regexp.MustCompile(`[eE][-+]?0*[1-9]\d{4,}$`)
+	operators    = map[hclsyntax.TokenType]bool{}
+	opening      = map[hclsyntax.TokenType]bool{}
+	closing      = map[hclsyntax.TokenType]bool{}
+)
+
+func init() {
+	for _, t := range []hclsyntax.TokenType{hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenPercent,
+		hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan,
+		hclsyntax.TokenGreaterThanEq, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenBang, hclsyntax.TokenQuestion, hclsyntax.TokenDot} {
+		operators[t] = true
+	}
+	for _, t := range []hclsyntax.TokenType{hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
+		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl} {
+		opening[t] = true
+	}
+	for _, t := range []hclsyntax.TokenType{hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
+		hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd} {
+		closing[t] = true
+	}
+}
+
+// tooDeep reports the first place in a source that nests more deeply than the limit, or has too many words or digits.
+func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)) hcl.Diagnostics {
+	if at := manyWords(src); at < len(src) {
+		return hcl.Diagnostics{overLimit(oneCharacter(name, src, at),
+			limitError{"the number of words and signs up to here", fmt.Sprint(maxWords), "Divide the file, or write fewer blocks with count or for_each"})}
+	}
+	tokens, _ := lex(src, name, start)
+	type level struct{ operators, directives int }
+	levels, depth := []level{{}}, 0 // the last level is the innermost bracket; depth is the sum of all
+	for i, t := range tokens {
+		top := &levels[len(levels)-1]
+		newline := t.Type == hclsyntax.TokenNewline && (len(levels) == 1 || levels[len(levels)-1].directives < 0)
+		switch {
+		case opening[t.Type]:
+			if t.Type == hclsyntax.TokenTemplateControl && i+1 < len(tokens) {
+				switch string(tokens[i+1].Bytes) {
+				case "if", "for":
+					top.operators++
+					depth++
+				case "endif", "endfor":
+					depth -= min(1, top.operators)
+					top.operators -= min(1, top.operators)
+				}
+			}
+			next := level{}
+			if t.Type == hclsyntax.TokenOBrace {
+				next.directives = -1 // a line end separates what is in it
+			}
+			levels = append(levels, next)
+			depth++
+		case closing[t.Type] && len(levels) > 1:
+			depth -= top.operators + 1
+			levels = levels[:len(levels)-1]
+			if t.Type == hclsyntax.TokenCBrack { // perhaps an index
+				levels[len(levels)-1].operators++
+				depth++
+			}
+		case operators[t.Type]:
+			top.operators++
+			depth++
+		case t.Type == hclsyntax.TokenComma || newline:
+			depth -= top.operators
+			top.operators = 0
+		case t.Type == hclsyntax.TokenNumberLit && isVastNumber(string(t.Bytes)):
+			return hcl.Diagnostics{overLimit(t.Range, limitError{"the number", "10,000 digits", "Write one that can be counted with"})}
+		}
+		if depth > maxDepth {
+			return hcl.Diagnostics{mistake(t.Range, t.Range, "nested too deeply",
+				"More than %d brackets and operators are open here, the limit of cosplay. Close them, or put parts of the expression into locals.", maxDepth)}
+		}
+	}
+	return nil
+}
+
+// tooLarge reports the file with which the configuration exceeds the limit.
+func tooLarge(name string) *hcl.Diagnostic {
+	return overLimit(hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.InitialPos},
+		limitError{"the configuration up to this file", mebi(MaxSource), "Write fewer blocks with count or for_each, and keep long texts in files"})
+}
+
+func isVastNumber(digits string) bool {
+	return len(digits) > 10_000 || vastExponent.MatchString(digits)
+}
+
+// manyWords returns the offset at which a source has more words and signs than the limit; otherwise its length.
+func manyWords(src []byte) int {
+	words, inWord := 0, false
+	for i, c := range src {
+		letter := c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+		if c != ' ' && c != '\t' && !(letter && inWord) {
+			if words++; words > maxWords {
+				return i
+			}
+		}
+		inWord = letter
+	}
+	return len(src)
+}
+
+// tooDeepInJSON does the same for a file in JSON, the templates in its texts included.
+func tooDeepInJSON(name string, src []byte) *hcl.Diagnostic {
+	at := manyWords(src)
+	if at < len(src) {
+		return tooDeep(name, src, hcl.InitialPos, nil)[0]
+	}
+	tokens := stdjson.NewDecoder(bytes.NewReader(src))
+	tokens.UseNumber()
+	depth := 0
+	for {
+		before := int(tokens.InputOffset())
+		token, err := tokens.Token()
+		if err != nil {
+			return nil // jsonSyntax reports the error
+		}
+		begins := before + max(0, bytes.IndexAny(src[before:], `"[]{}-0123456789`))
+		switch token := token.(type) {
+		case stdjson.Delim:
+			if depth++; token == '}' || token == ']' {
+				depth -= 2
+			}
+			if depth > maxDepth {
+				at := oneCharacter(name, src, begins)
+				return mistake(at, at, "nested too deeply", "More than %d brackets are open here, the limit of cosplay. Close them.", maxDepth)
+			}
+		case stdjson.Number:
+			if isVastNumber(token.String()) {
+				return overLimit(oneCharacter(name, src, begins), limitError{"the number", "10,000 digits", "Write one that can be counted with"})
+			}
+		case string:
+			if diags := tooDeep(name, []byte(token), hcl.InitialPos, hclsyntax.LexTemplate); diags.HasErrors() {
+				d := diags[0]
+				d.Subject = oneCharacter(name, src, begins).Ptr()
+				d.Context = d.Subject
+				return d
+			}
+		}
+	}
+}
+
+// deepestBracket returns how deeply brackets and braces of JSON are nested.
+func deepestBracket(src []byte) int {
+	depth, deepest, inText := 0, 0, false
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '[' || c == '{':
+			depth++
+			deepest = max(deepest, depth)
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return deepest
+}

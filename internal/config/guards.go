@@ -1,0 +1,143 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"go.yaml.in/yaml/v3"
+)
+
+// guards refuse arguments, by the name of the function, with which a single call would exceed a limit before its
+// result can be measured.
+var guards = map[string]func(args []cty.Value, s size) error{
+	"csvdecode": func(args []cty.Value, _ size) error {
+		return parts(args[0], strings.Count(args[0].AsString(), ",")+strings.Count(args[0].AsString(), "\n"))
+	},
+	"format":     func(args []cty.Value, s size) error { return formatted(args, s, 1) },
+	"formatlist": func(args []cty.Value, s size) error { return formatted(args, s, longestList(args[1:])) },
+	"indent": func(args []cty.Value, _ size) error {
+		spaces, _ := args[0].AsBigFloat().Int64()
+		return resultText(int(min(spaces, maxText+1)), strings.Count(args[1].AsString(), "\n"))
+	},
+	"join": func(args []cty.Value, s size) error {
+		return resultText(len(args[0].AsString()), s.elements)
+	},
+	"jsondecode": func(args []cty.Value, _ size) error {
+		if nested := deepestBracket([]byte(args[0].AsString())); nested > maxNested {
+			return limitError{"the nesting of the text", fmt.Sprintf("%d levels", maxNested), "Make it flatter"}
+		}
+		return parts(args[0], 0)
+	},
+	"regexall": func(args []cty.Value, _ size) error { return parts(args[1], 0) },
+	"replace": func(args []cty.Value, _ size) error {
+		text, part, with := args[0].AsString(), args[1].AsString(), args[2].AsString()
+		if strings.HasPrefix(part, "/") {
+			if err := parts(args[0], 0); err != nil {
+				return err
+			}
+			return resultText(len(with)+strings.Count(with, "$")*len(text), matches(part, text))
+		}
+		return resultText(len(with), strings.Count(text, part))
+	},
+	"setproduct": func(args []cty.Value, _ size) error {
+		total := len(args)
+		for _, a := range args {
+			if total *= lengthOf(a); total > maxElements {
+				return tooMany("the product")
+			}
+		}
+		return nil
+	},
+	"split": func(args []cty.Value, _ size) error {
+		return parts(args[1], strings.Count(args[1].AsString(), args[0].AsString()))
+	},
+	"yamldecode": func(args []cty.Value, _ size) error {
+		var root yaml.Node
+		if err := parts(args[0], 0); err != nil {
+			return err
+		}
+		if err := yaml.Unmarshal([]byte(args[0].AsString()), &root); err != nil && strings.Contains(err.Error(), "max depth") {
+			return limitError{"the nesting of the text", fmt.Sprintf("%d levels", maxNested), "Make it flatter"}
+		}
+		if expanded(&root, map[*yaml.Node]int{}) > maxElements {
+			return tooMany("the value, with its aliases written out,")
+		}
+		return nil
+	},
+}
+
+// parts refuses a text that is too long to take apart, or would have too many parts.
+func parts(text cty.Value, separators int) error {
+	switch {
+	case len(text.AsString()) > maxDecoded:
+		return limitError{"the text", mebi(maxDecoded) + " for a function that takes it apart", "Make it shorter"}
+	case separators > maxElements:
+		return tooMany("the result")
+	}
+	return nil
+}
+
+// resultText refuses a result that contains a text many times.
+func resultText(length, times int) error {
+	if times > 0 && length > maxText/times {
+		return tooLong("the result")
+	}
+	return nil
+}
+
+// wide matches a width or precision of more than three digits in a format.
+var wide = regexp.MustCompile(`%[^a-zA-Z%]*\d{4}`)
+
+func formatted(args []cty.Value, s size, times int) error {
+	if args[0].Type() != cty.String {
+		return nil
+	}
+	format := args[0].AsString()
+	if wide.MatchString(format) {
+		return limitError{"a width in the format", "999", "Write a smaller one"}
+	}
+	return resultText(len(format)+strings.Count(format, "%")*(s.longest+1000), times)
+}
+
+func lengthOf(v cty.Value) int {
+	if !v.CanIterateElements() {
+		return 1
+	}
+	return v.LengthInt()
+}
+
+func longestList(lists []cty.Value) int {
+	longest := 1
+	for _, l := range lists {
+		longest = max(longest, lengthOf(l))
+	}
+	return longest
+}
+
+// matches returns how often a regular expression between slashes matches.
+func matches(between, text string) int {
+	pattern, err := regexp.Compile(strings.Trim(between, "/"))
+	if err != nil {
+		return 0 // the function itself reports the error
+	}
+	return len(pattern.FindAllStringIndex(text, -1))
+}
+
+// expanded returns how many values a node of YAML has if its aliases are written out, or more than the limit.
+func expanded(n *yaml.Node, counted map[*yaml.Node]int) int {
+	if n == nil {
+		return 0
+	}
+	if total, known := counted[n]; known {
+		return total
+	}
+	counted[n] = 1 // the function itself reports an alias within its own node
+	total := 1 + expanded(n.Alias, counted)
+	for _, inner := range n.Content {
+		total = min(total+expanded(inner, counted), maxElements+1)
+	}
+	counted[n] = total
+	return total
+}

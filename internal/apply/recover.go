@@ -259,9 +259,9 @@ func renameSlices(prior resource.Prior, live resource.Live) resource.Prior {
 					continue
 				}
 				own := resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}
-				for _, l := range g.Slices {
+				for i, l := range g.Slices {
 					if l.UUID != "" && own.UUID != "" && l.UUID != own.UUID && own.Match(l) != resource.OtherSlice {
-						prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &l.Handle})
+						prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &g.Slices[i].Handle})
 					}
 				}
 			}

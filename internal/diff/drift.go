@@ -299,9 +299,9 @@ func is(l resource.LiveSlice, s *resource.PriorSession) bool {
 
 // Overlapping finds a slice that occupies slots of a wanted one.
 func Overlapping(g resource.GPU, want resource.Slice) *resource.LiveSlice {
-	for _, l := range g.Slices {
+	for i, l := range g.Slices {
 		if l.Start < want.Start+want.Size && want.Start < l.Start+l.Size {
-			return &l
+			return &g.Slices[i]
 		}
 	}
 	return nil
@@ -314,10 +314,10 @@ func rebound(made resource.PriorSession, now resource.Body) fields {
 	}
 	was, is := made.Spec.Bounds(), *now.Bounds
 	var all fields
-	all.add(FieldLimitCPUs, limit(CPUs(was.MilliCPUs)/1000), limit(CPUs(is.MilliCPUs)/1000))
-	all.add(FieldLimitMemory, limit(Memory(was.MemoryMiB)), limit(Memory(is.MemoryMiB)))
-	all.add(FieldLimitPIDs, limit(Count(was.PIDs)), limit(Count(is.PIDs)))
-	all.add(FieldRestart, Text(was.Restart), Text(is.Restart))
+	add(&all, FieldLimitCPUs, limit(CPUs(was.MilliCPUs)/1000), limit(CPUs(is.MilliCPUs)/1000))
+	add(&all, FieldLimitMemory, limit(Memory(was.MemoryMiB)), limit(Memory(is.MemoryMiB)))
+	add(&all, FieldLimitPIDs, limit(Count(was.PIDs)), limit(Count(is.PIDs)))
+	add(&all, FieldRestart, Text(was.Restart), Text(is.Restart))
 	return all
 }
 

@@ -1,7 +1,7 @@
 package diff
 
 import (
-	"reflect"
+	"slices"
 
 	"cosplay/internal/resource"
 )
@@ -76,10 +76,24 @@ func (f Field) attribute() string {
 
 type fields []Field
 
-// add records a difference, if there is one.
-func (all *fields) add(kind Kind, from, to Value) {
-	if !reflect.DeepEqual(from, to) {
+// add records a difference, if there is one. Values of one type are compared before they become interfaces, because
+// most are equal and each interface is an allocation.
+func add[V interface {
+	comparable
+	Value
+}](all *fields, kind Kind, from, to V) {
+	if from != to {
 		*all = append(*all, Field{Kind: kind, From: from, To: to})
+	}
+}
+
+// addList does the same for lists. An empty one is none.
+func addList[T interface {
+	~[]E
+	Value
+}, E comparable](all *fields, kind Kind, from, to T) {
+	if !slices.Equal(from, to) {
+		*all = append(*all, Field{Kind: kind, From: listed(from), To: listed(to)})
 	}
 }
 

@@ -226,27 +226,27 @@ func renamed(was resource.PriorSession, now resource.Body) bool {
 // sessionFields lists what differs between the session of the state and that of the configuration.
 func sessionFields(was, want resource.Session) []Field {
 	var all fields
-	all.add(FieldTarget, Text(was.Target.Key), Text(want.Target.Key))
+	add(&all, FieldTarget, Text(was.Target.Key), Text(want.Target.Key))
 	if was.Target.Key == want.Target.Key && was.Target.Envelope() != want.Target.Envelope() {
-		all.add(FieldTargetFigures, IsAsApplied, IsOfCatalog)
+		add(&all, FieldTargetFigures, IsAsApplied, IsOfCatalog)
 	}
-	all.add(FieldHost, Text(was.Request.Host), Text(want.Request.Host))
-	all.add(FieldGPU, GPU(was.Slice.GPU), GPU(want.Slice.GPU))
+	add(&all, FieldHost, Text(was.Request.Host), Text(want.Request.Host))
+	add(&all, FieldGPU, GPU(was.Slice.GPU), GPU(want.Slice.GPU))
 	place := func(s resource.Slice) Value { return Slice{Profile: s.Profile, Start: s.Start, Size: s.Size} }
-	all.add(FieldSlice, place(was.Slice), place(want.Slice))
-	all.add(FieldFitClock, Clock{MHz: was.Fit.ClockMHz}, Clock{MHz: want.Fit.ClockMHz})
-	all.add(FieldFitPrefer, Text(was.Request.Fit.Prefer), Text(want.Request.Fit.Prefer))
-	all.add(FieldFitTolerance, Percent(was.Request.Fit.Tolerance), Percent(want.Request.Fit.Tolerance))
-	all.add(FieldFitMaxError, maxError(was), maxError(want))
-	all.add(FieldGPUSelector, selector(was), selector(want))
-	all.add(FieldRuntime, Text(was.Runtime), Text(want.Runtime))
-	all.add(FieldCommand, listed(Command(was.Command)), listed(Command(want.Command)))
-	all.add(FieldWorkspace, Text(was.Workspace), Text(want.Workspace))
-	all.add(FieldDependsOn, listed(Names(was.DependsOn)), listed(Names(want.DependsOn)))
-	all.add(FieldStrict, Bool(was.Strict), Bool(want.Strict))
-	all.add(FieldPreventDestroy, Bool(was.PreventDestroy), Bool(want.PreventDestroy))
+	add(&all, FieldSlice, place(was.Slice), place(want.Slice))
+	add(&all, FieldFitClock, Clock{MHz: was.Fit.ClockMHz}, Clock{MHz: want.Fit.ClockMHz})
+	add(&all, FieldFitPrefer, Text(was.Request.Fit.Prefer), Text(want.Request.Fit.Prefer))
+	add(&all, FieldFitTolerance, Percent(was.Request.Fit.Tolerance), Percent(want.Request.Fit.Tolerance))
+	add(&all, FieldFitMaxError, maxError(was), maxError(want))
+	add(&all, FieldGPUSelector, selector(was), selector(want))
+	add(&all, FieldRuntime, Text(was.Runtime), Text(want.Runtime))
+	addList(&all, FieldCommand, Command(was.Command), Command(want.Command))
+	add(&all, FieldWorkspace, Text(was.Workspace), Text(want.Workspace))
+	addList(&all, FieldDependsOn, Names(was.DependsOn), Names(want.DependsOn))
+	add(&all, FieldStrict, Bool(was.Strict), Bool(want.Strict))
+	add(&all, FieldPreventDestroy, Bool(was.PreventDestroy), Bool(want.PreventDestroy))
 	if was.Trigger != want.Trigger {
-		all.add(FieldTriggeredBy, IsAsApplied, IsOfConfig)
+		add(&all, FieldTriggeredBy, IsAsApplied, IsOfConfig)
 	}
 	all.containerFields(was.Spec, want.Spec)
 	all.envFields(was, want)
@@ -312,19 +312,19 @@ func (all *fields) containerFields(was, want resource.ContainerSpec) {
 	if was.IsZero() || want.IsZero() {
 		return // the runtime differs, and that is a difference already
 	}
-	all.add(FieldImage, Text(was.Image), Text(want.Image))
-	all.add(FieldPull, Text(was.Pull), Text(want.Pull))
-	all.add(FieldVolumes, listed(Volumes(was.Volumes)), listed(Volumes(want.Volumes)))
-	all.add(FieldSSH, Switch(was.SSH.Enabled), Switch(want.SSH.Enabled))
-	all.add(FieldSSHPort, Port(was.SSH.Port), Port(want.SSH.Port))
-	all.add(FieldSSHBind, Text(was.SSH.Bind), Text(want.SSH.Bind))
+	add(all, FieldImage, Text(was.Image), Text(want.Image))
+	add(all, FieldPull, Text(was.Pull), Text(want.Pull))
+	addList(all, FieldVolumes, Volumes(was.Volumes), Volumes(want.Volumes))
+	add(all, FieldSSH, Switch(was.SSH.Enabled), Switch(want.SSH.Enabled))
+	add(all, FieldSSHPort, Port(was.SSH.Port), Port(want.SSH.Port))
+	add(all, FieldSSHBind, Text(was.SSH.Bind), Text(want.SSH.Bind))
 	if was.SSH.Enabled && want.SSH.Enabled {
-		all.add(FieldSSHAuthorizedKeys, listed(Keys(was.SSH.AuthorizedKeys)), listed(Keys(want.SSH.AuthorizedKeys)))
+		addList(all, FieldSSHAuthorizedKeys, Keys(was.SSH.AuthorizedKeys), Keys(want.SSH.AuthorizedKeys))
 	}
-	all.add(FieldLimits, Limits(was.Limits), Limits(want.Limits))
-	all.add(FieldSudo, Switch(was.Sudo), Switch(want.Sudo))
-	all.add(FieldRestart, Text(was.Restart), Text(want.Restart))
-	all.add(FieldUser, User(was.User), User(want.User))
+	add(all, FieldLimits, Limits(was.Limits), Limits(want.Limits))
+	add(all, FieldSudo, Switch(was.Sudo), Switch(want.Sudo))
+	add(all, FieldRestart, Text(was.Restart), Text(want.Restart))
+	add(all, FieldUser, User(was.User), User(want.User))
 }
 
 // listed is a list as a value; an empty one is none.

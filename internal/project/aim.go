@@ -226,6 +226,9 @@ func turned(needs map[string][]string) map[string][]string {
 
 // follow adds the sessions of the blocks to which a relation leads from those picked.
 func follow(picked map[resource.Address]bool, all []resource.Address, to map[string][]string) {
+	if len(picked) == 0 {
+		return
+	}
 	seen := map[string]bool{}
 	var visit func(from string)
 	visit = func(from string) {

@@ -14,19 +14,20 @@ func ignoring(s config.Session, was resource.PriorSession) config.Session {
 	if len(s.Lifecycle.Ignore) == 0 {
 		return s
 	}
+	kept := s // s itself stays off the heap: most sessions ignore nothing
 	all := slices.Contains(s.Lifecycle.Ignore, config.IgnoreAll)
 	for path, keep := range keepers {
 		block, _, _ := strings.Cut(path, ".")
 		if all || slices.Contains(s.Lifecycle.Ignore, path) || slices.Contains(s.Lifecycle.Ignore, block) {
-			keep(&s, was)
+			keep(&kept, was)
 		}
 	}
 	for _, path := range s.Lifecycle.Ignore {
 		if name, inside := strings.CutPrefix(path, "env."); inside {
-			keepVariable(&s, was, name)
+			keepVariable(&kept, was, name)
 		}
 	}
-	return s
+	return kept
 }
 
 // keepVariable sets one environment variable to its old value, or removes it if the session was created without it.

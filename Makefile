@@ -100,7 +100,7 @@ chaos: lib ## random applies, kills, faults and neighbours; ROUNDS=1000 SEED=...
 	@if [ -n "$(DOCKER)" ]; then scripts/test-images; fi
 	@cd cmd/cosplay && $(GO) test -timeout 2h -count=1 -run '^TestChaos$$' -rounds $(ROUNDS) -seed $(SEED) $(if $(DOCKER),-docker)
 
-check-engines: lib ## tests of containers on Docker 26 and 28 and podman 5, as root
+check-engines: lib ## tests of containers on Docker 26 and 28 and podman 4.3 and 5, as root
 	@scripts/check-engines $(ENGINES)
 
 lint: lib ## golangci-lint, with the reasons in .golangci.yml; the warnings of the C compiler

@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -163,6 +164,34 @@ func TestSetup(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(root, "home/jane/later")); err == nil {
 		t.Error("a home that is there is filled again")
+	}
+}
+
+// TestSetupReveals: files of accounts that only root can read, as podman writes them, are made readable, also in a
+// container that has the user already.
+func TestSetupReveals(t *testing.T) {
+	root := t.TempDir()
+	me := initd.User{Name: "jane", UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Group: "jane", Home: "/home/jane"}
+	modes := map[string]os.FileMode{"passwd": 0o644, "group": 0o644, "shadow": 0o600}
+	if err := os.Mkdir(filepath.Join(root, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for file := range modes {
+			path := filepath.Join(root, "etc", file)
+			f, err := os.OpenFile(path, os.O_CREATE, 0o600)
+			if err := errors.Join(err, f.Close(), os.Chmod(path, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, notes, err := account.Setup(root, me); err != nil || len(notes) > 0 {
+			t.Fatalf("%q, %v", notes, err)
+		}
+		for file, want := range modes {
+			if info, err := os.Stat(filepath.Join(root, "etc", file)); err != nil || info.Mode().Perm() != want {
+				t.Errorf("the mode of %s is %v, %v", file, info.Mode(), err)
+			}
+		}
 	}
 }
 

@@ -44,10 +44,12 @@ func Setup(root string, u initd.User) (Account, []string, error) {
 		{"/etc/group", files.Group, want.Group, 0o644},
 		{"/etc/shadow", files.Shadow, want.Shadow, 0o600},
 	} {
-		if bytes.Equal(f.old, f.new) {
-			continue
+		file := filepath.Join(root, f.name)
+		var err error
+		if !bytes.Equal(f.old, f.new) {
+			err = Replace(file, f.new, f.mode)
 		}
-		if err := Replace(filepath.Join(root, f.name), f.new, f.mode); err != nil {
+		if err = errors.Join(err, reveal(file, f.mode)); err != nil {
 			notes = append(notes, fmt.Sprintf("%v; programs will not find %s by name: leave %s writable", err, u.Name, f.name))
 		}
 	}
@@ -55,6 +57,16 @@ func Setup(root string, u initd.User) (Account, []string, error) {
 		notes = append(notes, fmt.Sprintf("no home: %v; mount a volume at %s", err, u.Home))
 	}
 	return account, notes, nil
+}
+
+// reveal gives a file its mode if only root can read it. podman writes such files into an image without accounts, and
+// without a readable one no program finds a name.
+func reveal(file string, mode os.FileMode) error {
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Perm()&0o077 != 0 {
+		return nil
+	}
+	return errors.Join(err, os.Chmod(file, mode))
 }
 
 // Look reads the account that Setup has created, for a second program in the same container.

@@ -111,11 +111,9 @@ func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 		bind(r.inside(s.ID), initd.Dir, true),
 		bind(s.Workspace, initd.WorkDir, false),
 	}
+	all = append(all, r.cover(s.ID, s.Workspace, initd.WorkDir)...)
 	if g.cuda {
 		all = append(all, bind(filepath.Join(r.inside(s.ID), usageFile), inContainer(usageFile), false))
-	}
-	if own := r.ownFolder(s.Workspace); own != "" {
-		all = append(all, mount.Mount{Type: mount.TypeTmpfs, Target: path.Join(initd.WorkDir, filepath.ToSlash(own)), ReadOnly: true})
 	}
 	for _, v := range s.Spec.Volumes {
 		kind := mount.TypeBind
@@ -123,8 +121,21 @@ func (r Runtime) mounts(s resource.Session, g grant) []mount.Mount {
 			kind = mount.TypeVolume
 		}
 		all = append(all, mount.Mount{Type: kind, Source: v.Source, Target: v.Target, ReadOnly: v.ReadOnly})
+		if !v.Named() {
+			all = append(all, r.cover(s.ID, v.Source, v.Target)...)
+		}
 	}
 	return all
+}
+
+// cover is a mount that hides the project's scratch folder, if it is in a folder that a session mounts at target. An
+// empty folder covers it, and not a tmpfs, which podman fills with what it covers.
+func (r Runtime) cover(session, folder, target string) []mount.Mount {
+	own := r.ownFolder(folder)
+	if own == "" {
+		return nil
+	}
+	return []mount.Mount{bind(r.empty(session), path.Join(target, filepath.ToSlash(own)), true)}
 }
 
 // scratch is the folder of a project's simulated hosts and session folders, which contain keys.
@@ -204,13 +215,13 @@ func restartPolicy(b resource.ContainerSpec) container.RestartPolicy {
 	return container.RestartPolicy{Name: container.RestartPolicyMode(b.Restart)}
 }
 
+// unlimited is a limit on processes that is none: without one, podman sets its own.
+const unlimited = -1
+
 // resources are the limits of a container in the engine's terms.
 func resources(l resource.Limits) container.Resources {
-	all := container.Resources{NanoCPUs: int64(math.Round(l.CPUs * 1e9)), Memory: int64(l.MemoryMiB) * mib}
-	if pids := int64(l.PIDs); pids > 0 {
-		all.PidsLimit = &pids
-	}
-	return all
+	pids := cmp.Or(int64(l.PIDs), unlimited)
+	return container.Resources{NanoCPUs: int64(math.Round(l.CPUs * 1e9)), Memory: int64(l.MemoryMiB) * mib, PidsLimit: &pids}
 }
 
 // bounds are the present limits of a container.
@@ -239,10 +250,6 @@ func (r Runtime) hold(ctx context.Context, s resource.Session, there *container.
 	}
 	limits := resources(s.Spec.Limits)
 	limits.MemorySwap = 2 * limits.Memory // the engine's default
-	if limits.PidsLimit == nil {
-		limits.PidsLimit = new(int64)
-		*limits.PidsLimit = -1
-	}
 	ctx, cancel := soon(ctx)
 	defer cancel()
 	_, err := r.Engine.client.ContainerUpdate(ctx, there.ID, container.UpdateConfig{Resources: limits, RestartPolicy: restartPolicy(s.Spec)})

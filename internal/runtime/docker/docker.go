@@ -57,7 +57,15 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 	for _, id := range slices.Sorted(maps.Keys(sessions)) {
 		// If several containers are possible, any of them shows that there is one.
 		f, _ := pick(id, sessions[id])
-		c := r.container(f.ID, f.ImageID, f.State, f.Labels)
+		there, err := r.inspect(ctx, f.ID)
+		if err != nil {
+			return nil, err
+		}
+		if there == nil {
+			continue // removed meanwhile
+		}
+		// The state is not that of the list, which lags behind a stop.
+		c := r.container(f.ID, f.ImageID, there.State.Status, f.Labels)
 		if c.State == resource.Running { // else its files are written again when it starts
 			sight, err := inspector.Glance(r.folder(id))
 			if err != nil {
@@ -69,13 +77,6 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 			if port.Type == "tcp" && port.PrivatePort == sshPort {
 				c.SSHPort = int(port.PublicPort)
 			}
-		}
-		there, err := r.inspect(ctx, c.ID)
-		if err != nil {
-			return nil, err
-		}
-		if there == nil {
-			continue // removed meanwhile
 		}
 		if c.State != resource.Running { // a list has the ports of running containers only
 			c.SSHPort = publishedPort(there)

@@ -1,8 +1,11 @@
 package docker
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -93,6 +96,29 @@ func TestLifecycle(t *testing.T) {
 	}
 	if _, err := os.Stat(keep); err != nil {
 		t.Error("the workspace was removed too")
+	}
+}
+
+// TestListLags: the list of an engine may still show a container as running that has stopped.
+func TestListLags(t *testing.T) {
+	w := newWorld(t)
+	w.s.Spec.SSH.Enabled = false
+	made := w.prepare(t)
+	check(t, w.Engine.client.ContainerStop(context.Background(), made.ID, container.StopOptions{}))
+	made.State = resource.Stopped
+	found := w.labelled(t)
+	for i := range found {
+		found[i].State = container.StateRunning
+	}
+	w.through(t, func(out http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/containers/json") {
+			return false
+		}
+		check(t, json.NewEncoder(out).Encode(found))
+		return true
+	})
+	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
+		t.Errorf("a stopped container: %+v", all)
 	}
 }
 
@@ -371,5 +397,28 @@ func TestRuns(t *testing.T) {
 	}
 	if Runs(os.Getpid(), resource.Body{}) {
 		t.Error("everything runs in a container without an ID")
+	}
+}
+
+// TestNoLimits: a session without limits is listed without any, whatever the engine's own default is.
+func TestNoLimits(t *testing.T) {
+	w := newWorld(t)
+	w.s.Spec.SSH.Enabled = false
+	w.s.Spec.Limits = resource.Limits{}
+	var asked struct{ HostConfig struct{ PidsLimit *int64 } }
+	w.through(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/containers/create") {
+			body, err := io.ReadAll(r.Body)
+			check(t, errors.Join(err, json.Unmarshal(body, &asked)))
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		return false
+	})
+	w.prepare(t)
+	if limit := asked.HostConfig.PidsLimit; limit == nil || *limit != unlimited {
+		t.Errorf("the engine is asked for %v processes, which leaves it its default", limit)
+	}
+	if all, err := w.List(context.Background()); err != nil || len(all) != 1 || *all[0].Bounds != w.s.Spec.Bounds() {
+		t.Errorf("%v, %v, want the bounds %+v", all, err, w.s.Spec.Bounds())
 	}
 }

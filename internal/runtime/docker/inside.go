@@ -33,6 +33,7 @@ import (
 // lost state, and the line by which ssh knows it.
 const (
 	insideDir      = "inside"
+	emptyDir       = "empty" // what the container sees in place of the project's scratch folder
 	sessionFile    = "session.json"
 	knownHostsFile = "known_hosts"
 	figuresFile    = "figures"
@@ -59,6 +60,7 @@ const sharedDir = ".shared"
 
 func (r Runtime) folder(session string) string { return filepath.Join(r.Base, session) }
 func (r Runtime) inside(session string) string { return filepath.Join(r.folder(session), insideDir) }
+func (r Runtime) empty(session string) string  { return filepath.Join(r.folder(session), emptyDir) }
 
 // furnish writes a session's folder, or updates it. After a crash any file may be incomplete: the files are derived,
 // and written again before every start. The usage file belongs to the programs, and stays. g is the grant of the
@@ -71,6 +73,7 @@ func (r Runtime) furnish(s resource.Session, given resource.Handle, g grant) err
 	}{
 		{r.folder(s.ID), 0o700},
 		{inside, 0o755},
+		{r.empty(s.ID), 0o555},
 		{filepath.Dir(filepath.Join(inside, facadeFile)), 0o755},
 		{filepath.Dir(filepath.Join(inside, driverFile)), 0o755},
 	} {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docker/docker/api/types/mount"
+
 	"cosplay/internal/cdi"
 	"cosplay/internal/initd"
 	"cosplay/internal/resource"
@@ -87,10 +89,19 @@ func TestOwnFolder(t *testing.T) {
 	check(t, os.Mkdir(filepath.Join(project, scratch), 0o755)) // what hides it has its mode
 	w.Base = filepath.Join(project, scratch, "sessions")
 	w.s.Spec.SSH.Enabled = false
+	w.s.Spec.Volumes = []resource.Volume{{Source: project, Target: "/src", ReadOnly: true}}
 	w.prepare(t)
-	out, failed, code := w.exec(t, nil, "sh", "-c", "ls -a /workspace/.cosplay; touch /workspace/file; touch /workspace/.cosplay/file")
-	if out != ".\n..\n" || !strings.Contains(failed, "Read-only file system") || code == 0 {
-		t.Errorf("inside: %q, %q, %d", out, failed, code)
+	for _, folder := range []string{"/workspace/.cosplay", "/src/.cosplay"} {
+		out, failed, code := w.exec(t, nil, "sh", "-c", "ls -a "+folder+"; touch /workspace/file; touch "+folder+"/file")
+		if out != ".\n..\n" || !strings.Contains(failed, "Read-only file system") || code == 0 {
+			t.Errorf("inside %s: %q, %q, %d", folder, out, failed, code)
+		}
+	}
+	// Some engines copy into a tmpfs what it covers.
+	for _, m := range w.mounts(w.s, grant{}) {
+		if m.Type == mount.TypeTmpfs {
+			t.Errorf("%s is a tmpfs", m.Target)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(project, "file")); err != nil {
 		t.Error(err)

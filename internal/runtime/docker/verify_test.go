@@ -123,6 +123,13 @@ func TestMisplaced(t *testing.T) {
 	if wrong := misplaced(good, wanted); len(wrong) != 0 {
 		t.Errorf("good mounts are %v", wrong)
 	}
+	covered := []mount.Mount{bind("/s/one/empty", "/workspace/.cosplay", true)}
+	if wrong := misplaced([]container.MountPoint{{Type: mount.TypeTmpfs, Destination: "/workspace/.cosplay"}}, covered); len(wrong) != 0 {
+		t.Errorf("a container of an older cosplay: %v", wrong)
+	}
+	if wrong := misplaced(nil, covered); len(wrong) != 1 {
+		t.Errorf("the project's own folder is open, and it says %v", wrong)
+	}
 	for words, mounts := range map[string][]container.MountPoint{
 		"/workspace is not mounted":                              good[:1],
 		"/run/cosplay can be written to":                         {{Destination: "/run/cosplay", Source: "/a", RW: true}, good[1]},

@@ -22,24 +22,31 @@ static int names_the_gpu(const struct figures *target, const char *list)
 /*
  * The driver may see more GPUs than the session has, and knows the slice by its
  * own name. A program that has lost the variable, or numbers its GPU, gets the
- * slice; one that names none, or another, gets none.
+ * slice; one that names none, or another, gets none. The driver reads the variable
+ * once. Then it has its value again, for children of the program that expect a number.
  */
-static void show_slice(const struct figures *target)
+static CUresult start_on_slice(const struct figures *target, unsigned flags)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"); /* stays valid: glibc never frees a value */
     if (visible && equal(visible, target->slice))
-        return;
+        return DRIVER(cuInit)(flags);
     setenv("CUDA_VISIBLE_DEVICES", !visible || names_the_gpu(target, visible) ? target->slice : "", 1);
+    CUresult answer = DRIVER(cuInit)(flags);
+    if (visible)
+        setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+    else
+        unsetenv("CUDA_VISIBLE_DEVICES");
+    return answer;
 }
 
 /* No function works before cuInit, so invalid figures have to be reported only here. */
 CUresult cuInit(unsigned flags)
 {
     const struct figures *target = figures_shown();
-    if (target && getenv && setenv)
-        show_slice(target);
     if (target && getenv && getenv(USAGE_TRIAL_VARIABLE))
         (void)attached(); /* before its context takes memory, which others would take for theirs */
+    if (target && getenv && setenv && unsetenv)
+        return start_on_slice(target, flags);
     return DRIVER(cuInit)(flags);
 }
 

@@ -11,6 +11,7 @@
 /* Of libc, weak like those of facade/front.c. */
 __attribute__((weak)) char *getenv(const char *name);
 __attribute__((weak)) int setenv(const char *name, const char *value, int overwrite);
+__attribute__((weak)) int unsetenv(const char *name);
 
 /* The figures to show; NULL if the session has none, so that all calls pass through. */
 static inline const struct figures *figures_shown(void)

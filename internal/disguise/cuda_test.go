@@ -227,14 +227,16 @@ func TestVisibleDevices(t *testing.T) {
 	}
 	uuid := "GPU-" + strings.TrimPrefix(slice, "MIG-")
 	for _, visible := range [][]string{nil, {"0"}, {"0,1"}, {slice}, {slice + ",1"}, {slice[:12]}, {uuid}, {uuid[:12]}} {
+		inherited := "not set" // by a child of the program
 		for i := range visible {
+			inherited = visible[i]
 			visible[i] = "CUDA_VISIBLE_DEVICES=" + visible[i]
 		}
 		out, err := run(visible...)
 		if err != nil {
 			t.Fatalf("with %q: %v: %s", visible, err, out)
 		}
-		records(out).expect(t, answers{"count": 1, "name": "NVIDIA GeForce RTX 2060", "free": 6144 - 300 - 100})
+		records(out).expect(t, answers{"count": 1, "name": "NVIDIA GeForce RTX 2060", "free": 6144 - 300 - 100, "visible": inherited})
 		if t.Failed() {
 			t.Fatalf("with %q", visible)
 		}
@@ -291,7 +293,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// The facade has one needed library, at the private path, and four weak functions of libc without a version.
+// The facade has one needed library, at the private path, and five weak functions of libc without a version.
 func TestCUDALoadsEverywhere(t *testing.T) {
 	m := newMachine(t, "h200")
 	slice, _ := m.slice(t, 0, "1g.18gb", 0)
@@ -315,7 +317,7 @@ func TestCUDALoadsEverywhere(t *testing.T) {
 		}
 	}
 	slices.Sort(needs)
-	if !slices.Equal(needs, []string{"dlopen", "dlsym", "getenv", "setenv"}) {
+	if !slices.Equal(needs, []string{"dlopen", "dlsym", "getenv", "setenv", "unsetenv"}) {
 		t.Errorf("it needs %v", needs)
 	}
 }

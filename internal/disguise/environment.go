@@ -110,8 +110,9 @@ var withoutTF32 = map[string]string{
 
 // Environment returns the environment of every program in a session: the target's figures under the names of
 // gpu-cosplay, the slice, and the user's variables, which take precedence. It leaves out sensitive values, which are
-// added when a program starts. sliceID is the UUID of the MIG slice or of the whole GPU.
-func Environment(s resource.Session, sliceID string) map[string]string {
+// added when a program starts. sliceID is the UUID of the MIG slice or of the whole GPU, visible the value of
+// CUDA_VISIBLE_DEVICES: OnlyGPU where programs can reach no other GPU, otherwise sliceID.
+func Environment(s resource.Session, sliceID, visible string) map[string]string {
 	t := s.Target
 	env := map[string]string{
 		"GPU_COSPLAY_SESSION":        s.Address.Short(),
@@ -123,7 +124,7 @@ func Environment(s resource.Session, sliceID string) map[string]string {
 		"GPU_COSPLAY_BW_GBS":         number(t.BandwidthGBs),
 		"GPU_COSPLAY_TDP_W":          strconv.Itoa(t.PowerW),
 		"GPU_COSPLAY_PHYS_VRAM_MIB":  strconv.Itoa(s.Fit.Got.MemoryMiB),
-		"CUDA_VISIBLE_DEVICES":       sliceID,
+		"CUDA_VISIBLE_DEVICES":       visible,
 		"NVIDIA_VISIBLE_DEVICES":     sliceID,
 		"PIP_BREAK_SYSTEM_PACKAGES":  "1", // the session itself isolates packages
 	}
@@ -133,5 +134,8 @@ func Environment(s resource.Session, sliceID string) map[string]string {
 	maps.Copy(env, s.Env)
 	return env
 }
+
+// OnlyGPU is what CUDA calls the GPU of a program that can reach one. Many programs expect a number.
+const OnlyGPU = "0"
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

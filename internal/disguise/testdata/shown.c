@@ -60,6 +60,7 @@ int main(int count, char **arguments)
 {
     (void)count;
     start(arguments[1]);
+    printf("visible %s\n", getenv("CUDA_VISIBLE_DEVICES") ? getenv("CUDA_VISIBLE_DEVICES") : "not set");
     device();
     attribute("sms", CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     attribute("clock", CU_DEVICE_ATTRIBUTE_CLOCK_RATE);

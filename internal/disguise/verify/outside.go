@@ -7,13 +7,19 @@ import (
 	"cosplay/internal/resource"
 )
 
+const visibleDevices = "CUDA_VISIBLE_DEVICES" // a container of an earlier cosplay has the UUID
+
 var sliceChecks = []check[Inside]{
 	{name: "slice.inside", class: Slice, expected: func(w Wanted) string { return w.Slice },
-		found: func(_ Wanted, in Inside) answer {
-			if value := in.environ()["CUDA_VISIBLE_DEVICES"]; value != "" {
-				return found(value)
+		found: func(w Wanted, in Inside) answer {
+			value := in.environ()[visibleDevices]
+			switch {
+			case value == "":
+				return found("no " + visibleDevices)
+			case value == "0" && (w.Container || w.CUDA): // the only GPU of a container; elsewhere the facade maps it
+				return found(w.Slice)
 			}
-			return found("no CUDA_VISIBLE_DEVICES")
+			return found(value)
 		},
 		fix: "the session's programs would use another GPU than the state says: cosplay apply puts its environment right"},
 }

@@ -255,6 +255,27 @@ func TestSabotage(t *testing.T) {
 	}
 }
 
+// TestVisible: which values of CUDA_VISIBLE_DEVICES give programs their slice.
+func TestVisible(t *testing.T) {
+	slice := sound().w.Slice
+	for _, c := range []struct {
+		value           string
+		container, cuda bool
+		want            Outcome
+	}{
+		{slice, true, true, Passed}, {"0", true, true, Passed}, {"0", true, false, Passed}, {"1", true, true, Failed},
+		{slice, false, true, Passed}, {"0", false, true, Passed}, {"0", false, false, Failed}, {"", false, true, Failed},
+	} {
+		s := sound()
+		s.w.Container, s.w.CUDA, s.env["CUDA_VISIBLE_DEVICES"] = c.container, c.cuda, c.value
+		for _, r := range s.judge() {
+			if r.Check == "slice.inside" && r.Outcome != c.want || r.Check == "environment" && r.Outcome != Passed {
+				t.Errorf("%+v: %s has %s: %s", c, r.Check, r.Outcome, r.Got.What)
+			}
+		}
+	}
+}
+
 // load is so many readings of each clock, of a GPU that is busy.
 func load(each int, clocks ...int) Load {
 	var l Load

@@ -172,7 +172,7 @@ func (r Runtime) config(s resource.Session, slice string, granted map[string]str
 		"HOST_GID":                   strconv.Itoa(s.Spec.User.GID),
 		"NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
 	}
-	maps.Copy(env, disguise.Environment(s, slice))
+	maps.Copy(env, disguise.Environment(s, slice, disguise.OnlyGPU))
 	maps.Copy(env, granted)
 	for name := range s.Secret {
 		delete(env, name)

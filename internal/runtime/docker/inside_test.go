@@ -35,7 +35,7 @@ func TestInside(t *testing.T) {
 		}
 		env := strings.Split(run("env"), "\n")
 		for _, want := range []string{"SEED=14", "FROM_IMAGE=yes", "GPU_COSPLAY_CARD=rtx-2060", "PIP_BREAK_SYSTEM_PACKAGES=1", "HOST_USER=jane", "HOST_UID=1234", "HOST_GID=1235",
-			"NVIDIA_DRIVER_CAPABILITIES=compute,utility", "NVIDIA_VISIBLE_DEVICES=" + w.given.UUID, "CUDA_VISIBLE_DEVICES=" + w.given.UUID, "HOME=/home/jane",
+			"NVIDIA_DRIVER_CAPABILITIES=compute,utility", "NVIDIA_VISIBLE_DEVICES=" + w.given.UUID, "CUDA_VISIBLE_DEVICES=0", "HOME=/home/jane",
 			"NVIDIA_TF32_OVERRIDE=0", "PYTHONPATH=" + initd.Dir + "/python:/of/the/image"} {
 			if !slices.Contains(env, want) {
 				t.Errorf("%s: no %s in %q", name, want, env)

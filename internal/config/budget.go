@@ -27,6 +27,7 @@ const (
 	perElement  = 32       // bytes that an element of a list counts for
 	maxLooked   = 100_000  // files and folders that fileset visits
 	maxDecoded  = 1 << 20  // bytes of a text that a function takes apart
+	maxTrimmed  = 10_000   // bytes of the characters that trim removes, since it compares each with all
 )
 
 // limitError reports which limit a value exceeds, and what to do.

@@ -20,25 +20,21 @@ const (
 
 var (
 	vastExponent = regexp.MustCompile(`[eE][-+]?0*[1-9]\d{4,}$`)
-	operators    = map[hclsyntax.TokenType]bool{}
-	opening      = map[hclsyntax.TokenType]bool{}
-	closing      = map[hclsyntax.TokenType]bool{}
+	operators    = tokens(hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenPercent,
+		hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan,
+		hclsyntax.TokenGreaterThanEq, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenBang, hclsyntax.TokenQuestion, hclsyntax.TokenDot)
+	opening = tokens(hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
+		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl)
+	closing = tokens(hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
+		hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd)
 )
 
-func init() {
-	for _, t := range []hclsyntax.TokenType{hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenPercent,
-		hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan,
-		hclsyntax.TokenGreaterThanEq, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenBang, hclsyntax.TokenQuestion, hclsyntax.TokenDot} {
-		operators[t] = true
+func tokens(types ...hclsyntax.TokenType) map[hclsyntax.TokenType]bool {
+	set := map[hclsyntax.TokenType]bool{}
+	for _, t := range types {
+		set[t] = true
 	}
-	for _, t := range []hclsyntax.TokenType{hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
-		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl} {
-		opening[t] = true
-	}
-	for _, t := range []hclsyntax.TokenType{hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
-		hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd} {
-		closing[t] = true
-	}
+	return set
 }
 
 // tooDeep reports the first place in a source that nests more deeply than the limit, or has too many words or digits.
@@ -47,16 +43,16 @@ func tooDeep(name string, src []byte, start hcl.Pos, lex func([]byte, string, hc
 		return hcl.Diagnostics{overLimit(oneCharacter(name, src, at),
 			limitError{"the number of words and signs up to here", fmt.Sprint(maxWords), "Divide the file, or write fewer blocks with count or for_each"})}
 	}
-	tokens, _ := lex(src, name, start)
+	words, _ := lex(src, name, start)
 	type level struct{ operators, directives int }
 	levels, depth := []level{{}}, 0 // the last level is the innermost bracket; depth is the sum of all
-	for i, t := range tokens {
+	for i, t := range words {
 		top := &levels[len(levels)-1]
 		newline := t.Type == hclsyntax.TokenNewline && (len(levels) == 1 || levels[len(levels)-1].directives < 0)
 		switch {
 		case opening[t.Type]:
-			if t.Type == hclsyntax.TokenTemplateControl && i+1 < len(tokens) {
-				switch string(tokens[i+1].Bytes) {
+			if t.Type == hclsyntax.TokenTemplateControl && i+1 < len(words) {
+				switch string(words[i+1].Bytes) {
 				case "if", "for":
 					top.operators++
 					depth++

@@ -53,6 +53,12 @@ var guards = map[string]func(args []cty.Value, s size) error{
 	"split": func(args []cty.Value, _ size) error {
 		return parts(args[1], strings.Count(args[1].AsString(), args[0].AsString()))
 	},
+	"trim": func(args []cty.Value, _ size) error {
+		if len(args[1].AsString()) > maxTrimmed {
+			return limitError{"the set of characters to remove", fmt.Sprintf("%d bytes", maxTrimmed), "Name each character once"}
+		}
+		return nil
+	},
 	"yamldecode": func(args []cty.Value, _ size) error {
 		var root yaml.Node
 		if err := parts(args[0], 0); err != nil {

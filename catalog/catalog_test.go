@@ -226,6 +226,7 @@ func TestTargetSpellings(t *testing.T) {
 		"Tesla T4": "t4", "t4": "t4", "Tesla P100-PCIE-16GB": "p100-pcie", "v100": "v100-16gb", "Tesla V100-SXM2-32GB": "v100-32gb",
 		"a100": "a100-40gb", "A100 80GB": "a100-80gb", "A100-SXM4-80GB": "a100-80gb", "NVIDIA A100 80GB PCIe": "a100-pcie-80gb", "a100_80g": "a100-80gb",
 		"H100": "h100", "h100 sxm": "h100", "NVIDIA H100 80GB HBM3": "h100", "h100_pcie": "h100-pcie", "h100nvl": "h100-nvl", "h200": "h200", "gb200": "gb200", "GH200": "gh200",
+		"h100_sxm_80g": "h100", "H100 SXM (80GB)": "h100", "H100 NVL (94GB)": "h100-nvl", "h200_sxm_141g": "h200", "H200 SXM (141GB)": "h200",
 		"5090 D": "rtx-5090-d", "L40S": "l40s", "l40": "l40", "a10g": "a10g", "NVIDIA B300 SXM6 AC": "b300",
 	} {
 		target, err := Target(typed)
@@ -240,7 +241,8 @@ func TestHostSpellings(t *testing.T) {
 		"h200": "NVIDIA H200", "NVIDIA H200": "NVIDIA H200", "H200-SXM": "NVIDIA H200", "a100-80gb": "NVIDIA A100-SXM4-80GB", "A100 80GB": "NVIDIA A100-SXM4-80GB",
 		"a100": "NVIDIA A100-SXM4-40GB", "4090": "NVIDIA GeForce RTX 4090", "h100": "NVIDIA H100 80GB HBM3", "H100 PCIe": "NVIDIA H100 PCIe",
 		"v100": "Tesla V100-SXM2-32GB", "rtx_6000_ada": "NVIDIA RTX 6000 Ada Generation", "rtx pro 6000": "NVIDIA RTX PRO 6000 Blackwell Server Edition",
-		"A30": "NVIDIA A30", "l40s": "NVIDIA L40S", "gh200": "NVIDIA GH200 480GB", "GH200 144GB": "NVIDIA GH200 144G HBM3e",
+		"h100_sxm_80g": "NVIDIA H100 80GB HBM3", "H100 SXM (80GB)": "NVIDIA H100 80GB HBM3", "H100 NVL (94GB)": "NVIDIA H100 NVL",
+		"h200_sxm_141g": "NVIDIA H200", "H200 SXM (141GB)": "NVIDIA H200", "A30": "NVIDIA A30", "l40s": "NVIDIA L40S", "gh200": "NVIDIA GH200 480GB", "GH200 144GB": "NVIDIA GH200 144G HBM3e",
 	} {
 		m, err := HostModel(typed)
 		if err != nil || m.Name != want {

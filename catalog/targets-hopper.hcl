@@ -29,7 +29,7 @@ target "h100-pcie" {
 
 target "h100" {
   name    = "NVIDIA H100 80GB HBM3"
-  aliases = ["h100-sxm", "h100-sxm5", "h100-80gb"]
+  aliases = ["h100-sxm", "h100-sxm5", "h100-80gb", "h100-sxm-80gb"]
 
   compute_capability = "9.0"
   sms                = 132
@@ -55,7 +55,7 @@ target "h100" {
 
 target "h100-nvl" {
   name    = "NVIDIA H100 NVL"
-  aliases = ["h100-94gb"]
+  aliases = ["h100-94gb", "h100-nvl-94gb"]
 
   compute_capability = "9.0"
   sms                = 132
@@ -132,7 +132,7 @@ target "h20" {
 
 target "h200" {
   name    = "NVIDIA H200"
-  aliases = ["h200-sxm", "h200-141gb"]
+  aliases = ["h200-sxm", "h200-141gb", "h200-sxm-141gb"]
 
   compute_capability = "9.0"
   sms                = 132

@@ -69,7 +69,7 @@ func (inv *invocation) destroy() *cobra.Command {
 	o := applyOptions{destroy: true, aim: project.Aim{Goal: project.NothingLeft}}
 	cmd := &cobra.Command{
 		Use:        "destroy",
-		SuggestFor: []string{"down", "stop", "rm", "delete"},
+		SuggestFor: []string{"down", "rm", "delete"},
 		Short:      "Remove everything that cosplay created and restore the GPUs",
 		Long: `Remove the sessions of this project and give each GPU the settings back that it was found with.
 

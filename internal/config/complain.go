@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -64,6 +65,7 @@ func (l *loader) report(d *hcl.Diagnostic) {
 		return
 	}
 	d = l.inOurWords(d)
+	d.Detail = example.ReplaceAllString(d.Detail, "$1:\n    $2")
 	d.Subject, d.Context = inOrder(d.Subject), inOrder(d.Context)
 	reported := l.reported[*d.Subject]
 	same := func(other *hcl.Diagnostic) bool { return other.Summary == d.Summary && other.Detail == d.Detail }
@@ -73,6 +75,10 @@ func (l *loader) report(d *hcl.Diagnostic) {
 	l.reported[*d.Subject] = append(reported, d)
 	l.diags = append(l.diags, d)
 }
+
+// example matches what a user can copy, at the end of a text. It gets a line for itself, which no terminal wraps; a single
+// word is not wrapped anyway.
+var example = regexp.MustCompile(`\b((?:Write|[Aa]dd|Declare|like)\b[a-z ]*): (\S+ .*)$`)
 
 // didYouMean returns a sentence with the candidate closest to what the user typed, or "" if none is close. It starts
 // with a space.
@@ -113,6 +119,14 @@ func sortedTexts[T any](list []T, text func(T) string) []string {
 
 // maxListed is how many names a sentence can list.
 const maxListed = 8
+
+// ringOf draws a ring of names, and of a long one both ends.
+func ringOf(names []string) string {
+	if len(names) > maxListed {
+		names = slices.Concat(names[:maxListed/2], []string{"..."}, names[len(names)-maxListed/2:])
+	}
+	return strings.Join(names, " -> ")
+}
 
 // lower turns a text into the continuation of a sentence; GPU keeps its capitals.
 func lower(s string) string {

@@ -90,7 +90,7 @@ func (l *loader) checkPorts() {
 			seen[at] = s
 		case other.Ranges.Decl == s.Ranges.Decl:
 			l.complain(here, here, fmt.Sprintf("port %d is for one session only", at.port),
-				"Each instance of this block needs its own port. Count up, like: port = %d + count.index; or write \"auto\".", at.port)
+				"Each instance of this block needs its own port. Write \"auto\", or count up, like: port = %d + count.index", at.port)
 		default:
 			first := other.Ranges.At("ssh.port")
 			l.complain(here, here, fmt.Sprintf("port %d is there twice on host %q", at.port, at.host),

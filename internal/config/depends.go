@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -70,5 +69,5 @@ func (l *loader) follow(name string, on map[string][]dependence, way []dependenc
 }
 
 func drawn(ring []dependence) string {
-	return "session." + ring[0].of + " -> " + strings.Join(prose.Each(ring, func(d dependence) string { return "session." + d.on }), " -> ")
+	return ringOf(append([]string{"session." + ring[0].of}, prose.Each(ring, func(d dependence) string { return "session." + d.on })...))
 }

@@ -92,6 +92,9 @@ func (l *loader) hostSimulate(h *Host, v value) {
 	}
 	if err := l.Simulate(spec); err != nil {
 		summary, detail := explain(err, fmt.Sprintf("cannot simulate %q", spec))
+		if !strings.Contains(detail, " x ") {
+			detail += ` Write it like "8 x h200" or "1 x h200, 2 x l40s".`
+		}
 		l.wrong(v, summary, "%s", detail)
 		return
 	}

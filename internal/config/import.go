@@ -22,7 +22,7 @@ func (l *loader) readImport(b block) {
 	said := l.read(b, &importSchema)
 	to, id := said.find("to"), said.find("id")
 	if said.lacks("to") || said.lacks("id") {
-		l.complain(b.kindRange, b.header, "import does not say what becomes what", "It needs both, each on a separate line, like: to = session.x and id = \"MIG-...\"")
+		l.complain(b.kindRange, b.header, "import does not say what becomes what", "It needs both, each on a separate line, like:\n    to = session.x\n    id = \"MIG-...\"")
 	}
 	if to == nil || id == nil {
 		return
@@ -50,7 +50,7 @@ func (l *loader) checkImports() {
 		switch {
 		case !there:
 			names := prose.Each(l.sessions, func(s Session) string { return s.Address.String() })
-			l.complain(one.Range, one.Range, fmt.Sprintf("there is no %s", one.To), "Write its session block first: what no block has would be removed again.%s", didYouMean(one.To.String(), names))
+			l.complain(one.Range, one.Range, fmt.Sprintf("there is no %s", one.To), "Write its session block first, because what no block has would be removed again.%s", didYouMean(one.To.String(), names))
 		case twice >= 0:
 			l.complain(one.Range, one.Range, "two imports of the same", "The other is at %s line %d. A session has one slice and one container, and each of these one session.", l.imports[twice].Range.Filename, l.imports[twice].Range.Start.Line)
 		}

@@ -62,8 +62,8 @@ func (l *loader) takeInputs() {
 			at := inputRange(in)
 			l.files[in.From] = &hcl.File{Bytes: []byte(in.Name)} // the value may be a secret
 			at.End = hcl.Pos{Line: 1, Column: len(in.Name) + 1, Byte: len(in.Name)}
-			l.complain(at, at, fmt.Sprintf("unknown variable %q", in.Name), "It gets a value, and no block declares it. Add: variable %q { ... }%s",
-				in.Name, l.variableMeant(in.Name))
+			l.complain(at, at, fmt.Sprintf("unknown variable %q", in.Name), "It gets a value, and no block declares it.%s Add: variable %q {}",
+				l.variableMeant(in.Name), in.Name)
 		default:
 			l.unmatched = append(l.unmatched, in.From)
 		}
@@ -106,7 +106,7 @@ func (l *loader) takeFile(in Input) {
 	attributes, blocks := all.read(l, &Block{Free: "a value"})
 	for _, b := range blocks {
 		l.complain(b.kindRange, b.header, fmt.Sprintf("%q cannot be in a file of values", b.kind),
-			"It has lines like: image = \"cosplay:latest\". Put blocks into a file that ends with .hcl.")
+			"Put blocks into a file that ends with .hcl. A file of values has lines like: image = \"cosplay:latest\"")
 	}
 	for _, a := range attributes {
 		v := l.variables[a.name]
@@ -116,7 +116,7 @@ func (l *loader) takeFile(in Input) {
 		}
 		l.cover(in.From, a.expr.Range().Start.Byte, a.expr.Range().End.Byte) // it may be a secret
 		l.report(warning(a.at, a.whole, fmt.Sprintf("unknown variable %q", a.name),
-			"It gets a value here, and no block declares it. Add: variable %q { ... }; or remove the line.%s", a.name, l.variableMeant(a.name)))
+			"It gets a value here, and no block declares it.%s Remove the line, or add: variable %q {}", l.variableMeant(a.name), a.name))
 	}
 }
 

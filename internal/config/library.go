@@ -41,7 +41,7 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 			d.Detail += cmp.Or(stepsThere(d), " Remove the part after the dot.")
 		}
 	case d.Summary == invalidIndex:
-		d.Detail += cmp.Or(stepsThere(d), " Name one that exists; length(...) and keys(...) show what exists.")
+		d.Detail += cmp.Or(l.tooFew(d), stepsThere(d), " Name one that exists; length(...) and keys(...) show what exists.")
 	}
 	if call, failed := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); failed && d.Expression != nil {
 		d.Detail = ofCall(call, d)
@@ -50,6 +50,21 @@ func (l *loader) inOurWords(d *hcl.Diagnostic) *hcl.Diagnostic {
 	}
 	d.Summary = lower(d.Summary)
 	return d
+}
+
+// tooFew suggests another count if an expression uses count.index for a list that is too short. It starts with a space.
+func (l *loader) tooFew(d *hcl.Diagnostic) string {
+	index, is := d.Expression.(*hclsyntax.IndexExpr)
+	if !is || !slices.ContainsFunc(index.Key.Variables(), func(m hcl.Traversal) bool { return variableName(m) == "count.index" }) {
+		return ""
+	}
+	of, diags := index.Collection.Value(d.EvalContext)
+	file := l.files[index.Collection.Range().Filename]
+	if of, marks := of.Unmark(); diags.HasErrors() || len(marks) > 0 || !of.IsKnown() || of.IsNull() || !isList(of.Type()) || file == nil {
+		return ""
+	}
+	return fmt.Sprintf(" The list has %s, and count makes more sessions. Write: count = length(%s)", prose.Count(of.LengthInt(), "element"),
+		index.Collection.Range().SliceBytes(file.Bytes))
 }
 
 // stepsThere lists the attributes or elements of a value if an expression uses one that does not exist. It starts

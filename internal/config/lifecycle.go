@@ -140,7 +140,7 @@ func (l *loader) ignoreChanges(s *Session, a attribute, _ *hcl.EvalContext) {
 func (l *loader) ignorable(a attribute, e hcl.Expression) (string, bool) {
 	traversal, diags := hcl.AbsTraversalForExpr(e)
 	if diags.HasErrors() {
-		l.complain(e.Range(), a.whole, "this is no name of an attribute", "Write names without quotes: [env, fit.tolerance].")
+		l.complain(e.Range(), a.whole, "this is no name of an attribute", "Write names without quotes, like: [env, fit.tolerance]")
 		return "", false
 	}
 	var names []string

@@ -199,7 +199,7 @@ func (l *loader) checkLive(a attribute, mention hcl.Traversal) bool {
 	case full == "session":
 		l.complain(mention.SourceRange(), a.whole, `"session" is not a value by itself`, "Write a dot and the name of a session block behind it, like session.worker.")
 	case !declared:
-		l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown session %q", name), "No block declares it. Name one that is there, or add: session %q { ... }%s", name, didYouMean(name, sortedKeys(l.reaches)))
+		l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown session %q", name), "No block declares it.%s Name one that is there, or add: session %q { target = \"2060\" }", didYouMean(name, sortedKeys(l.reaches)), name)
 	case len(mention) > 2:
 		return l.checkInstance(a, mention, full, block)
 	default:

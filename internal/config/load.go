@@ -272,7 +272,7 @@ func (l *loader) label(b block) (string, bool) {
 	switch {
 	case len(b.labels) == 0:
 		l.complain(b.kindRange, b.header, fmt.Sprintf("%s without a name", b.kind),
-			"Write the name in quotes between the word and the brace: %s \"%s\" {", b.kind, sample)
+			"Write the name in quotes between the word and the brace, like:\n%s", schema.sample())
 	case len(b.labels) > 1:
 		l.complain(b.labelRanges[1], b.header, fmt.Sprintf("%s with more than one name", b.kind),
 			"%s has one name. Keep %q and remove what follows it.", prose.Capital(what), b.labels[0])

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
@@ -39,7 +38,7 @@ func (l *loader) readMoved(b block) {
 	said := l.read(b, &movedSchema)
 	from, to := said.find("from"), said.find("to")
 	if said.lacks("from") || said.lacks("to") {
-		l.complain(b.kindRange, b.header, "moved does not say from where to where", "It needs both, each on a separate line, like: from = session.a and to = session.b")
+		l.complain(b.kindRange, b.header, "moved does not say from where to where", "It needs both, each on a separate line, like:\n    from = session.a\n    to   = session.b")
 	}
 	if from == nil || to == nil {
 		return
@@ -63,7 +62,7 @@ func (l *loader) readMoved(b block) {
 
 func (l *loader) unnamed(b block) {
 	if len(b.labels) > 0 {
-		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s has no name", b.kind), "Write it as: %s {", b.kind)
+		l.complain(b.labelRanges[0], b.header, fmt.Sprintf("%s has no name", b.kind), "Remove what is between the word and the brace.")
 	}
 }
 
@@ -169,7 +168,7 @@ func (l *loader) checkCircles() {
 			if first := slices.Index(way, at); first >= 0 {
 				m := from[at]
 				l.complain(m.Range, m.Range, "the moves go in a circle", "%s. Remove the one that is not true any more.",
-					strings.Join(prose.Each(append(way[first:], at), resource.Reference.String), " -> "))
+					ringOf(prose.Each(append(way[first:], at), resource.Reference.String)))
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func TestChecks(t *testing.T) {
 	live[s.Address] = s
 	for range 2 { // evaluating twice gives the same result
 		warnings := intent.EvalChecks(live)
-		if len(warnings) != 1 || warnings[0].Severity != hcl.DiagWarning || warnings[0].Summary != `check "fast" failed` || warnings[0].Detail != "A is running." {
+		if len(warnings) != 1 || warnings[0].Severity != hcl.DiagWarning || warnings[0].Summary != `check "fast" failed` || warnings[0].Detail != "a is running." {
 			t.Fatalf("got %v", warnings)
 		}
 		if at := string(warnings[0].Subject.SliceBytes([]byte(src))); at != "session.a.fit.fp32_error < 0.1" {

@@ -100,6 +100,7 @@ func (l *loader) message(a *attribute) (string, bool) {
 	return l.text(v)
 }
 
+// ruleSentence ends a message with a full stop, and leaves its first letter as it is: it may be the name of a thing.
 func ruleSentence(message string) string {
-	return cmp.Or(prose.Sentence(message), "The rule says no more.")
+	return cmp.Or(prose.Stop(message), "The rule says no more.")
 }

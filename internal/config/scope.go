@@ -73,7 +73,6 @@ func (l *loader) reportCycle(n *node) {
 	}
 	drawn = append(drawn, n.name)
 	if len(ring) > maxListed {
-		drawn = slices.Concat(drawn[:maxListed/2], []string{"..."}, drawn[len(drawn)-maxListed/2:])
 		places = places[:maxListed]
 	}
 	if len(ring) == 1 {
@@ -81,7 +80,7 @@ func (l *loader) reportCycle(n *node) {
 		return
 	}
 	l.complain(n.at, n.at, fmt.Sprintf("%s depends on itself", n.name),
-		"%s: each waits for the next. Break the ring at one of %s.", strings.Join(drawn, " -> "), prose.And(places))
+		"%s: each waits for the next. Break the ring at one of %s.", ringOf(drawn), prose.And(places))
 }
 
 // reach states which names an expression may use besides those that are valid everywhere.
@@ -190,12 +189,12 @@ func (l *loader) unknownVariable(a attribute, mention hcl.Traversal, r reach) {
 
 func (l *loader) undeclared(a attribute, mention hcl.Traversal, full string) {
 	root, name, _ := strings.Cut(full, ".")
-	declare := fmt.Sprintf("Declare it: variable %q { ... }", name)
+	declare := fmt.Sprintf("Declare it: variable %q {}", name)
 	if root == "local" {
-		declare = fmt.Sprintf("Declare it: locals { %s = ... }", name)
+		declare = fmt.Sprintf("Declare it: locals { %s = 1 }", name)
 	}
 	l.complain(mention.SourceRange(), a.whole, fmt.Sprintf("unknown variable %q", full),
-		"Nothing declares it. %s%s", declare, didYouMean(full, l.namesInReach(nowhere)))
+		"Nothing declares it.%s %s", didYouMean(full, l.namesInReach(nowhere)), declare)
 }
 
 func (l *loader) namesInReach(r reach) []string {

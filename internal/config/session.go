@@ -95,7 +95,7 @@ func (l *loader) readSession(b block) {
 	}
 	if said.lacks("target") {
 		l.complain(b.header, b.header, `"target" is missing`,
-			"Every session needs a target. Add a line like: target = \"rtx-2060\"; `cosplay ls` lists all.")
+			"Every session needs a target. `cosplay ls` lists all. Add a line like: target = \"rtx-2060\"")
 	}
 
 	first := len(l.sessions)
@@ -193,9 +193,9 @@ func (l *loader) sessionHost(s *Session, v value) {
 	switch {
 	case l.partial || slices.Contains(names, name):
 	case len(names) > 0:
-		l.wrong(v, fmt.Sprintf("unknown host %q", name), "Declared: %s.%s Name a declared one, or add: host %q { ... }", prose.And(prose.Quoted(names)), didYouMean(name, names), name)
+		l.wrong(v, fmt.Sprintf("unknown host %q", name), "Declared: %s.%s Name a declared one, or add: host %q {}", prose.And(prose.Quoted(names)), didYouMean(name, names), name)
 	case name != LocalHost:
-		l.wrong(v, fmt.Sprintf("unknown host %q", name), "No host is declared, so there is only %q, this machine. Leave host out, or add: host %q { ... }", LocalHost, name)
+		l.wrong(v, fmt.Sprintf("unknown host %q", name), "No host is declared, so there is only %q, this machine. Leave host out, or add: host %q {}", LocalHost, name)
 	}
 }
 

@@ -148,10 +148,10 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 			"A later version will have it. Leave it out for now.")
 	case kind == "attribute" && inner != nil:
 		l.complain(at, context, fmt.Sprintf("%q is a block", name),
-			"Write it without the equals sign: %s.", inner.header())
+			"Write it without the equals sign:\n%s", inner.sample())
 	case kind == "block" && schema.attribute(name) != nil:
 		l.complain(at, context, fmt.Sprintf("%q is an attribute", name),
-			"Write it with an equals sign: %s = ...", name)
+			"Write it with an equals sign: %s = %s", name, schema.attribute(name).Example)
 	default:
 		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
 		next := didYouMean(name, candidates)
@@ -185,12 +185,20 @@ func (b *Block) inner() []string {
 	return all
 }
 
-// header returns the beginning of a block, followed by an ellipsis.
-func (b *Block) header() string {
-	if b.Label == "" {
-		return b.Name + " { ... }"
+// sample returns a block that a user can copy: with the attributes that it needs or, without any, the first one.
+func (b *Block) sample() string {
+	lines := []string{b.Name + " {"}
+	if b.Label != "" {
+		lines[0] = fmt.Sprintf("%s %q {", b.Name, b.Label)
 	}
-	return fmt.Sprintf("%s %q { ... }", b.Name, b.Label)
+	shown := b.required()
+	if len(shown) == 0 {
+		shown = b.Attributes[:min(1, len(b.Attributes))]
+	}
+	for _, a := range shown {
+		lines = append(lines, fmt.Sprintf("  %s = %s", a.Name, a.Example))
+	}
+	return "    " + strings.Join(append(lines, "}"), "\n    ")
 }
 
 // describe lists what a block can contain.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
@@ -232,10 +233,41 @@ func openHeredoc(src []byte, name string) (at hcl.Range, open bool) {
 // otherQuotes are quotes that users type instead of double quotes.
 var otherQuotes = regexp.MustCompile("^(?:'([^'\n]*)'?|`([^`\n]*)`?|[“”„]([^“”\n]*)[“”]?|‘([^’\n]*)’?)")
 
+// shellName is a variable as shells write it.
+var shellName = regexp.MustCompile(`^\$([A-Za-z_]\w*)`)
+
+// invisible names the character at the start of a source; "" if it is visible.
+func invisible(src []byte) string {
+	c, size := utf8.DecodeRune(src)
+	names := map[rune]string{0: "a NUL byte", 0xFEFF: "a byte order mark", 0xA0: "a no-break space", 0x200B: "a zero-width space"}
+	switch {
+	case c == utf8.RuneError && size == 1:
+		return fmt.Sprintf("the byte 0x%02X, which is not UTF-8", src[0])
+	case names[c] != "":
+		return fmt.Sprintf("%s (U+%04X)", names[c], c)
+	case size > 0 && !unicode.IsGraphic(c) || unicode.IsSpace(c) && c > 0x7F:
+		return fmt.Sprintf("the character U+%04X", c)
+	}
+	return ""
+}
+
 // reportCharacter reports a character that is not part of the language.
 func (l *loader) reportCharacter(d *hcl.Diagnostic, src []byte) {
 	m := otherQuotes.FindSubmatch(src[d.Subject.Start.Byte:])
-	if m == nil {
+	switch rest := src[d.Subject.Start.Byte:]; {
+	case m != nil:
+	case shellName.Match(rest):
+		name := shellName.FindSubmatch(rest)[1]
+		l.complain(*d.Subject, *d.Subject, "a dollar sign outside of a text", "Write var.%s for a variable of the configuration, or env(%q) for one of the environment.", name, name)
+		return
+	case bytes.HasPrefix(rest, []byte("${")):
+		inner, _, _ := bytes.Cut(rest[2:], []byte("}"))
+		l.complain(*d.Subject, *d.Subject, "a dollar sign outside of a text", "Only a text in quotes needs ${ and }. Write: %s", bytes.TrimSpace(inner))
+		return
+	case invisible(rest) != "":
+		l.complain(*d.Subject, *d.Subject, "invisible character", "Here is %s, which no editor shows. Remove it, or write this line again.", invisible(rest))
+		return
+	default:
 		d.Detail += " Remove it."
 		l.report(d)
 		return

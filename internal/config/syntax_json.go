@@ -50,6 +50,9 @@ func (l *loader) complainJSON(name string, src []byte, err *stdjson.SyntaxError)
 	case strings.Contains(err.Error(), "in literal"):
 		at = 1 + bytes.LastIndexAny(src[:at], "{[:, \t\r\n") // where the wrong token begins
 	}
+	if hidden := invisible(src[at:]); hidden != "" && !strings.HasPrefix(err.Error(), "unexpected end") {
+		summary, detail = "invisible character", fmt.Sprintf("Here is %s, which no editor shows. Remove it: save the file as UTF-8 without a byte order mark.", hidden)
+	}
 	l.files[name].Nav = jsonPlace(src[:at])
 	subject := oneCharacter(name, src, at)
 	l.complain(subject, subject, summary, "%s", detail)

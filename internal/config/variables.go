@@ -94,6 +94,10 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 
 var typeKeywords = []string{"string", "number", "bool", "list", "set", "map", "object", "tuple", "any", "optional"}
 
+// otherTypes are the types of other languages, each with the one that it means here.
+var otherTypes = map[string]string{"int": "number", "integer": "number", "float": "number", "double": "number", "int64": "number",
+	"str": "string", "text": "string", "boolean": "bool", "array": "list(string)", "dict": "map(string)", "hash": "map(string)"}
+
 // aboutType adds a fix to a diagnostic about a type.
 func (l *loader) aboutType(d *hcl.Diagnostic) *hcl.Diagnostic {
 	if d.Summary != "Invalid type specification" {
@@ -102,7 +106,9 @@ func (l *loader) aboutType(d *hcl.Diagnostic) *hcl.Diagnostic {
 	}
 	word := string(d.Subject.SliceBytes(l.files[d.Subject.Filename].Bytes))
 	d.Detail += " Write one of string, number, bool, list(...), set(...), map(...), object({ ... }), tuple([...]) and any."
-	if !slices.Contains(typeKeywords, word) {
+	if means := otherTypes[strings.ToLower(word)]; means != "" {
+		d.Detail = fmt.Sprintf("There is no type %q. Write: %s", word, means)
+	} else if !slices.Contains(typeKeywords, word) {
 		d.Detail += didYouMean(word, typeKeywords)
 	}
 	return d

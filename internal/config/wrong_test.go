@@ -68,12 +68,13 @@ func describe(t *testing.T, files map[string]*hcl.File, diags hcl.Diagnostics) [
 var misformatted = regexp.MustCompile(`%!.?\(`)
 
 // badEnd matches the result of inserting one sentence into another.
-var badEnd = regexp.MustCompile(`[^.][.!?;:,][.;:,]( |$)|  `)
+var badEnd = regexp.MustCompile(`[^.][.!?;:,][.;:,]( |$)|[^\n ]  `)
 
 // checkComplete rejects a diagnostic that does not state the mistake, its place and its cause.
 func checkComplete(t *testing.T, diags hcl.Diagnostics, files map[string][]byte) {
 	t.Helper()
 	for _, d := range diags {
+		checkExamples(t, d.Detail)
 		switch src, known := files[d.Subject.Filename]; {
 		case !known:
 			t.Errorf("%q is about a file that is not there: %q", d.Summary, d.Subject.Filename)

@@ -38,7 +38,7 @@ func Person(intent *config.Intent) (resolve.Person, error) {
 			}
 		}
 	}
-	p.Keys = distinct(append(agentKeys(), ownKeys(filepath.Join(account.home, ".ssh"))...))
+	p.Keys = distinct(append(agentKeys(), ownKeys(filepath.Join(HomeDir(), ".ssh"))...))
 	return p, nil
 }
 
@@ -87,7 +87,8 @@ func UserID() *int {
 	return &who.UID
 }
 
-// HomeDir returns the home of that user, even if cron or sudo changed HOME.
+// HomeDir returns the home of that user: HOME, as in a shell; or the home in passwd if HOME is not set, or sudo set it
+// for root.
 func HomeDir() string {
 	if os.Getenv("SUDO_USER") == "" || os.Geteuid() != 0 {
 		if home, err := os.UserHomeDir(); err == nil {

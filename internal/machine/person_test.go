@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"cosplay/internal/config"
 )
 
 // TestOwnKeys checks that a public key counts only if the user can log in with it from this machine.
@@ -21,5 +23,25 @@ func TestOwnKeys(t *testing.T) {
 	}
 	if keys := ownKeys(dir); !slices.Equal(keys, []string{key}) {
 		t.Errorf("%q", keys)
+	}
+}
+
+// The keys are those of HOME, as ssh-keygen and tests with a home of their own expect.
+func TestHomeGoesBeforePasswd(t *testing.T) {
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB1ZqSmcMVI2yFnT6b2U9fZJgE9ZKzRvS5c0g7w9mT2Q one"
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("SSH_AUTH_SOCK", "")
+	t.Setenv("SUDO_USER", "")
+	if err := os.Mkdir(filepath.Join(home, ".ssh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"id_ed25519.pub": key + "\n", "id_ed25519": "private"} {
+		if err := os.WriteFile(filepath.Join(home, ".ssh", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p, err := Person(&config.Intent{}); err != nil || !slices.Equal(p.Keys, []string{key}) {
+		t.Errorf("%q, %v", p.Keys, err)
 	}
 }

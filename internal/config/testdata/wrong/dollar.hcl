@@ -1,0 +1,5 @@
+locals {
+  a = $HOME
+  b = ${local.c}
+  c = "c"
+}

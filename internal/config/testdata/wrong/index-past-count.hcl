@@ -1,0 +1,9 @@
+locals {
+  names = ["a", "b"]
+}
+
+session "worker" {
+  count  = 3
+  target = "2060"
+  env    = { NAME = local.names[count.index] }
+}

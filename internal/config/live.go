@@ -38,7 +38,7 @@ var liveAttributes = []LiveAttribute{
 	liveText("address", "Its address: session.worker[3].", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.String()) }),
 	liveText("name", "Its short address for the command line: worker-3.", func(s LiveSession) cty.Value { return cty.StringVal(s.Address.Short()) }),
 	liveText("container", "The name of its container: cosplay-worker-3; null without one.", func(s LiveSession) cty.Value { return nullIf(s.Spec.IsZero(), cty.StringVal(s.Container)) }),
-	liveText("state", "Whether it runs: running or stopped.", func(s LiveSession) cty.Value { return textOrUnknown(s.State) }),
+	liveText("state", "Whether it runs: running, stopped, paused or restarting.", func(s LiveSession) cty.Value { return textOrUnknown(s.State) }),
 	liveText("host", "Its host.", func(s LiveSession) cty.Value { return cty.StringVal(s.Slice.Host) }),
 	liveText("runtime", "Where it runs: docker or process.", func(s LiveSession) cty.Value { return cty.StringVal(s.Runtime) }),
 	liveText("target", "The catalog key of its target.", func(s LiveSession) cty.Value { return cty.StringVal(s.Target.Key) }),

@@ -94,6 +94,17 @@ func TestDrift(t *testing.T) {
 			"slice-replaced worker-1: slice, 1g.18gb, slot 5 -> taken by another 1g.18gb at slot 5"}},
 		{"container", func(w *worldtest.World, _ *resource.GPU) { w.Remove("worker-0") }, []string{"container-gone worker-0: session folder, there -> missing"}},
 		{"container stopped", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].State = resource.Stopped }, []string{"container-stopped worker-0: session folder, running -> stopped"}},
+		{"container paused", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].State = resource.Paused }, []string{"container-paused worker-0: session folder, running -> paused"}},
+		{"container in a restart loop", func(w *worldtest.World, _ *resource.GPU) {
+			w.Host().Bodies[0].State, w.Host().Bodies[0].Restarts = resource.Restarting, 12
+		}, []string{"container-restarting worker-0: session folder, running -> restarting, 12 times so far"}},
+		{"container altered", func(w *worldtest.World, _ *resource.GPU) {
+			w.Host().Bodies[0].Altered = []resource.Alteration{{Part: resource.AlteredName, From: "cosplay-worker-0", To: "mine"},
+				{Part: resource.AlteredNetwork, From: "bridge"}, {Part: resource.AlteredSSHPort, From: "127.0.0.1:2222"}}
+		}, []string{
+			"container-altered worker-0: name, cosplay-worker-0 -> mine",
+			"container-altered worker-0: network, bridge -> (none)",
+			"container-altered worker-0: ssh.port, 127.0.0.1:2222 -> (none)"}},
 		{"container edited", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].Hash = "x" }, []string{"container-changed worker-0: session folder, as applied -> changed"}},
 		{"disguise damaged", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].Damaged = "figures was changed" }, []string{"disguise-broken worker-0: disguise, intact -> figures was changed"}},
 		{"disguise outdated", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].Outdated = outdated }, nil},

@@ -22,6 +22,9 @@ const (
 	BodyChanged      Class = "container-changed"
 	BodyReplaced     Class = "container-replaced"
 	BodyLimited      Class = "container-limited"
+	BodyPaused       Class = "container-paused"
+	BodyRestarting   Class = "container-restarting"
+	BodyAltered      Class = "container-altered"
 	ImageMoved       Class = "image-moved"
 	ForeignSlice     Class = "foreign-slice"
 	DisguiseBroken   Class = "disguise-broken"
@@ -219,6 +222,10 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 			add(BodyMissing, IsPresent, IsMissing)
 		case c.State == resource.Stopped:
 			add(BodyStopped, IsRunning, IsStopped)
+		case c.State == resource.Paused:
+			add(BodyPaused, IsRunning, IsPaused)
+		case c.State == resource.Restarting:
+			add(BodyRestarting, IsRunning, Restarts(c.Restarts))
 		case c.Hash != was.Body.Hash:
 			add(BodyChanged, IsAsApplied, IsChanged)
 		case c.ID != was.Body.ID:
@@ -228,6 +235,7 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 			add(DisguiseBroken, IsIntact, Damage(c.Damaged))
 		}
 		all = append(all, boundsDrift(was, c)...)
+		all = append(all, alteredDrift(was, c)...)
 		all = append(all, outdatedDrift(was, c)...)
 		all = append(all, secretsDrift(was, c)...)
 		all = append(all, imageDrift(was, c, live)...)
@@ -325,7 +333,7 @@ func rebound(made resource.PriorSession, now resource.Body) fields {
 // the container exists.
 func (f Field) stays() bool { return f.From == nil && f.Kind != FieldLimitPIDs }
 
-// limit is a limit as a value; 0 is none.
+// limit is a value that is none where it is 0 or "".
 func limit[T interface {
 	comparable
 	Value
@@ -337,9 +345,32 @@ func limit[T interface {
 	return n
 }
 
-// repairable reports whether a container has bounds that can be restored.
+// repairable reports whether a container that runs differs in something that can be restored.
 func repairable(made resource.PriorSession, now resource.Body) bool {
-	return slices.ContainsFunc(rebound(made, now), func(b Field) bool { return !b.stays() })
+	return len(alterations(made, now)) > 0 || slices.ContainsFunc(rebound(made, now), func(b Field) bool { return !b.stays() })
+}
+
+// alterations lists what was altered of a container that cosplay created.
+func alterations(made resource.PriorSession, now resource.Body) fields {
+	if made.Body == nil || made.Body.Foreign {
+		return nil
+	}
+	var all fields
+	for _, a := range now.Altered {
+		all = append(all, Field{Kind: Kind(a.Part), From: Text(a.From), To: limit(Text(a.To))})
+	}
+	return all
+}
+
+// alteredDrift reports a container with another name, without its network or without a published port.
+func alteredDrift(was resource.PriorSession, c resource.Body) []Drift {
+	var all []Drift
+	for _, a := range alterations(was, c) {
+		d := driftOf(was, BodyAltered, a.From, a.To)
+		d.GPU, d.Kind = was.Slice.GPU, a.Kind
+		all = append(all, d)
+	}
+	return all
 }
 
 // boundsDrift reports what docker update changed. What only a new container repairs is informational: cosplay does

@@ -33,6 +33,8 @@ const (
 	FieldSSH               Kind = "ssh"
 	FieldSSHPort           Kind = "ssh.port"
 	FieldSSHBind           Kind = "ssh.bind"
+	FieldName              Kind = "name"
+	FieldNetwork           Kind = "network"
 	FieldSSHAuthorizedKeys Kind = "ssh.authorized_keys"
 	FieldLimits            Kind = "limits"
 	FieldLimitCPUs         Kind = "limits.cpus"
@@ -113,6 +115,7 @@ type (
 	Percent  float64        // a ratio: 0.07 is 7 %
 	Port     int            // 0 is one that cosplay chooses
 	Count    int            // of processes
+	Restarts int            // of a container that restarts again and again
 	CPUs     float64        // processors
 	Memory   int            // MiB
 	GPU      string         // a UUID
@@ -163,6 +166,7 @@ const (
 	IsRebooted       Condition = "rebooted"
 	IsRunning        Condition = "running"
 	IsStopped        Condition = "stopped"
+	IsPaused         Condition = "paused"
 	IsAsApplied      Condition = "as-applied"
 	IsChanged        Condition = "changed"
 	IsIntact         Condition = "intact"
@@ -197,6 +201,7 @@ func (Power) value()      {}
 func (Percent) value()    {}
 func (Port) value()       {}
 func (Count) value()      {}
+func (Restarts) value()   {}
 func (CPUs) value()       {}
 func (Memory) value()     {}
 func (GPU) value()        {}

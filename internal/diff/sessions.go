@@ -138,10 +138,7 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 	case was.Unfinished && c.Body == Refit:
 		because(Update, resource.Interrupted)
 	case c.Body == Refit && !runtime.Rewrites && len(c.Fields) == 0:
-		because(Update, resource.BodyStopped)
-		if now.State == resource.Running && repairable(was, now) {
-			c.Reason.Kind = resource.BoundsChanged
-		}
+		because(Update, whyRefitted(was, now))
 	case c.Body != Keep:
 		c.Action = Update
 		if len(c.Fields) == 0 {
@@ -151,6 +148,21 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		c.Action, c.Record = Update, true
 	}
 	return renew(c, live)
+}
+
+// whyRefitted says why a container is brought up to date although its block has not changed.
+func whyRefitted(was resource.PriorSession, now resource.Body) resource.ReasonKind {
+	switch {
+	case now.State == resource.Paused:
+		return resource.BodyPaused
+	case now.State == resource.Restarting:
+		return resource.BodyRestarting
+	case now.State == resource.Running && len(alterations(was, now)) > 0:
+		return resource.BodyAltered
+	case now.State == resource.Running && repairable(was, now):
+		return resource.BoundsChanged
+	}
+	return resource.BodyStopped
 }
 
 // whyRemade says why the body of a session is replaced in a slice that stays.

@@ -167,7 +167,8 @@ func NewBasis(prior resource.Prior, live resource.Live) Basis {
 	return Basis{Lineage: prior.Lineage, Serial: prior.Serial, Live: fingerprint(prior, live)}
 }
 
-// fingerprint hashes settings and identities, and no reading: no temperature, no draw, no clock, no used memory.
+// fingerprint hashes settings and identities, and no reading: no temperature, no draw, no clock, no used memory, no
+// number of restarts.
 func fingerprint(prior resource.Prior, live resource.Live) string {
 	type gpu struct {
 		UUID                         string
@@ -185,7 +186,10 @@ func fingerprint(prior resource.Prior, live resource.Live) string {
 	var hosts []host
 	placements := prior.Placements()
 	for _, h := range live.Hosts {
-		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: h.Bodies}
+		one := host{Name: h.Name, Driver: h.Driver, BootID: h.BootID, Containers: slices.Clone(h.Bodies)}
+		for i := range one.Containers {
+			one.Containers[i].Restarts = 0
+		}
 		for _, g := range h.GPUs {
 			without := prose.Each(g.Degraded, func(d resource.Degradation) resource.Feature { return d.Feature })
 			neighbours := len(diff.ForeignProcesses(g, placements)) > 0

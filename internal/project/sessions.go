@@ -10,6 +10,7 @@ import (
 
 	"cosplay/internal/config"
 	"cosplay/internal/machine"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
@@ -115,11 +116,11 @@ func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior reso
 		return Login{}, fmt.Errorf("%s was created without ssh. Run cosplay exec %s -- COMMAND instead; or write ssh { enabled = true }, and cosplay apply recreates it with ssh", s.Address, s.Address.Short())
 	}
 	c, there := live.Body(s.Slice.Host, s.Runtime, s.ID)
-	switch {
-	case !there:
+	if !there {
 		return Login{}, fmt.Errorf("%s: its container does not exist. Fix: cosplay apply recreates it", s.Address)
-	case c.State != resource.Running:
-		return Login{}, fmt.Errorf("%s: its container does not run; cosplay logs %s shows why, cosplay apply starts it", s.Address, s.Address.Short())
+	}
+	if err := unreachable(s, c); err != nil {
+		return Login{}, err
 	}
 	known, err := login.Know(s.ID, s.Spec.SSH, c.SSHPort)
 	if err != nil {
@@ -129,6 +130,31 @@ func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior reso
 		Host: runtime.Reachable(s.Spec.SSH.Bind), port: c.SSHPort, user: s.Spec.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
 		identities: p.identities(s.Address),
 	}, nil
+}
+
+// unreachable is the reason why no user can log into a container; nil for none.
+func unreachable(s resource.PriorSession, c resource.Body) error {
+	advise := func(what, fix string) error {
+		return prose.Advice{What: fmt.Sprintf("%s: its container %s", s.Address, what), Fix: fix}
+	}
+	switch c.State {
+	case resource.Stopped:
+		return advise(fmt.Sprintf("does not run; cosplay logs %s shows why", s.Address.Short()), "cosplay apply starts it")
+	case resource.Paused:
+		return advise("is paused", "cosplay apply resumes it")
+	case resource.Restarting:
+		return advise(fmt.Sprintf("restarts again and again (%d times so far)", c.Restarts),
+			fmt.Sprintf("correct its command; cosplay logs %s shows why it ends", s.Address.Short()))
+	}
+	if c.SSHPort != 0 {
+		return nil
+	}
+	for _, a := range c.Altered {
+		if a.Part == resource.AlteredNetwork {
+			return advise("is disconnected from the network "+a.From+", so its ssh server cannot be reached", "cosplay apply connects it again")
+		}
+	}
+	return advise("runs, but the engine does not publish its port for ssh", "cosplay apply publishes it again")
 }
 
 // identities are the private keys beside the public keys that the configuration names:

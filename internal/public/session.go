@@ -133,7 +133,7 @@ type Container struct {
 	Session  string     `json:"session"`            // ID of the session
 	Host     string     `json:"host"`               // name of the host
 	Runtime  string     `json:"runtime"`            // docker or process
-	State    string     `json:"state"`              // running or stopped
+	State    string     `json:"state"`              // running, stopped, paused or restarting
 	Hash     string     `json:"hash"`               // keyed hash of the session that it was created from
 	SliceID  string     `json:"slice"`              // UUID of its MIG slice or whole GPU
 	Image    string     `json:"image,omitempty"`    // ID of its image

@@ -77,7 +77,7 @@ type SessionStatus struct {
 	MemoryMiB  int     `json:"memory_mib"` // GPU memory that its programs see, MiB
 	Fit        Figures `json:"fit"`        // how close the slice is to the target
 	Workspace  string  `json:"workspace"`  // absolute path of its folder
-	State      string  `json:"state"`      // running, stopped, or what is missing
+	State      string  `json:"state"`      // running, stopped, paused, restarting, or what is missing
 	Unfinished bool    `json:"unfinished"` // an apply has to complete it
 	Used       *Usage  `json:"used"`       // null where it is not counted, or nothing was used
 	Drift      []Drift `json:"drift"`      // of this session

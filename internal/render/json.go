@@ -145,7 +145,7 @@ func valueOf(v diff.Value) public.Value {
 		return public.ClockLock{MHz: v.MHz, As: string(v.As), Read: v.Read}
 	case diff.Unanswered:
 		return public.Unusable(v)
-	case diff.Text, diff.EnvValue, diff.Names, diff.Command, diff.Bool, diff.Switch, diff.Power, diff.Percent, diff.Port, diff.Count, diff.CPUs, diff.Memory,
+	case diff.Text, diff.EnvValue, diff.Names, diff.Command, diff.Bool, diff.Switch, diff.Power, diff.Percent, diff.Port, diff.Count, diff.Restarts, diff.CPUs, diff.Memory,
 		diff.GPU, diff.UUID, diff.ID, diff.Keys, diff.Damage, diff.Condition:
 	}
 	return v

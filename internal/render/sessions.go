@@ -64,7 +64,7 @@ func stateCell(state string) line {
 	switch state {
 	case resource.Running:
 		return inked(added, state)
-	case resource.Stopped, "unfinished":
+	case resource.Stopped, resource.Paused, "unfinished":
 		return inked(strong, state)
 	}
 	return inked(removed, state)

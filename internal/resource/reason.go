@@ -50,6 +50,9 @@ const (
 	BodyStopped     ReasonKind = "body-stopped"
 	BoundsChanged   ReasonKind = "bounds-changed"
 	BodyChanged     ReasonKind = "body-changed"
+	BodyPaused      ReasonKind = "body-paused"
+	BodyRestarting  ReasonKind = "body-restarting"
+	BodyAltered     ReasonKind = "body-altered" // its name, network or ports
 	AskedFor        ReasonKind = "asked-for"
 	TriggerValue    ReasonKind = "trigger-value"
 	TriggerSession  ReasonKind = "trigger-session" // Session changes

@@ -177,7 +177,7 @@ type Body struct {
 	Session string `json:"session"` // the session's ID
 	Host    string `json:"host"`
 	Runtime string `json:"runtime"`            // "process", "docker"
-	State   string `json:"state"`              // Running, Stopped
+	State   string `json:"state"`              // Running, Stopped, Paused, Restarting
 	Hash    string `json:"hash"`               // of the session that it was created from
 	SliceID string `json:"slice"`              // UUID of the MIG slice or of the whole GPU that it was given
 	Image   string `json:"image,omitempty"`    // ID of the image that it runs
@@ -192,7 +192,27 @@ type Body struct {
 
 	Bounds   *Bounds    `json:"bounds,omitempty"`   // with Docker; as read
 	Outdated []Outdated `json:"outdated,omitempty"` // parts of the disguise that this cosplay would write otherwise; as read
+
+	Restarts int          `json:"restarts,omitempty"` // how often it was restarted, while it is Restarting; as read
+	Altered  []Alteration `json:"altered,omitempty"`  // what another program changed while it runs; as read
 }
+
+// Alteration is something of a container that can be restored while it runs.
+type Alteration struct {
+	Part AlteredPart `json:"part"`
+	From string      `json:"from"`         // for people
+	To   string      `json:"to,omitempty"` // "" is none
+}
+
+// AlteredPart is an attribute of a session, by its name in the language.
+type AlteredPart string
+
+// What can be altered.
+const (
+	AlteredName    AlteredPart = "name"
+	AlteredNetwork AlteredPart = "network"
+	AlteredSSHPort AlteredPart = "ssh.port"
+)
 
 // Bounds are what docker update can change of a container; 0 is no limit.
 type Bounds struct {
@@ -231,8 +251,10 @@ func CommandWords(argv []string) string {
 
 // States of a body.
 const (
-	Running = "running"
-	Stopped = "stopped"
+	Running    = "running"
+	Stopped    = "stopped"
+	Paused     = "paused"
+	Restarting = "restarting" // its program ends again and again, and the engine restarts it
 )
 
 // Remains is what a session has left on its host. cosplay rebuilds a lost state from it.

@@ -46,7 +46,8 @@ func Drifted(d diff.Drift) string {
 		return "slice"
 	case diff.ForeignSlice:
 		return "foreign slice"
-	case diff.BodyMissing, diff.BodyStopped, diff.BodyReplaced, diff.BodyChanged, diff.BodyLimited:
+	case diff.BodyMissing, diff.BodyStopped, diff.BodyReplaced, diff.BodyChanged, diff.BodyLimited,
+		diff.BodyPaused, diff.BodyRestarting, diff.BodyAltered:
 		if d.Kind != "" {
 			return Kind(d.Kind)
 		}

@@ -95,6 +95,10 @@ func Session(c diff.SessionChange) string {
 		return replaced(c)
 	case resource.BodyStopped:
 		return "its " + body + " does not run; it is started again"
+	case resource.BodyPaused:
+		return "its " + body + " is paused; it is resumed"
+	case resource.BodyRestarting:
+		return "its " + body + " restarts again and again; cosplay logs " + c.Address.Short() + " shows why"
 	case resource.Interrupted:
 		return "a run was interrupted while it worked on the " + body
 	case resource.BodyChanged:
@@ -113,6 +117,7 @@ var sessionReasons = map[resource.ReasonKind]string{
 	resource.SliceUnfinished: "its slice was not finished",
 	resource.ComputeMissing:  "its slice has lost its compute instance",
 	resource.BoundsChanged:   "docker update changed its container; it is set back while it runs",
+	resource.BodyAltered:     "its container was changed outside of cosplay; it is restored while it runs",
 	resource.AskedFor:        "asked for with --replace",
 	resource.TriggerValue:    "a value of replace_triggered_by has changed",
 }
@@ -160,6 +165,8 @@ func Cause(d diff.Drift) string {
 		return possibly + "nvidia-smi mig -dci"
 	case d.Class == diff.BodyChanged && d.Kind != "":
 		return possibly + "docker update"
+	case d.Class == diff.BodyAltered && altered[d.Kind] != "":
+		return altered[d.Kind]
 	case d.Class == diff.DisguiseBroken && d.Name != "":
 		return "cosplay verify says what to do"
 	case d.Class == diff.DisguiseOutdated:
@@ -167,6 +174,12 @@ func Cause(d diff.Drift) string {
 		return "a " + runtime.Body + " keeps what it was started with: " + runtime.StopCommand + ", then cosplay apply"
 	}
 	return causes[d.Class]
+}
+
+var altered = map[diff.Kind]string{
+	diff.FieldName:    possibly + "docker rename",
+	diff.FieldNetwork: possibly + "docker network disconnect",
+	diff.FieldSSHPort: "the engine does not publish the port of the running container",
 }
 
 var causes = map[diff.Class]string{
@@ -180,6 +193,9 @@ var causes = map[diff.Class]string{
 	diff.SliceReplaced:                          "recreated outside cosplay; the new slice is foreign",
 	diff.BodyMissing:                            possibly + "removed by hand",
 	diff.BodyStopped:                            possibly + "stopped by hand, or its program ended",
+	diff.BodyRestarting:                         "its program ends; cosplay logs shows why",
+	diff.BodyAltered:                            "changed outside cosplay",
+	diff.BodyPaused:                             possibly + "docker pause",
 	diff.BodyChanged:                            "edited or recreated outside cosplay",
 	diff.BodyReplaced:                           "removed and recreated outside cosplay",
 	diff.BodyLimited:                            possibly + "docker update; only a recreated container is without it: cosplay apply --replace",

@@ -18,6 +18,8 @@ func Value(v diff.Value, live resource.Live) string {
 		return None
 	case diff.Text, diff.Damage, diff.UUID, diff.Bool, diff.Count, diff.CPUs:
 		return fmt.Sprint(v)
+	case diff.Restarts:
+		return fmt.Sprintf("restarting, %d times so far", v)
 	case diff.EnvValue:
 		return fmt.Sprintf("%q", string(v))
 	case diff.Names:
@@ -75,6 +77,7 @@ var conditions = map[diff.Condition]string{
 	diff.IsRebooted:       "rebooted",
 	diff.IsRunning:        "running",
 	diff.IsStopped:        "stopped",
+	diff.IsPaused:         "paused",
 	diff.IsAsApplied:      "as applied",
 	diff.IsChanged:        "changed",
 	diff.IsIntact:         "intact",

@@ -66,7 +66,7 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 		}
 		// The state is not that of the list, which lags behind a stop.
 		c := r.container(f.ID, f.ImageID, there.State.Status, f.Labels)
-		if c.State == resource.Running { // else its files are written again when it starts
+		if c.State != resource.Stopped { // else its files are written again when it starts
 			sight, err := inspector.Glance(r.folder(id))
 			if err != nil {
 				return nil, err
@@ -78,8 +78,14 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 				c.SSHPort = int(port.PublicPort)
 			}
 		}
-		if c.State != resource.Running { // a list has the ports of running containers only
+		if c.State == resource.Stopped { // a list has the ports of running containers only
 			c.SSHPort = publishedPort(there)
+		}
+		if c.Restarts = restarts(there); c.Restarts > 0 {
+			c.State = resource.Restarting
+		}
+		if c.State == resource.Running || c.State == resource.Paused {
+			c.Altered = altered(named(f), id, there)
 		}
 		c.Bounds = bounds(there)
 		all = append(all, c)
@@ -89,11 +95,8 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 
 func (r Runtime) container(id, image string, state container.ContainerState, l map[string]string) resource.Body {
 	c := resource.Body{ID: id, Image: image, Session: l[labelSession], Host: r.Host, Runtime: name,
-		State: resource.Stopped, Hash: l[labelHash], SliceID: l[labelSlice], SecretsInEnv: l[labelPrivate] == ""}
+		State: stateOf(state), Hash: l[labelHash], SliceID: l[labelSlice], SecretsInEnv: l[labelPrivate] == ""}
 	c.Serial, _ = strconv.Atoi(l[labelSerial]) // an older cosplay set none: 0
-	if state == container.StateRunning {
-		c.State = resource.Running
-	}
 	return c
 }
 

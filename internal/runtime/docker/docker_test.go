@@ -61,7 +61,7 @@ func TestLifecycle(t *testing.T) {
 		t.Errorf("after a stop: %+v, was %+v", again, made)
 	}
 	check(t, w.Engine.client.ContainerPause(ctx, made.ID))
-	if all := w.list(t); len(all) != 1 || all[0].State != resource.Stopped {
+	if all := w.list(t); len(all) != 1 || all[0].State != resource.Paused {
 		t.Errorf("paused: %+v", all)
 	}
 	if again := w.prepare(t); !cmp.Equal(again, made) {

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/term"
 
 	"cosplay/internal/initd"
+	"cosplay/internal/prose"
 	"cosplay/internal/runtime"
 )
 
@@ -36,7 +37,10 @@ func (r Runtime) Exec(ctx context.Context, session string, argv []string, stream
 	if err != nil {
 		return 0, err
 	}
-	if !there.State.Running || there.State.Paused || there.State.Restarting {
+	if there.State.Paused {
+		return 0, prose.Advice{What: fmt.Sprintf("its container %s is paused", Name(session)), Fix: "cosplay apply resumes it"}
+	}
+	if !there.State.Running || there.State.Restarting {
 		return 0, fmt.Errorf("its container %s does not run (%s); cosplay apply starts it, cosplay logs shows why it ended", Name(session), there.State.Status)
 	}
 	x := execution{client: r.Engine.client, container: there.ID, streams: streams}

@@ -212,12 +212,8 @@ func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Body, ca
 	if err != nil || there == nil {
 		return nil, "", "", "", err
 	}
-	state := resource.Stopped
-	if there.State.Running {
-		state = resource.Running
-	}
 	l := there.Config.Labels
-	return &resource.Body{ID: there.ID, Host: r.Host, Runtime: name, State: state, Image: there.Image, Foreign: true},
+	return &resource.Body{ID: there.ID, Host: r.Host, Runtime: name, State: stateOf(there.State.Status), Image: there.Image, Foreign: true},
 		strings.TrimPrefix(there.Name, "/"), l[labelLineage], l[labelHost], nil
 }
 

@@ -37,12 +37,15 @@ func TestRenamed(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	made := w.prepare(t)
+	renamed := made
 	away := func() {
 		t.Helper()
-		check(t, w.Engine.client.ContainerRename(ctx, made.ID, "cosplay-test-"+random()))
+		other := "cosplay-test-" + random()
+		check(t, w.Engine.client.ContainerRename(ctx, made.ID, other))
+		renamed.Altered = []resource.Alteration{{Part: resource.AlteredName, From: Name(w.s.ID), To: other}}
 	}
 	away()
-	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
+	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], renamed) {
 		t.Errorf("under another name: %+v, made %+v", all, made)
 	}
 	if out, _, _ := w.exec(t, nil, "echo", "in"); out != "in\n" {
@@ -60,8 +63,8 @@ func TestRenamed(t *testing.T) {
 	if _, err := w.Prepare(ctx, w.s, w.given); err == nil || !strings.Contains(err.Error(), "the name "+Name(w.s.ID)+" is taken by the container "+squatter[:12]) {
 		t.Errorf("with the name taken: %v", err)
 	}
-	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
-		t.Errorf("with the name taken: %+v, made %+v", all, made)
+	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], renamed) {
+		t.Errorf("with the name taken: %+v, want %+v", all, renamed)
 	}
 	check(t, unprepare(ctx, w.Runtime, w.s.ID))
 	if all := w.labelled(t); len(all) != 0 {

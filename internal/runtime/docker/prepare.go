@@ -133,6 +133,9 @@ func (r Runtime) revive(ctx context.Context, s resource.Session, there *containe
 	if err := r.hold(ctx, s, there); err != nil {
 		return resource.Body{}, err
 	}
+	if err := r.rejoin(ctx, s, there); err != nil {
+		return resource.Body{}, err
+	}
 	port := publishedPort(there)
 	if there.State.Paused {
 		if err := r.Engine.client.ContainerUnpause(ctx, there.ID); err != nil {

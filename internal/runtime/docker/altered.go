@@ -1,0 +1,114 @@
+package docker
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+
+	"cosplay/internal/resource"
+)
+
+// steady is how long a container must run before engines forget that it restarted.
+const steady = 10 * time.Second
+
+// stateOf is the state of a container. While an engine restarts a container again and again, it may report it as
+// running at any moment.
+func stateOf(status container.ContainerState) string {
+	switch status {
+	case container.StateRunning:
+		return resource.Running
+	case container.StatePaused:
+		return resource.Paused
+	case container.StateRestarting:
+		return resource.Restarting
+	}
+	return resource.Stopped
+}
+
+// restarts is how often the engine has restarted a container whose program ends again and again; 0 for any other.
+func restarts(there *container.InspectResponse) int {
+	if there.State.Restarting {
+		return max(1, there.RestartCount)
+	}
+	started, err := time.Parse(time.RFC3339Nano, there.State.StartedAt)
+	if there.State.Status != container.StateRunning || there.RestartCount < 2 || err != nil || time.Since(started) > steady {
+		return 0
+	}
+	return there.RestartCount
+}
+
+// altered lists what another program changed of a container: its name, its network, its port for ssh.
+func altered(named bool, session string, there *container.InspectResponse) []resource.Alteration {
+	var all []resource.Alteration
+	if !named {
+		all = append(all, resource.Alteration{Part: resource.AlteredName, From: Name(session), To: strings.TrimPrefix(there.Name, "/")})
+	}
+	if lost := lostNetwork(there); lost != "" {
+		return append(all, resource.Alteration{Part: resource.AlteredNetwork, From: lost}) // its ports are lost with it
+	}
+	if port := publishedPort(there); port != 0 && there.State.Running && !there.State.Restarting && len(there.NetworkSettings.Ports[sshNAT]) == 0 {
+		bind := there.HostConfig.PortBindings[sshNAT][0].HostIP
+		all = append(all, resource.Alteration{Part: resource.AlteredSSHPort, From: net.JoinHostPort(bind, strconv.Itoa(port))})
+	}
+	return all
+}
+
+// bridge is the network of a container that names none.
+const bridge = "bridge"
+
+// lostNetwork is the network from which a container was disconnected; "" if it has its network.
+func lostNetwork(there *container.InspectResponse) string {
+	if there.HostConfig == nil || there.NetworkSettings == nil {
+		return ""
+	}
+	mode := there.HostConfig.NetworkMode
+	switch {
+	case mode.IsDefault() || mode.IsBridge():
+		if len(there.NetworkSettings.Networks) == 0 {
+			return bridge
+		}
+	case mode.IsUserDefined():
+		if there.NetworkSettings.Networks[mode.UserDefined()] == nil {
+			return mode.UserDefined()
+		}
+	}
+	return ""
+}
+
+// rejoin connects a container to its network again, which publishes its ports.
+func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *container.InspectResponse) error {
+	lost := lostNetwork(there)
+	for _, a := range altered(true, s.ID, there) {
+		if a.Part == resource.AlteredSSHPort { // the engine publishes ports when it connects the container
+			lost = networkOf(there)
+			if err := r.Engine.client.NetworkDisconnect(ctx, lost, there.ID, true); err != nil {
+				return explain("disconnecting the container "+Name(s.ID)+" from "+lost, err, about(s, publishedPort(there)))
+			}
+		}
+	}
+	if lost == "" {
+		return nil
+	}
+	err := r.Engine.client.NetworkConnect(ctx, lost, there.ID, &network.EndpointSettings{})
+	if err != nil {
+		what := about(s, publishedPort(there))
+		if portSigns.MatchString(err.Error()) {
+			what.taken = r.holder(ctx, what.port)
+		}
+		return explain("connecting the container "+Name(s.ID)+" to "+lost, err, what)
+	}
+	return nil
+}
+
+// networkOf is the network that publishes the ports of a container.
+func networkOf(there *container.InspectResponse) string {
+	if mode := there.HostConfig.NetworkMode; mode.IsUserDefined() {
+		return mode.UserDefined()
+	}
+	return bridge
+}

@@ -54,13 +54,15 @@ func (r Runtime) access() access {
 	switch {
 	case r.SimDir != "":
 		return access{byMount, "simulated library by mount"}
+	case e.ignoresDevices():
+		return access{noWay, "none: " + e.Name() + " ignores requests for devices"}
 	case e.injects() && cdi.Writable(e.specs):
 		return access{byEngine, "CDI by the engine"}
 	case registered && cdi.Writable(e.specs):
 		return access{byRuntime, "CDI by NVIDIA's runtime"}
-	case hookInstalled():
+	case hookInstalled() && !e.podman:
 		return access{byHook, "--gpus (NVIDIA's hook), disguised by LD_LIBRARY_PATH"}
-	case (registered || len(e.info.CDISpecDirs) > 0) && !cdi.Writable(e.specs):
+	case (registered || e.podman || len(e.info.CDISpecDirs) > 0) && !cdi.Writable(e.specs):
 		return access{noWay, "none: " + e.specs + " cannot be written"}
 	}
 	return access{noWay, "none: NVIDIA's container toolkit is not installed"}
@@ -68,7 +70,11 @@ func (r Runtime) access() access {
 
 // injects reports whether the engine reads CDI devices from the folder in which cosplay writes them.
 func (e *Engine) injects() bool {
-	return slices.ContainsFunc(e.info.CDISpecDirs, func(dir string) bool { return sameFolder(dir, e.specs) })
+	dirs := e.info.CDISpecDirs
+	if e.podman {
+		dirs = podmanFolders
+	}
+	return slices.ContainsFunc(dirs, func(dir string) bool { return sameFolder(dir, e.specs) })
 }
 
 // sameFolder compares paths of folders that may not exist: /var/run is a link to /run.
@@ -98,11 +104,15 @@ func (a access) usable() error {
 		return fmt.Errorf("containers have no access to slices here (%s). Fix: run cosplay as root, "+
 			"or install the hook of NVIDIA's container toolkit: apt-get install nvidia-container-toolkit", a.words)
 	}
-	return errors.New("containers have no access to slices here (" + a.words + "). Fix: " + installToolkit)
+	fix := installToolkit
+	if strings.Contains(a.words, "ignores") {
+		fix = "install podman " + podmanDevices + " or later. " + withoutDocker
+	}
+	return errors.New("containers have no access to slices here (" + a.words + "). Fix: " + fix)
 }
 
 // Reaches returns an error if containers have no access to slices.
-func (r Runtime) Reaches() error { return r.access().usable() }
+func (r Runtime) Reaches() error { return r.Engine.reword(r.access().usable()) }
 
 // grant is what a container is created with for its slice.
 type grant struct {
@@ -210,7 +220,7 @@ func (r Runtime) otherwise(ctx context.Context, s resource.Session, variable str
 	defer cancel()
 	image, err := r.Engine.image(ctx, s.Spec.Image)
 	if err != nil && !errdefs.IsNotFound(err) {
-		return "", explain("looking at the image "+s.Spec.Image, err, about(s, 0))
+		return "", r.Engine.explain("looking at the image "+s.Spec.Image, err, about(s, 0))
 	}
 	value := ""
 	for _, set := range image.env {

@@ -54,6 +54,22 @@ func TestAccess(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+	podman := Runtime{Engine: &Engine{podman: true, specs: cdi.Dir, info: system.Info{ServerVersion: "4.3.1"}}}
+	if got := podman.access().usable(); got == nil || !strings.Contains(got.Error(), "Podman 4.3.1 ignores requests for devices). Fix: install podman 5.4") {
+		t.Errorf("an old podman: %v", got)
+	}
+	podman.Engine.info.ServerVersion = "5.4.2"
+	if got := podman.Engine.injects(); !got {
+		t.Error("podman, which does not report its folders, counts as an engine without CDI")
+	}
+	t.Setenv("PATH", hook)
+	podman.Engine.specs = locked
+	if got := podman.access(); got.way != noWay {
+		t.Errorf("podman ignores requests for NVIDIA's hook, and gets %+v", got)
+	}
+	if err := podman.Reaches(); err == nil || !strings.Contains(err.Error(), "run cosplay as root") || strings.Contains(err.Error(), "hook") {
+		t.Errorf("it says %v", err)
+	}
 	if !sameFolder("/var/run/cdi", "/run/cdi") || sameFolder("/var/run/cdi", "/etc/cdi") {
 		t.Error("folders are not distinguished")
 	}
@@ -61,13 +77,21 @@ func TestAccess(t *testing.T) {
 
 const driverRelease = "550.163.01"
 
-// hardware is a runtime with a separate engine, on a machine with the files of a GPU and a MIG slice.
+// hardware is onMachine with a separate engine.
 func hardware(t *testing.T, e *enginetest.Engine, specs string) *world {
 	t.Helper()
 	e.Load(t, "tiny")
 	connected, err := connect(context.Background(), endpoint{host: e.Host})
 	check(t, err)
 	t.Cleanup(func() { connected.Close() })
+	w := onMachine(t, connected, specs)
+	w.s.Spec.Image = "tiny"
+	return w
+}
+
+// onMachine is a runtime with an engine, on a machine with the files of a GPU and a MIG slice.
+func onMachine(t *testing.T, connected *Engine, specs string) *world {
+	t.Helper()
 	dir := t.TempDir()
 	connected.specs, connected.driver = specs, cdi.Driver{Root: filepath.Join(dir, "root")}
 	w := &world{Runtime: Runtime{
@@ -91,7 +115,7 @@ func hardware(t *testing.T, e *enginetest.Engine, specs string) *world {
 		check(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3)))) // as /dev/null
 	}
 	w.s = w.session(t, "one")
-	w.s.Spec.Image, w.s.Spec.SSH.Enabled = "tiny", false
+	w.s.Spec.SSH.Enabled = false
 	w.given = resource.Handle{GPUInstance: 9, ComputeInstance: 0, UUID: "MIG-1"}
 	return w
 }
@@ -177,6 +201,23 @@ func TestDevice(t *testing.T) {
 	}
 }
 
+// TestEngineDevice: an engine that injects devices gives a container its slice by cosplay's device.
+func TestEngineDevice(t *testing.T) {
+	e := engine(t)
+	if e.specs = cdi.Dir; !e.injects() || e.ignoresDevices() || !cdi.Writable(cdi.Dir) {
+		t.Skip("this engine injects no devices")
+	}
+	busybox(t, e)
+	w := onMachine(t, e, cdi.Dir)
+	w.prepare(t)
+	out, failed, _ := w.exec(t, nil, "sh", "-c", "echo /dev/nvidia* /dev/nvidia-caps/*; ls /usr/lib64")
+	for _, want := range []string{"/dev/nvidiactl", "/dev/nvidia1", "/dev/nvidia-caps/nvidia-cap84", "/dev/nvidia-caps/nvidia-cap85", "libcuda.so.1", "libnvidia-ml.so.1"} {
+		if !slices.Contains(strings.Fields(out), want) {
+			t.Errorf("no %s in %s%s", want, out, failed)
+		}
+	}
+}
+
 // TestHook: without devices NVIDIA's hook is asked, as docker run --gpus does.
 func TestHook(t *testing.T) {
 	hook := enginetest.RecordingHook(t)
@@ -243,7 +284,14 @@ func TestNoDriver(t *testing.T) {
 	}
 	w.SimDir, w.Engine.specs = "", "/dev/null/cdi"
 	_, err := w.Prepare(context.Background(), w.s, w.given)
-	if err == nil || !strings.Contains(err.Error(), "no way to give a container a GPU") || len(w.labelled(t)) != 0 {
+	words := "no way to give a container a GPU"
+	if e.ignoresDevices() {
+		t.Skip("this engine gives no devices")
+	}
+	if e.podman { // it ignores the request, so cosplay must not make it
+		words = "containers have no access to slices here (none: /dev/null/cdi cannot be written). Fix: run cosplay as root"
+	}
+	if err == nil || !strings.Contains(err.Error(), words) || len(w.labelled(t)) != 0 {
 		t.Errorf("%v, left %v", err, w.labelled(t))
 	}
 	w.Engine.info.Runtimes[nvidiaRuntime], w.Engine.specs = system.RuntimeWithStatus{}, t.TempDir()

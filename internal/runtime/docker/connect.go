@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cpuguy83/dockercfg"
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
@@ -38,10 +39,11 @@ func soon(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, readTime)
 }
 
-// Engine is a Docker engine with its properties. It is safe for concurrent use.
+// Engine is a Docker engine, or podman, with its properties. It is safe for concurrent use.
 type Engine struct {
 	client *client.Client
 	info   system.Info
+	podman bool // it is podman, which answers Docker's API
 
 	specs  string     // the folder of CDI specifications
 	driver cdi.Driver // NVIDIA's, of this machine
@@ -61,7 +63,7 @@ func (e *Engine) image(ctx context.Context, name string) (madeFrom, error) {
 	if image, known := e.images.Load(name); known {
 		return image.(madeFrom), nil
 	}
-	there, err := e.client.ImageInspect(ctx, name)
+	there, err := e.client.ImageInspect(ctx, e.imageName(ctx, name))
 	if err != nil {
 		return madeFrom{}, err
 	}
@@ -116,16 +118,21 @@ func connect(ctx context.Context, at endpoint) (*Engine, error) {
 	}
 	asking, cancel := soon(ctx)
 	defer cancel()
-	info, err := c.Info(asking)
+	e := &Engine{client: c, podman: strings.Contains(at.host, "podman"), specs: cdi.Dir, turns: make(chan struct{}, max(4, 2*runtime.NumCPU()))}
+	var version types.Version
+	if e.info, err = c.Info(asking); err == nil {
+		version, err = c.ServerVersion(asking)
+	}
 	if err != nil {
-		err = explain("asking the Docker engine at "+at.host, err, subject{})
+		err = e.explain("asking the Docker engine at "+at.host, err, subject{})
 	} else if versions.LessThan(c.ClientVersion(), oldest) {
-		err = fmt.Errorf("the Docker engine at %s is %s with API %s; cosplay needs API %s: install Docker 20.10 or later", at.host, info.ServerVersion, c.ClientVersion(), oldest)
+		err = fmt.Errorf("the Docker engine at %s is %s with API %s; cosplay needs API %s: install Docker 20.10 or later", at.host, e.info.ServerVersion, c.ClientVersion(), oldest)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &Engine{client: c, info: info, specs: cdi.Dir, turns: make(chan struct{}, max(4, 2*runtime.NumCPU()))}, nil
+	e.podman = isPodman(version)
+	return e, nil
 }
 
 // Close closes the connections to the engine.
@@ -137,6 +144,9 @@ func (e *Engine) Client() *client.Client { return e.client }
 // Name is the engine's, with its version: "Docker 20.10.24".
 func (e *Engine) Name() string {
 	version, _, _ := strings.Cut(e.info.ServerVersion, "+") // a distribution adds a suffix
+	if e.podman {
+		return "Podman " + version
+	}
 	return "Docker " + version
 }
 

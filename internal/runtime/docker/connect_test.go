@@ -157,6 +157,8 @@ func answering(t *testing.T, answer http.HandlerFunc) *Engine {
 			answer(w, r)
 		case strings.HasSuffix(r.URL.Path, "/info"):
 			fmt.Fprint(w, `{"ServerVersion": "20.10.24"}`)
+		default:
+			fmt.Fprint(w, `{}`)
 		}
 	}))
 	t.Cleanup(server.Close)

@@ -36,7 +36,7 @@ var sshNAT = nat.Port(strconv.Itoa(sshPort) + "/tcp")
 func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g grant, port int) (id string, err error) {
 	stopTimeout := stopSeconds
 	config := &container.Config{
-		Image:       s.Spec.Image,
+		Image:       r.Engine.imageName(ctx, s.Spec.Image),
 		Hostname:    hostname(s.ID),
 		User:        "0:0",
 		Entrypoint:  initd.Entrypoint(),
@@ -59,14 +59,17 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 		config.ExposedPorts = nat.PortSet{sshNAT: {}}
 		host.PortBindings = nat.PortMap{sshNAT: {{HostIP: s.Spec.SSH.Bind, HostPort: strconv.Itoa(port)}}}
 	}
+	if err := r.Engine.checkSources(Name(s.ID), host.Mounts); err != nil {
+		return "", err
+	}
 	creating, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
 	made, err := r.Engine.client.ContainerCreate(creating, config, host, nil, nil, Name(s.ID))
-	if errdefs.IsConflict(err) {
+	if errdefs.IsConflict(err) || err != nil && strings.Contains(err.Error(), "already in use") {
 		err = cmp.Or(r.nameTaken(ctx, s.ID), err)
 	}
 	if err != nil {
-		return "", explain("creating the container "+Name(s.ID), err, about(s, port))
+		return "", r.Engine.explain("creating the container "+Name(s.ID), err, about(s, port))
 	}
 	return made.ID, nil
 }
@@ -254,7 +257,7 @@ func (r Runtime) hold(ctx context.Context, s resource.Session, there *container.
 	defer cancel()
 	_, err := r.Engine.client.ContainerUpdate(ctx, there.ID, container.UpdateConfig{Resources: limits, RestartPolicy: restartPolicy(s.Spec)})
 	if err != nil {
-		return explain("setting the limits of the container "+Name(s.ID), err, about(s, 0))
+		return r.Engine.explain("setting the limits of the container "+Name(s.ID), err, about(s, 0))
 	}
 	return nil
 }

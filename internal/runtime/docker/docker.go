@@ -39,7 +39,7 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 		ctx, cancel := soon(ctx)
 		defer cancel()
 		if _, err := r.Engine.client.Ping(ctx); err != nil {
-			return nil, explain("asking the Docker engine", err, subject{})
+			return nil, r.Engine.explain("asking the Docker engine", err, subject{})
 		}
 		return nil, nil
 	}
@@ -120,8 +120,9 @@ func (r Runtime) Inspect(ctx context.Context) (resource.Engine, error) {
 	defer cancel()
 	images, err := image.Tags(ctx, r.Engine.client)
 	if err != nil {
-		return resource.Engine{}, explain("asking the Docker engine", err, subject{})
+		return resource.Engine{}, r.Engine.explain("asking the Docker engine", err, subject{})
 	}
+	r.Engine.shortNames(images)
 	return resource.Engine{Name: r.Engine.Name(), Access: r.access().words, Images: images}, nil
 }
 
@@ -129,9 +130,9 @@ func (r Runtime) Inspect(ctx context.Context) (resource.Engine, error) {
 func (r Runtime) Ensure(ctx context.Context, name string, how plan.ImageSource, say func(string)) error {
 	defer r.Engine.images.Delete(name) // the name may refer to another image now
 	if how == plan.BuildImage {
-		return image.Build(ctx, r.Engine.client, image.BuildOptions{Tag: name}, say)
+		return r.Engine.reword(image.Build(ctx, r.Engine.client, image.BuildOptions{Tag: name}, say))
 	}
-	return image.Pull(ctx, r.Engine.client, name, say)
+	return r.Engine.reword(image.Pull(ctx, r.Engine.client, name, say))
 }
 
 // Logs writes what the container of a session has printed: lines of cosplay-init and of the session's command.
@@ -143,7 +144,7 @@ func (r Runtime) Logs(ctx context.Context, session string, o runtime.LogOptions,
 	log, failed := r.Engine.client.ContainerLogs(ctx, there.ID, container.LogsOptions{
 		ShowStdout: true, ShowStderr: true, Follow: o.Follow, Tail: o.Tail, Timestamps: o.Timestamps})
 	if failed != nil {
-		return explain("reading the log of "+Name(session), failed, subject{name: Name(session)})
+		return r.Engine.explain("reading the log of "+Name(session), failed, subject{name: Name(session)})
 	}
 	defer log.Close()
 	if _, failed = stdcopy.StdCopy(out, err, log); errors.Is(failed, context.Canceled) {

@@ -50,7 +50,7 @@ func (r Runtime) Exec(ctx context.Context, session string, argv []string, stream
 		return 0, fmt.Errorf("what it writes cannot be passed on: %w", lost.error)
 	}
 	if err != nil {
-		return 0, explain("running a program in "+Name(session), err, subject{name: Name(session)})
+		return 0, r.Engine.explain("running a program in "+Name(session), err, subject{name: Name(session)})
 	}
 	return code, nil
 }

@@ -34,10 +34,11 @@ type fault struct {
 
 const (
 	installToolkit = `install NVIDIA's container toolkit (apt-get install nvidia-container-toolkit), then: sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker. ` +
-		`Without it, sessions can run without Docker: runtime = "process" in the host block`
-	fixVolume   = `create it (mkdir -p) or correct the path in cosplay.hcl. An engine of another machine cannot see this one's folders`
-	startEngine = `start it (sudo systemctl start docker), or run sessions without it: runtime = "process" in the host block`
-	noAnswer    = "the engine does not answer"
+		withoutDocker
+	withoutDocker = `Without it, sessions can run without Docker: runtime = "process" in the host block`
+	fixVolume     = `create it (mkdir -p) or correct the path in cosplay.hcl. An engine of another machine cannot see this one's folders`
+	startEngine   = `start it (sudo systemctl start docker), or run sessions without it: runtime = "process" in the host block`
+	noAnswer      = "the engine does not answer"
 )
 
 // faults are in the order in which they are tried: the more specific first.
@@ -45,17 +46,17 @@ var faults = []fault{
 	{`(?i)permission denied.*(?:docker (?:API|daemon)|\.sock)`, "you may not use the engine's socket", "sudo usermod -aG docker $$USER, then log in again"},
 	{`(?i)cannot connect to the docker daemon|error during connect|connection refused|no such host`, noAnswer, startEngine},
 
-	{`The container name "/?([^"]+)" is already in use by container "?(\w{12})`,
+	{`(?i)the container name "/?([^"]+)" is already in use by (?:container )?"?(\w{12})`,
 		"the name $1 is taken by the container $2, which was created meanwhile", "remove it (docker rm -f $1) or give it another name (docker rename)"},
-	{`Invalid container name \(/?([^)]*)\)`, "$1 cannot be the name of a container", "use letters, digits, - and _ only in the name of the session block"},
-	{`No such image: (\S+)`, "there is no image $1", `get it by docker pull or docker build, or write pull = "missing" in the session block`},
+	{`(?i)invalid container name \(|container create option: names must match`, "NAME cannot be the name of a container", "use letters, digits, - and _ only in the name of the session block"},
+	{`(?i)no such image: (?:docker\.io/(?:library/)?)?(\S+?)(?::?\s|$)`, "there is no image $1", `get it by docker pull or docker build, or write pull = "missing" in the session block`},
 
 	{`bind source path does not exist: (\S+)`, "there is no $1 to mount", fixVolume},
 	{`error mounting "([^"]+)" to rootfs at "[^"]+".*(?:no such file|not a directory)`,
 		"$1 cannot be mounted: it was removed, or it is a file where the image has a folder", fixVolume},
 	{`invalid mount path: '([^']*)'`, "the path $1 of a volume is not absolute", "write it with a / at the front, or a bare name for a named volume"},
-	{`Duplicate mount point: (\S+)`, "two things would be mounted at $1", "give the volume another target. /workspace and /run/cosplay are the session's own"},
-	{`"([^"]+)" includes invalid characters for a local volume name`, "$1 cannot be the name of a volume", "use letters, digits, - _ . or an absolute path"},
+	{`Duplicate mount point: (\S+)|(\S+): duplicate mount destination`, "two things would be mounted at $1$2", "give the volume another target. /workspace and /run/cosplay are the session's own"},
+	{`"([^"]+)" includes invalid characters for a local volume name|named volume "([^"]+)".*names must match`, "$1$2 cannot be the name of a volume", "use letters, digits, - _ . or an absolute path"},
 
 	{`port is already allocated|bind: address already in use|failed to bind host port.*address already in use`,
 		"port PORT on BIND is taken by HOLDER", `choose another in the ssh block (port = "auto" takes a free one), or free it`},
@@ -77,20 +78,22 @@ var faults = []fault{
 	{`no space left on device`, "the disk of the engine or of the session folder is full", "run docker system df, which shows what takes the space"},
 	{`(?i)minimum memory limit allowed|range of CPUs is from`, "the machine cannot keep the limits", "correct the limits block"},
 	{`[Cc]ontainer (\S+) is not running`, "the container does not run", "run cosplay apply, which starts it"},
+	{`(?i)response from daemon: not found$`, "the engine does not have this function, as podman before 4.5",
+		"update the engine, or recreate the container: cosplay apply --replace with the address of the session"},
 	{`No such container`, "the container was removed", "run cosplay apply, which creates it again"},
 }
 
 // explain says what an error of the engine means, and how to fix it.
-func explain(doing string, err error, about subject) error {
+func (e *Engine) explain(doing string, err error, about subject) error {
 	advise := func(what, fix string) error {
-		return prose.Advice{What: doing + ": " + what + " (the engine says: " + brief(err) + ")", Fix: fix, Cause: err}
+		return prose.Advice{What: e.words(doing+": "+what) + " (the engine says: " + brief(err) + ")", Fix: e.words(fix), Cause: err}
 	}
 	said := err.Error()
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return advise("the engine takes too long", "check it (docker ps, journalctl -u docker) and run the same command again, with a lower --parallelism if it is busy")
+		return advise("the engine takes too long", "check it (docker ps, journalctl -u docker), restart it if it hangs (sudo systemctl restart docker), and run the same command again")
 	}
 	for _, f := range faults {
 		sign := regexp.MustCompile(f.sign)
@@ -104,7 +107,7 @@ func explain(doing string, err error, about subject) error {
 	if client.IsErrConnectionFailed(err) {
 		return advise(noAnswer, startEngine)
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return fmt.Errorf("%s: %w", e.words(doing), err)
 }
 
 func (s subject) fill(words string) string {
@@ -135,12 +138,12 @@ func brief(err error) string {
 }
 
 // notOurs says whose container has a session's name.
-func notOurs(there *container.InspectResponse) error {
+func (e *Engine) notOurs(there *container.InspectResponse) error {
 	name, id := strings.TrimPrefix(there.Name, "/"), short(there.ID)
 	if address := there.Config.Labels[labelAddress]; there.Config.Labels[labelLineage] != "" {
 		return prose.Advice{What: fmt.Sprintf("the name %s is taken by the container %s of %s in another cosplay project, "+
 			"or in this one with another state", name, id, address), Fix: "run cosplay destroy there, or give the session block here another name"}
 	}
 	return prose.Advice{What: fmt.Sprintf("the name %s is taken by the container %s (image %s), which cosplay did not make", name, id, there.Config.Image),
-		Fix: fmt.Sprintf("remove it (docker rm -f %[1]s), rename it (docker rename %[1]s NAME), or give the session block another name", name)}
+		Fix: e.words(fmt.Sprintf("remove it (docker rm -f %[1]s), rename it (docker rename %[1]s NAME), or give the session block another name", name))}
 }

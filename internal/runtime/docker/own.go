@@ -144,7 +144,7 @@ func (e *Engine) containers(ctx context.Context, doing string, matching ...filte
 	defer cancel()
 	found, err := e.client.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(matching...)})
 	if err != nil {
-		return nil, explain(doing, err, subject{})
+		return nil, e.explain(doing, err, subject{})
 	}
 	return found, nil
 }
@@ -200,7 +200,7 @@ func (r Runtime) inspect(ctx context.Context, ref string) (*container.InspectRes
 	case errdefs.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, explain("looking at the container "+ref, err, subject{name: ref})
+		return nil, r.Engine.explain("looking at the container "+ref, err, subject{name: ref})
 	}
 	return &there, nil
 }
@@ -226,7 +226,7 @@ func (r Runtime) nameTaken(ctx context.Context, session string) error {
 	if l := there.Config.Labels; hmac.Equal([]byte(l[labelSeal]), []byte(r.seal(l))) && l[labelSession] == session {
 		return nil // the project's, created meanwhile
 	}
-	return notOurs(there)
+	return r.Engine.notOurs(there)
 }
 
 // rename restores the name of a session's container.
@@ -240,7 +240,7 @@ func (r Runtime) rename(ctx context.Context, session string, there *container.In
 	ctx, cancel := soon(ctx)
 	defer cancel()
 	if err := r.Engine.client.ContainerRename(ctx, there.ID, Name(session)); err != nil {
-		return explain("giving the container "+strings.TrimPrefix(there.Name, "/")+" its name "+Name(session)+" back", err, subject{name: Name(session)})
+		return r.Engine.explain("giving the container "+strings.TrimPrefix(there.Name, "/")+" its name "+Name(session)+" back", err, subject{name: Name(session)})
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 		return resource.Body{}, fmt.Errorf("session %s has no container to create; run cosplay plan again", s.Address)
 	}
 	access := r.access()
-	err := access.usable()
+	err := r.Reaches()
 	if err == nil {
 		r.Base, err = filepath.Abs(r.Base) // mounts need absolute paths
 	}
@@ -139,7 +139,7 @@ func (r Runtime) revive(ctx context.Context, s resource.Session, there *containe
 	port := publishedPort(there)
 	if there.State.Paused {
 		if err := r.Engine.client.ContainerUnpause(ctx, there.ID); err != nil {
-			return resource.Body{}, explain("waking the container "+Name(s.ID), err, about(s, port))
+			return resource.Body{}, r.Engine.explain("waking the container "+Name(s.ID), err, about(s, port))
 		}
 	}
 	if err := r.up(ctx, s, there.ID, port, there.State.Running); err != nil {
@@ -192,7 +192,7 @@ func (r Runtime) up(ctx context.Context, s resource.Session, id string, port int
 			if taken {
 				what.taken = r.holder(ctx, port)
 			}
-			if err = explain("starting the container "+Name(s.ID), err, what); taken {
+			if err = r.Engine.explain("starting the container "+Name(s.ID), err, what); taken {
 				err = portError{err}
 			}
 			return err
@@ -307,7 +307,7 @@ func (r Runtime) remove(ctx context.Context, id string) error {
 		case err == nil, errdefs.IsNotFound(err):
 			return nil
 		case !errdefs.IsConflict(err) || !strings.Contains(err.Error(), "already in progress"):
-			return explain("removing the container "+short(id), err, subject{})
+			return r.Engine.explain("removing the container "+short(id), err, subject{})
 		}
 		if ended := pause(ctx, wait); ended != nil {
 			return fmt.Errorf("removing the container %s: the engine has been at it for too long; see docker ps -a: %w", short(id), ended)

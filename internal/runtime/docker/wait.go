@@ -43,7 +43,7 @@ func (r Runtime) await(ctx context.Context, id string, s resource.Session, port 
 		if ctx.Err() != nil {
 			return <-ready
 		}
-		return explain("waiting for it", err, subject{})
+		return r.Engine.explain("waiting for it", err, subject{})
 	}
 }
 

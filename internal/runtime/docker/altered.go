@@ -87,7 +87,7 @@ func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *containe
 		if a.Part == resource.AlteredSSHPort { // the engine publishes ports when it connects the container
 			lost = networkOf(there)
 			if err := r.Engine.client.NetworkDisconnect(ctx, lost, there.ID, true); err != nil {
-				return explain("disconnecting the container "+Name(s.ID)+" from "+lost, err, about(s, publishedPort(there)))
+				return r.Engine.explain("disconnecting the container "+Name(s.ID)+" from "+lost, err, about(s, publishedPort(there)))
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *containe
 		if portSigns.MatchString(err.Error()) {
 			what.taken = r.holder(ctx, what.port)
 		}
-		return explain("connecting the container "+Name(s.ID)+" to "+lost, err, what)
+		return r.Engine.explain("connecting the container "+Name(s.ID)+" to "+lost, err, what)
 	}
 	return nil
 }

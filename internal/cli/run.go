@@ -239,7 +239,7 @@ func (o *once) execute(ctx context.Context, argv []string) error {
 	if o.signals.Pending() {
 		return exit(exitInterrupted)
 	}
-	code, err := place.Exec(ctx, session.ID, argv, runtime.Streams{In: o.In, Out: o.stdout, Err: o.stderr})
+	code, err := place.Exec(ctx, session.ID, runtime.Program{Argv: argv}, runtime.Streams{In: o.In, Out: o.stdout, Err: o.stderr})
 	if err != nil {
 		o.report(err)
 		code = max(code, exitError)

@@ -4,95 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"cosplay/internal/diff"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
-	"cosplay/internal/render"
 	"cosplay/internal/resource"
-	"cosplay/internal/runtime"
 	"cosplay/internal/terminal"
 )
-
-func (inv *invocation) exec() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exec [SESSION] [-- COMMAND...]",
-		Short: "Run a command in a session; without one, its own or a shell",
-		Long: `Run a command in a session: its GPU, its environment, its workspace, and in a container its user. On a terminal the command has one too.
-
-worker-3, worker[3] and session.worker[3] name the same session; with a single session the name may be left out.
-
-Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 where there is no such session.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, argv, err := splitCommand("exec", args, cmd.ArgsLenAtDash())
-			if err != nil {
-				return err
-			}
-			return inv.runExec(cmd.Context(), name, argv)
-		},
-	}
-}
-
-func (inv *invocation) runExec(ctx context.Context, name string, argv []string) error {
-	in, err := inv.enter(ctx, name)
-	if err != nil {
-		return err
-	}
-	address := in.session.Address
-	if own, there := diff.OwnSlice(in.session, in.Live); in.session.Handle != nil && (!there || own.UUID == "") {
-		return prose.Advice{What: fmt.Sprintf("%s: its slice is missing, so there is no GPU to run on", address), Fix: "cosplay apply"}
-	}
-	place, err := in.Runtime(ctx, in.session, in.Prior)
-	if err != nil {
-		return err
-	}
-	code, err := place.Exec(ctx, in.session.ID, argv, runtime.Streams{In: inv.In, Out: inv.stdout, Err: inv.stderr})
-	if err != nil {
-		render.Error(inv.Err, inv.style(inv.Err), fmt.Errorf("%s: %w", address, err))
-	}
-	if code != 0 || err != nil {
-		return exit(max(code, exitError))
-	}
-	return nil
-}
-
-func (inv *invocation) logs() *cobra.Command {
-	var o runtime.LogOptions
-	cmd := &cobra.Command{
-		Use:   "logs [SESSION]",
-		Short: "Show what a session's container has printed",
-		Args:  wants(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return inv.runLogs(cmd.Context(), strings.Join(args, ""), o)
-		},
-	}
-	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "keep printing new lines")
-	cmd.Flags().StringVarP(&o.Tail, "tail", "n", "all", "only the last `number` of lines")
-	cmd.Flags().BoolVarP(&o.Timestamps, "timestamps", "t", false, "show when each line was printed")
-	return cmd
-}
-
-func (inv *invocation) runLogs(ctx context.Context, name string, o runtime.LogOptions) error {
-	if n, err := strconv.Atoi(o.Tail); o.Tail != "all" && (err != nil || n < 0) {
-		return fmt.Errorf("--tail %s: it takes a number of lines, or all", o.Tail)
-	}
-	in, err := inv.enter(ctx, name)
-	if err != nil {
-		return err
-	}
-	containers, err := project.Able[runtime.Logger](ctx, in.Project, in.session, in.Prior, "log")
-	if err != nil {
-		return err
-	}
-	if err := containers.Logs(ctx, in.session.ID, o, terminal.Raw(inv.Out), inv.stderr); err != nil {
-		return fmt.Errorf("%s: %w", in.session.Address, err)
-	}
-	return nil
-}
 
 // inside is a session that a command enters.
 type inside struct {
@@ -142,22 +60,38 @@ func (inv *invocation) peekChosen(ctx context.Context, names []string) (p *opene
 	return p, now, sessions, err
 }
 
-// chosen finds the sessions with the names, each once; without names, all.
+// chosen finds the sessions with the names, each once; without names, all. The name of a block names all its sessions.
 func chosen(prior resource.Prior, names []string) ([]resource.PriorSession, error) {
 	if len(names) == 0 {
 		return prior.Sessions, nil
 	}
 	var sessions []resource.PriorSession
 	for _, name := range names {
-		s, err := named(prior, name)
-		if err != nil {
-			return nil, err
+		found := ofBlock(prior, name)
+		if len(found) == 0 {
+			s, err := named(prior, name)
+			if err != nil {
+				return nil, err
+			}
+			found = []resource.PriorSession{s}
 		}
-		if !slices.ContainsFunc(sessions, func(o resource.PriorSession) bool { return o.Address == s.Address }) {
-			sessions = append(sessions, s)
+		for _, s := range found {
+			if !slices.ContainsFunc(sessions, func(o resource.PriorSession) bool { return o.Address == s.Address }) {
+				sessions = append(sessions, s)
+			}
 		}
 	}
 	return sessions, nil
+}
+
+// ofBlock are the sessions of a block with several.
+func ofBlock(prior resource.Prior, name string) (found []resource.PriorSession) {
+	for _, s := range prior.Sessions {
+		if s.Address.Key.Kind != resource.Single && (name == s.Address.Name || name == "session."+s.Address.Name) {
+			found = append(found, s)
+		}
+	}
+	return found
 }
 
 // oneOfSeveral replaces the error for an unknown name if the name is that of a block with

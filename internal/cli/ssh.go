@@ -16,8 +16,30 @@ import (
 )
 
 type sshOptions struct {
-	terminal bool
-	forward  []string
+	terminal, agent, noCommand          bool
+	forward, remoteForward, socksServer []string
+}
+
+// words are the options as ssh has them.
+func (o sshOptions) words() []string {
+	var all []string
+	for _, f := range []struct {
+		name   string
+		values []string
+	}{{"-L", o.forward}, {"-R", o.remoteForward}, {"-D", o.socksServer}} {
+		for _, value := range f.values {
+			all = append(all, f.name, value)
+		}
+	}
+	for _, f := range []struct {
+		name string
+		on   bool
+	}{{"-t", o.terminal}, {"-A", o.agent}, {"-N", o.noCommand}} {
+		if f.on {
+			all = append(all, f.name)
+		}
+	}
+	return all
 }
 
 func (inv *invocation) ssh() *cobra.Command {
@@ -38,8 +60,13 @@ Exit codes: the command's; 255 where ssh failed; 1 where there is no such sessio
 			return inv.runSSH(cmd.Context(), name, argv, o)
 		},
 	}
-	cmd.Flags().BoolVarP(&o.terminal, "tty", "t", false, "give the command a terminal")
-	cmd.Flags().StringArrayVarP(&o.forward, "local-forward", "L", nil, "forward a port from here into the session, `PORT:HOST:PORT` as ssh has it")
+	f := cmd.Flags()
+	f.BoolVarP(&o.terminal, "tty", "t", false, "give the command a terminal")
+	f.StringArrayVarP(&o.forward, "local-forward", "L", nil, "forward a port from here into the session, `PORT:HOST:PORT` as ssh has it")
+	f.StringArrayVarP(&o.remoteForward, "remote-forward", "R", nil, "forward a port of the session to here, `PORT:HOST:PORT` as ssh has it")
+	f.StringArrayVarP(&o.socksServer, "dynamic-forward", "D", nil, "open a SOCKS server on this `port` here, whose connections start in the session")
+	f.BoolVarP(&o.agent, "forward-agent", "A", false, "let programs in the session use your ssh agent")
+	f.BoolVarP(&o.noCommand, "no-command", "N", false, "run no command; for forwarded ports alone")
 	return cmd
 }
 
@@ -60,13 +87,7 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 	for _, option := range login.Options() {
 		args = append(args, "-o", option.Name+"="+option.Value)
 	}
-	if o.terminal {
-		args = append(args, "-t")
-	}
-	for _, f := range o.forward {
-		args = append(args, "-L", f)
-	}
-	args = append(append(args, "--", login.Host), argv...)
+	args = append(append(append(args, o.words()...), "--", login.Host), argv...)
 	// This process becomes ssh, which handles signals and the terminal, so no agent waits
 	// while a login lasts for days.
 	if err := in.Close(); err != nil {

@@ -59,14 +59,34 @@ type SSH struct {
 // Entrypoint is the container's entrypoint; its command is empty.
 func Entrypoint() []string { return []string{Program} }
 
+// How is how `docker exec` runs a program. Each field has the session's own value where it is empty.
+type How struct {
+	User string   // NAME or UID, with :GROUP or :GID
+	Dir  string   // where it is relative, below the workspace
+	Env  []string // the variables of the engine's that override the session's
+
+	// Rows and Columns are the size of the terminal. Engines set it only after the program has started, which is too
+	// late for programs that read it immediately.
+	Rows, Columns int
+}
+
 // Exec is the command for `docker exec`, as root, that runs argv as the session's user, in the user's workspace and
 // environment. Without argv it runs a login shell.
-func Exec(argv ...string) []string { return append([]string{Program, "exec", "--"}, argv...) }
-
-// ExecSized is Exec with a terminal of a given size. Engines set a terminal's size only after the program has
-// started, which is too late for programs that read it immediately.
-func ExecSized(rows, columns int, argv ...string) []string {
-	return append([]string{Program, "exec", fmt.Sprintf("--size=%dx%d", rows, columns), "--"}, argv...)
+func Exec(how How, argv ...string) []string {
+	all := []string{Program, "exec"}
+	if how.Rows > 0 {
+		all = append(all, fmt.Sprintf("--size=%dx%d", how.Rows, how.Columns))
+	}
+	for _, name := range how.Env {
+		all = append(all, "--env="+name)
+	}
+	if how.User != "" {
+		all = append(all, "--user="+how.User)
+	}
+	if how.Dir != "" {
+		all = append(all, "--workdir="+how.Dir)
+	}
+	return append(append(all, "--"), argv...)
 }
 
 // Load reads a Config, sets defaults and validates it. The error states the fix.

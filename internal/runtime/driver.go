@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"time"
 
 	"cosplay/internal/disguise"
 	"cosplay/internal/preflight"
@@ -63,7 +64,7 @@ type Runtime interface {
 	Remains(ctx context.Context) ([]resource.Remains, error)
 	// Exec runs a command in a session with the given streams, with a terminal if they
 	// are one, and returns its exit code.
-	Exec(ctx context.Context, session string, argv []string, streams Streams) (int, error)
+	Exec(ctx context.Context, session string, p Program, streams Streams) (int, error)
 	// Usage is what the programs of a session use of its GPU's memory, or fs.ErrNotExist where they are not counted.
 	Usage(session string) (disguise.Usage, error)
 	// Interior is what the programs of a session should find. It installs the probes where
@@ -110,8 +111,9 @@ type (
 
 // LogOptions select a part of a session's log.
 type LogOptions struct {
-	Follow     bool   // until the body stops or the context ends
-	Tail       string // the number of lines from the end; "" is all
+	Follow     bool      // until the body stops or the context ends
+	Tail       string    // the number of lines from the end; "" is all
+	Since      time.Time // zero is the beginning
 	Timestamps bool
 }
 

@@ -20,6 +20,14 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
+// Program is a program to run in a session. Each field but Argv has the session's own value where it is empty.
+type Program struct {
+	Argv []string
+	Env  map[string]string // overrides the session's
+	User string            // NAME or UID, with :GROUP or :GID
+	Dir  string            // where it is relative, below the workspace
+}
+
 // CheckSession refuses an ID that is not the name of a single folder: cosplay removes a session's files by its ID.
 func CheckSession(id string) error {
 	if id == "." || id != filepath.Base(id) || !filepath.IsLocal(id) {

@@ -90,7 +90,7 @@ func underLoad(ctx context.Context, place runtime.Runtime, session, probe string
 		load  verify.Load
 	)
 	go func() {
-		code, err := place.Exec(ctx, session, []string{probe, "load"}, runtime.Streams{In: input, Out: &out, Err: &said})
+		code, err := place.Exec(ctx, session, runtime.Program{Argv: []string{probe, "load"}}, runtime.Streams{In: input, Out: &out, Err: &said})
 		if err != nil {
 			code = cmp.Or(code, 1)
 			said.WriteString(firstLine(err))

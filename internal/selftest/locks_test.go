@@ -26,9 +26,9 @@ type filler struct {
 	busy atomic.Bool
 }
 
-func (f *filler) Exec(_ context.Context, _ string, argv []string, s runtime.Streams) (int, error) {
+func (f *filler) Exec(_ context.Context, _ string, p runtime.Program, s runtime.Streams) (int, error) {
 	f.runs++
-	if argv[1] != "load" || f.err != nil {
+	if p.Argv[1] != "load" || f.err != nil {
 		return 1, f.err
 	}
 	if f.says != "" {

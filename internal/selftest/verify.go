@@ -273,7 +273,7 @@ func execute(ctx context.Context, place runtime.Runtime, session string) run {
 		ctx, cancel := context.WithTimeout(ctx, questionTime)
 		defer cancel()
 		var out, said bytes.Buffer
-		code, err := place.Exec(ctx, session, argv, runtime.Streams{In: stdin, Out: &out, Err: &said})
+		code, err := place.Exec(ctx, session, runtime.Program{Argv: argv}, runtime.Streams{In: stdin, Out: &out, Err: &said})
 		if err != nil && code != runtime.NotFound && code != runtime.CannotRun {
 			return verify.Output{}, err
 		}

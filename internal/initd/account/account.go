@@ -34,8 +34,11 @@ const noShell = "/sbin/nologin"
 const (
 	fieldName    = 0
 	fieldID      = 2 // uid in passwd, gid in group
+	fieldGID     = 3 // passwd
 	fieldMembers = 3 // group
 	fieldGecos   = 4 // passwd
+	fieldHome    = 5 // passwd
+	fieldShell   = 6 // passwd
 )
 
 // Enrol adds the user to the files, so that the user's name maps to the uid, the uid to the name, and likewise for
@@ -69,6 +72,45 @@ func Enrol(files Files, u initd.User, shell string) (Files, Account, []string) {
 		out.Shadow = shadow.bytes()
 	}
 	return out, Account{Name: u.Name, UID: u.UID, GID: u.GID, Groups: group.of(u.Name, u.GID), Home: u.Home, Shell: shell}, notes
+}
+
+// In finds an account by NAME or UID, with :GROUP or :GID, and the shell that passwd has for it. A number needs no line
+// in the files.
+func In(files Files, ref string) (a Account, shell string, err error) {
+	user, group, grouped := strings.Cut(ref, ":")
+	passwd, groups := parse(files.Passwd), parse(files.Group)
+	a = Account{Name: user, Home: "/"}
+	i := passwd.find(fieldName, user)
+	if i < 0 {
+		i = passwd.find(fieldID, user)
+	}
+	uid := user
+	if i >= 0 {
+		line := (*passwd)[i]
+		a.Name, a.Home, uid, shell = line[fieldName], cmp.Or(at(line, fieldHome), "/"), at(line, fieldID), at(line, fieldShell)
+		a.GID, _ = number(at(line, fieldGID)) // without one: root's, as Docker has it
+	}
+	if a.UID, err = number(uid); err != nil {
+		return a, "", fmt.Errorf("the session has no user %s; name one of its /etc/passwd, or a uid", user)
+	}
+	a.Groups = groups.of(a.Name, a.GID)
+	if !grouped {
+		return a, shell, nil
+	}
+	gid := group
+	if i := groups.find(fieldName, group); i >= 0 {
+		gid = at((*groups)[i], fieldID)
+	}
+	if a.GID, err = number(gid); err != nil {
+		return a, "", fmt.Errorf("the session has no group %s; name one of its /etc/group, or a gid", group)
+	}
+	a.Groups = []uint32{a.GID}
+	return a, shell, nil
+}
+
+func number(text string) (uint32, error) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return uint32(n), err
 }
 
 // rootLine starts a new passwd file, so that root's files have an owner with a name.

@@ -204,3 +204,32 @@ func TestSetupTells(t *testing.T) {
 		t.Errorf("the error is %v, want the file's name in it", err)
 	}
 }
+
+// TestIn: the account of exec --user, as docker exec --user finds it.
+func TestIn(t *testing.T) {
+	files := account.Files{
+		Passwd: []byte("root:x:0:0:root:/root:/bin/bash\njane:x:1234:1235::/home/jane:/bin/zsh\nodd:x:x:1::/:\n"),
+		Group:  []byte("root:x:0:\npeople:x:1235:\nvideo:x:44:jane,odd\n"),
+	}
+	for _, c := range []struct {
+		ref   string
+		want  account.Account
+		shell string
+	}{
+		{"jane", account.Account{Name: "jane", UID: 1234, GID: 1235, Groups: []uint32{1235, 44}, Home: "/home/jane"}, "/bin/zsh"},
+		{"1234", account.Account{Name: "jane", UID: 1234, GID: 1235, Groups: []uint32{1235, 44}, Home: "/home/jane"}, "/bin/zsh"},
+		{"jane:video", account.Account{Name: "jane", UID: 1234, GID: 44, Groups: []uint32{44}, Home: "/home/jane"}, "/bin/zsh"},
+		{"7:8", account.Account{Name: "7", UID: 7, GID: 8, Groups: []uint32{8}, Home: "/"}, ""},
+		{"7", account.Account{Name: "7", UID: 7, Groups: []uint32{0}, Home: "/"}, ""},
+	} {
+		got, shell, err := account.In(files, c.ref)
+		if err != nil || shell != c.shell || !cmp.Equal(got, c.want) {
+			t.Errorf("%s: %+v %q %v, want %+v", c.ref, got, shell, err, c.want)
+		}
+	}
+	for ref, want := range map[string]string{"joe": "no user joe", "odd": "no user odd", "jane:staff": "no group staff", "": "no user", "-1": "no user -1", "4294967296": "no user"} {
+		if _, _, err := account.In(files, ref); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", ref, err, want)
+		}
+	}
+}

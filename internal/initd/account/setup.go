@@ -79,6 +79,17 @@ func Look(root string, u initd.User) (Account, error) {
 	return account, nil
 }
 
+// Find reads another account of the container, by NAME or UID, with :GROUP or :GID.
+func Find(root, ref string) (Account, error) {
+	files, err := read(root)
+	if err != nil {
+		return Account{}, err
+	}
+	account, preferred, err := In(files, ref)
+	account.Shell = Shell(root, preferred)
+	return account, err
+}
+
 func read(root string) (files Files, err error) {
 	for name, data := range map[string]*[]byte{"passwd": &files.Passwd, "group": &files.Group, "shadow": &files.Shadow} {
 		*data, err = os.ReadFile(filepath.Join(root, "etc", name))

@@ -3,11 +3,14 @@
 package boot
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +32,7 @@ const (
 const usage = `cosplay-init is pid 1 in the container of a cosplay session.
 
   cosplay-init [--config FILE]                    start the session; FILE is ` + initd.ConfigPath + `
-  cosplay-init [--config FILE] exec [--size=RxC] [--] [CMD..]
+  cosplay-init [--config FILE] exec [--size=RxC] [--env=NAME] [--user=U] [--workdir=DIR] [--] [CMD..]
                                                 run CMD, or a login shell, as the session's user
 `
 
@@ -62,30 +65,74 @@ func Main(args []string) int {
 }
 
 // execute is for docker exec: it becomes the command.
-func execute(config string, argv []string) int {
-	if len(argv) > 0 && strings.HasPrefix(argv[0], "--size=") {
-		setSize(argv[0])
-		argv = argv[1:]
+func execute(config string, args []string) int {
+	var how initd.How
+	var size string
+	flags := flag.NewFlagSet("cosplay-init exec", flag.ContinueOnError)
+	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
+	flags.StringVar(&size, "size", "", "")
+	flags.StringVar(&how.User, "user", "", "")
+	flags.StringVar(&how.Dir, "workdir", "", "")
+	flags.Func("env", "", func(name string) error {
+		how.Env = append(how.Env, name)
+		return nil
+	})
+	if err := flags.Parse(args); err != nil {
+		return codeFailed
 	}
-	if len(argv) > 0 && argv[0] == "--" {
-		argv = argv[1:]
-	}
+	setSize(size)
 	c, err := initd.Load(config)
 	if err != nil {
 		return fail(codeFailed, err)
 	}
 	who, err := account.Look("/", c.User)
+	if err == nil && how.User != "" {
+		who, err = account.Find("/", how.User)
+	}
 	if err != nil {
 		return fail(codeFailed, err)
 	}
-	err = launcher(c, who).Become(argv)
+	l := launcher(c, who)
+	if how.Dir != "" {
+		l.Workspace = within(c.Workspace, how.Dir)
+		if info, err := os.Stat(l.Workspace); err != nil || !info.IsDir() {
+			return fail(codeNoExec, fmt.Errorf("--workdir: the session has no folder %s; create it (mkdir -p) or name another", l.Workspace))
+		}
+	}
+	for _, name := range how.Env {
+		l.Session[name] = overriding(l.Session[name], l.Image[name])
+	}
+	err = l.Become(flags.Args())
 	return fail(startCode(err), err)
 }
 
+// within is a path below a folder, or the path itself if it is absolute.
+func within(folder, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(folder, path)
+}
+
+// overriding is a value of the user's for a variable. Where the variable is a list that begins with cosplay's folders,
+// these stay in front.
+func overriding(session, user string) string {
+	var own []string
+	for _, folder := range filepath.SplitList(session) {
+		if strings.HasPrefix(folder, initd.Dir+"/") && !slices.Contains(filepath.SplitList(user), folder) {
+			own = append(own, folder)
+		}
+	}
+	if len(own) == 0 || user == "" {
+		return cmp.Or(strings.Join(own, ":"), user)
+	}
+	return strings.Join(append(own, user), ":")
+}
+
 // setSize sets the size of the terminal on standard input. A program that gets no size runs, too.
-func setSize(flag string) {
+func setSize(rowsByColumns string) {
 	var size unix.Winsize
-	if _, err := fmt.Sscanf(flag, "--size=%dx%d", &size.Row, &size.Col); err == nil {
+	if _, err := fmt.Sscanf(rowsByColumns, "%dx%d", &size.Row, &size.Col); err == nil {
 		_ = unix.IoctlSetWinsize(0, unix.TIOCSWINSZ, &size)
 	}
 }

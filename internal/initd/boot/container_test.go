@@ -235,7 +235,7 @@ func (c *container) waitForBanner(t *testing.T) {
 
 // exec is docker exec: a process of the image's environment, as root.
 func (c *container) exec(i image, argv ...string) *exec.Cmd {
-	args := append([]string{"-t", fmt.Sprint(c.cmd.Process.Pid), "-m", "-p", "--root", "--wd"}, initd.Exec(argv...)...)
+	args := append([]string{"-t", fmt.Sprint(c.cmd.Process.Pid), "-m", "-p", "--root", "--wd"}, initd.Exec(initd.How{}, argv...)...)
 	cmd := exec.Command("nsenter", args...)
 	cmd.Env = append([]string{}, i.env...)
 	return cmd

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
@@ -141,8 +142,11 @@ func (r Runtime) Logs(ctx context.Context, session string, o runtime.LogOptions,
 	if failed != nil {
 		return failed
 	}
-	log, failed := r.Engine.client.ContainerLogs(ctx, there.ID, container.LogsOptions{
-		ShowStdout: true, ShowStderr: true, Follow: o.Follow, Tail: o.Tail, Timestamps: o.Timestamps})
+	options := container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: o.Follow, Tail: o.Tail, Timestamps: o.Timestamps}
+	if !o.Since.IsZero() {
+		options.Since = o.Since.Format(time.RFC3339Nano)
+	}
+	log, failed := r.Engine.client.ContainerLogs(ctx, there.ID, options)
 	if failed != nil {
 		return r.Engine.explain("reading the log of "+Name(session), failed, subject{name: Name(session)})
 	}

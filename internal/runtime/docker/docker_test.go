@@ -299,7 +299,7 @@ func TestForeign(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "the name "+Name(w.s.ID)+" is taken by the container "+id[:12]) || !strings.Contains(err.Error(), whose) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := w.Exec(ctx, w.s.ID, nil, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "is taken by") {
+		if _, err := w.Exec(ctx, w.s.ID, runtime.Program{}, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "is taken by") {
 			t.Errorf("%s: %v", name, err)
 		}
 		check(t, unprepare(ctx, w.Runtime, w.s.ID))

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,18 +23,19 @@ import (
 	"golang.org/x/term"
 
 	"cosplay/internal/initd"
+	"cosplay/internal/initd/environ"
 	"cosplay/internal/prose"
 	"cosplay/internal/runtime"
 )
 
 // Exec runs a program in a session, as its user and in its environment, and returns its exit code: 127 if there is no
-// such program, 126 if it cannot be run. Without argv it runs a login shell.
+// such program, 126 if it cannot be run. Without Argv it runs a login shell.
 //
 // Signals of this process (interrupt, terminate, hang up) are sent on to the program; with a terminal, Ctrl-C is no
 // signal but a byte like any other. Engines cannot send signals to such a program, so the kernel does: this needs the
 // program's user or root on the engine's machine. If it fails, Exec leaves the program running and ends with the
 // signal's code.
-func (r Runtime) Exec(ctx context.Context, session string, argv []string, streams runtime.Streams) (code int, err error) {
+func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, streams runtime.Streams) (code int, err error) {
 	there, err := r.inhabited(ctx, session)
 	if err != nil {
 		return 0, err
@@ -45,7 +48,7 @@ func (r Runtime) Exec(ctx context.Context, session string, argv []string, stream
 	}
 	x := execution{client: r.Engine.client, container: there.ID, streams: streams}
 	x.in, x.out = terminal(streams.In), terminal(streams.Out)
-	code, err = x.run(ctx, argv)
+	code, err = x.run(ctx, p)
 	if lost := (outputError{}); errors.As(err, &lost) {
 		return 0, fmt.Errorf("what it writes cannot be passed on: %w", lost.error)
 	}
@@ -75,18 +78,20 @@ func terminal(stream any) *os.File {
 
 func (x *execution) tty() bool { return x.in != nil && x.out != nil }
 
-func (x *execution) run(ctx context.Context, argv []string) (int, error) {
-	options := container.ExecOptions{User: "0", Tty: x.tty(), Cmd: initd.Exec(argv...),
+func (x *execution) run(ctx context.Context, p runtime.Program) (int, error) {
+	how := initd.How{User: p.User, Dir: p.Dir, Env: slices.Sorted(maps.Keys(p.Env))}
+	options := container.ExecOptions{User: "0", Tty: x.tty(), Env: environ.Vars(p.Env).List(),
 		AttachStdin: x.streams.In != nil, AttachStdout: true, AttachStderr: true}
 	attach := container.ExecAttachOptions{Tty: x.tty()}
 	if x.tty() {
 		if kind := os.Getenv("TERM"); kind != "" {
-			options.Env = []string{"TERM=" + kind}
+			options.Env = append([]string{"TERM=" + kind}, options.Env...)
 		}
 		if width, height, err := term.GetSize(int(x.out.Fd())); err == nil {
-			options.Cmd = initd.ExecSized(height, width, argv...)
+			how.Rows, how.Columns = height, width
 		}
 	}
+	options.Cmd = initd.Exec(how, p.Argv...)
 	created, err := x.client.ContainerExecCreate(ctx, x.container, options)
 	if err != nil {
 		return 0, err

@@ -28,7 +28,7 @@ import (
 func TestExec(t *testing.T) {
 	w := newWorld(t)
 	w.s.Spec.SSH.Enabled = false
-	if _, err := w.Exec(context.Background(), w.s.ID, nil, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "does not exist; cosplay apply") {
+	if _, err := w.Exec(context.Background(), w.s.ID, runtime.Program{}, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "does not exist; cosplay apply") {
 		t.Errorf("without a container: %v", err)
 	}
 	made := w.prepare(t)
@@ -57,7 +57,7 @@ func TestExec(t *testing.T) {
 	}
 	seconds := 1
 	check(t, w.Engine.client.ContainerStop(context.Background(), made.ID, container.StopOptions{Timeout: &seconds}))
-	if _, err := w.Exec(context.Background(), w.s.ID, nil, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "does not run (exited); cosplay apply starts it") {
+	if _, err := w.Exec(context.Background(), w.s.ID, runtime.Program{}, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "does not run (exited); cosplay apply starts it") {
 		t.Errorf("in a stopped one: %v", err)
 	}
 }
@@ -80,7 +80,7 @@ func TestTerminal(t *testing.T) {
 	done := make(chan int, 1)
 	script := `echo $TERM; trap 'echo interrupted; exit 9' INT; while [ "$(stty size)" != "$at" ]; do at=$(stty size); echo "size $at"; done; echo ready; while :; do sleep 0.05; [ "$(stty size)" != "$at" ] && at=$(stty size) && echo "size $at"; done`
 	go func() {
-		code, err := w.Exec(context.Background(), w.s.ID, []string{"sh", "-c", script}, runtime.Streams{In: slave, Out: slave, Err: os.Stderr})
+		code, err := w.Exec(context.Background(), w.s.ID, runtime.Program{Argv: []string{"sh", "-c", script}}, runtime.Streams{In: slave, Out: slave, Err: os.Stderr})
 		if err != nil {
 			t.Error(err)
 		}
@@ -119,7 +119,7 @@ func TestSignal(t *testing.T) {
 	var out inittest.Output
 	done := make(chan int, 1)
 	go func() {
-		code, err := w.Exec(context.Background(), w.s.ID, []string{"sh", "-c", "trap 'exit 5' INT; echo up; while :; do sleep 0.05; done"}, runtime.Streams{Out: &out, Err: &out})
+		code, err := w.Exec(context.Background(), w.s.ID, runtime.Program{Argv: []string{"sh", "-c", "trap 'exit 5' INT; echo up; while :; do sleep 0.05; done"}}, runtime.Streams{Out: &out, Err: &out})
 		if err != nil {
 			t.Error(err)
 		}
@@ -134,7 +134,7 @@ func TestSignal(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	name := filepath.Join("/workspace", random())
 	go func() {
-		_, err := w.Exec(ctx, w.s.ID, []string{"sh", "-c", "touch " + name + "; exec sleep 999"}, runtime.Streams{Out: &out, Err: &out})
+		_, err := w.Exec(ctx, w.s.ID, runtime.Program{Argv: []string{"sh", "-c", "touch " + name + "; exec sleep 999"}}, runtime.Streams{Out: &out, Err: &out})
 		if err == nil {
 			t.Error("a run that was given up gives no error")
 		}

@@ -224,7 +224,7 @@ func (w *world) kill(t *testing.T, id string) {
 func (w *world) exec(t *testing.T, in io.Reader, argv ...string) (out, failed string, code int) {
 	t.Helper()
 	var o, e bytes.Buffer
-	code, err := w.Exec(context.Background(), w.s.ID, argv, runtime.Streams{In: in, Out: &o, Err: &e})
+	code, err := w.Exec(context.Background(), w.s.ID, runtime.Program{Argv: argv}, runtime.Streams{In: in, Out: &o, Err: &e})
 	check(t, err)
 	return o.String(), e.String(), code
 }

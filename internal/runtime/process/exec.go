@@ -19,21 +19,25 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/disguise"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
 )
 
-// Exec runs argv in a session, or the session's own command where argv is empty, and returns its exit code; a
+// Exec runs a program in a session, or the session's own command where Argv is empty, and returns its exit code; a
 // signal's is 128 and its number, as shells have it. The command handles signals: a terminal sends them to it
 // directly, and Exec passes on others. When the context ends, Exec asks the command to end. A command that could not
 // be started is an error with the exit code that shells use.
-func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runtime.Streams) (int, error) {
+func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s runtime.Streams) (int, error) {
+	if p.User != "" {
+		return 1, notOther(p.User)
+	}
 	// Caught and not ignored: the command would inherit an ignored signal.
 	signals := make(chan os.Signal, 4)
 	defer close(signals)
 	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	command, err := r.command(ctx, session, argv)
+	command, err := r.command(ctx, session, p)
 	if err != nil {
 		return 1, err
 	}
@@ -58,6 +62,12 @@ func (r Runtime) Exec(ctx context.Context, session string, argv []string, s runt
 	return ended.ExitCode(), nil
 }
 
+// notOther is the error for a user of exec.
+func notOther(user string) error {
+	return prose.Advice{What: fmt.Sprintf("its programs are processes of the user who runs cosplay, not of %s", user),
+		Fix: `leave --user out, or run sessions in containers (runtime = "docker" in the host block)`}
+}
+
 // typed reports whether a signal may be from the keys of a terminal, which sends it to all
 // programs in its foreground.
 func typed(s os.Signal) bool {
@@ -79,7 +89,7 @@ const patience = 10 * time.Second
 func notRun(command *exec.Cmd, err error) (int, error) {
 	switch _, missing := os.Stat(command.Dir); {
 	case missing != nil:
-		return 1, fmt.Errorf("its workspace %s does not exist. Fix: cosplay apply recreates it", command.Dir)
+		return 1, fmt.Errorf("its folder %s does not exist. Fix: cosplay apply recreates a workspace; create any other (mkdir -p)", command.Dir)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return runtime.NotFound, fmt.Errorf("there is no command %q", command.Args[0])
 	case errors.Is(err, fs.ErrPermission):
@@ -88,7 +98,7 @@ func notRun(command *exec.Cmd, err error) (int, error) {
 	return runtime.CannotRun, err
 }
 
-func (r Runtime) command(ctx context.Context, session string, argv []string) (*exec.Cmd, error) {
+func (r Runtime) command(ctx context.Context, session string, p runtime.Program) (*exec.Cmd, error) {
 	dir := filepath.Join(r.Base, session)
 	f, err := readFigures(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,6 +107,7 @@ func (r Runtime) command(ctx context.Context, session string, argv []string) (*e
 	if err != nil {
 		return nil, err
 	}
+	argv := p.Argv
 	if len(argv) == 0 {
 		argv = f.Session.Command
 	}
@@ -106,7 +117,13 @@ func (r Runtime) command(ctx context.Context, session string, argv []string) (*e
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = patience
-	command.Dir = f.Session.Workspace
+	command.Dir = cmp.Or(p.Dir, f.Session.Workspace)
+	if !filepath.IsAbs(command.Dir) {
+		command.Dir = filepath.Join(f.Session.Workspace, command.Dir)
+	}
+	f.Session.Env = maps.Collect(maps.All(f.Session.Env))
+	maps.Copy(f.Session.Env, p.Env)
+	maps.DeleteFunc(f.Session.Secret, func(name, _ string) bool { _, given := p.Env[name]; return given })
 	command.Env = os.Environ()
 	for name, value := range environment(dir, f.Session, f.Slice) {
 		command.Env = append(command.Env, name+"="+value) // the last value of a variable has effect

@@ -15,6 +15,7 @@ import (
 
 	"cosplay/internal/disguise/verify"
 	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
 )
 
 func worker(t *testing.T) (Runtime, resource.Session) {
@@ -142,7 +143,7 @@ func TestTampering(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	r, s := worker(t)
-	if _, err := r.command(context.Background(), s.ID, nil); err == nil || !strings.Contains(err.Error(), "apply") {
+	if _, err := r.command(context.Background(), s.ID, runtime.Program{}); err == nil || !strings.Contains(err.Error(), "apply") {
 		t.Errorf("without a folder: %v", err)
 	}
 	made := prepare(t, r, s)
@@ -151,7 +152,7 @@ func TestCommand(t *testing.T) {
 	t.Setenv("PYTHONPATH", "/mine")
 	run := func(argv ...string) string {
 		t.Helper()
-		c, err := r.command(context.Background(), s.ID, argv)
+		c, err := r.command(context.Background(), s.ID, runtime.Program{Argv: argv})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +291,7 @@ func TestOlderSession(t *testing.T) {
 func TestRuns(t *testing.T) {
 	r, s := worker(t)
 	made := prepare(t, r, s)
-	c, err := r.command(context.Background(), s.ID, []string{"sh", "-c", "env -i sh -c 'echo $$; read wait'; echo done"})
+	c, err := r.command(context.Background(), s.ID, runtime.Program{Argv: []string{"sh", "-c", "env -i sh -c 'echo $$; read wait'; echo done"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,8 +97,8 @@ func (r bare) Remains(context.Context) (all []resource.Remains, err error) {
 	return all, err
 }
 
-func (r bare) Exec(ctx context.Context, session string, argv []string, s runtime.Streams) (int, error) {
-	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
+func (r bare) Exec(ctx context.Context, session string, p runtime.Program, s runtime.Streams) (int, error) {
+	command := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
 	command.Dir, command.Stdin, command.Stdout, command.Stderr = r.folder(session), s.In, s.Out, s.Err
 	err := command.Run()
 	return command.ProcessState.ExitCode(), err

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/prose"
+	"cosplay/internal/render"
+	"cosplay/internal/runtime"
+)
+
+func (inv *invocation) exec() *cobra.Command {
+	var (
+		program runtime.Program
+		env     []string
+	)
+	cmd := &cobra.Command{
+		Use:   "exec [SESSION] [-- COMMAND...]",
+		Short: "Run a command in a session; without one, its own or a shell",
+		Long: `Run a command in a session: its GPU, its environment, its workspace, and in a container its user. On a terminal the command has one too.
+
+worker-3, worker[3] and session.worker[3] name the same session; with a single session the name may be left out.
+
+Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 where there is no such session.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, argv, err := splitCommand("exec", args, cmd.ArgsLenAtDash())
+			if err != nil {
+				return err
+			}
+			program.Argv, program.Env = argv, variablesOf(env)
+			return inv.runExec(cmd.Context(), name, program)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&env, "env", "e", nil, "`NAME=VALUE`, or NAME for the value that it has here; any number of times")
+	f.StringVarP(&program.User, "user", "u", "", "`NAME|UID[:GROUP|GID]` in the container, instead of the session's user")
+	f.StringVarP(&program.Dir, "workdir", "w", "", "start in this `folder` of the session; a relative one is below the workspace")
+	return cmd
+}
+
+func (inv *invocation) runExec(ctx context.Context, name string, program runtime.Program) error {
+	in, err := inv.enter(ctx, name)
+	if err != nil {
+		return err
+	}
+	address := in.session.Address
+	if own, there := diff.OwnSlice(in.session, in.Live); in.session.Handle != nil && (!there || own.UUID == "") {
+		return prose.Advice{What: fmt.Sprintf("%s: its slice is missing, so there is no GPU to run on", address), Fix: "cosplay apply"}
+	}
+	place, err := in.Runtime(ctx, in.session, in.Prior)
+	if err != nil {
+		return err
+	}
+	code, err := place.Exec(ctx, in.session.ID, program, runtime.Streams{In: inv.In, Out: inv.stdout, Err: inv.stderr})
+	if err != nil {
+		render.Error(inv.Err, inv.style(inv.Err), fmt.Errorf("%s: %w", address, err))
+	}
+	if code != 0 || err != nil {
+		return exit(max(code, exitError))
+	}
+	return nil
+}

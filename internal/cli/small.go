@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,16 +23,26 @@ func (inv *invocation) validate() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate",
 		Short: "Check the configuration, without asking any host",
-		Args:  noArgs,
+		Long: `Check the configuration, without asking any host. On simulated hosts, whose GPUs the configuration states, sessions are placed as by a first plan, and what does not fit is reported.
+
+Exit codes: 0 it is valid; 1 it is not.`,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := inv.open(project.Options{ReadOnly: true})
 			if err != nil {
 				return err
 			}
-			if inv.json {
-				return render.DiagnosticsJSON(inv.Out, p.warnings, p.files)
+			foreseen, err := p.Foresee()
+			diags := slices.Concat(p.warnings, foreseen)
+			switch {
+			case err != nil:
+				return err
+			case diags.HasErrors():
+				return inv.refuse(diags, p.files)
+			case inv.json:
+				return render.DiagnosticsJSON(inv.Out, diags, p.files)
 			}
-			render.Diagnostics(inv.Err, inv.style(inv.Err), p.warnings, p.files)
+			render.Diagnostics(inv.Err, inv.style(inv.Err), diags, p.files)
 			what := fmt.Sprintf(": %s on %s", prose.Count(len(p.Intent.Sessions), "session"), prose.Count(len(p.Intent.Hosts), "host"))
 			if missed := p.Intent.Missed; len(missed) > 0 {
 				what = fmt.Sprintf(", as far as cosplay can check without a value for var.%s", strings.Join(missed, ", var."))

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/config"
+	"cosplay/internal/prose"
 )
 
 // Diagnostics shows mistakes and warnings, each with its place in the source.
@@ -19,6 +20,7 @@ func Diagnostics(w io.Writer, s Style, diags hcl.Diagnostics, files map[string]*
 }
 
 func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
+	diags, more := mergeEqual(diags)
 	for i, d := range diags {
 		if i == 0 || !oneLiner(d) || !oneLiner(diags[i-1]) {
 			p.gap()
@@ -31,11 +33,42 @@ func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
 		if placed(d) {
 			p.gap()
 			p.source(mark, *d.Subject, files[d.Subject.Filename])
+			p.also(more[d])
 			p.gap()
 		}
 		p.paragraphs(0, d.Detail)
 	}
 }
+
+// mergeEqual returns diagnostics without the warnings that repeat another one at another place, and those places.
+func mergeEqual(diags hcl.Diagnostics) (kept hcl.Diagnostics, more map[*hcl.Diagnostic][]hcl.Range) {
+	more = map[*hcl.Diagnostic][]hcl.Range{}
+	first := map[[2]string]*hcl.Diagnostic{}
+	for _, d := range diags {
+		text := [2]string{d.Summary, d.Detail}
+		if same := first[text]; same != nil && placed(d) && d.Severity == hcl.DiagWarning {
+			more[same] = append(more[same], *d.Subject)
+			continue
+		}
+		if placed(d) && d.Severity == hcl.DiagWarning {
+			first[text] = d
+		}
+		kept = append(kept, d)
+	}
+	return kept, more
+}
+
+// also names the other places of a warning.
+func (p *page) also(places []hcl.Range) {
+	if len(places) == 0 {
+		return
+	}
+	lines := prose.Each(places, func(r hcl.Range) string { return fmt.Sprintf("%s line %d", r.Filename, r.Start.Line) })
+	p.flow(2, 4, inked(dim, fmt.Sprintf("and %s: %s", prose.Count(len(places), "more place"), prose.And(prose.Few(lines, maxPlaces)))))
+}
+
+// maxPlaces is how many other places of a warning are named.
+const maxPlaces = 4
 
 // oneLiner reports whether a diagnostic is its summary alone. No empty line separates such diagnostics.
 func oneLiner(d *hcl.Diagnostic) bool {

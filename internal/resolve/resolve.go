@@ -153,7 +153,12 @@ func (r *resolver) find(host resource.Host, s config.GPUSelector) (resource.GPU,
 			return r.refuseGPU(s, fmt.Sprintf("GPU %s of host %q is %s", s, host.Name, u.Advice().What), "Fix: "+u.Advice().Fix+", or use another GPU.")
 		}
 	}
-	there := prose.Each(host.GPUs, func(g resource.GPU) string { return fmt.Sprintf("%d (%s, %s)", g.Index, g.UUID, g.PCI) })
+	there := prose.Each(host.GPUs, func(g resource.GPU) string {
+		if g.PCI == "" { // no host was read
+			return fmt.Sprint(g.Index)
+		}
+		return fmt.Sprintf("%d (%s, %s)", g.Index, g.UUID, g.PCI)
+	})
 	return r.refuseGPU(s, fmt.Sprintf("host %q has no GPU %s", host.Name, s), "It has "+strings.Join(there, ", ")+". Name one of these by index, UUID or PCI address.")
 }
 

@@ -1,0 +1,72 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/config"
+	"cosplay/internal/diff"
+	"cosplay/internal/machine"
+	"cosplay/internal/plan"
+	"cosplay/internal/resolve"
+	"cosplay/internal/resource"
+)
+
+// Foresee reports what a first plan would refuse or warn of on the simulated hosts, whose GPUs the configuration
+// states. It reads no host and no state. What depends on the user and the machine, like keys, it leaves to plan.
+func (p *Project) Foresee() (hcl.Diagnostics, error) {
+	if len(p.Intent.Missed) > 0 {
+		return nil, nil
+	}
+	intent := &config.Intent{Files: p.Intent.Files}
+	var live resource.Live
+	for _, h := range p.Intent.Hosts {
+		if h.Simulate == "" || slices.ContainsFunc(h.GPUs, namedByHost) {
+			continue
+		}
+		imagined, err := imagine(h)
+		if err != nil {
+			return nil, err
+		}
+		intent.Hosts, live.Hosts = append(intent.Hosts, h), append(live.Hosts, imagined)
+	}
+	for _, s := range p.Intent.Sessions {
+		_, known := live.Host(s.Host)
+		if known && (s.GPU == nil || !namedByHost(*s.GPU)) && !slices.ContainsFunc(s.Lifecycle.Ignore, placed) {
+			intent.Sessions = append(intent.Sessions, s)
+		}
+	}
+	const key = "foreseen" // no session is created
+	desired, diags := resolve.Desired(intent, resolve.Person{Keys: []string{key}}, resource.Prior{Key: key}, live, resolve.Scope{})
+	if diags.HasErrors() {
+		return diags, nil
+	}
+	first := plan.Build(desired, resource.Prior{Key: key}, live, diff.Options{})
+	return append(diags, p.Intent.EvalChecks(planned(first, live))...), nil
+}
+
+// namedByHost reports whether only the host can say which GPU a selector names.
+func namedByHost(s config.GPUSelector) bool { return s.Index == nil }
+
+// placed reports whether an attribute that a session ignores decides its placement: the state may have another value.
+func placed(attribute string) bool {
+	first, _, _ := strings.Cut(attribute, ".")
+	return slices.Contains([]string{config.IgnoreAll, "target", "host", "gpu", "fit"}, first)
+}
+
+// imagine returns a simulated host as cosplay would create it.
+func imagine(h config.Host) (resource.Host, error) {
+	models, err := machine.SimulatedModels(h.Simulate)
+	host := resource.Host{Name: h.Name, Simulated: h.Simulate, Runtime: h.Runtime}
+	if h.Runtime == config.RuntimeAuto {
+		host.Runtime = resource.RuntimeNames("")[0] // the preferred one, which the machine may lack
+	}
+	for i, m := range models {
+		host.GPUs = append(host.GPUs, machine.Complete(resource.GPU{Host: h.Name, Index: i, UUID: fmt.Sprintf("GPU-%d", i), Model: m,
+			MIGCapable: m.MIG(), PowerMW: m.PowerDefaultMW, SMClockMHz: m.ClocksMHz[0], LowClockReason: true}))
+	}
+	return host, err
+}

@@ -56,11 +56,15 @@ The first Ctrl-C finishes the steps that run, saves and stops; the second stops 
 Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,
 		Args: wants(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkPlanFlags(cmd.Flags()); err != nil {
+				return err
+			}
 			o.planFile = strings.Join(args, "")
 			return inv.runApply(cmd.Context(), o)
 		},
 	}
 	o.flags(cmd.Flags())
+	inv.planFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "test the disguise of all sessions afterwards, as cosplay verify does; exit with 1 if a check fails")
 	return cmd
 }
@@ -77,9 +81,15 @@ A setting that cannot be restored, because the GPU is lost, a slice is in use, a
 
 Exit codes: 0 every setting is restored, or nothing to do; 1 error, or not all was done or restored; 130 stopped by Ctrl-C.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runApply(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkPlanFlags(cmd.Flags()); err != nil {
+				return err
+			}
+			return inv.runApply(cmd.Context(), o)
+		},
 	}
 	o.flags(cmd.Flags())
+	inv.planFlags(cmd.Flags())
 	abandonFlag(cmd.Flags(), &o.aim.AbandonBaseline)
 	_ = cmd.Flags().MarkHidden("replace") // known, so that it is refused with its reason
 	return cmd

@@ -21,6 +21,9 @@ func (inv *invocation) mayAsk(asks bool, instead string) error {
 	if !asks {
 		return nil
 	}
+	if !inv.input {
+		return errors.New("--input=false asks no questions: add --auto-approve" + instead)
+	}
 	if inv.json {
 		return errors.New("--json asks no questions: add --auto-approve" + instead)
 	}

@@ -45,6 +45,7 @@ type invocation struct {
 	variables          []config.Variable // of the project, once it is open
 	asks               bool              // people at a terminal for values of variables
 	noColor, json      bool
+	input, compact     bool // of plan, apply and destroy: questions are allowed; warnings without their texts
 	verbose            bool
 	projects           []*project.Project // that are open
 }
@@ -95,7 +96,7 @@ func failIf(condition bool) error {
 // Main runs one command line and returns the exit code.
 func Main(args []string, streams Streams) int {
 	out := &output{Writer: streams.Out}
-	inv := &invocation{Streams: Streams{In: streams.In, Out: terminal.NewWriter(out), Err: terminal.NewWriter(streams.Err)}, stdout: streams.Out, stderr: streams.Err, args: args}
+	inv := &invocation{Streams: Streams{In: streams.In, Out: terminal.NewWriter(out), Err: terminal.NewWriter(streams.Err)}, stdout: streams.Out, stderr: streams.Err, args: args, input: true}
 	root := inv.root()
 	root.SetArgs(twoDashes(root, args))
 	root.SetIn(inv.In)
@@ -199,7 +200,7 @@ func (inv *invocation) root() *cobra.Command {
 
 func (inv *invocation) style(w io.Writer) render.Style {
 	s := render.Detect(w, inv.noColor)
-	s.Verbose = inv.verbose
+	s.Verbose, s.Compact = inv.verbose, inv.compact
 	dir, _ := os.Getwd() // a folder that was removed has no name
 	return s.Naming(append(slices.Clone(inv.args), dir))
 }
@@ -240,7 +241,7 @@ func (inv *invocation) open(o project.Options) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	if missing := missingAlone(diags); len(missing) > 0 && inv.asks && inv.mayAsk(true, "") == nil {
+	if missing := missingAlone(diags); len(missing) > 0 && inv.asks && inv.input && inv.mayAsk(true, "") == nil {
 		if err := inv.askFor(missing); err != nil {
 			return nil, err
 		}

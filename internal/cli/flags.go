@@ -29,6 +29,36 @@ func parallelFlag(f *pflag.FlagSet, steps *int) {
 	f.IntVar(steps, "parallelism", defaultParallelism(), "`number` of steps at a time")
 }
 
+// planFlags are the flags of plan, apply and destroy that scripts for Terraform give. checkPlanFlags refuses what would
+// mean something else here.
+func (inv *invocation) planFlags(f *pflag.FlagSet) {
+	f.BoolVar(&inv.input, "input", true, "ask for values of variables and before changes; --input=false asks nothing")
+	f.BoolVar(&inv.compact, "compact-warnings", false, "show warnings without their texts")
+	for name := range refusedFlags {
+		if f.Lookup(name) == nil { // plan has --refresh-only
+			f.Bool(name, name != "refresh-only", "")
+			_ = f.MarkHidden(name)
+		}
+	}
+}
+
+// refusedFlags are flags of Terraform that cosplay refuses when they have another value than their default.
+var refusedFlags = map[string]string{
+	"refresh":      "--refresh=false would plan from what the last apply left, and cosplay plans from what the hosts show now; leave it out",
+	"lock":         "--lock=false would let two runs change the same state, so cosplay always locks; leave it out, --lock-timeout limits the wait",
+	"refresh-only": "apply --refresh-only would accept drift into the state, and cosplay keeps the state as the last apply left it; cosplay plan --refresh-only reports drift, cosplay apply repairs it",
+}
+
+func checkPlanFlags(f *pflag.FlagSet) error {
+	var refused error
+	f.VisitAll(func(flag *pflag.Flag) {
+		if why, is := refusedFlags[flag.Name]; is && flag.Hidden && flag.Value.String() != flag.DefValue {
+			refused = errors.New(why)
+		}
+	})
+	return refused
+}
+
 // defaultParallelism is limited: more containers at once take longer, because an engine
 // is busy with network and cgroups then.
 func defaultParallelism() int { return max(4, 2*runtime.NumCPU()) }

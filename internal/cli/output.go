@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,7 +139,7 @@ func (inv *invocation) console() *cobra.Command {
 	return &cobra.Command{
 		Use:   "console",
 		Short: "Evaluate expressions, with the values of the project",
-		Long: `Read expressions, one a line, and print their values. They can use the project's variables and locals, all functions, cosplay.catalog, and session.NAME as in output blocks. On a terminal, exit or Ctrl-D ends the console. From a pipe, it stops at the first mistake. A variable may have no value: expressions that depend on it report that.
+		Long: `Read expressions and print their values. An expression ends with its line, or where its brackets are closed. They can use the project's variables and locals, all functions, cosplay.catalog, and session.NAME as in output blocks. On a terminal, exit or Ctrl-D ends the console. From a pipe, it stops at the first mistake. A variable may have no value: expressions that depend on it report that.
 
   echo 'cosplay.catalog["3090"].vram_mib' | cosplay console
 
@@ -167,12 +168,18 @@ func (inv *invocation) runConsole(ctx context.Context) error {
 	}
 	lines := bufio.NewScanner(inv.In)
 	lines.Buffer(nil, 1<<20)
+	typed := ""
 	for lines.Scan() {
-		if !inv.answer(inv.Out, inv.Err, eval, lines.Text()) {
+		if typed += lines.Text(); config.Unfinished(typed) {
+			typed += "\n"
+			continue
+		}
+		if !inv.answer(inv.Out, inv.Err, eval, typed) {
 			return exit(exitError)
 		}
+		typed = ""
 	}
-	return lines.Err()
+	return cmp.Or(lines.Err(), failIf(!inv.answer(inv.Out, inv.Err, eval, typed)))
 }
 
 // converse reads expressions from a terminal, with a history; mistakes do not end it.
@@ -186,30 +193,38 @@ func (inv *invocation) converse(in *os.File, eval project.Eval) error {
 		io.Reader
 		io.Writer
 	}{in, inv.Out}, "> ")
+	typed := ""
 	for {
 		line, err := screen.ReadLine()
-		if errors.Is(err, io.EOF) || strings.TrimSpace(line) == "exit" {
+		if errors.Is(err, io.EOF) || typed == "" && strings.TrimSpace(line) == "exit" {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		inv.answer(screen, screen, eval, line)
+		if typed += line; config.Unfinished(typed) {
+			typed += "\n"
+			screen.SetPrompt(": ")
+			continue
+		}
+		inv.answer(screen, screen, eval, typed)
+		typed = ""
+		screen.SetPrompt("> ")
 	}
 }
 
-// answer evaluates one line. If it returns false, it has printed the mistakes.
-func (inv *invocation) answer(out, errs io.Writer, eval project.Eval, line string) bool {
-	if strings.TrimSpace(line) == "" {
+// answer evaluates an expression. If it returns false, it has printed the mistakes.
+func (inv *invocation) answer(out, errs io.Writer, eval project.Eval, typed string) bool {
+	if strings.TrimSpace(typed) == "" {
 		return true
 	}
-	v, file, diags := eval(line)
+	v, file, diags := eval(typed)
 	if diags.HasErrors() {
 		render.Diagnostics(errs, inv.style(inv.Err), diags, map[string]*hcl.File{config.ConsoleName: file})
 		return false
 	}
 	if inv.json {
-		return render.OutputJSON(out, v) == nil
+		return render.OutputJSON(out, config.Output{Value: v.Redacted}) == nil
 	}
 	fmt.Fprintln(out, render.OutputText(v))
 	return true

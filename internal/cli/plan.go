@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
@@ -31,7 +32,12 @@ func (inv *invocation) plan() *cobra.Command {
 
 Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a change.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runPlan(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmp.Or(checkPlanFlags(cmd.Flags()), checkParallelism(o.parallelism)); err != nil {
+				return err
+			}
+			return inv.runPlan(cmd.Context(), o)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.out, "out", "", "save the plan to this `file`, for cosplay apply FILE")
@@ -40,6 +46,10 @@ Exit codes: 0 fine, 1 error; with --detailed-exitcode 2 when there is drift or a
 	flags.BoolVar(&o.refreshOnly, "refresh-only", false, "only search for drift")
 	aimFlags(flags, &o.aim)
 	flags.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there is drift or a change")
+	lockFlag(flags, &o.lockTimeout)
+	parallelFlag(flags, &o.parallelism)
+	flags.Lookup("parallelism").Usage = "`number` of steps at a time of an apply; without effect here, a plan runs no steps"
+	inv.planFlags(flags)
 	return cmd
 }
 
@@ -69,6 +79,9 @@ type planOptions struct {
 	destroy, refreshOnly, detailed bool
 	markdown, verify               bool
 
+	parallelism int           // for apply
+	lockTimeout time.Duration // to wait for a run under way; 0 is the default
+
 	driftOnly bool // standard output stays empty without drift
 	quiet     bool // and so does standard error
 }
@@ -96,6 +109,7 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	if err != nil {
 		return err
 	}
+	p.Wait = o.lockTimeout
 	outlook, view, err := inv.outlook(ctx, p, o.aim)
 	if err != nil {
 		return err

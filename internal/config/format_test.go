@@ -26,6 +26,31 @@ func TestFormat(t *testing.T) {
 	checkComplete(t, diags, map[string][]byte{"fleet.hcl": broken})
 }
 
+// What earlier syntaxes needed is removed as by Terraform's fmt; what means something else without it stays.
+func TestFormatModernizes(t *testing.T) {
+	for typed, want := range map[string]string{
+		`a = "${var.x}"`:                   `a = var.x`,
+		`a = "${ max(1, 2) }"`:             `a = max(1, 2)`,
+		`a = "${"${var.x}"}"`:              `a = var.x`,
+		`a = "${~ var.x ~}"`:               `a = var.x`,
+		`a = "${"text"}"`:                  `a = "text"`,
+		"a = \"${\n  1 + 2\n}\"":           "a = 1 + 2",
+		"a = \"${\n  1 +\n 2\n}\"":         "a = (1 +\n2)",
+		`a = "${var.x}y"`:                  `a = "${var.x}y"`,
+		`a = "${var.x}${var.y}"`:           `a = "${var.x}${var.y}"`,
+		`a = ["${var.x}"]`:                 `a = ["${var.x}"]`,
+		`a = "$${var.x}"`:                  `a = "$${var.x}"`,
+		`a = "${var.x /* why */}"`:         `a = "${var.x /* why */}"`,
+		"session worker {}":                `session "worker" {}`,
+		"a \"b\" c {\n  d e {}\n}":         "a \"b\" \"c\" {\n  d \"e\" {}\n}",
+		"a = \"${var.x}\" # why\nb {\n}\n": "a = var.x # why\nb {\n}\n",
+	} {
+		if laid, _, diags := config.Format("a.hcl", []byte(typed)); diags.HasErrors() || string(laid) != want {
+			t.Errorf("%s\nbecomes\n%s\nnot\n%s\n%v", typed, laid, want, diags)
+		}
+	}
+}
+
 // TestExamplesAreTidy checks that the examples, which newcomers copy, are formatted.
 func TestExamplesAreTidy(t *testing.T) {
 	for _, path := range slices.Concat(glob(t, "../../examples/*.hcl"), glob(t, "../../examples/*/*.hcl"), glob(t, "../../examples/*/*.hclvars")) {
@@ -63,11 +88,16 @@ func FuzzFormat(f *testing.F) {
 	})
 }
 
-// words returns the tokens of a file without the blanks between them.
+// words returns the tokens of a file without the blanks between them, and without those that modern syntax leaves out.
 func words(t *testing.T, src []byte) string {
 	tokens, _ := hclsyntax.LexConfig(src, "one.hcl", hcl.InitialPos)
 	var all bytes.Buffer
+	dropped := []hclsyntax.TokenType{hclsyntax.TokenOQuote, hclsyntax.TokenCQuote, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateSeqEnd,
+		hclsyntax.TokenOParen, hclsyntax.TokenCParen, hclsyntax.TokenNewline}
 	for _, token := range tokens {
+		if slices.Contains(dropped, token.Type) {
+			continue
+		}
 		all.Write(bytes.TrimRight(token.Bytes, " \t"))
 		all.WriteByte(0)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"cosplay/internal/prose"
@@ -31,6 +32,7 @@ type Output struct {
 	Description string
 	Sensitive   bool
 	Value       cty.Value // unknown until the sessions that it refers to exist
+	Redacted    cty.Value // from Eval: the value with null for each sensitive part
 	Open        bool      // also unknown because a variable that it depends on has no value
 }
 
@@ -213,11 +215,31 @@ func (i *Intent) Eval(typed string, live map[resource.Address]LiveSession) (Outp
 	if !ok {
 		return Output{}, file, l.diags
 	}
-	bare, marks := v.UnmarkDeep()
+	bare, paths := v.UnmarkDeepWithPaths()
+	_, marks := v.UnmarkDeep()
 	if _, open := marks[reported]; open && !bare.IsWhollyKnown() {
 		l.reportOpen(a)
 	}
-	return Output{Sensitive: isSensitive(v.Value), Value: bare}, file, l.diags
+	return Output{Sensitive: isSensitive(v.Value), Value: bare, Redacted: redactedValue(bare, paths)}, file, l.diags
+}
+
+// Unfinished reports whether an expression goes on in the next line: a bracket or a heredoc is open. Of a very long one
+// it reports that it does not, because each line is read again with all before it.
+func Unfinished(typed string) bool {
+	if strings.Count(typed, "\n") > 1000 || len(typed) > 64<<10 {
+		return false
+	}
+	tokens, _ := hclsyntax.LexExpression([]byte(typed), ConsoleName, hcl.InitialPos)
+	open := 0
+	for _, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl, hclsyntax.TokenOHeredoc:
+			open++
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenCHeredoc:
+			open--
+		}
+	}
+	return open > 0
 }
 
 // reportOpen reports an expression that cannot be evaluated because variables have no value: the variables that it

@@ -25,6 +25,26 @@ func isSensitive(v cty.Value) bool {
 	return there
 }
 
+// redactedValue returns a value with null for each part that must not be shown.
+func redactedValue(bare cty.Value, marked []cty.PathValueMarks) cty.Value {
+	hidden := cty.NewPathSet()
+	for _, m := range marked {
+		if _, is := m.Marks[sensitive]; is {
+			hidden.Add(m.Path)
+		}
+	}
+	shown, err := cty.Transform(bare, func(at cty.Path, v cty.Value) (cty.Value, error) {
+		if hidden.Has(at) {
+			return cty.NullVal(v.Type()), nil
+		}
+		return v, nil
+	})
+	if err != nil { // never: nothing above fails
+		return cty.NullVal(bare.Type())
+	}
+	return shown
+}
+
 // redacted removes from a diagnostic of the HCL library everything that a sensitive value may have left in it. A
 // message about the number of arguments contains no values, so it stays.
 func redacted(d *hcl.Diagnostic) *hcl.Diagnostic {

@@ -31,6 +31,7 @@ type Project struct {
 	Unnamed string          // the host that no configuration names, with OpenForRecovery
 	Notes   []resource.Note // what recovery found of an interrupted run
 
+	Wait    time.Duration         // for a run under way, of a command without the lock; 0 is RecoveryWait
 	Waiting func(*durable.Holder) // called with the holder of the lock, after a wait of a second; may be nil
 
 	lock   *durable.Lock

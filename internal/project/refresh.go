@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -32,7 +33,7 @@ func (p *Project) Refresh(ctx context.Context) (resource.Prior, resource.Live, e
 		if quiet && !salvage.Behind(prior, live) || err != nil {
 			return prior, live, err
 		}
-		if err := p.Lock(ctx, "recovery", RecoveryWait); err != nil {
+		if err := p.Lock(ctx, "recovery", cmp.Or(p.Wait, RecoveryWait)); err != nil {
 			return prior, live, err
 		}
 		defer func() { _ = p.Unlock() }()

@@ -21,6 +21,9 @@ func Diagnostics(w io.Writer, s Style, diags hcl.Diagnostics, files map[string]*
 
 func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
 	diags, more := mergeEqual(diags)
+	if p.Compact {
+		diags = p.compacted(diags, more)
+	}
 	for i, d := range diags {
 		if i == 0 || !oneLiner(d) || !oneLiner(diags[i-1]) {
 			p.gap()
@@ -38,6 +41,25 @@ func (p *page) diagnostics(diags hcl.Diagnostics, files map[string]*hcl.File) {
 		}
 		p.paragraphs(0, d.Detail)
 	}
+}
+
+// compacted lists the warnings by their summaries and places, and returns the rest.
+func (p *page) compacted(diags hcl.Diagnostics, more map[*hcl.Diagnostic][]hcl.Range) (errs hcl.Diagnostics) {
+	for _, d := range diags {
+		if d.Severity != hcl.DiagWarning {
+			errs = append(errs, d)
+			continue
+		}
+		at := ""
+		if placed(d) {
+			at = fmt.Sprintf(" (%s line %d)", d.Subject.Filename, d.Subject.Start.Line)
+		}
+		if n := len(more[d]); n > 0 {
+			at = fmt.Sprintf(" (%s line %d and %s)", d.Subject.Filename, d.Subject.Start.Line, prose.Count(n, "more place"))
+		}
+		p.flow(0, 2, join(inked(strong, "Warning:"), text(" "+d.Summary+at)))
+	}
+	return errs
 }
 
 // mergeEqual returns diagnostics without the warnings that repeat another one at another place, and those places.

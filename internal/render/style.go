@@ -18,6 +18,7 @@ type Style struct {
 	Color   bool
 	Unicode bool // line-drawing characters and arrows; only in a UTF-8 locale
 	Verbose bool // show things that read alike instead of counting them
+	Compact bool // show warnings without their texts
 	Width   int  // columns; 0 is 100
 
 	names *strings.Replacer // of line ends in paths; nil for none

@@ -103,10 +103,14 @@ func TestDocker(t *testing.T) {
 			env.Setenv("COSPLAY", cosplay)
 			env.Setenv("GONVML", filepath.Join(filepath.Dir(cosplay), "gonvml"))
 			env.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
+			env.Setenv("NETWORK", map[bool]string{true: "podman", false: "bridge"}[podman()]) // the engine's own
 			env.Defer(func() { removeContainers(t, env.WorkDir) })
 			return setFakes(env)
 		},
 		Condition: func(name string) (bool, error) {
+			if name == "podman" {
+				return podman(), nil
+			}
 			if name != "account" {
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
@@ -119,6 +123,12 @@ func TestDocker(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
+}
+
+// podman reports whether the engine is podman, which lacks some of what stories use.
+func podman() bool {
+	out, err := exec.Command("docker", "version", "--format", "{{range .Server.Components}}{{.Name}} {{end}}").Output()
+	return err == nil && strings.Contains(string(out), "Podman")
 }
 
 // open gives all users access to the folders above a file of the tests, as far as

@@ -235,6 +235,31 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
+// TestInterruptionOfPull: an interruption ends a pull, and no session that needs the image is begun.
+func TestInterruptionOfPull(t *testing.T) {
+	w := worldtest.New(t, "h200").WithDocker()
+	before := w.String()
+	ctx, interrupt := context.WithCancel(context.Background())
+	w.Fault = func(now string) error {
+		if strings.HasPrefix(now, "pull ") {
+			interrupt()
+		}
+		return nil
+	}
+	p, _ := w.Plan(t, `host "lab" {}
+session "w" {
+  target = "2060"
+  image  = "debian:12"
+}`, resource.Prior{})
+	result, err := w.Run(&worldtest.Journal{}, 1).Execute(ctx, p, resource.Prior{}, w.Live)
+	if err != nil || !result.Interrupted || len(result.Failures) != 1 || !errors.Is(result.Failures[0].Err, context.Canceled) || len(result.NotTried) == 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if len(w.Host().Bodies) != 0 {
+		t.Errorf("a session is there:\n%s\nbefore:\n%s", w, before)
+	}
+}
+
 // TestUsed: the result has the memory use of each session that ended, and of no other.
 func TestUsed(t *testing.T) {
 	w := worldtest.New(t, "h200")

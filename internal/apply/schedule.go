@@ -85,7 +85,7 @@ func (s *schedule) loop(ctx context.Context) error {
 			if !ok {
 				break
 			}
-			started, err := s.start(context.WithoutCancel(ctx), i)
+			started, err := s.start(s.lasting(ctx, i), i)
 			if err != nil {
 				return s.drain(active, err)
 			}
@@ -101,6 +101,15 @@ func (s *schedule) loop(ctx context.Context) error {
 		}
 		active--
 	}
+}
+
+// lasting is the context of a step. A step that has begun is finished, unless it only gets an image: that can take
+// hours, and the next run gets it again.
+func (s *schedule) lasting(ctx context.Context, i int) context.Context {
+	if _, image := s.steps[i].Do.Op.(plan.EnsureImage); image {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // drain waits for running steps after the journal could not be written, and folds what they made, so that the state

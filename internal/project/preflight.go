@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -136,6 +137,30 @@ func checkSessions(ctx context.Context, f *preflight.Flight, h *machine.Host, ow
 	return nil
 }
 
+// checkPulls asks the registries of the images that the plan pulls, since a pull may come after changes to the GPUs.
+func checkPulls(ctx context.Context, f *preflight.Flight, host string, in runtime.Runtime, made []diff.SessionChange) {
+	puller, is := in.(runtime.Puller)
+	if !is {
+		return
+	}
+	for _, step := range f.Plan.Steps {
+		op, is := step.Do.Op.(plan.EnsureImage)
+		if !is || op.Host != host || op.How != plan.PullImage {
+			continue
+		}
+		_, err := puller.Offered(ctx, op.Image)
+		if err == nil {
+			continue
+		}
+		for _, c := range made {
+			if c.After.Spec.Image == op.Image {
+				f.Session(c.Address, preflight.Problem{Attribute: "image", Warning: errors.Is(err, context.DeadlineExceeded),
+					Summary: fmt.Sprintf("the image %s cannot be pulled", op.Image), Advice: prose.AdviceOf(err)})
+			}
+		}
+	}
+}
+
 // checkRuntime checks the sessions that the plan creates in one runtime.
 func checkRuntime(ctx context.Context, f *preflight.Flight, h *machine.Host, name string, in runtime.Runtime, made []diff.SessionChange) error {
 	if in == nil {
@@ -152,6 +177,7 @@ func checkRuntime(ctx context.Context, f *preflight.Flight, h *machine.Host, nam
 	for _, problem := range survey.Host {
 		f.Host(h.Config.Name, problem)
 	}
+	checkPulls(ctx, f, h.Config.Name, in, made)
 	for _, c := range made {
 		f.Session(c.Address, survey.Check(ctx, *c.After, f.RemovedBefore(c))...)
 	}

@@ -92,6 +92,12 @@ type (
 		Reaches() error
 	}
 
+	// Puller gets images from registries. Offered is the digest that a name has in its registry now, or why it could
+	// not be pulled; "" and no error where the engine cannot ask.
+	Puller interface {
+		Offered(ctx context.Context, image string) (digest string, err error)
+	}
+
 	// Logger keeps what the programs of a session print.
 	Logger interface {
 		Logs(ctx context.Context, session string, o LogOptions, out, err io.Writer) error

@@ -73,9 +73,12 @@ func (w *World) WithDocker(images ...string) *World {
 	return w
 }
 
-// Ensure gets an image.
-func (w *World) Ensure(_ context.Context, image string, how plan.ImageSource, say func(string)) error {
+// Ensure gets an image, unless the context ends.
+func (w *World) Ensure(ctx context.Context, image string, how plan.ImageSource, say func(string)) error {
 	return w.change(string(how)+" "+image, func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		say("half of " + image)
 		w.Host().Engine.Images[image] = "sha256:" + image
 		return nil

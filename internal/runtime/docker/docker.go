@@ -136,6 +136,16 @@ func (r Runtime) Ensure(ctx context.Context, name string, how plan.ImageSource, 
 	return r.Engine.reword(image.Pull(ctx, r.Engine.client, name, say))
 }
 
+// Offered asks an image's registry for the digest of its name. podman has no such request.
+func (r Runtime) Offered(ctx context.Context, name string) (digest string, err error) {
+	if r.Engine.podman {
+		return "", nil
+	}
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	return image.Offered(ctx, r.Engine.client, name)
+}
+
 // Logs writes what the container of a session has printed: lines of cosplay-init and of the session's command.
 func (r Runtime) Logs(ctx context.Context, session string, o runtime.LogOptions, out, err io.Writer) error {
 	there, failed := r.inhabited(ctx, session)

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/registry"
 	"github.com/docker/docker/client"
 	"github.com/docker/docker/pkg/jsonmessage"
 )
@@ -26,6 +27,7 @@ type Engine interface {
 	Ping(ctx context.Context) (types.Ping, error)
 	ImageList(ctx context.Context, o image.ListOptions) ([]image.Summary, error)
 	ImageInspect(ctx context.Context, ref string, o ...client.ImageInspectOption) (image.InspectResponse, error)
+	DistributionInspect(ctx context.Context, ref, login string) (registry.DistributionInspect, error)
 	ImagePull(ctx context.Context, ref string, o image.PullOptions) (io.ReadCloser, error)
 	ImageBuild(ctx context.Context, files io.Reader, o build.ImageBuildOptions) (build.ImageBuildResponse, error)
 }

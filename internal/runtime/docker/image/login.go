@@ -1,8 +1,10 @@
 package image
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
+	"os/exec"
 
 	"github.com/cpuguy83/dockercfg"
 	"github.com/docker/docker/api/types/registry"
@@ -14,7 +16,7 @@ func loginFor(host string) (user, header string, err error) {
 	host = dockercfg.ResolveRegistryHost(host)
 	user, secret, err := dockercfg.GetRegistryCredentials(host)
 	if err != nil || secret == "" {
-		return "", "", err
+		return "", "", cmp.Or(err, missingHelper(host))
 	}
 	auth := registry.AuthConfig{ServerAddress: host, Username: user, Password: secret}
 	if user == "" {
@@ -23,6 +25,20 @@ func loginFor(host string) (user, header string, err error) {
 	}
 	header, err = registry.EncodeAuthConfig(auth)
 	return user, header, err
+}
+
+// missingHelper is the error of a credential helper that the user's configuration names and that is not installed.
+func missingHelper(host string) error {
+	config, err := dockercfg.LoadDefaultConfig()
+	if err != nil {
+		return nil // the user has no configuration
+	}
+	helper := cmp.Or(config.CredentialHelpers[host], config.CredentialsStore)
+	if helper == "" {
+		return nil
+	}
+	_, err = exec.LookPath("docker-credential-" + helper)
+	return err
 }
 
 // proxies are the build arguments with the user's proxy, for programs in a build. The docker command passes them by

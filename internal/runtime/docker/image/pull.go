@@ -17,28 +17,57 @@ import (
 // Pull fetches an image from its registry, with the credentials that the user's docker configuration has for it. It
 // reports progress to say, a line at a time.
 func Pull(ctx context.Context, engine Engine, ref string, say func(string)) error {
-	named, err := parse(ref)
+	from, err := sourceOf(ref)
 	if err != nil {
 		return err
 	}
-	name, registry := reference.FamiliarString(named), reference.Domain(named)
-	user, login, err := loginFor(registry)
-	if err != nil {
-		// As docker does: the image may well be public.
-		say(fmt.Sprintf("%s: without a login, since the credentials for %s are not available: %v", name, registry, err))
+	name := from.name
+	if from.helper != nil {
+		say(fmt.Sprintf("%s: without a login, since the credentials for %s are not available: %v", name, from.registry, from.helper))
 	}
 	say(name + ": pulling")
-	stream, err := engine.ImagePull(ctx, name, image.PullOptions{RegistryAuth: login})
+	stream, err := engine.ImagePull(ctx, name, image.PullOptions{RegistryAuth: from.login})
 	if err != nil {
-		return notPulled(ctx, name, registry, user, err)
+		return from.notPulled(ctx, err)
 	}
 	defer stream.Close()
 	p := pulling{name: name, say: say, layers: map[string]*layer{}}
 	if err := messages(stream, p.hear); err != nil {
-		return notPulled(ctx, name, registry, user, err)
+		return from.notPulled(ctx, err)
 	}
 	say(name + ": pulled")
 	return nil
+}
+
+// Offered is the digest of the image to which a name refers in its registry, which the engine asks with the user's
+// credentials. Nothing is pulled.
+func Offered(ctx context.Context, engine Engine, ref string) (digest string, err error) {
+	from, err := sourceOf(ref)
+	if err != nil {
+		return "", err
+	}
+	there, err := engine.DistributionInspect(ctx, from.name, from.login)
+	if err != nil {
+		return "", from.notPulled(ctx, err)
+	}
+	return there.Descriptor.Digest.String(), nil
+}
+
+// source is where an image is pulled from, and the login there.
+type source struct {
+	name, registry string
+	user, login    string // "" without credentials
+	helper         error  // why there are no credentials. As with docker, it prevents no pull: the image may be public
+}
+
+func sourceOf(ref string) (source, error) {
+	named, err := parse(ref)
+	if err != nil {
+		return source{}, err
+	}
+	from := source{name: reference.FamiliarString(named), registry: reference.Domain(named)}
+	from.user, from.login, from.helper = loginFor(from.registry)
+	return from, nil
 }
 
 // Progress is reported after each layer, and in between in these steps.
@@ -150,24 +179,32 @@ var troubles = []trouble{
 		"REGISTRY speaks no TLS, and the engine does not trust it without; name it in insecure-registries of /etc/docker/daemon.json"},
 }
 
-// notPulled says why an image was not pulled, and how to fix it. user is the login; "" is none.
-func notPulled(ctx context.Context, name, registry, user string, err error) error {
+// notPulled says why an image was not pulled, and how to fix it.
+func (from source) notPulled(ctx context.Context, err error) error {
+	err = from.explain(ctx, err)
+	if from.helper != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w. It was asked without a login, since the credentials are not available: %w", err, from.helper)
+	}
+	return err
+}
+
+func (from source) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("pulling %s: %w", name, context.Cause(ctx))
+		return fmt.Errorf("pulling %s: %w", from.name, context.Cause(ctx))
 	case client.IsErrConnectionFailed(err):
-		return fmt.Errorf("pulling %s: %w", name, err)
+		return fmt.Errorf("pulling %s: %w", from.name, err)
 	}
-	who, command := cmp.Or(user, "anyone without a login"), "docker login"
-	if registry != hub {
-		command += " " + registry
+	who, command := cmp.Or(from.user, "anyone without a login"), "docker login"
+	if from.registry != hub {
+		command += " " + from.registry
 	}
-	words := strings.NewReplacer("REGISTRY", registry, "LOGIN", command, "WHO", who)
+	words := strings.NewReplacer("REGISTRY", from.registry, "LOGIN", command, "WHO", who)
 	said := strings.ToLower(err.Error())
 	for _, t := range troubles {
 		if slices.ContainsFunc(t.signs, func(sign string) bool { return strings.Contains(said, sign) }) {
-			return fmt.Errorf("pulling %s: %s (the engine says: %w)", name, words.Replace(t.words), err)
+			return fmt.Errorf("pulling %s: %s (the engine says: %w)", from.name, words.Replace(t.words), err)
 		}
 	}
-	return fmt.Errorf("pulling %s: %w", name, err)
+	return fmt.Errorf("pulling %s: %w", from.name, err)
 }

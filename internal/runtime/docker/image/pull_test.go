@@ -101,6 +101,44 @@ func TestPullOfUnknownSizes(t *testing.T) {
 	}
 }
 
+// TestCredentialHelperFails: the whole error of a helper, or that it is not installed, is in the error of the pull.
+func TestCredentialHelperFails(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	script := "#!/bin/sh\necho 'the vault is sealed' >&2\necho 'unseal it: vault operator unseal' >&2\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(bin, "docker-credential-sealed"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	engine := pulls(t, 500, `{"message":"no basic auth credentials"}`)
+	for helper, words := range map[string][]string{
+		"sealed":  {"the vault is sealed", "unseal it: vault operator unseal"},
+		"missing": {"docker-credential-missing", "not found"},
+	} {
+		dockerConfig(t, fmt.Sprintf(`{"credsStore":%q}`, helper))
+		check(t, Pull(t.Context(), engine, "r.example.com/x:1", func(string) {}), append(words, "r.example.com refuses anyone without a login")...)
+		_, err := Offered(t.Context(), engine, "r.example.com/x:1")
+		check(t, err, words...)
+	}
+}
+
+// TestOffered: the registry is asked for the digest of a name, with the user's credentials.
+func TestOffered(t *testing.T) {
+	dockerConfig(t, `{"auths":{"r.example.com":{"username":"bob","password":"word"}}}`)
+	var path, login string
+	engine := newFakeEngine(t, func(w http.ResponseWriter, r *http.Request) {
+		path, login = r.URL.Path, r.Header.Get(registry.AuthHeader)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"Descriptor":{"digest":"sha256:%064d"}}`, 1)
+	})
+	digest, err := Offered(t.Context(), engine, "r.example.com/x:1")
+	if err != nil || digest != fmt.Sprintf("sha256:%064d", 1) {
+		t.Errorf("%q, %v", digest, err)
+	}
+	if auth, err := registry.DecodeAuthConfig(login); err != nil || auth.Username != "bob" || !strings.HasSuffix(path, "/distribution/r.example.com/x:1/json") {
+		t.Errorf("asked %s as %+v, %v", path, auth, err)
+	}
+}
+
 func TestPullSaysWhatIsWrong(t *testing.T) {
 	dockerConfig(t, "")
 	inStream := func(message string) (int, string) {

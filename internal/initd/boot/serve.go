@@ -67,6 +67,7 @@ func serve(config string) int {
 	if command == nil {
 		greet()
 		say("no command: the session stays up until it is stopped")
+		initd.Ready(initd.ReadyPath)
 		idle(signals)
 		return 0
 	}
@@ -75,6 +76,7 @@ func serve(config string) int {
 	}
 	say("command %s runs as process %d", command.Args[0], command.Process.Pid)
 	greet()
+	initd.Ready(initd.ReadyPath)
 	return attend(command, signals)
 }
 

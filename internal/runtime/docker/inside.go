@@ -38,6 +38,7 @@ const (
 	knownHostsFile = "known_hosts"
 	figuresFile    = "figures"
 	usageFile      = disguise.UsageFile // writable inside, unlike all else
+	readyFile      = "ready"            // initd.ReadyPath
 	privateDir     = "private"          // initd.PrivateDir
 	facadeFile     = "lib/" + driver.NVML
 	cudaFacadeFile = "lib/" + driver.CUDA

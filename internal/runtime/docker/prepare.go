@@ -51,9 +51,30 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 	if err != nil {
 		return resource.Body{}, err
 	}
+	var made resource.Body
+	c, err := r.launch(ctx, access, s, given)
+	if err == nil {
+		made, err = r.complete(ctx, s, given.UUID, c)
+	}
+	if err != nil {
+		err = errors.Join(err, r.tidy(context.WithoutCancel(ctx), s.ID))
+	}
+	return made, err
+}
+
+// launched is the container of a session after its start.
+type launched struct {
+	id    string
+	port  int        // for ssh, on the host
+	ready *readiness // nil if it ran before
+	fresh bool       // created now
+}
+
+// launch creates and starts a session's container as far as that is necessary, when it is its turn at the engine.
+func (r Runtime) launch(ctx context.Context, access access, s resource.Session, given resource.Handle) (launched, error) {
 	done, err := r.Engine.turn(ctx)
 	if err != nil {
-		return resource.Body{}, err
+		return launched{}, err
 	}
 	defer done()
 	there, err := r.find(ctx, s.ID)
@@ -61,11 +82,23 @@ func (r Runtime) Prepare(ctx context.Context, s resource.Session, given resource
 		err = r.rename(ctx, s.ID, there)
 	}
 	if err != nil {
-		return resource.Body{}, err
+		return launched{}, err
 	}
-	made, err := r.prepare(ctx, access, s, given, there)
-	if err != nil {
-		err = errors.Join(err, r.tidy(context.WithoutCancel(ctx), s.ID))
+	return r.prepare(ctx, access, s, given, there)
+}
+
+// complete waits until the session of a started container can be used. If it cannot, complete removes a new container.
+func (r Runtime) complete(ctx context.Context, s resource.Session, slice string, c launched) (made resource.Body, err error) {
+	if c.ready != nil {
+		defer c.ready.close()
+	}
+	if err = r.await(ctx, s, c); err != nil {
+		err = fmt.Errorf("container %s: %w%s", Name(s.ID), err, r.lastWords(ctx, c.id))
+	} else {
+		made, err = r.made(ctx, s, slice, c)
+	}
+	if err != nil && c.fresh {
+		err = errors.Join(err, r.remove(context.WithoutCancel(ctx), c.id))
 	}
 	return made, err
 }
@@ -79,11 +112,11 @@ func (r Runtime) tidy(ctx context.Context, session string) error {
 	return errors.Join(r.removeDevice(session), r.clear(session))
 }
 
-func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (resource.Body, error) {
+func (r Runtime) prepare(ctx context.Context, access access, s resource.Session, given resource.Handle, there *container.InspectResponse) (launched, error) {
 	inspector := disguise.Inspector{Version: r.Version}
 	now, err := inspector.Glance(r.folder(s.ID))
 	if err != nil {
-		return resource.Body{}, err
+		return launched{}, err
 	}
 	keeps := there != nil && r.same(there, s, given) && (now.Damaged == "" || !there.State.Running)
 	granted, err := r.grant(ctx, access, s, given, !keeps || counts(there))
@@ -96,21 +129,21 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 		err = makeWorkspace(s.Workspace, s.Spec.User)
 	}
 	if err != nil {
-		return resource.Body{}, err
+		return launched{}, err
 	}
 	kept := s.Spec.SSH.Kept
 	if there != nil {
 		if keeps {
-			made, err := r.revive(ctx, s, there)
+			c, err := r.revive(ctx, s, there)
 			if !portTaken(err) || s.Spec.SSH.Port != 0 {
-				return made, err
+				return c, err
 			}
 		}
 		if kept == 0 {
 			kept = publishedPort(there)
 		}
 		if err := r.dismiss(ctx, there); err != nil {
-			return resource.Body{}, err
+			return launched{}, err
 		}
 	}
 	return r.make(ctx, s, given.UUID, granted, kept)
@@ -129,96 +162,99 @@ func counts(there *container.InspectResponse) bool {
 	return slices.ContainsFunc(there.Mounts, func(m container.MountPoint) bool { return m.Destination == inContainer(usageFile) })
 }
 
-func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (resource.Body, error) {
+func (r Runtime) revive(ctx context.Context, s resource.Session, there *container.InspectResponse) (launched, error) {
 	if err := r.hold(ctx, s, there); err != nil {
-		return resource.Body{}, err
+		return launched{}, err
 	}
 	if err := r.rejoin(ctx, s, there); err != nil {
-		return resource.Body{}, err
+		return launched{}, err
 	}
-	port := publishedPort(there)
+	c := launched{id: there.ID, port: publishedPort(there)}
 	if there.State.Paused {
 		if err := r.Engine.client.ContainerUnpause(ctx, there.ID); err != nil {
-			return resource.Body{}, r.Engine.explain("waking the container "+Name(s.ID), err, about(s, port))
+			return launched{}, r.Engine.explain("waking the container "+Name(s.ID), err, about(s, c.port))
 		}
 	}
-	if err := r.up(ctx, s, there.ID, port, there.State.Running); err != nil {
-		return resource.Body{}, err
+	if there.State.Running {
+		return c, nil
 	}
-	return r.made(ctx, s, there.ID)
+	return r.start(ctx, s, c)
 }
 
 // make creates a container and starts it. If that fails, it removes the container.
-func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g grant, kept int) (resource.Body, error) {
+func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g grant, kept int) (launched, error) {
 	for try := 1; ; try++ {
 		port, err := s.Spec.SSH.Port, error(nil)
 		if s.Spec.SSH.Enabled && port == 0 {
 			port, err = freePort(s.Spec.SSH.Bind, kept)
 		}
 		if err != nil {
-			return resource.Body{}, err
+			return launched{}, err
 		}
 		durable.Moment("before the container of %s is made", s.ID)
 		id, err := r.create(ctx, s, slice, g, port)
 		if err != nil {
-			return resource.Body{}, err
+			return launched{}, err
 		}
 		durable.Moment("before the container of %s is started", s.ID)
-		made := resource.Body{}
-		if err = r.up(ctx, s, id, port, false); err == nil {
-			made, err = r.fresh(ctx, s, slice, id, port)
-		}
+		c, err := r.start(ctx, s, launched{id: id, port: port, fresh: true})
 		if err == nil {
-			return made, nil
+			return c, nil
 		}
 		if left := r.remove(context.WithoutCancel(ctx), id); left != nil {
-			return resource.Body{}, errors.Join(err, left)
+			return launched{}, errors.Join(err, left)
 		}
 		if !portTaken(err) || s.Spec.SSH.Port != 0 || try == portTries {
-			return resource.Body{}, err
+			return launched{}, err
 		}
 		kept = 0
 	}
 }
 
-// up starts a container and waits until its session can be used.
-func (r Runtime) up(ctx context.Context, s resource.Session, id string, port int, running bool) error {
-	if !running {
-		starting, cancel := context.WithTimeout(ctx, startTime)
-		err := r.Engine.client.ContainerStart(starting, id, container.StartOptions{})
-		cancel()
-		if err != nil {
-			what, taken := about(s, port), s.Spec.SSH.Enabled && portSigns.MatchString(err.Error())
-			if taken {
-				what.taken = r.holder(ctx, port)
-			}
-			if err = r.Engine.explain("starting the container "+Name(s.ID), err, what); taken {
-				err = portError{err}
-			}
-			return err
-		}
+// start starts a container, after it has opened the pipe through which cosplay-init reports.
+func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (launched, error) {
+	ready, err := openReadiness(filepath.Join(r.inside(s.ID), readyFile))
+	if err != nil {
+		return launched{}, err
 	}
-	if err := r.await(ctx, id, s, port); err != nil {
-		return fmt.Errorf("container %s: %w%s", Name(s.ID), err, r.lastWords(ctx, id))
+	c.ready = ready
+	starting, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	if err = r.Engine.client.ContainerStart(starting, c.id, container.StartOptions{}); err == nil {
+		return c, nil
 	}
-	return nil
+	ready.close()
+	what, taken := about(s, c.port), s.Spec.SSH.Enabled && portSigns.MatchString(err.Error())
+	if taken {
+		what.taken = r.holder(ctx, c.port)
+	}
+	if err = r.Engine.explain("starting the container "+Name(s.ID), err, what); taken {
+		err = portError{err}
+	}
+	return launched{}, err
 }
 
-// made reads a container that was created or started. Only the engine knows its image's ID.
-func (r Runtime) made(ctx context.Context, s resource.Session, id string) (resource.Body, error) {
-	there, err := r.inspect(ctx, id)
+// made is a container whose session can be used. One that existed before, or that runs a command, is inspected once
+// more: only the engine knows the image of the first, and the second may have ended.
+func (r Runtime) made(ctx context.Context, s resource.Session, slice string, c launched) (resource.Body, error) {
+	if image, err := r.Engine.image(ctx, s.Spec.Image); err == nil && c.fresh && len(s.Command) == 0 {
+		made := r.container(c.id, image.id, container.StateRunning, r.labels(s, slice))
+		made.SSHPort = c.port
+		return made, r.know(s, c.port)
+	}
+	there, err := r.inspect(ctx, c.id)
 	if err != nil {
 		return resource.Body{}, err
 	}
 	if there == nil {
 		return resource.Body{}, fmt.Errorf("container %s: another process removed it at once; cosplay apply recreates it", Name(s.ID))
 	}
-	c := r.container(there.ID, there.Image, there.State.Status, there.Config.Labels)
-	if c.State != resource.Running {
-		return resource.Body{}, fmt.Errorf("container %s: it ended at once, with code %d%s", Name(s.ID), there.State.ExitCode, r.lastWords(ctx, id))
+	made := r.container(there.ID, there.Image, there.State.Status, there.Config.Labels)
+	if made.State != resource.Running {
+		return resource.Body{}, fmt.Errorf("container %s: it ended at once, with code %d%s", Name(s.ID), there.State.ExitCode, r.lastWords(ctx, c.id))
 	}
-	c.SSHPort = publishedPort(there)
-	return c, r.know(s, c.SSHPort)
+	made.SSHPort = publishedPort(there)
+	return made, r.know(s, made.SSHPort)
 }
 
 // know writes the known_hosts file of a session, if it has ssh.
@@ -239,17 +275,6 @@ func (r Runtime) Know(session string, s resource.SSH, port int) (string, error) 
 		return "", err
 	}
 	return path, replace(path, []byte(r.KnownHosts(session, s, port)), 0o644)
-}
-
-// fresh is a new container that answers. One that runs a command is inspected once more: it may have ended since.
-func (r Runtime) fresh(ctx context.Context, s resource.Session, slice, id string, port int) (resource.Body, error) {
-	image, err := r.Engine.image(ctx, s.Spec.Image)
-	if err != nil || len(s.Command) > 0 || !s.Spec.SSH.Enabled {
-		return r.made(ctx, s, id)
-	}
-	c := r.container(id, image.id, container.StateRunning, r.labels(s, slice))
-	c.SSHPort = port
-	return c, r.know(s, port)
 }
 
 // lastWords are the last lines of a container's log, to be added to an error.

@@ -131,6 +131,6 @@ func (w *world) older(t *testing.T, made resource.Body) (id string) {
 	created, err := w.Engine.client.ContainerCreate(ctx, there.Config, there.HostConfig, nil, nil, Name(w.s.ID))
 	check(t, err)
 	check(t, w.Engine.client.ContainerStart(ctx, created.ID, container.StartOptions{}))
-	check(t, w.await(ctx, created.ID, w.s, publishedPort(there)))
+	check(t, w.await(ctx, w.s, launched{id: created.ID, port: publishedPort(there)}))
 	return created.ID
 }

@@ -1,14 +1,17 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"golang.org/x/sys/unix"
 
 	"cosplay/internal/resource"
 	"cosplay/internal/runtime"
@@ -20,28 +23,57 @@ const (
 	greeting  = "SSH-"
 )
 
-// settleTime is how long a session with a command, or without ssh, must run before it counts as started. A variable,
-// for tests.
-var settleTime = 300 * time.Millisecond
+// settleTime is how long a session's command must run before the session counts as started. A variable, for tests.
+var settleTime = 100 * time.Millisecond
 
-// await waits until a session can be used: until its ssh server answers, which it does once the command runs, and
-// until the command has run for a while.
-func (r Runtime) await(ctx context.Context, id string, s resource.Session, port int) error {
+// readiness is the named pipe through which cosplay-init reports that a session runs. It exists only while its
+// container starts: a program that reads a folder as a whole would wait at the pipe forever.
+type readiness struct{ *os.File }
+
+// openReadiness makes the pipe. It is opened for writing as well, since a pipe without a writer is at its end.
+func openReadiness(path string) (*readiness, error) {
+	if err := os.RemoveAll(path); err != nil { // of an interrupted run
+		return nil, err
+	}
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		return nil, fmt.Errorf("making the named pipe %s: %w; move the project to a file system that has named pipes", path, err)
+	}
+	pipe, err := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0)
+	return &readiness{pipe}, err
+}
+
+func (r *readiness) close() {
+	_ = os.Remove(r.Name())
+	_ = r.Close()
+}
+
+// wait returns when cosplay-init reports that its session runs.
+func (r *readiness) wait(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })()
+	if _, err := r.Read(make([]byte, 1)); err != nil {
+		return fmt.Errorf("cosplay-init does not report that the session runs: %w; see cosplay logs", cmp.Or(context.Cause(ctx), err))
+	}
+	return nil
+}
+
+// await waits until a session can be used: until cosplay-init reports that it runs, until its ssh server answers, and
+// until its command has run for a moment.
+func (r Runtime) await(ctx context.Context, s resource.Session, c launched) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
-	ended, failed := r.Engine.client.ContainerWait(ctx, id, container.WaitConditionNotRunning)
-	ready := make(chan error, 1)
+	ended, failed := r.Engine.client.ContainerWait(ctx, c.id, container.WaitConditionNotRunning)
+	settled := make(chan error, 1)
 	calm := settleTime // read here: the goroutine may outlive this call
-	go func() { ready <- settles(ctx, s, port, calm) }()
+	go func() { settled <- settles(ctx, s, c, calm) }()
 	select {
 	case end := <-ended:
 		return fmt.Errorf("it ended at once, with code %d; a session lasts as long as the command of its block, or stays up without one",
-			r.exitCode(ctx, id, s.Spec.Restart, end.StatusCode))
-	case err := <-ready:
+			r.exitCode(ctx, c.id, s.Spec.Restart, end.StatusCode))
+	case err := <-settled:
 		return err
 	case err := <-failed:
 		if ctx.Err() != nil {
-			return <-ready
+			return <-settled
 		}
 		return r.Engine.explain("waiting for it", err, subject{})
 	}
@@ -69,12 +101,20 @@ func (r Runtime) exitCode(ctx context.Context, id, restart string, code int64) i
 	return code
 }
 
-// settles returns when a session answers and, if it may end by itself, has run for a time.
-func settles(ctx context.Context, s resource.Session, port int, calm time.Duration) error {
-	if s.Spec.SSH.Enabled {
-		if err := answers(ctx, s.Spec.SSH, port); err != nil || len(s.Command) == 0 {
+// settles returns when a session runs, answers and, if it may end by itself, has run for a moment.
+func settles(ctx context.Context, s resource.Session, c launched, calm time.Duration) error {
+	if c.ready != nil {
+		if err := c.ready.wait(ctx); err != nil {
 			return err
 		}
+	}
+	if s.Spec.SSH.Enabled {
+		if err := answers(ctx, s.Spec.SSH, c.port); err != nil {
+			return err
+		}
+	}
+	if len(s.Command) == 0 {
+		return nil
 	}
 	return pause(ctx, calm)
 }

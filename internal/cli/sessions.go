@@ -19,7 +19,8 @@ type inside struct {
 	session resource.PriorSession
 }
 
-// enter finds the session that the user names, and ends the agents.
+// enter finds the session that the user names, and ends the agents. If the hosts cannot be read, the project is returned
+// with the error.
 func (inv *invocation) enter(ctx context.Context, name string) (*inside, error) {
 	p, err := inv.openHosts()
 	if err != nil {
@@ -27,7 +28,7 @@ func (inv *invocation) enter(ctx context.Context, name string) (*inside, error) 
 	}
 	in := &inside{Project: p.Project}
 	if in.Outlook, err = p.Peek(ctx); err != nil {
-		return nil, err
+		return in, err
 	}
 	in.session, err = named(in.Prior, name)
 	p.Machine.Rest()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cosplay/internal/project"
 	"cosplay/internal/public"
 	"cosplay/internal/render"
 	"cosplay/internal/resource"
@@ -76,10 +77,13 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 		return errors.New("there is no ssh client on this machine: install openssh-client; cosplay exec needs none")
 	}
 	in, err := inv.enter(ctx, name)
-	if err != nil {
-		return err
+	var login project.Login
+	switch {
+	case err == nil:
+		login, err = in.Login(ctx, in.session, in.Prior, in.Live)
+	case in != nil && ctx.Err() == nil:
+		login, err = inv.lastLogin(in.Project, name, err)
 	}
-	login, err := in.Login(ctx, in.session, in.Prior, in.Live)
 	if err != nil {
 		return err
 	}
@@ -94,6 +98,24 @@ func (inv *invocation) runSSH(ctx context.Context, name string, argv []string, o
 		return err
 	}
 	return syscall.Exec(client, append([]string{"ssh"}, args...), os.Environ())
+}
+
+// lastLogin is the login that the last run left, where the hosts could not be read because of the cause.
+func (inv *invocation) lastLogin(p *project.Project, name string, cause error) (project.Login, error) {
+	prior, err := p.Store.Load()
+	if err != nil {
+		return project.Login{}, cause
+	}
+	s, err := named(prior, name)
+	if err != nil {
+		return project.Login{}, err
+	}
+	login, err := p.LastLogin(s, prior)
+	if err != nil {
+		return project.Login{}, cause
+	}
+	fmt.Fprintf(inv.Err, "Warning: %v\ncosplay logs in as the last apply left %s.\n", cause, s.Address)
+	return login, nil
 }
 
 func (inv *invocation) sshConfig() *cobra.Command {

@@ -94,6 +94,9 @@ func TestDrift(t *testing.T) {
 			"slice-replaced worker-1: slice, 1g.18gb, slot 5 -> taken by another 1g.18gb at slot 5"}},
 		{"container", func(w *worldtest.World, _ *resource.GPU) { w.Remove("worker-0") }, []string{"container-gone worker-0: session folder, there -> missing"}},
 		{"container stopped", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].State = resource.Stopped }, []string{"container-stopped worker-0: session folder, running -> stopped"}},
+		{"container never started", func(w *worldtest.World, _ *resource.GPU) {
+			w.Host().Bodies[0].State, w.Host().Bodies[0].Unstarted = resource.Stopped, true
+		}, []string{"container-unstarted worker-0: session folder, running -> never started"}},
 		{"container paused", func(w *worldtest.World, _ *resource.GPU) { w.Host().Bodies[0].State = resource.Paused }, []string{"container-paused worker-0: session folder, running -> paused"}},
 		{"container in a restart loop", func(w *worldtest.World, _ *resource.GPU) {
 			w.Host().Bodies[0].State, w.Host().Bodies[0].Restarts = resource.Restarting, 12

@@ -22,6 +22,7 @@ const (
 	BodyChanged      Class = "container-changed"
 	BodyReplaced     Class = "container-replaced"
 	BodyLimited      Class = "container-limited"
+	BodyUnstarted    Class = "container-unstarted"
 	BodyPaused       Class = "container-paused"
 	BodyRestarting   Class = "container-restarting"
 	BodyAltered      Class = "container-altered"
@@ -220,6 +221,8 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		switch {
 		case !ok:
 			add(BodyMissing, IsPresent, IsMissing)
+		case c.State == resource.Stopped && c.Unstarted:
+			add(BodyUnstarted, IsRunning, IsUnstarted)
 		case c.State == resource.Stopped:
 			add(BodyStopped, IsRunning, IsStopped)
 		case c.State == resource.Paused:

@@ -166,6 +166,7 @@ const (
 	IsRebooted       Condition = "rebooted"
 	IsRunning        Condition = "running"
 	IsStopped        Condition = "stopped"
+	IsUnstarted      Condition = "never started"
 	IsPaused         Condition = "paused"
 	IsAsApplied      Condition = "as-applied"
 	IsChanged        Condition = "changed"

@@ -122,12 +122,34 @@ func (p *Project) Login(ctx context.Context, s resource.PriorSession, prior reso
 	if err := unreachable(s, c); err != nil {
 		return Login{}, err
 	}
-	known, err := login.Know(s.ID, s.Spec.SSH, c.SSHPort)
+	return p.loginAt(login, s, c.SSHPort)
+}
+
+// LastLogin is how the user logs into a session if it is as the last run left it: the containers of an engine that does
+// not answer may run, and their ssh servers do not need it.
+func (p *Project) LastLogin(s resource.PriorSession, prior resource.Prior) (Login, error) {
+	d, registered := runtime.Named(s.Runtime)
+	if !registered || d.Login == nil || s.Body == nil || s.Body.SSHPort == 0 {
+		return Login{}, fmt.Errorf("the state has no port for ssh of %s", s.Address)
+	}
+	c, err := p.Host(s.Slice.Host)
+	if err != nil {
+		return Login{}, err
+	}
+	h, err := p.Machine.Open(c)
+	if err != nil {
+		return Login{}, err
+	}
+	return p.loginAt(d.Login(h.For(prior.Owner())), s, s.Body.SSHPort)
+}
+
+func (p *Project) loginAt(login runtime.Login, s resource.PriorSession, port int) (Login, error) {
+	known, err := login.Know(s.ID, s.Spec.SSH, port)
 	if err != nil {
 		return Login{}, err
 	}
 	return Login{
-		Host: runtime.Reachable(s.Spec.SSH.Bind), port: c.SSHPort, user: s.Spec.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
+		Host: runtime.Reachable(s.Spec.SSH.Bind), port: port, user: s.Spec.User.Name, alias: resource.BodyName(s.ID), knownHosts: known,
 		identities: p.identities(s.Address),
 	}, nil
 }
@@ -146,13 +168,13 @@ func unreachable(s resource.PriorSession, c resource.Body) error {
 		return advise(fmt.Sprintf("restarts again and again (%d times so far)", c.Restarts),
 			fmt.Sprintf("correct its command; cosplay logs %s shows why it ends", s.Address.Short()))
 	}
-	if c.SSHPort != 0 {
-		return nil
-	}
-	for _, a := range c.Altered {
+	for _, a := range c.Altered { // podman lists the ports of a container without a network
 		if a.Part == resource.AlteredNetwork {
 			return advise("is disconnected from the network "+a.From+", so its ssh server cannot be reached", "cosplay apply connects it again")
 		}
+	}
+	if c.SSHPort != 0 {
+		return nil
 	}
 	return advise("runs, but the engine does not publish its port for ssh", "cosplay apply publishes it again")
 }

@@ -193,6 +193,8 @@ type Body struct {
 	Bounds   *Bounds    `json:"bounds,omitempty"`   // with Docker; as read
 	Outdated []Outdated `json:"outdated,omitempty"` // parts of the disguise that this cosplay would write otherwise; as read
 
+	Unstarted bool `json:"unstarted,omitempty"` // it has not run since it was created, while it is Stopped; as read
+
 	Restarts int          `json:"restarts,omitempty"` // how often it was restarted, while it is Restarting; as read
 	Altered  []Alteration `json:"altered,omitempty"`  // what another program changed while it runs; as read
 }

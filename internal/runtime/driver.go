@@ -30,6 +30,9 @@ type Driver struct {
 	// Runs reports whether a process runs in a body.
 	Runs func(pid int, c resource.Body) bool
 
+	// Login is how users log into the sessions of a host; nil where they have no ssh. It needs no connection.
+	Login func(Host) Login
+
 	// Readdress writes the new address of a session where Remains reads it. It needs no connection.
 	Readdress func(h Host, session string, to resource.Address) error
 }

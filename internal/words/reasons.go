@@ -193,6 +193,7 @@ var causes = map[diff.Class]string{
 	diff.SliceReplaced:                          "recreated outside cosplay; the new slice is foreign",
 	diff.BodyMissing:                            possibly + "removed by hand",
 	diff.BodyStopped:                            possibly + "stopped by hand, or its program ended",
+	diff.BodyUnstarted:                          possibly + "the engine or a run ended before it was started",
 	diff.BodyRestarting:                         "its program ends; cosplay logs shows why",
 	diff.BodyAltered:                            "changed outside cosplay",
 	diff.BodyPaused:                             possibly + "docker pause",

@@ -77,6 +77,7 @@ var conditions = map[diff.Condition]string{
 	diff.IsRebooted:       "rebooted",
 	diff.IsRunning:        "running",
 	diff.IsStopped:        "stopped",
+	diff.IsUnstarted:      "never started",
 	diff.IsPaused:         "paused",
 	diff.IsAsApplied:      "as applied",
 	diff.IsChanged:        "changed",

@@ -94,7 +94,7 @@ func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *containe
 	if lost == "" {
 		return nil
 	}
-	err := r.Engine.client.NetworkConnect(ctx, lost, there.ID, &network.EndpointSettings{})
+	err := r.Engine.client.NetworkConnect(ctx, r.Engine.networkName(lost), there.ID, &network.EndpointSettings{})
 	if err != nil {
 		what := about(s, publishedPort(there))
 		if portSigns.MatchString(err.Error()) {

@@ -67,6 +67,7 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 		}
 		// The state is not that of the list, which lags behind a stop.
 		c := r.container(f.ID, f.ImageID, there.State.Status, f.Labels)
+		c.Unstarted = there.State.Status == container.StateCreated
 		if c.State != resource.Stopped { // else its files are written again when it starts
 			sight, err := inspector.Glance(r.folder(id))
 			if err != nil {
@@ -184,6 +185,7 @@ var Driver = runtime.Driver{
 	FolderSuffix: folderSuffix,
 	Runs:         Runs,
 	Connect:      func(ctx context.Context) (runtime.Connection, error) { return Connect(ctx) },
+	Login:        func(h runtime.Host) runtime.Login { return (*Engine)(nil).open(h) },
 	Readdress: func(h runtime.Host, session string, to resource.Address) error {
 		return (*Engine)(nil).open(h).Readdress(session, to)
 	},

@@ -9,6 +9,20 @@ import (
 	"cosplay/internal/resource"
 )
 
+// TestUnstarted: a container that was created and never started is no stopped one.
+func TestUnstarted(t *testing.T) {
+	w := newWorld(t)
+	w.leave(t)
+	if all := w.list(t); len(all) != 1 || all[0].State != resource.Stopped || !all[0].Unstarted {
+		t.Errorf("listed: %+v", all)
+	}
+	made := w.prepare(t)
+	check(t, w.Engine.client.ContainerKill(context.Background(), made.ID, "KILL"))
+	if all := w.list(t); len(all) != 1 || all[0].State != resource.Stopped || all[0].Unstarted {
+		t.Errorf("after it ran: %+v", all)
+	}
+}
+
 // TestLeftovers: a container of a session that the state does not know is a leftover if
 // it never ran, and a folder if no container has it, of any owner.
 func TestLeftovers(t *testing.T) {

@@ -103,6 +103,14 @@ func (e *Engine) shortNames(images map[string]string) {
 	}
 }
 
+// networkName is the engine's name of a network: podman calls its own "bridge" in a container and "podman" elsewhere.
+func (e *Engine) networkName(name string) string {
+	if e.podman && name == bridge {
+		return "podman"
+	}
+	return name
+}
+
 // checkSources returns an error if there is no file or folder to mount: podman would create a folder, as root.
 func (e *Engine) checkSources(container string, mounts []mount.Mount) error {
 	for _, m := range mounts {

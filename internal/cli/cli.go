@@ -183,6 +183,7 @@ func (inv *invocation) root() *cobra.Command {
 		root.AddCommand(later(name))
 	}
 	inv.helpful(root)
+	inv.completes(root)
 	root.SetHelpCommandGroupID("Other commands:")
 	root.SetCompletionCommandGroupID("Other commands:")
 	root.InitDefaultHelpCmd()

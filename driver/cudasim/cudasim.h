@@ -79,6 +79,9 @@ struct sim_process *shared_by(struct device *device, long fd); /* what the open 
 long join_holders(struct device *device, unsigned place, uint32_t pid); /* of its exports; negative when it has ended */
 int resize_shared(struct device *device, struct sim_process *entry, uint64_t bytes);
 
+/* For the user of the program. */
+static inline void say(const char *text) { sys_write(2, text, length(text)); }
+
 /* context.c */
 void end_context(CUcontext context);
 

@@ -169,8 +169,6 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-static void say(const char *text) { sys_write(2, text, length(text)); }
-
 /* Once for each program. */
 static void warn(const char *call)
 {

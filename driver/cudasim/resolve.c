@@ -109,6 +109,10 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id)
     if (!table || !id)
         return CUDA_ERROR_INVALID_VALUE;
     *table = NULL;
+    static int said;
+    if (!__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+        say("cosplay: a simulated host cannot run programs of the CUDA runtime (PyTorch, JAX, CuPy, llama.cpp): the "
+            "runtime accepts only NVIDIA's driver, and finds no GPU here. Run the program on a real GPU.\n");
     return CUDA_ERROR_NOT_FOUND;
 }
 

@@ -108,6 +108,28 @@ func TestSimulatedKernels(t *testing.T) {
 	}
 }
 
+// A program of NVIDIA's runtime finds no GPU, and one line says why.
+func TestRuntimeIsExplained(t *testing.T) {
+	s := newSession(t)
+	for _, release := range []string{"bookworm", "sid"} {
+		library, ok := fetched(t, "cuda", release, "libcudart.so")
+		if !ok {
+			return
+		}
+		c := exec.Command(compiled(t, "runtime"), library)
+		c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+lib(s.dir))
+		var said strings.Builder
+		c.Stderr = &said
+		out, err := c.Output()
+		if err != nil || strings.Contains(string(out), "devices cudaSuccess") {
+			t.Errorf("%s: it says %q (%v)", release, out, err)
+		}
+		if !strings.Contains(said.String(), "cannot run programs of the CUDA runtime") || strings.Count(said.String(), "\n") != 1 {
+			t.Errorf("%s: it prints %q, want one line", release, said.String())
+		}
+	}
+}
+
 // Memory of a simulated GPU takes no memory of the machine until a program writes to it.
 func TestSimulatedMemoryIsLazy(t *testing.T) {
 	m := newMachine(t, "h200")

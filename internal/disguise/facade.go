@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/google/renameio/v2"
 
@@ -194,7 +195,10 @@ func WriteProbes(dir string) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := durable.WriteFile(path, program, 0o755); err != nil {
+		syscall.ForkLock.RLock() // a child that another thread starts meanwhile would keep the file open: "text file busy"
+		err = durable.WriteFile(path, program, 0o755)
+		syscall.ForkLock.RUnlock()
+		if err != nil {
 			return err
 		}
 	}

@@ -84,13 +84,14 @@ type Verified struct {
 
 // VerifiedSession is a session with its checks.
 type VerifiedSession struct {
-	Address  string     `json:"address"`            // session.worker[0]
-	Name     string     `json:"name"`               // short address, as users type it: worker-0
-	Passed   int        `json:"passed"`             // number of checks that passed
-	Failed   int        `json:"failed"`             // number of checks that failed
-	Skipped  int        `json:"skipped"`            // number of checks that could not be run
-	Checks   []Check    `json:"checks"`             // all checks
-	Outdated []Outdated `json:"outdated,omitempty"` // parts of the disguise that this cosplay would make differently
+	Address       string     `json:"address"`                  // session.worker[0]
+	Name          string     `json:"name"`                     // short address, as users type it: worker-0
+	Passed        int        `json:"passed"`                   // number of checks that passed
+	Failed        int        `json:"failed"`                   // number of checks that failed
+	Skipped       int        `json:"skipped"`                  // number of checks that could not be run
+	NotApplicable int        `json:"not_applicable,omitempty"` // number of checks of what a simulated host cannot run
+	Checks        []Check    `json:"checks"`                   // all checks
+	Outdated      []Outdated `json:"outdated,omitempty"`       // parts of the disguise that this cosplay would make differently
 }
 
 // Check is the result of one check of a session.
@@ -98,10 +99,10 @@ type Check struct {
 	Check    string `json:"check"`           // its name, which stays the same over versions: nvml.memory
 	Class    string `json:"class"`           // entry, environment, nvidia-smi, nvml, cuda, python, slice, settings or files
 	Way      string `json:"way"`             // where it ran: exec or ssh in the session, host outside of it
-	Outcome  string `json:"outcome"`         // passed, failed or skipped
+	Outcome  string `json:"outcome"`         // passed, failed, skipped or not_applicable (a simulated host cannot run it)
 	Expected string `json:"expected"`        // the value that passes
 	Found    string `json:"found,omitempty"` // the value that the check found
-	Why      string `json:"why,omitempty"`   // reason of a skipped check
+	Why      string `json:"why,omitempty"`   // reason of a check that was skipped or is not applicable
 	Hint     string `json:"hint,omitempty"`  // how to fix a failed check
 }
 

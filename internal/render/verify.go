@@ -71,7 +71,7 @@ func (p *page) verified(v VerifyView) {
 	for _, f := range v.failures() {
 		p.failed(f)
 	}
-	p.skippedChecks(v)
+	p.unrunChecks(v)
 	p.oldFacades(v)
 	p.gap()
 	passed, failed, skipped := v.count(verify.Passed), v.Failed(), v.count(verify.Skipped)
@@ -79,12 +79,17 @@ func (p *page) verified(v VerifyView) {
 	if skipped > 0 {
 		words += fmt.Sprintf(", %d skipped", skipped)
 	}
+	if n := v.count(verify.NotApplicable); n > 0 {
+		words += fmt.Sprintf(", %d %s", n, notApplicable)
+	}
 	if failed == 0 {
 		p.flow(0, 2, join(inked(added, "The disguise holds:"), text(" "+words+".")))
 		return
 	}
 	p.flow(0, 2, join(inked(removed, "The disguise is broken:"), text(fmt.Sprintf(" %s, %d failed.", words, failed))))
 }
+
+const notApplicable = "not applicable on a simulated host"
 
 // verifyTable has a row for each session and a column for each class.
 func (p *page) verifyTable(v VerifyView) {
@@ -102,9 +107,10 @@ func (p *page) verifyTable(v VerifyView) {
 	p.table(t)
 }
 
-// tally counts the checks of a class that passed or failed; "-" if all were skipped.
+// tally counts the checks of a class that passed or failed; "-" if none could run.
 func (p *page) tally(s VerifiedSession, class verify.Class) line {
-	passed, failed, skipped := s.count(verify.Passed, class), s.count(verify.Failed, class), s.count(verify.Skipped, class)
+	passed, failed := s.count(verify.Passed, class), s.count(verify.Failed, class)
+	skipped := s.count(verify.Skipped, class) + s.count(verify.NotApplicable, class)
 	switch {
 	case failed > 0:
 		return inked(removed, fmt.Sprintf("%s %d/%d", p.cross(), failed, passed+failed))
@@ -129,15 +135,20 @@ func (p *page) everyCheck(v VerifyView) {
 	}
 }
 
+// unrun is what happened to a check that did not run; "" if it ran.
+func unrun(o verify.Outcome) string {
+	return map[verify.Outcome]string{verify.Skipped: "skipped", verify.NotApplicable: notApplicable}[o]
+}
+
 func said(r verify.Result) string {
-	if r.Outcome == verify.Skipped {
-		return "skipped: " + r.Why
+	if how := unrun(r.Outcome); how != "" {
+		return how + ": " + r.Why
 	}
 	return r.Got.What
 }
 
 func (p *page) outcomeSign(o verify.Outcome) line {
-	if o == verify.Skipped {
+	if unrun(o) != "" {
 		return inked(dim, "-")
 	}
 	return p.graded(map[verify.Outcome]string{verify.Failed: "missing", verify.Passed: "good"}[o])
@@ -187,19 +198,19 @@ func (p *page) failed(f failure) {
 	field("fix", f.Got.Fix)
 }
 
-// skippedChecks shows each reason once.
-func (p *page) skippedChecks(v VerifyView) {
-	var skipped []verify.Result
+// unrunChecks shows each reason once.
+func (p *page) unrunChecks(v VerifyView) {
+	var all []verify.Result
 	for _, s := range v.Sessions {
 		for _, r := range s.Results {
-			if r.Outcome == verify.Skipped {
-				skipped = append(skipped, r)
+			if unrun(r.Outcome) != "" {
+				all = append(all, r)
 			}
 		}
 	}
 	p.gap()
-	for _, g := range grouped(skipped, func(r verify.Result) string { return r.Why }) {
-		p.flow(0, 2, join(inked(dim, fmt.Sprintf("%s skipped: ", prose.Count(len(g), "check"))), text(g[0].Why+".")))
+	for _, g := range grouped(all, func(r verify.Result) string { return string(r.Outcome) + r.Why }) {
+		p.flow(0, 2, join(inked(dim, fmt.Sprintf("%s %s: ", prose.Count(len(g), "check"), unrun(g[0].Outcome))), text(g[0].Why+".")))
 	}
 }
 
@@ -232,7 +243,7 @@ func (p *page) oldFacades(v VerifyView) {
 func (v VerifyView) json() public.Verify {
 	return public.Verify{Holds: v.Failed() == 0, Sessions: each(v.Sessions, func(s VerifiedSession) public.VerifiedSession {
 		return public.VerifiedSession{Address: s.Session.Address.String(), Name: s.Session.Address.Short(),
-			Passed: s.count(verify.Passed, ""), Failed: s.count(verify.Failed, ""), Skipped: s.count(verify.Skipped, ""),
+			Passed: s.count(verify.Passed, ""), Failed: s.count(verify.Failed, ""), Skipped: s.count(verify.Skipped, ""), NotApplicable: s.count(verify.NotApplicable, ""),
 			Checks: each(s.Results, checkOf), Outdated: each(s.Outdated, outdatedOf)}
 	})}
 }

@@ -195,6 +195,9 @@ func wanted(s resource.PriorSession, interior runtime.Interior, prior resource.P
 		Env:       interior.Env, Private: map[string]bool{}, Secret: map[string]func(string) bool{}, Container: interior.OwnRoot,
 		CUDA: interior.UsageFile != "", Place: s.Slice.String(), PythonIn: interior.PythonIn,
 	}
+	if h, ok := live.Host(s.Slice.Host); ok {
+		w.Simulated = h.Simulated != ""
+	}
 	for name := range s.Env {
 		w.Private[name] = true
 	}

@@ -48,6 +48,22 @@ func python(module, key string, words func(string) string) func(Wanted, Inside) 
 	}
 }
 
+const noRuntime = "PyTorch needs NVIDIA's CUDA runtime, which accepts only NVIDIA's own driver"
+
+// torch checks an answer of PyTorch about the GPU. On a simulated host it has none, unless PyTorch found a GPU.
+func torch(key string, words func(string) string) func(Wanted, Inside) answer {
+	ask := python("torch", key, words)
+	return func(w Wanted, in Inside) answer {
+		out := in.Answers[askPython]
+		printed := parse(out.Text)
+		_, fails := printed.first("torch.broken")
+		if gpu, _ := printed.first("torch.gpu"); w.Simulated && gpu != "True" && !fails && !out.absent() {
+			return answer{cannot: noRuntime}
+		}
+		return ask(w, in)
+	}
+}
+
 // memoryWords formats a count of bytes; other texts stay unchanged.
 func memoryWords(bytes string) string {
 	if n, err := strconv.ParseUint(bytes, 10, 64); err == nil {
@@ -69,16 +85,16 @@ var pythonChecks = slices.Concat([]check[Inside]{
 		found:    python("python", "python.part", func(dir string) string { return "sitecustomize of " + dir }),
 		fix:      "PYTHONPATH is replaced in the session, or Python is run with -I or -S; keep the session's own folder first in it"},
 }, of(Python, pythonFix, []check[Inside]{
-	{name: "torch.name", expected: wantsName, found: python("torch", "torch.name", nil)},
-	{name: "torch.memory", expected: wantsMemory, found: python("torch", "torch.memory", memoryWords)},
-	{name: "torch.properties", expected: func(w Wanted) string { return w.Name + ", " + wantsMemory(w) }, found: python("torch", "torch.properties", propertyWords)},
+	{name: "torch.name", expected: wantsName, found: torch("torch.name", nil)},
+	{name: "torch.memory", expected: wantsMemory, found: torch("torch.memory", memoryWords)},
+	{name: "torch.properties", expected: func(w Wanted) string { return w.Name + ", " + wantsMemory(w) }, found: torch("torch.properties", propertyWords)},
 }...), of(Python, capFix, []check[Inside]{
-	{name: "torch.below", expected: always("granted"), found: python("torch", "torch.below", nil)},
-	{name: "torch.above", expected: always("out of memory"), found: python("torch", "torch.above", nil)},
+	{name: "torch.below", expected: always("granted"), found: torch("torch.below", nil)},
+	{name: "torch.above", expected: always("out of memory"), found: torch("torch.above", nil)},
 }...), of(Python, "the target has no TF32: the program or its packages switch it on again", []check[Inside]{
 	{name: "torch.tf32", applies: func(w Wanted) bool { return w.LacksTF32 }, expected: always("off"), found: python("torch", "torch.tf32", nil)},
 }...), of(Python, pythonFix, []check[Inside]{
-	{name: "torch.fork", expected: always("a child has the GPU"), found: python("torch", "torch.fork", nil)},
+	{name: "torch.fork", expected: always("a child has the GPU"), found: torch("torch.fork", nil)},
 	{name: "pynvml.name", expected: wantsName, found: python("pynvml", "pynvml.name", nil)},
 	{name: "pynvml.memory", expected: wantsMemory, found: python("pynvml", "pynvml.memory", memoryWords)},
 }...))

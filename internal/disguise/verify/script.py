@@ -74,6 +74,7 @@ def look_at_torch(torch):
     if getattr(torch.version, "cuda", None) is None:
         tell("torch.missing", "the session's torch is built without CUDA")
         return
+    attempt("torch.gpu", torch.cuda.is_available)
     attempt("torch.fork", lambda: forked(torch))
     attempt("torch.name", lambda: torch.cuda.get_device_name(0))
     attempt("torch.memory", lambda: torch.cuda.mem_get_info()[1])

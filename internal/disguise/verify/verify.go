@@ -24,11 +24,12 @@ const (
 type Outcome string
 
 // The outcomes. A check is skipped only if it is impossible, because a Python module or something of the driver or
-// the image is missing.
+// the image is missing. It is not applicable if a simulated host cannot run what it checks.
 const (
-	Passed  Outcome = "passed"
-	Failed  Outcome = "failed"
-	Skipped Outcome = "skipped"
+	Passed        Outcome = "passed"
+	Failed        Outcome = "failed"
+	Skipped       Outcome = "skipped"
+	NotApplicable Outcome = "not_applicable"
 )
 
 // Class is the subject of a check.
@@ -55,7 +56,7 @@ type Result struct {
 	Outcome  Outcome
 	Expected string
 	Got      prose.Advice // what was found and, of a failed check, how to fix it
-	Why      string       // it was skipped
+	Why      string       // it was skipped, or is not applicable
 }
 
 // check is one check. It passes if the found text equals the expected one.
@@ -71,7 +72,8 @@ type check[S any] struct {
 // answer is the found text, or why the check was impossible. Its fix replaces the check's.
 type answer struct {
 	prose.Advice
-	skip string
+	skip   string
+	cannot string // why a simulated host cannot run it
 }
 
 func found(words string) answer { return answer{Advice: prose.Advice{What: words}} }
@@ -91,8 +93,10 @@ func of[S any](class Class, fix string, checks ...check[S]) []check[S] {
 func (c check[S]) run(w Wanted, seen S, way Way) Result {
 	r := Result{Check: c.name, Class: c.class, Way: way, Outcome: Passed, Expected: c.expected(w)}
 	a := c.found(w, seen)
-	r.Got.What, r.Why = a.What, a.skip
+	r.Got.What, r.Why = a.What, cmp.Or(a.cannot, a.skip)
 	switch {
+	case a.cannot != "":
+		r.Outcome = NotApplicable
 	case a.skip != "":
 		r.Outcome = Skipped
 	case a.What != r.Expected:

@@ -276,6 +276,31 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+// TestNotApplicable: on a simulated host PyTorch's checks of the GPU count only if PyTorch found one.
+func TestNotApplicable(t *testing.T) {
+	missing := func(s *world) { s.python = map[string]string{"torch.missing": "no torch"} }
+	none := func(s *world) { s.python["torch.gpu"] = "False"; s.python["torch.name"] = "RuntimeError" }
+	broken := func(s *world) { s.python = map[string]string{"torch.broken": "an error"} }
+	for _, c := range []struct {
+		break_        func(*world)
+		simulated     bool
+		name, outcome string
+	}{
+		{missing, true, "torch.name", "not_applicable"}, {missing, true, "torch.tf32", "skipped"}, {missing, false, "torch.name", "skipped"},
+		{none, true, "torch.name", "not_applicable"}, {none, true, "torch.tf32", "passed"}, {none, false, "torch.name", "failed"},
+		{broken, true, "torch.name", "failed"},
+	} {
+		s := sound()
+		c.break_(s)
+		s.w.Simulated = c.simulated
+		for _, r := range s.judge() {
+			if r.Check == c.name && (string(r.Outcome) != c.outcome || (r.Outcome == NotApplicable) != (r.Why == noRuntime)) {
+				t.Errorf("simulated %t: %s is %s (%s), want %s", c.simulated, c.name, r.Outcome, r.Why, c.outcome)
+			}
+		}
+	}
+}
+
 // load is so many readings of each clock, of a GPU that is busy.
 func load(each int, clocks ...int) Load {
 	var l Load

@@ -25,6 +25,7 @@ type Wanted struct {
 	User      *resource.User                     // nil: any user
 	Container bool
 	CUDA      bool // the CUDA driver is disguised, too
+	Simulated bool // the host is
 
 	Place    string            // of the slice, in words
 	Applied  resource.Settings // to the physical GPU

@@ -27,6 +27,8 @@ class OutOfMemoryError(RuntimeError):
 def driver():
     # CUDA does not outlive a fork.
     global started
+    if LIE == "torch.gpu":
+        raise RuntimeError("Found no NVIDIA driver on your system")
     if started is None:
         library = ctypes.CDLL("libcuda.so.1")
         context = ctypes.c_void_p()
@@ -43,6 +45,10 @@ def name_of(index):
     name = ctypes.create_string_buffer(256)
     driver().cuDeviceGetName(name, 256, index)
     return name.value.decode()
+
+
+def is_available():
+    return LIE != "torch.gpu"
 
 
 def get_device_name(index):
@@ -87,5 +93,5 @@ class empty:
 
 
 first = os.getpid()
-cuda = SimpleNamespace(OutOfMemoryError=OutOfMemoryError, get_device_name=get_device_name, mem_get_info=mem_get_info,
+cuda = SimpleNamespace(OutOfMemoryError=OutOfMemoryError, is_available=is_available, get_device_name=get_device_name, mem_get_info=mem_get_info,
                        get_device_properties=get_device_properties, empty_cache=lambda: None)

@@ -37,17 +37,14 @@ func (r *resolver) containerSpec(s config.Session, session *resource.Session) {
 		return
 	}
 	was, made := r.prior.Session(s.Address)
-	made = made && !was.Spec.IsZero() && !r.scope.Replace[s.Address]
 	fresh := s.Spec
 	fresh.User = r.person.User
-	if made {
-		fresh.SSH.Kept = was.Spec.SSH.Kept
-	}
+	fresh.SSH.Kept = was.Spec.SSH.Kept // also if it is replaced: users have the port in their configuration of ssh
 	if fresh.SSH.Enabled {
 		fresh.SSH.AuthorizedKeys = r.keys(s)
 	}
 	session.Spec = fresh
-	if made {
+	if made && !was.Spec.IsZero() && !r.scope.Replace[s.Address] {
 		kept := fresh
 		kept.User = was.Spec.User
 		if kept.SSH.Enabled && len(s.Keys) == 0 {

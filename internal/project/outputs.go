@@ -23,15 +23,21 @@ import (
 )
 
 // planned is what is known of the sessions before an apply: all choices, and the live
-// values of the sessions that do not change.
+// values of what stays of them.
 func planned(p *plan.Plan, live resource.Live) map[resource.Address]config.LiveSession {
 	facts := make(map[resource.Address]config.LiveSession, len(p.Desired.Sessions))
 	for _, c := range p.Diff.Sessions {
-		if c.After == nil || c.Before == nil || c.Body != diff.Keep || c.Slice != diff.Keep {
+		if c.After == nil || c.Before == nil {
 			continue
 		}
 		s := *c.Before
 		s.Session = *c.After
+		if c.Slice != diff.Keep {
+			s.Handle = nil
+		}
+		if c.Body != diff.Keep && c.Body != diff.Refit {
+			s.Body = nil
+		}
 		facts[c.Address] = madeFacts(s, live)
 	}
 	for _, s := range p.Desired.Sessions {

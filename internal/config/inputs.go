@@ -27,6 +27,8 @@ type Input struct {
 
 	Value *cty.Value // instead of Text
 
+	Flag bool // the user set it for this command
+
 	MayBeUnknown bool // a name that no block declares is not reported as a mistake
 
 	// Unread marks an input that cosplay does not read. If a variable has no value, this input may be what the user
@@ -41,6 +43,7 @@ type given struct {
 	expr hcl.Expression // the expression, if a file has the value
 	text string         // the text, if the user typed it
 	set  *cty.Value
+	flag bool
 }
 
 // typed reports whether the value is text from the command line or the environment, which the variable's type
@@ -57,7 +60,7 @@ func (l *loader) takeInputs() {
 			l.takeFile(in)
 		case l.variables[in.Name] != nil:
 			v := l.variables[in.Name]
-			v.given = append(v.given, given{from: in.From, at: inputRange(in), text: in.Text, set: in.Value})
+			v.given = append(v.given, given{from: in.From, at: inputRange(in), text: in.Text, set: in.Value, flag: in.Flag})
 		case !in.MayBeUnknown:
 			at := inputRange(in)
 			l.files[in.From] = &hcl.File{Bytes: []byte(in.Name)} // the value may be a secret
@@ -111,7 +114,7 @@ func (l *loader) takeFile(in Input) {
 	for _, a := range attributes {
 		v := l.variables[a.name]
 		if v != nil {
-			v.given = append(v.given, given{from: in.From, at: a.expr.Range(), expr: a.expr})
+			v.given = append(v.given, given{from: in.From, at: a.expr.Range(), expr: a.expr, flag: in.Flag})
 			continue
 		}
 		l.cover(in.From, a.expr.Range().Start.Byte, a.expr.Range().End.Byte) // it may be a secret
@@ -163,7 +166,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	switch {
 	case g.set != nil:
 		return *g.set, true
-	case g.typed() && (v.constraint.IsPrimitiveType() || v.constraint == cty.DynamicPseudoType):
+	case g.typed() && v.literal:
 		return cty.StringVal(g.text), true
 	case g.typed():
 		expr, diags := parseExpression(g.text, g.at.Filename)

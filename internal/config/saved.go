@@ -8,6 +8,9 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
+// savedPlan is the source of values that a saved plan contains.
+const savedPlan = "the saved plan"
+
 // Saved returns the values of the variables, for a saved plan. It leaves out sensitive values: the user has to pass
 // them again.
 func (i *Intent) Saved() map[string]json.RawMessage {
@@ -31,7 +34,7 @@ func FromSaved(saved map[string]json.RawMessage) ([]Input, error) {
 		if err != nil {
 			return nil, fmt.Errorf("variable %q: %w", name, err)
 		}
-		all = append(all, Input{From: "the saved plan", Name: name, Value: &v, MayBeUnknown: true})
+		all = append(all, Input{From: savedPlan, Name: name, Value: &v, MayBeUnknown: true})
 	}
 	return all, nil
 }

@@ -30,6 +30,7 @@ type variable struct {
 	description string
 	header      hcl.Range
 	constraint  cty.Type
+	literal     bool               // text that the user types is the value itself, not an expression
 	defaults    *typeexpr.Defaults // of optional attributes; nil without any
 	standard    *cty.Value         // the block's default; nil if it has none
 	sensitive   bool
@@ -47,7 +48,7 @@ func (l *loader) readVariable(b block) {
 	if !named {
 		return
 	}
-	v := &variable{name: name, header: b.header, constraint: cty.DynamicPseudoType, nullable: true, sound: mistakes == len(l.diags)}
+	v := &variable{name: name, header: b.header, constraint: cty.DynamicPseudoType, literal: true, nullable: true, sound: mistakes == len(l.diags)}
 	typed := true
 	for i := range said.attributes {
 		a := &said.attributes[i]
@@ -74,7 +75,7 @@ func (l *loader) readVariableAttribute(v *variable, a *attribute) bool {
 		for _, d := range diags {
 			l.report(l.aboutType(d))
 		}
-		v.constraint, v.defaults = constraint, defaults
+		v.constraint, v.defaults, v.literal = constraint, defaults, constraint.IsPrimitiveType()
 		return !diags.HasErrors()
 	case "description":
 		text, ok := constant(l, a, l.text)
@@ -244,6 +245,8 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 		l.complain(l.subject(v, last.at), l.subject(v, last.at), fmt.Sprintf("variable %q cannot have this value", v.name),
 			"%s. Give it another than that of %s, one of the type %s.", v.explain(err), last.from, typeexpr.TypeString(v.constraint))
 		return cty.DynamicVal, false
+	case last.from == savedPlan && l.contradicts(v, fitting):
+		return cty.DynamicVal, false
 	case fitting.IsNull() && !v.nullable && v.standard != nil:
 		return *v.standard, true
 	case fitting.IsNull() && !v.nullable:
@@ -253,6 +256,28 @@ func (l *loader) chosen(v *variable) (cty.Value, bool) {
 		return cty.DynamicVal, false
 	}
 	return fitting, true
+}
+
+// contradicts reports a flag that sets a variable to another value than the saved plan has. Values of the environment
+// and of files that are read without a flag are those of the next plan.
+func (l *loader) contradicts(v *variable, saved cty.Value) bool {
+	for _, g := range slices.Backward(v.given) {
+		if !g.flag {
+			continue
+		}
+		raw, ok := l.raw(v, g)
+		if !ok {
+			return true // it is reported
+		}
+		if wanted, err := v.fit(raw); err == nil && wanted.RawEquals(saved) {
+			return false
+		}
+		l.show(v, g)
+		l.complain(l.subject(v, g.at), l.subject(v, g.at), fmt.Sprintf("variable %q has another value in the saved plan", v.name),
+			"apply uses the values with which the plan was made. Leave the flag out, or make another plan with it: cosplay plan --out FILE")
+		return true
+	}
+	return false
 }
 
 func (l *loader) missing(v *variable) {

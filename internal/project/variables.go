@@ -45,7 +45,7 @@ func inputs(dir string, environ []string, o Options) ([]config.Input, error) {
 	}
 	for _, f := range o.Given {
 		if f.File == "" {
-			all = append(all, config.Input{From: "--var " + f.Name, Name: f.Name, Text: f.Value})
+			all = append(all, config.Input{From: "--var " + f.Name, Name: f.Name, Text: f.Value, Flag: true})
 			continue
 		}
 		data, err := durable.ReadFile(f.File)
@@ -55,7 +55,7 @@ func inputs(dir string, environ []string, o Options) ([]config.Input, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--var-file: %w", err)
 		}
-		all = append(all, config.Input{From: f.File, File: data})
+		all = append(all, config.Input{From: f.File, File: data, Flag: true})
 	}
 	saved, err := config.FromSaved(o.Saved)
 	return slices.Concat(all, saved, terraforms(dir, environ)), err

@@ -143,7 +143,7 @@ func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (r
 		return prior, resource.Note{Kind: resource.StepNotDone}
 	}
 	prior = plan.Fold(prior, op, plan.Made{Body: &c})
-	if !whole(c, op.Session.Hash(prior.Key)) {
+	if !op.Session.HasHash(prior.Key, c.Hash) || !whole(c, c.Hash) {
 		return plan.Unfinished(prior, op.Session.Address), resource.Note{Kind: resource.BodyIncomplete, Runtime: op.Session.Runtime}
 	}
 	return prior, resource.Note{Kind: resource.BodyTaken, Runtime: op.Session.Runtime}

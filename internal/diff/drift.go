@@ -323,7 +323,11 @@ func rebound(made resource.PriorSession, now resource.Body) fields {
 	if made.Spec.IsZero() || made.Body == nil || made.Body.Foreign || now.Bounds == nil {
 		return nil
 	}
-	was, is := made.Spec.Bounds(), *now.Bounds
+	return boundFields(made.Spec.Bounds(), *now.Bounds)
+}
+
+// boundFields lists what differs between the bounds that a container should have and those that it has.
+func boundFields(was, is resource.Bounds) fields {
 	var all fields
 	add(&all, FieldLimitCPUs, limit(CPUs(was.MilliCPUs)/1000), limit(CPUs(is.MilliCPUs)/1000))
 	add(&all, FieldLimitMemory, limit(Memory(was.MemoryMiB)), limit(Memory(is.MemoryMiB)))

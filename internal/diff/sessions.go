@@ -169,7 +169,7 @@ func whyRefitted(was resource.PriorSession, now resource.Body) resource.ReasonKi
 func whyRemade(c SessionChange, want resource.Session, key string, live resource.Live) resource.ReasonKind {
 	was := c.Before
 	now, _ := live.Body(was.Slice.Host, was.Runtime, was.ID)
-	if resource.RuntimeNamed(was.Runtime).RunsPrograms && len(c.Fields) == 0 && now.Damaged == "" && now.Hash != want.Hash(key) {
+	if resource.RuntimeNamed(was.Runtime).RunsPrograms && len(c.Fields) == 0 && now.Damaged == "" && !want.HasHash(key, now.Hash) {
 		return resource.BodyUnproven
 	}
 	return resource.BodyReplaced
@@ -209,18 +209,19 @@ func slicePart(was resource.PriorSession, want resource.Session, live resource.L
 
 func bodyPart(was resource.PriorSession, want resource.Session, key string, live resource.Live) Part {
 	now, there := live.Body(was.Slice.Host, was.Runtime, was.ID)
+	rebounds := boundFields(want.Spec.Bounds(), was.Spec.Bounds())
 	switch {
 	case !there:
 		return Make
 	case was.Slice != want.Slice, was.Runtime != want.Runtime:
 		return Remake
-	case now.Hash != want.Hash(key), now.Damaged != "", was.Handle != nil && renamed(was, now),
-		was.Body != nil && now.ID != was.Body.ID:
+	case !want.HasHash(key, now.Hash), now.Damaged != "", was.Handle != nil && renamed(was, now),
+		was.Body != nil && now.ID != was.Body.ID, slices.ContainsFunc(rebounds, Field.stays):
 		if resource.RuntimeNamed(want.Runtime).Rewrites {
 			return Refit
 		}
 		return Remake
-	case was.Body == nil, was.Unfinished, now.State != resource.Running, repairable(was, now):
+	case was.Body == nil, was.Unfinished, now.State != resource.Running, repairable(was, now), len(rebounds) > 0:
 		return Refit
 	}
 	return Keep

@@ -168,7 +168,7 @@ func comesOf(c diff.SessionChange) string {
 		return "another slice"
 	case c.Action == diff.Replace:
 		return "another container"
-	case c.Body == diff.Keep && c.Slice == diff.Keep:
+	case c.Action == diff.Update && c.Slice == diff.Keep:
 		return "an update"
 	}
 	return fmt.Sprintf("%s, slice %s, container %s", c.Action, c.Slice, c.Body)

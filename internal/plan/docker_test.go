@@ -131,6 +131,39 @@ session.w[1]/prepare: prepare  <- session.w[0]/unprepare, session.w[1]/unprepare
 	}
 }
 
+// TestLimitsChange: limits and the restart policy are updated in place, except for the removal of one that an engine
+// cannot remove. A container of an older cosplay, whose hash includes them, is replaced.
+func TestLimitsChange(t *testing.T) {
+	const limited = "limits {\n  cpus = 2\n  memory = \"1GiB\"\n  pids = 99\n}"
+	with := func(attributes string) string { return strings.Replace(two, "count", attributes+"\ncount", 1) }
+	for _, test := range []struct {
+		name     string
+		from, to string
+		action   diff.Action
+	}{
+		{"raised", limited, strings.NewReplacer("2", "3", "1GiB", "2GiB", "99", "100").Replace(limited), diff.Update},
+		{"lowered", limited, strings.NewReplacer("2", "1", "99", "9").Replace(limited), diff.Update},
+		{"added", "", limited, diff.Update},
+		{"processes without a limit", limited, strings.Replace(limited, "pids = 99", "", 1), diff.Update},
+		{"CPUs without a limit", limited, strings.Replace(limited, "cpus = 2", "", 1), diff.Replace},
+		{"memory without a limit", limited, strings.Replace(limited, `memory = "1GiB"`, "", 1), diff.Replace},
+		{"shared memory", limited, strings.Replace(limited, "pids = 99", `shm_size = "2GiB"`, 1), diff.Replace},
+		{"restart", "", `restart = "always"`, diff.Update},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := dockerWorld(t, resource.DefaultImage)
+			w.applied(with(test.from))
+			p := w.applied(with(test.to))
+			if got := p.Diff.Sessions[1]; got.Action != test.action || got.Slice != diff.Keep {
+				t.Errorf("it is %v, slice %v: %+v; want %v", got.Action, got.Slice, got.Fields, test.action)
+			}
+			if again, _ := w.plan(with(test.to)); !again.Empty() {
+				t.Errorf("a second apply would do\n%s", again)
+			}
+		})
+	}
+}
+
 // TestNothingGoesBeforeItsImageIsThere: an image that cannot be had costs no session that runs.
 func TestNothingGoesBeforeItsImageIsThere(t *testing.T) {
 	w := dockerWorld(t, resource.DefaultImage)

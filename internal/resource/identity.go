@@ -24,11 +24,20 @@ func SessionID(a Address) string {
 // Hash identifies the content of a session's body: everything that is inside, and nothing that may change while it
 // runs. Safe to publish: it cannot be brute-forced without the key. It must stay the same in later versions of cosplay,
 // which would otherwise replace each container: leave out a new field while it is empty.
-func (s Session) Hash(key string) string {
+func (s Session) Hash(key string) string { return s.hash(key, false) }
+
+// HasHash reports whether a body with this hash has the session's content. An older cosplay's hash includes the bounds,
+// which it could not change in place.
+func (s Session) HasHash(key, hash string) bool { return hash == s.hash(key, false) || hash == s.hash(key, true) }
+
+func (s Session) hash(key string, bounds bool) string {
 	var spec *ContainerSpec
 	if !s.Spec.IsZero() {
 		inside := s.Spec
 		inside.Pull, inside.SSH.Kept = "", 0 // when the image is pulled; what cosplay chose, not the user
+		if !bounds {
+			inside.Limits, inside.Restart = Limits{ShmMiB: s.Spec.Limits.ShmMiB}, ""
+		}
 		spec = &inside
 	}
 	target := s.Target

@@ -81,10 +81,13 @@ func TestHashStays(t *testing.T) {
 			SSH: SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: []string{"ssh-ed25519 AAAA"}}, Limits: Limits{CPUs: 4, MemoryMiB: 1024}},
 		Sealed: map[string]string{"TOKEN": "x"},
 	}
-	for hash, s := range map[string]Session{"3e212f341ddd74f095540ddeee61cd5d": whole, "38c76b05eee53213a84bc9174fc3ff5c": {Runtime: "process"}} {
-		if got := s.Hash("key"); got != hash {
+	for hash, s := range map[string]Session{"e89e332a6719352dc3d0b27bed6c2cd4": whole, "38c76b05eee53213a84bc9174fc3ff5c": {Runtime: "process"}} {
+		if got := s.Hash("key"); got != hash || !s.HasHash("key", hash) {
 			t.Errorf("a %s session hashes as %s, not as ever: %s", s.Runtime, got, hash)
 		}
+	}
+	if older := "3e212f341ddd74f095540ddeee61cd5d"; !whole.HasHash("key", older) || whole.HasHash("another", older) {
+		t.Error("the hash of an older cosplay, which includes the limits, is not accepted with its key alone")
 	}
 }
 
@@ -95,10 +98,11 @@ func TestHash(t *testing.T) {
 	same := s
 	same.Fit.ClockMHz, same.Request.Fit.Tolerance = 900, 0.3
 	same.Target.Aliases, same.Target.Source, same.Target.Year = []string{"2060-6gb"}, "https://example.org/2060", 2019
-	same.Spec = ContainerSpec{Image: "debian:12", Pull: PullAlways, SSH: SSH{Enabled: true, Kept: 32801}}
+	same.Spec = ContainerSpec{Image: "debian:12", Pull: PullAlways, SSH: SSH{Enabled: true, Kept: 32801},
+		Limits: Limits{CPUs: 4, MemoryMiB: 1024, PIDs: 1}, Restart: "no"}
 	same.Env = map[string]string{"B": "2", "A": "1"}
 	if s.Hash("key") != same.Hash("key") {
-		t.Error("a fit, where figures are from, how an image is had, or the port that was taken changes the hash")
+		t.Error("a fit, where figures are from, how an image is pulled, the chosen port, or what an engine updates in place changes the hash")
 	}
 	for name, change := range map[string]func(*Session){
 		"target":    func(s *Session) { s.Target.MemoryMiB = 12288 },
@@ -112,9 +116,8 @@ func TestHash(t *testing.T) {
 		"group":     func(s *Session) { s.Spec.User.Group = "lab" },
 		"keys":      func(s *Session) { s.Spec.SSH.AuthorizedKeys = []string{"ssh-ed25519 AAAA"} },
 		"port":      func(s *Session) { s.Spec.SSH.Port = 22222 },
-		"limits":    func(s *Session) { s.Spec.Limits.PIDs = 1 },
+		"shm_size":  func(s *Session) { s.Spec.Limits.ShmMiB = 1 },
 		"sudo":      func(s *Session) { s.Spec.Sudo = true },
-		"restart":   func(s *Session) { s.Spec.Restart = "no" },
 		"volumes":   func(s *Session) { s.Spec.Volumes = []Volume{{Source: "data", Target: "/data"}} },
 	} {
 		other, spec := s, s.Spec

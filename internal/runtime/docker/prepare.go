@@ -152,7 +152,7 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 // same reports whether a container is what the session requests.
 func (r Runtime) same(there *container.InspectResponse, s resource.Session, given resource.Handle) bool {
 	l := there.Config.Labels
-	return l[labelHash] == s.Hash(r.Owner.Key) && (resource.LiveSlice{Slice: s.Slice, Handle: given}).IsCalled(l[labelSlice]) &&
+	return s.HasHash(r.Owner.Key, l[labelHash]) && (resource.LiveSlice{Slice: s.Slice, Handle: given}).IsCalled(l[labelSlice]) &&
 		!there.State.Dead && there.State.Status != container.StateRemoving
 }
 

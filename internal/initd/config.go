@@ -36,6 +36,7 @@ type Config struct {
 	Secrets        map[string]string `json:"-"`                   // sensitive, from PrivateDir; overrides Env
 	Command        []string          `json:"command,omitempty"`   // runs as the user; without one the container stays up, idle
 	Workspace      string            `json:"workspace,omitempty"` // absolute; "" is WorkDir
+	Volumes        []string          `json:"volumes,omitempty"`   // absolute; the user gets those that are new
 }
 
 // User is the user of the session: the invoking user of the host.

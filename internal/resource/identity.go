@@ -28,7 +28,9 @@ func (s Session) Hash(key string) string { return s.hash(key, false) }
 
 // HasHash reports whether a body with this hash has the session's content. An older cosplay's hash includes the bounds,
 // which it could not change in place.
-func (s Session) HasHash(key, hash string) bool { return hash == s.hash(key, false) || hash == s.hash(key, true) }
+func (s Session) HasHash(key, hash string) bool {
+	return hash == s.hash(key, false) || hash == s.hash(key, true)
+}
 
 func (s Session) hash(key string, bounds bool) string {
 	var spec *ContainerSpec

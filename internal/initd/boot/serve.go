@@ -99,9 +99,28 @@ func prepare(c initd.Config) (*launch.Launcher, error) {
 			say("the image has no /tmp and takes none; mount one (tmpfs)")
 		}
 	}
+	for _, volume := range c.Volumes {
+		if err := handOver(volume, who); err != nil {
+			say("%s cannot write to the volume: %v", who.Name, err)
+		}
+	}
 	run.OwnStreams()
 	say("user %s (%d:%d), home %s, shell %s, starts in %s", who.Name, who.UID, who.GID, who.Home, cmp.Or(who.Shell, "none in this image"), run.Dir())
 	return run, nil
+}
+
+// handOver gives a new volume to the user: one that is empty and still root's, as the engine creates it. A volume that
+// has content, or another owner, keeps it.
+func handOver(volume string, who account.Account) error {
+	content, err := os.ReadDir(volume)
+	if err != nil || len(content) > 0 {
+		return err
+	}
+	info, err := os.Stat(volume)
+	if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 {
+		return err
+	}
+	return os.Chown(volume, int(who.UID), int(who.GID))
 }
 
 // listen creates the ssh server on its port; serve lets it greet clients.

@@ -25,7 +25,8 @@ import (
 const (
 	sshPort     = 22 // TCP, in the container
 	mib         = 1 << 20
-	stopSeconds = 8 // cosplay-init gives the command 5 and the rest 2
+	shmMiB      = 1024 // of /dev/shm: data loaders of PyTorch fill the engine's 64 at once
+	stopSeconds = 8    // cosplay-init gives the command 5 and the rest 2
 	longestHost = 63
 )
 
@@ -49,7 +50,7 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 	host := &container.HostConfig{
 		Mounts:        append(r.mounts(s, g), g.mounts...),
 		Runtime:       g.runtime,
-		ShmSize:       int64(s.Spec.Limits.ShmMiB) * mib,
+		ShmSize:       int64(cmp.Or(s.Spec.Limits.ShmMiB, shmMiB)) * mib,
 		RestartPolicy: restartPolicy(s.Spec),
 		Resources:     resources(s.Spec.Limits),
 	}

@@ -185,7 +185,18 @@ func (r Runtime) config(s resource.Session, slice string, granted map[string]str
 		SSH:            initd.SSH{Enabled: s.Spec.SSH.Enabled},
 		Env:            env,
 		Command:        s.Command,
+		Volumes:        newVolumes(s.Spec.Volumes),
 	}
+}
+
+// newVolumes are the paths in the container of the volumes that the engine may have to create.
+func newVolumes(all []resource.Volume) (paths []string) {
+	for _, v := range all {
+		if v.Named() && !v.ReadOnly {
+			paths = append(paths, v.Target)
+		}
+	}
+	return paths
 }
 
 // hostKey is the host key of a session. It is derived, not kept: it stays the same when the container is replaced,

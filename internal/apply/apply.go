@@ -36,6 +36,14 @@ type Runtime interface {
 	Unprepare(ctx context.Context, session string) (resource.Use, error)
 }
 
+// Stopper stops and starts bodies that exist. Both are idempotent.
+type Stopper interface {
+	// Stop ends the programs of a session.
+	Stop(ctx context.Context, session string) error
+	// Start starts the body of a session as it is, and waits until it can be used.
+	Start(ctx context.Context, s resource.Session) (resource.Body, error)
+}
+
 // Images gets the images of containers.
 type Images interface {
 	// Ensure pulls an image, or builds cosplay's, and reports progress.
@@ -219,6 +227,20 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		}
 		used, err := runtime.Unprepare(ctx, op.ID)
 		return plan.Made{Used: &used}, err
+	case plan.StopSession:
+		stopper, err := r.stopper(op.Host, op.Runtime)
+		if err != nil {
+			return made, err
+		}
+		return made, stopper.Stop(ctx, op.ID)
+	case plan.StartSession:
+		stopper, err := r.stopper(op.Host, op.Runtime)
+		if err != nil {
+			return made, err
+		}
+		s, _ := prior.Session(op.Address)
+		body, err := stopper.Start(ctx, s.Session)
+		return plan.Made{Body: &body}, err
 	case plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.MoveSessions: // the state alone
 	default:
 		err = fmt.Errorf("no way to carry out %T", op)
@@ -261,6 +283,15 @@ func (r *Run) runtime(host, name string) (Runtime, error) {
 		return nil, fmt.Errorf("host %s has no runtime %q; Fix: cosplay plan", host, name)
 	}
 	return runtime, nil
+}
+
+func (r *Run) stopper(host, name string) (Stopper, error) {
+	runtime, err := r.runtime(host, name)
+	stopper, can := runtime.(Stopper)
+	if err == nil && !can {
+		err = fmt.Errorf("sessions that run %s are not stopped or started. Fix: end the processes of cosplay exec", resource.RuntimeNamed(name).Where)
+	}
+	return stopper, err
 }
 
 func (r *Run) host(name string) (Host, error) {

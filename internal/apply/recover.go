@@ -113,6 +113,13 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		return settlePrepare(prior, op, live)
 	case plan.Unprepare:
 		return settleUnprepare(prior, op, live)
+	case plan.StopSession:
+		c, there := live.Body(op.Host, op.Runtime, op.ID)
+		return done(there && c.State == resource.Stopped)
+	case plan.StartSession:
+		s, _ := prior.Session(op.Address)
+		c, there := live.Body(op.Host, op.Runtime, s.ID)
+		return done(there && c.State == resource.Running)
 	case plan.EnsureImage, plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.MoveSessions: // the next plan does it
 	}
 	return prior, resource.Note{Kind: resource.StepNotDone}
@@ -143,7 +150,7 @@ func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (r
 		return prior, resource.Note{Kind: resource.StepNotDone}
 	}
 	prior = plan.Fold(prior, op, plan.Made{Body: &c})
-	if !op.Session.HasHash(prior.Key, c.Hash) || !whole(c, c.Hash) {
+	if !op.Session.HasHash(prior.Key, c.Hash) || !whole(c, c.Hash) && !op.Session.Rests(c) {
 		return plan.Unfinished(prior, op.Session.Address), resource.Note{Kind: resource.BodyIncomplete, Runtime: op.Session.Runtime}
 	}
 	return prior, resource.Note{Kind: resource.BodyTaken, Runtime: op.Session.Runtime}

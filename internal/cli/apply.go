@@ -47,7 +47,7 @@ func (inv *invocation) apply() *cobra.Command {
 	var o applyOptions
 	cmd := &cobra.Command{
 		Use:        "apply [PLANFILE]",
-		SuggestFor: []string{"up", "start", "create"},
+		SuggestFor: []string{"up", "create"},
 		Short:      "Apply the configuration: plan, ask, change",
 		Long: `Plan, ask, and run the steps of the plan with a journal; or apply a saved plan, which is refused if state or hosts have changed since.
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/runtime"
@@ -47,6 +48,9 @@ func (inv *invocation) runExec(ctx context.Context, name string, program runtime
 		return err
 	}
 	address := in.session.Address
+	if body, _ := in.Live.Body(in.session.Slice.Host, in.session.Runtime, in.session.ID); in.session.Rests(body) {
+		return project.Resting(in.session)
+	}
 	if own, there := diff.OwnSlice(in.session, in.Live); in.session.Handle != nil && (!there || own.UUID == "") {
 		return prose.Advice{What: fmt.Sprintf("%s: its slice is missing, so there is no GPU to run on", address), Fix: "cosplay apply"}
 	}

@@ -23,6 +23,7 @@ const (
 	BodyReplaced     Class = "container-replaced"
 	BodyLimited      Class = "container-limited"
 	BodyUnstarted    Class = "container-unstarted"
+	BodyStarted      Class = "container-started"
 	BodyPaused       Class = "container-paused"
 	BodyRestarting   Class = "container-restarting"
 	BodyAltered      Class = "container-altered"
@@ -221,6 +222,9 @@ func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {
 		switch {
 		case !ok:
 			add(BodyMissing, IsPresent, IsMissing)
+		case was.Stopped && c.State != resource.Stopped:
+			add(BodyStarted, IsStopped, IsRunning)
+		case c.State == resource.Stopped && was.Stopped:
 		case c.State == resource.Stopped && c.Unstarted:
 			add(BodyUnstarted, IsRunning, IsUnstarted)
 		case c.State == resource.Stopped:

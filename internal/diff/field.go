@@ -25,6 +25,7 @@ const (
 	FieldWorkspace         Kind = "workspace"
 	FieldDependsOn         Kind = "depends_on"
 	FieldStrict            Kind = "strict"
+	FieldStopped           Kind = "stopped"
 	FieldPreventDestroy    Kind = "prevent_destroy"
 	FieldTriggeredBy       Kind = "replace_triggered_by"
 	FieldImage             Kind = "image"

@@ -105,10 +105,13 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 		c.Reason = unplanned(was, live)
 		return c
 	}
+	now, there := live.Body(was.Slice.Host, was.Runtime, was.ID)
+	if there && now.State != resource.Stopped {
+		want.Stopped = false // another program started it
+	}
 	c.Fields = sessionFields(was.Session, want)
 	c.Slice = slicePart(was, want, live)
 	c.Body = bodyPart(was, want, key, live)
-	now, there := live.Body(was.Slice.Host, was.Runtime, was.ID)
 	if c.Body == Refit && there && was.Handle != nil && renamed(was, now) {
 		c.Fields = append(c.Fields, Field{Kind: FieldSliceUUID, From: UUID(now.SliceID), To: UUID(was.Handle.UUID)})
 	}
@@ -157,9 +160,11 @@ func whyRefitted(was resource.PriorSession, now resource.Body) resource.ReasonKi
 		return resource.BodyPaused
 	case now.State == resource.Restarting:
 		return resource.BodyRestarting
-	case now.State == resource.Running && len(alterations(was, now)) > 0:
+	case now.State == resource.Stopped && !was.Rests(now):
+		return resource.BodyStopped
+	case len(alterations(was, now)) > 0:
 		return resource.BodyAltered
-	case now.State == resource.Running && repairable(was, now):
+	case repairable(was, now):
 		return resource.BoundsChanged
 	}
 	return resource.BodyStopped
@@ -221,7 +226,7 @@ func bodyPart(was resource.PriorSession, want resource.Session, key string, live
 			return Refit
 		}
 		return Remake
-	case was.Body == nil, was.Unfinished, now.State != resource.Running, repairable(was, now), len(rebounds) > 0:
+	case was.Body == nil, was.Unfinished, now.State != resource.Running && !want.Rests(now), repairable(was, now), len(rebounds) > 0:
 		return Refit
 	}
 	return Keep
@@ -257,6 +262,7 @@ func sessionFields(was, want resource.Session) []Field {
 	add(&all, FieldWorkspace, Text(was.Workspace), Text(want.Workspace))
 	addList(&all, FieldDependsOn, Names(was.DependsOn), Names(want.DependsOn))
 	add(&all, FieldStrict, Bool(was.Strict), Bool(want.Strict))
+	add(&all, FieldStopped, Bool(was.Stopped), Bool(want.Stopped))
 	add(&all, FieldPreventDestroy, Bool(was.PreventDestroy), Bool(want.PreventDestroy))
 	if was.Trigger != want.Trigger {
 		add(&all, FieldTriggeredBy, IsAsApplied, IsOfConfig)

@@ -213,7 +213,7 @@ func (b *builder) prepare(c diff.SessionChange, at resource.GPUKey, needs []stri
 	case diff.Refit:
 		do := b.preparation(*c.After)
 		do.How = Refit
-		if now, _ := b.live.Body(at.Host, c.After.Runtime, c.After.ID); !runtime.Rewrites && now.State != resource.Running {
+		if now, _ := b.live.Body(at.Host, c.After.Runtime, c.After.ID); !runtime.Rewrites && now.State != resource.Running && !c.After.Stopped {
 			do.How = Start
 		}
 		step := Step{ID: id + "/prepare", Group: id, Needs: needs, Do: OpJSON{do}}

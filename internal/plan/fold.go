@@ -50,6 +50,14 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		})
 	case Unprepare:
 		edit(&p, op.Address, func(s *resource.PriorSession) { s.Body, s.Unfinished = nil, false })
+	case StopSession:
+		edit(&p, op.Address, func(s *resource.PriorSession) { s.Stopped = true })
+	case StartSession:
+		edit(&p, op.Address, func(s *resource.PriorSession) {
+			if s.Stopped = false; made.Body != nil {
+				s.Body = made.Body
+			}
+		})
 	case Record:
 		edit(&p, op.Session.Address, func(s *resource.PriorSession) { s.Session = op.Session })
 	case MoveSessions:

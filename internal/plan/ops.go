@@ -101,6 +101,19 @@ type (
 
 		Leftover bool `json:"leftover,omitempty"` // of an interrupted run; the state does not know the session
 	}
+	// StopSession ends the programs of a session and keeps its body.
+	StopSession struct {
+		Address resource.Address `json:"address"`
+		Host    string           `json:"host"`
+		Runtime string           `json:"runtime"`
+		ID      string           `json:"id"` // the session's
+	}
+	// StartSession starts the body of a session that exists, as it is.
+	StartSession struct {
+		Address resource.Address `json:"address"`
+		Host    string           `json:"host"`
+		Runtime string           `json:"runtime"`
+	}
 	// Record updates a session in the state.
 	Record struct {
 		Session resource.Session `json:"session"`
@@ -149,6 +162,8 @@ func (DestroySlice) kind() string { return "destroy-slice" }
 func (EnsureImage) kind() string  { return "ensure-image" }
 func (Prepare) kind() string      { return "prepare" }
 func (Unprepare) kind() string    { return "unprepare" }
+func (StopSession) kind() string  { return "stop-session" }
+func (StartSession) kind() string { return "start-session" }
 func (Record) kind() string       { return "record" }
 func (Adopt) kind() string        { return "adopt" }
 func (Forget) kind() string       { return "forget" }
@@ -159,7 +174,7 @@ func Bookkeeping(op Op) bool {
 	switch op.(type) {
 	case HoldGPU, DoubtClock, NoteBoot, Record, Adopt, Forget, MoveSessions:
 		return true
-	case TakeGPU, SetGPU, LeaveGPU, ReleaseGPU, CreateSlice, DestroySlice, EnsureImage, Prepare, Unprepare:
+	case TakeGPU, SetGPU, LeaveGPU, ReleaseGPU, CreateSlice, DestroySlice, EnsureImage, Prepare, Unprepare, StopSession, StartSession:
 	}
 	return false
 }
@@ -208,7 +223,7 @@ var readers = func() map[string]func([]byte) (Op, error) {
 	}
 	for _, op := range []Op{
 		TakeGPU{}, HoldGPU{}, DoubtClock{}, NoteBoot{}, SetGPU{}, LeaveGPU{}, ReleaseGPU{}, CreateSlice{}, DestroySlice{},
-		EnsureImage{}, Prepare{}, Unprepare{}, Record{}, Adopt{}, Forget{}, MoveSessions{},
+		EnsureImage{}, Prepare{}, Unprepare{}, StopSession{}, StartSession{}, Record{}, Adopt{}, Forget{}, MoveSessions{},
 	} {
 		all[op.kind()] = func(data []byte) (Op, error) {
 			read := reflect.New(reflect.TypeOf(op))

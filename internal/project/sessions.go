@@ -154,10 +154,18 @@ func (p *Project) loginAt(login runtime.Login, s resource.PriorSession, port int
 	}, nil
 }
 
+// Resting is the error for a session that cosplay stop has stopped.
+func Resting(s resource.PriorSession) error {
+	return prose.Advice{What: fmt.Sprintf("%s is stopped, by cosplay stop", s.Address), Fix: "cosplay start " + s.Address.Short()}
+}
+
 // unreachable is the reason why no user can log into a container; nil for none.
 func unreachable(s resource.PriorSession, c resource.Body) error {
 	advise := func(what, fix string) error {
 		return prose.Advice{What: fmt.Sprintf("%s: its container %s", s.Address, what), Fix: fix}
+	}
+	if s.Rests(c) {
+		return Resting(s)
 	}
 	switch c.State {
 	case resource.Stopped:

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -67,6 +68,13 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 	p.diagnostics(v.Checks, v.Files)
 	p.flush(w)
 	Outputs(w, s, v.Outputs)
+}
+
+// Failures shows the steps that failed.
+func Failures(w io.Writer, s Style, all []apply.Failure, live resource.Live) {
+	for _, f := range all {
+		Error(w, s, errors.New(words.Failure(f.Step, f.Err, live)))
+	}
 }
 
 // failure shows one step that failed and what its undo left.

@@ -315,8 +315,23 @@ func stuckWords(d diff.Diff) string {
 
 // leftAlone reports what is not as it was and what cosplay leaves alone.
 func leftAlone(v PlanView, planned bool) string {
-	all := []string{foreignWords(v), keptWords(v.Plan.Diff.Drift), information(v, planned)}
+	all := []string{foreignWords(v), restingWords(v), keptWords(v.Plan.Diff.Drift), information(v, planned)}
 	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), " ")
+}
+
+// restingWords reports the sessions that cosplay stop has stopped.
+func restingWords(v PlanView) string {
+	var all []resource.Address
+	for _, s := range v.Prior.Sessions {
+		if body, _ := v.Live.Body(s.Slice.Host, s.Runtime, s.ID); s.Rests(body) {
+			all = append(all, s.Address)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %s stopped, by cosplay stop; cosplay start starts %s.", resource.AddressNames(all, 3),
+		prose.Choose(len(all), "is", "are"), prose.Choose(len(all), "it", "them"))
 }
 
 // foreignWords reports foreign slices on the project's GPUs.

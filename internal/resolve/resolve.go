@@ -261,6 +261,7 @@ func (r *resolver) session(s config.Session, at place.Placed, request resource.R
 		s.Target, s.Host = kept.Target, kept.Host
 		r.fill(s, &session) // the body is replaced, so ignore_changes has nothing to keep
 	}
+	session.Stopped = was.Stopped && resource.RuntimeNamed(session.Runtime).RunsPrograms
 	return session
 }
 

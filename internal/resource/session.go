@@ -84,6 +84,9 @@ type Session struct {
 	Secret map[string]string `json:"-"`
 	Sealed map[string]string `json:"sealed_env,omitempty"`
 
+	// Stopped says that the user stopped the session with cosplay stop. It stays stopped until cosplay start.
+	Stopped bool `json:"stopped,omitempty"`
+
 	// DependsOn are the names of blocks whose sessions are brought up before this one, and taken down after it.
 	DependsOn []string `json:"depends_on,omitempty"`
 
@@ -104,6 +107,9 @@ type ContainerSpec struct {
 	Restart string   `json:"restart"` // Docker's policy: "unless-stopped"
 	User    User     `json:"user"`    // the session's user inside
 }
+
+// Rests reports whether a body is stopped, and the user wants it to be.
+func (s Session) Rests(now Body) bool { return s.Stopped && now.State == Stopped }
 
 // IsZero reports whether a session has no container.
 func (c ContainerSpec) IsZero() bool { return c.Image == "" && c.User == User{} }

@@ -47,7 +47,7 @@ func Drifted(d diff.Drift) string {
 	case diff.ForeignSlice:
 		return "foreign slice"
 	case diff.BodyMissing, diff.BodyStopped, diff.BodyReplaced, diff.BodyChanged, diff.BodyLimited,
-		diff.BodyUnstarted, diff.BodyPaused, diff.BodyRestarting, diff.BodyAltered:
+		diff.BodyUnstarted, diff.BodyStarted, diff.BodyPaused, diff.BodyRestarting, diff.BodyAltered:
 		if d.Kind != "" {
 			return Kind(d.Kind)
 		}

@@ -196,6 +196,7 @@ var causes = map[diff.Class]string{
 	diff.BodyUnstarted:                          possibly + "the engine or a run ended before it was started",
 	diff.BodyRestarting:                         "its program ends; cosplay logs shows why",
 	diff.BodyAltered:                            "changed outside cosplay",
+	diff.BodyStarted:                            possibly + "docker start; cosplay stop had stopped it",
 	diff.BodyPaused:                             possibly + "docker pause",
 	diff.BodyChanged:                            "edited or recreated outside cosplay",
 	diff.BodyReplaced:                           "removed and recreated outside cosplay",

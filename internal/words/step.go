@@ -37,6 +37,10 @@ func Step(s plan.Step, live resource.Live) string {
 		return op.Address.String() + ": destroy slice " + op.Slice.String()
 	case plan.Prepare:
 		return op.Session.Address.String() + ": " + preparing(op)
+	case plan.StopSession:
+		return op.Address.String() + ": stop its " + resource.RuntimeNamed(op.Runtime).Body
+	case plan.StartSession:
+		return op.Address.String() + ": start its " + resource.RuntimeNamed(op.Runtime).Body
 	case plan.Record:
 		if op.Refit {
 			return op.Session.Address.String() + ": record its new fit"

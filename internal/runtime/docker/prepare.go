@@ -92,7 +92,10 @@ func (r Runtime) complete(ctx context.Context, s resource.Session, slice string,
 	if c.ready != nil {
 		defer c.ready.close()
 	}
-	if err = r.await(ctx, s, c); err != nil {
+	if !s.Stopped {
+		err = r.await(ctx, s, c)
+	}
+	if err != nil {
 		err = fmt.Errorf("container %s: %w%s", Name(s.ID), err, r.lastWords(ctx, c.id))
 	} else {
 		made, err = r.made(ctx, s, slice, c)
@@ -170,10 +173,8 @@ func (r Runtime) revive(ctx context.Context, s resource.Session, there *containe
 		return launched{}, err
 	}
 	c := launched{id: there.ID, port: publishedPort(there)}
-	if there.State.Paused {
-		if err := r.Engine.client.ContainerUnpause(ctx, there.ID); err != nil {
-			return launched{}, r.Engine.explain("waking the container "+Name(s.ID), err, about(s, c.port))
-		}
+	if err := r.resume(ctx, s.ID, there); err != nil {
+		return launched{}, err
 	}
 	if there.State.Running {
 		return c, nil
@@ -211,8 +212,12 @@ func (r Runtime) make(ctx context.Context, s resource.Session, slice string, g g
 	}
 }
 
-// start starts a container, after it has opened the pipe through which cosplay-init reports.
+// start starts a container, after it has opened the pipe through which cosplay-init reports. That of a session that the
+// user has stopped stays as it is.
 func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (launched, error) {
+	if s.Stopped {
+		return c, nil
+	}
 	ready, err := openReadiness(filepath.Join(r.inside(s.ID), readyFile))
 	if err != nil {
 		return launched{}, err
@@ -237,7 +242,7 @@ func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (lau
 // made is a container whose session can be used. One that existed before, or that runs a command, is inspected once
 // more: only the engine knows the image of the first, and the second may have ended.
 func (r Runtime) made(ctx context.Context, s resource.Session, slice string, c launched) (resource.Body, error) {
-	if image, err := r.Engine.image(ctx, s.Spec.Image); err == nil && c.fresh && len(s.Command) == 0 {
+	if image, err := r.Engine.image(ctx, s.Spec.Image); err == nil && c.fresh && len(s.Command) == 0 && !s.Stopped {
 		made := r.container(c.id, image.id, container.StateRunning, r.labels(s, slice))
 		made.SSHPort = c.port
 		return made, r.know(s, c.port)
@@ -250,7 +255,7 @@ func (r Runtime) made(ctx context.Context, s resource.Session, slice string, c l
 		return resource.Body{}, fmt.Errorf("container %s: another process removed it at once; cosplay apply recreates it", Name(s.ID))
 	}
 	made := r.container(there.ID, there.Image, there.State.Status, there.Config.Labels)
-	if made.State != resource.Running {
+	if made.State != resource.Running && !s.Stopped {
 		return resource.Body{}, fmt.Errorf("container %s: it ended at once, with code %d%s", Name(s.ID), there.State.ExitCode, r.lastWords(ctx, c.id))
 	}
 	made.SSHPort = publishedPort(there)

@@ -61,6 +61,11 @@ func (r Runtime) identified(c container.Summary) resource.Session {
 // Readdress writes the address that a session has now into its folder, for a state that is rebuilt: the labels of a
 // container cannot be changed. A folder that does not exist is no error.
 func (r Runtime) Readdress(session string, to resource.Address) error {
+	return r.rewrite(session, func(s *resource.Session) { s.Address = to })
+}
+
+// rewrite changes the session in a session's folder.
+func (r Runtime) rewrite(session string, change func(*resource.Session)) error {
 	if err := runtime.CheckSession(session); err != nil {
 		return err
 	}
@@ -73,7 +78,7 @@ func (r Runtime) Readdress(session string, to resource.Address) error {
 	if err != nil || json.Unmarshal(data, &s) != nil || s.ID != session {
 		return err
 	}
-	s.Address = to
+	change(&s)
 	if data, err = json.Marshal(s); err != nil {
 		return err
 	}

@@ -1,0 +1,77 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/docker/docker/api/types/container"
+
+	"cosplay/internal/resource"
+)
+
+// Stop ends the programs of a session: cosplay-init asks the command to end, and gives it some time. The container, its
+// files and its port stay.
+func (r Runtime) Stop(ctx context.Context, session string) error {
+	there, err := r.inhabited(ctx, session)
+	if err != nil {
+		return err
+	}
+	if err := r.resume(ctx, session, there); err != nil { // engines do not stop a paused container
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	defer cancel()
+	if err := r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{}); err != nil {
+		return r.Engine.explain("stopping the container "+Name(session), err, subject{name: Name(session)})
+	}
+	return r.rewrite(session, func(s *resource.Session) { s.Stopped = true })
+}
+
+// Start starts the container of a session as it is, and waits until the session can be used.
+func (r Runtime) Start(ctx context.Context, s resource.Session) (resource.Body, error) {
+	there, err := r.inhabited(ctx, s.ID)
+	if err != nil {
+		return resource.Body{}, err
+	}
+	s.Stopped = false
+	c, err := r.wake(ctx, s, there)
+	if err != nil {
+		return resource.Body{}, err
+	}
+	body, err := r.complete(ctx, s, "", c)
+	if err != nil {
+		return body, err
+	}
+	return body, r.rewrite(s.ID, func(s *resource.Session) { s.Stopped = false })
+}
+
+// wake starts a container that exists, when it is its turn at the engine.
+func (r Runtime) wake(ctx context.Context, s resource.Session, there *container.InspectResponse) (launched, error) {
+	done, err := r.Engine.turn(ctx)
+	if err != nil {
+		return launched{}, err
+	}
+	defer done()
+	if err := r.rejoin(ctx, s, there); err != nil {
+		return launched{}, err
+	}
+	if err := r.resume(ctx, s.ID, there); err != nil {
+		return launched{}, err
+	}
+	c := launched{id: there.ID, port: publishedPort(there)}
+	if there.State.Running {
+		return c, nil
+	}
+	return r.start(ctx, s, c)
+}
+
+// resume lets the programs of a paused container run.
+func (r Runtime) resume(ctx context.Context, session string, there *container.InspectResponse) error {
+	if !there.State.Paused {
+		return nil
+	}
+	if err := r.Engine.client.ContainerUnpause(ctx, there.ID); err != nil {
+		return r.Engine.explain(fmt.Sprintf("resuming the container %s", Name(session)), err, subject{name: Name(session)})
+	}
+	return nil
+}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 // hostAttributes has a reader for each attribute of a host block.
@@ -86,6 +88,10 @@ func (l *loader) checkReach(h Host) {
 }
 
 func (l *loader) hostSimulate(h *Host, v value) {
+	const form = `Write it like "8 x h200" or "1 x h200, 2 x l40s".`
+	if !l.typed(v, v.Type() == cty.String, fmt.Sprintf("%s must be a text", v.name()), "This is %s. %s", v.kind(), form) {
+		return
+	}
 	spec, ok := l.text(v)
 	if !ok {
 		return
@@ -93,7 +99,7 @@ func (l *loader) hostSimulate(h *Host, v value) {
 	if err := l.Simulate(spec); err != nil {
 		summary, detail := explain(err, fmt.Sprintf("cannot simulate %q", spec))
 		if !strings.Contains(detail, " x ") {
-			detail += ` Write it like "8 x h200" or "1 x h200, 2 x l40s".`
+			detail += " " + form
 		}
 		l.wrong(v, summary, "%s", detail)
 		return

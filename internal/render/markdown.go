@@ -131,10 +131,15 @@ func (m *markdown) warnings() {
 	for _, n := range words.Notes(m.Notes, m.Live) {
 		m.block("> **The state was brought up to date:** " + plainText(n))
 	}
-	for _, d := range m.Warnings {
+	warnings, more := mergeEqual(m.Warnings)
+	for _, d := range warnings {
 		where := ""
 		if d.Subject != nil && *d.Subject != (hcl.Range{}) {
-			where = fmt.Sprintf(" (%s)", code(fmt.Sprintf("%s:%d", d.Subject.Filename, d.Subject.Start.Line)))
+			where = code(fmt.Sprintf("%s:%d", d.Subject.Filename, d.Subject.Start.Line))
+			if n := len(more[d]); n > 0 {
+				where += " and " + prose.Count(n, "more place")
+			}
+			where = " (" + where + ")"
 		}
 		lines := []string{fmt.Sprintf("> **Warning:** %s%s  ", plainText(d.Summary), where)}
 		for _, l := range strings.Split(d.Detail, "\n") {

@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -62,6 +64,13 @@ func (inv *invocation) verifyNow(ctx context.Context, p *project.Project) (rende
 
 // verified runs the self-test.
 func (inv *invocation) verified(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o selftest.VerifyOptions) (render.VerifyView, error) {
+	sessions = slices.DeleteFunc(slices.Clone(sessions), func(s resource.PriorSession) bool {
+		body, _ := live.Body(s.Slice.Host, s.Runtime, s.ID)
+		if s.Rests(body) {
+			fmt.Fprintf(inv.Err, "Left out: %v\n", project.Resting(s))
+		}
+		return s.Rests(body)
+	})
 	all, err := selftest.Verify(ctx, p, prior, live, sessions, o)
 	view := render.VerifyView{Flags: inv.flags()}
 	for _, v := range all {

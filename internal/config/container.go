@@ -16,7 +16,7 @@ import (
 )
 
 // runtimeWords are the attributes and blocks of a session that only some runtimes use.
-var runtimeWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart"}
+var runtimeWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart", "ports", "network"}
 
 var defaultSpec = resource.ContainerSpec{Image: resource.DefaultImage, Pull: resource.PullMissing, Restart: "unless-stopped",
 	SSH: resource.SSH{Enabled: true, Bind: "127.0.0.1"}}
@@ -49,6 +49,7 @@ func (l *loader) checkContainer(s *Session) {
 		l.complain(at, at, fmt.Sprintf("no sudo with ssh on %s", s.Spec.SSH.Bind),
 			"A user who logs in from another machine could become root in the container without a password. Write sudo = false, or keep ssh on 127.0.0.1, which `ssh -L` and `ssh -J` reach from other machines.")
 	}
+	l.checkNetwork(s)
 	if runtime, chosen := l.runtime(s.Host); chosen {
 		for _, d := range s.Unused(runtime) {
 			l.report(d)
@@ -68,35 +69,6 @@ func (l *loader) runtime(host string) (resource.Runtime, bool) {
 func isLoopback(address string) bool {
 	ip, err := netip.ParseAddr(address)
 	return err == nil && ip.IsLoopback()
-}
-
-// checkPorts reports sessions that request the same port of the same host.
-func (l *loader) checkPorts() {
-	type listener struct {
-		host string
-		port int
-	}
-	seen := map[listener]*Session{}
-	for i := range l.sessions {
-		s := &l.sessions[i]
-		at := listener{s.Host, s.Spec.SSH.Port}
-		if runtime, chosen := l.runtime(s.Host); at.host == "" || at.port == 0 || !s.Spec.SSH.Enabled || chosen && !runtime.Uses("ssh") {
-			continue
-		}
-		other, taken := seen[at]
-		here := s.Ranges.At("ssh.port")
-		switch {
-		case !taken:
-			seen[at] = s
-		case other.Ranges.Decl == s.Ranges.Decl:
-			l.complain(here, here, fmt.Sprintf("port %d is for one session only", at.port),
-				"Each instance of this block needs its own port. Write \"auto\", or count up, like: port = %d + count.index", at.port)
-		default:
-			first := other.Ranges.At("ssh.port")
-			l.complain(here, here, fmt.Sprintf("port %d is there twice on host %q", at.port, at.host),
-				"%s has it, at %s line %d. Give %s another, or write \"auto\".", other.Address, first.Filename, first.Start.Line, s.Address)
-		}
-	}
 }
 
 // sessionImage reads the name of an image and stores it in the form that engines list, with its tag: "debian" becomes

@@ -28,6 +28,8 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 
 	"image":               (*loader).sessionImage,
 	"pull":                into(oneOf, func(s *Session) *string { return &s.Spec.Pull }),
+	"ports":               (*loader).sessionPorts,
+	"network":             (*loader).sessionNetwork,
 	"sudo":                into((*loader).flag, func(s *Session) *bool { return &s.Spec.Sudo }),
 	"restart":             into(oneOf, func(s *Session) *string { return &s.Spec.Restart }),
 	"volume.source":       (*loader).volumeSource,

@@ -36,6 +36,7 @@ const (
 	FieldSSHBind           Kind = "ssh.bind"
 	FieldName              Kind = "name"
 	FieldNetwork           Kind = "network"
+	FieldPorts             Kind = "ports"
 	FieldSSHAuthorizedKeys Kind = "ssh.authorized_keys"
 	FieldLimits            Kind = "limits"
 	FieldLimitCPUs         Kind = "limits.cpus"
@@ -125,6 +126,7 @@ type (
 	Slice    resource.Slice // a placement
 	Taken    resource.Slice // a placement that a foreign slice has
 	Volumes  []resource.Volume
+	Ports    []resource.Port
 	Keys     []string // lines of public keys
 	Limits   resource.Limits
 	User     resource.User
@@ -212,6 +214,7 @@ func (ID) value()         {}
 func (Slice) value()      {}
 func (Taken) value()      {}
 func (Volumes) value()    {}
+func (Ports) value()      {}
 func (Keys) value()       {}
 func (Limits) value()     {}
 func (User) value()       {}

@@ -334,6 +334,8 @@ func (all *fields) containerFields(was, want resource.ContainerSpec) {
 	add(all, FieldImage, Text(was.Image), Text(want.Image))
 	add(all, FieldPull, Text(was.Pull), Text(want.Pull))
 	addList(all, FieldVolumes, Volumes(was.Volumes), Volumes(want.Volumes))
+	addList(all, FieldPorts, Ports(was.Ports), Ports(want.Ports))
+	add(all, FieldNetwork, limit(Text(was.Network)), limit(Text(want.Network)))
 	add(all, FieldSSH, Switch(was.SSH.Enabled), Switch(want.SSH.Enabled))
 	add(all, FieldSSHPort, Port(was.SSH.Port), Port(want.SSH.Port))
 	add(all, FieldSSHBind, Text(was.SSH.Bind), Text(want.SSH.Bind))

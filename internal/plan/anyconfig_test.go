@@ -32,6 +32,9 @@ func TestAnyConfiguration(t *testing.T) {
 		if with["ssh.port"] != "" {
 			with["ssh.port"] = "2200 + count.index"
 		}
+		if with["ports"] != "" {
+			with["ports"] = `["${8080 + count.index}:80"]`
+		}
 		text := fleetOf(with)
 		w := &world{World: worldtest.New(t, "h200", "h200", "h200", "h200", "h200", "h200").WithDocker("one:latest", "two:latest"), t: t}
 		p, diags := w.plan(text)

@@ -29,6 +29,8 @@ var values = map[string][2]string{
 	"strict":     {"", "true"},
 	"sudo":       {"", "false"},
 	"restart":    {"", `"no"`},
+	"ports":      {"", `["8080:80"]`},
+	"network":    {"", `"lab-net"`},
 
 	"fit.prefer":    {"", `"balanced"`},
 	"fit.tolerance": {"", `"11%"`},
@@ -210,6 +212,7 @@ func TestEveryAttributeSet(t *testing.T) {
 	}
 	with["count"] = "2"
 	with["ssh.port"] = "2200 + count.index"
+	with["ports"] = `["${8080 + count.index}:80"]`
 	with["ssh.enabled"] = "true"
 	w := &world{World: worldtest.New(t, "h200").WithDocker("one:latest", "two:latest"), t: t}
 	w.bring(fleetOf(with))

@@ -88,11 +88,21 @@ type ContainerSpec struct {
 	Image   string   `json:"image"`             // name with tag
 	Pull    string   `json:"pull"`              // missing, never or always
 	Volumes []Volume `json:"volumes,omitempty"` // in their order
+	Ports   []Port   `json:"ports,omitempty"`   // published, besides that of ssh
+	Network string   `json:"network,omitempty"` // of the engine; missing for its default
 	SSH     SSH      `json:"ssh"`               // login
 	Limits  Limits   `json:"limits"`            // of the machine's resources
 	Sudo    bool     `json:"sudo"`              // the user may become root without a password
 	Restart string   `json:"restart"`           // restart policy of the engine
 	User    User     `json:"user"`              // in the container
+}
+
+// Port is a port of a container that the engine publishes on the host.
+type Port struct {
+	Bind      string `json:"bind"`      // address on the host
+	Host      int    `json:"host"`      // port on the host
+	Container int    `json:"container"` // port in the container
+	Protocol  string `json:"protocol"`  // tcp or udp
 }
 
 // Volume is a folder of the host, or a named volume, in a container.

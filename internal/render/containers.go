@@ -90,6 +90,12 @@ func containerWords(b resource.ContainerSpec) string {
 	default:
 		parts[1] = "ssh " + b.SSH.Bind + ", port chosen at start"
 	}
+	if b.Network != "" {
+		parts = append(parts, "network "+b.Network)
+	}
+	for _, p := range b.Ports {
+		parts = append(parts, "port "+p.String())
+	}
 	for i := range parts {
 		parts[i] = together(parts[i])
 	}
@@ -102,7 +108,7 @@ func containerReads(c diff.SessionChange) string {
 		return ""
 	}
 	b := c.After.Spec
-	return fmt.Sprint(b.Image, b.SSH.Enabled, b.SSH.Bind, b.SSH.Port == 0, b.SSH.Kept == 0, b.User.Name)
+	return fmt.Sprint(b.Image, b.SSH.Enabled, b.SSH.Bind, b.SSH.Port == 0, b.SSH.Kept == 0, b.User.Name, b.Network, b.Ports)
 }
 
 // endpoint is an address with its port: "127.0.0.1:32801", "[::1]:32801".

@@ -76,8 +76,12 @@ func fitOf(f resource.Fit) public.Fit {
 }
 
 func specOf(c resource.ContainerSpec) public.ContainerSpec {
-	return public.ContainerSpec{Image: c.Image, Pull: c.Pull, Volumes: each(c.Volumes, volumeOf), SSH: public.SSH(c.SSH), Limits: public.Limits(c.Limits),
+	return public.ContainerSpec{Image: c.Image, Pull: c.Pull, Volumes: each(c.Volumes, volumeOf), Ports: each(c.Ports, portOf), Network: c.Network, SSH: public.SSH(c.SSH), Limits: public.Limits(c.Limits),
 		Sudo: c.Sudo, Restart: c.Restart, User: public.User(c.User)}
+}
+
+func portOf(p resource.Port) public.Port {
+	return public.Port{Bind: p.Bind, Host: p.Host, Container: p.Container, Protocol: p.Protocol()}
 }
 
 func volumeOf(v resource.Volume) public.Volume { return public.Volume(v) }
@@ -135,6 +139,11 @@ func valueOf(v diff.Value) public.Value {
 			return nil
 		}
 		return each(v, volumeOf)
+	case diff.Ports:
+		if v == nil {
+			return nil
+		}
+		return each(v, portOf)
 	case diff.Limits:
 		return public.Limits(v)
 	case diff.User:

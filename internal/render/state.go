@@ -213,6 +213,12 @@ func addContainer(add func(name, value string), b resource.ContainerSpec) {
 		}
 		add("ssh", fmt.Sprintf("%s, %s, %s", b.SSH.Bind, port, prose.Count(len(b.SSH.AuthorizedKeys), "key")))
 	}
+	if b.Network != "" {
+		add("network", b.Network)
+	}
+	for _, p := range b.Ports {
+		add("port", p.String())
+	}
 	for _, v := range b.Volumes {
 		add("volume", words.Value(diff.Volumes{v}, resource.Live{}))
 	}

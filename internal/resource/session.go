@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -103,6 +104,8 @@ type ContainerSpec struct {
 	Volumes []Volume `json:"volumes,omitempty"`
 	SSH     SSH      `json:"ssh"`
 	Limits  Limits   `json:"limits"`
+	Ports   []Port   `json:"ports,omitempty"`   // published, besides that of ssh
+	Network string   `json:"network,omitempty"` // of the engine; "" is its default
 	Sudo    bool     `json:"sudo"`
 	Restart string   `json:"restart"` // Docker's policy: "unless-stopped"
 	User    User     `json:"user"`    // the session's user inside
@@ -133,6 +136,34 @@ type Volume struct {
 
 // Named reports whether the volume is a named one.
 func (v Volume) Named() bool { return !strings.HasPrefix(v.Source, "/") }
+
+// Port is a port of a container that the engine publishes on the host.
+type Port struct {
+	Bind      string `json:"bind"` // address on the host
+	Host      int    `json:"host"`
+	Container int    `json:"container"`
+	UDP       bool   `json:"udp,omitempty"` // instead of TCP
+}
+
+// Protocol is the port's protocol, in the engine's words.
+func (p Port) Protocol() string {
+	if p.UDP {
+		return "udp"
+	}
+	return "tcp"
+}
+
+// String is the port as Docker writes it: 127.0.0.1:8080->80/tcp.
+func (p Port) String() string {
+	host := p.Bind
+	if strings.Contains(host, ":") { // IPv6
+		host = "[" + host + "]"
+	}
+	return fmt.Sprintf("%s:%d->%d/%s", host, p.Host, p.Container, p.Protocol())
+}
+
+// NoNetwork is the network of a container without one.
+const NoNetwork = "none"
 
 // SSH is how users log in to a session.
 type SSH struct {
@@ -220,6 +251,7 @@ const (
 	AlteredName    AlteredPart = "name"
 	AlteredNetwork AlteredPart = "network"
 	AlteredSSHPort AlteredPart = "ssh.port"
+	AlteredPorts   AlteredPart = "ports"
 )
 
 // Bounds are what docker update can change of a container; 0 is no limit.

@@ -179,6 +179,7 @@ func Cause(d diff.Drift) string {
 var altered = map[diff.Kind]string{
 	diff.FieldName:    possibly + "docker rename",
 	diff.FieldNetwork: possibly + "docker network disconnect",
+	diff.FieldPorts:   "the engine does not publish the port of the running container",
 	diff.FieldSSHPort: "the engine does not publish the port of the running container",
 }
 

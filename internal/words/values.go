@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
@@ -56,6 +57,8 @@ func Value(v diff.Value, live resource.Live) string {
 		return fmt.Sprintf("taken by another %s at slot %d", v.Profile, v.Start)
 	case diff.Volumes:
 		return volumes(v)
+	case diff.Ports:
+		return strings.Join(prose.Each(v, resource.Port.String), ", ")
 	case diff.Keys:
 		return keys(v)
 	case diff.Limits:

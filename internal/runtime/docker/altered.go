@@ -1,14 +1,16 @@
 package docker
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"net"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/network"
 
 	"cosplay/internal/resource"
 )
@@ -42,7 +44,7 @@ func restarts(there *container.InspectResponse) int {
 	return there.RestartCount
 }
 
-// altered lists what another program changed of a container: its name, its network, its port for ssh.
+// altered lists what another program changed of a container: its name, its network, its ports.
 func altered(named bool, session string, there *container.InspectResponse) []resource.Alteration {
 	var all []resource.Alteration
 	if !named {
@@ -51,9 +53,20 @@ func altered(named bool, session string, there *container.InspectResponse) []res
 	if lost := lostNetwork(there); lost != "" {
 		return append(all, resource.Alteration{Part: resource.AlteredNetwork, From: lost}) // its ports are lost with it
 	}
-	if port := publishedPort(there); port != 0 && there.State.Running && !there.State.Restarting && len(there.NetworkSettings.Ports[sshNAT]) == 0 {
-		bind := there.HostConfig.PortBindings[sshNAT][0].HostIP
-		all = append(all, resource.Alteration{Part: resource.AlteredSSHPort, From: net.JoinHostPort(bind, strconv.Itoa(port))})
+	if !there.State.Running || there.State.Restarting {
+		return all
+	}
+	for _, inside := range slices.Sorted(maps.Keys(there.HostConfig.PortBindings)) {
+		if len(there.NetworkSettings.Ports[inside]) > 0 {
+			continue
+		}
+		part := resource.AlteredPorts
+		if inside == sshNAT && publishedPort(there) != 0 {
+			part = resource.AlteredSSHPort
+		}
+		for _, b := range there.HostConfig.PortBindings[inside] {
+			all = append(all, resource.Alteration{Part: part, From: fmt.Sprintf("%s->%s", net.JoinHostPort(b.HostIP, b.HostPort), inside)})
+		}
 	}
 	return all
 }
@@ -84,9 +97,9 @@ func lostNetwork(there *container.InspectResponse) string {
 func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *container.InspectResponse) error {
 	lost := lostNetwork(there)
 	for _, a := range altered(true, s.ID, there) {
-		if a.Part == resource.AlteredSSHPort { // the engine publishes ports when it connects the container
+		if (a.Part == resource.AlteredSSHPort || a.Part == resource.AlteredPorts) && lost == "" { // the engine publishes ports when it connects the container
 			lost = networkOf(there)
-			if err := r.Engine.client.NetworkDisconnect(ctx, lost, there.ID, true); err != nil {
+			if err := r.Engine.client.NetworkDisconnect(ctx, r.Engine.networkName(lost), there.ID, true); err != nil {
 				return r.Engine.explain("disconnecting the container "+Name(s.ID)+" from "+lost, err, about(s, publishedPort(there)))
 			}
 		}
@@ -94,12 +107,10 @@ func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *containe
 	if lost == "" {
 		return nil
 	}
-	err := r.Engine.client.NetworkConnect(ctx, r.Engine.networkName(lost), there.ID, &network.EndpointSettings{})
+	lost = cmp.Or(s.Spec.Network, lost) // podman calls each network of a container bridge
+	err := r.Engine.client.NetworkConnect(ctx, r.Engine.networkName(lost), there.ID, inNetwork(s))
 	if err != nil {
-		what := about(s, publishedPort(there))
-		if portSigns.MatchString(err.Error()) {
-			what.taken = r.holder(ctx, what.port)
-		}
+		what, _ := r.aboutPort(ctx, s, publishedPort(there), err)
 		return r.Engine.explain("connecting the container "+Name(s.ID)+" to "+lost, err, what)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
 	"github.com/docker/go-connections/nat"
 
 	"cosplay/internal/initd"
@@ -56,16 +57,21 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 	}
 	host.DeviceRequests = g.devices
 	r.Engine.isolate(host, s.Spec.Sudo)
-	if s.Spec.SSH.Enabled {
-		config.ExposedPorts = nat.PortSet{sshNAT: {}}
-		host.PortBindings = nat.PortMap{sshNAT: {{HostIP: s.Spec.SSH.Bind, HostPort: strconv.Itoa(port)}}}
+	host.PortBindings = portBindings(s.Spec, port)
+	config.ExposedPorts = nat.PortSet{}
+	for inside := range host.PortBindings {
+		config.ExposedPorts[inside] = struct{}{}
+	}
+	var joins *network.NetworkingConfig
+	if host.NetworkMode = container.NetworkMode(s.Spec.Network); s.Spec.Network != "" && host.NetworkMode.IsUserDefined() {
+		joins = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{s.Spec.Network: inNetwork(s)}}
 	}
 	if err := r.Engine.checkSources(Name(s.ID), host.Mounts); err != nil {
 		return "", err
 	}
 	creating, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
-	made, err := r.Engine.client.ContainerCreate(creating, config, host, nil, nil, Name(s.ID))
+	made, err := r.Engine.client.ContainerCreate(creating, config, host, joins, nil, Name(s.ID))
 	if errdefs.IsConflict(err) || err != nil && strings.Contains(err.Error(), "already in use") {
 		err = cmp.Or(r.nameTaken(ctx, s.ID), err)
 	}
@@ -73,6 +79,28 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 		return "", r.Engine.explain("creating the container "+Name(s.ID), err, about(s, port))
 	}
 	return made.ID, nil
+}
+
+// portBindings are the ports that the engine publishes, with that of ssh on the host.
+func portBindings(spec resource.ContainerSpec, sshOnHost int) nat.PortMap {
+	all := nat.PortMap{}
+	if spec.SSH.Enabled {
+		all[sshNAT] = []nat.PortBinding{{HostIP: spec.SSH.Bind, HostPort: strconv.Itoa(sshOnHost)}}
+	}
+	for _, p := range spec.Ports {
+		inside := nat.Port(fmt.Sprintf("%d/%s", p.Container, p.Protocol()))
+		all[inside] = append(all[inside], nat.PortBinding{HostIP: p.Bind, HostPort: strconv.Itoa(p.Host)})
+	}
+	return all
+}
+
+// inNetwork is the container in its network, where other containers find it by the name of its session. The engine's
+// default network has no names.
+func inNetwork(s resource.Session) *network.EndpointSettings {
+	if s.Spec.Network == "" {
+		return &network.EndpointSettings{}
+	}
+	return &network.EndpointSettings{Aliases: []string{hostname(s.ID)}}
 }
 
 // isolate adapts a container to the isolation of the engine: mounts must be readable

@@ -177,7 +177,7 @@ const (
 var Driver = runtime.Driver{
 	Runtime: resource.Runtime{
 		Name: name, Title: "Docker", Where: "in containers", Body: "container",
-		Attributes:   []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart"},
+		Attributes:   []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart", "ports", "network"},
 		RunsPrograms: true, HasShell: true, LeavesFiles: true, UniqueIDs: true, Labelled: true, Named: true, ShownID: 12,
 		StopCommand: "docker stop", RemoveCommand: "docker rm -f",
 	},

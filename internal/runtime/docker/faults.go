@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"cosplay/internal/prose"
+	"cosplay/internal/resource"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
@@ -22,6 +24,7 @@ type subject struct {
 	bind  string
 	port  int    // on the host
 	taken string // the holder of the port; "" if unknown
+	where string // the attribute that has the port
 }
 
 // fault is an error of an engine, what it means to the user and how to fix it. $1 is what the sign matched; NAME,
@@ -59,9 +62,9 @@ var faults = []fault{
 	{`"([^"]+)" includes invalid characters for a local volume name|named volume "([^"]+)".*names must match`, "$1$2 cannot be the name of a volume", "use letters, digits, - _ . or an absolute path"},
 
 	{`port is already allocated|bind: address already in use|failed to bind host port.*address already in use`,
-		"port PORT on BIND is taken by HOLDER", `choose another in the ssh block (port = "auto" takes a free one), or free it`},
-	{`cannot assign requested address`, "BIND is not an address of this machine", "correct bind in the ssh block"},
-	{`(?:bind|listen).*permission denied|cannot expose privileged port`, "the engine may not open port PORT", "choose one from 1024 in the ssh block"},
+		"port PORT on BIND is taken by HOLDER", `choose another in WHERE, or free it`},
+	{`cannot assign requested address`, "BIND is not an address of this machine", "correct the address in WHERE"},
+	{`(?:bind|listen).*permission denied|cannot expose privileged port`, "the engine may not open port PORT", "choose one from 1024 in WHERE"},
 
 	{`exec format error|does not match the (?:detected|specified) (?:host )?platform`,
 		"the image IMAGE is for another kind of processor", "get the one for this machine: docker pull --platform"},
@@ -112,10 +115,33 @@ func (e *Engine) explain(doing string, err error, about subject) error {
 
 func (s subject) fill(words string) string {
 	holder := cmp.Or(s.taken, fmt.Sprintf("another program (ss -ltnp 'sport = :%d' shows which)", s.port))
-	return strings.NewReplacer("NAME", s.name, "IMAGE", s.image, "BIND", s.bind, "PORT", strconv.Itoa(s.port), "HOLDER", holder).Replace(words)
+	return strings.NewReplacer("NAME", s.name, "IMAGE", s.image, "BIND", s.bind, "PORT", strconv.Itoa(s.port), "HOLDER", holder, "WHERE", cmp.Or(s.where, sshBlock)).Replace(words)
 }
 
 var portSigns = regexp.MustCompile(`port is already allocated|address already in use`)
+
+// sshBlock is where the port of ssh is in the configuration.
+const sshBlock = `the ssh block (port = "auto" takes a free one)`
+
+var portNumber = regexp.MustCompile(`:(\d+)(?:\D|$)`)
+
+// aboutPort is the subject of an error that may be about a port of a session, and whether the port is that of ssh.
+func (r Runtime) aboutPort(ctx context.Context, s resource.Session, sshPort int, err error) (what subject, ofSSH bool) {
+	what, ofSSH = about(s, sshPort), s.Spec.SSH.Enabled
+	for _, found := range portNumber.FindAllStringSubmatch(err.Error(), -1) {
+		number, _ := strconv.Atoi(found[1])
+		i := slices.IndexFunc(s.Spec.Ports, func(p resource.Port) bool { return p.Host == number })
+		if i >= 0 && (!s.Spec.SSH.Enabled || number != sshPort) {
+			what.bind, what.port, what.where, ofSSH = s.Spec.Ports[i].Bind, number, "ports", false
+			break
+		}
+	}
+	if !portSigns.MatchString(err.Error()) {
+		return what, false
+	}
+	what.taken = r.holder(ctx, what.port)
+	return what, ofSSH
+}
 
 // portError is a start that failed because of the port. Engines report it by text only, and a program in the
 // container may print the same text: only the caller knows which of them it was.

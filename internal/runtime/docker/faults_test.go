@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestWords(t *testing.T) {
 		{"driver failed programming external connectivity on endpoint x: Bind for 127.0.0.1:2222 failed: port is already allocated", "port 2222 on 127.0.0.1 is taken", `port = "auto"`},
 		{"driver failed programming external connectivity on endpoint x: Error starting userland proxy: listen tcp4 127.0.0.1:2222: bind: address already in use", "port 2222 on 127.0.0.1 is taken by another program", "ss -ltnp"},
 		{"failed to set up container networking: driver failed programming external connectivity on endpoint x: failed to bind host port for 127.0.0.1:2222:172.17.0.2:22/tcp: address already in use", "port 2222 on 127.0.0.1 is taken", `port = "auto"`},
-		{"Error starting userland proxy: listen tcp4 10.9.9.9:2222: bind: cannot assign requested address", "127.0.0.1 is not an address of this machine", "correct bind"},
+		{"Error starting userland proxy: listen tcp4 10.9.9.9:2222: bind: cannot assign requested address", "127.0.0.1 is not an address of this machine", "the address in the ssh block"},
 		{"error while calling PortManager.AddPort(): cannot expose privileged port 22, you can add 'net.ipv4.ip_unprivileged_port_start=22'", "the engine may not open port 2222", "from 1024"},
 		{`exec /run/cosplay/cosplay-init: exec format error`, "debian:12 is for another kind of processor", "--platform"},
 		{`OCI runtime create failed: runc create failed: unable to start container process: exec: "/run/cosplay/cosplay-init": stat /run/cosplay/cosplay-init: no such file or directory: unknown`, "/run/cosplay/cosplay-init cannot be started", "cosplay apply"},
@@ -73,7 +74,7 @@ func TestWords(t *testing.T) {
 		if !errors.As(err, &advice) {
 			t.Fatalf("of %q is made %v", c.says, err)
 		}
-		for _, left := range []string{"NAME", "IMAGE", "BIND", "PORT", "HOLDER", "$1", "$$"} {
+		for _, left := range []string{"NAME", "IMAGE", "BIND", "PORT", "HOLDER", "WHERE", "$1", "$$"} {
 			if strings.Contains(advice.Error(), left) {
 				t.Errorf("of %q is made %v, with %s in it", c.says, err, left)
 			}
@@ -243,5 +244,25 @@ func TestNoDaemon(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix://"+path)
 	if _, err := Connect(context.Background()); err == nil || !strings.Contains(err.Error(), "usermod -aG docker") {
 		t.Errorf("a closed socket: %v", err)
+	}
+}
+
+// TestAboutPort: an error names the port of ssh or one that is published, whichever the engine could not open.
+func TestAboutPort(t *testing.T) {
+	w := newWorld(t)
+	s := w.s
+	s.Spec.Ports = []resource.Port{{Bind: "127.0.0.1", Host: 8080, Container: 80}}
+	for says, want := range map[string]string{
+		"Bind for 127.0.0.1:8080 failed: port is already allocated":                             "port 8080 on 127.0.0.1 is taken.*choose another in ports",
+		"listen tcp4 127.0.0.1:2222: bind: address already in use":                              "port 2222 on 127.0.0.1 is taken.*choose another in the ssh block",
+		"failed to bind host port 127.0.0.1:8080/tcp: address already in use":                   "port 8080 .*in ports",
+		"failed to bind host port for 127.0.0.1:2222:172.17.0.2:22/tcp: address already in use": "port 2222 .*ssh block",
+	} {
+		cause := errors.New(says)
+		what, ofSSH := w.aboutPort(context.Background(), s, 2222, cause)
+		err := w.Engine.explain("starting", cause, what)
+		if got := err.Error(); !regexp.MustCompile(want).MatchString(got) || ofSSH != strings.Contains(want, "ssh") {
+			t.Errorf("%s: %s, of ssh: %v", says, got, ofSSH)
+		}
 	}
 }

@@ -14,7 +14,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
 	"golang.org/x/sys/unix"
 
 	"cosplay/internal/preflight"
@@ -44,7 +46,7 @@ func (r Runtime) Survey(ctx context.Context) (runtime.Survey, error) {
 // removed.
 func (s survey) check(ctx context.Context, session resource.Session, removed map[string]bool) []preflight.Problem {
 	return slices.Concat(s.checkName(ctx, session, removed), runtime.CheckWorkspace(session.Workspace), checkVolumes(session),
-		s.runtime.Engine.checkLimits(session.Spec.Limits), s.checkSSH(session, removed))
+		s.runtime.Engine.checkLimits(session.Spec.Limits), s.checkSSH(session, removed), s.checkPorts(session, removed), s.checkNetwork(ctx, session))
 }
 
 // checkSSH checks whether address and port are available: the requested port, or the one that the session had before.
@@ -64,14 +66,51 @@ func (s survey) checkSSH(session resource.Session, removed map[string]bool) []pr
 	if port == 0 {
 		return nil
 	}
-	holder := s.publisher(ssh.Bind, port, removed)
-	if holder == "" && s.publisher(ssh.Bind, port, nil) == "" && errors.Is(listen(ssh.Bind, port), unix.EADDRINUSE) {
-		holder = fmt.Sprintf("a program that is no container's (ss -ltnp 'sport = :%d' shows which)", port)
-	}
+	holder := s.holder(resource.Port{Bind: ssh.Bind, Host: port}, removed)
 	if holder == "" {
 		return nil
 	}
 	return []preflight.Problem{portProblem(session, port, holder)}
+}
+
+// checkPorts checks whether the ports to publish are available.
+func (s survey) checkPorts(session resource.Session, removed map[string]bool) []preflight.Problem {
+	var problems []preflight.Problem
+	for _, p := range session.Spec.Ports {
+		if holder := s.holder(p, removed); holder != "" {
+			problems = append(problems, preflight.Problem{Attribute: "ports",
+				Summary: fmt.Sprintf("port %d on %s is taken", p.Host, p.Bind),
+				Advice:  prose.Advice{What: holder + " has it", Fix: "choose another port of the host, or free it"}})
+		}
+	}
+	return problems
+}
+
+// checkNetwork checks whether the session's network exists.
+func (s survey) checkNetwork(ctx context.Context, session resource.Session) []preflight.Problem {
+	if mode := container.NetworkMode(session.Spec.Network); mode == "" || !mode.IsUserDefined() {
+		return nil
+	}
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	if _, err := s.runtime.Engine.client.NetworkInspect(ctx, session.Spec.Network, network.InspectOptions{}); !errdefs.IsNotFound(err) {
+		return nil // the engine reports any other error when it creates the container
+	}
+	return []preflight.Problem{{Attribute: "network",
+		Summary: fmt.Sprintf("there is no network %s", session.Spec.Network),
+		Advice: prose.Advice{What: "cosplay joins networks of the engine, and does not create them",
+			Fix: "create it (docker network create " + session.Spec.Network + "), or correct the name (docker network ls)"}}}
+}
+
+// holder is what has a port of this machine, once the containers with the IDs in removed are removed, in words; "" is
+// nothing.
+func (s survey) holder(p resource.Port, removed map[string]bool) string {
+	holder := s.publisher(p, removed)
+	if holder == "" && s.publisher(p, nil) == "" && errors.Is(listens(p), unix.EADDRINUSE) {
+		option := map[bool]string{false: "-ltnp", true: "-lunp"}[p.UDP]
+		return fmt.Sprintf("a program that is no container's (ss %s 'sport = :%d' shows which)", option, p.Host)
+	}
+	return holder
 }
 
 // portProblem reports the holder of a port. If the session only had the port before, it gets another one.
@@ -89,9 +128,9 @@ func portProblem(session resource.Session, port int, holder string) preflight.Pr
 }
 
 // publisher is the container that has a port and is not removed, in words; "" is none.
-func (s survey) publisher(bind string, port int, removed map[string]bool) string {
+func (s survey) publisher(p resource.Port, removed map[string]bool) string {
 	for _, c := range s.containers {
-		if !removed[c.ID] && publishes(c, bind, port) {
+		if !removed[c.ID] && publishes(c, p) {
 			return "the container " + nameOf(c)
 		}
 	}
@@ -106,9 +145,9 @@ func nameOf(c container.Summary) string {
 }
 
 // publishes reports whether a running container has a port on an address.
-func publishes(c container.Summary, bind string, port int) bool {
+func publishes(c container.Summary, wanted resource.Port) bool {
 	return slices.ContainsFunc(c.Ports, func(p container.Port) bool {
-		return p.Type == "tcp" && int(p.PublicPort) == port && overlap(p.IP, bind)
+		return p.Type == wanted.Protocol() && int(p.PublicPort) == wanted.Host && overlap(p.IP, wanted.Bind)
 	})
 }
 
@@ -120,6 +159,18 @@ func overlap(a, b string) bool {
 		return true // an engine without an address means all addresses
 	}
 	return one == other || one.Is4() == other.Is4() && (one.IsUnspecified() || other.IsUnspecified())
+}
+
+// listens returns an error if no server can listen at a port.
+func listens(p resource.Port) error {
+	if !p.UDP {
+		return listen(p.Bind, p.Host)
+	}
+	l, err := net.ListenPacket("udp", net.JoinHostPort(p.Bind, strconv.Itoa(p.Host)))
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 // listen returns an error if no server can listen on an address; port 0 is any.

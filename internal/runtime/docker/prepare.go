@@ -229,11 +229,8 @@ func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (lau
 		return c, nil
 	}
 	ready.close()
-	what, taken := about(s, c.port), s.Spec.SSH.Enabled && portSigns.MatchString(err.Error())
-	if taken {
-		what.taken = r.holder(ctx, c.port)
-	}
-	if err = r.Engine.explain("starting the container "+Name(s.ID), err, what); taken {
+	what, ofSSH := r.aboutPort(ctx, s, c.port, err)
+	if err = r.Engine.explain("starting the container "+Name(s.ID), err, what); ofSSH {
 		err = portError{err}
 	}
 	return launched{}, err

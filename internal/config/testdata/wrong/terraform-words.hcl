@@ -11,7 +11,7 @@ session "server" {
   target         = "2060"
   container_name = "server"
   environment    = { A = 1 }
-  ports          = ["80:80"]
+  networks       = ["front"]
   volumes        = ["/a:/a"]
   entrypoint     = ["sh"]
 }

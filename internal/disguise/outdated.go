@@ -131,6 +131,9 @@ func (i *Inspector) Look(f Folder) (Sight, error) {
 				library = cmp.Or(library, m.file)
 			}
 		} else if f.looks(m) {
+			if m.digest == counted && !f.counts(m.file) {
+				damages = append(damages, Damage{m.file, isDamaged}.String())
+			}
 			continue
 		} else if how := m.compare(f.Dir, false); how != "" {
 			damages = append(damages, Damage{m.file, how}.String())

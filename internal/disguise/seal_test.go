@@ -26,6 +26,14 @@ func sealed(t *testing.T) (dir, driver string) {
 	return dir, driver
 }
 
+// zero overwrites a file by zeros of the same length, as any program of a session can do with the usage file.
+func zero(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	check(t, err)
+	check(t, os.WriteFile(path, make([]byte, info.Size()), 0o666))
+}
+
 func glance(t *testing.T, version, dir string) disguise.Sight {
 	t.Helper()
 	inspector := disguise.Inspector{Version: version}
@@ -57,7 +65,8 @@ func TestSeal(t *testing.T) {
 		"changed and hidden": {func(dir, _ string) { write(dir+"/figures", "ONE", true) }, "", "[figures was changed]"},
 		"removed":            {func(dir, _ string) { os.Remove(dir + "/figures") }, "figures is missing", "[figures is missing]"},
 		"counted":            {func(dir, _ string) { cudaSession{dir: dir}.write(t, map[int64]uint64{atTotal + 16: mib}) }, "", "[]"},
-		"nonsense":           {func(dir, _ string) { cudaSession{dir: dir}.write(t, map[int64]uint64{0: 0}) }, "", "[usage is damaged]"},
+		"nonsense":           {func(dir, _ string) { cudaSession{dir: dir}.write(t, map[int64]uint64{0: 0}) }, "usage is damaged", "[usage is damaged]"},
+		"zeroed":             {func(dir, _ string) { zero(t, dir+"/usage") }, "usage is damaged", "[usage is damaged]"},
 		"cut":                {func(dir, _ string) { write(dir+"/usage", "", false) }, "usage was changed", "[usage was changed]"},
 		"closed":             {func(dir, _ string) { check(t, os.Chmod(dir+"/usage", 0o644)) }, "usage cannot be written to by all", "[usage cannot be written to by all]"},
 		"linked elsewhere": {func(dir, driver string) {

@@ -4,12 +4,15 @@ package disguise
 import "C"
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"cosplay/internal/durable"
 	"cosplay/internal/resource"
@@ -44,15 +47,35 @@ func MakeUsage(path string) error {
 	if !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &unsound) {
 		return err
 	}
-	var c C.struct_usage
-	if err := put(c.magic[:], C.USAGE_MAGIC); err != nil {
-		return err
-	}
-	c.version, c.size = C.USAGE_VERSION, C.sizeof_struct_usage
-	if err := durable.WriteFile(path, unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_usage), countedMode); err != nil {
+	if err := durable.WriteFile(path, unusedFile(), countedMode); err != nil {
 		return fmt.Errorf("writing the file of what the session uses: %w", err)
 	}
 	return os.Chmod(path, countedMode) // an existing file may have another mode
+}
+
+// unusedFile returns the content of the usage file of a session that has used nothing.
+func unusedFile() []byte {
+	c := C.struct_usage{version: C.USAGE_VERSION, size: C.sizeof_struct_usage}
+	_ = put(c.magic[:], C.USAGE_MAGIC) // it fits
+	return unsafe.Slice((*byte)(unsafe.Pointer(&c)), C.sizeof_struct_usage)
+}
+
+// usageHeader is how a usage file begins that programs use. With another one each counts separately.
+var usageHeader = func() []byte {
+	var c C.struct_usage
+	return unusedFile()[:unsafe.Offsetof(c.lock)]
+}()
+
+// counts reports whether a usage file begins as programs require.
+func (f Folder) counts(name string) bool {
+	fd, err := openAt(f.fd, name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(fd) }()
+	header := make([]byte, len(usageHeader))
+	n, err := unix.Read(fd, header)
+	return err == nil && n == len(header) && bytes.Equal(header, usageHeader)
 }
 
 // Use returns the memory use so far, with the peak rounded up to whole MiB.

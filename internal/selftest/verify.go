@@ -139,6 +139,9 @@ func askSession(ctx context.Context, p *project.Project, a *asked, prior resourc
 	if a.observed, err = fromOutside(ctx, a.place, s, prior, live); err != nil {
 		return err
 	}
+	if a.observed.Bypassed, err = bypassed(ctx, p, a); err != nil {
+		return err
+	}
 	if a.observed.Live == nil {
 		return nil // the checks would only report that the GPU cannot be read
 	}
@@ -240,6 +243,40 @@ func fromOutside(ctx context.Context, place runtime.Runtime, s resource.PriorSes
 	var err error
 	o.Altered, err = place.Altered(ctx, s)
 	return o, err
+}
+
+// bypassed compares what NVML reports in use in a session's slice with what its usage file accounts for, read before
+// and after, because programs allocate meanwhile. On a whole GPU other users' programs cannot be told apart.
+func bypassed(ctx context.Context, p *project.Project, a *asked) (uint64, error) {
+	s := a.session
+	if s.Slice.Whole() || !a.wanted.CUDA || a.observed.Live == nil {
+		return 0, nil
+	}
+	accounted := func() uint64 {
+		usage, err := a.place.Usage(s.ID)
+		if err != nil {
+			return 0 // another check reports the file
+		}
+		return uint64(usage.Total)
+	}
+	before := accounted()
+	now, err := p.Machine.Hosts()[s.Slice.Host].Agent.Read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	live := resource.Live{Hosts: []resource.Host{{Name: s.Slice.Host, GPUs: now.GPUs, BootID: now.BootID}}}
+	own, there := diff.OwnSlice(s, live)
+	gpu, _ := live.GPU(s.Slice.Host, s.Slice.GPU)
+	if !there {
+		return 0, nil
+	}
+	used, processes := 0, 0
+	for _, process := range gpu.Processes {
+		if process.GPUInstance != nil && *process.GPUInstance == own.GPUInstance {
+			used, processes = used+process.MemoryMiB, processes+1
+		}
+	}
+	return verify.Unaccounted(uint64(used)<<20, max(before, accounted()), processes), nil
 }
 
 // run is a way of running a program in a session.

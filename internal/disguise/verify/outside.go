@@ -90,12 +90,35 @@ const (
 	MountsCheck  = "files.mounts"
 )
 
+// contextBytes is the most that a process may use besides its allocations: contexts and code. The usage file's count of
+// these is no evidence, because the facade takes it from the driver.
+const contextBytes = 1 << 30
+
+// Unaccounted returns how many bytes the driver reports in use in a slice beyond those that the session's usage file
+// accounts for; 0 if contexts and code can explain the difference. Without a process nothing is in use.
+func Unaccounted(used, accounted uint64, processes int) uint64 {
+	if used <= accounted+uint64(processes)*contextBytes {
+		return 0
+	}
+	return used - accounted
+}
+
+const allAccounted = "no memory is used outside the accounting"
+
 const asWritten = "as when the session was prepared"
 
 var filesChecks = []check[Observed]{
 	file(FacadesCheck, nil, "cosplay apply rewrites the session's files"),
 	file(FiguresCheck, nil, "cosplay apply rewrites the session's files"),
 	file(UsageCheck, func(w Wanted) bool { return w.CUDA }, "without it each process counts separately, and together they exceed the cap; cosplay apply recreates it, with --replace SESSION if apply finds no changes"),
+	{name: "memory.accounted", class: Files, applies: func(w Wanted) bool { return w.CUDA }, expected: always(allAccounted),
+		found: func(_ Wanted, o Observed) answer {
+			if o.Bypassed > 0 {
+				return found(inMiB(o.Bypassed) + " of memory used outside the accounting")
+			}
+			return found(allAccounted)
+		},
+		fix: "a program of the session bypasses the facade (another library path, a static binary) or has overwritten the usage file: cosplay status shows the slice's processes; end them, then cosplay apply"},
 	file(DriverCheck, nil, "if the driver was updated, cosplay apply updates the session; a container keeps the old driver until docker stop, then cosplay apply. Otherwise reinstall the driver: cosplay never changes its files"),
 	file(MountsCheck, func(w Wanted) bool { return w.Container }, "the container differs from what cosplay created: remove it (docker rm -f), then cosplay apply"),
 }

@@ -223,6 +223,7 @@ var sabotages = []struct {
 	{"files.facades", "lib/libcuda.so.1 was changed", altered(FacadesCheck, "lib/libcuda.so.1 was changed")},
 	{"files.figures", "figures was changed", altered(FiguresCheck, "figures was changed")},
 	{"files.usage", "usage is missing", altered(UsageCheck, "usage is missing")},
+	{"memory.accounted", "5000 MiB of memory used outside the accounting", func(s *world) { s.observed.Bypassed = 5000 << 20 }},
 	{"files.driver", "libcuda.so.1 was changed", altered(DriverCheck, "libcuda.so.1 was changed")},
 	{"files.mounts", "/run/cosplay can be written to", altered(MountsCheck, "/run/cosplay can be written to")},
 }
@@ -297,6 +298,19 @@ func TestNotApplicable(t *testing.T) {
 			if r.Check == c.name && (string(r.Outcome) != c.outcome || (r.Outcome == NotApplicable) != (r.Why == noRuntime)) {
 				t.Errorf("simulated %t: %s is %s (%s), want %s", c.simulated, c.name, r.Outcome, r.Why, c.outcome)
 			}
+		}
+	}
+}
+
+// TestUnaccounted: what a process may use besides its allocations counts as its context.
+func TestUnaccounted(t *testing.T) {
+	for _, c := range []struct {
+		used, accounted uint64
+		processes       int
+		want            uint64
+	}{{0, 0, 0, 0}, {900 << 20, 0, 1, 0}, {3 << 30, 0, 1, 3 << 30}, {3 << 30, 5 << 30, 1, 0}, {6 << 30, 4 << 30, 2, 0}, {6<<30 + 1, 4 << 30, 2, 2<<30 + 1}} {
+		if got := Unaccounted(c.used, c.accounted, c.processes); got != c.want {
+			t.Errorf("%+v: %d", c, got)
 		}
 	}
 }

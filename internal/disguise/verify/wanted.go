@@ -59,6 +59,7 @@ type Observed struct {
 	NoGPU     prose.Advice      // on a GPU that cannot be read: "unusable: GPU is lost (15) ..."
 	LockLost  bool              // the applied clock lock is known to be lost
 	Load      Load              // of the GPU whose clock lock is to be proven
+	Bypassed  uint64            // bytes of the slice in use that are not accounted for; see Unaccounted
 	Altered   map[string]string // by check of files: how they differ from the seal, in words
 }
 

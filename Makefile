@@ -10,7 +10,7 @@ LDFLAGS := -s -w
 # Pinned, and run through the module proxy: nothing to install by hand.
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build lib demo test race sanitize check check-long check-engines chaos format format-check lint bench dist dist-check install clean
+.PHONY: help build lib demo test race sanitize check check-long check-engines check-clients chaos format format-check lint bench dist dist-check install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,10 @@ chaos: lib ## random applies, kills, faults and neighbours; ROUNDS=1000 SEED=...
 
 check-engines: lib ## tests of containers on Docker 26 and 28 and podman 4.3 and 5, as root
 	@scripts/check-engines $(ENGINES)
+
+check-clients: build ## real clients of NVML and CUDA on a simulated host
+	@scripts/install-nvidia-smi bin/judge >/dev/null
+	@scripts/clients $(BIN) bin/judge bin/clients
 
 lint: lib ## golangci-lint, with the reasons in .golangci.yml; the warnings of the C compiler
 	@$(MAKE) -s -C driver lint

@@ -213,7 +213,7 @@ func (f *finder) resolved(id string, slice resource.Slice, handle *resource.Hand
 	if diags.HasErrors() {
 		return resource.Session{}, inWords(diags)
 	}
-	id = cmp.Or(id, resolve.SessionID(f.wanted.Address, f.prior))
+	id = cmp.Or(id, resolve.SessionID(f.wanted.Address, filepath.Base(f.Dir), f.prior, f.live))
 	w := f.wanted
 	begun := resource.PriorSession{Handle: handle, Session: resource.Session{Address: w.Address, ID: id, Target: w.Target, Request: request, Slice: slice, Program: w.Program}}
 	s, err := f.placed(plan.Fold(f.prior, plan.Adopt{Session: begun}, plan.Made{}))

@@ -151,3 +151,32 @@ func TestWordsForContainersOnly(t *testing.T) {
 }
 
 var _ apply.Images = (*worldtest.World)(nil)
+
+// TestNamesOfOtherStates: a new session has an ID whose container has no name of another state's. One that exists keeps
+// its ID.
+func TestNamesOfOtherStates(t *testing.T) {
+	one := resource.One("one")
+	for _, c := range []struct {
+		project string
+		names   []string
+		prior   []string
+		want    string
+	}{
+		{"fleet", nil, nil, "one"},
+		{"fleet", []string{"cosplay-other"}, nil, "one"},
+		{"fleet", []string{"cosplay-one"}, nil, "one-fleet"},
+		{"my fleet", []string{"cosplay-one"}, nil, "one-my-fleet"},
+		{"fleet", []string{"cosplay-one", "cosplay-one-fleet"}, nil, "one-fleet-2"},
+		{"fleet", nil, []string{"one"}, "one-2"},
+		{"", []string{"cosplay-one"}, nil, "one-2"},
+	} {
+		live := resource.Live{Hosts: []resource.Host{{Name: "lab", Engine: &resource.Engine{Names: c.names}}}}
+		prior := resource.Prior{}
+		for _, id := range c.prior {
+			prior.Sessions = append(prior.Sessions, resource.PriorSession{Session: resource.Session{ID: id}})
+		}
+		if got := resolve.SessionID(one, c.project, prior, live); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

@@ -35,6 +35,7 @@ func Desired(intent *config.Intent, person Person, prior resource.Prior, live re
 type Scope struct {
 	Left    map[resource.Address]bool // sessions that it does not touch
 	Replace map[resource.Address]bool // sessions that the user asked to replace
+	Project string                    // the name of the project, for containers whose name another project has
 }
 
 type resolver struct {
@@ -229,7 +230,7 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 		requests[w.Address] = w.Want
 	}
 	d := resource.Desired{Sessions: slices.Grow(r.waiting, len(placed))}
-	taken := takenIDs(r.prior)
+	taken := takenIDs(r.prior, r.live)
 	for _, setup := range result.GPUs {
 		d.GPUs = append(d.GPUs, r.explained(resource.DesiredGPU(setup)))
 	}
@@ -245,12 +246,12 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 }
 
 // session makes all choices for one session. taken are the IDs in use.
-func (r *resolver) session(s config.Session, at place.Placed, request resource.Request, taken map[string]bool) resource.Session {
+func (r *resolver) session(s config.Session, at place.Placed, request resource.Request, taken map[string]idUse) resource.Session {
 	was, made := r.prior.Session(s.Address)
 	session := resource.Session{Address: s.Address, Request: request, Slice: at.Slice, Fit: at.Fit,
 		PreventDestroy: s.Lifecycle.PreventDestroy, Trigger: s.Lifecycle.Digest}
 	if !made {
-		session.ID = freeID(s.Address, taken)
+		session.ID = freeID(s.Address, r.scope.Project, taken)
 		r.fill(s, &session)
 		return session
 	}
@@ -275,26 +276,51 @@ func (r *resolver) fill(s config.Session, session *resource.Session) {
 	r.containerSpec(s, session)
 }
 
-// takenIDs are the IDs of all sessions in the state. A session that was moved keeps its
-// ID, which may be the address of another session now.
-func takenIDs(prior resource.Prior) map[string]bool {
-	taken := map[string]bool{}
+// idUse says why an ID cannot be given to a new session.
+type idUse int
+
+const (
+	idFree    idUse = iota
+	idOurs          // a session of the state has it
+	idForeign       // the container of another state has its name
+)
+
+// takenIDs are the IDs of all sessions in the state, and those whose container would have the name of another state's.
+// A session that was moved keeps its ID, which may be the address of another session now.
+func takenIDs(prior resource.Prior, live resource.Live) map[string]idUse {
+	taken := map[string]idUse{}
+	for _, h := range live.Hosts {
+		if h.Engine == nil {
+			continue
+		}
+		for _, name := range h.Engine.Names {
+			taken[strings.TrimPrefix(name, resource.BodyName(""))] = idForeign
+		}
+	}
 	for _, s := range prior.Sessions {
-		taken[s.ID] = true
+		taken[s.ID] = idOurs
 	}
 	return taken
 }
 
 // SessionID is the ID on the host of a session that is new to a state.
-func SessionID(a resource.Address, prior resource.Prior) string { return freeID(a, takenIDs(prior)) }
+func SessionID(a resource.Address, project string, prior resource.Prior, live resource.Live) string {
+	return freeID(a, project, takenIDs(prior, live))
+}
 
-// freeID is the ID on the host of a new session: its address, followed by a number if another session has that ID.
-func freeID(a resource.Address, taken map[string]bool) string {
-	id := resource.SessionID(a)
-	for n := 2; taken[id]; n++ {
-		id = fmt.Sprintf("%s-%d", resource.SessionID(a), n)
+// freeID is the ID on the host of a new session: its address. If another state has a container of that name, the name
+// of the project follows, so that two clones of a project and two states of a folder can exist at the same time. If
+// the ID is still taken, a number follows.
+func freeID(a resource.Address, project string, taken map[string]idUse) string {
+	base := resource.SessionID(a)
+	if taken[base] == idForeign && project != "" {
+		base = resource.SessionIDIn(project, a)
 	}
-	taken[id] = true
+	id := base
+	for n := 2; taken[id] != idFree; n++ {
+		id = fmt.Sprintf("%s-%d", base, n)
+	}
+	taken[id] = idOurs
 	return id
 }
 

@@ -11,14 +11,21 @@ import (
 )
 
 // SessionID is the ID of a new session: its short address in characters that a folder and a container may have.
-func SessionID(a Address) string {
+func SessionID(a Address) string { return idOf(a.Short()) }
+
+// SessionIDIn is an ID with the name of the project, for a session whose container could not have the name otherwise.
+func SessionIDIn(project string, a Address) string {
+	return idOf(a.Short() + "-" + project)
+}
+
+func idOf(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
 			return r
 		}
 		return '-'
-	}, a.Short())
+	}, name)
 }
 
 // Hash identifies the content of a session's body: everything that is inside, and nothing that may change while it

@@ -123,6 +123,7 @@ type Engine struct {
 	Name   string            `json:"name"`             // "Docker 20.10.24"
 	Access string            `json:"access"`           // how a slice comes into a container, in words: "CDI by NVIDIA's runtime"
 	Images map[string]string `json:"images,omitempty"` // by name with tag: their IDs
+	Names  []string          `json:"names,omitempty"`  // of containers that other states of cosplay have
 }
 
 // find returns the first element that matches.

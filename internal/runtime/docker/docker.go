@@ -125,7 +125,8 @@ func (r Runtime) Inspect(ctx context.Context) (resource.Engine, error) {
 		return resource.Engine{}, r.Engine.explain("asking the Docker engine", err, subject{})
 	}
 	r.Engine.shortNames(images)
-	return resource.Engine{Name: r.Engine.Name(), Access: r.access().words, Images: images}, nil
+	names, err := r.foreignNames(ctx)
+	return resource.Engine{Name: r.Engine.Name(), Access: r.access().words, Images: images, Names: names}, err
 }
 
 // Ensure pulls an image, or builds cosplay's own.

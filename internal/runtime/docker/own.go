@@ -160,6 +160,22 @@ func (r Runtime) claimed(ctx context.Context, labels ...string) ([]container.Sum
 	return slices.DeleteFunc(found, func(c container.Summary) bool { return !r.claims(c) }), err
 }
 
+// foreignNames are the names of the containers that other states of cosplay have, sorted.
+func (r Runtime) foreignNames(ctx context.Context) ([]string, error) {
+	all, err := r.Engine.containers(ctx, "listing the containers", filters.Arg("label", labelLineage))
+	var names []string
+	for _, c := range all {
+		if c.Labels[labelLineage] == r.Owner.Lineage {
+			continue
+		}
+		for _, name := range c.Names {
+			names = append(names, strings.TrimPrefix(name, "/"))
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}
+
 // pick chooses a session's container: the one with its name, else the only one. If neither exists, it returns an
 // error and any of them.
 func pick(session string, found []container.Summary) (container.Summary, error) {

@@ -158,3 +158,20 @@ func TestFailedRemoval(t *testing.T) {
 	back()
 	check(t, unprepare(context.Background(), w.Runtime, w.s.ID))
 }
+
+// TestForeignNames: names of other states' containers are foreign, those of this state's are not, sealed or not.
+func TestForeignNames(t *testing.T) {
+	e := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.URL.RawQuery, labelLineage) {
+			t.Errorf("asked for %s", r.URL)
+		}
+		fmt.Fprintf(w, `[{"Names": ["/cosplay-b", "/link"], "Labels": {%q: "other"}}, {"Names": ["/cosplay-a"], "Labels": {%q: "l"}}]`, labelLineage, labelLineage)
+	})
+	for lineage, want := range map[string]string{"l": "cosplay-b link", "": "cosplay-a cosplay-b link"} {
+		got, err := (Runtime{Engine: e, Owner: resource.Owner{Lineage: lineage}}).foreignNames(context.Background())
+		check(t, err)
+		if names := strings.Join(got, " "); names != want {
+			t.Errorf("lineage %q: %s, want %s", lineage, names, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 // A fleet is all input and all decisions of a placement, each in a fixed order.
 type fleet struct {
+	gpus     []GPU
 	requests []Request // by address
 	cards    []*card   // in the order in which placement fills them
 	hosts    int
@@ -17,6 +18,7 @@ type fleet struct {
 	classes  []*class // ordered by their first address
 	classOf  []*class // the class of each request
 	warnings []string
+	trial    bool // of another placement, whose refusals suggest no move
 }
 
 // A card is one GPU with the sessions that are placed on it.
@@ -36,7 +38,7 @@ type occupant struct {
 }
 
 func newFleet(gpus []GPU, requests []Request) *fleet {
-	f := &fleet{requests: slices.Clone(requests)}
+	f := &fleet{gpus: gpus, requests: slices.Clone(requests)}
 	slices.SortFunc(f.requests, func(a, b Request) int { return a.Address.Compare(b.Address) })
 	known := map[classKey]*class{}
 	for _, r := range f.requests {

@@ -72,7 +72,10 @@ type Result struct {
 
 // Place places requests on gpus. It modifies neither argument.
 func Place(gpus []GPU, requests []Request) Result {
-	f := newFleet(gpus, requests)
+	return newFleet(gpus, requests).place()
+}
+
+func (f *fleet) place() Result {
 	f.settle()
 	f.measure()
 	f.give(f.pack())

@@ -49,6 +49,9 @@ func (f *fleet) refusal(cl *class, addresses []resource.Address) prose.Advice {
 		parts = append(parts, fmt.Sprintf("and %d more reasons on other GPUs", more))
 	}
 	ways := f.moreRoom(cl, addresses)
+	if move := f.move(cl); move != "" {
+		ways = append([]string{move}, ways...)
+	}
 	switch {
 	case full && cure != "":
 		ways = append(ways, cure)

@@ -76,7 +76,7 @@ func (r *resolver) requests() {
 			continue
 		}
 		request := place.Request{Address: s.Address, Want: want, Target: s.Target}
-		if made && was.Request.Equal(want) && r.stays(was) {
+		if made && was.Request.Equal(want) && r.stays(was) && !r.scope.Replace[s.Address] {
 			kept := was.Slice
 			request.Kept = &kept
 		}

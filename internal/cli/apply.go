@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"cosplay/internal/apply"
 	"cosplay/internal/durable"
 	"cosplay/internal/interrupt"
+	"cosplay/internal/place"
 	"cosplay/internal/plan"
 	"cosplay/internal/project"
 	"cosplay/internal/render"
@@ -137,6 +139,7 @@ type applying struct {
 	*opened
 	o     applyOptions
 	begun time.Time
+	far   hcl.Diagnostics // warnings of the plan that are repeated after the run
 }
 
 // complete fails if the plan, which names it, leaves a session unfinished.
@@ -151,6 +154,10 @@ func (a *applying) Approve(outlook project.Outlook, diags hcl.Diagnostics) (wait
 		return false, err
 	}
 	view.Destroy, view.Applying = a.o.destroy, true
+	a.far = slices.DeleteFunc(slices.Clone(view.Warnings), func(d *hcl.Diagnostic) bool {
+		w, is := d.Extra.(place.Warning)
+		return !is || !w.Far
+	})
 	asks := !a.o.autoApprove && (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0)
 	if err := a.mayAsk(asks, ", or save a plan with cosplay plan --out FILE and apply that"); err != nil {
 		return asks, err
@@ -219,7 +226,7 @@ func (a *applying) Applied(ctx context.Context, outlook project.Outlook, result 
 	}
 	if !a.o.destroy {
 		view.Outputs, _ = a.Outputs(result.Prior, outlook.Live)
-		view.Checks, view.Files = a.Checks(result.Prior, outlook.Live), a.Intent.Files
+		view.Checks, view.Files, view.Far = a.Checks(result.Prior, outlook.Live), a.Intent.Files, a.far
 	}
 	if a.o.verify && err == nil && len(result.Failures) == 0 && !result.Interrupted {
 		var found render.VerifyView

@@ -79,6 +79,9 @@ func (c *class) maxError() int64 {
 	return min(counted(*c.options.MaxError), impossible-1)
 }
 
+// acceptsError reports whether the fit block states which error a session accepts.
+func (c *class) acceptsError() bool { return c.options.MaxError != nil }
+
 // mayUse reports whether sessions of the class may use a GPU at all.
 func (c *class) mayUse(card *card) bool {
 	return c.host == card.Host && (c.gpu == "" || c.gpu == card.UUID)

@@ -17,7 +17,7 @@ type fleet struct {
 	models   []*gpuModel
 	classes  []*class // ordered by their first address
 	classOf  []*class // the class of each request
-	warnings []string
+	warnings []Warning
 	trial    bool // of another placement, whose refusals suggest no move
 }
 
@@ -79,7 +79,7 @@ func (f *fleet) settle() {
 		}
 		c := byPlace[place{at.Host, at.GPU}]
 		if problem := f.problem(c, r, *at); problem != "" {
-			f.warnings = append(f.warnings, fmt.Sprintf("%s cannot stay in its slice: %s; it gets a new placement", r.Address, problem))
+			f.warnings = append(f.warnings, Warning{Text: fmt.Sprintf("%s cannot stay in its slice: %s; it gets a new placement", r.Address, problem)})
 			f.classOf[i].waiting = append(f.classOf[i].waiting, i)
 			continue
 		}

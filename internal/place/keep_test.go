@@ -55,8 +55,8 @@ func TestKeptWhereItCannotStay(t *testing.T) {
 			if p := only(t, r, "a"); p.Slice == *requests[0].Kept {
 				t.Errorf("it stays:\n%s", r)
 			}
-			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], c.want) {
-				t.Errorf("warnings %q, want %q", r.Warnings, c.want)
+			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, c.want) {
+				t.Errorf("warnings %v, want %q", r.Warnings, c.want)
 			}
 		})
 	}

@@ -17,6 +17,7 @@ type kind struct {
 	occupants []occupant
 	slices    bool // may have slices
 	whole     bool // may have a session on the whole GPU
+	beside    bool // but beside foreign processes, which a session has to accept
 	price     int  // 0 if it already has sessions of the project
 
 	clockOK       []bool // by clock: whether it suits all sessions on the GPU
@@ -63,7 +64,7 @@ func (f *fleet) kinds() []*kind {
 
 // mark returns a text that is equal for interchangeable cards.
 func (f *fleet) mark(c *card, pinned bool) string {
-	mark := fmt.Appendf(nil, "%q %d %t %t %t", c.Host, slices.Index(f.models, c.model), c.canTakeSlices(), c.canBeWhole(), c.shared())
+	mark := fmt.Appendf(nil, "%q %d %t %t %t %t", c.Host, slices.Index(f.models, c.model), c.canTakeSlices(), c.canBeWhole(), c.shared(), c.Hindered)
 	for _, s := range c.occupants {
 		mark = fmt.Appendf(mark, " %d:%s@%d<%d", s.class.id, s.slice.Profile, s.slice.Start, s.limit)
 	}
@@ -79,7 +80,7 @@ func (f *fleet) mark(c *card, pinned bool) string {
 func newKind(c *card, rank int) *kind {
 	k := &kind{
 		rank: rank, model: c.model, occupants: c.occupants,
-		slices: c.canTakeSlices(), whole: c.canBeWhole() && len(c.occupants) == 0, price: 1,
+		slices: c.canTakeSlices(), whole: c.canBeWhole() && len(c.occupants) == 0, beside: c.Hindered, price: 1,
 		fits: map[string]bool{}, arranged: map[string]arrangement{},
 	}
 	if len(c.occupants) > 0 {
@@ -126,7 +127,7 @@ func (p *packer) tryFit(k *kind, wants []want) bool {
 			continue
 		}
 		tried = rows
-		if k.whole && len(wants) == 1 && wants[0].count == 1 && rows[0]>>k.model.whole()&1 == 1 {
+		if k.takesWhole(wants, rows[0]) {
 			return true
 		}
 		if k.packs(wants, rows, 0, 0, 0, 0) {
@@ -134,6 +135,11 @@ func (p *packer) tryFit(k *kind, wants []want) bool {
 		}
 	}
 	return false
+}
+
+// takesWhole reports whether the whole GPU can hold what is wanted, with these profiles for the first.
+func (k *kind) takesWhole(wants []want, rows uint32) bool {
+	return k.whole && len(wants) == 1 && wants[0].count == 1 && rows>>k.model.whole()&1 == 1 && (!k.beside || wants[0].class.acceptsError())
 }
 
 // packs reports whether slices exist for the remaining wants. The tally already has `placed` sessions of want i, in
@@ -212,7 +218,7 @@ func (s *seeker) try(clock int) {
 		return
 	}
 	w := s.wants[0]
-	if whole := s.kind.model.whole(); s.kind.whole && len(s.wants) == 1 && w.count == 1 && w.rows[clock]>>whole&1 == 1 {
+	if whole := s.kind.model.whole(); s.kind.takesWhole(s.wants, w.rows[clock]) {
 		s.keep([]choice{{w.class, whole}}, 0, start.plus(s.kind.model.cost(w.class, whole, clock)))
 	}
 	s.descend(0, 0, 0, 0, start)

@@ -36,6 +36,7 @@ type GPU struct {
 	NoSlices         bool                 // cosplay may not create slices
 	LockMHz          *int                 // the clock lock that the project holds, 0 for unlocked: kept until a new session arrives
 	Busy             bool                 // foreign processes use it, so its MIG mode cannot be switched
+	Hindered         bool                 // without them it could have slices: only a session that states max_error gets the whole of it
 }
 
 // Placed is a session with its slice.
@@ -67,8 +68,19 @@ type Result struct {
 	Placed   []Placed
 	GPUs     []Setup
 	Refused  []Refusal
-	Warnings []string
+	Warnings []Warning
 }
+
+// Warning is what a user has to know of a placement.
+type Warning struct {
+	Text     string
+	Sessions []resource.Address // whose fit it is about; none for another subject
+	Note     string             // the same in a few words, to be shown beside each session
+	Far      bool               // the fit is more than farOff worse than alone, or others use the whole GPU
+}
+
+// farOff is the error over that of the best fit alone of which users are warned again after an apply.
+const farOff = 0.25
 
 // Place places requests on gpus. It modifies neither argument.
 func Place(gpus []GPU, requests []Request) Result {

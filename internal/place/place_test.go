@@ -73,6 +73,8 @@ func TestGolden(t *testing.T) {
 		{"mig-stays-off", rackWith(func(g *GPU) { g.FixedMIG = true }, "h200"), ask("lab", "worker", 2, "2060")},
 		{"no-new-slices", rackWith(func(g *GPU) { g.MIG, g.NoSlices, g.FixedMIG = true, true, true }, "h200"), ask("lab", "worker", 1, "2060")},
 		{"busy", rackWith(func(g *GPU) { g.Busy = true }, "h200", "h200"), ask("lab", "worker", 2, "3090")},
+		{"busy-alone", rackWith(func(g *GPU) { g.Busy, g.Hindered = true, true }, "h200"), ask("lab", "worker", 1, "2060")},
+		{"busy-accepted", rackWith(func(g *GPU) { g.Busy, g.Hindered = true, true }, "h200"), with(ask("lab", "worker", 1, "2060"), atMost(20))},
 		{"without-mig", rack("lab", "l40s", "4090", "v100"), join(ask("lab", "a", 1, "3090"), ask("lab", "b", 2, "2060"))},
 		{"without-mig-full", rack("lab", "l40s", "4090"), ask("lab", "a", 3, "2060")},
 		{"shared-with-a-desktop", rackWith(func(g *GPU) { g.Busy = true }, "4090"), ask("lab", "a", 1, "3070")},

@@ -99,6 +99,13 @@ func (f *fleet) obstacle(c *card, cl *class) (why, cure string) {
 			fmt.Sprintf("fit.max_error = \"%d%%\", or another target", percentUp(closest))
 	case c.isWhole():
 		return "a session of this plan has the whole of it", ""
+	case c.Hindered && !cl.acceptsError():
+		error := c.closest(cl, []int{c.model.whole()})
+		if error >= impossible {
+			return c.whyNoSlice(c.model.profiles[near[0]], near[0])
+		}
+		return fmt.Sprintf("foreign processes use it, so its MIG mode cannot be switched on, and a session would get the whole of it beside them, with an error of at least %d %%", percentUp(error)),
+			fmt.Sprintf("to stop those processes, or fit { max_error = \"%d%%\" } to accept that error", percentUp(error))
 	}
 	smallest := near[len(near)-1]
 	if len(near) > 1 && smallest == c.model.whole() {

@@ -15,7 +15,7 @@ func (f *fleet) result() Result {
 	cards := slices.Clone(f.cards)
 	slices.SortFunc(cards, (*card).compare)
 	r := Result{Warnings: f.warnings}
-	var dear prose.Groups[resource.Address]
+	var dear prose.Groups[Warning]
 	for _, c := range cards {
 		if len(c.occupants) == 0 {
 			continue
@@ -29,40 +29,47 @@ func (f *fleet) result() Result {
 				p.Alone = p.Fit
 			}
 			r.Placed = append(r.Placed, p)
-			if text := f.price(c, s.class, p); text != "" {
-				dear.Add(text, address)
+			if w := f.price(c, s.class, p); w.Text != "" {
+				dear.Add(w.Text, w)
 			}
 		}
 		if c.Busy && c.isWhole() {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s has %s, which foreign processes use, too", f.requests[c.occupants[0].request].Address, f.label(c)))
+			address := f.requests[c.occupants[0].request].Address
+			r.Warnings = append(r.Warnings, Warning{Text: fmt.Sprintf("%s has %s, which foreign processes use, too", address, f.label(c)),
+				Sessions: []resource.Address{address}, Note: "foreign processes use the GPU, too", Far: true})
 		}
 	}
 	slices.SortFunc(r.Placed, func(a, b Placed) int { return a.Address.Compare(b.Address) })
 	for _, text := range dear.Texts {
-		r.Warnings = append(r.Warnings, resource.AddressNames(dear.Of[text], 3)+": "+text)
+		w := dear.Of[text][0]
+		w.Sessions = prose.Each(dear.Of[text], func(one Warning) resource.Address { return one.Sessions[0] })
+		w.Text = resource.AddressNames(w.Sessions, 3) + ": " + text
+		r.Warnings = append(r.Warnings, w)
 	}
 	r.Refused = f.refusals()
 	return r
 }
 
-// price states by how much a session exceeds its tolerance because it shares a clock; "" if the difference is
-// negligible.
-func (f *fleet) price(c *card, cl *class, p Placed) string {
+// price warns of a session that exceeds its tolerance because it shares a clock. The warning has no text if the
+// difference is negligible.
+func (f *fleet) price(c *card, cl *class, p Placed) Warning {
 	got, _ := cl.errors(p.Fit)
 	worthAWord := counted(max(cl.options.Tolerance, resource.DefaultFit().Tolerance))
 	shared, far := got > cl.limit(0), cl.aloneError > worthAWord
 	if got <= worthAWord || !shared && !far {
-		return ""
+		return Warning{}
 	}
-	off := fmt.Sprintf("%s as %s on %s at %d MHz is off by %s", cl.target.ShortName(), fit.SliceName(p.Slice.Profile), f.label(c), p.Fit.ClockMHz, deviation(p.Fit, cl.options.Prefer))
-	alone := deviation(p.Alone, cl.options.Prefer)
+	note, alone := "off by "+deviation(p.Fit, cl.options.Prefer), deviation(p.Alone, cl.options.Prefer)
 	switch {
 	case shared:
-		return off + "; alone it would be " + alone
+		note += "; alone it would be " + alone
 	case got > cl.aloneError:
-		return off + "; the closest there is would be " + alone
+		note += "; the closest there is would be " + alone
+	default:
+		note += ", the closest there is"
 	}
-	return off + ", the closest there is"
+	return Warning{Text: fmt.Sprintf("%s as %s on %s at %d MHz is %s", cl.target.ShortName(), fit.SliceName(p.Slice.Profile), f.label(c), p.Fit.ClockMHz, note),
+		Sessions: []resource.Address{p.Address}, Note: note, Far: got > cl.aloneError+counted(farOff) || c.Busy && c.isWhole()}
 }
 
 // setup returns the settings that a card's sessions need.

@@ -29,7 +29,7 @@ func (r Result) String() string {
 		fmt.Fprintf(&b, "refused %s: %s\n  What would help: %s\n", resource.AddressNames(refusal.Addresses, 3), refusal.What, refusal.Fix)
 	}
 	for _, w := range r.Warnings {
-		fmt.Fprintf(&b, "warning: %s\n", w)
+		fmt.Fprintf(&b, "warning: %s\n", w.Text)
 	}
 	return b.String()
 }

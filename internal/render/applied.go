@@ -35,6 +35,7 @@ type AppliedView struct {
 	NVMLCode  func(error) int // NVML's code; 0 for other failures
 	Outputs   []config.Output
 	Checks    hcl.Diagnostics // those that failed
+	Far       hcl.Diagnostics // the warnings about sessions whose fit is far from the best
 	Files     map[string]*hcl.File
 	Err       error // of the run itself: its journal or the state could not be written
 
@@ -65,7 +66,7 @@ func Applied(w io.Writer, s Style, v AppliedView) {
 		p.gap()
 		p.verified(*v.Verify)
 	}
-	p.diagnostics(v.Checks, v.Files)
+	p.diagnostics(slices.Concat(v.Far, v.Checks), v.Files)
 	p.flush(w)
 	Outputs(w, s, v.Outputs)
 }

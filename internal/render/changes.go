@@ -62,12 +62,12 @@ func (p *page) sessionChanges(v PlanView, g plannedGPU) {
 	for _, g := range groups {
 		rows = append(rows, g.shown...)
 		if len(g.hidden) > 0 {
-			p.sessionRows(t, v.Live, rows)
+			p.sessionRows(t, v, rows)
 			t.across(4, p.moreSessions(g.hidden))
 			rows = nil
 		}
 	}
-	p.sessionRows(t, v.Live, rows)
+	p.sessionRows(t, v, rows)
 	for _, c := range g.leaving {
 		t.across(4, inked(dim, c.Address.String()+" leaves for "+words.GPU(v.Live, c.After.Slice.Host, c.After.Slice.GPU)))
 	}
@@ -97,12 +97,12 @@ func stayWords(n int) string {
 }
 
 // sessionRows lists sessions with their details. Details that are equal for several in a row follow the last of them.
-func (p *page) sessionRows(t *table, live resource.Live, changes []diff.SessionChange) {
+func (p *page) sessionRows(t *table, v PlanView, changes []diff.SessionChange) {
 	first := 0
 	for i, c := range changes {
 		t.add(sessionCells(c)...)
-		details := p.sessionDetails(live, c)
-		if i+1 < len(changes) && slices.EqualFunc(details, p.sessionDetails(live, changes[i+1]), slices.Equal[line]) {
+		details := p.sessionDetails(v, c)
+		if i+1 < len(changes) && slices.EqualFunc(details, p.sessionDetails(v, changes[i+1]), slices.Equal[line]) {
 			continue
 		}
 		lead := ""
@@ -131,8 +131,12 @@ func sessionCells(c diff.SessionChange) []line {
 }
 
 // sessionDetails states why a session changes, what it was, and its other differences.
-func (p *page) sessionDetails(live resource.Live, c diff.SessionChange) []line {
+func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
+	live := v.Live
 	var details []line
+	for _, w := range v.warningsOf(c.Address) {
+		details = append(details, inked(drifted, w.Note))
+	}
 	if c.MovedFrom != nil {
 		details = append(details, text(movedWord(c)))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/place"
 	"cosplay/internal/plan"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -31,6 +32,17 @@ type PlanView struct {
 	Warnings hcl.Diagnostics
 	Files    map[string]*hcl.File
 	Notes    []resource.Note // what was found of runs that were interrupted or that the state did not know
+}
+
+// warningsOf are the warnings about the placement of a session.
+func (v PlanView) warningsOf(a resource.Address) []place.Warning {
+	var all []place.Warning
+	for _, d := range v.Warnings {
+		if w, is := d.Extra.(place.Warning); is && slices.Contains(w.Sessions, a) {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // Plan shows what will happen: hosts, drift, then for each GPU its settings, its slot map and its sessions, and last

@@ -46,6 +46,7 @@ func (r *resolver) newCard(host config.Host, g resource.GPU) place.GPU {
 	if mhz, known := held.Applied.Get(resource.SMClock); known && !held.ClockUnsure && r.fittedAt(g, mhz) {
 		card.LockMHz = &mhz
 	}
+	card.Hindered = card.Busy && g.Model.MIG() && !g.MIG && !card.FixedMIG
 	forbidden := r.neighboursForbid(host, card) || len(r.others(g)) > 0
 	if forbidden {
 		card.FixedMIG, card.FixedPower = true, true

@@ -180,7 +180,7 @@ func (r *resolver) refuse(result place.Result) {
 			prose.Stop(refused.What)+r.blockers(first)+"\nWhat would help: "+prose.Stop(refused.Fix))
 	}
 	for _, warning := range result.Warnings {
-		r.report(hcl.DiagWarning, &hcl.Range{}, warning, "")
+		r.add(&hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: warning.Text, Subject: &hcl.Range{}, Extra: warning})
 	}
 }
 

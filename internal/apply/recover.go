@@ -266,9 +266,10 @@ func renameSlices(prior resource.Prior, live resource.Live) resource.Prior {
 					continue
 				}
 				own := resource.LiveSlice{Slice: s.Slice, Handle: *s.Handle}
-				for i, l := range g.Slices {
+				for _, l := range g.Slices {
 					if l.UUID != "" && own.UUID != "" && l.UUID != own.UUID && own.Match(l) != resource.OtherSlice {
-						prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &g.Slices[i].Handle})
+						handle := l.Handle // a copy: the state keeps it
+						prior = plan.Fold(prior, plan.CreateSlice{Session: s.Session}, plan.Made{Handle: &handle})
 					}
 				}
 			}

@@ -314,9 +314,10 @@ func is(l resource.LiveSlice, s *resource.PriorSession) bool {
 
 // Overlapping finds a slice that occupies slots of a wanted one.
 func Overlapping(g resource.GPU, want resource.Slice) *resource.LiveSlice {
-	for i, l := range g.Slices {
+	for _, l := range g.Slices {
 		if l.Start < want.Start+want.Size && want.Start < l.Start+l.Size {
-			return &g.Slices[i]
+			found := l // a copy: the state keeps it, and what was read may change
+			return &found
 		}
 	}
 	return nil

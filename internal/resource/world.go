@@ -124,6 +124,7 @@ type Engine struct {
 	Access string            `json:"access"`           // how a slice comes into a container, in words: "CDI by NVIDIA's runtime"
 	Images map[string]string `json:"images,omitempty"` // by name with tag: their IDs
 	Names  []string          `json:"names,omitempty"`  // of containers that other states of cosplay have
+	Lifted []string          `json:"lifted,omitempty"` // what of the engine's isolation sessions run without, in words
 }
 
 // find returns the first element that matches.

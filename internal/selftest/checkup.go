@@ -198,6 +198,9 @@ func (c *checkup) engine(ctx context.Context, p *project.Project, host, title st
 		return
 	}
 	c.add(host, title, engine.Name, Good, "")
+	for _, lifted := range engine.Lifted {
+		c.add(host, "isolation", lifted, Notice, "")
+	}
 	if err := in.Reaches(); err != nil {
 		c.add(host, "slices", err.Error(), Missing, "")
 	} else {

@@ -109,14 +109,32 @@ func (e *Engine) isolate(host *container.HostConfig, sudo bool) {
 	if !sudo { // sudo needs new privileges
 		host.SecurityOpt = append(host.SecurityOpt, "no-new-privileges")
 	}
-	for _, option := range e.info.SecurityOptions {
-		switch name, _, _ := strings.Cut(option, ","); name {
-		case "name=selinux":
-			host.SecurityOpt = append(host.SecurityOpt, "label=disable")
-		case "name=userns":
-			host.UsernsMode = "host"
-		}
+	if e.secures("selinux") {
+		host.SecurityOpt = append(host.SecurityOpt, "label=disable")
 	}
+	if e.secures("userns") {
+		host.UsernsMode = "host"
+	}
+}
+
+// secures reports whether the engine isolates containers by a feature of the kernel.
+func (e *Engine) secures(feature string) bool {
+	return slices.ContainsFunc(e.info.SecurityOptions, func(option string) bool {
+		name, _, _ := strings.Cut(option, ",")
+		return name == "name="+feature
+	})
+}
+
+// lifted is what isolate switches off.
+func (e *Engine) lifted() []string {
+	var all []string
+	if e.secures("userns") {
+		all = append(all, "sessions run without the engine's userns-remap, so that files of the workspace belong to you: root in a container is root of this machine")
+	}
+	if e.secures("selinux") {
+		all = append(all, "sessions run without SELinux labels, so that they can read what cosplay mounts")
+	}
+	return all
 }
 
 func about(s resource.Session, port int) subject {

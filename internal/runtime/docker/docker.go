@@ -126,7 +126,7 @@ func (r Runtime) Inspect(ctx context.Context) (resource.Engine, error) {
 	}
 	r.Engine.shortNames(images)
 	names, err := r.foreignNames(ctx)
-	return resource.Engine{Name: r.Engine.Name(), Access: r.access().words, Images: images, Names: names}, err
+	return resource.Engine{Name: r.Engine.Name(), Access: r.access().words, Images: images, Names: names, Lifted: r.Engine.lifted()}, err
 }
 
 // Ensure pulls an image, or builds cosplay's own.

@@ -376,6 +376,12 @@ func TestIsolate(t *testing.T) {
 		if got := strings.Join(host.SecurityOpt, " ") + " " + string(host.UsernsMode); got != c.want {
 			t.Errorf("%v: %q, want %q", c.options, got, c.want)
 		}
+		said := strings.Join(e.lifted(), " ")
+		for _, feature := range []string{"SELinux", "userns"} {
+			if lifted := strings.Contains(c.want, map[string]string{"SELinux": "label=disable", "userns": " host"}[feature]); lifted != strings.Contains(said, feature) {
+				t.Errorf("%v: it says %q", c.options, said)
+			}
+		}
 	}
 	if got := hostname("Big_one.a-" + strings.Repeat("x", 80)); len(got) != longestHost || !strings.HasPrefix(got, "Big-one-a-x") {
 		t.Errorf("the host's name is %q", got)

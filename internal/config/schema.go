@@ -242,7 +242,7 @@ var sessionSchema = Block{
 		{Name: "image", Type: Text, Default: `"cosplay:latest"`, PerInstance: true, Change: Replace, Example: `"pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime"`,
 			Description: "The image of the container. cosplay builds cosplay:latest if it is missing."},
 		{Name: "pull", Type: Word, Words: []string{"missing", "never", "always"}, Default: `"missing"`, PerInstance: true, Change: Update, Example: `"always"`,
-			Description: "When cosplay pulls the image."},
+			Description: "When cosplay pulls the image. With always, also when the registry has another image by its name: the container is replaced."},
 		{Name: "command", Type: Texts, Default: "(the session stays up, idle)", PerInstance: true, Change: Replace, Example: `["python", "train.py"]`,
 			Description: "The program to run, with its arguments."},
 		{Name: "workspace", Type: Path, Default: "(the project's folder)", PerInstance: true, Change: Replace, Example: `"./exp/${count.index}"`,

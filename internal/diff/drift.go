@@ -28,6 +28,7 @@ const (
 	BodyRestarting   Class = "container-restarting"
 	BodyAltered      Class = "container-altered"
 	ImageMoved       Class = "image-moved"
+	ImageOffered     Class = "image-offered" // by its registry
 	ForeignSlice     Class = "foreign-slice"
 	DisguiseBroken   Class = "disguise-broken"
 	DisguiseOutdated Class = "disguise-outdated"
@@ -284,11 +285,13 @@ func imageDrift(was resource.PriorSession, c resource.Body, live resource.Live) 
 	if was.Spec.IsZero() || host.Engine == nil || c.Image == "" || was.Body.Foreign {
 		return nil
 	}
-	now := host.Engine.Images[was.Spec.Image]
-	if now == "" || now == c.Image {
+	d := driftOf(was, ImageMoved, ID(c.Image), ID(host.Engine.Images[was.Spec.Image]))
+	if offered := host.Engine.Offered[was.Spec.Image]; offered != "" {
+		d = driftOf(was, ImageOffered, ID(c.Image), Text(offered))
+	}
+	if d.To == ID("") || d.From == d.To {
 		return nil
 	}
-	d := driftOf(was, ImageMoved, ID(c.Image), ID(now))
 	d.Name, d.Informational = was.Spec.Image, true
 	return []Drift{d}
 }

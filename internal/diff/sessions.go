@@ -118,6 +118,9 @@ func compare(was resource.PriorSession, want resource.Session, key string, live 
 	if c.Slice != Keep && (c.Body == Keep || c.Body == Refit) {
 		c.Body = Remake // what runs in a slice ends with it
 	}
+	if c.Body == Keep && want.Spec.Pull == resource.PullAlways && len(imageDrift(was, now, live)) > 0 {
+		c.Body = Remake
+	}
 	because := func(action Action, kind resource.ReasonKind) {
 		c.Action, c.Reason.Kind = action, kind
 	}
@@ -174,6 +177,9 @@ func whyRefitted(was resource.PriorSession, now resource.Body) resource.ReasonKi
 func whyRemade(c SessionChange, want resource.Session, key string, live resource.Live) resource.ReasonKind {
 	was := c.Before
 	now, _ := live.Body(was.Slice.Host, was.Runtime, was.ID)
+	if want.Spec.Pull == resource.PullAlways && bodyPart(*was, want, key, live) == Keep {
+		return resource.ImageMoved
+	}
 	if resource.RuntimeNamed(was.Runtime).RunsPrograms && len(c.Fields) == 0 && now.Damaged == "" && !want.HasHash(key, now.Hash) {
 		return resource.BodyUnproven
 	}

@@ -270,3 +270,33 @@ func TestLeftovers(t *testing.T) {
 		}
 	}
 }
+
+// TestAlwaysPulled: a session whose image is always pulled is replaced in its slice when the name refers to another image,
+// in the registry or in the engine, and only then.
+func TestAlwaysPulled(t *testing.T) {
+	w := dockerWorld(t, "debian:12")
+	always := strings.Replace(two, "2060\"\n", "2060\"\n  image  = \"debian:12\"\n  pull   = \"always\"\n", 1)
+	w.applied(always)
+	if p, _ := w.plan(always); !p.Empty() {
+		t.Errorf("nothing has changed, and to be done is\n%s", p)
+	}
+	engine := w.Host().Engine
+	for name, move := range map[string]func(){
+		"in the registry": func() { engine.Offered = map[string]string{"debian:12": "debian@sha256:0123"} },
+		"in the engine":   func() { engine.Offered, engine.Images["debian:12"] = nil, "sha256:0123456789abcdef" },
+	} {
+		move()
+		p, _ := w.plan(always)
+		if len(p.Diff.Drift) != 2 || !p.Diff.Drift[0].Informational || p.Diff.Drifted() {
+			t.Errorf("%s: %+v", name, p.Diff.Drift)
+		}
+		for _, c := range p.Diff.Sessions {
+			if c.Action != diff.Replace || c.Slice != diff.Keep || c.Reason.Kind != resource.ImageMoved {
+				t.Errorf("%s: %+v", name, c)
+			}
+		}
+		if got := steps(p); !strings.Contains(got, "image.lab.debian:12") || strings.Index(got, "image.lab.debian:12") > strings.Index(got, "prepare") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

@@ -62,9 +62,13 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	if o.Prior, o.Live, err = p.Refresh(ctx); err != nil {
 		return o, nil, err
 	}
+	var unasked hcl.Diagnostics
+	if aim.Goal != NothingLeft {
+		unasked = p.askRegistries(ctx, o.Prior, o.Live)
+	}
 	if aim.Goal == ReadOnly {
 		o.Plan = p.build(resource.Desired{}, o.Prior, o, p.DiffOptions())
-		return o, p.lostStates(o.Prior, o.Live, aim), nil
+		return o, append(unasked, p.lostStates(o.Prior, o.Live, aim)...), nil
 	}
 	if lost := p.lostStates(o.Prior, o.Live, aim); lost.HasErrors() {
 		return o, lost, nil
@@ -73,6 +77,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		o.Prior = salvage.Regained(o.Prior, o.Live)
 	}
 	prior, moved, diags := resolve.Moved(p.Intent, o.Prior)
+	diags = append(unasked, diags...)
 	options := p.DiffOptions()
 	options.AbandonBaseline = aim.AbandonBaseline
 	options.Moved, options.Forgets = moved, resolve.Forgotten(p.Intent, prior)

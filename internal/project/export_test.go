@@ -2,5 +2,6 @@ package project
 
 var (
 	CheckRights = (*Project).checkRights
+	NoteOffered = (*Project).noteOffered
 	RemoveRun   = removeRun
 )

@@ -139,7 +139,7 @@ func keptWords(drift []diff.Drift) string {
 			thing = what + " of " + words.Value(d.From, resource.Live{})
 		}
 		switch d.Class {
-		case diff.ImageMoved:
+		case diff.ImageMoved, diff.ImageOffered:
 			thing += "; there is another one now."
 		case diff.DisguiseOutdated:
 			thing += " until started again: docker stop, then cosplay apply."

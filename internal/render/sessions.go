@@ -75,7 +75,7 @@ func (p *page) driftCell(state string, drift []diff.Drift) line {
 	var things, information []string
 	for _, d := range drift {
 		switch {
-		case d.Class == diff.ImageMoved:
+		case d.Class == diff.ImageMoved || d.Class == diff.ImageOffered:
 			information = append(information, "image moved")
 		case d.Class == diff.DisguiseOutdated:
 			information = append(information, "old "+words.Drifted(d))

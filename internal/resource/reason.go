@@ -53,6 +53,7 @@ const (
 	BodyPaused      ReasonKind = "body-paused"
 	BodyRestarting  ReasonKind = "body-restarting"
 	BodyAltered     ReasonKind = "body-altered" // its name, network or ports
+	ImageMoved      ReasonKind = "image-moved"  // and is always pulled
 	AskedFor        ReasonKind = "asked-for"
 	TriggerValue    ReasonKind = "trigger-value"
 	TriggerSession  ReasonKind = "trigger-session" // Session changes

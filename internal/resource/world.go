@@ -125,6 +125,10 @@ type Engine struct {
 	Images map[string]string `json:"images,omitempty"` // by name with tag: their IDs
 	Names  []string          `json:"names,omitempty"`  // of containers that other states of cosplay have
 	Lifted []string          `json:"lifted,omitempty"` // what of the engine's isolation sessions run without, in words
+
+	// Offered is, for a name whose image is always pulled and to which the registry gives another image than the engine,
+	// that image: its name with its digest.
+	Offered map[string]string `json:"offered,omitempty"`
 }
 
 // find returns the first element that matches.

@@ -95,10 +95,10 @@ type (
 		Reaches() error
 	}
 
-	// Puller gets images from registries. Offered is the digest that a name has in its registry now, or why it could
-	// not be pulled; "" and no error where the engine cannot ask.
+	// Puller gets images from registries. Offered is the image to which a name refers in its registry now, as its name
+	// with its digest, or why it could not be pulled; "" and no error where the engine cannot ask.
 	Puller interface {
-		Offered(ctx context.Context, image string) (digest string, err error)
+		Offered(ctx context.Context, name string) (image string, err error)
 	}
 
 	// Logger keeps what the programs of a session print.

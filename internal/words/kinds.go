@@ -58,7 +58,7 @@ func Drifted(d diff.Drift) string {
 		return Kind(d.Kind)
 	case diff.SecretsInEnv:
 		return "sensitive values"
-	case diff.ImageMoved:
+	case diff.ImageMoved, diff.ImageOffered:
 		return "image " + d.Name
 	case diff.ClockLock: // a setting
 	}

@@ -118,6 +118,7 @@ var sessionReasons = map[resource.ReasonKind]string{
 	resource.ComputeMissing:  "its slice has lost its compute instance",
 	resource.BoundsChanged:   "docker update changed its container; it is set back while it runs",
 	resource.BodyAltered:     "its container was changed outside of cosplay; it is restored while it runs",
+	resource.ImageMoved:      "its image's name refers to another image now, and pull = \"always\"",
 	resource.AskedFor:        "asked for with --replace",
 	resource.TriggerValue:    "a value of replace_triggered_by has changed",
 }
@@ -203,6 +204,7 @@ var causes = map[diff.Class]string{
 	diff.BodyReplaced:                           "removed and recreated outside cosplay",
 	diff.BodyLimited:                            possibly + "docker update; only a recreated container is without it: cosplay apply --replace",
 	diff.ImageMoved:                             "built or pulled again; each container keeps its own until it is replaced",
+	diff.ImageOffered:                           "the registry has another image by this name; cosplay apply pulls it",
 	diff.ForeignSlice:                           "cosplay leaves it alone",
 	diff.DisguiseBroken:                         "files in the session's folder were changed outside cosplay",
 	diff.SecretsInEnv:                           "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace",

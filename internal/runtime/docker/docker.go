@@ -138,8 +138,8 @@ func (r Runtime) Ensure(ctx context.Context, name string, how plan.ImageSource, 
 	return r.Engine.reword(image.Pull(ctx, r.Engine.client, name, say))
 }
 
-// Offered asks an image's registry for the digest of its name. podman has no such request.
-func (r Runtime) Offered(ctx context.Context, name string) (digest string, err error) {
+// Offered asks the registry of a name for its image. podman has no such request.
+func (r Runtime) Offered(ctx context.Context, name string) (offered string, err error) {
 	if r.Engine.podman {
 		return "", nil
 	}

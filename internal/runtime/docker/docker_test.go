@@ -352,7 +352,7 @@ func TestLook(t *testing.T) {
 	w := newWorld(t)
 	e, err := w.Inspect(context.Background())
 	check(t, err)
-	if !strings.HasPrefix(e.Name, "Docker ") || strings.Contains(e.Name, "+") || e.Access != "simulated library by mount" || e.Images[tiny] == "" {
+	if !strings.HasPrefix(e.Name, map[bool]string{true: "Podman ", false: "Docker "}[w.Engine.podman]) || strings.Contains(e.Name, "+") || e.Access != "simulated library by mount" || e.Images[tiny] == "" {
 		t.Errorf("got %+v", e)
 	}
 	if err := w.Ensure(context.Background(), "not a name", plan.PullImage, func(string) {}); err == nil {

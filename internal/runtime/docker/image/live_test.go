@@ -38,6 +38,20 @@ func liveEngine(t *testing.T) *client.Client {
 	return engine
 }
 
+// notPodman skips a test of what podman does not have.
+func notPodman(t *testing.T, engine *client.Client, why string) {
+	t.Helper()
+	version, err := engine.ServerVersion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range version.Components {
+		if c.Name == "Podman Engine" {
+			t.Skip("podman: " + why)
+		}
+	}
+}
+
 // What apt-get does on a base of a test.
 const (
 	aptWorks = `#!/bin/sh
@@ -126,6 +140,7 @@ func builders(t *testing.T, test func(t *testing.T)) {
 		test(t)
 	})
 	t.Run("BuildKit", func(t *testing.T) {
+		notPodman(t, liveEngine(t), "it has no BuildKit")
 		t.Setenv("DOCKER_BUILDKIT", "1")
 		useBuildKit(t)
 		test(t)

@@ -39,9 +39,9 @@ func Pull(ctx context.Context, engine Engine, ref string, say func(string)) erro
 	return nil
 }
 
-// Offered is the digest of the image to which a name refers in its registry, which the engine asks with the user's
-// credentials. Nothing is pulled.
-func Offered(ctx context.Context, engine Engine, ref string) (digest string, err error) {
+// Offered is the image to which a name refers in its registry, as its name with its digest. The engine asks the registry
+// with the user's credentials; nothing is pulled.
+func Offered(ctx context.Context, engine Engine, ref string) (image string, err error) {
 	from, err := sourceOf(ref)
 	if err != nil {
 		return "", err
@@ -50,11 +50,16 @@ func Offered(ctx context.Context, engine Engine, ref string) (digest string, err
 	if err != nil {
 		return "", from.notPulled(ctx, err)
 	}
-	return there.Descriptor.Digest.String(), nil
+	digested, err := reference.WithDigest(reference.TrimNamed(from.named), there.Descriptor.Digest)
+	if err != nil {
+		return "", err
+	}
+	return reference.FamiliarString(digested), nil
 }
 
 // source is where an image is pulled from, and the login there.
 type source struct {
+	named          reference.Named
 	name, registry string
 	user, login    string // "" without credentials
 	helper         error  // why there are no credentials. As with docker, it prevents no pull: the image may be public
@@ -65,7 +70,7 @@ func sourceOf(ref string) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	from := source{name: reference.FamiliarString(named), registry: reference.Domain(named)}
+	from := source{named: named, name: reference.FamiliarString(named), registry: reference.Domain(named)}
 	from.user, from.login, from.helper = loginFor(from.registry)
 	return from, nil
 }

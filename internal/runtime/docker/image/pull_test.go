@@ -130,9 +130,9 @@ func TestOffered(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"Descriptor":{"digest":"sha256:%064d"}}`, 1)
 	})
-	digest, err := Offered(t.Context(), engine, "r.example.com/x:1")
-	if err != nil || digest != fmt.Sprintf("sha256:%064d", 1) {
-		t.Errorf("%q, %v", digest, err)
+	image, err := Offered(t.Context(), engine, "r.example.com/x:1")
+	if err != nil || image != fmt.Sprintf("r.example.com/x@sha256:%064d", 1) {
+		t.Errorf("%q, %v", image, err)
 	}
 	if auth, err := registry.DecodeAuthConfig(login); err != nil || auth.Username != "bob" || !strings.HasSuffix(path, "/distribution/r.example.com/x:1/json") {
 		t.Errorf("asked %s as %+v, %v", path, auth, err)

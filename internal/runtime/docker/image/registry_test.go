@@ -119,6 +119,7 @@ func loggedIn(t *testing.T, registry, user, word string) {
 
 func TestPullFromARegistry(t *testing.T) {
 	engine := liveEngine(t)
+	notPodman(t, engine, "it uses registries without TLS only where its configuration names them")
 	r := newTestRegistry(t, 3)
 	loggedIn(t, r.name, "bob", "word")
 	ref := r.name + "/team/tool:1"
@@ -138,6 +139,9 @@ func TestPullFromARegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if offered, err := Offered(t.Context(), engine, ref); err != nil || tags[offered] != tags[ref] {
+		t.Errorf("the registry offers %s, %v", offered, err)
+	}
 	if tags[ref] == "" || tags[ref] != tags[r.name+"/team/tool@"+digest(r.manifest)] {
 		t.Errorf("%s is not in %v by tag and by digest", ref, tags)
 	}
@@ -146,6 +150,7 @@ func TestPullFromARegistry(t *testing.T) {
 // TestPullIsRefused in an engine's own words for it.
 func TestPullIsRefused(t *testing.T) {
 	engine := liveEngine(t)
+	notPodman(t, engine, "it uses registries without TLS only where its configuration names them")
 	r := newTestRegistry(t, 1)
 	tool := r.name + "/team/tool:1"
 	pull := func(ref string) error { return Pull(t.Context(), engine, ref, func(string) {}) }

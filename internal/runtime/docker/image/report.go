@@ -20,12 +20,12 @@ const (
 const noAptGet = "42"
 
 var (
-	stepWords     = regexp.MustCompile(`(?i)^step (\d+/\d+) ?: (.*)`)              // of the classic builder
-	buildKitStep  = regexp.MustCompile(`^#\d+ \[(?:\S+ )?(\d+/\d+)\] (.*)`)        // of BuildKit
-	buildKitWords = regexp.MustCompile(`^#\d+ \d+\.\d+ (.*)`)                      // of a program in a step of BuildKit
-	engineWords   = regexp.MustCompile(`^( ---> |Removing intermediate )`)         // what the classic builder adds
-	inkWords      = regexp.MustCompile(`\x1b\[[0-9;]*m`)                           // in which the classic builder writes errors
-	exitWords     = regexp.MustCompile(`(?:returned a non-zero|exit) code: (\d+)`) // of either
+	stepWords     = regexp.MustCompile(`(?i)^step (\d+/\d+) ?: (.*)`)                                // of the classic builder
+	buildKitStep  = regexp.MustCompile(`^#\d+ \[(?:\S+ )?(\d+/\d+)\] (.*)`)                          // of BuildKit
+	buildKitWords = regexp.MustCompile(`^#\d+ \d+\.\d+ (.*)`)                                        // of a program in a step of BuildKit
+	engineWords   = regexp.MustCompile(`^( ---> |Removing intermediate )`)                           // what the classic builder adds
+	inkWords      = regexp.MustCompile(`\x1b\[[0-9;]*m`)                                             // in which the classic builder writes errors
+	exitWords     = regexp.MustCompile(`(?:returned a non-zero code:|exit code:|exit status) (\d+)`) // of either, and of podman
 )
 
 // report turns the output of a builder into one line a step, and keeps the last lines.

@@ -14,7 +14,7 @@ func Stopping(sessions []resource.PriorSession) *Plan {
 	for _, c := range goingDown(asTheyAre(sessions)) {
 		s := c.Before
 		waits := func(other Step) bool {
-			o, _ := find(sessions, other.Group)
+			o := find(sessions, other.Group)
 			return slices.Contains(o.DependsOn, s.Address.Name)
 		}
 		p.add(s, waits, StopSession{Address: s.Address, Host: s.Slice.Host, Runtime: s.Runtime, ID: s.ID})
@@ -28,8 +28,7 @@ func Starting(sessions []resource.PriorSession) *Plan {
 	for _, c := range comingUp(asTheyAre(sessions)) {
 		s := c.Before
 		waits := func(other Step) bool {
-			o, _ := find(sessions, other.Group)
-			return slices.Contains(s.DependsOn, o.Address.Name)
+			return slices.Contains(s.DependsOn, find(sessions, other.Group).Address.Name)
 		}
 		p.add(s, waits, StartSession{Address: s.Address, Host: s.Slice.Host, Runtime: s.Runtime})
 	}
@@ -48,10 +47,11 @@ func asTheyAre(sessions []resource.PriorSession) []diff.SessionChange {
 	})
 }
 
-func find(sessions []resource.PriorSession, address string) (resource.PriorSession, bool) {
+// find returns the session with an address; an empty one if there is none.
+func find(sessions []resource.PriorSession, address string) resource.PriorSession {
 	i := slices.IndexFunc(sessions, func(s resource.PriorSession) bool { return s.Address.String() == address })
 	if i < 0 {
-		return resource.PriorSession{}, false
+		return resource.PriorSession{}
 	}
-	return sessions[i], true
+	return sessions[i]
 }

@@ -23,6 +23,20 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// A file of a generation that is not in the list would not be read.
+func TestEveryFileHasAGeneration(t *testing.T) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		_, generation, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".hcl"), "-")
+		if !slices.Contains(generations, generation) {
+			t.Errorf("%s: generations lacks %q, so nothing reads the file", e.Name(), generation)
+		}
+	}
+}
+
 // load finds blocks by their first lines; the HCL parser must find the same ones.
 func TestTableAgreesWithParser(t *testing.T) {
 	for _, e := range targets().entries {

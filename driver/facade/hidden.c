@@ -83,6 +83,7 @@ HIDDEN(nvmlDeviceGetMemClkVfOffset)
 HIDDEN(nvmlDeviceGetMemClkMinMaxVfOffset)
 HIDDEN(nvmlDeviceGetClockOffsets)
 HIDDEN(nvmlDeviceGetPerformanceModes)
+HIDDEN(nvmlDeviceGetCurrentClockFreqs)
 
 /* ECC, and what it found. */
 PROFESSIONAL(nvmlDeviceGetEccMode)

@@ -27,6 +27,8 @@ func fakePodman(t *testing.T, images ...string) *Engine {
 			fmt.Fprint(w, `{"ServerVersion": "5.4.2"}`)
 		case "/version":
 			fmt.Fprint(w, `{"Version": "5.4.2", "Components": [{"Name": "Podman Engine", "Version": "5.4.2"}, {"Name": "Conmon"}]}`)
+		case "/containers/json":
+			fmt.Fprint(w, "[]")
 		case "/images/json":
 			var all []string
 			for i, name := range images {

@@ -83,6 +83,12 @@ func TestScripts(t *testing.T) {
 			return errors.Join(err, setFakes(env))
 		},
 		Condition: func(name string) (bool, error) {
+			switch name {
+			case "mounts":
+				return need.Mounts(), nil
+			case "root":
+				return os.Geteuid() == 0, nil
+			}
 			return name == "judge" && judged, nil
 		},
 		RequireExplicitExec: true,

@@ -178,7 +178,7 @@ func (inv *invocation) root() *cobra.Command {
 		}
 	}
 	group(root)
-	root.AddCommand(agentCommand())
+	root.AddCommand(agentCommand(), enterCommand())
 	for _, name := range laterCommands {
 		root.AddCommand(later(name))
 	}

@@ -58,3 +58,12 @@ func Judge(t testing.TB) (path string, there bool) {
 	t.Log("no nvidia-smi here, so nothing was judged")
 	return "", false
 }
+
+// Mounts reports whether the user of the tests may mount in a mount namespace.
+func Mounts() bool {
+	flags := "-m"
+	if os.Geteuid() != 0 {
+		flags = "-Urm"
+	}
+	return exec.Command("unshare", flags, "mount", "-t", "tmpfs", "tmpfs", "/tmp").Run() == nil
+}

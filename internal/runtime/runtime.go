@@ -26,6 +26,8 @@ type Program struct {
 	Env  map[string]string // overrides the session's
 	User string            // NAME or UID, with :GROUP or :GID
 	Dir  string            // where it is relative, below the workspace
+
+	PrivateMounts bool // the session's libraries are at the system's paths, as they always are in a container
 }
 
 // CheckSession refuses an ID that is not the name of a single folder: cosplay removes a session's files by its ID.

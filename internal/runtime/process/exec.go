@@ -42,8 +42,8 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 		return 1, err
 	}
 	command.Stdin, command.Stdout, command.Stderr = s.In, s.Out, s.Err
-	if err := command.Start(); err != nil {
-		return notRun(command, err)
+	if code, err := r.start(command, session, p); err != nil {
+		return code, err
 	}
 	go func() {
 		for s := range signals {
@@ -60,6 +60,17 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, s 
 		return 128 + int(status.Signal()), nil
 	}
 	return ended.ExitCode(), nil
+}
+
+// start starts a command. The exit code belongs to the error.
+func (r Runtime) start(command *exec.Cmd, session string, p runtime.Program) (code int, err error) {
+	if p.PrivateMounts && command.Err == nil {
+		return startPrivately(command, filepath.Join(r.Base, session))
+	}
+	if err := command.Start(); err != nil {
+		return notRun(command, err)
+	}
+	return 0, nil
 }
 
 // notOther is the error for a user of exec.

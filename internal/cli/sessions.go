@@ -35,10 +35,13 @@ func (inv *invocation) enter(ctx context.Context, name string) (*inside, error) 
 	return in, err
 }
 
-// named finds a session by any form of its address.
+// named finds a session by any form of its address, or by the name of its container.
 func named(prior resource.Prior, name string) (resource.PriorSession, error) {
 	var known []resource.Address
 	for _, s := range prior.Sessions {
+		if name == s.BodyName() {
+			return s, nil
+		}
 		known = append(known, s.Address)
 	}
 	address, err := resource.Match(name, known)

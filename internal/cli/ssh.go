@@ -13,7 +13,6 @@ import (
 	"cosplay/internal/project"
 	"cosplay/internal/public"
 	"cosplay/internal/render"
-	"cosplay/internal/resource"
 )
 
 type sshOptions struct {
@@ -149,7 +148,7 @@ func (inv *invocation) runSSHConfig(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		host := public.SSHHost{Name: resource.BodyName(s.ID), Session: s.Address.String(), Options: []public.SSHOption{{Name: "HostName", Value: login.Host}}}
+		host := public.SSHHost{Name: s.BodyName(), Session: s.Address.String(), Options: []public.SSHOption{{Name: "HostName", Value: login.Host}}}
 		for _, o := range login.Options() {
 			host.Options = append(host.Options, public.SSHOption(o))
 		}

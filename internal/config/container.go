@@ -10,13 +10,14 @@ import (
 
 	"github.com/distribution/reference"
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
 
 // runtimeWords are the attributes and blocks of a session that only some runtimes use.
-var runtimeWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart", "ports", "network"}
+var runtimeWords = []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart", "ports", "network", "name", "entrypoint"}
 
 var defaultSpec = resource.ContainerSpec{Image: resource.DefaultImage, Pull: resource.PullMissing, Restart: "unless-stopped",
 	SSH: resource.SSH{Enabled: true, Bind: "127.0.0.1"}}
@@ -54,6 +55,57 @@ func (l *loader) checkContainer(s *Session) {
 		for _, d := range s.Unused(runtime) {
 			l.report(d)
 		}
+	}
+}
+
+// sessionEntrypoint reads a program, or the word that stands for that of the image.
+func (l *loader) sessionEntrypoint(s *Session, v value) {
+	const sample = `["/start.sh"]`
+	if v.IsKnown() && !v.IsNull() && v.Type() == cty.String {
+		if word, ok := l.text(v); ok && word != resource.ImageEntrypoint {
+			l.wrong(v, fmt.Sprintf("%q is no entrypoint", word), `Write a list, like %s, or "image" for the ENTRYPOINT and CMD of the image.`, sample)
+			return
+		}
+		s.Spec.Entrypoint = []string{resource.ImageEntrypoint}
+		return
+	}
+	if words, ok := l.program(v, sample); ok {
+		s.Spec.Entrypoint = words
+	}
+}
+
+var containerName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{1,127}$`)
+
+// sessionName reads the name of a container, as engines accept it.
+func (l *loader) sessionName(s *Session, v value) {
+	typed, ok := l.text(v)
+	switch {
+	case !ok:
+	case containerName.MatchString(typed):
+		s.Spec.Name = typed
+	default:
+		l.wrong(v, fmt.Sprintf("%q cannot be the name of a container", typed), "Write 2 to 128 letters, digits, dots, underscores and hyphens; the first is a letter or a digit.")
+	}
+}
+
+// checkContainerNames reports sessions of one host that request the same name of their containers.
+func (l *loader) checkContainerNames() {
+	seen := map[[2]string]*Session{}
+	for i := range l.sessions {
+		s := &l.sessions[i]
+		at := [2]string{s.Host, s.Spec.Name}
+		other, taken := seen[at]
+		if s.Spec.Name == "" || s.Host == "" || !taken {
+			seen[at] = s
+			continue
+		}
+		here, first := s.Ranges.At("name"), other.Ranges.At("name")
+		summary := fmt.Sprintf("two containers cannot be called %q on host %q", s.Spec.Name, s.Host)
+		if other.Ranges.Decl == s.Ranges.Decl {
+			l.complain(here, here, summary, "Each instance of this block needs a name. Write an expression, like \"${each.key}\" with for_each, or with count: name = \"%s-${count.index}\"", s.Spec.Name)
+			continue
+		}
+		l.complain(here, here, summary, "%s has the name, at %s line %d. Give %s another.", other.Address, first.Filename, first.Start.Line, s.Address)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"cosplay/internal/prose"
+	"cosplay/internal/resource"
 )
 
 // JSONSchema returns a JSON schema, draft 2020-12, of a file in the JSON syntax. Fields that begin with x- have what
@@ -60,6 +61,7 @@ var valueSchemas = map[Type]map[string]any{
 	Text: aText, Path: aText, TypeName: aText, SessionName: aText, Size: aText,
 	Texts: aList, GPUNames: aList, Sessions: aList,
 	References: {"type": "array"},
+	Program:    {"anyOf": []any{aList, map[string]any{"const": resource.ImageEntrypoint}}},
 	Attributes: {"anyOf": []any{aList, map[string]any{"const": IgnoreAll}}},
 	TextMap:    {"type": "object", "additionalProperties": anEntry},
 	MapOrSet:   {"type": []any{"object", "array"}},

@@ -122,6 +122,7 @@ func Load(files map[string][]byte, o Options) (*Intent, hcl.Diagnostics) {
 	readAll(blocks["check"], l.readCheck)
 	l.checkNames()
 	l.checkPorts()
+	l.checkContainerNames()
 	l.checkMoved()
 	l.checkImports()
 	l.checkTriggers()

@@ -52,6 +52,7 @@ const (
 	Text       Type = "text"
 	Word       Type = "word" // one of a few
 	Texts      Type = "list of texts"
+	Program    Type = "list of texts, or \"image\""
 	TextMap    Type = "map of texts"
 	Number     Type = "number"
 	Whole      Type = "whole number"
@@ -241,10 +242,14 @@ var sessionSchema = Block{
 			Description: "The session's GPU, by index, UUID or PCI address."},
 		{Name: "image", Type: Text, Default: `"cosplay:latest"`, PerInstance: true, Change: Replace, Example: `"pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime"`,
 			Description: "The image of the container. cosplay builds cosplay:latest if it is missing."},
+		{Name: "name", Type: Text, Default: "(cosplay-, the session and the project)", PerInstance: true, Change: Update, Example: `"lab-${count.index}"`,
+			Description: "The name of the container. Without it, the name contains the session and the project's folder, so that other projects have other names; it stays when the session moves to another address. A change renames the container."},
 		{Name: "pull", Type: Word, Words: []string{"missing", "never", "always"}, Default: `"missing"`, PerInstance: true, Change: Update, Example: `"always"`,
 			Description: "When cosplay pulls the image. With always, also when the registry has another image by its name: the container is replaced."},
 		{Name: "command", Type: Texts, Default: "(the session stays up, idle)", PerInstance: true, Change: Replace, Example: `["python", "train.py"]`,
-			Description: "The program to run, with its arguments."},
+			Description: "The program to run, with its arguments, as the session's user. With an entrypoint: its arguments."},
+		{Name: "entrypoint", Type: Program, Default: "(none; ssh and exec reach the session)", PerInstance: true, Change: Replace, Example: `"image"`,
+			Description: "The program to run, before the words of command. \"image\" runs the image's ENTRYPOINT, with command or else the image's CMD as its arguments. Without it, neither of the image's is run; [] says that this is intended, and plan does not report it. It runs in /workspace as the session's user: the image's WORKDIR and USER are not used."},
 		{Name: "workspace", Type: Path, Default: "(the project's folder)", PerInstance: true, Change: Replace, Example: `"./exp/${count.index}"`,
 			Description: "The folder that is mounted at /workspace. Created if missing, never deleted."},
 		{Name: "env", Type: TextMap, Default: "{}", PerInstance: true, Change: Replace, Example: `{ SEED = 11 }`,

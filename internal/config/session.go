@@ -27,6 +27,8 @@ var sessionAttributes = map[string]func(*loader, *Session, value){
 	"fit.max_error": into(pointed((*loader).share), func(s *Session) **float64 { return &s.Fit.MaxError }),
 
 	"image":               (*loader).sessionImage,
+	"name":                (*loader).sessionName,
+	"entrypoint":          (*loader).sessionEntrypoint,
 	"pull":                into(oneOf, func(s *Session) *string { return &s.Spec.Pull }),
 	"ports":               (*loader).sessionPorts,
 	"network":             (*loader).sessionNetwork,
@@ -202,20 +204,30 @@ func (l *loader) sessionHost(s *Session, v value) {
 }
 
 func (l *loader) sessionCommand(s *Session, v value) {
-	elements, ok := l.elements(v, `["python", "train.py"]`)
-	if !ok {
-		return
-	}
-	words := make([]string, 0, len(elements))
-	for _, e := range elements {
-		if word, ok := l.word(e); ok {
-			words = append(words, word)
-		}
-	}
-	if len(elements) == 0 || len(words) > 0 && words[0] == "" {
+	words, ok := l.program(v, `["python", "train.py"]`)
+	if ok && len(words) == 0 {
 		l.wrong(v, `"command" names no program`, "The first word is the program, like [\"python\", \"train.py\"]. Leave command out, and the session just stays up.")
 	}
 	s.Command = words
+}
+
+// program reads a program with its arguments. An error inside the list was reported, and ok is false.
+func (l *loader) program(v value, sample string) (words []string, ok bool) {
+	elements, ok := l.elements(v, sample)
+	if !ok {
+		return nil, false
+	}
+	words = []string{}
+	for _, e := range elements {
+		word, is := l.word(e)
+		ok = ok && is
+		words = append(words, word)
+	}
+	if ok && len(words) > 0 && words[0] == "" {
+		l.wrong(v, v.name()+" names no program", "The first word is the program, like %s.", sample)
+		return nil, false
+	}
+	return words, ok
 }
 
 func (l *loader) sessionEnv(s *Session, v value) {

@@ -154,14 +154,18 @@ func (l *loader) unexpected(kind, name string, schema *Block, at, context hcl.Ra
 			"Write it with an equals sign: %s = %s", name, schema.attribute(name).Example)
 	default:
 		candidates := slices.Concat(schema.attributeNames(), schema.blockNames(), schema.later)
-		next := didYouMean(name, candidates)
+		homes := fileSchema.homes(name)
+		next := ""
+		if len(homes) == 0 && !slices.Contains(schema.inner(), name) && advice["compose"][name] == "" { // a word that exists is no misspelling
+			next = didYouMean(name, candidates)
+		}
 		if inside := nearest(name, schema.inner()); next == "" && inside != "" {
 			next = meant(inside) + fmt.Sprintf(" Put it into the block %s.", prose.Or(schema.homes(inside)))
 		}
 		if compose := nearest(name, sortedKeys(advice["compose"])); next == "" && compose != "" && schema.Name == sessionSchema.Name {
 			next = " " + advice["compose"][compose]
 		}
-		if homes := fileSchema.homes(name); next == "" && kind == "attribute" && len(homes) > 0 {
+		if next == "" && kind == "attribute" && len(homes) > 0 {
 			next = fmt.Sprintf(" Put it where it belongs: %s blocks.", prose.Or(homes))
 		}
 		if next == "" {

@@ -22,6 +22,7 @@ const (
 	FieldGPUSelector       Kind = "gpu"
 	FieldRuntime           Kind = "runtime"
 	FieldCommand           Kind = "command"
+	FieldEntrypoint        Kind = "entrypoint"
 	FieldWorkspace         Kind = "workspace"
 	FieldDependsOn         Kind = "depends_on"
 	FieldStrict            Kind = "strict"

@@ -232,7 +232,7 @@ func bodyPart(was resource.PriorSession, want resource.Session, key string, live
 			return Refit
 		}
 		return Remake
-	case was.Body == nil, was.Unfinished, now.State != resource.Running && !want.Rests(now), repairable(was, now), len(rebounds) > 0:
+	case was.Body == nil, was.Unfinished, now.State != resource.Running && !want.Rests(now), repairable(was, now), len(rebounds) > 0, was.Spec.Name != want.Spec.Name:
 		return Refit
 	}
 	return Keep
@@ -337,7 +337,9 @@ func (all *fields) containerFields(was, want resource.ContainerSpec) {
 	if was.IsZero() || want.IsZero() {
 		return // the runtime differs, and that is a difference already
 	}
+	add(all, FieldName, limit(Text(was.Name)), limit(Text(want.Name)))
 	add(all, FieldImage, Text(was.Image), Text(want.Image))
+	addList(all, FieldEntrypoint, Command(was.Entrypoint), Command(want.Entrypoint))
 	add(all, FieldPull, Text(was.Pull), Text(want.Pull))
 	addList(all, FieldVolumes, Volumes(was.Volumes), Volumes(want.Volumes))
 	addList(all, FieldPorts, Ports(was.Ports), Ports(want.Ports))

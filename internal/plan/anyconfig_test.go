@@ -35,6 +35,9 @@ func TestAnyConfiguration(t *testing.T) {
 		if with["ports"] != "" {
 			with["ports"] = `["${8080 + count.index}:80"]`
 		}
+		if with["name"] != "" {
+			with["name"] = `"lab-${count.index}"`
+		}
 		text := fleetOf(with)
 		w := &world{World: worldtest.New(t, "h200", "h200", "h200", "h200", "h200", "h200").WithDocker("one:latest", "two:latest"), t: t}
 		p, diags := w.plan(text)

@@ -21,6 +21,8 @@ var values = map[string][2]string{
 	"target":     {`"2060"`, `"1660"`},
 	"host":       {"", `"lab"`},
 	"gpu":        {"", "0"},
+	"name":       {"", `"lab-a"`},
+	"entrypoint": {"", `"image"`},
 	"image":      {`"one"`, `"two"`},
 	"pull":       {`"never"`, `"missing"`},
 	"command":    {"", `["sleep", "1"]`},
@@ -213,6 +215,7 @@ func TestEveryAttributeSet(t *testing.T) {
 	with["count"] = "2"
 	with["ssh.port"] = "2200 + count.index"
 	with["ports"] = `["${8080 + count.index}:80"]`
+	with["name"] = `"lab-${count.index}"`
 	with["ssh.enabled"] = "true"
 	w := &world{World: worldtest.New(t, "h200").WithDocker("one:latest", "two:latest"), t: t}
 	w.bring(fleetOf(with))

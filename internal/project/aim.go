@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -189,7 +188,7 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	}
 	follow(targeted, all, needs)
 	follow(excluded, all, turned(needs))
-	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}, Project: filepath.Base(p.Dir)}
+	scope := resolve.Scope{Left: map[resource.Address]bool{}, Replace: map[resource.Address]bool{}, Project: p.Name()}
 	for _, a := range all {
 		if len(aim.Target) > 0 && !targeted[a] || excluded[a] {
 			scope.Left[a] = true

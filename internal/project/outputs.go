@@ -64,7 +64,7 @@ func factsOf(s resource.Session, live resource.Live) config.LiveSession {
 		facts.GPUIndex = &index
 	}
 	if !s.Spec.IsZero() {
-		facts.Container = resource.BodyName(s.ID)
+		facts.Container = s.BodyName()
 	}
 	return facts
 }

@@ -44,6 +44,9 @@ type Project struct {
 	mayMiss, hostsMayMiss bool // variables may have no value, also those that hosts need
 }
 
+// Name is that of the project's folder.
+func (p *Project) Name() string { return filepath.Base(p.Dir) }
+
 // Close ends the agents and releases the lock.
 func (p *Project) Close() error {
 	p.Machine.Close()

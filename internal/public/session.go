@@ -85,16 +85,18 @@ type Envelope struct {
 
 // ContainerSpec is what a container is created from.
 type ContainerSpec struct {
-	Image   string   `json:"image"`             // name with tag
-	Pull    string   `json:"pull"`              // missing, never or always
-	Volumes []Volume `json:"volumes,omitempty"` // in their order
-	Ports   []Port   `json:"ports,omitempty"`   // published, besides that of ssh
-	Network string   `json:"network,omitempty"` // of the engine; missing for its default
-	SSH     SSH      `json:"ssh"`               // login
-	Limits  Limits   `json:"limits"`            // of the machine's resources
-	Sudo    bool     `json:"sudo"`              // the user may become root without a password
-	Restart string   `json:"restart"`           // restart policy of the engine
-	User    User     `json:"user"`              // in the container
+	Name       string   `json:"name,omitempty"`       // of the container; missing if cosplay chose it
+	Image      string   `json:"image"`                // name with tag
+	Pull       string   `json:"pull"`                 // missing, never or always
+	Entrypoint []string `json:"entrypoint,omitempty"` // program before the command; the word image alone is that of the image
+	Volumes    []Volume `json:"volumes,omitempty"`    // in their order
+	Ports      []Port   `json:"ports,omitempty"`      // published, besides that of ssh
+	Network    string   `json:"network,omitempty"`    // of the engine; missing for its default
+	SSH        SSH      `json:"ssh"`                  // login
+	Limits     Limits   `json:"limits"`               // of the machine's resources
+	Sudo       bool     `json:"sudo"`                 // the user may become root without a password
+	Restart    string   `json:"restart"`              // restart policy of the engine
+	User       User     `json:"user"`                 // in the container
 }
 
 // Port is a port of a container that the engine publishes on the host.

@@ -75,7 +75,7 @@ func (f *finder) means(s resource.PriorSession) bool {
 	}
 	runtime := resource.RuntimeNamed(c.Runtime)
 	path, err := filepath.Abs(f.id)
-	return f.id == c.ID || err == nil && path == c.ID || runtime.Named && f.id == resource.BodyName(s.ID) ||
+	return f.id == c.ID || err == nil && path == c.ID || runtime.Named && f.id == s.BodyName() ||
 		runtime.ShownID > 0 && len(f.id) >= runtime.ShownID && strings.HasPrefix(c.ID, f.id)
 }
 
@@ -98,7 +98,7 @@ func (f *finder) ours(s resource.PriorSession, has recovered) (*project.Import, 
 	found := &project.Import{ID: f.id, Session: s, Notes: has.notes}
 	found.GPU, _ = f.live.GPU(s.Slice.Host, s.Slice.GPU)
 	if s.Body != nil && resource.RuntimeNamed(s.Runtime).Named {
-		found.Name = resource.BodyName(s.ID)
+		found.Name = s.BodyName()
 		found.Unproven = slices.ContainsFunc(has.unproven, func(c resource.Body) bool { return c.ID == s.Body.ID })
 	}
 	var gpu *resource.PriorGPU
@@ -213,7 +213,7 @@ func (f *finder) resolved(id string, slice resource.Slice, handle *resource.Hand
 	if diags.HasErrors() {
 		return resource.Session{}, inWords(diags)
 	}
-	id = cmp.Or(id, resolve.SessionID(f.wanted.Address, filepath.Base(f.Dir), f.prior, f.live))
+	id = cmp.Or(id, resolve.SessionID(f.wanted.Address, resource.RuntimeNamed(f.Machine.Hosts()[f.wanted.Host].NewRuntime()), f.Name(), f.prior, f.live))
 	w := f.wanted
 	begun := resource.PriorSession{Handle: handle, Session: resource.Session{Address: w.Address, ID: id, Target: w.Target, Request: request, Slice: slice, Program: w.Program}}
 	s, err := f.placed(plan.Fold(f.prior, plan.Adopt{Session: begun}, plan.Made{}))
@@ -229,7 +229,7 @@ func (f *finder) placed(prior resource.Prior) (resource.Session, error) {
 	if err != nil {
 		return resource.Session{}, err
 	}
-	desired, diags := resolve.Desired(f.Intent, who, prior, f.live, resolve.Scope{})
+	desired, diags := resolve.Desired(f.Intent, who, prior, f.live, resolve.Scope{Project: f.Name()})
 	for _, s := range desired.Sessions {
 		if s.Address == f.wanted.Address {
 			return s, nil

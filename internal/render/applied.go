@@ -309,7 +309,7 @@ func (p *page) nextAfterApply(v AppliedView) {
 		return
 	}
 	switch {
-	case !first.Spec.IsZero() && len(first.Command) > 0:
+	case !first.Spec.IsZero() && first.HasProgram():
 		p.next(with("logs", first))
 	case !first.Spec.IsZero():
 		p.next(with("exec", first))

@@ -173,7 +173,7 @@ func (p *page) sessionDetails(v PlanView, c diff.SessionChange) []line {
 func movedWord(c diff.SessionChange) string {
 	words := "was " + c.MovedFrom.String()
 	if runtime := resource.RuntimeNamed(c.Before.Runtime); runtime.Named {
-		words += "; its " + runtime.Body + " is still called " + resource.BodyName(c.Before.ID)
+		words += "; its " + runtime.Body + " is still called " + c.Before.BodyName()
 	}
 	return words
 }

@@ -76,7 +76,7 @@ func fitOf(f resource.Fit) public.Fit {
 }
 
 func specOf(c resource.ContainerSpec) public.ContainerSpec {
-	return public.ContainerSpec{Image: c.Image, Pull: c.Pull, Volumes: each(c.Volumes, volumeOf), Ports: each(c.Ports, portOf), Network: c.Network, SSH: public.SSH(c.SSH), Limits: public.Limits(c.Limits),
+	return public.ContainerSpec{Name: c.Name, Image: c.Image, Pull: c.Pull, Entrypoint: c.Entrypoint, Volumes: each(c.Volumes, volumeOf), Ports: each(c.Ports, portOf), Network: c.Network, SSH: public.SSH(c.SSH), Limits: public.Limits(c.Limits),
 		Sudo: c.Sudo, Restart: c.Restart, User: public.User(c.User)}
 }
 

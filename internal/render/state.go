@@ -204,7 +204,13 @@ func (p *page) stateSession(s resource.PriorSession) {
 }
 
 func addContainer(add func(name, value string), b resource.ContainerSpec) {
+	if b.Name != "" {
+		add("name", b.Name)
+	}
 	add("image", b.Image+", pull "+b.Pull)
+	if len(b.Entrypoint) > 0 {
+		add("entrypoint", resource.CommandWords(b.Entrypoint))
+	}
 	add("user", fmt.Sprintf("%s (uid %d, gid %d)", b.User.Name, b.User.UID, b.User.GID))
 	if b.SSH.Enabled {
 		port := "any port"

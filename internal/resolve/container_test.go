@@ -157,25 +157,27 @@ var _ apply.Images = (*worldtest.World)(nil)
 func TestNamesOfOtherStates(t *testing.T) {
 	one := resource.One("one")
 	for _, c := range []struct {
-		project string
-		names   []string
-		prior   []string
-		want    string
+		runtime, project string
+		names            []string
+		prior            []string
+		want             string
 	}{
-		{"fleet", nil, nil, "one"},
-		{"fleet", []string{"cosplay-other"}, nil, "one"},
-		{"fleet", []string{"cosplay-one"}, nil, "one-fleet"},
-		{"my fleet", []string{"cosplay-one"}, nil, "one-my-fleet"},
-		{"fleet", []string{"cosplay-one", "cosplay-one-fleet"}, nil, "one-fleet-2"},
-		{"fleet", nil, []string{"one"}, "one-2"},
-		{"", []string{"cosplay-one"}, nil, "one-2"},
+		{"docker", "fleet", nil, nil, "one-fleet"},
+		{"docker", "fleet", []string{"cosplay-one"}, nil, "one-fleet"},
+		{"docker", "my fleet", nil, nil, "one-my-fleet"},
+		{"docker", "fleet", []string{"cosplay-one-fleet"}, nil, "one-fleet-2"},
+		{"docker", "fleet", nil, []string{"one-fleet"}, "one-fleet-2"},
+		{"docker", "fleet", nil, []string{"one"}, "one-fleet"},
+		{"process", "fleet", nil, nil, "one"},
+		{"process", "fleet", nil, []string{"one"}, "one-2"},
+		{"docker", "", []string{"cosplay-one"}, nil, "one-2"},
 	} {
 		live := resource.Live{Hosts: []resource.Host{{Name: "lab", Engine: &resource.Engine{Names: c.names}}}}
 		prior := resource.Prior{}
 		for _, id := range c.prior {
 			prior.Sessions = append(prior.Sessions, resource.PriorSession{Session: resource.Session{ID: id}})
 		}
-		if got := resolve.SessionID(one, c.project, prior, live); got != c.want {
+		if got := resolve.SessionID(one, resource.RuntimeNamed(c.runtime), c.project, prior, live); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}

@@ -86,6 +86,8 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 	"depends_on":    func(s *config.Session, was resource.PriorSession) { s.DependsOn = was.DependsOn },
 	"strict":        func(s *config.Session, was resource.PriorSession) { s.Strict = was.Strict },
 
+	"name":            ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Name = was.Name }),
+	"entrypoint":      ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Entrypoint = was.Entrypoint }),
 	"image":           ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Image = was.Image }),
 	"pull":            ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Pull = was.Pull }),
 	"volume":          ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Volumes = was.Volumes }),

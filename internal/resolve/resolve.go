@@ -246,13 +246,13 @@ func (r *resolver) desired(result place.Result) resource.Desired {
 }
 
 // session makes all choices for one session. taken are the IDs in use.
-func (r *resolver) session(s config.Session, at place.Placed, request resource.Request, taken map[string]idUse) resource.Session {
+func (r *resolver) session(s config.Session, at place.Placed, request resource.Request, taken map[string]bool) resource.Session {
 	was, made := r.prior.Session(s.Address)
 	session := resource.Session{Address: s.Address, Request: request, Slice: at.Slice, Fit: at.Fit,
 		PreventDestroy: s.Lifecycle.PreventDestroy, Trigger: s.Lifecycle.Digest}
 	if !made {
-		session.ID = freeID(s.Address, r.scope.Project, taken)
 		r.fill(s, &session)
+		session.ID = freeID(s.Address, resource.RuntimeNamed(session.Runtime), r.scope.Project, taken)
 		return session
 	}
 	session.ID = was.ID // also after it was moved to another address
@@ -276,51 +276,42 @@ func (r *resolver) fill(s config.Session, session *resource.Session) {
 	r.containerSpec(s, session)
 }
 
-// idUse says why an ID cannot be given to a new session.
-type idUse int
-
-const (
-	idFree    idUse = iota
-	idOurs          // a session of the state has it
-	idForeign       // the container of another state has its name
-)
-
 // takenIDs are the IDs of all sessions in the state, and those whose container would have the name of another state's.
 // A session that was moved keeps its ID, which may be the address of another session now.
-func takenIDs(prior resource.Prior, live resource.Live) map[string]idUse {
-	taken := map[string]idUse{}
+func takenIDs(prior resource.Prior, live resource.Live) map[string]bool {
+	taken := map[string]bool{}
 	for _, h := range live.Hosts {
 		if h.Engine == nil {
 			continue
 		}
 		for _, name := range h.Engine.Names {
-			taken[strings.TrimPrefix(name, resource.BodyName(""))] = idForeign
+			taken[strings.TrimPrefix(name, resource.BodyName(""))] = true
 		}
 	}
 	for _, s := range prior.Sessions {
-		taken[s.ID] = idOurs
+		taken[s.ID] = true
 	}
 	return taken
 }
 
 // SessionID is the ID on the host of a session that is new to a state.
-func SessionID(a resource.Address, project string, prior resource.Prior, live resource.Live) string {
-	return freeID(a, project, takenIDs(prior, live))
+func SessionID(a resource.Address, runtime resource.Runtime, project string, prior resource.Prior, live resource.Live) string {
+	return freeID(a, runtime, project, takenIDs(prior, live))
 }
 
-// freeID is the ID on the host of a new session: its address. If another state has a container of that name, the name
-// of the project follows, so that two clones of a project and two states of a folder can exist at the same time. If
-// the ID is still taken, a number follows.
-func freeID(a resource.Address, project string, taken map[string]idUse) string {
+// freeID is the ID on the host of a new session: its address. If the runtime names bodies after it, the name of the
+// project follows, so that they do not have the names of other projects' bodies. If the ID is taken, by another state of
+// the folder or a clone of the project, a number follows.
+func freeID(a resource.Address, runtime resource.Runtime, project string, taken map[string]bool) string {
 	base := resource.SessionID(a)
-	if taken[base] == idForeign && project != "" {
+	if runtime.Named && project != "" {
 		base = resource.SessionIDIn(project, a)
 	}
 	id := base
-	for n := 2; taken[id] != idFree; n++ {
+	for n := 2; taken[id]; n++ {
 		id = fmt.Sprintf("%s-%d", base, n)
 	}
-	taken[id] = idOurs
+	taken[id] = true
 	return id
 }
 

@@ -128,7 +128,8 @@ func isName(s string) bool {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// BodyName is the name of the body of a session, in runtimes where bodies have names.
+// BodyName is the name of the body of a session to which the configuration gives none, in runtimes where bodies have
+// names.
 func BodyName(session string) string { return "cosplay-" + session }
 
 // Match finds the address that a person means among those that exist: worker-3, worker[3] and session.worker[3] are

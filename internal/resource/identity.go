@@ -13,7 +13,7 @@ import (
 // SessionID is the ID of a new session: its short address in characters that a folder and a container may have.
 func SessionID(a Address) string { return idOf(a.Short()) }
 
-// SessionIDIn is an ID with the name of the project, for a session whose container could not have the name otherwise.
+// SessionIDIn is the ID of a new session with the name of its project, for a runtime that names bodies after it.
 func SessionIDIn(project string, a Address) string {
 	return idOf(a.Short() + "-" + project)
 }
@@ -43,7 +43,10 @@ func (s Session) hash(key string, bounds bool) string {
 	var spec *ContainerSpec
 	if !s.Spec.IsZero() {
 		inside := s.Spec
-		inside.Pull, inside.SSH.Kept = "", 0 // when the image is pulled; what cosplay chose, not the user
+		inside.Name, inside.Pull, inside.SSH.Kept = "", "", 0 // what can change in place; what cosplay chose, not the user
+		if len(inside.Entrypoint) == 0 {
+			inside.Entrypoint = nil
+		}
 		if !bounds {
 			inside.Limits, inside.Restart = Limits{ShmMiB: s.Spec.Limits.ShmMiB}, ""
 		}

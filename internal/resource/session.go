@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -99,20 +100,36 @@ type Session struct {
 
 // ContainerSpec is what the container of a session is created from.
 type ContainerSpec struct {
-	Image   string   `json:"image"`
-	Pull    string   `json:"pull"` // PullMissing, PullNever, PullAlways
-	Volumes []Volume `json:"volumes,omitempty"`
-	SSH     SSH      `json:"ssh"`
-	Limits  Limits   `json:"limits"`
-	Ports   []Port   `json:"ports,omitempty"`   // published, besides that of ssh
-	Network string   `json:"network,omitempty"` // of the engine; "" is its default
-	Sudo    bool     `json:"sudo"`
-	Restart string   `json:"restart"` // Docker's policy: "unless-stopped"
-	User    User     `json:"user"`    // the session's user inside
+	Name       string   `json:"name,omitempty"` // of the container; "" leaves the choice to cosplay
+	Image      string   `json:"image"`
+	Pull       string   `json:"pull"`                // PullMissing, PullNever, PullAlways
+	Entrypoint []string `json:"entrypoint,omitzero"` // before the command; ImageEntrypoint alone is the image's; empty and not nil: none, on purpose
+	Volumes    []Volume `json:"volumes,omitempty"`
+	SSH        SSH      `json:"ssh"`
+	Limits     Limits   `json:"limits"`
+	Ports      []Port   `json:"ports,omitempty"`   // published, besides that of ssh
+	Network    string   `json:"network,omitempty"` // of the engine; "" is its default
+	Sudo       bool     `json:"sudo"`
+	Restart    string   `json:"restart"` // Docker's policy: "unless-stopped"
+	User       User     `json:"user"`    // the session's user inside
 }
 
 // Rests reports whether a body is stopped, and the user wants it to be.
 func (s Session) Rests(now Body) bool { return s.Stopped && now.State == Stopped }
+
+// BodyName is the name of the session's body, in runtimes where bodies have names.
+func (s Session) BodyName() string { return cmp.Or(s.Spec.Name, BodyName(s.ID)) }
+
+// HasProgram reports whether a session runs a program, besides those that users start in it.
+func (s Session) HasProgram() bool { return len(s.Command) > 0 || len(s.Spec.Entrypoint) > 0 }
+
+// ImageEntrypoint is the entrypoint that stands for that of the image.
+const ImageEntrypoint = "image"
+
+// RunsImage reports whether a session runs the program of its image.
+func (c ContainerSpec) RunsImage() bool {
+	return len(c.Entrypoint) == 1 && c.Entrypoint[0] == ImageEntrypoint
+}
 
 // IsZero reports whether a session has no container.
 func (c ContainerSpec) IsZero() bool { return c.Image == "" && c.User == User{} }

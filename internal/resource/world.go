@@ -221,12 +221,17 @@ type Owner struct {
 	Serial   int      // of the state after this run
 	Bodies   []string // IDs of bodies that the state has
 	Imported []Body   // bodies in the state that cosplay did not create
+
+	Names map[string]string // of bodies that the configuration names, by session ID
 }
 
 // Owner identifies what the state owns.
 func (p Prior) Owner() Owner {
-	o := Owner{Lineage: p.Lineage, Key: p.Key, Serial: p.Serial + 1}
+	o := Owner{Lineage: p.Lineage, Key: p.Key, Serial: p.Serial + 1, Names: map[string]string{}}
 	for _, s := range p.Sessions {
+		if s.Spec.Name != "" {
+			o.Names[s.ID] = s.Spec.Name
+		}
 		if s.Body == nil {
 			continue
 		}

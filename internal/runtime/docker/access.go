@@ -256,7 +256,7 @@ func bind(source, target string, readOnly bool) mount.Mount {
 // device is the name of the CDI device of a session. It contains the lineage, since all projects of a machine share
 // the folder of specifications, and may have sessions with equal names.
 func (r Runtime) device(session string) string {
-	return Name(session) + "-" + short(r.Owner.Lineage)
+	return r.called(session) + "-" + short(r.Owner.Lineage)
 }
 
 // writeDevice writes the specification of the session's CDI device: the nodes of its

@@ -159,7 +159,7 @@ func TestDevice(t *testing.T) {
 	}
 	look()
 	files, err := filepath.Glob(filepath.Join(specs, "*"))
-	if err != nil || len(files) != 1 || !strings.Contains(files[0], Name(w.s.ID)) {
+	if err != nil || len(files) != 1 || !strings.Contains(files[0], w.s.BodyName()) {
 		t.Fatalf("specifications: %v, %v", files, err)
 	}
 	check(t, w.Engine.client.ContainerKill(context.Background(), made.ID, "KILL"))

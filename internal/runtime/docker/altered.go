@@ -45,10 +45,10 @@ func restarts(there *container.InspectResponse) int {
 }
 
 // altered lists what another program changed of a container: its name, its network, its ports.
-func altered(named bool, session string, there *container.InspectResponse) []resource.Alteration {
+func altered(named bool, name string, there *container.InspectResponse) []resource.Alteration {
 	var all []resource.Alteration
 	if !named {
-		all = append(all, resource.Alteration{Part: resource.AlteredName, From: Name(session), To: strings.TrimPrefix(there.Name, "/")})
+		all = append(all, resource.Alteration{Part: resource.AlteredName, From: name, To: strings.TrimPrefix(there.Name, "/")})
 	}
 	if lost := lostNetwork(there); lost != "" {
 		return append(all, resource.Alteration{Part: resource.AlteredNetwork, From: lost}) // its ports are lost with it
@@ -96,11 +96,11 @@ func lostNetwork(there *container.InspectResponse) string {
 // rejoin connects a container to its network again, which publishes its ports.
 func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *container.InspectResponse) error {
 	lost := lostNetwork(there)
-	for _, a := range altered(true, s.ID, there) {
+	for _, a := range altered(true, "", there) {
 		if (a.Part == resource.AlteredSSHPort || a.Part == resource.AlteredPorts) && lost == "" { // the engine publishes ports when it connects the container
 			lost = networkOf(there)
 			if err := r.Engine.client.NetworkDisconnect(ctx, r.Engine.networkName(lost), there.ID, true); err != nil {
-				return r.Engine.explain("disconnecting the container "+Name(s.ID)+" from "+lost, err, about(s, publishedPort(there)))
+				return r.Engine.explain("disconnecting the container "+s.BodyName()+" from "+lost, err, about(s, publishedPort(there)))
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *containe
 	err := r.Engine.client.NetworkConnect(ctx, r.Engine.networkName(lost), there.ID, inNetwork(s))
 	if err != nil {
 		what, _ := r.aboutPort(ctx, s, publishedPort(there), err)
-		return r.Engine.explain("connecting the container "+Name(s.ID)+" to "+lost, err, what)
+		return r.Engine.explain("connecting the container "+s.BodyName()+" to "+lost, err, what)
 	}
 	return nil
 }

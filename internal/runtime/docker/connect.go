@@ -55,8 +55,9 @@ type Engine struct {
 
 // madeFrom is an image from which containers are created.
 type madeFrom struct {
-	id  string
-	env []string // NAME=value
+	id              string
+	env             []string // NAME=value
+	entrypoint, cmd []string
 }
 
 func (e *Engine) image(ctx context.Context, name string) (madeFrom, error) {
@@ -69,7 +70,7 @@ func (e *Engine) image(ctx context.Context, name string) (madeFrom, error) {
 	}
 	image := madeFrom{id: there.ID}
 	if there.Config != nil {
-		image.env = there.Config.Env
+		image.env, image.entrypoint, image.cmd = there.Config.Env, there.Config.Entrypoint, there.Config.Cmd
 	}
 	e.images.Store(name, image)
 	return image, nil

@@ -39,7 +39,7 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 	stopTimeout := stopSeconds
 	config := &container.Config{
 		Image:       r.Engine.imageName(ctx, s.Spec.Image),
-		Hostname:    hostname(s.ID),
+		Hostname:    hostname(s.Address),
 		User:        "0:0",
 		Entrypoint:  initd.Entrypoint(),
 		Cmd:         []string{},
@@ -66,17 +66,17 @@ func (r Runtime) create(ctx context.Context, s resource.Session, slice string, g
 	if host.NetworkMode = container.NetworkMode(s.Spec.Network); s.Spec.Network != "" && host.NetworkMode.IsUserDefined() {
 		joins = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{s.Spec.Network: inNetwork(s)}}
 	}
-	if err := r.Engine.checkSources(Name(s.ID), host.Mounts); err != nil {
+	if err := r.Engine.checkSources(s.BodyName(), host.Mounts); err != nil {
 		return "", err
 	}
 	creating, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
-	made, err := r.Engine.client.ContainerCreate(creating, config, host, joins, nil, Name(s.ID))
+	made, err := r.Engine.client.ContainerCreate(creating, config, host, joins, nil, s.BodyName())
 	if errdefs.IsConflict(err) || err != nil && strings.Contains(err.Error(), "already in use") {
-		err = cmp.Or(r.nameTaken(ctx, s.ID), err)
+		err = cmp.Or(r.nameTaken(ctx, s.ID, s.BodyName()), err)
 	}
 	if err != nil {
-		return "", r.Engine.explain("creating the container "+Name(s.ID), err, about(s, port))
+		return "", r.Engine.explain("creating the container "+s.BodyName(), err, about(s, port))
 	}
 	return made.ID, nil
 }
@@ -100,7 +100,7 @@ func inNetwork(s resource.Session) *network.EndpointSettings {
 	if s.Spec.Network == "" {
 		return &network.EndpointSettings{}
 	}
-	return &network.EndpointSettings{Aliases: []string{hostname(s.ID)}}
+	return &network.EndpointSettings{Aliases: []string{hostname(s.Address)}}
 }
 
 // isolate adapts a container to the isolation of the engine: mounts must be readable
@@ -138,7 +138,7 @@ func (e *Engine) lifted() []string {
 }
 
 func about(s resource.Session, port int) subject {
-	return subject{name: Name(s.ID), image: s.Spec.Image, bind: s.Spec.SSH.Bind, port: port}
+	return subject{name: s.BodyName(), image: s.Spec.Image, bind: s.Spec.SSH.Bind, port: port}
 }
 
 // visibleDevices is the variable that NVIDIA's runtime and hook read; programs get it from cosplay-init.
@@ -208,9 +208,9 @@ func (r Runtime) ownFolder(workspace string) string {
 	return filepath.Join(parts[:slices.Index(parts, scratch)+1]...)
 }
 
-// hostname is a session's ID in the characters that a machine's name may have.
-func hostname(session string) string {
-	name := strings.NewReplacer("_", "-", ".", "-").Replace(session)
+// hostname is the address of a session in the characters that a machine's name may have.
+func hostname(a resource.Address) string {
+	name := strings.NewReplacer("_", "-", ".", "-").Replace(resource.SessionID(a))
 	return strings.Trim(name[:min(longestHost, len(name))], "-")
 }
 
@@ -304,7 +304,7 @@ func (r Runtime) hold(ctx context.Context, s resource.Session, there *container.
 	defer cancel()
 	_, err := r.Engine.client.ContainerUpdate(ctx, there.ID, container.UpdateConfig{Resources: limits, RestartPolicy: restartPolicy(s.Spec)})
 	if err != nil {
-		return r.Engine.explain("setting the limits of the container "+Name(s.ID), err, about(s, 0))
+		return r.Engine.explain("setting the limits of the container "+s.BodyName(), err, about(s, 0))
 	}
 	return nil
 }

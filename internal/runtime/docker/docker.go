@@ -57,7 +57,7 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 	inspector := disguise.Inspector{Version: r.Version}
 	for _, id := range slices.Sorted(maps.Keys(sessions)) {
 		// If several containers are possible, any of them shows that there is one.
-		f, _ := pick(id, sessions[id])
+		f, _ := r.pick(id, sessions[id])
 		there, err := r.inspect(ctx, f.ID)
 		if err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 			c.State = resource.Restarting
 		}
 		if c.State == resource.Running || c.State == resource.Paused {
-			c.Altered = altered(named(f), id, there)
+			c.Altered = altered(r.named(f), r.called(id), there)
 		}
 		c.Bounds = bounds(there)
 		all = append(all, c)
@@ -109,8 +109,8 @@ func (r Runtime) inhabited(ctx context.Context, session string) (*container.Insp
 	}
 	there, err := r.find(ctx, session)
 	if err == nil && there == nil {
-		if err = r.nameTaken(ctx, session); err == nil {
-			err = fmt.Errorf("its container %s does not exist; cosplay apply recreates it", Name(session))
+		if err = r.nameTaken(ctx, session, r.called(session)); err == nil {
+			err = fmt.Errorf("its container %s does not exist; cosplay apply recreates it", r.called(session))
 		}
 	}
 	return there, err
@@ -160,7 +160,7 @@ func (r Runtime) Logs(ctx context.Context, session string, o runtime.LogOptions,
 	}
 	log, failed := r.Engine.client.ContainerLogs(ctx, there.ID, options)
 	if failed != nil {
-		return r.Engine.explain("reading the log of "+Name(session), failed, subject{name: Name(session)})
+		return r.Engine.explain("reading the log of "+r.called(session), failed, subject{name: r.called(session)})
 	}
 	defer log.Close()
 	if _, failed = stdcopy.StdCopy(out, err, log); errors.Is(failed, context.Canceled) {
@@ -178,7 +178,7 @@ const (
 var Driver = runtime.Driver{
 	Runtime: resource.Runtime{
 		Name: name, Title: "Docker", Where: "in containers", Body: "container",
-		Attributes:   []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart", "ports", "network"},
+		Attributes:   []string{"image", "pull", "volume", "ssh", "limits", "sudo", "restart", "ports", "network", "name", "entrypoint"},
 		RunsPrograms: true, HasShell: true, LeavesFiles: true, UniqueIDs: true, Labelled: true, Named: true, ShownID: 12,
 		StopCommand: "docker stop", RemoveCommand: "docker rm -f",
 	},

@@ -171,10 +171,11 @@ func TestTurns(t *testing.T) {
 	var mu sync.Mutex
 	var now, most int
 	full, release := make(chan struct{}), make(chan struct{})
+	reached := sync.OnceFunc(func() { close(full) }) // the limit is reached again after the release
 	e := answering(t, func(w http.ResponseWriter, _ *http.Request) {
 		mu.Lock()
 		if now++; now == limit {
-			close(full)
+			reached()
 		}
 		most = max(most, now)
 		mu.Unlock()
@@ -275,7 +276,7 @@ func TestForeign(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	made := w.prepare(t)
-	there, err := w.inspect(ctx, Name(w.s.ID))
+	there, err := w.inspect(ctx, w.s.BodyName())
 	check(t, err)
 	// The labels of the project under another name, and with another content under its name.
 	copied := w.foreign(t, "cosplay-copy-"+random(), container.Config{Labels: there.Config.Labels}, nil)
@@ -291,19 +292,19 @@ func TestForeign(t *testing.T) {
 		if labels != nil {
 			whose = "in another cosplay project"
 		}
-		id := w.foreign(t, Name(w.s.ID), container.Config{Labels: labels}, nil)
+		id := w.foreign(t, w.s.BodyName(), container.Config{Labels: labels}, nil)
 		if all := w.list(t); len(all) != 0 {
 			t.Errorf("%s: listed %+v", name, all)
 		}
 		_, err := w.Prepare(ctx, w.s, w.given)
-		if err == nil || !strings.Contains(err.Error(), "the name "+Name(w.s.ID)+" is taken by the container "+id[:12]) || !strings.Contains(err.Error(), whose) {
+		if err == nil || !strings.Contains(err.Error(), "the name "+w.s.BodyName()+" is taken by the container "+id[:12]) || !strings.Contains(err.Error(), whose) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := w.Exec(ctx, w.s.ID, runtime.Program{}, runtime.Streams{}); err == nil || !strings.Contains(err.Error(), "is taken by") {
 			t.Errorf("%s: %v", name, err)
 		}
 		check(t, unprepare(ctx, w.Runtime, w.s.ID))
-		if there, err := w.inspect(ctx, Name(w.s.ID)); err != nil || there == nil || there.ID != id {
+		if there, err := w.inspect(ctx, w.s.BodyName()); err != nil || there == nil || there.ID != id {
 			t.Errorf("%s: it was touched: %v, %v", name, there, err)
 		}
 		w.kill(t, id)
@@ -383,7 +384,7 @@ func TestIsolate(t *testing.T) {
 			}
 		}
 	}
-	if got := hostname("Big_one.a-" + strings.Repeat("x", 80)); len(got) != longestHost || !strings.HasPrefix(got, "Big-one-a-x") {
+	if got := hostname(resource.One("Big_one-a-" + strings.Repeat("x", 80))); len(got) != longestHost || !strings.HasPrefix(got, "Big-one-a-x") {
 		t.Errorf("the host's name is %q", got)
 	}
 }

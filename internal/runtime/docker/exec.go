@@ -41,10 +41,10 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, st
 		return 0, err
 	}
 	if there.State.Paused {
-		return 0, prose.Advice{What: fmt.Sprintf("its container %s is paused", Name(session)), Fix: "cosplay apply resumes it"}
+		return 0, prose.Advice{What: fmt.Sprintf("its container %s is paused", r.called(session)), Fix: "cosplay apply resumes it"}
 	}
 	if !there.State.Running || there.State.Restarting {
-		return 0, fmt.Errorf("its container %s does not run (%s); cosplay apply starts it, cosplay logs shows why it ended", Name(session), there.State.Status)
+		return 0, fmt.Errorf("its container %s does not run (%s); cosplay apply starts it, cosplay logs shows why it ended", r.called(session), there.State.Status)
 	}
 	x := execution{client: r.Engine.client, container: there.ID, streams: streams}
 	x.in, x.out = terminal(streams.In), terminal(streams.Out)
@@ -53,7 +53,7 @@ func (r Runtime) Exec(ctx context.Context, session string, p runtime.Program, st
 		return 0, fmt.Errorf("what it writes cannot be passed on: %w", lost.error)
 	}
 	if err != nil {
-		return 0, r.Engine.explain("running a program in "+Name(session), err, subject{name: Name(session)})
+		return 0, r.Engine.explain("running a program in "+r.called(session), err, subject{name: r.called(session)})
 	}
 	return code, nil
 }

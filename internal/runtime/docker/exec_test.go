@@ -164,7 +164,7 @@ func TestSignalKeepsOut(t *testing.T) {
 
 func (w *world) pid(t *testing.T) int {
 	t.Helper()
-	there, err := w.inspect(context.Background(), Name(w.s.ID))
+	there, err := w.inspect(context.Background(), w.s.BodyName())
 	check(t, err)
 	return there.State.Pid
 }

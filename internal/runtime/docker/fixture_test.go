@@ -113,9 +113,9 @@ func (w *world) session(t *testing.T, name string) resource.Session {
 		Program: resource.Program{Workspace: t.TempDir(), Env: map[string]string{"SEED": "14"}},
 		Spec: resource.ContainerSpec{
 			Image: tiny, Restart: "unless-stopped", Sudo: true,
-			SSH:    resource.SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: w.keys},
-			Limits: resource.Limits{ShmMiB: 32, PIDs: 512},
-			User:   resource.User{Name: "jane", UID: 1234, GID: 1235, Group: "people"},
+			SSH:        resource.SSH{Enabled: true, Bind: "127.0.0.1", AuthorizedKeys: w.keys},
+			Entrypoint: []string{}, Limits: resource.Limits{ShmMiB: 32, PIDs: 512}, // the entrypoint of the image is not reported
+			User: resource.User{Name: "jane", UID: 1234, GID: 1235, Group: "people"},
 		},
 	}
 }
@@ -184,7 +184,7 @@ func (w *world) leave(t *testing.T) string {
 	t.Helper()
 	g, err := w.grant(context.Background(), w.access(), w.s, w.given, true)
 	check(t, err)
-	check(t, w.furnish(w.s, w.given, g))
+	check(t, w.furnish(t.Context(), w.s, w.given, g, w.s.Spec.Image))
 	check(t, makeWorkspace(w.s.Workspace, w.s.Spec.User))
 	port, err := freePort("127.0.0.1", 0)
 	check(t, err)

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
@@ -65,8 +66,8 @@ func (r Runtime) empty(session string) string  { return filepath.Join(r.folder(s
 
 // furnish writes a session's folder, or updates it. After a crash any file may be incomplete: the files are derived,
 // and written again before every start. The usage file belongs to the programs, and stays. g is the grant of the
-// slice.
-func (r Runtime) furnish(s resource.Session, given resource.Handle, g grant) error {
+// slice, and image the name or ID of the container's.
+func (r Runtime) furnish(ctx context.Context, s resource.Session, given resource.Handle, g grant, image string) error {
 	inside := r.inside(s.ID)
 	for _, dir := range []struct { // the outermost first, which is closed to other users
 		path string
@@ -82,7 +83,12 @@ func (r Runtime) furnish(s resource.Session, given resource.Handle, g grant) err
 			return fmt.Errorf("making the session folder: %w", err)
 		}
 	}
-	config, err := json.Marshal(r.config(s, given.UUID, g.env))
+	of := r.config(s, given.UUID, g.env)
+	var err error
+	if of.Command, err = r.program(ctx, s, image); err != nil {
+		return err
+	}
+	config, err := json.Marshal(of)
 	if err != nil {
 		return err
 	}
@@ -165,7 +171,7 @@ func (r Runtime) Usage(session string) (disguise.Usage, error) {
 	return disguise.ReadUsage(filepath.Join(r.inside(session), usageFile))
 }
 
-// config is the configuration of cosplay-init, without the sensitive values.
+// config is the configuration of cosplay-init, without the sensitive values and the program.
 func (r Runtime) config(s resource.Session, slice string, granted map[string]string) initd.Config {
 	env := map[string]string{
 		"HOST_USER":                  s.Spec.User.Name,
@@ -184,7 +190,6 @@ func (r Runtime) config(s resource.Session, slice string, granted map[string]str
 		AuthorizedKeys: s.Spec.SSH.AuthorizedKeys,
 		SSH:            initd.SSH{Enabled: s.Spec.SSH.Enabled},
 		Env:            env,
-		Command:        s.Command,
 		Volumes:        newVolumes(s.Spec.Volumes),
 	}
 }
@@ -217,7 +222,7 @@ func (r Runtime) HostKey(session string) string {
 // KnownHosts is the line by which an ssh client identifies a session: by the name of its container (HostKeyAlias),
 // and by address and port.
 func (r Runtime) KnownHosts(session string, s resource.SSH, port int) string {
-	return fmt.Sprintf("%s,[%s]:%d %s\n", Name(session), runtime.Reachable(s.Bind), port, r.HostKey(session))
+	return fmt.Sprintf("%s,[%s]:%d %s\n", resource.BodyName(session), runtime.Reachable(s.Bind), port, r.HostKey(session))
 }
 
 // KnownHostsFile is the path of the file with that line.

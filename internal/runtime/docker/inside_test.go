@@ -135,7 +135,7 @@ func TestFolder(t *testing.T) {
 	s.Env["NVIDIA_DRIVER_CAPABILITIES"] = "all"
 	s.Command = []string{"sleep", "1"}
 	for range 2 { // again over what is there
-		check(t, w.furnish(s, resource.Handle{UUID: "MIG-1"}, grant{env: map[string]string{"LD_LIBRARY_PATH": "/first"}}))
+		check(t, w.furnish(t.Context(), s, resource.Handle{UUID: "MIG-1"}, grant{env: map[string]string{"LD_LIBRARY_PATH": "/first"}}, s.Spec.Image))
 	}
 	modes := map[string]os.FileMode{".": 0o700, insideDir: 0o755, "inside/init.json": 0o600, "inside/host_key": 0o600, "inside/cosplay-init": 0o755, "inside/figures": 0o444, "inside/" + facadeFile: 0o755, "inside/" + driverFile: 0o644}
 	for path, mode := range modes {
@@ -207,7 +207,7 @@ func TestOlderContainer(t *testing.T) {
 	ctx := context.Background()
 	g, err := w.grant(ctx, w.access(), w.s, w.given, false)
 	check(t, err)
-	check(t, w.furnish(w.s, w.given, g))
+	check(t, w.furnish(t.Context(), w.s, w.given, g, w.s.Spec.Image))
 	check(t, makeWorkspace(w.s.Workspace, w.s.Spec.User))
 	port, err := freePort("127.0.0.1", 0)
 	check(t, err)

@@ -33,13 +33,15 @@ const (
 	labelGPU     = "cosplay.gpu"   // UUID
 	labelSlice   = "cosplay.slice" // UUID of the MIG slice or of the whole GPU
 	labelSeal    = "cosplay.seal"
-	labelCommand = "cosplay.command" // "yes" where the session has a command of its own
+	labelCommand = "cosplay.command" // "yes" where the session runs a program
 	labelSerial  = "cosplay.serial"  // of the state after the run that created the container
 	labelPrivate = "cosplay.private" // "yes" where sensitive values are in files of the session's user
 )
 
-// Name is what the container of a session is called.
-func Name(session string) string { return resource.BodyName(session) }
+// called is the name of the container of a session in the state.
+func (r Runtime) called(session string) string {
+	return cmp.Or(r.Owner.Names[session], resource.BodyName(session))
+}
 
 // mac is a message authentication code of some words, which only the owner of the state can make.
 func (r Runtime) mac(words ...string) []byte {
@@ -64,7 +66,7 @@ func (r Runtime) labels(s resource.Session, slice string) map[string]string {
 		labelSerial:  strconv.Itoa(r.Owner.Serial),
 		labelPrivate: "yes",
 	}
-	if len(s.Command) > 0 {
+	if s.HasProgram() {
 		l[labelCommand] = "yes"
 	}
 	l[labelSeal] = r.seal(l)
@@ -85,7 +87,7 @@ func (r Runtime) owns(c container.Summary) bool {
 // claims reports whether the labels of a container name this state and host.
 func (r Runtime) claims(c container.Summary) bool {
 	l := c.Labels
-	return r.Owner.Lineage != "" && l[labelLineage] == r.Owner.Lineage && l[labelHost] == r.Host && (named(c) || furnished(c))
+	return r.Owner.Lineage != "" && l[labelLineage] == r.Owner.Lineage && l[labelHost] == r.Host && (r.named(c) || furnished(c))
 }
 
 // sealed reports whether the owner of the key has made a container's labels.
@@ -94,8 +96,8 @@ func (r Runtime) sealed(c container.Summary) bool {
 }
 
 // named compares all names: a container has another one for each container that links to it.
-func named(c container.Summary) bool {
-	return slices.Contains(c.Names, "/"+Name(c.Labels[labelSession]))
+func (r Runtime) named(c container.Summary) bool {
+	return slices.Contains(c.Names, "/"+r.called(c.Labels[labelSession]))
 }
 
 // furnished does not compare where the session folders are: a project may be moved.
@@ -178,8 +180,8 @@ func (r Runtime) foreignNames(ctx context.Context) ([]string, error) {
 
 // pick chooses a session's container: the one with its name, else the only one. If neither exists, it returns an
 // error and any of them.
-func pick(session string, found []container.Summary) (container.Summary, error) {
-	if i := slices.IndexFunc(found, named); i >= 0 {
+func (r Runtime) pick(session string, found []container.Summary) (container.Summary, error) {
+	if i := slices.IndexFunc(found, r.named); i >= 0 {
 		return found[i], nil
 	}
 	slices.SortFunc(found, func(a, b container.Summary) int { return cmp.Compare(a.ID, b.ID) })
@@ -191,7 +193,7 @@ func pick(session string, found []container.Summary) (container.Summary, error) 
 		names = append(names, fmt.Sprintf("%s (%s)", strings.TrimPrefix(strings.Join(c.Names, " "), "/"), short(c.ID)))
 	}
 	return found[0], fmt.Errorf("session %s has %d containers and none is called %s: %s; give one that name (docker rename) or remove those that are not to stay (docker rm -f)",
-		session, len(found), Name(session), strings.Join(names, ", "))
+		session, len(found), r.called(session), strings.Join(names, ", "))
 }
 
 // find returns a session's container, whatever its name is; nil is none.
@@ -200,7 +202,7 @@ func (r Runtime) find(ctx context.Context, session string) (*container.InspectRe
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	one, err := pick(session, found)
+	one, err := r.pick(session, found)
 	if err != nil {
 		return nil, err
 	}
@@ -234,9 +236,9 @@ func (r Runtime) Stranger(ctx context.Context, ref string) (c *resource.Body, ca
 }
 
 // nameTaken returns an error if a foreign container has the name of a session's.
-func (r Runtime) nameTaken(ctx context.Context, session string) error {
-	there, err := r.inspect(ctx, Name(session))
-	if err != nil || there == nil || there.Name != "/"+Name(session) { // the engine also accepts the beginning of an ID
+func (r Runtime) nameTaken(ctx context.Context, session, name string) error {
+	there, err := r.inspect(ctx, name)
+	if err != nil || there == nil || there.Name != "/"+name { // the engine also accepts the beginning of an ID
 		return err
 	}
 	if l := there.Config.Labels; hmac.Equal([]byte(l[labelSeal]), []byte(r.seal(l))) && l[labelSession] == session {
@@ -245,18 +247,18 @@ func (r Runtime) nameTaken(ctx context.Context, session string) error {
 	return r.Engine.notOurs(there)
 }
 
-// rename restores the name of a session's container.
-func (r Runtime) rename(ctx context.Context, session string, there *container.InspectResponse) error {
-	if there.Name == "/"+Name(session) {
+// rename gives a session's container its name.
+func (r Runtime) rename(ctx context.Context, s resource.Session, there *container.InspectResponse) error {
+	if there.Name == "/"+s.BodyName() {
 		return nil
 	}
-	if err := r.nameTaken(ctx, session); err != nil {
+	if err := r.nameTaken(ctx, s.ID, s.BodyName()); err != nil {
 		return err
 	}
 	ctx, cancel := soon(ctx)
 	defer cancel()
-	if err := r.Engine.client.ContainerRename(ctx, there.ID, Name(session)); err != nil {
-		return r.Engine.explain("giving the container "+strings.TrimPrefix(there.Name, "/")+" its name "+Name(session)+" back", err, subject{name: Name(session)})
+	if err := r.Engine.client.ContainerRename(ctx, there.ID, s.BodyName()); err != nil {
+		return r.Engine.explain("giving the container "+strings.TrimPrefix(there.Name, "/")+" its name "+s.BodyName(), err, subject{name: s.BodyName()})
 	}
 	return nil
 }

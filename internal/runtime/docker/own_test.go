@@ -23,12 +23,12 @@ func TestLinked(t *testing.T) {
 		t.Skip("podman has no links")
 	}
 	made := w.prepare(t)
-	w.foreign(t, "a-cosplay-test-"+random(), container.Config{}, &container.HostConfig{Links: []string{Name(w.s.ID) + ":db"}})
+	w.foreign(t, "a-cosplay-test-"+random(), container.Config{}, &container.HostConfig{Links: []string{w.s.BodyName() + ":db"}})
 	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], made) {
 		t.Errorf("listed %+v, made %+v", all, made)
 	}
-	for _, first := range []string{"/a-client/db", "/" + Name(w.s.ID)} {
-		c := container.Summary{Names: []string{first, "/a-client/db", "/" + Name(w.s.ID)}, Labels: w.labels(w.s, w.given.UUID)}
+	for _, first := range []string{"/a-client/db", "/" + w.s.BodyName()} {
+		c := container.Summary{Names: []string{first, "/a-client/db", "/" + w.s.BodyName()}, Labels: w.labels(w.s, w.given.UUID)}
 		if !w.owns(c) {
 			t.Errorf("with %s as the first of its names it is not the project's", first)
 		}
@@ -45,7 +45,7 @@ func TestRenamed(t *testing.T) {
 		t.Helper()
 		other := "cosplay-test-" + random()
 		check(t, w.Engine.client.ContainerRename(ctx, made.ID, other))
-		renamed.Altered = []resource.Alteration{{Part: resource.AlteredName, From: Name(w.s.ID), To: other}}
+		renamed.Altered = []resource.Alteration{{Part: resource.AlteredName, From: w.s.BodyName(), To: other}}
 	}
 	away()
 	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], renamed) {
@@ -57,13 +57,13 @@ func TestRenamed(t *testing.T) {
 	if again := w.prepare(t); !cmp.Equal(again, made) {
 		t.Errorf("prepared: %+v, was %+v", again, made)
 	}
-	if there, err := w.inspect(ctx, Name(w.s.ID)); err != nil || there == nil || there.ID != made.ID {
+	if there, err := w.inspect(ctx, w.s.BodyName()); err != nil || there == nil || there.ID != made.ID {
 		t.Errorf("it has not its name back: %v", err)
 	}
 
 	away()
-	squatter := w.foreign(t, Name(w.s.ID), container.Config{}, nil)
-	if _, err := w.Prepare(ctx, w.s, w.given); err == nil || !strings.Contains(err.Error(), "the name "+Name(w.s.ID)+" is taken by the container "+squatter[:12]) {
+	squatter := w.foreign(t, w.s.BodyName(), container.Config{}, nil)
+	if _, err := w.Prepare(ctx, w.s, w.given); err == nil || !strings.Contains(err.Error(), "the name "+w.s.BodyName()+" is taken by the container "+squatter[:12]) {
 		t.Errorf("with the name taken: %v", err)
 	}
 	if all := w.list(t); len(all) != 1 || !cmp.Equal(all[0], renamed) {
@@ -105,7 +105,7 @@ func TestCopies(t *testing.T) {
 	copied = w.foreign(t, "cosplay-test-"+random(), container.Config{Labels: there.Config.Labels}, &container.HostConfig{Mounts: []mount.Mount{bind(w.inside(w.s.ID), "/run/cosplay", true)}})
 	_, err = w.Prepare(ctx, w.s, w.given)
 	for doing, err := range map[string]error{"Prepare": err, "Unprepare": unprepare(ctx, w.Runtime, w.s.ID)} {
-		if err == nil || !strings.Contains(err.Error(), "has 2 containers and none is called "+Name(w.s.ID)) || !strings.Contains(err.Error(), made.ID[:12]) || !strings.Contains(err.Error(), copied[:12]) {
+		if err == nil || !strings.Contains(err.Error(), "has 2 containers and none is called "+w.s.BodyName()) || !strings.Contains(err.Error(), made.ID[:12]) || !strings.Contains(err.Error(), copied[:12]) {
 			t.Errorf("%s: %v", doing, err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestCopies(t *testing.T) {
 		t.Errorf("there are %+v, listed %+v", all, w.list(t))
 	}
 	// The name decides.
-	check(t, w.Engine.client.ContainerRename(ctx, made.ID, Name(w.s.ID)))
+	check(t, w.Engine.client.ContainerRename(ctx, made.ID, w.s.BodyName()))
 	if again := w.prepare(t); !cmp.Equal(again, made) {
 		t.Errorf("prepared: %+v, was %+v", again, made)
 	}

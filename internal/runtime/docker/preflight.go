@@ -29,12 +29,13 @@ import (
 type survey struct {
 	runtime    Runtime
 	containers []container.Summary
+	images     map[string]madeFrom // by name, those that were asked for; empty if the engine lacks it
 }
 
 // Survey prepares the check of sessions that are to be created.
 func (r Runtime) Survey(ctx context.Context) (runtime.Survey, error) {
 	all, err := r.Engine.containers(ctx, "listing the containers")
-	s := runtime.Survey{Check: survey{r, all}.check}
+	s := runtime.Survey{Check: survey{r, all, map[string]madeFrom{}}.check}
 	if err := r.Reaches(); err != nil {
 		summary := fmt.Sprintf("slices do not reach containers on host %q", r.Host)
 		s.Host = []preflight.Problem{{Attribute: "runtime", Summary: summary, Advice: prose.AdviceOf(err)}}
@@ -46,7 +47,7 @@ func (r Runtime) Survey(ctx context.Context) (runtime.Survey, error) {
 // removed.
 func (s survey) check(ctx context.Context, session resource.Session, removed map[string]bool) []preflight.Problem {
 	return slices.Concat(s.checkName(ctx, session, removed), runtime.CheckWorkspace(session.Workspace), checkVolumes(session),
-		s.runtime.Engine.checkLimits(session.Spec.Limits), s.checkSSH(session, removed), s.checkPorts(session, removed), s.checkNetwork(ctx, session))
+		s.runtime.Engine.checkLimits(session.Spec.Limits), s.checkSSH(session, removed), s.checkPorts(session, removed), s.checkNetwork(ctx, session), s.checkEntrypoint(ctx, session))
 }
 
 // checkSSH checks whether address and port are available: the requested port, or the one that the session had before.
@@ -193,15 +194,15 @@ func (s survey) checkName(ctx context.Context, session resource.Session, removed
 			}
 			continue
 		}
-		if removed[c.ID] || !slices.Contains(c.Names, "/"+Name(session.ID)) {
+		if removed[c.ID] || !slices.Contains(c.Names, "/"+session.BodyName()) {
 			continue
 		}
-		if err := s.runtime.nameTaken(ctx, session.ID); err != nil {
+		if err := s.runtime.nameTaken(ctx, session.ID, session.BodyName()); err != nil {
 			return nameProblem(session, err)
 		}
 	}
 	if len(own) > 0 {
-		if _, err := pick(session.ID, own); err != nil {
+		if _, err := s.runtime.pick(session.ID, own); err != nil {
 			return nameProblem(session, err)
 		}
 	}
@@ -209,7 +210,7 @@ func (s survey) checkName(ctx context.Context, session resource.Session, removed
 }
 
 func nameProblem(session resource.Session, err error) []preflight.Problem {
-	summary := fmt.Sprintf("%s cannot have the container %s", session.Address, Name(session.ID))
+	summary := fmt.Sprintf("%s cannot have the container %s", session.Address, session.BodyName())
 	return []preflight.Problem{{Summary: summary, Advice: prose.AdviceOf(err)}}
 }
 

@@ -101,8 +101,8 @@ func TestCheckNames(t *testing.T) {
 		t.Errorf("its own: %s", got)
 	}
 	check(t, w.Engine.client.ContainerRename(ctx, made.ID, "cosplay-test-"+random()))
-	w.foreign(t, Name(w.s.ID), container.Config{}, nil)
-	if got := w.checked(t, w.s, made.ID); !strings.Contains(got, "cannot have the container "+Name(w.s.ID)) || !strings.Contains(got, "which cosplay did not make. Fix: remove it") {
+	w.foreign(t, w.s.BodyName(), container.Config{}, nil)
+	if got := w.checked(t, w.s, made.ID); !strings.Contains(got, "cannot have the container "+w.s.BodyName()) || !strings.Contains(got, "which cosplay did not make. Fix: remove it") {
 		t.Errorf("foreign: %s", got)
 	}
 }
@@ -115,12 +115,14 @@ func TestOneListForMany(t *testing.T) {
 	before := asked.Load()
 	survey, err := w.Survey(context.Background())
 	check(t, err)
-	for range 100 {
-		if problems := survey.Check(context.Background(), w.s, nil); len(problems) > 0 {
+	other := w.s
+	other.Spec.Image = "cosplay-test/missing:1"
+	for i := range 100 {
+		if problems := survey.Check(context.Background(), []resource.Session{w.s, other}[i%2], nil); len(problems) > 0 {
 			t.Fatal(problemWords(problems))
 		}
 	}
-	if n := asked.Load() - before; n != 1 {
-		t.Errorf("%d requests, want 1", n)
+	if n := asked.Load() - before; n != 3 {
+		t.Errorf("%d requests, want 3: the containers, and each image once", n)
 	}
 }

@@ -79,7 +79,7 @@ func (r Runtime) launch(ctx context.Context, access access, s resource.Session, 
 	defer done()
 	there, err := r.find(ctx, s.ID)
 	if err == nil && there != nil {
-		err = r.rename(ctx, s.ID, there)
+		err = r.rename(ctx, s, there)
 	}
 	if err != nil {
 		return launched{}, err
@@ -96,7 +96,7 @@ func (r Runtime) complete(ctx context.Context, s resource.Session, slice string,
 		err = r.await(ctx, s, c)
 	}
 	if err != nil {
-		err = fmt.Errorf("container %s: %w%s", Name(s.ID), err, r.lastWords(ctx, c.id))
+		err = fmt.Errorf("container %s: %w%s", s.BodyName(), err, r.lastWords(ctx, c.id))
 	} else {
 		made, err = r.made(ctx, s, slice, c)
 	}
@@ -126,7 +126,11 @@ func (r Runtime) prepare(ctx context.Context, access access, s resource.Session,
 	// A running container goes on with the facades with which it was started, which are mounted file by file. No file
 	// of a newer cosplay must be added to them.
 	if err == nil && !(keeps && there.State.Running && len(now.Outdated) > 0) {
-		err = r.furnish(s, given, granted)
+		image := s.Spec.Image
+		if keeps {
+			image = there.Image
+		}
+		err = r.furnish(ctx, s, given, granted, image)
 	}
 	if err == nil {
 		err = makeWorkspace(s.Workspace, s.Spec.User)
@@ -230,7 +234,7 @@ func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (lau
 	}
 	ready.close()
 	what, ofSSH := r.aboutPort(ctx, s, c.port, err)
-	if err = r.Engine.explain("starting the container "+Name(s.ID), err, what); ofSSH {
+	if err = r.Engine.explain("starting the container "+s.BodyName(), err, what); ofSSH {
 		err = portError{err}
 	}
 	return launched{}, err
@@ -239,7 +243,7 @@ func (r Runtime) start(ctx context.Context, s resource.Session, c launched) (lau
 // made is a container whose session can be used. One that existed before, or that runs a command, is inspected once
 // more: only the engine knows the image of the first, and the second may have ended.
 func (r Runtime) made(ctx context.Context, s resource.Session, slice string, c launched) (resource.Body, error) {
-	if image, err := r.Engine.image(ctx, s.Spec.Image); err == nil && c.fresh && len(s.Command) == 0 && !s.Stopped {
+	if image, err := r.Engine.image(ctx, s.Spec.Image); err == nil && c.fresh && !s.HasProgram() && !s.Stopped {
 		made := r.container(c.id, image.id, container.StateRunning, r.labels(s, slice))
 		made.SSHPort = c.port
 		return made, r.know(s, c.port)
@@ -249,11 +253,11 @@ func (r Runtime) made(ctx context.Context, s resource.Session, slice string, c l
 		return resource.Body{}, err
 	}
 	if there == nil {
-		return resource.Body{}, fmt.Errorf("container %s: another process removed it at once; cosplay apply recreates it", Name(s.ID))
+		return resource.Body{}, fmt.Errorf("container %s: another process removed it at once; cosplay apply recreates it", s.BodyName())
 	}
 	made := r.container(there.ID, there.Image, there.State.Status, there.Config.Labels)
 	if made.State != resource.Running && !s.Stopped {
-		return resource.Body{}, fmt.Errorf("container %s: it ended at once, with code %d%s", Name(s.ID), there.State.ExitCode, r.lastWords(ctx, c.id))
+		return resource.Body{}, fmt.Errorf("container %s: it ended at once, with code %d%s", s.BodyName(), there.State.ExitCode, r.lastWords(ctx, c.id))
 	}
 	made.SSHPort = publishedPort(there)
 	return made, r.know(s, made.SSHPort)

@@ -64,7 +64,7 @@ func TestRemains(t *testing.T) {
 	}
 
 	// The ID does not make another project's container the own one.
-	other := container.Summary{ID: made.ID, Names: []string{"/" + Name(w.s.ID)}, Labels: known.labels(w.s, w.given.UUID)}
+	other := container.Summary{ID: made.ID, Names: []string{"/" + w.s.BodyName()}, Labels: known.labels(w.s, w.given.UUID)}
 	other.Labels[labelLineage] = "other"
 	if known.owns(other) {
 		t.Error("another lineage's container counts as own")

@@ -32,7 +32,7 @@ func TestSecretsInFolder(t *testing.T) {
 		s.Spec.User.UID, s.Spec.User.GID = 1234, 1235
 	}
 	for range 2 { // again over what is there
-		check(t, w.furnish(s, resource.Handle{UUID: "MIG-1"}, granted))
+		check(t, w.furnish(t.Context(), s, resource.Handle{UUID: "MIG-1"}, granted, s.Spec.Image))
 	}
 	var holders []string
 	check(t, filepath.Walk(w.Base, func(path string, info os.FileInfo, err error) error {
@@ -67,7 +67,7 @@ func TestSecretsInFolder(t *testing.T) {
 	}
 
 	s.Secret = nil
-	check(t, w.furnish(s, resource.Handle{UUID: "MIG-1"}, grant{}))
+	check(t, w.furnish(t.Context(), s, resource.Handle{UUID: "MIG-1"}, grant{}, s.Spec.Image))
 	if _, err := os.Stat(filepath.Join(w.inside(s.ID), privateDir)); !os.IsNotExist(err) {
 		t.Errorf("without sensitive values their folder stays: %v", err)
 	}
@@ -128,7 +128,7 @@ func (w *world) older(t *testing.T, made resource.Body) (id string) {
 	check(t, w.sealFiles(w.s.ID, present(filepath.Join(inside, cudaFacadeFile))))
 	delete(there.Config.Labels, labelPrivate)
 	there.Config.Env = append(there.Config.Env, "TOKEN="+hidden)
-	created, err := w.Engine.client.ContainerCreate(ctx, there.Config, there.HostConfig, nil, nil, Name(w.s.ID))
+	created, err := w.Engine.client.ContainerCreate(ctx, there.Config, there.HostConfig, nil, nil, w.s.BodyName())
 	check(t, err)
 	check(t, w.Engine.client.ContainerStart(ctx, created.ID, container.StartOptions{}))
 	check(t, w.await(ctx, w.s, launched{id: created.ID, port: publishedPort(there)}))

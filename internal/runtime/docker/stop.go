@@ -22,7 +22,7 @@ func (r Runtime) Stop(ctx context.Context, session string) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTime)
 	defer cancel()
 	if err := r.Engine.client.ContainerStop(ctx, there.ID, container.StopOptions{}); err != nil {
-		return r.Engine.explain("stopping the container "+Name(session), err, subject{name: Name(session)})
+		return r.Engine.explain("stopping the container "+r.called(session), err, subject{name: r.called(session)})
 	}
 	return r.rewrite(session, func(s *resource.Session) { s.Stopped = true })
 }
@@ -71,7 +71,7 @@ func (r Runtime) resume(ctx context.Context, session string, there *container.In
 		return nil
 	}
 	if err := r.Engine.client.ContainerUnpause(ctx, there.ID); err != nil {
-		return r.Engine.explain(fmt.Sprintf("resuming the container %s", Name(session)), err, subject{name: Name(session)})
+		return r.Engine.explain(fmt.Sprintf("resuming the container %s", r.called(session)), err, subject{name: r.called(session)})
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func settles(ctx context.Context, s resource.Session, c launched, calm time.Dura
 			return err
 		}
 	}
-	if len(s.Command) == 0 {
+	if !s.HasProgram() {
 		return nil
 	}
 	return pause(ctx, calm)

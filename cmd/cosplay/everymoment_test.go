@@ -209,14 +209,66 @@ func everyMomentDocker(t *testing.T, text, command string, slices int) {
 	p.destroysAll(before)
 }
 
-// containers lists those of the project that there are.
-func (p project) containers() []string {
+// TestEveryMomentStop: a stop or start that is killed right before or right after any write to disk or effect is
+// completed by the same command. An apply in between stops and starts nothing, and changes no slice.
+func TestEveryMomentStop(t *testing.T) {
+	t.Parallel()
+	needEngine(t)
+	const sessions = 2
+	p := newProject(t, fmt.Sprintf(inDocker, "mig-mode", "momentstop", sessions, "2060"))
+	defer removeContainers(t, p.dir)
+	p.run("apply", "--auto-approve")
+	for _, c := range []struct {
+		command, opposite string
+		running           int
+	}{{"stop", "start", 0}, {"start", "stop", sessions}} {
+		args := []string{c.command, "--all", "--parallelism", "1"}
+		p.run(c.opposite, "--all")
+		listed := p.moments(args...)
+		for _, n := range chosen(len(listed), 4) {
+			var wrong []string
+			for _, between := range []bool{false, true} {
+				p.run(c.opposite, "--all")
+				if !p.dies(n, args...) {
+					wrong = append(wrong, "it was not killed")
+				}
+				if between {
+					before := p.running()
+					wrong = append(wrong, p.converges(sessions)...)
+					if now := p.running(); now != before {
+						wrong = append(wrong, fmt.Sprintf("%d containers ran, and after apply %d", before, now))
+					}
+				}
+				for _, then := range [][]string{args, {"plan", "--detailed-exitcode"}, {"drift"}} {
+					if out, err := p.command(then...).CombinedOutput(); err != nil {
+						wrong = append(wrong, fmt.Sprintf("%v: %v\n%s", then, err, out))
+					}
+				}
+				if n := p.running(); n != c.running {
+					wrong = append(wrong, fmt.Sprintf("%d containers run, not %d", n, c.running))
+				}
+			}
+			if len(wrong) > 0 {
+				t.Errorf("%s killed at moment %d, %s:\n%s", c.command, n, inShort(listed[n-1]), strings.Join(wrong, "\n"))
+			}
+		}
+		t.Logf("%s: %s", c.command, count(listed))
+	}
+	p.run("destroy", "--auto-approve")
+}
+
+// running counts the containers of the project that run.
+func (p project) running() int { return len(p.containers("--filter", "status=running")) }
+
+// containers lists those of the project that there are, or those of them that filters select.
+func (p project) containers(filters ...string) []string {
 	p.t.Helper()
 	prior, err := state.Store{Path: filepath.Join(p.dir, state.FileName)}.Load()
 	if err != nil || prior.Lineage == "" {
 		return nil
 	}
-	out, err := exec.Command("docker", "ps", "-a", "--filter", "label=cosplay.lineage="+prior.Lineage, "--format", "container {{.Names}}").Output()
+	args := []string{"ps", "-a", "--filter", "label=cosplay.lineage=" + prior.Lineage, "--format", "container:{{.Names}}"}
+	out, err := exec.Command("docker", append(args, filters...)...).Output()
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (inv *invocation) verify() *cobra.Command {
 
 NVML cannot read a clock lock. verify proves it: one session of each GPU fills a little memory for at most 3 s, and the SM clock is sampled meanwhile. A lock that is not in effect fails the check and is noted in the state: drift reports it, and the next apply sets the lock again.
 
-A check is skipped only where the image, Python or the driver lacks what it tests; the reason is printed.
+A check is skipped only where the image, Python or the driver lacks what it tests; the reason is printed. Sessions that cosplay stop has stopped are left out.
 
 Exit codes: 0 all that could be checked holds; 1 error, or a check failed.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return inv.runVerify(cmd.Context(), args, o) },
@@ -64,15 +64,16 @@ func (inv *invocation) verifyNow(ctx context.Context, p *project.Project) (rende
 
 // verified runs the self-test.
 func (inv *invocation) verified(ctx context.Context, p *project.Project, prior resource.Prior, live resource.Live, sessions []resource.PriorSession, o selftest.VerifyOptions) (render.VerifyView, error) {
+	view := render.VerifyView{Flags: inv.flags()}
 	sessions = slices.DeleteFunc(slices.Clone(sessions), func(s resource.PriorSession) bool {
 		body, _ := live.Body(s.Slice.Host, s.Runtime, s.ID)
 		if s.Rests(body) {
+			view.Stopped = append(view.Stopped, s.Address.Short())
 			fmt.Fprintf(inv.Err, "Left out: %v\n", project.Resting(s))
 		}
 		return s.Rests(body)
 	})
 	all, err := selftest.Verify(ctx, p, prior, live, sessions, o)
-	view := render.VerifyView{Flags: inv.flags()}
 	for _, v := range all {
 		view.Sessions = append(view.Sessions, render.VerifiedSession{Session: v.Session.Session, Results: v.Results, Outdated: v.Outdated})
 	}

@@ -14,6 +14,7 @@ import (
 // VerifyView is the result of the self-test of sessions.
 type VerifyView struct {
 	Sessions []VerifiedSession
+	Stopped  []string // short addresses of those that were left out
 	Flags    []string // global flags to repeat in suggestions
 }
 
@@ -58,6 +59,11 @@ func Verify(w io.Writer, s Style, v VerifyView) {
 }
 
 func (p *page) verified(v VerifyView) {
+	if len(v.Sessions) == 0 && len(v.Stopped) > 0 {
+		p.print(0, text("Nothing was verified: no session that was asked for runs."))
+		p.next(suggest("start "+strings.Join(v.Stopped, " "), v.Flags))
+		return
+	}
 	if len(v.Sessions) == 0 {
 		p.print(0, text("There is no session to verify."))
 		p.next(suggest("apply", v.Flags))

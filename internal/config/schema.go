@@ -305,14 +305,15 @@ var checkSchema = Block{
 
 var fitSchema = Block{
 	Name: "fit", what: "a fit block",
-	Description: "How cosplay chooses the slice.",
+	Description: "How cosplay chooses the slice. Where free slots do not fit a session, plan names the single session whose move makes room, if there is one, " +
+		"and --replace=ADDRESS moves it.",
 	Attributes: []Attribute{
 		{Name: "prefer", Type: Word, Words: []string{"fp32", "bandwidth", "balanced"}, Default: `"fp32"`, PerInstance: true, Change: Replaces, Example: `"bandwidth"`,
 			Description: "The property of the target to match first."},
 		{Name: "tolerance", Type: Percentage, Default: `"10%"`, PerInstance: true, Change: Replaces, Example: `"5%"`,
 			Description: "cosplay takes the smallest slice whose error is within the tolerance. With 0 it takes the slice with the smallest error."},
 		{Name: "max_error", Type: Percentage, Default: "(none)", PerInstance: true, Change: Replaces, Example: `"50%"`,
-			Description: "plan refuses a fit with a larger error."},
+			Description: "plan refuses a fit with a larger error. A session gets the whole of a GPU that a foreign process keeps from MIG mode only with max_error."},
 	},
 }
 

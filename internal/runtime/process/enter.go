@@ -110,6 +110,10 @@ func (l layer) mount(figures string) error {
 	if err != nil {
 		return err
 	}
+	below, err := mountsBelow(l.folder)
+	if err != nil {
+		return err
+	}
 	if err := mount("tmpfs", l.folder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return err
 	}
@@ -122,6 +126,11 @@ func (l layer) mount(figures string) error {
 	}
 	if err := mount("overlay", l.folder, "overlay", 0, "lowerdir="+descriptor(front)+":"+descriptor(behind)); err != nil {
 		return err
+	}
+	for path, fd := range below {
+		if err := mount(descriptor(fd), path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return err
+		}
 	}
 	for name, fd := range l.files {
 		if err := mount(descriptor(fd), filepath.Join(l.folder, needs, name), "", unix.MS_BIND, ""); err != nil {
@@ -173,6 +182,27 @@ func loaderFolder() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("libc.so.6 is in none of %s: %w", strings.Join(folders, ", "), fs.ErrNotExist)
+}
+
+// mountsBelow opens what is mounted below a folder, such as the driver's libraries in a container: an overlay leaves
+// it out. The session's own libraries stay in front.
+func mountsBelow(folder string) (map[string]int, error) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	below := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		path := strings.Fields(line)[4]
+		name, is := strings.CutPrefix(path, folder+"/")
+		if !is || slices.Contains(libraries, name) || slices.Contains(libraries, name+".1") {
+			continue
+		}
+		if below[path], err = openPath(path); err != nil {
+			return nil, err
+		}
+	}
+	return below, nil
 }
 
 // known lists the paths in the loader's cache of libraries that have a facade. Paths in the cache end with a zero byte.

@@ -165,7 +165,7 @@ func (inv *invocation) root() *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Core commands:", []*cobra.Command{inv.init(), inv.fmt(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift()}},
+		{"Core commands:", []*cobra.Command{inv.init(), inv.fmt(), inv.validate(), inv.plan(), inv.apply(), inv.destroy(), inv.drift(), inv.watch()}},
 		{"Inspect:", []*cobra.Command{inv.status(), inv.ps(), inv.slotMap(), inv.show(), inv.output(), inv.console(), inv.graph(), inv.stateCommands(), inv.importThings()}},
 		{"Sessions:", []*cobra.Command{inv.run(), inv.ssh(), inv.exec(), inv.logs(), inv.stop(), inv.start(), inv.sshConfig(), inv.verify()}},
 		{"Catalog:", []*cobra.Command{inv.ls(), inv.info(), inv.fit()}},

@@ -14,6 +14,7 @@ import (
 	"cosplay/internal/project"
 	"cosplay/internal/resource"
 	"cosplay/internal/sim"
+	"cosplay/internal/watch"
 )
 
 // source lists what a shell can complete a word to. It reads the configuration and the state, and no host: a user waits
@@ -28,6 +29,7 @@ var argumentSources = map[string]source{
 // flagSources has the sources of flags, by their names or by the word for their value.
 var flagSources = map[string]source{
 	"session": plannedNames, "host": hostNames, "on": catalogHosts, "var": variableNames,
+	"repair": func(*invocation, *cobra.Command, string) []cobra.Completion { return watch.RepairWords() },
 	"prefer": words("fp32", "bandwidth", "balanced"),
 	"runtime": func(*invocation, *cobra.Command, string) []cobra.Completion {
 		return append(resource.RuntimeNames(""), config.RuntimeAuto)

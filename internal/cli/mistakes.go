@@ -17,7 +17,7 @@ import (
 
 // laterCommands and laterFlags are planned: cosplay refuses them by name, not as unknown.
 var (
-	laterCommands = []string{"watch", "top", "cp", "host"}
+	laterCommands = []string{"top", "cp", "host"}
 	laterFlags    = []string{"log-level"}
 )
 

@@ -35,6 +35,18 @@ const (
 	SecretsInEnv     Class = "secrets-open"
 )
 
+// Classes are all, settings of GPUs included.
+func Classes() []Class {
+	all := []Class{
+		GPUMissing, GPUUnusable, HostRebooted, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
+		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, SecretsInEnv,
+	}
+	for _, s := range resource.AllSettings {
+		all = append(all, SettingClass(s))
+	}
+	return all
+}
+
 // SettingClass is the drift of a setting of a GPU.
 func SettingClass(s resource.Setting) Class {
 	return cmp.Or(settingClasses[s], Class(s.String()))

@@ -36,6 +36,7 @@ var outputs = []output{
 	{"validate", public.Diagnostics{}, "", nil},
 	{"plan", public.Plan{}, "", map[string]any{"cosplay plan --drift-only --json": public.DriftReport{}}},
 	{"drift", public.DriftReport{}, "", nil},
+	{"watch", public.WatchEvent{}, "", nil},
 	{"apply", public.Applied{}, "", nil},
 	{"destroy", public.Applied{}, "", nil},
 	{"status", public.Status{}, "", nil},

@@ -95,6 +95,11 @@ type (
 		Reaches() error
 	}
 
+	// Notifier calls changed after events that may concern sessions, until the context ends.
+	Notifier interface {
+		Notify(ctx context.Context, changed func())
+	}
+
 	// Puller gets images from registries. Offered is the image to which a name refers in its registry now, as its name
 	// with its digest, or why it could not be pulled; "" and no error where the engine cannot ask.
 	Puller interface {

@@ -1,0 +1,183 @@
+package watch
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/diff"
+	"cosplay/internal/project"
+	"cosplay/internal/prose"
+	"cosplay/internal/public"
+	"cosplay/internal/resource"
+	"cosplay/internal/words"
+)
+
+// The kinds of events.
+const (
+	Begun         = "finding"        // drift was found
+	Ended         = "finding-ended"  // drift that was found exists no more
+	Repairing     = "repair"         // a repair of a session begins
+	Step          = "step"           // a step of a repair is done
+	Failed        = "failed"         // a step or a whole repair
+	Stays         = "not-repaired"   // drift that the policy does not repair
+	Would         = "would-repair"   // with DryRun
+	ConfigDiffers = "config-differs" // the file differs from what is applied
+	ConfigInvalid = "config-invalid" // the configuration before it is kept
+	Waiting       = "waiting"        // another command has the lock
+	CycleFailed   = "cycle"          // hosts or state could not be read
+	Resolved      = "resolved"       // an earlier event is over
+)
+
+// over says in words that an event of a kind is over.
+var over = map[string]string{
+	ConfigDiffers: "the file is as applied",
+	ConfigInvalid: "the configuration is valid",
+	Waiting:       "the lock is free",
+	CycleFailed:   "hosts and state can be read",
+}
+
+// reasons says in words why drift stays.
+var reasons = map[Why]string{
+	NotAllowed:   "--repair does not name this drift; cosplay apply repairs it",
+	EndsPrograms: "programs that work would end, and --repair does not name this drift; cosplay apply repairs it",
+	OnItsGPU:     "the settings of its GPU would change, and --repair does not name them; cosplay apply repairs it",
+	Exhausted:    "it was repaired as often as --repairs-per-hour allows; look for the cause: cosplay logs, cosplay drift",
+	OthersUse:    "others use the GPU, so that its settings stay as they are",
+	BackingOff:   "the last repair failed, and the next one waits",
+}
+
+// finding identifies drift over several cycles.
+type finding struct {
+	class              diff.Class
+	host, gpu, address string
+	kind               diff.Kind
+	name, runtime      string
+}
+
+func findingOf(d diff.Drift) finding {
+	f := finding{class: d.Class, host: d.Host, gpu: d.GPU, kind: d.Kind, name: d.Name, runtime: d.Runtime}
+	if d.Session != nil {
+		f.address = d.Session.String()
+	}
+	return f
+}
+
+func (f finding) compare(o finding) int {
+	return cmp.Or(strings.Compare(f.host, o.host), strings.Compare(f.gpu, o.gpu), strings.Compare(f.address, o.address),
+		cmp.Compare(f.class, o.class), cmp.Compare(f.kind, o.kind), strings.Compare(f.name, o.name))
+}
+
+func (f finding) event(kind, text string, live resource.Live) public.WatchEvent {
+	subject := "host " + f.host
+	switch {
+	case f.address != "":
+		subject = f.address
+	case f.gpu != "":
+		subject = words.GPU(live, f.host, f.gpu)
+	}
+	return public.WatchEvent{Kind: kind, Subject: subject, Session: f.address, Host: f.host, GPU: f.gpu, Class: string(f.class), Text: text}
+}
+
+// report completes an event.
+func (l *Loop) report(e public.WatchEvent) {
+	e.Format, e.Time = public.V1, time.Now().UTC().Format(time.RFC3339)
+	l.Report(e)
+}
+
+// findings reports what has begun and what has ended since the last cycle.
+func (l *Loop) findings(o project.Outlook) {
+	there := map[finding]bool{}
+	for _, d := range o.Plan.Diff.Drift {
+		f := findingOf(d)
+		there[f] = true
+		if !l.open[f] {
+			l.open[f] = true
+			l.report(f.event(Begun, words.Drifted(d)+": "+words.Value(d.From, o.Live)+" -> "+words.Value(d.To, o.Live), o.Live))
+		}
+	}
+	for _, f := range slices.SortedFunc(maps.Keys(l.open), finding.compare) {
+		if !there[f] {
+			delete(l.open, f)
+			l.report(f.event(Ended, words.Drifted(diff.Drift{Class: f.class, Kind: f.kind, Name: f.name, Runtime: f.runtime})+": as applied again", o.Live))
+		}
+	}
+}
+
+// say reports what is wrong about a subject once, until it is something else, and when it is over.
+func (l *Loop) say(kind, text string) {
+	before := l.said[kind]
+	if before == text {
+		return
+	}
+	if l.said[kind] = text; text == "" {
+		l.report(public.WatchEvent{Kind: Resolved, Text: over[kind]})
+		return
+	}
+	l.report(public.WatchEvent{Kind: kind, Text: text})
+}
+
+func sentence(err error) string {
+	if err == nil {
+		return ""
+	}
+	return prose.Stop(err.Error())
+}
+
+// changed reports that the configuration differs from what is applied.
+func (l *Loop) changed(j Judgement) {
+	text := ""
+	if len(j.Changed) > 0 && !l.Policy.Apply {
+		text = "the file differs from what is applied, for " + prose.And(prose.Each(j.Changed, resource.Address.String)) + "; cosplay apply applies it, or --apply"
+	}
+	l.say(ConfigDiffers, text)
+}
+
+// left reports once what is not repaired, and why.
+func (l *Loop) left(j Judgement, live resource.Live) {
+	before := l.stays
+	l.stays = map[Left]bool{}
+	for _, left := range j.Left {
+		if l.stays[left] = true; left.Why == Differs || before[left] {
+			continue
+		}
+		e := public.WatchEvent{Kind: Stays, Host: left.GPU.Host, GPU: left.GPU.UUID, Why: string(left.Why), Text: reasons[left.Why]}
+		if e.GPU != "" {
+			e.Subject = words.GPU(live, e.Host, e.GPU)
+		} else {
+			e.Subject = left.Address.String()
+			e.Session = e.Subject
+		}
+		l.report(e)
+	}
+}
+
+func (l *Loop) wouldRepair(j Judgement, live resource.Live) {
+	now := map[string]bool{}
+	for _, key := range j.Keys {
+		now[key] = true
+	}
+	if !maps.Equal(l.would, now) {
+		l.would = now
+		for _, key := range slices.Sorted(maps.Keys(now)) {
+			subject := key
+			if host, uuid, isGPU := strings.Cut(key, " "); isGPU {
+				subject = words.GPU(live, host, uuid)
+			}
+			l.report(public.WatchEvent{Kind: Would, Subject: subject, Text: "not changed, because of --dry-run"})
+		}
+	}
+}
+
+func (l *Loop) step(e apply.Event) {
+	switch e.Kind {
+	case apply.StepDone:
+		l.report(public.WatchEvent{Kind: Step, Text: words.Step(e.Step, e.Live)})
+	case apply.StepFailed:
+		l.report(public.WatchEvent{Kind: Failed, Text: words.Step(e.Step, e.Live) + ": " + sentence(e.Err)})
+	case apply.StepStarted, apply.StepSays, apply.UndoDone, apply.UndoFailed:
+	}
+}

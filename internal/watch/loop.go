@@ -1,0 +1,285 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/diff"
+	"cosplay/internal/durable"
+	"cosplay/internal/project"
+	"cosplay/internal/prose"
+	"cosplay/internal/public"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+	"cosplay/internal/words"
+)
+
+// settling is how long a loop that was woken waits for further events of the same cause.
+const settling = time.Second
+
+// Opened is a project with what distinguishes it from one whose files or variables have changed.
+type Opened struct {
+	*project.Project
+	Fingerprint string
+}
+
+// Loop repairs a project until its context ends. One goroutine runs it.
+type Loop struct {
+	Open     func() (*Opened, error) // reads the configuration; the error says what is wrong with it
+	Policy   Policy
+	Interval time.Duration
+	Once     bool // until nothing is left that it may repair
+	DryRun   bool // reports what it would repair
+	Report   func(public.WatchEvent)
+
+	history *History
+	open    map[finding]bool  // findings that were reported and have not ended
+	said    map[string]string // what was reported last, by kind
+	stays   map[Left]bool
+	would   map[string]bool
+	wake    chan struct{}      // by events of engines
+	forget  context.CancelFunc // ends the subscription to them
+	current *Opened            // with the configuration that was good last
+}
+
+// onceCycles is how many cycles --once makes at most: one that repairs can uncover drift that was hidden behind another.
+const onceCycles = 4
+
+// Run runs the loop. clean reports whether the last cycle left no drift.
+func (l *Loop) Run(ctx context.Context) (clean bool, err error) {
+	l.history, l.open, l.said, l.wake = NewHistory(l.Policy.PerHour), map[finding]bool{}, map[string]string{}, make(chan struct{}, 1)
+	l.forget = func() {}
+	defer func() {
+		l.forget()
+		if l.current != nil {
+			err = errors.Join(err, l.current.Close())
+		}
+	}()
+	for n := 1; ; n++ {
+		repaired, cleanNow, err := l.cycle(ctx)
+		if ctx.Err() != nil {
+			return cleanNow, nil
+		}
+		l.say(CycleFailed, sentence(err))
+		if l.Once && (err != nil || !repaired || n == onceCycles) {
+			return cleanNow, err
+		}
+		if l.current == nil { // the configuration was never good
+			return false, err
+		}
+		if !repaired && !l.sleep(ctx) {
+			return cleanNow, nil
+		}
+		l.history.Forget(time.Now())
+	}
+}
+
+// sleep waits for the next cycle; false if the context has ended.
+func (l *Loop) sleep(ctx context.Context) bool {
+	wait := l.Interval*9/10 + rand.N(l.Interval/5+1)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(wait):
+		return true
+	case <-l.wake:
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(settling):
+		select {
+		case <-l.wake:
+		default:
+		}
+		return true
+	}
+}
+
+// cycle reads everything once, and repairs what the policy allows.
+func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
+	p, outlook, j, err := l.choose(ctx)
+	if p != nil {
+		defer p.Machine.Rest()
+	}
+	if err != nil {
+		return false, false, err
+	}
+	l.findings(outlook)
+	l.changed(j)
+	clean = !outlook.Plan.Diff.NotAsApplied() && len(j.Changed) == 0
+	l.left(j, outlook.Live)
+	if len(j.Keys) == 0 && !(l.Policy.Apply && len(j.Changed) > 0) || l.DryRun {
+		if l.DryRun {
+			l.wouldRepair(j, outlook.Live)
+		}
+		return false, clean, nil
+	}
+	repaired, err = l.repair(ctx, p, j)
+	return repaired, false, err
+}
+
+// choose opens the project and plans. A configuration that is invalid, or that differs from what was applied, does not
+// replace the one before it.
+func (l *Loop) choose(ctx context.Context) (*Opened, project.Outlook, Judgement, error) {
+	next, err := l.Open()
+	l.say(ConfigInvalid, sentence(err))
+	switch {
+	case err != nil && l.current == nil:
+		return nil, project.Outlook{}, Judgement{}, err
+	case err != nil:
+		return l.judged(ctx, l.current)
+	case l.current != nil && next.Fingerprint == l.current.Fingerprint:
+		_ = next.Close()
+		return l.judged(ctx, l.current)
+	}
+	p, outlook, j, err := l.judged(ctx, next)
+	if l.current != nil && (err != nil || len(j.Changed) > 0 && !l.Policy.Apply) {
+		defer func() { _ = next.Close() }()
+		_, before, old, failed := l.judged(ctx, l.current)
+		old.Changed = j.Changed
+		return l.current, before, old, errors.Join(err, failed)
+	}
+	if l.current != nil {
+		_ = l.current.Close()
+	}
+	l.current = p
+	l.subscribe(ctx, p)
+	return p, outlook, j, err
+}
+
+// judged plans for the whole project and decides about each change. What a configuration has that is not applied is left
+// out, so that the plan for the rest is what was applied.
+func (l *Loop) judged(ctx context.Context, p *Opened) (*Opened, project.Outlook, Judgement, error) {
+	outlook, j, err := l.judge(ctx, p, nil)
+	if changed := j.Changed; err == nil && len(changed) > 0 && !l.Policy.Apply {
+		outlook, j, err = l.judge(ctx, p, changed)
+		j.Changed = changed
+	}
+	return p, outlook, j, err
+}
+
+func (l *Loop) judge(ctx context.Context, p *Opened, without []resource.Address) (project.Outlook, Judgement, error) {
+	outlook, diags, err := p.Plan(ctx, project.Aim{Exclude: prose.Each(without, resource.Address.String)})
+	if err == nil && outlook.Plan == nil {
+		err = &project.Refused{Diagnostics: diags}
+	}
+	if err != nil {
+		return outlook, Judgement{}, err
+	}
+	now := time.Now()
+	blocked := func(key string) Why { return l.history.Blocked(key, now) }
+	return outlook, l.Policy.Judge(outlook.Plan, outlook.Live, outlook.Prior, blocked), nil
+}
+
+// subscribe lets the engines of a project's hosts wake the loop.
+func (l *Loop) subscribe(ctx context.Context, p *Opened) {
+	l.forget()
+	ctx, l.forget = context.WithCancel(ctx)
+	for _, h := range p.Machine.Hosts() {
+		for _, in := range h.Runtimes(resource.Owner{}) {
+			if n, is := in.(runtime.Notifier); is {
+				go n.Notify(ctx, l.Wake)
+			}
+		}
+	}
+}
+
+// Wake makes the loop look at once. It does not wait.
+func (l *Loop) Wake() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it was woken already
+	}
+}
+
+// repair changes what was judged, under the lock.
+func (l *Loop) repair(ctx context.Context, p *Opened, j Judgement) (repaired bool, err error) {
+	err = p.Lock(ctx, "watch", 0)
+	var held *durable.HeldError
+	if errors.As(err, &held) {
+		l.say(Waiting, sentence(err))
+		return false, nil
+	}
+	if l.say(Waiting, ""); err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, p.Unlock()) }()
+	by := &operator{loop: l, allowed: map[resource.Address]bool{}}
+	aim := project.Aim{}
+	if !l.Policy.Apply {
+		aim.Exclude = prose.Each(j.Changed, resource.Address.String)
+	}
+	for _, a := range j.Repairs {
+		by.allowed[a] = true
+		aim.Target = append(aim.Target, a.String())
+	}
+	err = p.Reconcile(ctx, aim, project.ApplyOptions{}, project.WithoutCalls, by)
+	if ctx.Err() != nil {
+		return false, nil // what was done is saved, and the next start repairs the rest
+	}
+	now, succeeded := time.Now(), err == nil && len(by.failed) == 0
+	for _, key := range j.Keys {
+		l.history.Repaired(key, now, succeeded, rand.Float64())
+	}
+	var refused *project.Refused
+	if errors.As(err, &refused) {
+		l.report(public.WatchEvent{Kind: Failed, Text: sentence(refused)})
+		err = nil
+	}
+	return by.applied && succeeded, err
+}
+
+// operator approves only what was judged.
+type operator struct {
+	loop    *Loop
+	allowed map[resource.Address]bool
+	applied bool // a step was carried out
+	failed  []apply.Failure
+}
+
+var errBeyond = errors.New("meanwhile more has changed than may be repaired; the next cycle decides again")
+
+func (o *operator) Approve(outlook project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+	if diags.HasErrors() {
+		return false, &project.Refused{Diagnostics: diags}
+	}
+	for _, c := range outlook.Plan.Diff.Sessions {
+		if c.Action != diff.NoOp && !o.allowed[c.Address] {
+			return false, fmt.Errorf("%s: %w", c.Address, errBeyond)
+		}
+	}
+	j := o.loop.Policy.Judge(outlook.Plan, outlook.Live, outlook.Prior, func(string) Why { return "" })
+	if i := slices.IndexFunc(j.Left, func(left Left) bool { return left.GPU.UUID == "" && o.allowed[left.Address] }); i >= 0 {
+		return false, fmt.Errorf("%s: %w", j.Left[i].Address, errBeyond)
+	}
+	for _, g := range outlook.Plan.Diff.GPUs {
+		if g.Settings != (resource.Settings{}) {
+			o.loop.report(public.WatchEvent{Kind: Repairing, Subject: words.GPU(outlook.Live, g.Host, g.UUID), Host: g.Host, GPU: g.UUID, Text: string(g.Action)})
+		}
+	}
+	for _, c := range outlook.Plan.Diff.Sessions {
+		if c.Action != diff.NoOp {
+			o.loop.report(public.WatchEvent{Kind: Repairing, Subject: c.Address.String(), Session: c.Address.String(), Text: string(c.Action)})
+		}
+	}
+	return false, nil
+}
+
+func (o *operator) Begin(ctx context.Context, _ project.Outlook) (context.Context, func(apply.Event), func()) {
+	return ctx, o.loop.step, func() {}
+}
+
+func (o *operator) Applied(_ context.Context, _ project.Outlook, result apply.Result, err error, again bool) error {
+	if o.applied = o.applied || len(result.Done) > 0; !again {
+		o.failed = result.Failures
+	}
+	return err
+}

@@ -368,3 +368,20 @@ func TestChange(t *testing.T) {
 		})
 	}
 }
+
+// TestByReboot: a reboot explains what the driver forgets, and nothing else.
+func TestByReboot(t *testing.T) {
+	w, prior := applied(t)
+	w.Reboot()
+	w.Host().Bodies[0].Damaged = "figures was changed"
+	var others []string
+	d := diff.Compare(resource.Desired{}, prior, w.Live, diff.Options{}).Drift
+	for _, d := range d {
+		if !d.ByReboot {
+			others = append(others, string(d.Class))
+		}
+	}
+	if got := strings.Join(others, " "); got != "host-rebooted disguise-broken" || len(d) < 8 {
+		t.Errorf("not explained: %s of %d", got, len(d))
+	}
+}

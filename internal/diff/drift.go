@@ -72,6 +72,8 @@ type Drift struct {
 	From          Value             `json:"from"`
 	To            Value             `json:"to"`
 	Informational bool              `json:"told,omitempty"` // no apply repairs it, and it does not affect the exit code
+
+	ByReboot bool `json:"by_reboot,omitempty"` // the host was rebooted, which explains it: HostRebooted stands for it
 }
 
 func driftOf(s resource.PriorSession, class Class, from, to Value) Drift {
@@ -90,6 +92,9 @@ func drifts(prior resource.Prior, live resource.Live) []Drift {
 	for _, s := range prior.Sessions {
 		all = append(all, sessionDrift(s, live)...)
 	}
+	for i := range all {
+		all[i].ByReboot = all[i].endsAtReboot() && slices.ContainsFunc(all, func(d Drift) bool { return d.Class == HostRebooted && d.Host == all[i].Host })
+	}
 	slices.SortStableFunc(all, func(a, b Drift) int { // of GPUs and hosts first
 		switch {
 		case a.Session == nil && b.Session == nil:
@@ -102,6 +107,12 @@ func drifts(prior resource.Prior, live resource.Live) []Drift {
 		return a.Session.Compare(*b.Session)
 	})
 	return all
+}
+
+// endsAtReboot reports whether a reboot has such an effect: the driver forgets settings and slices, and programs end.
+func (d Drift) endsAtReboot() bool {
+	_, setting := d.Class.Setting()
+	return setting || d.Class == SliceMissing || d.Class == BodyStopped
 }
 
 func rebooted(prior resource.Prior, live resource.Live) []Drift {

@@ -167,6 +167,16 @@ type Drift struct {
 	Before  Value   `json:"before"`            // value after the last apply
 	After   Value   `json:"after"`             // value now
 	Cause   string  `json:"cause,omitempty"`   // in words; one that is not known begins with "possible cause:"
+	Apply   string  `json:"apply,omitempty"`   // what cosplay apply would do about it, in words
+
+	ByReboot bool   `json:"by_reboot,omitempty"` // a reboot of the host explains it: the drift host-rebooted stands for it
+	Since    string `json:"since,omitempty"`     // RFC 3339; when drift first found it, where that is known
+}
+
+// DatedDrift is drift with its end.
+type DatedDrift struct {
+	Drift
+	Ended string `json:"ended,omitempty"` // RFC 3339; when drift no longer found it
 }
 
 // UnprovenLock is a clock lock that cosplay set and that no reading proves: the clock of an idle GPU does not show

@@ -98,7 +98,8 @@ func outputChangesJSON(all []diff.OutputChange) []public.OutputChange {
 func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
 	return each(all, func(d diff.Drift) public.Drift {
 		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Informs: d.Informational,
-			Thing: words.Drifted(d), From: driftFrom(d, live), To: words.Value(d.To, live), Before: valueOf(d.From), After: valueOf(d.To), Cause: words.Cause(d)}
+			Thing: words.Drifted(d), From: driftFrom(d, live), To: words.Value(d.To, live), Before: valueOf(d.From), After: valueOf(d.To), Cause: words.Cause(d),
+			Apply: words.Repair(d), ByReboot: d.ByReboot}
 	})
 }
 

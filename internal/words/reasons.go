@@ -209,3 +209,44 @@ var causes = map[diff.Class]string{
 	diff.DisguiseBroken:                         "files in the session's folder were changed outside cosplay",
 	diff.SecretsInEnv:                           "an older cosplay made the container: docker inspect and docker commit show the values until cosplay apply --replace",
 }
+
+// Repair says what an apply would do about a drift.
+func Repair(d diff.Drift) string {
+	if _, setting := d.Class.Setting(); setting {
+		return "sets the " + Drifted(d) + " again"
+	}
+	runtime := resource.RuntimeNamed(d.Runtime)
+	recreates := "recreates the " + runtime.Body
+	if runtime.Rewrites {
+		recreates = "writes the " + runtime.Body + " again"
+	}
+	switch d.Class {
+	case diff.HostRebooted:
+		return "sets the GPUs, creates the slices and starts the sessions again"
+	case diff.GPUMissing, diff.GPUUnusable:
+		return "leaves what is on it until the GPU answers"
+	case diff.SliceMissing:
+		return "creates the slice again, and " + recreates
+	case diff.SliceReplaced:
+		return "leaves the foreign slice, and places the session where there is room"
+	case diff.BodyMissing, diff.BodyReplaced, diff.DisguiseBroken:
+		return recreates
+	case diff.BodyChanged:
+		if d.Kind != "" {
+			return "sets it back while the " + runtime.Body + " runs"
+		}
+		return recreates
+	case diff.BodyStopped, diff.BodyUnstarted, diff.BodyRestarting:
+		return "starts the " + runtime.Body + " again"
+	case diff.BodyPaused:
+		return "resumes the " + runtime.Body
+	case diff.BodyStarted:
+		return "stops the " + runtime.Body
+	case diff.BodyAltered:
+		return "restores it while the " + runtime.Body + " runs"
+	case diff.ImageOffered:
+		return "pulls the image, and " + recreates
+	case diff.ForeignSlice, diff.BodyLimited, diff.ImageMoved, diff.DisguiseOutdated, diff.SecretsInEnv, diff.ClockLock:
+	}
+	return "leaves it as it is"
+}

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"strconv"
+	"strings"
 	"testing"
 
 	"cosplay/internal/diff"
@@ -71,6 +72,9 @@ func TestEveryKindHasWords(t *testing.T) {
 		d := diff.Drift{Class: diff.Class(class), Runtime: "docker", Kind: diff.FieldFacades, Name: "n", To: diff.Clock{}}
 		if words.Drifted(d) == class || words.Cause(d) == "" && d.Class != diff.GPUUnusable {
 			t.Errorf("drift of the class %s has no words", class)
+		}
+		if repair := words.Repair(d); repair == "leaves it as it is" && !strings.Contains("foreign-slice container-limited image-moved disguise-outdated secrets-open", class) {
+			t.Errorf("nothing says what apply does about the class %s", class)
 		}
 	}
 }

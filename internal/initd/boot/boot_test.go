@@ -158,31 +158,51 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestGreetedOnlyByWhatRuns checks that the ssh server greets no client before the command runs, so that a greeting
+// TestGreetedOnlyByWhatRuns checks that the ssh server greets no client whose command does not run, so that a greeting
 // proves that it runs.
 func TestGreetedOnlyByWhatRuns(t *testing.T) {
 	for _, c := range []struct {
 		what    string
 		command []string
 		code    int
-		greets  bool
 	}{
-		{"not there", []string{"nowhere"}, 127, false},
-		{"not runnable", []string{"/etc/passwd"}, 126, false},
-		{"no program after all", []string{"/bin/broken"}, 126, false},
-		{"one that ends", []string{"true"}, 0, true},
+		{"not there", []string{"nowhere"}, 127},
+		{"not runnable", []string{"/etc/passwd"}, 126},
+		{"no program after all", []string{"/bin/broken"}, 126},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
 			broken := small
 			broken.programs = map[string]string{"/bin/broken": "no program"}
 			box := start(t, broken, func(config *initd.Config) { config.Command = c.command })
-			code, said := box.code(t), box.stderr.String()
-			runs, greets := strings.Index(said, " runs as process "), strings.Index(said, "ssh on port ")
-			if code != c.code || greets >= 0 != c.greets || (c.greets && greets < runs) {
-				t.Errorf("code %d, it said %s", code, said)
+			for done := false; !done; { // clients come from before the server listens until the container has ended
+				select {
+				case <-box.ended:
+					done = true
+				default:
+				}
+				if banner := box.banner(); banner != "" {
+					t.Errorf("a client is greeted by %q", banner)
+				}
+			}
+			if code := box.code(t); code != c.code {
+				t.Errorf("code %d, it said %s", code, box.stderr.String())
 			}
 		})
+	}
+}
+
+// TestLogEndsWithTheCommand checks that what the command prints follows all that cosplay-init prints at the start.
+func TestLogEndsWithTheCommand(t *testing.T) {
+	t.Parallel()
+	box := start(t, small, func(config *initd.Config) {
+		config.AuthorizedKeys = nil
+		config.Command = []string{"sh", "-c", "echo printed >&2; exec sleep 300"}
+	})
+	box.waitForBanner(t)
+	inittest.Soon(t, "the command prints", func() bool { return strings.Contains(box.stderr.String(), "printed\n") })
+	if said := box.stderr.String(); !strings.HasSuffix(said, "starts command sh\nprinted\n") || !strings.Contains(said, "no key can log in") {
+		t.Errorf("it said %s", said)
 	}
 }
 

@@ -221,16 +221,19 @@ func freePort(t *testing.T) int {
 
 func (c *container) waitForBanner(t *testing.T) {
 	t.Helper()
-	inittest.Soon(t, "an ssh banner", func() bool {
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
-		if err != nil {
-			return false
-		}
-		defer conn.Close()
-		banner := make([]byte, 4)
-		n, _ := conn.Read(banner)
-		return string(banner[:n]) == "SSH-"
-	})
+	inittest.Soon(t, "an ssh banner", func() bool { return c.banner() == "SSH-" })
+}
+
+// banner returns the first bytes that the ssh server sends, "" if it sends none.
+func (c *container) banner() string {
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	banner := make([]byte, 4)
+	n, _ := conn.Read(banner)
+	return string(banner[:n])
 }
 
 // exec is docker exec: a process of the image's environment, as root.

@@ -71,10 +71,10 @@ func serve(config string) int {
 		idle(signals)
 		return 0
 	}
+	say("starts command %s", command.Args[0])
 	if err := command.Start(); err != nil {
 		return fail(startCode(err), fmt.Errorf("command: %w", err))
 	}
-	say("command %s runs as process %d", command.Args[0], command.Process.Pid)
 	greet()
 	initd.Ready(initd.ReadyPath)
 	return attend(command, signals)
@@ -123,7 +123,8 @@ func handOver(volume string, who account.Account) error {
 	return os.Chown(volume, int(who.UID), int(who.GID))
 }
 
-// listen creates the ssh server on its port; serve lets it greet clients.
+// listen creates the ssh server on its port; serve lets it greet clients. listen prints all that there is to print, so
+// that the key's fingerprint is in the log before any client connects, and no line follows those of the command.
 func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve func(), err error) {
 	keys, notes := sshd.ParseKeys(c.AuthorizedKeys)
 	for _, note := range notes {
@@ -141,13 +142,12 @@ func listen(c initd.Config, run *launch.Launcher) (server *sshd.Server, serve fu
 	if err != nil {
 		return nil, nil, fmt.Errorf("ssh: %w; choose another port for ssh, or give the container its own network", err)
 	}
+	say("ssh on port %d for %s, keys: %d, host key %s", c.SSH.Port, run.Account.Name, len(keys), ssh.FingerprintSHA256(hostKey.PublicKey()))
+	if len(keys) == 0 {
+		say("no key can log in; set authorized_keys, or use cosplay exec")
+	}
 	server = &sshd.Server{Launcher: run, Keys: keys, HostKey: hostKey}
 	return server, func() {
-		// Print this first, so that the key's fingerprint is in the log before any client connects.
-		say("ssh on port %d for %s, keys: %d, host key %s", c.SSH.Port, run.Account.Name, len(keys), ssh.FingerprintSHA256(hostKey.PublicKey()))
-		if len(keys) == 0 {
-			say("no key can log in; set authorized_keys, or use cosplay exec")
-		}
 		go func() {
 			if err := server.Serve(l); err != nil {
 				say("ssh ended: %v", err)

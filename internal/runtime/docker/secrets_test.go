@@ -128,6 +128,7 @@ func (w *world) older(t *testing.T, made resource.Body) (id string) {
 	check(t, w.sealFiles(w.s.ID, present(filepath.Join(inside, cudaFacadeFile))))
 	delete(there.Config.Labels, labelPrivate)
 	there.Config.Env = append(there.Config.Env, "TOKEN="+hidden)
+	there.HostConfig.Ulimits = nil // podman 4.3 reports its own by names that it rejects
 	created, err := w.Engine.client.ContainerCreate(ctx, there.Config, there.HostConfig, nil, nil, w.s.BodyName())
 	check(t, err)
 	check(t, w.Engine.client.ContainerStart(ctx, created.ID, container.StartOptions{}))

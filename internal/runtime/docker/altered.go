@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -33,12 +32,14 @@ func stateOf(status container.ContainerState) string {
 }
 
 // restarts is how often the engine has restarted a container whose program ends again and again; 0 for any other.
-func restarts(there *container.InspectResponse) int {
+// podman reports a container as ended until it has restarted it, and not who ended it.
+func (e *Engine) restarts(there *container.InspectResponse) int {
 	if there.State.Restarting {
 		return max(1, there.RestartCount)
 	}
+	ended := e.podman && !there.State.Running && !there.HostConfig.RestartPolicy.IsNone()
 	started, err := time.Parse(time.RFC3339Nano, there.State.StartedAt)
-	if there.State.Status != container.StateRunning || there.RestartCount < 2 || err != nil || time.Since(started) > steady {
+	if there.State.Status != container.StateRunning && !ended || there.RestartCount < 2 || err != nil || time.Since(started) > steady {
 		return 0
 	}
 	return there.RestartCount
@@ -79,18 +80,20 @@ func lostNetwork(there *container.InspectResponse) string {
 	if there.HostConfig == nil || there.NetworkSettings == nil {
 		return ""
 	}
-	mode := there.HostConfig.NetworkMode
-	switch {
-	case mode.IsDefault() || mode.IsBridge():
-		if len(there.NetworkSettings.Networks) == 0 {
-			return bridge
-		}
-	case mode.IsUserDefined():
-		if there.NetworkSettings.Networks[mode.UserDefined()] == nil {
-			return mode.UserDefined()
-		}
+	if name := networkOf(there); name != "" && !joins(there, name) {
+		return name
 	}
 	return ""
+}
+
+// joins reports whether a container is in a network. For bridge any network counts: podman calls its own by another name.
+func joins(there *container.InspectResponse, network string) bool {
+	for name, endpoint := range there.NetworkSettings.Networks {
+		if (network == bridge || network == name) && endpoint.NetworkID != bridge { // podman reports that ID of a stopped container without a network
+			return true
+		}
+	}
+	return false
 }
 
 // rejoin connects a container to its network again, which publishes its ports.
@@ -107,7 +110,6 @@ func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *containe
 	if lost == "" {
 		return nil
 	}
-	lost = cmp.Or(s.Spec.Network, lost) // podman calls each network of a container bridge
 	err := r.Engine.client.NetworkConnect(ctx, r.Engine.networkName(lost), there.ID, inNetwork(s))
 	if err != nil {
 		what, _ := r.aboutPort(ctx, s, publishedPort(there), err)
@@ -116,10 +118,17 @@ func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *containe
 	return nil
 }
 
-// networkOf is the network that publishes the ports of a container.
+// networkOf is the network that publishes the ports of a container; "" if it has none of its own. Podman calls each
+// network bridge, so the label is first.
 func networkOf(there *container.InspectResponse) string {
-	if mode := there.HostConfig.NetworkMode; mode.IsUserDefined() {
+	mode := there.HostConfig.NetworkMode
+	switch name := there.Config.Labels[labelNetwork]; {
+	case name != "":
+		return name
+	case mode.IsUserDefined():
 		return mode.UserDefined()
+	case mode.IsDefault() || mode.IsBridge():
+		return bridge
 	}
-	return bridge
+	return ""
 }

@@ -83,7 +83,7 @@ func (r Runtime) List(ctx context.Context) ([]resource.Body, error) {
 		if c.State == resource.Stopped { // a list has the ports of running containers only
 			c.SSHPort = publishedPort(there)
 		}
-		if c.Restarts = restarts(there); c.Restarts > 0 {
+		if c.Restarts = r.Engine.restarts(there); c.Restarts > 0 {
 			c.State = resource.Restarting
 		}
 		if c.State == resource.Running || c.State == resource.Paused {

@@ -35,6 +35,7 @@ const (
 	labelSeal    = "cosplay.seal"
 	labelCommand = "cosplay.command" // "yes" where the session runs a program
 	labelSerial  = "cosplay.serial"  // of the state after the run that created the container
+	labelNetwork = "cosplay.network" // where the session names one
 	labelPrivate = "cosplay.private" // "yes" where sensitive values are in files of the session's user
 )
 
@@ -68,6 +69,9 @@ func (r Runtime) labels(s resource.Session, slice string) map[string]string {
 	}
 	if s.HasProgram() {
 		l[labelCommand] = "yes"
+	}
+	if s.Spec.Network != "" && container.NetworkMode(s.Spec.Network).IsUserDefined() {
+		l[labelNetwork] = s.Spec.Network
 	}
 	l[labelSeal] = r.seal(l)
 	return l

@@ -126,7 +126,7 @@ func (r *report) failure(ctx context.Context, o BuildOptions, err error) error {
 	if words := exitWords.FindStringSubmatch(err.Error()); words != nil {
 		code = words[1]
 	}
-	if code == noAptGet || strings.Contains(err.Error()+tail, `"/bin/sh": stat /bin/sh: no such file`) {
+	if code == noAptGet || strings.Contains(err.Error()+tail, "stat /bin/sh: no such file") {
 		return fmt.Errorf("%s cannot be built upon: it has no apt-get, so it is no Debian or Ubuntu, nor derived of one. "+
 			"Choose such a base with cosplay build --base IMAGE.\n"+asItIs, o.Base, o.Base)
 	}

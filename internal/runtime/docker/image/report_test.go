@@ -77,6 +77,8 @@ func TestReportOfAFailure(t *testing.T) {
 		"before any step": {false, "", errors.New("the moon is full"), []string{"building cosplay:latest upon debian:12 failed: the moon is full\nSee"}},
 		"no mirror": {false, "Step 1/1 : RUN x\nErr:1 http://mirror.example Temporary failure resolving 'mirror.example'\n", classicEnd,
 			[]string{"exit code 100", "cannot reach the mirror", "proxies in ~/.docker/config.json"}},
+		"no shell, in podman's log": {false, "", errors.New(`msg="runc create failed: exec: \"/bin/sh\": stat /bin/sh: no such file or directory" : exit status 1`),
+			[]string{"debian:12 cannot be built upon: it has no apt-get"}},
 		"no shell": {false, "", errors.New(`runc create failed: exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown`),
 			[]string{"debian:12 cannot be built upon: it has no apt-get", "cosplay build --base IMAGE", `image = "debian:12"`}},
 	} {

@@ -167,7 +167,16 @@ func (r *Run) effect(ctx context.Context, op plan.Op, prior resource.Prior, say 
 	durable.Moment("before effect %T", op)
 	made, err := r.act(ctx, op, prior, say)
 	durable.Moment("after effect %T", op)
+	made.At = moment(op, time.Now())
 	return made, err
+}
+
+// moment is when a session came up by an operation; 0 for another operation.
+func moment(op plan.Op, now time.Time) resource.Moment {
+	if !plan.BringsUp(op) {
+		return 0
+	}
+	return resource.Moment(now.Unix())
 }
 
 // act carries out one operation, and reports progress if that takes long. What it removes is in prior, the state so

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"cosplay/internal/plan"
 	"cosplay/internal/resource"
@@ -12,7 +13,7 @@ import (
 
 // failure is the journal's entry for a step that failed.
 func failure(id string, err error) Entry {
-	e := Entry{Event: Failed, Step: id, Error: err.Error()}
+	e := Entry{Event: Failed, Time: time.Now(), Step: id, Error: err.Error()}
 	var partial Partial
 	if errors.As(err, &partial) {
 		var left *resource.Handle

@@ -92,7 +92,7 @@ func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resourc
 func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {
 	done := func(happened bool) (resource.Prior, resource.Note) {
 		if happened {
-			return plan.Fold(prior, op, plan.Made{}), resource.Note{Kind: resource.StepDone}
+			return plan.Fold(prior, op, plan.Made{At: moment(op, e.Time)}), resource.Note{Kind: resource.StepDone}
 		}
 		return prior, resource.Note{Kind: resource.StepNotDone}
 	}
@@ -110,7 +110,7 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 	case plan.DestroySlice:
 		return settleDestroy(prior, op, live)
 	case plan.Prepare:
-		return settlePrepare(prior, op, live)
+		return settlePrepare(prior, op, e, live)
 	case plan.Unprepare:
 		return settleUnprepare(prior, op, live)
 	case plan.StopSession:
@@ -144,12 +144,12 @@ func settleSet(prior resource.Prior, op plan.SetGPU, e Entry, live resource.Live
 	return prior, resource.Note{Kind: resource.StepNotDone}
 }
 
-func settlePrepare(prior resource.Prior, op plan.Prepare, live resource.Live) (resource.Prior, resource.Note) {
+func settlePrepare(prior resource.Prior, op plan.Prepare, e Entry, live resource.Live) (resource.Prior, resource.Note) {
 	c, there := live.Body(op.Session.Slice.Host, op.Session.Runtime, op.Session.ID)
 	if !there {
 		return prior, resource.Note{Kind: resource.StepNotDone}
 	}
-	prior = plan.Fold(prior, op, plan.Made{Body: &c})
+	prior = plan.Fold(prior, op, plan.Made{Body: &c, At: moment(op, e.Time)})
 	if !op.Session.HasHash(prior.Key, c.Hash) || !whole(c, c.Hash) && !op.Session.Rests(c) {
 		return plan.Unfinished(prior, op.Session.Address), resource.Note{Kind: resource.BodyIncomplete, Runtime: op.Session.Runtime}
 	}

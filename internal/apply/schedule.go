@@ -185,8 +185,13 @@ func (s *schedule) start(ctx context.Context, i int) (bool, error) {
 	op := step.Do
 	if plan.Bookkeeping(op.Op) {
 		s.outcomes[i] = succeeded
-		s.prior = plan.Fold(s.prior, op.Op, plan.Made{})
-		return false, s.write(Entry{Event: Done, Step: step.ID, Op: &op})
+		made := plan.Made{At: moment(op.Op, time.Now())}
+		s.prior = plan.Fold(s.prior, op.Op, made)
+		entry := Entry{Event: Done, Step: step.ID, Op: &op}
+		if made.At != 0 {
+			entry.Made = &made
+		}
+		return false, s.write(entry)
 	}
 	if err := s.write(Entry{Event: Started, Step: step.ID, Op: &op}); err != nil {
 		return false, err

@@ -68,6 +68,8 @@ var valueSchemas = map[Type]map[string]any{
 	Number:     {"type": "number"},
 	Whole:      {"type": "integer"},
 	Flag:       {"type": "boolean"},
+	Duration:   {"type": "string", "pattern": "^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"},
+	Time:       {"type": "string", "format": "date-time"},
 	Percentage: {"anyOf": []any{map[string]any{"type": "string", "pattern": `^[0-9.]+ *%$`}, map[string]any{"type": "number", "minimum": 0, "maximum": 1}}},
 	GPUName:    {"type": []any{"integer", "string"}},
 	Port:       {"anyOf": []any{map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, map[string]any{"const": "auto"}}},

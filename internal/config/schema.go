@@ -59,6 +59,8 @@ const (
 	Flag       Type = "true or false"
 	Size       Type = "size"       // "32GiB"
 	Percentage Type = "percentage" // "10%"
+	Duration   Type = "duration"   // "8h"
+	Time       Type = "time"       // "2026-12-01T18:00:00Z"
 	Path       Type = "path"       // absolute, from the project's folder, or from ~
 	GPUName    Type = "GPU"        // index, UUID or PCI address
 	GPUNames   Type = "list of GPUs"
@@ -264,9 +266,15 @@ var sessionSchema = Block{
 			Description: "Whether PyTorch raises an error for tensors of a dtype that the target does not support, for example bfloat16 before Ampere."},
 		{Name: "restart", Type: Word, Words: []string{"no", "always", "on-failure", "unless-stopped"}, Default: `"unless-stopped"`, PerInstance: true, Change: Update, Example: `"no"`,
 			Description: "When the container engine restarts the container."},
+		{Name: "ttl", Type: Duration, Default: "(none)", PerInstance: true, Change: Update, Example: `"8h"`,
+			Description: "How long after it came up the session expires. cosplay expire ends expired sessions and keeps their workspaces; cosplay extend gives a session more time."},
+		{Name: "idle_timeout", Type: Duration, Default: "(none)", PerInstance: true, Change: Update, Example: `"2h"`,
+			Description: "How long without activity the session expires: no process on its slice, no exec, no ssh login."},
+		{Name: "stop_at", Type: Time, Default: "(none)", PerInstance: true, Change: Update, Example: `"2026-12-01T18:00:00Z"`,
+			Description: "The point in time at which the session expires."},
 	},
 	Blocks: []Block{fitSchema, volumeSchema, sshSchema, limitsSchema, lifecycleSchema},
-	later:  []string{"slice", "sharing", "cap", "ttl", "idle_timeout"},
+	later:  []string{"slice", "sharing", "cap"},
 }
 
 var outputSchema = Block{

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"cosplay/internal/prose"
+	"cosplay/internal/resource"
 )
 
 // value is an evaluated attribute, or one of its elements, with everything that a diagnostic about it needs. The
@@ -320,6 +321,32 @@ func writtenPairs(v value) map[string][]hcl.KeyValuePair {
 		}
 	}
 	return at
+}
+
+// duration reads a length of time, like "8h" or "1h30m".
+func (l *loader) duration(v value) (resource.Seconds, bool) {
+	typed, ok := l.text(v)
+	if !ok {
+		return 0, false
+	}
+	s, ok := resource.ParseSeconds(typed)
+	if !ok {
+		l.wrong(v, fmt.Sprintf("%s is not a duration", v.name()), "%q is not a number of days, hours, minutes or seconds, in this order and above 0. Write it like \"8h\", \"1h30m\" or \"7d\".", typed)
+	}
+	return s, ok
+}
+
+// moment reads a point in time, as timestamp() and timeadd() write it.
+func (l *loader) moment(v value) (resource.Moment, bool) {
+	typed, ok := l.text(v)
+	if !ok {
+		return 0, false
+	}
+	m, ok := resource.ParseMoment(typed)
+	if !ok {
+		l.wrong(v, fmt.Sprintf("%s is not a time", v.name()), "%q is not a date with a time and a time zone. Write it like \"2026-12-01T18:00:00Z\" or \"2026-12-01T18:00:00+01:00\".", typed)
+	}
+	return m, ok
 }
 
 // mebibytes are the units of memory, in MiB.

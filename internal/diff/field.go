@@ -46,6 +46,9 @@ const (
 	FieldSudo              Kind = "sudo"
 	FieldRestart           Kind = "restart"
 	FieldUser              Kind = "user"
+	FieldTTL               Kind = "ttl"
+	FieldIdleTimeout       Kind = "idle_timeout"
+	FieldStopAt            Kind = "stop_at"
 	FieldEnv               Kind = "env"
 	FieldSliceUUID         Kind = "mig-uuid"
 	FieldFacades           Kind = resource.Facades
@@ -131,6 +134,8 @@ type (
 	Keys     []string // lines of public keys
 	Limits   resource.Limits
 	User     resource.User
+	Seconds  resource.Seconds
+	Moment   resource.Moment
 	Damage   string // what of a disguise is not as it was written, or what a check found
 
 	// Unanswered is the error of a GPU that is unusable.
@@ -222,5 +227,7 @@ func (User) value()       {}
 func (MIG) value()        {}
 func (Clock) value()      {}
 func (Damage) value()     {}
+func (Seconds) value()    {}
+func (Moment) value()     {}
 func (Unanswered) value() {}
 func (Condition) value()  {}

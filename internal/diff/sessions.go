@@ -268,6 +268,9 @@ func sessionFields(was, want resource.Session) []Field {
 	add(&all, FieldWorkspace, Text(was.Workspace), Text(want.Workspace))
 	addList(&all, FieldDependsOn, Names(was.DependsOn), Names(want.DependsOn))
 	add(&all, FieldStrict, Bool(was.Strict), Bool(want.Strict))
+	add(&all, FieldTTL, limit(Seconds(was.Lifetime.TTL)), limit(Seconds(want.Lifetime.TTL)))
+	add(&all, FieldIdleTimeout, limit(Seconds(was.Lifetime.IdleTimeout)), limit(Seconds(want.Lifetime.IdleTimeout)))
+	add(&all, FieldStopAt, limit(Moment(was.Lifetime.StopAt)), limit(Moment(want.Lifetime.StopAt)))
 	add(&all, FieldStopped, Bool(was.Stopped), Bool(want.Stopped))
 	add(&all, FieldPreventDestroy, Bool(was.PreventDestroy), Bool(want.PreventDestroy))
 	if was.Trigger != want.Trigger {

@@ -34,6 +34,10 @@ var values = map[string][2]string{
 	"ports":      {"", `["8080:80"]`},
 	"network":    {"", `"lab-net"`},
 
+	"ttl":          {"", `"8h"`},
+	"idle_timeout": {"", `"2h"`},
+	"stop_at":      {"", `"2026-12-01T18:00:00Z"`},
+
 	"fit.prefer":    {"", `"balanced"`},
 	"fit.tolerance": {"", `"11%"`},
 	"fit.max_error": {"", `"90%"`},

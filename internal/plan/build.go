@@ -218,7 +218,9 @@ func (b *builder) prepare(c diff.SessionChange, at resource.GPUKey, needs []stri
 		}
 		step := Step{ID: id + "/prepare", Group: id, Needs: needs, Do: OpJSON{do}}
 		if runtime.Rewrites && len(c.Before.Sealed) == 0 { // else the old secrets are not known
-			step.Undo = OpJSON{b.preparation(c.Before.Session)}
+			undo := b.preparation(c.Before.Session)
+			undo.How = Refit
+			step.Undo = OpJSON{undo}
 		}
 		made = b.add(step)
 	case diff.Keep, diff.Remove:

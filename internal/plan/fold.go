@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -13,6 +14,7 @@ type Made struct {
 	Body    *resource.Body   `json:"container,omitempty"`
 	Used    *resource.Use    `json:"used,omitempty"`     // by the session whose body was removed
 	PowerMW *int             `json:"power_mw,omitempty"` // what the driver rounded a power limit to
+	At      resource.Moment  `json:"at,omitempty"`       // when, for an operation after which a session is up
 }
 
 // Fold returns the state after an operation. Nothing else defines that: apply folds after each step, recovery folds
@@ -41,6 +43,9 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 	case Prepare:
 		edit(&p, op.Session.Address, func(s *resource.PriorSession) {
 			s.Session, s.Body, s.Unfinished = op.Session, made.Body, false
+			if op.How != Refit || s.UpAt == 0 {
+				s.UpAt, s.ExtendedTo = made.At, 0
+			}
 			if s.Slice.Whole() {
 				s.Handle = nil // of a slice that it had before
 			}
@@ -57,9 +62,13 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 			if s.Stopped = false; made.Body != nil {
 				s.Body = made.Body
 			}
+			s.UpAt, s.ExtendedTo = made.At, 0
 		})
 	case Record:
-		edit(&p, op.Session.Address, func(s *resource.PriorSession) { s.Session = op.Session })
+		edit(&p, op.Session.Address, func(s *resource.PriorSession) {
+			s.Session = op.Session
+			s.UpAt = cmp.Or(s.UpAt, made.At) // an older cosplay did not record it
+		})
 	case MoveSessions:
 		p = p.Rename(op.Moves)
 	case Adopt:
@@ -68,13 +77,26 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 				p.GPUs = append(p.GPUs, *g)
 			}
 		}
-		edit(&p, op.Session.Address, func(s *resource.PriorSession) { *s = op.Session })
+		edit(&p, op.Session.Address, func(s *resource.PriorSession) {
+			*s = op.Session
+			s.UpAt = cmp.Or(s.UpAt, made.At)
+		})
 	case Forget:
 		p = p.Forget(op.Address)
 	case LeaveGPU, EnsureImage: // the state does not have them
 	}
 	slices.SortFunc(p.GPUs, resource.PriorGPU.Compare)
 	return p.Remembering()
+}
+
+// BringsUp reports whether a session is up after an operation, so that Fold needs to know when that was.
+func BringsUp(op Op) bool {
+	switch op.(type) {
+	case Prepare, StartSession, Record, Adopt:
+		return true
+	default:
+		return false
+	}
 }
 
 // Creates lists the sessions that steps create or bring up to date.

@@ -31,11 +31,19 @@ type Session struct {
 	Workspace      string            `json:"workspace"`                 // absolute path of its folder
 	Env            map[string]string `json:"env,omitempty"`             // environment variables that are not sensitive
 	Strict         bool              `json:"strict,omitempty"`          // frameworks refuse number formats that the target lacks
+	Lifetime       Lifetime          `json:"lifetime,omitzero"`         // when it expires; missing if it does not
 	Spec           ContainerSpec     `json:"box,omitzero"`              // container to create; missing where the runtime has no containers
 	Sealed         map[string]string `json:"sealed_env,omitempty"`      // keyed hashes of the sensitive environment variables
 	DependsOn      []string          `json:"depends_on,omitempty"`      // names of blocks whose sessions start before this one
 	PreventDestroy bool              `json:"prevent_destroy,omitempty"` // cosplay refuses to remove it
 	Trigger        string            `json:"trigger,omitempty"`         // digest of the values of replace_triggered_by
+}
+
+// Lifetime is after what a session expires.
+type Lifetime struct {
+	TTL         int    `json:"ttl_s,omitempty"`          // after it came up, s
+	IdleTimeout int    `json:"idle_timeout_s,omitempty"` // without activity, s
+	StopAt      string `json:"stop_at,omitempty"`        // RFC 3339, UTC
 }
 
 // Request is what decides where a session runs.

@@ -31,9 +31,11 @@ type StateGPU struct {
 // StateSession is a session of the state.
 type StateSession struct {
 	Session
-	Handle     *Handle    `json:"handle,omitempty"`     // its slice; missing while there is none, and on a whole GPU
-	Container  *Container `json:"container,omitempty"`  // missing while there is none
-	Unfinished bool       `json:"unfinished,omitempty"` // a run was interrupted while it created or removed the container
+	Handle     *Handle    `json:"handle,omitempty"`      // its slice; missing while there is none, and on a whole GPU
+	Container  *Container `json:"container,omitempty"`   // missing while there is none
+	Unfinished bool       `json:"unfinished,omitempty"`  // a run was interrupted while it created or removed the container
+	UpAt       string     `json:"up_at,omitempty"`       // when it came up, RFC 3339; missing if an older cosplay created it
+	ExtendedTo string     `json:"extended_to,omitempty"` // it does not expire before, RFC 3339; missing if cosplay extend was not used
 }
 
 // StateOutput is an output that the last apply stored.

@@ -62,9 +62,21 @@ func sessionOf(s resource.Session) public.Session {
 	return public.Session{
 		Address: s.Address.String(), ID: s.ID, Target: public.Target(s.Target), Slice: public.Slice(s.Slice), Fit: fitOf(s.Fit),
 		Request: public.Request{Host: s.Request.Host, GPU: s.Request.GPU, Target: s.Request.Target, Fit: fitOptionsOf(s.Request.Fit)},
-		Runtime: s.Runtime, Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict, Spec: specOf(s.Spec), Sealed: s.Sealed,
+		Runtime: s.Runtime, Command: s.Command, Workspace: s.Workspace, Env: s.Env, Strict: s.Strict, Lifetime: lifetimeOf(s.Lifetime), Spec: specOf(s.Spec), Sealed: s.Sealed,
 		DependsOn: s.DependsOn, PreventDestroy: s.PreventDestroy, Trigger: s.Trigger,
 	}
+}
+
+func lifetimeOf(l resource.Lifetime) public.Lifetime {
+	return public.Lifetime{TTL: int(l.TTL), IdleTimeout: int(l.IdleTimeout), StopAt: momentOf(l.StopAt)}
+}
+
+// momentOf is "" for none.
+func momentOf(m resource.Moment) string {
+	if m == 0 {
+		return ""
+	}
+	return m.String()
 }
 
 func fitOptionsOf(o resource.FitOptions) public.FitOptions {
@@ -103,7 +115,8 @@ func some[A, B any](a *A, convert func(A) B) *B {
 }
 
 func stateSessionOf(s resource.PriorSession) public.StateSession {
-	return public.StateSession{Session: sessionOf(s.Session), Handle: (*public.Handle)(s.Handle), Container: some(s.Body, containerOf), Unfinished: s.Unfinished}
+	return public.StateSession{Session: sessionOf(s.Session), Handle: (*public.Handle)(s.Handle), Container: some(s.Body, containerOf), Unfinished: s.Unfinished,
+		UpAt: momentOf(s.UpAt), ExtendedTo: momentOf(s.ExtendedTo)}
 }
 
 func stateGPUOf(g resource.PriorGPU) public.StateGPU {
@@ -150,12 +163,14 @@ func valueOf(v diff.Value) public.Value {
 		return public.User(v)
 	case diff.MIG:
 		return public.MIGMode(v)
+	case diff.Moment:
+		return resource.Moment(v).String()
 	case diff.Clock:
 		return public.ClockLock{MHz: v.MHz, As: string(v.As), Read: v.Read}
 	case diff.Unanswered:
 		return public.Unusable(v)
 	case diff.Text, diff.EnvValue, diff.Names, diff.Command, diff.Bool, diff.Switch, diff.Power, diff.Percent, diff.Port, diff.Count, diff.Restarts, diff.CPUs, diff.Memory,
-		diff.GPU, diff.UUID, diff.ID, diff.Keys, diff.Damage, diff.Condition:
+		diff.GPU, diff.UUID, diff.ID, diff.Keys, diff.Damage, diff.Seconds, diff.Condition:
 	}
 	return v
 }

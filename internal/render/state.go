@@ -191,6 +191,7 @@ func (p *page) stateSession(s resource.PriorSession) {
 	if s.Strict {
 		add("strict", "true")
 	}
+	addLifetime(add, s)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		add("env."+name, fmt.Sprintf("%q", s.Env[name]))
 	}
@@ -201,6 +202,24 @@ func (p *page) stateSession(s resource.PriorSession) {
 		addContainer(add, s.Spec)
 	}
 	p.table(t)
+}
+
+func addLifetime(add func(name, value string), s resource.PriorSession) {
+	if s.Lifetime.TTL != 0 {
+		add("ttl", s.Lifetime.TTL.String())
+	}
+	if s.Lifetime.IdleTimeout != 0 {
+		add("idle_timeout", s.Lifetime.IdleTimeout.String())
+	}
+	if s.Lifetime.StopAt != 0 {
+		add("stop_at", s.Lifetime.StopAt.String())
+	}
+	if s.UpAt != 0 {
+		add("up since", s.UpAt.String())
+	}
+	if s.ExtendedTo != 0 {
+		add("extended to", s.ExtendedTo.String())
+	}
 }
 
 func addContainer(add func(name, value string), b resource.ContainerSpec) {

@@ -86,6 +86,10 @@ var keepers = map[string]func(*config.Session, resource.PriorSession){
 	"depends_on":    func(s *config.Session, was resource.PriorSession) { s.DependsOn = was.DependsOn },
 	"strict":        func(s *config.Session, was resource.PriorSession) { s.Strict = was.Strict },
 
+	"ttl":          func(s *config.Session, was resource.PriorSession) { s.Lifetime.TTL = was.Lifetime.TTL },
+	"idle_timeout": func(s *config.Session, was resource.PriorSession) { s.Lifetime.IdleTimeout = was.Lifetime.IdleTimeout },
+	"stop_at":      func(s *config.Session, was resource.PriorSession) { s.Lifetime.StopAt = was.Lifetime.StopAt },
+
 	"name":            ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Name = was.Name }),
 	"entrypoint":      ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Entrypoint = was.Entrypoint }),
 	"image":           ofContainer(func(s *config.Session, was resource.ContainerSpec) { s.Spec.Image = was.Image }),

@@ -66,6 +66,7 @@ type Program struct {
 	Workspace string            `json:"workspace"` // absolute
 	Env       map[string]string `json:"env,omitempty"`
 	Strict    bool              `json:"strict,omitempty"` // frameworks refuse number formats that the target lacks
+	Lifetime  Lifetime          `json:"lifetime,omitzero"`
 }
 
 // Session is one session with all choices made, as the state keeps it and Prepare gets it.

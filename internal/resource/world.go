@@ -87,6 +87,9 @@ type PriorSession struct {
 
 	// Unfinished says that a run was interrupted while it created or removed the body. The next apply does that again.
 	Unfinished bool `json:"unfinished,omitempty"`
+
+	UpAt       Moment `json:"up_at,omitempty"`       // when it came up; 0 if an older cosplay created it
+	ExtendedTo Moment `json:"extended_to,omitempty"` // it does not expire before; 0 if the user has not extended it
 }
 
 // Incomplete reports whether there is something that an apply has to complete.

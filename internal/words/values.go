@@ -51,6 +51,10 @@ func Value(v diff.Value, live resource.Live) string {
 		return anyGPU(live, string(v))
 	case diff.ID:
 		return ShortID(string(v))
+	case diff.Seconds:
+		return resource.Seconds(v).String()
+	case diff.Moment:
+		return resource.Moment(v).String()
 	case diff.Slice:
 		return resource.Slice(v).String()
 	case diff.Taken:

@@ -1,7 +1,6 @@
 session "worker" {
   sharing  = "mig"
   target = "rtx-2060"
-  ttl      = "8h"
   
   lifecycle {
     prevent_destroy = true

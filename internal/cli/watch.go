@@ -79,6 +79,7 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 	loop := watch.Loop{
 		Open: inv.openWatched, Interval: o.interval, Once: o.once, DryRun: o.dryRun,
 		Policy: watch.Policy{Repairs: repairs, Apply: o.apply, PerHour: o.perHour},
+		Found:  func(o project.Outlook) []public.Drift { return render.Drifts(o.Plan, o.Live) },
 		Report: func(e public.WatchEvent) {
 			writing.Lock()
 			defer writing.Unlock()

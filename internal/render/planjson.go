@@ -95,6 +95,9 @@ func outputChangesJSON(all []diff.OutputChange) []public.OutputChange {
 	})
 }
 
+// Drifts is the drift of a plan.
+func Drifts(p *plan.Plan, live resource.Live) []public.Drift { return driftsJSON(live, p.Diff.Drift) }
+
 func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
 	return each(all, func(d diff.Drift) public.Drift {
 		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Informs: d.Informational,

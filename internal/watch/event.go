@@ -1,14 +1,13 @@
 package watch
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"cosplay/internal/apply"
-	"cosplay/internal/diff"
+	"cosplay/internal/findings"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -50,61 +49,35 @@ var reasons = map[Why]string{
 	BackingOff:   "the last repair failed, and the next one waits",
 }
 
-// finding identifies drift over several cycles.
-type finding struct {
-	class              diff.Class
-	host, gpu, address string
-	kind               diff.Kind
-	name, runtime      string
-}
-
-func findingOf(d diff.Drift) finding {
-	f := finding{class: d.Class, host: d.Host, gpu: d.GPU, kind: d.Kind, name: d.Name, runtime: d.Runtime}
-	if d.Session != nil {
-		f.address = d.Session.String()
-	}
-	return f
-}
-
-func (f finding) compare(o finding) int {
-	return cmp.Or(strings.Compare(f.host, o.host), strings.Compare(f.gpu, o.gpu), strings.Compare(f.address, o.address),
-		cmp.Compare(f.class, o.class), cmp.Compare(f.kind, o.kind), strings.Compare(f.name, o.name))
-}
-
-func (f finding) event(kind, text string, live resource.Live) public.WatchEvent {
-	subject := "host " + f.host
-	switch {
-	case f.address != "":
-		subject = f.address
-	case f.gpu != "":
-		subject = words.GPU(live, f.host, f.gpu)
-	}
-	return public.WatchEvent{Kind: kind, Subject: subject, Session: f.address, Host: f.host, GPU: f.gpu, Class: string(f.class), Text: text}
-}
-
 // report completes an event.
 func (l *Loop) report(e public.WatchEvent) {
-	e.Format, e.Time = public.V1, time.Now().UTC().Format(time.RFC3339)
+	e.Format, e.Time = public.V1, now()
 	l.Report(e)
 }
 
-// findings reports what has begun and what has ended since the last cycle.
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
+
+// findings reports what has begun and what has ended since the last cycle. A reboot is one finding.
 func (l *Loop) findings(o project.Outlook) {
-	there := map[finding]bool{}
-	for _, d := range o.Plan.Diff.Drift {
-		f := findingOf(d)
-		there[f] = true
-		if !l.open[f] {
-			l.open[f] = true
-			l.report(f.event(Begun, words.Drifted(d)+": "+words.Value(d.From, o.Live)+" -> "+words.Value(d.To, o.Live), o.Live))
-		}
+	c := findings.Compare(l.record, l.Found(o), now())
+	l.record = c.Record
+	for _, d := range c.Begun {
+		l.report(found(Begun, d.Drift, d.Thing+": "+d.From+" -> "+d.To, o.Live))
 	}
-	for _, f := range slices.SortedFunc(maps.Keys(l.open), finding.compare) {
-		if !there[f] {
-			delete(l.open, f)
-			l.report(f.event(Ended, words.Drifted(diff.Drift{Class: f.class, Kind: f.kind, Name: f.name, Runtime: f.runtime})+": as applied again", o.Live))
-		}
+	for _, d := range c.Ended {
+		l.report(found(Ended, d.Drift, d.Thing+": as applied again", o.Live))
 	}
+}
+
+func found(kind string, d public.Drift, text string, live resource.Live) public.WatchEvent {
+	e := public.WatchEvent{Kind: kind, Subject: "host " + d.Host, Host: d.Host, GPU: d.GPU, Class: d.Class, Text: text}
+	switch {
+	case d.Session != nil:
+		e.Session, e.Subject = *d.Session, *d.Session
+	case d.GPU != "":
+		e.Subject = words.GPU(live, d.Host, d.GPU)
+	}
+	return e
 }
 
 // say reports what is wrong about a subject once, until it is something else, and when it is over.

@@ -13,6 +13,7 @@ import (
 	"cosplay/internal/apply"
 	"cosplay/internal/diff"
 	"cosplay/internal/durable"
+	"cosplay/internal/findings"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -37,10 +38,11 @@ type Loop struct {
 	Interval time.Duration
 	Once     bool // until nothing is left that it may repair
 	DryRun   bool // reports what it would repair
+	Found    func(project.Outlook) []public.Drift
 	Report   func(public.WatchEvent)
 
 	history *History
-	open    map[finding]bool  // findings that were reported and have not ended
+	record  findings.Record   // what was found, and has not ended
 	said    map[string]string // what was reported last, by kind
 	stays   map[Left]bool
 	would   map[string]bool
@@ -54,7 +56,7 @@ const onceCycles = 4
 
 // Run runs the loop. clean reports whether the last cycle left no drift.
 func (l *Loop) Run(ctx context.Context) (clean bool, err error) {
-	l.history, l.open, l.said, l.wake = NewHistory(l.Policy.PerHour), map[finding]bool{}, map[string]string{}, make(chan struct{}, 1)
+	l.history, l.record, l.said, l.wake = NewHistory(l.Policy.PerHour), findings.Record{}, map[string]string{}, make(chan struct{}, 1)
 	l.forget = func() {}
 	defer func() {
 		l.forget()

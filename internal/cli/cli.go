@@ -208,8 +208,16 @@ func (inv *invocation) style(w io.Writer) render.Style {
 
 // flags repeats the global flags that select the project, for suggested commands.
 func (inv *invocation) flags() []string {
+	if inv.chdir == "" {
+		return inv.flagsInside()
+	}
+	return append([]string{"--chdir", inv.chdir}, inv.flagsInside()...)
+}
+
+// flagsInside are those for a command in the folder of --chdir.
+func (inv *invocation) flagsInside() []string {
 	var flags []string
-	for _, f := range []struct{ name, value string }{{"--chdir", inv.chdir}, {"--file", inv.file}, {"--state", inv.state}} {
+	for _, f := range []struct{ name, value string }{{"--file", inv.file}, {"--state", inv.state}} {
 		if f.value != "" {
 			flags = append(flags, f.name, f.value)
 		}

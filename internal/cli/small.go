@@ -13,10 +13,12 @@ import (
 
 	"cosplay/internal/agent"
 	"cosplay/internal/config"
+	"cosplay/internal/machine"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/render"
 	"cosplay/internal/selftest"
+	"cosplay/internal/watch"
 )
 
 func (inv *invocation) validate() *cobra.Command {
@@ -68,8 +70,7 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if systemd {
-				_, err := io.WriteString(inv.Out, selftest.SystemdUnits())
-				return err
+				return inv.printUnits()
 			}
 			p, err := inv.open(project.Options{MayBeEmpty: true, ReadOnly: true})
 			if err != nil {
@@ -79,8 +80,31 @@ Exit codes: 0 nothing is missing; 1 something is.`,
 			return cmp.Or(printView(inv, view, render.Doctor, render.DoctorJSON), failIf(view.Missing() > 0))
 		},
 	}
-	cmd.Flags().BoolVar(&systemd, "systemd", false, "print units for systemd instead: a socket by which users have GPUs changed, without sudo")
+	cmd.Flags().BoolVar(&systemd, "systemd", false, "print units for systemd instead: a socket by which users have GPUs changed, without sudo; and for the project in the folder a loop, a boot unit and a timer")
 	return cmd
+}
+
+// printUnits prints the units of the host, and those of the project if there is one.
+func (inv *invocation) printUnits() error {
+	text := selftest.SystemdUnits()
+	p, err := inv.open(project.Options{MayBeEmpty: true, HostsOnly: true})
+	if err != nil {
+		return err
+	}
+	if len(p.files) > 0 {
+		who, err := machine.Invoker()
+		if err != nil {
+			return err
+		}
+		fleet := watch.Unit{Dir: p.Dir, Name: p.Name(), User: who.User.Name, Program: agent.Installed, Flags: inv.flagsInside()}
+		units, err := fleet.Units()
+		if err != nil {
+			return err
+		}
+		text += units
+	}
+	_, err = io.WriteString(inv.Out, text)
+	return err
 }
 
 func (inv *invocation) schema() *cobra.Command {

@@ -1,0 +1,77 @@
+package watch
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+//go:embed systemd.txt
+var unitsText string
+
+var unitsTemplate = template.Must(template.New("systemd.txt").Parse(unitsText))
+
+// hardening are the restrictions under which a fleet can be repaired. The agent that changes GPUs has a unit of its own;
+// without it, cosplay runs sudo, which NoNewPrivileges forbids.
+const hardening = `# Remove the next line if cosplay changes GPUs by sudo, and not by cosplay-agent.socket.
+NoNewPrivileges=yes
+ProtectSystem=full
+ProtectHostname=yes
+ProtectClock=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+UMask=0077
+`
+
+// Unit is the fleet that units of systemd keep up.
+type Unit struct {
+	Dir     string // absolute, of the project
+	Name    string // of the project
+	User    string // who applies it
+	Program string // absolute
+	Flags   []string
+}
+
+// Units writes a service that watches a fleet, a unit that brings it up after a reboot, and a timer. They run as the
+// user of the fleet: a configuration can read files and name folders to mount, with that user's rights.
+func (u Unit) Units() (string, error) {
+	words := make([]string, 0, len(u.Flags)+1)
+	for _, word := range append([]string{u.Program}, u.Flags...) {
+		words = append(words, quoted(word))
+	}
+	advice := ""
+	if u.User == "root" {
+		advice = "# Better another user: a configuration reads files and names mounts with the rights of this one.\n"
+	}
+	var b strings.Builder
+	err := unitsTemplate.Execute(&b, map[string]string{
+		"Dir": strings.ReplaceAll(u.Dir, "%", "%%"), "Name": escaped(u.Name), "Command": strings.Join(words, " "),
+		"Common": fmt.Sprintf("%sUser=%s\nWorkingDirectory=%s\n%s", advice, u.User, strings.ReplaceAll(u.Dir, "%", "%%"), hardening),
+	})
+	return b.String(), err
+}
+
+// quoted is a word of a command in a unit: systemd expands % and $, and reads quotes.
+func quoted(word string) string {
+	word = strings.NewReplacer("%", "%%", "$", "$$").Replace(word)
+	if word != "" && !strings.ContainsAny(word, " \t\n\"'\\;") {
+		return word
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(word) + `"`
+}
+
+// escaped is a name in the characters that the name of a unit may have.
+func escaped(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, name)
+}

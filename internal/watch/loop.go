@@ -57,9 +57,8 @@ const onceCycles = 4
 // Run runs the loop. clean reports whether the last cycle left no drift.
 func (l *Loop) Run(ctx context.Context) (clean bool, err error) {
 	l.history, l.record, l.said, l.wake = NewHistory(l.Policy.PerHour), findings.Record{}, map[string]string{}, make(chan struct{}, 1)
-	l.forget = func() {}
 	defer func() {
-		l.forget()
+		l.unsubscribe()
 		if l.current != nil {
 			err = errors.Join(err, l.current.Close())
 		}
@@ -68,6 +67,11 @@ func (l *Loop) Run(ctx context.Context) (clean bool, err error) {
 		repaired, cleanNow, err := l.cycle(ctx)
 		if ctx.Err() != nil {
 			return cleanNow, nil
+		}
+		var held *durable.HeldError
+		if errors.As(err, &held) { // another command is at work, or was killed a moment ago
+			l.say(Waiting, sentence(err))
+			err = nil
 		}
 		l.say(CycleFailed, sentence(err))
 		if l.Once && (err != nil || !repaired || n == onceCycles) {
@@ -118,10 +122,11 @@ func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
 	l.changed(j)
 	clean = !outlook.Plan.Diff.NotAsApplied() && len(j.Changed) == 0
 	l.left(j, outlook.Live)
-	if len(j.Keys) == 0 && !(l.Policy.Apply && len(j.Changed) > 0) || l.DryRun {
-		if l.DryRun {
-			l.wouldRepair(j, outlook.Live)
-		}
+	l.subscribe(ctx, p)
+	if l.DryRun {
+		l.wouldRepair(j, outlook.Live)
+	}
+	if len(j.Keys) == 0 || l.DryRun {
 		return false, clean, nil
 	}
 	repaired, err = l.repair(ctx, p, j)
@@ -153,7 +158,7 @@ func (l *Loop) choose(ctx context.Context) (*Opened, project.Outlook, Judgement,
 		_ = l.current.Close()
 	}
 	l.current = p
-	l.subscribe(ctx, p)
+	l.unsubscribe()
 	return p, outlook, j, err
 }
 
@@ -181,9 +186,11 @@ func (l *Loop) judge(ctx context.Context, p *Opened, without []resource.Address)
 	return outlook, l.Policy.Judge(outlook.Plan, outlook.Live, outlook.Prior, blocked), nil
 }
 
-// subscribe lets the engines of a project's hosts wake the loop.
+// subscribe lets the engines of a project's hosts, which are connected by now, wake the loop.
 func (l *Loop) subscribe(ctx context.Context, p *Opened) {
-	l.forget()
+	if l.forget != nil {
+		return
+	}
 	ctx, l.forget = context.WithCancel(ctx)
 	for _, h := range p.Machine.Hosts() {
 		for _, in := range h.Runtimes(resource.Owner{}) {
@@ -191,6 +198,13 @@ func (l *Loop) subscribe(ctx context.Context, p *Opened) {
 				go n.Notify(ctx, l.Wake)
 			}
 		}
+	}
+}
+
+func (l *Loop) unsubscribe() {
+	if l.forget != nil {
+		l.forget()
+		l.forget = nil
 	}
 }
 
@@ -204,15 +218,10 @@ func (l *Loop) Wake() {
 
 // repair changes what was judged, under the lock.
 func (l *Loop) repair(ctx context.Context, p *Opened, j Judgement) (repaired bool, err error) {
-	err = p.Lock(ctx, "watch", 0)
-	var held *durable.HeldError
-	if errors.As(err, &held) {
-		l.say(Waiting, sentence(err))
-		return false, nil
-	}
-	if l.say(Waiting, ""); err != nil {
+	if err := p.Lock(ctx, "watch", 0); err != nil {
 		return false, err
 	}
+	l.say(Waiting, "")
 	defer func() { err = errors.Join(err, p.Unlock()) }()
 	by := &operator{loop: l, allowed: map[resource.Address]bool{}}
 	aim := project.Aim{}

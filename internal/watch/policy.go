@@ -113,11 +113,15 @@ func (p Policy) Judge(planned *plan.Plan, live resource.Live, prior resource.Pri
 			continue
 		case configured(*c, planned.Diff):
 			j.Changed = append(j.Changed, c.Address)
+			why := Differs
 			if p.Apply {
-				j.Repairs = append(j.Repairs, c.Address)
+				why = blocked(c.Address.String())
+			}
+			if why != "" {
+				j.Left = append(j.Left, Left{Address: c.Address, Why: why})
 				continue
 			}
-			j.Left = append(j.Left, Left{Address: c.Address, Why: Differs})
+			j.Repairs, j.Keys = append(j.Repairs, c.Address), append(j.Keys, c.Address.String())
 			continue
 		}
 		why := p.session(*c, planned.Diff, live)

@@ -90,6 +90,10 @@ func Exec(how How, argv ...string) []string {
 	return append(append(all, "--"), argv...)
 }
 
+// Tell is the command for `docker exec`, as root, that writes a message to each terminal of the container. An older
+// cosplay-init does not know it and fails.
+func Tell(message string) []string { return []string{Program, "tell", message} }
+
 // Load reads a Config, sets defaults and validates it. The error states the fix.
 func Load(file string) (Config, error) {
 	data, err := os.ReadFile(file)

@@ -116,6 +116,11 @@ type (
 		Know(session string, s resource.SSH, port int) (string, error)
 	}
 
+	// Entered reports whether a user is in a session that runs: a command of cosplay exec, or a login by ssh.
+	Entered interface {
+		Entered(ctx context.Context, session string) (bool, error)
+	}
+
 	// Importer finds a body that cosplay did not create, by any name or ID, with the
 	// lineage and the host that its labels name. nil is none.
 	Importer interface {

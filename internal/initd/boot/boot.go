@@ -53,6 +53,9 @@ func Main(args []string) int {
 		return serve(*config)
 	case "exec":
 		return execute(*config, flags.Args()[1:])
+	case "tell":
+		tell("/dev/pts", strings.Join(flags.Args()[1:], " "))
+		return 0
 	case "sftp":
 		if err := sshd.ServeFiles(); err != nil {
 			return fail(codeFailed, err)
@@ -61,6 +64,17 @@ func Main(args []string) int {
 	default:
 		fmt.Fprint(os.Stderr, usage)
 		return fail(codeFailed, fmt.Errorf("%q is not one of its tasks; %s has the command of a session", task, *config))
+	}
+}
+
+// tell writes a message to each terminal of the container that accepts it now.
+func tell(folder, message string) {
+	terminals, _ := filepath.Glob(filepath.Join(folder, "[0-9]*"))
+	for _, name := range terminals {
+		if tty, err := os.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0); err == nil {
+			_, _ = tty.WriteString("\r\n" + message + "\r\n")
+			_ = tty.Close()
+		}
 	}
 }
 

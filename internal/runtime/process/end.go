@@ -1,0 +1,105 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cosplay/internal/runtime"
+)
+
+// Entered reports whether a program that cosplay exec started runs in a session, or one that such a program started.
+func (r Runtime) Entered(_ context.Context, session string) (bool, error) {
+	all, err := r.programs(session)
+	return len(all) > 0, err
+}
+
+// programs are the pids of the programs of a session: those whose loader looks into its folder first.
+func (r Runtime) programs(session string) ([]int, error) {
+	if err := runtime.CheckSession(session); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("listing the processes: %w", err)
+	}
+	var all []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && r.isProgram(pid, session) {
+			all = append(all, pid)
+		}
+	}
+	return all, nil
+}
+
+// isProgram reports whether a process belongs to a session. The environment of another user's process is not readable,
+// and it does not; nor does one that has ended and is not reaped yet.
+func (r Runtime) isProgram(pid int, session string) bool {
+	mark := []byte("LD_LIBRARY_PATH=" + filepath.Join(r.Base, session, libraryDir))
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false
+	}
+	for variable := range bytes.SplitSeq(environment, []byte{0}) {
+		if rest, marked := bytes.CutPrefix(variable, mark); marked && (len(rest) == 0 || rest[0] == ':') {
+			return true
+		}
+	}
+	return false
+}
+
+// End ends the programs of a session: a message on their terminals, SIGTERM, and after the grace period SIGKILL.
+func (r Runtime) End(ctx context.Context, session, message string, grace time.Duration) error {
+	programs, err := r.programs(session)
+	if err != nil || len(programs) == 0 {
+		return err
+	}
+	tell(programs, message)
+	r.signal(programs, session, syscall.SIGTERM)
+	for deadline := time.Now().Add(grace); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		if programs, err = r.programs(session); err != nil || len(programs) == 0 {
+			return err
+		}
+	}
+	if programs, err = r.programs(session); err != nil {
+		return err
+	}
+	r.signal(programs, session, syscall.SIGKILL)
+	return nil
+}
+
+// signal sends a signal to the processes of a list that are still those of the session.
+func (r Runtime) signal(pids []int, session string, signal syscall.Signal) {
+	for _, pid := range pids {
+		one, err := os.FindProcess(pid) // refers to this process, also if its pid is used again
+		if err == nil && r.isProgram(pid, session) {
+			_ = one.Signal(signal) // it may have ended
+		}
+	}
+}
+
+// tell writes a message to each terminal that the processes use, as far as it accepts it now.
+func tell(pids []int, message string) {
+	told := map[string]bool{}
+	for _, pid := range pids {
+		for fd := range 3 {
+			name, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+			if err != nil || told[name] || !strings.HasPrefix(name, "/dev/pts/") {
+				continue
+			}
+			told[name] = true
+			if tty, err := os.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0); err == nil {
+				_, _ = tty.WriteString("\r\n" + message + "\r\n")
+				_ = tty.Close()
+			}
+		}
+	}
+}

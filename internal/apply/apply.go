@@ -44,6 +44,18 @@ type Stopper interface {
 	Start(ctx context.Context, s resource.Session) (resource.Body, error)
 }
 
+// Ender ends the programs of a session whose lifetime has ended: a message on their terminals, SIGTERM, and SIGKILL for
+// those that still run after the grace period. A session without programs is no error.
+type Ender interface {
+	End(ctx context.Context, session, message string, grace time.Duration) error
+}
+
+// Farewell is the message for the terminals of a session that is ended.
+func Farewell(op plan.EndSession) string {
+	return fmt.Sprintf("%s has expired (%s). Its programs are ended now and killed after %s. Files in the workspace are kept.",
+		op.Expired.Address, op.Expired.Why, op.Grace)
+}
+
 // Images gets the images of containers.
 type Images interface {
 	// Ensure pulls an image, or builds cosplay's, and reports progress.
@@ -250,7 +262,13 @@ func (r *Run) act(ctx context.Context, op plan.Op, prior resource.Prior, say fun
 		s, _ := prior.Session(op.Address)
 		body, err := stopper.Start(ctx, s.Session)
 		return plan.Made{Body: &body}, err
-	case plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.MoveSessions: // the state alone
+	case plan.EndSession:
+		runtime, err := r.runtime(op.Host, op.Runtime)
+		if ender, can := runtime.(Ender); err == nil && can {
+			err = ender.End(ctx, op.ID, Farewell(op), time.Duration(op.Grace)*time.Second)
+		}
+		return made, err
+	case plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.ForgetExpired, plan.MoveSessions: // the state alone
 	default:
 		err = fmt.Errorf("no way to carry out %T", op)
 	}

@@ -120,7 +120,9 @@ func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live
 		s, _ := prior.Session(op.Address)
 		c, there := live.Body(op.Host, op.Runtime, s.ID)
 		return done(there && c.State == resource.Running)
-	case plan.EnsureImage, plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.MoveSessions: // the next plan does it
+	case plan.EndSession:
+		return done(true) // its programs may have ended; the next plan removes the rest
+	case plan.EnsureImage, plan.HoldGPU, plan.DoubtClock, plan.NoteBoot, plan.Record, plan.Adopt, plan.Forget, plan.ForgetExpired, plan.MoveSessions: // the next plan does it
 	}
 	return prior, resource.Note{Kind: resource.StepNotDone}
 }

@@ -130,7 +130,7 @@ func (s *schedule) drain(active int, cause error) error {
 func (s *schedule) lane(op plan.Op) int {
 	if s.Parallelism > 1 {
 		switch op.(type) {
-		case plan.Prepare, plan.Unprepare, plan.EnsureImage, plan.StopSession, plan.StartSession:
+		case plan.Prepare, plan.Unprepare, plan.EnsureImage, plan.StopSession, plan.StartSession, plan.EndSession:
 			return 1
 		default:
 		}

@@ -5,6 +5,7 @@ package diff
 import (
 	"slices"
 
+	"cosplay/internal/lifetime"
 	"cosplay/internal/resource"
 )
 
@@ -26,6 +27,10 @@ type Diff struct {
 	// Stuck are the unfinished sessions that are part of the plan, and that it cannot complete.
 	Stuck    []resource.Address `json:"stuck,omitempty"`
 	Unwanted []resource.Address `json:"unwanted,omitempty"`
+
+	// Down are the expired sessions that stay down. Dropped are those that no block names any more.
+	Down    []resource.Expired `json:"down,omitempty"`
+	Dropped []resource.Address `json:"dropped,omitempty"`
 
 	// Leftovers are of interrupted runs, of sessions that the state does not know. They are removed.
 	Leftovers []resource.Body `json:"strays,omitempty"`
@@ -118,6 +123,12 @@ type Options struct {
 	Left     map[resource.Address]bool             `json:"left,omitempty"`     // this plan does not touch them
 	Replace  map[resource.Address]bool             `json:"replace,omitempty"`  // to be replaced: the user asked for it
 	Triggers map[resource.Address][]Trigger        `json:"triggers,omitempty"` // what else replaces a session
+	Down     map[resource.Address]bool             `json:"down,omitempty"`     // expired sessions that stay down, although their blocks exist
+	Ending   map[resource.Address]resource.Expired `json:"ending,omitempty"`   // sessions that are removed because they have expired
+	Grace    resource.Seconds                      `json:"grace_s,omitempty"`  // of their programs
+
+	// Ended are the ends of the sessions whose lifetime has ended.
+	Ended map[resource.Address]lifetime.End `json:"-"`
 }
 
 // Trigger is a change of another session that replaces one.
@@ -137,7 +148,7 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 	sendLocksAgain(gpus, sessions, desired, kept, o)
 	open := unfinished(prior)
 	return Diff{
-		Drift:     drifts(prior, live),
+		Drift:     drifts(prior, live, o.Ended),
 		Unproven:  unprovenLocks(prior, live),
 		Unowned:   unprovenSlices(prior, live),
 		GPUs:      gpus,
@@ -147,7 +158,22 @@ func Compare(desired resource.Desired, prior resource.Prior, live resource.Live,
 		Unfinished: open,
 		Stuck:      stuck(open, sessions, o),
 		Unwanted:   unwanted(desired, prior, o),
+		Down:       slices.DeleteFunc(slices.Clone(prior.Expired), func(e resource.Expired) bool { return !o.Down[e.Address] }),
+		Dropped:    dropped(desired, prior, o),
 	}
+}
+
+// dropped are the expired sessions that the configuration does not have any more. Only a plan of the whole project
+// drops them.
+func dropped(desired resource.Desired, prior resource.Prior, o Options) []resource.Address {
+	var all []resource.Address
+	for _, e := range prior.Expired {
+		wanted := slices.ContainsFunc(desired.Sessions, func(s resource.Session) bool { return s.Address == e.Address })
+		if len(o.Left) == 0 && !o.Down[e.Address] && !wanted {
+			all = append(all, e.Address)
+		}
+	}
+	return all
 }
 
 func unfinished(prior resource.Prior) []resource.Address {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"cosplay/internal/lifetime"
 	"cosplay/internal/resource"
 )
 
@@ -33,6 +34,7 @@ const (
 	DisguiseBroken   Class = "disguise-broken"
 	DisguiseOutdated Class = "disguise-outdated"
 	SecretsInEnv     Class = "secrets-open"
+	LifetimeEnded    Class = "expired"
 )
 
 // Classes are all, settings of GPUs included.
@@ -80,10 +82,13 @@ func driftOf(s resource.PriorSession, class Class, from, to Value) Drift {
 	return Drift{Class: class, Host: s.Slice.Host, Session: &s.Address, Runtime: s.Runtime, From: from, To: to}
 }
 
+// Kept reports whether it is an expired session that prevent_destroy keeps.
+func (d Drift) Kept() bool { return d.Class == LifetimeEnded && d.Name != "" }
+
 // NoGPU reports whether it is a GPU of which nothing can be read.
 func (d Drift) NoGPU() bool { return d.Class == GPUMissing || d.Class == GPUUnusable }
 
-func drifts(prior resource.Prior, live resource.Live) []Drift {
+func drifts(prior resource.Prior, live resource.Live, ended map[resource.Address]lifetime.End) []Drift {
 	all := rebooted(prior, live)
 	placements := prior.Placements()
 	for _, g := range prior.GPUs {
@@ -91,6 +96,7 @@ func drifts(prior resource.Prior, live resource.Live) []Drift {
 	}
 	for _, s := range prior.Sessions {
 		all = append(all, sessionDrift(s, live)...)
+		all = append(all, expiredDrift(s, ended)...)
 	}
 	for i := range all {
 		all[i].ByReboot = all[i].endsAtReboot() && slices.ContainsFunc(all, func(d Drift) bool { return d.Class == HostRebooted && d.Host == all[i].Host })
@@ -218,6 +224,21 @@ func Foreign(g resource.GPU, placements resource.Placements) []resource.LiveSlic
 		}
 	}
 	return foreign
+}
+
+// expiredDrift reports a session that is up although its lifetime has ended. No apply ends it: cosplay expire does,
+// unless prevent_destroy keeps it.
+func expiredDrift(was resource.PriorSession, ended map[resource.Address]lifetime.End) []Drift {
+	end, is := ended[was.Address]
+	if !is {
+		return nil
+	}
+	d := driftOf(was, LifetimeEnded, nil, Moment(end.At))
+	d.Kind = Kind(end.Why)
+	if was.PreventDestroy {
+		d.Name = string(FieldPreventDestroy)
+	}
+	return []Drift{d}
 }
 
 func sessionDrift(was resource.PriorSession, live resource.Live) []Drift {

@@ -11,7 +11,7 @@ import (
 // caller sets the basis.
 func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o diff.Options) *Plan {
 	d := diff.Compare(desired, prior, live, o)
-	b := builder{live: live, prior: prior, placements: prior.Placements(), images: map[imageKey]string{},
+	b := builder{options: o, live: live, prior: prior, placements: prior.Placements(), images: map[imageKey]string{},
 		taken: byGPU{}, last: byGPU{}, freed: byGPU{}, ended: byGPU{}, up: map[string][]string{}, down: map[string][]string{}}
 	b.moveSessions(d)
 	if d.Changes() {
@@ -42,6 +42,9 @@ func Build(desired resource.Desired, prior resource.Prior, live resource.Live, o
 	for _, a := range d.Unwanted {
 		b.step(a.String(), "forget", nil, Forget{Address: a})
 	}
+	for _, a := range d.Dropped {
+		b.step(a.String(), "forget-expired", nil, ForgetExpired{Address: a})
+	}
 	b.noteBoots(true, ids(b.steps)) // only after all steps is everything as desired in this boot
 	return &Plan{Diff: d, Desired: desired, Steps: b.steps, prior: prior, live: live, options: o}
 }
@@ -63,6 +66,7 @@ type imageKey struct{ host, name string }
 // builder collects steps in an order in which each follows all that it needs: removals, GPUs, creations, released
 // GPUs.
 type builder struct {
+	options    diff.Options
 	live       resource.Live
 	prior      resource.Prior
 	placements resource.Placements // the prior's
@@ -134,6 +138,9 @@ func (b *builder) takeDown(c diff.SessionChange) {
 	)
 	if c.Body == diff.Remake && c.After != nil {
 		last = b.image(*c.After) // the old container is removed only once the image is there
+	}
+	if expired, ends := b.options.Ending[c.Address]; ends {
+		last = []string{b.step(id, "end", b.taken[at], EndSession{Host: at.Host, Runtime: c.Before.Runtime, ID: c.Before.ID, Expired: expired, Grace: b.options.Grace})}
 	}
 	if c.Body == diff.Remove || c.Body == diff.Remake {
 		last = []string{b.step(id, "unprepare", slices.Concat(b.taken[at], last, b.down[c.Address.Name]),

@@ -44,7 +44,8 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 		edit(&p, op.Session.Address, func(s *resource.PriorSession) {
 			s.Session, s.Body, s.Unfinished = op.Session, made.Body, false
 			if op.How != Refit || s.UpAt == 0 {
-				s.UpAt, s.ExtendedTo = made.At, 0
+				expired, _ := prior.HasExpired(op.Session.Address)
+				s.UpAt, s.ExtendedTo = made.At, expired.ExtendedTo
 			}
 			if s.Slice.Whole() {
 				s.Handle = nil // of a slice that it had before
@@ -53,6 +54,11 @@ func Fold(prior resource.Prior, op Op, made Made) resource.Prior {
 				s.Spec.SSH.Kept = made.Body.SSHPort // for the next container
 			}
 		})
+		p = p.Unexpire(op.Session.Address)
+	case EndSession:
+		p = p.Expire(op.Expired)
+	case ForgetExpired:
+		p = p.Unexpire(op.Address)
 	case Unprepare:
 		edit(&p, op.Address, func(s *resource.PriorSession) { s.Body, s.Unfinished = nil, false })
 	case StopSession:

@@ -124,6 +124,18 @@ type (
 		Session resource.PriorSession `json:"session"`
 		GPU     *resource.PriorGPU    `json:"gpu,omitempty"` // nil if the state has it, or the project has not acquired it
 	}
+	// EndSession ends the programs of a session whose lifetime has ended, with a warning, and records that it expired.
+	EndSession struct {
+		Host    string           `json:"host"`
+		Runtime string           `json:"runtime"`
+		ID      string           `json:"id"` // the session's
+		Expired resource.Expired `json:"expired"`
+		Grace   resource.Seconds `json:"grace_s"` // between SIGTERM and SIGKILL
+	}
+	// ForgetExpired drops the record of a session that has expired and that no block names any more.
+	ForgetExpired struct {
+		Address resource.Address `json:"address"`
+	}
 	// Forget drops a session that has nothing left, or that stops being cosplay's.
 	Forget struct {
 		Address resource.Address `json:"address"`
@@ -150,31 +162,33 @@ const (
 	BuildImage ImageSource = "build"
 )
 
-func (TakeGPU) kind() string      { return "take-gpu" }
-func (HoldGPU) kind() string      { return "hold-gpu" }
-func (DoubtClock) kind() string   { return "doubt-clock" }
-func (NoteBoot) kind() string     { return "note-boot" }
-func (SetGPU) kind() string       { return "set-gpu" }
-func (LeaveGPU) kind() string     { return "leave-gpu" }
-func (ReleaseGPU) kind() string   { return "release-gpu" }
-func (CreateSlice) kind() string  { return "create-slice" }
-func (DestroySlice) kind() string { return "destroy-slice" }
-func (EnsureImage) kind() string  { return "ensure-image" }
-func (Prepare) kind() string      { return "prepare" }
-func (Unprepare) kind() string    { return "unprepare" }
-func (StopSession) kind() string  { return "stop-session" }
-func (StartSession) kind() string { return "start-session" }
-func (Record) kind() string       { return "record" }
-func (Adopt) kind() string        { return "adopt" }
-func (Forget) kind() string       { return "forget" }
-func (MoveSessions) kind() string { return "move-sessions" }
+func (TakeGPU) kind() string       { return "take-gpu" }
+func (HoldGPU) kind() string       { return "hold-gpu" }
+func (DoubtClock) kind() string    { return "doubt-clock" }
+func (NoteBoot) kind() string      { return "note-boot" }
+func (SetGPU) kind() string        { return "set-gpu" }
+func (LeaveGPU) kind() string      { return "leave-gpu" }
+func (ReleaseGPU) kind() string    { return "release-gpu" }
+func (CreateSlice) kind() string   { return "create-slice" }
+func (DestroySlice) kind() string  { return "destroy-slice" }
+func (EnsureImage) kind() string   { return "ensure-image" }
+func (Prepare) kind() string       { return "prepare" }
+func (Unprepare) kind() string     { return "unprepare" }
+func (StopSession) kind() string   { return "stop-session" }
+func (StartSession) kind() string  { return "start-session" }
+func (EndSession) kind() string    { return "end-session" }
+func (ForgetExpired) kind() string { return "forget-expired" }
+func (Record) kind() string        { return "record" }
+func (Adopt) kind() string         { return "adopt" }
+func (Forget) kind() string        { return "forget" }
+func (MoveSessions) kind() string  { return "move-sessions" }
 
 // Bookkeeping reports whether an operation changes the state alone.
 func Bookkeeping(op Op) bool {
 	switch op.(type) {
-	case HoldGPU, DoubtClock, NoteBoot, Record, Adopt, Forget, MoveSessions:
+	case HoldGPU, DoubtClock, NoteBoot, Record, Adopt, Forget, ForgetExpired, MoveSessions:
 		return true
-	case TakeGPU, SetGPU, LeaveGPU, ReleaseGPU, CreateSlice, DestroySlice, EnsureImage, Prepare, Unprepare, StopSession, StartSession:
+	case TakeGPU, SetGPU, LeaveGPU, ReleaseGPU, CreateSlice, DestroySlice, EnsureImage, Prepare, Unprepare, StopSession, StartSession, EndSession:
 	}
 	return false
 }
@@ -223,7 +237,7 @@ var readers = func() map[string]func([]byte) (Op, error) {
 	}
 	for _, op := range []Op{
 		TakeGPU{}, HoldGPU{}, DoubtClock{}, NoteBoot{}, SetGPU{}, LeaveGPU{}, ReleaseGPU{}, CreateSlice{}, DestroySlice{},
-		EnsureImage{}, Prepare{}, Unprepare{}, StopSession{}, StartSession{}, Record{}, Adopt{}, Forget{}, MoveSessions{},
+		EnsureImage{}, Prepare{}, Unprepare{}, StopSession{}, StartSession{}, EndSession{}, Record{}, Adopt{}, Forget{}, ForgetExpired{}, MoveSessions{},
 	} {
 		all[op.kind()] = func(data []byte) (Op, error) {
 			read := reflect.New(reflect.TypeOf(op))

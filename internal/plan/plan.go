@@ -71,6 +71,12 @@ func (p *Plan) Begin(steps []Step) {
 
 func ids(steps []Step) []string { return prose.Each(steps, func(s Step) string { return s.ID }) }
 
+// Ending is the record of a session that the plan ends because it has expired.
+func (p *Plan) Ending(a resource.Address) (resource.Expired, bool) {
+	e, ends := p.options.Ending[a]
+	return e, ends
+}
+
 // Empty reports whether there is nothing to do.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
 

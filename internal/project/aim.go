@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -13,6 +14,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/machine"
 	"cosplay/internal/plan"
+	"cosplay/internal/prose"
 	"cosplay/internal/resolve"
 	"cosplay/internal/resource"
 	"cosplay/internal/salvage"
@@ -27,6 +29,7 @@ const (
 	AsConfigured Goal = iota
 	NothingLeft       // destroy
 	ReadOnly          // drift
+	ExpiredEnded      // expire: what has expired is removed, and nothing else is changed
 )
 
 // Aim is the purpose and the scope of a plan. Addresses are as users type them; a block's
@@ -37,10 +40,15 @@ type Aim struct {
 	Exclude []string // all but these
 	Replace []string // replaced also without a change
 
+	Grace resource.Seconds // with ExpiredEnded: between SIGTERM and SIGKILL
+
 	AbandonBaseline bool // release a GPU even if a setting cannot be restored
 }
 
-func (a Aim) partial() bool { return len(a.Target)+len(a.Exclude) > 0 }
+func (a Aim) partial() bool { return len(a.Target)+len(a.Exclude) > 0 || a.Goal == ExpiredEnded }
+
+// removes reports whether the plan only removes sessions.
+func (a Aim) removes() bool { return a.Goal == NothingLeft || a.Goal == ExpiredEnded }
 
 // Outlook is a plan with the state and the snapshot that it was computed from.
 type Outlook struct {
@@ -62,11 +70,14 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		return o, nil, err
 	}
 	var unasked hcl.Diagnostics
-	if aim.Goal != NothingLeft {
+	if !aim.removes() {
 		unasked = p.askRegistries(ctx, o.Prior, o.Live)
 	}
+	ended := Ended(p.Ends(ctx, o.Prior, o.Live), Now())
 	if aim.Goal == ReadOnly {
-		o.Plan = p.build(resource.Desired{}, o.Prior, o, p.DiffOptions())
+		options := p.DiffOptions()
+		options.Ended = ended
+		o.Plan = p.build(resource.Desired{}, o.Prior, o, options)
 		return o, append(unasked, p.lostStates(o.Prior, o.Live, aim)...), nil
 	}
 	if lost := p.lostStates(o.Prior, o.Live, aim); lost.HasErrors() {
@@ -80,9 +91,19 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	options := p.DiffOptions()
 	options.AbandonBaseline = aim.AbandonBaseline
 	options.Moved, options.Forgets = moved, resolve.Forgotten(p.Intent, prior)
+	options.Ended = ended
 	scope, err := p.scope(aim, prior)
 	if err != nil {
 		return o, nil, err
+	}
+	if aim.Goal == ExpiredEnded {
+		options.Ending, options.Grace = p.expiring(prior, ended), aim.Grace
+		for _, a := range append(p.Addresses(), prose.Each(prior.Sessions, func(s resource.PriorSession) resource.Address { return s.Address })...) {
+			if _, ends := options.Ending[a]; !ends {
+				scope.Left[a] = true
+			}
+		}
+		maps.DeleteFunc(options.Ending, func(a resource.Address, _ resource.Expired) bool { return scope.Left[a] })
 	}
 	options.Left, options.Replace = scope.Left, scope.Replace
 	var begin []plan.Step
@@ -91,8 +112,11 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 		prior, begin, wrong = p.imports(ctx, prior, o.Live, &options)
 		diags = append(diags, wrong...)
 	}
-	intent := p.Intent
-	if aim.Goal == NothingLeft {
+	if aim.Goal != NothingLeft {
+		options.Down = resolve.Down(p.Intent, prior)
+	}
+	intent := resolve.WithoutDown(p.Intent, options.Down)
+	if aim.removes() {
 		intent = &config.Intent{Hosts: p.Intent.Hosts, Files: p.Intent.Files}
 	} else {
 		options.Triggers = triggers(p.Intent)
@@ -106,7 +130,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	}
 	o.Plan = p.build(desired, prior, o, options)
 	o.Plan.Key = key
-	o.Plan.Partial, o.Plan.Destroys = aim.partial(), aim.Goal == NothingLeft
+	o.Plan.Partial, o.Plan.Destroys = aim.partial(), aim.removes()
 	o.Plan.Begin(begin)
 	diags = slices.Concat(diags, resolve.Guarded(p.Intent, o.Plan.Diff.Sessions), resolve.Renames(intent, o.Plan.Diff.Sessions), aim.warning())
 	if diags.HasErrors() {
@@ -183,6 +207,9 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 		return resolve.Scope{}, err
 	}
 	needs := p.needs(prior)
+	if aim.Goal == ExpiredEnded { // those that depend on it stay
+		needs = nil
+	}
 	if aim.Goal == NothingLeft { // a destroyed session takes along those that depend on it
 		needs = turned(needs)
 	}
@@ -269,7 +296,7 @@ func meant(all []resource.Address, flag string, typed []string) (map[resource.Ad
 
 // warning states, as Terraform does, that the plan may be incomplete.
 func (a Aim) warning() hcl.Diagnostics {
-	if !a.partial() {
+	if len(a.Target)+len(a.Exclude) == 0 || a.Goal == ExpiredEnded {
 		return nil
 	}
 	flag := "--target"

@@ -156,7 +156,9 @@ func (p *Project) Peek(ctx context.Context) (Outlook, error) {
 			return Outlook{}, err
 		}
 	}
-	return Outlook{Prior: prior, Live: live, Plan: plan.Build(resource.Desired{}, prior, live, p.DiffOptions())}, nil
+	options := p.DiffOptions()
+	options.Ended = Ended(p.Ends(ctx, prior, live), Now())
+	return Outlook{Prior: prior, Live: live, Plan: plan.Build(resource.Desired{}, prior, live, options)}, nil
 }
 
 // knowsHosts checks that the configuration has every host that the state has.

@@ -6,19 +6,20 @@ import "encoding/json"
 type Plan struct {
 	Format
 	Differences
-	Config       string           `json:"config"`          // name of the configuration
-	Destroy      bool             `json:"destroy"`         // the plan removes all sessions
-	Saved        string           `json:"saved,omitempty"` // path of the file in which the plan is saved
-	Stale        string           `json:"stale,omitempty"` // what has changed since it was saved, in words
-	HasChanges   bool             `json:"has_changes"`     // a GPU or session changes
-	Summary      Tally            `json:"summary"`         // what the plan does
-	Hosts        []PlanHost       `json:"hosts"`           // where sessions run
-	Images       []Image          `json:"images"`          // images to pull or build
-	Changes      Changes          `json:"changes"`         // difference between the configuration and the hosts
-	Steps        []Step           `json:"steps"`           // in their order
-	Fits         []SessionFigures `json:"fits"`            // by address of the session
-	Warnings     []Diagnostic     `json:"warnings"`        // of the configuration and of checks
-	NotCompleted []string         `json:"not_completed"`   // addresses of unfinished sessions that the plan leaves as they are
+	Config       string           `json:"config"`            // name of the configuration
+	Destroy      bool             `json:"destroy"`           // the plan removes all sessions
+	Saved        string           `json:"saved,omitempty"`   // path of the file in which the plan is saved
+	Stale        string           `json:"stale,omitempty"`   // what has changed since it was saved, in words
+	HasChanges   bool             `json:"has_changes"`       // a GPU or session changes
+	Summary      Tally            `json:"summary"`           // what the plan does
+	Hosts        []PlanHost       `json:"hosts"`             // where sessions run
+	Images       []Image          `json:"images"`            // images to pull or build
+	Changes      Changes          `json:"changes"`           // difference between the configuration and the hosts
+	Steps        []Step           `json:"steps"`             // in their order
+	Fits         []SessionFigures `json:"fits"`              // by address of the session
+	Warnings     []Diagnostic     `json:"warnings"`          // of the configuration and of checks
+	NotCompleted []string         `json:"not_completed"`     // addresses of unfinished sessions that the plan leaves as they are
+	Expired      []Expired        `json:"expired,omitempty"` // expired sessions that stay down
 }
 
 // DriftReport is what drift and plan --drift-only write.

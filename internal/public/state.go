@@ -13,7 +13,16 @@ type State struct {
 	Outputs   []StateOutput     `json:"outputs,omitempty"`   // by name
 	LastRun   int               `json:"last_run,omitempty"`  // serial after the last run that changed hosts
 	Missing   []string          `json:"missing,omitempty"`   // addresses of sessions that an interrupted run had to create
+	Expired   []Expired         `json:"expired,omitempty"`   // sessions that have expired and were ended
 	Forgotten []string          `json:"forgotten,omitempty"` // UUIDs and IDs of what exists and that the state has given up
+}
+
+// Expired is a session that has expired and was ended.
+type Expired struct {
+	Session    string `json:"session"`               // address
+	At         string `json:"at"`                    // when it expired, RFC 3339
+	Why        string `json:"why"`                   // ttl, idle_timeout or stop_at
+	ExtendedTo string `json:"extended_to,omitempty"` // an apply brings it up again, until then, RFC 3339; missing if cosplay extend was not used
 }
 
 // StateGPU is a GPU that the project has acquired.

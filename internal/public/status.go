@@ -3,12 +3,13 @@ package public
 // Status is what status writes.
 type Status struct {
 	Format
-	Hosts    []Host          `json:"hosts"`     // by name
-	Sessions []SessionStatus `json:"sessions"`  // of the project, by address
-	Missing  []string        `json:"missing"`   // addresses of sessions that an interrupted run had to create
-	Drift    []Drift         `json:"drift"`     // what differs from the last apply
-	HasDrift bool            `json:"has_drift"` // something that cosplay manages was changed outside of it
-	Orphans  []Container     `json:"orphans"`   // containers of the project without a session
+	Hosts    []Host          `json:"hosts"`             // by name
+	Sessions []SessionStatus `json:"sessions"`          // of the project, by address
+	Missing  []string        `json:"missing"`           // addresses of sessions that an interrupted run had to create
+	Drift    []Drift         `json:"drift"`             // what differs from the last apply
+	HasDrift bool            `json:"has_drift"`         // something that cosplay manages was changed outside of it
+	Orphans  []Container     `json:"orphans"`           // containers of the project without a session
+	Expired  []Expired       `json:"expired,omitempty"` // sessions that have expired and were ended
 }
 
 // Sessions is what ps writes.
@@ -72,13 +73,16 @@ type GPUSlice struct {
 // SessionStatus is a session and the state that it is in.
 type SessionStatus struct {
 	Made
-	ID         string  `json:"id"`         // names the session on its host; it never changes
-	Target     string  `json:"target"`     // key of the target
-	MemoryMiB  int     `json:"memory_mib"` // GPU memory that its programs see, MiB
-	Fit        Figures `json:"fit"`        // how close the slice is to the target
-	Workspace  string  `json:"workspace"`  // absolute path of its folder
-	State      string  `json:"state"`      // running, stopped, paused, restarting, or what is missing
-	Unfinished bool    `json:"unfinished"` // an apply has to complete it
-	Used       *Usage  `json:"used"`       // null where it is not counted, or nothing was used
-	Drift      []Drift `json:"drift"`      // of this session
+	ID         string  `json:"id"`                    // names the session on its host; it never changes
+	Target     string  `json:"target"`                // key of the target
+	MemoryMiB  int     `json:"memory_mib"`            // GPU memory that its programs see, MiB
+	Fit        Figures `json:"fit"`                   // how close the slice is to the target
+	Workspace  string  `json:"workspace"`             // absolute path of its folder
+	State      string  `json:"state"`                 // running, stopped, paused, restarting, or what is missing
+	Unfinished bool    `json:"unfinished"`            // an apply has to complete it
+	Used       *Usage  `json:"used"`                  // null where it is not counted, or nothing was used
+	Drift      []Drift `json:"drift"`                 // of this session
+	ExpiresAt  string  `json:"expires_at,omitempty"`  // when it expires if it is not active until then, RFC 3339; missing if never
+	ExpiresBy  string  `json:"expires_by,omitempty"`  // ttl, idle_timeout or stop_at
+	TimeLeft   *int    `json:"time_left_s,omitempty"` // until then, s; 0 if it has expired
 }

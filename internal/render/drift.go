@@ -45,16 +45,26 @@ func Drift(w io.Writer, s Style, v PlanView) {
 
 // drift lists the drift, then what is informational.
 func (p *page) drift(v PlanView) {
-	var counts, information []diff.Drift
+	var counts, expired, information []diff.Drift
 	for _, d := range v.Plan.Diff.Drift {
-		if d.Informational {
+		switch {
+		case d.Informational:
 			information = append(information, d)
-		} else {
+		case d.Class == diff.LifetimeEnded:
+			expired = append(expired, d)
+		default:
 			counts = append(counts, d)
 		}
 	}
-	p.flow(0, 2, join(inked(drifted, "Drift:"), text(" "+prose.Plural(len(counts), "thing was", "things were")+" changed outside of cosplay since the last apply.")))
-	p.driftTable(v.Live, counts, drifted)
+	if len(counts) > 0 {
+		p.flow(0, 2, join(inked(drifted, "Drift:"), text(" "+prose.Plural(len(counts), "thing was", "things were")+" changed outside of cosplay since the last apply.")))
+		p.driftTable(v.Live, counts, drifted)
+	}
+	if len(expired) > 0 {
+		p.gap()
+		p.flow(0, 2, join(inked(drifted, "Expired:"), text(" "+prose.Plural(len(expired), "session is", "sessions are")+" up although the lifetime has ended.")))
+		p.driftTable(v.Live, expired, drifted)
+	}
 	if len(information) > 0 {
 		p.gap()
 		p.print(0, text("Left alone:"))
@@ -91,7 +101,7 @@ func likewise(a, b diff.Drift) bool {
 
 // driftFrom is the value after the last apply; "-" for a slice that did not exist.
 func driftFrom(d diff.Drift, live resource.Live) string {
-	if d.Class == diff.ForeignSlice {
+	if d.Class == diff.ForeignSlice || d.Class == diff.LifetimeEnded {
 		return "-"
 	}
 	return words.Value(d.From, live)

@@ -71,6 +71,10 @@ func lifetimeOf(l resource.Lifetime) public.Lifetime {
 	return public.Lifetime{TTL: int(l.TTL), IdleTimeout: int(l.IdleTimeout), StopAt: momentOf(l.StopAt)}
 }
 
+func expiredOf(e resource.Expired) public.Expired {
+	return public.Expired{Session: e.Address.String(), At: e.At.String(), Why: e.Why, ExtendedTo: momentOf(e.ExtendedTo)}
+}
+
 // momentOf is "" for none.
 func momentOf(m resource.Moment) string {
 	if m == 0 {

@@ -66,6 +66,7 @@ func Plan(w io.Writer, s Style, v PlanView) {
 		p.leftovers(v)
 		p.information(v, true)
 	}
+	p.down(v.Plan.Diff.Down)
 	p.outputChanges(v.Plan.Diff.Outputs)
 	if len(v.Warnings) > 0 {
 		p.gap()
@@ -74,6 +75,16 @@ func Plan(w io.Writer, s Style, v PlanView) {
 	p.gap()
 	p.summary(v)
 	p.flush(w)
+}
+
+// down lists the expired sessions that stay down.
+func (p *page) down(all []resource.Expired) {
+	if len(all) > 0 {
+		p.gap()
+	}
+	for _, e := range all {
+		p.flow(0, 2, text(fmt.Sprintf("%s expired at %s (%s). It stays down until its block is edited, or: cosplay extend %s 4h", e.Address, e.At, e.Why, e.Address.Short())))
+	}
 }
 
 // heading names the configuration, the state and the hosts.

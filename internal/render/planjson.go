@@ -23,7 +23,7 @@ func PlanJSON(w io.Writer, v PlanView) error {
 		HasChanges: d.Changes(), Summary: public.Tally(tallyOf(v.Plan)), Hosts: each(v.Live.Hosts, planHostOf), Images: imagesOf(v),
 		Changes: public.Changes{GPUs: gpuChangesJSON(v.Live, d.GPUs), Sessions: sessionChangesJSON(v.Live, d.Sessions), Outputs: outputChangesJSON(d.Outputs)},
 		Steps:   each(v.Plan.Steps, func(s plan.Step) public.Step { return stepOf(s, v.Live) }), Fits: each(v.Plan.Desired.Sessions, fit),
-		Warnings: diagnosticsJSON(v.Warnings, v.Files), NotCompleted: addresses(d.Stuck),
+		Warnings: diagnosticsJSON(v.Warnings, v.Files), NotCompleted: addresses(d.Stuck), Expired: each(d.Down, expiredOf),
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/lifetime"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
 	"cosplay/internal/resource"
@@ -25,11 +26,11 @@ func Sessions(w io.Writer, s Style, v StatusView) {
 
 // sessionTable lists the sessions of the state with how they are.
 func (p *page) sessionTable(v fleet) {
-	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "PEAK", right: true}, {title: "STATE"}, {title: "SSH"}, {prose: true}}, spare: []string{"VRAM"}}
+	t := &table{columns: []column{{title: "SESSION"}, {title: "TARGET"}, {title: "GPU"}, {title: "SLICE"}, {title: "VRAM", right: true}, {title: "PEAK", right: true}, {title: "STATE"}, {title: "LEFT"}, {title: "SSH"}, {prose: true}}, spare: []string{"VRAM"}}
 	for _, s := range v.Prior.Sessions {
 		state := v.sessionState(s)
 		t.add(text(s.Address.Short()), text(s.Target.ShortName()), text(strings.TrimPrefix(words.GPU(v.Live, s.Slice.Host, s.Slice.GPU), "GPU ")), text(s.Slice.String()),
-			text(mib(s.Target.MemoryMiB)), peakCell(v.Used[s.Address]), stateCell(state), v.sshCell(s), p.driftCell(state, v.drift[s.Address]))
+			text(mib(s.Target.MemoryMiB)), peakCell(v.Used[s.Address]), stateCell(state), v.leftCell(s), v.sshCell(s), p.driftCell(state, v.drift[s.Address]))
 	}
 	p.table(t)
 }
@@ -60,6 +61,20 @@ func (f fleet) sshCell(s resource.PriorSession) line {
 	return nil
 }
 
+// leftCell is how long a session still has; empty where none expires, so that there is no column of it.
+func (f fleet) leftCell(s resource.PriorSession) line {
+	end, ends := f.Ends[s.Address]
+	switch {
+	case end.Expired(f.Now):
+		return inked(drifted, "expired")
+	case ends:
+		return text(end.Left(f.Now).String())
+	case len(f.Ends) > 0:
+		return inked(dim, "-")
+	}
+	return nil
+}
+
 func stateCell(state string) line {
 	switch state {
 	case resource.Running:
@@ -83,6 +98,8 @@ func (p *page) driftCell(state string, drift []diff.Drift) line {
 			information = append(information, "open secrets")
 		case d.Class == diff.BodyLimited:
 			information = append(information, words.Drifted(d)+" "+words.Value(d.To, resource.Live{}))
+		case d.Class == diff.LifetimeEnded:
+			things = append(things, words.Cause(d))
 		case d.Class == diff.BodyReplaced:
 			things = append(things, words.Drifted(d)+" replaced")
 		default:
@@ -126,6 +143,9 @@ type StatusView struct {
 	Lost  map[string]bool // lineages of projects that hold a GPU and whose state is lost
 
 	KilledRuns map[string]string // by lineage: the folder of a cosplay run that was killed
+
+	Ends map[resource.Address]lifetime.End // of the sessions that expire
+	Now  resource.Moment
 
 	Used    map[resource.Address]resource.Use // of each session that counts its memory
 	Targets func() []resource.Target          // the catalog's, for verdicts on the used memory

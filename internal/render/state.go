@@ -106,7 +106,7 @@ func (p *page) stateContainers(prior resource.Prior, g resource.PriorGPU) {
 func StateJSON(w io.Writer, prior resource.Prior) error {
 	return JSON(w, public.State{Format: public.V1, Lineage: prior.Lineage, Serial: prior.Serial, BootIDs: prior.BootIDs,
 		GPUs: each(prior.GPUs, stateGPUOf), Sessions: each(prior.Sessions, stateSessionOf), Outputs: each(prior.Outputs, stateOutputOf),
-		LastRun: prior.LastRun, Missing: each(prior.Missing, resource.Address.String), Forgotten: prior.Forgotten})
+		LastRun: prior.LastRun, Missing: each(prior.Missing, resource.Address.String), Expired: each(prior.Expired, expiredOf), Forgotten: prior.Forgotten})
 }
 
 func stateOutputOf(o resource.Output) public.StateOutput { return public.StateOutput(o) }

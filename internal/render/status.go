@@ -31,6 +31,7 @@ func Status(w io.Writer, s Style, v StatusView) {
 		p.verdicts(v.verdicts())
 	}
 	p.orphans(v)
+	p.down(v.Prior.Expired)
 	p.gap()
 	p.statusSummary(f)
 	p.flush(w)
@@ -238,7 +239,7 @@ func (p *page) unusable(h resource.Host) {
 func StatusJSON(w io.Writer, v StatusView) error {
 	f := newFleet(v)
 	s := public.Status{Format: public.V1, Sessions: f.sessionsJSON(), Missing: addresses(v.Prior.Missing),
-		Drift: driftsJSON(v.Live, v.Drift), HasDrift: v.drifted() > 0, Orphans: []public.Container{}}
+		Expired: each(v.Prior.Expired, expiredOf), Drift: driftsJSON(v.Live, v.Drift), HasDrift: v.drifted() > 0, Orphans: []public.Container{}}
 	s.Hosts = each(v.Live.Hosts, func(h resource.Host) public.Host {
 		s.Orphans = append(s.Orphans, each(v.orphans(h), containerOf)...)
 		return public.Host{PlanHost: planHostOf(h), Library: h.Library, BootID: h.BootID, GPUs: each(h.GPUs, f.gpuJSON),
@@ -293,7 +294,12 @@ func (f fleet) sessionsJSON() []public.SessionStatus {
 		if c, exists := f.Live.Body(s.Slice.Host, s.Runtime, s.ID); exists {
 			s.Body = &c
 		}
-		return public.SessionStatus{Made: madeOf(s), ID: s.ID, Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit),
+		var left *int
+		end, ends := f.Ends[s.Address]
+		if ends {
+			left = new(int(end.Left(f.Now)))
+		}
+		return public.SessionStatus{ExpiresAt: momentOf(end.At), ExpiresBy: string(end.Why), TimeLeft: left, Made: madeOf(s), ID: s.ID, Target: s.Target.Key, MemoryMiB: s.Target.MemoryMiB, Fit: figuresOf(s.Fit),
 			Workspace: s.Workspace, State: state, Unfinished: unfinished, Used: used[s.Address], Drift: driftsJSON(f.Live, f.drift[s.Address])}
 	})
 }

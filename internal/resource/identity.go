@@ -77,7 +77,7 @@ func (s Session) hash(key string, bounds bool) string {
 func (p Prior) Clone() Prior {
 	p.BootIDs = maps.Collect(maps.All(p.BootIDs)) // never nil
 	p.GPUs, p.Sessions = slices.Clone(p.GPUs), slices.Clone(p.Sessions)
-	p.Missing, p.Forgotten = slices.Clone(p.Missing), slices.Clone(p.Forgotten)
+	p.Missing, p.Forgotten, p.Expired = slices.Clone(p.Missing), slices.Clone(p.Forgotten), slices.Clone(p.Expired)
 	return p
 }
 

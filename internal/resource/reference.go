@@ -57,6 +57,10 @@ func (p Prior) Rename(moves []Renamed) Prior {
 	for i := range p.Missing {
 		rename(&p.Missing[i])
 	}
+	for i := range p.Expired {
+		rename(&p.Expired[i].Address)
+	}
+	slices.SortFunc(p.Expired, func(a, b Expired) int { return a.Address.Compare(b.Address) })
 	slices.SortFunc(p.Sessions, func(a, b PriorSession) int { return a.Address.Compare(b.Address) })
 	return p
 }

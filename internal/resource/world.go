@@ -43,6 +43,10 @@ type Prior struct {
 	// Missing are the sessions that an interrupted run had to create and did not.
 	Missing []Address `json:"missing,omitempty"`
 
+	// Expired are the sessions that were ended since their lifetime had ended, by address. They stay down until their
+	// block is edited or the user extends them.
+	Expired []Expired `json:"expired,omitempty"`
+
 	// Forgotten names what the state has given up although it still exists: UUIDs of GPUs and slices, IDs of
 	// bodies. Without it, an older state that lacks them could not be distinguished from this one.
 	Forgotten []string `json:"forgotten,omitempty"`
@@ -90,6 +94,16 @@ type PriorSession struct {
 
 	UpAt       Moment `json:"up_at,omitempty"`       // when it came up; 0 if an older cosplay created it
 	ExtendedTo Moment `json:"extended_to,omitempty"` // it does not expire before; 0 if the user has not extended it
+}
+
+// Expired is a session that has ended by itself.
+type Expired struct {
+	Address Address `json:"address"`
+	At      Moment  `json:"at"`
+	Why     string  `json:"why"`             // the attribute by which it expired
+	Block   string  `json:"block,omitempty"` // hash of what its block said, that only the state's key can make
+
+	ExtendedTo Moment `json:"extended_to,omitempty"` // the user extended it since: it may come up again; 0 if not
 }
 
 // Incomplete reports whether there is something that an apply has to complete.
@@ -280,6 +294,25 @@ func (p Prior) Session(a Address) (PriorSession, bool) {
 		return PriorSession{}, false
 	}
 	return p.Sessions[i], true
+}
+
+// HasExpired finds the record of a session that has ended by itself.
+func (p Prior) HasExpired(a Address) (Expired, bool) {
+	return find(p.Expired, func(e Expired) bool { return e.Address == a })
+}
+
+// Expire records that a session has ended by itself.
+func (p Prior) Expire(e Expired) Prior {
+	p = p.Unexpire(e.Address)
+	p.Expired = append(p.Expired, e)
+	slices.SortFunc(p.Expired, func(a, b Expired) int { return a.Address.Compare(b.Address) })
+	return p
+}
+
+// Unexpire drops such a record.
+func (p Prior) Unexpire(a Address) Prior {
+	p.Expired = slices.DeleteFunc(slices.Clone(p.Expired), func(e Expired) bool { return e.Address == a })
+	return p
 }
 
 // GPUKey identifies a GPU. It can be a map key.

@@ -60,6 +60,8 @@ func Drifted(d diff.Drift) string {
 		return "sensitive values"
 	case diff.ImageMoved, diff.ImageOffered:
 		return "image " + d.Name
+	case diff.LifetimeEnded:
+		return "lifetime"
 	case diff.ClockLock: // a setting
 	}
 	if s, is := d.Class.Setting(); is {

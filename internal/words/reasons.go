@@ -166,6 +166,10 @@ func Cause(d diff.Drift) string {
 		return possibly + "nvidia-smi mig -dci"
 	case d.Class == diff.BodyChanged && d.Kind != "":
 		return possibly + "docker update"
+	case d.Kept():
+		return "expired (" + string(d.Kind) + "); prevent_destroy keeps it up"
+	case d.Class == diff.LifetimeEnded:
+		return "expired (" + string(d.Kind) + "); cosplay expire ends it, cosplay extend gives it more time"
 	case d.Class == diff.BodyAltered && altered[d.Kind] != "":
 		return altered[d.Kind]
 	case d.Class == diff.DisguiseBroken && d.Name != "":
@@ -244,6 +248,8 @@ func Repair(d diff.Drift) string {
 		return "stops the " + runtime.Body
 	case diff.BodyAltered:
 		return "restores it while the " + runtime.Body + " runs"
+	case diff.LifetimeEnded:
+		return "leaves the session up, since only cosplay expire ends it"
 	case diff.ImageOffered:
 		return "pulls the image, and " + recreates
 	case diff.ForeignSlice, diff.BodyLimited, diff.ImageMoved, diff.DisguiseOutdated, diff.SecretsInEnv, diff.ClockLock:

@@ -48,6 +48,10 @@ func Step(s plan.Step, live resource.Live) string {
 		return op.Session.Address.String() + ": record what its block says now"
 	case plan.Adopt:
 		return op.Session.Address.String() + ": add it to the state"
+	case plan.EndSession:
+		return op.Expired.Address.String() + ": end its programs, since it has expired"
+	case plan.ForgetExpired:
+		return op.Address.String() + ": forget that it has expired"
 	case plan.Forget:
 		return op.Address.String() + ": forget"
 	}

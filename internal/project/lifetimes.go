@@ -1,0 +1,173 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cosplay/internal/durable"
+	"cosplay/internal/lifetime"
+	"cosplay/internal/machine"
+	"cosplay/internal/prose"
+	"cosplay/internal/resolve"
+	"cosplay/internal/resource"
+	"cosplay/internal/runtime"
+)
+
+// Ends are the ends of the sessions that have one, as of now. A session with an idle_timeout is checked for activity,
+// and its last activity is recorded.
+func (p *Project) Ends(ctx context.Context, prior resource.Prior, live resource.Live) map[resource.Address]lifetime.End {
+	ends := map[resource.Address]lifetime.End{}
+	for _, s := range prior.Sessions {
+		if s.Lifetime == (resource.Lifetime{}) || s.Body == nil {
+			continue
+		}
+		var active resource.Moment
+		if s.Lifetime.IdleTimeout != 0 {
+			active = p.lastActive(ctx, s, prior, live)
+		}
+		if end := lifetime.Of(s, active); end.At != 0 {
+			ends[s.Address] = end
+		}
+	}
+	return ends
+}
+
+// Ended are the ends that have come.
+func Ended(ends map[resource.Address]lifetime.End, now resource.Moment) map[resource.Address]lifetime.End {
+	ended := map[resource.Address]lifetime.End{}
+	for a, end := range ends {
+		if end.Expired(now) {
+			ended[a] = end
+		}
+	}
+	return ended
+}
+
+// Now is the present moment.
+func Now() resource.Moment { return resource.Moment(time.Now().Unix()) }
+
+// activityDir is the folder, in the project's scratch folder, with a file for each session that can become idle. The
+// file's time is that of the last activity that cosplay has seen.
+const activityDir = "activity"
+
+func (p *Project) activityFile(s resource.PriorSession, prior resource.Prior) string {
+	return filepath.Join(p.Dir, machine.ScratchDir, activityDir, resource.ShortLineage(prior.Lineage)+"-"+s.ID)
+}
+
+// lastActive is the last moment at which a session was seen active; 0 for never. A user who may not write into the
+// project's folder sees what others have recorded.
+func (p *Project) lastActive(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) resource.Moment {
+	file, now := p.activityFile(s, prior), time.Now()
+	if p.active(ctx, s, prior, live) {
+		_ = touch(file, now)
+		return resource.Moment(now.Unix())
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0
+	}
+	return resource.Moment(info.ModTime().Unix())
+}
+
+func touch(file string, now time.Time) error {
+	err := os.Chtimes(file, now, now)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(file), 0o755); err == nil {
+			err = durable.WriteFile(file, nil, 0o644)
+		}
+	}
+	return err
+}
+
+// active reports whether a process is on a session's slice, or a user is in it. What cannot be read counts as active:
+// cosplay ends no session that it cannot see to be idle.
+func (p *Project) active(ctx context.Context, s resource.PriorSession, prior resource.Prior, live resource.Live) bool {
+	g, readable := live.GPU(s.Slice.Host, s.Slice.GPU)
+	if !readable || g.Without(resource.ReadingProcesses) {
+		return true
+	}
+	if slices.ContainsFunc(g.Processes, func(one resource.Process) bool {
+		inSlice := s.Handle != nil && one.GPUInstance != nil && *one.GPUInstance == s.Handle.GPUInstance
+		return inSlice || s.Slice.Whole() && one.Session == s.ID
+	}) {
+		return true
+	}
+	if body, there := live.Body(s.Slice.Host, s.Runtime, s.ID); !there || body.State == resource.Stopped {
+		return false
+	}
+	in, err := p.Runtime(ctx, s, prior)
+	if err != nil {
+		return true
+	}
+	entered, can := in.(runtime.Entered)
+	if !can {
+		return false
+	}
+	inside, err := entered.Entered(ctx, s.ID)
+	return inside || err != nil
+}
+
+// expiring are the records of the sessions that are to be ended: those whose lifetime has ended, without those that
+// prevent_destroy keeps.
+func (p *Project) expiring(prior resource.Prior, ended map[resource.Address]lifetime.End) map[resource.Address]resource.Expired {
+	all := map[resource.Address]resource.Expired{}
+	for _, s := range prior.Sessions {
+		if end, is := ended[s.Address]; is && !s.PreventDestroy {
+			all[s.Address] = resolve.Expired(p.Intent, prior, s.Address, end)
+		}
+	}
+	return all
+}
+
+// Extension is the new end of a session.
+type Extension struct {
+	Address resource.Address
+	To      resource.Moment
+	Down    bool // it has expired and was ended; an apply creates it again
+}
+
+// Extend gives sessions more time. Names are as users type them. The caller has the lock.
+func (p *Project) Extend(ctx context.Context, names []string, by resource.Seconds) ([]Extension, error) {
+	prior, _, err := p.Refresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []resource.Address
+	for _, s := range prior.Sessions {
+		all = append(all, s.Address)
+	}
+	for _, e := range prior.Expired {
+		all = append(all, e.Address)
+	}
+	chosen, err := meant(all, "extend", names)
+	if err != nil {
+		return nil, err
+	}
+	next, now := prior.Clone(), Now()
+	var done []Extension
+	for _, a := range slices.SortedFunc(maps.Keys(chosen), resource.Address.Compare) {
+		extension := Extension{Address: a, To: now + resource.Moment(by)}
+		if i := slices.IndexFunc(next.Expired, func(e resource.Expired) bool { return e.Address == a }); i >= 0 {
+			extension.To, extension.Down = max(extension.To, next.Expired[i].ExtendedTo+resource.Moment(by)), true
+			next.Expired[i].ExtendedTo = extension.To
+		}
+		if i := slices.IndexFunc(next.Sessions, func(s resource.PriorSession) bool { return s.Address == a }); i >= 0 {
+			s := &next.Sessions[i]
+			if s.Lifetime == (resource.Lifetime{}) {
+				return nil, prose.Advice{What: fmt.Sprintf("%s has no ttl, idle_timeout or stop_at, so it does not expire. Nothing was changed", a), Fix: "leave it out"}
+			}
+			s.ExtendedTo = lifetime.Extended(*s, by, now)
+			extension.To = s.ExtendedTo
+		}
+		done = append(done, extension)
+	}
+	_, err = p.Store.Save(next)
+	return done, err
+}

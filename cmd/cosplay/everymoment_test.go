@@ -280,3 +280,43 @@ func (p project) containers(filters ...string) []string {
 	}
 	return strings.Fields(string(out))
 }
+
+// TestEveryMomentExpire: the same with a session that has expired. Whether the user then runs expire or apply first, the
+// session stays down, and the other stays up.
+func TestEveryMomentExpire(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, `
+host "lab" {
+  simulate = "1 x h200"
+}
+session "short" {
+  target = "2060"
+  ttl    = "1s"
+}
+session "long" {
+  target = "2060"
+  ttl    = "8h"
+}
+`)
+	p.run("apply", "--auto-approve")
+	time.Sleep(2 * time.Second)
+	fresh := p.copyOf()
+	listed := p.moments("expire")
+	for _, n := range chosen(len(listed), 9) {
+		for _, first := range []string{"expire", "apply"} {
+			fresh()
+			if !p.dies(n, "expire") {
+				t.Errorf("expire has no moment %d", n)
+				continue
+			}
+			if first == "apply" {
+				p.run("apply", "--auto-approve")
+			}
+			p.run("expire")
+			if wrong := p.converges(1); len(wrong) > 0 {
+				t.Errorf("killed at moment %d, %s, then %s:\n%s", n, inShort(listed[n-1]), first, strings.Join(wrong, "\n"))
+			}
+		}
+	}
+	t.Logf("expire: %s", count(listed))
+}

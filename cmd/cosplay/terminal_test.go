@@ -74,3 +74,60 @@ session "terminal" {
 	}
 	p.run("destroy", "--auto-approve")
 }
+
+// TestFarewell: the terminals of a session that expires get a message, and the programs on them end.
+func TestFarewell(t *testing.T) {
+	t.Parallel()
+	t.Run("process", func(t *testing.T) { farewell(t, "process", "exec") })
+	t.Run("docker", func(t *testing.T) {
+		needEngine(t)
+		farewell(t, "docker", "exec")
+		farewell(t, "docker", "ssh")
+	})
+}
+
+func farewell(t *testing.T, runtime, how string) {
+	p := newProject(t, `
+host "lab" {
+  simulate = "1 x h200"
+  runtime  = "`+runtime+`"
+}
+session "farewell" {
+  target = "2060"
+  image  = "cosplay-test/debian"
+  ttl    = "1s"
+  ssh {
+    authorized_keys = ["./key.pub"]
+  }
+}
+`)
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(p.dir, "key")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Cleanup(func() { removeContainers(t, p.dir) })
+	p.run("apply", "--auto-approve")
+	command := p.command(how, "farewell", "--", "sh", "-c", "echo ready; sleep 600")
+	if how == "ssh" {
+		command = p.command("ssh", "-t", "farewell", "--", "echo ready; sleep 600")
+	}
+	terminal, err := pty.Start(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	stuck := time.AfterFunc(hang, func() { _ = command.Process.Kill() })
+	defer stuck.Stop()
+	lines, told := bufio.NewScanner(terminal), false
+	for lines.Scan() {
+		switch line := strings.TrimSpace(lines.Text()); {
+		case line == "ready":
+			time.Sleep(1500 * time.Millisecond)
+			p.run("expire")
+		case strings.Contains(line, "session.farewell has expired (ttl). Its programs are ended now and killed after 10s."):
+			told = true
+		}
+	}
+	if command.Wait() == nil || !told {
+		t.Errorf("%s by %s: the message was shown: %v; the program ended with %v", runtime, how, told, command.ProcessState)
+	}
+}

@@ -132,7 +132,7 @@ func (p *Project) Plan(ctx context.Context, aim Aim) (Outlook, hcl.Diagnostics, 
 	o.Plan.Key = key
 	o.Plan.Partial, o.Plan.Destroys = aim.partial(), aim.removes()
 	o.Plan.Begin(begin)
-	diags = slices.Concat(diags, resolve.Guarded(p.Intent, o.Plan.Diff.Sessions), resolve.Renames(intent, o.Plan.Diff.Sessions), aim.warning())
+	diags = slices.Concat(diags, resolve.Past(p.Intent, o.Plan.Diff.Sessions, prior, Now()), resolve.Guarded(p.Intent, o.Plan.Diff.Sessions), resolve.Renames(intent, o.Plan.Diff.Sessions), aim.warning())
 	if diags.HasErrors() {
 		return o, diags, nil // Check needs a complete plan
 	}
@@ -200,7 +200,11 @@ func (p *Project) scope(aim Aim, prior resource.Prior) (resolve.Scope, error) {
 	}
 	slices.SortFunc(all, resource.Address.Compare)
 	all = slices.Compact(all)
-	targeted, noTarget := meant(all, "--target", aim.Target)
+	target := "--target"
+	if aim.Goal == ExpiredEnded {
+		target = "expire"
+	}
+	targeted, noTarget := meant(all, target, aim.Target)
 	excluded, noExclude := meant(all, "--exclude", aim.Exclude)
 	replaced, noReplace := meant(all, "--replace", aim.Replace)
 	if err := cmp.Or(noTarget, noExclude, noReplace); err != nil {

@@ -39,8 +39,19 @@ func Drift(w io.Writer, s Style, v PlanView) {
 		p.gap()
 	}
 	p.unfinished(v)
-	p.next(suggest("plan", v.Flags))
+	p.next(suggest(repairedBy(v.Plan.Diff), v.Flags))
 	p.flush(w)
+}
+
+// repairedBy is the command for what has drifted: expire where nothing but an expired session has.
+func repairedBy(d diff.Diff) string {
+	other := slices.ContainsFunc(d.Drift, func(one diff.Drift) bool {
+		return !one.Informational && (one.Class != diff.LifetimeEnded || one.Kept())
+	})
+	if other || len(d.Unfinished) > 0 {
+		return "plan"
+	}
+	return "expire"
 }
 
 // drift lists the drift, then what is informational.

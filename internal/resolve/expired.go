@@ -5,9 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"cosplay/internal/config"
+	"cosplay/internal/diff"
 	"cosplay/internal/lifetime"
 	"cosplay/internal/resource"
 )
@@ -42,6 +46,31 @@ func Expired(intent *config.Intent, prior resource.Prior, a resource.Address, en
 		record.Block = blockHash(intent.Sessions[i], prior.Key)
 	}
 	return record
+}
+
+// Past warns of sessions that a plan creates or changes although their stop_at has passed: they expire at once.
+func Past(intent *config.Intent, changes []diff.SessionChange, prior resource.Prior, now resource.Moment) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, c := range changes {
+		if c.After == nil || c.Action == diff.NoOp {
+			continue
+		}
+		next := resource.PriorSession{Session: *c.After}
+		if c.Before != nil {
+			next.ExtendedTo = c.Before.ExtendedTo
+		}
+		if expired, is := prior.HasExpired(c.Address); is {
+			next.ExtendedTo = expired.ExtendedTo
+		}
+		next.Lifetime.TTL, next.Lifetime.IdleTimeout = 0, 0
+		i := slices.IndexFunc(intent.Sessions, func(s config.Session) bool { return s.Address == c.Address })
+		if i >= 0 && lifetime.Of(next, 0).Expired(now) {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Subject: rangeOf(intent.Sessions[i].Ranges, "stop_at"),
+				Summary: fmt.Sprintf("the stop_at of %s has passed", c.Address),
+				Detail:  "The session expires as soon as it is up, and cosplay expire ends it. Write a later time, or remove stop_at."})
+		}
+	}
+	return diags
 }
 
 // blockHash is a hash of what the user wrote about a session, wherever it is in the files. Only the state's key can make

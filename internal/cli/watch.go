@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -30,6 +32,7 @@ type watchOptions struct {
 	dryRun   bool
 	interval time.Duration
 	perHour  int
+	listen   string
 }
 
 const (
@@ -61,6 +64,7 @@ Exit codes: 0 ended by a signal, or with --once: everything is as applied; 1 err
 	f.BoolVar(&o.once, "once", false, "repair once and end: for cron")
 	f.BoolVar(&o.dryRun, "dry-run", false, "report what would be repaired, and change nothing")
 	f.DurationVar(&o.interval, "interval", defaultInterval, "how often to read the hosts")
+	f.StringVar(&o.listen, "listen", "", "serve /healthz, /readyz and /metrics at this address; without a host it is 127.0.0.1")
 	f.IntVar(&o.perHour, "repairs-per-hour", defaultPerHour, "how often to repair the same session or GPU in an hour, at most")
 	return cmd
 }
@@ -77,6 +81,7 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 	}
 	var writing sync.Mutex // steps of a repair are reported while others are
 	loop := watch.Loop{
+		Monitor: watch.NewMonitor(o.interval), Version: Version,
 		Open: inv.openWatched, Interval: o.interval, Once: o.once, DryRun: o.dryRun,
 		Policy: watch.Policy{Repairs: repairs, Apply: o.apply, PerHour: o.perHour},
 		Found:  func(o project.Outlook) []public.Drift { return render.Drifts(o.Plan, o.Live) },
@@ -90,6 +95,13 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 			render.WatchEvent(inv.Out, e)
 		},
 	}
+	if o.listen != "" {
+		serving, err := listen(o.listen, loop.Monitor.Handler())
+		if err != nil {
+			return err
+		}
+		defer serving.Close()
+	}
 	ctx, release := interrupt.Context(ctx, func() {}, func() { os.Exit(exitInterrupted) })
 	defer release()
 	clean, err := loop.Run(ctx)
@@ -97,6 +109,24 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 		return err
 	}
 	return exitWhen(o.once && !clean, exitChanges)
+}
+
+// listen serves at an address, on loopback unless it names a host.
+func listen(address string, handler http.Handler) (*http.Server, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("--listen %s is no address; write HOST:PORT, like 127.0.0.1:9400", address)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	on, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w. Fix: choose another port, or end the program that has it (ss -ltnp)", err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(on) }() // until it is closed
+	return server, nil
 }
 
 // exitWhen ends a command with a code if a condition holds.

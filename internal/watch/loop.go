@@ -14,6 +14,7 @@ import (
 	"cosplay/internal/diff"
 	"cosplay/internal/durable"
 	"cosplay/internal/findings"
+	"cosplay/internal/metrics"
 	"cosplay/internal/project"
 	"cosplay/internal/prose"
 	"cosplay/internal/public"
@@ -40,6 +41,8 @@ type Loop struct {
 	DryRun   bool // reports what it would repair
 	Found    func(project.Outlook) []public.Drift
 	Report   func(public.WatchEvent)
+	Monitor  *Monitor
+	Version  string // of cosplay, for the monitor
 
 	history *History
 	record  findings.Record   // what was found, and has not ended
@@ -74,6 +77,7 @@ func (l *Loop) Run(ctx context.Context) (clean bool, err error) {
 			err = nil
 		}
 		l.say(CycleFailed, sentence(err))
+		l.Monitor.cycle(err != nil)
 		if l.Once && (err != nil || !repaired || n == onceCycles) {
 			return cleanNow, err
 		}
@@ -118,6 +122,7 @@ func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
+	l.Monitor.observe(metrics.Fleet{Version: l.Version, Prior: outlook.Prior, Live: outlook.Live, Drift: outlook.Plan.Diff.Drift, Used: p.Used(outlook.Prior)})
 	l.findings(outlook)
 	l.changed(j)
 	clean = !outlook.Plan.Diff.NotAsApplied() && len(j.Changed) == 0
@@ -240,6 +245,7 @@ func (l *Loop) repair(ctx context.Context, p *Opened, j Judgement) (repaired boo
 	for _, key := range j.Keys {
 		l.history.Repaired(key, now, succeeded, rand.Float64())
 	}
+	l.Monitor.repair(!succeeded)
 	var refused *project.Refused
 	if errors.As(err, &refused) {
 		l.report(public.WatchEvent{Kind: Failed, Text: sentence(refused)})

@@ -3,12 +3,19 @@ package watch_test
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"cosplay/internal/machine"
 	"cosplay/internal/project"
@@ -66,12 +73,16 @@ session "worker" {
 			return &watch.Opened{Project: p}, err
 		},
 		Policy: watch.Policy{Repairs: repairs, PerHour: 1 << 30}, Interval: 5 * time.Millisecond,
-		Found: func(project.Outlook) []public.Drift { return nil },
+		Monitor: watch.NewMonitor(time.Second),
+		Found:   func(project.Outlook) []public.Drift { return nil },
 		Report: func(e public.WatchEvent) {
 			if events++; e.Kind == watch.Failed {
 				failed++
 			}
 		},
+	}
+	if code, _ := ask(loop.Monitor, "/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("before the first cycle it is ready: %d", code)
 	}
 	go func() {
 		_, err := loop.Run(ctx)
@@ -92,6 +103,7 @@ session "worker" {
 		}
 	}
 	late := used()
+	served(t, loop.Monitor)
 	stop()
 	check(t, <-ended)
 	t.Logf("%d disturbances %v, %d events, %d failures; after a third %+v, at the end %+v", rounds, done, events, failed, early, late)
@@ -132,5 +144,42 @@ func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func ask(m *watch.Monitor, path string) (code int, body string) {
+	answer := httptest.NewRecorder()
+	m.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+	return answer.Code, answer.Body.String()
+}
+
+// served checks what the monitor of a loop that runs says, with the parser of Prometheus.
+func served(t *testing.T, m *watch.Monitor) {
+	t.Helper()
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if code, body := ask(m, path); code != http.StatusOK || body != "ok\n" {
+			t.Errorf("%s: %d %q", path, code, body)
+		}
+	}
+	if code, _ := ask(m, "/status"); code != http.StatusNotFound {
+		t.Errorf("the state is served: %d", code)
+	}
+	_, text := ask(m, "/metrics")
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	check(t, err)
+	for name, count := range map[string]int{
+		"cosplay_session_up": 3, "cosplay_session_memory_limit_bytes": 3, "cosplay_gpu_sm_clock_hertz": 1, "cosplay_gpu_slots": 3,
+		"cosplay_watch_cycles_total": 1, "cosplay_watch_repairs_total": 1, "cosplay_watch_last_cycle_timestamp_seconds": 1, "cosplay_build_info": 1,
+	} {
+		if got := len(families[name].GetMetric()); got < count {
+			t.Errorf("%s has %d values, want %d, in\n%s", name, got, count, text)
+		}
+	}
+	if got := families["cosplay_session_memory_limit_bytes"].GetMetric()[0].GetGauge().GetValue(); got != 6144<<20 {
+		t.Errorf("a 2060 has %v bytes", got)
+	}
+	if problems, err := testutil.GatherAndLint(m.Gatherer()); err != nil || len(problems) > 0 {
+		t.Errorf("names that Prometheus does not advise: %v %v", problems, err)
 	}
 }

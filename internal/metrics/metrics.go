@@ -1,0 +1,138 @@
+// Package metrics describes a fleet in the terms of Prometheus: base units, a name with its unit, labels that stay. No
+// label has a value of env.
+package metrics
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cosplay/internal/diff"
+	"cosplay/internal/resource"
+)
+
+// Fleet is what is known of a fleet at one moment.
+type Fleet struct {
+	Version string // of cosplay
+	Prior   resource.Prior
+	Live    resource.Live
+	Drift   []diff.Drift
+	Used    map[resource.Address]resource.Use
+}
+
+const mib = 1 << 20
+
+// Collector is a fleet for a registry, as it was last observed. It is safe for concurrent use.
+type Collector struct{ latest func() (Fleet, bool) }
+
+// NewCollector asks latest for the fleet at each scrape; false means that nothing was observed yet.
+func NewCollector(latest func() (Fleet, bool)) Collector { return Collector{latest} }
+
+// Describe sends nothing: which metrics there are depends on what the driver and the sessions offer.
+func (c Collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends the metrics of the fleet.
+func (c Collector) Collect(out chan<- prometheus.Metric) {
+	f, known := c.latest()
+	if !known {
+		return
+	}
+	s := sender{out}
+	s.gauge("cosplay_build_info", "The version of cosplay, as a label; the value is 1.", 1, "version", f.Version)
+	for _, session := range f.Prior.Sessions {
+		f.session(s, session)
+	}
+	for _, h := range f.Live.Hosts {
+		for i := range h.GPUs {
+			f.gpu(s, &h.GPUs[i])
+		}
+	}
+	type place struct{ host, gpu, session, class string }
+	found := map[place]float64{}
+	for _, d := range f.Drift {
+		at := place{host: d.Host, gpu: d.GPU, class: string(d.Class)}
+		if d.Session != nil {
+			at.session = d.Session.String()
+		}
+		if !d.Informational {
+			found[at]++
+		}
+	}
+	for at, n := range found {
+		s.gauge("cosplay_drift", "How much drift of a class is found now.", n, "host", at.host, "gpu", at.gpu, "session", at.session, "class", at.class)
+	}
+}
+
+func (f Fleet) session(s sender, session resource.PriorSession) {
+	labels := []string{"host", session.Slice.Host, "gpu", session.Slice.GPU, "session", session.Address.String(), "target", session.Target.Key}
+	up := 0.0
+	if now, there := f.Live.Body(session.Slice.Host, session.Runtime, session.ID); there && (now.State == resource.Running || !resource.RuntimeNamed(session.Runtime).RunsPrograms) {
+		up = 1
+	}
+	s.gauge("cosplay_session_up", "1 if the session can be used, else 0.", up, labels...)
+	s.gauge("cosplay_session_memory_limit_bytes", "GPU memory that the session may use.", float64(session.Target.MemoryMiB)*mib, labels...)
+	if use, counted := f.Used[session.Address]; counted {
+		s.gauge("cosplay_session_memory_peak_bytes", "The most GPU memory that the session's programs used at once.", float64(use.PeakMiB)*mib, labels...)
+		s.counter("cosplay_session_out_of_memory_total", "Requests of programs for more GPU memory than was free.", float64(use.OutOfMemory), labels...)
+	}
+}
+
+func (f Fleet) gpu(s sender, g *resource.GPU) {
+	labels := []string{"host", g.Host, "gpu", g.UUID}
+	gauge := func(feature resource.Feature, name, help string, value float64) {
+		if feature == "" || !g.Without(feature) {
+			s.gauge(name, help, value, labels...)
+		}
+	}
+	gauge(resource.FeatureClock, "cosplay_gpu_sm_clock_hertz", "SM clock now.", float64(g.SMClockMHz)*1e6)
+	gauge(resource.FeaturePower, "cosplay_gpu_power_limit_watts", "Power limit.", float64(g.PowerMW)/1000)
+	if g.DrawMW > 0 { // 0 is what the driver does not report
+		gauge("", "cosplay_gpu_power_watts", "Power draw now.", float64(g.DrawMW)/1000)
+	}
+	if g.TemperatureC > 0 {
+		gauge("", "cosplay_gpu_temperature_celsius", "Temperature of the GPU.", float64(g.TemperatureC))
+	}
+	gauge("", "cosplay_gpu_memory_used_bytes", "GPU memory in use, by all users.", float64(g.MemoryUsedMiB)*mib)
+	if !g.MIG {
+		return
+	}
+	ours, others := 0, 0
+	for _, slice := range g.Slices {
+		if _, is := f.ofOurs(slice); is {
+			ours += slice.Size
+		} else {
+			others += slice.Size
+		}
+	}
+	for owner, slots := range map[string]int{"project": ours, "others": others, "free": g.Model.MemorySlices - ours - others} {
+		s.gauge("cosplay_gpu_slots", "Memory slots of MIG, by who has them.", float64(slots), append(slices.Clone(labels), "owner", owner)...)
+	}
+}
+
+func (f Fleet) ofOurs(slice resource.LiveSlice) (resource.Address, bool) {
+	for _, s := range f.Prior.Sessions {
+		if own, there := diff.OwnSlice(s, f.Live); there && own.UUID == slice.UUID && s.Slice.GPU == slice.GPU {
+			return s.Address, true
+		}
+	}
+	return resource.Address{}, false
+}
+
+// sender sends metrics whose labels alternate between name and value.
+type sender struct{ out chan<- prometheus.Metric }
+
+func (s sender) gauge(name, help string, value float64, labels ...string) {
+	s.send(prometheus.GaugeValue, name, help, value, labels)
+}
+
+func (s sender) counter(name, help string, value float64, labels ...string) {
+	s.send(prometheus.CounterValue, name, help, value, labels)
+}
+
+func (s sender) send(kind prometheus.ValueType, name, help string, value float64, labels []string) {
+	var names, values []string
+	for i := 0; i+1 < len(labels); i += 2 {
+		names, values = append(names, labels[i]), append(values, labels[i+1])
+	}
+	s.out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value, values...)
+}

@@ -54,9 +54,8 @@ func (inv *invocation) runExpire(ctx context.Context, names []string, o expireOp
 	if err != nil {
 		return err
 	}
-	aim := project.Aim{Goal: project.ExpiredEnded, Target: names, Grace: resource.Seconds(o.grace / time.Second)}
 	if o.dryRun {
-		outlook, diags, err := p.Plan(ctx, aim)
+		outlook, diags, err := p.Plan(ctx, project.Aim{Goal: project.ExpiredEnded, Target: names})
 		if err == nil && diags.HasErrors() {
 			err = inv.refuse(diags, p.files)
 		}
@@ -68,7 +67,7 @@ func (inv *invocation) runExpire(ctx context.Context, names []string, o expireOp
 	if err := p.Lock(ctx, "expire", o.lockTimeout); err != nil {
 		return err
 	}
-	err = p.Reconcile(ctx, aim, project.ApplyOptions{Parallelism: o.parallelism}, project.AfterOthers, &expiring{inv})
+	err = p.EndExpired(ctx, names, resource.Seconds(o.grace/time.Second), project.ApplyOptions{Parallelism: o.parallelism}, &expiring{inv})
 	return inv.refused(err, p.files)
 }
 

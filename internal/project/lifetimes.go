@@ -126,6 +126,12 @@ func (p *Project) expiring(prior resource.Prior, ended map[resource.Address]life
 	return all
 }
 
+// EndExpired ends the sessions whose lifetime has ended, all or those that are named, and changes nothing else. grace is
+// the time between SIGTERM and SIGKILL. The caller has the lock.
+func (p *Project) EndExpired(ctx context.Context, names []string, grace resource.Seconds, o ApplyOptions, by Operator) error {
+	return p.Reconcile(ctx, Aim{Goal: ExpiredEnded, Target: names, Grace: grace}, o, AfterOthers, by)
+}
+
 // Extension is the new end of a session.
 type Extension struct {
 	Address resource.Address

@@ -111,6 +111,9 @@ func (p *Project) stillGood(ctx context.Context, planned *plan.Plan) (Outlook, e
 
 // carryOut applies a plan. Without steps it only updates the outputs.
 func (p *Project) carryOut(ctx context.Context, o Outlook, options ApplyOptions, by Operator) (result apply.Result, err error) {
+	if o.Plan.Empty() && o.Plan.Destroys && o.Plan.Partial {
+		return apply.Result{Prior: o.Prior}, nil // an edited output is for apply
+	}
 	if o.Plan.Empty() {
 		result.Prior, err = p.keepOutputs(o.Plan, o.Prior, o.Live)
 		return result, err

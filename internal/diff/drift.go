@@ -41,7 +41,7 @@ const (
 func Classes() []Class {
 	all := []Class{
 		GPUMissing, GPUUnusable, HostRebooted, SliceMissing, SliceReplaced, BodyMissing, BodyStopped, BodyChanged, BodyReplaced, BodyLimited,
-		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, SecretsInEnv,
+		BodyUnstarted, BodyStarted, BodyPaused, BodyRestarting, BodyAltered, ImageMoved, ImageOffered, ForeignSlice, DisguiseBroken, DisguiseOutdated, SecretsInEnv, LifetimeEnded,
 	}
 	for _, s := range resource.AllSettings {
 		all = append(all, SettingClass(s))

@@ -4,7 +4,7 @@ package public
 type WatchEvent struct {
 	Format
 	Time    string `json:"time"`              // RFC 3339, UTC
-	Kind    string `json:"kind"`              // finding, finding-ended, repair, step, failed, not-repaired, would-repair, config-differs, config-invalid, waiting, cycle, resolved
+	Kind    string `json:"kind"`              // finding, finding-ended, repair, expire, step, failed, not-repaired, would-repair, config-differs, config-invalid, waiting, cycle, resolved
 	Subject string `json:"subject,omitempty"` // what it is about: session.worker[1], GPU 0, host lab
 	Session string `json:"session,omitempty"` // address
 	Host    string `json:"host,omitempty"`    // name of the host

@@ -19,6 +19,7 @@ import (
 const (
 	Begun         = "finding"        // drift was found
 	Ended         = "finding-ended"  // drift that was found exists no more
+	Ending        = "expire"         // the end of a session whose lifetime has ended
 	Repairing     = "repair"         // a repair of a session begins
 	Step          = "step"           // a step of a repair is done
 	Failed        = "failed"         // a step or a whole repair

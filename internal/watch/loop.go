@@ -131,8 +131,17 @@ func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
 	if l.DryRun {
 		l.wouldRepair(j, outlook.Live)
 	}
-	if len(j.Keys) == 0 || l.DryRun {
+	if l.DryRun {
 		return false, clean, nil
+	}
+	ended := l.ends(outlook)
+	if len(j.Keys) == 0 && !ended {
+		return false, clean, nil
+	}
+	if ended {
+		if repaired, err = l.expire(ctx, p); err != nil || len(j.Keys) == 0 {
+			return repaired, false, err
+		}
 	}
 	repaired, err = l.repair(ctx, p, j)
 	return repaired, false, err
@@ -252,6 +261,62 @@ func (l *Loop) repair(ctx context.Context, p *Opened, j Judgement) (repaired boo
 		err = nil
 	}
 	return by.applied && succeeded, err
+}
+
+// ends reports whether a session has expired that the policy ends. One that prevent_destroy keeps is only reported.
+func (l *Loop) ends(o project.Outlook) bool {
+	now := time.Now()
+	return l.Policy.Repairs[diff.LifetimeEnded] != Never && slices.ContainsFunc(o.Plan.Diff.Drift, func(d diff.Drift) bool {
+		return d.Class == diff.LifetimeEnded && !d.Kept() && l.history.Blocked(expiry, now) == ""
+	})
+}
+
+// expiry is the key of the history for ending what has expired.
+const expiry = "expired"
+
+// grace is how long the programs of a session that has expired may take to end.
+const grace = resource.Seconds(10)
+
+// expire ends the sessions that have expired, under the lock.
+func (l *Loop) expire(ctx context.Context, p *Opened) (done bool, err error) {
+	if err := p.Lock(ctx, "watch", 0); err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, p.Unlock()) }()
+	by := &ender{loop: l}
+	err = p.Reconcile(ctx, project.Aim{Goal: project.ExpiredEnded, Grace: grace}, project.ApplyOptions{}, project.AfterOthers, by)
+	if ctx.Err() != nil {
+		return false, nil
+	}
+	l.history.Repaired(expiry, time.Now(), err == nil && by.failed == 0, rand.Float64())
+	return by.ended > 0 && by.failed == 0, err
+}
+
+// ender approves the end of what has expired: the user's configuration asks for it.
+type ender struct {
+	loop          *Loop
+	ended, failed int
+}
+
+func (e *ender) Approve(o project.Outlook, diags hcl.Diagnostics) (waited bool, err error) {
+	if diags.HasErrors() {
+		return false, &project.Refused{Diagnostics: diags}
+	}
+	for _, c := range o.Plan.Diff.Sessions {
+		if end, is := o.Plan.Ending(c.Address); is {
+			e.loop.report(public.WatchEvent{Kind: Ending, Subject: end.Address.String(), Session: end.Address.String(), Text: fmt.Sprintf("expired at %s (%s)", end.At, end.Why)})
+		}
+	}
+	return false, nil
+}
+
+func (e *ender) Begin(ctx context.Context, _ project.Outlook) (context.Context, func(apply.Event), func()) {
+	return ctx, e.loop.step, func() {}
+}
+
+func (e *ender) Applied(_ context.Context, _ project.Outlook, result apply.Result, err error, _ bool) error {
+	e.ended, e.failed = e.ended+len(result.Done), len(result.Failures)
+	return err
 }
 
 // operator approves only what was judged.

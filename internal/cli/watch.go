@@ -100,7 +100,7 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 		if err != nil {
 			return err
 		}
-		defer serving.Close()
+		defer func() { _ = serving.Close() }()
 	}
 	ctx, release := interrupt.Context(ctx, func() {}, func() { os.Exit(exitInterrupted) })
 	defer release()

@@ -166,7 +166,7 @@ func (l layer) fill(figures []byte) error {
 		}
 	}
 	for path, content := range files {
-		if err := os.WriteFile(path, content, 0o755); err != nil {
+		if err := os.WriteFile(path, content, 0o755); err != nil { //nolint:forbidigo // in a mount that ends with the command
 			return err
 		}
 	}

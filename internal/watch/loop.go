@@ -284,7 +284,7 @@ func (l *Loop) expire(ctx context.Context, p *Opened) (done bool, err error) {
 	}
 	defer func() { err = errors.Join(err, p.Unlock()) }()
 	by := &ender{loop: l}
-	err = p.Reconcile(ctx, project.Aim{Goal: project.ExpiredEnded, Grace: grace}, project.ApplyOptions{}, project.AfterOthers, by)
+	err = p.EndExpired(ctx, nil, grace, project.ApplyOptions{}, by)
 	if ctx.Err() != nil {
 		return false, nil
 	}

@@ -30,7 +30,7 @@ func (r Runtime) Notify(ctx context.Context, changed func()) {
 			select {
 			case <-seen:
 				changed()
-			case _ = <-failed: // it is tried again, whatever it was
+			case <-failed: //nolint:errcheck // it is tried again, whatever it was
 				lost = true
 			case <-ctx.Done():
 				return

@@ -1,0 +1,84 @@
+package diff
+
+import (
+	"slices"
+
+	"cosplay/internal/resource"
+)
+
+// rebound lists what docker update has changed since a container was created.
+func rebound(made resource.PriorSession, now resource.Body) fields {
+	if made.Spec.IsZero() || made.Body == nil || made.Body.Foreign || now.Bounds == nil {
+		return nil
+	}
+	return boundFields(made.Spec.Bounds(), *now.Bounds)
+}
+
+// boundFields lists what differs between the bounds that a container should have and those that it has.
+func boundFields(was, is resource.Bounds) fields {
+	var all fields
+	add(&all, FieldLimitCPUs, limit(CPUs(was.MilliCPUs)/1000), limit(CPUs(is.MilliCPUs)/1000))
+	add(&all, FieldLimitMemory, limit(Memory(was.MemoryMiB)), limit(Memory(is.MemoryMiB)))
+	add(&all, FieldLimitPIDs, limit(Count(was.PIDs)), limit(Count(is.PIDs)))
+	add(&all, FieldRestart, Text(was.Restart), Text(is.Restart))
+	return all
+}
+
+// stays reports whether only a new container repairs a bound: an engine cannot remove a limit on CPUs or memory while
+// the container exists.
+func (f Field) stays() bool { return f.From == nil && f.Kind != FieldLimitPIDs }
+
+// limit is a value that is none where it is 0 or "".
+func limit[T interface {
+	comparable
+	Value
+}](n T) Value {
+	var none T
+	if n == none {
+		return nil
+	}
+	return n
+}
+
+// repairable reports whether a container that runs differs in something that can be restored.
+func repairable(made resource.PriorSession, now resource.Body) bool {
+	return len(alterations(made, now)) > 0 || slices.ContainsFunc(rebound(made, now), func(b Field) bool { return !b.stays() })
+}
+
+// alterations lists what was altered of a container that cosplay created.
+func alterations(made resource.PriorSession, now resource.Body) fields {
+	if made.Body == nil || made.Body.Foreign {
+		return nil
+	}
+	var all fields
+	for _, a := range now.Altered {
+		all = append(all, Field{Kind: Kind(a.Part), From: Text(a.From), To: limit(Text(a.To))})
+	}
+	return all
+}
+
+// alteredDrift reports a container with another name, without its network or without a published port.
+func alteredDrift(was resource.PriorSession, c resource.Body) []Drift {
+	var all []Drift
+	for _, a := range alterations(was, c) {
+		d := driftOf(was, BodyAltered, a.From, a.To)
+		d.GPU, d.Kind = was.Slice.GPU, a.Kind
+		all = append(all, d)
+	}
+	return all
+}
+
+// boundsDrift reports what docker update changed. What only a new container repairs is informational: cosplay does
+// not stop the container's programs for it.
+func boundsDrift(was resource.PriorSession, c resource.Body) []Drift {
+	var all []Drift
+	for _, b := range rebound(was, c) {
+		d := driftOf(was, BodyChanged, b.From, b.To)
+		d.GPU, d.Kind = was.Slice.GPU, b.Kind
+		if b.stays() {
+			d.Class, d.Informational = BodyLimited, true
+		}
+		all = append(all, d)
+	}
+	return all
+}

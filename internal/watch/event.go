@@ -129,18 +129,21 @@ func (l *Loop) left(j Judgement, live resource.Live) {
 	}
 }
 
-func (l *Loop) wouldRepair(j Judgement, live resource.Live) {
+// wouldRepair reports once what is repaired without DryRun, and which sessions are ended.
+func (l *Loop) wouldRepair(j Judgement, expired []string, live resource.Live) {
 	now := map[string]bool{}
 	for _, key := range j.Keys {
+		if host, uuid, isGPU := strings.Cut(key, " "); isGPU {
+			key = words.GPU(live, host, uuid)
+		}
 		now[key] = true
+	}
+	for _, session := range expired {
+		now[session] = true
 	}
 	if !maps.Equal(l.would, now) {
 		l.would = now
-		for _, key := range slices.Sorted(maps.Keys(now)) {
-			subject := key
-			if host, uuid, isGPU := strings.Cut(key, " "); isGPU {
-				subject = words.GPU(live, host, uuid)
-			}
+		for _, subject := range slices.Sorted(maps.Keys(now)) {
 			l.report(public.WatchEvent{Kind: Would, Subject: subject, Text: "not changed, because of --dry-run"})
 		}
 	}

@@ -128,22 +128,21 @@ func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
 	clean = !outlook.Plan.Diff.NotAsApplied() && len(j.Changed) == 0
 	l.left(j, outlook.Live)
 	l.subscribe(ctx, p)
-	if l.DryRun {
-		l.wouldRepair(j, outlook.Live)
-	}
-	if l.DryRun {
+	expired := l.expired(outlook)
+	switch {
+	case l.DryRun:
+		l.wouldRepair(j, expired, outlook.Live)
 		return false, clean, nil
-	}
-	ended := l.ends(outlook)
-	if len(j.Keys) == 0 && !ended {
-		return false, clean, nil
-	}
-	if ended {
-		if repaired, err = l.expire(ctx, p); err != nil || len(j.Keys) == 0 {
+	case len(expired) > 0:
+		if repaired, err = l.expire(ctx, p, expired); err != nil {
 			return repaired, false, err
 		}
+	case len(j.Keys) == 0:
+		return false, clean, nil
 	}
-	repaired, err = l.repair(ctx, p, j)
+	if len(j.Keys) > 0 {
+		repaired, err = l.repair(ctx, p, j)
+	}
 	return repaired, false, err
 }
 
@@ -263,33 +262,40 @@ func (l *Loop) repair(ctx context.Context, p *Opened, j Judgement) (repaired boo
 	return by.applied && succeeded, err
 }
 
-// ends reports whether a session has expired that the policy ends. One that prevent_destroy keeps is only reported.
-func (l *Loop) ends(o project.Outlook) bool {
-	now := time.Now()
-	return l.Policy.Repairs[diff.LifetimeEnded] != Never && slices.ContainsFunc(o.Plan.Diff.Drift, func(d diff.Drift) bool {
-		return d.Class == diff.LifetimeEnded && !d.Kept() && l.history.Blocked(expiry, now) == ""
-	})
+// expired are the sessions that have expired and that the policy ends. One that prevent_destroy keeps is only reported.
+func (l *Loop) expired(o project.Outlook) []string {
+	var all []string
+	for _, d := range o.Plan.Diff.Drift {
+		if d.Class == diff.LifetimeEnded && !d.Kept() && l.Policy.Repairs[d.Class] != Never && l.history.Blocked(expiry+d.Session.String(), time.Now()) == "" {
+			all = append(all, d.Session.String())
+		}
+	}
+	return all
 }
 
-// expiry is the key of the history for ending what has expired.
-const expiry = "expired"
+// expiry begins the keys of the history for the end of sessions.
+const expiry = "expired "
 
 // grace is how long the programs of a session that has expired may take to end.
 const grace = resource.Seconds(10)
 
-// expire ends the sessions that have expired, under the lock.
-func (l *Loop) expire(ctx context.Context, p *Opened) (done bool, err error) {
+// expire ends sessions that have expired, under the lock.
+func (l *Loop) expire(ctx context.Context, p *Opened, sessions []string) (done bool, err error) {
 	if err := p.Lock(ctx, "watch", 0); err != nil {
 		return false, err
 	}
+	l.say(Waiting, "")
 	defer func() { err = errors.Join(err, p.Unlock()) }()
 	by := &ender{loop: l}
-	err = p.EndExpired(ctx, nil, grace, project.ApplyOptions{}, by)
+	err = p.EndExpired(ctx, sessions, grace, project.ApplyOptions{}, by)
 	if ctx.Err() != nil {
 		return false, nil
 	}
-	l.history.Repaired(expiry, time.Now(), err == nil && by.failed == 0, rand.Float64())
-	return by.ended > 0 && by.failed == 0, err
+	succeeded := err == nil && by.failed == 0
+	for _, session := range sessions {
+		l.history.Repaired(expiry+session, time.Now(), succeeded, rand.Float64())
+	}
+	return by.ended > 0 && succeeded, err
 }
 
 // ender approves the end of what has expired: the user's configuration asks for it.

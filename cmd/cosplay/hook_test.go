@@ -73,7 +73,8 @@ func TestHookGetsTheSlice(t *testing.T) {
 		t.Errorf("the plan does not tell how slices come into containers:\n%s", plan)
 	}
 	p.run("apply", "--auto-approve")
-	if got := names(t, engine); !slices.Equal(got, []string{"/cosplay-hooked-0", "/cosplay-hooked-1"}) {
+	folder := filepath.Base(p.dir)
+	if got := names(t, engine); !slices.Equal(got, []string{"/cosplay-hooked-0-" + folder, "/cosplay-hooked-1-" + folder}) {
 		t.Errorf("there are %v", got)
 	}
 	asked := hook.Requests(t)

@@ -30,6 +30,7 @@ host "lab" {
 }
 session "bringup" {
   count  = 7
+  name = "cosplay-bringup-${count.index}"
   target = "2060"
   image  = "cosplay-test/debian"
   ssh {

@@ -24,7 +24,7 @@ type Entry struct {
 
 // Change is the result of a comparison.
 type Change struct {
-	Open    []public.Drift      // what there is now, each with its beginning
+	Open    []public.DatedDrift // what there is now, each with its beginning
 	Begun   []public.DatedDrift // since the comparison before
 	Ended   []public.DatedDrift // since the comparison before
 	Record  Record              // for the next comparison
@@ -78,8 +78,7 @@ func Compare(before Record, found []public.Drift, now string) Change {
 			c.Begun = append(c.Begun, begun)
 			c.Record.Findings = append(c.Record.Findings, Entry{DatedDrift: begun})
 		}
-		d.Since = since[id]
-		c.Open = append(c.Open, d)
+		c.Open = append(c.Open, public.DatedDrift{Drift: d, Since: since[id]})
 	}
 	return c
 }

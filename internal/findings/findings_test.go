@@ -31,7 +31,7 @@ func classes[T any](all []T, of func(T) string) []string {
 }
 
 func dated(d public.DatedDrift) string { return d.Class + " " + d.Since + " " + d.Ended }
-func open(d public.Drift) string       { return d.Class + " " + d.Since }
+func open(d public.DatedDrift) string  { return d.Class + " " + d.Since }
 
 // reread is a record after it was written to a file and read.
 func reread(t *testing.T, r findings.Record) findings.Record {

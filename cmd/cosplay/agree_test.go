@@ -100,7 +100,7 @@ type answer struct {
 	Drift []struct {
 		Session string `json:"session"`
 		Thing   string `json:"thing"`
-		Told    bool   `json:"told"`
+		Informs bool   `json:"told"`
 	} `json:"drift"`
 	Unfinished []string `json:"unfinished"`
 	Missing    []string `json:"missing"`
@@ -134,7 +134,7 @@ func (p project) asked(args ...string) (a answer, code int) {
 func (a answer) astray() []string {
 	all := slices.Clone(a.Unfinished)
 	for _, d := range a.Drift {
-		if d.Session != "" && !d.Told {
+		if d.Session != "" && !d.Informs {
 			all = append(all, d.Session)
 		}
 	}

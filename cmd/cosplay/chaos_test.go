@@ -316,11 +316,11 @@ func (c *chaos) wrong() (wrong []string) {
 			if len(s.Compute) > 0 && c.knows(s.Compute[0].UUID) {
 				seen[s.Compute[0].UUID] = true
 			} else if !notedIn(held, s) {
-				wrong = append(wrong, fmt.Sprintf("GPU %d: nobody's slice: %+v", i, s))
+				wrong = append(wrong, fmt.Sprintf("GPU %d: a slice of no project: %+v", i, s))
 			}
 		}
 		if !inHand && (g.MIG != was.MIG || g.Persistence != was.Persistence || g.PowerMW != was.PowerMW || g.ClockLockMHz != was.ClockLockMHz) {
-			wrong = append(wrong, fmt.Sprintf("GPU %d is in nobody's hand and not as it was: %+v, not %+v", i, g, was))
+			wrong = append(wrong, fmt.Sprintf("GPU %d belongs to no project and was not restored: %+v, not %+v", i, g, was))
 		}
 		if b := held.Baseline; inHand && (!b.Is(resource.MIGMode, resource.Bit(was.MIG)) || !b.Is(resource.PersistenceMode, resource.Bit(was.Persistence)) || !b.Is(resource.PowerLimit, was.PowerMW)) {
 			wrong = append(wrong, fmt.Sprintf("GPU %d: the baseline is %v, but it was %+v", i, b, was))
@@ -328,7 +328,7 @@ func (c *chaos) wrong() (wrong []string) {
 	}
 	for uuid, f := range c.foreign {
 		if !seen[uuid] {
-			wrong = append(wrong, fmt.Sprintf("the foreign slice %s %+v is gone", uuid, f))
+			wrong = append(wrong, fmt.Sprintf("the foreign slice %s %+v was destroyed", uuid, f))
 		}
 	}
 	for _, who := range []string{"a", "b"} {
@@ -338,7 +338,7 @@ func (c *chaos) wrong() (wrong []string) {
 	}
 	for _, id := range c.forged {
 		if exec.Command("docker", "inspect", id).Run() != nil {
-			wrong = append(wrong, "the forged container "+id+" is gone")
+			wrong = append(wrong, "the forged container "+id+" was removed")
 		}
 	}
 	return wrong

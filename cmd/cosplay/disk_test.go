@@ -18,7 +18,7 @@ func smallDisk(t *testing.T) project {
 	need.Root(t, "mount")
 	disk := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk).CombinedOutput(); err != nil {
-		need.Lacking(t, "there is no small disk to be had: %v %s", err, out)
+		need.Lacking(t, "no small disk can be mounted: %v %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", disk).Run() })
 	if err := os.WriteFile(filepath.Join(disk, "fleet.hcl"), []byte(fleet), 0o644); err != nil {
@@ -52,14 +52,14 @@ func TestFullDiskAtEveryWrite(t *testing.T) {
 		}
 		ready()
 		listed := p.moments(args...)
-		tried, told := 0, 0
+		tried, reported := 0, 0
 		for _, n := range chosen(len(listed), 9) {
 			var wrong []string
 			for _, finish := range []bool{true, false} {
 				ready()
 				out, err := p.with(fullAt, n, args...)
 				if tried++; err != nil {
-					told++
+					reported++
 					if !saysFull(out) {
 						wrong = append(wrong, "it does not say that the disk is full:\n"+out)
 					}
@@ -76,9 +76,9 @@ func TestFullDiskAtEveryWrite(t *testing.T) {
 				t.Errorf("%s, full at moment %d, %s:\n%s", verb, n, inShort(listed[n-1]), strings.Join(wrong, "\n"))
 			}
 		}
-		t.Logf("%s: full at %d of %d moments, told %d times of %d", verb, tried/2, len(listed), told, tried)
-		if told < tried/5 { // what destroy removes makes room
-			t.Errorf("%s: the disk was full %d times of %d: the test proves too little", verb, told, tried)
+		t.Logf("%s: full at %d of %d moments, reported %d times of %d", verb, tried/2, len(listed), reported, tried)
+		if reported < tried/5 { // what destroy removes makes room
+			t.Errorf("%s: the disk was full %d times of %d: the test proves too little", verb, reported, tried)
 		}
 		p.run("destroy", "--auto-approve")
 	}
@@ -91,13 +91,13 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	p := smallDisk(t)
 	before := p.hardware()
-	told := 0
+	reported := 0
 	for _, room := range []int{0, 4, 8, 16, 32, 64, 128, 256, 512} {
 		for _, verb := range []string{"apply", "destroy"} {
 			full := p.fill(room)
 			out, err := p.command(verb, "--auto-approve").CombinedOutput()
 			if err != nil {
-				told++
+				reported++
 				if verb == "destroy" && room >= 256 {
 					t.Errorf("destroy refuses to work with %d KiB:\n%s", room, out)
 				}
@@ -114,10 +114,10 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("with %d KiB: the host is not as it was", room)
 		}
 	}
-	if told < 5 {
-		t.Errorf("the disk was full %d times: the test proves too little", told)
+	if reported < 5 {
+		t.Errorf("the disk was full %d times: the test proves too little", reported)
 	}
-	t.Logf("the disk was full %d times", told)
+	t.Logf("the disk was full %d times", reported)
 }
 
 // fill leaves so many KiB of the disk free.

@@ -63,9 +63,9 @@ func TestExampleFolders(t *testing.T) {
 			if plan := p.run(slices.Concat([]string{"plan"}, use.flags)...); !strings.Contains(plan, use.sessions) {
 				t.Errorf("no %q in\n%s", use.sessions, plan)
 			}
-			told := p.run(slices.Concat([]string{"plan", "--markdown"}, use.flags)...) + p.thereAndBack(use.flags...)
-			if strings.Contains(told, secret) {
-				t.Error("the secret is told")
+			printed := p.run(slices.Concat([]string{"plan", "--markdown"}, use.flags)...) + p.thereAndBack(use.flags...)
+			if strings.Contains(printed, secret) {
+				t.Error("the secret is printed")
 			}
 		})
 	}
@@ -75,12 +75,12 @@ func TestExampleFolders(t *testing.T) {
 // trace. It returns the output, and the state as it was.
 func (p project) thereAndBack(flags ...string) string {
 	p.t.Helper()
-	before, told := p.through(flags...)
-	told += p.run(slices.Concat([]string{"destroy", "--auto-approve"}, flags)...)
+	before, printed := p.through(flags...)
+	printed += p.run(slices.Concat([]string{"destroy", "--auto-approve"}, flags)...)
 	if !bytes.Equal(p.hardware(), before) {
 		p.t.Error("the host is not as it was")
 	}
-	return told
+	return printed
 }
 
 // through plans and applies a project, and finds it unchanged. It returns the hosts
@@ -88,14 +88,14 @@ func (p project) thereAndBack(flags ...string) string {
 func (p project) through(flags ...string) ([]byte, string) {
 	p.t.Helper()
 	with := func(args ...string) []string { return slices.Concat(args, flags) }
-	told := p.run(with("plan")...)
+	printed := p.run(with("plan")...)
 	before := p.hardware()
-	told += p.run(with("apply", "--auto-approve")...) + p.run(with("plan", "--detailed-exitcode")...)
+	printed += p.run(with("apply", "--auto-approve")...) + p.run(with("plan", "--detailed-exitcode")...)
 	state, err := os.ReadFile(filepath.Join(p.dir, "cosplay.state.json"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return before, told + string(state)
+	return before, printed + string(state)
 }
 
 // TestFences: every piece of configuration in the documents is valid.

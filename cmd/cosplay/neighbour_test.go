@@ -71,7 +71,7 @@ session "worker" {
 		p.run("sim", "destroy-slice", "0", strconv.Itoa(p.shown().GPUs[0].Slices[0].GPUInstance))
 		p.run("destroy", "--auto-approve")
 		if left := p.traces(before); len(left) > 0 {
-			t.Errorf("moment %d, %s: once the neighbour is gone:\n%s", n, inShort(listed[n-1]), strings.Join(left, "\n"))
+			t.Errorf("moment %d, %s: after the neighbour left:\n%s", n, inShort(listed[n-1]), strings.Join(left, "\n"))
 		}
 	}
 	t.Logf("of %d moments the neighbour took a placement after %d", len(listed), taken)

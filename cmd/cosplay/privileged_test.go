@@ -110,7 +110,7 @@ func TestPrivileged(t *testing.T) {
 	m.anotherUser(project)
 	m.foreignLibraries()
 	m.rootGoesOn()
-	m.listOfGPUs() // what is there can be ended with it
+	m.listOfGPUs() // leftovers can be ended with it
 
 	m.run(ann, project, installed, "destroy", "--auto-approve")
 	if book := m.book(); len(book) > 0 {

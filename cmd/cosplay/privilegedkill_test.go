@@ -53,7 +53,7 @@ func TestPrivilegedKill(t *testing.T) {
 	_ = first.Process.Kill() // nsenter became env, sh, and then cosplay
 	_ = first.Wait()
 	if journals(t, filepath.Join(m.root, project)) != 1 {
-		t.Fatal("no run was cut off: the test proves nothing")
+		t.Fatal("no run was interrupted: the test proves nothing")
 	}
 
 	ended := make(chan error, 1)

@@ -34,7 +34,7 @@ func (p project) nothingLeft(before []byte) []string {
 }
 
 // TestRunKilled: what a run has left that was killed at any moment, the next one
-// takes down.
+// removes.
 func TestRunKilled(t *testing.T) {
 	t.Parallel()
 	p, before := runnable(t)
@@ -209,7 +209,7 @@ func TestRunsInTurn(t *testing.T) {
 		loops.Go(func() {
 			for range 8 {
 				out, err := p.command("run", "2060", "--", "true").CombinedOutput()
-				if said := string(out); err != nil || !strings.Contains(said, "FP32 +0.0 %") || strings.Contains(said, "Warning") || strings.Contains(said, "Took down") {
+				if said := string(out); err != nil || !strings.Contains(said, "FP32 +0.0 %") || strings.Contains(said, "Warning") || strings.Contains(said, "eftover") {
 					t.Errorf("%v\n%s", err, said)
 				}
 			}

@@ -117,17 +117,17 @@ session "farewell" {
 	defer terminal.Close()
 	stuck := time.AfterFunc(hang, func() { _ = command.Process.Kill() })
 	defer stuck.Stop()
-	lines, told := bufio.NewScanner(terminal), false
+	lines, shown := bufio.NewScanner(terminal), false
 	for lines.Scan() {
 		switch line := strings.TrimSpace(lines.Text()); {
 		case line == "ready":
 			time.Sleep(1500 * time.Millisecond)
 			p.run("expire")
 		case strings.Contains(line, "session.farewell has expired (ttl). Its programs are ended now and killed after 10s."):
-			told = true
+			shown = true
 		}
 	}
-	if command.Wait() == nil || !told {
-		t.Errorf("%s by %s: the message was shown: %v; the program ended with %v", runtime, how, told, command.ProcessState)
+	if command.Wait() == nil || !shown {
+		t.Errorf("%s by %s: the message was shown: %v; the program ended with %v", runtime, how, shown, command.ProcessState)
 	}
 }

@@ -59,7 +59,7 @@ func TestTrusted(t *testing.T) {
 		filepath.Join(dir, "relative"):   "sub/../sub/file",
 		filepath.Join(dir, "loop"):       "loop",
 		filepath.Join(dir, "out"):        filepath.Join(elsewhere, "file"),
-		filepath.Join(elsewhere, "in"):   file, // whoever turns it elsewhere does so before it is followed
+		filepath.Join(elsewhere, "in"):   file, // a change of the link happens before it is followed
 		filepath.Join(elsewhere, "file"): filepath.Join(elsewhere, "real"),
 		filepath.Join(dir, "folder"):     sub,
 	} {

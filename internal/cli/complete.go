@@ -81,7 +81,7 @@ func directive(word string) cobra.ShellCompDirective {
 
 func (inv *invocation) completeArgument(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	word := wordAt(cmd, len(args))
-	if cmd.ArgsLenAtDash() < len(args) { // cobra adds a -- of its own at the end
+	if cmd.ArgsLenAtDash() < len(args) { // cobra adds another -- at the end
 		word = "COMMAND"
 	}
 	list := argumentSources[word]

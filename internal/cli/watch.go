@@ -137,7 +137,7 @@ func exitWhen(condition bool, code int) error {
 	return nil
 }
 
-// openWatched reads the configuration anew. Its diagnostics are one error: a loop has no terminal.
+// openWatched reads the configuration again. Its diagnostics are one error: a loop has no terminal.
 func (inv *invocation) openWatched() (*watch.Opened, error) {
 	p, files, diags, err := project.Open(inv.options(project.Options{}))
 	if err != nil {

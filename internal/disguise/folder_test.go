@@ -30,7 +30,7 @@ func TestFolder(t *testing.T) {
 			t.Errorf("%s is read as %d bytes: %.20q", name, len(buffer), buffer)
 		}
 	}
-	for name, want := range map[string]error{"nobody": fs.ErrNotExist, "../" + filepath.Base(dir): nil} {
+	for name, want := range map[string]error{"nosuch": fs.ErrNotExist, "../" + filepath.Base(dir): nil} {
 		_, err := folder.Read(name, buffer)
 		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), filepath.Join(dir, name)) {
 			t.Errorf("%s: %v", name, err)
@@ -40,7 +40,7 @@ func TestFolder(t *testing.T) {
 		t.Errorf("a file is opened as a folder: %v", err)
 	}
 	// A folder that does not exist yet has no seal and no damage.
-	if got := glance(t, "1.0", filepath.Join(dir, "nobody")); got.Damaged != "" || len(got.Outdated) == 0 {
+	if got := glance(t, "1.0", filepath.Join(dir, "nosuch")); got.Damaged != "" || len(got.Outdated) == 0 {
 		t.Errorf("a glance at nothing reports %+v", got)
 	}
 }

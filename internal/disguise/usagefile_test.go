@@ -53,7 +53,7 @@ func TestSpoiledUsage(t *testing.T) {
 		}
 		check(t, disguise.MakeUsage(path))
 		if _, err := disguise.ReadUsage(path); err != nil {
-			t.Errorf("number %d is not mended: %v", at, err)
+			t.Errorf("number %d is not repaired: %v", at, err)
 		}
 	}
 }

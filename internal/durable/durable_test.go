@@ -444,7 +444,7 @@ func TestReadFileOfAnotherUser(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 		if _, err := Inspect(path); err == nil {
-			t.Errorf("%s passes for a lock", path)
+			t.Errorf("%s is taken as a lock", path)
 		}
 	}
 	if data, err := ReadFile(link); err != nil || string(data) != "{}" {

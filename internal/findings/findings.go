@@ -24,7 +24,7 @@ type Entry struct {
 
 // Change is the result of a comparison.
 type Change struct {
-	Open    []public.DatedDrift // what there is now, each with its beginning
+	Open    []public.DatedDrift // all of now, each with its beginning
 	Begun   []public.DatedDrift // since the comparison before
 	Ended   []public.DatedDrift // since the comparison before
 	Record  Record              // for the next comparison
@@ -45,7 +45,7 @@ func identityOf(d public.Drift) identity {
 }
 
 // Compare compares what is found now with what is remembered. now is the time in RFC 3339. What a reboot explains is
-// not a finding of its own: the reboot is.
+// not a finding: the reboot is.
 func Compare(before Record, found []public.Drift, now string) Change {
 	found = slices.DeleteFunc(slices.Clone(found), func(d public.Drift) bool { return d.ByReboot })
 	c := Change{Record: Record{FormatVersion: FormatVersion}}

@@ -71,7 +71,7 @@ func TestSlices(t *testing.T) {
 	}
 	DropSlice(&g, "b", at(1, "MIG-b"))
 	if err := MayDestroy(&g, "b", at(1, "MIG-b")); err == nil {
-		t.Error("a slice that is gone is destroyed again")
+		t.Error("a slice that was destroyed is destroyed again")
 	}
 }
 

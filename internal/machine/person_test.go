@@ -26,7 +26,7 @@ func TestOwnKeys(t *testing.T) {
 	}
 }
 
-// The keys are those of HOME, as ssh-keygen and tests with a home of their own expect.
+// The keys are those of HOME, as ssh-keygen and tests with another home expect.
 func TestHomeGoesBeforePasswd(t *testing.T) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB1ZqSmcMVI2yFnT6b2U9fZJgE9ZKzRvS5c0g7w9mT2Q one"
 	home := t.TempDir()

@@ -71,7 +71,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 	var (
 		host                       resource.Host
 		engine                     *resource.Engine
-		containers, strays         []resource.Body
+		containers, leftovers         []resource.Body
 		group                      sync.WaitGroup
 		hostErr, engineErr, runErr error
 	)
@@ -84,7 +84,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 	})
 	group.Go(func() {
 		if containers, runErr = list(ctx, source); runErr == nil && source.Leftovers != nil {
-			strays, runErr = source.Leftovers.Leftovers(ctx, containers, source.Known)
+			leftovers, runErr = source.Leftovers.Leftovers(ctx, containers, source.Known)
 		}
 	})
 	group.Wait()
@@ -93,7 +93,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 		return host, fmt.Errorf("host %s: %w", source.Name, err)
 	}
 	host.Name, host.Simulated, host.Runtime = source.Name, source.Simulated, source.Runtime
-	host.Engine, host.Bodies, host.Leftovers = engine, containers, strays
+	host.Engine, host.Bodies, host.Leftovers = engine, containers, leftovers
 	for i := range host.GPUs {
 		g := &host.GPUs[i]
 		g.Host = source.Name

@@ -78,7 +78,7 @@ type builder struct {
 	ended      byGPU               // steps that end what runs on a GPU
 	last       byGPU               // the last step of a GPU's set-up
 	up         map[string][]string // steps that bring the sessions of a block up
-	down       map[string][]string // steps that take down what depends on a block
+	down       map[string][]string // steps that remove what depends on a block
 }
 
 // step adds a step without an undo. what names it within its group.

@@ -164,7 +164,7 @@ func TestLimitsChange(t *testing.T) {
 	}
 }
 
-// TestNothingGoesBeforeItsImageIsThere: an image that cannot be had costs no session that runs.
+// TestNothingGoesBeforeItsImageIsThere: an image that is not available costs no session that runs.
 func TestNothingGoesBeforeItsImageIsThere(t *testing.T) {
 	w := dockerWorld(t, resource.DefaultImage)
 	w.applied(two)
@@ -177,7 +177,7 @@ session.w[0]/unprepare: unprepare  <- image.lab.debian:12
 	}
 }
 
-// TestOutdated: a container keeps the facades of another cosplay. That is told, and
+// TestOutdated: a container keeps the facades of another cosplay. That is reported, and
 // nothing is done about it, until it is started again.
 func TestOutdated(t *testing.T) {
 	w := dockerWorld(t, resource.DefaultImage)

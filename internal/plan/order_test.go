@@ -29,7 +29,7 @@ func waits(p *plan.Plan, id, for_ string) bool {
 	return i >= 0 && slices.ContainsFunc(p.Steps[i].Needs, func(need string) bool { return need == for_ || waits(p, need, for_) })
 }
 
-// A session that depends on others is brought up after them and taken down before them, also when the configuration
+// A session that depends on others is brought up after them and removed before them, also when the configuration
 // is empty.
 func TestDependsOn(t *testing.T) {
 	w := &world{World: worldtest.New(t, "h200"), t: t}

@@ -34,7 +34,7 @@ type row struct {
 	indent int // of across, from the table's
 }
 
-// leastProse is the room, in columns, below which prose goes to a line of its own.
+// leastProse is the room, in columns, below which prose goes to its own line.
 const leastProse = 24
 
 func (t *table) add(cells ...line) { t.rows = append(t.rows, row{cells: cells}) }

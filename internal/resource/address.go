@@ -133,7 +133,7 @@ func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 func BodyName(session string) string { return "cosplay-" + session }
 
 // Match finds the address that a person means among those that exist: worker-3, worker[3] and session.worker[3] are
-// the same, and with a single session its name may be left out. The error says what there is.
+// the same, and with a single session its name may be left out. The error lists the sessions.
 func Match(typed string, known []Address) (Address, error) {
 	if typed == "" && len(known) == 1 {
 		return known[0], nil

@@ -90,7 +90,7 @@ type Session struct {
 	// Stopped says that the user stopped the session with cosplay stop. It stays stopped until cosplay start.
 	Stopped bool `json:"stopped,omitempty"`
 
-	// DependsOn are the names of blocks whose sessions are brought up before this one, and taken down after it.
+	// DependsOn are the names of blocks whose sessions are brought up before this one, and removed after it.
 	DependsOn []string `json:"depends_on,omitempty"`
 
 	// PreventDestroy is kept in the state, so that it has an effect after its block is removed.

@@ -46,7 +46,7 @@ const (
 
 // Interior is what the programs of a session should find, and the paths of its disguise.
 type Interior struct {
-	OwnRoot   bool              // the programs see another root file system than the host's, with a user of its own
+	OwnRoot   bool              // the programs see another root file system than the host's, with its own user
 	Env       map[string]string // what the session sets for every program
 	Who       string            // path of cosplay-who, as the session sees it
 	Probe     string            // path of cosplay-probe, as the session sees it

@@ -246,7 +246,7 @@ func fromOutside(ctx context.Context, place runtime.Runtime, s resource.PriorSes
 }
 
 // bypassed compares what NVML reports in use in a session's slice with what its usage file accounts for, read before
-// and after, because programs allocate meanwhile. On a whole GPU other users' programs cannot be told apart.
+// and after, because programs allocate meanwhile. On a whole GPU other users' programs are not distinguishable.
 func bypassed(ctx context.Context, p *project.Project, a *asked) (uint64, error) {
 	s := a.session
 	if s.Slice.Whole() || !a.wanted.CUDA || a.observed.Live == nil {

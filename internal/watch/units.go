@@ -12,7 +12,7 @@ var unitsText string
 
 var unitsTemplate = template.Must(template.New("systemd.txt").Parse(unitsText))
 
-// hardening are the restrictions under which a fleet can be repaired. The agent that changes GPUs has a unit of its own;
+// hardening are the restrictions under which a fleet can be repaired. The agent that changes GPUs has its own unit;
 // without it, cosplay runs sudo, which NoNewPrivileges forbids.
 const hardening = `# Remove the next line if cosplay changes GPUs by sudo, and not by cosplay-agent.socket.
 NoNewPrivileges=yes

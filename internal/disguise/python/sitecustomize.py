@@ -37,7 +37,7 @@ def look_after(loader):
 class Finder:
     """Finds torch as the others do."""
 
-    cosplay_part = HERE  # whoever runs behind us, this shows that we have
+    cosplay_part = HERE  # shows a program that starts later that this file ran
 
     def find_spec(self, name, path=None, target=None):
         if name != "torch":

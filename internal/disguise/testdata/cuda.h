@@ -1,4 +1,4 @@
-/* A program of the driver interface: it loads the library that it is told, and looks up what it calls. */
+/* A program of the driver interface: it loads the library that its argument names, and looks up what it calls. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <stdio.h>

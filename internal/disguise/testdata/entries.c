@@ -71,7 +71,7 @@ static CUresult levels_free(void) { return CU(cuMipmappedArrayDestroy)(mipmap); 
 
 static const CUmemAllocationProp on_gpu = {.type = 1, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 
-/* Mapped twice, and the handles let go of first: it is used until the last mapping goes. */
+/* Mapped twice, and the handles released first: it is used until the last mapping is removed. */
 static CUresult physical(size_t size)
 {
     CUmemGenericAllocationHandle again;
@@ -265,7 +265,7 @@ static void expect(const struct entry_point *e, CUresult got, CUresult want, con
 enum { ROOM_MIB = 768 };
 
 /*
- * All but some room is taken. At the cap not one byte more is to be had by
+ * All but some room is taken. At the cap not one byte more is available by
  * another way, and all is there again in the end.
  */
 static void try(const struct entry_point *e)
@@ -287,7 +287,7 @@ static void try(const struct entry_point *e)
     expect(e, e->free(), CUDA_SUCCESS, "when it frees");
     MUST(CU(cuMemFree_v2)(filler));
     if (free_bytes() != free)
-        expect(e, (int)((free - free_bytes()) / 1024), 0, "in the end, in KiB that are gone,");
+        expect(e, (int)((free - free_bytes()) / 1024), 0, "in the end, in KiB that are lost,");
     if (!complaint)
         printf("%s\n", e->name);
 }

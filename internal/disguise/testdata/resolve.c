@@ -26,7 +26,7 @@ static void compare(const char *question, int version, uint64_t flags, int same,
     printf("%s of %d with %d: %p for the driver's %p\n", question, version, (int)flags, given, drivers);
 }
 
-/* A stream of its own is asked for by 2. The older function has no place for a status. */
+/* Flag 2 asks for the functions of a stream per thread. The older function has no place for a status. */
 static void ask(const char *name, int version, uint64_t flags)
 {
     __typeof__(&cuGetProcAddress_v2) theirs = dlsym(driver, "cuGetProcAddress_v2");

@@ -1,9 +1,9 @@
 /*
  * One of two that share memory: sharer LIBRARY, with a socket to the other as file
- * 3. It does as it is told, line by line, and answers each with CUDA's answer or 0:
+ * 3. It runs its input, line by line, and answers each with CUDA's answer or 0:
  *
  *     take MIB, free                 linear memory; "ipc" tells the other of it, "open"
- *                                    and "close" are for who was told
+ *                                    and "close" are for the process that has it
  *     create MIB, release            a handle of physical memory
  *     map, unmap                     what the handle stands for, "bind" binds it to a
  *                                    multicast object
@@ -89,32 +89,32 @@ static int empty_pool(void)
 
 static int tell_of_block(void)
 {
-    CUipcMemHandle told;
-    int answer = CU(cuIpcGetMemHandle)(&told, block);
-    return answer || send(PEER, &told, sizeof told, 0) != sizeof told;
+    CUipcMemHandle handle;
+    int answer = CU(cuIpcGetMemHandle)(&handle, block);
+    return answer || send(PEER, &handle, sizeof handle, 0) != sizeof handle;
 }
 
 static int open_block(void)
 {
-    CUipcMemHandle told;
-    if (recv(PEER, &told, sizeof told, 0) != sizeof told)
+    CUipcMemHandle handle;
+    if (recv(PEER, &handle, sizeof handle, 0) != sizeof handle)
         return -1;
-    return CU(cuIpcOpenMemHandle_v2)(&peers, told, 1);
+    return CU(cuIpcOpenMemHandle_v2)(&peers, handle, 1);
 }
 
 static int tell_of_piece(void)
 {
-    CUmemPoolPtrExportData told;
-    int answer = CU(cuMemPoolExportPointer)(&told, piece);
-    return answer || send(PEER, &told, sizeof told, 0) != sizeof told;
+    CUmemPoolPtrExportData handle;
+    int answer = CU(cuMemPoolExportPointer)(&handle, piece);
+    return answer || send(PEER, &handle, sizeof handle, 0) != sizeof handle;
 }
 
 static int import_piece(void)
 {
-    CUmemPoolPtrExportData told;
-    if (recv(PEER, &told, sizeof told, 0) != sizeof told)
+    CUmemPoolPtrExportData handle;
+    if (recv(PEER, &handle, sizeof handle, 0) != sizeof handle)
         return -1;
-    return CU(cuMemPoolImportPointer)(&piece, pool, &told);
+    return CU(cuMemPoolImportPointer)(&piece, pool, &handle);
 }
 
 static int import(void) { return CU(cuMemImportFromShareableHandle)(&handle, (void *)(intptr_t)file, 1); }

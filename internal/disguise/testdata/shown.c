@@ -1,4 +1,4 @@
-/* Prints what a program is told of its GPU, a line for each question: shown LIBRARY. */
+/* Prints what a program reads of its GPU, a line for each question: shown LIBRARY. */
 #include "cuda.h"
 
 static void attribute(const char *name, int which)

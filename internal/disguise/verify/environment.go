@@ -64,7 +64,7 @@ func foundVariables(w Wanted, in Inside) answer {
 		value, set := has[name]
 		isSecret, secret := w.Secret[name]
 		switch {
-		case name == visibleDevices: // has a check of its own
+		case name == visibleDevices: // has its own check
 		case !set:
 			wrong = append(wrong, name+" is not set")
 		case secret && isSecret(value), !secret && value == w.Env[name]:

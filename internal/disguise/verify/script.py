@@ -100,8 +100,8 @@ def look_at_pynvml(pynvml):
         return
 
     def name():
-        told = pynvml.nvmlDeviceGetName(device)
-        return told.decode() if isinstance(told, bytes) else told
+        name = pynvml.nvmlDeviceGetName(device)
+        return name.decode() if isinstance(name, bytes) else name
 
     attempt("pynvml.name", name)
     attempt("pynvml.memory", lambda: pynvml.nvmlDeviceGetMemoryInfo(device).total)

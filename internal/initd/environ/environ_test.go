@@ -81,7 +81,7 @@ SPACE=" two  words "
 		{"the image's lines", "PATH=\"/bin\"\nLANG=C", "PATH=\"/bin\"\nLANG=C\n" + want},
 		{"a second start", "A=1\n# cosplay: begin\nOLD=\"1\"\n# cosplay: end\nB=2\n", "A=1\nB=2\n" + want},
 		{"a second start as it was", want, want},
-		{"cut off", "A=1\n# cosplay: begin\nOLD=\"1\"", "A=1\n" + want},
+		{"interrupted", "A=1\n# cosplay: begin\nOLD=\"1\"", "A=1\n" + want},
 	} {
 		got, left := environ.PAM([]byte(c.before), vars)
 		if diff := cmp.Diff(c.want, string(got)); diff != "" {

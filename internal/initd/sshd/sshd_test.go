@@ -59,7 +59,7 @@ func TestInputAndMuchOutput(t *testing.T) {
 // TestNobodyReads checks that a program ends if no process reads its output any more, as it would with a local pipe.
 func TestNobodyReads(t *testing.T) {
 	w := serve(t, 0)
-	line := fmt.Sprint("nobody-reads-", time.Now().UnixNano())
+	line := fmt.Sprint("unread-", time.Now().UnixNano())
 	cmd := w.SSH(nil, "exec yes "+line)
 	stdin, err := cmd.StdinPipe() // open, so that nothing else ends the session
 	if err != nil {
@@ -100,7 +100,7 @@ func TestBackground(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Errorf("the process in the background is gone: %v", err)
+		t.Errorf("the process in the background was killed: %v", err)
 	}
 }
 

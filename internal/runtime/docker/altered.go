@@ -118,7 +118,7 @@ func (r Runtime) rejoin(ctx context.Context, s resource.Session, there *containe
 	return nil
 }
 
-// networkOf is the network that publishes the ports of a container; "" if it has none of its own. Podman calls each
+// networkOf is the network that publishes the ports of a container; "" if it has none. Podman calls each
 // network bridge, so the label is first.
 func networkOf(there *container.InspectResponse) string {
 	mode := there.HostConfig.NetworkMode

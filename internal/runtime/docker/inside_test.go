@@ -134,7 +134,7 @@ func TestFolder(t *testing.T) {
 	s := w.session(t, "one")
 	s.Env["NVIDIA_DRIVER_CAPABILITIES"] = "all"
 	s.Command = []string{"sleep", "1"}
-	for range 2 { // again over what is there
+	for range 2 { // again over the first
 		check(t, w.furnish(t.Context(), s, resource.Handle{UUID: "MIG-1"}, grant{env: map[string]string{"LD_LIBRARY_PATH": "/first"}}, s.Spec.Image))
 	}
 	modes := map[string]os.FileMode{".": 0o700, insideDir: 0o755, "inside/init.json": 0o600, "inside/host_key": 0o600, "inside/cosplay-init": 0o755, "inside/figures": 0o444, "inside/" + facadeFile: 0o755, "inside/" + driverFile: 0o644}

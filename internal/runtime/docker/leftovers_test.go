@@ -49,7 +49,7 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("what the state knows is a leftover: %+v", all)
 	}
 
-	// Somebody else's container has the folder, and it is not touched.
+	// A container of another user has the folder, and it is not touched.
 	out, err := exec.Command("docker", "create", "-v", w.folder(w.s.ID)+":/x", tiny, "x").Output()
 	check(t, err)
 	theirs := string(out[:12])

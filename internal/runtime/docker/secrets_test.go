@@ -31,7 +31,7 @@ func TestSecretsInFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		s.Spec.User.UID, s.Spec.User.GID = 1234, 1235
 	}
-	for range 2 { // again over what is there
+	for range 2 { // again over the first
 		check(t, w.furnish(t.Context(), s, resource.Handle{UUID: "MIG-1"}, granted, s.Spec.Image))
 	}
 	var holders []string

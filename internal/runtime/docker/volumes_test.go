@@ -46,7 +46,7 @@ func TestNewVolume(t *testing.T) {
 	}
 }
 
-// asRoot runs a line of shell in a container of its own that has a volume at /data.
+// asRoot runs a line of shell in a new container that has a volume at /data.
 func (w *world) asRoot(t *testing.T, volume, line string) {
 	t.Helper()
 	if out, err := exec.Command("docker", "run", "--rm", "-v", volume+":/data", "--entrypoint", "/bin/busybox", tiny, "sh", "-c", "busybox "+line).CombinedOutput(); err != nil {
@@ -54,7 +54,7 @@ func (w *world) asRoot(t *testing.T, volume, line string) {
 	}
 }
 
-// TestSharedMemory: without a limit of its own a session has more than the engine's 64 MiB.
+// TestSharedMemory: without a limit a session has more than the engine's 64 MiB.
 func TestSharedMemory(t *testing.T) {
 	w := newWorld(t)
 	for limit, want := range map[int]int64{0: 1 << 30, 32: 32 << 20} {

@@ -88,14 +88,14 @@ func (r Runtime) signal(pids []int, session string, signal syscall.Signal) {
 
 // tell writes a message to each terminal that the processes use, as far as it accepts it now.
 func tell(pids []int, message string) {
-	told := map[string]bool{}
+	warned := map[string]bool{}
 	for _, pid := range pids {
 		for fd := range 3 {
 			name, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
-			if err != nil || told[name] || !strings.HasPrefix(name, "/dev/pts/") {
+			if err != nil || warned[name] || !strings.HasPrefix(name, "/dev/pts/") {
 				continue
 			}
-			told[name] = true
+			warned[name] = true
 			if tty, err := os.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0); err == nil {
 				_, _ = tty.WriteString("\r\n" + message + "\r\n")
 				_ = tty.Close()

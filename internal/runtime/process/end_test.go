@@ -32,7 +32,7 @@ func TestEnd(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if in, err := r.Entered(context.Background(), "a"); !in || err != nil {
-		t.Fatalf("nobody is in it: %v", err)
+		t.Fatalf("no process is in it: %v", err)
 	}
 	ended := make(chan syscall.WaitStatus, 1)
 	go func() {

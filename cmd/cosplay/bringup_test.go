@@ -71,9 +71,7 @@ func benchmarkBringUp(b *testing.B, ssh string) {
 	if err := os.WriteFile(filepath.Join(dir, "fleet.hcl"), fmt.Appendf(nil, bringUpFleet, ssh), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, "key")).CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
+	newKey(b, dir)
 	cosplay("apply", "--auto-approve")
 	raw := sameAs(b, engine, dir)
 	cosplay("destroy", "--auto-approve")

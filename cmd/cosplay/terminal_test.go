@@ -29,9 +29,7 @@ session "terminal" {
   }
 }
 `)
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(p.dir, "key")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	newKey(t, p.dir)
 	t.Cleanup(func() { removeContainers(t, p.dir) })
 	p.run("apply", "--auto-approve")
 	const script = `stty size; trap 'stty size; exit 7' WINCH; echo ready; while :; do sleep 0.05; done`
@@ -101,9 +99,7 @@ session "farewell" {
   }
 }
 `)
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(p.dir, "key")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	newKey(t, p.dir)
 	t.Cleanup(func() { removeContainers(t, p.dir) })
 	p.run("apply", "--auto-approve")
 	command := p.command(how, "farewell", "--", "sh", "-c", "echo ready; sleep 600")
@@ -129,5 +125,13 @@ session "farewell" {
 	}
 	if command.Wait() == nil || !shown {
 		t.Errorf("%s by %s: the message was shown: %v; the program ended with %v", runtime, how, shown, command.ProcessState)
+	}
+}
+
+// newKey writes a key pair for ssh: key and key.pub.
+func newKey(t testing.TB, dir string) {
+	t.Helper()
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, "key")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 }

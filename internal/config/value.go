@@ -325,28 +325,26 @@ func writtenPairs(v value) map[string][]hcl.KeyValuePair {
 
 // duration reads a length of time, like "8h" or "1h30m".
 func (l *loader) duration(v value) (resource.Seconds, bool) {
-	typed, ok := l.text(v)
-	if !ok {
-		return 0, false
-	}
-	s, ok := resource.ParseSeconds(typed)
-	if !ok {
-		l.wrong(v, fmt.Sprintf("%s is not a duration", v.name()), "%q is not a number of days, hours, minutes or seconds, in this order and above 0. Write it like \"8h\", \"1h30m\" or \"7d\".", typed)
-	}
-	return s, ok
+	return parsed(l, v, resource.ParseSeconds, "a duration", `a number of days, hours, minutes or seconds, in this order and above 0. Write it like "8h", "1h30m" or "7d".`)
 }
 
 // moment reads a point in time, as timestamp() and timeadd() write it.
 func (l *loader) moment(v value) (resource.Moment, bool) {
+	return parsed(l, v, resource.ParseMoment, "a time", `a date with a time and a time zone. Write it like "2026-12-01T18:00:00Z" or "2026-12-01T18:00:00+01:00".`)
+}
+
+// parsed is what parse makes of a text. Another text is an error, which says what was expected.
+func parsed[T any](l *loader, v value, parse func(string) (T, bool), kind, expected string) (T, bool) {
+	var none T
 	typed, ok := l.text(v)
 	if !ok {
-		return 0, false
+		return none, false
 	}
-	m, ok := resource.ParseMoment(typed)
+	made, ok := parse(typed)
 	if !ok {
-		l.wrong(v, fmt.Sprintf("%s is not a time", v.name()), "%q is not a date with a time and a time zone. Write it like \"2026-12-01T18:00:00Z\" or \"2026-12-01T18:00:00+01:00\".", typed)
+		l.wrong(v, fmt.Sprintf("%s is not %s", v.name(), kind), "%q is not %s", typed, expected)
 	}
-	return m, ok
+	return made, ok
 }
 
 // mebibytes are the units of memory, in MiB.

@@ -71,7 +71,7 @@ func readHost(ctx context.Context, source Source, complete Completer) (resource.
 	var (
 		host                       resource.Host
 		engine                     *resource.Engine
-		containers, leftovers         []resource.Body
+		containers, leftovers      []resource.Body
 		group                      sync.WaitGroup
 		hostErr, engineErr, runErr error
 	)

@@ -11,14 +11,15 @@ import (
 )
 
 // SessionID is the ID of a new session: its short address in characters that a folder and a container may have.
-func SessionID(a Address) string { return idOf(a.Short()) }
+func SessionID(a Address) string { return SafeName(a.Short()) }
 
 // SessionIDIn is the ID of a new session with the name of its project, for a runtime that names bodies after it.
 func SessionIDIn(project string, a Address) string {
-	return idOf(a.Short() + "-" + project)
+	return SafeName(a.Short() + "-" + project)
 }
 
-func idOf(name string) string {
+// SafeName is a name in characters that a folder, a container and a unit of systemd may have: each other is a "-".
+func SafeName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':

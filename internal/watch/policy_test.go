@@ -63,7 +63,7 @@ func TestJudge(t *testing.T) {
 		"programs may end":                          {"container-replaced", change(diff.Keep, diff.Remake), drift(diff.BodyReplaced), running, "", ""},
 		"all may end":                               {"all", change(diff.Keep, diff.Remake), drift(diff.BodyReplaced), running, "", ""},
 		"its slice is missing, so nothing works":    {"safe", change(diff.Make, diff.Remake), drift(diff.SliceMissing), running, "", ""},
-		"another image, not in the configuration":     {"safe", change(diff.Keep, diff.Remake), []diff.Drift{{Class: diff.ImageOffered, Session: &address, Informational: true}}, running, "", watch.EndsPrograms},
+		"another image, not in the configuration":   {"safe", change(diff.Keep, diff.Remake), []diff.Drift{{Class: diff.ImageOffered, Session: &address, Informational: true}}, running, "", watch.EndsPrograms},
 		"another attribute in the file":             {"all", change(diff.Keep, diff.Remake, diff.Field{Kind: diff.FieldImage}), nil, running, "", watch.Differs},
 		"drift beside another attribute":            {"all", change(diff.Keep, diff.Make, diff.Field{Kind: diff.FieldPorts}), drift(diff.BodyMissing), resource.Live{}, "", watch.Differs},
 		"a change that only records a new MIG name": {"safe", change(diff.Keep, diff.Refit, diff.Field{Kind: diff.FieldSliceUUID}), nil, running, "", ""},

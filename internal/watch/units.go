@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"text/template"
+
+	"cosplay/internal/resource"
 )
 
 //go:embed systemd.txt
@@ -50,7 +52,7 @@ func (u Unit) Units() (string, error) {
 	}
 	var b strings.Builder
 	err := unitsTemplate.Execute(&b, map[string]string{
-		"Dir": strings.ReplaceAll(u.Dir, "%", "%%"), "Name": escaped(u.Name), "Command": strings.Join(words, " "),
+		"Dir": strings.ReplaceAll(u.Dir, "%", "%%"), "Name": resource.SafeName(u.Name), "Command": strings.Join(words, " "),
 		"Common": fmt.Sprintf("%sUser=%s\nWorkingDirectory=%s\n%s", advice, u.User, strings.ReplaceAll(u.Dir, "%", "%%"), hardening),
 	})
 	return b.String(), err
@@ -63,15 +65,4 @@ func quoted(word string) string {
 		return word
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(word) + `"`
-}
-
-// escaped is a name in the characters that the name of a unit may have.
-func escaped(name string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
-			return r
-		}
-		return '-'
-	}, name)
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -95,7 +96,32 @@ func nvmlIn(folders []string) (string, error) {
 }
 
 func searched() []string {
-	return append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), systemFolders...)
+	return slices.Concat(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), configured("/etc/ld.so.conf", 8), systemFolders)
+}
+
+// configured are the folders that a configuration of the dynamic loader names, with those of the files that it
+// includes, at most depth of them in each other: drivers outside the system's folders are found so. See ldconfig(8).
+func configured(path string, depth int) (folders []string) {
+	data, _ := os.ReadFile(path)
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 1 && filepath.IsAbs(words[0]):
+			folders = append(folders, words[0])
+		case len(words) > 1 && words[0] == "include" && depth > 0:
+			for _, pattern := range words[1:] {
+				if !filepath.IsAbs(pattern) {
+					pattern = filepath.Join(filepath.Dir(path), pattern)
+				}
+				files, _ := filepath.Glob(pattern)
+				for _, file := range files {
+					folders = append(folders, configured(file, depth-1)...)
+				}
+			}
+		}
+	}
+	return folders
 }
 
 // libraryIn returns the path of a library in the first folder that has it; "" if none does.

@@ -3,6 +3,7 @@ package disguise
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,5 +49,32 @@ func TestCUDALibrary(t *testing.T) {
 	}
 	if got := libraryIn([]string{t.TempDir()}, driver.CUDA); got != "" {
 		t.Errorf("in an empty folder it is %q", got)
+	}
+}
+
+// TestLoaderFolders: a driver in a folder that only the configuration of the loader names is found, as by the loader.
+func TestLoaderFolders(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"ld.so.conf":      "include conf.d/*.conf\n/opt/first # a comment\n# /opt/none\nhwcap 1 nosegneg\n",
+		"conf.d/a.conf":   "/opt/driver/lib64\n",
+		"conf.d/b.conf":   "\t/opt/other\nrelative\ninclude /nowhere/*.conf\n",
+		"conf.d/d.conf":   "include d.conf\n", // itself
+		"conf.d/c.ignore": "/opt/ignored\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, want := configured(filepath.Join(dir, "ld.so.conf"), 1), []string{"/opt/driver/lib64", "/opt/other", "/opt/first"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the folders are %q, want %q", got, want)
+	}
+	if got := configured(filepath.Join(dir, "missing"), 1); got != nil {
+		t.Errorf("without a configuration the folders are %q", got)
 	}
 }

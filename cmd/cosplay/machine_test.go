@@ -154,6 +154,15 @@ func (m *machine) allow(line string) {
 	m.run(0, "/", "visudo", "-c", "-q")
 }
 
+// onSystemLibrary makes the hardware that of the system's library, the only one that the
+// agent's socket serves, and a project use it.
+func (m *machine) onSystemLibrary(project string) string {
+	m.t.Helper()
+	m.write("/etc/ld.so.conf.d/cosplay.conf", filepath.Dir(hardware)+"\n", 0)
+	m.run(0, "/", "ldconfig")
+	return strings.ReplaceAll(project, fmt.Sprintf("nvml    = %q", hardware), "")
+}
+
 // gpus are the GPUs as the driver shows them.
 func (m *machine) gpus() []resource.GPU {
 	m.t.Helper()

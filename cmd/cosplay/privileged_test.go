@@ -340,12 +340,7 @@ func (m *machine) listOfGPUs() {
 func TestPrivilegedSocket(t *testing.T) {
 	m := newMachine(t)
 	const project = "/home/ann/fleet"
-	// The socket serves the system's library, where the loader finds it.
-	const system = "/run/opengl-driver/lib"
-	m.run(0, "/", "install", "-D", "-t", system, hardware)
-	m.write("/etc/ld.so.conf.d/cosplay.conf", system+"\n", 0)
-	m.run(0, "/", "ldconfig")
-	m.write(project+"/fleet.hcl", strings.ReplaceAll(workers(0, 2), fmt.Sprintf("nvml    = %q", hardware), ""), ann)
+	m.write(project+"/fleet.hcl", m.onSystemLibrary(workers(0, 2)), ann)
 	socket, err := net.Listen("unix", filepath.Join(m.root, "run/cosplay/agent.sock"))
 	if err != nil {
 		t.Fatal(err)

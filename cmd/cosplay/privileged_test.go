@@ -321,7 +321,7 @@ func (m *machine) listOfGPUs() {
 	take := order{"op": "take", "gpu": free, "take": order{}, "holder": order{"lineage": "b0b", "state": "/home/bob/s.json"}}
 	m.write("/etc/cosplay/gpus", "# none but this\n"+m.gpus()[0].UUID+" # of the lab\n", 0)
 	w := m.wire(bob, hardware)
-	w.refused("not one of the GPUs that users", take)
+	w.refused("no rule of /etc/cosplay/gpus permits bob to change "+free, take)
 	m.write("/etc/cosplay/gpus", free+"\n", 0)
 	w.granted(take)
 	w.granted(take.with(order{"op": "release"}))

@@ -20,10 +20,6 @@ import (
 	"cosplay/internal/resource"
 )
 
-// allowedGPUs is the file in which the admin of a host lists the GPUs that its users may
-// change, a UUID a line. Without the file, they may change all.
-const allowedGPUs = "/etc/cosplay/gpus"
-
 // BaselineClocks is the file in which the admin of a host states clock locks from before
 // cosplay, which NVML cannot read: a UUID and MHz a line.
 const BaselineClocks = "/etc/cosplay/baseline-clocks"
@@ -32,10 +28,10 @@ const BaselineClocks = "/etc/cosplay/baseline-clocks"
 // that a request states about the user, about earlier changes or about the GPU: it asks the kernel, the ledger and the
 // driver.
 type guard struct {
-	uid  int
-	user string
-	gpus string // the file of the GPUs that may be changed
-	in   int    // where requests come from: a file descriptor, -1 for none
+	uid    int
+	user   string
+	policy string // the file of what the admin permits
+	in     int    // where requests come from: a file descriptor, -1 for none
 }
 
 // Forms of texts that users put into the ledger, which others read, on terminals too.
@@ -92,31 +88,33 @@ func (g *guard) abandoned() bool {
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0
 }
 
-// mayTouch refuses a GPU that the admin keeps from users. A change that began before that can be completed.
+// mayTouch refuses what the admin does not permit this user. A change that began before that can be completed.
 func (g *guard) mayTouch(l *nvmlLibrary, r request) error {
 	switch r.Op {
 	case opLeave, opRelease, opDestroySlice:
 		return nil
 	}
-	allowed, all, err := readGPUs(g.gpus)
-	if err != nil || all || slices.Contains(allowed, r.GPU) {
-		return err
-	}
-	if page, err := l.entry(r).Page(); err == nil && page.Leaving == r.Holder.Lineage && r.Op != opTake && r.Op != opCreateSlice {
+	page, unread := l.entry(r).Page()
+	if unread == nil && page.Leaving == r.Holder.Lineage && r.Op == opSet {
 		return nil // the project restores the baseline
 	}
-	return fmt.Errorf("%s is not one of the GPUs that users of this host may have changed; its admin lists them in %s. Leave it out of gpus in the host block", r.GPU, g.gpus)
-}
-
-func readGPUs(path string) (uuids []string, all bool, err error) {
-	lines, there, err := adminLines(path)
-	if err != nil {
-		return nil, false, fmt.Errorf("the list of GPUs that may be changed cannot be relied on: %w", err)
+	policy, err := readPolicy(g.policy)
+	if err != nil || policy.open {
+		return err
 	}
-	for _, words := range lines {
-		uuids = append(uuids, words[0])
+	wish := Wish{GPU: r.GPU, Setting: r.Setting, Slice: r.Op == opCreateSlice, Whole: r.Op == opTake && r.Take.Whole}
+	has := map[string]int{}
+	if wish.Slice {
+		pages, err := l.book.Read()
+		if err != nil {
+			return err
+		}
+		has = SlicesOf(pages, g.uid)
+		if ledger.Lists(page, r.Holder, r.Slice.Slice) { // a second try
+			has[r.GPU]--
+		}
 	}
-	return uuids, !there, nil
+	return policy.Permit(SubjectOf(g.uid), wish, has)
 }
 
 // AdminClocks reads BaselineClocks, in MHz by UUID. The root agent trusts no other user about clock locks.
@@ -128,21 +126,27 @@ func readClocks(path string) (map[string]int, error) {
 		return nil, fmt.Errorf("the list of clock locks from before cosplay cannot be relied on: %w", err)
 	}
 	clocks := map[string]int{}
-	for _, words := range lines {
+	for _, l := range lines {
 		mhz := 0
-		if len(words) == 2 {
-			mhz, err = strconv.Atoi(words[1])
+		if len(l.words) == 2 {
+			mhz, err = strconv.Atoi(l.words[1])
 		}
-		if len(words) != 2 || err != nil || mhz <= 0 {
-			return nil, fmt.Errorf("%s: %q is not a UUID and a clock in MHz", path, strings.Join(words, " "))
+		if len(l.words) != 2 || err != nil || mhz <= 0 {
+			return nil, fmt.Errorf("%s:%d: %q is not a UUID and a clock in MHz", path, l.number, strings.Join(l.words, " "))
 		}
-		clocks[words[0]] = mhz
+		clocks[l.words[0]] = mhz
 	}
 	return clocks, nil
 }
 
+// adminLine is a line of a file of the admin.
+type adminLine struct {
+	number int
+	words  []string
+}
+
 // adminLines reads the words of the lines of a file that only root can change; what follows a # is a comment.
-func adminLines(path string) (lines [][]string, there bool, err error) {
+func adminLines(path string) (lines []adminLine, there bool, err error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
@@ -154,10 +158,10 @@ func adminLines(path string) (lines [][]string, there bool, err error) {
 	if err != nil {
 		return nil, true, err
 	}
-	for line := range strings.Lines(string(text)) {
+	for i, line := range strings.Split(string(text), "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		if words := strings.Fields(line); len(words) > 0 {
-			lines = append(lines, words)
+			lines = append(lines, adminLine{i + 1, words})
 		}
 	}
 	return lines, true, nil

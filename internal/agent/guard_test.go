@@ -155,7 +155,7 @@ func TestCaller(t *testing.T) {
 	} {
 		g, err := newGuard(test.environ, test.in)
 		switch {
-		case test.want == "" && (err != nil || g.uid != test.uid || g.gpus != allowedGPUs):
+		case test.want == "" && (err != nil || g.uid != test.uid || g.policy != PolicyFile):
 			t.Errorf("%v: %+v, %v", test.environ, g, err)
 		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%v: %v, want %q", test.environ, err, test.want)
@@ -181,7 +181,7 @@ func TestAbandoned(t *testing.T) {
 	}
 	defer r.Close()
 	lib.book = ledger.Book{Dir: t.TempDir()}
-	lib.guard = &guard{uid: 1234, user: "ann", gpus: filepath.Join(t.TempDir(), "none"), in: int(r.Fd())}
+	lib.guard = &guard{uid: 1234, user: "ann", policy: filepath.Join(t.TempDir(), "none"), in: int(r.Fd())}
 	host, err := lib.read()
 	if err != nil {
 		t.Fatal(err)

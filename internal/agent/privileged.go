@@ -86,7 +86,7 @@ func newGuard(environ []string, in io.Reader) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{uid: uid, user: fmt.Sprintf("uid %d", uid), gpus: allowedGPUs, in: 0}
+	g := &guard{uid: uid, user: fmt.Sprintf("uid %d", uid), policy: PolicyFile, in: 0}
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		g.user = u.Username
 	}

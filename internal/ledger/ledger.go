@@ -195,6 +195,12 @@ func holderOf(g *resource.Page, lineage string) *resource.Holder {
 	return &g.Holders[i]
 }
 
+// Lists reports whether a page has a slice for this holder.
+func Lists(g resource.Page, who resource.Holder, s resource.Slice) bool {
+	own, _ := g.Holder(who.Lineage)
+	return slices.ContainsFunc(own.Slices, func(o resource.LiveSlice) bool { return at(o.Slice) == at(s) })
+}
+
 // NoteSerial records which state of a holder will have the objects that the page lists now.
 func NoteSerial(g *resource.Page, who resource.Holder) {
 	if h := holderOf(g, who.Lineage); h != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -78,6 +79,7 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 				Summary: fmt.Sprintf("you have no permission to change the GPUs of host %q", h.Config.Name)})
 		}
 		checkBaselineClock(f, h)
+		checkPolicy(f, h, !p.Locked())
 		return // the root agent writes the ledger
 	}
 	if dir := h.LedgerDir(); dir != "" {
@@ -86,6 +88,47 @@ func (p *Project) checkRights(ctx context.Context, f *preflight.Flight, h *machi
 				Summary: fmt.Sprintf("the ledger of host %q cannot be written", h.Config.Name),
 				Advice: prose.Advice{What: prose.Stop(err.Error()) + " It stores the baselines of the GPUs, so cosplay changes nothing without it",
 					Fix: fmt.Sprintf("make %s writable", dir)}})
+		}
+	}
+}
+
+// checkPolicy reports the first step that the root agent would refuse by the rules of the host's admin. A user who may
+// not read the rules learns it from the agent.
+func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
+	policy, unread := agent.ReadPolicy()
+	who := agent.SubjectOf(os.Getuid())
+	live, _ := f.Live.Host(h.Config.Name)
+	has := agent.SlicesOf(live.Ledger, who.UID)
+	for _, step := range f.Plan.Steps {
+		var wish agent.Wish
+		host := ""
+		switch op := step.Do.Op.(type) {
+		case plan.TakeGPU:
+			host, wish = op.Host, agent.Wish{GPU: op.GPU, Whole: op.Whole}
+		case plan.SetGPU:
+			host, wish = op.Host, agent.Wish{GPU: op.GPU, Setting: &op.Setting}
+			if op.Restore {
+				continue
+			}
+		case plan.CreateSlice:
+			host, wish = op.Session.Slice.Host, agent.Wish{GPU: op.Session.Slice.GPU, Slice: true}
+		case plan.DestroySlice:
+			has[op.Slice.GPU]--
+		}
+		if host != h.Config.Name {
+			continue
+		}
+		err := unread
+		if err == nil {
+			err = policy.Permit(who, wish, has)
+		}
+		if wish.Slice {
+			has[wish.GPU]++
+		}
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
+			f.Host(h.Config.Name, preflight.Problem{Attribute: "manage", Warning: warn, Advice: prose.AdviceOf(err),
+				Summary: fmt.Sprintf("the rules of host %q do not permit all of the plan", h.Config.Name)})
+			return
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (c *checkup) hardware(ctx context.Context, p *project.Project, host config.
 		c.add(host.Name, fmt.Sprintf("GPU %d", u.Index), u.Advice().What, grade, u.Advice().Fix)
 	}
 	if h.Rooted {
-		c.privilege(ctx, host.Name, h)
+		c.privilege(ctx, host.Name, h, live.GPUs)
 	}
 	return true
 }
@@ -138,7 +138,7 @@ func (c *checkup) degraded(host string, book ledger.Book, g resource.GPU) {
 }
 
 // privilege checks whether the user may change GPUs.
-func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host) {
+func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host, gpus []resource.GPU) {
 	const thing = "privilege"
 	user := machine.UserName()
 	if binary, err := os.Executable(); err == nil {
@@ -151,6 +151,7 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host) {
 	switch {
 	case err == nil:
 		c.add(host, thing, user+" may change GPUs", Good, "")
+		c.rules(host, gpus)
 	case errors.As(err, &refused):
 		fix := "run visudo -f /etc/sudoers.d/cosplay and add the line below; or run sudo cosplay apply"
 		if h.Library == "" { // a socket serves the system's
@@ -160,6 +161,23 @@ func (c *checkup) privilege(ctx context.Context, host string, h *machine.Host) {
 			Found: fmt.Sprintf("only root can change GPUs, and sudo does not permit it to %s: %s", user, refused.Why)})
 	default:
 		c.add(host, thing, err.Error(), Missing, "")
+	}
+}
+
+// rules lists the rules of the admin that apply to the user.
+func (c *checkup) rules(host string, gpus []resource.GPU) {
+	policy, err := agent.ReadPolicy()
+	if err != nil {
+		c.fail(host, "rules", err)
+		return
+	}
+	who := agent.SubjectOf(os.Getuid())
+	for _, g := range gpus {
+		if rule, is := policy.Rule(who, g.UUID); rule != "" {
+			c.add(host, "rules", fmt.Sprintf("GPU %d: %s", g.Index, rule), Good, "")
+		} else if is {
+			c.add(host, "rules", fmt.Sprintf("GPU %d: no rule of %s permits %s to change it", g.Index, agent.PolicyFile, who.Name), Notice, "")
+		}
 	}
 }
 

@@ -1,0 +1,229 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cosplay/internal/prose"
+	"cosplay/internal/resource"
+)
+
+// PolicyFile is the file in which the admin of a host states which of its GPUs users may change, and how. A line is a
+// rule: a UUID or * for each GPU, and then words. Without the file, users may change everything.
+const PolicyFile = "/etc/cosplay/gpus"
+
+// Policy is what the admin of a host permits its users. The first rule that names a GPU and a user applies.
+type Policy struct {
+	path  string
+	rules []rule
+	open  bool // there is no file
+}
+
+// rule is one line of the policy.
+type rule struct {
+	line          int
+	text          string
+	gpu           string // UUID; "*" for each
+	users, groups []string
+	manage        []string // words of permissions; nil permits everything
+	slices        int      // a user's at once on the GPUs of the rule; unbounded if there is no bound
+}
+
+const unbounded = -1
+
+// permissions are the words of "manage" in a rule, as in a host block, by setting.
+var permissions = map[resource.Setting]string{resource.MIGMode: "mig-mode", resource.SMClock: "clocks", resource.PowerLimit: "power", resource.PersistenceMode: "persistence"}
+
+const slicesPermission = "slices"
+
+// Subject is a user, as the rules name users.
+type Subject struct {
+	Name   string
+	UID    int
+	Groups []string // names and GIDs
+	Err    error    // why the groups are not known
+}
+
+// SubjectOf is the user with a UID.
+func SubjectOf(uid int) Subject {
+	s := Subject{Name: fmt.Sprintf("uid %d", uid), UID: uid}
+	account, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		s.Err = err
+		return s
+	}
+	s.Name = account.Username
+	ids, err := account.GroupIds()
+	s.Err = err
+	for _, id := range ids {
+		s.Groups = append(s.Groups, id)
+		if group, err := user.LookupGroupId(id); err == nil {
+			s.Groups = append(s.Groups, group.Name)
+		}
+	}
+	return s
+}
+
+// ReadPolicy reads the policy of this host. The agent of root enforces it; others read it to know early.
+func ReadPolicy() (Policy, error) { return readPolicy(PolicyFile) }
+
+func readPolicy(path string) (Policy, error) {
+	p := Policy{path: path}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		p.open = true
+		return p, nil
+	}
+	wrong := func(err error) error {
+		return prose.Advice{What: fmt.Sprintf("the rules for the GPUs of this host cannot be relied on: %v", err), Fix: "let an admin correct " + path, Cause: err}
+	}
+	lines, _, err := adminLines(path)
+	if err != nil {
+		return p, wrong(err)
+	}
+	for _, l := range lines {
+		r, err := parseRule(l)
+		if err != nil {
+			return p, wrong(fmt.Errorf("%s:%d: %w", path, l.number, err))
+		}
+		p.rules = append(p.rules, r)
+	}
+	return p, nil
+}
+
+func parseRule(l adminLine) (rule, error) {
+	r := rule{line: l.number, text: strings.Join(l.words, " "), gpu: l.words[0], slices: unbounded}
+	for _, word := range l.words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		values := slices.DeleteFunc(strings.Split(value, ","), func(v string) bool { return v == "" })
+		switch {
+		case !slices.Contains([]string{"user", "group", "manage", "slices"}, key):
+			return r, fmt.Errorf("a rule has no %q: write user=NAME, group=NAME, manage=WORD or slices=NUMBER after the UUID", word)
+		case key == "slices":
+			count, err := strconv.ParseUint(value, 10, 16)
+			if err != nil {
+				return r, fmt.Errorf("%q is not a number of slices, like slices=2", word)
+			}
+			r.slices = int(count)
+		case len(values) == 0:
+			return r, fmt.Errorf("%q names nothing: write %[2]s=NAME, or %[2]s=NAME,NAME", word, key)
+		case key == "user":
+			r.users = append(r.users, values...)
+		case key == "group":
+			r.groups = append(r.groups, values...)
+		default:
+			if err := r.permit(values); err != nil {
+				return r, err
+			}
+		}
+	}
+	return r, nil
+}
+
+// permit adds words of "manage"; none stands alone and permits nothing.
+func (r *rule) permit(words []string) error {
+	known := []string{slicesPermission}
+	for _, s := range resource.AllSettings {
+		known = append(known, permissions[s])
+	}
+	for _, word := range words {
+		if word != "none" && !slices.Contains(known, word) || word == "none" && len(words) > 1 {
+			return fmt.Errorf("manage=%s: write none, or some of %s", strings.Join(words, ","), strings.Join(known, ","))
+		}
+	}
+	r.manage = append(r.manage, words...)
+	return nil
+}
+
+// governs is the rule that applies to a user and a GPU.
+func (p Policy) governs(who Subject, gpu string) (r rule, found bool, err error) {
+	for _, r := range p.rules {
+		if r.gpu != "*" && r.gpu != gpu {
+			continue
+		}
+		if len(r.groups) > 0 && who.Err != nil {
+			return r, false, fmt.Errorf("%s names groups, and those of %s are not known: %w", p.at(r), who.Name, who.Err)
+		}
+		all := len(r.users) == 0 && len(r.groups) == 0
+		named := slices.Contains(r.users, who.Name) || slices.Contains(r.users, strconv.Itoa(who.UID))
+		member := slices.ContainsFunc(r.groups, func(g string) bool { return slices.Contains(who.Groups, g) })
+		if all || named || member {
+			return r, true, nil
+		}
+	}
+	return rule{}, false, nil
+}
+
+func (p Policy) at(r rule) string { return fmt.Sprintf("%s:%d (%s)", p.path, r.line, r.text) }
+
+// Wish is a change of a GPU that a user asks for.
+type Wish struct {
+	GPU     string            // UUID
+	Setting *resource.Setting // nil for another change
+	Slice   bool              // one more slice
+	Whole   bool              // the GPU without MIG
+}
+
+// Permit refuses what no rule permits. has counts the slices that the user has on a GPU, over all projects.
+func (p Policy) Permit(who Subject, wish Wish, has map[string]int) error {
+	if p.open {
+		return nil
+	}
+	r, found, err := p.governs(who, wish.GPU)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return prose.Advice{What: fmt.Sprintf("no rule of %s permits %s to change %s", p.path, who.Name, wish.GPU), Fix: "leave it out of gpus in the host block, or ask the admin of the host for a rule"}
+	}
+	not := func(what, fix string) error {
+		return prose.Advice{What: fmt.Sprintf("the rule %s does not permit %s %s", p.at(r), who.Name, what), Fix: fix + ", or ask the admin of the host"}
+	}
+	lacks := func(word string) bool { return r.manage != nil && !slices.Contains(r.manage, word) }
+	switch {
+	case wish.Setting != nil && lacks(permissions[*wish.Setting]):
+		return not(fmt.Sprintf("to change the %s of %s", wish.Setting.Words(), wish.GPU), fmt.Sprintf("leave %q out of manage in the host block", permissions[*wish.Setting]))
+	case wish.Slice && lacks(slicesPermission):
+		return not("to create slices on "+wish.GPU, `leave "slices" out of manage in the host block`)
+	case wish.Whole && r.slices != unbounded:
+		return not("a whole GPU, but "+prose.Count(r.slices, "slice"), "use a target that a slice fits")
+	case !wish.Slice || r.slices == unbounded:
+		return nil
+	}
+	sum := 0
+	for gpu, count := range has {
+		if same, found, err := p.governs(who, gpu); err == nil && found && same.line == r.line {
+			sum += count
+		}
+	}
+	if sum >= r.slices {
+		return not(fmt.Sprintf("more than %s, and %s has %d", prose.Count(r.slices, "slice"), who.Name, sum), "destroy a session first")
+	}
+	return nil
+}
+
+// Rule is the line that applies to a user and a GPU, "" without one; false without a policy.
+func (p Policy) Rule(who Subject, gpu string) (line string, is bool) {
+	if r, found, err := p.governs(who, gpu); err == nil && found {
+		line = p.at(r)
+	}
+	return line, !p.open
+}
+
+// SlicesOf counts the slices of a user by GPU, over all projects.
+func SlicesOf(pages []resource.Page, uid int) map[string]int {
+	has := map[string]int{}
+	for _, page := range pages {
+		for _, h := range page.Holders {
+			if h.UID != nil && *h.UID == uid {
+				has[page.UUID] += len(h.Slices)
+			}
+		}
+	}
+	return has
+}

@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cosplay/internal/resource"
+)
+
+// permitting parses rules as they are in a file of root.
+func permitting(t *testing.T, text string) Policy {
+	t.Helper()
+	p := Policy{path: "rules"}
+	for i, line := range strings.Split(text, "\n") {
+		if words := strings.Fields(line); len(words) > 0 {
+			r, err := parseRule(adminLine{i + 1, words})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.rules = append(p.rules, r)
+		}
+	}
+	return p
+}
+
+func TestPolicy(t *testing.T) {
+	clock, mig := resource.SMClock, resource.MIGMode
+	take, slice, whole := Wish{GPU: "GPU-a"}, Wish{GPU: "GPU-a", Slice: true}, Wish{GPU: "GPU-a", Whole: true}
+	ann := Subject{Name: "ann", UID: 1234, Groups: []string{"1234", "ann", "50", "staff"}}
+	for name, test := range map[string]struct {
+		rules string
+		wish  Wish
+		has   map[string]int
+		want  string // in the error; "" permits
+	}{
+		"a UUID alone, as before":            {"GPU-b\nGPU-a", take, nil, ""},
+		"another GPU":                        {"GPU-b", take, nil, "no rule of rules permits ann to change GPU-a"},
+		"no rule at all":                     {"", take, nil, "no rule of rules"},
+		"each GPU":                           {"*", slice, map[string]int{"GPU-a": 6}, ""},
+		"by name":                            {"* user=bob,ann", take, nil, ""},
+		"by UID":                             {"* user=1234", take, nil, ""},
+		"another user":                       {"* user=bob", take, nil, "no rule of rules"},
+		"by group":                           {"* group=staff", take, nil, ""},
+		"by GID":                             {"* group=wheel,50", take, nil, ""},
+		"by a group with the name of a user": {"* user=staff group=wheel", take, nil, "no rule of rules"},
+		"of two rules the first":             {"GPU-a user=ann manage=none\n*", Wish{GPU: "GPU-a", Setting: &clock}, nil, "the rule rules:1 (GPU-a user=ann manage=none) does not permit ann to change the SM clock of GPU-a"},
+		"and not the one of another user":    {"GPU-a user=bob manage=none\n*", Wish{GPU: "GPU-a", Setting: &clock}, nil, ""},
+		"a permitted setting":                {"* manage=clocks,slices", Wish{GPU: "GPU-a", Setting: &clock}, nil, ""},
+		"another setting":                    {"* manage=clocks,slices", Wish{GPU: "GPU-a", Setting: &mig}, nil, `leave "mig-mode" out of manage in the host block`},
+		"no slices":                          {"* manage=clocks", slice, nil, "does not permit ann to create slices"},
+		"one slice more":                     {"* slices=2", slice, map[string]int{"GPU-a": 1}, ""},
+		"too many":                           {"* slices=2", slice, map[string]int{"GPU-a": 2}, "more than 2 slices, and ann has 2"},
+		"too many, on two GPUs":              {"* slices=2", slice, map[string]int{"GPU-a": 1, "GPU-b": 1}, "more than 2 slices"},
+		"those of another rule do not count": {"GPU-a slices=1\n*", slice, map[string]int{"GPU-b": 3}, ""},
+		"a bound and the whole GPU":          {"* slices=7", whole, nil, "does not permit ann a whole GPU, but 7 slices"},
+		"a whole GPU without a bound":        {"*", whole, nil, ""},
+		"no slices by number":                {"* slices=0", slice, nil, "more than 0 slices"},
+	} {
+		err := permitting(t, test.rules).Permit(ann, test.wish, test.has)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+	unknown := Subject{Name: "ann", UID: 1234, Err: os.ErrInvalid}
+	if err := permitting(t, "* group=students slices=1\n*").Permit(unknown, take, nil); err == nil || !strings.Contains(err.Error(), "are not known") {
+		t.Errorf("a user whose groups are not known: %v", err)
+	}
+	if err := permitting(t, "* user=ann\n* group=students").Permit(unknown, take, nil); err != nil {
+		t.Errorf("a user whom an earlier rule names: %v", err)
+	}
+}
+
+// TestBadPolicy: a file that cannot be read as rules permits nothing, and the error names the line.
+func TestBadPolicy(t *testing.T) {
+	for text, want := range map[string]string{
+		"* users=ann":         `has no "users=ann"`,
+		"* ann":               `has no "ann"`,
+		"* user=":             "names nothing",
+		"* group":             "names nothing",
+		"* manage=clock":      "manage=clock: write none, or some of slices,mig-mode,persistence,clocks,power",
+		"* manage=none,power": "write none",
+		"* slices=":           "not a number of slices",
+		"* slices=-1":         "not a number of slices",
+		"* slices=many":       "not a number of slices",
+	} {
+		if r, err := parseRule(adminLine{1, strings.Fields(text)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v; want %q", text, r, err, want)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "gpus") // not in folders of root alone
+	if err := os.WriteFile(path, []byte("*\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := readPolicy(path); err == nil || !strings.Contains(err.Error(), "cannot be relied on") || p.Permit(Subject{}, Wish{}, nil) == nil {
+		t.Errorf("a file that others can write: %v", err)
+	}
+	if p, err := readPolicy(path + ".missing"); err != nil || p.Permit(Subject{}, Wish{GPU: "GPU-a", Whole: true}, nil) != nil {
+		t.Errorf("without a file: %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"cosplay/internal/ledger"
 	"cosplay/internal/prose"
 	"cosplay/internal/resource"
 )
@@ -19,15 +20,35 @@ func (d device) notTaken(call, what string) error {
 }
 
 // drivers say how NVML sets a setting. set returns the value that it has then; check
-// refuses one that the GPU cannot have, where only the GPU knows.
+// refuses one that the GPU cannot have, where only the GPU knows; read is nil without a getter.
 var drivers = [len(resource.AllSettings)]struct {
 	set   func(device, int) (now int, err error)
 	check func(device, int) error
+	read  func(device, *resource.GPU) error
 }{
-	resource.MIGMode:         {set: exactly(device.setMIG)},
-	resource.PersistenceMode: {set: exactly(device.setPersistence)},
+	resource.MIGMode:         {set: exactly(device.setMIG), read: device.readMIG},
+	resource.PersistenceMode: {set: exactly(device.setPersistence), read: device.readPersistence},
 	resource.SMClock:         {set: exactly(device.setClock), check: device.clockInReason},
-	resource.PowerLimit:      {set: device.setPower, check: device.powerInReason},
+	resource.PowerLimit:      {set: device.setPower, check: device.powerInReason, read: device.readPower},
+}
+
+// was is the value of a setting before a change, as the driver reports it, or else as the ledger has it; "" if neither
+// is known.
+func (d device) was(s resource.Setting, page resource.Page) string {
+	gpu := resource.GPU{}
+	if read := drivers[s].read; read != nil && read(d, &gpu) == nil {
+		if value, known := gpu.Now(s); known {
+			return exact(s, value)
+		}
+	}
+	if known := page.Set.Over(page.Baseline); known.Has(s) {
+		return exact(s, known.Value(s))
+	}
+	return ""
+}
+
+func exact(s resource.Setting, value int) string {
+	return ledger.Exact(resource.Settings{}.With(s, value), s)
 }
 
 func exactly(set func(device, int) error) func(device, int) (int, error) {

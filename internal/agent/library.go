@@ -30,6 +30,7 @@ type nvmlLibrary struct {
 	turn       *ledger.Turn        // of the change under way
 	permission func() error        // asks again whether that change is allowed
 	users      func() prose.Advice // of the GPU or the slice that the change failed for
+	was        string              // the value that the change replaces
 	guard      *guard              // of a child that works as root for others; else nil
 	place      io.Closer           // counts this agent among those of its user while it runs
 	broken     error               // why it could not be opened

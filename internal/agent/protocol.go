@@ -124,7 +124,7 @@ func (r request) kind() string {
 func (r request) value() string {
 	switch {
 	case r.Setting != nil:
-		return ledger.Exact(resource.Settings{}.With(*r.Setting, r.Value), *r.Setting)
+		return exact(*r.Setting, r.Value)
 	case r.Slice != nil:
 		return fmt.Sprintf("%s, slot %d %s", r.Slice.Profile, r.Slice.Start, r.Slice.UUID)
 	case r.Abandon:

@@ -43,7 +43,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	for lines.Scan() {
 		r, err := parse(lines.Bytes())
 		if err != nil {
-			l.record(r, err)
+			l.record(r, "", err)
 			return errors.Join(err, encoder.Encode(answered(response{Last: true}, r, err).wire()))
 		}
 		deadline := time.Duration(r.Deadline)
@@ -55,7 +55,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 			time.AfterFunc(time.Second, func() { os.Exit(1) }) // even if the client does not read the answer
 			hung := l.hung(deadline)
 			if r.alters() {
-				l.record(r, hung)
+				l.record(r, "", hung)
 			}
 			_ = encoder.Encode(answered(response{Last: true}, r, hung).wire())
 			os.Exit(1)
@@ -70,7 +70,7 @@ func (l *nvmlLibrary) serve(in io.Reader, out io.Writer) error {
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("a request without an end: %d bytes are too many", maxRequest)
-		l.record(request{}, err)
+		l.record(request{}, "", err)
 		return errors.Join(err, encoder.Encode(answered(response{Last: true}, request{}, err).wire()))
 	}
 	return lines.Err()
@@ -98,7 +98,7 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		err = l.inUseBy(l.alter(r, &answer))
 	}
 	if r.alters() {
-		l.record(r, err)
+		l.record(r, l.was, err)
 	}
 	if errors.Is(err, ledger.ErrNotHeld) { // recorded as refused, and no failure
 		err = nil
@@ -125,9 +125,9 @@ func answered(answer response, r request, err error) response {
 	return answer
 }
 
-// record appends a request to the history of the ledger, with the error if it was refused.
-func (l *nvmlLibrary) record(r request, refused error) {
-	a := ledger.Attempted{At: time.Now().UTC().Format(time.RFC3339), UID: os.Getuid(), Op: r.kind(), GPU: r.GPU, Value: r.value(),
+// record appends a request to the history of the ledger, with the value before it, and the error if it was refused.
+func (l *nvmlLibrary) record(r request, was string, refused error) {
+	a := ledger.Attempted{At: time.Now().UTC().Format(time.RFC3339), UID: os.Getuid(), Op: r.kind(), GPU: r.GPU, Was: was, Value: r.value(),
 		Lineage: r.Holder.Lineage, State: r.Holder.State, User: r.Holder.User}
 	if l.guard != nil {
 		a.UID, a.User = l.guard.uid, l.guard.user // not those of the request
@@ -139,7 +139,7 @@ func (l *nvmlLibrary) record(r request, refused error) {
 }
 
 func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
-	l.users = nil
+	l.users, l.was = nil, ""
 	if err := l.begin(r.GPU, l.deadline/2); err != nil { // the other half is for the driver
 		return err
 	}
@@ -159,6 +159,9 @@ func (l *nvmlLibrary) alter(r request, answer *response) (err error) {
 	before, err := l.page(r)
 	if err != nil {
 		return err
+	}
+	if r.Op == opSet {
+		l.was = g.was(*r.Setting, before)
 	}
 	l.permission = func() error { return l.explain(r, l.allowed(r)) }
 	if err := l.permission(); err != nil {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cosplay/internal/durable"
 )
 
 // Attempted is one line of a user's history: a requested change and, if it was refused, why.
@@ -20,6 +22,7 @@ type Attempted struct {
 	UID     int    `json:"uid"`
 	Op      string `json:"op"`
 	GPU     string `json:"gpu,omitempty"`
+	Was     string `json:"was,omitempty"` // the value before
 	Value   string `json:"value,omitempty"`
 	Lineage string `json:"lineage,omitempty"`
 	State   string `json:"state,omitempty"`
@@ -40,7 +43,7 @@ func (b Book) Record(a Attempted) error {
 	if b.Dir == "" {
 		return nil
 	}
-	for _, text := range []*string{&a.Op, &a.GPU, &a.Value, &a.Lineage, &a.State, &a.Refused} {
+	for _, text := range []*string{&a.Op, &a.GPU, &a.Was, &a.Value, &a.Lineage, &a.State, &a.Refused} {
 		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxWords)], "")
 	}
 	line, err := json.Marshal(a)
@@ -60,18 +63,11 @@ func (b Book) Record(a Attempted) error {
 		name = fmt.Sprintf("%d.refused.jsonl", a.UID)
 	}
 	path := filepath.Join(b.history(), name)
-	if info, err := os.Lstat(path); err == nil && info.Size() > maxHistory {
-		line = append(lastChanges(path), line...)
-		if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
+	lines := durable.Lines{Path: path, Max: maxHistory, Older: []string{path + ".old"}, Mode: 0o644, First: func() []byte { return lastChanges(path) }}
+	if err := lines.Append(line); err != nil {
 		return unwritable(err)
 	}
-	_, err = file.Write(append(line, '\n'))
-	return errors.Join(err, file.Close())
+	return nil
 }
 
 // Released lists the GPUs, by UUID, that a project has acquired and released since. Only

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"cosplay/internal/ledger"
 )
 
 // TestPrivilegedPolicy: root's agent refuses what the admin's rules do not permit a user, whatever the client is; plan
@@ -55,6 +59,19 @@ func TestPrivilegedPolicy(t *testing.T) {
 	w.refused("more than 2 slices, and bob has 2", slice("two", 5))
 	if now := m.gpus()[0]; len(now.Slices) != 2 {
 		t.Errorf("the GPU has %+v", now.Slices)
+	}
+
+	// Each change and each refusal is in root's record.
+	for file, want := range map[string][]string{
+		"1235.jsonl":         {`"op":"set-mig"`, `"was":"off","value":"on"`},
+		"1235.refused.jsonl": {`"op":"set-clock"`, `the rule /etc/cosplay/gpus:2 (`},
+	} {
+		data, err := os.ReadFile(filepath.Join(m.root, ledger.SystemDir, "history", file))
+		for _, w := range want {
+			if err != nil || !strings.Contains(string(data), w) {
+				t.Errorf("%s lacks %s: %v\n%s", file, w, err, data)
+			}
+		}
 	}
 
 	// Groups, and a rule that permits nothing.

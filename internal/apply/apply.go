@@ -142,6 +142,9 @@ type Run struct {
 	KeepPartial bool // do not undo the steps of a failed session
 	GoOn        bool // after a failure, run every step that does not need the failed one
 
+	// Audit gets each operation that changes more than the state, after it; steps run at the same time. It may be nil.
+	Audit func(Effect)
+
 	// Observe reads the hosts: after a failure, only they show what a step has changed.
 	Observe func(context.Context) (resource.Live, error)
 }

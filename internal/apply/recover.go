@@ -87,6 +87,20 @@ func Recover(prior resource.Prior, entries []Entry, live resource.Live) (resourc
 	return plan.Ended(prior, begin.Creates), notes
 }
 
+// Open are the operations of a journal that started and whose end it does not have.
+func Open(entries []Entry) (open []plan.Op) {
+	ended := map[string]bool{}
+	for _, e := range entries {
+		ended[e.Step] = ended[e.Step] || e.Event == Done || e.Event == Failed
+	}
+	for _, e := range entries {
+		if e.Event == Started && !ended[e.Step] {
+			open = append(open, e.Op.Op)
+		}
+	}
+	return open
+}
+
 // settle reads from the snapshot what an operation has changed whose end is not known, or that failed. e is the last
 // entry of the journal for it.
 func settle(prior resource.Prior, op plan.Op, e, begin Entry, live resource.Live) (resource.Prior, resource.Note) {

@@ -10,12 +10,14 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
 	"cosplay/internal/config"
 	"cosplay/internal/project"
+	"cosplay/internal/prose"
 	"cosplay/internal/recovery"
 	"cosplay/internal/render"
 	"cosplay/internal/terminal"
@@ -240,6 +242,10 @@ func (inv *invocation) openState() (*opened, error) {
 // options are those of a project, with the global flags.
 func (inv *invocation) options(o project.Options) project.Options {
 	o.File, o.StatePath, o.Version, o.Given, o.Find = inv.file, inv.state, Version, inv.given, recovery.FindImport
+	var once sync.Once // steps run at the same time
+	o.Unaudited = func(err error) {
+		once.Do(func() { fmt.Fprintln(inv.Err, prose.Stop("Warning: "+err.Error())) })
+	}
 	return o
 }
 

@@ -44,6 +44,8 @@ type Options struct {
 
 	Find       Finder // for import blocks
 	MayBeEmpty bool   // a folder without configuration has this machine as its only host
+
+	Unaudited func(error) // called once if a change has no line in the audit log; may be nil
 }
 
 // Open reads and checks the configuration. It reads no host and writes nothing.
@@ -101,7 +103,7 @@ func locate(o Options) (*Project, error) {
 			return nil, fmt.Errorf("the path %q is not valid UTF-8, so the state and the files of sessions cannot contain it. Fix: rename that folder", path)
 		}
 	}
-	return &Project{Dir: dir, Store: store, Machine: &machine.Machine{Dir: dir, State: store.Path, Version: o.Version}, find: o.Find}, nil
+	return &Project{Dir: dir, Store: store, Machine: &machine.Machine{Dir: dir, State: store.Path, Version: o.Version}, find: o.Find, unaudited: o.Unaudited}, nil
 }
 
 // setState sets the path of the state, before a host is open.

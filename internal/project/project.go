@@ -34,10 +34,12 @@ type Project struct {
 	Wait    time.Duration         // for a run under way, of a command without the lock; 0 is RecoveryWait
 	Waiting func(*durable.Holder) // called with the holder of the lock, after a wait of a second; may be nil
 
-	lock   *durable.Lock
-	inputs []config.Input // values of variables
-	find   Finder
-	once   bool // it is a run's, with its own folder
+	lock      *durable.Lock
+	command   string         // that took the lock
+	inputs    []config.Input // values of variables
+	find      Finder
+	unaudited func(error)
+	once      bool // it is a run's, with its own folder
 
 	timestamp string // the value of plantimestamp()
 
@@ -78,7 +80,7 @@ func (p *Project) Lock(ctx context.Context, command string, wait time.Duration) 
 	if err != nil {
 		return err
 	}
-	p.lock, p.Machine.Hold = lock, lock.File()
+	p.lock, p.command, p.Machine.Hold = lock, command, lock.File()
 	durable.Sweep(p.Store.Path)
 	return nil
 }
@@ -175,7 +177,7 @@ func (p *Project) Apply(ctx context.Context, planned *plan.Plan, prior resource.
 	}
 	defer journal.Close()
 	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: journal, Progress: o.Progress, Parallelism: o.Parallelism, KeepPartial: o.KeepPartial, GoOn: planned.Destroys,
-		Observe: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
+		Audit: p.Audit(prior.Lineage), Observe: func(ctx context.Context) (resource.Live, error) { return p.observe(ctx, prior) }}
 	holder := p.Holder(prior.Lineage)
 	holder.Serial = prior.Serial + 1
 	for name, h := range p.Machine.Hosts() {

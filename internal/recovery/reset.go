@@ -279,7 +279,7 @@ func carryOut(ctx context.Context, p *project.Project, shown Round, o ResetOptio
 	if len(now.Plan.Steps) == 0 {
 		return notDone(now, errors.Join(failures...))
 	}
-	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true,
+	run := apply.Run{Hosts: map[string]apply.Host{}, Journal: noJournal{}, Progress: progress, Parallelism: parallelism, GoOn: true, Audit: p.Audit(now.Prior.Lineage),
 		Observe: func(ctx context.Context) (resource.Live, error) {
 			live, failures := p.Survey(ctx)
 			remains, _, more := remains(ctx, p, now.claim, live)

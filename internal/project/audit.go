@@ -1,0 +1,90 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cosplay/internal/apply"
+	"cosplay/internal/durable"
+	"cosplay/internal/machine"
+	"cosplay/internal/plan"
+	"cosplay/internal/resource"
+)
+
+// AuditFile is the audit log of a project, in its scratch folder: a JSON line for each change that cosplay made or tried
+// to make to a GPU or a session. The user of the project writes it; root's record of changes to GPUs is the history of
+// the host's ledger.
+const AuditFile = "audit.jsonl"
+
+// AuditLine is a line of the audit log.
+type AuditLine struct {
+	Time    string `json:"time"` // RFC 3339
+	User    string `json:"user"`
+	UID     int    `json:"uid"`
+	Command string `json:"command"` // of cosplay: "apply", "watch"
+	Project string `json:"project"` // the lineage of its state
+	State   string `json:"state"`   // path
+	Op      string `json:"op"`      // the kind of the operation
+	apply.Change
+	Outcome string `json:"outcome"` // "done", "failed", or "interrupted": it may be done or not
+}
+
+const (
+	maxAudit  = 1 << 20 // bytes of a file; four older ones are kept
+	auditWait = time.Second
+)
+
+// Audit returns what writes the effects of a run to the audit log. The change counts more than its line: if the log
+// cannot be written, Options.Unaudited gets the reason and the run continues.
+func (p *Project) Audit(lineage string) func(apply.Effect) {
+	return func(e apply.Effect) {
+		outcome := "done"
+		if e.Err != nil {
+			outcome = "failed"
+		}
+		p.audit(lineage, e, outcome)
+	}
+}
+
+// auditInterrupted writes a line for each operation in the middle of which a run was killed.
+func (p *Project) auditInterrupted(prior resource.Prior, live resource.Live, entries []apply.Entry) {
+	for _, op := range apply.Open(entries) {
+		p.audit(prior.Lineage, apply.Effect{Op: op, Prior: prior, Live: live}, "interrupted")
+	}
+}
+
+func (p *Project) audit(lineage string, e apply.Effect, outcome string) {
+	line := AuditLine{Time: time.Now().UTC().Format(time.RFC3339), User: machine.UserName(), UID: os.Getuid(), Command: p.command,
+		Project: lineage, State: p.Store.Path, Op: plan.OpJSON{Op: e.Op}.Kind(), Change: e.Change(), Outcome: outcome}
+	if uid := machine.UserID(); uid != nil {
+		line.UID = *uid
+	}
+	if err := p.appendAudit(line); err != nil && p.unaudited != nil {
+		p.unaudited(fmt.Errorf("the audit log %s lacks lines: %w", p.auditPath(), err))
+	}
+}
+
+func (p *Project) auditPath() string { return filepath.Join(p.Dir, machine.ScratchDir, AuditFile) }
+
+func (p *Project) appendAudit(line AuditLine) error {
+	data, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	path := p.auditPath()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), auditWait)
+	defer cancel()
+	lock, err := durable.LockByte(ctx, path+".lock", 0)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	return durable.Lines{Path: path, Max: maxAudit, Mode: 0o600, Older: []string{path + ".1", path + ".2", path + ".3", path + ".4"}}.Append(data)
+}

@@ -121,7 +121,7 @@ func (g *guard) mayTouch(l *nvmlLibrary, r request) error {
 func AdminClocks() (map[string]int, error) { return readClocks(BaselineClocks) }
 
 func readClocks(path string) (map[string]int, error) {
-	lines, _, err := adminLines(path)
+	lines, err := adminLines(path)
 	if err != nil {
 		return nil, fmt.Errorf("the list of clock locks from before cosplay cannot be relied on: %w", err)
 	}
@@ -146,17 +146,17 @@ type adminLine struct {
 }
 
 // adminLines reads the words of the lines of a file that only root can change; what follows a # is a comment.
-func adminLines(path string) (lines []adminLine, there bool, err error) {
+func adminLines(path string) (lines []adminLine, err error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return nil, nil
 	}
 	real, err := trustedFile(path)
 	if err != nil {
-		return nil, true, err
+		return nil, err
 	}
 	text, err := os.ReadFile(real)
 	if err != nil {
-		return nil, true, err
+		return nil, err
 	}
 	for i, line := range strings.Split(string(text), "\n") {
 		line, _, _ = strings.Cut(line, "#")
@@ -164,7 +164,7 @@ func adminLines(path string) (lines []adminLine, there bool, err error) {
 			lines = append(lines, adminLine{i + 1, words})
 		}
 	}
-	return lines, true, nil
+	return lines, nil
 }
 
 // inReason refuses values that the GPU does not have before the ledger or the driver gets them.

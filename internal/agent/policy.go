@@ -82,7 +82,7 @@ func readPolicy(path string) (Policy, error) {
 	wrong := func(err error) error {
 		return prose.Advice{What: fmt.Sprintf("the rules for the GPUs of this host cannot be relied on: %v", err), Fix: "let an admin correct " + path, Cause: err}
 	}
-	lines, _, err := adminLines(path)
+	lines, err := adminLines(path)
 	if err != nil {
 		return p, wrong(err)
 	}

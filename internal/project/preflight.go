@@ -114,6 +114,7 @@ func checkPolicy(f *preflight.Flight, h *machine.Host, warn bool) {
 			host, wish = op.Session.Slice.Host, agent.Wish{GPU: op.Session.Slice.GPU, Slice: true}
 		case plan.DestroySlice:
 			has[op.Slice.GPU]--
+		default: // the rules are about changes of GPUs
 		}
 		if host != h.Config.Name {
 			continue

@@ -89,32 +89,32 @@ static int empty_pool(void)
 
 static int tell_of_block(void)
 {
-    CUipcMemHandle handle;
-    int answer = CU(cuIpcGetMemHandle)(&handle, block);
-    return answer || send(PEER, &handle, sizeof handle, 0) != sizeof handle;
+    CUipcMemHandle shared;
+    int answer = CU(cuIpcGetMemHandle)(&shared, block);
+    return answer || send(PEER, &shared, sizeof shared, 0) != sizeof shared;
 }
 
 static int open_block(void)
 {
-    CUipcMemHandle handle;
-    if (recv(PEER, &handle, sizeof handle, 0) != sizeof handle)
+    CUipcMemHandle shared;
+    if (recv(PEER, &shared, sizeof shared, 0) != sizeof shared)
         return -1;
-    return CU(cuIpcOpenMemHandle_v2)(&peers, handle, 1);
+    return CU(cuIpcOpenMemHandle_v2)(&peers, shared, 1);
 }
 
 static int tell_of_piece(void)
 {
-    CUmemPoolPtrExportData handle;
-    int answer = CU(cuMemPoolExportPointer)(&handle, piece);
-    return answer || send(PEER, &handle, sizeof handle, 0) != sizeof handle;
+    CUmemPoolPtrExportData shared;
+    int answer = CU(cuMemPoolExportPointer)(&shared, piece);
+    return answer || send(PEER, &shared, sizeof shared, 0) != sizeof shared;
 }
 
 static int import_piece(void)
 {
-    CUmemPoolPtrExportData handle;
-    if (recv(PEER, &handle, sizeof handle, 0) != sizeof handle)
+    CUmemPoolPtrExportData shared;
+    if (recv(PEER, &shared, sizeof shared, 0) != sizeof shared)
         return -1;
-    return CU(cuMemPoolImportPointer)(&piece, pool, &handle);
+    return CU(cuMemPoolImportPointer)(&piece, pool, &shared);
 }
 
 static int import(void) { return CU(cuMemImportFromShareableHandle)(&handle, (void *)(intptr_t)file, 1); }

@@ -34,6 +34,7 @@ var reads = map[string]string{
 	"cmd/cosplay":                   "its arguments",
 	"cmd/cosplay-dist":              "the binaries of a release",
 	"cmd/cosplay-init":              "its arguments",
+	"internal/alerts":               "the findings of a project",
 	"internal/agent":                "NVML; who uses a slice; as root, the files that root trusts",
 	"internal/cdi":                  "the driver's device nodes and libraries",
 	"internal/cli":                  "its terminal, saved plans, the files that fmt formats",

@@ -64,11 +64,14 @@ NVML cannot read a clock lock. While a GPU is idle its lock is not provable; dri
 
 drift checks the files of each session's disguise. --verify runs the whole self-test in every session, which takes seconds and proves the clock locks too: see cosplay verify.
 
+--exec and --notify announce each finding once when it begins and once when it ends; what could not be sent, the next run sends. Neither changes the exit code, and informational findings are not announced. The command of --exec has 30 seconds.
+
 Exit codes: 0 no drift, 1 error, 2 drift.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return inv.runPlan(cmd.Context(), o) },
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "also test the disguise from inside every session")
+	o.alerts.flags(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but drift: no information on standard error")
 	return cmd
 }
@@ -84,6 +87,7 @@ type planOptions struct {
 
 	driftOnly bool // standard output stays empty without drift
 	quiet     bool // and so does standard error
+	alerts    alertOptions
 }
 
 func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
@@ -101,7 +105,8 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	case o.refreshOnly:
 		o.aim.Goal = project.ReadOnly
 	}
-	if err := cmp.Or(mayOverwrite(o.out), checkAim(o.aim)); err != nil {
+	announce, err := inv.announcer(o.alerts)
+	if err := cmp.Or(err, mayOverwrite(o.out), checkAim(o.aim)); err != nil {
 		return err
 	}
 	inv.asks = true
@@ -121,6 +126,9 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		}
 		outlook.Plan.Diff = selftest.WithBroken(outlook.Plan.Diff, verified)
 	}
+	if o.driftOnly {
+		announce.recall(p.Project, outlook)
+	}
 	view.Destroy = o.destroy
 	if o.out != "" {
 		if err := savePlan(o.out, outlook.Plan); err != nil {
@@ -135,6 +143,9 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 		err = render.PlanMarkdown(inv.Out, inv.style(inv.Out), view)
 	default:
 		err = printView(inv, view, render.Plan, render.PlanJSON)
+	}
+	if o.driftOnly {
+		announce.deliver(ctx, p.Project, outlook)
 	}
 	changes := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
 	if err == nil && o.detailed && (changes || outlook.Plan.Diff.NotAsApplied()) {

@@ -33,6 +33,7 @@ type watchOptions struct {
 	interval time.Duration
 	perHour  int
 	listen   string
+	alerts   alertOptions
 }
 
 const (
@@ -64,6 +65,7 @@ Exit codes: 0 ended by a signal, or with --once: everything is as applied; 1 err
 	f.BoolVar(&o.once, "once", false, "repair once and end: for cron")
 	f.BoolVar(&o.dryRun, "dry-run", false, "report what would be repaired, and change nothing")
 	f.DurationVar(&o.interval, "interval", defaultInterval, "how often to read the hosts")
+	o.alerts.flags(f)
 	f.StringVar(&o.listen, "listen", "", "serve /healthz, /readyz and /metrics at this address; without a host it is 127.0.0.1")
 	f.IntVar(&o.perHour, "repairs-per-hour", defaultPerHour, "how often to repair the same session or GPU in an hour, at most")
 	return cmd
@@ -79,12 +81,21 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 	case o.perHour < 1:
 		return errors.New("--repairs-per-hour must be at least 1; --repair none repairs nothing")
 	}
+	announce, err := inv.announcer(o.alerts)
+	if err != nil {
+		return err
+	}
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer announce.finish(cancel)
 	var writing sync.Mutex // steps of a repair are reported while others are
 	loop := watch.Loop{
 		Monitor: watch.NewMonitor(o.interval), Version: Version,
 		Open: inv.openWatched, Interval: o.interval, Once: o.once, DryRun: o.dryRun,
 		Policy: watch.Policy{Repairs: repairs, Apply: o.apply, PerHour: o.perHour},
 		Found:  func(o project.Outlook) []public.Drift { return render.Drifts(o.Plan, o.Live) },
+		Announce: func(p *project.Project, o project.Outlook, found []public.Drift) {
+			announce.announce(sending, p, o, found)
+		},
 		Report: func(e public.WatchEvent) {
 			writing.Lock()
 			defer writing.Unlock()

@@ -76,6 +76,8 @@ type Drift struct {
 	Informational bool              `json:"told,omitempty"` // no apply repairs it, and it does not affect the exit code
 
 	ByReboot bool `json:"by_reboot,omitempty"` // the host was rebooted, which explains it: HostRebooted stands for it
+
+	Since string `json:"-"` // when it was first found, RFC 3339; "" where that is not recorded, and in a plan
 }
 
 func driftOf(s resource.PriorSession, class Class, from, to Value) Drift {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cosplay/internal/public"
+	"cosplay/internal/resource"
 )
 
 // Record is what is remembered of findings between two comparisons.
@@ -19,8 +20,11 @@ const FormatVersion = 1
 // Entry is a finding, with its values as they were when it began.
 type Entry struct {
 	public.DatedDrift
-	Sent bool `json:"sent,omitempty"` // a receiver knows that it began
+	Sent []string `json:"sent,omitempty"` // the receivers that know that it began, and not that it ended
 }
+
+// keptEnd is how long the end of a finding waits for a receiver that no command uses any more, in s.
+const keptEnd = 7 * 24 * 60 * 60
 
 // Change is the result of a comparison.
 type Change struct {
@@ -29,6 +33,17 @@ type Change struct {
 	Ended   []public.DatedDrift // since the comparison before
 	Record  Record              // for the next comparison
 	Changed bool                // the record differs from the one before
+}
+
+// Known is Open, without a beginning where this comparison is the first that has the finding.
+func (c Change) Known() []public.DatedDrift {
+	known := slices.Clone(c.Open)
+	for i, d := range known {
+		if slices.ContainsFunc(c.Begun, func(b public.DatedDrift) bool { return identityOf(b.Drift) == identityOf(d.Drift) }) {
+			known[i].Since = ""
+		}
+	}
+	return known
 }
 
 // identity tells findings apart. A value that changes while a finding lasts does not make another finding.
@@ -63,9 +78,12 @@ func Compare(before Record, found []public.Drift, now string) Change {
 		case e.Ended == "":
 			c.Changed, e.Ended = true, now
 			c.Ended = append(c.Ended, e.DatedDrift)
-			if !e.Sent {
+			if len(e.Sent) == 0 {
 				continue // no receiver waits for its end
 			}
+		case old(e.Ended, now):
+			c.Changed = true
+			continue
 		}
 		c.Record.Findings = append(c.Record.Findings, e)
 	}
@@ -78,29 +96,54 @@ func Compare(before Record, found []public.Drift, now string) Change {
 			c.Begun = append(c.Begun, begun)
 			c.Record.Findings = append(c.Record.Findings, Entry{DatedDrift: begun})
 		}
-		c.Open = append(c.Open, public.DatedDrift{Drift: d, Since: since[id]})
+		d.Since = since[id]
+		c.Open = append(c.Open, public.DatedDrift{Drift: d})
 	}
 	return c
 }
 
-// Unsent lists what a receiver has to be sent: beginnings of what affects the exit code, and the ends of what was sent.
-func (r Record) Unsent() (begun, ended []public.DatedDrift) {
+// old reports whether an end is so long ago that it is not kept. Times are RFC 3339.
+func old(ended, now string) bool {
+	then, known := resource.ParseMoment(ended)
+	moment, is := resource.ParseMoment(now)
+	return known && is && moment-then > keptEnd
+}
+
+// Unsent lists what a receiver has to be sent: beginnings of what affects the exit code, and the ends of what was sent
+// to it.
+func (r Record) Unsent(receiver string) (begun, ended []public.DatedDrift) {
 	for _, e := range r.Findings {
+		knows := slices.Contains(e.Sent, receiver)
 		switch {
-		case e.Ended != "":
+		case e.Ended != "" && knows:
 			ended = append(ended, e.DatedDrift)
-		case !e.Sent && !e.Informs:
+		case e.Ended == "" && !knows && !e.Informs:
 			begun = append(begun, e.DatedDrift)
 		}
 	}
 	return begun, ended
 }
 
-// Sent is the record after everything unsent was sent.
-func (r Record) Sent() Record {
-	r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(e Entry) bool { return e.Ended != "" })
-	for i := range r.Findings {
-		r.Findings[i].Sent = r.Findings[i].Sent || !r.Findings[i].Informs
+// Sent is the record after a receiver was sent these findings. While they were sent, findings may have begun, ended or
+// come back: what has ended meanwhile and is remembered no more ended now, in RFC 3339.
+func (r Record) Sent(receiver string, begun, ended []public.DatedDrift, now string) Record {
+	same := func(d public.DatedDrift) func(Entry) bool {
+		return func(e Entry) bool { return d.Since == e.Since && identityOf(d.Drift) == identityOf(e.Drift) }
 	}
+	r.FormatVersion, r.Findings = FormatVersion, slices.Clone(r.Findings)
+	for _, d := range begun {
+		i := slices.IndexFunc(r.Findings, same(d))
+		if i < 0 {
+			d.Ended = now
+			i, r.Findings = len(r.Findings), append(r.Findings, Entry{DatedDrift: d})
+		}
+		r.Findings[i].Sent = append(slices.Clone(r.Findings[i].Sent), receiver)
+	}
+	for _, d := range ended {
+		if i := slices.IndexFunc(r.Findings, same(d)); i >= 0 {
+			r.Findings[i].Sent = slices.DeleteFunc(slices.Clone(r.Findings[i].Sent), func(s string) bool { return s == receiver })
+		}
+	}
+	r.Findings = slices.DeleteFunc(r.Findings, func(e Entry) bool { return e.Ended != "" && len(e.Sent) == 0 })
 	return r
 }

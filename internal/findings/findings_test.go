@@ -91,19 +91,19 @@ func TestSentOnce(t *testing.T) {
 	informs := drift("image-moved", "w")
 	informs.Informs = true
 	record := findings.Compare(findings.Record{}, []public.Drift{drift("a", "w"), informs}, now.next()).Record
-	begun, ended := record.Unsent()
+	begun, ended := record.Unsent("mail")
 	want(t, "first", classes(begun, dated), "a 2026-01-01T00:00:01Z ")
 	want(t, "first", classes(ended, dated))
 
-	record = reread(t, record.Sent())
-	begun, ended = record.Unsent()
+	record = reread(t, record.Sent("mail", begun, ended, now.next()))
+	begun, ended = record.Unsent("mail")
 	if len(begun)+len(ended) > 0 {
 		t.Errorf("sent again: %v %v", begun, ended)
 	}
 	// It ends while the receiver is down, comes back before it was sent, and ends for good.
 	record = findings.Compare(record, nil, now.next()).Record
 	record = findings.Compare(record, []public.Drift{drift("a", "w")}, now.next()).Record
-	if begun, ended = record.Unsent(); len(begun)+len(ended) > 0 {
+	if begun, ended = record.Unsent("mail"); len(begun)+len(ended) > 0 {
 		t.Errorf("the receiver knows that it is open: %v %v", begun, ended)
 	}
 	record = findings.Compare(record, nil, now.next()).Record
@@ -114,11 +114,41 @@ func TestSentOnce(t *testing.T) {
 		}
 		record = reread(t, c.Record)
 	}
-	_, ended = record.Unsent()
-	want(t, "end", classes(ended, dated), "a 2026-01-01T00:00:01Z 2026-01-01T00:00:04Z")
-	if left := record.Sent().Findings; len(left) > 0 {
+	_, ended = record.Unsent("mail")
+	want(t, "end", classes(ended, dated), "a 2026-01-01T00:00:01Z 2026-01-01T00:00:05Z")
+	if left := record.Sent("mail", nil, ended, "").Findings; len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
+	if left := findings.Compare(record, nil, "2026-01-09T00:00:00Z").Record.Findings; len(left) > 0 {
+		t.Errorf("after a week without the receiver: %v", left)
+	}
+}
+
+// TestReceivers: each receiver gets each beginning and each end once, also of what ends while it is sent.
+func TestReceivers(t *testing.T) {
+	var now clock
+	record := findings.Compare(findings.Record{}, []public.Drift{drift("a", "w")}, now.next()).Record
+	begun, _ := record.Unsent("mail")
+	record = record.Sent("mail", begun, nil, now.next())
+	begun, _ = record.Unsent("chat")
+	want(t, "chat", classes(begun, dated), "a 2026-01-01T00:00:01Z ")
+	record = findings.Compare(record, nil, now.next()).Record // it ends while chat is sent the beginning
+	record = record.Sent("chat", begun, nil, now.next())
+	for _, receiver := range []string{"mail", "chat"} {
+		begun, ended := record.Unsent(receiver)
+		want(t, receiver, classes(begun, dated))
+		want(t, receiver, classes(ended, dated), "a 2026-01-01T00:00:01Z 2026-01-01T00:00:03Z")
+		record = record.Sent(receiver, nil, ended, now.next())
+	}
+	if len(record.Findings) > 0 {
+		t.Errorf("left: %v", record)
+	}
+	// It began and ended while the only receiver was sent the beginning.
+	record = findings.Compare(record, []public.Drift{drift("a", "w")}, now.next()).Record
+	begun, _ = record.Unsent("mail")
+	record = findings.Compare(record, nil, now.next()).Record.Sent("mail", begun, nil, now.next())
+	_, ended := record.Unsent("mail")
+	want(t, "mail", classes(ended, dated), "a 2026-01-01T00:00:07Z 2026-01-01T00:00:09Z")
 }
 
 func TestRebootIsOneFinding(t *testing.T) {

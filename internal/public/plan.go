@@ -170,13 +170,13 @@ type Drift struct {
 	Cause   string  `json:"cause,omitempty"`   // in words; one that is not known begins with "possible cause:"
 	Apply   string  `json:"apply,omitempty"`   // what cosplay apply would do about it, in words
 
-	ByReboot bool `json:"by_reboot,omitempty"` // a reboot of the host explains it: the drift host-rebooted stands for it
+	ByReboot bool   `json:"by_reboot,omitempty"` // a reboot of the host explains it: the drift host-rebooted stands for it
+	Since    string `json:"since,omitempty"`     // when an earlier drift or watch first found it, RFC 3339; missing where none did
 }
 
-// DatedDrift is drift with its beginning and its end.
+// DatedDrift is drift with its end.
 type DatedDrift struct {
 	Drift
-	Since string `json:"since"`           // RFC 3339; when it was first found
 	Ended string `json:"ended,omitempty"` // RFC 3339; when drift no longer found it
 }
 

@@ -57,8 +57,11 @@ func repairedBy(d diff.Diff) string {
 // drift lists the drift, then what is informational.
 func (p *page) drift(v PlanView) {
 	var counts, expired, information []diff.Drift
+	explained := 0 // by a reboot
 	for _, d := range v.Plan.Diff.Drift {
 		switch {
+		case d.ByReboot && !p.Verbose:
+			explained++
 		case d.Informational:
 			information = append(information, d)
 		case d.Class == diff.LifetimeEnded:
@@ -70,6 +73,9 @@ func (p *page) drift(v PlanView) {
 	if len(counts) > 0 {
 		p.flow(0, 2, join(inked(drifted, "Drift:"), text(" "+prose.Plural(len(counts), "thing was", "things were")+" changed outside of cosplay since the last apply.")))
 		p.driftTable(v.Live, counts, drifted)
+	}
+	if explained > 0 {
+		p.flow(2, 4, inked(dim, prose.Plural(explained, "more difference follows", "more differences follow")+" from the reboot; cosplay apply repairs "+prose.Choose(explained, "it", "them")+", and --verbose lists "+prose.Choose(explained, "it", "them")+"."))
 	}
 	if len(expired) > 0 {
 		p.gap()
@@ -89,13 +95,13 @@ func (p *page) driftTable(live resource.Live, all []diff.Drift, to ink) {
 		for i, d := range g.shown {
 			above := i > 0 && likewise(g.shown[i-1], d)
 			below := i+1 < len(g.shown) && likewise(d, g.shown[i+1])
-			cause := words.Cause(d)
+			cause := words.CauseAndAge(d)
 			if above || below {
 				cause = ""
 			}
 			t.add(text(driftName(live, d)), text(words.Drifted(d)), text(driftFrom(d, live)), inked(dim, p.arrow()), inked(to, words.Value(d.To, live)), inked(dim, cause))
 			if above && !below {
-				t.across(4, inked(dim, "each: "+words.Cause(d)))
+				t.across(4, inked(dim, "each: "+words.CauseAndAge(d)))
 			}
 		}
 		if len(g.hidden) > 0 {
@@ -107,7 +113,7 @@ func (p *page) driftTable(live resource.Live, all []diff.Drift, to ink) {
 
 // likewise reports whether two informational things came about alike: that takes a sentence, which is said once.
 func likewise(a, b diff.Drift) bool {
-	return a.Informational && b.Informational && words.Cause(a) == words.Cause(b)
+	return a.Informational && b.Informational && words.CauseAndAge(a) == words.CauseAndAge(b)
 }
 
 // driftFrom is the value after the last apply; "-" for a slice that did not exist.
@@ -122,9 +128,9 @@ func driftFrom(d diff.Drift, live resource.Live) string {
 // placement of its slice.
 func driftReads(d diff.Drift) string {
 	if d.Session == nil {
-		return fmt.Sprint(d.Class, d.Host, words.Value(d.From, resource.Live{}), words.Value(d.To, resource.Live{}))
+		return fmt.Sprint(d.Class, d.Host, words.Value(d.From, resource.Live{}), words.Value(d.To, resource.Live{}), d.Since)
 	}
-	return fmt.Sprint(d.Class, d.Host, d.Session.Name, words.Drifted(d), words.Cause(d))
+	return fmt.Sprint(d.Class, d.Host, d.Session.Name, words.Drifted(d), words.CauseAndAge(d))
 }
 
 func driftName(live resource.Live, d diff.Drift) string {

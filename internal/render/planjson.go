@@ -102,7 +102,7 @@ func driftsJSON(live resource.Live, all []diff.Drift) []public.Drift {
 	return each(all, func(d diff.Drift) public.Drift {
 		return public.Drift{Class: string(d.Class), Host: d.Host, GPU: d.GPU, Session: address(d.Session), Kind: string(d.Kind), Name: d.Name, Runtime: d.Runtime, Informs: d.Informational,
 			Thing: words.Drifted(d), From: driftFrom(d, live), To: words.Value(d.To, live), Before: valueOf(d.From), After: valueOf(d.To), Cause: words.Cause(d),
-			Apply: words.Repair(d), ByReboot: d.ByReboot}
+			Apply: words.Repair(d), ByReboot: d.ByReboot, Since: d.Since}
 	})
 }
 
@@ -174,3 +174,6 @@ func resetProjectOf(r ResetResult) public.ResetProject {
 func ids(steps []plan.Step) []string {
 	return each(steps, func(s plan.Step) string { return s.ID })
 }
+
+// FindingSubject names what a finding is about.
+func FindingSubject(d public.Drift, live resource.Live) string { return words.Found(d, live) }

@@ -59,9 +59,13 @@ func (l *Loop) report(e public.WatchEvent) {
 func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
 // findings reports what has begun and what has ended since the last cycle. A reboot is one finding.
-func (l *Loop) findings(o project.Outlook) {
-	c := findings.Compare(l.record, l.Found(o), now())
+func (l *Loop) findings(p *project.Project, o project.Outlook) {
+	all := l.Found(o)
+	c := findings.Compare(l.record, all, now())
 	l.record = c.Record
+	if l.Announce != nil {
+		l.Announce(p, o, all)
+	}
 	for _, d := range c.Begun {
 		l.report(found(Begun, d.Drift, d.Thing+": "+d.From+" -> "+d.To, o.Live))
 	}
@@ -71,12 +75,9 @@ func (l *Loop) findings(o project.Outlook) {
 }
 
 func found(kind string, d public.Drift, text string, live resource.Live) public.WatchEvent {
-	e := public.WatchEvent{Kind: kind, Subject: "host " + d.Host, Host: d.Host, GPU: d.GPU, Class: d.Class, Text: text}
-	switch {
-	case d.Session != nil:
-		e.Session, e.Subject = *d.Session, *d.Session
-	case d.GPU != "":
-		e.Subject = words.GPU(live, d.Host, d.GPU)
+	e := public.WatchEvent{Kind: kind, Host: d.Host, GPU: d.GPU, Class: d.Class, Text: text}
+	if e.Subject = words.Found(d, live); d.Session != nil {
+		e.Session = *d.Session
 	}
 	return e
 }

@@ -41,6 +41,7 @@ type Loop struct {
 	DryRun   bool // reports what it would repair
 	Found    func(project.Outlook) []public.Drift
 	Report   func(public.WatchEvent)
+	Announce func(*project.Project, project.Outlook, []public.Drift) // gets what each cycle finds; may be nil
 	Monitor  *Monitor
 	Version  string // of cosplay, for the monitor
 
@@ -123,7 +124,7 @@ func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
 		return false, false, err
 	}
 	l.Monitor.observe(metrics.Fleet{Version: l.Version, Prior: outlook.Prior, Live: outlook.Live, Drift: outlook.Plan.Diff.Drift, Used: p.Used(outlook.Prior)})
-	l.findings(outlook)
+	l.findings(p.Project, outlook)
 	l.changed(j)
 	clean = !outlook.Plan.Diff.NotAsApplied() && len(j.Changed) == 0
 	l.left(j, outlook.Live)

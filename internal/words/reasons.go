@@ -154,6 +154,19 @@ func replaced(c diff.SessionChange) string {
 // possibly begins a cause that is not known: cosplay reads the change, and not the command.
 const possibly = "possible cause: "
 
+// CauseAndAge is the cause of a drift, and since when it is known if that is recorded.
+func CauseAndAge(d diff.Drift) string {
+	since, known := resource.ParseMoment(d.Since)
+	if !known {
+		return Cause(d)
+	}
+	found := "found at " + since.String()
+	if cause := Cause(d); cause != "" {
+		found = cause + "; " + found
+	}
+	return found
+}
+
 // Cause returns the cause of a drift, or its meaning.
 func Cause(d diff.Drift) string {
 	switch {

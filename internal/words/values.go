@@ -6,6 +6,7 @@ import (
 
 	"cosplay/internal/diff"
 	"cosplay/internal/prose"
+	"cosplay/internal/public"
 	"cosplay/internal/resource"
 )
 
@@ -205,4 +206,15 @@ func anyGPU(live resource.Live, uuid string) string {
 func ShortUUID(uuid string) string {
 	const enough = len("GPU-51a0c0de")
 	return uuid[:min(enough, len(uuid))]
+}
+
+// Found names what a finding is about: "session.worker[1]", "GPU 0", "host lab".
+func Found(d public.Drift, live resource.Live) string {
+	switch {
+	case d.Session != nil:
+		return *d.Session
+	case d.GPU != "":
+		return GPU(live, d.Host, d.GPU)
+	}
+	return "host " + d.Host
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -210,16 +211,40 @@ func (l *nvmlLibrary) device(uuid string) (device, error) {
 }
 
 func (l *nvmlLibrary) read() (*resource.Host, error) {
-	host := &resource.Host{Library: l.path, Driver: l.driver()}
+	pages := l.book.Read
+	if l.book.Dir == "" {
+		pages = func() ([]resource.Page, error) { return nil, nil }
+	}
+	return ofOneMoment(pages, l.readGPUs)
+}
+
+// maxReads bounds the readings of a host that other projects change all the time: then an older ledger is better than none.
+const maxReads = 5
+
+// ofOneMoment reads the GPUs until the ledger is the same before and after. While a project gives its GPU back, the
+// ledger of before and the GPU of after would look like a GPU that a project holds without MIG.
+func ofOneMoment(pages func() ([]resource.Page, error), gpus func() (*resource.Host, error)) (host *resource.Host, err error) {
+	before, err := pages()
+	if err != nil {
+		return nil, err
+	}
+	for range maxReads {
+		if host, err = gpus(); err != nil {
+			return nil, err
+		}
+		if host.Ledger, err = pages(); err != nil || reflect.DeepEqual(before, host.Ledger) {
+			break
+		}
+		before = host.Ledger
+	}
+	return host, err
+}
+
+func (l *nvmlLibrary) readGPUs() (*resource.Host, error) {
+	host := &resource.Host{Library: l.path, Driver: l.driver(), Unbooked: l.book.Dir == ""}
 	var err error
 	if host.BootID, err = bootID(l.path); err != nil {
 		return nil, err
-	}
-	host.Unbooked = l.book.Dir == ""
-	if !host.Unbooked {
-		if host.Ledger, err = l.book.Read(); err != nil {
-			return nil, err
-		}
 	}
 	devices, unusable, err := l.devices()
 	if err != nil {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,5 +31,24 @@ func TestReading(t *testing.T) {
 	}
 	if d := cmp.Diff(host, *answer.Host); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestReadingOfOneMoment: the GPUs are read again after a project has changed the ledger, and not for ever.
+func TestReadingOfOneMoment(t *testing.T) {
+	for _, c := range []struct{ changes, reads int }{{0, 1}, {1, 2}, {3, 4}, {100, maxReads}} {
+		serial, reads := 0, 0
+		pages := func() ([]resource.Page, error) {
+			return []resource.Page{{UUID: "GPU-0", Holders: []resource.Holder{{Lineage: "a", Serial: serial}}}}, nil
+		}
+		host, err := ofOneMoment(pages, func() (*resource.Host, error) {
+			if reads++; reads <= c.changes {
+				serial++
+			}
+			return &resource.Host{Driver: fmt.Sprint(serial)}, nil
+		})
+		if err != nil || reads != c.reads || host.Driver != fmt.Sprint(host.Ledger[0].Holders[0].Serial) {
+			t.Errorf("%d changes: %d readings, %+v, %v; want %d", c.changes, reads, host, err, c.reads)
+		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"cosplay/internal/project"
 	"cosplay/internal/render"
 	"cosplay/internal/selftest"
+	"cosplay/internal/watch"
 )
 
 func (inv *invocation) plan() *cobra.Command {
@@ -72,6 +73,7 @@ Exit codes: 0 no drift, 1 error, 2 drift.`,
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "also test the disguise from inside every session")
 	o.alerts.flags(cmd.Flags())
+	cmd.Flags().StringVar(&o.metrics, "metrics", "", "write the metrics of watch to this `FILE`, for node_exporter")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but drift: no information on standard error")
 	return cmd
 }
@@ -88,6 +90,7 @@ type planOptions struct {
 	driftOnly bool // standard output stays empty without drift
 	quiet     bool // and so does standard error
 	alerts    alertOptions
+	metrics   string // file
 }
 
 func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
@@ -146,6 +149,9 @@ func (inv *invocation) runPlan(ctx context.Context, o planOptions) error {
 	}
 	if o.driftOnly {
 		announce.deliver(ctx, p.Project, outlook)
+	}
+	if o.metrics != "" {
+		err = cmp.Or(err, watch.Fleet(ctx, p.Project, outlook, Version).WriteFile(o.metrics))
 	}
 	changes := (outlook.Plan.Diff.Changes() || len(outlook.Plan.Diff.Outputs) > 0) && !o.refreshOnly
 	if err == nil && o.detailed && (changes || outlook.Plan.Diff.NotAsApplied()) {

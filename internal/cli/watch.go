@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -33,6 +31,7 @@ type watchOptions struct {
 	interval time.Duration
 	perHour  int
 	listen   string
+	socket   string
 	alerts   alertOptions
 }
 
@@ -67,6 +66,7 @@ Exit codes: 0 ended by a signal, or with --once: everything is as applied; 1 err
 	f.DurationVar(&o.interval, "interval", defaultInterval, "how often to read the hosts")
 	o.alerts.flags(f)
 	f.StringVar(&o.listen, "listen", "", "serve /healthz, /readyz and /metrics at this address; without a host it is 127.0.0.1")
+	f.StringVar(&o.socket, "socket", "", "serve these and /status, which is status --json, on this Unix socket, which you alone may use")
 	f.IntVar(&o.perHour, "repairs-per-hour", defaultPerHour, "how often to repair the same session or GPU in an hour, at most")
 	return cmd
 }
@@ -88,12 +88,14 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer announce.finish(cancel)
 	var writing sync.Mutex // steps of a repair are reported while others are
+	var status statusPage
 	loop := watch.Loop{
 		Monitor: watch.NewMonitor(o.interval), Version: Version,
 		Open: inv.openWatched, Interval: o.interval, Once: o.once, DryRun: o.dryRun,
 		Policy: watch.Policy{Repairs: repairs, Apply: o.apply, PerHour: o.perHour},
 		Found:  func(o project.Outlook) []public.Drift { return render.Drifts(o.Plan, o.Live) },
 		Announce: func(p *project.Project, o project.Outlook, found []public.Drift) {
+			status.show(inv.viewOf(ctx, p, o))
 			announce.announce(sending, p, o, found)
 		},
 		Report: func(e public.WatchEvent) {
@@ -106,13 +108,11 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 			render.WatchEvent(inv.Out, e)
 		},
 	}
-	if o.listen != "" {
-		serving, err := listen(o.listen, loop.Monitor.Handler())
-		if err != nil {
-			return err
-		}
-		defer func() { _ = serving.Close() }()
+	serving, err := serve(o.listen, o.socket, loop.Monitor.Handler(), &status)
+	if err != nil {
+		return err
 	}
+	defer serving.close()
 	ctx, release := interrupt.Context(ctx, func() {}, func() { os.Exit(exitInterrupted) })
 	defer release()
 	clean, err := loop.Run(ctx)
@@ -120,24 +120,6 @@ func (inv *invocation) runWatch(ctx context.Context, o watchOptions) error {
 		return err
 	}
 	return exitWhen(o.once && !clean, exitChanges)
-}
-
-// listen serves at an address, on loopback unless it names a host.
-func listen(address string, handler http.Handler) (*http.Server, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %s is no address; write HOST:PORT, like 127.0.0.1:9400", address)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	on, err := net.Listen("tcp", net.JoinHostPort(host, port))
-	if err != nil {
-		return nil, fmt.Errorf("--listen: %w. Fix: choose another port, or end the program that has it (ss -ltnp)", err)
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(on) }() // until it is closed
-	return server, nil
 }
 
 // exitWhen ends a command with a code if a condition holds.

@@ -81,7 +81,7 @@ func (f Folder) counts(name string) bool {
 // Use returns the memory use so far, with the peak rounded up to whole MiB.
 func (u Usage) Use() resource.Use {
 	const mib = 1 << 20
-	return resource.Use{PeakMiB: int((u.Peak + mib - 1) / mib), OutOfMemory: int(u.Refused), Overcome: int(min(u.Overcome, u.Refused))}
+	return resource.Use{NowBytes: u.Total + u.Overhead, PeakMiB: int((u.Peak + mib - 1) / mib), OutOfMemory: int(u.Refused), Overcome: int(min(u.Overcome, u.Refused))}
 }
 
 // LastUse returns the use of a session that is about to end. If it cannot be read, LastUse returns nothing, so that
@@ -91,7 +91,9 @@ func LastUse(path string) resource.Use {
 	if err != nil {
 		return resource.Use{}
 	}
-	return u.Use()
+	last := u.Use()
+	last.NowBytes = 0
+	return last
 }
 
 // ForgetPeak resets the peak of a session, as a new target requires.

@@ -3,11 +3,14 @@
 package metrics
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cosplay/internal/diff"
+	"cosplay/internal/lifetime"
 	"cosplay/internal/resource"
 )
 
@@ -18,9 +21,35 @@ type Fleet struct {
 	Live    resource.Live
 	Drift   []diff.Drift
 	Used    map[resource.Address]resource.Use
+	Ends    map[resource.Address]lifetime.End
 }
 
 const mib = 1 << 20
+
+// The states of a session besides those of its container: one in the process runtime is ready.
+const (
+	ready   = "ready"
+	missing = "missing"
+)
+
+func bit(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// WriteFile writes the metrics for the textfile collector of node_exporter: a reader sees the old file or the new one.
+func (f Fleet) WriteFile(path string) error {
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(NewCollector(func() (Fleet, bool) { return f, true })); err != nil {
+		return err
+	}
+	if err := prometheus.WriteToTextfile(path, registry); err != nil {
+		return fmt.Errorf("writing metrics: %w", err)
+	}
+	return nil
+}
 
 // Collector is a fleet for a registry, as it was last observed. It is safe for concurrent use.
 type Collector struct{ latest func() (Fleet, bool) }
@@ -65,13 +94,24 @@ func (c Collector) Collect(out chan<- prometheus.Metric) {
 
 func (f Fleet) session(s sender, session resource.PriorSession) {
 	labels := []string{"host", session.Slice.Host, "gpu", session.Slice.GPU, "session", session.Address.String(), "target", session.Target.Key}
-	up := 0.0
-	if now, there := f.Live.Body(session.Slice.Host, session.Runtime, session.ID); there && (now.State == resource.Running || !resource.RuntimeNamed(session.Runtime).RunsPrograms) {
-		up = 1
+	body, there := f.Live.Body(session.Slice.Host, session.Runtime, session.ID)
+	now := missing
+	if there {
+		now = cmp.Or(body.State, ready)
 	}
-	s.gauge("cosplay_session_up", "1 if the session can be used, else 0.", up, labels...)
+	for _, state := range []string{ready, resource.Running, resource.Stopped, resource.Paused, resource.Restarting, missing} {
+		s.gauge("cosplay_session_state", "1 for the state that the session has, 0 for the others.", bit(now == state), append(slices.Clone(labels), "state", state)...)
+	}
+	s.gauge("cosplay_session_up", "1 if the session can be used, else 0.", bit(now == ready || now == resource.Running), labels...)
+	if session.UpAt != 0 {
+		s.gauge("cosplay_session_start_timestamp_seconds", "When the session came up.", float64(session.UpAt), labels...)
+	}
+	if end, ends := f.Ends[session.Address]; ends {
+		s.gauge("cosplay_session_expiry_timestamp_seconds", "When the session expires if it is not active until then.", float64(end.At), labels...)
+	}
 	s.gauge("cosplay_session_memory_limit_bytes", "GPU memory that the session may use.", float64(session.Target.MemoryMiB)*mib, labels...)
 	if use, counted := f.Used[session.Address]; counted {
+		s.gauge("cosplay_session_memory_used_bytes", "GPU memory that the session's programs use now.", float64(use.NowBytes), labels...)
 		s.gauge("cosplay_session_memory_peak_bytes", "The most GPU memory that the session's programs used at once.", float64(use.PeakMiB)*mib, labels...)
 		s.counter("cosplay_session_out_of_memory_total", "Requests of programs for more GPU memory than was free.", float64(use.OutOfMemory), labels...)
 	}

@@ -221,6 +221,8 @@ type Use struct {
 	PeakMiB     int `json:"peak_mib"`
 	OutOfMemory int `json:"out_of_memory"`      // how often they requested more than was free
 	Overcome    int `json:"overcome,omitempty"` // how often of these a retry succeeded after they had freed memory
+
+	NowBytes int64 `json:"-"` // of programs that run; 0 in records of sessions that have ended
 }
 
 // RanOut is how often the programs requested more than was free, and no retry succeeded.

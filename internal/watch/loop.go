@@ -123,7 +123,7 @@ func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	l.Monitor.observe(metrics.Fleet{Version: l.Version, Prior: outlook.Prior, Live: outlook.Live, Drift: outlook.Plan.Diff.Drift, Used: p.Used(outlook.Prior)})
+	l.Monitor.observe(Fleet(ctx, p.Project, outlook, l.Version))
 	l.findings(p.Project, outlook)
 	l.changed(j)
 	clean = !outlook.Plan.Diff.NotAsApplied() && len(j.Changed) == 0
@@ -145,6 +145,11 @@ func (l *Loop) cycle(ctx context.Context) (repaired, clean bool, err error) {
 		repaired, err = l.repair(ctx, p, j)
 	}
 	return repaired, false, err
+}
+
+// Fleet is what a reading says in metrics.
+func Fleet(ctx context.Context, p *project.Project, o project.Outlook, version string) metrics.Fleet {
+	return metrics.Fleet{Version: version, Prior: o.Prior, Live: o.Live, Drift: o.Plan.Diff.Drift, Used: p.Used(o.Prior), Ends: p.Ends(ctx, o.Prior, o.Live)}
 }
 
 // choose opens the project and plans. A configuration that is invalid, or that differs from what was applied, does not

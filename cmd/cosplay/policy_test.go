@@ -44,6 +44,22 @@ func TestPrivilegedPolicy(t *testing.T) {
 	w.granted(of("one", first).with(order{"op": "set", "setting": "mig", "value": 1}))
 	w.granted(slice("one", 0))
 
+	// A user waits for GPUs that exist and that the rules permit, under the true name.
+	queue := func(gpus ...string) order {
+		return order{"op": "queue", "gpus": gpus, "holder": order{"lineage": "x", "state": "/x", "user": "root"}}
+	}
+	w.refused("no rule of /etc/cosplay/gpus permits bob to change "+second, queue(first, second))
+	w.refused("is none", queue(first, first))
+	w.refused("is none", queue("GPU-"+strings.Repeat("x", 10000)))
+	w.refused("names no GPU", queue())
+	w.granted(queue(first))
+	w.granted(queue(first))
+	data, err := os.ReadFile(filepath.Join(m.root, ledger.SystemDir, "queue.json"))
+	if err != nil || strings.Count(string(data), "number") != 1 || !strings.Contains(string(data), `"uid":1235,"user":"bob"`) {
+		t.Errorf("the queue is %s, %v", data, err)
+	}
+	w.granted(order{"op": "leave-queue"})
+
 	// The bound holds over all projects, and for requests at the same moment.
 	w.granted(take("two", first, "one"))
 	var both sync.WaitGroup

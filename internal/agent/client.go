@@ -26,10 +26,10 @@ const (
 
 // Options say how the child is started.
 type Options struct {
-	Library  string        // path of the NVML library; "" is the system's
-	Ledger   string        // folder of the host's ledger; "" keeps none
-	Deadline time.Duration // of every request; default: 20 s to read, 60 s to change
-	Hold     *os.File      // kept open by the child: a lock that must stay held while the child works
+	Library  string          // path of the NVML library; "" is the system's
+	Ledger   string          // folder of the host's ledger; "" keeps none
+	Deadline time.Duration   // of every request; default: 20 s to read, 60 s to change
+	Hold     func() *os.File // kept open by a child that starts: a lock that must stay held while it works; may be nil
 
 	// Privileged sends changes to a second child, which root runs, by the admin's socket
 	// or by sudo. It uses the ledger of the system instead of Ledger.
@@ -282,5 +282,9 @@ func (o Options) ownLine() (*line, error) {
 	if o.Ledger != "" {
 		command = append(command, "--ledger", o.Ledger)
 	}
-	return spawn(command, &syscall.SysProcAttr{Setpgid: true}, o.Hold)
+	var hold *os.File
+	if o.Hold != nil {
+		hold = o.Hold()
+	}
+	return spawn(command, &syscall.SysProcAttr{Setpgid: true}, hold)
 }

@@ -34,6 +34,7 @@ type nvmlLibrary struct {
 	was        string              // the value that the change replaces
 	guard      *guard              // of a child that works as root for others; else nil
 	place      io.Closer           // counts this agent among those of its user while it runs
+	waiter     ledger.Waiter       // its client's, in the queue
 	broken     error               // why it could not be opened
 
 	deadline time.Duration        // of the request under way
@@ -244,6 +245,9 @@ func (l *nvmlLibrary) readGPUs() (*resource.Host, error) {
 	host := &resource.Host{Library: l.path, Driver: l.driver(), Unbooked: l.book.Dir == ""}
 	var err error
 	if host.BootID, err = bootID(l.path); err != nil {
+		return nil, err
+	}
+	if host.Queue, err = l.book.Waiting(time.Now()); err != nil {
 		return nil, err
 	}
 	devices, unusable, err := l.devices()

@@ -33,6 +33,8 @@ const (
 	opTake         = "take"
 	opLeave        = "leave"
 	opRelease      = "release"
+	opQueue        = "queue" // take a ticket of the queue, or say that the waiter is still there
+	opLeaveQueue   = "leave-queue"
 )
 
 type request struct {
@@ -46,8 +48,9 @@ type request struct {
 	Need     *resource.Need
 	Holder   resource.Holder // the project that makes the request
 	Take     *ledger.Take
-	AsItIs   bool // release it, other holders restore it
-	Abandon  bool // release it although the baseline cannot be restored
+	AsItIs   bool     // release it, other holders restore it
+	Abandon  bool     // release it although the baseline cannot be restored
+	GPUs     []string // on which the project could get room, with opQueue
 }
 
 func parse(line []byte) (request, error) {
@@ -80,7 +83,12 @@ func (r request) check() error {
 		return &Error{GPU: r.GPU, Message: fmt.Sprintf("the agent refuses %q: %s", r.Op, what)}
 	}
 	switch r.Op {
-	case opHello, opRead:
+	case opHello, opRead, opLeaveQueue:
+		return nil
+	case opQueue:
+		if len(r.GPUs) == 0 {
+			return bad("it names no GPU")
+		}
 		return nil
 	case opClock, opLeave, opRelease:
 	case opSet:
@@ -110,7 +118,14 @@ func (r request) check() error {
 	return nil
 }
 
-func (r request) alters() bool { return r.Op != opHello && r.Op != opRead && r.Op != opClock }
+// alters reports whether a request is for a change of a GPU or of its page.
+func (r request) alters() bool {
+	switch r.Op {
+	case opHello, opRead, opClock, opQueue, opLeaveQueue:
+		return false
+	}
+	return true
+}
 
 func (r request) onlyLedger() bool { return r.Op == opTake || r.Op == opLeave || r.Op == opRelease }
 
@@ -133,12 +148,19 @@ func (r request) value() string {
 	return ""
 }
 
+// Place is a place in the queue of a host.
+type Place struct {
+	Number int64 // of the ticket
+	Ahead  int   // how many wait before it for one of the same GPUs
+}
+
 type response struct {
 	Version int
 	Host    *resource.Host
 	Slice   *resource.LiveSlice
 	Clock   *resource.ClockSample
 	Value   int // what the value of a setting was rounded to
+	Place   *Place
 	Error   *Error
 	Last    bool // the child ends itself with this answer
 }

@@ -94,6 +94,10 @@ func (l *nvmlLibrary) handle(r request, deadline time.Duration) response {
 		}
 	case r.Op == opClock:
 		answer.Clock, err = l.sampleClock(r.GPU)
+	case r.Op == opQueue:
+		answer.Place, err = l.wait(r)
+	case r.Op == opLeaveQueue:
+		err = l.waiter.Leave(l.book)
 	default:
 		err = l.inUseBy(l.alter(r, &answer))
 	}

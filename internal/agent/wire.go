@@ -26,6 +26,7 @@ type wireRequest struct {
 	Take     *wireTake         `json:"take,omitempty"`
 	AsItIs   bool              `json:"as_it_is,omitempty"`
 	Abandon  bool              `json:"abandon,omitempty"`
+	GPUs     []string          `json:"gpus,omitempty"`
 }
 
 type wireResponse struct {
@@ -34,8 +35,20 @@ type wireResponse struct {
 	Slice   *wireSlice `json:"slice,omitempty"`
 	Clock   *wireClock `json:"clock,omitempty"`
 	Value   int        `json:"value,omitempty"`
+	Place   *wirePlace `json:"place,omitempty"`
 	Error   *Error     `json:"error,omitempty"`
 	Last    bool       `json:"last,omitempty"`
+}
+
+type wirePlace struct {
+	Number int64 `json:"number"`
+	Ahead  int   `json:"ahead"`
+}
+
+type wireWaiting struct {
+	Number int64    `json:"number"`
+	User   string   `json:"user"`
+	GPUs   []string `json:"gpus"`
 }
 
 type wireSlice struct {
@@ -96,6 +109,7 @@ type wireHost struct {
 	Models   []wireModel    `json:"models,omitempty"`
 	Unusable []wireUnusable `json:"unusable,omitempty"`
 	Ledger   []wirePage     `json:"ledger,omitempty"`
+	Queue    []wireWaiting  `json:"queue,omitempty"`
 	Unbooked bool           `json:"unbooked,omitempty"`
 }
 
@@ -218,7 +232,7 @@ type wireLeft struct {
 
 func (r request) wire() wireRequest {
 	w := wireRequest{Version: r.Version, Op: r.Op, Deadline: r.Deadline, GPU: r.GPU, Setting: r.Setting, Value: r.Value, Slice: point(r.Slice, sliceToWire),
-		Need: (*wireNeed)(r.Need), Holder: holderToWire(r.Holder), AsItIs: r.AsItIs, Abandon: r.Abandon}
+		Need: (*wireNeed)(r.Need), Holder: holderToWire(r.Holder), AsItIs: r.AsItIs, Abandon: r.Abandon, GPUs: r.GPUs}
 	if t := r.Take; t != nil {
 		w.Take = &wireTake{Baseline: t.Baseline, LockBefore: t.LockBefore, FromState: t.FromState, Whole: t.Whole, Others: t.Others, Slices: prose.Each(t.Slices, sliceToWire)}
 	}
@@ -227,7 +241,7 @@ func (r request) wire() wireRequest {
 
 func (w wireRequest) request() request {
 	r := request{Version: w.Version, Op: w.Op, Deadline: w.Deadline, GPU: w.GPU, Setting: w.Setting, Value: w.Value, Slice: point(w.Slice, wireSlice.slice),
-		Need: (*resource.Need)(w.Need), Holder: w.Holder.holder(), AsItIs: w.AsItIs, Abandon: w.Abandon}
+		Need: (*resource.Need)(w.Need), Holder: w.Holder.holder(), AsItIs: w.AsItIs, Abandon: w.Abandon, GPUs: w.GPUs}
 	if t := w.Take; t != nil {
 		r.Take = &ledger.Take{Baseline: t.Baseline, LockBefore: t.LockBefore, FromState: t.FromState, Whole: t.Whole, Others: t.Others, Slices: prose.Each(t.Slices, wireSlice.slice)}
 	}
@@ -236,12 +250,12 @@ func (w wireRequest) request() request {
 
 func (r response) wire() wireResponse {
 	return wireResponse{Version: r.Version, Host: point(r.Host, hostToWire), Slice: point(r.Slice, sliceToWire), Clock: (*wireClock)(r.Clock),
-		Value: r.Value, Error: r.Error, Last: r.Last}
+		Value: r.Value, Place: (*wirePlace)(r.Place), Error: r.Error, Last: r.Last}
 }
 
 func (w wireResponse) response() response {
 	return response{Version: w.Version, Host: point(w.Host, wireHost.host), Slice: point(w.Slice, wireSlice.slice), Clock: (*resource.ClockSample)(w.Clock),
-		Value: w.Value, Error: w.Error, Last: w.Last}
+		Value: w.Value, Place: (*Place)(w.Place), Error: w.Error, Last: w.Last}
 }
 
 // point converts what a pointer points to; nil stays nil.
@@ -271,6 +285,7 @@ func (w wireHolder) holder() resource.Holder {
 
 func hostToWire(h resource.Host) wireHost {
 	w := wireHost{Library: h.Library, Driver: h.Driver, BootID: h.BootID, Ledger: prose.Each(h.Ledger, pageToWire), Unbooked: h.Unbooked,
+		Queue:    prose.Each(h.Queue, func(q resource.Waiting) wireWaiting { return wireWaiting(q) }),
 		Unusable: prose.Each(h.Unusable, func(u resource.Unusable) wireUnusable { return wireUnusable(u) })}
 	var models []resource.Model
 	for _, g := range h.GPUs {
@@ -288,6 +303,7 @@ func hostToWire(h resource.Host) wireHost {
 func (w wireHost) host() resource.Host {
 	models := prose.Each(w.Models, wireModel.model)
 	return resource.Host{Library: w.Library, Driver: w.Driver, BootID: w.BootID, Ledger: prose.Each(w.Ledger, wirePage.page), Unbooked: w.Unbooked,
+		Queue:    prose.Each(w.Queue, func(q wireWaiting) resource.Waiting { return resource.Waiting(q) }),
 		Unusable: prose.Each(w.Unusable, func(u wireUnusable) resource.Unusable { return resource.Unusable(u) }),
 		GPUs: prose.Each(w.GPUs, func(g wireGPU) resource.GPU {
 			gpu := g.gpu()

@@ -35,6 +35,7 @@ type applyOptions struct {
 	keepPartial bool
 	lockTimeout time.Duration
 	verify      bool
+	wait        waitFlag
 }
 
 func (o *applyOptions) flags(f *pflag.FlagSet) {
@@ -53,6 +54,8 @@ func (inv *invocation) apply() *cobra.Command {
 		Short:      "Apply the configuration: plan, ask, change",
 		Long: `Plan, ask, and run the steps of the plan with a journal; or apply a saved plan, which is refused if state or hosts have changed since.
 
+With --wait, apply waits until there is room for its new sessions: first come, first served, over all users of the host. Ctrl-C leaves the queue.
+
 The first Ctrl-C finishes the steps that run, saves and stops; the second stops at once, and the next command adds what was done to the state.
 
 Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped by Ctrl-C.`,
@@ -61,12 +64,16 @@ Exit codes: 0 done, or nothing to do; 1 error, or not all was done; 130 stopped 
 			if err := checkPlanFlags(cmd.Flags()); err != nil {
 				return err
 			}
+			if err := o.wait.detached(args); err != nil {
+				return err
+			}
 			o.planFile = strings.Join(args, "")
 			return inv.runApply(cmd.Context(), o)
 		},
 	}
 	o.flags(cmd.Flags())
 	inv.planFlags(cmd.Flags())
+	o.wait.flag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "test the disguise of all sessions afterwards, as cosplay verify does; exit with 1 if a check fails")
 	return cmd
 }
@@ -104,6 +111,12 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if o.planFile != "" && len(aimed(o.aim)) > 0 {
 		return errors.New("a saved plan is carried out as it is; give --target, --exclude and --replace to the plan that makes it")
 	}
+	switch {
+	case o.wait.set && o.planFile != "":
+		return errors.New("a saved plan is carried out as it is, and needs room now; leave --wait or the plan out")
+	case o.wait.set && !o.autoApprove:
+		return errors.New("no user may be there to approve the plan when its turn comes; add --auto-approve to --wait")
+	}
 	saved, reading, err := o.reading()
 	if err != nil {
 		return err
@@ -113,6 +126,11 @@ func (inv *invocation) runApply(ctx context.Context, o applyOptions) error {
 	if err != nil {
 		return err
 	}
+	turn, err := inv.await(ctx, p.Project, o.aim, o.wait)
+	if err != nil {
+		return err
+	}
+	defer turn.End()
 	command := "apply"
 	if o.destroy {
 		command = "destroy"

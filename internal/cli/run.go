@@ -26,6 +26,7 @@ func (inv *invocation) run() *cobra.Command {
 	var (
 		once         project.Once
 		volumes, env []string
+		wait         waitFlag
 	)
 	cmd := &cobra.Command{
 		Use:   "run GPU [-- COMMAND...]",
@@ -36,12 +37,14 @@ func (inv *invocation) run() *cobra.Command {
   cosplay run 3090 --runtime process -- nvidia-smi
   cosplay run 2060 --image pytorch/pytorch --volume /data:/data:ro --env SEED=1 -- python train.py
 
+With --wait, it waits until there is room for the session: first come, first served, over all users of the host. Ctrl-C leaves the queue.
+
 Standard output is the command's; cosplay prints to standard error. Ctrl-C interrupts the command. The next run in the same folder, or cosplay reset, removes the leftovers of a run that was killed.
 
 Exit codes: the command's; 127 where there is no such command, 126 where it cannot be run; 1 if the session could not be created or removed; 130 stopped by Ctrl-C before.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, argv, err := targetAndCommand(args, cmd.ArgsLenAtDash())
-			if err != nil {
+			if err := cmp.Or(wait.detached(args[:len(args)-len(argv)]), err); err != nil {
 				return err
 			}
 			if inv.state != "" {
@@ -51,7 +54,7 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 				return err
 			}
 			once.Target, once.Env = target, variablesOf(env)
-			return inv.runOnce(cmd.Context(), once, argv)
+			return inv.runOnce(cmd.Context(), once, argv, wait)
 		},
 	}
 	f := cmd.Flags()
@@ -62,6 +65,7 @@ Exit codes: the command's; 127 where there is no such command, 126 where it cann
 	f.StringArrayVarP(&env, "env", "e", nil, "`NAME=VALUE`, or NAME for the value that it has here; any number of times")
 	f.StringVar(&once.Workspace, "workspace", "", "`folder` in which the command starts (default this one)")
 	f.StringVar(&once.Runtime, "runtime", "", "`kind` of session where no configuration says it: docker, process or auto")
+	wait.flag(f)
 	f.StringVar(&once.Simulate, "simulate", "", "simulate this host: \"1 x h200\", ...; where no configuration names one")
 	return cmd
 }
@@ -77,7 +81,7 @@ func targetAndCommand(args []string, dash int) (target string, argv []string, er
 	}
 	target = strings.Join(words, " ")
 	if _, err := catalog.Target(target); err != nil && len(words) > 1 {
-		return "", nil, fmt.Errorf("write the command after --: cosplay run %s -- %s", terminal.ShellWord(words[0]), terminal.ShellWords(words[1:]))
+		return "", argv, fmt.Errorf("write the command after --: cosplay run %s -- %s", terminal.ShellWord(words[0]), terminal.ShellWords(words[1:]))
 	}
 	return target, argv, nil
 }
@@ -122,7 +126,7 @@ type once struct {
 	announced string
 }
 
-func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv []string) error {
+func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv []string, wait waitFlag) error {
 	p, files, diags, err := project.OpenOnce(inv.options(project.Options{}), session)
 	if err != nil {
 		return err
@@ -139,7 +143,7 @@ func (inv *invocation) runOnce(ctx context.Context, session project.Once, argv [
 	if err := p.Lock(ctx, "run", 0); err != nil {
 		return err
 	}
-	err = one.create(ctx)
+	err = one.create(ctx, wait)
 	if err == nil {
 		err = one.execute(ctx, argv)
 	}
@@ -165,18 +169,34 @@ func (inv *invocation) report(err error) {
 	}
 }
 
-// create creates the session.
-func (o *once) create(ctx context.Context) error {
+// create creates the session, when its turn has come.
+func (o *once) create(ctx context.Context, wait waitFlag) error {
+	turn, err := o.inTurn(ctx, wait)
+	if err != nil {
+		return err
+	}
+	defer turn.End()
 	o.progress = o.brief()
 	defer o.progress.Close()
 	ctx, release := interruptible(ctx, o.progress)
 	defer release()
-	err := o.Reconcile(ctx, project.Aim{}, project.ApplyOptions{Parallelism: defaultParallelism()}, project.AfterOthers, o)
+	err = o.Reconcile(ctx, project.Aim{}, project.ApplyOptions{Parallelism: defaultParallelism()}, project.AfterOthers, o)
 	var code exit
 	if err != nil && o.signals.Pending() && !errors.As(err, &code) {
 		return exit(exitInterrupted)
 	}
 	return err
+}
+
+// inTurn waits for the turn. A signal leaves the queue.
+func (o *once) inTurn(ctx context.Context, wait waitFlag) (*project.Turn, error) {
+	ctx, release := interrupt.Context(ctx, func() {}, func() { os.Exit(exitInterrupted) })
+	defer release()
+	turn, err := o.await(ctx, o.Project, project.Aim{}, wait)
+	if err != nil && o.signals.Pending() {
+		err = exit(exitInterrupted)
+	}
+	return turn, err
 }
 
 // Approve prints what is created before that begins.

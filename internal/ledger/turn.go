@@ -12,12 +12,14 @@ import (
 	"cosplay/internal/durable"
 )
 
-// The bytes of the ledger's lock file: one for all pages, one for each user and each
-// agent of a user, and one for each GPU, by a hash of its UUID.
+// The bytes of the ledger's lock file: one for all pages, one for the queue, one for each user, each agent of a user and
+// each ticket of the queue, and one for each GPU, by a hash of its UUID.
 const (
 	pagesByte  int64 = 0
+	queueByte  int64 = 1
 	userBytes  int64 = 1 << 32
 	agentBytes int64 = 1 << 40
+	queueBytes int64 = 1 << 50
 	gpuBytes   int64 = 1 << 62
 )
 
@@ -99,15 +101,20 @@ func (b Book) Join(uid int) (io.Closer, error) {
 	if _, err := os.Stat(b.Dir); uid == 0 || err != nil { // without a ledger there is no agent to wait for
 		return nil, nil
 	}
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
 	for n := range int64(maxAgents) {
 		var busy *durable.BusyError
-		if place, err := b.lock(now, agentBytes+int64(uid)*maxAgents+n); !errors.As(err, &busy) {
+		if place, err := b.lockNow(agentBytes + int64(uid)*maxAgents + n); !errors.As(err, &busy) {
 			return place, err
 		}
 	}
 	return nil, refuse("run the same command again when one of your other cosplay commands has ended", "%d agents of root work for you already", maxAgents)
+}
+
+// lockNow does not wait: if another process has the lock, the error is a *durable.BusyError.
+func (b Book) lockNow(at int64) (io.Closer, error) {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	return b.lock(now, at)
 }
 
 func (b Book) lock(ctx context.Context, at int64) (io.Closer, error) {

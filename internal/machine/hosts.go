@@ -47,6 +47,7 @@ type Host struct {
 	Rooted  bool   // only root changes it, and cosplay does not run as root
 	Folders string // of the sessions, by runtime
 
+	options agent.Options                                 // of its agents
 	simDir  string                                        // of a simulated host
 	runtime string                                        // of new sessions
 	opens   map[string]func(runtime.Host) runtime.Runtime // of the runtimes that are connected, by name
@@ -72,9 +73,11 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 		}
 		h.Library = sim.LibraryPath(h.simDir)
 	}
-	options := agent.Options{Library: h.Library, Ledger: m.Book(c).Dir, User: UserName(), Hold: m.Hold}
-	h.Rooted = options.Ledger == ledger.SystemDir && os.Geteuid() != 0
-	options.Privileged = h.Rooted
+	h.options = agent.Options{Library: h.Library, Ledger: m.Book(c).Dir, User: UserName()}
+	h.Rooted = h.options.Ledger == ledger.SystemDir && os.Geteuid() != 0
+	h.options.Privileged = h.Rooted
+	options := h.options
+	options.Hold = func() *os.File { return m.Hold } // the lock may be taken after the first reading
 	h.Agent = agent.New(options)
 	if m.hosts == nil {
 		m.hosts = map[string]*Host{}
@@ -82,6 +85,9 @@ func (m *Machine) Open(c config.Host) (*Host, error) {
 	m.hosts[c.Name] = h
 	return h, nil
 }
+
+// NewAgent makes another agent of the host, which does not hold the lock of the state.
+func (h *Host) NewAgent() *agent.Client { return agent.New(h.options) }
 
 // Hosts are the open hosts, by name.
 func (m *Machine) Hosts() map[string]*Host { return m.hosts }

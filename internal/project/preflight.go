@@ -43,6 +43,7 @@ func (p *Project) Check(ctx context.Context, planned *plan.Plan, prior resource.
 			return nil, err
 		}
 		p.checkRights(ctx, flight, h)
+		p.checkQueue(flight, c, Outlook{Prior: prior, Live: live, Plan: planned})
 		if err := checkSessions(ctx, flight, h, prior.Owner()); err != nil {
 			return nil, err
 		}

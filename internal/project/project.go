@@ -40,6 +40,7 @@ type Project struct {
 	find      Finder
 	unaudited func(error)
 	once      bool // it is a run's, with its own folder
+	queued    bool // it waits for its turn, or has it
 
 	timestamp string // the value of plantimestamp()
 

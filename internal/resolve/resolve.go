@@ -170,14 +170,17 @@ func (r *resolver) refuseGPU(s config.GPUSelector, summary, detail string) (reso
 
 // refuse turns placement's refusals and warnings into diagnostics at the sessions' lines.
 func (r *resolver) refuse(result place.Result) {
-	for _, refused := range result.Refused {
+	for _, refused := range r.later(result.Refused) {
 		first := refused.Addresses[0]
 		summary := first.String() + " does not fit"
 		if n := len(refused.Addresses); n > 1 {
 			summary = fmt.Sprintf("%d sessions do not fit", n)
 		}
-		r.report(hcl.DiagError, r.sessionRange(first), summary,
-			prose.Stop(refused.What)+r.blockers(first)+"\nWhat would help: "+prose.Stop(refused.Fix))
+		detail := prose.Stop(refused.What) + r.blockers(first) + "\nWhat would help: " + prose.Stop(refused.Fix)
+		if refused.Later {
+			detail += "\nWith --wait, apply and run wait until others have left."
+		}
+		r.add(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: r.sessionRange(first), Extra: refused})
 	}
 	for _, warning := range result.Warnings {
 		r.add(&hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: warning.Text, Subject: &hcl.Range{}, Extra: warning})

@@ -58,6 +58,13 @@ type Holder struct {
 	Serial  int         `json:"serial,omitempty"` // of its state after the last run that wrote this page; 0 where an older cosplay did
 }
 
+// Waiting is a project that waits for room on a host.
+type Waiting struct {
+	Number int64    `json:"number"` // of its ticket
+	User   string   `json:"user"`
+	GPUs   []string `json:"gpus"` // UUIDs of the GPUs on which it could get room
+}
+
 // Holder finds a holder by its lineage.
 func (h Page) Holder(lineage string) (Holder, bool) {
 	return find(h.Holders, func(o Holder) bool { return o.Lineage == lineage })

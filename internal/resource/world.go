@@ -129,6 +129,7 @@ type Host struct {
 	GPUs      []GPU      `json:"gpus"`
 	Unusable  []Unusable `json:"unusable,omitempty"`   // GPUs that do not answer
 	Ledger    []Page     `json:"ledger,omitempty"`     // GPUs that projects hold
+	Queue     []Waiting  `json:"queue,omitempty"`      // who waits for room, in order
 	Released  []string   `json:"released,omitempty"`   // UUIDs of GPUs that the state has and that its project has released
 	Unbooked  bool       `json:"unbooked,omitempty"`   // no ledger is kept, since nothing of the host may be changed
 	Bodies    []Body     `json:"containers,omitempty"` // by session

@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"cosplay/internal/resource"
+)
+
+// wait asks for the place of this agent's client in the queue. The agent of root lets a user wait only for GPUs that
+// exist and that the rules of the admin permit.
+func (l *nvmlLibrary) wait(r request) (*Place, error) {
+	who := resource.Holder{User: r.Holder.User}
+	if l.guard != nil {
+		if err := l.guard.mayWait(l, r.GPUs); err != nil {
+			return nil, err
+		}
+		who = resource.Holder{User: l.guard.user, UID: &l.guard.uid}
+	}
+	number, ahead, err := l.waiter.Ask(l.book, who, r.GPUs, time.Now())
+	return &Place{number, ahead}, err
+}
+
+func (g *guard) mayWait(l *nvmlLibrary, gpus []string) error {
+	if l.waiter.Waits() { // as permitted when it took its ticket
+		return nil
+	}
+	devices, _, err := l.devices()
+	if err != nil {
+		return err
+	}
+	policy, err := readPolicy(g.policy)
+	if err != nil {
+		return err
+	}
+	who := SubjectOf(g.uid)
+	for i, gpu := range gpus {
+		if slices.Contains(gpus[:i], gpu) || !slices.ContainsFunc(devices, func(d device) bool { return d.uuid == gpu }) {
+			return fmt.Errorf("the queue is for GPUs of this host, each named once; %.64q is none", gpu)
+		}
+		if err := policy.Permit(who, Wish{GPU: gpu}, nil); g.uid != 0 && err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Queue takes a ticket of the host's queue for some GPUs or, with one, says that the waiter is still there.
+func (c *Client) Queue(ctx context.Context, gpus []string) (Place, error) {
+	answer, err := c.changes.ask(ctx, request{Holder: c.holder, Op: opQueue, GPUs: gpus}, readDeadline)
+	if err != nil {
+		return Place{}, err
+	}
+	return *answer.Place, nil
+}
+
+// LeaveQueue gives the ticket back. The end of the child does so, too.
+func (c *Client) LeaveQueue(ctx context.Context) error {
+	_, err := c.changes.ask(ctx, request{Op: opLeaveQueue}, readDeadline)
+	return err
+}

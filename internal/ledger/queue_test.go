@@ -1,0 +1,122 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"cosplay/internal/resource"
+)
+
+// line is a queue with its clock, and its waiters by name.
+type line struct {
+	t    *testing.T
+	book Book
+	now  time.Time
+	all  map[string]*Waiter
+}
+
+func newLine(t *testing.T) *line {
+	return &line{t: t, book: Book{Dir: t.TempDir()}, now: time.Unix(1_800_000_000, 0), all: map[string]*Waiter{}}
+}
+
+func (l *line) ask(name string, gpus ...string) (ahead int) {
+	l.t.Helper()
+	if l.all[name] == nil {
+		l.all[name] = &Waiter{}
+	}
+	_, ahead, err := l.all[name].Ask(l.book, resource.Holder{User: name}, gpus, l.now)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return ahead
+}
+
+// want asks for each, as "a0 b1": a has its turn, and one is before b.
+func (l *line) want(what string, gpus []string, want ...string) {
+	l.t.Helper()
+	var got []string
+	for _, w := range want {
+		name := w[:1]
+		got = append(got, fmt.Sprint(name, l.ask(name, gpus...)))
+	}
+	if !slices.Equal(got, want) {
+		l.t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func TestQueue(t *testing.T) {
+	one := []string{"GPU-1"}
+	l := newLine(t)
+	l.want("in the order in which they came", one, "a0", "b1", "c2", "d3")
+	l.want("asked again", one, "d3", "a0", "c2", "b1")
+
+	l.all["b"].close() // its agent was killed
+	l.want("one has ended", one, "c1", "d2", "a0")
+	if err := l.all["a"].Leave(l.book); err != nil {
+		t.Fatal(err)
+	}
+	l.want("the first has left", one, "d1", "c0")
+	l.want("and comes again", one, "a2")
+
+	l.now = l.now.Add(9 * time.Second)
+	l.want("silent for 9 s", one, "d1", "a2")
+	l.now = l.now.Add(time.Second)
+	l.want("ignored its turn for 10 s", one, "d0", "a1", "c2")
+	waiting, err := l.book.Waiting(l.now.Add(time.Second))
+	if err != nil || len(waiting) != 3 || waiting[0].User != "d" || waiting[2].User != "c" {
+		t.Errorf("waiting are %v, %v", waiting, err)
+	}
+}
+
+// TestTurnBegins: a waiter that was silent before its turn has 10 s from its beginning.
+func TestTurnBegins(t *testing.T) {
+	one := []string{"GPU-1"}
+	l := newLine(t)
+	l.want("they come", one, "a0", "b1", "c2")
+	for range 30 { // b sleeps
+		l.now = l.now.Add(time.Second)
+		l.want("before the turn", one, "a0", "c2")
+	}
+	if err := l.all["a"].Leave(l.book); err != nil {
+		t.Fatal(err)
+	}
+	l.want("b has 10 s", one, "c1")
+	l.now = l.now.Add(8 * time.Second)
+	l.want("b has 2 s left", one, "c1")
+	l.want("b comes in time", one, "b0")
+	for range 20 {
+		l.now = l.now.Add(time.Second)
+		l.want("while it works", one, "b0", "c1")
+	}
+	l.now = l.now.Add(10 * time.Second)
+	l.want("and is silent again", one, "c0", "b1")
+}
+
+// TestOtherGPUs: no waiter waits for those that want another GPU.
+func TestOtherGPUs(t *testing.T) {
+	l := newLine(t)
+	for _, w := range []struct {
+		name  string
+		gpus  []string
+		ahead int
+	}{
+		{"a", []string{"GPU-1"}, 0}, {"b", []string{"GPU-2"}, 0}, {"c", []string{"GPU-1", "GPU-2"}, 2}, {"d", []string{"GPU-3"}, 0}, {"e", []string{"GPU-2"}, 2},
+	} {
+		if ahead := l.ask(w.name, w.gpus...); ahead != w.ahead {
+			t.Errorf("%s has %d before it, want %d", w.name, ahead, w.ahead)
+		}
+	}
+}
+
+// TestQueueAlone: a waiter that is alone and sleeps has its turn when it comes back.
+func TestQueueAlone(t *testing.T) {
+	l := newLine(t)
+	l.want("it comes", []string{"GPU-1"}, "a0")
+	l.now = l.now.Add(time.Hour)
+	if waiting, err := l.book.Waiting(l.now); err != nil || len(waiting) > 0 {
+		t.Errorf("waiting are %v, %v", waiting, err)
+	}
+	l.want("it comes back", []string{"GPU-1"}, "a0")
+}

@@ -1,0 +1,170 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"cosplay/internal/agent"
+	"cosplay/internal/config"
+	"cosplay/internal/preflight"
+	"cosplay/internal/prose"
+	"cosplay/internal/resolve"
+	"cosplay/internal/resource"
+)
+
+// asking is how often a project that waits asks for its place in the queue. It must be well below the 10 s after which
+// the ledger passes a turn on.
+const asking = time.Second
+
+// Turn is a project's turn in the queues of its hosts. End gives it to the next.
+type Turn struct {
+	clients map[string]*agent.Client
+	gpus    map[string][]string // by host
+	hosts   []string            // in the order in which all projects queue, so that no two wait for each other
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// Await waits in the queues of the hosts until no other project that waits for the same GPUs was there before this one,
+// and the new sessions of a plan fit. For a plan without new sessions, or one that would not fit on empty GPUs either, it
+// does not wait. say is called with each new position on a host, from 1.
+func (p *Project) Await(ctx context.Context, aim Aim, say func(host string, position int)) (*Turn, error) {
+	p.queued = true
+	o, diags, err := p.Plan(ctx, aim)
+	if err != nil || !resolve.OnlyRoom(diags) && (diags.HasErrors() || len(newSessions(o)) == 0) {
+		return &Turn{}, err
+	}
+	t, err := p.newTurn(o)
+	if err != nil {
+		return t, err
+	}
+	for last := (place{}); ; {
+		now, err := t.ask(ctx)
+		if err == nil && now.position == 1 {
+			_, diags, err = p.Plan(ctx, aim)
+			if err == nil && !resolve.OnlyRoom(diags) {
+				p.Machine.Rest() // the agents of the change hold its lock
+				t.keep(ctx)
+				return t, nil
+			}
+		}
+		if err != nil {
+			t.End()
+			return t, err
+		}
+		if now != last {
+			say(now.host, now.position)
+			last = now
+		}
+		select {
+		case <-ctx.Done():
+			t.End()
+			return t, ctx.Err()
+		case <-time.After(asking):
+		}
+	}
+}
+
+func (p *Project) newTurn(o Outlook) (*Turn, error) {
+	t := &Turn{clients: map[string]*agent.Client{}, gpus: resolve.Candidates(p.Intent, o.Live)}
+	t.hosts = slices.Sorted(maps.Keys(t.gpus))
+	for _, c := range p.Intent.Hosts {
+		if !slices.Contains(t.hosts, c.Name) {
+			continue
+		}
+		h, err := p.Machine.Open(c)
+		if err != nil {
+			return t, err
+		}
+		t.clients[c.Name] = h.NewAgent().For(p.Holder(o.Prior.Lineage))
+	}
+	return t, nil
+}
+
+// place is a place in the queue of a host.
+type place struct {
+	host     string
+	position int // from 1, which has the turn
+}
+
+// ask asks the hosts in their order, up to the first where it is not this project's turn.
+func (t *Turn) ask(ctx context.Context) (at place, err error) {
+	for _, host := range t.hosts {
+		answer, err := t.clients[host].Queue(ctx, t.gpus[host])
+		if err != nil {
+			return at, fmt.Errorf("host %s: %w", host, err)
+		}
+		if at = (place{host, answer.Ahead + 1}); answer.Ahead > 0 {
+			return at, nil
+		}
+	}
+	return at, nil
+}
+
+// keep says at intervals that the project is still there, until End.
+func (t *Turn) keep(ctx context.Context) {
+	ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
+	t.stopped = make(chan struct{})
+	go func() {
+		defer close(t.stopped)
+		for ctx.Err() == nil {
+			_, _ = t.ask(ctx) // at worst, another project gets the turn
+			select {
+			case <-ctx.Done():
+			case <-time.After(asking):
+			}
+		}
+	}()
+}
+
+// End leaves the queues. It may be called more than once.
+func (t *Turn) End() {
+	if t.stop != nil {
+		t.stop()
+		<-t.stopped
+		t.stop = nil
+	}
+	for _, c := range t.clients {
+		_ = c.Close() // its ticket ends with its child
+	}
+}
+
+// newSessions are the sessions that a plan creates and that did not exist before: only these have to queue. A session
+// that is replaced or restored had its room already.
+func newSessions(o Outlook) (all []resource.Session) {
+	if o.Plan == nil {
+		return nil
+	}
+	for _, c := range o.Plan.Diff.Sessions {
+		if c.Before == nil && c.After != nil && c.Imported == "" {
+			all = append(all, *c.After)
+		}
+	}
+	return all
+}
+
+// checkQueue reports that others wait for a GPU on which the plan has a new session.
+func (p *Project) checkQueue(f *preflight.Flight, host config.Host, o Outlook) {
+	shown, _ := o.Live.Host(host.Name)
+	if p.queued {
+		return
+	}
+	for _, w := range shown.Queue {
+		i := slices.IndexFunc(newSessions(o), func(s resource.Session) bool {
+			return s.Slice.Host == host.Name && slices.Contains(w.GPUs, s.Slice.GPU)
+		})
+		if i < 0 {
+			continue
+		}
+		what := fmt.Sprintf("another project, of %s, waits for room on its GPUs and was there first", w.User)
+		if n := len(shown.Queue); n > 1 {
+			what = fmt.Sprintf("%s wait for room on its GPUs and were there first", prose.Count(n, "other project"))
+		}
+		f.Host(host.Name, preflight.Problem{Warning: !p.Locked(), Summary: fmt.Sprintf("host %q has a queue", host.Name),
+			Advice: prose.Advice{What: what, Fix: "add --wait, which puts this command at its end"}})
+		return
+	}
+}

@@ -165,6 +165,13 @@ func served(t *testing.T, m *watch.Monitor) {
 		t.Errorf("the state is served: %d", code)
 	}
 	_, text := ask(m, "/metrics")
+	for range 500 { // the last repair may be newer than the last reading
+		if !strings.Contains(text, "cosplay_drift{") {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+		_, text = ask(m, "/metrics")
+	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
 	check(t, err)
